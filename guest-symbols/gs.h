@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * guest-symbols: what is known of a guest kernel without its debug package.
+ *
+ * A GsKernel is made from a kernel file (vmlinuz/bzImage, ELF vmlinux or
+ * System.map) and answers in run-time addresses once its KASLR slide is set.
+ * A GsUnwinder walks kernel stacks with the kernel's own ORC tables.
+ *
+ * Everything that is parsed here, file or guest memory, is untrusted: bounds
+ * and caps everywhere, a GError for the cold paths, never an assertion.
+ *
+ * This is the only header of the folder that other folders include.
+ */
+#ifndef GS_H
+#define GS_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GS_ERROR gs_error_quark()
+GQuark gs_error_quark(void);
+
+typedef enum GsErrorCode {
+    GS_ERROR_IO,            /* the file could not be read */
+    GS_ERROR_FORMAT,        /* not a kernel, truncated, inconsistent */
+    GS_ERROR_UNSUPPORTED,   /* a kernel, but of a kind not known here */
+    GS_ERROR_NO_SYMBOLS,    /* a kernel without kallsyms */
+    GS_ERROR_GUEST,         /* guest memory unreadable or inconsistent */
+} GsErrorCode;
+
+/**
+ * struct GsMem - bounded reader of guest memory, supplied by the embedder
+ * @read: copy @len bytes from guest virtual address @va to @buf; all or
+ *        nothing, false when any byte is not plain readable RAM
+ * @opaque: handed to @read
+ */
+typedef struct GsMem {
+    bool (*read)(void *opaque, uint64_t va, void *buf, size_t len);
+    void *opaque;
+} GsMem;
+
+/* ---- kernels ---------------------------------------------------------- */
+
+typedef struct GsKernel GsKernel;
+
+/**
+ * gs_kernel_open() - read a kernel file
+ * @path: a bzImage/vmlinuz (any compression the kernel offers), an ELF
+ *        vmlinux (stripped or not), or a System.map
+ * @errp: one line: what is wrong, and where in the file
+ *
+ * Returns: (owned) a kernel with slide 0, or NULL.
+ */
+GsKernel *gs_kernel_open(const char *path, GError **errp);
+
+/**
+ * gs_kernel_new_from_data() - the same from memory (tests, fuzzers)
+ * @data: (borrowed for the call) the file's bytes
+ * @len: their count
+ * @name: what error messages call the file
+ * @errp: as gs_kernel_open()
+ */
+GsKernel *gs_kernel_new_from_data(const void *data, size_t len,
+                                  const char *name, GError **errp);
+void gs_kernel_free(GsKernel *k);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsKernel, gs_kernel_free)
+
+/**
+ * gs_kernel_banner() - the "Linux version ..." line of the image
+ * Returns: (borrowed) text without newline, or NULL (System.map).
+ */
+const char *gs_kernel_banner(const GsKernel *k);
+
+/**
+ * gs_kernel_set_slide() - run-time minus link-time address (KASLR)
+ *
+ * Not thread safe against readers: the caller sets it while nothing queries.
+ * Modules are forgotten by it (a new boot).
+ */
+void gs_kernel_set_slide(GsKernel *k, uint64_t slide);
+uint64_t gs_kernel_slide(const GsKernel *k);
+
+/** gs_kernel_text_range() - run-time [_stext, _etext) joined with the
+ *  init text, false when the symbols are missing. */
+bool gs_kernel_text_range(const GsKernel *k, uint64_t *start, uint64_t *end);
+
+/** gs_kernel_is_text() - is @va kernel or loaded-module code (run time)? */
+bool gs_kernel_is_text(const GsKernel *k, uint64_t va);
+
+/**
+ * gs_kernel_read_image() - initial contents of the image
+ * @va: link-time address
+ * Returns: false where the image has no such bytes (bss, System.map).
+ */
+bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
+                          size_t len);
+
+/* ---- symbols ---------------------------------------------------------- */
+
+/**
+ * struct GsSymbol - one symbol, by value
+ * @va: run-time address (percpu symbols: offset in the percpu area)
+ * @size: bytes up to the next symbol of another address; 0 = unknown
+ * @name: (borrowed from the kernel, valid until it is freed)
+ * @module: (borrowed likewise) module name, NULL for the kernel proper
+ * @type: kallsyms letter ('T', 't', 'D', 'A', ...)
+ */
+typedef struct GsSymbol {
+    uint64_t va;
+    uint64_t size;
+    const char *name;
+    const char *module;
+    char type;
+} GsSymbol;
+
+/** gs_kernel_n_symbols() - how many symbols, modules included. */
+size_t gs_kernel_n_symbols(const GsKernel *k);
+
+/**
+ * gs_kernel_lookup() - symbol by name: "name" or "module:name"
+ *
+ * Of several symbols of one name the global one wins, then the lowest
+ * address. "__pfx_" twins and compiler clones (".cold", ".isra.0") only
+ * match their full name.
+ */
+bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out);
+
+typedef bool (*GsSymbolFn)(const GsSymbol *sym, void *opaque);
+
+/** gs_kernel_foreach_named() - every symbol of exactly that name, in address
+ *  order, until @fn returns false. Returns the number visited. */
+unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
+                                 GsSymbolFn fn, void *opaque);
+
+/**
+ * gs_kernel_symbolize() - the symbol that covers a run-time address
+ *
+ * The nearest symbol at or below @va whose extent covers it; never guesses
+ * across a section's or module's end. Does not report percpu/absolute ones.
+ */
+bool gs_kernel_symbolize(const GsKernel *k, uint64_t va, GsSymbol *out);
+
+/**
+ * gs_kernel_suggest() - near misses of an unknown name, best first
+ * Returns: (owned, g_strfreev) NULL-terminated, possibly empty, at most @max.
+ */
+char **gs_kernel_suggest(const GsKernel *k, const char *name, unsigned max);
+
+/* ---- types (BTF) ------------------------------------------------------ */
+
+bool gs_kernel_has_btf(const GsKernel *k);
+
+/**
+ * gs_kernel_member() - where a member lies in a struct of this very build
+ * @type: struct or union name
+ * @member: name, or path "a.b"; anonymous members are looked through
+ * @offset: (out) bytes from the start of @type
+ * @size: (out, nullable) bytes of the member
+ * Returns: false without BTF, for an unknown name or for a bit field.
+ */
+bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,
+                      uint32_t *offset, uint32_t *size);
+bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size);
+/** gs_kernel_enum_value() - value of an enumerator by its name. */
+bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value);
+
+/* ---- modules ---------------------------------------------------------- */
+
+/**
+ * gs_kernel_add_module() - learn a loaded module from guest memory
+ * @mem: guest memory
+ * @module_va: its struct module
+ * @errp: what was unreadable or inconsistent
+ *
+ * Reads name, memory ranges, kallsyms and ORC tables by BTF offsets (both
+ * the module_layout form of 6.3 and before and module_memory since). A
+ * module already known at @module_va is replaced. May be called while other
+ * threads unwind or symbolize.
+ */
+bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
+                          GError **errp);
+
+/** gs_kernel_add_module_data() - the same from parts, for tests; arrays are
+ *  copied. @orc_ip/@orc as in guest memory, @orc_ip_va its run-time address. */
+bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
+                               const char *name, uint64_t base, uint64_t size,
+                               const GsSymbol *syms, size_t n_syms,
+                               uint64_t orc_ip_va, const int32_t *orc_ip,
+                               const void *orc, size_t n_orc, GError **errp);
+
+/** gs_kernel_drop_module() - it is unloaded: its symbols keep naming old
+ *  backtraces until the range is reused, its ORC is no longer used. */
+void gs_kernel_drop_module(GsKernel *k, uint64_t module_va);
+size_t gs_kernel_n_modules(const GsKernel *k);
+
+/* ---- unwinding -------------------------------------------------------- */
+
+/** Why a backtrace ended; kept with each stack. */
+typedef enum GsStop {
+    GS_STOP_END,            /* the ORC end marker: the real end */
+    GS_STOP_USER,           /* registers of user mode reached */
+    GS_STOP_UNKNOWN_PC,     /* no ORC entry and no plausible frame pointer */
+    GS_STOP_BAD_FRAME,      /* stack unreadable, or not moving upwards */
+    GS_STOP_DEPTH,          /* @max frames stored */
+    GS_STOP__COUNT
+} GsStop;
+const char *gs_stop_name(GsStop stop);
+
+/** struct GsRegs - registers an unwind starts from (x86-64 names). @ip is a
+ *  return address unless @exact_ip (an interrupted instruction). */
+typedef struct GsRegs {
+    uint64_t ip;
+    uint64_t sp;
+    uint64_t bp;
+    bool exact_ip;
+} GsRegs;
+
+/**
+ * GsPageFn - host view of the guest page that contains @va
+ * Returns: (borrowed for the unwind) host pointer of the *page's first byte*
+ * (4096-byte pages), or NULL when not plain RAM.
+ */
+typedef const void *(*GsPageFn)(void *opaque, uint64_t va);
+
+typedef struct GsUnwinder GsUnwinder;   /* one a thread: holds caches */
+
+/**
+ * gs_unwinder_new() - a walker for one vCPU thread
+ * @k: (borrowed) must outlive it; modules may come and go meanwhile
+ */
+GsUnwinder *gs_unwinder_new(const GsKernel *k);
+void gs_unwinder_free(GsUnwinder *u);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsUnwinder, gs_unwinder_free)
+
+/**
+ * gs_unwind() - the hot path: no allocation, no lock, no formatting
+ * @regs: where to start; @regs->ip is stored as the first frame
+ * @page: host view of guest stack pages
+ * @frames: (out) leaf first; return addresses as they stand on the stack,
+ *          and the exact ip of interrupted code after exception frames, as
+ *          the kernel's own arch_stack_walk() delivers them
+ * @max: capacity of @frames
+ * @n: (out) how many
+ */
+GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                 void *opaque, uint64_t *frames, unsigned max, unsigned *n);
+
+#endif /* GS_H */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * kalloc-tracer: events of the guest's allocators, and the map made of them.
+ *
+ * Producers (vCPU threads) push fixed-size events into a queue of their own;
+ * whoever holds the tracer's lock applies them in global order to the model:
+ * live and freed blocks, past lives, errors. Queries run under that lock
+ * after draining the queues, so that they see every event that happened
+ * before them.
+ *
+ * This is the only header of the folder that other folders include. It does
+ * not know QEMU: tests, fuzzers, benchmarks and offline tools link it alone.
+ */
+#ifndef KT_H
+#define KT_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gs.h"
+
+#define KT_MAX_FRAMES 64
+
+/* Distinct id types: one cannot be passed for another. 0 is always "none". */
+typedef struct KtStackId { uint32_t v; } KtStackId;
+typedef struct KtTaskId { uint32_t v; } KtTaskId;
+typedef struct KtCacheId { uint16_t v; } KtCacheId;
+typedef struct KtHookId { uint8_t v; } KtHookId;
+
+/* ---- tables (X-macro files, each included by its owner only) ----------- */
+
+/** Allocator layers; a block belongs to exactly one. */
+typedef enum KtLayer {
+    KT_LAYER_NONE,
+    KT_LAYER_KMALLOC,       /* kmalloc family served from a slab */
+    KT_LAYER_LARGE,         /* kmalloc family served from pages */
+    KT_LAYER_CACHE,         /* kmem_cache_alloc family */
+    KT_LAYER_VMALLOC,
+    KT_LAYER_PERCPU,
+    KT_LAYER_PAGES,
+    KT_LAYER__COUNT
+} KtLayer;
+const char *kt_layer_name(KtLayer layer);
+bool kt_layer_parse(const char *name, KtLayer *out);
+
+/** What an event says. */
+typedef enum KtEventKind {
+    KT_EV_NONE,
+    KT_EV_ALLOC,        /* va, size, actual, cache: memory now owned */
+    KT_EV_FREE,         /* va is about to be released */
+    KT_EV_RESIZE,       /* krealloc in place: va keeps, size is new */
+    KT_EV_RCU_QUEUE,    /* kfree_rcu: va will be freed after a grace period */
+    KT_EV_GAP,          /* events were not recorded before this one */
+    KT_EV__COUNT
+} KtEventKind;
+
+/** Which frees may release which layers; a free event carries its family. */
+typedef enum KtFamily {
+    KT_FAMILY_ANY,      /* kvfree-like: checks nothing */
+    KT_FAMILY_KFREE,    /* kfree: kmalloc, large, and cache objects */
+    KT_FAMILY_CACHE,    /* kmem_cache_free: cache objects of event.cache */
+    KT_FAMILY_VFREE,
+    KT_FAMILY_PERCPU,
+    KT_FAMILY_PAGES,
+    KT_FAMILY__COUNT
+} KtFamily;
+
+/** Error kinds; names, severities and texts come from errors.def. */
+typedef enum KtErrorKind {
+#define KT_ERROR_KIND(id, name, text) KT_ERR_##id,
+#include "errors.def"
+    KT_ERR__COUNT
+} KtErrorKind;
+const char *kt_error_name(KtErrorKind kind);
+const char *kt_error_text(KtErrorKind kind);
+bool kt_error_parse(const char *name, KtErrorKind *out);
+
+/** Counters of `ka stat`; every drop, eviction or unknown is one of them. */
+typedef enum KtCounter {
+#define KT_COUNTER(id, name, help) KT_CNT_##id,
+#include "counters.def"
+    KT_CNT__COUNT
+} KtCounter;
+const char *kt_counter_name(KtCounter c);
+const char *kt_counter_help(KtCounter c);
+
+/** Hook rows of hooks.def, for display: name of the hooked function. */
+const char *kt_hook_name(KtHookId hook);
+
+/**
+ * struct KtEvent - one allocator event, 64 bytes
+ * @seq: global order, assigned by kt_tracer_push()
+ * @va: block start, or the pointer that is freed
+ * @size: requested bytes (ALLOC, RESIZE)
+ * @actual: bytes the allocator reserved (ALLOC); 0 = unknown, then = @size
+ * @us: guest microseconds since the VM's clock started (48 bits)
+ * @cpu: vCPU index
+ * @stack: backtrace, leaf first, first frame the caller
+ * @task: interned task, 0 unknown
+ * @gfp: guest gfp flags, as the caller passed them
+ * @cache: kmem_cache, 0 unknown
+ * @kind: KtEventKind
+ * @hook: the row of hooks.def that saw it
+ * @layer: KtLayer (ALLOC)
+ * @family: KtFamily (FREE)
+ */
+typedef struct KtEvent {
+    uint64_t seq;
+    uint64_t va;
+    uint64_t size;
+    uint64_t actual;
+    uint64_t us:48;
+    uint64_t cpu:16;
+    KtStackId stack;
+    KtTaskId task;
+    uint32_t gfp;
+    KtCacheId cache;
+    uint8_t kind;
+    KtHookId hook;
+    uint8_t layer;
+    uint8_t family;
+    uint8_t pad[6];
+} KtEvent;
+G_STATIC_ASSERT(sizeof(KtEvent) == 64);
+
+/* ---- tracer: queues + model + depot + lock ----------------------------- */
+
+typedef struct KtTracer KtTracer;
+
+/**
+ * struct KtConfig - limits of a tracer
+ * @n_cpus: producers; kt_tracer_push() takes cpu < n_cpus
+ * @history_bytes: memory for past lives; oldest go first, counted
+ * @max_stacks: cap of the stack depot; beyond it stacks are none, counted
+ * @journal: path of the event log, NULL for none
+ */
+typedef struct KtConfig {
+    unsigned n_cpus;
+    uint64_t history_bytes;
+    uint32_t max_stacks;
+    const char *journal;
+} KtConfig;
+#define KT_CONFIG_DEFAULT \
+    { .n_cpus = 1, .history_bytes = 256 * 1024 * 1024, .max_stacks = 1 << 22 }
+
+KtTracer *kt_tracer_new(const KtConfig *config, GError **errp);
+void kt_tracer_free(KtTracer *t);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtTracer, kt_tracer_free)
+
+/**
+ * kt_tracer_push() - record one event; any vCPU thread, hot path
+ * @cpu: the producer; one thread at a time for each cpu
+ * @ev: (copied) @ev->seq is ignored and assigned here
+ *
+ * Never drops: a full queue is drained into the model by the caller (who
+ * then waits for the model's lock). Lock order: BQL -> tracer lock; a vCPU
+ * thread calls this holding neither.
+ */
+void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev);
+
+/** kt_tracer_count() - add to a counter; any thread, any time. */
+void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n);
+uint64_t kt_tracer_counter(KtTracer *t, KtCounter c);
+
+/** kt_tracer_intern_stack() - id of a backtrace; any thread, lock free when
+ *  the stack is known already. Returns id 0 when the depot is full. */
+KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
+                                 unsigned n, GsStop stop);
+/** kt_tracer_stack() - (borrowed, for the tracer's life) frames of @id. */
+const uint64_t *kt_tracer_stack(KtTracer *t, KtStackId id, unsigned *n,
+                                GsStop *stop);
+
+/** kt_tracer_intern_task() - id of (pid, comm); any thread; a new id when
+ *  either differs. @comm may be any 16 guest bytes. */
+KtTaskId kt_tracer_intern_task(KtTracer *t, uint32_t pid,
+                               const char comm[16]);
+bool kt_tracer_task(KtTracer *t, KtTaskId id, uint32_t *pid, char comm[17]);
+
+/** kt_tracer_add_cache() - a kmem_cache seen for the first time; any thread.
+ *  @name: guest bytes, NUL-terminated; kept escaped. Returns 0 when full. */
+KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
+                              const char *name, uint32_t object_size,
+                              uint32_t size);
+typedef struct KtCacheInfo {
+    uint64_t va;
+    const char *name;       /* borrowed, for the tracer's life */
+    uint32_t object_size;
+    uint32_t size;
+    bool destroyed;
+} KtCacheInfo;
+bool kt_tracer_cache(KtTracer *t, KtCacheId id, KtCacheInfo *out);
+void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id);
+
+/**
+ * kt_tracer_reset() - the VM was reset: the map becomes the previous boot
+ * and an empty one begins; the one before is dropped.
+ */
+void kt_tracer_reset(KtTracer *t);
+/** kt_tracer_clear() - `ka clear`: forget blocks, history and errors. Blocks
+ *  allocated before are unknown from here on: a gap is noted. */
+void kt_tracer_clear(KtTracer *t);
+/** kt_tracer_set_complete() - tracing began before the first allocation:
+ *  a free of an unknown address is an error, not merely unknown. */
+void kt_tracer_set_complete(KtTracer *t, bool complete);
+/** kt_tracer_set_enabled() - `ka on|off`; producers ask kt_tracer_enabled()
+ *  (a relaxed load). Switching on again notes a gap. */
+void kt_tracer_set_enabled(KtTracer *t, bool on);
+bool kt_tracer_enabled(const KtTracer *t);
+
+/* ---- queries: between begin and end only, one thread at a time --------- */
+
+void kt_query_begin(KtTracer *t);   /* drains the queues, takes the lock */
+void kt_query_end(KtTracer *t);
+
+typedef enum KtState {
+    KT_STATE_ALLOCATED,     /* 'A' */
+    KT_STATE_FREED,         /* 'F': freed and not reused */
+} KtState;
+
+/**
+ * struct KtBlock - a block as queries see it, by value
+ *
+ * Of a freed block or past life @free_stack and @free_us tell its end. When
+ * kfree_rcu() queued it, @rcu_stack/@rcu_us tell that. Fields of a past life
+ * that history does not keep are 0.
+ */
+typedef struct KtBlock {
+    uint64_t va;
+    uint64_t requested;
+    uint64_t actual;
+    uint64_t alloc_us;
+    uint64_t free_us;
+    uint64_t rcu_us;
+    KtStackId alloc_stack;
+    KtStackId free_stack;
+    KtStackId rcu_stack;
+    KtTaskId alloc_task;
+    KtTaskId free_task;
+    uint32_t gfp;
+    KtCacheId cache;
+    KtHookId hook;
+    KtHookId free_hook;
+    uint16_t alloc_cpu;
+    uint16_t free_cpu;
+    KtState state;
+    KtLayer layer;
+    bool rcu_queued;
+    bool past;              /* a past life, from history */
+} KtBlock;
+
+/** kt_block_len() - bytes the block spans in the map: actual, at least the
+ *  requested. A zero-size block spans 0. */
+uint64_t kt_block_len(const KtBlock *b);
+
+/** Callback of the iterations; false stops. */
+typedef bool (*KtBlockFn)(const KtBlock *b, void *opaque);
+
+/** kt_query_find() - the block (allocated or freed) that contains @va. */
+bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out);
+/** kt_query_next()/_prev() - nearest block that starts above / lies below
+ *  @va (exclusive of a block that contains it). */
+bool kt_query_next(KtTracer *t, uint64_t va, KtBlock *out);
+bool kt_query_prev(KtTracer *t, uint64_t va, KtBlock *out);
+/** kt_query_range() - blocks that overlap [lo, hi] (inclusive), by address. */
+void kt_query_range(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
+                    void *opaque);
+/** kt_query_alloc_pc() - blocks with a frame of their allocation stack in
+ *  [lo, hi], by address. */
+void kt_query_alloc_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
+                       void *opaque);
+/** kt_query_free_pc() - freed blocks, likewise by their free stack (or the
+ *  stack that queued them with kfree_rcu). */
+void kt_query_free_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
+                      void *opaque);
+/** kt_query_history() - past lives that contained @va, newest first. */
+void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque);
+
+/**
+ * struct KtError - a record of its own
+ * @kind: what is wrong
+ * @va: the address at fault
+ * @has_block: @block is the block as it was then; else the address had none
+ * @stack: the stack that caught it
+ */
+typedef struct KtError {
+    uint64_t id;            /* 1, 2, ... in order of detection */
+    KtErrorKind kind;
+    uint64_t va;
+    bool has_block;
+    KtBlock block;
+    KtStackId stack;
+    KtTaskId task;
+    uint16_t cpu;
+    KtHookId hook;
+    KtCacheId cache;        /* of the call that was caught, 0 unknown */
+    uint64_t us;
+} KtError;
+typedef bool (*KtErrorFn)(const KtError *e, void *opaque);
+/** kt_query_errors() - errors whose address or block touches [lo, hi],
+ *  oldest first. */
+void kt_query_errors(KtTracer *t, uint64_t lo, uint64_t hi, KtErrorFn fn,
+                     void *opaque);
+
+/** struct KtStats - sizes of the model for `ka stat` */
+typedef struct KtStats {
+    uint64_t live_blocks, live_bytes;       /* bytes: actual */
+    uint64_t freed_blocks, history_rows;
+    uint64_t errors;
+    uint64_t stacks, tasks, caches;
+    uint64_t map_bytes, history_bytes, depot_bytes;     /* host memory */
+    uint64_t events;                        /* applied */
+    uint64_t previous_live_blocks;          /* of the boot before a reset */
+    uint64_t last_us;                       /* time of the newest event */
+} KtStats;
+void kt_query_stats(KtTracer *t, KtStats *out);
+
+#endif /* KT_H */

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka_errors: commits one kind of heap error, once, on purpose.
+ *
+ *   insmod ka_errors.ko kind=double-free
+ *
+ * Each case has an "alloc" site and a "bad" site, functions of their own, so
+ * that a test can tell from /proc/kallsyms which function the stacks of the
+ * report must show. The truth is printed as
+ *
+ *   ka_errors: KIND va=ADDRESS block=ADDRESS bad=FUNCTION alloc=FUNCTION
+ *
+ * A case leaves the kernel as sound as it can: objects come from caches that
+ * nobody else uses and that are never used again, or SLUB's freelist is put
+ * back by hand. Where the kernel notices the error itself (WARN), it goes on.
+ * There is no way to unload it: its caches are not fit to be destroyed.
+ */
+#include <linux/gfp.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "ka_kmod.h"
+
+static char *kind = "";
+module_param(kind, charp, 0444);
+MODULE_PARM_DESC(kind, "the error to commit");
+
+struct ka_obj {
+    struct rcu_head rcu;
+    char fill[240];
+};
+
+/* A constructor keeps SLUB from merging the cache with another. */
+static void obj_init(void *p)
+{
+    memset(p, 0, sizeof(struct ka_obj));
+}
+
+static struct kmem_cache *own_cache(const char *name)
+{
+    return kmem_cache_create(name, sizeof(struct ka_obj), 0,
+                             SLAB_HWCACHE_ALIGN, obj_init);
+}
+
+/* ---- sites that are right ---------------------------------------------- */
+
+static KA_SITE void *ka_err_alloc_cache(struct kmem_cache *cache)
+{
+    void *p = kmem_cache_alloc(cache, GFP_KERNEL);
+
+    ka_site_end();
+    return p;
+}
+
+static KA_SITE void *ka_err_alloc_kmalloc(size_t size)
+{
+    void *p = kmalloc(size, GFP_ATOMIC);
+
+    ka_site_end();
+    return p;
+}
+
+static KA_SITE void *ka_err_alloc_vmalloc(size_t size)
+{
+    void *p = vmalloc(size);
+
+    ka_site_end();
+    return p;
+}
+
+static KA_SITE void ka_err_free_kfree(void *p)
+{
+    kfree(p);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_free_cache(struct kmem_cache *cache, void *p)
+{
+    kmem_cache_free(cache, p);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_queue_rcu(struct ka_obj *p)
+{
+    kfree_rcu(p, rcu);
+    ka_site_end();
+}
+
+/* ---- sites that are wrong ---------------------------------------------- */
+
+static KA_SITE void ka_err_bad_kfree(void *p)
+{
+    kfree(p);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_bad_cache_free(struct kmem_cache *cache, void *p)
+{
+    kmem_cache_free(cache, p);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_bad_vfree(void *p)
+{
+    vfree(p);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_bad_rcu(struct ka_obj *p)
+{
+    kfree_rcu(p, rcu);
+    ka_site_end();
+}
+
+static KA_SITE void *ka_err_bad_alloc(size_t size)
+{
+    void *p = kmalloc(size, GFP_ATOMIC);
+
+    ka_site_end();
+    return p;
+}
+
+static void truth(const void *va, const void *block, const char *bad,
+                  const char *alloc)
+{
+    pr_info("ka_errors: %s va=%px block=%px bad=%s alloc=%s\n", kind, va,
+            block, bad, alloc);
+}
+
+/* ---- SLUB's freelist, by hand ------------------------------------------ */
+
+/*
+ * A free object of a kmalloc cache holds, in its middle, the encoded address
+ * of the next one: next ^ a key that depends on the place only (mm/slub.c,
+ * freelist_ptr(), since 4.14; in the middle since 5.7; without
+ * CONFIG_SLAB_FREELIST_HARDENED the key is 0). Two encodings at the same
+ * place differ by what they encode; that is all that is needed here.
+ */
+static unsigned long *link_of(void *p, size_t size)
+{
+    return p + size / 2;
+}
+
+static bool same_slab(const void *a, const void *b)
+{
+    return virt_to_head_page(a) == virt_to_head_page(b);
+}
+
+/*
+ * Two objects from the same slab, the current one of this CPU. Interrupts
+ * are off, so the next frees and allocations of that size are ours.
+ */
+static bool take_pair(size_t size, void **a, void **b)
+{
+    int tries;
+
+    *a = ka_err_alloc_kmalloc(size);
+    for (tries = 0; tries < 16; tries++) {
+        *b = ka_err_alloc_kmalloc(size);
+        if (!*a || !*b) {
+            return false;
+        }
+        if (same_slab(*a, *b)) {
+            return true;
+        }
+        *a = *b;    /* the other is leaked: it would lie in the way */
+    }
+    return false;
+}
+
+/* ---- the cases --------------------------------------------------------- */
+
+/*
+ * kfree(a) kfree(b) kfree(a): SLUB's own check (of the list's head) is
+ * passed, and the list is a cycle a -> b -> a. Mended to a -> b -> rest.
+ */
+static int case_double_free(void)
+{
+    const size_t size = 2048;
+    unsigned long flags, first, second;
+    unsigned long *link_a, *link_b;
+    void *a, *b;
+
+    local_irq_save(flags);
+    if (!take_pair(size, &a, &b)) {
+        local_irq_restore(flags);
+        return -ENOMEM;
+    }
+    link_a = link_of(a, size);
+    link_b = link_of(b, size);
+    ka_err_free_kfree(a);
+    first = READ_ONCE(*link_a);         /* key_a ^ rest */
+    ka_err_free_kfree(b);               /* *link_b = key_b ^ a */
+    ka_err_bad_kfree(a);
+    second = READ_ONCE(*link_a);        /* key_a ^ b */
+    *link_b ^= (unsigned long)a ^ first ^ second ^ (unsigned long)b;
+    *link_a = second;
+    local_irq_restore(flags);
+    truth(a, a, "ka_err_bad_kfree", "ka_err_alloc_kmalloc");
+    return 0;
+}
+
+/* The same to a cache of our own, which stays unusable and unused. */
+static int case_double_free_cache(void)
+{
+    struct kmem_cache *cache = own_cache("ka_err_twice");
+    void *a = cache ? ka_err_alloc_cache(cache) : NULL;
+    void *b = cache ? ka_err_alloc_cache(cache) : NULL;
+
+    if (!a || !b) {
+        return -ENOMEM;
+    }
+    ka_err_free_cache(cache, a);
+    ka_err_free_cache(cache, b);
+    ka_err_bad_cache_free(cache, a);
+    truth(a, a, "ka_err_bad_cache_free", "ka_err_alloc_cache");
+    return 0;
+}
+
+/* Queued twice; the reclaim that follows frees it twice, in our own cache. */
+static int case_double_free_rcu(void)
+{
+    struct kmem_cache *cache = own_cache("ka_err_rcu");
+    void *a = cache ? ka_err_alloc_cache(cache) : NULL;
+    void *b = cache ? ka_err_alloc_cache(cache) : NULL;
+
+    if (!a || !b) {
+        return -ENOMEM;
+    }
+    ka_err_queue_rcu(a);
+    ka_err_queue_rcu(b);
+    ka_err_bad_rcu(a);
+    truth(a, a, "ka_err_bad_rcu", "ka_err_alloc_cache");
+    return 0;
+}
+
+/* A page that no slab owns: the kernel frees it as if it were a large one. */
+static int case_invalid_free(void)
+{
+    struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
+
+    if (!page) {
+        return -ENOMEM;
+    }
+    get_page(page);
+    ka_err_bad_kfree(page_address(page));
+    truth(page_address(page), NULL, "ka_err_bad_kfree", "-");
+    return 0;
+}
+
+/* Inside an object of our own cache; the list's head is wrong from then on. */
+static int case_interior_free(void)
+{
+    struct kmem_cache *cache = own_cache("ka_err_inside");
+    void *p = cache ? ka_err_alloc_cache(cache) : NULL;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    ka_err_bad_kfree(p + 64);
+    truth(p + 64, p, "ka_err_bad_kfree", "ka_err_alloc_cache");
+    return 0;
+}
+
+/* Inside a large block; a reference of ours keeps its pages. */
+static int case_interior_free_large(void)
+{
+    void *p = ka_err_alloc_kmalloc(4 * PAGE_SIZE);
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    get_page(virt_to_page(p));
+    ka_err_bad_kfree(p + PAGE_SIZE);
+    truth(p + PAGE_SIZE, p, "ka_err_bad_kfree", "ka_err_alloc_kmalloc");
+    return 0;
+}
+
+/* vfree() of a page-aligned kmalloc block: the kernel warns and goes on. */
+static int case_wrong_family(void)
+{
+    void *p = ka_err_alloc_kmalloc(PAGE_SIZE);
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    ka_err_bad_vfree(p);
+    truth(p, p, "ka_err_bad_vfree", "ka_err_alloc_kmalloc");
+    return 0;
+}
+
+/* kfree() of vmalloc memory: the kernel oopses, insmod is killed. */
+static int case_wrong_family_oops(void)
+{
+    void *p = ka_err_alloc_vmalloc(2 * PAGE_SIZE);
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    truth(p, p, "ka_err_bad_kfree", "ka_err_alloc_vmalloc");
+    ka_err_bad_kfree(p);
+    return 0;
+}
+
+/* An object of one cache to another: the kernel warns, frees it rightly. */
+static int case_wrong_cache(void)
+{
+    struct kmem_cache *one = own_cache("ka_err_one");
+    struct kmem_cache *two = own_cache("ka_err_two");
+    void *p = one && two ? ka_err_alloc_cache(one) : NULL;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    ka_err_bad_cache_free(two, p);
+    truth(p, p, "ka_err_bad_cache_free", "ka_err_alloc_cache");
+    return 0;
+}
+
+/*
+ * A freelist that leads to a live object. a and b are freed and taken again,
+ * which leaves both encodings in our hands; then only b is freed, and its
+ * link is made to lead to a, whose link leads on to the rest.
+ */
+static int case_overlap(void)
+{
+    const size_t size = 2048;
+    unsigned long flags, to_rest, to_a;
+    void *a, *b, *again;
+
+    local_irq_save(flags);
+    if (!take_pair(size, &a, &b)) {
+        local_irq_restore(flags);
+        return -ENOMEM;
+    }
+    ka_err_free_kfree(a);
+    to_rest = READ_ONCE(*link_of(a, size));
+    ka_err_free_kfree(b);
+    to_a = READ_ONCE(*link_of(b, size));
+    b = ka_err_alloc_kmalloc(size);
+    a = ka_err_alloc_kmalloc(size);
+    ka_err_free_kfree(b);
+    *link_of(b, size) = to_a;
+    *link_of(a, size) = to_rest;
+    b = ka_err_alloc_kmalloc(size);
+    again = ka_err_bad_alloc(size);
+    local_irq_restore(flags);
+    if (again != a) {
+        return -EIO;
+    }
+    truth(a, a, "ka_err_bad_alloc", "ka_err_alloc_kmalloc");
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} cases[] = {
+    { "double-free", case_double_free },
+    { "double-free-cache", case_double_free_cache },
+    { "double-free-rcu", case_double_free_rcu },
+    { "invalid-free", case_invalid_free },
+    { "interior-free", case_interior_free },
+    { "interior-free-large", case_interior_free_large },
+    { "wrong-family", case_wrong_family },
+    { "wrong-family-oops", case_wrong_family_oops },
+    { "wrong-cache", case_wrong_cache },
+    { "overlap", case_overlap },
+};
+
+static int __init ka_errors_init(void)
+{
+    unsigned int i;
+
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        if (!strcmp(cases[i].name, kind)) {
+            return cases[i].run();
+        }
+    }
+    pr_err("ka_errors: no such kind: %s\n", kind);
+    return -EINVAL;
+}
+
+module_init(ka_errors_init);
+MODULE_DESCRIPTION("heap errors on purpose");
+MODULE_LICENSE("GPL");

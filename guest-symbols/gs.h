@@ -166,6 +166,13 @@ bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size);
 /** gs_kernel_enum_value() - value of an enumerator by its name. */
 bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value);
 
+/**
+ * gs_kernel_func_param() - position of a function's parameter by its name
+ * Returns: 0, 1, ... or -1 without BTF or for an unknown function or name.
+ */
+int gs_kernel_func_param(const GsKernel *k, const char *func,
+                         const char *param);
+
 /* ---- modules ---------------------------------------------------------- */
 
 /**

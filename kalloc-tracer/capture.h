@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Capture: from executed instructions to events. The hot path; talks to QEMU.
+ */
+#ifndef KT_CAPTURE_H
+#define KT_CAPTURE_H
+
+#include "hooks.h"
+#include "qemu-api.h"
+
+typedef struct KtCapture KtCapture;
+
+/**
+ * kt_capture_start() - register the callbacks; from qemu_plugin_install()
+ * @t: (borrowed) takes the events
+ * @k: (borrowed, nullable) the guest's kernel; without one nothing is traced
+ *
+ * Returns: (owned by the process: QEMU's callbacks refer to it to the end)
+ */
+KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
+                            unsigned max_vcpus);
+
+/** kt_capture_reset() - the VM was reset: look for the kernel again. All
+ *  vCPUs are stopped. */
+void kt_capture_reset(KtCapture *c);
+
+/** kt_capture_lock()/_unlock() - hold the kernel's slide and modules' owner
+ *  steady for the length of a monitor command. */
+void kt_capture_lock(KtCapture *c);
+void kt_capture_unlock(KtCapture *c);
+
+/** kt_capture_found() - the running kernel was recognised; lock held. */
+bool kt_capture_found(const KtCapture *c);
+/** kt_capture_hook() - address and events of a hook row; lock held. */
+uint64_t kt_capture_hook_va(const KtCapture *c, KtHookId id);
+uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id);
+/** kt_capture_sync_counters() - bring what the vCPUs counted for themselves
+ *  into the tracer's counters; lock held. */
+void kt_capture_sync_counters(KtCapture *c);
+
+#endif /* KT_CAPTURE_H */

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the hot path reads of the guest's kernel.
+ *
+ * A KtGuest is made when the kernel is found; its layout is immutable, the
+ * table of caches has a lock of its own, taken only when a cache is not in
+ * the vCPU's small memory. Everything read is untrusted: pointers are only
+ * ever followed through the view, names are capped, sizes are only reported.
+ */
+#include "guest.h"
+
+#define UNKNOWN         UINT32_MAX
+#define PAGE_SHIFT      12
+#define CACHE_NAME_MAX  64
+
+/* in_interrupt(): softirq, hardirq and NMI bits of preempt_count, see
+ * include/linux/preempt.h (the layout has been the same since 5.2) */
+#define IN_INTERRUPT    0x00ffff00u
+
+/* SLUB serves kmalloc of more than two pages from the page allocator:
+ * KMALLOC_SHIFT_HIGH in include/linux/slab.h */
+#define LARGE_ABOVE     (2u << PAGE_SHIFT)
+
+typedef struct Layout {
+    uint64_t current_task;      /* percpu offsets */
+    uint64_t preempt_count;
+    uint32_t task_pid, task_comm;
+    uint32_t cache_name, cache_object_size, cache_size;
+    uint32_t page_size, page_head;      /* struct page */
+    uint32_t slab_cache;                /* struct slab, or page before 5.17 */
+    uint64_t vmemmap_base, page_offset_base;    /* addresses of variables */
+} Layout;
+
+struct KtGuest {
+    Layout at;
+    KtTracer *tracer;
+    KtView view;
+    uint64_t vmemmap, page_offset;      /* values, read at first use */
+    GMutex lock;
+    GHashTable *caches;                 /* kmem_cache va -> id */
+    KtCacheId boot_cache[2];            /* static caches of early boot */
+    KtCacheId kmem_cache;               /* the cache of kmem_caches */
+    unsigned cache_epoch;               /* bumped when an id is dropped */
+};
+
+static uint32_t member(const GsKernel *k, const char *type, const char *name)
+{
+    uint32_t offset;
+
+    return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
+}
+
+static uint64_t symbol(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
+}
+
+/*
+ * A percpu variable, which moved into struct pcpu_hot in 6.2 (commits
+ * 7443b296e699, d7b6d709a76a) and out again in 6.15.
+ */
+static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
+{
+    uint64_t base = symbol(k, "pcpu_hot");
+    uint32_t offset = member(k, "pcpu_hot", hot);
+
+    if (base && offset != UNKNOWN) {
+        return base + offset;
+    }
+    return symbol(k, name);
+}
+
+static void find_layout(Layout *at, const GsKernel *k)
+{
+    at->current_task = percpu(k, "current_task", "current_task");
+    at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
+    at->task_pid = member(k, "task_struct", "pid");
+    at->task_comm = member(k, "task_struct", "comm");
+    at->cache_name = member(k, "kmem_cache", "name");
+    at->cache_object_size = member(k, "kmem_cache", "object_size");
+    at->cache_size = member(k, "kmem_cache", "size");
+    at->page_head = member(k, "page", "compound_head");
+    at->slab_cache = member(k, "slab", "slab_cache");
+    if (at->slab_cache == UNKNOWN) {
+        at->slab_cache = member(k, "page", "slab_cache");
+    }
+    if (!gs_kernel_type_size(k, "page", &at->page_size)) {
+        at->page_size = UNKNOWN;
+    }
+    at->vmemmap_base = symbol(k, "vmemmap_base");
+    at->page_offset_base = symbol(k, "page_offset_base");
+}
+
+KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
+{
+    KtGuest *g = g_new0(KtGuest, 1);
+
+    find_layout(&g->at, k);
+    g->tracer = t;
+    g->view = view;
+    g->caches = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                      NULL);
+    g_mutex_init(&g->lock);
+    return g;
+}
+
+void kt_guest_free(KtGuest *g)
+{
+    if (g) {
+        g_hash_table_destroy(g->caches);
+        g_mutex_clear(&g->lock);
+        g_free(g);
+    }
+}
+
+bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len)
+{
+    uint8_t *to = buf;
+
+    while (len) {
+        size_t avail;
+        const void *from = g->view(va, &avail);
+        size_t n = MIN(len, avail);
+
+        if (!from || !n) {
+            return false;
+        }
+        memcpy(to, from, n);
+        to += n;
+        va += n;
+        len -= n;
+    }
+    return true;
+}
+
+bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out)
+{
+    size_t avail;
+    const void *from = g->view(va, &avail);
+
+    if (from && avail >= sizeof(*out)) {
+        memcpy(out, from, sizeof(*out));
+        return true;
+    }
+    return kt_guest_read(g, va, out, sizeof(*out));
+}
+
+/* ---- tasks -------------------------------------------------------------- */
+
+KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base)
+{
+    const Layout *at = &g->at;
+    char comm[16];
+    uint64_t va;
+    uint32_t pid;
+
+    if (!at->current_task || at->task_pid == UNKNOWN ||
+        at->task_comm == UNKNOWN ||
+        !kt_guest_u64(g, percpu_base + at->current_task, &va) ||
+        !kt_guest_read(g, va + at->task_pid, &pid, sizeof(pid)) ||
+        !kt_guest_read(g, va + at->task_comm, comm, sizeof(comm))) {
+        return (KtTaskId) { 0 };
+    }
+    if (va != cpu->task_va || pid != cpu->pid ||
+        memcmp(comm, cpu->comm, sizeof(comm))) {
+        cpu->task_va = va;
+        cpu->pid = pid;
+        memcpy(cpu->comm, comm, sizeof(comm));
+        cpu->task = kt_tracer_intern_task(g->tracer, pid, comm);
+    }
+    return cpu->task;
+}
+
+bool kt_guest_in_interrupt(KtGuest *g, uint64_t percpu_base)
+{
+    uint32_t count;
+
+    return g->at.preempt_count &&
+           kt_guest_read(g, percpu_base + g->at.preempt_count, &count,
+                         sizeof(count)) &&
+           (count & IN_INTERRUPT);
+}
+
+/* ---- caches ------------------------------------------------------------- */
+
+/* A name ends at NUL, at the cap, or where memory ends; false for none. */
+static bool read_name(const KtGuest *g, uint64_t cache_va,
+                      char name[CACHE_NAME_MAX])
+{
+    uint64_t va;
+
+    if (!kt_guest_u64(g, cache_va + g->at.cache_name, &va)) {
+        return false;
+    }
+    for (unsigned i = 0; i < CACHE_NAME_MAX - 1; i++) {
+        if (!kt_guest_read(g, va + i, &name[i], 1)) {
+            return false;
+        }
+        if (!name[i]) {
+            return i > 0;
+        }
+    }
+    name[CACHE_NAME_MAX - 1] = '\0';
+    return true;
+}
+
+static bool in_kernel_image(uint64_t va)
+{
+    return va >= 0xffffffff80000000ull;
+}
+
+/*
+ * "kmem_cache" and "kmem_cache_node" begin as static structs and are copied
+ * to allocated ones by bootstrap() in mm/slub.c: one cache at two addresses.
+ */
+static KtCacheId boot_alias_locked(const KtGuest *g, const char *name)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(g->boot_cache); i++) {
+        KtCacheInfo info;
+
+        if (kt_tracer_cache(g->tracer, g->boot_cache[i], &info) &&
+            !strcmp(info.name, name)) {
+            return g->boot_cache[i];
+        }
+    }
+    return (KtCacheId) { 0 };
+}
+
+static void note_boot_cache_locked(KtGuest *g, KtCacheId id)
+{
+    unsigned i = g->boot_cache[0].v ? 1 : 0;
+
+    if (!g->boot_cache[i].v) {
+        g->boot_cache[i] = id;
+    }
+}
+
+static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
+{
+    char name[CACHE_NAME_MAX];
+    uint32_t object_size, size;
+    KtCacheId id;
+
+    if (g->at.cache_name == UNKNOWN || g->at.cache_object_size == UNKNOWN ||
+        g->at.cache_size == UNKNOWN || !read_name(g, cache_va, name) ||
+        !kt_guest_read(g, cache_va + g->at.cache_object_size, &object_size,
+                       sizeof(object_size)) ||
+        !kt_guest_read(g, cache_va + g->at.cache_size, &size, sizeof(size))) {
+        return (KtCacheId) { 0 };
+    }
+    id = boot_alias_locked(g, name);
+    if (!id.v) {
+        id = kt_tracer_add_cache(g->tracer, cache_va, name, object_size, size);
+    }
+    if (in_kernel_image(cache_va)) {
+        note_boot_cache_locked(g, id);
+    }
+    if (!strcmp(name, "kmem_cache")) {
+        g->kmem_cache = id;
+    }
+    return id;
+}
+
+static KtCacheId find_cache(KtGuest *g, uint64_t cache_va)
+{
+    gpointer value;
+    KtCacheId id;
+
+    g_mutex_lock(&g->lock);
+    value = g_hash_table_lookup(g->caches, &cache_va);
+    id.v = GPOINTER_TO_UINT(value);
+    if (!id.v) {
+        id = read_cache_locked(g, cache_va);
+        if (id.v) {
+            g_hash_table_insert(g->caches,
+                                g_memdup2(&cache_va, sizeof(cache_va)),
+                                GUINT_TO_POINTER(id.v));
+        }
+    }
+    g_mutex_unlock(&g->lock);
+    return id;
+}
+
+KtCacheId kt_guest_cache(KtGuest *g, KtGuestCpu *cpu, uint64_t cache_va)
+{
+    unsigned epoch = __atomic_load_n(&g->cache_epoch, __ATOMIC_ACQUIRE);
+    unsigned i = (cache_va >> 6 ^ cache_va >> 12) %
+                 G_N_ELEMENTS(cpu->cache);
+
+    if (!cache_va) {
+        return (KtCacheId) { 0 };
+    }
+    if (cpu->cache_epoch != epoch) {
+        memset(cpu->cache, 0, sizeof(cpu->cache));
+        cpu->cache_epoch = epoch;
+    }
+    if (cpu->cache[i].va != cache_va) {
+        KtCacheId id = find_cache(g, cache_va);
+
+        if (!id.v) {
+            return id;
+        }
+        cpu->cache[i].va = cache_va;
+        cpu->cache[i].id = id;
+    }
+    return cpu->cache[i].id;
+}
+
+void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)
+{
+    gpointer value;
+
+    if (!cache.v || cache.v != g->kmem_cache.v) {
+        return;
+    }
+    g_mutex_lock(&g->lock);
+    value = g_hash_table_lookup(g->caches, &object);
+    if (value) {
+        kt_tracer_cache_destroyed(g->tracer,
+                                  (KtCacheId) { GPOINTER_TO_UINT(value) });
+        g_hash_table_remove(g->caches, &object);
+        __atomic_fetch_add(&g->cache_epoch, 1, __ATOMIC_RELEASE);
+    }
+    g_mutex_unlock(&g->lock);
+}
+
+/* ---- slab pages --------------------------------------------------------- */
+
+/*
+ * Both bases are set by kernel_randomize_memory(), long before the first
+ * kmalloc, and constant from then on (arch/x86/mm/kaslr.c).
+ */
+static bool read_bases(KtGuest *g)
+{
+    uint64_t vmemmap, page_offset;
+
+    if (__atomic_load_n(&g->page_offset, __ATOMIC_ACQUIRE)) {
+        return true;
+    }
+    if (!g->at.vmemmap_base || !g->at.page_offset_base ||
+        g->at.page_size == UNKNOWN || g->at.page_head == UNKNOWN ||
+        g->at.slab_cache == UNKNOWN ||
+        !kt_guest_u64(g, g->at.vmemmap_base, &vmemmap) ||
+        !kt_guest_u64(g, g->at.page_offset_base, &page_offset)) {
+        return false;
+    }
+    __atomic_store_n(&g->vmemmap, vmemmap, __ATOMIC_RELAXED);
+    __atomic_store_n(&g->page_offset, page_offset, __ATOMIC_RELEASE);
+    return true;
+}
+
+uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
+{
+    uint64_t page, head, cache;
+
+    if (!read_bases(g) || object < g->page_offset) {
+        return 0;
+    }
+    page = g->vmemmap +
+           ((object - g->page_offset) >> PAGE_SHIFT) * g->at.page_size;
+    if (!kt_guest_u64(g, page + g->at.page_head, &head)) {
+        return 0;
+    }
+    if (head & 1) {
+        page = head - 1;
+    }
+    return kt_guest_u64(g, page + g->at.slab_cache, &cache) ? cache : 0;
+}
+
+uint64_t kt_guest_large_above(const KtGuest *g)
+{
+    return LARGE_ABOVE;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the hot path reads of the guest: the current task, whether it is in
+ * an interrupt, kmem_caches, and which cache an object's slab page is of.
+ * QEMU-free: memory comes through a KtView.
+ */
+#ifndef KT_GUEST_H
+#define KT_GUEST_H
+
+#include "kt.h"
+
+/** KtView - host view of guest RAM on the vCPU's own thread; NULL when @va is
+ *  not plain readable RAM; @avail bytes up to the end of the page. */
+typedef const void *(*KtView)(uint64_t va, size_t *avail);
+
+typedef struct KtGuest KtGuest;
+
+/**
+ * kt_guest_new() - find offsets and variables in one kernel's BTF and symbols
+ * @k: (borrowed for the call) with its slide set
+ * @t: (borrowed) interns tasks and caches
+ *
+ * What the kernel does not tell (no BTF, unknown member) stays unknown: the
+ * functions below then return 0.
+ */
+KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view);
+void kt_guest_free(KtGuest *g);
+
+/** struct KtGuestCpu - one vCPU's memory of what it read last; zeroed for a
+ *  new boot */
+typedef struct KtGuestCpu {
+    uint64_t task_va;
+    uint32_t pid;
+    char comm[16];
+    KtTaskId task;
+    struct {
+        uint64_t va;
+        KtCacheId id;
+    } cache[64];
+    unsigned cache_epoch;
+} KtGuestCpu;
+
+/** kt_guest_read() - copy bytes, across pages; false if any is not RAM. */
+bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
+bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
+
+/** kt_guest_task() - the current task of a vCPU, 0 unknown. */
+KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base);
+/** kt_guest_in_interrupt() - the kernel's in_interrupt(), false if unknown. */
+bool kt_guest_in_interrupt(KtGuest *g, uint64_t percpu_base);
+
+/** kt_guest_cache() - id of the kmem_cache at @cache_va, 0 unknown. */
+KtCacheId kt_guest_cache(KtGuest *g, KtGuestCpu *cpu, uint64_t cache_va);
+/** kt_guest_cache_of() - kmem_cache whose slab page holds @object, 0 unknown;
+ *  meaningful only for an object known to be from a slab. */
+uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
+/** kt_guest_object_freed() - tell of an object freed to @cache: a kmem_cache
+ *  that is freed itself is forgotten. */
+void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);
+
+/** kt_guest_large_above() - kmalloc serves more than that from pages. */
+uint64_t kt_guest_large_above(const KtGuest *g);
+
+#endif /* KT_GUEST_H */

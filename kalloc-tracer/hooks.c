@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The hook table (hooks.def) and its addresses in one kernel.
+ *
+ * Made once for each boot, when the kernel's slide is known; immutable
+ * afterwards, so translation and execution callbacks read it without a lock.
+ * Presence of a symbol decides, never a version number.
+ */
+#include "hooks.h"
+
+enum {
+    HOOK_NONE,
+#define KT_HOOK(id, ...) HOOK_##id,
+#include "hooks.def"
+    HOOK__COUNT
+};
+G_STATIC_ASSERT(HOOK__COUNT <= 255);
+
+/* -1 is "no such argument": given first, a row's own columns override it */
+_Pragma("GCC diagnostic push")
+_Pragma("GCC diagnostic ignored \"-Woverride-init\"")
+static const KtHook hook_table[HOOK__COUNT] = {
+#define KT_HOOK(id, name, what, ...) [HOOK_##id] = { \
+    .symbol = name, .role = KT_ROLE_##what, .size = KT_NO_ARG, \
+    .ptr = KT_NO_ARG, .cache = KT_NO_ARG, .gfp = KT_NO_ARG, \
+    .array = KT_NO_ARG, .count = KT_NO_ARG, ##__VA_ARGS__ },
+#include "hooks.def"
+};
+_Pragma("GCC diagnostic pop")
+
+#define PAGE_SHIFT      12
+#define PAGE_SLOTS      1024    /* power of two; about 40 pages are hooked */
+#define ENTRY_SLOTS     1024
+
+typedef struct Range {
+    uint64_t start, end;
+} Range;
+
+struct KtHooks {
+    uint64_t va[HOOK__COUNT];
+    int8_t gfp[HOOK__COUNT];
+    Range wrapper[HOOK__COUNT];
+    unsigned n_found;
+    bool vfree_called_again;
+    uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
+    uint8_t entry[ENTRY_SLOTS];         /* ids, open addressing by va */
+};
+
+unsigned kt_hook_count(void)
+{
+    return HOOK__COUNT - 1;
+}
+
+const KtHook *kt_hook(KtHookId id)
+{
+    return id.v && id.v < HOOK__COUNT ? &hook_table[id.v] : NULL;
+}
+
+const char *kt_hook_name(KtHookId id)
+{
+    const KtHook *hook = kt_hook(id);
+
+    return hook ? hook->symbol : "?";
+}
+
+bool kt_hook_returns(KtRole role)
+{
+    return role == KT_ROLE_ALLOC || role == KT_ROLE_ALLOC_BULK ||
+           role == KT_ROLE_REALLOC || role == KT_ROLE_MODULE_ADD;
+}
+
+const char *kt_hook_missing_note(KtHookId id)
+{
+    static const char *const notes[] = {
+        [KT_ROLE_ALLOC] = "another kernel version's name, or inlined there",
+        [KT_ROLE_ALLOC_BULK] = "another kernel version's name",
+        [KT_ROLE_REALLOC] = "another kernel version's name",
+        [KT_ROLE_FREE] = "frees through it would not be seen",
+        [KT_ROLE_FREE_BULK] = "bulk frees would not be seen",
+        [KT_ROLE_RCU_QUEUE] = "kfree_rcu() is only seen when it frees",
+        [KT_ROLE_WRAPPER] = "backtraces need not skip it",
+        [KT_ROLE_MODULE_ADD] = "modules are not followed",
+        [KT_ROLE_MODULE_DROP] = "unloaded modules keep looking loaded",
+    };
+    const KtHook *hook = kt_hook(id);
+
+    return hook ? notes[hook->role] : "";
+}
+
+static unsigned slot_of(uint64_t key, unsigned slots)
+{
+    return (key * 0x9e3779b97f4a7c15ull) >> 40 & (slots - 1);
+}
+
+static void add_page(KtHooks *h, uint64_t page)
+{
+    unsigned i = slot_of(page, PAGE_SLOTS);
+
+    while (h->page[i] && h->page[i] != page) {
+        i = (i + 1) & (PAGE_SLOTS - 1);
+    }
+    h->page[i] = page;
+}
+
+static void add_entry(KtHooks *h, uint8_t id)
+{
+    unsigned i = slot_of(h->va[id], ENTRY_SLOTS);
+
+    while (h->entry[i]) {
+        if (h->va[h->entry[i]] == h->va[id]) {
+            return;             /* an alias: the first row has it */
+        }
+        i = (i + 1) & (ENTRY_SLOTS - 1);
+    }
+    h->entry[i] = id;
+    /* a block that begins in the page before can run into this one */
+    add_page(h, h->va[id] >> PAGE_SHIFT);
+    add_page(h, (h->va[id] >> PAGE_SHIFT) - 1);
+}
+
+static int gfp_by_name(const GsKernel *k, const KtHook *hook)
+{
+    int arg = gs_kernel_func_param(k, hook->symbol, "flags");
+
+    return arg >= 0 ? arg : hook->gfp;
+}
+
+static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    const KtHook *hook = &hook_table[id];
+    GsSymbol sym;
+
+    h->gfp[id] = hook->gfp;
+    if (!gs_kernel_lookup(k, hook->symbol, &sym) ||
+        !gs_kernel_is_text(k, sym.va)) {
+        return;
+    }
+    h->va[id] = sym.va;
+    if (hook->flags & KT_HOOK_GFP_BY_NAME) {
+        h->gfp[id] = gfp_by_name(k, hook);
+    }
+    if (hook->role == KT_ROLE_WRAPPER || hook->role == KT_ROLE_REALLOC) {
+        h->wrapper[id] = (Range) { sym.va, sym.va + sym.size };
+    }
+    if (hook->role != KT_ROLE_WRAPPER) {
+        h->n_found++;
+        add_entry(h, id);
+    }
+}
+
+KtHooks *kt_hooks_resolve(const GsKernel *k)
+{
+    KtHooks *h = g_new0(KtHooks, 1);
+    GsSymbol sym;
+
+    for (unsigned id = 1; id < HOOK__COUNT; id++) {
+        resolve_row(h, k, id);
+    }
+    h->vfree_called_again = gs_kernel_lookup(k, "delayed_vfree_work", &sym);
+    return h;
+}
+
+void kt_hooks_free(KtHooks *h)
+{
+    g_free(h);
+}
+
+uint64_t kt_hooks_va(const KtHooks *h, KtHookId id)
+{
+    return id.v < HOOK__COUNT ? h->va[id.v] : 0;
+}
+
+unsigned kt_hooks_n_found(const KtHooks *h)
+{
+    return h->n_found;
+}
+
+KtHookId kt_hooks_at(const KtHooks *h, uint64_t va)
+{
+    unsigned i = slot_of(va, ENTRY_SLOTS);
+
+    while (h->entry[i]) {
+        if (h->va[h->entry[i]] == va) {
+            return (KtHookId) { h->entry[i] };
+        }
+        i = (i + 1) & (ENTRY_SLOTS - 1);
+    }
+    return (KtHookId) { 0 };
+}
+
+bool kt_hooks_page(const KtHooks *h, uint64_t va)
+{
+    uint64_t page = va >> PAGE_SHIFT;
+    unsigned i = slot_of(page, PAGE_SLOTS);
+
+    while (h->page[i]) {
+        if (h->page[i] == page) {
+            return true;
+        }
+        i = (i + 1) & (PAGE_SLOTS - 1);
+    }
+    return false;
+}
+
+KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va)
+{
+    for (unsigned id = 1; id < HOOK__COUNT; id++) {
+        if (va > h->wrapper[id].start && va < h->wrapper[id].end) {
+            return (KtHookId) { id };
+        }
+    }
+    return (KtHookId) { 0 };
+}
+
+int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id)
+{
+    return h->gfp[id.v];
+}
+
+bool kt_hooks_vfree_called_again(const KtHooks *h)
+{
+    return h->vfree_called_again;
+}

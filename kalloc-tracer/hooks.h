@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The hook table and its addresses in one kernel. QEMU-free.
+ */
+#ifndef KT_HOOKS_H
+#define KT_HOOKS_H
+
+#include "kt.h"
+
+/** What a hooked function does; decides what its entry and return mean. */
+typedef enum KtRole {
+    KT_ROLE_ALLOC,          /* returns memory */
+    KT_ROLE_ALLOC_BULK,     /* fills an array, returns how many */
+    KT_ROLE_REALLOC,        /* returns its argument when resized in place */
+    KT_ROLE_FREE,
+    KT_ROLE_FREE_BULK,
+    KT_ROLE_RCU_QUEUE,
+    KT_ROLE_WRAPPER,        /* only named: not hooked */
+    KT_ROLE_MODULE_ADD,     /* at return */
+    KT_ROLE_MODULE_DROP,
+} KtRole;
+
+/** The position of .gfp is that of the parameter "flags" or "gfp" in BTF. */
+#define KT_HOOK_GFP_BY_NAME     (1 << 0)
+/** In interrupt context the function only defers to a KT_HOOK_DEFERRED one,
+ *  where the kernel works the deferred frees off by calling it again. */
+#define KT_HOOK_NOT_IN_IRQ      (1 << 1)
+/** Queues the pointer; the real free comes through another hook, where the
+ *  kernel works that way, see kt_hooks_vfree_called_again(). */
+#define KT_HOOK_DEFERRED        (1 << 2)
+
+#define KT_NO_ARG (-1)
+
+/** struct KtHook - a row of the table; argument numbers or KT_NO_ARG */
+typedef struct KtHook {
+    const char *symbol;
+    KtRole role;
+    KtLayer layer;
+    KtFamily family;
+    int8_t size, ptr, cache, gfp, array, count;
+    uint8_t flags;
+} KtHook;
+
+/** kt_hook_count() - rows; ids run from 1 to that. */
+unsigned kt_hook_count(void);
+/** kt_hook() - (static) the row of @id, NULL for none. */
+const KtHook *kt_hook(KtHookId id);
+/** kt_hook_returns() - must the return of that role be seen? */
+bool kt_hook_returns(KtRole role);
+/** kt_hook_missing_note() - what it means that a kernel lacks the row. */
+const char *kt_hook_missing_note(KtHookId id);
+
+typedef struct KtHooks KtHooks;
+
+/**
+ * kt_hooks_resolve() - find the table's functions in a kernel
+ * @k: (borrowed for the call) with its slide set
+ *
+ * Returns: (owned) immutable afterwards: any thread may read it.
+ */
+KtHooks *kt_hooks_resolve(const GsKernel *k);
+void kt_hooks_free(KtHooks *h);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtHooks, kt_hooks_free)
+
+/** kt_hooks_va() - run-time entry of @id, 0 when the kernel lacks it. */
+uint64_t kt_hooks_va(const KtHooks *h, KtHookId id);
+/** kt_hooks_n_found() - hooked functions found (wrappers not counted). */
+unsigned kt_hooks_n_found(const KtHooks *h);
+/** kt_hooks_at() - the hooked function that begins at @va; hot path. */
+KtHookId kt_hooks_at(const KtHooks *h, uint64_t va);
+/** kt_hooks_page() - can a block that begins at @va hold an entry? Looks at
+ *  its page and the next; hot path. */
+bool kt_hooks_page(const KtHooks *h, uint64_t va);
+/** kt_hooks_wrapper() - the wrapper whose code contains @va, or 0. */
+KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va);
+/** kt_hooks_gfp_arg() - argument number of the gfp flags in this kernel. */
+int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id);
+/** kt_hooks_vfree_called_again() - are deferred vfrees worked off by calling
+ *  vfree()? (Since 6.3, commit 208162f42f95; __vunmap() before.) */
+bool kt_hooks_vfree_called_again(const KtHooks *h);
+
+#endif /* KT_HOOKS_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QEMU's plugin API as this plugin uses it. What qemu-patches/ adds is
+ * declared weak, so that the plugin loads into a QEMU without it and can say
+ * what is missing.
+ */
+#ifndef KT_QEMU_API_H
+#define KT_QEMU_API_H
+
+#include <qemu-plugin.h>
+
+#define KT_PATCHED_API(X) \
+    X(qemu_plugin_register_monitor_cmd) \
+    X(qemu_plugin_monitor_puts) \
+    X(qemu_plugin_register_vcpu_tb_filter) \
+    X(qemu_plugin_vaddr_to_host) \
+    X(qemu_plugin_read_vaddr_ram) \
+    X(qemu_plugin_register_ptr) \
+    X(qemu_plugin_invalidate_vaddr) \
+    X(qemu_plugin_request_flush) \
+    X(qemu_plugin_get_virtual_ns) \
+    X(qemu_plugin_register_vm_reset_cb)
+
+#define KT_DECLARE_WEAK(fn) extern __typeof__(fn) fn __attribute__((weak));
+KT_PATCHED_API(KT_DECLARE_WEAK)
+#undef KT_DECLARE_WEAK
+
+#endif /* KT_QEMU_API_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Return sites: addresses that a hooked call will return to. QEMU-free.
+ *
+ * Grow-only for one boot. Any thread adds and looks up without a lock: the
+ * translator must not block, see qemu-patches/README.md on invalidation.
+ */
+#ifndef KT_SITES_H
+#define KT_SITES_H
+
+#include "kt.h"
+
+typedef struct KtSites KtSites;
+
+#define KT_SITE_NONE UINT32_MAX
+
+KtSites *kt_sites_new(void);
+void kt_sites_free(KtSites *s);
+
+/**
+ * kt_sites_add() - make sure that @va is a return site
+ * @wrapper: what kt_sites_wrapper() shall say of it
+ * @added: (out) this call added it: the code there is to be translated anew
+ *
+ * Returns: its index, or KT_SITE_NONE when the table is full.
+ */
+uint32_t kt_sites_add(KtSites *s, uint64_t va, KtHookId wrapper, bool *added);
+/** kt_sites_find() - its index or KT_SITE_NONE; lock free. */
+uint32_t kt_sites_find(const KtSites *s, uint64_t va);
+uint64_t kt_sites_va(const KtSites *s, uint32_t site);
+/** kt_sites_wrapper() - the wrapper that the site lies in, or 0. */
+KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site);
+/** kt_sites_clear() - a new boot; nobody else uses the table meanwhile. */
+void kt_sites_clear(KtSites *s);
+
+#endif /* KT_SITES_H */

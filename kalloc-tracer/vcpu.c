@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One vCPU as capture sees it. Made in the vCPU's init callback, on its own
+ * thread; lives as long as QEMU does.
+ */
+#include "vcpu.h"
+
+static const char *const reg_names[KT_REG__COUNT] = {
+    [KT_RAX] = "rax", [KT_RBX] = "rbx", [KT_RCX] = "rcx", [KT_RDX] = "rdx",
+    [KT_RSI] = "rsi", [KT_RDI] = "rdi", [KT_RBP] = "rbp", [KT_RSP] = "rsp",
+    [KT_R8] = "r8", [KT_R9] = "r9", [KT_GS_BASE] = "gs_base",
+};
+
+static void find_register(KtVcpu *v, const qemu_plugin_reg_descriptor *desc)
+{
+    for (unsigned r = 0; r < KT_REG__COUNT; r++) {
+        size_t size = 0;
+        const void *at;
+
+        if (strcmp(reg_names[r], desc->name)) {
+            continue;
+        }
+        at = qemu_plugin_register_ptr(v->index, desc->handle, &size);
+        if (at && size == sizeof(uint64_t)) {
+            v->reg[r] = at;
+        }
+    }
+}
+
+static bool find_registers(KtVcpu *v)
+{
+    g_autoptr(GArray) list = qemu_plugin_get_registers();
+
+    for (unsigned i = 0; list && i < list->len; i++) {
+        find_register(v, &g_array_index(list, qemu_plugin_reg_descriptor, i));
+    }
+    for (unsigned r = 0; r < KT_REG__COUNT; r++) {
+        if (!v->reg[r]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+KtVcpu *kt_vcpu_new(unsigned index, const GsKernel *k)
+{
+    KtVcpu *v = g_new0(KtVcpu, 1);
+
+    v->index = index;
+    if (!find_registers(v)) {
+        g_free(v);
+        return NULL;
+    }
+    v->unwinder = gs_unwinder_new(k);
+    return v;
+}
+
+void kt_vcpu_free(KtVcpu *v)
+{
+    if (v) {
+        gs_unwinder_free(v->unwinder);
+        g_free(v);
+    }
+}
+
+void kt_vcpu_forget(KtVcpu *v)
+{
+    memset(&v->seen, 0, sizeof(v->seen));
+    memset(v->free_site, 0, sizeof(v->free_site));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One vCPU as capture sees it: registers, caches, counters. Used by the
+ * vCPU's own thread; others only read the counters.
+ */
+#ifndef KT_VCPU_H
+#define KT_VCPU_H
+
+#include "guest.h"
+#include "hooks.h"
+#include "qemu-api.h"
+
+/* x86-64 general registers, in the order of gdb's description */
+typedef enum KtReg {
+    KT_RAX, KT_RBX, KT_RCX, KT_RDX, KT_RSI, KT_RDI, KT_RBP, KT_RSP, KT_R8,
+    KT_R9, KT_GS_BASE, KT_REG__COUNT
+} KtReg;
+
+typedef struct KtVcpu {
+    const uint64_t *reg[KT_REG__COUNT];
+    GsUnwinder *unwinder;
+    KtGuestCpu seen;
+    struct {
+        uint64_t ra;
+        KtHookId wrapper;
+    } free_site[256];
+    unsigned index;
+    unsigned cost_tick;
+    uint64_t hits[256];                     /* by hook id */
+    uint64_t count[KT_CNT__COUNT];
+    uint64_t counted[KT_CNT__COUNT];        /* of it, told to the tracer */
+} KtVcpu;
+
+/**
+ * kt_vcpu_new() - from the vCPU's init callback
+ * Returns: NULL when a register is not to be had from this QEMU or target.
+ */
+KtVcpu *kt_vcpu_new(unsigned index, const GsKernel *k);
+void kt_vcpu_free(KtVcpu *v);
+/** kt_vcpu_forget() - drop what was read of an earlier boot. */
+void kt_vcpu_forget(KtVcpu *v);
+
+static inline uint64_t kt_vcpu_reg(const KtVcpu *v, KtReg r)
+{
+    return *v->reg[r];
+}
+
+/** kt_vcpu_arg() - argument @n (0-5) at a function's entry, System V ABI. */
+static inline uint64_t kt_vcpu_arg(const KtVcpu *v, int n)
+{
+    static const uint8_t order[] = {
+        KT_RDI, KT_RSI, KT_RDX, KT_RCX, KT_R8, KT_R9
+    };
+
+    return n >= 0 && n < 6 ? kt_vcpu_reg(v, order[n]) : 0;
+}
+
+/* single writer: a plain add, stored so that readers see whole values */
+static inline void kt_vcpu_count(KtVcpu *v, KtCounter c, uint64_t n)
+{
+    __atomic_store_n(&v->count[c], v->count[c] + n, __ATOMIC_RELAXED);
+}
+
+#endif /* KT_VCPU_H */

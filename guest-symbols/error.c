@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The error domain of guest-symbols. Errors are made where something is
+ * found wrong and reported by the embedder; nothing is printed here.
+ */
+#include "gs.h"
+
+G_DEFINE_QUARK(gs-error-quark, gs_error)

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the bytes of a kernel file to sections with link-time addresses.
+ *
+ * A file is a nest of wrappers (bzImage, EFI zboot, bare compressed stream)
+ * around an ELF vmlinux or a raw "Image". gs_image_new() peels one wrapper
+ * after the other, then lists the loaded sections. Called by kernel.c while a
+ * kernel is opened; immutable afterwards, so free of locks.
+ */
+#include "image.h"
+#include "cursor.h"
+#include "decompress.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define WRAPPERS_MAX    4
+#define SECTIONS_MAX    4096
+
+struct GsImage {
+    GBytes *bytes;          /* what the sections' data points into */
+    GStringChunk *names;
+    GArray *sections;       /* of GsSection, by address */
+    bool raw;
+};
+
+/* A wrapper: recognised by @is, @peel gives the bytes inside it. */
+typedef struct Wrapper {
+    bool (*is)(const uint8_t *data, size_t len);
+    GBytes *(*peel)(GBytes *outer, GError **errp);
+} Wrapper;
+
+/* The innermost form: @fill lists its sections. */
+typedef struct Form {
+    bool (*is)(const uint8_t *data, size_t len);
+    bool (*fill)(GsImage *img, GError **errp);
+} Form;
+
+static bool has_magic(const uint8_t *data, size_t len, size_t at,
+                      const char *magic)
+{
+    size_t n = strlen(magic);
+
+    return len >= at + n && !memcmp(data + at, magic, n);
+}
+
+static GBytes *unpack_part(GBytes *outer, uint64_t at, uint64_t len,
+                           const char *what, GError **errp)
+{
+    size_t total;
+    const uint8_t *data = g_bytes_get_data(outer, &total);
+
+    if (at > total || len > total - at) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "%s: payload at 0x%" G_GINT64_MODIFIER "x of 0x%"
+                    G_GINT64_MODIFIER "x bytes lies beyond the file's 0x%zx",
+                    what, at, len, total);
+        return NULL;
+    }
+    if (has_magic(data + at, len, 0, ELFMAG)) {
+        return g_bytes_new_from_bytes(outer, at, len);
+    }
+    if (!gs_compression_name(data + at, len)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "%s: payload at 0x%" G_GINT64_MODIFIER "x is compressed "
+                    "in an unknown way", what, at);
+        return NULL;
+    }
+    return gs_decompress(data + at, len, errp);
+}
+
+/* ---- bzImage (Documentation/arch/x86/boot.rst) ---- */
+
+#define BZ_SETUP_SECTS      0x1f1
+#define BZ_HEADER           0x202
+#define BZ_VERSION          0x206
+#define BZ_PAYLOAD_OFFSET   0x248
+#define BZ_PAYLOAD_END      0x250
+
+static bool is_bzimage(const uint8_t *data, size_t len)
+{
+    return has_magic(data, len, BZ_HEADER, "HdrS");
+}
+
+static GBytes *peel_bzimage(GBytes *outer, GError **errp)
+{
+    size_t len;
+    const uint8_t *data = g_bytes_get_data(outer, &len);
+    unsigned sects, version;
+    uint32_t at, payload;
+    GsCursor c;
+
+    gs_cursor_init(&c, data, len, "bzImage setup header");
+    gs_cursor_seek(&c, BZ_SETUP_SECTS);
+    sects = gs_cursor_u8(&c);
+    gs_cursor_seek(&c, BZ_VERSION);
+    version = gs_cursor_u16(&c);
+    gs_cursor_seek(&c, BZ_PAYLOAD_OFFSET);
+    at = gs_cursor_u32(&c);
+    payload = gs_cursor_u32(&c);
+    if (!gs_cursor_ok(&c, errp)) {
+        return NULL;
+    }
+    if (version < 0x208) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "bzImage: boot protocol %u.%02u is older than 2.08",
+                    version >> 8, version & 0xff);
+        return NULL;
+    }
+    return unpack_part(outer, ((sects ? sects : 4) + 1) * 512ull + at,
+                       payload, "bzImage", errp);
+}
+
+/* ---- EFI zboot (drivers/firmware/efi/libstub/zboot-header.S) ---- */
+
+static bool is_zboot(const uint8_t *data, size_t len)
+{
+    return has_magic(data, len, 0, "MZ") && has_magic(data, len, 4, "zimg");
+}
+
+static GBytes *peel_zboot(GBytes *outer, GError **errp)
+{
+    size_t len;
+    const uint8_t *data = g_bytes_get_data(outer, &len);
+    uint32_t at, payload;
+    GsCursor c;
+
+    gs_cursor_init(&c, data, len, "EFI zboot header");
+    gs_cursor_seek(&c, 8);
+    at = gs_cursor_u32(&c);
+    payload = gs_cursor_u32(&c);
+    if (!gs_cursor_ok(&c, errp)) {
+        return NULL;
+    }
+    return unpack_part(outer, at, payload, "EFI zboot", errp);
+}
+
+/* ---- a bare compressed stream ---- */
+
+static bool is_compressed(const uint8_t *data, size_t len)
+{
+    return gs_compression_name(data, len) != NULL;
+}
+
+static GBytes *peel_compressed(GBytes *outer, GError **errp)
+{
+    size_t len;
+    const uint8_t *data = g_bytes_get_data(outer, &len);
+
+    return gs_decompress(data, len, errp);
+}
+
+static const Wrapper wrappers[] = {
+    { is_bzimage, peel_bzimage },
+    { is_zboot, peel_zboot },
+    { is_compressed, peel_compressed },
+};
+
+/* ---- ELF (System V ABI; only 64-bit little-endian ones) ---- */
+
+typedef struct Elf {
+    GsCursor c;
+    uint64_t phoff, shoff;
+    unsigned phnum, shnum, shstrndx;
+} Elf;
+
+static const uint16_t elf_machines[] = { EM_X86_64, EM_AARCH64, EM_RISCV };
+
+static bool is_elf(const uint8_t *data, size_t len)
+{
+    return has_magic(data, len, 0, ELFMAG);
+}
+
+static bool known_machine(unsigned machine)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(elf_machines); i++) {
+        if (elf_machines[i] == machine) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool elf_header(Elf *elf, GError **errp)
+{
+    Elf64_Ehdr h;
+    const uint8_t *p = gs_cursor_take(&elf->c, sizeof(h));
+
+    if (!p) {
+        return gs_cursor_ok(&elf->c, errp);
+    }
+    memcpy(&h, p, sizeof(h));
+    if (h.e_ident[EI_CLASS] != ELFCLASS64 ||
+        h.e_ident[EI_DATA] != ELFDATA2LSB ||
+        !known_machine(GUINT16_FROM_LE(h.e_machine))) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "ELF: class %u, data %u, machine %u is not x86-64, arm64 "
+                    "or riscv64", h.e_ident[EI_CLASS], h.e_ident[EI_DATA],
+                    GUINT16_FROM_LE(h.e_machine));
+        return false;
+    }
+    if (GUINT16_FROM_LE(h.e_type) == ET_REL) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "ELF: a relocatable object (a module?), not a kernel");
+        return false;
+    }
+    elf->phoff = GUINT64_FROM_LE(h.e_phoff);
+    elf->shoff = GUINT64_FROM_LE(h.e_shoff);
+    elf->phnum = GUINT16_FROM_LE(h.e_phnum);
+    elf->shnum = GUINT16_FROM_LE(h.e_shnum);
+    elf->shstrndx = GUINT16_FROM_LE(h.e_shstrndx);
+    return true;
+}
+
+/* The @i-th of @num records of @size bytes at @off; false past the end. */
+static bool elf_record(const Elf *elf, uint64_t off, unsigned i, unsigned num,
+                       void *rec, size_t size)
+{
+    GsCursor c = elf->c;
+    const uint8_t *p;
+
+    if (i >= num || off > elf->c.len) {
+        return false;
+    }
+    gs_cursor_seek(&c, off + (uint64_t)i * size);
+    p = gs_cursor_take(&c, size);
+    if (p) {
+        memcpy(rec, p, size);
+    }
+    return p != NULL;
+}
+
+static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
+                                    uint32_t name)
+{
+    GsCursor c = elf->c;
+    uint64_t off = GUINT64_FROM_LE(strs->sh_offset);
+    const char *s;
+
+    if (name >= GUINT64_FROM_LE(strs->sh_size) || off > elf->c.len) {
+        return "";
+    }
+    gs_cursor_seek(&c, off + name);
+    s = gs_cursor_str(&c, NULL);
+    return s ? s : "";
+}
+
+/* Adds a run; drops one that wraps around or lies outside the file. */
+static void add_section(GsImage *img, const Elf *elf, GsSection sec,
+                        uint64_t off, bool contents)
+{
+    GsCursor c = elf->c;
+
+    if (!sec.len || sec.va + sec.len < sec.va) {
+        return;
+    }
+    if (contents) {
+        gs_cursor_seek(&c, off);
+        sec.data = gs_cursor_take(&c, sec.len);
+        if (!sec.data) {
+            return;
+        }
+    }
+    sec.name = g_string_chunk_insert_const(img->names, sec.name);
+    g_array_append_val(img->sections, sec);
+}
+
+static void elf_fill_sections(GsImage *img, const Elf *elf)
+{
+    unsigned n = MIN(elf->shnum, SECTIONS_MAX);
+    Elf64_Shdr strs = { 0 };
+    Elf64_Shdr sh;
+
+    elf_record(elf, elf->shoff, elf->shstrndx, elf->shnum, &strs,
+               sizeof(strs));
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t flags;
+
+        if (!elf_record(elf, elf->shoff, i, n, &sh, sizeof(sh))) {
+            return;
+        }
+        flags = GUINT64_FROM_LE(sh.sh_flags);
+        if (!(flags & SHF_ALLOC)) {
+            continue;
+        }
+        add_section(img, elf, (GsSection) {
+            .name = elf_section_name(elf, &strs, GUINT32_FROM_LE(sh.sh_name)),
+            .va = GUINT64_FROM_LE(sh.sh_addr),
+            .len = GUINT64_FROM_LE(sh.sh_size),
+            .exec = flags & SHF_EXECINSTR,
+        }, GUINT64_FROM_LE(sh.sh_offset),
+            GUINT32_FROM_LE(sh.sh_type) != SHT_NOBITS);
+    }
+}
+
+static void elf_fill_segments(GsImage *img, const Elf *elf)
+{
+    unsigned n = MIN(elf->phnum, SECTIONS_MAX);
+    Elf64_Phdr ph;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!elf_record(elf, elf->phoff, i, n, &ph, sizeof(ph))) {
+            return;
+        }
+        if (GUINT32_FROM_LE(ph.p_type) != PT_LOAD) {
+            continue;
+        }
+        add_section(img, elf, (GsSection) {
+            .name = "",
+            .va = GUINT64_FROM_LE(ph.p_vaddr),
+            .len = GUINT64_FROM_LE(ph.p_filesz),
+            .exec = GUINT32_FROM_LE(ph.p_flags) & PF_X,
+        }, GUINT64_FROM_LE(ph.p_offset), true);
+    }
+}
+
+static bool fill_elf(GsImage *img, GError **errp)
+{
+    size_t len;
+    const uint8_t *data = g_bytes_get_data(img->bytes, &len);
+    Elf elf;
+
+    gs_cursor_init(&elf.c, data, len, "ELF header");
+    if (!elf_header(&elf, errp)) {
+        return false;
+    }
+    elf_fill_sections(img, &elf);
+    if (!img->sections->len) {
+        elf_fill_segments(img, &elf);
+    }
+    if (!img->sections->len) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "ELF: no loaded section lies inside the file");
+        return false;
+    }
+    return true;
+}
+
+/* ---- raw Image (arch/arm64 and arch/riscv, Documentation/arch) ---- */
+
+#define RAW_MAGIC   0x38
+
+static bool is_raw(const uint8_t *data, size_t len)
+{
+    return has_magic(data, len, RAW_MAGIC, "ARM\x64") ||
+           has_magic(data, len, RAW_MAGIC, "RSC\x05");
+}
+
+static bool fill_raw(GsImage *img, GError **errp)
+{
+    GsSection sec = { .name = "", .exec = true };
+
+    sec.data = g_bytes_get_data(img->bytes, &sec.len);
+    g_array_append_val(img->sections, sec);
+    img->raw = true;
+    return true;
+}
+
+static const Form forms[] = {
+    { is_elf, fill_elf },
+    { is_raw, fill_raw },
+};
+
+/* ---- putting it together ---- */
+
+/* Takes @bytes; gives what is inside the wrappers. */
+static GBytes *peel(GBytes *bytes, GError **errp)
+{
+    for (unsigned depth = 0; depth < WRAPPERS_MAX; depth++) {
+        size_t len;
+        const uint8_t *data = g_bytes_get_data(bytes, &len);
+        const Wrapper *w = NULL;
+        GBytes *inner;
+
+        for (size_t i = 0; !w && i < G_N_ELEMENTS(wrappers); i++) {
+            w = wrappers[i].is(data, len) ? &wrappers[i] : NULL;
+        }
+        if (!w) {
+            return bytes;
+        }
+        inner = w->peel(bytes, errp);
+        g_bytes_unref(bytes);
+        if (!inner) {
+            return NULL;
+        }
+        bytes = inner;
+    }
+    return bytes;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const GsSection *x = a, *y = b;
+
+    return x->va < y->va ? -1 : x->va > y->va;
+}
+
+/*
+ * A vmlinux with debug information is ten times its loaded part. Keeps only
+ * that part when much would be saved.
+ */
+static void drop_unused(GsImage *img)
+{
+    size_t len;
+    const uint8_t *data = g_bytes_get_data(img->bytes, &len);
+    size_t used = 0;
+    GBytes *kept;
+
+    for (unsigned i = 0; i < img->sections->len; i++) {
+        GsSection *s = &g_array_index(img->sections, GsSection, i);
+
+        if (s->data) {
+            used = MAX(used, (size_t)(s->data - data) + s->len);
+        }
+    }
+    if (used > len / 2) {
+        return;
+    }
+    kept = g_bytes_new(data, used);
+    for (unsigned i = 0; i < img->sections->len; i++) {
+        GsSection *s = &g_array_index(img->sections, GsSection, i);
+
+        if (s->data) {
+            s->data = (const uint8_t *)g_bytes_get_data(kept, NULL) +
+                      (s->data - data);
+        }
+    }
+    g_bytes_unref(img->bytes);
+    img->bytes = kept;
+}
+
+GsImage *gs_image_new(GBytes *bytes, GError **errp)
+{
+    g_autoptr(GsImage) img = g_new0(GsImage, 1);
+    const Form *form = NULL;
+    const uint8_t *data;
+    size_t len;
+
+    img->names = g_string_chunk_new(1024);
+    img->sections = g_array_new(FALSE, FALSE, sizeof(GsSection));
+    img->bytes = peel(g_bytes_ref(bytes), errp);
+    if (!img->bytes) {
+        return NULL;
+    }
+    data = g_bytes_get_data(img->bytes, &len);
+    for (size_t i = 0; !form && i < G_N_ELEMENTS(forms); i++) {
+        form = forms[i].is(data, len) ? &forms[i] : NULL;
+    }
+    if (!form) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "neither bzImage, ELF vmlinux, raw Image nor System.map");
+        return NULL;
+    }
+    if (!form->fill(img, errp)) {
+        return NULL;
+    }
+    g_array_sort(img->sections, by_address);
+    drop_unused(img);
+    return g_steal_pointer(&img);
+}
+
+void gs_image_free(GsImage *img)
+{
+    if (!img) {
+        return;
+    }
+    g_clear_pointer(&img->bytes, g_bytes_unref);
+    g_string_chunk_free(img->names);
+    g_array_free(img->sections, TRUE);
+    g_free(img);
+}
+
+size_t gs_image_n_sections(const GsImage *img)
+{
+    return img->sections->len;
+}
+
+const GsSection *gs_image_nth_section(const GsImage *img, size_t i)
+{
+    return &g_array_index(img->sections, GsSection, i);
+}
+
+bool gs_image_section(const GsImage *img, const char *name, uint64_t *va,
+                      const uint8_t **data, size_t *len)
+{
+    for (size_t i = 0; i < img->sections->len; i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
+
+        if (s->data && !strcmp(s->name, name)) {
+            *va = s->va;
+            *data = s->data;
+            *len = s->len;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The section with contents that holds @va. */
+static const GsSection *section_at(const GsImage *img, uint64_t va)
+{
+    for (size_t i = 0; i < img->sections->len; i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
+
+        if (s->data && va >= s->va && va - s->va < s->len) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+bool gs_image_read(const GsImage *img, uint64_t va, void *buf, size_t len)
+{
+    uint8_t *to = buf;
+
+    while (len) {
+        const GsSection *s = section_at(img, va);
+        size_t n;
+
+        if (!s) {
+            return false;
+        }
+        n = MIN(len, s->len - (va - s->va));
+        memcpy(to, s->data + (va - s->va), n);
+        to += n;
+        va += n;
+        len -= n;
+    }
+    return true;
+}
+
+void gs_image_rebase(GsImage *img, uint64_t va)
+{
+    if (img->raw) {
+        g_array_index(img->sections, GsSection, 0).va = va;
+    }
+}
+
+bool gs_image_is_raw(const GsImage *img)
+{
+    return img->raw;
+}

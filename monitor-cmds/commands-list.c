@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Listings of blocks: by address, by allocating or by freeing code.
+ *
+ * A listing may be millions of lines while the guest runs. So blocks are
+ * copied in batches under the tracer's lock, printed without it, and the
+ * next batch goes on behind the last address: memory stays constant, and no
+ * vCPU waits longer than a batch takes. A listing is thus no snapshot; each
+ * line is true at the moment its batch was copied.
+ *
+ * Code queries take their first batch from the tracer's index. What does not
+ * fit is found by walking on by address, with the same test of the stacks.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+/* More functions than this share a name: walk, rather than merge. */
+#define INDEX_RANGES_MAX 16
+/* Stack ids beyond this are tested each time, not remembered. */
+#define MEMO_MAX (1u << 24)
+
+enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
+
+/**
+ * struct Scan - a listing under way
+ * @query: the index of a code query, NULL for a listing by address
+ * @by_free: the stack in question, and time and task, are the free's
+ * @rows: KtBlock, the batch
+ * @room: rows the batch may grow to
+ * @visits: blocks that may still be looked at in this batch
+ * @walking: blocks come by address, their stacks are to be tested
+ * @resumed: everything up to @last is done
+ * @last: address of the block looked at last
+ * @stopped: the batch ended before the blocks did
+ * @memo: MEMO_* for each stack id
+ */
+typedef struct Scan {
+    KtTracer *t;
+    const McArgs *args;
+    void (*query)(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
+                  void *opaque);
+    bool by_free;
+    GArray *rows;
+    unsigned room;
+    unsigned visits;
+    bool walking;
+    bool resumed;
+    uint64_t last;
+    bool stopped;
+    bool done;
+    GByteArray *memo;
+} Scan;
+
+static void scan_init(Scan *s, McOut *out, const McArgs *args)
+{
+    *s = (Scan) {
+        .t = out->ctx->tracer,
+        .args = args,
+        .rows = g_array_new(FALSE, FALSE, sizeof(KtBlock)),
+        .memo = g_byte_array_new(),
+    };
+}
+
+static void scan_deinit(Scan *s)
+{
+    g_clear_pointer(&s->rows, g_array_unref);
+    g_clear_pointer(&s->memo, g_byte_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Scan, scan_deinit)
+
+/* ---- which blocks -------------------------------------------------------- */
+
+static bool stack_hits(const Scan *s, KtStackId id)
+{
+    const McRange *r = (const McRange *)s->args->pcs->data;
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc = kt_tracer_stack(s->t, id, &n, &stop);
+
+    for (unsigned i = 0; pc && i < n; i++) {
+        for (unsigned j = 0; j < s->args->pcs->len; j++) {
+            if (pc[i] >= r[j].lo && pc[i] <= r[j].hi) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool stack_wanted(Scan *s, KtStackId id)
+{
+    guint len = s->memo->len;
+
+    if (!id.v || id.v >= MEMO_MAX) {
+        return id.v && stack_hits(s, id);
+    }
+    if (id.v >= len) {
+        g_byte_array_set_size(s->memo, MAX(id.v + 1, len * 2));
+        memset(s->memo->data + len, MEMO_UNKNOWN, s->memo->len - len);
+    }
+    if (s->memo->data[id.v] == MEMO_UNKNOWN) {
+        s->memo->data[id.v] = stack_hits(s, id) ? MEMO_YES : MEMO_NO;
+    }
+    return s->memo->data[id.v] == MEMO_YES;
+}
+
+static bool code_wanted(Scan *s, const KtBlock *b)
+{
+    if (!s->query || !s->walking) {
+        return true;
+    }
+    if (!s->by_free) {
+        return stack_wanted(s, b->alloc_stack);
+    }
+    return b->state == KT_STATE_FREED && (stack_wanted(s, b->free_stack) ||
+                                          stack_wanted(s, b->rcu_stack));
+}
+
+static bool collect(const KtBlock *b, void *opaque)
+{
+    Scan *s = opaque;
+
+    if (s->resumed && b->va <= s->last) {
+        return true;
+    }
+    if (!s->visits || s->rows->len >= s->room) {
+        s->stopped = true;
+        return false;
+    }
+    s->visits--;
+    s->last = b->va;
+    if (code_wanted(s, b) &&
+        mc_filter_block(&s->args->filter, s->t, b, s->by_free)) {
+        g_array_append_vals(s->rows, b, 1);
+    }
+    return true;
+}
+
+/* ---- batches ------------------------------------------------------------- */
+
+static void begin_batch(Scan *s)
+{
+    s->stopped = false;
+    s->visits = MC_BATCH_VISITS;
+    s->room = s->rows->len + MC_BATCH_ROWS;
+}
+
+static void walk_batch(Scan *s)
+{
+    McRange r = s->query ? (McRange) { 0, UINT64_MAX } : s->args->va;
+
+    s->walking = true;
+    begin_batch(s);
+    kt_query_range(s->t, s->resumed ? s->last + 1 : r.lo, r.hi, collect, s);
+    s->resumed = true;
+    s->done = !s->stopped || s->last >= r.hi;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const KtBlock *x = a;
+    const KtBlock *y = b;
+
+    return x->va < y->va ? -1 : x->va > y->va;
+}
+
+/* Sort the rows, and keep one of each block up to @bound. */
+static void merge_rows(GArray *rows, uint64_t bound)
+{
+    KtBlock *b = (KtBlock *)rows->data;
+    unsigned n = 0;
+
+    g_array_sort(rows, compare_blocks);
+    for (unsigned i = 0; i < rows->len && b[i].va <= bound; i++) {
+        if (!n || b[n - 1].va != b[i].va) {
+            b[n++] = b[i];
+        }
+    }
+    g_array_set_size(rows, n);
+}
+
+/*
+ * The first batch of a code query: up to a batch for each range. What lies
+ * above the lowest address that a range stopped at is left for the walk.
+ */
+static void index_batch(Scan *s)
+{
+    const McRange *r = (const McRange *)s->args->pcs->data;
+    uint64_t bound = UINT64_MAX;
+    bool stopped = false;
+
+    for (unsigned i = 0; i < s->args->pcs->len; i++) {
+        begin_batch(s);
+        s->query(s->t, r[i].lo, r[i].hi, collect, s);
+        if (s->stopped) {
+            stopped = true;
+            bound = MIN(bound, s->last);
+        }
+    }
+    merge_rows(s->rows, bound);
+    s->resumed = true;
+    s->last = bound;
+    s->done = !stopped;
+}
+
+static void next_batch(Scan *s)
+{
+    g_array_set_size(s->rows, 0);
+    kt_query_begin(s->t);
+    if (s->query && !s->resumed && s->args->pcs->len <= INDEX_RANGES_MAX) {
+        index_batch(s);
+    } else {
+        walk_batch(s);
+    }
+    kt_query_end(s->t);
+}
+
+static uint64_t print_scan(McOut *out, Scan *s, uint64_t limit,
+                           uint64_t *more)
+{
+    uint64_t shown = 0;
+
+    while (!s->done && !out->closed) {
+        next_batch(s);
+        for (unsigned i = 0; i < s->rows->len && !out->closed; i++) {
+            if (shown == limit) {
+                *more += s->rows->len - i;
+                break;
+            }
+            out->format->row(out, &(McRow) {
+                .block = &g_array_index(s->rows, KtBlock, i) });
+            shown++;
+        }
+    }
+    return shown;
+}
+
+/* ---- past lives ----------------------------------------------------------- */
+
+/**
+ * struct History - past lives of an address under way
+ * @seen: how many were looked at
+ * @prior: the one looked at last. New ones may come before it meanwhile, so
+ *         it is looked for again, from the place on where it was; when it is
+ *         gone so is all that is older.
+ * @index: place in this batch; @searching: @prior not found in it yet
+ */
+typedef struct History {
+    KtTracer *t;
+    const McFilter *filter;
+    GArray *rows;
+    uint64_t seen;
+    uint64_t index;
+    KtBlock prior;
+    bool searching;
+    bool stopped;
+    unsigned visits;
+} History;
+
+static bool same_life(const KtBlock *a, const KtBlock *b)
+{
+    return a->va == b->va && a->requested == b->requested &&
+           a->alloc_us == b->alloc_us && a->free_us == b->free_us &&
+           a->alloc_stack.v == b->alloc_stack.v &&
+           a->free_stack.v == b->free_stack.v;
+}
+
+static bool collect_past(const KtBlock *b, void *opaque)
+{
+    History *h = opaque;
+
+    h->index++;
+    if (h->searching) {
+        h->searching = h->index < h->seen || !same_life(b, &h->prior);
+        return true;
+    }
+    if (!h->visits || h->rows->len >= MC_BATCH_ROWS) {
+        h->stopped = true;
+        return false;
+    }
+    h->visits--;
+    h->seen = h->index;
+    h->prior = *b;
+    if (!h->filter || mc_filter_block(h->filter, h->t, b, false)) {
+        g_array_append_vals(h->rows, b, 1);
+    }
+    return true;
+}
+
+static void next_history(History *h, uint64_t va)
+{
+    g_array_set_size(h->rows, 0);
+    h->index = 0;
+    h->searching = h->seen > 0;
+    h->stopped = false;
+    h->visits = MC_BATCH_VISITS;
+    kt_query_begin(h->t);
+    kt_query_history(h->t, va, collect_past, h);
+    kt_query_end(h->t);
+}
+
+uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
+                          uint64_t limit, uint64_t *more)
+{
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(KtBlock));
+    History h = { .t = out->ctx->tracer, .filter = filter, .rows = rows };
+    uint64_t shown = 0;
+
+    do {
+        next_history(&h, va);
+        for (unsigned i = 0; i < rows->len && !out->closed; i++) {
+            const KtBlock *b = &g_array_index(rows, KtBlock, i);
+
+            if (shown == limit) {
+                *more += rows->len - i;
+                break;
+            }
+            out->format->row(out, &(McRow) {
+                .block = b, .hit = true, .offset = va - b->va });
+            shown++;
+        }
+    } while (h.stopped && !out->closed);
+    return shown;
+}
+
+/* ---- commands ------------------------------------------------------------- */
+
+static void print_none(McOut *out, const McArgs *args, const char *what)
+{
+    g_autofree char *why = mc_why_nothing(out);
+    g_autofree char *text = NULL;
+
+    text = g_strconcat("no blocks", what,
+                       mc_filter_is_set(&args->filter) ?
+                       " that match the options" : "", why, NULL);
+    out->format->none(out, text);
+}
+
+static void finish(McOut *out, const McArgs *args, uint64_t shown,
+                   uint64_t more, const char *what)
+{
+    if (!shown && !out->closed) {
+        print_none(out, args, what);
+    } else if (more) {
+        out->format->more(out, more);
+    }
+}
+
+static char *range_text(const McRange *r)
+{
+    if (r->lo == r->hi) {
+        return g_strdup_printf(" at %016" PRIx64, r->lo);
+    }
+    return g_strdup_printf(" in %016" PRIx64 "-%016" PRIx64, r->lo, r->hi);
+}
+
+bool mc_cmd_blocks(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autofree char *what = range_text(&args->va);
+    g_auto(Scan) s;
+    uint64_t more = 0;
+    uint64_t shown;
+
+    scan_init(&s, out, args);
+    shown = print_scan(out, &s, args->limit, &more);
+    if (mc_given(args, MC_OPT_HISTORY)) {
+        shown += mc_print_history(out, args->va.lo, &args->filter,
+                                  args->limit - shown, &more);
+    }
+    finish(out, args, shown, more, what);
+    return true;
+}
+
+static bool list_by_code(McOut *out, const McArgs *args, bool by_free)
+{
+    g_autofree char *quoted = mc_quote(g_ptr_array_index(args->words, 1));
+    g_autofree char *what = g_strconcat(by_free ? " freed by " :
+                                        " allocated by ", quoted, NULL);
+    g_auto(Scan) s;
+    uint64_t more = 0;
+    uint64_t shown;
+
+    scan_init(&s, out, args);
+    s.query = by_free ? kt_query_free_pc : kt_query_alloc_pc;
+    s.by_free = by_free;
+    shown = print_scan(out, &s, args->limit, &more);
+    finish(out, args, shown, more, what);
+    return true;
+}
+
+bool mc_cmd_alloc(McOut *out, const McArgs *args, GError **errp)
+{
+    return list_by_code(out, args, false);
+}
+
+bool mc_cmd_free(McOut *out, const McArgs *args, GError **errp)
+{
+    return list_by_code(out, args, true);
+}

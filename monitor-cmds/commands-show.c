@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka show: the block that contains an address, and what lies around it.
+ *
+ * Everything but past lives is copied under one hold of the tracer's lock,
+ * so that the block and its neighbours belong together.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+#define AROUND_DEFAULT 4
+#define AROUND_MAX 1000
+
+/**
+ * struct View - what is to be printed
+ * @before: KtBlock, nearest first; @after: likewise
+ */
+typedef struct View {
+    KtBlock hit;
+    bool has_hit;
+    GArray *before;
+    GArray *after;
+    uint64_t past;
+} View;
+
+static void view_init(View *v)
+{
+    *v = (View) {
+        .before = g_array_new(FALSE, FALSE, sizeof(KtBlock)),
+        .after = g_array_new(FALSE, FALSE, sizeof(KtBlock)),
+    };
+}
+
+static void view_deinit(View *v)
+{
+    g_clear_pointer(&v->before, g_array_unref);
+    g_clear_pointer(&v->after, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(View, view_deinit)
+
+static bool count_past(const KtBlock *b, void *opaque)
+{
+    ++*(uint64_t *)opaque;
+    return true;
+}
+
+static void look_around(KtTracer *t, View *v, uint64_t va, unsigned n)
+{
+    uint64_t below = v->has_hit ? v->hit.va : va;
+    uint64_t above = below;
+    KtBlock b;
+
+    while (v->before->len < n && kt_query_prev(t, below, &b) &&
+           b.va < below) {
+        g_array_append_val(v->before, b);
+        below = b.va;
+    }
+    while (v->after->len < n && kt_query_next(t, above, &b) && b.va > above) {
+        g_array_append_val(v->after, b);
+        above = b.va;
+    }
+}
+
+static void look(KtTracer *t, View *v, uint64_t va, unsigned n)
+{
+    kt_query_begin(t);
+    v->has_hit = kt_query_find(t, va, &v->hit);
+    look_around(t, v, va, n);
+    kt_query_history(t, va, count_past, &v->past);
+    kt_query_end(t);
+}
+
+/* "> +<offset> " must fit before the line. */
+static unsigned margin_for(const View *v, uint64_t va)
+{
+    unsigned width = strlen("> + ") + 1;
+
+    for (uint64_t off = v->has_hit ? va - v->hit.va : 0; off >> 4; off >>= 4) {
+        width++;
+    }
+    return MAX(width, MC_MARGIN);
+}
+
+static void print_row(McOut *out, GArray *rows, unsigned i)
+{
+    out->format->row(out, &(McRow) {
+        .block = &g_array_index(rows, KtBlock, i) });
+}
+
+static void print_view(McOut *out, const View *v, uint64_t va)
+{
+    out->margin = margin_for(v, va);
+    for (unsigned i = v->before->len; i-- > 0;) {
+        print_row(out, v->before, i);
+    }
+    if (v->has_hit) {
+        out->format->row(out, &(McRow) {
+            .block = &v->hit, .hit = true, .offset = va - v->hit.va });
+    } else {
+        out->format->miss(out, va);
+    }
+    for (unsigned i = 0; i < v->after->len; i++) {
+        print_row(out, v->after, i);
+    }
+}
+
+static bool is_empty(const View *v)
+{
+    return !v->has_hit && !v->before->len && !v->after->len;
+}
+
+bool mc_cmd_show(McOut *out, const McArgs *args, GError **errp)
+{
+    unsigned n = mc_given(args, MC_OPT_LIMIT) ? MIN(args->limit, UINT_MAX) :
+                                                AROUND_DEFAULT;
+    uint64_t va = args->va.lo;
+    uint64_t more = 0;
+    g_auto(View) v;
+
+    view_init(&v);
+    if (n > AROUND_MAX) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "\"%s\": ka show prints 1 to %d neighbours on each side",
+                    mc_options[MC_OPT_LIMIT].spelling, AROUND_MAX);
+        return false;
+    }
+    look(out->ctx->tracer, &v, va, n);
+    print_view(out, &v, va);
+    if (mc_given(args, MC_OPT_HISTORY)) {
+        mc_print_history(out, va, NULL, UINT64_MAX, &more);
+    } else if (v.past) {
+        out->format->past(out, va, v.past);
+    } else if (is_empty(&v)) {
+        g_autofree char *why = mc_why_nothing(out);
+        g_autofree char *text = g_strconcat("no blocks at all", why, NULL);
+
+        out->format->none(out, text);
+    }
+    return true;
+}

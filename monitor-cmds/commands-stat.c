@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka stat: what the tracer is doing, what it holds, what it could not see.
+ *
+ * Rows of numbers are a table over KtStats; counters and their words come
+ * from the tracer's own table. The lock is held for one copy of the numbers.
+ */
+#include "commands.h"
+
+typedef struct StatRow {
+    const char *key;
+    size_t offset;
+    const char *help;
+} StatRow;
+
+#define ROW(key, member, help) { key, offsetof(KtStats, member), help }
+
+static const StatRow blocks_rows[] = {
+    ROW("blocks.live", live_blocks, "blocks allocated"),
+    ROW("blocks.live_bytes", live_bytes, "bytes they take, slack included"),
+    ROW("blocks.freed", freed_blocks, "blocks freed and not reused"),
+    ROW("blocks.previous_boot", previous_live_blocks,
+        "live blocks of the boot before the reset"),
+    ROW("blocks.host_bytes", map_bytes, "host memory of the map"),
+    ROW("errors.recorded", errors, "errors that ka error lists"),
+};
+
+static const StatRow history_rows[] = {
+    ROW("history.rows", history_rows, "past lives"),
+    ROW("history.host_bytes", history_bytes, "host memory they take"),
+};
+
+static const StatRow depot_rows[] = {
+    ROW("depot.stacks", stacks, "different backtraces"),
+    ROW("depot.tasks", tasks, "different tasks"),
+    ROW("depot.caches", caches, "kmem_caches seen"),
+    ROW("depot.host_bytes", depot_bytes, "host memory of the backtraces"),
+};
+
+static const StatRow event_rows[] = {
+    ROW("events.checked", events, "events applied to the map and checked"),
+    ROW("events.last_us", last_us, "guest microsecond of the newest"),
+};
+
+static void print_rows(McOut *out, const char *group, const KtStats *stats,
+                       const StatRow *rows, unsigned n)
+{
+    out->format->stat_group(out, group);
+    for (unsigned i = 0; i < n; i++) {
+        const char *at = (const char *)stats + rows[i].offset;
+
+        out->format->stat(out, &(McStat) {
+            .key = rows[i].key, .u = *(const uint64_t *)at,
+            .help = rows[i].help });
+    }
+}
+
+static void put_text(McOut *out, const char *key, const char *s)
+{
+    out->format->stat(out, &(McStat) { .key = key, .s = s });
+}
+
+static void put_number(McOut *out, const char *key, uint64_t u, bool hex,
+                       const char *help)
+{
+    out->format->stat(out, &(McStat) {
+        .key = key, .u = u, .hex = hex, .help = help });
+}
+
+static void print_tracing(McOut *out)
+{
+    const McContext *ctx = out->ctx;
+
+    out->format->stat_group(out, "tracing");
+    put_text(out, "tracing.state", kt_tracer_enabled(ctx->tracer) ? "on" :
+                                                                    "off");
+    put_text(out, "tracing.kernel", ctx->kernel_found ? "recognised" :
+             "not recognised");
+}
+
+static void print_kernel(McOut *out)
+{
+    const GsKernel *k = out->ctx->kernel;
+    g_autoptr(GString) banner = g_string_new(NULL);
+
+    out->format->stat_group(out, "kernel");
+    if (!k) {
+        put_text(out, "kernel.none", out->ctx->why_no_kernel ?
+                 out->ctx->why_no_kernel : "no kernel file was given");
+        return;
+    }
+    if (gs_kernel_banner(k)) {
+        for (const char *p = gs_kernel_banner(k); *p; p++) {
+            g_string_append_c(banner, *p >= 0x20 && *p < 0x7f ? *p : '?');
+        }
+        put_text(out, "kernel.banner", banner->str);
+    }
+    if (out->ctx->kernel_found) {
+        put_number(out, "kernel.slide", gs_kernel_slide(k), true,
+                   "hex; run time minus link time");
+    }
+    put_number(out, "kernel.symbols", gs_kernel_n_symbols(k), false,
+               "modules included");
+    put_number(out, "kernel.modules", gs_kernel_n_modules(k), false,
+               "modules whose symbols are known");
+    put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" : "no");
+}
+
+static void print_counters(McOut *out)
+{
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        uint64_t n = kt_tracer_counter(out->ctx->tracer, i);
+
+        if (n || out->verbose) {
+            put_number(out, kt_counter_name(i), n, false, kt_counter_help(i));
+        }
+    }
+}
+
+static unsigned count_hooks(const McContext *ctx)
+{
+    McHookStatus h;
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < ctx->n_hooks; i++) {
+        found += ctx->hook(ctx->hook_opaque, i, &h) && h.va;
+    }
+    return found;
+}
+
+static void print_coverage(McOut *out)
+{
+    const McContext *ctx = out->ctx;
+    unsigned found;
+
+    if (!ctx->hook) {
+        return;
+    }
+    found = count_hooks(ctx);
+    out->format->stat_group(out, "hooks");
+    put_number(out, "hooks.found", found, false,
+               "allocator functions of the table that this kernel has");
+    put_number(out, "hooks.missing", ctx->n_hooks - found, false,
+               "of the table, not in this kernel; -v lists them");
+}
+
+static void print_hooks(McOut *out)
+{
+    const McContext *ctx = out->ctx;
+    McHookStatus h;
+
+    for (unsigned i = 0; ctx->hook && i < ctx->n_hooks && !out->closed; i++) {
+        h = (McHookStatus) { 0 };
+        if (ctx->hook(ctx->hook_opaque, i, &h) && h.name) {
+            out->format->hook(out, &h);
+        }
+    }
+}
+
+bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    KtStats s;
+
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    kt_query_end(t);
+    print_tracing(out);
+    print_kernel(out);
+    print_rows(out, "blocks", &s, blocks_rows, G_N_ELEMENTS(blocks_rows));
+    print_rows(out, "history", &s, history_rows, G_N_ELEMENTS(history_rows));
+    print_rows(out, "depot", &s, depot_rows, G_N_ELEMENTS(depot_rows));
+    print_rows(out, "events", &s, event_rows, G_N_ELEMENTS(event_rows));
+    print_counters(out);
+    print_coverage(out);
+    out->format->stat_end(out);
+    if (out->verbose) {
+        print_hooks(out);
+    }
+    return true;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mc_run(): parse, set the output up, run, say what was wrong; and the
+ * commands that switch the tracer.
+ *
+ * On the caller's thread. The tracer's lock is only taken by the commands,
+ * for a batch at a time, and never while the sink is called.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+/* A line that could not be read may still ask for JSON. */
+static bool wants_json(const McArgs *args, const char *line)
+{
+    g_auto(GStrv) words = NULL;
+
+    if (mc_given(args, MC_OPT_JSON) || !line || strlen(line) > MC_LINE_MAX) {
+        return mc_given(args, MC_OPT_JSON);
+    }
+    words = g_strsplit_set(line, " \t\r\n", -1);
+    return g_strv_contains((const char *const *)words,
+                           mc_options[MC_OPT_JSON].spelling);
+}
+
+static void set_format(McOut *out, const McArgs *args)
+{
+    if (mc_given(args, MC_OPT_JSON)) {
+        out->format = &mc_format_json;
+    }
+    if (mc_given(args, MC_OPT_SYMBOLS)) {
+        out->symbols = mc_symbols(out->ctx);
+    }
+    out->verbose = mc_given(args, MC_OPT_VERBOSE);
+}
+
+static bool run(McOut *out, McArgs *args, const char *line, GError **errp)
+{
+    if (!mc_parse(args, line, errp)) {
+        return false;
+    }
+    if (mc_given(args, MC_OPT_HELP)) {
+        mc_help_command(out, args->command);
+        return true;
+    }
+    if (!mc_filter_prepare(&args->filter, out->ctx->tracer, errp)) {
+        return false;
+    }
+    set_format(out, args);
+    return args->command->run(out, args, errp);
+}
+
+int mc_run(const McContext *ctx, const char *line)
+{
+    g_autoptr(GError) err = NULL;
+    g_auto(McArgs) args;
+    McOut out;
+    bool ok;
+
+    mc_args_init(&args, ctx);
+    mc_out_init(&out, ctx);
+    ok = run(&out, &args, line, &err);
+    if (!ok) {
+        out.format = wants_json(&args, line) ? &mc_format_json :
+                                               &mc_format_text;
+        out.format->fail(&out, err->message);
+    }
+    mc_out_deinit(&out);
+    return !ok ? 1 : out.closed ? 2 : 0;
+}
+
+/* ---- why there is nothing ------------------------------------------------ */
+
+static const char *why_no_events(const McContext *ctx)
+{
+    if (!ctx->kernel) {
+        return ctx->why_no_kernel ? ctx->why_no_kernel :
+               "no kernel file was given";
+    }
+    if (!ctx->kernel_found) {
+        return "the running kernel is not recognised yet";
+    }
+    return kt_tracer_enabled(ctx->tracer) ? "the guest allocated nothing yet" :
+                                            "tracing is off";
+}
+
+char *mc_why_nothing(McOut *out)
+{
+    KtStats stats;
+
+    kt_query_begin(out->ctx->tracer);
+    kt_query_stats(out->ctx->tracer, &stats);
+    kt_query_end(out->ctx->tracer);
+    if (stats.events) {
+        return g_strdup("");
+    }
+    return g_strconcat("; no events were recorded: ",
+                       why_no_events(out->ctx), NULL);
+}
+
+/* ---- switches ------------------------------------------------------------ */
+
+static bool switch_to(McOut *out, bool on)
+{
+    KtTracer *t = out->ctx->tracer;
+    const char *word = on ? "on" : "off";
+
+    if (kt_tracer_enabled(t) == on) {
+        mc_out_printf(out, "tracing was %s already", word);
+        return true;
+    }
+    kt_tracer_set_enabled(t, on);
+    mc_out_printf(out, "tracing is %s%s", word,
+                  on ? "" : "; what the guest does from now on is not known");
+    return true;
+}
+
+bool mc_cmd_on(McOut *out, const McArgs *args, GError **errp)
+{
+    return switch_to(out, true);
+}
+
+bool mc_cmd_off(McOut *out, const McArgs *args, GError **errp)
+{
+    return switch_to(out, false);
+}
+
+bool mc_cmd_clear(McOut *out, const McArgs *args, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    KtStats s;
+
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    kt_query_end(t);
+    kt_tracer_clear(t);
+    mc_out_printf(out, "forgot %" PRIu64 " live and %" PRIu64 " freed blocks, "
+                  "%" PRIu64 " past lives, %" PRIu64 " errors",
+                  s.live_blocks, s.freed_blocks, s.history_rows, s.errors);
+    return true;
+}

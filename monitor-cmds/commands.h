@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The functions that commands.def names. Each runs on the thread that called
+ * mc_run(), holding no lock of ours.
+ */
+#ifndef MC_COMMANDS_H
+#define MC_COMMANDS_H
+
+#include "format.h"
+#include "parse.h"
+
+McRunFn mc_cmd_rundown;
+McRunFn mc_cmd_blocks;
+McRunFn mc_cmd_show;
+McRunFn mc_cmd_alloc;
+McRunFn mc_cmd_free;
+McRunFn mc_cmd_error;
+McRunFn mc_cmd_stat;
+McRunFn mc_cmd_on;
+McRunFn mc_cmd_off;
+McRunFn mc_cmd_clear;
+McRunFn mc_cmd_help;
+
+/** mc_help_command() - print the page of one command (help.c). */
+void mc_help_command(McOut *out, const McCommand *c);
+
+/* Rows copied under the tracer's lock at a time, and rows looked at. */
+#define MC_BATCH_ROWS 4096
+#define MC_BATCH_VISITS 65536
+
+/**
+ * mc_print_history() - past lives of @va, newest first, in batches
+ * @filter: (nullable) which of them
+ * @limit: at most so many; what is cut is added to *@more
+ */
+uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
+                          uint64_t limit, uint64_t *more);
+
+/** mc_why_nothing() - (owned) why no event was ever recorded, for the end of
+ *  a "no blocks" line; empty when events were recorded. */
+char *mc_why_nothing(McOut *out);
+
+#endif /* MC_COMMANDS_H */

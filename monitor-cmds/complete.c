@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Completion of the last word: commands, options of the command, and the
+ * names that values of options can have. Addresses are not completed.
+ *
+ * Pure function of the tables and the line; any thread.
+ */
+#include <string.h>
+
+#include "parse.h"
+
+typedef struct Completion {
+    const char *last;
+    GPtrArray *out;
+} Completion;
+
+static void offer(Completion *c, const char *word)
+{
+    if (word && g_str_has_prefix(word, c->last)) {
+        g_ptr_array_add(c->out, g_strdup(word));
+    }
+}
+
+/* The option whose value the last word is, or NULL. */
+static const McOption *value_of(char **words, unsigned n)
+{
+    for (unsigned i = 0; n > 1 && i < MC_OPT__COUNT; i++) {
+        if (mc_options[i].arg &&
+            !strcmp(mc_options[i].spelling, words[n - 2])) {
+            return &mc_options[i];
+        }
+    }
+    return NULL;
+}
+
+static void offer_values(Completion *c, const McOption *o)
+{
+    switch (o - mc_options) {
+    case MC_OPT_LAYER:
+        for (unsigned i = KT_LAYER_NONE + 1; i < KT_LAYER__COUNT; i++) {
+            offer(c, kt_layer_name(i));
+        }
+        break;
+    case MC_OPT_KIND:
+        for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
+            offer(c, kt_error_name(i));
+        }
+        break;
+    case MC_OPT_STATE:
+        offer(c, "A");
+        offer(c, "F");
+        break;
+    }
+}
+
+static void offer_options(Completion *c, const McCommand *cmd)
+{
+    for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
+        if (cmd->options & (1u << i)) {
+            offer(c, mc_options[i].spelling);
+            offer(c, mc_options[i].alt);
+        }
+    }
+}
+
+static void offer_commands(Completion *c)
+{
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        offer(c, mc_commands[i].word);
+    }
+}
+
+/* The words before the last that are no options and no values of options. */
+static const char *first_word(char **words, unsigned n)
+{
+    for (unsigned i = 0; i + 1 < n; i++) {
+        if (words[i][0] != '-' && !value_of(words, i + 1)) {
+            return words[i];
+        }
+    }
+    return NULL;
+}
+
+static void complete(Completion *c, char **words, unsigned n)
+{
+    const McOption *o = value_of(words, n);
+    const char *first = first_word(words, n);
+    const McCommand *cmd = first ? mc_command_find(first) : NULL;
+
+    if (o) {
+        offer_values(c, o);
+    } else if (c->last[0] == '-') {
+        offer_options(c, cmd ? cmd : &mc_commands[MC_CMD_BLOCKS]);
+    } else if (!first || cmd == &mc_commands[MC_CMD_HELP]) {
+        offer_commands(c);
+    }
+}
+
+char **mc_complete(const McContext *ctx, const char *line)
+{
+    g_auto(GStrv) split = NULL;
+    g_autoptr(GPtrArray) words = g_ptr_array_new();
+    Completion c = { .last = "", .out = g_ptr_array_new() };
+
+    if (line && strlen(line) <= MC_LINE_MAX) {
+        split = g_strsplit_set(line, " \t", -1);
+        for (unsigned i = 0; split[i]; i++) {
+            /* an empty last word is one to be completed */
+            if (*split[i] || !split[i + 1]) {
+                g_ptr_array_add(words, split[i]);
+            }
+        }
+        if (words->len) {
+            c.last = g_ptr_array_index(words, words->len - 1);
+        }
+        complete(&c, (char **)words->pdata, words->len);
+    }
+    g_ptr_array_add(c.out, NULL);
+    return (char **)g_ptr_array_free(c.out, FALSE);
+}

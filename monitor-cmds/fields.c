@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Getters of the output fields, one a row of fields.def, and when a field
+ * applies. A getter answers false for what is not known; it never guesses.
+ *
+ * Called by the formatters after the rows were copied, without the tracer's
+ * lock: names of tasks, caches and hooks stay valid for the tracer's life.
+ */
+#include "format.h"
+
+#include <string.h>
+
+#define GETTER(key) \
+    static bool get_##key(KtTracer *t, const McRow *row, McValue *v)
+
+static bool put(McValue *v, uint64_t u)
+{
+    v->u = u;
+    return true;
+}
+
+/* Times and other values that are 0 when they are not known. */
+static bool put_known(McValue *v, uint64_t u)
+{
+    v->u = u;
+    return u != 0;
+}
+
+static bool put_stack(McValue *v, KtStackId stack)
+{
+    v->stack = stack;
+    return true;
+}
+
+static bool put_name(McValue *v, const char *s)
+{
+    v->s = s;
+    return s && *s;
+}
+
+static bool put_pid(KtTracer *t, KtTaskId task, McValue *v)
+{
+    uint32_t pid;
+    char comm[17];
+
+    return task.v && kt_tracer_task(t, task, &pid, comm) && put(v, pid);
+}
+
+static bool put_comm(KtTracer *t, KtTaskId task, McValue *v)
+{
+    uint32_t pid;
+    char comm[17];
+
+    if (!task.v || !kt_tracer_task(t, task, &pid, comm)) {
+        return false;
+    }
+    comm[sizeof(comm) - 1] = 0;
+    g_strlcpy(v->text, comm, sizeof(v->text));
+    return put_name(v, v->text);
+}
+
+static bool put_cache(KtTracer *t, KtCacheId cache, McValue *v)
+{
+    KtCacheInfo info;
+
+    return cache.v && kt_tracer_cache(t, cache, &info) &&
+           put_name(v, info.name);
+}
+
+/* ---- the line ------------------------------------------------------------ */
+
+GETTER(offset)
+{
+    return put(v, row->offset);
+}
+
+GETTER(state)
+{
+    if (!row->block) {
+        return false;
+    }
+    return put(v, row->block->past ? 'P' :
+                  row->block->state == KT_STATE_ALLOCATED ? 'A' : 'F');
+}
+
+GETTER(va)
+{
+    return put(v, row->block ? row->block->va : row->error->va);
+}
+
+GETTER(end)
+{
+    return put(v, row->block ? row->block->va + row->block->requested - 1 :
+                  row->error->va);
+}
+
+GETTER(requested)
+{
+    return row->block && put(v, row->block->requested);
+}
+
+GETTER(actual)
+{
+    return row->block && put(v, row->block->actual);
+}
+
+GETTER(alloc)
+{
+    return row->block && put_stack(v, row->block->alloc_stack);
+}
+
+GETTER(alloc_us)
+{
+    return row->block && put_known(v, row->block->alloc_us);
+}
+
+GETTER(rcu)
+{
+    return put_stack(v, row->block->rcu_stack);
+}
+
+GETTER(rcu_us)
+{
+    return put_known(v, row->block->rcu_us);
+}
+
+GETTER(free)
+{
+    return put_stack(v, row->block->free_stack);
+}
+
+GETTER(free_us)
+{
+    return put_known(v, row->block->free_us);
+}
+
+GETTER(error)
+{
+    return put_name(v, kt_error_name(row->error->kind));
+}
+
+GETTER(error_stack)
+{
+    return put_stack(v, row->error->stack);
+}
+
+GETTER(error_us)
+{
+    return put_known(v, row->error->us);
+}
+
+GETTER(error_va)
+{
+    return put(v, row->error->va);
+}
+
+/* ---- -v ------------------------------------------------------------------ */
+
+GETTER(layer)
+{
+    return row->block && row->block->layer != KT_LAYER_NONE &&
+           put_name(v, kt_layer_name(row->block->layer));
+}
+
+GETTER(hook)
+{
+    return row->block && row->block->hook.v &&
+           put_name(v, kt_hook_name(row->block->hook));
+}
+
+GETTER(cache)
+{
+    return row->block && put_cache(t, row->block->cache, v);
+}
+
+/* History keeps neither flags nor vCPUs: 0 of a past life is not known. */
+GETTER(gfp)
+{
+    return row->block && (row->block->gfp || !row->block->past) &&
+           put(v, row->block->gfp);
+}
+
+GETTER(cpu)
+{
+    return row->block && (row->block->alloc_cpu || !row->block->past) &&
+           put(v, row->block->alloc_cpu);
+}
+
+GETTER(pid)
+{
+    return row->block && put_pid(t, row->block->alloc_task, v);
+}
+
+GETTER(comm)
+{
+    return row->block && put_comm(t, row->block->alloc_task, v);
+}
+
+GETTER(stop)
+{
+    GsStop stop;
+    unsigned n;
+
+    if (!row->block || !row->block->alloc_stack.v ||
+        !kt_tracer_stack(t, row->block->alloc_stack, &n, &stop)) {
+        return false;
+    }
+    return put_name(v, gs_stop_name(stop));
+}
+
+GETTER(free_hook)
+{
+    return row->block->free_hook.v &&
+           put_name(v, kt_hook_name(row->block->free_hook));
+}
+
+GETTER(free_cpu)
+{
+    return (row->block->free_cpu || !row->block->past) &&
+           put(v, row->block->free_cpu);
+}
+
+GETTER(free_pid)
+{
+    return put_pid(t, row->block->free_task, v);
+}
+
+GETTER(free_comm)
+{
+    return put_comm(t, row->block->free_task, v);
+}
+
+GETTER(error_id)
+{
+    return put(v, row->error->id);
+}
+
+GETTER(error_hook)
+{
+    return row->error->hook.v && put_name(v, kt_hook_name(row->error->hook));
+}
+
+GETTER(error_cache)
+{
+    return put_cache(t, row->error->cache, v);
+}
+
+GETTER(error_cpu)
+{
+    return put(v, row->error->cpu);
+}
+
+GETTER(error_pid)
+{
+    return put_pid(t, row->error->task, v);
+}
+
+GETTER(error_comm)
+{
+    return put_comm(t, row->error->task, v);
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+const McField mc_fields[MC_FIELD__COUNT] = {
+#define MC_FIELD(key_, type_, group_, before_, after_, help_) \
+    [MC_FIELD_##key_] = { \
+        .key = #key_, .type = MC_TYPE_##type_, .group = MC_GROUP_##group_, \
+        .before = before_, .after = after_, .get = get_##key_, \
+        .help = help_, \
+    },
+#include "fields.def"
+};
+
+static bool row_is_freed(const McRow *row)
+{
+    return row->block &&
+           (row->block->past || row->block->state == KT_STATE_FREED);
+}
+
+bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
+{
+    switch (f->group) {
+    case MC_GROUP_HIT:
+        return row->hit;
+    case MC_GROUP_CORE:
+        return true;
+    case MC_GROUP_RCU:
+        return row->block && row->block->rcu_queued;
+    case MC_GROUP_FREE:
+        return row_is_freed(row);
+    case MC_GROUP_ERROR:
+        return row->error;
+    case MC_GROUP_AWAY:
+        return row->error && (verbose || (row->block &&
+                                          row->block->va != row->error->va));
+    case MC_GROUP_V:
+        return verbose;
+    case MC_GROUP_V_FREE:
+        return verbose && row_is_freed(row);
+    case MC_GROUP_V_ERROR:
+        return verbose && row->error;
+    case MC_GROUP__COUNT:
+        break;
+    }
+    return false;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Filter options against blocks and errors.
+ *
+ * Called by the listing commands for each row, between kt_query_begin() and
+ * kt_query_end(): no output, no allocation but in mc_filter_prepare().
+ */
+#include "filter.h"
+
+#include <string.h>
+
+#define CACHE_ID_BYTES ((UINT16_MAX + 1) / 8)
+
+void mc_filter_init(McFilter *f)
+{
+    *f = (McFilter) { .until = UINT64_MAX };
+}
+
+void mc_filter_deinit(McFilter *f)
+{
+    g_clear_pointer(&f->task, g_free);
+    g_clear_pointer(&f->cache, g_free);
+    g_clear_pointer(&f->cache_ids, g_free);
+}
+
+bool mc_match(const char *pattern, const char *text)
+{
+    const char *star = NULL;
+    const char *from = NULL;
+
+    while (*text) {
+        if (*pattern == '*') {
+            star = pattern++;
+            from = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star) {
+            /* the last star takes one byte more */
+            pattern = star + 1;
+            text = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') {
+        pattern++;
+    }
+    return !*pattern;
+}
+
+bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp)
+{
+    bool any = false;
+
+    if (!f->cache) {
+        return true;
+    }
+    f->cache_ids = g_malloc0(CACHE_ID_BYTES);
+    for (unsigned i = 1; i <= UINT16_MAX; i++) {
+        KtCacheInfo info;
+
+        if (kt_tracer_cache(t, (KtCacheId) { i }, &info) && info.name &&
+            mc_match(f->cache, info.name)) {
+            f->cache_ids[i / 8] |= 1u << (i % 8);
+            any = true;
+        }
+    }
+    if (!any) {
+        g_autofree char *quoted = mc_quote(f->cache);
+
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "--cache %s: no cache of that name was seen so far; "
+                    "/proc/slabinfo has the names, * and ? may stand in them",
+                    quoted);
+    }
+    return any;
+}
+
+bool mc_filter_is_set(const McFilter *f)
+{
+    return f->has_size || f->has_time || f->has_pid || f->has_kind ||
+           f->state || f->layer != KT_LAYER_NONE || f->task || f->cache;
+}
+
+static bool pass_time(const McFilter *f, uint64_t us)
+{
+    return !f->has_time || (us && us >= f->since && us <= f->until);
+}
+
+static bool pass_task(const McFilter *f, KtTracer *t, KtTaskId task)
+{
+    uint32_t pid;
+    char comm[17];
+
+    if (!f->has_pid && !f->task) {
+        return true;
+    }
+    if (!kt_tracer_task(t, task, &pid, comm)) {
+        return false;
+    }
+    return f->has_pid ? pid == f->pid : mc_match(f->task, comm);
+}
+
+static bool pass_cache(const McFilter *f, KtCacheId cache)
+{
+    return !f->cache_ids ||
+           (f->cache_ids[cache.v / 8] & (1u << (cache.v % 8)));
+}
+
+static bool pass_size(const McFilter *f, uint64_t size)
+{
+    return !f->has_size || (size >= f->size.lo && size <= f->size.hi);
+}
+
+static bool pass_state(const McFilter *f, const KtBlock *b)
+{
+    return !f->state || b->past ||
+           f->state == (b->state == KT_STATE_ALLOCATED ? 'A' : 'F');
+}
+
+static bool pass_layer(const McFilter *f, const KtBlock *b)
+{
+    return f->layer == KT_LAYER_NONE || f->layer == b->layer;
+}
+
+bool mc_filter_block(const McFilter *f, KtTracer *t, const KtBlock *b,
+                     bool by_free)
+{
+    return pass_size(f, b->requested) && pass_state(f, b) &&
+           pass_layer(f, b) && pass_cache(f, b->cache) &&
+           pass_time(f, by_free ? b->free_us : b->alloc_us) &&
+           pass_task(f, t, by_free ? b->free_task : b->alloc_task);
+}
+
+static bool pass_error_block(const McFilter *f, const KtError *e)
+{
+    if (!f->has_size && !f->state && f->layer == KT_LAYER_NONE) {
+        return true;
+    }
+    return e->has_block && pass_size(f, e->block.requested) &&
+           pass_state(f, &e->block) && pass_layer(f, &e->block);
+}
+
+bool mc_filter_error(const McFilter *f, KtTracer *t, const KtError *e)
+{
+    return (!f->has_kind || f->kind == e->kind) && pass_error_block(f, e) &&
+           (pass_cache(f, e->cache) ||
+            (e->has_block && pass_cache(f, e->block.cache))) &&
+           pass_time(f, e->us) && pass_task(f, t, e->task);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows as JSON lines (RFC 8259): one object a line, keys of fields.def.
+ *
+ * Output is ASCII whatever the guest put into a name: control characters,
+ * quotes, backslashes and every byte from 7f on are escaped, the last as
+ * \u00NN, one for each byte. Addresses and program counters are strings in
+ * hex with 0x; sizes, times and counts are numbers. A key that does not
+ * apply is left out; one that applies and is not known is null.
+ *
+ * No lock; any thread, one at a time for each McOut.
+ */
+#include "format.h"
+
+static void put_string(GString *s, const char *text)
+{
+    g_string_append_c(s, '"');
+    for (; *text; text++) {
+        unsigned char c = *text;
+
+        if (c == '"' || c == '\\') {
+            g_string_append_c(s, '\\');
+            g_string_append_c(s, c);
+        } else if (c < 0x20 || c >= 0x7f) {
+            g_string_append(s, "\\u");
+            mc_put_hex(s, c, 4);
+        } else {
+            g_string_append_c(s, c);
+        }
+    }
+    g_string_append_c(s, '"');
+}
+
+static void put_address(GString *s, uint64_t va)
+{
+    g_string_append(s, "\"0x");
+    mc_put_hex(s, va, 16);
+    g_string_append_c(s, '"');
+}
+
+/* ,"key": */
+static void put_key(GString *s, const char *key)
+{
+    g_string_append(s, ",\"");
+    g_string_append(s, key);
+    g_string_append(s, "\":");
+}
+
+static void put_number(GString *s, const char *key, uint64_t v)
+{
+    put_key(s, key);
+    mc_put_decimal(s, v);
+}
+
+static void begin(McOut *o, const char *type)
+{
+    g_string_append_printf(o->line, "{\"schema\":%d,\"type\":\"%s\"",
+                           MC_JSON_SCHEMA, type);
+}
+
+static void end(McOut *o)
+{
+    g_string_append_c(o->line, '}');
+    mc_out_end_line(o);
+}
+
+static void put_stack(McOut *o, KtStackId id, const GsKernel *symbols)
+{
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc;
+    g_autoptr(GString) name = g_string_new(NULL);
+
+    pc = id.v ? kt_tracer_stack(o->ctx->tracer, id, &n, &stop) : NULL;
+    g_string_append_c(o->line, '[');
+    for (unsigned i = 0; pc && i < n; i++) {
+        if (i) {
+            g_string_append_c(o->line, ',');
+        }
+        if (symbols) {
+            g_string_truncate(name, 0);
+            mc_put_pc(name, symbols, pc[i], i ? pc[i - 1] : 0);
+            put_string(o->line, name->str);
+        } else {
+            put_address(o->line, pc[i]);
+        }
+    }
+    g_string_append_c(o->line, ']');
+}
+
+static void put_stacks(McOut *o, const McField *f, KtStackId id)
+{
+    put_stack(o, id, NULL);
+    if (o->symbols) {
+        g_string_append_printf(o->line, ",\"%s_symbols\":", f->key);
+        put_stack(o, id, o->symbols);
+    }
+}
+
+static void put_value(McOut *o, const McField *f, const McValue *v)
+{
+    char letter[2] = { v->u, 0 };
+
+    switch (f->type) {
+    case MC_TYPE_LETTER:
+        put_string(o->line, letter);
+        break;
+    case MC_TYPE_ADDR:
+        put_address(o->line, v->u);
+        break;
+    case MC_TYPE_HEX:
+        g_string_append_printf(o->line, "\"0x%" PRIx64 "\"", v->u);
+        break;
+    case MC_TYPE_MARGIN:
+    case MC_TYPE_SIZE:
+    case MC_TYPE_US:
+    case MC_TYPE_NUMBER:
+        mc_put_decimal(o->line, v->u);
+        break;
+    case MC_TYPE_STACK:
+    case MC_TYPE_TAIL:
+        put_stacks(o, f, v->stack);
+        break;
+    case MC_TYPE_WORD:
+        put_string(o->line, v->s);
+        break;
+    case MC_TYPE__COUNT:
+        break;
+    }
+}
+
+static void json_row(McOut *o, const McRow *row)
+{
+    begin(o, row->error ? "error" : "block");
+    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
+        const McField *f = &mc_fields[i];
+        /* an error's address is never left out: text only saves the room */
+        bool verbose = o->verbose || f->group == MC_GROUP_AWAY;
+        McValue v = { 0 };
+
+        if (!mc_field_applies(f, row, verbose)) {
+            continue;
+        }
+        put_key(o->line, f->key);
+        if (f->get(o->ctx->tracer, row, &v)) {
+            put_value(o, f, &v);
+        } else {
+            g_string_append(o->line, "null");
+        }
+    }
+    end(o);
+}
+
+static void json_miss(McOut *o, uint64_t va)
+{
+    begin(o, "miss");
+    put_key(o->line, "va");
+    put_address(o->line, va);
+    end(o);
+}
+
+static void json_past(McOut *o, uint64_t va, uint64_t n)
+{
+    begin(o, "past");
+    put_key(o->line, "va");
+    put_address(o->line, va);
+    put_number(o->line, "past_lives", n);
+    end(o);
+}
+
+static void json_more(McOut *o, uint64_t n)
+{
+    g_string_append(o->line, "{\"more\":");
+    mc_put_decimal(o->line, n);
+    end(o);
+}
+
+/* A listing without rows has no objects. */
+static void json_none(McOut *o, const char *text)
+{
+}
+
+static void json_clean(McOut *o, uint64_t events, const char *text)
+{
+    begin(o, "clean");
+    put_number(o->line, "events", events);
+    put_key(o->line, "text");
+    put_string(o->line, text);
+    end(o);
+}
+
+static void json_fail(McOut *o, const char *text)
+{
+    g_string_append(o->line, "{\"fail\":");
+    put_string(o->line, text);
+    end(o);
+}
+
+static void json_stat_group(McOut *o, const char *name)
+{
+    if (!o->stat_open) {
+        begin(o, "stat");
+        o->stat_open = true;
+    }
+}
+
+static void json_stat(McOut *o, const McStat *s)
+{
+    put_key(o->line, s->key);
+    if (s->s) {
+        put_string(o->line, s->s);
+    } else if (s->hex) {
+        g_string_append_printf(o->line, "\"0x%" PRIx64 "\"", s->u);
+    } else {
+        mc_put_decimal(o->line, s->u);
+    }
+}
+
+static void json_stat_end(McOut *o)
+{
+    o->stat_open = false;
+    end(o);
+}
+
+static void json_hook(McOut *o, const McHookStatus *h)
+{
+    begin(o, "hook");
+    put_key(o->line, "name");
+    put_string(o->line, h->name);
+    put_key(o->line, "va");
+    if (h->va) {
+        put_address(o->line, h->va);
+        put_number(o->line, "hits", h->hits);
+    } else {
+        g_string_append(o->line, "null");
+    }
+    if (h->note) {
+        put_key(o->line, "note");
+        put_string(o->line, h->note);
+    }
+    end(o);
+}
+
+const McFormat mc_format_json = {
+    .row = json_row,
+    .miss = json_miss,
+    .past = json_past,
+    .more = json_more,
+    .none = json_none,
+    .clean = json_clean,
+    .fail = json_fail,
+    .stat_group = json_stat_group,
+    .stat = json_stat,
+    .stat_end = json_stat_end,
+    .hook = json_hook,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows as text: for people, and for tools that split at blanks.
+ *
+ * The line is what fields.def says, in its order; here is only how a value
+ * of each type looks. No lock; any thread, one at a time for each McOut.
+ */
+#include "format.h"
+
+static void put_stack(McOut *o, KtStackId id, bool tail)
+{
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc;
+
+    pc = id.v ? kt_tracer_stack(o->ctx->tracer, id, &n, &stop) : NULL;
+    for (unsigned i = 0; pc && i < n; i++) {
+        if (i || tail) {
+            g_string_append_c(o->line, ' ');
+        }
+        mc_put_pc(o->line, o->symbols, pc[i], i ? pc[i - 1] : 0);
+    }
+}
+
+static void put_padded(GString *s, size_t from, size_t width)
+{
+    size_t len = s->len - from;
+
+    while (len++ < width) {
+        g_string_insert_c(s, from, ' ');
+    }
+}
+
+static void put_value(McOut *o, const McField *f, const McValue *v)
+{
+    size_t from = o->line->len;
+
+    switch (f->type) {
+    case MC_TYPE_LETTER:
+        g_string_append_c(o->line, v->u);
+        break;
+    case MC_TYPE_ADDR:
+        mc_put_hex(o->line, v->u, 16);
+        break;
+    case MC_TYPE_SIZE:
+        mc_put_hex(o->line, v->u, 1);
+        put_padded(o->line, from, 5);
+        break;
+    case MC_TYPE_MARGIN:
+    case MC_TYPE_HEX:
+        mc_put_hex(o->line, v->u, 1);
+        break;
+    case MC_TYPE_US:
+    case MC_TYPE_NUMBER:
+        mc_put_decimal(o->line, v->u);
+        break;
+    case MC_TYPE_STACK:
+    case MC_TYPE_TAIL:
+        put_stack(o, v->stack, f->type == MC_TYPE_TAIL);
+        break;
+    case MC_TYPE_WORD:
+        mc_put_word(o->line, v->s);
+        break;
+    case MC_TYPE__COUNT:
+        break;
+    }
+}
+
+static void put_field(McOut *o, const McField *f, const McRow *row)
+{
+    McValue v = { 0 };
+
+    g_string_append(o->line, f->before);
+    if (f->get(o->ctx->tracer, row, &v)) {
+        put_value(o, f, &v);
+    } else {
+        g_string_append(o->line, f->type == MC_TYPE_SIZE ? "    -" : "-");
+    }
+    g_string_append(o->line, f->after);
+}
+
+static void text_row(McOut *o, const McRow *row)
+{
+    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
+        const McField *f = &mc_fields[i];
+
+        if (mc_field_applies(f, row, o->verbose)) {
+            put_field(o, f, row);
+        }
+        if (f->type == MC_TYPE_MARGIN) {
+            do {
+                g_string_append_c(o->line, ' ');
+            } while (o->line->len < o->margin);
+        }
+    }
+    mc_out_end_line(o);
+}
+
+static void text_miss(McOut *o, uint64_t va)
+{
+    mc_out_printf(o, "%-*sno block at %016" PRIx64, o->margin, "> -", va);
+}
+
+static void text_past(McOut *o, uint64_t va, uint64_t n)
+{
+    mc_out_printf(o, "%" PRIu64 " past %s of %016" PRIx64
+                  ", --history prints %s", n, n == 1 ? "life" : "lives", va,
+                  n == 1 ? "it" : "them");
+}
+
+static void text_more(McOut *o, uint64_t n)
+{
+    mc_out_printf(o, "... %" PRIu64 " more", n);
+}
+
+static void text_line(McOut *o, const char *text)
+{
+    mc_out_printf(o, "%s", text);
+}
+
+static void text_clean(McOut *o, uint64_t events, const char *text)
+{
+    mc_out_printf(o, "%s", text);
+}
+
+static void text_fail(McOut *o, const char *text)
+{
+    mc_out_printf(o, "ka: %s", text);
+}
+
+static void text_stat(McOut *o, const McStat *s)
+{
+    g_autoptr(GString) value = g_string_new(NULL);
+
+    if (s->s) {
+        g_string_append(value, s->s);
+    } else if (s->hex) {
+        mc_put_hex(value, s->u, 1);
+    } else {
+        mc_put_decimal(value, s->u);
+    }
+    if (s->help) {
+        mc_out_printf(o, "  %-22s %14s  %s", s->key, value->str, s->help);
+    } else {
+        mc_out_printf(o, "  %-22s %14s", s->key, value->str);
+    }
+}
+
+static void text_stat_end(McOut *o)
+{
+}
+
+static void text_hook(McOut *o, const McHookStatus *h)
+{
+    g_string_append(o->line, "  ");
+    mc_put_word(o->line, h->name);
+    put_padded(o->line, 2, 30);
+    if (h->va) {
+        g_string_append_c(o->line, ' ');
+        mc_put_hex(o->line, h->va, 16);
+        g_string_append_printf(o->line, " %12" PRIu64, h->hits);
+    } else {
+        g_string_append(o->line, "          missing            -");
+        if (h->note) {
+            g_string_append_printf(o->line, "  %s", h->note);
+        }
+    }
+    mc_out_end_line(o);
+}
+
+const McFormat mc_format_text = {
+    .row = text_row,
+    .miss = text_miss,
+    .past = text_past,
+    .more = text_more,
+    .none = text_line,
+    .clean = text_clean,
+    .fail = text_fail,
+    .stat_group = text_line,
+    .stat = text_stat,
+    .stat_end = text_stat_end,
+    .hook = text_hook,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Output: rows over the field table, as text or as JSON, to a sink that
+ * takes chunks of whole lines.
+ */
+#ifndef MC_FORMAT_H
+#define MC_FORMAT_H
+
+#include "parse.h"
+
+/* "schema" of the JSON objects; grows when a key changes its meaning. */
+#define MC_JSON_SCHEMA 1
+/* Lines are joined into chunks of about so many bytes. */
+#define MC_CHUNK 1200
+/* Width of the margin before a line, wider when an offset needs it. */
+#define MC_MARGIN 6
+
+/**
+ * struct McRow - one line of a listing; all borrowed
+ * @block: NULL in an error line without a block
+ * @error: NULL outside of error lines
+ * @hit: the line ka show was asked for, at @offset in the block
+ */
+struct McRow {
+    const KtBlock *block;
+    const KtError *error;
+    bool hit;
+    uint64_t offset;
+};
+
+/**
+ * struct McValue - what a getter found; the field's type tells which
+ * @s: (borrowed) a name, may point to @text; untrusted bytes
+ */
+struct McValue {
+    uint64_t u;
+    KtStackId stack;
+    const char *s;
+    char text[24];
+};
+
+/** struct McStat - one line of ka stat; @s wins over @u when set.
+ *  @help may be NULL. */
+typedef struct McStat {
+    const char *key;
+    const char *s;
+    uint64_t u;
+    bool hex;
+    const char *help;
+} McStat;
+
+/**
+ * struct McFormat - one way to print; each call makes one line
+ * @row: a block or error
+ * @miss: ka show: no block contains @va
+ * @past: @va had @n past lives
+ * @more: the limit kept @n rows from being printed
+ * @none: a listing without rows; @text says of what
+ * @clean: ka error without rows; @events were checked, @text in words
+ * @fail: bad input
+ * @stat_group: heading of a group; @stat: a row of it
+ * @stat_end: after the last row
+ * @hook: a hook of ka stat -v
+ */
+typedef struct McFormat {
+    void (*row)(McOut *o, const McRow *row);
+    void (*miss)(McOut *o, uint64_t va);
+    void (*past)(McOut *o, uint64_t va, uint64_t n);
+    void (*more)(McOut *o, uint64_t n);
+    void (*none)(McOut *o, const char *text);
+    void (*clean)(McOut *o, uint64_t events, const char *text);
+    void (*fail)(McOut *o, const char *text);
+    void (*stat_group)(McOut *o, const char *name);
+    void (*stat)(McOut *o, const McStat *s);
+    void (*stat_end)(McOut *o);
+    void (*hook)(McOut *o, const McHookStatus *h);
+} McFormat;
+extern const McFormat mc_format_text;
+extern const McFormat mc_format_json;
+
+/**
+ * struct McOut - where a command's output goes
+ * @line: the line being made
+ * @chunk: lines not handed to the sink yet
+ * @margin: width of the margin of rows
+ * @symbols: kernel to name program counters by, NULL prints them raw
+ * @verbose: -v
+ * @closed: the sink wants no more; nothing is printed from here on
+ * @stat_open: JSON: the object of ka stat has been begun
+ */
+struct McOut {
+    const McContext *ctx;
+    const McFormat *format;
+    GString *line;
+    GString *chunk;
+    unsigned margin;
+    const GsKernel *symbols;
+    bool verbose;
+    bool closed;
+    bool stat_open;
+};
+
+void mc_out_init(McOut *o, const McContext *ctx);
+/** mc_out_deinit() - hand over what is left, free. */
+void mc_out_deinit(McOut *o);
+
+/** mc_out_end_line() - o->line is complete, without its newline. */
+void mc_out_end_line(McOut *o);
+/** mc_out_printf() - one whole text line, without its newline. */
+void mc_out_printf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** mc_out_text() - text of several lines, each ended by a newline. */
+void mc_out_text(McOut *o, const char *text);
+/** mc_out_flush() - hand the chunk to the sink. */
+void mc_out_flush(McOut *o);
+
+/* ---- shared by the formatters ------------------------------------------ */
+
+/** mc_field_applies() - is @f part of @row? @verbose: with -v. */
+bool mc_field_applies(const McField *f, const McRow *row, bool verbose);
+
+/** mc_put_hex() - append in hex, at least @digits. */
+void mc_put_hex(GString *s, uint64_t v, unsigned digits);
+/** mc_put_decimal() - append in decimal. */
+void mc_put_decimal(GString *s, uint64_t v);
+/** mc_put_word() - append untrusted bytes; what is no visible ASCII
+ *  character becomes \xNN, so that the word stays one. */
+void mc_put_word(GString *s, const char *word);
+
+/**
+ * mc_put_pc() - append a program counter as symbol+0xoff[module], raw hex
+ *               when no symbol covers it
+ * @leafward: the frame before it in the stack, 0 for the first
+ */
+void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward);
+
+#endif /* MC_FORMAT_H */

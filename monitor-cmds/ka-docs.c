@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Prints the manual: "ka-docs man" or "ka-docs markdown". For
+ * scripts/gen-docs only.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "mc.h"
+
+int main(int argc, char **argv)
+{
+    g_autofree char *text = NULL;
+
+    if (argc == 2 && !strcmp(argv[1], "man")) {
+        text = mc_render_man();
+    } else if (argc == 2 && !strcmp(argv[1], "markdown")) {
+        text = mc_render_markdown();
+    } else {
+        fprintf(stderr, "usage: ka-docs man|markdown\n");
+        return 2;
+    }
+    return fputs(text, stdout) < 0 || fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sink: lines are joined into chunks, because each call of the embedder's
+ * puts() may cost a packet to a debugger. And the small writers that both
+ * formatters use.
+ *
+ * Used by the thread of one command; takes no lock.
+ */
+#include "format.h"
+
+#include <string.h>
+
+void mc_out_init(McOut *o, const McContext *ctx)
+{
+    *o = (McOut) {
+        .ctx = ctx,
+        .format = &mc_format_text,
+        .line = g_string_sized_new(512),
+        .chunk = g_string_sized_new(MC_CHUNK * 2),
+        .margin = MC_MARGIN,
+    };
+}
+
+void mc_out_deinit(McOut *o)
+{
+    mc_out_flush(o);
+    g_string_free(g_steal_pointer(&o->line), TRUE);
+    g_string_free(g_steal_pointer(&o->chunk), TRUE);
+}
+
+void mc_out_flush(McOut *o)
+{
+    if (o->chunk->len && !o->closed) {
+        o->closed = !o->ctx->puts(o->ctx->puts_opaque, o->chunk->str);
+    }
+    g_string_truncate(o->chunk, 0);
+}
+
+void mc_out_end_line(McOut *o)
+{
+    g_string_append_c(o->line, '\n');
+    if (o->chunk->len && o->chunk->len + o->line->len > MC_CHUNK) {
+        mc_out_flush(o);
+    }
+    g_string_append_len(o->chunk, o->line->str, o->line->len);
+    g_string_truncate(o->line, 0);
+    if (o->chunk->len >= MC_CHUNK) {
+        mc_out_flush(o);
+    }
+}
+
+void mc_out_printf(McOut *o, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    g_string_append_vprintf(o->line, format, ap);
+    va_end(ap);
+    mc_out_end_line(o);
+}
+
+void mc_out_text(McOut *o, const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        g_string_append_len(o->line, text, len);
+        mc_out_end_line(o);
+        text += len + (text[len] == '\n');
+    }
+}
+
+/* ---- writers ------------------------------------------------------------ */
+
+void mc_put_hex(GString *s, uint64_t v, unsigned digits)
+{
+    char buf[16];
+    unsigned n = 0;
+
+    do {
+        buf[sizeof(buf) - ++n] = "0123456789abcdef"[v & 15];
+        v >>= 4;
+    } while (v || (n < digits && n < sizeof(buf)));
+    g_string_append_len(s, buf + sizeof(buf) - n, n);
+}
+
+void mc_put_decimal(GString *s, uint64_t v)
+{
+    char buf[20];
+    unsigned n = 0;
+
+    do {
+        buf[sizeof(buf) - ++n] = '0' + v % 10;
+        v /= 10;
+    } while (v);
+    g_string_append_len(s, buf + sizeof(buf) - n, n);
+}
+
+void mc_put_word(GString *s, const char *word)
+{
+    for (; *word; word++) {
+        unsigned char c = *word;
+
+        if (c > 0x20 && c < 0x7f) {
+            g_string_append_c(s, c);
+        } else {
+            g_string_append(s, "\\x");
+            mc_put_hex(s, c, 2);
+        }
+    }
+}
+
+/*
+ * The function that a frame belongs to. A call that never returns may be the
+ * last instruction of its function; its return address is then the first
+ * byte of whatever follows. Such a frame belongs to the function before,
+ * unless it is the very instruction that an interrupt or exception stopped:
+ * those stand behind a frame of an entry stub (asm_*).
+ */
+static bool symbolize_frame(const GsKernel *k, uint64_t pc, uint64_t leafward,
+                            GsSymbol *out)
+{
+    bool found = gs_kernel_symbolize(k, pc, out);
+    GsSymbol other;
+
+    if (found && out->va != pc) {
+        return true;
+    }
+    if (found && leafward && gs_kernel_symbolize(k, leafward, &other) &&
+        g_str_has_prefix(other.name, "asm_")) {
+        return true;
+    }
+    if (pc && gs_kernel_symbolize(k, pc - 1, &other) &&
+        strchr("tTwW", other.type)) {
+        *out = other;
+        return true;
+    }
+    return found;
+}
+
+void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward)
+{
+    GsSymbol sym;
+
+    if (!k || !symbolize_frame(k, pc, leafward, &sym)) {
+        mc_put_hex(s, pc, 16);
+        return;
+    }
+    mc_put_word(s, sym.name);
+    g_string_append(s, "+0x");
+    mc_put_hex(s, pc - sym.va, 1);
+    if (sym.module) {
+        g_string_append_c(s, '[');
+        mc_put_word(s, sym.module);
+        g_string_append_c(s, ']');
+    }
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A command line, split at blanks, read by the tables of options and
+ * commands. Options may stand anywhere; the first other word is the command
+ * when a command has that name, else an address.
+ *
+ * Called by mc_run() on the thread of the command; touches no state but the
+ * McArgs it fills.
+ */
+#include "parse.h"
+
+#include <string.h>
+
+static bool set_limit(McArgs *args, const char *value, GError **errp);
+static bool set_since(McArgs *args, const char *value, GError **errp);
+static bool set_until(McArgs *args, const char *value, GError **errp);
+static bool set_task(McArgs *args, const char *value, GError **errp);
+static bool set_cache(McArgs *args, const char *value, GError **errp);
+static bool set_layer(McArgs *args, const char *value, GError **errp);
+static bool set_state(McArgs *args, const char *value, GError **errp);
+static bool set_kind(McArgs *args, const char *value, GError **errp);
+
+const McOption mc_options[MC_OPT__COUNT] = {
+#define MC_OPTION(id, spelling_, alt_, arg_, set_, help_) \
+    [MC_OPT_##id] = { \
+        .spelling = spelling_, .alt = alt_, .arg = arg_, .set = set_, \
+        .help = help_, \
+    },
+#include "options.def"
+};
+
+void mc_args_init(McArgs *args, const McContext *ctx)
+{
+    *args = (McArgs) {
+        .ctx = ctx,
+        .limit = UINT64_MAX,
+        .va = { 0, UINT64_MAX },
+        .pcs = g_array_new(FALSE, FALSE, sizeof(McRange)),
+        .words = g_ptr_array_new_with_free_func(g_free),
+    };
+    mc_filter_init(&args->filter);
+}
+
+void mc_args_deinit(McArgs *args)
+{
+    mc_filter_deinit(&args->filter);
+    g_clear_pointer(&args->pcs, g_array_unref);
+    g_clear_pointer(&args->words, g_ptr_array_unref);
+}
+
+/* ---- values of options -------------------------------------------------- */
+
+static bool set_limit(McArgs *args, const char *value, GError **errp)
+{
+    if (!mc_parse_decimal(value, "", &args->limit, errp)) {
+        return false;
+    }
+    if (!args->limit) {
+        args->limit = UINT64_MAX;
+    }
+    return true;
+}
+
+static bool set_since(McArgs *args, const char *value, GError **errp)
+{
+    args->filter.has_time = true;
+    return mc_parse_decimal(value, "us", &args->filter.since, errp);
+}
+
+static bool set_until(McArgs *args, const char *value, GError **errp)
+{
+    args->filter.has_time = true;
+    return mc_parse_decimal(value, "us", &args->filter.until, errp);
+}
+
+static bool set_task(McArgs *args, const char *value, GError **errp)
+{
+    McFilter *f = &args->filter;
+
+    f->has_pid = g_ascii_isdigit(value[0]) &&
+                 mc_parse_decimal(value, "", &f->pid, NULL);
+    g_free(f->task);
+    f->task = f->has_pid ? NULL : g_strdup(value);
+    return true;
+}
+
+static bool set_cache(McArgs *args, const char *value, GError **errp)
+{
+    g_free(args->filter.cache);
+    args->filter.cache = g_strdup(value);
+    return true;
+}
+
+/* "<quoted value>: <what> are a, b, c", the names by @name(i), 0 is none */
+static bool fail_choice(const char *value, const char *what,
+                        const char *(*name)(unsigned i), unsigned first,
+                        unsigned end, GError **errp)
+{
+    g_autoptr(GString) list = g_string_new(NULL);
+    g_autofree char *quoted = mc_quote(value);
+
+    for (unsigned i = first; i < end; i++) {
+        g_string_append_printf(list, "%s%s", list->len ? ", " : "", name(i));
+    }
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s: the %s are %s", quoted,
+                what, list->str);
+    return false;
+}
+
+static const char *layer_name(unsigned i)
+{
+    return kt_layer_name(i);
+}
+
+static const char *kind_name(unsigned i)
+{
+    return kt_error_name(i);
+}
+
+static bool set_layer(McArgs *args, const char *value, GError **errp)
+{
+    return (kt_layer_parse(value, &args->filter.layer) &&
+            args->filter.layer != KT_LAYER_NONE) ||
+           fail_choice(value, "layers", layer_name, KT_LAYER_NONE + 1,
+                       KT_LAYER__COUNT, errp);
+}
+
+static bool set_kind(McArgs *args, const char *value, GError **errp)
+{
+    args->filter.has_kind = true;
+    return kt_error_parse(value, &args->filter.kind) ||
+           fail_choice(value, "kinds", kind_name, 0, KT_ERR__COUNT, errp);
+}
+
+static bool set_state(McArgs *args, const char *value, GError **errp)
+{
+    g_autofree char *quoted = NULL;
+
+    if (!strcmp(value, "A") || !strcmp(value, "F")) {
+        args->filter.state = value[0];
+        return true;
+    }
+    quoted = mc_quote(value);
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                "%s: a state is A (allocated) or F (freed)", quoted);
+    return false;
+}
+
+/* ---- words of commands -------------------------------------------------- */
+
+static bool read_range(McArgs *args, const char *word, GError **errp)
+{
+    args->has_va = true;
+    return mc_parse_range(args->ctx, word, &args->va, errp);
+}
+
+static bool read_address(McArgs *args, const char *word, GError **errp)
+{
+    args->has_va = true;
+    if (!mc_parse_address(args->ctx, word, &args->va.lo, errp)) {
+        return false;
+    }
+    args->va.hi = args->va.lo;
+    return true;
+}
+
+static bool read_code(McArgs *args, const char *word, GError **errp)
+{
+    return mc_parse_code(args->ctx, word, args->pcs, errp);
+}
+
+static bool read_sizes(McArgs *args, const char *word, GError **errp)
+{
+    args->filter.has_size = true;
+    return mc_parse_sizes(word, &args->filter.size, errp);
+}
+
+static bool read_topic(McArgs *args, const char *word, GError **errp)
+{
+    g_autofree char *quoted = NULL;
+    const char *near;
+
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        if (!strcmp(mc_commands[i].topic, word)) {
+            args->topic = &mc_commands[i];
+            return true;
+        }
+    }
+    quoted = mc_quote(word);
+    near = mc_command_near(word);
+    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                "%s: no such command%s%s; ka help lists them", quoted,
+                near ? "; near: " : "", near ? near : "");
+    return false;
+}
+
+static const McArgKind arg_kinds[] = {
+    { "range", read_range },
+    { "address", read_address },
+    { "code", read_code },
+    { "sizes", read_sizes },
+    { "topic", read_topic },
+};
+
+static const McArgKind *find_kind(const char *name, size_t len)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(arg_kinds); i++) {
+        if (strlen(arg_kinds[i].name) == len &&
+            !strncmp(arg_kinds[i].name, name, len)) {
+            return &arg_kinds[i];
+        }
+    }
+    g_return_val_if_reached(NULL);
+}
+
+static bool fail_usage(const McArgs *args, const char *word, const char *what,
+                       GError **errp)
+{
+    g_autofree char *usage = mc_command_usage(args->command);
+    g_autofree char *quoted = word ? mc_quote(word) : g_strdup("");
+
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s%s%s; usage: %s", quoted,
+                word ? ": " : "", what, usage);
+    return false;
+}
+
+/* Read the words from number @i on by the command's args column. */
+static bool read_words(McArgs *args, unsigned i, GError **errp)
+{
+    const char *p = args->command->args;
+
+    while (*p) {
+        size_t len = strcspn(p, " ?");
+        const McArgKind *kind = find_kind(p, len);
+        bool optional = p[len] == '?';
+
+        if (i == args->words->len) {
+            return optional ||
+                   fail_usage(args, NULL, "a word is missing", errp);
+        }
+        if (!kind->read(args, g_ptr_array_index(args->words, i), errp)) {
+            return false;
+        }
+        i++;
+        p += len + optional;
+        p += *p == ' ';
+    }
+    if (i < args->words->len) {
+        return fail_usage(args, g_ptr_array_index(args->words, i),
+                          "one word too many", errp);
+    }
+    return true;
+}
+
+/* ---- options ------------------------------------------------------------ */
+
+static bool option_is(McOptionId id, const char *word)
+{
+    const McOption *o = &mc_options[id];
+
+    return !strcmp(o->spelling, word) || (o->alt && !strcmp(o->alt, word));
+}
+
+static McOptionId find_option(const char *word)
+{
+    unsigned id = 0;
+
+    while (id < MC_OPT__COUNT && !option_is(id, word)) {
+        id++;
+    }
+    return id;
+}
+
+/* "-sv": several flags of one letter; all of them or none. */
+static bool take_flags(McArgs *args, const char *word)
+{
+    uint32_t bits = 0;
+
+    if (word[1] == '-' || !word[1]) {
+        return false;
+    }
+    for (const char *p = word + 1; *p; p++) {
+        char flag[3] = { '-', *p, 0 };
+        McOptionId id = find_option(flag);
+
+        if (id == MC_OPT__COUNT || mc_options[id].arg) {
+            return false;
+        }
+        bits |= 1u << id;
+    }
+    args->given |= bits;
+    return true;
+}
+
+static bool fail_option(const char *word, GError **errp)
+{
+    g_autofree char *quoted = mc_quote(word);
+    g_autoptr(GString) list = g_string_new(NULL);
+
+    for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
+        const McOption *o = &mc_options[i];
+
+        if (o->arg && g_str_has_prefix(word, o->spelling)) {
+            g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                        "%s: no such option; write %s %s with a blank "
+                        "between", quoted, o->spelling, o->arg);
+            return false;
+        }
+        g_string_append_printf(list, " %s", o->spelling);
+    }
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                "%s: no such option; the options are%s", quoted, list->str);
+    return false;
+}
+
+/* Take the option at words[*i], and its value; *i is left on the last. */
+static bool take_option(McArgs *args, char **words, unsigned *i,
+                        GError **errp)
+{
+    McOptionId id = find_option(words[*i]);
+    const McOption *o;
+
+    if (id == MC_OPT__COUNT) {
+        return take_flags(args, words[*i]) || fail_option(words[*i], errp);
+    }
+    o = &mc_options[id];
+    args->given |= 1u << id;
+    if (!o->arg) {
+        return true;
+    }
+    if (!words[*i + 1]) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "\"%s\": its value <%s> is missing", o->spelling, o->arg);
+        return false;
+    }
+    *i += 1;
+    if (!o->set(args, words[*i], errp)) {
+        g_prefix_error(errp, "%s ", o->spelling);
+        return false;
+    }
+    return true;
+}
+
+/* Every option given must be one that the command takes. */
+static bool check_options(const McArgs *args, GError **errp)
+{
+    uint32_t wrong = args->given & ~args->command->options;
+    g_autofree char *usage = NULL;
+    g_autofree char *options = NULL;
+
+    if (!wrong) {
+        return true;
+    }
+    usage = mc_command_usage(args->command);
+    options = mc_command_options(args->command);
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                "\"%s\": not an option of \"%s\", which takes %s",
+                mc_options[__builtin_ctz(wrong)].spelling, usage, options);
+    return false;
+}
+
+static bool check_filter(const McArgs *args, GError **errp)
+{
+    const McFilter *f = &args->filter;
+
+    if (f->has_time && f->since > f->until) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--until %" G_GUINT64_FORMAT ": lies before --since %"
+                    G_GUINT64_FORMAT, f->until, f->since);
+        return false;
+    }
+    if (mc_given(args, MC_OPT_HISTORY) && args->va.lo != args->va.hi) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "\"%s\": needs a single address, not a range",
+                    mc_options[MC_OPT_HISTORY].spelling);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the line ----------------------------------------------------------- */
+
+static bool split_words(McArgs *args, const char *line, GError **errp)
+{
+    g_auto(GStrv) words = g_strsplit_set(line, " \t\r\n", -1);
+    unsigned n = 0;
+
+    /* close the gaps that neighbouring blanks leave */
+    for (unsigned i = 0; words[i]; i++) {
+        if (*words[i]) {
+            words[n++] = words[i];
+        } else {
+            g_free(words[i]);
+        }
+    }
+    words[n] = NULL;
+    for (unsigned i = 0; words[i]; i++) {
+        if (words[i][0] != '-') {
+            g_ptr_array_add(args->words, g_strdup(words[i]));
+        } else if (!take_option(args, words, &i, errp)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A first word that is neither command nor address: it may be misspelt. */
+static bool fail_first(const char *word, GError *err, GError **errp)
+{
+    const char *near = mc_command_near(word);
+
+    if (!g_error_matches(err, MC_ERROR, MC_ERROR_UNKNOWN)) {
+        near = NULL;
+    }
+    g_propagate_prefixed_error(errp, err, "%s%s%s", near ? "no command (" : "",
+                               near ? near : "", near ? "?), " : "");
+    return false;
+}
+
+bool mc_parse(McArgs *args, const char *line, GError **errp)
+{
+    const McCommand *c = NULL;
+    GError *err = NULL;
+
+    args->command = &mc_commands[MC_CMD_RUNDOWN];
+    if (line && strlen(line) > MC_LINE_MAX) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "the line is longer than %d bytes", MC_LINE_MAX);
+        return false;
+    }
+    if (!split_words(args, line ? line : "", errp)) {
+        return false;
+    }
+    if (args->words->len) {
+        c = mc_command_find(g_ptr_array_index(args->words, 0));
+        args->command = c ? c : &mc_commands[MC_CMD_BLOCKS];
+    }
+    if (!check_options(args, errp)) {
+        return false;
+    }
+    if (mc_given(args, MC_OPT_HELP)) {
+        return true;
+    }
+    if (!read_words(args, c != NULL, &err)) {
+        if (c || !args->words->len) {
+            g_propagate_error(errp, err);
+            return false;
+        }
+        return fail_first(g_ptr_array_index(args->words, 0), err, errp);
+    }
+    return check_filter(args, errp);
+}

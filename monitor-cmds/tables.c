@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The command table, and what can be said of a command from its row.
+ *
+ * Read-only; any thread. The option table is in parse.c beside its setters,
+ * the field table in fields.c beside its getters.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+#define OPT(id) (1u << MC_OPT_##id)
+#define OPTS_LINES \
+    (OPT(SYMBOLS) | OPT(JSON) | OPT(LIMIT) | OPT(VERBOSE) | OPT(HELP))
+#define OPTS_FILTER \
+    (OPT(SINCE) | OPT(UNTIL) | OPT(TASK) | OPT(CACHE) | OPT(LAYER) | \
+     OPT(STATE))
+
+G_STATIC_ASSERT(MC_OPT__COUNT <= 32);
+
+const McCommand mc_commands[MC_CMD__COUNT] = {
+#define MC_COMMAND(id, word_, topic_, args_, params_, options_, run_, help_, \
+                   detail_) \
+    [MC_CMD_##id] = { \
+        .word = word_, .topic = topic_, .args = args_, .params = params_, \
+        .options = options_, .run = run_, .help = help_, .detail = detail_, \
+    },
+#include "commands.def"
+};
+
+G_DEFINE_QUARK(mc-error, mc_error)
+
+const McCommand *mc_command_find(const char *word)
+{
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        if (mc_commands[i].word && !strcmp(mc_commands[i].word, word)) {
+            return &mc_commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* Edits (insert, delete, replace, swap neighbours) between short words. */
+static unsigned edits(const char *a, const char *b)
+{
+    enum { MAX = 16 };
+    unsigned d[MAX + 1][MAX + 1];
+    size_t n = strlen(a);
+    size_t m = strlen(b);
+
+    if (n > MAX || m > MAX) {
+        return MAX;
+    }
+    for (size_t i = 0; i <= n; i++) {
+        for (size_t j = 0; j <= m; j++) {
+            if (!i || !j) {
+                d[i][j] = i + j;
+                continue;
+            }
+            d[i][j] = MIN(MIN(d[i - 1][j], d[i][j - 1]) + 1,
+                          d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+                a[i - 2] == b[j - 1]) {
+                d[i][j] = MIN(d[i][j], d[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    return d[n][m];
+}
+
+const char *mc_command_near(const char *word)
+{
+    const char *best = NULL;
+    unsigned least = 3;
+
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        const char *w = mc_commands[i].word;
+        unsigned e;
+
+        if (!w) {
+            continue;
+        }
+        e = edits(word, w);
+        if (e < least && e < strlen(w)) {
+            least = e;
+            best = w;
+        }
+    }
+    return best;
+}
+
+char *mc_command_usage(const McCommand *c)
+{
+    return g_strconcat("ka", c->word ? " " : "", c->word ? c->word : "",
+                       *c->params ? " " : "", c->params, NULL);
+}
+
+char *mc_command_options(const McCommand *c)
+{
+    GString *s = g_string_new(NULL);
+
+    for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
+        const McOption *o = &mc_options[i];
+
+        if (c->options & (1u << i)) {
+            g_string_append_printf(s, "%s%s%s%s", s->len ? " " : "",
+                                   o->spelling, o->arg ? " " : "",
+                                   o->arg ? o->arg : "");
+        }
+    }
+    return g_string_free(s, FALSE);
+}

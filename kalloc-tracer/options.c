@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The plugin's options: "name=value" words against the table of options.def.
+ * Called once, at install, in QEMU's main thread.
+ */
+#include "options.h"
+
+#include <glib.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct Option {
+    const char *name;
+    bool (*parse)(void *field, const char *value);
+    size_t offset;
+    const char *wants;
+} Option;
+
+static bool parse_PATH(void *field, const char *value)
+{
+    *(const char **)field = value;
+    return *value != '\0';
+}
+
+static bool parse_SIZE(void *field, const char *value)
+{
+    static const char suffixes[] = "kMG";
+    char *end;
+    guint64 n = g_ascii_strtoull(value, &end, 10);
+    unsigned shift = 0;
+
+    if (end == value || *value == '-') {
+        return false;
+    }
+    if (*end) {
+        const char *s = strchr(suffixes, *end);
+
+        if (!s || end[1]) {
+            return false;
+        }
+        shift = 10 * (s - suffixes + 1);
+    }
+    if (n > UINT64_MAX >> shift) {
+        return false;
+    }
+    *(uint64_t *)field = n << shift;
+    return true;
+}
+
+#define wants_PATH "a file name"
+#define wants_SIZE "a size in bytes, such as 512M"
+
+static const Option options[] = {
+#define KT_OPTION(field, type, word, ...) \
+    { word, parse_##type, offsetof(KtOptions, field), wants_##type },
+#include "options.def"
+};
+
+static char *names(void)
+{
+    GString *s = g_string_new(NULL);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {
+        g_string_append_printf(s, "%s%s=", i ? ", " : "", options[i].name);
+    }
+    return g_string_free(s, FALSE);
+}
+
+static const Option *find(const char *word, size_t len)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {
+        if (strlen(options[i].name) == len &&
+            !strncmp(options[i].name, word, len)) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
+static bool parse_word(KtOptions *out, const char *word, char **why)
+{
+    const char *eq = strchr(word, '=');
+    const Option *o = eq ? find(word, eq - word) : NULL;
+
+    if (!o) {
+        g_autofree char *all = names();
+        g_autofree char *shown = g_strescape(word, NULL);
+
+        *why = g_strdup_printf("unknown option '%s': known are %s", shown,
+                               all);
+        return false;
+    }
+    if (!o->parse((char *)out + o->offset, eq + 1)) {
+        g_autofree char *shown = g_strescape(eq + 1, NULL);
+
+        *why = g_strdup_printf("option '%s' wants %s, not '%s'", o->name,
+                               o->wants, shown);
+        return false;
+    }
+    return true;
+}
+
+bool kt_options_parse(KtOptions *out, int argc, char **argv, char **why)
+{
+    *out = (KtOptions) {
+#define KT_OPTION(field, type, word, value, ...) .field = value,
+#include "options.def"
+    };
+    for (int i = 0; i < argc; i++) {
+        if (!parse_word(out, argv[i], why)) {
+            return false;
+        }
+    }
+    return true;
+}

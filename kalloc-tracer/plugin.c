@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The plugin: reads its options, wires capture, tracer and commands together.
+ * Runs in QEMU's main thread; no logic of its own.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture.h"
+#include "mc.h"
+#include "options.h"
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+typedef struct Plugin {
+    KtTracer *tracer;
+    GsKernel *kernel;
+    KtCapture *capture;
+    char *why_no_kernel;
+} Plugin;
+
+static Plugin *plugin;
+
+static void say(const char *fmt, ...) G_GNUC_PRINTF(1, 2);
+
+static void say(const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("ka: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+}
+
+/* ---- commands ----------------------------------------------------------- */
+
+static bool print(void *opaque, const char *text)
+{
+    return qemu_plugin_monitor_puts(opaque, text) >= 0;
+}
+
+static bool hook_row(void *opaque, unsigned i, McHookStatus *out)
+{
+    const Plugin *p = opaque;
+    KtHookId id = { i + 1 };
+    const KtHook *hook = kt_hook(id);
+
+    if (!hook) {
+        return false;
+    }
+    out->name = hook->symbol;
+    out->va = kt_capture_hook_va(p->capture, id);
+    out->note = kt_hook_missing_note(id);
+    out->hits = kt_capture_hook_hits(p->capture, id);
+    return true;
+}
+
+static void run_command(struct qemu_plugin_monitor *mon, const char *args,
+                        void *userdata)
+{
+    Plugin *p = userdata;
+    McContext ctx = {
+        .tracer = p->tracer,
+        .kernel = p->kernel,
+        .why_no_kernel = p->why_no_kernel,
+        .puts = print,
+        .puts_opaque = mon,
+        .n_hooks = kt_hook_count(),
+        .hook = hook_row,
+        .hook_opaque = p,
+    };
+
+    kt_capture_lock(p->capture);
+    kt_capture_sync_counters(p->capture);
+    ctx.kernel_found = kt_capture_found(p->capture);
+    mc_run(&ctx, args);
+    kt_capture_unlock(p->capture);
+}
+
+/* ---- life cycle --------------------------------------------------------- */
+
+static void on_vm_reset(void *userdata)
+{
+    Plugin *p = userdata;
+
+    kt_capture_reset(p->capture);
+}
+
+/* vCPUs may still run: nothing is freed, what is queued is written out. */
+static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
+{
+    Plugin *p = userdata;
+
+    kt_query_begin(p->tracer);
+    kt_query_end(p->tracer);
+}
+
+static bool check_qemu(const qemu_info_t *info)
+{
+#define KT_CHECK_WEAK(fn) if (!fn) { \
+        say("this QEMU lacks " #fn "(): it is not built with ka's patches, " \
+            "see qemu-patches/README.md"); \
+        return false; \
+    }
+    KT_PATCHED_API(KT_CHECK_WEAK)
+#undef KT_CHECK_WEAK
+    if (!info->system_emulation) {
+        say("a kernel is traced: use qemu-system-x86_64, not user mode");
+        return false;
+    }
+    if (strcmp(info->target_name, "x86_64")) {
+        say("guest architecture '%s' is not supported, x86_64 is",
+            info->target_name);
+        return false;
+    }
+    return true;
+}
+
+/* A kernel that cannot be read does not keep the VM from booting. */
+static void open_kernel(Plugin *p, const char *path)
+{
+    g_autoptr(GError) err = NULL;
+
+    if (!path) {
+        p->why_no_kernel = g_strdup("no kernel file was given: add "
+                                    "kernel=FILE to the plugin's options");
+    } else {
+        p->kernel = gs_kernel_open(path, &err);
+        if (!p->kernel) {
+            p->why_no_kernel = g_strdup(err->message);
+        }
+    }
+    if (p->why_no_kernel) {
+        say("nothing will be traced: %s", p->why_no_kernel);
+    }
+}
+
+static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(GError) err = NULL;
+    KtTracer *t;
+
+    config.n_cpus = n_cpus;
+    config.history_bytes = o->history;
+    config.journal = o->journal;
+    t = kt_tracer_new(&config, &err);
+    if (!t) {
+        say("%s", err->message);
+    }
+    return t;
+}
+
+static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
+                    const KtOptions *o)
+{
+    unsigned n_cpus = MAX(info->system.max_vcpus, 1);
+    Plugin *p = g_new0(Plugin, 1);
+
+    if (!qemu_plugin_register_monitor_cmd(id, "ka", mc_help_params(),
+                                          mc_help_short(), run_command, p)) {
+        say("the plugin is loaded already: one instance traces a VM");
+        g_free(p);
+        return false;
+    }
+    p->tracer = make_tracer(o, n_cpus);
+    if (!p->tracer) {
+        qemu_plugin_register_monitor_cmd(id, "ka", NULL, NULL, NULL, NULL);
+        g_free(p);
+        return false;
+    }
+    open_kernel(p, o->kernel);
+    p->capture = kt_capture_start(id, p->tracer, p->kernel, n_cpus);
+    qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
+    qemu_plugin_register_atexit_cb(id, on_exit_cb, p);
+    plugin = p;
+    return true;
+}
+
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
+                                           const qemu_info_t *info, int argc,
+                                           char **argv)
+{
+    g_autofree char *why = NULL;
+    KtOptions options;
+
+    if (plugin) {
+        say("the plugin is loaded already: one instance traces a VM");
+        return -1;
+    }
+    if (!check_qemu(info)) {
+        return -1;
+    }
+    if (!kt_options_parse(&options, argc, argv, &why)) {
+        say("%s", why);
+        return -1;
+    }
+    return install(id, info, &options) ? 0 : -1;
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# A private view of the distribution's archive: suites that the machine does
+# not have in its own configuration, fetched from the same mirror and checked
+# with the same keys, with lists and caches of its own. The machine's apt
+# configuration is read, never written.
+
+# The guest is a Debian 12 system for any host, so that tests mean the same.
+GUEST_SUITE=bookworm
+QEMU_SUITE=trixie
+
+apt_dir=$KA_CACHE/apt
+
+# Options that turn apt-get, apt-cache into the private ones. The status file
+# is empty: what the machine has installed must not shadow a candidate.
+apt_private=(
+    -o "Dir::Etc::sourcelist=$apt_dir/ka.sources"
+    -o "Dir::Etc::sourceparts=-"
+    -o "Dir::Etc::preferences=$apt_dir/none"
+    -o "Dir::Etc::preferencesparts=-"
+    -o "Dir::State=$apt_dir/state"
+    -o "Dir::State::lists=$apt_dir/lists"
+    -o "Dir::State::status=$apt_dir/status"
+    -o "Dir::Cache=$apt_dir/cache"
+    -o "Acquire::Languages=none"
+    -o "APT::Sandbox::User=root"
+    -o "APT::Architecture=amd64"
+    -o "APT::Architectures::=amd64"
+)
+
+debian_codename() { (. /etc/os-release && echo "${VERSION_CODENAME:-}"); }
+
+# apt_refresh [force]: the private lists are there and younger than a day.
+apt_refresh() {
+    local new=$apt_dir/ka.sources.new
+    mkdir -p "$apt_dir"/{state,lists/partial,cache/archives/partial}
+    : >"$apt_dir/status"
+    : >"$apt_dir/none"
+    "$KA_PYTHON" "$KA_ROOT/scripts/lib/aptsources.py" \
+        "deb:$GUEST_SUITE,$GUEST_SUITE-updates,$GUEST_SUITE-backports" \
+        "deb@security:$GUEST_SUITE-security" \
+        "deb-src:$QEMU_SUITE,$QEMU_SUITE-updates,$QEMU_SUITE-backports" \
+        "deb-src@security:$QEMU_SUITE-security" >"$new"
+    if [ "${1:-}" != force ] && cmp -s "$new" "$apt_dir/ka.sources" &&
+       [ -n "$(find "$apt_dir/fetched" -mmin -1440 2>/dev/null)" ]; then
+        return 0
+    fi
+    mv "$new" "$apt_dir/ka.sources"
+    # A suite that is not there (any more) is no reason to give up: what is
+    # looked for may be in another one.
+    apt-get "${apt_private[@]}" update || warn "some lists are missing"
+    touch "$apt_dir/fetched"
+}
+
+# apt_fetch FOLDER PACKAGE...: binary packages of the guest's suite.
+apt_fetch() {
+    local dir=$1
+    shift
+    (cd "$dir" && apt-get "${apt_private[@]}" download "$@")
+}
+
+# apt_candidate PACKAGE: its newest version, empty when there is none.
+apt_candidate() {
+    apt-cache "${apt_private[@]}" policy "$1" |
+        sed -n 's/^  Candidate: //p' | grep -vx '(none)' || true
+}
+
+# apt_depends PACKAGE PATTERN: the first dependency that matches.
+apt_depends() {
+    apt-cache "${apt_private[@]}" show --no-all-versions "$1" |
+        sed -n 's/^Depends: //p' | tr ',|' '\n\n' | awk '{print $1}' |
+        grep -Ex -m 1 -- "$2"
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# The distribution's packages, meson, and the build of ka itself.
+
+packages=(
+    build-essential ccache ninja-build pkg-config git ca-certificates
+    dpkg-dev xz-utils bzip2 debian-archive-keyring
+    python3 python3-venv python3-setuptools python3-wheel python3-pip
+    libglib2.0-dev zlib1g-dev libslirp-dev libattr1-dev libcap-ng-dev
+    libcapstone-dev libfdt-dev
+    libbpf-dev libelf-dev libzstd-dev liblzma-dev liblz4-dev
+    seabios qemu-system-data gdb gcc-12
+)
+meson_wanted=1.5
+
+do_packages() {
+    apt-get update
+    DEBIAN_FRONTEND=noninteractive apt-get install -y \
+        --no-install-recommends "${packages[@]}"
+}
+
+missing_packages() {
+    local installed p missing=()
+    installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' \
+                "${packages[@]}" 2>/dev/null | sed -n 's/^ii  *//p') || true
+    for p in "${packages[@]}"; do
+        grep -qx -- "$p" <<<"$installed" || missing+=("$p")
+    done
+    [ ${#missing[@]} -eq 0 ] && return 1
+    echo "packages: ${missing[*]}"
+}
+
+meson_version() { dpkg-query -W -f '${Version}' meson 2>/dev/null || true; }
+
+# The release's own meson when it is new enough, else the backports suite's.
+do_meson() {
+    local have tmp
+    export DEBIAN_FRONTEND=noninteractive
+    have=$(apt-cache policy meson | sed -n 's/^  Candidate: //p')
+    if dpkg --compare-versions "$have" ge "$meson_wanted"; then
+        apt-get install -y --no-install-recommends meson
+        return
+    fi
+    apt_refresh
+    tmp=$(new_tmp meson)
+    apt_fetch "$tmp" "meson/$GUEST_SUITE-backports"
+    apt-get install -y --no-install-recommends "$tmp"/meson_*.deb
+    rm -rf -- "$tmp"
+}
+
+missing_meson() {
+    local have
+    have=$(meson_version)
+    [ -n "$have" ] && dpkg --compare-versions "$have" ge "$meson_wanted" &&
+        return 1
+    echo "meson >= $meson_wanted${have:+ (found $have)}"
+}
+
+# --- ka ----------------------------------------------------------------------
+
+# build_folder: KA_BUILD, or one folder for each work tree and QEMU build.
+build_folder() {
+    local qemu
+    qemu=$(qemu_folder patched)
+    printf '%s\n' "${KA_BUILD:-$KA_CACHE/build/$(
+        printf '%s\n' "$KA_ROOT" "$qemu" | hash_of)}"
+}
+
+do_build() {
+    local build
+    build=$(build_folder)
+    if [ ! -e "$build/build.ninja" ]; then
+        meson setup "$build" "$KA_ROOT" \
+            -Dqemu_include="$(qemu_folder patched)/include"
+    fi
+    ninja -C "$build"
+}
+
+missing_build() {
+    local build out
+    build=$(build_folder)
+    if [ -e "$build/build.ninja" ] && out=$(ninja -C "$build" -n 2>&1) &&
+       grep -q 'no work to do' <<<"$out"; then
+        return 1
+    fi
+    echo "build of ka"
+}

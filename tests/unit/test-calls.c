@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls under way: pairing by stack pointer and return address. */
+#include "calls.h"
+
+static KtCall call_at(uint64_t sp, uint64_t ra, uint8_t hook)
+{
+    return (KtCall) { .sp = sp, .ra = ra, .hook = { hook } };
+}
+
+static void push(KtCalls *c, KtCall call, unsigned want_stale)
+{
+    unsigned stale;
+
+    g_assert_true(kt_calls_push(c, &call, &stale));
+    g_assert_cmpuint(stale, ==, want_stale);
+}
+
+static void returns_match_out_of_order(void)
+{
+    KtCalls *c = kt_calls_new();
+    KtCall out;
+
+    push(c, call_at(0x1000, 0xa, 1), 0);
+    push(c, call_at(0x9000, 0xa, 2), 0);
+    g_assert_true(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_cmpuint(out.hook.v, ==, 1);
+    g_assert_true(kt_calls_pop(c, 0x9000, 0xa, &out));
+    g_assert_cmpuint(out.hook.v, ==, 2);
+    g_assert_cmpuint(kt_calls_pending(c), ==, 0);
+    kt_calls_free(c);
+}
+
+static void tail_called_share_a_return(void)
+{
+    KtCalls *c = kt_calls_new();
+    KtCall out;
+
+    push(c, call_at(0x1000, 0xa, 1), 0);
+    push(c, call_at(0x1000, 0xa, 2), 0);
+    g_assert_true(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_cmpuint(out.hook.v, ==, 2);
+    g_assert_true(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_cmpuint(out.hook.v, ==, 1);
+    g_assert_false(kt_calls_pop(c, 0x1000, 0xa, &out));
+    kt_calls_free(c);
+}
+
+static void other_return_address_is_foreign(void)
+{
+    KtCalls *c = kt_calls_new();
+    KtCall out;
+
+    push(c, call_at(0x1000, 0xa, 1), 0);
+    g_assert_false(kt_calls_pop(c, 0x1000, 0xb, &out));
+    g_assert_false(kt_calls_pop(c, 0x1008, 0xa, &out));
+    g_assert_cmpuint(kt_calls_pending(c), ==, 1);
+    kt_calls_free(c);
+}
+
+static void reused_stack_drops_the_stale_call(void)
+{
+    KtCalls *c = kt_calls_new();
+    KtCall out;
+
+    push(c, call_at(0x1000, 0xa, 1), 0);
+    push(c, call_at(0x1000, 0xb, 1), 1);
+    g_assert_false(kt_calls_pop(c, 0x1000, 0xa, &out));
+    push(c, call_at(0x1000, 0xb, 1), 1);
+    g_assert_true(kt_calls_pop(c, 0x1000, 0xb, &out));
+    g_assert_cmpuint(kt_calls_pending(c), ==, 0);
+    kt_calls_free(c);
+}
+
+static void a_full_bucket_gives_up_its_oldest(void)
+{
+    KtCalls *c = kt_calls_new();
+    unsigned kept = 0, stale, pushed = 0;
+    KtCall out;
+
+    /* far more than there is room for: nothing but counts may suffer */
+    for (uint64_t i = 0; i < 100000; i++) {
+        KtCall call = call_at(0x1000 + 8 * i, 0xa, 1);
+
+        pushed += kt_calls_push(c, &call, &stale);
+    }
+    g_assert_cmpuint(kt_calls_pending(c), ==, pushed);
+    for (uint64_t i = 0; i < 100000; i++) {
+        kept += kt_calls_pop(c, 0x1000 + 8 * i, 0xa, &out);
+    }
+    g_assert_cmpuint(kept, ==, pushed);
+    kt_calls_free(c);
+}
+
+static void clear_forgets(void)
+{
+    KtCalls *c = kt_calls_new();
+
+    push(c, call_at(0x1000, 0xa, 1), 0);
+    kt_calls_clear(c);
+    g_assert_cmpuint(kt_calls_pending(c), ==, 0);
+    kt_calls_free(c);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/calls/returns-match-out-of-order",
+                    returns_match_out_of_order);
+    g_test_add_func("/calls/tail-called-share-a-return",
+                    tail_called_share_a_return);
+    g_test_add_func("/calls/other-return-address-is-foreign",
+                    other_return_address_is_foreign);
+    g_test_add_func("/calls/reused-stack-drops-the-stale-call",
+                    reused_stack_drops_the_stale_call);
+    g_test_add_func("/calls/full-bucket-gives-up-its-oldest",
+                    a_full_bucket_gives_up_its_oldest);
+    g_test_add_func("/calls/clear-forgets", clear_forgets);
+    return g_test_run();
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plugin's options: words to values, and one line for a bad word. */
+#include "options.h"
+
+#include <glib.h>
+
+static bool parse(KtOptions *o, const char *word, char **why)
+{
+    char *argv[] = { (char *)word };
+
+    *why = NULL;
+    return kt_options_parse(o, 1, argv, why);
+}
+
+static void defaults_hold(void)
+{
+    g_autofree char *why = NULL;
+    KtOptions o;
+
+    g_assert_true(kt_options_parse(&o, 0, NULL, &why));
+    g_assert_null(o.kernel);
+    g_assert_null(o.journal);
+    g_assert_cmpuint(o.history, ==, 256 * 1024 * 1024);
+}
+
+static void sizes_take_suffixes(void)
+{
+    static const struct { const char *word; uint64_t bytes; } cases[] = {
+        { "history=0", 0 }, { "history=4096", 4096 }, { "history=2k", 2048 },
+        { "history=3M", 3u << 20 }, { "history=1G", 1u << 30 },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char *why;
+        KtOptions o;
+
+        g_assert_true(parse(&o, cases[i].word, &why));
+        g_assert_cmpuint(o.history, ==, cases[i].bytes);
+    }
+}
+
+static void bad_words_get_one_line(void)
+{
+    static const char *const words[] = {
+        "", "=", "kernel", "kernel=", "kernal=x", "history=", "history=x",
+        "history=-1", "history=1KB", "history=99999999999G", "a\nb=1",
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+        g_autofree char *why = NULL;
+        KtOptions o;
+
+        g_assert_false(parse(&o, words[i], &why));
+        g_assert_nonnull(why);
+        g_assert_null(strchr(why, '\n'));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/options/defaults-hold", defaults_hold);
+    g_test_add_func("/options/sizes-take-suffixes", sizes_take_suffixes);
+    g_test_add_func("/options/bad-words-get-one-line",
+                    bad_words_get_one_line);
+    return g_test_run();
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Return sites: found once added, from any thread, at a fixed index. */
+#include "sites.h"
+
+static void added_once_found_always(void)
+{
+    KtSites *s = kt_sites_new();
+    bool added;
+    uint32_t site = kt_sites_add(s, 0xffffffff81000010, (KtHookId) { 3 },
+                                 &added);
+
+    g_assert_true(added);
+    g_assert_cmpuint(kt_sites_find(s, 0xffffffff81000010), ==, site);
+    g_assert_cmpuint(kt_sites_wrapper(s, site).v, ==, 3);
+    g_assert_cmphex(kt_sites_va(s, site), ==, 0xffffffff81000010);
+    g_assert_cmpuint(kt_sites_add(s, 0xffffffff81000010, (KtHookId) { 4 },
+                                  &added), ==, site);
+    g_assert_false(added);
+    g_assert_cmpuint(kt_sites_find(s, 0xffffffff81000018), ==, KT_SITE_NONE);
+    kt_sites_free(s);
+}
+
+static void address_zero_is_none(void)
+{
+    KtSites *s = kt_sites_new();
+    bool added;
+
+    kt_sites_add(s, 0, (KtHookId) { 0 }, &added);
+    g_assert_false(added);
+    kt_sites_free(s);
+}
+
+static void a_full_table_refuses(void)
+{
+    KtSites *s = kt_sites_new();
+    unsigned n = 0;
+    bool added;
+
+    for (uint64_t i = 1; i <= 1u << 18; i++) {
+        kt_sites_add(s, i * 16, (KtHookId) { 0 }, &added);
+        n += added;
+    }
+    g_assert_cmpuint(n, <, 1u << 18);
+    g_assert_cmpuint(n, >=, 1u << 16);
+    kt_sites_clear(s);
+    g_assert_cmpuint(kt_sites_find(s, 16), ==, KT_SITE_NONE);
+    kt_sites_free(s);
+}
+
+static gpointer add_many(gpointer data)
+{
+    bool added;
+
+    for (uint64_t i = 1; i <= 20000; i++) {
+        uint32_t site = kt_sites_add(data, i * 8, (KtHookId) { 7 }, &added);
+
+        g_assert_cmphex(kt_sites_va(data, site), ==, i * 8);
+        g_assert_cmpuint(kt_sites_wrapper(data, site).v, ==, 7);
+    }
+    return NULL;
+}
+
+static void threads_agree(void)
+{
+    KtSites *s = kt_sites_new();
+    GThread *thread[4];
+
+    for (int i = 0; i < 4; i++) {
+        thread[i] = g_thread_new("adder", add_many, s);
+    }
+    for (int i = 0; i < 4; i++) {
+        g_thread_join(thread[i]);
+    }
+    kt_sites_free(s);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/sites/added-once-found-always",
+                    added_once_found_always);
+    g_test_add_func("/sites/address-zero-is-none", address_zero_is_none);
+    g_test_add_func("/sites/full-table-refuses", a_full_table_refuses);
+    g_test_add_func("/sites/threads-agree", threads_agree);
+    return g_test_run();
+}

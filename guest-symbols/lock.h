@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A mutex held until the end of a block. Internal to guest-symbols.
+ *
+ * A pthread mutex and not a GMutex: the thread sanitizer knows what the
+ * former orders, while GLib's own is made of futexes it cannot see.
+ */
+#ifndef GS_LOCK_H
+#define GS_LOCK_H
+
+#include <glib.h>
+#include <pthread.h>
+
+static inline pthread_mutex_t *gs_lock_take(pthread_mutex_t *lock)
+{
+    pthread_mutex_lock(lock);
+    return lock;
+}
+
+static inline void gs_lock_drop(pthread_mutex_t **lock)
+{
+    pthread_mutex_unlock(*lock);
+}
+
+/** GS_HOLD() - a declaration: take @lock, drop it where the block ends. */
+#define GS_HOLD(lock) \
+    __attribute__((cleanup(gs_lock_drop))) pthread_mutex_t *held G_GNUC_UNUSED \
+        = gs_lock_take(lock)
+
+#endif /* GS_LOCK_H */

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * GsOrcSet: which table is in force at a run-time address.
+ *
+ * The kernel's own table is fixed when the kernel is opened. Modules come and
+ * go while vCPU threads unwind, so what is known of them is an immutable
+ * snapshot behind one atomic pointer. Writers (modules.c, any thread) take
+ * the lock, publish a new snapshot, move the generation and free old ones.
+ *
+ * A reader announces the snapshot it is about to search in a hazard pointer
+ * of its own and looks whether that is still the current one; a writer frees
+ * only those that no reader has announced. Sequential consistency of those
+ * four accesses is what makes it right: either the reader sees the new
+ * pointer, or the writer sees the announcement. Readers do this only when an
+ * unwinder's cache misses on module code, so the way of a cached frame has
+ * no barrier, and an idle reader holds nothing back: at most one retired
+ * snapshot a reader ever exists.
+ */
+#include "lock.h"
+#include "orc.h"
+#include <string.h>
+
+#define MAX_TEXT 16
+
+/*
+ * x86-64 puts modules, and with them all code that is generated at run time
+ * (BPF, ftrace trampolines, kprobe slots), between the kernel image and the
+ * fixmap. Documentation/arch/x86/x86_64/mm.rst; the start is the lower of
+ * the two that CONFIG_RANDOMIZE_BASE chooses from.
+ */
+#define MODULES_START 0xffffffffa0000000ull
+#define MODULES_END   0xffffffffff600000ull
+
+typedef struct Span {
+    uint64_t start;
+    uint64_t end;
+    uint64_t key;
+    GsOrcTable *table;
+} Span;
+
+/* Sorted by address, no two overlap, each holds a reference on its table. */
+typedef struct Snap {
+    size_t n;
+    Span span[];
+} Snap;
+
+struct GsOrcReader {
+    GsOrcSet *set;
+    _Atomic(Snap *) hazard;
+};
+
+/*
+ * @lock: protects @spans, @retired, @readers
+ * @spans: what the next snapshot is made of; references of its own
+ */
+struct GsOrcSet {
+    GsOrcTable *kernel;
+    GsOrcLayout layout;
+    GsRange image;
+    GsRange text[MAX_TEXT];
+    size_t n_text;
+    atomic_uint_fast64_t slide;
+
+    _Atomic(Snap *) cur;
+    atomic_uint_fast64_t generation;
+
+    pthread_mutex_t lock;
+    GArray *spans;
+    GPtrArray *retired;
+    GPtrArray *readers;
+};
+
+/* ---- snapshots -------------------------------------------------------- */
+
+static void span_clear(gpointer p)
+{
+    Span *s = p;
+
+    gs_orc_table_unref(s->table);
+}
+
+static void snap_free(gpointer p)
+{
+    Snap *snap = p;
+
+    for (size_t i = 0; snap && i < snap->n; i++) {
+        gs_orc_table_unref(snap->span[i].table);
+    }
+    g_free(snap);
+}
+
+static Snap *snap_new_locked(GsOrcSet *set)
+{
+    size_t n = set->spans->len;
+    Snap *snap = g_malloc(sizeof(*snap) + n * sizeof(Span));
+
+    snap->n = n;
+    for (size_t i = 0; i < n; i++) {
+        snap->span[i] = g_array_index(set->spans, Span, i);
+        gs_orc_table_ref(snap->span[i].table);
+    }
+    return snap;
+}
+
+static bool in_use_locked(GsOrcSet *set, const Snap *snap)
+{
+    for (size_t i = 0; i < set->readers->len; i++) {
+        GsOrcReader *r = set->readers->pdata[i];
+
+        if (atomic_load(&r->hazard) == snap) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void reclaim_locked(GsOrcSet *set)
+{
+    for (size_t i = set->retired->len; i-- > 0;) {
+        if (!in_use_locked(set, set->retired->pdata[i])) {
+            g_ptr_array_remove_index_fast(set->retired, i);
+        }
+    }
+}
+
+static void publish_locked(GsOrcSet *set)
+{
+    Snap *old = atomic_exchange(&set->cur, snap_new_locked(set));
+
+    atomic_fetch_add(&set->generation, 1);
+    g_ptr_array_add(set->retired, old);
+    reclaim_locked(set);
+}
+
+/* ---- life ------------------------------------------------------------- */
+
+GsOrcSet *gs_orc_set_new(void)
+{
+    GsOrcSet *set = g_new0(GsOrcSet, 1);
+
+    pthread_mutex_init(&set->lock, NULL);
+    set->spans = g_array_new(false, false, sizeof(Span));
+    g_array_set_clear_func(set->spans, span_clear);
+    set->retired = g_ptr_array_new_with_free_func(snap_free);
+    set->readers = g_ptr_array_new();
+    atomic_init(&set->cur, snap_new_locked(set));
+    atomic_init(&set->generation, 1);
+    return set;
+}
+
+void gs_orc_set_free(GsOrcSet *set)
+{
+    if (!set) {
+        return;
+    }
+    snap_free(atomic_load(&set->cur));
+    g_ptr_array_free(set->retired, true);
+    g_ptr_array_free(set->readers, true);
+    g_array_free(set->spans, true);
+    gs_orc_table_unref(set->kernel);
+    pthread_mutex_destroy(&set->lock);
+    g_free(set);
+}
+
+bool gs_orc_set_load(GsOrcSet *set, GsRange image, const GsRange *text,
+                     size_t n_text, const GsOrcRaw *raw, GError **errp)
+{
+    set->image = image;
+    set->n_text = MIN(n_text, MAX_TEXT);
+    memcpy(set->text, text, set->n_text * sizeof(*text));
+    if (!raw) {
+        return true;
+    }
+    set->layout = gs_orc_layout_probe(raw);
+    set->kernel = gs_orc_table_new(raw, set->layout, errp);
+    return set->kernel != NULL;
+}
+
+bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp)
+{
+    GsOrcRaw raw = { 0 };
+    GsRange image = { UINT64_MAX, 0 };
+    GsRange text[MAX_TEXT];
+    size_t n_text = 0;
+    uint64_t va;
+    bool has_orc;
+
+    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
+
+        /* The percpu section is linked at 0, far from the kernel. */
+        if ((int64_t)s->va >= 0) {
+            continue;
+        }
+        image.start = MIN(image.start, s->va);
+        image.end = MAX(image.end, s->va + s->len);
+        if (s->exec && n_text < MAX_TEXT) {
+            text[n_text++] = (GsRange) { s->va, s->va + s->len };
+        }
+    }
+    has_orc = gs_image_section(img, ".orc_unwind_ip", &raw.ip_va, &raw.ip,
+                               &raw.ip_len) &&
+              gs_image_section(img, ".orc_unwind", &va, &raw.orc,
+                               &raw.orc_len);
+    if (!gs_image_section(img, ".orc_header", &va, &raw.header,
+                          &raw.header_len)) {
+        raw.header = NULL;
+    }
+    return gs_orc_set_load(set, image, text, n_text, has_orc ? &raw : NULL,
+                           errp);
+}
+
+GsOrcLayout gs_orc_set_layout(const GsOrcSet *set)
+{
+    return set->layout;
+}
+
+const GsOrcTable *gs_orc_set_table(const GsOrcSet *set)
+{
+    return set->kernel;
+}
+
+const atomic_uint_fast64_t *gs_orc_set_generation(const GsOrcSet *set)
+{
+    return &set->generation;
+}
+
+size_t gs_orc_set_n_retired(GsOrcSet *set)
+{
+    GS_HOLD(&set->lock);
+
+    reclaim_locked(set);
+    return set->retired->len;
+}
+
+/* ---- changes ---------------------------------------------------------- */
+
+void gs_orc_set_set_slide(GsOrcSet *set, uint64_t slide)
+{
+    GS_HOLD(&set->lock);
+
+    g_array_set_size(set->spans, 0);
+    atomic_store(&set->slide, slide);
+    publish_locked(set);
+}
+
+static void remove_overlaps_locked(GsOrcSet *set, const GsRange *r)
+{
+    for (guint i = set->spans->len; i-- > 0;) {
+        const Span *s = &g_array_index(set->spans, Span, i);
+
+        if (s->start < r->end && r->start < s->end) {
+            g_array_remove_index(set->spans, i);
+        }
+    }
+}
+
+static bool remove_key_locked(GsOrcSet *set, uint64_t key)
+{
+    guint before = set->spans->len;
+
+    for (guint i = set->spans->len; i-- > 0;) {
+        if (g_array_index(set->spans, Span, i).key == key) {
+            g_array_remove_index(set->spans, i);
+        }
+    }
+    return set->spans->len != before;
+}
+
+static gint span_cmp(gconstpointer pa, gconstpointer pb)
+{
+    const Span *a = pa, *b = pb;
+
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+void gs_orc_set_add_module(GsOrcSet *set, uint64_t key, const GsRange *text,
+                           size_t n_text, GsOrcTable *table)
+{
+    GS_HOLD(&set->lock);
+
+    remove_key_locked(set, key);
+    for (size_t i = 0; i < n_text; i++) {
+        Span span = { text[i].start, text[i].end, key, NULL };
+
+        if (span.start >= span.end) {
+            continue;
+        }
+        remove_overlaps_locked(set, &text[i]);
+        span.table = gs_orc_table_ref(table);
+        g_array_append_val(set->spans, span);
+    }
+    g_array_sort(set->spans, span_cmp);
+    publish_locked(set);
+}
+
+void gs_orc_set_drop_module(GsOrcSet *set, uint64_t key)
+{
+    GS_HOLD(&set->lock);
+
+    if (remove_key_locked(set, key)) {
+        publish_locked(set);
+    }
+}
+
+/* ---- readers ---------------------------------------------------------- */
+
+GsOrcReader *gs_orc_reader_new(GsOrcSet *set)
+{
+    GS_HOLD(&set->lock);
+    GsOrcReader *r = g_new0(GsOrcReader, 1);
+
+    r->set = set;
+    g_ptr_array_add(set->readers, r);
+    return r;
+}
+
+void gs_orc_reader_free(GsOrcReader *r)
+{
+    if (!r) {
+        return;
+    }
+    pthread_mutex_lock(&r->set->lock);
+    g_ptr_array_remove_fast(r->set->readers, r);
+    pthread_mutex_unlock(&r->set->lock);
+    g_free(r);
+}
+
+static Snap *snap_acquire(GsOrcReader *r)
+{
+    Snap *snap;
+
+    do {
+        snap = atomic_load(&r->set->cur);
+        atomic_store(&r->hazard, snap);
+    } while (snap != atomic_load(&r->set->cur));
+    return snap;
+}
+
+static void snap_release(GsOrcReader *r)
+{
+    atomic_store_explicit(&r->hazard, NULL, memory_order_release);
+}
+
+static GsOrcPlace table_find(const GsOrcTable *t, uint64_t va, GsOrcRule *out)
+{
+    const GsOrcRule *rule = t ? gs_orc_table_find(t, va) : NULL;
+
+    if (!rule) {
+        return GS_ORC_NO_TABLE;
+    }
+    *out = *rule;
+    return GS_ORC_FOUND;
+}
+
+static const Span *snap_span(const Snap *snap, uint64_t pc)
+{
+    size_t lo = 0, hi = snap->n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (snap->span[mid].end <= pc) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < snap->n && snap->span[lo].start <= pc ? &snap->span[lo] : NULL;
+}
+
+static GsOrcPlace find_module(GsOrcReader *r, uint64_t pc, GsOrcRule *out)
+{
+    Snap *snap = snap_acquire(r);
+    const Span *span = snap_span(snap, pc);
+    GsOrcPlace place = GS_ORC_NOT_TEXT;
+
+    if (span) {
+        place = table_find(span->table, pc, out);
+    } else if (pc >= MODULES_START && pc < MODULES_END) {
+        place = GS_ORC_NO_TABLE;
+    }
+    snap_release(r);
+    return place;
+}
+
+GsOrcPlace gs_orc_reader_find(GsOrcReader *r, uint64_t pc, GsOrcRule *out)
+{
+    const GsOrcSet *set = r->set;
+    uint64_t va = pc - atomic_load_explicit(&set->slide, memory_order_relaxed);
+
+    if (va < set->image.start || va >= set->image.end) {
+        return find_module(r, pc, out);
+    }
+    for (size_t i = 0; i < set->n_text; i++) {
+        if (va >= set->text[i].start && va < set->text[i].end) {
+            return table_find(set->kernel, va, out);
+        }
+    }
+    return GS_ORC_NOT_TEXT;
+}

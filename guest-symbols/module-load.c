@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The "modules" section of gs.h: from a struct module in guest memory, or
+ * from parts, to the registry (modules.c) and the ORC set (orc-set.c).
+ *
+ * Called by the vCPU thread that runs the guest's module loader, and by
+ * tests. All that can fail is done before either of the two is touched: a
+ * module is learned whole or not at all.
+ */
+#include "kernel.h"
+#include "modules.h"
+#include <inttypes.h>
+
+#define ORC_SIZE 6
+
+/* Sets @table to NULL for a module without ORC. */
+static bool info_table(const GsKernel *k, const GsModuleInfo *info,
+                       GsOrcTable **table, GError **errp)
+{
+    GsOrcRaw raw = {
+        .ip_va = info->orc_ip_va,
+        .ip = info->orc_ip, .ip_len = info->n_orc * 4,
+        .orc = info->orc, .orc_len = info->n_orc * ORC_SIZE,
+    };
+
+    *table = NULL;
+    if (!info->n_orc) {
+        return true;
+    }
+    *table = gs_orc_table_new(&raw, gs_orc_set_layout(k->orc), errp);
+    return *table != NULL;
+}
+
+static bool add_info(GsKernel *k, uint64_t module_va,
+                     const GsModuleInfo *info, GError **errp)
+{
+    g_autoptr(GsOrcTable) table = NULL;
+
+    return info_table(k, info, &table, errp) &&
+           gs_modules_add(k->modules, k->orc, module_va, info, table, errp);
+}
+
+bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
+                          GError **errp)
+{
+    g_autoptr(GsModuleInfo) info = NULL;
+    GsModuleShape shape;
+
+    if (!gs_modules_shape(k->modules, k, &shape, errp)) {
+        return false;
+    }
+    info = gs_module_read(&shape, mem, module_va, errp);
+    return info && add_info(k, module_va, info, errp);
+}
+
+bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
+                               const char *name, uint64_t base, uint64_t size,
+                               const GsSymbol *syms, size_t n_syms,
+                               uint64_t orc_ip_va, const int32_t *orc_ip,
+                               const void *orc, size_t n_orc, GError **errp)
+{
+    GsModuleInfo info = {
+        .mem = { { base, base + size } }, .n_mem = 1,
+        .text = { { base, base + size } }, .n_text = 1,
+        .syms = (GsSymbol *)syms, .n_syms = n_syms,
+        .orc_ip_va = orc_ip_va, .orc_ip = (uint8_t *)orc_ip,
+        .orc = (uint8_t *)orc, .n_orc = n_orc,
+    };
+
+    if (!size || base > UINT64_MAX - size) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "module %s: %" PRIu64 " bytes at 0x%" PRIx64
+                    " are no memory area", name, size, base);
+        return false;
+    }
+    g_strlcpy(info.name, name, sizeof(info.name));
+    return add_info(k, module_va, &info, errp);
+}
+
+void gs_kernel_drop_module(GsKernel *k, uint64_t module_va)
+{
+    gs_modules_drop(k->modules, k->orc, module_va);
+}
+
+size_t gs_kernel_n_modules(const GsKernel *k)
+{
+    return gs_modules_n(k->modules);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A loaded module as it lies in guest memory. Internal to guest-symbols.
+ */
+#ifndef GS_MODULE_READ_H
+#define GS_MODULE_READ_H
+
+#include "gs.h"
+#include "orc.h"
+
+#define GS_MODULE_MAX_MEM 8
+#define GS_MODULE_NAME_MAX 64
+
+/**
+ * struct GsModuleMem - where one memory area of a module is described
+ * @base: offset of its address in struct module
+ * @size: offset of its size, 32 bits
+ * @text_size: offset of the size of the code it starts with, 0 when @text
+ *             alone says whether it holds code
+ * @text: all of it is code
+ */
+typedef struct GsModuleMem {
+    uint32_t base;
+    uint32_t size;
+    uint32_t text_size;
+    bool text;
+} GsModuleMem;
+
+/**
+ * struct GsModuleShape - struct module of one kernel build, by its BTF
+ *
+ * All are offsets in bytes. @sym_*: in struct mod_kallsyms, @has_typetab
+ * false before 5.2. @num_orcs, @orc_*: in struct module.
+ */
+typedef struct GsModuleShape {
+    uint32_t size;
+    uint32_t name;
+    uint32_t name_size;
+    GsModuleMem mem[GS_MODULE_MAX_MEM];
+    size_t n_mem;
+    bool has_kallsyms;
+    uint32_t kallsyms;
+    uint32_t sym_symtab;
+    uint32_t sym_num;
+    uint32_t sym_strtab;
+    bool has_typetab;
+    uint32_t sym_typetab;
+    bool has_orc;
+    uint32_t num_orcs;
+    uint32_t orc_ip;
+    uint32_t orc;
+} GsModuleShape;
+
+/** gs_module_shape_init() - false (GS_ERROR_UNSUPPORTED) without BTF, or when
+ *  struct module is none that is known here. */
+bool gs_module_shape_init(GsModuleShape *shape, const GsKernel *k,
+                          GError **errp);
+
+/**
+ * struct GsModuleInfo - what was read
+ * @name: module name, printable
+ * @mem: its memory areas, run time; none is empty
+ * @text: the code among them
+ * @syms: symbols that lie in @mem, in no order; names (borrowed) from @strtab
+ * @orc_ip_va: run-time address of the array in @orc_ip
+ * @orc_ip, @orc: the arrays as in guest memory, NULL when @n_orc is 0
+ */
+typedef struct GsModuleInfo {
+    char name[GS_MODULE_NAME_MAX];
+    GsRange mem[GS_MODULE_MAX_MEM];
+    size_t n_mem;
+    GsRange text[GS_MODULE_MAX_MEM];
+    size_t n_text;
+    GsSymbol *syms;
+    size_t n_syms;
+    char *strtab;
+    uint64_t orc_ip_va;
+    uint8_t *orc_ip;
+    uint8_t *orc;
+    size_t n_orc;
+} GsModuleInfo;
+
+/**
+ * gs_module_read() - copy what matters of a struct module
+ * @errp: GS_ERROR_GUEST
+ * Returns: (owned) or NULL.
+ */
+GsModuleInfo *gs_module_read(const GsModuleShape *shape, const GsMem *mem,
+                             uint64_t module_va, GError **errp);
+void gs_module_info_free(GsModuleInfo *info);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsModuleInfo, gs_module_info_free)
+
+#endif /* GS_MODULE_READ_H */

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The registry of modules: who lies where, and the names inside.
+ *
+ * Modules are added and dropped by the vCPU thread that runs the guest's
+ * loader; queries come from the monitor's thread. One mutex covers it all:
+ * none of this is on the way of an event. A dropped module stays as "dead",
+ * so that backtraces taken in it keep their names, until something else is
+ * loaded over it or too many are dead.
+ *
+ * Names are interned for the life of the registry, because symbols are given
+ * out with borrowed names. The guest decides how much all this is, so the
+ * pool, the number of modules and their rows (symbols and ORC entries) are
+ * capped: too many dead are forgotten, too many live are refused.
+ *
+ * Lock order: GsModules.lock, then the lock of the GsOrcSet.
+ */
+#include "modules.h"
+#include "lock.h"
+#include "name-pool.h"
+#include <string.h>
+
+#define MAX_DEAD 1024
+#define MAX_MODULES 8192
+#define MAX_ROWS (8u << 20)
+#define MAX_NAMES (64u << 20)
+
+/* @size: bytes up to the next address of another symbol, or the area's end */
+typedef struct Sym {
+    uint64_t va;
+    const char *name;
+    uint32_t size;
+    char type;
+} Sym;
+
+/*
+ * @mem: areas not yet taken by others; @syms: ascending, only those in @mem;
+ * of several at one address the one that names it best comes first; @rows:
+ * symbols and ORC entries that it came with, for the budget
+ */
+typedef struct Module {
+    uint64_t va;
+    const char *name;
+    bool live;
+    GsRange mem[GS_MODULE_MAX_MEM];
+    size_t n_mem;
+    GsRange text[GS_MODULE_MAX_MEM];
+    size_t n_text;
+    Sym *syms;
+    size_t n_syms;
+    size_t rows;
+} Module;
+
+typedef struct Span {
+    uint64_t start;
+    uint64_t end;
+    const Module *module;
+} Span;
+
+/*
+ * @all: Module*, oldest first; no two areas overlap
+ * @spans: their areas, by address
+ * @names: of modules and symbols, for the life of the registry
+ * @rows: sum of those of @all
+ * @shape: of @has_shape
+ */
+struct GsModules {
+    pthread_mutex_t lock;
+    GPtrArray *all;
+    GArray *spans;
+    GsNamePool *names;
+    size_t rows;
+    GsModuleShape shape;
+    bool has_shape;
+};
+
+/* Queries take a const registry. */
+#define HOLD_LOCK(m) GS_HOLD((pthread_mutex_t *)&(m)->lock)
+
+/* ---- life ------------------------------------------------------------- */
+
+static void module_free(gpointer p)
+{
+    Module *mod = p;
+
+    if (mod) {
+        g_free(mod->syms);
+        g_free(mod);
+    }
+}
+
+GsModules *gs_modules_new(void)
+{
+    GsModules *m = g_new0(GsModules, 1);
+
+    pthread_mutex_init(&m->lock, NULL);
+    m->all = g_ptr_array_new_with_free_func(module_free);
+    m->spans = g_array_new(false, false, sizeof(Span));
+    m->names = gs_name_pool_new(MAX_NAMES);
+    return m;
+}
+
+void gs_modules_free(GsModules *m)
+{
+    if (!m) {
+        return;
+    }
+    g_ptr_array_free(m->all, true);
+    g_array_free(m->spans, true);
+    gs_name_pool_free(m->names);
+    pthread_mutex_destroy(&m->lock);
+    g_free(m);
+}
+
+void gs_modules_clear(GsModules *m)
+{
+    HOLD_LOCK(m);
+
+    g_array_set_size(m->spans, 0);
+    g_ptr_array_set_size(m->all, 0);
+    m->rows = 0;
+}
+
+/* ---- building a module ------------------------------------------------ */
+
+static bool range_has(const GsRange *r, size_t n, uint64_t va)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (va >= r[i].start && va < r[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t area_end(const Module *mod, uint64_t va)
+{
+    for (size_t i = 0; i < mod->n_mem; i++) {
+        if (va >= mod->mem[i].start && va < mod->mem[i].end) {
+            return mod->mem[i].end;
+        }
+    }
+    return va;
+}
+
+static int sym_cmp(const void *pa, const void *pb)
+{
+    const Sym *a = pa, *b = pb;
+    bool global_a = g_ascii_isupper(a->type);
+    bool global_b = g_ascii_isupper(b->type);
+
+    if (a->va != b->va) {
+        return a->va < b->va ? -1 : 1;
+    }
+    if (global_a != global_b) {
+        return global_a ? -1 : 1;
+    }
+    return strcmp(a->name, b->name);
+}
+
+static void size_symbols(Module *mod)
+{
+    uint64_t next = 0;
+
+    for (size_t i = mod->n_syms; i-- > 0;) {
+        Sym *s = &mod->syms[i];
+        uint64_t end = area_end(mod, s->va);
+
+        if (i + 1 < mod->n_syms && mod->syms[i + 1].va != s->va) {
+            next = mod->syms[i + 1].va;
+        }
+        if (next > s->va && next < end) {
+            end = next;
+        }
+        s->size = MIN(end - s->va, UINT32_MAX);
+    }
+}
+
+static Module *module_new_locked(GsModules *m, uint64_t va,
+                                 const GsModuleInfo *info, GError **errp)
+{
+    Module *mod = g_new0(Module, 1);
+    bool room;
+
+    mod->va = va;
+    mod->live = true;
+    mod->n_mem = info->n_mem;
+    memcpy(mod->mem, info->mem, sizeof(mod->mem));
+    mod->n_text = info->n_text;
+    memcpy(mod->text, info->text, sizeof(mod->text));
+    mod->syms = g_new(Sym, MAX(info->n_syms, 1));
+    mod->name = gs_name_pool_intern(m->names, info->name);
+    room = mod->name != NULL;
+    for (size_t i = 0; room && i < info->n_syms; i++) {
+        const GsSymbol *s = &info->syms[i];
+        const char *name = gs_name_pool_intern(m->names, s->name);
+
+        room = name != NULL;
+        mod->syms[mod->n_syms++] = (Sym) { s->va, name, 0, s->type };
+    }
+    if (!room) {
+        module_free(mod);
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "module %s: no room for yet more symbol names",
+                    info->name);
+        return NULL;
+    }
+    qsort(mod->syms, mod->n_syms, sizeof(Sym), sym_cmp);
+    size_symbols(mod);
+    return mod;
+}
+
+/* ---- changing the registry -------------------------------------------- */
+
+static gint span_cmp(gconstpointer pa, gconstpointer pb)
+{
+    const Span *a = pa, *b = pb;
+
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static void rebuild_spans_locked(GsModules *m)
+{
+    g_array_set_size(m->spans, 0);
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        for (size_t j = 0; j < mod->n_mem; j++) {
+            Span s = { mod->mem[j].start, mod->mem[j].end, mod };
+
+            g_array_append_val(m->spans, s);
+        }
+    }
+    g_array_sort(m->spans, span_cmp);
+}
+
+static size_t drop_ranges(GsRange *r, size_t n, const GsRange *taken)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].start >= taken->end || r[i].end <= taken->start) {
+            r[kept++] = r[i];
+        }
+    }
+    return kept;
+}
+
+/* What @mod had in @taken is somebody else's now, its init code for one. */
+static void take_range(Module *mod, const GsRange *taken)
+{
+    size_t n_mem = drop_ranges(mod->mem, mod->n_mem, taken);
+    size_t kept = 0;
+
+    if (n_mem == mod->n_mem) {
+        return;
+    }
+    mod->n_mem = n_mem;
+    mod->n_text = drop_ranges(mod->text, mod->n_text, taken);
+    for (size_t i = 0; i < mod->n_syms; i++) {
+        if (range_has(mod->mem, mod->n_mem, mod->syms[i].va)) {
+            mod->syms[kept++] = mod->syms[i];
+        }
+    }
+    mod->n_syms = kept;
+}
+
+static void remove_locked(GsModules *m, guint i)
+{
+    m->rows -= ((const Module *)m->all->pdata[i])->rows;
+    g_ptr_array_remove_index(m->all, i);
+}
+
+static void take_ranges_locked(GsModules *m, const Module *by)
+{
+    for (guint i = m->all->len; i-- > 0;) {
+        Module *mod = m->all->pdata[i];
+
+        for (size_t j = 0; j < by->n_mem; j++) {
+            take_range(mod, &by->mem[j]);
+        }
+        if (!mod->n_mem) {
+            remove_locked(m, i);
+        }
+    }
+}
+
+/* Room for one more of @rows, by forgetting the longest dead. */
+static void bound_dead_locked(GsModules *m, size_t rows)
+{
+    size_t n_dead = 0;
+    guint i = 0;
+
+    for (guint j = 0; j < m->all->len; j++) {
+        n_dead += !((const Module *)m->all->pdata[j])->live;
+    }
+    while (i < m->all->len && n_dead &&
+           (n_dead > MAX_DEAD || m->all->len >= MAX_MODULES ||
+            rows > MAX_ROWS - m->rows)) {
+        if (((const Module *)m->all->pdata[i])->live) {
+            i++;
+            continue;
+        }
+        remove_locked(m, i);
+        n_dead--;
+    }
+}
+
+static void retire_locked(GsModules *m, uint64_t module_va)
+{
+    for (guint i = 0; i < m->all->len; i++) {
+        Module *mod = m->all->pdata[i];
+
+        if (mod->live && mod->va == module_va) {
+            mod->live = false;
+        }
+    }
+}
+
+bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
+                    const GsModuleInfo *info, GsOrcTable *table,
+                    GError **errp)
+{
+    HOLD_LOCK(m);
+    Module *mod = module_new_locked(m, module_va, info, errp);
+
+    if (!mod) {
+        return false;
+    }
+    mod->rows = info->n_syms + info->n_orc;
+    retire_locked(m, module_va);
+    take_ranges_locked(m, mod);
+    bound_dead_locked(m, mod->rows);
+    if (m->all->len >= MAX_MODULES || mod->rows > MAX_ROWS - m->rows) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "module %s: no room, %u modules are loaded", info->name,
+                    m->all->len);
+        module_free(mod);
+        rebuild_spans_locked(m);
+        gs_orc_set_drop_module(orc, module_va);
+        return false;
+    }
+    m->rows += mod->rows;
+    g_ptr_array_add(m->all, mod);
+    rebuild_spans_locked(m);
+    gs_orc_set_add_module(orc, module_va, info->text, info->n_text, table);
+    return true;
+}
+
+void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va)
+{
+    HOLD_LOCK(m);
+
+    retire_locked(m, module_va);
+    gs_orc_set_drop_module(orc, module_va);
+}
+
+bool gs_modules_shape(GsModules *m, const GsKernel *k, GsModuleShape *shape,
+                      GError **errp)
+{
+    HOLD_LOCK(m);
+
+    if (!m->has_shape) {
+        m->has_shape = gs_module_shape_init(&m->shape, k, errp);
+    }
+    *shape = m->shape;
+    return m->has_shape;
+}
+
+/* ---- queries ---------------------------------------------------------- */
+
+static GsSymbol symbol_of(const Module *mod, const Sym *s)
+{
+    return (GsSymbol) {
+        .va = s->va, .size = s->size, .name = s->name,
+        .module = mod->name, .type = s->type,
+    };
+}
+
+static const Span *span_at_locked(const GsModules *m, uint64_t va)
+{
+    size_t lo = 0, hi = m->spans->len;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (g_array_index(m->spans, Span, mid).end <= va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo == m->spans->len || g_array_index(m->spans, Span, lo).start > va) {
+        return NULL;
+    }
+    return &g_array_index(m->spans, Span, lo);
+}
+
+/* Returns: how many of @mod's symbols lie below @va. */
+static size_t n_below(const Module *mod, uint64_t va)
+{
+    size_t lo = 0, hi = mod->n_syms;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (mod->syms[mid].va < va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out)
+{
+    HOLD_LOCK(m);
+    const Span *span = span_at_locked(m, va);
+    const Module *mod;
+    const Sym *s;
+    size_t i;
+
+    if (!span) {
+        return false;
+    }
+    mod = span->module;
+    i = va == UINT64_MAX ? mod->n_syms : n_below(mod, va + 1);
+    if (!i) {
+        return false;
+    }
+    s = &mod->syms[n_below(mod, mod->syms[i - 1].va)];
+    if (s->va < span->start || va - s->va >= s->size) {
+        return false;
+    }
+    *out = symbol_of(mod, s);
+    return true;
+}
+
+static bool better(const Sym *a, const Sym *b)
+{
+    bool global_a = g_ascii_isupper(a->type);
+    bool global_b = g_ascii_isupper(b->type);
+
+    return global_a != global_b ? global_a : a->va < b->va;
+}
+
+/* @name and @module are interned: equal strings have equal addresses. */
+static bool find_named_locked(const GsModules *m, const char *module,
+                              const char *name, bool live, GsSymbol *out)
+{
+    const Module *owner = NULL;
+    const Sym *best = NULL;
+
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        if (mod->live != live || (module && mod->name != module)) {
+            continue;
+        }
+        for (size_t j = 0; j < mod->n_syms; j++) {
+            const Sym *s = &mod->syms[j];
+
+            if (s->name == name && (!best || better(s, best))) {
+                best = s;
+                owner = mod;
+            }
+        }
+    }
+    if (best) {
+        *out = symbol_of(owner, best);
+    }
+    return best != NULL;
+}
+
+bool gs_modules_lookup(const GsModules *m, const char *module,
+                       const char *name, GsSymbol *out)
+{
+    HOLD_LOCK(m);
+
+    name = gs_name_pool_find(m->names, name);
+    if (!name) {
+        return false;
+    }
+    if (module) {
+        module = gs_name_pool_find(m->names, module);
+        if (!module) {
+            return false;
+        }
+    }
+    return find_named_locked(m, module, name, true, out) ||
+           find_named_locked(m, module, name, false, out);
+}
+
+static gint symbol_cmp(gconstpointer pa, gconstpointer pb)
+{
+    const GsSymbol *a = pa, *b = pb;
+
+    return a->va < b->va ? -1 : a->va > b->va;
+}
+
+static GArray *all_named(const GsModules *m, const char *name)
+{
+    GArray *found = g_array_new(false, false, sizeof(GsSymbol));
+    HOLD_LOCK(m);
+
+    name = gs_name_pool_find(m->names, name);
+    for (guint i = 0; name && i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        for (size_t j = 0; mod->live && j < mod->n_syms; j++) {
+            if (mod->syms[j].name == name) {
+                GsSymbol sym = symbol_of(mod, &mod->syms[j]);
+
+                g_array_append_val(found, sym);
+            }
+        }
+    }
+    g_array_sort(found, symbol_cmp);
+    return found;
+}
+
+unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
+                                  GsSymbolFn fn, void *opaque)
+{
+    g_autoptr(GArray) found = all_named(m, name);
+    unsigned n = 0;
+
+    while (n < found->len &&
+           fn(&g_array_index(found, GsSymbol, n), opaque)) {
+        n++;
+    }
+    return n < found->len ? n + 1 : n;
+}
+
+size_t gs_modules_n_symbols(const GsModules *m)
+{
+    HOLD_LOCK(m);
+    size_t n = 0;
+
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        n += mod->live ? mod->n_syms : 0;
+    }
+    return n;
+}
+
+size_t gs_modules_n(const GsModules *m)
+{
+    HOLD_LOCK(m);
+    size_t n = 0;
+
+    for (guint i = 0; i < m->all->len; i++) {
+        n += ((const Module *)m->all->pdata[i])->live;
+    }
+    return n;
+}
+
+bool gs_modules_is_text(const GsModules *m, uint64_t va)
+{
+    HOLD_LOCK(m);
+    const Span *span = span_at_locked(m, va);
+
+    return span && span->module->live &&
+           range_has(span->module->text, span->module->n_text, va);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The loaded modules of a kernel and their symbols. Internal to
+ * guest-symbols; gs_kernel_add_module() and its siblings of gs.h are
+ * implemented on it.
+ *
+ * Every function may be called from any thread: there is a lock inside. Names
+ * in a GsSymbol given out stay valid until gs_modules_free().
+ */
+#ifndef GS_MODULES_H
+#define GS_MODULES_H
+
+#include "gs.h"
+#include "module-read.h"
+
+typedef struct GsModules GsModules;
+
+GsModules *gs_modules_new(void);
+void gs_modules_free(GsModules *m);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsModules, gs_modules_free)
+
+/** gs_modules_clear() - a new boot: no module is loaded, none ever was. */
+void gs_modules_clear(GsModules *m);
+
+/**
+ * gs_modules_add() - a module is loaded
+ * @orc: is told of its code and table
+ * @module_va: what gs_modules_drop() will name it by; the one that was known
+ *             by it is dropped
+ * @info: (borrowed for the call) what lay in its areas before is gone
+ * @table: (nullable, referenced) its ORC
+ * @errp: GS_ERROR_GUEST, more than is sane
+ */
+bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
+                    const GsModuleInfo *info, GsOrcTable *table,
+                    GError **errp);
+void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va);
+
+/** gs_modules_shape() - struct module of @k, worked out once. */
+bool gs_modules_shape(GsModules *m, const GsKernel *k, GsModuleShape *shape,
+                      GError **errp);
+
+/**
+ * gs_modules_symbolize() - the symbol of a loaded module that covers @va
+ *
+ * Those of an unloaded one answer, too, until its range is used again.
+ */
+bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out);
+
+/**
+ * gs_modules_lookup() - symbol by its exact name
+ * @module: (nullable) only in that module
+ *
+ * Global before local, then the lowest address. Unloaded modules are asked
+ * only when no loaded one knows the name.
+ */
+bool gs_modules_lookup(const GsModules *m, const char *module,
+                       const char *name, GsSymbol *out);
+
+/** gs_modules_foreach_named() - loaded modules' symbols of that name, in
+ *  address order, until @fn returns false. @fn is called without the lock.
+ *  Returns the number visited. */
+unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
+                                  GsSymbolFn fn, void *opaque);
+
+/** gs_modules_n_symbols() - of the loaded modules. */
+size_t gs_modules_n_symbols(const GsModules *m);
+
+/** gs_modules_n() - how many are loaded. */
+size_t gs_modules_n(const GsModules *m);
+
+/** gs_modules_is_text() - is @va code of a loaded module? */
+bool gs_modules_is_text(const GsModules *m, uint64_t va);
+
+#endif /* GS_MODULES_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Interned strings: equal strings have equal addresses, which lets modules.c
+ * look for a name by comparing pointers, and lets a module that is loaded a
+ * hundred times cost its names once. The caller holds its own lock.
+ */
+#include "name-pool.h"
+#include <string.h>
+
+struct GsNamePool {
+    GHashTable *names;
+    GStringChunk *chunk;
+    size_t left;
+};
+
+GsNamePool *gs_name_pool_new(size_t max)
+{
+    GsNamePool *p = g_new0(GsNamePool, 1);
+
+    p->names = g_hash_table_new(g_str_hash, g_str_equal);
+    p->chunk = g_string_chunk_new(65536);
+    p->left = max;
+    return p;
+}
+
+void gs_name_pool_free(GsNamePool *p)
+{
+    if (!p) {
+        return;
+    }
+    g_hash_table_destroy(p->names);
+    g_string_chunk_free(p->chunk);
+    g_free(p);
+}
+
+const char *gs_name_pool_intern(GsNamePool *p, const char *s)
+{
+    char *known = g_hash_table_lookup(p->names, s);
+    size_t len = strlen(s) + 1;
+
+    if (known || len > p->left) {
+        return known;
+    }
+    p->left -= len;
+    known = g_string_chunk_insert(p->chunk, s);
+    g_hash_table_add(p->names, known);
+    return known;
+}
+
+const char *gs_name_pool_find(const GsNamePool *p, const char *s)
+{
+    return g_hash_table_lookup(p->names, s);
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The stack walk: x86-64 kernel stacks, frame for frame as the kernel's own
+ * arch_stack_walk() reports them (arch/x86/kernel/{stacktrace,unwind_orc}.c).
+ *
+ * Called by the vCPU threads for every recorded event, one GsUnwinder a
+ * thread, so this is the hot path of the whole tracer: an ip seen before
+ * costs one probe of a direct-mapped cache and the words that its frame
+ * has on the stack. Only a miss goes to orc-set.c. The cache is emptied when
+ * the set's generation has moved; a rule that was looked up while a module
+ * came or went is at worst used until the end of the unwind that did it.
+ *
+ * Whatever the stack holds, a walk ends: each frame costs one of @max, and
+ * nothing is read but 8-byte words in the kernel's half of the address space.
+ */
+#include "kernel.h"
+#include "orc.h"
+#include <string.h>
+
+#define CACHE_BITS 12
+#define PAGE_MASK (~0xfffull)
+
+/* Task, irq, softirq, and five exception stacks; NMIs nest once. */
+#define MAX_SWITCHES 10
+/* More than any kernel stack has (KASAN doubles them to 32 KiB). */
+#define MAX_STACK 65536
+/* ftrace_caller and ftrace_regs_caller are well below this. */
+#define MAX_TRAMPOLINE 1024
+#define TRAMPOLINE_BYTES 16
+
+/* struct pt_regs of x86-64, bytes; the iret frame is its tail from PT_IP. */
+enum {
+    PT_BP = 32,
+    PT_IP = 128,
+    PT_CS = 136,
+    PT_SP = 152,
+};
+
+static const char *const stop_names[GS_STOP__COUNT] = {
+    [GS_STOP_END] = "end",
+    [GS_STOP_USER] = "user",
+    [GS_STOP_UNKNOWN_PC] = "unknown-pc",
+    [GS_STOP_BAD_FRAME] = "bad-frame",
+    [GS_STOP_DEPTH] = "depth",
+};
+
+/*
+ * What BPF and other generated code without a table is taken for: it pushes
+ * bp, so the frame starts two words below.
+ */
+static const GsOrcRule frame_pointer_rule = {
+    .type = GS_ORC_CALL, .sp = GS_ORC_SP_BP, .sp_off = 16,
+    .bp = GS_ORC_BP_AT_CFA, .bp_off = -16,
+};
+
+/* A call through a NULL pointer: only the return address was pushed. */
+static const GsOrcRule null_call_rule = {
+    .type = GS_ORC_CALL, .sp = GS_ORC_SP, .sp_off = 8,
+};
+
+/* A static function that ftrace copies to make its trampolines. */
+typedef struct Template {
+    const char *name;
+    uint64_t va;                        /* link time; 0 = not in this kernel */
+    uint8_t bytes[TRAMPOLINE_BYTES];
+} Template;
+
+/* @pc: the address looked up; an empty entry is 0 with a NONE rule. */
+typedef struct CacheEntry {
+    uint64_t pc;
+    GsOrcRule rule;
+} CacheEntry;
+G_STATIC_ASSERT(sizeof(CacheEntry) == 16);
+
+struct GsUnwinder {
+    const GsKernel *k;
+    GsOrcReader *reader;
+    const atomic_uint_fast64_t *generation;
+    uint64_t seen;
+    Template templates[2];
+    CacheEntry cache[1 << CACHE_BITS];
+};
+
+/*
+ * One walk. @regs: guest address of the pt_regs that the current frame was
+ * interrupted with, 0 after a call frame; @full: all of it is there, not just
+ * the iret frame; @prev: full registers right below a partial set.
+ */
+typedef struct Walk {
+    uint64_t ip;
+    uint64_t sp;
+    uint64_t bp;
+    uint64_t exact;
+    uint64_t regs;
+    uint64_t prev;
+    bool full;
+    unsigned switches;
+    uint64_t page_va;
+    const uint8_t *page_host;
+    GsPageFn page;
+    void *opaque;
+} Walk;
+
+/* What a step says when the walk goes on. */
+#define GO_ON GS_STOP__COUNT
+
+/* Before the first page: zeros, at an address that no guest page can have. */
+#define NO_PAGE_VA (1ull << 63)
+static const uint64_t no_page[512];
+
+const char *gs_stop_name(GsStop stop)
+{
+    return (unsigned)stop < GS_STOP__COUNT ? stop_names[stop] : "?";
+}
+
+/* ---- guest words ------------------------------------------------------ */
+
+static G_GNUC_NO_INLINE bool turn_page(Walk *w, uint64_t va)
+{
+    const void *host = (int64_t)va < 0 ? w->page(w->opaque, va) : NULL;
+
+    if (!host) {
+        return false;
+    }
+    w->page_va = va & PAGE_MASK;
+    w->page_host = host;
+    return true;
+}
+
+/* The guest may be writing: every word is read once, and whole. */
+static inline bool read_word(Walk *w, uint64_t va, uint64_t *out)
+{
+    uint64_t off = va - w->page_va;
+
+    if (G_UNLIKELY(off >= 4096)) {
+        if (!turn_page(w, va)) {
+            return false;
+        }
+        off = va - w->page_va;
+    }
+    if (G_UNLIKELY(va & 7)) {
+        return false;
+    }
+    *out = GUINT64_FROM_LE(*(const volatile uint64_t *)(w->page_host + off));
+    return true;
+}
+
+/* ---- rules ------------------------------------------------------------ */
+
+/*
+ * A trampoline is a copy of its template at the start of a page, so the frame
+ * at an offset in it is that of the template at the same offset.
+ */
+static bool trampoline_rule(GsUnwinder *u, const Walk *w, uint64_t pc,
+                            GsOrcRule *out)
+{
+    uint64_t off = pc & ~PAGE_MASK;
+    uint64_t slide = u->k->slide;
+    const void *host;
+
+    if (off >= MAX_TRAMPOLINE) {
+        return false;
+    }
+    host = w->page(w->opaque, pc & PAGE_MASK);
+    for (size_t i = 0; host && i < G_N_ELEMENTS(u->templates); i++) {
+        const Template *t = &u->templates[i];
+
+        if (t->va && !memcmp(host, t->bytes, TRAMPOLINE_BYTES)) {
+            return gs_orc_reader_find(u->reader, t->va + slide + off, out) ==
+                   GS_ORC_FOUND;
+        }
+    }
+    return false;
+}
+
+/* Frame pointers are a guess: only one that points up this very stack. */
+static bool plausible_bp(const Walk *w)
+{
+    return w->bp >= w->sp && w->bp - w->sp < MAX_STACK;
+}
+
+static G_GNUC_NO_INLINE GsOrcRule rule_miss(GsUnwinder *u, const Walk *w,
+                                            uint64_t pc, CacheEntry *e)
+{
+    GsOrcRule rule = { .type = GS_ORC_NONE };
+
+    switch (gs_orc_reader_find(u->reader, pc, &rule)) {
+    case GS_ORC_FOUND:
+        *e = (CacheEntry) { pc, rule };
+        return rule;
+    case GS_ORC_NO_TABLE:
+        if (trampoline_rule(u, w, pc, &rule)) {
+            return rule;
+        }
+        return plausible_bp(w) ? frame_pointer_rule
+                               : (GsOrcRule) { .type = GS_ORC_UNDEFINED };
+    case GS_ORC_NOT_TEXT:
+        break;
+    }
+    return (GsOrcRule) { .type = GS_ORC_NONE };
+}
+
+/*
+ * A return address is looked up one byte lower: the call is what the frame
+ * belongs to, and after a call that does not return comes other code.
+ */
+static inline GsOrcRule rule_for(GsUnwinder *u, const Walk *w)
+{
+    uint64_t pc = w->ip - !w->exact;
+    size_t slot = (pc ^ pc >> CACHE_BITS) & ((1 << CACHE_BITS) - 1);
+    CacheEntry *e = &u->cache[slot];
+
+    if (G_LIKELY(e->pc == pc)) {
+        return e->rule;
+    }
+    return rule_miss(u, w, pc, e);
+}
+
+/* ---- one frame -------------------------------------------------------- */
+
+/* A word of the registers that the frame was interrupted with. */
+static bool saved_reg(Walk *w, unsigned off, uint64_t *out)
+{
+    if (!w->regs) {
+        return false;
+    }
+    if (w->full) {
+        return read_word(w, w->regs + off, out);
+    }
+    return w->prev && read_word(w, w->prev + off, out);
+}
+
+static bool find_cfa(Walk *w, const GsOrcRule *rule, uint64_t *cfa)
+{
+    switch (rule->sp) {
+    case GS_ORC_SP:
+        *cfa = w->sp + rule->sp_off;
+        return true;
+    case GS_ORC_SP_BP:
+        *cfa = w->bp + rule->sp_off;
+        return true;
+    case GS_ORC_SP_AT_SP:
+        if (!read_word(w, w->sp, cfa)) {
+            return false;
+        }
+        *cfa += rule->sp_off;
+        return true;
+    case GS_ORC_SP_AT_SP_OFF:
+        return read_word(w, w->sp + rule->sp_off, cfa);
+    case GS_ORC_SP_AT_BP_OFF:
+        return read_word(w, w->bp + rule->sp_off, cfa);
+    case GS_ORC_SP_REG:
+        return saved_reg(w, rule->sp_off, cfa);
+    default:
+        return false;
+    }
+}
+
+static bool find_bp(Walk *w, const GsOrcRule *rule, uint64_t cfa)
+{
+    uint64_t bp;
+
+    switch (rule->bp) {
+    case GS_ORC_BP_KEEP:
+        if (w->regs && (w->full || w->prev)) {
+            return saved_reg(w, PT_BP, &w->bp);
+        }
+        return true;
+    case GS_ORC_BP_AT_CFA:
+        if (!read_word(w, cfa + rule->bp_off, &bp)) {
+            return false;
+        }
+        w->bp = bp;
+        return true;
+    case GS_ORC_BP_AT_BP:
+        if (!read_word(w, w->bp + rule->bp_off, &bp)) {
+            return false;
+        }
+        w->bp = bp;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/*
+ * Registers saved at @va: of which only the iret frame exists when @partial,
+ * @va then being where that starts.
+ */
+static GsStop take_regs(Walk *w, uint64_t va, bool partial)
+{
+    uint64_t regs = partial ? va - PT_IP : va;
+    uint64_t cs;
+
+    if (!read_word(w, regs + PT_IP, &w->ip) ||
+        !read_word(w, regs + PT_CS, &cs) ||
+        !read_word(w, regs + PT_SP, &w->sp)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    if (cs & 3) {
+        return GS_STOP_USER;
+    }
+    if (!partial) {
+        w->prev = 0;
+    } else if (w->full) {
+        w->prev = w->regs;
+    }
+    w->regs = regs;
+    w->full = !partial;
+    return GO_ON;
+}
+
+/*
+ * Within a stack the pointer only moves up. It may jump where stacks are
+ * switched, which the rule's base shows: a stack pointer saved in registers
+ * or on the other stack, or kept in bp. The kernel knows its stacks' bounds;
+ * here the number of jumps is bounded instead.
+ */
+static bool moved_well(Walk *w, const GsOrcRule *rule, uint64_t old_sp)
+{
+    if (w->sp > old_sp && w->sp - old_sp < MAX_STACK) {
+        return true;
+    }
+    if (rule->type == GS_ORC_CALL && rule->sp == GS_ORC_SP) {
+        return false;
+    }
+    if (((w->sp ^ old_sp) & PAGE_MASK) == 0) {
+        return false;
+    }
+    return ++w->switches <= MAX_SWITCHES;
+}
+
+static G_GNUC_NO_INLINE GsStop step_slow(Walk *w, const GsOrcRule *rule)
+{
+    uint64_t old_sp = w->sp;
+    GsStop stop = GO_ON;
+    uint64_t cfa;
+
+    if (rule->type == GS_ORC_END) {
+        return GS_STOP_END;
+    }
+    if (rule->type == GS_ORC_UNDEFINED) {
+        return GS_STOP_UNKNOWN_PC;
+    }
+    if (!find_cfa(w, rule, &cfa)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    if (rule->type == GS_ORC_CALL) {
+        if (!read_word(w, cfa - 8, &w->ip)) {
+            return GS_STOP_BAD_FRAME;
+        }
+        w->sp = cfa;
+        w->regs = 0;
+        w->prev = 0;
+    } else {
+        stop = take_regs(w, cfa, rule->type == GS_ORC_REGS_PARTIAL);
+    }
+    if (stop != GO_ON) {
+        return stop;
+    }
+    w->exact = rule->exact;
+    if (!find_bp(w, rule, cfa) || !moved_well(w, rule, old_sp)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    return GO_ON;
+}
+
+/* Nineteen of twenty frames: a call, sp-based, bp saved or untouched. */
+static inline GsStop step(Walk *w, const GsOrcRule *rule)
+{
+    uint64_t cfa = w->sp + rule->sp_off;
+
+    if (G_UNLIKELY(rule->type != GS_ORC_CALL || rule->sp != GS_ORC_SP ||
+                   rule->bp > GS_ORC_BP_AT_CFA || rule->exact)) {
+        return step_slow(w, rule);
+    }
+    if (G_UNLIKELY(rule->sp_off < 8 || !read_word(w, cfa - 8, &w->ip))) {
+        return GS_STOP_BAD_FRAME;
+    }
+    if (rule->bp == GS_ORC_BP_AT_CFA &&
+        !read_word(w, cfa + rule->bp_off, &w->bp)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    w->sp = cfa;
+    w->exact = 0;
+    w->regs = 0;
+    w->prev = 0;
+    return GO_ON;
+}
+
+/* ---- the walk --------------------------------------------------------- */
+
+static void sync_generation(GsUnwinder *u)
+{
+    uint64_t now = atomic_load_explicit(u->generation, memory_order_acquire);
+
+    if (G_UNLIKELY(now != u->seen)) {
+        memset(u->cache, 0, sizeof(u->cache));
+        u->seen = now;
+    }
+}
+
+/*
+ * @rule of @w's frame is in hand, @max > 0. A frame is stored once its ip is
+ * known to be code, as the kernel does; so DEPTH means that there is more.
+ */
+static GsStop walk(GsUnwinder *u, Walk *w, GsOrcRule rule, uint64_t *frames,
+                   unsigned max, unsigned *n)
+{
+    unsigned count = 0;
+    GsStop stop;
+
+    do {
+        frames[count++] = w->ip;
+        stop = step(w, &rule);
+        if (G_UNLIKELY(stop != GO_ON)) {
+            break;
+        }
+        rule = rule_for(u, w);
+        if (G_UNLIKELY(rule.type == GS_ORC_NONE)) {
+            stop = GS_STOP_UNKNOWN_PC;
+            break;
+        }
+        stop = GS_STOP_DEPTH;
+    } while (count < max);
+    *n = count;
+    return stop;
+}
+
+GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                 void *opaque, uint64_t *frames, unsigned max, unsigned *n)
+{
+    Walk w = {
+        .ip = regs->ip, .sp = regs->sp, .bp = regs->bp,
+        .exact = regs->exact_ip, .page = page, .opaque = opaque,
+        .page_va = NO_PAGE_VA, .page_host = (const uint8_t *)no_page,
+    };
+    GsOrcRule rule;
+
+    *n = 0;
+    if (!max) {
+        return GS_STOP_DEPTH;
+    }
+    sync_generation(u);
+    rule = regs->ip ? rule_for(u, &w) : null_call_rule;
+    if (rule.type == GS_ORC_NONE) {
+        frames[0] = regs->ip;
+        *n = 1;
+        return GS_STOP_UNKNOWN_PC;
+    }
+    return walk(u, &w, rule, frames, max, n);
+}
+
+/* ---- life ------------------------------------------------------------- */
+
+static void template_init(Template *t, const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    t->name = name;
+    if (!k->image || !k->symtab || !gs_kernel_lookup(k, name, &sym)) {
+        return;
+    }
+    if (gs_kernel_read_image(k, sym.va - k->slide, t->bytes,
+                             sizeof(t->bytes))) {
+        t->va = sym.va - k->slide;
+    }
+}
+
+GsUnwinder *gs_unwinder_new(const GsKernel *k)
+{
+    GsUnwinder *u = g_new0(GsUnwinder, 1);
+
+    u->k = k;
+    u->reader = gs_orc_reader_new(k->orc);
+    u->generation = gs_orc_set_generation(k->orc);
+    template_init(&u->templates[0], k, "ftrace_caller");
+    template_init(&u->templates[1], k, "ftrace_regs_caller");
+    return u;
+}
+
+void gs_unwinder_free(GsUnwinder *u)
+{
+    if (!u) {
+        return;
+    }
+    gs_orc_reader_free(u->reader);
+    g_free(u);
+}

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest's own trace of its allocators, read from raw ring buffer pages.
+
+The formats are those of the kernel's ring buffer (kernel/trace/ring_buffer.c,
+unchanged since 4.x; a guest's own events/header_page and the format files of
+the events are read, so that field offsets are never assumed) and of the
+stream that ka_out.c writes.
+"""
+
+import re
+import struct
+from collections import namedtuple
+
+Event = namedtuple(
+    'Event', 'ts cpu name va req act site cache pid stack')
+
+TRACED = ('kmalloc', 'kfree', 'kmem_cache_alloc', 'kmem_cache_free')
+PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
+MISSED = (1 << 31) | (1 << 30)
+
+
+class FormatError(Exception):
+    """The guest sent something that is not what its kernel documents."""
+
+
+def read_out(path):
+    """Files sent by ka-out, as {name: bytes}; a name twice is joined."""
+    with open(path, 'rb') as f:
+        data = f.read()
+    files, pos = {}, 0
+
+    def u32():
+        nonlocal pos
+        if pos + 4 > len(data):
+            raise FormatError(f'{path}: ends inside a record at {pos}')
+        value = struct.unpack_from('<I', data, pos)[0]
+        pos += 4
+        return value
+
+    while pos < len(data):
+        if data[pos:pos + 4] != b'KAF1':
+            raise FormatError(f'{path}: no record at {pos}')
+        pos += 4
+        length = u32()
+        name = data[pos:pos + length].decode()
+        pos += length
+        chunks = []
+        while (length := u32()):
+            chunks.append(data[pos:pos + length])
+            pos += length
+        files[name] = files.get(name, b'') + b''.join(chunks)
+    return files
+
+
+def parse_format(text):
+    """A format file of an event: (id, {field: (offset, size, signed)})."""
+    event_id = int(re.search(r'^ID: (\d+)', text, re.M).group(1))
+    fields = {}
+    for m in re.finditer(r'field:([^;]*?)(\w+)(\[[^\]]*\])?;\s*'
+                         r'offset:(\d+);\s*size:(\d+);\s*signed:(\d)', text):
+        fields[m.group(2)] = (int(m.group(4)), int(m.group(5)),
+                              m.group(6) == '1')
+    return event_id, fields
+
+
+def read_stats(text):
+    """per_cpu/cpuN/stats as {name: number}."""
+    return {name: int(value) for name, value
+            in re.findall(r'^([a-z ]+): (\d+)$', text, re.M)}
+
+
+def _picker(fields, names):
+    """A struct that reads the named integer fields in one go; the order of
+    the values is that of the names."""
+    codes = {1: 'B', 2: 'H', 4: 'I', 8: 'Q'}
+    order = sorted(range(len(names)), key=lambda i: fields[names[i]][0])
+    fmt, at = '<', 0
+    for i in order:
+        offset, size, _ = fields[names[i]]
+        fmt += 'x' * (offset - at) + codes[size]
+        at = offset + size
+    index = [order.index(i) for i in range(len(names))]
+    return struct.Struct(fmt), index
+
+
+class Decoder:
+    """Decodes the pages of every CPU, given the guest's format files."""
+
+    def __init__(self, files):
+        self.kinds = {}
+        self.stack_id = None
+        for path, data in files.items():
+            if not path.endswith('/format'):
+                continue
+            event_id, fields = parse_format(data.decode())
+            name = path.split('/')[-2]
+            if name == 'kernel_stack':
+                self.stack_id = event_id
+                self.stack_at = fields['caller'][0]
+                self.size_at = fields['size'][0]
+            elif name in TRACED:
+                self.kinds[event_id] = self._kind(name, fields)
+        header = next(v for k, v in files.items()
+                      if k.endswith('header_page')).decode()
+        sizes = {m.group(1): (int(m.group(2)), int(m.group(3)))
+                 for m in re.finditer(
+                     r'field:.*?(\w+);\s*offset:(\d+);\s*size:(\d+)', header)}
+        self.commit_at = sizes['commit'][0]
+        self.data_at = sizes['data'][0]
+        self.page = self.data_at + sizes['data'][1]
+
+    @staticmethod
+    def _kind(name, fields):
+        wanted = ['common_pid', 'ptr', 'call_site']
+        extra = [f for f in ('bytes_req', 'bytes_alloc') if f in fields]
+        loc = fields.get('name')
+        return name, _picker(fields, wanted + extra), bool(extra), loc
+
+    def cpu(self, cpu, data):
+        """Yields the Events of one CPU's trace_pipe_raw."""
+        last = None
+        for base in range(0, len(data) - self.page + 1, self.page):
+            for ts, at, length in self._records(data, base):
+                event_id = data[at] | data[at + 1] << 8
+                if event_id == self.stack_id:
+                    if last is not None:
+                        last[-1] = self._stack(data, at, length)
+                    continue
+                if last is not None:
+                    yield Event(*last)
+                last = self._event(ts, cpu, event_id, data, at, length)
+        if last is not None:
+            yield Event(*last)
+
+    def _records(self, data, base):
+        ts, = struct.unpack_from('<Q', data, base)
+        commit, = struct.unpack_from('<Q', data, base + self.commit_at)
+        if commit & MISSED:
+            raise FormatError('the ring buffer lost events')
+        at = base + self.data_at
+        end = at + (commit & 0xfffff)
+        unpack = struct.Struct('<I').unpack_from
+        while at < end:
+            head, = unpack(data, at)
+            kind, delta = head & 31, head >> 5
+            at += 4
+            if kind <= 28:
+                ts += delta
+                if kind:
+                    length = kind * 4
+                else:
+                    length = (unpack(data, at)[0] - 4 + 3) & ~3
+                    at += 4
+                yield ts, at, length
+                at += length
+            elif kind == TIME_EXTEND:
+                ts += delta + (unpack(data, at)[0] << 27)
+                at += 4
+            elif kind == TIME_STAMP:
+                ts = delta + (unpack(data, at)[0] << 27)
+                at += 4
+            elif delta == 0:
+                return
+            else:
+                at += unpack(data, at)[0]
+
+    def _stack(self, data, at, length):
+        n, = struct.unpack_from('<I', data, at + self.size_at)
+        n = min(n, (length - self.stack_at) // 8)
+        return struct.unpack_from(f'<{n}Q', data, at + self.stack_at)
+
+    def _event(self, ts, cpu, event_id, data, at, length):
+        kind = self.kinds.get(event_id)
+        if kind is None:
+            return None
+        name, (layout, index), is_alloc, loc = kind
+        raw = layout.unpack_from(data, at)
+        pid, va, site = raw[index[0]], raw[index[1]], raw[index[2]]
+        req, act = (raw[index[3]], raw[index[4]]) if is_alloc else (0, 0)
+        cache = None
+        if loc:
+            where, = struct.unpack_from('<I', data, at + loc[0])
+            start = at + (where & 0xffff)
+            cache = data[start:start + (where >> 16) - 1].decode('latin-1')
+        return [ts, cpu, name, va, req, act, site, cache, pid, None]
+
+
+def load(files):
+    """All events of the dump, in the order of the guest's trace clock.
+
+    Raises FormatError when a CPU's buffer was too small: an oracle that has
+    lost events is none.
+    """
+    decoder = Decoder(files)
+    events = []
+    for path in sorted(files):
+        m = re.search(r'per_cpu/cpu(\d+)/(\w+)$', path)
+        if m and m.group(2) == 'stats':
+            stats = read_stats(files[path].decode())
+            lost = sum(stats.get(k, 0) for k in
+                       ('overrun', 'commit overrun', 'dropped events'))
+            if lost:
+                raise FormatError(f'{path}: the guest lost {lost} events')
+        elif m and m.group(2) == 'trace_pipe_raw':
+            events.extend(decoder.cpu(int(m.group(1)), files[path]))
+    events.sort(key=lambda e: e.ts)
+    return events
+
+
+def expected_entries(files):
+    """How many entries the guest says its buffers hold (stacks count)."""
+    return sum(read_stats(data.decode())['entries']
+               for path, data in files.items() if path.endswith('/stats'))

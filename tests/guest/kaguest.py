@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guests for tests: start one, wait, ask the tracer by each way in, stop.
+
+    with Guest(kernel='6.12', run='work', n=2, end='wait') as g:
+        g.wait_marker('KA-DONE')
+        print(g.gdb(['mon ka stat']), g.hmp('ka stat'), g.hmp_qmp('ka stat'))
+
+A guest's files (sockets, console.log, qemu.log, gdb-*.log) lie in a private
+folder that is removed by stop(); when a test failed (an exception leaves the
+with block, or keep() was called) it is moved to the results folder.
+
+Tap prints test results; each test program of this folder prints TAP.
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import traceback
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+RUN = os.path.join(ROOT, 'scripts', 'ka-run')
+SETUP = os.path.join(ROOT, 'scripts', 'setup')
+
+
+class GuestError(Exception):
+    """The guest did not do what a test waits for; the text says where."""
+
+
+def paths():
+    """What the cache holds: {'qemu': ..., 'plugin': ..., 'kernel-6.12': ...}"""
+    out = subprocess.run([SETUP, '--paths'], check=True, text=True,
+                         capture_output=True).stdout
+    return dict(line.split('=', 1) for line in out.splitlines())
+
+
+def kernel_file(name, what='vmlinuz'):
+    """Of a prepared kernel: vmlinuz, config, modules, headers, release."""
+    return os.path.join(paths()['kernel-' + name], what)
+
+
+def cache_folder(name):
+    base = os.environ.get('KA_CACHE') or os.path.join(
+        os.environ.get('HOME', '/root'), '.cache', 'ka')
+    path = os.path.join(base, name)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def results_folder():
+    path = os.environ.get('KA_RESULTS') or cache_folder('results')
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def build_module(source, kernel='6.12'):
+    """Compile the one-file kernel module SOURCE for a prepared kernel;
+    returns the path of the .ko, kept in the cache by content."""
+    import hashlib
+    headers = os.path.join(kernel_file(kernel, 'headers'), 'usr', 'src')
+    with open(kernel_file(kernel, 'release'), encoding='ascii') as f:
+        release = f.read().strip()
+    with open(source, 'rb') as f:
+        text = f.read()
+    key = hashlib.sha256(text + release.encode()).hexdigest()[:16]
+    name = os.path.basename(source)[:-len('.c')]
+    final = os.path.join(cache_folder('modules'), f'{name}-{kernel}-{key}')
+    if not os.path.exists(final):
+        with tempfile.TemporaryDirectory(dir=cache_folder('modules')) as tmp:
+            work = os.path.join(tmp, 'work')
+            os.mkdir(work)
+            shutil.copy(source, work)
+            with open(os.path.join(work, 'Makefile'), 'w',
+                      encoding='ascii') as f:
+                f.write(f'obj-m := {name}.o\n')
+            done = subprocess.run(
+                ['make', '-C', os.path.join(headers,
+                                            'linux-headers-' + release),
+                 'M=' + work, 'CC=gcc-12', 'modules'],
+                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                check=False)
+            if done.returncode:
+                raise GuestError(f'{source}: module build:\n{done.stdout}')
+            with contextlib.suppress(OSError):
+                os.rename(work, final)
+    return os.path.join(final, name + '.ko')
+
+
+def _connect(path, timeout):
+    """A unix socket that QEMU makes while it starts."""
+    end = time.monotonic() + timeout
+    while True:
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect(path)
+            s.settimeout(timeout)
+            return s
+        except OSError as e:
+            s.close()
+            if time.monotonic() > end:
+                raise GuestError(f'{path}: {e}') from e
+            time.sleep(0.05)
+
+
+class Qmp:
+    """A QMP connection; events are collected in .events."""
+
+    def __init__(self, path, timeout):
+        self.sock = _connect(path, timeout)
+        self.file = self.sock.makefile('r', encoding='utf-8')
+        self.events = []
+        self._read('QMP')
+        self.cmd('qmp_capabilities')
+
+    def _read(self, *keys):
+        while True:
+            line = self.file.readline()
+            if not line:
+                raise GuestError('QMP: connection closed by QEMU')
+            msg = json.loads(line)
+            if any(k in msg for k in keys):
+                return msg
+            if 'event' in msg:
+                self.events.append(msg)
+
+    def cmd(self, name, arguments=None, timeout=120):
+        msg = {'execute': name}
+        if arguments:
+            msg['arguments'] = arguments
+        self.sock.settimeout(timeout)
+        self.sock.sendall(json.dumps(msg).encode() + b'\n')
+        answer = self._read('return', 'error')
+        if 'error' in answer:
+            raise GuestError(f"QMP {name}: {answer['error']['desc']}")
+        return answer['return']
+
+    def wait_event(self, name, timeout=120):
+        self.sock.settimeout(timeout)
+        while not any(e['event'] == name for e in self.events):
+            self.events.append(self._read('event'))
+
+    def close(self):
+        self.file.close()
+        self.sock.close()
+
+
+class Guest:
+    """One VM.
+
+    kernel   '6.12', '6.1' or a kernel file
+    plugin   False: the tracer is not loaded; stock: unpatched QEMU
+    symbols  kernel file for the tracer, 'none' for none (default: kernel)
+    journal  file of the tracer's event log
+    cmdline  more words for the kernel command line
+    run, n   workload (NAME.sh of the initramfs or the share) and its size
+    end      'wait', 'poweroff' or 'shell' (needed by shell())
+    share    folder copied into the guest as /share (when it starts)
+    out      folder that gets what the workload put into /share/out, when
+             collect() is called after KA-DONE
+    qemu     more QEMU arguments; options: more ka-run options
+    timeout  seconds, for everything that has no timeout of its own
+    """
+
+    def __init__(self, kernel='6.12', smp=1, plugin=True, stock=False,
+                 symbols=None, journal=None, cmdline='', run=None, n=1,
+                 end='wait', share=None, out=None, kaslr=True, mem='1G',
+                 plugin_opts=None, qemu=(), options=(), timeout=120,
+                 name='guest'):
+        self.timeout, self.name, self.out = timeout, name, out
+        self.dir = tempfile.mkdtemp(prefix='ka-guest.')
+        self._kept = None
+        self._gdb_runs = 0
+        self._qmp = self._serial = None
+        self._args = [RUN, '--dir', self.dir, '--serial', 'socket',
+                      '--kernel', kernel, '--smp', str(smp), '--mem', mem,
+                      *options]
+        self._flag('--stock', stock)
+        self._flag('--no-plugin', not plugin and not stock)
+        self._flag('--no-kaslr', not kaslr)
+        self._option('--symbols', symbols)
+        self._option('--journal', journal)
+        self._option('--plugin-opts', plugin_opts)
+        self._option('--share', share)
+        self._option('--out', os.path.join(self.dir, 'out.img')
+                     if out else None)
+        words = ['ka.end=' + end, cmdline]
+        if run:
+            words += ['ka.run=' + run, f'ka.n={n}']
+        self._option('--append', ' '.join(w for w in words if w))
+        self._args += ['--', *qemu]
+        self._start()
+
+    def _flag(self, option, on):
+        if on:
+            self._args.append(option)
+
+    def _option(self, option, value):
+        if value is not None:
+            self._args += [option, value]
+
+    def _start(self):
+        self.started = time.monotonic()
+        self._log = open(os.path.join(self.dir, 'qemu.log'), 'wb')
+        self.proc = subprocess.Popen(
+            self._args, stdin=subprocess.DEVNULL, stdout=self._log,
+            stderr=self._log, start_new_session=True)
+        self._stop_drain = threading.Event()
+        self._drain = threading.Thread(target=self._drain_serial, daemon=True)
+        self._serial_ready = threading.Event()
+        self._drain.start()
+
+    # The console is a socket with a log file: somebody has to read it.
+    def _drain_serial(self):
+        try:
+            self._serial = _connect(self.path('serial.sock'), self.timeout)
+        except GuestError:
+            return
+        self._serial.settimeout(1)
+        self._serial_ready.set()
+        while not self._stop_drain.is_set():
+            try:
+                if not self._serial.recv(65536):
+                    return
+            except socket.timeout:
+                continue
+            except OSError:
+                return
+
+    # --- files ---------------------------------------------------------------
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def _read(self, name):
+        try:
+            with open(self.path(name), 'rb') as f:
+                return f.read().decode('utf-8', 'replace').replace('\r', '')
+        except FileNotFoundError:
+            return ''
+
+    @property
+    def console(self):
+        """What the guest has printed so far."""
+        return self._read('console.log')
+
+    @property
+    def qemu_log(self):
+        """What ka-run, QEMU and the tracer printed."""
+        return self._read('qemu.log')
+
+    # --- waiting -------------------------------------------------------------
+
+    def alive(self):
+        return self.proc.poll() is None
+
+    def wait_marker(self, text, timeout=None):
+        """Wait for a console line that starts with TEXT; returns it."""
+        end = time.monotonic() + (timeout or self.timeout)
+        pattern = re.compile('^' + re.escape(text) + r'.*(?=\n)', re.M)
+        while True:
+            alive = self.alive()
+            m = pattern.search(self.console)
+            if m:
+                return m.group(0)
+            if not alive:
+                raise GuestError(f"QEMU ended before '{text}':\n" +
+                                 self._tails())
+            if time.monotonic() > end:
+                raise GuestError(f"no '{text}' on the console in "
+                                 f'{timeout or self.timeout} s:\n' +
+                                 self._tails())
+            time.sleep(0.05)
+
+    def _wait_file(self, name):
+        end = time.monotonic() + self.timeout
+        while not os.path.exists(self.path(name)):
+            if not self.alive() or time.monotonic() > end:
+                raise GuestError(f'no {name}:\n' + self._tails())
+            time.sleep(0.05)
+
+    def wait_done(self, timeout=None):
+        """Wait for the end of the workload; its exit status."""
+        return int(self.wait_marker('KA-DONE', timeout).split()[1])
+
+    def wait_exit(self, timeout=None):
+        """Wait for the end of QEMU; its exit status."""
+        try:
+            return self.proc.wait(timeout or self.timeout)
+        except subprocess.TimeoutExpired as e:
+            raise GuestError('QEMU has not ended:\n' + self._tails()) from e
+
+    def _tails(self):
+        return ''.join(f'  | {line}\n' for line in
+                       (self.qemu_log + self.console).splitlines()[-15:])
+
+    # --- ways in -------------------------------------------------------------
+
+    @property
+    def qmp_connection(self):
+        if self._qmp is None:
+            self._qmp = Qmp(self.path('qmp.sock'), self.timeout)
+        return self._qmp
+
+    def qmp(self, name, **arguments):
+        """A QMP command; its return value. '_' in names stands for '-'."""
+        args = {k.replace('_', '-'): v for k, v in arguments.items()}
+        return self.qmp_connection.cmd(name.replace('_', '-'), args,
+                                       self.timeout)
+
+    def hmp_qmp(self, line):
+        """A monitor command by QMP's human-monitor-command."""
+        text = self.qmp('human-monitor-command', command_line=line)
+        return text.replace('\r', '')
+
+    def hmp(self, line, timeout=None):
+        """A monitor command typed at the monitor's own prompt."""
+        s = _connect(self.path('monitor.sock'), timeout or self.timeout)
+        with s:
+            self._until_prompt(s)
+            s.sendall(line.encode() + b'\n')
+            text = self._until_prompt(s)
+        # The prompt's echo redraws the line; the answer begins after it.
+        return text.partition('\n')[2]
+
+    @staticmethod
+    def _until_prompt(s):
+        data = b''
+        while not data.endswith(b'(qemu) '):
+            try:
+                chunk = s.recv(1 << 20)
+            except socket.timeout:
+                chunk = b''
+            if not chunk:
+                raise GuestError(f'monitor: no prompt after {data[-200:]!r}')
+            data += chunk
+        text = data[:-len(b'(qemu) ')].decode('utf-8', 'replace')
+        return text.replace('\r', '')
+
+    def gdb(self, commands, timeout=None):
+        """Run real gdb in batch with these commands; what it printed. The
+        guest stands while gdb is attached, and goes on afterwards."""
+        self._gdb_runs += 1
+        argv = ['gdb', '-nx', '-batch', '-ex', 'set pagination off',
+                '-ex', 'set confirm off',
+                '-ex', 'set architecture i386:x86-64',
+                '-ex', 'target remote ' + self.path('gdb.sock')]
+        for c in commands:
+            argv += ['-ex', c]
+        self._wait_file('gdb.sock')
+        try:
+            done = subprocess.run(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, timeout=timeout or self.timeout,
+                text=True, errors='replace', check=False)
+            text = done.stdout.replace('\r', '')
+        except subprocess.TimeoutExpired as e:
+            raise GuestError(f'gdb did not end: {commands}') from e
+        with open(self.path(f'gdb-{self._gdb_runs}.log'), 'w',
+                  encoding='utf-8') as f:
+            f.write(text)
+        return text
+
+    def shell(self, command, timeout=None):
+        """Run COMMAND in the guest's shell (end='shell'); its output."""
+        if not self._serial_ready.wait(self.timeout):
+            raise GuestError('no serial console')
+        self._shells = getattr(self, '_shells', 0) + 1
+        tag = f'KA-SHELL-{self._shells}'
+        line = f"stty -echo; echo; echo {tag}; {command}; " \
+               f"echo; echo {tag} $?\n"
+        self._serial.sendall(line.encode())
+        self.wait_marker(tag + ' ', timeout)
+        text = self.console
+        begin = text.index(f'\n{tag}\n') + len(tag) + 2
+        return text[begin:text.index(f'\n{tag} ', begin)]
+
+    def collect(self):
+        """Unpack what the guest sent, into the folder given as out=."""
+        os.makedirs(self.out, exist_ok=True)
+        with tarfile.open(self.path('out.img')) as tar:
+            for member in tar:
+                if member.isfile() and '..' not in member.name:
+                    member.name = member.name.lstrip('/')
+                    tar.extract(member, self.out)
+        return self.out
+
+    # --- end -----------------------------------------------------------------
+
+    def stop(self):
+        """End QEMU; remove the files unless keep() was called."""
+        self._stop_drain.set()
+        if self._qmp:
+            self._qmp.close()
+            self._qmp = None
+        if self.alive():
+            self.proc.send_signal(signal.SIGTERM)
+            try:
+                self.proc.wait(20)
+            except subprocess.TimeoutExpired:
+                self.proc.kill()
+                self.proc.wait()
+        self._drain.join(5)
+        if self._serial:
+            self._serial.close()
+        self._log.close()
+        self._put_away()
+
+    def keep(self):
+        """Keep the logs; returns where they will be after stop()."""
+        if not self._kept:
+            stamp = time.strftime('%Y%m%d-%H%M%S')
+            self._kept = os.path.join(
+                results_folder(), f'{stamp}-{self.name}-{os.getpid()}-'
+                f'{os.path.basename(self.dir)[-8:]}')
+        return self._kept
+
+    def _put_away(self):
+        if self._kept and os.path.isdir(self.dir):
+            os.makedirs(self._kept, exist_ok=True)
+            for name in os.listdir(self.dir):
+                if name.endswith('.log'):
+                    shutil.copy(self.path(name), self._kept)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, tb):
+        if kind:
+            print(f'# logs: {self.keep()}', flush=True)
+        self.stop()
+        return False
+
+
+class Tap:
+    """Results of a test program, as TAP on standard output.
+
+        tap = Tap()
+        with tap.test('what should be so'):
+            assert ...            # any exception makes it "not ok"
+        tap.skip('name', 'reason')
+        tap.ok(condition, 'name', 'what was found instead')
+        tap.done()                # prints the plan and exits 0 or 1
+    """
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def _line(self, good, name, more=''):
+        self.count += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.count} - {name}{more}",
+              flush=True)
+        return good
+
+    @staticmethod
+    def note(text):
+        for line in str(text).splitlines():
+            print('# ' + line, flush=True)
+
+    def ok(self, good, name, found=''):
+        if not self._line(bool(good), name):
+            self.note(found)
+        return bool(good)
+
+    def skip(self, name, reason):
+        self._line(True, name, f' # SKIP {reason}')
+
+    @contextlib.contextmanager
+    def test(self, name):
+        try:
+            yield
+        except Exception:       # a test's failure, of whatever kind
+            self._line(False, name)
+            self.note(traceback.format_exc())
+        else:
+            self._line(True, name)
+
+    def done(self):
+        print(f'1..{self.count}', flush=True)
+        sys.exit(1 if self.failed or not self.count else 0)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest's own /proc/kallsyms, and the names in the hook table.
+
+The symbols are what the running kernel says of itself, independent of what
+the tracer reads from the kernel's file: they are the truth that the oracles
+compare with.
+"""
+
+import bisect
+import os
+import re
+
+HOOKS_DEF = os.path.join(os.path.dirname(__file__), '..', '..',
+                         'kalloc-tracer', 'hooks.def')
+
+
+class Symbols:
+    """Function and object symbols by address and by name."""
+
+    def __init__(self, text):
+        rows = []
+        for line in text.decode().splitlines():
+            addr, kind, name = line.split(None, 2)
+            name, _, module = name.partition('\t')
+            rows.append((int(addr, 16), kind, name, module.strip('[]')))
+        # Per-cpu symbols are offsets, not addresses.
+        rows = [r for r in rows if r[0] >= 1 << 63]
+        rows.sort(key=lambda r: r[0])
+        if not rows:
+            raise ValueError('/proc/kallsyms shows no addresses')
+        self.starts = [r[0] for r in rows]
+        self.rows = rows
+        self.by_name = {}
+        for row in rows:
+            self.by_name.setdefault(row[2], row[0])
+        self._cache = {}
+
+    def name(self, va):
+        """The name of the symbol that contains @va, '?' when none does."""
+        name = self._cache.get(va)
+        if name is None:
+            i = bisect.bisect_right(self.starts, va) - 1
+            name = self.rows[i][2] if i >= 0 else '?'
+            # gcc splits cold parts off: f.cold is f.
+            name = re.sub(r'\.(cold|part|isra|constprop)\b.*', '', name)
+            self._cache[va] = name
+        return name
+
+    def names(self, va):
+        """All names of the symbol that contains @va: aliases share an
+        address (copies of one function under two names)."""
+        i = bisect.bisect_right(self.starts, va) - 1
+        found = set()
+        at = self.starts[i] if i >= 0 else None
+        while i >= 0 and self.starts[i] == at:
+            found.add(self.rows[i][2])
+            i -= 1
+        return found
+
+    def address(self, name):
+        return self.by_name.get(name)
+
+    def range(self, name):
+        """[first, last] address of the function @name; None when unknown."""
+        lo = self.by_name.get(name)
+        if lo is None:
+            return None
+        i = bisect.bisect_right(self.starts, lo)
+        hi = self.starts[i] - 1 if i < len(self.starts) else lo + 4095
+        return lo, hi
+
+    def offset(self, va):
+        """@va as name+0xoff, for messages."""
+        i = bisect.bisect_right(self.starts, va) - 1
+        if i < 0:
+            return f'{va:#x}'
+        return f'{self.rows[i][2]}+{va - self.starts[i]:#x}'
+
+
+class HookTable:
+    """Names and roles of kalloc-tracer/hooks.def."""
+
+    def __init__(self, path=HOOKS_DEF):
+        with open(path, encoding='utf-8') as f:
+            text = re.sub(r'/\*.*?\*/', '', f.read(), flags=re.S)
+        self.roles = {}
+        for m in re.finditer(r'KT_HOOK\(\w+,\s*"([^"]+)",\s*(\w+)', text):
+            self.roles[m.group(1)] = m.group(2)
+
+    def is_wrapper(self, name):
+        return self.roles.get(name) in ('WRAPPER', 'REALLOC')
+
+    def is_hook(self, name):
+        return name in self.roles
+
+
+# The guest's tracepoints and the functions (without _noprof) that fire them:
+# include/trace/events/kmem.h and mm/slub.c, mm/slab_common.c of 6.1 and 6.12.
+TRACEPOINT_OF = {
+    'kmalloc': {
+        '__kmalloc', '__kmalloc_node', '__kmalloc_track_caller',
+        '__kmalloc_node_track_caller', 'kmalloc_node_track_caller',
+        'kmem_cache_alloc_trace', 'kmem_cache_alloc_node_trace',
+        'kmalloc_trace', 'kmalloc_node_trace', '__kmalloc_cache',
+        '__kmalloc_cache_node', 'kmalloc_order', 'kmalloc_large',
+        'kmalloc_large_node', '__kmalloc_large', '__kmalloc_large_node',
+    },
+    'kmem_cache_alloc': {
+        'kmem_cache_alloc', 'kmem_cache_alloc_lru', 'kmem_cache_alloc_node',
+    },
+    'kfree': {'kfree'},
+    'kmem_cache_free': {'kmem_cache_free'},
+}
+_TRACEPOINT = {hook: tp for tp, hooks in TRACEPOINT_OF.items()
+               for hook in hooks}
+
+
+def tracepoint_of(hook):
+    """The tracepoint that the hooked function @hook fires, None for none."""
+    return _TRACEPOINT.get(hook.removesuffix('_noprof'))

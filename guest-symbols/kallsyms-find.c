@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finds the parts of a kallsyms table in read-only data. Called by
+ * kallsyms.c; stateless.
+ *
+ * The table is written by the kernel's scripts/kallsyms.c. Names are strings
+ * of byte codes; each code stands for a token, a NUL-terminated piece of
+ * text. Digits occur in names but are too common to be given away, so the
+ * codes of '0' to '9' stand for themselves: their tokens are 20 bytes that
+ * can be searched for. From there:
+ *
+ *  - the token table begins 48 strings earlier, where the 256 offsets of the
+ *    token index, which follows the table, agree with the 256 strings;
+ *  - the markers end before the tokens (or before the by-name order, whose
+ *    length then tells their count) and rise from 0;
+ *  - the names end before the markers, and begin where the word in front of
+ *    them is a count that suits the markers and every 256th name lies where
+ *    its marker says.
+ *
+ * Each step checks itself, so a chance match does not survive.
+ */
+#include "kallsyms-find.h"
+#include "symtab.h"
+
+#include <string.h>
+
+#define TOKENS_MAX      65536u      /* the index has 16-bit offsets */
+#define CODES_MAX       514u        /* bytes of one name, its length included */
+#define PER_MARKER      256u
+#define STEPS_MAX       (64u << 20) /* bound on the search in hostile files */
+
+/* Newest first. */
+static const GsKallsymsLayout layouts[] = {
+    { "6.4, 404bad70fcf7", 4, false, false },
+    { "6.2, 60443c88f3a8", 4, true, true },
+    { "4.20, 80ffbaa5b1bd", 4, true, false },
+    { "4.6, 2213e9a66bb8", 8, true, false },
+};
+
+static const char digits[] = "0\0" "1\0" "2\0" "3\0" "4\0"
+                             "5\0" "6\0" "7\0" "8\0" "9";
+
+/* A word at @pos, UINT64_MAX outside the area. */
+static uint64_t word_at(const GsArea *area, size_t pos, unsigned size)
+{
+    uint64_t v = 0;
+
+    if (pos > area->len || size > area->len - pos) {
+        return UINT64_MAX;
+    }
+    memcpy(&v, area->data + pos, size);
+    return GUINT64_FROM_LE(v);
+}
+
+/* Parts are aligned by address (".balign 8"). */
+static size_t align_up(const GsArea *area, size_t pos, unsigned align)
+{
+    return pos + (-(area->va + pos) & (align - 1));
+}
+
+static bool all_zero(const GsArea *area, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        if (area->data[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- tokens ---- */
+
+/* Do 256 strings start at @start, and does their index follow? */
+static bool check_tokens(const GsArea *area, size_t start,
+                         GsKallsymsParts *parts)
+{
+    size_t pos = start;
+
+    for (unsigned i = 0; i < GS_KALLSYMS_TOKENS; i++) {
+        const uint8_t *nul = memchr(area->data + pos, 0, area->len - pos);
+
+        if (!nul || pos - start >= TOKENS_MAX) {
+            return false;
+        }
+        parts->token[i] = pos;
+        parts->token_len[i] = nul - area->data - pos;
+        pos = nul - area->data + 1;
+    }
+    pos = align_up(area, pos, 8);
+    for (unsigned i = 0; i < GS_KALLSYMS_TOKENS; i++) {
+        if (word_at(area, pos + 2 * i, 2) != parts->token[i] - start) {
+            return false;
+        }
+    }
+    parts->tokens = start;
+    parts->tokens_end = pos + 2 * GS_KALLSYMS_TOKENS;
+    return true;
+}
+
+/* Steps back over 48 strings from the token of '0'. */
+static bool tokens_around(const GsArea *area, size_t zero,
+                          GsKallsymsParts *parts)
+{
+    size_t least = zero > TOKENS_MAX ? zero - TOKENS_MAX : 0;
+    unsigned ends = 0;
+
+    for (size_t pos = zero; pos-- > least;) {
+        uint8_t byte = area->data[pos];
+
+        if (!byte && ++ends > '0') {
+            return ((area->va + pos + 1) & 7) == 0 &&
+                   check_tokens(area, pos + 1, parts);
+        }
+        if (ends == '0' && ((area->va + pos) & 7) == 0 &&
+            check_tokens(area, pos, parts)) {
+            return true;
+        }
+        if (byte && !g_ascii_isprint(byte)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static bool next_tokens(const GsArea *area, size_t *from,
+                        GsKallsymsParts *parts)
+{
+    while (*from < area->len) {
+        const uint8_t *hit = memmem(area->data + *from, area->len - *from,
+                                    digits, sizeof(digits));
+
+        if (!hit) {
+            return false;
+        }
+        *from = hit - area->data + sizeof(digits);
+        if (tokens_around(area, hit - area->data, parts)) {
+            *from = parts->tokens_end;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- markers ---- */
+
+/* How many markers end at @end; *@start is the first. 0: none do. */
+static uint32_t markers_before(const GsArea *area, size_t end, unsigned word,
+                               uint32_t max, size_t *start, unsigned *steps)
+{
+    uint64_t above = 0;
+    uint32_t n = 0;
+
+    while (end >= word && n < max && *steps) {
+        uint64_t v = word_at(area, end - word, word);
+
+        --*steps;
+        if (n && (v >= above || above - v > PER_MARKER * CODES_MAX ||
+                  above - v < PER_MARKER * 2)) {
+            return 0;
+        }
+        above = v;
+        end -= word;
+        n++;
+        if (!v) {
+            *start = end;
+            return n;
+        }
+    }
+    return 0;
+}
+
+/* ---- names ---- */
+
+/*
+ * One byte of length, or two when the first has bit 7 set (since 6.1,
+ * 73bbb94466fd; no earlier name was as long).
+ */
+unsigned gs_kallsyms_name(const GsArea *area, size_t *pos, size_t *data)
+{
+    size_t at = *pos;
+    unsigned len;
+
+    if (at >= area->len) {
+        return 0;
+    }
+    len = area->data[at++];
+    if (len & 0x80) {
+        if (at >= area->len) {
+            return 0;
+        }
+        len = (len & 0x7f) | (unsigned)area->data[at++] << 7;
+    }
+    if (len > area->len - at) {
+        return 0;
+    }
+    *data = at;
+    *pos = at + len;
+    return len;
+}
+
+/* Do @n names from @names agree with the markers, and end before them? */
+static bool check_names(const GsArea *area, const GsKallsymsParts *parts,
+                        size_t names, uint32_t n)
+{
+    unsigned word = parts->layout->word;
+    size_t pos = names, data;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t m = i / PER_MARKER;
+
+        if (i % PER_MARKER == 0 &&
+            word_at(area, parts->markers + (size_t)m * word, word) !=
+            pos - names) {
+            return false;
+        }
+        if (!gs_kallsyms_name(area, &pos, &data) || pos > parts->markers) {
+            return false;
+        }
+    }
+    return parts->markers - pos < 16 && all_zero(area, pos, parts->markers);
+}
+
+/* Tries every place from which the last marker reaches the markers. */
+static bool find_names(const GsArea *area, GsKallsymsParts *parts,
+                       unsigned *steps)
+{
+    unsigned word = parts->layout->word;
+    uint64_t last = word_at(area, parts->markers +
+                            (size_t)(parts->n_markers - 1) * word, word);
+    size_t hi, lo;
+
+    if (last > parts->markers) {
+        return false;
+    }
+    hi = parts->markers - last;
+    lo = hi > PER_MARKER * CODES_MAX ? hi - PER_MARKER * CODES_MAX : 8;
+    for (hi -= (area->va + hi) & 7; hi >= lo && hi >= 8 && *steps; hi -= 8) {
+        uint64_t n = word_at(area, hi - 8, word);
+
+        --*steps;
+        if (n > (uint64_t)(parts->n_markers - 1) * PER_MARKER &&
+            n <= (uint64_t)parts->n_markers * PER_MARKER &&
+            check_names(area, parts, hi, n)) {
+            parts->names = hi;
+            parts->n = n;
+            parts->num_syms = hi - 8;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool try_end(const GsArea *area, size_t end, uint32_t expect,
+                    GsKallsymsParts *parts, unsigned *steps)
+{
+    uint32_t max = expect ? expect : GS_SYMBOLS_MAX / PER_MARKER;
+
+    parts->n_markers = markers_before(area, end, parts->layout->word, max,
+                                      &parts->markers, steps);
+    return parts->n_markers && (!expect || parts->n_markers == expect) &&
+           find_names(area, parts, steps);
+}
+
+/* Markers that end right before the tokens, but for alignment. */
+static bool find_adjacent(const GsArea *area, GsKallsymsParts *parts,
+                          unsigned *steps)
+{
+    return try_end(area, parts->tokens, 0, parts, steps) ||
+           (parts->layout->word == 4 && parts->tokens >= 4 &&
+            try_end(area, parts->tokens - 4, 0, parts, steps));
+}
+
+/*
+ * Markers in front of the by-name order, which has three bytes a symbol:
+ * each possible distance goes with one count of markers.
+ */
+static bool find_behind_seqs(const GsArea *area, GsKallsymsParts *parts,
+                             unsigned *steps)
+{
+    size_t far = MIN(parts->tokens, 3ull * GS_SYMBOLS_MAX);
+
+    for (size_t gap = 8; gap <= far && *steps; gap += 8) {
+        size_t end = parts->tokens - gap;
+        uint32_t n = gap / 3;
+        uint32_t expect = (n + PER_MARKER - 1) / PER_MARKER;
+        uint32_t fewer = (n > 2 ? n - 2 : 1) / PER_MARKER + 1;
+
+        if (try_end(area, end, expect, parts, steps) ||
+            try_end(area, end - MIN(end, 4), expect, parts, steps)) {
+            return true;
+        }
+        if (fewer < expect &&
+            (try_end(area, end, fewer, parts, steps) ||
+             try_end(area, end - MIN(end, 4), fewer, parts, steps))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gs_kallsyms_find(const GsArea *area, size_t *from,
+                      GsKallsymsParts *parts, bool *layout_known)
+{
+    unsigned steps = STEPS_MAX;
+
+    if (!next_tokens(area, from, parts)) {
+        return false;
+    }
+    *layout_known = false;
+    for (size_t i = 0; i < G_N_ELEMENTS(layouts) && !*layout_known; i++) {
+        parts->layout = &layouts[i];
+        *layout_known = parts->layout->seqs_first
+                        ? find_behind_seqs(area, parts, &steps)
+                        : find_adjacent(area, parts, &steps);
+    }
+    return true;
+}

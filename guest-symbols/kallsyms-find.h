@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where the parts of a kallsyms table lie in an image. Internal to
+ * kallsyms.c and kallsyms-find.c.
+ */
+#ifndef GS_KALLSYMS_FIND_H
+#define GS_KALLSYMS_FIND_H
+
+#include "gs.h"
+
+#define GS_KALLSYMS_TOKENS  256
+
+/**
+ * struct GsKallsymsLayout - an order of the parts, one row a kernel release
+ * @since: release and commit that made it
+ * @word: bytes of each marker and of num_syms
+ * @addresses_first: addresses come before the names, else after the tokens
+ * @seqs_first: the by-name order lies between markers and tokens
+ */
+typedef struct GsKallsymsLayout {
+    const char *since;
+    unsigned word;
+    bool addresses_first;
+    bool seqs_first;
+} GsKallsymsLayout;
+
+/** struct GsArea - (borrowed) the run of image bytes that is searched. */
+typedef struct GsArea {
+    const uint8_t *data;
+    size_t len;
+    uint64_t va;
+} GsArea;
+
+/**
+ * struct GsKallsymsParts - positions in a GsArea
+ * @tokens: token table, @token: position and @token_len: length of each token
+ * @tokens_end: behind the token index
+ * @markers: offsets of every 256th name, @n_markers of them
+ * @names: compressed names, @n of them; all lengths are checked
+ * @num_syms: the word that holds @n
+ */
+typedef struct GsKallsymsParts {
+    const GsKallsymsLayout *layout;
+    size_t tokens;
+    size_t tokens_end;
+    uint32_t token[GS_KALLSYMS_TOKENS];
+    uint32_t token_len[GS_KALLSYMS_TOKENS];
+    size_t markers;
+    uint32_t n_markers;
+    size_t names;
+    uint32_t n;
+    size_t num_syms;
+} GsKallsymsParts;
+
+/**
+ * gs_kallsyms_find() - the next table at or behind *@from
+ * @from: (in, out) where to search; behind the found tokens afterwards
+ * @layout_known: (out) false when there are tokens whose surroundings follow
+ *                no known layout
+ * Returns: false when there are no more tokens.
+ */
+bool gs_kallsyms_find(const GsArea *area, size_t *from,
+                      GsKallsymsParts *parts, bool *layout_known);
+
+/**
+ * gs_kallsyms_name() - position and length of a compressed name
+ * @pos: (in, out) its length byte(s); behind it afterwards
+ * @data: (out) its first token code
+ * Returns: its token count, 0 past the end.
+ */
+unsigned gs_kallsyms_name(const GsArea *area, size_t *pos, size_t *data);
+
+#endif /* GS_KALLSYMS_FIND_H */

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Decodes a kernel's own symbol table. kernel.c calls it while a kernel is
+ * opened; kallsyms-find.c has found the parts.
+ *
+ * Which way the addresses are written cannot be told from the tables alone
+ * (it is a configuration choice), so every way that is possible in a layout
+ * is tried, and the one is taken that puts the symbols in order.
+ */
+#include "kallsyms.h"
+#include "kallsyms-find.h"
+
+#include <string.h>
+
+/* How symbols' addresses are written: @at gives the @i-th one. */
+typedef struct Encoding {
+    const char *since;
+    unsigned size;          /* bytes of an entry */
+    bool has_base;          /* a relative_base lies behind the entries */
+    uint64_t (*at)(uint64_t entry, uint64_t base, uint64_t entry_va);
+} Encoding;
+
+typedef struct Decoder {
+    const GsImage *img;
+    GsArea area;
+    GsKallsymsParts parts;
+    const Encoding *enc;
+    size_t entries;         /* position of the addresses */
+    uint64_t base;
+} Decoder;
+
+static uint64_t at_unsigned(uint64_t entry, uint64_t base, uint64_t va)
+{
+    return base + entry;
+}
+
+/* Not negative: an absolute (percpu) value. Negative: below the base. */
+static uint64_t at_percpu(uint64_t entry, uint64_t base, uint64_t va)
+{
+    int32_t off = (uint32_t)entry;
+
+    return off >= 0 ? (uint64_t)off : base - 1 - (int64_t)off;
+}
+
+static uint64_t at_absolute(uint64_t entry, uint64_t base, uint64_t va)
+{
+    return entry;
+}
+
+static uint64_t at_place(uint64_t entry, uint64_t base, uint64_t va)
+{
+    return va + (int64_t)(int32_t)entry;
+}
+
+static const Encoding encodings[] = {
+    { "4.6, 2213e9a66bb8, ABSOLUTE_PERCPU until 6.14", 4, true, at_percpu },
+    { "4.6, 2213e9a66bb8, BASE_RELATIVE", 4, true, at_unsigned },
+    { "7.0, a081b5789255, relative to the entry", 4, false, at_place },
+    { "before 6.11, without BASE_RELATIVE", 8, false, at_absolute },
+};
+
+static uint64_t load(const GsArea *area, size_t pos, unsigned size)
+{
+    uint64_t v = 0;
+
+    if (pos <= area->len && size <= area->len - pos) {
+        memcpy(&v, area->data + pos, size);
+    }
+    return GUINT64_FROM_LE(v);
+}
+
+/* ---- where the addresses are ---- */
+
+static size_t align8(const GsArea *area, size_t pos)
+{
+    return pos + (-(area->va + pos) & 7);
+}
+
+/*
+ * A relocatable arm64 Image leaves the base to a relocation, which looks
+ * like {place, R_AARCH64_RELATIVE, value}; the image begins at the base, so
+ * place - value is the position of the base in the file.
+ */
+static uint64_t relocated_base(const Decoder *d, size_t pos)
+{
+    const uint64_t r_aarch64_relative = 1027;
+    const GsArea *a = &d->area;
+
+    if (!gs_image_is_raw(d->img)) {
+        return 0;
+    }
+    for (size_t i = 0; i + 24 <= a->len; i += 8) {
+        if (load(a, i + 8, 8) == r_aarch64_relative &&
+            load(a, i, 8) - load(a, i + 16, 8) == pos) {
+            return load(a, i + 16, 8);
+        }
+    }
+    return 0;
+}
+
+/* Is @va somewhere in the image, bss included? */
+static bool in_image(const GsImage *img, uint64_t va)
+{
+    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
+
+        if (va >= s->va && va - s->va < s->len) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool locate_entries(Decoder *d, const Encoding *enc)
+{
+    const GsArea *a = &d->area;
+    size_t bytes = (size_t)d->parts.n * enc->size;
+    size_t base_at;
+
+    if (d->parts.layout->addresses_first) {
+        size_t end = d->parts.num_syms;
+        size_t back = (enc->has_base ? 8 : 0) + bytes + (bytes & 4);
+
+        if (end < back) {
+            return false;
+        }
+        d->entries = end - back;
+        base_at = end - 8;
+    } else {
+        d->entries = align8(a, d->parts.tokens_end);
+        base_at = align8(a, d->entries + bytes);
+        if (base_at > a->len || (enc->has_base && a->len - base_at < 8)) {
+            return false;
+        }
+    }
+    d->enc = enc;
+    d->base = 0;
+    if (enc->has_base) {
+        d->base = load(a, base_at, 8);
+        if (!d->base) {
+            d->base = relocated_base(d, base_at);
+        }
+        return gs_symbol_slides(d->base) &&
+               (gs_image_is_raw(d->img) || in_image(d->img, d->base));
+    }
+    return true;
+}
+
+static uint64_t address(const Decoder *d, uint32_t i)
+{
+    size_t pos = d->entries + (size_t)i * d->enc->size;
+
+    return d->enc->at(load(&d->area, pos, d->enc->size), d->base,
+                      d->area.va + pos);
+}
+
+/*
+ * How badly the symbols are out of order, UINT32_MAX when most of them are
+ * no kernel addresses.
+ */
+static uint32_t disorder(const Decoder *d)
+{
+    uint64_t before = 0;
+    uint32_t n = 0, high = 0;
+
+    for (uint32_t i = 0; i < d->parts.n; i++) {
+        uint64_t va = address(d, i);
+
+        n += va < before;
+        high += gs_symbol_slides(va);
+        before = va;
+    }
+    return high < d->parts.n / 2 + 1 ? UINT32_MAX : n;
+}
+
+/* Leaves @d set up for the encoding that fits best. */
+static bool choose_encoding(Decoder *d, GError **errp)
+{
+    uint32_t best = UINT32_MAX;
+    Decoder chosen = *d;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(encodings); i++) {
+        uint32_t n;
+
+        if (!locate_entries(d, &encodings[i])) {
+            continue;
+        }
+        n = disorder(d);
+        if (n < best) {
+            best = n;
+            chosen = *d;
+        }
+    }
+    *d = chosen;
+    if (best > d->parts.n / 100) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "kallsyms: %u symbols (layout of Linux %s), but their "
+                    "addresses follow no known encoding", d->parts.n,
+                    d->parts.layout->since);
+        return false;
+    }
+    return true;
+}
+
+/* ---- names ---- */
+
+/* Expands one name to @buf; its first character is the type. 0: too long. */
+static size_t expand(const Decoder *d, size_t data, unsigned codes, char *buf,
+                     size_t cap)
+{
+    size_t len = 0;
+
+    for (unsigned i = 0; i < codes; i++) {
+        uint8_t code = d->area.data[data + i];
+        uint32_t n = d->parts.token_len[code];
+
+        if (n > cap - len) {
+            return 0;
+        }
+        memcpy(buf + len, d->area.data + d->parts.token[code], n);
+        len += n;
+    }
+    return len;
+}
+
+static GsSymtab *read_symbols(const Decoder *d, GError **errp)
+{
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+    char name[GS_SYMBOL_NAME_MAX + 1];
+    size_t pos = d->parts.names, data = 0;
+
+    for (uint32_t i = 0; i < d->parts.n; i++) {
+        unsigned codes = gs_kallsyms_name(&d->area, &pos, &data);
+        size_t len = expand(d, data, codes, name, sizeof(name));
+
+        if (len < 2 || !g_ascii_isalpha(name[0]) ||
+            !gs_symtab_add(tab, address(d, i), name[0], name + 1, len - 1)) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                        "kallsyms: symbol %u of %u has no sensible name", i,
+                        d->parts.n);
+            return NULL;
+        }
+    }
+    gs_symtab_seal(tab, d->img);
+    return g_steal_pointer(&tab);
+}
+
+/* ---- is it this kernel's table? ---- */
+
+static bool lies_in_code(const GsImage *img, uint64_t va)
+{
+    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
+
+        if (s->exec && va >= s->va && va - s->va < s->len) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool plausible(const GsImage *img, const GsSymtab *tab, GError **errp)
+{
+    GsSymbol start, end;
+
+    if (!gs_symtab_lookup(tab, "_stext", &start) ||
+        !gs_symtab_lookup(tab, "_etext", &end) || start.va >= end.va) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "kallsyms: _stext and _etext are missing or reversed");
+        return false;
+    }
+    if (!lies_in_code(img, start.va)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "kallsyms: _stext 0x%" G_GINT64_MODIFIER
+                    "x is not in the image's code", start.va);
+        return false;
+    }
+    return true;
+}
+
+static GsSymtab *decode(GsImage *img, Decoder *d, GError **errp)
+{
+    g_autoptr(GsSymtab) tab = NULL;
+    GsSymbol text;
+
+    if (!choose_encoding(d, errp)) {
+        return NULL;
+    }
+    tab = read_symbols(d, errp);
+    if (!tab) {
+        return NULL;
+    }
+    if (gs_symtab_lookup(tab, "_text", &text)) {
+        gs_image_rebase(img, text.va);
+    }
+    return plausible(img, tab, errp) ? g_steal_pointer(&tab) : NULL;
+}
+
+/* Every table in one section; the first that makes sense. */
+static GsSymtab *search_section(GsImage *img, const GsSection *sec,
+                                GError **errp)
+{
+    Decoder d = {
+        .img = img,
+        .area = { .data = sec->data, .len = sec->len, .va = sec->va },
+    };
+    size_t from = 0;
+    bool known;
+
+    while (gs_kallsyms_find(&d.area, &from, &d.parts, &known)) {
+        GsSymtab *tab;
+
+        g_clear_error(errp);
+        if (!known) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                        "kallsyms: token table at 0x%" G_GINT64_MODIFIER
+                        "x, but nothing known around it",
+                        d.area.va + d.parts.tokens);
+            continue;
+        }
+        tab = decode(img, &d, errp);
+        if (tab) {
+            return tab;
+        }
+    }
+    return NULL;
+}
+
+GsSymtab *gs_kallsyms_decode(GsImage *img, GError **errp)
+{
+    g_autoptr(GError) err = NULL;
+
+    /* the tables are in .rodata: look there before everywhere else */
+    for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+        for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+            const GsSection *s = gs_image_nth_section(img, i);
+            GsSymtab *tab;
+
+            if (!s->data || (strcmp(s->name, ".rodata") != 0) != elsewhere) {
+                continue;
+            }
+            tab = search_section(img, s, &err);
+            if (tab) {
+                return tab;
+            }
+        }
+    }
+    if (!err) {
+        g_set_error(&err, GS_ERROR, GS_ERROR_NO_SYMBOLS,
+                    "no kallsyms table: the kernel was built without "
+                    "CONFIG_KALLSYMS, or is older than Linux 4.6");
+    }
+    g_propagate_error(errp, g_steal_pointer(&err));
+    return NULL;
+}

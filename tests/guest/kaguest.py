@@ -94,7 +94,7 @@ def build_module(source, kernel='6.12'):
     return os.path.join(final, name + '.ko')
 
 
-def _connect(path, timeout):
+def _connect(path, timeout, alive=lambda: True):
     """A unix socket that QEMU makes while it starts."""
     end = time.monotonic() + timeout
     while True:
@@ -105,7 +105,7 @@ def _connect(path, timeout):
             return s
         except OSError as e:
             s.close()
-            if time.monotonic() > end:
+            if time.monotonic() > end or not alive():
                 raise GuestError(f'{path}: {e}') from e
             time.sleep(0.05)
 
@@ -113,8 +113,8 @@ def _connect(path, timeout):
 class Qmp:
     """A QMP connection; events are collected in .events."""
 
-    def __init__(self, path, timeout):
-        self.sock = _connect(path, timeout)
+    def __init__(self, path, timeout, alive=lambda: True):
+        self.sock = _connect(path, timeout, alive)
         self.file = self.sock.makefile('r', encoding='utf-8')
         self.events = []
         self._read('QMP')
@@ -161,7 +161,8 @@ class Guest:
     journal  file of the tracer's event log
     cmdline  more words for the kernel command line
     run, n   workload (NAME.sh of the initramfs or the share) and its size
-    end      'wait', 'poweroff' or 'shell' (needed by shell())
+    end      'wait', 'poweroff' or 'shell' (needed by shell()), None for a
+             guest that is not ours
     share    folder copied into the guest as /share (when it starts)
     out      folder that gets what the workload put into /share/out, when
              collect() is called after KA-DONE
@@ -191,7 +192,7 @@ class Guest:
         self._option('--share', share)
         self._option('--out', os.path.join(self.dir, 'out.img')
                      if out else None)
-        words = ['ka.end=' + end, cmdline]
+        words = ['ka.end=' + end if end else '', cmdline]
         if run:
             words += ['ka.run=' + run, f'ka.n={n}']
         self._option('--append', ' '.join(w for w in words if w))
@@ -220,7 +221,8 @@ class Guest:
     # The console is a socket with a log file: somebody has to read it.
     def _drain_serial(self):
         try:
-            self._serial = _connect(self.path('serial.sock'), self.timeout)
+            self._serial = _connect(self.path('serial.sock'), self.timeout,
+                                    self.alive)
         except GuestError:
             return
         self._serial.settimeout(1)
@@ -306,7 +308,7 @@ class Guest:
     @property
     def qmp_connection(self):
         if self._qmp is None:
-            self._qmp = Qmp(self.path('qmp.sock'), self.timeout)
+            self._qmp = Qmp(self.path('qmp.sock'), self.timeout, self.alive)
         return self._qmp
 
     def qmp(self, name, **arguments):

@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run test programs that print TAP and add up their results.
+
+Called by scripts/test, with KA_BUILD naming the build folder of ka.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+PYTHON = '/usr/bin/python3'
+SHOWN_LINES = 60        # of a failing test's output
+
+TEST_LINE = re.compile(r'(not )?ok\b\s*\d*\s*-?\s*(.*)')
+PLAN_LINE = re.compile(r'1\.\.(\d+)')
+SKIP_WORD = re.compile(r'\s*#\s*(skip|todo)\b\s*(.*)', re.I)
+
+
+# --- suites ------------------------------------------------------------------
+
+def meson_programs(suite):
+    """The test programs that the build declares for SUITE."""
+    build = os.environ.get('KA_BUILD', '')
+    if not os.path.exists(os.path.join(build, 'build.ninja')):
+        return []
+    out = subprocess.run(['meson', 'introspect', '--tests', build],
+                         check=True, capture_output=True, text=True).stdout
+    for t in json.loads(out):
+        if any(s.split(':')[-1] == suite for s in t['suite']):
+            yield t['name'], t['cmd'], t['env'], t['timeout'] or 300
+
+
+def python_programs(*patterns, timeout=1800):
+    for pattern in patterns:
+        for path in sorted(glob.glob(os.path.join(ROOT, pattern))):
+            yield os.path.basename(path)[:-3], [PYTHON, path], {}, timeout
+
+
+def style_programs():
+    for name in ('check-layers', 'check-style'):
+        yield name, [os.path.join(ROOT, 'scripts', name), '--tap'], {}, 120
+
+
+# name -> its programs: (name, command, environment, seconds)
+SUITES = {
+    'style': style_programs,
+    'unit': lambda: meson_programs('unit'),
+    'replay': lambda: meson_programs('replay'),
+    'guest': lambda: python_programs('tests/guest/test_*.py'),
+    'oracle-events': lambda: python_programs('tests/guest/oracle_events.py',
+                                             timeout=3600),
+    'oracle-stacks': lambda: python_programs('tests/guest/oracle_stacks.py',
+                                             timeout=3600),
+    'oracle-state': lambda: python_programs('tests/guest/oracle_state.py',
+                                            timeout=3600),
+    'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
+}
+
+
+# --- one program -------------------------------------------------------------
+
+class Result:
+    """What one program's TAP says, as it arrives."""
+
+    def __init__(self, label, verbose):
+        self.label, self.verbose = label, verbose
+        self.passed = self.failed = self.skipped = 0
+        self.plan = self.skip_all = None
+        self.before = []        # output since the last test line
+        self.shown = 0          # lines still to show after a failure
+
+    def line(self, text):
+        plan = PLAN_LINE.match(text)
+        test = TEST_LINE.match(text)
+        if test:
+            self.test(bool(test.group(1)), test.group(2))
+        elif plan:
+            self.plan = int(plan.group(1))
+            skip = SKIP_WORD.search(text)
+            if skip and self.plan == 0:
+                self.skip_all = skip.group(2)
+        elif text.startswith('Bail out!'):
+            self.fail(text)
+        elif self.shown > 0:
+            self.shown -= 1
+            print('    ' + text)
+        else:
+            self.before.append(text)
+
+    def test(self, bad, name):
+        word = SKIP_WORD.search(name)
+        if word and (bad or word.group(1).lower() == 'skip'):
+            self.skipped += 1
+            self.say('skip', name[:word.start()] + ': ' + word.group(2))
+        elif bad:
+            self.fail(name)
+            return
+        else:
+            self.passed += 1
+            if self.verbose:
+                self.say('ok', name)
+        self.shown = 0
+        self.before.clear()
+
+    def fail(self, name):
+        self.failed += 1
+        self.say('FAIL', name)
+        for text in self.before[-SHOWN_LINES:]:
+            print('    ' + text)
+        self.before.clear()
+        self.shown = SHOWN_LINES
+
+    def say(self, word, name):
+        print(f'  {word:4} {self.label}: {name}', flush=True)
+
+    def end(self, status):
+        """The program ended; what it did not say itself counts too."""
+        seen = self.passed + self.failed + self.skipped
+        if status == 77 and not self.failed:
+            self.skipped += not seen
+        elif status and not self.failed:
+            self.fail(f'ended with status {status}')
+        elif self.skip_all is not None:
+            self.skipped += 1
+            self.say('skip', f'all: {self.skip_all}')
+        elif not seen:
+            self.fail('ran no test')
+        elif self.plan is None and not self.failed:
+            self.fail('printed no plan')
+        elif self.plan is not None and self.plan != seen and not self.failed:
+            self.fail(f'planned {self.plan} tests, ran {seen}')
+
+
+def run_program(label, command, env, timeout, verbose):
+    result, begin = Result(label, verbose), time.monotonic()
+    with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env={**os.environ, **env}, cwd=ROOT,
+            start_new_session=True) as proc:
+        def kill():
+            os.killpg(proc.pid, signal.SIGKILL)
+        timer = threading.Timer(timeout, kill)
+        timer.start()
+        try:
+            for raw in proc.stdout:
+                result.line(raw.decode('utf-8', 'replace').rstrip('\r\n'))
+            status = proc.wait()
+        except BaseException:
+            kill()
+            raise
+        finally:
+            late = not timer.is_alive()
+            timer.cancel()
+    if late:
+        result.fail(f'stopped after {timeout} s')
+    result.end(status)
+    print(f'{label}: {result.passed} passed, {result.failed} failed, '
+          f'{result.skipped} skipped in {time.monotonic() - begin:.1f} s',
+          flush=True)
+    return result
+
+
+# --- all of them -------------------------------------------------------------
+
+def run_suite(suite, only, verbose, total):
+    programs = [p for p in SUITES[suite]() if only in (None, p[0])]
+    if not programs:
+        print(f'  FAIL {suite}: no program' + (f' {only}' if only else ''))
+        total[1] += 1
+    for name, command, env, timeout in programs:
+        r = run_program(f'{suite}:{name}', command, env, timeout, verbose)
+        total[0] += r.passed
+        total[1] += r.failed
+        total[2] += r.skipped
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__)
+    ap.add_argument('--list', action='store_true')
+    ap.add_argument('--check-names', action='store_true')
+    ap.add_argument('-v', action='store_true')
+    ap.add_argument('suite', nargs='*')
+    args = ap.parse_args()
+    for word in args.suite:
+        if word.split(':')[0] not in SUITES:
+            sys.exit(f"scripts/test: no suite '{word}'; there are: "
+                     + ' '.join(SUITES))
+    if args.check_names:
+        return
+    if args.list:
+        for suite, programs in SUITES.items():
+            print(suite + ''.join(' ' + p[0] for p in programs()))
+        return
+    total = [0, 0, 0]
+    for word in args.suite or SUITES:
+        suite, _, only = word.partition(':')
+        run_suite(suite, only or None, args.v, total)
+    print('%d passed, %d failed, %d skipped' % tuple(total), flush=True)
+    sys.exit(0 if total[0] and not total[1] else 1)
+
+
+if __name__ == '__main__':
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    main()

@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Both kernels boot with the tracer, and `ka stat` answers by each way in.
+Without a kernel file, or with one that is none, the VM still boots and `ka`
+says why it has nothing."""
+import os
+import tempfile
+
+from kaguest import Guest, Tap, kernel_file
+
+tap = Tap()
+
+
+def says_stat(text):
+    """The state report, not a complaint of the monitor's."""
+    return 'events' in text and 'unknown command' not in text
+
+
+def boot(kernel, smp):
+    with Guest(kernel=kernel, smp=smp, name=f'boot-{kernel}-{smp}') as g:
+        g.wait_marker('KA-END')
+        for way, text in (('the monitor', g.hmp('ka stat')),
+                          ('QMP', g.hmp_qmp('ka stat')),
+                          ('gdb', g.gdb(['mon ka stat']))):
+            assert says_stat(text), f'ka stat by {way}: {text!r}'
+        assert g.qmp('query-status')['running'], 'gdb left the guest stopped'
+        shown = g.hmp_qmp('ka --layer kmalloc -n 1')
+        assert ' A ffff' in shown, f'no kmalloc block after boot: {shown!r}'
+
+
+def nothing_to_trace(symbols, word):
+    with Guest(symbols=symbols, name='no-symbols') as g:
+        g.wait_marker('KA-END')
+        text = g.hmp_qmp('ka')
+        assert word in text, f'ka does not say why ({word}): {text!r}'
+        assert says_stat(g.hmp_qmp('ka stat'))
+
+
+for kernel in ('6.12', '6.1'):
+    for smp in (1, 4):
+        with tap.test(f'boot {kernel} on {smp} vCPU'):
+            boot(kernel, smp)
+
+with tap.test('no kernel file: the VM boots and ka says so'):
+    nothing_to_trace('none', 'kernel=')
+with tap.test('a kernel file that is none: the VM boots and ka says so'):
+    with tempfile.NamedTemporaryFile() as f:
+        f.write(b'not a kernel\n' * 1000)
+        f.flush()
+        nothing_to_trace(f.name, os.path.basename(f.name))
+with tap.test('a System.map is not there: the VM boots and ka says so'):
+    nothing_to_trace(kernel_file('6.12') + '.missing', 'missing')
+
+tap.done()

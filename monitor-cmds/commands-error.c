@@ -82,8 +82,9 @@ static void print_clean(McOut *out, const Errors *s, const McArgs *args)
     kt_query_stats(s->t, &stats);
     kt_query_end(s->t);
     if (args->has_va) {
-        g_string_append_printf(text, " in %016" PRIx64 "-%016" PRIx64,
-                               args->va.lo, args->va.hi);
+        g_autofree char *range = mc_range_text(&args->va);
+
+        g_string_append(text, range);
     }
     if (s->filtered) {
         g_string_append_printf(text, " that match the options, %" PRIu64

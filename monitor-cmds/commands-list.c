@@ -347,17 +347,9 @@ static void finish(McOut *out, const McArgs *args, uint64_t shown,
     }
 }
 
-static char *range_text(const McRange *r)
-{
-    if (r->lo == r->hi) {
-        return g_strdup_printf(" at %016" PRIx64, r->lo);
-    }
-    return g_strdup_printf(" in %016" PRIx64 "-%016" PRIx64, r->lo, r->hi);
-}
-
 bool mc_cmd_blocks(McOut *out, const McArgs *args, GError **errp)
 {
-    g_autofree char *what = range_text(&args->va);
+    g_autofree char *what = mc_range_text(&args->va);
     g_auto(Scan) s;
     uint64_t more = 0;
     uint64_t shown;

@@ -98,6 +98,14 @@ char *mc_why_nothing(McOut *out)
                        why_no_events(out->ctx), NULL);
 }
 
+char *mc_range_text(const McRange *r)
+{
+    if (r->lo == r->hi) {
+        return g_strdup_printf(" at %016" PRIx64, r->lo);
+    }
+    return g_strdup_printf(" in %016" PRIx64 "-%016" PRIx64, r->lo, r->hi);
+}
+
 /* ---- switches ------------------------------------------------------------ */
 
 static bool switch_to(McOut *out, bool on)

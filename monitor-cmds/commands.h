@@ -40,4 +40,7 @@ uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
  *  a "no blocks" line; empty when events were recorded. */
 char *mc_why_nothing(McOut *out);
 
+/** mc_range_text() - (owned) " at <va>" or " in <va>-<va>". */
+char *mc_range_text(const McRange *r);
+
 #endif /* MC_COMMANDS_H */

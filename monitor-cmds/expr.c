@@ -140,7 +140,7 @@ static bool fail_symbol(const McContext *ctx, const char *name, GError **errp)
 {
     const GsKernel *k = mc_symbols(ctx);
     g_auto(GStrv) near = NULL;
-    g_autofree char *list = NULL;
+    g_autoptr(GString) list = g_string_new(NULL);
 
     if (!ctx->kernel) {
         return fail(errp, MC_ERROR_UNKNOWN, name,
@@ -154,13 +154,15 @@ static bool fail_symbol(const McContext *ctx, const char *name, GError **errp)
                     "the running kernel is recognised");
     }
     near = gs_kernel_suggest(k, name, NEAR_MAX);
-    if (!near || !near[0]) {
-        return fail(errp, MC_ERROR_UNKNOWN, name,
-                    "neither a hex address nor a kernel symbol");
+    for (unsigned i = 0; near && near[i]; i++) {
+        /* several symbols may have one name */
+        if (!i || strcmp(near[i], near[i - 1])) {
+            g_string_append_printf(list, "%s%s", i ? ", " : "; near: ",
+                                   near[i]);
+        }
     }
-    list = g_strjoinv(", ", near);
     return fail(errp, MC_ERROR_UNKNOWN, name,
-                "neither a hex address nor a kernel symbol; near: %s", list);
+                "neither a hex address nor a kernel symbol%s", list->str);
 }
 
 static bool lookup(const McContext *ctx, const Term *t, GsSymbol *out)

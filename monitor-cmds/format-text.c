@@ -152,15 +152,12 @@ static void text_stat_end(McOut *o)
 
 static void text_hook(McOut *o, const McHookStatus *h)
 {
-    g_string_append(o->line, "  ");
-    mc_put_word(o->line, h->name);
-    put_padded(o->line, 2, 30);
+    g_string_append_printf(o->line, "  %-32s ", h->name);
     if (h->va) {
-        g_string_append_c(o->line, ' ');
         mc_put_hex(o->line, h->va, 16);
         g_string_append_printf(o->line, " %12" PRIu64, h->hits);
     } else {
-        g_string_append(o->line, "          missing            -");
+        g_string_append_printf(o->line, "%16s %12s", "missing", "-");
         if (h->note) {
             g_string_append_printf(o->line, "  %s", h->note);
         }

@@ -121,14 +121,16 @@ static void print_item(McOut *out, const char *head, unsigned width,
                        const char *text)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
-    unsigned column = 2 + width;
+    unsigned indent = (width ? 2 : 1) + width;
+    unsigned column = indent;
 
-    g_string_append_printf(out->line, "  %-*s", width, head);
+    g_string_append_printf(out->line, "%s%-*s", width ? "  " : " ", width,
+                           head);
     for (unsigned i = 0; words[i]; i++) {
-        if (column + 1 + strlen(words[i]) > WRAP && column > 2 + width) {
+        if (column + 1 + strlen(words[i]) > WRAP && column > indent) {
             mc_out_end_line(out);
-            g_string_append_printf(out->line, "  %-*s", width, "");
-            column = 2 + width;
+            g_string_append_printf(out->line, "%*s", indent, "");
+            column = indent;
         }
         g_string_append_printf(out->line, " %s", words[i]);
         column += 1 + strlen(words[i]);

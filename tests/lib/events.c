@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Scripts of events for tests; the language is in events.h.
+ *
+ * Single-threaded. Anything wrong in a script is a wrong test and aborts.
+ */
+#include "events.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct TestWorld {
+    KtTracer *t;
+    GsKernel *k;
+    GString *map;           /* System.map text until the kernel is made */
+    GArray *hooks;          /* McHookStatus, strings owned by @strings */
+    GPtrArray *strings;
+    GHashTable *caches;     /* name -> id */
+    GArray *modsyms;        /* GsSymbol */
+    GHashTable *module;     /* arguments of the module under way */
+    char *why;
+    McContext ctx;
+    GString *out;
+    unsigned chunks;
+    unsigned close_after;
+    uint64_t us;
+};
+
+/* ---- words -------------------------------------------------------------- */
+
+static char *unescape(const char *s)
+{
+    GString *out = g_string_new(NULL);
+
+    while (*s) {
+        if (s[0] == '\\' && s[1] == 'x') {
+            g_string_append_c(out, g_ascii_xdigit_value(s[2]) << 4 |
+                                   g_ascii_xdigit_value(s[3]));
+            s += 4;
+        } else {
+            g_string_append_c(out, *s++);
+        }
+    }
+    return g_string_free(out, FALSE);
+}
+
+static const char *text(GHashTable *a, const char *key, const char *none)
+{
+    const char *s = g_hash_table_lookup(a, key);
+
+    return s ? s : none;
+}
+
+static uint64_t number(GHashTable *a, const char *key, int base, uint64_t none)
+{
+    const char *s = g_hash_table_lookup(a, key);
+    char *end;
+    uint64_t v;
+
+    if (!s) {
+        return none;
+    }
+    v = strtoull(s, &end, base);
+    if (*end || end == s) {
+        g_error("%s=%s is no number", key, s);
+    }
+    return v;
+}
+
+static uint64_t hex(GHashTable *a, const char *key)
+{
+    return number(a, key, 16, 0);
+}
+
+static GHashTable *parse_args(char **words)
+{
+    GHashTable *a = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                          g_free);
+
+    for (; *words; words++) {
+        char *eq = strchr(*words, '=');
+
+        if (!**words) {
+            continue;
+        }
+        if (!eq) {
+            g_error("%s: a key=value was expected", *words);
+        }
+        g_hash_table_insert(a, g_strndup(*words, eq - *words),
+                            unescape(eq + 1));
+    }
+    return a;
+}
+
+static const char *keep(TestWorld *w, const char *s)
+{
+    g_ptr_array_add(w->strings, g_strdup(s));
+    return g_ptr_array_index(w->strings, w->strings->len - 1);
+}
+
+/* ---- kernel -------------------------------------------------------------- */
+
+static void finish_module(TestWorld *w)
+{
+    g_autoptr(GError) err = NULL;
+
+    if (!w->module) {
+        return;
+    }
+    gs_kernel_add_module_data(w->k, hex(w->module, "va"),
+                              text(w->module, "name", "?"),
+                              hex(w->module, "base"), hex(w->module, "size"),
+                              (const GsSymbol *)w->modsyms->data,
+                              w->modsyms->len, 0, NULL, NULL, 0, &err);
+    g_assert_no_error(err);
+    g_clear_pointer(&w->module, g_hash_table_unref);
+    g_array_set_size(w->modsyms, 0);
+}
+
+/* The kernel comes to life with the first use after its symbols. */
+static void finish_kernel(TestWorld *w)
+{
+    g_autoptr(GError) err = NULL;
+
+    if (!w->k && w->map->len) {
+        w->k = gs_kernel_new_from_data(w->map->str, w->map->len, "script",
+                                       &err);
+        g_assert_no_error(err);
+        w->ctx.kernel = w->k;
+        w->ctx.kernel_found = true;
+        w->ctx.why_no_kernel = NULL;
+    }
+    if (w->k) {
+        finish_module(w);
+    }
+}
+
+static void do_symbol(TestWorld *w, GHashTable *a)
+{
+    g_string_append_printf(w->map, "%016" PRIx64 " %s %s\n", hex(a, "va"),
+                           text(a, "type", "T"), text(a, "name", "?"));
+}
+
+static void do_module(TestWorld *w, GHashTable *a)
+{
+    finish_kernel(w);
+    w->module = g_hash_table_ref(a);
+}
+
+static void do_modsym(TestWorld *w, GHashTable *a)
+{
+    GsSymbol s = {
+        .va = hex(a, "va"), .size = hex(a, "size"),
+        .name = keep(w, text(a, "name", "?")),
+        .module = keep(w, text(w->module, "name", "?")),
+        .type = *text(a, "type", "t"),
+    };
+
+    g_array_append_val(w->modsyms, s);
+}
+
+/* ---- events --------------------------------------------------------------- */
+
+static KtStackId read_stack(TestWorld *w, GHashTable *a)
+{
+    const char *s = g_hash_table_lookup(a, "stack");
+    g_auto(GStrv) pcs = g_strsplit(s ? s : "", ",", -1);
+    uint64_t frames[KT_MAX_FRAMES];
+    unsigned n = 0;
+
+    for (; pcs[n] && n < KT_MAX_FRAMES; n++) {
+        frames[n] = strtoull(pcs[n], NULL, 16);
+    }
+    return n ? kt_tracer_intern_stack(w->t, frames, n,
+                                      number(a, "stop", 10, GS_STOP_END)) :
+               (KtStackId) { 0 };
+}
+
+static KtTaskId read_task(TestWorld *w, GHashTable *a)
+{
+    char comm[16] = "";
+
+    if (!g_hash_table_contains(a, "pid")) {
+        return (KtTaskId) { 0 };
+    }
+    strncpy(comm, text(a, "comm", ""), sizeof(comm) - 1);
+    return kt_tracer_intern_task(w->t, number(a, "pid", 10, 0), comm);
+}
+
+static KtCacheId read_cache(TestWorld *w, GHashTable *a)
+{
+    const char *name = text(a, "cache", NULL);
+    KtCacheId id = { 0 };
+
+    if (!name) {
+        return id;
+    }
+    id.v = GPOINTER_TO_UINT(g_hash_table_lookup(w->caches, name));
+    if (!id.v) {
+        uint64_t size = number(a, "actual", 16, hex(a, "size"));
+
+        id = kt_tracer_add_cache(w->t, 0xffff888000c00000 + 0x100 *
+                                 g_hash_table_size(w->caches), name, size,
+                                 size);
+        g_hash_table_insert(w->caches, g_strdup(name),
+                            GUINT_TO_POINTER((guint)id.v));
+    }
+    return id;
+}
+
+static uint8_t read_layer(GHashTable *a)
+{
+    KtLayer layer = KT_LAYER_KMALLOC;
+    const char *name = text(a, "layer", NULL);
+
+    if (name && !kt_layer_parse(name, &layer)) {
+        g_error("%s: no such layer", name);
+    }
+    return layer;
+}
+
+static uint8_t read_family(GHashTable *a)
+{
+    static const char *const names[KT_FAMILY__COUNT] = {
+        [KT_FAMILY_ANY] = "any", [KT_FAMILY_KFREE] = "kfree",
+        [KT_FAMILY_CACHE] = "cache", [KT_FAMILY_VFREE] = "vfree",
+        [KT_FAMILY_PERCPU] = "percpu", [KT_FAMILY_PAGES] = "pages",
+    };
+    const char *name = text(a, "family", "kfree");
+
+    for (unsigned i = 0; i < KT_FAMILY__COUNT; i++) {
+        if (!strcmp(names[i], name)) {
+            return i;
+        }
+    }
+    g_error("%s: no such family", name);
+}
+
+static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
+{
+    w->us = number(a, "us", 10, w->us + 10);
+    return (KtEvent) {
+        .kind = kind,
+        .va = hex(a, "va"),
+        .size = hex(a, "size"),
+        .actual = hex(a, "actual"),
+        .us = w->us,
+        .cpu = number(a, "cpu", 10, 0),
+        .stack = read_stack(w, a),
+        .task = read_task(w, a),
+        .gfp = hex(a, "gfp"),
+        .cache = read_cache(w, a),
+        .hook = { number(a, "hook", 10, 0) },
+        .layer = read_layer(a),
+        .family = read_family(a),
+    };
+}
+
+static void push(TestWorld *w, const KtEvent *ev)
+{
+    kt_tracer_push(w->t, ev->cpu, ev);
+}
+
+static void do_many(TestWorld *w, GHashTable *a)
+{
+    KtEvent ev = make_event(w, KT_EV_ALLOC, a);
+    uint64_t n = number(a, "n", 10, 0);
+
+    for (uint64_t i = 0; i < n; i++) {
+        push(w, &ev);
+        ev.va += hex(a, "step");
+        ev.us++;
+    }
+    w->us = ev.us;
+}
+
+static void do_hook(TestWorld *w, GHashTable *a)
+{
+    McHookStatus h = {
+        .name = keep(w, text(a, "name", "?")), .va = hex(a, "va"),
+        .note = g_hash_table_contains(a, "note") ?
+                keep(w, text(a, "note", "")) : NULL,
+        .hits = number(a, "hits", 10, 0),
+    };
+
+    g_array_append_val(w->hooks, h);
+    w->ctx.n_hooks = w->hooks->len;
+}
+
+static void do_count(TestWorld *w, GHashTable *a)
+{
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        if (!strcmp(kt_counter_name(i), text(a, "counter", ""))) {
+            kt_tracer_count(w->t, i, number(a, "n", 10, 1));
+            return;
+        }
+    }
+    g_error("%s: no such counter", text(a, "counter", ""));
+}
+
+static void do_event(TestWorld *w, KtEventKind kind, GHashTable *a)
+{
+    KtEvent ev = make_event(w, kind, a);
+
+    push(w, &ev);
+}
+
+/* ---- statements ------------------------------------------------------------ */
+
+static void do_alloc(TestWorld *w, GHashTable *a)
+{
+    do_event(w, KT_EV_ALLOC, a);
+}
+
+static void do_free(TestWorld *w, GHashTable *a)
+{
+    do_event(w, KT_EV_FREE, a);
+}
+
+static void do_rcu(TestWorld *w, GHashTable *a)
+{
+    do_event(w, KT_EV_RCU_QUEUE, a);
+}
+
+static void do_resize(TestWorld *w, GHashTable *a)
+{
+    do_event(w, KT_EV_RESIZE, a);
+}
+
+static void do_complete(TestWorld *w, GHashTable *a)
+{
+    kt_tracer_set_complete(w->t, true);
+}
+
+static void do_on(TestWorld *w, GHashTable *a)
+{
+    kt_tracer_set_enabled(w->t, true);
+}
+
+static void do_off(TestWorld *w, GHashTable *a)
+{
+    kt_tracer_set_enabled(w->t, false);
+}
+
+static void do_clear(TestWorld *w, GHashTable *a)
+{
+    kt_tracer_clear(w->t);
+}
+
+static void do_reset(TestWorld *w, GHashTable *a)
+{
+    kt_tracer_reset(w->t);
+}
+
+static void do_lost(TestWorld *w, GHashTable *a)
+{
+    finish_kernel(w);
+    w->ctx.kernel_found = false;
+}
+
+static const struct {
+    const char *word;
+    void (*run)(TestWorld *w, GHashTable *a);
+} statements[] = {
+    { "alloc", do_alloc }, { "free", do_free }, { "rcu", do_rcu },
+    { "resize", do_resize }, { "complete", do_complete }, { "on", do_on },
+    { "off", do_off }, { "clear", do_clear }, { "reset", do_reset },
+    { "many", do_many }, { "symbol", do_symbol }, { "module", do_module },
+    { "modsym", do_modsym }, { "hook", do_hook }, { "count", do_count },
+    { "lost", do_lost },
+};
+
+static void run_line(TestWorld *w, char *line)
+{
+    g_auto(GStrv) words = NULL;
+    g_autoptr(GHashTable) a = NULL;
+
+    *strchrnul(line, '#') = 0;
+    g_strstrip(line);
+    if (g_str_has_prefix(line, "why ")) {
+        g_free(w->why);
+        w->ctx.why_no_kernel = w->why = g_strdup(line + 4);
+        return;
+    }
+    if (!*line) {
+        return;
+    }
+    words = g_strsplit(line, " ", -1);
+    a = parse_args(words + 1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(statements); i++) {
+        if (!strcmp(words[0], statements[i].word)) {
+            statements[i].run(w, a);
+            return;
+        }
+    }
+    g_error("%s: no such statement", words[0]);
+}
+
+void test_world_events(TestWorld *w, const char *script)
+{
+    g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
+
+    for (unsigned i = 0; lines[i]; i++) {
+        run_line(w, lines[i]);
+    }
+    finish_kernel(w);
+}
+
+/* ---- world ------------------------------------------------------------------ */
+
+static bool take(void *opaque, const char *s)
+{
+    TestWorld *w = opaque;
+
+    g_string_append(w->out, s);
+    return ++w->chunks < w->close_after;
+}
+
+static bool get_hook(void *opaque, unsigned i, McHookStatus *out)
+{
+    TestWorld *w = opaque;
+
+    *out = g_array_index(w->hooks, McHookStatus, i);
+    return true;
+}
+
+TestWorld *test_world_new(const char *script)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(GError) err = NULL;
+    TestWorld *w = g_new0(TestWorld, 1);
+
+    config.n_cpus = 4;
+    w->t = kt_tracer_new(&config, &err);
+    g_assert_no_error(err);
+    kt_tracer_set_enabled(w->t, true);
+    w->map = g_string_new(NULL);
+    w->hooks = g_array_new(FALSE, FALSE, sizeof(McHookStatus));
+    w->modsyms = g_array_new(FALSE, FALSE, sizeof(GsSymbol));
+    w->strings = g_ptr_array_new_with_free_func(g_free);
+    w->caches = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    w->out = g_string_new(NULL);
+    w->close_after = UINT_MAX;
+    w->ctx = (McContext) {
+        .tracer = w->t, .why_no_kernel = "no kernel file was given",
+        .puts = take, .puts_opaque = w, .hook = get_hook, .hook_opaque = w,
+    };
+    test_world_events(w, script);
+    return w;
+}
+
+void test_world_free(TestWorld *w)
+{
+    if (!w) {
+        return;
+    }
+    kt_tracer_free(w->t);
+    gs_kernel_free(w->k);
+    g_string_free(w->map, TRUE);
+    g_array_unref(w->hooks);
+    g_array_unref(w->modsyms);
+    g_ptr_array_unref(w->strings);
+    g_hash_table_unref(w->caches);
+    g_clear_pointer(&w->module, g_hash_table_unref);
+    g_free(w->why);
+    g_string_free(w->out, TRUE);
+    g_free(w);
+}
+
+KtTracer *test_world_tracer(TestWorld *w)
+{
+    return w->t;
+}
+
+McContext *test_world_context(TestWorld *w)
+{
+    return &w->ctx;
+}
+
+char *test_world_run(TestWorld *w, const char *args, int *rc)
+{
+    int result;
+
+    g_string_truncate(w->out, 0);
+    w->chunks = 0;
+    result = mc_run(&w->ctx, args);
+    if (rc) {
+        *rc = result;
+    }
+    return g_strdup(w->out->str);
+}
+
+unsigned test_world_chunks(TestWorld *w)
+{
+    return w->chunks;
+}
+
+void test_world_close_after(TestWorld *w, unsigned calls)
+{
+    w->close_after = calls;
+}

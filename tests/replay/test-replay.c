@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Golden cases: tests/replay/NNN-name/{events,cmd,expected}.
+ *
+ * Each case replays a script of events (language: tests/lib/events.h), runs
+ * the commands of the file cmd, one a line, and compares what they print with
+ * the file expected, byte for byte. The output of each command comes after a
+ * line "$ ka <command>"; a result other than 0 is a line "= <result>". Lines
+ * "+ <statement>" in cmd run more of the script between commands.
+ *
+ * KA_REPLAY_UPDATE=1 writes the files instead of comparing: read the diff.
+ */
+#include <string.h>
+
+#include "events.h"
+
+static char *read_case(const char *dir, const char *name)
+{
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    g_autoptr(GError) err = NULL;
+    char *text = NULL;
+
+    g_file_get_contents(path, &text, NULL, &err);
+    g_assert_no_error(err);
+    return text;
+}
+
+static void run_command(TestWorld *w, const char *line, GString *out)
+{
+    g_autofree char *printed = NULL;
+    int rc;
+
+    if (g_str_has_prefix(line, "+ ")) {
+        test_world_events(w, line + 2);
+        g_string_append_printf(out, "%s\n", line);
+        return;
+    }
+    printed = test_world_run(w, line, &rc);
+    g_string_append_printf(out, "$ ka%s%s\n%s", *line ? " " : "", line,
+                           printed);
+    if (rc) {
+        g_string_append_printf(out, "= %d\n", rc);
+    }
+}
+
+static void check_expected(const char *dir, const char *got)
+{
+    g_autofree char *path = g_build_filename(dir, "expected", NULL);
+    g_autofree char *expected = NULL;
+    g_autoptr(GError) err = NULL;
+
+    if (g_getenv("KA_REPLAY_UPDATE")) {
+        g_file_set_contents(path, got, -1, &err);
+        g_assert_no_error(err);
+        return;
+    }
+    expected = read_case(dir, "expected");
+    if (strcmp(got, expected)) {
+        g_printerr("--- %s\n%s--- got\n%s---\n", path, expected, got);
+        g_test_fail();
+    }
+}
+
+static void run_case(gconstpointer data)
+{
+    const char *dir = data;
+    g_autofree char *events = read_case(dir, "events");
+    g_autofree char *cmd = read_case(dir, "cmd");
+    g_auto(GStrv) lines = g_strsplit(cmd, "\n", -1);
+    g_autoptr(TestWorld) w = test_world_new(events);
+    g_autoptr(GString) out = g_string_new(NULL);
+
+    for (unsigned i = 0; lines[i]; i++) {
+        /* the end of the file is no command; "ka" alone is a blank */
+        if (*lines[i]) {
+            run_command(w, g_strstrip(lines[i]), out);
+        }
+    }
+    check_expected(dir, out->str);
+}
+
+static int compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(GDir) dir = NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    const char *name;
+
+    g_test_init(&argc, &argv, NULL);
+    dir = g_dir_open(KA_REPLAY_DIR, 0, NULL);
+    while (dir && (name = g_dir_read_name(dir))) {
+        if (g_ascii_isdigit(name[0])) {
+            g_ptr_array_add(names, g_strdup(name));
+        }
+    }
+    g_ptr_array_sort(names, compare_names);
+    for (unsigned i = 0; i < names->len; i++) {
+        g_autofree char *path = g_strdup_printf("/replay/%s",
+            (const char *)g_ptr_array_index(names, i));
+
+        g_test_add_data_func_full(path,
+            g_build_filename(KA_REPLAY_DIR, g_ptr_array_index(names, i),
+                             NULL), run_case, g_free);
+    }
+    return g_test_run();
+}

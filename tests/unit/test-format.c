@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Output: chunks of whole lines, listings over several batches, a sink that
+ * closes, valid JSON whatever the names are, ka stat.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "commands.h"
+#include "events.h"
+
+typedef struct Fixture {
+    TestWorld *w;
+} Fixture;
+
+static void setup(Fixture *f, gconstpointer data)
+{
+    f->w = test_world_new(data ? data : "");
+}
+
+static void teardown(Fixture *f, gconstpointer data)
+{
+    test_world_free(f->w);
+}
+
+/* ---- a strict JSON reader: accepts exactly one value ---------------------- */
+
+static const char *json_value(const char *p, unsigned depth);
+
+static const char *json_space(const char *p)
+{
+    return p + strspn(p, " \t");
+}
+
+static const char *json_string(const char *p)
+{
+    if (*p++ != '"') {
+        return NULL;
+    }
+    for (; *p != '"'; p++) {
+        if ((unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f) {
+            return NULL;
+        }
+        if (*p != '\\') {
+            continue;
+        }
+        p++;
+        if (*p == 'u') {
+            for (unsigned i = 1; i <= 4; i++) {
+                if (!g_ascii_isxdigit(p[i])) {
+                    return NULL;
+                }
+            }
+            p += 4;
+        } else if (!*p || !strchr("\"\\/bfnrt", *p)) {
+            return NULL;
+        }
+    }
+    return p + 1;
+}
+
+static const char *json_number(const char *p)
+{
+    if (!g_ascii_isdigit(*p) || (*p == '0' && g_ascii_isdigit(p[1]))) {
+        return NULL;
+    }
+    return p + strspn(p, "0123456789");
+}
+
+static const char *json_members(const char *p, char close, unsigned depth)
+{
+    p = json_space(p + 1);
+    if (*p == close) {
+        return p + 1;
+    }
+    while (p) {
+        if (close == '}') {
+            p = json_string(p);
+            if (!p || *p++ != ':') {
+                return NULL;
+            }
+        }
+        p = json_value(p, depth + 1);
+        if (!p || (*p != ',' && *p != close)) {
+            return NULL;
+        }
+        if (*p++ == close) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static const char *json_value(const char *p, unsigned depth)
+{
+    if (depth > 4) {
+        return NULL;
+    }
+    switch (*p) {
+    case '{':
+        return json_members(p, '}', depth);
+    case '[':
+        return json_members(p, ']', depth);
+    case '"':
+        return json_string(p);
+    case 'n':
+        return strncmp(p, "null", 4) ? NULL : p + 4;
+    default:
+        return json_number(p);
+    }
+}
+
+static unsigned check_json(const char *text)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    unsigned n = 0;
+
+    for (; lines[n] && *lines[n]; n++) {
+        const char *end = lines[n][0] == '{' ? json_value(lines[n], 0) : NULL;
+
+        if (!end || *end) {
+            g_error("not JSON: %s", lines[n]);
+        }
+    }
+    return n;
+}
+
+static unsigned count_lines(const char *text)
+{
+    unsigned n = 0;
+
+    for (; (text = strchr(text, '\n')); text++) {
+        n++;
+    }
+    return n;
+}
+
+/* ---- the sink -------------------------------------------------------------- */
+
+typedef struct Sink {
+    unsigned chunks;
+    size_t most;
+    bool whole;
+} Sink;
+
+static bool sink_puts(void *opaque, const char *s)
+{
+    Sink *k = opaque;
+
+    k->chunks++;
+    k->most = MAX(k->most, strlen(s));
+    k->whole &= g_str_has_suffix(s, "\n");
+    return true;
+}
+
+static void test_chunks(Fixture *f, gconstpointer data)
+{
+    McContext ctx = *test_world_context(f->w);
+    Sink k = { .whole = true };
+
+    ctx.puts = sink_puts;
+    ctx.puts_opaque = &k;
+    g_assert_cmpint(mc_run(&ctx, "0-ffffffffffffffff"), ==, 0);
+    g_assert_true(k.whole);
+    g_assert_cmpuint(k.most, <=, MC_CHUNK);
+    /* 10,000 lines of about 90 bytes: 13 of them a chunk */
+    g_assert_cmpuint(k.chunks, <, 10000 / 10);
+}
+
+static void test_closed(Fixture *f, gconstpointer data)
+{
+    g_autofree char *text = NULL;
+    int rc;
+
+    test_world_close_after(f->w, 3);
+    text = test_world_run(f->w, "0-ffffffffffffffff", &rc);
+    g_assert_cmpint(rc, ==, 2);
+    g_assert_cmpuint(test_world_chunks(f->w), ==, 3);
+    g_assert_true(g_str_has_suffix(text, "\n"));
+}
+
+/* ---- batches ----------------------------------------------------------------- */
+
+/* Lines of a listing: @n of them, in the order of addresses, each once. */
+static void check_listing(Fixture *f, const char *args, unsigned n)
+{
+    g_autofree char *text = test_world_run(f->w, args, NULL);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    uint64_t last = 0;
+
+    g_assert_cmpuint(count_lines(text), ==, n);
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t va = g_ascii_strtoull(lines[i] + MC_MARGIN + 2, NULL, 16);
+
+        g_assert_cmphex(va, >, last);
+        last = va;
+    }
+}
+
+static void test_batches(Fixture *f, gconstpointer data)
+{
+    check_listing(f, "0-ffffffffffffffff", 10000);
+    check_listing(f, "alloc ffffffff81000010", 10000);
+    check_listing(f, "alloc ffffffff81000000-ffffffff8100ffff", 10000);
+    check_listing(f, "alloc ffffffff81000010 --since 9000", 1001);
+    check_listing(f, "0-ffffffffffffffff --until 5000", 5000);
+}
+
+static void test_frees_in_batches(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    for (unsigned i = 0; i < 9000; i++) {
+        g_string_append_printf(s, "free va=%x us=%u stack=%s\n",
+                               0x10000 + i * 0x40, 20000 + i,
+                               i % 3 ? "ffffffff81000020" :
+                                       "ffffffff81000030");
+    }
+    test_world_events(f->w, s->str);
+    check_listing(f, "free ffffffff81000020", 6000);
+    check_listing(f, "free ffffffff81000030", 3000);
+    check_listing(f, "free ffffffff81000020-ffffffff81000030", 9000);
+}
+
+/* Functions of one name, more rows each than a batch, many shared. */
+static void test_merge(Fixture *f, gconstpointer data)
+{
+    check_listing(f, "alloc twin", 18000);
+}
+
+static void test_long_history(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = NULL;
+
+    for (unsigned i = 0; i < 10000; i++) {
+        g_string_append_printf(s, "alloc va=1000 size=8 us=%u\n"
+                               "free va=1000 us=%u\n", 2 * i + 1, 2 * i + 2);
+    }
+    g_string_append(s, "alloc va=1000 size=8 us=30000\n");
+    test_world_events(f->w, s->str);
+    text = test_world_run(f->w, "1000 --history", NULL);
+    g_assert_cmpuint(count_lines(text), ==, 10001);
+    lines = g_strsplit(text, "\n", -1);
+    for (unsigned i = 0; i < 10000; i++) {
+        g_autofree char *tail = g_strdup_printf("alloc[]@%uus free[]@%uus",
+                                                2 * (9999 - i) + 1,
+                                                2 * (9999 - i) + 2);
+
+        g_assert_true(g_str_has_suffix(lines[i + 1], tail));
+    }
+}
+
+static void test_many_errors(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GString) s = g_string_new("alloc va=1000 size=8 us=1\n"
+                                        "free va=1000 us=2\n");
+    g_autofree char *text = NULL;
+
+    for (unsigned i = 0; i < 5000; i++) {
+        g_string_append_printf(s, "free va=1000 us=%u\n", 3 + i);
+    }
+    test_world_events(f->w, s->str);
+    text = test_world_run(f->w, "error", NULL);
+    g_assert_cmpuint(count_lines(text), ==, 5000);
+    g_assert_true(g_str_has_suffix(text, "error[double-free]@5002us\n"));
+}
+
+/* ---- JSON ------------------------------------------------------------------- */
+
+static void test_json_hostile(Fixture *f, gconstpointer data)
+{
+    static const char *const commands[] = {
+        "0-ffffffffffffffff -j -v", "0-ffffffffffffffff -j -v -s",
+        "show 1000 -j -v", "show 999999 -j", "error -j -v -s", "stat -j -v",
+        "show \"\\\x01\xff -j", "error 5 -j", "0-ffffffffffffffff -j -n 1",
+        "1000 --history -j -v", "-j -x", "clear -j", "--kind q -j",
+    };
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    for (unsigned c = 1; c < 256; c++) {
+        g_string_append_printf(s, "alloc va=%x size=10 us=%u pid=%u "
+                               "comm=a\\x%02xb cache=c\\x%02xd\n", c * 0x1000,
+                               c, c, c, c);
+        g_string_append_printf(s, "free va=%x us=%u pid=%u comm=\\x%02x\n"
+                               "free va=%x us=%u\n", c * 0x1000, c + 1, c, c,
+                               c * 0x1000, c + 2);
+    }
+    test_world_events(f->w, s->str);
+    for (unsigned i = 0; i < G_N_ELEMENTS(commands); i++) {
+        g_autofree char *text = test_world_run(f->w, commands[i], NULL);
+
+        g_assert_cmpuint(check_json(text), ==, count_lines(text));
+    }
+}
+
+static void test_text_hostile(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+    g_autofree char *text = NULL;
+
+    for (unsigned c = 1; c < 256; c++) {
+        g_string_append_printf(s, "alloc va=%x size=10 us=%u pid=%u "
+                               "comm=a\\x%02xb cache=c\\x%02xd\n", c * 0x1000,
+                               c, c, c, c);
+    }
+    test_world_events(f->w, s->str);
+    text = test_world_run(f->w, "0-ffffffffffffffff -v", NULL);
+    g_assert_cmpuint(count_lines(text), ==, 255);
+    for (const char *p = text; *p; p++) {
+        g_assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7f));
+    }
+}
+
+static void test_json_keys(Fixture *f, gconstpointer data)
+{
+    g_autofree char *text = NULL;
+
+    test_world_events(f->w, "alloc va=1000 size=10 us=1\n"
+                      "rcu va=1000 us=2\nfree va=1000 us=3\n"
+                      "free va=1000 us=4\n");
+    text = test_world_run(f->w, "error -j -v", NULL);
+    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
+        g_autofree char *key = g_strdup_printf("\"%s\":", mc_fields[i].key);
+
+        if (mc_fields[i].group != MC_GROUP_HIT) {
+            g_assert_nonnull(strstr(text, key));
+        }
+    }
+}
+
+/* ---- stat ------------------------------------------------------------------- */
+
+static void check_matches(const char *text, const char *pattern)
+{
+    if (!g_regex_match_simple(pattern, text, G_REGEX_MULTILINE, 0)) {
+        g_error("/%s/ does not match: %s", pattern, text);
+    }
+}
+
+static void test_stat(Fixture *f, gconstpointer data)
+{
+    g_autofree char *text = NULL;
+    g_autofree char *all = NULL;
+    g_autofree char *json = NULL;
+
+    test_world_events(f->w,
+        "hook name=kmalloc_noprof va=ffffffff81000100 hits=12\n"
+        "hook name=kmalloc_trace note=before\\x206.10\n"
+        "alloc va=1000 size=30 actual=40 us=1\n"
+        "count counter=call.stale n=3\n");
+    text = test_world_run(f->w, "stat", NULL);
+    check_matches(text, "^  tracing.state +on$");
+    check_matches(text, "^  kernel.none +no kernel file was given$");
+    check_matches(text, "^  blocks.live +1 ");
+    check_matches(text, "^  blocks.live_bytes +64 ");
+    check_matches(text, "^  call.stale +3 ");
+    check_matches(text, "^  hooks.found +1 ");
+    check_matches(text, "^  hooks.missing +1 ");
+    g_assert_null(strstr(text, "call.dropped"));
+    g_assert_null(strstr(text, "kmalloc_trace"));
+    all = test_world_run(f->w, "stat -v", NULL);
+    check_matches(all, "^  call.dropped +0 ");
+    check_matches(all, "^  kmalloc_noprof +ffffffff81000100 +12$");
+    check_matches(all, "^  kmalloc_trace +missing +-  before 6.10$");
+    json = test_world_run(f->w, "stat -v -j", NULL);
+    g_assert_cmpuint(check_json(json), ==, 3);
+    g_assert_nonnull(strstr(json, "\"call.stale\":3,"));
+}
+
+/* ---- rows -------------------------------------------------------------------- */
+
+static void test_deep_stacks(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GString) s = g_string_new("alloc va=1000 size=1 us=1 stack=1");
+    g_autofree char *text = NULL;
+    const char *p;
+    unsigned frames = 0;
+
+    for (unsigned i = 1; i < KT_MAX_FRAMES; i++) {
+        g_string_append_printf(s, ",ffffffff8100%04x", i);
+    }
+    test_world_events(f->w, s->str);
+    text = test_world_run(f->w, "1000", NULL);
+    for (p = strchr(text, '['); *p != ']'; p++) {
+        frames += *p == ' ' || *p == '[';
+    }
+    g_assert_cmpuint(frames, ==, KT_MAX_FRAMES);
+}
+
+static const char many[] =
+    "many n=10000 va=10000 step=40 size=40 us=1 stack=ffffffff81000010\n";
+
+static const char twins[] =
+    "symbol va=ffffffff81000000 name=_stext\n"
+    "symbol va=ffffffff81000100 name=twin type=t\n"
+    "symbol va=ffffffff81000200 name=other\n"
+    "symbol va=ffffffff81000300 name=twin type=t\n"
+    "symbol va=ffffffff81000400 name=_etext\n"
+    "many n=6000 va=100000 step=40 size=20 us=1 stack=ffffffff81000110\n"
+    "many n=6000 va=100020 step=40 size=20 us=1 stack=ffffffff81000310\n"
+    "many n=3000 va=800000 step=40 size=20 us=1 stack=ffffffff81000210\n"
+    "many n=6000 va=a00000 step=40 size=20 us=1 "
+    "stack=ffffffff81000110,ffffffff81000310\n";
+
+#define ADD(path, script, fn) \
+    g_test_add(path, Fixture, script, setup, fn, teardown)
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    ADD("/format/chunks-of-whole-lines", many, test_chunks);
+    ADD("/format/closed-sink-stops", many, test_closed);
+    ADD("/format/listing-over-batches", many, test_batches);
+    ADD("/format/frees-over-batches", many, test_frees_in_batches);
+    ADD("/format/functions-merge-over-batches", twins, test_merge);
+    ADD("/format/history-over-batches", NULL, test_long_history);
+    ADD("/format/errors-over-batches", NULL, test_many_errors);
+    ADD("/format/json-of-hostile-names", NULL, test_json_hostile);
+    ADD("/format/text-of-hostile-names", NULL, test_text_hostile);
+    ADD("/format/json-has-every-key", NULL, test_json_keys);
+    ADD("/format/stat", NULL, test_stat);
+    ADD("/format/deepest-stack", NULL, test_deep_stacks);
+    return g_test_run();
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Help, manual and completion name every row of the tables, and the files in
+ * docs/ are what the tables say now.
+ */
+#include <string.h>
+
+#include "commands.h"
+#include "events.h"
+#include "help.h"
+
+static void check_has(const char *text, const char *word)
+{
+    if (!strstr(text, word)) {
+        g_error("\"%s\" is missing", word);
+    }
+}
+
+/* troff writes \- for each - */
+static char *troff_word(const char *word)
+{
+    g_auto(GStrv) parts = g_strsplit(word, "-", -1);
+
+    return g_strjoinv("\\-", parts);
+}
+
+static void test_rundown(void)
+{
+    g_autoptr(TestWorld) w = test_world_new("");
+    int rc;
+    g_autofree char *text = test_world_run(w, NULL, &rc);
+
+    g_assert_cmpint(rc, ==, 0);
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        g_autofree char *usage = mc_command_usage(&mc_commands[i]);
+
+        check_has(text, usage);
+    }
+    check_has(text, "no kernel file was given");
+}
+
+static void test_pages(void)
+{
+    g_autoptr(TestWorld) w = test_world_new("");
+
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        const McCommand *c = &mc_commands[i];
+        g_autofree char *line = g_strconcat("help ", c->topic, NULL);
+        g_autofree char *usage = mc_command_usage(c);
+        int rc;
+        g_autofree char *text = test_world_run(w, line, &rc);
+
+        g_assert_cmpint(rc, ==, 0);
+        check_has(text, usage);
+        for (unsigned j = 0; i != MC_CMD_RUNDOWN && j < MC_OPT__COUNT; j++) {
+            g_autofree char *option = mc_option_usage(j);
+            g_autofree char *item = g_strdup_printf("\n  %s  ", option);
+
+            g_assert_true(!!(c->options & (1u << j)) == !!strstr(text, item));
+        }
+    }
+}
+
+static void test_help_option(void)
+{
+    g_autoptr(TestWorld) w = test_world_new("");
+
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        const McCommand *c = &mc_commands[i];
+        g_autofree char *topic = g_strconcat("help ", c->topic, NULL);
+        g_autofree char *page = test_world_run(w, topic, NULL);
+
+        for (unsigned j = 0; c->word && j < 2; j++) {
+            g_autofree char *line = g_strconcat(c->word, j ? " -h" :
+                                                " --help", NULL);
+            g_autofree char *text = test_world_run(w, line, NULL);
+
+            g_assert_cmpstr(text, ==, page);
+        }
+    }
+}
+
+static void test_man(void)
+{
+    g_autofree char *text = mc_render_man();
+
+    g_assert_true(g_str_has_prefix(text, ".\\\" SPDX"));
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        g_autofree char *usage = mc_command_usage(&mc_commands[i]);
+        g_autofree char *word = troff_word(usage);
+
+        check_has(text, word);
+    }
+    for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
+        g_autofree char *word = troff_word(mc_options[i].spelling);
+
+        check_has(text, word);
+    }
+    for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
+        g_autofree char *word = troff_word(kt_error_name(i));
+
+        check_has(text, word);
+    }
+}
+
+static void test_markdown(void)
+{
+    g_autofree char *text = mc_render_markdown();
+
+    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
+        g_autofree char *cell = g_strdup_printf("| `%s` |", mc_fields[i].key);
+
+        check_has(text, cell);
+    }
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        check_has(text, kt_counter_name(i));
+    }
+}
+
+static void check_file(const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(KA_SOURCE_DIR, "docs", name,
+                                             NULL);
+    g_autofree char *got = NULL;
+
+    if (!g_file_get_contents(path, &got, NULL, NULL) || strcmp(got, text)) {
+        g_error("%s is not what the tables say: run scripts/gen-docs", path);
+    }
+}
+
+static void test_files(void)
+{
+    g_autofree char *man = mc_render_man();
+    g_autofree char *markdown = mc_render_markdown();
+
+    check_file("ka.1", man);
+    check_file("commands.md", markdown);
+}
+
+/* ---- completion --------------------------------------------------------------- */
+
+static void check_complete(const char *line, const char *expected)
+{
+    g_auto(GStrv) got = mc_complete(NULL, line);
+    g_autofree char *joined = g_strjoinv(" ", got);
+
+    g_assert_cmpstr(joined, ==, expected);
+}
+
+static void test_complete(void)
+{
+    check_complete("", "show alloc free error stat on off clear help");
+    check_complete(NULL, "");
+    check_complete("s", "show stat");
+    check_complete("sh", "show");
+    check_complete("-n 3 sh", "show");
+    check_complete("-n s", "");
+    check_complete("x", "");
+    check_complete("show ", "");
+    check_complete("help f", "free");
+    check_complete("show -", "-s -j -n -v --history -h --help");
+    check_complete("stat -", "-j -v -h --help");
+    check_complete("alloc x --la", "--layer");
+    check_complete("alloc x --layer v", "vmalloc");
+    check_complete("error --kind d", "double-free");
+    check_complete("1000 --state ", "A F");
+}
+
+static void test_rows(void)
+{
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        g_assert_nonnull(mc_commands[i].run);
+        g_assert_nonnull(mc_commands[i].topic);
+        g_assert_cmpuint(strlen(mc_commands[i].help), <, 76);
+    }
+    for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
+        g_assert_true(!mc_options[i].arg == !mc_options[i].set);
+    }
+    g_assert_nonnull(mc_help_short());
+    g_assert_nonnull(mc_help_params());
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/help/rundown-has-every-command", test_rundown);
+    g_test_add_func("/help/page-of-every-command", test_pages);
+    g_test_add_func("/help/option-prints-the-page", test_help_option);
+    g_test_add_func("/help/man-page", test_man);
+    g_test_add_func("/help/markdown", test_markdown);
+    g_test_add_func("/help/files-are-up-to-date", test_files);
+    g_test_add_func("/help/completion", test_complete);
+    g_test_add_func("/help/rows-are-whole", test_rows);
+    return g_test_run();
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Command lines to arguments: numbers, symbols, ranges, options, and that
+ * every wrong line is told in one line.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "events.h"
+#include "parse.h"
+
+static const char kernel[] =
+    "symbol va=ffffffff81000000 name=_stext\n"
+    "symbol va=ffffffff81000100 name=kmalloc\n"
+    "symbol va=ffffffff81000200 name=add\n"
+    "symbol va=ffffffff81000300 name=deadbeef\n"
+    "symbol va=ffffffff81000400 name=init type=t\n"
+    "symbol va=ffffffff81000500 name=other\n"
+    "symbol va=ffffffff81000600 name=init type=t\n"
+    "symbol va=ffffffff81000700 name=kmalloc.cold type=t\n"
+    "symbol va=ffffffff81000800 name=_etext\n"
+    "symbol va=ffffffff82000000 name=jiffies type=D\n"
+    "symbol va=ffffffff82001000 name=_end type=B\n"
+    "module va=ffffffffc0100000 name=ext4 base=ffffffffc0000000 size=4000\n"
+    "modsym va=ffffffffc0000000 name=init\n"
+    "modsym va=ffffffffc0000100 name=ext4_alloc\n";
+
+typedef struct Fixture {
+    TestWorld *w;
+} Fixture;
+
+static void setup(Fixture *f, gconstpointer data)
+{
+    f->w = test_world_new(data ? data : "");
+}
+
+static void teardown(Fixture *f, gconstpointer data)
+{
+    test_world_free(f->w);
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+static void test_hex(void)
+{
+    uint64_t v;
+
+    g_assert_true(mc_parse_hex("0", &v, NULL) && v == 0);
+    g_assert_true(mc_parse_hex("0x1F", &v, NULL) && v == 0x1f);
+    g_assert_true(mc_parse_hex("0Xff", &v, NULL) && v == 0xff);
+    g_assert_true(mc_parse_hex("ffffffffffffffff", &v, NULL) &&
+                  v == UINT64_MAX);
+    g_assert_true(mc_parse_hex("0000000000000000000001", &v, NULL) && v == 1);
+    g_assert_false(mc_parse_hex("10000000000000000", &v, NULL));
+    g_assert_false(mc_parse_hex("", &v, NULL));
+    g_assert_false(mc_parse_hex("0x", &v, NULL));
+    g_assert_false(mc_parse_hex("12g", &v, NULL));
+    g_assert_false(mc_parse_hex("-1", &v, NULL));
+    g_assert_false(mc_parse_hex(" 1", &v, NULL));
+}
+
+static void test_decimal(void)
+{
+    uint64_t v;
+
+    g_assert_true(mc_parse_decimal("10", "", &v, NULL) && v == 10);
+    g_assert_true(mc_parse_decimal("10us", "us", &v, NULL) && v == 10);
+    g_assert_true(mc_parse_decimal("18446744073709551615", "", &v, NULL) &&
+                  v == UINT64_MAX);
+    g_assert_false(mc_parse_decimal("18446744073709551616", "", &v, NULL));
+    g_assert_false(mc_parse_decimal("99999999999999999999", "", &v, NULL));
+    g_assert_false(mc_parse_decimal("10us", "", &v, NULL));
+    g_assert_false(mc_parse_decimal("10ms", "us", &v, NULL));
+    g_assert_false(mc_parse_decimal("us", "us", &v, NULL));
+    g_assert_false(mc_parse_decimal("", "", &v, NULL));
+}
+
+/* ---- addresses ---------------------------------------------------------- */
+
+static void check_address(Fixture *f, const char *word, uint64_t va)
+{
+    g_autoptr(GError) err = NULL;
+    uint64_t got = 0;
+
+    mc_parse_address(test_world_context(f->w), word, &got, &err);
+    g_assert_no_error(err);
+    g_assert_cmphex(got, ==, va);
+}
+
+static void test_address(Fixture *f, gconstpointer data)
+{
+    check_address(f, "ffff888000001000", 0xffff888000001000);
+    check_address(f, "0xffff888000001000", 0xffff888000001000);
+    check_address(f, "ffff888000001000+10", 0xffff888000001010);
+    check_address(f, "kmalloc", 0xffffffff81000100);
+    check_address(f, "kmalloc+1c", 0xffffffff8100011c);
+    check_address(f, "kmalloc+0x1c", 0xffffffff8100011c);
+    check_address(f, "kmalloc+0x1c/0x100", 0xffffffff8100011c);
+    check_address(f, "jiffies", 0xffffffff82000000);
+    check_address(f, "ext4:ext4_alloc", 0xffffffffc0000100);
+    check_address(f, "ext4:ext4_alloc+8", 0xffffffffc0000108);
+    check_address(f, "ext4_alloc+0x8[ext4]", 0xffffffffc0000108);
+    check_address(f, "ext4_alloc", 0xffffffffc0000100);
+}
+
+static void test_hex_or_symbol(Fixture *f, gconstpointer data)
+{
+    check_address(f, "add", 0xffffffff81000200);
+    check_address(f, "0xadd", 0xadd);
+    check_address(f, "ADD", 0xadd);
+    check_address(f, "00000add", 0xadd);
+    check_address(f, "dad", 0xdad);
+    check_address(f, "deadbeef", 0xdeadbeef);
+    check_address(f, "add+0", 0xffffffff81000200);
+}
+
+static void test_ranges(Fixture *f, gconstpointer data)
+{
+    const McContext *ctx = test_world_context(f->w);
+    McRange r;
+
+    g_assert_true(mc_parse_range(ctx, "10-20", &r, NULL));
+    g_assert_true(r.lo == 0x10 && r.hi == 0x20);
+    g_assert_true(mc_parse_range(ctx, "10", &r, NULL));
+    g_assert_true(r.lo == 0x10 && r.hi == 0x10);
+    g_assert_true(mc_parse_range(ctx, "0-ffffffffffffffff", &r, NULL));
+    g_assert_true(r.lo == 0 && r.hi == UINT64_MAX);
+    g_assert_true(mc_parse_range(ctx, "kmalloc-add+10", &r, NULL));
+    g_assert_true(r.lo == 0xffffffff81000100 && r.hi == 0xffffffff81000210);
+    /* of addresses, a symbol is its address: not its function */
+    g_assert_true(mc_parse_range(ctx, "kmalloc", &r, NULL));
+    g_assert_true(r.lo == r.hi);
+    g_assert_false(mc_parse_range(ctx, "20-10", &r, NULL));
+    g_assert_false(mc_parse_range(ctx, "10-", &r, NULL));
+    g_assert_false(mc_parse_range(ctx, "-10", &r, NULL));
+    g_assert_false(mc_parse_range(ctx, "-", &r, NULL));
+    g_assert_false(mc_parse_range(ctx, "10-20-30", &r, NULL));
+    g_assert_false(mc_parse_range(ctx, "", &r, NULL));
+}
+
+static GArray *code(Fixture *f, const char *word)
+{
+    GArray *out = g_array_new(FALSE, FALSE, sizeof(McRange));
+    g_autoptr(GError) err = NULL;
+
+    mc_parse_code(test_world_context(f->w), word, out, &err);
+    g_assert_no_error(err);
+    return out;
+}
+
+static void check_code(Fixture *f, const char *word, const McRange *expected,
+                       unsigned n)
+{
+    g_autoptr(GArray) got = code(f, word);
+
+    g_assert_cmpuint(got->len, ==, n);
+    for (unsigned i = 0; i < n; i++) {
+        g_assert_cmphex(g_array_index(got, McRange, i).lo, ==,
+                        expected[i].lo);
+        g_assert_cmphex(g_array_index(got, McRange, i).hi, ==,
+                        expected[i].hi);
+    }
+}
+
+static void test_function(Fixture *f, gconstpointer data)
+{
+    const McRange cold[] = {
+        { 0xffffffff81000100, 0xffffffff810001ff },
+        { 0xffffffff81000700, 0xffffffff810007ff },
+    };
+    const McRange three[] = {
+        { 0xffffffff81000400, 0xffffffff810004ff },
+        { 0xffffffff81000600, 0xffffffff810006ff },
+        { 0xffffffffc0000000, 0xffffffffc00000ff },
+    };
+    const McRange one = { 0xffffffff81000408, 0xffffffff81000408 };
+    const McRange joined = { 0xffffffff81000100, 0xffffffff810002ff };
+
+    check_code(f, "kmalloc", cold, 2);
+    check_code(f, "init", three, 3);
+    check_code(f, "ext4:init", &three[2], 1);
+    check_code(f, "init+8", &one, 1);
+    check_code(f, "kmalloc-add", &joined, 1);
+}
+
+static void test_data_is_no_function(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GArray) out = g_array_new(FALSE, FALSE, sizeof(McRange));
+    g_autoptr(GError) err = NULL;
+
+    g_assert_false(mc_parse_code(test_world_context(f->w), "jiffies", out,
+                                 &err));
+    g_assert_error(err, MC_ERROR, MC_ERROR_UNKNOWN);
+}
+
+/* ---- lines -------------------------------------------------------------- */
+
+static void test_options(Fixture *f, gconstpointer data)
+{
+    g_auto(McArgs) args;
+    g_autoptr(GError) err = NULL;
+
+    mc_args_init(&args, test_world_context(f->w));
+    mc_parse(&args, " -sj\t1000-1fff -n 5  10-20 --since 7us --until 9"
+             " --task 12 --layer vmalloc --state F -v", &err);
+    g_assert_no_error(err);
+    g_assert_true(args.command == &mc_commands[MC_CMD_BLOCKS]);
+    g_assert_true(mc_given(&args, MC_OPT_SYMBOLS));
+    g_assert_true(mc_given(&args, MC_OPT_JSON));
+    g_assert_true(mc_given(&args, MC_OPT_VERBOSE));
+    g_assert_false(mc_given(&args, MC_OPT_HISTORY));
+    g_assert_cmpuint(args.limit, ==, 5);
+    g_assert_true(args.va.lo == 0x1000 && args.va.hi == 0x1fff);
+    g_assert_true(args.filter.size.lo == 0x10 && args.filter.size.hi == 0x20);
+    g_assert_cmpuint(args.filter.since, ==, 7);
+    g_assert_cmpuint(args.filter.until, ==, 9);
+    g_assert_true(args.filter.has_pid && args.filter.pid == 12);
+    g_assert_true(args.filter.layer == KT_LAYER_VMALLOC);
+    g_assert_true(args.filter.state == 'F');
+}
+
+static void test_option_first(Fixture *f, gconstpointer data)
+{
+    g_auto(McArgs) args;
+    g_autoptr(GError) err = NULL;
+
+    mc_args_init(&args, test_world_context(f->w));
+    mc_parse(&args, "-n 3 show 1000", &err);
+    g_assert_no_error(err);
+    g_assert_true(args.command == &mc_commands[MC_CMD_SHOW]);
+    g_assert_cmpuint(args.limit, ==, 3);
+    g_assert_cmphex(args.va.lo, ==, 0x1000);
+}
+
+static void test_empty(Fixture *f, gconstpointer data)
+{
+    static const char *const lines[] = { NULL, "", "  ", "\t\r\n" };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(lines); i++) {
+        g_auto(McArgs) args;
+
+        mc_args_init(&args, test_world_context(f->w));
+        g_assert_true(mc_parse(&args, lines[i], NULL));
+        g_assert_true(args.command == &mc_commands[MC_CMD_RUNDOWN]);
+    }
+}
+
+/* Every wrong line: result 1, one line, which quotes @word. */
+static void check_wrong(Fixture *f, const char *line, const char *word)
+{
+    int rc;
+    g_autofree char *text = test_world_run(f->w, line, &rc);
+
+    g_assert_cmpint(rc, ==, 1);
+    g_assert_true(g_str_has_prefix(text, "ka: "));
+    g_assert_true(g_str_has_suffix(text, "\n"));
+    g_assert_true(strchr(text, '\n') == text + strlen(text) - 1);
+    if (!strstr(text, word)) {
+        g_error("\"%s\" does not tell \"%s\": %s", line, word, text);
+    }
+}
+
+static void test_wrong_lines(Fixture *f, gconstpointer data)
+{
+    static const struct {
+        const char *line;
+        const char *word;
+    } wrong[] = {
+        { "shwo 1000", "show" },
+        { "aloc kmalloc", "alloc" },
+        { "kmalocc", "\"kmalocc\"" },
+        { "show", "ka show <va>" },
+        { "show 1 2", "\"2\"" },
+        { "show 1-2", "\"1-2\"" },
+        { "show kmalloc+ffffffffffffffff", "64 bits" },
+        { "10000000000000000", "64 bits" },
+        { "20-10", "before the start" },
+        { "1000 20-10", "before the start" },
+        { "1000 kmalloc", "\"kmalloc\"" },
+        { "-x", "\"-x\"" },
+        { "--since=5 1000", "--since us" },
+        { "1000 -n", "<N>" },
+        { "1000 -n x", "\"x\"" },
+        { "1000 --layer heap", "vmalloc" },
+        { "1000 --state a", "A (allocated)" },
+        { "error --kind leak", "double-free" },
+        { "1000 --since 2 --until 1", "before --since" },
+        { "1000-1fff --history", "single address" },
+        { "stat -n 1", "-j -v" },
+        { "alloc jiffies", "not a function" },
+        { "help nonsense", "\"nonsense\"" },
+        { "show \x01\x1b[2J", "\"\\x01\\x1b[2J\"" },
+        { "show \xff\xfe", "\"\\xff\\xfe\"" },
+        { "show a\"b", "\"a\\x22b\"" },
+        { "1000 --cache nonsense", "\"nonsense\"" },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        check_wrong(f, wrong[i].line, wrong[i].word);
+    }
+}
+
+static void test_long_lines(Fixture *f, gconstpointer data)
+{
+    g_autofree char *digits = g_strnfill(MC_LINE_MAX, '1');
+    g_autofree char *longer = g_strnfill(MC_LINE_MAX + 1, '1');
+    g_autoptr(GString) many = g_string_new("show");
+
+    check_wrong(f, digits, "64 bits");
+    check_wrong(f, longer, "4096");
+    for (unsigned i = 0; i < 1500; i++) {
+        g_string_append(many, " 1");
+    }
+    check_wrong(f, many->str, "one word too many");
+    g_string_assign(many, "alloc a");
+    for (unsigned i = 0; i < 1500; i++) {
+        g_string_append(many, "+1");
+    }
+    check_wrong(f, many->str, "\"+\"");
+}
+
+static void test_state_unchanged(Fixture *f, gconstpointer data)
+{
+    g_autofree char *text = NULL;
+    int rc;
+
+    test_world_events(f->w, "alloc va=ffff888000001000 size=10 us=1\n");
+    check_wrong(f, "clear all", "\"all\"");
+    check_wrong(f, "off now", "\"now\"");
+    text = test_world_run(f->w, "ffff888000001000", &rc);
+    g_assert_cmpint(rc, ==, 0);
+    g_assert_nonnull(strstr(text, "A ffff888000001000"));
+    g_assert_true(kt_tracer_enabled(test_world_tracer(f->w)));
+}
+
+static void test_no_symbols(Fixture *f, gconstpointer data)
+{
+    test_world_events(f->w, "why vmlinuz: not a kernel\n");
+    check_wrong(f, "alloc kmalloc", "vmlinuz: not a kernel");
+}
+
+/* ---- patterns ------------------------------------------------------------ */
+
+static void test_match(void)
+{
+    g_autofree char *stars = g_strnfill(2000, '*');
+    g_autofree char *hard = g_strconcat("*a*a*a*a*a*a*a*a*a*a*a*a*b", NULL);
+    g_autofree char *as = g_strnfill(2000, 'a');
+
+    g_assert_true(mc_match("", ""));
+    g_assert_true(mc_match("*", ""));
+    g_assert_true(mc_match("kmalloc-*", "kmalloc-64"));
+    g_assert_true(mc_match("kmalloc-??", "kmalloc-64"));
+    g_assert_true(mc_match("*64", "kmalloc-64"));
+    g_assert_true(mc_match("k*-*4", "kmalloc-64"));
+    g_assert_false(mc_match("kmalloc", "kmalloc-64"));
+    g_assert_false(mc_match("kmalloc-?", "kmalloc-64"));
+    g_assert_false(mc_match("?", ""));
+    g_assert_true(mc_match(stars, "x"));
+    g_assert_false(mc_match(hard, as));
+}
+
+#define ADD(path, script, fn) \
+    g_test_add(path, Fixture, script, setup, fn, teardown)
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/parse/hex", test_hex);
+    g_test_add_func("/parse/decimal", test_decimal);
+    g_test_add_func("/parse/pattern", test_match);
+    ADD("/parse/address", kernel, test_address);
+    ADD("/parse/hex-or-symbol", kernel, test_hex_or_symbol);
+    ADD("/parse/range", kernel, test_ranges);
+    ADD("/parse/symbol-is-its-function", kernel, test_function);
+    ADD("/parse/data-is-no-function", kernel, test_data_is_no_function);
+    ADD("/parse/options-anywhere", kernel, test_options);
+    ADD("/parse/option-before-command", kernel, test_option_first);
+    ADD("/parse/empty-line", NULL, test_empty);
+    ADD("/parse/wrong-lines", kernel, test_wrong_lines);
+    ADD("/parse/long-lines", kernel, test_long_lines);
+    ADD("/parse/wrong-changes-nothing", NULL, test_state_unchanged);
+    ADD("/parse/no-symbols", NULL, test_no_symbols);
+    return g_test_run();
+}

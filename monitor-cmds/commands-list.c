@@ -236,7 +236,7 @@ static uint64_t print_scan(McOut *out, Scan *s, uint64_t limit,
     return shown;
 }
 
-/* ---- past lives ----------------------------------------------------------- */
+/* ---- past lives ---------------------------------------------------------- */
 
 /**
  * struct History - past lives of an address under way
@@ -324,7 +324,7 @@ uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
     return shown;
 }
 
-/* ---- commands ------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------ */
 
 static void print_none(McOut *out, const McArgs *args, const char *what)
 {

@@ -73,7 +73,7 @@ static bool fail(GError **errp, McErrorCode code, const char *word,
     return false;
 }
 
-/* ---- numbers ----------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------- */
 
 static bool has_0x(const char *s)
 {
@@ -134,7 +134,7 @@ bool mc_parse_decimal(const char *word, const char *unit, uint64_t *out,
     return true;
 }
 
-/* ---- terms ------------------------------------------------------------- */
+/* ---- terms --------------------------------------------------------------- */
 
 static bool fail_symbol(const McContext *ctx, const char *name, GError **errp)
 {
@@ -368,7 +368,7 @@ bool mc_parse_sizes(const char *word, McRange *out, GError **errp)
     return check_order(word, out, errp);
 }
 
-/* ---- code -------------------------------------------------------------- */
+/* ---- code ---------------------------------------------------------------- */
 
 static uint64_t symbol_end(const GsSymbol *s)
 {

@@ -113,7 +113,7 @@ void mc_out_text(McOut *o, const char *text);
 /** mc_out_flush() - hand the chunk to the sink. */
 void mc_out_flush(McOut *o);
 
-/* ---- shared by the formatters ------------------------------------------ */
+/* ---- shared by the formatters -------------------------------------------- */
 
 /** mc_field_applies() - is @f part of @row? @verbose: with -v. */
 bool mc_field_applies(const McField *f, const McRow *row, bool verbose);

@@ -114,7 +114,7 @@ char *mc_option_usage(McOptionId id)
                        o->arg ? " " : "", o->arg ? o->arg : "", NULL);
 }
 
-/* ---- pages ---------------------------------------------------------------- */
+/* ---- pages --------------------------------------------------------------- */
 
 /* @head in a column of its own, @text beside it, wrapped. */
 static void print_item(McOut *out, const char *head, unsigned width,

@@ -9,7 +9,7 @@
 
 #include "help.h"
 
-/* ---- troff ----------------------------------------------------------------- */
+/* ---- troff --------------------------------------------------------------- */
 
 static void troff(GString *s, const char *text)
 {
@@ -121,7 +121,7 @@ char *mc_render_man(void)
     return g_string_free(s, FALSE);
 }
 
-/* ---- markdown --------------------------------------------------------------- */
+/* ---- markdown ------------------------------------------------------------ */
 
 /* Text of a table cell or paragraph; @cell escapes what ends a cell. */
 static void markdown(GString *s, const char *text, bool cell)

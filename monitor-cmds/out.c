@@ -70,7 +70,7 @@ void mc_out_text(McOut *o, const char *text)
     }
 }
 
-/* ---- writers ------------------------------------------------------------ */
+/* ---- writers ------------------------------------------------------------- */
 
 void mc_put_hex(GString *s, uint64_t v, unsigned digits)
 {

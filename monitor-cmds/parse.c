@@ -48,7 +48,7 @@ void mc_args_deinit(McArgs *args)
     g_clear_pointer(&args->words, g_ptr_array_unref);
 }
 
-/* ---- values of options -------------------------------------------------- */
+/* ---- values of options --------------------------------------------------- */
 
 static bool set_limit(McArgs *args, const char *value, GError **errp)
 {
@@ -146,7 +146,7 @@ static bool set_state(McArgs *args, const char *value, GError **errp)
     return false;
 }
 
-/* ---- words of commands -------------------------------------------------- */
+/* ---- words of commands --------------------------------------------------- */
 
 static bool read_range(McArgs *args, const char *word, GError **errp)
 {
@@ -194,7 +194,13 @@ static bool read_topic(McArgs *args, const char *word, GError **errp)
     return false;
 }
 
-static const McArgKind arg_kinds[] = {
+/* A kind of word, as the args column of commands.def names it. */
+typedef struct ArgKind {
+    const char *name;
+    bool (*read)(McArgs *args, const char *word, GError **errp);
+} ArgKind;
+
+static const ArgKind arg_kinds[] = {
     { "range", read_range },
     { "address", read_address },
     { "code", read_code },
@@ -202,7 +208,7 @@ static const McArgKind arg_kinds[] = {
     { "topic", read_topic },
 };
 
-static const McArgKind *find_kind(const char *name, size_t len)
+static const ArgKind *find_kind(const char *name, size_t len)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(arg_kinds); i++) {
         if (strlen(arg_kinds[i].name) == len &&
@@ -231,7 +237,7 @@ static bool read_words(McArgs *args, unsigned i, GError **errp)
 
     while (*p) {
         size_t len = strcspn(p, " ?");
-        const McArgKind *kind = find_kind(p, len);
+        const ArgKind *kind = find_kind(p, len);
         bool optional = p[len] == '?';
 
         if (i == args->words->len) {
@@ -252,7 +258,7 @@ static bool read_words(McArgs *args, unsigned i, GError **errp)
     return true;
 }
 
-/* ---- options ------------------------------------------------------------ */
+/* ---- options ------------------------------------------------------------- */
 
 static bool option_is(McOptionId id, const char *word)
 {
@@ -378,7 +384,7 @@ static bool check_filter(const McArgs *args, GError **errp)
     return true;
 }
 
-/* ---- the line ----------------------------------------------------------- */
+/* ---- the line ------------------------------------------------------------ */
 
 static bool split_words(McArgs *args, const char *line, GError **errp)
 {

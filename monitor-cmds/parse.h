@@ -53,10 +53,4 @@ static inline bool mc_given(const McArgs *args, McOptionId id)
     return args->given & (1u << id);
 }
 
-/* Kinds of command words (the args column), for help and tests. */
-typedef struct McArgKind {
-    const char *name;
-    bool (*read)(McArgs *args, const char *word, GError **errp);
-} McArgKind;
-
 #endif /* MC_PARSE_H */

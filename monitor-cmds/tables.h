@@ -25,7 +25,7 @@ typedef struct McOut McOut;
 typedef struct McRow McRow;
 typedef struct McValue McValue;
 
-/* ---- options ----------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------- */
 
 typedef enum McOptionId {
 #define MC_OPTION(id, ...) MC_OPT_##id,
@@ -48,7 +48,7 @@ typedef struct McOption {
 } McOption;
 extern const McOption mc_options[MC_OPT__COUNT];
 
-/* ---- commands ---------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------ */
 
 typedef enum McCommandId {
 #define MC_COMMAND(id, ...) MC_CMD_##id,
@@ -87,7 +87,7 @@ char *mc_command_usage(const McCommand *c);
 /** mc_command_options() - (owned) "-s -j -n N", as @c takes them. */
 char *mc_command_options(const McCommand *c);
 
-/* ---- fields ------------------------------------------------------------ */
+/* ---- fields -------------------------------------------------------------- */
 
 typedef enum McFieldId {
 #define MC_FIELD(key, ...) MC_FIELD_##key,

@@ -27,7 +27,7 @@ struct TestWorld {
     uint64_t us;
 };
 
-/* ---- words -------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------- */
 
 static char *unescape(const char *s)
 {
@@ -160,7 +160,7 @@ static void do_modsym(TestWorld *w, GHashTable *a)
     g_array_append_val(w->modsyms, s);
 }
 
-/* ---- events --------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static KtStackId read_stack(TestWorld *w, GHashTable *a)
 {
@@ -306,7 +306,7 @@ static void do_event(TestWorld *w, KtEventKind kind, GHashTable *a)
     push(w, &ev);
 }
 
-/* ---- statements ------------------------------------------------------------ */
+/* ---- statements ---------------------------------------------------------- */
 
 static void do_alloc(TestWorld *w, GHashTable *a)
 {
@@ -407,7 +407,7 @@ void test_world_events(TestWorld *w, const char *script)
     finish_kernel(w);
 }
 
-/* ---- world ------------------------------------------------------------------ */
+/* ---- world --------------------------------------------------------------- */
 
 static bool take(void *opaque, const char *s)
 {

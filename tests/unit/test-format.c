@@ -23,7 +23,7 @@ static void teardown(Fixture *f, gconstpointer data)
     test_world_free(f->w);
 }
 
-/* ---- a strict JSON reader: accepts exactly one value ---------------------- */
+/* ---- a strict JSON reader: accepts exactly one value --------------------- */
 
 static const char *json_value(const char *p, unsigned depth);
 
@@ -135,7 +135,7 @@ static unsigned count_lines(const char *text)
     return n;
 }
 
-/* ---- the sink -------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------ */
 
 typedef struct Sink {
     unsigned chunks;
@@ -179,7 +179,7 @@ static void test_closed(Fixture *f, gconstpointer data)
     g_assert_true(g_str_has_suffix(text, "\n"));
 }
 
-/* ---- batches ----------------------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------- */
 
 /* Lines of a listing: @n of them, in the order of addresses, each once. */
 static void check_listing(Fixture *f, const char *args, unsigned n)
@@ -267,7 +267,7 @@ static void test_many_errors(Fixture *f, gconstpointer data)
     g_assert_true(g_str_has_suffix(text, "error[double-free]@5002us\n"));
 }
 
-/* ---- JSON ------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------- */
 
 static void test_json_hostile(Fixture *f, gconstpointer data)
 {
@@ -330,7 +330,7 @@ static void test_json_keys(Fixture *f, gconstpointer data)
     }
 }
 
-/* ---- stat ------------------------------------------------------------------- */
+/* ---- stat ---------------------------------------------------------------- */
 
 static void check_matches(const char *text, const char *pattern)
 {
@@ -369,7 +369,7 @@ static void test_stat(Fixture *f, gconstpointer data)
     g_assert_nonnull(strstr(json, "\"call.stale\":3,"));
 }
 
-/* ---- rows -------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 static void test_deep_stacks(Fixture *f, gconstpointer data)
 {

@@ -137,7 +137,7 @@ static void test_files(void)
     check_file("commands.md", markdown);
 }
 
-/* ---- completion --------------------------------------------------------------- */
+/* ---- completion ---------------------------------------------------------- */
 
 static void check_complete(const char *line, const char *expected)
 {

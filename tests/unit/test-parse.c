@@ -39,7 +39,7 @@ static void teardown(Fixture *f, gconstpointer data)
     test_world_free(f->w);
 }
 
-/* ---- numbers ------------------------------------------------------------ */
+/* ---- numbers ------------------------------------------------------------- */
 
 static void test_hex(void)
 {
@@ -75,7 +75,7 @@ static void test_decimal(void)
     g_assert_false(mc_parse_decimal("", "", &v, NULL));
 }
 
-/* ---- addresses ---------------------------------------------------------- */
+/* ---- addresses ----------------------------------------------------------- */
 
 static void check_address(Fixture *f, const char *word, uint64_t va)
 {
@@ -193,7 +193,7 @@ static void test_data_is_no_function(Fixture *f, gconstpointer data)
     g_assert_error(err, MC_ERROR, MC_ERROR_UNKNOWN);
 }
 
-/* ---- lines -------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 static void test_options(Fixture *f, gconstpointer data)
 {

@@ -5,10 +5,10 @@
  *
  * Called by the vCPU threads for every recorded event, one GsUnwinder a
  * thread, so this is the hot path of the whole tracer: an ip seen before
- * costs one probe of a direct-mapped cache and the words that its frame
- * has on the stack. Only a miss goes to orc-set.c. The cache is emptied when
- * the set's generation has moved; a rule that was looked up while a module
- * came or went is at worst used until the end of the unwind that did it.
+ * costs one probe of a two-way cache and the words that its frame has on the
+ * stack. Only a miss goes to orc-set.c. The cache is emptied when the set's
+ * generation has moved; a rule that was looked up while a module came or
+ * went is at worst used until the end of the unwind that did it.
  *
  * Whatever the stack holds, a walk ends: each frame costs one of @max, and
  * nothing is read but 8-byte words in the kernel's half of the address space.
@@ -17,7 +17,7 @@
 #include "orc.h"
 #include <string.h>
 
-#define CACHE_BITS 12
+#define CACHE_BITS 11
 #define PAGE_MASK (~0xfffull)
 
 /* Task, irq, softirq, and five exception stacks; NMIs nest once. */
@@ -70,7 +70,12 @@ typedef struct CacheEntry {
     uint64_t pc;
     GsOrcRule rule;
 } CacheEntry;
-G_STATIC_ASSERT(sizeof(CacheEntry) == 16);
+
+/* Two ways, the one filled last first: half a cache line. */
+typedef struct CacheSet {
+    CacheEntry way[2];
+} CacheSet;
+G_STATIC_ASSERT(sizeof(CacheSet) == 32);
 
 struct GsUnwinder {
     const GsKernel *k;
@@ -78,7 +83,7 @@ struct GsUnwinder {
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
     Template templates[2];
-    CacheEntry cache[1 << CACHE_BITS];
+    CacheSet cache[1 << CACHE_BITS];
 };
 
 /*
@@ -180,13 +185,14 @@ static bool plausible_bp(const Walk *w)
 }
 
 static G_GNUC_NO_INLINE GsOrcRule rule_miss(GsUnwinder *u, const Walk *w,
-                                            uint64_t pc, CacheEntry *e)
+                                            uint64_t pc, CacheSet *set)
 {
     GsOrcRule rule = { .type = GS_ORC_NONE };
 
     switch (gs_orc_reader_find(u->reader, pc, &rule)) {
     case GS_ORC_FOUND:
-        *e = (CacheEntry) { pc, rule };
+        set->way[1] = set->way[0];
+        set->way[0] = (CacheEntry) { pc, rule };
         return rule;
     case GS_ORC_NO_TABLE:
         if (trampoline_rule(u, w, pc, &rule)) {
@@ -208,12 +214,15 @@ static inline GsOrcRule rule_for(GsUnwinder *u, const Walk *w)
 {
     uint64_t pc = w->ip - !w->exact;
     size_t slot = (pc ^ pc >> CACHE_BITS) & ((1 << CACHE_BITS) - 1);
-    CacheEntry *e = &u->cache[slot];
+    CacheSet *set = &u->cache[slot];
 
-    if (G_LIKELY(e->pc == pc)) {
-        return e->rule;
+    if (G_LIKELY(set->way[0].pc == pc)) {
+        return set->way[0].rule;
     }
-    return rule_miss(u, w, pc, e);
+    if (G_LIKELY(set->way[1].pc == pc)) {
+        return set->way[1].rule;
+    }
+    return rule_miss(u, w, pc, set);
 }
 
 /* ---- one frame -------------------------------------------------------- */

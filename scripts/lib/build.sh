@@ -10,7 +10,7 @@ packages=(
     libglib2.0-dev zlib1g-dev libslirp-dev libattr1-dev libcap-ng-dev
     libcapstone-dev libfdt-dev
     libbpf-dev libelf-dev libzstd-dev liblzma-dev liblz4-dev
-    seabios qemu-system-data gdb gcc-12
+    seabios qemu-system-data gdb gcc-12 shellcheck
 )
 meson_wanted=1.5
 

@@ -104,7 +104,7 @@ do_initramfs() {
 }
 
 missing_initramfs() {
-    [ -n "$(kernel_folder "$1")" ] && [ -e "$(initramfs_folder "$1")/initrd" ] &&
-        return 1
+    [ -n "$(kernel_folder "$1")" ] &&
+        [ -e "$(initramfs_folder "$1")/initrd" ] && return 1
     echo "initramfs for guest kernel $1"
 }

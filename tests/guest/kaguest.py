@@ -122,7 +122,10 @@ class Qmp:
 
     def _read(self, *keys):
         while True:
-            line = self.file.readline()
+            try:
+                line = self.file.readline()
+            except OSError as e:
+                raise GuestError(f'QMP: {e}') from e
             if not line:
                 raise GuestError('QMP: connection closed by QEMU')
             msg = json.loads(line)
@@ -136,7 +139,10 @@ class Qmp:
         if arguments:
             msg['arguments'] = arguments
         self.sock.settimeout(timeout)
-        self.sock.sendall(json.dumps(msg).encode() + b'\n')
+        try:
+            self.sock.sendall(json.dumps(msg).encode() + b'\n')
+        except OSError as e:
+            raise GuestError(f'QMP: {e}') from e
         answer = self._read('return', 'error')
         if 'error' in answer:
             raise GuestError(f"QMP {name}: {answer['error']['desc']}")
@@ -314,8 +320,14 @@ class Guest:
     def qmp(self, name, **arguments):
         """A QMP command; its return value. '_' in names stands for '-'."""
         args = {k.replace('_', '-'): v for k, v in arguments.items()}
-        return self.qmp_connection.cmd(name.replace('_', '-'), args,
-                                       self.timeout)
+        try:
+            return self.qmp_connection.cmd(name.replace('_', '-'), args,
+                                           self.timeout)
+        except GuestError as e:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.proc.wait(1)
+                raise GuestError('QEMU ended:\n' + self._tails()) from e
+            raise
 
     def hmp_qmp(self, line):
         """A monitor command by QMP's human-monitor-command."""

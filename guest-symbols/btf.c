@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where members lie in the structs of one kernel build.
+ *
+ * kernel.c makes a GsBtf when it opens a kernel; libbpf keeps the types, the
+ * two hash tables here make a lookup by name constant-time (libbpf's own
+ * search compares every name). libbpf checks the sizes of the type records,
+ * but trusts the header further than an untrusted file deserves, so that is
+ * checked first. Nothing changes after gs_btf_new(): no locks.
+ */
+#include "btf.h"
+#include "cursor.h"
+
+#include <bpf/btf.h>
+#include <string.h>
+
+#define NESTING_MAX     64      /* anonymous structs waiting to be searched */
+#define VISITS_MAX      4096    /* of them in one search */
+#define PATH_MAX_PARTS  16
+
+struct GsBtf {
+    struct btf *btf;
+    GHashTable *types;          /* name -> id of struct, union or typedef */
+    GHashTable *enumerators;    /* name -> id of its enum */
+    bool enum_signs;            /* enums say whether they are signed */
+};
+
+/* A member found: its type and where it begins. */
+typedef struct Found {
+    uint32_t type;
+    uint64_t bits;
+} Found;
+
+static bool check_header(const uint8_t *data, size_t len, GError **errp)
+{
+    uint64_t hdr_len, type_off, type_len, str_off, str_len;
+    unsigned magic, version;
+    GsCursor c;
+
+    gs_cursor_init(&c, data, len, "BTF header");
+    magic = gs_cursor_u16(&c);
+    version = gs_cursor_u8(&c);
+    gs_cursor_u8(&c);
+    hdr_len = gs_cursor_u32(&c);
+    type_off = gs_cursor_u32(&c);
+    type_len = gs_cursor_u32(&c);
+    str_off = gs_cursor_u32(&c);
+    str_len = gs_cursor_u32(&c);
+    if (!gs_cursor_ok(&c, errp)) {
+        return false;
+    }
+    if (magic != BTF_MAGIC || version != BTF_VERSION ||
+        hdr_len < sizeof(struct btf_header) || !str_len ||
+        hdr_len + type_off + type_len > len ||
+        hdr_len + str_off + str_len > len || len > INT32_MAX) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "BTF: magic 0x%x, version %u or the sizes in the header "
+                    "are wrong", magic, version);
+        return false;
+    }
+    return true;
+}
+
+static const char *name_of(const GsBtf *b, uint32_t off)
+{
+    const char *name = btf__name_by_offset(b->btf, off);
+
+    return name ? name : "";
+}
+
+static void learn(GHashTable *table, const char *name, uint32_t id)
+{
+    if (*name && !g_hash_table_contains(table, name)) {
+        g_hash_table_insert(table, (char *)name, GUINT_TO_POINTER(id));
+    }
+}
+
+/* The @i-th enumerator; struct btf_enum64 is three words: name, low, high. */
+static uint32_t enumerator(const struct btf_type *t, unsigned i,
+                           uint64_t *bits)
+{
+    const uint32_t *words = (const uint32_t *)(t + 1);
+
+    if (btf_is_enum64(t)) {
+        words += i * 3;
+        *bits = words[1] | (uint64_t)words[2] << 32;
+    } else {
+        words += i * 2;
+        *bits = words[1];
+    }
+    return words[0];
+}
+
+static void learn_enumerators(GsBtf *b, const struct btf_type *t, uint32_t id)
+{
+    uint64_t bits;
+
+    b->enum_signs |= btf_kflag(t);
+    for (unsigned i = 0; i < btf_vlen(t); i++) {
+        learn(b->enumerators, name_of(b, enumerator(t, i, &bits)), id);
+    }
+}
+
+/* Structs and unions first: a typedef may carry the same name. */
+static void index_names(GsBtf *b)
+{
+    uint32_t n = btf__type_cnt(b->btf);
+
+    b->types = g_hash_table_new(g_str_hash, g_str_equal);
+    b->enumerators = g_hash_table_new(g_str_hash, g_str_equal);
+    for (uint32_t id = 1; id < n; id++) {
+        const struct btf_type *t = btf__type_by_id(b->btf, id);
+
+        if (t && btf_is_composite(t)) {
+            learn(b->types, name_of(b, t->name_off), id);
+        } else if (t && btf_is_any_enum(t)) {
+            learn_enumerators(b, t, id);
+        }
+    }
+    for (uint32_t id = 1; id < n; id++) {
+        const struct btf_type *t = btf__type_by_id(b->btf, id);
+
+        if (t && btf_is_typedef(t)) {
+            learn(b->types, name_of(b, t->name_off), id);
+        }
+    }
+}
+
+GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
+{
+    GsBtf *b;
+    struct btf *btf;
+
+    if (!check_header(data, len, errp)) {
+        return NULL;
+    }
+    btf = btf__new(data, len);
+    if (!btf) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "BTF: %zu bytes with inconsistent types", len);
+        return NULL;
+    }
+    btf__set_pointer_size(btf, 8);
+    b = g_new0(GsBtf, 1);
+    b->btf = btf;
+    index_names(b);
+    return b;
+}
+
+void gs_btf_free(GsBtf *b)
+{
+    if (!b) {
+        return;
+    }
+    g_hash_table_destroy(b->types);
+    g_hash_table_destroy(b->enumerators);
+    btf__free(b->btf);
+    g_free(b);
+}
+
+/* ---- members ---- */
+
+/* The struct or union behind typedefs and qualifiers, or NULL. */
+static const struct btf_type *composite(const GsBtf *b, uint32_t id)
+{
+    int real = btf__resolve_type(b->btf, id);
+    const struct btf_type *t = real > 0 ? btf__type_by_id(b->btf, real)
+                                        : NULL;
+
+    return t && btf_is_composite(t) ? t : NULL;
+}
+
+static bool is_bit_field(const GsBtf *b, const struct btf_type *t, unsigned i)
+{
+    const struct btf_member *m = &btf_members(t)[i];
+    int real = btf__resolve_type(b->btf, m->type);
+    const struct btf_type *type = real > 0 ? btf__type_by_id(b->btf, real)
+                                           : NULL;
+
+    return btf_member_bitfield_size(t, i) || btf_member_bit_offset(t, i) % 8 ||
+           (type && btf_is_int(type) &&
+            (btf_int_bits(type) != type->size * 8 || btf_int_offset(type)));
+}
+
+/* Looks for @name in the type at @found and in its anonymous members. */
+static bool find_member(const GsBtf *b, const char *name, Found *found)
+{
+    Found todo[NESTING_MAX] = { *found };
+    unsigned n_todo = 1, visits = 0;
+
+    while (n_todo && visits++ < VISITS_MAX) {
+        Found at = todo[--n_todo];
+        const struct btf_type *t = composite(b, at.type);
+        unsigned n = t ? btf_vlen(t) : 0;
+
+        for (unsigned i = 0; i < n; i++) {
+            const struct btf_member *m = &btf_members(t)[i];
+            const char *member = name_of(b, m->name_off);
+            Found in = { m->type, at.bits + btf_member_bit_offset(t, i) };
+
+            if (!strcmp(member, name)) {
+                *found = in;
+                return !is_bit_field(b, t, i);
+            }
+            if (!*member && n_todo < NESTING_MAX) {
+                todo[n_todo++] = in;
+            }
+        }
+    }
+    return false;
+}
+
+static bool type_named(const GsBtf *b, const char *name, uint32_t *id)
+{
+    *id = GPOINTER_TO_UINT(g_hash_table_lookup(b->types, name));
+    return *id != 0;
+}
+
+static bool size_of(const GsBtf *b, uint32_t id, uint32_t *size)
+{
+    int64_t n = btf__resolve_size(b->btf, id);
+
+    if (n < 0 || n > UINT32_MAX) {
+        return false;
+    }
+    *size = n;
+    return true;
+}
+
+bool gs_btf_member(const GsBtf *b, const char *type, const char *member,
+                   uint32_t *offset, uint32_t *size)
+{
+    g_auto(GStrv) parts = g_strsplit(member, ".", PATH_MAX_PARTS);
+    Found found = { 0 };
+    uint32_t bytes;
+
+    if (!*member || !type_named(b, type, &found.type)) {
+        return false;
+    }
+    for (char **part = parts; *part; part++) {
+        if (!**part || !find_member(b, *part, &found)) {
+            return false;
+        }
+    }
+    if (found.bits / 8 > UINT32_MAX || !size_of(b, found.type, &bytes)) {
+        return false;
+    }
+    *offset = found.bits / 8;
+    if (size) {
+        *size = bytes;
+    }
+    return true;
+}
+
+bool gs_btf_type_size(const GsBtf *b, const char *type, uint32_t *size)
+{
+    uint32_t id;
+
+    return type_named(b, type, &id) && size_of(b, id, size);
+}
+
+/* ---- enumerators ---- */
+
+/*
+ * Enums carry their sign in kind_flag since 6.0 (6089fb325cf7). Before, the
+ * flag is never set, and what looks negative most likely is.
+ */
+static int64_t enum_value(const GsBtf *b, const struct btf_type *t,
+                          uint64_t bits)
+{
+    if (!btf_is_enum64(t) && (btf_kflag(t) || !b->enum_signs)) {
+        return (int32_t)bits;
+    }
+    return (int64_t)bits;
+}
+
+bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
+{
+    uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(b->enumerators, name));
+    const struct btf_type *t = id ? btf__type_by_id(b->btf, id) : NULL;
+
+    for (unsigned i = 0; t && i < btf_vlen(t); i++) {
+        uint64_t bits;
+
+        if (!strcmp(name_of(b, enumerator(t, i, &bits)), name)) {
+            *value = enum_value(b, t, bits);
+            return true;
+        }
+    }
+    return false;
+}

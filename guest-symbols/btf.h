@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Types of one kernel build, from its .BTF section
+ * (Documentation/bpf/btf.rst). Read-only once made: any thread, no lock.
+ */
+#ifndef GS_BTF_H
+#define GS_BTF_H
+
+#include "gs.h"
+
+typedef struct GsBtf GsBtf;
+
+/**
+ * gs_btf_new() - parse a .BTF section
+ * @data: (borrowed for the call) its bytes
+ * Returns: (owned) or NULL with GS_ERROR_FORMAT.
+ */
+GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp);
+void gs_btf_free(GsBtf *btf);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsBtf, gs_btf_free)
+
+/* As gs_kernel_member(), gs_kernel_type_size(), gs_kernel_enum_value(). */
+bool gs_btf_member(const GsBtf *btf, const char *type, const char *member,
+                   uint32_t *offset, uint32_t *size);
+bool gs_btf_type_size(const GsBtf *btf, const char *type, uint32_t *size);
+bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
+
+#endif /* GS_BTF_H */

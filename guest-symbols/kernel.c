@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Opens kernel files and answers for them in run-time addresses.
+ *
+ * The tables of image.c, kallsyms.c, systemmap.c and btf.c know link-time
+ * addresses and never change; modules.c and orc.c know run-time ones and
+ * lock for themselves. What is here only adds the slide and asks the kernel
+ * proper before its modules. Except gs_kernel_set_slide(), everything may be
+ * called from any thread.
+ */
+#include "kernel.h"
+#include "btf.h"
+#include "kallsyms.h"
+#include "modules.h"
+#include "orc.h"
+#include "symtab.h"
+#include "systemmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_SIZE_MAX   (2ull << 30)
+#define BANNER_MAX      512
+
+/* ---- opening ---- */
+
+static bool read_all(int fd, uint8_t *buf, size_t len, GError **errp)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = read(fd, buf + done, len - done);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s",
+                        n ? g_strerror(errno) : "became shorter while read");
+            return false;
+        }
+        done += n;
+    }
+    return true;
+}
+
+/*
+ * Reads instead of mapping: a file that is rebuilt while it is mapped would
+ * take the process down.
+ */
+static GBytes *read_file(int fd, GError **errp)
+{
+    struct stat st;
+    uint8_t *buf;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s", g_strerror(errno));
+        return NULL;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not a regular file");
+        return NULL;
+    }
+    if (!st.st_size || (uint64_t)st.st_size > FILE_SIZE_MAX) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s",
+                    st.st_size ? "too large for a kernel" : "empty file");
+        return NULL;
+    }
+    buf = g_try_malloc(st.st_size);
+    if (!buf) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
+        return NULL;
+    }
+    if (!read_all(fd, buf, st.st_size, errp)) {
+        g_free(buf);
+        return NULL;
+    }
+    return g_bytes_new_take(buf, st.st_size);
+}
+
+/* "Linux version ..." at @va up to its newline, or NULL. */
+static char *banner_at(const GsImage *img, uint64_t va)
+{
+    char text[BANNER_MAX];
+    size_t n = 0;
+
+    while (n < sizeof(text) - 1 && gs_image_read(img, va + n, &text[n], 1) &&
+           text[n] && text[n] != '\n') {
+        n++;
+    }
+    text[n] = 0;
+    return g_str_has_prefix(text, "Linux version ") ? g_strndup(text, n)
+                                                    : NULL;
+}
+
+/*
+ * linux_banner is data, so kallsyms names it only with KALLSYMS_ALL; without,
+ * it is the text itself that is looked for.
+ */
+static char *find_banner(const GsImage *img, const GsSymtab *tab)
+{
+    static const char start[] = "Linux version ";
+    GsSymbol sym;
+    char *banner = NULL;
+
+    if (gs_symtab_lookup(tab, "linux_banner", &sym)) {
+        banner = banner_at(img, sym.va);
+    }
+    for (size_t i = 0; !banner && i < gs_image_n_sections(img); i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
+        const uint8_t *hit = s->data ? memmem(s->data, s->len, start,
+                                              strlen(start)) : NULL;
+
+        if (hit) {
+            banner = banner_at(img, s->va + (hit - s->data));
+        }
+    }
+    return banner;
+}
+
+static bool load_btf(GsKernel *k, GError **errp)
+{
+    uint64_t va;
+    const uint8_t *data;
+    size_t len;
+    GsSymbol start, stop;
+    g_autofree uint8_t *copy = NULL;
+
+    if (gs_image_section(k->image, ".BTF", &va, &data, &len)) {
+        k->btf = gs_btf_new(data, len, errp);
+        return k->btf != NULL;
+    }
+    /* images without section names: labels around it (5.2, 341dfcf8d78e) */
+    if (!gs_symtab_lookup(k->symtab, "__start_BTF", &start) ||
+        !gs_symtab_lookup(k->symtab, "__stop_BTF", &stop) ||
+        stop.va <= start.va || stop.va - start.va > INT32_MAX) {
+        return true;
+    }
+    len = stop.va - start.va;
+    copy = g_try_malloc(len);
+    if (!copy || !gs_image_read(k->image, start.va, copy, len)) {
+        return true;
+    }
+    k->btf = gs_btf_new(copy, len, errp);
+    return k->btf != NULL;
+}
+
+static bool load_image(GsKernel *k, GBytes *bytes, GError **errp)
+{
+    k->image = gs_image_new(bytes, errp);
+    if (!k->image) {
+        return false;
+    }
+    k->symtab = gs_kallsyms_decode(k->image, errp);
+    if (!k->symtab) {
+        return false;
+    }
+    k->banner = find_banner(k->image, k->symtab);
+    if (!k->banner) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "no \"Linux version\" banner in the image");
+        return false;
+    }
+    return load_btf(k, errp) &&
+           gs_orc_set_load_image(k->orc, k->image, errp);
+}
+
+/* The labels of code that the kernel's linker scripts place. */
+static const struct {
+    const char *start;
+    const char *end;
+} text_labels[] = {
+    { "_stext", "_etext" },
+    { "_sinittext", "_einittext" },
+};
+
+static void find_text(GsKernel *k)
+{
+    G_STATIC_ASSERT(G_N_ELEMENTS(text_labels) == G_N_ELEMENTS(k->text));
+
+    for (size_t i = 0; i < G_N_ELEMENTS(text_labels); i++) {
+        GsSymbol from, to;
+
+        if (gs_symtab_lookup(k->symtab, text_labels[i].start, &from) &&
+            gs_symtab_lookup(k->symtab, text_labels[i].end, &to) &&
+            gs_symbol_slides(from.va) && from.va < to.va) {
+            k->text[i] = (GsTextRange) { from.va, to.va };
+        }
+    }
+}
+
+static bool load(GsKernel *k, GBytes *bytes, GError **errp)
+{
+    size_t len;
+    const uint8_t *data = g_bytes_get_data(bytes, &len);
+
+    if (!gs_systemmap_is(data, len)) {
+        return load_image(k, bytes, errp);
+    }
+    k->symtab = gs_systemmap_decode(data, len, errp);
+    return k->symtab != NULL;
+}
+
+static GsKernel *kernel_from_bytes(GBytes *bytes, GError **errp)
+{
+    g_autoptr(GsKernel) k = g_new0(GsKernel, 1);
+
+    k->orc = gs_orc_set_new();
+    k->modules = gs_modules_new();
+    if (!load(k, bytes, errp)) {
+        return NULL;
+    }
+    find_text(k);
+    return g_steal_pointer(&k);
+}
+
+GsKernel *gs_kernel_open(const char *path, GError **errp)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    g_autoptr(GBytes) bytes = read_file(fd, errp);
+    GsKernel *k = NULL;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (bytes) {
+        k = kernel_from_bytes(bytes, errp);
+    }
+    if (!k) {
+        g_prefix_error(errp, "%s: ", path);
+    }
+    return k;
+}
+
+GsKernel *gs_kernel_new_from_data(const void *data, size_t len,
+                                  const char *name, GError **errp)
+{
+    g_autoptr(GBytes) bytes = g_bytes_new(data, len);
+    GsKernel *k = kernel_from_bytes(bytes, errp);
+
+    if (!k) {
+        g_prefix_error(errp, "%s: ", name);
+    }
+    return k;
+}
+
+void gs_kernel_free(GsKernel *k)
+{
+    if (!k) {
+        return;
+    }
+    gs_orc_set_free(k->orc);
+    gs_modules_free(k->modules);
+    gs_btf_free(k->btf);
+    gs_symtab_free(k->symtab);
+    gs_image_free(k->image);
+    g_free(k->banner);
+    g_free(k);
+}
+
+const char *gs_kernel_banner(const GsKernel *k)
+{
+    return k->banner;
+}
+
+/* ---- slide ---- */
+
+void gs_kernel_set_slide(GsKernel *k, uint64_t slide)
+{
+    k->slide = slide;
+    gs_modules_clear(k->modules);
+    gs_orc_set_set_slide(k->orc, slide);
+}
+
+uint64_t gs_kernel_slide(const GsKernel *k)
+{
+    return k->slide;
+}
+
+static void slide_symbol(const GsKernel *k, GsSymbol *sym)
+{
+    if (gs_symbol_slides(sym->va)) {
+        sym->va += k->slide;
+    }
+}
+
+/* ---- text ---- */
+
+bool gs_kernel_text_range(const GsKernel *k, uint64_t *start, uint64_t *end)
+{
+    const GsTextRange *text = &k->text[0], *init = &k->text[1];
+
+    if (!text->end) {
+        return false;
+    }
+    *start = text->start;
+    *end = text->end;
+    if (init->end) {
+        *start = MIN(*start, init->start);
+        *end = MAX(*end, init->end);
+    }
+    *start += k->slide;
+    *end += k->slide;
+    return true;
+}
+
+bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
+{
+    uint64_t link = va - k->slide;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(k->text); i++) {
+        if (link >= k->text[i].start && link < k->text[i].end) {
+            return true;
+        }
+    }
+    return gs_modules_is_text(k->modules, va);
+}
+
+bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
+                          size_t len)
+{
+    return k->image && gs_image_read(k->image, va, buf, len);
+}
+
+/* ---- symbols ---- */
+
+size_t gs_kernel_n_symbols(const GsKernel *k)
+{
+    return gs_symtab_n(k->symtab) + gs_modules_n_symbols(k->modules);
+}
+
+bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out)
+{
+    const char *colon = strchr(name, ':');
+
+    if (colon) {
+        g_autofree char *module = g_strndup(name, colon - name);
+
+        return gs_modules_lookup(k->modules, module, colon + 1, out);
+    }
+    if (gs_symtab_lookup(k->symtab, name, out)) {
+        slide_symbol(k, out);
+        return true;
+    }
+    return gs_modules_lookup(k->modules, NULL, name, out);
+}
+
+/* Slides each symbol on its way to somebody else's function. */
+typedef struct Visitor {
+    const GsKernel *k;
+    GsSymbolFn fn;
+    void *opaque;
+    bool stopped;
+} Visitor;
+
+static bool visit(const GsSymbol *sym, void *opaque)
+{
+    Visitor *v = opaque;
+    GsSymbol slid = *sym;
+
+    slide_symbol(v->k, &slid);
+    v->stopped = !v->fn(&slid, v->opaque);
+    return !v->stopped;
+}
+
+/* On x86-64 modules lie above the kernel (Documentation/arch/x86/x86_64/mm).
+ */
+unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
+                                 GsSymbolFn fn, void *opaque)
+{
+    Visitor v = { .k = k, .fn = fn, .opaque = opaque };
+    unsigned n = gs_symtab_foreach_named(k->symtab, name, visit, &v);
+
+    if (!v.stopped) {
+        n += gs_modules_foreach_named(k->modules, name, fn, opaque);
+    }
+    return n;
+}
+
+bool gs_kernel_symbolize(const GsKernel *k, uint64_t va, GsSymbol *out)
+{
+    if (gs_symtab_symbolize(k->symtab, va - k->slide, out)) {
+        slide_symbol(k, out);
+        return true;
+    }
+    return gs_modules_symbolize(k->modules, va, out);
+}
+
+char **gs_kernel_suggest(const GsKernel *k, const char *name, unsigned max)
+{
+    return gs_symtab_suggest(k->symtab, name, max);
+}
+
+/* ---- types ---- */
+
+bool gs_kernel_has_btf(const GsKernel *k)
+{
+    return k->btf != NULL;
+}
+
+bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,
+                      uint32_t *offset, uint32_t *size)
+{
+    return k->btf && gs_btf_member(k->btf, type, member, offset, size);
+}
+
+bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size)
+{
+    return k->btf && gs_btf_type_size(k->btf, type, size);
+}
+
+bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value)
+{
+    return k->btf && gs_btf_enum_value(k->btf, name, value);
+}

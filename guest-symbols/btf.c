@@ -289,3 +289,22 @@ bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
     }
     return false;
 }
+
+int gs_btf_func_param(const GsBtf *b, const char *func, const char *param)
+{
+    int id = btf__find_by_name_kind(b->btf, func, BTF_KIND_FUNC);
+    const struct btf_type *t = id > 0 ? btf__type_by_id(b->btf, id) : NULL;
+    const struct btf_param *p;
+
+    t = t ? btf__type_by_id(b->btf, t->type) : NULL;
+    if (!t || !btf_is_func_proto(t)) {
+        return -1;
+    }
+    p = btf_params(t);
+    for (int i = 0; i < btf_vlen(t); i++) {
+        if (!strcmp(name_of(b, p[i].name_off), param)) {
+            return i;
+        }
+    }
+    return -1;
+}

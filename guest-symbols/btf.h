@@ -25,4 +25,7 @@ bool gs_btf_member(const GsBtf *btf, const char *type, const char *member,
 bool gs_btf_type_size(const GsBtf *btf, const char *type, uint32_t *size);
 bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
 
+/* As gs_kernel_func_param(). */
+int gs_btf_func_param(const GsBtf *btf, const char *func, const char *param);
+
 #endif /* GS_BTF_H */

@@ -416,3 +416,9 @@ bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value)
 {
     return k->btf && gs_btf_enum_value(k->btf, name, value);
 }
+
+int gs_kernel_func_param(const GsKernel *k, const char *func,
+                         const char *param)
+{
+    return k->btf ? gs_btf_func_param(k->btf, func, param) : -1;
+}

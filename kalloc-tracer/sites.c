@@ -13,8 +13,10 @@
 #define SITE_SLOTS      (1u << SITE_BITS)
 #define SITE_MAX        (SITE_SLOTS / 2)
 #define SITE_PROBES     128
+#define SEEN_BITS       (1u << 16)
 
 struct KtSites {
+    uint64_t seen[SEEN_BITS / 64];      /* by hash: "never added" in one look */
     uint64_t va[SITE_SLOTS];            /* 0: free */
     uint8_t wrapper[SITE_SLOTS];
     unsigned n;
@@ -37,15 +39,40 @@ void kt_sites_free(KtSites *s)
     g_free(s);
 }
 
+static uint64_t hash(uint64_t va)
+{
+    return va * 0x9e3779b97f4a7c15ull;
+}
+
 static uint32_t first_slot(uint64_t va)
 {
-    return (va * 0x9e3779b97f4a7c15ull) >> (64 - SITE_BITS);
+    return hash(va) >> (64 - SITE_BITS);
+}
+
+/* The translator asks for every block; most never were a return site. */
+static bool maybe_seen(const KtSites *s, uint64_t va)
+{
+    uint32_t bit = hash(va) >> 20 & (SEEN_BITS - 1);
+
+    return __atomic_load_n(&s->seen[bit / 64], __ATOMIC_ACQUIRE) >>
+           (bit % 64) & 1;
+}
+
+static void set_seen(KtSites *s, uint64_t va)
+{
+    uint32_t bit = hash(va) >> 20 & (SEEN_BITS - 1);
+
+    __atomic_fetch_or(&s->seen[bit / 64], 1ull << (bit % 64),
+                      __ATOMIC_RELEASE);
 }
 
 uint32_t kt_sites_find(const KtSites *s, uint64_t va)
 {
     uint32_t i = first_slot(va);
 
+    if (!maybe_seen(s, va)) {
+        return KT_SITE_NONE;
+    }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
         uint64_t have = __atomic_load_n(&s->va[i], __ATOMIC_ACQUIRE);
 
@@ -72,6 +99,7 @@ static uint32_t add_locked(KtSites *s, uint64_t va, KtHookId wrapper)
             s->wrapper[i] = wrapper.v;
             s->n++;
             __atomic_store_n(&s->va[i], va, __ATOMIC_RELEASE);
+            set_seen(s, va);
             return i;
         }
         i = (i + 1) & (SITE_SLOTS - 1);
@@ -109,6 +137,7 @@ KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site)
 
 void kt_sites_clear(KtSites *s)
 {
+    memset(s->seen, 0, sizeof(s->seen));
     memset(s->va, 0, sizeof(s->va));
     s->n = 0;
 }

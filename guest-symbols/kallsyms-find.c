@@ -29,12 +29,11 @@
 #define PER_MARKER      256u
 #define STEPS_MAX       (64u << 20) /* bound on the search in hostile files */
 
-/* Newest first. */
+/* Where the addresses lie differs, too: kallsyms.c tries both places. */
 static const GsKallsymsLayout layouts[] = {
-    { "6.4, 404bad70fcf7", 4, false, false },
-    { "6.2, 60443c88f3a8", 4, true, true },
-    { "4.20, 80ffbaa5b1bd", 4, true, false },
-    { "4.6, 2213e9a66bb8", 8, true, false },
+    { "4.20 (80ffbaa5b1bd) to 6.1, and since 6.4 (404bad70fcf7)", 4, false },
+    { "6.2 (60443c88f3a8) and 6.3", 4, true },
+    { "4.6 (2213e9a66bb8) to 4.19", 8, false },
 };
 
 static const char digits[] = "0\0" "1\0" "2\0" "3\0" "4\0"

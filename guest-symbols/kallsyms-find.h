@@ -11,16 +11,14 @@
 #define GS_KALLSYMS_TOKENS  256
 
 /**
- * struct GsKallsymsLayout - an order of the parts, one row a kernel release
- * @since: release and commit that made it
+ * struct GsKallsymsLayout - how names, markers and tokens lie
+ * @since: releases and commit that made it
  * @word: bytes of each marker and of num_syms
- * @addresses_first: addresses come before the names, else after the tokens
  * @seqs_first: the by-name order lies between markers and tokens
  */
 typedef struct GsKallsymsLayout {
     const char *since;
     unsigned word;
-    bool addresses_first;
     bool seqs_first;
 } GsKallsymsLayout;
 

@@ -27,6 +27,8 @@ typedef struct Decoder {
     const Encoding *enc;
     size_t entries;         /* position of the addresses */
     uint64_t base;
+    uint64_t least;         /* where the kernel is linked: least and greatest */
+    uint64_t greatest;      /* address in the upper half */
 } Decoder;
 
 static uint64_t at_unsigned(uint64_t entry, uint64_t base, uint64_t va)
@@ -111,39 +113,55 @@ static bool in_image(const GsImage *img, uint64_t va)
     return false;
 }
 
-static bool locate_entries(Decoder *d, const Encoding *enc)
+/* Before 6.4: addresses, base, then num_syms. */
+static bool before_names(Decoder *d, size_t *base_at)
+{
+    size_t bytes = ((size_t)d->parts.n * d->enc->size + 7) & ~(size_t)7;
+    size_t back = bytes + (d->enc->has_base ? 8 : 0);
+
+    if (d->parts.num_syms < back) {
+        return false;
+    }
+    d->entries = d->parts.num_syms - back;
+    *base_at = d->entries + bytes;
+    return true;
+}
+
+/* Since 6.4: token index, then addresses and base. */
+static bool after_tokens(Decoder *d, size_t *base_at)
 {
     const GsArea *a = &d->area;
-    size_t bytes = (size_t)d->parts.n * enc->size;
+    size_t bytes = (size_t)d->parts.n * d->enc->size;
+
+    d->entries = align8(a, d->parts.tokens_end);
+    *base_at = align8(a, d->entries + bytes);
+    return *base_at <= a->len && (!d->enc->has_base || a->len - *base_at >= 8);
+}
+
+static bool (*const places[])(Decoder *d, size_t *base_at) = {
+    after_tokens,
+    before_names,
+};
+
+/* Sets the decoder up to read one encoding at one place. */
+static bool set_up(Decoder *d, const Encoding *enc, unsigned place)
+{
     size_t base_at;
 
-    if (d->parts.layout->addresses_first) {
-        size_t end = d->parts.num_syms;
-        size_t back = (enc->has_base ? 8 : 0) + bytes + (bytes & 4);
-
-        if (end < back) {
-            return false;
-        }
-        d->entries = end - back;
-        base_at = end - 8;
-    } else {
-        d->entries = align8(a, d->parts.tokens_end);
-        base_at = align8(a, d->entries + bytes);
-        if (base_at > a->len || (enc->has_base && a->len - base_at < 8)) {
-            return false;
-        }
-    }
     d->enc = enc;
     d->base = 0;
-    if (enc->has_base) {
-        d->base = load(a, base_at, 8);
-        if (!d->base) {
-            d->base = relocated_base(d, base_at);
-        }
-        return gs_symbol_slides(d->base) &&
-               (gs_image_is_raw(d->img) || in_image(d->img, d->base));
+    if (!places[place](d, &base_at)) {
+        return false;
     }
-    return true;
+    if (!enc->has_base) {
+        return true;
+    }
+    d->base = load(&d->area, base_at, 8);
+    if (!d->base) {
+        d->base = relocated_base(d, base_at);
+    }
+    return gs_symbol_slides(d->base) &&
+           (gs_image_is_raw(d->img) || in_image(d->img, d->base));
 }
 
 static uint64_t address(const Decoder *d, uint32_t i)
@@ -154,35 +172,56 @@ static uint64_t address(const Decoder *d, uint32_t i)
                       d->area.va + pos);
 }
 
+/* Raw images do not know yet where they are linked. */
+static void find_span(Decoder *d)
+{
+    d->least = UINT64_MAX;
+    d->greatest = 0;
+    for (size_t i = 0; i < gs_image_n_sections(d->img); i++) {
+        const GsSection *s = gs_image_nth_section(d->img, i);
+
+        if (gs_symbol_slides(s->va)) {
+            d->least = MIN(d->least, s->va);
+            d->greatest = MAX(d->greatest, s->va + s->len);
+        }
+    }
+    if (gs_image_is_raw(d->img)) {
+        d->least = 1ull << 63;
+        d->greatest = UINT64_MAX;
+    }
+}
+
 /*
- * How badly the symbols are out of order, UINT32_MAX when most of them are
- * no kernel addresses.
+ * How badly the symbols are out of order, UINT32_MAX when most of them do not
+ * lie in the kernel.
  */
 static uint32_t disorder(const Decoder *d)
 {
     uint64_t before = 0;
-    uint32_t n = 0, high = 0;
+    uint32_t n = 0, inside = 0;
 
     for (uint32_t i = 0; i < d->parts.n; i++) {
         uint64_t va = address(d, i);
 
         n += va < before;
-        high += gs_symbol_slides(va);
+        inside += va >= d->least && va <= d->greatest;
         before = va;
     }
-    return high < d->parts.n / 2 + 1 ? UINT32_MAX : n;
+    return inside < d->parts.n / 2 + 1 ? UINT32_MAX : n;
 }
 
-/* Leaves @d set up for the encoding that fits best. */
+/* Leaves @d set up for the encoding and the place that fit best. */
 static bool choose_encoding(Decoder *d, GError **errp)
 {
     uint32_t best = UINT32_MAX;
-    Decoder chosen = *d;
+    Decoder chosen;
 
-    for (size_t i = 0; i < G_N_ELEMENTS(encodings); i++) {
+    find_span(d);
+    chosen = *d;
+    for (size_t i = 0; i < G_N_ELEMENTS(encodings) * 2; i++) {
         uint32_t n;
 
-        if (!locate_entries(d, &encodings[i])) {
+        if (!set_up(d, &encodings[i / 2], i % 2)) {
             continue;
         }
         n = disorder(d);
@@ -194,7 +233,7 @@ static bool choose_encoding(Decoder *d, GError **errp)
     *d = chosen;
     if (best > d->parts.n / 100) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "kallsyms: %u symbols (layout of Linux %s), but their "
+                    "kallsyms: %u symbols (as in Linux %s), but their "
                     "addresses follow no known encoding", d->parts.n,
                     d->parts.layout->since);
         return false;

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Decoding of kallsyms: every order of the parts with every way to write
+ * addresses, long names, damage.
+ */
+#include "../lib/kallsyms-writer.h"
+#include "../../guest-symbols/kallsyms.h"
+
+#define TEXT_LEN    0x400000
+
+static const char *const order_names[KS_ORDER__COUNT] = {
+    [KS_4_6] = "4.6", [KS_4_20] = "4.20", [KS_6_2] = "6.2", [KS_6_4] = "6.4",
+};
+
+static const char *const address_names[KS_ADDRESSES__COUNT] = {
+    [KS_BASE_RELATIVE] = "base-relative", [KS_PERCPU] = "percpu-absolute",
+    [KS_ABSOLUTE] = "absolute", [KS_PLACE] = "place-relative",
+};
+
+/* _stext, n functions 0x40 bytes apart, _etext; percpu ones if wanted. */
+static GArray *make_symbols(unsigned n, bool percpu)
+{
+    GArray *syms = g_array_new(FALSE, FALSE, sizeof(KsSymbol));
+    KsSymbol sym;
+
+    for (unsigned i = 0; percpu && i < 40; i++) {
+        sym = (KsSymbol) { i * 0x40, 'A', "percpu_variable" };
+        g_array_append_val(syms, sym);
+    }
+    sym = (KsSymbol) { KS_TEXT, 'T', "_stext" };
+    g_array_append_val(syms, sym);
+    for (unsigned i = 0; i < n; i++) {
+        sym = (KsSymbol) {
+            KS_TEXT + 0x40 * i, i % 3 ? 'T' : 't',
+            g_intern_string(g_strdup_printf("func_%u", i)),
+        };
+        g_array_append_val(syms, sym);
+    }
+    sym = (KsSymbol) { KS_TEXT + 0x40 * n, 'T', "_etext" };
+    g_array_append_val(syms, sym);
+    return syms;
+}
+
+static GsSymtab *decode(KsWriter *w, GError **errp)
+{
+    g_autoptr(GBytes) elf = ks_kernel(w, TEXT_LEN);
+    g_autoptr(GsImage) img = gs_image_new(elf, errp);
+
+    g_assert_nonnull(img);
+    return gs_kallsyms_decode(img, errp);
+}
+
+static void check_same(const GsSymtab *tab, const GArray *syms)
+{
+    g_assert_cmpuint(gs_symtab_n(tab), ==, syms->len);
+    g_assert_cmpuint(gs_symtab_n_unsorted(tab), ==, 0);
+    for (unsigned i = 0; i < syms->len; i++) {
+        const KsSymbol *want = &g_array_index(syms, KsSymbol, i);
+        GsSymbol got;
+
+        if (!strcmp(want->name, "percpu_variable")) {
+            continue;
+        }
+        g_assert_true(gs_symtab_lookup(tab, want->name, &got));
+        g_assert_cmphex(got.va, ==, want->va);
+        g_assert_cmpint(got.type, ==, want->type);
+        g_assert_cmpstr(got.name, ==, want->name);
+    }
+}
+
+/* Counts of symbols around the borders of a marker. */
+static const unsigned sizes[] = { 1, 200, 254, 255, 256, 510, 3000 };
+
+static void test_layout(const void *opaque)
+{
+    unsigned row = GPOINTER_TO_UINT(opaque);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        bool percpu = row % KS_ADDRESSES__COUNT == KS_PERCPU && sizes[i] > 100;
+        g_autoptr(GArray) syms = make_symbols(sizes[i], percpu);
+        KsWriter w = {
+            .order = row / KS_ADDRESSES__COUNT,
+            .addresses = row % KS_ADDRESSES__COUNT,
+            .syms = (KsSymbol *)syms->data, .n = syms->len,
+        };
+        g_autoptr(GError) err = NULL;
+        g_autoptr(GsSymtab) tab = decode(&w, &err);
+
+        g_assert_no_error(err);
+        check_same(tab, syms);
+        g_byte_array_unref(w.out);
+    }
+}
+
+static void test_long_name(void)
+{
+    g_autoptr(GArray) syms = make_symbols(300, false);
+    g_autofree char *name = g_strnfill(400, 'x');
+    g_autofree char *name2 = g_strnfill(128, 'y');
+
+    g_array_index(syms, KsSymbol, 100).name = name;
+    g_array_index(syms, KsSymbol, 256).name = name2;
+    for (KsOrder order = KS_4_20; order < KS_ORDER__COUNT; order++) {
+        KsWriter w = {
+            .order = order, .addresses = KS_BASE_RELATIVE,
+            .syms = (KsSymbol *)syms->data, .n = syms->len,
+        };
+        g_autoptr(GError) err = NULL;
+        g_autoptr(GsSymtab) tab = decode(&w, &err);
+
+        g_assert_no_error(err);
+        check_same(tab, syms);
+        g_byte_array_unref(w.out);
+    }
+}
+
+static void test_percpu_stays(void)
+{
+    g_autoptr(GArray) syms = make_symbols(500, true);
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_PERCPU,
+        .syms = (KsSymbol *)syms->data, .n = syms->len,
+    };
+    g_autoptr(GsSymtab) tab = decode(&w, NULL);
+    GsSymbol sym;
+
+    g_assert_true(gs_symtab_lookup(tab, "percpu_variable", &sym));
+    g_assert_cmphex(sym.va, ==, 0);
+    g_assert_false(gs_symbol_slides(sym.va));
+    g_assert_false(gs_symtab_symbolize(tab, 0x10, &sym));
+    g_byte_array_unref(w.out);
+}
+
+static void expect_error(KsWriter *w, GsErrorCode code)
+{
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsSymtab) tab = decode(w, &err);
+
+    g_assert_error(err, GS_ERROR, (int)code);
+    g_assert_null(tab);
+    g_assert_null(strchr(err->message, '\n'));
+    g_byte_array_unref(w->out);
+}
+
+static void test_no_table(void)
+{
+    ElfWriter elf;
+    g_autoptr(GBytes) bytes = NULL;
+    g_autoptr(GsImage) img = NULL;
+    g_autoptr(GError) err = NULL;
+
+    elf_writer_start(&elf);
+    elf_writer_add(&elf, ".rodata", KS_RODATA, 0, KS_BANNER,
+                   sizeof(KS_BANNER));
+    bytes = elf_writer_finish(&elf);
+    img = gs_image_new(bytes, NULL);
+    g_assert_null(gs_kallsyms_decode(img, &err));
+    g_assert_error(err, GS_ERROR, GS_ERROR_NO_SYMBOLS);
+}
+
+static void test_no_stext(void)
+{
+    g_autoptr(GArray) syms = make_symbols(300, false);
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_BASE_RELATIVE,
+        .syms = (KsSymbol *)syms->data + 1, .n = syms->len - 1,
+    };
+
+    expect_error(&w, GS_ERROR_FORMAT);
+}
+
+static void test_unsorted(void)
+{
+    g_autoptr(GArray) syms = make_symbols(300, false);
+    KsSymbol *s = (KsSymbol *)syms->data;
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_ABSOLUTE, .syms = s, .n = syms->len,
+    };
+
+    for (unsigned i = 1; i < 290; i += 2) {
+        uint64_t va = s[i].va;
+
+        s[i].va = s[i + 1].va + 1;
+        s[i + 1].va = va;
+    }
+    expect_error(&w, GS_ERROR_FORMAT);
+}
+
+static void test_outside_code(void)
+{
+    g_autoptr(GArray) syms = make_symbols(300, false);
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_ABSOLUTE,
+        .syms = (KsSymbol *)syms->data, .n = syms->len,
+    };
+
+    for (unsigned i = 0; i < syms->len; i++) {
+        g_array_index(syms, KsSymbol, i).va += 0x10000000;
+    }
+    expect_error(&w, GS_ERROR_FORMAT);
+}
+
+/* Any one byte of markers, tokens or index wrong: refused or unchanged. */
+static void test_damage(void)
+{
+    g_autoptr(GArray) syms = make_symbols(600, false);
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_BASE_RELATIVE,
+        .syms = (KsSymbol *)syms->data, .n = syms->len,
+    };
+    g_autoptr(GBytes) elf = ks_kernel(&w, TEXT_LEN);
+    size_t len, at;
+    const uint8_t *data = g_bytes_get_data(elf, &len);
+    const uint8_t *table = memmem(data, len, w.out->data, w.out->len);
+
+    g_assert_nonnull(table);
+    for (at = w.markers; at < w.tokens; at++) {
+        g_autofree uint8_t *copy = g_memdup2(data, len);
+        g_autoptr(GBytes) bad = g_bytes_new_static(copy, len);
+        g_autoptr(GsImage) img = NULL;
+        g_autoptr(GsSymtab) tab = NULL;
+
+        copy[table - data + at] ^= 0x41;
+        img = gs_image_new(bad, NULL);
+        tab = gs_kallsyms_decode(img, NULL);
+        if (tab) {
+            check_same(tab, syms);
+        }
+    }
+    g_byte_array_unref(w.out);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (unsigned i = 0; i < KS_ORDER__COUNT * KS_ADDRESSES__COUNT; i++) {
+        g_autofree char *path = g_strdup_printf("/kallsyms/layout/%s/%s",
+            order_names[i / KS_ADDRESSES__COUNT],
+            address_names[i % KS_ADDRESSES__COUNT]);
+
+        g_test_add_data_func(path, GUINT_TO_POINTER(i), test_layout);
+    }
+    g_test_add_func("/kallsyms/long-name-two-byte-length", test_long_name);
+    g_test_add_func("/kallsyms/percpu-stays-an-offset", test_percpu_stays);
+    g_test_add_func("/kallsyms/no-table", test_no_table);
+    g_test_add_func("/kallsyms/no-stext", test_no_stext);
+    g_test_add_func("/kallsyms/unsorted", test_unsorted);
+    g_test_add_func("/kallsyms/outside-code", test_outside_code);
+    g_test_add_func("/kallsyms/damaged-markers", test_damage);
+    return g_test_run();
+}

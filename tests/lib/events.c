@@ -184,7 +184,7 @@ static KtTaskId read_task(TestWorld *w, GHashTable *a)
     if (!g_hash_table_contains(a, "pid")) {
         return (KtTaskId) { 0 };
     }
-    strncpy(comm, text(a, "comm", ""), sizeof(comm) - 1);
+    g_strlcpy(comm, text(a, "comm", ""), sizeof(comm));
     return kt_tracer_intern_task(w->t, number(a, "pid", 10, 0), comm);
 }
 

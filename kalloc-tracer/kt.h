@@ -134,12 +134,15 @@ typedef struct KtTracer KtTracer;
  * @n_cpus: producers; kt_tracer_push() takes cpu < n_cpus
  * @history_bytes: memory for past lives; oldest go first, counted
  * @max_stacks: cap of the stack depot; beyond it stacks are none, counted
+ * @map_bytes: memory for allocated and freed blocks, 0 = 8 GiB; beyond it
+ *             new blocks are not kept, counted, and a gap
  * @journal: path of the event log, NULL for none
  */
 typedef struct KtConfig {
     unsigned n_cpus;
     uint64_t history_bytes;
     uint32_t max_stacks;
+    uint64_t map_bytes;
     const char *journal;
 } KtConfig;
 #define KT_CONFIG_DEFAULT \
@@ -195,7 +198,8 @@ void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id);
 
 /**
  * kt_tracer_reset() - the VM was reset: the map becomes the previous boot
- * and an empty one begins; the one before is dropped.
+ * and an empty one begins; the one before is dropped. Whether that one is
+ * complete is to be told again.
  */
 void kt_tracer_reset(KtTracer *t);
 /** kt_tracer_clear() - `ka clear`: forget blocks, history and errors. Blocks

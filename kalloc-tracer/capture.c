@@ -314,6 +314,10 @@ static void await_return(Moment *m, const KtHook *hook, KtHookId id,
     unsigned stale;
     bool added;
 
+    if ((hook->flags & KT_HOOK_INNER) &&
+        kt_hooks_in_allocator(m->boot->hooks, m->ra)) {
+        return;
+    }
     if (!kt_calls_push(m->c->calls, &call, &stale)) {
         kt_vcpu_count(m->v, KT_CNT_CALL_DROPPED, 1);
     }

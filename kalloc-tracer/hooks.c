@@ -39,7 +39,7 @@ typedef struct Range {
 struct KtHooks {
     uint64_t va[HOOK__COUNT];
     int8_t gfp[HOOK__COUNT];
-    Range wrapper[HOOK__COUNT];
+    Range range[HOOK__COUNT];           /* the function's code */
     unsigned n_found;
     bool vfree_called_again;
     uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
@@ -139,9 +139,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     if (hook->flags & KT_HOOK_GFP_BY_NAME) {
         h->gfp[id] = gfp_by_name(k, hook);
     }
-    if (hook->role == KT_ROLE_WRAPPER || hook->role == KT_ROLE_REALLOC) {
-        h->wrapper[id] = (Range) { sym.va, sym.va + sym.size };
-    }
+    h->range[id] = (Range) { sym.va, sym.va + sym.size };
     if (hook->role != KT_ROLE_WRAPPER) {
         h->n_found++;
         add_entry(h, id);
@@ -202,14 +200,32 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va)
     return false;
 }
 
+static bool inside(const KtHooks *h, uint64_t va, unsigned id)
+{
+    return va > h->range[id].start && va < h->range[id].end;
+}
+
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va)
 {
     for (unsigned id = 1; id < HOOK__COUNT; id++) {
-        if (va > h->wrapper[id].start && va < h->wrapper[id].end) {
+        KtRole role = hook_table[id].role;
+
+        if ((role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC) &&
+            inside(h, va, id)) {
             return (KtHookId) { id };
         }
     }
     return (KtHookId) { 0 };
+}
+
+bool kt_hooks_in_allocator(const KtHooks *h, uint64_t va)
+{
+    for (unsigned id = 1; id < HOOK__COUNT; id++) {
+        if (hook_table[id].role == KT_ROLE_ALLOC && inside(h, va, id)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id)

@@ -29,6 +29,10 @@ typedef enum KtRole {
  *  kernel works that way, see kt_hooks_vfree_called_again(). */
 #define KT_HOOK_DEFERRED        (1 << 2)
 
+/** Called from inside another allocating hook it is that one's work, whose
+ *  return tells of it. */
+#define KT_HOOK_INNER           (1 << 3)
+
 #define KT_NO_ARG (-1)
 
 /** struct KtHook - a row of the table; argument numbers or KT_NO_ARG */
@@ -73,6 +77,8 @@ KtHookId kt_hooks_at(const KtHooks *h, uint64_t va);
 bool kt_hooks_page(const KtHooks *h, uint64_t va);
 /** kt_hooks_wrapper() - the wrapper whose code contains @va, or 0. */
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va);
+/** kt_hooks_in_allocator() - is @va inside a hooked allocating function? */
+bool kt_hooks_in_allocator(const KtHooks *h, uint64_t va);
 /** kt_hooks_gfp_arg() - argument number of the gfp flags in this kernel. */
 int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id);
 /** kt_hooks_vfree_called_again() - are deferred vfrees worked off by calling

@@ -81,14 +81,14 @@ static GBytes *read_file(int fd, GError **errp)
     return g_bytes_new_take(buf, st.st_size);
 }
 
-/* "Linux version ..." at @va up to its newline, or NULL. */
+/* "Linux version ..." at @va, the line's printable part, or NULL. */
 static char *banner_at(const GsImage *img, uint64_t va)
 {
     char text[BANNER_MAX];
     size_t n = 0;
 
     while (n < sizeof(text) - 1 && gs_image_read(img, va + n, &text[n], 1) &&
-           text[n] && text[n] != '\n') {
+           g_ascii_isprint(text[n])) {
         n++;
     }
     text[n] = 0;

@@ -76,6 +76,17 @@ void gs_symtab_free(GsSymtab *tab)
     g_free(tab);
 }
 
+/* Names end up on terminals: nothing but visible characters. */
+static bool visible(const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!g_ascii_isgraph(name[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
                    size_t len)
 {
@@ -83,7 +94,8 @@ bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
     unsigned n = tab->rows->len;
 
     if (n >= GS_SYMBOLS_MAX || len > GS_SYMBOL_NAME_MAX ||
-        tab->names->len + len + 1 > GS_SYMBOL_NAMES_MAX) {
+        tab->names->len + len + 1 > GS_SYMBOL_NAMES_MAX ||
+        !visible(name, len)) {
         return false;
     }
     if (n && row_at(tab, n - 1)->va > va) {

@@ -28,7 +28,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsSymtab, gs_symtab_free)
 /**
  * gs_symtab_add() - one more symbol, in any order, before sealing
  * @name: (borrowed) need not be NUL-terminated
- * Returns: false when one of the bounds above is exceeded.
+ * Returns: false when one of the bounds above is exceeded, or the name has
+ * something else than visible ASCII characters in it.
  */
 bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
                    size_t len);

@@ -74,15 +74,17 @@ static bool add_line(GsSymtab *tab, const Line *line, unsigned number,
                      GError **errp)
 {
     if (blank_in(line)) {
+        g_autofree char *says = g_strndup(line->name, MIN(line->len, 120));
+        g_autofree char *safe = g_strescape(says, NULL);
+
         g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
-                    "not the real System.map, it only says: \"%.*s\"",
-                    (int)MIN(line->len, 120), line->name);
+                    "not the real System.map, it only says: \"%s\"", safe);
         return false;
     }
     if (!gs_symtab_add(tab, line->va, line->type, line->name, line->len)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "System.map line %u: too long, or too many symbols",
-                    number);
+                    "System.map line %u: a name too long or not readable, or "
+                    "too many symbols", number);
         return false;
     }
     return true;

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Types: members through anonymous structs and paths, bit fields, enums,
+ * and sections that are not what they claim. The types are made by libbpf.
+ */
+#include "../../guest-symbols/btf.h"
+
+#include <bpf/btf.h>
+#include <string.h>
+
+/*
+ * struct inner { int a; long b; };
+ * typedef const struct inner inner_t;
+ * struct outer {
+ *     char *name;                  0
+ *     union {                      8
+ *         struct { int x, y; };
+ *         inner_t in;
+ *     };
+ *     char comm[16];               24
+ *     unsigned bit:1, bits:7;      40
+ *     char tail[];                 44
+ * };
+ * enum colour { RED, GREEN = 7, MINUS = -1 };      signed
+ * enum big { BIG = 0x80000000 };                   unsigned
+ * enum huge { HUGE = 1 << 40 };                    64 bits
+ */
+static struct btf *make_types(void)
+{
+    struct btf *b = btf__new_empty();
+    int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
+    int t_long = btf__add_int(b, "long", 8, BTF_INT_SIGNED);
+    int t_char = btf__add_int(b, "char", 1, BTF_INT_CHAR);
+    int t_ptr = btf__add_ptr(b, t_char);
+    int inner, t_const, inner_t, xy, anon, comm, tail;
+
+    inner = btf__add_struct(b, "inner", 16);
+    btf__add_field(b, "a", t_int, 0, 0);
+    btf__add_field(b, "b", t_long, 64, 0);
+    t_const = btf__add_const(b, inner);
+    inner_t = btf__add_typedef(b, "inner_t", t_const);
+    xy = btf__add_struct(b, "", 8);
+    btf__add_field(b, "x", t_int, 0, 0);
+    btf__add_field(b, "y", t_int, 32, 0);
+    anon = btf__add_union(b, "", 16);
+    btf__add_field(b, "", xy, 0, 0);
+    btf__add_field(b, "in", inner_t, 0, 0);
+    comm = btf__add_array(b, t_int, t_char, 16);
+    tail = btf__add_array(b, t_int, t_char, 0);
+    btf__add_struct(b, "outer", 48);
+    btf__add_field(b, "name", t_ptr, 0, 0);
+    btf__add_field(b, "", anon, 64, 0);
+    btf__add_field(b, "comm", comm, 192, 0);
+    btf__add_field(b, "bit", t_int, 320, 1);
+    btf__add_field(b, "bits", t_int, 321, 7);
+    btf__add_field(b, "tail", tail, 352, 0);
+    btf__add_typedef(b, "outer", t_int);
+    btf__add_enum(b, "colour", 4);
+    btf__add_enum_value(b, "RED", 0);
+    btf__add_enum_value(b, "GREEN", 7);
+    btf__add_enum_value(b, "MINUS", -1);
+    btf__add_enum(b, "big", 4);
+    btf__add_enum_value(b, "BIG", 0x80000000ll);
+    btf__add_enum64(b, "huge", 8, false);
+    btf__add_enum64_value(b, "HUGE", 1ull << 40);
+    return b;
+}
+
+static GsBtf *make(void)
+{
+    struct btf *types = make_types();
+    __u32 len;
+    const void *raw = btf__raw_data(types, &len);
+    g_autoptr(GError) err = NULL;
+    GsBtf *b = gs_btf_new(raw, len, &err);
+
+    g_assert_no_error(err);
+    btf__free(types);
+    return b;
+}
+
+static const struct {
+    const char *type;
+    const char *member;
+    uint32_t offset;
+    uint32_t size;
+} members[] = {
+    { "outer", "name", 0, 8 },
+    { "outer", "x", 8, 4 },
+    { "outer", "y", 12, 4 },
+    { "outer", "in", 8, 16 },
+    { "outer", "in.b", 16, 8 },
+    { "outer", "comm", 24, 16 },
+    { "outer", "tail", 44, 0 },
+    { "inner", "b", 8, 8 },
+    { "inner_t", "a", 0, 4 },
+};
+
+static void test_members(void)
+{
+    g_autoptr(GsBtf) b = make();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
+        uint32_t offset, size;
+
+        g_assert_true(gs_btf_member(b, members[i].type, members[i].member,
+                                    &offset, &size));
+        g_assert_cmpuint(offset, ==, members[i].offset);
+        g_assert_cmpuint(size, ==, members[i].size);
+        g_assert_true(gs_btf_member(b, members[i].type, members[i].member,
+                                    &offset, NULL));
+    }
+}
+
+static const char *const missing[][2] = {
+    { "outer", "bit" }, { "outer", "bits" }, { "outer", "nothing" },
+    { "outer", "" }, { "outer", "in." }, { "outer", "in..b" },
+    { "outer", ".in" }, { "outer", "name.a" }, { "outer", "in.b.c" },
+    { "none", "a" }, { "", "x" }, { "colour", "RED" }, { "int", "a" },
+    { "outer", "in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.a" },
+};
+
+static void test_missing(void)
+{
+    g_autoptr(GsBtf) b = make();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(missing); i++) {
+        uint32_t offset;
+
+        g_assert_false(gs_btf_member(b, missing[i][0], missing[i][1],
+                                     &offset, NULL));
+    }
+}
+
+static void test_sizes(void)
+{
+    g_autoptr(GsBtf) b = make();
+    uint32_t size;
+
+    g_assert_true(gs_btf_type_size(b, "outer", &size));
+    g_assert_cmpuint(size, ==, 48);     /* the struct, not the typedef */
+    g_assert_true(gs_btf_type_size(b, "inner_t", &size));
+    g_assert_cmpuint(size, ==, 16);
+    g_assert_false(gs_btf_type_size(b, "none", &size));
+}
+
+static void expect_enum(const GsBtf *b, const char *name, int64_t want)
+{
+    int64_t value;
+
+    g_assert_true(gs_btf_enum_value(b, name, &value));
+    g_assert_cmpint(value, ==, want);
+}
+
+static void test_enums(void)
+{
+    g_autoptr(GsBtf) b = make();
+    int64_t value;
+
+    expect_enum(b, "RED", 0);
+    expect_enum(b, "GREEN", 7);
+    expect_enum(b, "MINUS", -1);
+    expect_enum(b, "BIG", 0x80000000ll);
+    expect_enum(b, "HUGE", 1ll << 40);
+    g_assert_false(gs_btf_enum_value(b, "colour", &value));
+    g_assert_false(gs_btf_enum_value(b, "", &value));
+}
+
+/* struct loop { struct loop; }: no such C, but a file may say so. */
+static void test_loop(void)
+{
+    struct btf *types = btf__new_empty();
+    int loop = btf__add_struct(types, "loop", 8);
+    const void *raw;
+    __u32 len;
+    g_autoptr(GsBtf) b = NULL;
+    uint32_t offset;
+
+    btf__add_field(types, "", loop, 0, 0);
+    btf__add_field(types, "", loop, 0, 0);
+    btf__add_typedef(types, "self", 2);
+    raw = btf__raw_data(types, &len);
+    b = gs_btf_new(raw, len, NULL);
+    btf__free(types);
+    g_assert_nonnull(b);
+    g_assert_false(gs_btf_member(b, "loop", "a", &offset, NULL));
+    g_assert_false(gs_btf_member(b, "self", "a", &offset, NULL));
+    g_assert_false(gs_btf_type_size(b, "self", &offset));
+}
+
+/* Each header word set to something huge, and every cut. */
+static void test_damage(void)
+{
+    struct btf *types = make_types();
+    __u32 len;
+    const void *raw = btf__raw_data(types, &len);
+
+    for (unsigned word = 0; word < 6; word++) {
+        g_autofree uint32_t *bad = g_memdup2(raw, len);
+        g_autoptr(GError) err = NULL;
+
+        bad[word] = 0xfffffff0;
+        g_assert_null(gs_btf_new((uint8_t *)bad, len, &err));
+        g_assert_error(err, GS_ERROR, GS_ERROR_FORMAT);
+    }
+    for (uint32_t cut = 0; cut < len; cut++) {
+        g_autofree uint8_t *bad = g_memdup2(raw, MAX(cut, 1));
+        g_autoptr(GsBtf) b = gs_btf_new(bad, cut, NULL);
+
+        g_assert_null(b);
+    }
+    btf__free(types);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/btf/members", test_members);
+    g_test_add_func("/btf/missing-members", test_missing);
+    g_test_add_func("/btf/sizes", test_sizes);
+    g_test_add_func("/btf/enums", test_enums);
+    g_test_add_func("/btf/loops", test_loop);
+    g_test_add_func("/btf/damage", test_damage);
+    return g_test_run();
+}

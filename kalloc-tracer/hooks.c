@@ -40,6 +40,7 @@ struct KtHooks {
     uint64_t va[HOOK__COUNT];
     int8_t gfp[HOOK__COUNT];
     Range range[HOOK__COUNT];           /* the function's code */
+    bool split[HOOK__COUNT];            /* va is that of its part */
     unsigned n_found;
     bool vfree_called_again;
     uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
@@ -125,6 +126,18 @@ static int gfp_by_name(const GsKernel *k, const KtHook *hook)
     return arg >= 0 ? arg : hook->gfp;
 }
 
+static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    g_autofree char *name = g_strconcat(hook_table[id].symbol, ".part.0",
+                                        NULL);
+    GsSymbol part;
+
+    if (gs_kernel_lookup(k, name, &part)) {
+        h->va[id] = part.va;
+        h->split[id] = true;
+    }
+}
+
 static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
 {
     const KtHook *hook = &hook_table[id];
@@ -136,6 +149,9 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         return;
     }
     h->va[id] = sym.va;
+    if (hook->flags & KT_HOOK_SPLIT) {
+        find_part(h, k, id);
+    }
     if (hook->flags & KT_HOOK_GFP_BY_NAME) {
         h->gfp[id] = gfp_by_name(k, hook);
     }
@@ -210,8 +226,8 @@ KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va)
     for (unsigned id = 1; id < HOOK__COUNT; id++) {
         KtRole role = hook_table[id].role;
 
-        if ((role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC) &&
-            inside(h, va, id)) {
+        if ((role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
+             h->split[id]) && inside(h, va, id)) {
             return (KtHookId) { id };
         }
     }

@@ -33,6 +33,10 @@ typedef enum KtRole {
  *  return tells of it. */
 #define KT_HOOK_INNER           (1 << 3)
 
+/** Where the compiler split the function, its part ("symbol.part.0") is hooked
+ *  instead: other code of the same file calls that directly. */
+#define KT_HOOK_SPLIT           (1 << 4)
+
 #define KT_NO_ARG (-1)
 
 /** struct KtHook - a row of the table; argument numbers or KT_NO_ARG */

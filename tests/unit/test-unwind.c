@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stack walks over stacks made by hand: each kind of frame that a kernel
+ * has, each way a walk ends, and modules that come and go meanwhile.
+ */
+#include "../lib/orc-writer.h"
+#include "../../guest-symbols/kernel.h"
+#include "../../guest-symbols/modules.h"
+
+#define LAYOUT GS_ORC_LAYOUT_6_4
+#define TEXT 0xffffffff81000000ull
+#define IP_VA 0xffffffff82000000ull
+#define MOD 0xffffffffc0100000ull
+#define BPF 0xffffffffc0700000ull
+
+/* The guest's stacks, in three places that are far from each other. */
+#define TASK 0xffffc90000100000ull
+#define IRQ  0xffffc90000004000ull
+#define NMI  0xfffffe0000009000ull
+#define STACK_SIZE 0x4000
+#define USER_CS 0x33
+#define KERNEL_CS 0x10
+
+/* Functions, 0x100 bytes each; a frame in them returns to +0x50. */
+enum {
+    LEAF,           /* sp + 8 */
+    PUSHES,         /* sp + 32, bp saved at -16 */
+    FRAMED,         /* based on bp */
+    REALIGNED,      /* through a slot below bp */
+    IRQ_CALL,       /* the call on the irq stack: *sp + 16 */
+    IRQ_ENTRY,      /* registers at sp + 8 */
+    NMI_ENTRY,      /* iret frame only, at sp + 8 */
+    SYSCALL,        /* registers at sp */
+    KTHREAD,        /* the end */
+    NO_UNWIND,
+    R10_BASED,      /* sp is r10 */
+    ODD,            /* sp + 8, but sp + 64 from +0x50 on */
+    KEEPS_ODD,      /* sp + 4, nonsense */
+    OLD_INDIRECT,   /* registers at *(sp + 8), as before 5.12 */
+    DOWN,           /* *sp + 0: to wherever the stack says */
+};
+
+#define AT(f) (TEXT + (f) * 0x100 + 0x50)
+#define START(f) (TEXT + (f) * 0x100)
+
+static const OrcRow rows[] = {
+    { START(LEAF), GS_ORC_CALL, R_SP, 8 },
+    { START(PUSHES), GS_ORC_CALL, R_SP, 32, R_PREV_SP, -16 },
+    { START(FRAMED), GS_ORC_CALL, R_BP, 16, R_PREV_SP, -16 },
+    { START(REALIGNED), GS_ORC_CALL, R_AT_BP, -8, R_BP, 0 },
+    { START(IRQ_CALL), GS_ORC_CALL, R_AT_SP, 16 },
+    { START(IRQ_ENTRY), GS_ORC_REGS, R_SP, 8 },
+    { START(NMI_ENTRY), GS_ORC_REGS_PARTIAL, R_SP, 8 },
+    { START(SYSCALL), GS_ORC_REGS, R_SP, 0 },
+    { START(KTHREAD), GS_ORC_END },
+    { START(NO_UNWIND), GS_ORC_UNDEFINED },
+    { START(R10_BASED), GS_ORC_CALL, R_R10, 0 },
+    { START(ODD), GS_ORC_CALL, R_SP, 8 },
+    { START(ODD) + 0x50, GS_ORC_CALL, R_SP, 64 },
+    { START(KEEPS_ODD), GS_ORC_CALL, R_SP, 12 },
+    { START(OLD_INDIRECT), GS_ORC_REGS, R_AT_SP, 8 },
+    { START(DOWN), GS_ORC_CALL, R_AT_SP, 0 },
+};
+
+typedef struct Guest {
+    GsKernel k;
+    GsUnwinder *u;
+    uint64_t task[STACK_SIZE / 8];
+    uint64_t irq[STACK_SIZE / 8];
+    uint64_t nmi[STACK_SIZE / 8];
+    uint64_t code[512];
+    bool has_code;
+    unsigned n_pages;
+    uint64_t frames[64];
+    unsigned n;
+} Guest;
+
+static const void *guest_page(void *opaque, uint64_t va)
+{
+    Guest *g = opaque;
+    struct {
+        uint64_t va;
+        uint64_t *host;
+    } map[] = { { TASK, g->task }, { IRQ, g->irq }, { NMI, g->nmi } };
+
+    g->n_pages++;
+    for (size_t i = 0; i < G_N_ELEMENTS(map); i++) {
+        if (va >= map[i].va && va < map[i].va + STACK_SIZE) {
+            return map[i].host + ((va - map[i].va) & ~0xfffull) / 8;
+        }
+    }
+    return g->has_code && (va & ~0xfffull) == BPF ? g->code : NULL;
+}
+
+static void put(Guest *g, uint64_t va, uint64_t word)
+{
+    uint64_t *page = (uint64_t *)guest_page(g, va);
+
+    page[(va & 0xfff) / 8] = word;
+}
+
+/* Words as they are pushed last, from @va up. */
+#define PUT(g, va, ...) do { \
+        const uint64_t words_[] = { __VA_ARGS__ }; \
+        for (size_t i_ = 0; i_ < G_N_ELEMENTS(words_); i_++) { \
+            put(g, (va) + 8 * i_, words_[i_]); \
+        } \
+    } while (0)
+
+/* struct pt_regs */
+static void put_regs(Guest *g, uint64_t va, uint64_t ip, uint64_t cs,
+                     uint64_t sp, uint64_t bp, uint64_t r10)
+{
+    put(g, va + 32, bp);
+    put(g, va + 56, r10);
+    put(g, va + 128, ip);
+    put(g, va + 136, cs);
+    put(g, va + 152, sp);
+}
+
+static void put_iret(Guest *g, uint64_t va, uint64_t ip, uint64_t cs,
+                     uint64_t sp)
+{
+    put(g, va, ip);
+    put(g, va + 8, cs);
+    put(g, va + 24, sp);
+}
+
+static Guest *guest_new(void)
+{
+    g_auto(OrcArrays) a = orc_writer_finish(LAYOUT, IP_VA, rows,
+                                            G_N_ELEMENTS(rows));
+    GsOrcRaw raw = orc_writer_raw(&a);
+    GsRange image = { TEXT, TEXT + 0x100000 };
+    GsRange text = { TEXT, TEXT + 0x10000 };
+    Guest *g = g_new0(Guest, 1);
+
+    g->k.orc = gs_orc_set_new();
+    g->k.modules = gs_modules_new();
+    g_assert_true(gs_orc_set_load(g->k.orc, image, &text, 1, &raw, NULL));
+    g->u = gs_unwinder_new(&g->k);
+    return g;
+}
+
+static void guest_free(Guest *g)
+{
+    gs_unwinder_free(g->u);
+    gs_orc_set_free(g->k.orc);
+    gs_modules_free(g->k.modules);
+    g_free(g);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guest, guest_free)
+
+static GsStop unwind(Guest *g, uint64_t ip, uint64_t sp, uint64_t bp)
+{
+    GsRegs regs = { ip, sp, bp, false };
+
+    g->n_pages = 0;
+    return gs_unwind(g->u, &regs, guest_page, g, g->frames,
+                     G_N_ELEMENTS(g->frames), &g->n);
+}
+
+#define ASSERT_FRAMES(g, ...) do { \
+        const uint64_t want_[] = { __VA_ARGS__ }; \
+        g_assert_cmpuint((g)->n, ==, G_N_ELEMENTS(want_)); \
+        for (size_t i_ = 0; i_ < G_N_ELEMENTS(want_); i_++) { \
+            g_assert_cmphex((g)->frames[i_], ==, want_[i_]); \
+        } \
+    } while (0)
+
+#define ASSERT_STOP(got, want) \
+    g_assert_cmpstr(gs_stop_name(got), ==, gs_stop_name(want))
+
+/* ---- frames ----------------------------------------------------------- */
+
+static void test_calls(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t sp = TASK + 0x100;
+
+    PUT(g, sp, AT(PUSHES));
+    PUT(g, sp + 8, 0, 0, 0xb9, AT(LEAF));
+    PUT(g, sp + 40, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), sp, 1), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), AT(PUSHES), AT(LEAF), AT(KTHREAD));
+    g_assert_cmpuint(g->n_pages, ==, 1);
+}
+
+static void test_warm_equals_cold(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t sp = TASK + 0x100;
+
+    PUT(g, sp, AT(LEAF), AT(PUSHES), 0, 0, 0, AT(KTHREAD));
+    for (int i = 0; i < 3; i++) {
+        ASSERT_STOP(unwind(g, AT(LEAF), sp, 1), GS_STOP_END);
+        ASSERT_FRAMES(g, AT(LEAF), AT(LEAF), AT(PUSHES), AT(KTHREAD));
+    }
+}
+
+/* bp is restored by one frame and used by the next. */
+static void test_frame_pointer(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t sp = TASK + 0x100;
+    uint64_t bp = TASK + 0x200;
+
+    PUT(g, sp, 0, 0, bp, AT(FRAMED));               /* PUSHES' frame */
+    PUT(g, bp, TASK + 0x300, AT(REALIGNED));
+    PUT(g, TASK + 0x300 - 8, TASK + 0x380, 0x77);   /* CFA; saved bp */
+    PUT(g, TASK + 0x380 - 8, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(PUSHES), sp, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(PUSHES), AT(FRAMED), AT(REALIGNED), AT(KTHREAD));
+}
+
+/* A call that does not return belongs to the code before it. */
+static void test_return_address_is_of_the_call(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t sp = TASK + 0x100;
+
+    PUT(g, sp, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(ODD), sp, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(ODD), AT(KTHREAD));
+}
+
+static void test_exact_start(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    GsRegs regs = { AT(ODD), TASK + 0x100, 0, true };
+
+    PUT(g, TASK + 0x100 + 56, AT(KTHREAD));
+    ASSERT_STOP(gs_unwind(g->u, &regs, guest_page, g, g->frames, 64, &g->n),
+                GS_STOP_END);
+    ASSERT_FRAMES(g, AT(ODD), AT(KTHREAD));
+}
+
+/* irq stack -> entry code -> interrupted task code, whose ip is exact. */
+static void test_interrupt(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t irq_sp = IRQ + 0x3fe8;
+    uint64_t regs = TASK + 0x500;
+
+    PUT(g, irq_sp, AT(IRQ_CALL));
+    PUT(g, irq_sp + 8, regs - 24);      /* the task's sp, then + 16 */
+    PUT(g, regs - 16, AT(IRQ_ENTRY), 0);
+    put_regs(g, regs, AT(ODD), KERNEL_CS, TASK + 0x600, TASK + 0x700, 0);
+    PUT(g, TASK + 0x600 + 56, AT(FRAMED));
+    PUT(g, TASK + 0x700, 0, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), irq_sp, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), AT(IRQ_CALL), AT(IRQ_ENTRY), AT(ODD),
+                  AT(FRAMED), AT(KTHREAD));
+}
+
+/* Before 5.12: the way back is a pointer to registers. */
+static void test_old_irq_stack(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t regs = TASK + 0x500;
+
+    PUT(g, IRQ + 0x3fe0, AT(OLD_INDIRECT), 0, regs);
+    put_regs(g, regs, AT(LEAF), KERNEL_CS, TASK + 0x600, 0, 0);
+    PUT(g, TASK + 0x600, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), IRQ + 0x3fe0, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), AT(OLD_INDIRECT), AT(LEAF), AT(KTHREAD));
+}
+
+/*
+ * An NMI, whose entry has an iret frame only, in entry code that has all
+ * registers: those are good for the code that was interrupted twice.
+ */
+static void test_nmi_in_entry(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t regs = TASK + 0x500;
+
+    PUT(g, NMI + 0x800, AT(IRQ_ENTRY));
+    put_regs(g, NMI + 0x810, AT(NMI_ENTRY), KERNEL_CS, regs - 0x40,
+             TASK + 0x700, TASK + 0xa00);
+    put_iret(g, regs - 0x38, AT(R10_BASED), KERNEL_CS, TASK + 0x600);
+    PUT(g, TASK + 0xa00 - 8, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), NMI + 0x800, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), AT(IRQ_ENTRY), AT(NMI_ENTRY), AT(R10_BASED),
+                  AT(KTHREAD));
+}
+
+static void test_register_base_needs_registers(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    ASSERT_STOP(unwind(g, AT(R10_BASED), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
+    ASSERT_FRAMES(g, AT(R10_BASED));
+}
+
+static void test_partial_registers_alone(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    put_iret(g, TASK + 0x108, AT(R10_BASED), KERNEL_CS, TASK + 0x600);
+    ASSERT_STOP(unwind(g, AT(NMI_ENTRY), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
+    ASSERT_FRAMES(g, AT(NMI_ENTRY), AT(R10_BASED));
+}
+
+static void test_null_call(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    GsRegs regs = { 0, TASK + 0x100, 0, true };
+
+    PUT(g, TASK + 0x100, AT(KTHREAD));
+    ASSERT_STOP(gs_unwind(g->u, &regs, guest_page, g, g->frames, 64, &g->n),
+                GS_STOP_END);
+    ASSERT_FRAMES(g, 0, AT(KTHREAD));
+}
+
+/* ---- code without a table --------------------------------------------- */
+
+static void test_bpf(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t bp = TASK + 0x200;
+
+    PUT(g, TASK + 0x100, BPF + 0x84);
+    PUT(g, bp, 0x55, AT(LEAF), AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, bp), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), BPF + 0x84, AT(LEAF), AT(KTHREAD));
+}
+
+static void test_bpf_without_frame_pointer(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK + 0x100, BPF + 0x84);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, TASK + 0x80),
+                GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF), BPF + 0x84);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 7), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF), BPF + 0x84);
+}
+
+/* A page that may be generated code, but holds none that is known. */
+static void test_foreign_page(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    g->has_code = true;
+    memset(g->code, 0, sizeof(g->code));
+    PUT(g, TASK + 0x100, BPF + 0x84);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF), BPF + 0x84);
+}
+
+/* ---- ends ------------------------------------------------------------- */
+
+static void test_user(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK + 0x100, AT(SYSCALL));
+    put_regs(g, TASK + 0x108, 0x401000, USER_CS, 0x7ffc00000000, 0, 0);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_USER);
+    ASSERT_FRAMES(g, AT(LEAF), AT(SYSCALL));
+}
+
+static void test_unknown(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK + 0x100, AT(NO_UNWIND));
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF), AT(NO_UNWIND));
+    PUT(g, TASK + 0x100, 0x401000);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF));
+    PUT(g, TASK + 0x100, 0);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF));
+    PUT(g, TASK + 0x100, 1);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF));
+    ASSERT_STOP(unwind(g, 0x401000, TASK, 0), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, 0x401000);
+}
+
+static void test_bad_stack(void)
+{
+    static const uint64_t bad_sp[] = {
+        0, 1, 8, 16, 0x7ffffffff000ull, 1ull << 63, (1ull << 63) + 8,
+        TASK + STACK_SIZE, TASK + 4, UINT64_MAX, UINT64_MAX - 7,
+        UINT64_MAX - 15,
+    };
+    g_autoptr(Guest) g = guest_new();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(bad_sp); i++) {
+        GsStop stop = unwind(g, AT(LEAF), bad_sp[i], 0);
+
+        g_assert_true(stop == GS_STOP_BAD_FRAME || stop == GS_STOP_UNKNOWN_PC);
+        ASSERT_FRAMES(g, AT(LEAF));
+    }
+}
+
+static void test_not_upwards(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK + 0xf8, AT(LEAF), TASK + 0x100);
+    ASSERT_STOP(unwind(g, AT(DOWN), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
+    ASSERT_FRAMES(g, AT(DOWN));
+    ASSERT_STOP(unwind(g, AT(KEEPS_ODD), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
+    ASSERT_FRAMES(g, AT(KEEPS_ODD));
+}
+
+/* Two stacks that point at each other. */
+static void test_stack_ring(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK + 0x100, IRQ + 0x100);
+    PUT(g, IRQ + 0xf8, AT(DOWN), TASK + 0x100);
+    PUT(g, TASK + 0xf8, AT(DOWN));
+    ASSERT_STOP(unwind(g, AT(DOWN), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
+    g_assert_cmpuint(g->n, <, 16);
+}
+
+static void test_depth(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    GsRegs regs = { AT(LEAF), TASK + 0x100, 0, false };
+
+    PUT(g, TASK + 0x100, AT(LEAF), AT(LEAF), AT(KTHREAD));
+    ASSERT_STOP(gs_unwind(g->u, &regs, guest_page, g, g->frames, 3, &g->n),
+                GS_STOP_DEPTH);
+    ASSERT_FRAMES(g, AT(LEAF), AT(LEAF), AT(LEAF));
+    ASSERT_STOP(gs_unwind(g->u, &regs, guest_page, g, g->frames, 4, &g->n),
+                GS_STOP_END);
+    g_assert_cmpuint(g->n, ==, 4);
+    ASSERT_STOP(gs_unwind(g->u, &regs, guest_page, g, g->frames, 0, &g->n),
+                GS_STOP_DEPTH);
+    g_assert_cmpuint(g->n, ==, 0);
+}
+
+static void test_two_pages(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t sp = TASK + 0x1000 - 16;
+
+    PUT(g, sp, AT(LEAF), AT(PUSHES), 0, 0, 0xb9, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), sp, 0), GS_STOP_END);
+    g_assert_cmpuint(g->n, ==, 4);
+    g_assert_cmpuint(g->n_pages, ==, 2);
+}
+
+static void test_slide(void)
+{
+    const uint64_t slide = 0x12200000;
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK + 0x100, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_END);
+    gs_orc_set_set_slide(g->k.orc, slide);
+    g->k.slide = slide;
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    PUT(g, TASK + 0x100, AT(KTHREAD) + slide);
+    ASSERT_STOP(unwind(g, AT(LEAF) + slide, TASK + 0x100, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF) + slide, AT(KTHREAD) + slide);
+}
+
+static void test_stop_names(void)
+{
+    for (int i = 0; i < GS_STOP__COUNT; i++) {
+        g_assert_cmpstr(gs_stop_name(i), !=, "?");
+    }
+    g_assert_cmpstr(gs_stop_name(GS_STOP__COUNT), ==, "?");
+}
+
+/* ---- modules ---------------------------------------------------------- */
+
+static void add_module(Guest *g, int16_t off)
+{
+    OrcRow row = { MOD, GS_ORC_CALL, R_SP, off };
+    g_auto(OrcArrays) a = orc_writer_finish(LAYOUT, MOD + 0x800, &row, 1);
+    bool ok = gs_kernel_add_module_data(&g->k, MOD, "mod", MOD, 0x1000, NULL,
+                                        0, a.ip_va, a.ip, a.orc, a.n, NULL);
+
+    g_assert_true(ok);
+}
+
+static void test_module_comes_and_goes(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK + 0x100, MOD + 0x40, 0, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    ASSERT_FRAMES(g, AT(LEAF), MOD + 0x40);
+    add_module(g, 16);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), MOD + 0x40, AT(KTHREAD));
+    gs_kernel_drop_module(&g->k, MOD);
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
+    add_module(g, 8);
+    PUT(g, TASK + 0x100, MOD + 0x40, AT(LEAF), AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), MOD + 0x40, AT(LEAF), AT(KTHREAD));
+}
+
+typedef struct Racer {
+    Guest *g;
+    gint stop;
+    gint bad;
+} Racer;
+
+/* The module's frame is 8 or 16 bytes; both ways the end is two below. */
+static gpointer racer_main(gpointer opaque)
+{
+    Racer *racer = opaque;
+    GsUnwinder *u = gs_unwinder_new(&racer->g->k);
+    GsRegs regs = { AT(LEAF), TASK + 0x100, 0, false };
+    Guest view = { 0 };
+
+    memcpy(view.task, racer->g->task, sizeof(view.task));
+    while (!g_atomic_int_get(&racer->stop)) {
+        uint64_t frames[8];
+        unsigned n;
+        GsStop stop = gs_unwind(u, &regs, guest_page, &view, frames, 8, &n);
+        bool gone = stop == GS_STOP_UNKNOWN_PC && n == 2;
+        bool there = stop == GS_STOP_END && (n == 3 || n == 4);
+
+        if (!gone && !there) {
+            g_atomic_int_set(&racer->bad, 1);
+        }
+    }
+    gs_unwinder_free(u);
+    return NULL;
+}
+
+static void test_module_race(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    Racer racer = { g };
+    GThread *threads[3];
+
+    PUT(g, TASK + 0x100, MOD + 0x40, AT(LEAF), AT(KTHREAD));
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
+        threads[i] = g_thread_new("racer", racer_main, &racer);
+    }
+    for (int i = 0; i < 1000; i++) {
+        add_module(g, i % 2 ? 8 : 16);
+        if (i % 3) {
+            gs_kernel_drop_module(&g->k, MOD);
+        }
+    }
+    g_atomic_int_set(&racer.stop, 1);
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
+        g_thread_join(threads[i]);
+    }
+    g_assert_false(racer.bad);
+    g_assert_cmpuint(gs_orc_set_n_retired(g->k.orc), ==, 0);
+}
+
+/* ---- real kernels ----------------------------------------------------- */
+
+/* A trampoline: a copy of ftrace_caller, in the middle of its frame. */
+static void check_trampoline(const char *path)
+{
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsKernel) k = gs_kernel_open(path, &err);
+    g_autoptr(Guest) g = guest_new();
+    GsUnwinder *u;
+    const GsOrcRule *rule;
+    GsSymbol sym, end;
+    GsRegs regs = { BPF + 0x80, TASK + 0x100, 0, false };
+
+    g_assert_no_error(err);
+    if (!gs_kernel_lookup(k, "ftrace_caller", &sym) ||
+        !gs_kernel_lookup(k, "ret_from_fork", &end)) {
+        return;
+    }
+    g->has_code = true;
+    g_assert_true(gs_kernel_read_image(k, sym.va, g->code, 256));
+    rule = gs_orc_table_find(gs_orc_set_table(k->orc), sym.va + 0x7f);
+    g_assert_cmpint(rule->type, ==, GS_ORC_CALL);
+    PUT(g, TASK + 0x100 + rule->sp_off - 8, sym.va + 1);
+    u = gs_unwinder_new(k);
+    gs_unwind(u, &regs, guest_page, g, g->frames, 64, &g->n);
+    g_assert_cmpuint(g->n, >=, 2);
+    g_assert_cmphex(g->frames[1], ==, sym.va + 1);
+    gs_unwinder_free(u);
+}
+
+static void test_real(void)
+{
+    const char *list = g_getenv("KA_TEST_KERNELS");
+    g_auto(GStrv) paths = g_strsplit(list ? list : "", ":", -1);
+
+    if (!paths[0]) {
+        g_test_skip("KA_TEST_KERNELS is not set");
+        return;
+    }
+    for (size_t i = 0; paths[i]; i++) {
+        check_trampoline(paths[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/unwind/calls", test_calls);
+    g_test_add_func("/unwind/warm-equals-cold", test_warm_equals_cold);
+    g_test_add_func("/unwind/frame-pointer", test_frame_pointer);
+    g_test_add_func("/unwind/return-address-is-of-the-call",
+                    test_return_address_is_of_the_call);
+    g_test_add_func("/unwind/exact-start", test_exact_start);
+    g_test_add_func("/unwind/interrupt", test_interrupt);
+    g_test_add_func("/unwind/old-irq-stack", test_old_irq_stack);
+    g_test_add_func("/unwind/nmi-in-entry", test_nmi_in_entry);
+    g_test_add_func("/unwind/register-base-needs-registers",
+                    test_register_base_needs_registers);
+    g_test_add_func("/unwind/partial-registers-alone",
+                    test_partial_registers_alone);
+    g_test_add_func("/unwind/null-call", test_null_call);
+    g_test_add_func("/unwind/bpf", test_bpf);
+    g_test_add_func("/unwind/bpf-without-frame-pointer",
+                    test_bpf_without_frame_pointer);
+    g_test_add_func("/unwind/foreign-page", test_foreign_page);
+    g_test_add_func("/unwind/user", test_user);
+    g_test_add_func("/unwind/unknown", test_unknown);
+    g_test_add_func("/unwind/bad-stack", test_bad_stack);
+    g_test_add_func("/unwind/not-upwards", test_not_upwards);
+    g_test_add_func("/unwind/stack-ring", test_stack_ring);
+    g_test_add_func("/unwind/depth", test_depth);
+    g_test_add_func("/unwind/two-pages", test_two_pages);
+    g_test_add_func("/unwind/slide", test_slide);
+    g_test_add_func("/unwind/stop-names", test_stop_names);
+    g_test_add_func("/unwind/module-comes-and-goes",
+                    test_module_comes_and_goes);
+    g_test_add_func("/unwind/module-race", test_module_race);
+    g_test_add_func("/unwind/real-kernels", test_real);
+    return g_test_run();
+}

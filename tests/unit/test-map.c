@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The interval map's B+tree: operation arrays for its corners, then a million
+ * random operations against a sorted array.
+ */
+#include <string.h>
+
+#include "map.h"
+
+typedef enum OpKind { END, INSERT, REMOVE, FLOOR, ABOVE, SEEK } OpKind;
+
+/* What is expected: of INSERT nothing, of REMOVE whether it was there, of
+ * the others the key found (value 0: none). */
+typedef struct Op {
+    OpKind kind;
+    uint64_t key;
+    uint32_t val;
+    uint64_t found;
+} Op;
+
+static void check_entry(KtMapEntry e, const Op *op)
+{
+    g_assert_cmpuint(e.val, ==, op->val);
+    if (op->val) {
+        g_assert_cmphex(e.key, ==, op->found);
+    }
+}
+
+static void run_op(KtMap *m, const Op *op)
+{
+    KtMapIter it;
+
+    switch (op->kind) {
+    case INSERT:
+        g_assert_true(kt_map_insert(m, op->key, op->val));
+        break;
+    case REMOVE:
+        g_assert_cmpint(kt_map_remove(m, op->key), ==, op->val);
+        break;
+    case FLOOR:
+        check_entry(kt_map_floor(m, op->key), op);
+        break;
+    case ABOVE:
+        check_entry(kt_map_above(m, op->key), op);
+        break;
+    case SEEK:
+        it = kt_map_seek(m, op->key);
+        check_entry(kt_map_next(m, &it), op);
+        break;
+    default:
+        g_assert_not_reached();
+    }
+}
+
+static void run_ops(const Op *ops)
+{
+    KtMap m;
+
+    kt_map_init(&m);
+    for (; ops->kind != END; ops++) {
+        run_op(&m, ops);
+    }
+    kt_map_deinit(&m);
+}
+
+static void test_empty(void)
+{
+    static const Op ops[] = {
+        { FLOOR, 5 }, { ABOVE, 5 }, { SEEK, 5 }, { REMOVE, 5, false },
+        { INSERT, 5, 1 }, { REMOVE, 5, true }, { REMOVE, 5, false },
+        { FLOOR, 5 }, { ABOVE, 0 }, { SEEK, 0 },
+        { INSERT, 7, 2 }, { FLOOR, 7, 2, 7 }, { FLOOR, 6 },
+        { END },
+    };
+
+    run_ops(ops);
+}
+
+static void test_neighbours(void)
+{
+    static const Op ops[] = {
+        { INSERT, 10, 1 }, { INSERT, 30, 3 }, { INSERT, 20, 2 },
+        { FLOOR, 9 }, { FLOOR, 10, 1, 10 }, { FLOOR, 29, 2, 20 },
+        { ABOVE, 9, 1, 10 }, { ABOVE, 10, 2, 20 }, { ABOVE, 30 },
+        { SEEK, 20, 2, 20 }, { SEEK, 21, 3, 30 }, { SEEK, 31 },
+        { INSERT, 20, 9 }, { FLOOR, 25, 9, 20 },
+        { END },
+    };
+
+    run_ops(ops);
+}
+
+/* Keys farther apart than a leaf can hold, and both ends. */
+static void test_far_apart(void)
+{
+    static const Op ops[] = {
+        { INSERT, 0x8000000000000000, 1 },
+        { INSERT, UINT64_MAX, 2 },
+        { INSERT, 0, 3 },
+        { INSERT, 0x8000000100000000, 4 },
+        { INSERT, 0x80000000ffffffff, 5 },
+        { INSERT, 0x7fffffff00000000, 6 },
+        { FLOOR, 0x7fffffffffffffff, 6, 0x7fffffff00000000 },
+        { FLOOR, UINT64_MAX, 2, UINT64_MAX },
+        { FLOOR, UINT64_MAX - 1, 4, 0x8000000100000000 },
+        { ABOVE, 0x8000000000000000, 5, 0x80000000ffffffff },
+        { ABOVE, UINT64_MAX },
+        { REMOVE, 0x80000000ffffffff, true },
+        { ABOVE, 0x8000000000000000, 4, 0x8000000100000000 },
+        { REMOVE, 0, true }, { FLOOR, 0x7fffffff00000000 - 1 },
+        { REMOVE, UINT64_MAX, true }, { ABOVE, 0x8000000100000000 },
+        { END },
+    };
+
+    run_ops(ops);
+}
+
+/* Fill in an order, look everything up, take it out in another order. */
+static void fill_and_drain(uint64_t (*nth)(unsigned i), unsigned n)
+{
+    KtMap m;
+    KtMapIter it;
+    uint64_t last = 0;
+
+    kt_map_init(&m);
+    for (unsigned i = 0; i < n; i++) {
+        g_assert_true(kt_map_insert(&m, nth(i), i + 1));
+    }
+    g_assert_cmpuint(m.n, ==, n);
+    for (unsigned i = 0; i < n; i++) {
+        g_assert_cmpuint(kt_map_floor(&m, nth(i)).val, ==, i + 1);
+    }
+    it = kt_map_seek(&m, 0);
+    for (unsigned i = 0; i < n; i++) {
+        KtMapEntry e = kt_map_next(&m, &it);
+
+        g_assert_true(e.val && (i == 0 || e.key > last));
+        last = e.key;
+    }
+    g_assert_cmpuint(kt_map_next(&m, &it).val, ==, 0);
+    for (unsigned i = 0; i < n; i++) {
+        g_assert_true(kt_map_remove(&m, nth(n - 1 - i)));
+    }
+    g_assert_cmpuint(m.n, ==, 0);
+    g_assert_cmpuint(m.height, ==, 0);
+    kt_map_deinit(&m);
+}
+
+static uint64_t ascending(unsigned i)
+{
+    return 0xffff888000000000 + i * 64ull;
+}
+
+static uint64_t descending(unsigned i)
+{
+    return 0xffff888000000000 - i * 64ull;
+}
+
+static uint64_t scattered(unsigned i)
+{
+    return 0xffff888000000000 + (i * 2654435761u) / 8 * 8ull;
+}
+
+static uint64_t one_a_leaf(unsigned i)
+{
+    return (uint64_t)i << 33;
+}
+
+static void test_ascending(void)
+{
+    fill_and_drain(ascending, 200000);
+}
+
+static void test_descending(void)
+{
+    fill_and_drain(descending, 200000);
+}
+
+static void test_scattered(void)
+{
+    fill_and_drain(scattered, 200000);
+}
+
+static void test_one_a_leaf(void)
+{
+    fill_and_drain(one_a_leaf, 20000);
+}
+
+/* Entries cost at most 11 bytes when they come in random order. */
+static void test_fill_factor(void)
+{
+    KtMap m;
+
+    kt_map_init(&m);
+    for (unsigned i = 0; i < 1000000; i++) {
+        kt_map_insert(&m, scattered(i), i + 1);
+    }
+    g_assert_cmpuint((m.nodes.used - m.nodes.n_free) * 512 / m.n, <, 11);
+    kt_map_deinit(&m);
+}
+
+/* ---- against a sorted array ------------------------------------------------ */
+
+typedef struct Naive {
+    KtMapEntry *e;
+    unsigned n;
+} Naive;
+
+static unsigned naive_upper(const Naive *v, uint64_t key)
+{
+    unsigned lo = 0;
+    unsigned hi = v->n;
+
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+
+        if (v->e[mid].key <= key) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+static void naive_insert(Naive *v, uint64_t key, uint32_t val)
+{
+    unsigned i = naive_upper(v, key);
+
+    if (i && v->e[i - 1].key == key) {
+        v->e[i - 1].val = val;
+        return;
+    }
+    memmove(&v->e[i + 1], &v->e[i], (v->n - i) * sizeof(*v->e));
+    v->e[i] = (KtMapEntry) { key, val };
+    v->n++;
+}
+
+static bool naive_remove(Naive *v, uint64_t key)
+{
+    unsigned i = naive_upper(v, key);
+
+    if (!i || v->e[i - 1].key != key) {
+        return false;
+    }
+    v->n--;
+    memmove(&v->e[i - 1], &v->e[i], (v->n + 1 - i) * sizeof(*v->e));
+    return true;
+}
+
+static void compare(const KtMap *m, const Naive *v, uint64_t key)
+{
+    unsigned i = naive_upper(v, key);
+    KtMapEntry floor, above;
+
+    kt_map_around(m, key, &floor, &above);
+    g_assert_cmpuint(floor.val, ==, i ? v->e[i - 1].val : 0);
+    g_assert_cmpuint(above.val, ==, i < v->n ? v->e[i].val : 0);
+    if (floor.val) {
+        g_assert_cmphex(floor.key, ==, v->e[i - 1].key);
+    }
+    if (above.val) {
+        g_assert_cmphex(above.key, ==, v->e[i].key);
+    }
+}
+
+static void compare_all(const KtMap *m, const Naive *v)
+{
+    KtMapIter it = kt_map_seek(m, 0);
+
+    g_assert_cmpuint(m->n, ==, v->n);
+    for (unsigned i = 0; i < v->n; i++) {
+        KtMapEntry e = kt_map_next(m, &it);
+
+        g_assert_cmphex(e.key, ==, v->e[i].key);
+        g_assert_cmpuint(e.val, ==, v->e[i].val);
+    }
+    g_assert_cmpuint(kt_map_next(m, &it).val, ==, 0);
+}
+
+/* Mostly dense areas, some keys anywhere, so that leaves of every kind come
+ * and go; the areas grow and shrink in turns. */
+static uint64_t random_key(GRand *rand)
+{
+    uint64_t wide = (uint64_t)g_rand_int(rand) << 32 | g_rand_int(rand);
+
+    switch (g_rand_int_range(rand, 0, 16)) {
+    case 0:
+        return wide;
+    case 1:
+        return wide & 0xffffffff0000003f;
+    case 2:
+        return wide | 0xffffffffffff0000;
+    default:
+        return 0xffff888000000000 + (wide & 0x3fff) * 8;
+    }
+}
+
+static void test_random(void)
+{
+    g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
+    const unsigned ops = 1000000;
+    Naive v = { g_new(KtMapEntry, ops), 0 };
+    KtMap m;
+
+    kt_map_init(&m);
+    for (unsigned i = 0; i < ops; i++) {
+        uint64_t key = random_key(rand);
+        bool growing = i / 50000 % 2 == 0;
+
+        if (g_rand_int_range(rand, 0, 10) < (growing ? 6 : 3)) {
+            g_assert_true(kt_map_insert(&m, key, i + 1));
+            naive_insert(&v, key, i + 1);
+        } else {
+            if (v.n && g_rand_boolean(rand)) {
+                key = v.e[g_rand_int_range(rand, 0, v.n)].key;
+            }
+            g_assert_cmpint(kt_map_remove(&m, key), ==,
+                            naive_remove(&v, key));
+        }
+        compare(&m, &v, random_key(rand));
+        if (i % 25000 == 0) {
+            compare_all(&m, &v);
+        }
+    }
+    compare_all(&m, &v);
+    while (v.n) {
+        g_assert_true(kt_map_remove(&m, v.e[v.n / 2].key));
+        naive_remove(&v, v.e[v.n / 2].key);
+    }
+    g_assert_cmpuint(m.n, ==, 0);
+    kt_map_deinit(&m);
+    g_free(v.e);
+}
+
+/* Hints are for prefetching: any answer will do, no bad access may. */
+static void test_stale_hints(void)
+{
+    KtMap m;
+    uint32_t hint[64];
+
+    kt_map_init(&m);
+    g_assert_cmpuint(kt_map_touch(&m, 1), ==, 0);
+    g_assert_cmpuint(kt_map_peek(&m, 0, 1), ==, 0);
+    for (unsigned i = 0; i < 100000; i++) {
+        kt_map_insert(&m, scattered(i), i + 1);
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        hint[i] = kt_map_touch(&m, scattered(i * 1000));
+        g_assert_cmpuint(kt_map_peek(&m, hint[i], scattered(i * 1000)), ==,
+                         i * 1000 + 1);
+    }
+    for (unsigned i = 0; i < 100000; i++) {
+        kt_map_remove(&m, scattered(i));
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        kt_map_peek(&m, hint[i], scattered(i));
+    }
+    kt_map_deinit(&m);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/map/empty", test_empty);
+    g_test_add_func("/map/neighbours", test_neighbours);
+    g_test_add_func("/map/far-apart", test_far_apart);
+    g_test_add_func("/map/ascending", test_ascending);
+    g_test_add_func("/map/descending", test_descending);
+    g_test_add_func("/map/scattered", test_scattered);
+    g_test_add_func("/map/one-a-leaf", test_one_a_leaf);
+    g_test_add_func("/map/fill-factor", test_fill_factor);
+    g_test_add_func("/map/random-against-sorted-array", test_random);
+    g_test_add_func("/map/stale-hints", test_stale_hints);
+    return g_test_run();
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Depot: see depot.h.
+ *
+ * An open-addressing table of (id, hash) in one 64-bit word each is searched
+ * without a lock: a slot goes from 0 to its final value once, by a release
+ * store after the entry is complete. A table that fills up is replaced by
+ * one of twice the size; the old one is kept, since somebody may still be
+ * searching it (what he misses there he looks for again under the mutex).
+ * All tables together take at most twice the last one's size.
+ *
+ * Entries lie in arenas that never move, and are found from their id through
+ * pages of pointers.
+ */
+#include "depot.h"
+
+#include <glib.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define ARENA_BYTES     (1024 * 1024)
+#define PAGE_SHIFT      14
+#define PAGE_IDS        (1u << PAGE_SHIFT)
+#define FIRST_SLOTS     1024
+
+/* An entry: a header word, then its words. */
+typedef struct Entry {
+    uint32_t hash;
+    uint16_t n;
+    uint8_t tag;
+    uint64_t words[];
+} Entry;
+
+typedef struct Table {
+    uint32_t mask;
+    uint64_t slot[];        /* id << 32 | hash; 0 = empty */
+} Table;
+
+struct KtDepot {
+    uint32_t max;
+    uint64_t seed;
+    Table *table;           /* atomic */
+    Entry ***page;          /* by id >> PAGE_SHIFT, each set once */
+    uint32_t count;         /* atomic */
+    pthread_mutex_t lock;   /* of all that follows, and of every change */
+    GPtrArray *old_tables;
+    GPtrArray *arenas;
+    char *arena;
+    size_t arena_left;
+    uint64_t bytes;         /* atomic */
+};
+
+static Table *table_new(uint32_t slots)
+{
+    Table *t = g_malloc0(sizeof(Table) + slots * sizeof(uint64_t));
+
+    t->mask = slots - 1;
+    return t;
+}
+
+KtDepot *kt_depot_new(uint32_t max)
+{
+    KtDepot *d = g_new0(KtDepot, 1);
+
+    d->max = max;
+    d->seed = (uint64_t)g_random_int() << 32 | g_random_int();
+    d->page = g_new0(Entry **, (max >> PAGE_SHIFT) + 1);
+    d->table = table_new(FIRST_SLOTS);
+    d->old_tables = g_ptr_array_new_with_free_func(g_free);
+    d->arenas = g_ptr_array_new_with_free_func(g_free);
+    d->bytes = FIRST_SLOTS * sizeof(uint64_t);
+    pthread_mutex_init(&d->lock, NULL);
+    return d;
+}
+
+void kt_depot_free(KtDepot *d)
+{
+    if (!d) {
+        return;
+    }
+    for (uint32_t i = 0; i <= d->max >> PAGE_SHIFT; i++) {
+        g_free(d->page[i]);
+    }
+    g_free(d->page);
+    g_free(d->table);
+    g_ptr_array_unref(d->old_tables);
+    g_ptr_array_unref(d->arenas);
+    pthread_mutex_destroy(&d->lock);
+    g_free(d);
+}
+
+/* Two lanes, so that the multiplications of long stacks overlap. The seed
+ * keeps a guest from choosing stacks that collide. */
+static uint32_t hash_words(const KtDepot *d, const uint64_t *w, unsigned n,
+                           uint8_t tag)
+{
+    const uint64_t k = 0x9e3779b97f4a7c15u;
+    uint64_t a = d->seed ^ n;
+    uint64_t b = ~d->seed ^ tag;
+    unsigned i;
+
+    for (i = 0; i + 1 < n; i += 2) {
+        a = (a ^ w[i]) * k;
+        b = (b ^ w[i + 1]) * k;
+        a ^= a >> 29;
+        b ^= b >> 31;
+    }
+    if (i < n) {
+        a = (a ^ w[i]) * k;
+        a ^= a >> 29;
+    }
+    a = (a ^ (b * k)) * k;
+    return a >> 32;
+}
+
+static Entry *entry_at(const KtDepot *d, uint32_t id)
+{
+    return d->page[id >> PAGE_SHIFT][id & (PAGE_IDS - 1)];
+}
+
+static bool entry_is(const Entry *e, const uint64_t *words, unsigned n,
+                     uint8_t tag)
+{
+    return e->n == n && e->tag == tag &&
+           memcmp(e->words, words, n * sizeof(*words)) == 0;
+}
+
+/* The id, or 0 with the empty slot that ended the search in *@end. */
+static uint32_t search(const KtDepot *d, Table *t, uint32_t hash,
+                       const uint64_t *words, unsigned n, uint8_t tag,
+                       uint64_t **end)
+{
+    for (uint32_t i = hash & t->mask;; i = (i + 1) & t->mask) {
+        uint64_t slot = __atomic_load_n(&t->slot[i], __ATOMIC_ACQUIRE);
+
+        if (!slot) {
+            *end = &t->slot[i];
+            return 0;
+        }
+        if ((uint32_t)slot == hash &&
+            entry_is(entry_at(d, slot >> 32), words, n, tag)) {
+            return slot >> 32;
+        }
+    }
+}
+
+static void count_bytes_locked(KtDepot *d, uint64_t n)
+{
+    __atomic_store_n(&d->bytes, d->bytes + n, __ATOMIC_RELAXED);
+}
+
+static Table *grow_locked(KtDepot *d)
+{
+    Table *old = d->table;
+    Table *t = table_new((old->mask + 1) * 2);
+
+    for (uint64_t i = 0; i <= old->mask; i++) {
+        uint64_t slot = old->slot[i];
+        uint32_t at = (uint32_t)slot & t->mask;
+
+        if (!slot) {
+            continue;
+        }
+        while (t->slot[at]) {
+            at = (at + 1) & t->mask;
+        }
+        t->slot[at] = slot;
+    }
+    g_ptr_array_add(d->old_tables, old);
+    count_bytes_locked(d, (t->mask + 1) * sizeof(uint64_t));
+    __atomic_store_n(&d->table, t, __ATOMIC_RELEASE);
+    return t;
+}
+
+static Entry *new_entry_locked(KtDepot *d, unsigned n)
+{
+    size_t len = sizeof(Entry) + n * sizeof(uint64_t);
+    Entry *e;
+
+    if (len > d->arena_left) {
+        d->arena_left = MAX(len, ARENA_BYTES);
+        d->arena = g_malloc(d->arena_left);
+        g_ptr_array_add(d->arenas, d->arena);
+        count_bytes_locked(d, d->arena_left);
+    }
+    e = (Entry *)d->arena;
+    d->arena += len;
+    d->arena_left -= len;
+    return e;
+}
+
+static void set_entry_locked(KtDepot *d, uint32_t id, Entry *e)
+{
+    Entry ***page = &d->page[id >> PAGE_SHIFT];
+
+    if (!*page) {
+        *page = g_new0(Entry *, PAGE_IDS);
+        count_bytes_locked(d, PAGE_IDS * sizeof(Entry *));
+    }
+    (*page)[id & (PAGE_IDS - 1)] = e;
+}
+
+static uint32_t insert_locked(KtDepot *d, uint32_t hash,
+                              const uint64_t *words, unsigned n, uint8_t tag)
+{
+    Table *t = d->table;
+    uint64_t *end;
+    uint32_t id = search(d, t, hash, words, n, tag, &end);
+    Entry *e;
+
+    if (id || d->count >= d->max) {
+        return id;
+    }
+    if (d->count >= (t->mask + 1) / 8 * 5) {
+        t = grow_locked(d);
+        search(d, t, hash, words, n, tag, &end);
+    }
+    id = d->count + 1;
+    e = new_entry_locked(d, n);
+    e->hash = hash;
+    e->n = n;
+    e->tag = tag;
+    memcpy(e->words, words, n * sizeof(*words));
+    set_entry_locked(d, id, e);
+    /* The count first: who finds the slot may ask for the id at once. */
+    __atomic_store_n(&d->count, id, __ATOMIC_RELEASE);
+    __atomic_store_n(end, (uint64_t)id << 32 | hash, __ATOMIC_RELEASE);
+    return id;
+}
+
+uint32_t kt_depot_intern(KtDepot *d, const uint64_t *words, unsigned n,
+                         uint8_t tag)
+{
+    uint32_t hash = hash_words(d, words, n, tag);
+    Table *t = __atomic_load_n(&d->table, __ATOMIC_ACQUIRE);
+    uint64_t *end;
+    uint32_t id = search(d, t, hash, words, n, tag, &end);
+
+    if (id) {
+        return id;
+    }
+    pthread_mutex_lock(&d->lock);
+    id = insert_locked(d, hash, words, n, tag);
+    pthread_mutex_unlock(&d->lock);
+    return id;
+}
+
+const uint64_t *kt_depot_get(const KtDepot *d, uint32_t id, unsigned *n,
+                             uint8_t *tag)
+{
+    const Entry *e;
+
+    if (id == 0 || id > kt_depot_count(d)) {
+        *n = 0;
+        *tag = 0;
+        return NULL;
+    }
+    e = entry_at(d, id);
+    *n = e->n;
+    *tag = e->tag;
+    return e->words;
+}
+
+uint32_t kt_depot_count(const KtDepot *d)
+{
+    return __atomic_load_n(&d->count, __ATOMIC_ACQUIRE);
+}
+
+uint64_t kt_depot_bytes(const KtDepot *d)
+{
+    return __atomic_load_n(&d->bytes, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names: see names.h.
+ *
+ * Tasks are entries of a depot: a word for the pid, two for the comm. Caches
+ * are few; a mutex guards adding one, readers see a cache once the count
+ * that includes it is published.
+ */
+#include "names.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "blocks.h"
+#include "depot.h"
+
+#define MAX_CACHES UINT16_MAX
+#define TASK_WORDS 3
+
+struct KtNames {
+    KtDepot *tasks;
+    KtCacheInfo **cache;    /* by id, set before n_caches says so; names
+                             * owned, .destroyed is atomic */
+    uint32_t n_caches;      /* atomic */
+    pthread_mutex_t lock;   /* of @by_va and of adding */
+    GHashTable *by_va;      /* va of a cache not destroyed -> id */
+};
+
+KtNames *kt_names_new(void)
+{
+    KtNames *n = g_new0(KtNames, 1);
+
+    n->tasks = kt_depot_new(KT_MAX_TASKS);
+    n->cache = g_new0(KtCacheInfo *, MAX_CACHES + 1);
+    n->by_va = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                     NULL);
+    pthread_mutex_init(&n->lock, NULL);
+    return n;
+}
+
+void kt_names_free(KtNames *n)
+{
+    if (!n) {
+        return;
+    }
+    for (uint32_t i = 1; i <= n->n_caches; i++) {
+        g_free((char *)n->cache[i]->name);
+        g_free(n->cache[i]);
+    }
+    g_free(n->cache);
+    g_hash_table_unref(n->by_va);
+    kt_depot_free(n->tasks);
+    pthread_mutex_destroy(&n->lock);
+    g_free(n);
+}
+
+/* ---- tasks ----------------------------------------------------------------- */
+
+/* What follows the NUL is no part of the name; what cannot be printed is
+ * replaced, since the field has no room to escape it. */
+static void clean_comm(char out[KT_COMM_LEN], const char comm[KT_COMM_LEN])
+{
+    memset(out, 0, KT_COMM_LEN);
+    for (unsigned i = 0; i < KT_COMM_LEN && comm[i]; i++) {
+        out[i] = g_ascii_isprint(comm[i]) ? comm[i] : '?';
+    }
+}
+
+KtTaskId kt_names_intern_task(KtNames *n, uint32_t pid,
+                              const char comm[KT_COMM_LEN])
+{
+    uint64_t words[TASK_WORDS] = { pid };
+    char clean[KT_COMM_LEN];
+
+    clean_comm(clean, comm);
+    memcpy(&words[1], clean, KT_COMM_LEN);
+    return (KtTaskId) { kt_depot_intern(n->tasks, words, TASK_WORDS, 0) };
+}
+
+bool kt_names_task(const KtNames *n, KtTaskId id, uint32_t *pid,
+                   char comm[KT_COMM_LEN + 1])
+{
+    unsigned len;
+    uint8_t tag;
+    const uint64_t *words = kt_depot_get(n->tasks, id.v, &len, &tag);
+
+    if (!words) {
+        return false;
+    }
+    *pid = words[0];
+    memcpy(comm, &words[1], KT_COMM_LEN);
+    comm[KT_COMM_LEN] = '\0';
+    return true;
+}
+
+uint32_t kt_names_n_tasks(const KtNames *n)
+{
+    return kt_depot_count(n->tasks);
+}
+
+/* ---- caches ---------------------------------------------------------------- */
+
+/* Printable ASCII as it is, all else as \xNN, the backslash too. */
+static char *escape(const char *name)
+{
+    GString *s = g_string_new(NULL);
+
+    for (unsigned i = 0; i < KT_CACHE_NAME_MAX && name[i]; i++) {
+        if (g_ascii_isprint(name[i]) && name[i] != '\\') {
+            g_string_append_c(s, name[i]);
+        } else {
+            g_string_append_printf(s, "\\x%02x", (uint8_t)name[i]);
+        }
+    }
+    return g_string_free(s, FALSE);
+}
+
+static bool same_cache(const KtCacheInfo *a, const KtCacheInfo *b)
+{
+    return a->object_size == b->object_size && a->size == b->size &&
+           strcmp(a->name, b->name) == 0;
+}
+
+static void set_destroyed(KtCacheInfo *c)
+{
+    __atomic_store_n(&c->destroyed, true, __ATOMIC_RELAXED);
+}
+
+/* The cache at that address: @info's, or one whose end went unseen. */
+static uint32_t find_locked(KtNames *n, const KtCacheInfo *info)
+{
+    uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(n->by_va, &info->va));
+
+    if (id && !same_cache(n->cache[id], info)) {
+        set_destroyed(n->cache[id]);
+        g_hash_table_remove(n->by_va, &info->va);
+        return 0;
+    }
+    return id;
+}
+
+static uint32_t add_locked(KtNames *n, const KtCacheInfo *info)
+{
+    uint32_t id = n->n_caches + 1;
+    KtCacheInfo *c;
+    uint64_t *va;
+
+    if (id > MAX_CACHES) {
+        return 0;
+    }
+    c = g_new(KtCacheInfo, 1);
+    *c = *info;
+    c->name = g_strdup(info->name);
+    n->cache[id] = c;
+    va = g_new(uint64_t, 1);
+    *va = info->va;
+    g_hash_table_insert(n->by_va, va, GUINT_TO_POINTER(id));
+    __atomic_store_n(&n->n_caches, id, __ATOMIC_RELEASE);
+    return id;
+}
+
+KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
+{
+    g_autofree char *name = escape(info->name);
+    KtCacheInfo clean = *info;
+    uint32_t id;
+
+    clean.name = name;
+    clean.destroyed = false;
+    pthread_mutex_lock(&n->lock);
+    id = find_locked(n, &clean);
+    if (!id) {
+        id = add_locked(n, &clean);
+    }
+    pthread_mutex_unlock(&n->lock);
+    return (KtCacheId) { id };
+}
+
+bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out)
+{
+    const KtCacheInfo *info;
+
+    if (id.v == 0 || id.v > kt_names_n_caches(n)) {
+        return false;
+    }
+    info = n->cache[id.v];
+    *out = (KtCacheInfo) {
+        .va = info->va,
+        .name = info->name,
+        .object_size = info->object_size,
+        .size = info->size,
+        .destroyed = __atomic_load_n(&info->destroyed, __ATOMIC_RELAXED),
+    };
+    return true;
+}
+
+void kt_names_cache_destroyed(KtNames *n, KtCacheId id)
+{
+    KtCacheInfo *c;
+    gpointer at;
+
+    if (id.v == 0 || id.v > kt_names_n_caches(n)) {
+        return;
+    }
+    c = n->cache[id.v];
+    pthread_mutex_lock(&n->lock);
+    set_destroyed(c);
+    at = g_hash_table_lookup(n->by_va, &c->va);
+    if (GPOINTER_TO_UINT(at) == id.v) {
+        g_hash_table_remove(n->by_va, &c->va);
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+uint32_t kt_names_n_caches(const KtNames *n)
+{
+    return __atomic_load_n(&n->n_caches, __ATOMIC_ACQUIRE);
+}

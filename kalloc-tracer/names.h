@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names: tasks and kmem_caches of the guest, by id.
+ *
+ * They outlive the boot that they are of: past errors and the journal name
+ * them. Any thread may call anything; reading takes no lock.
+ */
+#ifndef KT_NAMES_H
+#define KT_NAMES_H
+
+#include "kt.h"
+
+#define KT_COMM_LEN 16
+/* Bytes kept of a cache's name, before they are escaped. */
+#define KT_CACHE_NAME_MAX 128
+
+typedef struct KtNames KtNames;
+
+KtNames *kt_names_new(void);
+void kt_names_free(KtNames *n);
+
+/* As the kt_tracer_*() functions of these names. */
+KtTaskId kt_names_intern_task(KtNames *n, uint32_t pid,
+                              const char comm[KT_COMM_LEN]);
+bool kt_names_task(const KtNames *n, KtTaskId id, uint32_t *pid,
+                   char comm[KT_COMM_LEN + 1]);
+uint32_t kt_names_n_tasks(const KtNames *n);
+
+KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info);
+bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out);
+void kt_names_cache_destroyed(KtNames *n, KtCacheId id);
+uint32_t kt_names_n_caches(const KtNames *n);
+
+#endif /* KT_NAMES_H */

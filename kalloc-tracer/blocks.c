@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Blocks: see blocks.h. The model (model.c) calls the changing functions in
+ * the order of events, queries the others; the tracer's lock covers both.
+ */
+#include "blocks.h"
+
+#include <string.h>
+
+#define REC_SHIFT   17      /* chunks of 6 MiB */
+#define END_SHIFT   16      /* 2 MiB */
+#define RCU_SHIFT   12      /* 96 KiB: kfree_rcu() is rare */
+#define MAX_GFPS    UINT16_MAX
+
+/* Sizes that do not fit a record. */
+typedef struct Huge {
+    uint64_t requested;
+    uint64_t actual;
+} Huge;
+
+/* ---- lists --------------------------------------------------------------- */
+
+static KtLink *link_at(const KtList *l, uint32_t index)
+{
+    return (KtLink *)((char *)kt_pool_at(l->pool, index) + l->offset);
+}
+
+static void list_init(KtList *l, KtPool *pool, size_t offset)
+{
+    *l = (KtList) { .pool = pool, .offset = offset };
+}
+
+static void list_grow(KtList *l, uint32_t stack)
+{
+    uint32_t n = MAX(1024, l->n);
+
+    while (n <= stack) {
+        n *= 2;
+    }
+    l->head = g_renew(uint32_t, l->head, n);
+    memset(l->head + l->n, 0, (n - l->n) * sizeof(*l->head));
+    l->n = n;
+}
+
+/* Stack 0 is none: its blocks are in no list. */
+static void list_add(KtList *l, uint32_t stack, uint32_t index)
+{
+    KtLink *link = link_at(l, index);
+
+    *link = (KtLink) { 0 };
+    if (!stack) {
+        return;
+    }
+    if (stack >= l->n) {
+        list_grow(l, stack);
+    }
+    link->next = l->head[stack];
+    if (link->next) {
+        link_at(l, link->next)->prev = index;
+    }
+    l->head[stack] = index;
+}
+
+static void list_remove(KtList *l, uint32_t stack, uint32_t index)
+{
+    const KtLink *link = link_at(l, index);
+
+    if (!stack) {
+        return;
+    }
+    if (link->prev) {
+        link_at(l, link->prev)->next = link->next;
+    } else {
+        l->head[stack] = link->next;
+    }
+    if (link->next) {
+        link_at(l, link->next)->prev = link->prev;
+    }
+}
+
+/* ---- life ------------------------------------------------------------------ */
+
+void kt_blocks_init(KtBlocks *b)
+{
+    *b = (KtBlocks) { 0 };
+    kt_pool_init(&b->rec, sizeof(KtRec), REC_SHIFT);
+    kt_pool_init(&b->end, sizeof(KtEnd), END_SHIFT);
+    kt_pool_init(&b->rcu, sizeof(KtRcu), RCU_SHIFT);
+    list_init(&b->by_alloc, &b->rec, offsetof(KtRec, link));
+    list_init(&b->by_free, &b->end, offsetof(KtEnd, link));
+    list_init(&b->by_rcu, &b->rcu, offsetof(KtRcu, link));
+    b->huge = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    b->gfp_ids = g_hash_table_new(NULL, NULL);
+    b->gfps = g_new0(uint32_t, 1);
+    b->n_gfps = 1;
+}
+
+void kt_blocks_deinit(KtBlocks *b)
+{
+    g_free(b->by_alloc.head);
+    g_free(b->by_free.head);
+    g_free(b->by_rcu.head);
+    g_hash_table_unref(b->huge);
+    g_hash_table_unref(b->gfp_ids);
+    g_free(b->gfps);
+    kt_pool_deinit(&b->rec);
+    kt_pool_deinit(&b->end);
+    kt_pool_deinit(&b->rcu);
+}
+
+uint32_t kt_blocks_new(KtBlocks *b)
+{
+    return kt_pool_alloc(&b->rec);
+}
+
+void kt_blocks_release(KtBlocks *b, uint32_t index)
+{
+    kt_pool_release(&b->rec, index);
+}
+
+/* ---- values ---------------------------------------------------------------- */
+
+/* Index 0 is gfp 0, and any value beyond the table's limit. */
+static uint16_t gfp_id_slow(KtBlocks *b, uint32_t gfp)
+{
+    gpointer key = GUINT_TO_POINTER(gfp);
+    uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(b->gfp_ids, key));
+
+    if (!id && gfp && b->n_gfps < MAX_GFPS) {
+        id = b->n_gfps++;
+        if ((id & (id - 1)) == 0) {
+            b->gfps = g_renew(uint32_t, b->gfps, id * 2);
+        }
+        b->gfps[id] = gfp;
+        g_hash_table_insert(b->gfp_ids, key, GUINT_TO_POINTER(id));
+    }
+    b->last_gfp = gfp;
+    b->last_gfp_id = id;
+    return id;
+}
+
+static uint16_t gfp_id(KtBlocks *b, uint32_t gfp)
+{
+    return gfp == b->last_gfp ? b->last_gfp_id : gfp_id_slow(b, gfp);
+}
+
+static void set_sizes(KtBlocks *b, uint32_t index, uint64_t requested,
+                      uint64_t actual)
+{
+    KtRec *r = kt_rec(b, index);
+    gpointer key = GUINT_TO_POINTER(index);
+    Huge *huge;
+
+    if (G_LIKELY(requested <= UINT32_MAX && actual <= UINT32_MAX)) {
+        if (r->huge) {
+            g_hash_table_remove(b->huge, key);
+        }
+        r->huge = 0;
+        r->requested = requested;
+        r->actual = actual;
+        return;
+    }
+    huge = g_new(Huge, 1);
+    *huge = (Huge) { requested, actual };
+    r->huge = 1;
+    g_hash_table_replace(b->huge, key, huge);
+}
+
+static Huge get_sizes(const KtBlocks *b, uint32_t index)
+{
+    const KtRec *r = kt_rec(b, index);
+
+    if (G_LIKELY(!r->huge)) {
+        return (Huge) { r->requested, r->actual };
+    }
+    return *(Huge *)g_hash_table_lookup(b->huge, GUINT_TO_POINTER(index));
+}
+
+uint64_t kt_blocks_len(const KtBlocks *b, uint32_t index)
+{
+    Huge h = get_sizes(b, index);
+
+    return MAX(h.requested, h.actual);
+}
+
+uint64_t kt_blocks_last(const KtBlocks *b, uint32_t index)
+{
+    uint64_t va = kt_rec(b, index)->va;
+    uint64_t len = kt_blocks_len(b, index);
+
+    return len > 1 ? va + MIN(len - 1, UINT64_MAX - va) : va;
+}
+
+/* ---- changes --------------------------------------------------------------- */
+
+void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev)
+{
+    KtRec *r = kt_rec(b, index);
+
+    *r = (KtRec) {
+        .va = ev->va,
+        .alloc_us = ev->us,
+        .cache = ev->cache.v,
+        .stack = ev->stack.v,
+        .hook = ev->hook.v,
+        .task = ev->task.v,
+        .layer = ev->layer,
+        .gfp = gfp_id(b, ev->gfp),
+        .cpu = ev->cpu,
+    };
+    set_sizes(b, index, ev->size, ev->actual ? ev->actual : ev->size);
+    list_add(&b->by_alloc, r->stack, index);
+}
+
+static void drop_rcu(KtBlocks *b, KtEnd *e)
+{
+    if (e->rcu) {
+        list_remove(&b->by_rcu, kt_rcu(b, e->rcu)->stack, e->rcu);
+        kt_pool_release(&b->rcu, e->rcu);
+        e->rcu = 0;
+    }
+}
+
+void kt_blocks_unset(KtBlocks *b, uint32_t index)
+{
+    KtRec *r = kt_rec(b, index);
+
+    list_remove(&b->by_alloc, r->stack, index);
+    if (r->end) {
+        KtEnd *e = kt_end(b, r->end);
+
+        list_remove(&b->by_free, e->stack, r->end);
+        drop_rcu(b, e);
+        kt_pool_release(&b->end, r->end);
+        r->end = 0;
+    }
+    if (r->huge) {
+        g_hash_table_remove(b->huge, GUINT_TO_POINTER(index));
+        r->huge = 0;
+    }
+}
+
+void kt_blocks_resize(KtBlocks *b, uint32_t index, uint64_t requested)
+{
+    set_sizes(b, index, requested, get_sizes(b, index).actual);
+}
+
+/* The record's extension, made if need be; NULL without memory. */
+static KtEnd *extend(KtBlocks *b, uint32_t index)
+{
+    KtRec *r = kt_rec(b, index);
+    KtEnd *e;
+
+    if (r->end) {
+        return kt_end(b, r->end);
+    }
+    r->end = kt_pool_alloc(&b->end);
+    if (!r->end) {
+        return NULL;
+    }
+    e = kt_end(b, r->end);
+    *e = (KtEnd) { .block = index };
+    return e;
+}
+
+void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev)
+{
+    KtRec *r = kt_rec(b, index);
+    KtEnd *e = extend(b, index);
+
+    r->freed = 1;
+    r->old = 0;
+    if (!e) {
+        return;
+    }
+    e->free_us = ev->us;
+    e->cpu = ev->cpu;
+    e->stack = ev->stack.v;
+    e->hook = ev->hook.v;
+    e->task = ev->task.v;
+    list_add(&b->by_free, e->stack, r->end);
+}
+
+void kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev)
+{
+    KtEnd *e = extend(b, index);
+    KtRcu *rcu;
+
+    kt_rec(b, index)->queued = 1;
+    if (!e) {
+        return;
+    }
+    e->rcu = kt_pool_alloc(&b->rcu);
+    if (!e->rcu) {
+        return;
+    }
+    rcu = kt_rcu(b, e->rcu);
+    *rcu = (KtRcu) { .us = ev->us, .stack = ev->stack.v, .block = index };
+    list_add(&b->by_rcu, rcu->stack, e->rcu);
+}
+
+void kt_blocks_expect(KtBlocks *b, uint32_t index)
+{
+    KtEnd *e = extend(b, index);
+
+    if (e && e->reported < UINT8_MAX) {
+        e->reported++;
+    }
+}
+
+bool kt_blocks_expected(KtBlocks *b, uint32_t index)
+{
+    KtRec *r = kt_rec(b, index);
+    KtEnd *e = r->end ? kt_end(b, r->end) : NULL;
+
+    if (!e || !e->reported) {
+        return false;
+    }
+    e->reported--;
+    return true;
+}
+
+/* Released records are marked too: kt_blocks_set() makes them new. */
+void kt_blocks_age(KtBlocks *b)
+{
+    for (uint64_t i = 1; i < b->rec.used; i++) {
+        kt_rec(b, i)->old = 1;
+    }
+}
+
+/* ---- reading --------------------------------------------------------------- */
+
+static void get_end(const KtBlocks *b, const KtEnd *e, KtBlock *out)
+{
+    out->free_us = e->free_us;
+    out->free_stack.v = e->stack;
+    out->free_task.v = e->task;
+    out->free_cpu = e->cpu;
+    out->free_hook.v = e->hook;
+    if (e->rcu) {
+        out->rcu_us = kt_rcu(b, e->rcu)->us;
+        out->rcu_stack.v = kt_rcu(b, e->rcu)->stack;
+    }
+}
+
+void kt_blocks_get(const KtBlocks *b, uint32_t index, KtBlock *out)
+{
+    const KtRec *r = kt_rec(b, index);
+    Huge size = get_sizes(b, index);
+
+    *out = (KtBlock) {
+        .va = r->va,
+        .requested = size.requested,
+        .actual = size.actual,
+        .alloc_us = r->alloc_us,
+        .alloc_stack = { r->stack },
+        .alloc_task = { r->task },
+        .gfp = b->gfps[r->gfp],
+        .cache = { r->cache },
+        .hook = { r->hook },
+        .alloc_cpu = r->cpu,
+        .state = r->freed ? KT_STATE_FREED : KT_STATE_ALLOCATED,
+        .layer = r->layer,
+        .rcu_queued = r->queued,
+    };
+    if (r->end) {
+        get_end(b, kt_end(b, r->end), out);
+    }
+}
+
+void kt_blocks_touch(const KtBlocks *b, uint32_t index)
+{
+    const KtRec *r;
+
+    if (index == 0 || index >= b->rec.used) {
+        return;
+    }
+    r = kt_rec(b, index);
+    if (r->link.prev && r->link.prev < b->rec.used) {
+        __builtin_prefetch(&kt_rec(b, r->link.prev)->link, 1);
+    }
+    if (r->link.next && r->link.next < b->rec.used) {
+        __builtin_prefetch(&kt_rec(b, r->link.next)->link, 1);
+    }
+    if (r->end && r->end < b->end.used) {
+        __builtin_prefetch(kt_end(b, r->end), 1);
+    }
+}
+
+uint64_t kt_blocks_bytes(const KtBlocks *b)
+{
+    return kt_pool_bytes(&b->rec) + kt_pool_bytes(&b->end) +
+           kt_pool_bytes(&b->rcu) +
+           ((uint64_t)b->by_alloc.n + b->by_free.n + b->by_rcu.n) *
+           sizeof(uint32_t);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Errors: see errors.h. Called by the model under the tracer's lock; names
+ * and texts are constant.
+ */
+#include "errors.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    const char *text;
+} kinds[KT_ERR__COUNT] = {
+#define KT_ERROR_KIND(id, name, text) [KT_ERR_##id] = { name, text },
+#include "errors.def"
+};
+
+#define LAYER(l) (1u << KT_LAYER_##l)
+
+/* The layers a family may free. kfree() takes any slab object: SLUB always
+ * did, since 6.4 its documentation says so. */
+static const unsigned may_free[KT_FAMILY__COUNT] = {
+    [KT_FAMILY_ANY] = ~0u,
+    [KT_FAMILY_KFREE] = LAYER(KMALLOC) | LAYER(LARGE) | LAYER(CACHE),
+    [KT_FAMILY_CACHE] = LAYER(KMALLOC) | LAYER(CACHE),
+    [KT_FAMILY_VFREE] = LAYER(VMALLOC),
+    [KT_FAMILY_PERCPU] = LAYER(PERCPU),
+    [KT_FAMILY_PAGES] = LAYER(PAGES),
+};
+
+const char *kt_error_name(KtErrorKind kind)
+{
+    return (unsigned)kind < KT_ERR__COUNT ? kinds[kind].name : "?";
+}
+
+const char *kt_error_text(KtErrorKind kind)
+{
+    return (unsigned)kind < KT_ERR__COUNT ? kinds[kind].text : "?";
+}
+
+bool kt_error_parse(const char *name, KtErrorKind *out)
+{
+    for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
+        if (!strcmp(name, kinds[i].name)) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- rules ----------------------------------------------------------------- */
+
+static KtVerdict bad(KtErrorKind *kind, KtErrorKind is)
+{
+    *kind = is;
+    return KT_BAD;
+}
+
+static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
+{
+    const KtRec *r = c->rec;
+    unsigned family = c->ev->family < KT_FAMILY__COUNT ? c->ev->family :
+                      KT_FAMILY_ANY;
+
+    if (r->freed) {
+        return bad(kind, KT_ERR_DOUBLE_FREE);
+    }
+    if (!(may_free[family] & 1u << r->layer)) {
+        return bad(kind, KT_ERR_WRONG_FAMILY);
+    }
+    if (family == KT_FAMILY_CACHE && c->ev->cache.v && r->cache &&
+        c->ev->cache.v != r->cache) {
+        return bad(kind, KT_ERR_WRONG_CACHE);
+    }
+    return KT_OK;
+}
+
+KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind)
+{
+    const KtRec *r = c->rec;
+    KtVerdict v;
+
+    if (!r || (r->va != c->ev->va && r->freed)) {
+        return c->certain ? bad(kind, KT_ERR_INVALID_FREE) : KT_OK_UNKNOWN;
+    }
+    v = r->va == c->ev->va ? rule_start(c, kind) :
+        bad(kind, KT_ERR_INTERIOR_FREE);
+    return v == KT_BAD && r->old ? KT_OK_UNKNOWN : v;
+}
+
+KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)
+{
+    const KtRec *r = c->rec;
+
+    if (!r || r->va != c->ev->va) {
+        return KT_OK_UNKNOWN;
+    }
+    if (!r->freed && !r->queued) {
+        return KT_OK;
+    }
+    return r->old ? KT_OK_UNKNOWN : bad(kind, KT_ERR_DOUBLE_FREE);
+}
+
+/* ---- list ------------------------------------------------------------------ */
+
+void kt_errors_init(KtErrors *e)
+{
+    e->list = g_array_new(FALSE, FALSE, sizeof(KtError));
+}
+
+void kt_errors_deinit(KtErrors *e)
+{
+    g_array_unref(e->list);
+}
+
+bool kt_errors_add(KtErrors *e, KtErrorKind kind, const KtEvent *ev,
+                   const KtBlock *block)
+{
+    KtError err = {
+        .id = e->list->len + 1,
+        .kind = kind,
+        .va = ev->va,
+        .stack = ev->stack,
+        .task = ev->task,
+        .cpu = ev->cpu,
+        .hook = ev->hook,
+        .cache = ev->cache,
+        .us = ev->us,
+    };
+
+    if (e->list->len >= KT_MAX_ERRORS) {
+        return false;
+    }
+    if (block) {
+        err.has_block = true;
+        err.block = *block;
+    }
+    g_array_append_val(e->list, err);
+    return true;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Model: see model.h. Applies events one by one in the order of their
+ * sequence numbers; called by the tracer under its lock.
+ *
+ * An event's fields were read from a guest that may lie: sizes wrap, blocks
+ * overlap, frees make no sense. Whatever comes, blocks of a map stay apart
+ * (a new one retires those it overlaps, each once), and memory is bounded.
+ */
+#include "model.h"
+
+#define DEFAULT_MAX_BYTES ((uint64_t)8 << 30)
+/* Below this many blocks all of it is in the host's caches anyway. */
+#define TOUCH_MIN_BLOCKS 65536
+
+KtModel *kt_model_new(KtCounters *counters, uint64_t map_bytes,
+                      uint64_t history_bytes)
+{
+    KtModel *m = g_new0(KtModel, 1);
+
+    for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
+        kt_map_init(&m->map[i]);
+    }
+    kt_blocks_init(&m->blocks);
+    kt_errors_init(&m->errors);
+    m->history = kt_history_new(history_bytes);
+    m->counters = counters;
+    m->max_bytes = map_bytes ? map_bytes : DEFAULT_MAX_BYTES;
+    return m;
+}
+
+void kt_model_free(KtModel *m)
+{
+    if (!m) {
+        return;
+    }
+    for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
+        kt_map_deinit(&m->map[i]);
+    }
+    kt_blocks_deinit(&m->blocks);
+    kt_errors_deinit(&m->errors);
+    kt_history_free(m->history);
+    g_free(m);
+}
+
+void kt_model_retire(KtModel *m)
+{
+    kt_errors_deinit(&m->errors);
+    kt_errors_init(&m->errors);
+    kt_history_free(m->history);
+    m->history = kt_history_new(0);
+}
+
+uint64_t kt_model_bytes(const KtModel *m)
+{
+    uint64_t sum = kt_blocks_bytes(&m->blocks);
+
+    for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
+        sum += kt_map_bytes(&m->map[i]);
+    }
+    return sum;
+}
+
+static void count(KtModel *m, KtCounter c)
+{
+    kt_counters_add(m->counters, c, 1);
+}
+
+static void add_error(KtModel *m, KtErrorKind kind, const KtEvent *ev,
+                      uint32_t index)
+{
+    KtBlock b;
+
+    if (index) {
+        kt_blocks_get(&m->blocks, index, &b);
+    }
+    if (!kt_errors_add(&m->errors, kind, ev, index ? &b : NULL)) {
+        count(m, KT_CNT_DROP_ERROR);
+    }
+}
+
+static const KtMap *map_of_event(const KtModel *m, const KtEvent *ev)
+{
+    bool pages = ev->kind == KT_EV_FREE ? ev->family == KT_FAMILY_PAGES :
+                 ev->layer == KT_LAYER_PAGES;
+
+    return &m->map[pages ? KT_MAP_PAGES : KT_MAP_MAIN];
+}
+
+/* The block of @map that contains @va, 0 for none. */
+static uint32_t hit(const KtModel *m, const KtMap *map, uint64_t va)
+{
+    KtMapEntry e = kt_map_floor(map, va);
+
+    return e.val && kt_blocks_last(&m->blocks, e.val) >= va ? e.val : 0;
+}
+
+/* ---- allocations ----------------------------------------------------------- */
+
+/* The block at @index ends where something else begins: a past life. */
+static void retire(KtModel *m, uint32_t index)
+{
+    KtBlock b;
+
+    kt_blocks_get(&m->blocks, index, &b);
+    if (b.state == KT_STATE_FREED) {
+        m->freed_blocks--;
+    } else {
+        m->live_blocks--;
+        m->live_bytes -= kt_block_len(&b);
+    }
+    if (!kt_history_add(m->history, &b)) {
+        count(m, KT_CNT_EVICT_HISTORY);
+    }
+    kt_blocks_unset(&m->blocks, index);
+}
+
+/* An allocation takes the place of a block. Only the first of the live ones
+ * it takes is an error, so that one wrong call is one error. */
+static void replace(KtModel *m, uint32_t index, const KtEvent *ev,
+                    bool *reported)
+{
+    const KtRec *r = kt_rec(&m->blocks, index);
+
+    if (!r->freed && r->old) {
+        count(m, KT_CNT_RETIRED_GAP);
+    } else if (!r->freed && !*reported) {
+        add_error(m, KT_ERR_OVERLAP, ev, index);
+        *reported = true;
+    }
+    retire(m, index);
+}
+
+static void replace_and_remove(KtModel *m, KtMap *map, KtMapEntry e,
+                               const KtEvent *ev, bool *reported)
+{
+    replace(m, e.val, ev, reported);
+    kt_map_remove(map, e.key);
+    kt_blocks_release(&m->blocks, e.val);
+}
+
+/* Take everything out of (@from, @last]. */
+static void clear_above(KtModel *m, KtMap *map, KtMapEntry above,
+                        uint64_t last, const KtEvent *ev, bool *reported)
+{
+    while (above.val && above.key <= last) {
+        replace_and_remove(m, map, above, ev, reported);
+        above = kt_map_above(map, above.key);
+    }
+}
+
+static bool has_room(const KtModel *m)
+{
+    return m->blocks.rec.n_free || kt_model_bytes(m) < m->max_bytes;
+}
+
+/* A record in the map at @va, where none is; 0 without memory. */
+static uint32_t new_block(KtModel *m, KtMap *map, uint64_t va)
+{
+    uint32_t index = has_room(m) ? kt_blocks_new(&m->blocks) : 0;
+
+    if (index && !kt_map_insert(map, va, index)) {
+        kt_blocks_release(&m->blocks, index);
+        return 0;
+    }
+    return index;
+}
+
+static uint64_t event_last(const KtEvent *ev)
+{
+    uint64_t len = MAX(ev->size, ev->actual);
+
+    return len > 1 ? ev->va + MIN(len - 1, UINT64_MAX - ev->va) : ev->va;
+}
+
+static void apply_alloc(KtModel *m, const KtEvent *ev)
+{
+    KtMap *map = (KtMap *)map_of_event(m, ev);
+    bool reported = false;
+    uint32_t index = 0;
+    KtMapEntry floor, above;
+
+    count(m, KT_CNT_EV_ALLOC);
+    if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT) {
+        return;
+    }
+    kt_map_around(map, ev->va, &floor, &above);
+    if (floor.val && floor.key == ev->va) {
+        replace(m, floor.val, ev, &reported);
+        index = floor.val;
+    } else if (floor.val &&
+               kt_blocks_last(&m->blocks, floor.val) >= ev->va) {
+        replace_and_remove(m, map, floor, ev, &reported);
+    }
+    clear_above(m, map, above, event_last(ev), ev, &reported);
+    if (!index) {
+        index = new_block(m, map, ev->va);
+    }
+    if (!index) {
+        /* Its free will be unknown, which must be no error. */
+        m->gap = true;
+        count(m, KT_CNT_DROP_BLOCK);
+        return;
+    }
+    kt_blocks_set(&m->blocks, index, ev);
+    m->live_blocks++;
+    m->live_bytes += kt_blocks_len(&m->blocks, index);
+}
+
+/* krealloc() in place. The size may outgrow a block whose actual size was
+ * not known; then it takes what it grows over. */
+static void apply_resize(KtModel *m, const KtEvent *ev)
+{
+    KtMap *map = &m->map[KT_MAP_MAIN];
+    uint32_t index = hit(m, map, ev->va);
+    bool reported = false;
+
+    count(m, KT_CNT_EV_RESIZE);
+    if (!index || kt_rec(&m->blocks, index)->va != ev->va ||
+        kt_rec(&m->blocks, index)->freed) {
+        count(m, KT_CNT_EV_UNKNOWN);
+        return;
+    }
+    m->live_bytes -= kt_blocks_len(&m->blocks, index);
+    kt_blocks_resize(&m->blocks, index, ev->size);
+    m->live_bytes += kt_blocks_len(&m->blocks, index);
+    clear_above(m, map, kt_map_above(map, ev->va),
+                kt_blocks_last(&m->blocks, index), ev, &reported);
+}
+
+/* ---- frees ----------------------------------------------------------------- */
+
+static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
+{
+    m->live_blocks--;
+    m->live_bytes -= kt_blocks_len(&m->blocks, index);
+    m->freed_blocks++;
+    kt_blocks_set_freed(&m->blocks, index, ev);
+}
+
+/* What a call hits, for the rules. */
+static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
+{
+    return (KtCase) {
+        .ev = ev,
+        .rec = index ? kt_rec(&m->blocks, index) : NULL,
+        .certain = m->complete && !m->gap,
+    };
+}
+
+static void apply_free(KtModel *m, const KtEvent *ev)
+{
+    uint32_t index = hit(m, map_of_event(m, ev), ev->va);
+    KtCase c = make_case(m, ev, index);
+    bool starts = c.rec && c.rec->va == ev->va;
+    KtErrorKind kind;
+    KtVerdict v;
+
+    count(m, KT_CNT_EV_FREE);
+    if (starts && c.rec->freed && kt_blocks_expected(&m->blocks, index)) {
+        return;
+    }
+    if (starts && !c.rec->freed && !c.rec->cache) {
+        kt_rec(&m->blocks, index)->cache = ev->cache.v;
+    }
+    v = kt_rule_free(&c, &kind);
+    if (v == KT_BAD) {
+        add_error(m, kind, ev, index);
+    } else if (v == KT_OK_UNKNOWN) {
+        count(m, KT_CNT_FREE_UNKNOWN);
+    }
+    if (starts && !c.rec->freed) {
+        set_freed(m, index, ev);
+    }
+}
+
+static void apply_queue(KtModel *m, const KtEvent *ev)
+{
+    uint32_t index = hit(m, &m->map[KT_MAP_MAIN], ev->va);
+    KtCase c = make_case(m, ev, index);
+    KtErrorKind kind;
+
+    count(m, KT_CNT_EV_RCU);
+    switch (kt_rule_queue(&c, &kind)) {
+    case KT_OK:
+        kt_blocks_set_queued(&m->blocks, index, ev);
+        break;
+    case KT_OK_UNKNOWN:
+        count(m, KT_CNT_EV_UNKNOWN);
+        break;
+    case KT_BAD:
+        /* The free that will follow is the same error. */
+        add_error(m, kind, ev, index);
+        kt_blocks_expect(&m->blocks, index);
+        break;
+    }
+}
+
+/* ---- events ---------------------------------------------------------------- */
+
+static void apply_gap(KtModel *m)
+{
+    count(m, KT_CNT_GAPS);
+    m->gap = true;
+    kt_blocks_age(&m->blocks);
+}
+
+void kt_model_apply(KtModel *m, const KtEvent *ev)
+{
+    switch (ev->kind) {
+    case KT_EV_ALLOC:
+        apply_alloc(m, ev);
+        break;
+    case KT_EV_FREE:
+        apply_free(m, ev);
+        break;
+    case KT_EV_RESIZE:
+        apply_resize(m, ev);
+        break;
+    case KT_EV_RCU_QUEUE:
+        apply_queue(m, ev);
+        break;
+    case KT_EV_GAP:
+        apply_gap(m);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Three rounds, each of which loads what the next one reads. */
+void kt_model_touch(const KtModel *m, const KtEvent *ev, unsigned n)
+{
+    uint32_t hint[KT_TOUCH_MAX];
+    uint32_t block[KT_TOUCH_MAX];
+
+    if (m->live_blocks + m->freed_blocks < TOUCH_MIN_BLOCKS) {
+        return;
+    }
+    n = MIN(n, KT_TOUCH_MAX);
+    for (unsigned i = 0; i < n; i++) {
+        hint[i] = kt_map_touch(map_of_event(m, &ev[i]), ev[i].va);
+        kt_history_touch(m->history, ev[i].va, MAX(ev[i].size, ev[i].actual));
+    }
+    for (unsigned i = 0; i < n; i++) {
+        block[i] = kt_map_peek(map_of_event(m, &ev[i]), hint[i], ev[i].va);
+        if (block[i] && block[i] < m->blocks.rec.used) {
+            kt_pool_prefetch(&m->blocks.rec, block[i]);
+        }
+    }
+    for (unsigned i = 0; i < n; i++) {
+        kt_blocks_touch(&m->blocks, block[i]);
+    }
+}

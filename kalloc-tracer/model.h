@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Model: what the events of one boot make: blocks, past lives, errors.
+ *
+ * Two maps: page-allocator blocks lie under the slabs and vmalloc areas made
+ * of them, so they have a map of their own; all other layers share one, in
+ * which no two blocks overlap. No locking: the tracer's lock covers it.
+ */
+#ifndef KT_MODEL_H
+#define KT_MODEL_H
+
+#include "blocks.h"
+#include "counters.h"
+#include "errors.h"
+#include "history.h"
+#include "kt.h"
+#include "map.h"
+
+typedef enum KtMapId {
+    KT_MAP_PAGES,
+    KT_MAP_MAIN,
+    KT_MAP__COUNT
+} KtMapId;
+
+/**
+ * struct KtModel - one boot
+ * @counters: (borrowed) where events and drops are counted
+ * @max_bytes: host memory for blocks and maps
+ * @complete: the first allocation of the boot was seen
+ * @gap: events went unrecorded since
+ */
+typedef struct KtModel {
+    KtMap map[KT_MAP__COUNT];
+    KtBlocks blocks;
+    KtHistory *history;
+    KtErrors errors;
+    KtCounters *counters;
+    uint64_t max_bytes;
+    bool complete;
+    bool gap;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint64_t freed_blocks;
+} KtModel;
+
+/** kt_model_new() - (owned) an empty boot; limits as in struct KtConfig. */
+KtModel *kt_model_new(KtCounters *counters, uint64_t map_bytes,
+                      uint64_t history_bytes);
+void kt_model_free(KtModel *m);
+
+/** kt_model_apply() - one event, in order. Any contents are survived. */
+void kt_model_apply(KtModel *m, const KtEvent *ev);
+/** kt_model_touch() - start to load what the next @n events, at most
+ *  KT_TOUCH_MAX, will need; worth it for big maps only. */
+void kt_model_touch(const KtModel *m, const KtEvent *ev, unsigned n);
+#define KT_TOUCH_MAX 16
+
+/** kt_model_retire() - the boot ended: only its blocks are kept. */
+void kt_model_retire(KtModel *m);
+
+/** kt_model_bytes() - host memory of blocks and maps. */
+uint64_t kt_model_bytes(const KtModel *m);
+
+#endif /* KT_MODEL_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Queue: see queue.h.
+ *
+ * Numbers begin with 1; number s has slot s % KT_QUEUE_SLOTS. A slot is
+ * published by storing the number as its event's seq, last and with release;
+ * it may be written again when the number one round before was consumed.
+ */
+#include "queue.h"
+
+#include <string.h>
+
+#define MASK (KT_QUEUE_SLOTS - 1)
+
+struct KtQueue {
+    KtEvent *slot;          /* aligned to cache lines, within @memory */
+    void *memory;
+    char pad0[64];
+    uint64_t taken;         /* atomic, written by producers */
+    char pad1[64];
+    uint64_t done;          /* atomic, written by the consumer */
+    char pad2[64];
+};
+
+KtQueue *kt_queue_new(void)
+{
+    KtQueue *q = g_new0(KtQueue, 1);
+
+    q->memory = g_malloc0((KT_QUEUE_SLOTS + 1) * sizeof(KtEvent));
+    q->slot = (KtEvent *)(((uintptr_t)q->memory + 63) & -(uintptr_t)64);
+    return q;
+}
+
+void kt_queue_free(KtQueue *q)
+{
+    if (q) {
+        g_free(q->memory);
+        g_free(q);
+    }
+}
+
+uint64_t kt_queue_take(KtQueue *q)
+{
+    return __atomic_add_fetch(&q->taken, 1, __ATOMIC_SEQ_CST);
+}
+
+uint64_t kt_queue_taken(const KtQueue *q)
+{
+    return __atomic_load_n(&q->taken, __ATOMIC_SEQ_CST);
+}
+
+uint64_t kt_queue_done(const KtQueue *q)
+{
+    return __atomic_load_n(&q->done, __ATOMIC_ACQUIRE);
+}
+
+bool kt_queue_ready(const KtQueue *q, uint64_t seq)
+{
+    return seq - kt_queue_done(q) <= KT_QUEUE_SLOTS;
+}
+
+void kt_queue_put(KtQueue *q, uint64_t seq, const KtEvent *ev)
+{
+    KtEvent *slot = &q->slot[seq & MASK];
+
+    memcpy((char *)slot + sizeof(slot->seq), (const char *)ev + sizeof(ev->seq),
+           sizeof(*slot) - sizeof(slot->seq));
+    __atomic_store_n(&slot->seq, seq, __ATOMIC_RELEASE);
+}
+
+const KtEvent *kt_queue_peek(const KtQueue *q, unsigned max, unsigned *n)
+{
+    uint64_t seq = q->done + 1;
+    const KtEvent *first = &q->slot[seq & MASK];
+    unsigned room = KT_QUEUE_SLOTS - (seq & MASK);
+
+    *n = 0;
+    while (*n < MIN(max, room) &&
+           __atomic_load_n(&first[*n].seq, __ATOMIC_ACQUIRE) == seq + *n) {
+        ++*n;
+    }
+    return first;
+}
+
+void kt_queue_consume(KtQueue *q, unsigned n)
+{
+    __atomic_store_n(&q->done, q->done + n, __ATOMIC_RELEASE);
+}

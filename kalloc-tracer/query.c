@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Queries: what the model knows, by value.
+ *
+ * Between kt_query_begin() and kt_query_end(), which hold the tracer's lock
+ * after every event was applied that was pushed before. Callbacks run under
+ * that lock.
+ */
+#include "tracer.h"
+
+#include <stdlib.h>
+
+void kt_query_begin(KtTracer *t)
+{
+    kt_tracer_lock_drained(t);
+    if (t->journal) {
+        kt_journal_flush(t->journal);
+    }
+}
+
+void kt_query_end(KtTracer *t)
+{
+    pthread_mutex_unlock(&t->lock);
+}
+
+uint64_t kt_block_len(const KtBlock *b)
+{
+    return MAX(b->actual, b->requested);
+}
+
+static bool give(const KtModel *m, uint32_t index, KtBlock *out)
+{
+    if (index) {
+        kt_blocks_get(&m->blocks, index, out);
+    }
+    return index != 0;
+}
+
+static bool reaches(const KtModel *m, KtMapEntry e, uint64_t va)
+{
+    return e.val && kt_blocks_last(&m->blocks, e.val) >= va;
+}
+
+/* ---- by address ------------------------------------------------------------ */
+
+/* An object of a slab rather than the pages of the slab. */
+bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out)
+{
+    const KtModel *m = t->model;
+
+    for (int i = KT_MAP__COUNT - 1; i >= 0; i--) {
+        KtMapEntry e = kt_map_floor(&m->map[i], va);
+
+        if (reaches(m, e, va)) {
+            return give(m, e.val, out);
+        }
+    }
+    return false;
+}
+
+bool kt_query_next(KtTracer *t, uint64_t va, KtBlock *out)
+{
+    const KtModel *m = t->model;
+    KtMapEntry best = { 0 };
+
+    for (int i = KT_MAP__COUNT - 1; i >= 0; i--) {
+        KtMapEntry e = kt_map_above(&m->map[i], va);
+
+        if (e.val && (!best.val || e.key < best.key)) {
+            best = e;
+        }
+    }
+    return give(m, best.val, out);
+}
+
+/* The last block of a map that ends below @va. */
+static KtMapEntry below(const KtModel *m, const KtMap *map, uint64_t va)
+{
+    KtMapEntry e = kt_map_floor(map, va);
+
+    if (!reaches(m, e, va)) {
+        return e;
+    }
+    return e.key ? kt_map_floor(map, e.key - 1) : (KtMapEntry) { 0 };
+}
+
+bool kt_query_prev(KtTracer *t, uint64_t va, KtBlock *out)
+{
+    const KtModel *m = t->model;
+    KtMapEntry best = { 0 };
+
+    for (int i = KT_MAP__COUNT - 1; i >= 0; i--) {
+        KtMapEntry e = below(m, &m->map[i], va);
+
+        if (e.val && (!best.val || e.key > best.key)) {
+            best = e;
+        }
+    }
+    return give(m, best.val, out);
+}
+
+/* A map's blocks from the one that contains @lo on. */
+static KtMapIter begin_at(const KtModel *m, const KtMap *map, uint64_t lo)
+{
+    KtMapEntry e = kt_map_floor(map, lo);
+
+    return kt_map_seek(map, reaches(m, e, lo) ? e.key : lo);
+}
+
+void kt_query_range(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
+                    void *opaque)
+{
+    const KtModel *m = t->model;
+    KtMapIter it[KT_MAP__COUNT];
+    KtMapEntry e[KT_MAP__COUNT];
+
+    for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
+        it[i] = begin_at(m, &m->map[i], lo);
+        e[i] = kt_map_next(&m->map[i], &it[i]);
+    }
+    for (;;) {
+        unsigned i = !e[KT_MAP_PAGES].val ||
+                     (e[KT_MAP_MAIN].val &&
+                      e[KT_MAP_MAIN].key < e[KT_MAP_PAGES].key) ?
+                     KT_MAP_MAIN : KT_MAP_PAGES;
+        KtBlock b;
+
+        if (!e[i].val || e[i].key > hi) {
+            return;
+        }
+        kt_blocks_get(&m->blocks, e[i].val, &b);
+        if (!fn(&b, opaque)) {
+            return;
+        }
+        e[i] = kt_map_next(&m->map[i], &it[i]);
+    }
+}
+
+void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque)
+{
+    kt_history_find(t->model->history, va, fn, opaque);
+}
+
+/* ---- by stack -------------------------------------------------------------- */
+
+/* Blocks found, to be told in order of address. */
+typedef struct Found {
+    uint64_t va;
+    uint32_t index;
+} Found;
+
+static int by_address(const void *a, const void *b)
+{
+    const Found *x = a;
+    const Found *y = b;
+
+    if (x->va != y->va) {
+        return x->va < y->va ? -1 : 1;
+    }
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void found(GArray *list, const KtModel *m, uint32_t index)
+{
+    Found f = { kt_rec(&m->blocks, index)->va, index };
+
+    g_array_append_val(list, f);
+}
+
+static void take_alloc(const KtModel *m, uint32_t stack, GArray *list)
+{
+    uint32_t i = kt_list_head(&m->blocks.by_alloc, stack);
+
+    for (; i; i = kt_rec(&m->blocks, i)->link.next) {
+        found(list, m, i);
+    }
+}
+
+static void take_free(const KtModel *m, uint32_t stack, GArray *list)
+{
+    const KtBlocks *b = &m->blocks;
+
+    for (uint32_t i = kt_list_head(&b->by_free, stack); i;
+         i = kt_end(b, i)->link.next) {
+        found(list, m, kt_end(b, i)->block);
+    }
+    for (uint32_t i = kt_list_head(&b->by_rcu, stack); i;
+         i = kt_rcu(b, i)->link.next) {
+        if (kt_rec(b, kt_rcu(b, i)->block)->freed) {
+            found(list, m, kt_rcu(b, i)->block);
+        }
+    }
+}
+
+static bool any_frame(const uint64_t *pc, unsigned n, uint64_t lo,
+                      uint64_t hi)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (pc[i] >= lo && pc[i] <= hi) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef void (*TakeFn)(const KtModel *m, uint32_t stack, GArray *list);
+
+static GArray *find_by_stack(const KtTracer *t, uint64_t lo, uint64_t hi,
+                             TakeFn take)
+{
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(Found));
+    uint32_t count = kt_depot_count(t->stacks);
+
+    for (uint32_t id = 1; id <= count; id++) {
+        unsigned n;
+        uint8_t stop;
+        const uint64_t *pc = kt_depot_get(t->stacks, id, &n, &stop);
+
+        if (any_frame(pc, n, lo, hi)) {
+            take(t->model, id, list);
+        }
+    }
+    if (list->len) {
+        qsort(list->data, list->len, sizeof(Found), by_address);
+    }
+    return list;
+}
+
+static void query_stacks(KtTracer *t, uint64_t lo, uint64_t hi, TakeFn take,
+                         KtBlockFn fn, void *opaque)
+{
+    g_autoptr(GArray) list = find_by_stack(t, lo, hi, take);
+    uint32_t last = 0;
+
+    for (unsigned i = 0; i < list->len; i++) {
+        uint32_t index = g_array_index(list, Found, i).index;
+        KtBlock b;
+
+        if (index == last) {
+            continue;
+        }
+        last = index;
+        kt_blocks_get(&t->model->blocks, index, &b);
+        if (!fn(&b, opaque)) {
+            return;
+        }
+    }
+}
+
+void kt_query_alloc_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
+                       void *opaque)
+{
+    query_stacks(t, lo, hi, take_alloc, fn, opaque);
+}
+
+void kt_query_free_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
+                      void *opaque)
+{
+    query_stacks(t, lo, hi, take_free, fn, opaque);
+}
+
+/* ---- errors, sizes --------------------------------------------------------- */
+
+static bool touches(const KtError *e, uint64_t lo, uint64_t hi)
+{
+    uint64_t len;
+
+    if (e->va >= lo && e->va <= hi) {
+        return true;
+    }
+    if (!e->has_block || e->block.va > hi) {
+        return false;
+    }
+    len = kt_block_len(&e->block);
+    return e->block.va >= lo || lo - e->block.va < len;
+}
+
+void kt_query_errors(KtTracer *t, uint64_t lo, uint64_t hi, KtErrorFn fn,
+                     void *opaque)
+{
+    const GArray *list = t->model->errors.list;
+
+    for (unsigned i = 0; i < list->len; i++) {
+        const KtError *e = &g_array_index(list, KtError, i);
+
+        if (touches(e, lo, hi) && !fn(e, opaque)) {
+            return;
+        }
+    }
+}
+
+void kt_query_stats(KtTracer *t, KtStats *out)
+{
+    const KtModel *m = t->model;
+
+    *out = (KtStats) {
+        .live_blocks = m->live_blocks,
+        .live_bytes = m->live_bytes,
+        .freed_blocks = m->freed_blocks,
+        .history_rows = kt_history_rows(m->history),
+        .errors = m->errors.list->len,
+        .stacks = kt_depot_count(t->stacks),
+        .tasks = kt_names_n_tasks(t->names),
+        .caches = kt_names_n_caches(t->names),
+        .map_bytes = kt_model_bytes(m) +
+                     (t->previous ? kt_model_bytes(t->previous) : 0),
+        .history_bytes = kt_history_bytes(m->history),
+        .depot_bytes = kt_depot_bytes(t->stacks),
+        .events = t->events,
+        .previous_live_blocks = t->previous ? t->previous->live_blocks : 0,
+        .last_us = t->last_us,
+    };
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tracer: the queue, the model behind it, and the lock between them.
+ *
+ * vCPU threads push; now and then one of them finds the lock free and
+ * applies what is queued, in global order. Whoever needs the model's present
+ * state (a query, a reset) takes the lock and first applies all that was
+ * pushed before. A place in the order that is taken but not yet filled is
+ * waited for with the lock released, because the one who is to fill it may
+ * be waiting for the lock himself.
+ */
+#include "tracer.h"
+
+#include <sched.h>
+
+/* Every so many events somebody tries to apply them. */
+#define DRAIN_EVERY 256
+/* Events taken from the queue at once. */
+#define BATCH       64
+
+KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
+{
+    g_autoptr(KtTracer) t = g_new0(KtTracer, 1);
+
+    t->config = *config;
+    t->config.journal = NULL;
+    t->queue = kt_queue_new();
+    t->stacks = kt_depot_new(MIN(config->max_stacks, KT_MAX_STACKS));
+    t->names = kt_names_new();
+    t->counters = kt_counters_new();
+    t->enabled = true;
+    pthread_mutex_init(&t->lock, NULL);
+    t->model = kt_model_new(t->counters, config->map_bytes,
+                            config->history_bytes);
+    if (config->journal) {
+        t->journal = kt_journal_open(config->journal, t->stacks, t->names,
+                                     t->counters, errp);
+        if (!t->journal) {
+            return NULL;
+        }
+    }
+    return g_steal_pointer(&t);
+}
+
+/* ---- applying -------------------------------------------------------------- */
+
+static void apply_locked(KtTracer *t, const KtEvent *ev)
+{
+    if (t->journal) {
+        kt_journal_event(t->journal, ev);
+    }
+    kt_model_apply(t->model, ev);
+    t->events++;
+    if (ev->us > t->last_us) {
+        t->last_us = ev->us;
+    }
+}
+
+/* Apply what is published, up to the place @target or a bit beyond. */
+static void drain_locked(KtTracer *t, uint64_t target)
+{
+    while (kt_queue_done(t->queue) < target) {
+        unsigned n;
+        const KtEvent *ev = kt_queue_peek(t->queue, BATCH, &n);
+
+        if (n == 0) {
+            return;
+        }
+        for (unsigned i = 0; i < n; i++) {
+            if (i % KT_TOUCH_MAX == 0) {
+                kt_model_touch(t->model, &ev[i], n - i);
+            }
+            apply_locked(t, &ev[i]);
+        }
+        kt_queue_consume(t->queue, n);
+    }
+}
+
+void kt_tracer_lock_drained(KtTracer *t)
+{
+    uint64_t target = kt_queue_taken(t->queue);
+
+    for (;;) {
+        pthread_mutex_lock(&t->lock);
+        drain_locked(t, target);
+        if (kt_queue_done(t->queue) >= target) {
+            return;
+        }
+        pthread_mutex_unlock(&t->lock);
+        sched_yield();
+    }
+}
+
+static void wait_for_slot(KtTracer *t, uint64_t seq)
+{
+    while (!kt_queue_ready(t->queue, seq)) {
+        pthread_mutex_lock(&t->lock);
+        drain_locked(t, seq - 1);
+        pthread_mutex_unlock(&t->lock);
+        if (!kt_queue_ready(t->queue, seq)) {
+            sched_yield();
+        }
+    }
+}
+
+void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
+{
+    uint64_t seq = kt_queue_take(t->queue);
+
+    if (G_UNLIKELY(!kt_queue_ready(t->queue, seq))) {
+        wait_for_slot(t, seq);
+    }
+    kt_queue_put(t->queue, seq, ev);
+    if (seq % DRAIN_EVERY == 0 && pthread_mutex_trylock(&t->lock) == 0) {
+        drain_locked(t, seq);
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
+void kt_tracer_free(KtTracer *t)
+{
+    if (!t) {
+        return;
+    }
+    drain_locked(t, kt_queue_taken(t->queue));
+    kt_journal_close(t->journal);
+    kt_model_free(t->previous);
+    kt_model_free(t->model);
+    kt_queue_free(t->queue);
+    kt_names_free(t->names);
+    kt_depot_free(t->stacks);
+    kt_counters_free(t->counters);
+    pthread_mutex_destroy(&t->lock);
+    g_free(t);
+}
+
+/* ---- state of the boot ----------------------------------------------------- */
+
+static void mark_locked(KtTracer *t, KtJournalKind kind, uint32_t value)
+{
+    if (t->journal) {
+        kt_journal_mark(t->journal, kind, value);
+    }
+}
+
+static void apply_gap_locked(KtTracer *t)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP, .us = t->last_us };
+
+    apply_locked(t, &gap);
+}
+
+void kt_tracer_reset(KtTracer *t)
+{
+    kt_tracer_lock_drained(t);
+    kt_model_free(t->previous);
+    t->previous = t->model;
+    kt_model_retire(t->previous);
+    t->model = kt_model_new(t->counters, t->config.map_bytes,
+                            t->config.history_bytes);
+    mark_locked(t, KT_JOURNAL_RESET, 0);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void kt_tracer_clear(KtTracer *t)
+{
+    bool complete;
+
+    kt_tracer_lock_drained(t);
+    complete = t->model->complete;
+    kt_model_free(t->model);
+    t->model = kt_model_new(t->counters, t->config.map_bytes,
+                            t->config.history_bytes);
+    t->model->complete = complete;
+    mark_locked(t, KT_JOURNAL_CLEAR, 0);
+    apply_gap_locked(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void kt_tracer_set_complete(KtTracer *t, bool complete)
+{
+    kt_tracer_lock_drained(t);
+    t->model->complete = complete;
+    mark_locked(t, KT_JOURNAL_COMPLETE, complete);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void kt_tracer_set_enabled(KtTracer *t, bool on)
+{
+    kt_tracer_lock_drained(t);
+    if (on && !kt_tracer_enabled(t)) {
+        apply_gap_locked(t);
+    }
+    __atomic_store_n(&t->enabled, on, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool kt_tracer_enabled(const KtTracer *t)
+{
+    return __atomic_load_n(&t->enabled, __ATOMIC_RELAXED);
+}
+
+/* ---- counters, stacks, names ----------------------------------------------- */
+
+void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n)
+{
+    kt_counters_add(t->counters, c, n);
+}
+
+uint64_t kt_tracer_counter(KtTracer *t, KtCounter c)
+{
+    return kt_counters_get(t->counters, c);
+}
+
+KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
+                                 unsigned n, GsStop stop)
+{
+    KtStackId id = { 0 };
+
+    if (n == 0) {
+        return id;
+    }
+    if (n > KT_MAX_FRAMES) {
+        n = KT_MAX_FRAMES;
+        stop = GS_STOP_DEPTH;
+    }
+    id.v = kt_depot_intern(t->stacks, frames, n, stop);
+    if (!id.v) {
+        kt_counters_add(t->counters, KT_CNT_DROP_STACK, 1);
+    }
+    return id;
+}
+
+const uint64_t *kt_tracer_stack(KtTracer *t, KtStackId id, unsigned *n,
+                                GsStop *stop)
+{
+    uint8_t tag;
+    const uint64_t *frames = kt_depot_get(t->stacks, id.v, n, &tag);
+
+    *stop = tag;
+    return frames;
+}
+
+KtTaskId kt_tracer_intern_task(KtTracer *t, uint32_t pid,
+                               const char comm[16])
+{
+    KtTaskId id = kt_names_intern_task(t->names, pid, comm);
+
+    if (!id.v) {
+        kt_counters_add(t->counters, KT_CNT_TASK_UNKNOWN, 1);
+    }
+    return id;
+}
+
+bool kt_tracer_task(KtTracer *t, KtTaskId id, uint32_t *pid, char comm[17])
+{
+    return kt_names_task(t->names, id, pid, comm);
+}
+
+KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
+                              const char *name, uint32_t object_size,
+                              uint32_t size)
+{
+    const KtCacheInfo info = {
+        .va = cache_va,
+        .name = name,
+        .object_size = object_size,
+        .size = size,
+    };
+    KtCacheId id = kt_names_add_cache(t->names, &info);
+
+    if (!id.v) {
+        kt_counters_add(t->counters, KT_CNT_DROP_CACHE, 1);
+    }
+    return id;
+}
+
+bool kt_tracer_cache(KtTracer *t, KtCacheId id, KtCacheInfo *out)
+{
+    return kt_names_cache(t->names, id, out);
+}
+
+void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id)
+{
+    kt_names_cache_destroyed(t->names, id);
+}

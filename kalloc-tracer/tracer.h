@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tracer's parts, for tracer.c and query.c only.
+ */
+#ifndef KT_TRACER_H
+#define KT_TRACER_H
+
+#include <pthread.h>
+
+#include "counters.h"
+#include "depot.h"
+#include "journal.h"
+#include "kt.h"
+#include "model.h"
+#include "names.h"
+#include "queue.h"
+
+struct KtTracer {
+    KtConfig config;        /* .journal is not kept */
+    KtQueue *queue;
+    KtDepot *stacks;
+    KtNames *names;
+    KtCounters *counters;
+    bool enabled;           /* atomic */
+    pthread_mutex_t lock;   /* of all that follows, and of consuming */
+    KtModel *model;
+    KtModel *previous;      /* the boot before a reset, NULL for none */
+    KtJournal *journal;     /* NULL for none */
+    uint64_t events;        /* applied */
+    uint64_t last_us;
+};
+
+/** kt_tracer_lock_drained() - take the lock with everything applied that was
+ *  pushed before. */
+void kt_tracer_lock_drained(KtTracer *t);
+
+#endif /* KT_TRACER_H */

@@ -28,9 +28,9 @@ enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
  * @by_free: the stack in question, and time and task, are the free's
  * @rows: KtBlock, the batch
  * @room: rows the batch may grow to
- * @visits: blocks that may still be looked at in this batch
+ * @visits: blocks looked at in this batch
  * @walking: blocks come by address, their stacks are to be tested
- * @resumed: everything up to @last is done
+ * @resumed: everything up to @behind is done
  * @last: address of the block looked at last
  * @stopped: the batch ended before the blocks did
  * @memo: MEMO_* for each stack id
@@ -46,6 +46,7 @@ typedef struct Scan {
     unsigned visits;
     bool walking;
     bool resumed;
+    uint64_t behind;
     uint64_t last;
     bool stopped;
     bool done;
@@ -121,14 +122,16 @@ static bool collect(const KtBlock *b, void *opaque)
 {
     Scan *s = opaque;
 
-    if (s->resumed && b->va <= s->last) {
+    if (s->resumed && b->va <= s->behind) {
         return true;
     }
-    if (!s->visits || s->rows->len >= s->room) {
+    /* not between blocks of one address: the next batch skips them all */
+    if ((s->visits >= MC_BATCH_VISITS || s->rows->len >= s->room) &&
+        b->va != s->last) {
         s->stopped = true;
         return false;
     }
-    s->visits--;
+    s->visits++;
     s->last = b->va;
     if (code_wanted(s, b) &&
         mc_filter_block(&s->args->filter, s->t, b, s->by_free)) {
@@ -142,7 +145,7 @@ static bool collect(const KtBlock *b, void *opaque)
 static void begin_batch(Scan *s)
 {
     s->stopped = false;
-    s->visits = MC_BATCH_VISITS;
+    s->visits = 0;
     s->room = s->rows->len + MC_BATCH_ROWS;
 }
 
@@ -152,8 +155,9 @@ static void walk_batch(Scan *s)
 
     s->walking = true;
     begin_batch(s);
-    kt_query_range(s->t, s->resumed ? s->last + 1 : r.lo, r.hi, collect, s);
+    kt_query_range(s->t, s->resumed ? s->behind + 1 : r.lo, r.hi, collect, s);
     s->resumed = true;
+    s->behind = s->last;
     s->done = !s->stopped || s->last >= r.hi;
 }
 
@@ -162,7 +166,11 @@ static int compare_blocks(const void *a, const void *b)
     const KtBlock *x = a;
     const KtBlock *y = b;
 
-    return x->va < y->va ? -1 : x->va > y->va;
+    if (x->va != y->va) {
+        return x->va < y->va ? -1 : 1;
+    }
+    /* pages, and an object at their start, which is another block */
+    return (x->layer < y->layer) - (x->layer > y->layer);
 }
 
 /* Sort the rows, and keep one of each block up to @bound. */
@@ -173,7 +181,7 @@ static void merge_rows(GArray *rows, uint64_t bound)
 
     g_array_sort(rows, compare_blocks);
     for (unsigned i = 0; i < rows->len && b[i].va <= bound; i++) {
-        if (!n || b[n - 1].va != b[i].va) {
+        if (!n || compare_blocks(&b[n - 1], &b[i])) {
             b[n++] = b[i];
         }
     }
@@ -200,7 +208,7 @@ static void index_batch(Scan *s)
     }
     merge_rows(s->rows, bound);
     s->resumed = true;
-    s->last = bound;
+    s->behind = bound;
     s->done = !stopped;
 }
 

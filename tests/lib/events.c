@@ -237,6 +237,22 @@ static uint8_t read_family(GHashTable *a)
     g_error("%s: no such family", name);
 }
 
+/* A row of the hook table, by the name of its function. */
+static KtHookId read_hook(GHashTable *a)
+{
+    const char *name = text(a, "hook", NULL);
+
+    for (unsigned i = 1; name && i <= UINT8_MAX; i++) {
+        if (!g_strcmp0(kt_hook_name((KtHookId) { i }), name)) {
+            return (KtHookId) { i };
+        }
+    }
+    if (name) {
+        g_error("%s: no such hook", name);
+    }
+    return (KtHookId) { 0 };
+}
+
 static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
 {
     w->us = number(a, "us", 10, w->us + 10);
@@ -251,7 +267,7 @@ static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
         .task = read_task(w, a),
         .gfp = hex(a, "gfp"),
         .cache = read_cache(w, a),
-        .hook = { number(a, "hook", 10, 0) },
+        .hook = read_hook(a),
         .layer = read_layer(a),
         .family = read_family(a),
     };

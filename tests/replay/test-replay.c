@@ -14,6 +14,8 @@
 
 #include "events.h"
 
+#define CASES KA_SOURCE_DIR "/tests/replay"
+
 static char *read_case(const char *dir, const char *name)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
@@ -91,7 +93,7 @@ int main(int argc, char **argv)
     const char *name;
 
     g_test_init(&argc, &argv, NULL);
-    dir = g_dir_open(KA_REPLAY_DIR, 0, NULL);
+    dir = g_dir_open(CASES, 0, NULL);
     while (dir && (name = g_dir_read_name(dir))) {
         if (g_ascii_isdigit(name[0])) {
             g_ptr_array_add(names, g_strdup(name));
@@ -103,8 +105,8 @@ int main(int argc, char **argv)
             (const char *)g_ptr_array_index(names, i));
 
         g_test_add_data_func_full(path,
-            g_build_filename(KA_REPLAY_DIR, g_ptr_array_index(names, i),
-                             NULL), run_case, g_free);
+            g_build_filename(CASES, g_ptr_array_index(names, i), NULL),
+            run_case, g_free);
     }
     return g_test_run();
 }

@@ -222,6 +222,65 @@ static void test_frees_in_batches(Fixture *f, gconstpointer data)
     check_listing(f, "free ffffffff81000020-ffffffff81000030", 9000);
 }
 
+/* Pages, and an object at their start, are two blocks of one address. */
+static void test_pages(Fixture *f, gconstpointer data)
+{
+    static const char *const commands[] = {
+        "0-ffffffffffffffff", "alloc ffffffff81000010",
+        "alloc ffffffff81000000-ffffffff81000020", "alloc twin",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(commands); i++) {
+        g_autofree char *text = test_world_run(f->w, commands[i], NULL);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+        g_assert_cmpuint(count_lines(text), ==, 2 * 6000);
+        for (unsigned j = 0; j < 2 * 6000; j += 2) {
+            const char *pages = lines[j] + MC_MARGIN;
+            const char *object = lines[j + 1] + MC_MARGIN;
+
+            g_assert_cmpint(strncmp(pages, object, 18), ==, 0);
+            g_assert_nonnull(strstr(pages, "( 1000/ 1000)"));
+            g_assert_nonnull(strstr(object, "(   40/   40)"));
+        }
+    }
+}
+
+typedef struct Churn {
+    KtTracer *t;
+    gint stop;
+} Churn;
+
+/* Allocate and free between the blocks that stay. */
+static gpointer churn(gpointer data)
+{
+    Churn *c = data;
+    KtEvent ev = { .size = 0x10, .layer = KT_LAYER_KMALLOC,
+                   .family = KT_FAMILY_KFREE };
+
+    for (uint64_t i = 0; !g_atomic_int_get(&c->stop); i++) {
+        ev.kind = i % 2 ? KT_EV_FREE : KT_EV_ALLOC;
+        ev.va = 0x10020 + (i / 2 * 7919 % 20000) * 0x40;
+        ev.us = 20000 + i;
+        kt_tracer_push(c->t, 1, &ev);
+    }
+    return NULL;
+}
+
+/* Blocks that stay are listed once each, whatever comes and goes. */
+static void test_while_running(Fixture *f, gconstpointer data)
+{
+    Churn c = { .t = test_world_tracer(f->w) };
+    GThread *thread = g_thread_new("churn", churn, &c);
+
+    for (unsigned i = 0; i < 10; i++) {
+        check_listing(f, "10000-ffffffffffffffff 20", 10000);
+        check_listing(f, "alloc ffffffff81000010", 10000);
+    }
+    g_atomic_int_set(&c.stop, 1);
+    g_thread_join(thread);
+}
+
 /* Functions of one name, more rows each than a batch, many shared. */
 static void test_merge(Fixture *f, gconstpointer data)
 {
@@ -392,6 +451,20 @@ static void test_deep_stacks(Fixture *f, gconstpointer data)
 static const char many[] =
     "many n=10000 va=10000 step=40 size=40 us=1 stack=ffffffff81000010\n";
 
+static const char apart[] =
+    "many n=10000 va=10000 step=40 size=20 us=1 stack=ffffffff81000010\n";
+
+static const char pages[] =
+    "symbol va=ffffffff81000000 name=_stext\n"
+    "symbol va=ffffffff81000001 name=twin type=t\n"
+    "symbol va=ffffffff81000011 name=other\n"
+    "symbol va=ffffffff81000018 name=twin type=t\n"
+    "symbol va=ffffffff81000400 name=_etext\n"
+    "many n=6000 va=100000 step=1000 size=1000 us=1 layer=pages "
+    "stack=ffffffff81000010,ffffffff81000020\n"
+    "many n=6000 va=100000 step=1000 size=40 us=1 "
+    "stack=ffffffff81000010,ffffffff81000020\n";
+
 static const char twins[] =
     "symbol va=ffffffff81000000 name=_stext\n"
     "symbol va=ffffffff81000100 name=twin type=t\n"
@@ -415,6 +488,8 @@ int main(int argc, char **argv)
     ADD("/format/listing-over-batches", many, test_batches);
     ADD("/format/frees-over-batches", many, test_frees_in_batches);
     ADD("/format/functions-merge-over-batches", twins, test_merge);
+    ADD("/format/pages-and-objects", pages, test_pages);
+    ADD("/format/listing-while-running", apart, test_while_running);
     ADD("/format/history-over-batches", NULL, test_long_history);
     ADD("/format/errors-over-batches", NULL, test_many_errors);
     ADD("/format/json-of-hostile-names", NULL, test_json_hostile);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest's own trace of its allocators, read from raw ring buffer pages.
 
-The formats are those of the kernel's ring buffer (kernel/trace/ring_buffer.c,
-unchanged since 4.x; a guest's own events/header_page and the format files of
-the events are read, so that field offsets are never assumed) and of the
-stream that ka_out.c writes.
+The format is that of kernel/trace/ring_buffer.c, unchanged since 4.x. The
+guest's own events/header_page and the format files of the events are read, so
+that field offsets are never assumed.
 """
 
+import os
 import re
 import struct
 from collections import namedtuple
@@ -23,32 +23,12 @@ class FormatError(Exception):
     """The guest sent something that is not what its kernel documents."""
 
 
-def read_out(path):
-    """Files sent by ka-out, as {name: bytes}; a name twice is joined."""
-    with open(path, 'rb') as f:
-        data = f.read()
-    files, pos = {}, 0
-
-    def u32():
-        nonlocal pos
-        if pos + 4 > len(data):
-            raise FormatError(f'{path}: ends inside a record at {pos}')
-        value = struct.unpack_from('<I', data, pos)[0]
-        pos += 4
-        return value
-
-    while pos < len(data):
-        if data[pos:pos + 4] != b'KAF1':
-            raise FormatError(f'{path}: no record at {pos}')
-        pos += 4
-        length = u32()
-        name = data[pos:pos + length].decode()
-        pos += length
-        chunks = []
-        while (length := u32()):
-            chunks.append(data[pos:pos + length])
-            pos += length
-        files[name] = files.get(name, b'') + b''.join(chunks)
+def read_out(folder):
+    """The files that ka-out copied out of the guest, as {name: bytes}."""
+    files = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), 'rb') as f:
+            files[name] = f.read()
     return files
 
 
@@ -90,18 +70,19 @@ class Decoder:
         self.kinds = {}
         self.stack_id = None
         for path, data in files.items():
-            if not path.endswith('/format'):
+            if not path.endswith('.format'):
                 continue
             event_id, fields = parse_format(data.decode())
-            name = path.split('/')[-2]
+            name = path.removesuffix('.format')
             if name == 'kernel_stack':
                 self.stack_id = event_id
                 self.stack_at = fields['caller'][0]
                 self.size_at = fields['size'][0]
             elif name in TRACED:
                 self.kinds[event_id] = self._kind(name, fields)
-        header = next(v for k, v in files.items()
-                      if k.endswith('header_page')).decode()
+        if 'events.header_page' not in files:
+            raise FormatError('the guest sent no trace')
+        header = files['events.header_page'].decode()
         sizes = {m.group(1): (int(m.group(2)), int(m.group(3)))
                  for m in re.finditer(
                      r'field:.*?(\w+);\s*offset:(\d+);\s*size:(\d+)', header)}
@@ -117,20 +98,24 @@ class Decoder:
         return name, _picker(fields, wanted + extra), bool(extra), loc
 
     def cpu(self, cpu, data):
-        """Yields the Events of one CPU's trace_pipe_raw."""
-        last = None
+        """The Events of one CPU's trace_pipe_raw, as a list.
+
+        A stack is an entry of its own after its event. An interrupt between
+        the two puts its own pairs there, so stacks go to the latest event
+        that has none, as brackets do.
+        """
+        events, without = [], []
         for base in range(0, len(data) - self.page + 1, self.page):
             for ts, at, length in self._records(data, base):
                 event_id = data[at] | data[at + 1] << 8
-                if event_id == self.stack_id:
-                    if last is not None:
-                        last[-1] = self._stack(data, at, length)
-                    continue
-                if last is not None:
-                    yield Event(*last)
-                last = self._event(ts, cpu, event_id, data, at, length)
-        if last is not None:
-            yield Event(*last)
+                if event_id != self.stack_id:
+                    event = self._event(ts, cpu, event_id, data, at)
+                    if event:
+                        events.append(event)
+                        without.append(event)
+                elif without:
+                    without.pop()[-1] = self._stack(data, at, length)
+        return [Event(*e) for e in events]
 
     def _records(self, data, base):
         ts, = struct.unpack_from('<Q', data, base)
@@ -169,7 +154,7 @@ class Decoder:
         n = min(n, (length - self.stack_at) // 8)
         return struct.unpack_from(f'<{n}Q', data, at + self.stack_at)
 
-    def _event(self, ts, cpu, event_id, data, at, length):
+    def _event(self, ts, cpu, event_id, data, at):
         kind = self.kinds.get(event_id)
         if kind is None:
             return None
@@ -194,7 +179,7 @@ def load(files):
     decoder = Decoder(files)
     events = []
     for path in sorted(files):
-        m = re.search(r'per_cpu/cpu(\d+)/(\w+)$', path)
+        m = re.fullmatch(r'cpu(\d+)\.(\w+)', path)
         if m and m.group(2) == 'stats':
             stats = read_stats(files[path].decode())
             lost = sum(stats.get(k, 0) for k in
@@ -210,4 +195,4 @@ def load(files):
 def expected_entries(files):
     """How many entries the guest says its buffers hold (stacks count)."""
     return sum(read_stats(data.decode())['entries']
-               for path, data in files.items() if path.endswith('/stats'))
+               for path, data in files.items() if path.endswith('.stats'))

@@ -1,120 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka-out: send files out of the guest through a character device.
+ * ka-out: copy files of the guest, above all trace_pipe_raw, to a folder.
  *
- *   ka-out DEVICE FILE...
+ *   ka-out FOLDER FILE...
  *
- * Runs inside the guest, where the distribution's cloud kernels have no
- * shared folder to offer. Each file is opened without blocking, so that
- * trace_pipe_raw ends when its buffer is empty, and sent as a record:
- *
- *   "KAF1" | u32 length of the name | name | chunks | u32 0
- *   chunk: u32 length (1..65536) | bytes
- *
- * in the guest's byte order. A file that cannot be opened or read further is
- * named on stderr and sent as far as it went. Exit code 1 then.
+ * Runs inside the guest. Files are opened without blocking: trace_pipe_raw
+ * ends when its buffer is empty, where cat would wait for ever. A copy's name
+ * is the last two parts of the file's name, as in "cpu0.trace_pipe_raw". A
+ * file that cannot be read is named on stderr, the rest is copied.
+ * Exit code: 0, 1 when a file could not be copied, 2 usage.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* A read of trace_pipe_raw hands out at most one ring buffer page. */
+/* A read of trace_pipe_raw hands out at most one page of the ring buffer. */
 #define READ_SIZE 4096
-#define CHUNK_MAX 65536
 
-static int out;
-
-static void put(const void *data, size_t len)
+static int fail(const char *name)
 {
-    const char *p = data;
+    fprintf(stderr, "ka-out: %s: %s\n", name, strerror(errno));
+    return 1;
+}
+
+static void copy_name(char *to, size_t size, const char *folder,
+                      const char *name)
+{
+    const char *last = strrchr(name, '/');
+    const char *before = last;
+    char *slash;
+
+    while (before && before > name && before[-1] != '/') {
+        before--;
+    }
+    snprintf(to, size, "%s/%s", folder, before ? before : name);
+    slash = strrchr(to, '/');
+    if (before && last && slash > to + strlen(folder)) {
+        *slash = '.';
+    }
+}
+
+static int copy(int in, int out)
+{
+    char data[READ_SIZE];
     ssize_t n;
 
-    while (len) {
-        n = write(out, p, len);
-        if (n < 0 && errno == EINTR) {
-            continue;
+    while ((n = read(in, data, sizeof(data))) > 0) {
+        if (write(out, data, n) != n) {
+            return -1;
         }
-        if (n <= 0) {
-            perror("ka-out: write");
-            exit(1);
-        }
-        p += n;
-        len -= n;
     }
+    return n < 0 && errno != EAGAIN ? -1 : 0;
 }
 
-static void put_u32(uint32_t v)
+static int copy_file(const char *folder, const char *name)
 {
-    put(&v, sizeof(v));
-}
+    char to[512];
+    int in, out, failed;
 
-static void flush_chunk(const char *chunk, size_t *used)
-{
-    if (*used) {
-        put_u32(*used);
-        put(chunk, *used);
-        *used = 0;
+    copy_name(to, sizeof(to), folder, name);
+    in = open(name, O_RDONLY | O_NONBLOCK);
+    if (in < 0) {
+        return fail(name);
     }
-}
-
-/* Returns 0, or 1 when the file could not be read to its end. */
-static int send_file(const char *name)
-{
-    static char chunk[CHUNK_MAX];
-    size_t used = 0;
-    ssize_t n = 0;
-    int fd = open(name, O_RDONLY | O_NONBLOCK);
-
-    if (fd < 0) {
-        perror(name);
-        return 1;
+    out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    failed = out < 0 || copy(in, out) < 0 ? fail(name) : 0;
+    if (out >= 0) {
+        close(out);
     }
-    put("KAF1", 4);
-    put_u32(strlen(name));
-    put(name, strlen(name));
-    for (;;) {
-        if (used + READ_SIZE > sizeof(chunk)) {
-            flush_chunk(chunk, &used);
-        }
-        n = read(fd, chunk + used, READ_SIZE);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            break;
-        }
-        used += n;
-    }
-    if (n < 0 && errno != EAGAIN) {
-        perror(name);
-    }
-    flush_chunk(chunk, &used);
-    put_u32(0);
-    close(fd);
-    return n < 0 && errno != EAGAIN;
+    close(in);
+    return failed;
 }
 
 int main(int argc, char **argv)
 {
     int i, failed = 0;
 
-    if (argc < 2) {
-        fprintf(stderr, "usage: ka-out DEVICE FILE...\n");
+    if (argc < 3) {
+        fprintf(stderr, "usage: ka-out FOLDER FILE...\n");
         return 2;
     }
-    out = open(argv[1], O_WRONLY);
-    if (out < 0) {
-        perror(argv[1]);
-        return 1;
-    }
     for (i = 2; i < argc; i++) {
-        failed |= send_file(argv[i]);
+        failed |= copy_file(argv[1], argv[i]);
     }
-    close(out);
     return failed;
 }

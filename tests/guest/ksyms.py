@@ -92,29 +92,3 @@ class HookTable:
 
     def is_hook(self, name):
         return name in self.roles
-
-
-# The guest's tracepoints and the functions (without _noprof) that fire them:
-# include/trace/events/kmem.h and mm/slub.c, mm/slab_common.c of 6.1 and 6.12.
-TRACEPOINT_OF = {
-    'kmalloc': {
-        '__kmalloc', '__kmalloc_node', '__kmalloc_track_caller',
-        '__kmalloc_node_track_caller', 'kmalloc_node_track_caller',
-        'kmem_cache_alloc_trace', 'kmem_cache_alloc_node_trace',
-        'kmalloc_trace', 'kmalloc_node_trace', '__kmalloc_cache',
-        '__kmalloc_cache_node', 'kmalloc_order', 'kmalloc_large',
-        'kmalloc_large_node', '__kmalloc_large', '__kmalloc_large_node',
-    },
-    'kmem_cache_alloc': {
-        'kmem_cache_alloc', 'kmem_cache_alloc_lru', 'kmem_cache_alloc_node',
-    },
-    'kfree': {'kfree'},
-    'kmem_cache_free': {'kmem_cache_free'},
-}
-_TRACEPOINT = {hook: tp for tp, hooks in TRACEPOINT_OF.items()
-               for hook in hooks}
-
-
-def tracepoint_of(hook):
-    """The tracepoint that the hooked function @hook fires, None for none."""
-    return _TRACEPOINT.get(hook.removesuffix('_noprof'))

@@ -258,8 +258,7 @@ static KA_SITE void ka_rule_vmalloc(size_t size)
 
     say_alloc("vmalloc", p, size, PAGE_ALIGN(size), "vmalloc", __func__);
     say_alloc("vzalloc", q, size, PAGE_ALIGN(size), "vmalloc", __func__);
-    say_alloc("vmalloc-user", r, PAGE_ALIGN(size), PAGE_ALIGN(size),
-              "vmalloc", __func__);
+    say_alloc("vmalloc-user", r, size, PAGE_ALIGN(size), "vmalloc", __func__);
     say_alloc("__vmalloc", s, size, PAGE_ALIGN(size), "vmalloc", __func__);
     vfree(p);
     vfree(q);

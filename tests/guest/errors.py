@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Errors: each kind that the module ka_errors commits is reported exactly
+once, with the right block and stacks, and the kernel fares as it does without
+the tracer. A clean boot and workload reports none.
+
+usage: errors.py [--short] [--kernel K]... [--smp N]... [--runs N] [--case C]...
+"""
+import argparse
+import json
+import os
+import re
+import tempfile
+
+import oracle
+from kaguest import Guest, Tap, ROOT
+from kmodsyms import ModuleFunctions
+
+CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
+         'invalid-free', 'interior-free', 'interior-free-large',
+         'wrong-family', 'wrong-family-oops', 'wrong-cache', 'overlap']
+TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
+                   r'alloc=(\S+)')
+COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops: |Kernel panic|'
+                       r'general protection fault).*')
+
+
+def kinds():
+    """Names of the kinds in errors.def."""
+    path = os.path.join(ROOT, 'kalloc-tracer', 'errors.def')
+    with open(path, encoding='utf-8') as f:
+        return re.findall(r'KT_ERROR_KIND\(\w+, "([^"]+)"', f.read())
+
+
+def kind_of(case):
+    return max((k for k in kinds() if case.startswith(k)), key=len)
+
+
+def errors_of(guest):
+    rows = [json.loads(line)
+            for line in guest.hmp_qmp('ka error -n 0 -j -v').splitlines()]
+    return [r for r in rows if r.get('type') == 'error']
+
+
+def complaints(console):
+    """What the kernel itself says, without what differs between runs."""
+    found = [m.group(0) for m in COMPLAINT.finditer(console)]
+    return [re.sub(r'CPU: \d+ PID: \d+|\b(0x)?[0-9a-f]{8,16}\b', '#', text)
+            for text in found]
+
+
+def commit(case, kernel, smp, share, plugin=True):
+    """Run one case; (console, errors)."""
+    with Guest(kernel=kernel, smp=smp, plugin=plugin, share=share,
+               run='errors', n=case, timeout=300,
+               cmdline='no_hash_pointers', name=f'error-{case}') as g:
+        g.wait_done()
+        return g.console, errors_of(g) if plugin else []
+
+
+def addresses(words):
+    return [int(w, 16) for w in words]
+
+
+def check_report(case, console, errors):
+    truth = TRUTH.search(console)
+    assert truth, 'the module did not say what it did'
+    va, block = addresses(truth.groups()[1:3])
+    bad, alloc = truth.groups()[3:]
+    text = '\n'.join(json.dumps(e) for e in errors)
+    assert len(errors) == 1, f'{len(errors)} reports:\n{text}'
+    e, names = errors[0], ModuleFunctions(console, 'ka_errors')
+    assert e['error'] == kind_of(case), f"kind {e['error']}\n{text}"
+    assert int(e['error_va'], 16) == va, f'not at {va:#x}\n{text}'
+    caught = [names.name(pc) for pc in addresses(e['error_stack'])]
+    assert caught and caught[0] == bad, f'not caught in {bad}\n{text}'
+    if not block:
+        assert e['state'] == '-', f'there is no block\n{text}'
+        return
+    assert int(e['va'], 16) == block, f'not of block {block:#x}\n{text}'
+    made = [names.name(pc) for pc in addresses(e['alloc'])]
+    assert made and made[0] == alloc, f'not made in {alloc}\n{text}'
+
+
+def clean(kernel, smp, size):
+    with Guest(kernel=kernel, smp=smp, run='work', n=size, timeout=600,
+               name=f'clean-{kernel}-{smp}') as g:
+        status = g.wait_done()
+        assert status == 0, f'the workload ended with status {status}'
+        errors = errors_of(g)
+        assert not errors, '\n'.join(json.dumps(e) for e in errors)
+        return g.hmp_qmp('ka stat')
+
+
+def test_cases(tap, args, share):
+    for kernel in args.kernel:
+        for case in args.case:
+            label = f'{kernel}: {case}'
+            console = ''
+            with tap.test(f'{label}: reported once, rightly'):
+                console, errors = commit(case, kernel, 1, share[kernel])
+                check_report(case, console, errors)
+            if args.short or not console:
+                continue
+            with tap.test(f'{label}: the kernel fares as without the tracer'):
+                without, _ = commit(case, kernel, 1, share[kernel], False)
+                assert complaints(console) == complaints(without), \
+                    f'{complaints(console)} != {complaints(without)}'
+
+
+def test_clean(tap, args):
+    for kernel in args.kernel:
+        for smp in args.smp:
+            for i in range(args.runs):
+                with tap.test(f'{kernel}, {smp} vCPU: clean run {i + 1} of '
+                              f'{args.runs} reports no error'):
+                    stat = clean(kernel, smp, args.size)
+                    if i == 0:
+                        tap.note(stat)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 only, one clean run')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    ap.add_argument('--case', action='append', choices=CASES)
+    ap.add_argument('--runs', type=int, help='clean runs of each')
+    ap.add_argument('--size', type=int, help='rounds of the workload')
+    args = ap.parse_args()
+    args.kernel = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    args.smp = args.smp or [1, 4]
+    if args.runs is None:
+        args.runs = 1 if args.short else 10
+    args.size = args.size or (1 if args.short else 2)
+    tap = Tap()
+    tap.ok({kind_of(c) for c in CASES} == set(kinds()),
+           'there is a case for each kind of error', str(kinds()))
+    args.case = args.case or CASES
+    with tempfile.TemporaryDirectory(prefix='ka-errors.') as tmp:
+        share = {k: oracle.make_share(os.path.join(tmp, k), ['errors.sh'], k)
+                 for k in args.kernel}
+        test_cases(tap, args, share)
+    test_clean(tap, args)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

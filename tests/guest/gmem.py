@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The memory of a stopped guest, by kernel address, and its tasks."""
+
+import os
+import struct
+
+
+class Memory:
+    """Reads through QMP's memsave, which walks the vCPU's page tables."""
+
+    def __init__(self, guest):
+        self.guest = guest
+        self.file = guest.path('memory')
+
+    def read(self, va, size):
+        # QMP's integers are signed.
+        self.guest.qmp('memsave', val=va - (1 << 64) if va >> 63 else va,
+                       size=size, filename=self.file)
+        with open(self.file, 'rb') as f:
+            data = f.read()
+        os.unlink(self.file)
+        return data
+
+    def u64(self, va):
+        return struct.unpack('<Q', self.read(va, 8))[0]
+
+
+class Tasks:
+    """Walks init_task by the offsets of the guest's own BTF."""
+
+    # Pointers of a task_struct and the struct that they lead to.
+    POINTERS = (('mm', 'mm_struct'), ('active_mm', 'mm_struct'),
+                ('files', 'files_struct'), ('fs', 'fs_struct'),
+                ('real_cred', 'cred'), ('cred', 'cred'),
+                ('signal', 'signal_struct'), ('sighand', 'sighand_struct'))
+
+    def __init__(self, memory, btf, init_task):
+        self.memory, self.btf, self.init_task = memory, btf, init_task
+        self.size = btf.size('task_struct')
+
+    def _field(self, data, name, fmt='<Q'):
+        at = self.btf.offset('task_struct', name)
+        return struct.unpack_from(fmt, data, at)[0]
+
+    def walk(self):
+        """Yields (address, name, {(member, struct): pointer}) of each thread
+        but the first task, which is no allocation."""
+        tasks = self.btf.offset('task_struct', 'tasks')
+        leader, seen = self.init_task, set()
+        while leader not in seen:
+            seen.add(leader)
+            data = self.memory.read(leader, self.size)
+            for va in self._threads(leader, data):
+                thread = data if va == leader else \
+                    self.memory.read(va, self.size)
+                if va != self.init_task:
+                    yield va, self._comm(thread), self._pointers(thread)
+            leader = self._field(data, 'tasks') - tasks
+
+    def _threads(self, leader, data):
+        node = self.btf.offset('task_struct', 'thread_node')
+        head = self._field(data, 'signal') + \
+            self.btf.offset('signal_struct', 'thread_head')
+        threads, at = [leader], self._field(data, 'thread_node')
+        while at != head and at - node not in threads:
+            threads.append(at - node)
+            at = self.memory.u64(at)
+        return threads
+
+    def _comm(self, data):
+        at = self.btf.offset('task_struct', 'comm')
+        return data[at:at + 16].split(b'\0')[0].decode('latin-1')
+
+    def _pointers(self, data):
+        return {pair: self._field(data, pair[0]) for pair in self.POINTERS}

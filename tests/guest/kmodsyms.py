@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functions of a test module, as the guest printed them on its console."""
+
+import bisect
+import re
+
+
+class ModuleFunctions:
+    """Reads lines of /proc/kallsyms that end in [MODULE]."""
+
+    def __init__(self, console, module):
+        rows = re.findall(r'^([0-9a-f]{16}) [tT] (\w+)\s+\[' + module + r'\]',
+                          console, re.M)
+        self.rows = sorted((int(va, 16), name) for va, name in rows)
+        self.starts = [va for va, _ in self.rows]
+
+    def name(self, pc):
+        """The function that @pc lies in, None outside of the module."""
+        i = bisect.bisect_right(self.starts, pc) - 1
+        # No function of these modules is larger than that.
+        if i < 0 or pc - self.starts[i] > 8192:
+            return None
+        return self.rows[i][1]

@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Workload of the event and the stack oracle: files and processes, then the
+# guest's own trace of its allocators goes to /share/out.
+t=/sys/kernel/tracing
+sh /ka/work.sh "$1"
+echo 0 >$t/tracing_on
+mkdir -p /share/out
+for cpu in "$t"/per_cpu/cpu*; do
+    /share/ka-out /share/out "$cpu/stats" || exit 1
+    # A CPU that never came up has no buffer to read.
+    grep -q '^entries: 0' "$cpu/stats" ||
+        /share/ka-out /share/out "$cpu/trace_pipe_raw" || exit 1
+done
+/share/ka-out /share/out "$t"/events/kmem/*/format "$t/events/header_page" \
+    "$t/events/ftrace/kernel_stack/format" /proc/kallsyms

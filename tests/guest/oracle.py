@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the oracles share: a traced guest, and the matching of its own trace
+with the tracer's journal. README.md in this folder describes the matching.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict, namedtuple
+
+import ftrace
+import kaguest
+import ksyms
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
+
+import journal  # noqa: E402  (needs the path above)
+
+TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
+               'kmem:kmem_cache_free trace_clock=counter no_hash_pointers')
+ZERO_SIZE_PTR = 16
+# The first events of a boot that must be found in a row in our journal: as
+# many as no two places of a boot have in common.
+RUN = 48
+
+Run = namedtuple('Run', 'guest ours symbols stat')
+
+
+# --- the guest ---------------------------------------------------------------
+
+def build_tool(name):
+    """A static program of this folder for the guest, kept by content."""
+    source = os.path.join(HERE, name + '.c')
+    with open(source, 'rb') as f:
+        key = hashlib.sha256(f.read()).hexdigest()[:16]
+    path = os.path.join(kaguest.cache_folder('tools'), f'{name}-{key}')
+    if not os.path.exists(path):
+        subprocess.run(['gcc', '-O2', '-Wall', '-static', '-o', path + '.tmp',
+                        source], check=True)
+        os.rename(path + '.tmp', path)
+    return path
+
+
+def build_modules(kernel):
+    """The folder with the test modules for a prepared kernel."""
+    out = os.path.join(kaguest.cache_folder('modules'), 'kmod-' + kernel)
+    subprocess.run([os.path.join(HERE, 'build-kmod.sh'),
+                    kaguest.kernel_file(kernel, ''), out], check=True)
+    return out
+
+
+def make_share(folder, scripts, kernel=None):
+    """A folder that the guest sees as /share: ka-out, scripts, modules."""
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(build_tool('ka_out'), os.path.join(folder, 'ka-out'))
+    for script in scripts:
+        shutil.copy(os.path.join(HERE, script), folder)
+    if kernel:
+        modules = build_modules(kernel)
+        for name in os.listdir(modules):
+            if name.endswith('.ko'):
+                shutil.copy(os.path.join(modules, name), folder)
+    return folder
+
+
+def traced_run(kernel, smp, n, stacks, buffer):
+    """Boot with the guest's own tracing on, run the workload, and return
+    what both sides saw."""
+    with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
+        share = make_share(os.path.join(tmp, 'share'), ['oracle-trace.sh'])
+        log = os.path.join(tmp, 'journal')
+        words = f'{TRACE_WORDS} trace_buf_size={buffer}'
+        if stacks:
+            words += ' trace_options=stacktrace'
+        with kaguest.Guest(
+                kernel=kernel, smp=smp, run='oracle-trace', n=n, share=share,
+                out=os.path.join(tmp, 'out'), journal=log, mem='4G',
+                cmdline=words, timeout=900,
+                name=f'oracle-{kernel}-{smp}') as g:
+            status = g.wait_done()
+            assert status == 0, f'the workload ended with status {status}'
+            stat = g.hmp_qmp('ka stat')
+            files = ftrace.read_out(g.collect())
+        guest = ftrace.load(files)
+        expected = ftrace.expected_entries(files)
+        entries = len(guest) + sum(e.stack is not None for e in guest)
+        assert entries == expected, \
+            f'{entries} entries decoded, the guest counts {expected}'
+        ours = list(our_events(log))
+    return Run(guest, ours, ksyms.Symbols(files['proc.kallsyms']), stat)
+
+
+def our_events(path):
+    """The journal's events of blocks, in their order."""
+    with journal.Journal(path) as log:
+        yield from log.events()
+
+
+# --- matching ----------------------------------------------------------------
+
+def tracepoint(event):
+    """The guest's tracepoint that goes with our event, None for none."""
+    if 'bulk' in event.hook:
+        return None
+    if event.kind == 'alloc':
+        return {'kmalloc': 'kmalloc', 'large': 'kmalloc',
+                'cache': 'kmem_cache_alloc'}.get(event.layer)
+    if event.kind == 'free':
+        return {'kfree': 'kfree',
+                'cache': 'kmem_cache_free'}.get(event.family)
+    return None
+
+
+class Matching:
+    """Pairs of (the guest's event, ours), and what is left over.
+
+    missing      guest events that we do not have
+    skipped      guest events that are none of ours by definition: {why: n}
+    extra        our events that the guest does not have: {why: n}
+    unexplained  our events that it should have
+    """
+
+    def __init__(self, guest, ours):
+        self.pairs, self.missing, self.unexplained = [], [], []
+        self.skipped, self.extra = Counter(), Counter()
+        guest = [e for e in guest if self._counts(e)]
+        traced = []
+        for event in ours:
+            point = tracepoint(event)
+            if point:
+                traced.append((point, event))
+            else:
+                self.extra[f'no tracepoint: {event.kind} {event.hook}'] += 1
+        first = self._first(guest, traced)
+        self.extra['before tracing began'] += first
+        self._match(guest, traced[first:])
+
+    def _counts(self, event):
+        if event.va > ZERO_SIZE_PTR:
+            return True
+        what = 'free' if 'free' in event.name else 'allocation'
+        which = 'ZERO_SIZE_PTR' if event.va else 'NULL'
+        self.skipped[f'{what}: {which}'] += 1
+        return False
+
+    @staticmethod
+    def _first(guest, traced):
+        """Where in our events the guest's trace begins. Tracing begins on
+        the only CPU that runs, interrupts off: both sides see one order."""
+        head = [(e.name, e.va) for e in guest[:RUN]]
+        for i in range(len(traced) - len(head) + 1):
+            point, event = traced[i]
+            if (point, event.va) == head[0] and all(
+                    (p, e.va) == h
+                    for (p, e), h in zip(traced[i:i + len(head)], head)):
+                return i
+        raise AssertionError("the beginning of the guest's trace is not in "
+                             'the journal')
+
+    def _match(self, guest, traced):
+        by_va = defaultdict(list)
+        for i, (point, event) in enumerate(traced):
+            by_va[event.va].append((point, event, i))
+        at = Counter()
+        matched = bytearray(len(traced))
+        for event in guest:
+            rows, i = by_va.get(event.va, ()), at[event.va]
+            while i < len(rows) and not self._same(event, *rows[i][:2]):
+                i += 1
+            if i == len(rows):
+                self.missing.append(event)
+                continue
+            at[event.va] = i + 1
+            matched[rows[i][2]] = 1
+            self.pairs.append((event, rows[i][1]))
+        last = matched.rfind(1)
+        self.extra['after tracing ended'] += len(traced) - 1 - last
+        self.unexplained = [traced[i][1] for i in range(last)
+                            if not matched[i]]
+
+    @staticmethod
+    def _same(event, point, our):
+        if event.name != point:
+            return False
+        return our.kind != 'alloc' or (event.req, event.act) == (our.req,
+                                                                our.act)
+
+
+def site_class(event, our, symbols, hooks):
+    """How the guest's call_site shows in our backtrace; None: it does not."""
+    frames = our.frames
+    if frames and frames[0] == event.site:
+        return 'first frame'
+    if event.site in frames:
+        return 'explicit caller, a later frame'
+    if hooks.is_wrapper(symbols.name(event.site)):
+        return 'inside a wrapper, not a frame of ours'
+    return None
+
+
+def kernel_frames(event, symbols, hooks):
+    """The kernel's own backtrace as ours should be: without its tracing
+    functions, the traced function, and the wrappers that called it."""
+    frames = list(event.stack)
+    i = 0
+    while i < len(frames) and symbols.name(frames[i]).startswith(
+            ('trace_event_', '__traceiter_', '__bpf_trace_')):
+        i += 1
+    if i < len(frames) and hooks.is_hook(symbols.name(frames[i])):
+        i += 1
+    while i < len(frames) and hooks.is_wrapper(symbols.name(frames[i])):
+        i += 1
+    return tuple(frames[i:])
+
+
+def stack_difference(ours, theirs, symbols):
+    """Why two backtraces are not the same, in words that can be counted."""
+    n = 0
+    while n < min(len(ours), len(theirs)) and ours[n] == theirs[n]:
+        n += 1
+    if n == len(ours):
+        what = f'ours ends early, before {symbols.name(theirs[n])}'
+    elif n == len(theirs):
+        what = f"the kernel's ends early, before {symbols.name(ours[n])}"
+    else:
+        what = f'{symbols.name(ours[n])}, not {symbols.name(theirs[n])}'
+    after = symbols.name(ours[n - 1]) if n else 'the call'
+    return f'{what} (after {after})'
+
+
+def describe(event, symbols):
+    """A guest's or our event, for a message."""
+    if hasattr(event, 'site'):
+        return (f'{event.name} {event.va:#x} {event.req}/{event.act} at '
+                f'{symbols.offset(event.site)} cpu {event.cpu}')
+    frames = ' '.join(symbols.offset(f) for f in event.frames[:3])
+    return (f'{event.kind} {event.hook} {event.va:#x} {event.req}/'
+            f'{event.act} seq {event.seq} cpu {event.cpu} [{frames}]')

@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Event oracle: every event of the guest's own allocator trace is ours, with
+the same address, sizes and call site, in the same order at each address; what
+we have in addition is explained. On both kernels, on 1 and on 4 vCPUs.
+
+usage: oracle_events.py [--short] [--kernel K]... [--smp N]... [--size N]
+"""
+import argparse
+from collections import Counter
+
+import ksyms
+import oracle
+from kaguest import Tap
+
+
+def show(tap, what, counts):
+    for name, count in sorted(counts.items(), key=lambda x: -x[1]):
+        tap.note(f'{what} {count:8} {name}')
+
+
+def check(tap, run, label):
+    match = oracle.Matching(run.guest, run.ours)
+    hooks = ksyms.HookTable()
+    tap.note(f'{label}: guest {len(run.guest)}, ours {len(run.ours)}, '
+             f'matched {len(match.pairs)}')
+    show(tap, 'not compared:', match.skipped)
+    show(tap, 'only ours:', match.extra)
+
+    sites, wrong = Counter(), []
+    for event, our in match.pairs:
+        found = oracle.site_class(event, our, run.symbols, hooks)
+        sites[found] += 1
+        if found is None:
+            wrong.append((event, our))
+    show(tap, 'call site:', {str(k): v for k, v in sites.items()})
+
+    def some(events):
+        return '\n'.join(oracle.describe(e, run.symbols)
+                         for e in events[:20])
+    tap.ok(match.pairs, f'{label}: there are events to compare')
+    tap.ok(not match.missing,
+           f'{label}: every event of the guest is ours, in order',
+           f'{len(match.missing)} missing:\n{some(match.missing)}')
+    tap.ok(not match.unexplained, f'{label}: what only we have is explained',
+           f'{len(match.unexplained)}:\n{some(match.unexplained)}')
+    tap.ok(not wrong, f'{label}: every call site is a frame of ours',
+           f'{len(wrong)}:\n' + some([x for pair in wrong for x in pair]))
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 on 1 vCPU only, a small workload')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    ap.add_argument('--size', type=int, help='rounds of the workload')
+    args = ap.parse_args()
+    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    smps = args.smp or ([1] if args.short else [1, 4])
+    size = args.size or (2 if args.short else 12)
+    tap = Tap()
+    for kernel in kernels:
+        for smp in smps:
+            label = f'{kernel}, {smp} vCPU'
+            with tap.test(f'{label}: runs and is read'):
+                run = oracle.traced_run(kernel, smp, size, stacks=False,
+                                        buffer='192M' if smp == 1 else '96M')
+                check(tap, run, label)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

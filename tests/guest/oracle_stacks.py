@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stack oracle: our backtraces equal the kernel's own, frame for frame, after
+its tracing functions and the wrappers of the hook table. Those that do not are
+listed by reason. On both kernels, on 1 and on 4 vCPUs.
+
+usage: oracle_stacks.py [--short] [--kernel K]... [--smp N]... [--size N]
+"""
+import argparse
+from collections import Counter
+
+import ksyms
+import oracle
+from kaguest import Tap
+
+EQUAL_AT_LEAST = 0.999
+
+
+def compare(run):
+    """(compared, equal, {reason: n}, an example of each reason)"""
+    hooks = ksyms.HookTable()
+    match = oracle.Matching(run.guest, run.ours)
+    reasons, example = Counter(), {}
+    compared = 0
+    for event, our in match.pairs:
+        if event.stack is None:
+            continue
+        compared += 1
+        theirs = oracle.kernel_frames(event, run.symbols, hooks)
+        if theirs != our.frames:
+            why = oracle.stack_difference(our.frames, theirs, run.symbols)
+            reasons[why] += 1
+            example.setdefault(why, (our, theirs))
+    return compared, compared - sum(reasons.values()), reasons, example
+
+
+def check(tap, run, label):
+    compared, equal, reasons, example = compare(run)
+    share = equal / compared if compared else 0
+    tap.note(f'{label}: {compared} compared, {equal} equal '
+             f'({100 * share:.4f} %)')
+    for why, count in reasons.most_common(30):
+        tap.note(f'{count:8} {why}')
+    found = ''
+    for why, _ in reasons.most_common(5):
+        our, theirs = example[why]
+        found += f'{why}\n'
+        for who, frames in (('ours', our.frames), ("kernel's", theirs)):
+            found += f'  {who}: ' + ' '.join(
+                run.symbols.offset(f) for f in frames) + '\n'
+    tap.ok(share >= EQUAL_AT_LEAST,
+           f'{label}: {100 * EQUAL_AT_LEAST} % of the backtraces are equal',
+           found)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 on 1 vCPU only, a small workload')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    ap.add_argument('--size', type=int, help='rounds of the workload')
+    args = ap.parse_args()
+    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    smps = args.smp or ([1] if args.short else [1, 4])
+    size = args.size or (2 if args.short else 6)
+    tap = Tap()
+    for kernel in kernels:
+        for smp in smps:
+            label = f'{kernel}, {smp} vCPU'
+            with tap.test(f'{label}: runs and is read'):
+                run = oracle.traced_run(kernel, smp, size, stacks=True,
+                                        buffer='256M' if smp == 1 else '128M')
+                check(tap, run, label)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""State oracle: our live blocks against the kernel's own state. For each cache
+the number of them against /proc/slabinfo; every task, mm, files and cred that
+a walk over init_task reaches is a live block of the right cache and size. On
+both kernels, on 1 and on 4 vCPUs.
+
+usage: oracle_state.py [--short] [--kernel K]... [--smp N]... [--size N]
+"""
+import argparse
+import json
+import os
+import re
+import tempfile
+from collections import Counter, namedtuple
+
+import ftrace
+import gmem
+import kaguest
+import ksyms
+import oracle
+from btf import Btf
+from kaguest import Tap
+
+READER = 'ka-slabinfo'
+Slab = namedtuple('Slab', 'active objsize per_slab cpu_slabs')
+Window = namedtuple('Window', 'low high')
+# struct -> the cache that fork.c and cred.c take it from
+CACHE_OF = {'task_struct': 'task_struct', 'mm_struct': 'mm_struct',
+            'files_struct': 'files_cache', 'fs_struct': 'fs_cache',
+            'cred': 'cred_jar', 'signal_struct': 'signal_cache',
+            'sighand_struct': 'sighand_cache'}
+
+
+# --- the kernel's side -------------------------------------------------------
+
+def read_slabs(files):
+    """/proc/slabinfo (format 2.1) with the number of slabs that CPUs hold."""
+    slabs = {}
+    for line in files['proc.slabinfo'].decode().splitlines():
+        words = line.split()
+        if len(words) < 6 or not words[1].isdigit():
+            continue
+        text = files.get(words[0] + '.cpu_slabs', b'0').decode()
+        slabs[words[0]] = Slab(int(words[1]), int(words[3]), int(words[4]),
+                               int(text.split()[0]))
+    return slabs
+
+
+# --- ours --------------------------------------------------------------------
+
+def group_of(layer, cache, actual):
+    """The name under which a block is counted. Of a kmalloc block the tracer
+    knows the size, not always which of the caches of that size it is from."""
+    if layer == 'kmalloc':
+        return f'kmalloc of {actual}'
+    return cache
+
+
+def kmalloc_group(name, slab):
+    """The same for a cache of /proc/slabinfo."""
+    if re.match(r'(dma-|cg-|rcl-)?kmalloc-', name):
+        return f'kmalloc of {slab.objsize}'
+    return name
+
+
+def replay(events):
+    """Live blocks of each group: ({group: Window}, {group: n} at the end).
+    The window is what it was while the reader of slabinfo ran."""
+    events = list(events)
+    mine = [i for i, e in enumerate(events) if e.comm == READER]
+    assert mine, f'{READER} has no event in the journal'
+    live, count = {}, Counter()
+    low, high = Counter(), Counter()
+    for i, event in enumerate(events):
+        if i == mine[0]:
+            low, high = Counter(count), Counter(count)
+        group = None
+        if event.kind == 'alloc':
+            if event.layer in ('kmalloc', 'cache'):
+                group = group_of(event.layer, event.cache, event.act)
+                live[event.va] = group
+                count[group] += 1
+        elif event.kind == 'free':
+            group = live.pop(event.va, None)
+            if group is not None:
+                count[group] -= 1
+        if group is not None and mine[0] <= i <= mine[-1]:
+            low[group] = min(low[group], count[group])
+            high[group] = max(high[group], count[group])
+    windows = {g: Window(low[g], high[g]) for g in set(low) | set(high)}
+    return windows, +count
+
+
+def monitor_counts(guest):
+    """Live blocks of each group as the monitor lists them."""
+    counts = Counter()
+    for layer in ('kmalloc', 'cache'):
+        text = guest.hmp_qmp(f'ka 0-ffffffffffffffff --layer {layer} '
+                             '--state A -n 0 -j -v')
+        for line in text.splitlines():
+            row = json.loads(line)
+            if row.get('type') == 'block':
+                counts[group_of(row['layer'], row.get('cache'),
+                                row['actual'])] += 1
+    return counts
+
+
+def block_at(guest, va):
+    """The live block that contains @va, as the monitor's JSON; None."""
+    for line in guest.hmp_qmp(f'ka {va:#x} --state A -j -v').splitlines():
+        row = json.loads(line)
+        if row.get('type') == 'block':
+            return row
+    return None
+
+
+# --- comparing ---------------------------------------------------------------
+
+def compare_slabs(slabs, windows):
+    """[(group, active, window, slack, good)] of every cache in use."""
+    active, slack = Counter(), Counter()
+    for name, slab in slabs.items():
+        group = kmalloc_group(name, slab)
+        active[group] += slab.active
+        slack[group] += slab.cpu_slabs * slab.per_slab
+    rows = []
+    for group in sorted(set(active) | set(windows), key=str):
+        window = windows.get(group, Window(0, 0))
+        good = window.low <= active[group] <= window.high + slack[group]
+        rows.append((group, active[group], window, slack[group], good))
+    return rows
+
+
+def check_slabs(tap, label, slabs, windows):
+    rows = compare_slabs(slabs, windows)
+    used = [r for r in rows if r[1] or r[2].high]
+    bad = [r for r in used if not r[4]]
+    exact = sum(r[2].low <= r[1] <= r[2].high for r in used)
+    tap.note(f'{label}: {len(used)} caches in use, {exact} equal, '
+             f'{sum(r[1] for r in used)} active objects, '
+             f'{sum(r[2].low for r in used)} live blocks, '
+             f'{sum(r[3] for r in used)} objects in slabs of CPUs')
+    tap.ok(used and not bad,
+           f'{label}: live blocks agree with /proc/slabinfo',
+           '\n'.join(f'{g}: active {a}, ours {w.low}..{w.high}, CPUs hold up '
+                     f'to {s}' for g, a, w, s, _ in bad))
+
+
+def check_tasks(tap, label, guest, files):
+    symbols = ksyms.Symbols(files['proc.kallsyms'])
+    btf = Btf(files['btf.vmlinux'])
+    tasks = gmem.Tasks(gmem.Memory(guest), btf, symbols.address('init_task'))
+    kernel = symbols.address('_text'), symbols.address('_end')
+    wanted = {}
+    for va, comm, pointers in tasks.walk():
+        wanted[va] = ('task_struct', comm)
+        for (member, struct), pointer in pointers.items():
+            # init_files, init_cred and the like are part of the image.
+            if pointer and not kernel[0] <= pointer < kernel[1]:
+                wanted[pointer] = (struct, f'{member} of {comm}')
+    seen, bad = Counter(), []
+    for va, (struct, whose) in wanted.items():
+        row = block_at(guest, va)
+        seen[struct] += 1
+        what = f'{struct} {va:#x} ({whose})'
+        if row is None:
+            bad.append(f'{what}: no live block')
+        elif int(row['va'], 16) != va or row['cache'] != CACHE_OF[struct] \
+                or row['requested'] < btf.size(struct):
+            bad.append(f'{what}: {row}')
+    tap.note(f'{label}: ' + ', '.join(f'{n} {s}' for s, n in seen.items()))
+    tap.ok(seen['task_struct'] > 10 and seen['mm_struct'] and not bad,
+           f'{label}: what init_task leads to is live, of the right cache',
+           '\n'.join(bad[:20]))
+
+
+def state(tap, kernel, smp, size, label):
+    with tempfile.TemporaryDirectory(prefix='ka-state.') as tmp:
+        share = oracle.make_share(os.path.join(tmp, 'share'),
+                                  ['oracle-state.sh'])
+        log = os.path.join(tmp, 'journal')
+        with kaguest.Guest(
+                kernel=kernel, smp=smp, run='oracle-state', n=size,
+                share=share, out=os.path.join(tmp, 'out'), journal=log,
+                cmdline='no_hash_pointers', mem='1G', timeout=900,
+                name=f'state-{kernel}-{smp}') as g:
+            assert g.wait_done() == 0, 'the workload failed'
+            g.qmp('stop')
+            files = ftrace.read_out(g.collect())
+            listed = monitor_counts(g)
+            check_tasks(tap, label, g, files)
+        windows, last = replay(oracle.our_events(log))
+        check_slabs(tap, label, read_slabs(files), windows)
+        differ = {k: (listed[k], last[k]) for k in set(listed) | set(last)
+                  if listed[k] != last[k]}
+        tap.ok(listed and not differ,
+               f'{label}: the monitor lists what the journal leads to',
+               f'(monitor, journal): {differ}')
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 on 1 vCPU only, a small workload')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    ap.add_argument('--size', type=int, help='rounds of the workload')
+    args = ap.parse_args()
+    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    smps = args.smp or ([1] if args.short else [1, 4])
+    tap = Tap()
+    for kernel in kernels:
+        for smp in smps:
+            label = f'{kernel}, {smp} vCPU'
+            with tap.test(f'{label}: runs and is read'):
+                state(tap, kernel, smp, args.size or (1 if args.short else 4),
+                      label)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each rule of the tracer against a module that calls every kind of allocator
+function and prints what it got: kind, address, sizes, layer and caller of each
+event, in order, and nothing else."""
+import json
+import os
+import re
+import tempfile
+from collections import Counter, defaultdict
+
+import oracle
+from kaguest import Guest, Tap
+from kmodsyms import ModuleFunctions
+
+LINE = re.compile(r'ka_rules: (\S+) (\w+) (.*)')
+# Library functions stand between the allocator and the module's function.
+NEAR = 4
+
+
+def read_truth(console):
+    """[(case, what, {key: value})] in the order printed."""
+    truth = []
+    for case, what, rest in LINE.findall(console):
+        values = dict(word.split('=', 1) for word in rest.split())
+        for key in ('va', 'req', 'act'):
+            if key in values:
+                values[key] = int(values[key], 16 if key == 'va' else 10)
+        truth.append((case, what, values))
+    return truth
+
+
+def our_rules(events, names):
+    """{va: [(kind, event, function)]} of the events that the module caused:
+    a function ka_rule_* is the first of its frames, or nearly so."""
+    found = defaultdict(list)
+    for event in events:
+        for pc in event.frames[:NEAR]:
+            name = names.name(pc)
+            if name and name.startswith('ka_rule_'):
+                found[event.va].append((event.kind, event, name))
+                break
+    return found
+
+
+KIND = {'alloc': 'alloc', 'free': 'free', 'resize': 'resize', 'queue': 'rcu'}
+
+
+def check_event(case, what, want, got):
+    kind, event, function = got
+    text = f'{case} {what} {want}: we have {kind} in {function}: {event}'
+    assert kind == KIND[what], text
+    assert function == want['fn'], text
+    if 'req' in want:
+        assert event.req == want['req'], text
+    if want.get('act'):
+        assert event.act == want['act'], text
+    if 'layer' in want:
+        assert event.layer == want['layer'], text
+
+
+def run(kernel):
+    with tempfile.TemporaryDirectory(prefix='ka-rules.') as tmp:
+        share = oracle.make_share(os.path.join(tmp, 'share'), ['rules.sh'],
+                                  kernel)
+        log = os.path.join(tmp, 'journal')
+        with Guest(kernel=kernel, run='rules', share=share, journal=log,
+                   cmdline='no_hash_pointers', name='rules-' + kernel) as g:
+            assert g.wait_done() == 0, 'insmod failed'
+            truth = read_truth(g.console)
+            names = ModuleFunctions(g.console, 'ka_rules')
+            shown = {w['va']: g.hmp_qmp(f"ka {w['va']:#x} -j -v")
+                     for _, what, w in truth if what == 'keep'}
+        return truth, names, shown, list(oracle.our_events(log))
+
+
+def check(tap, kernel):
+    truth, names, shown, events = run(kernel)
+    found = our_rules(events, names)
+    queue = {va: list(rows) for va, rows in found.items()}
+    for case, what, want in truth:
+        if what in KIND:
+            with tap.test(f'{kernel}: {case} {what}'):
+                rows = queue.get(want['va'])
+                assert rows, f'{want}: no event of ours; all: ' \
+                    f"{found.get(want['va'])}"
+                check_event(case, what, want, rows.pop(0))
+        elif what == 'later':
+            with tap.test(f'{kernel}: {case} is released later'):
+                first = found[want['va']][-1][1].seq
+                assert any(e.va == want['va'] and e.kind == 'free' and
+                           e.seq > first for e in events)
+        elif what == 'keep':
+            with tap.test(f'{kernel}: {case} is shown as live'):
+                row = json.loads(shown[want['va']].splitlines()[0])
+                assert row['state'] == 'A', row
+                assert int(row['va'], 16) == want['va'], row
+    left = [row for rows in queue.values() for row in rows]
+    tap.note(Counter(f'{kind} {name}' for kind, _, name in left))
+    tap.ok(truth and not left, f'{kernel}: no event that nobody caused',
+           '\n'.join(str(row) for row in left[:20]))
+
+
+def main():
+    tap = Tap()
+    for kernel in ('6.12', '6.1'):
+        with tap.test(f'{kernel}: runs and is read'):
+            check(tap, kernel)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""No byte of the guest's kernel text is changed: with KASLR off, what gdb
+reads of it is the same with and without the tracer."""
+import os
+import re
+import tempfile
+
+import oracle
+from kaguest import Guest, Tap
+
+# Symbols of the image's ends, printed by the workload.
+TEXT = re.compile(r'^([0-9a-f]{16}) [A-Za-z] (_stext|_etext)$', re.M)
+
+
+def dump(kernel, share, plugin):
+    """The text, read by gdb after a workload."""
+    with Guest(kernel=kernel, plugin=plugin, kaslr=False, run='text',
+               share=share, timeout=300,
+               name=f'text-{kernel}-{plugin}') as g:
+        g.wait_done()
+        where = {name: int(va, 16) for va, name in TEXT.findall(g.console)}
+        path = g.path('text')
+        g.gdb([f"dump binary memory {path} {where['_stext']:#x} "
+               f"{where['_etext']:#x}"])
+        with open(path, 'rb') as f:
+            return where['_stext'], f.read()
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix='ka-text.') as tmp:
+        share = oracle.make_share(os.path.join(tmp, 'share'), ['text.sh'])
+        for kernel in ('6.12', '6.1'):
+            with tap.test(f'{kernel}: the text is the same with the tracer'):
+                start, without = dump(kernel, share, False)
+                _, with_ka = dump(kernel, share, True)
+                assert len(without) > 8 << 20, f'only {len(without)} bytes'
+                tap.note(f'{kernel}: {len(without)} bytes from {start:#x}')
+                differ = [start + i for i, (a, b) in
+                          enumerate(zip(without, with_ka)) if a != b]
+                assert len(without) == len(with_ka) and not differ, \
+                    f'{len(differ)} bytes differ: ' + \
+                    ' '.join(f'{va:#x}' for va in differ[:20])
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,283 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Measure the tracer; called by scripts/bench. One line a metric."""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import namedtuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'guest'))
+
+import kaguest                      # noqa: E402  (needs the path above)
+from kaguest import Guest           # noqa: E402
+
+Metric = namedtuple('Metric', 'name unit group help')
+METRICS = [Metric(*row) for row in (
+    ('overhead.boot_workload', 'ratio', 'boot',
+     'CPU time of boot and workload: with ka / patched QEMU without it'),
+    ('overhead.boot_workload_wall', 'ratio', 'boot',
+     'the same by the wall clock'),
+    ('event.count', 'events', 'boot',
+     'slab and vmalloc events of that boot and workload'),
+    ('event.mean_ns', 'ns', 'boot',
+     'host time per event with its backtrace, measured inside the tracer; '
+     'where it keeps no such count: the CPU time that ka adds, by event'),
+    ('overhead.patched_no_plugin', 'ratio', 'patched',
+     'CPU time of boot and workload: patched QEMU without ka / stock QEMU'),
+    ('overhead.alloc_storm', 'ratio', 'storm',
+     'CPU time of a module that only calls kmalloc and kfree: with / without'),
+    ('storm.ns_per_pair', 'ns', 'storm',
+     'guest time of one kmalloc and kfree with ka, mean over the sizes'),
+    ('scale.bytes_per_live_block', 'bytes', 'scale',
+     'host memory for a live block, 10 million of them'),
+    ('scale.bytes_per_history_row', 'bytes', 'scale',
+     'host memory for a past life, 10 million of them'),
+    ('scale.events_per_s', 'events/s', 'scale',
+     'synthetic events applied on one core'),
+    ('scale.show_us', 'us', 'scale', 'ka show among 10 million blocks'),
+    ('scale.alloc_pc_ms', 'ms', 'scale', 'ka alloc <pc>, without its output'),
+    ('peer.gdb_events_per_s', 'events/s', 'peer',
+     'a gdb breakpoint on kfree with a backtrace of 10 frames'),
+    ('peer.ka_events_per_s', 'events/s', 'peer',
+     'ka on the same guest and workload, all allocators, whole backtraces'),
+)]
+# About 800,000 slab events with the boot.
+ROUNDS = 24
+STORM_PAIRS = 1000000
+GDB_SECONDS = 15
+TICK = os.sysconf('SC_CLK_TCK')
+
+Sample = namedtuple('Sample', 'cpu wall events mean_ns console')
+
+
+# --- one run -----------------------------------------------------------------
+
+def cpu_seconds(pid):
+    """User and system time of all threads of the process so far."""
+    with open(f'/proc/{pid}/stat', encoding='ascii') as f:
+        fields = f.read().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def stat_numbers(guest):
+    """`ka stat`, as {key: number or text}."""
+    for line in guest.hmp_qmp('ka stat -j -v').splitlines():
+        row = json.loads(line)
+        if row.get('type') == 'stat':
+            return row
+    raise kaguest.GuestError('ka stat has no answer')
+
+
+def measure(since, with_ka, **how):
+    """CPU and wall time from SINCE ('start' or a console marker) to the end
+    of the workload."""
+    with Guest(plugin=with_ka, timeout=900, name='bench', **how) as g:
+        cpu = wall = 0
+        if since == 'start':
+            wall = g.started
+        else:
+            g.wait_marker(since)
+            cpu, wall = cpu_seconds(g.proc.pid), time.monotonic()
+        status = g.wait_done()
+        cpu = cpu_seconds(g.proc.pid) - cpu
+        wall = time.monotonic() - wall
+        if status:
+            raise kaguest.GuestError(f'workload status {status}')
+        numbers = stat_numbers(g) if with_ka else {}
+        return Sample(cpu, wall, numbers.get('events.checked'),
+                      numbers.get('event.mean_ns'), g.console)
+
+
+def pairs(count, run_a, run_b, what):
+    """[(a, b)] of COUNT pairs, the order within a pair taken in turn."""
+    found = []
+    for i in range(count):
+        if i % 2:
+            b, a = run_b(), run_a()
+        else:
+            a, b = run_a(), run_b()
+        found.append((a, b))
+        print(f'# {what} pair {i + 1}: cpu {a.cpu:.2f} s / {b.cpu:.2f} s = '
+              f'{a.cpu / b.cpu:.4f}, wall {a.wall:.2f} s / {b.wall:.2f} s',
+              flush=True)
+    return found
+
+
+def ratio(found, field):
+    return statistics.median(getattr(a, field) / getattr(b, field)
+                             for a, b in found)
+
+
+# --- groups: each returns ({metric: value}, [raw samples]) -------------------
+
+def raw(found):
+    return [[s._replace(console='')._asdict() for s in pair]
+            for pair in found]
+
+
+def group_boot(args):
+    how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
+    found = pairs(args.pairs, lambda: measure('start', True, **how),
+                  lambda: measure('start', False, **how), 'boot and workload')
+    events = statistics.median(a.events or 0 for a, _ in found)
+    inside = [a.mean_ns for a, _ in found if a.mean_ns]
+    if inside:
+        mean = statistics.median(inside)
+    else:
+        print('# event.mean_ns: the tracer keeps no such count; the CPU time '
+              'that ka adds is divided by the events')
+        added = statistics.median(a.cpu - b.cpu for a, b in found)
+        mean = 1e9 * added / events if events else None
+    return {'overhead.boot_workload': ratio(found, 'cpu'),
+            'overhead.boot_workload_wall': ratio(found, 'wall'),
+            'event.count': events, 'event.mean_ns': mean}, raw(found)
+
+
+def group_patched(args):
+    how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
+    found = pairs(args.pairs, lambda: measure('start', False, **how),
+                  lambda: measure('start', False, stock=True, **how),
+                  'patched and stock')
+    return {'overhead.patched_no_plugin': ratio(found, 'cpu')}, raw(found)
+
+
+def storm_ns(sample):
+    return statistics.mean(
+        int(ns) for ns in re.findall(r'ns_per_pair=(\d+)', sample.console))
+
+
+def group_storm(args):
+    import oracle
+    with tempfile.TemporaryDirectory(prefix='ka-bench.') as tmp:
+        share = oracle.make_share(tmp, [os.path.join(HERE, 'storm.sh')],
+                                  args.kernel)
+        how = {'kernel': args.kernel, 'run': 'storm', 'n': STORM_PAIRS,
+               'share': share}
+        found = pairs(args.pairs, lambda: measure('KA-READY', True, **how),
+                      lambda: measure('KA-READY', False, **how), 'storm')
+    return {'overhead.alloc_storm': ratio(found, 'cpu'),
+            'storm.ns_per_pair': statistics.median(
+                storm_ns(a) for a, _ in found)}, raw(found)
+
+
+def group_scale(args):
+    """The program of the model's author prints the lines itself."""
+    program = os.path.join(kaguest.paths()['build'], 'tests', 'perf',
+                           'bench-model')
+    out = subprocess.run([program], check=True, text=True,
+                         capture_output=True).stdout
+    values = {}
+    for line in out.splitlines():
+        words = line.split()
+        if len(words) >= 2 and words[0].startswith('scale.'):
+            values[words[0]] = float(words[1])
+        else:
+            print('# ' + line)
+    return values, out.splitlines()
+
+
+def gdb_rate(args, share):
+    """Hits a second of a breakpoint tracer on a guest under load."""
+    with Guest(kernel=args.kernel, plugin=False, kaslr=False, run='peer',
+               n=1000, share=share, timeout=300, name='bench-gdb') as g:
+        line = g.wait_marker('KA-KFREE')
+        text = g.gdb([f'set $ka_kfree = 0x{line.split()[1]}',
+                      f'set $ka_seconds = {GDB_SECONDS}',
+                      'source ' + os.path.join(HERE, 'gdbpeer.py')],
+                     timeout=GDB_SECONDS + 60)
+    m = re.search(r'^peer (\d+) ([\d.]+)$', text, re.M)
+    if not m:
+        raise kaguest.GuestError('gdb as a tracer said:\n' + text)
+    return int(m.group(1)) / float(m.group(2))
+
+
+def ka_rate(args, share):
+    """Events a second that the tracer records of the same workload."""
+    with Guest(kernel=args.kernel, kaslr=False, run='peer', n=1000,
+               share=share, timeout=300, name='bench-ka') as g:
+        g.wait_marker('KA-KFREE')
+        before, begin = stat_numbers(g)['events.checked'], time.monotonic()
+        time.sleep(GDB_SECONDS)
+        after, end = stat_numbers(g)['events.checked'], time.monotonic()
+    return (after - before) / (end - begin)
+
+
+def group_peer(args):
+    with tempfile.TemporaryDirectory(prefix='ka-bench.') as tmp:
+        import oracle
+        share = oracle.make_share(tmp, [os.path.join(HERE, 'peer.sh')])
+        values = {'peer.gdb_events_per_s': gdb_rate(args, share),
+                  'peer.ka_events_per_s': ka_rate(args, share)}
+    return values, []
+
+
+GROUPS = {'boot': group_boot, 'patched': group_patched, 'storm': group_storm,
+          'scale': group_scale, 'peer': group_peer}
+
+
+# --- main --------------------------------------------------------------------
+
+def chosen(words):
+    rows = [m for m in METRICS
+            if not words or any(m.name.startswith(w) for w in words)]
+    for word in words:
+        if not any(m.name.startswith(word) for m in METRICS):
+            sys.exit(f"scripts/bench: no metric '{word}' (--list shows them)")
+    return rows
+
+
+def number(value):
+    if isinstance(value, float):
+        return f'{value:.4f}' if value < 100 else f'{value:.1f}'
+    return str(value)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__)
+    ap.add_argument('name', nargs='*')
+    ap.add_argument('--json')
+    ap.add_argument('--pairs', type=int, default=7)
+    ap.add_argument('--kernel', default='6.12')
+    ap.add_argument('--list', action='store_true')
+    args = ap.parse_args()
+    if args.pairs < 1:
+        sys.exit('scripts/bench: --pairs: at least 1')
+    wanted = chosen(args.name)
+    if args.list:
+        for m in wanted:
+            print(f'{m.name:30} {m.unit:10} {m.help}')
+        return
+    results, samples, failed = {}, {}, False
+    for group in dict.fromkeys(m.group for m in wanted):
+        try:
+            values, samples[group] = GROUPS[group](args)
+        except (kaguest.GuestError, OSError, KeyError,
+                subprocess.SubprocessError) as e:
+            print(f'scripts/bench: {group}: {e}', file=sys.stderr)
+            failed = True
+            continue
+        for m in (m for m in wanted if m.group == group):
+            if values.get(m.name) is None:
+                print(f'scripts/bench: {m.name}: no value', file=sys.stderr)
+                failed = True
+                continue
+            print(m.name, number(values[m.name]), m.unit, flush=True)
+            results[m.name] = {'value': values[m.name], 'unit': m.unit}
+    if args.json:
+        with open(args.json, 'w', encoding='utf-8') as f:
+            json.dump({'schema': 1, 'pairs': args.pairs,
+                       'kernel': args.kernel, 'cpus': os.cpu_count(),
+                       'metrics': results, 'samples': samples}, f, indent=1)
+            f.write('\n')
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == '__main__':
+    main()

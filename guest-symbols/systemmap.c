@@ -59,10 +59,10 @@ static size_t line_length(const uint8_t *data, size_t len)
 
 bool gs_systemmap_is(const uint8_t *data, size_t len)
 {
-    size_t n = line_length(data, MIN(len, LINE_MAX_LEN));
+    size_t n = len ? line_length(data, MIN(len, LINE_MAX_LEN)) : 0;
     Line line;
 
-    return parse_line((const char *)data, n, &line);
+    return n && parse_line((const char *)data, n, &line);
 }
 
 static bool blank_in(const Line *line)

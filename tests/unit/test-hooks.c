@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The hook table against kernels, here System.maps of a few lines. */
+#include "hooks.h"
+
+#include <string.h>
+
+#define MAP_HEAD "ffffffff81000000 T _stext\n" \
+                 "ffffffff81000000 T _text\n"
+#define MAP_TAIL "ffffffff82000000 T _etext\n" \
+                 "ffffffff82100000 R linux_banner\n"
+
+static GsKernel *kernel_of(const char *map)
+{
+    g_autoptr(GError) err = NULL;
+    GsKernel *k = gs_kernel_new_from_data(map, strlen(map), "System.map",
+                                          &err);
+
+    g_assert_no_error(err);
+    return k;
+}
+
+static KtHookId id_of(const char *symbol)
+{
+    for (unsigned id = 1; id <= kt_hook_count(); id++) {
+        if (!strcmp(kt_hook((KtHookId) { id })->symbol, symbol)) {
+            return (KtHookId) { id };
+        }
+    }
+    return (KtHookId) { 0 };
+}
+
+static const char map_612[] = MAP_HEAD
+    "ffffffff81001000 T __kmalloc_noprof\n"
+    "ffffffff81001100 T kfree\n"
+    "ffffffff81001200 T __kvmalloc_node_noprof\n"
+    "ffffffff81001300 T kvfree\n"
+    "ffffffff81001400 t delayed_vfree_work\n"
+    MAP_TAIL;
+
+static void presence_decides(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_612);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+
+    g_assert_cmphex(kt_hooks_va(h, id_of("__kmalloc_noprof")), ==,
+                    0xffffffff81001000);
+    g_assert_cmphex(kt_hooks_va(h, id_of("__kmalloc")), ==, 0);
+    g_assert_cmpuint(kt_hooks_n_found(h), ==, 2);
+    g_assert_true(kt_hooks_vfree_called_again(h));
+}
+
+static void slide_moves_all(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_612);
+    KtHooks *h;
+
+    gs_kernel_set_slide(k, 0x1e00000);
+    h = kt_hooks_resolve(k);
+    g_assert_cmpuint(kt_hooks_at(h, 0xffffffff82e01100).v, ==,
+                     id_of("kfree").v);
+    g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
+    kt_hooks_free(h);
+}
+
+static void blocks_of_the_page_before_are_wanted(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_612);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+
+    g_assert_true(kt_hooks_page(h, 0xffffffff81001ff0));
+    g_assert_true(kt_hooks_page(h, 0xffffffff81000ff0));
+    g_assert_false(kt_hooks_page(h, 0xffffffff81002000));
+    g_assert_false(kt_hooks_page(h, 0xffffffff80fff000));
+}
+
+static void wrappers_are_named_not_hooked(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_612);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+
+    g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001200).v, ==, 0);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001250).v, ==,
+                     id_of("__kvmalloc_node_noprof").v);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001150).v, ==, 0);
+}
+
+static void a_split_function_is_hooked_in_its_part(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 t vfree.part.0\n"
+        "ffffffff81001100 T vfree\n"
+        "ffffffff81001200 T kfree\n" MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+    KtHookId vfree = id_of("vfree");
+
+    g_assert_cmphex(kt_hooks_va(h, vfree), ==, 0xffffffff81001000);
+    g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001000).v, ==, vfree.v);
+    g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001120).v, ==, vfree.v);
+}
+
+static void an_empty_kernel_has_no_hooks(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+
+    g_assert_cmpuint(kt_hooks_n_found(h), ==, 0);
+    g_assert_false(kt_hooks_page(h, 0xffffffff81001000));
+    g_assert_false(kt_hooks_vfree_called_again(h));
+}
+
+static void every_row_has_what_its_role_needs(void)
+{
+    for (unsigned i = 1; i <= kt_hook_count(); i++) {
+        const KtHook *hook = kt_hook((KtHookId) { i });
+
+        switch (hook->role) {
+        case KT_ROLE_ALLOC:
+            g_assert_cmpint(hook->layer, !=, KT_LAYER_NONE);
+            g_assert_true(hook->size >= 0 || hook->cache >= 0);
+            break;
+        case KT_ROLE_FREE:
+            g_assert_cmpint(hook->ptr, >=, 0);
+            break;
+        case KT_ROLE_ALLOC_BULK:
+        case KT_ROLE_FREE_BULK:
+            g_assert_cmpint(hook->array, >=, 0);
+            g_assert_cmpint(hook->count, >=, 0);
+            break;
+        default:
+            break;
+        }
+        g_assert_cmpuint(id_of(hook->symbol).v, ==, i);
+        g_assert_cmpuint(strlen(kt_hook_missing_note((KtHookId) { i })), >,
+                         0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/hooks/presence-decides", presence_decides);
+    g_test_add_func("/hooks/slide-moves-all", slide_moves_all);
+    g_test_add_func("/hooks/blocks-of-the-page-before-are-wanted",
+                    blocks_of_the_page_before_are_wanted);
+    g_test_add_func("/hooks/wrappers-are-named-not-hooked",
+                    wrappers_are_named_not_hooked);
+    g_test_add_func("/hooks/a-split-function-is-hooked-in-its-part",
+                    a_split_function_is_hooked_in_its_part);
+    g_test_add_func("/hooks/an-empty-kernel-has-no-hooks",
+                    an_empty_kernel_has_no_hooks);
+    g_test_add_func("/hooks/every-row-has-what-its-role-needs",
+                    every_row_has_what_its_role_needs);
+    return g_test_run();
+}

@@ -23,7 +23,6 @@ say() { printf '%s\n' "$*"; }
 warn() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { warn "$*"; exit "${KA_DIE_STATUS:-1}"; }
 
-# usage TEXT: what --help prints.
 # bad_usage TEXT: one line for a wrong command line.
 bad_usage() { warn "$* (--help tells more)"; exit "${KA_USAGE_STATUS:-2}"; }
 
@@ -101,7 +100,8 @@ step_failed() {
     } >&2
 }
 
-# step NAME TITLE FUNCTION [ARG...]: run it with its output in a log.
+# step NAME TITLE FUNCTION [ARG...]: run it with its output in a log. Not to be
+# called in a condition: bash would not stop at a failing command then.
 step() {
     local name=$1 title=$2 log=$KA_LOGS/$1.log t0=$SECONDS pid
     shift 2

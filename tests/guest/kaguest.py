@@ -61,39 +61,6 @@ def results_folder():
     return path
 
 
-def build_module(source, kernel='6.12'):
-    """Compile the one-file kernel module SOURCE for a prepared kernel;
-    returns the path of the .ko, kept in the cache by content."""
-    import hashlib
-    headers = os.path.join(kernel_file(kernel, 'headers'), 'usr', 'src')
-    with open(kernel_file(kernel, 'release'), encoding='ascii') as f:
-        release = f.read().strip()
-    with open(source, 'rb') as f:
-        text = f.read()
-    key = hashlib.sha256(text + release.encode()).hexdigest()[:16]
-    name = os.path.basename(source)[:-len('.c')]
-    final = os.path.join(cache_folder('modules'), f'{name}-{kernel}-{key}')
-    if not os.path.exists(final):
-        with tempfile.TemporaryDirectory(dir=cache_folder('modules')) as tmp:
-            work = os.path.join(tmp, 'work')
-            os.mkdir(work)
-            shutil.copy(source, work)
-            with open(os.path.join(work, 'Makefile'), 'w',
-                      encoding='ascii') as f:
-                f.write(f'obj-m := {name}.o\n')
-            done = subprocess.run(
-                ['make', '-C', os.path.join(headers,
-                                            'linux-headers-' + release),
-                 'M=' + work, 'CC=gcc-12', 'modules'],
-                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                check=False)
-            if done.returncode:
-                raise GuestError(f'{source}: module build:\n{done.stdout}')
-            with contextlib.suppress(OSError):
-                os.rename(work, final)
-    return os.path.join(final, name + '.ko')
-
-
 def _connect(path, timeout, alive=lambda: True):
     """A unix socket that QEMU makes while it starts."""
     end = time.monotonic() + timeout

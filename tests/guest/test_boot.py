@@ -24,7 +24,7 @@ def boot(kernel, smp):
                           ('gdb', g.gdb(['mon ka stat']))):
             assert says_stat(text), f'ka stat by {way}: {text!r}'
         assert g.qmp('query-status')['running'], 'gdb left the guest stopped'
-        shown = g.hmp_qmp('ka --layer kmalloc -n 1')
+        shown = g.hmp_qmp('ka 0-ffffffffffffffff --layer kmalloc -n 1')
         assert ' A ffff' in shown, f'no kmalloc block after boot: {shown!r}'
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload: a module from the host's share, /share/storm.ko, does it all while
-# it is inserted; N is its parameter n.
-insmod /share/storm.ko n="$1" && rmmod storm
+# Workload: the module ka_storm of the host's share; N pairs of kmalloc and
+# kfree for each of its sizes, all of them while it is inserted.
+insmod /share/ka_storm.ko pairs="$1" && rmmod ka_storm

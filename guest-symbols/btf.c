@@ -31,7 +31,9 @@ typedef struct Found {
     uint64_t bits;
 } Found;
 
-static bool check_header(const uint8_t *data, size_t len, GError **errp)
+/* @used: (out) as far as the types and their names reach. */
+static bool check_header(const uint8_t *data, size_t len, size_t *used,
+                         GError **errp)
 {
     uint64_t hdr_len, type_off, type_len, str_off, str_len;
     unsigned magic, version;
@@ -52,12 +54,14 @@ static bool check_header(const uint8_t *data, size_t len, GError **errp)
     if (magic != BTF_MAGIC || version != BTF_VERSION ||
         hdr_len < sizeof(struct btf_header) || !str_len ||
         hdr_len + type_off + type_len > len ||
-        hdr_len + str_off + str_len > len || len > INT32_MAX) {
+        hdr_len + str_off + str_len > len ||
+        hdr_len + str_off + str_len > INT32_MAX) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "BTF: magic 0x%x, version %u or the sizes in the header "
                     "are wrong", magic, version);
         return false;
     }
+    *used = hdr_len + MAX(type_off + type_len, str_off + str_len);
     return true;
 }
 
@@ -130,11 +134,12 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
 {
     GsBtf *b;
     struct btf *btf;
+    size_t used;
 
-    if (!check_header(data, len, errp)) {
+    if (!check_header(data, len, &used, errp)) {
         return NULL;
     }
-    btf = btf__new(data, len);
+    btf = btf__new(data, used);
     if (!btf) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "BTF: %zu bytes with inconsistent types", len);

@@ -12,7 +12,7 @@ typedef struct GsBtf GsBtf;
 
 /**
  * gs_btf_new() - parse a .BTF section
- * @data: (borrowed for the call) its bytes
+ * @data: (borrowed for the call) its bytes; more behind it is ignored
  * Returns: (owned) or NULL with GS_ERROR_FORMAT.
  */
 GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp);

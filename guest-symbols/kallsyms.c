@@ -27,6 +27,7 @@ typedef struct Decoder {
     const Encoding *enc;
     size_t entries;         /* position of the addresses */
     uint64_t base;
+    uint64_t linked_at;     /* of a raw image, 0: not known */
     uint64_t least;         /* where the kernel is linked: least and greatest */
     uint64_t greatest;      /* address in the upper half */
 } Decoder;
@@ -80,24 +81,33 @@ static size_t align8(const GsArea *area, size_t pos)
 
 /*
  * A relocatable arm64 Image leaves the base to a relocation, which looks
- * like {place, R_AARCH64_RELATIVE, value}; the image begins at the base, so
- * place - value is the position of the base in the file.
+ * like {place, R_AARCH64_RELATIVE, value}. The image is linked at a multiple
+ * of 64 KiB, the place is there plus the position of the base in the file,
+ * and the value is the first symbol's address, near the start. Of several
+ * that could be it the one nearest to the start is. Tells where the image is
+ * linked in @d->linked_at.
  */
-static uint64_t relocated_base(const Decoder *d, size_t pos)
+static uint64_t relocated_base(Decoder *d, size_t pos)
 {
     const uint64_t r_aarch64_relative = 1027;
+    uint64_t nearest = 2u << 20, base = 0;
     const GsArea *a = &d->area;
 
     if (!gs_image_is_raw(d->img)) {
         return 0;
     }
     for (size_t i = 0; i + 24 <= a->len; i += 8) {
-        if (load(a, i + 8, 8) == r_aarch64_relative &&
-            load(a, i, 8) - load(a, i + 16, 8) == pos) {
-            return load(a, i + 16, 8);
+        uint64_t start = load(a, i, 8) - pos;
+        uint64_t value = load(a, i + 16, 8);
+
+        if (load(a, i + 8, 8) == r_aarch64_relative && !(start & 0xffff) &&
+            value - start < nearest) {
+            nearest = value - start;
+            base = value;
+            d->linked_at = start;
         }
     }
-    return 0;
+    return base;
 }
 
 /* Is @va somewhere in the image, bss included? */
@@ -150,6 +160,7 @@ static bool set_up(Decoder *d, const Encoding *enc, unsigned place)
 
     d->enc = enc;
     d->base = 0;
+    d->linked_at = 0;
     if (!places[place](d, &base_at)) {
         return false;
     }
@@ -329,7 +340,9 @@ static GsSymtab *decode(GsImage *img, Decoder *d, GError **errp)
     if (!tab) {
         return NULL;
     }
-    if (gs_symtab_lookup(tab, "_text", &text)) {
+    if (d->linked_at) {
+        gs_image_rebase(img, d->linked_at);
+    } else if (gs_symtab_lookup(tab, "_text", &text)) {
         gs_image_rebase(img, text.va);
     }
     return plausible(img, tab, errp) ? g_steal_pointer(&tab) : NULL;

@@ -96,13 +96,50 @@ static char *banner_at(const GsImage *img, uint64_t va)
                                                     : NULL;
 }
 
+/* "#1": a build number, which a placeholder of the banner lacks. */
+static bool has_build_number(const char *banner)
+{
+    const char *hash = strchr(banner, '#');
+
+    return hash && g_ascii_isdigit(hash[1]);
+}
+
+/* The best of what begins like a banner in one section. */
+static char *search_banner(const GsImage *img, const GsSection *s)
+{
+    static const char start[] = "Linux version ";
+    char *best = NULL;
+    size_t pos = 0;
+
+    while (s->data && pos < s->len) {
+        const uint8_t *hit = memmem(s->data + pos, s->len - pos, start,
+                                    strlen(start));
+        char *banner;
+
+        if (!hit) {
+            break;
+        }
+        pos = hit - s->data + strlen(start);
+        banner = banner_at(img, s->va + (hit - s->data));
+        if (banner && (!best || has_build_number(banner))) {
+            g_free(best);
+            best = banner;
+        } else {
+            g_free(banner);
+        }
+        if (best && has_build_number(best)) {
+            break;
+        }
+    }
+    return best;
+}
+
 /*
  * linux_banner is data, so kallsyms names it only with KALLSYMS_ALL; without,
  * it is the text itself that is looked for.
  */
 static char *find_banner(const GsImage *img, const GsSymtab *tab)
 {
-    static const char start[] = "Linux version ";
     GsSymbol sym;
     char *banner = NULL;
 
@@ -110,15 +147,33 @@ static char *find_banner(const GsImage *img, const GsSymtab *tab)
         banner = banner_at(img, sym.va);
     }
     for (size_t i = 0; !banner && i < gs_image_n_sections(img); i++) {
-        const GsSection *s = gs_image_nth_section(img, i);
-        const uint8_t *hit = s->data ? memmem(s->data, s->len, start,
-                                              strlen(start)) : NULL;
-
-        if (hit) {
-            banner = banner_at(img, s->va + (hit - s->data));
-        }
+        banner = search_banner(img, gs_image_nth_section(img, i));
     }
     return banner;
+}
+
+/*
+ * Types where sections have no names: by the header that begins them (magic,
+ * version, flags, header length), as far as the header says.
+ */
+static GsBtf *search_btf(const GsSection *s)
+{
+    static const uint8_t head[] = { 0x9f, 0xeb, 1, 0, 24, 0, 0, 0 };
+    GsBtf *btf = NULL;
+    size_t pos = 0;
+
+    while (s->data && !*s->name && !btf && pos < s->len) {
+        const uint8_t *hit = memmem(s->data + pos, s->len - pos, head,
+                                    sizeof(head));
+
+        if (!hit) {
+            return NULL;
+        }
+        pos = hit - s->data;
+        btf = gs_btf_new(hit, s->len - pos, NULL);
+        pos += sizeof(head);
+    }
+    return btf;
 }
 
 static bool load_btf(GsKernel *k, GError **errp)
@@ -126,26 +181,15 @@ static bool load_btf(GsKernel *k, GError **errp)
     uint64_t va;
     const uint8_t *data;
     size_t len;
-    GsSymbol start, stop;
-    g_autofree uint8_t *copy = NULL;
 
     if (gs_image_section(k->image, ".BTF", &va, &data, &len)) {
         k->btf = gs_btf_new(data, len, errp);
         return k->btf != NULL;
     }
-    /* images without section names: labels around it (5.2, 341dfcf8d78e) */
-    if (!gs_symtab_lookup(k->symtab, "__start_BTF", &start) ||
-        !gs_symtab_lookup(k->symtab, "__stop_BTF", &stop) ||
-        stop.va <= start.va || stop.va - start.va > INT32_MAX) {
-        return true;
+    for (size_t i = 0; !k->btf && i < gs_image_n_sections(k->image); i++) {
+        k->btf = search_btf(gs_image_nth_section(k->image, i));
     }
-    len = stop.va - start.va;
-    copy = g_try_malloc(len);
-    if (!copy || !gs_image_read(k->image, start.va, copy, len)) {
-        return true;
-    }
-    k->btf = gs_btf_new(copy, len, errp);
-    return k->btf != NULL;
+    return true;
 }
 
 static bool load_image(GsKernel *k, GBytes *bytes, GError **errp)

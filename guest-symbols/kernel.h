@@ -2,8 +2,8 @@
 /*
  * The inside of a GsKernel, for the files of guest-symbols only.
  *
- * @image, @symtab, @btf, @text and @banner are set when the kernel is opened and do
- * not change afterwards. @slide changes only while nobody queries (see
+ * @image, @symtab, @btf, @text and @banner are set when the kernel is opened
+ * and do not change afterwards. @slide changes only while nobody queries (see
  * gs_kernel_set_slide()). @modules has its own lock; @orc is read-only after
  * opening but for its slide.
  */

@@ -193,8 +193,10 @@ static inline void ks_write(KsWriter *w)
 
 #define KS_TEXT     0xffffffff81000000ull
 #define KS_RODATA   0xffffffff81800000ull
+#define KS_DRAFT    "Linux version 6.0.0-test (somebody@somewhere) # SMP\n"
 #define KS_BANNER   "Linux version 6.0.0-test (somebody@somewhere) #1\n"
-#define KS_TABLE    0x100   /* position of the table in .rodata */
+#define KS_BANNER_AT    0x40    /* positions in .rodata */
+#define KS_TABLE        0x100
 
 /** ks_kernel() - (owned) an ELF kernel around the table that @w describes;
  *  @w->va is set here. Its text is @text_len bytes of int3. */
@@ -207,6 +209,10 @@ static inline GBytes *ks_kernel(KsWriter *w, size_t text_len)
     memset(text, 0xcc, text_len);
     w->va = KS_RODATA + KS_TABLE;
     ks_write(w);
+    g_byte_array_append(ro, (const uint8_t *)KS_DRAFT, sizeof(KS_DRAFT));
+    while (ro->len < KS_BANNER_AT) {
+        ks_put(ro, 0, 1);
+    }
     g_byte_array_append(ro, (const uint8_t *)KS_BANNER, sizeof(KS_BANNER));
     while (ro->len < KS_TABLE) {
         ks_put(ro, 0x55, 1);

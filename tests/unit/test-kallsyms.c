@@ -230,6 +230,49 @@ static void test_damage(void)
     g_byte_array_unref(w.out);
 }
 
+/*
+ * An arm64 Image as the build leaves it: the base is 0, and a relocation for
+ * it stands elsewhere, among others.
+ */
+static void test_relocated_base(void)
+{
+    const uint64_t linked_at = KS_TEXT - 0x10000, r_relative = 1027;
+    g_autoptr(GArray) syms = make_symbols(300, false);
+    g_autoptr(GByteArray) raw = g_byte_array_new();
+    KsWriter w = {
+        .order = KS_6_2, .addresses = KS_BASE_RELATIVE, .va = 0x20000,
+        .syms = (KsSymbol *)syms->data, .n = syms->len,
+    };
+    g_autoptr(GBytes) bytes = NULL;
+    g_autoptr(GsImage) img = NULL;
+    g_autoptr(GsSymtab) tab = NULL;
+    g_autoptr(GError) err = NULL;
+    uint64_t base = KS_TEXT, place;
+    uint8_t *at;
+
+    ks_write(&w);
+    g_byte_array_set_size(raw, w.va);
+    memset(raw->data, 0, raw->len);
+    memcpy(raw->data + 0x38, "ARM\x64", 4);
+    g_byte_array_append(raw, w.out->data, w.out->len);
+    at = memmem(raw->data, raw->len, &base, 8);
+    g_assert_nonnull(at);
+    memset(at, 0, 8);
+    place = linked_at + (at - raw->data);
+    for (uint64_t i = 0; i < 3; i++) {
+        ks_put(raw, place + (i - 1) * 0x1008, 8);
+        ks_put(raw, r_relative, 8);
+        ks_put(raw, KS_TEXT + (i - 1) * 0x40, 8);
+    }
+    bytes = g_bytes_new(raw->data, raw->len);
+    img = gs_image_new(bytes, NULL);
+    tab = gs_kallsyms_decode(img, &err);
+    g_assert_no_error(err);
+    check_same(tab, syms);
+    g_assert_cmphex(gs_image_nth_section(img, 0)->va, ==, linked_at);
+    g_byte_array_unref(w.out);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -242,6 +285,7 @@ int main(int argc, char **argv)
     }
     g_test_add_func("/kallsyms/long-name-two-byte-length", test_long_name);
     g_test_add_func("/kallsyms/percpu-stays-an-offset", test_percpu_stays);
+    g_test_add_func("/kallsyms/relocated-base", test_relocated_base);
     g_test_add_func("/kallsyms/no-table", test_no_table);
     g_test_add_func("/kallsyms/no-stext", test_no_stext);
     g_test_add_func("/kallsyms/unsorted", test_unsorted);

@@ -149,6 +149,24 @@ bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out)
 
 /* ---- tasks -------------------------------------------------------------- */
 
+/* Both are mostly in one page: then one look at the TLB does. */
+static bool read_pid_comm(const KtGuest *g, uint64_t task, uint32_t *pid,
+                          char comm[16])
+{
+    uint32_t lo = MIN(g->at.task_pid, g->at.task_comm);
+    uint32_t hi = MAX(g->at.task_pid, g->at.task_comm);
+    size_t avail;
+    const char *at = g->view(task + lo, &avail);
+
+    if (at && avail >= hi - lo + 16) {
+        memcpy(pid, at + (g->at.task_pid - lo), sizeof(*pid));
+        memcpy(comm, at + (g->at.task_comm - lo), 16);
+        return true;
+    }
+    return kt_guest_read(g, task + g->at.task_pid, pid, sizeof(*pid)) &&
+           kt_guest_read(g, task + g->at.task_comm, comm, 16);
+}
+
 KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base)
 {
     const Layout *at = &g->at;
@@ -159,8 +177,7 @@ KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base)
     if (!at->current_task || at->task_pid == UNKNOWN ||
         at->task_comm == UNKNOWN ||
         !kt_guest_u64(g, percpu_base + at->current_task, &va) ||
-        !kt_guest_read(g, va + at->task_pid, &pid, sizeof(pid)) ||
-        !kt_guest_read(g, va + at->task_comm, comm, sizeof(comm))) {
+        !read_pid_comm(g, va, &pid, comm)) {
         return (KtTaskId) { 0 };
     }
     if (va != cpu->task_va || pid != cpu->pid ||

@@ -164,17 +164,9 @@ static void complete_moment(Moment *m)
 
 static void push_event(Moment *m, KtEventKind kind, KtHookId hook, uint64_t va)
 {
-    static const KtCounter counter[KT_EV__COUNT] = {
-        [KT_EV_ALLOC] = KT_CNT_EV_ALLOC,
-        [KT_EV_FREE] = KT_CNT_EV_FREE,
-        [KT_EV_RESIZE] = KT_CNT_EV_RESIZE,
-        [KT_EV_RCU_QUEUE] = KT_CNT_EV_RCU,
-    };
-
     m->ev.kind = kind;
     m->ev.hook = m->wrapper.v ? m->wrapper : hook;
     m->ev.va = va;
-    kt_vcpu_count(m->v, counter[kind], 1);
     kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
 }
 

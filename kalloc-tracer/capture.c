@@ -170,6 +170,18 @@ static void push_event(Moment *m, KtEventKind kind, KtHookId hook, uint64_t va)
     kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
 }
 
+/*
+ * Something was not recorded: counted, and the model no longer takes a free of
+ * an unknown address for an error.
+ */
+static void lose(Moment *m, KtCounter why)
+{
+    KtEvent gap = { .kind = KT_EV_GAP, .cpu = m->v->index };
+
+    kt_vcpu_count(m->v, why, 1);
+    kt_tracer_push(m->c->tracer, m->v->index, &gap);
+}
+
 /* NULL, ZERO_SIZE_PTR and ERR_PTR are no blocks. */
 static bool is_block(uint64_t va)
 {
@@ -178,16 +190,16 @@ static bool is_block(uint64_t va)
 
 /* ---- entries ------------------------------------------------------------ */
 
-static bool read_return_address(KtVcpu *v, uint64_t sp, uint64_t *ra)
+static bool read_return_address(Moment *m, uint64_t sp)
 {
     size_t avail;
     const void *at = qemu_plugin_vaddr_to_host(sp, &avail);
 
-    if (!at || avail < sizeof(*ra)) {
-        kt_vcpu_count(v, KT_CNT_CALL_UNREADABLE, 1);
+    if (!at || avail < sizeof(m->ra)) {
+        lose(m, KT_CNT_CALL_UNREADABLE);
         return false;
     }
-    memcpy(ra, at, sizeof(*ra));
+    memcpy(&m->ra, at, sizeof(m->ra));
     return true;
 }
 
@@ -255,7 +267,7 @@ static void enter_free(Moment *m, const KtHook *hook, KtHookId id)
 
 static void enter_free_bulk(Moment *m, const KtHook *hook, KtHookId id)
 {
-    uint64_t n = MIN(kt_vcpu_arg(m->v, hook->count), BULK_MAX);
+    uint64_t n = kt_vcpu_arg(m->v, hook->count);
     uint64_t array = kt_vcpu_arg(m->v, hook->array);
     KtCacheId cache = cache_arg(m, hook);
     KtHook kind = *hook;
@@ -267,8 +279,9 @@ static void enter_free_bulk(Moment *m, const KtHook *hook, KtHookId id)
     for (uint64_t i = 0; i < n; i++) {
         uint64_t va;
 
-        if (!kt_guest_u64(m->boot->guest, array + 8 * i, &va)) {
-            kt_vcpu_count(m->v, KT_CNT_BULK_UNREADABLE, 1);
+        if (i == BULK_MAX ||
+            !kt_guest_u64(m->boot->guest, array + 8 * i, &va)) {
+            lose(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
         record_free(m, &kind, id, va, cache);
@@ -288,6 +301,24 @@ static void enter_rcu_queue(Moment *m, const KtHook *hook, KtHookId id)
     record_queue(m, id, ptr < 4096 ? head - ptr : ptr);
 }
 
+/* Published first, then translated anew: no return is missed. */
+static bool hook_return_site(Moment *m)
+{
+    uint32_t site = kt_sites_find(m->c->sites, m->ra);
+    bool added;
+
+    if (site != KT_SITE_NONE) {
+        return true;
+    }
+    site = kt_sites_add(m->c->sites, m->ra,
+                        kt_hooks_wrapper(m->boot->hooks, m->ra), &added);
+    if (added) {
+        kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, 1);
+        qemu_plugin_invalidate_vaddr(m->ra);
+    }
+    return site != KT_SITE_NONE;
+}
+
 static void await_return(Moment *m, const KtHook *hook, KtHookId id,
                          uint64_t sp)
 {
@@ -304,26 +335,17 @@ static void await_return(Moment *m, const KtHook *hook, KtHookId id,
         .gfp = kt_vcpu_arg(m->v, gfp),
     };
     unsigned stale;
-    bool added;
 
     if ((hook->flags & KT_HOOK_INNER) &&
         kt_hooks_in_allocator(m->boot->hooks, m->ra)) {
         return;
     }
-    if (!kt_calls_push(m->c->calls, &call, &stale)) {
-        kt_vcpu_count(m->v, KT_CNT_CALL_DROPPED, 1);
+    if (!hook_return_site(m) || !kt_calls_push(m->c->calls, &call, &stale)) {
+        lose(m, KT_CNT_CALL_DROPPED);
+        return;
     }
     if (stale) {
         kt_vcpu_count(m->v, KT_CNT_CALL_STALE, stale);
-    }
-    if (kt_sites_find(m->c->sites, m->ra) != KT_SITE_NONE) {
-        return;
-    }
-    kt_sites_add(m->c->sites, m->ra, kt_hooks_wrapper(m->boot->hooks, m->ra),
-                 &added);
-    if (added) {
-        kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, 1);
-        qemu_plugin_invalidate_vaddr(m->ra);
     }
 }
 
@@ -332,7 +354,7 @@ static void enter(Moment *m, KtHookId id)
     const KtHook *hook = kt_hook(id);
     uint64_t sp = kt_vcpu_reg(m->v, KT_RSP);
 
-    if (!read_return_address(m->v, sp, &m->ra)) {
+    if (!read_return_address(m, sp)) {
         return;
     }
     m->sp_after = sp + 8;
@@ -435,7 +457,7 @@ static void record_alloc(Moment *m, const KtCall *call, uint64_t va)
 
 static void leave_alloc_bulk(Moment *m, const KtCall *call, uint64_t result)
 {
-    uint64_t n = MIN(MIN(result & UINT32_MAX, call->size), BULK_MAX);
+    uint64_t n = MIN(result & UINT32_MAX, call->size);
 
     if (!n) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
@@ -443,8 +465,9 @@ static void leave_alloc_bulk(Moment *m, const KtCall *call, uint64_t result)
     for (uint64_t i = 0; i < n; i++) {
         uint64_t va;
 
-        if (!kt_guest_u64(m->boot->guest, call->ptr + 8 * i, &va)) {
-            kt_vcpu_count(m->v, KT_CNT_BULK_UNREADABLE, 1);
+        if (i == BULK_MAX ||
+            !kt_guest_u64(m->boot->guest, call->ptr + 8 * i, &va)) {
+            lose(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
         record_alloc(m, call, va);

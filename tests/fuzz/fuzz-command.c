@@ -43,18 +43,36 @@ static void check_output(const char *text, int rc)
     g_assert_true(rc == 0 || (rc == 1 && lines == 1));
 }
 
+/* Did a command switch the tracer off, or make it forget? */
+static bool has_changed(TestWorld *w)
+{
+    KtTracer *t = test_world_tracer(w);
+    KtStats s;
+
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    kt_query_end(t);
+    return !s.live_blocks || !kt_tracer_enabled(t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    g_autoptr(TestWorld) w = test_world_new(script);
+    static TestWorld *w;
     g_autofree char *line = g_strndup((const char *)data, size);
     g_auto(GStrv) completions = NULL;
     g_autofree char *text = NULL;
     int rc;
 
+    if (!w) {
+        w = test_world_new(script);
+    }
     text = test_world_run(w, line, &rc);
     check_output(text, rc);
     completions = mc_complete(test_world_context(w), line);
     g_assert_nonnull(completions);
+    if (has_changed(w)) {
+        g_clear_pointer(&w, test_world_free);
+    }
     return 0;
 }

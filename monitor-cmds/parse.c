@@ -440,6 +440,8 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
     if (args->words->len) {
         c = mc_command_find(g_ptr_array_index(args->words, 0));
         args->command = c ? c : &mc_commands[MC_CMD_BLOCKS];
+    } else if (args->given & ~(1u << MC_OPT_HELP)) {
+        args->command = &mc_commands[MC_CMD_BLOCKS];    /* all of them */
     }
     if (!check_options(args, errp)) {
         return false;

@@ -368,22 +368,61 @@ void kt_blocks_get(const KtBlocks *b, uint32_t index, KtBlock *out)
     }
 }
 
-void kt_blocks_touch(const KtBlocks *b, uint32_t index)
+/* ---- prefetching ----------------------------------------------------------- */
+
+static const KtList *list_of(const KtBlocks *b, const KtEvent *ev)
+{
+    return ev->kind == KT_EV_FREE ? &b->by_free : &b->by_alloc;
+}
+
+static void touch_link(const KtList *l, uint32_t index)
+{
+    if (index) {
+        __builtin_prefetch(link_at(l, index), 1);
+    }
+}
+
+void kt_blocks_touch_stack(const KtBlocks *b, const KtEvent *ev)
+{
+    const KtList *l = list_of(b, ev);
+
+    if (ev->stack.v < l->n) {
+        __builtin_prefetch(&l->head[ev->stack.v], 1);
+    }
+}
+
+void kt_blocks_touch(const KtBlocks *b, const KtEvent *ev, uint32_t index)
+{
+    const KtList *l = list_of(b, ev);
+
+    touch_link(l, kt_list_head(l, ev->stack.v));
+    if (index) {
+        kt_pool_prefetch(&b->rec, index);
+    }
+}
+
+void kt_blocks_touch_links(const KtBlocks *b, uint32_t index)
 {
     const KtRec *r;
 
-    if (index == 0 || index >= b->rec.used) {
+    if (!index) {
         return;
     }
     r = kt_rec(b, index);
-    if (r->link.prev && r->link.prev < b->rec.used) {
-        __builtin_prefetch(&kt_rec(b, r->link.prev)->link, 1);
-    }
-    if (r->link.next && r->link.next < b->rec.used) {
-        __builtin_prefetch(&kt_rec(b, r->link.next)->link, 1);
-    }
-    if (r->end && r->end < b->end.used) {
+    touch_link(&b->by_alloc, r->link.prev);
+    touch_link(&b->by_alloc, r->link.next);
+    if (r->end) {
         __builtin_prefetch(kt_end(b, r->end), 1);
+    }
+}
+
+void kt_blocks_touch_end(const KtBlocks *b, uint32_t index)
+{
+    uint32_t end = index ? kt_rec(b, index)->end : 0;
+
+    if (end) {
+        touch_link(&b->by_free, kt_end(b, end)->link.prev);
+        touch_link(&b->by_free, kt_end(b, end)->link.next);
     }
 }
 

@@ -155,8 +155,14 @@ uint64_t kt_blocks_len(const KtBlocks *b, uint32_t index);
 uint64_t kt_blocks_last(const KtBlocks *b, uint32_t index);
 void kt_blocks_get(const KtBlocks *b, uint32_t index, KtBlock *out);
 
-/** kt_blocks_touch() - start to load what an event at @index will need. */
-void kt_blocks_touch(const KtBlocks *b, uint32_t index);
+/** kt_blocks_touch_stack() - start to load the list heads that @ev needs;
+ *  kt_blocks_touch() - then its block and the heads' records;
+ *  kt_blocks_touch_links() - then the neighbours in the block's lists;
+ *  kt_blocks_touch_end() - then those in the list of the stack that freed. */
+void kt_blocks_touch_stack(const KtBlocks *b, const KtEvent *ev);
+void kt_blocks_touch(const KtBlocks *b, const KtEvent *ev, uint32_t index);
+void kt_blocks_touch_links(const KtBlocks *b, uint32_t index);
+void kt_blocks_touch_end(const KtBlocks *b, uint32_t index);
 
 /** kt_list_head() - first record of the list of @stack, 0 if empty. */
 static inline uint32_t kt_list_head(const KtList *l, uint32_t stack)

@@ -226,6 +226,22 @@ static void leaf_put(Leaf *l, unsigned pos, uint64_t key, uint32_t val)
     l->n++;
 }
 
+/* Put an entry into its leaf if that needs nothing else. */
+static bool leaf_insert(KtMap *m, Leaf *l, unsigned pos, uint64_t key,
+                        uint32_t val)
+{
+    if (pos > 0 && leaf_entry(l, pos - 1).key == key) {
+        l->val[pos - 1] = val;
+        return true;
+    }
+    if (l->n >= LEAF_CAP || !leaf_spans(l, key)) {
+        return false;
+    }
+    leaf_put(l, pos, key, val);
+    m->n++;
+    return true;
+}
+
 /* One attempt; false after the tree was changed to make room. */
 static bool try_insert(KtMap *m, uint64_t key, uint32_t val)
 {
@@ -234,32 +250,38 @@ static bool try_insert(KtMap *m, uint64_t key, uint32_t val)
     Leaf *l = leaf_at(m, leaf);
     unsigned pos = leaf_upper(l, key);
 
-    if (pos > 0 && leaf_entry(l, pos - 1).key == key) {
-        l->val[pos - 1] = val;
+    if (leaf_insert(m, l, pos, key, val)) {
         return true;
     }
+    m->version++;
     if (!leaf_spans(l, key)) {
         /* Beyond one end, never between entries. */
         split_leaf(m, &path, leaf, pos,
                    pos < l->n ? leaf_entry(l, 0).key : key);
+    } else if (share_full(m, &path)) {
         return false;
-    }
-    if (l->n < LEAF_CAP) {
-        leaf_put(l, pos, key, val);
-        m->n++;
-        return true;
-    }
-    if (share_full(m, &path)) {
-        return false;
-    }
-    /* Ascending keys leave full leaves behind. */
-    if (pos == LEAF_CAP) {
+    } else if (pos == LEAF_CAP) {
+        /* Ascending keys leave full leaves behind. */
         split_leaf(m, &path, leaf, pos, key);
     } else {
         split_leaf(m, &path, leaf, LEAF_CAP / 2,
                    leaf_entry(l, LEAF_CAP / 2).key);
     }
     return false;
+}
+
+bool kt_map_insert_hint(const KtMapHint *h, uint32_t val)
+{
+    KtMap *m = h->map;
+
+    if (h->leaf && h->version == m->version) {
+        Leaf *l = leaf_at(m, h->leaf);
+
+        if (leaf_insert(m, l, leaf_upper(l, h->key), h->key, val)) {
+            return true;
+        }
+    }
+    return kt_map_insert(m, h->key, val);
 }
 
 bool kt_map_insert(KtMap *m, uint64_t key, uint32_t val)
@@ -270,6 +292,7 @@ bool kt_map_insert(KtMap *m, uint64_t key, uint32_t val)
     if (!m->root) {
         m->root = kt_pool_alloc(&m->nodes);
         *leaf_at(m, m->root) = (Leaf) { 0 };
+        m->version++;
     }
     while (!try_insert(m, key, val)) {
         continue;
@@ -343,6 +366,10 @@ static bool too_small(const KtMap *m, unsigned level, uint32_t node)
 
 static void refill(KtMap *m, const Path *path, uint32_t node)
 {
+    if (m->height == 0 || !too_small(m, 0, node)) {
+        return;
+    }
+    m->version++;
     for (unsigned level = 0;
          level < m->height && too_small(m, level, node); level++) {
         Inner *parent = inner_at(m, path->node[level + 1]);

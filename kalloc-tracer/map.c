@@ -124,37 +124,76 @@ KtMapEntry kt_map_next(const KtMap *m, KtMapIter *it)
     return leaf_entry(l, it->i++);
 }
 
-uint32_t kt_map_touch(const KtMap *m, uint64_t key)
-{
-    Path path;
-    uint32_t leaf;
-    const char *at;
+/* ---- hints --------------------------------------------------------------- */
 
-    if (m->n == 0) {
-        return 0;
-    }
-    leaf = descend(m, key, &path);
-    at = (const char *)leaf_at(m, leaf);
+static void prefetch_node(const void *node)
+{
     for (unsigned i = 0; i < NODE_BYTES; i += 64) {
-        __builtin_prefetch(at + i, 1);
+        __builtin_prefetch((const char *)node + i, 1);
     }
-    return leaf;
 }
 
-/* The node may be anything by now, even an inner one: only its count is
- * believed, and that within bounds. */
-uint32_t kt_map_peek(const KtMap *m, uint32_t hint, uint64_t key)
+/* One level down in each of the trees that are that high. */
+static void touch_level(KtMapHint *h, unsigned n, unsigned level)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const KtMap *m = h[i].map;
+        const Inner *p;
+
+        if (level > m->height) {
+            continue;
+        }
+        p = inner_at(m, h[i].leaf);
+        h[i].leaf = p->child[inner_pos(p, h[i].key)];
+        /* What is above fits into the caches. */
+        if (level <= 2) {
+            prefetch_node(inner_at(m, h[i].leaf));
+        }
+    }
+}
+
+void kt_map_touch(KtMapHint *h, unsigned n)
+{
+    unsigned height = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        h[i].leaf = h[i].map->root;
+        h[i].version = h[i].map->version;
+        height = MAX(height, h[i].map->height);
+    }
+    for (unsigned level = height; level > 0; level--) {
+        touch_level(h, n, level);
+    }
+}
+
+uint32_t kt_map_peek(const KtMapHint *h)
 {
     const Leaf *l;
     unsigned i;
 
-    if (!hint) {
+    if (!h->leaf) {
         return 0;
     }
-    l = leaf_at(m, hint);
-    if (l->n > LEAF_CAP) {
-        return 0;
-    }
-    i = leaf_upper(l, key);
+    l = leaf_at(h->map, h->leaf);
+    i = leaf_upper(l, h->key);
     return i ? l->val[i - 1] : 0;
+}
+
+void kt_map_around_hint(const KtMapHint *h, KtMapEntry *floor,
+                        KtMapEntry *above)
+{
+    const KtMap *m = h->map;
+    const Leaf *l;
+    unsigned i;
+
+    if (h->leaf && h->version == m->version) {
+        l = leaf_at(m, h->leaf);
+        i = leaf_upper(l, h->key);
+        if (i > 0) {
+            *floor = leaf_entry(l, i - 1);
+            *above = entry_or_next(m, l, i);
+            return;
+        }
+    }
+    kt_map_around(m, h->key, floor, above);
 }

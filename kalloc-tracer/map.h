@@ -21,6 +21,7 @@ typedef struct KtMap {
     KtPool nodes;
     uint32_t root;          /* 0: empty, and nothing was ever inserted */
     unsigned height;        /* levels above the leaves */
+    uint32_t version;       /* counts changes of which leaf a key is in */
     uint64_t n;
 } KtMap;
 
@@ -59,14 +60,31 @@ KtMapIter kt_map_seek(const KtMap *m, uint64_t key);
 KtMapEntry kt_map_next(const KtMap *m, KtMapIter *it);
 
 /**
- * kt_map_touch() - first step of a search: start to load the leaf of @key
- * Returns: a hint for kt_map_peek(), good until the next change but safe to
- * use after any.
+ * struct KtMapHint - a search that is spread over time
+ * @map, @key: what is searched for, set by the caller
+ * @leaf, @version: where it got to; used only while nothing moved
+ *
+ * Several searches at once, each step starting to load what the next one
+ * reads, cost little more than one: most of a search is waiting for memory.
  */
-uint32_t kt_map_touch(const KtMap *m, uint64_t key);
-/** kt_map_peek() - second step: the value of the floor of @key if it lies in
- *  the leaf of the hint, else 0. A guess for prefetching. */
-uint32_t kt_map_peek(const KtMap *m, uint32_t hint, uint64_t key);
+typedef struct KtMapHint {
+    KtMap *map;
+    uint64_t key;
+    uint32_t leaf;
+    uint32_t version;
+} KtMapHint;
+
+/** kt_map_touch() - first step of @n searches: find their leaves and start
+ *  to load them. Changes of the map make hints slow, never wrong. */
+void kt_map_touch(KtMapHint *h, unsigned n);
+/** kt_map_peek() - second step: the value of the floor of the key if it lies
+ *  in the same leaf, else 0. Before any change of the map. */
+uint32_t kt_map_peek(const KtMapHint *h);
+/** kt_map_around_hint(), kt_map_insert_hint() - last step: as those without
+ *  a hint, at any time. */
+void kt_map_around_hint(const KtMapHint *h, KtMapEntry *floor,
+                        KtMapEntry *above);
+bool kt_map_insert_hint(const KtMapHint *h, uint32_t val);
 
 /** kt_map_bytes() - host memory. */
 uint64_t kt_map_bytes(const KtMap *m);

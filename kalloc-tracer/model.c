@@ -10,8 +10,8 @@
 #include "model.h"
 
 #define DEFAULT_MAX_BYTES ((uint64_t)8 << 30)
-/* Below this many blocks all of it is in the host's caches anyway. */
-#define TOUCH_MIN_BLOCKS 65536
+/* Events whose memory is loaded at the same time. */
+#define GROUP 16
 
 KtModel *kt_model_new(KtCounters *counters, uint64_t map_bytes,
                       uint64_t history_bytes)
@@ -61,9 +61,20 @@ uint64_t kt_model_bytes(const KtModel *m)
     return sum;
 }
 
+/* Made known to other threads when the batch is done. */
 static void count(KtModel *m, KtCounter c)
 {
-    kt_counters_add(m->counters, c, 1);
+    m->count[c]++;
+}
+
+static void publish_counts(KtModel *m)
+{
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        if (m->count[i]) {
+            kt_counters_add(m->counters, i, m->count[i]);
+            m->count[i] = 0;
+        }
+    }
 }
 
 static void add_error(KtModel *m, KtErrorKind kind, const KtEvent *ev,
@@ -79,7 +90,7 @@ static void add_error(KtModel *m, KtErrorKind kind, const KtEvent *ev,
     }
 }
 
-static const KtMap *map_of_event(const KtModel *m, const KtEvent *ev)
+static KtMap *map_of_event(KtModel *m, const KtEvent *ev)
 {
     bool pages = ev->kind == KT_EV_FREE ? ev->family == KT_FAMILY_PAGES :
                  ev->layer == KT_LAYER_PAGES;
@@ -87,12 +98,14 @@ static const KtMap *map_of_event(const KtModel *m, const KtEvent *ev)
     return &m->map[pages ? KT_MAP_PAGES : KT_MAP_MAIN];
 }
 
-/* The block of @map that contains @va, 0 for none. */
-static uint32_t hit(const KtModel *m, const KtMap *map, uint64_t va)
+/* The block that contains the address of the hint, 0 for none. */
+static uint32_t hit(const KtModel *m, const KtMapHint *h)
 {
-    KtMapEntry e = kt_map_floor(map, va);
+    KtMapEntry floor, above;
 
-    return e.val && kt_blocks_last(&m->blocks, e.val) >= va ? e.val : 0;
+    kt_map_around_hint(h, &floor, &above);
+    return floor.val && kt_blocks_last(&m->blocks, floor.val) >= h->key ?
+           floor.val : 0;
 }
 
 /* ---- allocations ----------------------------------------------------------- */
@@ -154,12 +167,12 @@ static bool has_room(const KtModel *m)
     return m->blocks.rec.n_free || kt_model_bytes(m) < m->max_bytes;
 }
 
-/* A record in the map at @va, where none is; 0 without memory. */
-static uint32_t new_block(KtModel *m, KtMap *map, uint64_t va)
+/* A record in the map where none is; 0 without memory. */
+static uint32_t new_block(KtModel *m, const KtMapHint *h)
 {
     uint32_t index = has_room(m) ? kt_blocks_new(&m->blocks) : 0;
 
-    if (index && !kt_map_insert(map, va, index)) {
+    if (index && !kt_map_insert_hint(h, index)) {
         kt_blocks_release(&m->blocks, index);
         return 0;
     }
@@ -173,9 +186,8 @@ static uint64_t event_last(const KtEvent *ev)
     return len > 1 ? ev->va + MIN(len - 1, UINT64_MAX - ev->va) : ev->va;
 }
 
-static void apply_alloc(KtModel *m, const KtEvent *ev)
+static void apply_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    KtMap *map = (KtMap *)map_of_event(m, ev);
     bool reported = false;
     uint32_t index = 0;
     KtMapEntry floor, above;
@@ -184,17 +196,17 @@ static void apply_alloc(KtModel *m, const KtEvent *ev)
     if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT) {
         return;
     }
-    kt_map_around(map, ev->va, &floor, &above);
+    kt_map_around_hint(h, &floor, &above);
     if (floor.val && floor.key == ev->va) {
         replace(m, floor.val, ev, &reported);
         index = floor.val;
     } else if (floor.val &&
                kt_blocks_last(&m->blocks, floor.val) >= ev->va) {
-        replace_and_remove(m, map, floor, ev, &reported);
+        replace_and_remove(m, h->map, floor, ev, &reported);
     }
-    clear_above(m, map, above, event_last(ev), ev, &reported);
+    clear_above(m, h->map, above, event_last(ev), ev, &reported);
     if (!index) {
-        index = new_block(m, map, ev->va);
+        index = new_block(m, h);
     }
     if (!index) {
         /* Its free will be unknown, which must be no error. */
@@ -209,10 +221,9 @@ static void apply_alloc(KtModel *m, const KtEvent *ev)
 
 /* krealloc() in place. The size may outgrow a block whose actual size was
  * not known; then it takes what it grows over. */
-static void apply_resize(KtModel *m, const KtEvent *ev)
+static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    KtMap *map = &m->map[KT_MAP_MAIN];
-    uint32_t index = hit(m, map, ev->va);
+    uint32_t index = hit(m, h);
     bool reported = false;
 
     count(m, KT_CNT_EV_RESIZE);
@@ -224,7 +235,7 @@ static void apply_resize(KtModel *m, const KtEvent *ev)
     m->live_bytes -= kt_blocks_len(&m->blocks, index);
     kt_blocks_resize(&m->blocks, index, ev->size);
     m->live_bytes += kt_blocks_len(&m->blocks, index);
-    clear_above(m, map, kt_map_above(map, ev->va),
+    clear_above(m, h->map, kt_map_above(h->map, ev->va),
                 kt_blocks_last(&m->blocks, index), ev, &reported);
 }
 
@@ -248,9 +259,9 @@ static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
     };
 }
 
-static void apply_free(KtModel *m, const KtEvent *ev)
+static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    uint32_t index = hit(m, map_of_event(m, ev), ev->va);
+    uint32_t index = hit(m, h);
     KtCase c = make_case(m, ev, index);
     bool starts = c.rec && c.rec->va == ev->va;
     KtErrorKind kind;
@@ -274,9 +285,9 @@ static void apply_free(KtModel *m, const KtEvent *ev)
     }
 }
 
-static void apply_queue(KtModel *m, const KtEvent *ev)
+static void apply_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    uint32_t index = hit(m, &m->map[KT_MAP_MAIN], ev->va);
+    uint32_t index = hit(m, h);
     KtCase c = make_case(m, ev, index);
     KtErrorKind kind;
 
@@ -305,20 +316,20 @@ static void apply_gap(KtModel *m)
     kt_blocks_age(&m->blocks);
 }
 
-void kt_model_apply(KtModel *m, const KtEvent *ev)
+static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     switch (ev->kind) {
     case KT_EV_ALLOC:
-        apply_alloc(m, ev);
+        apply_alloc(m, ev, h);
         break;
     case KT_EV_FREE:
-        apply_free(m, ev);
+        apply_free(m, ev, h);
         break;
     case KT_EV_RESIZE:
-        apply_resize(m, ev);
+        apply_resize(m, ev, h);
         break;
     case KT_EV_RCU_QUEUE:
-        apply_queue(m, ev);
+        apply_queue(m, ev, h);
         break;
     case KT_EV_GAP:
         apply_gap(m);
@@ -328,27 +339,42 @@ void kt_model_apply(KtModel *m, const KtEvent *ev)
     }
 }
 
-/* Three rounds, each of which loads what the next one reads. */
-void kt_model_touch(const KtModel *m, const KtEvent *ev, unsigned n)
+/* Rounds that change nothing, each of which starts to load what the next one
+ * and apply() will read. What an event of the group changes meanwhile makes
+ * the later ones slower at most. */
+static void touch(KtModel *m, const KtEvent *ev, unsigned n, KtMapHint *h)
 {
-    uint32_t hint[KT_TOUCH_MAX];
-    uint32_t block[KT_TOUCH_MAX];
+    uint32_t block[GROUP];
 
-    if (m->live_blocks + m->freed_blocks < TOUCH_MIN_BLOCKS) {
-        return;
-    }
-    n = MIN(n, KT_TOUCH_MAX);
     for (unsigned i = 0; i < n; i++) {
-        hint[i] = kt_map_touch(map_of_event(m, &ev[i]), ev[i].va);
+        h[i] = (KtMapHint) { map_of_event(m, &ev[i]), ev[i].va };
+        kt_blocks_touch_stack(&m->blocks, &ev[i]);
         kt_history_touch(m->history, ev[i].va, MAX(ev[i].size, ev[i].actual));
     }
+    kt_map_touch(h, n);
     for (unsigned i = 0; i < n; i++) {
-        block[i] = kt_map_peek(map_of_event(m, &ev[i]), hint[i], ev[i].va);
-        if (block[i] && block[i] < m->blocks.rec.used) {
-            kt_pool_prefetch(&m->blocks.rec, block[i]);
+        block[i] = kt_map_peek(&h[i]);
+        kt_blocks_touch(&m->blocks, &ev[i], block[i]);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        kt_blocks_touch_links(&m->blocks, block[i]);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        kt_blocks_touch_end(&m->blocks, block[i]);
+    }
+}
+
+void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n)
+{
+    KtMapHint h[GROUP];
+
+    for (unsigned done = 0; done < n; done += GROUP) {
+        unsigned k = MIN(n - done, GROUP);
+
+        touch(m, &ev[done], k, h);
+        for (unsigned i = 0; i < k; i++) {
+            apply(m, &ev[done + i], &h[i]);
         }
     }
-    for (unsigned i = 0; i < n; i++) {
-        kt_blocks_touch(&m->blocks, block[i]);
-    }
+    publish_counts(m);
 }

@@ -25,6 +25,7 @@ typedef enum KtMapId {
 /**
  * struct KtModel - one boot
  * @counters: (borrowed) where events and drops are counted
+ * @count: what is not yet added to them
  * @max_bytes: host memory for blocks and maps
  * @complete: the first allocation of the boot was seen
  * @gap: events went unrecorded since
@@ -35,6 +36,7 @@ typedef struct KtModel {
     KtHistory *history;
     KtErrors errors;
     KtCounters *counters;
+    uint64_t count[KT_CNT__COUNT];
     uint64_t max_bytes;
     bool complete;
     bool gap;
@@ -48,12 +50,8 @@ KtModel *kt_model_new(KtCounters *counters, uint64_t map_bytes,
                       uint64_t history_bytes);
 void kt_model_free(KtModel *m);
 
-/** kt_model_apply() - one event, in order. Any contents are survived. */
-void kt_model_apply(KtModel *m, const KtEvent *ev);
-/** kt_model_touch() - start to load what the next @n events, at most
- *  KT_TOUCH_MAX, will need; worth it for big maps only. */
-void kt_model_touch(const KtModel *m, const KtEvent *ev, unsigned n);
-#define KT_TOUCH_MAX 16
+/** kt_model_apply() - @n events, in order. Any contents are survived. */
+void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n);
 
 /** kt_model_retire() - the boot ended: only its blocks are kept. */
 void kt_model_retire(KtModel *m);

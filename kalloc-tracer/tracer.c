@@ -44,16 +44,16 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
 
 /* ---- applying -------------------------------------------------------------- */
 
-static void apply_locked(KtTracer *t, const KtEvent *ev)
+static void apply_locked(KtTracer *t, const KtEvent *ev, unsigned n)
 {
-    if (t->journal) {
-        kt_journal_event(t->journal, ev);
+    for (unsigned i = 0; i < n; i++) {
+        if (t->journal) {
+            kt_journal_event(t->journal, &ev[i]);
+        }
+        t->last_us = MAX(t->last_us, ev[i].us);
     }
-    kt_model_apply(t->model, ev);
-    t->events++;
-    if (ev->us > t->last_us) {
-        t->last_us = ev->us;
-    }
+    kt_model_apply(t->model, ev, n);
+    t->events += n;
 }
 
 /* Apply what is published, up to the place @target or a bit beyond. */
@@ -66,12 +66,7 @@ static void drain_locked(KtTracer *t, uint64_t target)
         if (n == 0) {
             return;
         }
-        for (unsigned i = 0; i < n; i++) {
-            if (i % KT_TOUCH_MAX == 0) {
-                kt_model_touch(t->model, &ev[i], n - i);
-            }
-            apply_locked(t, &ev[i]);
-        }
+        apply_locked(t, ev, n);
         kt_queue_consume(t->queue, n);
     }
 }
@@ -147,7 +142,7 @@ static void apply_gap_locked(KtTracer *t)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .us = t->last_us };
 
-    apply_locked(t, &gap);
+    apply_locked(t, &gap, 1);
 }
 
 void kt_tracer_reset(KtTracer *t)

@@ -333,28 +333,47 @@ static void test_random(void)
     g_free(v.e);
 }
 
-/* Hints are for prefetching: any answer will do, no bad access may. */
+/* Hints answer the same, whatever happened to the map since. */
+static void check_hints(KtMapHint *h, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        KtMapEntry floor, above, floor2, above2;
+
+        kt_map_around_hint(&h[i], &floor, &above);
+        kt_map_around(h[i].map, h[i].key, &floor2, &above2);
+        g_assert_cmpuint(floor.val, ==, floor2.val);
+        g_assert_cmpuint(above.val, ==, above2.val);
+    }
+}
+
 static void test_stale_hints(void)
 {
+    g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
     KtMap m;
-    uint32_t hint[64];
+    KtMapHint h[64];
 
     kt_map_init(&m);
-    g_assert_cmpuint(kt_map_touch(&m, 1), ==, 0);
-    g_assert_cmpuint(kt_map_peek(&m, 0, 1), ==, 0);
-    for (unsigned i = 0; i < 100000; i++) {
-        kt_map_insert(&m, scattered(i), i + 1);
-    }
-    for (unsigned i = 0; i < 64; i++) {
-        hint[i] = kt_map_touch(&m, scattered(i * 1000));
-        g_assert_cmpuint(kt_map_peek(&m, hint[i], scattered(i * 1000)), ==,
-                         i * 1000 + 1);
-    }
-    for (unsigned i = 0; i < 100000; i++) {
-        kt_map_remove(&m, scattered(i));
-    }
-    for (unsigned i = 0; i < 64; i++) {
-        kt_map_peek(&m, hint[i], scattered(i));
+    for (unsigned round = 0; round < 4000; round++) {
+        for (unsigned i = 0; i < G_N_ELEMENTS(h); i++) {
+            h[i] = (KtMapHint) { &m, random_key(rand) };
+        }
+        kt_map_touch(h, G_N_ELEMENTS(h));
+        for (unsigned i = 0; i < G_N_ELEMENTS(h); i++) {
+            uint32_t val = kt_map_peek(&h[i]);
+
+            g_assert_true(!val ||
+                          val == kt_map_floor(&m, h[i].key).val);
+        }
+        for (unsigned i = 0; i < G_N_ELEMENTS(h); i++) {
+            if (round / 500 % 2 == 0) {
+                g_assert_true(kt_map_insert_hint(&h[i], round + 1));
+                g_assert_cmpuint(kt_map_floor(&m, h[i].key).val, ==,
+                                 round + 1);
+            } else {
+                kt_map_remove(&m, kt_map_above(&m, h[i].key).key);
+            }
+        }
+        check_hints(h, G_N_ELEMENTS(h));
     }
     kt_map_deinit(&m);
 }

@@ -26,6 +26,9 @@ ZERO_SIZE_PTR = 16
 # The first events of a boot that must be found in a row in our journal: as
 # many as no two places of a boot have in common.
 RUN = 48
+# early_initcall() of the kernel's tracing: it switches each event of the
+# command line off and on again, and allocates meanwhile.
+SWITCHING = 'event_trace_enable_again'
 
 Run = namedtuple('Run', 'guest ours symbols stat')
 
@@ -124,10 +127,12 @@ class Matching:
     unexplained  our events that it should have
     """
 
-    def __init__(self, guest, ours):
+    def __init__(self, guest, ours, symbols, hooks):
         self.pairs, self.missing, self.unexplained = [], [], []
         self.skipped, self.extra = Counter(), Counter()
+        self.symbols = symbols
         guest = [e for e in guest if self._counts(e)]
+        guest = self._once(guest, hooks)
         traced = []
         for event in ours:
             point = tracepoint(event)
@@ -146,6 +151,23 @@ class Matching:
         which = 'ZERO_SIZE_PTR' if event.va else 'NULL'
         self.skipped[f'{what}: {which}'] += 1
         return False
+
+    def _once(self, guest, hooks):
+        """Without the inner one of the two events that __kmalloc() and its
+        like fire for a large block (mm/slub.c, __do_kmalloc_node(), which
+        traces what __kmalloc_large_node() has traced)."""
+        once, later = [], {}
+        for event in reversed(guest):
+            after = later.get(event.va)
+            later[event.va] = event
+            if after and event.name == after.name == 'kmalloc' and \
+                    (event.req, event.act) == (after.req, after.act) and \
+                    hooks.is_hook(self.symbols.name(event.site)):
+                self.skipped['large kmalloc: traced twice'] += 1
+            else:
+                once.append(event)
+        once.reverse()
+        return once
 
     @staticmethod
     def _first(guest, traced):
@@ -179,8 +201,24 @@ class Matching:
             self.pairs.append((event, rows[i][1]))
         last = matched.rfind(1)
         self.extra['after tracing ended'] += len(traced) - 1 - last
-        self.unexplained = [traced[i][1] for i in range(last)
-                            if not matched[i]]
+        begin, end = self._switched(traced, matched)
+        for i in range(last):
+            if matched[i]:
+                continue
+            if begin <= i <= end:
+                self.extra['while the guest switched its tracing'] += 1
+            else:
+                self.unexplained.append(traced[i][1])
+
+    def _switched(self, traced, matched):
+        """(first, last) of our events while the kernel switched its
+        tracepoints, none of which was on at first."""
+        here = [i for i, (_, event) in enumerate(traced)
+                if any(self.symbols.name(f) == SWITCHING
+                       for f in event.frames)]
+        if not here:
+            return 0, -1
+        return matched.rfind(1, 0, here[0]) + 1, here[-1]
 
     @staticmethod
     def _same(event, point, our):

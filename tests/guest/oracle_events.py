@@ -20,8 +20,8 @@ def show(tap, what, counts):
 
 
 def check(tap, run, label):
-    match = oracle.Matching(run.guest, run.ours)
     hooks = ksyms.HookTable()
+    match = oracle.Matching(run.guest, run.ours, run.symbols, hooks)
     tap.note(f'{label}: guest {len(run.guest)}, ours {len(run.ours)}, '
              f'matched {len(match.pairs)}')
     show(tap, 'not compared:', match.skipped)

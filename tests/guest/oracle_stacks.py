@@ -19,7 +19,7 @@ EQUAL_AT_LEAST = 0.999
 def compare(run):
     """(compared, equal, {reason: n}, an example of each reason)"""
     hooks = ksyms.HookTable()
-    match = oracle.Matching(run.guest, run.ours)
+    match = oracle.Matching(run.guest, run.ours, run.symbols, hooks)
     reasons, example = Counter(), {}
     compared = 0
     for event, our in match.pairs:

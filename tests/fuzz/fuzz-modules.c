@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzz target: any guest memory as a struct module. The input is laid out
+ * as that memory at a fixed address, the struct at its start; pointers are
+ * pulled towards it so that they lead somewhere. What is learned is queried
+ * and unwound through, next to an older module that it may lie over.
+ */
+#include "../../guest-symbols/kernel.h"
+#include "../../guest-symbols/modules.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define GUEST 0xffffffffc0000000ull
+#define MAX_INPUT 0x8000
+
+typedef struct Input {
+    uint8_t bytes[MAX_INPUT];
+    size_t len;
+} Input;
+
+static const GsModuleShape shapes[2] = {
+    {
+        .size = 0xf0, .name = 24, .name_size = 56,
+        .mem = {
+            { .base = 0x80, .size = 0x88, .text_size = 0x8c },
+            { .base = 0xa0, .size = 0xa8, .text_size = 0xac },
+        },
+        .n_mem = 2,
+        .has_kallsyms = true, .kallsyms = 0xc0,
+        .sym_num = 8, .sym_strtab = 16,
+        .has_typetab = true, .sym_typetab = 24,
+        .has_orc = true, .num_orcs = 0xd0, .orc_ip = 0xd8, .orc = 0xe0,
+    },
+    {
+        .size = 0xf0, .name = 24, .name_size = 56,
+        .mem = {
+            { .base = 0x80, .size = 0x88, .text = true },
+            { .base = 0x90, .size = 0x98 },
+            { .base = 0xa0, .size = 0xa8, .text = true },
+            { .base = 0xb0, .size = 0xb8 },
+        },
+        .n_mem = 4,
+        .has_kallsyms = true, .kallsyms = 0xc0,
+        .sym_num = 8, .sym_strtab = 16,
+        .has_orc = true, .num_orcs = 0xd0, .orc_ip = 0xd8, .orc = 0xe0,
+    },
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static bool input_read(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    Input *in = opaque;
+
+    if (va < GUEST || va - GUEST > in->len || len > in->len - (va - GUEST)) {
+        return false;
+    }
+    memcpy(buf, in->bytes + (va - GUEST), len);
+    return true;
+}
+
+/* Words of which the upper half is 1 become addresses in the input. */
+static void input_fill(Input *in, const uint8_t *data, size_t len)
+{
+    in->len = MIN(len, sizeof(in->bytes));
+    memcpy(in->bytes, data, in->len);
+    for (size_t i = 0; i + 8 <= in->len; i += 8) {
+        uint64_t v;
+
+        memcpy(&v, in->bytes + i, 8);
+        if (v >> 32 == 1) {
+            v = GUEST + (v & (MAX_INPUT - 1));
+            memcpy(in->bytes + i, &v, 8);
+        }
+    }
+}
+
+static bool count(const GsSymbol *sym, void *opaque)
+{
+    return sym->name && sym->module;
+}
+
+static void query(GsKernel *k, const GsModuleInfo *info)
+{
+    for (size_t i = 0; i < info->n_syms && i < 64; i++) {
+        GsSymbol s;
+
+        if (!gs_modules_lookup(k->modules, NULL, info->syms[i].name, &s)) {
+            abort();
+        }
+        gs_modules_symbolize(k->modules, info->syms[i].va, &s);
+        gs_modules_foreach_named(k->modules, s.name, count, NULL);
+        gs_modules_is_text(k->modules, s.va);
+    }
+}
+
+static void learn(GsKernel *k, const GsModuleInfo *info)
+{
+    GsOrcRaw raw = {
+        .ip_va = info->orc_ip_va,
+        .ip = info->orc_ip, .ip_len = info->n_orc * 4,
+        .orc = info->orc, .orc_len = info->n_orc * 6,
+    };
+    g_autoptr(GsOrcTable) t = NULL;
+    GsOrcReader *r = gs_orc_reader_new(k->orc);
+    GsOrcRule rule;
+
+    if (info->n_orc) {
+        t = gs_orc_table_new(&raw, GS_ORC_LAYOUT_PROBE, NULL);
+    }
+    if (gs_modules_add(k->modules, k->orc, 1, info, t, NULL)) {
+        query(k, info);
+    }
+    for (size_t i = 0; i < info->n_mem; i++) {
+        gs_orc_reader_find(r, info->mem[i].start, &rule);
+    }
+    gs_orc_reader_free(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    static Input in;
+    GsMem mem = { input_read, &in };
+    GsKernel k = { 0 };
+    g_autoptr(GsModuleInfo) info = NULL;
+    g_autoptr(GError) err = NULL;
+
+    if (len < 1) {
+        return 0;
+    }
+    input_fill(&in, data + 1, len - 1);
+    k.orc = gs_orc_set_new();
+    k.modules = gs_modules_new();
+    gs_kernel_add_module_data(&k, 2, "older", GUEST + 0x1000, 0x2000, NULL, 0,
+                              0, NULL, NULL, 0, NULL);
+    info = gs_module_read(&shapes[data[0] & 1], &mem, GUEST, &err);
+    if (!info != !!err) {
+        abort();
+    }
+    if (info) {
+        learn(&k, info);
+        gs_kernel_drop_module(&k, 1);
+        query(&k, info);
+    }
+    gs_modules_free(k.modules);
+    gs_orc_set_free(k.orc);
+    return 0;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzz target: any stack under any table. The input is 24 bytes of
+ * registers, 16 rows of a table (10 bytes each: distance and entry), and two
+ * pages of stack, of which what is missing is zeros. The walk must end, stay
+ * within @max and read only pages that it was given; walked twice, it must
+ * say the same.
+ */
+#include "../../guest-symbols/kernel.h"
+#include "../../guest-symbols/modules.h"
+#include "../../guest-symbols/orc.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT 0xffffffff81000000ull
+#define IP_VA 0xffffffff82000000ull
+#define STACK 0xffffc90000000000ull
+#define PAGE 4096
+
+enum {
+    N_ROWS = 16,
+    MAX_FRAMES = 32,
+    HEAD = 24 + N_ROWS * 10,
+    N_WORDS = 2 * PAGE / 8,
+};
+
+typedef struct Fuzz {
+    GsKernel k;
+    uint64_t words[N_WORDS];
+} Fuzz;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static const void *stack_page(void *opaque, uint64_t va)
+{
+    Fuzz *f = opaque;
+    uint64_t off = va - STACK;
+
+    return off < sizeof(f->words) ? &f->words[off / PAGE * PAGE / 8] : NULL;
+}
+
+/* Addresses in the input are small: moved to where they mean something. */
+static uint64_t place(uint64_t v)
+{
+    switch (v >> 62) {
+    case 0:
+        return TEXT + (v & 0xffff);
+    case 1:
+        return STACK + (v & 0x1ff8);
+    case 2:
+        return 0xffffffffc0000000ull + (v & 0xffff);
+    default:
+        return v;
+    }
+}
+
+static bool load(Fuzz *f, const uint8_t *data)
+{
+    GsRange image = { TEXT, TEXT + 0x100000 };
+    GsRange text = { TEXT, TEXT + 0x10000 };
+    int32_t ip[N_ROWS];
+    GsOrcRaw raw = {
+        .ip_va = IP_VA, .ip = (const uint8_t *)ip, .ip_len = sizeof(ip),
+        .orc = data + N_ROWS * 4, .orc_len = N_ROWS * 6,
+    };
+
+    for (int i = 0; i < N_ROWS; i++) {
+        uint32_t off;
+
+        memcpy(&off, data + i * 4, sizeof(off));
+        ip[i] = (int32_t)(TEXT + (off & 0xffff) - (IP_VA + 4 * i));
+    }
+    return gs_orc_set_load(f->k.orc, image, &text, 1, &raw, NULL);
+}
+
+static void fill(Fuzz *f, const uint8_t *data, size_t len)
+{
+    memcpy(f->words, data, MIN(len, sizeof(f->words)));
+    for (size_t i = 0; i < N_WORDS; i++) {
+        f->words[i] = f->words[i] ? place(f->words[i]) : 0;
+    }
+}
+
+static void walk(Fuzz *f, const GsRegs *regs)
+{
+    g_autoptr(GsUnwinder) u = gs_unwinder_new(&f->k);
+    uint64_t frames[2][MAX_FRAMES];
+    unsigned n[2];
+    GsStop stop[2];
+
+    for (int i = 0; i < 2; i++) {
+        stop[i] = gs_unwind(u, regs, stack_page, f, frames[i], MAX_FRAMES,
+                            &n[i]);
+    }
+    if (stop[0] != stop[1] || n[0] != n[1] || !n[0] || n[0] > MAX_FRAMES ||
+        memcmp(frames[0], frames[1], n[0] * 8) || frames[0][0] != regs->ip) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    static Fuzz fuzz;
+    Fuzz *f = &fuzz;
+    uint64_t words[3];
+    GsRegs regs;
+
+    if (len < HEAD) {
+        return 0;
+    }
+    memset(f, 0, sizeof(*f));
+    f->k.orc = gs_orc_set_new();
+    f->k.modules = gs_modules_new();
+    memcpy(words, data, sizeof(words));
+    regs = (GsRegs) {
+        place(words[0]), place(words[1]), place(words[2]), words[0] & 1,
+    };
+    if (load(f, data + 24)) {
+        fill(f, data + HEAD, len - HEAD);
+        walk(f, &regs);
+    }
+    gs_modules_free(f->k.modules);
+    gs_orc_set_free(f->k.orc);
+    return 0;
+}

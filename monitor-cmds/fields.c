@@ -77,7 +77,7 @@ GETTER(offset)
 GETTER(state)
 {
     if (!row->block) {
-        return false;
+        return put(v, '-');
     }
     return put(v, row->block->past ? 'P' :
                   row->block->state == KT_STATE_ALLOCATED ? 'A' : 'F');

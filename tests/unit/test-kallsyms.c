@@ -17,6 +17,13 @@ static const char *const address_names[KS_ADDRESSES__COUNT] = {
     [KS_ABSOLUTE] = "absolute", [KS_PLACE] = "place-relative",
 };
 
+static GStringChunk *strings;
+
+static const char *intern(const char *s)
+{
+    return g_string_chunk_insert_const(strings, s);
+}
+
 /* _stext, n functions 0x40 bytes apart, _etext; percpu ones if wanted. */
 static GArray *make_symbols(unsigned n, bool percpu)
 {
@@ -30,9 +37,10 @@ static GArray *make_symbols(unsigned n, bool percpu)
     sym = (KsSymbol) { KS_TEXT, 'T', "_stext" };
     g_array_append_val(syms, sym);
     for (unsigned i = 0; i < n; i++) {
+        g_autofree char *name = g_strdup_printf("func_%u", i);
+
         sym = (KsSymbol) {
-            KS_TEXT + 0x40 * i, i % 3 ? 'T' : 't',
-            g_intern_string(g_strdup_printf("func_%u", i)),
+            KS_TEXT + 0x40 * i, i % 3 ? 'T' : 't', intern(name),
         };
         g_array_append_val(syms, sym);
     }
@@ -275,6 +283,9 @@ static void test_relocated_base(void)
 
 int main(int argc, char **argv)
 {
+    int status;
+
+    strings = g_string_chunk_new(4096);
     g_test_init(&argc, &argv, NULL);
     for (unsigned i = 0; i < KS_ORDER__COUNT * KS_ADDRESSES__COUNT; i++) {
         g_autofree char *path = g_strdup_printf("/kallsyms/layout/%s/%s",
@@ -291,5 +302,7 @@ int main(int argc, char **argv)
     g_test_add_func("/kallsyms/unsorted", test_unsorted);
     g_test_add_func("/kallsyms/outside-code", test_outside_code);
     g_test_add_func("/kallsyms/damaged-markers", test_damage);
-    return g_test_run();
+    status = g_test_run();
+    g_string_chunk_free(strings);
+    return status;
 }

@@ -209,7 +209,8 @@ void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev)
         .cpu = ev->cpu,
     };
     set_sizes(b, index, ev->size, ev->actual ? ev->actual : ev->size);
-    list_add(&b->by_alloc, r->stack, index);
+    /* Not r->stack: reading it at once would wait for the stores above. */
+    list_add(&b->by_alloc, ev->stack.v & KT_MAX_STACKS, index);
 }
 
 static void drop_rcu(KtBlocks *b, KtEnd *e)
@@ -278,7 +279,7 @@ void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev)
     e->stack = ev->stack.v;
     e->hook = ev->hook.v;
     e->task = ev->task.v;
-    list_add(&b->by_free, e->stack, r->end);
+    list_add(&b->by_free, ev->stack.v & KT_MAX_STACKS, r->end);
 }
 
 void kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev)

@@ -58,7 +58,8 @@ static inline Inner *inner_at(const KtMap *m, uint32_t i)
     return kt_pool_at(&m->nodes, i);
 }
 
-/* How many of the @n ascending values are <= @v. */
+/* How many of the @n ascending values are <= @v. Without branches, as half
+ * of them would be guessed wrong. */
 static inline unsigned upper32(const uint32_t *a, unsigned n, uint32_t v)
 {
     const uint32_t *at = a;
@@ -66,7 +67,7 @@ static inline unsigned upper32(const uint32_t *a, unsigned n, uint32_t v)
     while (n > 0) {
         unsigned half = (n + 1) / 2;
 
-        at += at[half - 1] <= v ? half : 0;
+        at += half & -(unsigned)(at[half - 1] <= v);
         n -= half;
     }
     return at - a;
@@ -79,7 +80,7 @@ static inline unsigned upper64(const uint64_t *a, unsigned n, uint64_t v)
     while (n > 0) {
         unsigned half = (n + 1) / 2;
 
-        at += at[half - 1] <= v ? half : 0;
+        at += half & -(unsigned)(at[half - 1] <= v);
         n -= half;
     }
     return at - a;

@@ -11,7 +11,7 @@
 
 #define DEFAULT_MAX_BYTES ((uint64_t)8 << 30)
 /* Events whose memory is loaded at the same time. */
-#define GROUP 16
+#define GROUP 32
 
 KtModel *kt_model_new(KtCounters *counters, uint64_t map_bytes,
                       uint64_t history_bytes)

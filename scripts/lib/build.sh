@@ -13,11 +13,17 @@ packages=(
     seabios qemu-system-data gdb gcc-12 shellcheck
 )
 meson_wanted=1.5
+# The first one of Debian 12 that has the keys of Debian 13.
+keyring_wanted=2023.3+deb12u2
 
 do_packages() {
     apt-get update
     DEBIAN_FRONTEND=noninteractive apt-get install -y \
         --no-install-recommends "${packages[@]}"
+}
+
+package_version() {
+    dpkg-query -W -f '${Version}' "$1" 2>/dev/null || true
 }
 
 missing_packages() {
@@ -27,11 +33,13 @@ missing_packages() {
     for p in "${packages[@]}"; do
         grep -qx -- "$p" <<<"$installed" || missing+=("$p")
     done
-    [ ${#missing[@]} -eq 0 ] && return 1
+    if [ ${#missing[@]} -eq 0 ]; then
+        dpkg --compare-versions "$keyring_wanted" le \
+            "$(package_version debian-archive-keyring)" && return 1
+        missing=("debian-archive-keyring >= $keyring_wanted")
+    fi
     echo "packages: ${missing[*]}"
 }
-
-meson_version() { dpkg-query -W -f '${Version}' meson 2>/dev/null || true; }
 
 # The release's own meson when it is new enough, else the backports suite's.
 do_meson() {
@@ -51,7 +59,7 @@ do_meson() {
 
 missing_meson() {
     local have
-    have=$(meson_version)
+    have=$(package_version meson)
     [ -n "$have" ] && dpkg --compare-versions "$have" ge "$meson_wanted" &&
         return 1
     echo "meson >= $meson_wanted${have:+ (found $have)}"
@@ -77,12 +85,36 @@ do_build() {
     ninja -C "$build"
 }
 
+# built FOLDER: everything in it is newer than its sources.
+built() {
+    [ -e "$1/build.ninja" ] &&
+        ninja -C "$1" -n 2>&1 | grep -q 'no work to do'
+}
+
 missing_build() {
-    local build out
-    build=$(build_folder)
-    if [ -e "$build/build.ninja" ] && out=$(ninja -C "$build" -n 2>&1) &&
-       grep -q 'no work to do' <<<"$out"; then
-        return 1
-    fi
+    built "$(build_folder)" && return 1
     echo "build of ka"
+}
+
+# Builds of the tests with sanitizers, without the plugin.
+declare -A sanitizers=([asan]=address,undefined [tsan]=thread)
+
+sanitized_folder() {
+    printf '%s/build/%s-%s\n' "$KA_CACHE" "$1" \
+        "$(printf '%s' "$KA_ROOT" | hash_of)"
+}
+
+do_sanitized() {
+    local build
+    build=$(sanitized_folder "$1")
+    if [ ! -e "$build/build.ninja" ]; then
+        meson setup "$build" "$KA_ROOT" -Db_lundef=false \
+            -Db_sanitize="${sanitizers[$1]}"
+    fi
+    ninja -C "$build"
+}
+
+missing_sanitized() {
+    built "$(sanitized_folder "$1")" && return 1
+    echo "build of the tests with $1"
 }

@@ -15,7 +15,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 unset PYTHONHOME PYTHONPATH CDPATH
 
 KA_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-KA_CACHE=${KA_CACHE:-${HOME:-/root}/.cache/ka}
+KA_CACHE=$(realpath -ms "${KA_CACHE:-${HOME:-/root}/.cache/ka}")
 KA_PYTHON=/usr/bin/python3
 KA_LOGS=$KA_CACHE/log
 

@@ -26,9 +26,9 @@ SKIP_WORD = re.compile(r'\s*#\s*(skip|todo)\b\s*(.*)', re.I)
 
 # --- suites ------------------------------------------------------------------
 
-def meson_programs(suite):
+def meson_programs(suite, build='KA_BUILD'):
     """The test programs that the build declares for SUITE."""
-    build = os.environ.get('KA_BUILD', '')
+    build = os.environ.get(build, '')
     if not os.path.exists(os.path.join(build, 'build.ninja')):
         return []
     out = subprocess.run(['meson', 'introspect', '--tests', build],
@@ -36,6 +36,30 @@ def meson_programs(suite):
     for t in json.loads(out):
         if any(s.split(':')[-1] == suite for s in t['suite']):
             yield t['name'], t['cmd'], t['env'], t['timeout'] or 300
+
+
+def address_programs():
+    """The unit tests under ASan and UBSan."""
+    env = {'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1',
+           'G_SLICE': 'always-malloc'}
+    for name, command, _, timeout in meson_programs('unit', 'KA_BUILD_ASAN'):
+        yield name, command, env, timeout * 2
+
+
+def starts_threads(name):
+    path = os.path.join(ROOT, 'tests', 'unit', f'test-{name}.c')
+    with open(path, encoding='utf-8') as f:
+        return re.search(r'g_thread_new|pthread_create', f.read())
+
+
+def thread_programs():
+    """The unit tests that start threads, under TSan."""
+    # Older run-time libraries of TSan know no memory maps of newer kernels.
+    fixed = ['setarch', '-R'] if subprocess.run(
+        ['setarch', '-R', 'true'], check=False).returncode == 0 else []
+    for name, command, _, timeout in meson_programs('unit', 'KA_BUILD_TSAN'):
+        if starts_threads(name):
+            yield name, [*fixed, *command], {}, timeout * 4
 
 
 def python_programs(*patterns, timeout=1800):
@@ -53,6 +77,8 @@ def style_programs():
 SUITES = {
     'style': style_programs,
     'unit': lambda: meson_programs('unit'),
+    'unit-asan': address_programs,
+    'unit-tsan': thread_programs,
     'replay': lambda: meson_programs('replay'),
     'guest': lambda: python_programs('tests/guest/test_*.py'),
     'oracle-events': lambda: python_programs('tests/guest/oracle_events.py',

@@ -113,7 +113,7 @@ class Result:
             skip = SKIP_WORD.search(text)
             if skip and self.plan == 0:
                 self.skip_all = skip.group(2)
-        elif text.startswith('Bail out!'):
+        elif text.startswith('Bail out!') and not self.failed:
             self.fail(text)
         elif self.shown > 0:
             self.shown -= 1

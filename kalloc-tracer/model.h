@@ -37,11 +37,13 @@ typedef struct KtModel {
     KtErrors errors;
     KtCounters *counters;
     uint64_t count[KT_CNT__COUNT];
+    /* The three sizes are apart, or the compiler would update two at once
+     * and wait for them to be stored as one each time. */
+    uint64_t live_blocks;
     uint64_t max_bytes;
+    uint64_t live_bytes;
     bool complete;
     bool gap;
-    uint64_t live_blocks;
-    uint64_t live_bytes;
     uint64_t freed_blocks;
 } KtModel;
 

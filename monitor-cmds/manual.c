@@ -138,7 +138,10 @@ static void markdown_code(GString *s, const char *text)
 {
     g_string_append_c(s, '`');
     for (; *text; text++) {
-        g_string_append(s, *text == '|' ? "\\|" : (char[]) { *text, 0 });
+        if (*text == '|') {
+            g_string_append_c(s, '\\');
+        }
+        g_string_append_c(s, *text);
     }
     g_string_append_c(s, '`');
 }

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #define GUEST 0xffffffffc0000000ull
-#define MAX_INPUT 0x8000
+#define GUEST_SIZE 0x8000
 
 typedef struct Input {
-    uint8_t bytes[MAX_INPUT];
+    uint8_t bytes[GUEST_SIZE];
     size_t len;
 } Input;
 
@@ -69,7 +69,7 @@ static void input_fill(Input *in, const uint8_t *data, size_t len)
 
         memcpy(&v, in->bytes + i, 8);
         if (v >> 32 == 1) {
-            v = GUEST + (v & (MAX_INPUT - 1));
+            v = GUEST + (v & (GUEST_SIZE - 1));
             memcpy(in->bytes + i, &v, 8);
         }
     }

@@ -9,9 +9,11 @@ class ModuleFunctions:
     """Reads lines of /proc/kallsyms that end in [MODULE]."""
 
     def __init__(self, console, module):
-        rows = re.findall(r'^([0-9a-f]{16}) [tT] (\w+)\s+\[' + module + r'\]',
-                          console, re.M)
-        self.rows = sorted((int(va, 16), name) for va, name in rows)
+        rows = re.findall(r'^([0-9a-f]{16}) [tT] ([\w.]+)\s+\[' + module +
+                          r'\]', console, re.M)
+        # gcc splits cold parts off: f.cold is f.
+        self.rows = sorted((int(va, 16), name.split('.')[0])
+                           for va, name in rows)
         self.starts = [va for va, _ in self.rows]
 
     def name(self, pc):

@@ -13,9 +13,9 @@ import oracle
 from kaguest import Guest, Tap
 from kmodsyms import ModuleFunctions
 
-LINE = re.compile(r'ka_rules: (\S+) (\w+) (.*)')
-# Library functions stand between the allocator and the module's function.
-NEAR = 4
+LINE = re.compile(r'ka_rules: (\S+) (\w+) (\w+=.*)')
+# In these cases a library function stands between the module and kmalloc.
+LIBRARY = {'kmemdup': 4, 'kstrdup': 4, 'kasprintf': 4}
 
 
 def read_truth(console):
@@ -30,12 +30,21 @@ def read_truth(console):
     return truth
 
 
-def our_rules(events, names):
+def our_rules(events, names, truth):
     """{va: [(kind, event, function)]} of the events that the module caused:
-    a function ka_rule_* is the first of its frames, or nearly so."""
-    found = defaultdict(list)
+    a function ka_rule_* is the first frame. vfree() ends in a jump to
+    kfree(), which so has the stack of vfree() and frees what is not ours."""
+    near = {want['va']: LIBRARY[case] for case, what, want in truth
+            if case in LIBRARY and what == 'alloc'}
+    found, vfree = defaultdict(list), set()
     for event in events:
-        for pc in event.frames[:NEAR]:
+        if event.family == 'vfree':
+            vfree.add(event.frames)
+        elif event.hook == 'kfree' and event.frames in vfree:
+            vfree.discard(event.frames)
+            continue
+        depth = near.get(event.va, 1) if event.kind == 'alloc' else 1
+        for pc in event.frames[:depth]:
             name = names.name(pc)
             if name and name.startswith('ka_rule_'):
                 found[event.va].append((event.kind, event, name))
@@ -76,7 +85,7 @@ def run(kernel):
 
 def check(tap, kernel):
     truth, names, shown, events = run(kernel)
-    found = our_rules(events, names)
+    found = our_rules(events, names, truth)
     queue = {va: list(rows) for va, rows in found.items()}
     for case, what, want in truth:
         if what in KIND:

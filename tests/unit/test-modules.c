@@ -346,7 +346,7 @@ static FakeMem *fake_new(void)
     static const char strtab[] = "\0init\0ext\0.Llabel\0va\x1br\0elsewhere";
     FakeMem *f = g_new0(FakeMem, 1);
 
-    strcpy((char *)f->bytes + STRUCT + 24, "fake");
+    g_strlcpy((char *)f->bytes + STRUCT + 24, "fake", 56);
     poke(f, STRUCT + 0xc0, GUEST + KALLSYMS, 8);
     poke(f, STRUCT + 0xd0, 2, 4);
     poke(f, STRUCT + 0xd8, GUEST + ORC_IP, 8);

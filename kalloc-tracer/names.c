@@ -16,6 +16,7 @@
 
 #define MAX_CACHES UINT16_MAX
 #define TASK_WORDS 3
+#define ESCAPED_MAX (KT_CACHE_NAME_MAX * 4 + 1)
 
 struct KtNames {
     KtDepot *tasks;
@@ -101,18 +102,16 @@ uint32_t kt_names_n_tasks(const KtNames *n)
 /* ---- caches ---------------------------------------------------------------- */
 
 /* Printable ASCII as it is, all else as \xNN, the backslash too. */
-static char *escape(const char *name)
+static void escape(char out[ESCAPED_MAX], const char *name)
 {
-    GString *s = g_string_new(NULL);
-
     for (unsigned i = 0; i < KT_CACHE_NAME_MAX && name[i]; i++) {
         if (g_ascii_isprint(name[i]) && name[i] != '\\') {
-            g_string_append_c(s, name[i]);
+            *out++ = name[i];
         } else {
-            g_string_append_printf(s, "\\x%02x", (uint8_t)name[i]);
+            out += g_snprintf(out, 5, "\\x%02x", (uint8_t)name[i]);
         }
     }
-    return g_string_free(s, FALSE);
+    *out = '\0';
 }
 
 static bool same_cache(const KtCacheInfo *a, const KtCacheInfo *b)
@@ -161,10 +160,11 @@ static uint32_t add_locked(KtNames *n, const KtCacheInfo *info)
 
 KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
 {
-    g_autofree char *name = escape(info->name);
+    char name[ESCAPED_MAX];
     KtCacheInfo clean = *info;
     uint32_t id;
 
+    escape(name, info->name);
     clean.name = name;
     clean.destroyed = false;
     pthread_mutex_lock(&n->lock);

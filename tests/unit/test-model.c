@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rules of the model: every error kind and what must be none, what becomes of
+ * blocks, names, and whatever a hostile guest may send.
+ */
+#include <string.h>
+
+#include "kt.h"
+#include "naive-model.h"
+
+#define VA 0xffff888000001000ull
+
+/* A tracer and the time of its next event. */
+typedef struct World {
+    KtTracer *t;
+    uint64_t us;
+} World;
+
+static World new_world(bool complete)
+{
+    const KtConfig config = KT_CONFIG_DEFAULT;
+    World w = { kt_tracer_new(&config, NULL), 100 };
+
+    kt_tracer_set_complete(w.t, complete);
+    return w;
+}
+
+static void push(World *w, KtEvent ev)
+{
+    ev.us = w->us++;
+    kt_tracer_push(w->t, 0, &ev);
+}
+
+static void alloc_in(World *w, KtLayer layer, uint64_t va, uint64_t size,
+                     uint16_t cache)
+{
+    push(w, (KtEvent) {
+        .kind = KT_EV_ALLOC, .va = va, .size = size, .layer = layer,
+        .cache = { cache },
+    });
+}
+
+static void alloc(World *w, uint64_t va, uint64_t size)
+{
+    alloc_in(w, KT_LAYER_KMALLOC, va, size, 0);
+}
+
+static void free_by(World *w, KtFamily family, uint64_t va, uint16_t cache)
+{
+    push(w, (KtEvent) {
+        .kind = KT_EV_FREE, .va = va, .family = family, .cache = { cache },
+    });
+}
+
+static void kfree(World *w, uint64_t va)
+{
+    free_by(w, KT_FAMILY_KFREE, va, 0);
+}
+
+static void kfree_rcu(World *w, uint64_t va)
+{
+    push(w, (KtEvent) { .kind = KT_EV_RCU_QUEUE, .va = va });
+}
+
+static void resize(World *w, uint64_t va, uint64_t size)
+{
+    push(w, (KtEvent) { .kind = KT_EV_RESIZE, .va = va, .size = size });
+}
+
+static void off_and_on(World *w)
+{
+    kt_tracer_set_enabled(w->t, false);
+    kt_tracer_set_enabled(w->t, true);
+}
+
+/* ---- what was found -------------------------------------------------------- */
+
+static bool append_kind(const KtError *e, void *opaque)
+{
+    g_string_append_printf(opaque, "%s%s", ((GString *)opaque)->len ? " " : "",
+                           kt_error_name(e->kind));
+    return true;
+}
+
+/* Ends the world: its errors, in order, are these. */
+static void expect(World *w, const char *kinds)
+{
+    g_autoptr(GString) got = g_string_new(NULL);
+
+    kt_query_begin(w->t);
+    kt_query_errors(w->t, 0, UINT64_MAX, append_kind, got);
+    kt_query_end(w->t);
+    g_assert_cmpstr(got->str, ==, kinds);
+    kt_tracer_free(w->t);
+}
+
+static KtStats stats(World *w)
+{
+    KtStats s;
+
+    kt_query_begin(w->t);
+    kt_query_stats(w->t, &s);
+    kt_query_end(w->t);
+    return s;
+}
+
+static bool find(World *w, uint64_t va, KtBlock *b)
+{
+    bool found;
+
+    kt_query_begin(w->t);
+    found = kt_query_find(w->t, va, b);
+    kt_query_end(w->t);
+    return found;
+}
+
+static uint64_t counter(World *w, KtCounter c)
+{
+    stats(w);
+    return kt_tracer_counter(w->t, c);
+}
+
+/* ---- frees ----------------------------------------------------------------- */
+
+static void plain_life(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    alloc(&w, VA, 64);
+    g_assert_true(find(&w, VA + 63, &b));
+    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    g_assert_false(find(&w, VA + 64, &b));
+    kfree(&w, VA);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpint(b.state, ==, KT_STATE_FREED);
+    g_assert_cmpuint(b.free_us, ==, 101);
+    alloc(&w, VA, 32);
+    g_assert_cmpuint(stats(&w).history_rows, ==, 1);
+    expect(&w, "");
+}
+
+static void double_free(void)
+{
+    World w = new_world(false);
+
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    kfree(&w, VA);
+    kfree(&w, VA);
+    expect(&w, "double-free double-free");
+}
+
+static void invalid_free(void)
+{
+    World w = new_world(true);
+
+    kfree(&w, VA);
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    kfree(&w, VA + 8);
+    kfree(&w, VA + 64);
+    expect(&w, "invalid-free invalid-free invalid-free");
+}
+
+static void unknown_free_of_late_tracing(void)
+{
+    World w = new_world(false);
+
+    kfree(&w, VA);
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    kfree(&w, VA + 8);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNKNOWN), ==, 2);
+    expect(&w, "");
+}
+
+static void interior_free(void)
+{
+    World w = new_world(false);
+    KtBlock b;
+
+    alloc(&w, VA, 64);
+    kfree(&w, VA + 8);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    kfree(&w, VA);
+    expect(&w, "interior-free");
+}
+
+/* Every family on every layer: 1 = may free. */
+static void families(void)
+{
+    static const uint8_t may[KT_FAMILY__COUNT][KT_LAYER__COUNT] = {
+        /*                     -  kmalloc large cache vmalloc percpu */
+        [KT_FAMILY_ANY] =    { 0, 1, 1, 1, 1, 1 },
+        [KT_FAMILY_KFREE] =  { 0, 1, 1, 1, 0, 0 },
+        [KT_FAMILY_CACHE] =  { 0, 1, 0, 1, 0, 0 },
+        [KT_FAMILY_VFREE] =  { 0, 0, 0, 0, 1, 0 },
+        [KT_FAMILY_PERCPU] = { 0, 0, 0, 0, 0, 1 },
+    };
+
+    for (unsigned f = 0; f < KT_FAMILY_PAGES; f++) {
+        for (unsigned l = KT_LAYER_KMALLOC; l < KT_LAYER_PAGES; l++) {
+            World w = new_world(true);
+            KtBlock b;
+
+            alloc_in(&w, l, VA, 64, 3);
+            free_by(&w, f, VA, 3);
+            /* Wrong or not, it is freed now. */
+            g_assert_true(find(&w, VA, &b));
+            g_assert_cmpint(b.state, ==, KT_STATE_FREED);
+            expect(&w, may[f][l] ? "" : "wrong-family");
+        }
+    }
+}
+
+static void pages_are_apart(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    alloc_in(&w, KT_LAYER_PAGES, VA, 4096, 0);
+    alloc(&w, VA, 64);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpint(b.layer, ==, KT_LAYER_KMALLOC);
+    g_assert_true(find(&w, VA + 64, &b));
+    g_assert_cmpint(b.layer, ==, KT_LAYER_PAGES);
+    kfree(&w, VA);
+    free_by(&w, KT_FAMILY_PAGES, VA, 0);
+    free_by(&w, KT_FAMILY_PAGES, VA, 0);
+    expect(&w, "double-free");
+}
+
+static void wrong_cache(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
+    free_by(&w, KT_FAMILY_CACHE, VA, 2);
+    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
+    free_by(&w, KT_FAMILY_CACHE, VA, 0);
+    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
+    free_by(&w, KT_FAMILY_KFREE, VA, 2);
+    alloc_in(&w, KT_LAYER_KMALLOC, VA, 64, 0);
+    free_by(&w, KT_FAMILY_CACHE, VA, 2);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpuint(b.cache.v, ==, 2);
+    expect(&w, "wrong-cache");
+}
+
+/* ---- kfree_rcu ------------------------------------------------------------- */
+
+static void queued_then_freed(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    alloc(&w, VA, 64);
+    kfree_rcu(&w, VA);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    g_assert_true(b.rcu_queued);
+    g_assert_cmpuint(b.rcu_us, ==, 101);
+    kfree(&w, VA);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_true(b.rcu_queued);
+    g_assert_cmpuint(b.free_us, ==, 102);
+    expect(&w, "");
+}
+
+/* One mistake, one error: the second free was told when it was queued. */
+static void queued_twice_is_told_once(void)
+{
+    World w = new_world(true);
+
+    alloc(&w, VA, 64);
+    kfree_rcu(&w, VA);
+    kfree_rcu(&w, VA);
+    kfree(&w, VA);
+    kfree(&w, VA);
+    g_assert_cmpuint(stats(&w).errors, ==, 1);
+    kfree(&w, VA);
+    expect(&w, "double-free double-free");
+}
+
+static void queued_when_freed(void)
+{
+    World w = new_world(true);
+
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    kfree_rcu(&w, VA);
+    kfree(&w, VA);
+    expect(&w, "double-free");
+}
+
+static void freed_while_queued(void)
+{
+    World w = new_world(true);
+
+    alloc(&w, VA, 64);
+    kfree_rcu(&w, VA);
+    kfree(&w, VA);
+    kfree(&w, VA);
+    expect(&w, "double-free");
+}
+
+static void queue_of_unknown(void)
+{
+    World w = new_world(true);
+
+    kfree_rcu(&w, VA);
+    alloc(&w, VA, 64);
+    kfree_rcu(&w, VA + 8);
+    g_assert_cmpuint(counter(&w, KT_CNT_EV_UNKNOWN), ==, 2);
+    expect(&w, "");
+}
+
+/* ---- allocations ----------------------------------------------------------- */
+
+static void overlap_is_told_once(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    for (unsigned i = 0; i < 8; i++) {
+        alloc(&w, VA + i * 64, 64);
+    }
+    alloc(&w, VA + 32, 128);
+    g_assert_false(find(&w, VA, &b));
+    g_assert_true(find(&w, VA + 159, &b));
+    g_assert_cmphex(b.va, ==, VA + 32);
+    g_assert_false(find(&w, VA + 160, &b));
+    g_assert_true(find(&w, VA + 192, &b));
+    g_assert_cmpuint(stats(&w).live_blocks, ==, 6);
+    g_assert_cmpuint(stats(&w).history_rows, ==, 3);
+    expect(&w, "overlap");
+}
+
+static void no_bytes(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA,
+                         .layer = KT_LAYER_KMALLOC });
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpuint(kt_block_len(&b), ==, 0);
+    g_assert_false(find(&w, VA + 1, &b));
+    push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA + 8, .actual = 8,
+                         .layer = KT_LAYER_KMALLOC });
+    g_assert_true(find(&w, VA + 15, &b));
+    g_assert_cmpuint(b.requested, ==, 0);
+    kfree(&w, VA);
+    kfree(&w, VA + 8);
+    expect(&w, "");
+}
+
+static void resized(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 40,
+                         .actual = 64, .layer = KT_LAYER_KMALLOC });
+    resize(&w, VA, 60);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpuint(b.requested, ==, 60);
+    g_assert_cmpuint(b.actual, ==, 64);
+    alloc(&w, VA + 64, 8);
+    resize(&w, VA, 70);
+    g_assert_true(find(&w, VA + 69, &b));
+    g_assert_cmphex(b.va, ==, VA);
+    resize(&w, VA + 1, 5);
+    g_assert_cmpuint(counter(&w, KT_CNT_EV_UNKNOWN), ==, 1);
+    g_assert_cmpuint(stats(&w).live_bytes, ==, 70);
+    expect(&w, "overlap");
+}
+
+/* ---- gaps and boots -------------------------------------------------------- */
+
+/* Whatever happens to blocks from before a gap, it is nobody's fault. */
+static void nothing_is_certain_after_a_gap(void)
+{
+    World w = new_world(true);
+
+    alloc(&w, VA, 64);
+    alloc(&w, VA + 64, 64);
+    alloc_in(&w, KT_LAYER_VMALLOC, VA + 128, 64, 0);
+    alloc(&w, VA + 192, 64);
+    kfree(&w, VA + 64);
+    alloc(&w, VA + 256, 64);
+    off_and_on(&w);
+    alloc(&w, VA, 64);
+    kfree(&w, VA + 64);
+    kfree(&w, VA + 128);
+    kfree(&w, VA + 200);
+    kfree(&w, VA + 4096);
+    kfree_rcu(&w, VA + 64);
+    g_assert_cmpuint(counter(&w, KT_CNT_RETIRED_GAP), ==, 1);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNKNOWN), ==, 4);
+    g_assert_cmpuint(counter(&w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(stats(&w).errors, ==, 0);
+    /* But what is seen after it is. */
+    kfree(&w, VA);
+    kfree(&w, VA);
+    kfree(&w, VA + 256);
+    kfree(&w, VA + 256);
+    expect(&w, "double-free double-free");
+}
+
+static void switching_on_twice_is_no_gap(void)
+{
+    World w = new_world(true);
+
+    g_assert_true(kt_tracer_enabled(w.t));
+    kt_tracer_set_enabled(w.t, true);
+    g_assert_cmpuint(counter(&w, KT_CNT_GAPS), ==, 0);
+    kt_tracer_set_enabled(w.t, false);
+    g_assert_false(kt_tracer_enabled(w.t));
+    kt_tracer_set_enabled(w.t, false);
+    g_assert_cmpuint(counter(&w, KT_CNT_GAPS), ==, 0);
+    kt_tracer_free(w.t);
+}
+
+static void clear_forgets(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    alloc(&w, VA, 64);
+    kfree(&w, VA + 1);
+    kt_tracer_clear(w.t);
+    g_assert_false(find(&w, VA, &b));
+    kfree(&w, VA);
+    g_assert_cmpuint(stats(&w).errors, ==, 0);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNKNOWN), ==, 1);
+    expect(&w, "");
+}
+
+static void reset_begins_a_boot(void)
+{
+    World w = new_world(true);
+    char comm[17];
+    uint32_t pid;
+    KtTaskId task = kt_tracer_intern_task(w.t, 7, "a\0c4567890123456");
+    KtBlock b;
+
+    alloc(&w, VA, 64);
+    alloc(&w, VA + 64, 64);
+    kfree(&w, VA + 64);
+    kt_tracer_reset(w.t);
+    g_assert_false(find(&w, VA, &b));
+    g_assert_cmpuint(stats(&w).previous_live_blocks, ==, 1);
+    g_assert_cmpuint(stats(&w).live_blocks, ==, 0);
+    g_assert_true(kt_tracer_task(w.t, task, &pid, comm));
+    g_assert_cmpstr(comm, ==, "a");
+    /* Not complete before somebody says so. */
+    kfree(&w, VA);
+    g_assert_cmpuint(stats(&w).errors, ==, 0);
+    kt_tracer_set_complete(w.t, true);
+    kfree(&w, VA);
+    kt_tracer_reset(w.t);
+    g_assert_cmpuint(stats(&w).previous_live_blocks, ==, 0);
+    expect(&w, "");
+}
+
+/* ---- limits ---------------------------------------------------------------- */
+
+static void errors_are_bounded(void)
+{
+    World w = new_world(true);
+
+    for (unsigned i = 0; i < 65536 + 10; i++) {
+        kfree(&w, VA + i * 8);
+    }
+    g_assert_cmpuint(stats(&w).errors, ==, 65536);
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_ERROR), ==, 10);
+    kt_tracer_free(w.t);
+}
+
+static void map_is_bounded(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    World w = { .us = 1 };
+    unsigned n = 1000000;
+
+    config.map_bytes = 16 * 1024 * 1024;
+    w.t = kt_tracer_new(&config, NULL);
+    kt_tracer_set_complete(w.t, true);
+    for (unsigned i = 0; i < n; i++) {
+        alloc(&w, VA + i * 64ull, 64);
+    }
+    g_assert_cmpuint(stats(&w).map_bytes, <, 32 * 1024 * 1024);
+    g_assert_cmpuint(stats(&w).live_blocks, >, 100000);
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_BLOCK), ==,
+                     n - stats(&w).live_blocks);
+    for (unsigned i = 0; i < n; i++) {
+        kfree(&w, VA + i * 64ull);
+    }
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNKNOWN), ==,
+                     counter(&w, KT_CNT_DROP_BLOCK));
+    expect(&w, "");
+}
+
+/* One allocation over a million blocks, again and again. */
+static void overlap_storm(void)
+{
+    World w = new_world(true);
+    const unsigned n = 1000000;
+
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < n; i++) {
+            alloc(&w, VA + i * 8ull, 8);
+        }
+        alloc(&w, VA - 4096, UINT64_MAX);
+        g_assert_cmpuint(stats(&w).live_blocks, ==, 1);
+    }
+    kt_tracer_free(w.t);
+}
+
+static void wrapping_sizes(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    alloc(&w, UINT64_MAX, UINT64_MAX);
+    alloc(&w, UINT64_MAX - 99, 50);
+    alloc(&w, 0, 1);
+    g_assert_true(find(&w, UINT64_MAX, &b));
+    g_assert_cmphex(b.requested, ==, UINT64_MAX);
+    g_assert_true(find(&w, 0, &b));
+    g_assert_cmpuint(b.requested, ==, 1);
+    alloc(&w, 0x8000000000000000, UINT64_MAX);
+    g_assert_cmpuint(stats(&w).live_blocks, ==, 2);
+    g_assert_true(find(&w, UINT64_MAX, &b));
+    g_assert_cmphex(b.va, ==, 0x8000000000000000);
+    kfree(&w, 0x8000000000000000);
+    expect(&w, "overlap");
+}
+
+/* Fields out of range are survived. */
+static void nonsense(void)
+{
+    World w = new_world(true);
+
+    for (unsigned i = 0; i < 256; i++) {
+        KtEvent ev;
+
+        memset(&ev, i, sizeof(ev));
+        kt_tracer_push(w.t, 0, &ev);
+        ev.kind = 1 + i % 5;
+        kt_tracer_push(w.t, 0, &ev);
+        ev.layer = 1 + i % 6;
+        kt_tracer_push(w.t, 0, &ev);
+    }
+    stats(&w);
+    kt_tracer_free(w.t);
+}
+
+/* ---- names ----------------------------------------------------------------- */
+
+static void cache_names(void)
+{
+    World w = new_world(true);
+    KtCacheId a = kt_tracer_add_cache(w.t, 0x1000, "kmalloc-64", 64, 64);
+    KtCacheId b = kt_tracer_add_cache(w.t, 0x2000, "a\n\x80\\", 8, 16);
+    KtCacheInfo info;
+    KtCacheId c;
+
+    g_assert_cmpuint(a.v, ==, 1);
+    g_assert_cmpuint(b.v, ==, 2);
+    g_assert_true(kt_tracer_cache(w.t, b, &info));
+    g_assert_cmpstr(info.name, ==, "a\\x0a\\x80\\x5c");
+    g_assert_cmpuint(info.size, ==, 16);
+    g_assert_cmpuint(kt_tracer_add_cache(w.t, 0x1000, "kmalloc-64", 64,
+                                         64).v, ==, 1);
+    /* Another cache at that address: the end of the first was not seen. */
+    c = kt_tracer_add_cache(w.t, 0x1000, "other", 64, 64);
+    g_assert_cmpuint(c.v, ==, 3);
+    g_assert_true(kt_tracer_cache(w.t, a, &info) && info.destroyed);
+    kt_tracer_cache_destroyed(w.t, c);
+    g_assert_true(kt_tracer_cache(w.t, c, &info) && info.destroyed);
+    g_assert_cmpuint(kt_tracer_add_cache(w.t, 0x1000, "other", 64, 64).v, ==,
+                     4);
+    g_assert_false(kt_tracer_cache(w.t, (KtCacheId) { 0 }, &info));
+    g_assert_false(kt_tracer_cache(w.t, (KtCacheId) { 5 }, &info));
+    kt_tracer_cache_destroyed(w.t, (KtCacheId) { 99 });
+    kt_tracer_free(w.t);
+}
+
+static void caches_are_bounded(void)
+{
+    World w = new_world(true);
+
+    for (unsigned i = 1; i <= UINT16_MAX; i++) {
+        g_assert_cmpuint(kt_tracer_add_cache(w.t, i, "c", 8, 8).v, ==, i);
+    }
+    g_assert_cmpuint(kt_tracer_add_cache(w.t, 0, "c", 8, 8).v, ==, 0);
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_CACHE), ==, 1);
+    kt_tracer_free(w.t);
+}
+
+static void task_names(void)
+{
+    World w = new_world(true);
+    const char full[16] = { "0123456789abcde\xff" };
+    KtTaskId a = kt_tracer_intern_task(w.t, 1, full);
+    char comm[17];
+    uint32_t pid;
+
+    g_assert_true(kt_tracer_task(w.t, a, &pid, comm));
+    g_assert_cmpuint(pid, ==, 1);
+    g_assert_cmpstr(comm, ==, "0123456789abcde?");
+    g_assert_cmpuint(kt_tracer_intern_task(w.t, 2, full).v, !=, a.v);
+    g_assert_cmpuint(kt_tracer_intern_task(w.t, 1, full).v, ==, a.v);
+    g_assert_false(kt_tracer_task(w.t, (KtTaskId) { 0 }, &pid, comm));
+    kt_tracer_free(w.t);
+}
+
+static void tables_have_names(void)
+{
+    for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
+        KtErrorKind kind;
+
+        g_assert_true(kt_error_parse(kt_error_name(i), &kind));
+        g_assert_cmpuint(kind, ==, i);
+        g_assert_cmpuint(strlen(kt_error_text(i)), >, 10);
+    }
+    for (unsigned i = 1; i < KT_LAYER__COUNT; i++) {
+        KtLayer layer;
+
+        g_assert_true(kt_layer_parse(kt_layer_name(i), &layer));
+        g_assert_cmpuint(layer, ==, i);
+    }
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        g_assert_cmpuint(strlen(kt_counter_name(i)), >, 1);
+        g_assert_cmpuint(strlen(kt_counter_help(i)), >, 1);
+    }
+    g_assert_cmpstr(kt_error_name(KT_ERR__COUNT), ==, "?");
+    g_assert_cmpstr(kt_layer_name(KT_LAYER__COUNT), ==, "?");
+    g_assert_false(kt_layer_parse("none", &(KtLayer) { 0 }));
+    g_assert_false(kt_error_parse("", &(KtErrorKind) { 0 }));
+}
+
+/* ---- any events ------------------------------------------------------------ */
+
+static void agrees_with_the_naive_model(void)
+{
+    g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
+
+    for (unsigned round = 0; round < 100; round++) {
+        unsigned n = 8 * g_rand_int_range(rand, 1, 2000);
+        g_autofree uint8_t *data = g_malloc(n);
+        bool calm = round % 3;
+
+        for (unsigned i = 0; i < n; i++) {
+            data[i] = g_rand_int(rand);
+            /* No clearing and resetting all the time. */
+            if (i % 8 == 0 && (calm || g_rand_int_range(rand, 0, 20))) {
+                data[i] &= 0x7f;
+            }
+        }
+        if (round % 2) {
+            data[0] = 0xfd;
+            data[1] = 1;
+        }
+        naive_run(data, n);
+    }
+}
+
+static const struct {
+    const char *path;
+    void (*fn)(void);
+} tests[] = {
+    { "/model/plain-life", plain_life },
+    { "/model/double-free", double_free },
+    { "/model/invalid-free", invalid_free },
+    { "/model/unknown-free-of-late-tracing", unknown_free_of_late_tracing },
+    { "/model/interior-free", interior_free },
+    { "/model/families", families },
+    { "/model/pages-are-apart", pages_are_apart },
+    { "/model/wrong-cache", wrong_cache },
+    { "/model/rcu/queued-then-freed", queued_then_freed },
+    { "/model/rcu/queued-twice-is-told-once", queued_twice_is_told_once },
+    { "/model/rcu/queued-when-freed", queued_when_freed },
+    { "/model/rcu/freed-while-queued", freed_while_queued },
+    { "/model/rcu/unknown", queue_of_unknown },
+    { "/model/overlap-is-told-once", overlap_is_told_once },
+    { "/model/no-bytes", no_bytes },
+    { "/model/resized", resized },
+    { "/model/gap/nothing-is-certain", nothing_is_certain_after_a_gap },
+    { "/model/gap/on-twice-is-none", switching_on_twice_is_no_gap },
+    { "/model/clear-forgets", clear_forgets },
+    { "/model/reset-begins-a-boot", reset_begins_a_boot },
+    { "/model/errors-are-bounded", errors_are_bounded },
+    { "/model/map-is-bounded", map_is_bounded },
+    { "/model/overlap-storm", overlap_storm },
+    { "/model/wrapping-sizes", wrapping_sizes },
+    { "/model/nonsense", nonsense },
+    { "/model/names/caches", cache_names },
+    { "/model/names/caches-are-bounded", caches_are_bounded },
+    { "/model/names/tasks", task_names },
+    { "/model/names/tables", tables_have_names },
+    { "/model/agrees-with-the-naive-model", agrees_with_the_naive_model },
+};
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
+        g_test_add_func(tests[i].path, tests[i].fn);
+    }
+    return g_test_run();
+}

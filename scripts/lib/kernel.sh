@@ -12,7 +12,7 @@ declare -A kernel_packages=(
 kernel_names=(6.12 6.1)
 
 # kernel_folder NAME: the folder of the kernel in use, empty when none.
-kernel_folder() { readlink -e "$KA_CACHE/kernel/$1/current" || true; }
+kernel_folder() { readlink -e "$KA_CACHE/kernels/$1/current" || true; }
 
 # The packages' makefiles name each other by absolute paths of an installed
 # system; here they live below the artefact.
@@ -42,8 +42,9 @@ do_kernel() {
         dpkg-deb -x "$deb" "$tmp/headers"
     done
     kernel_relocate_headers "$tmp/headers" \
-        "$KA_CACHE/kernel/$name/$version"
-    mv "$tmp/root/boot/vmlinuz-$release" "$tmp/vmlinuz"
+        "$KA_CACHE/kernels/$name/$version"
+    mv "$tmp/root/boot/vmlinuz-$release" "$tmp/"
+    ln -s "vmlinuz-$release" "$tmp/vmlinuz"
     mv "$tmp/root/boot/config-$release" "$tmp/config"
     if [ -d "$tmp/root/usr/lib/modules" ]; then
         mv "$tmp/root/usr/lib/modules/$release" "$tmp/modules"
@@ -53,8 +54,8 @@ do_kernel() {
     rm -rf -- "$tmp/deb" "$tmp/root"
     echo "$release" >"$tmp/release"
     echo "$version" >"$tmp/id"
-    publish "$tmp" "$KA_CACHE/kernel/$name/$version"
-    ln -sfn "$version" "$KA_CACHE/kernel/$name/current"
+    publish "$tmp" "$KA_CACHE/kernels/$name/$version"
+    ln -sfn "$version" "$KA_CACHE/kernels/$name/current"
 }
 
 missing_kernel() {

@@ -24,7 +24,7 @@ class FormatError(Exception):
 
 
 def read_out(folder):
-    """The files that ka-out copied out of the guest, as {name: bytes}."""
+    """The files that the guest sent, as {name: bytes}."""
     files = {}
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), 'rb') as f:

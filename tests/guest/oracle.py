@@ -23,6 +23,7 @@ import journal  # noqa: E402  (needs the path above)
 TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
                'kmem:kmem_cache_free trace_clock=counter no_hash_pointers')
 ZERO_SIZE_PTR = 16
+TOOLS = 'ka_out', 'ka_slabs'
 # The first events of a boot that must be found in a row in our journal: as
 # many as no two places of a boot have in common.
 RUN = 48
@@ -57,9 +58,11 @@ def build_modules(kernel):
 
 
 def make_share(folder, scripts, kernel=None):
-    """A folder that the guest sees as /share: ka-out, scripts, modules."""
+    """A folder that the guest sees as /share: tools, scripts, modules."""
     os.makedirs(folder, exist_ok=True)
-    shutil.copy(build_tool('ka_out'), os.path.join(folder, 'ka-out'))
+    for tool in TOOLS:
+        shutil.copy(build_tool(tool),
+                    os.path.join(folder, tool.replace('_', '-')))
     for script in scripts:
         shutil.copy(os.path.join(HERE, script), folder)
     if kernel:

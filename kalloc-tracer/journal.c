@@ -33,6 +33,7 @@ struct KtJournal {
     Seen seen_stack;
     Seen seen_task;
     Seen seen_cache;
+    Seen seen_hook;
     char *buffer;
     unsigned used;          /* cells */
 };
@@ -201,6 +202,19 @@ static void define_cache(KtJournal *j, KtCacheId id)
     }
 }
 
+static void define_hook(KtJournal *j, KtHookId id)
+{
+    KtJournalDef def = { .id = id.v, .kind = KT_JOURNAL_HOOK };
+    const char *name;
+
+    if (!first_sight(&j->seen_hook, id.v)) {
+        return;
+    }
+    name = kt_hook_name(id);
+    def.n = strlen(name);
+    append_def(j, &def, name, def.n);
+}
+
 /* ---- entries --------------------------------------------------------------- */
 
 void kt_journal_event(KtJournal *j, const KtEvent *ev)
@@ -214,6 +228,7 @@ void kt_journal_event(KtJournal *j, const KtEvent *ev)
     define_stack(j, ev->stack);
     define_task(j, ev->task);
     define_cache(j, ev->cache);
+    define_hook(j, ev->hook);
     out = (KtEvent *)append(j, 1);
     *out = *ev;
     memset(out->pad, 0, sizeof(out->pad));
@@ -230,6 +245,13 @@ void kt_journal_mark(KtJournal *j, KtJournalKind kind, uint32_t value)
 
 /* ---- life ------------------------------------------------------------------ */
 
+static void *fail_open(const char *path, int err, GError **errp)
+{
+    g_set_error(errp, G_FILE_ERROR, g_file_error_from_errno(err),
+                "journal %s: %s", path, g_strerror(err));
+    return NULL;
+}
+
 KtJournal *kt_journal_open(const char *path, const KtDepot *stacks,
                            const KtNames *names, KtCounters *counters,
                            GError **errp)
@@ -244,11 +266,13 @@ KtJournal *kt_journal_open(const char *path, const KtDepot *stacks,
     KtJournal *j;
 
     if (fd < 0) {
+        return fail_open(path, errno, errp);
+    }
+    if (write_all(fd, (char *)&header, sizeof(header)) < sizeof(header)) {
         int err = errno;
 
-        g_set_error(errp, G_FILE_ERROR, g_file_error_from_errno(err),
-                    "journal %s: %s", path, g_strerror(err));
-        return NULL;
+        close(fd);
+        return fail_open(path, err, errp);
     }
     j = g_new0(KtJournal, 1);
     j->fd = fd;
@@ -256,8 +280,6 @@ KtJournal *kt_journal_open(const char *path, const KtDepot *stacks,
     j->names = names;
     j->counters = counters;
     j->buffer = g_malloc((size_t)BUFFER_CELLS * CELL);
-    memcpy(append(j, 1), &header, sizeof(header));
-    kt_journal_flush(j);
     return j;
 }
 
@@ -271,6 +293,7 @@ void kt_journal_close(KtJournal *j)
     g_free(j->seen_stack.bits);
     g_free(j->seen_task.bits);
     g_free(j->seen_cache.bits);
+    g_free(j->seen_hook.bits);
     g_free(j->buffer);
     g_free(j);
 }

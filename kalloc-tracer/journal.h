@@ -22,6 +22,7 @@ typedef enum KtJournalKind {
     KT_JOURNAL_STACK = 0x81,
     KT_JOURNAL_TASK,
     KT_JOURNAL_CACHE,
+    KT_JOURNAL_HOOK,
     KT_JOURNAL_RESET,       /* the VM was reset */
     KT_JOURNAL_CLEAR,       /* the map was cleared */
     KT_JOURNAL_COMPLETE,    /* value 1: tracing began before all else */
@@ -39,8 +40,8 @@ G_STATIC_ASSERT(sizeof(KtJournalHeader) == KT_JOURNAL_CELL);
 
 /**
  * struct KtJournalDef - a cell that is no event; @kind is where an event's is
- * @id: stack, task or cache; value of KT_JOURNAL_COMPLETE
- * @n: frames of a stack, pid of a task, bytes of a cache's name
+ * @id: stack, task, cache or hook; value of KT_JOURNAL_COMPLETE
+ * @n: frames of a stack, pid of a task, bytes of a cache's or hook's name
  * @u: by kind
  * @more: cells that follow and belong to it: frames, name
  */

@@ -395,18 +395,21 @@ static uint64_t large_size(uint64_t size)
     return actual;
 }
 
-static void set_slab_size(Moment *m, KtCacheId cache)
+static void set_slab_size(Moment *m, uint64_t cache_va)
 {
+    KtGuest *g = m->boot->guest;
     KtCacheInfo info;
+    uint32_t now;
 
-    m->ev.cache = cache;
-    if (!kt_tracer_cache(m->c->tracer, cache, &info)) {
+    m->ev.cache = kt_guest_cache(g, &m->v->seen, cache_va);
+    if (!kt_tracer_cache(m->c->tracer, m->ev.cache, &info)) {
         kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, 1);
         return;
     }
     m->ev.actual = info.size;
     if (m->ev.layer == KT_LAYER_CACHE) {
-        m->ev.size = info.object_size;
+        m->ev.size = kt_guest_object_size(g, cache_va, &now) &&
+            now <= info.size ? now : info.object_size;
     }
 }
 
@@ -429,7 +432,7 @@ static void set_sizes(Moment *m, const KtCall *call, KtLayer layer,
         cache = cache ? cache : kt_guest_cache_of(g, va);
         /* fall through */
     case KT_LAYER_CACHE:
-        set_slab_size(m, kt_guest_cache(g, &m->v->seen, cache));
+        set_slab_size(m, cache);
         break;
     case KT_LAYER_LARGE:
         m->ev.actual = large_size(call->size);

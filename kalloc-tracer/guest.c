@@ -254,16 +254,23 @@ static void note_boot_cache_locked(KtGuest *g, KtCacheId id)
     }
 }
 
+bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
+                          uint32_t *size)
+{
+    return g->at.cache_object_size != UNKNOWN &&
+        kt_guest_read(g, cache_va + g->at.cache_object_size, size,
+                      sizeof(*size));
+}
+
 static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
 {
     char name[CACHE_NAME_MAX];
     uint32_t object_size, size;
     KtCacheId id;
 
-    if (g->at.cache_name == UNKNOWN || g->at.cache_object_size == UNKNOWN ||
-        g->at.cache_size == UNKNOWN || !read_name(g, cache_va, name) ||
-        !kt_guest_read(g, cache_va + g->at.cache_object_size, &object_size,
-                       sizeof(object_size)) ||
+    if (g->at.cache_name == UNKNOWN || g->at.cache_size == UNKNOWN ||
+        !read_name(g, cache_va, name) ||
+        !kt_guest_object_size(g, cache_va, &object_size) ||
         !kt_guest_read(g, cache_va + g->at.cache_size, &size, sizeof(size))) {
         return (KtCacheId) { 0 };
     }

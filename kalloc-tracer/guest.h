@@ -51,6 +51,11 @@ bool kt_guest_in_interrupt(KtGuest *g, uint64_t percpu_base);
 
 /** kt_guest_cache() - id of the kmem_cache at @cache_va, 0 unknown. */
 KtCacheId kt_guest_cache(KtGuest *g, KtGuestCpu *cpu, uint64_t cache_va);
+/** kt_guest_object_size() - bytes that a caller may use of an object of the
+ *  kmem_cache at @cache_va now: they grow when another cache is merged into
+ *  it (__kmem_cache_alias() in mm/slub.c). False if it cannot be read. */
+bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
+                          uint32_t *size);
 /** kt_guest_cache_of() - kmem_cache whose slab page holds @object, 0 unknown;
  *  meaningful only for an object known to be from a slab. */
 uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);

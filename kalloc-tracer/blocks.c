@@ -11,6 +11,7 @@
 #define END_SHIFT   16      /* 2 MiB */
 #define RCU_SHIFT   12      /* 96 KiB: kfree_rcu() is rare */
 #define MAX_GFPS    UINT16_MAX
+#define HUGE_BYTES  96      /* of an entry of the table of huge sizes */
 
 /* Sizes that do not fit a record. */
 typedef struct Huge {
@@ -432,5 +433,6 @@ uint64_t kt_blocks_bytes(const KtBlocks *b)
     return kt_pool_bytes(&b->rec) + kt_pool_bytes(&b->end) +
            kt_pool_bytes(&b->rcu) +
            ((uint64_t)b->by_alloc.n + b->by_free.n + b->by_rcu.n) *
-           sizeof(uint32_t);
+           sizeof(uint32_t) + (uint64_t)g_hash_table_size(b->huge) *
+           HUGE_BYTES;
 }

@@ -19,6 +19,9 @@
 #define SHIFT_STEP  2
 #define LEVELS      30      /* shifts 6, 8, ... 64 */
 #define MAX_ROWS    (1u << 31)
+/* Rows of blocks of 4 GiB and more, whose sizes are not in the row. There
+ * are a handful in any kernel that is not out to use up the host's memory. */
+#define MAX_HUGE    65536
 
 /* A row, unpacked. */
 typedef struct Row {
@@ -232,7 +235,7 @@ KtHistory *kt_history_new(uint64_t bytes)
     KtHistory *h = g_new0(KtHistory, 1);
     uint64_t heads = 1;
 
-    /* A head for 4 to 8 rows: a byte a row at most. */
+    /* A head for 8 to 16 rows: half a byte a row. */
     h->capacity = MIN(bytes / (ROW_BYTES + 1), MAX_ROWS);
     while (heads * 8 <= h->capacity) {
         heads *= 2;
@@ -282,14 +285,15 @@ static void forget_row(KtHistory *h, uint64_t number)
     }
 }
 
+static bool is_huge(const KtBlock *b)
+{
+    return b->requested > UINT32_MAX || b->actual > UINT32_MAX;
+}
+
 static void keep_huge(KtHistory *h, Row *r)
 {
-    Huge *huge;
+    Huge *huge = g_new(Huge, 1);
 
-    if (G_LIKELY(r->requested <= UINT32_MAX && r->actual <= UINT32_MAX)) {
-        return;
-    }
-    huge = g_new(Huge, 1);
     *huge = (Huge) { r->requested, r->actual };
     g_hash_table_replace(h->huge, GSIZE_TO_POINTER(slot_of(h, h->next)),
                          huge);
@@ -303,7 +307,8 @@ bool kt_history_add(KtHistory *h, const KtBlock *b)
     uint32_t *head;
     Row r;
 
-    if (!h->rows || !h->head) {
+    if (!h->rows || !h->head ||
+        (is_huge(b) && g_hash_table_size(h->huge) >= MAX_HUGE)) {
         return false;
     }
     full = h->next > h->capacity;
@@ -311,7 +316,9 @@ bool kt_history_add(KtHistory *h, const KtBlock *b)
         forget_row(h, h->next - h->capacity);
     }
     from_block(&r, b);
-    keep_huge(h, &r);
+    if (G_UNLIKELY(is_huge(b))) {
+        keep_huge(h, &r);
+    }
     head = head_of(h, level, granule(level, b->va));
     r.link = *head;
     *head = h->next;

@@ -25,7 +25,7 @@ void kt_history_free(KtHistory *h);
 /** kt_history_add() - @b ended. Kept are its place, sizes, times, layer,
  *  cache, allocating stack and task, and its free stack; of a block that
  *  kfree_rcu() queued its rcu stack, else its free task.
- *  Returns: false when a row was dropped for it. */
+ *  Returns: false when a row was dropped: another for it, or itself. */
 bool kt_history_add(KtHistory *h, const KtBlock *b);
 
 /** kt_history_touch() - start to load what adding a block of @len bytes at

@@ -2,11 +2,11 @@
 /*
  * kalloc-tracer: events of the guest's allocators, and the map made of them.
  *
- * Producers (vCPU threads) push fixed-size events into a queue of their own;
- * whoever holds the tracer's lock applies them in global order to the model:
- * live and freed blocks, past lives, errors. Queries run under that lock
- * after draining the queues, so that they see every event that happened
- * before them.
+ * Producers (vCPU threads) push fixed-size events into one queue, which makes
+ * their global order; whoever holds the tracer's lock applies them in that
+ * order to the model: live and freed blocks, past lives, errors. Queries run
+ * under that lock after draining the queue, so that they see every event that
+ * happened before them.
  *
  * This is the only header of the folder that other folders include. It does
  * not know QEMU: tests, fuzzers, benchmarks and offline tools link it alone.
@@ -125,7 +125,7 @@ typedef struct KtEvent {
 } KtEvent;
 G_STATIC_ASSERT(sizeof(KtEvent) == 64);
 
-/* ---- tracer: queues + model + depot + lock ----------------------------- */
+/* ---- tracer: queue + model + depot + lock ----------------------------- */
 
 typedef struct KtTracer KtTracer;
 
@@ -215,7 +215,7 @@ bool kt_tracer_enabled(const KtTracer *t);
 
 /* ---- queries: between begin and end only, one thread at a time --------- */
 
-void kt_query_begin(KtTracer *t);   /* drains the queues, takes the lock */
+void kt_query_begin(KtTracer *t);   /* drains the queue, takes the lock */
 void kt_query_end(KtTracer *t);
 
 typedef enum KtState {

@@ -186,6 +186,22 @@ static void test_no_memory(void)
     kt_history_free(NULL);
 }
 
+/* Huge sizes are kept beside the rows, and not without end. */
+static void test_many_huge(void)
+{
+    KtHistory *h = kt_history_new(48 * 200000);
+    const unsigned max = 65536;
+
+    for (unsigned i = 1; i <= max; i++) {
+        g_assert_true(add(h, (uint64_t)i << 33, (uint64_t)1 << 32, i));
+    }
+    g_assert_false(add(h, 0, (uint64_t)1 << 32, 1));
+    g_assert_true(add(h, 0, 64, 2));
+    g_assert_cmpuint(find(h, 0).n, ==, 1);
+    g_assert_cmpuint(kt_history_rows(h), ==, max + 1);
+    kt_history_free(h);
+}
+
 /* Against a list, through many times the ring's length. */
 static void test_random(void)
 {
@@ -227,6 +243,7 @@ int main(int argc, char **argv)
     g_test_add_func("/history/newest-first", test_newest_first);
     g_test_add_func("/history/oldest-dropped", test_oldest_dropped);
     g_test_add_func("/history/no-memory", test_no_memory);
+    g_test_add_func("/history/many-huge", test_many_huge);
     g_test_add_func("/history/random-against-list", test_random);
     return g_test_run();
 }

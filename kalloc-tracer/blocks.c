@@ -19,7 +19,7 @@ typedef struct Huge {
     uint64_t actual;
 } Huge;
 
-/* ---- lists --------------------------------------------------------------- */
+/* ---- lists -------------------------------------------------------------- */
 
 static KtLink *link_at(const KtList *l, uint32_t index)
 {
@@ -79,7 +79,7 @@ static void list_remove(KtList *l, uint32_t stack, uint32_t index)
     }
 }
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 void kt_blocks_init(KtBlocks *b)
 {
@@ -119,7 +119,7 @@ void kt_blocks_release(KtBlocks *b, uint32_t index)
     kt_pool_release(&b->rec, index);
 }
 
-/* ---- values ---------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------- */
 
 /* Index 0 is gfp 0, and any value beyond the table's limit. */
 static uint16_t gfp_id_slow(KtBlocks *b, uint32_t gfp)
@@ -192,7 +192,7 @@ uint64_t kt_blocks_last(const KtBlocks *b, uint32_t index)
     return len > 1 ? va + MIN(len - 1, UINT64_MAX - va) : va;
 }
 
-/* ---- changes --------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------ */
 
 void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev)
 {
@@ -330,7 +330,7 @@ void kt_blocks_age(KtBlocks *b)
     }
 }
 
-/* ---- reading --------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 static void get_end(const KtBlocks *b, const KtEnd *e, KtBlock *out)
 {
@@ -370,7 +370,7 @@ void kt_blocks_get(const KtBlocks *b, uint32_t index, KtBlock *out)
     }
 }
 
-/* ---- prefetching ----------------------------------------------------------- */
+/* ---- prefetching -------------------------------------------------------- */
 
 static const KtList *list_of(const KtBlocks *b, const KtEvent *ev)
 {

@@ -49,7 +49,7 @@ bool kt_error_parse(const char *name, KtErrorKind *out)
     return false;
 }
 
-/* ---- rules ----------------------------------------------------------------- */
+/* ---- rules -------------------------------------------------------------- */
 
 static KtVerdict bad(KtErrorKind *kind, KtErrorKind is)
 {
@@ -102,7 +102,7 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)
     return r->old ? KT_OK_UNKNOWN : bad(kind, KT_ERR_DOUBLE_FREE);
 }
 
-/* ---- list ------------------------------------------------------------------ */
+/* ---- list --------------------------------------------------------------- */
 
 void kt_errors_init(KtErrors *e)
 {

@@ -60,7 +60,7 @@ struct KtHistory {
     GHashTable *huge;       /* slot -> Huge */
 };
 
-/* ---- rows ------------------------------------------------------------------ */
+/* ---- rows --------------------------------------------------------------- */
 
 static void pack(uint8_t *at, const Row *r)
 {
@@ -161,7 +161,7 @@ static void to_block(const Row *r, KtBlock *b)
     };
 }
 
-/* ---- index ----------------------------------------------------------------- */
+/* ---- index -------------------------------------------------------------- */
 
 static unsigned level_of(uint64_t len)
 {
@@ -199,7 +199,7 @@ static uint64_t resolve(const KtHistory *h, uint32_t link, uint64_t before)
     return number;
 }
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 static void *map_memory(uint64_t len)
 {
@@ -271,7 +271,7 @@ uint64_t kt_history_bytes(const KtHistory *h)
     return kt_history_rows(h) * ROW_BYTES + heads_len(h);
 }
 
-/* ---- add ------------------------------------------------------------------- */
+/* ---- add ---------------------------------------------------------------- */
 
 /* The oldest row makes room: all that needs to be undone. */
 static void forget_row(KtHistory *h, uint64_t number)
@@ -337,7 +337,7 @@ void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len)
     }
 }
 
-/* ---- find ------------------------------------------------------------------ */
+/* ---- find --------------------------------------------------------------- */
 
 /* The chains an address may be in, each at its newest row that fits. */
 typedef struct Search {

@@ -38,7 +38,7 @@ struct KtJournal {
     unsigned used;          /* cells */
 };
 
-/* ---- output ---------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------- */
 
 static bool is_event(const char *cell)
 {
@@ -126,7 +126,7 @@ static void append_def(KtJournal *j, const KtJournalDef *def,
     }
 }
 
-/* ---- definitions ----------------------------------------------------------- */
+/* ---- definitions -------------------------------------------------------- */
 
 /* True the first time for each @id. */
 static bool first_sight(Seen *s, uint32_t id)
@@ -215,7 +215,7 @@ static void define_hook(KtJournal *j, KtHookId id)
     append_def(j, &def, name, def.n);
 }
 
-/* ---- entries --------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------ */
 
 void kt_journal_event(KtJournal *j, const KtEvent *ev)
 {
@@ -243,7 +243,7 @@ void kt_journal_mark(KtJournal *j, KtJournalKind kind, uint32_t value)
     }
 }
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 static void *fail_open(const char *path, int err, GError **errp)
 {

@@ -19,7 +19,7 @@ typedef struct Pair {
     unsigned n;
 } Pair;
 
-/* ---- pairs of leaves ------------------------------------------------------ */
+/* ---- pairs of leaves ---------------------------------------------------- */
 
 static void pair_add(Pair *pair, const Leaf *l)
 {
@@ -88,7 +88,7 @@ static bool merge_leaves(KtMap *m, Inner *parent, unsigned left)
     return true;
 }
 
-/* ---- insert --------------------------------------------------------------- */
+/* ---- insert ------------------------------------------------------------- */
 
 static void inner_put(Inner *p, unsigned pos, uint64_t key, uint32_t child)
 {
@@ -300,7 +300,7 @@ bool kt_map_insert(KtMap *m, uint64_t key, uint32_t val)
     return true;
 }
 
-/* ---- remove --------------------------------------------------------------- */
+/* ---- remove ------------------------------------------------------------- */
 
 static void inner_drop(Inner *p, unsigned pos)
 {

@@ -124,7 +124,7 @@ KtMapEntry kt_map_next(const KtMap *m, KtMapIter *it)
     return leaf_entry(l, it->i++);
 }
 
-/* ---- hints --------------------------------------------------------------- */
+/* ---- hints -------------------------------------------------------------- */
 
 static void prefetch_node(const void *node)
 {

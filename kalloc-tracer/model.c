@@ -108,7 +108,7 @@ static uint32_t hit(const KtModel *m, const KtMapHint *h)
            floor.val : 0;
 }
 
-/* ---- allocations ----------------------------------------------------------- */
+/* ---- allocations -------------------------------------------------------- */
 
 /* The block at @index ends where something else begins: a past life. */
 static void retire(KtModel *m, uint32_t index)
@@ -239,7 +239,7 @@ static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
                 kt_blocks_last(&m->blocks, index), ev, &reported);
 }
 
-/* ---- frees ----------------------------------------------------------------- */
+/* ---- frees -------------------------------------------------------------- */
 
 static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
 {
@@ -307,7 +307,7 @@ static void apply_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
 }
 
-/* ---- events ---------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------- */
 
 static void apply_gap(KtModel *m)
 {

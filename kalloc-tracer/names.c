@@ -55,7 +55,7 @@ void kt_names_free(KtNames *n)
     g_free(n);
 }
 
-/* ---- tasks ----------------------------------------------------------------- */
+/* ---- tasks -------------------------------------------------------------- */
 
 /* What follows the NUL is no part of the name; what cannot be printed is
  * replaced, since the field has no room to escape it. */
@@ -99,7 +99,7 @@ uint32_t kt_names_n_tasks(const KtNames *n)
     return kt_depot_count(n->tasks);
 }
 
-/* ---- caches ---------------------------------------------------------------- */
+/* ---- caches ------------------------------------------------------------- */
 
 /* Printable ASCII as it is, all else as \xNN, the backslash too. */
 static void escape(char out[ESCAPED_MAX], const char *name)

@@ -41,7 +41,7 @@ static bool reaches(const KtModel *m, KtMapEntry e, uint64_t va)
     return e.val && kt_blocks_last(&m->blocks, e.val) >= va;
 }
 
-/* ---- by address ------------------------------------------------------------ */
+/* ---- by address --------------------------------------------------------- */
 
 /* An object of a slab rather than the pages of the slab. */
 bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out)
@@ -141,7 +141,7 @@ void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque)
     kt_history_find(t->model->history, va, fn, opaque);
 }
 
-/* ---- by stack -------------------------------------------------------------- */
+/* ---- by stack ----------------------------------------------------------- */
 
 /* Blocks found, to be told in order of address. */
 typedef struct Found {
@@ -259,7 +259,7 @@ void kt_query_free_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
     query_stacks(t, lo, hi, take_free, fn, opaque);
 }
 
-/* ---- errors, sizes --------------------------------------------------------- */
+/* ---- errors, sizes ------------------------------------------------------ */
 
 static bool touches(const KtError *e, uint64_t lo, uint64_t hi)
 {

@@ -42,7 +42,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     return g_steal_pointer(&t);
 }
 
-/* ---- applying -------------------------------------------------------------- */
+/* ---- applying ----------------------------------------------------------- */
 
 static void apply_locked(KtTracer *t, const KtEvent *ev, unsigned n)
 {
@@ -129,7 +129,7 @@ void kt_tracer_free(KtTracer *t)
     g_free(t);
 }
 
-/* ---- state of the boot ----------------------------------------------------- */
+/* ---- state of the boot -------------------------------------------------- */
 
 static void mark_locked(KtTracer *t, KtJournalKind kind, uint32_t value)
 {
@@ -195,7 +195,7 @@ bool kt_tracer_enabled(const KtTracer *t)
     return __atomic_load_n(&t->enabled, __ATOMIC_RELAXED);
 }
 
-/* ---- counters, stacks, names ----------------------------------------------- */
+/* ---- counters, stacks, names -------------------------------------------- */
 
 void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n)
 {

@@ -1,19 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The tracer's rules once more, as plainly as possible: an array of blocks,
- * searched from end to end. A tracer must agree with it on everything.
+ * searched from end to end. A tracer must agree with it on everything;
+ * naive-run.h compares them.
  */
 #ifndef TEST_NAIVE_MODEL_H
 #define TEST_NAIVE_MODEL_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "kt.h"
 
-/**
- * naive_run() - make events of any bytes, give them to a tracer and to the
- * naive model, and compare all that both know, now and then and at the end.
- * A difference aborts.
- */
-void naive_run(const uint8_t *data, size_t len);
+#define NAIVE_HISTORY_ROWS 40
+
+/** struct NaiveBlock - a block, and what queries do not tell of it */
+typedef struct NaiveBlock {
+    KtBlock b;
+    bool pages;             /* in the map of the page allocator */
+    bool old;               /* from before a gap */
+    unsigned reported;      /* frees to come that were reported */
+} NaiveBlock;
+
+/** struct Naive - the model; @t and @us are its user's */
+typedef struct Naive {
+    KtTracer *t;            /* what it is compared with */
+    uint64_t us;            /* time of the last event */
+    GArray *blocks;         /* NaiveBlock, any order */
+    GArray *history;        /* KtBlock, oldest first */
+    GArray *errors;         /* KtError */
+    bool complete;
+    bool gap;
+    uint64_t events;
+    uint64_t unknown_frees;
+    uint64_t evicted;
+    uint64_t previous;      /* live blocks of the boot before */
+} Naive;
+
+void naive_init(Naive *m);
+void naive_deinit(Naive *m);
+
+void naive_event(Naive *m, const KtEvent *ev);
+void naive_gap(Naive *m);
+void naive_forget(Naive *m);
+
+NaiveBlock *naive_nth(const Naive *m, unsigned i);
+NaiveBlock *naive_find(const Naive *m, bool pages, uint64_t va);
+unsigned naive_live(const Naive *m);
+/** naive_end() - last address of @len bytes at @va; at least @va. */
+uint64_t naive_end(uint64_t va, uint64_t len);
+uint64_t naive_last(const NaiveBlock *x);
 
 #endif /* TEST_NAIVE_MODEL_H */

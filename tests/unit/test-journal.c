@@ -16,7 +16,7 @@
 #define KA_SOURCE_DIR "."
 #endif
 
-/* ---- help ------------------------------------------------------------------ */
+/* ---- help --------------------------------------------------------------- */
 
 /* (owned) a path in a folder of its own. */
 static char *new_path(void)
@@ -90,7 +90,7 @@ static void expect_refused(const char *path, const char *why)
     g_assert_nonnull(strstr(got, why));
 }
 
-/* ---- tests ----------------------------------------------------------------- */
+/* ---- tests -------------------------------------------------------------- */
 
 static void push_samples(KtTracer *t)
 {

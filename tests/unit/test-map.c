@@ -199,7 +199,7 @@ static void test_fill_factor(void)
     kt_map_deinit(&m);
 }
 
-/* ---- against a sorted array ------------------------------------------------ */
+/* ---- against a sorted array --------------------------------------------- */
 
 typedef struct Naive {
     KtMapEntry *e;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kt.h"
-#include "naive-model.h"
 
 #define VA 0xffff888000001000ull
 
@@ -73,7 +72,7 @@ static void off_and_on(World *w)
     kt_tracer_set_enabled(w->t, true);
 }
 
-/* ---- what was found -------------------------------------------------------- */
+/* ---- what was found ----------------------------------------------------- */
 
 static bool append_kind(const KtError *e, void *opaque)
 {
@@ -120,7 +119,7 @@ static uint64_t counter(World *w, KtCounter c)
     return kt_tracer_counter(w->t, c);
 }
 
-/* ---- frees ----------------------------------------------------------------- */
+/* ---- frees -------------------------------------------------------------- */
 
 static void plain_life(void)
 {
@@ -250,7 +249,7 @@ static void wrong_cache(void)
     expect(&w, "wrong-cache");
 }
 
-/* ---- kfree_rcu ------------------------------------------------------------- */
+/* ---- kfree_rcu ---------------------------------------------------------- */
 
 static void queued_then_freed(void)
 {
@@ -318,7 +317,7 @@ static void queue_of_unknown(void)
     expect(&w, "");
 }
 
-/* ---- allocations ----------------------------------------------------------- */
+/* ---- allocations -------------------------------------------------------- */
 
 static void overlap_is_told_once(void)
 {
@@ -379,7 +378,7 @@ static void resized(void)
     expect(&w, "overlap");
 }
 
-/* ---- gaps and boots -------------------------------------------------------- */
+/* ---- gaps and boots ----------------------------------------------------- */
 
 /* Whatever happens to blocks from before a gap, it is nobody's fault. */
 static void nothing_is_certain_after_a_gap(void)
@@ -467,7 +466,7 @@ static void reset_begins_a_boot(void)
     expect(&w, "");
 }
 
-/* ---- limits ---------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------- */
 
 static void errors_are_bounded(void)
 {
@@ -560,117 +559,6 @@ static void nonsense(void)
     kt_tracer_free(w.t);
 }
 
-/* ---- names ----------------------------------------------------------------- */
-
-static void cache_names(void)
-{
-    World w = new_world(true);
-    KtCacheId a = kt_tracer_add_cache(w.t, 0x1000, "kmalloc-64", 64, 64);
-    KtCacheId b = kt_tracer_add_cache(w.t, 0x2000, "a\n\x80\\", 8, 16);
-    KtCacheInfo info;
-    KtCacheId c;
-
-    g_assert_cmpuint(a.v, ==, 1);
-    g_assert_cmpuint(b.v, ==, 2);
-    g_assert_true(kt_tracer_cache(w.t, b, &info));
-    g_assert_cmpstr(info.name, ==, "a\\x0a\\x80\\x5c");
-    g_assert_cmpuint(info.size, ==, 16);
-    g_assert_cmpuint(kt_tracer_add_cache(w.t, 0x1000, "kmalloc-64", 64,
-                                         64).v, ==, 1);
-    /* Another cache at that address: the end of the first was not seen. */
-    c = kt_tracer_add_cache(w.t, 0x1000, "other", 64, 64);
-    g_assert_cmpuint(c.v, ==, 3);
-    g_assert_true(kt_tracer_cache(w.t, a, &info) && info.destroyed);
-    kt_tracer_cache_destroyed(w.t, c);
-    g_assert_true(kt_tracer_cache(w.t, c, &info) && info.destroyed);
-    g_assert_cmpuint(kt_tracer_add_cache(w.t, 0x1000, "other", 64, 64).v, ==,
-                     4);
-    g_assert_false(kt_tracer_cache(w.t, (KtCacheId) { 0 }, &info));
-    g_assert_false(kt_tracer_cache(w.t, (KtCacheId) { 5 }, &info));
-    kt_tracer_cache_destroyed(w.t, (KtCacheId) { 99 });
-    kt_tracer_free(w.t);
-}
-
-static void caches_are_bounded(void)
-{
-    World w = new_world(true);
-
-    for (unsigned i = 1; i <= UINT16_MAX; i++) {
-        g_assert_cmpuint(kt_tracer_add_cache(w.t, i, "c", 8, 8).v, ==, i);
-    }
-    g_assert_cmpuint(kt_tracer_add_cache(w.t, 0, "c", 8, 8).v, ==, 0);
-    g_assert_cmpuint(counter(&w, KT_CNT_DROP_CACHE), ==, 1);
-    kt_tracer_free(w.t);
-}
-
-static void task_names(void)
-{
-    World w = new_world(true);
-    const char full[16] = { "0123456789abcde\xff" };
-    KtTaskId a = kt_tracer_intern_task(w.t, 1, full);
-    char comm[17];
-    uint32_t pid;
-
-    g_assert_true(kt_tracer_task(w.t, a, &pid, comm));
-    g_assert_cmpuint(pid, ==, 1);
-    g_assert_cmpstr(comm, ==, "0123456789abcde?");
-    g_assert_cmpuint(kt_tracer_intern_task(w.t, 2, full).v, !=, a.v);
-    g_assert_cmpuint(kt_tracer_intern_task(w.t, 1, full).v, ==, a.v);
-    g_assert_false(kt_tracer_task(w.t, (KtTaskId) { 0 }, &pid, comm));
-    kt_tracer_free(w.t);
-}
-
-static void tables_have_names(void)
-{
-    for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
-        KtErrorKind kind;
-
-        g_assert_true(kt_error_parse(kt_error_name(i), &kind));
-        g_assert_cmpuint(kind, ==, i);
-        g_assert_cmpuint(strlen(kt_error_text(i)), >, 10);
-    }
-    for (unsigned i = 1; i < KT_LAYER__COUNT; i++) {
-        KtLayer layer;
-
-        g_assert_true(kt_layer_parse(kt_layer_name(i), &layer));
-        g_assert_cmpuint(layer, ==, i);
-    }
-    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
-        g_assert_cmpuint(strlen(kt_counter_name(i)), >, 1);
-        g_assert_cmpuint(strlen(kt_counter_help(i)), >, 1);
-    }
-    g_assert_cmpstr(kt_error_name(KT_ERR__COUNT), ==, "?");
-    g_assert_cmpstr(kt_layer_name(KT_LAYER__COUNT), ==, "?");
-    g_assert_false(kt_layer_parse("none", &(KtLayer) { 0 }));
-    g_assert_false(kt_error_parse("", &(KtErrorKind) { 0 }));
-}
-
-/* ---- any events ------------------------------------------------------------ */
-
-static void agrees_with_the_naive_model(void)
-{
-    g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
-
-    for (unsigned round = 0; round < 100; round++) {
-        unsigned n = 8 * g_rand_int_range(rand, 1, 2000);
-        g_autofree uint8_t *data = g_malloc(n);
-        bool calm = round % 3;
-
-        for (unsigned i = 0; i < n; i++) {
-            data[i] = g_rand_int(rand);
-            /* No clearing and resetting all the time. */
-            if (i % 8 == 0 && (calm || g_rand_int_range(rand, 0, 20))) {
-                data[i] &= 0x7f;
-            }
-        }
-        if (round % 2) {
-            data[0] = 0xfd;
-            data[1] = 1;
-        }
-        naive_run(data, n);
-    }
-}
-
 static const struct {
     const char *path;
     void (*fn)(void);
@@ -700,11 +588,6 @@ static const struct {
     { "/model/overlap-storm", overlap_storm },
     { "/model/wrapping-sizes", wrapping_sizes },
     { "/model/nonsense", nonsense },
-    { "/model/names/caches", cache_names },
-    { "/model/names/caches-are-bounded", caches_are_bounded },
-    { "/model/names/tasks", task_names },
-    { "/model/names/tables", tables_have_names },
-    { "/model/agrees-with-the-naive-model", agrees_with_the_naive_model },
 };
 
 int main(int argc, char **argv)

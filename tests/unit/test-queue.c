@@ -75,7 +75,7 @@ static void full_ring_is_not_ready(void)
     kt_queue_free(q);
 }
 
-/* ---- threads --------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------ */
 
 typedef struct World {
     KtTracer *t;

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Comparing a tracer with the naive model: see naive-run.h. Single-threaded.
+ *
+ * Eight bytes make an event. Most addresses lie within two pages, so that
+ * blocks meet; some are at the ends of the address space.
+ */
+#include "naive-run.h"
+
+#include "naive-model.h"
+
+#define N_STACKS        6
+#define OP_BYTES        8
+#define COMPARE_EVERY   64
+
+/* ---- comparing ---------------------------------------------------------- */
+
+static void same_block(const KtBlock *a, const KtBlock *b)
+{
+    g_assert_cmphex(a->va, ==, b->va);
+    g_assert_cmphex(a->requested, ==, b->requested);
+    g_assert_cmphex(a->actual, ==, b->actual);
+    g_assert_cmpuint(a->alloc_us, ==, b->alloc_us);
+    g_assert_cmpuint(a->free_us, ==, b->free_us);
+    g_assert_cmpuint(a->rcu_us, ==, b->rcu_us);
+    g_assert_cmpuint(a->alloc_stack.v, ==, b->alloc_stack.v);
+    g_assert_cmpuint(a->free_stack.v, ==, b->free_stack.v);
+    g_assert_cmpuint(a->rcu_stack.v, ==, b->rcu_stack.v);
+    g_assert_cmpuint(a->alloc_task.v, ==, b->alloc_task.v);
+    g_assert_cmpuint(a->free_task.v, ==, b->free_task.v);
+    g_assert_cmphex(a->gfp, ==, b->gfp);
+    g_assert_cmpuint(a->cache.v, ==, b->cache.v);
+    g_assert_cmpuint(a->hook.v, ==, b->hook.v);
+    g_assert_cmpuint(a->free_hook.v, ==, b->free_hook.v);
+    g_assert_cmpuint(a->alloc_cpu, ==, b->alloc_cpu);
+    g_assert_cmpuint(a->free_cpu, ==, b->free_cpu);
+    g_assert_cmpuint(a->state, ==, b->state);
+    g_assert_cmpuint(a->layer, ==, b->layer);
+    g_assert_cmpint(a->rcu_queued, ==, b->rcu_queued);
+    g_assert_cmpint(a->past, ==, b->past);
+}
+
+static bool collect(const KtBlock *b, void *opaque)
+{
+    g_array_append_val((GArray *)opaque, *b);
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const KtBlock *x = a;
+    const KtBlock *y = b;
+
+    if (x->va != y->va) {
+        return x->va < y->va ? -1 : 1;
+    }
+    return (y->layer == KT_LAYER_PAGES) - (x->layer == KT_LAYER_PAGES);
+}
+
+static void same_lists(GArray *want, GArray *got)
+{
+    g_assert_cmpuint(want->len, ==, got->len);
+    for (unsigned i = 0; i < want->len; i++) {
+        same_block(&g_array_index(want, KtBlock, i),
+                   &g_array_index(got, KtBlock, i));
+    }
+    g_array_unref(want);
+    g_array_unref(got);
+}
+
+static GArray *new_list(void)
+{
+    return g_array_new(FALSE, FALSE, sizeof(KtBlock));
+}
+
+static void compare_range(const Naive *m, uint64_t lo, uint64_t hi)
+{
+    GArray *want = new_list();
+    GArray *got = new_list();
+
+    for (unsigned i = 0; i < m->blocks->len; i++) {
+        const NaiveBlock *x = naive_nth(m, i);
+
+        if (x->b.va <= hi && naive_last(x) >= lo) {
+            collect(&x->b, want);
+        }
+    }
+    g_array_sort(want, by_place);
+    kt_query_range(m->t, lo, hi, collect, got);
+    same_lists(want, got);
+}
+
+/* Frames of stack i: 0x100 * i, and 0x1000 of all. */
+static bool stack_meets(KtStackId id, uint64_t lo, uint64_t hi)
+{
+    return id.v && ((0x100 * id.v >= lo && 0x100 * id.v <= hi) ||
+                    (0x1000 >= lo && 0x1000 <= hi));
+}
+
+static void compare_stacks(const Naive *m, uint64_t lo, uint64_t hi)
+{
+    GArray *want_alloc = new_list();
+    GArray *want_free = new_list();
+    GArray *got_alloc = new_list();
+    GArray *got_free = new_list();
+
+    for (unsigned i = 0; i < m->blocks->len; i++) {
+        const KtBlock *b = &naive_nth(m, i)->b;
+
+        if (stack_meets(b->alloc_stack, lo, hi)) {
+            collect(b, want_alloc);
+        }
+        if (b->state == KT_STATE_FREED &&
+            (stack_meets(b->free_stack, lo, hi) ||
+             stack_meets(b->rcu_stack, lo, hi))) {
+            collect(b, want_free);
+        }
+    }
+    kt_query_alloc_pc(m->t, lo, hi, collect, got_alloc);
+    kt_query_free_pc(m->t, lo, hi, collect, got_free);
+    g_array_sort(want_alloc, by_place);
+    g_array_sort(want_free, by_place);
+    /* Of two blocks at one address either may come first. */
+    g_array_sort(got_alloc, by_place);
+    g_array_sort(got_free, by_place);
+    same_lists(want_alloc, got_alloc);
+    same_lists(want_free, got_free);
+}
+
+static void compare_history(const Naive *m, uint64_t va)
+{
+    GArray *want = new_list();
+    GArray *got = new_list();
+
+    for (unsigned i = m->history->len; i > 0; i--) {
+        const KtBlock *b = &g_array_index(m->history, KtBlock, i - 1);
+
+        if (va >= b->va && va <= naive_end(b->va, kt_block_len(b))) {
+            collect(b, want);
+        }
+    }
+    kt_query_history(m->t, va, collect, got);
+    same_lists(want, got);
+}
+
+static void compare_one(bool got, const KtBlock *b, const NaiveBlock *want)
+{
+    g_assert_cmpint(got, ==, want != NULL);
+    if (want) {
+        same_block(&want->b, b);
+    }
+}
+
+/* Of two blocks at one address the one that is not of the page allocator. */
+static bool nearer(const NaiveBlock *x, const NaiveBlock *best, int direction)
+{
+    if (!best || x->b.va == best->b.va) {
+        return !best || !x->pages;
+    }
+    return direction > 0 ? x->b.va < best->b.va : x->b.va > best->b.va;
+}
+
+static void compare_at(const Naive *m, uint64_t va)
+{
+    const NaiveBlock *hit = naive_find(m, false, va);
+    const NaiveBlock *next = NULL;
+    const NaiveBlock *prev = NULL;
+    KtBlock b;
+
+    hit = hit ? hit : naive_find(m, true, va);
+    for (unsigned i = 0; i < m->blocks->len; i++) {
+        const NaiveBlock *x = naive_nth(m, i);
+
+        if (x->b.va > va && nearer(x, next, 1)) {
+            next = x;
+        }
+        if (naive_last(x) < va && nearer(x, prev, -1)) {
+            prev = x;
+        }
+    }
+    compare_one(kt_query_find(m->t, va, &b), &b, hit);
+    compare_one(kt_query_next(m->t, va, &b), &b, next);
+    compare_one(kt_query_prev(m->t, va, &b), &b, prev);
+    compare_history(m, va);
+}
+
+typedef struct ErrorCheck {
+    const Naive *m;
+    unsigned n;
+} ErrorCheck;
+
+static bool same_error(const KtError *got, void *opaque)
+{
+    ErrorCheck *c = opaque;
+    const KtError *e;
+
+    g_assert_cmpuint(c->n, <, c->m->errors->len);
+    e = &g_array_index(c->m->errors, KtError, c->n++);
+    g_assert_cmpuint(e->id, ==, got->id);
+    g_assert_cmpstr(kt_error_name(e->kind), ==, kt_error_name(got->kind));
+    g_assert_cmphex(e->va, ==, got->va);
+    g_assert_cmpuint(e->stack.v, ==, got->stack.v);
+    g_assert_cmpuint(e->task.v, ==, got->task.v);
+    g_assert_cmpuint(e->cache.v, ==, got->cache.v);
+    g_assert_cmpuint(e->us, ==, got->us);
+    g_assert_cmpint(e->has_block, ==, got->has_block);
+    if (e->has_block) {
+        same_block(&e->block, &got->block);
+    }
+    return true;
+}
+
+static void compare_counts(const Naive *m)
+{
+    ErrorCheck check = { m };
+    KtStats s;
+
+    kt_query_errors(m->t, 0, UINT64_MAX, same_error, &check);
+    g_assert_cmpuint(check.n, ==, m->errors->len);
+    kt_query_stats(m->t, &s);
+    g_assert_cmpuint(s.events, ==, m->events);
+    g_assert_cmpuint(s.live_blocks, ==, naive_live(m));
+    g_assert_cmpuint(s.freed_blocks, ==, m->blocks->len - naive_live(m));
+    g_assert_cmpuint(s.history_rows, ==, m->history->len);
+    g_assert_cmpuint(s.errors, ==, m->errors->len);
+    g_assert_cmpuint(s.previous_live_blocks, ==, m->previous);
+    g_assert_cmpuint(kt_tracer_counter(m->t, KT_CNT_FREE_UNKNOWN), ==,
+                     m->unknown_frees);
+    g_assert_cmpuint(kt_tracer_counter(m->t, KT_CNT_EVICT_HISTORY), ==,
+                     m->evicted);
+}
+
+static void compare(const Naive *m, uint64_t va)
+{
+    kt_query_begin(m->t);
+    compare_at(m, va);
+    compare_at(m, va + 64);
+    compare_range(m, 0, UINT64_MAX);
+    compare_range(m, va, va + MIN(300, UINT64_MAX - va));
+    compare_stacks(m, 0x100, 0x200);
+    compare_stacks(m, 0x1000, 0x1000);
+    compare_counts(m);
+    kt_query_end(m->t);
+}
+
+/* ---- events of bytes ---------------------------------------------------- */
+
+static uint64_t make_va(const uint8_t *p)
+{
+    uint64_t small = (p[1] & 0x1f) << 8 | p[2];
+
+    switch (p[1] >> 5) {
+    case 0:
+        return UINT64_MAX - small;
+    case 1:
+        return small << 52;
+    case 2:
+        return small;
+    default:
+        return 0xffff888000000000 + (small & ~7);
+    }
+}
+
+static uint64_t make_size(uint8_t byte)
+{
+    return byte < 0xf0 ? byte * 4 : (uint64_t)1 << (byte & 0xf) * 4;
+}
+
+static KtEvent make_event(Naive *m, const uint8_t *p)
+{
+    static const uint8_t kinds[] = {
+        KT_EV_ALLOC, KT_EV_FREE, KT_EV_ALLOC, KT_EV_FREE, KT_EV_ALLOC,
+        KT_EV_FREE, KT_EV_RESIZE, KT_EV_RCU_QUEUE,
+    };
+
+    m->us += p[6] & 3;
+    return (KtEvent) {
+        .kind = kinds[p[0] & 7],
+        .va = make_va(p),
+        .size = make_size(p[3]),
+        .actual = p[4] & 1 ? make_size(p[4]) : 0,
+        .us = m->us,
+        .cpu = p[6],
+        .stack = { p[5] % (N_STACKS + 1) },
+        .task = { p[5] >> 5 },
+        .gfp = p[6] >> 4,
+        .cache = { p[7] & 3 },
+        .hook = { p[6] },
+        .layer = p[7] >> 2 & 7,
+        .family = p[7] >> 5,
+    };
+}
+
+static bool special(Naive *m, const uint8_t *p)
+{
+    switch (p[0]) {
+    case 0xff:
+        kt_tracer_clear(m->t);
+        naive_forget(m);
+        naive_gap(m);
+        m->events++;
+        return true;
+    case 0xfe:
+        kt_tracer_reset(m->t);
+        m->previous = naive_live(m);
+        naive_forget(m);
+        m->gap = m->complete = false;
+        return true;
+    case 0xfd:
+        m->complete = p[1] & 1;
+        kt_tracer_set_complete(m->t, m->complete);
+        return true;
+    case 0xfc:
+        kt_tracer_set_enabled(m->t, false);
+        kt_tracer_set_enabled(m->t, true);
+        naive_gap(m);
+        m->events++;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void one_op(Naive *m, const uint8_t *p)
+{
+    KtEvent ev;
+
+    if (special(m, p)) {
+        return;
+    }
+    ev = make_event(m, p);
+    kt_tracer_push(m->t, 0, &ev);
+    naive_event(m, &ev);
+}
+
+static void add_stacks(KtTracer *t)
+{
+    for (unsigned i = 1; i <= N_STACKS; i++) {
+        uint64_t pc[2] = { 0x100 * i, 0x1000 };
+
+        g_assert_cmpuint(kt_tracer_intern_stack(t, pc, 2, GS_STOP_END).v, ==,
+                         i);
+    }
+}
+
+void naive_run(const uint8_t *data, size_t len)
+{
+    const KtConfig config = {
+        .n_cpus = 1,
+        .history_bytes = NAIVE_HISTORY_ROWS * 48,
+        .max_stacks = N_STACKS,
+    };
+    Naive m;
+
+    naive_init(&m);
+    m.t = kt_tracer_new(&config, NULL);
+    add_stacks(m.t);
+    for (size_t i = 0; i + OP_BYTES <= len; i += OP_BYTES) {
+        one_op(&m, data + i);
+        if (i / OP_BYTES % COMPARE_EVERY == 0) {
+            compare(&m, make_va(data + i));
+        }
+    }
+    compare(&m, 0);
+    kt_tracer_free(m.t);
+    naive_deinit(&m);
+}

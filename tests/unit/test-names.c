@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of tasks and caches, which the guest makes up, and of our tables. */
+#include <string.h>
+
+#include "kt.h"
+
+static KtTracer *new_tracer(void)
+{
+    const KtConfig config = KT_CONFIG_DEFAULT;
+
+    return kt_tracer_new(&config, NULL);
+}
+
+static void cache_names(void)
+{
+    g_autoptr(KtTracer) t = new_tracer();
+    KtCacheId a = kt_tracer_add_cache(t, 0x1000, "kmalloc-64", 64, 64);
+    KtCacheId b = kt_tracer_add_cache(t, 0x2000, "a\n\x80\\", 8, 16);
+    KtCacheInfo info;
+    KtCacheId c;
+
+    g_assert_cmpuint(a.v, ==, 1);
+    g_assert_cmpuint(b.v, ==, 2);
+    g_assert_true(kt_tracer_cache(t, b, &info));
+    g_assert_cmpstr(info.name, ==, "a\\x0a\\x80\\x5c");
+    g_assert_cmpuint(info.size, ==, 16);
+    g_assert_cmpuint(kt_tracer_add_cache(t, 0x1000, "kmalloc-64", 64,
+                                         64).v, ==, 1);
+    /* Another cache at that address: the end of the first was not seen. */
+    c = kt_tracer_add_cache(t, 0x1000, "other", 64, 64);
+    g_assert_cmpuint(c.v, ==, 3);
+    g_assert_true(kt_tracer_cache(t, a, &info) && info.destroyed);
+    kt_tracer_cache_destroyed(t, c);
+    g_assert_true(kt_tracer_cache(t, c, &info) && info.destroyed);
+    g_assert_cmpuint(kt_tracer_add_cache(t, 0x1000, "other", 64, 64).v, ==,
+                     4);
+    g_assert_false(kt_tracer_cache(t, (KtCacheId) { 0 }, &info));
+    g_assert_false(kt_tracer_cache(t, (KtCacheId) { 5 }, &info));
+    kt_tracer_cache_destroyed(t, (KtCacheId) { 99 });
+}
+
+static void caches_are_bounded(void)
+{
+    g_autoptr(KtTracer) t = new_tracer();
+
+    for (unsigned i = 1; i <= UINT16_MAX; i++) {
+        g_assert_cmpuint(kt_tracer_add_cache(t, i, "c", 8, 8).v, ==, i);
+    }
+    g_assert_cmpuint(kt_tracer_add_cache(t, 0, "c", 8, 8).v, ==, 0);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_DROP_CACHE), ==, 1);
+}
+
+static void task_names(void)
+{
+    g_autoptr(KtTracer) t = new_tracer();
+    const char full[16] = { "0123456789abcde\xff" };
+    KtTaskId a = kt_tracer_intern_task(t, 1, full);
+    char comm[17];
+    uint32_t pid;
+
+    g_assert_true(kt_tracer_task(t, a, &pid, comm));
+    g_assert_cmpuint(pid, ==, 1);
+    g_assert_cmpstr(comm, ==, "0123456789abcde?");
+    g_assert_cmpuint(kt_tracer_intern_task(t, 2, full).v, !=, a.v);
+    g_assert_cmpuint(kt_tracer_intern_task(t, 1, full).v, ==, a.v);
+    g_assert_false(kt_tracer_task(t, (KtTaskId) { 0 }, &pid, comm));
+}
+
+static void tables_have_names(void)
+{
+    for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
+        KtErrorKind kind;
+
+        g_assert_true(kt_error_parse(kt_error_name(i), &kind));
+        g_assert_cmpuint(kind, ==, i);
+        g_assert_cmpuint(strlen(kt_error_text(i)), >, 10);
+    }
+    for (unsigned i = 1; i < KT_LAYER__COUNT; i++) {
+        KtLayer layer;
+
+        g_assert_true(kt_layer_parse(kt_layer_name(i), &layer));
+        g_assert_cmpuint(layer, ==, i);
+    }
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        g_assert_cmpuint(strlen(kt_counter_name(i)), >, 1);
+        g_assert_cmpuint(strlen(kt_counter_help(i)), >, 1);
+    }
+    g_assert_cmpstr(kt_error_name(KT_ERR__COUNT), ==, "?");
+    g_assert_cmpstr(kt_layer_name(KT_LAYER__COUNT), ==, "?");
+    g_assert_false(kt_layer_parse("none", &(KtLayer) { 0 }));
+    g_assert_false(kt_error_parse("", &(KtErrorKind) { 0 }));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/names/caches", cache_names);
+    g_test_add_func("/names/caches-are-bounded", caches_are_bounded);
+    g_test_add_func("/names/tasks", task_names);
+    g_test_add_func("/names/tables", tables_have_names);
+    return g_test_run();
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What capture reads of the guest, against a few pages of made memory: reads
+ * cross pages, stop where memory ends, and nothing is guessed for a kernel
+ * that does not tell its layout.
+ */
+#include "guest.h"
+
+#include <string.h>
+
+#define BASE 0xffff888000000000ull
+#define PAGES 2
+
+static uint8_t memory[PAGES * 4096];
+
+static const void *view(uint64_t va, size_t *avail)
+{
+    *avail = 4096 - (va & 4095);
+    return va >= BASE && va < BASE + sizeof(memory) ? &memory[va - BASE]
+                                                    : NULL;
+}
+
+static KtGuest *guest_without_types(KtTracer **t)
+{
+    static const char map[] = "ffffffff81000000 T _stext\n"
+                              "ffffffff81000000 T _text\n"
+                              "ffffffff81000010 T kfree\n"
+                              "ffffffff82000000 T _etext\n"
+                              "ffffffff82100000 R linux_banner\n";
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(GsKernel) k = gs_kernel_new_from_data(map, strlen(map), "map",
+                                                    NULL);
+
+    g_assert_nonnull(k);
+    *t = kt_tracer_new(&config, NULL);
+    return kt_guest_new(k, *t, view);
+}
+
+static void reads_cross_pages(void)
+{
+    KtTracer *t;
+    KtGuest *g = guest_without_types(&t);
+    uint8_t got[16];
+    uint64_t word;
+
+    for (unsigned i = 0; i < sizeof(memory); i++) {
+        memory[i] = i * 7;
+    }
+    g_assert_true(kt_guest_read(g, BASE + 4088, got, sizeof(got)));
+    g_assert_cmpmem(got, sizeof(got), memory + 4088, sizeof(got));
+    g_assert_true(kt_guest_u64(g, BASE + 4092, &word));
+    g_assert_cmpmem(&word, sizeof(word), memory + 4092, sizeof(word));
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
+static void reads_stop_where_memory_ends(void)
+{
+    KtTracer *t;
+    KtGuest *g = guest_without_types(&t);
+    uint8_t got[16];
+    uint64_t word;
+
+    g_assert_false(kt_guest_read(g, BASE + sizeof(memory) - 8, got,
+                                 sizeof(got)));
+    g_assert_false(kt_guest_read(g, BASE - 1, got, 1));
+    g_assert_false(kt_guest_read(g, UINT64_MAX - 3, got, sizeof(got)));
+    g_assert_false(kt_guest_u64(g, BASE + sizeof(memory) - 4, &word));
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
+static void nothing_is_guessed_without_types(void)
+{
+    KtTracer *t;
+    KtGuest *g = guest_without_types(&t);
+    KtGuestCpu cpu = { 0 };
+
+    g_assert_cmpuint(kt_guest_task(g, &cpu, BASE).v, ==, 0);
+    g_assert_false(kt_guest_in_interrupt(g, BASE));
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE).v, ==, 0);
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, 0).v, ==, 0);
+    g_assert_cmphex(kt_guest_cache_of(g, BASE), ==, 0);
+    kt_guest_object_freed(g, (KtCacheId) { 0 }, BASE);
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/guest/reads-cross-pages", reads_cross_pages);
+    g_test_add_func("/guest/reads-stop-where-memory-ends",
+                    reads_stop_where_memory_ends);
+    g_test_add_func("/guest/nothing-is-guessed-without-types",
+                    nothing_is_guessed_without_types);
+    return g_test_run();
+}

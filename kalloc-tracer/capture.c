@@ -671,7 +671,7 @@ static bool want_block(uint64_t va, void *userdata)
     if (!boot) {
         return may_be_start(c, va);
     }
-    return va >= KERNEL_SPACE / 2 &&
+    return va >> 63 &&                  /* the kernel's half */
            (kt_hooks_page(boot->hooks, va) ||
             kt_sites_find(c->sites, va) != KT_SITE_NONE);
 }

@@ -92,7 +92,7 @@ static int read_number(int fd)
         return -1;
     }
     text[n] = '\0';
-    return atoi(text);
+    return strtol(text, NULL, 10);
 }
 
 static size_t read_all(int fd, char *to, size_t size)

@@ -16,6 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'guest'))
 
 import kaguest                      # noqa: E402  (needs the path above)
+import ksyms                        # noqa: E402
+import oracle                       # noqa: E402
 from kaguest import Guest           # noqa: E402
 
 Metric = namedtuple('Metric', 'name unit group help')
@@ -27,8 +29,7 @@ METRICS = [Metric(*row) for row in (
     ('event.count', 'events', 'boot',
      'slab and vmalloc events of that boot and workload'),
     ('event.mean_ns', 'ns', 'boot',
-     'host time per event with its backtrace, measured inside the tracer; '
-     'where it keeps no such count: the CPU time that ka adds, by event'),
+     'host time per event with its backtrace, measured inside the tracer'),
     ('overhead.patched_no_plugin', 'ratio', 'patched',
      'CPU time of boot and workload: patched QEMU without ka / stock QEMU'),
     ('overhead.alloc_storm', 'ratio', 'storm',
@@ -52,6 +53,8 @@ METRICS = [Metric(*row) for row in (
 ROUNDS = 24
 STORM_PAIRS = 1000000
 GDB_SECONDS = 15
+# Roles of the hook table whose return is seen too.
+RETURNS = 'ALLOC', 'ALLOC_BULK', 'REALLOC', 'MODULE_ADD'
 TICK = os.sysconf('SC_CLK_TCK')
 
 Sample = namedtuple('Sample', 'cpu wall events mean_ns console')
@@ -67,12 +70,30 @@ def cpu_seconds(pid):
 
 
 def stat_numbers(guest):
-    """`ka stat`, as {key: number or text}."""
+    """`ka stat`, as {key: number or text}; 'hits' are those of each hook."""
+    numbers, hits = {}, {}
     for line in guest.hmp_qmp('ka stat -j -v').splitlines():
         row = json.loads(line)
         if row.get('type') == 'stat':
-            return row
-    raise kaguest.GuestError('ka stat has no answer')
+            numbers = row
+        elif row.get('type') == 'hook':
+            hits[row['name']] = row.get('hits', 0)
+    if not numbers:
+        raise kaguest.GuestError('ka stat has no answer')
+    return {**numbers, 'hits': hits}
+
+
+def mean_event_ns(numbers):
+    """Host time by event: the mean callback times the callbacks by event. An
+    allocation has two, at entry and at return."""
+    calls = numbers.get('cost.sampled_calls')
+    if not calls:
+        return None
+    roles, hits = ksyms.HookTable().roles, numbers['hits']
+    callbacks = sum(hits.values()) + numbers.get('return.foreign', 0) + sum(
+        n for name, n in hits.items() if roles.get(name) in RETURNS)
+    return numbers['cost.sampled_ns'] / calls * callbacks / \
+        numbers['events.checked']
 
 
 def measure(since, with_ka, **how):
@@ -91,8 +112,9 @@ def measure(since, with_ka, **how):
         if status:
             raise kaguest.GuestError(f'workload status {status}')
         numbers = stat_numbers(g) if with_ka else {}
+        mean = mean_event_ns(numbers) if with_ka else None
         return Sample(cpu, wall, numbers.get('events.checked'),
-                      numbers.get('event.mean_ns'), g.console)
+                      mean, g.console)
 
 
 def pairs(count, run_a, run_b, what):
@@ -126,15 +148,8 @@ def group_boot(args):
     how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
     found = pairs(args.pairs, lambda: measure('start', True, **how),
                   lambda: measure('start', False, **how), 'boot and workload')
-    events = statistics.median(a.events or 0 for a, _ in found)
-    inside = [a.mean_ns for a, _ in found if a.mean_ns]
-    if inside:
-        mean = statistics.median(inside)
-    else:
-        print('# event.mean_ns: the tracer keeps no such count; the CPU time '
-              'that ka adds is divided by the events')
-        added = statistics.median(a.cpu - b.cpu for a, b in found)
-        mean = 1e9 * added / events if events else None
+    events = statistics.median(a.events for a, _ in found)
+    mean = statistics.median(a.mean_ns for a, _ in found)
     return {'overhead.boot_workload': ratio(found, 'cpu'),
             'overhead.boot_workload_wall': ratio(found, 'wall'),
             'event.count': events, 'event.mean_ns': mean}, raw(found)
@@ -154,7 +169,6 @@ def storm_ns(sample):
 
 
 def group_storm(args):
-    import oracle
     with tempfile.TemporaryDirectory(prefix='ka-bench.') as tmp:
         share = oracle.make_share(tmp, [os.path.join(HERE, 'storm.sh')],
                                   args.kernel)
@@ -211,7 +225,6 @@ def ka_rate(args, share):
 
 def group_peer(args):
     with tempfile.TemporaryDirectory(prefix='ka-bench.') as tmp:
-        import oracle
         share = oracle.make_share(tmp, [os.path.join(HERE, 'peer.sh')])
         values = {'peer.gdb_events_per_s': gdb_rate(args, share),
                   'peer.ka_events_per_s': ka_rate(args, share)}
@@ -239,8 +252,29 @@ def number(value):
     return str(value)
 
 
+def run_groups(args, wanted):
+    """({metric: {value, unit}}, {group: samples}, all well)"""
+    results, samples, well = {}, {}, True
+    for group in dict.fromkeys(m.group for m in wanted):
+        try:
+            values, samples[group] = GROUPS[group](args)
+        except (kaguest.GuestError, OSError, KeyError,
+                subprocess.SubprocessError) as e:
+            print(f'scripts/bench: {group}: {e}', file=sys.stderr)
+            well = False
+            continue
+        for m in (m for m in wanted if m.group == group):
+            if values.get(m.name) is None:
+                print(f'scripts/bench: {m.name}: no value', file=sys.stderr)
+                well = False
+                continue
+            print(m.name, number(values[m.name]), m.unit, flush=True)
+            results[m.name] = {'value': values[m.name], 'unit': m.unit}
+    return results, samples, well
+
+
 def main():
-    ap = argparse.ArgumentParser(description=__doc__)
+    ap = argparse.ArgumentParser(prog='scripts/bench', description=__doc__)
     ap.add_argument('name', nargs='*')
     ap.add_argument('--json')
     ap.add_argument('--pairs', type=int, default=7)
@@ -254,29 +288,14 @@ def main():
         for m in wanted:
             print(f'{m.name:30} {m.unit:10} {m.help}')
         return
-    results, samples, failed = {}, {}, False
-    for group in dict.fromkeys(m.group for m in wanted):
-        try:
-            values, samples[group] = GROUPS[group](args)
-        except (kaguest.GuestError, OSError, KeyError,
-                subprocess.SubprocessError) as e:
-            print(f'scripts/bench: {group}: {e}', file=sys.stderr)
-            failed = True
-            continue
-        for m in (m for m in wanted if m.group == group):
-            if values.get(m.name) is None:
-                print(f'scripts/bench: {m.name}: no value', file=sys.stderr)
-                failed = True
-                continue
-            print(m.name, number(values[m.name]), m.unit, flush=True)
-            results[m.name] = {'value': values[m.name], 'unit': m.unit}
+    results, samples, well = run_groups(args, wanted)
     if args.json:
         with open(args.json, 'w', encoding='utf-8') as f:
             json.dump({'schema': 1, 'pairs': args.pairs,
                        'kernel': args.kernel, 'cpus': os.cpu_count(),
                        'metrics': results, 'samples': samples}, f, indent=1)
             f.write('\n')
-    sys.exit(1 if failed else 0)
+    sys.exit(0 if well else 1)
 
 
 if __name__ == '__main__':

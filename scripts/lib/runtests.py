@@ -62,10 +62,16 @@ def thread_programs():
             yield name, [*fixed, *command], {}, timeout * 4
 
 
+SHORT = False       # --short: the quick form of the programs that have one
+
+
 def python_programs(*patterns, timeout=1800):
     for pattern in patterns:
         for path in sorted(glob.glob(os.path.join(ROOT, pattern))):
-            yield os.path.basename(path)[:-3], [PYTHON, path], {}, timeout
+            name = os.path.basename(path)[:-3]
+            quick = ['--short'] if SHORT and not name.startswith('test_') \
+                else []
+            yield name, [PYTHON, path, *quick], {}, timeout
 
 
 def style_programs():
@@ -212,9 +218,12 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument('--list', action='store_true')
     ap.add_argument('--check-names', action='store_true')
+    ap.add_argument('--short', action='store_true')
     ap.add_argument('-v', action='store_true')
     ap.add_argument('suite', nargs='*')
     args = ap.parse_args()
+    global SHORT    # pylint: disable=global-statement
+    SHORT = args.short
     for word in args.suite:
         if word.split(':')[0] not in SUITES:
             sys.exit(f"scripts/test: no suite '{word}'; there are: "

@@ -301,22 +301,30 @@ static void enter_rcu_queue(Moment *m, const KtHook *hook, KtHookId id)
     record_queue(m, id, ptr < 4096 ? head - ptr : ptr);
 }
 
-/* Published first, then translated anew: no return is missed. */
+/*
+ * Published first, then translated anew: no return is missed. A vCPU that
+ * finds a site which another one has published, but not yet seen to, does the
+ * same once more rather than wait.
+ */
 static bool hook_return_site(Moment *m)
 {
-    uint32_t site = kt_sites_find(m->c->sites, m->ra);
-    bool added;
+    KtSites *sites = m->c->sites;
+    uint32_t site = kt_sites_find(sites, m->ra);
+    bool added = false;
 
-    if (site != KT_SITE_NONE) {
-        return true;
+    if (site == KT_SITE_NONE) {
+        site = kt_sites_add(sites, m->ra,
+                            kt_hooks_wrapper(m->boot->hooks, m->ra), &added);
     }
-    site = kt_sites_add(m->c->sites, m->ra,
-                        kt_hooks_wrapper(m->boot->hooks, m->ra), &added);
-    if (added) {
-        kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, 1);
+    if (site == KT_SITE_NONE) {
+        return false;
+    }
+    if (!kt_sites_ready(sites, site)) {
         qemu_plugin_invalidate_vaddr(m->ra);
+        kt_sites_set_ready(sites, site);
     }
-    return site != KT_SITE_NONE;
+    kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, added);
+    return true;
 }
 
 static void await_return(Moment *m, const KtHook *hook, KtHookId id,

@@ -19,6 +19,7 @@ struct KtSites {
     uint64_t seen[SEEN_BITS / 64];      /* by hash: "never added" in one look */
     uint64_t va[SITE_SLOTS];            /* 0: free */
     uint8_t wrapper[SITE_SLOTS];
+    uint8_t ready[SITE_SLOTS];
     unsigned n;
     GMutex add_lock;                    /* claims only: they are rare */
 };
@@ -125,6 +126,16 @@ uint32_t kt_sites_add(KtSites *s, uint64_t va, KtHookId wrapper, bool *added)
     return site;
 }
 
+bool kt_sites_ready(const KtSites *s, uint32_t site)
+{
+    return __atomic_load_n(&s->ready[site], __ATOMIC_ACQUIRE);
+}
+
+void kt_sites_set_ready(KtSites *s, uint32_t site)
+{
+    __atomic_store_n(&s->ready[site], 1, __ATOMIC_RELEASE);
+}
+
 uint64_t kt_sites_va(const KtSites *s, uint32_t site)
 {
     return s->va[site];
@@ -139,5 +150,6 @@ void kt_sites_clear(KtSites *s)
 {
     memset(s->seen, 0, sizeof(s->seen));
     memset(s->va, 0, sizeof(s->va));
+    memset(s->ready, 0, sizeof(s->ready));
     s->n = 0;
 }

@@ -20,11 +20,20 @@ void kt_sites_free(KtSites *s);
 /**
  * kt_sites_add() - make sure that @va is a return site
  * @wrapper: what kt_sites_wrapper() shall say of it
- * @added: (out) this call added it: the code there is to be translated anew
+ * @added: (out) this call added it
  *
  * Returns: its index, or KT_SITE_NONE when the table is full.
  */
 uint32_t kt_sites_add(KtSites *s, uint64_t va, KtHookId wrapper, bool *added);
+/**
+ * kt_sites_ready() - has the code at the site been translated anew?
+ *
+ * Until it has, a call may return through old code and not be seen: whoever
+ * makes one meanwhile has to see to it as well, then say so by
+ * kt_sites_set_ready().
+ */
+bool kt_sites_ready(const KtSites *s, uint32_t site);
+void kt_sites_set_ready(KtSites *s, uint32_t site);
 /** kt_sites_find() - its index or KT_SITE_NONE; lock free. */
 uint32_t kt_sites_find(const KtSites *s, uint64_t va);
 uint64_t kt_sites_va(const KtSites *s, uint32_t site);

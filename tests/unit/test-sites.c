@@ -20,6 +20,21 @@ static void added_once_found_always(void)
     kt_sites_free(s);
 }
 
+static void a_site_is_ready_when_said_so(void)
+{
+    KtSites *s = kt_sites_new();
+    bool added;
+    uint32_t site = kt_sites_add(s, 0xffffffff81000010, (KtHookId) { 0 },
+                                 &added);
+
+    g_assert_false(kt_sites_ready(s, site));
+    kt_sites_set_ready(s, site);
+    g_assert_true(kt_sites_ready(s, site));
+    kt_sites_clear(s);
+    g_assert_false(kt_sites_ready(s, site));
+    kt_sites_free(s);
+}
+
 static void address_zero_is_none(void)
 {
     KtSites *s = kt_sites_new();
@@ -79,6 +94,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/sites/added-once-found-always",
                     added_once_found_always);
+    g_test_add_func("/sites/a-site-is-ready-when-said-so",
+                    a_site_is_ready_when_said_so);
     g_test_add_func("/sites/address-zero-is-none", address_zero_is_none);
     g_test_add_func("/sites/full-table-refuses", a_full_table_refuses);
     g_test_add_func("/sites/threads-agree", threads_agree);

@@ -237,17 +237,23 @@ static int case_double_free_rcu(void)
     return 0;
 }
 
-/* A page that no slab owns: the kernel frees it as if it were a large one. */
+/*
+ * In pages that no slab owns: the kernel frees them as if they were a large
+ * block. At an odd address, so that it cannot be where a block began that
+ * lay there before.
+ */
 static int case_invalid_free(void)
 {
     struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
+    void *p;
 
     if (!page) {
         return -ENOMEM;
     }
     get_page(page);
-    ka_err_bad_kfree(page_address(page));
-    truth(page_address(page), NULL, "ka_err_bad_kfree", "-");
+    p = page_address(page) + 3;
+    ka_err_bad_kfree(p);
+    truth(p, NULL, "ka_err_bad_kfree", "-");
     return 0;
 }
 

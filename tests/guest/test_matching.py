@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The event oracle's matching finds what it is there to find: an event of the
+guest's that we lack, a wrong size, a wrong order, one of ours too many. Needs
+no guest."""
+import oracle
+from ftrace import Event as Guest
+from journal import Event as Ours
+from kaguest import Tap
+
+FUNCTIONS = {0x1000: '_stext', 0x2000: '__kmalloc', 0x3000: 'caller',
+             0x4000: 'krealloc', 0x5000: oracle.SWITCHING,
+             0x6000: 'trace_event_raw_event_kmalloc', 0x7000: 'other'}
+BASE = 0xffff888000000000
+
+
+class Symbols:
+    @staticmethod
+    def name(va):
+        return FUNCTIONS.get(va & ~0xfff, '?')
+
+
+class Hooks:
+    @staticmethod
+    def is_hook(name):
+        return name in ('__kmalloc', 'krealloc')
+
+    @staticmethod
+    def is_wrapper(name):
+        return name == 'krealloc'
+
+
+class Pair:
+    """Writes both sides' logs of the same events."""
+
+    def __init__(self):
+        self.guest, self.ours = [], []
+        for i in range(oracle.RUN):
+            self.alloc(BASE + 64 * i)
+
+    def alloc(self, va, req=60, site=0x3010, guest=True, ours=True,
+              frames=None):
+        if guest:
+            self.guest.append(Guest(len(self.guest), 0, 'kmalloc', va, req,
+                                    64, site, None, 1, None))
+        if ours:
+            self._ours('alloc', va, req, 64, 'kmalloc', '', frames or (site,))
+
+    def free(self, va, guest=True, ours=True):
+        if guest:
+            self.guest.append(Guest(len(self.guest), 0, 'kfree', va, 0, 0,
+                                    0x3020, None, 1, None))
+        if ours:
+            self._ours('free', va, 0, 0, '', 'kfree', (0x3020,))
+
+    def _ours(self, kind, va, req, act, layer, family, frames):
+        self.ours.append(Ours(len(self.ours) + 1, 0, 0, kind, va, req, act,
+                              frames, 'end', 1, 'init', None, 0,
+                              '__kmalloc' if layer else 'kfree', layer,
+                              family))
+
+    def match(self):
+        return oracle.Matching(self.guest, self.ours, Symbols, Hooks)
+
+
+X, Y = BASE + 0x100000, BASE + 0x200000
+tap = Tap()
+
+with tap.test('the same events match'):
+    p = Pair()
+    for _ in range(3):
+        p.alloc(X)
+        p.free(X)
+    m = p.match()
+    assert not m.missing and not m.unexplained
+    assert len(m.pairs) == oracle.RUN + 6
+
+with tap.test('an event that only the guest has is missing'):
+    p = Pair()
+    p.alloc(X, ours=False)
+    p.alloc(Y)
+    m = p.match()
+    assert [e.va for e in m.missing] == [X] and not m.unexplained
+
+with tap.test('an event that only we have is unexplained'):
+    p = Pair()
+    p.alloc(X, guest=False)
+    p.alloc(Y)
+    m = p.match()
+    assert [e.va for e in m.unexplained] == [X] and not m.missing
+
+with tap.test('a wrong size is both'):
+    p = Pair()
+    p.alloc(X, req=40, ours=False)
+    p.alloc(X, req=41, guest=False)
+    p.alloc(Y)
+    m = p.match()
+    assert len(m.missing) == 1 and len(m.unexplained) == 1
+
+with tap.test('a wrong order at one address is found'):
+    p = Pair()
+    p.alloc(X)
+    p.free(X, ours=False)
+    p.alloc(X, req=50)
+    p.free(X, guest=False)
+    p.alloc(Y)
+    m = p.match()
+    assert len(m.missing) == 1 and len(m.unexplained) == 1
+
+with tap.test('order between addresses does not matter'):
+    p = Pair()
+    p.alloc(X, ours=False)
+    p.alloc(Y)
+    p.alloc(X, guest=False)
+    p.alloc(BASE)
+    m = p.match()
+    assert not m.missing and not m.unexplained
+
+with tap.test('what is before and after the trace is explained'):
+    p = Pair()
+    p.ours.insert(0, p.ours[0]._replace(va=X))
+    p.alloc(Y, guest=False)
+    m = p.match()
+    assert not m.missing and not m.unexplained
+    assert m.extra['before tracing began'] == 1
+    assert m.extra['after tracing ended'] == 1
+
+with tap.test('a guest trace that ours does not begin is refused'):
+    p = Pair()
+    p.ours = p.ours[1:]
+    try:
+        p.match()
+    except AssertionError:
+        pass
+    else:
+        raise RuntimeError('it was matched')
+
+with tap.test('a large block that the kernel traces twice counts once'):
+    p = Pair()
+    p.alloc(X, site=0x2010, ours=False)
+    p.alloc(X)
+    m = p.match()
+    assert not m.missing and not m.unexplained
+    assert m.skipped['large kmalloc: traced twice'] == 1
+
+with tap.test('the same twice from a caller is no such thing'):
+    p = Pair()
+    p.alloc(X, ours=False)
+    p.alloc(X)
+    assert len(p.match().missing) == 1
+
+with tap.test('a pause of the guest is explained, what follows is not'):
+    p = Pair()
+    p.alloc(X, guest=False)
+    p.alloc(Y, guest=False, frames=(0x7010, 0x5010))
+    p.alloc(Y + 64)
+    p.alloc(X + 64, guest=False)
+    p.alloc(Y + 128)
+    m = p.match()
+    assert m.extra['while the guest switched its tracing'] == 2
+    assert [e.va for e in m.unexplained] == [X + 64]
+
+with tap.test('a call site is a frame, or in a wrapper, or wrong'):
+    p = Pair()
+    g, o = p.guest[0], p.ours[0]
+    o = o._replace(frames=(0x3010, 0x7010))
+    for site, found in ((0x3010, 'first frame'), (0x7020, None),
+                        (0x7010, 'explicit caller, a later frame'),
+                        (0x4010, 'inside a wrapper, not a frame of ours')):
+        assert oracle.site_class(g._replace(site=site), o, Symbols,
+                                 Hooks) == found, hex(site)
+
+with tap.test("the kernel's frames lose their head, ours are compared whole"):
+    g = p.guest[0]._replace(stack=(0x6010, 0x2010, 0x4010, 0x3010, 0x7010))
+    assert oracle.kernel_frames(g, Symbols, Hooks) == (0x3010, 0x7010)
+    assert 'ends early, before other' in oracle.stack_difference(
+        (0x3010,), (0x3010, 0x7010), Symbols)
+
+tap.done()

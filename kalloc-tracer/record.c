@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Record: see record.h.
+ *
+ * A free is recorded at the function's entry, before the memory can be handed
+ * out again; an allocation when the function has returned, after the memory
+ * is owned. Between the two no other event of that memory can lie, on
+ * whatever vCPU, so the order of events is the order of ownership.
+ *
+ * At entry the return address is read off the stack and made a return site:
+ * published first, then what is translated there is dropped, so that no
+ * return is missed. A call under way is known by (stack pointer, return
+ * address), see calls.h.
+ */
+#include "record.h"
+
+#define BULK_MAX        4096            /* pointers taken of one bulk call */
+#define FRAMES_MAX      KT_MAX_FRAMES
+#define ZERO_SIZE_PTR   16ull
+#define ERR_PTR_MIN     ((uint64_t)-4095)
+
+/* ---- events ------------------------------------------------------------- */
+
+static const void *stack_page(void *opaque, uint64_t va)
+{
+    size_t avail;
+
+    return qemu_plugin_vaddr_to_host(va & ~0xfffull, &avail);
+}
+
+static void count_stop(KtVcpu *v, GsStop stop)
+{
+    static const KtCounter counter[GS_STOP__COUNT] = {
+        [GS_STOP_END] = KT_CNT_STACK_END,
+        [GS_STOP_USER] = KT_CNT_STACK_USER,
+        [GS_STOP_UNKNOWN_PC] = KT_CNT_STACK_UNKNOWN_PC,
+        [GS_STOP_BAD_FRAME] = KT_CNT_STACK_BAD_FRAME,
+        [GS_STOP_DEPTH] = KT_CNT_STACK_DEPTH,
+    };
+
+    kt_vcpu_count(v, counter[stop], 1);
+}
+
+/* Frames inside wrappers are dropped: the call is their caller's. */
+static unsigned skip_wrappers(KtMoment *m, const uint64_t *frames, unsigned n)
+{
+    unsigned skip = 0;
+    KtHookId wrapper = m->wrapper;
+
+    while (wrapper.v && skip + 1 < n) {
+        m->wrapper = wrapper;
+        skip++;
+        wrapper = kt_hooks_wrapper(m->boot->hooks, frames[skip]);
+    }
+    return skip;
+}
+
+/* Backtrace, task and time: once a callback, when an event is certain. */
+static void complete_moment(KtMoment *m)
+{
+    uint64_t frames[FRAMES_MAX];
+    GsRegs regs = {
+        .ip = m->ra,
+        .sp = m->sp_after,
+        .bp = kt_vcpu_reg(m->v, KT_RBP),
+    };
+    unsigned n = 0, skip;
+    GsStop stop;
+
+    if (m->have_stack) {
+        return;
+    }
+    stop = gs_unwind(m->v->unwinder, &regs, stack_page, NULL, frames,
+                     FRAMES_MAX, &n);
+    count_stop(m->v, stop);
+    skip = skip_wrappers(m, frames, n);
+    m->ev.stack = kt_tracer_intern_stack(m->c->tracer, frames + skip, n - skip,
+                                         stop);
+    m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen,
+                               kt_vcpu_reg(m->v, KT_GS_BASE));
+    if (!m->ev.task.v) {
+        kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);
+    }
+    m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
+    m->ev.cpu = m->v->index;
+    m->have_stack = true;
+}
+
+static void push_event(KtMoment *m, KtEventKind kind, KtHookId hook, uint64_t va)
+{
+    m->ev.kind = kind;
+    m->ev.hook = m->wrapper.v ? m->wrapper : hook;
+    m->ev.va = va;
+    kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
+}
+
+/*
+ * Something was not recorded: counted, and the model no longer takes a free of
+ * an unknown address for an error.
+ */
+static void lose(KtMoment *m, KtCounter why)
+{
+    KtEvent gap = { .kind = KT_EV_GAP, .cpu = m->v->index };
+
+    kt_vcpu_count(m->v, why, 1);
+    kt_tracer_push(m->c->tracer, m->v->index, &gap);
+}
+
+/* NULL, ZERO_SIZE_PTR and ERR_PTR are no blocks. */
+static bool is_block(uint64_t va)
+{
+    return va > ZERO_SIZE_PTR && va < ERR_PTR_MIN;
+}
+
+/* ---- entries ------------------------------------------------------------ */
+
+static bool read_return_address(KtMoment *m, uint64_t sp)
+{
+    size_t avail;
+    const void *at = qemu_plugin_vaddr_to_host(sp, &avail);
+
+    if (!at || avail < sizeof(m->ra)) {
+        lose(m, KT_CNT_CALL_UNREADABLE);
+        return false;
+    }
+    memcpy(&m->ra, at, sizeof(m->ra));
+    return true;
+}
+
+static KtHookId free_site_wrapper(KtMoment *m)
+{
+    unsigned i = m->ra % G_N_ELEMENTS(m->v->free_site);
+
+    if (m->v->free_site[i].ra != m->ra) {
+        m->v->free_site[i].ra = m->ra;
+        m->v->free_site[i].wrapper =
+            kt_hooks_wrapper(m->boot->hooks, m->ra);
+    }
+    return m->v->free_site[i].wrapper;
+}
+
+static void record_free(KtMoment *m, const KtHook *hook, KtHookId id,
+                        uint64_t va, KtCacheId cache)
+{
+    if (!is_block(va)) {
+        kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
+        return;
+    }
+    m->wrapper = free_site_wrapper(m);
+    complete_moment(m);
+    m->ev.family = hook->family;
+    m->ev.cache = cache;
+    push_event(m, KT_EV_FREE, id, va);
+    kt_guest_object_freed(m->boot->guest, cache, va);
+}
+
+static void record_queue(KtMoment *m, KtHookId id, uint64_t va)
+{
+    if (!is_block(va)) {
+        kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
+        return;
+    }
+    m->wrapper = free_site_wrapper(m);
+    complete_moment(m);
+    push_event(m, KT_EV_RCU_QUEUE, id, va);
+}
+
+static KtCacheId cache_arg(KtMoment *m, const KtHook *hook)
+{
+    uint64_t va = kt_vcpu_arg(m->v, hook->cache);
+
+    return kt_guest_cache(m->boot->guest, &m->v->seen, va);
+}
+
+static void enter_free(KtMoment *m, const KtHook *hook, KtHookId id)
+{
+    uint64_t va = kt_vcpu_arg(m->v, hook->ptr);
+    bool again = kt_hooks_vfree_called_again(m->boot->hooks);
+
+    if ((hook->flags & KT_HOOK_DEFERRED) && again) {
+        record_queue(m, id, va);
+        return;
+    }
+    if ((hook->flags & KT_HOOK_NOT_IN_IRQ) && again &&
+        kt_guest_in_interrupt(m->boot->guest,
+                              kt_vcpu_reg(m->v, KT_GS_BASE))) {
+        return;
+    }
+    record_free(m, hook, id, va, cache_arg(m, hook));
+}
+
+static void enter_free_bulk(KtMoment *m, const KtHook *hook, KtHookId id)
+{
+    uint64_t n = kt_vcpu_arg(m->v, hook->count);
+    uint64_t array = kt_vcpu_arg(m->v, hook->array);
+    KtCacheId cache = cache_arg(m, hook);
+    KtHook kind = *hook;
+
+    /* kfree_bulk() passes no cache: any object of any slab */
+    if (!kt_vcpu_arg(m->v, hook->cache)) {
+        kind.family = KT_FAMILY_KFREE;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t va;
+
+        if (i == BULK_MAX ||
+            !kt_guest_u64(m->boot->guest, array + 8 * i, &va)) {
+            lose(m, KT_CNT_BULK_UNREADABLE);
+            return;
+        }
+        record_free(m, &kind, id, va, cache);
+    }
+}
+
+/*
+ * kvfree_call_rcu(head, ptr) since 6.2; before, the second argument was the
+ * offset of the rcu_head in the block, or the block itself without a head
+ * (commit 04a522b7da3d). Offsets are less than a page.
+ */
+static void enter_rcu_queue(KtMoment *m, const KtHook *hook, KtHookId id)
+{
+    uint64_t head = kt_vcpu_arg(m->v, hook->array);
+    uint64_t ptr = kt_vcpu_arg(m->v, hook->ptr);
+
+    record_queue(m, id, ptr < 4096 ? head - ptr : ptr);
+}
+
+/*
+ * Published first, then translated anew: no return is missed. A vCPU that
+ * finds a site which another one has published, but not yet seen to, does the
+ * same once more rather than wait.
+ */
+static bool hook_return_site(KtMoment *m)
+{
+    KtSites *sites = m->c->sites;
+    uint32_t site = kt_sites_find(sites, m->ra);
+    bool added = false;
+
+    if (site == KT_SITE_NONE) {
+        site = kt_sites_add(sites, m->ra,
+                            kt_hooks_wrapper(m->boot->hooks, m->ra), &added);
+    }
+    if (site == KT_SITE_NONE) {
+        return false;
+    }
+    if (!kt_sites_ready(sites, site)) {
+        qemu_plugin_invalidate_vaddr(m->ra);
+        kt_sites_set_ready(sites, site);
+    }
+    kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, added);
+    return true;
+}
+
+static void await_return(KtMoment *m, const KtHook *hook, KtHookId id,
+                         uint64_t sp)
+{
+    int gfp = kt_hooks_gfp_arg(m->boot->hooks, id);
+    KtCall call = {
+        .sp = sp,
+        .ra = m->ra,
+        .hook = id,
+        .size = kt_vcpu_arg(m->v, hook->count == KT_NO_ARG ? hook->size
+                                                           : hook->count),
+        .ptr = kt_vcpu_arg(m->v, hook->array == KT_NO_ARG ? hook->ptr
+                                                          : hook->array),
+        .cache = kt_vcpu_arg(m->v, hook->cache),
+        .gfp = kt_vcpu_arg(m->v, gfp),
+    };
+    unsigned stale;
+
+    if ((hook->flags & KT_HOOK_INNER) &&
+        kt_hooks_in_allocator(m->boot->hooks, m->ra)) {
+        return;
+    }
+    if (!hook_return_site(m) || !kt_calls_push(m->c->calls, &call, &stale)) {
+        lose(m, KT_CNT_CALL_DROPPED);
+        return;
+    }
+    if (stale) {
+        kt_vcpu_count(m->v, KT_CNT_CALL_STALE, stale);
+    }
+}
+
+void kt_record_enter(KtMoment *m, KtHookId id)
+{
+    const KtHook *hook = kt_hook(id);
+    uint64_t sp = kt_vcpu_reg(m->v, KT_RSP);
+
+    if (!read_return_address(m, sp)) {
+        return;
+    }
+    m->sp_after = sp + 8;
+    switch (hook->role) {
+    case KT_ROLE_FREE:
+        enter_free(m, hook, id);
+        break;
+    case KT_ROLE_FREE_BULK:
+        enter_free_bulk(m, hook, id);
+        break;
+    case KT_ROLE_RCU_QUEUE:
+        enter_rcu_queue(m, hook, id);
+        break;
+    case KT_ROLE_MODULE_DROP:
+        gs_kernel_drop_module(m->c->kernel, kt_vcpu_arg(m->v, hook->ptr));
+        break;
+    default:
+        await_return(m, hook, id, sp);
+        break;
+    }
+}
+
+/* ---- returns ------------------------------------------------------------ */
+
+static uint64_t round_up_pages(uint64_t size)
+{
+    return (size + 4095) & ~4095ull;
+}
+
+/* The page allocator hands out powers of two. */
+static uint64_t large_size(uint64_t size)
+{
+    uint64_t actual = 4096;
+
+    while (actual < size && actual < 1ull << 40) {
+        actual <<= 1;
+    }
+    return actual;
+}
+
+static void set_slab_size(KtMoment *m, uint64_t cache_va)
+{
+    KtGuest *g = m->boot->guest;
+    KtCacheInfo info;
+    uint32_t now;
+
+    m->ev.cache = kt_guest_cache(g, &m->v->seen, cache_va);
+    if (!kt_tracer_cache(m->c->tracer, m->ev.cache, &info)) {
+        kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, 1);
+        return;
+    }
+    m->ev.actual = info.size;
+    if (m->ev.layer == KT_LAYER_CACHE) {
+        m->ev.size = kt_guest_object_size(g, cache_va, &now) &&
+            now <= info.size ? now : info.object_size;
+    }
+}
+
+static void set_sizes(KtMoment *m, const KtCall *call, KtLayer layer,
+                      uint64_t va)
+{
+    KtGuest *g = m->boot->guest;
+    uint64_t cache = call->cache;
+
+    if (layer == KT_LAYER_KMALLOC && !cache &&
+        call->size > kt_guest_large_above(g)) {
+        layer = KT_LAYER_LARGE;
+    }
+    m->ev.layer = layer;
+    m->ev.size = call->size;
+    m->ev.actual = 0;
+    m->ev.cache = (KtCacheId) { 0 };
+    switch (layer) {
+    case KT_LAYER_KMALLOC:
+        cache = cache ? cache : kt_guest_cache_of(g, va);
+        /* fall through */
+    case KT_LAYER_CACHE:
+        set_slab_size(m, cache);
+        break;
+    case KT_LAYER_LARGE:
+        m->ev.actual = large_size(call->size);
+        break;
+    case KT_LAYER_VMALLOC:
+        m->ev.actual = round_up_pages(call->size);
+        break;
+    default:
+        break;
+    }
+}
+
+static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
+{
+    if (!is_block(va)) {
+        kt_vcpu_count(m->v, va == ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
+                                                : KT_CNT_ALLOC_FAILED, 1);
+        return;
+    }
+    complete_moment(m);
+    m->ev.gfp = call->gfp;
+    set_sizes(m, call, kt_hook(call->hook)->layer, va);
+    push_event(m, KT_EV_ALLOC, call->hook, va);
+}
+
+static void leave_alloc_bulk(KtMoment *m, const KtCall *call, uint64_t result)
+{
+    uint64_t n = MIN(result & UINT32_MAX, call->size);
+
+    if (!n) {
+        kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t va;
+
+        if (i == BULK_MAX ||
+            !kt_guest_u64(m->boot->guest, call->ptr + 8 * i, &va)) {
+            lose(m, KT_CNT_BULK_UNREADABLE);
+            return;
+        }
+        record_alloc(m, call, va);
+    }
+}
+
+static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
+{
+    if (result != call->ptr || !is_block(result)) {
+        return;             /* moved: the copy's own events tell */
+    }
+    complete_moment(m);
+    m->ev.size = call->size;
+    push_event(m, KT_EV_RESIZE, call->hook, result);
+}
+
+static bool read_module(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return kt_guest_read(opaque, va, buf, len);
+}
+
+static void leave_module_add(KtMoment *m, const KtCall *call)
+{
+    const GsMem mem = { .read = read_module, .opaque = m->boot->guest };
+
+    if (!gs_kernel_add_module(m->c->kernel, &mem, call->ptr, NULL)) {
+        kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
+    }
+}
+
+void kt_record_leave(KtMoment *m, const KtCall *call)
+{
+    uint64_t result = kt_vcpu_reg(m->v, KT_RAX);
+
+    switch (kt_hook(call->hook)->role) {
+    case KT_ROLE_ALLOC:
+        record_alloc(m, call, result);
+        break;
+    case KT_ROLE_ALLOC_BULK:
+        leave_alloc_bulk(m, call, result);
+        break;
+    case KT_ROLE_REALLOC:
+        leave_realloc(m, call, result);
+        break;
+    default:
+        leave_module_add(m, call);
+        break;
+    }
+}

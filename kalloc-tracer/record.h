@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Record: what a hooked function's entry and return mean, as events. The hot
+ * path, on the vCPU's own thread; takes no lock but a bucket's of the calls
+ * under way, and the tracer's now and then.
+ */
+#ifndef KT_RECORD_H
+#define KT_RECORD_H
+
+#include "calls.h"
+#include "guest.h"
+#include "hooks.h"
+#include "sites.h"
+#include "vcpu.h"
+
+/** struct KtBoot - what is known of one boot; published when complete */
+typedef struct KtBoot {
+    KtHooks *hooks;
+    KtGuest *guest;
+} KtBoot;
+
+/** struct KtShared - what all vCPUs work on */
+typedef struct KtShared {
+    KtTracer *tracer;
+    GsKernel *kernel;
+    KtSites *sites;
+    KtCalls *calls;
+} KtShared;
+
+/**
+ * struct KtMoment - one callback, and what its events have in common
+ * @c, @boot, @v: (borrowed) where it happens
+ * @insns_left: instructions of the block that have not run, for the clock
+ * @have_stack: @ev has its backtrace, task and time already
+ * @ra: where the call returns to; @sp_after: the stack pointer there
+ * @wrapper: the outermost wrapper that made the call
+ */
+typedef struct KtMoment {
+    const KtShared *c;
+    const KtBoot *boot;
+    KtVcpu *v;
+    unsigned insns_left;
+    bool have_stack;
+    uint64_t ra, sp_after;
+    KtHookId wrapper;
+    KtEvent ev;
+} KtMoment;
+
+/** kt_record_enter() - the hooked function @id is entered. */
+void kt_record_enter(KtMoment *m, KtHookId id);
+
+/** kt_record_leave() - @call has returned; @m has its ra and sp_after. */
+void kt_record_leave(KtMoment *m, const KtCall *call);
+
+#endif /* KT_RECORD_H */

@@ -10,7 +10,7 @@ packages=(
     libglib2.0-dev zlib1g-dev libslirp-dev libattr1-dev libcap-ng-dev
     libcapstone-dev libfdt-dev
     libbpf-dev libelf-dev libzstd-dev liblzma-dev liblz4-dev libbz2-dev
-    seabios qemu-system-data gdb gcc-12 shellcheck bpftool
+    seabios qemu-system-data gdb gcc-12 shellcheck bpftool pahole
 )
 meson_wanted=1.5
 # The first one of Debian 12 that has the keys of Debian 13.

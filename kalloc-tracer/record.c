@@ -86,7 +86,8 @@ static void complete_moment(KtMoment *m)
     m->have_stack = true;
 }
 
-static void push_event(KtMoment *m, KtEventKind kind, KtHookId hook, uint64_t va)
+static void push_event(KtMoment *m, KtEventKind kind, KtHookId hook,
+                       uint64_t va)
 {
     m->ev.kind = kind;
     m->ev.hook = m->wrapper.v ? m->wrapper : hook;

@@ -17,7 +17,8 @@
 #include "orc.h"
 #include <string.h>
 
-#define CACHE_BITS 11
+#define SHORT_BITS 11
+#define CACHE_BITS 8
 #define PAGE_MASK (~0xfffull)
 
 /* Task, irq, softirq, and five exception stacks; NMIs nest once. */
@@ -77,13 +78,31 @@ typedef struct CacheSet {
 } CacheSet;
 G_STATIC_ASSERT(sizeof(CacheSet) == 32);
 
+/*
+ * The rule of nineteen in twenty frames (a call, sp-based, bp untouched or
+ * saved below) and its address in one word: what a busy kernel needs stays in
+ * the host's caches while the guest runs. @pc: sign-extended, as addresses of
+ * the kernel's text are; @bp_off: 0 = bp is untouched; @sp_off: 0 = empty.
+ */
+typedef struct ShortEntry {
+    int32_t pc;
+    uint16_t sp_off;
+    int16_t bp_off;
+} ShortEntry;
+
+typedef struct ShortSet {
+    ShortEntry way[2];
+} ShortSet;
+G_STATIC_ASSERT(sizeof(ShortSet) == 16);
+
 struct GsUnwinder {
     const GsKernel *k;
     GsOrcReader *reader;
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
     Template templates[2];
-    CacheSet cache[1 << CACHE_BITS];
+    ShortSet shorts[1 << SHORT_BITS];
+    CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
 };
 
 /*
@@ -184,15 +203,70 @@ static bool plausible_bp(const Walk *w)
     return w->bp >= w->sp && w->bp - w->sp < MAX_STACK;
 }
 
-static G_GNUC_NO_INLINE GsOrcRule rule_miss(GsUnwinder *u, const Walk *w,
-                                            uint64_t pc, CacheSet *set)
+/*
+ * A return address is looked up one byte lower: the call is what the frame
+ * belongs to, and after a call that does not return comes other code.
+ */
+static inline uint64_t pc_of(const Walk *w)
 {
+    return w->ip - !w->exact;
+}
+
+static ShortSet *short_set(GsUnwinder *u, uint64_t pc)
+{
+    return &u->shorts[(pc ^ pc >> SHORT_BITS) & ((1 << SHORT_BITS) - 1)];
+}
+
+static CacheSet *cache_set(GsUnwinder *u, uint64_t pc)
+{
+    return &u->cache[(pc ^ pc >> CACHE_BITS) & ((1 << CACHE_BITS) - 1)];
+}
+
+static inline bool short_is(const ShortEntry *e, uint64_t pc)
+{
+    return (uint64_t)(int64_t)e->pc == pc && e->sp_off;
+}
+
+static bool is_short(const GsOrcRule *rule, uint64_t pc)
+{
+    return (uint64_t)(int64_t)(int32_t)pc == pc && !rule->exact &&
+           rule->type == GS_ORC_CALL && rule->sp == GS_ORC_SP &&
+           rule->sp_off > 0 &&
+           (rule->bp == GS_ORC_BP_KEEP ||
+            (rule->bp == GS_ORC_BP_AT_CFA && rule->bp_off));
+}
+
+static void remember(GsUnwinder *u, uint64_t pc, const GsOrcRule *rule)
+{
+    ShortSet *shorts = short_set(u, pc);
+    CacheSet *set = cache_set(u, pc);
+
+    if (is_short(rule, pc)) {
+        shorts->way[1] = shorts->way[0];
+        shorts->way[0] = (ShortEntry) {
+            pc, rule->sp_off,
+            rule->bp == GS_ORC_BP_KEEP ? 0 : rule->bp_off
+        };
+    } else {
+        set->way[1] = set->way[0];
+        set->way[0] = (CacheEntry) { pc, *rule };
+    }
+}
+
+static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, const Walk *w)
+{
+    uint64_t pc = pc_of(w);
+    const CacheSet *set = cache_set(u, pc);
     GsOrcRule rule = { .type = GS_ORC_NONE };
 
+    for (unsigned i = 0; i < G_N_ELEMENTS(set->way); i++) {
+        if (set->way[i].pc == pc) {
+            return set->way[i].rule;
+        }
+    }
     switch (gs_orc_reader_find(u->reader, pc, &rule)) {
     case GS_ORC_FOUND:
-        set->way[1] = set->way[0];
-        set->way[0] = (CacheEntry) { pc, rule };
+        remember(u, pc, &rule);
         return rule;
     case GS_ORC_NO_TABLE:
         if (trampoline_rule(u, w, pc, &rule)) {
@@ -206,23 +280,16 @@ static G_GNUC_NO_INLINE GsOrcRule rule_miss(GsUnwinder *u, const Walk *w,
     return (GsOrcRule) { .type = GS_ORC_NONE };
 }
 
-/*
- * A return address is looked up one byte lower: the call is what the frame
- * belongs to, and after a call that does not return comes other code.
- */
-static inline GsOrcRule rule_for(GsUnwinder *u, const Walk *w)
+/* NULL: ask rule_slow(). */
+static inline const ShortEntry *short_for(GsUnwinder *u, const Walk *w)
 {
-    uint64_t pc = w->ip - !w->exact;
-    size_t slot = (pc ^ pc >> CACHE_BITS) & ((1 << CACHE_BITS) - 1);
-    CacheSet *set = &u->cache[slot];
+    uint64_t pc = pc_of(w);
+    const ShortSet *set = short_set(u, pc);
 
-    if (G_LIKELY(set->way[0].pc == pc)) {
-        return set->way[0].rule;
+    if (G_LIKELY(short_is(&set->way[0], pc))) {
+        return &set->way[0];
     }
-    if (G_LIKELY(set->way[1].pc == pc)) {
-        return set->way[1].rule;
-    }
-    return rule_miss(u, w, pc, set);
+    return short_is(&set->way[1], pc) ? &set->way[1] : NULL;
 }
 
 /* ---- one frame -------------------------------------------------------- */
@@ -339,7 +406,7 @@ static bool moved_well(Walk *w, const GsOrcRule *rule, uint64_t old_sp)
     return ++w->switches <= MAX_SWITCHES;
 }
 
-static G_GNUC_NO_INLINE GsStop step_slow(Walk *w, const GsOrcRule *rule)
+static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
 {
     uint64_t old_sp = w->sp;
     GsStop stop = GO_ON;
@@ -375,19 +442,14 @@ static G_GNUC_NO_INLINE GsStop step_slow(Walk *w, const GsOrcRule *rule)
 }
 
 /* Nineteen of twenty frames: a call, sp-based, bp saved or untouched. */
-static inline GsStop step(Walk *w, const GsOrcRule *rule)
+static inline GsStop step_short(Walk *w, const ShortEntry *e)
 {
-    uint64_t cfa = w->sp + rule->sp_off;
+    uint64_t cfa = w->sp + e->sp_off;
 
-    if (G_UNLIKELY(rule->type != GS_ORC_CALL || rule->sp != GS_ORC_SP ||
-                   rule->bp > GS_ORC_BP_AT_CFA || rule->exact)) {
-        return step_slow(w, rule);
-    }
-    if (G_UNLIKELY(rule->sp_off < 8 || !read_word(w, cfa - 8, &w->ip))) {
+    if (G_UNLIKELY(e->sp_off < 8 || !read_word(w, cfa - 8, &w->ip))) {
         return GS_STOP_BAD_FRAME;
     }
-    if (rule->bp == GS_ORC_BP_AT_CFA &&
-        !read_word(w, cfa + rule->bp_off, &w->bp)) {
+    if (e->bp_off && !read_word(w, cfa + e->bp_off, &w->bp)) {
         return GS_STOP_BAD_FRAME;
     }
     w->sp = cfa;
@@ -404,31 +466,35 @@ static void sync_generation(GsUnwinder *u)
     uint64_t now = atomic_load_explicit(u->generation, memory_order_acquire);
 
     if (G_UNLIKELY(now != u->seen)) {
+        memset(u->shorts, 0, sizeof(u->shorts));
         memset(u->cache, 0, sizeof(u->cache));
         u->seen = now;
     }
 }
 
 /*
- * @rule of @w's frame is in hand, @max > 0. A frame is stored once its ip is
- * known to be code, as the kernel does; so DEPTH means that there is more.
+ * A frame is stored once its ip is known to be code, as the kernel does; so
+ * DEPTH means that there is more. @e or @rule is that of @w's frame.
  */
-static GsStop walk(GsUnwinder *u, Walk *w, GsOrcRule rule, uint64_t *frames,
-                   unsigned max, unsigned *n)
+static GsStop walk(GsUnwinder *u, Walk *w, const ShortEntry *e, GsOrcRule rule,
+                   uint64_t *frames, unsigned max, unsigned *n)
 {
     unsigned count = 0;
     GsStop stop;
 
     do {
         frames[count++] = w->ip;
-        stop = step(w, &rule);
+        stop = G_LIKELY(e) ? step_short(w, e) : step(w, &rule);
         if (G_UNLIKELY(stop != GO_ON)) {
             break;
         }
-        rule = rule_for(u, w);
-        if (G_UNLIKELY(rule.type == GS_ORC_NONE)) {
-            stop = GS_STOP_UNKNOWN_PC;
-            break;
+        e = short_for(u, w);
+        if (G_UNLIKELY(!e)) {
+            rule = rule_slow(u, w);
+            if (rule.type == GS_ORC_NONE) {
+                stop = GS_STOP_UNKNOWN_PC;
+                break;
+            }
         }
         stop = GS_STOP_DEPTH;
     } while (count < max);
@@ -444,20 +510,24 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
         .exact = regs->exact_ip, .page = page, .opaque = opaque,
         .page_va = NO_PAGE_VA, .page_host = (const uint8_t *)no_page,
     };
-    GsOrcRule rule;
+    GsOrcRule rule = null_call_rule;
+    const ShortEntry *e = NULL;
 
     *n = 0;
     if (!max) {
         return GS_STOP_DEPTH;
     }
     sync_generation(u);
-    rule = regs->ip ? rule_for(u, &w) : null_call_rule;
-    if (rule.type == GS_ORC_NONE) {
+    if (regs->ip) {
+        e = short_for(u, &w);
+        rule = e ? rule : rule_slow(u, &w);
+    }
+    if (!e && rule.type == GS_ORC_NONE) {
         frames[0] = regs->ip;
         *n = 1;
         return GS_STOP_UNKNOWN_PC;
     }
-    return walk(u, &w, rule, frames, max, n);
+    return walk(u, &w, e, rule, frames, max, n);
 }
 
 /* ---- life ------------------------------------------------------------- */

@@ -4,47 +4,61 @@
  * keyed by the stack pointer.  Kernel stacks are unique for a task, so two
  * tasks never share a key, and a lock is as good as never contended.
  *
- * A bucket is kept in the order of entry.  A new call with a stack pointer
- * that an older one holds with another return address proves that the older
- * one is gone (an oops, a killed task, a longjmp-like exit).
+ * A bucket has its newest calls in place, which is where nearly all begin and
+ * end, so that the whole table stays in the host's caches; those of tasks
+ * that sleep inside the allocator move on to a list.  Both are kept in the
+ * order of entry.  A new call with a stack pointer that an older one holds
+ * with another return address proves that the older one is gone (an oops, a
+ * killed task, a longjmp-like exit).
  */
 #include "calls.h"
 
-#define BUCKET_BITS     10
-#define BUCKETS         (1u << BUCKET_BITS)
-#define BUCKET_SIZE     12
+#include <stdlib.h>
+#include <string.h>
 
+#define BUCKET_BITS     7
+#define BUCKETS         (1u << BUCKET_BITS)
+#define BUCKET_SIZE     3
+#define LIST_MAX        2048
+#define CACHE_LINE      64
+
+/* The lock and the first call, mostly the only one, share a cache line. */
 typedef struct Bucket {
     uint32_t lock;
-    uint32_t n;
+    uint16_t n;
+    uint16_t n_listed;                  /* older than those in place */
     KtCall call[BUCKET_SIZE];
-} Bucket;
+} __attribute__((aligned(CACHE_LINE))) Bucket;
 
 struct KtCalls {
     Bucket bucket[BUCKETS];
+    KtCall *list[BUCKETS];              /* grows by doubling, never shrinks */
 };
 
 KtCalls *kt_calls_new(void)
 {
-    return g_new0(KtCalls, 1);
+    KtCalls *c = aligned_alloc(CACHE_LINE, sizeof(KtCalls));
+
+    g_assert(c);
+    memset(c, 0, sizeof(*c));
+    return c;
 }
 
 void kt_calls_free(KtCalls *c)
 {
-    g_free(c);
+    for (unsigned i = 0; c && i < BUCKETS; i++) {
+        g_free(c->list[i]);
+    }
+    free(c);
 }
 
-static Bucket *lock_bucket(KtCalls *c, uint64_t sp)
+static void lock_bucket(Bucket *b)
 {
-    Bucket *b = &c->bucket[(sp >> 3) * 0x9e3779b97f4a7c15ull >>
-                           (64 - BUCKET_BITS)];
-
     while (__atomic_exchange_n(&b->lock, 1, __ATOMIC_ACQUIRE)) {
         while (__atomic_load_n(&b->lock, __ATOMIC_RELAXED)) {
             g_thread_yield();
         }
     }
-    return b;
 }
 
 static void unlock_bucket(Bucket *b)
@@ -52,10 +66,52 @@ static void unlock_bucket(Bucket *b)
     __atomic_store_n(&b->lock, 0, __ATOMIC_RELEASE);
 }
 
-static void remove_at(Bucket *b, unsigned i)
+static unsigned bucket_of(uint64_t sp)
 {
+    return (sp >> 3) * 0x9e3779b97f4a7c15ull >> (64 - BUCKET_BITS);
+}
+
+/* The calls of a bucket, numbered from the oldest. */
+static KtCall *call_at(KtCalls *c, unsigned bucket, unsigned i)
+{
+    Bucket *b = &c->bucket[bucket];
+
+    return i < b->n_listed ? &c->list[bucket][i] : &b->call[i - b->n_listed];
+}
+
+static void remove_at(KtCalls *c, unsigned bucket, unsigned i)
+{
+    Bucket *b = &c->bucket[bucket];
+    KtCall *call = call_at(c, bucket, i);
+    bool listed = i < b->n_listed;
+    unsigned left = (listed ? b->n_listed : b->n_listed + b->n) - i - 1;
+
+    memmove(call, call + 1, left * sizeof(KtCall));
+    if (listed) {
+        b->n_listed--;
+    } else {
+        b->n--;
+    }
+}
+
+/* The oldest call in place moves to the list; false if one was given up. */
+static bool make_room(KtCalls *c, unsigned bucket)
+{
+    Bucket *b = &c->bucket[bucket];
+    bool room = b->n_listed < LIST_MAX;
+
+    if (!room) {
+        remove_at(c, bucket, 0);
+    }
+    if (!(b->n_listed & (b->n_listed - 1))) {
+        c->list[bucket] = g_renew(KtCall, c->list[bucket],
+                                  MAX(2 * b->n_listed, 1));
+    }
+    c->list[bucket][b->n_listed] = b->call[0];
+    memmove(&b->call[0], &b->call[1], (BUCKET_SIZE - 1) * sizeof(KtCall));
+    b->n_listed++;
     b->n--;
-    memmove(&b->call[i], &b->call[i + 1], (b->n - i) * sizeof(KtCall));
+    return room;
 }
 
 /* An entry of the same function at the same place is a call made anew, too. */
@@ -67,19 +123,20 @@ static bool proves_stale(const KtCall *old, const KtCall *now)
 
 bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale)
 {
-    Bucket *b = lock_bucket(c, call->sp);
+    unsigned bucket = bucket_of(call->sp);
+    Bucket *b = &c->bucket[bucket];
     bool room = true;
 
+    lock_bucket(b);
     *stale = 0;
-    for (unsigned i = b->n; i-- > 0;) {
-        if (proves_stale(&b->call[i], call)) {
-            remove_at(b, i);
+    for (unsigned i = b->n_listed + b->n; i-- > 0;) {
+        if (proves_stale(call_at(c, bucket, i), call)) {
+            remove_at(c, bucket, i);
             (*stale)++;
         }
     }
     if (b->n == BUCKET_SIZE) {
-        remove_at(b, 0);
-        room = false;
+        room = make_room(c, bucket);
     }
     b->call[b->n++] = *call;
     unlock_bucket(b);
@@ -88,13 +145,17 @@ bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale)
 
 bool kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out)
 {
-    Bucket *b = lock_bucket(c, sp);
+    unsigned bucket = bucket_of(sp);
+    Bucket *b = &c->bucket[bucket];
     bool found = false;
 
-    for (unsigned i = b->n; i-- > 0 && !found;) {
-        if (b->call[i].sp == sp && b->call[i].ra == ra) {
-            *out = b->call[i];
-            remove_at(b, i);
+    lock_bucket(b);
+    for (unsigned i = b->n_listed + b->n; i-- > 0 && !found;) {
+        const KtCall *call = call_at(c, bucket, i);
+
+        if (call->sp == sp && call->ra == ra) {
+            *out = *call;
+            remove_at(c, bucket, i);
             found = true;
         }
     }
@@ -107,7 +168,11 @@ unsigned kt_calls_pending(KtCalls *c)
     unsigned n = 0;
 
     for (unsigned i = 0; i < BUCKETS; i++) {
-        n += __atomic_load_n(&c->bucket[i].n, __ATOMIC_RELAXED);
+        Bucket *b = &c->bucket[i];
+
+        lock_bucket(b);
+        n += b->n_listed + b->n;
+        unlock_bucket(b);
     }
     return n;
 }
@@ -117,10 +182,9 @@ void kt_calls_clear(KtCalls *c)
     for (unsigned i = 0; i < BUCKETS; i++) {
         Bucket *b = &c->bucket[i];
 
-        while (__atomic_exchange_n(&b->lock, 1, __ATOMIC_ACQUIRE)) {
-            g_thread_yield();
-        }
+        lock_bucket(b);
         b->n = 0;
+        b->n_listed = 0;
         unlock_bucket(b);
     }
 }

@@ -2,7 +2,7 @@
 /*
  * Depot: see depot.h.
  *
- * An open-addressing table of (id, hash) in one 64-bit word each is searched
+ * An open-addressing table of (entry, tag) in one 64-bit word each is searched
  * without a lock: a slot goes from 0 to its final value once, by a release
  * store after the entry is complete. A table that fills up is replaced by
  * one of twice the size; the old one is kept, since somebody may still be
@@ -27,6 +27,7 @@
 /* An entry: a header word, then its words. */
 typedef struct Entry {
     uint32_t hash;
+    uint32_t id;
     uint16_t n;
     uint8_t tag;
     uint64_t words[];
@@ -34,7 +35,7 @@ typedef struct Entry {
 
 typedef struct Table {
     uint32_t mask;
-    uint64_t slot[];        /* id << 32 | hash; 0 = empty */
+    uint64_t slot[];        /* address << 16 | high bits of hash; 0 = empty */
 } Table;
 
 struct KtDepot {
@@ -126,8 +127,20 @@ static bool entry_is(const Entry *e, const uint64_t *words, unsigned n,
            memcmp(e->words, words, n * sizeof(*words)) == 0;
 }
 
+/* User space addresses of 64-bit hosts have 48 bits at most, unless a process
+ * asks for more. */
+static uint64_t to_slot(const Entry *e)
+{
+    return (uint64_t)(uintptr_t)e << 16 | e->hash >> 16;
+}
+
+static const Entry *from_slot(uint64_t slot)
+{
+    return (const Entry *)(uintptr_t)(slot >> 16);
+}
+
 /* The id, or 0 with the empty slot that ended the search in *@end. */
-static uint32_t search(const KtDepot *d, Table *t, uint32_t hash,
+static uint32_t search(Table *t, uint32_t hash,
                        const uint64_t *words, unsigned n, uint8_t tag,
                        uint64_t **end)
 {
@@ -138,9 +151,9 @@ static uint32_t search(const KtDepot *d, Table *t, uint32_t hash,
             *end = &t->slot[i];
             return 0;
         }
-        if ((uint32_t)slot == hash &&
-            entry_is(entry_at(d, slot >> 32), words, n, tag)) {
-            return slot >> 32;
+        if ((slot & 0xffff) == hash >> 16 &&
+            entry_is(from_slot(slot), words, n, tag)) {
+            return from_slot(slot)->id;
         }
     }
 }
@@ -157,11 +170,12 @@ static Table *grow_locked(KtDepot *d)
 
     for (uint64_t i = 0; i <= old->mask; i++) {
         uint64_t slot = old->slot[i];
-        uint32_t at = (uint32_t)slot & t->mask;
+        uint32_t at;
 
         if (!slot) {
             continue;
         }
+        at = from_slot(slot)->hash & t->mask;
         while (t->slot[at]) {
             at = (at + 1) & t->mask;
         }
@@ -206,7 +220,7 @@ static uint32_t insert_locked(KtDepot *d, uint32_t hash,
 {
     Table *t = d->table;
     uint64_t *end;
-    uint32_t id = search(d, t, hash, words, n, tag, &end);
+    uint32_t id = search(t, hash, words, n, tag, &end);
     Entry *e;
 
     if (id || d->count >= d->max) {
@@ -214,18 +228,19 @@ static uint32_t insert_locked(KtDepot *d, uint32_t hash,
     }
     if (d->count >= (t->mask + 1) / 8 * 5) {
         t = grow_locked(d);
-        search(d, t, hash, words, n, tag, &end);
+        search(t, hash, words, n, tag, &end);
     }
     id = d->count + 1;
     e = new_entry_locked(d, n);
     e->hash = hash;
+    e->id = id;
     e->n = n;
     e->tag = tag;
     memcpy(e->words, words, n * sizeof(*words));
     set_entry_locked(d, id, e);
     /* The count first: who finds the slot may ask for the id at once. */
     __atomic_store_n(&d->count, id, __ATOMIC_RELEASE);
-    __atomic_store_n(end, (uint64_t)id << 32 | hash, __ATOMIC_RELEASE);
+    __atomic_store_n(end, to_slot(e), __ATOMIC_RELEASE);
     return id;
 }
 
@@ -235,7 +250,7 @@ uint32_t kt_depot_intern(KtDepot *d, const uint64_t *words, unsigned n,
     uint32_t hash = hash_words(d, words, n, tag);
     Table *t = __atomic_load_n(&d->table, __ATOMIC_ACQUIRE);
     uint64_t *end;
-    uint32_t id = search(d, t, hash, words, n, tag, &end);
+    uint32_t id = search(t, hash, words, n, tag, &end);
 
     if (id) {
         return id;

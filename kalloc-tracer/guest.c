@@ -167,6 +167,19 @@ static bool read_pid_comm(const KtGuest *g, uint64_t task, uint32_t *pid,
            kt_guest_read(g, task + g->at.task_comm, comm, 16);
 }
 
+void kt_guest_touch_task(const KtGuest *g, uint64_t percpu_base)
+{
+    uint64_t task;
+    size_t avail;
+
+    if (g->at.current_task && g->at.task_pid != UNKNOWN &&
+        g->at.task_comm != UNKNOWN &&
+        kt_guest_u64(g, percpu_base + g->at.current_task, &task)) {
+        __builtin_prefetch(g->view(task + g->at.task_pid, &avail));
+        __builtin_prefetch(g->view(task + g->at.task_comm, &avail));
+    }
+}
+
 KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base)
 {
     const Layout *at = &g->at;
@@ -307,29 +320,34 @@ static KtCacheId find_cache(KtGuest *g, uint64_t cache_va)
     return id;
 }
 
-KtCacheId kt_guest_cache(KtGuest *g, KtGuestCpu *cpu, uint64_t cache_va)
+static bool remember_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
+{
+    KtCacheId id = find_cache(g, cache_va);
+    KtCacheInfo info;
+
+    if (!kt_tracer_cache(g->tracer, id, &info)) {
+        return false;
+    }
+    *c = (KtGuestCache) { cache_va, info.size, info.object_size, id };
+    return true;
+}
+
+const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
+                                   uint64_t cache_va)
 {
     unsigned epoch = __atomic_load_n(&g->cache_epoch, __ATOMIC_ACQUIRE);
     unsigned i = (cache_va >> 6 ^ cache_va >> 12) %
                  G_N_ELEMENTS(cpu->cache);
+    KtGuestCache *c = &cpu->cache[i];
 
     if (!cache_va) {
-        return (KtCacheId) { 0 };
+        return NULL;
     }
     if (cpu->cache_epoch != epoch) {
         memset(cpu->cache, 0, sizeof(cpu->cache));
         cpu->cache_epoch = epoch;
     }
-    if (cpu->cache[i].va != cache_va) {
-        KtCacheId id = find_cache(g, cache_va);
-
-        if (!id.v) {
-            return id;
-        }
-        cpu->cache[i].va = cache_va;
-        cpu->cache[i].id = id;
-    }
-    return cpu->cache[i].id;
+    return c->va == cache_va || remember_cache(g, c, cache_va) ? c : NULL;
 }
 
 void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)

@@ -26,6 +26,13 @@ typedef struct KtGuest KtGuest;
 KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view);
 void kt_guest_free(KtGuest *g);
 
+/** struct KtGuestCache - a kmem_cache: its address, and what was read of it */
+typedef struct KtGuestCache {
+    uint64_t va;
+    uint32_t size, object_size;
+    KtCacheId id;
+} KtGuestCache;
+
 /** struct KtGuestCpu - one vCPU's memory of what it read last; zeroed for a
  *  new boot */
 typedef struct KtGuestCpu {
@@ -33,10 +40,7 @@ typedef struct KtGuestCpu {
     uint32_t pid;
     char comm[16];
     KtTaskId task;
-    struct {
-        uint64_t va;
-        KtCacheId id;
-    } cache[64];
+    KtGuestCache cache[64];
     unsigned cache_epoch;
 } KtGuestCpu;
 
@@ -44,13 +48,17 @@ typedef struct KtGuestCpu {
 bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
 bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
 
+/** kt_guest_touch_task() - begin to load what kt_guest_task() will read. */
+void kt_guest_touch_task(const KtGuest *g, uint64_t percpu_base);
 /** kt_guest_task() - the current task of a vCPU, 0 unknown. */
 KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base);
 /** kt_guest_in_interrupt() - the kernel's in_interrupt(), false if unknown. */
 bool kt_guest_in_interrupt(KtGuest *g, uint64_t percpu_base);
 
-/** kt_guest_cache() - id of the kmem_cache at @cache_va, 0 unknown. */
-KtCacheId kt_guest_cache(KtGuest *g, KtGuestCpu *cpu, uint64_t cache_va);
+/** kt_guest_cache() - the kmem_cache at @cache_va, (borrowed until the next
+ *  call on @cpu) or NULL if it is unknown. */
+const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
+                                   uint64_t cache_va);
 /** kt_guest_object_size() - bytes that a caller may use of an object of the
  *  kmem_cache at @cache_va now: they grow when another cache is merged into
  *  it (__kmem_cache_alias() in mm/slub.c). False if it cannot be read. */

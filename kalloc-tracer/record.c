@@ -70,6 +70,7 @@ static void complete_moment(KtMoment *m)
     if (m->have_stack) {
         return;
     }
+    kt_guest_touch_task(m->boot->guest, kt_vcpu_reg(m->v, KT_GS_BASE));
     stop = gs_unwind(m->v->unwinder, &regs, stack_page, NULL, frames,
                      FRAMES_MAX, &n);
     count_stop(m->v, stop);
@@ -169,8 +170,9 @@ static void record_queue(KtMoment *m, KtHookId id, uint64_t va)
 static KtCacheId cache_arg(KtMoment *m, const KtHook *hook)
 {
     uint64_t va = kt_vcpu_arg(m->v, hook->cache);
+    const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen, va);
 
-    return kt_guest_cache(m->boot->guest, &m->v->seen, va);
+    return c ? c->id : (KtCacheId) { 0 };
 }
 
 static void enter_free(KtMoment *m, const KtHook *hook, KtHookId id)
@@ -234,9 +236,15 @@ static void enter_rcu_queue(KtMoment *m, const KtHook *hook, KtHookId id)
 static bool hook_return_site(KtMoment *m)
 {
     KtSites *sites = m->c->sites;
-    uint32_t site = kt_sites_find(sites, m->ra);
+    uint64_t *seen = &m->v->return_site[m->ra %
+                                        G_N_ELEMENTS(m->v->return_site)];
     bool added = false;
+    uint32_t site;
 
+    if (m->ra && *seen == m->ra) {
+        return true;
+    }
+    site = kt_sites_find(sites, m->ra);
     if (site == KT_SITE_NONE) {
         site = kt_sites_add(sites, m->ra,
                             kt_hooks_wrapper(m->boot->hooks, m->ra), &added);
@@ -245,10 +253,13 @@ static bool hook_return_site(KtMoment *m)
         return false;
     }
     if (!kt_sites_ready(sites, site)) {
-        qemu_plugin_invalidate_vaddr(m->ra);
+        if (kt_sites_maybe_block(sites, m->ra)) {
+            qemu_plugin_invalidate_vaddr(m->ra);
+        }
         kt_sites_set_ready(sites, site);
     }
     kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, added);
+    *seen = m->ra;
     return true;
 }
 
@@ -331,18 +342,18 @@ static uint64_t large_size(uint64_t size)
 static void set_slab_size(KtMoment *m, uint64_t cache_va)
 {
     KtGuest *g = m->boot->guest;
-    KtCacheInfo info;
+    const KtGuestCache *c = kt_guest_cache(g, &m->v->seen, cache_va);
     uint32_t now;
 
-    m->ev.cache = kt_guest_cache(g, &m->v->seen, cache_va);
-    if (!kt_tracer_cache(m->c->tracer, m->ev.cache, &info)) {
+    if (!c) {
         kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, 1);
         return;
     }
-    m->ev.actual = info.size;
+    m->ev.cache = c->id;
+    m->ev.actual = c->size;
     if (m->ev.layer == KT_LAYER_CACHE) {
         m->ev.size = kt_guest_object_size(g, cache_va, &now) &&
-            now <= info.size ? now : info.object_size;
+            now <= c->size ? now : c->object_size;
     }
 }
 

@@ -14,12 +14,19 @@
 #define SITE_MAX        (SITE_SLOTS / 2)
 #define SITE_PROBES     128
 #define SEEN_BITS       (1u << 16)
+#define BLOCK_BITS      (1u << 21)
+
+/* What is known of one address lies in one cache line. */
+typedef struct Site {
+    uint64_t va;                        /* 0: free */
+    uint8_t wrapper;
+    uint8_t ready;
+} Site;
 
 struct KtSites {
     uint64_t seen[SEEN_BITS / 64];      /* by hash: "never added" in one look */
-    uint64_t va[SITE_SLOTS];            /* 0: free */
-    uint8_t wrapper[SITE_SLOTS];
-    uint8_t ready[SITE_SLOTS];
+    Site site[SITE_SLOTS];
+    uint64_t block[BLOCK_BITS / 64];    /* by hash: a block began there */
     unsigned n;
     GMutex add_lock;                    /* claims only: they are rare */
 };
@@ -75,7 +82,7 @@ uint32_t kt_sites_find(const KtSites *s, uint64_t va)
         return KT_SITE_NONE;
     }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
-        uint64_t have = __atomic_load_n(&s->va[i], __ATOMIC_ACQUIRE);
+        uint64_t have = __atomic_load_n(&s->site[i].va, __ATOMIC_ACQUIRE);
 
         if (have == va) {
             return i;
@@ -96,10 +103,10 @@ static uint32_t add_locked(KtSites *s, uint64_t va, KtHookId wrapper)
         return KT_SITE_NONE;
     }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
-        if (!s->va[i]) {
-            s->wrapper[i] = wrapper.v;
+        if (!s->site[i].va) {
+            s->site[i].wrapper = wrapper.v;
             s->n++;
-            __atomic_store_n(&s->va[i], va, __ATOMIC_RELEASE);
+            __atomic_store_n(&s->site[i].va, va, __ATOMIC_RELEASE);
             set_seen(s, va);
             return i;
         }
@@ -126,30 +133,56 @@ uint32_t kt_sites_add(KtSites *s, uint64_t va, KtHookId wrapper, bool *added)
     return site;
 }
 
+static uint64_t *block_word(KtSites *s, uint64_t va, uint64_t *bit)
+{
+    uint32_t i = hash(va) >> 24 & (BLOCK_BITS - 1);
+
+    *bit = 1ull << (i % 64);
+    return &s->block[i / 64];
+}
+
+void kt_sites_note_block(KtSites *s, uint64_t va)
+{
+    uint64_t bit;
+    uint64_t *word = block_word(s, va, &bit);
+
+    __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+bool kt_sites_maybe_block(KtSites *s, uint64_t va)
+{
+    uint64_t bit;
+    uint64_t *word = block_word(s, va, &bit);
+
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return __atomic_load_n(word, __ATOMIC_SEQ_CST) & bit;
+}
+
 bool kt_sites_ready(const KtSites *s, uint32_t site)
 {
-    return __atomic_load_n(&s->ready[site], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&s->site[site].ready, __ATOMIC_ACQUIRE);
 }
 
 void kt_sites_set_ready(KtSites *s, uint32_t site)
 {
-    __atomic_store_n(&s->ready[site], 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->site[site].ready, 1, __ATOMIC_RELEASE);
 }
 
 uint64_t kt_sites_va(const KtSites *s, uint32_t site)
 {
-    return s->va[site];
+    return s->site[site].va;
 }
 
 KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site)
 {
-    return (KtHookId) { s->wrapper[site] };
+    return (KtHookId) { s->site[site].wrapper };
 }
 
 void kt_sites_clear(KtSites *s)
 {
     memset(s->seen, 0, sizeof(s->seen));
-    memset(s->va, 0, sizeof(s->va));
-    memset(s->ready, 0, sizeof(s->ready));
+    memset(s->site, 0, sizeof(s->site));
+    memset(s->block, 0, sizeof(s->block));
     s->n = 0;
 }

@@ -34,6 +34,20 @@ uint32_t kt_sites_add(KtSites *s, uint64_t va, KtHookId wrapper, bool *added);
  */
 bool kt_sites_ready(const KtSites *s, uint32_t site);
 void kt_sites_set_ready(KtSites *s, uint32_t site);
+/**
+ * kt_sites_note_block() - a block that begins at @va is about to be translated
+ *
+ * To be said before the site is looked for, as a site is published before
+ * kt_sites_maybe_block() is asked: so one of the two sees the other.
+ */
+void kt_sites_note_block(KtSites *s, uint64_t va);
+/**
+ * kt_sites_maybe_block() - may there be translated code that begins at @va?
+ *
+ * A return site begins a block, because the call before it ends one: where no
+ * block began, there is nothing to translate anew. False is certain.
+ */
+bool kt_sites_maybe_block(KtSites *s, uint64_t va);
 /** kt_sites_find() - its index or KT_SITE_NONE; lock free. */
 uint32_t kt_sites_find(const KtSites *s, uint64_t va);
 uint64_t kt_sites_va(const KtSites *s, uint32_t site);

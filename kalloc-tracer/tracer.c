@@ -14,7 +14,7 @@
 #include <sched.h>
 
 /* Every so many events somebody tries to apply them. */
-#define DRAIN_EVERY 256
+#define DRAIN_EVERY (KT_QUEUE_SLOTS / 4)
 /* Events taken from the queue at once. */
 #define BATCH       64
 

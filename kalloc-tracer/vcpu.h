@@ -24,6 +24,7 @@ typedef struct KtVcpu {
         uint64_t ra;
         KtHookId wrapper;
     } free_site[256];
+    uint64_t return_site[1024];             /* known to be ready, by address */
     unsigned index;
     unsigned cost_tick;
     uint64_t hits[256];                     /* by hook id */

@@ -78,8 +78,8 @@ static void nothing_is_guessed_without_types(void)
 
     g_assert_cmpuint(kt_guest_task(g, &cpu, BASE).v, ==, 0);
     g_assert_false(kt_guest_in_interrupt(g, BASE));
-    g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE).v, ==, 0);
-    g_assert_cmpuint(kt_guest_cache(g, &cpu, 0).v, ==, 0);
+    g_assert_null(kt_guest_cache(g, &cpu, BASE));
+    g_assert_null(kt_guest_cache(g, &cpu, 0));
     g_assert_cmphex(kt_guest_cache_of(g, BASE), ==, 0);
     kt_guest_object_freed(g, (KtCacheId) { 0 }, BASE);
     kt_guest_free(g);

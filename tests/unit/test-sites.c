@@ -35,6 +35,18 @@ static void a_site_is_ready_when_said_so(void)
     kt_sites_free(s);
 }
 
+static void a_block_is_known_once_noted(void)
+{
+    KtSites *s = kt_sites_new();
+
+    g_assert_false(kt_sites_maybe_block(s, 0xffffffff81000010));
+    kt_sites_note_block(s, 0xffffffff81000010);
+    g_assert_true(kt_sites_maybe_block(s, 0xffffffff81000010));
+    kt_sites_clear(s);
+    g_assert_false(kt_sites_maybe_block(s, 0xffffffff81000010));
+    kt_sites_free(s);
+}
+
 static void address_zero_is_none(void)
 {
     KtSites *s = kt_sites_new();
@@ -96,6 +108,8 @@ int main(int argc, char **argv)
                     added_once_found_always);
     g_test_add_func("/sites/a-site-is-ready-when-said-so",
                     a_site_is_ready_when_said_so);
+    g_test_add_func("/sites/a-block-is-known-once-noted",
+                    a_block_is_known_once_noted);
     g_test_add_func("/sites/address-zero-is-none", address_zero_is_none);
     g_test_add_func("/sites/full-table-refuses", a_full_table_refuses);
     g_test_add_func("/sites/threads-agree", threads_agree);

@@ -242,6 +242,25 @@ void kt_blocks_unset(KtBlocks *b, uint32_t index)
     }
 }
 
+void kt_blocks_copy(KtBlocks *b, uint32_t to, uint32_t from, uint64_t va,
+                    uint64_t len)
+{
+    KtRec *r = kt_rec(b, to);
+
+    *r = *kt_rec(b, from);
+    r->va = va;
+    r->end = 0;
+    r->queued = 0;
+    r->huge = 0;
+    set_sizes(b, to, len, len);
+    list_add(&b->by_alloc, r->stack, to);
+}
+
+void kt_blocks_shrink(KtBlocks *b, uint32_t index, uint64_t len)
+{
+    set_sizes(b, index, len, len);
+}
+
 void kt_blocks_resize(KtBlocks *b, uint32_t index, uint64_t requested)
 {
     set_sizes(b, index, requested, get_sizes(b, index).actual);
@@ -320,6 +339,15 @@ bool kt_blocks_expected(KtBlocks *b, uint32_t index)
     }
     e->reported--;
     return true;
+}
+
+bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev)
+{
+    const KtRec *r = kt_rec(b, index);
+    const KtEnd *e = r->end ? kt_end(b, r->end) : NULL;
+
+    return r->freed && e && e->stack == (ev->stack.v & KT_MAX_STACKS) &&
+           e->task == (ev->task.v & KT_MAX_STACKS);
 }
 
 /* Released records are marked too: kt_blocks_set() makes them new. */

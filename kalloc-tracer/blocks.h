@@ -134,6 +134,12 @@ void kt_blocks_unset(KtBlocks *b, uint32_t index);
 /** kt_blocks_release() - give an unset record back. */
 void kt_blocks_release(KtBlocks *b, uint32_t index);
 
+/** kt_blocks_copy() - make @to the part of @from that begins at @va: the same
+ *  allocation, not freed, not queued. */
+void kt_blocks_copy(KtBlocks *b, uint32_t to, uint32_t from, uint64_t va,
+                    uint64_t len);
+/** kt_blocks_shrink() - only @len bytes are left of it. */
+void kt_blocks_shrink(KtBlocks *b, uint32_t index, uint64_t len);
 void kt_blocks_resize(KtBlocks *b, uint32_t index, uint64_t requested);
 /** kt_blocks_set_freed() - @ev freed it. */
 void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev);
@@ -144,6 +150,8 @@ void kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev);
  *  kt_blocks_expected() - was this one? */
 void kt_blocks_expect(KtBlocks *b, uint32_t index);
 bool kt_blocks_expected(KtBlocks *b, uint32_t index);
+/** kt_blocks_freed_so() - was it freed by the call that @ev tells of? */
+bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev);
 
 /** kt_blocks_age() - every block is older than a gap from now on. */
 void kt_blocks_age(KtBlocks *b);

@@ -57,6 +57,22 @@ static KtVerdict bad(KtErrorKind *kind, KtErrorKind is)
     return KT_BAD;
 }
 
+/*
+ * kfree() where an object was freed and its slab has since been given back:
+ * the kernel no longer sees that object freed twice, it sees a page that is
+ * no slab, or another cache's slab, in which that address was never handed
+ * out.
+ */
+static bool slab_is_gone(const KtCase *c)
+{
+    const KtRec *r = c->rec;
+
+    return (c->ev->flags & KT_EVF_SLAB_READ) &&
+           c->ev->family == KT_FAMILY_KFREE &&
+           (LAYER(KMALLOC) | LAYER(CACHE)) & 1u << r->layer &&
+           r->cache && r->cache != c->ev->cache.v;
+}
+
 static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
 {
     const KtRec *r = c->rec;
@@ -64,7 +80,8 @@ static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
                       KT_FAMILY_ANY;
 
     if (r->freed) {
-        return bad(kind, KT_ERR_DOUBLE_FREE);
+        return bad(kind, slab_is_gone(c) ? KT_ERR_INVALID_FREE :
+                         KT_ERR_DOUBLE_FREE);
     }
     if (!(may_free[family] & 1u << r->layer)) {
         return bad(kind, KT_ERR_WRONG_FAMILY);
@@ -87,6 +104,18 @@ KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind)
     v = r->va == c->ev->va ? rule_start(c, kind) :
         bad(kind, KT_ERR_INTERIOR_FREE);
     return v == KT_BAD && r->old ? KT_OK_UNKNOWN : v;
+}
+
+/* Pages of early boot come from no call that was seen: never an error. */
+KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind)
+{
+    const KtRec *r = c->rec;
+
+    if (!r || r->va != c->ev->va || !r->freed || !c->whole || c->again ||
+        (c->ev->flags & KT_EVF_FRESH) || r->old) {
+        return KT_OK;
+    }
+    return bad(kind, KT_ERR_DOUBLE_FREE);
 }
 
 KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)

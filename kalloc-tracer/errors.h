@@ -27,15 +27,21 @@ typedef enum KtVerdict {
  * @ev: the call
  * @rec: the block that contains its address, NULL for none
  * @certain: every allocation since boot was seen
+ * @whole: (pages) the block ends where the freed range ends
+ * @again: (pages) the call that freed the block tells so once more
  */
 typedef struct KtCase {
     const KtEvent *ev;
     const KtRec *rec;
     bool certain;
+    bool whole;
+    bool again;
 } KtCase;
 
 /** kt_rule_free() - of a KT_EV_FREE. */
 KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind);
+/** kt_rule_free_pages() - the same by the family of pages. */
+KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind);
 /** kt_rule_queue() - of a KT_EV_RCU_QUEUE. Only tells what the free that
  *  follows it could not: that the block was queued or freed before. */
 KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind);

@@ -89,11 +89,30 @@ const char *kt_counter_help(KtCounter c);
 /** Hook rows of hooks.def, for display: name of the hooked function. */
 const char *kt_hook_name(KtHookId hook);
 
+/** What an event says beyond its kind; bits of KtEvent.flags. */
+typedef enum KtEventFlag {
+    /** ALLOC: nothing if the address is in a live block (bulk calls tell of
+     *  pages that their caller had before). */
+    KT_EVF_IF_NEW = 1 << 0,
+    /** ALLOC: taken out of what is live there, which is no error (pages
+     *  pass from hand to hand inside the page allocator). */
+    KT_EVF_TAKE = 1 << 1,
+    /** FREE of pages: memory that may come to the allocator for the first
+     *  time (boot, hotplug): never an error. */
+    KT_EVF_FRESH = 1 << 2,
+    /** FREE of pages: may tell once more what the same call told before. */
+    KT_EVF_AGAIN = 1 << 3,
+    /** FREE by kfree(): @cache is that of the slab which the address lies in
+     *  now, 0 when that page is no slab of a known cache. */
+    KT_EVF_SLAB_READ = 1 << 4,
+} KtEventFlag;
+
 /**
  * struct KtEvent - one allocator event, 64 bytes
  * @seq: global order, assigned by kt_tracer_push()
  * @va: block start, or the pointer that is freed
- * @size: requested bytes (ALLOC, RESIZE)
+ * @size: requested bytes (ALLOC, RESIZE); bytes freed (FREE of pages; 0 =
+ *        to the end of the block)
  * @actual: bytes the allocator reserved (ALLOC); 0 = unknown, then = @size
  * @us: guest microseconds since the VM's clock started (48 bits)
  * @cpu: vCPU index
@@ -105,6 +124,7 @@ const char *kt_hook_name(KtHookId hook);
  * @hook: the row of hooks.def that saw it
  * @layer: KtLayer (ALLOC)
  * @family: KtFamily (FREE)
+ * @flags: KtEventFlag bits
  */
 typedef struct KtEvent {
     uint64_t seq;
@@ -121,7 +141,8 @@ typedef struct KtEvent {
     KtHookId hook;
     uint8_t layer;
     uint8_t family;
-    uint8_t pad[6];
+    uint8_t flags;
+    uint8_t pad[5];
 } KtEvent;
 G_STATIC_ASSERT(sizeof(KtEvent) == 64);
 

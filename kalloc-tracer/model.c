@@ -108,6 +108,82 @@ static uint32_t hit(const KtModel *m, const KtMapHint *h)
            floor.val : 0;
 }
 
+static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
+{
+    m->live_blocks--;
+    m->live_bytes -= kt_blocks_len(&m->blocks, index);
+    m->freed_blocks++;
+    kt_blocks_set_freed(&m->blocks, index, ev);
+}
+
+static bool has_room(const KtModel *m)
+{
+    return m->blocks.rec.n_free || kt_model_bytes(m) < m->max_bytes;
+}
+
+/* ---- parts of blocks ---------------------------------------------------- */
+
+/* What is left of a live block behind its first @len bytes becomes a block of
+ * its own; 0 without memory. */
+static uint32_t split(KtModel *m, KtMap *map, uint32_t index, uint64_t len)
+{
+    uint64_t va = kt_rec(&m->blocks, index)->va + len;
+    uint64_t rest = kt_blocks_len(&m->blocks, index) - len;
+    uint32_t part = has_room(m) ? kt_blocks_new(&m->blocks) : 0;
+
+    if (part && kt_map_insert(map, va, part)) {
+        kt_blocks_copy(&m->blocks, part, index, va, rest);
+        m->live_blocks++;
+    } else {
+        if (part) {
+            kt_blocks_release(&m->blocks, part);
+            part = 0;
+        }
+        m->live_bytes -= rest;
+        m->gap = true;
+        count(m, KT_CNT_DROP_BLOCK);
+    }
+    kt_blocks_shrink(&m->blocks, index, len);
+    return part;
+}
+
+/* What a live block has of [@va, @last] is freed, the rest stays live. */
+static void cut(KtModel *m, KtMap *map, uint32_t index, uint64_t va,
+                uint64_t last, const KtEvent *ev)
+{
+    uint64_t start = kt_rec(&m->blocks, index)->va;
+
+    if (kt_blocks_last(&m->blocks, index) > last) {
+        split(m, map, index, last - start + 1);
+    }
+    if (start < va) {
+        index = split(m, map, index, va - start);
+    }
+    if (index) {
+        set_freed(m, index, ev);
+    }
+}
+
+/* Whatever is live in [@va, @last] is freed. Returns: was anything? */
+static bool free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
+                       const KtEvent *ev)
+{
+    KtMapEntry e = kt_map_floor(map, va);
+    bool any = false;
+
+    if (!e.val || kt_blocks_last(&m->blocks, e.val) < va) {
+        e = kt_map_above(map, va);
+    }
+    while (e.val && e.key <= last) {
+        if (!kt_rec(&m->blocks, e.val)->freed) {
+            cut(m, map, e.val, va, last, ev);
+            any = true;
+        }
+        e = kt_map_above(map, e.key);
+    }
+    return any;
+}
+
 /* ---- allocations -------------------------------------------------------- */
 
 /* The block at @index ends where something else begins: a past life. */
@@ -162,11 +238,6 @@ static void clear_above(KtModel *m, KtMap *map, KtMapEntry above,
     }
 }
 
-static bool has_room(const KtModel *m)
-{
-    return m->blocks.rec.n_free || kt_model_bytes(m) < m->max_bytes;
-}
-
 /* A record in the map where none is; 0 without memory. */
 static uint32_t new_block(KtModel *m, const KtMapHint *h)
 {
@@ -179,23 +250,29 @@ static uint32_t new_block(KtModel *m, const KtMapHint *h)
     return index;
 }
 
-static uint64_t event_last(const KtEvent *ev)
+static uint64_t last_of(uint64_t va, uint64_t len)
 {
-    uint64_t len = MAX(ev->size, ev->actual);
-
-    return len > 1 ? ev->va + MIN(len - 1, UINT64_MAX - ev->va) : ev->va;
+    return len > 1 ? va + MIN(len - 1, UINT64_MAX - va) : va;
 }
 
-static void apply_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
+static uint64_t event_last(const KtEvent *ev)
+{
+    return last_of(ev->va, MAX(ev->size, ev->actual));
+}
+
+static bool is_live(const KtModel *m, const KtMapHint *h)
+{
+    uint32_t index = hit(m, h);
+
+    return index && !kt_rec(&m->blocks, index)->freed;
+}
+
+static void place_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     bool reported = false;
     uint32_t index = 0;
     KtMapEntry floor, above;
 
-    count(m, KT_CNT_EV_ALLOC);
-    if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT) {
-        return;
-    }
     kt_map_around_hint(h, &floor, &above);
     if (floor.val && floor.key == ev->va) {
         replace(m, floor.val, ev, &reported);
@@ -217,6 +294,19 @@ static void apply_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     kt_blocks_set(&m->blocks, index, ev);
     m->live_blocks++;
     m->live_bytes += kt_blocks_len(&m->blocks, index);
+}
+
+static void apply_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
+{
+    count(m, KT_CNT_EV_ALLOC);
+    if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT ||
+        ((ev->flags & KT_EVF_IF_NEW) && is_live(m, h))) {
+        return;
+    }
+    if (ev->flags & KT_EVF_TAKE) {
+        free_range(m, h->map, ev->va, event_last(ev), ev);
+    }
+    place_alloc(m, ev, h);
 }
 
 /* krealloc() in place. The size may outgrow a block whose actual size was
@@ -241,14 +331,6 @@ static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 
 /* ---- frees -------------------------------------------------------------- */
 
-static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
-{
-    m->live_blocks--;
-    m->live_bytes -= kt_blocks_len(&m->blocks, index);
-    m->freed_blocks++;
-    kt_blocks_set_freed(&m->blocks, index, ev);
-}
-
 /* What a call hits, for the rules. */
 static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
 {
@@ -271,7 +353,8 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     if (starts && c.rec->freed && kt_blocks_expected(&m->blocks, index)) {
         return;
     }
-    if (starts && !c.rec->freed && !c.rec->cache) {
+    if (starts && !c.rec->freed && !c.rec->cache &&
+        !(ev->flags & KT_EVF_SLAB_READ)) {
         kt_rec(&m->blocks, index)->cache = ev->cache.v;
     }
     v = kt_rule_free(&c, &kind);
@@ -282,6 +365,31 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
     if (starts && !c.rec->freed) {
         set_freed(m, index, ev);
+    }
+}
+
+/*
+ * Pages come back in other pieces than they went: split_page(), the split of
+ * a huge page, the tail of alloc_pages_exact(). Only a block that is freed
+ * once more as a whole is an error.
+ */
+static void apply_free_pages(KtModel *m, const KtEvent *ev,
+                             const KtMapHint *h)
+{
+    uint32_t index = hit(m, h);
+    KtCase c = make_case(m, ev, index);
+    uint64_t last = ev->size ? last_of(ev->va, ev->size) :
+                    index ? kt_blocks_last(&m->blocks, index) : ev->va;
+    KtErrorKind kind;
+
+    count(m, KT_CNT_EV_FREE);
+    c.whole = index && kt_blocks_last(&m->blocks, index) == last;
+    c.again = index && (ev->flags & KT_EVF_AGAIN) &&
+              kt_blocks_freed_so(&m->blocks, index, ev);
+    if (kt_rule_free_pages(&c, &kind) == KT_BAD) {
+        add_error(m, kind, ev, index);
+    } else if (!free_range(m, h->map, ev->va, last, ev) && !c.again) {
+        count(m, KT_CNT_FREE_PAGES_UNKNOWN);
     }
 }
 
@@ -323,7 +431,11 @@ static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
         apply_alloc(m, ev, h);
         break;
     case KT_EV_FREE:
-        apply_free(m, ev, h);
+        if (ev->family == KT_FAMILY_PAGES) {
+            apply_free_pages(m, ev, h);
+        } else {
+            apply_free(m, ev, h);
+        }
         break;
     case KT_EV_RESIZE:
         apply_resize(m, ev, h);

@@ -18,15 +18,16 @@ STOPS = ('end', 'user', 'unknown-pc', 'bad-frame', 'depth')
 STACK, TASK, CACHE, HOOK, RESET, CLEAR, COMPLETE = range(0x81, 0x88)
 
 # How an event's bytes are read; a definition's are read again by its kind.
-EVENT = struct.Struct('=QQQQQIIIHBBBB6x')
+EVENT = struct.Struct('=QQQQQIIIHBBBBB5x')
 NAMED = struct.Struct('=II')
 CACHE_REST = struct.Struct('=QII')
 
 # req, act: requested and reserved bytes; frames: the backtrace, leaf first;
 # stop: why it ends. cache and comm are None where they are not known, layer
-# is '' of what is no allocation, family '' of what is no free.
+# is '' of what is no allocation, family '' of what is no free; flags is a
+# number, docs/journal.md names its bits.
 Event = namedtuple('Event', 'seq us cpu kind va req act frames stop pid comm '
-                            'cache gfp hook layer family')
+                            'cache gfp hook layer family flags')
 Cache = namedtuple('Cache', 'name va object_size size')
 
 
@@ -105,7 +106,7 @@ class Journal:
 
     def _event(self, f):
         seq, va, req, act, when, stack, task, gfp, cache, kind, hook = f[:11]
-        layer, family = f[11:]
+        layer, family, flags = f[11:]
         try:
             frames, stop = self.stacks[stack]
             pid, comm = self.tasks[task]
@@ -118,7 +119,7 @@ class Journal:
                      pid, comm, known.name if known else None, gfp,
                      self.hooks.get(hook, '?'),
                      _name(LAYERS, layer) if kind == 1 else '',
-                     _name(FAMILIES, family) if kind == 2 else '')
+                     _name(FAMILIES, family) if kind == 2 else '', flags)
 
     def events(self):
         """Every event; 'reset', 'clear' and 'complete' among them tell what
@@ -140,7 +141,7 @@ class Journal:
             if RESET <= of_kind <= COMPLETE:
                 yield Event(0, 0, 0, KINDS[of_kind], 0,
                             NAMED.unpack_from(pending)[0], 0, (), None, None,
-                            None, None, 0, '', '', '')
+                            None, None, 0, '', '', '', 0)
             else:
                 self._define(of_kind, pending)
 

@@ -120,6 +120,60 @@ static void retire_all(Naive *m, bool pages, uint64_t lo, uint64_t hi,
     }
 }
 
+static void set_freed(NaiveBlock *x, const KtEvent *ev)
+{
+    x->old = false;
+    x->b.state = KT_STATE_FREED;
+    x->b.free_us = ev->us;
+    x->b.free_stack = ev->stack;
+    x->b.free_task = ev->task;
+    x->b.free_cpu = ev->cpu;
+    x->b.free_hook = ev->hook;
+}
+
+/* A block in two: what begins @len bytes after its start is another. */
+static void split(Naive *m, unsigned i, uint64_t len)
+{
+    NaiveBlock rest = *naive_nth(m, i);
+
+    rest.b.va += len;
+    rest.b.requested = rest.b.actual = kt_block_len(&rest.b) - len;
+    rest.b.rcu_queued = false;
+    rest.b.rcu_us = 0;
+    rest.b.rcu_stack.v = 0;
+    rest.reported = 0;
+    naive_nth(m, i)->b.requested = naive_nth(m, i)->b.actual = len;
+    g_array_append_val(m->blocks, rest);
+}
+
+/* Free what is live in [@lo, @hi]; was there anything? */
+static bool free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
+                       const KtEvent *ev)
+{
+    bool any = false;
+
+    /* the array grows meanwhile: a part is looked at when its turn comes */
+    for (unsigned i = 0; i < m->blocks->len; i++) {
+        NaiveBlock *x = naive_nth(m, i);
+
+        if (x->pages != pages || x->b.state == KT_STATE_FREED ||
+            x->b.va > hi || naive_last(x) < lo) {
+            continue;
+        }
+        any = true;
+        if (naive_last(x) > hi) {
+            split(m, i, hi - x->b.va + 1);
+        }
+        x = naive_nth(m, i);
+        if (x->b.va < lo) {
+            split(m, i, lo - x->b.va);
+        } else {
+            set_freed(x, ev);
+        }
+    }
+    return any;
+}
+
 /* ---- events ------------------------------------------------------------- */
 
 static void naive_alloc(Naive *m, const KtEvent *ev)
@@ -138,6 +192,13 @@ static void naive_alloc(Naive *m, const KtEvent *ev)
 
     if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT) {
         return;
+    }
+    if (ev->flags & KT_EVF_IF_NEW && naive_find(m, x.pages, ev->va) &&
+        naive_find(m, x.pages, ev->va)->b.state == KT_STATE_ALLOCATED) {
+        return;
+    }
+    if (ev->flags & KT_EVF_TAKE) {
+        free_range(m, x.pages, ev->va, naive_last(&x), ev);
     }
     retire_all(m, x.pages, ev->va, naive_last(&x), ev);
     g_array_append_val(m->blocks, x);
@@ -173,7 +234,12 @@ static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
                KT_ERR_INTERIOR_FREE;
     }
     if (x->b.state == KT_STATE_FREED) {
-        return KT_ERR_DOUBLE_FREE;
+        return ev->flags & KT_EVF_SLAB_READ &&
+               ev->family == KT_FAMILY_KFREE && x->b.cache.v &&
+               x->b.cache.v != ev->cache.v &&
+               (x->b.layer == KT_LAYER_KMALLOC ||
+                x->b.layer == KT_LAYER_CACHE) ? KT_ERR_INVALID_FREE :
+               KT_ERR_DOUBLE_FREE;
     }
     if (!family_fits(ev->family, x->b.layer)) {
         return KT_ERR_WRONG_FAMILY;
@@ -185,9 +251,28 @@ static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
     return -1;
 }
 
+static void naive_free_pages(Naive *m, const KtEvent *ev)
+{
+    NaiveBlock *x = naive_find(m, true, ev->va);
+    uint64_t last = ev->size ? naive_end(ev->va, ev->size) :
+                    x ? naive_last(x) : ev->va;
+    bool again = x && x->b.state == KT_STATE_FREED &&
+                 ev->flags & KT_EVF_AGAIN &&
+                 x->b.free_stack.v == ev->stack.v &&
+                 x->b.free_task.v == ev->task.v;
+
+    if (x && x->b.state == KT_STATE_FREED && x->b.va == ev->va &&
+        naive_last(x) == last && !x->old && !again &&
+        !(ev->flags & KT_EVF_FRESH)) {
+        add_error(m, KT_ERR_DOUBLE_FREE, ev, x);
+    } else if (!free_range(m, true, ev->va, last, ev) && !again) {
+        m->unknown_pages++;
+    }
+}
+
 static void naive_free_event(Naive *m, const KtEvent *ev)
 {
-    NaiveBlock *x = naive_find(m, ev->family == KT_FAMILY_PAGES, ev->va);
+    NaiveBlock *x = naive_find(m, false, ev->va);
     bool starts = x && x->b.va == ev->va;
     bool live = x && x->b.state == KT_STATE_ALLOCATED;
     int wrong;
@@ -196,24 +281,18 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
         x->reported--;
         return;
     }
-    if (starts && live && !x->b.cache.v) {
+    if (starts && live && !x->b.cache.v && !(ev->flags & KT_EVF_SLAB_READ)) {
         x->b.cache = ev->cache;
     }
     wrong = what_is_wrong(m, ev, x);
-    if (wrong == KT_ERR_INVALID_FREE ? !m->complete || m->gap :
+    if (wrong == KT_ERR_INVALID_FREE && !starts ? !m->complete || m->gap :
         wrong >= 0 && x->old) {
         m->unknown_frees++;
     } else if (wrong >= 0) {
         add_error(m, wrong, ev, x);
     }
     if (starts && live) {
-        x->old = false;
-        x->b.state = KT_STATE_FREED;
-        x->b.free_us = ev->us;
-        x->b.free_stack = ev->stack;
-        x->b.free_task = ev->task;
-        x->b.free_cpu = ev->cpu;
-        x->b.free_hook = ev->hook;
+        set_freed(x, ev);
     }
 }
 
@@ -266,7 +345,11 @@ void naive_event(Naive *m, const KtEvent *ev)
         naive_alloc(m, ev);
         break;
     case KT_EV_FREE:
-        naive_free_event(m, ev);
+        if (ev->family == KT_FAMILY_PAGES) {
+            naive_free_pages(m, ev);
+        } else {
+            naive_free_event(m, ev);
+        }
         break;
     case KT_EV_RCU_QUEUE:
         naive_queue(m, ev);

@@ -30,6 +30,7 @@ typedef struct Naive {
     bool gap;
     uint64_t events;
     uint64_t unknown_frees;
+    uint64_t unknown_pages;
     uint64_t evicted;
     uint64_t previous;      /* live blocks of the boot before */
 } Naive;

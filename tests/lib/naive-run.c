@@ -226,6 +226,8 @@ static void compare_counts(const Naive *m)
     g_assert_cmpuint(s.previous_live_blocks, ==, m->previous);
     g_assert_cmpuint(kt_tracer_counter(m->t, KT_CNT_FREE_UNKNOWN), ==,
                      m->unknown_frees);
+    g_assert_cmpuint(kt_tracer_counter(m->t, KT_CNT_FREE_PAGES_UNKNOWN), ==,
+                     m->unknown_pages);
     g_assert_cmpuint(kt_tracer_counter(m->t, KT_CNT_EVICT_HISTORY), ==,
                      m->evicted);
 }
@@ -288,6 +290,7 @@ static KtEvent make_event(Naive *m, const uint8_t *p)
         .hook = { p[6] },
         .layer = p[7] >> 2 & 7,
         .family = p[7] >> 5,
+        .flags = p[0] & 8 ? p[6] >> 2 : 0,
     };
 }
 

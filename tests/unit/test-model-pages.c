@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rules of the model for pages, which come back in other pieces than they
+ * went and change hands inside the allocator; and for objects whose slab was
+ * given back to it.
+ */
+#include "model-world.h"
+
+static void alloc_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
+{
+    push(w, (KtEvent) {
+        .kind = KT_EV_ALLOC, .va = va, .size = n * 4096ull,
+        .actual = n * 4096ull, .layer = KT_LAYER_PAGES, .stack = { 1 },
+        .flags = flags,
+    });
+}
+
+static void free_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
+{
+    push(w, (KtEvent) {
+        .kind = KT_EV_FREE, .va = va, .size = n * 4096ull,
+        .family = KT_FAMILY_PAGES, .stack = { 2 }, .flags = flags,
+    });
+}
+
+static void expect_pages(World *w, uint64_t va, uint64_t start, unsigned n,
+                         KtState state)
+{
+    KtBlock b;
+
+    g_assert_true(find(w, va, &b));
+    g_assert_cmphex(b.va, ==, start);
+    g_assert_cmpuint(b.requested, ==, n * 4096ull);
+    g_assert_cmpuint(b.actual, ==, n * 4096ull);
+    g_assert_cmpint(b.state, ==, state);
+    g_assert_cmpuint(b.alloc_us, ==, 100);
+    g_assert_cmpuint(b.alloc_stack.v, ==, 1);
+    g_assert_cmpuint(b.free_stack.v, ==, state == KT_STATE_FREED ? 2 : 0);
+}
+
+/* split_page() and the split of a huge page: any part, in any order. */
+static void pages_come_back_in_parts(void)
+{
+    World w = new_world(true);
+
+    alloc_pages(&w, VA, 8, 0);
+    free_pages(&w, VA + 0x2000, 2, 0);
+    expect_pages(&w, VA + 0x1000, VA, 2, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA + 0x3000, VA + 0x2000, 2, KT_STATE_FREED);
+    expect_pages(&w, VA + 0x7000, VA + 0x4000, 4, KT_STATE_ALLOCATED);
+    g_assert_cmpuint(stats(&w).live_bytes, ==, 6 * 4096);
+    free_pages(&w, VA, 1, 0);
+    expect_pages(&w, VA, VA, 1, KT_STATE_FREED);
+    expect_pages(&w, VA + 0x1000, VA + 0x1000, 1, KT_STATE_ALLOCATED);
+    free_pages(&w, VA + 0x7000, 1, 0);
+    expect_pages(&w, VA + 0x4000, VA + 0x4000, 3, KT_STATE_ALLOCATED);
+    free_pages(&w, VA, 8, 0);
+    g_assert_cmpuint(stats(&w).live_blocks, ==, 0);
+    g_assert_cmpuint(stats(&w).live_bytes, ==, 0);
+    g_assert_cmpuint(stats(&w).freed_blocks, ==, 5);
+    alloc_pages(&w, VA, 8, 0);
+    g_assert_cmpuint(stats(&w).history_rows, ==, 5);
+    expect(&w, "");
+}
+
+static void pages_of_nobody(void)
+{
+    World w = new_world(true);
+
+    free_pages(&w, VA, 1, 0);
+    free_pages(&w, VA, 1024, KT_EVF_FRESH);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_PAGES_UNKNOWN), ==, 2);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNKNOWN), ==, 0);
+    expect(&w, "");
+}
+
+static void pages_freed_twice(void)
+{
+    World w = new_world(true);
+
+    alloc_pages(&w, VA, 4, 0);
+    free_pages(&w, VA, 4, 0);
+    /* The same call once more, new memory, part of it: no error. */
+    free_pages(&w, VA, 4, KT_EVF_AGAIN);
+    free_pages(&w, VA, 4, KT_EVF_FRESH);
+    free_pages(&w, VA, 2, 0);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_PAGES_UNKNOWN), ==, 2);
+    g_assert_cmpuint(stats(&w).errors, ==, 0);
+    free_pages(&w, VA, 4, 0);
+    expect(&w, "double-free");
+}
+
+static void pages_told_of_again(void)
+{
+    World w = new_world(true);
+
+    alloc_pages(&w, VA, 2, 0);
+    alloc_pages(&w, VA, 1, KT_EVF_IF_NEW);
+    alloc_pages(&w, VA + 0x1000, 1, KT_EVF_IF_NEW);
+    expect_pages(&w, VA + 0x1000, VA, 2, KT_STATE_ALLOCATED);
+    free_pages(&w, VA, 2, 0);
+    w.us = 100;
+    alloc_pages(&w, VA, 1, KT_EVF_IF_NEW);
+    expect_pages(&w, VA, VA, 1, KT_STATE_ALLOCATED);
+    expect(&w, "");
+}
+
+static void pages_change_hands(void)
+{
+    World w = new_world(true);
+
+    alloc_pages(&w, VA, 8, 0);
+    w.us = 100;
+    alloc_pages(&w, VA + 0x1000, 2, KT_EVF_TAKE);
+    expect_pages(&w, VA, VA, 1, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA + 0x2000, VA + 0x1000, 2, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA + 0x3000, VA + 0x3000, 5, KT_STATE_ALLOCATED);
+    g_assert_cmpuint(stats(&w).live_bytes, ==, 8 * 4096);
+    alloc_pages(&w, VA, 1, 0);
+    expect(&w, "overlap");
+}
+
+/* kfree() of an object whose slab was given back. */
+static void slab_was_given_back(void)
+{
+    static const struct {
+        KtLayer layer;
+        uint16_t of, now;
+        uint8_t flags;
+        const char *kind;
+    } cases[] = {
+        { KT_LAYER_KMALLOC, 1, 1, KT_EVF_SLAB_READ, "double-free" },
+        { KT_LAYER_KMALLOC, 1, 0, KT_EVF_SLAB_READ, "invalid-free" },
+        { KT_LAYER_CACHE, 1, 0, KT_EVF_SLAB_READ, "invalid-free" },
+        { KT_LAYER_CACHE, 1, 2, KT_EVF_SLAB_READ, "invalid-free" },
+        { KT_LAYER_CACHE, 1, 0, 0, "double-free" },
+        { KT_LAYER_KMALLOC, 0, 0, KT_EVF_SLAB_READ, "double-free" },
+        { KT_LAYER_LARGE, 0, 0, KT_EVF_SLAB_READ, "double-free" },
+        { KT_LAYER_LARGE, 0, 2, KT_EVF_SLAB_READ, "double-free" },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        World w = new_world(true);
+
+        alloc_in(&w, cases[i].layer, VA, 64, cases[i].of);
+        for (unsigned n = 0; n < 2; n++) {
+            push(&w, (KtEvent) {
+                .kind = KT_EV_FREE, .va = VA, .family = KT_FAMILY_KFREE,
+                .cache = { n ? cases[i].now : cases[i].of },
+                .flags = cases[i].flags,
+            });
+        }
+        expect(&w, cases[i].kind);
+    }
+}
+
+/* What a page says of itself is not what the caller says of the block. */
+static void a_page_names_no_cache(void)
+{
+    World w = new_world(true);
+    KtBlock b;
+
+    alloc_in(&w, KT_LAYER_LARGE, VA, 16384, 0);
+    push(&w, (KtEvent) {
+        .kind = KT_EV_FREE, .va = VA, .family = KT_FAMILY_KFREE,
+        .cache = { 2 }, .flags = KT_EVF_SLAB_READ,
+    });
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpuint(b.cache.v, ==, 0);
+    expect(&w, "");
+}
+
+static const struct {
+    const char *path;
+    void (*fn)(void);
+} tests[] = {
+    { "/model/pages/in-parts", pages_come_back_in_parts },
+    { "/model/pages/of-nobody", pages_of_nobody },
+    { "/model/pages/freed-twice", pages_freed_twice },
+    { "/model/pages/told-of-again", pages_told_of_again },
+    { "/model/pages/change-hands", pages_change_hands },
+    { "/model/slab/given-back", slab_was_given_back },
+    { "/model/slab/names-no-cache", a_page_names_no_cache },
+};
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
+        g_test_add_func(tests[i].path, tests[i].fn);
+    }
+    return g_test_run();
+}

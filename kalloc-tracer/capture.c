@@ -35,6 +35,7 @@ struct KtCapture {
     KtVcpu **vcpu;
     unsigned max_vcpus;
     uint64_t clock_ns;                  /* that measuring itself takes */
+    bool pages;                         /* trace the page allocator, too */
     GMutex lock;
 };
 
@@ -195,9 +196,12 @@ static void begin_boot(KtCapture *c, uint64_t slide)
     KtBoot *boot = g_new0(KtBoot, 1);
 
     gs_kernel_set_slide(c->shared.kernel, slide);
-    boot->hooks = kt_hooks_resolve(c->shared.kernel);
     boot->guest = kt_guest_new(c->shared.kernel, c->shared.tracer,
                                qemu_plugin_vaddr_to_host);
+    if (c->pages) {
+        boot->pages = kt_pages_new(c->shared.kernel, boot->guest);
+    }
+    boot->hooks = kt_hooks_resolve(c->shared.kernel, boot->pages);
     kt_tracer_set_complete(c->shared.tracer, true);
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }
@@ -298,7 +302,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 /* ---- outside ------------------------------------------------------------ */
 
 KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
-                            unsigned max_vcpus)
+                            unsigned max_vcpus, bool pages)
 {
     KtCapture *c = g_new0(KtCapture, 1);
     GsSymbol sym;
@@ -307,6 +311,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
     c->shared.kernel = k;
     c->max_vcpus = max_vcpus;
     c->clock_ns = measure_clock();
+    c->pages = pages;
     c->vcpu = g_new0(KtVcpu *, max_vcpus);
     c->shared.sites = kt_sites_new();
     c->shared.calls = kt_calls_new();
@@ -337,6 +342,7 @@ void kt_capture_reset(KtCapture *c)
         }
     }
     kt_hooks_free(boot->hooks);
+    kt_pages_free(boot->pages);
     kt_guest_free(boot->guest);
     g_free(boot);
     kt_tracer_reset(c->shared.tracer);

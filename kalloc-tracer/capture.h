@@ -14,11 +14,12 @@ typedef struct KtCapture KtCapture;
  * kt_capture_start() - register the callbacks; from qemu_plugin_install()
  * @t: (borrowed) takes the events
  * @k: (borrowed, nullable) the guest's kernel; without one nothing is traced
+ * @pages: trace the page allocator, too
  *
  * Returns: (owned by the process: QEMU's callbacks refer to it to the end)
  */
 KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
-                            unsigned max_vcpus);
+                            unsigned max_vcpus, bool pages);
 
 /** kt_capture_reset() - the VM was reset: look for the kernel again. All
  *  vCPUs are stopped. */

@@ -320,6 +320,12 @@ static KtCacheId find_cache(KtGuest *g, uint64_t cache_va)
     return id;
 }
 
+static unsigned cache_slot(uint64_t cache_va)
+{
+    return (cache_va >> 6 ^ cache_va >> 12) %
+           G_N_ELEMENTS(((KtGuestCpu *)0)->cache);
+}
+
 static bool remember_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
 {
     KtCacheId id = find_cache(g, cache_va);
@@ -336,9 +342,7 @@ const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
                                    uint64_t cache_va)
 {
     unsigned epoch = __atomic_load_n(&g->cache_epoch, __ATOMIC_ACQUIRE);
-    unsigned i = (cache_va >> 6 ^ cache_va >> 12) %
-                 G_N_ELEMENTS(cpu->cache);
-    KtGuestCache *c = &cpu->cache[i];
+    KtGuestCache *c = &cpu->cache[cache_slot(cache_va)];
 
     if (!cache_va) {
         return NULL;
@@ -409,6 +413,40 @@ uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
         page = head - 1;
     }
     return kt_guest_u64(g, page + g->at.slab_cache, &cache) ? cache : 0;
+}
+
+bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
+{
+    if (!read_bases(g)) {
+        return false;
+    }
+    *vmemmap = g->vmemmap;
+    *page_offset = g->page_offset;
+    return true;
+}
+
+/* What stands in the place of the cache in a page that is no slab is not to
+ * be followed: it is only compared with the caches that were seen. */
+bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
+                   KtCacheId *cache)
+{
+    uint64_t va = kt_guest_cache_of(g, object);
+    unsigned i = cache_slot(va);
+
+    *cache = (KtCacheId) { 0 };
+    if (!va) {
+        return g->page_offset != 0;
+    }
+    if (cpu->cache[i].va == va &&
+        cpu->cache_epoch == __atomic_load_n(&g->cache_epoch,
+                                            __ATOMIC_ACQUIRE)) {
+        *cache = cpu->cache[i].id;
+        return true;
+    }
+    g_mutex_lock(&g->lock);
+    cache->v = GPOINTER_TO_UINT(g_hash_table_lookup(g->caches, &va));
+    g_mutex_unlock(&g->lock);
+    return true;
 }
 
 uint64_t kt_guest_large_above(const KtGuest *g)

@@ -67,6 +67,13 @@ bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
 /** kt_guest_cache_of() - kmem_cache whose slab page holds @object, 0 unknown;
  *  meaningful only for an object known to be from a slab. */
 uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
+/** kt_guest_bases() - where the struct pages are, and the memory they stand
+ *  for, both from page frame 0 on; false before the kernel has set that. */
+bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
+/** kt_guest_slab() - does the kernel tell which slab @object is in? @cache is
+ *  that of its page: an id, 0 when it is none that was seen before. */
+bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
+                   KtCacheId *cache);
 /** kt_guest_object_freed() - tell of an object freed to @cache: a kmem_cache
  *  that is freed itself is forgotten. */
 void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);

@@ -8,6 +8,8 @@
  */
 #include "hooks.h"
 
+#include <string.h>
+
 enum {
     HOOK_NONE,
 #define KT_HOOK(id, ...) HOOK_##id,
@@ -29,16 +31,29 @@ static const KtHook hook_table[HOOK__COUNT] = {
 _Pragma("GCC diagnostic pop")
 
 #define PAGE_SHIFT      12
-#define PAGE_SLOTS      1024    /* power of two; about 40 pages are hooked */
+#define PAGE_SLOTS      1024    /* power of two; about 60 pages are hooked */
 #define ENTRY_SLOTS     1024
 
 typedef struct Range {
     uint64_t start, end;
 } Range;
 
+/* Functions that are wrappers, by address. */
+typedef struct Wrappers {
+    unsigned n;
+    struct {
+        Range code;
+        uint8_t id;
+    } row[HOOK__COUNT];
+} Wrappers;
+
 struct KtHooks {
     uint64_t va[HOOK__COUNT];
     int8_t gfp[HOOK__COUNT];
+    int8_t size[HOOK__COUNT];
+    int8_t array[HOOK__COUNT];
+    int8_t list[HOOK__COUNT];
+    Wrappers wrappers, page_wrappers;
     Range range[HOOK__COUNT];           /* the function's code */
     bool split[HOOK__COUNT];            /* va is that of its part */
     unsigned n_found;
@@ -67,7 +82,15 @@ const char *kt_hook_name(KtHookId id)
 bool kt_hook_returns(KtRole role)
 {
     return role == KT_ROLE_ALLOC || role == KT_ROLE_ALLOC_BULK ||
-           role == KT_ROLE_REALLOC || role == KT_ROLE_MODULE_ADD;
+           role == KT_ROLE_REALLOC || role == KT_ROLE_MODULE_ADD ||
+           (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
+}
+
+bool kt_hook_is_pages(KtHookId id)
+{
+    const KtHook *hook = kt_hook(id);
+
+    return hook && hook->role >= KT_ROLE_PAGE_ALLOC;
 }
 
 const char *kt_hook_missing_note(KtHookId id)
@@ -82,6 +105,15 @@ const char *kt_hook_missing_note(KtHookId id)
         [KT_ROLE_WRAPPER] = "backtraces need not skip it",
         [KT_ROLE_MODULE_ADD] = "modules are not followed",
         [KT_ROLE_MODULE_DROP] = "unloaded modules keep looking loaded",
+        [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",
+        [KT_ROLE_PAGE_BULK] = "another kernel version's name",
+        [KT_ROLE_PAGE_ISOLATE] = "pages kept by compaction look free",
+        [KT_ROLE_PAGE_MIGRATE] = "pages show as kept by compaction",
+        [KT_ROLE_PAGE_CONTIG] = "another kernel version's name",
+        [KT_ROLE_PAGE_FREE] = "another kernel version's name, or inlined",
+        [KT_ROLE_PAGE_FREE_BATCH] = "another kernel version's name",
+        [KT_ROLE_PAGE_FREE_LIST] = "another kernel version's name",
+        [KT_ROLE_PAGE_WRAPPER] = "backtraces need not skip it",
     };
     const KtHook *hook = kt_hook(id);
 
@@ -119,11 +151,55 @@ static void add_entry(KtHooks *h, uint8_t id)
     add_page(h, (h->va[id] >> PAGE_SHIFT) - 1);
 }
 
-static int gfp_by_name(const GsKernel *k, const KtHook *hook)
+/* By name where BTF tells, else as in the table. */
+static int arg_by_name(const GsKernel *k, const KtHook *hook,
+                       const char *param, int otherwise)
 {
-    int arg = gs_kernel_func_param(k, hook->symbol, "flags");
+    int arg = gs_kernel_func_param(k, hook->symbol, param);
 
-    return arg >= 0 ? arg : hook->gfp;
+    return arg >= 0 ? arg : otherwise;
+}
+
+/* The list of alloc_pages_bulk() went in 6.14, the first argument of
+ * alloc_pages_nolock() came in 6.17. */
+static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    const KtHook *hook = &hook_table[id];
+
+    if (hook->role == KT_ROLE_PAGE_ALLOC) {
+        h->size[id] = arg_by_name(k, hook, "order", hook->size);
+    } else if (hook->role == KT_ROLE_PAGE_BULK) {
+        h->array[id] = arg_by_name(k, hook, "page_array", hook->array);
+        h->list[id] = arg_by_name(k, hook, "page_list", KT_NO_ARG);
+    }
+}
+
+static void add_wrapper(Wrappers *w, Range code, uint8_t id)
+{
+    unsigned i = w->n;
+
+    while (i && w->row[i - 1].code.start > code.start) {
+        i--;
+    }
+    if (i && w->row[i - 1].code.start == code.start) {
+        return;                 /* an alias: the first row has it */
+    }
+    memmove(&w->row[i + 1], &w->row[i], (w->n - i) * sizeof(w->row[0]));
+    w->row[i].code = code;
+    w->row[i].id = id;
+    w->n++;
+}
+
+static void note_wrapper(KtHooks *h, uint8_t id)
+{
+    KtRole role = hook_table[id].role;
+    bool pages = role >= KT_ROLE_PAGE_ALLOC;
+
+    if (role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
+        role == KT_ROLE_PAGE_WRAPPER || h->split[id]) {
+        add_wrapper(pages ? &h->page_wrappers : &h->wrappers, h->range[id],
+                    id);
+    }
 }
 
 static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
@@ -144,6 +220,9 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     GsSymbol sym;
 
     h->gfp[id] = hook->gfp;
+    h->size[id] = hook->size;
+    h->array[id] = hook->array;
+    h->list[id] = KT_NO_ARG;
     if (!gs_kernel_lookup(k, hook->symbol, &sym) ||
         !gs_kernel_is_text(k, sym.va)) {
         return;
@@ -153,22 +232,26 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         find_part(h, k, id);
     }
     if (hook->flags & KT_HOOK_GFP_BY_NAME) {
-        h->gfp[id] = gfp_by_name(k, hook);
+        h->gfp[id] = arg_by_name(k, hook, "flags", hook->gfp);
     }
+    find_page_args(h, k, id);
     h->range[id] = (Range) { sym.va, sym.va + sym.size };
-    if (hook->role != KT_ROLE_WRAPPER) {
+    note_wrapper(h, id);
+    if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_PAGE_WRAPPER) {
         h->n_found++;
         add_entry(h, id);
     }
 }
 
-KtHooks *kt_hooks_resolve(const GsKernel *k)
+KtHooks *kt_hooks_resolve(const GsKernel *k, bool pages)
 {
     KtHooks *h = g_new0(KtHooks, 1);
     GsSymbol sym;
 
     for (unsigned id = 1; id < HOOK__COUNT; id++) {
-        resolve_row(h, k, id);
+        if (pages || !kt_hook_is_pages((KtHookId) { id })) {
+            resolve_row(h, k, id);
+        }
     }
     h->vfree_called_again = gs_kernel_lookup(k, "delayed_vfree_work", &sym);
     return h;
@@ -221,23 +304,28 @@ static bool inside(const KtHooks *h, uint64_t va, unsigned id)
     return va > h->range[id].start && va < h->range[id].end;
 }
 
-KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va)
+KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages)
 {
-    for (unsigned id = 1; id < HOOK__COUNT; id++) {
-        KtRole role = hook_table[id].role;
+    const Wrappers *w = pages ? &h->page_wrappers : &h->wrappers;
+    unsigned lo = 0, hi = w->n;
 
-        if ((role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
-             h->split[id]) && inside(h, va, id)) {
-            return (KtHookId) { id };
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+
+        if (w->row[mid].code.start < va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
         }
     }
-    return (KtHookId) { 0 };
+    return (KtHookId) { lo && va < w->row[lo - 1].code.end ?
+                        w->row[lo - 1].id : 0 };
 }
 
-bool kt_hooks_in_allocator(const KtHooks *h, uint64_t va)
+bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
 {
     for (unsigned id = 1; id < HOOK__COUNT; id++) {
-        if (hook_table[id].role == KT_ROLE_ALLOC && inside(h, va, id)) {
+        if (hook_table[id].role == role && inside(h, va, id)) {
             return true;
         }
     }
@@ -247,6 +335,21 @@ bool kt_hooks_in_allocator(const KtHooks *h, uint64_t va)
 int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id)
 {
     return h->gfp[id.v];
+}
+
+int kt_hooks_size_arg(const KtHooks *h, KtHookId id)
+{
+    return h->size[id.v];
+}
+
+int kt_hooks_array_arg(const KtHooks *h, KtHookId id)
+{
+    return h->array[id.v];
+}
+
+int kt_hooks_list_arg(const KtHooks *h, KtHookId id)
+{
+    return h->list[id.v];
 }
 
 bool kt_hooks_vfree_called_again(const KtHooks *h)

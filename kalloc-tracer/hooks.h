@@ -18,6 +18,16 @@ typedef enum KtRole {
     KT_ROLE_WRAPPER,        /* only named: not hooked */
     KT_ROLE_MODULE_ADD,     /* at return */
     KT_ROLE_MODULE_DROP,
+    /* The page allocator's, hooked with pages=on; see record-pages.c. */
+    KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */
+    KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns how many */
+    KT_ROLE_PAGE_ISOLATE,   /* takes free pages away, returns not 0 if so */
+    KT_ROLE_PAGE_MIGRATE,   /* returns a folio of those taken away */
+    KT_ROLE_PAGE_CONTIG,    /* returns 0 when it got the range */
+    KT_ROLE_PAGE_FREE,
+    KT_ROLE_PAGE_FREE_BATCH,    /* a struct folio_batch */
+    KT_ROLE_PAGE_FREE_LIST,     /* a list of single pages */
+    KT_ROLE_PAGE_WRAPPER,
 } KtRole;
 
 /** The position of .gfp is that of the parameter "flags" or "gfp" in BTF. */
@@ -29,13 +39,16 @@ typedef enum KtRole {
  *  kernel works that way, see kt_hooks_vfree_called_again(). */
 #define KT_HOOK_DEFERRED        (1 << 2)
 
-/** Called from inside another allocating hook it is that one's work, whose
- *  return tells of it. */
+/** Called from inside another hook of its kind it is that one's work, which
+ *  tells of it. */
 #define KT_HOOK_INNER           (1 << 3)
 
 /** Where the compiler split the function, its part ("symbol.part.0") is hooked
  *  instead: other code of the same file calls that directly. */
 #define KT_HOOK_SPLIT           (1 << 4)
+
+/** Frees pages that may be new to the page allocator. */
+#define KT_HOOK_FRESH           (1 << 5)
 
 #define KT_NO_ARG (-1)
 
@@ -55,6 +68,8 @@ unsigned kt_hook_count(void);
 const KtHook *kt_hook(KtHookId id);
 /** kt_hook_returns() - must the return of that role be seen? */
 bool kt_hook_returns(KtRole role);
+/** kt_hook_is_pages() - is the row about the page allocator? */
+bool kt_hook_is_pages(KtHookId id);
 /** kt_hook_missing_note() - what it means that a kernel lacks the row. */
 const char *kt_hook_missing_note(KtHookId id);
 
@@ -63,10 +78,11 @@ typedef struct KtHooks KtHooks;
 /**
  * kt_hooks_resolve() - find the table's functions in a kernel
  * @k: (borrowed for the call) with its slide set
+ * @pages: those of the page allocator, too
  *
  * Returns: (owned) immutable afterwards: any thread may read it.
  */
-KtHooks *kt_hooks_resolve(const GsKernel *k);
+KtHooks *kt_hooks_resolve(const GsKernel *k, bool pages);
 void kt_hooks_free(KtHooks *h);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtHooks, kt_hooks_free)
 
@@ -79,12 +95,18 @@ KtHookId kt_hooks_at(const KtHooks *h, uint64_t va);
 /** kt_hooks_page() - can a block that begins at @va hold an entry? Looks at
  *  its page and the next; hot path. */
 bool kt_hooks_page(const KtHooks *h, uint64_t va);
-/** kt_hooks_wrapper() - the wrapper whose code contains @va, or 0. */
-KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va);
-/** kt_hooks_in_allocator() - is @va inside a hooked allocating function? */
-bool kt_hooks_in_allocator(const KtHooks *h, uint64_t va);
-/** kt_hooks_gfp_arg() - argument number of the gfp flags in this kernel. */
+/** kt_hooks_wrapper() - the wrapper whose code contains @va, or 0; @pages:
+ *  a wrapper of the page allocator. */
+KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
+/** kt_hooks_in_role() - is @va inside a hooked function of that role? */
+bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);
+/** kt_hooks_gfp_arg() - argument number of the gfp flags in this kernel;
+ *  kt_hooks_size_arg(), kt_hooks_array_arg(), kt_hooks_list_arg() - likewise
+ *  of a page row's order, and of the array and the list of a bulk call. */
 int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id);
+int kt_hooks_size_arg(const KtHooks *h, KtHookId id);
+int kt_hooks_array_arg(const KtHooks *h, KtHookId id);
+int kt_hooks_list_arg(const KtHooks *h, KtHookId id);
 /** kt_hooks_vfree_called_again() - are deferred vfrees worked off by calling
  *  vfree()? (Since 6.3, commit 208162f42f95; __vunmap() before.) */
 bool kt_hooks_vfree_called_again(const KtHooks *h);

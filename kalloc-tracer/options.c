@@ -47,6 +47,15 @@ static bool parse_SIZE(void *field, const char *value)
     return true;
 }
 
+static bool parse_BOOL(void *field, const char *value)
+{
+    bool on = !strcmp(value, "on");
+
+    *(bool *)field = on;
+    return on || !strcmp(value, "off");
+}
+
+#define wants_BOOL "on or off"
 #define wants_PATH "a file name"
 #define wants_SIZE "a size in bytes, such as 512M"
 

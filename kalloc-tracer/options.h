@@ -8,6 +8,7 @@
 
 typedef const char *KtOptionPATH;
 typedef uint64_t KtOptionSIZE;
+typedef bool KtOptionBOOL;
 
 typedef struct KtOptions {
 #define KT_OPTION(field, type, ...) KtOption##type field;

@@ -20,6 +20,7 @@ typedef struct Plugin {
     GsKernel *kernel;
     KtCapture *capture;
     char *why_no_kernel;
+    bool pages;
 } Plugin;
 
 static Plugin *plugin;
@@ -55,7 +56,8 @@ static bool hook_row(void *opaque, unsigned i, McHookStatus *out)
     }
     out->name = hook->symbol;
     out->va = kt_capture_hook_va(p->capture, id);
-    out->note = kt_hook_missing_note(id);
+    out->note = kt_hook_is_pages(id) && !p->pages ? "hooked with pages=on" :
+                kt_hook_missing_note(id);
     out->hits = kt_capture_hook_hits(p->capture, id);
     return true;
 }
@@ -174,8 +176,10 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
         g_free(p);
         return false;
     }
+    p->pages = o->pages;
     open_kernel(p, o->kernel);
-    p->capture = kt_capture_start(id, p->tracer, p->kernel, n_cpus);
+    p->capture = kt_capture_start(id, p->tracer, p->kernel, n_cpus,
+                                  o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);
     plugin = p;

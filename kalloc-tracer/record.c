@@ -12,7 +12,7 @@
  * return is missed. A call under way is known by (stack pointer, return
  * address), see calls.h.
  */
-#include "record.h"
+#include "record-parts.h"
 
 #define BULK_MAX        4096            /* pointers taken of one bulk call */
 #define FRAMES_MAX      KT_MAX_FRAMES
@@ -50,7 +50,7 @@ static unsigned skip_wrappers(KtMoment *m, const uint64_t *frames, unsigned n)
     while (wrapper.v && skip + 1 < n) {
         m->wrapper = wrapper;
         skip++;
-        wrapper = kt_hooks_wrapper(m->boot->hooks, frames[skip]);
+        wrapper = kt_hooks_wrapper(m->boot->hooks, frames[skip], m->pages);
     }
     return skip;
 }
@@ -108,6 +108,18 @@ static void lose(KtMoment *m, KtCounter why)
     kt_tracer_push(m->c->tracer, m->v->index, &gap);
 }
 
+void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
+                     uint64_t va)
+{
+    complete_moment(m);
+    push_event(m, kind, hook, va);
+}
+
+void kt_record_lose(KtMoment *m, KtCounter why)
+{
+    lose(m, why);
+}
+
 /* NULL, ZERO_SIZE_PTR and ERR_PTR are no blocks. */
 static bool is_block(uint64_t va)
 {
@@ -129,14 +141,14 @@ static bool read_return_address(KtMoment *m, uint64_t sp)
     return true;
 }
 
-static KtHookId free_site_wrapper(KtMoment *m)
+KtHookId kt_record_free_site(KtMoment *m)
 {
     unsigned i = m->ra % G_N_ELEMENTS(m->v->free_site);
 
     if (m->v->free_site[i].ra != m->ra) {
         m->v->free_site[i].ra = m->ra;
         m->v->free_site[i].wrapper =
-            kt_hooks_wrapper(m->boot->hooks, m->ra);
+            kt_hooks_wrapper(m->boot->hooks, m->ra, m->pages);
     }
     return m->v->free_site[i].wrapper;
 }
@@ -148,10 +160,15 @@ static void record_free(KtMoment *m, const KtHook *hook, KtHookId id,
         kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
         return;
     }
-    m->wrapper = free_site_wrapper(m);
+    m->wrapper = kt_record_free_site(m);
     complete_moment(m);
     m->ev.family = hook->family;
     m->ev.cache = cache;
+    m->ev.flags = 0;
+    if (hook->family == KT_FAMILY_KFREE &&
+        kt_guest_slab(m->boot->guest, &m->v->seen, va, &m->ev.cache)) {
+        m->ev.flags = KT_EVF_SLAB_READ;
+    }
     push_event(m, KT_EV_FREE, id, va);
     kt_guest_object_freed(m->boot->guest, cache, va);
 }
@@ -162,7 +179,7 @@ static void record_queue(KtMoment *m, KtHookId id, uint64_t va)
         kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
         return;
     }
-    m->wrapper = free_site_wrapper(m);
+    m->wrapper = kt_record_free_site(m);
     complete_moment(m);
     push_event(m, KT_EV_RCU_QUEUE, id, va);
 }
@@ -247,7 +264,8 @@ static bool hook_return_site(KtMoment *m)
     site = kt_sites_find(sites, m->ra);
     if (site == KT_SITE_NONE) {
         site = kt_sites_add(sites, m->ra,
-                            kt_hooks_wrapper(m->boot->hooks, m->ra), &added);
+                            kt_hooks_wrapper(m->boot->hooks, m->ra, m->pages),
+                            &added);
     }
     if (site == KT_SITE_NONE) {
         return false;
@@ -261,6 +279,19 @@ static bool hook_return_site(KtMoment *m)
     kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, added);
     *seen = m->ra;
     return true;
+}
+
+void kt_record_await(KtMoment *m, const KtCall *call)
+{
+    unsigned stale;
+
+    if (!hook_return_site(m) || !kt_calls_push(m->c->calls, call, &stale)) {
+        lose(m, KT_CNT_CALL_DROPPED);
+        return;
+    }
+    if (stale) {
+        kt_vcpu_count(m->v, KT_CNT_CALL_STALE, stale);
+    }
 }
 
 static void await_return(KtMoment *m, const KtHook *hook, KtHookId id,
@@ -278,19 +309,12 @@ static void await_return(KtMoment *m, const KtHook *hook, KtHookId id,
         .cache = kt_vcpu_arg(m->v, hook->cache),
         .gfp = kt_vcpu_arg(m->v, gfp),
     };
-    unsigned stale;
 
     if ((hook->flags & KT_HOOK_INNER) &&
-        kt_hooks_in_allocator(m->boot->hooks, m->ra)) {
+        kt_hooks_in_role(m->boot->hooks, m->ra, KT_ROLE_ALLOC)) {
         return;
     }
-    if (!hook_return_site(m) || !kt_calls_push(m->c->calls, &call, &stale)) {
-        lose(m, KT_CNT_CALL_DROPPED);
-        return;
-    }
-    if (stale) {
-        kt_vcpu_count(m->v, KT_CNT_CALL_STALE, stale);
-    }
+    kt_record_await(m, &call);
 }
 
 void kt_record_enter(KtMoment *m, KtHookId id)
@@ -302,6 +326,11 @@ void kt_record_enter(KtMoment *m, KtHookId id)
         return;
     }
     m->sp_after = sp + 8;
+    m->pages = kt_hook_is_pages(id);
+    if (m->pages) {
+        kt_record_pages_enter(m, hook, id, sp);
+        return;
+    }
     switch (hook->role) {
     case KT_ROLE_FREE:
         enter_free(m, hook, id);
@@ -449,6 +478,11 @@ void kt_record_leave(KtMoment *m, const KtCall *call)
 {
     uint64_t result = kt_vcpu_reg(m->v, KT_RAX);
 
+    m->pages = kt_hook_is_pages(call->hook);
+    if (m->pages) {
+        kt_record_pages_leave(m, call, result);
+        return;
+    }
     switch (kt_hook(call->hook)->role) {
     case KT_ROLE_ALLOC:
         record_alloc(m, call, result);

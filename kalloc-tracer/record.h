@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "guest.h"
 #include "hooks.h"
+#include "pages.h"
 #include "sites.h"
 #include "vcpu.h"
 
@@ -17,6 +18,7 @@
 typedef struct KtBoot {
     KtHooks *hooks;
     KtGuest *guest;
+    KtPages *pages;         /* NULL: the page allocator is not traced */
 } KtBoot;
 
 /** struct KtShared - what all vCPUs work on */
@@ -31,6 +33,7 @@ typedef struct KtShared {
  * struct KtMoment - one callback, and what its events have in common
  * @c, @boot, @v: (borrowed) where it happens
  * @insns_left: instructions of the block that have not run, for the clock
+ * @pages: it is of the page allocator
  * @have_stack: @ev has its backtrace, task and time already
  * @ra: where the call returns to; @sp_after: the stack pointer there
  * @wrapper: the outermost wrapper that made the call
@@ -40,6 +43,7 @@ typedef struct KtMoment {
     const KtBoot *boot;
     KtVcpu *v;
     unsigned insns_left;
+    bool pages;
     bool have_stack;
     uint64_t ra, sp_after;
     KtHookId wrapper;

@@ -16,6 +16,11 @@ typedef enum KtReg {
     KT_R9, KT_GS_BASE, KT_REG__COUNT
 } KtReg;
 
+/* The last page free that may leave its work to another hook. */
+typedef struct KtPageFree {
+    uint64_t sp, ra, va, len;
+} KtPageFree;
+
 typedef struct KtVcpu {
     const uint64_t *reg[KT_REG__COUNT];
     GsUnwinder *unwinder;
@@ -25,6 +30,7 @@ typedef struct KtVcpu {
         KtHookId wrapper;
     } free_site[256];
     uint64_t return_site[1024];             /* known to be ready, by address */
+    KtPageFree page_free;
     unsigned index;
     unsigned cost_tick;
     uint64_t hits[256];                     /* by hook id */

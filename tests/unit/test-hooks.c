@@ -40,7 +40,7 @@ static const char map_612[] = MAP_HEAD
 static void presence_decides(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
 
     g_assert_cmphex(kt_hooks_va(h, id_of("__kmalloc_noprof")), ==,
                     0xffffffff81001000);
@@ -55,7 +55,7 @@ static void slide_moves_all(void)
     KtHooks *h;
 
     gs_kernel_set_slide(k, 0x1e00000);
-    h = kt_hooks_resolve(k);
+    h = kt_hooks_resolve(k, false);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff82e01100).v, ==,
                      id_of("kfree").v);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
@@ -65,7 +65,7 @@ static void slide_moves_all(void)
 static void blocks_of_the_page_before_are_wanted(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
 
     g_assert_true(kt_hooks_page(h, 0xffffffff81001ff0));
     g_assert_true(kt_hooks_page(h, 0xffffffff81000ff0));
@@ -76,12 +76,12 @@ static void blocks_of_the_page_before_are_wanted(void)
 static void wrappers_are_named_not_hooked(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
 
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001200).v, ==, 0);
-    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001250).v, ==,
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001250, false).v, ==,
                      id_of("__kvmalloc_node_noprof").v);
-    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001150).v, ==, 0);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001150, false).v, ==, 0);
 }
 
 static void a_split_function_is_hooked_in_its_part(void)
@@ -90,19 +90,19 @@ static void a_split_function_is_hooked_in_its_part(void)
         "ffffffff81001000 t vfree.part.0\n"
         "ffffffff81001100 T vfree\n"
         "ffffffff81001200 T kfree\n" MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
     KtHookId vfree = id_of("vfree");
 
     g_assert_cmphex(kt_hooks_va(h, vfree), ==, 0xffffffff81001000);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001000).v, ==, vfree.v);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
-    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001120).v, ==, vfree.v);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001120, false).v, ==, vfree.v);
 }
 
 static void an_empty_kernel_has_no_hooks(void)
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
 
     g_assert_cmpuint(kt_hooks_n_found(h), ==, 0);
     g_assert_false(kt_hooks_page(h, 0xffffffff81001000));

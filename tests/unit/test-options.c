@@ -39,11 +39,24 @@ static void sizes_take_suffixes(void)
     }
 }
 
+static void switches_are_on_or_off(void)
+{
+    char *why;
+    KtOptions o;
+
+    g_assert_true(kt_options_parse(&o, 0, NULL, &why));
+    g_assert_false(o.pages);
+    g_assert_true(parse(&o, "pages=on", &why));
+    g_assert_true(o.pages);
+    g_assert_true(parse(&o, "pages=off", &why));
+    g_assert_false(o.pages);
+}
+
 static void bad_words_get_one_line(void)
 {
     static const char *const words[] = {
         "", "=", "kernel", "kernel=", "kernal=x", "history=", "history=x",
-        "history=-1", "history=1KB", "history=99999999999G", "a\nb=1",
+        "history=-1", "history=1KB", "pages=", "pages=yes", "pages=on ", "history=99999999999G", "a\nb=1",
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
@@ -61,6 +74,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/options/defaults-hold", defaults_hold);
     g_test_add_func("/options/sizes-take-suffixes", sizes_take_suffixes);
+    g_test_add_func("/options/switches-are-on-or-off",
+                    switches_are_on_or_off);
     g_test_add_func("/options/bad-words-get-one-line",
                     bad_words_get_one_line);
     return g_test_run();

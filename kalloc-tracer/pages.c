@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the hot path reads of struct page: see pages.h.
+ *
+ * Immutable after it was made. All is untrusted: a pointer that is no struct
+ * page of the memory map gives 0, walks are bounded.
+ */
+#include "pages.h"
+
+#define PAGE_SHIFT      12
+#define MAX_ORDER       20      /* far above any MAX_PAGE_ORDER */
+#define MAX_PFN         (1ull << 40)
+#define UNKNOWN         UINT32_MAX
+
+struct KtPages {
+    KtGuest *guest;
+    uint32_t page_size;         /* of struct page */
+    uint32_t flags, lru;        /* in it */
+    uint64_t head_bit;          /* of the flags; 0 unknown */
+    uint32_t folio_order;       /* a byte of struct folio */
+    uint32_t batch_nr, batch_folios;
+};
+
+static uint32_t member(const GsKernel *k, const char *type, const char *name)
+{
+    uint32_t offset;
+
+    return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
+}
+
+/*
+ * The order of a folio is a byte of its second struct page: _folio_order,
+ * since 6.6 the low byte of _flags_1 (commit ebc1baf5c9b4).
+ */
+static uint32_t folio_order(const GsKernel *k)
+{
+    uint32_t at = member(k, "folio", "_folio_order");
+
+    return at != UNKNOWN ? at : member(k, "folio", "_flags_1");
+}
+
+KtPages *kt_pages_new(const GsKernel *k, KtGuest *g)
+{
+    int64_t head = 0;
+    KtPages p = {
+        .guest = g,
+        .flags = member(k, "page", "flags"),
+        .lru = member(k, "page", "lru"),
+        .folio_order = folio_order(k),
+        .batch_nr = member(k, "folio_batch", "nr"),
+        .batch_folios = member(k, "folio_batch", "folios"),
+    };
+
+    if (!gs_kernel_type_size(k, "page", &p.page_size) || !p.page_size ||
+        p.flags == UNKNOWN || p.lru == UNKNOWN) {
+        return NULL;
+    }
+    if (gs_kernel_enum_value(k, "PG_head", &head) && head > 0 && head < 64) {
+        p.head_bit = 1ull << head;
+    }
+    return g_memdup2(&p, sizeof(p));
+}
+
+void kt_pages_free(KtPages *p)
+{
+    g_free(p);
+}
+
+uint64_t kt_pages_va_of(const KtPages *p, uint64_t pfn)
+{
+    uint64_t vmemmap, page_offset;
+
+    if (pfn >= MAX_PFN || !kt_guest_bases(p->guest, &vmemmap, &page_offset)) {
+        return 0;
+    }
+    return page_offset + (pfn << PAGE_SHIFT);
+}
+
+uint64_t kt_pages_va(const KtPages *p, uint64_t page)
+{
+    uint64_t vmemmap, page_offset;
+
+    if (!kt_guest_bases(p->guest, &vmemmap, &page_offset) ||
+        page < vmemmap || (page - vmemmap) % p->page_size) {
+        return 0;
+    }
+    return kt_pages_va_of(p, (page - vmemmap) / p->page_size);
+}
+
+uint64_t kt_pages_len(uint64_t order)
+{
+    return order <= MAX_ORDER ? 1ull << (PAGE_SHIFT + order) : 0;
+}
+
+uint64_t kt_pages_folio_len(const KtPages *p, uint64_t folio)
+{
+    uint64_t flags;
+    uint8_t order = 0;
+
+    if (!kt_guest_u64(p->guest, folio + p->flags, &flags)) {
+        return 0;
+    }
+    if ((flags & p->head_bit) &&
+        (p->folio_order == UNKNOWN ||
+         !kt_guest_read(p->guest, folio + p->folio_order, &order, 1))) {
+        return 0;
+    }
+    return kt_pages_len(order);
+}
+
+/* ---- walks -------------------------------------------------------------- */
+
+bool kt_pages_walk_array(const KtPages *p, uint64_t array, uint64_t n,
+                         KtPagesFn fn, void *opaque)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t page;
+
+        if (i == KT_PAGES_MAX ||
+            !kt_guest_u64(p->guest, array + 8 * i, &page) ||
+            (page && !fn(page, opaque))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool kt_pages_walk_list(const KtPages *p, uint64_t head, uint64_t n,
+                        KtPagesFn fn, void *opaque)
+{
+    uint64_t at = head;
+
+    for (uint64_t i = 0; i < n; i++) {
+        if (i == KT_PAGES_MAX || !kt_guest_u64(p->guest, at, &at)) {
+            return false;
+        }
+        if (at == head) {
+            return true;
+        }
+        if (!fn(at - p->lru, opaque)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool kt_pages_walk_batch(const KtPages *p, uint64_t batch, KtPagesFn fn,
+                         void *opaque)
+{
+    uint8_t n;
+
+    if (p->batch_nr == UNKNOWN || p->batch_folios == UNKNOWN ||
+        !kt_guest_read(p->guest, batch + p->batch_nr, &n, 1)) {
+        return false;
+    }
+    return kt_pages_walk_array(p, batch + p->batch_folios, n, fn, opaque);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Record: the page allocator (pages=on).
+ *
+ * The same order as in record.c: a free at entry, an allocation at return.
+ * Pages that compaction takes out of the free lists are its own until it
+ * gives them back, by freeing them, or to a folio that is migrated: so each
+ * free is of something that was handed out, and a free of what is free
+ * already is an error.
+ */
+#include "record-parts.h"
+
+typedef struct PageWalk {
+    KtMoment *m;
+    KtHookId id;
+    bool folios;            /* their own order, not single pages */
+    uint8_t flags;
+} PageWalk;
+
+/* ---- frees -------------------------------------------------------------- */
+
+static void free_range(KtMoment *m, KtHookId id, uint64_t va, uint64_t len,
+                       uint8_t flags)
+{
+    if (!va || !len) {
+        kt_record_lose(m, KT_CNT_PAGE_UNREADABLE);
+        return;
+    }
+    if (!m->have_stack) {
+        m->wrapper = kt_record_free_site(m);
+    }
+    m->ev.family = KT_FAMILY_PAGES;
+    m->ev.size = len;
+    m->ev.flags = flags;
+    kt_record_event(m, KT_EV_FREE, id, va);
+}
+
+/*
+ * free_unref_page() and __free_pages_core() leave it to __free_pages_ok(),
+ * by a call or by a jump, which looks like a call from where they were
+ * called. The event says that it may be one told before: an interrupt
+ * between the two can hide that here, the model sees it.
+ */
+static bool told_already(KtMoment *m, const KtHook *hook, uint64_t va,
+                         uint64_t len)
+{
+    KtPageFree *last = &m->v->page_free;
+    const KtPageFree now = { m->sp_after, m->ra, va, len };
+    bool inner = hook->flags & KT_HOOK_INNER;
+    bool same = inner && !memcmp(last, &now, sizeof(now));
+
+    *last = inner ? (KtPageFree) { 0 } : now;
+    return same || (inner && kt_hooks_in_role(m->boot->hooks, m->ra,
+                                              KT_ROLE_PAGE_FREE));
+}
+
+static void enter_free(KtMoment *m, const KtHook *hook, KtHookId id)
+{
+    const KtPages *p = m->boot->pages;
+    uint64_t va = kt_pages_va(p, kt_vcpu_arg(m->v, hook->ptr));
+    uint64_t len = kt_pages_len(kt_vcpu_arg(m->v, hook->size) & UINT32_MAX);
+
+    if (!told_already(m, hook, va, len)) {
+        free_range(m, id, va, len,
+                   (hook->flags & KT_HOOK_FRESH ? KT_EVF_FRESH : 0) |
+                   (hook->flags & KT_HOOK_INNER ? KT_EVF_AGAIN : 0));
+    }
+}
+
+static bool free_page(uint64_t page, void *opaque)
+{
+    const PageWalk *w = opaque;
+    const KtPages *p = w->m->boot->pages;
+
+    free_range(w->m, w->id, kt_pages_va(p, page),
+               w->folios ? kt_pages_folio_len(p, page) : kt_pages_len(0), 0);
+    return true;
+}
+
+static void enter_free_many(KtMoment *m, const KtHook *hook, KtHookId id)
+{
+    const KtPages *p = m->boot->pages;
+    uint64_t at = kt_vcpu_arg(m->v, hook->array);
+    PageWalk w = { .m = m, .id = id };
+    bool all;
+
+    if (hook->role == KT_ROLE_PAGE_FREE_BATCH) {
+        w.folios = true;
+        all = kt_pages_walk_batch(p, at, free_page, &w);
+    } else {
+        all = kt_pages_walk_list(p, at, UINT64_MAX, free_page, &w);
+    }
+    if (!all) {
+        kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+    }
+}
+
+/* ---- allocations -------------------------------------------------------- */
+
+static void await_pages(KtMoment *m, const KtHook *hook, KtHookId id,
+                        uint64_t sp)
+{
+    const KtHooks *h = m->boot->hooks;
+    KtCall call = {
+        .sp = sp,
+        .ra = m->ra,
+        .hook = id,
+        .size = kt_vcpu_arg(m->v, kt_hooks_size_arg(h, id)),
+        .ptr = kt_vcpu_arg(m->v, hook->ptr),
+        .gfp = kt_vcpu_arg(m->v, kt_hooks_gfp_arg(h, id)),
+    };
+
+    if ((hook->flags & KT_HOOK_INNER) &&
+        kt_hooks_in_role(h, m->ra, hook->role)) {
+        return;
+    }
+    if (hook->role == KT_ROLE_PAGE_BULK) {
+        call.size = kt_vcpu_arg(m->v, hook->count);
+        call.ptr = kt_vcpu_arg(m->v, kt_hooks_array_arg(h, id));
+        call.cache = kt_vcpu_arg(m->v, kt_hooks_list_arg(h, id));
+    }
+    kt_record_await(m, &call);
+}
+
+void kt_record_pages_enter(KtMoment *m, const KtHook *hook, KtHookId id,
+                           uint64_t sp)
+{
+    switch (hook->role) {
+    case KT_ROLE_PAGE_FREE:
+        enter_free(m, hook, id);
+        break;
+    case KT_ROLE_PAGE_FREE_BATCH:
+    case KT_ROLE_PAGE_FREE_LIST:
+        enter_free_many(m, hook, id);
+        break;
+    default:
+        await_pages(m, hook, id, sp);
+        break;
+    }
+}
+
+static void alloc_range(KtMoment *m, const KtCall *call, uint64_t va,
+                        uint64_t len, uint8_t flags)
+{
+    if (!va || !len) {
+        kt_record_lose(m, KT_CNT_PAGE_UNREADABLE);
+        return;
+    }
+    m->ev.layer = KT_LAYER_PAGES;
+    m->ev.size = len;
+    m->ev.actual = len;
+    m->ev.gfp = call->gfp;
+    m->ev.cache = (KtCacheId) { 0 };
+    m->ev.flags = flags;
+    kt_record_event(m, KT_EV_ALLOC, call->hook, va);
+    m->ev.flags = 0;
+}
+
+static bool alloc_page(uint64_t page, void *opaque)
+{
+    const PageWalk *w = opaque;
+    const KtCall call = { .hook = w->id, .gfp = w->m->ev.gfp };
+
+    alloc_range(w->m, &call, kt_pages_va(w->m->boot->pages, page),
+                kt_pages_len(0), KT_EVF_IF_NEW);
+    return true;
+}
+
+/* What the caller had in the array before is skipped by the kernel, and
+ * counted as if it came from here. */
+static void leave_bulk(KtMoment *m, const KtCall *call, uint64_t result)
+{
+    const KtPages *p = m->boot->pages;
+    uint64_t n = MIN(result & UINT32_MAX, call->size & UINT32_MAX);
+    PageWalk w = { .m = m, .id = call->hook };
+
+    m->ev.gfp = call->gfp;
+    if (!n) {
+        kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
+    } else if (!(call->ptr ?
+                 kt_pages_walk_array(p, call->ptr, n, alloc_page, &w) :
+                 kt_pages_walk_list(p, call->cache, n, alloc_page, &w))) {
+        kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+    }
+}
+
+static void leave_contig(KtMoment *m, const KtCall *call, uint64_t result)
+{
+    uint64_t start = call->ptr, end = call->size;
+
+    if (result & UINT32_MAX) {
+        kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
+    } else if (start < end && kt_pages_va_of(m->boot->pages, end)) {
+        alloc_range(m, call, kt_pages_va_of(m->boot->pages, start),
+                    (end - start) * kt_pages_len(0), KT_EVF_TAKE);
+    }
+}
+
+void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result)
+{
+    const KtPages *p = m->boot->pages;
+    uint64_t order = call->size & UINT32_MAX;
+
+    switch (kt_hook(call->hook)->role) {
+    case KT_ROLE_PAGE_BULK:
+        leave_bulk(m, call, result);
+        return;
+    case KT_ROLE_PAGE_CONTIG:
+        leave_contig(m, call, result);
+        return;
+    case KT_ROLE_PAGE_ISOLATE:
+        if (result & UINT32_MAX) {
+            alloc_range(m, call, kt_pages_va(p, call->ptr),
+                        kt_pages_len(order), KT_EVF_TAKE);
+        }
+        return;
+    default:
+        break;
+    }
+    if (!result) {
+        kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
+    } else if (kt_hook(call->hook)->role == KT_ROLE_PAGE_MIGRATE) {
+        alloc_range(m, call, kt_pages_va(p, result),
+                    kt_pages_folio_len(p, result), KT_EVF_TAKE);
+    } else {
+        alloc_range(m, call, kt_pages_va(p, result), kt_pages_len(order), 0);
+    }
+}

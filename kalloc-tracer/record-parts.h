@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What record.c and record-pages.c share. */
+#ifndef KT_RECORD_PARTS_H
+#define KT_RECORD_PARTS_H
+
+#include "record.h"
+
+/** kt_record_event() - @m->ev, completed, as an event of that kind. */
+void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
+                     uint64_t va);
+/** kt_record_lose() - something was not recorded: counted, and a gap. */
+void kt_record_lose(KtMoment *m, KtCounter why);
+/** kt_record_await() - @call is under way: its return will be seen. */
+void kt_record_await(KtMoment *m, const KtCall *call);
+/** kt_record_free_site() - the wrapper that a free is called from. */
+KtHookId kt_record_free_site(KtMoment *m);
+
+/** kt_record_pages_enter(), kt_record_pages_leave() - of a row of the page
+ *  allocator. */
+void kt_record_pages_enter(KtMoment *m, const KtHook *hook, KtHookId id,
+                           uint64_t sp);
+void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result);
+
+#endif /* KT_RECORD_PARTS_H */

@@ -17,8 +17,9 @@ from kaguest import Guest, Tap, ROOT
 from kmodsyms import ModuleFunctions
 
 CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
-         'invalid-free', 'interior-free', 'interior-free-large',
-         'wrong-family', 'wrong-family-oops', 'wrong-cache', 'overlap']
+         'invalid-free', 'invalid-free-slab', 'interior-free',
+         'interior-free-large', 'wrong-family', 'wrong-family-oops',
+         'wrong-cache', 'overlap']
 TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
                    r'alloc=(\S+)')
 COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops: |Kernel panic|'

@@ -39,6 +39,11 @@ static void obj_init(void *p)
     memset(p, 0, sizeof(struct ka_obj));
 }
 
+static void gone_init(void *p)
+{
+    memset(p, 0, 2048);
+}
+
 static struct kmem_cache *own_cache(const char *name)
 {
     return kmem_cache_create(name, sizeof(struct ka_obj), 0,
@@ -257,6 +262,53 @@ static int case_invalid_free(void)
     return 0;
 }
 
+#define KA_TRIES 64
+
+/* The pages that a cache has just given back, or NULL. */
+static struct page *take_back(const void *p, unsigned int order)
+{
+    int tries;
+
+    for (tries = 0; tries < KA_TRIES; tries++) {
+        struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP, order);
+
+        if (!page || page_address(page) == p) {
+            return page;
+        }
+        /* the others are leaked: they would only come again */
+    }
+    return NULL;
+}
+
+/*
+ * An object whose slab was given back since it was freed: nothing of the slab
+ * is left to tell that it was freed before. The pages are taken again, with a
+ * reference to spare, so that what the kernel frees is ours.
+ */
+static int case_invalid_free_slab(void)
+{
+    struct kmem_cache *cache = kmem_cache_create("ka_err_gone", 2048, 0, 0,
+                                                 gone_init);
+    void *p = cache ? ka_err_alloc_cache(cache) : NULL;
+    struct page *page = p ? virt_to_head_page(p) : NULL;
+    unsigned int order;
+
+    if (!page) {
+        return -ENOMEM;
+    }
+    order = compound_order(page);
+    ka_err_free_cache(cache, p);
+    kmem_cache_shrink(cache);
+    page = take_back(page_address(page), order);
+    if (!page) {
+        return -EAGAIN;
+    }
+    get_page(page);
+    ka_err_bad_kfree(p);
+    truth(p, NULL, "ka_err_bad_kfree", "-");
+    return 0;
+}
+
 /* Inside an object of our own cache; the list's head is wrong from then on. */
 static int case_interior_free(void)
 {
@@ -369,6 +421,7 @@ static const struct {
     { "double-free-cache", case_double_free_cache },
     { "double-free-rcu", case_double_free_rcu },
     { "invalid-free", case_invalid_free },
+    { "invalid-free-slab", case_invalid_free_slab },
     { "interior-free", case_interior_free },
     { "interior-free-large", case_interior_free_large },
     { "wrong-family", case_wrong_family },

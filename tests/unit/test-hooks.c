@@ -96,7 +96,8 @@ static void a_split_function_is_hooked_in_its_part(void)
     g_assert_cmphex(kt_hooks_va(h, vfree), ==, 0xffffffff81001000);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001000).v, ==, vfree.v);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
-    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001120, false).v, ==, vfree.v);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001120, false).v, ==,
+                     vfree.v);
 }
 
 static void an_empty_kernel_has_no_hooks(void)
@@ -109,6 +110,63 @@ static void an_empty_kernel_has_no_hooks(void)
     g_assert_false(kt_hooks_vfree_called_again(h));
 }
 
+static const char map_pages[] = MAP_HEAD
+    "ffffffff81001000 T __alloc_pages_noprof\n"
+    "ffffffff81001100 T alloc_pages_noprof\n"
+    "ffffffff81001200 T kvmalloc_node\n"
+    "ffffffff81001300 T free_unref_page\n"
+    "ffffffff81001400 t __free_pages_ok\n"
+    "ffffffff81001500 T kfree\n"
+    MAP_TAIL;
+
+static void pages_are_an_option(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_pages);
+    g_autoptr(KtHooks) off = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) on = kt_hooks_resolve(k, true);
+
+    g_assert_cmpuint(kt_hooks_n_found(off), ==, 1);
+    g_assert_cmpuint(kt_hooks_at(off, 0xffffffff81001000).v, ==, 0);
+    g_assert_cmpuint(kt_hooks_n_found(on), ==, 4);
+    g_assert_cmpuint(kt_hooks_at(on, 0xffffffff81001000).v, ==,
+                     id_of("__alloc_pages_noprof").v);
+    g_assert_true(kt_hook_is_pages(id_of("alloc_pages_noprof")));
+    g_assert_false(kt_hook_is_pages(id_of("kfree")));
+    g_assert_false(kt_hook_is_pages((KtHookId) { 0 }));
+}
+
+/* Each kind of event has wrappers of its own. */
+static void wrappers_of_pages_are_apart(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_pages);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
+    const uint64_t pages = 0xffffffff81001150, slab = 0xffffffff81001250;
+
+    g_assert_cmpuint(kt_hooks_wrapper(h, pages, true).v, ==,
+                     id_of("alloc_pages_noprof").v);
+    g_assert_cmpuint(kt_hooks_wrapper(h, pages, false).v, ==, 0);
+    g_assert_cmpuint(kt_hooks_wrapper(h, slab, false).v, ==,
+                     id_of("kvmalloc_node").v);
+    g_assert_cmpuint(kt_hooks_wrapper(h, slab, true).v, ==, 0);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001100, true).v, ==, 0);
+    g_assert_true(kt_hooks_in_role(h, 0xffffffff81001310,
+                                   KT_ROLE_PAGE_FREE));
+    g_assert_false(kt_hooks_in_role(h, 0xffffffff81001310, KT_ROLE_FREE));
+}
+
+/* Without BTF the table's own positions count. */
+static void arguments_of_pages(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_pages);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
+
+    g_assert_cmpint(kt_hooks_size_arg(h, id_of("__alloc_pages_noprof")), ==,
+                    1);
+    g_assert_cmpint(kt_hooks_gfp_arg(h, id_of("__alloc_pages_noprof")), ==, 0);
+    g_assert_cmpint(kt_hooks_list_arg(h, id_of("__alloc_pages_bulk")), ==,
+                    KT_NO_ARG);
+}
+
 static void every_row_has_what_its_role_needs(void)
 {
     for (unsigned i = 1; i <= kt_hook_count(); i++) {
@@ -118,6 +176,23 @@ static void every_row_has_what_its_role_needs(void)
         case KT_ROLE_ALLOC:
             g_assert_cmpint(hook->layer, !=, KT_LAYER_NONE);
             g_assert_true(hook->size >= 0 || hook->cache >= 0);
+            break;
+        case KT_ROLE_PAGE_ALLOC:
+            g_assert_cmpint(hook->size, >=, 0);
+            break;
+        case KT_ROLE_PAGE_FREE:
+        case KT_ROLE_PAGE_ISOLATE:
+        case KT_ROLE_PAGE_CONTIG:
+            g_assert_cmpint(hook->ptr, >=, 0);
+            g_assert_cmpint(hook->size, >=, 0);
+            break;
+        case KT_ROLE_PAGE_FREE_BATCH:
+        case KT_ROLE_PAGE_FREE_LIST:
+            g_assert_cmpint(hook->array, >=, 0);
+            break;
+        case KT_ROLE_PAGE_BULK:
+            g_assert_cmpint(hook->array, >=, 0);
+            g_assert_cmpint(hook->count, >=, 0);
             break;
         case KT_ROLE_FREE:
             g_assert_cmpint(hook->ptr, >=, 0);
@@ -149,6 +224,10 @@ int main(int argc, char **argv)
                     a_split_function_is_hooked_in_its_part);
     g_test_add_func("/hooks/an-empty-kernel-has-no-hooks",
                     an_empty_kernel_has_no_hooks);
+    g_test_add_func("/hooks/pages-are-an-option", pages_are_an_option);
+    g_test_add_func("/hooks/wrappers-of-pages-are-apart",
+                    wrappers_of_pages_are_apart);
+    g_test_add_func("/hooks/arguments-of-pages", arguments_of_pages);
     g_test_add_func("/hooks/every-row-has-what-its-role-needs",
                     every_row_has_what_its_role_needs);
     return g_test_run();

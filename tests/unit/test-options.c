@@ -56,7 +56,8 @@ static void bad_words_get_one_line(void)
 {
     static const char *const words[] = {
         "", "=", "kernel", "kernel=", "kernal=x", "history=", "history=x",
-        "history=-1", "history=1KB", "pages=", "pages=yes", "pages=on ", "history=99999999999G", "a\nb=1",
+        "history=-1", "history=1KB", "history=99999999999G", "a\nb=1",
+        "pages=", "pages=yes", "pages=on ",
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {

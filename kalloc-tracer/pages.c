@@ -28,10 +28,8 @@ static uint32_t member(const GsKernel *k, const char *type, const char *name)
     return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
 }
 
-/*
- * The order of a folio is a byte of its second struct page: _folio_order,
- * since 6.6 the low byte of _flags_1 (commit ebc1baf5c9b4).
- */
+/* The order of a folio is a byte of its second struct page: _folio_order,
+ * later the low byte of _flags_1 (folio_order() in include/linux/mm.h). */
 static uint32_t folio_order(const GsKernel *k)
 {
     uint32_t at = member(k, "folio", "_folio_order");

@@ -15,6 +15,9 @@ Event = namedtuple(
     'Event', 'ts cpu name va req act site cache pid stack')
 
 TRACED = ('kmalloc', 'kfree', 'kmem_cache_alloc', 'kmem_cache_free')
+# These tell a page frame and an order; read as an address from 0 on.
+TRACED_PAGES = ('mm_page_alloc', 'mm_page_free')
+NO_PAGE = (1 << 64) - 1
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
 MISSED = (1 << 31) | (1 << 30)
 
@@ -78,7 +81,7 @@ class Decoder:
                 self.stack_id = event_id
                 self.stack_at = fields['caller'][0]
                 self.size_at = fields['size'][0]
-            elif name in TRACED:
+            elif name in TRACED + TRACED_PAGES:
                 self.kinds[event_id] = self._kind(name, fields)
         if 'events.header_page' not in files:
             raise FormatError('the guest sent no trace')
@@ -92,6 +95,9 @@ class Decoder:
 
     @staticmethod
     def _kind(name, fields):
+        if name in TRACED_PAGES:
+            return name, _picker(fields, ['common_pid', 'pfn', 'order']), \
+                None, None
         wanted = ['common_pid', 'ptr', 'call_site']
         extra = [f for f in ('bytes_req', 'bytes_alloc') if f in fields]
         loc = fields.get('name')
@@ -161,6 +167,11 @@ class Decoder:
         name, (layout, index), is_alloc, loc = kind
         raw = layout.unpack_from(data, at)
         pid, va, site = raw[index[0]], raw[index[1]], raw[index[2]]
+        if is_alloc is None:
+            size = 4096 << site
+            return [ts, cpu, name, 0 if va == NO_PAGE else va << 12, size,
+                    size if name == 'mm_page_alloc' else 0, 0, None, pid,
+                    None]
         req, act = (raw[index[3]], raw[index[4]]) if is_alloc else (0, 0)
         cache = None
         if loc:

@@ -90,5 +90,8 @@ class HookTable:
     def is_wrapper(self, name):
         return self.roles.get(name) in ('WRAPPER', 'REALLOC')
 
+    def is_page_wrapper(self, name):
+        return self.roles.get(name) == 'PAGE_WRAPPER'
+
     def is_hook(self, name):
         return name in self.roles

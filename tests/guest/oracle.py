@@ -31,6 +31,11 @@ RUN = 48
 # command line off and on again, and allocates meanwhile.
 SWITCHING = 'event_trace_enable_again'
 
+# Flags of the journal: the address may be live (bulk calls), or is taken out
+# of what is live.
+PAGES_UNTRACED = 1 | 2
+PUT_BACK = '__putback_isolated_page'
+
 Run = namedtuple('Run', 'guest ours symbols stat')
 
 
@@ -73,19 +78,20 @@ def make_share(folder, scripts, kernel=None):
     return folder
 
 
-def traced_run(kernel, smp, n, stacks, buffer):
+def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
+               workload='oracle-trace', mem='4G', **guest_args):
     """Boot with the guest's own tracing on, run the workload, and return
     what both sides saw."""
     with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
-        share = make_share(os.path.join(tmp, 'share'), ['oracle-trace.sh'])
+        share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'])
         log = os.path.join(tmp, 'journal')
-        words = f'{TRACE_WORDS} trace_buf_size={buffer}'
+        words += f' trace_buf_size={buffer}'
         if stacks:
             words += ' trace_options=stacktrace'
         with kaguest.Guest(
-                kernel=kernel, smp=smp, run='oracle-trace', n=n, share=share,
-                out=os.path.join(tmp, 'out'), journal=log, mem='4G',
-                cmdline=words, timeout=900,
+                kernel=kernel, smp=smp, run=workload, n=n, share=share,
+                out=os.path.join(tmp, 'out'), journal=log, mem=mem,
+                cmdline=words, timeout=900, **guest_args,
                 name=f'oracle-{kernel}-{smp}') as g:
             status = g.wait_done()
             assert status == 0, f'the workload ended with status {status}'
@@ -110,6 +116,11 @@ def our_events(path):
 
 def tracepoint(event):
     """The guest's tracepoint that goes with our event, None for none."""
+    if event.layer == 'pages':
+        # Bulk calls have none, nor has what passes through compaction.
+        return None if event.flags & PAGES_UNTRACED else 'mm_page_alloc'
+    if event.family == 'pages':
+        return None if event.hook == PUT_BACK else 'mm_page_free'
     if 'bulk' in event.hook:
         return None
     if event.kind == 'alloc':
@@ -227,8 +238,9 @@ class Matching:
     def _same(event, point, our):
         if event.name != point:
             return False
-        return our.kind != 'alloc' or (event.req, event.act) == (our.req,
-                                                                our.act)
+        if our.kind != 'alloc' and our.family != 'pages':
+            return True
+        return (event.req, event.act) == (our.req, our.act)
 
 
 def site_class(event, our, symbols, hooks):

@@ -27,7 +27,7 @@ CACHE_REST = struct.Struct('=QII')
 # is '' of what is no allocation, family '' of what is no free; flags is a
 # number, docs/journal.md names its bits.
 Event = namedtuple('Event', 'seq us cpu kind va req act frames stop pid comm '
-                            'cache gfp hook layer family flags')
+                            'cache gfp hook layer family flags', defaults=(0,))
 Cache = namedtuple('Cache', 'name va object_size size')
 
 

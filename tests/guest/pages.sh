@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Workload of test_pages.py, N rounds: what makes pages change hands inside
+# the page allocator. Files and processes, then reclaim, compaction, huge
+# pages (which need contiguous ranges), all with memory in use; then the
+# guest's own trace of its page allocator goes to /share/out.
+t=/sys/kernel/tracing
+vm=/proc/sys/vm
+huge=/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
+
+fill() {
+    i=0
+    while [ $i -lt 24 ]; do
+        dd if=/dev/zero of="$1/f$i" bs=64k count=24 2>/dev/null
+        i=$((i + 1))
+    done
+}
+
+# Every other file goes: what is left lies scattered.
+thin() {
+    i=0
+    while [ $i -lt 24 ]; do
+        rm "$1/f$i"
+        i=$((i + 2))
+    done
+}
+
+round() {
+    mkdir -p /tmp/pages
+    fill /tmp/pages
+    thin /tmp/pages
+    # Reclaim: the page cache of a disk that is larger than memory.
+    [ ! -b /dev/nvme0n1 ] ||
+        dd if=/dev/nvme0n1 of=/dev/null bs=1M count=300 2>/dev/null
+    echo 1 >$vm/compact_memory
+    echo "$1" >$vm/nr_hugepages
+    echo 3 >$vm/drop_caches
+    echo 0 >$vm/nr_hugepages
+    echo 1 >$vm/compact_memory
+    rm -r /tmp/pages
+}
+
+# A page of 1 GiB is a contiguous range. With little memory there is none.
+gigantic() {
+    [ -e $huge ] || return 0
+    echo 1 >$huge
+    cat $huge
+    echo 0 >$huge
+}
+
+sh /ka/work.sh 1
+r=0
+while [ $r -lt "$1" ]; do
+    round 400
+    r=$((r + 1))
+done
+gigantic
+cat /proc/vmstat >/tmp/vmstat
+grep -E '^(compact|pgmigrate|pgsteal|pgscan_direct)' /tmp/vmstat
+[ -e /share/ka-out ] || exit 0
+echo 0 >$t/tracing_on
+mkdir -p /share/out
+for cpu in "$t"/per_cpu/cpu*; do
+    /share/ka-out /share/out "$cpu/stats" || exit 1
+    grep -q '^entries: 0' "$cpu/stats" ||
+        /share/ka-out /share/out "$cpu/trace_pipe_raw" || exit 1
+done
+/share/ka-out /share/out "$t"/events/kmem/*/format "$t/events/header_page" \
+    "$t/events/ftrace/kernel_stack/format" /proc/kallsyms

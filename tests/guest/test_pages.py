@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Pages: with pages=on every event of the guest's own trace of its page
+allocator (kmem:mm_page_alloc, kmem:mm_page_free) is ours, with the same size,
+in the same order at each address, and nothing is reported as an error: not
+under reclaim, not while compaction moves pages about, not for huge pages. On
+both kernels, on 1 and on 4 vCPUs; one with memory enough for a page of 1 GiB,
+which is a contiguous range.
+
+usage: test_pages.py [--short] [--kernel K]... [--smp N]... [--size N]
+"""
+import argparse
+import os
+import shutil
+import tempfile
+from collections import Counter
+
+import ksyms
+import oracle
+from kaguest import Guest, Tap
+
+WORDS = ('trace_event=kmem:mm_page_alloc,kmem:mm_page_free '
+         'trace_clock=counter no_hash_pointers')
+# Where the kernel maps all memory without KASLR (4 levels of page tables).
+PAGE_OFFSET = 0xffff888000000000
+# compaction_free() takes a page back that compaction had given away, and
+# in newer kernels fires the tracepoint: the page stays compaction's.
+KEPT = 'compaction_free'
+
+
+class Matching(oracle.Matching):
+    """While the kernel switches its tracepoints it allocates few pages, or
+    none: events of all layers tell when that was."""
+
+    def __init__(self, run, guest, hooks):
+        seqs = [e.seq for e in run.ours
+                if any(run.symbols.name(f) == oracle.SWITCHING
+                       for f in e.frames)]
+        self.switching = (min(seqs), max(seqs)) if seqs else (0, 0)
+        ours = [e for e in run.ours if 'pages' in (e.layer, e.family)]
+        super().__init__(guest, ours, run.symbols, hooks)
+
+    def _switched(self, traced, matched):
+        first, last = self.switching
+        begin = sum(e.seq < first for _, e in traced)
+        end = sum(e.seq <= last for _, e in traced)
+        return matched.rfind(1, 0, begin) + 1, end - 1
+
+
+def set_aside(run, skipped):
+    """The guest's events that are to be ours, at their addresses."""
+    for event in run.guest:
+        if not event.va:
+            skipped['no page was to be had'] += 1
+        elif KEPT in {run.symbols.name(pc) for pc in event.stack or ()}:
+            skipped['kept by compaction'] += 1
+        else:
+            yield event._replace(va=event.va + PAGE_OFFSET)
+
+
+def wrong_callers(match, symbols, hooks):
+    """Pairs whose caller by our backtrace is none in the guest's."""
+    for event, our in match.pairs:
+        stack = event.stack or ()
+        caller = our.frames[0] if our.frames else 0
+        if (stack and caller not in stack) or \
+                hooks.is_page_wrapper(symbols.name(caller)):
+            yield event, our
+
+
+def show(tap, what, counts):
+    for name, count in sorted(counts.items(), key=lambda x: -x[1]):
+        tap.note(f'{what} {count:8} {name}')
+
+
+def check(tap, run, label):
+    hooks, skipped = ksyms.HookTable(), Counter()
+    guest = list(set_aside(run, skipped))
+    match = Matching(run, guest, hooks)
+    tap.note(f'{label}: guest {len(run.guest)}, matched {len(match.pairs)}')
+    show(tap, 'not compared:', skipped + match.skipped)
+    show(tap, 'only ours:', match.extra)
+
+    def some(events):
+        return '\n'.join(oracle.describe(e, run.symbols)
+                         for e in events[:20])
+    wrong = list(wrong_callers(match, run.symbols, hooks))
+    tap.ok(match.pairs, f'{label}: there are events to compare')
+    tap.ok(not match.missing,
+           f'{label}: every event of the guest is ours, in order',
+           f'{len(match.missing)} missing:\n{some(match.missing)}')
+    tap.ok(not match.unexplained, f'{label}: what only we have is explained',
+           f'{len(match.unexplained)}:\n{some(match.unexplained)}')
+    tap.ok(not wrong, f'{label}: callers are frames of the guest, no wrappers',
+           f'{len(wrong)}:\n' + some([x for pair in wrong for x in pair]))
+
+
+def number(stat, name):
+    for line in stat.splitlines():
+        words = line.split()
+        if words[:1] == [name]:
+            return int(words[1])
+    return 0
+
+
+def check_stat(tap, stat, errors, label):
+    tap.ok(not number(stat, 'errors.recorded'), f'{label}: no errors', errors)
+    tap.ok(not any(number(stat, name) for name in
+                   ('page.unreadable', 'bulk.unreadable', 'gaps')),
+           f'{label}: nothing was lost', stat)
+
+
+def gigantic(tap, kernel):
+    """Without the guest's own trace: a contiguous range of 1 GiB."""
+    with tempfile.TemporaryDirectory(prefix='ka-pages.') as tmp:
+        shutil.copy(os.path.join(oracle.HERE, 'pages.sh'), tmp)
+        with Guest(kernel=kernel, run='pages', n=1, share=tmp, mem='6G',
+                   plugin_opts='pages=on', timeout=300,
+                   name=f'pages-{kernel}') as g:
+            assert g.wait_done() == 0, 'the workload failed'
+            check_stat(tap, g.hmp_qmp('ka stat'), g.hmp_qmp('ka error -n 5'),
+                       f'{kernel}, 1 GiB')
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 on 1 vCPU only')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    ap.add_argument('--size', type=int, default=1,
+                    help='rounds of the workload')
+    args = ap.parse_args()
+    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    smps = args.smp or ([1] if args.short else [1, 4])
+    tap = Tap()
+    for kernel in kernels:
+        for smp in smps:
+            label = f'{kernel}, {smp} vCPU'
+            with tap.test(f'{label}: runs and is read'):
+                run = oracle.traced_run(
+                    kernel, smp, args.size, stacks=True, words=WORDS,
+                    buffer='48M' if smp == 1 else '40M', workload='pages',
+                    mem='384M' if smp == 1 else '512M', kaslr=False,
+                    plugin_opts='pages=on')
+                check(tap, run, label)
+                check_stat(tap, run.stat, run.stat, label)
+        with tap.test(f'{kernel}, 1 GiB: runs and is read'):
+            gigantic(tap, kernel)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

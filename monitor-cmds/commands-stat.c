@@ -141,7 +141,8 @@ static void print_coverage(McOut *out)
     put_number(out, "hooks.found", found, false,
                "allocator functions of the table that this kernel has");
     put_number(out, "hooks.missing", ctx->n_hooks - found, false,
-               "of the table, not in this kernel; -v lists them");
+               "of the table, not in this kernel or not asked for; "
+               "-v lists them");
 }
 
 static void print_hooks(McOut *out)

@@ -25,7 +25,21 @@ thin() {
     done
 }
 
+# Files of huge pages, cut off inside one: it is split, a part of it freed.
+cut_huge() {
+    mkdir -p /tmp/huge
+    mount -t tmpfs -o huge=always tmpfs /tmp/huge || return 0
+    i=0
+    while [ $i -lt 6 ]; do
+        dd if=/dev/zero of=/tmp/huge/f$i bs=1M count=6 2>/dev/null
+        truncate -s 3000k /tmp/huge/f$i
+        i=$((i + 1))
+    done
+    umount /tmp/huge
+}
+
 round() {
+    cut_huge
     mkdir -p /tmp/pages
     fill /tmp/pages
     thin /tmp/pages
@@ -56,7 +70,7 @@ while [ $r -lt "$1" ]; do
 done
 gigantic
 cat /proc/vmstat >/tmp/vmstat
-grep -E '^(compact|pgmigrate|pgsteal|pgscan_direct)' /tmp/vmstat
+grep -E '^(compact|pgmigrate|pgsteal|thp)' /tmp/vmstat
 [ -e /share/ka-out ] || exit 0
 echo 0 >$t/tracing_on
 mkdir -p /share/out

@@ -68,6 +68,16 @@ def wrong_callers(match, symbols, hooks):
             yield event, our
 
 
+def same_stacks(match):
+    """How many pairs have the guest's whole backtrace behind the caller."""
+    same = 0
+    for event, our in match.pairs:
+        stack, frames = event.stack or (), our.frames
+        at = len(stack) - len(frames)
+        same += bool(frames) and tuple(stack[max(at, 0):]) == frames
+    return same
+
+
 def show(tap, what, counts):
     for name, count in sorted(counts.items(), key=lambda x: -x[1]):
         tap.note(f'{what} {count:8} {name}')
@@ -78,6 +88,7 @@ def check(tap, run, label):
     guest = list(set_aside(run, skipped))
     match = Matching(run, guest, hooks)
     tap.note(f'{label}: guest {len(run.guest)}, matched {len(match.pairs)}')
+    same = same_stacks(match)
     show(tap, 'not compared:', skipped + match.skipped)
     show(tap, 'only ours:', match.extra)
 
@@ -91,6 +102,9 @@ def check(tap, run, label):
            f'{len(match.missing)} missing:\n{some(match.missing)}')
     tap.ok(not match.unexplained, f'{label}: what only we have is explained',
            f'{len(match.unexplained)}:\n{some(match.unexplained)}')
+    tap.ok(same >= 0.999 * len(match.pairs),
+           f'{label}: whole backtraces are equal',
+           f'{same} of {len(match.pairs)}')
     tap.ok(not wrong, f'{label}: callers are frames of the guest, no wrappers',
            f'{len(wrong)}:\n' + some([x for pair in wrong for x in pair]))
 

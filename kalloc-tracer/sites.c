@@ -57,12 +57,16 @@ static uint32_t first_slot(uint64_t va)
     return hash(va) >> (64 - SITE_BITS);
 }
 
-/* The translator asks for every block; most never were a return site. */
+/*
+ * The translator asks for every block; most never were a return site. With
+ * @block these bits are in one order for all threads (SEQ_CST): who adds a
+ * site and who notes a block write the one and then read the other.
+ */
 static bool maybe_seen(const KtSites *s, uint64_t va)
 {
     uint32_t bit = hash(va) >> 20 & (SEEN_BITS - 1);
 
-    return __atomic_load_n(&s->seen[bit / 64], __ATOMIC_ACQUIRE) >>
+    return __atomic_load_n(&s->seen[bit / 64], __ATOMIC_SEQ_CST) >>
            (bit % 64) & 1;
 }
 
@@ -71,7 +75,7 @@ static void set_seen(KtSites *s, uint64_t va)
     uint32_t bit = hash(va) >> 20 & (SEEN_BITS - 1);
 
     __atomic_fetch_or(&s->seen[bit / 64], 1ull << (bit % 64),
-                      __ATOMIC_RELEASE);
+                      __ATOMIC_SEQ_CST);
 }
 
 uint32_t kt_sites_find(const KtSites *s, uint64_t va)
@@ -147,7 +151,6 @@ void kt_sites_note_block(KtSites *s, uint64_t va)
     uint64_t *word = block_word(s, va, &bit);
 
     __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 bool kt_sites_maybe_block(KtSites *s, uint64_t va)
@@ -155,7 +158,6 @@ bool kt_sites_maybe_block(KtSites *s, uint64_t va)
     uint64_t bit;
     uint64_t *word = block_word(s, va, &bit);
 
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return __atomic_load_n(word, __ATOMIC_SEQ_CST) & bit;
 }
 

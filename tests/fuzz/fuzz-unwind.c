@@ -4,7 +4,9 @@
  * registers, 16 rows of a table (10 bytes each: distance and entry), and two
  * pages of stack, of which what is missing is zeros. The walk must end, stay
  * within @max and read only pages that it was given; walked twice, it must
- * say the same.
+ * say the same; and when words of the stack have changed since, or the walk
+ * begins elsewhere, an unwinder that walked before must say what a new one
+ * says.
  */
 #include "../../guest-symbols/kernel.h"
 #include "../../guest-symbols/modules.h"
@@ -81,20 +83,57 @@ static void fill(Fuzz *f, const uint8_t *data, size_t len)
     }
 }
 
-static void walk(Fuzz *f, const GsRegs *regs)
+typedef struct Result {
+    uint64_t frames[MAX_FRAMES];
+    unsigned n;
+    GsStop stop;
+} Result;
+
+static Result walk(Fuzz *f, GsUnwinder *u, const GsRegs *regs)
+{
+    Result r;
+
+    r.stop = gs_unwind(u, regs, stack_page, f, r.frames, MAX_FRAMES, &r.n);
+    if (!r.n || r.n > MAX_FRAMES || r.frames[0] != regs->ip) {
+        abort();
+    }
+    return r;
+}
+
+/* With what @u remembers of walks before, and by an unwinder that is new. */
+static void walk_both(Fuzz *f, GsUnwinder *u, const GsRegs *regs)
+{
+    g_autoptr(GsUnwinder) fresh = gs_unwinder_new(&f->k);
+    Result a = walk(f, u, regs);
+    Result b = walk(f, fresh, regs);
+
+    if (a.stop != b.stop || a.n != b.n ||
+        memcmp(a.frames, b.frames, a.n * sizeof(a.frames[0]))) {
+        abort();
+    }
+}
+
+/* One of the words above the stack pointer, which the walk most likely read,
+ * and back; then the frames from the second on. */
+static void walk_changed(Fuzz *f, const GsRegs *regs, uint32_t seed)
 {
     g_autoptr(GsUnwinder) u = gs_unwinder_new(&f->k);
-    uint64_t frames[2][MAX_FRAMES];
-    unsigned n[2];
-    GsStop stop[2];
+    uint64_t at = (regs->sp - STACK) / 8;
+    GsRegs inner = *regs;
 
-    for (int i = 0; i < 2; i++) {
-        stop[i] = gs_unwind(u, regs, stack_page, f, frames[i], MAX_FRAMES,
-                            &n[i]);
-    }
-    if (stop[0] != stop[1] || n[0] != n[1] || !n[0] || n[0] > MAX_FRAMES ||
-        memcmp(frames[0], frames[1], n[0] * 8) || frames[0][0] != regs->ip) {
-        abort();
+    walk_both(f, u, regs);
+    walk_both(f, u, regs);
+    for (unsigned i = 0; i < 8; i++, seed = seed * 1664525 + 1013904223) {
+        uint64_t word = (at + (seed >> 24) % 64) % N_WORDS;
+        uint64_t was = f->words[word];
+
+        f->words[word] = f->words[(word + 1 + (seed >> 16) % 8) % N_WORDS];
+        walk_both(f, u, regs);
+        if (i & 1) {
+            f->words[word] = was;
+        }
+        inner.sp = regs->sp + 8 * (seed >> 20 & 3);
+        walk_both(f, u, &inner);
     }
 }
 
@@ -117,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     };
     if (load(f, data + 24)) {
         fill(f, data + HEAD, len - HEAD);
-        walk(f, &regs);
+        walk_changed(f, &regs, words[1] ^ words[2] >> 32);
     }
     gs_modules_free(f->k.modules);
     gs_orc_set_free(f->k.orc);

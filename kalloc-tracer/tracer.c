@@ -71,12 +71,21 @@ static void drain_locked(KtTracer *t, uint64_t target)
     }
 }
 
+/* Producers that never pause would take the lock anew before a query that
+ * they woke up runs: they leave it, and the applying, to who waits. */
+static bool somebody_waits(const KtTracer *t)
+{
+    return __atomic_load_n(&t->waiting, __ATOMIC_RELAXED);
+}
+
 void kt_tracer_lock_drained(KtTracer *t)
 {
     uint64_t target = kt_queue_taken(t->queue);
 
     for (;;) {
+        __atomic_add_fetch(&t->waiting, 1, __ATOMIC_RELAXED);
         pthread_mutex_lock(&t->lock);
+        __atomic_sub_fetch(&t->waiting, 1, __ATOMIC_RELAXED);
         drain_locked(t, target);
         if (kt_queue_done(t->queue) >= target) {
             return;
@@ -89,9 +98,11 @@ void kt_tracer_lock_drained(KtTracer *t)
 static void wait_for_slot(KtTracer *t, uint64_t seq)
 {
     while (!kt_queue_ready(t->queue, seq)) {
-        pthread_mutex_lock(&t->lock);
-        drain_locked(t, seq - 1);
-        pthread_mutex_unlock(&t->lock);
+        if (!somebody_waits(t)) {
+            pthread_mutex_lock(&t->lock);
+            drain_locked(t, seq - 1);
+            pthread_mutex_unlock(&t->lock);
+        }
         if (!kt_queue_ready(t->queue, seq)) {
             sched_yield();
         }
@@ -106,7 +117,8 @@ void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
         wait_for_slot(t, seq);
     }
     kt_queue_put(t->queue, seq, ev);
-    if (seq % DRAIN_EVERY == 0 && pthread_mutex_trylock(&t->lock) == 0) {
+    if (seq % DRAIN_EVERY == 0 && !somebody_waits(t) &&
+        pthread_mutex_trylock(&t->lock) == 0) {
         drain_locked(t, seq);
         pthread_mutex_unlock(&t->lock);
     }

@@ -22,6 +22,7 @@ struct KtTracer {
     KtNames *names;
     KtCounters *counters;
     bool enabled;           /* atomic */
+    unsigned waiting;       /* atomic: so many are about to take the lock */
     pthread_mutex_t lock;   /* of all that follows, and of consuming */
     KtModel *model;
     KtModel *previous;      /* the boot before a reset, NULL for none */

@@ -65,12 +65,16 @@ def thread_programs():
 SHORT = False       # --short: the quick form of the programs that have one
 
 
+def has_short_form(path):
+    with open(path, encoding='utf-8') as f:
+        return "'--short'" in f.read()
+
+
 def python_programs(*patterns, timeout=1800):
     for pattern in patterns:
         for path in sorted(glob.glob(os.path.join(ROOT, pattern))):
             name = os.path.basename(path)[:-3]
-            quick = ['--short'] if SHORT and not name.startswith('test_') \
-                else []
+            quick = ['--short'] if SHORT and has_short_form(path) else []
             yield name, [PYTHON, path, *quick], {}, timeout
 
 
@@ -126,6 +130,8 @@ class Result:
             print('    ' + text)
         else:
             self.before.append(text)
+            if self.verbose and text.startswith('# '):
+                print('    ' + text, flush=True)
 
     def test(self, bad, name):
         word = SKIP_WORD.search(name)

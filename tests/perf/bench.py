@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'guest'))
@@ -117,16 +118,40 @@ def measure(since, with_ka, **how):
                       mean, g.console)
 
 
+def on_cpu(cpu, run):
+    """RUN, and the processes that it starts, on that CPU."""
+    os.sched_setaffinity(0, {cpu})      # of this thread
+    return run()
+
+
+def side_by_side(run_a, run_b, swap):
+    """Both at once, each on a CPU of its own: what else the machine, or the
+    host of this virtual machine, does then slows both alike."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    with ThreadPoolExecutor(2) as pool:
+        a = pool.submit(on_cpu, cpus[swap], run_a)
+        b = pool.submit(on_cpu, cpus[not swap], run_b)
+        return a.result(), b.result()
+
+
+def one_after_the_other(run_a, run_b, swap):
+    if swap:
+        b, a = run_b(), run_a()
+    else:
+        a, b = run_a(), run_b()
+    return a, b
+
+
 def pairs(count, run_a, run_b, what):
-    """[(a, b)] of COUNT pairs, the order within a pair taken in turn. One
-    run before them warms the machine's caches and is not counted."""
+    """[(a, b)] of COUNT pairs, side by side where there are two CPUs, with
+    the CPUs changed (or else the order) from pair to pair. One run before
+    them warms the machine's caches and is not counted."""
+    pair = side_by_side if len(os.sched_getaffinity(0)) > 1 else \
+        one_after_the_other
     run_b()
     found = []
     for i in range(count):
-        if i % 2:
-            b, a = run_b(), run_a()
-        else:
-            a, b = run_a(), run_b()
+        a, b = pair(run_a, run_b, i % 2)
         found.append((a, b))
         print(f'# {what} pair {i + 1}: cpu {a.cpu:.2f} s / {b.cpu:.2f} s = '
               f'{a.cpu / b.cpu:.4f}, wall {a.wall:.2f} s / {b.wall:.2f} s',

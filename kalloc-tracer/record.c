@@ -100,7 +100,7 @@ static void push_event(KtMoment *m, KtEventKind kind, KtHookId hook,
  * Something was not recorded: counted, and the model no longer takes a free of
  * an unknown address for an error.
  */
-static void lose(KtMoment *m, KtCounter why)
+void kt_record_lose(KtMoment *m, KtCounter why)
 {
     KtEvent gap = { .kind = KT_EV_GAP, .cpu = m->v->index };
 
@@ -113,11 +113,6 @@ void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
 {
     complete_moment(m);
     push_event(m, kind, hook, va);
-}
-
-void kt_record_lose(KtMoment *m, KtCounter why)
-{
-    lose(m, why);
 }
 
 /* NULL, ZERO_SIZE_PTR and ERR_PTR are no blocks. */
@@ -134,7 +129,7 @@ static bool read_return_address(KtMoment *m, uint64_t sp)
     const void *at = qemu_plugin_vaddr_to_host(sp, &avail);
 
     if (!at || avail < sizeof(m->ra)) {
-        lose(m, KT_CNT_CALL_UNREADABLE);
+        kt_record_lose(m, KT_CNT_CALL_UNREADABLE);
         return false;
     }
     memcpy(&m->ra, at, sizeof(m->ra));
@@ -225,7 +220,7 @@ static void enter_free_bulk(KtMoment *m, const KtHook *hook, KtHookId id)
 
         if (i == BULK_MAX ||
             !kt_guest_u64(m->boot->guest, array + 8 * i, &va)) {
-            lose(m, KT_CNT_BULK_UNREADABLE);
+            kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
         record_free(m, &kind, id, va, cache);
@@ -286,7 +281,7 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     unsigned stale;
 
     if (!hook_return_site(m) || !kt_calls_push(m->c->calls, call, &stale)) {
-        lose(m, KT_CNT_CALL_DROPPED);
+        kt_record_lose(m, KT_CNT_CALL_DROPPED);
         return;
     }
     if (stale) {
@@ -443,7 +438,7 @@ static void leave_alloc_bulk(KtMoment *m, const KtCall *call, uint64_t result)
 
         if (i == BULK_MAX ||
             !kt_guest_u64(m->boot->guest, call->ptr + 8 * i, &va)) {
-            lose(m, KT_CNT_BULK_UNREADABLE);
+            kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
         record_alloc(m, call, va);

@@ -36,6 +36,7 @@ struct KtCapture {
     unsigned max_vcpus;
     uint64_t clock_ns;                  /* that measuring itself takes */
     bool pages;                         /* trace the page allocator, too */
+    bool applying;                      /* the tracer's thread was started */
     GMutex lock;
 };
 
@@ -291,6 +292,17 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
 }
 
+/* Not earlier: QEMU may go to the background before it makes vCPUs. */
+static void start_applying(KtCapture *c)
+{
+    g_mutex_lock(&c->lock);
+    if (!c->applying) {
+        c->applying = true;
+        kt_tracer_start(c->shared.tracer);
+    }
+    g_mutex_unlock(&c->lock);
+}
+
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 {
     KtCapture *c = capture;
@@ -298,6 +310,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
     if (index >= c->max_vcpus || !c->shared.kernel) {
         return;
     }
+    start_applying(c);
     c->vcpu[index] = kt_vcpu_new(index, c->shared.kernel);
     if (!c->vcpu[index]) {
         qemu_plugin_outs("ka: this target's registers cannot be read: "

@@ -174,13 +174,23 @@ void kt_tracer_free(KtTracer *t);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtTracer, kt_tracer_free)
 
 /**
+ * kt_tracer_start() - a thread of the tracer's own applies events from now on
+ *
+ * Once, and not before the process has forked for the last time. Without it,
+ * or without a host thread to be had, those who push apply them.
+ */
+void kt_tracer_start(KtTracer *t);
+/** kt_tracer_stop() - end that thread; who calls holds no query. */
+void kt_tracer_stop(KtTracer *t);
+
+/**
  * kt_tracer_push() - record one event; any vCPU thread, hot path
  * @cpu: the producer; one thread at a time for each cpu
  * @ev: (copied) @ev->seq is ignored and assigned here
  *
- * Never drops: a full queue is drained into the model by the caller (who
- * then waits for the model's lock). Lock order: BQL -> tracer lock; a vCPU
- * thread calls this holding neither.
+ * Never drops: a queue that is half full is drained into the model by the
+ * caller when the model's lock is free, a full one at any rate. Lock order:
+ * BQL -> tracer lock; a vCPU thread calls this holding neither.
  */
 void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev);
 

@@ -98,6 +98,7 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
 {
     Plugin *p = userdata;
 
+    kt_tracer_stop(p->tracer);
     kt_query_begin(p->tracer);
     kt_query_end(p->tracer);
 }

@@ -2,19 +2,28 @@
 /*
  * Tracer: the queue, the model behind it, and the lock between them.
  *
- * vCPU threads push; now and then one of them finds the lock free and
- * applies what is queued, in global order. Whoever needs the model's present
- * state (a query, a reset) takes the lock and first applies all that was
- * pushed before. A place in the order that is taken but not yet filled is
- * waited for with the lock released, because the one who is to fill it may
- * be waiting for the lock himself.
+ * vCPU threads push, a thread of its own applies what is queued, in global
+ * order: the map's memory is cold, and a guest need not wait for it. The
+ * thread looks at the queue now and then; nobody wakes it, since a wake costs
+ * its caller more than many events do. Where events come faster than it
+ * looks, those who push apply them when the queue is half full.
+ *
+ * Whoever needs the model's present state (a query, a reset) takes the lock
+ * and first applies all that was pushed before. A place in the order that is
+ * taken but not yet filled is waited for with the lock released, because the
+ * one who is to fill it may be waiting for the lock himself.
  */
 #include "tracer.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <time.h>
 
-/* Every so many events somebody tries to apply them. */
-#define DRAIN_EVERY (KT_QUEUE_SLOTS / 4)
+/* Every so many events who pushes looks how full the queue is. */
+#define LOOK_EVERY  (KT_QUEUE_SLOTS / 8)
+/* How long the thread sleeps: while events come, at most. */
+#define BUSY_MS     8
+#define IDLE_MS     64
 /* Events taken from the queue at once. */
 #define BATCH       64
 
@@ -30,6 +39,8 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->counters = kt_counters_new();
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);
+    g_mutex_init(&t->stop_lock);
+    g_cond_init(&t->stopped);
     t->model = kt_model_new(t->counters, config->map_bytes,
                             config->history_bytes);
     if (config->journal) {
@@ -56,8 +67,15 @@ static void apply_locked(KtTracer *t, const KtEvent *ev, unsigned n)
     t->events += n;
 }
 
-/* Apply what is published, up to the place @target or a bit beyond. */
-static void drain_locked(KtTracer *t, uint64_t target)
+static uint64_t thread_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void drain_events_locked(KtTracer *t, uint64_t target)
 {
     while (kt_queue_done(t->queue) < target) {
         unsigned n;
@@ -68,6 +86,18 @@ static void drain_locked(KtTracer *t, uint64_t target)
         }
         apply_locked(t, ev, n);
         kt_queue_consume(t->queue, n);
+    }
+}
+
+/* Apply what is published, up to the place @target or a bit beyond. */
+static void drain_locked(KtTracer *t, uint64_t target)
+{
+    uint64_t since;
+
+    if (kt_queue_done(t->queue) < target) {
+        since = thread_ns();
+        drain_events_locked(t, target);
+        kt_tracer_count(t, KT_CNT_APPLY_NS, thread_ns() - since);
     }
 }
 
@@ -117,10 +147,75 @@ void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
         wait_for_slot(t, seq);
     }
     kt_queue_put(t->queue, seq, ev);
-    if (seq % DRAIN_EVERY == 0 && !somebody_waits(t) &&
-        pthread_mutex_trylock(&t->lock) == 0) {
+    if (seq % LOOK_EVERY == 0 &&
+        seq - kt_queue_done(t->queue) >= KT_QUEUE_SLOTS / 2 &&
+        !somebody_waits(t) && pthread_mutex_trylock(&t->lock) == 0) {
         drain_locked(t, seq);
         pthread_mutex_unlock(&t->lock);
+    }
+}
+
+/* ---- the applying thread ------------------------------------------------ */
+
+static bool apply_pending(KtTracer *t)
+{
+    uint64_t target = kt_queue_taken(t->queue);
+
+    if (kt_queue_done(t->queue) >= target || somebody_waits(t) ||
+        pthread_mutex_trylock(&t->lock)) {
+        return false;
+    }
+    drain_locked(t, target);
+    pthread_mutex_unlock(&t->lock);
+    return true;
+}
+
+/* Sleeps so long, or until told. */
+static bool told_to_stop(KtTracer *t, unsigned ms)
+{
+    gint64 until = g_get_monotonic_time() + ms * 1000;
+    bool stop;
+
+    g_mutex_lock(&t->stop_lock);
+    while (!t->stop && g_cond_wait_until(&t->stopped, &t->stop_lock, until)) {
+        continue;
+    }
+    stop = t->stop;
+    g_mutex_unlock(&t->stop_lock);
+    return stop;
+}
+
+static void *applier(void *opaque)
+{
+    KtTracer *t = opaque;
+    unsigned ms = BUSY_MS;
+
+    do {
+        ms = apply_pending(t) ? BUSY_MS : MIN(ms * 2, IDLE_MS);
+    } while (!told_to_stop(t, ms));
+    return NULL;
+}
+
+/* Signals are for QEMU's threads. */
+void kt_tracer_start(KtTracer *t)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    t->started = pthread_create(&t->applier, NULL, applier, t) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void kt_tracer_stop(KtTracer *t)
+{
+    if (t->started) {
+        g_mutex_lock(&t->stop_lock);
+        t->stop = true;
+        g_cond_signal(&t->stopped);
+        g_mutex_unlock(&t->stop_lock);
+        pthread_join(t->applier, NULL);
+        t->started = false;
     }
 }
 
@@ -129,6 +224,7 @@ void kt_tracer_free(KtTracer *t)
     if (!t) {
         return;
     }
+    kt_tracer_stop(t);
     drain_locked(t, kt_queue_taken(t->queue));
     kt_journal_close(t->journal);
     kt_model_free(t->previous);
@@ -138,6 +234,8 @@ void kt_tracer_free(KtTracer *t)
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
     pthread_mutex_destroy(&t->lock);
+    g_mutex_clear(&t->stop_lock);
+    g_cond_clear(&t->stopped);
     g_free(t);
 }
 

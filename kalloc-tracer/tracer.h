@@ -23,6 +23,11 @@ struct KtTracer {
     KtCounters *counters;
     bool enabled;           /* atomic */
     unsigned waiting;       /* atomic: so many are about to take the lock */
+    pthread_t applier;
+    bool started;           /* there is an applier */
+    GMutex stop_lock;       /* of @stop */
+    GCond stopped;
+    bool stop;              /* it is to end */
     pthread_mutex_t lock;   /* of all that follows, and of consuming */
     KtModel *model;
     KtModel *previous;      /* the boot before a reset, NULL for none */

@@ -254,4 +254,22 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsUnwinder, gs_unwinder_free)
 GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                  void *opaque, uint64_t *frames, unsigned max, unsigned *n);
 
+/**
+ * gs_unwind_again() - recognise a stack that was unwound before
+ * @regs, @page, @opaque: as for gs_unwind()
+ * @kind: it was remembered as of this kind
+ * @value: (out) what gs_unwind_remember() was told of it
+ *
+ * Returns: true when gs_unwind() would now deliver the same frames, ended for
+ * the same reason, as then. False says nothing: not every stack is kept, nor
+ * can every one be.
+ */
+bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                     void *opaque, uint32_t kind, uint64_t *value);
+/** gs_unwind_remember() - keep the stack of the last gs_unwind(), whose @max
+ *  is to be the same each time. */
+void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value);
+/** gs_unwinder_forget() - what was told to gs_unwind_remember() is void. */
+void gs_unwinder_forget(GsUnwinder *u);
+
 #endif /* GS_H */

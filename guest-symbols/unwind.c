@@ -15,27 +15,18 @@
  */
 #include "kernel.h"
 #include "orc.h"
+#include "paths.h"
+#include "walk.h"
 #include <string.h>
 
 #define SHORT_BITS 11
 #define CACHE_BITS 8
-#define PAGE_MASK (~0xfffull)
 
 /* Task, irq, softirq, and five exception stacks; NMIs nest once. */
 #define MAX_SWITCHES 10
-/* More than any kernel stack has (KASAN doubles them to 32 KiB). */
-#define MAX_STACK 65536
 /* ftrace_caller and ftrace_regs_caller are well below this. */
 #define MAX_TRAMPOLINE 1024
 #define TRAMPOLINE_BYTES 16
-
-/* struct pt_regs of x86-64, bytes; the iret frame is its tail from PT_IP. */
-enum {
-    PT_BP = 32,
-    PT_IP = 128,
-    PT_CS = 136,
-    PT_SP = 152,
-};
 
 static const char *const stop_names[GS_STOP__COUNT] = {
     [GS_STOP_END] = "end",
@@ -101,29 +92,11 @@ struct GsUnwinder {
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
     Template templates[2];
+    GsTrail trail;                      /* of the last walk */
+    GsPaths *paths;
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
 };
-
-/*
- * One walk. @regs: guest address of the pt_regs that the current frame was
- * interrupted with, 0 after a call frame; @full: all of it is there, not just
- * the iret frame; @prev: full registers right below a partial set.
- */
-typedef struct Walk {
-    uint64_t ip;
-    uint64_t sp;
-    uint64_t bp;
-    uint64_t exact;
-    uint64_t regs;
-    uint64_t prev;
-    bool full;
-    unsigned switches;
-    uint64_t page_va;
-    const uint8_t *page_host;
-    GsPageFn page;
-    void *opaque;
-} Walk;
 
 /* What a step says when the walk goes on. */
 #define GO_ON GS_STOP__COUNT
@@ -139,7 +112,7 @@ const char *gs_stop_name(GsStop stop)
 
 /* ---- guest words ------------------------------------------------------ */
 
-static G_GNUC_NO_INLINE bool turn_page(Walk *w, uint64_t va)
+G_GNUC_NO_INLINE bool gs_walk_turn_page(Walk *w, uint64_t va)
 {
     const void *host = (int64_t)va < 0 ? w->page(w->opaque, va) : NULL;
 
@@ -148,24 +121,6 @@ static G_GNUC_NO_INLINE bool turn_page(Walk *w, uint64_t va)
     }
     w->page_va = va & PAGE_MASK;
     w->page_host = host;
-    return true;
-}
-
-/* The guest may be writing: every word is read once, and whole. */
-static inline bool read_word(Walk *w, uint64_t va, uint64_t *out)
-{
-    uint64_t off = va - w->page_va;
-
-    if (G_UNLIKELY(off >= 4096)) {
-        if (!turn_page(w, va)) {
-            return false;
-        }
-        off = va - w->page_va;
-    }
-    if (G_UNLIKELY(va & 7)) {
-        return false;
-    }
-    *out = GUINT64_FROM_LE(*(const volatile uint64_t *)(w->page_host + off));
     return true;
 }
 
@@ -253,7 +208,7 @@ static void remember(GsUnwinder *u, uint64_t pc, const GsOrcRule *rule)
     }
 }
 
-static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, const Walk *w)
+static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, Walk *w)
 {
     uint64_t pc = pc_of(w);
     const CacheSet *set = cache_set(u, pc);
@@ -269,6 +224,7 @@ static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, const Walk *w)
         remember(u, pc, &rule);
         return rule;
     case GS_ORC_NO_TABLE:
+        w->trail->plain = false;
         if (trampoline_rule(u, w, pc, &rule)) {
             return rule;
         }
@@ -346,12 +302,14 @@ static bool find_bp(Walk *w, const GsOrcRule *rule, uint64_t cfa)
         if (!read_word(w, cfa + rule->bp_off, &bp)) {
             return false;
         }
+        gs_trail_bp(w->trail, cfa + rule->bp_off);
         w->bp = bp;
         return true;
     case GS_ORC_BP_AT_BP:
         if (!read_word(w, w->bp + rule->bp_off, &bp)) {
             return false;
         }
+        w->trail->plain = false;
         w->bp = bp;
         return true;
     default:
@@ -374,8 +332,10 @@ static GsStop take_regs(Walk *w, uint64_t va, bool partial)
         return GS_STOP_BAD_FRAME;
     }
     if (cs & 3) {
+        gs_trail_user(w->trail, regs);
         return GS_STOP_USER;
     }
+    w->trail->plain = false;
     if (!partial) {
         w->prev = 0;
     } else if (w->full) {
@@ -406,6 +366,19 @@ static bool moved_well(Walk *w, const GsOrcRule *rule, uint64_t old_sp)
     return ++w->switches <= MAX_SWITCHES;
 }
 
+/* A path goes on from the stack pointer, or once from the frame pointer. */
+static void note_base(Walk *w, const GsOrcRule *rule)
+{
+    if (rule->type == GS_ORC_CALL && rule->sp == GS_ORC_SP_BP) {
+        gs_trail_rebase(w->trail, w->bp);
+    } else if (rule->sp != GS_ORC_SP) {
+        w->trail->plain = false;
+    }
+    if (rule->type == GS_ORC_CALL && rule->exact) {
+        w->trail->plain = false;
+    }
+}
+
 static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
 {
     uint64_t old_sp = w->sp;
@@ -413,11 +386,13 @@ static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
     uint64_t cfa;
 
     if (rule->type == GS_ORC_END) {
+        gs_trail_end(w->trail);
         return GS_STOP_END;
     }
     if (rule->type == GS_ORC_UNDEFINED) {
         return GS_STOP_UNKNOWN_PC;
     }
+    note_base(w, rule);
     if (!find_cfa(w, rule, &cfa)) {
         return GS_STOP_BAD_FRAME;
     }
@@ -425,6 +400,7 @@ static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
         if (!read_word(w, cfa - 8, &w->ip)) {
             return GS_STOP_BAD_FRAME;
         }
+        gs_trail_call(w->trail, cfa - 8, w->ip);
         w->sp = cfa;
         w->regs = 0;
         w->prev = 0;
@@ -449,9 +425,13 @@ static inline GsStop step_short(Walk *w, const ShortEntry *e)
     if (G_UNLIKELY(e->sp_off < 8 || !read_word(w, cfa - 8, &w->ip))) {
         return GS_STOP_BAD_FRAME;
     }
-    if (e->bp_off && !read_word(w, cfa + e->bp_off, &w->bp)) {
-        return GS_STOP_BAD_FRAME;
+    if (e->bp_off) {
+        if (!read_word(w, cfa + e->bp_off, &w->bp)) {
+            return GS_STOP_BAD_FRAME;
+        }
+        gs_trail_bp(w->trail, cfa + e->bp_off);
     }
+    gs_trail_call(w->trail, cfa - 8, w->ip);
     w->sp = cfa;
     w->exact = 0;
     w->regs = 0;
@@ -468,6 +448,7 @@ static void sync_generation(GsUnwinder *u)
     if (G_UNLIKELY(now != u->seen)) {
         memset(u->shorts, 0, sizeof(u->shorts));
         memset(u->cache, 0, sizeof(u->cache));
+        gs_paths_clear(u->paths);
         u->seen = now;
     }
 }
@@ -502,14 +483,23 @@ static GsStop walk(GsUnwinder *u, Walk *w, const ShortEntry *e, GsOrcRule rule,
     return stop;
 }
 
-GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
-                 void *opaque, uint64_t *frames, unsigned max, unsigned *n)
+static Walk begin(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                  void *opaque)
 {
-    Walk w = {
+    sync_generation(u);
+    gs_trail_begin(&u->trail, regs);
+    return (Walk) {
         .ip = regs->ip, .sp = regs->sp, .bp = regs->bp,
         .exact = regs->exact_ip, .page = page, .opaque = opaque,
         .page_va = NO_PAGE_VA, .page_host = (const uint8_t *)no_page,
+        .trail = &u->trail,
     };
+}
+
+GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                 void *opaque, uint64_t *frames, unsigned max, unsigned *n)
+{
+    Walk w = begin(u, regs, page, opaque);
     GsOrcRule rule = null_call_rule;
     const ShortEntry *e = NULL;
 
@@ -517,7 +507,6 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     if (!max) {
         return GS_STOP_DEPTH;
     }
-    sync_generation(u);
     if (regs->ip) {
         e = short_for(u, &w);
         rule = e ? rule : rule_slow(u, &w);
@@ -528,6 +517,22 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
         return GS_STOP_UNKNOWN_PC;
     }
     return walk(u, &w, e, rule, frames, max, n);
+}
+
+/* The first two frames find the paths that are worth a comparison. */
+bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                     void *opaque, uint32_t kind, uint64_t *value)
+{
+    Walk w = begin(u, regs, page, opaque);
+    const ShortEntry *e = regs->ip ? short_for(u, &w) : NULL;
+
+    return e && step_short(&w, e) == GO_ON &&
+           gs_paths_find(u->paths, &w, regs, kind, value);
+}
+
+void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
+{
+    gs_paths_add(u->paths, &u->trail, kind, value);
 }
 
 /* ---- life ------------------------------------------------------------- */
@@ -552,6 +557,7 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
 
     u->k = k;
     u->reader = gs_orc_reader_new(k->orc);
+    u->paths = gs_paths_new();
     u->generation = gs_orc_set_generation(k->orc);
     template_init(&u->templates[0], k, "ftrace_caller");
     template_init(&u->templates[1], k, "ftrace_regs_caller");
@@ -564,5 +570,11 @@ void gs_unwinder_free(GsUnwinder *u)
         return;
     }
     gs_orc_reader_free(u->reader);
+    gs_paths_free(u->paths);
     g_free(u);
+}
+
+void gs_unwinder_forget(GsUnwinder *u)
+{
+    gs_paths_clear(u->paths);
 }

@@ -55,28 +55,64 @@ static unsigned skip_wrappers(KtMoment *m, const uint64_t *frames, unsigned n)
     return skip;
 }
 
-/* Backtrace, task and time: once a callback, when an event is certain. */
-static void complete_moment(KtMoment *m)
+/* What a stack leads to, for gs_unwind_remember(). */
+static uint64_t pack_stack(const KtMoment *m, GsStop stop)
+{
+    return m->ev.stack.v | (uint64_t)m->wrapper.v << 32 |
+           (uint64_t)stop << 40;
+}
+
+static GsStop unpack_stack(KtMoment *m, uint64_t value)
+{
+    m->ev.stack.v = value;
+    m->wrapper.v = value >> 32;
+    return value >> 40;
+}
+
+static void walk_stack(KtMoment *m, const GsRegs *regs, uint32_t kind)
 {
     uint64_t frames[FRAMES_MAX];
-    GsRegs regs = {
-        .ip = m->ra,
-        .sp = m->sp_after,
-        .bp = kt_vcpu_reg(m->v, KT_RBP),
-    };
     unsigned n = 0, skip;
-    GsStop stop;
+    GsStop stop = gs_unwind(m->v->unwinder, regs, stack_page, NULL, frames,
+                            FRAMES_MAX, &n);
 
-    if (m->have_stack) {
-        return;
-    }
-    kt_guest_touch_task(m->boot->guest, kt_vcpu_reg(m->v, KT_GS_BASE));
-    stop = gs_unwind(m->v->unwinder, &regs, stack_page, NULL, frames,
-                     FRAMES_MAX, &n);
     count_stop(m->v, stop);
     skip = skip_wrappers(m, frames, n);
     m->ev.stack = kt_tracer_intern_stack(m->c->tracer, frames + skip, n - skip,
                                          stop);
+    if (m->ev.stack.v) {
+        gs_unwind_remember(m->v->unwinder, kind, pack_stack(m, stop));
+    }
+}
+
+/* Most stacks were seen before: then neither their frames are needed nor the
+ * depot. */
+static void find_stack(KtMoment *m)
+{
+    const GsRegs regs = {
+        .ip = m->ra,
+        .sp = m->sp_after,
+        .bp = kt_vcpu_reg(m->v, KT_RBP),
+    };
+    uint32_t kind = m->wrapper.v << 1 | m->pages;
+    uint64_t value;
+
+    if (gs_unwind_again(m->v->unwinder, &regs, stack_page, NULL, kind,
+                        &value)) {
+        count_stop(m->v, unpack_stack(m, value));
+    } else {
+        walk_stack(m, &regs, kind);
+    }
+}
+
+/* Backtrace, task and time: once a callback, when an event is certain. */
+static void complete_moment(KtMoment *m)
+{
+    if (m->have_stack) {
+        return;
+    }
+    kt_guest_touch_task(m->boot->guest, kt_vcpu_reg(m->v, KT_GS_BASE));
+    find_stack(m);
     m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen,
                                kt_vcpu_reg(m->v, KT_GS_BASE));
     if (!m->ev.task.v) {

@@ -69,4 +69,5 @@ void kt_vcpu_forget(KtVcpu *v)
     memset(v->free_site, 0, sizeof(v->free_site));
     memset(v->return_site, 0, sizeof(v->return_site));
     v->page_free = (KtPageFree) { 0 };
+    gs_unwinder_forget(v->unwinder);
 }

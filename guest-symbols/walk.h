@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One stack walk and how it reads the stack, for unwind.c and paths.c only.
+ */
+#ifndef GS_WALK_H
+#define GS_WALK_H
+
+#include "gs.h"
+
+#define PAGE_MASK (~0xfffull)
+/* More than any kernel stack has (KASAN doubles them to 32 KiB). */
+#define MAX_STACK 65536
+
+/* struct pt_regs of x86-64, bytes; the iret frame is its tail from PT_IP. */
+enum {
+    PT_BP = 32,
+    PT_IP = 128,
+    PT_CS = 136,
+    PT_SP = 152,
+};
+
+/*
+ * One walk. @regs: guest address of the pt_regs that the current frame was
+ * interrupted with, 0 after a call frame; @full: all of it is there, not just
+ * the iret frame; @prev: full registers right below a partial set.
+ */
+typedef struct Walk {
+    uint64_t ip;
+    uint64_t sp;
+    uint64_t bp;
+    uint64_t exact;
+    uint64_t regs;
+    uint64_t prev;
+    bool full;
+    unsigned switches;
+    uint64_t page_va;
+    const uint8_t *page_host;
+    GsPageFn page;
+    void *opaque;
+    struct GsTrail *trail;
+} Walk;
+
+/** gs_walk_turn_page() - make the page of @va the one that is read. */
+bool gs_walk_turn_page(Walk *w, uint64_t va);
+
+/* The guest may be writing: every word is read once, and whole. */
+static inline bool read_word(Walk *w, uint64_t va, uint64_t *out)
+{
+    uint64_t off = va - w->page_va;
+
+    if (G_UNLIKELY(off >= 4096)) {
+        if (!gs_walk_turn_page(w, va)) {
+            return false;
+        }
+        off = va - w->page_va;
+    }
+    if (G_UNLIKELY(va & 7)) {
+        return false;
+    }
+    *out = GUINT64_FROM_LE(*(const volatile uint64_t *)(w->page_host + off));
+    return true;
+}
+
+#endif /* GS_WALK_H */

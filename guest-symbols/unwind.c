@@ -86,14 +86,15 @@ typedef struct ShortSet {
 } ShortSet;
 G_STATIC_ASSERT(sizeof(ShortSet) == 16);
 
+/* What every walk needs comes first. */
 struct GsUnwinder {
-    const GsKernel *k;
-    GsOrcReader *reader;
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
-    Template templates[2];
-    GsTrail trail;                      /* of the last walk */
     GsPaths *paths;
+    GsTrail trail;                      /* of the last walk */
+    const GsKernel *k;
+    GsOrcReader *reader;
+    Template templates[2];
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
 };
@@ -553,7 +554,7 @@ static void template_init(Template *t, const GsKernel *k, const char *name)
 
 GsUnwinder *gs_unwinder_new(const GsKernel *k)
 {
-    GsUnwinder *u = g_new0(GsUnwinder, 1);
+    GsUnwinder *u = g_aligned_alloc0(1, sizeof(*u), 64);
 
     u->k = k;
     u->reader = gs_orc_reader_new(k->orc);
@@ -571,7 +572,7 @@ void gs_unwinder_free(GsUnwinder *u)
     }
     gs_orc_reader_free(u->reader);
     gs_paths_free(u->paths);
-    g_free(u);
+    g_aligned_free(u);
 }
 
 void gs_unwinder_forget(GsUnwinder *u)

@@ -30,10 +30,10 @@
 
 struct KtCapture {
     KtShared shared;
-    uint64_t start_kernel;              /* link time, 0 unknown */
     KtBoot *boot;                       /* NULL until the kernel is found */
-    KtVcpu **vcpu;
+    KtVcpu *vcpu;                       /* @max_vcpus of them */
     unsigned max_vcpus;
+    uint64_t start_kernel;              /* link time, 0 unknown */
     uint64_t clock_ns;                  /* that measuring itself takes */
     bool pages;                         /* trace the page allocator, too */
     bool applying;                      /* the tracer's thread was started */
@@ -41,7 +41,7 @@ struct KtCapture {
 };
 
 /* QEMU's execution callbacks carry one pointer: it packs (id, insns left). */
-static KtCapture *capture;
+static KtCapture capture __attribute__((aligned(64)));
 
 static void *pack(uint32_t id, unsigned insns_left)
 {
@@ -91,7 +91,7 @@ static void cost_end(KtVcpu *v, uint64_t since)
 
     if (since) {
         ns = host_ns() - since;
-        kt_vcpu_count(v, KT_CNT_COST_NS, ns - MIN(ns, capture->clock_ns));
+        kt_vcpu_count(v, KT_CNT_COST_NS, ns - MIN(ns, capture.clock_ns));
         kt_vcpu_count(v, KT_CNT_COST_CALLS, 1);
     }
 }
@@ -112,15 +112,15 @@ static uint64_t measure_clock(void)
 static void on_entry(unsigned vcpu_index, void *udata)
 {
     KtMoment m = {
-        .c = &capture->shared,
-        .boot = boot_now(capture),
-        .v = capture->vcpu[vcpu_index],
+        .c = &capture.shared,
+        .boot = boot_now(&capture),
+        .v = &capture.vcpu[vcpu_index],
         .insns_left = packed_left(udata),
     };
     KtHookId id = { packed_id(udata) };
     uint64_t since;
 
-    if (!m.boot || !m.v || !kt_tracer_enabled(m.c->tracer)) {
+    if (!m.boot || !m.v->unwinder || !kt_tracer_enabled(m.c->tracer)) {
         return;
     }
     since = cost_begin(m.v);
@@ -133,16 +133,16 @@ static void on_return(unsigned vcpu_index, void *udata)
 {
     uint32_t site = packed_id(udata);
     KtMoment m = {
-        .c = &capture->shared,
-        .boot = boot_now(capture),
-        .v = capture->vcpu[vcpu_index],
+        .c = &capture.shared,
+        .boot = boot_now(&capture),
+        .v = &capture.vcpu[vcpu_index],
         .insns_left = packed_left(udata),
-        .ra = kt_sites_va(capture->shared.sites, site),
+        .ra = kt_sites_va(capture.shared.sites, site),
     };
     uint64_t since;
     KtCall call;
 
-    if (!m.boot || !m.v) {
+    if (!m.boot || !m.v->unwinder) {
         return;
     }
     since = cost_begin(m.v);
@@ -200,7 +200,7 @@ static bool may_be_start(const KtCapture *c, uint64_t va)
 
 static void begin_boot(KtCapture *c, uint64_t slide)
 {
-    KtBoot *boot = g_new0(KtBoot, 1);
+    KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
 
     gs_kernel_set_slide(c->shared.kernel, slide);
     boot->guest = kt_guest_new(c->shared.kernel, c->shared.tracer,
@@ -209,6 +209,9 @@ static void begin_boot(KtCapture *c, uint64_t slide)
         boot->pages = kt_pages_new(c->shared.kernel, boot->guest);
     }
     boot->hooks = kt_hooks_resolve(c->shared.kernel, boot->pages);
+    for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
+        boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
+    }
     kt_tracer_set_complete(c->shared.tracer, true);
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }
@@ -271,7 +274,7 @@ static void hook_entries(const KtBoot *boot, struct qemu_plugin_tb *tb,
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-    KtCapture *c = capture;
+    KtCapture *c = &capture;
     uint64_t va = qemu_plugin_tb_vaddr(tb);
     size_t n = qemu_plugin_tb_n_insns(tb);
     const KtBoot *boot = boot_now(c);
@@ -305,14 +308,13 @@ static void start_applying(KtCapture *c)
 
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 {
-    KtCapture *c = capture;
+    KtCapture *c = &capture;
 
     if (index >= c->max_vcpus || !c->shared.kernel) {
         return;
     }
     start_applying(c);
-    c->vcpu[index] = kt_vcpu_new(index, c->shared.kernel);
-    if (!c->vcpu[index]) {
+    if (!kt_vcpu_init(&c->vcpu[index], index, c->shared.kernel)) {
         qemu_plugin_outs("ka: this target's registers cannot be read: "
                          "nothing is traced\n");
     }
@@ -323,7 +325,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
                             unsigned max_vcpus, bool pages)
 {
-    KtCapture *c = g_new0(KtCapture, 1);
+    KtCapture *c = &capture;
     GsSymbol sym;
 
     c->shared.tracer = t;
@@ -331,14 +333,13 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
     c->max_vcpus = max_vcpus;
     c->clock_ns = measure_clock();
     c->pages = pages;
-    c->vcpu = g_new0(KtVcpu *, max_vcpus);
+    c->vcpu = g_aligned_alloc0(max_vcpus, sizeof(KtVcpu), 64);
     c->shared.sites = kt_sites_new();
     c->shared.calls = kt_calls_new();
     g_mutex_init(&c->lock);
     if (k && gs_kernel_lookup(k, "start_kernel", &sym)) {
         c->start_kernel = sym.va;
     }
-    capture = c;
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
@@ -356,14 +357,14 @@ void kt_capture_reset(KtCapture *c)
     kt_calls_clear(c->shared.calls);
     kt_sites_clear(c->shared.sites);
     for (unsigned i = 0; i < c->max_vcpus; i++) {
-        if (c->vcpu[i]) {
-            kt_vcpu_forget(c->vcpu[i]);
+        if (c->vcpu[i].unwinder) {
+            kt_vcpu_forget(&c->vcpu[i]);
         }
     }
     kt_hooks_free(boot->hooks);
     kt_pages_free(boot->pages);
     kt_guest_free(boot->guest);
-    g_free(boot);
+    g_aligned_free(boot);
     kt_tracer_reset(c->shared.tracer);
     qemu_plugin_request_flush();
 }
@@ -393,10 +394,7 @@ uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id)
     uint64_t hits = 0;
 
     for (unsigned i = 0; i < c->max_vcpus; i++) {
-        if (c->vcpu[i]) {
-            hits += __atomic_load_n(&c->vcpu[i]->hits[id.v],
-                                    __ATOMIC_RELAXED);
-        }
+        hits += __atomic_load_n(&c->vcpu[i].hits[id.v], __ATOMIC_RELAXED);
     }
     return hits;
 }
@@ -404,9 +402,9 @@ uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id)
 void kt_capture_sync_counters(KtCapture *c)
 {
     for (unsigned i = 0; i < c->max_vcpus; i++) {
-        KtVcpu *v = c->vcpu[i];
+        KtVcpu *v = &c->vcpu[i];
 
-        for (unsigned n = 0; v && n < KT_CNT__COUNT; n++) {
+        for (unsigned n = 0; n < KT_CNT__COUNT; n++) {
             uint64_t now = __atomic_load_n(&v->count[n], __ATOMIC_RELAXED);
 
             kt_tracer_count(c->shared.tracer, n, now - v->counted[n]);

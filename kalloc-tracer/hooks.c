@@ -48,11 +48,8 @@ typedef struct Wrappers {
 } Wrappers;
 
 struct KtHooks {
+    KtHookRow row[HOOK__COUNT];
     uint64_t va[HOOK__COUNT];
-    int8_t gfp[HOOK__COUNT];
-    int8_t size[HOOK__COUNT];
-    int8_t array[HOOK__COUNT];
-    int8_t list[HOOK__COUNT];
     Wrappers wrappers, page_wrappers;
     Range range[HOOK__COUNT];           /* the function's code */
     bool split[HOOK__COUNT];            /* va is that of its part */
@@ -167,10 +164,10 @@ static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
     const KtHook *hook = &hook_table[id];
 
     if (hook->role == KT_ROLE_PAGE_ALLOC) {
-        h->size[id] = arg_by_name(k, hook, "order", hook->size);
+        h->row[id].size = arg_by_name(k, hook, "order", hook->size);
     } else if (hook->role == KT_ROLE_PAGE_BULK) {
-        h->array[id] = arg_by_name(k, hook, "page_array", hook->array);
-        h->list[id] = arg_by_name(k, hook, "page_list", KT_NO_ARG);
+        h->row[id].array = arg_by_name(k, hook, "page_array", hook->array);
+        h->row[id].list = arg_by_name(k, hook, "page_list", KT_NO_ARG);
     }
 }
 
@@ -219,10 +216,13 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     const KtHook *hook = &hook_table[id];
     GsSymbol sym;
 
-    h->gfp[id] = hook->gfp;
-    h->size[id] = hook->size;
-    h->array[id] = hook->array;
-    h->list[id] = KT_NO_ARG;
+    h->row[id] = (KtHookRow) {
+        .role = hook->role, .layer = hook->layer, .family = hook->family,
+        .flags = hook->flags, .size = hook->size, .ptr = hook->ptr,
+        .cache = hook->cache, .gfp = hook->gfp, .array = hook->array,
+        .count = hook->count, .list = KT_NO_ARG,
+        .pages = kt_hook_is_pages((KtHookId) { id }),
+    };
     if (!gs_kernel_lookup(k, hook->symbol, &sym) ||
         !gs_kernel_is_text(k, sym.va)) {
         return;
@@ -232,7 +232,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         find_part(h, k, id);
     }
     if (hook->flags & KT_HOOK_GFP_BY_NAME) {
-        h->gfp[id] = arg_by_name(k, hook, "flags", hook->gfp);
+        h->row[id].gfp = arg_by_name(k, hook, "flags", hook->gfp);
     }
     find_page_args(h, k, id);
     h->range[id] = (Range) { sym.va, sym.va + sym.size };
@@ -332,24 +332,9 @@ bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
     return false;
 }
 
-int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id)
+KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id)
 {
-    return h->gfp[id.v];
-}
-
-int kt_hooks_size_arg(const KtHooks *h, KtHookId id)
-{
-    return h->size[id.v];
-}
-
-int kt_hooks_array_arg(const KtHooks *h, KtHookId id)
-{
-    return h->array[id.v];
-}
-
-int kt_hooks_list_arg(const KtHooks *h, KtHookId id)
-{
-    return h->list[id.v];
+    return id.v < HOOK__COUNT ? h->row[id.v] : (KtHookRow) { 0 };
 }
 
 bool kt_hooks_vfree_called_again(const KtHooks *h)

@@ -62,6 +62,18 @@ typedef struct KtHook {
     uint8_t flags;
 } KtHook;
 
+/**
+ * struct KtHookRow - a row as it is in one kernel, for the hot path; argument
+ * numbers or KT_NO_ARG
+ * @pages: it is about the page allocator
+ * @list: of a bulk call
+ */
+typedef struct KtHookRow {
+    uint8_t role, layer, family, flags;
+    int8_t size, ptr, cache, gfp, array, count, list;
+    bool pages;
+} KtHookRow;
+
 /** kt_hook_count() - rows; ids run from 1 to that. */
 unsigned kt_hook_count(void);
 /** kt_hook() - (static) the row of @id, NULL for none. */
@@ -100,13 +112,8 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va);
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
 /** kt_hooks_in_role() - is @va inside a hooked function of that role? */
 bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);
-/** kt_hooks_gfp_arg() - argument number of the gfp flags in this kernel;
- *  kt_hooks_size_arg(), kt_hooks_array_arg(), kt_hooks_list_arg() - likewise
- *  of a page row's order, and of the array and the list of a bulk call. */
-int kt_hooks_gfp_arg(const KtHooks *h, KtHookId id);
-int kt_hooks_size_arg(const KtHooks *h, KtHookId id);
-int kt_hooks_array_arg(const KtHooks *h, KtHookId id);
-int kt_hooks_list_arg(const KtHooks *h, KtHookId id);
+/** kt_hooks_row() - the row @id in this kernel; all 0 when there is none. */
+KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id);
 /** kt_hooks_vfree_called_again() - are deferred vfrees worked off by calling
  *  vfree()? (Since 6.3, commit 208162f42f95; __vunmap() before.) */
 bool kt_hooks_vfree_called_again(const KtHooks *h);

@@ -41,7 +41,7 @@ static void free_range(KtMoment *m, KtHookId id, uint64_t va, uint64_t len,
  * called. The event says that it may be one told before: an interrupt
  * between the two can hide that here, the model sees it.
  */
-static bool told_already(KtMoment *m, const KtHook *hook, uint64_t va,
+static bool told_already(KtMoment *m, const KtHookRow *hook, uint64_t va,
                          uint64_t len)
 {
     KtPageFree *last = &m->v->page_free;
@@ -54,7 +54,7 @@ static bool told_already(KtMoment *m, const KtHook *hook, uint64_t va,
                                               KT_ROLE_PAGE_FREE));
 }
 
-static void enter_free(KtMoment *m, const KtHook *hook, KtHookId id)
+static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     const KtPages *p = m->boot->pages;
     uint64_t va = kt_pages_va(p, kt_vcpu_arg(m->v, hook->ptr));
@@ -77,7 +77,7 @@ static bool free_page(uint64_t page, void *opaque)
     return true;
 }
 
-static void enter_free_many(KtMoment *m, const KtHook *hook, KtHookId id)
+static void enter_free_many(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     const KtPages *p = m->boot->pages;
     uint64_t at = kt_vcpu_arg(m->v, hook->array);
@@ -97,32 +97,31 @@ static void enter_free_many(KtMoment *m, const KtHook *hook, KtHookId id)
 
 /* ---- allocations -------------------------------------------------------- */
 
-static void await_pages(KtMoment *m, const KtHook *hook, KtHookId id,
+static void await_pages(KtMoment *m, const KtHookRow *hook, KtHookId id,
                         uint64_t sp)
 {
-    const KtHooks *h = m->boot->hooks;
     KtCall call = {
         .sp = sp,
         .ra = m->ra,
         .hook = id,
-        .size = kt_vcpu_arg(m->v, kt_hooks_size_arg(h, id)),
+        .size = kt_vcpu_arg(m->v, hook->size),
         .ptr = kt_vcpu_arg(m->v, hook->ptr),
-        .gfp = kt_vcpu_arg(m->v, kt_hooks_gfp_arg(h, id)),
+        .gfp = kt_vcpu_arg(m->v, hook->gfp),
     };
 
     if ((hook->flags & KT_HOOK_INNER) &&
-        kt_hooks_in_role(h, m->ra, hook->role)) {
+        kt_hooks_in_role(m->boot->hooks, m->ra, hook->role)) {
         return;
     }
     if (hook->role == KT_ROLE_PAGE_BULK) {
         call.size = kt_vcpu_arg(m->v, hook->count);
-        call.ptr = kt_vcpu_arg(m->v, kt_hooks_array_arg(h, id));
-        call.cache = kt_vcpu_arg(m->v, kt_hooks_list_arg(h, id));
+        call.ptr = kt_vcpu_arg(m->v, hook->array);
+        call.cache = kt_vcpu_arg(m->v, hook->list);
     }
     kt_record_await(m, &call);
 }
 
-void kt_record_pages_enter(KtMoment *m, const KtHook *hook, KtHookId id,
+void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id,
                            uint64_t sp)
 {
     switch (hook->role) {
@@ -200,8 +199,9 @@ void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result)
 {
     const KtPages *p = m->boot->pages;
     uint64_t order = call->size & UINT32_MAX;
+    KtRole role = m->boot->row[call->hook.v].role;
 
-    switch (kt_hook(call->hook)->role) {
+    switch (role) {
     case KT_ROLE_PAGE_BULK:
         leave_bulk(m, call, result);
         return;
@@ -219,7 +219,7 @@ void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result)
     }
     if (!result) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
-    } else if (kt_hook(call->hook)->role == KT_ROLE_PAGE_MIGRATE) {
+    } else if (role == KT_ROLE_PAGE_MIGRATE) {
         alloc_range(m, call, kt_pages_va(p, result),
                     kt_pages_folio_len(p, result), KT_EVF_TAKE);
     } else {

@@ -184,7 +184,7 @@ KtHookId kt_record_free_site(KtMoment *m)
     return m->v->free_site[i].wrapper;
 }
 
-static void record_free(KtMoment *m, const KtHook *hook, KtHookId id,
+static void record_free(KtMoment *m, const KtHookRow *hook, KtHookId id,
                         uint64_t va, KtCacheId cache)
 {
     if (!is_block(va)) {
@@ -215,7 +215,7 @@ static void record_queue(KtMoment *m, KtHookId id, uint64_t va)
     push_event(m, KT_EV_RCU_QUEUE, id, va);
 }
 
-static KtCacheId cache_arg(KtMoment *m, const KtHook *hook)
+static KtCacheId cache_arg(KtMoment *m, const KtHookRow *hook)
 {
     uint64_t va = kt_vcpu_arg(m->v, hook->cache);
     const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen, va);
@@ -223,16 +223,20 @@ static KtCacheId cache_arg(KtMoment *m, const KtHook *hook)
     return c ? c->id : (KtCacheId) { 0 };
 }
 
-static void enter_free(KtMoment *m, const KtHook *hook, KtHookId id)
+static bool vfree_called_again(const KtMoment *m)
+{
+    return kt_hooks_vfree_called_again(m->boot->hooks);
+}
+
+static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t va = kt_vcpu_arg(m->v, hook->ptr);
-    bool again = kt_hooks_vfree_called_again(m->boot->hooks);
 
-    if ((hook->flags & KT_HOOK_DEFERRED) && again) {
+    if ((hook->flags & KT_HOOK_DEFERRED) && vfree_called_again(m)) {
         record_queue(m, id, va);
         return;
     }
-    if ((hook->flags & KT_HOOK_NOT_IN_IRQ) && again &&
+    if ((hook->flags & KT_HOOK_NOT_IN_IRQ) && vfree_called_again(m) &&
         kt_guest_in_interrupt(m->boot->guest,
                               kt_vcpu_reg(m->v, KT_GS_BASE))) {
         return;
@@ -240,12 +244,12 @@ static void enter_free(KtMoment *m, const KtHook *hook, KtHookId id)
     record_free(m, hook, id, va, cache_arg(m, hook));
 }
 
-static void enter_free_bulk(KtMoment *m, const KtHook *hook, KtHookId id)
+static void enter_free_bulk(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t n = kt_vcpu_arg(m->v, hook->count);
     uint64_t array = kt_vcpu_arg(m->v, hook->array);
     KtCacheId cache = cache_arg(m, hook);
-    KtHook kind = *hook;
+    KtHookRow kind = *hook;
 
     /* kfree_bulk() passes no cache: any object of any slab */
     if (!kt_vcpu_arg(m->v, hook->cache)) {
@@ -268,7 +272,7 @@ static void enter_free_bulk(KtMoment *m, const KtHook *hook, KtHookId id)
  * offset of the rcu_head in the block, or the block itself without a head
  * (commit 04a522b7da3d). Offsets are less than a page.
  */
-static void enter_rcu_queue(KtMoment *m, const KtHook *hook, KtHookId id)
+static void enter_rcu_queue(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t head = kt_vcpu_arg(m->v, hook->array);
     uint64_t ptr = kt_vcpu_arg(m->v, hook->ptr);
@@ -325,10 +329,9 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     }
 }
 
-static void await_return(KtMoment *m, const KtHook *hook, KtHookId id,
+static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id,
                          uint64_t sp)
 {
-    int gfp = kt_hooks_gfp_arg(m->boot->hooks, id);
     KtCall call = {
         .sp = sp,
         .ra = m->ra,
@@ -338,7 +341,7 @@ static void await_return(KtMoment *m, const KtHook *hook, KtHookId id,
         .ptr = kt_vcpu_arg(m->v, hook->array == KT_NO_ARG ? hook->ptr
                                                           : hook->array),
         .cache = kt_vcpu_arg(m->v, hook->cache),
-        .gfp = kt_vcpu_arg(m->v, gfp),
+        .gfp = kt_vcpu_arg(m->v, hook->gfp),
     };
 
     if ((hook->flags & KT_HOOK_INNER) &&
@@ -350,14 +353,14 @@ static void await_return(KtMoment *m, const KtHook *hook, KtHookId id,
 
 void kt_record_enter(KtMoment *m, KtHookId id)
 {
-    const KtHook *hook = kt_hook(id);
+    const KtHookRow *hook = &m->boot->row[id.v];
     uint64_t sp = kt_vcpu_reg(m->v, KT_RSP);
 
     if (!read_return_address(m, sp)) {
         return;
     }
     m->sp_after = sp + 8;
-    m->pages = kt_hook_is_pages(id);
+    m->pages = hook->pages;
     if (m->pages) {
         kt_record_pages_enter(m, hook, id, sp);
         return;
@@ -458,7 +461,7 @@ static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
     }
     complete_moment(m);
     m->ev.gfp = call->gfp;
-    set_sizes(m, call, kt_hook(call->hook)->layer, va);
+    set_sizes(m, call, m->boot->row[call->hook.v].layer, va);
     push_event(m, KT_EV_ALLOC, call->hook, va);
 }
 
@@ -507,14 +510,15 @@ static void leave_module_add(KtMoment *m, const KtCall *call)
 
 void kt_record_leave(KtMoment *m, const KtCall *call)
 {
+    const KtHookRow *hook = &m->boot->row[call->hook.v];
     uint64_t result = kt_vcpu_reg(m->v, KT_RAX);
 
-    m->pages = kt_hook_is_pages(call->hook);
+    m->pages = hook->pages;
     if (m->pages) {
         kt_record_pages_leave(m, call, result);
         return;
     }
-    switch (kt_hook(call->hook)->role) {
+    switch (hook->role) {
     case KT_ROLE_ALLOC:
         record_alloc(m, call, result);
         break;

@@ -16,6 +16,7 @@
 
 /** struct KtBoot - what is known of one boot; published when complete */
 typedef struct KtBoot {
+    KtHookRow row[256];     /* of @hooks, by id */
     KtHooks *hooks;
     KtGuest *guest;
     KtPages *pages;         /* NULL: the page allocator is not traced */

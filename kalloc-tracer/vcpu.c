@@ -6,7 +6,7 @@
 #include "vcpu.h"
 
 static const char *const reg_names[KT_REG__COUNT] = {
-    [KT_RAX] = "rax", [KT_RBX] = "rbx", [KT_RCX] = "rcx", [KT_RDX] = "rdx",
+    [KT_RAX] = "rax", [KT_RCX] = "rcx", [KT_RDX] = "rdx",
     [KT_RSI] = "rsi", [KT_RDI] = "rdi", [KT_RBP] = "rbp", [KT_RSP] = "rsp",
     [KT_R8] = "r8", [KT_R9] = "r9", [KT_GS_BASE] = "gs_base",
 };
@@ -42,25 +42,13 @@ static bool find_registers(KtVcpu *v)
     return true;
 }
 
-KtVcpu *kt_vcpu_new(unsigned index, const GsKernel *k)
+bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsKernel *k)
 {
-    KtVcpu *v = g_new0(KtVcpu, 1);
-
     v->index = index;
-    if (!find_registers(v)) {
-        g_free(v);
-        return NULL;
+    if (find_registers(v)) {
+        v->unwinder = gs_unwinder_new(k);
     }
-    v->unwinder = gs_unwinder_new(k);
-    return v;
-}
-
-void kt_vcpu_free(KtVcpu *v)
-{
-    if (v) {
-        gs_unwinder_free(v->unwinder);
-        g_free(v);
-    }
+    return v->unwinder != NULL;
 }
 
 void kt_vcpu_forget(KtVcpu *v)

@@ -10,10 +10,10 @@
 #include "hooks.h"
 #include "qemu-api.h"
 
-/* x86-64 general registers, in the order of gdb's description */
+/* x86-64 registers, those that every call needs first */
 typedef enum KtReg {
-    KT_RAX, KT_RBX, KT_RCX, KT_RDX, KT_RSI, KT_RDI, KT_RBP, KT_RSP, KT_R8,
-    KT_R9, KT_GS_BASE, KT_REG__COUNT
+    KT_RSP, KT_RDI, KT_RSI, KT_RDX, KT_RCX, KT_RAX, KT_RBP, KT_GS_BASE,
+    KT_R8, KT_R9, KT_REG__COUNT
 } KtReg;
 
 /* The last page free that may leave its work to another hook. */
@@ -21,9 +21,12 @@ typedef struct KtPageFree {
     uint64_t sp, ra, va, len;
 } KtPageFree;
 
+/* What every event needs comes first, in as few cache lines as it takes. */
 typedef struct KtVcpu {
     const uint64_t *reg[KT_REG__COUNT];
-    GsUnwinder *unwinder;
+    GsUnwinder *unwinder;                   /* NULL: cannot be traced */
+    unsigned index;
+    unsigned cost_tick;
     KtGuestCpu seen;
     struct {
         uint64_t ra;
@@ -31,19 +34,17 @@ typedef struct KtVcpu {
     } free_site[256];
     uint64_t return_site[1024];             /* known to be ready, by address */
     KtPageFree page_free;
-    unsigned index;
-    unsigned cost_tick;
     uint64_t hits[256];                     /* by hook id */
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];        /* of it, told to the tracer */
-} KtVcpu;
+} __attribute__((aligned(64))) KtVcpu;
 
 /**
- * kt_vcpu_new() - from the vCPU's init callback
- * Returns: NULL when a register is not to be had from this QEMU or target.
+ * kt_vcpu_init() - from the vCPU's init callback
+ * @v: zeroed
+ * Returns: false when a register is not to be had from this QEMU or target.
  */
-KtVcpu *kt_vcpu_new(unsigned index, const GsKernel *k);
-void kt_vcpu_free(KtVcpu *v);
+bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsKernel *k);
 /** kt_vcpu_forget() - drop what was read of an earlier boot. */
 void kt_vcpu_forget(KtVcpu *v);
 

@@ -29,6 +29,11 @@ static KtHookId id_of(const char *symbol)
     return (KtHookId) { 0 };
 }
 
+static KtHookRow row_of(const KtHooks *h, const char *symbol)
+{
+    return kt_hooks_row(h, id_of(symbol));
+}
+
 static const char map_612[] = MAP_HEAD
     "ffffffff81001000 T __kmalloc_noprof\n"
     "ffffffff81001100 T kfree\n"
@@ -160,11 +165,9 @@ static void arguments_of_pages(void)
     g_autoptr(GsKernel) k = kernel_of(map_pages);
     g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
 
-    g_assert_cmpint(kt_hooks_size_arg(h, id_of("__alloc_pages_noprof")), ==,
-                    1);
-    g_assert_cmpint(kt_hooks_gfp_arg(h, id_of("__alloc_pages_noprof")), ==, 0);
-    g_assert_cmpint(kt_hooks_list_arg(h, id_of("__alloc_pages_bulk")), ==,
-                    KT_NO_ARG);
+    g_assert_cmpint(row_of(h, "__alloc_pages_noprof").size, ==, 1);
+    g_assert_cmpint(row_of(h, "__alloc_pages_noprof").gfp, ==, 0);
+    g_assert_cmpint(row_of(h, "__alloc_pages_bulk").list, ==, KT_NO_ARG);
 }
 
 static void every_row_has_what_its_role_needs(void)

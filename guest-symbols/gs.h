@@ -266,8 +266,8 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
  */
 bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                      void *opaque, uint32_t kind, uint64_t *value);
-/** gs_unwind_remember() - keep the stack of the last gs_unwind(), whose @max
- *  is to be the same each time. */
+/** gs_unwind_remember() - keep the stack of the gs_unwind() just done, whose
+ *  @max is to be the same each time. */
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value);
 /** gs_unwinder_forget() - what was told to gs_unwind_remember() is void. */
 void gs_unwinder_forget(GsUnwinder *u);

@@ -36,8 +36,9 @@ struct GsPaths {
 
 GsPaths *gs_paths_new(void)
 {
-    GsPaths *p = g_aligned_alloc0(1, sizeof(GsPaths), 256);
+    GsPaths *p = g_aligned_alloc(1, sizeof(GsPaths), 256);
 
+    gs_paths_clear(p);
     return p;
 }
 

@@ -90,7 +90,7 @@ G_STATIC_ASSERT(sizeof(ShortSet) == 16);
 struct GsUnwinder {
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
-    GsPaths *paths;
+    GsPaths *paths;                     /* NULL until there is one */
     GsTrail trail;                      /* of the last walk */
     const GsKernel *k;
     GsOrcReader *reader;
@@ -449,7 +449,7 @@ static void sync_generation(GsUnwinder *u)
     if (G_UNLIKELY(now != u->seen)) {
         memset(u->shorts, 0, sizeof(u->shorts));
         memset(u->cache, 0, sizeof(u->cache));
-        gs_paths_clear(u->paths);
+        gs_unwinder_forget(u);
         u->seen = now;
     }
 }
@@ -527,12 +527,15 @@ bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     Walk w = begin(u, regs, page, opaque);
     const ShortEntry *e = regs->ip ? short_for(u, &w) : NULL;
 
-    return e && step_short(&w, e) == GO_ON &&
+    return e && u->paths && step_short(&w, e) == GO_ON &&
            gs_paths_find(u->paths, &w, regs, kind, value);
 }
 
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 {
+    if (!u->paths) {
+        u->paths = gs_paths_new();
+    }
     gs_paths_add(u->paths, &u->trail, kind, value);
 }
 
@@ -558,7 +561,6 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
 
     u->k = k;
     u->reader = gs_orc_reader_new(k->orc);
-    u->paths = gs_paths_new();
     u->generation = gs_orc_set_generation(k->orc);
     template_init(&u->templates[0], k, "ftrace_caller");
     template_init(&u->templates[1], k, "ftrace_regs_caller");
@@ -577,5 +579,7 @@ void gs_unwinder_free(GsUnwinder *u)
 
 void gs_unwinder_forget(GsUnwinder *u)
 {
-    gs_paths_clear(u->paths);
+    if (u->paths) {
+        gs_paths_clear(u->paths);
+    }
 }

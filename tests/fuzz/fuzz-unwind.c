@@ -6,7 +6,7 @@
  * within @max and read only pages that it was given; walked twice, it must
  * say the same; and when words of the stack have changed since, or the walk
  * begins elsewhere, an unwinder that walked before must say what a new one
- * says.
+ * says, and recognise a stack only if it walked that very one.
  */
 #include "../../guest-symbols/kernel.h"
 #include "../../guest-symbols/modules.h"
@@ -22,13 +22,22 @@
 enum {
     N_ROWS = 16,
     MAX_FRAMES = 32,
+    MAX_KEPT = 64,
     HEAD = 24 + N_ROWS * 10,
     N_WORDS = 2 * PAGE / 8,
 };
 
+typedef struct Result {
+    uint64_t frames[MAX_FRAMES];
+    unsigned n;
+    GsStop stop;
+} Result;
+
 typedef struct Fuzz {
     GsKernel k;
     uint64_t words[N_WORDS];
+    Result kept[MAX_KEPT];              /* walks that were to be remembered */
+    unsigned n_kept;
 } Fuzz;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -83,12 +92,6 @@ static void fill(Fuzz *f, const uint8_t *data, size_t len)
     }
 }
 
-typedef struct Result {
-    uint64_t frames[MAX_FRAMES];
-    unsigned n;
-    GsStop stop;
-} Result;
-
 static Result walk(Fuzz *f, GsUnwinder *u, const GsRegs *regs)
 {
     Result r;
@@ -100,16 +103,28 @@ static Result walk(Fuzz *f, GsUnwinder *u, const GsRegs *regs)
     return r;
 }
 
+static bool same(const Result *a, const Result *b)
+{
+    return a->stop == b->stop && a->n == b->n &&
+           !memcmp(a->frames, b->frames, a->n * sizeof(a->frames[0]));
+}
+
 /* With what @u remembers of walks before, and by an unwinder that is new. */
 static void walk_both(Fuzz *f, GsUnwinder *u, const GsRegs *regs)
 {
     g_autoptr(GsUnwinder) fresh = gs_unwinder_new(&f->k);
-    Result a = walk(f, u, regs);
-    Result b = walk(f, fresh, regs);
+    Result *kept = f->kept, a, b;
+    uint64_t value = 0;
+    bool again = gs_unwind_again(u, regs, stack_page, f, 1, &value);
 
-    if (a.stop != b.stop || a.n != b.n ||
-        memcmp(a.frames, b.frames, a.n * sizeof(a.frames[0]))) {
+    a = walk(f, u, regs);
+    b = walk(f, fresh, regs);
+    if (!same(&a, &b) || (again && !same(&a, &kept[value]))) {
         abort();
+    }
+    if (f->n_kept < MAX_KEPT) {
+        kept[f->n_kept] = a;
+        gs_unwind_remember(u, 1, f->n_kept++);
     }
 }
 

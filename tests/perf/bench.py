@@ -30,7 +30,10 @@ METRICS = [Metric(*row) for row in (
     ('event.count', 'events', 'boot',
      'slab and vmalloc events of that boot and workload'),
     ('event.mean_ns', 'ns', 'boot',
-     'host time per event with its backtrace, measured inside the tracer'),
+     'host time per event with its backtrace that the guest waits for, '
+     'measured inside the tracer'),
+    ('event.apply_ns', 'ns', 'boot',
+     'CPU time per event of applying it to the map, on another thread'),
     ('overhead.patched_no_plugin', 'ratio', 'patched',
      'CPU time of boot and workload: patched QEMU without ka / stock QEMU'),
     ('overhead.alloc_storm', 'ratio', 'storm',
@@ -58,7 +61,7 @@ GDB_SECONDS = 15
 RETURNS = 'ALLOC', 'ALLOC_BULK', 'REALLOC', 'MODULE_ADD'
 TICK = os.sysconf('SC_CLK_TCK')
 
-Sample = namedtuple('Sample', 'cpu wall events mean_ns console')
+Sample = namedtuple('Sample', 'cpu wall events mean_ns apply_ns console')
 
 
 # --- one run -----------------------------------------------------------------
@@ -97,6 +100,10 @@ def mean_event_ns(numbers):
         numbers['events.checked']
 
 
+def apply_event_ns(numbers):
+    return numbers.get('cost.apply_ns', 0) / numbers['events.checked']
+
+
 def measure(since, with_ka, **how):
     """CPU and wall time from SINCE ('start' or a console marker) to the end
     of the workload."""
@@ -114,8 +121,9 @@ def measure(since, with_ka, **how):
             raise kaguest.GuestError(f'workload status {status}')
         numbers = stat_numbers(g) if with_ka else {}
         mean = mean_event_ns(numbers) if with_ka else None
+        apply = apply_event_ns(numbers) if with_ka else None
         return Sample(cpu, wall, numbers.get('events.checked'),
-                      mean, g.console)
+                      mean, apply, g.console)
 
 
 def on_cpu(cpu, run):
@@ -177,9 +185,11 @@ def group_boot(args):
                   lambda: measure('start', False, **how), 'boot and workload')
     events = statistics.median(a.events for a, _ in found)
     mean = statistics.median(a.mean_ns for a, _ in found)
+    apply = statistics.median(a.apply_ns for a, _ in found)
     return {'overhead.boot_workload': ratio(found, 'cpu'),
             'overhead.boot_workload_wall': ratio(found, 'wall'),
-            'event.count': events, 'event.mean_ns': mean}, raw(found)
+            'event.count': events, 'event.mean_ns': mean,
+            'event.apply_ns': apply}, raw(found)
 
 
 def group_patched(args):

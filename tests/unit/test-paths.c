@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks that are recognised: what is, what no longer is when a word of it
+ * has changed, and what never can be.
+ */
+#include "../lib/fake-guest.h"
+#include "../../guest-symbols/paths.h"
+
+#define TEXT 0xffffffff81000000ull
+#define MOD 0xffffffffc0100000ull
+#define SP (TASK + 0x100)
+
+/* Functions, 0x100 bytes each; a frame in them returns to +0x50. */
+enum {
+    LEAF,           /* sp + 8 */
+    PUSHES,         /* sp + 32, bp saved at -16 */
+    FRAMED,         /* based on bp */
+    IRQ_ENTRY,      /* registers at sp */
+    KTHREAD,        /* the end */
+    NO_UNWIND,
+};
+
+#define AT(f) (TEXT + (f) * 0x100 + 0x50)
+#define START(f) (TEXT + (f) * 0x100)
+
+static const OrcRow rows[] = {
+    { START(LEAF), GS_ORC_CALL, R_SP, 8 },
+    { START(PUSHES), GS_ORC_CALL, R_SP, 32, R_PREV_SP, -16 },
+    { START(FRAMED), GS_ORC_CALL, R_BP, 16, R_PREV_SP, -16 },
+    { START(IRQ_ENTRY), GS_ORC_REGS, R_SP, 0 },
+    { START(KTHREAD), GS_ORC_END },
+    { START(NO_UNWIND), GS_ORC_UNDEFINED },
+};
+
+static Guest *guest_new(void)
+{
+    return guest_new_of(TEXT, rows, G_N_ELEMENTS(rows));
+}
+
+/* What is told of the stack at SP with that frame pointer; 0 for nothing. */
+static uint64_t again_of(Guest *g, uint64_t bp, uint32_t kind)
+{
+    const GsRegs regs = { AT(LEAF), SP, bp, false };
+    uint64_t value = 0;
+
+    g->n_pages = 0;
+    return gs_unwind_again(g->u, &regs, guest_page, g, kind, &value) ? value
+                                                                     : 0;
+}
+
+static uint64_t again(Guest *g)
+{
+    return again_of(g, 0, 1);
+}
+
+static void remember(Guest *g, uint64_t bp, uint64_t value)
+{
+    unwind(g, AT(LEAF), SP, bp);
+    gs_unwind_remember(g->u, 1, value);
+}
+
+/* ---- recognised --------------------------------------------------------- */
+
+static void test_what_was_remembered(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, SP, AT(PUSHES), 0, 0, 0xb9, AT(LEAF), AT(KTHREAD));
+    g_assert_cmpuint(again(g), ==, 0);
+    remember(g, 0, 7);
+    g_assert_cmpuint(again(g), ==, 7);
+    g_assert_cmpuint(g->n_pages, ==, 1);
+    PUT(g, SP + 8, 1, 2, 3);            /* what frames keep besides */
+    g_assert_cmpuint(again(g), ==, 7);
+}
+
+static void test_of_its_kind(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, SP, AT(LEAF), AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_cmpuint(again_of(g, 0, 2), ==, 0);
+    unwind(g, AT(LEAF), SP, 0);
+    gs_unwind_remember(g->u, 2, 8);
+    g_assert_cmpuint(again_of(g, 0, 2), ==, 8);
+    g_assert_cmpuint(again(g), ==, 7);
+}
+
+/* Several with the same first two frames. */
+static void test_alternatives(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    for (uint64_t i = 0; i < 4; i++) {
+        PUT(g, SP, AT(LEAF), AT(PUSHES) + i, 0, 0, 0, AT(KTHREAD));
+        remember(g, 0, 10 + i);
+    }
+    for (uint64_t i = 0; i < 4; i++) {
+        PUT(g, SP + 8, AT(PUSHES) + i);
+        g_assert_cmpuint(again(g), ==, 10 + i);
+    }
+}
+
+static void test_elsewhere_in_memory(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    const GsRegs regs = { AT(LEAF), IRQ + 0x3f0, 0, false };
+    uint64_t value;
+
+    PUT(g, SP, AT(LEAF), AT(KTHREAD));
+    remember(g, 0, 7);
+    PUT(g, IRQ + 0x3f0, AT(LEAF), AT(KTHREAD));
+    g_assert_true(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
+    g_assert_cmpuint(value, ==, 7);
+}
+
+static void test_user(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t regs = SP + 8;
+
+    PUT(g, SP, AT(IRQ_ENTRY));
+    put_regs(g, regs, 0x401000, USER_CS, 0x7ffc00000000, 0, 0);
+    remember(g, 0, 7);
+    put_regs(g, regs, 0x402000, USER_CS, 0x7ffd00000000, 0, 0);
+    g_assert_cmpuint(again(g), ==, 7);
+    put_regs(g, regs, AT(KTHREAD), KERNEL_CS, TASK + 0x400, 0, 0);
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+/* Frames that are found by bp: saved by one, and still in the register. */
+static void test_frame_pointers(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t bp = TASK + 0x200;
+
+    PUT(g, SP, AT(PUSHES), 0, 0, bp, AT(FRAMED));
+    PUT(g, bp, bp + 0x40, AT(FRAMED));
+    PUT(g, bp + 0x40, 0, AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_cmpuint(again(g), ==, 7);
+    /* as RANDOMIZE_KSTACK_OFFSET moves the outer frames */
+    PUT(g, SP + 24, bp + 0x80);
+    PUT(g, bp + 0x80, bp + 0x100, AT(FRAMED));
+    PUT(g, bp + 0x100, 0, AT(KTHREAD));
+    g_assert_cmpuint(again(g), ==, 7);
+    PUT(g, bp + 0x108, AT(LEAF));
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+static void test_frame_pointer_in_register(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t bp = TASK + 0x200;
+
+    PUT(g, SP, AT(FRAMED));
+    PUT(g, bp, 0, AT(KTHREAD));
+    PUT(g, bp + 0x40, 0, AT(KTHREAD));
+    remember(g, bp, 7);
+    g_assert_cmpuint(again_of(g, bp, 1), ==, 7);
+    g_assert_cmpuint(again_of(g, bp + 0x40, 1), ==, 7);
+    g_assert_cmpuint(again_of(g, bp + 0x80, 1), ==, 0);
+    g_assert_cmpuint(again_of(g, bp + 4, 1), ==, 0);
+    g_assert_cmpuint(again_of(g, 0, 1), ==, 0);
+}
+
+/* ---- no longer ---------------------------------------------------------- */
+
+static void test_another_address(void)
+{
+    const uint64_t words[] = { AT(LEAF), AT(LEAF), AT(LEAF), AT(KTHREAD) };
+    g_autoptr(Guest) g = guest_new();
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(words); i++) {
+        PUT(g, SP, words[0], words[1], words[2], words[3]);
+        remember(g, 0, 7);
+        PUT(g, SP + 8 * i, words[i] + 1);
+        g_assert_cmpuint(again(g), ==, 0);
+        PUT(g, SP + 8 * i, words[i] & UINT32_MAX);
+        g_assert_cmpuint(again(g), ==, 0);
+    }
+}
+
+/* What once led up the stack leads down: a walk stops there. */
+static void test_down_the_stack(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t bp = TASK + 0x200, down = TASK + 0x40;
+
+    PUT(g, SP, AT(PUSHES), 0, 0, bp, AT(FRAMED));
+    PUT(g, bp, 0, AT(KTHREAD));
+    remember(g, 0, 7);
+    PUT(g, SP + 24, down);
+    PUT(g, down, 0, AT(KTHREAD));
+    g_assert_cmpuint(again(g), ==, 0);
+    ASSERT_STOP(unwind(g, AT(LEAF), SP, 0), GS_STOP_BAD_FRAME);
+}
+
+static void test_unreadable(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t bp = TASK + 0x200;
+
+    PUT(g, SP, AT(PUSHES), 0, 0, bp, AT(FRAMED));
+    PUT(g, bp, 0, AT(KTHREAD));
+    remember(g, 0, 7);
+    PUT(g, SP + 24, TASK + STACK_SIZE - 8);
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+static void test_modules_came_or_went(void)
+{
+    OrcRow row = { MOD, GS_ORC_CALL, R_SP, 16 };
+    g_auto(OrcArrays) a = orc_writer_finish(GS_ORC_LAYOUT_6_4, MOD + 0x800,
+                                            &row, 1);
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, SP, AT(LEAF), AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_true(gs_kernel_add_module_data(&g->k, MOD, "mod", MOD, 0x1000,
+                                            NULL, 0, a.ip_va, a.ip, a.orc,
+                                            a.n, NULL));
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+static void test_forgotten(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, SP, AT(LEAF), AT(KTHREAD));
+    remember(g, 0, 7);
+    gs_unwinder_forget(g->u);
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+/* ---- never -------------------------------------------------------------- */
+
+static void test_cut_short(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, SP, AT(LEAF), AT(NO_UNWIND));
+    remember(g, 0, 7);
+    g_assert_cmpuint(again(g), ==, 0);
+    PUT(g, SP, AT(LEAF), 0x401000);
+    remember(g, 0, 7);
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+static void test_through_an_interrupt(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, SP, AT(IRQ_ENTRY));
+    put_regs(g, SP + 8, AT(LEAF), KERNEL_CS, TASK + 0x400, 0, 0);
+    PUT(g, TASK + 0x400, AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_cmpuint(g->n, ==, 4);
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+static void test_too_deep(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    for (unsigned i = 0; i < GS_PATH_STEPS; i++) {
+        PUT(g, SP + 8 * i, AT(LEAF));
+    }
+    PUT(g, SP + 8 * (GS_PATH_STEPS - 1), AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_cmpuint(again(g), ==, 7);
+    PUT(g, SP + 8 * (GS_PATH_STEPS - 1), AT(LEAF), AT(KTHREAD));
+    remember(g, 0, 8);
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+static void test_inexact_start_only(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    GsRegs regs = { AT(LEAF), SP, 0, true };
+    uint64_t value;
+
+    PUT(g, SP, AT(LEAF), AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_false(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
+    regs.ip = 0;
+    g_assert_false(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/paths/what-was-remembered", test_what_was_remembered);
+    g_test_add_func("/paths/of-its-kind", test_of_its_kind);
+    g_test_add_func("/paths/alternatives", test_alternatives);
+    g_test_add_func("/paths/elsewhere-in-memory", test_elsewhere_in_memory);
+    g_test_add_func("/paths/user", test_user);
+    g_test_add_func("/paths/frame-pointers", test_frame_pointers);
+    g_test_add_func("/paths/frame-pointer-in-register",
+                    test_frame_pointer_in_register);
+    g_test_add_func("/paths/another-address", test_another_address);
+    g_test_add_func("/paths/down-the-stack", test_down_the_stack);
+    g_test_add_func("/paths/unreadable", test_unreadable);
+    g_test_add_func("/paths/modules-came-or-went", test_modules_came_or_went);
+    g_test_add_func("/paths/forgotten", test_forgotten);
+    g_test_add_func("/paths/cut-short", test_cut_short);
+    g_test_add_func("/paths/through-an-interrupt", test_through_an_interrupt);
+    g_test_add_func("/paths/too-deep", test_too_deep);
+    g_test_add_func("/paths/inexact-start", test_inexact_start_only);
+    return g_test_run();
+}

@@ -64,8 +64,22 @@ GsKernel *gs_kernel_open(const char *path, GError **errp);
  */
 GsKernel *gs_kernel_new_from_data(const void *data, size_t len,
                                   const char *name, GError **errp);
+/**
+ * gs_kernel_new_from_memory() - from the guest's memory, where it runs
+ * @mem: guest memory
+ * @va: an address in the kernel's image
+ * @errp: why that is no kernel, or not one that can be read
+ *
+ * To be called early in its boot: later, parts of the image may be gone.
+ * Returns: (owned) a kernel in run-time addresses, its slide is 0; or NULL.
+ */
+GsKernel *gs_kernel_new_from_memory(const GsMem *mem, uint64_t va,
+                                    GError **errp);
 void gs_kernel_free(GsKernel *k);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsKernel, gs_kernel_free)
+
+/** gs_kernel_is_memory() - from gs_kernel_new_from_memory(). */
+bool gs_kernel_is_memory(const GsKernel *k);
 
 /**
  * gs_kernel_banner() - the "Linux version ..." line of the image
@@ -269,7 +283,5 @@ bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
 /** gs_unwind_remember() - keep the stack of the gs_unwind() just done, whose
  *  @max is to be the same each time. */
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value);
-/** gs_unwinder_forget() - what was told to gs_unwind_remember() is void. */
-void gs_unwinder_forget(GsUnwinder *u);
 
 #endif /* GS_H */

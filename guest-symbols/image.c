@@ -22,6 +22,7 @@ struct GsImage {
     GStringChunk *names;
     GArray *sections;       /* of GsSection, by address */
     bool raw;
+    bool memory;
 };
 
 /* A wrapper: recognised by @is, @peel gives the bytes inside it. */
@@ -459,6 +460,38 @@ GsImage *gs_image_new(GBytes *bytes, GError **errp)
     return g_steal_pointer(&img);
 }
 
+GsImage *gs_image_new_memory(GBytes *bytes, uint64_t va)
+{
+    GsImage *img = g_new0(GsImage, 1);
+    GsSection all = { .name = "", .va = va, .exec = true };
+
+    img->names = g_string_chunk_new(1024);
+    img->sections = g_array_new(FALSE, FALSE, sizeof(GsSection));
+    img->bytes = g_bytes_ref(bytes);
+    img->memory = true;
+    all.data = g_bytes_get_data(bytes, &all.len);
+    g_array_append_val(img->sections, all);
+    return img;
+}
+
+bool gs_image_add_section(GsImage *img, const char *name, uint64_t start,
+                          uint64_t end, bool exec)
+{
+    GsSection *all = &g_array_index(img->sections, GsSection, 0);
+    GsSection part = {
+        .name = g_string_chunk_insert_const(img->names, name),
+        .va = start, .len = end - start, .exec = exec,
+    };
+
+    if (start < all->va || end <= start || end - all->va > all->len) {
+        return false;
+    }
+    part.data = all->data + (start - all->va);
+    all->exec &= !exec;
+    g_array_append_val(img->sections, part);
+    return true;
+}
+
 void gs_image_free(GsImage *img)
 {
     if (!img) {
@@ -539,4 +572,9 @@ void gs_image_rebase(GsImage *img, uint64_t va)
 bool gs_image_is_raw(const GsImage *img)
 {
     return img->raw;
+}
+
+bool gs_image_is_memory(const GsImage *img)
+{
+    return img->memory;
 }

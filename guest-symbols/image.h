@@ -39,6 +39,19 @@ typedef struct GsSection {
  * "Image". Returns: (owned) or NULL.
  */
 GsImage *gs_image_new(GBytes *bytes, GError **errp);
+/**
+ * gs_image_new_memory() - a kernel as it lies in memory
+ * @bytes: (borrowed, a reference is kept) what is there
+ * @va: the address of the first byte
+ *
+ * One section without a name, taken for code as long as nobody tells by
+ * gs_image_add_section() what is where.
+ */
+GsImage *gs_image_new_memory(GBytes *bytes, uint64_t va);
+/** gs_image_add_section() - name [@start, @end) of such an image, before it is
+ *  shared. Returns: false when it does not lie in it. */
+bool gs_image_add_section(GsImage *img, const char *name, uint64_t start,
+                          uint64_t end, bool exec);
 void gs_image_free(GsImage *img);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsImage, gs_image_free)
 
@@ -75,5 +88,8 @@ void gs_image_rebase(GsImage *img, uint64_t va);
 
 /** gs_image_is_raw() - without ELF headers, so without known addresses. */
 bool gs_image_is_raw(const GsImage *img);
+
+/** gs_image_is_memory() - from gs_image_new_memory(). */
+bool gs_image_is_memory(const GsImage *img);
 
 #endif /* GS_IMAGE_H */

@@ -192,15 +192,41 @@ static bool load_btf(GsKernel *k, GError **errp)
     return true;
 }
 
-static bool load_image(GsKernel *k, GBytes *bytes, GError **errp)
+/* What the labels tell of an image whose sections have no names. */
+static const struct {
+    const char *name;
+    const char *start;
+    const char *end;
+    bool exec;
+} labelled[] = {
+    { ".text", "_stext", "_etext", true },
+    { ".init.text", "_sinittext", "_einittext", true },
+    { ".orc_unwind_ip", "__start_orc_unwind_ip", "__stop_orc_unwind_ip" },
+    { ".orc_unwind", "__start_orc_unwind", "__stop_orc_unwind" },
+    { ".BTF", "__start_BTF", "__stop_BTF" },
+};
+
+static void name_sections(GsKernel *k)
 {
-    k->image = gs_image_new(bytes, errp);
-    if (!k->image) {
-        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(labelled); i++) {
+        GsSymbol from, to;
+
+        if (gs_symtab_lookup(k->symtab, labelled[i].start, &from) &&
+            gs_symtab_lookup(k->symtab, labelled[i].end, &to)) {
+            gs_image_add_section(k->image, labelled[i].name, from.va, to.va,
+                                 labelled[i].exec);
+        }
     }
+}
+
+static bool load_tables(GsKernel *k, GError **errp)
+{
     k->symtab = gs_kallsyms_decode(k->image, errp);
     if (!k->symtab) {
         return false;
+    }
+    if (gs_image_is_memory(k->image)) {
+        name_sections(k);
     }
     k->banner = find_banner(k->image, k->symtab);
     if (!k->banner) {
@@ -236,28 +262,68 @@ static void find_text(GsKernel *k)
     }
 }
 
+static void find_templates(GsKernel *k)
+{
+    static const char *const names[] = {
+        "ftrace_caller", "ftrace_regs_caller"
+    };
+
+    G_STATIC_ASSERT(G_N_ELEMENTS(names) == G_N_ELEMENTS(k->templates));
+    for (size_t i = 0; k->image && i < G_N_ELEMENTS(names); i++) {
+        GsTemplate *t = &k->templates[i];
+        GsSymbol sym;
+
+        if (gs_symtab_lookup(k->symtab, names[i], &sym) &&
+            gs_image_read(k->image, sym.va, t->bytes, sizeof(t->bytes))) {
+            t->va = sym.va;
+        }
+    }
+}
+
 static bool load(GsKernel *k, GBytes *bytes, GError **errp)
 {
     size_t len;
     const uint8_t *data = g_bytes_get_data(bytes, &len);
 
     if (!gs_systemmap_is(data, len)) {
-        return load_image(k, bytes, errp);
+        k->image = gs_image_new(bytes, errp);
+        return k->image && load_tables(k, errp);
     }
     k->symtab = gs_systemmap_decode(data, len, errp);
     return k->symtab != NULL;
 }
 
-static GsKernel *kernel_from_bytes(GBytes *bytes, GError **errp)
+static GsKernel *kernel_new(void)
 {
-    g_autoptr(GsKernel) k = g_new0(GsKernel, 1);
+    GsKernel *k = g_new0(GsKernel, 1);
 
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();
+    return k;
+}
+
+GsKernel *gs_kernel_new_from_image(GsImage *img, GError **errp)
+{
+    g_autoptr(GsKernel) k = kernel_new();
+
+    k->image = img;
+    if (!load_tables(k, errp)) {
+        return NULL;
+    }
+    find_text(k);
+    find_templates(k);
+    return g_steal_pointer(&k);
+}
+
+static GsKernel *kernel_from_bytes(GBytes *bytes, GError **errp)
+{
+    g_autoptr(GsKernel) k = kernel_new();
+
     if (!load(k, bytes, errp)) {
         return NULL;
     }
     find_text(k);
+    find_templates(k);
     return g_steal_pointer(&k);
 }
 

@@ -24,16 +24,25 @@ typedef struct GsTextRange {
     uint64_t end;
 } GsTextRange;
 
+/* A static function that ftrace copies to make its trampolines. */
+#define GS_TRAMPOLINE_BYTES 16
+typedef struct GsTemplate {
+    uint64_t va;                        /* link time; 0 = not in this kernel */
+    uint8_t bytes[GS_TRAMPOLINE_BYTES];
+} GsTemplate;
+
 /**
- * struct GsKernel - one kernel file
- * @image: NULL for a System.map
+ * struct GsKernel - one kernel
+ * @image: NULL for a System.map, and when it was read from memory
  * @symtab: symbols of the kernel proper in link-time addresses
  * @btf: NULL when the image has none
  * @orc: never NULL; empty for kernels without ORC tables
  * @modules: never NULL
  * @text: [_stext, _etext) and [_sinittext, _einittext)
+ * @templates: of ftrace_caller() and ftrace_regs_caller()
  * @slide: run-time minus link-time address
  * @banner: "Linux version ...", NULL for a System.map
+ * @memory: read from the guest's memory, in run-time addresses
  */
 struct GsKernel {
     GsImage *image;
@@ -42,8 +51,17 @@ struct GsKernel {
     GsOrcSet *orc;
     GsModules *modules;
     GsTextRange text[2];
+    GsTemplate templates[2];
     uint64_t slide;
     char *banner;
+    bool memory;
 };
+
+/**
+ * gs_kernel_new_from_image() - read an image's tables
+ * @img: (taken)
+ * Returns: (owned) or NULL.
+ */
+GsKernel *gs_kernel_new_from_image(GsImage *img, GError **errp);
 
 #endif /* GS_KERNEL_H */

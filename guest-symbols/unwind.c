@@ -26,7 +26,6 @@
 #define MAX_SWITCHES 10
 /* ftrace_caller and ftrace_regs_caller are well below this. */
 #define MAX_TRAMPOLINE 1024
-#define TRAMPOLINE_BYTES 16
 
 static const char *const stop_names[GS_STOP__COUNT] = {
     [GS_STOP_END] = "end",
@@ -49,13 +48,6 @@ static const GsOrcRule frame_pointer_rule = {
 static const GsOrcRule null_call_rule = {
     .type = GS_ORC_CALL, .sp = GS_ORC_SP, .sp_off = 8,
 };
-
-/* A static function that ftrace copies to make its trampolines. */
-typedef struct Template {
-    const char *name;
-    uint64_t va;                        /* link time; 0 = not in this kernel */
-    uint8_t bytes[TRAMPOLINE_BYTES];
-} Template;
 
 /* @pc: the address looked up; an empty entry is 0 with a NONE rule. */
 typedef struct CacheEntry {
@@ -94,7 +86,6 @@ struct GsUnwinder {
     GsTrail trail;                      /* of the last walk */
     const GsKernel *k;
     GsOrcReader *reader;
-    Template templates[2];
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
 };
@@ -142,10 +133,11 @@ static bool trampoline_rule(GsUnwinder *u, const Walk *w, uint64_t pc,
         return false;
     }
     host = w->page(w->opaque, pc & PAGE_MASK);
-    for (size_t i = 0; host && i < G_N_ELEMENTS(u->templates); i++) {
-        const Template *t = &u->templates[i];
+    for (size_t i = 0; host && i < G_N_ELEMENTS(u->k->templates);
+         i++) {
+        const GsTemplate *t = &u->k->templates[i];
 
-        if (t->va && !memcmp(host, t->bytes, TRAMPOLINE_BYTES)) {
+        if (t->va && !memcmp(host, t->bytes, GS_TRAMPOLINE_BYTES)) {
             return gs_orc_reader_find(u->reader, t->va + slide + off, out) ==
                    GS_ORC_FOUND;
         }
@@ -449,7 +441,9 @@ static void sync_generation(GsUnwinder *u)
     if (G_UNLIKELY(now != u->seen)) {
         memset(u->shorts, 0, sizeof(u->shorts));
         memset(u->cache, 0, sizeof(u->cache));
-        gs_unwinder_forget(u);
+        if (u->paths) {
+            gs_paths_clear(u->paths);
+        }
         u->seen = now;
     }
 }
@@ -541,20 +535,6 @@ void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 
 /* ---- life ------------------------------------------------------------- */
 
-static void template_init(Template *t, const GsKernel *k, const char *name)
-{
-    GsSymbol sym;
-
-    t->name = name;
-    if (!k->image || !k->symtab || !gs_kernel_lookup(k, name, &sym)) {
-        return;
-    }
-    if (gs_kernel_read_image(k, sym.va - k->slide, t->bytes,
-                             sizeof(t->bytes))) {
-        t->va = sym.va - k->slide;
-    }
-}
-
 GsUnwinder *gs_unwinder_new(const GsKernel *k)
 {
     GsUnwinder *u = g_aligned_alloc0(1, sizeof(*u), 64);
@@ -562,8 +542,6 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
     u->k = k;
     u->reader = gs_orc_reader_new(k->orc);
     u->generation = gs_orc_set_generation(k->orc);
-    template_init(&u->templates[0], k, "ftrace_caller");
-    template_init(&u->templates[1], k, "ftrace_regs_caller");
     return u;
 }
 
@@ -577,9 +555,3 @@ void gs_unwinder_free(GsUnwinder *u)
     g_aligned_free(u);
 }
 
-void gs_unwinder_forget(GsUnwinder *u)
-{
-    if (u->paths) {
-        gs_paths_clear(u->paths);
-    }
-}

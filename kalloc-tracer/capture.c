@@ -2,29 +2,25 @@
 /*
  * Capture: from executed instructions to events.
  *
- * Translation. While no kernel is known, only blocks that may begin
- * start_kernel() are looked at; the first one that does tells the KASLR
- * slide. From then on a block is instrumented only if it holds the entry of a
- * hooked function or begins at a return site. Everything else is translated
- * as if there were no plugin.
+ * Translation. While no kernel is known, only blocks are looked at that may
+ * tell it, see find.h. From then on a block is instrumented only if it holds
+ * the entry of a hooked function or begins at a return site. Everything else
+ * is translated as if there were no plugin.
  *
  * Execution. The callbacks of entries and return sites hand over to record.c.
  *
  * Threads. Callbacks run on vCPU threads without the BQL and take no lock
  * that a monitor command holds for long: translation takes none at all,
  * execution the tracer's only now and then, by trying. The one exception is
- * the moment the kernel is found.
+ * the moment that the kernel is looked for.
  */
 #include "capture.h"
 
 #include <stdlib.h>
 #include <time.h>
 
+#include "find.h"
 #include "record.h"
-
-/* KASLR moves a kernel by multiples of this: CONFIG_PHYSICAL_ALIGN */
-#define SLIDE_ALIGN     0x200000ull
-#define KERNEL_SPACE    0xffffffff80000000ull   /* __START_KERNEL_map */
 
 #define COST_PERIOD     64              /* one callback in so many is timed */
 
@@ -33,7 +29,7 @@ struct KtCapture {
     KtBoot *boot;                       /* NULL until the kernel is found */
     KtVcpu *vcpu;                       /* @max_vcpus of them */
     unsigned max_vcpus;
-    uint64_t start_kernel;              /* link time, 0 unknown */
+    KtFinder *finder;                   /* NULL: nothing is traced */
     uint64_t clock_ns;                  /* that measuring itself takes */
     bool pages;                         /* trace the page allocator, too */
     bool applying;                      /* the tracer's thread was started */
@@ -164,69 +160,53 @@ static void on_return(unsigned vcpu_index, void *udata)
 
 /* ---- finding the kernel ------------------------------------------------- */
 
-static bool banner_matches(const KtCapture *c, uint64_t slide)
+static void give_kernel(KtCapture *c, GsKernel *k)
 {
-    const char *banner = gs_kernel_banner(c->shared.kernel);
-    size_t left = banner ? strlen(banner) : 0;
-    GsSymbol sym;
-    uint64_t va;
-
-    if (!banner) {
-        return true;        /* a System.map has none */
-    }
-    if (!gs_kernel_lookup(c->shared.kernel, "linux_banner", &sym)) {
-        return false;
-    }
-    for (va = sym.va - gs_kernel_slide(c->shared.kernel) + slide; left;) {
-        size_t avail;
-        const void *at = qemu_plugin_vaddr_to_host(va, &avail);
-        size_t n = MIN(left, avail);
-
-        if (!at || memcmp(at, banner, n)) {
-            return false;
+    c->shared.kernel = k;
+    for (unsigned i = 0; i < c->max_vcpus; i++) {
+        if (c->vcpu[i].ready) {
+            kt_vcpu_set_kernel(&c->vcpu[i], k);
         }
-        va += n;
-        banner += n;
-        left -= n;
     }
-    return true;
 }
 
-static bool may_be_start(const KtCapture *c, uint64_t va)
+static void begin_boot(KtCapture *c, uint64_t slide, bool complete)
 {
-    return va >= KERNEL_SPACE && c->start_kernel &&
-           !((va - c->start_kernel) & (SLIDE_ALIGN - 1));
-}
-
-static void begin_boot(KtCapture *c, uint64_t slide)
-{
+    GsKernel *k = c->shared.kernel;
     KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
 
-    gs_kernel_set_slide(c->shared.kernel, slide);
-    boot->guest = kt_guest_new(c->shared.kernel, c->shared.tracer,
+    gs_kernel_set_slide(k, slide);
+    boot->guest = kt_guest_new(k, c->shared.tracer,
                                qemu_plugin_vaddr_to_host);
     if (c->pages) {
-        boot->pages = kt_pages_new(c->shared.kernel, boot->guest);
+        boot->pages = kt_pages_new(k, boot->guest);
     }
-    boot->hooks = kt_hooks_resolve(c->shared.kernel, boot->pages);
+    boot->hooks = kt_hooks_resolve(k, boot->pages);
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }
-    kt_tracer_set_complete(c->shared.tracer, true);
+    kt_tracer_set_complete(c->shared.tracer, complete);
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }
 
-/* A block at @va is translated; the kernel has not been found yet. */
-static void look_for_kernel(KtCapture *c, uint64_t va)
+/* What is translated already has no hooks. */
+static void look_for_kernel(unsigned vcpu_index, void *udata)
 {
-    uint64_t slide = va - c->start_kernel;
+    KtCapture *c = &capture;
+    uint64_t slide;
+    bool complete;
+    GsKernel *k;
 
-    if (!may_be_start(c, va)) {
+    if (boot_now(c)) {
         return;
     }
     g_mutex_lock(&c->lock);
-    if (!c->boot && banner_matches(c, slide)) {
-        begin_boot(c, slide);
+    k = c->boot ? NULL : kt_finder_look(c->finder, (uintptr_t)udata, &slide,
+                                        &complete);
+    if (k) {
+        give_kernel(c, k);
+        begin_boot(c, slide, complete);
+        qemu_plugin_request_flush();
     }
     g_mutex_unlock(&c->lock);
 }
@@ -243,7 +223,7 @@ static bool want_block(uint64_t va, void *userdata)
     }
     kt_sites_note_block(c->shared.sites, va);
     if (!boot) {
-        return may_be_start(c, va);
+        return c->finder && kt_finder_wants(c->finder, va);
     }
     return kt_hooks_page(boot->hooks, va) ||
            kt_sites_find(c->shared.sites, va) != KT_SITE_NONE;
@@ -281,7 +261,11 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     uint32_t site;
 
     if (!boot) {
-        look_for_kernel(c, va);
+        if (n && c->finder && kt_finder_wants(c->finder, va)) {
+            qemu_plugin_register_vcpu_insn_exec_cb(
+                qemu_plugin_tb_get_insn(tb, 0), look_for_kernel,
+                QEMU_PLUGIN_CB_R_REGS, (void *)(uintptr_t)va);
+        }
         return;
     }
     site = kt_sites_find(c->shared.sites, va);
@@ -295,41 +279,37 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
 }
 
-/* Not earlier: QEMU may go to the background before it makes vCPUs. */
-static void start_applying(KtCapture *c)
-{
-    g_mutex_lock(&c->lock);
-    if (!c->applying) {
-        c->applying = true;
-        kt_tracer_start(c->shared.tracer);
-    }
-    g_mutex_unlock(&c->lock);
-}
-
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 {
     KtCapture *c = &capture;
 
-    if (index >= c->max_vcpus || !c->shared.kernel) {
+    if (index >= c->max_vcpus || !c->finder) {
         return;
     }
-    start_applying(c);
-    if (!kt_vcpu_init(&c->vcpu[index], index, c->shared.kernel)) {
+    g_mutex_lock(&c->lock);
+    /* Not earlier: QEMU may go to the background before it makes vCPUs. */
+    if (!c->applying) {
+        c->applying = true;
+        kt_tracer_start(c->shared.tracer);
+    }
+    if (!kt_vcpu_init(&c->vcpu[index], index)) {
         qemu_plugin_outs("ka: this target's registers cannot be read: "
                          "nothing is traced\n");
+    } else if (c->boot) {
+        kt_vcpu_set_kernel(&c->vcpu[index], c->shared.kernel);
     }
+    g_mutex_unlock(&c->lock);
 }
 
 /* ---- outside ------------------------------------------------------------ */
 
-KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
-                            unsigned max_vcpus, bool pages)
+KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t,
+                            KtFinder *finder, unsigned max_vcpus, bool pages)
 {
     KtCapture *c = &capture;
-    GsSymbol sym;
 
     c->shared.tracer = t;
-    c->shared.kernel = k;
+    c->finder = finder;
     c->max_vcpus = max_vcpus;
     c->clock_ns = measure_clock();
     c->pages = pages;
@@ -337,9 +317,6 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
     c->shared.sites = kt_sites_new();
     c->shared.calls = kt_calls_new();
     g_mutex_init(&c->lock);
-    if (k && gs_kernel_lookup(k, "start_kernel", &sym)) {
-        c->start_kernel = sym.va;
-    }
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
@@ -357,14 +334,13 @@ void kt_capture_reset(KtCapture *c)
     kt_calls_clear(c->shared.calls);
     kt_sites_clear(c->shared.sites);
     for (unsigned i = 0; i < c->max_vcpus; i++) {
-        if (c->vcpu[i].unwinder) {
-            kt_vcpu_forget(&c->vcpu[i]);
-        }
+        kt_vcpu_forget(&c->vcpu[i]);
     }
     kt_hooks_free(boot->hooks);
     kt_pages_free(boot->pages);
     kt_guest_free(boot->guest);
     g_aligned_free(boot);
+    kt_finder_again(c->finder);
     kt_tracer_reset(c->shared.tracer);
     qemu_plugin_request_flush();
 }
@@ -377,6 +353,11 @@ void kt_capture_lock(KtCapture *c)
 void kt_capture_unlock(KtCapture *c)
 {
     g_mutex_unlock(&c->lock);
+}
+
+const GsKernel *kt_capture_kernel(const KtCapture *c)
+{
+    return c->shared.kernel;
 }
 
 bool kt_capture_found(const KtCapture *c)

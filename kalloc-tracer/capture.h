@@ -5,6 +5,7 @@
 #ifndef KT_CAPTURE_H
 #define KT_CAPTURE_H
 
+#include "find.h"
 #include "hooks.h"
 #include "qemu-api.h"
 
@@ -13,13 +14,14 @@ typedef struct KtCapture KtCapture;
 /**
  * kt_capture_start() - register the callbacks; from qemu_plugin_install()
  * @t: (borrowed) takes the events
- * @k: (borrowed, nullable) the guest's kernel; without one nothing is traced
+ * @finder: (borrowed, nullable) tells the guest's kernel; without it nothing
+ *          is traced
  * @pages: trace the page allocator, too
  *
  * Returns: (owned by the process: QEMU's callbacks refer to it to the end)
  */
-KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t, GsKernel *k,
-                            unsigned max_vcpus, bool pages);
+KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t,
+                            KtFinder *finder, unsigned max_vcpus, bool pages);
 
 /** kt_capture_reset() - the VM was reset: look for the kernel again. All
  *  vCPUs are stopped. */
@@ -30,6 +32,9 @@ void kt_capture_reset(KtCapture *c);
 void kt_capture_lock(KtCapture *c);
 void kt_capture_unlock(KtCapture *c);
 
+/** kt_capture_kernel() - (borrowed, nullable) the kernel that was found last;
+ *  lock held. */
+const GsKernel *kt_capture_kernel(const KtCapture *c);
 /** kt_capture_found() - the running kernel was recognised; lock held. */
 bool kt_capture_found(const KtCapture *c);
 /** kt_capture_hook() - address and events of a hook row; lock held. */

@@ -17,9 +17,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 typedef struct Plugin {
     KtTracer *tracer;
-    GsKernel *kernel;
+    GsKernel *kernel;           /* of the file that was given */
+    char *why_no_kernel;        /* that file cannot be read */
+    KtFinder *finder;
     KtCapture *capture;
-    char *why_no_kernel;
     bool pages;
 } Plugin;
 
@@ -62,14 +63,26 @@ static bool hook_row(void *opaque, unsigned i, McHookStatus *out)
     return true;
 }
 
+static char *why_no_kernel(const Plugin *p)
+{
+    const char *why_not = p->finder ? kt_finder_why_not(p->finder) : NULL;
+
+    if (p->why_no_kernel) {
+        return g_strdup(p->why_no_kernel);
+    }
+    return g_strdup_printf("no kernel was recognised in the guest's memory; "
+                           "add kernel=FILE to the plugin's options%s%s%s",
+                           why_not ? " (" : "", why_not ? why_not : "",
+                           why_not ? ")" : "");
+}
+
 static void run_command(struct qemu_plugin_monitor *mon, const char *args,
                         void *userdata)
 {
     Plugin *p = userdata;
+    g_autofree char *why = NULL;
     McContext ctx = {
         .tracer = p->tracer,
-        .kernel = p->kernel,
-        .why_no_kernel = p->why_no_kernel,
         .puts = print,
         .puts_opaque = mon,
         .n_hooks = kt_hook_count(),
@@ -79,6 +92,9 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
 
     kt_capture_lock(p->capture);
     kt_capture_sync_counters(p->capture);
+    ctx.kernel = kt_capture_kernel(p->capture);
+    ctx.kernel = ctx.kernel ? ctx.kernel : p->kernel;
+    ctx.why_no_kernel = why = ctx.kernel ? NULL : why_no_kernel(p);
     ctx.kernel_found = kt_capture_found(p->capture);
     mc_run(&ctx, args);
     kt_capture_unlock(p->capture);
@@ -129,17 +145,14 @@ static void open_kernel(Plugin *p, const char *path)
 {
     g_autoptr(GError) err = NULL;
 
-    if (!path) {
-        p->why_no_kernel = g_strdup("no kernel file was given: add "
-                                    "kernel=FILE to the plugin's options");
-    } else {
+    if (path) {
         p->kernel = gs_kernel_open(path, &err);
-        if (!p->kernel) {
-            p->why_no_kernel = g_strdup(err->message);
-        }
     }
-    if (p->why_no_kernel) {
+    if (err) {
+        p->why_no_kernel = g_strdup(err->message);
         say("nothing will be traced: %s", p->why_no_kernel);
+    } else {
+        p->finder = kt_finder_new(p->kernel, qemu_plugin_vaddr_to_host);
     }
 }
 
@@ -179,7 +192,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     }
     p->pages = o->pages;
     open_kernel(p, o->kernel);
-    p->capture = kt_capture_start(id, p->tracer, p->kernel, n_cpus,
+    p->capture = kt_capture_start(id, p->tracer, p->finder, n_cpus,
                                   o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);

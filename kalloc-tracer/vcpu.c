@@ -42,13 +42,16 @@ static bool find_registers(KtVcpu *v)
     return true;
 }
 
-bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsKernel *k)
+bool kt_vcpu_init(KtVcpu *v, unsigned index)
 {
     v->index = index;
-    if (find_registers(v)) {
-        v->unwinder = gs_unwinder_new(k);
-    }
-    return v->unwinder != NULL;
+    v->ready = find_registers(v);
+    return v->ready;
+}
+
+void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k)
+{
+    v->unwinder = gs_unwinder_new(k);
 }
 
 void kt_vcpu_forget(KtVcpu *v)
@@ -57,5 +60,5 @@ void kt_vcpu_forget(KtVcpu *v)
     memset(v->free_site, 0, sizeof(v->free_site));
     memset(v->return_site, 0, sizeof(v->return_site));
     v->page_free = (KtPageFree) { 0 };
-    gs_unwinder_forget(v->unwinder);
+    g_clear_pointer(&v->unwinder, gs_unwinder_free);
 }

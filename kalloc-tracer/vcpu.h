@@ -24,9 +24,10 @@ typedef struct KtPageFree {
 /* What every event needs comes first, in as few cache lines as it takes. */
 typedef struct KtVcpu {
     const uint64_t *reg[KT_REG__COUNT];
-    GsUnwinder *unwinder;                   /* NULL: cannot be traced */
+    GsUnwinder *unwinder;                   /* NULL: no kernel, or not @ready */
     unsigned index;
-    unsigned cost_tick;
+    unsigned cost_tick:31;
+    unsigned ready:1;                       /* @reg is set */
     KtGuestCpu seen;
     struct {
         uint64_t ra;
@@ -44,8 +45,11 @@ typedef struct KtVcpu {
  * @v: zeroed
  * Returns: false when a register is not to be had from this QEMU or target.
  */
-bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsKernel *k);
-/** kt_vcpu_forget() - drop what was read of an earlier boot. */
+bool kt_vcpu_init(KtVcpu *v, unsigned index);
+/** kt_vcpu_set_kernel() - @k: (borrowed) runs on it from now on, until
+ *  kt_vcpu_forget(). */
+void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k);
+/** kt_vcpu_forget() - drop what is known of the boot, and of its kernel. */
 void kt_vcpu_forget(KtVcpu *v);
 
 static inline uint64_t kt_vcpu_reg(const KtVcpu *v, KtReg r)

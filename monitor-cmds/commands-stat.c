@@ -95,7 +95,8 @@ static void print_kernel(McOut *out)
         }
         put_text(out, "kernel.banner", banner->str);
     }
-    if (out->ctx->kernel_found) {
+    put_text(out, "kernel.from", gs_kernel_is_memory(k) ? "memory" : "file");
+    if (out->ctx->kernel_found && !gs_kernel_is_memory(k)) {
         put_number(out, "kernel.slide", gs_kernel_slide(k), true,
                    "hex; run time minus link time");
     }

@@ -224,16 +224,6 @@ static void test_modules_came_or_went(void)
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-static void test_forgotten(void)
-{
-    g_autoptr(Guest) g = guest_new();
-
-    PUT(g, SP, AT(LEAF), AT(KTHREAD));
-    remember(g, 0, 7);
-    gs_unwinder_forget(g->u);
-    g_assert_cmpuint(again(g), ==, 0);
-}
-
 /* ---- never -------------------------------------------------------------- */
 
 static void test_cut_short(void)
@@ -303,7 +293,6 @@ int main(int argc, char **argv)
     g_test_add_func("/paths/down-the-stack", test_down_the_stack);
     g_test_add_func("/paths/unreadable", test_unreadable);
     g_test_add_func("/paths/modules-came-or-went", test_modules_came_or_went);
-    g_test_add_func("/paths/forgotten", test_forgotten);
     g_test_add_func("/paths/cut-short", test_cut_short);
     g_test_add_func("/paths/through-an-interrupt", test_through_an_interrupt);
     g_test_add_func("/paths/too-deep", test_too_deep);

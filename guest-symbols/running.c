@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A kernel as it lies in guest memory, without a file of it.
+ *
+ * Early in boot the kernel maps its image, from _text to _end in huge pages,
+ * and nothing around it (arch/x86/boot/startup/map_kernel.c, formerly
+ * head64.c); the tables in its read-only data are relocated by then. So what
+ * is mapped around the first instruction that runs there is copied, and read
+ * like a file's image, but at run-time addresses.
+ *
+ * The guest may lie: what is copied is bounded, and the readers of the copy
+ * are those that read files.
+ */
+#include "kernel.h"
+
+#include <string.h>
+
+#define PAGE_BYTES      4096u
+#define STEP            (2ull << 20)    /* a huge page */
+/* __START_KERNEL_map and MODULES_VADDR: include/asm/page_64_types.h,
+ * pgtable_64_types.h of arch/x86 */
+#define IMAGE_START     0xffffffff80000000ull
+#define IMAGE_END       0xffffffffc0000000ull
+#define IMAGE_MAX       (512ull << 20)
+
+static bool is_mapped(const GsMem *mem, uint64_t va)
+{
+    uint8_t byte;
+
+    return mem->read(mem->opaque, va, &byte, 1);
+}
+
+/* The huge pages around @va that are mapped. */
+static bool find_extent(const GsMem *mem, uint64_t va, uint64_t *start,
+                        uint64_t *end)
+{
+    *start = va & -STEP;
+    *end = *start + STEP;
+    if (va < IMAGE_START || va >= IMAGE_END || !is_mapped(mem, va)) {
+        return false;
+    }
+    while (*start > IMAGE_START && *end - *start < IMAGE_MAX &&
+           is_mapped(mem, *start - STEP)) {
+        *start -= STEP;
+    }
+    while (*end < IMAGE_END && *end - *start < IMAGE_MAX &&
+           is_mapped(mem, *end)) {
+        *end += STEP;
+    }
+    return true;
+}
+
+/* What cannot be read is zeros: memory that the kernel gave back. */
+static GBytes *copy_extent(const GsMem *mem, uint64_t start, uint64_t end)
+{
+    uint8_t *bytes = g_try_malloc(end - start);
+
+    if (!bytes) {
+        return NULL;
+    }
+    for (uint64_t off = 0; off < end - start; off += PAGE_BYTES) {
+        if (!mem->read(mem->opaque, start + off, bytes + off, PAGE_BYTES)) {
+            memset(bytes + off, 0, PAGE_BYTES);
+        }
+    }
+    return g_bytes_new_take(bytes, end - start);
+}
+
+GsKernel *gs_kernel_new_from_memory(const GsMem *mem, uint64_t va,
+                                    GError **errp)
+{
+    g_autoptr(GBytes) bytes = NULL;
+    uint64_t start, end;
+    GsKernel *k;
+
+    if (!find_extent(mem, va, &start, &end)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "0x%" G_GINT64_MODIFIER "x is not where a kernel's image "
+                    "is mapped", va);
+        return NULL;
+    }
+    bytes = copy_extent(mem, start, end);
+    if (!bytes) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
+        return NULL;
+    }
+    k = gs_kernel_new_from_image(gs_image_new_memory(bytes, start), errp);
+    if (!k) {
+        g_prefix_error(errp, "guest memory 0x%" G_GINT64_MODIFIER "x-0x%"
+                       G_GINT64_MODIFIER "x: ", start, end - 1);
+        return NULL;
+    }
+    g_clear_pointer(&k->image, gs_image_free);
+    k->memory = true;
+    return k;
+}
+
+bool gs_kernel_is_memory(const GsKernel *k)
+{
+    return k->memory;
+}

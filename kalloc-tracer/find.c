@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding the guest's kernel: see find.h.
+ *
+ * Of a file it is known where start_kernel() is linked: a block that begins
+ * there, up to KASLR's steps, and the file's banner at the slide that follows
+ * are the kernel. Without a file, the first block that runs where kernels are
+ * mapped is looked around at, and again after two, four, eight ... blocks,
+ * should that have been something else.
+ *
+ * Guest memory is read while a block executes, not while it is translated:
+ * the vCPU's TLB may have to be filled, which may write accessed bits to a
+ * page that QEMU holds locked while it translates.
+ */
+#include "find.h"
+
+#include <string.h>
+
+/* KASLR moves a kernel by multiples of this: CONFIG_PHYSICAL_ALIGN */
+#define SLIDE_ALIGN     0x200000ull
+#define KERNEL_SPACE    0xffffffff80000000ull   /* __START_KERNEL_map */
+#define KERNEL_END      0xffffffffc0000000ull   /* MODULES_VADDR */
+#define LOOKS_MAX       12
+
+struct KtFinder {
+    KtView view;
+    GsKernel *file;
+    uint64_t start_kernel;      /* of @file, link time, 0 unknown */
+    GsKernel *found;            /* owned, in memory */
+    uint64_t blocks;            /* that ran where kernels are */
+    unsigned looks;             /* atomic */
+    GError *err;
+};
+
+KtFinder *kt_finder_new(GsKernel *file, KtView view)
+{
+    KtFinder *f = g_new0(KtFinder, 1);
+    GsSymbol sym;
+
+    f->view = view;
+    f->file = file;
+    if (file && gs_kernel_lookup(file, "start_kernel", &sym)) {
+        f->start_kernel = sym.va;
+    }
+    return f;
+}
+
+void kt_finder_free(KtFinder *f)
+{
+    if (f) {
+        gs_kernel_free(f->found);
+        g_clear_error(&f->err);
+        g_free(f);
+    }
+}
+
+static bool may_be_start(const KtFinder *f, uint64_t va)
+{
+    return va >= KERNEL_SPACE && f->start_kernel &&
+           !((va - f->start_kernel) & (SLIDE_ALIGN - 1));
+}
+
+bool kt_finder_wants(const KtFinder *f, uint64_t va)
+{
+    return f->file ? may_be_start(f, va) :
+           va >= KERNEL_SPACE && va < KERNEL_END &&
+           __atomic_load_n(&f->looks, __ATOMIC_RELAXED) < LOOKS_MAX;
+}
+
+/* ---- guest memory ------------------------------------------------------- */
+
+static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    const KtFinder *f = opaque;
+    uint8_t *to = buf;
+
+    while (len) {
+        size_t avail;
+        const void *from = f->view(va, &avail);
+        size_t n = MIN(len, avail);
+
+        if (!from || !n) {
+            return false;
+        }
+        memcpy(to, from, n);
+        to += n;
+        va += n;
+        len -= n;
+    }
+    return true;
+}
+
+/* ---- of a file ---------------------------------------------------------- */
+
+static bool banner_matches(KtFinder *f, uint64_t slide)
+{
+    const GsKernel *k = f->file;
+    const char *banner = gs_kernel_banner(k);
+    size_t len = banner ? strlen(banner) : 0;
+    g_autofree char *there = g_malloc(len + 1);
+    GsSymbol sym;
+
+    if (!banner) {
+        return true;        /* a System.map has none */
+    }
+    return gs_kernel_lookup(k, "linux_banner", &sym) &&
+           read_memory(f, sym.va - gs_kernel_slide(k) + slide, there,
+                       len) &&
+           !memcmp(there, banner, len);
+}
+
+static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
+                               bool *complete)
+{
+    *slide = va - f->start_kernel;
+    *complete = true;       /* start_kernel() sets the allocators up */
+    return may_be_start(f, va) && banner_matches(f, *slide) ? f->file
+                                                                  : NULL;
+}
+
+/* ---- in memory ---------------------------------------------------------- */
+
+/* DOWN, the first of enum slab_state in mm/slab.h: no slab yet. */
+static bool nothing_allocated(KtFinder *f, const GsKernel *k)
+{
+    GsSymbol sym;
+    uint32_t state;
+
+    return gs_kernel_lookup(k, "slab_state", &sym) &&
+           read_memory(f, sym.va, &state, sizeof(state)) && state == 0;
+}
+
+static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
+                                bool *complete)
+{
+    const GsMem memory = { .read = read_memory, .opaque = f };
+    bool first = f->blocks++ == 0;
+    GsKernel *k;
+
+    if (f->blocks & (f->blocks - 1) || f->looks >= LOOKS_MAX) {
+        return NULL;
+    }
+    __atomic_store_n(&f->looks, f->looks + 1, __ATOMIC_RELAXED);
+    g_clear_error(&f->err);
+    k = gs_kernel_new_from_memory(&memory, va, &f->err);
+    if (!k) {
+        return NULL;
+    }
+    gs_kernel_free(f->found);
+    f->found = k;
+    *slide = 0;
+    *complete = first || nothing_allocated(f, k);
+    return k;
+}
+
+GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
+                         bool *complete)
+{
+    return (f->file ? look_for_file : look_in_memory)(f, va, slide,
+                                                      complete);
+}
+
+void kt_finder_again(KtFinder *f)
+{
+    f->blocks = 0;
+    __atomic_store_n(&f->looks, 0, __ATOMIC_RELAXED);
+}
+
+const char *kt_finder_why_not(const KtFinder *f)
+{
+    return f->err ? f->err->message : NULL;
+}

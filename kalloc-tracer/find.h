@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding the guest's kernel as it starts: of a file, or in memory. QEMU-free:
+ * memory comes through a KtView, on the vCPU's own thread.
+ */
+#ifndef KT_FIND_H
+#define KT_FIND_H
+
+#include "guest.h"
+
+typedef struct KtFinder KtFinder;
+
+/**
+ * kt_finder_new() - look for a kernel
+ * @file: (borrowed) the one that will run, NULL to take what is in memory
+ * @view: guest memory
+ */
+KtFinder *kt_finder_new(GsKernel *file, KtView view);
+void kt_finder_free(KtFinder *f);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtFinder, kt_finder_free)
+
+/** kt_finder_wants() - may the block that begins at @va tell? Any thread,
+ *  lock free, also while code is translated. */
+bool kt_finder_wants(const KtFinder *f, uint64_t va);
+
+/**
+ * kt_finder_look() - such a block runs; one thread at a time
+ * @slide: (out) of the kernel
+ * @complete: (out) it has not allocated anything yet
+ *
+ * Returns: (borrowed until the next one is found) the kernel that runs, or
+ * NULL.
+ */
+GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
+                         bool *complete);
+
+/** kt_finder_again() - the guest starts anew. What was found stays, to name
+ *  what is known of it. */
+void kt_finder_again(KtFinder *f);
+
+/** kt_finder_why_not() - (borrowed, nullable) what was wrong with the memory
+ *  that was looked at last. */
+const char *kt_finder_why_not(const KtFinder *f);
+
+#endif /* KT_FIND_H */

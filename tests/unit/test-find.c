@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding the kernel: in memory, by its file, and what is none.
+ */
+#include "../lib/kallsyms-writer.h"
+#include "find.h"
+
+#include <string.h>
+
+#define BASE    0xffffffff9ae00000ull   /* where KASLR put it */
+#define HUGE    0x200000ull
+#define RODATA  (BASE + HUGE)
+#define STATE   (RODATA + 0x20)
+
+static const KsSymbol symbols[] = {
+    { 0x100, 'A', "pcpu_hot" },
+    { BASE, 'T', "_stext" },
+    { BASE + 0x200, 'T', "start_kernel" },
+    { BASE + 0x300, 'T', "kfree" },
+    { BASE + 0x400, 'T', "_etext" },
+    { STATE, 'D', "slab_state" },
+    { RODATA + KS_BANNER_AT, 'D', "linux_banner" },
+};
+
+/* What the guest has mapped; one at a time. */
+static struct {
+    uint64_t va;
+    uint64_t len;
+    uint8_t *bytes;
+    uint64_t hole;          /* a page that cannot be read */
+    unsigned views;
+} memory;
+
+static const void *view(uint64_t va, size_t *avail)
+{
+    uint64_t off = va - memory.va;
+
+    memory.views++;
+    *avail = 4096 - va % 4096;
+    return off < memory.len && (va & ~0xfffull) != memory.hole
+           ? memory.bytes + off : NULL;
+}
+
+static void clear_memory(void)
+{
+    g_free(memory.bytes);
+    memset(&memory, 0, sizeof(memory));
+}
+
+static void map_nothing_known(void)
+{
+    clear_memory();
+    memory.va = BASE;
+    memory.len = 2 * HUGE;
+    memory.bytes = g_malloc0(memory.len);
+    memset(memory.bytes, 0xcc, HUGE);
+}
+
+/* Text, then read-only data: as a kernel lies when it begins to run. */
+static void map_kernel(void)
+{
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_PERCPU, .syms = symbols,
+        .n = G_N_ELEMENTS(symbols), .va = RODATA + KS_TABLE,
+    };
+    uint8_t *ro;
+
+    map_nothing_known();
+    ks_write(&w);
+    ro = memory.bytes + HUGE;
+    memcpy(ro + KS_BANNER_AT, KS_BANNER, sizeof(KS_BANNER));
+    memcpy(ro + KS_TABLE, w.out->data, w.out->len);
+    g_byte_array_unref(w.out);
+}
+
+typedef struct Found {
+    GsKernel *k;
+    uint64_t slide;
+    bool complete;
+} Found;
+
+static Found look(KtFinder *f, uint64_t va)
+{
+    Found found = { 0 };
+
+    if (kt_finder_wants(f, va)) {
+        found.k = kt_finder_look(f, va, &found.slide, &found.complete);
+    }
+    return found;
+}
+
+/* ---- in memory ---------------------------------------------------------- */
+
+static void the_first_block_tells(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    GsSymbol sym;
+    Found found;
+
+    map_kernel();
+    found = look(f, BASE + 0xd3);
+    g_assert_nonnull(found.k);
+    g_assert_cmphex(found.slide, ==, 0);
+    g_assert_true(found.complete);
+    g_assert_cmpuint(gs_kernel_n_symbols(found.k), ==,
+                     G_N_ELEMENTS(symbols));
+    g_assert_cmpstr(gs_kernel_banner(found.k), ==,
+                    "Linux version 6.0.0-test (somebody@somewhere) #1");
+    g_assert_true(gs_kernel_lookup(found.k, "kfree", &sym));
+    g_assert_cmphex(sym.va, ==, BASE + 0x300);
+    g_assert_true(gs_kernel_is_text(found.k, BASE + 0x300));
+    g_assert_false(gs_kernel_is_text(found.k, RODATA));
+}
+
+static void any_part_of_it(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+
+    map_kernel();
+    g_assert_nonnull(look(f, RODATA + HUGE - 1).k);
+}
+
+/* The kernel gives memory back: what is there is enough. */
+static void a_page_is_gone(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+
+    map_kernel();
+    memory.hole = BASE + 0x10000;
+    g_assert_nonnull(look(f, BASE).k);
+}
+
+static void user_and_module_addresses_are_not_looked_at(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+
+    map_kernel();
+    memory.views = 0;
+    g_assert_null(look(f, 0x401000).k);
+    g_assert_null(look(f, 0xffff888000000000ull).k);
+    g_assert_null(look(f, 0xffffffffc0100000ull).k);
+    g_assert_cmpuint(memory.views, ==, 0);
+}
+
+static void says_why_not(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+
+    g_assert_null(kt_finder_why_not(f));
+    map_nothing_known();
+    g_assert_null(look(f, BASE).k);
+    g_assert_nonnull(strstr(kt_finder_why_not(f), "kallsyms"));
+    g_assert_nonnull(strstr(kt_finder_why_not(f), "ffffffff9ae00000"));
+    clear_memory();
+    g_assert_null(look(f, BASE).k);
+    g_assert_nonnull(strstr(kt_finder_why_not(f), "mapped"));
+}
+
+/* Something ran there before: then the kernel itself has to tell. */
+static void found_late(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    Found found;
+
+    map_nothing_known();
+    g_assert_null(look(f, BASE).k);
+    map_kernel();
+    found = look(f, BASE);
+    g_assert_nonnull(found.k);
+    g_assert_true(found.complete);
+    kt_finder_again(f);
+    map_nothing_known();
+    g_assert_null(look(f, BASE).k);
+    map_kernel();
+    memory.bytes[STATE - BASE] = 3;
+    found = look(f, BASE);
+    g_assert_nonnull(found.k);
+    g_assert_false(found.complete);
+}
+
+static void gives_up(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    unsigned looks = 0;
+
+    map_nothing_known();
+    for (unsigned i = 0; i < 5000; i++) {
+        memory.views = 0;
+        look(f, BASE);
+        looks += memory.views > 0;
+    }
+    g_assert_cmpuint(looks, ==, 12);
+    g_assert_false(kt_finder_wants(f, BASE));
+    map_kernel();
+    g_assert_null(look(f, BASE).k);
+    kt_finder_again(f);
+    g_assert_nonnull(look(f, BASE).k);
+}
+
+/* ---- of a file ---------------------------------------------------------- */
+
+static void the_files_kernel_at_its_slide(void)
+{
+    static const KsSymbol linked[] = {
+        { KS_TEXT, 'T', "_stext" },
+        { KS_TEXT + 0x200, 'T', "start_kernel" },
+        { KS_TEXT + 0x300, 'T', "_etext" },
+        { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
+    };
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_PERCPU, .syms = linked,
+        .n = G_N_ELEMENTS(linked),
+    };
+    g_autoptr(GBytes) elf = ks_kernel(&w, 0x1000);
+    g_autoptr(GError) err = NULL;
+    size_t len;
+    const void *data = g_bytes_get_data(elf, &len);
+    g_autoptr(GsKernel) k = gs_kernel_new_from_data(data, len, "made", &err);
+    g_autoptr(KtFinder) f = kt_finder_new(k, view);
+    uint64_t slide = BASE - KS_TEXT;
+    Found found;
+
+    g_assert_no_error(err);
+    g_byte_array_unref(w.out);
+    clear_memory();
+    memory.va = KS_RODATA + slide;
+    memory.len = 4096;
+    memory.bytes = g_malloc0(4096);
+    g_assert_false(kt_finder_wants(f, BASE));
+    g_assert_true(kt_finder_wants(f, BASE + 0x200));
+    g_assert_null(look(f, BASE + 0x200).k);
+    memcpy(memory.bytes + KS_BANNER_AT, KS_BANNER, sizeof(KS_BANNER));
+    g_assert_null(look(f, BASE + HUGE + 0x200).k);
+    found = look(f, BASE + 0x200);
+    g_assert_true(found.k == k);
+    g_assert_cmphex(found.slide, ==, slide);
+    g_assert_true(found.complete);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/find/the-first-block-tells", the_first_block_tells);
+    g_test_add_func("/find/any-part-of-it", any_part_of_it);
+    g_test_add_func("/find/a-page-is-gone", a_page_is_gone);
+    g_test_add_func("/find/other-addresses",
+                    user_and_module_addresses_are_not_looked_at);
+    g_test_add_func("/find/says-why-not", says_why_not);
+    g_test_add_func("/find/late", found_late);
+    g_test_add_func("/find/gives-up", gives_up);
+    g_test_add_func("/find/the-files-kernel", the_files_kernel_at_its_slide);
+    return g_test_run();
+}

@@ -6,6 +6,7 @@ and `ka` says why it has nothing."""
 import json
 import os
 import tempfile
+import time
 
 from kaguest import Guest, Tap, kernel_file
 
@@ -62,6 +63,23 @@ def from_file(kernel):
     assert said[0] == said[1], said
 
 
+def next_boot(kernel):
+    """A reset: another slide, and again all is seen from the first event."""
+    with Guest(kernel=kernel, name='reset') as g:
+        g.wait_marker('KA-END')
+        g.qmp('set_action', reboot='reset')
+        before = stat_of(g)
+        g.hmp_qmp('system_reset')
+        until = time.monotonic() + 120
+        while g.console.count('KA-END') < 2:
+            assert time.monotonic() < until, 'it does not boot again'
+            time.sleep(0.1)
+        after = stat_of(g)
+        assert after['events.checked'] > 1.5 * before['events.checked'], after
+        for key in ('free.unknown', 'errors.recorded', 'gaps'):
+            assert not after.get(key), f'{key} after a reset: {after[key]}'
+
+
 def no_kernel_runs():
     with Guest(options=['--disk-boot'], name='no-kernel') as g:
         text = g.hmp_qmp('ka')
@@ -77,6 +95,8 @@ for kernel in ('6.12', '6.1'):
     with tap.test(f'boot {kernel}, from memory and from its file'):
         from_file(kernel)
 
+with tap.test('the next boot after a reset'):
+    next_boot('6.12')
 with tap.test('no kernel: the VM runs and ka says so'):
     no_kernel_runs()
 with tap.test('a kernel file that is none: the VM boots and ka says so'):

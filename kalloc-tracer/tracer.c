@@ -27,6 +27,17 @@
 /* Events taken from the queue at once. */
 #define BATCH       64
 
+static void init_stopping(KtTracer *t)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&t->stop_lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->stopped, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
 {
     g_autoptr(KtTracer) t = g_new0(KtTracer, 1);
@@ -39,8 +50,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->counters = kt_counters_new();
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);
-    g_mutex_init(&t->stop_lock);
-    g_cond_init(&t->stopped);
+    init_stopping(t);
     t->model = kt_model_new(t->counters, config->map_bytes,
                             config->history_bytes);
     if (config->journal) {
@@ -173,15 +183,20 @@ static bool apply_pending(KtTracer *t)
 /* Sleeps so long, or until told. */
 static bool told_to_stop(KtTracer *t, unsigned ms)
 {
-    gint64 until = g_get_monotonic_time() + ms * 1000;
+    struct timespec until;
     bool stop;
 
-    g_mutex_lock(&t->stop_lock);
-    while (!t->stop && g_cond_wait_until(&t->stopped, &t->stop_lock, until)) {
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += ms * 1000000l;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&t->stop_lock);
+    while (!t->stop &&
+           !pthread_cond_timedwait(&t->stopped, &t->stop_lock, &until)) {
         continue;
     }
     stop = t->stop;
-    g_mutex_unlock(&t->stop_lock);
+    pthread_mutex_unlock(&t->stop_lock);
     return stop;
 }
 
@@ -210,10 +225,10 @@ void kt_tracer_start(KtTracer *t)
 void kt_tracer_stop(KtTracer *t)
 {
     if (t->started) {
-        g_mutex_lock(&t->stop_lock);
+        pthread_mutex_lock(&t->stop_lock);
         t->stop = true;
-        g_cond_signal(&t->stopped);
-        g_mutex_unlock(&t->stop_lock);
+        pthread_cond_signal(&t->stopped);
+        pthread_mutex_unlock(&t->stop_lock);
         pthread_join(t->applier, NULL);
         t->started = false;
     }
@@ -234,8 +249,8 @@ void kt_tracer_free(KtTracer *t)
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
     pthread_mutex_destroy(&t->lock);
-    g_mutex_clear(&t->stop_lock);
-    g_cond_clear(&t->stopped);
+    pthread_mutex_destroy(&t->stop_lock);
+    pthread_cond_destroy(&t->stopped);
     g_free(t);
 }
 

@@ -25,8 +25,8 @@ struct KtTracer {
     unsigned waiting;       /* atomic: so many are about to take the lock */
     pthread_t applier;
     bool started;           /* there is an applier */
-    GMutex stop_lock;       /* of @stop */
-    GCond stopped;
+    pthread_mutex_t stop_lock;  /* of @stop */
+    pthread_cond_t stopped;
     bool stop;              /* it is to end */
     pthread_mutex_t lock;   /* of all that follows, and of consuming */
     KtModel *model;

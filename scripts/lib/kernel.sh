@@ -80,6 +80,33 @@ missing_busybox() {
     echo "busybox for the guest"
 }
 
+# --- GRUB --------------------------------------------------------------------
+#
+# Only what a disk begins with; the packages are not installed.
+
+do_grub() {
+    local tmp package
+    apt_refresh
+    tmp=$(new_tmp grub)
+    apt_fetch "$tmp" grub-common grub-pc-bin libdevmapper1.02.1
+    for package in "$tmp"/*.deb; do
+        dpkg-deb -x "$package" "$tmp/root"
+    done
+    mv "$tmp/root/usr/lib/grub/i386-pc/boot.img" "$tmp/boot.img"
+    LD_LIBRARY_PATH=$(dirname "$(find "$tmp/root" -name 'libdevmapper.so*' |
+        head -n 1)") "$tmp/root/usr/bin/grub-mkimage" -O i386-pc \
+        -d "$tmp/root/usr/lib/grub/i386-pc" -p '(hd0,msdos1)/boot/grub' \
+        -o "$tmp/core.img" biosdisk part_msdos ext2 linux normal serial \
+        terminal boot
+    rm -rf -- "$tmp/root" "$tmp"/*.deb
+    publish "$tmp" "$KA_CACHE/grub"
+}
+
+missing_grub() {
+    [ -e "$KA_CACHE/grub/core.img" ] && return 1
+    echo "GRUB for the tests' disks"
+}
+
 # --- initramfs ---------------------------------------------------------------
 
 initramfs_src=$KA_ROOT/tests/guest/initramfs

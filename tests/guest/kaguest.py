@@ -306,6 +306,20 @@ class Guest:
         text = self.qmp('human-monitor-command', command_line=line)
         return text.replace('\r', '')
 
+    def stat(self):
+        """`ka stat`, as {key: number or text}; 'hits' are those of each
+        hook."""
+        numbers, hits = {}, {}
+        for line in self.hmp_qmp('ka stat -j -v').splitlines():
+            row = json.loads(line)
+            if row.get('type') == 'stat':
+                numbers = row
+            elif row.get('type') == 'hook':
+                hits[row['name']] = row.get('hits', 0)
+        if not numbers:
+            raise GuestError('ka stat has no answer')
+        return {**numbers, 'hits': hits}
+
     def hmp(self, line, timeout=None):
         """A monitor command typed at the monitor's own prompt."""
         s = _connect(self.path('monitor.sock'), timeout or self.timeout)

@@ -3,7 +3,6 @@
 """Both kernels boot with the tracer, and `ka stat` answers by each way in.
 With a kernel file that is none, or without a kernel at all, the VM still runs
 and `ka` says why it has nothing."""
-import json
 import os
 import tempfile
 import time
@@ -16,14 +15,6 @@ tap = Tap()
 def says_stat(text):
     """The state report, not a complaint of the monitor's."""
     return 'events' in text and 'unknown command' not in text
-
-
-def stat_of(guest):
-    for line in guest.hmp_qmp('ka stat -j').splitlines():
-        row = json.loads(line)
-        if row.get('type') == 'stat':
-            return row
-    raise AssertionError('ka stat -j has no row of its numbers')
 
 
 def boot(kernel, smp):
@@ -52,7 +43,7 @@ def from_file(kernel):
     for symbols in (None, kernel_file(kernel)):
         with Guest(kernel=kernel, symbols=symbols, name='from-file') as g:
             g.wait_marker('KA-END')
-            numbers = stat_of(g)
+            numbers = g.stat()
             assert numbers['kernel.from'] == ('file' if symbols else 'memory')
             assert not numbers.get('free.unknown'), 'began too late'
             said.append([numbers[key] for key in (
@@ -68,13 +59,13 @@ def next_boot(kernel):
     with Guest(kernel=kernel, name='reset') as g:
         g.wait_marker('KA-END')
         g.qmp('set_action', reboot='reset')
-        before = stat_of(g)
+        before = g.stat()
         g.hmp_qmp('system_reset')
         until = time.monotonic() + 120
         while g.console.count('KA-END') < 2:
             assert time.monotonic() < until, 'it does not boot again'
             time.sleep(0.1)
-        after = stat_of(g)
+        after = g.stat()
         assert after['events.checked'] > 1.5 * before['events.checked'], after
         for key in ('free.unknown', 'errors.recorded', 'gaps'):
             assert not after.get(key), f'{key} after a reset: {after[key]}'

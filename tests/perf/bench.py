@@ -73,20 +73,6 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-def stat_numbers(guest):
-    """`ka stat`, as {key: number or text}; 'hits' are those of each hook."""
-    numbers, hits = {}, {}
-    for line in guest.hmp_qmp('ka stat -j -v').splitlines():
-        row = json.loads(line)
-        if row.get('type') == 'stat':
-            numbers = row
-        elif row.get('type') == 'hook':
-            hits[row['name']] = row.get('hits', 0)
-    if not numbers:
-        raise kaguest.GuestError('ka stat has no answer')
-    return {**numbers, 'hits': hits}
-
-
 def mean_event_ns(numbers):
     """Host time by event: the mean callback times the callbacks by event. An
     allocation has two, at entry and at return."""
@@ -119,7 +105,7 @@ def measure(since, with_ka, **how):
         wall = time.monotonic() - wall
         if status:
             raise kaguest.GuestError(f'workload status {status}')
-        numbers = stat_numbers(g) if with_ka else {}
+        numbers = g.stat() if with_ka else {}
         mean = mean_event_ns(numbers) if with_ka else None
         apply = apply_event_ns(numbers) if with_ka else None
         return Sample(cpu, wall, numbers.get('events.checked'),
@@ -254,9 +240,9 @@ def ka_rate(args, share):
     with Guest(kernel=args.kernel, kaslr=False, run='peer', n=1000,
                share=share, timeout=300, name='bench-ka') as g:
         g.wait_marker('KA-KFREE')
-        before, begin = stat_numbers(g)['events.checked'], time.monotonic()
+        before, begin = g.stat()['events.checked'], time.monotonic()
         time.sleep(GDB_SECONDS)
-        after, end = stat_numbers(g)['events.checked'], time.monotonic()
+        after, end = g.stat()['events.checked'], time.monotonic()
     return (after - before) / (end - begin)
 
 

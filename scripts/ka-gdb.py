@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""ka in gdb: `source scripts/ka-gdb.py` while attached to a traced VM.
+
+  ka ...        a command of ka, as `monitor ka ...`; words that begin with $,
+                &, * or ( are expressions of gdb: ka show $rdi,
+                ka show (((struct file *)$rdi)->f_inode)
+  ka-bt VA      the stacks of the block at VA, as gdb shows frames: with
+                arguments' names and lines when a vmlinux is loaded
+  $_ka(VA)      the block at VA in one line, or "no block": for print, display
+                and conditions, as in $_ka($rdi)[0] == 'F'
+
+Nothing of it is needed: all answers are the monitor's.
+"""
+import json
+import re
+
+import gdb
+
+EXPRESSION = '$&*('
+STACKS = (('alloc', 'allocated'), ('rcu', 'queued by kfree_rcu()'),
+          ('free', 'freed'))
+
+
+def monitor(line):
+    try:
+        text = gdb.execute('monitor ka ' + line, to_string=True)
+    except gdb.error as e:
+        raise gdb.GdbError(f'ka: {e}') from e
+    return text.replace('\r', '')
+
+
+def evaluate(word):
+    """An address in hex, of what gdb knows."""
+    try:
+        value = gdb.parse_and_eval(word)
+    except gdb.error as e:
+        raise gdb.GdbError(f'ka: {word}: {e}') from e
+    return f'{int(value) & 0xffffffffffffffff:x}'
+
+
+def split(text):
+    """Words; blanks in parentheses and brackets do not part them."""
+    words, depth, word = [], 0, ''
+    for c in text + ' ':
+        depth += (c in '([') - (c in ')]')
+        if c.isspace() and depth <= 0:
+            words += [word] if word else []
+            word = ''
+        else:
+            word += c
+    return words
+
+
+def command_line(text):
+    return ' '.join(evaluate(w) if w[0] in EXPRESSION else w
+                    for w in split(text))
+
+
+def block_at(va):
+    """The row of the block at VA, None for none."""
+    for line in monitor(f'{va} -j -s -v').splitlines():
+        row = json.loads(line) if line.startswith('{') else {}
+        if 'fail' in row:
+            raise gdb.GdbError('ka: ' + row['fail'])
+        if row.get('type') == 'block':
+            return row
+    return None
+
+
+# --- frames ------------------------------------------------------------------
+
+def arguments(va):
+    """The names of the parameters of gdb's function at VA."""
+    try:
+        block = gdb.block_for_pc(va)
+    except (gdb.error, RuntimeError):
+        return ''
+    while block and not block.function:
+        block = block.superblock
+    return ', '.join(s.name for s in block or () if s.is_argument)
+
+
+def frame(i, va, symbol):
+    """A return address belongs to the call before it."""
+    line = gdb.find_pc_line(va - 1)
+    if not line.symtab:
+        return f'#{i:<3}0x{va:016x} in {symbol or "??"}'
+    name = (symbol or '??').split('+')[0]
+    return (f'#{i:<3}0x{va:016x} in {name} ({arguments(va - 1)}) at '
+            f'{line.symtab.filename}:{line.line}')
+
+
+def print_stacks(row):
+    for key, what in STACKS:
+        frames = row.get(key)
+        if not frames:
+            continue
+        names = row.get(key + '_symbols') or [None] * len(frames)
+        gdb.write(f'{what} at {row.get(key + "_us", "?")} us:\n')
+        for i, (va, name) in enumerate(zip(frames, names)):
+            gdb.write(frame(i, int(va, 16), name) + '\n')
+
+
+def summary(row, va):
+    place = int(va, 16) - int(row['va'], 16)
+    of = row.get('cache') or row.get('layer') or ''
+    return (f'{row["state"]} {row["va"]}-{row["end"]} '
+            f'({row["requested"]}/{row["actual"]}) {of} +0x{place:x}')
+
+
+# --- what gdb sees -----------------------------------------------------------
+
+class Ka(gdb.Command):
+    """A command of ka, the kernel allocation tracer: `ka` alone lists them."""
+
+    def __init__(self):
+        super().__init__('ka', gdb.COMMAND_DATA)
+        self.words = None
+
+    def invoke(self, argument, from_tty):
+        del from_tty
+        gdb.write(monitor(command_line(argument)))
+
+    def complete(self, text, word):
+        """The commands; of a command its options. Told by ka itself. To gdb
+        a word does not begin before its dashes."""
+        words = text.split()
+        last = words.pop() if text and not text[-1].isspace() else ''
+        cut = len(last) - len(word or '')
+        if not words:
+            known = self.commands()
+        elif words[0] in self.commands():
+            known = re.findall(r'^\s+(--[a-z-]+|-[a-z])\b',
+                               monitor('help ' + words[0]), re.MULTILINE)
+        else:
+            return gdb.COMPLETE_NONE
+        return [w[cut:] for w in known if w.startswith(last)]
+
+    def commands(self):
+        if self.words is None:
+            self.words = sorted(set(re.findall(r'^\s*ka ([a-z]+)\b',
+                                               monitor(''), re.MULTILINE)))
+        return self.words
+
+
+class KaBacktrace(gdb.Command):
+    """The stacks of a block, as gdb shows frames: ka-bt VA."""
+
+    def __init__(self):
+        super().__init__('ka-bt', gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        del from_tty
+        words = split(argument)
+        if len(words) != 1:
+            raise gdb.GdbError('ka-bt: one address is wanted: ka-bt VA')
+        va = command_line(argument)
+        row = block_at(va)
+        if not row:
+            raise gdb.GdbError(f'ka-bt: no block at {va}')
+        gdb.write(f'{row["state"]} {row["va"]}-{row["end"]}\n')
+        print_stacks(row)
+
+
+class KaFunction(gdb.Function):
+    """The block at an address in one line, or "no block": $_ka(VA)."""
+
+    def __init__(self):
+        super().__init__('_ka')
+
+    def invoke(self, address):
+        va = f'{int(address) & 0xffffffffffffffff:x}'
+        row = block_at(va)
+        return summary(row, va) if row else 'no block'
+
+
+Ka()
+KaBacktrace()
+KaFunction()

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""scripts/ka-gdb.py in a real gdb says what the monitor says."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+from kaguest import Guest, Tap
+
+tap = Tap()
+HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
+                      'scripts', 'ka-gdb.py')
+
+
+def gdb(guest, *commands):
+    return guest.gdb(['source ' + HELPER, *commands])
+
+
+def a_block(guest):
+    text = guest.hmp_qmp('ka 0-ffffffffffffffff -j -s -v --layer kmalloc -n 1')
+    return json.loads(text.splitlines()[0])
+
+
+def symbols_around(folder, va):
+    """A file with debug information for one function around VA."""
+    source = os.path.join(folder, 'around.c')
+    with open(source, 'w', encoding='utf-8') as f:
+        f.write('void around(int first, int second) '
+                '{ __asm__(".skip 0x20000"); }\n')
+    start = (va - 0x10000) & ~0xfff
+    subprocess.run(['gcc', '-g', '-O0', '-nostdlib', '-static', '-w',
+                    '-mcmodel=kernel', '-fno-pic', '-no-pie',
+                    '-Wl,--build-id=none', '-Wl,-e,around',
+                    f'-Wl,-Ttext={start:#x}', '-o', source + '.elf', source],
+                   check=True)
+    return f'{source}.elf {start:#x}'
+
+
+with Guest(name='gdb-helper') as g:
+    g.wait_marker('KA-END')
+    g.qmp('stop')
+    row = a_block(g)
+    inside = int(row['va'], 16) + 8
+    with tap.test('ka prints what the monitor prints'):
+        want = g.hmp_qmp(f'ka show {inside:x} -s')
+        said = gdb(g, f'ka show {inside:x} -s')
+        assert want.strip('\n') in said, said
+    with tap.test('ka takes expressions of gdb'):
+        said = gdb(g, f'set $p = {inside - 8:#x}', 'ka show $p+8 -s',
+                   'ka show (char *)$p+8 -s', 'ka show &nothing')
+        assert said.count('> +8 ') == 2, said
+        assert 'ka: &nothing: No symbol' in said, said
+    with tap.test('$_ka() is the block in one line'):
+        said = gdb(g, f'print $_ka({inside:#x})', 'print $_ka(0x1234)')
+        assert (f'A {row["va"]}-{row["end"]} ({row["requested"]}/'
+                f'{row["actual"]}) {row["cache"]} +0x8"') in said, said
+        assert '$2 = "no block"' in said, said
+    with tap.test('ka-bt prints its stacks, one frame a line'):
+        said = gdb(g, f'ka-bt {inside:#x}', 'ka-bt 1234', 'ka-bt')
+        for i, (va, name) in enumerate(zip(row['alloc'],
+                                           row['alloc_symbols'])):
+            assert f'#{i:<3}{va} in {name}' in said, said
+        assert 'ka-bt: no block at 1234' in said, said
+        assert 'one address is wanted' in said, said
+    with tap.test('ka-bt shows lines and arguments where gdb knows them'):
+        with tempfile.TemporaryDirectory() as tmp:
+            said = gdb(g, 'add-symbol-file ' +
+                       symbols_around(tmp, int(row['alloc'][0], 16)),
+                       f'ka-bt {inside:#x}')
+        name = row['alloc_symbols'][0].split('+')[0]
+        assert re.search(rf'#0  {row["alloc"][0]} in {name} \(first, second\) '
+                         r'at \S*around\.c:1', said), said
+    with tap.test('completion knows commands and their options'):
+        said = gdb(g, 'complete ka sh', 'complete ka show -',
+                   'complete ka show --h')
+        assert 'ka show\n' in said, said
+        assert 'ka show -s\n' in said, said
+        assert 'ka show --history\n' in said, said
+    with tap.test('a bad command is told in one line'):
+        want = g.hmp_qmp('ka show zzz').strip('\n')
+        said = gdb(g, 'ka show zzz')
+        assert want in said and 'Traceback' not in said, said
+
+tap.done()

@@ -14,8 +14,10 @@
 #define CACHE_NAME_MAX  64
 
 /* in_interrupt(): softirq, hardirq and NMI bits of preempt_count, see
- * include/linux/preempt.h (the layout has been the same since 5.2) */
+ * include/linux/preempt.h (the layout has been the same since 5.2). With
+ * PREEMPT_RT the softirq bits are the task's, in a member of its own. */
 #define IN_INTERRUPT    0x00ffff00u
+#define IN_SOFTIRQ      0x0000ff00u
 
 /* SLUB serves kmalloc of more than two pages from the page allocator:
  * KMALLOC_SHIFT_HIGH in include/linux/slab.h */
@@ -24,7 +26,7 @@
 typedef struct Layout {
     uint64_t current_task;      /* percpu offsets */
     uint64_t preempt_count;
-    uint32_t task_pid, task_comm;
+    uint32_t task_pid, task_comm, task_softirq;
     uint32_t cache_name, cache_object_size, cache_size;
     uint32_t page_size, page_head;      /* struct page */
     uint32_t slab_cache;                /* struct slab, or page before 5.17 */
@@ -78,6 +80,7 @@ static void find_layout(Layout *at, const GsKernel *k)
     at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
     at->task_pid = member(k, "task_struct", "pid");
     at->task_comm = member(k, "task_struct", "comm");
+    at->task_softirq = member(k, "task_struct", "softirq_disable_cnt");
     at->cache_name = member(k, "kmem_cache", "name");
     at->cache_object_size = member(k, "kmem_cache", "object_size");
     at->cache_size = member(k, "kmem_cache", "size");
@@ -203,14 +206,28 @@ KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base)
     return cpu->task;
 }
 
+static bool softirq_count(const KtGuest *g, uint64_t percpu_base,
+                          uint32_t *count)
+{
+    uint64_t task;
+
+    *count = 0;
+    return g->at.task_softirq == UNKNOWN ||
+           (g->at.current_task &&
+            kt_guest_u64(g, percpu_base + g->at.current_task, &task) &&
+            kt_guest_read(g, task + g->at.task_softirq, count,
+                          sizeof(*count)));
+}
+
 bool kt_guest_in_interrupt(KtGuest *g, uint64_t percpu_base)
 {
-    uint32_t count;
+    uint32_t count, softirq;
 
     return g->at.preempt_count &&
            kt_guest_read(g, percpu_base + g->at.preempt_count, &count,
                          sizeof(count)) &&
-           (count & IN_INTERRUPT);
+           softirq_count(g, percpu_base, &softirq) &&
+           ((count & IN_INTERRUPT) || (softirq & IN_SOFTIRQ));
 }
 
 /* ---- caches ------------------------------------------------------------- */

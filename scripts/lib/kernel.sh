@@ -8,8 +8,9 @@
 declare -A kernel_packages=(
     [6.12]=linux-image-6.12-cloud-amd64
     [6.1]=linux-image-cloud-amd64
+    [6.12-rt]=linux-image-6.12-rt-amd64
 )
-kernel_names=(6.12 6.1)
+kernel_names=(6.12 6.1 6.12-rt)
 
 # kernel_folder NAME: the folder of the kernel in use, empty when none.
 kernel_folder() { readlink -e "$KA_CACHE/kernels/$1/current" || true; }
@@ -35,7 +36,7 @@ do_kernel() {
     tmp=$(new_tmp kernel)
     mkdir "$tmp/deb" "$tmp/root" "$tmp/headers"
     apt_fetch "$tmp/deb" "$image" "linux-headers-$release" \
-        "$(apt_depends "linux-headers-$release" 'linux-headers-.*-common')" \
+        "$(apt_depends "linux-headers-$release" 'linux-headers-.*-common(-rt)?')" \
         "$(apt_depends "linux-headers-$release" 'linux-kbuild-.*')"
     dpkg-deb -x "$tmp/deb/${image}"_*.deb "$tmp/root"
     for deb in "$tmp"/deb/linux-{headers,kbuild}-*.deb; do

@@ -36,7 +36,8 @@ do_kernel() {
     tmp=$(new_tmp kernel)
     mkdir "$tmp/deb" "$tmp/root" "$tmp/headers"
     apt_fetch "$tmp/deb" "$image" "linux-headers-$release" \
-        "$(apt_depends "linux-headers-$release" 'linux-headers-.*-common(-rt)?')" \
+        "$(apt_depends "linux-headers-$release" \
+            'linux-headers-.*-common(-rt)?')" \
         "$(apt_depends "linux-headers-$release" 'linux-kbuild-.*')"
     dpkg-deb -x "$tmp/deb/${image}"_*.deb "$tmp/root"
     for deb in "$tmp"/deb/linux-{headers,kbuild}-*.deb; do

@@ -193,16 +193,15 @@ static void begin_boot(KtCapture *c, uint64_t slide, bool complete)
 static void look_for_kernel(unsigned vcpu_index, void *udata)
 {
     KtCapture *c = &capture;
-    uint64_t slide;
+    uint64_t va = (uintptr_t)udata, slide;
     bool complete;
     GsKernel *k;
 
-    if (boot_now(c)) {
+    if (boot_now(c) || !kt_finder_wants(c->finder, va)) {
         return;
     }
     g_mutex_lock(&c->lock);
-    k = c->boot ? NULL : kt_finder_look(c->finder, (uintptr_t)udata, &slide,
-                                        &complete);
+    k = c->boot ? NULL : kt_finder_look(c->finder, va, &slide, &complete);
     if (k) {
         give_kernel(c, k);
         begin_boot(c, slide, complete);
@@ -327,6 +326,10 @@ void kt_capture_reset(KtCapture *c)
 {
     KtBoot *boot = c->boot;
 
+    /* Blocks may have been translated when nobody looked any more. */
+    if (c->finder && kt_finder_again(c->finder)) {
+        qemu_plugin_request_flush();
+    }
     if (!boot) {
         return;
     }
@@ -340,7 +343,6 @@ void kt_capture_reset(KtCapture *c)
     kt_pages_free(boot->pages);
     kt_guest_free(boot->guest);
     g_aligned_free(boot);
-    kt_finder_again(c->finder);
     kt_tracer_reset(c->shared.tracer);
     qemu_plugin_request_flush();
 }

@@ -160,10 +160,10 @@ GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
                                                       complete);
 }
 
-void kt_finder_again(KtFinder *f)
+bool kt_finder_again(KtFinder *f)
 {
     f->blocks = 0;
-    __atomic_store_n(&f->looks, 0, __ATOMIC_RELAXED);
+    return __atomic_exchange_n(&f->looks, 0, __ATOMIC_RELAXED) > 0;
 }
 
 const char *kt_finder_why_not(const KtFinder *f)

@@ -193,7 +193,8 @@ static void gives_up(void)
     g_assert_false(kt_finder_wants(f, BASE));
     map_kernel();
     g_assert_null(look(f, BASE).k);
-    kt_finder_again(f);
+    g_assert_true(kt_finder_again(f));
+    g_assert_false(kt_finder_again(f));
     g_assert_nonnull(look(f, BASE).k);
 }
 

@@ -72,22 +72,8 @@ bool kt_finder_wants(const KtFinder *f, uint64_t va)
 static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
 {
     const KtFinder *f = opaque;
-    uint8_t *to = buf;
 
-    while (len) {
-        size_t avail;
-        const void *from = f->view(va, &avail);
-        size_t n = MIN(len, avail);
-
-        if (!from || !n) {
-            return false;
-        }
-        memcpy(to, from, n);
-        to += n;
-        va += n;
-        len -= n;
-    }
-    return true;
+    return kt_view_read(f->view, va, buf, len);
 }
 
 /* ---- of a file ---------------------------------------------------------- */

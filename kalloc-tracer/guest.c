@@ -118,13 +118,13 @@ void kt_guest_free(KtGuest *g)
     }
 }
 
-bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len)
+bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len)
 {
     uint8_t *to = buf;
 
     while (len) {
         size_t avail;
-        const void *from = g->view(va, &avail);
+        const void *from = view(va, &avail);
         size_t n = MIN(len, avail);
 
         if (!from || !n) {
@@ -136,6 +136,11 @@ bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len)
         len -= n;
     }
     return true;
+}
+
+bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len)
+{
+    return kt_view_read(g->view, va, buf, len);
 }
 
 bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out)

@@ -12,6 +12,8 @@
 /** KtView - host view of guest RAM on the vCPU's own thread; NULL when @va is
  *  not plain readable RAM; @avail bytes up to the end of the page. */
 typedef const void *(*KtView)(uint64_t va, size_t *avail);
+/** kt_view_read() - copy bytes, across pages; false if any is not RAM. */
+bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len);
 
 typedef struct KtGuest KtGuest;
 
@@ -44,7 +46,7 @@ typedef struct KtGuestCpu {
     unsigned cache_epoch;
 } KtGuestCpu;
 
-/** kt_guest_read() - copy bytes, across pages; false if any is not RAM. */
+/** kt_guest_read() - kt_view_read() of its memory. */
 bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
 bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
 

@@ -29,7 +29,7 @@ typedef struct McHookStatus {
 /**
  * struct McContext - what a command may see; all borrowed for the call
  * @tracer: never NULL
- * @kernel: NULL when no kernel file was given or it could not be read
+ * @kernel: NULL when none was found, or its file could not be read
  * @why_no_kernel: one line for that case
  * @kernel_found: the running kernel was recognised (slide known, hooks set)
  * @puts: takes a chunk of output (whole lines); false: nobody listens any

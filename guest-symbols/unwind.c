@@ -359,7 +359,7 @@ static bool moved_well(Walk *w, const GsOrcRule *rule, uint64_t old_sp)
     return ++w->switches <= MAX_SWITCHES;
 }
 
-/* A path goes on from the stack pointer, or once from the frame pointer. */
+/* A path goes on from the stack pointer, or from the frame pointer. */
 static void note_base(Walk *w, const GsOrcRule *rule)
 {
     if (rule->type == GS_ORC_CALL && rule->sp == GS_ORC_SP_BP) {

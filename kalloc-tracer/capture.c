@@ -337,7 +337,9 @@ void kt_capture_reset(KtCapture *c)
     kt_calls_clear(c->shared.calls);
     kt_sites_clear(c->shared.sites);
     for (unsigned i = 0; i < c->max_vcpus; i++) {
-        kt_vcpu_forget(&c->vcpu[i]);
+        if (c->vcpu[i].ready) {
+            kt_vcpu_forget(&c->vcpu[i]);
+        }
     }
     kt_hooks_free(boot->hooks);
     kt_pages_free(boot->pages);

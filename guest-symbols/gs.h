@@ -4,7 +4,8 @@
  *
  * A GsKernel is made from a kernel file (vmlinuz/bzImage, ELF vmlinux or
  * System.map) and answers in run-time addresses once its KASLR slide is set.
- * A GsUnwinder walks kernel stacks with the kernel's own ORC tables.
+ * A GsUnwinder walks kernel stacks, on x86-64 with the kernel's own ORC
+ * tables, elsewhere by frame records.
  *
  * Everything that is parsed here, file or guest memory, is untrusted: bounds
  * and caps everywhere, a GError for the cold paths, never an assertion.
@@ -41,6 +42,48 @@ typedef struct GsMem {
     void *opaque;
 } GsMem;
 
+/* ---- architectures ---------------------------------------------------- */
+
+typedef enum GsArchId {
+    GS_ARCH_X86_64, GS_ARCH_ARM64, GS_ARCH_RISCV64, GS_ARCH__COUNT
+} GsArchId;
+
+/** enum GsReg - registers by what they are for. @GS_REG_LINK: the return
+ *  address at a function's entry, where it is not on the stack;
+ *  @GS_REG_BASE: leads to the current task, see struct GsArch */
+typedef enum GsReg {
+    GS_REG_SP, GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3,
+    GS_REG_RESULT, GS_REG_FP, GS_REG_BASE, GS_REG_ARG4, GS_REG_ARG5,
+    GS_REG_LINK, GS_REG__COUNT
+} GsReg;
+
+/**
+ * struct GsArch - a row of the table of architectures (static)
+ * @name: what QEMU calls the target
+ * @reg: gdb's names of registers, NULL where there is none for it
+ * @base_is_task: GS_REG_BASE is the address of the current task; otherwise
+ *                that of the CPU's percpu variables
+ * @text_start, @text_end: between these the kernel's own code runs
+ * @slide_align: KASLR moves a kernel by multiples of this
+ * @map_step: early in boot its image is mapped in steps of this
+ * @patch_byte: an instruction that begins with it traps, and is one that the
+ *              kernel is about to patch; -1 where patching needs no traps
+ */
+typedef struct GsArch {
+    GsArchId id;
+    const char *name;
+    const char *reg[GS_REG__COUNT];
+    bool base_is_task;
+    uint64_t text_start, text_end;
+    uint64_t slide_align, map_step;
+    int patch_byte;
+} GsArch;
+
+/** gs_arch_find() - (static, nullable) by QEMU's name. */
+const GsArch *gs_arch_find(const char *name);
+/** gs_arch_nth() - (static, nullable) the @i-th row. */
+const GsArch *gs_arch_nth(unsigned i);
+
 /* ---- kernels ---------------------------------------------------------- */
 
 typedef struct GsKernel GsKernel;
@@ -66,6 +109,7 @@ GsKernel *gs_kernel_new_from_data(const void *data, size_t len,
                                   const char *name, GError **errp);
 /**
  * gs_kernel_new_from_memory() - from the guest's memory, where it runs
+ * @arch: the guest's
  * @mem: guest memory
  * @va: an address in the kernel's image
  * @errp: why that is no kernel, or not one that can be read
@@ -73,13 +117,21 @@ GsKernel *gs_kernel_new_from_data(const void *data, size_t len,
  * To be called early in its boot: later, parts of the image may be gone.
  * Returns: (owned) a kernel in run-time addresses, its slide is 0; or NULL.
  */
-GsKernel *gs_kernel_new_from_memory(const GsMem *mem, uint64_t va,
-                                    GError **errp);
+GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
+                                    uint64_t va, GError **errp);
 void gs_kernel_free(GsKernel *k);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsKernel, gs_kernel_free)
 
 /** gs_kernel_is_memory() - from gs_kernel_new_from_memory(). */
 bool gs_kernel_is_memory(const GsKernel *k);
+
+/** gs_kernel_arch() - (static) what it is built for. */
+const GsArch *gs_kernel_arch(const GsKernel *k);
+/** gs_kernel_page_shift() - log2 of its page size. */
+unsigned gs_kernel_page_shift(const GsKernel *k);
+/** gs_kernel_in_image() - is @va (run time) in the kernel's image, code or
+ *  data? */
+bool gs_kernel_in_image(const GsKernel *k, uint64_t va);
 
 /**
  * gs_kernel_banner() - the "Linux version ..." line of the image
@@ -220,17 +272,17 @@ size_t gs_kernel_n_modules(const GsKernel *k);
 
 /** Why a backtrace ended; kept with each stack. */
 typedef enum GsStop {
-    GS_STOP_END,            /* the ORC end marker: the real end */
+    GS_STOP_END,            /* the real end of the stack */
     GS_STOP_USER,           /* registers of user mode reached */
-    GS_STOP_UNKNOWN_PC,     /* no ORC entry and no plausible frame pointer */
+    GS_STOP_UNKNOWN_PC,     /* no code, or no telling how its frame is */
     GS_STOP_BAD_FRAME,      /* stack unreadable, or not moving upwards */
     GS_STOP_DEPTH,          /* @max frames stored */
     GS_STOP__COUNT
 } GsStop;
 const char *gs_stop_name(GsStop stop);
 
-/** struct GsRegs - registers an unwind starts from (x86-64 names). @ip is a
- *  return address unless @exact_ip (an interrupted instruction). */
+/** struct GsRegs - registers an unwind starts from; @bp: the frame pointer.
+ *  @ip is a return address unless @exact_ip (an interrupted instruction). */
 typedef struct GsRegs {
     uint64_t ip;
     uint64_t sp;
@@ -249,7 +301,8 @@ typedef struct GsUnwinder GsUnwinder;   /* one a thread: holds caches */
 
 /**
  * gs_unwinder_new() - a walker for one vCPU thread
- * @k: (borrowed) must outlive it; modules may come and go meanwhile
+ * @k: (borrowed) with its slide set; must outlive it; modules may come and go
+ *     meanwhile
  */
 GsUnwinder *gs_unwinder_new(const GsKernel *k);
 void gs_unwinder_free(GsUnwinder *u);

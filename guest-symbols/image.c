@@ -21,6 +21,7 @@ struct GsImage {
     GBytes *bytes;          /* what the sections' data points into */
     GStringChunk *names;
     GArray *sections;       /* of GsSection, by address */
+    unsigned machine;
     bool raw;
     bool memory;
 };
@@ -162,7 +163,7 @@ static const Wrapper wrappers[] = {
 typedef struct Elf {
     GsCursor c;
     uint64_t phoff, shoff;
-    unsigned phnum, shnum, shstrndx;
+    unsigned phnum, shnum, shstrndx, machine;
 } Elf;
 
 static const uint16_t elf_machines[] = { EM_X86_64, EM_AARCH64, EM_RISCV };
@@ -205,6 +206,7 @@ static bool elf_header(Elf *elf, GError **errp)
                     "ELF: a relocatable object (a module?), not a kernel");
         return false;
     }
+    elf->machine = GUINT16_FROM_LE(h.e_machine);
     elf->phoff = GUINT64_FROM_LE(h.e_phoff);
     elf->shoff = GUINT64_FROM_LE(h.e_shoff);
     elf->phnum = GUINT16_FROM_LE(h.e_phnum);
@@ -325,6 +327,7 @@ static bool fill_elf(GsImage *img, GError **errp)
     if (!elf_header(&elf, errp)) {
         return false;
     }
+    img->machine = elf.machine;
     elf_fill_sections(img, &elf);
     if (!img->sections->len) {
         elf_fill_segments(img, &elf);
@@ -353,6 +356,8 @@ static bool fill_raw(GsImage *img, GError **errp)
 
     sec.data = g_bytes_get_data(img->bytes, &sec.len);
     g_array_append_val(img->sections, sec);
+    img->machine = has_magic(sec.data, sec.len, RAW_MAGIC, "ARM") ? EM_AARCH64
+                                                                  : EM_RISCV;
     img->raw = true;
     return true;
 }
@@ -567,6 +572,11 @@ void gs_image_rebase(GsImage *img, uint64_t va)
     if (img->raw) {
         g_array_index(img->sections, GsSection, 0).va = va;
     }
+}
+
+unsigned gs_image_machine(const GsImage *img)
+{
+    return img->machine;
 }
 
 bool gs_image_is_raw(const GsImage *img)

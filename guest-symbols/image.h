@@ -86,6 +86,10 @@ bool gs_image_read(const GsImage *img, uint64_t va, void *buf, size_t len);
  */
 void gs_image_rebase(GsImage *img, uint64_t va);
 
+/** gs_image_machine() - ELF's number of the architecture (e_machine), 0 for
+ *  memory. */
+unsigned gs_image_machine(const GsImage *img);
+
 /** gs_image_is_raw() - without ELF headers, so without known addresses. */
 bool gs_image_is_raw(const GsImage *img);
 

@@ -287,6 +287,8 @@ static bool load(GsKernel *k, GBytes *bytes, GError **errp)
 
     if (!gs_systemmap_is(data, len)) {
         k->image = gs_image_new(bytes, errp);
+        k->arch = k->image ? gs_arch_of_machine(gs_image_machine(k->image))
+                           : NULL;
         return k->image && load_tables(k, errp);
     }
     k->symtab = gs_systemmap_decode(data, len, errp);
@@ -302,16 +304,28 @@ static GsKernel *kernel_new(void)
     return k;
 }
 
-GsKernel *gs_kernel_new_from_image(GsImage *img, GError **errp)
+/* What can be told once the tables are read. */
+static void finish(GsKernel *k)
+{
+    if (!k->arch) {
+        k->arch = gs_arch_of_symbols(k->symtab);
+    }
+    find_text(k);
+    find_templates(k);
+    k->page_shift = gs_arch_page_shift(k);
+}
+
+GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
+                                   GError **errp)
 {
     g_autoptr(GsKernel) k = kernel_new();
 
     k->image = img;
+    k->arch = arch;
     if (!load_tables(k, errp)) {
         return NULL;
     }
-    find_text(k);
-    find_templates(k);
+    finish(k);
     return g_steal_pointer(&k);
 }
 
@@ -322,8 +336,7 @@ static GsKernel *kernel_from_bytes(GBytes *bytes, GError **errp)
     if (!load(k, bytes, errp)) {
         return NULL;
     }
-    find_text(k);
-    find_templates(k);
+    finish(k);
     return g_steal_pointer(&k);
 }
 
@@ -369,6 +382,16 @@ void gs_kernel_free(GsKernel *k)
     gs_image_free(k->image);
     g_free(k->banner);
     g_free(k);
+}
+
+const GsArch *gs_kernel_arch(const GsKernel *k)
+{
+    return k->arch;
+}
+
+unsigned gs_kernel_page_shift(const GsKernel *k)
+{
+    return k->page_shift;
 }
 
 const char *gs_kernel_banner(const GsKernel *k)
@@ -429,6 +452,11 @@ bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
     return gs_modules_is_text(k->modules, va);
 }
 
+bool gs_kernel_in_image(const GsKernel *k, uint64_t va)
+{
+    return gs_orc_set_in_image(k->orc, va) || gs_kernel_is_text(k, va);
+}
+
 bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
                           size_t len)
 {
@@ -476,8 +504,6 @@ static bool visit(const GsSymbol *sym, void *opaque)
     return !v->stopped;
 }
 
-/* On x86-64 modules lie above the kernel (Documentation/arch/x86/x86_64/mm).
- */
 unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
                                  GsSymbolFn fn, void *opaque)
 {

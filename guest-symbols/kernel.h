@@ -11,6 +11,7 @@
 #define GS_KERNEL_H
 
 #include "gs.h"
+#include "arch.h"
 #include "image.h"
 
 typedef struct GsSymtab GsSymtab;
@@ -33,6 +34,8 @@ typedef struct GsTemplate {
 
 /**
  * struct GsKernel - one kernel
+ * @arch: what it is built for
+ * @page_shift: log2 of its page size
  * @image: NULL for a System.map, and when it was read from memory
  * @symtab: symbols of the kernel proper in link-time addresses
  * @btf: NULL when the image has none
@@ -45,6 +48,8 @@ typedef struct GsTemplate {
  * @memory: read from the guest's memory, in run-time addresses
  */
 struct GsKernel {
+    const GsArch *arch;
+    unsigned page_shift;
     GsImage *image;
     GsSymtab *symtab;
     GsBtf *btf;
@@ -59,9 +64,11 @@ struct GsKernel {
 
 /**
  * gs_kernel_new_from_image() - read an image's tables
+ * @arch: (nullable) what it is for; NULL: the image tells
  * @img: (taken)
  * Returns: (owned) or NULL.
  */
-GsKernel *gs_kernel_new_from_image(GsImage *img, GError **errp);
+GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
+                                   GError **errp);
 
 #endif /* GS_KERNEL_H */

@@ -210,6 +210,12 @@ bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp)
                            errp);
 }
 
+bool gs_orc_set_in_image(const GsOrcSet *set, uint64_t va)
+{
+    va -= atomic_load_explicit(&set->slide, memory_order_relaxed);
+    return va >= set->image.start && va < set->image.end;
+}
+
 GsOrcLayout gs_orc_set_layout(const GsOrcSet *set)
 {
     return set->layout;

@@ -171,6 +171,9 @@ bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp);
 bool gs_orc_set_load(GsOrcSet *set, GsRange image, const GsRange *text,
                      size_t n_text, const GsOrcRaw *raw, GError **errp);
 
+/** gs_orc_set_in_image() - is @va (run time) in the kernel's image? */
+bool gs_orc_set_in_image(const GsOrcSet *set, uint64_t va);
+
 /** gs_orc_set_layout() - that of the kernel, PROBE when it has no table. */
 GsOrcLayout gs_orc_set_layout(const GsOrcSet *set);
 

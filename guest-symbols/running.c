@@ -2,11 +2,12 @@
 /*
  * A kernel as it lies in guest memory, without a file of it.
  *
- * Early in boot the kernel maps its image, from _text to _end in huge pages,
- * and nothing around it (arch/x86/boot/startup/map_kernel.c, formerly
- * head64.c); the tables in its read-only data are relocated by then. So what
- * is mapped around the first instruction that runs there is copied, and read
- * like a file's image, but at run-time addresses.
+ * Early in boot the kernel maps its image, from _text to _end, and nothing
+ * around it (arch/x86/boot/startup/map_kernel.c, formerly head64.c;
+ * arch/arm64/kernel/pi/map_kernel.c; arch/riscv/mm/init.c); the tables in its
+ * read-only data are relocated by then. So what is mapped around the first
+ * instruction that runs there is copied, and read like a file's image, but at
+ * run-time addresses.
  *
  * The guest may lie: what is copied is bounded, and the readers of the copy
  * are those that read files.
@@ -18,11 +19,7 @@
 #include <sys/mman.h>
 
 #define PAGE_BYTES      4096u
-#define STEP            (2ull << 20)    /* a huge page */
-/* __START_KERNEL_map and MODULES_VADDR: include/asm/page_64_types.h,
- * pgtable_64_types.h of arch/x86 */
-#define IMAGE_START     0xffffffff80000000ull
-#define IMAGE_END       0xffffffffc0000000ull
+#define HUGE_BYTES      (2ull << 20)
 #define IMAGE_MAX       (512ull << 20)
 
 static bool is_mapped(const GsMem *mem, uint64_t va)
@@ -32,22 +29,25 @@ static bool is_mapped(const GsMem *mem, uint64_t va)
     return mem->read(mem->opaque, va, &byte, 1);
 }
 
-/* The huge pages around @va that are mapped. */
-static bool find_extent(const GsMem *mem, uint64_t va, uint64_t *start,
-                        uint64_t *end)
+/* The steps around @va that are mapped. */
+static bool find_extent(const GsArch *arch, const GsMem *mem, uint64_t va,
+                        uint64_t *start, uint64_t *end)
 {
-    *start = va & -STEP;
-    *end = *start + STEP;
-    if (va < IMAGE_START || va >= IMAGE_END || !is_mapped(mem, va)) {
+    uint64_t step = arch->map_step;
+
+    *start = va & -step;
+    *end = *start + step;
+    if (va < arch->text_start || va >= arch->text_end ||
+        !is_mapped(mem, va)) {
         return false;
     }
-    while (*start > IMAGE_START && *end - *start < IMAGE_MAX &&
-           is_mapped(mem, *start - STEP)) {
-        *start -= STEP;
+    while (*start > arch->text_start && *end - *start < IMAGE_MAX &&
+           is_mapped(mem, *start - step)) {
+        *start -= step;
     }
-    while (*end < IMAGE_END && *end - *start < IMAGE_MAX &&
+    while (*end < arch->text_end && *end - *start < IMAGE_MAX &&
            is_mapped(mem, *end)) {
-        *end += STEP;
+        *end += step;
     }
     return true;
 }
@@ -60,7 +60,7 @@ static GBytes *copy_extent(const GsMem *mem, uint64_t start, uint64_t end)
     void *room;
     uint8_t *bytes;
 
-    if (posix_memalign(&room, STEP, end - start)) {
+    if (posix_memalign(&room, HUGE_BYTES, end - start)) {
         return NULL;
     }
     madvise(room, end - start, MADV_HUGEPAGE);
@@ -73,14 +73,14 @@ static GBytes *copy_extent(const GsMem *mem, uint64_t start, uint64_t end)
     return g_bytes_new_with_free_func(bytes, end - start, free, bytes);
 }
 
-GsKernel *gs_kernel_new_from_memory(const GsMem *mem, uint64_t va,
-                                    GError **errp)
+GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
+                                    uint64_t va, GError **errp)
 {
     g_autoptr(GBytes) bytes = NULL;
     uint64_t start, end;
     GsKernel *k;
 
-    if (!find_extent(mem, va, &start, &end)) {
+    if (!find_extent(arch, mem, va, &start, &end)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "0x%" G_GINT64_MODIFIER "x is not where a kernel's image "
                     "is mapped", va);
@@ -91,7 +91,8 @@ GsKernel *gs_kernel_new_from_memory(const GsMem *mem, uint64_t va,
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
         return NULL;
     }
-    k = gs_kernel_new_from_image(gs_image_new_memory(bytes, start), errp);
+    k = gs_kernel_new_from_image(arch, gs_image_new_memory(bytes, start),
+                                 errp);
     if (!k) {
         g_prefix_error(errp, "guest memory 0x%" G_GINT64_MODIFIER "x-0x%"
                        G_GINT64_MODIFIER "x: ", start, end - 1);

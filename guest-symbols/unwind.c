@@ -2,6 +2,7 @@
 /*
  * The stack walk: x86-64 kernel stacks, frame for frame as the kernel's own
  * arch_stack_walk() reports them (arch/x86/kernel/{stacktrace,unwind_orc}.c).
+ * Other architectures' stacks are walked by frames.c.
  *
  * Called by the vCPU threads for every recorded event, one GsUnwinder a
  * thread, so this is the hot path of the whole tracer: an ip seen before
@@ -86,6 +87,8 @@ struct GsUnwinder {
     GsTrail trail;                      /* of the last walk */
     const GsKernel *k;
     GsOrcReader *reader;
+    bool by_frames;
+    GsFrames frames;
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
 };
@@ -502,6 +505,9 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     if (!max) {
         return GS_STOP_DEPTH;
     }
+    if (u->by_frames) {
+        return gs_frames_walk(&u->frames, &w, frames, max, n);
+    }
     if (regs->ip) {
         e = short_for(u, &w);
         rule = e ? rule : rule_slow(u, &w);
@@ -527,6 +533,9 @@ bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
 
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 {
+    if (u->by_frames) {
+        return;
+    }
     if (!u->paths) {
         u->paths = gs_paths_new();
     }
@@ -538,10 +547,15 @@ void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 GsUnwinder *gs_unwinder_new(const GsKernel *k)
 {
     GsUnwinder *u = g_aligned_alloc0(1, sizeof(*u), 64);
+    const GsFrameRules *rules = gs_arch_frames(k->arch);
 
     u->k = k;
     u->reader = gs_orc_reader_new(k->orc);
     u->generation = gs_orc_set_generation(k->orc);
+    if (rules) {
+        u->by_frames = true;
+        gs_frames_prepare(&u->frames, rules, k, u->reader);
+    }
     return u;
 }
 

@@ -13,7 +13,7 @@
 
 /**
  * struct KtCall - a call under way
- * @sp: address of the return address (x86-64) on the stack
+ * @sp: the stack pointer when it has returned
  * @ra: the return address
  * @size: requested bytes; for a bulk call the capacity of the array
  * @ptr: pointer argument: the array of a bulk call, krealloc's old pointer

@@ -29,6 +29,7 @@ struct KtCapture {
     KtBoot *boot;                       /* NULL until the kernel is found */
     KtVcpu *vcpu;                       /* @max_vcpus of them */
     unsigned max_vcpus;
+    const GsArch *arch;
     KtFinder *finder;                   /* NULL: nothing is traced */
     uint64_t clock_ns;                  /* that measuring itself takes */
     bool pages;                         /* trace the page allocator, too */
@@ -142,8 +143,8 @@ static void on_return(unsigned vcpu_index, void *udata)
         return;
     }
     since = cost_begin(m.v);
-    m.sp_after = kt_vcpu_reg(m.v, KT_RSP);
-    if (!kt_calls_pop(m.c->calls, m.sp_after - 8, m.ra, &call)) {
+    m.sp_after = kt_vcpu_reg(m.v, GS_REG_SP);
+    if (!kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call)) {
         kt_vcpu_count(m.v, KT_CNT_RETURN_FOREIGN, 1);
         cost_end(m.v, since);
         return;
@@ -154,7 +155,7 @@ static void on_return(unsigned vcpu_index, void *udata)
                                      : kt_sites_wrapper(m.c->sites, site);
             kt_record_leave(&m, &call);
         }
-    } while (kt_calls_pop(m.c->calls, m.sp_after - 8, m.ra, &call));
+    } while (kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call));
     cost_end(m.v, since);
 }
 
@@ -170,12 +171,11 @@ static void give_kernel(KtCapture *c, GsKernel *k)
     }
 }
 
-static void begin_boot(KtCapture *c, uint64_t slide, bool complete)
+static void begin_boot(KtCapture *c, bool complete)
 {
     GsKernel *k = c->shared.kernel;
     KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
 
-    gs_kernel_set_slide(k, slide);
     boot->guest = kt_guest_new(k, c->shared.tracer,
                                qemu_plugin_vaddr_to_host);
     if (c->pages) {
@@ -203,8 +203,9 @@ static void look_for_kernel(unsigned vcpu_index, void *udata)
     g_mutex_lock(&c->lock);
     k = c->boot ? NULL : kt_finder_look(c->finder, va, &slide, &complete);
     if (k) {
+        gs_kernel_set_slide(k, slide);
         give_kernel(c, k);
-        begin_boot(c, slide, complete);
+        begin_boot(c, complete);
         qemu_plugin_request_flush();
     }
     g_mutex_unlock(&c->lock);
@@ -228,22 +229,23 @@ static bool want_block(uint64_t va, void *userdata)
            kt_sites_find(c->shared.sites, va) != KT_SITE_NONE;
 }
 
-/* int3: the guest is about to patch that entry; it traps before it runs */
-static bool is_breakpoint(const struct qemu_plugin_insn *insn)
+/* The guest is about to patch that entry; it traps before it runs. */
+static bool is_patched(const KtCapture *c, const struct qemu_plugin_insn *insn)
 {
     uint8_t byte = 0;
 
-    return qemu_plugin_insn_data(insn, &byte, 1) == 1 && byte == 0xcc;
+    return qemu_plugin_insn_data(insn, &byte, 1) == 1 &&
+           byte == c->arch->patch_byte;
 }
 
-static void hook_entries(const KtBoot *boot, struct qemu_plugin_tb *tb,
-                         size_t n)
+static void hook_entries(const KtCapture *c, const KtBoot *boot,
+                         struct qemu_plugin_tb *tb, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         KtHookId id = kt_hooks_at(boot->hooks, qemu_plugin_insn_vaddr(insn));
 
-        if (id.v && !is_breakpoint(insn)) {
+        if (id.v && !is_patched(c, insn)) {
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_entry,
                                                    QEMU_PLUGIN_CB_R_REGS,
                                                    pack(id.v, n - i));
@@ -274,7 +276,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             pack(site, n));
     }
     if (kt_hooks_page(boot->hooks, va)) {
-        hook_entries(boot, tb, n);
+        hook_entries(c, boot, tb, n);
     }
 }
 
@@ -291,7 +293,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
         c->applying = true;
         kt_tracer_start(c->shared.tracer);
     }
-    if (!kt_vcpu_init(&c->vcpu[index], index)) {
+    if (!kt_vcpu_init(&c->vcpu[index], index, c->arch)) {
         qemu_plugin_outs("ka: this target's registers cannot be read: "
                          "nothing is traced\n");
     } else if (c->boot) {
@@ -302,12 +304,14 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 
 /* ---- outside ------------------------------------------------------------ */
 
-KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t,
-                            KtFinder *finder, unsigned max_vcpus, bool pages)
+KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
+                            KtTracer *t, KtFinder *finder,
+                            unsigned max_vcpus, bool pages)
 {
     KtCapture *c = &capture;
 
     c->shared.tracer = t;
+    c->arch = arch;
     c->finder = finder;
     c->max_vcpus = max_vcpus;
     c->clock_ns = measure_clock();

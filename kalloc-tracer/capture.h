@@ -13,6 +13,7 @@ typedef struct KtCapture KtCapture;
 
 /**
  * kt_capture_start() - register the callbacks; from qemu_plugin_install()
+ * @arch: the guest's
  * @t: (borrowed) takes the events
  * @finder: (borrowed, nullable) tells the guest's kernel; without it nothing
  *          is traced
@@ -20,8 +21,9 @@ typedef struct KtCapture KtCapture;
  *
  * Returns: (owned by the process: QEMU's callbacks refer to it to the end)
  */
-KtCapture *kt_capture_start(qemu_plugin_id_t id, KtTracer *t,
-                            KtFinder *finder, unsigned max_vcpus, bool pages);
+KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
+                            KtTracer *t, KtFinder *finder,
+                            unsigned max_vcpus, bool pages);
 
 /** kt_capture_reset() - the VM was reset: look for the kernel again. All
  *  vCPUs are stopped. */

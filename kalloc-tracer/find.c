@@ -16,13 +16,10 @@
 
 #include <string.h>
 
-/* KASLR moves a kernel by multiples of this: CONFIG_PHYSICAL_ALIGN */
-#define SLIDE_ALIGN     0x200000ull
-#define KERNEL_SPACE    0xffffffff80000000ull   /* __START_KERNEL_map */
-#define KERNEL_END      0xffffffffc0000000ull   /* MODULES_VADDR */
 #define LOOKS_MAX       12
 
 struct KtFinder {
+    const GsArch *arch;
     KtView view;
     GsKernel *file;
     uint64_t start_kernel;      /* of @file, link time, 0 unknown */
@@ -32,11 +29,12 @@ struct KtFinder {
     GError *err;
 };
 
-KtFinder *kt_finder_new(GsKernel *file, KtView view)
+KtFinder *kt_finder_new(const GsArch *arch, GsKernel *file, KtView view)
 {
     KtFinder *f = g_new0(KtFinder, 1);
     GsSymbol sym;
 
+    f->arch = arch;
     f->view = view;
     f->file = file;
     if (file && gs_kernel_lookup(file, "start_kernel", &sym)) {
@@ -56,14 +54,14 @@ void kt_finder_free(KtFinder *f)
 
 static bool may_be_start(const KtFinder *f, uint64_t va)
 {
-    return va >= KERNEL_SPACE && f->start_kernel &&
-           !((va - f->start_kernel) & (SLIDE_ALIGN - 1));
+    return va >= f->arch->text_start && f->start_kernel &&
+           !((va - f->start_kernel) & (f->arch->slide_align - 1));
 }
 
 bool kt_finder_wants(const KtFinder *f, uint64_t va)
 {
     return f->file ? may_be_start(f, va) :
-           va >= KERNEL_SPACE && va < KERNEL_END &&
+           va >= f->arch->text_start && va < f->arch->text_end &&
            __atomic_load_n(&f->looks, __ATOMIC_RELAXED) < LOOKS_MAX;
 }
 
@@ -128,7 +126,7 @@ static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     }
     __atomic_store_n(&f->looks, f->looks + 1, __ATOMIC_RELAXED);
     g_clear_error(&f->err);
-    k = gs_kernel_new_from_memory(&memory, va, &f->err);
+    k = gs_kernel_new_from_memory(f->arch, &memory, va, &f->err);
     if (!k) {
         return NULL;
     }

@@ -12,10 +12,11 @@ typedef struct KtFinder KtFinder;
 
 /**
  * kt_finder_new() - look for a kernel
+ * @arch: the guest's
  * @file: (borrowed) the one that will run, NULL to take what is in memory
  * @view: guest memory
  */
-KtFinder *kt_finder_new(GsKernel *file, KtView view);
+KtFinder *kt_finder_new(const GsArch *arch, GsKernel *file, KtView view);
 void kt_finder_free(KtFinder *f);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtFinder, kt_finder_free)
 

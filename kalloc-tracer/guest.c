@@ -8,9 +8,9 @@
  * ever followed through the view, names are capped, sizes are only reported.
  */
 #include "guest.h"
+#include "linear.h"
 
 #define UNKNOWN         UINT32_MAX
-#define PAGE_SHIFT      12
 #define CACHE_NAME_MAX  64
 
 /* in_interrupt(): softirq, hardirq and NMI bits of preempt_count, see
@@ -19,25 +19,25 @@
 #define IN_INTERRUPT    0x00ffff00u
 #define IN_SOFTIRQ      0x0000ff00u
 
-/* SLUB serves kmalloc of more than two pages from the page allocator:
- * KMALLOC_SHIFT_HIGH in include/linux/slab.h */
-#define LARGE_ABOVE     (2u << PAGE_SHIFT)
-
 typedef struct Layout {
-    uint64_t current_task;      /* percpu offsets */
+    bool base_is_task;
+    uint64_t current_task;      /* percpu offsets, unless @base_is_task */
     uint64_t preempt_count;
-    uint32_t task_pid, task_comm, task_softirq;
+    uint32_t task_pid, task_comm, task_softirq, task_preempt;
     uint32_t cache_name, cache_object_size, cache_size;
-    uint32_t page_size, page_head;      /* struct page */
+    uint32_t page_head;                 /* struct page */
     uint32_t slab_cache;                /* struct slab, or page before 5.17 */
-    uint64_t vmemmap_base, page_offset_base;    /* addresses of variables */
+    bool has_pages;                     /* these two, and @linear */
+    KtLinearAt linear;
+    unsigned page_shift;
 } Layout;
 
 struct KtGuest {
     Layout at;
+    const GsKernel *kernel;
     KtTracer *tracer;
     KtView view;
-    uint64_t vmemmap, page_offset;      /* values, read at first use */
+    uint64_t vmemmap, page_offset;      /* 0 until they are known */
     GMutex lock;
     GHashTable *caches;                 /* kmem_cache va -> id */
     KtCacheId boot_cache[2];            /* static caches of early boot */
@@ -74,26 +74,38 @@ static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
     return symbol(k, name);
 }
 
-static void find_layout(Layout *at, const GsKernel *k)
+static void find_task(Layout *at, const GsKernel *k)
 {
-    at->current_task = percpu(k, "current_task", "current_task");
-    at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
+    at->base_is_task = gs_kernel_arch(k)->base_is_task;
+    if (!at->base_is_task) {
+        at->current_task = percpu(k, "current_task", "current_task");
+        at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
+    }
+    at->task_preempt = member(k, "task_struct", "thread_info.preempt_count");
     at->task_pid = member(k, "task_struct", "pid");
     at->task_comm = member(k, "task_struct", "comm");
     at->task_softirq = member(k, "task_struct", "softirq_disable_cnt");
-    at->cache_name = member(k, "kmem_cache", "name");
-    at->cache_object_size = member(k, "kmem_cache", "object_size");
-    at->cache_size = member(k, "kmem_cache", "size");
+}
+
+static void find_pages(Layout *at, const GsKernel *k)
+{
+    at->page_shift = gs_kernel_page_shift(k);
     at->page_head = member(k, "page", "compound_head");
     at->slab_cache = member(k, "slab", "slab_cache");
     if (at->slab_cache == UNKNOWN) {
         at->slab_cache = member(k, "page", "slab_cache");
     }
-    if (!gs_kernel_type_size(k, "page", &at->page_size)) {
-        at->page_size = UNKNOWN;
-    }
-    at->vmemmap_base = symbol(k, "vmemmap_base");
-    at->page_offset_base = symbol(k, "page_offset_base");
+    at->has_pages = kt_linear_init(&at->linear, k) &&
+                    at->page_head != UNKNOWN && at->slab_cache != UNKNOWN;
+}
+
+static void find_layout(Layout *at, const GsKernel *k)
+{
+    find_task(at, k);
+    find_pages(at, k);
+    at->cache_name = member(k, "kmem_cache", "name");
+    at->cache_object_size = member(k, "kmem_cache", "object_size");
+    at->cache_size = member(k, "kmem_cache", "size");
 }
 
 KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
@@ -101,6 +113,7 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
     KtGuest *g = g_new0(KtGuest, 1);
 
     find_layout(&g->at, k);
+    g->kernel = k;
     g->tracer = t;
     g->view = view;
     g->caches = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
@@ -175,30 +188,38 @@ static bool read_pid_comm(const KtGuest *g, uint64_t task, uint32_t *pid,
            kt_guest_read(g, task + g->at.task_comm, comm, 16);
 }
 
-void kt_guest_touch_task(const KtGuest *g, uint64_t percpu_base)
+static inline bool current_task(const KtGuest *g, uint64_t base,
+                                uint64_t *task)
+{
+    if (g->at.base_is_task) {
+        *task = base;
+        return true;
+    }
+    return g->at.current_task &&
+           kt_guest_u64(g, base + g->at.current_task, task);
+}
+
+void kt_guest_touch_task(const KtGuest *g, uint64_t base)
 {
     uint64_t task;
     size_t avail;
 
-    if (g->at.current_task && g->at.task_pid != UNKNOWN &&
-        g->at.task_comm != UNKNOWN &&
-        kt_guest_u64(g, percpu_base + g->at.current_task, &task)) {
+    if (g->at.task_pid != UNKNOWN && g->at.task_comm != UNKNOWN &&
+        current_task(g, base, &task)) {
         __builtin_prefetch(g->view(task + g->at.task_pid, &avail));
         __builtin_prefetch(g->view(task + g->at.task_comm, &avail));
     }
 }
 
-KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base)
+KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t base)
 {
     const Layout *at = &g->at;
     char comm[16];
     uint64_t va;
     uint32_t pid;
 
-    if (!at->current_task || at->task_pid == UNKNOWN ||
-        at->task_comm == UNKNOWN ||
-        !kt_guest_u64(g, percpu_base + at->current_task, &va) ||
-        !read_pid_comm(g, va, &pid, comm)) {
+    if (at->task_pid == UNKNOWN || at->task_comm == UNKNOWN ||
+        !current_task(g, base, &va) || !read_pid_comm(g, va, &pid, comm)) {
         return (KtTaskId) { 0 };
     }
     if (va != cpu->task_va || pid != cpu->pid ||
@@ -211,27 +232,36 @@ KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base)
     return cpu->task;
 }
 
-static bool softirq_count(const KtGuest *g, uint64_t percpu_base,
-                          uint32_t *count)
+/* On x86-64 a percpu variable, else a member of the task. */
+static bool preempt_count(const KtGuest *g, uint64_t base, uint32_t *count)
+{
+    if (g->at.base_is_task) {
+        return g->at.task_preempt != UNKNOWN &&
+               kt_guest_read(g, base + g->at.task_preempt, count,
+                             sizeof(*count));
+    }
+    return g->at.preempt_count &&
+           kt_guest_read(g, base + g->at.preempt_count, count,
+                         sizeof(*count));
+}
+
+static bool softirq_count(const KtGuest *g, uint64_t base, uint32_t *count)
 {
     uint64_t task;
 
     *count = 0;
     return g->at.task_softirq == UNKNOWN ||
-           (g->at.current_task &&
-            kt_guest_u64(g, percpu_base + g->at.current_task, &task) &&
+           (current_task(g, base, &task) &&
             kt_guest_read(g, task + g->at.task_softirq, count,
                           sizeof(*count)));
 }
 
-bool kt_guest_in_interrupt(KtGuest *g, uint64_t percpu_base)
+bool kt_guest_in_interrupt(KtGuest *g, uint64_t base)
 {
     uint32_t count, softirq;
 
-    return g->at.preempt_count &&
-           kt_guest_read(g, percpu_base + g->at.preempt_count, &count,
-                         sizeof(count)) &&
-           softirq_count(g, percpu_base, &softirq) &&
+    return preempt_count(g, base, &count) &&
+           softirq_count(g, base, &softirq) &&
            ((count & IN_INTERRUPT) || (softirq & IN_SOFTIRQ));
 }
 
@@ -256,11 +286,6 @@ static bool read_name(const KtGuest *g, uint64_t cache_va,
     }
     name[CACHE_NAME_MAX - 1] = '\0';
     return true;
-}
-
-static bool in_kernel_image(uint64_t va)
-{
-    return va >= 0xffffffff80000000ull;
 }
 
 /*
@@ -313,7 +338,7 @@ static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
     if (!id.v) {
         id = kt_tracer_add_cache(g->tracer, cache_va, name, object_size, size);
     }
-    if (in_kernel_image(cache_va)) {
+    if (gs_kernel_in_image(g->kernel, cache_va)) {
         note_boot_cache_locked(g, id);
     }
     if (!strcmp(name, "kmem_cache")) {
@@ -396,38 +421,57 @@ void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)
 
 /* ---- slab pages --------------------------------------------------------- */
 
-/*
- * Both bases are set by kernel_randomize_memory(), long before the first
- * kmalloc, and constant from then on (arch/x86/mm/kaslr.c).
- */
+static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return kt_guest_read(opaque, va, buf, len);
+}
+
+static void set_linear(KtGuest *g, const KtLinear *linear)
+{
+    __atomic_store_n(&g->vmemmap, linear->vmemmap, __ATOMIC_RELAXED);
+    __atomic_store_n(&g->page_offset, linear->page_offset, __ATOMIC_RELEASE);
+}
+
+static bool has_bases(const KtGuest *g)
+{
+    return __atomic_load_n(&g->page_offset, __ATOMIC_ACQUIRE);
+}
+
+static unsigned guess_linear(KtGuest *g, KtLinear *linear, bool *certain)
+{
+    const GsMem mem = { .read = read_mem, .opaque = g };
+
+    return g->at.has_pages ? kt_linear_guess(&g->at.linear, &mem, linear,
+                                             certain) : 0;
+}
+
 static bool read_bases(KtGuest *g)
 {
-    uint64_t vmemmap, page_offset;
+    KtLinear linear[KT_LINEAR_MAX];
+    bool certain;
 
-    if (__atomic_load_n(&g->page_offset, __ATOMIC_ACQUIRE)) {
+    if (has_bases(g)) {
         return true;
     }
-    if (!g->at.vmemmap_base || !g->at.page_offset_base ||
-        g->at.page_size == UNKNOWN || g->at.page_head == UNKNOWN ||
-        g->at.slab_cache == UNKNOWN ||
-        !kt_guest_u64(g, g->at.vmemmap_base, &vmemmap) ||
-        !kt_guest_u64(g, g->at.page_offset_base, &page_offset)) {
+    if (!guess_linear(g, linear, &certain) || !certain ||
+        !linear[0].page_offset) {
         return false;
     }
-    __atomic_store_n(&g->vmemmap, vmemmap, __ATOMIC_RELAXED);
-    __atomic_store_n(&g->page_offset, page_offset, __ATOMIC_RELEASE);
+    set_linear(g, &linear[0]);
     return true;
 }
 
-uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
+/* The cache of the slab that @object is in, 0 unknown. */
+static uint64_t cache_by(const KtGuest *g, const KtLinear *linear,
+                         uint64_t object)
 {
     uint64_t page, head, cache;
 
-    if (!read_bases(g) || object < g->page_offset) {
+    if (object < linear->page_offset) {
         return 0;
     }
-    page = g->vmemmap +
-           ((object - g->page_offset) >> PAGE_SHIFT) * g->at.page_size;
+    page = linear->vmemmap + ((object - linear->page_offset) >>
+                              g->at.page_shift) * g->at.linear.struct_page;
     if (!kt_guest_u64(g, page + g->at.page_head, &head)) {
         return 0;
     }
@@ -435,6 +479,33 @@ uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
         page = head - 1;
     }
     return kt_guest_u64(g, page + g->at.slab_cache, &cache) ? cache : 0;
+}
+
+static void learn_from(KtGuest *g, uint64_t object, uint64_t cache_va)
+{
+    KtLinear linear[KT_LINEAR_MAX];
+    bool certain = false;
+    unsigned n = guess_linear(g, linear, &certain);
+
+    for (unsigned i = 0; !certain && i < n; i++) {
+        if (cache_by(g, &linear[i], object) == cache_va) {
+            set_linear(g, &linear[i]);
+            return;
+        }
+    }
+}
+
+void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va)
+{
+    if (G_UNLIKELY(!has_bases(g)) && cache_va) {
+        learn_from(g, object, cache_va);
+    }
+}
+
+uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
+{
+    return read_bases(g) ? cache_by(g, &(KtLinear) {
+        g->page_offset, g->vmemmap }, object) : 0;
 }
 
 bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
@@ -471,7 +542,14 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
     return true;
 }
 
+unsigned kt_guest_page_shift(const KtGuest *g)
+{
+    return g->at.page_shift;
+}
+
+/* SLUB serves kmalloc of more than two pages from the page allocator:
+ * KMALLOC_SHIFT_HIGH in include/linux/slab.h */
 uint64_t kt_guest_large_above(const KtGuest *g)
 {
-    return LARGE_ABOVE;
+    return 2ull << g->at.page_shift;
 }

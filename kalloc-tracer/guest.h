@@ -19,7 +19,7 @@ typedef struct KtGuest KtGuest;
 
 /**
  * kt_guest_new() - find offsets and variables in one kernel's BTF and symbols
- * @k: (borrowed for the call) with its slide set
+ * @k: (borrowed) with its slide set
  * @t: (borrowed) interns tasks and caches
  *
  * What the kernel does not tell (no BTF, unknown member) stays unknown: the
@@ -50,12 +50,13 @@ typedef struct KtGuestCpu {
 bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
 bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
 
+/* @base: what GS_REG_BASE holds. */
 /** kt_guest_touch_task() - begin to load what kt_guest_task() will read. */
-void kt_guest_touch_task(const KtGuest *g, uint64_t percpu_base);
+void kt_guest_touch_task(const KtGuest *g, uint64_t base);
 /** kt_guest_task() - the current task of a vCPU, 0 unknown. */
-KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t percpu_base);
+KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t base);
 /** kt_guest_in_interrupt() - the kernel's in_interrupt(), false if unknown. */
-bool kt_guest_in_interrupt(KtGuest *g, uint64_t percpu_base);
+bool kt_guest_in_interrupt(KtGuest *g, uint64_t base);
 
 /** kt_guest_cache() - the kmem_cache at @cache_va, (borrowed until the next
  *  call on @cpu) or NULL if it is unknown. */
@@ -69,6 +70,14 @@ bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
 /** kt_guest_cache_of() - kmem_cache whose slab page holds @object, 0 unknown;
  *  meaningful only for an object known to be from a slab. */
 uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
+/**
+ * kt_guest_learn() - tell of an object that was just allocated
+ * @cache_va: the kmem_cache it is from
+ *
+ * Where the kernel does not say where its struct pages are, that is found by
+ * the one of such an object.
+ */
+void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va);
 /** kt_guest_bases() - where the struct pages are, and the memory they stand
  *  for, both from page frame 0 on; false before the kernel has set that. */
 bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
@@ -80,6 +89,8 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
  *  that is freed itself is forgotten. */
 void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);
 
+/** kt_guest_page_shift() - log2 of the size of a page. */
+unsigned kt_guest_page_shift(const KtGuest *g);
 /** kt_guest_large_above() - kmalloc serves more than that from pages. */
 uint64_t kt_guest_large_above(const KtGuest *g);
 

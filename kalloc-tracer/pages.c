@@ -7,13 +7,13 @@
  */
 #include "pages.h"
 
-#define PAGE_SHIFT      12
 #define MAX_ORDER       20      /* far above any MAX_PAGE_ORDER */
 #define MAX_PFN         (1ull << 40)
 #define UNKNOWN         UINT32_MAX
 
 struct KtPages {
     KtGuest *guest;
+    unsigned shift;             /* log2 of the size of a page */
     uint32_t page_size;         /* of struct page */
     uint32_t flags, lru;        /* in it */
     uint64_t head_bit;          /* of the flags; 0 unknown */
@@ -42,6 +42,7 @@ KtPages *kt_pages_new(const GsKernel *k, KtGuest *g)
     int64_t head = 0;
     KtPages p = {
         .guest = g,
+        .shift = gs_kernel_page_shift(k),
         .flags = member(k, "page", "flags"),
         .lru = member(k, "page", "lru"),
         .folio_order = folio_order(k),
@@ -71,7 +72,7 @@ uint64_t kt_pages_va_of(const KtPages *p, uint64_t pfn)
     if (pfn >= MAX_PFN || !kt_guest_bases(p->guest, &vmemmap, &page_offset)) {
         return 0;
     }
-    return page_offset + (pfn << PAGE_SHIFT);
+    return page_offset + (pfn << p->shift);
 }
 
 uint64_t kt_pages_va(const KtPages *p, uint64_t page)
@@ -85,9 +86,9 @@ uint64_t kt_pages_va(const KtPages *p, uint64_t page)
     return kt_pages_va_of(p, (page - vmemmap) / p->page_size);
 }
 
-uint64_t kt_pages_len(uint64_t order)
+uint64_t kt_pages_len(const KtPages *p, uint64_t order)
 {
-    return order <= MAX_ORDER ? 1ull << (PAGE_SHIFT + order) : 0;
+    return order <= MAX_ORDER ? 1ull << (p->shift + order) : 0;
 }
 
 uint64_t kt_pages_folio_len(const KtPages *p, uint64_t folio)
@@ -103,7 +104,7 @@ uint64_t kt_pages_folio_len(const KtPages *p, uint64_t folio)
          !kt_guest_read(p->guest, folio + p->folio_order, &order, 1))) {
         return 0;
     }
-    return kt_pages_len(order);
+    return kt_pages_len(p, order);
 }
 
 /* ---- walks -------------------------------------------------------------- */

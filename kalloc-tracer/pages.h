@@ -29,7 +29,7 @@ uint64_t kt_pages_va(const KtPages *p, uint64_t page);
 /** kt_pages_va_of() - likewise of the page frame @pfn. */
 uint64_t kt_pages_va_of(const KtPages *p, uint64_t pfn);
 /** kt_pages_len() - bytes of 2^@order pages, 0 if the order is none. */
-uint64_t kt_pages_len(uint64_t order);
+uint64_t kt_pages_len(const KtPages *p, uint64_t order);
 /** kt_pages_folio_len() - bytes of the folio at @folio, 0 if unreadable. */
 uint64_t kt_pages_folio_len(const KtPages *p, uint64_t folio);
 

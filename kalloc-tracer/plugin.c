@@ -119,6 +119,17 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
     kt_query_end(p->tracer);
 }
 
+static char *arch_names(void)
+{
+    GString *names = g_string_new(NULL);
+    const GsArch *arch;
+
+    for (unsigned i = 0; (arch = gs_arch_nth(i)); i++) {
+        g_string_append_printf(names, "%s%s", i ? ", " : "", arch->name);
+    }
+    return g_string_free(names, FALSE);
+}
+
 static bool check_qemu(const qemu_info_t *info)
 {
 #define KT_CHECK_WEAK(fn) if (!fn) { \
@@ -129,30 +140,40 @@ static bool check_qemu(const qemu_info_t *info)
     KT_PATCHED_API(KT_CHECK_WEAK)
 #undef KT_CHECK_WEAK
     if (!info->system_emulation) {
-        say("a kernel is traced: use qemu-system-x86_64, not user mode");
+        say("a kernel is traced: use qemu-system-%s, not user mode",
+            info->target_name);
         return false;
     }
-    if (strcmp(info->target_name, "x86_64")) {
-        say("guest architecture '%s' is not supported, x86_64 is",
-            info->target_name);
+    if (!gs_arch_find(info->target_name)) {
+        g_autofree char *names = arch_names();
+
+        say("guest architecture '%s' is not supported, these are: %s",
+            info->target_name, names);
         return false;
     }
     return true;
 }
 
 /* A kernel that cannot be read does not keep the VM from booting. */
-static void open_kernel(Plugin *p, const char *path)
+static void open_kernel(Plugin *p, const GsArch *arch, const char *path)
 {
     g_autoptr(GError) err = NULL;
 
     if (path) {
         p->kernel = gs_kernel_open(path, &err);
     }
+    if (p->kernel && gs_kernel_arch(p->kernel) != arch) {
+        g_set_error(&err, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "%s: a kernel for %s, the guest is %s", path,
+                    gs_kernel_arch(p->kernel)->name, arch->name);
+        g_clear_pointer(&p->kernel, gs_kernel_free);
+    }
     if (err) {
         p->why_no_kernel = g_strdup(err->message);
         say("nothing will be traced: %s", p->why_no_kernel);
     } else {
-        p->finder = kt_finder_new(p->kernel, qemu_plugin_vaddr_to_host);
+        p->finder = kt_finder_new(arch, p->kernel,
+                                  qemu_plugin_vaddr_to_host);
     }
 }
 
@@ -175,6 +196,7 @@ static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
 static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
                     const KtOptions *o)
 {
+    const GsArch *arch = gs_arch_find(info->target_name);
     unsigned n_cpus = MAX(info->system.max_vcpus, 1);
     Plugin *p = g_new0(Plugin, 1);
 
@@ -191,8 +213,8 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
         return false;
     }
     p->pages = o->pages;
-    open_kernel(p, o->kernel);
-    p->capture = kt_capture_start(id, p->tracer, p->finder, n_cpus,
+    open_kernel(p, arch, o->kernel);
+    p->capture = kt_capture_start(id, arch, p->tracer, p->finder, n_cpus,
                                   o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);

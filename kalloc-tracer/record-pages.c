@@ -58,7 +58,7 @@ static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     const KtPages *p = m->boot->pages;
     uint64_t va = kt_pages_va(p, kt_vcpu_arg(m->v, hook->ptr));
-    uint64_t len = kt_pages_len(kt_vcpu_arg(m->v, hook->size) & UINT32_MAX);
+    uint64_t len = kt_pages_len(p, kt_vcpu_arg(m->v, hook->size) & UINT32_MAX);
 
     if (!told_already(m, hook, va, len)) {
         free_range(m, id, va, len,
@@ -73,7 +73,8 @@ static bool free_page(uint64_t page, void *opaque)
     const KtPages *p = w->m->boot->pages;
 
     free_range(w->m, w->id, kt_pages_va(p, page),
-               w->folios ? kt_pages_folio_len(p, page) : kt_pages_len(0), 0);
+               w->folios ? kt_pages_folio_len(p, page) : kt_pages_len(p, 0),
+               0);
     return true;
 }
 
@@ -97,11 +98,10 @@ static void enter_free_many(KtMoment *m, const KtHookRow *hook, KtHookId id)
 
 /* ---- allocations -------------------------------------------------------- */
 
-static void await_pages(KtMoment *m, const KtHookRow *hook, KtHookId id,
-                        uint64_t sp)
+static void await_pages(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     KtCall call = {
-        .sp = sp,
+        .sp = m->sp_after,
         .ra = m->ra,
         .hook = id,
         .size = kt_vcpu_arg(m->v, hook->size),
@@ -121,8 +121,7 @@ static void await_pages(KtMoment *m, const KtHookRow *hook, KtHookId id,
     kt_record_await(m, &call);
 }
 
-void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id,
-                           uint64_t sp)
+void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     switch (hook->role) {
     case KT_ROLE_PAGE_FREE:
@@ -133,7 +132,7 @@ void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id,
         enter_free_many(m, hook, id);
         break;
     default:
-        await_pages(m, hook, id, sp);
+        await_pages(m, hook, id);
         break;
     }
 }
@@ -158,10 +157,11 @@ static void alloc_range(KtMoment *m, const KtCall *call, uint64_t va,
 static bool alloc_page(uint64_t page, void *opaque)
 {
     const PageWalk *w = opaque;
+    const KtPages *p = w->m->boot->pages;
     const KtCall call = { .hook = w->id, .gfp = w->m->ev.gfp };
 
-    alloc_range(w->m, &call, kt_pages_va(w->m->boot->pages, page),
-                kt_pages_len(0), KT_EVF_IF_NEW);
+    alloc_range(w->m, &call, kt_pages_va(p, page), kt_pages_len(p, 0),
+                KT_EVF_IF_NEW);
     return true;
 }
 
@@ -185,13 +185,14 @@ static void leave_bulk(KtMoment *m, const KtCall *call, uint64_t result)
 
 static void leave_contig(KtMoment *m, const KtCall *call, uint64_t result)
 {
+    const KtPages *p = m->boot->pages;
     uint64_t start = call->ptr, end = call->size;
 
     if (result & UINT32_MAX) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
-    } else if (start < end && kt_pages_va_of(m->boot->pages, end)) {
-        alloc_range(m, call, kt_pages_va_of(m->boot->pages, start),
-                    (end - start) * kt_pages_len(0), KT_EVF_TAKE);
+    } else if (start < end && kt_pages_va_of(p, end)) {
+        alloc_range(m, call, kt_pages_va_of(p, start),
+                    (end - start) * kt_pages_len(p, 0), KT_EVF_TAKE);
     }
 }
 
@@ -211,7 +212,7 @@ void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result)
     case KT_ROLE_PAGE_ISOLATE:
         if (result & UINT32_MAX) {
             alloc_range(m, call, kt_pages_va(p, call->ptr),
-                        kt_pages_len(order), KT_EVF_TAKE);
+                        kt_pages_len(p, order), KT_EVF_TAKE);
         }
         return;
     default:
@@ -223,6 +224,7 @@ void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result)
         alloc_range(m, call, kt_pages_va(p, result),
                     kt_pages_folio_len(p, result), KT_EVF_TAKE);
     } else {
-        alloc_range(m, call, kt_pages_va(p, result), kt_pages_len(order), 0);
+        alloc_range(m, call, kt_pages_va(p, result), kt_pages_len(p, order),
+                    0);
     }
 }

@@ -17,8 +17,7 @@ KtHookId kt_record_free_site(KtMoment *m);
 
 /** kt_record_pages_enter(), kt_record_pages_leave() - of a row of the page
  *  allocator. */
-void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id,
-                           uint64_t sp);
+void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id);
 void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result);
 
 #endif /* KT_RECORD_PARTS_H */

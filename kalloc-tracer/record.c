@@ -7,7 +7,7 @@
  * is owned. Between the two no other event of that memory can lie, on
  * whatever vCPU, so the order of events is the order of ownership.
  *
- * At entry the return address is read off the stack and made a return site:
+ * At entry the return address is read and made a return site:
  * published first, then what is translated there is dropped, so that no
  * return is missed. A call under way is known by (stack pointer, return
  * address), see calls.h.
@@ -92,7 +92,7 @@ static void find_stack(KtMoment *m)
     const GsRegs regs = {
         .ip = m->ra,
         .sp = m->sp_after,
-        .bp = kt_vcpu_reg(m->v, KT_RBP),
+        .bp = kt_vcpu_reg(m->v, GS_REG_FP),
     };
     uint32_t kind = m->wrapper.v << 1 | m->pages;
     uint64_t value;
@@ -111,10 +111,10 @@ static void complete_moment(KtMoment *m)
     if (m->have_stack) {
         return;
     }
-    kt_guest_touch_task(m->boot->guest, kt_vcpu_reg(m->v, KT_GS_BASE));
+    kt_guest_touch_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE));
     find_stack(m);
     m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen,
-                               kt_vcpu_reg(m->v, KT_GS_BASE));
+                               kt_vcpu_reg(m->v, GS_REG_BASE));
     if (!m->ev.task.v) {
         kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);
     }
@@ -159,11 +159,20 @@ static bool is_block(uint64_t va)
 
 /* ---- entries ------------------------------------------------------------ */
 
-static bool read_return_address(KtMoment *m, uint64_t sp)
+/* On the stack, or in a register. */
+static bool read_return_address(KtMoment *m)
 {
+    uint64_t sp = kt_vcpu_reg(m->v, GS_REG_SP);
     size_t avail;
-    const void *at = qemu_plugin_vaddr_to_host(sp, &avail);
+    const void *at;
 
+    m->sp_after = sp;
+    if (m->v->reg[GS_REG_LINK]) {
+        m->ra = kt_vcpu_reg(m->v, GS_REG_LINK);
+        return true;
+    }
+    m->sp_after += sizeof(m->ra);
+    at = qemu_plugin_vaddr_to_host(sp, &avail);
     if (!at || avail < sizeof(m->ra)) {
         kt_record_lose(m, KT_CNT_CALL_UNREADABLE);
         return false;
@@ -238,7 +247,7 @@ static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
     }
     if ((hook->flags & KT_HOOK_NOT_IN_IRQ) && vfree_called_again(m) &&
         kt_guest_in_interrupt(m->boot->guest,
-                              kt_vcpu_reg(m->v, KT_GS_BASE))) {
+                              kt_vcpu_reg(m->v, GS_REG_BASE))) {
         return;
     }
     record_free(m, hook, id, va, cache_arg(m, hook));
@@ -329,11 +338,10 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     }
 }
 
-static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id,
-                         uint64_t sp)
+static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     KtCall call = {
-        .sp = sp,
+        .sp = m->sp_after,
         .ra = m->ra,
         .hook = id,
         .size = kt_vcpu_arg(m->v, hook->count == KT_NO_ARG ? hook->size
@@ -354,15 +362,13 @@ static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id,
 void kt_record_enter(KtMoment *m, KtHookId id)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
-    uint64_t sp = kt_vcpu_reg(m->v, KT_RSP);
 
-    if (!read_return_address(m, sp)) {
+    if (!read_return_address(m)) {
         return;
     }
-    m->sp_after = sp + 8;
     m->pages = hook->pages;
     if (m->pages) {
-        kt_record_pages_enter(m, hook, id, sp);
+        kt_record_pages_enter(m, hook, id);
         return;
     }
     switch (hook->role) {
@@ -379,22 +385,24 @@ void kt_record_enter(KtMoment *m, KtHookId id)
         gs_kernel_drop_module(m->c->kernel, kt_vcpu_arg(m->v, hook->ptr));
         break;
     default:
-        await_return(m, hook, id, sp);
+        await_return(m, hook, id);
         break;
     }
 }
 
 /* ---- returns ------------------------------------------------------------ */
 
-static uint64_t round_up_pages(uint64_t size)
+static uint64_t round_up_pages(const KtGuest *g, uint64_t size)
 {
-    return (size + 4095) & ~4095ull;
+    uint64_t page = 1ull << kt_guest_page_shift(g);
+
+    return (size + page - 1) & -page;
 }
 
 /* The page allocator hands out powers of two. */
-static uint64_t large_size(uint64_t size)
+static uint64_t large_size(const KtGuest *g, uint64_t size)
 {
-    uint64_t actual = 4096;
+    uint64_t actual = 1ull << kt_guest_page_shift(g);
 
     while (actual < size && actual < 1ull << 40) {
         actual <<= 1;
@@ -439,13 +447,14 @@ static void set_sizes(KtMoment *m, const KtCall *call, KtLayer layer,
         cache = cache ? cache : kt_guest_cache_of(g, va);
         /* fall through */
     case KT_LAYER_CACHE:
+        kt_guest_learn(g, va, call->cache);
         set_slab_size(m, cache);
         break;
     case KT_LAYER_LARGE:
-        m->ev.actual = large_size(call->size);
+        m->ev.actual = large_size(g, call->size);
         break;
     case KT_LAYER_VMALLOC:
-        m->ev.actual = round_up_pages(call->size);
+        m->ev.actual = round_up_pages(g, call->size);
         break;
     default:
         break;
@@ -511,7 +520,7 @@ static void leave_module_add(KtMoment *m, const KtCall *call)
 void kt_record_leave(KtMoment *m, const KtCall *call)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
-    uint64_t result = kt_vcpu_reg(m->v, KT_RAX);
+    uint64_t result = kt_vcpu_reg(m->v, GS_REG_RESULT);
 
     m->pages = hook->pages;
     if (m->pages) {

@@ -5,19 +5,14 @@
  */
 #include "vcpu.h"
 
-static const char *const reg_names[KT_REG__COUNT] = {
-    [KT_RAX] = "rax", [KT_RCX] = "rcx", [KT_RDX] = "rdx",
-    [KT_RSI] = "rsi", [KT_RDI] = "rdi", [KT_RBP] = "rbp", [KT_RSP] = "rsp",
-    [KT_R8] = "r8", [KT_R9] = "r9", [KT_GS_BASE] = "gs_base",
-};
-
-static void find_register(KtVcpu *v, const qemu_plugin_reg_descriptor *desc)
+static void find_register(KtVcpu *v, const GsArch *arch,
+                          const qemu_plugin_reg_descriptor *desc)
 {
-    for (unsigned r = 0; r < KT_REG__COUNT; r++) {
+    for (unsigned r = 0; r < GS_REG__COUNT; r++) {
         size_t size = 0;
         const void *at;
 
-        if (strcmp(reg_names[r], desc->name)) {
+        if (!arch->reg[r] || strcmp(arch->reg[r], desc->name)) {
             continue;
         }
         at = qemu_plugin_register_ptr(v->index, desc->handle, &size);
@@ -27,25 +22,26 @@ static void find_register(KtVcpu *v, const qemu_plugin_reg_descriptor *desc)
     }
 }
 
-static bool find_registers(KtVcpu *v)
+static bool find_registers(KtVcpu *v, const GsArch *arch)
 {
     g_autoptr(GArray) list = qemu_plugin_get_registers();
 
     for (unsigned i = 0; list && i < list->len; i++) {
-        find_register(v, &g_array_index(list, qemu_plugin_reg_descriptor, i));
+        find_register(v, arch,
+                      &g_array_index(list, qemu_plugin_reg_descriptor, i));
     }
-    for (unsigned r = 0; r < KT_REG__COUNT; r++) {
-        if (!v->reg[r]) {
+    for (unsigned r = 0; r < GS_REG__COUNT; r++) {
+        if (arch->reg[r] && !v->reg[r]) {
             return false;
         }
     }
     return true;
 }
 
-bool kt_vcpu_init(KtVcpu *v, unsigned index)
+bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch)
 {
     v->index = index;
-    v->ready = find_registers(v);
+    v->ready = find_registers(v, arch);
     return v->ready;
 }
 

@@ -10,12 +10,6 @@
 #include "hooks.h"
 #include "qemu-api.h"
 
-/* x86-64 registers, those that every call needs first */
-typedef enum KtReg {
-    KT_RSP, KT_RDI, KT_RSI, KT_RDX, KT_RCX, KT_RAX, KT_RBP, KT_GS_BASE,
-    KT_R8, KT_R9, KT_REG__COUNT
-} KtReg;
-
 /* The last page free that may leave its work to another hook. */
 typedef struct KtPageFree {
     uint64_t sp, ra, va, len;
@@ -23,7 +17,7 @@ typedef struct KtPageFree {
 
 /* What every event needs comes first, in as few cache lines as it takes. */
 typedef struct KtVcpu {
-    const uint64_t *reg[KT_REG__COUNT];
+    const uint64_t *reg[GS_REG__COUNT];
     GsUnwinder *unwinder;                   /* NULL: no kernel, or not @ready */
     unsigned index;
     unsigned cost_tick:31;
@@ -43,25 +37,27 @@ typedef struct KtVcpu {
 /**
  * kt_vcpu_init() - from the vCPU's init callback
  * @v: zeroed
+ * @arch: the guest's
  * Returns: false when a register is not to be had from this QEMU or target.
  */
-bool kt_vcpu_init(KtVcpu *v, unsigned index);
+bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch);
 /** kt_vcpu_set_kernel() - @k: (borrowed) runs on it from now on, until
  *  kt_vcpu_forget(). */
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k);
 /** kt_vcpu_forget() - drop what is known of the boot, and of its kernel. */
 void kt_vcpu_forget(KtVcpu *v);
 
-static inline uint64_t kt_vcpu_reg(const KtVcpu *v, KtReg r)
+static inline uint64_t kt_vcpu_reg(const KtVcpu *v, GsReg r)
 {
     return *v->reg[r];
 }
 
-/** kt_vcpu_arg() - argument @n (0-5) at a function's entry, System V ABI. */
+/** kt_vcpu_arg() - argument @n (0-5) at a function's entry. */
 static inline uint64_t kt_vcpu_arg(const KtVcpu *v, int n)
 {
     static const uint8_t order[] = {
-        KT_RDI, KT_RSI, KT_RDX, KT_RCX, KT_R8, KT_R9
+        GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3, GS_REG_ARG4,
+        GS_REG_ARG5
     };
 
     return n >= 0 && n < 6 ? kt_vcpu_reg(v, order[n]) : 0;

@@ -141,7 +141,7 @@ static void query(GsKernel *k)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     bool complete;
     uint64_t slide;
     GsKernel *k;

@@ -129,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     }
     input_fill(&in, data + 1, len - 1);
+    k.arch = gs_arch_nth(GS_ARCH_X86_64);
     k.orc = gs_orc_set_new();
     k.modules = gs_modules_new();
     gs_kernel_add_module_data(&k, 2, "older", GUEST + 0x1000, 0x2000, NULL, 0,

@@ -163,6 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     }
     memset(f, 0, sizeof(*f));
+    f->k.arch = gs_arch_nth(GS_ARCH_X86_64);
     f->k.orc = gs_orc_set_new();
     f->k.modules = gs_modules_new();
     memcpy(words, data, sizeof(words));

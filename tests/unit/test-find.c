@@ -93,7 +93,7 @@ static Found look(KtFinder *f, uint64_t va)
 
 static void the_first_block_tells(void)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     GsSymbol sym;
     Found found;
 
@@ -114,7 +114,7 @@ static void the_first_block_tells(void)
 
 static void any_part_of_it(void)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
     map_kernel();
     g_assert_nonnull(look(f, RODATA + HUGE - 1).k);
@@ -123,7 +123,7 @@ static void any_part_of_it(void)
 /* The kernel gives memory back: what is there is enough. */
 static void a_page_is_gone(void)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
     map_kernel();
     memory.hole = BASE + 0x10000;
@@ -132,7 +132,7 @@ static void a_page_is_gone(void)
 
 static void user_and_module_addresses_are_not_looked_at(void)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
     map_kernel();
     memory.views = 0;
@@ -144,7 +144,7 @@ static void user_and_module_addresses_are_not_looked_at(void)
 
 static void says_why_not(void)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
     g_assert_null(kt_finder_why_not(f));
     map_nothing_known();
@@ -159,7 +159,7 @@ static void says_why_not(void)
 /* Something ran there before: then the kernel itself has to tell. */
 static void found_late(void)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     Found found;
 
     map_nothing_known();
@@ -180,7 +180,7 @@ static void found_late(void)
 
 static void gives_up(void)
 {
-    g_autoptr(KtFinder) f = kt_finder_new(NULL, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     unsigned looks = 0;
 
     map_nothing_known();
@@ -217,7 +217,7 @@ static void the_files_kernel_at_its_slide(void)
     size_t len;
     const void *data = g_bytes_get_data(elf, &len);
     g_autoptr(GsKernel) k = gs_kernel_new_from_data(data, len, "made", &err);
-    g_autoptr(KtFinder) f = kt_finder_new(k, view);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
     uint64_t slide = BASE - KS_TEXT;
     Found found;
 

@@ -135,9 +135,9 @@ static void lengths(void)
 {
     World w = new_world(true);
 
-    g_assert_cmpuint(kt_pages_len(0), ==, 4096);
-    g_assert_cmpuint(kt_pages_len(9), ==, 2 << 20);
-    g_assert_cmpuint(kt_pages_len(UINT32_MAX), ==, 0);
+    g_assert_cmpuint(kt_pages_len(w.p, 0), ==, 4096);
+    g_assert_cmpuint(kt_pages_len(w.p, 9), ==, 2 << 20);
+    g_assert_cmpuint(kt_pages_len(w.p, UINT32_MAX), ==, 0);
     g_assert_cmpuint(kt_pages_folio_len(w.p, page_of(0)), ==, 4096);
     map_page[0] = PG_HEAD;
     map_page[8] = 0xabcd00 | 4;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of arm64 kernels: arch/arm64/kernel/{entry.S,stacktrace.c}.
+ *
+ * x29 points at {caller's x29, return address}. An exception leaves such a
+ * record in its struct pt_regs: with the interrupted x29 and pc if it came
+ * from the kernel, of zeros if from user mode; a task's first registers have
+ * one of zeros, too. Since 6.13 (commit c2c6b27b5aa1) both are of zeros, and
+ * a word behind the record tells which.
+ */
+#include "kernel.h"
+#include "symtab.h"
+
+/* struct pt_regs begins with x0-x30, sp, pc, pstate (uapi/asm/ptrace.h) */
+enum {
+    PT_X29 = 29 * 8,
+    PT_PC = 32 * 8,
+    PT_PSTATE = 33 * 8,
+};
+
+#define PSTATE_MODE 0xfull      /* 0: EL0 */
+
+/* asm/stacktrace/frame.h */
+#define META_PT_REGS 2
+
+/*
+ * Code is at most three eighths up from the middle of the kernel's address
+ * space (KASLR, arch/arm64/kernel/pi/kaslr_early.c), so the number of leading
+ * ones tells how wide that is, but for 47 and 48 bits, where the lesser is
+ * right for both: from there up, addresses of code are all ones. Signatures
+ * are above.
+ */
+static uint64_t canonical_bits(uint64_t text)
+{
+    static const struct {
+        unsigned ones;
+        unsigned bits;
+    } width[] = { { 29, 36 }, { 26, 39 }, { 23, 42 }, { 0, 48 } };
+    unsigned ones = ~text ? __builtin_clzll(~text) : 64;
+    unsigned i = 0;
+
+    while (ones < width[i].ones) {
+        i++;
+    }
+    return ~0ull << (width[i].bits - 1);
+}
+
+static void prepare(GsFrames *f, const GsKernel *k)
+{
+    uint32_t size;
+
+    f->canonical = canonical_bits(f->text[0].start);
+    f->has_regs_at = gs_kernel_member(k, "pt_regs", "stackframe", &f->regs_at,
+                                      NULL);
+    f->has_meta = gs_kernel_type_size(k, "frame_record_meta", &size);
+}
+
+/* Registers of user mode have a pc of the user's; a task's first registers
+ * have none, or none of that mode. */
+static GsStop end_at(Walk *w, uint64_t regs)
+{
+    uint64_t pc, pstate;
+
+    return read_word(w, regs + PT_PC, &pc) &&
+           read_word(w, regs + PT_PSTATE, &pstate) && pc &&
+           (int64_t)pc >= 0 && !(pstate & PSTATE_MODE) ? GS_STOP_USER
+                                                       : GS_STOP_END;
+}
+
+static GsStop at_regs(const GsFrames *f, Walk *w, uint64_t record)
+{
+    uint64_t regs = record - f->regs_at, type;
+
+    if (!f->has_regs_at) {
+        return GS_STOP_END;
+    }
+    if (f->has_meta && read_word(w, record + 16, &type) &&
+        type == META_PT_REGS) {
+        w->exact = 1;
+        return read_word(w, regs + PT_PC, &w->ip) &&
+               read_word(w, regs + PT_X29, &w->bp) ? GS_GO_ON
+                                                   : GS_STOP_BAD_FRAME;
+    }
+    return end_at(w, regs);
+}
+
+static GsStop step(const GsFrames *f, Walk *w)
+{
+    uint64_t record = w->bp, lr;
+
+    if (!gs_frames_move(w, record) || !read_word(w, record, &w->bp) ||
+        !read_word(w, record + 8, &lr)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    if (!lr) {
+        return w->bp ? GS_STOP_BAD_FRAME : at_regs(f, w, record);
+    }
+    w->ip = lr | f->canonical;
+    w->exact = 0;
+    return GS_GO_ON;
+}
+
+const GsFrameRules gs_arm64_frames = { prepare, step };
+
+/* Page tables of one page each, side by side in arch/arm64/kernel/
+ * vmlinux.lds.S. */
+unsigned gs_arm64_page_shift(const GsKernel *k)
+{
+    static const char *const before[] = {
+        "reserved_pg_dir", "reserved_ttbr0"
+    };
+    GsSymbol dir, other;
+
+    if (!gs_symtab_lookup(k->symtab, "swapper_pg_dir", &dir)) {
+        return 12;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(before); i++) {
+        if (gs_symtab_lookup(k->symtab, before[i], &other)) {
+            return dir.va - other.va == 1u << 14 ? 14 :
+                   dir.va - other.va == 1u << 16 ? 16 : 12;
+        }
+    }
+    return 12;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of riscv64 kernels: arch/riscv/kernel/{entry.S,stacktrace.c}.
+ *
+ * s0 points behind {caller's s0, return address}. handle_exception() makes no
+ * record: the return address of what it calls lies in its code, and there the
+ * frame pointer is that of its struct pt_regs. A kernel thread begins as if
+ * such registers, of zeros, had been interrupted.
+ */
+#include "kernel.h"
+
+/* struct pt_regs begins with epc, ra, sp, gp, tp, t0-t2, s0, ... t6, status
+ * (asm/ptrace.h) */
+enum {
+    PT_EPC = 0,
+    PT_RA = 8,
+    PT_S0 = 64,
+    PT_STATUS = 256,
+};
+
+#define STATUS_SPP 0x100ull     /* it came from the kernel */
+
+static void prepare(GsFrames *f, const GsKernel *k)
+{
+    GsSymbol from, to;
+
+    if (!gs_kernel_lookup(k, "handle_exception", &from)) {
+        return;
+    }
+    f->entry = (GsRange) { from.va, from.va + from.size };
+    if (gs_kernel_lookup(k, "ret_from_exception_end", &to) ||
+        gs_kernel_lookup(k, "handle_user_exception", &to)) {
+        f->entry.end = to.va;
+    } else if (gs_kernel_lookup(k, "ret_from_exception", &to)) {
+        f->entry.end = to.va + to.size;
+    }
+}
+
+static bool in_entry(const GsFrames *f, uint64_t pc)
+{
+    return pc >= f->entry.start && pc < f->entry.end;
+}
+
+/* The registers at @w->sp. */
+static GsStop take_regs(Walk *w)
+{
+    uint64_t regs = w->sp, status;
+
+    if (!read_word(w, regs + PT_EPC, &w->ip) ||
+        !read_word(w, regs + PT_S0, &w->bp) ||
+        !read_word(w, regs + PT_STATUS, &status)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    if (!w->ip) {
+        return GS_STOP_END;
+    }
+    if (!(status & STATUS_SPP)) {
+        return GS_STOP_USER;
+    }
+    w->regs = regs;
+    w->exact = 1;
+    return GS_GO_ON;
+}
+
+/*
+ * A function that calls nothing keeps its return address in the register, and
+ * only its caller's s0 where that would be.
+ */
+static bool interrupted_leaf(const GsFrames *f, Walk *w, uint64_t regs,
+                             uint64_t word)
+{
+    if (!regs || gs_frames_is_text(f, word) || word <= w->sp ||
+        word - w->sp >= MAX_STACK || !read_word(w, regs + PT_RA, &w->ip)) {
+        return false;
+    }
+    w->bp = word;
+    return true;
+}
+
+static GsStop step(const GsFrames *f, Walk *w)
+{
+    uint64_t behind = w->bp, regs = w->regs, ra, s0;
+
+    if (!w->exact && in_entry(f, w->ip)) {
+        return take_regs(w);
+    }
+    if (!gs_frames_move(w, behind) || !read_word(w, behind - 8, &ra) ||
+        !read_word(w, behind - 16, &s0)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    w->regs = 0;
+    w->exact = 0;
+    if (interrupted_leaf(f, w, regs, ra)) {
+        return GS_GO_ON;
+    }
+    w->ip = ra;
+    w->bp = s0;
+    return GS_GO_ON;
+}
+
+const GsFrameRules gs_riscv64_frames = { prepare, step };

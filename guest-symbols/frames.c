@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Walks stacks by frame records: see frames.h. Called by the vCPU threads for
+ * every recorded event.
+ *
+ * Whatever the stack holds, a walk ends: each frame costs one of @max, and
+ * nothing is read but aligned 8-byte words in the kernel's half of the
+ * address space.
+ */
+#include "frames.h"
+#include "kernel.h"
+
+/* Task, irq and overflow stacks, and SDEI's. */
+#define MAX_SWITCHES 8
+
+static bool in_range(const GsRange *r, uint64_t pc)
+{
+    return pc >= r->start && pc <= r->end;  /* a call may be the last insn */
+}
+
+bool gs_frames_is_text(const GsFrames *f, uint64_t pc)
+{
+    GsOrcRule unused;
+
+    return in_range(&f->text[0], pc) || in_range(&f->text[1], pc) ||
+           gs_orc_reader_find(f->reader, pc - 1, &unused) != GS_ORC_NOT_TEXT;
+}
+
+bool gs_frames_move(Walk *w, uint64_t va)
+{
+    uint64_t before = w->sp;
+
+    if (va & 7 || (int64_t)va >= 0) {
+        return false;
+    }
+    w->sp = va;
+    return (va > before && va - before < MAX_STACK) ||
+           ++w->switches <= MAX_SWITCHES;
+}
+
+/*
+ * Code that nothing tells of (BPF, trampolines) keeps frame records, too: it
+ * is taken for code if its caller is, or if the stack ends there.
+ */
+static bool is_code(const GsFrames *f, const Walk *w)
+{
+    Walk ahead = *w;
+    GsStop stop;
+
+    if (G_LIKELY(gs_frames_is_text(f, w->ip))) {
+        return true;
+    }
+    if (w->exact || (int64_t)w->ip >= 0) {
+        return false;
+    }
+    stop = f->rules->step(f, &ahead);
+    return stop == GS_STOP_END || stop == GS_STOP_USER ||
+           (stop == GS_GO_ON && gs_frames_is_text(f, ahead.ip));
+}
+
+GsStop gs_frames_walk(const GsFrames *f, Walk *w, uint64_t *frames,
+                      unsigned max, unsigned *n)
+{
+    unsigned count = 0;
+
+    w->sp -= 8;             /* the first record may be right there */
+    do {
+        GsStop stop;
+
+        frames[count++] = w->ip;
+        *n = count;
+        if (count == 1 && !is_code(f, w)) {
+            return GS_STOP_UNKNOWN_PC;
+        }
+        stop = f->rules->step(f, w);
+        if (stop != GS_GO_ON) {
+            return stop;
+        }
+        if (!is_code(f, w)) {
+            return GS_STOP_UNKNOWN_PC;
+        }
+    } while (count < max);
+    return GS_STOP_DEPTH;
+}
+
+void gs_frames_prepare(GsFrames *f, const GsFrameRules *rules,
+                       const GsKernel *k, GsOrcReader *reader)
+{
+    *f = (GsFrames) { .rules = rules, .reader = reader };
+    for (size_t i = 0; i < G_N_ELEMENTS(f->text); i++) {
+        if (k->text[i].end) {
+            f->text[i] = (GsRange) {
+                k->text[i].start + k->slide, k->text[i].end + k->slide
+            };
+        }
+    }
+    rules->prepare(f, k);
+}

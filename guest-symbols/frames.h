@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stack walks by frame records, for architectures whose kernels always have
+ * a frame pointer. Internal to guest-symbols.
+ *
+ * A function saves its caller's frame pointer and its own return address next
+ * to each other and lets the frame pointer point there, so the records of a
+ * stack are a list. What the list looks like where an exception or a system
+ * call entered the kernel is each architecture's own.
+ */
+#ifndef GS_FRAMES_H
+#define GS_FRAMES_H
+
+#include "orc.h"
+#include "walk.h"
+
+/**
+ * struct GsFrames - a kernel's frames, as one unwinder sees them
+ * @canonical: bits that every address of its code has set; a return address
+ *             with other ones is signed
+ * @text: of the kernel proper, run time
+ * @regs_at: where in struct pt_regs the frame record of an exception is
+ * @has_regs_at: and that is known
+ * @has_meta: such records tell what they are (struct frame_record_meta)
+ * @entry: code that an exception enters through, whose frames are struct
+ *         pt_regs
+ * @reader: finds the text of modules
+ */
+typedef struct GsFrames {
+    const struct GsFrameRules *rules;
+    uint64_t canonical;
+    GsRange text[2];
+    uint32_t regs_at;
+    bool has_regs_at, has_meta;
+    GsRange entry;
+    GsOrcReader *reader;
+} GsFrames;
+
+/* What a step says when the walk goes on. */
+#define GS_GO_ON GS_STOP__COUNT
+
+/**
+ * struct GsFrameRules - one architecture's
+ * @prepare: find what there is to know of @k; @f is zeroed but for @text
+ * @step: from the frame in @w to its caller's
+ */
+typedef struct GsFrameRules {
+    void (*prepare)(GsFrames *f, const GsKernel *k);
+    GsStop (*step)(const GsFrames *f, Walk *w);
+} GsFrameRules;
+
+extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
+unsigned gs_arm64_page_shift(const GsKernel *k);
+
+/** gs_frames_prepare() - @k: with its slide set. */
+void gs_frames_prepare(GsFrames *f, const GsFrameRules *rules,
+                       const GsKernel *k, GsOrcReader *reader);
+
+/** gs_frames_walk() - see gs_unwind(); @w: as it begins there. */
+GsStop gs_frames_walk(const GsFrames *f, Walk *w, uint64_t *frames,
+                      unsigned max, unsigned *n);
+
+/**
+ * gs_frames_move() - the record that is read next is at @va
+ *
+ * Within a stack that is further up; where stacks are switched it may be
+ * anywhere, which is bounded. Returns: false when it cannot be a record.
+ */
+bool gs_frames_move(Walk *w, uint64_t va);
+/** gs_frames_is_text() - is @pc, a return address or not, in known code? */
+bool gs_frames_is_text(const GsFrames *f, uint64_t pc);
+
+#endif /* GS_FRAMES_H */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a kernel has its direct map: see linear.h. x86-64 keeps both bases in
+ * variables; on arm64 they are compiled in, and differ by configuration and
+ * version, on riscv64 partly so: there what is possible is enumerated, and
+ * the caller tries which holds.
+ */
+#include "linear.h"
+
+static uint64_t symbol(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
+}
+
+static bool load(const GsMem *mem, uint64_t va, void *to, size_t len)
+{
+    return va && mem->read(mem->opaque, va, to, len);
+}
+
+/* ---- x86-64 ------------------------------------------------------------- */
+
+/* Both are set by kernel_randomize_memory(), long before the first kmalloc,
+ * and constant from then on (arch/x86/mm/kaslr.c). */
+static unsigned guess_x86_64(const KtLinearAt *at, const GsMem *mem,
+                             KtLinear *out)
+{
+    return load(mem, at->vmemmap_base, &out->vmemmap, 8) &&
+           load(mem, at->page_offset_base, &out->page_offset, 8);
+}
+
+/* ---- arm64 -------------------------------------------------------------- */
+
+#define STRUCT_PAGE_SHIFT   6       /* STRUCT_PAGE_MAX_SHIFT, of 64 bytes */
+
+/*
+ * PAGE_OFFSET is the least address of the kernel's half, VA_BITS wide; the
+ * struct pages are below the top. Where exactly changed twice in arch/arm64/
+ * include/asm/memory.h: see VMEMMAP_START there in 6.9, in 5.11, and before.
+ */
+static void add_arm64(const KtLinearAt *at, unsigned va_bits,
+                      uint64_t memstart, KtLinear *out)
+{
+    unsigned min_bits = MIN(va_bits, 48);
+    uint64_t page_offset = ~0ull << va_bits;
+    uint64_t pages = ((~0ull << (min_bits - 1)) - page_offset) >>
+                     at->page_shift;
+    uint64_t start[] = {
+        -(1ull << 30) - pages * at->struct_page,
+        ~0ull << (va_bits - (at->page_shift - STRUCT_PAGE_SHIFT)),
+        -(pages << STRUCT_PAGE_SHIFT) - (2ull << 20),
+    };
+    uint64_t pfn = memstart >> at->page_shift;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(start); i++) {
+        out[i].page_offset = page_offset - memstart;
+        out[i].vmemmap = start[i] - pfn * at->struct_page;
+    }
+}
+
+static unsigned guess_arm64(const KtLinearAt *at, const GsMem *mem,
+                            KtLinear *out)
+{
+    static const unsigned va_bits[] = { 48, 52, 39, 47, 42 };
+    uint64_t memstart;
+
+    G_STATIC_ASSERT(3 * G_N_ELEMENTS(va_bits) <= KT_LINEAR_MAX);
+    if (!load(mem, at->memstart_addr, &memstart, 8)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(va_bits); i++) {
+        add_arm64(at, va_bits[i], memstart, &out[3 * i]);
+    }
+    return 3 * G_N_ELEMENTS(va_bits);
+}
+
+/* ---- riscv64 ------------------------------------------------------------ */
+
+/*
+ * Below the direct map lies the vmalloc area, an eighth of the address space
+ * that page tables of this depth give, below that the struct pages, counted
+ * from the first page of memory (arch/riscv/include/asm/pgtable.h).
+ */
+static unsigned guess_riscv64(const KtLinearAt *at, const GsMem *mem,
+                              KtLinear *out)
+{
+    uint64_t va_pa_offset, first = 0, page_offset;
+    uint8_t l4 = 0, l5 = 0;
+    unsigned bits;
+
+    if (!load(mem, at->va_pa_offset, &va_pa_offset, 8)) {
+        return 0;
+    }
+    if (load(mem, at->ram_base, &first, 8)) {
+        first >>= at->page_shift;
+    } else if (!load(mem, at->ram_base_pfn, &first, 8)) {
+        return 0;
+    }
+    load(mem, at->l4, &l4, 1);
+    load(mem, at->l5, &l5, 1);
+    bits = l5 ? 57 : l4 ? 48 : 39;
+    for (unsigned i = 0; i < 2; i++) {
+        /* PAGE_OFFSET; that of Sv39 was moved once */
+        page_offset = bits == 57 ? 0xff60000000000000ull :
+                      bits == 48 ? 0xffffaf8000000000ull :
+                      i ? 0xffffffd800000000ull : 0xffffffd600000000ull;
+        out[i].page_offset = va_pa_offset;
+        out[i].vmemmap = page_offset - (1ull << (bits - 3)) -
+            (1ull << (bits - at->page_shift - 1 + STRUCT_PAGE_SHIFT)) -
+            first * at->struct_page;
+    }
+    return 2;
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+static const struct {
+    unsigned (*guess)(const KtLinearAt *at, const GsMem *mem, KtLinear *out);
+    bool certain;
+} row[GS_ARCH__COUNT] = {
+    [GS_ARCH_X86_64] = { guess_x86_64, true },
+    [GS_ARCH_ARM64] = { guess_arm64, false },
+    [GS_ARCH_RISCV64] = { guess_riscv64, false },
+};
+
+bool kt_linear_init(KtLinearAt *at, const GsKernel *k)
+{
+    uint32_t struct_page, offset;
+
+    *at = (KtLinearAt) {
+        .arch = gs_kernel_arch(k)->id,
+        .page_shift = gs_kernel_page_shift(k),
+        .vmemmap_base = symbol(k, "vmemmap_base"),
+        .page_offset_base = symbol(k, "page_offset_base"),
+        .memstart_addr = symbol(k, "memstart_addr"),
+        .va_pa_offset = symbol(k, "kernel_map"),
+        .ram_base = symbol(k, "phys_ram_base"),
+        .ram_base_pfn = symbol(k, "vmemmap_start_pfn"),
+        .l4 = symbol(k, "pgtable_l4_enabled"),
+        .l5 = symbol(k, "pgtable_l5_enabled"),
+    };
+    if (at->va_pa_offset &&
+        gs_kernel_member(k, "kernel_mapping", "va_pa_offset", &offset, NULL)) {
+        at->va_pa_offset += offset;
+    } else {
+        at->va_pa_offset = 0;
+    }
+    if (!gs_kernel_type_size(k, "page", &struct_page)) {
+        return false;
+    }
+    at->struct_page = struct_page;
+    return true;
+}
+
+unsigned kt_linear_guess(const KtLinearAt *at, const GsMem *mem,
+                         KtLinear out[KT_LINEAR_MAX], bool *certain)
+{
+    *certain = row[at->arch].certain;
+    return row[at->arch].guess(at, mem, out);
+}

@@ -4,8 +4,8 @@
  *
  * s0 points behind {caller's s0, return address}. handle_exception() makes no
  * record: the return address of what it calls lies in its code, and there the
- * frame pointer is that of its struct pt_regs. A kernel thread begins as if
- * such registers, of zeros, had been interrupted.
+ * frame pointer is that of its struct pt_regs. Where a task begins the frame
+ * pointer is something else altogether.
  */
 #include "kernel.h"
 
@@ -20,10 +20,41 @@ enum {
 
 #define STATUS_SPP 0x100ull     /* it came from the kernel */
 
+/* The code in front of _stext starts a CPU, with no stack before its own. */
+static void find_outermost(GsFrames *f, const GsKernel *k)
+{
+    static const char *const names[] = {
+        "ret_from_fork", "ret_from_fork_kernel_asm", "ret_from_fork_user_asm"
+    };
+    GsSymbol sym, text;
+    size_t n = 0;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (gs_kernel_lookup(k, names[i], &sym)) {
+            f->outermost[n++] = (GsRange) { sym.va, sym.va + sym.size };
+        }
+    }
+    if (gs_kernel_lookup(k, "_start", &sym) &&
+        gs_kernel_lookup(k, "_stext", &text)) {
+        f->outermost[n++] = (GsRange) { sym.va, text.va };
+    }
+}
+
+static bool is_outermost(const GsFrames *f, uint64_t pc)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(f->outermost); i++) {
+        if (pc > f->outermost[i].start && pc <= f->outermost[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void prepare(GsFrames *f, const GsKernel *k)
 {
     GsSymbol from, to;
 
+    find_outermost(f, k);
     if (!gs_kernel_lookup(k, "handle_exception", &from)) {
         return;
     }
@@ -84,6 +115,9 @@ static GsStop step(const GsFrames *f, Walk *w)
     if (!w->exact && in_entry(f, w->ip)) {
         return take_regs(w);
     }
+    if (!w->exact && is_outermost(f, w->ip)) {
+        return GS_STOP_END;
+    }
     if (!gs_frames_move(w, behind) || !read_word(w, behind - 8, &ra) ||
         !read_word(w, behind - 16, &s0)) {
         return GS_STOP_BAD_FRAME;
@@ -95,7 +129,8 @@ static GsStop step(const GsFrames *f, Walk *w)
     }
     w->ip = ra;
     w->bp = s0;
-    return GS_GO_ON;
+    return is_outermost(f, ra) && !gs_frames_is_text(f, ra) ? GS_STOP_END
+                                                            : GS_GO_ON;
 }
 
 const GsFrameRules gs_riscv64_frames = { prepare, step };

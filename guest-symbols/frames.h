@@ -24,6 +24,7 @@
  * @has_meta: such records tell what they are (struct frame_record_meta)
  * @entry: code that an exception enters through, whose frames are struct
  *         pt_regs
+ * @outermost: functions that a task begins in
  * @reader: finds the text of modules
  */
 typedef struct GsFrames {
@@ -33,6 +34,7 @@ typedef struct GsFrames {
     uint32_t regs_at;
     bool has_regs_at, has_meta;
     GsRange entry;
+    GsRange outermost[4];
     GsOrcReader *reader;
 } GsFrames;
 

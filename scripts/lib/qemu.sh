@@ -2,20 +2,31 @@
 # shellcheck shell=bash
 #
 # QEMU: its source (the distribution's source package or a tarball), the
-# patched and the stock build.
+# patched builds, one for each target, and the stock build.
 
 qemu_src_dir=$KA_CACHE/qemu-source
 qemu_series=$(sed -n 's/^series=//p' "$KA_ROOT/qemu-patches/UPSTREAM")
 
-qemu_targets=x86_64-softmmu
-qemu_flags=(
-    --target-list="$qemu_targets"
+# Build -> its target. All but "stock" have the patches.
+declare -A qemu_targets=(
+    [patched]=x86_64
+    [stock]=x86_64
+    [aarch64]=aarch64
+    [riscv64]=riscv64
+)
+qemu_common_flags=(
     --python="$KA_PYTHON"
     --without-default-features
     --enable-tcg --enable-plugins --enable-slirp --enable-virtfs
     --enable-attr --enable-cap-ng --enable-capstone --enable-fdt=system
     --disable-install-blobs --disable-docs --disable-download
 )
+
+# qemu_flags BUILD: a line for each flag of configure.
+qemu_flags() {
+    printf '%s\n' "--target-list=${qemu_targets[$1]}-softmmu" \
+        "${qemu_common_flags[@]}"
+}
 
 # qemu_source: the folder of the chosen source, empty when there is none.
 qemu_source() { readlink -e "$qemu_src_dir/current" || true; }
@@ -25,16 +36,22 @@ qemu_patch_files() {
         sed "s|^|$KA_ROOT/qemu-patches/|"
 }
 
-# qemu_folder patched|stock: where that build is, or will be.
+# qemu_folder BUILD: where that build is, or will be.
 qemu_folder() {
     local src files=()
     src=$(qemu_source)
     [ "$1" = stock ] || mapfile -t files < <(qemu_patch_files)
     printf '%s/qemu/%s-%s\n' "$KA_CACHE" "$1" "$({
         cat "${src:-/nonexistent}/id" 2>/dev/null
-        printf '%s\n' "${qemu_flags[@]}" "$(debian_codename)" "$(uname -m)"
+        qemu_flags "$1"
+        printf '%s\n' "$(debian_codename)" "$(uname -m)"
         [ ${#files[@]} -eq 0 ] || cat "${files[@]}"
     } | hash_of)"
+}
+
+# qemu_binary BUILD: the file in it.
+qemu_binary() {
+    printf '%s/qemu-system-%s\n' "$(qemu_folder "$1")" "${qemu_targets[$1]}"
 }
 
 # --- source ------------------------------------------------------------------
@@ -141,11 +158,13 @@ qemu_patch() {
 }
 
 do_qemu_build() {
-    local kind=$1 src work=$KA_CACHE/work tmp
+    local kind=$1 src work=$KA_CACHE/work tmp binary flags
     src=$(qemu_source)
+    binary=qemu-system-${qemu_targets[$kind]}
+    mapfile -t flags < <(qemu_flags "$kind")
     mkdir -p "$work"
     qemu_unpack "$src" "$work/qemu"
-    if [ "$kind" = patched ]; then
+    if [ "$kind" != stock ]; then
         (qemu_patch "$work/qemu")
     fi
     rm -rf -- "$work/build"
@@ -153,15 +172,15 @@ do_qemu_build() {
     (
         cd "$work/build" || exit
         export CCACHE_DIR=$KA_CACHE/ccache
-        ../qemu/configure --cc="ccache gcc" "${qemu_flags[@]}"
-        ninja qemu-system-x86_64
+        ../qemu/configure --cc="ccache gcc" "${flags[@]}"
+        ninja "$binary"
     )
     tmp=$(new_tmp qemu)
     mkdir -p "$tmp/include"
-    cp "$work/build/qemu-system-x86_64" "$tmp/"
-    strip --strip-debug "$tmp/qemu-system-x86_64"
+    cp "$work/build/$binary" "$tmp/"
+    strip --strip-debug "$tmp/$binary"
     cp "$work/qemu/include/qemu/qemu-plugin.h" "$tmp/include/"
-    "$tmp/qemu-system-x86_64" --version >"$tmp/version"
+    "$tmp/$binary" --version >"$tmp/version"
     publish "$tmp" "$(qemu_folder "$kind")"
     rm -rf -- "$work"
 }

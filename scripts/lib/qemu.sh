@@ -158,8 +158,10 @@ qemu_patch() {
 }
 
 do_qemu_build() {
-    local kind=$1 src work=$KA_CACHE/work tmp binary flags
+    local kind=$1 src work=$KA_CACHE/work tmp binary flags folder
     src=$(qemu_source)
+    # Of the patches as they are now: they may be edited meanwhile.
+    folder=$(qemu_folder "$kind")
     binary=qemu-system-${qemu_targets[$kind]}
     mapfile -t flags < <(qemu_flags "$kind")
     mkdir -p "$work"
@@ -181,7 +183,7 @@ do_qemu_build() {
     strip --strip-debug "$tmp/$binary"
     cp "$work/qemu/include/qemu/qemu-plugin.h" "$tmp/include/"
     "$tmp/$binary" --version >"$tmp/version"
-    publish "$tmp" "$(qemu_folder "$kind")"
+    publish "$tmp" "$folder"
     rm -rf -- "$work"
 }
 

@@ -9,39 +9,56 @@
 # The guest is a Debian 12 system for any host, so that tests mean the same.
 GUEST_SUITE=bookworm
 QEMU_SUITE=trixie
+RISCV_SUITE=trixie
 
-apt_dir=$KA_CACHE/apt
-
-# Options that turn apt-get, apt-cache into the private ones. The status file
-# is empty: what the machine has installed must not shadow a candidate.
-apt_private=(
-    -o "Dir::Etc::sourcelist=$apt_dir/ka.sources"
-    -o "Dir::Etc::sourceparts=-"
-    -o "Dir::Etc::preferences=$apt_dir/none"
-    -o "Dir::Etc::preferencesparts=-"
-    -o "Dir::State=$apt_dir/state"
-    -o "Dir::State::lists=$apt_dir/lists"
-    -o "Dir::State::status=$apt_dir/status"
-    -o "Dir::Cache=$apt_dir/cache"
-    -o "Acquire::Languages=none"
-    -o "APT::Sandbox::User=root"
-    -o "APT::Architecture=amd64"
-    -o "APT::Architectures::=amd64"
+# Architecture -> what its view lists. The QEMU source is in amd64's. riscv64
+# came with the release after the guest's.
+guest_suites="deb:$GUEST_SUITE,$GUEST_SUITE-updates,$GUEST_SUITE-backports
+    deb@security:$GUEST_SUITE-security"
+declare -A apt_suites=(
+    [amd64]="$guest_suites
+        deb-src:$QEMU_SUITE,$QEMU_SUITE-updates,$QEMU_SUITE-backports
+        deb-src@security:$QEMU_SUITE-security"
+    [arm64]=$guest_suites
+    [riscv64]="deb:$RISCV_SUITE,$RISCV_SUITE-updates
+        deb@security:$RISCV_SUITE-security"
 )
+
+# apt_view ARCH: what the functions below look at from here on.
+apt_view() {
+    apt_arch=$1
+    apt_dir=$KA_CACHE/apt
+    [ "$1" = amd64 ] || apt_dir+=-$1
+    # Options that turn apt-get, apt-cache into the private ones. The status
+    # file is empty: what the machine has installed must not shadow a
+    # candidate.
+    apt_private=(
+        -o "Dir::Etc::sourcelist=$apt_dir/ka.sources"
+        -o "Dir::Etc::sourceparts=-"
+        -o "Dir::Etc::preferences=$apt_dir/none"
+        -o "Dir::Etc::preferencesparts=-"
+        -o "Dir::State=$apt_dir/state"
+        -o "Dir::State::lists=$apt_dir/lists"
+        -o "Dir::State::status=$apt_dir/status"
+        -o "Dir::Cache=$apt_dir/cache"
+        -o "Acquire::Languages=none"
+        -o "APT::Sandbox::User=root"
+        -o "APT::Architecture=$1"
+        -o "APT::Architectures::=$1"
+    )
+}
+apt_view amd64
 
 debian_codename() { (. /etc/os-release && echo "${VERSION_CODENAME:-}"); }
 
 # apt_refresh [force]: the private lists are there and younger than a day.
 apt_refresh() {
-    local new=$apt_dir/ka.sources.new
+    local new=$apt_dir/ka.sources.new suites
+    read -r -d '' -a suites <<<"${apt_suites[$apt_arch]}" || true
     mkdir -p "$apt_dir"/{state,lists/partial,cache/archives/partial}
     : >"$apt_dir/status"
     : >"$apt_dir/none"
-    "$KA_PYTHON" "$KA_ROOT/scripts/lib/aptsources.py" \
-        "deb:$GUEST_SUITE,$GUEST_SUITE-updates,$GUEST_SUITE-backports" \
-        "deb@security:$GUEST_SUITE-security" \
-        "deb-src:$QEMU_SUITE,$QEMU_SUITE-updates,$QEMU_SUITE-backports" \
-        "deb-src@security:$QEMU_SUITE-security" >"$new"
+    "$KA_PYTHON" "$KA_ROOT/scripts/lib/aptsources.py" "${suites[@]}" >"$new"
     if [ "${1:-}" != force ] && cmp -s "$new" "$apt_dir/ka.sources" &&
        [ -n "$(find "$apt_dir/fetched" -mmin -1440 2>/dev/null)" ]; then
         return 0
@@ -53,7 +70,7 @@ apt_refresh() {
     touch "$apt_dir/fetched"
 }
 
-# apt_fetch FOLDER PACKAGE...: binary packages of the guest's suite.
+# apt_fetch FOLDER PACKAGE...: binary packages of the view.
 apt_fetch() {
     local dir=$1
     shift

@@ -4,13 +4,35 @@
 # Guest kernels as the distribution ships them, their modules and the headers
 # to build test modules with; busybox; the guest's initramfs.
 
-# Name -> the package that depends on the newest build of that series.
-declare -A kernel_packages=(
-    [6.12]=linux-image-6.12-cloud-amd64
-    [6.1]=linux-image-cloud-amd64
-    [6.12-rt]=linux-image-6.12-rt-amd64
+# Name -> architecture as the distribution calls it, and the package that
+# depends on the newest build of that series.
+declare -A kernel_rows=(
+    [6.12]="amd64 linux-image-6.12-cloud-amd64"
+    [6.1]="amd64 linux-image-cloud-amd64"
+    [6.12-rt]="amd64 linux-image-6.12-rt-amd64"
+    [arm64-6.12]="arm64 linux-image-6.12-cloud-arm64"
+    [arm64-6.1]="arm64 linux-image-cloud-arm64"
+    [arm64-6.12-16k]="arm64 linux-image-6.12-arm64-16k"
+    [riscv64-6.12]="riscv64 linux-image-riscv64"
 )
-kernel_names=(6.12 6.1 6.12-rt)
+kernel_names=(6.12 6.1 6.12-rt arm64-6.12 arm64-6.1 arm64-6.12-16k
+              riscv64-6.12)
+
+kernel_arch() { printf '%s\n' "${kernel_rows[$1]% *}"; }
+kernel_package() { printf '%s\n' "${kernel_rows[$1]#* }"; }
+
+# kernel_steps NAME: the steps of set-up that make it ready to boot.
+kernel_steps() {
+    local arch
+    arch=$(kernel_arch "$1")
+    echo qemu-source
+    case $arch in
+    amd64) echo qemu busybox ;;
+    *) echo "qemu-$(arch_name "$arch") busybox-$arch" ;;
+    esac
+    [ "$arch" != riscv64 ] || echo opensbi
+    echo "kernel-$1 initramfs-$1"
+}
 
 # kernel_folder NAME: the folder of the kernel in use, empty when none.
 kernel_folder() { readlink -e "$KA_CACHE/kernels/$1/current" || true; }
@@ -27,25 +49,52 @@ kernel_relocate_headers() {
         done
 }
 
-do_kernel() {
-    local name=$1 image release version tmp deb
+# kernel_fetch_tools FOLDER HEADERS: the programs that build modules. They run
+# here, so they are amd64's; those of a newer release of the distribution may
+# not run, and the ones of our 6.12 stand in for them.
+kernel_fetch_tools() {
+    local dir=$1 wanted tools
+    wanted=$(apt_depends "$2" 'linux-kbuild-.*')
+    apt_view amd64
     apt_refresh
-    image=$(apt_depends "${kernel_packages[$name]}" 'linux-image-[0-9].*')
+    tools=$wanted
+    if [ -z "$(apt_candidate "$tools")" ]; then
+        tools=$(apt_depends "$(kernel_package 6.12)" 'linux-image-[0-9].*')
+        tools=$(apt_depends "${tools/image/headers}" 'linux-kbuild-.*')
+    fi
+    apt_fetch "$dir" "$tools"
+    dpkg-deb -x "$dir/$tools"_*.deb "$dir/headers"
+    [ "$tools" = "$wanted" ] ||
+        ln -s "$tools" "$dir/headers/usr/lib/$wanted"
+}
+
+# kernel_fetch FOLDER IMAGE RELEASE: unpacked to root/ and headers/ in it.
+kernel_fetch() {
+    local dir=$1 image=$2 headers=linux-headers-$3 deb
+    mkdir "$dir/root" "$dir/headers"
+    apt_fetch "$dir" "$image" "$headers" \
+        "$(apt_depends "$headers" 'linux-headers-.*-common(-rt)?')"
+    dpkg-deb -x "$dir/${image}"_*.deb "$dir/root"
+    for deb in "$dir"/linux-headers-*.deb; do
+        dpkg-deb -x "$deb" "$dir/headers"
+    done
+    kernel_fetch_tools "$dir" "$headers"
+    rm -f -- "$dir"/*.deb
+}
+
+do_kernel() {
+    local name=$1 image release version tmp
+    apt_view "$(kernel_arch "$name")"
+    apt_refresh
+    image=$(apt_depends "$(kernel_package "$name")" 'linux-image-[0-9].*')
     release=${image#linux-image-}
     version=$(apt_candidate "$image")
     tmp=$(new_tmp kernel)
-    mkdir "$tmp/deb" "$tmp/root" "$tmp/headers"
-    apt_fetch "$tmp/deb" "$image" "linux-headers-$release" \
-        "$(apt_depends "linux-headers-$release" \
-            'linux-headers-.*-common(-rt)?')" \
-        "$(apt_depends "linux-headers-$release" 'linux-kbuild-.*')"
-    dpkg-deb -x "$tmp/deb/${image}"_*.deb "$tmp/root"
-    for deb in "$tmp"/deb/linux-{headers,kbuild}-*.deb; do
-        dpkg-deb -x "$deb" "$tmp/headers"
-    done
+    kernel_fetch "$tmp" "$image" "$release"
     kernel_relocate_headers "$tmp/headers" \
         "$KA_CACHE/kernels/$name/$version"
-    mv "$tmp/root/boot/vmlinuz-$release" "$tmp/"
+    # riscv64's is named vmlinux, and is no ELF file either.
+    mv "$tmp/root/boot"/vmlinu[xz]-"$release" "$tmp/vmlinuz-$release"
     ln -s "vmlinuz-$release" "$tmp/vmlinuz"
     mv "$tmp/root/boot/config-$release" "$tmp/config"
     if [ -d "$tmp/root/usr/lib/modules" ]; then
@@ -53,8 +102,9 @@ do_kernel() {
     else
         mv "$tmp/root/lib/modules/$release" "$tmp/modules"
     fi
-    rm -rf -- "$tmp/deb" "$tmp/root"
+    rm -rf -- "$tmp/root"
     echo "$release" >"$tmp/release"
+    kernel_arch "$name" >"$tmp/arch"
     echo "$version" >"$tmp/id"
     publish "$tmp" "$KA_CACHE/kernels/$name/$version"
     ln -sfn "$version" "$KA_CACHE/kernels/$name/current"
@@ -65,8 +115,14 @@ missing_kernel() {
     echo "guest kernel $1"
 }
 
+# busybox_folder ARCH
+busybox_folder() {
+    [ "$1" = amd64 ] && echo "$KA_CACHE/busybox" || echo "$KA_CACHE/busybox-$1"
+}
+
 do_busybox() {
     local tmp
+    apt_view "$1"
     apt_refresh
     tmp=$(new_tmp busybox)
     apt_fetch "$tmp" busybox-static
@@ -74,12 +130,36 @@ do_busybox() {
     find "$tmp/root" -name busybox -type f -exec mv {} "$tmp/busybox" \;
     rm -rf -- "$tmp/root" "$tmp"/*.deb
     test -x "$tmp/busybox"
-    publish "$tmp" "$KA_CACHE/busybox"
+    publish "$tmp" "$(busybox_folder "$1")"
 }
 
 missing_busybox() {
-    [ -x "$KA_CACHE/busybox/busybox" ] && return 1
-    echo "busybox for the guest"
+    [ -x "$(busybox_folder "$1")/busybox" ] && return 1
+    echo "busybox for the guest ($1)"
+}
+
+# --- OpenSBI -----------------------------------------------------------------
+#
+# What a riscv64 machine begins with.
+
+opensbi_file=$KA_CACHE/opensbi/fw_dynamic.bin
+
+do_opensbi() {
+    local tmp
+    apt_view riscv64
+    apt_refresh
+    tmp=$(new_tmp opensbi)
+    apt_fetch "$tmp" opensbi
+    dpkg-deb -x "$tmp"/opensbi_*.deb "$tmp/root"
+    mv "$tmp"/root/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin \
+        "$tmp/"
+    rm -rf -- "$tmp/root" "$tmp"/*.deb
+    publish "$tmp" "$KA_CACHE/opensbi"
+}
+
+missing_opensbi() {
+    [ -e "$opensbi_file" ] && return 1
+    echo "firmware of riscv64 guests"
 }
 
 # --- GRUB --------------------------------------------------------------------
@@ -114,12 +194,13 @@ missing_grub() {
 initramfs_src=$KA_ROOT/tests/guest/initramfs
 
 initramfs_folder() {
-    local files kernel
+    local files kernel busybox
     kernel=$(kernel_folder "$1")
+    busybox=$(busybox_folder "$(kernel_arch "$1")")/busybox
     mapfile -t files < <(find "$initramfs_src" -type f | sort)
     printf '%s/initramfs/%s-%s\n' "$KA_CACHE" "$1" "$({
         hash_files "${files[@]}" "$KA_ROOT/scripts/lib/mkinitramfs.py"
-        stat -c %s "$KA_CACHE/busybox/busybox" 2>/dev/null
+        stat -c %s "$busybox" 2>/dev/null
         cat "${kernel:-/nonexistent}/id" 2>/dev/null
     } | hash_of)"
 }
@@ -128,7 +209,8 @@ do_initramfs() {
     local name=$1 tmp
     tmp=$(new_tmp initramfs)
     "$KA_PYTHON" "$KA_ROOT/scripts/lib/mkinitramfs.py" \
-        --busybox "$KA_CACHE/busybox/busybox" \
+        --busybox "$(busybox_folder "$(kernel_arch "$name")")/busybox" \
+        --modules "$(kernel_folder "$name")/modules" \
         --tree "$initramfs_src" --output "$tmp/initrd"
     publish "$tmp" "$(initramfs_folder "$name")"
 }

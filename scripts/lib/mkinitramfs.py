@@ -4,11 +4,15 @@
 inputs, made without root (the device node is only a header in the archive).
 """
 import argparse
+import lzma
 import os
+import re
 import stat
 
 FOLDERS = ['bin', 'dev', 'proc', 'sys', 'tmp', 'ka', 'mnt', 'share',
-           'share/out']
+           'share/out', 'ka/modules']
+# The disk of ka-run's --out needs it, in kernels that have it not built in.
+MODULE = 'nvme'
 
 
 class Cpio:
@@ -34,6 +38,41 @@ def add_file(cpio, path, name):
     st = os.stat(path)
     with open(path, 'rb') as f:
         cpio.add(name, stat.S_IFREG | (st.st_mode & 0o777), f.read())
+
+
+def find_modules(folder):
+    """{name: path} of the modules that are not built in."""
+    found = {}
+    for base, _, files in os.walk(folder):
+        for name in files:
+            word, dot, end = name.partition('.ko')
+            if dot and end in ('', '.xz'):
+                found[word.replace('-', '_')] = os.path.join(base, name)
+    return found
+
+
+def read_module(path):
+    with (lzma.open if path.endswith('.xz') else open)(path, 'rb') as f:
+        return f.read()
+
+
+def with_needed(name, found, wanted):
+    """Adds (name, contents) to WANTED, behind those that it depends on."""
+    if name not in found or name in dict(wanted):
+        return
+    data = read_module(found[name])
+    needs = re.search(rb'\0depends=([^\0]*)\0', data).group(1).decode()
+    for other in filter(None, needs.split(',')):
+        with_needed(other.replace('-', '_'), found, wanted)
+    wanted.append((name, data))
+
+
+def add_modules(cpio, folder):
+    """In the order in which they are to be loaded."""
+    wanted = []
+    with_needed(MODULE, find_modules(folder), wanted)
+    for i, (name, data) in enumerate(wanted):
+        cpio.add(f'ka/modules/{i}-{name}.ko', stat.S_IFREG | 0o644, data)
 
 
 def add_system(cpio, busybox, tree):
@@ -63,6 +102,7 @@ def add_share(cpio, folder):
 def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument('--busybox')
+    ap.add_argument('--modules', help='folder of the kernel\'s modules')
     ap.add_argument('--tree', help='init goes to /init, *.sh to /ka')
     ap.add_argument('--share', help='make an archive of this folder instead')
     ap.add_argument('--output', required=True)
@@ -73,6 +113,8 @@ def main():
             add_share(cpio, args.share)
         else:
             add_system(cpio, args.busybox, args.tree)
+            if args.modules:
+                add_modules(cpio, args.modules)
         cpio.close()
 
 

@@ -44,8 +44,10 @@ round() {
     fill /tmp/pages
     thin /tmp/pages
     # Reclaim: the page cache of a disk that is larger than memory.
-    [ ! -b /dev/nvme0n1 ] ||
-        dd if=/dev/nvme0n1 of=/dev/null bs=1M count=300 2>/dev/null
+    if grep -q 'ka\.out=' /proc/cmdline; then
+        sh /ka/disk.sh nvme0n1 &&
+            dd if=/dev/nvme0n1 of=/dev/null bs=1M count=300 2>/dev/null
+    fi
     echo 1 >$vm/compact_memory
     echo "$1" >$vm/nr_hugepages
     echo 3 >$vm/drop_caches

@@ -39,16 +39,32 @@ key=$(cat "$here"/kmod/*.[ch] "$here"/kmod/Kbuild | sha256sum | cut -c1-32)
 key="$key $release"
 [ "$(cat "$out/key" 2>/dev/null)" != "$key" ] || exit 0
 
-# The kernel names the compiler that it was built with.
-cc=$(sed -n 's/^CC = .*\(gcc-[0-9]*\)$/\1/p' "$headers/.kernelvariables")
-cc=${cc:-gcc}
+# The kernel names its architecture and the compiler that it was built with.
+variable() {
+    sed -n "s/^\(override \)\?$1 = \(.*[ )]\)\?//p" \
+        "$headers/.kernelvariables"
+}
+case $(variable ARCH) in
+arm64) cross=aarch64-linux-gnu- ;;
+riscv) cross=riscv64-linux-gnu- ;;
+*) cross='' ;;
+esac
+cc=$cross$(variable CC)
+set -- CROSS_COMPILE="$cross"
+# An older compiler will do where that one is not to be had. pahole is older
+# then as well, and does not know how to make these modules' BTF.
+if [ -n "$cross" ] && ! command -v "$cc" >/dev/null; then
+    cc=${cross}gcc
+    set -- "$@" CONFIG_DEBUG_INFO_BTF_MODULES=
+fi
 command -v "$cc" >/dev/null ||
     fail "the kernel's compiler $cc is not installed" 77
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here"/kmod/*.[ch] "$here"/kmod/Kbuild "$work"
-if ! make -C "$headers" M="$work" CC="$cc" modules >"$out/build.log" 2>&1
+if ! make -C "$headers" M="$work" "$@" CC="$cc" modules \
+    >"$out/build.log" 2>&1
 then
     tail -n 20 "$out/build.log" >&2
     fail "the build failed, see $out/build.log"

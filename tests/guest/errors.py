@@ -141,7 +141,8 @@ def main():
            'there is a case for each kind of error', str(kinds()))
     args.case = args.case or CASES
     with tempfile.TemporaryDirectory(prefix='ka-errors.') as tmp:
-        share = {k: oracle.make_share(os.path.join(tmp, k), ['errors.sh'], k)
+        share = {k: oracle.make_share(os.path.join(tmp, k), ['errors.sh'], k,
+                                      modules=True)
                  for k in args.kernel}
         test_cases(tap, args, share)
     test_clean(tap, args)

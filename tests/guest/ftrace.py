@@ -91,6 +91,7 @@ class Decoder:
                      r'field:.*?(\w+);\s*offset:(\d+);\s*size:(\d+)', header)}
         self.commit_at = sizes['commit'][0]
         self.data_at = sizes['data'][0]
+        # A page of the ring buffer is one of the kernel's.
         self.page = self.data_at + sizes['data'][1]
 
     @staticmethod
@@ -168,10 +169,10 @@ class Decoder:
         raw = layout.unpack_from(data, at)
         pid, va, site = raw[index[0]], raw[index[1]], raw[index[2]]
         if is_alloc is None:
-            size = 4096 << site
-            return [ts, cpu, name, 0 if va == NO_PAGE else va << 12, size,
-                    size if name == 'mm_page_alloc' else 0, 0, None, pid,
-                    None]
+            size = self.page << site
+            va = 0 if va == NO_PAGE else va * self.page
+            act = size if name == 'mm_page_alloc' else 0
+            return [ts, cpu, name, va, size, act, 0, None, pid, None]
         req, act = (raw[index[3]], raw[index[4]]) if is_alloc else (0, 0)
         cache = None
         if loc:

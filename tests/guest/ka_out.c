@@ -16,8 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A read of trace_pipe_raw hands out at most one page of the ring buffer. */
-#define READ_SIZE 4096
+/*
+ * A read of trace_pipe_raw hands out at most one page of the ring buffer, and
+ * is to hand out no less: the largest page that there is.
+ */
+#define READ_SIZE 65536
 
 static int fail(const char *name)
 {

@@ -11,6 +11,7 @@ with block, or keep() was called) it is moved to the results folder.
 
 Tap prints test results; each test program of this folder prints TAP.
 """
+import argparse
 import contextlib
 import json
 import os
@@ -25,6 +26,8 @@ import tempfile
 import threading
 import time
 import traceback
+
+from arches import ARCHES
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 RUN = os.path.join(ROOT, 'scripts', 'ka-run')
@@ -45,6 +48,12 @@ def paths():
 def kernel_file(name, what='vmlinuz'):
     """Of a prepared kernel: vmlinuz, config, modules, headers, release."""
     return os.path.join(paths()['kernel-' + name], what)
+
+
+def kernel_arch(name):
+    """The architecture of a prepared kernel, a key of ARCHES; of a kernel
+    file the usual one."""
+    return paths().get('arch-' + name, 'x86_64')
 
 
 def cache_folder(name):
@@ -128,7 +137,7 @@ class Qmp:
 class Guest:
     """One VM.
 
-    kernel   '6.12', '6.1' or a kernel file
+    kernel   a prepared one ('6.12', 'arm64-6.12'), or a kernel file
     plugin   False: the tracer is not loaded; stock: unpatched QEMU
     symbols  kernel file for the tracer, 'none' for none (default: kernel)
     journal  file of the tracer's event log
@@ -149,6 +158,7 @@ class Guest:
                  plugin_opts=None, qemu=(), options=(), timeout=120,
                  name='guest'):
         self.timeout, self.name, self.out = timeout, name, out
+        self.arch = ARCHES[kernel_arch(kernel)]
         self.dir = tempfile.mkdtemp(prefix='ka-guest.')
         self._kept = None
         self._gdb_runs = 0
@@ -348,9 +358,9 @@ class Guest:
         """Run real gdb in batch with these commands; what it printed. The
         guest stands while gdb is attached, and goes on afterwards."""
         self._gdb_runs += 1
-        argv = ['gdb', '-nx', '-batch', '-ex', 'set pagination off',
-                '-ex', 'set confirm off',
-                '-ex', 'set architecture i386:x86-64',
+        argv = [self.arch.gdb, '-nx', '-batch',
+                '-ex', 'set pagination off', '-ex', 'set confirm off',
+                '-ex', 'set architecture ' + self.arch.gdb_name,
                 '-ex', 'target remote ' + self.path('gdb.sock')]
         for c in commands:
             argv += ['-ex', c]
@@ -438,6 +448,17 @@ class Guest:
             print(f'# logs: {self.keep()}', flush=True)
         self.stop()
         return False
+
+
+def kernel_options(default=('6.12', '6.1')):
+    """The kernels to test: --kernel K..., or DEFAULT, of which --short takes
+    the first."""
+    ap = argparse.ArgumentParser()
+    ap.add_argument('--short', action='store_true',
+                    help=f'{default[0]} only')
+    ap.add_argument('--kernel', action='append')
+    args = ap.parse_args()
+    return args.kernel or default[:1 if args.short else None]
 
 
 class Tap:

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict, namedtuple
 import ftrace
 import kaguest
 import ksyms
+from arches import ARCHES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
@@ -41,15 +42,17 @@ Run = namedtuple('Run', 'guest ours symbols stat')
 
 # --- the guest ---------------------------------------------------------------
 
-def build_tool(name):
+def build_tool(name, kernel):
     """A static program of this folder for the guest, kept by content."""
+    arch = kaguest.kernel_arch(kernel)
     source = os.path.join(HERE, name + '.c')
     with open(source, 'rb') as f:
         key = hashlib.sha256(f.read()).hexdigest()[:16]
-    path = os.path.join(kaguest.cache_folder('tools'), f'{name}-{key}')
+    path = os.path.join(kaguest.cache_folder('tools'),
+                        f'{name}-{arch}-{key}')
     if not os.path.exists(path):
-        subprocess.run(['gcc', '-O2', '-Wall', '-static', '-o', path + '.tmp',
-                        source], check=True)
+        subprocess.run([ARCHES[arch].cc, '-O2', '-Wall', '-static', '-o',
+                        path + '.tmp', source], check=True)
         os.rename(path + '.tmp', path)
     return path
 
@@ -62,19 +65,19 @@ def build_modules(kernel):
     return out
 
 
-def make_share(folder, scripts, kernel=None):
+def make_share(folder, scripts, kernel='6.12', modules=False):
     """A folder that the guest sees as /share: tools, scripts, modules."""
     os.makedirs(folder, exist_ok=True)
     for tool in TOOLS:
-        shutil.copy(build_tool(tool),
+        shutil.copy(build_tool(tool, kernel),
                     os.path.join(folder, tool.replace('_', '-')))
     for script in scripts:
         shutil.copy(os.path.join(HERE, script), folder)
-    if kernel:
-        modules = build_modules(kernel)
-        for name in os.listdir(modules):
+    if modules:
+        built = build_modules(kernel)
+        for name in os.listdir(built):
             if name.endswith('.ko'):
-                shutil.copy(os.path.join(modules, name), folder)
+                shutil.copy(os.path.join(built, name), folder)
     return folder
 
 
@@ -83,7 +86,8 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
     """Boot with the guest's own tracing on, run the workload, and return
     what both sides saw."""
     with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
-        share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'])
+        share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'],
+                           kernel)
         log = os.path.join(tmp, 'journal')
         words += f' trace_buf_size={buffer}'
         if stacks:

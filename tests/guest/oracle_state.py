@@ -194,7 +194,7 @@ def check_tasks(tap, label, guest, files):
 def state(tap, kernel, smp, size, label):
     with tempfile.TemporaryDirectory(prefix='ka-state.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'),
-                                  ['oracle-state.sh'])
+                                  ['oracle-state.sh'], kernel)
         log = os.path.join(tmp, 'journal')
         with kaguest.Guest(
                 kernel=kernel, smp=smp, run='oracle-state', n=size,

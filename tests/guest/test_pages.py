@@ -17,12 +17,11 @@ from collections import Counter
 
 import ksyms
 import oracle
-from kaguest import Guest, Tap
+from arches import ARCHES
+from kaguest import Guest, Tap, kernel_arch
 
 WORDS = ('trace_event=kmem:mm_page_alloc,kmem:mm_page_free '
          'trace_clock=counter no_hash_pointers')
-# Where the kernel maps all memory without KASLR (4 levels of page tables).
-PAGE_OFFSET = 0xffff888000000000
 # compaction_free() takes a page back that compaction had given away, and
 # in newer kernels fires the tracepoint: the page stays compaction's.
 KEPT = 'compaction_free'
@@ -47,7 +46,7 @@ class Matching(oracle.Matching):
         return matched.rfind(1, 0, begin) + 1, end - 1
 
 
-def set_aside(run, skipped):
+def set_aside(run, skipped, linear):
     """The guest's events that are to be ours, at their addresses."""
     for event in run.guest:
         if not event.va:
@@ -55,7 +54,7 @@ def set_aside(run, skipped):
         elif KEPT in {run.symbols.name(pc) for pc in event.stack or ()}:
             skipped['kept by compaction'] += 1
         else:
-            yield event._replace(va=event.va + PAGE_OFFSET)
+            yield event._replace(va=event.va + linear)
 
 
 def wrong_callers(match, symbols, hooks):
@@ -83,9 +82,9 @@ def show(tap, what, counts):
         tap.note(f'{what} {count:8} {name}')
 
 
-def check(tap, run, label):
+def check(tap, run, label, linear):
     hooks, skipped = ksyms.HookTable(), Counter()
-    guest = list(set_aside(run, skipped))
+    guest = list(set_aside(run, skipped, linear))
     match = Matching(run, guest, hooks)
     tap.note(f'{label}: guest {len(run.guest)}, matched {len(match.pairs)}')
     same = same_stacks(match)
@@ -157,7 +156,7 @@ def main():
                     buffer='48M' if smp == 1 else '40M', workload='pages',
                     mem='384M' if smp == 1 else '512M', kaslr=False,
                     plugin_opts='pages=on')
-                check(tap, run, label)
+                check(tap, run, label, ARCHES[kernel_arch(kernel)].linear)
                 check_stat(tap, run.stat, run.stat, label)
         with tap.test(f'{kernel}, 1 GiB: runs and is read'):
             gigantic(tap, kernel)

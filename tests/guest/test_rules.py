@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each rule of the tracer against a module that calls every kind of allocator
 function and prints what it got: kind, address, sizes, layer and caller of each
-event, in order, and nothing else."""
+event, in order, and nothing else.
+
+usage: test_rules.py [--short] [--kernel K]...
+"""
 import json
 import os
 import re
@@ -10,7 +13,7 @@ import tempfile
 from collections import Counter, defaultdict
 
 import oracle
-from kaguest import Guest, Tap
+from kaguest import Guest, Tap, kernel_options
 from kmodsyms import ModuleFunctions
 
 LINE = re.compile(r'ka_rules: (\S+) (\w+) (\w+=.*)')
@@ -71,7 +74,7 @@ def check_event(case, what, want, got):
 def run(kernel):
     with tempfile.TemporaryDirectory(prefix='ka-rules.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'), ['rules.sh'],
-                                  kernel)
+                                  kernel, modules=True)
         log = os.path.join(tmp, 'journal')
         with Guest(kernel=kernel, run='rules', share=share, journal=log,
                    cmdline='no_hash_pointers', name='rules-' + kernel) as g:
@@ -112,7 +115,7 @@ def check(tap, kernel):
 
 def main():
     tap = Tap()
-    for kernel in ('6.12', '6.1'):
+    for kernel in kernel_options():
         with tap.test(f'{kernel}: runs and is read'):
             check(tap, kernel)
     tap.done()

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """No byte of the guest's kernel text is changed: with KASLR off, what gdb
-reads of it is the same with and without the tracer."""
+reads of it is the same with and without the tracer.
+
+usage: test_text_unchanged.py [--short] [--kernel K]...
+"""
 import os
 import re
 import tempfile
 
 import oracle
-from kaguest import Guest, Tap
+from kaguest import Guest, Tap, kernel_options
 
 # Symbols of the image's ends, printed by the workload.
 TEXT = re.compile(r'^([0-9a-f]{16}) [A-Za-z] (_stext|_etext)$', re.M)
@@ -30,8 +33,9 @@ def dump(kernel, share, plugin):
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix='ka-text.') as tmp:
-        share = oracle.make_share(os.path.join(tmp, 'share'), ['text.sh'])
-        for kernel in ('6.12', '6.1'):
+        for kernel in kernel_options():
+            share = oracle.make_share(os.path.join(tmp, kernel), ['text.sh'],
+                                      kernel)
             with tap.test(f'{kernel}: the text is the same with the tracer'):
                 start, without = dump(kernel, share, False)
                 _, with_ka = dump(kernel, share, True)

@@ -194,7 +194,7 @@ def storm_ns(sample):
 def group_storm(args):
     with tempfile.TemporaryDirectory(prefix='ka-bench.') as tmp:
         share = oracle.make_share(tmp, [os.path.join(HERE, 'storm.sh')],
-                                  args.kernel)
+                                  args.kernel, modules=True)
         how = {'kernel': args.kernel, 'run': 'storm', 'n': STORM_PAIRS,
                'share': share}
         found = pairs(args.pairs, lambda: measure('KA-READY', True, **how),

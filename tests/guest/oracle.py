@@ -148,7 +148,7 @@ class Matching:
     def __init__(self, guest, ours, symbols, hooks):
         self.pairs, self.missing, self.unexplained = [], [], []
         self.skipped, self.extra = Counter(), Counter()
-        self.symbols = symbols
+        self.symbols, self.hooks = symbols, hooks
         guest = [e for e in guest if self._counts(e)]
         guest = self._once(guest, hooks)
         traced = []
@@ -208,10 +208,9 @@ class Matching:
         at = Counter()
         matched = bytearray(len(traced))
         for event in guest:
-            rows, i = by_va.get(event.va, ()), at[event.va]
-            while i < len(rows) and not self._same(event, *rows[i][:2]):
-                i += 1
-            if i == len(rows):
+            rows = by_va.get(event.va, ())
+            i = self._row_of(event, rows, at[event.va])
+            if i is None:
                 self.missing.append(event)
                 continue
             at[event.va] = i + 1
@@ -227,6 +226,20 @@ class Matching:
                 self.extra['while the guest switched its tracing'] += 1
             else:
                 self.unexplained.append(traced[i][1])
+
+    def _row_of(self, event, rows, start):
+        """Which row from START on is EVENT: the first of that kind, but one
+        of another call site is left over (and then to be explained) when a
+        later one is of this."""
+        first = None
+        for i in range(start, len(rows)):
+            if not self._same(event, *rows[i][:2]):
+                continue
+            if site_class(event, rows[i][1], self.symbols, self.hooks):
+                return i
+            if first is None:
+                first = i
+        return first
 
     def _switched(self, traced, matched):
         """(first, last) of our events while the kernel switched its
@@ -265,7 +278,7 @@ def kernel_frames(event, symbols, hooks):
     frames = list(event.stack)
     i = 0
     while i < len(frames) and symbols.name(frames[i]).startswith(
-            ('trace_event_', '__traceiter_', '__bpf_trace_')):
+            ('trace_', '__traceiter_', '__bpf_trace_')):
         i += 1
     if i < len(frames) and hooks.is_hook(symbols.name(frames[i])):
         i += 1

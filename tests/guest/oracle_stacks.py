@@ -9,14 +9,25 @@ usage: oracle_stacks.py [--short] [--kernel K]... [--smp N]... [--size N]
 import argparse
 from collections import Counter
 
+import kaguest
 import ksyms
 import oracle
 from kaguest import Tap
 
 EQUAL_AT_LEAST = 0.999
 
+# Where the kernel's own walk ends though the stack goes on: that of riscv64
+# does not follow a change of stacks (walk_stackframe(), fp_is_valid()).
+OWN_WALK_ENDS = {'riscv64': 'call_on_irq_stack'}
 
-def compare(run):
+
+def as_far_as_it_goes(theirs, ours, symbols, arch):
+    """Are the frames of the kernel's walk ours, up to where it gives up?"""
+    return theirs == ours[:len(theirs)] and theirs and \
+        symbols.name(theirs[-1]) == OWN_WALK_ENDS.get(arch)
+
+
+def compare(run, arch):
     """(compared, equal, {reason: n}, an example of each reason)"""
     hooks = ksyms.HookTable()
     match = oracle.Matching(run.guest, run.ours, run.symbols, hooks)
@@ -27,15 +38,16 @@ def compare(run):
             continue
         compared += 1
         theirs = oracle.kernel_frames(event, run.symbols, hooks)
-        if theirs != our.frames:
+        if theirs != our.frames and not as_far_as_it_goes(
+                theirs, our.frames, run.symbols, arch):
             why = oracle.stack_difference(our.frames, theirs, run.symbols)
             reasons[why] += 1
             example.setdefault(why, (our, theirs))
     return compared, compared - sum(reasons.values()), reasons, example
 
 
-def check(tap, run, label):
-    compared, equal, reasons, example = compare(run)
+def check(tap, run, arch, label):
+    compared, equal, reasons, example = compare(run, arch)
     share = equal / compared if compared else 0
     tap.note(f'{label}: {compared} compared, {equal} equal '
              f'({100 * share:.4f} %)')
@@ -71,7 +83,7 @@ def main():
             with tap.test(f'{label}: runs and is read'):
                 run = oracle.traced_run(kernel, smp, size, stacks=True,
                                         buffer='256M' if smp == 1 else '128M')
-                check(tap, run, label)
+                check(tap, run, kaguest.kernel_arch(kernel), label)
     tap.done()
 
 

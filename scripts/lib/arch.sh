@@ -9,5 +9,14 @@ declare -A arch_names=(
     [riscv64]=riscv64
 )
 
+# The disk of ka-run's --out: QEMU's device, the guest's name for it, and the
+# module that drives it, should it not be built in. NVMe on riscv64's machine,
+# which has no MSI, loses interrupts.
+declare -A arch_disks=(
+    [x86_64]="nvme nvme0n1 nvme"
+    [aarch64]="nvme nvme0n1 nvme"
+    [riscv64]="virtio-blk-pci vda virtio_blk"
+)
+
 # arch_name WORD: QEMU's name for it, empty when it is none.
 arch_name() { printf '%s\n' "${arch_names[$1]:-}"; }

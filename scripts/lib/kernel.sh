@@ -202,15 +202,18 @@ initramfs_folder() {
         hash_files "${files[@]}" "$KA_ROOT/scripts/lib/mkinitramfs.py"
         stat -c %s "$busybox" 2>/dev/null
         cat "${kernel:-/nonexistent}/id" 2>/dev/null
+        echo "${arch_disks[$(arch_name "$(kernel_arch "$1")")]}"
     } | hash_of)"
 }
 
 do_initramfs() {
-    local name=$1 tmp
+    local name=$1 tmp arch driver
+    arch=$(kernel_arch "$name")
+    read -r _ _ driver <<<"${arch_disks[$(arch_name "$arch")]}"
     tmp=$(new_tmp initramfs)
     "$KA_PYTHON" "$KA_ROOT/scripts/lib/mkinitramfs.py" \
-        --busybox "$(busybox_folder "$(kernel_arch "$name")")/busybox" \
-        --modules "$(kernel_folder "$name")/modules" \
+        --busybox "$(busybox_folder "$arch")/busybox" \
+        --modules "$(kernel_folder "$name")/modules" --module "$driver" \
         --tree "$initramfs_src" --output "$tmp/initrd"
     publish "$tmp" "$(initramfs_folder "$name")"
 }

@@ -11,8 +11,6 @@ import stat
 
 FOLDERS = ['bin', 'dev', 'proc', 'sys', 'tmp', 'ka', 'mnt', 'share',
            'share/out', 'ka/modules']
-# The disk of ka-run's --out needs it, in kernels that have it not built in.
-MODULE = 'nvme'
 
 
 class Cpio:
@@ -67,10 +65,11 @@ def with_needed(name, found, wanted):
     wanted.append((name, data))
 
 
-def add_modules(cpio, folder):
-    """In the order in which they are to be loaded."""
+def add_modules(cpio, folder, module):
+    """MODULE, unless it is built in, and what it needs, by names that have
+    the order in which they are to be loaded."""
     wanted = []
-    with_needed(MODULE, find_modules(folder), wanted)
+    with_needed(module, find_modules(folder), wanted)
     for i, (name, data) in enumerate(wanted):
         cpio.add(f'ka/modules/{i}-{name}.ko', stat.S_IFREG | 0o644, data)
 
@@ -102,7 +101,8 @@ def add_share(cpio, folder):
 def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument('--busybox')
-    ap.add_argument('--modules', help='folder of the kernel\'s modules')
+    ap.add_argument('--modules', help="folder of the kernel's modules")
+    ap.add_argument('--module', help='the one to be in /ka/modules')
     ap.add_argument('--tree', help='init goes to /init, *.sh to /ka')
     ap.add_argument('--share', help='make an archive of this folder instead')
     ap.add_argument('--output', required=True)
@@ -113,8 +113,8 @@ def main():
             add_share(cpio, args.share)
         else:
             add_system(cpio, args.busybox, args.tree)
-            if args.modules:
-                add_modules(cpio, args.modules)
+            if args.module:
+                add_modules(cpio, args.modules, args.module)
         cpio.close()
 
 

@@ -22,7 +22,7 @@ CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'wrong-cache', 'overlap']
 TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
                    r'alloc=(\S+)')
-COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops: |Kernel panic|'
+COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops:? |Kernel panic|'
                        r'general protection fault).*')
 
 

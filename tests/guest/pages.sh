@@ -6,6 +6,7 @@
 # guest's own trace of its page allocator goes to /share/out.
 t=/sys/kernel/tracing
 vm=/proc/sys/vm
+disk=$(sed -n 's/.*ka\.out=\([^ ]*\).*/\1/p' /proc/cmdline)
 huge=/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages
 
 fill() {
@@ -44,10 +45,8 @@ round() {
     fill /tmp/pages
     thin /tmp/pages
     # Reclaim: the page cache of a disk that is larger than memory.
-    if grep -q 'ka\.out=' /proc/cmdline; then
-        sh /ka/disk.sh nvme0n1 &&
-            dd if=/dev/nvme0n1 of=/dev/null bs=1M count=300 2>/dev/null
-    fi
+    [ -z "$disk" ] || ! sh /ka/disk.sh "$disk" ||
+        dd if="/dev/$disk" of=/dev/null bs=1M count=300 2>/dev/null
     echo 1 >$vm/compact_memory
     echo "$1" >$vm/nr_hugepages
     echo 3 >$vm/drop_caches

@@ -65,17 +65,29 @@ def thread_programs():
 SHORT = False       # --short: the quick form of the programs that have one
 
 
-def has_short_form(path):
+KERNELS = ()        # --kernel: programs that have the choice take these
+TAKES_KERNEL = r"add_argument\('--kernel'|kernel_options\("
+
+
+def contains(path, pattern):
     with open(path, encoding='utf-8') as f:
-        return "'--short'" in f.read()
+        return re.search(pattern, f.read())
+
+
+def options_for(path):
+    if SHORT and contains(path, "'--short'"):
+        yield '--short'
+    for kernel in KERNELS:
+        yield from ('--kernel', kernel)
 
 
 def python_programs(*patterns, timeout=1800):
     for pattern in patterns:
         for path in sorted(glob.glob(os.path.join(ROOT, pattern))):
+            if KERNELS and not contains(path, TAKES_KERNEL):
+                continue
             name = os.path.basename(path)[:-3]
-            quick = ['--short'] if SHORT and has_short_form(path) else []
-            yield name, [PYTHON, path, *quick], {}, timeout
+            yield name, [PYTHON, path, *options_for(path)], {}, timeout
 
 
 def style_programs():
@@ -225,11 +237,12 @@ def main():
     ap.add_argument('--list', action='store_true')
     ap.add_argument('--check-names', action='store_true')
     ap.add_argument('--short', action='store_true')
+    ap.add_argument('--kernel', action='append', default=[])
     ap.add_argument('-v', action='store_true')
     ap.add_argument('suite', nargs='*')
     args = ap.parse_args()
-    global SHORT    # pylint: disable=global-statement
-    SHORT = args.short
+    global SHORT, KERNELS   # pylint: disable=global-statement
+    SHORT, KERNELS = args.short, args.kernel
     for word in args.suite:
         if word.split(':')[0] not in SUITES:
             sys.exit(f"scripts/test: no suite '{word}'; there are: "

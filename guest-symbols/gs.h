@@ -255,6 +255,14 @@ int gs_kernel_func_param(const GsKernel *k, const char *func,
 bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
                           GError **errp);
 
+/**
+ * gs_kernel_add_bpf() - learn code that BPF has generated
+ * @ksym_va: its struct bpf_ksym, which is known as a module is, by the name
+ *           "bpf" (as in /proc/kallsyms) and its address
+ */
+bool gs_kernel_add_bpf(GsKernel *k, const GsMem *mem, uint64_t ksym_va,
+                       GError **errp);
+
 /** gs_kernel_add_module_data() - the same from parts, for tests; arrays are
  *  copied. @orc_ip/@orc as in guest memory, @orc_ip_va its run-time address. */
 bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,

@@ -10,8 +10,12 @@
 #include "kernel.h"
 #include "modules.h"
 #include <inttypes.h>
+#include <string.h>
 
 #define ORC_SIZE 6
+
+#define BPF_NAME_MAX 512        /* KSYM_NAME_LEN */
+#define BPF_MAX (16u << 20)     /* of one program, bytes */
 
 /* Sets @table to NULL for a module without ORC. */
 static bool info_table(const GsKernel *k, const GsModuleInfo *info,
@@ -75,6 +79,51 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
     }
     g_strlcpy(info.name, name, sizeof(info.name));
     return add_info(k, module_va, &info, errp);
+}
+
+/* Names end up on terminals. */
+static bool is_visible(const char *name)
+{
+    for (const char *p = name; *p; p++) {
+        if (!g_ascii_isgraph(*p)) {
+            return false;
+        }
+    }
+    return *name;
+}
+
+/* struct bpf_ksym of include/linux/bpf.h: [start, end), name */
+static bool read_bpf(const GsKernel *k, const GsMem *mem, uint64_t va,
+                     uint64_t *start, uint64_t *end, char *name, size_t cap)
+{
+    uint32_t at_start, at_end, at_name, size;
+
+    return gs_kernel_member(k, "bpf_ksym", "start", &at_start, NULL) &&
+           gs_kernel_member(k, "bpf_ksym", "end", &at_end, NULL) &&
+           gs_kernel_member(k, "bpf_ksym", "name", &at_name, &size) &&
+           mem->read(mem->opaque, va + at_start, start, sizeof(*start)) &&
+           mem->read(mem->opaque, va + at_end, end, sizeof(*end)) &&
+           mem->read(mem->opaque, va + at_name, name, MIN(size, cap)) &&
+           *start < *end && *end - *start <= BPF_MAX &&
+           memchr(name, 0, MIN(size, cap)) && is_visible(name);
+}
+
+bool gs_kernel_add_bpf(GsKernel *k, const GsMem *mem, uint64_t ksym_va,
+                       GError **errp)
+{
+    char name[BPF_NAME_MAX];
+    GsSymbol sym = { .name = name, .type = 't' };
+    uint64_t start, end;
+
+    if (!read_bpf(k, mem, ksym_va, &start, &end, name, sizeof(name))) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "unreadable or senseless struct bpf_ksym at 0x%" PRIx64,
+                    ksym_va);
+        return false;
+    }
+    sym.va = start;
+    return gs_kernel_add_module_data(k, ksym_va, "bpf", start, end - start,
+                                     &sym, 1, 0, NULL, NULL, 0, errp);
 }
 
 void gs_kernel_drop_module(GsKernel *k, uint64_t module_va)

@@ -18,6 +18,7 @@ typedef enum KtRole {
     KT_ROLE_WRAPPER,        /* only named: not hooked */
     KT_ROLE_MODULE_ADD,     /* at return */
     KT_ROLE_MODULE_DROP,
+    KT_ROLE_BPF_ADD,        /* a program or trampoline, at entry */
     /* The page allocator's, hooked with pages=on; see record-pages.c. */
     KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */
     KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns how many */

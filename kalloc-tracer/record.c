@@ -338,6 +338,20 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     }
 }
 
+static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return kt_guest_read(opaque, va, buf, len);
+}
+
+static void enter_bpf_add(KtMoment *m, uint64_t ksym)
+{
+    const GsMem mem = { .read = read_code, .opaque = m->boot->guest };
+
+    if (!gs_kernel_add_bpf(m->c->kernel, &mem, ksym, NULL)) {
+        kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
+    }
+}
+
 static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
 {
     KtCall call = {
@@ -383,6 +397,9 @@ void kt_record_enter(KtMoment *m, KtHookId id)
         break;
     case KT_ROLE_MODULE_DROP:
         gs_kernel_drop_module(m->c->kernel, kt_vcpu_arg(m->v, hook->ptr));
+        break;
+    case KT_ROLE_BPF_ADD:
+        enter_bpf_add(m, kt_vcpu_arg(m->v, hook->ptr));
         break;
     default:
         await_return(m, hook, id);
@@ -503,14 +520,9 @@ static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
     push_event(m, KT_EV_RESIZE, call->hook, result);
 }
 
-static bool read_module(void *opaque, uint64_t va, void *buf, size_t len)
-{
-    return kt_guest_read(opaque, va, buf, len);
-}
-
 static void leave_module_add(KtMoment *m, const KtCall *call)
 {
-    const GsMem mem = { .read = read_module, .opaque = m->boot->guest };
+    const GsMem mem = { .read = read_code, .opaque = m->boot->guest };
 
     if (!gs_kernel_add_module(m->c->kernel, &mem, call->ptr, NULL)) {
         kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);

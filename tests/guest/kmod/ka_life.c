@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka_life: allocates in each of a module's sections: in its init section,
+ * which is gone when it has been loaded, in its core, and in its exit
+ * section. What it allocated is printed, and freed when it is unloaded:
+ *
+ *   ka_life: SITE=ADDRESS
+ */
+#include <linux/init.h>
+
+#include "ka_kmod.h"
+
+/* From a slab of its own size, so that addresses come again. */
+#define BYTES 700
+
+static void *from_init, *from_core;
+
+static __init KA_SITE void *ka_life_site_init(void)
+{
+    void *p = kmalloc(BYTES, GFP_KERNEL);
+
+    ka_site_end();
+    return p;
+}
+
+static KA_SITE void *ka_life_site_core(void)
+{
+    void *p = kmalloc(BYTES, GFP_KERNEL);
+
+    ka_site_end();
+    return p;
+}
+
+static KA_SITE void ka_life_site_free(void *p)
+{
+    kfree(p);
+    ka_site_end();
+}
+
+static __exit KA_SITE void *ka_life_site_exit(void)
+{
+    void *p = kmalloc(BYTES, GFP_KERNEL);
+
+    ka_site_end();
+    return p;
+}
+
+static void say(const char *site, const void *p)
+{
+    pr_info("ka_life: %s=%px\n", site, p);
+}
+
+static int __init ka_life_init(void)
+{
+    from_init = ka_life_site_init();
+    say("ka_life_site_init", from_init);
+    from_core = ka_life_site_core();
+    say("ka_life_site_core", from_core);
+    return from_init && from_core ? 0 : -ENOMEM;
+}
+
+static void __exit ka_life_exit(void)
+{
+    void *p = ka_life_site_exit();
+
+    say("ka_life_site_exit", p);
+    ka_life_site_free(p);
+    ka_life_site_free(from_core);
+    ka_life_site_free(from_init);
+    ka_site_end();
+}
+
+module_init(ka_life_init);
+module_exit(ka_life_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("allocates in init, core and exit code");

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Code that comes and goes: a module that is loaded and unloaded again and
+again, with allocations in its init, core and exit sections, and a BPF program.
+Every frame is named rightly when all of it is gone, nothing is an error, and
+nothing is unknown. The truth is what the module and the guest print.
+
+usage: test_modules.py [--short] [--kernel K]... [--smp N]...
+"""
+import argparse
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+
+import oracle
+from kaguest import Guest, Tap
+
+# What calls them has two names at one address.
+LOADING = 'init_module[ka_life]', 'ka_life_init[ka_life]'
+UNLOADING = 'cleanup_module[ka_life]', 'ka_life_exit[ka_life]'
+SITES = {'ka_life_site_init': LOADING, 'ka_life_site_core': LOADING,
+         'ka_life_site_exit': UNLOADING}
+# Nothing of this may be counted.
+UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
+           'stack.end_unknown_pc', 'stack.end_bad_frame', 'modules.failed',
+           'call.unreadable', 'call.dropped', 'cache.unknown', 'task.unknown')
+
+
+def lives(guest, va):
+    """All that ever began at VA, as rows of JSON."""
+    text = guest.hmp_qmp(f'ka {va} --history -j -s -n 0')
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [r for r in rows if r.get('va') == f'0x{va}']
+
+
+def plain(frames):
+    """Names without offsets."""
+    return [re.sub(r'\+0x[0-9a-f]+', '', f) for f in frames]
+
+
+def check_module(guest, n):
+    said = re.findall(r'ka_life: (\w+)=([0-9a-f]{16})', guest.console)
+    truth = Counter(said)
+    assert sum(truth.values()) == 3 * n, f'{len(said)} lines of the module'
+    found = Counter()
+    for va in sorted({va for _, va in said}):
+        for row in lives(guest, va):
+            made = plain(row.get('alloc_symbols', ()))
+            if not made or '[ka_life]' not in made[0]:
+                continue
+            site, gone = made[0].split('[')[0], plain(row['free_symbols'])
+            assert made[1] in SITES[site], made
+            assert gone[0] == 'ka_life_site_free[ka_life]', gone
+            assert gone[1] in UNLOADING, gone
+            found[site, va] += 1
+    assert found == truth, f'{found - truth} too many, {truth - found} missing'
+
+
+def check_bpf(guest):
+    name = re.search(r'ka-bpf: [0-9a-f]+ t (\S+)\s+\[bpf\]', guest.console)
+    assert name, 'the guest did not name its program'
+    text = guest.hmp_qmp('ka alloc trie_update_elem -j -s -n 0')
+    frames = [plain(json.loads(line)['alloc_symbols'])
+              for line in text.splitlines() if '"block"' in line]
+    assert any(f'{name.group(1)}[bpf]' in f for f in frames), \
+        f'{name.group(1)} in none of {frames}'
+
+
+def check_stat(guest):
+    numbers = guest.stat()
+    for key in UNKNOWN:
+        assert not numbers.get(key), f'{key}: {numbers[key]}\n' + \
+            guest.hmp_qmp('ka error -s -n 3')
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 only, 10 times instead of 100')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    args = ap.parse_args()
+    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    n = 10 if args.short else 100
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix='ka-modules.') as tmp:
+        for kernel in kernels:
+            share = oracle.make_share(os.path.join(tmp, kernel), ['life.sh'],
+                                      kernel, modules=True)
+            for smp in args.smp or [1, 4]:
+                label = f'{kernel}, {smp} vCPU'
+                with Guest(kernel=kernel, smp=smp, share=share, run='life',
+                           n=n, timeout=300, cmdline='no_hash_pointers',
+                           name=f'modules-{kernel}-{smp}') as g:
+                    with tap.test(f'{label}: runs'):
+                        assert g.wait_done() == 0
+                    with tap.test(f'{label}: a module, {n} times'):
+                        check_module(g, n)
+                    with tap.test(f'{label}: a BPF program'):
+                        check_bpf(g)
+                    with tap.test(f'{label}: nothing is unknown'):
+                        check_stat(g)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

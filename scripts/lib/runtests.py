@@ -90,6 +90,21 @@ def python_programs(*patterns, timeout=1800):
             yield name, [PYTHON, path, *options_for(path)], {}, timeout
 
 
+# Other architectures: what the oracles and modules need of a tracer.
+ARCH_KERNELS = 'arm64-6.12', 'riscv64-6.12'
+ARCH_PROGRAMS = ('oracle_events', 'oracle_stacks', 'oracle_state',
+                 'test_modules', 'errors')
+
+
+def arch_programs():
+    for kernel in KERNELS or ARCH_KERNELS:
+        for name in ARCH_PROGRAMS:
+            path = os.path.join(ROOT, 'tests', 'guest', name + '.py')
+            quick = ['--short'] if SHORT else []
+            yield (f'{name}-{kernel}',
+                   [PYTHON, path, *quick, '--kernel', kernel], {}, 3600)
+
+
 def style_programs():
     for name in ('check-layers', 'check-style'):
         yield name, [os.path.join(ROOT, 'scripts', name), '--tap'], {}, 120
@@ -110,6 +125,7 @@ SUITES = {
     'oracle-state': lambda: python_programs('tests/guest/oracle_state.py',
                                             timeout=3600),
     'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
+    'arches': arch_programs,
 }
 
 

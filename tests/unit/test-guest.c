@@ -20,6 +20,8 @@ static const void *view(uint64_t va, size_t *avail)
                                                     : NULL;
 }
 
+static GsKernel *kernel;
+
 static KtGuest *guest_without_types(KtTracer **t)
 {
     static const char map[] = "ffffffff81000000 T _stext\n"
@@ -28,12 +30,12 @@ static KtGuest *guest_without_types(KtTracer **t)
                               "ffffffff82000000 T _etext\n"
                               "ffffffff82100000 R linux_banner\n";
     KtConfig config = KT_CONFIG_DEFAULT;
-    g_autoptr(GsKernel) k = gs_kernel_new_from_data(map, strlen(map), "map",
-                                                    NULL);
 
-    g_assert_nonnull(k);
+    gs_kernel_free(kernel);
+    kernel = gs_kernel_new_from_data(map, strlen(map), "map", NULL);
+    g_assert_nonnull(kernel);
     *t = kt_tracer_new(&config, NULL);
-    return kt_guest_new(k, *t, view);
+    return kt_guest_new(kernel, *t, view);
 }
 
 static void reads_cross_pages(void)
@@ -88,11 +90,15 @@ static void nothing_is_guessed_without_types(void)
 
 int main(int argc, char **argv)
 {
+    int failed;
+
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/guest/reads-cross-pages", reads_cross_pages);
     g_test_add_func("/guest/reads-stop-where-memory-ends",
                     reads_stop_where_memory_ends);
     g_test_add_func("/guest/nothing-is-guessed-without-types",
                     nothing_is_guessed_without_types);
-    return g_test_run();
+    failed = g_test_run();
+    gs_kernel_free(kernel);
+    return failed;
 }

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Walks by frame records: arm64 and riscv64 stacks as their kernels build
+ * them, signed return addresses, and stacks that nobody would build.
+ */
+#include "../../guest-symbols/btf.h"
+#include "../../guest-symbols/kernel.h"
+#include "../../guest-symbols/modules.h"
+#include "../../guest-symbols/symtab.h"
+
+#include <bpf/btf.h>
+#include <string.h>
+
+#define STACK   0xffff800080c00000ull
+#define IRQ     0xffff800080004000ull
+#define BYTES   0x4000
+#define TEXT    0xffff800080010000ull
+#define CODE(n) (TEXT + 0x100 * (n))
+#define JIT     0xffff800090000040ull
+
+typedef struct Guest {
+    GsKernel k;
+    GsUnwinder *u;
+    uint64_t task[BYTES / 8], irq[BYTES / 8];
+    uint64_t frames[16];
+    unsigned n;
+} Guest;
+
+static const void *page_of(void *opaque, uint64_t va)
+{
+    Guest *g = opaque;
+
+    if (va - STACK < BYTES) {
+        return &g->task[((va - STACK) & ~0xfffull) / 8];
+    }
+    return va - IRQ < BYTES ? &g->irq[((va - IRQ) & ~0xfffull) / 8] : NULL;
+}
+
+static void put(Guest *g, uint64_t va, uint64_t word)
+{
+    memcpy((char *)page_of(g, va) + (va & 0xfff), &word, sizeof(word));
+}
+
+static void put_record(Guest *g, uint64_t va, uint64_t fp, uint64_t ra)
+{
+    put(g, va, fp);
+    put(g, va + 8, ra);
+}
+
+/* struct pt_regs { u64 regs[34]; struct frame_record_meta stackframe; } */
+#define REGS_AT 272
+
+static GsBtf *make_types(bool meta)
+{
+    struct btf *b = btf__new_empty();
+    int t_long = btf__add_int(b, "long", 8, BTF_INT_SIGNED);
+    int frame;
+    GsBtf *types;
+    __u32 len;
+    const void *raw;
+
+    frame = btf__add_struct(b, meta ? "frame_record_meta" : "other", 24);
+    btf__add_field(b, "type", t_long, 128, 0);
+    btf__add_struct(b, "pt_regs", REGS_AT + 24);
+    btf__add_field(b, "stackframe", frame, REGS_AT * 8, 0);
+    raw = btf__raw_data(b, &len);
+    types = gs_btf_new(raw, len, NULL);
+    btf__free(b);
+    return types;
+}
+
+static GsSymtab *make_symbols(void)
+{
+    static const struct {
+        uint64_t va;
+        const char *name;
+    } rows[] = {
+        { TEXT - 0x1000, "_start" }, { TEXT, "_stext" },
+        { CODE(0x40), "handle_exception" },
+        { CODE(0x41), "ret_from_exception" },
+        { CODE(0x42), "ret_from_fork" }, { CODE(0x43), "next" },
+    };
+    GsSymtab *tab = gs_symtab_new();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        gs_symtab_add(tab, rows[i].va, 'T', rows[i].name,
+                      strlen(rows[i].name));
+    }
+    gs_symtab_seal(tab, NULL);
+    return tab;
+}
+
+static Guest *guest_new(GsArchId arch, bool meta)
+{
+    Guest *g = g_new0(Guest, 1);
+    const GsRange image = { TEXT, TEXT + 0x20000 };
+    const GsRange text = { TEXT, TEXT + 0x10000 };
+
+    g->k.arch = gs_arch_nth(arch);
+    g->k.text[0] = (GsTextRange) { text.start, text.end };
+    g->k.orc = gs_orc_set_new();
+    g->k.modules = gs_modules_new();
+    g->k.btf = make_types(meta);
+    g->k.symtab = make_symbols();
+    g_assert_true(gs_orc_set_load(g->k.orc, image, &text, 1, NULL, NULL));
+    g->u = gs_unwinder_new(&g->k);
+    return g;
+}
+
+static void guest_free(Guest *g)
+{
+    gs_unwinder_free(g->u);
+    gs_orc_set_free(g->k.orc);
+    gs_modules_free(g->k.modules);
+    gs_btf_free(g->k.btf);
+    gs_symtab_free(g->k.symtab);
+    g_free(g);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guest, guest_free)
+
+static const char *walk(Guest *g, uint64_t ip, uint64_t sp, uint64_t fp)
+{
+    const GsRegs regs = { .ip = ip, .sp = sp, .bp = fp };
+
+    return gs_stop_name(gs_unwind(g->u, &regs, page_of, g, g->frames,
+                                  G_N_ELEMENTS(g->frames), &g->n));
+}
+
+#define ASSERT_FRAMES(g, ...) do { \
+        const uint64_t want_[] = { __VA_ARGS__ }; \
+        g_assert_cmpuint((g)->n, ==, G_N_ELEMENTS(want_)); \
+        for (size_t i_ = 0; i_ < G_N_ELEMENTS(want_); i_++) { \
+            g_assert_cmphex((g)->frames[i_], ==, want_[i_]); \
+        } \
+    } while (0)
+
+/* ---- arm64 -------------------------------------------------------------- */
+
+/* x0-x30, sp, pc, pstate, ..., the record */
+static void put_arm64_regs(Guest *g, uint64_t regs, uint64_t fp, uint64_t pc,
+                           uint64_t pstate)
+{
+    put(g, regs + 29 * 8, fp);
+    put(g, regs + 32 * 8, pc);
+    put(g, regs + 33 * 8, pstate);
+}
+
+static void arm64_kernel_thread(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+
+    put_record(g, STACK + 0x100, STACK + 0x140, CODE(2));
+    put_record(g, STACK + 0x140, STACK + 0x200, CODE(3));
+    put_arm64_regs(g, STACK + 0x200 - REGS_AT, 0, 0, 5);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
+                    "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3));
+}
+
+static void arm64_system_call(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    uint64_t regs = STACK + 0x400;
+
+    put_record(g, STACK + 0x100, regs + REGS_AT, CODE(2));
+    put_arm64_regs(g, regs, 0x7ffff0, 0x400000, 0);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0xf0, STACK + 0x100), ==,
+                    "user");
+    ASSERT_FRAMES(g, CODE(1), CODE(2));
+}
+
+static void arm64_interrupt_on_its_stack(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    uint64_t regs = STACK + 0x400;
+
+    put_record(g, IRQ + 0x100, STACK + 0x200, CODE(2));
+    put_record(g, STACK + 0x200, regs + REGS_AT, CODE(3));
+    put_record(g, regs + REGS_AT, STACK + 0x800, CODE(4) + 2);
+    put_record(g, STACK + 0x800, STACK + 0x900, CODE(5));
+    g_assert_cmpstr(walk(g, CODE(1), IRQ + 0x100, IRQ + 0x100), ==, "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3), CODE(4) + 2, CODE(5));
+}
+
+/* Since 6.13 a word tells that the registers are those of an exception. */
+static void arm64_interrupt_told_by_its_record(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, true);
+    uint64_t regs = STACK + 0x400, user = STACK + 0xa00;
+
+    put_record(g, STACK + 0x100, regs + REGS_AT, CODE(2));
+    put(g, regs + REGS_AT + 16, 2);
+    put_arm64_regs(g, regs, STACK + 0x800, CODE(3) + 4, 5);
+    put_record(g, STACK + 0x800, user + REGS_AT, CODE(4));
+    put(g, user + REGS_AT + 16, 1);
+    put_arm64_regs(g, user, 1, 0x400000, 0);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
+                    "user");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3) + 4, CODE(4));
+}
+
+static void arm64_signed_addresses(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+
+    put_record(g, STACK + 0x100, STACK + 0x140,
+               CODE(2) ^ 0x7f37000000000000ull);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
+                    "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2));
+}
+
+/* 39 bits: signatures reach lower. */
+static void arm64_narrow_addresses(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    GsUnwinder *u;
+
+    g->k.text[0] = (GsTextRange) { 0xffffffc080010000, 0xffffffc080020000 };
+    u = gs_unwinder_new(&g->k);
+    gs_unwinder_free(g->u);
+    g->u = u;
+    put_record(g, STACK + 0x100, STACK + 0x140, 0x5a80aac080010200);
+    g_assert_cmpstr(walk(g, 0xffffffc080010100, STACK + 0x100,
+                         STACK + 0x100), ==, "end");
+    ASSERT_FRAMES(g, 0xffffffc080010100, 0xffffffc080010200);
+}
+
+static void arm64_code_without_a_name(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+
+    put_record(g, STACK + 0x100, STACK + 0x140, JIT);
+    put_record(g, STACK + 0x140, STACK + 0x180, CODE(2));
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
+                    "end");
+    ASSERT_FRAMES(g, CODE(1), JIT, CODE(2));
+    put_record(g, STACK + 0x140, STACK + 0x180, JIT + 64);
+    put_record(g, STACK + 0x180, STACK + 0x1c0, CODE(3));
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
+                    "unknown-pc");
+    ASSERT_FRAMES(g, CODE(1));
+}
+
+static void arm64_senseless_records(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    uint64_t at = STACK + 0x100;
+
+    /* round and round */
+    put_record(g, at, at, CODE(2));
+    g_assert_cmpstr(walk(g, CODE(1), at, at), ==, "bad-frame");
+    /* nowhere, not aligned, the user's, half a record */
+    g_assert_cmpstr(walk(g, CODE(1), at, 0xffff900000000000ull), ==,
+                    "bad-frame");
+    g_assert_cmpstr(walk(g, CODE(1), at, at + 4), ==, "bad-frame");
+    g_assert_cmpstr(walk(g, CODE(1), at, 0x1000), ==, "bad-frame");
+    g_assert_cmpstr(walk(g, CODE(1), at, STACK + BYTES - 8), ==,
+                    "bad-frame");
+    put_record(g, at, at + 64, 0);
+    g_assert_cmpstr(walk(g, CODE(1), at, at), ==, "bad-frame");
+    ASSERT_FRAMES(g, CODE(1));
+}
+
+static void arm64_as_many_as_asked_for(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+
+    for (unsigned i = 0; i < 20; i++) {
+        put_record(g, STACK + 0x100 + 16 * i, STACK + 0x110 + 16 * i,
+                   CODE(2 + i));
+    }
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
+                    "depth");
+    g_assert_cmpuint(g->n, ==, G_N_ELEMENTS(g->frames));
+}
+
+/* ---- riscv64 ------------------------------------------------------------ */
+
+/* The frame pointer is behind the record. */
+static void put_behind(Guest *g, uint64_t fp, uint64_t s0, uint64_t ra)
+{
+    put_record(g, fp - 16, s0, ra);
+}
+
+static void put_riscv64_regs(Guest *g, uint64_t regs, uint64_t epc,
+                             uint64_t ra, uint64_t s0, uint64_t status)
+{
+    put(g, regs, epc);
+    put(g, regs + 8, ra);
+    put(g, regs + 64, s0);
+    put(g, regs + 256, status);
+}
+
+static void riscv64_kernel_thread(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+
+    put_behind(g, STACK + 0x140, STACK + 0x180, CODE(2));
+    /* what stood in the register when the thread began is its function */
+    put_behind(g, STACK + 0x180, CODE(9), CODE(0x42) + 14);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x140), ==,
+                    "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x42) + 14);
+}
+
+static void riscv64_start_of_a_cpu(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+
+    put_behind(g, STACK + 0x140, 0, TEXT - 0x800);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x140), ==,
+                    "end");
+    ASSERT_FRAMES(g, CODE(1));
+}
+
+static void riscv64_system_call(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+
+    put_behind(g, STACK + 0x140, 0x7ffff0, CODE(0x40) + 64);
+    put_riscv64_regs(g, STACK + 0x140, 0x10000, 0, 0, 0x20);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x140), ==,
+                    "user");
+    ASSERT_FRAMES(g, CODE(1), CODE(0x40) + 64);
+}
+
+static void riscv64_interrupt(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    uint64_t regs = STACK + 0x400;
+
+    put_behind(g, IRQ + 0x140, regs, CODE(2));
+    put_behind(g, regs, STACK + 0x800, CODE(0x40) + 64);
+    put_riscv64_regs(g, regs, CODE(3) + 2, CODE(7), STACK + 0x800, 0x120);
+    put_behind(g, STACK + 0x800, STACK + 0x900, CODE(4));
+    put_behind(g, STACK + 0x900, CODE(9), CODE(0x42) + 14);
+    g_assert_cmpstr(walk(g, CODE(1), IRQ + 0x100, IRQ + 0x140), ==, "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x40) + 64, CODE(3) + 2, CODE(4),
+                  CODE(0x42) + 14);
+}
+
+/* Its return address is in the register, its caller's s0 where it would be. */
+static void riscv64_interrupted_leaf(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    uint64_t regs = STACK + 0x400;
+
+    put_behind(g, STACK + 0x140, STACK + 0x7f0, CODE(0x40) + 64);
+    put_riscv64_regs(g, STACK + 0x140, 0, 0, 0, 0);
+    put_behind(g, regs, STACK + 0x800, CODE(0x40) + 64);
+    put_riscv64_regs(g, regs, CODE(3) + 2, CODE(7), STACK + 0x800, 0x120);
+    put(g, STACK + 0x7f8, STACK + 0x900);
+    put_behind(g, STACK + 0x900, CODE(9), CODE(0x42) + 14);
+    put_behind(g, STACK + 0x200, regs, CODE(2));
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x1f0, STACK + 0x200), ==,
+                    "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x40) + 64, CODE(3) + 2, CODE(7),
+                  CODE(0x42) + 14);
+}
+
+static void riscv64_senseless_records(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    uint64_t at = STACK + 0x140;
+
+    put_behind(g, at, at, CODE(2));
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, at), ==, "bad-frame");
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, 0), ==, "bad-frame");
+    put_behind(g, at, at + 64, 0x1234);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, at), ==, "unknown-pc");
+    ASSERT_FRAMES(g, CODE(1));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = {
+        { "/frames/arm64-kernel-thread", arm64_kernel_thread },
+        { "/frames/arm64-system-call", arm64_system_call },
+        { "/frames/arm64-interrupt-on-its-stack",
+          arm64_interrupt_on_its_stack },
+        { "/frames/arm64-interrupt-told-by-its-record",
+          arm64_interrupt_told_by_its_record },
+        { "/frames/arm64-signed-addresses", arm64_signed_addresses },
+        { "/frames/arm64-narrow-addresses", arm64_narrow_addresses },
+        { "/frames/arm64-code-without-a-name", arm64_code_without_a_name },
+        { "/frames/arm64-senseless-records", arm64_senseless_records },
+        { "/frames/arm64-as-many-as-asked-for", arm64_as_many_as_asked_for },
+        { "/frames/riscv64-kernel-thread", riscv64_kernel_thread },
+        { "/frames/riscv64-start-of-a-cpu", riscv64_start_of_a_cpu },
+        { "/frames/riscv64-system-call", riscv64_system_call },
+        { "/frames/riscv64-interrupt", riscv64_interrupt },
+        { "/frames/riscv64-interrupted-leaf", riscv64_interrupted_leaf },
+        { "/frames/riscv64-senseless-records", riscv64_senseless_records },
+    };
+
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(tests); i++) {
+        g_test_add_func(tests[i].name, tests[i].run);
+    }
+    return g_test_run();
+}

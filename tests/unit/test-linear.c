@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where the direct map can be: what real kernels of known configurations use
+ * is among the guesses. The addresses are those of Documentation/arch/arm64/
+ * memory.rst, Documentation/arch/riscv/vm-layout.rst and of running kernels.
+ */
+#include "linear.h"
+
+#include <string.h>
+
+#define VARIABLES   0xffffffff82000000ull
+
+static uint64_t variables[8];
+
+static bool read_variable(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    if (va < VARIABLES || va + len > VARIABLES + sizeof(variables)) {
+        return false;
+    }
+    memcpy(buf, (const char *)variables + (va - VARIABLES), len);
+    return true;
+}
+
+static const GsMem mem = { .read = read_variable };
+
+static bool is_among(const KtLinearAt *at, uint64_t page_offset,
+                     uint64_t vmemmap)
+{
+    KtLinear guess[KT_LINEAR_MAX];
+    bool certain;
+    unsigned n = kt_linear_guess(at, &mem, guess, &certain);
+
+    g_assert_cmpuint(n, <=, KT_LINEAR_MAX);
+    for (unsigned i = 0; i < n; i++) {
+        if (guess[i].page_offset == page_offset &&
+            guess[i].vmemmap == vmemmap) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void x86_64_tells(void)
+{
+    const KtLinearAt at = {
+        .arch = GS_ARCH_X86_64, .page_shift = 12, .struct_page = 64,
+        .vmemmap_base = VARIABLES, .page_offset_base = VARIABLES + 8,
+    };
+    KtLinear guess[KT_LINEAR_MAX];
+    bool certain;
+
+    variables[0] = 0xffffea0000000000;
+    variables[1] = 0xffff888000000000;
+    g_assert_cmpuint(kt_linear_guess(&at, &mem, guess, &certain), ==, 1);
+    g_assert_true(certain);
+    g_assert_cmphex(guess[0].vmemmap, ==, variables[0]);
+    g_assert_cmphex(guess[0].page_offset, ==, variables[1]);
+}
+
+static void arm64_of_each_time(void)
+{
+    KtLinearAt at = {
+        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+        .memstart_addr = VARIABLES,
+    };
+
+    variables[0] = 0;
+    /* 4K pages, 48 bits: 6.9, 5.11, 5.4; then 52 bits */
+    g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffdffc0000000));
+    g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffc0000000000));
+    g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffdffffe00000));
+    g_assert_true(is_among(&at, 0xfff0000000000000, 0xffffc1ffc0000000));
+    /* 16K pages, 47 bits */
+    at.page_shift = 14;
+    g_assert_true(is_among(&at, 0xffff800000000000, 0xffffffbfc0000000));
+}
+
+static void arm64_counts_from_page_frame_0(void)
+{
+    const KtLinearAt at = {
+        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+        .memstart_addr = VARIABLES,
+    };
+
+    variables[0] = 0x40000000;
+    g_assert_true(is_among(&at, 0xffff000000000000 - 0x40000000,
+                           0xfffffdffc0000000 - 0x40000 * 64));
+}
+
+static void riscv64_of_each_depth(void)
+{
+    const KtLinearAt at = {
+        .arch = GS_ARCH_RISCV64, .page_shift = 12, .struct_page = 64,
+        .va_pa_offset = VARIABLES, .ram_base = VARIABLES + 8,
+        .l4 = VARIABLES + 16, .l5 = VARIABLES + 24,
+    };
+    const uint64_t ram = 0x80000000, first = ram / 4096 * 64;
+
+    variables[1] = ram;
+    variables[0] = 0xffffffd600000000 - ram;
+    g_assert_true(is_among(&at, variables[0], 0xffffffc500000000 - first));
+    variables[0] = 0xffffaf8000000000 - ram;
+    variables[2] = 1;
+    g_assert_true(is_among(&at, variables[0], 0xffff8d8000000000 - first));
+    variables[0] = 0xff60000000000000 - ram;
+    variables[3] = 1;
+    g_assert_true(is_among(&at, variables[0], 0xff1c000000000000 - first));
+}
+
+static void nothing_before_the_kernel_has_decided(void)
+{
+    const KtLinearAt at = {
+        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+    };
+    KtLinear guess[KT_LINEAR_MAX];
+    bool certain;
+
+    g_assert_cmpuint(kt_linear_guess(&at, &mem, guess, &certain), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/linear/x86-64-tells", x86_64_tells);
+    g_test_add_func("/linear/arm64-of-each-time", arm64_of_each_time);
+    g_test_add_func("/linear/arm64-counts-from-page-frame-0",
+                    arm64_counts_from_page_frame_0);
+    g_test_add_func("/linear/riscv64-of-each-depth", riscv64_of_each_depth);
+    g_test_add_func("/linear/nothing-before-the-kernel-has-decided",
+                    nothing_before_the_kernel_has_decided);
+    return g_test_run();
+}

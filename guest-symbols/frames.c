@@ -15,7 +15,8 @@
 
 static bool in_range(const GsRange *r, uint64_t pc)
 {
-    return pc >= r->start && pc <= r->end;  /* a call may be the last insn */
+    /* a call may be the last instruction; an empty range has none */
+    return pc >= r->start && pc <= r->end && r->end;
 }
 
 bool gs_frames_is_text(const GsFrames *f, uint64_t pc)

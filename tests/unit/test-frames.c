@@ -367,6 +367,8 @@ static void riscv64_senseless_records(void)
     put_behind(g, at, at, CODE(2));
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, at), ==, "bad-frame");
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, 0), ==, "bad-frame");
+    put_behind(g, at, at + 64, 0);
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, at), ==, "unknown-pc");
     put_behind(g, at, at + 64, 0x1234);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, at), ==, "unknown-pc");
     ASSERT_FRAMES(g, CODE(1));

@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel whose own tables lie: its image is damaged where kallsyms and types
+are, the guest boots, and the tracer neither crashes nor hangs nor names
+anything wrongly: it says that it knows no kernel, or is right.
+
+The kernel is arm64's, whose image is not compressed. What else lies beside the
+tables is damaged, too, so it need not come up; the tracer must answer.
+
+usage: test_hostile.py [--short] [--kernel K]...
+"""
+import os
+import random
+import re
+import tempfile
+
+from kaguest import Guest, GuestError, Tap, kernel_file, kernel_options
+
+# The tokens of "0" to "9" stand for themselves (scripts/kallsyms.c).
+DIGITS = b''.join(b'%d\0' % d for d in range(10))
+BTF_HEADER = bytes([0x9f, 0xeb, 1, 0, 24, 0, 0, 0])
+AROUND = 64 << 10
+SECONDS = 12            # a whole kernel is up in six
+
+
+def tables(image):
+    """Where the token table's digits, and the types, are in IMAGE."""
+    tokens = [m.start() for m in re.finditer(re.escape(DIGITS), image)]
+    types = [m.start() for m in re.finditer(re.escape(BTF_HEADER), image)]
+    assert tokens and types, 'no tables in the image'
+    return tokens[-1], max(types, key=lambda at: int.from_bytes(
+        image[at + 12:at + 16], 'little'))
+
+
+def overwrite(image, at, new):
+    image[at:at + len(new)] = new
+
+
+def random_bytes(image, tokens, types):
+    rng = random.Random(1)
+    overwrite(image, tokens - AROUND, rng.randbytes(2 * AROUND))
+
+
+def truncated(image, tokens, types):
+    overwrite(image, tokens + len(DIGITS), bytes(AROUND))
+
+
+def endless_names(image, tokens, types):
+    """Lengths of two bytes, as large as they come; counts of 2^32."""
+    overwrite(image, tokens - (1 << 20), b'\xff' * ((1 << 20) - AROUND))
+
+
+def endless_tokens(image, tokens, types):
+    """No token ends."""
+    overwrite(image, tokens + len(DIGITS), b'a' * AROUND)
+
+
+def markers_that_lie(image, tokens, types):
+    for at in range(tokens - 8192 & ~3, tokens - 1024, 4):
+        overwrite(image, at, (0xfffffff0 + at % 16).to_bytes(4, 'little'))
+
+
+def types_of_random_bytes(image, tokens, types):
+    overwrite(image, types + 24, random.Random(2).randbytes(4 * AROUND))
+
+
+def types_without_end(image, tokens, types):
+    """Lengths of the header: 2^32 - 1."""
+    overwrite(image, types + 8, b'\xff' * 16)
+
+
+DAMAGES = (random_bytes, truncated, endless_names, endless_tokens,
+           markers_that_lie, types_of_random_bytes, types_without_end)
+
+
+def damaged(kernel, damage, folder):
+    with open(kernel_file(kernel), 'rb') as f:
+        image = bytearray(f.read())
+    damage(image, *tables(image))
+    path = os.path.join(folder, damage.__name__)
+    with open(path, 'wb') as f:
+        f.write(image)
+    return path
+
+
+def names_are_right(guest):
+    """What it names is what the guest's own kallsyms would: where allocation
+    begins, in functions that lead there."""
+    text = guest.hmp_qmp('ka -s -n 200')
+    for line in text.splitlines():
+        frames = re.search(r'alloc\[(.*?)\]@', line)
+        if frames and frames.group(1):
+            assert re.search(r'(ret_from_fork|start_kernel|el0|handle_)',
+                             frames.group(1)), line
+
+
+def survives(kernel, damage, folder):
+    path = damaged(kernel, damage, folder)
+    with Guest(kernel=kernel, timeout=180,
+               options=['--arch', 'arm64', '--kernel', path],
+               name=f'hostile-{damage.__name__}') as g:
+        try:
+            g.wait_marker('KA-END', SECONDS)
+        except GuestError:      # it may trip over its own tables
+            assert g.alive(), g.qemu_log
+        stat = g.hmp_qmp('ka stat')
+        found = re.search(r'tracing\.kernel\s+recognised', stat)
+        if found:
+            names_are_right(g)
+        else:
+            assert 'no kernel was recognised' in g.hmp_qmp('ka'), stat
+        assert g.alive(), g.qemu_log
+
+
+def main():
+    tap = Tap()
+    kernels = kernel_options(('arm64-6.12',))
+    with tempfile.TemporaryDirectory(prefix='ka-hostile.') as folder:
+        for kernel in kernels:
+            for damage in DAMAGES:
+                with tap.test(f'{kernel}: {damage.__name__}'):
+                    survives(kernel, damage, folder)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -189,6 +189,28 @@ missing_grub() {
     echo "GRUB for the tests' disks"
 }
 
+# --- EFI firmware ------------------------------------------------------------
+
+do_efi() {
+    local tmp package
+    apt_refresh
+    tmp=$(new_tmp efi)
+    apt_fetch "$tmp" ovmf qemu-efi-aarch64
+    for package in "$tmp"/*.deb; do
+        dpkg-deb -x "$package" "$tmp/root"
+    done
+    cp -L "$tmp/root/usr/share/ovmf/OVMF.fd" "$tmp/x86_64.fd"
+    cp -L "$tmp/root/usr/share/qemu-efi-aarch64/QEMU_EFI.fd" \
+        "$tmp/aarch64.fd"
+    rm -rf -- "$tmp/root" "$tmp"/*.deb
+    publish "$tmp" "$KA_CACHE/efi"
+}
+
+missing_efi() {
+    [ -e "$KA_CACHE/efi/x86_64.fd" ] && return 1
+    echo "EFI firmware for the tests' guests"
+}
+
 # --- initramfs ---------------------------------------------------------------
 
 initramfs_src=$KA_ROOT/tests/guest/initramfs

@@ -1,0 +1,34 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that EFI firmware boots, by the kernel's own EFI stub: the kernel is
+found in memory and all is seen from the first event.
+
+usage: test_efi.py [--short] [--kernel K]...
+"""
+import os
+
+from kaguest import Guest, Tap, kernel_arch, kernel_options, paths
+
+UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
+           'stack.end_unknown_pc', 'stack.end_bad_frame', 'cache.unknown',
+           'task.unknown', 'call.unreadable', 'call.dropped')
+
+
+def boots(kernel):
+    firmware = os.path.join(paths()['efi'], kernel_arch(kernel) + '.fd')
+    with Guest(kernel=kernel, qemu=['-bios', firmware], run='files',
+               timeout=240, cmdline='efi=debug',
+               name=f'efi-{kernel}') as g:
+        assert g.wait_done() == 0
+        assert 'efi: EFI v' in g.console, 'not booted by EFI'
+        numbers = g.stat()
+        assert numbers['events.checked'] > 50000, numbers
+        for key in UNKNOWN:
+            assert not numbers.get(key), f'{key}: {numbers[key]}'
+
+
+tap = Tap()
+for name in kernel_options(('6.12', 'arm64-6.12')):
+    with tap.test(f'{name} boots by EFI'):
+        boots(name)
+tap.done()

@@ -27,27 +27,16 @@ static void find_outermost(GsFrames *f, const GsKernel *k)
         "ret_from_fork", "ret_from_fork_kernel_asm", "ret_from_fork_user_asm"
     };
     GsSymbol sym, text;
-    size_t n = 0;
 
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         if (gs_kernel_lookup(k, names[i], &sym)) {
-            f->outermost[n++] = (GsRange) { sym.va, sym.va + sym.size };
+            gs_frames_add_outermost(f, sym.va, sym.va + sym.size);
         }
     }
     if (gs_kernel_lookup(k, "_start", &sym) &&
         gs_kernel_lookup(k, "_stext", &text)) {
-        f->outermost[n++] = (GsRange) { sym.va, text.va };
+        gs_frames_add_outermost(f, sym.va, text.va);
     }
-}
-
-static bool is_outermost(const GsFrames *f, uint64_t pc)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(f->outermost); i++) {
-        if (pc > f->outermost[i].start && pc <= f->outermost[i].end) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void prepare(GsFrames *f, const GsKernel *k)
@@ -115,7 +104,7 @@ static GsStop step(const GsFrames *f, Walk *w)
     if (!w->exact && in_entry(f, w->ip)) {
         return take_regs(w);
     }
-    if (!w->exact && is_outermost(f, w->ip)) {
+    if (!w->exact && gs_frames_is_outermost(f, w->ip)) {
         return GS_STOP_END;
     }
     if (!gs_frames_move(w, behind) || !read_word(w, behind - 8, &ra) ||
@@ -129,8 +118,8 @@ static GsStop step(const GsFrames *f, Walk *w)
     }
     w->ip = ra;
     w->bp = s0;
-    return is_outermost(f, ra) && !gs_frames_is_text(f, ra) ? GS_STOP_END
-                                                            : GS_GO_ON;
+    return gs_frames_is_outermost(f, ra) && !gs_frames_is_text(f, ra) ?
+           GS_STOP_END : GS_GO_ON;
 }
 
 const GsFrameRules gs_riscv64_frames = { prepare, step };

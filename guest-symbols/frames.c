@@ -4,7 +4,7 @@
  * every recorded event.
  *
  * Whatever the stack holds, a walk ends: each frame costs one of @max, and
- * nothing is read but aligned 8-byte words in the kernel's half of the
+ * nothing is read but aligned 8-byte words in the kernel's part of the
  * address space.
  */
 #include "frames.h"
@@ -31,12 +31,29 @@ bool gs_frames_move(Walk *w, uint64_t va)
 {
     uint64_t before = w->sp;
 
-    if (va & 7 || (int64_t)va >= 0) {
+    if (va & 7 || !gs_walk_in_kernel(w, va)) {
         return false;
     }
     w->sp = va;
     return (va > before && va - before < MAX_STACK) ||
            ++w->switches <= MAX_SWITCHES;
+}
+
+bool gs_frames_is_outermost(const GsFrames *f, uint64_t pc)
+{
+    for (size_t i = 0; i < f->n_outermost; i++) {
+        if (pc > f->outermost[i].start && pc <= f->outermost[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void gs_frames_add_outermost(GsFrames *f, uint64_t start, uint64_t end)
+{
+    if (f->n_outermost < G_N_ELEMENTS(f->outermost)) {
+        f->outermost[f->n_outermost++] = (GsRange) { start, end };
+    }
 }
 
 /*
@@ -51,7 +68,7 @@ static bool is_code(const GsFrames *f, const Walk *w)
     if (G_LIKELY(gs_frames_is_text(f, w->ip))) {
         return true;
     }
-    if (w->exact || (int64_t)w->ip >= 0) {
+    if (w->exact || !gs_walk_in_kernel(w, w->ip)) {
         return false;
     }
     stop = f->rules->step(f, &ahead);

@@ -18,6 +18,7 @@
  * struct GsFrames - a kernel's frames, as one unwinder sees them
  * @canonical: bits that every address of its code has set; a return address
  *             with other ones is signed
+ * @signature: (plain) bits that none of them has set, likewise
  * @text: of the kernel proper, run time
  * @regs_at: where in struct pt_regs the frame record of an exception is
  * @has_regs_at: and that is known
@@ -25,16 +26,19 @@
  * @entry: code that an exception enters through, whose frames are struct
  *         pt_regs
  * @outermost: functions that a task begins in
+ * @record_at: (plain) from the frame pointer to the record
  * @reader: finds the text of modules
  */
 typedef struct GsFrames {
     const struct GsFrameRules *rules;
-    uint64_t canonical;
+    uint64_t canonical, signature;
     GsRange text[2];
     uint32_t regs_at;
     bool has_regs_at, has_meta;
     GsRange entry;
-    GsRange outermost[4];
+    GsRange outermost[GS_OUTERMOST_MAX];
+    unsigned n_outermost;
+    int record_at;
     GsOrcReader *reader;
 } GsFrames;
 
@@ -52,6 +56,9 @@ typedef struct GsFrameRules {
 } GsFrameRules;
 
 extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
+/** gs_plain_frames - nothing but records: of a kernel opened by
+ *  gs_kernel_open_elf() */
+extern const GsFrameRules gs_plain_frames;
 unsigned gs_arm64_page_shift(const GsKernel *k);
 
 /** gs_frames_prepare() - @k: with its slide set. */
@@ -71,5 +78,10 @@ GsStop gs_frames_walk(const GsFrames *f, Walk *w, uint64_t *frames,
 bool gs_frames_move(Walk *w, uint64_t va);
 /** gs_frames_is_text() - is @pc, a return address or not, in known code? */
 bool gs_frames_is_text(const GsFrames *f, uint64_t pc);
+/** gs_frames_add_outermost() - stacks begin in the code of [@start, @end);
+ *  GS_OUTERMOST_MAX are kept. */
+void gs_frames_add_outermost(GsFrames *f, uint64_t start, uint64_t end);
+/** gs_frames_is_outermost() - does the return address @pc lie in such? */
+bool gs_frames_is_outermost(const GsFrames *f, uint64_t pc);
 
 #endif /* GS_FRAMES_H */

@@ -122,6 +122,37 @@ GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
 void gs_kernel_free(GsKernel *k);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsKernel, gs_kernel_free)
 
+/**
+ * struct GsElfOptions - what has to be told of a kernel that is no Linux
+ * @start: (nullable) a function that runs before anything is allocated, at
+ *         the address that it is linked at; NULL: the file's entry point
+ * @outermost: (nullable) functions that stacks begin in, NULL-terminated;
+ *             GS_OUTERMOST_MAX count, those that the kernel lacks do not
+ * @va_bits: bits of an address; above there may be a signature in a return
+ *           address on the stack; 0: never
+ */
+typedef struct GsElfOptions {
+    const char *start;
+    const char *const *outermost;
+    unsigned va_bits;
+} GsElfOptions;
+#define GS_OUTERMOST_MAX 16
+
+/**
+ * gs_kernel_open_elf() - a kernel of any kind, from an ELF file's symbol table
+ * @path: the file; it runs where it is linked, and keeps frame pointers
+ * @errp: one line: what is wrong, and where in the file
+ *
+ * Returns: (owned) or NULL. It has no types, no modules and no banner.
+ */
+GsKernel *gs_kernel_open_elf(const char *path, const GsElfOptions *o,
+                             GError **errp);
+/** gs_kernel_new_elf_from_data() - the same from memory (tests, fuzzers). */
+GsKernel *gs_kernel_new_elf_from_data(const void *data, size_t len,
+                                      const GsElfOptions *o, GError **errp);
+/** gs_kernel_is_plain() - from these two. */
+bool gs_kernel_is_plain(const GsKernel *k);
+
 /** gs_kernel_is_memory() - from gs_kernel_new_from_memory(). */
 bool gs_kernel_is_memory(const GsKernel *k);
 
@@ -129,6 +160,12 @@ bool gs_kernel_is_memory(const GsKernel *k);
 const GsArch *gs_kernel_arch(const GsKernel *k);
 /** gs_kernel_page_shift() - log2 of its page size. */
 unsigned gs_kernel_page_shift(const GsKernel *k);
+/** gs_kernel_start() - link-time address of code that runs before anything is
+ *  allocated; 0 unknown. */
+uint64_t gs_kernel_start(const GsKernel *k);
+/** gs_kernel_lowest() - the lowest address that can be the kernel's: mostly
+ *  that of the upper half. */
+uint64_t gs_kernel_lowest(const GsKernel *k);
 /** gs_kernel_in_image() - is @va (run time) in the kernel's image, code or
  *  data? */
 bool gs_kernel_in_image(const GsKernel *k, uint64_t va);

@@ -51,7 +51,7 @@ static bool read_all(int fd, uint8_t *buf, size_t len, GError **errp)
  * Reads instead of mapping: a file that is rebuilt while it is mapped would
  * take the process down.
  */
-static GBytes *read_file(int fd, GError **errp)
+static GBytes *read_open_file(int fd, GError **errp)
 {
     struct stat st;
     uint8_t *buf;
@@ -79,6 +79,17 @@ static GBytes *read_file(int fd, GError **errp)
         return NULL;
     }
     return g_bytes_new_take(buf, st.st_size);
+}
+
+GBytes *gs_kernel_read_file(const char *path, GError **errp)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    GBytes *bytes = read_open_file(fd, errp);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return bytes;
 }
 
 /* "Linux version ..." at @va, the line's printable part, or NULL. */
@@ -295,7 +306,7 @@ static bool load(GsKernel *k, GBytes *bytes, GError **errp)
     return k->symtab != NULL;
 }
 
-static GsKernel *kernel_new(void)
+GsKernel *gs_kernel_new_empty(void)
 {
     GsKernel *k = g_new0(GsKernel, 1);
 
@@ -307,8 +318,13 @@ static GsKernel *kernel_new(void)
 /* What can be told once the tables are read. */
 static void finish(GsKernel *k)
 {
+    GsSymbol start;
+
     if (!k->arch) {
         k->arch = gs_arch_of_symbols(k->symtab);
+    }
+    if (gs_symtab_lookup(k->symtab, "start_kernel", &start)) {
+        k->start = start.va;
     }
     find_text(k);
     find_templates(k);
@@ -318,7 +334,7 @@ static void finish(GsKernel *k)
 GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
                                    GError **errp)
 {
-    g_autoptr(GsKernel) k = kernel_new();
+    g_autoptr(GsKernel) k = gs_kernel_new_empty();
 
     k->image = img;
     k->arch = arch;
@@ -331,7 +347,7 @@ GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
 
 static GsKernel *kernel_from_bytes(GBytes *bytes, GError **errp)
 {
-    g_autoptr(GsKernel) k = kernel_new();
+    g_autoptr(GsKernel) k = gs_kernel_new_empty();
 
     if (!load(k, bytes, errp)) {
         return NULL;
@@ -342,13 +358,9 @@ static GsKernel *kernel_from_bytes(GBytes *bytes, GError **errp)
 
 GsKernel *gs_kernel_open(const char *path, GError **errp)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    g_autoptr(GBytes) bytes = read_file(fd, errp);
+    g_autoptr(GBytes) bytes = gs_kernel_read_file(path, errp);
     GsKernel *k = NULL;
 
-    if (fd >= 0) {
-        close(fd);
-    }
     if (bytes) {
         k = kernel_from_bytes(bytes, errp);
     }
@@ -381,6 +393,7 @@ void gs_kernel_free(GsKernel *k)
     gs_symtab_free(k->symtab);
     gs_image_free(k->image);
     g_free(k->banner);
+    g_strfreev(k->outermost);
     g_free(k);
 }
 
@@ -455,6 +468,21 @@ bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
 bool gs_kernel_in_image(const GsKernel *k, uint64_t va)
 {
     return gs_orc_set_in_image(k->orc, va) || gs_kernel_is_text(k, va);
+}
+
+uint64_t gs_kernel_start(const GsKernel *k)
+{
+    return k->start;
+}
+
+uint64_t gs_kernel_lowest(const GsKernel *k)
+{
+    return k->low ? k->low : 1ull << 63;
+}
+
+bool gs_kernel_is_plain(const GsKernel *k)
+{
+    return k->plain;
 }
 
 bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,

@@ -46,6 +46,9 @@ typedef struct GsTemplate {
  * @slide: run-time minus link-time address
  * @banner: "Linux version ...", NULL for a System.map
  * @memory: read from the guest's memory, in run-time addresses
+ * @start: link-time address of the code that tells that it runs, 0 unknown
+ * @low: from there up addresses are the kernel's; 0: the upper half is
+ * @plain: of gs_kernel_open_elf(), of whose options the rest is
  */
 struct GsKernel {
     const GsArch *arch;
@@ -60,7 +63,17 @@ struct GsKernel {
     uint64_t slide;
     char *banner;
     bool memory;
+    uint64_t start;
+    uint64_t low;
+    bool plain;
+    unsigned va_bits;
+    char **outermost;
 };
+
+/** gs_kernel_new_empty() - (owned) a kernel of which nothing is known. */
+GsKernel *gs_kernel_new_empty(void);
+/** gs_kernel_read_file() - (owned) a file's bytes, at most 2 GiB. */
+GBytes *gs_kernel_read_file(const char *path, GError **errp);
 
 /**
  * gs_kernel_new_from_image() - read an image's tables

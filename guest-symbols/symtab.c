@@ -32,6 +32,7 @@ struct GsSymtab {
     GArray *ends;           /* of uint64_t, sorted: no extent crosses one */
     uint64_t percpu_start;  /* link-time range of the percpu template */
     uint64_t percpu_end;
+    uint64_t low;           /* 0, or see gs_symtab_set_low() */
 };
 
 /* Labels that the linker script (include/asm-generic/vmlinux.lds.h and
@@ -390,6 +391,11 @@ unsigned gs_symtab_foreach_named(const GsSymtab *tab, const char *name,
     return n;
 }
 
+void gs_symtab_set_low(GsSymtab *tab, uint64_t va)
+{
+    tab->low = va;
+}
+
 /* Rows that name addresses of code or data, so can cover one. */
 static bool can_cover(const GsSymtab *tab, const Row *row)
 {
@@ -403,7 +409,7 @@ bool gs_symtab_symbolize(const GsSymtab *tab, uint64_t va, GsSymbol *out)
     size_t best = above;
     uint64_t size;
 
-    if (!above || !gs_symbol_slides(va) ||
+    if (!above || (!gs_symbol_slides(va) && (!tab->low || va < tab->low)) ||
         (va >= tab->percpu_start && va < tab->percpu_end)) {
         return false;
     }

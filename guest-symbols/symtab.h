@@ -52,6 +52,10 @@ bool gs_symtab_lookup(const GsSymtab *tab, const char *name, GsSymbol *out);
 unsigned gs_symtab_foreach_named(const GsSymtab *tab, const char *name,
                                  GsSymbolFn fn, void *opaque);
 
+/** gs_symtab_set_low() - addresses from @va up can be a symbol's, too, not
+ *  only those of the upper half; before it is shared. */
+void gs_symtab_set_low(GsSymtab *tab, uint64_t va);
+
 /** gs_symtab_symbolize() - rules as gs_kernel_symbolize(). */
 bool gs_symtab_symbolize(const GsSymtab *tab, uint64_t va, GsSymbol *out);
 

@@ -109,7 +109,8 @@ const char *gs_stop_name(GsStop stop)
 
 G_GNUC_NO_INLINE bool gs_walk_turn_page(Walk *w, uint64_t va)
 {
-    const void *host = (int64_t)va < 0 ? w->page(w->opaque, va) : NULL;
+    const void *host = gs_walk_in_kernel(w, va) ? w->page(w->opaque, va)
+                                                : NULL;
 
     if (!host) {
         return false;
@@ -506,6 +507,7 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
         return GS_STOP_DEPTH;
     }
     if (u->by_frames) {
+        w.low = u->k->low;
         return gs_frames_walk(&u->frames, &w, frames, max, n);
     }
     if (regs->ip) {
@@ -547,7 +549,8 @@ void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 GsUnwinder *gs_unwinder_new(const GsKernel *k)
 {
     GsUnwinder *u = g_aligned_alloc0(1, sizeof(*u), 64);
-    const GsFrameRules *rules = gs_arch_frames(k->arch);
+    const GsFrameRules *rules = k->plain ? &gs_plain_frames
+                                         : gs_arch_frames(k->arch);
 
     u->k = k;
     u->reader = gs_orc_reader_new(k->orc);

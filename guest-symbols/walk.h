@@ -22,7 +22,8 @@ enum {
 /*
  * One walk. @regs: guest address of the pt_regs that the current frame was
  * interrupted with, 0 after a call frame; @full: all of it is there, not just
- * the iret frame; @prev: full registers right below a partial set.
+ * the iret frame; @prev: full registers right below a partial set; @low: as
+ * in struct GsKernel.
  */
 typedef struct Walk {
     uint64_t ip;
@@ -33,12 +34,19 @@ typedef struct Walk {
     uint64_t prev;
     bool full;
     unsigned switches;
+    uint64_t low;
     uint64_t page_va;
     const uint8_t *page_host;
     GsPageFn page;
     void *opaque;
     struct GsTrail *trail;
 } Walk;
+
+/** gs_walk_in_kernel() - is @va in the kernel's part of the address space? */
+static inline bool gs_walk_in_kernel(const Walk *w, uint64_t va)
+{
+    return (int64_t)va < 0 || (w->low && va >= w->low);
+}
 
 /** gs_walk_turn_page() - make the page of @va the one that is read. */
 bool gs_walk_turn_page(Walk *w, uint64_t va);

@@ -31,6 +31,7 @@ struct KtCapture {
     unsigned max_vcpus;
     const GsArch *arch;
     KtFinder *finder;                   /* NULL: nothing is traced */
+    uint64_t lowest;                    /* address of a kernel's */
     uint64_t clock_ns;                  /* that measuring itself takes */
     bool pages;                         /* trace the page allocator, too */
     bool applying;                      /* the tracer's thread was started */
@@ -218,7 +219,7 @@ static bool want_block(uint64_t va, void *userdata)
     KtCapture *c = userdata;
     const KtBoot *boot = boot_now(c);
 
-    if (!(va >> 63)) {                  /* the user's half */
+    if (va < c->lowest) {               /* the user's */
         return false;
     }
     kt_sites_note_block(c->shared.sites, va);
@@ -313,6 +314,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->shared.tracer = t;
     c->arch = arch;
     c->finder = finder;
+    c->lowest = finder ? kt_finder_lowest(finder) : UINT64_MAX;
     c->max_vcpus = max_vcpus;
     c->clock_ns = measure_clock();
     c->pages = pages;

@@ -4,9 +4,10 @@
  *
  * Of a file it is known where start_kernel() is linked: a block that begins
  * there, up to KASLR's steps, and the file's banner at the slide that follows
- * are the kernel. Without a file, the first block that runs where kernels are
- * mapped is looked around at, and again after two, four, eight ... blocks,
- * should that have been something else.
+ * are the kernel. One that a profile tells of runs where it is linked, and
+ * begins with the file's own code. Without a file, the first block that runs
+ * where kernels are mapped is looked around at, and again after two, four,
+ * eight ... blocks, should that have been something else.
  *
  * Guest memory is read while a block executes, not while it is translated:
  * the vCPU's TLB may have to be filled, which may write accessed bits to a
@@ -17,12 +18,15 @@
 #include <string.h>
 
 #define LOOKS_MAX       12
+#define CODE_BYTES      64      /* compared with the file's */
 
 struct KtFinder {
     const GsArch *arch;
     KtView view;
     GsKernel *file;
-    uint64_t start_kernel;      /* of @file, link time, 0 unknown */
+    uint64_t start;             /* of @file, link time, 0 unknown */
+    uint64_t step;              /* it is moved by multiples; 0: not at all */
+    uint64_t lowest;            /* address of a kernel's */
     GsKernel *found;            /* owned, in memory */
     uint64_t blocks;            /* that ran where kernels are */
     unsigned looks;             /* atomic */
@@ -32,13 +36,18 @@ struct KtFinder {
 KtFinder *kt_finder_new(const GsArch *arch, GsKernel *file, KtView view)
 {
     KtFinder *f = g_new0(KtFinder, 1);
-    GsSymbol sym;
 
     f->arch = arch;
     f->view = view;
     f->file = file;
-    if (file && gs_kernel_lookup(file, "start_kernel", &sym)) {
-        f->start_kernel = sym.va;
+    f->lowest = arch->text_start;
+    f->step = arch->slide_align;
+    if (file) {
+        f->start = gs_kernel_start(file);
+    }
+    if (file && gs_kernel_is_plain(file)) {
+        f->lowest = gs_kernel_lowest(file);
+        f->step = 0;
     }
     return f;
 }
@@ -54,8 +63,13 @@ void kt_finder_free(KtFinder *f)
 
 static bool may_be_start(const KtFinder *f, uint64_t va)
 {
-    return va >= f->arch->text_start && f->start_kernel &&
-           !((va - f->start_kernel) & (f->arch->slide_align - 1));
+    return va >= f->lowest && f->start &&
+           !((va - f->start) & (f->step - 1));
+}
+
+uint64_t kt_finder_lowest(const KtFinder *f)
+{
+    return f->file ? gs_kernel_lowest(f->file) : 1ull << 63;
 }
 
 bool kt_finder_wants(const KtFinder *f, uint64_t va)
@@ -93,13 +107,29 @@ static bool banner_matches(KtFinder *f, uint64_t slide)
            !memcmp(there, banner, len);
 }
 
+/* Another program may have run there before it. */
+static bool code_matches(KtFinder *f)
+{
+    uint8_t code[CODE_BYTES], there[CODE_BYTES];
+    size_t len = sizeof(code);
+
+    while (len && !gs_kernel_read_image(f->file, f->start, code, len)) {
+        len /= 2;
+    }
+    return len && read_memory(f, f->start, there, len) &&
+           !memcmp(there, code, len);
+}
+
 static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
                                bool *complete)
 {
-    *slide = va - f->start_kernel;
-    *complete = true;       /* start_kernel() sets the allocators up */
-    return may_be_start(f, va) && banner_matches(f, *slide) ? f->file
-                                                                  : NULL;
+    *slide = va - f->start;
+    *complete = true;       /* nothing is allocated before it */
+    if (!may_be_start(f, va)) {
+        return NULL;
+    }
+    return (f->step ? banner_matches(f, *slide) : code_matches(f)) ? f->file
+                                                                   : NULL;
 }
 
 /* ---- in memory ---------------------------------------------------------- */

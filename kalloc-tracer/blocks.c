@@ -177,6 +177,11 @@ static Huge get_sizes(const KtBlocks *b, uint32_t index)
     return *(Huge *)g_hash_table_lookup(b->huge, GUINT_TO_POINTER(index));
 }
 
+uint64_t kt_blocks_requested(const KtBlocks *b, uint32_t index)
+{
+    return get_sizes(b, index).requested;
+}
+
 uint64_t kt_blocks_len(const KtBlocks *b, uint32_t index)
 {
     Huge h = get_sizes(b, index);

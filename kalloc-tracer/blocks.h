@@ -156,6 +156,8 @@ bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev);
 /** kt_blocks_age() - every block is older than a gap from now on. */
 void kt_blocks_age(KtBlocks *b);
 
+/** kt_blocks_requested() - bytes that were asked for. */
+uint64_t kt_blocks_requested(const KtBlocks *b, uint32_t index);
 /** kt_blocks_len() - bytes in the map, 0 for a block of no bytes. */
 uint64_t kt_blocks_len(const KtBlocks *b, uint32_t index);
 /** kt_blocks_last() - its last address; its start when it has no bytes, the

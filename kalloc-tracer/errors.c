@@ -26,6 +26,8 @@ static const unsigned may_free[KT_FAMILY__COUNT] = {
     [KT_FAMILY_VFREE] = LAYER(VMALLOC),
     [KT_FAMILY_PERCPU] = LAYER(PERCPU),
     [KT_FAMILY_PAGES] = LAYER(PAGES),
+    [KT_FAMILY_KMALLOC] = LAYER(KMALLOC) | LAYER(LARGE),
+    [KT_FAMILY_ZONE] = LAYER(CACHE),
 };
 
 const char *kt_error_name(KtErrorKind kind)
@@ -86,9 +88,12 @@ static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
     if (!(may_free[family] & 1u << r->layer)) {
         return bad(kind, KT_ERR_WRONG_FAMILY);
     }
-    if (family == KT_FAMILY_CACHE && c->ev->cache.v && r->cache &&
-        c->ev->cache.v != r->cache) {
+    if ((family == KT_FAMILY_CACHE || family == KT_FAMILY_ZONE) &&
+        c->ev->cache.v && r->cache && c->ev->cache.v != r->cache) {
         return bad(kind, KT_ERR_WRONG_CACHE);
+    }
+    if ((c->ev->flags & KT_EVF_SIZED) && c->ev->size != c->requested) {
+        return bad(kind, KT_ERR_WRONG_SIZE);
     }
     return KT_OK;
 }
@@ -156,6 +161,7 @@ bool kt_errors_add(KtErrors *e, KtErrorKind kind, const KtEvent *ev,
         .hook = ev->hook,
         .cache = ev->cache,
         .us = ev->us,
+        .size = ev->size,
     };
 
     if (e->list->len >= KT_MAX_ERRORS) {

@@ -26,6 +26,7 @@ typedef enum KtVerdict {
  * struct KtCase - a call and what it hits
  * @ev: the call
  * @rec: the block that contains its address, NULL for none
+ * @requested: (KT_EVF_SIZED) the size that was asked for of @rec
  * @certain: every allocation since boot was seen
  * @whole: (pages) the block ends where the freed range ends
  * @again: (pages) the call that freed the block tells so once more
@@ -33,6 +34,7 @@ typedef enum KtVerdict {
 typedef struct KtCase {
     const KtEvent *ev;
     const KtRec *rec;
+    uint64_t requested;
     bool certain;
     bool whole;
     bool again;

@@ -64,6 +64,9 @@ typedef enum KtFamily {
     KT_FAMILY_VFREE,
     KT_FAMILY_PERCPU,
     KT_FAMILY_PAGES,
+    /* Of kernels other than Linux: what their profile says, and no more. */
+    KT_FAMILY_KMALLOC,  /* kmalloc, large */
+    KT_FAMILY_ZONE,     /* cache objects of event.cache */
     KT_FAMILY__COUNT
 } KtFamily;
 
@@ -105,6 +108,8 @@ typedef enum KtEventFlag {
     /** FREE by kfree(): @cache is that of the slab which the address lies in
      *  now, 0 when that page is no slab of a known cache. */
     KT_EVF_SLAB_READ = 1 << 4,
+    /** FREE: the call tells @size, which is to be what was asked for. */
+    KT_EVF_SIZED = 1 << 5,
 } KtEventFlag;
 
 /**
@@ -112,7 +117,7 @@ typedef enum KtEventFlag {
  * @seq: global order, assigned by kt_tracer_push()
  * @va: block start, or the pointer that is freed
  * @size: requested bytes (ALLOC, RESIZE); bytes freed (FREE of pages; 0 =
- *        to the end of the block)
+ *        to the end of the block); what a KT_EVF_SIZED FREE passes
  * @actual: bytes the allocator reserved (ALLOC); 0 = unknown, then = @size
  * @us: guest microseconds since the VM's clock started (48 bits)
  * @cpu: vCPU index
@@ -318,6 +323,7 @@ void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque);
  * @va: the address at fault
  * @has_block: @block is the block as it was then; else the address had none
  * @stack: the stack that caught it
+ * @size: that the call passed (KT_ERR_WRONG_SIZE)
  */
 typedef struct KtError {
     uint64_t id;            /* 1, 2, ... in order of detection */
@@ -331,6 +337,7 @@ typedef struct KtError {
     KtHookId hook;
     KtCacheId cache;        /* of the call that was caught, 0 unknown */
     uint64_t us;
+    uint64_t size;
 } KtError;
 typedef bool (*KtErrorFn)(const KtError *e, void *opaque);
 /** kt_query_errors() - errors whose address or block touches [lo, hi],

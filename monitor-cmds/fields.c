@@ -154,6 +154,11 @@ GETTER(error_va)
     return put(v, row->error->va);
 }
 
+GETTER(error_size)
+{
+    return put(v, row->error->size);
+}
+
 /* ---- -v ------------------------------------------------------------------ */
 
 GETTER(layer)
@@ -294,6 +299,8 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
     case MC_GROUP_AWAY:
         return row->error && (verbose || (row->block &&
                                           row->block->va != row->error->va));
+    case MC_GROUP_SIZED:
+        return row->error && row->error->kind == KT_ERR_WRONG_SIZE;
     case MC_GROUP_V:
         return verbose;
     case MC_GROUP_V_FREE:

@@ -226,6 +226,7 @@ static uint8_t read_family(GHashTable *a)
         [KT_FAMILY_ANY] = "any", [KT_FAMILY_KFREE] = "kfree",
         [KT_FAMILY_CACHE] = "cache", [KT_FAMILY_VFREE] = "vfree",
         [KT_FAMILY_PERCPU] = "percpu", [KT_FAMILY_PAGES] = "pages",
+        [KT_FAMILY_KMALLOC] = "kmalloc", [KT_FAMILY_ZONE] = "zone",
     };
     const char *name = text(a, "family", "kfree");
 
@@ -270,6 +271,7 @@ static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
         .hook = read_hook(a),
         .layer = read_layer(a),
         .family = read_family(a),
+        .flags = text(a, "sized", NULL) ? KT_EVF_SIZED : 0,
     };
 }
 

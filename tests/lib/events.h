@@ -7,6 +7,7 @@
  *   alloc va= size= [actual=] [us=] [stack=a,b,c] [stop=] [cache=] [layer=]
  *         [cpu=] [pid=] [comm=] [gfp=] [hook=]
  *   free va= [us=] [stack=] [family=] [cache=] [cpu=] [pid=] [comm=] [hook=]
+ *        [size= sized=1]
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu
  *   resize va= size= [us=] ...     krealloc in place
  *   complete                       tracing began before the first allocation

@@ -12,7 +12,8 @@ CELL = 64
 KINDS = {1: 'alloc', 2: 'free', 3: 'resize', 4: 'rcu', 5: 'gap',
          0x85: 'reset', 0x86: 'clear', 0x87: 'complete'}
 LAYERS = ('none', 'kmalloc', 'large', 'cache', 'vmalloc', 'percpu', 'pages')
-FAMILIES = ('any', 'kfree', 'cache', 'vfree', 'percpu', 'pages')
+FAMILIES = ('any', 'kfree', 'cache', 'vfree', 'percpu', 'pages', 'kmalloc',
+            'zone')
 STOPS = ('end', 'user', 'unknown-pc', 'bad-frame', 'depth')
 
 STACK, TASK, CACHE, HOOK, RESET, CLEAR, COMPLETE = range(0x81, 0x88)

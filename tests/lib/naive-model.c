@@ -218,6 +218,10 @@ static bool family_fits(unsigned family, KtLayer layer)
         return layer == KT_LAYER_PERCPU;
     case KT_FAMILY_PAGES:
         return layer == KT_LAYER_PAGES;
+    case KT_FAMILY_KMALLOC:
+        return layer == KT_LAYER_KMALLOC || layer == KT_LAYER_LARGE;
+    case KT_FAMILY_ZONE:
+        return layer == KT_LAYER_CACHE;
     default:
         return true;
     }
@@ -244,9 +248,12 @@ static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
     if (!family_fits(ev->family, x->b.layer)) {
         return KT_ERR_WRONG_FAMILY;
     }
-    if (ev->family == KT_FAMILY_CACHE && ev->cache.v && x->b.cache.v &&
-        ev->cache.v != x->b.cache.v) {
+    if ((ev->family == KT_FAMILY_CACHE || ev->family == KT_FAMILY_ZONE) &&
+        ev->cache.v && x->b.cache.v && ev->cache.v != x->b.cache.v) {
         return KT_ERR_WRONG_CACHE;
+    }
+    if (ev->flags & KT_EVF_SIZED && ev->size != x->b.requested) {
+        return KT_ERR_WRONG_SIZE;
     }
     return -1;
 }

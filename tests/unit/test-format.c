@@ -397,7 +397,9 @@ static void test_json_keys(Fixture *f, gconstpointer data)
 
     test_world_events(f->w, "alloc va=1000 size=10 us=1\n"
                       "rcu va=1000 us=2\nfree va=1000 us=3\n"
-                      "free va=1000 us=4\n");
+                      "free va=1000 us=4\n"
+                      "alloc va=2000 size=10 us=5\n"
+                      "free va=2000 size=8 sized=1 us=6\n");
     text = test_world_run(f->w, "error -j -v", NULL);
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         g_autofree char *key = g_strdup_printf("\"%s\":", mc_fields[i].key);

@@ -85,10 +85,13 @@ static void families(void)
         [KT_FAMILY_CACHE] =  { 0, 1, 0, 1, 0, 0 },
         [KT_FAMILY_VFREE] =  { 0, 0, 0, 0, 1, 0 },
         [KT_FAMILY_PERCPU] = { 0, 0, 0, 0, 0, 1 },
+        [KT_FAMILY_KMALLOC] = { 0, 1, 1, 0, 0, 0 },
+        [KT_FAMILY_ZONE] =   { 0, 0, 0, 1, 0, 0 },
     };
 
-    for (unsigned f = 0; f < KT_FAMILY_PAGES; f++) {
-        for (unsigned l = KT_LAYER_KMALLOC; l < KT_LAYER_PAGES; l++) {
+    for (unsigned f = 0; f < KT_FAMILY__COUNT; f++) {
+        for (unsigned l = KT_LAYER_KMALLOC;
+             f != KT_FAMILY_PAGES && l < KT_LAYER_PAGES; l++) {
             World w = new_world(true);
             KtBlock b;
 
@@ -117,6 +120,33 @@ static void pages_are_apart(void)
     free_by(&w, KT_FAMILY_PAGES, VA, 0);
     free_by(&w, KT_FAMILY_PAGES, VA, 0);
     expect(&w, "double-free");
+}
+
+static void free_sized(World *w, uint64_t va, uint64_t size)
+{
+    push(w, (KtEvent) {
+        .kind = KT_EV_FREE, .va = va, .size = size,
+        .family = KT_FAMILY_KMALLOC, .flags = KT_EVF_SIZED,
+    });
+}
+
+/* What was asked for counts, not what was reserved. */
+static void wrong_size(void)
+{
+    World w = new_world(true);
+    const uint64_t sizes[] = { 64, 0, 5ull << 32 };
+    KtBlock b;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        alloc(&w, VA, sizes[i]);
+        free_sized(&w, VA, sizes[i]);
+    }
+    alloc(&w, VA, 64);
+    free_sized(&w, VA, 80);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmpint(b.state, ==, KT_STATE_FREED);
+    free_sized(&w, VA, 80);
+    expect(&w, "wrong-size double-free");
 }
 
 static void wrong_cache(void)
@@ -458,6 +488,7 @@ static const struct {
     { "/model/interior-free", interior_free },
     { "/model/families", families },
     { "/model/pages-are-apart", pages_are_apart },
+    { "/model/wrong-size", wrong_size },
     { "/model/wrong-cache", wrong_cache },
     { "/model/rcu/queued-then-freed", queued_then_freed },
     { "/model/rcu/queued-twice-is-told-once", queued_twice_is_told_once },

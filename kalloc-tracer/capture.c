@@ -179,6 +179,9 @@ static void begin_boot(KtCapture *c, bool complete)
 
     boot->guest = kt_guest_new(k, c->shared.tracer,
                                qemu_plugin_vaddr_to_host);
+    if (c->shared.profile) {
+        kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
+    }
     if (c->pages) {
         boot->pages = kt_pages_new(k, boot->guest);
     }
@@ -307,11 +310,13 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 
 KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
                             KtTracer *t, KtFinder *finder,
-                            unsigned max_vcpus, bool pages)
+                            const KtProfile *profile, unsigned max_vcpus,
+                            bool pages)
 {
     KtCapture *c = &capture;
 
     c->shared.tracer = t;
+    c->shared.profile = profile;
     c->arch = arch;
     c->finder = finder;
     c->lowest = finder ? kt_finder_lowest(finder) : UINT64_MAX;

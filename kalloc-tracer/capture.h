@@ -7,6 +7,7 @@
 
 #include "find.h"
 #include "hooks.h"
+#include "profile.h"
 #include "qemu-api.h"
 
 typedef struct KtCapture KtCapture;
@@ -17,13 +18,15 @@ typedef struct KtCapture KtCapture;
  * @t: (borrowed) takes the events
  * @finder: (borrowed, nullable) tells the guest's kernel; without it nothing
  *          is traced
+ * @profile: (borrowed, nullable) tells of a kernel that is no Linux
  * @pages: trace the page allocator, too
  *
  * Returns: (owned by the process: QEMU's callbacks refer to it to the end)
  */
 KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
                             KtTracer *t, KtFinder *finder,
-                            unsigned max_vcpus, bool pages);
+                            const KtProfile *profile, unsigned max_vcpus,
+                            bool pages);
 
 /** kt_capture_reset() - the VM was reset: look for the kernel again. All
  *  vCPUs are stopped. */

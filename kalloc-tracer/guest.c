@@ -10,7 +10,7 @@
 #include "guest.h"
 #include "linear.h"
 
-#define UNKNOWN         UINT32_MAX
+#define UNKNOWN         KT_NO_MEMBER
 #define CACHE_NAME_MAX  64
 
 /* in_interrupt(): softirq, hardirq and NMI bits of preempt_count, see
@@ -25,6 +25,7 @@ typedef struct Layout {
     uint64_t preempt_count;
     uint32_t task_pid, task_comm, task_softirq, task_preempt;
     uint32_t cache_name, cache_object_size, cache_size;
+    unsigned size_bytes;                /* of the latter two */
     uint32_t page_head;                 /* struct page */
     uint32_t slab_cache;                /* struct slab, or page before 5.17 */
     bool has_pages;                     /* these two, and @linear */
@@ -34,6 +35,7 @@ typedef struct Layout {
 
 struct KtGuest {
     Layout at;
+    bool told;                          /* by a profile: not Linux */
     const GsKernel *kernel;
     KtTracer *tracer;
     KtView view;
@@ -106,6 +108,7 @@ static void find_layout(Layout *at, const GsKernel *k)
     at->cache_name = member(k, "kmem_cache", "name");
     at->cache_object_size = member(k, "kmem_cache", "object_size");
     at->cache_size = member(k, "kmem_cache", "size");
+    at->size_bytes = sizeof(uint32_t);
 }
 
 KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
@@ -120,6 +123,18 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
                                       NULL);
     g_mutex_init(&g->lock);
     return g;
+}
+
+void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
+{
+    g->told = true;
+    g->at = (Layout) {
+        .base_is_task = true, .page_shift = g->at.page_shift,
+        .task_pid = UNKNOWN, .task_comm = UNKNOWN, .task_softirq = UNKNOWN,
+        .task_preempt = UNKNOWN, .page_head = UNKNOWN, .slab_cache = UNKNOWN,
+        .cache_name = at->name, .cache_size = at->size,
+        .cache_object_size = at->size, .size_bytes = at->size_bytes,
+    };
 }
 
 void kt_guest_free(KtGuest *g)
@@ -314,12 +329,37 @@ static void note_boot_cache_locked(KtGuest *g, KtCacheId id)
     }
 }
 
+static bool read_size(const KtGuest *g, uint64_t va, uint32_t *size)
+{
+    uint64_t wide = 0;
+
+    if (!kt_guest_read(g, va, &wide, g->at.size_bytes)) {
+        return false;
+    }
+    wide = GUINT64_FROM_LE(wide);
+    *size = MIN(wide, UINT32_MAX);
+    return true;
+}
+
 bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
                           uint32_t *size)
 {
     return g->at.cache_object_size != UNKNOWN &&
-        kt_guest_read(g, cache_va + g->at.cache_object_size, size,
-                      sizeof(*size));
+           read_size(g, cache_va + g->at.cache_object_size, size);
+}
+
+/* A cache of a kernel that tells little is still told from others. */
+static KtCacheId read_told_cache(KtGuest *g, uint64_t cache_va)
+{
+    char name[CACHE_NAME_MAX] = "";
+    uint32_t size = 0;
+
+    if ((g->at.cache_size != UNKNOWN &&
+         !kt_guest_object_size(g, cache_va, &size)) ||
+        (g->at.cache_name != UNKNOWN && !read_name(g, cache_va, name))) {
+        return (KtCacheId) { 0 };
+    }
+    return kt_tracer_add_cache(g->tracer, cache_va, name, size, size);
 }
 
 static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
@@ -328,10 +368,13 @@ static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
     uint32_t object_size, size;
     KtCacheId id;
 
+    if (g->told) {
+        return read_told_cache(g, cache_va);
+    }
     if (g->at.cache_name == UNKNOWN || g->at.cache_size == UNKNOWN ||
         !read_name(g, cache_va, name) ||
         !kt_guest_object_size(g, cache_va, &object_size) ||
-        !kt_guest_read(g, cache_va + g->at.cache_size, &size, sizeof(size))) {
+        !read_size(g, cache_va + g->at.cache_size, &size)) {
         return (KtCacheId) { 0 };
     }
     id = boot_alias_locked(g, name);

@@ -17,6 +17,18 @@ bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len);
 
 typedef struct KtGuest KtGuest;
 
+#define KT_NO_MEMBER UINT32_MAX
+
+/**
+ * struct KtCacheLayout - where in a cache of a kernel that is no Linux
+ * @name: the address of its name; @size: that of its objects, in @size_bytes
+ *        bytes. KT_NO_MEMBER where it is not known
+ */
+typedef struct KtCacheLayout {
+    uint32_t name, size;
+    unsigned size_bytes;
+} KtCacheLayout;
+
 /**
  * kt_guest_new() - find offsets and variables in one kernel's BTF and symbols
  * @k: (borrowed) with its slide set
@@ -27,6 +39,9 @@ typedef struct KtGuest KtGuest;
  */
 KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view);
 void kt_guest_free(KtGuest *g);
+/** kt_guest_set_caches() - it is a kernel of which only that is known; before
+ *  any other call. */
+void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at);
 
 /** struct KtGuestCache - a kmem_cache: its address, and what was read of it */
 typedef struct KtGuestCache {

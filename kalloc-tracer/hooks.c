@@ -30,6 +30,11 @@ static const KtHook hook_table[HOOK__COUNT] = {
 };
 _Pragma("GCC diagnostic pop")
 
+/* The table in use: Linux's, whose row 0 is none, or a profile's. */
+static const KtHook *table = hook_table + 1;
+static unsigned n_rows = HOOK__COUNT - 1;
+
+#define ROWS_MAX        255
 #define PAGE_SHIFT      12
 #define PAGE_SLOTS      1024    /* power of two; about 60 pages are hooked */
 #define ENTRY_SLOTS     1024
@@ -44,29 +49,35 @@ typedef struct Wrappers {
     struct {
         Range code;
         uint8_t id;
-    } row[HOOK__COUNT];
+    } row[ROWS_MAX];
 } Wrappers;
 
 struct KtHooks {
-    KtHookRow row[HOOK__COUNT];
-    uint64_t va[HOOK__COUNT];
+    KtHookRow row[ROWS_MAX];
+    uint64_t va[ROWS_MAX];
     Wrappers wrappers, page_wrappers;
-    Range range[HOOK__COUNT];           /* the function's code */
-    bool split[HOOK__COUNT];            /* va is that of its part */
+    Range range[ROWS_MAX];              /* the function's code */
+    bool split[ROWS_MAX];               /* va is that of its part */
     unsigned n_found;
     bool vfree_called_again;
     uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
     uint8_t entry[ENTRY_SLOTS];         /* ids, open addressing by va */
 };
 
+void kt_hooks_use(const KtHook *rows, unsigned n)
+{
+    table = rows ? rows : hook_table + 1;
+    n_rows = rows ? MIN(n, ROWS_MAX - 1) : HOOK__COUNT - 1;
+}
+
 unsigned kt_hook_count(void)
 {
-    return HOOK__COUNT - 1;
+    return n_rows;
 }
 
 const KtHook *kt_hook(KtHookId id)
 {
-    return id.v && id.v < HOOK__COUNT ? &hook_table[id.v] : NULL;
+    return id.v && id.v <= n_rows ? &table[id.v - 1] : NULL;
 }
 
 const char *kt_hook_name(KtHookId id)
@@ -74,6 +85,13 @@ const char *kt_hook_name(KtHookId id)
     const KtHook *hook = kt_hook(id);
 
     return hook ? hook->symbol : "?";
+}
+
+bool kt_hook_tells_gfp(KtHookId id)
+{
+    const KtHook *hook = kt_hook(id);
+
+    return !hook || hook->role != KT_ROLE_ALLOC || hook->gfp != KT_NO_ARG;
 }
 
 bool kt_hook_returns(KtRole role)
@@ -103,6 +121,7 @@ const char *kt_hook_missing_note(KtHookId id)
         [KT_ROLE_MODULE_ADD] = "modules are not followed",
         [KT_ROLE_MODULE_DROP] = "what is unloaded keeps looking loaded",
         [KT_ROLE_BPF_ADD] = "BPF programs have no names",
+        [KT_ROLE_SETUP] = "its calls would be taken for events",
         [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",
         [KT_ROLE_PAGE_BULK] = "another kernel version's name",
         [KT_ROLE_PAGE_ISOLATE] = "pages kept by compaction look free",
@@ -162,7 +181,7 @@ static int arg_by_name(const GsKernel *k, const KtHook *hook,
  * alloc_pages_nolock() came in 6.17. */
 static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    const KtHook *hook = &hook_table[id];
+    const KtHook *hook = &table[id - 1];
 
     if (hook->role == KT_ROLE_PAGE_ALLOC) {
         h->row[id].size = arg_by_name(k, hook, "order", hook->size);
@@ -190,7 +209,7 @@ static void add_wrapper(Wrappers *w, Range code, uint8_t id)
 
 static void note_wrapper(KtHooks *h, uint8_t id)
 {
-    KtRole role = hook_table[id].role;
+    KtRole role = table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
 
     if (role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
@@ -202,7 +221,7 @@ static void note_wrapper(KtHooks *h, uint8_t id)
 
 static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    g_autofree char *name = g_strconcat(hook_table[id].symbol, ".part.0",
+    g_autofree char *name = g_strconcat(table[id - 1].symbol, ".part.0",
                                         NULL);
     GsSymbol part;
 
@@ -214,7 +233,7 @@ static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
 
 static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    const KtHook *hook = &hook_table[id];
+    const KtHook *hook = &table[id - 1];
     GsSymbol sym;
 
     h->row[id] = (KtHookRow) {
@@ -222,7 +241,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         .flags = hook->flags, .size = hook->size, .ptr = hook->ptr,
         .cache = hook->cache, .gfp = hook->gfp, .array = hook->array,
         .count = hook->count, .list = KT_NO_ARG,
-        .pages = kt_hook_is_pages((KtHookId) { id }),
+        .pages = kt_hook_is_pages((KtHookId) { id }), .sizes = hook->sizes,
     };
     if (!gs_kernel_lookup(k, hook->symbol, &sym) ||
         !gs_kernel_is_text(k, sym.va)) {
@@ -238,7 +257,8 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     find_page_args(h, k, id);
     h->range[id] = (Range) { sym.va, sym.va + sym.size };
     note_wrapper(h, id);
-    if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_PAGE_WRAPPER) {
+    if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_SETUP &&
+        hook->role != KT_ROLE_PAGE_WRAPPER) {
         h->n_found++;
         add_entry(h, id);
     }
@@ -249,7 +269,7 @@ KtHooks *kt_hooks_resolve(const GsKernel *k, bool pages)
     KtHooks *h = g_new0(KtHooks, 1);
     GsSymbol sym;
 
-    for (unsigned id = 1; id < HOOK__COUNT; id++) {
+    for (unsigned id = 1; id <= n_rows; id++) {
         if (pages || !kt_hook_is_pages((KtHookId) { id })) {
             resolve_row(h, k, id);
         }
@@ -265,7 +285,7 @@ void kt_hooks_free(KtHooks *h)
 
 uint64_t kt_hooks_va(const KtHooks *h, KtHookId id)
 {
-    return id.v < HOOK__COUNT ? h->va[id.v] : 0;
+    return id.v <= n_rows ? h->va[id.v] : 0;
 }
 
 unsigned kt_hooks_n_found(const KtHooks *h)
@@ -325,8 +345,8 @@ KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages)
 
 bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
 {
-    for (unsigned id = 1; id < HOOK__COUNT; id++) {
-        if (hook_table[id].role == role && inside(h, va, id)) {
+    for (unsigned id = 1; id <= n_rows; id++) {
+        if (table[id - 1].role == role && inside(h, va, id)) {
             return true;
         }
     }
@@ -335,7 +355,7 @@ bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
 
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id)
 {
-    return id.v < HOOK__COUNT ? h->row[id.v] : (KtHookRow) { 0 };
+    return id.v <= n_rows ? h->row[id.v] : (KtHookRow) { 0 };
 }
 
 bool kt_hooks_vfree_called_again(const KtHooks *h)

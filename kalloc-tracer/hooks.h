@@ -6,6 +6,7 @@
 #define KT_HOOKS_H
 
 #include "kt.h"
+#include "sizes.h"
 
 /** What a hooked function does; decides what its entry and return mean. */
 typedef enum KtRole {
@@ -19,6 +20,7 @@ typedef enum KtRole {
     KT_ROLE_MODULE_ADD,     /* at return */
     KT_ROLE_MODULE_DROP,
     KT_ROLE_BPF_ADD,        /* a program or trampoline, at entry */
+    KT_ROLE_SETUP,          /* gives the allocators their memory: not hooked */
     /* The page allocator's, hooked with pages=on; see record-pages.c. */
     KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */
     KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns how many */
@@ -51,9 +53,13 @@ typedef enum KtRole {
 /** Frees pages that may be new to the page allocator. */
 #define KT_HOOK_FRESH           (1 << 5)
 
+/** Called from inside a KT_ROLE_SETUP function it is no event. */
+#define KT_HOOK_SETUP           (1 << 6)
+
 #define KT_NO_ARG (-1)
 
-/** struct KtHook - a row of the table; argument numbers or KT_NO_ARG */
+/** struct KtHook - a row of the table; argument numbers or KT_NO_ARG
+ *  @sizes: what it reserves, of a profile's row; NULL: as Linux does */
 typedef struct KtHook {
     const char *symbol;
     KtRole role;
@@ -61,6 +67,7 @@ typedef struct KtHook {
     KtFamily family;
     int8_t size, ptr, cache, gfp, array, count;
     uint8_t flags;
+    const KtSizes *sizes;
 } KtHook;
 
 /**
@@ -73,8 +80,17 @@ typedef struct KtHookRow {
     uint8_t role, layer, family, flags;
     int8_t size, ptr, cache, gfp, array, count, list;
     bool pages;
+    const KtSizes *sizes;
 } KtHookRow;
 
+/**
+ * kt_hooks_use() - take another table than Linux's
+ * @rows: (borrowed to the end) with ids from 1; NULL: Linux's
+ * @n: their count, at most 254
+ *
+ * Once, before anything is traced.
+ */
+void kt_hooks_use(const KtHook *rows, unsigned n);
 /** kt_hook_count() - rows; ids run from 1 to that. */
 unsigned kt_hook_count(void);
 /** kt_hook() - (static) the row of @id, NULL for none. */

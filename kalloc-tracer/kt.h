@@ -91,6 +91,8 @@ const char *kt_counter_help(KtCounter c);
 
 /** Hook rows of hooks.def, for display: name of the hooked function. */
 const char *kt_hook_name(KtHookId hook);
+/** kt_hook_tells_gfp() - is gfp known of what it allocated? */
+bool kt_hook_tells_gfp(KtHookId hook);
 
 /** What an event says beyond its kind; bits of KtEvent.flags. */
 typedef enum KtEventFlag {

@@ -109,6 +109,20 @@ static bool parse_word(KtOptions *out, const char *word, char **why)
     return true;
 }
 
+static bool fit_together(const KtOptions *o, char **why)
+{
+    if (o->profile && !o->kernel) {
+        *why = g_strdup("option 'profile' wants the kernel, too: add "
+                        "kernel=FILE, an ELF file with symbols");
+    } else if (o->profile && o->pages) {
+        *why = g_strdup("option 'pages' is for Linux: leave it out with "
+                        "'profile'");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 bool kt_options_parse(KtOptions *out, int argc, char **argv, char **why)
 {
     *out = (KtOptions) {
@@ -120,5 +134,5 @@ bool kt_options_parse(KtOptions *out, int argc, char **argv, char **why)
             return false;
         }
     }
-    return true;
+    return fit_together(out, why);
 }

@@ -12,12 +12,14 @@
 #include "capture.h"
 #include "mc.h"
 #include "options.h"
+#include "profile.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 typedef struct Plugin {
     KtTracer *tracer;
     GsKernel *kernel;           /* of the file that was given */
+    KtProfile *profile;         /* NULL for Linux */
     char *why_no_kernel;        /* that file cannot be read */
     KtFinder *finder;
     KtCapture *capture;
@@ -154,17 +156,45 @@ static bool check_qemu(const qemu_info_t *info)
     return true;
 }
 
+/* One function at least: or it is another kernel's profile. */
+static bool profile_fits(const GsKernel *k, const KtOptions *o, GError **errp)
+{
+    g_autoptr(KtHooks) hooks = kt_hooks_resolve(k, false);
+
+    if (!kt_hooks_n_found(hooks)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "%s: has none of the functions that %s hooks", o->kernel,
+                    o->profile);
+        return false;
+    }
+    return true;
+}
+
+static GsKernel *open_told_kernel(Plugin *p, const KtOptions *o, GError **errp)
+{
+    g_autoptr(GsKernel) k = NULL;
+
+    p->profile = kt_profile_open(o->profile, errp);
+    if (!p->profile) {
+        return NULL;
+    }
+    kt_hooks_use(p->profile->hook, p->profile->n_hooks);
+    k = gs_kernel_open_elf(o->kernel, &p->profile->elf, errp);
+    return k && profile_fits(k, o, errp) ? g_steal_pointer(&k) : NULL;
+}
+
 /* A kernel that cannot be read does not keep the VM from booting. */
-static void open_kernel(Plugin *p, const GsArch *arch, const char *path)
+static void open_kernel(Plugin *p, const GsArch *arch, const KtOptions *o)
 {
     g_autoptr(GError) err = NULL;
 
-    if (path) {
-        p->kernel = gs_kernel_open(path, &err);
+    if (o->kernel) {
+        p->kernel = o->profile ? open_told_kernel(p, o, &err)
+                               : gs_kernel_open(o->kernel, &err);
     }
     if (p->kernel && gs_kernel_arch(p->kernel) != arch) {
         g_set_error(&err, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s: a kernel for %s, the guest is %s", path,
+                    "%s: a kernel for %s, the guest is %s", o->kernel,
                     gs_kernel_arch(p->kernel)->name, arch->name);
         g_clear_pointer(&p->kernel, gs_kernel_free);
     }
@@ -213,9 +243,9 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
         return false;
     }
     p->pages = o->pages;
-    open_kernel(p, arch, o->kernel);
-    p->capture = kt_capture_start(id, arch, p->tracer, p->finder, n_cpus,
-                                  o->pages);
+    open_kernel(p, arch, o);
+    p->capture = kt_capture_start(id, arch, p->tracer, p->finder, p->profile,
+                                  n_cpus, o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);
     plugin = p;

@@ -115,7 +115,7 @@ static void complete_moment(KtMoment *m)
     find_stack(m);
     m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen,
                                kt_vcpu_reg(m->v, GS_REG_BASE));
-    if (!m->ev.task.v) {
+    if (!m->ev.task.v && !m->c->profile) {
         kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);
     }
     m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
@@ -205,6 +205,10 @@ static void record_free(KtMoment *m, const KtHookRow *hook, KtHookId id,
     m->ev.family = hook->family;
     m->ev.cache = cache;
     m->ev.flags = 0;
+    if (hook->size != KT_NO_ARG) {
+        m->ev.size = kt_vcpu_arg(m->v, hook->size);
+        m->ev.flags = KT_EVF_SIZED;
+    }
     if (hook->family == KT_FAMILY_KFREE &&
         kt_guest_slab(m->boot->guest, &m->v->seen, va, &m->ev.cache)) {
         m->ev.flags = KT_EVF_SLAB_READ;
@@ -366,11 +370,18 @@ static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
         .gfp = kt_vcpu_arg(m->v, hook->gfp),
     };
 
-    if ((hook->flags & KT_HOOK_INNER) &&
-        kt_hooks_in_role(m->boot->hooks, m->ra, KT_ROLE_ALLOC)) {
-        return;
-    }
     kt_record_await(m, &call);
+}
+
+/* Another hook's work, or what gives the allocator its memory. */
+static bool is_inner(const KtMoment *m, const KtHookRow *hook)
+{
+    const KtHooks *hooks = m->boot->hooks;
+
+    return ((hook->flags & KT_HOOK_INNER) &&
+            kt_hooks_in_role(hooks, m->ra, hook->role)) ||
+           ((hook->flags & KT_HOOK_SETUP) &&
+            kt_hooks_in_role(hooks, m->ra, KT_ROLE_SETUP));
 }
 
 void kt_record_enter(KtMoment *m, KtHookId id)
@@ -383,6 +394,9 @@ void kt_record_enter(KtMoment *m, KtHookId id)
     m->pages = hook->pages;
     if (m->pages) {
         kt_record_pages_enter(m, hook, id);
+        return;
+    }
+    if (is_inner(m, hook)) {
         return;
     }
     switch (hook->role) {
@@ -478,8 +492,34 @@ static void set_sizes(KtMoment *m, const KtCall *call, KtLayer layer,
     }
 }
 
+/* As a profile says: the allocator's rule, or what the cache tells. */
+static void set_told_sizes(KtMoment *m, const KtCall *call,
+                           const KtHookRow *hook)
+{
+    const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen,
+                                           call->cache);
+
+    m->ev.layer = hook->layer;
+    m->ev.size = hook->size == KT_NO_ARG ? hook->sizes->fixed : call->size;
+    m->ev.actual = kt_sizes_reserved(hook->sizes, m->ev.size);
+    m->ev.cache = (KtCacheId) { 0 };
+    if (!c) {
+        kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, call->cache != 0);
+        return;
+    }
+    m->ev.cache = c->id;
+    if (c->size) {
+        m->ev.actual = c->size;
+    }
+    if (c->size && hook->size == KT_NO_ARG && !hook->sizes->fixed) {
+        m->ev.size = c->object_size;
+    }
+}
+
 static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
+    const KtHookRow *hook = &m->boot->row[call->hook.v];
+
     if (!is_block(va)) {
         kt_vcpu_count(m->v, va == ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
                                                 : KT_CNT_ALLOC_FAILED, 1);
@@ -487,7 +527,11 @@ static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
     }
     complete_moment(m);
     m->ev.gfp = call->gfp;
-    set_sizes(m, call, m->boot->row[call->hook.v].layer, va);
+    if (hook->sizes) {
+        set_told_sizes(m, call, hook);
+    } else {
+        set_sizes(m, call, hook->layer, va);
+    }
     push_event(m, KT_EV_ALLOC, call->hook, va);
 }
 

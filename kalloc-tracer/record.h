@@ -11,6 +11,7 @@
 #include "guest.h"
 #include "hooks.h"
 #include "pages.h"
+#include "profile.h"
 #include "sites.h"
 #include "vcpu.h"
 
@@ -22,9 +23,10 @@ typedef struct KtBoot {
     KtPages *pages;         /* NULL: the page allocator is not traced */
 } KtBoot;
 
-/** struct KtShared - what all vCPUs work on */
+/** struct KtShared - what all vCPUs work on; @profile: NULL for Linux */
 typedef struct KtShared {
     KtTracer *tracer;
+    const KtProfile *profile;
     GsKernel *kernel;
     KtSites *sites;
     KtCalls *calls;

@@ -182,7 +182,7 @@ GETTER(cache)
 GETTER(gfp)
 {
     return row->block && (row->block->gfp || !row->block->past) &&
-           put(v, row->block->gfp);
+           kt_hook_tells_gfp(row->block->hook) && put(v, row->block->gfp);
 }
 
 GETTER(cpu)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Profiles: what is built in for Linux (its hook table, how its stacks are
+ * walked, what its allocators reserve), as a file for any other kernel;
+ * docs/profiles.md describes it. QEMU-free.
+ */
+#ifndef KT_PROFILE_H
+#define KT_PROFILE_H
+
+#include "guest.h"
+#include "hooks.h"
+
+/**
+ * struct KtProfile - a profile that was read
+ * @elf: for gs_kernel_open_elf()
+ * @caches: for kt_guest_set_caches()
+ * @hook: rows for kt_hooks_use(), @n_hooks of them
+ */
+typedef struct KtProfile {
+    GsElfOptions elf;
+    KtCacheLayout caches;
+    const KtHook *hook;
+    unsigned n_hooks;
+} KtProfile;
+
+/**
+ * kt_profile_open() - read a profile
+ * @errp: one line: what is wrong, with which key of which group of which
+ *        file, and what would be right
+ *
+ * Returns: (owned) or NULL.
+ */
+KtProfile *kt_profile_open(const char *path, GError **errp);
+/** kt_profile_new_from_data() - the same from memory (tests, fuzzers). */
+KtProfile *kt_profile_new_from_data(const char *data, size_t len,
+                                    const char *name, GError **errp);
+void kt_profile_free(KtProfile *p);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtProfile, kt_profile_free)
+
+#endif /* KT_PROFILE_H */

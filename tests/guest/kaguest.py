@@ -138,6 +138,7 @@ class Guest:
     """One VM.
 
     kernel   a prepared one ('6.12', 'arm64-6.12'), or a kernel file
+    arch     of a kernel file, a key of ARCHES (default: x86_64)
     plugin   False: the tracer is not loaded; stock: unpatched QEMU
     symbols  kernel file for the tracer, 'none' for none (default: kernel)
     journal  file of the tracer's event log
@@ -156,9 +157,9 @@ class Guest:
                  symbols=None, journal=None, cmdline='', run=None, n=1,
                  end='wait', share=None, out=None, kaslr=True, mem='1G',
                  plugin_opts=None, qemu=(), options=(), timeout=120,
-                 name='guest'):
+                 name='guest', arch=None):
         self.timeout, self.name, self.out = timeout, name, out
-        self.arch = ARCHES[kernel_arch(kernel)]
+        self.arch = ARCHES[arch or kernel_arch(kernel)]
         self.dir = tempfile.mkdtemp(prefix='ka-guest.')
         self._kept = None
         self._gdb_runs = 0
@@ -169,6 +170,7 @@ class Guest:
         self._flag('--stock', stock)
         self._flag('--no-plugin', not plugin and not stock)
         self._flag('--no-kaslr', not kaslr)
+        self._option('--arch', arch)
         self._option('--symbols', symbols)
         self._option('--journal', journal)
         self._option('--plugin-opts', plugin_opts)

@@ -13,13 +13,24 @@
 
 #define ELF_WRITER_MAX  16
 
-/** struct ElfWriter - zero-initialise; @sec[0] stays the null section */
+/** struct ElfWriter - zero-initialise; @sec[0] stays the null section;
+ *  @machine: 0: x86-64 */
 typedef struct ElfWriter {
     Elf64_Shdr sec[ELF_WRITER_MAX];
     unsigned n;
     GByteArray *bytes;
     GByteArray *names;
+    unsigned machine;
+    uint64_t entry;
 } ElfWriter;
+
+/** struct ElfSymbol - a global symbol of a section (its number) */
+typedef struct ElfSymbol {
+    const char *name;
+    uint64_t va;
+    unsigned section;
+    unsigned type;
+} ElfSymbol;
 
 static inline void elf_writer_start(ElfWriter *w)
 {
@@ -51,12 +62,47 @@ static inline void elf_writer_add(ElfWriter *w, const char *name, uint64_t va,
     }
 }
 
+static inline void elf_writer_table(ElfWriter *w, unsigned type,
+                                    const GByteArray *bytes)
+{
+    w->sec[w->n] = (Elf64_Shdr) {
+        .sh_type = type, .sh_offset = w->bytes->len, .sh_size = bytes->len,
+        .sh_link = w->n + 1,
+    };
+    w->n++;
+    g_byte_array_append(w->bytes, bytes->data, bytes->len);
+}
+
+/** elf_writer_symbols() - the symbol table, once. */
+static inline void elf_writer_symbols(ElfWriter *w, const ElfSymbol *syms,
+                                      unsigned n)
+{
+    g_autoptr(GByteArray) table = g_byte_array_new();
+    g_autoptr(GByteArray) names = g_byte_array_new();
+
+    g_byte_array_append(names, (const uint8_t *)"", 1);
+    for (unsigned i = 0; i < n; i++) {
+        Elf64_Sym sym = {
+            .st_name = names->len, .st_value = syms[i].va,
+            .st_shndx = syms[i].section,
+            .st_info = ELF64_ST_INFO(STB_GLOBAL, syms[i].type),
+        };
+
+        g_byte_array_append(table, (const uint8_t *)&sym, sizeof(sym));
+        g_byte_array_append(names, (const uint8_t *)syms[i].name,
+                            strlen(syms[i].name) + 1);
+    }
+    elf_writer_table(w, SHT_SYMTAB, table);
+    elf_writer_table(w, SHT_STRTAB, names);
+}
+
 /** elf_writer_finish() - (owned) the file; @w is done with. */
 static inline GBytes *elf_writer_finish(ElfWriter *w)
 {
     Elf64_Ehdr h = {
         .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
-        .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = 1,
+        .e_type = ET_EXEC, .e_version = 1, .e_entry = w->entry,
+        .e_machine = w->machine ? w->machine : EM_X86_64,
         .e_ehsize = sizeof(h), .e_shentsize = sizeof(Elf64_Shdr),
     };
 

@@ -11,6 +11,7 @@
 #define HUGE    0x200000ull
 #define RODATA  (BASE + HUGE)
 #define STATE   (RODATA + 0x20)
+#define LOW     0x80000000ull
 
 static const KsSymbol symbols[] = {
     { 0x100, 'A', "pcpu_hot" },
@@ -238,6 +239,41 @@ static void the_files_kernel_at_its_slide(void)
     g_assert_true(found.complete);
 }
 
+/* One that a profile tells of: there and nowhere else, and with that code. */
+static void a_plain_kernel_where_it_is_linked(void)
+{
+    static const uint8_t code[4096] = { 1, 2, 3, 4 };
+    const ElfSymbol syms[] = { { "_entry", LOW, 1, STT_FUNC } };
+    const GsElfOptions o = { 0 };
+    g_autoptr(GsKernel) k = NULL;
+    g_autoptr(KtFinder) f = NULL;
+    g_autoptr(GBytes) elf = NULL;
+    ElfWriter w;
+    Found found;
+
+    elf_writer_start(&w);
+    w.entry = LOW;
+    elf_writer_add(&w, ".text", LOW, SHF_EXECINSTR, code, sizeof(code));
+    elf_writer_symbols(&w, syms, G_N_ELEMENTS(syms));
+    elf = elf_writer_finish(&w);
+    k = gs_kernel_new_elf_from_data(g_bytes_get_data(elf, NULL),
+                                    g_bytes_get_size(elf), &o, NULL);
+    f = kt_finder_new(gs_arch_nth(0), k, view);
+    g_assert_cmphex(kt_finder_lowest(f), ==, LOW);
+    clear_memory();
+    memory.va = LOW;
+    memory.len = 4096;
+    memory.bytes = g_malloc0(4096);
+    g_assert_false(kt_finder_wants(f, LOW + HUGE));
+    g_assert_true(kt_finder_wants(f, LOW));
+    g_assert_null(look(f, LOW).k);
+    memcpy(memory.bytes, code, sizeof(code));
+    found = look(f, LOW);
+    g_assert_true(found.k == k);
+    g_assert_cmphex(found.slide, ==, 0);
+    g_assert_true(found.complete);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -250,5 +286,7 @@ int main(int argc, char **argv)
     g_test_add_func("/find/late", found_late);
     g_test_add_func("/find/gives-up", gives_up);
     g_test_add_func("/find/the-files-kernel", the_files_kernel_at_its_slide);
+    g_test_add_func("/find/a-plain-kernel",
+                    a_plain_kernel_where_it_is_linked);
     return g_test_run();
 }

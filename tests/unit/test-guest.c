@@ -88,6 +88,65 @@ static void nothing_is_guessed_without_types(void)
     kt_tracer_free(t);
 }
 
+static void put_word(unsigned at, uint64_t word)
+{
+    memcpy(&memory[at], &word, sizeof(word));
+}
+
+/* Zones of a kernel that a profile tells: 32 bytes apart, the name's address
+ * at 8 and the size, of two bytes, at 16. */
+static void caches_as_told(void)
+{
+    const KtCacheLayout at = { .name = 8, .size = 16, .size_bytes = 2 };
+    KtTracer *t;
+    KtGuest *g = guest_without_types(&t);
+    KtGuestCpu cpu = { 0 };
+    const KtGuestCache *c;
+    KtCacheInfo info;
+    KtCacheId first;
+
+    kt_guest_set_caches(g, &at);
+    memcpy(&memory[256], "proc", 5);
+    put_word(8, BASE + 256);
+    put_word(16, 0xffff0180);
+    put_word(32 + 8, BASE + 256);
+    put_word(32 + 16, 0x40);
+    c = kt_guest_cache(g, &cpu, BASE);
+    g_assert_nonnull(c);
+    g_assert_cmpuint(c->size, ==, 0x180);
+    first = c->id;
+    g_assert_true(kt_tracer_cache(t, first, &info));
+    g_assert_cmpstr(info.name, ==, "proc");
+    c = kt_guest_cache(g, &cpu, BASE + 32);
+    g_assert_cmpuint(c->size, ==, 0x40);
+    g_assert_cmpuint(c->id.v, !=, first.v);     /* a name is no identity */
+    g_assert_null(kt_guest_cache(g, &cpu, BASE - 4096));
+    g_assert_cmpuint(kt_guest_task(g, &cpu, BASE).v, ==, 0);
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
+/* Where nothing is known of them they are still different ones. */
+static void caches_without_a_name(void)
+{
+    const KtCacheLayout at = { KT_NO_MEMBER, KT_NO_MEMBER, 4 };
+    KtTracer *t;
+    KtGuest *g = guest_without_types(&t);
+    KtGuestCpu cpu = { 0 };
+    KtCacheInfo info;
+    KtCacheId first;
+
+    kt_guest_set_caches(g, &at);
+    first = kt_guest_cache(g, &cpu, 0x1000)->id;
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, 0x2000)->id.v, !=, first.v);
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, 0x1000)->id.v, ==, first.v);
+    g_assert_true(kt_tracer_cache(t, first, &info));
+    g_assert_cmpstr(info.name, ==, "");
+    g_assert_cmpuint(info.size, ==, 0);
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
 int main(int argc, char **argv)
 {
     int failed;
@@ -98,6 +157,8 @@ int main(int argc, char **argv)
                     reads_stop_where_memory_ends);
     g_test_add_func("/guest/nothing-is-guessed-without-types",
                     nothing_is_guessed_without_types);
+    g_test_add_func("/guest/caches-as-told", caches_as_told);
+    g_test_add_func("/guest/caches-without-a-name", caches_without_a_name);
     failed = g_test_run();
     gs_kernel_free(kernel);
     return failed;

@@ -70,6 +70,23 @@ static void bad_words_get_one_line(void)
     }
 }
 
+/* A profile is of the kernel given, and Linux's page allocator is no part of
+ * it. */
+static void a_profile_needs_a_kernel(void)
+{
+    char *argv[] = { (char *)"profile=p", (char *)"kernel=k",
+                     (char *)"pages=on" };
+    g_autofree char *alone = NULL, *pages = NULL;
+    KtOptions o;
+
+    g_assert_false(kt_options_parse(&o, 1, argv, &alone));
+    g_assert_nonnull(strstr(alone, "kernel=FILE"));
+    g_assert_true(kt_options_parse(&o, 2, argv, NULL));
+    g_assert_cmpstr(o.profile, ==, "p");
+    g_assert_false(kt_options_parse(&o, 3, argv, &pages));
+    g_assert_nonnull(strstr(pages, "'pages'"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -79,5 +96,7 @@ int main(int argc, char **argv)
                     switches_are_on_or_off);
     g_test_add_func("/options/bad-words-get-one-line",
                     bad_words_get_one_line);
+    g_test_add_func("/options/a-profile-needs-a-kernel",
+                    a_profile_needs_a_kernel);
     return g_test_run();
 }

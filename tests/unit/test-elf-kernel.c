@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Kernels of any kind, from ELF files with a symbol table. */
+#include "../lib/elf-writer.h"
+#include "gs.h"
+
+#define HIGH    0xfffffff02a000000ull
+#define LOW     0x80000000ull
+#define STACK   0x100000ull             /* of both, from their base */
+#define CODE    0x1000
+
+/* A kernel at @base that starts at its base; its code is CODE bytes. */
+static GBytes *elf_of(unsigned machine, uint64_t base, uint64_t entry)
+{
+    const ElfSymbol syms[] = {
+        { "_entry", base, 1, STT_NOTYPE },
+        { "$x", base, 1, STT_NOTYPE },
+        { "start", base + 0x100, 1, STT_FUNC },
+        { "kalloc", base + 0x200, 1, STT_FUNC },
+        { "counter", base + 0x2000, 2, STT_OBJECT },
+        { "kernel.c", 0, SHN_ABS, STT_FILE },
+        { "extern", 0, SHN_UNDEF, STT_NOTYPE },
+        { "SIZE", 0x40, SHN_ABS, STT_NOTYPE },
+    };
+    static const uint8_t code[CODE] = { 1, 2, 3, 4 };
+    ElfWriter w;
+
+    elf_writer_start(&w);
+    w.machine = machine;
+    w.entry = entry;
+    elf_writer_add(&w, ".text", base, SHF_EXECINSTR, code, sizeof(code));
+    elf_writer_add(&w, ".bss", base + 0x2000, SHF_WRITE, NULL, 0x100);
+    elf_writer_symbols(&w, syms, G_N_ELEMENTS(syms));
+    return elf_writer_finish(&w);
+}
+
+static GsKernel *open_bytes(GBytes *bytes, const GsElfOptions *o,
+                            GError **errp)
+{
+    size_t len;
+    const void *data = g_bytes_get_data(bytes, &len);
+
+    return gs_kernel_new_elf_from_data(data, len, o, errp);
+}
+
+static GsKernel *kernel_of(unsigned machine, uint64_t base,
+                           const GsElfOptions *o)
+{
+    g_autoptr(GBytes) bytes = elf_of(machine, base, base);
+    g_autoptr(GError) err = NULL;
+    GsKernel *k = open_bytes(bytes, o, &err);
+
+    g_assert_no_error(err);
+    return k;
+}
+
+static void symbols(void)
+{
+    const GsElfOptions o = { 0 };
+    g_autoptr(GsKernel) k = kernel_of(EM_AARCH64, HIGH, &o);
+    GsSymbol sym;
+
+    g_assert_cmpuint(gs_kernel_n_symbols(k), ==, 5);
+    g_assert_true(gs_kernel_lookup(k, "kalloc", &sym));
+    g_assert_cmphex(sym.va, ==, HIGH + 0x200);
+    g_assert_cmpint(sym.type, ==, 'T');
+    g_assert_true(gs_kernel_lookup(k, "counter", &sym));
+    g_assert_cmpint(sym.type, ==, 'B');
+    g_assert_true(gs_kernel_symbolize(k, HIGH + 0x180, &sym));
+    g_assert_cmpstr(sym.name, ==, "start");
+    g_assert_false(gs_kernel_symbolize(k, HIGH + CODE, &sym));
+    g_assert_true(gs_kernel_is_text(k, HIGH + 0x200));
+    g_assert_false(gs_kernel_is_text(k, HIGH + 0x2000));
+    g_assert_true(gs_kernel_in_image(k, HIGH + 0x2000));
+    g_assert_null(gs_kernel_banner(k));
+    g_assert_false(gs_kernel_has_btf(k));
+    g_assert_true(gs_kernel_is_plain(k));
+}
+
+static void it_starts_at_its_entry_or_where_told(void)
+{
+    const GsElfOptions entry = { 0 }, named = { .start = "start" };
+    g_autoptr(GsKernel) a = kernel_of(EM_RISCV, LOW, &entry);
+    g_autoptr(GsKernel) b = kernel_of(EM_RISCV, LOW, &named);
+
+    g_assert_cmphex(gs_kernel_start(a), ==, LOW);
+    g_assert_cmphex(gs_kernel_start(b), ==, LOW + 0x100);
+    g_assert_cmpstr(gs_kernel_arch(a)->name, ==, "riscv64");
+}
+
+/* One in the lower half is there from its lowest section up. */
+static void its_part_of_the_address_space(void)
+{
+    const GsElfOptions o = { 0 };
+    g_autoptr(GsKernel) low = kernel_of(EM_RISCV, LOW, &o);
+    g_autoptr(GsKernel) high = kernel_of(EM_AARCH64, HIGH, &o);
+    GsSymbol sym;
+
+    g_assert_cmphex(gs_kernel_lowest(low), ==, LOW);
+    g_assert_cmphex(gs_kernel_lowest(high), ==, 1ull << 63);
+    g_assert_true(gs_kernel_symbolize(low, LOW + 0x210, &sym));
+    g_assert_cmpstr(sym.name, ==, "kalloc");
+    g_assert_false(gs_kernel_symbolize(low, 0x40, &sym));
+}
+
+static void refused(GBytes *bytes, const GsElfOptions *o, const char *why)
+{
+    g_autoptr(GError) err = NULL;
+
+    g_assert_null(open_bytes(bytes, o, &err));
+    g_assert_nonnull(err);
+    g_assert_nonnull(strstr(err->message, why));
+    g_assert_null(strchr(err->message, '\n'));
+}
+
+static void bad_files(void)
+{
+    const GsElfOptions o = { 0 }, named = { .start = "begin" };
+    g_autoptr(GBytes) good = elf_of(EM_AARCH64, HIGH, HIGH);
+    g_autoptr(GBytes) text = g_bytes_new_static("[kernel]\n", 9);
+    g_autoptr(GBytes) none = g_bytes_new_static("", 0);
+    g_autoptr(GBytes) above = elf_of(EM_AARCH64, LOW, HIGH);
+    g_autoptr(GBytes) bare = NULL;
+    ElfWriter w;
+
+    elf_writer_start(&w);
+    elf_writer_add(&w, ".text", HIGH, SHF_EXECINSTR, "code", 4);
+    bare = elf_writer_finish(&w);
+    refused(text, &o, "not an ELF file");
+    refused(none, &o, "not an ELF file");
+    refused(bare, &o, "no symbol table");
+    refused(good, &named, "no symbol \"begin\"");
+    refused(above, &o, "no code where the kernel starts");
+}
+
+/* Any end of the file is survived, and told or not of importance. */
+static void cut_files(void)
+{
+    const GsElfOptions o = { 0 };
+    g_autoptr(GBytes) good = elf_of(EM_AARCH64, HIGH, HIGH);
+    size_t len = g_bytes_get_size(good);
+
+    for (size_t n = 0; n < len; n += 7) {
+        g_autoptr(GBytes) cut = g_bytes_new_from_bytes(good, 0, n);
+        g_autoptr(GError) err = NULL;
+        g_autoptr(GsKernel) k = open_bytes(cut, &o, &err);
+
+        g_assert_true(k || err);
+    }
+}
+
+/* ---- stacks ------------------------------------------------------------- */
+
+static uint64_t words[1024];
+static uint64_t stack_va;
+
+static const void *page(void *opaque, uint64_t va)
+{
+    return va >= stack_va && va - stack_va < sizeof(words)
+           ? (const char *)words + ((va - stack_va) & ~0xfffull) : NULL;
+}
+
+static void put(unsigned at, uint64_t fp, uint64_t ra)
+{
+    words[at] = fp;
+    words[at + 1] = ra;
+}
+
+typedef struct Stack {
+    uint64_t frames[8];
+    unsigned n;
+    GsStop stop;
+} Stack;
+
+/* From kalloc(), called by the code at @ra whose frame pointer is @fp. */
+static Stack walk(const GsKernel *k, uint64_t ra, uint64_t fp)
+{
+    g_autoptr(GsUnwinder) u = gs_unwinder_new(k);
+    const GsRegs regs = { .ip = ra, .sp = stack_va, .bp = fp };
+    uint64_t value;
+    Stack s;
+
+    s.stop = gs_unwind(u, &regs, page, NULL, s.frames, 8, &s.n);
+    g_assert_false(gs_unwind_again(u, &regs, page, NULL, 0, &value));
+    return s;
+}
+
+#define ASSERT_STACK(s, why, ...) do { \
+        const uint64_t want_[] = { __VA_ARGS__ }; \
+        g_assert_cmpstr(gs_stop_name((s).stop), ==, gs_stop_name(why)); \
+        g_assert_cmpuint((s).n, ==, G_N_ELEMENTS(want_)); \
+        for (size_t i_ = 0; i_ < G_N_ELEMENTS(want_); i_++) { \
+            g_assert_cmphex((s).frames[i_], ==, want_[i_]); \
+        } \
+    } while (0)
+
+/* @behind: from a record to where the frame pointer points */
+static void check_walks(unsigned machine, uint64_t base, uint64_t behind)
+{
+    static const char *const outermost[] = { "nobody", "start", NULL };
+    const GsElfOptions o = { 0 }, told = { .outermost = outermost };
+    g_autoptr(GsKernel) k = kernel_of(machine, base, &o);
+    g_autoptr(GsKernel) ended = kernel_of(machine, base, &told);
+    uint64_t fp, a = base + 0x310, b = base + 0x180, c = base + 0x420;
+
+    stack_va = base + STACK;
+    fp = stack_va + behind;
+    put(0, fp + 64, b);
+    put(8, fp + 128, c);
+    put(16, 0, 0);
+    ASSERT_STACK(walk(k, a, fp), GS_STOP_END, a, b, c);
+    ASSERT_STACK(walk(ended, a, fp), GS_STOP_END, a, b);
+    put(8, 0, c);
+    ASSERT_STACK(walk(k, a, fp), GS_STOP_END, a, b, c);
+    put(8, fp, c);          /* in a circle: bounded */
+    g_assert_cmpint(walk(k, a, fp).stop, !=, GS_STOP_END);
+    put(8, fp + 128, 0x1000);
+    ASSERT_STACK(walk(k, a, fp), GS_STOP_UNKNOWN_PC, a, b);
+    put(8, 0x1000, c);      /* not the kernel's */
+    ASSERT_STACK(walk(k, a, fp), GS_STOP_BAD_FRAME, a, b, c);
+}
+
+static void walks(void)
+{
+    check_walks(EM_AARCH64, HIGH, 0);
+    check_walks(EM_RISCV, HIGH, 16);
+    check_walks(EM_RISCV, LOW, 16);
+    check_walks(EM_AARCH64, LOW, 0);
+    check_walks(EM_X86_64, HIGH, 0);
+}
+
+/* In the upper half a signature clears bits, in the lower one it sets some. */
+static void signed_return_addresses(void)
+{
+    const GsElfOptions o = { .va_bits = 39 };
+    const uint64_t bits = 0x35ull << 48;
+    const uint64_t base[] = { HIGH, LOW };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(base); i++) {
+        g_autoptr(GsKernel) k = kernel_of(EM_AARCH64, base[i], &o);
+        uint64_t a = base[i] + 0x310, b = base[i] + 0x180;
+
+        stack_va = base[i] + STACK;
+        put(0, 0, b ^ bits);
+        ASSERT_STACK(walk(k, a, stack_va), GS_STOP_END, a, b);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/elf-kernel/symbols", symbols);
+    g_test_add_func("/elf-kernel/it-starts-at-its-entry-or-where-told",
+                    it_starts_at_its_entry_or_where_told);
+    g_test_add_func("/elf-kernel/its-part-of-the-address-space",
+                    its_part_of_the_address_space);
+    g_test_add_func("/elf-kernel/bad-files", bad_files);
+    g_test_add_func("/elf-kernel/cut-files", cut_files);
+    g_test_add_func("/elf-kernel/walks", walks);
+    g_test_add_func("/elf-kernel/signed-return-addresses",
+                    signed_return_addresses);
+    return g_test_run();
+}

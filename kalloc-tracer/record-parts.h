@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What record.c and record-pages.c share. */
+/* What record.c, record-pages.c and record-sizes.c share. */
 #ifndef KT_RECORD_PARTS_H
 #define KT_RECORD_PARTS_H
 
@@ -14,6 +14,10 @@ void kt_record_lose(KtMoment *m, KtCounter why);
 void kt_record_await(KtMoment *m, const KtCall *call);
 /** kt_record_free_site() - the wrapper that a free is called from. */
 KtHookId kt_record_free_site(KtMoment *m);
+
+/** kt_record_sizes() - layer, sizes and cache of what @call allocated at
+ *  @va. */
+void kt_record_sizes(KtMoment *m, const KtCall *call, uint64_t va);
 
 /** kt_record_pages_enter(), kt_record_pages_leave() - of a row of the page
  *  allocator. */

@@ -423,103 +423,8 @@ void kt_record_enter(KtMoment *m, KtHookId id)
 
 /* ---- returns ------------------------------------------------------------ */
 
-static uint64_t round_up_pages(const KtGuest *g, uint64_t size)
-{
-    uint64_t page = 1ull << kt_guest_page_shift(g);
-
-    return (size + page - 1) & -page;
-}
-
-/* The page allocator hands out powers of two. */
-static uint64_t large_size(const KtGuest *g, uint64_t size)
-{
-    uint64_t actual = 1ull << kt_guest_page_shift(g);
-
-    while (actual < size && actual < 1ull << 40) {
-        actual <<= 1;
-    }
-    return actual;
-}
-
-static void set_slab_size(KtMoment *m, uint64_t cache_va)
-{
-    KtGuest *g = m->boot->guest;
-    const KtGuestCache *c = kt_guest_cache(g, &m->v->seen, cache_va);
-    uint32_t now;
-
-    if (!c) {
-        kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, 1);
-        return;
-    }
-    m->ev.cache = c->id;
-    m->ev.actual = c->size;
-    if (m->ev.layer == KT_LAYER_CACHE) {
-        m->ev.size = kt_guest_object_size(g, cache_va, &now) &&
-            now <= c->size ? now : c->object_size;
-    }
-}
-
-static void set_sizes(KtMoment *m, const KtCall *call, KtLayer layer,
-                      uint64_t va)
-{
-    KtGuest *g = m->boot->guest;
-    uint64_t cache = call->cache;
-
-    if (layer == KT_LAYER_KMALLOC && !cache &&
-        call->size > kt_guest_large_above(g)) {
-        layer = KT_LAYER_LARGE;
-    }
-    m->ev.layer = layer;
-    m->ev.size = call->size;
-    m->ev.actual = 0;
-    m->ev.cache = (KtCacheId) { 0 };
-    switch (layer) {
-    case KT_LAYER_KMALLOC:
-        cache = cache ? cache : kt_guest_cache_of(g, va);
-        /* fall through */
-    case KT_LAYER_CACHE:
-        kt_guest_learn(g, va, call->cache);
-        set_slab_size(m, cache);
-        break;
-    case KT_LAYER_LARGE:
-        m->ev.actual = large_size(g, call->size);
-        break;
-    case KT_LAYER_VMALLOC:
-        m->ev.actual = round_up_pages(g, call->size);
-        break;
-    default:
-        break;
-    }
-}
-
-/* As a profile says: the allocator's rule, or what the cache tells. */
-static void set_told_sizes(KtMoment *m, const KtCall *call,
-                           const KtHookRow *hook)
-{
-    const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen,
-                                           call->cache);
-
-    m->ev.layer = hook->layer;
-    m->ev.size = hook->size == KT_NO_ARG ? hook->sizes->fixed : call->size;
-    m->ev.actual = kt_sizes_reserved(hook->sizes, m->ev.size);
-    m->ev.cache = (KtCacheId) { 0 };
-    if (!c) {
-        kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, call->cache != 0);
-        return;
-    }
-    m->ev.cache = c->id;
-    if (c->size) {
-        m->ev.actual = c->size;
-    }
-    if (c->size && hook->size == KT_NO_ARG && !hook->sizes->fixed) {
-        m->ev.size = c->object_size;
-    }
-}
-
 static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
-    const KtHookRow *hook = &m->boot->row[call->hook.v];
-
     if (!is_block(va)) {
         kt_vcpu_count(m->v, va == ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
                                                 : KT_CNT_ALLOC_FAILED, 1);
@@ -527,11 +432,7 @@ static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
     }
     complete_moment(m);
     m->ev.gfp = call->gfp;
-    if (hook->sizes) {
-        set_told_sizes(m, call, hook);
-    } else {
-        set_sizes(m, call, hook->layer, va);
-    }
+    kt_record_sizes(m, call, va);
     push_event(m, KT_EV_ALLOC, call->hook, va);
 }
 

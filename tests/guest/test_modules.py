@@ -22,15 +22,17 @@ LOADING = 'init_module[ka_life]', 'ka_life_init[ka_life]'
 UNLOADING = 'cleanup_module[ka_life]', 'ka_life_exit[ka_life]'
 SITES = {'ka_life_site_init': LOADING, 'ka_life_site_core': LOADING,
          'ka_life_site_exit': UNLOADING}
-# Nothing of this may be counted.
+# Nothing of this may be counted. Not stack.end_unknown_pc: an interrupt of code
+# for which the kernel has no unwind data (ciphers in assembly, tested at boot)
+# is such a stack; of the module's own it is looked at.
 UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
-           'stack.end_unknown_pc', 'stack.end_bad_frame', 'modules.failed',
-           'call.unreadable', 'call.dropped', 'cache.unknown', 'task.unknown')
+           'stack.end_bad_frame', 'modules.failed', 'call.unreadable',
+           'call.dropped', 'cache.unknown', 'task.unknown')
 
 
 def lives(guest, va):
     """All that ever began at VA, as rows of JSON."""
-    text = guest.hmp_qmp(f'ka {va} --history -j -s -n 0')
+    text = guest.hmp_qmp(f'ka {va} --history -j -s -v -n 0')
     rows = [json.loads(line) for line in text.splitlines()]
     return [r for r in rows if r.get('va') == f'0x{va}']
 
@@ -52,6 +54,7 @@ def check_module(guest, n):
                 continue
             site, gone = made[0].split('[')[0], plain(row['free_symbols'])
             assert made[1] in SITES[site], made
+            assert row['stop'] == 'user', row
             assert gone[0] == 'ka_life_site_free[ka_life]', gone
             assert gone[1] in UNLOADING, gone
             found[site, va] += 1

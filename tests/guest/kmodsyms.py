@@ -11,9 +11,10 @@ class ModuleFunctions:
     def __init__(self, console, module):
         rows = re.findall(r'^([0-9a-f]{16}) [tT] ([\w.]+)\s+\[' + module +
                           r'\]', console, re.M)
-        # gcc splits cold parts off: f.cold is f.
+        # gcc splits cold parts off: f.cold is f. A label of the assembler's,
+        # as riscv modules keep them, begins with a dot.
         self.rows = sorted((int(va, 16), name.split('.')[0])
-                           for va, name in rows)
+                           for va, name in rows if name[0] != '.')
         self.starts = [va for va, _ in self.rows]
 
     def name(self, pc):

@@ -10,23 +10,26 @@
 GUEST_SUITE=bookworm
 QEMU_SUITE=trixie
 RISCV_SUITE=trixie
+NEWER_SUITE=trixie
 
-# Architecture -> what its view lists. The QEMU source is in amd64's. riscv64
-# came with the release after the guest's.
+# View -> what it lists: an architecture, or one and a name. The QEMU source is
+# in amd64's. riscv64 came with the release after the guest's; kernels newer
+# than the guest's are in the backports of that release.
 guest_suites="deb:$GUEST_SUITE,$GUEST_SUITE-updates,$GUEST_SUITE-backports
     deb@security:$GUEST_SUITE-security"
 declare -A apt_suites=(
     [amd64]="$guest_suites
         deb-src:$QEMU_SUITE,$QEMU_SUITE-updates,$QEMU_SUITE-backports
         deb-src@security:$QEMU_SUITE-security"
+    [amd64-newer]="deb:$NEWER_SUITE-backports"
     [arm64]=$guest_suites
     [riscv64]="deb:$RISCV_SUITE,$RISCV_SUITE-updates
         deb@security:$RISCV_SUITE-security"
 )
 
-# apt_view ARCH: what the functions below look at from here on.
+# apt_view VIEW: what the functions below look at from here on.
 apt_view() {
-    apt_arch=$1
+    apt_name=$1
     apt_dir=$KA_CACHE/apt
     [ "$1" = amd64 ] || apt_dir+=-$1
     # Options that turn apt-get, apt-cache into the private ones. The status
@@ -43,8 +46,8 @@ apt_view() {
         -o "Dir::Cache=$apt_dir/cache"
         -o "Acquire::Languages=none"
         -o "APT::Sandbox::User=root"
-        -o "APT::Architecture=$1"
-        -o "APT::Architectures::=$1"
+        -o "APT::Architecture=${1%%-*}"
+        -o "APT::Architectures::=${1%%-*}"
     )
 }
 apt_view amd64
@@ -54,7 +57,7 @@ debian_codename() { (. /etc/os-release && echo "${VERSION_CODENAME:-}"); }
 # apt_refresh [force]: the private lists are there and younger than a day.
 apt_refresh() {
     local new=$apt_dir/ka.sources.new suites
-    read -r -d '' -a suites <<<"${apt_suites[$apt_arch]}" || true
+    read -r -d '' -a suites <<<"${apt_suites[$apt_name]}" || true
     mkdir -p "$apt_dir"/{state,lists/partial,cache/archives/partial}
     : >"$apt_dir/status"
     : >"$apt_dir/none"
@@ -81,6 +84,13 @@ apt_fetch() {
 apt_candidate() {
     apt-cache "${apt_private[@]}" policy "$1" |
         sed -n 's/^  Candidate: //p' | grep -vx '(none)' || true
+}
+
+# apt_newest PATTERN: of the packages of that name the one of the highest
+# version in its name.
+apt_newest() {
+    apt-cache "${apt_private[@]}" pkgnames "${1%%[^a-z0-9-]*}" |
+        grep -Ex -- "$1" | sort -V | tail -n 1
 }
 
 # apt_depends PACKAGE PATTERN: the first dependency that matches.

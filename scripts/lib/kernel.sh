@@ -4,21 +4,28 @@
 # Guest kernels as the distribution ships them, their modules and the headers
 # to build test modules with; busybox; the guest's initramfs.
 
-# Name -> architecture as the distribution calls it, and the package that
-# depends on the newest build of that series.
+# Name -> the view of the archive (see apt.sh), and the package that depends on
+# the newest build of that series; where there is none a pattern of packages,
+# of which the newest is the kernel's own.
 declare -A kernel_rows=(
     [6.12]="amd64 linux-image-6.12-cloud-amd64"
     [6.1]="amd64 linux-image-cloud-amd64"
+    [6.12-generic]="amd64 linux-image-6.12-amd64"
     [6.12-rt]="amd64 linux-image-6.12-rt-amd64"
+    [6.1-generic]="amd64 linux-image-amd64"
+    [6.1-rt]="amd64 linux-image-rt-amd64"
+    [6.18]="amd64-newer linux-image-6[.]18[.].*-cloud-amd64"
+    [7.3]="amd64-newer linux-image-7[.]3[.].*-cloud-amd64"
     [arm64-6.12]="arm64 linux-image-6.12-cloud-arm64"
     [arm64-6.1]="arm64 linux-image-cloud-arm64"
     [arm64-6.12-16k]="arm64 linux-image-6.12-arm64-16k"
     [riscv64-6.12]="riscv64 linux-image-riscv64"
 )
-kernel_names=(6.12 6.1 6.12-rt arm64-6.12 arm64-6.1 arm64-6.12-16k
-              riscv64-6.12)
+kernel_names=(6.12 6.1 6.12-generic 6.12-rt 6.1-generic 6.1-rt 6.18 7.3
+              arm64-6.12 arm64-6.1 arm64-6.12-16k riscv64-6.12)
 
-kernel_arch() { printf '%s\n' "${kernel_rows[$1]% *}"; }
+kernel_view() { printf '%s\n' "${kernel_rows[$1]% *}"; }
+kernel_arch() { local v=${kernel_rows[$1]% *}; printf '%s\n' "${v%%-*}"; }
 kernel_package() { printf '%s\n' "${kernel_rows[$1]#* }"; }
 
 # kernel_steps NAME: the steps of set-up that make it ready to boot.
@@ -41,6 +48,7 @@ kernel_folder() { readlink -e "$KA_CACHE/kernels/$1/current" || true; }
 # system; here they live below the artefact.
 kernel_relocate_headers() {
     local root=$1 final=$2
+    [ -d "$root/usr/src" ] || return 0
     grep -rIlE --include=Makefile --include='.kernelvariables' \
         -e '/usr/(src|lib)/linux-' "$root/usr/src" |
         while read -r f; do
@@ -68,41 +76,77 @@ kernel_fetch_tools() {
         ln -s "$tools" "$dir/headers/usr/lib/$wanted"
 }
 
-# kernel_fetch FOLDER IMAGE RELEASE: unpacked to root/ and headers/ in it.
-kernel_fetch() {
-    local dir=$1 image=$2 headers=linux-headers-$3 deb
-    mkdir "$dir/root" "$dir/headers"
-    apt_fetch "$dir" "$image" "$headers" \
-        "$(apt_depends "$headers" 'linux-headers-.*-common(-rt)?')"
-    dpkg-deb -x "$dir/${image}"_*.deb "$dir/root"
+# kernel_fetch_headers FOLDER HEADERS: unpacked to headers/ in it. The archive
+# keeps an image longer than what belongs to it: then there are none, and no
+# test modules for that kernel.
+kernel_fetch_headers() {
+    local dir=$1 deb
+    mkdir "$dir/headers"
+    [ -n "$(apt_candidate "$2")" ] || return 0
+    apt_fetch "$dir" "$2" \
+        "$(apt_depends "$2" 'linux-headers-.*-common(-rt)?')"
     for deb in "$dir"/linux-headers-*.deb; do
         dpkg-deb -x "$deb" "$dir/headers"
     done
-    kernel_fetch_tools "$dir" "$headers"
+    kernel_fetch_tools "$dir" "$2"
+}
+
+# kernel_fetch FOLDER IMAGE RELEASE: unpacked to root/ and headers/ in it.
+# Newer images are only names for their parts.
+kernel_fetch() {
+    local dir=$1 parts=("$2") part deb
+    for part in "linux-binary-$3" "linux-modules-$3" "linux-base-$3"; do
+        [ -z "$(apt_candidate "$part")" ] || parts+=("$part")
+    done
+    mkdir "$dir/root"
+    apt_fetch "$dir" "${parts[@]}"
+    for deb in "$dir"/*.deb; do
+        dpkg-deb -x "$deb" "$dir/root"
+    done
     rm -f -- "$dir"/*.deb
+    kernel_fetch_headers "$dir" "linux-headers-$3"
+    rm -f -- "$dir"/*.deb
+}
+
+# kernel_image NAME: the package of its newest build.
+kernel_image() {
+    local package
+    package=$(kernel_package "$1")
+    case $package in
+    *\[*) apt_newest "$package" ;;
+    *) apt_depends "$package" 'linux-image-[0-9].*' ;;
+    esac
+}
+
+# kernel_arrange FOLDER RELEASE: from root/, where the distribution has them,
+# to where we do. riscv64's image is named vmlinux, and is no ELF file either.
+kernel_arrange() {
+    local dir=$1 release=$2 modules=$1/root/lib/modules/$2
+    [ -d "$modules" ] || modules=$dir/root/usr/lib/modules/$release
+    if [ -e "$modules/vmlinuz" ]; then
+        mv "$modules/vmlinuz" "$dir/vmlinuz-$release"
+        mv "$modules/config" "$dir/config"
+    else
+        mv "$dir/root/boot"/vmlinu[xz]-"$release" "$dir/vmlinuz-$release"
+        mv "$dir/root/boot/config-$release" "$dir/config"
+    fi
+    mv "$modules" "$dir/modules"
+    ln -s "vmlinuz-$release" "$dir/vmlinuz"
+    rm -rf -- "$dir/root"
 }
 
 do_kernel() {
     local name=$1 image release version tmp
-    apt_view "$(kernel_arch "$name")"
+    apt_view "$(kernel_view "$name")"
     apt_refresh
-    image=$(apt_depends "$(kernel_package "$name")" 'linux-image-[0-9].*')
+    image=$(kernel_image "$name")
     release=${image#linux-image-}
     version=$(apt_candidate "$image")
     tmp=$(new_tmp kernel)
     kernel_fetch "$tmp" "$image" "$release"
     kernel_relocate_headers "$tmp/headers" \
         "$KA_CACHE/kernels/$name/$version"
-    # riscv64's is named vmlinux, and is no ELF file either.
-    mv "$tmp/root/boot"/vmlinu[xz]-"$release" "$tmp/vmlinuz-$release"
-    ln -s "vmlinuz-$release" "$tmp/vmlinuz"
-    mv "$tmp/root/boot/config-$release" "$tmp/config"
-    if [ -d "$tmp/root/usr/lib/modules" ]; then
-        mv "$tmp/root/usr/lib/modules/$release" "$tmp/modules"
-    else
-        mv "$tmp/root/lib/modules/$release" "$tmp/modules"
-    fi
-    rm -rf -- "$tmp/root"
+    kernel_arrange "$tmp" "$release"
     echo "$release" >"$tmp/release"
     kernel_arch "$name" >"$tmp/arch"
     echo "$version" >"$tmp/id"

@@ -4,7 +4,8 @@
 once, with the right block and stacks, and the kernel fares as it does without
 the tracer. A clean boot and workload reports none.
 
-usage: errors.py [--short] [--kernel K]... [--smp N]... [--runs N] [--case C]...
+usage: errors.py [--short] [--kernel K]... [--smp N]... [--runs N]
+                 [--case C]... [--no-cases]
 """
 import argparse
 import json
@@ -96,7 +97,7 @@ def clean(kernel, smp, size):
         return g.hmp_qmp('ka stat')
 
 
-def test_cases(tap, args, share):
+def run_cases(tap, args, share):
     for kernel in args.kernel:
         for case in args.case:
             label = f'{kernel}: {case}'
@@ -112,7 +113,15 @@ def test_cases(tap, args, share):
                     f'{complaints(console)} != {complaints(without)}'
 
 
-def test_clean(tap, args):
+def test_cases(tap, args):
+    with tempfile.TemporaryDirectory(prefix='ka-errors.') as tmp:
+        share = {k: oracle.make_share(os.path.join(tmp, k), ['errors.sh'], k,
+                                      modules=True)
+                 for k in args.kernel if args.case}
+        run_cases(tap, args, share)
+
+
+def run_clean(tap, args):
     for kernel in args.kernel:
         for smp in args.smp:
             for i in range(args.runs):
@@ -123,6 +132,14 @@ def test_clean(tap, args):
                         tap.note(stat)
 
 
+def counted(tap, what, function, args):
+    """Runs FUNCTION, and tells how many of its tests passed."""
+    count, failed = tap.count, tap.failed
+    function(tap, args)
+    n = tap.count - count
+    tap.figures('errors', **{what: n, what + '_good': n - tap.failed + failed})
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     ap.add_argument('--short', action='store_true',
@@ -130,6 +147,8 @@ def main():
     ap.add_argument('--kernel', action='append')
     ap.add_argument('--smp', action='append', type=int)
     ap.add_argument('--case', action='append', choices=CASES)
+    ap.add_argument('--no-cases', action='store_true',
+                    help='clean runs only, which need no module')
     ap.add_argument('--runs', type=int, help='clean runs of each')
     ap.add_argument('--size', type=int, help='rounds of the workload')
     args = ap.parse_args()
@@ -141,13 +160,9 @@ def main():
     tap = Tap()
     tap.ok({kind_of(c) for c in CASES} == set(kinds()) - OTHERS,
            'there is a case for each kind of error', str(kinds()))
-    args.case = args.case or CASES
-    with tempfile.TemporaryDirectory(prefix='ka-errors.') as tmp:
-        share = {k: oracle.make_share(os.path.join(tmp, k), ['errors.sh'], k,
-                                      modules=True)
-                 for k in args.kernel}
-        test_cases(tap, args, share)
-    test_clean(tap, args)
+    args.case = [] if args.no_cases else args.case or CASES
+    counted(tap, 'cases', test_cases, args)
+    counted(tap, 'clean', run_clean, args)
     tap.done()
 
 

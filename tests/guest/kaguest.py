@@ -489,6 +489,11 @@ class Tap:
         for line in str(text).splitlines():
             print('# ' + line, flush=True)
 
+    @staticmethod
+    def figures(what, **values):
+        """What was counted, for programs: scripts/matrix reads it."""
+        print('# figures ' + json.dumps({'what': what, **values}), flush=True)
+
     def ok(self, good, name, found=''):
         if not self._line(bool(good), name):
             self.note(found)

@@ -5,6 +5,7 @@ with the tracer's journal. README.md in this folder describes the matching.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,12 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
             f'{entries} entries decoded, the guest counts {expected}'
         ours = list(our_events(log))
     return Run(guest, ours, ksyms.Symbols(files['proc.kallsyms']), stat)
+
+
+def banner(stat):
+    """What the kernel calls itself, in the text of `ka stat`."""
+    found = re.search(r'kernel\.banner +(.*)', stat)
+    return found.group(1) if found else ''
 
 
 def our_events(path):

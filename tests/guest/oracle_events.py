@@ -35,6 +35,10 @@ def check(tap, run, label):
             wrong.append((event, our))
     show(tap, 'call site:', {str(k): v for k, v in sites.items()})
 
+    tap.figures('events', banner=oracle.banner(run.stat),
+                matched=len(match.pairs), missing=len(match.missing),
+                unexplained=len(match.unexplained), wrong=len(wrong))
+
     def some(events):
         return '\n'.join(oracle.describe(e, run.symbols)
                          for e in events[:20])

@@ -51,6 +51,7 @@ def check(tap, run, arch, label):
     share = equal / compared if compared else 0
     tap.note(f'{label}: {compared} compared, {equal} equal '
              f'({100 * share:.4f} %)')
+    tap.figures('stacks', compared=compared, equal=equal)
     for why, count in reasons.most_common(30):
         tap.note(f'{count:8} {why}')
     found = ''

@@ -147,6 +147,7 @@ def check_slabs(tap, label, slabs, windows):
              f'{sum(r[1] for r in used)} active objects, '
              f'{sum(r[2].low for r in used)} live blocks, '
              f'{sum(r[3] for r in used)} objects in slabs of CPUs')
+    tap.figures('state', caches=len(used), agree=len(used) - len(bad))
     tap.ok(used and not bad,
            f'{label}: live blocks agree with /proc/slabinfo',
            '\n'.join(f'{g}: active {a}, ours {w.low}..{w.high}, CPUs hold up '
@@ -186,6 +187,7 @@ def check_tasks(tap, label, guest, files):
         elif not right_block(row, va, struct, btf, slabs, links):
             bad.append(f'{what}: {row}')
     tap.note(f'{label}: ' + ', '.join(f'{n} {s}' for s, n in seen.items()))
+    tap.figures('state', objects=len(wanted), right=len(wanted) - len(bad))
     tap.ok(seen['task_struct'] > 10 and seen['mm_struct'] and not bad,
            f'{label}: what init_task leads to is live, of the right cache',
            '\n'.join(bad[:20]))

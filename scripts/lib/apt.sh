@@ -13,15 +13,15 @@ RISCV_SUITE=trixie
 NEWER_SUITE=trixie
 
 # View -> what it lists: an architecture, or one and a name. The QEMU source is
-# in amd64's. riscv64 came with the release after the guest's; kernels newer
-# than the guest's are in the backports of that release.
+# in amd64's. riscv64 came with the release after the guest's; newer kernels
+# than the guest's release has are in the backports of that one.
 guest_suites="deb:$GUEST_SUITE,$GUEST_SUITE-updates,$GUEST_SUITE-backports
     deb@security:$GUEST_SUITE-security"
 declare -A apt_suites=(
     [amd64]="$guest_suites
         deb-src:$QEMU_SUITE,$QEMU_SUITE-updates,$QEMU_SUITE-backports
         deb-src@security:$QEMU_SUITE-security"
-    [amd64-newer]="deb:$NEWER_SUITE-backports"
+    [amd64-newer]="deb:$NEWER_SUITE,$NEWER_SUITE-backports"
     [arm64]=$guest_suites
     [riscv64]="deb:$RISCV_SUITE,$RISCV_SUITE-updates
         deb@security:$RISCV_SUITE-security"

@@ -57,12 +57,38 @@ kernel_relocate_headers() {
         done
 }
 
-# kernel_fetch_tools FOLDER HEADERS: the programs that build modules. They run
-# here, so they are amd64's; those of a newer release of the distribution may
-# not run, and the ones of our 6.12 stand in for them.
+# kernel_wrap_tools FOLDER FINAL: those of a newer release of the distribution
+# than this machine's run with that one's libraries.
+kernel_wrap_tools() {
+    local dir=$1 lib=$2/headers/lib f
+    apt_fetch "$dir" libc6 libelf1t64 libzstd1 zlib1g
+    for f in "$dir"/*.deb; do
+        dpkg-deb -x "$f" "$dir/libs"
+    done
+    mv "$dir/libs/usr/lib/x86_64-linux-gnu" "$dir/headers/lib"
+    rm -rf -- "$dir/libs"
+    find "$dir/headers/usr/lib" -type f -perm -1 | while read -r f; do
+        ldd "$f" 2>&1 | grep -q 'not found' || continue
+        mv "$f" "$f.bin"
+        printf '#!/bin/sh\nexec %s/ld-linux-x86-64.so.2 %s "%s.bin" "$@"\n' \
+            "$lib" "--library-path $lib" "$2${f#"$dir"}" >"$f"
+        chmod 755 "$f"
+    done
+}
+
+# kernel_fetch_tools FOLDER HEADERS FINAL: the programs that build modules. They
+# run here, so they are amd64's. Those of another architecture's newer release
+# are not at hand, and the ones of our 6.12 stand in for them.
 kernel_fetch_tools() {
     local dir=$1 wanted tools
     wanted=$(apt_depends "$2" 'linux-kbuild-.*')
+    if [ "$apt_name" = amd64-newer ]; then
+        apt_fetch "$dir" "$wanted"
+        dpkg-deb -x "$dir/$wanted"_*.deb "$dir/headers"
+        rm -f -- "$dir"/*.deb
+        kernel_wrap_tools "$dir" "$3"
+        return
+    fi
     apt_view amd64
     apt_refresh
     tools=$wanted
@@ -76,9 +102,9 @@ kernel_fetch_tools() {
         ln -s "$tools" "$dir/headers/usr/lib/$wanted"
 }
 
-# kernel_fetch_headers FOLDER HEADERS: unpacked to headers/ in it. The archive
-# keeps an image longer than what belongs to it: then there are none, and no
-# test modules for that kernel.
+# kernel_fetch_headers FOLDER HEADERS FINAL: unpacked to headers/ in it. The
+# archive keeps an image longer than what belongs to it: then there are none,
+# and no test modules for that kernel.
 kernel_fetch_headers() {
     local dir=$1 deb
     mkdir "$dir/headers"
@@ -88,10 +114,10 @@ kernel_fetch_headers() {
     for deb in "$dir"/linux-headers-*.deb; do
         dpkg-deb -x "$deb" "$dir/headers"
     done
-    kernel_fetch_tools "$dir" "$2"
+    kernel_fetch_tools "$dir" "$2" "$3"
 }
 
-# kernel_fetch FOLDER IMAGE RELEASE: unpacked to root/ and headers/ in it.
+# kernel_fetch FOLDER IMAGE RELEASE FINAL: unpacked to root/ and headers/ in it.
 # Newer images are only names for their parts.
 kernel_fetch() {
     local dir=$1 parts=("$2") part deb
@@ -104,7 +130,7 @@ kernel_fetch() {
         dpkg-deb -x "$deb" "$dir/root"
     done
     rm -f -- "$dir"/*.deb
-    kernel_fetch_headers "$dir" "linux-headers-$3"
+    kernel_fetch_headers "$dir" "linux-headers-$3" "$4"
     rm -f -- "$dir"/*.deb
 }
 
@@ -136,21 +162,21 @@ kernel_arrange() {
 }
 
 do_kernel() {
-    local name=$1 image release version tmp
+    local name=$1 image release version tmp final
     apt_view "$(kernel_view "$name")"
     apt_refresh
     image=$(kernel_image "$name")
     release=${image#linux-image-}
     version=$(apt_candidate "$image")
+    final=$KA_CACHE/kernels/$name/$version
     tmp=$(new_tmp kernel)
-    kernel_fetch "$tmp" "$image" "$release"
-    kernel_relocate_headers "$tmp/headers" \
-        "$KA_CACHE/kernels/$name/$version"
+    kernel_fetch "$tmp" "$image" "$release" "$final"
+    kernel_relocate_headers "$tmp/headers" "$final"
     kernel_arrange "$tmp" "$release"
     echo "$release" >"$tmp/release"
     kernel_arch "$name" >"$tmp/arch"
     echo "$version" >"$tmp/id"
-    publish "$tmp" "$KA_CACHE/kernels/$name/$version"
+    publish "$tmp" "$final"
     ln -sfn "$version" "$KA_CACHE/kernels/$name/current"
 }
 

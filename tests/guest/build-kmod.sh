@@ -53,9 +53,10 @@ cc=$cross$(variable CC)
 set -- CROSS_COMPILE="$cross"
 # An older compiler will do where that one is not to be had. pahole is older
 # then as well, and does not know how to make these modules' BTF.
-if [ -n "$cross" ] && ! command -v "$cc" >/dev/null; then
+if ! command -v "$cc" >/dev/null; then
     cc=${cross}gcc
-    set -- "$@" CONFIG_DEBUG_INFO_BTF_MODULES=
+    set -- "$@" CONFIG_DEBUG_INFO_BTF_MODULES= \
+        CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=
 fi
 command -v "$cc" >/dev/null ||
     fail "the kernel's compiler $cc is not installed" 77

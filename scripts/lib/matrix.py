@@ -295,6 +295,8 @@ def main():
     for kernel in args.kernel:
         if 'initrd-' + kernel not in matrix.paths:
             sys.exit(f"matrix: unknown kernel '{kernel}'")
+        if kernel not in matrix.prepared():
+            sys.exit(f'matrix: {kernel} is not prepared, see scripts/setup')
     sys.exit(matrix.run())
 
 

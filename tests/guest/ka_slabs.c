@@ -6,11 +6,12 @@
  *
  * Runs inside the guest. Writes FOLDER/slabinfo, a copy of /proc/slabinfo,
  * and FOLDER/slabs, one line a cache: its name, what its folder in sysfs is a
- * link to (caches that were merged share that), and how many slabs CPUs held
- * just before and just after slabinfo was read.
+ * link to (caches that were merged share that), how many slabs CPUs held just
+ * before and just after slabinfo was read, and how many free objects they may
+ * have held in sheaves (since 6.18; two of them each, a main and a spare one).
  *
- * slabinfo counts every object of a slab that a CPU holds as active, so these
- * are given back first. All files are opened beforehand and none is closed
+ * slabinfo counts every object that a CPU holds as active, so these are given
+ * back first. All files are opened beforehand and none is closed
  * before the end: opening and closing allocates and frees. While slabinfo is
  * read the process is named "ka-slabinfo", for whoever looks at its events.
  * Exit code: 0, 1 when a file could not be read or written, 2 usage.
@@ -32,7 +33,7 @@ typedef struct Cache {
     char name[64];
     char link[64];
     int shrink, cpu_slabs;
-    int before, after;
+    int before, after, sheaves;
 } Cache;
 
 static Cache caches[MAX_CACHES];
@@ -45,6 +46,27 @@ static int open_in(const char *cache, const char *file, int flags)
 
     snprintf(path, sizeof(path), SLAB_DIR "/%s/%s", cache, file);
     return open(path, flags);
+}
+
+static int read_number(int fd)
+{
+    char text[64];
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+    if (n <= 0) {
+        return -1;
+    }
+    text[n] = '\0';
+    return strtol(text, NULL, 10);
+}
+
+static int in_sheaves(const char *cache)
+{
+    int fd = open_in(cache, "sheaf_capacity", O_RDONLY);
+    int each = fd < 0 ? 0 : read_number(fd);
+
+    close(fd);
+    return each > 0 ? 2 * each * sysconf(_SC_NPROCESSORS_ONLN) : 0;
 }
 
 static void add_cache(const char *name)
@@ -63,6 +85,7 @@ static void add_cache(const char *name)
     }
     c->shrink = open_in(name, "shrink", O_WRONLY);
     c->cpu_slabs = open_in(name, "cpu_slabs", O_RDONLY);
+    c->sheaves = in_sheaves(name);
     n_caches++;
 }
 
@@ -81,18 +104,6 @@ static int add_caches(void)
     }
     closedir(dir);
     return 0;
-}
-
-static int read_number(int fd)
-{
-    char text[64];
-    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-
-    if (n <= 0) {
-        return -1;
-    }
-    text[n] = '\0';
-    return strtol(text, NULL, 10);
 }
 
 static size_t read_all(int fd, char *to, size_t size)
@@ -155,8 +166,8 @@ static int write_files(const char *folder, size_t len)
         return 1;
     }
     for (i = 0; i < n_caches; i++) {
-        fprintf(slabs, "%s %s %d %d\n", caches[i].name, caches[i].link,
-                caches[i].before, caches[i].after);
+        fprintf(slabs, "%s %s %d %d %d\n", caches[i].name, caches[i].link,
+                caches[i].before, caches[i].after, caches[i].sheaves);
     }
     return fclose(info) | fclose(slabs) ? 1 : 0;
 }

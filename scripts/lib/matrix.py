@@ -125,13 +125,13 @@ def write_rows(path, rows, order):
 
 
 def banner_words(banner, path):
-    """(release, build) as the guest's banner has them; without a banner the
-    release that was prepared."""
+    """(release, build) as the guest's banner has them; without a banner (no
+    program ran to its end) the release that was prepared."""
     m = re.match(r'Linux version (\S+) .*#\d+ (.*)', banner)
     if m:
         return f'`{m.group(1)}`', m.group(2)
     with open(os.path.join(path, 'release'), encoding='utf-8') as f:
-        return f'`{f.read().strip()}`', 'not recognised'
+        return f'`{f.read().strip()}`', '-'
 
 
 # --- one program -------------------------------------------------------------

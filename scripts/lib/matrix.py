@@ -217,7 +217,7 @@ class Matrix:
                       if key.startswith('initrd-')]
         self.results = os.environ['KA_RESULTS']
         os.makedirs(self.results, exist_ok=True)
-        self.failed = False
+        self.failed, self.banner = False, ''
 
     def prepared(self):
         return [k for k in self.order

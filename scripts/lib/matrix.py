@@ -185,6 +185,15 @@ class Progress:
         print(('\r\033[K' if self.on else '') + text, flush=True)
 
 
+def end_program(proc):
+    """Interrupted, it ends its guest; killed, it could not."""
+    os.killpg(proc.pid, signal.SIGINT)
+    try:
+        proc.wait(60)
+    except subprocess.TimeoutExpired:
+        os.killpg(proc.pid, signal.SIGKILL)
+
+
 def run_program(argv, log, outcome, tick):
     """Runs it with its output in LOG; its status."""
     with open(log, 'wb') as out, subprocess.Popen(
@@ -197,7 +206,7 @@ def run_program(argv, log, outcome, tick):
                 time.sleep(0.5)
         finally:
             if proc.poll() is None:
-                os.killpg(proc.pid, signal.SIGKILL)
+                end_program(proc)
             status = proc.wait()
     with open(log, encoding='utf-8', errors='replace') as f:
         for line in f:

@@ -165,7 +165,11 @@ do_kernel() {
     local name=$1 image release version tmp final
     apt_view "$(kernel_view "$name")"
     apt_refresh
-    image=$(kernel_image "$name")
+    image=$(kernel_image "$name") || true
+    if [ -z "$image" ]; then
+        echo "the archive has no $(kernel_package "$name") (any more)"
+        return 1
+    fi
     release=${image#linux-image-}
     version=$(apt_candidate "$image")
     final=$KA_CACHE/kernels/$name/$version

@@ -306,6 +306,47 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
     g_mutex_unlock(&c->lock);
 }
 
+/* ---- the end of a boot -------------------------------------------------- */
+
+/* No vCPU executes. */
+static void end_boot(KtCapture *c)
+{
+    KtBoot *boot = c->boot;
+
+    __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
+    kt_calls_clear(c->shared.calls);
+    kt_sites_clear(c->shared.sites);
+    for (unsigned i = 0; i < c->max_vcpus; i++) {
+        if (c->vcpu[i].ready) {
+            kt_vcpu_forget(&c->vcpu[i]);
+        }
+    }
+    kt_hooks_free(boot->hooks);
+    kt_pages_free(boot->pages);
+    kt_guest_free(boot->guest);
+    g_aligned_free(boot);
+    kt_tracer_reset(c->shared.tracer);
+    qemu_plugin_request_flush();
+}
+
+/* The old kernel still runs for some instructions. */
+static void leave_kernel(void *userdata)
+{
+    KtCapture *c = userdata;
+
+    g_mutex_lock(&c->lock);
+    if (c->boot) {
+        kt_finder_again(c->finder, true);
+        end_boot(c);
+    }
+    g_mutex_unlock(&c->lock);
+}
+
+static void on_kexec(void)
+{
+    qemu_plugin_request_exclusive(leave_kernel, &capture);
+}
+
 /* ---- outside ------------------------------------------------------------ */
 
 KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
@@ -317,6 +358,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
 
     c->shared.tracer = t;
     c->shared.profile = profile;
+    c->shared.kexec = on_kexec;
     c->arch = arch;
     c->finder = finder;
     c->lowest = finder ? kt_finder_lowest(finder) : UINT64_MAX;
@@ -335,29 +377,13 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
 
 void kt_capture_reset(KtCapture *c)
 {
-    KtBoot *boot = c->boot;
-
     /* Blocks may have been translated when nobody looked any more. */
-    if (c->finder && kt_finder_again(c->finder)) {
+    if (c->finder && kt_finder_again(c->finder, false)) {
         qemu_plugin_request_flush();
     }
-    if (!boot) {
-        return;
+    if (c->boot) {
+        end_boot(c);
     }
-    __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
-    kt_calls_clear(c->shared.calls);
-    kt_sites_clear(c->shared.sites);
-    for (unsigned i = 0; i < c->max_vcpus; i++) {
-        if (c->vcpu[i].ready) {
-            kt_vcpu_forget(&c->vcpu[i]);
-        }
-    }
-    kt_hooks_free(boot->hooks);
-    kt_pages_free(boot->pages);
-    kt_guest_free(boot->guest);
-    g_aligned_free(boot);
-    kt_tracer_reset(c->shared.tracer);
-    qemu_plugin_request_flush();
 }
 
 void kt_capture_lock(KtCapture *c)

@@ -30,6 +30,7 @@ struct KtFinder {
     GsKernel *found;            /* owned, in memory */
     uint64_t blocks;            /* that ran where kernels are */
     unsigned looks;             /* atomic */
+    bool after_kexec;           /* @found may run for a while yet */
     GError *err;
 };
 
@@ -90,9 +91,8 @@ static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
 
 /* ---- of a file ---------------------------------------------------------- */
 
-static bool banner_matches(KtFinder *f, uint64_t slide)
+static bool banner_matches(KtFinder *f, const GsKernel *k, uint64_t slide)
 {
-    const GsKernel *k = f->file;
     const char *banner = gs_kernel_banner(k);
     size_t len = banner ? strlen(banner) : 0;
     g_autofree char *there = g_malloc(len + 1);
@@ -128,8 +128,10 @@ static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
     if (!may_be_start(f, va)) {
         return NULL;
     }
-    return (f->step ? banner_matches(f, *slide) : code_matches(f)) ? f->file
-                                                                   : NULL;
+    if (!(f->step ? banner_matches(f, f->file, *slide) : code_matches(f))) {
+        return NULL;
+    }
+    return f->file;
 }
 
 /* ---- in memory ---------------------------------------------------------- */
@@ -144,13 +146,26 @@ static bool nothing_allocated(KtFinder *f, const GsKernel *k)
            read_memory(f, sym.va, &state, sizeof(state)) && state == 0;
 }
 
+/* The kernel that was found before, on its way to another; which may lie
+ * where that was. */
+static bool still_runs(KtFinder *f, uint64_t va)
+{
+    return f->found && gs_kernel_in_image(f->found, va) &&
+           banner_matches(f, f->found, gs_kernel_slide(f->found)) &&
+           !nothing_allocated(f, f->found);
+}
+
 static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
                                 bool *complete)
 {
     const GsMem memory = { .read = read_memory, .opaque = f };
-    bool first = f->blocks++ == 0;
+    bool first;
     GsKernel *k;
 
+    if (f->after_kexec && still_runs(f, va)) {
+        return NULL;
+    }
+    first = f->blocks++ == 0;
     if (f->blocks & (f->blocks - 1) || f->looks >= LOOKS_MAX) {
         return NULL;
     }
@@ -162,6 +177,7 @@ static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     }
     gs_kernel_free(f->found);
     f->found = k;
+    f->after_kexec = false;
     *slide = 0;
     *complete = first || nothing_allocated(f, k);
     return k;
@@ -174,9 +190,10 @@ GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
                                                       complete);
 }
 
-bool kt_finder_again(KtFinder *f)
+bool kt_finder_again(KtFinder *f, bool after_kexec)
 {
     f->blocks = 0;
+    f->after_kexec = after_kexec;
     return __atomic_exchange_n(&f->looks, 0, __ATOMIC_RELAXED) > 0;
 }
 

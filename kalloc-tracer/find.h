@@ -37,9 +37,14 @@ bool kt_finder_wants(const KtFinder *f, uint64_t va);
 GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
                          bool *complete);
 
-/** kt_finder_again() - the guest starts anew. What was found stays, to name
- *  what is known of it. Returns: had it looked at anything? */
-bool kt_finder_again(KtFinder *f);
+/**
+ * kt_finder_again() - the guest starts anew
+ * @after_kexec: what was found runs on for a while
+ *
+ * What was found stays, to name what is known of it. Returns: had it looked
+ * at anything?
+ */
+bool kt_finder_again(KtFinder *f, bool after_kexec);
 
 /** kt_finder_why_not() - (borrowed, nullable) what was wrong with the memory
  *  that was looked at last. */

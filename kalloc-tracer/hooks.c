@@ -120,6 +120,7 @@ const char *kt_hook_missing_note(KtHookId id)
         [KT_ROLE_WRAPPER] = "backtraces need not skip it",
         [KT_ROLE_MODULE_ADD] = "modules are not followed",
         [KT_ROLE_MODULE_DROP] = "what is unloaded keeps looking loaded",
+        [KT_ROLE_KEXEC] = "a kernel that kexec starts is not noticed",
         [KT_ROLE_BPF_ADD] = "BPF programs have no names",
         [KT_ROLE_SETUP] = "its calls would be taken for events",
         [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",

@@ -20,6 +20,7 @@ typedef enum KtRole {
     KT_ROLE_MODULE_ADD,     /* at return */
     KT_ROLE_MODULE_DROP,
     KT_ROLE_BPF_ADD,        /* a program or trampoline, at entry */
+    KT_ROLE_KEXEC,          /* another kernel is about to run */
     KT_ROLE_SETUP,          /* gives the allocators their memory: not hooked */
     /* The page allocator's, hooked with pages=on; see record-pages.c. */
     KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */

@@ -18,6 +18,7 @@
     X(qemu_plugin_register_ptr) \
     X(qemu_plugin_invalidate_vaddr) \
     X(qemu_plugin_request_flush) \
+    X(qemu_plugin_request_exclusive) \
     X(qemu_plugin_get_virtual_ns) \
     X(qemu_plugin_register_vm_reset_cb)
 

@@ -412,6 +412,9 @@ void kt_record_enter(KtMoment *m, KtHookId id)
     case KT_ROLE_MODULE_DROP:
         gs_kernel_drop_module(m->c->kernel, kt_vcpu_arg(m->v, hook->ptr));
         break;
+    case KT_ROLE_KEXEC:
+        m->c->kexec();
+        break;
     case KT_ROLE_BPF_ADD:
         enter_bpf_add(m, kt_vcpu_arg(m->v, hook->ptr));
         break;

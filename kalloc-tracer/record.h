@@ -30,6 +30,7 @@ typedef struct KtShared {
     GsKernel *kernel;
     KtSites *sites;
     KtCalls *calls;
+    void (*kexec)(void);        /* the kernel is left for another */
 } KtShared;
 
 /**

@@ -25,7 +25,7 @@ import journal  # noqa: E402  (needs the path above)
 TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
                'kmem:kmem_cache_free trace_clock=counter no_hash_pointers')
 ZERO_SIZE_PTR = 16
-TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf'
+TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec'
 # The first events of a boot that must be found in a row in our journal: as
 # many as no two places of a boot have in common.
 RUN = 48

@@ -169,7 +169,7 @@ static void found_late(void)
     found = look(f, BASE);
     g_assert_nonnull(found.k);
     g_assert_true(found.complete);
-    kt_finder_again(f);
+    kt_finder_again(f, false);
     map_nothing_known();
     g_assert_null(look(f, BASE).k);
     map_kernel();
@@ -194,8 +194,8 @@ static void gives_up(void)
     g_assert_false(kt_finder_wants(f, BASE));
     map_kernel();
     g_assert_null(look(f, BASE).k);
-    g_assert_true(kt_finder_again(f));
-    g_assert_false(kt_finder_again(f));
+    g_assert_true(kt_finder_again(f, false));
+    g_assert_false(kt_finder_again(f, false));
     g_assert_nonnull(look(f, BASE).k);
 }
 
@@ -274,6 +274,25 @@ static void a_plain_kernel_where_it_is_linked(void)
     g_assert_true(found.complete);
 }
 
+/* The old kernel goes on, until there is another one where it was. */
+static void after_kexec(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
+    GsKernel *before;
+    uint32_t up = 3;
+
+    map_kernel();
+    before = look(f, BASE).k;
+    g_assert_nonnull(before);
+    memcpy(memory.bytes + (STATE - memory.va), &up, sizeof(up));
+    kt_finder_again(f, true);
+    for (unsigned i = 0; i < 100; i++) {
+        g_assert_null(look(f, BASE + 0x300).k);
+    }
+    map_kernel();
+    g_assert_nonnull(look(f, BASE).k);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -284,6 +303,7 @@ int main(int argc, char **argv)
                     user_and_module_addresses_are_not_looked_at);
     g_test_add_func("/find/says-why-not", says_why_not);
     g_test_add_func("/find/late", found_late);
+    g_test_add_func("/find/after-kexec", after_kexec);
     g_test_add_func("/find/gives-up", gives_up);
     g_test_add_func("/find/the-files-kernel", the_files_kernel_at_its_slide);
     g_test_add_func("/find/a-plain-kernel",

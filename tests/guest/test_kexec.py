@@ -1,0 +1,51 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that starts another kernel by kexec: that one is found, too, and all
+of it is seen from its first event, with nothing left of the one before.
+
+usage: test_kexec.py [--short] [--kernel K]...
+"""
+import os
+import shutil
+import tempfile
+
+import oracle
+from kaguest import Guest, Tap, kernel_file, kernel_options, paths
+
+UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
+           'stack.end_bad_frame', 'cache.unknown', 'task.unknown',
+           'call.unreadable', 'call.dropped')
+
+
+def next_kernel(kernel, smp):
+    with tempfile.TemporaryDirectory(prefix='ka-kexec.') as share:
+        oracle.make_share(share, ['kexec.sh'], kernel)
+        shutil.copy(kernel_file(kernel), os.path.join(share, 'vmlinuz'))
+        shutil.copy(paths()['initrd-' + kernel],
+                    os.path.join(share, 'initrd'))
+        with Guest(kernel=kernel, smp=smp, share=share, run='kexec',
+                   mem='2G', timeout=240,
+                   name=f'kexec-{kernel}-{smp}') as g:
+            status = g.wait_done()
+            if status == 77:
+                tap.note(f'{kernel} cannot load a kernel from a file')
+                return
+            assert status == 0, g.console[-2000:]
+            assert 'ka.second=1' in g.console, 'kexec did not happen'
+            numbers, stat = g.stat(), g.hmp_qmp('ka stat')
+            assert 'recognised' in stat and 'not recognised' not in stat, stat
+            assert numbers['events.checked'] > 50000, stat
+            assert numbers['blocks.previous_boot'] > 10000, stat
+            for key in UNKNOWN:
+                assert not numbers.get(key), f'{key}: {numbers[key]}\n{stat}'
+            # Names are those of the kernel that runs.
+            text = g.hmp_qmp('ka alloc start_kernel -s -n 5')
+            assert 'start_kernel+' in text, text
+
+
+tap = Tap()
+for name in kernel_options():
+    for cpus in (1, 4):
+        with tap.test(f'{name}, {cpus} vCPU: kexec'):
+            next_kernel(name, cpus)
+tap.done()

@@ -214,7 +214,8 @@ static void note_wrapper(KtHooks *h, uint8_t id)
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
 
     if (role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
-        role == KT_ROLE_PAGE_WRAPPER || h->split[id]) {
+        role == KT_ROLE_PAGE_WRAPPER || h->split[id] ||
+        (table[id - 1].flags & KT_HOOK_OUTER)) {
         add_wrapper(pages ? &h->page_wrappers : &h->wrappers, h->range[id],
                     id);
     }

@@ -57,6 +57,10 @@ typedef enum KtRole {
 /** Called from inside a KT_ROLE_SETUP function it is no event. */
 #define KT_HOOK_SETUP           (1 << 6)
 
+/** A wrapper, too: that calls other hooks for what it allocates, or has their
+ *  code inside. */
+#define KT_HOOK_OUTER           (1 << 7)
+
 #define KT_NO_ARG (-1)
 
 /** struct KtHook - a row of the table; argument numbers or KT_NO_ARG

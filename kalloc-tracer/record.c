@@ -426,11 +426,38 @@ void kt_record_enter(KtMoment *m, KtHookId id)
 
 /* ---- returns ------------------------------------------------------------ */
 
+/*
+ * kvmalloc() of memory that is no slab's, or too large for one, calls another
+ * hook. For slabs it did before 6.15, when that one's event comes first.
+ */
+static bool told_by_inner(KtMoment *m, const KtCall *call, uint64_t va)
+{
+    KtGuest *g = m->boot->guest;
+
+    return __atomic_load_n(&m->boot->inner_tells, __ATOMIC_RELAXED) ||
+           call->size > kt_guest_large_above(g) || !kt_guest_cache_of(g, va);
+}
+
+static void note_inner(KtMoment *m, const KtHookRow *hook)
+{
+    if (m->wrapper.v && hook->layer == KT_LAYER_KMALLOC &&
+        (m->boot->row[m->wrapper.v].flags & KT_HOOK_OUTER)) {
+        __atomic_store_n(&m->boot->inner_tells, true, __ATOMIC_RELAXED);
+    }
+}
+
 static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
+    const KtHookRow *hook = &m->boot->row[call->hook.v];
+
     if (!is_block(va)) {
         kt_vcpu_count(m->v, va == ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
                                                 : KT_CNT_ALLOC_FAILED, 1);
+        return;
+    }
+    if (!(hook->flags & KT_HOOK_OUTER)) {
+        note_inner(m, hook);
+    } else if (told_by_inner(m, call, va)) {
         return;
     }
     complete_moment(m);

@@ -15,9 +15,14 @@
 #include "sites.h"
 #include "vcpu.h"
 
-/** struct KtBoot - what is known of one boot; published when complete */
+/**
+ * struct KtBoot - what is known of one boot; published when complete
+ * @row: of @hooks, by id
+ * @inner_tells: (atomic) KT_HOOK_OUTER functions call other hooks for slabs
+ */
 typedef struct KtBoot {
-    KtHookRow row[256];     /* of @hooks, by id */
+    KtHookRow row[256];
+    bool inner_tells;
     KtHooks *hooks;
     KtGuest *guest;
     KtPages *pages;         /* NULL: the page allocator is not traced */
@@ -44,7 +49,7 @@ typedef struct KtShared {
  */
 typedef struct KtMoment {
     const KtShared *c;
-    const KtBoot *boot;
+    KtBoot *boot;
     KtVcpu *v;
     unsigned insns_left;
     bool pages;

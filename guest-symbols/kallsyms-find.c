@@ -31,9 +31,10 @@
 
 /* Where the addresses lie differs, too: kallsyms.c tries both places. */
 static const GsKallsymsLayout layouts[] = {
-    { "4.20 (80ffbaa5b1bd) to 6.1, and since 6.4 (404bad70fcf7)", 4, false },
-    { "6.2 (60443c88f3a8) and 6.3", 4, true },
-    { "4.6 (2213e9a66bb8) to 4.19", 8, false },
+    { "4.20 (80ffbaa5b1bd) to 6.1, and since 6.4 (404bad70fcf7)", 4, false, 8 },
+    { "6.2 (60443c88f3a8) and 6.3", 4, true, 8 },
+    { "4.6 (2213e9a66bb8) to 4.19", 8, false, 8 },
+    { "7.0 (a081b5789255)", 4, false, 4 },
 };
 
 static const char digits[] = "0\0" "1\0" "2\0" "3\0" "4\0"
@@ -51,7 +52,7 @@ static uint64_t word_at(const GsArea *area, size_t pos, unsigned size)
     return GUINT64_FROM_LE(v);
 }
 
-/* Parts are aligned by address (".balign 8"). */
+/* Parts are aligned by address (".balign 8", or 4). */
 static size_t align_up(const GsArea *area, size_t pos, unsigned align)
 {
     return pos + (-(area->va + pos) & (align - 1));
@@ -69,6 +70,18 @@ static bool all_zero(const GsArea *area, size_t from, size_t to)
 
 /* ---- tokens ---- */
 
+static bool is_index(const GsArea *area, size_t pos,
+                     const GsKallsymsParts *parts)
+{
+    for (unsigned i = 0; i < GS_KALLSYMS_TOKENS; i++) {
+        if (word_at(area, pos + 2 * i, 2) !=
+            parts->token[i] - parts->token[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Do 256 strings start at @start, and does their index follow? */
 static bool check_tokens(const GsArea *area, size_t start,
                          GsKallsymsParts *parts)
@@ -85,9 +98,10 @@ static bool check_tokens(const GsArea *area, size_t start,
         parts->token_len[i] = nul - area->data - pos;
         pos = nul - area->data + 1;
     }
-    pos = align_up(area, pos, 8);
-    for (unsigned i = 0; i < GS_KALLSYMS_TOKENS; i++) {
-        if (word_at(area, pos + 2 * i, 2) != parts->token[i] - start) {
+    pos = align_up(area, pos, 4);
+    if (!is_index(area, pos, parts)) {
+        pos = align_up(area, pos, 8);
+        if (!is_index(area, pos, parts)) {
             return false;
         }
     }
@@ -107,10 +121,10 @@ static bool tokens_around(const GsArea *area, size_t zero,
         uint8_t byte = area->data[pos];
 
         if (!byte && ++ends > '0') {
-            return ((area->va + pos + 1) & 7) == 0 &&
+            return ((area->va + pos + 1) & 3) == 0 &&
                    check_tokens(area, pos + 1, parts);
         }
-        if (ends == '0' && ((area->va + pos) & 7) == 0 &&
+        if (ends == '0' && ((area->va + pos) & 3) == 0 &&
             check_tokens(area, pos, parts)) {
             return true;
         }
@@ -223,7 +237,7 @@ static bool check_names(const GsArea *area, const GsKallsymsParts *parts,
 static bool find_names(const GsArea *area, GsKallsymsParts *parts,
                        unsigned *steps)
 {
-    unsigned word = parts->layout->word;
+    unsigned word = parts->layout->word, align = parts->layout->align;
     uint64_t last = word_at(area, parts->markers +
                             (size_t)(parts->n_markers - 1) * word, word);
     size_t hi, lo;
@@ -233,8 +247,9 @@ static bool find_names(const GsArea *area, GsKallsymsParts *parts,
     }
     hi = parts->markers - last;
     lo = hi > PER_MARKER * CODES_MAX ? hi - PER_MARKER * CODES_MAX : 8;
-    for (hi -= (area->va + hi) & 7; hi >= lo && hi >= 8 && *steps; hi -= 8) {
-        uint64_t n = word_at(area, hi - 8, word);
+    for (hi -= (area->va + hi) & (align - 1);
+         hi >= lo && hi >= align && *steps; hi -= align) {
+        uint64_t n = word_at(area, hi - align, word);
 
         --*steps;
         if (n > (uint64_t)(parts->n_markers - 1) * PER_MARKER &&
@@ -242,7 +257,7 @@ static bool find_names(const GsArea *area, GsKallsymsParts *parts,
             check_names(area, parts, hi, n)) {
             parts->names = hi;
             parts->n = n;
-            parts->num_syms = hi - 8;
+            parts->num_syms = hi - align;
             return true;
         }
     }

@@ -15,11 +15,13 @@
  * @since: releases and commit that made it
  * @word: bytes of each marker and of num_syms
  * @seqs_first: the by-name order lies between markers and tokens
+ * @align: of each part; num_syms takes so many bytes
  */
 typedef struct GsKallsymsLayout {
     const char *since;
     unsigned word;
     bool seqs_first;
+    unsigned align;
 } GsKallsymsLayout;
 
 /** struct GsArea - (borrowed) the run of image bytes that is searched. */

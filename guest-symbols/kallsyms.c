@@ -74,9 +74,9 @@ static uint64_t load(const GsArea *area, size_t pos, unsigned size)
 
 /* ---- where the addresses are ---- */
 
-static size_t align8(const GsArea *area, size_t pos)
+static size_t align(const Decoder *d, size_t pos)
 {
-    return pos + (-(area->va + pos) & 7);
+    return pos + (-(d->area.va + pos) & (d->parts.layout->align - 1));
 }
 
 /*
@@ -143,8 +143,8 @@ static bool after_tokens(Decoder *d, size_t *base_at)
     const GsArea *a = &d->area;
     size_t bytes = (size_t)d->parts.n * d->enc->size;
 
-    d->entries = align8(a, d->parts.tokens_end);
-    *base_at = align8(a, d->entries + bytes);
+    d->entries = align(d, d->parts.tokens_end);
+    *base_at = align(d, d->entries + bytes);
     return *base_at <= a->len && (!d->enc->has_base || a->len - *base_at >= 8);
 }
 

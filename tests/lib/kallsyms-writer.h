@@ -10,8 +10,8 @@
 #include "elf-writer.h"
 #include <stdbool.h>
 
-typedef enum KsOrder { KS_4_6, KS_4_20, KS_6_2, KS_6_4, KS_ORDER__COUNT }
-KsOrder;
+typedef enum KsOrder { KS_4_6, KS_4_20, KS_6_2, KS_6_4, KS_7_0,
+               KS_ORDER__COUNT } KsOrder;
 
 typedef enum KsAddresses {
     KS_BASE_RELATIVE, KS_PERCPU, KS_ABSOLUTE, KS_PLACE, KS_ADDRESSES__COUNT
@@ -51,10 +51,10 @@ static inline void ks_put(GByteArray *out, uint64_t v, unsigned size)
     g_byte_array_append(out, (const uint8_t *)&v, size);
 }
 
-static inline void ks_align(GByteArray *out)
+static inline void ks_align(KsWriter *w)
 {
-    while (out->len & 7) {
-        ks_put(out, 0, 1);
+    while (w->out->len & (w->order == KS_7_0 ? 3 : 7)) {
+        ks_put(w->out, 0, 1);
     }
 }
 
@@ -89,9 +89,9 @@ static inline void ks_put_names(KsWriter *w)
     g_autofree uint64_t *markers = g_new(uint64_t, w->n / 256 + 1);
     size_t start;
 
-    ks_align(w->out);
+    ks_align(w);
     ks_put(w->out, w->n, word);
-    ks_align(w->out);
+    ks_align(w);
     start = w->out->len;
     for (uint32_t i = 0; i < w->n; i++) {
         if (i % 256 == 0) {
@@ -99,7 +99,7 @@ static inline void ks_put_names(KsWriter *w)
         }
         ks_put_name(w->out, &w->syms[i]);
     }
-    ks_align(w->out);
+    ks_align(w);
     w->markers = w->out->len;
     for (uint32_t i = 0; i < (w->n + 255) / 256; i++) {
         ks_put(w->out, markers[i], word);
@@ -109,7 +109,7 @@ static inline void ks_put_names(KsWriter *w)
 /* Not in name order: nothing that reads the table here depends on it. */
 static inline void ks_put_seqs(KsWriter *w)
 {
-    ks_align(w->out);
+    ks_align(w);
     for (uint32_t i = 0; i < w->n; i++) {
         uint32_t seq = w->n - 1 - i;
 
@@ -123,7 +123,7 @@ static inline void ks_put_tokens(KsWriter *w)
 {
     uint16_t index[256];
 
-    ks_align(w->out);
+    ks_align(w);
     w->tokens = w->out->len;
     for (unsigned i = 0; i < 256; i++) {
         bool plain = g_ascii_isalnum(i) || i == '_' || i == '.';
@@ -133,7 +133,7 @@ static inline void ks_put_tokens(KsWriter *w)
         index[i] = w->out->len - w->tokens;
         g_byte_array_append(w->out, (const uint8_t *)text, strlen(text) + 1);
     }
-    ks_align(w->out);
+    ks_align(w);
     g_byte_array_append(w->out, (const uint8_t *)index, sizeof(index));
 }
 
@@ -151,7 +151,7 @@ static inline void ks_put_addresses(KsWriter *w)
 {
     uint64_t base = ks_base(w);
 
-    ks_align(w->out);
+    ks_align(w);
     for (uint32_t i = 0; i < w->n; i++) {
         uint64_t va = w->syms[i].va;
 
@@ -166,7 +166,7 @@ static inline void ks_put_addresses(KsWriter *w)
         }
     }
     if (w->addresses == KS_BASE_RELATIVE || w->addresses == KS_PERCPU) {
-        ks_align(w->out);
+        ks_align(w);
         ks_put(w->out, base, 8);
     }
 }
@@ -188,7 +188,7 @@ static inline void ks_write(KsWriter *w)
         ks_put_addresses(w);
         ks_put_seqs(w);
     }
-    ks_align(w->out);
+    ks_align(w);
 }
 
 #define KS_TEXT     0xffffffff81000000ull

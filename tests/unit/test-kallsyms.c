@@ -10,6 +10,7 @@
 
 static const char *const order_names[KS_ORDER__COUNT] = {
     [KS_4_6] = "4.6", [KS_4_20] = "4.20", [KS_6_2] = "6.2", [KS_6_4] = "6.4",
+    [KS_7_0] = "7.0",
 };
 
 static const char *const address_names[KS_ADDRESSES__COUNT] = {

@@ -93,6 +93,9 @@ static void find_pages(Layout *at, const GsKernel *k)
 {
     at->page_shift = gs_kernel_page_shift(k);
     at->page_head = member(k, "page", "compound_head");
+    if (at->page_head == UNKNOWN) {
+        at->page_head = member(k, "page", "compound_info");
+    }
     at->slab_cache = member(k, "slab", "slab_cache");
     if (at->slab_cache == UNKNOWN) {
         at->slab_cache = member(k, "page", "slab_cache");
@@ -519,7 +522,9 @@ static uint64_t cache_by(const KtGuest *g, const KtLinear *linear,
         return 0;
     }
     if (head & 1) {
-        page = head - 1;
+        /* compound_info is a mask where a page is as long as a power of 2 */
+        head &= ~1ull;
+        page = (-head & (-head - 1)) ? head : page & head;
     }
     return kt_guest_u64(g, page + g->at.slab_cache, &cache) ? cache : 0;
 }

@@ -80,8 +80,9 @@ when it is done; each figure is one that a program counted.
 * **backtraces**: compared with the kernel's own / equal.
 * **state**: caches that agree with `/proc/slabinfo`; objects that `init_task`
   leads to that are live blocks of the right cache.
-* **errors**: cases of a module that commits each error (on 1 vCPU), and boots
-  with a workload that report none.
+* **errors**: cases of a module that commits each error (on 1 vCPU; the long
+  form runs each without the tracer, too, and the kernel must fare the same),
+  and boots with a workload that report none.
 * **modules**: tests of a module and a BPF program that come and go; "-" where
   no module can be built, for want of the kernel's headers.
 * A program that failed is named in the last column, and its cell is bold; a

@@ -28,6 +28,7 @@ typedef struct Layout {
     unsigned size_bytes;                /* of the latter two */
     uint32_t page_head;                 /* struct page */
     uint32_t slab_cache;                /* struct slab, or page before 5.17 */
+    uint32_t sheaf_head, sheaf_size, sheaf_objects;     /* slab_sheaf */
     bool has_pages;                     /* these two, and @linear */
     KtLinearAt linear;
     unsigned page_shift;
@@ -108,6 +109,9 @@ static void find_layout(Layout *at, const GsKernel *k)
 {
     find_task(at, k);
     find_pages(at, k);
+    at->sheaf_head = member(k, "slab_sheaf", "rcu_head");
+    at->sheaf_size = member(k, "slab_sheaf", "size");
+    at->sheaf_objects = member(k, "slab_sheaf", "objects");
     at->cache_name = member(k, "kmem_cache", "name");
     at->cache_object_size = member(k, "kmem_cache", "object_size");
     at->cache_size = member(k, "kmem_cache", "size");
@@ -135,6 +139,7 @@ void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
         .base_is_task = true, .page_shift = g->at.page_shift,
         .task_pid = UNKNOWN, .task_comm = UNKNOWN, .task_softirq = UNKNOWN,
         .task_preempt = UNKNOWN, .page_head = UNKNOWN, .slab_cache = UNKNOWN,
+        .sheaf_head = UNKNOWN,
         .cache_name = at->name, .cache_size = at->size,
         .cache_object_size = at->size, .size_bytes = at->size_bytes,
     };
@@ -147,26 +152,6 @@ void kt_guest_free(KtGuest *g)
         g_mutex_clear(&g->lock);
         g_free(g);
     }
-}
-
-bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len)
-{
-    uint8_t *to = buf;
-
-    while (len) {
-        size_t avail;
-        const void *from = view(va, &avail);
-        size_t n = MIN(len, avail);
-
-        if (!from || !n) {
-            return false;
-        }
-        memcpy(to, from, n);
-        to += n;
-        va += n;
-        len -= n;
-    }
-    return true;
 }
 
 bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len)
@@ -588,6 +573,18 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
     cache->v = GPOINTER_TO_UINT(g_hash_table_lookup(g->caches, &va));
     g_mutex_unlock(&g->lock);
     return true;
+}
+
+bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
+                    uint32_t *n)
+{
+    const Layout *at = &g->at;
+    uint64_t sheaf = head - at->sheaf_head;
+
+    *objects = sheaf + at->sheaf_objects;
+    return at->sheaf_head != UNKNOWN && at->sheaf_size != UNKNOWN &&
+           at->sheaf_objects != UNKNOWN &&
+           kt_guest_read(g, sheaf + at->sheaf_size, n, sizeof(*n));
 }
 
 unsigned kt_guest_page_shift(const KtGuest *g)

@@ -104,6 +104,10 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
  *  that is freed itself is forgotten. */
 void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);
 
+/** kt_guest_sheaf() - the array of the struct slab_sheaf whose rcu_head is at
+ *  @head, false if unknown or unreadable. */
+bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
+                    uint32_t *n);
 /** kt_guest_page_shift() - log2 of the size of a page. */
 unsigned kt_guest_page_shift(const KtGuest *g);
 /** kt_guest_large_above() - kmalloc serves more than that from pages. */

@@ -116,6 +116,7 @@ const char *kt_hook_missing_note(KtHookId id)
         [KT_ROLE_REALLOC] = "another kernel version's name",
         [KT_ROLE_FREE] = "frees through it would not be seen",
         [KT_ROLE_FREE_BULK] = "bulk frees would not be seen",
+        [KT_ROLE_FREE_SHEAF] = "another kernel version's name",
         [KT_ROLE_RCU_QUEUE] = "kfree_rcu() is only seen when it frees",
         [KT_ROLE_WRAPPER] = "backtraces need not skip it",
         [KT_ROLE_MODULE_ADD] = "modules are not followed",
@@ -348,7 +349,8 @@ KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages)
 bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
 {
     for (unsigned id = 1; id <= n_rows; id++) {
-        if (table[id - 1].role == role && inside(h, va, id)) {
+        if (table[id - 1].role == role &&
+            !(table[id - 1].flags & KT_HOOK_OUTER) && inside(h, va, id)) {
             return true;
         }
     }

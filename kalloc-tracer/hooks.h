@@ -15,6 +15,7 @@ typedef enum KtRole {
     KT_ROLE_REALLOC,        /* returns its argument when resized in place */
     KT_ROLE_FREE,
     KT_ROLE_FREE_BULK,
+    KT_ROLE_FREE_SHEAF,     /* the objects of a struct slab_sheaf */
     KT_ROLE_RCU_QUEUE,
     KT_ROLE_WRAPPER,        /* only named: not hooked */
     KT_ROLE_MODULE_ADD,     /* at return */
@@ -132,7 +133,8 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va);
 /** kt_hooks_wrapper() - the wrapper whose code contains @va, or 0; @pages:
  *  a wrapper of the page allocator. */
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
-/** kt_hooks_in_role() - is @va inside a hooked function of that role? */
+/** kt_hooks_in_role() - is @va inside a hooked function of that role, but a
+ *  KT_HOOK_OUTER one? */
 bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);
 /** kt_hooks_row() - the row @id in this kernel; all 0 when there is none. */
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id);

@@ -257,17 +257,9 @@ static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
     record_free(m, hook, id, va, cache_arg(m, hook));
 }
 
-static void enter_free_bulk(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void free_array(KtMoment *m, const KtHookRow *hook, KtHookId id,
+                       uint64_t array, uint64_t n, KtCacheId cache)
 {
-    uint64_t n = kt_vcpu_arg(m->v, hook->count);
-    uint64_t array = kt_vcpu_arg(m->v, hook->array);
-    KtCacheId cache = cache_arg(m, hook);
-    KtHookRow kind = *hook;
-
-    /* kfree_bulk() passes no cache: any object of any slab */
-    if (!kt_vcpu_arg(m->v, hook->cache)) {
-        kind.family = KT_FAMILY_KFREE;
-    }
     for (uint64_t i = 0; i < n; i++) {
         uint64_t va;
 
@@ -276,8 +268,33 @@ static void enter_free_bulk(KtMoment *m, const KtHookRow *hook, KtHookId id)
             kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
-        record_free(m, &kind, id, va, cache);
+        record_free(m, hook, id, va, cache);
     }
+}
+
+static void enter_free_bulk(KtMoment *m, const KtHookRow *hook, KtHookId id)
+{
+    KtHookRow kind = *hook;
+
+    /* kfree_bulk() passes no cache: any object of any slab */
+    if (!kt_vcpu_arg(m->v, hook->cache)) {
+        kind.family = KT_FAMILY_KFREE;
+    }
+    free_array(m, &kind, id, kt_vcpu_arg(m->v, hook->array),
+               kt_vcpu_arg(m->v, hook->count), cache_arg(m, hook));
+}
+
+static void enter_free_sheaf(KtMoment *m, const KtHookRow *hook, KtHookId id)
+{
+    uint64_t array;
+    uint32_t n;
+
+    if (!kt_guest_sheaf(m->boot->guest, kt_vcpu_arg(m->v, hook->ptr), &array,
+                        &n)) {
+        kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+        return;
+    }
+    free_array(m, hook, id, array, n, (KtCacheId) { 0 });
 }
 
 /*
@@ -406,6 +423,9 @@ void kt_record_enter(KtMoment *m, KtHookId id)
     case KT_ROLE_FREE_BULK:
         enter_free_bulk(m, hook, id);
         break;
+    case KT_ROLE_FREE_SHEAF:
+        enter_free_sheaf(m, hook, id);
+        break;
     case KT_ROLE_RCU_QUEUE:
         enter_rcu_queue(m, hook, id);
         break;
@@ -466,9 +486,17 @@ static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
     push_event(m, KT_EV_ALLOC, call->hook, va);
 }
 
+/* All or none (mm/slub.c); told by the number, since 7.1 by a truth value. */
+static uint64_t bulk_count(uint64_t result, uint64_t wanted)
+{
+    bool all = (result & UINT32_MAX) == wanted || (result & 0xff) == 1;
+
+    return all ? wanted : 0;
+}
+
 static void leave_alloc_bulk(KtMoment *m, const KtCall *call, uint64_t result)
 {
-    uint64_t n = MIN(result & UINT32_MAX, call->size);
+    uint64_t n = bulk_count(result, call->size);
 
     if (!n) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);

@@ -109,7 +109,8 @@ static void find_layout(Layout *at, const GsKernel *k)
 {
     find_task(at, k);
     find_pages(at, k);
-    at->sheaf_head = member(k, "slab_sheaf", "rcu_head");
+    /* rcu_head is a macro of include/linux/types.h */
+    at->sheaf_head = member(k, "slab_sheaf", "callback_head");
     at->sheaf_size = member(k, "slab_sheaf", "size");
     at->sheaf_objects = member(k, "slab_sheaf", "objects");
     at->cache_name = member(k, "kmem_cache", "name");
@@ -235,7 +236,6 @@ KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t base)
     return cpu->task;
 }
 
-/* On x86-64 a percpu variable, else a member of the task. */
 static bool preempt_count(const KtGuest *g, uint64_t base, uint32_t *count)
 {
     if (g->at.base_is_task) {

@@ -448,13 +448,15 @@ void kt_record_enter(KtMoment *m, KtHookId id)
 
 /*
  * kvmalloc() of memory that is no slab's, or too large for one, calls another
- * hook. For slabs it did before 6.15, when that one's event comes first.
+ * hook. For slabs it did before 6.15, when that one's event comes first: at
+ * the same return, where it was called by a jump.
  */
 static bool told_by_inner(KtMoment *m, const KtCall *call, uint64_t va)
 {
     KtGuest *g = m->boot->guest;
 
-    return __atomic_load_n(&m->boot->inner_tells, __ATOMIC_RELAXED) ||
+    return (m->have_stack && m->ev.va == va) ||
+           __atomic_load_n(&m->boot->inner_tells, __ATOMIC_RELAXED) ||
            call->size > kt_guest_large_above(g) || !kt_guest_cache_of(g, va);
 }
 

@@ -84,8 +84,10 @@ class HookTable:
         with open(path, encoding='utf-8') as f:
             text = re.sub(r'/\*.*?\*/', '', f.read(), flags=re.S)
         self.roles = {}
-        for m in re.finditer(r'KT_HOOK\(\w+,\s*"([^"]+)",\s*(\w+)', text):
-            self.roles[m.group(1)] = m.group(2)
+        for m in re.finditer(r'KT_HOOK\(\w+,\s*"([^"]+)",\s*(\w+)([^)]*)',
+                             text):
+            outer = 'KT_HOOK_OUTER' in m.group(3)
+            self.roles[m.group(1)] = 'WRAPPER' if outer else m.group(2)
 
     def is_wrapper(self, name):
         return self.roles.get(name) in ('WRAPPER', 'REALLOC')

@@ -26,11 +26,7 @@ def next_kernel(kernel, smp):
         with Guest(kernel=kernel, smp=smp, share=share, run='kexec',
                    mem='2G', timeout=240,
                    name=f'kexec-{kernel}-{smp}') as g:
-            status = g.wait_done()
-            if status == 77:
-                tap.note(f'{kernel} cannot load a kernel from a file')
-                return
-            assert status == 0, g.console[-2000:]
+            assert g.wait_done() == 0, g.console[-2000:]
             assert 'ka.second=1' in g.console, 'kexec did not happen'
             numbers, stat = g.stat(), g.hmp_qmp('ka stat')
             assert 'recognised' in stat and 'not recognised' not in stat, stat
@@ -43,8 +39,16 @@ def next_kernel(kernel, smp):
             assert 'start_kernel+' in text, text
 
 
+def can_load_a_file(kernel):
+    with open(kernel_file(kernel, 'config'), encoding='utf-8') as f:
+        return 'CONFIG_KEXEC_FILE=y' in f.read()
+
+
 tap = Tap()
 for name in kernel_options():
+    if not can_load_a_file(name):
+        tap.skip(f'{name}: kexec', 'it has no kexec_file_load()')
+        continue
     for cpus in (1, 4):
         with tap.test(f'{name}, {cpus} vCPU: kexec'):
             next_kernel(name, cpus)

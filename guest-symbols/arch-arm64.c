@@ -61,10 +61,27 @@ static GsStop end_at(Walk *w, uint64_t regs)
 {
     uint64_t pc, pstate;
 
-    return read_word(w, regs + PT_PC, &pc) &&
-           read_word(w, regs + PT_PSTATE, &pstate) && pc &&
-           (int64_t)pc >= 0 && !(pstate & PSTATE_MODE) ? GS_STOP_USER
-                                                       : GS_STOP_END;
+    if (!read_word(w, regs + PT_PC, &pc) ||
+        !read_word(w, regs + PT_PSTATE, &pstate)) {
+        w->trail->plain = false;
+        return GS_STOP_END;
+    }
+    gs_trail_sign(w->trail, regs + PT_PC, pc);
+    gs_trail_bits(w->trail, regs + PT_PSTATE, pstate, PATH_BITS_PSTATE);
+    return pc && (int64_t)pc >= 0 && !(pstate & PSTATE_MODE) ? GS_STOP_USER
+                                                             : GS_STOP_END;
+}
+
+static GsStop take_regs(Walk *w, uint64_t regs)
+{
+    if (!read_word(w, regs + PT_PC, &w->ip) ||
+        !read_word(w, regs + PT_X29, &w->bp)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    gs_trail_pc(w->trail, regs + PT_PC, w->ip);
+    gs_trail_fp(w->trail, regs + PT_X29);
+    w->exact = 1;
+    return GS_GO_ON;
 }
 
 static GsStop at_regs(const GsFrames *f, Walk *w, uint64_t record)
@@ -74,12 +91,15 @@ static GsStop at_regs(const GsFrames *f, Walk *w, uint64_t record)
     if (!f->has_regs_at) {
         return GS_STOP_END;
     }
-    if (f->has_meta && read_word(w, record + 16, &type) &&
-        type == META_PT_REGS) {
-        w->exact = 1;
-        return read_word(w, regs + PT_PC, &w->ip) &&
-               read_word(w, regs + PT_X29, &w->bp) ? GS_GO_ON
-                                                   : GS_STOP_BAD_FRAME;
+    if (f->has_meta) {
+        if (!read_word(w, record + 16, &type)) {
+            w->trail->plain = false;
+            return end_at(w, regs);
+        }
+        gs_trail_pc(w->trail, record + 16, type);
+        if (type == META_PT_REGS) {
+            return take_regs(w, regs);
+        }
     }
     return end_at(w, regs);
 }
@@ -92,12 +112,16 @@ static GsStop step(const GsFrames *f, Walk *w)
         !read_word(w, record + 8, &lr)) {
         return GS_STOP_BAD_FRAME;
     }
-    if (!lr) {
-        return w->bp ? GS_STOP_BAD_FRAME : at_regs(f, w, record);
-    }
     w->ip = lr | f->canonical;
     w->exact = 0;
-    return GS_GO_ON;
+    if (lr) {
+        gs_trail_frame(w->trail, record, w->ip);
+        return GS_GO_ON;
+    }
+    gs_trail_record(w->trail, record);
+    gs_trail_pc(w->trail, record, w->bp);
+    gs_trail_pc(w->trail, record + 8, lr);
+    return w->bp ? GS_STOP_BAD_FRAME : at_regs(f, w, record);
 }
 
 const GsFrameRules gs_arm64_frames = { prepare, step };

@@ -18,6 +18,9 @@ enum {
     PT_STATUS = 256,
 };
 
+/* {caller's s0, return address} end where s0 points */
+#define RECORD_AT (-16)
+
 #define STATUS_SPP 0x100ull     /* it came from the kernel */
 
 /* The code in front of _stext starts a CPU, with no stack before its own. */
@@ -43,6 +46,7 @@ static void prepare(GsFrames *f, const GsKernel *k)
 {
     GsSymbol from, to;
 
+    f->record_at = RECORD_AT;
     find_outermost(f, k);
     if (!gs_kernel_lookup(k, "handle_exception", &from)) {
         return;
@@ -71,6 +75,9 @@ static GsStop take_regs(Walk *w)
         !read_word(w, regs + PT_STATUS, &status)) {
         return GS_STOP_BAD_FRAME;
     }
+    gs_trail_pc(w->trail, regs + PT_EPC, w->ip);
+    gs_trail_fp(w->trail, regs + PT_S0);
+    gs_trail_bits(w->trail, regs + PT_STATUS, status, PATH_BITS_STATUS);
     if (!w->ip) {
         return GS_STOP_END;
     }
@@ -89,8 +96,12 @@ static GsStop take_regs(Walk *w)
 static bool interrupted_leaf(const GsFrames *f, Walk *w, uint64_t regs,
                              uint64_t word)
 {
-    if (!regs || gs_frames_is_text(f, word) || word <= w->sp ||
-        word - w->sp >= MAX_STACK || !read_word(w, regs + PT_RA, &w->ip)) {
+    if (!regs || gs_frames_is_text(f, word)) {
+        return false;
+    }
+    w->trail->plain = false;
+    if (word <= w->sp || word - w->sp >= MAX_STACK ||
+        !read_word(w, regs + PT_RA, &w->ip)) {
         return false;
     }
     w->bp = word;
@@ -99,7 +110,8 @@ static bool interrupted_leaf(const GsFrames *f, Walk *w, uint64_t regs,
 
 static GsStop step(const GsFrames *f, Walk *w)
 {
-    uint64_t behind = w->bp, regs = w->regs, ra, s0;
+    uint64_t behind = w->bp, record = behind + RECORD_AT, regs = w->regs;
+    uint64_t ra, s0;
 
     if (!w->exact && in_entry(f, w->ip)) {
         return take_regs(w);
@@ -107,10 +119,11 @@ static GsStop step(const GsFrames *f, Walk *w)
     if (!w->exact && gs_frames_is_outermost(f, w->ip)) {
         return GS_STOP_END;
     }
-    if (!gs_frames_move(w, behind) || !read_word(w, behind - 8, &ra) ||
-        !read_word(w, behind - 16, &s0)) {
+    if (!gs_frames_move(w, behind) || !read_word(w, record, &s0) ||
+        !read_word(w, record + 8, &ra)) {
         return GS_STOP_BAD_FRAME;
     }
+    gs_trail_frame(w->trail, record, ra);
     w->regs = 0;
     w->exact = 0;
     if (interrupted_leaf(f, w, regs, ra)) {

@@ -298,6 +298,7 @@ static GsStop step(const GsFrames *f, Walk *w)
 {
     uint64_t record = w->bp + f->record_at, ra;
 
+    w->trail->plain = false;            /* few frames, and no hurry */
     if (!w->bp || gs_frames_is_outermost(f, w->ip)) {
         return GS_STOP_END;
     }

@@ -68,6 +68,7 @@ static bool is_code(const GsFrames *f, const Walk *w)
     if (G_LIKELY(gs_frames_is_text(f, w->ip))) {
         return true;
     }
+    w->trail->plain = false;
     if (w->exact || !gs_walk_in_kernel(w, w->ip)) {
         return false;
     }
@@ -92,6 +93,7 @@ GsStop gs_frames_walk(const GsFrames *f, Walk *w, uint64_t *frames,
         }
         stop = f->rules->step(f, w);
         if (stop != GS_GO_ON) {
+            w->trail->done = stop == GS_STOP_END || stop == GS_STOP_USER;
             return stop;
         }
         if (!is_code(f, w)) {

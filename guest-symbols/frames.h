@@ -12,7 +12,7 @@
 #define GS_FRAMES_H
 
 #include "orc.h"
-#include "walk.h"
+#include "paths.h"
 
 /**
  * struct GsFrames - a kernel's frames, as one unwinder sees them
@@ -26,7 +26,7 @@
  * @entry: code that an exception enters through, whose frames are struct
  *         pt_regs
  * @outermost: functions that a task begins in
- * @record_at: (plain) from the frame pointer to the record
+ * @record_at: from the frame pointer to the record
  * @reader: finds the text of modules
  */
 typedef struct GsFrames {

@@ -20,6 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** GS_HOT - functions that each event goes through lie side by side: between
+ *  two events the guest's own code takes their place in the host's caches
+ *  and TLBs, so that what counts is how many lines and pages they are */
+#define GS_HOT __attribute__((hot))
+
 #define GS_ERROR gs_error_quark()
 GQuark gs_error_quark(void);
 
@@ -376,8 +381,8 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
  * the same reason, as then. False says nothing: not every stack is kept, nor
  * can every one be.
  */
-bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
-                     void *opaque, uint32_t kind, uint64_t *value);
+GS_HOT bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                            void *opaque, uint32_t kind, uint64_t *value);
 /** gs_unwind_remember() - keep the stack of the gs_unwind() just done, whose
  *  @max is to be the same each time. */
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value);

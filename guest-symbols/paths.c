@@ -1,43 +1,78 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Paths: see paths.h. Found by the first two return addresses, in sets of
- * four; what is in a set is replaced in turns, but for what was found last.
+ * eight. The one of a set that was found last comes first; a new one takes
+ * its place, and it that of another, in turns.
  */
 #include "paths.h"
 
 #include <string.h>
 
 #define SET_BITS    8
-#define WAYS        4
+#define WAYS        8
+/* Both unwinders allow as many, or more. */
+#define MAX_FAR     8
 
-/* Four cache lines, of which most stacks need the first two. */
-typedef struct Path {
-    uint64_t value;
-    int32_t ip;
-    uint32_t kind;
-    uint16_t n, end_off;
-    GsPathStep step[GS_PATH_STEPS];
-} Path;
-G_STATIC_ASSERT(sizeof(Path) <= 256);
-
-/* @key: 0 is empty. */
-typedef struct Set {
-    uint32_t key[WAYS];
-    uint32_t latest;
-    uint32_t next;
-    uint32_t pad[2];
-} Set;
-G_STATIC_ASSERT(sizeof(Set) == 32);
-
-struct GsPaths {
-    Set set[1 << SET_BITS];
-    Path path[1 << SET_BITS][WAYS] __attribute__((aligned(256)));
+/*
+ * What a walk read, in the code of a path. Up to CODE_WORD_MAX: a return
+ * address so many words up from the last one. The others but the frames are
+ * followed by a distance of 16 bits from there.
+ */
+enum {
+    CODE_WORD_MAX = 0xdf,
+    CODE_WORD,              /* a return address */
+    CODE_PC,                /* likewise, which others are not told from */
+    CODE_SIGN,
+    CODE_BASE,              /* a pointer: others are told from there now */
+    CODE_BASE_MORE,         /* another one for the same frame */
+    CODE_FP,                /* a frame pointer */
+    CODE_BITS,              /* + GsBits */
+    CODE_REGISTER = CODE_BITS + PATH_BITS__COUNT,   /* a base */
+    CODE_UP,                /* the pointers led up the stack */
+    CODE_AWAY,              /* to another stack */
+    CODE_FRAME,
+    CODE_FRAME_FAR,
+    CODE_RECORD,            /* a frame, but what is in it is told by others */
+    CODE_RECORD_FAR,
 };
 
-GsPaths *gs_paths_new(void)
-{
-    GsPaths *p = g_aligned_alloc(1, sizeof(GsPaths), 256);
+static const uint64_t bits_of[PATH_BITS__COUNT] = {
+    [PATH_BITS_CS] = 0x3,
+    [PATH_BITS_PSTATE] = 0xf,
+    [PATH_BITS_STATUS] = 0x100,
+};
 
+/*
+ * One cache line. @early: of the hash after EARLY codes, and after twice and
+ * four times as many, so that stacks that only begin alike are told apart
+ * soon; @key: 0 is empty.
+ */
+typedef struct Path {
+    uint64_t hash;
+    uint64_t value;
+    uint32_t key;
+    uint8_t early[GS_PATH_EARLY];
+    uint8_t n;
+    uint8_t code[GS_PATH_CODE];
+} Path;
+G_STATIC_ASSERT(sizeof(Path) == 64);
+
+#define EARLY 4
+
+struct GsPaths {
+    GsRecords records;
+    uint8_t next[1 << SET_BITS];        /* whose turn it is, less 1 */
+    Path path[1 << SET_BITS][WAYS] __attribute__((aligned(64)));
+};
+
+/* Made once, before the first walk; odd. */
+static uint64_t secret;
+
+GsPaths *gs_paths_new(const GsRecords *records)
+{
+    GsPaths *p = g_aligned_alloc(1, sizeof(GsPaths), 64);
+
+    p->records = *records;
     gs_paths_clear(p);
     return p;
 }
@@ -49,48 +84,59 @@ void gs_paths_free(GsPaths *p)
 
 void gs_paths_clear(GsPaths *p)
 {
-    memset(p->set, 0, sizeof(p->set));
+    memset(p->next, 0, sizeof(p->next));
+    memset(p->path, 0, sizeof(p->path));
 }
 
-/* ---- the walk tells ----------------------------------------------------- */
+/* ---- hashing ------------------------------------------------------------ */
 
-/* Words from @base to @va; PATH_NONE when they are too many. */
-static uint16_t words_off(uint64_t base, uint64_t va)
+static void make_secret(void)
 {
-    uint64_t off = va - base;
+    static gsize made;
 
-    return off % 8 || off / 8 > PATH_MAX_OFF ? PATH_NONE : off / 8;
+    if (g_once_init_enter(&made)) {
+        secret = (uint64_t)g_random_int() << 32 | g_random_int() | 1;
+        g_once_init_leave(&made, 1);
+    }
 }
 
-void gs_trail_rebase(GsTrail *t, uint64_t bp)
+static inline uint64_t fold(uint64_t a, uint64_t b)
 {
-    uint16_t off = t->bp_at ? words_off(t->base, t->bp_at) : PATH_REGISTER;
+    unsigned __int128 product = (unsigned __int128)a * b;
 
-    t->plain &= off != PATH_NONE;
-    gs_trail_add(t, PATH_REBASE, off);
-    t->base = bp;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-void gs_trail_user(GsTrail *t, uint64_t regs)
+/* Two chains in turns, so that one need not wait for the other. */
+static inline void mix(uint64_t h[2], uint64_t word)
 {
-    t->end_off = words_off(t->base, regs + PT_IP);
-    t->plain &= t->end_off != PATH_NONE;
-    t->done = true;
+    uint64_t next = fold(h[0] ^ word, secret);
+
+    h[0] = h[1];
+    h[1] = next;
 }
 
-void gs_trail_end(GsTrail *t)
+static inline uint8_t early_of(const uint64_t h[2])
 {
-    t->end_off = PATH_NONE;
-    t->done = true;
+    return h[0] ^ h[1];
 }
 
-/* ---- comparing ---------------------------------------------------------- */
-
-static uint32_t key_of(uint64_t ip, uint64_t next, uint32_t kind)
+static inline uint64_t finish(const uint64_t h[2], uint32_t kind, uint64_t n)
 {
-    uint64_t x = (ip ^ next << 20 ^ kind) * 0x9e3779b97f4a7c15ull;
+    return fold(fold(h[0] ^ kind, secret) ^ h[1] ^ n, secret);
+}
 
-    x = (x ^ next) * 0xd6e8feb86659fd93ull;
+static inline void start(uint64_t h[2], uint64_t ip)
+{
+    h[0] = ip;
+    h[1] = secret;
+}
+
+static uint32_t key_of(uint64_t ip, uint64_t first, uint32_t kind)
+{
+    uint64_t x = (ip ^ first << 20 ^ kind) * 0x9e3779b97f4a7c15ull;
+
+    x = (x ^ first) * 0xd6e8feb86659fd93ull;
     return (x >> 32) | 1;
 }
 
@@ -99,84 +145,339 @@ static unsigned set_of(uint32_t key)
     return key >> (32 - SET_BITS);
 }
 
-/* The frame pointer. A walk goes on from it if it leads up this stack, from
- * @sp to where the return address is that the next step tells of. */
-static bool rebase(Walk *w, const GsPathStep *s, const GsRegs *regs,
-                   uint64_t sp, uint64_t *base)
+/* 0: not zero, nor negative */
+static inline uint64_t sign_of(uint64_t word)
 {
-    uint64_t up;
-
-    if (s->off == PATH_REGISTER) {
-        *base = regs->bp;
-    } else if (!read_word(w, *base + 8ull * s->off, base)) {
-        return false;
-    }
-    up = *base + 8ull * s[1].off + 8 - sp;
-    return up && up < MAX_STACK;
+    return word ? word >> 63 << 1 : 1;
 }
 
-static bool same_steps(Walk *w, const Path *p, const GsRegs *regs,
-                       uint64_t *base)
+/* ---- moving ------------------------------------------------------------- */
+
+/* Both are stricter than the walks are. */
+#define MAX_UP (MAX_STACK - 64)
+
+/* Is @va further up the stack than @sp, or right there? */
+static inline bool leads_up(uint64_t sp, uint64_t va)
 {
-    uint64_t sp = *base;
+    return va - sp < MAX_UP;
+}
 
-    for (unsigned i = 0; i < p->n; i++) {
-        const GsPathStep *s = &p->step[i];
-        uint64_t at = *base + 8ull * s->off;
-        uint64_t pc;
+/* To another stack, and not only out of this one's page? */
+static inline bool leads_away(uint64_t sp, uint64_t va)
+{
+    return va - sp + MAX_STACK > 2 * MAX_STACK;
+}
 
-        if (G_UNLIKELY(s->pc == PATH_REBASE)) {
-            if (!rebase(w, s, regs, sp, base)) {
-                return false;
-            }
-            continue;
-        }
-        if (!read_word(w, at, &pc) || pc != (uint64_t)(int64_t)s->pc) {
-            return false;
-        }
-        sp = at + 8;
+/* ---- the walk tells ----------------------------------------------------- */
+
+void gs_trail_begin(GsTrail *t, const Walk *w)
+{
+    t->ip = w->ip;
+    t->at = w->sp;
+    t->top = w->sp;
+    t->moving = false;
+    t->bp_at = 0;
+    t->far = 0;
+    t->n = 0;
+    t->n_codes = 0;
+    t->n_early = 0;
+    t->plain = !w->exact;
+    t->done = false;
+    if (G_UNLIKELY(!secret)) {
+        make_secret();
     }
+    start(t->h, w->ip);
+}
+
+static bool put_byte(GsTrail *t, uint8_t byte)
+{
+    if (G_UNLIKELY(t->n == GS_PATH_CODE)) {
+        t->plain = false;
+        return false;
+    }
+    t->code[t->n++] = byte;
     return true;
 }
 
-/* All that a walk reads of registers must be there. */
-static bool same_end(Walk *w, const Path *p, uint64_t base)
+static bool put(GsTrail *t, uint8_t code)
 {
-    uint64_t regs = base + 8ull * p->end_off - PT_IP;
-    uint64_t ip, cs, sp;
-
-    return p->end_off == PATH_NONE ||
-           (read_word(w, regs + PT_IP, &ip) &&
-            read_word(w, regs + PT_CS, &cs) &&
-            read_word(w, regs + PT_SP, &sp) && (cs & 3));
+    if (t->n_codes++ == EARLY << t->n_early && t->n_early < GS_PATH_EARLY) {
+        t->early[t->n_early++] = early_of(t->h);
+    }
+    return put_byte(t, code);
 }
 
-static bool same_path(Walk *w, const Path *p, const GsRegs *regs,
-                      uint32_t kind)
+/* @va as told from the last place. */
+static void put_at(GsTrail *t, uint8_t code, uint64_t va)
 {
-    uint64_t base = regs->sp;
+    int64_t off = (int64_t)(va - t->at) / 8;
+    uint16_t far = off;
 
-    return (uint64_t)(int64_t)p->ip == regs->ip && p->kind == kind &&
-           same_steps(w, p, regs, &base) && same_end(w, p, base);
+    if (G_UNLIKELY((va - t->at) % 8 || off != (int16_t)off)) {
+        t->plain = false;
+        return;
+    }
+    if (put(t, code) && put_byte(t, far & 0xff)) {
+        put_byte(t, far >> 8);
+    }
 }
 
-bool gs_paths_find(GsPaths *p, Walk *w, const GsRegs *regs, uint32_t kind,
-                   uint64_t *value)
+void gs_trail_call(GsTrail *t, uint64_t va, uint64_t pc)
 {
-    uint32_t key = key_of(regs->ip, w->ip, kind);
-    Set *set = &p->set[set_of(key)];
-    const Path *path = p->path[set_of(key)];
+    uint64_t off = va - t->at;
 
-    if (regs->exact_ip) {
+    if (G_LIKELY(off % 8 == 0 && off / 8 <= CODE_WORD_MAX)) {
+        put(t, off / 8);
+    } else {
+        put_at(t, CODE_WORD, va);
+    }
+    mix(t->h, pc);
+    t->at = va;
+    t->top = va + 8;
+}
+
+void gs_trail_pc(GsTrail *t, uint64_t va, uint64_t pc)
+{
+    put_at(t, CODE_PC, va);
+    mix(t->h, pc);
+}
+
+void gs_trail_bits(GsTrail *t, uint64_t va, uint64_t word, GsBits bits)
+{
+    put_at(t, CODE_BITS + bits, va);
+    mix(t->h, word & bits_of[bits]);
+}
+
+void gs_trail_sign(GsTrail *t, uint64_t va, uint64_t word)
+{
+    put_at(t, CODE_SIGN, va);
+    mix(t->h, sign_of(word));
+}
+
+void gs_trail_base(GsTrail *t, uint64_t va, uint64_t pointer)
+{
+    if (va) {
+        put_at(t, t->moving ? CODE_BASE_MORE : CODE_BASE, va);
+    } else {
+        t->plain &= !t->moving;
+        put(t, CODE_REGISTER);
+    }
+    if (!t->moving) {
+        t->sp = t->top;
+    }
+    t->moving = true;
+    t->at = pointer;
+    t->top = pointer;
+}
+
+/* Another stack: they are counted, and what is neither is not compared. */
+static bool is_away(GsTrail *t, uint64_t sp, uint64_t va)
+{
+    if (leads_up(sp, va)) {
         return false;
     }
-    for (unsigned i = 0; i < WAYS; i++) {
-        unsigned way = (set->latest + i) % WAYS;
+    t->plain &= leads_away(sp, va) && ++t->far <= MAX_FAR;
+    return true;
+}
 
-        if (set->key[way] == key && same_path(w, &path[way], regs, kind)) {
-            *value = path[way].value;
+void gs_trail_moved(GsTrail *t)
+{
+    if (t->moving) {
+        put(t, is_away(t, t->sp + 8, t->top) ? CODE_AWAY : CODE_UP);
+        t->moving = false;
+    }
+}
+
+void gs_trail_record(GsTrail *t, uint64_t va)
+{
+    put(t, is_away(t, t->top, va) ? CODE_RECORD_FAR : CODE_RECORD);
+    t->at = va;
+    t->top = va + 8;
+}
+
+void gs_trail_frame(GsTrail *t, uint64_t va, uint64_t pc)
+{
+    put(t, is_away(t, t->top, va) ? CODE_FRAME_FAR : CODE_FRAME);
+    mix(t->h, pc);
+    t->at = va;
+    t->top = va + 8;
+}
+
+void gs_trail_fp(GsTrail *t, uint64_t va)
+{
+    put_at(t, CODE_FP, va);
+}
+
+/* ---- comparing ---------------------------------------------------------- */
+
+/* A walk that is followed again; the first words as in struct GsTrail. */
+typedef struct Again {
+    uint64_t h[2];
+    uint64_t at, sp, top;
+    uint64_t fp;
+    uint64_t bp;            /* the register */
+} Again;
+
+static bool follow_base(Again *a, uint64_t pointer)
+{
+    a->at = pointer;
+    a->top = pointer;
+    return true;
+}
+
+static inline bool follow_record(const GsRecords *r, Again *a, Walk *w,
+                                 bool far)
+{
+    uint64_t va = a->fp + r->at;
+
+    if (far ? !leads_away(a->top, va) : !leads_up(a->top, va)) {
+        return false;
+    }
+    a->at = va;
+    a->top = va + 8;
+    return read_word(w, va, &a->fp);
+}
+
+static inline bool follow_frame(const GsRecords *r, Again *a, Walk *w,
+                                bool far)
+{
+    uint64_t pc;
+
+    if (!follow_record(r, a, w, far) || !read_word(w, a->at + 8, &pc)) {
+        return false;
+    }
+    mix(a->h, (pc | r->set) & ~r->clear);
+    return true;
+}
+
+/* A code that needs the word at @va. */
+static bool follow_word(Again *a, unsigned code, uint64_t va, uint64_t word)
+{
+    switch (code) {
+    case CODE_WORD:
+        mix(a->h, word);
+        a->at = va;
+        a->top = va + 8;
+        return true;
+    case CODE_PC:
+        mix(a->h, word);
+        return true;
+    case CODE_SIGN:
+        mix(a->h, sign_of(word));
+        return true;
+    case CODE_BASE:
+        a->sp = a->top;
+        return follow_base(a, word);
+    case CODE_BASE_MORE:
+        return follow_base(a, word);
+    case CODE_FP:
+        a->fp = word;
+        return true;
+    default:
+        mix(a->h, word & bits_of[code - CODE_BITS]);
+        return true;
+    }
+}
+
+GS_HOT
+static G_GNUC_NO_INLINE bool follow_other(const GsPaths *p, Again *a, Walk *w,
+                                          const uint8_t *code)
+{
+    uint64_t va, word;
+
+    switch (*code) {
+    case CODE_REGISTER:
+        a->sp = a->top;
+        return follow_base(a, a->bp);
+    case CODE_UP:
+        return leads_up(a->sp + 8, a->top);
+    case CODE_AWAY:
+        return leads_away(a->sp + 8, a->top);
+    case CODE_FRAME:
+    case CODE_FRAME_FAR:
+        return follow_frame(&p->records, a, w, *code == CODE_FRAME_FAR);
+    case CODE_RECORD:
+    case CODE_RECORD_FAR:
+        return follow_record(&p->records, a, w, *code == CODE_RECORD_FAR);
+    default:
+        va = a->at + 8 * (int64_t)(int16_t)(code[1] | code[2] << 8);
+        return read_word(w, va, &word) && follow_word(a, *code, va, word);
+    }
+}
+
+/* How many codes more before it is worth a look whether it still can be. */
+typedef struct Looks {
+    unsigned left, n;
+} Looks;
+
+static inline bool still_same(Looks *l, const Path *path, const uint64_t h[2])
+{
+    if (G_LIKELY(l->left--)) {
+        return true;
+    }
+    if (l->n == GS_PATH_EARLY) {
+        return true;
+    }
+    l->left = (EARLY << l->n) - 1;
+    return early_of(h) == path->early[l->n++];
+}
+
+/* What is in @a lies in registers while nothing but calls are compared. */
+GS_HOT
+static bool same_path(const GsPaths *p, const Path *path, const Walk *begin,
+                      uint32_t kind)
+{
+    Walk w = *begin;
+    Again a = { .at = w.sp, .top = w.sp, .fp = w.bp, .bp = w.bp };
+    const uint8_t *code = path->code, *end = code + path->n;
+    Looks looks = { .left = EARLY };
+
+    start(a.h, w.ip);
+    while (code < end) {
+        uint64_t h[2] = { a.h[0], a.h[1] }, at = a.at, pc;
+
+        while (code < end && *code <= CODE_WORD_MAX) {
+            at += 8ull * *code++;
+            if (!still_same(&looks, path, h) || !read_word(&w, at, &pc)) {
+                return false;
+            }
+            mix(h, pc);
+            a.top = at + 8;
+        }
+        a.h[0] = h[0];
+        a.h[1] = h[1];
+        a.at = at;
+        if (code == end) {
+            break;
+        }
+        if (!still_same(&looks, path, h) || !follow_other(p, &a, &w, code)) {
+            return false;
+        }
+        code += *code < CODE_REGISTER ? 3 : 1;
+    }
+    return finish(a.h, kind, path->n) == path->hash;
+}
+
+/* @at is found, or made anew: it comes first. */
+static void swap_first(Path *first, Path *at)
+{
+    Path was = *first;
+
+    *first = *at;
+    *at = was;
+}
+
+bool gs_paths_find(GsPaths *p, Walk *w, uint64_t first, uint32_t kind,
+                   uint64_t *value)
+{
+    uint32_t key = key_of(w->ip, first, kind);
+    Path *path = p->path[set_of(key)];
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (path[i].key == key && same_path(p, &path[i], w, kind)) {
+            *value = path[i].value;
             if (i) {
-                set->latest = way;
+                swap_first(&path[0], &path[i]);
             }
             return true;
         }
@@ -187,27 +488,19 @@ bool gs_paths_find(GsPaths *p, Walk *w, const GsRegs *regs, uint32_t kind,
 void gs_paths_add(GsPaths *p, const GsTrail *t, uint32_t kind,
                   uint64_t value)
 {
-    uint32_t key;
-    Set *set;
-    Path *path;
+    uint32_t key = key_of(t->ip, t->first, kind);
+    unsigned set = set_of(key);
+    Path *path = p->path[set];
 
-    if (!t->plain || !t->done || !t->n || t->step[0].pc == PATH_REBASE ||
-        (uint64_t)(int64_t)(int32_t)t->ip != t->ip) {
+    if (!t->plain || !t->done || !t->n) {
         return;
     }
-    key = key_of(t->ip, (int64_t)t->step[0].pc, kind);
-    set = &p->set[set_of(key)];
-    set->next = (set->next + 1) % WAYS;
-    if (set->next == set->latest) {
-        set->next = (set->next + 1) % WAYS;
-    }
-    set->key[set->next] = key;
-    set->latest = set->next;
-    path = &p->path[set_of(key)][set->next];
-    path->value = value;
-    path->ip = t->ip;
-    path->kind = kind;
-    path->n = t->n;
-    path->end_off = t->end_off;
-    memcpy(path->step, t->step, t->n * sizeof(t->step[0]));
+    p->next[set] = (p->next[set] + 1) % (WAYS - 1);
+    path[p->next[set] + 1] = path[0];
+    path[0] = (Path) {
+        .hash = finish(t->h, kind, t->n), .value = value, .key = key,
+        .n = t->n,
+    };
+    memcpy(path[0].early, t->early, t->n_early);
+    memcpy(path[0].code, t->code, t->n);
 }

@@ -84,10 +84,11 @@ struct GsUnwinder {
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
     GsPaths *paths;                     /* NULL until there is one */
+    bool by_frames;
+    uint64_t low;                       /* as in struct GsKernel */
     GsTrail trail;                      /* of the last walk */
     const GsKernel *k;
     GsOrcReader *reader;
-    bool by_frames;
     GsFrames frames;
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
@@ -247,16 +248,22 @@ static inline const ShortEntry *short_for(GsUnwinder *u, const Walk *w)
 
 /* ---- one frame -------------------------------------------------------- */
 
-/* A word of the registers that the frame was interrupted with. */
-static bool saved_reg(Walk *w, unsigned off, uint64_t *out)
+/* Where a word is of the registers that the frame was interrupted with. */
+static uint64_t saved_reg(const Walk *w, unsigned off)
 {
-    if (!w->regs) {
+    uint64_t regs = w->full ? w->regs : w->prev;
+
+    return w->regs && regs ? regs + off : 0;
+}
+
+/* The stack goes on from what is read at @va. */
+static bool read_base(Walk *w, uint64_t va, uint64_t *base)
+{
+    if (!va || !read_word(w, va, base)) {
         return false;
     }
-    if (w->full) {
-        return read_word(w, w->regs + off, out);
-    }
-    return w->prev && read_word(w, w->prev + off, out);
+    gs_trail_base(w->trail, va, *base);
+    return true;
 }
 
 static bool find_cfa(Walk *w, const GsOrcRule *rule, uint64_t *cfa)
@@ -267,48 +274,45 @@ static bool find_cfa(Walk *w, const GsOrcRule *rule, uint64_t *cfa)
         return true;
     case GS_ORC_SP_BP:
         *cfa = w->bp + rule->sp_off;
+        gs_trail_base(w->trail, w->trail->bp_at, w->bp);
         return true;
     case GS_ORC_SP_AT_SP:
-        if (!read_word(w, w->sp, cfa)) {
+        if (!read_base(w, w->sp, cfa)) {
             return false;
         }
         *cfa += rule->sp_off;
         return true;
     case GS_ORC_SP_AT_SP_OFF:
-        return read_word(w, w->sp + rule->sp_off, cfa);
+        return read_base(w, w->sp + rule->sp_off, cfa);
     case GS_ORC_SP_AT_BP_OFF:
+        w->trail->plain = false;
         return read_word(w, w->bp + rule->sp_off, cfa);
     case GS_ORC_SP_REG:
-        return saved_reg(w, rule->sp_off, cfa);
+        return read_base(w, saved_reg(w, rule->sp_off), cfa);
     default:
         return false;
     }
 }
 
+static bool read_bp(Walk *w, uint64_t va)
+{
+    gs_trail_bp(w->trail, va);
+    return read_word(w, va, &w->bp);
+}
+
 static bool find_bp(Walk *w, const GsOrcRule *rule, uint64_t cfa)
 {
-    uint64_t bp;
+    uint64_t at;
 
     switch (rule->bp) {
     case GS_ORC_BP_KEEP:
-        if (w->regs && (w->full || w->prev)) {
-            return saved_reg(w, PT_BP, &w->bp);
-        }
-        return true;
+        at = saved_reg(w, PT_BP);
+        return !at || read_bp(w, at);
     case GS_ORC_BP_AT_CFA:
-        if (!read_word(w, cfa + rule->bp_off, &bp)) {
-            return false;
-        }
-        gs_trail_bp(w->trail, cfa + rule->bp_off);
-        w->bp = bp;
-        return true;
+        return read_bp(w, cfa + rule->bp_off);
     case GS_ORC_BP_AT_BP:
-        if (!read_word(w, w->bp + rule->bp_off, &bp)) {
-            return false;
-        }
         w->trail->plain = false;
-        w->bp = bp;
-        return true;
+        return read_word(w, w->bp + rule->bp_off, &w->bp);
     default:
         return false;
     }
@@ -321,18 +325,23 @@ static bool find_bp(Walk *w, const GsOrcRule *rule, uint64_t cfa)
 static GsStop take_regs(Walk *w, uint64_t va, bool partial)
 {
     uint64_t regs = partial ? va - PT_IP : va;
-    uint64_t cs;
+    uint64_t ip, cs;
 
-    if (!read_word(w, regs + PT_IP, &w->ip) ||
+    if (!read_word(w, regs + PT_IP, &ip) ||
         !read_word(w, regs + PT_CS, &cs) ||
         !read_word(w, regs + PT_SP, &w->sp)) {
         return GS_STOP_BAD_FRAME;
     }
+    gs_trail_bits(w->trail, regs + PT_CS, cs, PATH_BITS_CS);
     if (cs & 3) {
-        gs_trail_user(w->trail, regs);
+        gs_trail_bits(w->trail, regs + PT_IP, ip, PATH_BITS_NONE);
+        gs_trail_bits(w->trail, regs + PT_SP, w->sp, PATH_BITS_NONE);
+        w->trail->done = true;
         return GS_STOP_USER;
     }
-    w->trail->plain = false;
+    gs_trail_pc(w->trail, regs + PT_IP, ip);
+    gs_trail_base(w->trail, regs + PT_SP, w->sp);
+    w->ip = ip;
     if (!partial) {
         w->prev = 0;
     } else if (w->full) {
@@ -363,19 +372,6 @@ static bool moved_well(Walk *w, const GsOrcRule *rule, uint64_t old_sp)
     return ++w->switches <= MAX_SWITCHES;
 }
 
-/* A path goes on from the stack pointer, or from the frame pointer. */
-static void note_base(Walk *w, const GsOrcRule *rule)
-{
-    if (rule->type == GS_ORC_CALL && rule->sp == GS_ORC_SP_BP) {
-        gs_trail_rebase(w->trail, w->bp);
-    } else if (rule->sp != GS_ORC_SP) {
-        w->trail->plain = false;
-    }
-    if (rule->type == GS_ORC_CALL && rule->exact) {
-        w->trail->plain = false;
-    }
-}
-
 static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
 {
     uint64_t old_sp = w->sp;
@@ -383,13 +379,12 @@ static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
     uint64_t cfa;
 
     if (rule->type == GS_ORC_END) {
-        gs_trail_end(w->trail);
+        w->trail->done = true;
         return GS_STOP_END;
     }
     if (rule->type == GS_ORC_UNDEFINED) {
         return GS_STOP_UNKNOWN_PC;
     }
-    note_base(w, rule);
     if (!find_cfa(w, rule, &cfa)) {
         return GS_STOP_BAD_FRAME;
     }
@@ -411,6 +406,7 @@ static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
     if (!find_bp(w, rule, cfa) || !moved_well(w, rule, old_sp)) {
         return GS_STOP_BAD_FRAME;
     }
+    gs_trail_moved(w->trail);
     return GO_ON;
 }
 
@@ -486,13 +482,26 @@ static Walk begin(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                   void *opaque)
 {
     sync_generation(u);
-    gs_trail_begin(&u->trail, regs);
     return (Walk) {
         .ip = regs->ip, .sp = regs->sp, .bp = regs->bp,
         .exact = regs->exact_ip, .page = page, .opaque = opaque,
         .page_va = NO_PAGE_VA, .page_host = (const uint8_t *)no_page,
-        .trail = &u->trail,
+        .low = u->low, .trail = &u->trail,
     };
+}
+
+/* The second return address, where one look at the stack tells it: with the
+ * first it finds the paths that are worth a comparison. */
+static uint64_t second_pc(GsUnwinder *u, Walk *w, const ShortEntry *e)
+{
+    uint64_t pc = 0, va;
+
+    if (u->by_frames) {
+        va = w->bp + u->frames.record_at + 8;
+        return va - w->sp < MAX_STACK && read_word(w, va, &pc) ?
+               (pc | u->frames.canonical) & ~u->frames.signature : 0;
+    }
+    return e && read_word(w, w->sp + e->sp_off - 8, &pc) ? pc : 0;
 }
 
 GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
@@ -506,13 +515,17 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     if (!max) {
         return GS_STOP_DEPTH;
     }
-    if (u->by_frames) {
-        w.low = u->k->low;
-        return gs_frames_walk(&u->frames, &w, frames, max, n);
-    }
-    if (regs->ip) {
+    gs_trail_begin(&u->trail, &w);
+    if (regs->ip && !u->by_frames) {
         e = short_for(u, &w);
-        rule = e ? rule : rule_slow(u, &w);
+        if (!e) {
+            rule = rule_slow(u, &w);
+            e = short_for(u, &w);
+        }
+    }
+    u->trail.first = second_pc(u, &w, e);
+    if (u->by_frames) {
+        return gs_frames_walk(&u->frames, &w, frames, max, n);
     }
     if (!e && rule.type == GS_ORC_NONE) {
         frames[0] = regs->ip;
@@ -522,24 +535,29 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     return walk(u, &w, e, rule, frames, max, n);
 }
 
-/* The first two frames find the paths that are worth a comparison. */
 bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                      void *opaque, uint32_t kind, uint64_t *value)
 {
     Walk w = begin(u, regs, page, opaque);
-    const ShortEntry *e = regs->ip ? short_for(u, &w) : NULL;
+    const ShortEntry *e = NULL;
 
-    return e && u->paths && step_short(&w, e) == GO_ON &&
-           gs_paths_find(u->paths, &w, regs, kind, value);
+    if (!u->paths || regs->exact_ip) {
+        return false;
+    }
+    if (!u->by_frames) {
+        e = short_for(u, &w);
+    }
+    return gs_paths_find(u->paths, &w, second_pc(u, &w, e), kind, value);
 }
 
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 {
-    if (u->by_frames) {
-        return;
-    }
+    const GsRecords records = {
+        u->frames.record_at, u->frames.canonical, u->frames.signature
+    };
+
     if (!u->paths) {
-        u->paths = gs_paths_new();
+        u->paths = gs_paths_new(&records);
     }
     gs_paths_add(u->paths, &u->trail, kind, value);
 }
@@ -553,6 +571,7 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
                                          : gs_arch_frames(k->arch);
 
     u->k = k;
+    u->low = k->low;
     u->reader = gs_orc_reader_new(k->orc);
     u->generation = gs_orc_set_generation(k->orc);
     if (rules) {

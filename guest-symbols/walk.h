@@ -49,7 +49,7 @@ static inline bool gs_walk_in_kernel(const Walk *w, uint64_t va)
 }
 
 /** gs_walk_turn_page() - make the page of @va the one that is read. */
-bool gs_walk_turn_page(Walk *w, uint64_t va);
+GS_HOT bool gs_walk_turn_page(Walk *w, uint64_t va);
 
 /* The guest may be writing: every word is read once, and whole. */
 static inline bool read_word(Walk *w, uint64_t va, uint64_t *out)

@@ -4,8 +4,10 @@
  * records. The input is a byte for the architecture, 24 bytes of registers,
  * and two pages of stack, of which what is missing is zeros. The walk must
  * end, stay within @max, read only the pages that it was given, and name only
- * addresses of the kernel's half; walked twice, it must say the same.
+ * addresses of the kernel's half; walked twice, it must say the same, and a
+ * stack that is taken for one walked before must be walked the same way.
  */
+#include "../lib/frame-types.h"
 #include "../../guest-symbols/kernel.h"
 #include "../../guest-symbols/modules.h"
 #include "../../guest-symbols/symtab.h"
@@ -20,6 +22,7 @@
 enum {
     MAX_FRAMES = 32,
     HEAD = 25,
+    MAX_KEPT = 32,
     N_WORDS = 2 * PAGE / 8,
 };
 
@@ -30,6 +33,8 @@ typedef struct Result {
 } Result;
 
 static uint64_t words[N_WORDS];
+static Result kept[MAX_KEPT];
+static unsigned n_kept;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -69,26 +74,27 @@ static GsSymtab *make_symbols(void)
     return tab;
 }
 
-/* Made once an architecture; has no types, so registers are not found. */
-static GsUnwinder *unwinder_of(GsArchId id)
+/* Made once for each way of reading them. */
+static const GsKernel *kernel_of(unsigned choice)
 {
-    static GsKernel k[GS_ARCH__COUNT];
-    static GsUnwinder *u[GS_ARCH__COUNT];
+    static GsKernel kernels[4];
+    GsKernel *k = &kernels[choice % G_N_ELEMENTS(kernels)];
     const GsRange image = { TEXT, TEXT + 0x20000 };
     const GsRange text = { TEXT, TEXT + 0x10000 };
 
-    if (!u[id]) {
-        k[id].arch = gs_arch_nth(id);
-        k[id].text[0] = (GsTextRange) { text.start, text.end };
-        k[id].orc = gs_orc_set_new();
-        k[id].modules = gs_modules_new();
-        k[id].symtab = make_symbols();
-        if (!gs_orc_set_load(k[id].orc, image, &text, 1, NULL, NULL)) {
+    if (!k->orc) {
+        k->arch = gs_arch_nth(choice & 1 ? GS_ARCH_ARM64 : GS_ARCH_RISCV64);
+        k->text[0] = (GsTextRange) { text.start, text.end };
+        k->orc = gs_orc_set_new();
+        k->modules = gs_modules_new();
+        k->symtab = make_symbols();
+        k->btf = frame_types_new(choice & 2);
+        if (!k->btf ||
+            !gs_orc_set_load(k->orc, image, &text, 1, NULL, NULL)) {
             abort();
         }
-        u[id] = gs_unwinder_new(&k[id]);
     }
-    return u[id];
+    return k;
 }
 
 static void walk(GsUnwinder *u, const GsRegs *regs, Result *r)
@@ -106,17 +112,60 @@ static void walk(GsUnwinder *u, const GsRegs *regs, Result *r)
     }
 }
 
+static bool same(const Result *a, const Result *b)
+{
+    return a->stop == b->stop && a->n == b->n &&
+           !memcmp(a->frames, b->frames, a->n * sizeof(a->frames[0]));
+}
+
+static void walk_again(GsUnwinder *u, const GsRegs *regs)
+{
+    uint64_t value = 0;
+    bool again = gs_unwind_again(u, regs, stack_page, NULL, 1, &value);
+    Result now, other;
+
+    walk(u, regs, &now);
+    walk(u, regs, &other);
+    if (!same(&now, &other)) {
+        abort();
+    }
+    if (again && (value >= n_kept || !same(&now, &kept[value]))) {
+        abort();
+    }
+    if (n_kept < MAX_KEPT) {
+        kept[n_kept] = now;
+        gs_unwind_remember(u, 1, n_kept++);
+    }
+}
+
+/* Words above the stack pointer, which the walk most likely read. */
+static void walk_changed(GsUnwinder *u, const GsRegs *regs, uint32_t seed)
+{
+    uint64_t at = (regs->sp - STACK) / 8;
+
+    for (unsigned i = 0; i < 8; i++, seed = seed * 1664525 + 1013904223) {
+        uint64_t word = (at + (seed >> 24) % 64) % N_WORDS;
+        uint64_t was = words[word];
+
+        words[word] = words[(word + 1 + (seed >> 16) % 8) % N_WORDS];
+        walk_again(u, regs);
+        if (i & 1) {
+            words[word] = was;
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     uint64_t head[3];
     GsRegs regs;
-    GsUnwinder *u;
-    Result one, other;
+    g_autoptr(GsUnwinder) u = NULL;
 
     if (len < HEAD) {
         return 0;
     }
-    u = unwinder_of(data[0] & 1 ? GS_ARCH_ARM64 : GS_ARCH_RISCV64);
+    u = gs_unwinder_new(kernel_of(data[0] & 3));
+    n_kept = 0;
     memcpy(head, data + 1, sizeof(head));
     memset(words, 0, sizeof(words));
     memcpy(words, data + HEAD, MIN(len - HEAD, sizeof(words)));
@@ -126,10 +175,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     regs = (GsRegs) {
         .ip = place(head[0]), .sp = place(head[1]), .bp = place(head[2]),
     };
-    walk(u, &regs, &one);
-    walk(u, &regs, &other);
-    if (memcmp(&one, &other, sizeof(one))) {
-        abort();
-    }
+    walk_again(u, &regs);
+    walk_again(u, &regs);
+    walk_changed(u, &regs, data[0] * 0x01010101u ^ (uint32_t)head[0]);
     return 0;
 }

@@ -3,12 +3,11 @@
  * Walks by frame records: arm64 and riscv64 stacks as their kernels build
  * them, signed return addresses, and stacks that nobody would build.
  */
-#include "../../guest-symbols/btf.h"
+#include "../lib/frame-types.h"
 #include "../../guest-symbols/kernel.h"
 #include "../../guest-symbols/modules.h"
 #include "../../guest-symbols/symtab.h"
 
-#include <bpf/btf.h>
 #include <string.h>
 
 #define STACK   0xffff800080c00000ull
@@ -47,28 +46,6 @@ static void put_record(Guest *g, uint64_t va, uint64_t fp, uint64_t ra)
     put(g, va + 8, ra);
 }
 
-/* struct pt_regs { u64 regs[34]; struct frame_record_meta stackframe; } */
-#define REGS_AT 272
-
-static GsBtf *make_types(bool meta)
-{
-    struct btf *b = btf__new_empty();
-    int t_long = btf__add_int(b, "long", 8, BTF_INT_SIGNED);
-    int frame;
-    GsBtf *types;
-    __u32 len;
-    const void *raw;
-
-    frame = btf__add_struct(b, meta ? "frame_record_meta" : "other", 24);
-    btf__add_field(b, "type", t_long, 128, 0);
-    btf__add_struct(b, "pt_regs", REGS_AT + 24);
-    btf__add_field(b, "stackframe", frame, REGS_AT * 8, 0);
-    raw = btf__raw_data(b, &len);
-    types = gs_btf_new(raw, len, NULL);
-    btf__free(b);
-    return types;
-}
-
 static GsSymtab *make_symbols(void)
 {
     static const struct {
@@ -100,7 +77,7 @@ static Guest *guest_new(GsArchId arch, bool meta)
     g->k.text[0] = (GsTextRange) { text.start, text.end };
     g->k.orc = gs_orc_set_new();
     g->k.modules = gs_modules_new();
-    g->k.btf = make_types(meta);
+    g->k.btf = frame_types_new(meta);
     g->k.symtab = make_symbols();
     g_assert_true(gs_orc_set_load(g->k.orc, image, &text, 1, NULL, NULL));
     g->u = gs_unwinder_new(&g->k);
@@ -151,7 +128,7 @@ static void arm64_kernel_thread(void)
 
     put_record(g, STACK + 0x100, STACK + 0x140, CODE(2));
     put_record(g, STACK + 0x140, STACK + 0x200, CODE(3));
-    put_arm64_regs(g, STACK + 0x200 - REGS_AT, 0, 0, 5);
+    put_arm64_regs(g, STACK + 0x200 - FRAME_REGS_AT, 0, 0, 5);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
                     "end");
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3));
@@ -162,7 +139,7 @@ static void arm64_system_call(void)
     g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
     uint64_t regs = STACK + 0x400;
 
-    put_record(g, STACK + 0x100, regs + REGS_AT, CODE(2));
+    put_record(g, STACK + 0x100, regs + FRAME_REGS_AT, CODE(2));
     put_arm64_regs(g, regs, 0x7ffff0, 0x400000, 0);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0xf0, STACK + 0x100), ==,
                     "user");
@@ -175,8 +152,8 @@ static void arm64_interrupt_on_its_stack(void)
     uint64_t regs = STACK + 0x400;
 
     put_record(g, IRQ + 0x100, STACK + 0x200, CODE(2));
-    put_record(g, STACK + 0x200, regs + REGS_AT, CODE(3));
-    put_record(g, regs + REGS_AT, STACK + 0x800, CODE(4) + 2);
+    put_record(g, STACK + 0x200, regs + FRAME_REGS_AT, CODE(3));
+    put_record(g, regs + FRAME_REGS_AT, STACK + 0x800, CODE(4) + 2);
     put_record(g, STACK + 0x800, STACK + 0x900, CODE(5));
     g_assert_cmpstr(walk(g, CODE(1), IRQ + 0x100, IRQ + 0x100), ==, "end");
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3), CODE(4) + 2, CODE(5));
@@ -188,11 +165,11 @@ static void arm64_interrupt_told_by_its_record(void)
     g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, true);
     uint64_t regs = STACK + 0x400, user = STACK + 0xa00;
 
-    put_record(g, STACK + 0x100, regs + REGS_AT, CODE(2));
-    put(g, regs + REGS_AT + 16, 2);
+    put_record(g, STACK + 0x100, regs + FRAME_REGS_AT, CODE(2));
+    put(g, regs + FRAME_REGS_AT + 16, 2);
     put_arm64_regs(g, regs, STACK + 0x800, CODE(3) + 4, 5);
-    put_record(g, STACK + 0x800, user + REGS_AT, CODE(4));
-    put(g, user + REGS_AT + 16, 1);
+    put_record(g, STACK + 0x800, user + FRAME_REGS_AT, CODE(4));
+    put(g, user + FRAME_REGS_AT + 16, 1);
     put_arm64_regs(g, user, 1, 0x400000, 0);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
                     "user");
@@ -374,6 +351,80 @@ static void riscv64_senseless_records(void)
     ASSERT_FRAMES(g, CODE(1));
 }
 
+/* ---- recognised --------------------------------------------------------- */
+
+/* Is it taken for the stack that was remembered last? */
+static bool again(Guest *g, uint64_t ip, uint64_t sp, uint64_t fp)
+{
+    const GsRegs regs = { .ip = ip, .sp = sp, .bp = fp };
+    uint64_t value = 0;
+
+    return gs_unwind_again(g->u, &regs, page_of, g, 1, &value) && value == 7;
+}
+
+static void arm64_recognised(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, true);
+    uint64_t regs = STACK + 0x400, user = STACK + 0xa00;
+
+    put_record(g, IRQ + 0x100, regs + FRAME_REGS_AT, CODE(2));
+    put(g, regs + FRAME_REGS_AT + 16, 2);
+    put_arm64_regs(g, regs, STACK + 0x800, CODE(3) + 4, 5);
+    put_record(g, STACK + 0x800, user + FRAME_REGS_AT, CODE(4));
+    put(g, user + FRAME_REGS_AT + 16, 1);
+    put_arm64_regs(g, user, 1, 0x400000, 0);
+    g_assert_cmpstr(walk(g, CODE(1), IRQ + 0x100, IRQ + 0x100), ==, "user");
+    gs_unwind_remember(g->u, 1, 7);
+    g_assert_true(again(g, CODE(1), IRQ + 0x100, IRQ + 0x100));
+    /* signed anew, interrupted deeper, and by another program */
+    put_record(g, IRQ + 0x100, regs + FRAME_REGS_AT,
+               CODE(2) ^ 0x1230000000000000);
+    put_arm64_regs(g, regs, STACK + 0x900, CODE(3) + 4, 5);
+    put_record(g, STACK + 0x900, user + FRAME_REGS_AT, CODE(4));
+    put_arm64_regs(g, user, 1, 0x500000, 0);
+    g_assert_true(again(g, CODE(1), IRQ + 0x100, IRQ + 0x100));
+    g_assert_false(again(g, CODE(5), IRQ + 0x100, IRQ + 0x100));
+    put_arm64_regs(g, user, 1, CODE(6), 5);
+    g_assert_false(again(g, CODE(1), IRQ + 0x100, IRQ + 0x100));
+    put_arm64_regs(g, user, 1, 0x500000, 0);
+    put(g, regs + FRAME_REGS_AT + 16, 1);
+    g_assert_false(again(g, CODE(1), IRQ + 0x100, IRQ + 0x100));
+}
+
+static void riscv64_recognised(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    uint64_t regs = STACK + 0x400;
+
+    put_behind(g, IRQ + 0x140, regs, CODE(2));
+    put_behind(g, regs, STACK + 0x800, CODE(0x40) + 64);
+    put_riscv64_regs(g, regs, CODE(3) + 2, CODE(7), STACK + 0x800, 0x120);
+    put_behind(g, STACK + 0x800, STACK + 0x900, CODE(4));
+    put_behind(g, STACK + 0x900, CODE(9), CODE(0x42) + 14);
+    g_assert_cmpstr(walk(g, CODE(1), IRQ + 0x100, IRQ + 0x140), ==, "end");
+    gs_unwind_remember(g->u, 1, 7);
+    g_assert_true(again(g, CODE(1), IRQ + 0x100, IRQ + 0x140));
+    put(g, STACK + 0x800 - 16, STACK + 0xa00);
+    g_assert_false(again(g, CODE(1), IRQ + 0x100, IRQ + 0x140));
+    put_behind(g, STACK + 0xa00, CODE(10), CODE(0x42) + 14);
+    g_assert_true(again(g, CODE(1), IRQ + 0x100, IRQ + 0x140));
+    put(g, regs + 256, 0x20);
+    g_assert_false(again(g, CODE(1), IRQ + 0x100, IRQ + 0x140));
+}
+
+/* What is found to be code only by what its caller is. */
+static void not_recognised_without_a_name(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+
+    put_record(g, STACK + 0x100, STACK + 0x140, JIT);
+    put_record(g, STACK + 0x140, STACK + 0x180, CODE(2));
+    g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
+                    "end");
+    gs_unwind_remember(g->u, 1, 7);
+    g_assert_false(again(g, CODE(1), STACK + 0x100, STACK + 0x100));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -397,6 +448,10 @@ int main(int argc, char **argv)
         { "/frames/riscv64-interrupt", riscv64_interrupt },
         { "/frames/riscv64-interrupted-leaf", riscv64_interrupted_leaf },
         { "/frames/riscv64-senseless-records", riscv64_senseless_records },
+        { "/frames/arm64-recognised", arm64_recognised },
+        { "/frames/riscv64-recognised", riscv64_recognised },
+        { "/frames/not-recognised-without-a-name",
+          not_recognised_without_a_name },
     };
 
     g_test_init(&argc, &argv, NULL);

@@ -17,6 +17,7 @@ enum {
     FRAMED,         /* based on bp */
     IRQ_ENTRY,      /* registers at sp */
     KTHREAD,        /* the end */
+    SWITCHED,       /* sp is what is at sp */
     NO_UNWIND,
 };
 
@@ -29,6 +30,7 @@ static const OrcRow rows[] = {
     { START(FRAMED), GS_ORC_CALL, R_BP, 16, R_PREV_SP, -16 },
     { START(IRQ_ENTRY), GS_ORC_REGS, R_SP, 0 },
     { START(KTHREAD), GS_ORC_END },
+    { START(SWITCHED), GS_ORC_CALL, R_AT_SP, 0 },
     { START(NO_UNWIND), GS_ORC_UNDEFINED },
 };
 
@@ -92,11 +94,11 @@ static void test_alternatives(void)
 {
     g_autoptr(Guest) g = guest_new();
 
-    for (uint64_t i = 0; i < 4; i++) {
+    for (uint64_t i = 0; i < 8; i++) {
         PUT(g, SP, AT(LEAF), AT(PUSHES) + i, 0, 0, 0, AT(KTHREAD));
         remember(g, 0, 10 + i);
     }
-    for (uint64_t i = 0; i < 4; i++) {
+    for (uint64_t i = 0; i < 8; i++) {
         PUT(g, SP + 8, AT(PUSHES) + i);
         g_assert_cmpuint(again(g), ==, 10 + i);
     }
@@ -163,6 +165,55 @@ static void test_frame_pointer_in_register(void)
     g_assert_cmpuint(again_of(g, bp + 0x80, 1), ==, 0);
     g_assert_cmpuint(again_of(g, bp + 4, 1), ==, 0);
     g_assert_cmpuint(again_of(g, 0, 1), ==, 0);
+}
+
+/* Registers of the kernel's, on the same stack. */
+static void test_through_an_interrupt(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t inner = TASK + 0x400;
+
+    PUT(g, SP, AT(IRQ_ENTRY));
+    put_regs(g, SP + 8, AT(LEAF), KERNEL_CS, inner, 0, 0);
+    PUT(g, inner, AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_cmpuint(g->n, ==, 4);
+    g_assert_cmpuint(again(g), ==, 7);
+    /* interrupted elsewhere in the same function, and deeper */
+    put_regs(g, SP + 8, AT(LEAF), KERNEL_CS, inner + 0x40, 0, 0);
+    PUT(g, inner + 0x40, AT(KTHREAD));
+    g_assert_cmpuint(again(g), ==, 7);
+    put_regs(g, SP + 8, AT(LEAF) + 1, KERNEL_CS, inner, 0, 0);
+    g_assert_cmpuint(again(g), ==, 0);
+    put_regs(g, SP + 8, AT(LEAF), USER_CS, inner, 0, 0);
+    g_assert_cmpuint(again(g), ==, 0);
+    put_regs(g, SP + 8, AT(LEAF), KERNEL_CS, SP - 8, 0, 0);
+    g_assert_cmpuint(again(g), ==, 0);
+}
+
+/* From the stack of interrupts, where the other one's pointer was left. */
+static void test_from_another_stack(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    const uint64_t top = IRQ + 0xff8, outer = TASK + 0x800;
+    const GsRegs regs = { AT(LEAF), top - 8, 0, false };
+    uint64_t value = 0;
+
+    PUT(g, top - 8, AT(SWITCHED), outer);
+    PUT(g, outer - 8, AT(LEAF), AT(KTHREAD));
+    ASSERT_STOP(unwind(g, regs.ip, regs.sp, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(LEAF), AT(SWITCHED), AT(LEAF), AT(KTHREAD));
+    gs_unwind_remember(g->u, 1, 7);
+    g_assert_true(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
+    g_assert_cmpuint(value, ==, 7);
+    PUT(g, top, outer + 0x100);
+    PUT(g, outer + 0xf8, AT(LEAF), AT(KTHREAD));
+    g_assert_true(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
+    PUT(g, outer + 0x100, AT(LEAF));
+    g_assert_false(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
+    PUT(g, top, IRQ + 0x800);           /* no longer another one */
+    PUT(g, IRQ + 0x7f8, AT(LEAF), AT(KTHREAD));
+    g_assert_false(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
 }
 
 /* ---- no longer ---------------------------------------------------------- */
@@ -238,29 +289,17 @@ static void test_cut_short(void)
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-static void test_through_an_interrupt(void)
-{
-    g_autoptr(Guest) g = guest_new();
-
-    PUT(g, SP, AT(IRQ_ENTRY));
-    put_regs(g, SP + 8, AT(LEAF), KERNEL_CS, TASK + 0x400, 0, 0);
-    PUT(g, TASK + 0x400, AT(KTHREAD));
-    remember(g, 0, 7);
-    g_assert_cmpuint(g->n, ==, 4);
-    g_assert_cmpuint(again(g), ==, 0);
-}
-
 static void test_too_deep(void)
 {
     g_autoptr(Guest) g = guest_new();
 
-    for (unsigned i = 0; i < GS_PATH_STEPS; i++) {
+    for (unsigned i = 0; i < GS_PATH_CODE; i++) {
         PUT(g, SP + 8 * i, AT(LEAF));
     }
-    PUT(g, SP + 8 * (GS_PATH_STEPS - 1), AT(KTHREAD));
+    PUT(g, SP + 8 * (GS_PATH_CODE - 1), AT(KTHREAD));
     remember(g, 0, 7);
     g_assert_cmpuint(again(g), ==, 7);
-    PUT(g, SP + 8 * (GS_PATH_STEPS - 1), AT(LEAF), AT(KTHREAD));
+    PUT(g, SP + 8 * (GS_PATH_CODE - 1), AT(LEAF), AT(KTHREAD));
     remember(g, 0, 8);
     g_assert_cmpuint(again(g), ==, 0);
 }
@@ -289,12 +328,13 @@ int main(int argc, char **argv)
     g_test_add_func("/paths/frame-pointers", test_frame_pointers);
     g_test_add_func("/paths/frame-pointer-in-register",
                     test_frame_pointer_in_register);
+    g_test_add_func("/paths/through-an-interrupt", test_through_an_interrupt);
+    g_test_add_func("/paths/from-another-stack", test_from_another_stack);
     g_test_add_func("/paths/another-address", test_another_address);
     g_test_add_func("/paths/down-the-stack", test_down_the_stack);
     g_test_add_func("/paths/unreadable", test_unreadable);
     g_test_add_func("/paths/modules-came-or-went", test_modules_came_or_went);
     g_test_add_func("/paths/cut-short", test_cut_short);
-    g_test_add_func("/paths/through-an-interrupt", test_through_an_interrupt);
     g_test_add_func("/paths/too-deep", test_too_deep);
     g_test_add_func("/paths/inexact-start", test_inexact_start_only);
     return g_test_run();

@@ -42,7 +42,7 @@ void kt_calls_free(KtCalls *c);
  * Returns: false when there was no room: the oldest call of the bucket was
  * given up for this one.
  */
-bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale);
+GS_HOT bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale);
 
 /**
  * kt_calls_pop() - a return site was reached; any vCPU thread
@@ -51,7 +51,7 @@ bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale);
  * To be called until it returns false: a hooked function that was entered by
  * a jump from another one shares its return.
  */
-bool kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out);
+GS_HOT bool kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out);
 
 /** kt_calls_pending() - how many are under way. */
 unsigned kt_calls_pending(KtCalls *c);

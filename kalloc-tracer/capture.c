@@ -107,6 +107,7 @@ static uint64_t measure_clock(void)
     return best;
 }
 
+GS_HOT
 static void on_entry(unsigned vcpu_index, void *udata)
 {
     KtMoment m = {
@@ -127,6 +128,7 @@ static void on_entry(unsigned vcpu_index, void *udata)
     cost_end(m.v, since);
 }
 
+GS_HOT
 static void on_return(unsigned vcpu_index, void *udata)
 {
     uint32_t site = packed_id(udata);

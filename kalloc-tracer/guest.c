@@ -174,26 +174,7 @@ bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out)
 
 /* ---- tasks -------------------------------------------------------------- */
 
-/* Both are mostly in one page: then one look at the TLB does. */
-static bool read_pid_comm(const KtGuest *g, uint64_t task, uint32_t *pid,
-                          char comm[16])
-{
-    uint32_t lo = MIN(g->at.task_pid, g->at.task_comm);
-    uint32_t hi = MAX(g->at.task_pid, g->at.task_comm);
-    size_t avail;
-    const char *at = g->view(task + lo, &avail);
-
-    if (at && avail >= hi - lo + 16) {
-        memcpy(pid, at + (g->at.task_pid - lo), sizeof(*pid));
-        memcpy(comm, at + (g->at.task_comm - lo), 16);
-        return true;
-    }
-    return kt_guest_read(g, task + g->at.task_pid, pid, sizeof(*pid)) &&
-           kt_guest_read(g, task + g->at.task_comm, comm, 16);
-}
-
-static inline bool current_task(const KtGuest *g, uint64_t base,
-                                uint64_t *task)
+static inline bool current_task(const KtGuest *g, uint64_t base, uint64_t *task)
 {
     if (g->at.base_is_task) {
         *task = base;
@@ -203,32 +184,53 @@ static inline bool current_task(const KtGuest *g, uint64_t base,
            kt_guest_u64(g, base + g->at.current_task, task);
 }
 
-void kt_guest_touch_task(const KtGuest *g, uint64_t base)
+/* Both are mostly in one page: then one look at the TLB does. */
+void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at)
 {
+    uint32_t lo = MIN(g->at.task_pid, g->at.task_comm);
+    uint32_t hi = MAX(g->at.task_pid, g->at.task_comm);
+    const char *host;
     uint64_t task;
     size_t avail;
 
-    if (g->at.task_pid != UNKNOWN && g->at.task_comm != UNKNOWN &&
-        current_task(g, base, &task)) {
-        __builtin_prefetch(g->view(task + g->at.task_pid, &avail));
-        __builtin_prefetch(g->view(task + g->at.task_comm, &avail));
+    *at = (KtTaskAt) { 0 };
+    if (hi == UNKNOWN || !current_task(g, base, &task)) {
+        return;
+    }
+    at->va = task;
+    host = g->view(task + lo, &avail);
+    if (host && avail >= hi - lo + 16) {
+        at->pid = host + (g->at.task_pid - lo);
+        at->comm = host + (g->at.task_comm - lo);
+        __builtin_prefetch(at->pid);
+        __builtin_prefetch(at->comm);
     }
 }
 
-KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t base)
+static bool read_pid_comm(const KtGuest *g, const KtTaskAt *at, uint32_t *pid,
+                          char comm[16])
 {
-    const Layout *at = &g->at;
+    if (G_LIKELY(at->comm)) {
+        memcpy(pid, at->pid, sizeof(*pid));
+        memcpy(comm, at->comm, 16);
+        return true;
+    }
+    return at->va &&
+           kt_guest_read(g, at->va + g->at.task_pid, pid, sizeof(*pid)) &&
+           kt_guest_read(g, at->va + g->at.task_comm, comm, 16);
+}
+
+KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, const KtTaskAt *at)
+{
     char comm[16];
-    uint64_t va;
     uint32_t pid;
 
-    if (at->task_pid == UNKNOWN || at->task_comm == UNKNOWN ||
-        !current_task(g, base, &va) || !read_pid_comm(g, va, &pid, comm)) {
+    if (!read_pid_comm(g, at, &pid, comm)) {
         return (KtTaskId) { 0 };
     }
-    if (va != cpu->task_va || pid != cpu->pid ||
+    if (at->va != cpu->task_va || pid != cpu->pid ||
         memcmp(comm, cpu->comm, sizeof(comm))) {
-        cpu->task_va = va;
+        cpu->task_va = at->va;
         cpu->pid = pid;
         memcpy(cpu->comm, comm, sizeof(comm));
         cpu->task = kt_tracer_intern_task(g->tracer, pid, comm);
@@ -244,8 +246,7 @@ static bool preempt_count(const KtGuest *g, uint64_t base, uint32_t *count)
                              sizeof(*count));
     }
     return g->at.preempt_count &&
-           kt_guest_read(g, base + g->at.preempt_count, count,
-                         sizeof(*count));
+           kt_guest_read(g, base + g->at.preempt_count, count, sizeof(*count));
 }
 
 static bool softirq_count(const KtGuest *g, uint64_t base, uint32_t *count)
@@ -329,8 +330,7 @@ static bool read_size(const KtGuest *g, uint64_t va, uint32_t *size)
     return true;
 }
 
-bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
-                          uint32_t *size)
+bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va, uint32_t *size)
 {
     return g->at.cache_object_size != UNKNOWN &&
            read_size(g, cache_va + g->at.cache_object_size, size);
@@ -400,11 +400,11 @@ static KtCacheId find_cache(KtGuest *g, uint64_t cache_va)
 
 static unsigned cache_slot(uint64_t cache_va)
 {
-    return (cache_va >> 6 ^ cache_va >> 12) %
-           G_N_ELEMENTS(((KtGuestCpu *)0)->cache);
+    return (cache_va >> 6 ^ cache_va >> 12) % KT_GUEST_CACHES;
 }
 
-static bool remember_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
+static G_GNUC_NO_INLINE bool
+remember_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
 {
     KtCacheId id = find_cache(g, cache_va);
     KtCacheInfo info;
@@ -561,7 +561,7 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
 
     *cache = (KtCacheId) { 0 };
     if (!va) {
-        return g->page_offset != 0;
+        return g->page_offset;
     }
     if (cpu->cache[i].va == va &&
         cpu->cache_epoch == __atomic_load_n(&g->cache_epoch,

@@ -13,7 +13,7 @@
  *  not plain readable RAM; @avail bytes up to the end of the page. */
 typedef const void *(*KtView)(uint64_t va, size_t *avail);
 /** kt_view_read() - copy bytes, across pages; false if any is not RAM. */
-bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len);
+GS_HOT bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len);
 
 typedef struct KtGuest KtGuest;
 
@@ -50,6 +50,8 @@ typedef struct KtGuestCache {
     KtCacheId id;
 } KtGuestCache;
 
+#define KT_GUEST_CACHES 64
+
 /** struct KtGuestCpu - one vCPU's memory of what it read last; zeroed for a
  *  new boot */
 typedef struct KtGuestCpu {
@@ -57,34 +59,42 @@ typedef struct KtGuestCpu {
     uint32_t pid;
     char comm[16];
     KtTaskId task;
-    KtGuestCache cache[64];
+    KtGuestCache cache[KT_GUEST_CACHES];
     unsigned cache_epoch;
 } KtGuestCpu;
 
 /** kt_guest_read() - kt_view_read() of its memory. */
-bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
-bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
+GS_HOT bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
+GS_HOT bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
 
 /* @base: what GS_REG_BASE holds. */
-/** kt_guest_touch_task() - begin to load what kt_guest_task() will read. */
-void kt_guest_touch_task(const KtGuest *g, uint64_t base);
-/** kt_guest_task() - the current task of a vCPU, 0 unknown. */
-KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, uint64_t base);
+/** struct KtTaskAt - a task, and where in the host's memory what is read of
+ *  it is, NULL where that is not in one page; good for a callback */
+typedef struct KtTaskAt {
+    uint64_t va;
+    const char *pid, *comm;
+} KtTaskAt;
+
+/** kt_guest_find_task() - find the current task of a vCPU, and begin to load
+ *  what kt_guest_task() will read; @at: (out) */
+GS_HOT void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at);
+/** kt_guest_task() - its id, 0 unknown. */
+GS_HOT KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, const KtTaskAt *at);
 /** kt_guest_in_interrupt() - the kernel's in_interrupt(), false if unknown. */
 bool kt_guest_in_interrupt(KtGuest *g, uint64_t base);
 
 /** kt_guest_cache() - the kmem_cache at @cache_va, (borrowed until the next
  *  call on @cpu) or NULL if it is unknown. */
-const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
-                                   uint64_t cache_va);
+GS_HOT const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
+                                          uint64_t cache_va);
 /** kt_guest_object_size() - bytes that a caller may use of an object of the
  *  kmem_cache at @cache_va now: they grow when another cache is merged into
  *  it (__kmem_cache_alias() in mm/slub.c). False if it cannot be read. */
-bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
-                          uint32_t *size);
+GS_HOT bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
+                                 uint32_t *size);
 /** kt_guest_cache_of() - kmem_cache whose slab page holds @object, 0 unknown;
  *  meaningful only for an object known to be from a slab. */
-uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
+GS_HOT uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
 /**
  * kt_guest_learn() - tell of an object that was just allocated
  * @cache_va: the kmem_cache it is from
@@ -92,25 +102,25 @@ uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
  * Where the kernel does not say where its struct pages are, that is found by
  * the one of such an object.
  */
-void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va);
+GS_HOT void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va);
 /** kt_guest_bases() - where the struct pages are, and the memory they stand
  *  for, both from page frame 0 on; false before the kernel has set that. */
 bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
 /** kt_guest_slab() - does the kernel tell which slab @object is in? @cache is
  *  that of its page: an id, 0 when it is none that was seen before. */
-bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
-                   KtCacheId *cache);
+GS_HOT bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
+                          KtCacheId *cache);
 /** kt_guest_object_freed() - tell of an object freed to @cache: a kmem_cache
  *  that is freed itself is forgotten. */
-void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);
+GS_HOT void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);
 
 /** kt_guest_sheaf() - the array of the struct slab_sheaf whose rcu_head is at
  *  @head, false if unknown or unreadable. */
 bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
                     uint32_t *n);
 /** kt_guest_page_shift() - log2 of the size of a page. */
-unsigned kt_guest_page_shift(const KtGuest *g);
+GS_HOT unsigned kt_guest_page_shift(const KtGuest *g);
 /** kt_guest_large_above() - kmalloc serves more than that from pages. */
-uint64_t kt_guest_large_above(const KtGuest *g);
+GS_HOT uint64_t kt_guest_large_above(const KtGuest *g);
 
 #endif /* KT_GUEST_H */

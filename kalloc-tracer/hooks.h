@@ -135,11 +135,11 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va);
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
 /** kt_hooks_in_role() - is @va inside a hooked function of that role, but a
  *  KT_HOOK_OUTER one? */
-bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);
+GS_HOT bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);
 /** kt_hooks_row() - the row @id in this kernel; all 0 when there is none. */
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id);
 /** kt_hooks_vfree_called_again() - are deferred vfrees worked off by calling
  *  vfree()? (Since 6.3, commit 208162f42f95; __vunmap() before.) */
-bool kt_hooks_vfree_called_again(const KtHooks *h);
+GS_HOT bool kt_hooks_vfree_called_again(const KtHooks *h);
 
 #endif /* KT_HOOKS_H */

@@ -199,7 +199,7 @@ void kt_tracer_stop(KtTracer *t);
  * caller when the model's lock is free, a full one at any rate. Lock order:
  * BQL -> tracer lock; a vCPU thread calls this holding neither.
  */
-void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev);
+GS_HOT void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev);
 
 /** kt_tracer_count() - add to a counter; any thread, any time. */
 void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n);
@@ -249,7 +249,7 @@ void kt_tracer_set_complete(KtTracer *t, bool complete);
 /** kt_tracer_set_enabled() - `ka on|off`; producers ask kt_tracer_enabled()
  *  (a relaxed load). Switching on again notes a gap. */
 void kt_tracer_set_enabled(KtTracer *t, bool on);
-bool kt_tracer_enabled(const KtTracer *t);
+GS_HOT bool kt_tracer_enabled(const KtTracer *t);
 
 /* ---- queries: between begin and end only, one thread at a time --------- */
 

@@ -23,16 +23,16 @@ KtQueue *kt_queue_new(void);
 void kt_queue_free(KtQueue *q);
 
 /** kt_queue_take() - the next place in the order; it must be filled. */
-uint64_t kt_queue_take(KtQueue *q);
+GS_HOT uint64_t kt_queue_take(KtQueue *q);
 /** kt_queue_ready() - is the slot of that place free? */
-bool kt_queue_ready(const KtQueue *q, uint64_t seq);
+GS_HOT bool kt_queue_ready(const KtQueue *q, uint64_t seq);
 /** kt_queue_put() - fill a place whose slot is ready: copies @ev. */
-void kt_queue_put(KtQueue *q, uint64_t seq, const KtEvent *ev);
+GS_HOT void kt_queue_put(KtQueue *q, uint64_t seq, const KtEvent *ev);
 
 /** kt_queue_taken() - places taken so far: the number of the last one. */
 uint64_t kt_queue_taken(const KtQueue *q);
 /** kt_queue_done() - the number of the last place consumed. */
-uint64_t kt_queue_done(const KtQueue *q);
+GS_HOT uint64_t kt_queue_done(const KtQueue *q);
 
 /**
  * kt_queue_peek() - the next events in order, as far as they are published;

@@ -11,13 +11,13 @@ void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
 /** kt_record_lose() - something was not recorded: counted, and a gap. */
 void kt_record_lose(KtMoment *m, KtCounter why);
 /** kt_record_await() - @call is under way: its return will be seen. */
-void kt_record_await(KtMoment *m, const KtCall *call);
+GS_HOT void kt_record_await(KtMoment *m, const KtCall *call);
 /** kt_record_free_site() - the wrapper that a free is called from. */
-KtHookId kt_record_free_site(KtMoment *m);
+GS_HOT KtHookId kt_record_free_site(KtMoment *m);
 
 /** kt_record_sizes() - layer, sizes and cache of what @call allocated at
  *  @va. */
-void kt_record_sizes(KtMoment *m, const KtCall *call, uint64_t va);
+GS_HOT void kt_record_sizes(KtMoment *m, const KtCall *call, uint64_t va);
 
 /** kt_record_pages_enter(), kt_record_pages_leave() - of a row of the page
  *  allocator. */

@@ -87,6 +87,7 @@ static void walk_stack(KtMoment *m, const GsRegs *regs, uint32_t kind)
 
 /* Most stacks were seen before: then neither their frames are needed nor the
  * depot. */
+GS_HOT
 static void find_stack(KtMoment *m)
 {
     const GsRegs regs = {
@@ -106,15 +107,17 @@ static void find_stack(KtMoment *m)
 }
 
 /* Backtrace, task and time: once a callback, when an event is certain. */
+GS_HOT
 static void complete_moment(KtMoment *m)
 {
+    KtTaskAt task;
+
     if (m->have_stack) {
         return;
     }
-    kt_guest_touch_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE));
+    kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
     find_stack(m);
-    m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen,
-                               kt_vcpu_reg(m->v, GS_REG_BASE));
+    m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen, &task);
     if (!m->ev.task.v && !m->c->profile) {
         kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);
     }
@@ -193,6 +196,7 @@ KtHookId kt_record_free_site(KtMoment *m)
     return m->v->free_site[i].wrapper;
 }
 
+GS_HOT
 static void record_free(KtMoment *m, const KtHookRow *hook, KtHookId id,
                         uint64_t va, KtCacheId cache)
 {
@@ -468,6 +472,7 @@ static void note_inner(KtMoment *m, const KtHookRow *hook)
     }
 }
 
+GS_HOT
 static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];

@@ -60,9 +60,9 @@ typedef struct KtMoment {
 } KtMoment;
 
 /** kt_record_enter() - the hooked function @id is entered. */
-void kt_record_enter(KtMoment *m, KtHookId id);
+GS_HOT void kt_record_enter(KtMoment *m, KtHookId id);
 
 /** kt_record_leave() - @call has returned; @m has its ra and sp_after. */
-void kt_record_leave(KtMoment *m, const KtCall *call);
+GS_HOT void kt_record_leave(KtMoment *m, const KtCall *call);
 
 #endif /* KT_RECORD_H */

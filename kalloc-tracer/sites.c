@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Return sites: a fixed open-addressing table of addresses.
+ * Return sites: in the order in which they were added, found by a table of
+ * fixed size with open addressing. So those that a guest uses lie close
+ * together.
  *
- * Additions take a lock; a slot's wrapper id is stored before its address is
- * published, so that readers, who take none, never see half a site.  An index
- * never changes.  A kernel has some 10,000 call sites of its allocators; the
- * table takes 10 times that.
+ * Additions take a lock; a site is complete before its slot is published, so
+ * that readers, who take none, never see half a site.  An index never
+ * changes.  A kernel has some 10,000 call sites of its allocators; the table
+ * takes 10 times that.
  */
 #include "sites.h"
 
@@ -16,16 +18,16 @@
 #define SEEN_BITS       (1u << 16)
 #define BLOCK_BITS      (1u << 21)
 
-/* What is known of one address lies in one cache line. */
 typedef struct Site {
-    uint64_t va;                        /* 0: free */
+    uint64_t va;
     uint8_t wrapper;
     uint8_t ready;
 } Site;
 
 struct KtSites {
     uint64_t seen[SEEN_BITS / 64];      /* by hash: "never added" in one look */
-    Site site[SITE_SLOTS];
+    uint32_t slot[SITE_SLOTS];          /* index of a site + 1; 0: free */
+    Site site[SITE_MAX];
     uint64_t block[BLOCK_BITS / 64];    /* by hash: a block began there */
     unsigned n;
     GMutex add_lock;                    /* claims only: they are rare */
@@ -86,13 +88,13 @@ uint32_t kt_sites_find(const KtSites *s, uint64_t va)
         return KT_SITE_NONE;
     }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
-        uint64_t have = __atomic_load_n(&s->site[i].va, __ATOMIC_ACQUIRE);
+        uint32_t have = __atomic_load_n(&s->slot[i], __ATOMIC_ACQUIRE);
 
-        if (have == va) {
-            return i;
-        }
         if (!have) {
             return KT_SITE_NONE;
+        }
+        if (s->site[have - 1].va == va) {
+            return have - 1;
         }
         i = (i + 1) & (SITE_SLOTS - 1);
     }
@@ -107,12 +109,11 @@ static uint32_t add_locked(KtSites *s, uint64_t va, KtHookId wrapper)
         return KT_SITE_NONE;
     }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
-        if (!s->site[i].va) {
-            s->site[i].wrapper = wrapper.v;
-            s->n++;
-            __atomic_store_n(&s->site[i].va, va, __ATOMIC_RELEASE);
+        if (!s->slot[i]) {
+            s->site[s->n] = (Site) { .va = va, .wrapper = wrapper.v };
+            __atomic_store_n(&s->slot[i], ++s->n, __ATOMIC_RELEASE);
             set_seen(s, va);
-            return i;
+            return s->n - 1;
         }
         i = (i + 1) & (SITE_SLOTS - 1);
     }
@@ -184,7 +185,8 @@ KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site)
 void kt_sites_clear(KtSites *s)
 {
     memset(s->seen, 0, sizeof(s->seen));
-    memset(s->site, 0, sizeof(s->site));
+    memset(s->slot, 0, sizeof(s->slot));
+    memset(s->site, 0, s->n * sizeof(s->site[0]));
     memset(s->block, 0, sizeof(s->block));
     s->n = 0;
 }

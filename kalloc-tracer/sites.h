@@ -50,9 +50,9 @@ void kt_sites_note_block(KtSites *s, uint64_t va);
 bool kt_sites_maybe_block(KtSites *s, uint64_t va);
 /** kt_sites_find() - its index or KT_SITE_NONE; lock free. */
 uint32_t kt_sites_find(const KtSites *s, uint64_t va);
-uint64_t kt_sites_va(const KtSites *s, uint32_t site);
+GS_HOT uint64_t kt_sites_va(const KtSites *s, uint32_t site);
 /** kt_sites_wrapper() - the wrapper that the site lies in, or 0. */
-KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site);
+GS_HOT KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site);
 /** kt_sites_clear() - a new boot; nobody else uses the table meanwhile. */
 void kt_sites_clear(KtSites *s);
 

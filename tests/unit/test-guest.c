@@ -72,13 +72,21 @@ static void reads_stop_where_memory_ends(void)
     kt_tracer_free(t);
 }
 
+static uint32_t task_of(KtGuest *g, KtGuestCpu *cpu)
+{
+    KtTaskAt at;
+
+    kt_guest_find_task(g, BASE, &at);
+    return kt_guest_task(g, cpu, &at).v;
+}
+
 static void nothing_is_guessed_without_types(void)
 {
     KtTracer *t;
     KtGuest *g = guest_without_types(&t);
     KtGuestCpu cpu = { 0 };
 
-    g_assert_cmpuint(kt_guest_task(g, &cpu, BASE).v, ==, 0);
+    g_assert_cmpuint(task_of(g, &cpu), ==, 0);
     g_assert_false(kt_guest_in_interrupt(g, BASE));
     g_assert_null(kt_guest_cache(g, &cpu, BASE));
     g_assert_null(kt_guest_cache(g, &cpu, 0));
@@ -121,7 +129,7 @@ static void caches_as_told(void)
     g_assert_cmpuint(c->size, ==, 0x40);
     g_assert_cmpuint(c->id.v, !=, first.v);     /* a name is no identity */
     g_assert_null(kt_guest_cache(g, &cpu, BASE - 4096));
-    g_assert_cmpuint(kt_guest_task(g, &cpu, BASE).v, ==, 0);
+    g_assert_cmpuint(task_of(g, &cpu), ==, 0);
     kt_guest_free(g);
     kt_tracer_free(t);
 }

@@ -63,12 +63,17 @@ static KtBoot *boot_now(const KtCapture *c)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-static uint64_t host_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static uint64_t host_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Our own cost, measured on a sample: `ka stat` shows the mean. The first look
@@ -196,23 +201,35 @@ static void begin_boot(KtCapture *c, bool complete)
 }
 
 /* What is translated already has no hooks. */
-static void look_for_kernel(unsigned vcpu_index, void *udata)
+static void look_at_locked(KtCapture *c, uint64_t va)
 {
-    KtCapture *c = &capture;
-    uint64_t va = (uintptr_t)udata, slide;
+    uint64_t slide;
     bool complete;
-    GsKernel *k;
+    GsKernel *k = kt_finder_look(c->finder, va, &slide, &complete);
 
-    if (boot_now(c) || !kt_finder_wants(c->finder, va)) {
-        return;
-    }
-    g_mutex_lock(&c->lock);
-    k = c->boot ? NULL : kt_finder_look(c->finder, va, &slide, &complete);
     if (k) {
         gs_kernel_set_slide(k, slide);
         give_kernel(c, k);
         begin_boot(c, complete);
         qemu_plugin_request_flush();
+    }
+}
+
+static void look_for_kernel(unsigned vcpu_index, void *udata)
+{
+    KtCapture *c = &capture;
+    uint64_t va = (uintptr_t)udata;
+
+    if (boot_now(c) || !kt_finder_wants(c->finder, va)) {
+        return;
+    }
+    g_mutex_lock(&c->lock);
+    if (!c->boot) {
+        uint64_t since = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+        look_at_locked(c, va);
+        kt_tracer_count(c->shared.tracer, KT_CNT_FIND_NS,
+                        clock_ns(CLOCK_THREAD_CPUTIME_ID) - since);
     }
     g_mutex_unlock(&c->lock);
 }

@@ -207,24 +207,31 @@ bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
 
 /* ---- symbols ---------------------------------------------------------- */
 
+/* Bound on a symbol's name; KSYM_NAME_LEN is 512 since Linux 6.1. */
+#define GS_SYMBOL_NAME_MAX  1024
+
 /**
  * struct GsSymbol - one symbol, by value
  * @va: run-time address (percpu symbols: offset in the percpu area)
  * @size: bytes up to the next symbol of another address; 0 = unknown
- * @name: (borrowed from the kernel, valid until it is freed)
- * @module: (borrowed likewise) module name, NULL for the kernel proper
+ * @module: (borrowed from the kernel, valid until it is freed) module name,
+ *          NULL for the kernel proper
  * @type: kallsyms letter ('T', 't', 'D', 'A', ...)
+ * @name: a copy, as names are kept compressed; NUL-terminated
  */
 typedef struct GsSymbol {
     uint64_t va;
     uint64_t size;
-    const char *name;
     const char *module;
     char type;
+    char name[GS_SYMBOL_NAME_MAX + 1];
 } GsSymbol;
 
 /** gs_kernel_n_symbols() - how many symbols, modules included. */
 size_t gs_kernel_n_symbols(const GsKernel *k);
+/** gs_kernel_symbol_bytes() - host memory that those of the kernel proper
+ *  take. */
+size_t gs_kernel_symbol_bytes(const GsKernel *k);
 
 /**
  * gs_kernel_lookup() - symbol by name: "name" or "module:name"
@@ -305,11 +312,19 @@ bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
 bool gs_kernel_add_bpf(GsKernel *k, const GsMem *mem, uint64_t ksym_va,
                        GError **errp);
 
+/** struct GsModuleSymbol - one of a module, on its way in: @name is borrowed
+ *  for the call. */
+typedef struct GsModuleSymbol {
+    uint64_t va;
+    const char *name;
+    char type;
+} GsModuleSymbol;
+
 /** gs_kernel_add_module_data() - the same from parts, for tests; arrays are
  *  copied. @orc_ip/@orc as in guest memory, @orc_ip_va its run-time address. */
 bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
                                const char *name, uint64_t base, uint64_t size,
-                               const GsSymbol *syms, size_t n_syms,
+                               const GsModuleSymbol *syms, size_t n_syms,
                                uint64_t orc_ip_va, const int32_t *orc_ip,
                                const void *orc, size_t n_orc, GError **errp);
 

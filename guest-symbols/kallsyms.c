@@ -203,28 +203,32 @@ static void find_span(Decoder *d)
 }
 
 /*
- * How badly the symbols are out of order, UINT32_MAX when most of them do not
- * lie in the kernel.
+ * How badly the symbols are out of order, UINT32_MAX when that is @limit or
+ * more, or most of them do not lie in the kernel: then the rest is not read.
  */
-static uint32_t disorder(const Decoder *d)
+static uint32_t disorder(const Decoder *d, uint32_t limit)
 {
+    uint32_t n = 0, outside = 0, most = (d->parts.n - 1) / 2;
     uint64_t before = 0;
-    uint32_t n = 0, inside = 0;
 
     for (uint32_t i = 0; i < d->parts.n; i++) {
         uint64_t va = address(d, i);
 
         n += va < before;
-        inside += va >= d->least && va <= d->greatest;
+        outside += va < d->least || va > d->greatest;
+        if (n >= limit || outside > most) {
+            return UINT32_MAX;
+        }
         before = va;
     }
-    return inside < d->parts.n / 2 + 1 ? UINT32_MAX : n;
+    return n;
 }
 
 /* Leaves @d set up for the encoding and the place that fit best. */
 static bool choose_encoding(Decoder *d, GError **errp)
 {
-    uint32_t best = UINT32_MAX;
+    uint32_t best = d->parts.n / 100 + 1;
+    bool found = false;
     Decoder chosen;
 
     find_span(d);
@@ -235,14 +239,15 @@ static bool choose_encoding(Decoder *d, GError **errp)
         if (!set_up(d, &encodings[i / 2], i % 2)) {
             continue;
         }
-        n = disorder(d);
+        n = disorder(d, best);
         if (n < best) {
             best = n;
             chosen = *d;
+            found = true;
         }
     }
     *d = chosen;
-    if (best > d->parts.n / 100) {
+    if (!found) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "kallsyms: %u symbols (as in Linux %s), but their "
                     "addresses follow no known encoding", d->parts.n,
@@ -254,37 +259,29 @@ static bool choose_encoding(Decoder *d, GError **errp)
 
 /* ---- names ---- */
 
-/* Expands one name to @buf; its first character is the type. 0: too long. */
-static size_t expand(const Decoder *d, size_t data, unsigned codes, char *buf,
-                     size_t cap)
+static GsNameCodes *read_codes(const Decoder *d)
 {
-    size_t len = 0;
+    GsNameCodes *codes = gs_codes_new();
 
-    for (unsigned i = 0; i < codes; i++) {
-        uint8_t code = d->area.data[data + i];
-        uint32_t n = d->parts.token_len[code];
-
-        if (n > cap - len) {
-            return 0;
-        }
-        memcpy(buf + len, d->area.data + d->parts.token[code], n);
-        len += n;
+    for (unsigned i = 0; i < GS_KALLSYMS_TOKENS; i++) {
+        gs_codes_set(codes, i,
+                     (const char *)d->area.data + d->parts.token[i],
+                     d->parts.token_len[i]);
     }
-    return len;
+    return codes;
 }
 
 static GsSymtab *read_symbols(const Decoder *d, GError **errp)
 {
-    g_autoptr(GsSymtab) tab = gs_symtab_new();
-    char name[GS_SYMBOL_NAME_MAX + 1];
-    size_t pos = d->parts.names, data = 0;
+    g_autoptr(GsSymtab) tab = gs_symtab_new_coded(read_codes(d),
+        d->area.data + d->parts.names);
+    size_t pos = d->parts.names, data;
 
     for (uint32_t i = 0; i < d->parts.n; i++) {
-        unsigned codes = gs_kallsyms_name(&d->area, &pos, &data);
-        size_t len = expand(d, data, codes, name, sizeof(name));
+        size_t at = pos - d->parts.names;
 
-        if (len < 2 || !g_ascii_isalpha(name[0]) ||
-            !gs_symtab_add(tab, address(d, i), name[0], name + 1, len - 1)) {
+        if (!gs_kallsyms_name(&d->area, &pos, &data) ||
+            !gs_symtab_add_coded(tab, address(d, i), at)) {
             g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                         "kallsyms: symbol %u of %u has no sensible name", i,
                         d->parts.n);

@@ -59,14 +59,14 @@ bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
 
 bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
                                const char *name, uint64_t base, uint64_t size,
-                               const GsSymbol *syms, size_t n_syms,
+                               const GsModuleSymbol *syms, size_t n_syms,
                                uint64_t orc_ip_va, const int32_t *orc_ip,
                                const void *orc, size_t n_orc, GError **errp)
 {
     GsModuleInfo info = {
         .mem = { { base, base + size } }, .n_mem = 1,
         .text = { { base, base + size } }, .n_text = 1,
-        .syms = (GsSymbol *)syms, .n_syms = n_syms,
+        .syms = (GsModuleSymbol *)syms, .n_syms = n_syms,
         .orc_ip_va = orc_ip_va, .orc_ip = (uint8_t *)orc_ip,
         .orc = (uint8_t *)orc, .n_orc = n_orc,
     };
@@ -112,7 +112,7 @@ bool gs_kernel_add_bpf(GsKernel *k, const GsMem *mem, uint64_t ksym_va,
                        GError **errp)
 {
     char name[BPF_NAME_MAX];
-    GsSymbol sym = { .name = name, .type = 't' };
+    GsModuleSymbol sym = { .name = name, .type = 't' };
     uint64_t start, end;
 
     if (!read_bpf(k, mem, ksym_va, &start, &end, name, sizeof(name))) {

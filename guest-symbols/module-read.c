@@ -355,7 +355,7 @@ static void add_symbol(GsModuleInfo *info, const RawSyms *r, size_t i)
     if (!g_ascii_isalpha(type)) {
         type = guess_type(info, va, sym[4]);
     }
-    info->syms[info->n_syms++] = (GsSymbol) {
+    info->syms[info->n_syms++] = (GsModuleSymbol) {
         .va = va, .name = name, .type = type,
     };
 }
@@ -372,7 +372,7 @@ static bool read_symbols(GsModuleInfo *info, const GsModuleShape *s,
     if (!raw_syms_read(&raw, s, mem, va, errp)) {
         return false;
     }
-    info->syms = g_new(GsSymbol, raw.n);
+    info->syms = g_new(GsModuleSymbol, raw.n);
     for (size_t i = 0; i < raw.n; i++) {
         add_symbol(info, &raw, i);
     }

@@ -71,7 +71,7 @@ typedef struct GsModuleInfo {
     size_t n_mem;
     GsRange text[GS_MODULE_MAX_MEM];
     size_t n_text;
-    GsSymbol *syms;
+    GsModuleSymbol *syms;
     size_t n_syms;
     char *strtab;
     uint64_t orc_ip_va;

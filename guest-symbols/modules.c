@@ -192,7 +192,7 @@ static Module *module_new_locked(GsModules *m, uint64_t va,
     mod->name = gs_name_pool_intern(m->names, info->name);
     room = mod->name != NULL;
     for (size_t i = 0; room && i < info->n_syms; i++) {
-        const GsSymbol *s = &info->syms[i];
+        const GsModuleSymbol *s = &info->syms[i];
         const char *name = gs_name_pool_intern(m->names, s->name);
 
         room = name != NULL;
@@ -369,12 +369,13 @@ bool gs_modules_shape(GsModules *m, const GsKernel *k, GsModuleShape *shape,
 
 /* ---- queries ---------------------------------------------------------- */
 
-static GsSymbol symbol_of(const Module *mod, const Sym *s)
+static void fill_symbol(const char *module, const Sym *s, GsSymbol *out)
 {
-    return (GsSymbol) {
-        .va = s->va, .size = s->size, .name = s->name,
-        .module = mod->name, .type = s->type,
-    };
+    out->va = s->va;
+    out->size = s->size;
+    out->module = module;
+    out->type = s->type;
+    g_strlcpy(out->name, s->name, sizeof(out->name));
 }
 
 static const Span *span_at_locked(const GsModules *m, uint64_t va)
@@ -433,7 +434,7 @@ bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out)
     if (s->va < span->start || va - s->va >= s->size) {
         return false;
     }
-    *out = symbol_of(mod, s);
+    fill_symbol(mod->name, s, out);
     return true;
 }
 
@@ -468,7 +469,7 @@ static bool find_named_locked(const GsModules *m, const char *module,
         }
     }
     if (best) {
-        *out = symbol_of(owner, best);
+        fill_symbol(owner->name, best, out);
     }
     return best != NULL;
 }
@@ -492,16 +493,22 @@ bool gs_modules_lookup(const GsModules *m, const char *module,
            find_named_locked(m, module, name, false, out);
 }
 
-static gint symbol_cmp(gconstpointer pa, gconstpointer pb)
-{
-    const GsSymbol *a = pa, *b = pb;
+/* Names are interned: they outlive the module. */
+typedef struct Named {
+    Sym sym;
+    const char *module;
+} Named;
 
-    return a->va < b->va ? -1 : a->va > b->va;
+static gint named_cmp(gconstpointer pa, gconstpointer pb)
+{
+    const Named *a = pa, *b = pb;
+
+    return a->sym.va < b->sym.va ? -1 : a->sym.va > b->sym.va;
 }
 
 static GArray *all_named(const GsModules *m, const char *name)
 {
-    GArray *found = g_array_new(false, false, sizeof(GsSymbol));
+    GArray *found = g_array_new(false, false, sizeof(Named));
     HOLD_LOCK(m);
 
     name = gs_name_pool_find(m->names, name);
@@ -510,13 +517,13 @@ static GArray *all_named(const GsModules *m, const char *name)
 
         for (size_t j = 0; mod->live && j < mod->n_syms; j++) {
             if (mod->syms[j].name == name) {
-                GsSymbol sym = symbol_of(mod, &mod->syms[j]);
+                Named named = { mod->syms[j], mod->name };
 
-                g_array_append_val(found, sym);
+                g_array_append_val(found, named);
             }
         }
     }
-    g_array_sort(found, symbol_cmp);
+    g_array_sort(found, named_cmp);
     return found;
 }
 
@@ -524,13 +531,17 @@ unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
                                   GsSymbolFn fn, void *opaque)
 {
     g_autoptr(GArray) found = all_named(m, name);
+    bool more = true;
     unsigned n = 0;
 
-    while (n < found->len &&
-           fn(&g_array_index(found, GsSymbol, n), opaque)) {
-        n++;
+    while (more && n < found->len) {
+        const Named *named = &g_array_index(found, Named, n++);
+        GsSymbol sym;
+
+        fill_symbol(named->module, &named->sym, &sym);
+        more = fn(&sym, opaque);
     }
-    return n < found->len ? n + 1 : n;
+    return n;
 }
 
 size_t gs_modules_n_symbols(const GsModules *m)

@@ -4,8 +4,8 @@
  * guest-symbols; gs_kernel_add_module() and its siblings of gs.h are
  * implemented on it.
  *
- * Every function may be called from any thread: there is a lock inside. Names
- * in a GsSymbol given out stay valid until gs_modules_free().
+ * Every function may be called from any thread: there is a lock inside. A
+ * module's name in a GsSymbol given out stays valid until gs_modules_free().
  */
 #ifndef GS_MODULES_H
 #define GS_MODULES_H

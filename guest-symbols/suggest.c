@@ -16,7 +16,7 @@
 #define KEEP_MAX        64
 
 typedef struct Near {
-    const char *name;
+    char *name;                 /* owned by GsSuggest.best */
     unsigned distance;
 } Near;
 
@@ -125,7 +125,7 @@ static bool better(const Near *a, const Near *b)
 
 void gs_suggest_offer(GsSuggest *s, const char *candidate)
 {
-    Near near = { candidate, rate(s, candidate) };
+    Near near = { (char *)candidate, rate(s, candidate) };
     unsigned i = s->best->len;
 
     if (near.distance > s->limit || !s->max) {
@@ -140,8 +140,10 @@ void gs_suggest_offer(GsSuggest *s, const char *candidate)
     if (i >= s->max) {
         return;
     }
+    near.name = g_strdup(candidate);
     g_array_insert_val(s->best, i, near);
     if (s->best->len > s->max) {
+        g_free(g_array_index(s->best, Near, s->max).name);
         g_array_set_size(s->best, s->max);
     }
 }
@@ -152,7 +154,7 @@ char **gs_suggest_finish(GsSuggest *s)
     char **names = g_new0(char *, n + 1);
 
     for (unsigned i = 0; i < n; i++) {
-        names[i] = g_strdup(g_array_index(s->best, Near, i).name);
+        names[i] = g_array_index(s->best, Near, i).name;
     }
     g_array_free(s->best, TRUE);
     g_free(s->name);

@@ -16,7 +16,7 @@ typedef struct GsSuggest GsSuggest;
  */
 GsSuggest *gs_suggest_new(const char *name, unsigned max);
 
-/** gs_suggest_offer() - a candidate; (borrowed until finish). */
+/** gs_suggest_offer() - a candidate; copied if it is near. */
 void gs_suggest_offer(GsSuggest *s, const char *candidate);
 
 /** gs_suggest_finish() - frees @s. Returns: (owned, g_strfreev) the best,

@@ -2,38 +2,24 @@
 /*
  * A kernel's symbols, sorted by address and hashed by name.
  *
- * kallsyms.c and systemmap.c fill it, kernel.c asks it. Rows are 16 bytes,
- * names lie one after the other in one buffer, the hash maps a name to the
- * first row of that name and rows of one name are chained. After sealing
- * nothing changes, so there are no locks.
+ * kernel.c asks it; symtab-build.c has made it. A distribution kernel's table
+ * has to fit in 4 MiB: a row is four bytes of address, three in the index of
+ * names, and a name of some ten codes, which only goes by way of the rows
+ * between a marker and it. After sealing nothing changes, so there are no
+ * locks.
  */
-#include "symtab.h"
+#include "symtab-inside.h"
 #include "suggest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define NO_ROW  UINT32_MAX
 
-typedef struct Row {
-    uint64_t va;
-    uint32_t name;          /* offset in GsSymtab.names */
-    char type;
-} Row;
-
-struct GsSymtab {
-    GArray *rows;           /* of Row, by address once sealed */
-    GByteArray *names;
-    size_t n_unsorted;
-    uint32_t *hash;         /* row or NO_ROW; a power of two of slots */
-    uint32_t hash_mask;
-    uint32_t hash_seed;
-    uint32_t *next;         /* per row: the next higher one of that name */
-    GArray *ends;           /* of uint64_t, sorted: no extent crosses one */
-    uint64_t percpu_start;  /* link-time range of the percpu template */
-    uint64_t percpu_end;
-    uint64_t low;           /* 0, or see gs_symtab_set_low() */
-};
+/* A row's type letter and name. */
+typedef struct Name {
+    char text[GS_TWIN_LEN + GS_CODES_ROOM];     /* the letter, the name, NUL */
+    size_t len;                 /* of the name */
+} Name;
 
 /* Labels that the linker script (include/asm-generic/vmlinux.lds.h and
  * arch/.../vmlinux.lds.S) puts at the end of a section. */
@@ -44,178 +30,162 @@ static const char *const end_labels[] = {
     "__noinstr_text_end",
 };
 
-static const Row *row_at(const GsSymtab *tab, size_t i)
-{
-    return &g_array_index(tab->rows, Row, i);
-}
-
-static const char *row_name(const GsSymtab *tab, const Row *row)
-{
-    return (const char *)tab->names->data + row->name;
-}
-
-GsSymtab *gs_symtab_new(void)
-{
-    GsSymtab *tab = g_new0(GsSymtab, 1);
-
-    tab->rows = g_array_new(FALSE, FALSE, sizeof(Row));
-    tab->names = g_byte_array_new();
-    tab->ends = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    return tab;
-}
-
 void gs_symtab_free(GsSymtab *tab)
 {
     if (!tab) {
         return;
     }
-    g_array_free(tab->rows, TRUE);
-    g_byte_array_free(tab->names, TRUE);
+    gs_symtab_draft_free(tab->draft);
+    gs_codes_free(tab->codes);
+    g_free(tab->names);
+    g_free(tab->marker);
+    g_free(tab->offset);
+    g_array_free(tab->spans, TRUE);
+    g_free(tab->bucket);
+    g_free(tab->row);
     g_array_free(tab->ends, TRUE);
-    g_free(tab->hash);
-    g_free(tab->next);
     g_free(tab);
 }
 
-/* Names end up on terminals: nothing but visible characters. */
-static bool visible(const char *name, size_t len)
+/* ---- rows ---- */
+
+/* Reads the row at *@entry, and leaves that at the next. */
+static void take_name(const GsSymtab *tab, const uint8_t **entry, Name *name)
 {
-    for (size_t i = 0; i < len; i++) {
-        if (!g_ascii_isgraph(name[i])) {
-            return false;
+    const uint8_t *codes, *next;
+    size_t n = gs_codes_take(entry, &codes);
+    char *text = name->text;
+
+    if (n) {
+        name->len = gs_codes_expand(tab->codes, codes, n, text) - 1;
+    } else {
+        next = *entry;
+        n = gs_codes_take(&next, &codes);
+        text += GS_TWIN_LEN;
+        name->len = gs_codes_expand(tab->codes, codes, n, text) - 1 +
+                    GS_TWIN_LEN;
+        name->text[0] = text[0];
+        memcpy(name->text + 1, GS_TWIN, GS_TWIN_LEN);
+    }
+    name->text[1 + name->len] = 0;
+}
+
+static const uint8_t *entry_of(const GsSymtab *tab, uint32_t row)
+{
+    const uint8_t *entry = tab->names + tab->marker[row >> GS_MARKER_SHIFT];
+    const uint8_t *codes;
+
+    for (row &= (1u << GS_MARKER_SHIFT) - 1; row; row--) {
+        gs_codes_take(&entry, &codes);
+    }
+    return entry;
+}
+
+static void read_name(const GsSymtab *tab, uint32_t row, Name *name)
+{
+    const uint8_t *entry = entry_of(tab, row);
+
+    take_name(tab, &entry, name);
+}
+
+static const GsSymtabSpan *nth_span(const GsSymtab *tab, size_t i)
+{
+    return &g_array_index(tab->spans, GsSymtabSpan, i);
+}
+
+static uint64_t row_va(const GsSymtab *tab, uint32_t row)
+{
+    size_t lo = 0, hi = tab->spans->len - 1;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo + 1) / 2;
+
+        if (nth_span(tab, mid)->first <= row) {
+            lo = mid;
+        } else {
+            hi = mid - 1;
         }
     }
-    return true;
+    return nth_span(tab, lo)->base + tab->offset[row];
 }
 
-bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
-                   size_t len)
+/* How many spans begin at or below @va. */
+static size_t spans_to(const GsSymtab *tab, uint64_t va)
 {
-    Row row = { .va = va, .name = tab->names->len, .type = type };
-    unsigned n = tab->rows->len;
+    size_t lo = 0, hi = tab->spans->len;
 
-    if (n >= GS_SYMBOLS_MAX || len > GS_SYMBOL_NAME_MAX ||
-        tab->names->len + len + 1 > GS_SYMBOL_NAMES_MAX ||
-        !visible(name, len)) {
-        return false;
-    }
-    if (n && row_at(tab, n - 1)->va > va) {
-        tab->n_unsorted++;
-    }
-    g_byte_array_append(tab->names, (const uint8_t *)name, len);
-    g_byte_array_append(tab->names, (const uint8_t *)"", 1);
-    g_array_append_val(tab->rows, row);
-    return true;
-}
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
 
-/* ---- order ---- */
-
-/*
- * Of several names of one address the first should be the one that people
- * know. Same preferences as scripts/kallsyms.c: linker-made labels last, weak
- * ones late, few leading underscores first. Smaller is better.
- */
-static unsigned name_rank(const char *name, char type)
-{
-    unsigned underscores = strspn(name, "_");
-    bool linker = g_str_has_prefix(name, "__start_") ||
-                  g_str_has_prefix(name, "__stop_") ||
-                  g_str_has_prefix(name, "__end_") ||
-                  g_str_has_suffix(name, "_start") ||
-                  g_str_has_suffix(name, "_end");
-    bool weak = type == 'w' || type == 'W';
-
-    return linker * 4096u + weak * 2048u + MIN(underscores, 2047u);
-}
-
-static int by_address(const void *a, const void *b, void *opaque)
-{
-    const Row *x = a, *y = b;
-    const GsSymtab *tab = opaque;
-    unsigned rx, ry;
-
-    if (x->va != y->va) {
-        return x->va < y->va ? -1 : 1;
-    }
-    rx = name_rank(row_name(tab, x), x->type);
-    ry = name_rank(row_name(tab, y), y->type);
-    if (rx != ry) {
-        return rx < ry ? -1 : 1;
-    }
-    /* names were added in file order: this keeps the sort stable */
-    return x->name < y->name ? -1 : x->name > y->name;
-}
-
-/* Already sorted tables are the rule: then only aliases need a look. */
-static void sort_rows(GsSymtab *tab)
-{
-    unsigned n = tab->rows->len;
-
-    if (tab->n_unsorted) {
-        g_array_sort_with_data(tab->rows, by_address, tab);
-        return;
-    }
-    for (unsigned i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && row_at(tab, j)->va == row_at(tab, i)->va;) {
-            j++;
-        }
-        if (j - i > 1) {
-            qsort_r(&g_array_index(tab->rows, Row, i), j - i, sizeof(Row),
-                    by_address, tab);
+        if (nth_span(tab, mid)->base <= va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
         }
     }
+    return lo;
+}
+
+/* First row above @va. */
+static uint32_t upper_bound(const GsSymtab *tab, uint64_t va)
+{
+    size_t n = spans_to(tab, va);
+    uint32_t lo, hi;
+
+    if (!n) {
+        return 0;
+    }
+    lo = nth_span(tab, n - 1)->first;
+    hi = n < tab->spans->len ? nth_span(tab, n)->first : tab->n;
+    va -= nth_span(tab, n - 1)->base;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+
+        if (tab->offset[mid] <= va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
 }
 
 /* ---- names ---- */
 
-static uint32_t name_hash(const GsSymtab *tab, const char *name)
+/* Goes over the rows of one name, in address order. */
+typedef struct Search {
+    const char *name;
+    size_t len;
+    uint32_t at, end;       /* what is left of its bucket */
+    Name found;
+} Search;
+
+static void search_init(Search *s, const GsSymtab *tab, const char *name)
 {
-    uint64_t h = tab->hash_seed | 1ull << 40;
+    s->name = name;
+    s->len = strlen(name);
+    s->at = s->end = 0;
+    if (tab->bucket) {
+        uint32_t b = gs_symtab_hash(tab, name, s->len) & tab->hash_mask;
 
-    for (; *name; name++) {
-        h = (h ^ (uint8_t)*name) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 32;
-    }
-    return h;
-}
-
-/* The slot of @name, or the empty one where it would go. */
-static uint32_t *name_slot(const GsSymtab *tab, const char *name)
-{
-    uint32_t i = name_hash(tab, name) & tab->hash_mask;
-
-    while (tab->hash[i] != NO_ROW &&
-           strcmp(row_name(tab, row_at(tab, tab->hash[i])), name)) {
-        i = (i + 1) & tab->hash_mask;
-    }
-    return &tab->hash[i];
-}
-
-/* Highest row first, so that chains come out in address order. */
-static void index_names(GsSymtab *tab)
-{
-    uint32_t n = tab->rows->len;
-    uint32_t slots = 16;
-
-    while (slots < n + n / 2) {
-        slots *= 2;
-    }
-    tab->hash_seed = g_random_int();
-    tab->hash_mask = slots - 1;
-    tab->hash = g_new(uint32_t, slots);
-    memset(tab->hash, 0xff, slots * sizeof(*tab->hash));
-    tab->next = g_new(uint32_t, MAX(n, 1));
-    for (uint32_t i = n; i-- > 0;) {
-        uint32_t *slot = name_slot(tab, row_name(tab, row_at(tab, i)));
-
-        tab->next[i] = *slot;
-        *slot = i;
+        s->at = tab->bucket[b];
+        s->end = tab->bucket[b + 1];
     }
 }
 
-static uint32_t first_named(const GsSymtab *tab, const char *name)
+static uint32_t search_next(Search *s, const GsSymtab *tab)
 {
-    return tab->hash ? *name_slot(tab, name) : NO_ROW;
+    while (s->at < s->end) {
+        const uint8_t *bytes = tab->row[s->at++];
+        uint32_t row = bytes[0] | bytes[1] << 8 | (uint32_t)bytes[2] << 16;
+
+        read_name(tab, row, &s->found);
+        if (s->found.len == s->len &&
+            !memcmp(s->found.text + 1, s->name, s->len)) {
+            return row;
+        }
+    }
+    return NO_ROW;
 }
 
 /* ---- extents ---- */
@@ -229,12 +199,15 @@ static int by_value(const void *a, const void *b)
 
 static bool named_va(const GsSymtab *tab, const char *name, uint64_t *va)
 {
-    uint32_t i = first_named(tab, name);
+    Search s;
+    uint32_t row;
 
-    if (i == NO_ROW) {
+    search_init(&s, tab, name);
+    row = search_next(&s, tab);
+    if (row == NO_ROW) {
         return false;
     }
-    *va = row_at(tab, i)->va;
+    *va = row_va(tab, row);
     return true;
 }
 
@@ -258,23 +231,6 @@ static void collect_ends(GsSymtab *tab, const GsImage *img)
         !named_va(tab, "__per_cpu_end", &tab->percpu_end)) {
         tab->percpu_start = tab->percpu_end = 0;
     }
-}
-
-/* First row above @va. */
-static size_t upper_bound(const GsSymtab *tab, uint64_t va)
-{
-    size_t lo = 0, hi = tab->rows->len;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (row_at(tab, mid)->va <= va) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
 }
 
 /* The least section end at or above @va, or UINT64_MAX. */
@@ -311,43 +267,56 @@ static bool is_end_label(const char *name)
 }
 
 /* Bytes of the symbols at @va; @above is the first row beyond it. */
-static uint64_t extent(const GsSymtab *tab, uint64_t va, size_t above)
+static uint64_t extent(const GsSymtab *tab, uint64_t va, uint32_t above)
 {
     uint64_t end = end_from(tab, va + 1);
 
-    if (above < tab->rows->len) {
-        end = MIN(end, row_at(tab, above)->va);
+    if (above < tab->n) {
+        end = MIN(end, row_va(tab, above));
     }
     return end == UINT64_MAX ? 0 : end - va;
 }
 
-static void fill_symbol(const GsSymtab *tab, size_t i, GsSymbol *out)
+static void fill_symbol(const GsSymtab *tab, uint64_t va, uint32_t above,
+                        const Name *name, GsSymbol *out)
 {
-    const Row *row = row_at(tab, i);
-    const char *name = row_name(tab, row);
+    out->va = va;
+    out->size = is_end_label(name->text + 1) ? 0 : extent(tab, va, above);
+    out->module = NULL;
+    out->type = name->text[0];
+    memcpy(out->name, name->text + 1, name->len + 1);
+}
 
-    *out = (GsSymbol) {
-        .va = row->va,
-        .name = name,
-        .type = row->type,
-    };
-    if (!is_end_label(name)) {
-        out->size = extent(tab, row->va, upper_bound(tab, row->va));
-    }
+static void row_symbol(const GsSymtab *tab, uint32_t row, GsSymbol *out)
+{
+    uint64_t va = row_va(tab, row);
+    Name name;
+
+    read_name(tab, row, &name);
+    fill_symbol(tab, va, upper_bound(tab, va), &name, out);
 }
 
 /* ---- queries ---- */
 
 void gs_symtab_seal(GsSymtab *tab, const GsImage *img)
 {
-    sort_rows(tab);
-    index_names(tab);
+    gs_symtab_build(tab);
     collect_ends(tab, img);
 }
 
 size_t gs_symtab_n(const GsSymtab *tab)
 {
-    return tab->rows->len;
+    return tab->n;
+}
+
+size_t gs_symtab_bytes(const GsSymtab *tab)
+{
+    return sizeof(*tab) + gs_codes_bytes(tab->codes) + tab->names_len + 1 +
+           gs_symtab_n_markers(tab) * sizeof(*tab->marker) +
+           tab->n * (sizeof(*tab->offset) + sizeof(*tab->row)) +
+           (tab->hash_mask + 2ull) * sizeof(*tab->bucket) +
+           tab->spans->len * sizeof(GsSymtabSpan) +
+           tab->ends->len * sizeof(uint64_t);
 }
 
 size_t gs_symtab_n_unsorted(const GsSymtab *tab)
@@ -357,18 +326,18 @@ size_t gs_symtab_n_unsorted(const GsSymtab *tab)
 
 bool gs_symtab_lookup(const GsSymtab *tab, const char *name, GsSymbol *out)
 {
-    uint32_t best = first_named(tab, name);
+    uint32_t row, best;
+    Search s;
 
-    for (uint32_t i = best; i != NO_ROW; i = tab->next[i]) {
-        if (g_ascii_isupper(row_at(tab, i)->type)) {
-            best = i;
-            break;
-        }
+    search_init(&s, tab, name);
+    best = row = search_next(&s, tab);
+    while (row != NO_ROW && !g_ascii_isupper(s.found.text[0])) {
+        row = search_next(&s, tab);
     }
     if (best == NO_ROW) {
         return false;
     }
-    fill_symbol(tab, best, out);
+    row_symbol(tab, row != NO_ROW ? row : best, out);
     return true;
 }
 
@@ -376,17 +345,18 @@ unsigned gs_symtab_foreach_named(const GsSymtab *tab, const char *name,
                                  GsSymbolFn fn, void *opaque)
 {
     unsigned n = 0;
-    uint32_t i = first_named(tab, name);
+    uint32_t row;
+    Search s;
 
-    while (i != NO_ROW) {
+    search_init(&s, tab, name);
+    while ((row = search_next(&s, tab)) != NO_ROW) {
         GsSymbol sym;
 
-        fill_symbol(tab, i, &sym);
+        row_symbol(tab, row, &sym);
         n++;
         if (!fn(&sym, opaque)) {
             break;
         }
-        i = tab->next[i];
     }
     return n;
 }
@@ -396,51 +366,58 @@ void gs_symtab_set_low(GsSymtab *tab, uint64_t va)
     tab->low = va;
 }
 
-/* Rows that name addresses of code or data, so can cover one. */
-static bool can_cover(const GsSymtab *tab, const Row *row)
+/* Names of addresses of code or data, so of what can cover one. */
+static bool can_cover(const Name *name)
 {
-    return row->type != 'A' && row->type != 'a' &&
-           !is_end_label(row_name(tab, row));
+    return name->text[0] != 'A' && name->text[0] != 'a' &&
+           !is_end_label(name->text + 1);
+}
+
+/* The first name at @va, of rows below @above, that can cover others. */
+static bool covering_name(const GsSymtab *tab, uint64_t va, uint32_t above,
+                          Name *name)
+{
+    uint32_t row = va ? upper_bound(tab, va - 1) : 0;
+    const uint8_t *entry = entry_of(tab, row);
+
+    for (; row < above; row++) {
+        take_name(tab, &entry, name);
+        if (can_cover(name)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool gs_symtab_symbolize(const GsSymtab *tab, uint64_t va, GsSymbol *out)
 {
-    size_t above = upper_bound(tab, va);
-    size_t best = above;
-    uint64_t size;
+    uint32_t above = upper_bound(tab, va);
+    uint64_t start;
+    Name name;
 
     if (!above || (!gs_symbol_slides(va) && (!tab->low || va < tab->low)) ||
         (va >= tab->percpu_start && va < tab->percpu_end)) {
         return false;
     }
-    for (size_t i = above; i-- > 0;) {
-        if (row_at(tab, i)->va != row_at(tab, above - 1)->va) {
-            break;
-        }
-        if (can_cover(tab, row_at(tab, i))) {
-            best = i;
-        }
-    }
-    if (best == above) {
+    start = row_va(tab, above - 1);
+    if (va - start >= MAX(extent(tab, start, above), 1) ||
+        !covering_name(tab, start, above, &name)) {
         return false;
     }
-    size = extent(tab, row_at(tab, best)->va, above);
-    if (va - row_at(tab, best)->va >= MAX(size, 1)) {
-        return false;
-    }
-    fill_symbol(tab, best, out);
+    fill_symbol(tab, start, above, &name, out);
     return true;
 }
 
 char **gs_symtab_suggest(const GsSymtab *tab, const char *name, unsigned max)
 {
     GsSuggest *s = gs_suggest_new(name, max);
+    const uint8_t *entry = tab->names;
+    Name candidate;
 
-    for (size_t i = 0; i < tab->rows->len; i++) {
-        const char *candidate = row_name(tab, row_at(tab, i));
-
-        if (!g_str_has_prefix(candidate, "__pfx_")) {
-            gs_suggest_offer(s, candidate);
+    for (uint32_t i = 0; i < tab->n; i++) {
+        take_name(tab, &entry, &candidate);
+        if (!g_str_has_prefix(candidate.text + 1, GS_TWIN)) {
+            gs_suggest_offer(s, candidate.text + 1);
         }
     }
     return gs_suggest_finish(s);

@@ -10,29 +10,39 @@
 
 #include "gs.h"
 #include "image.h"
+#include "name-codes.h"
 
 typedef struct GsSymtab GsSymtab;
 
 /* Bounds on untrusted tables: a distribution kernel has 150 000 to 250 000
- * symbols with 5 MB of names. */
+ * symbols with 6 MB of names. */
 #define GS_SYMBOLS_MAX      (4u << 20)
 #define GS_SYMBOL_NAMES_MAX (256u << 20)
 
-/* Bound on one name; KSYM_NAME_LEN is 512 since Linux 6.1. */
-#define GS_SYMBOL_NAME_MAX  1024
-
 GsSymtab *gs_symtab_new(void);
+/**
+ * gs_symtab_new_coded() - one whose names are written already
+ * @codes: (taken) in these codes
+ * @names: (borrowed until it is sealed) and stand here
+ */
+GsSymtab *gs_symtab_new_coded(GsNameCodes *codes, const uint8_t *names);
 void gs_symtab_free(GsSymtab *tab);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsSymtab, gs_symtab_free)
 
 /**
  * gs_symtab_add() - one more symbol, in any order, before sealing
  * @name: (borrowed) need not be NUL-terminated
- * Returns: false when one of the bounds above is exceeded, or the name has
- * something else than visible ASCII characters in it.
+ * Returns: false when one of the bounds above is exceeded, or the name or the
+ * type is not of visible ASCII characters.
  */
 bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
                    size_t len);
+/**
+ * gs_symtab_add_coded() - the same of a table whose names are written already
+ * @at: where in these, type letter and name begin: a length, and so many codes
+ *      (see gs_codes_take()), all of them readable
+ */
+bool gs_symtab_add_coded(GsSymtab *tab, uint64_t va, size_t at);
 
 /**
  * gs_symtab_seal() - sort, index and bound the symbols
@@ -42,6 +52,9 @@ bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
 void gs_symtab_seal(GsSymtab *tab, const GsImage *img);
 
 size_t gs_symtab_n(const GsSymtab *tab);
+
+/** gs_symtab_bytes() - host memory that a sealed table takes. */
+size_t gs_symtab_bytes(const GsSymtab *tab);
 
 /** gs_symtab_n_unsorted() - how often an added symbol lay below the one
  *  added before it: the measure of a misread table. */

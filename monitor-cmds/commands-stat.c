@@ -102,6 +102,8 @@ static void print_kernel(McOut *out)
     }
     put_number(out, "kernel.symbols", gs_kernel_n_symbols(k), false,
                "modules included");
+    put_number(out, "kernel.symbol_bytes", gs_kernel_symbol_bytes(k), false,
+               "host memory of the symbols, without those of modules");
     put_number(out, "kernel.modules", gs_kernel_n_modules(k), false,
                "modules whose symbols are known");
     put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" : "no");

@@ -22,7 +22,7 @@ typedef struct Term {
     char *module;           /* owned, NULL when not named */
     char *name;             /* owned; of a number: its digits */
     uint64_t va;            /* with the offset */
-    GsSymbol sym;           /* name NULL for a number */
+    GsSymbol sym;           /* unless it is a number */
     bool alone;             /* a symbol without offset */
 } Term;
 

@@ -77,7 +77,7 @@ static void input_fill(Input *in, const uint8_t *data, size_t len)
 
 static bool count(const GsSymbol *sym, void *opaque)
 {
-    return sym->name && sym->module;
+    return sym->module != NULL;
 }
 
 static void query(GsKernel *k, const GsModuleInfo *info)

@@ -17,7 +17,7 @@ struct TestWorld {
     GArray *hooks;          /* McHookStatus, strings owned by @strings */
     GPtrArray *strings;
     GHashTable *caches;     /* name -> id */
-    GArray *modsyms;        /* GsSymbol */
+    GArray *modsyms;        /* GsModuleSymbol */
     GHashTable *module;     /* arguments of the module under way */
     char *why;
     McContext ctx;
@@ -111,7 +111,7 @@ static void finish_module(TestWorld *w)
     gs_kernel_add_module_data(w->k, hex(w->module, "va"),
                               text(w->module, "name", "?"),
                               hex(w->module, "base"), hex(w->module, "size"),
-                              (const GsSymbol *)w->modsyms->data,
+                              (const GsModuleSymbol *)w->modsyms->data,
                               w->modsyms->len, 0, NULL, NULL, 0, &err);
     g_assert_no_error(err);
     g_clear_pointer(&w->module, g_hash_table_unref);
@@ -150,10 +150,8 @@ static void do_module(TestWorld *w, GHashTable *a)
 
 static void do_modsym(TestWorld *w, GHashTable *a)
 {
-    GsSymbol s = {
-        .va = hex(a, "va"), .size = hex(a, "size"),
-        .name = keep(w, text(a, "name", "?")),
-        .module = keep(w, text(w->module, "name", "?")),
+    GsModuleSymbol s = {
+        .va = hex(a, "va"), .name = keep(w, text(a, "name", "?")),
         .type = *text(a, "type", "t"),
     };
 
@@ -455,7 +453,7 @@ TestWorld *test_world_new(const char *script)
     kt_tracer_set_enabled(w->t, true);
     w->map = g_string_new(NULL);
     w->hooks = g_array_new(FALSE, FALSE, sizeof(McHookStatus));
-    w->modsyms = g_array_new(FALSE, FALSE, sizeof(GsSymbol));
+    w->modsyms = g_array_new(FALSE, FALSE, sizeof(GsModuleSymbol));
     w->strings = g_ptr_array_new_with_free_func(g_free);
     w->caches = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     w->out = g_string_new(NULL);

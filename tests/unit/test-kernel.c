@@ -172,7 +172,7 @@ static void test_round_trip(const void *path)
         g_assert_true(gap || sym.va == va);
         g_assert_cmpuint(sym.size, >, 0);
         g_assert_true(gs_kernel_symbolize(k, sym.va + sym.size / 2, &again));
-        g_assert_true(again.name == sym.name);
+        g_assert_cmpstr(again.name, ==, sym.name);
         g_assert_true(gs_kernel_lookup(k, sym.name, &again));
         gap = false;
         n++;

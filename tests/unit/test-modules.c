@@ -29,7 +29,7 @@ static void kernel_free(GsKernel *k)
 }
 
 static void add_at(GsKernel *k, uint64_t id, const char *name, uint64_t base,
-                   const GsSymbol *syms, size_t n)
+                   const GsModuleSymbol *syms, size_t n)
 {
     g_autoptr(GError) err = NULL;
 
@@ -38,7 +38,7 @@ static void add_at(GsKernel *k, uint64_t id, const char *name, uint64_t base,
     g_assert_no_error(err);
 }
 
-static const GsSymbol syms_a[] = {
+static const GsModuleSymbol syms_a[] = {
     { .va = BASE + 0x200, .name = "second", .type = 't' },
     { .va = BASE + 0x100, .name = "first", .type = 'T' },
     { .va = BASE + 0x200, .name = "second_alias", .type = 'T' },
@@ -88,7 +88,7 @@ static void test_symbolize(void)
 
 static void test_lookup(void)
 {
-    static const GsSymbol syms_b[] = {
+    static const GsModuleSymbol syms_b[] = {
         { .va = BASE + 0x100100, .name = "first", .type = 't' },
         { .va = BASE + 0x100200, .name = "twice", .type = 'T' },
     };
@@ -169,7 +169,7 @@ static void test_drop_keeps_names(void)
 
 static void test_range_reused(void)
 {
-    static const GsSymbol other[] = {
+    static const GsModuleSymbol other[] = {
         { .va = BASE + 0x1100, .name = "other", .type = 'T' },
     };
     GsKernel *k = kernel_new();
@@ -214,7 +214,7 @@ static void test_many_loads(void)
     uint64_t id = ID_A;
 
     for (int i = 0; i < 3000; i++, id += 64) {
-        GsSymbol s = { .va = BASE + i * SIZE, .name = "f", .type = 't' };
+        GsModuleSymbol s = { .va = BASE + i * SIZE, .name = "f", .type = 't' };
 
         add_at(k, id, "mod", s.va, &s, 1);
         gs_kernel_drop_module(k, id);

@@ -5,6 +5,8 @@
 #include "../lib/elf-writer.h"
 #include "../../guest-symbols/symtab.h"
 
+#include <malloc.h>
+
 #define TEXT    0xffffffff81000000ull
 #define DATA    0xffffffff81100000ull
 
@@ -255,6 +257,166 @@ static void test_suggest(void)
     g_assert_null(none[0]);
 }
 
+/* ---- room --------------------------------------------------------------- */
+
+/* As many as a distribution kernel has, and names of 26 characters of the
+ * words that kernels' are made of; three of ten with a twin. */
+#define REAL_FUNCTIONS  140000u
+#define REAL_TWINS      60000u
+#define REAL_BYTES_MAX  (4u << 20)
+
+static const char *const words[] = {
+    "kmem", "cache", "alloc", "free", "init", "exit", "register", "device",
+    "driver", "queue", "request", "update", "inode", "dentry", "lookup",
+    "handler", "event", "timer", "task", "sched", "group", "page", "folio",
+    "table", "range", "flush", "sync", "async", "net", "sock", "packet",
+    "filter", "trace", "probe", "state", "show", "store", "attr", "sysfs",
+    "debug", "xfs", "ext4", "btrfs", "nfs", "tcp", "udp", "ipv6", "route",
+};
+
+static const char *word(GRand *rand)
+{
+    return words[g_rand_int_range(rand, 0, G_N_ELEMENTS(words))];
+}
+
+static char *real_name(GRand *rand, unsigned i)
+{
+    unsigned n = g_rand_int_range(rand, 2, 5);
+    GString *s = g_string_new(word(rand));
+
+    while (n--) {
+        g_string_append_printf(s, "_%s", word(rand));
+    }
+    if (i % 4 == 0) {
+        g_string_append_printf(s, ".%u", i);
+    }
+    return g_string_free(s, FALSE);
+}
+
+static void add_real(GsSymtab *tab, GPtrArray *names)
+{
+    g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+
+    for (unsigned i = 0; i < REAL_FUNCTIONS; i++) {
+        char *name = real_name(rand, i);
+        g_autofree char *twin = g_strconcat("__pfx_", name, NULL);
+        uint64_t va = TEXT + 0x80 * i;
+
+        if (i < REAL_TWINS) {
+            g_assert_true(gs_symtab_add(tab, va, 't', twin, strlen(twin)));
+        }
+        g_assert_true(gs_symtab_add(tab, va + 0x10, 't', name, strlen(name)));
+        g_ptr_array_add(names, name);
+    }
+}
+
+static void expect_real(const GsSymtab *tab, uint64_t va, const char *name)
+{
+    GsSymbol sym;
+
+    g_assert_true(gs_symtab_symbolize(tab, va, &sym));
+    g_assert_cmphex(sym.va, ==, va);
+    g_assert_cmpstr(sym.name, ==, name);
+    g_assert_true(gs_symtab_lookup(tab, name, &sym));
+    g_assert_cmphex(sym.va, <=, va);
+    g_assert_cmpstr(sym.name, ==, name);
+}
+
+static void test_real_size(void)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+
+    add_real(tab, names);
+    gs_symtab_seal(tab, NULL);
+    g_assert_cmpuint(gs_symtab_n(tab), ==, REAL_FUNCTIONS + REAL_TWINS);
+    g_test_message("%zu symbols in %zu bytes", gs_symtab_n(tab),
+                   gs_symtab_bytes(tab));
+    g_assert_cmpuint(gs_symtab_bytes(tab), <=, REAL_BYTES_MAX);
+    for (unsigned i = 0; i < REAL_FUNCTIONS; i++) {
+        g_autofree char *twin = g_strconcat("__pfx_", names->pdata[i], NULL);
+
+        expect_real(tab, TEXT + 0x80 * i + 0x10, names->pdata[i]);
+        if (i < REAL_TWINS) {
+            expect_real(tab, TEXT + 0x80 * i, twin);
+        }
+    }
+}
+
+/* What malloc handed out is what gs_symtab_bytes() says, but for its own
+ * overhead. */
+static void test_bytes_are_all(void)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+    struct mallinfo2 with, without;
+    size_t bytes;
+
+    add_real(tab, names);
+    gs_symtab_seal(tab, NULL);
+    bytes = gs_symtab_bytes(tab);
+    with = mallinfo2();
+    g_clear_pointer(&tab, gs_symtab_free);
+    without = mallinfo2();
+    g_assert_cmpuint(with.uordblks + with.hblkhd, <=,
+                     without.uordblks + without.hblkhd + bytes + 65536);
+}
+
+/* Absolute values, low ones and such that are far apart. */
+static void test_far_apart(void)
+{
+    static const uint64_t vas[] = {
+        0, 5, UINT32_MAX, 1ull << 32, 1ull << 40, TEXT, TEXT + 0x10,
+        UINT64_MAX - 1,
+    };
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(vas); i++) {
+        char name[] = { 'v', 'a', '0' + i, 0 };
+
+        g_assert_true(gs_symtab_add(tab, vas[i], vas[i] < TEXT ? 'A' : 'T',
+                                    name, 3));
+    }
+    gs_symtab_seal(tab, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(vas); i++) {
+        char name[] = { 'v', 'a', '0' + i, 0 };
+
+        expect_named(tab, name, vas[i], i + 1 < G_N_ELEMENTS(vas) ?
+                     vas[i + 1] - vas[i] : 0);
+    }
+    expect_at(tab, TEXT - 1, NULL, 0, 0);
+    expect_at(tab, TEXT + 0xf, "va5", TEXT, 0x10);
+    expect_at(tab, UINT64_MAX - 1, "va7", UINT64_MAX - 1, 0);
+}
+
+/* Names that begin as a twin's does, and are none or no plain one. */
+static void test_twins(void)
+{
+    static const Sym of[] = {
+        { TEXT, 't', "__pfx_" }, { TEXT + 1, 't', "__pfx_a" },
+        { TEXT + 2, 'T', "a" }, { TEXT + 3, 't', "__pfx___pfx_b" },
+        { TEXT + 4, 't', "__pfx_b" }, { TEXT + 5, 't', "b" },
+        { TEXT + 6, 't', "__pfx_c" }, { TEXT + 7, 't', "cc" },
+        { TEXT + 8, 't', "__pfx_d" },
+    };
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(of); i++) {
+        g_assert_true(gs_symtab_add(tab, of[i].va, of[i].type, of[i].name,
+                                    strlen(of[i].name)));
+    }
+    gs_symtab_seal(tab, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(of); i++) {
+        GsSymbol sym;
+
+        expect_at(tab, of[i].va, of[i].name, of[i].va,
+                  i + 1 < G_N_ELEMENTS(of));
+        g_assert_true(gs_symtab_lookup(tab, of[i].name, &sym));
+        g_assert_cmphex(sym.va, ==, of[i].va);
+        g_assert_cmpint(sym.type, ==, of[i].type);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -269,5 +431,9 @@ int main(int argc, char **argv)
     g_test_add_func("/symtab/many-duplicates", test_many_duplicates);
     g_test_add_func("/symtab/caps", test_caps);
     g_test_add_func("/symtab/suggest", test_suggest);
+    g_test_add_func("/symtab/real-size", test_real_size);
+    g_test_add_func("/symtab/bytes-are-all", test_bytes_are_all);
+    g_test_add_func("/symtab/far-apart", test_far_apart);
+    g_test_add_func("/symtab/twins", test_twins);
     return g_test_run();
 }

@@ -3,10 +3,12 @@
  * Where members lie in the structs of one kernel build.
  *
  * kernel.c makes a GsBtf when it opens a kernel; libbpf keeps the types, the
- * two hash tables here make a lookup by name constant-time (libbpf's own
- * search compares every name). libbpf checks the sizes of the type records,
- * but trusts the header further than an untrusted file deserves, so that is
- * checked first. Nothing changes after gs_btf_new(): no locks.
+ * hash table here makes a lookup by name constant-time (libbpf's own search
+ * compares every name). Enumerators, of which a kernel has more than types,
+ * are asked for two or three times a boot: they are gone through. libbpf
+ * checks the sizes of the type records, but trusts the header further than an
+ * untrusted file deserves, so that is checked first. Nothing changes after
+ * gs_btf_new(): no locks.
  */
 #include "btf.h"
 #include "cursor.h"
@@ -21,8 +23,6 @@
 struct GsBtf {
     struct btf *btf;
     GHashTable *types;          /* name -> id of struct, union or typedef */
-    GHashTable *enumerators;    /* name -> id of its enum */
-    bool enum_signs;            /* enums say whether they are signed */
 };
 
 /* A member found: its type and where it begins. */
@@ -72,13 +72,6 @@ static const char *name_of(const GsBtf *b, uint32_t off)
     return name ? name : "";
 }
 
-static void learn(GHashTable *table, const char *name, uint32_t id)
-{
-    if (*name && !g_hash_table_contains(table, name)) {
-        g_hash_table_insert(table, (char *)name, GUINT_TO_POINTER(id));
-    }
-}
-
 /* The @i-th enumerator; struct btf_enum64 is three words: name, low, high. */
 static uint32_t enumerator(const struct btf_type *t, unsigned i,
                            uint64_t *bits)
@@ -95,39 +88,35 @@ static uint32_t enumerator(const struct btf_type *t, unsigned i,
     return words[0];
 }
 
-static void learn_enumerators(GsBtf *b, const struct btf_type *t, uint32_t id)
+static void learn(GsBtf *b, bool (*wanted)(const struct btf_type *t))
 {
-    uint64_t bits;
+    for (uint32_t id = btf__type_cnt(b->btf); --id > 0;) {
+        const struct btf_type *t = btf__type_by_id(b->btf, id);
+        const char *name = t && wanted(t) ? name_of(b, t->name_off) : "";
 
-    b->enum_signs |= btf_kflag(t);
-    for (unsigned i = 0; i < btf_vlen(t); i++) {
-        learn(b->enumerators, name_of(b, enumerator(t, i, &bits)), id);
+        if (*name) {
+            g_hash_table_insert(b->types, (char *)name, GUINT_TO_POINTER(id));
+        }
     }
 }
 
-/* Structs and unions first: a typedef may carry the same name. */
+static bool is_typedef(const struct btf_type *t)
+{
+    return btf_is_typedef(t);
+}
+
+static bool is_composite(const struct btf_type *t)
+{
+    return btf_is_composite(t);
+}
+
+/* Of one name what is learned last stays: the first struct or union, or else
+ * the first typedef. */
 static void index_names(GsBtf *b)
 {
-    uint32_t n = btf__type_cnt(b->btf);
-
     b->types = g_hash_table_new(g_str_hash, g_str_equal);
-    b->enumerators = g_hash_table_new(g_str_hash, g_str_equal);
-    for (uint32_t id = 1; id < n; id++) {
-        const struct btf_type *t = btf__type_by_id(b->btf, id);
-
-        if (t && btf_is_composite(t)) {
-            learn(b->types, name_of(b, t->name_off), id);
-        } else if (t && btf_is_any_enum(t)) {
-            learn_enumerators(b, t, id);
-        }
-    }
-    for (uint32_t id = 1; id < n; id++) {
-        const struct btf_type *t = btf__type_by_id(b->btf, id);
-
-        if (t && btf_is_typedef(t)) {
-            learn(b->types, name_of(b, t->name_off), id);
-        }
-    }
+    learn(b, is_typedef);
+    learn(b, is_composite);
 }
 
 GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
@@ -158,7 +147,6 @@ void gs_btf_free(GsBtf *b)
         return;
     }
     g_hash_table_destroy(b->types);
-    g_hash_table_destroy(b->enumerators);
     btf__free(b->btf);
     g_free(b);
 }
@@ -270,25 +258,51 @@ bool gs_btf_type_size(const GsBtf *b, const char *type, uint32_t *size)
  * Enums carry their sign in kind_flag since 6.0 (6089fb325cf7). Before, the
  * flag is never set, and what looks negative most likely is.
  */
-static int64_t enum_value(const GsBtf *b, const struct btf_type *t,
-                          uint64_t bits)
+static int64_t enum_value(const struct btf_type *t, uint64_t bits,
+                          bool has_signs)
 {
-    if (!btf_is_enum64(t) && (btf_kflag(t) || !b->enum_signs)) {
+    if (!btf_is_enum64(t) && (btf_kflag(t) || !has_signs)) {
         return (int32_t)bits;
     }
     return (int64_t)bits;
 }
 
+/* Whether enums say if they are signed. */
+static bool enums_have_signs(const GsBtf *b)
+{
+    uint32_t n = btf__type_cnt(b->btf);
+
+    for (uint32_t id = 1; id < n; id++) {
+        const struct btf_type *t = btf__type_by_id(b->btf, id);
+
+        if (t && btf_is_any_enum(t) && btf_kflag(t)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_enumerator(const GsBtf *b, const struct btf_type *t,
+                            const char *name, uint64_t *bits)
+{
+    for (unsigned i = 0; i < btf_vlen(t); i++) {
+        if (!strcmp(name_of(b, enumerator(t, i, bits)), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
 {
-    uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(b->enumerators, name));
-    const struct btf_type *t = id ? btf__type_by_id(b->btf, id) : NULL;
+    uint32_t n = *name ? btf__type_cnt(b->btf) : 0;
+    uint64_t bits;
 
-    for (unsigned i = 0; t && i < btf_vlen(t); i++) {
-        uint64_t bits;
+    for (uint32_t id = 1; id < n; id++) {
+        const struct btf_type *t = btf__type_by_id(b->btf, id);
 
-        if (!strcmp(name_of(b, enumerator(t, i, &bits)), name)) {
-            *value = enum_value(b, t, bits);
+        if (t && btf_is_any_enum(t) && find_enumerator(b, t, name, &bits)) {
+            *value = enum_value(t, bits, enums_have_signs(b));
             return true;
         }
     }

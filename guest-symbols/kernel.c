@@ -214,6 +214,7 @@ static const struct {
     { ".init.text", "_sinittext", "_einittext", true },
     { ".orc_unwind_ip", "__start_orc_unwind_ip", "__stop_orc_unwind_ip" },
     { ".orc_unwind", "__start_orc_unwind", "__stop_orc_unwind" },
+    { ".orc_header", "__start_orc_header", "__stop_orc_header" },
     { ".BTF", "__start_BTF", "__stop_BTF" },
 };
 

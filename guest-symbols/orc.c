@@ -264,7 +264,6 @@ static GsOrcRule rule_of(const Layout *l, const uint8_t *entry)
     return rule;
 }
 
-/* Equal addresses: what fills a gap between object files gives way. */
 static int row_cmp(const void *pa, const void *pb)
 {
     const Row *a = pa, *b = pb;
@@ -280,32 +279,85 @@ static int row_cmp(const void *pa, const void *pb)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
+static uint64_t row_va(const GsOrcRaw *raw, size_t i)
+{
+    return raw->ip_va + i * 4 + (uint64_t)(int64_t)get32(raw->ip + i * 4);
+}
+
+static bool is_ascending(const GsOrcRaw *raw, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (row_va(raw, i) < row_va(raw, i - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static Row *rows_new(const GsOrcRaw *raw, const Layout *l, size_t n)
 {
     Row *rows = g_new(Row, n);
-    bool sorted = true;
 
     for (size_t i = 0; i < n; i++) {
-        int64_t distance = get32(raw->ip + i * 4);
-
-        rows[i].va = raw->ip_va + i * 4 + (uint64_t)distance;
+        rows[i].va = row_va(raw, i);
         rows[i].order = i;
         rows[i].rule = rule_of(l, raw->orc + i * ENTRY_SIZE);
-        sorted = sorted && (!i || row_cmp(&rows[i - 1], &rows[i]) < 0);
     }
-    if (!sorted) {
-        qsort(rows, n, sizeof(*rows), row_cmp);
-    }
+    qsort(rows, n, sizeof(*rows), row_cmp);
     return rows;
 }
 
 /* ---- tables ----------------------------------------------------------- */
 
-static void table_fill(GsOrcTable *t, const Row *rows, size_t n)
+static bool is_near(uint64_t first, uint64_t last, GError **errp)
 {
+    if (last - first > UINT32_MAX) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "ORC tables: addresses from 0x%" PRIx64 " to 0x%" PRIx64
+                    " are too far apart", first, last);
+        return false;
+    }
+    return true;
+}
+
+/* Equal addresses: what fills a gap between object files gives way. */
+static bool gives_way(const GsOrcRule *to, const GsOrcRule *rule)
+{
+    return rule->type == GS_ORC_UNDEFINED && to->type != GS_ORC_UNDEFINED;
+}
+
+/* Images are sorted when they are built since Linux 5.6. */
+static bool fill_ascending(GsOrcTable *t, const GsOrcRaw *raw,
+                           const Layout *l, size_t n, GError **errp)
+{
+    t->base = row_va(raw, 0);
+    if (!is_near(t->base, row_va(raw, n - 1), errp)) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        GsOrcRule rule = rule_of(l, raw->orc + i * ENTRY_SIZE);
+        uint32_t ip = row_va(raw, i) - t->base;
+
+        if (!t->n || t->ip[t->n - 1] != ip) {
+            t->n++;
+        } else if (gives_way(&t->rule[t->n - 1], &rule)) {
+            continue;
+        }
+        t->ip[t->n - 1] = ip;
+        t->rule[t->n - 1] = rule;
+    }
+    return true;
+}
+
+static bool fill_sorting(GsOrcTable *t, const GsOrcRaw *raw, const Layout *l,
+                         size_t n, GError **errp)
+{
+    g_autofree Row *rows = rows_new(raw, l, n);
+
     t->base = rows[0].va;
-    t->ip = g_new(uint32_t, n);
-    t->rule = g_new(GsOrcRule, n);
+    if (!is_near(t->base, rows[n - 1].va, errp)) {
+        return false;
+    }
     for (size_t i = 0; i < n; i++) {
         if (i + 1 < n && rows[i + 1].va == rows[i].va) {
             continue;
@@ -313,6 +365,7 @@ static void table_fill(GsOrcTable *t, const Row *rows, size_t n)
         t->ip[t->n] = rows[i].va - t->base;
         t->rule[t->n++] = rows[i].rule;
     }
+    return true;
 }
 
 static void table_index(GsOrcTable *t)
@@ -355,7 +408,6 @@ GsOrcTable *gs_orc_table_new(const GsOrcRaw *raw, GsOrcLayout layout,
                              GError **errp)
 {
     size_t n = raw->ip_len / 4;
-    g_autofree Row *rows = NULL;
     GsOrcTable *t;
 
     if (!raw_check(raw, errp)) {
@@ -364,16 +416,15 @@ GsOrcTable *gs_orc_table_new(const GsOrcRaw *raw, GsOrcLayout layout,
     if (layout == GS_ORC_LAYOUT_PROBE) {
         layout = gs_orc_layout_probe(raw);
     }
-    rows = rows_new(raw, &layouts[layout], n);
-    if (rows[n - 1].va - rows[0].va > UINT32_MAX) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ORC tables: addresses from 0x%" PRIx64 " to 0x%" PRIx64
-                    " are too far apart", rows[0].va, rows[n - 1].va);
-        return NULL;
-    }
     t = g_new0(GsOrcTable, 1);
     atomic_init(&t->refs, 1);
-    table_fill(t, rows, n);
+    t->ip = g_new(uint32_t, n);
+    t->rule = g_new(GsOrcRule, n);
+    if (!(is_ascending(raw, n) ? fill_ascending : fill_sorting)(
+            t, raw, &layouts[layout], n, errp)) {
+        gs_orc_table_unref(t);
+        return NULL;
+    }
     table_index(t);
     return t;
 }

@@ -29,12 +29,13 @@
 #define PER_MARKER      256u
 #define STEPS_MAX       (64u << 20) /* bound on the search in hostile files */
 
-/* Where the addresses lie differs, too: kallsyms.c tries both places. */
+/* Where the addresses lie differs, too: kallsyms.c tries both places. What is
+ * told in a few steps comes first. */
 static const GsKallsymsLayout layouts[] = {
     { "4.20 (80ffbaa5b1bd) to 6.1, and since 6.4 (404bad70fcf7)", 4, false, 8 },
-    { "6.2 (60443c88f3a8) and 6.3", 4, true, 8 },
     { "4.6 (2213e9a66bb8) to 4.19", 8, false, 8 },
     { "7.0 (a081b5789255)", 4, false, 4 },
+    { "6.2 (60443c88f3a8) and 6.3", 4, true, 8 },
 };
 
 static const char digits[] = "0\0" "1\0" "2\0" "3\0" "4\0"

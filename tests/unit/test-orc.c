@@ -175,11 +175,35 @@ static void test_weak_gives_way(void)
         { TEXT + 0x20, GS_ORC_CALL, R_SP, 16 },
         { TEXT + 0x20, GS_ORC_UNDEFINED },
     };
-    g_autoptr(GsOrcTable) t = table_of(GS_ORC_LAYOUT_6_4, rows, 4);
+    const OrcRow unsorted[] = { rows[2], rows[3], rows[0], rows[1] };
+    const OrcRow *const both[] = { rows, unsorted };
 
-    g_assert_cmpuint(gs_orc_table_n(t), ==, 2);
-    g_assert_cmpint(gs_orc_table_find(t, TEXT + 0x10)->sp_off, ==, 8);
-    g_assert_cmpint(gs_orc_table_find(t, TEXT + 0x20)->sp_off, ==, 16);
+    for (unsigned i = 0; i < G_N_ELEMENTS(both); i++) {
+        g_autoptr(GsOrcTable) t = table_of(GS_ORC_LAYOUT_6_4, both[i], 4);
+
+        g_assert_cmpuint(gs_orc_table_n(t), ==, 2);
+        g_assert_cmpint(gs_orc_table_find(t, TEXT + 0x10)->sp_off, ==, 8);
+        g_assert_cmpint(gs_orc_table_find(t, TEXT + 0x20)->sp_off, ==, 16);
+    }
+}
+
+/* Of several entries for one address the last one holds, sorted or not. */
+static void test_last_of_equals(void)
+{
+    const OrcRow sorted[] = {
+        { TEXT, GS_ORC_CALL, R_SP, 8 }, { TEXT, GS_ORC_CALL, R_SP, 16 },
+        { TEXT, GS_ORC_UNDEFINED }, { TEXT + 0x10, GS_ORC_CALL, R_SP, 24 },
+    };
+    const OrcRow unsorted[] = { sorted[3], sorted[0], sorted[1], sorted[2] };
+    const OrcRow *const both[] = { sorted, unsorted };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(both); i++) {
+        g_autoptr(GsOrcTable) t = table_of(GS_ORC_LAYOUT_6_4, both[i], 4);
+
+        g_assert_cmpuint(gs_orc_table_n(t), ==, 2);
+        g_assert_cmpint(gs_orc_table_find(t, TEXT)->sp_off, ==, 16);
+        g_assert_cmpint(gs_orc_table_find(t, TEXT + 0x10)->sp_off, ==, 24);
+    }
 }
 
 static void test_search_agrees_with_scan(void)
@@ -456,6 +480,7 @@ int main(int argc, char **argv)
     g_test_add_func("/orc/find-edges", test_find_edges);
     g_test_add_func("/orc/sorts", test_sorts);
     g_test_add_func("/orc/weak-gives-way", test_weak_gives_way);
+    g_test_add_func("/orc/last-of-equals", test_last_of_equals);
     g_test_add_func("/orc/search-agrees-with-scan",
                     test_search_agrees_with_scan);
     g_test_add_func("/orc/rejects", test_rejects);

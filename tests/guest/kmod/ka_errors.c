@@ -11,8 +11,9 @@
  *   ka_errors: KIND va=ADDRESS block=ADDRESS bad=FUNCTION alloc=FUNCTION
  *
  * A case leaves the kernel as sound as it can: objects come from caches that
- * nobody else uses and that are never used again, or SLUB's freelist is put
- * back by hand. Where the kernel notices the error itself (WARN), it goes on.
+ * nobody else uses and that are never used again, and where those of kmalloc()
+ * are everybody's, SLUB's freelist is put back by hand. Where the kernel
+ * notices the error itself (WARN), it goes on.
  * There is no way to unload it: its caches are not fit to be destroyed.
  */
 #include <linux/gfp.h>
@@ -50,6 +51,46 @@ static struct kmem_cache *own_cache(const char *name)
                              SLAB_HWCACHE_ALIGN, obj_init);
 }
 
+/*
+ * A cache that frees straight to its slab's freelist. Since 7.0 caches keep
+ * what is free in arrays of a CPU's, sheaves, and look at the freelist when
+ * these are empty; one that kmemleak must not look into has none. Nor is such
+ * a cache ever merged with another.
+ */
+static struct kmem_cache *list_cache(const char *name, size_t size)
+{
+    return kmem_cache_create(name, size, 0, SLAB_NOLEAKTRACE, NULL);
+}
+
+/*
+ * kmalloc() from caches of the same kind, in kernels that can make a set of
+ * them (since 6.11). NULL: from those that all share.
+ */
+#ifdef CONFIG_SLAB_BUCKETS
+static kmem_buckets *own_kmalloc;
+
+static int make_own_kmalloc(void)
+{
+    own_kmalloc = kmem_buckets_create("ka_err", SLAB_NOLEAKTRACE, 0, 0, NULL);
+    return own_kmalloc ? 0 : -ENOMEM;
+}
+#else
+static int make_own_kmalloc(void)
+{
+    return 0;
+}
+#endif
+
+static __always_inline void *kmalloc_of_ours(size_t size)
+{
+#ifdef CONFIG_SLAB_BUCKETS
+    if (own_kmalloc) {
+        return kmem_buckets_alloc(own_kmalloc, size, GFP_ATOMIC);
+    }
+#endif
+    return kmalloc(size, GFP_ATOMIC);
+}
+
 /* ---- sites that are right ---------------------------------------------- */
 
 static KA_SITE void *ka_err_alloc_cache(struct kmem_cache *cache)
@@ -62,7 +103,7 @@ static KA_SITE void *ka_err_alloc_cache(struct kmem_cache *cache)
 
 static KA_SITE void *ka_err_alloc_kmalloc(size_t size)
 {
-    void *p = kmalloc(size, GFP_ATOMIC);
+    void *p = kmalloc_of_ours(size);
 
     ka_site_end();
     return p;
@@ -120,9 +161,9 @@ static KA_SITE void ka_err_bad_rcu(struct ka_obj *p)
     ka_site_end();
 }
 
-static KA_SITE void *ka_err_bad_alloc(size_t size)
+static KA_SITE void *ka_err_bad_alloc(struct kmem_cache *cache)
 {
-    void *p = kmalloc(size, GFP_ATOMIC);
+    void *p = kmem_cache_alloc(cache, GFP_KERNEL);
 
     ka_site_end();
     return p;
@@ -138,11 +179,11 @@ static void truth(const void *va, const void *block, const char *bad,
 /* ---- SLUB's freelist, by hand ------------------------------------------ */
 
 /*
- * A free object of a kmalloc cache holds, in its middle, the encoded address
- * of the next one: next ^ a key that depends on the place only (mm/slub.c,
- * freelist_ptr(), since 4.14; in the middle since 5.7; without
- * CONFIG_SLAB_FREELIST_HARDENED the key is 0). Two encodings at the same
- * place differ by what they encode; that is all that is needed here.
+ * A free object of a cache without a constructor holds, in its middle, the
+ * encoded address of the next one: next ^ a key that depends on the place
+ * only (mm/slub.c, freelist_ptr(), since 4.14; in the middle since 5.7;
+ * without CONFIG_SLAB_FREELIST_HARDENED the key is 0). Two encodings at the
+ * same place differ by what they encode; that is all that is needed here.
  */
 static unsigned long *link_of(void *p, size_t size)
 {
@@ -189,6 +230,9 @@ static int case_double_free(void)
     unsigned long *link_a, *link_b;
     void *a, *b;
 
+    if (make_own_kmalloc()) {
+        return -ENOMEM;
+    }
     local_irq_save(flags);
     if (!take_pair(size, &a, &b)) {
         local_irq_restore(flags);
@@ -383,33 +427,41 @@ static int case_wrong_cache(void)
  * which leaves both encodings in our hands; then only b is freed, and its
  * link is made to lead to a, whose link leads on to the rest.
  */
+static void *take_live(struct kmem_cache *cache, void *a, void *b, size_t size)
+{
+    unsigned long to_rest, to_a;
+
+    ka_err_free_cache(cache, a);
+    to_rest = READ_ONCE(*link_of(a, size));
+    ka_err_free_cache(cache, b);
+    to_a = READ_ONCE(*link_of(b, size));
+    b = ka_err_alloc_cache(cache);
+    a = ka_err_alloc_cache(cache);
+    ka_err_free_cache(cache, b);
+    *link_of(b, size) = to_a;
+    *link_of(a, size) = to_rest;
+    ka_err_alloc_cache(cache);
+    return ka_err_bad_alloc(cache);
+}
+
 static int case_overlap(void)
 {
     const size_t size = 2048;
-    unsigned long flags, to_rest, to_a;
+    struct kmem_cache *cache = list_cache("ka_err_list", size);
     void *a, *b, *again;
 
-    local_irq_save(flags);
-    if (!take_pair(size, &a, &b)) {
-        local_irq_restore(flags);
+    if (!cache) {
         return -ENOMEM;
     }
-    ka_err_free_kfree(a);
-    to_rest = READ_ONCE(*link_of(a, size));
-    ka_err_free_kfree(b);
-    to_a = READ_ONCE(*link_of(b, size));
-    b = ka_err_alloc_kmalloc(size);
-    a = ka_err_alloc_kmalloc(size);
-    ka_err_free_kfree(b);
-    *link_of(b, size) = to_a;
-    *link_of(a, size) = to_rest;
-    b = ka_err_alloc_kmalloc(size);
-    again = ka_err_bad_alloc(size);
-    local_irq_restore(flags);
-    if (again != a) {
+    migrate_disable();      /* a freelist may be the CPU's */
+    a = ka_err_alloc_cache(cache);
+    b = ka_err_alloc_cache(cache);
+    again = a && b && same_slab(a, b) ? take_live(cache, a, b, size) : NULL;
+    migrate_enable();
+    if (!again || again != a) {
         return -EIO;
     }
-    truth(a, a, "ka_err_bad_alloc", "ka_err_alloc_kmalloc");
+    truth(a, a, "ka_err_bad_alloc", "ka_err_alloc_cache");
     return 0;
 }
 

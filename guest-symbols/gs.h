@@ -160,6 +160,9 @@ bool gs_kernel_is_plain(const GsKernel *k);
 
 /** gs_kernel_is_memory() - from gs_kernel_new_from_memory(). */
 bool gs_kernel_is_memory(const GsKernel *k);
+/** gs_kernel_symbols_from() - (static) the kind of table that symbols of the
+ *  kernel proper are from: "kallsyms", "ELF" or "System.map". */
+const char *gs_kernel_symbols_from(const GsKernel *k);
 
 /** gs_kernel_arch() - (static) what it is built for. */
 const GsArch *gs_kernel_arch(const GsKernel *k);

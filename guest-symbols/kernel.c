@@ -486,6 +486,11 @@ bool gs_kernel_is_plain(const GsKernel *k)
     return k->plain;
 }
 
+const char *gs_kernel_symbols_from(const GsKernel *k)
+{
+    return k->plain ? "ELF" : k->image || k->memory ? "kallsyms" : "System.map";
+}
+
 bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
                           size_t len)
 {

@@ -425,9 +425,9 @@ bool kt_capture_found(const KtCapture *c)
     return c->boot != NULL;
 }
 
-uint64_t kt_capture_hook_va(const KtCapture *c, KtHookId id)
+const KtHooks *kt_capture_hooks(const KtCapture *c)
 {
-    return c->boot ? kt_hooks_va(c->boot->hooks, id) : 0;
+    return c->boot ? c->boot->hooks : NULL;
 }
 
 uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id)

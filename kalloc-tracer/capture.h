@@ -42,8 +42,10 @@ void kt_capture_unlock(KtCapture *c);
 const GsKernel *kt_capture_kernel(const KtCapture *c);
 /** kt_capture_found() - the running kernel was recognised; lock held. */
 bool kt_capture_found(const KtCapture *c);
-/** kt_capture_hook() - address and events of a hook row; lock held. */
-uint64_t kt_capture_hook_va(const KtCapture *c, KtHookId id);
+/** kt_capture_hooks() - (borrowed, nullable) those of the running kernel; lock
+ *  held. */
+const KtHooks *kt_capture_hooks(const KtCapture *c);
+/** kt_capture_hook_hits() - events of a hook row; lock held. */
 uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id);
 /** kt_capture_sync_counters() - bring what the vCPUs counted for themselves
  *  into the tracer's counters; lock held. */

@@ -58,6 +58,8 @@ struct KtHooks {
     Wrappers wrappers, page_wrappers;
     Range range[ROWS_MAX];              /* the function's code */
     bool split[ROWS_MAX];               /* va is that of its part */
+    char *symbol[ROWS_MAX];             /* whose va it is; NULL = missing */
+    bool by_btf[ROWS_MAX];              /* BTF told where an argument is */
     unsigned n_found;
     bool vfree_called_again;
     uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
@@ -171,11 +173,12 @@ static void add_entry(KtHooks *h, uint8_t id)
 }
 
 /* By name where BTF tells, else as in the table. */
-static int arg_by_name(const GsKernel *k, const KtHook *hook,
+static int arg_by_name(KtHooks *h, const GsKernel *k, uint8_t id,
                        const char *param, int otherwise)
 {
-    int arg = gs_kernel_func_param(k, hook->symbol, param);
+    int arg = gs_kernel_func_param(k, table[id - 1].symbol, param);
 
+    h->by_btf[id] |= arg >= 0;
     return arg >= 0 ? arg : otherwise;
 }
 
@@ -186,10 +189,10 @@ static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
     const KtHook *hook = &table[id - 1];
 
     if (hook->role == KT_ROLE_PAGE_ALLOC) {
-        h->row[id].size = arg_by_name(k, hook, "order", hook->size);
+        h->row[id].size = arg_by_name(h, k, id, "order", hook->size);
     } else if (hook->role == KT_ROLE_PAGE_BULK) {
-        h->row[id].array = arg_by_name(k, hook, "page_array", hook->array);
-        h->row[id].list = arg_by_name(k, hook, "page_list", KT_NO_ARG);
+        h->row[id].array = arg_by_name(h, k, id, "page_array", hook->array);
+        h->row[id].list = arg_by_name(h, k, id, "page_list", KT_NO_ARG);
     }
 }
 
@@ -231,6 +234,8 @@ static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
     if (gs_kernel_lookup(k, name, &part)) {
         h->va[id] = part.va;
         h->split[id] = true;
+        g_free(h->symbol[id]);
+        h->symbol[id] = g_steal_pointer(&name);
     }
 }
 
@@ -251,11 +256,12 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         return;
     }
     h->va[id] = sym.va;
+    h->symbol[id] = g_strdup(hook->symbol);
     if (hook->flags & KT_HOOK_SPLIT) {
         find_part(h, k, id);
     }
     if (hook->flags & KT_HOOK_GFP_BY_NAME) {
-        h->row[id].gfp = arg_by_name(k, hook, "flags", hook->gfp);
+        h->row[id].gfp = arg_by_name(h, k, id, "flags", hook->gfp);
     }
     find_page_args(h, k, id);
     h->range[id] = (Range) { sym.va, sym.va + sym.size };
@@ -283,12 +289,25 @@ KtHooks *kt_hooks_resolve(const GsKernel *k, bool pages)
 
 void kt_hooks_free(KtHooks *h)
 {
+    for (unsigned id = 0; h && id < ROWS_MAX; id++) {
+        g_free(h->symbol[id]);
+    }
     g_free(h);
 }
 
 uint64_t kt_hooks_va(const KtHooks *h, KtHookId id)
 {
     return id.v <= n_rows ? h->va[id.v] : 0;
+}
+
+const char *kt_hooks_symbol(const KtHooks *h, KtHookId id)
+{
+    return id.v <= n_rows ? h->symbol[id.v] : NULL;
+}
+
+bool kt_hooks_args_by_btf(const KtHooks *h, KtHookId id)
+{
+    return id.v <= n_rows && h->by_btf[id.v];
 }
 
 unsigned kt_hooks_n_found(const KtHooks *h)

@@ -123,6 +123,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtHooks, kt_hooks_free)
 
 /** kt_hooks_va() - run-time entry of @id, 0 when the kernel lacks it. */
 uint64_t kt_hooks_va(const KtHooks *h, KtHookId id);
+/** kt_hooks_symbol() - (borrowed) the symbol whose address @id has: the row's
+ *  own, or of the part that it was split into; NULL when it is missing. */
+const char *kt_hooks_symbol(const KtHooks *h, KtHookId id);
+/** kt_hooks_args_by_btf() - did BTF tell where an argument of @id is? */
+bool kt_hooks_args_by_btf(const KtHooks *h, KtHookId id);
 /** kt_hooks_n_found() - hooked functions found (wrappers not counted). */
 unsigned kt_hooks_n_found(const KtHooks *h);
 /** kt_hooks_at() - the hooked function that begins at @va; hot path. */

@@ -48,6 +48,20 @@ static bool print(void *opaque, const char *text)
     return qemu_plugin_monitor_puts(opaque, text) >= 0;
 }
 
+/* Where the function is in the running kernel, and how that is known. */
+static void put_where(const Plugin *p, KtHookId id, McHookStatus *out)
+{
+    const KtHooks *hooks = kt_capture_hooks(p->capture);
+
+    if (!hooks || !kt_hooks_va(hooks, id)) {
+        return;
+    }
+    out->va = kt_hooks_va(hooks, id);
+    out->symbol = kt_hooks_symbol(hooks, id);
+    out->from = gs_kernel_symbols_from(kt_capture_kernel(p->capture));
+    out->args_from = kt_hooks_args_by_btf(hooks, id) ? "BTF" : NULL;
+}
+
 static bool hook_row(void *opaque, unsigned i, McHookStatus *out)
 {
     const Plugin *p = opaque;
@@ -58,7 +72,7 @@ static bool hook_row(void *opaque, unsigned i, McHookStatus *out)
         return false;
     }
     out->name = hook->symbol;
-    out->va = kt_capture_hook_va(p->capture, id);
+    put_where(p, id, out);
     out->note = kt_hook_is_pages(id) && !p->pages ? "hooked with pages=on" :
                 kt_hook_missing_note(id);
     out->hits = kt_capture_hook_hits(p->capture, id);

@@ -78,6 +78,17 @@ static void print_tracing(McOut *out)
              "not recognised");
 }
 
+static void print_slide(McOut *out, const GsKernel *k)
+{
+    bool known = !gs_kernel_is_memory(k);
+
+    out->format->stat(out, &(McStat) {
+        .key = "kernel.slide", .u = gs_kernel_slide(k), .hex = true,
+        .unknown = !known,
+        .help = known ? "hex; run time minus link time" :
+                "unknown: addresses were read where the kernel runs" });
+}
+
 static void print_kernel(McOut *out)
 {
     const GsKernel *k = out->ctx->kernel;
@@ -96,9 +107,8 @@ static void print_kernel(McOut *out)
         put_text(out, "kernel.banner", banner->str);
     }
     put_text(out, "kernel.from", gs_kernel_is_memory(k) ? "memory" : "file");
-    if (out->ctx->kernel_found && !gs_kernel_is_memory(k)) {
-        put_number(out, "kernel.slide", gs_kernel_slide(k), true,
-                   "hex; run time minus link time");
+    if (out->ctx->kernel_found) {
+        print_slide(out, k);
     }
     put_number(out, "kernel.symbols", gs_kernel_n_symbols(k), false,
                "modules included");

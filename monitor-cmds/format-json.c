@@ -207,7 +207,9 @@ static void json_stat_group(McOut *o, const char *name)
 static void json_stat(McOut *o, const McStat *s)
 {
     put_key(o->line, s->key);
-    if (s->s) {
+    if (s->unknown) {
+        g_string_append(o->line, "null");
+    } else if (s->s) {
         put_string(o->line, s->s);
     } else if (s->hex) {
         g_string_append_printf(o->line, "\"0x%" PRIx64 "\"", s->u);
@@ -222,6 +224,14 @@ static void json_stat_end(McOut *o)
     end(o);
 }
 
+static void put_text(GString *line, const char *key, const char *text)
+{
+    if (text) {
+        put_key(line, key);
+        put_string(line, text);
+    }
+}
+
 static void json_hook(McOut *o, const McHookStatus *h)
 {
     begin(o, "hook");
@@ -234,10 +244,10 @@ static void json_hook(McOut *o, const McHookStatus *h)
     } else {
         g_string_append(o->line, "null");
     }
-    if (h->note) {
-        put_key(o->line, "note");
-        put_string(o->line, h->note);
-    }
+    put_text(o->line, "symbol", h->symbol);
+    put_text(o->line, "from", h->from);
+    put_text(o->line, "args_from", h->args_from);
+    put_text(o->line, "note", h->note);
     end(o);
 }
 

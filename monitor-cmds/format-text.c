@@ -132,7 +132,9 @@ static void text_stat(McOut *o, const McStat *s)
 {
     g_autoptr(GString) value = g_string_new(NULL);
 
-    if (s->s) {
+    if (s->unknown) {
+        g_string_append_c(value, '-');
+    } else if (s->s) {
         g_string_append(value, s->s);
     } else if (s->hex) {
         mc_put_hex(value, s->u, 1);
@@ -150,12 +152,27 @@ static void text_stat_end(McOut *o)
 {
 }
 
+/* How a hook was found. */
+static void put_how(GString *line, const McHookStatus *h)
+{
+    if (h->from) {
+        g_string_append_printf(line, "  %s", h->from);
+    }
+    if (h->symbol && strcmp(h->symbol, h->name)) {
+        g_string_append_printf(line, " %s", h->symbol);
+    }
+    if (h->args_from) {
+        g_string_append_printf(line, ", arguments by %s", h->args_from);
+    }
+}
+
 static void text_hook(McOut *o, const McHookStatus *h)
 {
     g_string_append_printf(o->line, "  %-32s ", h->name);
     if (h->va) {
         mc_put_hex(o->line, h->va, 16);
         g_string_append_printf(o->line, " %12" PRIu64, h->hits);
+        put_how(o->line, h);
     } else {
         g_string_append_printf(o->line, "%16s %12s", "missing", "-");
         if (h->note) {

@@ -39,13 +39,14 @@ struct McValue {
     char text[24];
 };
 
-/** struct McStat - one line of ka stat; @s wins over @u when set.
- *  @help may be NULL. */
+/** struct McStat - one line of ka stat; @s wins over @u when set, @unknown
+ *  over both. @help may be NULL. */
 typedef struct McStat {
     const char *key;
     const char *s;
     uint64_t u;
     bool hex;
+    bool unknown;
     const char *help;
 } McStat;
 

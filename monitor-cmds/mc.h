@@ -16,12 +16,16 @@
  * struct McHookStatus - one row of the hook table as `ka stat -v` shows it
  * @name: hooked function
  * @va: run-time address; 0 = not in this kernel
+ * @symbol: (nullable) the symbol whose address that is
+ * @from: (nullable) the table that has the symbol
+ * @args_from: (nullable) what told where arguments are, if not the hook table
  * @note: (nullable) what a missing one means
  * @hits: events seen
  */
 typedef struct McHookStatus {
     const char *name;
     uint64_t va;
+    const char *symbol, *from, *args_from;
     const char *note;
     uint64_t hits;
 } McHookStatus;

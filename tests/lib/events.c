@@ -291,12 +291,18 @@ static void do_many(TestWorld *w, GHashTable *a)
     w->us = ev.us;
 }
 
+static const char *keep_known(TestWorld *w, GHashTable *a, const char *key)
+{
+    return g_hash_table_contains(a, key) ? keep(w, text(a, key, "")) : NULL;
+}
+
 static void do_hook(TestWorld *w, GHashTable *a)
 {
     McHookStatus h = {
         .name = keep(w, text(a, "name", "?")), .va = hex(a, "va"),
-        .note = g_hash_table_contains(a, "note") ?
-                keep(w, text(a, "note", "")) : NULL,
+        .symbol = keep_known(w, a, "symbol"), .from = keep_known(w, a, "from"),
+        .args_from = keep_known(w, a, "args_from"),
+        .note = keep_known(w, a, "note"),
         .hits = number(a, "hits", 10, 0),
     };
 

@@ -428,6 +428,8 @@ static void test_stat(Fixture *f, gconstpointer data)
     test_world_events(f->w,
         "hook name=kmalloc_noprof va=ffffffff81000100 hits=12\n"
         "hook name=kmalloc_trace note=before\\x206.10\n"
+        "hook name=vfree va=ffffffff81000200 symbol=vfree.part.0 "
+        "from=kallsyms args_from=BTF\n"
         "alloc va=1000 size=30 actual=40 us=1\n"
         "count counter=call.stale n=3\n");
     text = test_world_run(f->w, "stat", NULL);
@@ -436,7 +438,7 @@ static void test_stat(Fixture *f, gconstpointer data)
     check_matches(text, "^  blocks.live +1 ");
     check_matches(text, "^  blocks.live_bytes +64 ");
     check_matches(text, "^  call.stale +3 ");
-    check_matches(text, "^  hooks.found +1 ");
+    check_matches(text, "^  hooks.found +2 ");
     check_matches(text, "^  hooks.missing +1 ");
     g_assert_null(strstr(text, "call.dropped"));
     g_assert_null(strstr(text, "kmalloc_trace"));
@@ -444,8 +446,12 @@ static void test_stat(Fixture *f, gconstpointer data)
     check_matches(all, "^  call.dropped +0 ");
     check_matches(all, "^  kmalloc_noprof +ffffffff81000100 +12$");
     check_matches(all, "^  kmalloc_trace +missing +-  before 6.10$");
+    check_matches(all, "^  vfree +ffffffff81000200 +0  kallsyms vfree.part.0, "
+                  "arguments by BTF$");
     json = test_world_run(f->w, "stat -v -j", NULL);
-    g_assert_cmpuint(check_json(json), ==, 3);
+    g_assert_cmpuint(check_json(json), ==, 4);
+    g_assert_nonnull(strstr(json, "\"symbol\":\"vfree.part.0\",\"from\":"
+                                  "\"kallsyms\",\"args_from\":\"BTF\"}"));
     g_assert_nonnull(strstr(json, "\"call.stale\":3,"));
 }
 

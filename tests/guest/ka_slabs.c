@@ -11,7 +11,9 @@
  * have held in sheaves (since 6.18; two of them each, a main and a spare one).
  *
  * slabinfo counts every object that a CPU holds as active, so these are given
- * back first. All files are opened beforehand and none is closed
+ * back first: all of them, and when a grace period is over all of them again,
+ * because giving back a sheaf frees it, to a cache that has had its turn. All
+ * files are opened beforehand and none is closed
  * before the end: opening and closing allocates and frees. While slabinfo is
  * read the process is named "ka-slabinfo", for whoever looks at its events.
  * Exit code: 0, 1 when a file could not be read or written, 2 usage.
@@ -32,7 +34,7 @@
 typedef struct Cache {
     char name[64];
     char link[64];
-    int shrink, cpu_slabs;
+    int shrink, cpu_slabs, cpu_partial;
     int before, after, sheaves;
 } Cache;
 
@@ -60,6 +62,32 @@ static int read_number(int fd)
     return strtol(text, NULL, 10);
 }
 
+/*
+ * The file cpu_slabs leaves out a CPU that has no slab to allocate from; such
+ * a CPU may have partial ones, put there by frees. Those of all CPUs are in
+ * the file slabs_cpu_partial (before 7.0), as "OBJECTS(SLABS) ...": with as
+ * many more as there are CPUs to have one to allocate from, that is the most
+ * that they hold.
+ */
+static int slabs_held(const Cache *c, int cpus)
+{
+    int slabs = read_number(c->cpu_slabs);
+    long in_partial = 0;
+    char text[64];
+    ssize_t n = pread(c->cpu_partial, text, sizeof(text) - 1, 0);
+    const char *partial;
+
+    if (n <= 0) {
+        return slabs;
+    }
+    text[n] = '\0';
+    partial = strchr(text, '(');
+    if (partial) {
+        in_partial = strtol(partial + 1, NULL, 10);
+    }
+    return in_partial + (slabs < cpus ? slabs : cpus);
+}
+
 static int in_sheaves(const char *cache)
 {
     int fd = open_in(cache, "sheaf_capacity", O_RDONLY);
@@ -85,6 +113,7 @@ static void add_cache(const char *name)
     }
     c->shrink = open_in(name, "shrink", O_WRONLY);
     c->cpu_slabs = open_in(name, "cpu_slabs", O_RDONLY);
+    c->cpu_partial = open_in(name, "slabs_cpu_partial", O_RDONLY);
     c->sheaves = in_sheaves(name);
     n_caches++;
 }
@@ -123,9 +152,8 @@ static void make_event(void)
     close(open("/proc/self/stat", O_RDONLY));
 }
 
-static size_t take_moment(int fd)
+static void give_back(void)
 {
-    size_t len;
     int i;
 
     sleep(1);       /* what was freed so far waits for a grace period */
@@ -134,8 +162,18 @@ static size_t take_moment(int fd)
             continue;   /* a merged cache that is gone by now */
         }
     }
+}
+
+static size_t take_moment(int fd)
+{
+    int cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t len;
+    int i;
+
+    give_back();
+    give_back();
     for (i = 0; i < n_caches; i++) {
-        caches[i].before = read_number(caches[i].cpu_slabs);
+        caches[i].before = slabs_held(&caches[i], cpus);
     }
     prctl(PR_SET_NAME, READER);
     make_event();
@@ -143,7 +181,7 @@ static size_t take_moment(int fd)
     make_event();
     prctl(PR_SET_NAME, "ka-slabs");
     for (i = 0; i < n_caches; i++) {
-        caches[i].after = read_number(caches[i].cpu_slabs);
+        caches[i].after = slabs_held(&caches[i], cpus);
     }
     return len;
 }

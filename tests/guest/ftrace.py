@@ -17,6 +17,8 @@ Event = namedtuple(
 TRACED = ('kmalloc', 'kfree', 'kmem_cache_alloc', 'kmem_cache_free')
 # These tell a page frame and an order; read as an address from 0 on.
 TRACED_PAGES = ('mm_page_alloc', 'mm_page_free')
+# What the kernel calls at boot: the function is the call site.
+TRACED_CALLS = ('initcall_start', 'initcall_finish')
 NO_PAGE = (1 << 64) - 1
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
 MISSED = (1 << 31) | (1 << 30)
@@ -81,7 +83,7 @@ class Decoder:
                 self.stack_id = event_id
                 self.stack_at = fields['caller'][0]
                 self.size_at = fields['size'][0]
-            elif name in TRACED + TRACED_PAGES:
+            elif name in TRACED + TRACED_PAGES + TRACED_CALLS:
                 self.kinds[event_id] = self._kind(name, fields)
         if 'events.header_page' not in files:
             raise FormatError('the guest sent no trace')
@@ -99,6 +101,8 @@ class Decoder:
         if name in TRACED_PAGES:
             return name, _picker(fields, ['common_pid', 'pfn', 'order']), \
                 None, None
+        if name in TRACED_CALLS:
+            return name, _picker(fields, ['common_pid', 'func']), False, None
         wanted = ['common_pid', 'ptr', 'call_site']
         extra = [f for f in ('bytes_req', 'bytes_alloc') if f in fields]
         loc = fields.get('name')
@@ -167,6 +171,9 @@ class Decoder:
             return None
         name, (layout, index), is_alloc, loc = kind
         raw = layout.unpack_from(data, at)
+        if name in TRACED_CALLS:
+            pid, func = (raw[i] for i in index)
+            return [ts, cpu, name, 0, 0, 0, func, None, pid, None]
         pid, va, site = raw[index[0]], raw[index[1]], raw[index[2]]
         if is_alloc is None:
             size = self.page << site

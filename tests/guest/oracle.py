@@ -22,15 +22,18 @@ sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
 
 import journal  # noqa: E402  (needs the path above)
 
+CALL_WORDS = ',initcall:initcall_start,initcall:initcall_finish'
 TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
-               'kmem:kmem_cache_free trace_clock=counter no_hash_pointers')
+               f'kmem:kmem_cache_free{CALL_WORDS} '
+               'trace_clock=counter no_hash_pointers')
 ZERO_SIZE_PTR = 16
 TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec'
 # The first events of a boot that must be found in a row in our journal: as
 # many as no two places of a boot have in common.
 RUN = 48
 # early_initcall() of the kernel's tracing: it switches each event of the
-# command line off and on again, and allocates meanwhile.
+# command line off and on again, and allocates meanwhile. The guest's trace
+# tells when it was called and when it returned.
 SWITCHING = 'event_trace_enable_again'
 
 # Flags of the journal: the address may be live (bulk calls), or is taken out
@@ -38,7 +41,7 @@ SWITCHING = 'event_trace_enable_again'
 PAGES_UNTRACED = 1 | 2
 PUT_BACK = '__putback_isolated_page'
 
-Run = namedtuple('Run', 'guest ours symbols stat')
+Run = namedtuple('Run', 'guest ours symbols stat switched')
 
 
 # --- the guest ---------------------------------------------------------------
@@ -108,7 +111,16 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
         assert entries == expected, \
             f'{entries} entries decoded, the guest counts {expected}'
         ours = list(our_events(log))
-    return Run(guest, ours, ksyms.Symbols(files['proc.kallsyms']), stat)
+    symbols = ksyms.Symbols(files['proc.kallsyms'])
+    calls = [e for e in guest if e.name in ftrace.TRACED_CALLS]
+    guest = [e for e in guest if e.name not in ftrace.TRACED_CALLS]
+    return Run(guest, ours, symbols, stat, switched(calls, symbols))
+
+
+def switched(calls, symbols):
+    """(begin, end) on the guest's clock, of SWITCHING's call."""
+    begin, end = (e.ts for e in calls if symbols.name(e.site) == SWITCHING)
+    return begin, end
 
 
 def banner(stat):
@@ -152,10 +164,11 @@ class Matching:
     unexplained  our events that it should have
     """
 
-    def __init__(self, guest, ours, symbols, hooks):
+    def __init__(self, guest, ours, symbols, hooks, switching=None):
         self.pairs, self.missing, self.unexplained = [], [], []
         self.skipped, self.extra = Counter(), Counter()
         self.symbols, self.hooks = symbols, hooks
+        self.switching = switching
         guest = [e for e in guest if self._counts(e)]
         guest = self._once(guest, hooks)
         traced = []
@@ -213,7 +226,7 @@ class Matching:
         for i, (point, event) in enumerate(traced):
             by_va[event.va].append((point, event, i))
         at = Counter()
-        matched = bytearray(len(traced))
+        when = [None] * len(traced)
         for event in guest:
             rows = by_va.get(event.va, ())
             i = self._row_of(event, rows, at[event.va])
@@ -221,18 +234,15 @@ class Matching:
                 self.missing.append(event)
                 continue
             at[event.va] = i + 1
-            matched[rows[i][2]] = 1
+            when[rows[i][2]] = event.ts
             self.pairs.append((event, rows[i][1]))
-        last = matched.rfind(1)
+        last = max((i for i, ts in enumerate(when) if ts is not None),
+                   default=-1)
         self.extra['after tracing ended'] += len(traced) - 1 - last
-        begin, end = self._switched(traced, matched)
-        for i in range(last):
-            if matched[i]:
-                continue
-            if begin <= i <= end:
-                self.extra['while the guest switched its tracing'] += 1
-            else:
-                self.unexplained.append(traced[i][1])
+        off = self._off(traced, when)
+        self.extra['while the guest switched its tracing'] += len(off)
+        self.unexplained += [traced[i][1] for i in range(last)
+                             if when[i] is None and i not in off]
 
     def _row_of(self, event, rows, start):
         """Which row from START on is EVENT: the first of that kind, but one
@@ -248,15 +258,27 @@ class Matching:
                 first = i
         return first
 
-    def _switched(self, traced, matched):
-        """(first, last) of our events while the kernel switched its
-        tracepoints, none of which was on at first."""
-        here = [i for i, (_, event) in enumerate(traced)
-                if any(self.symbols.name(f) == SWITCHING
-                       for f in event.frames)]
-        if not here:
-            return 0, -1
-        return matched.rfind(1, 0, here[0]) + 1, here[-1]
+    def _off(self, traced, when):
+        """Which of ours have no match because their tracepoint was off: of
+        each tracepoint those from the first without a match to the next that
+        has one, between the last event that the guest traced before it
+        switched and the first one after it."""
+        if self.switching is None:
+            return set()
+        begin, end = self.switching
+        first = 1 + max((i for i, ts in enumerate(when)
+                         if ts is not None and ts < begin), default=-1)
+        behind = min((i for i, ts in enumerate(when)
+                      if ts is not None and ts > end), default=0)
+        off, went, came = set(), set(), set()
+        for i in range(first, behind):
+            point = traced[i][0]
+            if when[i] is not None:
+                came |= went & {point}
+            elif point not in came:
+                went.add(point)
+                off.add(i)
+        return off
 
     @staticmethod
     def _same(event, point, our):

@@ -21,7 +21,8 @@ def show(tap, what, counts):
 
 def check(tap, run, label):
     hooks = ksyms.HookTable()
-    match = oracle.Matching(run.guest, run.ours, run.symbols, hooks)
+    match = oracle.Matching(run.guest, run.ours, run.symbols, hooks,
+                            run.switched)
     tap.note(f'{label}: guest {len(run.guest)}, ours {len(run.ours)}, '
              f'matched {len(match.pairs)}')
     show(tap, 'not compared:', match.skipped)

@@ -30,7 +30,8 @@ def as_far_as_it_goes(theirs, ours, symbols, arch):
 def compare(run, arch):
     """(compared, equal, {reason: n}, an example of each reason)"""
     hooks = ksyms.HookTable()
-    match = oracle.Matching(run.guest, run.ours, run.symbols, hooks)
+    match = oracle.Matching(run.guest, run.ours, run.symbols, hooks,
+                            run.switched)
     reasons, example = Counter(), {}
     compared = 0
     for event, our in match.pairs:

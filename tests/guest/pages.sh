@@ -81,4 +81,5 @@ for cpu in "$t"/per_cpu/cpu*; do
         /share/ka-out /share/out "$cpu/trace_pipe_raw" || exit 1
 done
 /share/ka-out /share/out "$t"/events/kmem/*/format "$t/events/header_page" \
-    "$t/events/ftrace/kernel_stack/format" /proc/kallsyms
+    "$t"/events/initcall/*/format "$t/events/ftrace/kernel_stack/format" \
+    /proc/kallsyms

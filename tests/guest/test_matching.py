@@ -34,7 +34,7 @@ class Pair:
     """Writes both sides' logs of the same events."""
 
     def __init__(self):
-        self.guest, self.ours = [], []
+        self.guest, self.ours, self.switching = [], [], None
         for i in range(oracle.RUN):
             self.alloc(BASE + 64 * i)
 
@@ -59,8 +59,13 @@ class Pair:
                               '__kmalloc' if layer else 'kfree', layer,
                               family))
 
+    def now(self):
+        """The guest's clock, between two of its events."""
+        return len(self.guest) - 0.5
+
     def match(self):
-        return oracle.Matching(self.guest, self.ours, Symbols, Hooks)
+        return oracle.Matching(self.guest, self.ours, Symbols, Hooks,
+                               self.switching)
 
 
 X, Y = BASE + 0x100000, BASE + 0x200000
@@ -151,14 +156,51 @@ with tap.test('the same twice from a caller is no such thing'):
 
 with tap.test('a pause of the guest is explained, what follows is not'):
     p = Pair()
+    begin = p.now()
     p.alloc(X, guest=False)
-    p.alloc(Y, guest=False, frames=(0x7010, 0x5010))
+    p.free(X)
+    p.alloc(Y, guest=False)
+    p.free(Y, guest=False)
     p.alloc(Y + 64)
+    p.switching = begin, p.now()
+    p.free(Y + 64)
     p.alloc(X + 64, guest=False)
     p.alloc(Y + 128)
     m = p.match()
-    assert m.extra['while the guest switched its tracing'] == 2
+    assert m.extra['while the guest switched its tracing'] == 3
     assert [e.va for e in m.unexplained] == [X + 64]
+
+with tap.test('what was before the pause is not explained by it'):
+    p = Pair()
+    p.alloc(X, guest=False)
+    p.alloc(Y)
+    begin = p.now()
+    p.free(Y, guest=False)
+    p.switching = begin, p.now()
+    p.alloc(Y + 64)
+    m = p.match()
+    assert m.extra['while the guest switched its tracing'] == 1
+    assert [e.va for e in m.unexplained] == [X]
+
+with tap.test('a tracepoint pauses once'):
+    p = Pair()
+    begin = p.now()
+    p.alloc(X, guest=False)
+    p.alloc(Y)
+    p.alloc(Y + 64, guest=False)
+    p.switching = begin, p.now()
+    p.alloc(Y + 128)
+    m = p.match()
+    assert m.extra['while the guest switched its tracing'] == 1
+    assert [e.va for e in m.unexplained] == [Y + 64]
+
+with tap.test('when the guest switched its tracing, its own trace tells'):
+    calls = [p.guest[0]._replace(ts=ts, name=name, site=site)
+             for ts, name, site in ((3, 'initcall_start', 0x7000),
+                                    (4, 'initcall_finish', 0x7000),
+                                    (5, 'initcall_start', 0x5000),
+                                    (9, 'initcall_finish', 0x5000))]
+    assert oracle.switched(calls, Symbols) == (5, 9)
 
 with tap.test('a call site is a frame, or in a wrapper, or wrong'):
     p = Pair()

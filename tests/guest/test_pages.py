@@ -20,30 +20,11 @@ import oracle
 from arches import ARCHES
 from kaguest import Guest, Tap, kernel_arch
 
-WORDS = ('trace_event=kmem:mm_page_alloc,kmem:mm_page_free '
-         'trace_clock=counter no_hash_pointers')
+WORDS = ('trace_event=kmem:mm_page_alloc,kmem:mm_page_free'
+         f'{oracle.CALL_WORDS} trace_clock=counter no_hash_pointers')
 # compaction_free() takes a page back that compaction had given away, and
 # in newer kernels fires the tracepoint: the page stays compaction's.
 KEPT = 'compaction_free'
-
-
-class Matching(oracle.Matching):
-    """While the kernel switches its tracepoints it allocates few pages, or
-    none: events of all layers tell when that was."""
-
-    def __init__(self, run, guest, hooks):
-        seqs = [e.seq for e in run.ours
-                if any(run.symbols.name(f) == oracle.SWITCHING
-                       for f in e.frames)]
-        self.switching = (min(seqs), max(seqs)) if seqs else (0, 0)
-        ours = [e for e in run.ours if 'pages' in (e.layer, e.family)]
-        super().__init__(guest, ours, run.symbols, hooks)
-
-    def _switched(self, traced, matched):
-        first, last = self.switching
-        begin = sum(e.seq < first for _, e in traced)
-        end = sum(e.seq <= last for _, e in traced)
-        return matched.rfind(1, 0, begin) + 1, end - 1
 
 
 def set_aside(run, skipped, linear):
@@ -85,7 +66,8 @@ def show(tap, what, counts):
 def check(tap, run, label, linear):
     hooks, skipped = ksyms.HookTable(), Counter()
     guest = list(set_aside(run, skipped, linear))
-    match = Matching(run, guest, hooks)
+    ours = [e for e in run.ours if 'pages' in (e.layer, e.family)]
+    match = oracle.Matching(guest, ours, run.symbols, hooks, run.switched)
     tap.note(f'{label}: guest {len(run.guest)}, matched {len(match.pairs)}')
     same = same_stacks(match)
     show(tap, 'not compared:', skipped + match.skipped)

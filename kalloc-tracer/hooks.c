@@ -196,6 +196,14 @@ static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
     }
 }
 
+static void find_gfp(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    int arg = arg_by_name(h, k, id, "flags", KT_NO_ARG);
+
+    h->row[id].gfp = arg != KT_NO_ARG ? arg :
+                     arg_by_name(h, k, id, "gfp_flags", table[id - 1].gfp);
+}
+
 static void add_wrapper(Wrappers *w, Range code, uint8_t id)
 {
     unsigned i = w->n;
@@ -261,7 +269,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         find_part(h, k, id);
     }
     if (hook->flags & KT_HOOK_GFP_BY_NAME) {
-        h->row[id].gfp = arg_by_name(h, k, id, "flags", hook->gfp);
+        find_gfp(h, k, id);
     }
     find_page_args(h, k, id);
     h->range[id] = (Range) { sym.va, sym.va + sym.size };

@@ -22,7 +22,8 @@ typedef enum KtRole {
     KT_ROLE_MODULE_DROP,
     KT_ROLE_BPF_ADD,        /* a program or trampoline, at entry */
     KT_ROLE_KEXEC,          /* another kernel is about to run */
-    KT_ROLE_SETUP,          /* gives the allocators their memory: not hooked */
+    KT_ROLE_SETUP,          /* works for the allocators: not hooked; what it
+                             * calls is no event */
     /* The page allocator's, hooked with pages=on; see record-pages.c. */
     KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */
     KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns how many */
@@ -35,7 +36,8 @@ typedef enum KtRole {
     KT_ROLE_PAGE_WRAPPER,
 } KtRole;
 
-/** The position of .gfp is that of the parameter "flags" or "gfp" in BTF. */
+/** The position of .gfp is that of the parameter "flags" or "gfp_flags" in
+ *  BTF. */
 #define KT_HOOK_GFP_BY_NAME     (1 << 0)
 /** In interrupt context the function only defers to a KT_HOOK_DEFERRED one,
  *  where the kernel works the deferred frees off by calling it again. */

@@ -394,7 +394,7 @@ static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
     kt_record_await(m, &call);
 }
 
-/* Another hook's work, or what gives the allocator its memory. */
+/* Another hook's work, or what works for the allocator. */
 static bool is_inner(const KtMoment *m, const KtHookRow *hook)
 {
     const KtHooks *hooks = m->boot->hooks;

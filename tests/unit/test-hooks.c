@@ -104,6 +104,35 @@ static void an_outer_one_is_both(void)
     g_assert_false(kt_hooks_in_role(h, 0xffffffff81001050, KT_ROLE_ALLOC));
 }
 
+/* What it calls is no event, and it is none itself. */
+static void what_works_for_the_allocator_is_not_hooked(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 t deferred_percpu_work_fn\n"
+        "ffffffff81001100 T kvfree_call_rcu\n" MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+
+    g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001000).v, ==, 0);
+    g_assert_true(kt_hooks_in_role(h, 0xffffffff81001050, KT_ROLE_SETUP));
+    g_assert_true(kt_hooks_row(h, id_of("kvfree_call_rcu")).flags &
+                  KT_HOOK_SETUP);
+}
+
+static void a_hook_tells_how_it_was_found(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 t vfree.part.0\n"
+        "ffffffff81001100 T vfree\n"
+        "ffffffff81001200 T kfree\n" MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+
+    g_assert_cmpstr(kt_hooks_symbol(h, id_of("vfree")), ==, "vfree.part.0");
+    g_assert_cmpstr(kt_hooks_symbol(h, id_of("kfree")), ==, "kfree");
+    g_assert_null(kt_hooks_symbol(h, id_of("__kmalloc")));
+    g_assert_false(kt_hooks_args_by_btf(h, id_of("kfree")));
+    g_assert_cmpstr(gs_kernel_symbols_from(k), ==, "System.map");
+}
+
 static void a_split_function_is_hooked_in_its_part(void)
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
@@ -241,6 +270,10 @@ int main(int argc, char **argv)
                     wrappers_are_named_not_hooked);
     g_test_add_func("/hooks/a-split-function-is-hooked-in-its-part",
                     a_split_function_is_hooked_in_its_part);
+    g_test_add_func("/hooks/what-works-for-the-allocator-is-not-hooked",
+                    what_works_for_the_allocator_is_not_hooked);
+    g_test_add_func("/hooks/a-hook-tells-how-it-was-found",
+                    a_hook_tells_how_it_was_found);
     g_test_add_func("/hooks/an-empty-kernel-has-no-hooks",
                     an_empty_kernel_has_no_hooks);
     g_test_add_func("/hooks/pages-are-an-option", pages_are_an_option);

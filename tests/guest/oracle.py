@@ -144,7 +144,8 @@ def tracepoint(event):
         return None if event.flags & PAGES_UNTRACED else 'mm_page_alloc'
     if event.family == 'pages':
         return None if event.hook == PUT_BACK else 'mm_page_free'
-    if 'bulk' in event.hook or event.hook.startswith('rcu_free_sheaf'):
+    if 'bulk' in event.hook or 'nolock' in event.hook or \
+            event.hook.startswith('rcu_free_sheaf'):
         return None
     if event.kind == 'alloc':
         return {'kmalloc': 'kmalloc', 'large': 'kmalloc',

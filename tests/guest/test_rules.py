@@ -83,11 +83,12 @@ def run(kernel):
             names = ModuleFunctions(g.console, 'ka_rules')
             shown = {w['va']: g.hmp_qmp(f"ka {w['va']:#x} -j -v")
                      for _, what, w in truth if what == 'keep'}
-        return truth, names, shown, list(oracle.our_events(log))
+            errors = g.hmp_qmp('ka error')
+        return truth, names, shown, list(oracle.our_events(log)), errors
 
 
 def check(tap, kernel):
-    truth, names, shown, events = run(kernel)
+    truth, names, shown, events, errors = run(kernel)
     found = our_rules(events, names, truth)
     queue = {va: list(rows) for va, rows in found.items()}
     for case, what, want in truth:
@@ -111,6 +112,8 @@ def check(tap, kernel):
     tap.note(Counter(f'{kind} {name}' for kind, _, name in left))
     tap.ok(truth and not left, f'{kernel}: no event that nobody caused',
            '\n'.join(str(row) for row in left[:20]))
+    tap.ok(errors.startswith('no errors;'),
+           f'{kernel}: nothing of it is an error', errors)
 
 
 def main():

@@ -189,14 +189,18 @@ static KA_SITE void ka_rule_cache(struct kmem_cache *cache)
 static KA_SITE void ka_rule_bulk(struct kmem_cache *cache)
 {
     void *v[BULK];
-    int i, n;
+    int i;
 
-    n = kmem_cache_alloc_bulk(cache, GFP_KERNEL, BULK, v);
-    for (i = 0; i < n; i++) {
+    /* All or nothing; how many, or since 7.1 whether. */
+    if (!kmem_cache_alloc_bulk(cache, GFP_KERNEL, BULK, v)) {
+        say_none("bulk", "failed", __func__);
+        return;
+    }
+    for (i = 0; i < BULK; i++) {
         SAY_ALLOC("bulk", v[i], OBJ_SIZE, "cache");
     }
-    kmem_cache_free_bulk(cache, n, v);
-    for (i = n - 1; i >= 0; i--) {
+    kmem_cache_free_bulk(cache, BULK, v);
+    for (i = BULK - 1; i >= 0; i--) {
         SAY("bulk", "free", v[i]);
     }
 }
@@ -302,6 +306,57 @@ static KA_SITE void ka_rule_kfree_rcu(void)
     SAY("kfree-rcu", "later", p);
     SAY("kvfree-rcu-1", "later", q);
 }
+
+/* For any context, since 6.18: from there, all it may do is to try. */
+#ifdef kmalloc_nolock
+static KA_SITE void ka_rule_nolock(size_t size)
+{
+    void *p = kmalloc_nolock(size, 0, NUMA_NO_NODE);
+    void *q = kmalloc_nolock(size, 0, NUMA_NO_NODE);
+
+    if (!p || !q) {
+        say_none("nolock", "failed", __func__);
+        return;
+    }
+    SAY_ALLOC("nolock", p, size, "kmalloc");
+    SAY_ALLOC("nolock-kfree", q, size, "kmalloc");
+    kfree_nolock(p);
+    SAY("nolock", "free", p);
+    kfree(q);
+    SAY("nolock-kfree", "free", q);
+}
+#else
+static void ka_rule_nolock(size_t size)
+{
+}
+#endif
+
+/* Since 7.3. One of a slab's, and a large one, which is always deferred. */
+#ifdef kfree_rcu_nolock
+struct nolock_obj {
+    char fill[200];
+    struct kvfree_rcu_head rcu;
+};
+
+static KA_SITE void ka_rule_kfree_rcu_nolock(size_t large)
+{
+    struct nolock_obj *p = kmalloc(sizeof(*p), GFP_KERNEL);
+    struct nolock_obj *q = kmalloc(large, GFP_KERNEL);
+
+    SAY_ALLOC("rcu-nolock", p, sizeof(*p), "kmalloc");
+    SAY_ALLOC("rcu-nolock-large", q, large, "large");
+    kfree_rcu_nolock(p, rcu);
+    SAY("rcu-nolock", "queue", p);
+    kfree_rcu_nolock(q, rcu);
+    SAY("rcu-nolock-large", "queue", q);
+    SAY("rcu-nolock", "later", p);
+    SAY("rcu-nolock-large", "later", q);
+}
+#else
+static void ka_rule_kfree_rcu_nolock(size_t large)
+{
+}
+#endif
 
 static KA_SITE void ka_rule_kvfree_rcu_vmalloc(size_t size)
 {
@@ -417,6 +472,8 @@ static int __init ka_rules_init(void)
     ka_rule_percpu();
     ka_rule_kfree_rcu();
     ka_rule_kvfree_rcu_vmalloc(2 * PAGE_SIZE);
+    ka_rule_nolock(300);
+    ka_rule_kfree_rcu_nolock(5 * PAGE_SIZE);
     run_contexts();
     /* What was queued is released by a grace period and a worker. */
     rcu_barrier();

@@ -11,10 +11,12 @@ GUEST_SUITE=bookworm
 QEMU_SUITE=trixie
 RISCV_SUITE=trixie
 NEWER_SUITE=trixie
+OLDER_SUITE=bullseye
 
 # View -> what it lists: an architecture, or one and a name. The QEMU source is
 # in amd64's. riscv64 came with the release after the guest's; newer kernels
-# than the guest's release has are in the backports of that one.
+# than the guest's release has are in the backports of that one, an older one is
+# in the release before.
 guest_suites="deb:$GUEST_SUITE,$GUEST_SUITE-updates,$GUEST_SUITE-backports
     deb@security:$GUEST_SUITE-security"
 declare -A apt_suites=(
@@ -22,6 +24,8 @@ declare -A apt_suites=(
         deb-src:$QEMU_SUITE,$QEMU_SUITE-updates,$QEMU_SUITE-backports
         deb-src@security:$QEMU_SUITE-security"
     [amd64-newer]="deb:$NEWER_SUITE,$NEWER_SUITE-backports"
+    [amd64-older]="deb:$OLDER_SUITE,$OLDER_SUITE-updates
+        deb@security:$OLDER_SUITE-security"
     [arm64]=$guest_suites
     [riscv64]="deb:$RISCV_SUITE,$RISCV_SUITE-updates
         deb@security:$RISCV_SUITE-security"

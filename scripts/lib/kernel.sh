@@ -14,6 +14,7 @@ declare -A kernel_rows=(
     [6.12-rt]="amd64 linux-image-6.12-rt-amd64"
     [6.1-generic]="amd64 linux-image-amd64"
     [6.1-rt]="amd64 linux-image-rt-amd64"
+    [5.10]="amd64-older linux-image-cloud-amd64"
     [6.18]="amd64-newer linux-image-6[.]18[.].*-cloud-amd64"
     [7.3]="amd64-newer linux-image-7[.]3[.].*-cloud-amd64"
     [arm64-6.12]="arm64 linux-image-6.12-cloud-arm64"
@@ -21,8 +22,8 @@ declare -A kernel_rows=(
     [arm64-6.12-16k]="arm64 linux-image-6.12-arm64-16k"
     [riscv64-6.12]="riscv64 linux-image-riscv64"
 )
-kernel_names=(6.12 6.1 6.12-generic 6.12-rt 6.1-generic 6.1-rt 6.18 7.3
-              arm64-6.12 arm64-6.1 arm64-6.12-16k riscv64-6.12)
+kernel_names=(6.12 6.1 6.12-generic 6.12-rt 6.1-generic 6.1-rt 5.10 6.18
+              7.3 arm64-6.12 arm64-6.1 arm64-6.12-16k riscv64-6.12)
 
 kernel_view() { printf '%s\n' "${kernel_rows[$1]% *}"; }
 kernel_arch() { local v=${kernel_rows[$1]% *}; printf '%s\n' "${v%%-*}"; }
@@ -82,11 +83,11 @@ kernel_wrap_tools() {
 kernel_fetch_tools() {
     local dir=$1 wanted tools
     wanted=$(apt_depends "$2" 'linux-kbuild-.*')
-    if [ "$apt_name" = amd64-newer ]; then
+    if [[ $apt_name = amd64-* ]]; then
         apt_fetch "$dir" "$wanted"
         dpkg-deb -x "$dir/$wanted"_*.deb "$dir/headers"
         rm -f -- "$dir"/*.deb
-        kernel_wrap_tools "$dir" "$3"
+        [ "$apt_name" != amd64-newer ] || kernel_wrap_tools "$dir" "$3"
         return
     fi
     apt_view amd64

@@ -450,47 +450,62 @@ void kt_record_enter(KtMoment *m, KtHookId id)
 
 /* ---- returns ------------------------------------------------------------ */
 
-/*
- * kvmalloc() of memory that is no slab's, or too large for one, calls another
- * hook. For slabs it did before 6.15, when that one's event comes first: at
- * the same return, where it was called by a jump.
- */
-static bool told_by_inner(KtMoment *m, const KtCall *call, uint64_t va)
+/* The function calls another hook for its blocks, as was seen before. */
+static bool told_by_inner(const KtMoment *m, KtHookId id)
+{
+    return __atomic_load_n(&m->boot->inner_tells[id.v], __ATOMIC_RELAXED);
+}
+
+/* A hook for the same layer was called by it: by a jump, or from inside. */
+static void note_inner(KtMoment *m, KtHookId id, KtLayer layer)
+{
+    const KtHookRow *hook = &m->boot->row[id.v];
+
+    if (id.v && hook->layer == layer && (hook->flags & KT_HOOK_OUTER)) {
+        __atomic_store_n(&m->boot->inner_tells[id.v], true, __ATOMIC_RELAXED);
+    }
+}
+
+/* kvmalloc() of memory that is no slab's, or too large for one, calls another
+ * hook also where it has the code for slabs inside (since 6.15). */
+static bool is_inner_work(KtMoment *m, const KtCall *call, uint64_t va)
 {
     KtGuest *g = m->boot->guest;
 
-    return (m->have_stack && m->ev.va == va) ||
-           __atomic_load_n(&m->boot->inner_tells, __ATOMIC_RELAXED) ||
-           call->size > kt_guest_large_above(g) || !kt_guest_cache_of(g, va);
+    return m->boot->row[call->hook.v].layer == KT_LAYER_KMALLOC &&
+           (call->size > kt_guest_large_above(g) || !kt_guest_cache_of(g, va));
 }
 
-static void note_inner(KtMoment *m, const KtHookRow *hook)
+static void tell_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
-    if (m->wrapper.v && hook->layer == KT_LAYER_KMALLOC &&
-        (m->boot->row[m->wrapper.v].flags & KT_HOOK_OUTER)) {
-        __atomic_store_n(&m->boot->inner_tells, true, __ATOMIC_RELAXED);
-    }
+    complete_moment(m);
+    m->ev.gfp = call->gfp;
+    kt_record_sizes(m, call, va);
+    push_event(m, KT_EV_ALLOC, call->hook, va);
 }
 
 GS_HOT
 static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
+    bool outer = hook->flags & KT_HOOK_OUTER;
+    bool again = m->told == va;
+    KtLayer told_layer = m->told_layer;
 
+    note_inner(m, m->wrapper, hook->layer);
+    m->told = va;
+    m->told_layer = hook->layer;
+    if (outer && told_by_inner(m, call->hook)) {
+        return;
+    }
     if (!is_block(va)) {
         kt_vcpu_count(m->v, va == ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
                                                 : KT_CNT_ALLOC_FAILED, 1);
-        return;
+    } else if (again) {
+        note_inner(m, call->hook, told_layer);
+    } else if (!outer || !is_inner_work(m, call, va)) {
+        tell_alloc(m, call, va);
     }
-    if (!(hook->flags & KT_HOOK_OUTER)) {
-        note_inner(m, hook);
-    } else if (told_by_inner(m, call, va)) {
-        return;
-    }
-    complete_moment(m);
-    m->ev.gfp = call->gfp;
-    kt_record_sizes(m, call, va);
-    push_event(m, KT_EV_ALLOC, call->hook, va);
 }
 
 /* All or none (mm/slub.c); told by the number, since 7.1 by a truth value. */

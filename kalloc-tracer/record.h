@@ -18,11 +18,12 @@
 /**
  * struct KtBoot - what is known of one boot; published when complete
  * @row: of @hooks, by id
- * @inner_tells: (atomic) KT_HOOK_OUTER functions call other hooks for slabs
+ * @inner_tells: (atomic) KT_HOOK_OUTER functions, by id, that call other hooks
+ *               for blocks of their layer
  */
 typedef struct KtBoot {
     KtHookRow row[256];
-    bool inner_tells;
+    bool inner_tells[256];
     KtHooks *hooks;
     KtGuest *guest;
     KtPages *pages;         /* NULL: the page allocator is not traced */
@@ -46,6 +47,9 @@ typedef struct KtShared {
  * @have_stack: @ev has its backtrace, task and time already
  * @ra: where the call returns to; @sp_after: the stack pointer there
  * @wrapper: the outermost wrapper that made the call
+ * @told, @told_layer: the block that a call with this return told of; one that
+ *        entered it by a jump has the same (5.10's __kmalloc() and
+ *        kmalloc_order_trace())
  */
 typedef struct KtMoment {
     const KtShared *c;
@@ -55,6 +59,8 @@ typedef struct KtMoment {
     bool pages;
     bool have_stack;
     uint64_t ra, sp_after;
+    uint64_t told;
+    KtLayer told_layer;
     KtHookId wrapper;
     KtEvent ev;
 } KtMoment;

@@ -133,6 +133,24 @@ static void a_hook_tells_how_it_was_found(void)
     g_assert_cmpstr(gs_kernel_symbols_from(k), ==, "System.map");
 }
 
+static void a_vmalloc_of_any_kind_is_an_outer_one(void)
+{
+    static const char *const name[] = {
+        "vmalloc", "vzalloc", "vmalloc_node", "vzalloc_node", "vmalloc_user",
+        "vmalloc_huge", "vmalloc_32", "vmalloc_32_user", "__vmalloc",
+        "__vmalloc_node",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(name); i++) {
+        const KtHook *hook = kt_hook(id_of(name[i]));
+
+        g_assert_cmpint(hook->role, ==, KT_ROLE_ALLOC);
+        g_assert_cmpint(hook->layer, ==, KT_LAYER_VMALLOC);
+        g_assert_cmpint(hook->flags, ==, KT_HOOK_OUTER);
+        g_assert_cmpint(hook->size, ==, 0);
+    }
+}
+
 static void a_split_function_is_hooked_in_its_part(void)
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
@@ -266,6 +284,8 @@ int main(int argc, char **argv)
     g_test_add_func("/hooks/blocks-of-the-page-before-are-wanted",
                     blocks_of_the_page_before_are_wanted);
     g_test_add_func("/hooks/an-outer-one-is-both", an_outer_one_is_both);
+    g_test_add_func("/hooks/a-vmalloc-of-any-kind-is-an-outer-one",
+                    a_vmalloc_of_any_kind_is_an_outer_one);
     g_test_add_func("/hooks/wrappers-are-named-not-hooked",
                     wrappers_are_named_not_hooked);
     g_test_add_func("/hooks/a-split-function-is-hooked-in-its-part",

@@ -188,7 +188,7 @@ static KA_SITE void ka_rule_cache(struct kmem_cache *cache)
 
 static KA_SITE void ka_rule_bulk(struct kmem_cache *cache)
 {
-    void *v[BULK];
+    void *v[BULK], *was[BULK];
     int i;
 
     /* All or nothing; how many, or since 7.1 whether. */
@@ -199,24 +199,26 @@ static KA_SITE void ka_rule_bulk(struct kmem_cache *cache)
     for (i = 0; i < BULK; i++) {
         SAY_ALLOC("bulk", v[i], OBJ_SIZE, "cache");
     }
+    memcpy(was, v, sizeof(was));    /* older kernels clear what they free */
     kmem_cache_free_bulk(cache, BULK, v);
     for (i = BULK - 1; i >= 0; i--) {
-        SAY("bulk", "free", v[i]);
+        SAY("bulk", "free", was[i]);
     }
 }
 
 static KA_SITE void ka_rule_kfree_bulk(size_t size)
 {
-    void *v[BULK];
+    void *v[BULK], *was[BULK];
     int i;
 
     for (i = 0; i < BULK; i++) {
         v[i] = kmalloc(size, GFP_KERNEL);
         SAY_ALLOC("kfree-bulk", v[i], size, "kmalloc");
     }
+    memcpy(was, v, sizeof(was));
     kfree_bulk(BULK, v);
     for (i = 0; i < BULK; i++) {
-        SAY("kfree-bulk", "free", v[i]);
+        SAY("kfree-bulk", "free", was[i]);
     }
 }
 

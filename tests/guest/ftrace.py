@@ -14,7 +14,10 @@ from collections import namedtuple
 Event = namedtuple(
     'Event', 'ts cpu name va req act site cache pid stack')
 
-TRACED = ('kmalloc', 'kfree', 'kmem_cache_alloc', 'kmem_cache_free')
+# Before 6.1 the functions that take a node have events of their own, which say
+# the same: they go by the name without _node.
+TRACED = ('kmalloc', 'kfree', 'kmem_cache_alloc', 'kmem_cache_free',
+          'kmalloc_node', 'kmem_cache_alloc_node')
 # These tell a page frame and an order; read as an address from 0 on.
 TRACED_PAGES = ('mm_page_alloc', 'mm_page_free')
 # What the kernel calls at boot: the function is the call site.
@@ -106,7 +109,8 @@ class Decoder:
         wanted = ['common_pid', 'ptr', 'call_site']
         extra = [f for f in ('bytes_req', 'bytes_alloc') if f in fields]
         loc = fields.get('name')
-        return name, _picker(fields, wanted + extra), bool(extra), loc
+        return name.removesuffix('_node'), \
+            _picker(fields, wanted + extra), bool(extra), loc
 
     def cpu(self, cpu, data):
         """The Events of one CPU's trace_pipe_raw, as a list.

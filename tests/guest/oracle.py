@@ -23,8 +23,10 @@ sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
 import journal  # noqa: E402  (needs the path above)
 
 CALL_WORDS = ',initcall:initcall_start,initcall:initcall_finish'
+# Those of a node are events of their own before 6.1; later kernels only warn.
 TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
-               f'kmem:kmem_cache_free{CALL_WORDS} '
+               'kmem:kmem_cache_free,kmem:kmalloc_node,'
+               f'kmem:kmem_cache_alloc_node{CALL_WORDS} '
                'trace_clock=counter no_hash_pointers')
 ZERO_SIZE_PTR = 16
 TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec'

@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Workload of test_dump.py: the kernel tells QEMU where its vmcoreinfo is, then
+# what the test has to know of its layout goes to /share/out.
+insmod /share/qemu_fw_cfg.ko || exit 1
+sh /ka/work.sh "$1"
+mkdir -p /share/out
+/share/ka-out /share/out /proc/kallsyms /sys/kernel/btf/vmlinux

@@ -182,6 +182,16 @@ static int arg_by_name(KtHooks *h, const GsKernel *k, uint8_t id,
     return arg >= 0 ? arg : otherwise;
 }
 
+/* The order of a function that frees single pages (free_unref_page() before
+ * 5.13) is no argument: none is 0. */
+static int order_arg(const GsKernel *k, const KtHook *hook)
+{
+    bool single = gs_kernel_func_param(k, hook->symbol, "page") >= 0 &&
+                  gs_kernel_func_param(k, hook->symbol, "order") < 0;
+
+    return single ? KT_NO_ARG : hook->size;
+}
+
 /* The list of alloc_pages_bulk() went in 6.14, the first argument of
  * alloc_pages_nolock() came in 6.17. */
 static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
@@ -193,6 +203,8 @@ static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
     } else if (hook->role == KT_ROLE_PAGE_BULK) {
         h->row[id].array = arg_by_name(h, k, id, "page_array", hook->array);
         h->row[id].list = arg_by_name(h, k, id, "page_list", KT_NO_ARG);
+    } else if (hook->role == KT_ROLE_PAGE_FREE) {
+        h->row[id].size = order_arg(k, hook);
     }
 }
 

@@ -34,6 +34,13 @@ static unsigned guess_x86_64(const KtLinearAt *at, const GsMem *mem,
 
 #define STRUCT_PAGE_SHIFT   6       /* STRUCT_PAGE_MAX_SHIFT, of 64 bytes */
 
+/* VA_BITS_MIN: kernels for 52 bits run on CPUs without them, too, where page
+ * tables of 16K pages then give 47 (since 6.9). */
+static unsigned least_bits_arm64(unsigned va_bits, unsigned page_shift)
+{
+    return va_bits <= 48 ? va_bits : page_shift == 14 ? 47 : 48;
+}
+
 /*
  * PAGE_OFFSET is the least address of the kernel's half, VA_BITS wide; the
  * struct pages are below the top. Where exactly changed twice in arch/arm64/
@@ -42,7 +49,7 @@ static unsigned guess_x86_64(const KtLinearAt *at, const GsMem *mem,
 static void add_arm64(const KtLinearAt *at, unsigned va_bits,
                       uint64_t memstart, KtLinear *out)
 {
-    unsigned min_bits = MIN(va_bits, 48);
+    unsigned min_bits = least_bits_arm64(va_bits, at->page_shift);
     uint64_t page_offset = ~0ull << va_bits;
     uint64_t pages = ((~0ull << (min_bits - 1)) - page_offset) >>
                      at->page_shift;

@@ -70,9 +70,10 @@ static void arm64_of_each_time(void)
     g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffc0000000000));
     g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffdffffe00000));
     g_assert_true(is_among(&at, 0xfff0000000000000, 0xffffc1ffc0000000));
-    /* 16K pages, 47 bits */
+    /* 16K pages, 47 bits, 52 bits */
     at.page_shift = 14;
     g_assert_true(is_among(&at, 0xffff800000000000, 0xffffffbfc0000000));
+    g_assert_true(is_among(&at, 0xfff0000000000000, 0xfffff03fc0000000));
 }
 
 static void arm64_counts_from_page_frame_0(void)

@@ -356,15 +356,16 @@ class Guest:
         text = data[:-len(b'(qemu) ')].decode('utf-8', 'replace')
         return text.replace('\r', '')
 
-    def gdb(self, commands, timeout=None):
+    def gdb(self, commands, timeout=None, before=()):
         """Run real gdb in batch with these commands; what it printed. The
-        guest stands while gdb is attached, and goes on afterwards."""
+        guest stands while gdb is attached, and goes on afterwards. BEFORE are
+        commands from before it attaches."""
         self._gdb_runs += 1
         argv = [self.arch.gdb, '-nx', '-batch',
                 '-ex', 'set pagination off', '-ex', 'set confirm off',
-                '-ex', 'set architecture ' + self.arch.gdb_name,
-                '-ex', 'target remote ' + self.path('gdb.sock')]
-        for c in commands:
+                '-ex', 'set architecture ' + self.arch.gdb_name]
+        for c in (*before, 'target remote ' + self.path('gdb.sock'),
+                  *commands):
             argv += ['-ex', c]
         self._wait_file('gdb.sock')
         try:

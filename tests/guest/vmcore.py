@@ -60,31 +60,35 @@ class Kdump:
                     self.place[8 * i + bit] = desc
                     desc += self.DESC.size
 
-    def read_page(self, pa):
-        """The page at @pa; None where the dump has none."""
+    def read(self, pa, size):
+        """Physical memory inside a block; None where the dump has none."""
         desc = self.place.get(pa // self.block)
         if desc is None:
             return None
-        at, size, flags, _ = self.DESC.unpack_from(self.data, desc)
-        page = self.data[at:at + size]
-        return zlib.decompress(page) if flags & self.ZLIB else page
+        at, length, flags, _ = self.DESC.unpack_from(self.data, desc)
+        block = self.data[at:at + length]
+        if flags & self.ZLIB:
+            block = zlib.decompress(block)
+        return block[pa % self.block:][:size]
 
 
 class Vmcore:
-    """An open dump; regs is [{register: value}] of its vCPUs."""
+    """An open dump; regs is [{register: value}] of its vCPUs, virtual tells
+    whether its memory has virtual addresses."""
 
     def __init__(self, path, arch):
         with open(path, 'rb') as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         assert self.data[:6] == b'\x7fELF\x02\x01', 'no 64-bit ELF file'
-        self.loads, self.notes = [], []
+        self.loads, self.notes, self.virtual = [], [], False
         at, = struct.unpack_from('<Q', self.data, 32)
         each, count = struct.unpack_from('<HH', self.data, 54)
         for i in range(count):
-            kind, _, offset, _, pa, size = struct.unpack_from(
+            kind, _, offset, va, pa, size = struct.unpack_from(
                 '<IIQQQQ', self.data, at + i * each)
             if kind == PT_LOAD:
                 self.loads.append((pa, size, offset))
+                self.virtual = self.virtual or va not in (0, pa)
             elif kind == PT_NOTE:
                 self.notes += self._notes(offset, offset + size)
         self.regs = [self._regs(desc, ORDER[arch])

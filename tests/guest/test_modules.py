@@ -62,6 +62,9 @@ def check_module(guest, n):
 
 
 def check_bpf(guest):
+    guest.shell('for what in enable kallsyms; do '
+                'echo 1 >/proc/sys/net/core/bpf_jit_$what; done; '
+                '/share/ka-bpf')
     name = re.search(r'ka-bpf: [0-9a-f]+ t (\S+)\s+\[bpf\]', guest.console)
     assert name, 'the guest did not name its program'
     text = guest.hmp_qmp('ka alloc trie_update_elem -j -s -n 0')
@@ -96,6 +99,7 @@ def main():
                 label = f'{kernel}, {smp} vCPU'
                 with Guest(kernel=kernel, smp=smp, share=share, run='life',
                            n=n, timeout=300, cmdline='no_hash_pointers',
+                           end='shell',
                            name=f'modules-{kernel}-{smp}') as g:
                     with tap.test(f'{label}: runs'):
                         assert g.wait_done() == 0

@@ -202,8 +202,8 @@ def check_kdump(tap, label, guest, known):
 
 def check_listing(tap, label, guest, known):
     """gdb and memsave are served between the listings. QEMU answers nobody
-    while a command of its monitor runs, and gdb, which asks again after two
-    seconds, takes the second answer for that to its next question."""
+    while a command of its monitor runs; gdb asks again after a second here,
+    and must not be answered twice."""
     listings = []
 
     def list_all():
@@ -217,7 +217,7 @@ def check_listing(tap, label, guest, known):
         rounds = 0
         while lister.is_alive() or not rounds:
             said = guest.gdb([f'x/s {known.banner:#x}'] * 20,
-                             before=['set remotetimeout 100'])
+                             before=['set remotetimeout 1'])
             assert said.count(f'"{want.decode()}') == 20, said
             guest.qmp('stop')
             assert known.memory.read(known.banner, 100) == want

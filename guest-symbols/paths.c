@@ -393,9 +393,8 @@ static G_GNUC_NO_INLINE bool follow_other(const GsPaths *p, Again *a, Walk *w,
         return leads_up(a->sp + 8, a->top);
     case CODE_AWAY:
         return leads_away(a->sp + 8, a->top);
-    case CODE_FRAME:
     case CODE_FRAME_FAR:
-        return follow_frame(&p->records, a, w, *code == CODE_FRAME_FAR);
+        return follow_frame(&p->records, a, w, true);
     case CODE_RECORD:
     case CODE_RECORD_FAR:
         return follow_record(&p->records, a, w, *code == CODE_RECORD_FAR);
@@ -422,38 +421,73 @@ static inline bool still_same(Looks *l, const Path *path, const uint64_t h[2])
     return early_of(h) == path->early[l->n++];
 }
 
-/* What is in @a lies in registers while nothing but calls are compared. */
+/* A path and how far it was followed. */
+typedef struct Along {
+    const Path *path;
+    const uint8_t *code, *end;
+    Looks looks;
+} Along;
+
+/* Most of a path is one run of calls, by words or by frame records. What is
+ * in @a lies in registers meanwhile. */
+static inline bool follow_words(Along *p, Again *a, Walk *w)
+{
+    uint64_t h[2] = { a->h[0], a->h[1] }, at = a->at, pc;
+
+    for (; p->code < p->end && *p->code <= CODE_WORD_MAX; p->code++) {
+        at += 8ull * *p->code;
+        if (!still_same(&p->looks, p->path, h) || !read_word(w, at, &pc)) {
+            return false;
+        }
+        mix(h, pc);
+        a->top = at + 8;
+    }
+    a->h[0] = h[0];
+    a->h[1] = h[1];
+    a->at = at;
+    return true;
+}
+
+GS_HOT
+static G_GNUC_NO_INLINE bool follow_frames(const GsRecords *r, Along *p,
+                                           Again *to, Walk *w)
+{
+    Again a = *to;
+
+    for (; p->code < p->end && *p->code == CODE_FRAME; p->code++) {
+        if (!still_same(&p->looks, p->path, a.h) ||
+            !follow_frame(r, &a, w, false)) {
+            return false;
+        }
+    }
+    *to = a;
+    return true;
+}
+
 GS_HOT
 static bool same_path(const GsPaths *p, const Path *path, const Walk *begin,
                       uint32_t kind)
 {
     Walk w = *begin;
     Again a = { .at = w.sp, .top = w.sp, .fp = w.bp, .bp = w.bp };
-    const uint8_t *code = path->code, *end = code + path->n;
-    Looks looks = { .left = EARLY };
+    Along along = { path, path->code, path->code + path->n, { EARLY, 0 } };
 
     start(a.h, w.ip);
-    while (code < end) {
-        uint64_t h[2] = { a.h[0], a.h[1] }, at = a.at, pc;
+    while (along.code < along.end) {
+        unsigned code = *along.code;
 
-        while (code < end && *code <= CODE_WORD_MAX) {
-            at += 8ull * *code++;
-            if (!still_same(&looks, path, h) || !read_word(&w, at, &pc)) {
+        if (code <= CODE_WORD_MAX || code == CODE_FRAME) {
+            if (code == CODE_FRAME ? !follow_frames(&p->records, &along, &a, &w)
+                                   : !follow_words(&along, &a, &w)) {
                 return false;
             }
-            mix(h, pc);
-            a.top = at + 8;
+            continue;
         }
-        a.h[0] = h[0];
-        a.h[1] = h[1];
-        a.at = at;
-        if (code == end) {
-            break;
-        }
-        if (!still_same(&looks, path, h) || !follow_other(p, &a, &w, code)) {
+        if (!still_same(&along.looks, path, a.h) ||
+            !follow_other(p, &a, &w, along.code)) {
             return false;
         }
-        code += *code < CODE_REGISTER ? 3 : 1;
+        along.code += code < CODE_REGISTER ? 3 : 1;
     }
     return finish(a.h, kind, path->n) == path->hash;
 }

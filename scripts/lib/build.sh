@@ -5,7 +5,7 @@
 
 packages=(
     build-essential ccache ninja-build pkg-config git ca-certificates
-    dpkg-dev xz-utils bzip2 debian-archive-keyring
+    dpkg-dev xz-utils bzip2 zstd debian-archive-keyring
     python3 python3-venv python3-setuptools python3-wheel python3-pip
     libglib2.0-dev zlib1g-dev libslirp-dev libattr1-dev libcap-ng-dev
     libcapstone-dev libfdt-dev

@@ -1,17 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel whose own tables lie: its image is damaged where kallsyms and types
-are, the guest boots, and the tracer neither crashes nor hangs nor names
-anything wrongly: it says that it knows no kernel, or is right.
+"""A kernel whose own tables lie: its image is damaged where kallsyms, types
+and unwind tables are, the guest boots, and the tracer neither crashes nor
+hangs nor names anything wrongly: it says that it knows no kernel, or is right.
 
-The kernel is arm64's, whose image is not compressed. What else lies beside the
-tables is damaged, too, so it need not come up; the tracer must answer.
+For kallsyms and types the kernel is arm64's, whose image is not compressed.
+What else lies beside the tables is damaged, too, so it need not come up; the
+tracer must answer. Only x86-64's kernel has unwind tables; it is started from
+its ELF file, by PVH, where it was linked for. Who called the allocator is told
+without them: wherever the tracer says, there must be a call.
 
 usage: test_hostile.py [--short] [--kernel K]...
 """
 import os
 import random
 import re
+import struct
+import subprocess
 import tempfile
 
 from kaguest import Guest, GuestError, Tap, kernel_file, kernel_options
@@ -112,14 +117,99 @@ def survives(kernel, damage, folder):
         assert g.alive(), g.qemu_log
 
 
+# --- unwind tables -----------------------------------------------------------
+
+# By the first bytes of what a bzImage holds (arch/x86/boot/compressed).
+UNPACK = {b'\x28\xb5\x2f\xfd': 'zstd', b'\xfd7zX': 'xz', b'\x1f\x8b': 'gzip'}
+
+
+def unpacked(path):
+    """The ELF file in the bzImage at PATH: Documentation/arch/x86/boot.rst."""
+    with open(path, 'rb') as f:
+        image = f.read()
+    at, length = struct.unpack_from('<II', image, 0x248)
+    at += ((image[0x1f1] or 4) + 1) * 512
+    tool = next(t for magic, t in UNPACK.items()
+                if image.startswith(magic, at))
+    packed = image[at:at + length - 4]          # its size stands behind it
+    return bytearray(subprocess.run([tool, '-dc'], input=packed, check=True,
+                                    stdout=subprocess.PIPE).stdout)
+
+
+def sections(elf):
+    """{name: (address, offset, bytes)} of an ELF file of 64 bits."""
+    table, = struct.unpack_from('<Q', elf, 0x28)
+    entry, n, names = struct.unpack_from('<HHH', elf, 0x3a)
+    rows = [struct.unpack_from('<IIQQQQ', elf, table + i * entry)
+            for i in range(n)]
+    found = {}
+    for name, _, _, va, at, length in rows:
+        name += rows[names][4]
+        found[elf[name:elf.index(0, name)].decode()] = va, at, length
+    return found
+
+
+def unsorted_rules(elf):
+    """A thousand pairs of addresses change places."""
+    _, at, length = sections(elf)['.orc_unwind_ip']
+    rng = random.Random(3)
+    for _ in range(1000):
+        i, j = (at + 4 * rng.randrange(length // 4) for _ in range(2))
+        elf[i:i + 4], elf[j:j + 4] = elf[j:j + 4], elf[i:i + 4]
+
+
+def rules_of_random_bytes(elf):
+    _, at, length = sections(elf)['.orc_unwind']
+    overwrite(elf, at, random.Random(4).randbytes(length))
+
+
+def rules_of_nowhere(elf):
+    _, at, length = sections(elf)['.orc_unwind_ip']
+    overwrite(elf, at, b'\xff\xff\xff\x7f' * (length // 4))
+
+
+def is_call(elf, text, va):
+    """Does the instruction in front of VA call? All of an allocator's callers
+    do so directly."""
+    return any(start < va <= start + length and
+               elf[at + va - start - 5] == 0xe8 for start, at, length in text)
+
+
+def names_callers(kernel, damage, folder):
+    elf = unpacked(kernel_file(kernel))
+    text = [sections(elf)[name] for name in ('.text', '.init.text')]
+    damage(elf)
+    path = os.path.join(folder, damage.__name__)
+    with open(path, 'wb') as f:
+        f.write(elf)
+    with Guest(kernel=kernel, timeout=180, options=['--kernel', path],
+               name=f'hostile-{damage.__name__}') as g:
+        g.wait_marker('KA-END')         # the kernel does without them
+        if not re.search(r'tracing\.kernel\s+recognised',
+                         g.hmp_qmp('ka stat')):
+            assert 'no kernel was recognised' in g.hmp_qmp('ka')
+            return
+        listing = g.hmp_qmp('ka -n 1000000')
+        assert g.alive(), g.qemu_log
+    callers = {int(va, 16) for va in re.findall(r'alloc\[(\w+)', listing)}
+    assert len(callers) > 100, listing[:1000]
+    wrong = [hex(va) for va in callers if not is_call(elf, text, va)]
+    assert not wrong, wrong
+
+
+RULES = unsorted_rules, rules_of_random_bytes, rules_of_nowhere
+
+
 def main():
     tap = Tap()
-    kernels = kernel_options(('arm64-6.12',))
+    kernels = kernel_options(('arm64-6.12', '6.12'))
     with tempfile.TemporaryDirectory(prefix='ka-hostile.') as folder:
         for kernel in kernels:
-            for damage in DAMAGES:
+            is_arm = kernel.startswith('arm64')
+            check = survives if is_arm else names_callers
+            for damage in DAMAGES if is_arm else RULES:
                 with tap.test(f'{kernel}: {damage.__name__}'):
-                    survives(kernel, damage, folder)
+                    check(kernel, damage, folder)
     tap.done()
 
 

@@ -11,6 +11,8 @@
  */
 #include "sites.h"
 
+#include <pthread.h>
+
 #define SITE_BITS       18
 #define SITE_SLOTS      (1u << SITE_BITS)
 #define SITE_MAX        (SITE_SLOTS / 2)
@@ -30,21 +32,21 @@ struct KtSites {
     Site site[SITE_MAX];
     uint64_t block[BLOCK_BITS / 64];    /* by hash: a block began there */
     unsigned n;
-    GMutex add_lock;                    /* claims only: they are rare */
+    pthread_mutex_t add_lock;           /* claims only: they are rare */
 };
 
 KtSites *kt_sites_new(void)
 {
     KtSites *s = g_new0(KtSites, 1);
 
-    g_mutex_init(&s->add_lock);
+    pthread_mutex_init(&s->add_lock, NULL);
     return s;
 }
 
 void kt_sites_free(KtSites *s)
 {
     if (s) {
-        g_mutex_clear(&s->add_lock);
+        pthread_mutex_destroy(&s->add_lock);
     }
     g_free(s);
 }
@@ -128,13 +130,13 @@ uint32_t kt_sites_add(KtSites *s, uint64_t va, KtHookId wrapper, bool *added)
     if (site != KT_SITE_NONE || !va) {
         return site;
     }
-    g_mutex_lock(&s->add_lock);
+    pthread_mutex_lock(&s->add_lock);
     site = kt_sites_find(s, va);
     if (site == KT_SITE_NONE) {
         site = add_locked(s, va, wrapper);
         *added = site != KT_SITE_NONE;
     }
-    g_mutex_unlock(&s->add_lock);
+    pthread_mutex_unlock(&s->add_lock);
     return site;
 }
 

@@ -10,6 +10,7 @@
 #include "image.h"
 #include "cursor.h"
 #include "decompress.h"
+#include "memory-copy.h"
 
 #include <elf.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct GsImage {
     GArray *sections;       /* of GsSection, by address */
     unsigned machine;
     bool raw;
-    bool memory;
+    GsMemoryCopy *copy;     /* of memory, instead of @bytes */
 };
 
 /* A wrapper: recognised by @is, @peel gives the bytes inside it. */
@@ -465,16 +466,20 @@ GsImage *gs_image_new(GBytes *bytes, GError **errp)
     return g_steal_pointer(&img);
 }
 
-GsImage *gs_image_new_memory(GBytes *bytes, uint64_t va)
+GsImage *gs_image_new_memory(const GsMem *mem, uint64_t start, uint64_t end)
 {
-    GsImage *img = g_new0(GsImage, 1);
-    GsSection all = { .name = "", .va = va, .exec = true };
+    GsMemoryCopy *copy = gs_memory_copy_new(mem, start, end);
+    GsSection all = { "", start, NULL, end - start, true };
+    GsImage *img;
 
+    if (!copy) {
+        return NULL;
+    }
+    img = g_new0(GsImage, 1);
     img->names = g_string_chunk_new(1024);
     img->sections = g_array_new(FALSE, FALSE, sizeof(GsSection));
-    img->bytes = g_bytes_ref(bytes);
-    img->memory = true;
-    all.data = g_bytes_get_data(bytes, &all.len);
+    img->copy = copy;
+    all.data = gs_memory_copy_data(copy);
     g_array_append_val(img->sections, all);
     return img;
 }
@@ -503,6 +508,7 @@ void gs_image_free(GsImage *img)
         return;
     }
     g_clear_pointer(&img->bytes, g_bytes_unref);
+    gs_memory_copy_free(img->copy);
     g_string_chunk_free(img->names);
     g_array_free(img->sections, TRUE);
     g_free(img);
@@ -525,6 +531,7 @@ bool gs_image_section(const GsImage *img, const char *name, uint64_t *va,
         const GsSection *s = gs_image_nth_section(img, i);
 
         if (s->data && !strcmp(s->name, name)) {
+            gs_memory_copy_need(img->copy, s->va, s->len);
             *va = s->va;
             *data = s->data;
             *len = s->len;
@@ -559,6 +566,7 @@ bool gs_image_read(const GsImage *img, uint64_t va, void *buf, size_t len)
             return false;
         }
         n = MIN(len, s->len - (va - s->va));
+        gs_memory_copy_need(img->copy, va, n);
         memcpy(to, s->data + (va - s->va), n);
         to += n;
         va += n;
@@ -584,7 +592,7 @@ bool gs_image_is_raw(const GsImage *img)
     return img->raw;
 }
 
-bool gs_image_is_memory(const GsImage *img)
+GsMemoryCopy *gs_image_copy(const GsImage *img)
 {
-    return img->memory;
+    return img->copy;
 }

@@ -2,13 +2,14 @@
 /*
  * The bytes of a kernel file: recognised, decompressed, cut into sections.
  *
- * Internal to guest-symbols. A GsImage never changes after it was made, so
- * every function here may be called from any thread.
+ * Internal to guest-symbols. A GsImage of a file never changes after it was
+ * made, so every function here may be called for it from any thread.
  */
 #ifndef GS_IMAGE_H
 #define GS_IMAGE_H
 
 #include "gs.h"
+#include "memory-copy.h"
 
 typedef struct GsImage GsImage;
 
@@ -41,13 +42,18 @@ typedef struct GsSection {
 GsImage *gs_image_new(GBytes *bytes, GError **errp);
 /**
  * gs_image_new_memory() - a kernel as it lies in memory
- * @bytes: (borrowed, a reference is kept) what is there
- * @va: the address of the first byte
+ * @mem: (borrowed as long as the image lives)
+ * @start: the address of the first byte, @end that behind the last
  *
  * One section without a name, taken for code as long as nobody tells by
- * gs_image_add_section() what is where.
+ * gs_image_add_section() what is where. Its bytes are copied when they are
+ * needed: gs_image_read() and gs_image_section() do so for what they give,
+ * whoever looks at a GsSection's @data asks gs_image_copy() for it before.
+ * For one thread. Returns: (owned) or NULL when there is no room.
  */
-GsImage *gs_image_new_memory(GBytes *bytes, uint64_t va);
+GsImage *gs_image_new_memory(const GsMem *mem, uint64_t start, uint64_t end);
+/** gs_image_copy() - (borrowed, nullable) of an image of memory, its bytes. */
+GsMemoryCopy *gs_image_copy(const GsImage *img);
 /** gs_image_add_section() - name [@start, @end) of such an image, before it is
  *  shared. Returns: false when it does not lie in it. */
 bool gs_image_add_section(GsImage *img, const char *name, uint64_t start,
@@ -92,8 +98,5 @@ unsigned gs_image_machine(const GsImage *img);
 
 /** gs_image_is_raw() - without ELF headers, so without known addresses. */
 bool gs_image_is_raw(const GsImage *img);
-
-/** gs_image_is_memory() - from gs_image_new_memory(). */
-bool gs_image_is_memory(const GsImage *img);
 
 #endif /* GS_IMAGE_H */

@@ -62,6 +62,9 @@ typedef struct GsKallsymsParts {
 bool gs_kallsyms_find(const GsArea *area, size_t *from,
                       GsKallsymsParts *parts, bool *layout_known);
 
+/** gs_kallsyms_mark() - (static) bytes that each table has in its tokens. */
+const char *gs_kallsyms_mark(size_t *len);
+
 /**
  * gs_kallsyms_name() - position and length of a compressed name
  * @pos: (in, out) its length byte(s); behind it afterwards

@@ -12,6 +12,12 @@
 
 #include <string.h>
 
+/* In memory: bytes before a table's tokens and from these on, and how many
+ * places are tried. */
+#define AROUND_BEFORE   (8u << 20)
+#define AROUND_BEHIND   (4u << 20)
+#define AROUND_MAX      4
+
 /* How symbols' addresses are written: @at gives the @i-th one. */
 typedef struct Encoding {
     const char *since;
@@ -345,18 +351,20 @@ static GsSymtab *decode(GsImage *img, Decoder *d, GError **errp)
     return plausible(img, tab, errp) ? g_steal_pointer(&tab) : NULL;
 }
 
-/* Every table in one section; the first that makes sense. */
-static GsSymtab *search_section(GsImage *img, const GsSection *sec,
-                                GError **errp)
+/* Every table in [@from, @to) of a section; the first that makes sense. */
+static GsSymtab *search_part(GsImage *img, const GsSection *sec, size_t from,
+                             size_t to, GError **errp)
 {
     Decoder d = {
         .img = img,
-        .area = { .data = sec->data, .len = sec->len, .va = sec->va },
+        .area = { .data = sec->data + from, .len = to - from,
+                  .va = sec->va + from },
     };
-    size_t from = 0;
+    size_t pos = 0;
     bool known;
 
-    while (gs_kallsyms_find(&d.area, &from, &d.parts, &known)) {
+    gs_memory_copy_need(gs_image_copy(img), d.area.va, d.area.len);
+    while (gs_kallsyms_find(&d.area, &pos, &d.parts, &known)) {
         GsSymtab *tab;
 
         g_clear_error(errp);
@@ -373,6 +381,44 @@ static GsSymtab *search_section(GsImage *img, const GsSection *sec,
         }
     }
     return NULL;
+}
+
+/*
+ * Of memory, only what is around something like tokens, as far as a
+ * distribution kernel's table reaches twice over. Whatever the result of
+ * that, it is only a short cut.
+ */
+static GsSymtab *search_around(GsImage *img, const GsSection *sec,
+                               GError **errp)
+{
+    uint64_t va = sec->va;
+
+    for (unsigned i = 0; i < AROUND_MAX; i++) {
+        size_t len, at, from, to;
+        const char *mark = gs_kallsyms_mark(&len);
+        GsSymtab *tab;
+
+        if (!gs_memory_copy_find(gs_image_copy(img), mark, len, &va)) {
+            return NULL;
+        }
+        at = va - sec->va;
+        from = at > AROUND_BEFORE ? (at - AROUND_BEFORE) & ~(size_t)0xfff : 0;
+        to = MIN(sec->len, at + AROUND_BEHIND);
+        tab = search_part(img, sec, from, to, errp);
+        if (tab) {
+            return tab;
+        }
+        va = sec->va + to;
+    }
+    return NULL;
+}
+
+static GsSymtab *search_section(GsImage *img, const GsSection *sec,
+                                GError **errp)
+{
+    GsSymtab *tab = search_around(img, sec, errp);
+
+    return tab ? tab : search_part(img, sec, 0, sec->len, errp);
 }
 
 GsSymtab *gs_kallsyms_decode(GsImage *img, GError **errp)

@@ -122,10 +122,11 @@ static char *search_banner(const GsImage *img, const GsSection *s)
     char *best = NULL;
     size_t pos = 0;
 
+    gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
     while (s->data && pos < s->len) {
         const uint8_t *hit = memmem(s->data + pos, s->len - pos, start,
                                     strlen(start));
-        char *banner;
+        g_autofree char *banner = NULL;
 
         if (!hit) {
             break;
@@ -134,9 +135,7 @@ static char *search_banner(const GsImage *img, const GsSection *s)
         banner = banner_at(img, s->va + (hit - s->data));
         if (banner && (!best || has_build_number(banner))) {
             g_free(best);
-            best = banner;
-        } else {
-            g_free(banner);
+            best = g_steal_pointer(&banner);
         }
         if (best && has_build_number(best)) {
             break;
@@ -167,12 +166,13 @@ static char *find_banner(const GsImage *img, const GsSymtab *tab)
  * Types where sections have no names: by the header that begins them (magic,
  * version, flags, header length), as far as the header says.
  */
-static GsBtf *search_btf(const GsSection *s)
+static GsBtf *search_btf(const GsImage *img, const GsSection *s)
 {
     static const uint8_t head[] = { 0x9f, 0xeb, 1, 0, 24, 0, 0, 0 };
     GsBtf *btf = NULL;
     size_t pos = 0;
 
+    gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
     while (s->data && !*s->name && !btf && pos < s->len) {
         const uint8_t *hit = memmem(s->data + pos, s->len - pos, head,
                                     sizeof(head));
@@ -198,7 +198,7 @@ static bool load_btf(GsKernel *k, GError **errp)
         return k->btf != NULL;
     }
     for (size_t i = 0; !k->btf && i < gs_image_n_sections(k->image); i++) {
-        k->btf = search_btf(gs_image_nth_section(k->image, i));
+        k->btf = search_btf(k->image, gs_image_nth_section(k->image, i));
     }
     return true;
 }
@@ -237,7 +237,7 @@ static bool load_tables(GsKernel *k, GError **errp)
     if (!k->symtab) {
         return false;
     }
-    if (gs_image_is_memory(k->image)) {
+    if (gs_image_copy(k->image)) {
         name_sections(k);
     }
     k->banner = find_banner(k->image, k->symtab);

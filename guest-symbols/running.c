@@ -6,20 +6,14 @@
  * around it (arch/x86/boot/startup/map_kernel.c, formerly head64.c;
  * arch/arm64/kernel/pi/map_kernel.c; arch/riscv/mm/init.c); the tables in its
  * read-only data are relocated by then. So what is mapped around the first
- * instruction that runs there is copied, and read like a file's image, but at
- * run-time addresses.
+ * instruction that runs there is read like a file's image, but at run-time
+ * addresses; what of it is looked at is copied first.
  *
  * The guest may lie: what is copied is bounded, and the readers of the copy
  * are those that read files.
  */
 #include "kernel.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
-#define PAGE_BYTES      4096u
-#define HUGE_BYTES      (2ull << 20)
 #define IMAGE_MAX       (512ull << 20)
 
 static bool is_mapped(const GsMem *mem, uint64_t va)
@@ -52,32 +46,11 @@ static bool find_extent(const GsArch *arch, const GsMem *mem, uint64_t va,
     return true;
 }
 
-/* What cannot be read is zeros: memory that the kernel gave back. The copy is
- * on huge pages where the host has them: small ones would take as long to
- * fault in as all the rest. */
-static GBytes *copy_extent(const GsMem *mem, uint64_t start, uint64_t end)
-{
-    void *room;
-    uint8_t *bytes;
-
-    if (posix_memalign(&room, HUGE_BYTES, end - start)) {
-        return NULL;
-    }
-    madvise(room, end - start, MADV_HUGEPAGE);
-    bytes = room;
-    for (uint64_t off = 0; off < end - start; off += PAGE_BYTES) {
-        if (!mem->read(mem->opaque, start + off, bytes + off, PAGE_BYTES)) {
-            memset(bytes + off, 0, PAGE_BYTES);
-        }
-    }
-    return g_bytes_new_with_free_func(bytes, end - start, free, bytes);
-}
-
 GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
                                     uint64_t va, GError **errp)
 {
-    g_autoptr(GBytes) bytes = NULL;
     uint64_t start, end;
+    GsImage *img;
     GsKernel *k;
 
     if (!find_extent(arch, mem, va, &start, &end)) {
@@ -86,13 +59,12 @@ GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
                     "is mapped", va);
         return NULL;
     }
-    bytes = copy_extent(mem, start, end);
-    if (!bytes) {
+    img = gs_image_new_memory(mem, start, end);
+    if (!img) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
         return NULL;
     }
-    k = gs_kernel_new_from_image(arch, gs_image_new_memory(bytes, start),
-                                 errp);
+    k = gs_kernel_new_from_image(arch, img, errp);
     if (!k) {
         g_prefix_error(errp, "guest memory 0x%" G_GINT64_MODIFIER "x-0x%"
                        G_GINT64_MODIFIER "x: ", start, end - 1);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A range of guest memory that is copied where and when somebody looks.
+ * Internal to guest-symbols; for one thread.
+ */
+#ifndef GS_MEMORY_COPY_H
+#define GS_MEMORY_COPY_H
+
+#include "gs.h"
+
+typedef struct GsMemoryCopy GsMemoryCopy;
+
+/**
+ * gs_memory_copy_new() - nothing of [@start, @end) is copied yet
+ * @mem: (borrowed as long as it lives)
+ * Returns: (owned) or NULL when there is no room.
+ */
+GsMemoryCopy *gs_memory_copy_new(const GsMem *mem, uint64_t start,
+                                 uint64_t end);
+void gs_memory_copy_free(GsMemoryCopy *c);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsMemoryCopy, gs_memory_copy_free)
+
+/** gs_memory_copy_data() - (borrowed) the copy of @start; zeros where nobody
+ *  has asked, and where there is nothing to be read. */
+const uint8_t *gs_memory_copy_data(const GsMemoryCopy *c);
+
+/** gs_memory_copy_need() - copy what of [@va, @va + @len) is in the range;
+ *  @c: (nullable) */
+void gs_memory_copy_need(GsMemoryCopy *c, uint64_t va, size_t len);
+
+/**
+ * gs_memory_copy_find() - look for bytes without a copy
+ * @c: (nullable)
+ * @what: @len bytes, at most GS_FIND_MAX
+ * @va: (in, out) from where on; where they are
+ * Returns: false when they are not there.
+ */
+bool gs_memory_copy_find(const GsMemoryCopy *c, const void *what, size_t len,
+                         uint64_t *va);
+#define GS_FIND_MAX 64
+
+#endif /* GS_MEMORY_COPY_H */

@@ -461,6 +461,50 @@ void kt_blocks_touch_end(const KtBlocks *b, uint32_t index)
     }
 }
 
+/* ---- renumbering -------------------------------------------------------- */
+
+static void renumber_list(KtList *l, const uint32_t *to)
+{
+    KtList old = *l;
+
+    l->head = NULL;
+    l->n = 0;
+    for (uint32_t stack = 1; stack < old.n; stack++) {
+        uint32_t now = old.head[stack] ? to[stack] : 0;
+
+        if (now >= l->n) {
+            list_grow(l, now);
+        }
+        if (now) {
+            l->head[now] = old.head[stack];
+        }
+    }
+    g_free(old.head);
+}
+
+void kt_blocks_renumber(KtBlocks *b, const KtRenumber *to)
+{
+    for (uint32_t i = 1; i < b->rec.used; i++) {
+        KtRec *r = kt_rec(b, i);
+
+        r->stack = to->stack[r->stack];
+        r->task = to->task[r->task];
+        r->cache = to->cache[r->cache];
+    }
+    for (uint32_t i = 1; i < b->end.used; i++) {
+        KtEnd *e = kt_end(b, i);
+
+        e->stack = to->stack[e->stack];
+        e->task = to->task[e->task];
+    }
+    for (uint32_t i = 1; i < b->rcu.used; i++) {
+        kt_rcu(b, i)->stack = to->stack[kt_rcu(b, i)->stack];
+    }
+    renumber_list(&b->by_alloc, to->stack);
+    renumber_list(&b->by_free, to->stack);
+    renumber_list(&b->by_rcu, to->stack);
+}
+
 uint64_t kt_blocks_bytes(const KtBlocks *b)
 {
     return kt_pool_bytes(&b->rec) + kt_pool_bytes(&b->end) +

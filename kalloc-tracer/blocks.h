@@ -180,6 +180,17 @@ static inline uint32_t kt_list_head(const KtList *l, uint32_t stack)
     return stack < l->n ? l->head[stack] : 0;
 }
 
+/** struct KtRenumber - new ids by old ones, which are below the lengths of
+ *  these (borrowed) arrays; 0 stays 0, and no two stacks become one */
+typedef struct KtRenumber {
+    const uint32_t *stack;
+    const uint32_t *task;
+    const uint16_t *cache;
+} KtRenumber;
+
+/** kt_blocks_renumber() - give every block other ids; none was released. */
+void kt_blocks_renumber(KtBlocks *b, const KtRenumber *to);
+
 /** kt_blocks_bytes() - host memory. */
 uint64_t kt_blocks_bytes(const KtBlocks *b);
 

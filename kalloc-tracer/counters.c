@@ -56,3 +56,8 @@ uint64_t kt_counters_get(const KtCounters *c, KtCounter id)
     }
     return sum;
 }
+
+void kt_counters_set(KtCounters *c, KtCounter id, uint64_t n)
+{
+    kt_counters_add(c, id, n - kt_counters_get(c, id));
+}

@@ -15,6 +15,8 @@ typedef struct KtCounters KtCounters;
 KtCounters *kt_counters_new(void);
 void kt_counters_free(KtCounters *c);
 void kt_counters_add(KtCounters *c, KtCounter id, uint64_t n);
+/** kt_counters_set() - nobody else adds to @id meanwhile. */
+void kt_counters_set(KtCounters *c, KtCounter id, uint64_t n);
 uint64_t kt_counters_get(const KtCounters *c, KtCounter id);
 
 #endif /* KT_COUNTERS_H */

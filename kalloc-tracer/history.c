@@ -433,3 +433,39 @@ void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
         }
     }
 }
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static uint64_t oldest(const KtHistory *h)
+{
+    return h->next - kt_history_rows(h);
+}
+
+void kt_history_foreach(const KtHistory *h, KtBlockFn fn, void *opaque)
+{
+    for (uint64_t number = oldest(h); number < h->next; number++) {
+        KtBlock b;
+        Row r;
+
+        read_row(h, number, &r);
+        to_block(&r, &b);
+        if (!fn(&b, opaque)) {
+            return;
+        }
+    }
+}
+
+void kt_history_renumber(KtHistory *h, const KtRenumber *to)
+{
+    for (uint64_t number = oldest(h); number < h->next; number++) {
+        Row r;
+
+        unpack(row_at(h, number), &r);
+        r.cache = to->cache[r.cache];
+        r.alloc_stack = to->stack[r.alloc_stack];
+        r.free_stack = to->stack[r.free_stack];
+        r.alloc_task = to->task[r.alloc_task];
+        r.other = (r.flags & ROW_QUEUED ? to->stack : to->task)[r.other];
+        pack(row_at(h, number), &r);
+    }
+}

@@ -14,6 +14,7 @@
 #ifndef KT_HISTORY_H
 #define KT_HISTORY_H
 
+#include "blocks.h"
 #include "kt.h"
 
 typedef struct KtHistory KtHistory;
@@ -35,6 +36,12 @@ void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len);
 /** kt_history_find() - past lives that contained @va, newest first. */
 void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
                      void *opaque);
+
+/** kt_history_foreach() - all past lives, oldest first, until @fn returns
+ *  false. */
+void kt_history_foreach(const KtHistory *h, KtBlockFn fn, void *opaque);
+/** kt_history_renumber() - give every past life other ids. */
+void kt_history_renumber(KtHistory *h, const KtRenumber *to);
 
 uint64_t kt_history_rows(const KtHistory *h);
 /** kt_history_bytes() - host memory of the rows so far and the index. */

@@ -25,6 +25,8 @@ struct KtNames {
     uint32_t n_caches;      /* atomic */
     pthread_mutex_t lock;   /* of @by_va and of adding */
     GHashTable *by_va;      /* va of a cache not destroyed -> id */
+    bool *undone;           /* by id: of a time of the VM's that was left */
+    uint32_t n_undone;
 };
 
 KtNames *kt_names_new(void)
@@ -33,6 +35,7 @@ KtNames *kt_names_new(void)
 
     n->tasks = kt_depot_new(KT_MAX_TASKS);
     n->cache = g_new0(KtCacheInfo *, MAX_CACHES + 1);
+    n->undone = g_new0(bool, MAX_CACHES + 1);
     n->by_va = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                      NULL);
     pthread_mutex_init(&n->lock, NULL);
@@ -49,6 +52,7 @@ void kt_names_free(KtNames *n)
         g_free(n->cache[i]);
     }
     g_free(n->cache);
+    g_free(n->undone);
     g_hash_table_unref(n->by_va);
     kt_depot_free(n->tasks);
     pthread_mutex_destroy(&n->lock);
@@ -158,6 +162,47 @@ static uint32_t add_locked(KtNames *n, const KtCacheInfo *info)
     return id;
 }
 
+/* The first cache behind @from, and then from the first on, that looks the
+ * same and for which @those is @as. */
+static uint32_t find_same(const KtNames *n, const KtCacheInfo *info,
+                          const bool *those, bool as, uint32_t from)
+{
+    for (uint32_t i = 0; i < n->n_caches; i++) {
+        uint32_t id = 1 + (from + i) % n->n_caches;
+
+        if (those[id] == as && n->cache[id]->va == info->va &&
+            same_cache(n->cache[id], info)) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+static void set_life_locked(KtNames *n, uint32_t id, bool destroyed)
+{
+    KtCacheInfo *c = n->cache[id];
+
+    __atomic_store_n(&c->destroyed, destroyed, __ATOMIC_RELAXED);
+    if (!destroyed) {
+        g_hash_table_replace(n->by_va, g_memdup2(&c->va, sizeof(c->va)),
+                             GUINT_TO_POINTER(id));
+    }
+}
+
+/* It was known before another time of the VM's life was loaded, and comes to
+ * be again. Nothing names it but this. */
+static uint32_t revive_locked(KtNames *n, const KtCacheInfo *info)
+{
+    uint32_t id = n->n_undone ? find_same(n, info, n->undone, true, 0) : 0;
+
+    if (id) {
+        n->undone[id] = false;
+        n->n_undone--;
+        set_life_locked(n, id, false);
+    }
+    return id;
+}
+
 KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
 {
     char name[ESCAPED_MAX];
@@ -169,6 +214,9 @@ KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
     clean.destroyed = false;
     pthread_mutex_lock(&n->lock);
     id = find_locked(n, &clean);
+    if (!id) {
+        id = revive_locked(n, &clean);
+    }
     if (!id) {
         id = add_locked(n, &clean);
     }
@@ -215,4 +263,35 @@ void kt_names_cache_destroyed(KtNames *n, KtCacheId id)
 uint32_t kt_names_n_caches(const KtNames *n)
 {
     return __atomic_load_n(&n->n_caches, __ATOMIC_ACQUIRE);
+}
+
+/* ---- all caches at once ------------------------------------------------- */
+
+void kt_names_set_caches(KtNames *n, const KtCacheInfo *list, uint32_t n_list,
+                         uint16_t *ids)
+{
+    g_autofree bool *taken = g_new0(bool, MAX_CACHES + 1);
+
+    pthread_mutex_lock(&n->lock);
+    for (uint32_t i = 0; i < n_list; i++) {
+        ids[i] = find_same(n, &list[i], taken, false,
+                           i ? ids[i - 1] : 0);
+        if (!ids[i]) {
+            ids[i] = add_locked(n, &list[i]);
+        }
+        taken[ids[i]] = true;
+    }
+    g_hash_table_remove_all(n->by_va);
+    n->n_undone = 0;
+    for (uint32_t id = 1; id <= n->n_caches; id++) {
+        set_life_locked(n, id, true);
+        n->undone[id] = !taken[id];
+        n->n_undone += !taken[id];
+    }
+    for (uint32_t i = 0; i < n_list; i++) {
+        if (ids[i]) {
+            set_life_locked(n, ids[i], list[i].destroyed);
+        }
+    }
+    pthread_mutex_unlock(&n->lock);
 }

@@ -31,4 +31,15 @@ bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out);
 void kt_names_cache_destroyed(KtNames *n, KtCacheId id);
 uint32_t kt_names_n_caches(const KtNames *n);
 
+/**
+ * kt_names_set_caches() - the guest has these caches, and no others
+ * @list: (borrowed for the call) names escaped, as kt_names_cache() tells
+ *        them
+ * @ids: (out) room for the id of each, 0 where there was no room
+ *
+ * What else was known counts as destroyed. Nobody else uses @n meanwhile.
+ */
+void kt_names_set_caches(KtNames *n, const KtCacheInfo *list, uint32_t n_list,
+                         uint16_t *ids);
+
 #endif /* KT_NAMES_H */

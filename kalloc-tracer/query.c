@@ -143,10 +143,12 @@ void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque)
 
 /* ---- by stack ----------------------------------------------------------- */
 
-/* Blocks found, to be told in order of address. */
+/* Blocks found, to be told in order of address, pages before what lies in
+ * them. */
 typedef struct Found {
     uint64_t va;
     uint32_t index;
+    bool in_pages;
 } Found;
 
 static int by_address(const void *a, const void *b)
@@ -157,12 +159,16 @@ static int by_address(const void *a, const void *b)
     if (x->va != y->va) {
         return x->va < y->va ? -1 : 1;
     }
+    if (x->in_pages != y->in_pages) {
+        return y->in_pages ? -1 : 1;
+    }
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static void found(GArray *list, const KtModel *m, uint32_t index)
 {
-    Found f = { kt_rec(&m->blocks, index)->va, index };
+    const KtRec *r = kt_rec(&m->blocks, index);
+    Found f = { r->va, index, r->layer != KT_LAYER_PAGES };
 
     g_array_append_val(list, f);
 }

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state of one boot: blocks, past lives, errors. See state.h.
+ *
+ * Blocks go in the order of their addresses, past lives and errors in that in
+ * which they came about. What is read goes through the same functions that
+ * events do, with the rules checked that these keep: blocks of a map ascend
+ * and do not overlap, names that they bear exist.
+ */
+#include "state-parts.h"
+
+/* Bits that a block is written with. */
+enum {
+    B_FREED = 1, B_QUEUED = 2, B_OLD = 4, B_RCU = 8,
+};
+
+#define US_MAX ((1ull << 48) - 1)
+
+/* ---- what all blocks have ----------------------------------------------- */
+
+static void pack_block(GsPack *p, const KtBlock *b, uint64_t from,
+                       unsigned flags)
+{
+    gs_pack_u64(p, flags | b->layer << 4);
+    gs_pack_step(p, from, b->va);
+    gs_pack_u64(p, b->requested);
+    gs_pack_step(p, b->requested, b->actual);
+    gs_pack_step(p, 0, b->alloc_us);
+    gs_pack_u64(p, b->alloc_stack.v);
+    gs_pack_u64(p, b->alloc_task.v);
+    gs_pack_u64(p, b->cache.v);
+    gs_pack_u64(p, b->gfp);
+    gs_pack_u64(p, b->hook.v);
+    gs_pack_u64(p, b->alloc_cpu);
+    if (flags & B_FREED) {
+        gs_pack_step(p, b->alloc_us, b->free_us);
+        gs_pack_u64(p, b->free_stack.v);
+        gs_pack_u64(p, b->free_task.v);
+        gs_pack_u64(p, b->free_hook.v);
+        gs_pack_u64(p, b->free_cpu);
+    }
+    if (flags & B_RCU) {
+        gs_pack_step(p, b->alloc_us, b->rcu_us);
+        gs_pack_u64(p, b->rcu_stack.v);
+    }
+}
+
+static unsigned flags_of(const KtBlock *b)
+{
+    return (b->state == KT_STATE_FREED ? B_FREED : 0) |
+           (b->rcu_queued ? B_QUEUED : 0) |
+           (b->rcu_queued && (b->rcu_stack.v || b->rcu_us) ? B_RCU : 0);
+}
+
+static KtHookId unpack_hook(GsUnpack *u, const KtStateIds *ids)
+{
+    return ids->hook[gs_unpack_upto(u, ids->hooks, "the number of a hook")];
+}
+
+static KtStackId unpack_stack(GsUnpack *u, const KtStateIds *ids)
+{
+    return (KtStackId) {
+        gs_unpack_upto(u, ids->stacks, "the number of a backtrace")
+    };
+}
+
+static KtTaskId unpack_task(GsUnpack *u, const KtStateIds *ids)
+{
+    return (KtTaskId) {
+        gs_unpack_upto(u, ids->tasks, "the number of a task")
+    };
+}
+
+static KtCacheId unpack_cache(GsUnpack *u, const KtStateIds *ids)
+{
+    return (KtCacheId) {
+        gs_unpack_upto(u, ids->caches, "the number of a cache")
+    };
+}
+
+static uint64_t unpack_us(GsUnpack *u, uint64_t from)
+{
+    uint64_t us = gs_unpack_step(u, from);
+
+    if (us > US_MAX) {
+        gs_unpack_fail(u, "a time has more than 48 bits");
+    }
+    return us & US_MAX;
+}
+
+static void unpack_end(GsUnpack *u, KtBlock *b, unsigned flags,
+                       const KtStateIds *ids)
+{
+    if (flags & B_FREED) {
+        b->free_us = unpack_us(u, b->alloc_us);
+        b->free_stack = unpack_stack(u, ids);
+        b->free_task = unpack_task(u, ids);
+        b->free_hook = unpack_hook(u, ids);
+        b->free_cpu = gs_unpack_upto(u, UINT16_MAX, "a vCPU");
+    }
+    if (flags & B_RCU) {
+        b->rcu_us = unpack_us(u, b->alloc_us);
+        b->rcu_stack = unpack_stack(u, ids);
+    }
+}
+
+static unsigned unpack_block(GsUnpack *u, KtBlock *b, uint64_t from,
+                             const KtStateIds *ids)
+{
+    unsigned head = gs_unpack_upto(u, UINT8_MAX, "the kind of a block");
+
+    *b = (KtBlock) {
+        .layer = head >> 4,
+        .state = head & B_FREED ? KT_STATE_FREED : KT_STATE_ALLOCATED,
+        .rcu_queued = head & B_QUEUED,
+    };
+    if (b->layer == KT_LAYER_NONE || b->layer >= KT_LAYER__COUNT) {
+        gs_unpack_fail(u, "a block of an unknown layer");
+    }
+    b->va = gs_unpack_step(u, from);
+    b->requested = gs_unpack_u64(u);
+    b->actual = gs_unpack_step(u, b->requested);
+    b->alloc_us = unpack_us(u, 0);
+    b->alloc_stack = unpack_stack(u, ids);
+    b->alloc_task = unpack_task(u, ids);
+    b->cache = unpack_cache(u, ids);
+    b->gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
+    b->hook = unpack_hook(u, ids);
+    b->alloc_cpu = gs_unpack_upto(u, UINT16_MAX, "a vCPU");
+    unpack_end(u, b, head, ids);
+    return head & (B_OLD | B_RCU);
+}
+
+/* ---- the map ------------------------------------------------------------ */
+
+static uint32_t reported(const KtBlocks *b, uint32_t index)
+{
+    const KtRec *r = kt_rec(b, index);
+
+    return r->end ? kt_end(b, r->end)->reported : 0;
+}
+
+static void pack_map(const KtModel *m, const KtMap *map, GsPack *p)
+{
+    KtMapIter it = kt_map_seek(map, 0);
+    KtMapEntry e;
+    uint64_t last = 0;
+
+    gs_pack_u64(p, map->n);
+    while ((e = kt_map_next(map, &it)).val) {
+        KtBlock b;
+
+        kt_blocks_get(&m->blocks, e.val, &b);
+        pack_block(p, &b, last, flags_of(&b) |
+                   (kt_rec(&m->blocks, e.val)->old ? B_OLD : 0));
+        gs_pack_u64(p, reported(&m->blocks, e.val));
+        last = b.va;
+    }
+}
+
+/* As the events that made the block would have left it. */
+static void set_block(KtModel *m, uint32_t index, const KtBlock *b,
+                      unsigned flags)
+{
+    KtBlocks *blocks = &m->blocks;
+    KtEvent ev = {
+        .va = b->va, .size = b->actual ? b->requested : 0,
+        .actual = b->actual, .us = b->alloc_us, .cpu = b->alloc_cpu,
+        .stack = b->alloc_stack, .task = b->alloc_task, .gfp = b->gfp,
+        .cache = b->cache, .hook = b->hook, .layer = b->layer,
+    };
+
+    kt_blocks_set(blocks, index, &ev);
+    if (!b->actual && b->requested) {
+        kt_blocks_resize(blocks, index, b->requested);
+    }
+    if (flags & B_RCU) {
+        kt_blocks_set_queued(blocks, index, &(KtEvent) {
+            .us = b->rcu_us, .stack = b->rcu_stack });
+    }
+    if (b->state == KT_STATE_FREED) {
+        kt_blocks_set_freed(blocks, index, &(KtEvent) {
+            .us = b->free_us, .cpu = b->free_cpu, .stack = b->free_stack,
+            .hook = b->free_hook, .task = b->free_task });
+    }
+    kt_rec(blocks, index)->queued = b->rcu_queued;
+    kt_rec(blocks, index)->old = !!(flags & B_OLD);
+}
+
+static void count_block(KtModel *m, uint32_t index)
+{
+    if (kt_rec(&m->blocks, index)->freed) {
+        m->freed_blocks++;
+    } else {
+        m->live_blocks++;
+        m->live_bytes += kt_blocks_len(&m->blocks, index);
+    }
+}
+
+/* A block that finds no room is dropped, as when it is allocated. */
+static uint32_t add_block(KtModel *m, KtMap *map, const KtBlock *b,
+                          unsigned flags)
+{
+    uint32_t index = kt_model_bytes(m) < m->max_bytes ?
+                     kt_blocks_new(&m->blocks) : 0;
+
+    if (!index || !kt_map_insert(map, b->va, index)) {
+        m->gap = true;
+        m->count[KT_CNT_DROP_BLOCK]++;
+        if (index) {
+            *kt_rec(&m->blocks, index) = (KtRec) { 0 };
+        }
+        return 0;
+    }
+    set_block(m, index, b, flags);
+    count_block(m, index);
+    return index;
+}
+
+/* What frees of it were reported before they came. */
+static void expect(KtModel *m, uint32_t index, uint64_t n)
+{
+    for (uint64_t i = 0; index && i < n; i++) {
+        kt_blocks_expect(&m->blocks, index);
+    }
+}
+
+static void unpack_map(KtModel *m, KtMapId id, GsUnpack *u,
+                       const KtStateIds *ids)
+{
+    uint64_t n = gs_unpack_upto(u, UINT32_MAX, "the number of blocks");
+    uint64_t before = 0, last = 0;
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        KtBlock b;
+        unsigned flags = unpack_block(u, &b, before, ids);
+        uint64_t frees = gs_unpack_upto(u, UINT8_MAX, "reported frees");
+        uint64_t len = kt_block_len(&b);
+
+        if ((b.layer == KT_LAYER_PAGES) != (id == KT_MAP_PAGES) ||
+            (i && b.va <= last)) {
+            gs_unpack_fail(u, "blocks overlap or are out of order");
+        }
+        if (!gs_unpack_ok(u)) {
+            return;
+        }
+        before = b.va;
+        last = len > 1 ? b.va + MIN(len - 1, UINT64_MAX - b.va) : b.va;
+        expect(m, add_block(m, &m->map[id], &b, flags), frees);
+    }
+}
+
+/* ---- past lives, errors ------------------------------------------------- */
+
+typedef struct PackRows {
+    GsPack *p;
+    uint64_t last;
+} PackRows;
+
+static bool pack_row(const KtBlock *b, void *opaque)
+{
+    PackRows *rows = opaque;
+
+    pack_block(rows->p, b, rows->last, flags_of(b));
+    rows->last = b->va;
+    return true;
+}
+
+static void pack_history(const KtHistory *h, GsPack *p)
+{
+    PackRows rows = { p, 0 };
+
+    gs_pack_u64(p, kt_history_rows(h));
+    kt_history_foreach(h, pack_row, &rows);
+}
+
+static void unpack_history(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+{
+    uint64_t n = gs_unpack_upto(u, UINT32_MAX, "the number of past lives");
+    uint64_t last = 0;
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        KtBlock b;
+
+        unpack_block(u, &b, last, ids);
+        last = b.va;
+        if (gs_unpack_ok(u) && !kt_history_add(m->history, &b)) {
+            m->count[KT_CNT_EVICT_HISTORY]++;
+        }
+    }
+}
+
+static void pack_error(const KtError *e, GsPack *p)
+{
+    gs_pack_u64(p, e->kind);
+    gs_pack_u64(p, e->va);
+    gs_pack_u64(p, e->stack.v);
+    gs_pack_u64(p, e->task.v);
+    gs_pack_u64(p, e->cpu);
+    gs_pack_u64(p, e->hook.v);
+    gs_pack_u64(p, e->cache.v);
+    gs_pack_step(p, 0, e->us);
+    gs_pack_u64(p, e->size);
+    gs_pack_u64(p, e->has_block);
+    if (e->has_block) {
+        pack_block(p, &e->block, e->va, flags_of(&e->block));
+    }
+}
+
+static void unpack_error(KtError *e, GsUnpack *u, const KtStateIds *ids)
+{
+    e->kind = gs_unpack_upto(u, KT_ERR__COUNT - 1, "the kind of an error");
+    e->va = gs_unpack_u64(u);
+    e->stack = unpack_stack(u, ids);
+    e->task = unpack_task(u, ids);
+    e->cpu = gs_unpack_upto(u, UINT16_MAX, "a vCPU");
+    e->hook = unpack_hook(u, ids);
+    e->cache = unpack_cache(u, ids);
+    e->us = unpack_us(u, 0);
+    e->size = gs_unpack_u64(u);
+    e->has_block = gs_unpack_upto(u, 1, "a flag");
+    if (e->has_block) {
+        unpack_block(u, &e->block, e->va, ids);
+    }
+}
+
+static void unpack_errors(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+{
+    uint64_t n = gs_unpack_upto(u, KT_MAX_ERRORS, "the number of errors");
+
+    for (uint64_t i = 1; i <= n && gs_unpack_ok(u); i++) {
+        KtError e = { .id = i };
+
+        unpack_error(&e, u, ids);
+        g_array_append_val(m->errors.list, e);
+    }
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+void kt_model_pack(const KtModel *m, GsPack *p)
+{
+    gs_pack_u64(p, m->complete);
+    gs_pack_u64(p, m->gap);
+    for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
+        pack_map(m, &m->map[i], p);
+    }
+    pack_history(m->history, p);
+    gs_pack_u64(p, m->errors.list->len);
+    for (unsigned i = 0; i < m->errors.list->len; i++) {
+        pack_error(&g_array_index(m->errors.list, KtError, i), p);
+    }
+}
+
+void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+{
+    m->complete = gs_unpack_upto(u, 1, "a flag");
+    m->gap = gs_unpack_upto(u, 1, "a flag");
+    for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
+        unpack_map(m, i, u, ids);
+    }
+    unpack_history(m, u, ids);
+    unpack_errors(m, u, ids);
+}
+
+/* Their records stay in use, in no list and no map, which nothing finds. */
+void kt_model_forget_pages(KtModel *m)
+{
+    KtMap *map = &m->map[KT_MAP_PAGES];
+    KtMapIter it = kt_map_seek(map, 0);
+    KtMapEntry e;
+
+    while ((e = kt_map_next(map, &it)).val) {
+        const KtRec *r = kt_rec(&m->blocks, e.val);
+
+        m->freed_blocks -= r->freed;
+        m->live_blocks -= !r->freed;
+        m->live_bytes -= r->freed ? 0 : kt_blocks_len(&m->blocks, e.val);
+        kt_blocks_unset(&m->blocks, e.val);
+        *kt_rec(&m->blocks, e.val) = (KtRec) { 0 };
+    }
+    kt_map_deinit(map);
+    kt_map_init(map);
+}
+
+static void renumber_block(KtBlock *b, const KtRenumber *to)
+{
+    b->alloc_stack.v = to->stack[b->alloc_stack.v];
+    b->free_stack.v = to->stack[b->free_stack.v];
+    b->rcu_stack.v = to->stack[b->rcu_stack.v];
+    b->alloc_task.v = to->task[b->alloc_task.v];
+    b->free_task.v = to->task[b->free_task.v];
+    b->cache.v = to->cache[b->cache.v];
+}
+
+void kt_model_renumber(KtModel *m, const KtRenumber *to)
+{
+    kt_blocks_renumber(&m->blocks, to);
+    kt_history_renumber(m->history, to);
+    for (unsigned i = 0; i < m->errors.list->len; i++) {
+        KtError *e = &g_array_index(m->errors.list, KtError, i);
+
+        e->stack.v = to->stack[e->stack.v];
+        e->task.v = to->task[e->task.v];
+        e->cache.v = to->cache[e->cache.v];
+        renumber_block(&e->block, to);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What state.c and state-model.c share. */
+#ifndef KT_STATE_PARTS_H
+#define KT_STATE_PARTS_H
+
+#include "model.h"
+#include "state.h"
+
+/** struct KtStateIds - how many there are of what blocks name; and the rows
+ *  of this hook table by the stream's numbers */
+typedef struct KtStateIds {
+    uint64_t stacks, tasks, caches, hooks;
+    KtHookId hook[256];
+} KtStateIds;
+
+/** kt_model_pack() - blocks, past lives, errors. */
+void kt_model_pack(const KtModel *m, GsPack *p);
+/** kt_model_unpack() - into @m, which is empty. */
+void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids);
+/** kt_model_forget_pages() - it has no blocks of pages. */
+void kt_model_forget_pages(KtModel *m);
+/** kt_model_renumber() - the ids of all that @m has. */
+void kt_model_renumber(KtModel *m, const KtRenumber *to);
+
+#endif /* KT_STATE_PARTS_H */

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state of a tracer: see state.h.
+ *
+ * Names come first, then the boots that use them. A state is read with the
+ * ids of the stream; only when it is whole are its stacks, tasks and caches
+ * looked for in the tracer's tables, and its blocks given the ids there.
+ * Backtraces, tasks and caches that nothing names any more stay in these
+ * tables, as they do after `ka clear`.
+ */
+#include "state-parts.h"
+
+#include <string.h>
+
+#include "hooks.h"
+#include "tracer.h"
+
+#define MAGIC       "ka state"
+#define CACHE_NAME  (KT_CACHE_NAME_MAX * 4 + 1)
+#define ROW_NAME    64
+
+typedef struct Task {
+    uint32_t pid;
+    char comm[KT_COMM_LEN];
+} Task;
+
+struct KtSaved {
+    KtStateIds ids;
+    KtDepot *stacks;            /* by the ids of the stream */
+    GArray *tasks;              /* Task, from id 1 on */
+    GArray *caches;             /* KtCacheInfo, from id 1 on; owns names */
+    uint64_t count[KT_CNT__COUNT];
+    KtModel *model, *previous;  /* @previous: NULL for none */
+    bool enabled;
+    uint64_t events;
+    uint64_t last_us;
+    uint16_t *cache_id;         /* by the ids of the stream, once installed */
+};
+
+/* Of the host's work and of this process's life, not of the guest's. */
+static bool is_of_process(KtCounter c)
+{
+    static const KtCounter mine[] = {
+        KT_CNT_COST_NS, KT_CNT_COST_CALLS, KT_CNT_APPLY_NS, KT_CNT_FIND_NS,
+        KT_CNT_JOURNAL_LOST, KT_CNT_LOADS, KT_CNT_LOADS_BLIND,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(mine); i++) {
+        if (c == mine[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void pack_hooks(GsPack *p)
+{
+    gs_pack_u64(p, kt_hook_count());
+    for (unsigned id = 1; id <= kt_hook_count(); id++) {
+        gs_pack_text(p, kt_hook_name((KtHookId) { id }));
+    }
+}
+
+static void pack_stacks(const KtDepot *d, uint32_t n_stacks, GsPack *p)
+{
+    gs_pack_u64(p, n_stacks);
+    for (uint32_t id = 1; id <= n_stacks; id++) {
+        unsigned n;
+        uint8_t stop;
+        const uint64_t *pc = kt_depot_get(d, id, &n, &stop);
+
+        gs_pack_u64(p, n);
+        gs_pack_u64(p, stop);
+        for (unsigned i = 0; i < n; i++) {
+            gs_pack_step(p, i ? pc[i - 1] : 0, pc[i]);
+        }
+    }
+}
+
+static void pack_tasks(const KtNames *names, GsPack *p)
+{
+    uint32_t n = kt_names_n_tasks(names);
+
+    gs_pack_u64(p, n);
+    for (uint32_t id = 1; id <= n; id++) {
+        char comm[KT_COMM_LEN + 1];
+        uint32_t pid = 0;
+
+        kt_names_task(names, (KtTaskId) { id }, &pid, comm);
+        gs_pack_u64(p, pid);
+        gs_pack_text(p, comm);
+    }
+}
+
+static void pack_caches(const KtNames *names, GsPack *p)
+{
+    uint32_t n = kt_names_n_caches(names);
+
+    gs_pack_u64(p, n);
+    for (uint32_t id = 1; id <= n; id++) {
+        KtCacheInfo info = { 0 };
+
+        kt_names_cache(names, (KtCacheId) { id }, &info);
+        gs_pack_u64(p, info.va);
+        gs_pack_text(p, info.name);
+        gs_pack_u64(p, info.object_size);
+        gs_pack_u64(p, info.size);
+        gs_pack_u64(p, info.destroyed);
+    }
+}
+
+static void pack_counters(const KtTracer *t, GsPack *p)
+{
+    gs_pack_u64(p, KT_CNT__COUNT);
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        gs_pack_text(p, kt_counter_name(i));
+        gs_pack_u64(p, kt_counters_get(t->counters, i));
+    }
+}
+
+void kt_state_pack(KtTracer *t, GsPack *p)
+{
+    kt_tracer_lock_drained(t);
+    gs_pack_text(p, MAGIC);
+    gs_pack_u64(p, KT_STATE_VERSION);
+    pack_hooks(p);
+    pack_stacks(t->stacks, kt_depot_count(t->stacks), p);
+    pack_tasks(t->names, p);
+    pack_caches(t->names, p);
+    pack_counters(t, p);
+    gs_pack_u64(p, kt_tracer_enabled(t));
+    gs_pack_u64(p, t->events);
+    gs_pack_u64(p, t->last_us);
+    kt_model_pack(t->model, p);
+    gs_pack_u64(p, t->previous != NULL);
+    if (t->previous) {
+        kt_model_pack(t->previous, p);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static KtHookId hook_by_name(const char *name)
+{
+    for (unsigned id = 1; id <= kt_hook_count(); id++) {
+        if (!strcmp(name, kt_hook_name((KtHookId) { id }))) {
+            return (KtHookId) { id };
+        }
+    }
+    return (KtHookId) { 0 };
+}
+
+static void unpack_hooks(KtSaved *s, GsUnpack *u)
+{
+    char name[ROW_NAME];
+
+    s->ids.hooks = gs_unpack_upto(u, UINT8_MAX, "the number of hooks");
+    for (unsigned i = 1; i <= s->ids.hooks; i++) {
+        gs_unpack_text(u, name, sizeof(name), "a hook's name");
+        s->ids.hook[i] = hook_by_name(name);
+    }
+}
+
+/* Each is there once, or two of them would come to have one id. */
+static void unpack_stack(KtSaved *s, GsUnpack *u, uint32_t id)
+{
+    unsigned n = gs_unpack_upto(u, KT_MAX_FRAMES, "a backtrace's length");
+    uint8_t stop = gs_unpack_upto(u, GS_STOP__COUNT - 1, "a backtrace's end");
+    uint64_t pc[KT_MAX_FRAMES];
+
+    for (unsigned i = 0; i < n; i++) {
+        pc[i] = gs_unpack_step(u, i ? pc[i - 1] : 0);
+    }
+    if (gs_unpack_ok(u) &&
+        (!n || kt_depot_intern(s->stacks, pc, n, stop) != id)) {
+        gs_unpack_fail(u, "a backtrace is empty or there twice");
+    }
+}
+
+static void unpack_stacks(KtSaved *s, GsUnpack *u)
+{
+    uint64_t n = gs_unpack_upto(u, KT_MAX_STACKS, "the number of backtraces");
+
+    s->stacks = kt_depot_new(n);
+    s->ids.stacks = n;
+    for (uint32_t id = 1; id <= n && gs_unpack_ok(u); id++) {
+        unpack_stack(s, u, id);
+    }
+}
+
+static void unpack_tasks(KtSaved *s, GsUnpack *u)
+{
+    uint64_t n = gs_unpack_upto(u, KT_MAX_TASKS, "the number of tasks");
+
+    s->ids.tasks = n;
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        char comm[KT_COMM_LEN + 1];
+        Task task;
+
+        task.pid = gs_unpack_upto(u, UINT32_MAX, "a pid");
+        gs_unpack_text(u, comm, sizeof(comm), "a task's name");
+        memcpy(task.comm, comm, sizeof(task.comm));
+        g_array_append_val(s->tasks, task);
+    }
+}
+
+/* Only what kt_names_add_cache() would make of a name. */
+static bool is_escaped(const char *name)
+{
+    while (g_ascii_isprint(*name)) {
+        name++;
+    }
+    return !*name;
+}
+
+static void unpack_caches(KtSaved *s, GsUnpack *u)
+{
+    uint64_t n = gs_unpack_upto(u, UINT16_MAX, "the number of caches");
+
+    s->ids.caches = n;
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        char name[CACHE_NAME];
+        KtCacheInfo info = { .va = gs_unpack_u64(u) };
+
+        gs_unpack_text(u, name, sizeof(name), "a cache's name");
+        if (!is_escaped(name)) {
+            gs_unpack_fail(u, "a cache's name has what cannot be printed");
+        }
+        info.name = g_strdup(name);
+        info.object_size = gs_unpack_upto(u, UINT32_MAX, "a size");
+        info.size = gs_unpack_upto(u, UINT32_MAX, "a size");
+        info.destroyed = gs_unpack_upto(u, 1, "a flag");
+        g_array_append_val(s->caches, info);
+    }
+}
+
+/* Counters that are not here are another version's. */
+static void unpack_counters(KtSaved *s, GsUnpack *u)
+{
+    uint64_t n = gs_unpack_upto(u, 1024, "the number of counters");
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        char name[ROW_NAME];
+        uint64_t value;
+
+        gs_unpack_text(u, name, sizeof(name), "a counter's name");
+        value = gs_unpack_u64(u);
+        for (unsigned c = 0; c < KT_CNT__COUNT; c++) {
+            if (!strcmp(name, kt_counter_name(c))) {
+                s->count[c] = value;
+            }
+        }
+    }
+}
+
+static void clear_cache(gpointer at)
+{
+    g_free((char *)((KtCacheInfo *)at)->name);
+}
+
+static void unpack_version(GsUnpack *u)
+{
+    char magic[sizeof(MAGIC)];
+    uint64_t version;
+
+    gs_unpack_text(u, magic, sizeof(magic), "its first word");
+    if (strcmp(magic, MAGIC)) {
+        gs_unpack_fail(u, "it is no state of ka's");
+    }
+    version = gs_unpack_u64(u);
+    if (version != KT_STATE_VERSION) {
+        gs_unpack_fail(u, "it is of version %" G_GUINT64_FORMAT ", version %d "
+                       "is known here", version, KT_STATE_VERSION);
+    }
+}
+
+static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSaved *s,
+                             bool previous)
+{
+    KtModel *m = kt_model_new(t->counters, t->config.map_bytes,
+                              previous ? 0 : t->config.history_bytes);
+
+    if (gs_unpack_ok(u)) {
+        kt_model_unpack(m, u, &s->ids);
+    }
+    return m;
+}
+
+KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)
+{
+    KtSaved *s = g_new0(KtSaved, 1);
+
+    s->tasks = g_array_new(FALSE, FALSE, sizeof(Task));
+    s->caches = g_array_new(FALSE, FALSE, sizeof(KtCacheInfo));
+    g_array_set_clear_func(s->caches, clear_cache);
+    unpack_version(u);
+    unpack_hooks(s, u);
+    unpack_stacks(s, u);
+    unpack_tasks(s, u);
+    unpack_caches(s, u);
+    unpack_counters(s, u);
+    s->enabled = gs_unpack_upto(u, 1, "a flag");
+    s->events = gs_unpack_u64(u);
+    s->last_us = gs_unpack_u64(u);
+    s->model = unpack_model(t, u, s, false);
+    if (gs_unpack_upto(u, 1, "a flag")) {
+        s->previous = unpack_model(t, u, s, true);
+    }
+    return s;
+}
+
+void kt_state_free(KtSaved *s)
+{
+    if (!s) {
+        return;
+    }
+    kt_depot_free(s->stacks);
+    g_array_unref(s->tasks);
+    g_array_unref(s->caches);
+    kt_model_free(s->model);
+    kt_model_free(s->previous);
+    g_free(s->cache_id);
+    g_free(s);
+}
+
+void kt_state_forget_pages(KtSaved *s)
+{
+    kt_model_forget_pages(s->model);
+    if (s->previous) {
+        kt_model_forget_pages(s->previous);
+    }
+}
+
+KtHookId kt_state_hook(const KtSaved *s, uint64_t saved)
+{
+    return s->ids.hook[saved <= s->ids.hooks ? saved : 0];
+}
+
+KtCacheId kt_state_cache(const KtSaved *s, uint64_t saved)
+{
+    return (KtCacheId) { saved <= s->ids.caches ? s->cache_id[saved] : 0 };
+}
+
+/* ---- installing --------------------------------------------------------- */
+
+/* What finds no room in the depot is a stack unknown from now on. */
+static uint32_t *intern_stacks(KtTracer *t, const KtSaved *s)
+{
+    uint32_t *ids = g_new0(uint32_t, s->ids.stacks + 1);
+
+    for (uint32_t id = 1; id <= s->ids.stacks; id++) {
+        unsigned n;
+        uint8_t stop;
+        const uint64_t *pc = kt_depot_get(s->stacks, id, &n, &stop);
+
+        ids[id] = kt_tracer_intern_stack(t, pc, n, stop).v;
+    }
+    return ids;
+}
+
+static uint32_t *intern_tasks(KtTracer *t, const KtSaved *s)
+{
+    uint32_t *ids = g_new0(uint32_t, s->ids.tasks + 1);
+
+    for (uint32_t i = 0; i < s->tasks->len; i++) {
+        const Task *task = &g_array_index(s->tasks, Task, i);
+
+        ids[i + 1] = kt_tracer_intern_task(t, task->pid, task->comm).v;
+    }
+    return ids;
+}
+
+static void set_counters(KtTracer *t, const KtSaved *s)
+{
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        if (!is_of_process(i)) {
+            kt_counters_set(t->counters, i, s->count[i]);
+        }
+    }
+}
+
+static void renumber(KtTracer *t, KtSaved *s)
+{
+    g_autofree uint32_t *stack = intern_stacks(t, s);
+    g_autofree uint32_t *task = intern_tasks(t, s);
+    KtRenumber to = { stack, task, s->cache_id };
+
+    kt_model_renumber(s->model, &to);
+    if (s->previous) {
+        kt_model_renumber(s->previous, &to);
+    }
+}
+
+/* A journal's reader cannot follow to another time: it begins anew. */
+static void tell_journal_locked(KtTracer *t)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP, .us = t->last_us };
+
+    if (t->journal) {
+        kt_journal_mark(t->journal, KT_JOURNAL_CLEAR, 0);
+        kt_journal_event(t->journal, &gap);
+    }
+}
+
+static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
+{
+    kt_model_free(t->model);
+    kt_model_free(t->previous);
+    t->model = model;
+    t->previous = previous;
+}
+
+void kt_state_install(KtTracer *t, KtSaved *s)
+{
+    s->cache_id = g_new0(uint16_t, s->ids.caches + 1);
+    kt_tracer_lock_drained(t);
+    kt_names_set_caches(t->names, (KtCacheInfo *)s->caches->data,
+                        s->caches->len, s->cache_id + 1);
+    set_counters(t, s);
+    renumber(t, s);
+    swap_models_locked(t, g_steal_pointer(&s->model),
+                       g_steal_pointer(&s->previous));
+    t->events = s->events;
+    t->last_us = s->last_us;
+    __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
+    tell_journal_locked(t);
+    pthread_mutex_unlock(&t->lock);
+    kt_tracer_count(t, KT_CNT_LOADS, 1);
+}
+
+void kt_tracer_lost(KtTracer *t)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP };
+
+    kt_tracer_lock_drained(t);
+    kt_names_set_caches(t->names, NULL, 0, NULL);
+    swap_models_locked(t, kt_model_new(t->counters, t->config.map_bytes,
+                                       t->config.history_bytes), NULL);
+    t->last_us = 0;
+    kt_model_apply(t->model, &gap, 1);
+    tell_journal_locked(t);
+    pthread_mutex_unlock(&t->lock);
+    kt_tracer_count(t, KT_CNT_LOADS_BLIND, 1);
+}
+
+/* ---- the whole of it ---------------------------------------------------- */
+
+void kt_state_save(KtTracer *t, GsPackSink sink, void *opaque)
+{
+    GsPack *p = gs_pack_new(sink, opaque);
+
+    kt_state_pack(t, p);
+    gs_pack_end(p);
+}
+
+bool kt_state_load(KtTracer *t, GsUnpackSource source, void *opaque,
+                   GError **errp)
+{
+    g_autoptr(GsUnpack) u = gs_unpack_new(source, opaque, KT_STATE_MAX_BYTES);
+    g_autoptr(KtSaved) s = kt_state_unpack(t, u);
+
+    if (!gs_unpack_end(u, errp)) {
+        return false;
+    }
+    kt_state_install(t, s);
+    return true;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * State: all that a tracer knows, as a stream, and back. QEMU-free.
+ *
+ * For snapshots and migration of the VM, and wherever else a map has to be
+ * carried to another time or process. What was read is checked before any of
+ * it counts: a tracer is given a whole state or keeps the one it has.
+ *
+ * Ids of stacks, tasks and caches are others after a load, for tables of them
+ * only grow; listings do not show them.
+ */
+#ifndef KT_STATE_H
+#define KT_STATE_H
+
+#include "kt.h"
+#include "pack.h"
+
+/** KT_STATE_VERSION - of the stream; older ones can be read, newer cannot. */
+#define KT_STATE_VERSION 1
+/** KT_STATE_MAX_BYTES - that a stream may unpack to. */
+#define KT_STATE_MAX_BYTES ((uint64_t)16 << 30)
+
+typedef struct KtSaved KtSaved;
+
+/**
+ * kt_state_pack() - write what @t knows, everything applied that was pushed
+ *
+ * Any thread that may query. Nobody pushes meanwhile, or the state is that of
+ * some moment of the call.
+ */
+void kt_state_pack(KtTracer *t, GsPack *p);
+
+/**
+ * kt_state_unpack() - read such a state, for kt_state_install()
+ * @t: (borrowed) whose limits are to hold; it is not changed
+ *
+ * Returns: (owned) never NULL; to be used only if gs_unpack_ok().
+ */
+KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u);
+void kt_state_free(KtSaved *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSaved, kt_state_free)
+
+/** kt_state_forget_pages() - the page allocator is not traced here: its
+ *  blocks are dropped, before kt_state_install(). */
+void kt_state_forget_pages(KtSaved *s);
+
+/**
+ * kt_state_install() - @t knows what @s says, and nothing else
+ *
+ * Any thread that may query; nobody pushes meanwhile. What does not fit its
+ * limits is dropped, counted. Once for a state.
+ */
+void kt_state_install(KtTracer *t, KtSaved *s);
+
+/** kt_state_hook() - the row of this table that the stream's row @saved is,
+ *  0 for one that is not here. */
+KtHookId kt_state_hook(const KtSaved *s, uint64_t saved);
+/** kt_state_cache() - after kt_state_install(): the cache that the stream
+ *  calls @saved, 0 unknown. */
+KtCacheId kt_state_cache(const KtSaved *s, uint64_t saved);
+
+/** kt_state_save() - the whole of it: a stream of its own to @sink. */
+void kt_state_save(KtTracer *t, GsPackSink sink, void *opaque);
+/** kt_state_load() - from such a stream; false: @t is as it was. @errp: what
+ *  is wrong with the stream, one line. */
+bool kt_state_load(KtTracer *t, GsUnpackSource source, void *opaque,
+                   GError **errp);
+
+/**
+ * kt_tracer_lost() - another time of the VM's life began, of which nothing
+ * is known: the map is empty, and not complete
+ */
+void kt_tracer_lost(KtTracer *t);
+
+#endif /* KT_STATE_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzz target: any bytes as the state of a tracer.
+ *
+ * The first byte tells what they are: a stream as it is, or the numbers in a
+ * sound one, so that the fuzzer need not find out how to make a checksum.
+ * What is taken must be told in a way that is taken again, and then be the
+ * same; what is refused must leave the tracer as it was.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+typedef struct Bytes {
+    const uint8_t *at;
+    size_t left;
+} Bytes;
+
+static void to_bytes(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+static size_t from_bytes(void *opaque, void *buf, size_t len)
+{
+    Bytes *b = opaque;
+    size_t n = MIN(len, b->left);
+
+    memcpy(buf, b->at, n);
+    b->at += n;
+    b->left -= n;
+    return n;
+}
+
+static bool load(KtTracer *t, const GByteArray *bytes)
+{
+    Bytes b = { bytes->data, bytes->len };
+    g_autoptr(GError) err = NULL;
+    bool ok = kt_state_load(t, from_bytes, &b, &err);
+
+    if (ok != !err) {
+        abort();
+    }
+    return ok;
+}
+
+static GByteArray *save(KtTracer *t)
+{
+    GByteArray *bytes = g_byte_array_new();
+
+    kt_state_save(t, to_bytes, bytes);
+    return bytes;
+}
+
+static GByteArray *input(const uint8_t *data, size_t len)
+{
+    GByteArray *bytes = g_byte_array_new();
+    GsPack *p;
+
+    if (data[0] & 1) {
+        g_byte_array_append(bytes, data + 1, len - 1);
+        return bytes;
+    }
+    p = gs_pack_new(to_bytes, bytes);
+    gs_pack_text(p, "ka state");
+    gs_pack_u64(p, KT_STATE_VERSION);
+    gs_pack_bytes(p, data + 1, len - 1);
+    gs_pack_end(p);
+    return bytes;
+}
+
+static KtTracer *new_tracer(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+
+    config.history_bytes = 1 << 16;
+    config.max_stacks = 1000;
+    return kt_tracer_new(&config, NULL);
+}
+
+static void push_some(KtTracer *t)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        kt_tracer_push(t, 0, &(KtEvent) {
+            .kind = KT_EV_ALLOC, .va = 4096 * (i % 5), .size = 4096 * i,
+            .layer = 1 + i % 5, .us = i });
+    }
+}
+
+static void assert_same(const GByteArray *a, const GByteArray *b)
+{
+    if (a->len != b->len || memcmp(a->data, b->data, a->len)) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    g_autoptr(KtTracer) t = new_tracer();
+    g_autoptr(KtTracer) again = new_tracer();
+    g_autoptr(GByteArray) before = NULL, in = NULL, one = NULL, two = NULL;
+
+    if (!len) {
+        return 0;
+    }
+    in = input(data, len);
+    push_some(t);
+    before = save(t);
+    if (!load(t, in)) {
+        two = save(t);
+        assert_same(before, two);
+        return 0;
+    }
+    one = save(t);
+    if (!load(again, one)) {
+        abort();
+    }
+    push_some(again);
+    push_some(t);
+    return 0;
+}

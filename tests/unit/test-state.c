@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state of a tracer: what comes out is what went in, of random maps; and
+ * what is no state leaves a tracer as it was.
+ *
+ * Two tracers are compared by all that queries tell of them, with stacks and
+ * names in place of ids.
+ */
+#include <string.h>
+
+#include "state.h"
+#include "tracer.h"
+
+#define VA 0xffff888000001000ull
+#define ADDRESSES 300
+
+/* ---- all that a tracer tells -------------------------------------------- */
+
+typedef struct Dump {
+    KtTracer *t;
+    GString *s;
+} Dump;
+
+static void dump_stack(Dump *d, KtStackId id)
+{
+    unsigned n;
+    GsStop stop;
+    const uint64_t *pc = kt_tracer_stack(d->t, id, &n, &stop);
+
+    g_string_append_printf(d->s, " stack %d", stop);
+    for (unsigned i = 0; i < n; i++) {
+        g_string_append_printf(d->s, ",%lx", (long)pc[i]);
+    }
+}
+
+static void dump_task(Dump *d, KtTaskId id)
+{
+    char comm[17] = "";
+    uint32_t pid = 0;
+
+    kt_tracer_task(d->t, id, &pid, comm);
+    g_string_append_printf(d->s, " task %u %s", pid, comm);
+}
+
+static void dump_cache(Dump *d, KtCacheId id)
+{
+    KtCacheInfo c = { 0 };
+
+    kt_tracer_cache(d->t, id, &c);
+    g_string_append_printf(d->s, " cache %lx %s %u %u %d", (long)c.va,
+                           c.name ? c.name : "", c.object_size, c.size,
+                           c.destroyed);
+}
+
+static bool dump_block(const KtBlock *b, void *opaque)
+{
+    Dump *d = opaque;
+
+    g_string_append_printf(d->s, "%c%s %lx %lx %lx %lu-%lu rcu %d %lu gfp %x "
+                           "hooks %d %d cpus %d %d layer %d", "AF"[b->state],
+                           b->past ? " past" : "", (long)b->va,
+                           (long)b->requested, (long)b->actual,
+                           (long)b->alloc_us, (long)b->free_us, b->rcu_queued,
+                           (long)b->rcu_us, b->gfp, b->hook.v, b->free_hook.v,
+                           b->alloc_cpu, b->free_cpu, b->layer);
+    dump_stack(d, b->alloc_stack);
+    dump_stack(d, b->free_stack);
+    dump_stack(d, b->rcu_stack);
+    dump_task(d, b->alloc_task);
+    dump_task(d, b->free_task);
+    dump_cache(d, b->cache);
+    g_string_append_c(d->s, '\n');
+    return true;
+}
+
+static bool dump_error(const KtError *e, void *opaque)
+{
+    Dump *d = opaque;
+
+    g_string_append_printf(d->s, "error %lu %d %lx cpu %d hook %d %lu %lx",
+                           (long)e->id, e->kind, (long)e->va, e->cpu,
+                           e->hook.v, (long)e->us, (long)e->size);
+    dump_stack(d, e->stack);
+    dump_task(d, e->task);
+    dump_cache(d, e->cache);
+    return e->has_block ? dump_block(&e->block, d)
+                        : g_string_append_c(d->s, '\n') != NULL;
+}
+
+/* Counters but those of this process's work. */
+static void dump_counters(Dump *d)
+{
+    for (unsigned i = 0; i < KT_CNT_COST_NS; i++) {
+        g_string_append_printf(d->s, "%s %lu\n", kt_counter_name(i),
+                               (long)kt_tracer_counter(d->t, i));
+    }
+}
+
+static void dump_stats(Dump *d)
+{
+    KtStats s;
+
+    kt_query_stats(d->t, &s);
+    g_string_append_printf(d->s, "%lu %lu %lu %lu %lu %lu %lu %lu\n",
+                           (long)s.live_blocks, (long)s.live_bytes,
+                           (long)s.freed_blocks, (long)s.history_rows,
+                           (long)s.errors, (long)s.events,
+                           (long)s.previous_live_blocks, (long)s.last_us);
+    g_string_append_printf(d->s, "on %d complete %d gap %d\n",
+                           kt_tracer_enabled(d->t), d->t->model->complete,
+                           d->t->model->gap);
+}
+
+/* Each address twice: by the stack lists, and by its past. */
+static char *dump(KtTracer *t)
+{
+    Dump d = { t, g_string_new(NULL) };
+
+    kt_query_begin(t);
+    kt_query_range(t, 0, UINT64_MAX, dump_block, &d);
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        kt_query_history(t, VA + i * 64, dump_block, &d);
+    }
+    kt_query_alloc_pc(t, 0, UINT64_MAX, dump_block, &d);
+    kt_query_free_pc(t, 0, UINT64_MAX, dump_block, &d);
+    kt_query_errors(t, 0, UINT64_MAX, dump_error, &d);
+    dump_counters(&d);
+    dump_stats(&d);
+    kt_query_end(t);
+    return g_string_free(d.s, FALSE);
+}
+
+/* ---- random maps -------------------------------------------------------- */
+
+static KtTracer *new_tracer(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+
+    config.history_bytes = 64 * 1024;
+    return kt_tracer_new(&config, NULL);
+}
+
+static KtStackId some_stack(KtTracer *t, GRand *r)
+{
+    uint64_t pc[KT_MAX_FRAMES];
+    unsigned n = g_rand_int_range(r, 0, 9);
+
+    for (unsigned i = 0; i < n; i++) {
+        pc[i] = 0xffffffff81000000ull + g_rand_int_range(r, 0, 4) * 16;
+    }
+    return kt_tracer_intern_stack(t, pc, n, g_rand_int_range(r, 0, 2));
+}
+
+static KtTaskId some_task(KtTracer *t, GRand *r)
+{
+    char comm[16] = "task";
+
+    return kt_tracer_intern_task(t, g_rand_int_range(r, 0, 9), comm);
+}
+
+static KtCacheId some_cache(KtTracer *t, GRand *r)
+{
+    unsigned i = g_rand_int_range(r, 0, 9);
+    g_autofree char *name = g_strdup_printf("cache-%u", i);
+
+    return i ? kt_tracer_add_cache(t, VA + i, name, i, i * 2)
+             : (KtCacheId) { 0 };
+}
+
+static uint64_t some_size(GRand *r)
+{
+    uint64_t small = g_rand_int_range(r, 0, 200);
+
+    return g_rand_int_range(r, 0, 200) ? small : ((uint64_t)5 << 30) + small;
+}
+
+static void push_any(KtTracer *t, GRand *r, uint64_t us)
+{
+    static const KtEventKind kinds[] = {
+        KT_EV_ALLOC, KT_EV_ALLOC, KT_EV_ALLOC, KT_EV_FREE, KT_EV_FREE,
+        KT_EV_RCU_QUEUE, KT_EV_RESIZE
+    };
+    KtEvent ev = {
+        .kind = kinds[g_rand_int_range(r, 0, G_N_ELEMENTS(kinds))],
+        .va = VA + g_rand_int_range(r, 0, ADDRESSES) * 64,
+        .size = some_size(r), .us = us, .cpu = g_rand_int_range(r, 0, 4),
+        .stack = some_stack(t, r), .task = some_task(t, r),
+        .gfp = g_rand_int_range(r, 0, 1 << 20), .cache = some_cache(t, r),
+        .hook = { g_rand_int_range(r, 1, 9) },
+        .layer = g_rand_int_range(r, 1, KT_LAYER__COUNT),
+        .family = g_rand_int_range(r, 0, KT_FAMILY__COUNT),
+    };
+
+    ev.actual = g_rand_boolean(r) ? some_size(r) : 0;
+    kt_tracer_push(t, 0, &ev);
+}
+
+static void push_many(KtTracer *t, GRand *r, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        push_any(t, r, 1000 + i * 3);
+    }
+}
+
+/* A tracer that has seen all there is to see. */
+static KtTracer *random_tracer(uint32_t seed)
+{
+    g_autoptr(GRand) r = g_rand_new_with_seed(seed);
+    KtTracer *t = new_tracer();
+
+    kt_tracer_set_complete(t, seed & 1);
+    push_many(t, r, g_rand_int_range(r, 0, 1200));
+    if (seed % 3 == 0) {
+        kt_tracer_reset(t);
+        kt_tracer_set_complete(t, true);
+        push_many(t, r, 500);
+    }
+    if (seed % 5 == 0) {
+        kt_tracer_set_enabled(t, false);
+        kt_tracer_set_enabled(t, seed % 2);
+    }
+    kt_tracer_cache_destroyed(t, (KtCacheId) { 1 });
+    kt_tracer_count(t, KT_CNT_TASK_UNKNOWN, seed);
+    return t;
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+static void to_bytes(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+static GByteArray *save(KtTracer *t)
+{
+    GByteArray *bytes = g_byte_array_new();
+
+    kt_state_save(t, to_bytes, bytes);
+    return bytes;
+}
+
+typedef struct Bytes {
+    const uint8_t *at;
+    size_t left;
+} Bytes;
+
+static size_t from_bytes(void *opaque, void *buf, size_t len)
+{
+    Bytes *b = opaque;
+    size_t n = MIN(MIN(len, b->left), 1000);
+
+    memcpy(buf, b->at, n);
+    b->at += n;
+    b->left -= n;
+    return n;
+}
+
+static bool load(KtTracer *t, const void *at, size_t len, GError **errp)
+{
+    Bytes b = { at, len };
+
+    return kt_state_load(t, from_bytes, &b, errp);
+}
+
+static void assert_loads(KtTracer *t, const GByteArray *bytes)
+{
+    g_autoptr(GError) err = NULL;
+
+    load(t, bytes->data, bytes->len, &err);
+    g_assert_no_error(err);
+}
+
+/* ---- tests -------------------------------------------------------------- */
+
+static void test_round_trip(void)
+{
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        g_autoptr(KtTracer) a = random_tracer(seed);
+        g_autoptr(KtTracer) b = random_tracer(seed + 1000);
+        g_autofree char *before = dump(a);
+        g_autoptr(GByteArray) bytes = save(a);
+        g_autofree char *after = NULL, *same = NULL;
+
+        assert_loads(b, bytes);
+        after = dump(b);
+        g_assert_cmpstr(after, ==, before);
+        same = dump(a);
+        g_assert_cmpstr(same, ==, before);
+    }
+}
+
+/* Two tracers go on alike from where one was loaded. */
+static void test_life_after(void)
+{
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        g_autoptr(GRand) ra = g_rand_new_with_seed(seed);
+        g_autoptr(GRand) rb = g_rand_new_with_seed(seed);
+        g_autoptr(KtTracer) a = random_tracer(seed);
+        g_autoptr(KtTracer) b = new_tracer();
+        g_autoptr(GByteArray) bytes = save(a);
+        g_autofree char *one = NULL, *two = NULL;
+
+        assert_loads(b, bytes);
+        push_many(a, ra, 2000);
+        push_many(b, rb, 2000);
+        one = dump(a);
+        two = dump(b);
+        g_assert_cmpstr(one, ==, two);
+    }
+}
+
+/* As loadvm does: to and fro between two times of one tracer. */
+static void test_back_and_forth(void)
+{
+    g_autoptr(GRand) r = g_rand_new_with_seed(7);
+    g_autoptr(KtTracer) t = random_tracer(6);
+    g_autofree char *before = dump(t);
+    g_autoptr(GByteArray) bytes = save(t);
+    KtStats first = { 0 }, last = { 0 };
+
+    for (unsigned i = 0; i < 10; i++) {
+        g_autofree char *after = NULL;
+
+        push_many(t, r, 500);
+        kt_tracer_add_cache(t, 77, "of another time", 8, 8);
+        assert_loads(t, bytes);
+        after = dump(t);
+        g_assert_cmpstr(after, ==, before);
+        kt_query_stats(t, &last);
+        first = i ? first : last;
+    }
+    g_assert_cmpuint(last.caches, ==, first.caches);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOADS), ==, 10);
+}
+
+static void assert_refused(KtTracer *t, const char *before, const void *at,
+                           size_t len)
+{
+    g_autoptr(GError) err = NULL;
+    g_autofree char *after = NULL;
+
+    g_assert_false(load(t, at, len, &err));
+    g_assert_error(err, GS_ERROR, GS_ERROR_FORMAT);
+    g_assert_null(strchr(err->message, '\n'));
+    after = dump(t);
+    g_assert_cmpstr(after, ==, before);
+}
+
+static void test_cut_short(void)
+{
+    g_autoptr(KtTracer) a = random_tracer(3);
+    g_autoptr(KtTracer) b = random_tracer(4);
+    g_autoptr(GByteArray) bytes = save(a);
+    g_autofree char *before = dump(b);
+
+    for (size_t len = 0; len < bytes->len; len += 1 + len / 8) {
+        assert_refused(b, before, bytes->data, len);
+    }
+    assert_refused(b, before, bytes->data, bytes->len - 1);
+    g_byte_array_append(bytes, (const uint8_t *)"", 1);
+    assert_refused(b, before, bytes->data, bytes->len);
+}
+
+/* Some bits of zstd's headers are of no account (the size of its window, for
+ * one): then it is the state that was saved. */
+static void test_flipped(void)
+{
+    g_autoptr(GRand) r = g_rand_new_with_seed(1);
+    g_autoptr(KtTracer) a = random_tracer(3);
+    g_autoptr(KtTracer) b = random_tracer(4);
+    g_autoptr(GByteArray) bytes = save(a), saved = save(b);
+    g_autofree char *whole = dump(a), *before = dump(b);
+
+    for (unsigned i = 0; i < 60; i++) {
+        size_t any = g_rand_int_range(r, 0, bytes->len);
+        size_t at = i < 20 ? i : any;
+        uint8_t bit = 1 << g_rand_int_range(r, 0, 8);
+        g_autofree char *after = NULL;
+        bool loaded;
+
+        bytes->data[at] ^= bit;
+        loaded = load(b, bytes->data, bytes->len, NULL);
+        bytes->data[at] ^= bit;
+        after = dump(b);
+        g_assert_cmpstr(after, ==, loaded ? whole : before);
+        assert_loads(b, saved);
+    }
+    assert_loads(b, bytes);
+}
+
+/* Streams that are sound, with a state that cannot be. */
+static void assert_no_state(void (*fill)(GsPack *p))
+{
+    g_autoptr(KtTracer) t = random_tracer(4);
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autofree char *before = dump(t);
+    GsPack *p = gs_pack_new(to_bytes, bytes);
+
+    fill(p);
+    gs_pack_end(p);
+    assert_refused(t, before, bytes->data, bytes->len);
+}
+
+static void nothing(GsPack *p)
+{
+}
+
+static void other_words(GsPack *p)
+{
+    gs_pack_text(p, "ki state");
+}
+
+static void newer(GsPack *p)
+{
+    gs_pack_text(p, "ka state");
+    gs_pack_u64(p, KT_STATE_VERSION + 1);
+}
+
+static void many_stacks(GsPack *p)
+{
+    gs_pack_text(p, "ka state");
+    gs_pack_u64(p, KT_STATE_VERSION);
+    gs_pack_u64(p, 0);
+    gs_pack_u64(p, UINT64_MAX);
+}
+
+static void put_names(GsPack *p)
+{
+    gs_pack_text(p, "ka state");
+    gs_pack_u64(p, KT_STATE_VERSION);
+    for (unsigned i = 0; i < 5; i++) {
+        gs_pack_u64(p, 0);      /* hooks, stacks, tasks, caches, counters */
+    }
+    gs_pack_u64(p, 1);          /* on */
+    gs_pack_u64(p, 0);
+    gs_pack_u64(p, 0);
+    gs_pack_u64(p, 1);          /* complete */
+    gs_pack_u64(p, 0);
+}
+
+static void put_block(GsPack *p, uint64_t va, uint64_t from, uint64_t stack)
+{
+    gs_pack_u64(p, KT_LAYER_KMALLOC << 4);
+    gs_pack_step(p, from, va);
+    gs_pack_u64(p, 64);
+    gs_pack_step(p, 64, 64);
+    gs_pack_step(p, 0, 5);
+    gs_pack_u64(p, stack);
+    for (unsigned i = 0; i < 6; i++) {
+        gs_pack_u64(p, 0);
+    }
+}
+
+static void two_that_overlap(GsPack *p)
+{
+    put_names(p);
+    gs_pack_u64(p, 0);
+    gs_pack_u64(p, 2);
+    put_block(p, VA, 0, 0);
+    put_block(p, VA + 32, VA, 0);
+}
+
+static void unknown_stack(GsPack *p)
+{
+    put_names(p);
+    gs_pack_u64(p, 0);
+    gs_pack_u64(p, 1);
+    put_block(p, VA, 0, 1);
+}
+
+static void object_among_pages(GsPack *p)
+{
+    put_names(p);
+    gs_pack_u64(p, 1);
+    put_block(p, VA, 0, 0);
+}
+
+static void endless(GsPack *p)
+{
+    put_names(p);
+    gs_pack_u64(p, 0);
+    gs_pack_u64(p, UINT32_MAX);
+}
+
+static void test_no_state(void)
+{
+    assert_no_state(nothing);
+    assert_no_state(other_words);
+    assert_no_state(newer);
+    assert_no_state(many_stacks);
+    assert_no_state(two_that_overlap);
+    assert_no_state(unknown_stack);
+    assert_no_state(object_among_pages);
+    assert_no_state(endless);
+}
+
+static void test_numbers(void)
+{
+    static const uint64_t v[] = {
+        0, 1, 127, 128, 1ull << 32, 1ull << 63, UINT64_MAX
+    };
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(to_bytes, bytes);
+    g_autoptr(GsUnpack) u = NULL;
+    Bytes b;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(v); i++) {
+        for (unsigned j = 0; j < G_N_ELEMENTS(v); j++) {
+            gs_pack_u64(p, v[i]);
+            gs_pack_step(p, v[i], v[j]);
+        }
+    }
+    gs_pack_end(p);
+    b = (Bytes) { bytes->data, bytes->len };
+    u = gs_unpack_new(from_bytes, &b, 10000);
+    for (unsigned i = 0; i < G_N_ELEMENTS(v); i++) {
+        for (unsigned j = 0; j < G_N_ELEMENTS(v); j++) {
+            g_assert_cmpuint(gs_unpack_u64(u), ==, v[i]);
+            g_assert_cmpuint(gs_unpack_step(u, v[i]), ==, v[j]);
+        }
+    }
+    g_assert_true(gs_unpack_end(u, NULL));
+}
+
+/* A small stream that unpacks to more than is said to be possible. */
+static void test_bomb(void)
+{
+    static const uint8_t zeros[1 << 20];
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(to_bytes, bytes);
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsUnpack) u = NULL;
+    Bytes b;
+
+    gs_pack_bytes(p, zeros, sizeof(zeros));
+    gs_pack_end(p);
+    b = (Bytes) { bytes->data, bytes->len };
+    u = gs_unpack_new(from_bytes, &b, sizeof(zeros) / 2);
+    for (size_t i = 0; i < sizeof(zeros); i++) {
+        gs_unpack_u64(u);
+    }
+    g_assert_false(gs_unpack_end(u, &err));
+    g_assert_cmpstr(err->message, ==, "it is larger than can be");
+}
+
+/* Nothing is known of a state that came without a map. */
+static void test_lost(void)
+{
+    g_autoptr(KtTracer) t = random_tracer(5);
+    KtStats s;
+
+    kt_tracer_lost(t);
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    g_assert_cmpuint(s.live_blocks, ==, 0);
+    g_assert_cmpuint(s.previous_live_blocks, ==, 0);
+    g_assert_false(t->model->complete);
+    g_assert_true(t->model->gap);
+    kt_query_end(t);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOADS_BLIND), ==, 1);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/state/round-trip", test_round_trip);
+    g_test_add_func("/state/life-after", test_life_after);
+    g_test_add_func("/state/back-and-forth", test_back_and_forth);
+    g_test_add_func("/state/cut-short", test_cut_short);
+    g_test_add_func("/state/flipped", test_flipped);
+    g_test_add_func("/state/no-state", test_no_state);
+    g_test_add_func("/state/numbers", test_numbers);
+    g_test_add_func("/state/bomb", test_bomb);
+    g_test_add_func("/state/lost", test_lost);
+    return g_test_run();
+}

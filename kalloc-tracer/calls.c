@@ -13,6 +13,7 @@
  */
 #include "calls.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,6 +176,49 @@ unsigned kt_calls_pending(KtCalls *c)
         unlock_bucket(b);
     }
     return n;
+}
+
+/* The lock is held. Calls that prove each other stale are never both there. */
+static char *check_bucket(KtCalls *c, unsigned bucket)
+{
+    const Bucket *b = &c->bucket[bucket];
+    unsigned n = b->n_listed + b->n;
+
+    if (b->n > BUCKET_SIZE || b->n_listed > LIST_MAX) {
+        return g_strdup_printf("bucket %u has %u calls in place, %u in its "
+                               "list", bucket, b->n, b->n_listed);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        const KtCall *call = call_at(c, bucket, i);
+
+        if (bucket_of(call->sp) != bucket) {
+            return g_strdup_printf("the call with stack pointer %" PRIx64
+                                   " is in bucket %u", call->sp, bucket);
+        }
+        for (unsigned j = i + 1; j < n && j < i + 64; j++) {
+            if (proves_stale(call, call_at(c, bucket, j))) {
+                return g_strdup_printf("two calls have the stack pointer %"
+                                       PRIx64, call->sp);
+            }
+        }
+    }
+    return NULL;
+}
+
+char *kt_calls_check(KtCalls *c, uint64_t *n)
+{
+    char *wrong = NULL;
+
+    *n = 0;
+    for (unsigned i = 0; i < BUCKETS && !wrong; i++) {
+        Bucket *b = &c->bucket[i];
+
+        lock_bucket(b);
+        wrong = check_bucket(c, i);
+        *n += b->n_listed + b->n;
+        unlock_bucket(b);
+    }
+    return wrong;
 }
 
 void kt_calls_clear(KtCalls *c)

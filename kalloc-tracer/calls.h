@@ -55,6 +55,9 @@ GS_HOT bool kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out);
 
 /** kt_calls_pending() - how many are under way. */
 unsigned kt_calls_pending(KtCalls *c);
+/** kt_calls_check() - (owned, nullable) what is wrong in the table, beside
+ *  those who push and pop. @n: (out) calls looked at. */
+char *kt_calls_check(KtCalls *c, uint64_t *n);
 /** kt_calls_clear() - a new boot. */
 void kt_calls_clear(KtCalls *c);
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "check.h"
 #include "find.h"
 #include "record.h"
 
@@ -387,6 +388,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->vcpu = g_aligned_alloc0(max_vcpus, sizeof(KtVcpu), 64);
     c->shared.sites = kt_sites_new();
     c->shared.calls = kt_calls_new();
+    kt_tracer_set_calls(t, c->shared.calls);
     g_mutex_init(&c->lock);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);

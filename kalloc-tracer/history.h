@@ -42,6 +42,13 @@ void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
 void kt_history_foreach(const KtHistory *h, KtBlockFn fn, void *opaque);
 /** kt_history_renumber() - give every past life other ids. */
 void kt_history_renumber(KtHistory *h, const KtRenumber *to);
+struct KtExam;
+/** kt_history_check() - all rows, and that each is found by its address; for
+ *  the checker, see check.h. kt_history_check_rows() - @n rows from number
+ *  @at on, which moves; false when there is none left. */
+void kt_history_check(const KtHistory *h, struct KtExam *x);
+bool kt_history_check_rows(const KtHistory *h, struct KtExam *x, uint64_t *at,
+                           unsigned n);
 
 uint64_t kt_history_rows(const KtHistory *h);
 /** kt_history_bytes() - host memory of the rows so far and the index. */

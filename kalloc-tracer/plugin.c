@@ -116,6 +116,13 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
     kt_capture_unlock(p->capture);
 }
 
+/* ---- check=on ----------------------------------------------------------- */
+
+static void on_violation(KtCheckRule rule, const char *where, void *userdata)
+{
+    say("check: %s: %s: %s", kt_check_name(rule), kt_check_text(rule), where);
+}
+
 /* ---- life cycle --------------------------------------------------------- */
 
 static void on_vm_reset(void *userdata)
@@ -255,6 +262,9 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
         qemu_plugin_register_monitor_cmd(id, "ka", NULL, NULL, NULL, NULL);
         g_free(p);
         return false;
+    }
+    if (o->check) {
+        kt_tracer_set_check(p->tracer, on_violation, NULL);
     }
     p->pages = o->pages;
     open_kernel(p, arch, o);

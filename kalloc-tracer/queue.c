@@ -8,6 +8,7 @@
  */
 #include "queue.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define MASK (KT_QUEUE_SLOTS - 1)
@@ -85,4 +86,30 @@ const KtEvent *kt_queue_peek(const KtQueue *q, unsigned max, unsigned *n)
 void kt_queue_consume(KtQueue *q, unsigned n)
 {
     __atomic_store_n(&q->done, q->done + n, __ATOMIC_RELEASE);
+}
+
+/* A slot has the number that was written last: of a place not yet consumed,
+ * or of the one a round before. Producers may be about to write more. */
+char *kt_queue_check(const KtQueue *q)
+{
+    uint64_t done = q->done;
+    uint64_t taken;
+
+    for (unsigned i = 0; i < KT_QUEUE_SLOTS; i++) {
+        uint64_t seq = __atomic_load_n(&q->slot[i].seq, __ATOMIC_ACQUIRE);
+        uint64_t newest = done - ((done - i) & MASK);
+
+        if (seq != 0 && ((seq & MASK) != i || seq > done + KT_QUEUE_SLOTS)) {
+            return g_strdup_printf("slot %u has number %" PRIu64 ", applied "
+                                   "are %" PRIu64, i, seq, done);
+        }
+        if (done >= i && newest && seq < newest) {
+            return g_strdup_printf("slot %u has number %" PRIu64 ", but %"
+                                   PRIu64 " was applied", i, seq, newest);
+        }
+    }
+    taken = kt_queue_taken(q);
+    return taken >= done ? NULL :
+           g_strdup_printf("%" PRIu64 " events were applied, %" PRIu64
+                           " pushed", done, taken);
 }

@@ -44,4 +44,8 @@ GS_HOT uint64_t kt_queue_done(const KtQueue *q);
 const KtEvent *kt_queue_peek(const KtQueue *q, unsigned max, unsigned *n);
 void kt_queue_consume(KtQueue *q, unsigned n);
 
+/** kt_queue_check() - (owned, nullable) what is wrong with the numbers of the
+ *  events in it; consumer only, beside producers. */
+char *kt_queue_check(const KtQueue *q);
+
 #endif /* KT_QUEUE_H */

@@ -43,6 +43,8 @@ static bool is_of_process(KtCounter c)
     static const KtCounter mine[] = {
         KT_CNT_COST_NS, KT_CNT_COST_CALLS, KT_CNT_APPLY_NS, KT_CNT_FIND_NS,
         KT_CNT_JOURNAL_LOST, KT_CNT_LOADS, KT_CNT_LOADS_BLIND,
+        KT_CNT_CHECK_ROUNDS, KT_CNT_CHECK_WHOLE, KT_CNT_CHECK_VIOLATIONS,
+        KT_CNT_CHECK_NS,
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(mine); i++) {

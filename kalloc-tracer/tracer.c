@@ -180,6 +180,16 @@ static bool apply_pending(KtTracer *t)
     return true;
 }
 
+/* Who waits comes first. */
+static void check_some(KtTracer *t)
+{
+    if (t->checker && !somebody_waits(t) &&
+        pthread_mutex_trylock(&t->lock) == 0) {
+        kt_checker_run(t);
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
 /* Sleeps so long, or until told. */
 static bool told_to_stop(KtTracer *t, unsigned ms)
 {
@@ -207,6 +217,7 @@ static void *applier(void *opaque)
 
     do {
         ms = apply_pending(t) ? BUSY_MS : MIN(ms * 2, IDLE_MS);
+        check_some(t);
     } while (!told_to_stop(t, ms));
     return NULL;
 }
@@ -242,6 +253,7 @@ void kt_tracer_free(KtTracer *t)
     kt_tracer_stop(t);
     drain_locked(t, kt_queue_taken(t->queue));
     kt_journal_close(t->journal);
+    kt_checker_free(t->checker);
     kt_model_free(t->previous);
     kt_model_free(t->model);
     kt_queue_free(t->queue);

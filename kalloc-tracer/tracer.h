@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "check.h"
 #include "counters.h"
 #include "depot.h"
 #include "journal.h"
@@ -32,6 +33,8 @@ struct KtTracer {
     KtModel *model;
     KtModel *previous;      /* the boot before a reset, NULL for none */
     KtJournal *journal;     /* NULL for none */
+    KtChecker *checker;     /* NULL: nothing is checked at run time */
+    KtCalls *calls;         /* borrowed, for the checker; NULL: not known */
     uint64_t events;        /* applied */
     uint64_t last_us;
 };

@@ -19,6 +19,7 @@ McRunFn mc_cmd_stat;
 McRunFn mc_cmd_on;
 McRunFn mc_cmd_off;
 McRunFn mc_cmd_clear;
+McRunFn mc_cmd_check;
 McRunFn mc_cmd_help;
 
 /** mc_help_command() - print the page of one command (help.c). */

@@ -10,6 +10,8 @@
 #include "naive-model.h"
 
 #define N_STACKS        6
+#define N_TASKS         7
+#define N_CACHES        3
 #define OP_BYTES        8
 #define COMPARE_EVERY   64
 
@@ -232,9 +234,25 @@ static void compare_counts(const Naive *m)
                      m->evicted);
 }
 
+static void not_violated(KtCheckRule rule, const char *where, void *opaque)
+{
+    g_error("%s: %s", kt_check_name(rule), where);
+}
+
+static void check(const Naive *m)
+{
+    const KtCheckFns fns = { .violation = not_violated };
+    KtCheckReport report;
+
+    kt_query_check(m->t, &fns, &report);
+    g_assert_cmpuint(report.violations, ==, 0);
+    g_assert_cmpuint(report.blocks, >=, m->blocks->len);
+}
+
 static void compare(const Naive *m, uint64_t va)
 {
     kt_query_begin(m->t);
+    check(m);
     compare_at(m, va);
     compare_at(m, va + 64);
     compare_range(m, 0, UINT64_MAX);
@@ -336,6 +354,19 @@ static void one_op(Naive *m, const uint8_t *p)
     naive_event(m, &ev);
 }
 
+/* All that events name. */
+static void add_names(KtTracer *t)
+{
+    static const char comm[16] = "task";
+
+    for (unsigned i = 1; i <= N_TASKS; i++) {
+        g_assert_cmpuint(kt_tracer_intern_task(t, i, comm).v, ==, i);
+    }
+    for (unsigned i = 1; i <= N_CACHES; i++) {
+        g_assert_cmpuint(kt_tracer_add_cache(t, i, "cache", 8, 8).v, ==, i);
+    }
+}
+
 static void add_stacks(KtTracer *t)
 {
     for (unsigned i = 1; i <= N_STACKS; i++) {
@@ -358,6 +389,7 @@ void naive_run(const uint8_t *data, size_t len)
     naive_init(&m);
     m.t = kt_tracer_new(&config, NULL);
     add_stacks(m.t);
+    add_names(m.t);
     for (size_t i = 0; i + OP_BYTES <= len; i += OP_BYTES) {
         one_op(&m, data + i);
         if (i / OP_BYTES % COMPARE_EVERY == 0) {

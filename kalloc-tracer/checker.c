@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Checker: when the tracer is examined, by whom, and what is told. See
+ * check.h; everything here has the tracer's lock.
+ *
+ * With check=on the applying thread looks at a part at a time; when it has
+ * been through, that was a round. All of it at once, with sums, follows when
+ * the thread has done other things for WHOLE_SHARE times as long as it takes.
+ */
+#include "check.h"
+#include "tracer.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#define PART_NS     300000ull       /* at a time, some 4 % of the thread */
+#define WHOLE_SHARE 50
+#define WHOLE_EVERY 1000000000ull   /* at most once a second */
+
+struct KtChecker {
+    KtCheckFn fn;
+    void *opaque;
+    KtCheckAt at;
+    const KtModel *model;           /* that @at is of */
+    uint64_t whole_ns;              /* what the last one took */
+    uint64_t whole_at;              /* when it ended */
+    char *told[KT_CHECK__COUNT];    /* where a rule was violated first */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+KtChecker *kt_checker_new(KtCheckFn fn, void *opaque)
+{
+    KtChecker *c = g_new0(KtChecker, 1);
+
+    c->fn = fn;
+    c->opaque = opaque;
+    return c;
+}
+
+void kt_checker_free(KtChecker *c)
+{
+    for (unsigned i = 0; c && i < KT_CHECK__COUNT; i++) {
+        g_free(c->told[i]);
+    }
+    g_free(c);
+}
+
+/* ---- one examination ---------------------------------------------------- */
+
+static KtExam exam_of(const KtTracer *t, const KtModel *m,
+                      const KtCheckFns *fns)
+{
+    return (KtExam) {
+        .m = m, .stacks = t->stacks, .names = t->names,
+        .last_us = t->last_us, .fns = fns,
+        .boot = m == t->previous ? "of the boot before: " : "",
+    };
+}
+
+/* Events are counted when they are applied, by whoever has the lock. */
+static void check_events(KtExam *x, KtTracer *t)
+{
+    static const KtCounter kinds[] = {
+        KT_CNT_EV_ALLOC, KT_CNT_EV_FREE, KT_CNT_EV_RESIZE, KT_CNT_EV_RCU,
+        KT_CNT_GAPS,
+    };
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        sum += kt_counters_get(t->counters, kinds[i]);
+    }
+    if (sum != t->events) {
+        kt_exam_found(x, KT_CHECK_COUNT_EVENTS, "%" PRIu64 " were applied, "
+                      "their kinds have %" PRIu64, t->events, sum);
+    }
+}
+
+static void check_threads(KtExam *x, KtTracer *t)
+{
+    g_autofree char *where = kt_queue_check(t->queue);
+    g_autofree char *call = NULL;
+
+    if (where) {
+        kt_exam_found(x, KT_CHECK_QUEUE_ORDER, "%s", where);
+    }
+    if (t->calls) {
+        call = kt_calls_check(t->calls, &x->report.calls);
+    }
+    if (call) {
+        kt_exam_found(x, KT_CHECK_CALLS, "%s", call);
+    }
+    check_events(x, t);
+}
+
+static void add_report(KtCheckReport *sum, const KtCheckReport *r)
+{
+    sum->blocks += r->blocks;
+    sum->nodes += r->nodes;
+    sum->index += r->index;
+    sum->history += r->history;
+    sum->errors += r->errors;
+    sum->calls += r->calls;
+    sum->violations += r->violations;
+}
+
+static void check_whole(KtTracer *t, const KtCheckFns *fns, KtCheckReport *out)
+{
+    const KtModel *boots[] = { t->model, t->previous };
+
+    *out = (KtCheckReport) { 0 };
+    for (unsigned i = 0; i < G_N_ELEMENTS(boots) && boots[i]; i++) {
+        KtExam x = exam_of(t, boots[i], fns);
+
+        kt_exam_whole(&x);
+        if (i == 0) {
+            check_threads(&x, t);
+        }
+        add_report(out, &x.report);
+    }
+    kt_counters_add(t->counters, KT_CNT_CHECK_VIOLATIONS, out->violations);
+}
+
+void kt_query_check(KtTracer *t, const KtCheckFns *fns, KtCheckReport *out)
+{
+    check_whole(t, fns, out);
+}
+
+void kt_query_checked(KtTracer *t, KtCheckFn fn, void *opaque)
+{
+    for (unsigned i = 0; t->checker && i < KT_CHECK__COUNT; i++) {
+        if (t->checker->told[i]) {
+            fn(i, t->checker->told[i], opaque);
+        }
+    }
+}
+
+/* ---- at run time -------------------------------------------------------- */
+
+static void tell(KtCheckRule rule, const char *where, void *opaque)
+{
+    KtChecker *c = opaque;
+
+    if (c->told[rule]) {
+        return;
+    }
+    c->told[rule] = g_strdup(where);
+    if (c->fn) {
+        c->fn(rule, where, c->opaque);
+    }
+}
+
+static void run_part(KtTracer *t, const KtCheckFns *fns)
+{
+    KtChecker *c = t->checker;
+    KtExam x = exam_of(t, t->model, fns);
+    uint64_t until = now_ns() + PART_NS;
+    bool more = true;
+
+    if (c->model != t->model) {
+        c->model = t->model;
+        c->at = (KtCheckAt) { 0 };
+    }
+    while (more && now_ns() < until) {
+        more = kt_exam_part(&x, &c->at);
+    }
+    if (!more) {
+        kt_counters_add(t->counters, KT_CNT_CHECK_ROUNDS, 1);
+    }
+    kt_counters_add(t->counters, KT_CNT_CHECK_VIOLATIONS,
+                    x.report.violations);
+}
+
+static bool whole_is_due(const KtChecker *c, uint64_t now)
+{
+    return now - c->whole_at >= MAX(WHOLE_EVERY, c->whole_ns * WHOLE_SHARE);
+}
+
+void kt_checker_run(KtTracer *t)
+{
+    KtChecker *c = t->checker;
+    const KtCheckFns fns = { .violation = tell, .opaque = c };
+    uint64_t begin = now_ns();
+    KtCheckReport report;
+
+    if (whole_is_due(c, begin)) {
+        check_whole(t, &fns, &report);
+        c->whole_at = now_ns();
+        c->whole_ns = c->whole_at - begin;
+        kt_counters_add(t->counters, KT_CNT_CHECK_WHOLE, 1);
+    } else {
+        run_part(t, &fns);
+    }
+    kt_counters_add(t->counters, KT_CNT_CHECK_NS, now_ns() - begin);
+}
+
+void kt_tracer_set_check(KtTracer *t, KtCheckFn fn, void *opaque)
+{
+    kt_checker_free(t->checker);
+    t->checker = kt_checker_new(fn, opaque);
+}
+
+void kt_tracer_set_calls(KtTracer *t, KtCalls *calls)
+{
+    t->calls = calls;
+}

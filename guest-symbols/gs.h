@@ -41,10 +41,12 @@ typedef enum GsErrorCode {
  * @read: copy @len bytes from guest virtual address @va to @buf; all or
  *        nothing, false when any byte is not plain readable RAM
  * @opaque: handed to @read
+ * @room: bytes that may be copied of it at once, 0: as many as have a use
  */
 typedef struct GsMem {
     bool (*read)(void *opaque, uint64_t va, void *buf, size_t len);
     void *opaque;
+    uint64_t room;
 } GsMem;
 
 /* ---- architectures ---------------------------------------------------- */

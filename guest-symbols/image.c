@@ -466,19 +466,15 @@ GsImage *gs_image_new(GBytes *bytes, GError **errp)
     return g_steal_pointer(&img);
 }
 
-GsImage *gs_image_new_memory(const GsMem *mem, uint64_t start, uint64_t end)
+GsImage *gs_image_new_memory(GsMemoryCopy *copy)
 {
-    GsMemoryCopy *copy = gs_memory_copy_new(mem, start, end);
-    GsSection all = { "", start, NULL, end - start, true };
-    GsImage *img;
+    GsImage *img = g_new0(GsImage, 1);
+    GsSection all = { .name = "", .exec = true };
 
-    if (!copy) {
-        return NULL;
-    }
-    img = g_new0(GsImage, 1);
     img->names = g_string_chunk_new(1024);
     img->sections = g_array_new(FALSE, FALSE, sizeof(GsSection));
     img->copy = copy;
+    all.va = gs_memory_copy_start(copy, &all.len);
     all.data = gs_memory_copy_data(copy);
     g_array_append_val(img->sections, all);
     return img;
@@ -508,7 +504,6 @@ void gs_image_free(GsImage *img)
         return;
     }
     g_clear_pointer(&img->bytes, g_bytes_unref);
-    gs_memory_copy_free(img->copy);
     g_string_chunk_free(img->names);
     g_array_free(img->sections, TRUE);
     g_free(img);

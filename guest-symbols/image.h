@@ -42,16 +42,15 @@ typedef struct GsSection {
 GsImage *gs_image_new(GBytes *bytes, GError **errp);
 /**
  * gs_image_new_memory() - a kernel as it lies in memory
- * @mem: (borrowed as long as the image lives)
- * @start: the address of the first byte, @end that behind the last
+ * @copy: (borrowed as long as the image lives)
  *
  * One section without a name, taken for code as long as nobody tells by
  * gs_image_add_section() what is where. Its bytes are copied when they are
  * needed: gs_image_read() and gs_image_section() do so for what they give,
  * whoever looks at a GsSection's @data asks gs_image_copy() for it before.
- * For one thread. Returns: (owned) or NULL when there is no room.
+ * For one thread. Returns: (owned)
  */
-GsImage *gs_image_new_memory(const GsMem *mem, uint64_t start, uint64_t end);
+GsImage *gs_image_new_memory(GsMemoryCopy *copy);
 /** gs_image_copy() - (borrowed, nullable) of an image of memory, its bytes. */
 GsMemoryCopy *gs_image_copy(const GsImage *img);
 /** gs_image_add_section() - name [@start, @end) of such an image, before it is

@@ -21,6 +21,8 @@ struct GsMemoryCopy {
     uint64_t start, end;
     uint8_t *data;
     bool *copied;           /* per chunk */
+    uint64_t room;          /* bytes that may yet be copied */
+    bool full;
     void *map;
     size_t map_len;
 };
@@ -44,6 +46,7 @@ GsMemoryCopy *gs_memory_copy_new(const GsMem *mem, uint64_t start,
     c->map_len = map_len;
     c->data = (uint8_t *)(((uintptr_t)map + CHUNK_BYTES - 1) & -CHUNK_BYTES);
     c->copied = g_new0(bool, len / CHUNK_BYTES + 1);
+    c->room = mem->room ? mem->room : UINT64_MAX;
     /* small pages would take as long to fault in as all the rest */
     madvise(c->data, len, MADV_HUGEPAGE);
     return c;
@@ -58,9 +61,20 @@ void gs_memory_copy_free(GsMemoryCopy *c)
     }
 }
 
+uint64_t gs_memory_copy_start(const GsMemoryCopy *c, size_t *len)
+{
+    *len = c->end - c->start;
+    return c->start;
+}
+
 const uint8_t *gs_memory_copy_data(const GsMemoryCopy *c)
 {
     return c->data;
+}
+
+bool gs_memory_copy_full(const GsMemoryCopy *c)
+{
+    return c->full;
 }
 
 /* What cannot be read is zeros: memory that the kernel gave back. */
@@ -77,6 +91,20 @@ static void read_pages(const GsMemoryCopy *c, uint64_t off, uint8_t *to,
     }
 }
 
+static void copy_chunk(GsMemoryCopy *c, uint64_t i)
+{
+    uint64_t at = i * CHUNK_BYTES;
+    size_t len = MIN(CHUNK_BYTES, c->end - c->start - at);
+
+    if (c->room < len) {
+        c->full = true;
+        return;
+    }
+    c->room -= len;
+    c->copied[i] = true;
+    read_pages(c, at, c->data + at, len);
+}
+
 void gs_memory_copy_need(GsMemoryCopy *c, uint64_t va, size_t len)
 {
     uint64_t size = c ? c->end - c->start : 0, off, last;
@@ -87,11 +115,8 @@ void gs_memory_copy_need(GsMemoryCopy *c, uint64_t va, size_t len)
     off = va - c->start;
     last = off + MIN(len, size - off) - 1;
     for (uint64_t i = off / CHUNK_BYTES; i <= last / CHUNK_BYTES; i++) {
-        uint64_t at = i * CHUNK_BYTES;
-
         if (!c->copied[i]) {
-            c->copied[i] = true;
-            read_pages(c, at, c->data + at, MIN(CHUNK_BYTES, size - at));
+            copy_chunk(c, i);
         }
     }
 }

@@ -20,13 +20,17 @@ GsMemoryCopy *gs_memory_copy_new(const GsMem *mem, uint64_t start,
 void gs_memory_copy_free(GsMemoryCopy *c);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsMemoryCopy, gs_memory_copy_free)
 
+/** gs_memory_copy_start() - the range's first address; @len: (out) */
+uint64_t gs_memory_copy_start(const GsMemoryCopy *c, size_t *len);
 /** gs_memory_copy_data() - (borrowed) the copy of @start; zeros where nobody
  *  has asked, and where there is nothing to be read. */
 const uint8_t *gs_memory_copy_data(const GsMemoryCopy *c);
 
-/** gs_memory_copy_need() - copy what of [@va, @va + @len) is in the range;
- *  @c: (nullable) */
+/** gs_memory_copy_need() - copy what of [@va, @va + @len) is in the range, as
+ *  far as @mem->room goes; @c: (nullable) */
 void gs_memory_copy_need(GsMemoryCopy *c, uint64_t va, size_t len);
+/** gs_memory_copy_full() - was more needed than there is room for? */
+bool gs_memory_copy_full(const GsMemoryCopy *c);
 
 /**
  * gs_memory_copy_find() - look for bytes without a copy

@@ -46,11 +46,33 @@ static bool find_extent(const GsArch *arch, const GsMem *mem, uint64_t va,
     return true;
 }
 
+/* What was not copied for want of room reads as zeros: no table of it holds. */
+static GsKernel *read_kernel(const GsArch *arch, GsMemoryCopy *copy,
+                             GError **errp)
+{
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsKernel) k = NULL;
+
+    k = gs_kernel_new_from_image(arch, gs_image_new_memory(copy), &err);
+    if (gs_memory_copy_full(copy)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "mem= leaves too little memory to read a kernel there");
+        return NULL;
+    }
+    if (!k) {
+        g_propagate_error(errp, g_steal_pointer(&err));
+        return NULL;
+    }
+    g_clear_pointer(&k->image, gs_image_free);
+    k->memory = true;
+    return g_steal_pointer(&k);
+}
+
 GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
                                     uint64_t va, GError **errp)
 {
+    g_autoptr(GsMemoryCopy) copy = NULL;
     uint64_t start, end;
-    GsImage *img;
     GsKernel *k;
 
     if (!find_extent(arch, mem, va, &start, &end)) {
@@ -59,19 +81,16 @@ GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
                     "is mapped", va);
         return NULL;
     }
-    img = gs_image_new_memory(mem, start, end);
-    if (!img) {
+    copy = gs_memory_copy_new(mem, start, end);
+    if (!copy) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
         return NULL;
     }
-    k = gs_kernel_new_from_image(arch, img, errp);
+    k = read_kernel(arch, copy, errp);
     if (!k) {
         g_prefix_error(errp, "guest memory 0x%" G_GINT64_MODIFIER "x-0x%"
                        G_GINT64_MODIFIER "x: ", start, end - 1);
-        return NULL;
     }
-    g_clear_pointer(&k->image, gs_image_free);
-    k->memory = true;
     return k;
 }
 

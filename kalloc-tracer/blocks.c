@@ -3,7 +3,8 @@
  * Blocks: see blocks.h. The model (model.c) calls the changing functions in
  * the order of events, queries the others; the tracer's lock covers both.
  */
-#include "blocks.h"
+#include "blocks-age.h"
+#include "blocks-list.h"
 
 #include <string.h>
 
@@ -11,7 +12,9 @@
 #define END_SHIFT   16      /* 2 MiB */
 #define RCU_SHIFT   12      /* 96 KiB: kfree_rcu() is rare */
 #define MAX_GFPS    UINT16_MAX
+#define AGE_SHIFT   16      /* 512 KiB */
 #define HUGE_BYTES  96      /* of an entry of the table of huge sizes */
+#define GFP_BYTES   48      /* of one of the gfp values */
 
 /* Sizes that do not fit a record. */
 typedef struct Huge {
@@ -19,77 +22,31 @@ typedef struct Huge {
     uint64_t actual;
 } Huge;
 
-/* ---- lists -------------------------------------------------------------- */
-
-static KtLink *link_at(const KtList *l, uint32_t index)
-{
-    return (KtLink *)((char *)kt_pool_at(l->pool, index) + l->offset);
-}
-
-static void list_init(KtList *l, KtPool *pool, size_t offset)
-{
-    *l = (KtList) { .pool = pool, .offset = offset };
-}
-
-static void list_grow(KtList *l, uint32_t stack)
-{
-    uint32_t n = MAX(1024, l->n);
-
-    while (n <= stack) {
-        n *= 2;
-    }
-    l->head = g_renew(uint32_t, l->head, n);
-    memset(l->head + l->n, 0, (n - l->n) * sizeof(*l->head));
-    l->n = n;
-}
-
-/* Stack 0 is none: its blocks are in no list. */
-static void list_add(KtList *l, uint32_t stack, uint32_t index)
-{
-    KtLink *link = link_at(l, index);
-
-    *link = (KtLink) { 0 };
-    if (!stack) {
-        return;
-    }
-    if (stack >= l->n) {
-        list_grow(l, stack);
-    }
-    link->next = l->head[stack];
-    if (link->next) {
-        link_at(l, link->next)->prev = index;
-    }
-    l->head[stack] = index;
-}
-
-static void list_remove(KtList *l, uint32_t stack, uint32_t index)
-{
-    const KtLink *link = link_at(l, index);
-
-    if (!stack) {
-        return;
-    }
-    if (link->prev) {
-        link_at(l, link->prev)->next = link->next;
-    } else {
-        l->head[stack] = link->next;
-    }
-    if (link->next) {
-        link_at(l, link->next)->prev = link->prev;
-    }
-}
-
 /* ---- life --------------------------------------------------------------- */
 
-void kt_blocks_init(KtBlocks *b)
+static void charge_pools(KtBlocks *b)
 {
-    *b = (KtBlocks) { 0 };
+    KtPool *pools[] = { &b->rec, &b->end, &b->rcu, &b->age };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(pools); i++) {
+        kt_pool_charge(pools[i], b->budget, KT_PART_BLOCKS);
+        pools[i]->always = pools[i] != &b->rec && !b->bounded;
+    }
+}
+
+void kt_blocks_init(KtBlocks *b, KtBudget *budget)
+{
+    *b = (KtBlocks) {
+        .budget = budget, .bounded = kt_budget_bounded(budget)
+    };
     kt_pool_init(&b->rec, sizeof(KtRec), REC_SHIFT);
     kt_pool_init(&b->end, sizeof(KtEnd), END_SHIFT);
     kt_pool_init(&b->rcu, sizeof(KtRcu), RCU_SHIFT);
-    list_init(&b->by_alloc, &b->rec, offsetof(KtRec, link));
-    list_init(&b->by_free, &b->end, offsetof(KtEnd, link));
-    list_init(&b->by_rcu, &b->rcu, offsetof(KtRcu, link));
+    kt_pool_init(&b->age, sizeof(KtLink), AGE_SHIFT);
+    charge_pools(b);
+    list_init(&b->by_alloc, &b->rec, offsetof(KtRec, link), budget);
+    list_init(&b->by_free, &b->end, offsetof(KtEnd, link), budget);
+    list_init(&b->by_rcu, &b->rcu, offsetof(KtRcu, link), budget);
     b->huge = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     b->gfp_ids = g_hash_table_new(NULL, NULL);
     b->gfps = g_new0(uint32_t, 1);
@@ -98,25 +55,67 @@ void kt_blocks_init(KtBlocks *b)
 
 void kt_blocks_deinit(KtBlocks *b)
 {
-    g_free(b->by_alloc.head);
-    g_free(b->by_free.head);
-    g_free(b->by_rcu.head);
+    list_deinit(&b->by_alloc);
+    list_deinit(&b->by_free);
+    list_deinit(&b->by_rcu);
+    kt_budget_give(b->budget, KT_PART_BLOCKS,
+                   (uint64_t)g_hash_table_size(b->huge) * HUGE_BYTES +
+                   (uint64_t)(b->n_gfps - 1) * GFP_BYTES);
     g_hash_table_unref(b->huge);
     g_hash_table_unref(b->gfp_ids);
     g_free(b->gfps);
     kt_pool_deinit(&b->rec);
     kt_pool_deinit(&b->end);
     kt_pool_deinit(&b->rcu);
+    kt_pool_deinit(&b->age);
+}
+
+/* Room for the ends of all blocks there are. */
+static bool reserve_ends(KtBlocks *b)
+{
+    uint64_t more = kt_pool_in_use(&b->rec) - kt_pool_in_use(&b->end);
+    uint64_t ends;
+
+    if (!kt_pool_reserve(&b->end, more)) {
+        return false;
+    }
+    ends = kt_pool_capacity(&b->end);
+    return ends <= b->age.used || kt_pool_reserve(&b->age, ends - b->age.used);
 }
 
 uint32_t kt_blocks_new(KtBlocks *b)
 {
-    return kt_pool_alloc(&b->rec);
+    uint32_t index = kt_pool_alloc(&b->rec);
+
+    if (index && b->bounded && !reserve_ends(b)) {
+        kt_pool_release(&b->rec, index);
+        return 0;
+    }
+    return index;
 }
 
 void kt_blocks_release(KtBlocks *b, uint32_t index)
 {
     kt_pool_release(&b->rec, index);
+}
+
+/* ---- age ---------------------------------------------------------------- */
+
+/* How many are put back, so that a guest cannot make it a long search. */
+#define PUT_BACK 4
+
+uint32_t kt_blocks_oldest(KtBlocks *b)
+{
+    for (unsigned i = 0; i < PUT_BACK && b->oldest; i++) {
+        uint32_t end = b->oldest;
+
+        if (!kt_end(b, end)->reported) {
+            break;
+        }
+        age_remove(b, end);
+        age_add(b, end);
+    }
+    return b->oldest ? kt_end(b, b->oldest)->block : 0;
 }
 
 /* ---- values ------------------------------------------------------------- */
@@ -132,6 +131,7 @@ static uint16_t gfp_id_slow(KtBlocks *b, uint32_t gfp)
         if ((id & (id - 1)) == 0) {
             b->gfps = g_renew(uint32_t, b->gfps, id * 2);
         }
+        kt_budget_charge(b->budget, KT_PART_BLOCKS, GFP_BYTES);
         b->gfps[id] = gfp;
         g_hash_table_insert(b->gfp_ids, key, GUINT_TO_POINTER(id));
     }
@@ -145,6 +145,24 @@ static uint16_t gfp_id(KtBlocks *b, uint32_t gfp)
     return gfp == b->last_gfp ? b->last_gfp_id : gfp_id_slow(b, gfp);
 }
 
+static void drop_huge(KtBlocks *b, uint32_t index)
+{
+    g_hash_table_remove(b->huge, GUINT_TO_POINTER(index));
+    kt_budget_give(b->budget, KT_PART_BLOCKS, HUGE_BYTES);
+    kt_rec(b, index)->huge = 0;
+}
+
+static bool is_huge(uint64_t requested, uint64_t actual)
+{
+    return requested > UINT32_MAX || actual > UINT32_MAX;
+}
+
+bool kt_blocks_fit(const KtBlocks *b, uint64_t requested, uint64_t actual)
+{
+    return G_LIKELY(!is_huge(requested, actual)) ||
+           kt_budget_has(b->budget, KT_PART_BLOCKS, HUGE_BYTES);
+}
+
 static void set_sizes(KtBlocks *b, uint32_t index, uint64_t requested,
                       uint64_t actual)
 {
@@ -152,17 +170,19 @@ static void set_sizes(KtBlocks *b, uint32_t index, uint64_t requested,
     gpointer key = GUINT_TO_POINTER(index);
     Huge *huge;
 
-    if (G_LIKELY(requested <= UINT32_MAX && actual <= UINT32_MAX)) {
+    if (G_LIKELY(!is_huge(requested, actual))) {
         if (r->huge) {
-            g_hash_table_remove(b->huge, key);
+            drop_huge(b, index);
         }
-        r->huge = 0;
         r->requested = requested;
         r->actual = actual;
         return;
     }
     huge = g_new(Huge, 1);
     *huge = (Huge) { requested, actual };
+    if (!r->huge) {
+        kt_budget_charge(b->budget, KT_PART_BLOCKS, HUGE_BYTES);
+    }
     r->huge = 1;
     g_hash_table_replace(b->huge, key, huge);
 }
@@ -236,14 +256,16 @@ void kt_blocks_unset(KtBlocks *b, uint32_t index)
     if (r->end) {
         KtEnd *e = kt_end(b, r->end);
 
+        if (r->freed) {
+            age_remove(b, r->end);
+        }
         list_remove(&b->by_free, e->stack, r->end);
         drop_rcu(b, e);
         kt_pool_release(&b->end, r->end);
         r->end = 0;
     }
     if (r->huge) {
-        g_hash_table_remove(b->huge, GUINT_TO_POINTER(index));
-        r->huge = 0;
+        drop_huge(b, index);
     }
 }
 
@@ -305,24 +327,26 @@ void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev)
     e->hook = ev->hook.v;
     e->task = ev->task.v;
     list_add(&b->by_free, ev->stack.v & KT_MAX_STACKS, r->end);
+    age_add(b, r->end);
 }
 
-void kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev)
+bool kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev)
 {
     KtEnd *e = extend(b, index);
     KtRcu *rcu;
 
     kt_rec(b, index)->queued = 1;
     if (!e) {
-        return;
+        return false;
     }
     e->rcu = kt_pool_alloc(&b->rcu);
     if (!e->rcu) {
-        return;
+        return false;
     }
     rcu = kt_rcu(b, e->rcu);
     *rcu = (KtRcu) { .us = ev->us, .stack = ev->stack.v, .block = index };
     list_add(&b->by_rcu, rcu->stack, e->rcu);
+    return true;
 }
 
 void kt_blocks_expect(KtBlocks *b, uint32_t index)
@@ -479,7 +503,7 @@ static void renumber_list(KtList *l, const uint32_t *to)
             l->head[now] = old.head[stack];
         }
     }
-    g_free(old.head);
+    list_deinit(&old);
 }
 
 void kt_blocks_renumber(KtBlocks *b, const KtRenumber *to)
@@ -508,7 +532,7 @@ void kt_blocks_renumber(KtBlocks *b, const KtRenumber *to)
 uint64_t kt_blocks_bytes(const KtBlocks *b)
 {
     return kt_pool_bytes(&b->rec) + kt_pool_bytes(&b->end) +
-           kt_pool_bytes(&b->rcu) +
+           kt_pool_bytes(&b->rcu) + kt_pool_bytes(&b->age) +
            ((uint64_t)b->by_alloc.n + b->by_free.n + b->by_rcu.n) *
            sizeof(uint32_t) + (uint64_t)g_hash_table_size(b->huge) *
            HUGE_BYTES;

@@ -10,6 +10,7 @@
 #ifndef KT_BLOCKS_H
 #define KT_BLOCKS_H
 
+#include "budget.h"
 #include "kt.h"
 #include "pool.h"
 
@@ -90,12 +91,23 @@ typedef struct KtList {
     uint32_t offset;        /* of the KtLink in a record */
     uint32_t n;
     uint32_t *head;
+    KtBudget *budget;
 } KtList;
 
+/**
+ * struct KtBlocks - all of them
+ * @age: (KtLink, by the index of the KtEnd) freed blocks from the @oldest to
+ *       the @newest; only with a bound, for who makes room
+ */
 typedef struct KtBlocks {
     KtPool rec;
     KtPool end;
     KtPool rcu;
+    KtPool age;
+    uint32_t oldest;
+    uint32_t newest;
+    KtBudget *budget;       /* borrowed, NULL for none */
+    bool bounded;
     KtList by_alloc;        /* of rec */
     KtList by_free;         /* of end */
     KtList by_rcu;          /* of rcu */
@@ -107,7 +119,9 @@ typedef struct KtBlocks {
     uint16_t last_gfp_id;
 } KtBlocks;
 
-void kt_blocks_init(KtBlocks *b);
+/** kt_blocks_init() - @budget: (borrowed, nullable) where memory is taken.
+ *  With a bound each record comes with the memory for its end. */
+void kt_blocks_init(KtBlocks *b, KtBudget *budget);
 void kt_blocks_deinit(KtBlocks *b);
 
 static inline KtRec *kt_rec(const KtBlocks *b, uint32_t index)
@@ -127,6 +141,12 @@ static inline KtRcu *kt_rcu(const KtBlocks *b, uint32_t index)
 
 /** kt_blocks_new() - an unset record, 0 without memory. */
 uint32_t kt_blocks_new(KtBlocks *b);
+/** kt_blocks_fit() - may a block have such sizes? Those of 4 GiB and more
+ *  take memory. */
+bool kt_blocks_fit(const KtBlocks *b, uint64_t requested, uint64_t actual);
+/** kt_blocks_oldest() - the block that was freed first, 0 for none or without
+ *  a bound. One with reported frees to come is not, while there are others. */
+uint32_t kt_blocks_oldest(KtBlocks *b);
 /** kt_blocks_set() - make it the block that @ev allocated. */
 void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev);
 /** kt_blocks_unset() - it left the map: leave lists, drop extensions. */
@@ -143,8 +163,9 @@ void kt_blocks_shrink(KtBlocks *b, uint32_t index, uint64_t len);
 void kt_blocks_resize(KtBlocks *b, uint32_t index, uint64_t requested);
 /** kt_blocks_set_freed() - @ev freed it. */
 void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev);
-/** kt_blocks_set_queued() - kfree_rcu() queued it. */
-void kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev);
+/** kt_blocks_set_queued() - kfree_rcu() queued it. Returns: false when there
+ *  is no memory to keep by whom. */
+bool kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev);
 
 /** kt_blocks_expect() - one more free of it will come that was reported;
  *  kt_blocks_expected() - was this one? */

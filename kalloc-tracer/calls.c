@@ -20,6 +20,7 @@
 #define BUCKET_BITS     7
 #define BUCKETS         (1u << BUCKET_BITS)
 #define BUCKET_SIZE     3
+#define LIST_FIRST      4
 #define LIST_MAX        2048
 #define CACHE_LINE      64
 
@@ -34,6 +35,8 @@ typedef struct Bucket {
 struct KtCalls {
     Bucket bucket[BUCKETS];
     KtCall *list[BUCKETS];              /* grows by doubling, never shrinks */
+    uint16_t room[BUCKETS];             /* of a list */
+    KtBudget *budget;
 };
 
 KtCalls *kt_calls_new(void)
@@ -51,6 +54,12 @@ void kt_calls_free(KtCalls *c)
         g_free(c->list[i]);
     }
     free(c);
+}
+
+void kt_calls_charge(KtCalls *c, KtBudget *budget)
+{
+    c->budget = budget;
+    kt_budget_charge(budget, KT_PART_FIXED, sizeof(*c));
 }
 
 static void lock_bucket(Bucket *b)
@@ -95,18 +104,36 @@ static void remove_at(KtCalls *c, unsigned bucket, unsigned i)
     }
 }
 
+/* May the list take one more? The first ones need not ask for memory. */
+static bool grow_list(KtCalls *c, unsigned bucket)
+{
+    uint16_t room = c->room[bucket];
+    uint16_t more = MAX(room, LIST_FIRST);
+
+    if (c->bucket[bucket].n_listed < room) {
+        return true;
+    }
+    if (room >= LIST_MAX ||
+        (room && !kt_budget_take(c->budget, KT_PART_FIXED,
+                                 more * sizeof(KtCall)))) {
+        return false;
+    }
+    if (!room) {
+        kt_budget_charge(c->budget, KT_PART_FIXED, more * sizeof(KtCall));
+    }
+    c->room[bucket] = room + more;
+    c->list[bucket] = g_renew(KtCall, c->list[bucket], c->room[bucket]);
+    return true;
+}
+
 /* The oldest call in place moves to the list; false if one was given up. */
 static bool make_room(KtCalls *c, unsigned bucket)
 {
     Bucket *b = &c->bucket[bucket];
-    bool room = b->n_listed < LIST_MAX;
+    bool room = grow_list(c, bucket);
 
     if (!room) {
         remove_at(c, bucket, 0);
-    }
-    if (!(b->n_listed & (b->n_listed - 1))) {
-        c->list[bucket] = g_renew(KtCall, c->list[bucket],
-                                  MAX(2 * b->n_listed, 1));
     }
     c->list[bucket][b->n_listed] = b->call[0];
     memmove(&b->call[0], &b->call[1], (BUCKET_SIZE - 1) * sizeof(KtCall));

@@ -9,6 +9,7 @@
 #ifndef KT_CALLS_H
 #define KT_CALLS_H
 
+#include "budget.h"
 #include "kt.h"
 
 /**
@@ -33,6 +34,9 @@ typedef struct KtCalls KtCalls;
 
 KtCalls *kt_calls_new(void);
 void kt_calls_free(KtCalls *c);
+/** kt_calls_charge() - before the first call: @budget (borrowed) is where
+ *  memory is taken for tasks that sleep in the allocator. */
+void kt_calls_charge(KtCalls *c, KtBudget *budget);
 
 /**
  * kt_calls_push() - a hooked function was entered; any vCPU thread

@@ -317,6 +317,8 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
         c->applying = true;
         kt_tracer_start(c->shared.tracer);
     }
+    kt_budget_charge(kt_tracer_budget(c->shared.tracer), KT_PART_FIXED,
+                     KT_BUDGET_VCPU);
     if (!kt_vcpu_init(&c->vcpu[index], index, c->arch)) {
         qemu_plugin_outs("ka: this target's registers cannot be read: "
                          "nothing is traced\n");
@@ -369,6 +371,15 @@ static void on_kexec(void)
 
 /* ---- outside ------------------------------------------------------------ */
 
+static void account_for(const KtCapture *c)
+{
+    KtBudget *b = kt_tracer_budget(c->shared.tracer);
+
+    kt_budget_charge(b, KT_PART_FIXED, kt_sites_bytes() +
+                     c->max_vcpus * sizeof(KtVcpu));
+    kt_calls_charge(c->shared.calls, b);
+}
+
 KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
                             KtTracer *t, KtFinder *finder,
                             const KtProfile *profile, unsigned max_vcpus,
@@ -389,6 +400,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->shared.sites = kt_sites_new();
     c->shared.calls = kt_calls_new();
     kt_tracer_set_calls(t, c->shared.calls);
+    account_for(c);
     g_mutex_init(&c->lock);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);

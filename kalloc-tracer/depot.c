@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define ARENA_BYTES     (1024 * 1024)
+#define SMALL_ARENA     (128 * 1024)    /* with a bound on memory */
 #define PAGE_SHIFT      14
 #define PAGE_IDS        (1u << PAGE_SHIFT)
 #define FIRST_SLOTS     1024
@@ -50,6 +51,9 @@ struct KtDepot {
     char *arena;
     size_t arena_left;
     uint64_t bytes;         /* atomic */
+    KtBudget *budget;
+    KtPart part;
+    size_t arena_bytes;
 };
 
 static Table *table_new(uint32_t slots)
@@ -71,8 +75,19 @@ KtDepot *kt_depot_new(uint32_t max)
     d->old_tables = g_ptr_array_new_with_free_func(g_free);
     d->arenas = g_ptr_array_new_with_free_func(g_free);
     d->bytes = FIRST_SLOTS * sizeof(uint64_t);
+    d->arena_bytes = ARENA_BYTES;
     pthread_mutex_init(&d->lock, NULL);
     return d;
+}
+
+void kt_depot_charge(KtDepot *d, KtBudget *budget, KtPart part)
+{
+    d->budget = budget;
+    d->part = part;
+    kt_budget_charge(budget, part, d->bytes);
+    if (kt_budget_bounded(budget)) {
+        d->arena_bytes = SMALL_ARENA;
+    }
 }
 
 void kt_depot_free(KtDepot *d)
@@ -80,6 +95,7 @@ void kt_depot_free(KtDepot *d)
     if (!d) {
         return;
     }
+    kt_budget_give(d->budget, d->part, d->bytes);
     for (uint32_t i = 0; i <= d->max >> PAGE_SHIFT; i++) {
         g_free(d->page[i]);
     }
@@ -158,16 +174,26 @@ static uint32_t search(Table *t, uint32_t hash,
     }
 }
 
-static void count_bytes_locked(KtDepot *d, uint64_t n)
+static bool take_bytes_locked(KtDepot *d, uint64_t n)
 {
+    if (!kt_budget_take(d->budget, d->part, n)) {
+        return false;
+    }
     __atomic_store_n(&d->bytes, d->bytes + n, __ATOMIC_RELAXED);
+    return true;
 }
 
+/* NULL without memory. */
 static Table *grow_locked(KtDepot *d)
 {
     Table *old = d->table;
-    Table *t = table_new((old->mask + 1) * 2);
+    uint32_t slots = (old->mask + 1) * 2;
+    Table *t;
 
+    if (!take_bytes_locked(d, slots * sizeof(uint64_t))) {
+        return NULL;
+    }
+    t = table_new(slots);
     for (uint64_t i = 0; i <= old->mask; i++) {
         uint64_t slot = old->slot[i];
         uint32_t at;
@@ -182,21 +208,25 @@ static Table *grow_locked(KtDepot *d)
         t->slot[at] = slot;
     }
     g_ptr_array_add(d->old_tables, old);
-    count_bytes_locked(d, (t->mask + 1) * sizeof(uint64_t));
     __atomic_store_n(&d->table, t, __ATOMIC_RELEASE);
     return t;
 }
 
+/* NULL without memory. */
 static Entry *new_entry_locked(KtDepot *d, unsigned n)
 {
     size_t len = sizeof(Entry) + n * sizeof(uint64_t);
     Entry *e;
 
     if (len > d->arena_left) {
-        d->arena_left = MAX(len, ARENA_BYTES);
-        d->arena = g_malloc(d->arena_left);
+        size_t more = MAX(len, d->arena_bytes);
+
+        if (!take_bytes_locked(d, more)) {
+            return NULL;
+        }
+        d->arena_left = more;
+        d->arena = g_malloc(more);
         g_ptr_array_add(d->arenas, d->arena);
-        count_bytes_locked(d, d->arena_left);
     }
     e = (Entry *)d->arena;
     d->arena += len;
@@ -204,15 +234,19 @@ static Entry *new_entry_locked(KtDepot *d, unsigned n)
     return e;
 }
 
-static void set_entry_locked(KtDepot *d, uint32_t id, Entry *e)
+/* A page for the pointer of that entry; false without memory. */
+static bool make_page_locked(KtDepot *d, uint32_t id)
 {
     Entry ***page = &d->page[id >> PAGE_SHIFT];
 
-    if (!*page) {
-        *page = g_new0(Entry *, PAGE_IDS);
-        count_bytes_locked(d, PAGE_IDS * sizeof(Entry *));
+    if (*page) {
+        return true;
     }
-    (*page)[id & (PAGE_IDS - 1)] = e;
+    if (!take_bytes_locked(d, PAGE_IDS * sizeof(Entry *))) {
+        return false;
+    }
+    *page = g_new0(Entry *, PAGE_IDS);
+    return true;
 }
 
 static uint32_t insert_locked(KtDepot *d, uint32_t hash,
@@ -228,16 +262,22 @@ static uint32_t insert_locked(KtDepot *d, uint32_t hash,
     }
     if (d->count >= (t->mask + 1) / 8 * 5) {
         t = grow_locked(d);
+        if (!t) {
+            return 0;
+        }
         search(t, hash, words, n, tag, &end);
     }
     id = d->count + 1;
-    e = new_entry_locked(d, n);
+    e = make_page_locked(d, id) ? new_entry_locked(d, n) : NULL;
+    if (!e) {
+        return 0;
+    }
     e->hash = hash;
     e->id = id;
     e->n = n;
     e->tag = tag;
     memcpy(e->words, words, n * sizeof(*words));
-    set_entry_locked(d, id, e);
+    d->page[id >> PAGE_SHIFT][id & (PAGE_IDS - 1)] = e;
     /* The count first: who finds the slot may ask for the id at once. */
     __atomic_store_n(&d->count, id, __ATOMIC_RELEASE);
     __atomic_store_n(end, to_slot(e), __ATOMIC_RELEASE);

@@ -12,11 +12,16 @@
 
 #include <stdint.h>
 
+#include "budget.h"
+
 typedef struct KtDepot KtDepot;
 
 /** kt_depot_new() - (owned) an empty depot of at most @max entries. */
 KtDepot *kt_depot_new(uint32_t max);
 void kt_depot_free(KtDepot *d);
+/** kt_depot_charge() - before the first entry: @budget (borrowed) is where
+ *  memory is taken; when there is none the depot is full. */
+void kt_depot_charge(KtDepot *d, KtBudget *budget, KtPart part);
 
 /**
  * kt_depot_intern() - id of (@words, @tag), a new one at first sight

@@ -138,21 +138,51 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)
 
 /* ---- list --------------------------------------------------------------- */
 
-void kt_errors_init(KtErrors *e)
+/* As many as the list takes room for at once. */
+#define SOME_ERRORS 64
+
+void kt_errors_init(KtErrors *e, KtBudget *budget)
 {
+    e->budget = budget;
+    e->room = 0;
     e->list = g_array_new(FALSE, FALSE, sizeof(KtError));
 }
 
 void kt_errors_deinit(KtErrors *e)
 {
+    kt_budget_give(e->budget, KT_PART_ERRORS, e->room * sizeof(KtError));
     g_array_unref(e->list);
+}
+
+/* The list doubles, so that it has room for twice as many. */
+static bool make_room(KtErrors *e)
+{
+    unsigned more = MAX(e->room, SOME_ERRORS);
+
+    if (e->list->len < e->room) {
+        return true;
+    }
+    if (!kt_budget_take(e->budget, KT_PART_ERRORS, more * sizeof(KtError))) {
+        return false;
+    }
+    e->room += more;
+    return true;
+}
+
+bool kt_errors_keep(KtErrors *e, const KtError *err)
+{
+    if (e->list->len >= KT_MAX_ERRORS || !make_room(e)) {
+        return false;
+    }
+    g_array_append_val(e->list, *err);
+    g_array_index(e->list, KtError, e->list->len - 1).id = e->list->len;
+    return true;
 }
 
 bool kt_errors_add(KtErrors *e, KtErrorKind kind, const KtEvent *ev,
                    const KtBlock *block)
 {
     KtError err = {
-        .id = e->list->len + 1,
         .kind = kind,
         .va = ev->va,
         .stack = ev->stack,
@@ -164,13 +194,9 @@ bool kt_errors_add(KtErrors *e, KtErrorKind kind, const KtEvent *ev,
         .size = ev->size,
     };
 
-    if (e->list->len >= KT_MAX_ERRORS) {
-        return false;
-    }
     if (block) {
         err.has_block = true;
         err.block = *block;
     }
-    g_array_append_val(e->list, err);
-    return true;
+    return kt_errors_keep(e, &err);
 }

@@ -51,13 +51,18 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind);
 /** struct KtErrors - the list, by id */
 typedef struct KtErrors {
     GArray *list;       /* KtError */
+    unsigned room;      /* so many are paid for */
+    KtBudget *budget;   /* borrowed */
 } KtErrors;
 
-void kt_errors_init(KtErrors *e);
+void kt_errors_init(KtErrors *e, KtBudget *budget);
 void kt_errors_deinit(KtErrors *e);
 /** kt_errors_add() - @ev was caught; false when the list is full. @block:
  *  (nullable, copied) the block as it was. */
 bool kt_errors_add(KtErrors *e, KtErrorKind kind, const KtEvent *ev,
                    const KtBlock *block);
+/** kt_errors_keep() - likewise an error that was told elsewhere, but for its
+ *  id (copied). */
+bool kt_errors_keep(KtErrors *e, const KtError *err);
 
 #endif /* KT_ERRORS_H */

@@ -31,6 +31,7 @@ struct KtFinder {
     uint64_t blocks;            /* that ran where kernels are */
     unsigned looks;             /* atomic */
     bool after_kexec;           /* @found may run for a while yet */
+    uint64_t room;              /* for an image in memory, 0: no bound */
     GError *err;
 };
 
@@ -51,6 +52,11 @@ KtFinder *kt_finder_new(const GsArch *arch, GsKernel *file, KtView view)
         f->step = 0;
     }
     return f;
+}
+
+void kt_finder_set_room(KtFinder *f, uint64_t bytes)
+{
+    f->room = bytes;
 }
 
 void kt_finder_free(KtFinder *f)
@@ -158,7 +164,9 @@ static bool still_runs(KtFinder *f, uint64_t va)
 static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
                                 bool *complete)
 {
-    const GsMem memory = { .read = read_memory, .opaque = f };
+    const GsMem memory = {
+        .read = read_memory, .opaque = f, .room = f->room
+    };
     bool first;
     GsKernel *k;
 

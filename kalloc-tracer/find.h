@@ -18,6 +18,9 @@ typedef struct KtFinder KtFinder;
  */
 KtFinder *kt_finder_new(const GsArch *arch, GsKernel *file, KtView view);
 void kt_finder_free(KtFinder *f);
+/** kt_finder_set_room() - a kernel of whose image more bytes would have to be
+ *  copied at once is not read; 0: there is no such bound. */
+void kt_finder_set_room(KtFinder *f, uint64_t bytes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtFinder, kt_finder_free)
 
 /** kt_finder_lowest() - no kernel's code or stack is below that address. */

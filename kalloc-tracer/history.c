@@ -8,201 +8,26 @@
  * stale link may come to name a row of another bucket. That is harmless:
  * every row is compared with the address that is asked for, and chains only
  * ever lead to older rows.
+ *
+ * The ring's memory is taken from the budget a segment at a time, when a row
+ * first gets there. Where there is none to take, or others need it, the rows
+ * of the oldest segment go, and the system gets its pages back. They come back
+ * as the ring comes around.
  */
-#include "check.h"
+#include "history-rows.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#define ROW_BYTES   47
-#define FIRST_SHIFT 6
-#define SHIFT_STEP  2
-#define LEVELS      30      /* shifts 6, 8, ... 64 */
 #define MAX_ROWS    (1u << 31)
 /* Rows of blocks of 4 GiB and more, whose sizes are not in the row. There
  * are a handful in any kernel that is not out to use up the host's memory. */
 #define MAX_HUGE    65536
+#define HUGE_BYTES  96      /* of one of them */
+#define SEG_BYTES   ((uint64_t)1 << 20)
 
-/* A row, unpacked. */
-typedef struct Row {
-    uint64_t va;
-    uint64_t requested;
-    uint64_t actual;
-    uint64_t alloc_us;
-    uint64_t free_us;
-    uint32_t cache;
-    uint32_t alloc_stack;
-    uint32_t free_stack;
-    uint32_t alloc_task;
-    uint32_t other;         /* rcu stack if queued, else free task */
-    uint32_t flags;
-    uint32_t link;
-} Row;
+/* ---- memory ------------------------------------------------------------- */
 
-/* Row.flags: the layer, and these. */
-#define ROW_LAYER   7
-#define ROW_QUEUED  8
-#define ROW_HUGE    16      /* the sizes are in KtHistory.huge */
-#define ROW_FREED   32
-
-typedef struct Huge {
-    uint64_t requested;
-    uint64_t actual;
-} Huge;
-
-struct KtHistory {
-    uint8_t *rows;
-    uint64_t capacity;
-    uint64_t next;          /* number of the next row */
-    uint32_t *head;
-    uint32_t mask;
-    uint64_t at_level[LEVELS];
-    GHashTable *huge;       /* slot -> Huge */
-};
-
-/* ---- rows --------------------------------------------------------------- */
-
-static void pack(uint8_t *at, const Row *r)
-{
-    uint64_t w[6] = {
-        r->va,
-        (uint32_t)r->requested | r->actual << 32,
-        r->alloc_us | (uint64_t)r->cache << 48,
-        r->free_us | (uint64_t)r->alloc_stack << 48,
-        r->alloc_stack >> 16 | (uint64_t)r->free_stack << 8 |
-            (uint64_t)r->alloc_task << 32 | (uint64_t)r->other << 56,
-        r->other >> 8 | (uint64_t)r->flags << 16 | (uint64_t)r->link << 24,
-    };
-
-    memcpy(at, w, ROW_BYTES);
-}
-
-static void unpack(const uint8_t *at, Row *r)
-{
-    const uint64_t us = ((uint64_t)1 << 48) - 1;
-    uint64_t w[6] = { 0 };
-
-    memcpy(w, at, ROW_BYTES);
-    r->va = w[0];
-    r->requested = (uint32_t)w[1];
-    r->actual = w[1] >> 32;
-    r->alloc_us = w[2] & us;
-    r->cache = w[2] >> 48;
-    r->free_us = w[3] & us;
-    r->alloc_stack = w[3] >> 48 | (w[4] & 0xff) << 16;
-    r->free_stack = w[4] >> 8 & 0xffffff;
-    r->alloc_task = w[4] >> 32 & 0xffffff;
-    r->other = w[4] >> 56 | (w[5] & 0xffff) << 8;
-    r->flags = w[5] >> 16 & 0xff;
-    r->link = w[5] >> 24;
-}
-
-static uint64_t slot_of(const KtHistory *h, uint64_t number)
-{
-    return number % h->capacity;
-}
-
-static uint8_t *row_at(const KtHistory *h, uint64_t number)
-{
-    return h->rows + slot_of(h, number) * ROW_BYTES;
-}
-
-static void read_row(const KtHistory *h, uint64_t number, Row *r)
-{
-    const Huge *huge;
-
-    unpack(row_at(h, number), r);
-    if (r->flags & ROW_HUGE) {
-        huge = g_hash_table_lookup(h->huge,
-                                   GSIZE_TO_POINTER(slot_of(h, number)));
-        r->requested = huge->requested;
-        r->actual = huge->actual;
-    }
-}
-
-static void from_block(Row *r, const KtBlock *b)
-{
-    *r = (Row) {
-        .va = b->va,
-        .requested = b->requested,
-        .actual = b->actual,
-        .alloc_us = b->alloc_us,
-        .free_us = b->free_us,
-        .cache = b->cache.v,
-        .alloc_stack = b->alloc_stack.v,
-        .free_stack = b->free_stack.v,
-        .alloc_task = b->alloc_task.v,
-        .other = b->rcu_queued ? b->rcu_stack.v : b->free_task.v,
-        .flags = b->layer | (b->rcu_queued ? ROW_QUEUED : 0) |
-                 (b->state == KT_STATE_FREED ? ROW_FREED : 0),
-    };
-}
-
-static void to_block(const Row *r, KtBlock *b)
-{
-    bool queued = r->flags & ROW_QUEUED;
-
-    *b = (KtBlock) {
-        .va = r->va,
-        .requested = r->requested,
-        .actual = r->actual,
-        .alloc_us = r->alloc_us,
-        .free_us = r->free_us,
-        .alloc_stack = { r->alloc_stack },
-        .free_stack = { r->free_stack },
-        .rcu_stack = { queued ? r->other : 0 },
-        .alloc_task = { r->alloc_task },
-        .free_task = { queued ? 0 : r->other },
-        .cache = { r->cache },
-        .state = r->flags & ROW_FREED ? KT_STATE_FREED : KT_STATE_ALLOCATED,
-        .layer = r->flags & ROW_LAYER,
-        .rcu_queued = queued,
-        .past = true,
-    };
-}
-
-/* ---- index -------------------------------------------------------------- */
-
-static unsigned level_of(uint64_t len)
-{
-    unsigned bits = len > 1 ? 64 - __builtin_clzll(len - 1) : 0;
-
-    return bits <= FIRST_SHIFT ? 0 :
-           (bits - FIRST_SHIFT + SHIFT_STEP - 1) / SHIFT_STEP;
-}
-
-static uint64_t granule(unsigned level, uint64_t va)
-{
-    unsigned shift = FIRST_SHIFT + level * SHIFT_STEP;
-
-    return shift < 64 ? va >> shift : 0;
-}
-
-static uint32_t *head_of(const KtHistory *h, unsigned level, uint64_t key)
-{
-    uint64_t x = (key ^ (uint64_t)level << 58) * 0x9e3779b97f4a7c15u;
-
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    return &h->head[(x >> 32) & h->mask];
-}
-
-/* The row's number if it is in the ring and older than @before, else 0. */
-static uint64_t resolve(const KtHistory *h, uint32_t link, uint64_t before)
-{
-    uint32_t age = (uint32_t)h->next - link;
-    uint64_t number = h->next - age;
-
-    if (age == 0 || age > kt_history_rows(h) || number >= before) {
-        return 0;
-    }
-    return number;
-}
-
-/* ---- life --------------------------------------------------------------- */
-
-static void *map_memory(uint64_t len)
+static void *map_memory(uint64_t len, bool huge_pages)
 {
     void *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -210,7 +35,7 @@ static void *map_memory(uint64_t len)
     if (at == MAP_FAILED) {
         return NULL;
     }
-    madvise(at, len, MADV_HUGEPAGE);
+    madvise(at, len, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     return at;
 }
 
@@ -231,11 +56,146 @@ static uint64_t heads_len(const KtHistory *h)
     return ((uint64_t)h->mask + 1) * sizeof(uint32_t);
 }
 
-KtHistory *kt_history_new(uint64_t bytes)
+static unsigned n_segs(const KtHistory *h)
+{
+    return (rows_len(h) + SEG_BYTES - 1) / SEG_BYTES;
+}
+
+static uint64_t seg_len(const KtHistory *h, unsigned seg)
+{
+    return MIN(SEG_BYTES, rows_len(h) - seg * SEG_BYTES);
+}
+
+/* Where a row begins and ends. */
+static unsigned first_seg(const KtHistory *h, uint64_t number)
+{
+    return slot_of(h, number) * ROW_BYTES / SEG_BYTES;
+}
+
+static unsigned last_seg(const KtHistory *h, uint64_t number)
+{
+    return (slot_of(h, number) * ROW_BYTES + ROW_BYTES - 1) / SEG_BYTES;
+}
+
+static uint64_t release_seg(KtHistory *h, unsigned seg)
+{
+    uint64_t len = seg_len(h, seg);
+
+    if (!h->held[seg]) {
+        return 0;
+    }
+    madvise(h->rows + seg * SEG_BYTES, len, MADV_DONTNEED);
+    h->held[seg] = false;
+    kt_budget_give(h->budget, KT_PART_HISTORY, len);
+    return len;
+}
+
+/* The oldest row goes: all that needs to be undone. */
+static void forget_oldest(KtHistory *h)
+{
+    Row old;
+
+    read_row(h, h->oldest, &old);
+    h->at_level[level_of(MAX(old.requested, old.actual))]--;
+    if (old.flags & ROW_HUGE) {
+        g_hash_table_remove(h->huge,
+                            GSIZE_TO_POINTER(slot_of(h, h->oldest)));
+        kt_budget_give(h->budget, KT_PART_HISTORY, HUGE_BYTES);
+    }
+    h->oldest++;
+    h->evicted++;
+}
+
+/* Is all that is kept in the segment that is written to? */
+static bool in_one_seg(const KtHistory *h, unsigned seg)
+{
+    return seg == last_seg(h, h->next - 1) &&
+           slot_of(h, h->oldest) <= slot_of(h, h->next - 1);
+}
+
+/* The oldest segment goes, with its rows. The one that is written to stays,
+ * without the old rows behind the new ones. Returns: bytes given back. */
+static uint64_t drop_oldest_seg(KtHistory *h)
+{
+    while (h->oldest < h->next) {
+        unsigned seg = first_seg(h, h->oldest);
+
+        if (in_one_seg(h, seg)) {
+            return 0;
+        }
+        while (h->oldest < h->next && first_seg(h, h->oldest) == seg) {
+            forget_oldest(h);
+        }
+        if (seg != last_seg(h, h->next - 1) && seg != last_seg(h, h->next)) {
+            return release_seg(h, seg);
+        }
+    }
+    return 0;
+}
+
+static bool hold_seg(KtHistory *h, unsigned seg)
+{
+    uint64_t len = seg_len(h, seg);
+
+    while (!h->held[seg] &&
+           !kt_budget_take(h->budget, KT_PART_HISTORY, len)) {
+        if (!drop_oldest_seg(h)) {
+            return false;
+        }
+    }
+    h->held[seg] = true;
+    return true;
+}
+
+/* Memory for the next row, and so for all that end in its segment. */
+static bool hold_next(KtHistory *h)
+{
+    uint64_t slot = slot_of(h, h->next);
+    unsigned last = last_seg(h, h->next);
+    uint64_t end = MIN((last + 1) * SEG_BYTES / ROW_BYTES, h->capacity);
+
+    if (!hold_seg(h, first_seg(h, h->next)) || !hold_seg(h, last)) {
+        return false;
+    }
+    h->ready = h->next + MAX(end, slot + 1) - slot;
+    return true;
+}
+
+uint64_t kt_history_shrink(KtHistory *h, uint64_t bytes)
+{
+    uint64_t done = 0;
+    uint64_t some;
+
+    if (!h->rows || !h->head) {
+        return 0;
+    }
+    while (done < bytes && (some = drop_oldest_seg(h))) {
+        done += some;
+    }
+    if (done >= bytes) {
+        return done;
+    }
+    while (h->oldest < h->next) {
+        forget_oldest(h);
+    }
+    for (unsigned i = 0; i < n_segs(h); i++) {
+        done += release_seg(h, i);
+    }
+    h->ready = 0;
+    return done;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+KtHistory *kt_history_new(uint64_t bytes, KtBudget *budget)
 {
     KtHistory *h = g_new0(KtHistory, 1);
+    bool bounded = kt_budget_bounded(budget);
     uint64_t heads = 1;
 
+    if (bounded) {
+        bytes = MIN(bytes, kt_budget_max(budget));
+    }
     /* A head for 8 to 16 rows: half a byte a row. */
     h->capacity = MIN(bytes / (ROW_BYTES + 1), MAX_ROWS);
     while (heads * 8 <= h->capacity) {
@@ -243,10 +203,14 @@ KtHistory *kt_history_new(uint64_t bytes)
     }
     h->mask = heads - 1;
     h->next = 1;
+    h->oldest = 1;
+    h->budget = budget;
     h->huge = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     if (h->capacity) {
-        h->rows = map_memory(rows_len(h));
-        h->head = map_memory(heads_len(h));
+        kt_budget_charge(budget, KT_PART_HISTORY, heads_len(h));
+        h->held = g_new0(bool, n_segs(h));
+        h->rows = map_memory(rows_len(h), !bounded);
+        h->head = map_memory(heads_len(h), !bounded);
     }
     return h;
 }
@@ -256,15 +220,20 @@ void kt_history_free(KtHistory *h)
     if (!h) {
         return;
     }
+    kt_history_shrink(h, UINT64_MAX);
+    if (h->capacity) {
+        kt_budget_give(h->budget, KT_PART_HISTORY, heads_len(h));
+    }
     unmap_memory(h->rows, rows_len(h));
     unmap_memory(h->head, heads_len(h));
     g_hash_table_unref(h->huge);
+    g_free(h->held);
     g_free(h);
 }
 
 uint64_t kt_history_rows(const KtHistory *h)
 {
-    return MIN(h->next - 1, h->capacity);
+    return h->next - h->oldest;
 }
 
 uint64_t kt_history_bytes(const KtHistory *h)
@@ -273,18 +242,6 @@ uint64_t kt_history_bytes(const KtHistory *h)
 }
 
 /* ---- add ---------------------------------------------------------------- */
-
-/* The oldest row makes room: all that needs to be undone. */
-static void forget_row(KtHistory *h, uint64_t number)
-{
-    Row old;
-
-    read_row(h, number, &old);
-    h->at_level[level_of(MAX(old.requested, old.actual))]--;
-    if (old.flags & ROW_HUGE) {
-        g_hash_table_remove(h->huge, GSIZE_TO_POINTER(slot_of(h, number)));
-    }
-}
 
 static bool is_huge(const KtBlock *b)
 {
@@ -301,20 +258,49 @@ static void keep_huge(KtHistory *h, Row *r)
     r->flags |= ROW_HUGE;
 }
 
+/* Room for another row: its memory, and that of sizes that it cannot hold. */
+static bool make_room(KtHistory *h, const KtBlock *b)
+{
+    if (!h->rows || !h->head) {
+        return false;
+    }
+    if (kt_history_rows(h) == h->capacity) {
+        forget_oldest(h);
+    }
+    return (G_LIKELY(h->next < h->ready) || hold_next(h)) &&
+           (G_LIKELY(!is_huge(b)) ||
+            (g_hash_table_size(h->huge) < MAX_HUGE &&
+             kt_budget_take(h->budget, KT_PART_HISTORY, HUGE_BYTES)));
+}
+
+static void from_block(Row *r, const KtBlock *b)
+{
+    *r = (Row) {
+        .va = b->va,
+        .requested = b->requested,
+        .actual = b->actual,
+        .alloc_us = b->alloc_us,
+        .free_us = b->free_us,
+        .cache = b->cache.v,
+        .alloc_stack = b->alloc_stack.v,
+        .free_stack = b->free_stack.v,
+        .alloc_task = b->alloc_task.v,
+        .other = b->rcu_queued ? b->rcu_stack.v : b->free_task.v,
+        .flags = b->layer | (b->rcu_queued ? ROW_QUEUED : 0) |
+                 (b->state == KT_STATE_FREED ? ROW_FREED : 0),
+    };
+}
+
 bool kt_history_add(KtHistory *h, const KtBlock *b)
 {
     unsigned level = level_of(kt_block_len(b));
-    bool full;
+    uint64_t evicted = h->evicted;
     uint32_t *head;
     Row r;
 
-    if (!h->rows || !h->head ||
-        (is_huge(b) && g_hash_table_size(h->huge) >= MAX_HUGE)) {
+    if (!make_room(h, b)) {
+        h->evicted++;
         return false;
-    }
-    full = h->next > h->capacity;
-    if (full) {
-        forget_row(h, h->next - h->capacity);
     }
     from_block(&r, b);
     if (G_UNLIKELY(is_huge(b))) {
@@ -326,7 +312,12 @@ bool kt_history_add(KtHistory *h, const KtBlock *b)
     h->at_level[level]++;
     pack(row_at(h, h->next), &r);
     h->next++;
-    return !full;
+    return h->evicted == evicted;
+}
+
+uint64_t kt_history_evicted(const KtHistory *h)
+{
+    return h->evicted;
 }
 
 void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len)
@@ -433,166 +424,4 @@ void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
             s.row[i] = s.row[s.n];
         }
     }
-}
-
-/* ---- all of it ---------------------------------------------------------- */
-
-static uint64_t oldest(const KtHistory *h)
-{
-    return h->next - kt_history_rows(h);
-}
-
-void kt_history_foreach(const KtHistory *h, KtBlockFn fn, void *opaque)
-{
-    for (uint64_t number = oldest(h); number < h->next; number++) {
-        KtBlock b;
-        Row r;
-
-        read_row(h, number, &r);
-        to_block(&r, &b);
-        if (!fn(&b, opaque)) {
-            return;
-        }
-    }
-}
-
-void kt_history_renumber(KtHistory *h, const KtRenumber *to)
-{
-    for (uint64_t number = oldest(h); number < h->next; number++) {
-        Row r;
-
-        unpack(row_at(h, number), &r);
-        r.cache = to->cache[r.cache];
-        r.alloc_stack = to->stack[r.alloc_stack];
-        r.free_stack = to->stack[r.free_stack];
-        r.alloc_task = to->task[r.alloc_task];
-        r.other = (r.flags & ROW_QUEUED ? to->stack : to->task)[r.other];
-        pack(row_at(h, number), &r);
-    }
-}
-
-/* ---- checking ----------------------------------------------------------- */
-
-static void bad_row(KtExam *x, uint64_t number, const char *what)
-{
-    kt_exam_found(x, KT_CHECK_HISTORY_ROW, "%srow %" PRIu64 ": %s", x->boot,
-                  number, what);
-}
-
-/* Returns: can it be read? Rows are unpacked before their huge sizes are
- * looked up, which may be missing. */
-static bool check_row(const KtHistory *h, KtExam *x, uint64_t number)
-{
-    Row r;
-
-    unpack(row_at(h, number), &r);
-    if ((r.flags & ROW_HUGE) &&
-        !g_hash_table_contains(h->huge,
-                               GSIZE_TO_POINTER(slot_of(h, number)))) {
-        bad_row(x, number, "its sizes are not kept");
-        return false;
-    }
-    if (!(r.flags & ROW_LAYER) || (r.flags & ROW_LAYER) >= KT_LAYER__COUNT) {
-        bad_row(x, number, "of no layer");
-    } else if (!kt_exam_ids(x, r.alloc_stack, r.alloc_task, r.cache) ||
-               !kt_exam_ids(x, r.free_stack, 0, 0) ||
-               !(r.flags & ROW_QUEUED ? kt_exam_ids(x, r.other, 0, 0) :
-                                        kt_exam_ids(x, 0, r.other, 0))) {
-        bad_row(x, number, "names a stack, task or cache that is not known");
-    } else if (r.alloc_us > x->last_us || r.free_us > x->last_us) {
-        bad_row(x, number, "newer than the newest event");
-    }
-    return true;
-}
-
-bool kt_history_check_rows(const KtHistory *h, KtExam *x, uint64_t *at,
-                           unsigned n)
-{
-    uint64_t number = MAX(*at, oldest(h));
-
-    if (!h->rows || !h->head) {
-        return false;
-    }
-    while (n-- && number < h->next) {
-        check_row(h, x, number++);
-    }
-    *at = number;
-    return number < h->next;
-}
-
-/* The rows of a bucket, newest first. Where a link leads to another bucket's
- * row, what it named is gone, and all before it. */
-static void walk_bucket(const KtHistory *h, KtExam *x, uint32_t *head,
-                        KtSeen *seen)
-{
-    uint64_t number = resolve(h, *head, h->next);
-    uint64_t first = oldest(h);
-
-    while (number) {
-        unsigned level;
-        Row r;
-
-        read_row(h, number, &r);
-        level = level_of(MAX(r.requested, r.actual));
-        if (head_of(h, level, granule(level, r.va)) != head) {
-            return;
-        }
-        kt_seen_add(seen, number - first);
-        number = resolve(h, r.link, number);
-    }
-}
-
-static void check_levels(const KtHistory *h, KtExam *x)
-{
-    uint64_t at_level[LEVELS] = { 0 };
-    Row r;
-
-    for (uint64_t i = oldest(h); i < h->next; i++) {
-        read_row(h, i, &r);
-        at_level[level_of(MAX(r.requested, r.actual))]++;
-    }
-    for (unsigned i = 0; i < LEVELS; i++) {
-        if (at_level[i] != h->at_level[i]) {
-            kt_exam_found(x, KT_CHECK_HISTORY_INDEX, "%s%" PRIu64 " rows of "
-                          "level %u, counted are %" PRIu64, x->boot,
-                          at_level[i], i, h->at_level[i]);
-        }
-    }
-}
-
-static void check_buckets(const KtHistory *h, KtExam *x)
-{
-    KtSeen seen;
-
-    kt_seen_init(&seen, kt_history_rows(h));
-    for (uint64_t i = 0; i <= h->mask; i++) {
-        walk_bucket(h, x, &h->head[i], &seen);
-    }
-    for (uint64_t i = 0; i < seen.size && seen.n != seen.size; i++) {
-        if (!kt_seen_has(&seen, i)) {
-            kt_exam_found(x, KT_CHECK_HISTORY_INDEX, "%srow %" PRIu64 " is "
-                          "not found by its address, %" PRIu64 " are not",
-                          x->boot, oldest(h) + i, seen.size - seen.n);
-            break;
-        }
-    }
-    kt_seen_deinit(&seen);
-}
-
-void kt_history_check(const KtHistory *h, KtExam *x)
-{
-    bool readable = true;
-
-    if (!h->rows || !h->head) {
-        return;
-    }
-    for (uint64_t i = oldest(h); i < h->next; i++) {
-        readable &= check_row(h, x, i);
-        kt_exam_step(x, 1);
-    }
-    if (readable) {
-        check_levels(h, x);
-        check_buckets(h, x);
-    }
-    x->report.history += kt_history_rows(h);
 }

@@ -15,12 +15,14 @@
 #define KT_HISTORY_H
 
 #include "blocks.h"
+#include "budget.h"
 #include "kt.h"
 
 typedef struct KtHistory KtHistory;
 
-/** kt_history_new() - (owned) a history of at most @bytes of host memory. */
-KtHistory *kt_history_new(uint64_t bytes);
+/** kt_history_new() - (owned) a history of at most @bytes of host memory.
+ *  @budget: (borrowed, nullable) where they are taken as it grows. */
+KtHistory *kt_history_new(uint64_t bytes, KtBudget *budget);
 void kt_history_free(KtHistory *h);
 
 /** kt_history_add() - @b ended. Kept are its place, sizes, times, layer,
@@ -49,6 +51,11 @@ struct KtExam;
 void kt_history_check(const KtHistory *h, struct KtExam *x);
 bool kt_history_check_rows(const KtHistory *h, struct KtExam *x, uint64_t *at,
                            unsigned n);
+/** kt_history_shrink() - drop the oldest rows until @bytes went back to the
+ *  system, or all. Returns: how many bytes did. */
+uint64_t kt_history_shrink(KtHistory *h, uint64_t bytes);
+/** kt_history_evicted() - rows that were dropped, or not kept, so far. */
+uint64_t kt_history_evicted(const KtHistory *h);
 
 uint64_t kt_history_rows(const KtHistory *h);
 /** kt_history_bytes() - host memory of the rows so far and the index. */

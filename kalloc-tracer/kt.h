@@ -89,6 +89,15 @@ typedef enum KtCounter {
 const char *kt_counter_name(KtCounter c);
 const char *kt_counter_help(KtCounter c);
 
+/** Parts of the tracer's memory, see parts.def. */
+typedef enum KtPart {
+#define KT_PART(id, name, share, last, help) KT_PART_##id,
+#include "parts.def"
+    KT_PART__COUNT
+} KtPart;
+const char *kt_part_name(KtPart part);
+const char *kt_part_help(KtPart part);
+
 /** Hook rows of hooks.def, for display: name of the hooked function. */
 const char *kt_hook_name(KtHookId hook);
 /** kt_hook_tells_gfp() - is gfp known of what it allocated? */
@@ -164,6 +173,10 @@ typedef struct KtTracer KtTracer;
  * @max_stacks: cap of the stack depot; beyond it stacks are none, counted
  * @map_bytes: memory for allocated and freed blocks, 0 = 8 GiB; beyond it
  *             new blocks are not kept, counted, and a gap
+ * @mem_bytes: host memory for everything, 0 = no bound. The two limits above
+ *             hold within it. See docs/limits.md for what goes first.
+ * @warn: (nullable) told one line, once, when blocks are not kept any more;
+ *        from any thread, under the tracer's lock
  * @journal: path of the event log, NULL for none
  */
 typedef struct KtConfig {
@@ -171,6 +184,8 @@ typedef struct KtConfig {
     uint64_t history_bytes;
     uint32_t max_stacks;
     uint64_t map_bytes;
+    uint64_t mem_bytes;
+    void (*warn)(const char *line);
     const char *journal;
 } KtConfig;
 #define KT_CONFIG_DEFAULT \
@@ -200,6 +215,11 @@ void kt_tracer_stop(KtTracer *t);
  * BQL -> tracer lock; a vCPU thread calls this holding neither.
  */
 GS_HOT void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev);
+
+/** kt_tracer_budget() - (borrowed) where all of its memory is accounted for,
+ *  and what others hold for it; see budget.h. */
+typedef struct KtBudget KtBudget;
+KtBudget *kt_tracer_budget(KtTracer *t);
 
 /** kt_tracer_count() - add to a counter; any thread, any time. */
 void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n);
@@ -357,6 +377,10 @@ typedef struct KtStats {
     uint64_t events;                        /* applied */
     uint64_t previous_live_blocks;          /* of the boot before a reset */
     uint64_t last_us;                       /* time of the newest event */
+    uint64_t part_bytes[KT_PART__COUNT];    /* host memory by part */
+    uint64_t mem_bytes;                     /* of all parts */
+    uint64_t mem_bound;                     /* 0: none */
+    bool full;                              /* new blocks are not kept */
 } KtStats;
 void kt_query_stats(KtTracer *t, KtStats *out);
 

@@ -11,6 +11,11 @@ void kt_map_init(KtMap *m)
     kt_pool_init(&m->nodes, NODE_BYTES, NODE_SHIFT);
 }
 
+void kt_map_charge(KtMap *m, KtBudget *b, KtPart part)
+{
+    kt_pool_charge(&m->nodes, b, part);
+}
+
 void kt_map_deinit(KtMap *m)
 {
     kt_pool_deinit(&m->nodes);

@@ -40,8 +40,11 @@ typedef struct KtMapIter {
 void kt_map_init(KtMap *m);
 void kt_map_deinit(KtMap *m);
 
+/** kt_map_charge() - as kt_pool_charge(). */
+void kt_map_charge(KtMap *m, KtBudget *b, KtPart part);
+
 /** kt_map_insert() - set @key to @val, whether it is there or not.
- *  Returns: false when the host has no memory; nothing is changed then. */
+ *  Returns: false when there is no memory; nothing is changed then. */
 bool kt_map_insert(KtMap *m, uint64_t key, uint32_t val);
 /** kt_map_remove() - false when @key was not there. */
 bool kt_map_remove(KtMap *m, uint64_t key);

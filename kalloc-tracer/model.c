@@ -7,25 +7,27 @@
  * overlap, frees make no sense. Whatever comes, blocks of a map stay apart
  * (a new one retires those it overlaps, each once), and memory is bounded.
  */
-#include "model.h"
+#include "evict.h"
 
-#define DEFAULT_MAX_BYTES ((uint64_t)8 << 30)
+/* How often room is made for one block. */
+#define MAKE_ROOM 8
 /* Events whose memory is loaded at the same time. */
 #define GROUP 32
 
-KtModel *kt_model_new(KtCounters *counters, uint64_t map_bytes,
+KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
                       uint64_t history_bytes)
 {
     KtModel *m = g_new0(KtModel, 1);
 
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         kt_map_init(&m->map[i]);
+        kt_map_charge(&m->map[i], budget, KT_PART_BLOCKS);
     }
-    kt_blocks_init(&m->blocks);
-    kt_errors_init(&m->errors);
-    m->history = kt_history_new(history_bytes);
+    kt_blocks_init(&m->blocks, budget);
+    kt_errors_init(&m->errors, budget);
+    m->history = kt_history_new(history_bytes, budget);
     m->counters = counters;
-    m->max_bytes = map_bytes ? map_bytes : DEFAULT_MAX_BYTES;
+    m->budget = budget;
     return m;
 }
 
@@ -46,9 +48,10 @@ void kt_model_free(KtModel *m)
 void kt_model_retire(KtModel *m)
 {
     kt_errors_deinit(&m->errors);
-    kt_errors_init(&m->errors);
+    kt_errors_init(&m->errors, m->budget);
     kt_history_free(m->history);
-    m->history = kt_history_new(0);
+    m->history = kt_history_new(0, m->budget);
+    m->history_evicted = 0;
 }
 
 uint64_t kt_model_bytes(const KtModel *m)
@@ -69,12 +72,23 @@ static void count(KtModel *m, KtCounter c)
 
 static void publish_counts(KtModel *m)
 {
+    uint64_t evicted = kt_history_evicted(m->history);
+
+    m->count[KT_CNT_EVICT_HISTORY] += evicted - m->history_evicted;
+    m->history_evicted = evicted;
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         if (m->count[i]) {
             kt_counters_add(m->counters, i, m->count[i]);
             m->count[i] = 0;
         }
     }
+}
+
+void kt_model_forget(KtModel *m)
+{
+    m->count[KT_CNT_FORGOTTEN] += m->live_blocks + m->freed_blocks +
+                                  kt_history_rows(m->history);
+    publish_counts(m);
 }
 
 static void add_error(KtModel *m, KtErrorKind kind, const KtEvent *ev,
@@ -116,9 +130,34 @@ static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
     kt_blocks_set_freed(&m->blocks, index, ev);
 }
 
-static bool has_room(const KtModel *m)
+/* There is no memory for a block: its free will be unknown, which must be no
+ * error. */
+static void not_kept(KtModel *m)
 {
-    return m->blocks.rec.n_free || kt_model_bytes(m) < m->max_bytes;
+    m->gap = true;
+    m->full = true;
+    count(m, KT_CNT_DROP_BLOCK);
+}
+
+/* A record in the map where none is; 0 without memory. */
+static uint32_t new_block(KtModel *m, const KtMapHint *h)
+{
+    uint32_t index = 0;
+
+    for (unsigned i = 0; i < MAKE_ROOM; i++) {
+        index = index ? index : kt_blocks_new(&m->blocks);
+        if (index && kt_map_insert_hint(h, index)) {
+            m->full = false;
+            return index;
+        }
+        if (!kt_evict_for_block(m)) {
+            break;
+        }
+    }
+    if (index) {
+        kt_blocks_release(&m->blocks, index);
+    }
+    return 0;
 }
 
 /* ---- parts of blocks ---------------------------------------------------- */
@@ -129,19 +168,15 @@ static uint32_t split(KtModel *m, KtMap *map, uint32_t index, uint64_t len)
 {
     uint64_t va = kt_rec(&m->blocks, index)->va + len;
     uint64_t rest = kt_blocks_len(&m->blocks, index) - len;
-    uint32_t part = has_room(m) ? kt_blocks_new(&m->blocks) : 0;
+    uint32_t part = new_block(m, &(KtMapHint) { map, va });
 
-    if (part && kt_map_insert(map, va, part)) {
+    count(m, KT_CNT_SPLIT);
+    if (part) {
         kt_blocks_copy(&m->blocks, part, index, va, rest);
         m->live_blocks++;
     } else {
-        if (part) {
-            kt_blocks_release(&m->blocks, part);
-            part = 0;
-        }
         m->live_bytes -= rest;
-        m->gap = true;
-        count(m, KT_CNT_DROP_BLOCK);
+        not_kept(m);
     }
     kt_blocks_shrink(&m->blocks, index, len);
     return part;
@@ -198,9 +233,7 @@ static void retire(KtModel *m, uint32_t index)
         m->live_blocks--;
         m->live_bytes -= kt_block_len(&b);
     }
-    if (!kt_history_add(m->history, &b)) {
-        count(m, KT_CNT_EVICT_HISTORY);
-    }
+    kt_history_add(m->history, &b);
     kt_blocks_unset(&m->blocks, index);
 }
 
@@ -238,18 +271,6 @@ static void clear_above(KtModel *m, KtMap *map, KtMapEntry above,
     }
 }
 
-/* A record in the map where none is; 0 without memory. */
-static uint32_t new_block(KtModel *m, const KtMapHint *h)
-{
-    uint32_t index = has_room(m) ? kt_blocks_new(&m->blocks) : 0;
-
-    if (index && !kt_map_insert_hint(h, index)) {
-        kt_blocks_release(&m->blocks, index);
-        return 0;
-    }
-    return index;
-}
-
 static uint64_t last_of(uint64_t va, uint64_t len)
 {
     return len > 1 ? va + MIN(len - 1, UINT64_MAX - va) : va;
@@ -282,13 +303,15 @@ static void place_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
         replace_and_remove(m, h->map, floor, ev, &reported);
     }
     clear_above(m, h->map, above, event_last(ev), ev, &reported);
-    if (!index) {
+    if (index && !kt_blocks_fit(&m->blocks, ev->size, ev->actual)) {
+        kt_map_remove(h->map, ev->va);
+        kt_blocks_release(&m->blocks, index);
+        index = 0;
+    } else if (!index && kt_blocks_fit(&m->blocks, ev->size, ev->actual)) {
         index = new_block(m, h);
     }
     if (!index) {
-        /* Its free will be unknown, which must be no error. */
-        m->gap = true;
-        count(m, KT_CNT_DROP_BLOCK);
+        not_kept(m);
         return;
     }
     kt_blocks_set(&m->blocks, index, ev);
@@ -301,6 +324,7 @@ static void apply_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     count(m, KT_CNT_EV_ALLOC);
     if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT ||
         ((ev->flags & KT_EVF_IF_NEW) && is_live(m, h))) {
+        count(m, KT_CNT_ALLOC_AGAIN);
         return;
     }
     if (ev->flags & KT_EVF_TAKE) {
@@ -318,7 +342,8 @@ static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 
     count(m, KT_CNT_EV_RESIZE);
     if (!index || kt_rec(&m->blocks, index)->va != ev->va ||
-        kt_rec(&m->blocks, index)->freed) {
+        kt_rec(&m->blocks, index)->freed ||
+        !kt_blocks_fit(&m->blocks, ev->size, 0)) {
         count(m, KT_CNT_EV_UNKNOWN);
         return;
     }
@@ -404,7 +429,9 @@ static void apply_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     count(m, KT_CNT_EV_RCU);
     switch (kt_rule_queue(&c, &kind)) {
     case KT_OK:
-        kt_blocks_set_queued(&m->blocks, index, ev);
+        if (!kt_blocks_set_queued(&m->blocks, index, ev)) {
+            count(m, KT_CNT_DROP_RCU);
+        }
         break;
     case KT_OK_UNKNOWN:
         count(m, KT_CNT_EV_UNKNOWN);
@@ -490,5 +517,6 @@ void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n)
             apply(m, &ev[done + i], &h[i]);
         }
     }
+    kt_evict_for_others(m);
     publish_counts(m);
 }

@@ -10,6 +10,7 @@
 #define KT_MODEL_H
 
 #include "blocks.h"
+#include "budget.h"
 #include "counters.h"
 #include "errors.h"
 #include "history.h"
@@ -26,7 +27,8 @@ typedef enum KtMapId {
  * struct KtModel - one boot
  * @counters: (borrowed) where events and drops are counted
  * @count: what is not yet added to them
- * @max_bytes: host memory for blocks and maps
+ * @budget: (borrowed) where memory is taken
+ * @full: the last new block was not kept
  * @complete: the first allocation of the boot was seen
  * @gap: events went unrecorded since
  */
@@ -40,21 +42,27 @@ typedef struct KtModel {
     /* The three sizes are apart, or the compiler would update two at once
      * and wait for them to be stored as one each time. */
     uint64_t live_blocks;
-    uint64_t max_bytes;
+    KtBudget *budget;
     uint64_t live_bytes;
+    uint64_t history_evicted;   /* of it, counted */
+    bool full;
     bool complete;
     bool gap;
     uint64_t freed_blocks;
 } KtModel;
 
-/** kt_model_new() - (owned) an empty boot; limits as in struct KtConfig. */
-KtModel *kt_model_new(KtCounters *counters, uint64_t map_bytes,
+/** kt_model_new() - (owned) an empty boot; @history_bytes as in struct
+ *  KtConfig, the rest is borrowed. */
+KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
                       uint64_t history_bytes);
 void kt_model_free(KtModel *m);
 
 /** kt_model_apply() - @n events, in order. Any contents are survived. */
 void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n);
 
+/** kt_model_forget() - blocks and past lives are about to be dropped: count
+ *  them. */
+void kt_model_forget(KtModel *m);
 /** kt_model_retire() - the boot ended: only its blocks are kept. */
 void kt_model_retire(KtModel *m);
 

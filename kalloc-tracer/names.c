@@ -15,6 +15,8 @@
 #include "depot.h"
 
 #define MAX_CACHES UINT16_MAX
+/* Of a cache, besides its name: in the tables, and what malloc() adds. */
+#define CACHE_MORE 128
 #define TASK_WORDS 3
 #define ESCAPED_MAX (KT_CACHE_NAME_MAX * 4 + 1)
 
@@ -27,13 +29,17 @@ struct KtNames {
     GHashTable *by_va;      /* va of a cache not destroyed -> id */
     bool *undone;           /* by id: of a time of the VM's that was left */
     uint32_t n_undone;
+    KtBudget *budget;
+    uint64_t cache_bytes;   /* taken */
 };
 
-KtNames *kt_names_new(void)
+KtNames *kt_names_new(KtBudget *budget)
 {
     KtNames *n = g_new0(KtNames, 1);
 
+    n->budget = budget;
     n->tasks = kt_depot_new(KT_MAX_TASKS);
+    kt_depot_charge(n->tasks, budget, KT_PART_NAMES);
     n->cache = g_new0(KtCacheInfo *, MAX_CACHES + 1);
     n->undone = g_new0(bool, MAX_CACHES + 1);
     n->by_va = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
@@ -53,6 +59,7 @@ void kt_names_free(KtNames *n)
     }
     g_free(n->cache);
     g_free(n->undone);
+    kt_budget_give(n->budget, KT_PART_NAMES, n->cache_bytes);
     g_hash_table_unref(n->by_va);
     kt_depot_free(n->tasks);
     pthread_mutex_destroy(&n->lock);
@@ -142,13 +149,24 @@ static uint32_t find_locked(KtNames *n, const KtCacheInfo *info)
     return id;
 }
 
+static bool take_cache_locked(KtNames *n, size_t name_len)
+{
+    uint64_t bytes = sizeof(KtCacheInfo) + name_len + CACHE_MORE;
+
+    if (!kt_budget_take(n->budget, KT_PART_NAMES, bytes)) {
+        return false;
+    }
+    n->cache_bytes += bytes;
+    return true;
+}
+
 static uint32_t add_locked(KtNames *n, const KtCacheInfo *info)
 {
     uint32_t id = n->n_caches + 1;
     KtCacheInfo *c;
     uint64_t *va;
 
-    if (id > MAX_CACHES) {
+    if (id > MAX_CACHES || !take_cache_locked(n, strlen(info->name))) {
         return 0;
     }
     c = g_new(KtCacheInfo, 1);

@@ -8,6 +8,7 @@
 #ifndef KT_NAMES_H
 #define KT_NAMES_H
 
+#include "budget.h"
 #include "kt.h"
 
 #define KT_COMM_LEN 16
@@ -16,7 +17,8 @@
 
 typedef struct KtNames KtNames;
 
-KtNames *kt_names_new(void);
+/** kt_names_new() - @budget: (borrowed) where memory is taken. */
+KtNames *kt_names_new(KtBudget *budget);
 void kt_names_free(KtNames *n);
 
 /* As the kt_tracer_*() functions of these names. */

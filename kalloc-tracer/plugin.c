@@ -225,7 +225,13 @@ static void open_kernel(Plugin *p, const GsArch *arch, const KtOptions *o)
     } else {
         p->finder = kt_finder_new(arch, p->kernel,
                                   qemu_plugin_vaddr_to_host);
+        kt_finder_set_room(p->finder, o->mem);
     }
+}
+
+static void warn(const char *line)
+{
+    say("%s", line);
 }
 
 static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
@@ -236,6 +242,8 @@ static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
 
     config.n_cpus = n_cpus;
     config.history_bytes = o->history;
+    config.mem_bytes = o->mem;
+    config.warn = warn;
     config.journal = o->journal;
     t = kt_tracer_new(&config, &err);
     if (!t) {

@@ -10,22 +10,25 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE (2u * 1024 * 1024)
+/* Below such a bound chunks are small. */
+#define SMALL_BOUND ((uint64_t)1 << 30)
+#define SMALL_CHUNK (512u * 1024)
 
-static size_t chunk_bytes(const KtPool *p)
-{
-    return (size_t)p->size << p->shift;
-}
-
-/* Anonymous memory aligned to a huge page, NULL when there is none. */
+/* Anonymous memory aligned to a huge page if it is as large as one, NULL when
+ * there is none. */
 static void *map_chunk(size_t len)
 {
-    size_t span = len + HUGE_PAGE;
+    size_t span = len >= HUGE_PAGE ? len + HUGE_PAGE : len;
     char *raw = mmap(NULL, span, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char *at;
 
     if (raw == MAP_FAILED) {
         return NULL;
+    }
+    if (len < HUGE_PAGE) {
+        madvise(raw, len, MADV_NOHUGEPAGE);
+        return raw;
     }
     at = (char *)(((uintptr_t)raw + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE);
     if (at > raw) {
@@ -34,9 +37,7 @@ static void *map_chunk(size_t len)
     if (raw + span > at + len) {
         munmap(at + len, raw + span - (at + len));
     }
-    if (len >= HUGE_PAGE) {
-        madvise(at, len, MADV_HUGEPAGE);
-    }
+    madvise(at, len, MADV_HUGEPAGE);
     return at;
 }
 
@@ -45,10 +46,23 @@ void kt_pool_init(KtPool *p, uint32_t size, unsigned shift)
     *p = (KtPool) { .size = size, .shift = shift, .used = 1 };
 }
 
+void kt_pool_charge(KtPool *p, KtBudget *b, KtPart part)
+{
+    p->budget = b;
+    p->part = part;
+    if (!kt_budget_bounded(b) || kt_budget_max(b) >= SMALL_BOUND) {
+        return;
+    }
+    while (kt_pool_chunk_bytes(p) > SMALL_CHUNK) {
+        p->shift--;
+    }
+}
+
 void kt_pool_deinit(KtPool *p)
 {
+    kt_budget_give(p->budget, p->part, kt_pool_bytes(p));
     for (uint32_t i = 0; i < p->n_chunks; i++) {
-        munmap(p->chunk[i], chunk_bytes(p));
+        munmap(p->chunk[i], kt_pool_chunk_bytes(p));
     }
     g_free(p->chunk);
     *p = (KtPool) { 0 };
@@ -56,9 +70,16 @@ void kt_pool_deinit(KtPool *p)
 
 static bool add_chunk(KtPool *p)
 {
-    void *at = map_chunk(chunk_bytes(p));
+    void *at;
 
+    if (p->always) {
+        kt_budget_charge(p->budget, p->part, kt_pool_chunk_bytes(p));
+    } else if (!kt_budget_take(p->budget, p->part, kt_pool_chunk_bytes(p))) {
+        return false;
+    }
+    at = map_chunk(kt_pool_chunk_bytes(p));
     if (!at) {
+        kt_budget_give(p->budget, p->part, kt_pool_chunk_bytes(p));
         return false;
     }
     if ((p->n_chunks & (p->n_chunks - 1)) == 0) {
@@ -106,5 +127,5 @@ void kt_pool_release(KtPool *p, uint32_t index)
 
 uint64_t kt_pool_bytes(const KtPool *p)
 {
-    return (uint64_t)p->n_chunks * chunk_bytes(p);
+    return (uint64_t)p->n_chunks * kt_pool_chunk_bytes(p);
 }

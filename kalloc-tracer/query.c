@@ -313,7 +313,13 @@ void kt_query_stats(KtTracer *t, KtStats *out)
         .history_bytes = kt_history_bytes(m->history),
         .depot_bytes = kt_depot_bytes(t->stacks),
         .events = t->events,
-        .previous_live_blocks = t->previous ? t->previous->live_blocks : 0,
+        .previous_live_blocks = t->previous_live,
         .last_us = t->last_us,
+        .mem_bytes = kt_budget_total(t->budget),
+        .mem_bound = t->config.mem_bytes,
+        .full = m->full,
     };
+    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+        out->part_bytes[i] = kt_budget_used(t->budget, i);
+    }
 }

@@ -43,6 +43,11 @@ KtSites *kt_sites_new(void)
     return s;
 }
 
+uint64_t kt_sites_bytes(void)
+{
+    return sizeof(KtSites);
+}
+
 void kt_sites_free(KtSites *s)
 {
     if (s) {

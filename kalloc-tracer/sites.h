@@ -16,6 +16,8 @@ typedef struct KtSites KtSites;
 
 KtSites *kt_sites_new(void);
 void kt_sites_free(KtSites *s);
+/** kt_sites_bytes() - host memory of a table, however full. */
+uint64_t kt_sites_bytes(void);
 
 /**
  * kt_sites_add() - make sure that @va is a return site

@@ -201,14 +201,14 @@ static void count_block(KtModel *m, uint32_t index)
 static uint32_t add_block(KtModel *m, KtMap *map, const KtBlock *b,
                           unsigned flags)
 {
-    uint32_t index = kt_model_bytes(m) < m->max_bytes ?
+    uint32_t index = kt_blocks_fit(&m->blocks, b->requested, b->actual) ?
                      kt_blocks_new(&m->blocks) : 0;
 
     if (!index || !kt_map_insert(map, b->va, index)) {
         m->gap = true;
         m->count[KT_CNT_DROP_BLOCK]++;
         if (index) {
-            *kt_rec(&m->blocks, index) = (KtRec) { 0 };
+            kt_blocks_release(&m->blocks, index);
         }
         return 0;
     }
@@ -284,8 +284,8 @@ static void unpack_history(KtModel *m, GsUnpack *u, const KtStateIds *ids)
 
         unpack_block(u, &b, last, ids);
         last = b.va;
-        if (gs_unpack_ok(u) && !kt_history_add(m->history, &b)) {
-            m->count[KT_CNT_EVICT_HISTORY]++;
+        if (gs_unpack_ok(u)) {
+            kt_history_add(m->history, &b);
         }
     }
 }
@@ -329,10 +329,12 @@ static void unpack_errors(KtModel *m, GsUnpack *u, const KtStateIds *ids)
     uint64_t n = gs_unpack_upto(u, KT_MAX_ERRORS, "the number of errors");
 
     for (uint64_t i = 1; i <= n && gs_unpack_ok(u); i++) {
-        KtError e = { .id = i };
+        KtError e = { 0 };
 
         unpack_error(&e, u, ids);
-        g_array_append_val(m->errors.list, e);
+        if (!kt_errors_keep(&m->errors, &e)) {
+            m->count[KT_CNT_DROP_ERROR]++;
+        }
     }
 }
 
@@ -363,7 +365,6 @@ void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids)
     unpack_errors(m, u, ids);
 }
 
-/* Their records stay in use, in no list and no map, which nothing finds. */
 void kt_model_forget_pages(KtModel *m)
 {
     KtMap *map = &m->map[KT_MAP_PAGES];
@@ -376,11 +377,13 @@ void kt_model_forget_pages(KtModel *m)
         m->freed_blocks -= r->freed;
         m->live_blocks -= !r->freed;
         m->live_bytes -= r->freed ? 0 : kt_blocks_len(&m->blocks, e.val);
+        m->count[KT_CNT_FORGOTTEN]++;
         kt_blocks_unset(&m->blocks, e.val);
-        *kt_rec(&m->blocks, e.val) = (KtRec) { 0 };
+        kt_blocks_release(&m->blocks, e.val);
     }
     kt_map_deinit(map);
     kt_map_init(map);
+    kt_map_charge(map, m->budget, KT_PART_BLOCKS);
 }
 
 static void renumber_block(KtBlock *b, const KtRenumber *to)

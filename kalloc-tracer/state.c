@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "budget.h"
 #include "hooks.h"
 #include "tracer.h"
 
@@ -31,6 +32,9 @@ struct KtSaved {
     GArray *caches;             /* KtCacheInfo, from id 1 on; owns names */
     uint64_t count[KT_CNT__COUNT];
     KtModel *model, *previous;  /* @previous: NULL for none */
+    uint64_t previous_live;
+    KtBudget *budget;           /* borrowed */
+    uint64_t lent;              /* of what the present boots take */
     bool enabled;
     uint64_t events;
     uint64_t last_us;
@@ -140,6 +144,7 @@ void kt_state_pack(KtTracer *t, GsPack *p)
     if (t->previous) {
         kt_model_pack(t->previous, p);
     }
+    gs_pack_u64(p, t->previous_live);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -282,7 +287,7 @@ static void unpack_version(GsUnpack *u)
 static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSaved *s,
                              bool previous)
 {
-    KtModel *m = kt_model_new(t->counters, t->config.map_bytes,
+    KtModel *m = kt_model_new(t->counters, t->budget,
                               previous ? 0 : t->config.history_bytes);
 
     if (gs_unpack_ok(u)) {
@@ -291,10 +296,32 @@ static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSaved *s,
     return m;
 }
 
+/* The boots that are read take the place of those that there are: within the
+ * bound for both, once these are gone. */
+static void lend_memory(KtSaved *s, KtBudget *b)
+{
+    static const KtPart replaced[] = {
+        KT_PART_BLOCKS, KT_PART_HISTORY, KT_PART_ERRORS,
+    };
+
+    s->budget = b;
+    for (unsigned i = 0; i < G_N_ELEMENTS(replaced); i++) {
+        s->lent += kt_budget_used(b, replaced[i]);
+    }
+    kt_budget_lend(b, s->lent);
+}
+
+static void end_loan(KtSaved *s)
+{
+    kt_budget_unlend(s->budget, s->lent);
+    s->lent = 0;
+}
+
 KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)
 {
     KtSaved *s = g_new0(KtSaved, 1);
 
+    lend_memory(s, t->budget);
     s->tasks = g_array_new(FALSE, FALSE, sizeof(Task));
     s->caches = g_array_new(FALSE, FALSE, sizeof(KtCacheInfo));
     g_array_set_clear_func(s->caches, clear_cache);
@@ -311,6 +338,10 @@ KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)
     if (gs_unpack_upto(u, 1, "a flag")) {
         s->previous = unpack_model(t, u, s, true);
     }
+    s->previous_live = gs_unpack_u64(u);
+    if (kt_budget_bounded(t->budget)) {
+        g_clear_pointer(&s->previous, kt_model_free);
+    }
     return s;
 }
 
@@ -324,6 +355,7 @@ void kt_state_free(KtSaved *s)
     g_array_unref(s->caches);
     kt_model_free(s->model);
     kt_model_free(s->previous);
+    end_loan(s);
     g_free(s->cache_id);
     g_free(s);
 }
@@ -425,6 +457,8 @@ void kt_state_install(KtTracer *t, KtSaved *s)
     renumber(t, s);
     swap_models_locked(t, g_steal_pointer(&s->model),
                        g_steal_pointer(&s->previous));
+    end_loan(s);
+    t->previous_live = s->previous_live;
     t->events = s->events;
     t->last_us = s->last_us;
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
@@ -439,8 +473,10 @@ void kt_tracer_lost(KtTracer *t)
 
     kt_tracer_lock_drained(t);
     kt_names_set_caches(t->names, NULL, 0, NULL);
-    swap_models_locked(t, kt_model_new(t->counters, t->config.map_bytes,
+    kt_model_forget(t->model);
+    swap_models_locked(t, kt_model_new(t->counters, t->budget,
                                        t->config.history_bytes), NULL);
+    t->previous_live = 0;
     t->last_us = 0;
     kt_model_apply(t->model, &gap, 1);
     tell_journal_locked(t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of layers and counters. Constant data, any thread.
+ * Names of layers, counters and parts. Constant data, any thread.
  */
 #include "kt.h"
 
@@ -23,6 +23,24 @@ static const struct {
 #define KT_COUNTER(id, name, help) [KT_CNT_##id] = { name, help },
 #include "counters.def"
 };
+
+static const struct {
+    const char *name;
+    const char *help;
+} parts[KT_PART__COUNT] = {
+#define KT_PART(id, name, share, last, help) [KT_PART_##id] = { name, help },
+#include "parts.def"
+};
+
+const char *kt_part_name(KtPart part)
+{
+    return (unsigned)part < KT_PART__COUNT ? parts[part].name : "?";
+}
+
+const char *kt_part_help(KtPart part)
+{
+    return (unsigned)part < KT_PART__COUNT ? parts[part].help : "?";
+}
 
 const char *kt_layer_name(KtLayer layer)
 {

@@ -26,6 +26,8 @@
 #define IDLE_MS     64
 /* Events taken from the queue at once. */
 #define BATCH       64
+#define JOURNAL_BYTES ((uint64_t)2 << 20)
+#define DEFAULT_MAP_BYTES ((uint64_t)8 << 30)
 
 static void init_stopping(KtTracer *t)
 {
@@ -38,21 +40,58 @@ static void init_stopping(KtTracer *t)
     pthread_condattr_destroy(&attr);
 }
 
+/* Beyond the least bound there is room for vCPUs that no VM has yet. */
+static bool check_memory(const KtConfig *c, GError **errp)
+{
+    uint64_t least = KT_BUDGET_MIN + c->n_cpus / 64 * 64 * KT_BUDGET_VCPU;
+
+    if (!c->mem_bytes || c->mem_bytes >= least) {
+        return true;
+    }
+    g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                "mem=%" G_GUINT64_FORMAT "k is too little: with %u vCPUs it "
+                "takes mem=%" G_GUINT64_FORMAT "M at least",
+                c->mem_bytes >> 10, c->n_cpus, least >> 20);
+    return false;
+}
+
+static void init_memory(KtTracer *t)
+{
+    uint64_t map_bytes = t->config.map_bytes;
+
+    t->budget = kt_budget_new(t->config.mem_bytes);
+    kt_budget_cap(t->budget, KT_PART_BLOCKS,
+                  map_bytes ? map_bytes : DEFAULT_MAP_BYTES);
+    kt_budget_charge(t->budget, KT_PART_FIXED,
+                     KT_QUEUE_SLOTS * sizeof(KtEvent) + sizeof(*t) +
+                     (t->config.journal ? JOURNAL_BYTES : 0));
+}
+
+static KtModel *new_model(KtTracer *t)
+{
+    return kt_model_new(t->counters, t->budget, t->config.history_bytes);
+}
+
 KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
 {
-    g_autoptr(KtTracer) t = g_new0(KtTracer, 1);
+    g_autoptr(KtTracer) t = NULL;
 
+    if (!check_memory(config, errp)) {
+        return NULL;
+    }
+    t = g_new0(KtTracer, 1);
     t->config = *config;
+    init_memory(t);
     t->config.journal = NULL;
     t->queue = kt_queue_new();
     t->stacks = kt_depot_new(MIN(config->max_stacks, KT_MAX_STACKS));
-    t->names = kt_names_new();
+    kt_depot_charge(t->stacks, t->budget, KT_PART_STACKS);
+    t->names = kt_names_new(t->budget);
     t->counters = kt_counters_new();
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);
     init_stopping(t);
-    t->model = kt_model_new(t->counters, config->map_bytes,
-                            config->history_bytes);
+    t->model = new_model(t);
     if (config->journal) {
         t->journal = kt_journal_open(config->journal, t->stacks, t->names,
                                      t->counters, errp);
@@ -65,6 +104,25 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
 
 /* ---- applying ----------------------------------------------------------- */
 
+/* Told once: a guest that can fill the memory can do so again and again. */
+static void warn_locked(KtTracer *t)
+{
+    uint64_t limit = t->config.mem_bytes ? t->config.mem_bytes :
+                     kt_budget_used(t->budget, KT_PART_BLOCKS);
+    g_autofree char *line = NULL;
+
+    t->warned = true;
+    if (!t->config.warn) {
+        return;
+    }
+    line = g_strdup_printf("live blocks alone fill the %s of %" G_GUINT64_FORMAT
+                           " MiB: new ones are counted (block.dropped) and "
+                           "not kept until there is room again",
+                           t->config.mem_bytes ? "bound (mem=)" : "map's limit",
+                           limit >> 20);
+    t->config.warn(line);
+}
+
 static void apply_locked(KtTracer *t, const KtEvent *ev, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -75,6 +133,9 @@ static void apply_locked(KtTracer *t, const KtEvent *ev, unsigned n)
     }
     kt_model_apply(t->model, ev, n);
     t->events += n;
+    if (G_UNLIKELY(t->model->full && !t->warned)) {
+        warn_locked(t);
+    }
 }
 
 static uint64_t thread_ns(void)
@@ -260,6 +321,7 @@ void kt_tracer_free(KtTracer *t)
     kt_names_free(t->names);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
+    kt_budget_free(t->budget);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->stop_lock);
     pthread_cond_destroy(&t->stopped);
@@ -287,9 +349,13 @@ void kt_tracer_reset(KtTracer *t)
     kt_tracer_lock_drained(t);
     kt_model_free(t->previous);
     t->previous = t->model;
+    t->previous_live = t->model->live_blocks;
+    kt_model_forget(t->model);
     kt_model_retire(t->previous);
-    t->model = kt_model_new(t->counters, t->config.map_bytes,
-                            t->config.history_bytes);
+    if (kt_budget_bounded(t->budget)) {
+        g_clear_pointer(&t->previous, kt_model_free);
+    }
+    t->model = new_model(t);
     mark_locked(t, KT_JOURNAL_RESET, 0);
     pthread_mutex_unlock(&t->lock);
 }
@@ -300,9 +366,9 @@ void kt_tracer_clear(KtTracer *t)
 
     kt_tracer_lock_drained(t);
     complete = t->model->complete;
+    kt_model_forget(t->model);
     kt_model_free(t->model);
-    t->model = kt_model_new(t->counters, t->config.map_bytes,
-                            t->config.history_bytes);
+    t->model = new_model(t);
     t->model->complete = complete;
     mark_locked(t, KT_JOURNAL_CLEAR, 0);
     apply_gap_locked(t);
@@ -333,6 +399,11 @@ bool kt_tracer_enabled(const KtTracer *t)
 }
 
 /* ---- counters, stacks, names -------------------------------------------- */
+
+KtBudget *kt_tracer_budget(KtTracer *t)
+{
+    return t->budget;
+}
 
 void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n)
 {

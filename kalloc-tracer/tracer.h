@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "budget.h"
 #include "check.h"
 #include "counters.h"
 #include "depot.h"
@@ -18,6 +19,7 @@
 
 struct KtTracer {
     KtConfig config;        /* .journal is not kept */
+    KtBudget *budget;
     KtQueue *queue;
     KtDepot *stacks;
     KtNames *names;
@@ -31,7 +33,10 @@ struct KtTracer {
     bool stop;              /* it is to end */
     pthread_mutex_t lock;   /* of all that follows, and of consuming */
     KtModel *model;
-    KtModel *previous;      /* the boot before a reset, NULL for none */
+    KtModel *previous;      /* the boot before a reset, NULL for none, or when
+                             * memory is bounded */
+    uint64_t previous_live; /* blocks of that boot */
+    bool warned;            /* that blocks are not kept */
     KtJournal *journal;     /* NULL for none */
     KtChecker *checker;     /* NULL: nothing is checked at run time */
     KtCalls *calls;         /* borrowed, for the checker; NULL: not known */

@@ -42,6 +42,11 @@ static const StatRow event_rows[] = {
     ROW("events.last_us", last_us, "guest microsecond of the newest"),
 };
 
+static const StatRow memory_rows[] = {
+    ROW("memory.bytes", mem_bytes, "host memory of the tracer, all of it"),
+    ROW("memory.limit", mem_bound, "what it may be (mem=); 0: no limit"),
+};
+
 static void print_rows(McOut *out, const char *group, const KtStats *stats,
                        const StatRow *rows, unsigned n)
 {
@@ -76,6 +81,18 @@ static void print_tracing(McOut *out)
                                                                     "off");
     put_text(out, "tracing.kernel", ctx->kernel_found ? "recognised" :
              "not recognised");
+}
+
+static void print_memory(McOut *out, const KtStats *s)
+{
+    print_rows(out, "memory", s, memory_rows, G_N_ELEMENTS(memory_rows));
+    put_text(out, "memory.state", s->full ?
+             "full: new blocks are not kept" : "ok");
+    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+        g_autofree char *key = g_strconcat("memory.", kt_part_name(i), NULL);
+
+        put_number(out, key, s->part_bytes[i], false, kt_part_help(i));
+    }
 }
 
 static void print_slide(McOut *out, const GsKernel *k)
@@ -184,6 +201,7 @@ bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
     print_rows(out, "blocks", &s, blocks_rows, G_N_ELEMENTS(blocks_rows));
     print_rows(out, "history", &s, history_rows, G_N_ELEMENTS(history_rows));
     print_rows(out, "depot", &s, depot_rows, G_N_ELEMENTS(depot_rows));
+    print_memory(out, &s);
     print_rows(out, "events", &s, event_rows, G_N_ELEMENTS(event_rows));
     print_counters(out);
     print_coverage(out);

@@ -11,7 +11,7 @@
 
 /* Their structures are nobody else's. */
 #include "calls.c"
-#include "history.c"
+#include "history-rows.h"
 
 #define BASE 0xffff888000000000ull
 #define STEP 256

@@ -51,7 +51,7 @@ static const KtBlock full = {
 
 static void check_kept(const KtBlock *in)
 {
-    KtHistory *h = kt_history_new(1 << 20);
+    KtHistory *h = kt_history_new(1 << 20, NULL);
     KtBlock out;
 
     /* A row on each side, that none may touch the other. */
@@ -98,7 +98,7 @@ static void test_fields(void)
 /* Every size from a byte to all there is, at both of its ends. */
 static void test_sizes(void)
 {
-    KtHistory *h = kt_history_new(1 << 20);
+    KtHistory *h = kt_history_new(1 << 20, NULL);
 
     for (unsigned bit = 0; bit < 64; bit++) {
         uint64_t len = (uint64_t)1 << bit;
@@ -117,7 +117,7 @@ static void test_sizes(void)
 
 static void test_bounds(void)
 {
-    KtHistory *h = kt_history_new(1 << 20);
+    KtHistory *h = kt_history_new(1 << 20, NULL);
 
     add(h, 0x1000, 0x40, 1);
     add(h, 0x2000, 0, 2);
@@ -136,7 +136,7 @@ static void test_bounds(void)
 /* Rows of several sizes, all of which contain the address. */
 static void test_newest_first(void)
 {
-    KtHistory *h = kt_history_new(1 << 20);
+    KtHistory *h = kt_history_new(1 << 20, NULL);
     Found f;
 
     for (unsigned i = 1; i <= 50; i++) {
@@ -155,7 +155,7 @@ static void test_newest_first(void)
 
 static void test_oldest_dropped(void)
 {
-    KtHistory *h = kt_history_new(48 * 10);
+    KtHistory *h = kt_history_new(48 * 10, NULL);
 
     for (unsigned i = 1; i <= 10; i++) {
         g_assert_true(add(h, i * 0x1000, 64, i));
@@ -177,7 +177,7 @@ static void test_oldest_dropped(void)
 static void test_no_memory(void)
 {
     for (unsigned bytes = 0; bytes < 48; bytes++) {
-        KtHistory *h = kt_history_new(bytes);
+        KtHistory *h = kt_history_new(bytes, NULL);
 
         g_assert_false(add(h, 0x1000, 64, 1));
         g_assert_cmpuint(find(h, 0x1000).n, ==, 0);
@@ -189,7 +189,7 @@ static void test_no_memory(void)
 /* Huge sizes are kept beside the rows, and not without end. */
 static void test_many_huge(void)
 {
-    KtHistory *h = kt_history_new(48 * 200000);
+    KtHistory *h = kt_history_new(48 * 200000, NULL);
     const unsigned max = 65536;
 
     for (unsigned i = 1; i <= max; i++) {
@@ -208,7 +208,7 @@ static void test_random(void)
     g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
     const unsigned cap = 500;
     const unsigned n = 20000;
-    KtHistory *h = kt_history_new(cap * 48);
+    KtHistory *h = kt_history_new(cap * 48, NULL);
     g_autofree uint64_t *va = g_new(uint64_t, n);
     g_autofree uint64_t *len = g_new(uint64_t, n);
 

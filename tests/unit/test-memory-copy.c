@@ -35,7 +35,7 @@ static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
 static void set_up(Memory *m, GsMem *mem)
 {
     *m = (Memory) { .bytes = g_malloc(LEN), .hole = UINT64_MAX };
-    *mem = (GsMem) { read_memory, m };
+    *mem = (GsMem) { .read = read_memory, .opaque = m };
     for (size_t i = 0; i < LEN; i++) {
         m->bytes[i] = i / PAGE * 7 + i % 251 + 1;
     }
@@ -115,6 +115,25 @@ static void test_a_range_that_is_not_inside_is_cut(void)
     g_free(m.bytes);
 }
 
+static void test_no_more_is_copied_than_there_is_room_for(void)
+{
+    GsMem mem;
+    Memory m;
+    g_autoptr(GsMemoryCopy) c = NULL;
+
+    set_up(&m, &mem);
+    mem.room = 2 * CHUNK - 1;
+    c = gs_memory_copy_new(&mem, START, START + LEN);
+    gs_memory_copy_need(c, START + CHUNK, CHUNK);
+    gs_memory_copy_need(c, START + CHUNK, CHUNK);
+    g_assert_false(gs_memory_copy_full(c));
+    gs_memory_copy_need(c, START, 1);
+    g_assert_true(gs_memory_copy_full(c));
+    g_assert_cmpuint(m.reads, ==, CHUNK);
+    g_assert_cmphex(gs_memory_copy_data(c)[0], ==, 0);
+    g_free(m.bytes);
+}
+
 /* Hits at each place around the border of what is looked at in one go. */
 static void test_bytes_are_found_wherever_they_lie(void)
 {
@@ -172,6 +191,8 @@ int main(int argc, char **argv)
     g_test_add_func("/memory-copy/zeros", test_what_cannot_be_read_is_zeros);
     g_test_add_func("/memory-copy/cut",
                     test_a_range_that_is_not_inside_is_cut);
+    g_test_add_func("/memory-copy/room",
+                    test_no_more_is_copied_than_there_is_room_for);
     g_test_add_func("/memory-copy/found",
                     test_bytes_are_found_wherever_they_lie);
     g_test_add_func("/memory-copy/not-found",

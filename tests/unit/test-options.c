@@ -21,6 +21,7 @@ static void defaults_hold(void)
     g_assert_null(o.kernel);
     g_assert_null(o.journal);
     g_assert_cmpuint(o.history, ==, 256 * 1024 * 1024);
+    g_assert_cmpuint(o.mem, ==, 0);
 }
 
 static void sizes_take_suffixes(void)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Budget: see budget.h. The total is exact under any number of threads; a
+ * part's own cap may be passed by what another thread takes for it at the
+ * same time.
+ */
+#include "budget.h"
+
+#define SIXTEENTHS 16
+#define KEEP_FREE(max) ((max) / 8)
+
+struct KtBudget {
+    uint64_t max;
+    uint64_t total;                     /* atomic */
+    uint64_t used[KT_PART__COUNT];      /* atomic */
+    uint64_t cap[KT_PART__COUNT];
+    uint64_t lent;                      /* atomic */
+};
+
+static const struct {
+    unsigned share;
+    bool last;
+} parts[KT_PART__COUNT] = {
+#define KT_PART(id, name, share, last, help) [KT_PART_##id] = { share, last },
+#include "parts.def"
+};
+
+KtBudget *kt_budget_new(uint64_t max)
+{
+    KtBudget *b = g_new0(KtBudget, 1);
+
+    b->max = max ? max : UINT64_MAX;
+    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+        b->cap[i] = max ? max / SIXTEENTHS * parts[i].share : UINT64_MAX;
+    }
+    return b;
+}
+
+void kt_budget_free(KtBudget *b)
+{
+    g_free(b);
+}
+
+bool kt_budget_bounded(const KtBudget *b)
+{
+    return b && b->max != UINT64_MAX;
+}
+
+uint64_t kt_budget_max(const KtBudget *b)
+{
+    return b->max;
+}
+
+void kt_budget_cap(KtBudget *b, KtPart part, uint64_t bytes)
+{
+    b->cap[part] = MIN(b->cap[part], bytes);
+}
+
+static uint64_t lent(const KtBudget *b)
+{
+    return __atomic_load_n(&b->lent, __ATOMIC_RELAXED);
+}
+
+static uint64_t sum(uint64_t limit, uint64_t more)
+{
+    return limit + MIN(more, UINT64_MAX - limit);
+}
+
+static uint64_t limit_of(const KtBudget *b, KtPart part)
+{
+    return sum(parts[part].last && b->max != UINT64_MAX ?
+               b->max - KEEP_FREE(b->max) : b->max, lent(b));
+}
+
+static uint64_t cap_of(const KtBudget *b, KtPart part)
+{
+    return sum(b->cap[part], lent(b));
+}
+
+void kt_budget_lend(KtBudget *b, uint64_t bytes)
+{
+    __atomic_fetch_add(&b->lent, bytes, __ATOMIC_RELAXED);
+}
+
+void kt_budget_unlend(KtBudget *b, uint64_t bytes)
+{
+    __atomic_fetch_sub(&b->lent, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t kt_budget_used(const KtBudget *b, KtPart part)
+{
+    return __atomic_load_n(&b->used[part], __ATOMIC_RELAXED);
+}
+
+uint64_t kt_budget_total(const KtBudget *b)
+{
+    return __atomic_load_n(&b->total, __ATOMIC_RELAXED);
+}
+
+static bool over(uint64_t have, uint64_t bytes, uint64_t limit)
+{
+    return have > limit || bytes > limit - have;
+}
+
+bool kt_budget_has(const KtBudget *b, KtPart part, uint64_t bytes)
+{
+    return !b || (!over(kt_budget_used(b, part), bytes, cap_of(b, part)) &&
+                  !over(kt_budget_total(b), bytes, limit_of(b, part)));
+}
+
+bool kt_budget_take(KtBudget *b, KtPart part, uint64_t bytes)
+{
+    uint64_t limit, total;
+
+    if (!b) {
+        return true;
+    }
+    if (over(kt_budget_used(b, part), bytes, cap_of(b, part))) {
+        return false;
+    }
+    limit = limit_of(b, part);
+    total = kt_budget_total(b);
+    do {
+        if (over(total, bytes, limit)) {
+            return false;
+        }
+    } while (!__atomic_compare_exchange_n(&b->total, &total, total + bytes,
+                                          true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    __atomic_fetch_add(&b->used[part], bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+void kt_budget_charge(KtBudget *b, KtPart part, uint64_t bytes)
+{
+    if (b) {
+        __atomic_fetch_add(&b->total, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&b->used[part], bytes, __ATOMIC_RELAXED);
+    }
+}
+
+void kt_budget_give(KtBudget *b, KtPart part, uint64_t bytes)
+{
+    if (b) {
+        __atomic_fetch_sub(&b->used[part], bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&b->total, bytes, __ATOMIC_RELAXED);
+    }
+}
+
+uint64_t kt_budget_lack(const KtBudget *b, KtPart part, uint64_t bytes)
+{
+    uint64_t limit, total;
+
+    if (!kt_budget_bounded(b) ||
+        over(kt_budget_used(b, part), bytes, cap_of(b, part))) {
+        return 0;
+    }
+    limit = limit_of(b, part);
+    total = kt_budget_total(b);
+    return over(total, bytes, limit) ? total + bytes - limit : 0;
+}

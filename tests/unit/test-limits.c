@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A tracer within a bound on memory (mem=): what it gives up, in which order,
+ * that every event is accounted for, and that nothing becomes an error
+ * because it was not kept.
+ */
+#include "budget.h"
+#include "history.h"
+#include "model-world.h"
+
+#define BOUND   ((uint64_t)64 << 20)
+#define STEP    64
+#define AREA    0xffff888000000000ull
+
+static unsigned warnings;
+
+static void note_warning(const char *line)
+{
+    g_assert_nonnull(strstr(line, "64 MiB"));
+    g_assert_null(strchr(line, '\n'));
+    warnings++;
+}
+
+static World bounded_world(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    World w = { .us = 1 };
+
+    config.mem_bytes = BOUND;
+    config.warn = note_warning;
+    warnings = 0;
+    w.t = kt_tracer_new(&config, NULL);
+    kt_tracer_set_complete(w.t, true);
+    return w;
+}
+
+/* Every block that ever was is somewhere, and within the bound. */
+static KtStats check(World *w)
+{
+    KtStats s = stats(w);
+    uint64_t parts = 0;
+
+    g_assert_cmpuint(counter(w, KT_CNT_EV_ALLOC) + counter(w, KT_CNT_SPLIT),
+                     ==, s.live_blocks + s.freed_blocks + s.history_rows +
+                     counter(w, KT_CNT_EVICT_HISTORY) +
+                     counter(w, KT_CNT_EVICT_FREED) +
+                     counter(w, KT_CNT_DROP_BLOCK) +
+                     counter(w, KT_CNT_ALLOC_AGAIN) +
+                     counter(w, KT_CNT_FORGOTTEN));
+    g_assert_cmpuint(s.events, ==, counter(w, KT_CNT_EV_ALLOC) +
+                     counter(w, KT_CNT_EV_FREE) +
+                     counter(w, KT_CNT_EV_RESIZE) +
+                     counter(w, KT_CNT_EV_RCU) + counter(w, KT_CNT_GAPS));
+    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+        parts += s.part_bytes[i];
+    }
+    g_assert_cmpuint(s.mem_bytes, ==, parts);
+    g_assert_cmpuint(s.mem_bytes, <=, BOUND);
+    return s;
+}
+
+static uint64_t block(unsigned i)
+{
+    return AREA + (uint64_t)i * STEP;
+}
+
+static void alloc_blocks(World *w, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++) {
+        alloc(w, block(i), STEP);
+    }
+}
+
+static void free_blocks(World *w, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++) {
+        kfree(w, block(i));
+    }
+}
+
+static bool is_known(World *w, unsigned i)
+{
+    KtBlock b;
+
+    return find(w, block(i), &b);
+}
+
+static bool count_past(const KtBlock *b, void *opaque)
+{
+    ++*(unsigned *)opaque;
+    return true;
+}
+
+static unsigned past_lives(World *w, unsigned i)
+{
+    unsigned n = 0;
+
+    kt_query_begin(w->t);
+    kt_query_history(w->t, block(i), count_past, &n);
+    kt_query_end(w->t);
+    return n;
+}
+
+/* Free and allocate again, over and over: rows of the history. */
+static void churn(World *w, unsigned from, unsigned to, unsigned times)
+{
+    for (unsigned k = 0; k < times; k++) {
+        free_blocks(w, from, to);
+        alloc_blocks(w, from, to);
+    }
+}
+
+/* ---- the budget --------------------------------------------------------- */
+
+static void budget_is_a_bound(void)
+{
+    KtBudget *b = kt_budget_new(1600);
+
+    g_assert_true(kt_budget_take(b, KT_PART_FIXED, 600));
+    g_assert_false(kt_budget_take(b, KT_PART_FIXED, 1001));
+    /* An eighth is left for the others. */
+    g_assert_false(kt_budget_take(b, KT_PART_BLOCKS, 801));
+    g_assert_cmpuint(kt_budget_lack(b, KT_PART_BLOCKS, 801), ==, 1);
+    g_assert_true(kt_budget_take(b, KT_PART_BLOCKS, 800));
+    g_assert_true(kt_budget_take(b, KT_PART_NAMES, 100));
+    /* A sixteenth is all that names get. */
+    g_assert_false(kt_budget_take(b, KT_PART_NAMES, 1));
+    g_assert_cmpuint(kt_budget_lack(b, KT_PART_NAMES, 1), ==, 0);
+    g_assert_cmpuint(kt_budget_total(b), ==, 1500);
+    kt_budget_give(b, KT_PART_BLOCKS, 800);
+    g_assert_cmpuint(kt_budget_total(b), ==, 700);
+    kt_budget_cap(b, KT_PART_BLOCKS, 100);
+    g_assert_false(kt_budget_take(b, KT_PART_BLOCKS, 101));
+    kt_budget_free(b);
+}
+
+static gpointer take_and_give(gpointer opaque)
+{
+    KtBudget *b = opaque;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < 200000; i++) {
+        if (kt_budget_take(b, KT_PART_FIXED, 7)) {
+            g_assert_cmpuint(kt_budget_total(b), <=, 20);
+            kt_budget_give(b, KT_PART_FIXED, 7);
+            n++;
+        }
+    }
+    return GUINT_TO_POINTER(n);
+}
+
+static void budget_holds_among_threads(void)
+{
+    KtBudget *b = kt_budget_new(20);
+    GThread *t[4];
+    unsigned taken = 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(t); i++) {
+        t[i] = g_thread_new(NULL, take_and_give, b);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(t); i++) {
+        taken += GPOINTER_TO_UINT(g_thread_join(t[i]));
+    }
+    g_assert_cmpuint(taken, >, 0);
+    g_assert_cmpuint(kt_budget_total(b), ==, 0);
+    kt_budget_free(b);
+}
+
+static void too_little_is_refused(void)
+{
+    g_autoptr(GError) err = NULL;
+    KtConfig config = KT_CONFIG_DEFAULT;
+
+    config.mem_bytes = BOUND - 1;
+    g_assert_null(kt_tracer_new(&config, &err));
+    g_assert_nonnull(strstr(err->message, "mem=64M"));
+    g_assert_null(strchr(err->message, '\n'));
+    config.n_cpus = 255;
+    config.mem_bytes = BOUND;
+    g_assert_null(kt_tracer_new(&config, NULL));
+}
+
+/* ---- history ------------------------------------------------------------ */
+
+static void add_past(KtHistory *h, unsigned i)
+{
+    const KtBlock b = {
+        .va = block(i), .requested = STEP, .actual = STEP, .free_us = i,
+        .state = KT_STATE_FREED, .layer = KT_LAYER_KMALLOC,
+    };
+
+    kt_history_add(h, &b);
+}
+
+static bool has_past(const KtHistory *h, unsigned i)
+{
+    unsigned n = 0;
+
+    kt_history_find(h, block(i), count_past, &n);
+    return n;
+}
+
+/* What is left are the newest, however often the ring has come around. */
+static void check_window(const KtHistory *h, unsigned added)
+{
+    unsigned rows = kt_history_rows(h);
+
+    g_assert_cmpuint(kt_history_evicted(h), ==, added - rows);
+    for (unsigned i = 0; i < added; i += 1 + added / 5000) {
+        g_assert_cmpint(has_past(h, i), ==, i >= added - rows);
+    }
+    g_assert_cmpint(rows == 0 || has_past(h, added - 1), ==, true);
+    g_assert_cmpint(rows == 0 || has_past(h, added - rows), ==, true);
+}
+
+static void history_shrinks_from_its_oldest(void)
+{
+    for (unsigned n = 1000; n < 600000; n = n * 3 + 77) {
+        KtBudget *b = kt_budget_new(0);
+        KtHistory *h = kt_history_new(48 * 200000, b);
+        unsigned added = 0;
+
+        for (unsigned k = 1; k < 5; k++) {
+            uint64_t before;
+
+            for (unsigned i = 0; i < n; i++) {
+                add_past(h, added++);
+            }
+            check_window(h, added);
+            before = kt_budget_used(b, KT_PART_HISTORY);
+            g_assert_cmpuint(kt_history_shrink(h, k << 20), ==,
+                             before - kt_budget_used(b, KT_PART_HISTORY));
+            check_window(h, added);
+        }
+        kt_history_shrink(h, UINT64_MAX);
+        g_assert_cmpuint(kt_history_rows(h), ==, 0);
+        add_past(h, added++);
+        check_window(h, added);
+        kt_history_free(h);
+        g_assert_cmpuint(kt_budget_total(b), ==, 0);
+        kt_budget_free(b);
+    }
+}
+
+static void history_lives_on_what_is_left(void)
+{
+    KtBudget *b = kt_budget_new(8 << 20);
+    KtHistory *h = kt_history_new(1 << 30, b);
+    unsigned added = 0;
+
+    while (added < 400000) {
+        add_past(h, added++);
+    }
+    check_window(h, added);
+    g_assert_cmpuint(kt_history_rows(h), >, 100000);
+    /* Others take half of it, and give it back. */
+    kt_history_shrink(h, 4 << 20);
+    kt_budget_charge(b, KT_PART_FIXED, 4 << 20);
+    while (added < 800000) {
+        add_past(h, added++);
+    }
+    check_window(h, added);
+    g_assert_cmpuint(kt_history_rows(h), <, 100000);
+    kt_budget_give(b, KT_PART_FIXED, 4 << 20);
+    while (added < 1200000) {
+        add_past(h, added++);
+    }
+    check_window(h, added);
+    g_assert_cmpuint(kt_history_rows(h), >, 100000);
+    g_assert_cmpuint(kt_budget_total(b), <=, 8 << 20);
+    kt_history_free(h);
+    kt_budget_free(b);
+}
+
+/* ---- the order of giving up --------------------------------------------- */
+
+static void history_goes_before_blocks(void)
+{
+    World w = bounded_world();
+    KtStats s;
+    uint64_t most;
+
+    alloc_blocks(&w, 0, 1000);
+    churn(&w, 0, 1000, 200);
+    most = check(&w).history_rows;
+    g_assert_cmpuint(most, ==, 200000);
+    alloc_blocks(&w, 1000, 530000);
+    s = check(&w);
+    g_assert_cmpuint(s.live_blocks, ==, 530000);
+    g_assert_cmpuint(s.history_rows, <, most);
+    g_assert_cmpuint(counter(&w, KT_CNT_EVICT_HISTORY), ==,
+                     most - s.history_rows);
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_BLOCK), ==, 0);
+    /* All rows of a round are as old as each other; the last are left. */
+    g_assert_cmpuint(past_lives(&w, 999), >=, past_lives(&w, 0));
+    g_assert_false(s.full);
+    g_assert_cmpuint(warnings, ==, 0);
+    expect(&w, "");
+}
+
+static void freed_blocks_go_oldest_first(void)
+{
+    const unsigned n = 300000;
+    World w = bounded_world();
+    uint64_t gone;
+    KtStats s;
+
+    alloc_blocks(&w, 0, n);
+    /* Freed from the last to the first. */
+    for (unsigned i = n; i-- > 0;) {
+        kfree(&w, block(i));
+    }
+    g_assert_cmpuint(check(&w).freed_blocks, ==, n);
+    alloc_blocks(&w, 1000000, 1000000 + n + n / 2);
+    s = check(&w);
+    gone = counter(&w, KT_CNT_EVICT_FREED);
+    g_assert_cmpuint(s.live_blocks, ==, n + n / 2);
+    g_assert_cmpuint(s.freed_blocks, ==, n - gone);
+    g_assert_cmpuint(gone, >, 0);
+    g_assert_cmpuint(gone, <, n);
+    for (unsigned i = 0; i < n; i += 100) {
+        g_assert_cmpint(is_known(&w, i), ==, i < n - gone);
+    }
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_BLOCK), ==, 0);
+    /* Still an error, though not known as a double free any more. */
+    kfree(&w, block(n - 1));
+    kfree(&w, block(0));
+    expect(&w, "invalid-free double-free");
+}
+
+static void blocks_are_not_kept_beyond_the_bound(void)
+{
+    const unsigned n = 1500000;
+    World w = bounded_world();
+    uint64_t kept;
+    KtStats s;
+
+    alloc_blocks(&w, 0, n);
+    s = check(&w);
+    kept = s.live_blocks;
+    g_assert_cmpuint(kept, >, 400000);
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_BLOCK), ==, n - kept);
+    g_assert_true(s.full);
+    g_assert_cmpuint(warnings, ==, 1);
+    g_assert_true(is_known(&w, 0));
+    g_assert_true(is_known(&w, kept - 1));
+    g_assert_false(is_known(&w, n - 1));
+    /* What was not kept is freed, and is no error. */
+    free_blocks(&w, n - 1000, n);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNKNOWN), ==, 1000);
+    /* What was kept is known to the end, with who freed it. */
+    free_blocks(&w, 0, 1000);
+    g_assert_cmpuint(check(&w).freed_blocks, ==, 1000);
+    kfree(&w, block(0));
+    /* There is room again, for as many, and then there is none. */
+    alloc_blocks(&w, n, n + 1000);
+    g_assert_true(is_known(&w, n + 999));
+    g_assert_false(check(&w).full);
+    alloc_blocks(&w, n + 1000, n + 2000);
+    g_assert_true(check(&w).full);
+    g_assert_cmpuint(warnings, ==, 1);
+    expect(&w, "double-free");
+}
+
+static void the_end_of_every_block_is_kept(void)
+{
+    const unsigned n = 1000000;
+    World w = bounded_world();
+    uint64_t kept;
+    KtBlock b;
+
+    alloc_blocks(&w, 0, n);
+    kept = check(&w).live_blocks;
+    for (unsigned i = 0; i < kept; i++) {
+        push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = block(i),
+                             .family = KT_FAMILY_KFREE, .cpu = 3 });
+    }
+    g_assert_cmpuint(check(&w).freed_blocks, ==, kept);
+    for (unsigned i = 0; i < kept; i += 1000) {
+        g_assert_true(find(&w, block(i), &b));
+        g_assert_cmpuint(b.free_cpu, ==, 3);
+    }
+    expect(&w, "");
+}
+
+static void memory_comes_back(void)
+{
+    World w = bounded_world();
+
+    alloc_blocks(&w, 0, 1000000);
+    g_assert_true(check(&w).full);
+    kt_tracer_clear(w.t);
+    g_assert_cmpuint(check(&w).mem_bytes, <, BOUND / 8);
+    alloc_blocks(&w, 0, 1000000);
+    kt_tracer_reset(w.t);
+    g_assert_cmpuint(check(&w).mem_bytes, <, BOUND / 8);
+    g_assert_cmpuint(stats(&w).previous_live_blocks, >, 400000);
+    alloc_blocks(&w, 0, 400000);
+    g_assert_false(check(&w).full);
+    expect(&w, "");
+}
+
+/* ---- what else a guest can make grow ------------------------------------ */
+
+static void backtraces_have_their_share(void)
+{
+    World w = bounded_world();
+    uint64_t pc[16] = { 0xffffffff81000000 };
+    KtStats s;
+
+    for (unsigned i = 0; i < 500000; i++) {
+        pc[1] = i;
+        push(&w, (KtEvent) {
+            .kind = KT_EV_ALLOC, .va = block(i % 100000), .size = STEP,
+            .layer = KT_LAYER_KMALLOC,
+            .stack = kt_tracer_intern_stack(w.t, pc, 16, GS_STOP_END),
+        });
+        push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = block(i % 100000),
+                             .family = KT_FAMILY_KFREE });
+    }
+    s = check(&w);
+    g_assert_cmpuint(s.stacks, >, 50000);
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_STACK), ==, 500000 - s.stacks);
+    g_assert_cmpuint(s.part_bytes[KT_PART_STACKS], <=, BOUND / 4 + (8 << 20));
+    /* One that is known is found, whatever is full. */
+    pc[1] = 7;
+    g_assert_cmpuint(kt_tracer_intern_stack(w.t, pc, 16, GS_STOP_END).v, ==,
+                     8);
+    expect(&w, "");
+}
+
+static void names_have_their_share(void)
+{
+    World w = bounded_world();
+    char comm[16] = "storm";
+    unsigned unknown = 0;
+
+    for (uint32_t i = 0; i < 300000; i++) {
+        unknown += !kt_tracer_intern_task(w.t, i, comm).v;
+    }
+    g_assert_cmpuint(unknown, >, 0);
+    g_assert_cmpuint(counter(&w, KT_CNT_TASK_UNKNOWN), ==, unknown);
+    for (uint32_t i = 0; i < 65000; i++) {
+        g_autofree char *name = g_strnfill(127, 'a' + i % 26);
+
+        kt_tracer_add_cache(w.t, AREA + i * 64, name, i, i);
+    }
+    g_assert_cmpuint(counter(&w, KT_CNT_DROP_CACHE), ==,
+                     65000 - check(&w).caches);
+    g_assert_cmpuint(stats(&w).part_bytes[KT_PART_NAMES], <=, BOUND / 16);
+    kt_tracer_free(w.t);
+}
+
+static void errors_have_their_share(void)
+{
+    World w = bounded_world();
+
+    alloc(&w, VA, 64);
+    for (unsigned i = 0; i < 65536; i++) {
+        kfree(&w, VA);
+    }
+    g_assert_cmpuint(stats(&w).errors + counter(&w, KT_CNT_DROP_ERROR), ==,
+                     65535);
+    g_assert_cmpuint(stats(&w).errors, >, 5000);
+    g_assert_cmpuint(check(&w).part_bytes[KT_PART_ERRORS], <=, BOUND / 16);
+    kt_tracer_free(w.t);
+}
+
+/* Sizes of 4 GiB and more take memory of their own. */
+static void huge_sizes_are_bounded(void)
+{
+    World w = bounded_world();
+    unsigned n = 600000;
+
+    for (uint64_t i = 0; i < n; i++) {
+        alloc_in(&w, KT_LAYER_VMALLOC, i << 33, (1ull << 33) - 1, 0);
+    }
+    check(&w);
+    for (uint64_t i = 0; i < n; i++) {
+        resize(&w, i << 33, (1ull << 33) - 2);
+    }
+    check(&w);
+    for (uint64_t i = 0; i < n; i++) {
+        free_by(&w, KT_FAMILY_VFREE, i << 33, 0);
+        alloc_in(&w, KT_LAYER_VMALLOC, i << 33, (1ull << 33) - 1, 0);
+    }
+    check(&w);
+    expect(&w, "");
+}
+
+/* Pages that are freed in parts make blocks, too. */
+static void parts_of_pages_are_bounded(void)
+{
+    World w = bounded_world();
+
+    for (unsigned i = 0; i < 1000000; i++) {
+        uint64_t va = AREA + (uint64_t)i * 0x10000;
+
+        alloc_in(&w, KT_LAYER_PAGES, va, 0x10000, 0);
+        push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = va + 0x4000,
+                             .size = 0x1000, .family = KT_FAMILY_PAGES });
+    }
+    g_assert_true(check(&w).full);
+    g_assert_cmpuint(counter(&w, KT_CNT_SPLIT), >, 100000);
+    expect(&w, "");
+}
+
+static void anything_is_accounted_for(void)
+{
+    World w = bounded_world();
+    GRand *r = g_rand_new_with_seed(6);
+
+    for (unsigned i = 0; i < 2000000; i++) {
+        uint64_t va = AREA + (g_rand_int(r) % 4000000) * 32ull;
+
+        switch (g_rand_int(r) % 8) {
+        case 0:
+            resize(&w, va, g_rand_int(r) % 128);
+            break;
+        case 1:
+            kfree_rcu(&w, va);
+            break;
+        case 2:
+        case 3:
+            kfree(&w, va);
+            break;
+        default:
+            alloc(&w, va, 1 + g_rand_int(r) % 100);
+        }
+        if (i % 250000 == 0) {
+            check(&w);
+        }
+    }
+    check(&w);
+    kt_tracer_clear(w.t);
+    check(&w);
+    g_rand_free(r);
+    kt_tracer_free(w.t);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        GTestFunc fn;
+    } tests[] = {
+        { "/limits/budget-is-a-bound", budget_is_a_bound },
+        { "/limits/budget-holds-among-threads", budget_holds_among_threads },
+        { "/limits/too-little-is-refused", too_little_is_refused },
+        { "/limits/history-shrinks-from-its-oldest",
+          history_shrinks_from_its_oldest },
+        { "/limits/history-lives-on-what-is-left",
+          history_lives_on_what_is_left },
+        { "/limits/history-goes-before-blocks", history_goes_before_blocks },
+        { "/limits/freed-blocks-go-oldest-first",
+          freed_blocks_go_oldest_first },
+        { "/limits/blocks-are-not-kept-beyond-the-bound",
+          blocks_are_not_kept_beyond_the_bound },
+        { "/limits/the-end-of-every-block-is-kept",
+          the_end_of_every_block_is_kept },
+        { "/limits/memory-comes-back", memory_comes_back },
+        { "/limits/backtraces-have-their-share",
+          backtraces_have_their_share },
+        { "/limits/names-have-their-share", names_have_their_share },
+        { "/limits/errors-have-their-share", errors_have_their_share },
+        { "/limits/huge-sizes-are-bounded", huge_sizes_are_bounded },
+        { "/limits/parts-of-pages-are-bounded", parts_of_pages_are_bounded },
+        { "/limits/anything-is-accounted-for", anything_is_accounted_for },
+    };
+
+    g_test_init(&argc, &argv, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
+        g_test_add_func(tests[i].name, tests[i].fn);
+    }
+    return g_test_run();
+}

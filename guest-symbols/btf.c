@@ -151,6 +151,17 @@ void gs_btf_free(GsBtf *b)
     g_free(b);
 }
 
+/* Of a type, besides the kernel's data: libbpf's index and ours. */
+#define TYPE_MORE 40
+
+size_t gs_btf_bytes(const GsBtf *b)
+{
+    uint32_t len = 0;
+
+    btf__raw_data(b->btf, &len);
+    return len + (size_t)btf__type_cnt(b->btf) * TYPE_MORE;
+}
+
 /* ---- members ---- */
 
 /* The struct or union behind typedefs and qualifiers, or NULL. */

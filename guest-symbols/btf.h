@@ -17,6 +17,8 @@ typedef struct GsBtf GsBtf;
  */
 GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp);
 void gs_btf_free(GsBtf *btf);
+/** gs_btf_bytes() - about the host memory that it takes. */
+size_t gs_btf_bytes(const GsBtf *btf);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsBtf, gs_btf_free)
 
 /* As gs_kernel_member(), gs_kernel_type_size(), gs_kernel_enum_value(). */

@@ -234,6 +234,13 @@ typedef struct GsSymbol {
 
 /** gs_kernel_n_symbols() - how many symbols, modules included. */
 size_t gs_kernel_n_symbols(const GsKernel *k);
+/** gs_kernel_bytes() - about the host memory of all that is known of it,
+ *  modules included. */
+uint64_t gs_kernel_bytes(const GsKernel *k);
+/** gs_kernel_set_module_room() - modules that come may take so many bytes
+ *  more, at most: those that do not fit are refused, when the ones that are
+ *  gone have been forgotten. */
+void gs_kernel_set_module_room(GsKernel *k, uint64_t bytes);
 /** gs_kernel_symbol_bytes() - host memory that those of the kernel proper
  *  take. */
 size_t gs_kernel_symbol_bytes(const GsKernel *k);

@@ -504,11 +504,6 @@ size_t gs_kernel_n_symbols(const GsKernel *k)
     return gs_symtab_n(k->symtab) + gs_modules_n_symbols(k->modules);
 }
 
-size_t gs_kernel_symbol_bytes(const GsKernel *k)
-{
-    return gs_symtab_bytes(k->symtab);
-}
-
 bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out)
 {
     const char *colon = strchr(name, ':');

@@ -152,10 +152,16 @@ static bool fail(GError **errp, const char *what, uint64_t va)
 }
 
 /* Returns: (owned) @len bytes, NULL and @errp when they cannot be read. */
+static bool has_room(const GsMem *mem, size_t len)
+{
+    return !mem->room || len <= mem->room;
+}
+
 static void *guest_dup(const GsMem *mem, uint64_t va, size_t len,
                        const char *what, GError **errp)
 {
-    g_autofree void *buf = g_try_malloc(MAX(len, 1));
+    g_autofree void *buf = has_room(mem, len) ? g_try_malloc(MAX(len, 1))
+                                              : NULL;
 
     if (!buf || !mem->read(mem->opaque, va, buf, len)) {
         fail(errp, what, va);
@@ -171,7 +177,7 @@ static void *guest_dup(const GsMem *mem, uint64_t va, size_t len,
 static char *guest_dup_some(const GsMem *mem, uint64_t va, size_t max,
                             size_t *len)
 {
-    char *buf = g_try_malloc0(max + 1);
+    char *buf = has_room(mem, max) ? g_try_malloc0(max + 1) : NULL;
     size_t at = 0;
 
     while (buf && at < max) {

@@ -24,6 +24,9 @@
 #define MAX_MODULES 8192
 #define MAX_ROWS (8u << 20)
 #define MAX_NAMES (64u << 20)
+/* Host memory of a row, and of a module besides. */
+#define ROW_BYTES 24
+#define MODULE_BYTES 1024
 
 /* @size: bytes up to the next address of another symbol, or the area's end */
 typedef struct Sym {
@@ -61,7 +64,7 @@ typedef struct Span {
  * @all: Module*, oldest first; no two areas overlap
  * @spans: their areas, by address
  * @names: of modules and symbols, for the life of the registry
- * @rows: sum of those of @all
+ * @rows: sum of those of @all; @max_rows: at most
  * @shape: of @has_shape
  */
 struct GsModules {
@@ -70,6 +73,7 @@ struct GsModules {
     GArray *spans;
     GsNamePool *names;
     size_t rows;
+    size_t max_rows;
     GsModuleShape shape;
     bool has_shape;
 };
@@ -97,6 +101,7 @@ GsModules *gs_modules_new(void)
     m->all = g_ptr_array_new_with_free_func(module_free);
     m->spans = g_array_new(false, false, sizeof(Span));
     m->names = gs_name_pool_new(MAX_NAMES);
+    m->max_rows = MAX_ROWS;
     return m;
 }
 
@@ -110,6 +115,23 @@ void gs_modules_free(GsModules *m)
     gs_name_pool_free(m->names);
     pthread_mutex_destroy(&m->lock);
     g_free(m);
+}
+
+void gs_modules_set_room(GsModules *m, uint64_t bytes)
+{
+    HOLD_LOCK(m);
+
+    gs_name_pool_set_room(m->names, bytes / 2);
+    m->max_rows = MIN(m->rows + bytes / 2 / ROW_BYTES, MAX_ROWS);
+}
+
+uint64_t gs_modules_bytes(const GsModules *m)
+{
+    HOLD_LOCK(m);
+
+    return (uint64_t)m->rows * ROW_BYTES +
+           (uint64_t)m->all->len * MODULE_BYTES +
+           gs_name_pool_bytes(m->names);
 }
 
 void gs_modules_clear(GsModules *m)
@@ -296,7 +318,7 @@ static void bound_dead_locked(GsModules *m, size_t rows)
     }
     while (i < m->all->len && n_dead &&
            (n_dead > MAX_DEAD || m->all->len >= MAX_MODULES ||
-            rows > MAX_ROWS - m->rows)) {
+            m->rows + rows > m->max_rows)) {
         if (((const Module *)m->all->pdata[i])->live) {
             i++;
             continue;
@@ -331,7 +353,7 @@ bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
     retire_locked(m, module_va);
     take_ranges_locked(m, mod);
     bound_dead_locked(m, mod->rows);
-    if (m->all->len >= MAX_MODULES || mod->rows > MAX_ROWS - m->rows) {
+    if (m->all->len >= MAX_MODULES || m->rows + mod->rows > m->max_rows) {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
                     "module %s: no room, %u modules are loaded", info->name,
                     m->all->len);

@@ -19,6 +19,12 @@ GsModules *gs_modules_new(void);
 void gs_modules_free(GsModules *m);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsModules, gs_modules_free)
 
+/** gs_modules_set_room() - those that come may take so many bytes more, at
+ *  most; the dead go where it is too little. */
+void gs_modules_set_room(GsModules *m, uint64_t bytes);
+/** gs_modules_bytes() - about the host memory of them, with their ORC. */
+uint64_t gs_modules_bytes(const GsModules *m);
+
 /** gs_modules_clear() - a new boot: no module is loaded, none ever was. */
 void gs_modules_clear(GsModules *m);
 

@@ -10,8 +10,13 @@
 struct GsNamePool {
     GHashTable *names;
     GStringChunk *chunk;
-    size_t left;
+    size_t left;            /* of the characters that it was made for */
+    size_t used;
+    size_t room;            /* bytes */
 };
+
+/* Of a name besides its characters: in the table, which is kept half empty. */
+#define NAME_MORE 24
 
 GsNamePool *gs_name_pool_new(size_t max)
 {
@@ -20,6 +25,7 @@ GsNamePool *gs_name_pool_new(size_t max)
     p->names = g_hash_table_new(g_str_hash, g_str_equal);
     p->chunk = g_string_chunk_new(65536);
     p->left = max;
+    p->room = G_MAXSIZE;
     return p;
 }
 
@@ -33,15 +39,27 @@ void gs_name_pool_free(GsNamePool *p)
     g_free(p);
 }
 
+size_t gs_name_pool_bytes(const GsNamePool *p)
+{
+    return p->used;
+}
+
+void gs_name_pool_set_room(GsNamePool *p, size_t bytes)
+{
+    p->room = bytes;
+}
+
 const char *gs_name_pool_intern(GsNamePool *p, const char *s)
 {
     char *known = g_hash_table_lookup(p->names, s);
     size_t len = strlen(s) + 1;
 
-    if (known || len > p->left) {
+    if (known || len > p->left || len + NAME_MORE > p->room) {
         return known;
     }
     p->left -= len;
+    p->room -= len + NAME_MORE;
+    p->used += len + NAME_MORE;
     known = g_string_chunk_insert(p->chunk, s);
     g_hash_table_add(p->names, known);
     return known;

@@ -147,6 +147,25 @@ void kt_budget_give(KtBudget *b, KtPart part, uint64_t bytes)
     }
 }
 
+void kt_budget_set(KtBudget *b, KtPart part, uint64_t bytes)
+{
+    uint64_t before = __atomic_exchange_n(&b->used[part], bytes,
+                                          __ATOMIC_RELAXED);
+
+    __atomic_fetch_add(&b->total, bytes - before, __ATOMIC_RELAXED);
+}
+
+static uint64_t up_to(uint64_t have, uint64_t limit)
+{
+    return have < limit ? limit - have : 0;
+}
+
+uint64_t kt_budget_room(const KtBudget *b, KtPart part)
+{
+    return MIN(up_to(kt_budget_used(b, part), cap_of(b, part)),
+               up_to(kt_budget_total(b), limit_of(b, part)));
+}
+
 uint64_t kt_budget_lack(const KtBudget *b, KtPart part, uint64_t bytes)
 {
     uint64_t limit, total;

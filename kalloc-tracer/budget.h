@@ -42,6 +42,10 @@ void kt_budget_give(KtBudget *b, KtPart part, uint64_t bytes);
 void kt_budget_lend(KtBudget *b, uint64_t bytes);
 void kt_budget_unlend(KtBudget *b, uint64_t bytes);
 
+/** kt_budget_set() - @part holds so many now; for a part of one owner. */
+void kt_budget_set(KtBudget *b, KtPart part, uint64_t bytes);
+/** kt_budget_room() - how many more kt_budget_take() would give. */
+uint64_t kt_budget_room(const KtBudget *b, KtPart part);
 /** kt_budget_has() - would kt_budget_take() succeed? */
 bool kt_budget_has(const KtBudget *b, KtPart part, uint64_t bytes);
 /** kt_budget_lack() - what others must give back before kt_budget_take() of

@@ -183,6 +183,7 @@ static void give_kernel(KtCapture *c, GsKernel *k)
 static void begin_boot(KtCapture *c, bool complete)
 {
     GsKernel *k = c->shared.kernel;
+    KtBudget *budget = kt_tracer_budget(c->shared.tracer);
     KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
 
     boot->guest = kt_guest_new(k, c->shared.tracer,
@@ -197,6 +198,7 @@ static void begin_boot(KtCapture *c, bool complete)
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }
+    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
     kt_tracer_set_complete(c->shared.tracer, complete);
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }

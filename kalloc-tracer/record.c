@@ -545,13 +545,25 @@ static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
     push_event(m, KT_EV_RESIZE, call->hook, result);
 }
 
+/* Of the bound, what is copied of a module at once. */
+#define MODULE_SHARE 64
+
 static void leave_module_add(KtMoment *m, const KtCall *call)
 {
-    const GsMem mem = { .read = read_code, .opaque = m->boot->guest };
+    KtBudget *budget = kt_tracer_budget(m->c->tracer);
+    const GsMem mem = {
+        .read = read_code,
+        .opaque = m->boot->guest,
+        .room = kt_budget_bounded(budget) ?
+                kt_budget_max(budget) / MODULE_SHARE : 0,
+    };
 
+    gs_kernel_set_module_room(m->c->kernel,
+                              kt_budget_room(budget, KT_PART_KERNEL));
     if (!gs_kernel_add_module(m->c->kernel, &mem, call->ptr, NULL)) {
         kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
     }
+    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(m->c->kernel));
 }
 
 void kt_record_leave(KtMoment *m, const KtCall *call)

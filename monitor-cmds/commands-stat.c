@@ -83,11 +83,19 @@ static void print_tracing(McOut *out)
              "not recognised");
 }
 
+static const char *memory_state(McOut *out, const KtStats *s)
+{
+    if (s->full) {
+        return "full: new blocks are not kept";
+    }
+    return kt_tracer_counter(out->ctx->tracer, KT_CNT_DROP_BLOCK) ?
+           "ok again: blocks were not kept (block.dropped)" : "ok";
+}
+
 static void print_memory(McOut *out, const KtStats *s)
 {
     print_rows(out, "memory", s, memory_rows, G_N_ELEMENTS(memory_rows));
-    put_text(out, "memory.state", s->full ?
-             "full: new blocks are not kept" : "ok");
+    put_text(out, "memory.state", memory_state(out, s));
     for (unsigned i = 0; i < KT_PART__COUNT; i++) {
         g_autofree char *key = g_strconcat("memory.", kt_part_name(i), NULL);
 

@@ -117,7 +117,11 @@ SUITES = {
     'unit-asan': address_programs,
     'unit-tsan': thread_programs,
     'replay': lambda: meson_programs('replay'),
-    'guest': lambda: python_programs('tests/guest/test_*.py'),
+    'guest': lambda: (program for program in
+                      python_programs('tests/guest/test_*.py')
+                      if program[0] != 'test_limits'),
+    'limits': lambda: python_programs('tests/guest/test_limits.py',
+                                      timeout=3600),
     'oracle-events': lambda: python_programs('tests/guest/oracle_events.py',
                                              timeout=3600),
     'oracle-stacks': lambda: python_programs('tests/guest/oracle_stacks.py',

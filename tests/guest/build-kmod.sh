@@ -11,7 +11,7 @@ usage() {
 usage: build-kmod.sh KERNELDIR OUTDIR
   KERNELDIR  a kernel that scripts/setup prepared: its files "release" and
              "headers/usr/src/linux-headers-RELEASE" are used
-  OUTDIR     where ka_errors.ko, ka_storm.ko and ka_rules.ko go
+  OUTDIR     where the modules (*.ko) go
 EOF
 }
 

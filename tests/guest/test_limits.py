@@ -1,0 +1,228 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that allocates without end, and a tracer that may hold 64 MiB.
+
+The module ka_flood churns, keeps objects, each with one of many backtraces,
+and frees them. Compared with QEMU without the tracer and with one without a
+bound, which run the same: resident memory stays within the bound and 16 MiB,
+and the tracer costs no more than twice of what it does without a bound. Every
+block is accounted for in `ka stat`, past lives go first, what is kept is
+shown, and nothing that was not kept becomes an error.
+
+usage: test_limits.py [--short] [--kernel K]... [--size N]
+"""
+import argparse
+import json
+import os
+import re
+import tempfile
+import threading
+import time
+
+import oracle
+from kaguest import Guest, Tap
+
+MIB = 1 << 20
+BOUND = 64
+SLACK = 16
+TICK = os.sysconf('SC_CLK_TCK')
+RUN = '/sys/module/ka_flood/parameters/run'
+LINE = re.compile(r'ka_flood: (\w+)\s* n=(\d+) us=(\d+) '
+                  r'first=(\S+) last=(\S+)')
+KEPT_FOR_BLOCKS = ('blocks.live', 'blocks.freed', 'history.rows',
+                   'history.evicted', 'freed.evicted', 'block.dropped',
+                   'alloc.again', 'blocks.forgotten')
+# What is done, in order; numbers are thousandths of --size.
+PHASES = (('churn', 300), ('keep', 1000), ('churn', 300), ('free', 0),
+          ('keep', 100))
+
+
+class Watch:
+    """The most that QEMU held at once, since the last look."""
+
+    def __init__(self, pid):
+        self.pid, self.most, self.ended = pid, 0, threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def resident(self):
+        with open(f'/proc/{self.pid}/statm', encoding='ascii') as f:
+            return int(f.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+
+    def run(self):
+        while not self.ended.wait(0.02):
+            try:
+                self.most = max(self.most, self.resident())
+            except OSError:
+                return
+
+    def peak(self):
+        peak = max(self.most, self.resident())
+        self.most = 0
+        return peak / MIB
+
+
+def cpu_seconds(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as f:
+        fields = f.read().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def wait_line(g, seen):
+    end = time.monotonic() + g.timeout
+    while True:
+        lines = LINE.findall(g.console)
+        if len(lines) > seen:
+            return lines[seen]
+        assert g.alive() and time.monotonic() < end, g.console[-500:]
+        time.sleep(0.05)
+
+
+def flood(kernel, size, share, plugin_opts=None, plugin=True, look=None):
+    """[(phase, peak MiB, CPU seconds)] of one guest; LOOK is called after
+    each phase."""
+    rows = []
+    with Guest(kernel=kernel, plugin=plugin, plugin_opts=plugin_opts,
+               share=share, end='shell', mem='1G', timeout=600,
+               name='limits') as g:
+        g.shell('echo 7 >/proc/sys/kernel/printk; '
+                'insmod /share/ka_flood.ko bits=17')
+        watch = Watch(g.proc.pid)
+        for i, (what, n) in enumerate(PHASES):
+            watch.peak()
+            cpu = cpu_seconds(g.proc.pid)
+            g.shell(f'echo "{what} {n * size}" >{RUN}', 600)
+            line = wait_line(g, i)
+            cpu = cpu_seconds(g.proc.pid) - cpu
+            rows.append((what, watch.peak(), cpu))
+            if look:
+                look(g, i, line)
+        watch.ended.set()
+        log = g.qemu_log
+    return rows, log
+
+
+# --- what the bounded tracer says --------------------------------------------
+
+def account(s):
+    """None when every block of `ka stat` is somewhere."""
+    made = s.get('events.alloc', 0) + s.get('blocks.split', 0)
+    found = sum(s.get(key, 0) for key in KEPT_FOR_BLOCKS)
+    checked = sum(s.get(key, 0) for key in
+                  ('events.alloc', 'events.free', 'events.resize',
+                   'events.rcu', 'gaps'))
+    parts = {k: v for k, v in s.items() if k.startswith('memory.') and
+             k not in ('memory.bytes', 'memory.limit', 'memory.state')}
+    if made != found:
+        return f'{made} blocks were, {found} are told of'
+    if s['events.checked'] != checked:
+        return f"{s['events.checked']} events, {checked} by kind"
+    if s['memory.bytes'] != sum(parts.values()):
+        return f"{s['memory.bytes']} bytes, parts {parts}"
+    if s['memory.bytes'] > s['memory.limit']:
+        return f"{s['memory.bytes']} bytes of {s['memory.limit']}"
+    return None
+
+
+def state_of(g, va):
+    rows = g.hmp_qmp(f'ka 0x{va} -j').splitlines()
+    states = [json.loads(row).get('state') for row in rows]
+    return next((state for state in states if state), None)
+
+
+class Looker:
+    """What must hold after each phase."""
+
+    def __init__(self, tap, kernel):
+        self.tap, self.kernel, self.stats = tap, kernel, []
+
+    def ok(self, good, name, found=''):
+        if isinstance(found, dict):
+            found = {k: v for k, v in found.items() if v and k != 'hits'}
+        self.tap.ok(good, f'{self.kernel}: {name}', found)
+
+    def after(self, g, i, line):
+        s = g.stat()
+        name = f'{line[0]} {line[1]} ({i + 1})'
+        wrong = account(s)
+        self.stats.append(s)
+        self.ok(not wrong, f'every event is accounted for after {name}',
+                wrong)
+        errors = g.hmp_qmp('ka error')
+        self.ok(errors.startswith('no errors;'),
+                f'nothing is an error after {name}', errors)
+        getattr(self, f'after_{i + 1}')(g, s, line)
+
+    def after_1(self, g, s, line):
+        self.ok(s['history.rows'] > 100000 and
+                s['memory.state'] == 'ok', 'past lives are kept', s)
+        self.ok(s.get('stack.dropped', 0) == 0 or
+                s['memory.stacks'] > BOUND * MIB / 8,
+                'backtraces have their share', s)
+
+    def after_2(self, g, s, line):
+        n, first, last = int(line[1]), line[3], line[4]
+        self.ok(s['history.rows'] == 0, 'past lives went first', s)
+        self.ok(0 < s.get('block.dropped', 0) < n, 'some are not kept', s)
+        self.ok(s['memory.state'] != 'ok', 'which is told', s)
+        self.ok(state_of(g, first) == 'A', 'the first object is shown')
+        self.ok(state_of(g, last) is None, 'the last one is not')
+        self.first = first
+
+    def after_3(self, g, s, line):
+        self.ok(state_of(g, self.first) == 'A', 'and still is')
+
+    def after_4(self, g, s, line):
+        self.ok(state_of(g, self.first) == 'F', 'it is freed')
+        self.ok(s.get('free.unknown', 0) > 0, 'others were not known', s)
+
+    def after_5(self, g, s, line):
+        self.ok(state_of(g, line[4]) == 'A', 'new ones are kept again')
+        self.ok(s['memory.state'].startswith('ok again'),
+                'which is told, too', s)
+
+
+# --- comparisons -------------------------------------------------------------
+
+def check(tap, kernel, size):
+    looker = Looker(tap, kernel)
+    with tempfile.TemporaryDirectory(prefix='ka-limits.') as tmp:
+        share = oracle.make_share(tmp, [], kernel, modules=True)
+        without, _ = flood(kernel, size, share, plugin=False)
+        free, _ = flood(kernel, size, share)
+        bound, log = flood(kernel, size, share, f'mem={BOUND}M',
+                           look=looker.after)
+    looker.ok(log.count('live blocks alone fill') == 1,
+              'one line on stderr tells that blocks are not kept', log)
+    for (what, least, cpu0), (_, most, cpu1), (_, mib, cpu2) in zip(
+            without, free, bound):
+        tap.note(f'{what}: resident {least:.1f} MiB without ka, '
+                 f'{most:.1f} with it, {mib:.1f} with mem={BOUND}M; '
+                 f'CPU {cpu0:.2f} s, {cpu1:.2f} s, {cpu2:.2f} s')
+    over = max(b[1] - a[1] for a, b in zip(without, bound))
+    looker.ok(over <= BOUND + SLACK,
+              f'QEMU has {BOUND} + {SLACK} MiB more at most than without ka',
+              f'{over:.1f} MiB')
+    slower = sum(b[2] for b in bound) / sum(f[2] for f in free)
+    looker.ok(slower <= 2, 'the storm is not slowed below half',
+              f'{slower:.2f} times the time')
+    tap.figures('limits', kernel=kernel, over_mib=round(over, 1),
+                slower=round(slower, 3))
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument('--short', action='store_true', help='6.12 only')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--size', type=int,
+                    help='millions of objects (1 with --short, else 4)')
+    args = ap.parse_args()
+    tap = Tap()
+    for kernel in args.kernel or ('6.12', '6.1')[:1 if args.short else None]:
+        with tap.test(f'{kernel}: runs and is read'):
+            check(tap, kernel, (args.size or (1 if args.short else 4)) * 1000)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -78,7 +78,6 @@ static GBytes *unpack_part(GBytes *outer, uint64_t at, uint64_t len,
 #define BZ_HEADER           0x202
 #define BZ_VERSION          0x206
 #define BZ_PAYLOAD_OFFSET   0x248
-#define BZ_PAYLOAD_END      0x250
 
 static bool is_bzimage(const uint8_t *data, size_t len)
 {

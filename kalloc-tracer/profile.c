@@ -511,7 +511,7 @@ static bool load(Profile *p, const char *data, size_t len, GError **errp)
 
     if (len > FILE_MAX) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "more than %u bytes: is it a profile?", FILE_MAX);
+                    "more than %d bytes: is it a profile?", FILE_MAX);
         return false;
     }
     if (!g_key_file_load_from_data(file, data, len, G_KEY_FILE_NONE, &err)) {

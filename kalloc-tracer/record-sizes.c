@@ -55,7 +55,7 @@ static void set_sizes(KtMoment *m, const KtCall *call, KtLayer layer,
     switch (layer) {
     case KT_LAYER_KMALLOC:
         cache = cache ? cache : kt_guest_cache_of(g, va);
-        /* fall through */
+        G_GNUC_FALLTHROUGH;
     case KT_LAYER_CACHE:
         kt_guest_learn(g, va, call->cache);
         set_slab_size(m, cache);

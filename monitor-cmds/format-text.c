@@ -98,7 +98,8 @@ static void text_row(McOut *o, const McRow *row)
 
 static void text_miss(McOut *o, uint64_t va)
 {
-    mc_out_printf(o, "%-*sno block at %016" PRIx64, o->margin, "> -", va);
+    mc_out_printf(o, "%-*sno block at %016" PRIx64,
+                  (int)o->margin, "> -", va);
 }
 
 static void text_past(McOut *o, uint64_t va, uint64_t n)

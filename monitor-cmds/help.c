@@ -124,12 +124,12 @@ static void print_item(McOut *out, const char *head, unsigned width,
     unsigned indent = (width ? 2 : 1) + width;
     unsigned column = indent;
 
-    g_string_append_printf(out->line, "%s%-*s", width ? "  " : " ", width,
-                           head);
+    g_string_append_printf(out->line, "%s%-*s", width ? "  " : " ",
+                           (int)width, head);
     for (unsigned i = 0; words[i]; i++) {
         if (column + 1 + strlen(words[i]) > WRAP && column > indent) {
             mc_out_end_line(out);
-            g_string_append_printf(out->line, "%*s", indent, "");
+            g_string_append_printf(out->line, "%*s", (int)indent, "");
             column = indent;
         }
         g_string_append_printf(out->line, " %s", words[i]);

@@ -399,13 +399,13 @@ static gpointer racer_main(gpointer opaque)
     Racer *racer = opaque;
     GsUnwinder *u = gs_unwinder_new(&racer->g->k);
     GsRegs regs = { AT(LEAF), TASK + 0x100, 0, false };
-    Guest view = { 0 };
+    g_autofree Guest *view = g_new0(Guest, 1);
 
-    memcpy(view.task, racer->g->task, sizeof(view.task));
+    memcpy(view->task, racer->g->task, sizeof(view->task));
     while (!g_atomic_int_get(&racer->stop)) {
         uint64_t frames[8];
         unsigned n;
-        GsStop stop = gs_unwind(u, &regs, guest_page, &view, frames, 8, &n);
+        GsStop stop = gs_unwind(u, &regs, guest_page, view, frames, 8, &n);
         bool gone = stop == GS_STOP_UNKNOWN_PC && n == 2;
         bool there = stop == GS_STOP_END && (n == 3 || n == 4);
 

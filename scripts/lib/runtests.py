@@ -110,9 +110,19 @@ def style_programs():
         yield name, [os.path.join(ROOT, 'scripts', name), '--tap'], {}, 120
 
 
+def health_programs():
+    """What of a build can be checked without a guest."""
+    scripts = os.path.join(ROOT, 'scripts')
+    include = os.path.join(os.path.dirname(os.environ.get('KA_QEMU', '')),
+                           'include')
+    yield ('check-plugin', [os.path.join(scripts, 'check-plugin'), '--tap',
+                            '--qemu-include', include], {}, 1200)
+
+
 # name -> its programs: (name, command, environment, seconds)
 SUITES = {
     'style': style_programs,
+    'health': health_programs,
     'unit': lambda: meson_programs('unit'),
     'unit-asan': address_programs,
     'unit-tsan': thread_programs,

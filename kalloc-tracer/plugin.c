@@ -30,15 +30,19 @@ static Plugin *plugin;
 
 static void say(const char *fmt, ...) G_GNUC_PRINTF(1, 2);
 
+/* Messages may quote the guest or a file: nothing but ASCII is printed. */
 static void say(const char *fmt, ...)
 {
+    g_autofree char *text = NULL;
     va_list ap;
 
-    fputs("ka: ", stderr);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    text = g_strdup_vprintf(fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    for (char *p = text; *p; p++) {
+        *p = *p >= ' ' && *p < 0x7f ? *p : '?';
+    }
+    fprintf(stderr, "ka: %s\n", text);
 }
 
 /* ---- commands ----------------------------------------------------------- */

@@ -105,7 +105,8 @@ void mc_out_init(McOut *o, const McContext *ctx);
 /** mc_out_deinit() - hand over what is left, free. */
 void mc_out_deinit(McOut *o);
 
-/** mc_out_end_line() - o->line is complete, without its newline. */
+/** mc_out_end_line() - o->line is complete, without its newline; bytes that
+ *  are no printable ASCII characters become \xNN. */
 void mc_out_end_line(McOut *o);
 /** mc_out_printf() - one whole text line, without its newline. */
 void mc_out_printf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);

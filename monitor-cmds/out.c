@@ -36,8 +36,45 @@ void mc_out_flush(McOut *o)
     g_string_truncate(o->chunk, 0);
 }
 
+static bool is_printable(const GString *line)
+{
+    for (gsize i = 0; i < line->len; i++) {
+        unsigned char c = line->str[i];
+
+        if (c < 0x20 || c >= 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The last door before a terminal: whatever was put into the line, and by
+ * whom, what is no printable ASCII character leaves as \xNN. */
+static void make_printable(GString *line)
+{
+    g_autofree char *raw = NULL;
+    gsize len = line->len;
+
+    if (is_printable(line)) {
+        return;
+    }
+    raw = g_memdup2(line->str, len);
+    g_string_truncate(line, 0);
+    for (gsize i = 0; i < len; i++) {
+        unsigned char c = raw[i];
+
+        if (c >= 0x20 && c < 0x7f) {
+            g_string_append_c(line, c);
+        } else {
+            g_string_append(line, "\\x");
+            mc_put_hex(line, c, 2);
+        }
+    }
+}
+
 void mc_out_end_line(McOut *o)
 {
+    make_printable(o->line);
     g_string_append_c(o->line, '\n');
     if (o->chunk->len && o->chunk->len + o->line->len > MC_CHUNK) {
         mc_out_flush(o);

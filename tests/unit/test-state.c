@@ -27,9 +27,9 @@ static void dump_stack(Dump *d, KtStackId id)
     GsStop stop;
     const uint64_t *pc = kt_tracer_stack(d->t, id, &n, &stop);
 
-    g_string_append_printf(d->s, " stack %d", stop);
+    g_string_append_printf(d->s, " stack %u", stop);
     for (unsigned i = 0; i < n; i++) {
-        g_string_append_printf(d->s, ",%lx", (long)pc[i]);
+        g_string_append_printf(d->s, ",%lx", (gulong)pc[i]);
     }
 }
 
@@ -47,7 +47,7 @@ static void dump_cache(Dump *d, KtCacheId id)
     KtCacheInfo c = { 0 };
 
     kt_tracer_cache(d->t, id, &c);
-    g_string_append_printf(d->s, " cache %lx %s %u %u %d", (long)c.va,
+    g_string_append_printf(d->s, " cache %lx %s %u %u %d", (gulong)c.va,
                            c.name ? c.name : "", c.object_size, c.size,
                            c.destroyed);
 }
@@ -57,12 +57,13 @@ static bool dump_block(const KtBlock *b, void *opaque)
     Dump *d = opaque;
 
     g_string_append_printf(d->s, "%c%s %lx %lx %lx %lu-%lu rcu %d %lu gfp %x "
-                           "hooks %d %d cpus %d %d layer %d", "AF"[b->state],
-                           b->past ? " past" : "", (long)b->va,
-                           (long)b->requested, (long)b->actual,
-                           (long)b->alloc_us, (long)b->free_us, b->rcu_queued,
-                           (long)b->rcu_us, b->gfp, b->hook.v, b->free_hook.v,
-                           b->alloc_cpu, b->free_cpu, b->layer);
+                           "hooks %d %d cpus %d %d layer %u", "AF"[b->state],
+                           b->past ? " past" : "", (gulong)b->va,
+                           (gulong)b->requested, (gulong)b->actual,
+                           (gulong)b->alloc_us, (gulong)b->free_us,
+                           b->rcu_queued, (gulong)b->rcu_us, b->gfp, b->hook.v,
+                           b->free_hook.v, b->alloc_cpu, b->free_cpu,
+                           b->layer);
     dump_stack(d, b->alloc_stack);
     dump_stack(d, b->free_stack);
     dump_stack(d, b->rcu_stack);
@@ -77,9 +78,9 @@ static bool dump_error(const KtError *e, void *opaque)
 {
     Dump *d = opaque;
 
-    g_string_append_printf(d->s, "error %lu %d %lx cpu %d hook %d %lu %lx",
-                           (long)e->id, e->kind, (long)e->va, e->cpu,
-                           e->hook.v, (long)e->us, (long)e->size);
+    g_string_append_printf(d->s, "error %lu %u %lx cpu %d hook %d %lu %lx",
+                           (gulong)e->id, e->kind, (gulong)e->va, e->cpu,
+                           e->hook.v, (gulong)e->us, (gulong)e->size);
     dump_stack(d, e->stack);
     dump_task(d, e->task);
     dump_cache(d, e->cache);
@@ -92,7 +93,7 @@ static void dump_counters(Dump *d)
 {
     for (unsigned i = 0; i < KT_CNT_COST_NS; i++) {
         g_string_append_printf(d->s, "%s %lu\n", kt_counter_name(i),
-                               (long)kt_tracer_counter(d->t, i));
+                               (gulong)kt_tracer_counter(d->t, i));
     }
 }
 
@@ -102,10 +103,10 @@ static void dump_stats(Dump *d)
 
     kt_query_stats(d->t, &s);
     g_string_append_printf(d->s, "%lu %lu %lu %lu %lu %lu %lu %lu\n",
-                           (long)s.live_blocks, (long)s.live_bytes,
-                           (long)s.freed_blocks, (long)s.history_rows,
-                           (long)s.errors, (long)s.events,
-                           (long)s.previous_live_blocks, (long)s.last_us);
+                           (gulong)s.live_blocks, (gulong)s.live_bytes,
+                           (gulong)s.freed_blocks, (gulong)s.history_rows,
+                           (gulong)s.errors, (gulong)s.events,
+                           (gulong)s.previous_live_blocks, (gulong)s.last_us);
     g_string_append_printf(d->s, "on %d complete %d gap %d\n",
                            kt_tracer_enabled(d->t), d->t->model->complete,
                            d->t->model->gap);

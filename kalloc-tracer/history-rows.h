@@ -156,7 +156,8 @@ static inline uint64_t granule(unsigned level, uint64_t va)
     return shift < 64 ? va >> shift : 0;
 }
 
-static inline uint32_t *head_of(const KtHistory *h, unsigned level, uint64_t key)
+static inline uint32_t *head_of(const KtHistory *h, unsigned level,
+                                uint64_t key)
 {
     uint64_t x = (key ^ (uint64_t)level << 58) * 0x9e3779b97f4a7c15u;
 
@@ -166,7 +167,8 @@ static inline uint32_t *head_of(const KtHistory *h, unsigned level, uint64_t key
 }
 
 /* The row's number if it is in the ring and older than @before, else 0. */
-static inline uint64_t resolve(const KtHistory *h, uint32_t link, uint64_t before)
+static inline uint64_t resolve(const KtHistory *h, uint32_t link,
+                               uint64_t before)
 {
     uint32_t age = (uint32_t)h->next - link;
     uint64_t number = h->next - age;

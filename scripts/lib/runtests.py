@@ -139,6 +139,8 @@ SUITES = {
     'oracle-state': lambda: python_programs('tests/guest/oracle_state.py',
                                             timeout=3600),
     'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
+    'stress': lambda: python_programs('tests/guest/stress.py',
+                                      timeout=3600),
     'arches': arch_programs,
 }
 

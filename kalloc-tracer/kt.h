@@ -99,7 +99,7 @@ const char *kt_part_name(KtPart part);
 const char *kt_part_help(KtPart part);
 
 /** Hook rows of hooks.def, for display: name of the hooked function. */
-const char *kt_hook_name(KtHookId hook);
+const char *kt_hook_name(KtHookId id);
 /** kt_hook_tells_gfp() - is gfp known of what it allocated? */
 bool kt_hook_tells_gfp(KtHookId hook);
 

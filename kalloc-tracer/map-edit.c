@@ -58,7 +58,8 @@ static bool share_leaves(KtMap *m, Inner *parent, unsigned left)
     pair_add(&pair, a);
     pair_add(&pair, b);
     half = pair.n / 2;
-    if (!pair_fits(&pair, 0, half) || !pair_fits(&pair, half, pair.n)) {
+    if (!half || !pair_fits(&pair, 0, half) ||
+        !pair_fits(&pair, half, pair.n)) {
         return false;
     }
     pair_store(&pair, 0, half, a);

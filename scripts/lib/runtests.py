@@ -117,6 +117,8 @@ def health_programs():
                            'include')
     yield ('check-plugin', [os.path.join(scripts, 'check-plugin'), '--tap',
                             '--qemu-include', include], {}, 1200)
+    yield ('check-tidy', [os.path.join(scripts, 'check-tidy'), '--tap'], {},
+           3600)
 
 
 # name -> its programs: (name, command, environment, seconds)

@@ -126,6 +126,18 @@ GsKernel *gs_kernel_new_from_data(const void *data, size_t len,
  */
 GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
                                     uint64_t va, GError **errp);
+/**
+ * gs_kernel_new_from_extent() - the same at any time, of one that was found
+ * before
+ * @start, @end: what gs_kernel_extent() said then; anything may be given
+ *
+ * What the kernel has given back meanwhile (its init code) is zeros.
+ */
+GsKernel *gs_kernel_new_from_extent(const GsArch *arch, const GsMem *mem,
+                                    uint64_t start, uint64_t end,
+                                    GError **errp);
+/** gs_kernel_extent() - where it was read; false unless it is one of memory. */
+bool gs_kernel_extent(const GsKernel *k, uint64_t *start, uint64_t *end);
 void gs_kernel_free(GsKernel *k);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsKernel, gs_kernel_free)
 
@@ -344,6 +356,16 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
  *  backtraces until the range is reused, its ORC is no longer used. */
 void gs_kernel_drop_module(GsKernel *k, uint64_t module_va);
 size_t gs_kernel_n_modules(const GsKernel *k);
+
+struct GsPack;
+struct GsUnpack;
+/**
+ * gs_kernel_pack_modules() - what is known of its modules, as a stream
+ * gs_kernel_unpack_modules() - know that instead; nobody queries or unwinds
+ * meanwhile. Of a stream that fails no module is known.
+ */
+void gs_kernel_pack_modules(const GsKernel *k, struct GsPack *p);
+void gs_kernel_unpack_modules(GsKernel *k, struct GsUnpack *u);
 
 /* ---- unwinding -------------------------------------------------------- */
 

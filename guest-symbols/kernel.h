@@ -46,6 +46,7 @@ typedef struct GsTemplate {
  * @slide: run-time minus link-time address
  * @banner: "Linux version ...", NULL for a System.map
  * @memory: read from the guest's memory, in run-time addresses
+ * @extent: where in it
  * @start: link-time address of the code that tells that it runs, 0 unknown
  * @low: from there up addresses are the kernel's; 0: the upper half is
  * @plain: of gs_kernel_open_elf(), of whose options the rest is
@@ -63,6 +64,7 @@ struct GsKernel {
     uint64_t slide;
     char *banner;
     bool memory;
+    GsTextRange extent;
     uint64_t start;
     uint64_t low;
     bool plain;

@@ -131,6 +131,20 @@ void gs_kernel_drop_module(GsKernel *k, uint64_t module_va)
     gs_modules_drop(k->modules, k->orc, module_va);
 }
 
+void gs_kernel_pack_modules(const GsKernel *k, GsPack *p)
+{
+    gs_modules_pack(k->modules, k->orc, p);
+}
+
+void gs_kernel_unpack_modules(GsKernel *k, GsUnpack *u)
+{
+    gs_kernel_set_slide(k, k->slide);
+    gs_modules_unpack(k->modules, k->orc, u);
+    if (!gs_unpack_ok(u)) {
+        gs_kernel_set_slide(k, k->slide);
+    }
+}
+
 size_t gs_kernel_n_modules(const GsKernel *k)
 {
     return gs_modules_n(k->modules);

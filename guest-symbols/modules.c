@@ -15,71 +15,8 @@
  *
  * Lock order: GsModules.lock, then the lock of the GsOrcSet.
  */
-#include "modules.h"
-#include "lock.h"
-#include "name-pool.h"
+#include "modules-inside.h"
 #include <string.h>
-
-#define MAX_DEAD 1024
-#define MAX_MODULES 8192
-#define MAX_ROWS (8u << 20)
-#define MAX_NAMES (64u << 20)
-/* Host memory of a row, and of a module besides. */
-#define ROW_BYTES 24
-#define MODULE_BYTES 1024
-
-/* @size: bytes up to the next address of another symbol, or the area's end */
-typedef struct Sym {
-    uint64_t va;
-    const char *name;
-    uint32_t size;
-    char type;
-} Sym;
-
-/*
- * @mem: areas not yet taken by others; @syms: ascending, only those in @mem;
- * of several at one address the one that names it best comes first; @rows:
- * symbols and ORC entries that it came with, for the budget
- */
-typedef struct Module {
-    uint64_t va;
-    const char *name;
-    bool live;
-    GsRange mem[GS_MODULE_MAX_MEM];
-    size_t n_mem;
-    GsRange text[GS_MODULE_MAX_MEM];
-    size_t n_text;
-    Sym *syms;
-    size_t n_syms;
-    size_t rows;
-} Module;
-
-typedef struct Span {
-    uint64_t start;
-    uint64_t end;
-    const Module *module;
-} Span;
-
-/*
- * @all: Module*, oldest first; no two areas overlap
- * @spans: their areas, by address
- * @names: of modules and symbols, for the life of the registry
- * @rows: sum of those of @all; @max_rows: at most
- * @shape: of @has_shape
- */
-struct GsModules {
-    pthread_mutex_t lock;
-    GPtrArray *all;
-    GArray *spans;
-    GsNamePool *names;
-    size_t rows;
-    size_t max_rows;
-    GsModuleShape shape;
-    bool has_shape;
-};
-
-/* Queries take a const registry. */
-#define HOLD_LOCK(m) GS_HOLD((pthread_mutex_t *)&(m)->lock)
 
 /* ---- life ------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 
 #include "gs.h"
 #include "module-read.h"
+#include "pack.h"
 
 typedef struct GsModules GsModules;
 
@@ -77,5 +78,12 @@ size_t gs_modules_n(const GsModules *m);
 
 /** gs_modules_is_text() - is @va code of a loaded module? */
 bool gs_modules_is_text(const GsModules *m, uint64_t va);
+
+/** gs_modules_pack() - all of them, the unloaded ones too, and of @orc what
+ *  it has of them. */
+void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsPack *p);
+/** gs_modules_unpack() - instead of what there is; nobody else looks
+ *  meanwhile. What a stream that fails held is not all there. */
+void gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u);
 
 #endif /* GS_MODULES_H */

@@ -309,6 +309,20 @@ void gs_orc_set_drop_module(GsOrcSet *set, uint64_t key)
     }
 }
 
+GsOrcTable *gs_orc_set_module_table(GsOrcSet *set, uint64_t key)
+{
+    GS_HOLD(&set->lock);
+
+    for (size_t i = 0; i < set->spans->len; i++) {
+        const Span *s = &g_array_index(set->spans, Span, i);
+
+        if (s->key == key) {
+            return gs_orc_table_ref(s->table);
+        }
+    }
+    return NULL;
+}
+
 /* ---- readers ---------------------------------------------------------- */
 
 GsOrcReader *gs_orc_reader_new(GsOrcSet *set)

@@ -429,6 +429,53 @@ GsOrcTable *gs_orc_table_new(const GsOrcRaw *raw, GsOrcLayout layout,
     return t;
 }
 
+/* Words of struct pt_regs. */
+static bool is_reg(int off)
+{
+    return off >= 0 && off < 21 * 8 && !(off & 7);
+}
+
+static bool is_rule(const GsOrcRule *r)
+{
+    return r->type > GS_ORC_NONE && r->type <= GS_ORC_REGS_PARTIAL &&
+           r->sp <= GS_ORC_SP_REG && r->bp <= GS_ORC_BP_INVALID &&
+           r->exact <= 1 && (r->sp != GS_ORC_SP_REG || is_reg(r->sp_off));
+}
+
+static bool are_rules(const uint64_t *va, const GsOrcRule *rule, size_t n)
+{
+    if (!n || n > MAX_ENTRIES || va[n - 1] - va[0] > UINT32_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if ((i && va[i] <= va[i - 1]) || !is_rule(&rule[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+GsOrcTable *gs_orc_table_new_rules(const uint64_t *va, const GsOrcRule *rule,
+                                   size_t n)
+{
+    GsOrcTable *t;
+
+    if (!are_rules(va, rule, n)) {
+        return NULL;
+    }
+    t = g_new0(GsOrcTable, 1);
+    atomic_init(&t->refs, 1);
+    t->base = va[0];
+    t->n = n;
+    t->ip = g_new(uint32_t, n);
+    t->rule = g_memdup2(rule, n * sizeof(*rule));
+    for (size_t i = 0; i < n; i++) {
+        t->ip[i] = va[i] - t->base;
+    }
+    table_index(t);
+    return t;
+}
+
 GsOrcTable *gs_orc_table_ref(GsOrcTable *t)
 {
     if (t) {

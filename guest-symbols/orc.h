@@ -120,6 +120,15 @@ GsOrcLayout gs_orc_layout_probe(const GsOrcRaw *raw);
  */
 GsOrcTable *gs_orc_table_new(const GsOrcRaw *raw, GsOrcLayout layout,
                              GError **errp);
+/**
+ * gs_orc_table_new_rules() - from entries in this form
+ * @va: (borrowed) ascending, less than 4 GiB in all
+ * @rule: (borrowed) as many
+ *
+ * Returns: (owned) NULL when they are not that, or no rules.
+ */
+GsOrcTable *gs_orc_table_new_rules(const uint64_t *va, const GsOrcRule *rule,
+                                   size_t n);
 GsOrcTable *gs_orc_table_ref(GsOrcTable *t);
 void gs_orc_table_unref(GsOrcTable *t);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsOrcTable, gs_orc_table_unref)
@@ -193,6 +202,9 @@ void gs_orc_set_set_slide(GsOrcSet *set, uint64_t slide);
 void gs_orc_set_add_module(GsOrcSet *set, uint64_t key, const GsRange *text,
                            size_t n_text, GsOrcTable *table);
 void gs_orc_set_drop_module(GsOrcSet *set, uint64_t key);
+
+/** gs_orc_set_module_table() - (referenced, nullable) that of a module. */
+GsOrcTable *gs_orc_set_module_table(GsOrcSet *set, uint64_t key);
 
 /**
  * gs_orc_set_generation() - counter that moves with every change of the set

@@ -68,20 +68,12 @@ static GsKernel *read_kernel(const GsArch *arch, GsMemoryCopy *copy,
     return g_steal_pointer(&k);
 }
 
-GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
-                                    uint64_t va, GError **errp)
+static GsKernel *read_extent(const GsArch *arch, const GsMem *mem,
+                             uint64_t start, uint64_t end, GError **errp)
 {
-    g_autoptr(GsMemoryCopy) copy = NULL;
-    uint64_t start, end;
+    g_autoptr(GsMemoryCopy) copy = gs_memory_copy_new(mem, start, end);
     GsKernel *k;
 
-    if (!find_extent(arch, mem, va, &start, &end)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "0x%" G_GINT64_MODIFIER "x is not where a kernel's image "
-                    "is mapped", va);
-        return NULL;
-    }
-    copy = gs_memory_copy_new(mem, start, end);
     if (!copy) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
         return NULL;
@@ -90,8 +82,51 @@ GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
     if (!k) {
         g_prefix_error(errp, "guest memory 0x%" G_GINT64_MODIFIER "x-0x%"
                        G_GINT64_MODIFIER "x: ", start, end - 1);
+        return NULL;
     }
+    k->extent = (GsTextRange) { start, end };
     return k;
+}
+
+GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
+                                    uint64_t va, GError **errp)
+{
+    uint64_t start, end;
+
+    if (!find_extent(arch, mem, va, &start, &end)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "0x%" G_GINT64_MODIFIER "x is not where a kernel's image "
+                    "is mapped", va);
+        return NULL;
+    }
+    return read_extent(arch, mem, start, end, errp);
+}
+
+static bool is_extent(const GsArch *arch, uint64_t start, uint64_t end)
+{
+    return start >= arch->text_start && end <= arch->text_end &&
+           start < end && end - start <= IMAGE_MAX &&
+           !((start | end) & (arch->map_step - 1));
+}
+
+GsKernel *gs_kernel_new_from_extent(const GsArch *arch, const GsMem *mem,
+                                    uint64_t start, uint64_t end,
+                                    GError **errp)
+{
+    if (!is_extent(arch, start, end)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "0x%" G_GINT64_MODIFIER "x-0x%" G_GINT64_MODIFIER "x is "
+                    "not where a kernel's image can be", start, end);
+        return NULL;
+    }
+    return read_extent(arch, mem, start, end, errp);
+}
+
+bool gs_kernel_extent(const GsKernel *k, uint64_t *start, uint64_t *end)
+{
+    *start = k->extent.start;
+    *end = k->extent.end;
+    return k->memory;
 }
 
 bool gs_kernel_is_memory(const GsKernel *k)

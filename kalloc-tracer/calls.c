@@ -248,6 +248,19 @@ char *kt_calls_check(KtCalls *c, uint64_t *n)
     return wrong;
 }
 
+void kt_calls_foreach(KtCalls *c, KtCallFn fn, void *opaque)
+{
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        Bucket *b = &c->bucket[i];
+
+        lock_bucket(b);
+        for (unsigned j = 0; j < b->n_listed + b->n; j++) {
+            fn(call_at(c, i, j), opaque);
+        }
+        unlock_bucket(b);
+    }
+}
+
 void kt_calls_clear(KtCalls *c)
 {
     for (unsigned i = 0; i < BUCKETS; i++) {

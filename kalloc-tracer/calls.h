@@ -62,6 +62,9 @@ unsigned kt_calls_pending(KtCalls *c);
 /** kt_calls_check() - (owned, nullable) what is wrong in the table, beside
  *  those who push and pop. @n: (out) calls looked at. */
 char *kt_calls_check(KtCalls *c, uint64_t *n);
+/** kt_calls_foreach() - each of them, older ones of a stack pointer first. */
+typedef void (*KtCallFn)(const KtCall *call, void *opaque);
+void kt_calls_foreach(KtCalls *c, KtCallFn fn, void *opaque);
 /** kt_calls_clear() - a new boot. */
 void kt_calls_clear(KtCalls *c);
 

@@ -19,25 +19,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "capture-parts.h"
 #include "check.h"
 #include "find.h"
-#include "record.h"
 
 #define COST_PERIOD     64              /* one callback in so many is timed */
-
-struct KtCapture {
-    KtShared shared;
-    KtBoot *boot;                       /* NULL until the kernel is found */
-    KtVcpu *vcpu;                       /* @max_vcpus of them */
-    unsigned max_vcpus;
-    const GsArch *arch;
-    KtFinder *finder;                   /* NULL: nothing is traced */
-    uint64_t lowest;                    /* address of a kernel's */
-    uint64_t clock_ns;                  /* that measuring itself takes */
-    bool pages;                         /* trace the page allocator, too */
-    bool applying;                      /* the tracer's thread was started */
-    GMutex lock;
-};
 
 /* QEMU's execution callbacks carry one pointer: it packs (id, insns left). */
 static KtCapture capture __attribute__((aligned(64)));
@@ -170,7 +156,7 @@ static void on_return(unsigned vcpu_index, void *udata)
 
 /* ---- finding the kernel ------------------------------------------------- */
 
-static void give_kernel(KtCapture *c, GsKernel *k)
+void kt_capture_give_kernel(KtCapture *c, GsKernel *k)
 {
     c->shared.kernel = k;
     for (unsigned i = 0; i < c->max_vcpus; i++) {
@@ -180,7 +166,7 @@ static void give_kernel(KtCapture *c, GsKernel *k)
     }
 }
 
-static void begin_boot(KtCapture *c, bool complete)
+KtBoot *kt_capture_new_boot(KtCapture *c)
 {
     GsKernel *k = c->shared.kernel;
     KtBudget *budget = kt_tracer_budget(c->shared.tracer);
@@ -199,7 +185,11 @@ static void begin_boot(KtCapture *c, bool complete)
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }
     kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
-    kt_tracer_set_complete(c->shared.tracer, complete);
+    return boot;
+}
+
+void kt_capture_publish(KtCapture *c, KtBoot *boot)
+{
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }
 
@@ -208,14 +198,26 @@ static void look_at_locked(KtCapture *c, uint64_t va)
 {
     uint64_t slide;
     bool complete;
-    GsKernel *k = kt_finder_look(c->finder, va, &slide, &complete);
+    GsKernel *k;
 
+    if (kt_capture_return(c)) {
+        qemu_plugin_request_flush();
+        return;
+    }
+    k = kt_finder_look(c->finder, va, &slide, &complete);
     if (k) {
+        kt_capture_forget_return(c);
         gs_kernel_set_slide(k, slide);
-        give_kernel(c, k);
-        begin_boot(c, complete);
+        kt_capture_give_kernel(c, k);
+        kt_tracer_set_complete(c->shared.tracer, complete);
+        kt_capture_publish(c, kt_capture_new_boot(c));
         qemu_plugin_request_flush();
     }
+}
+
+static bool may_tell_kernel(const KtCapture *c, uint64_t va)
+{
+    return kt_finder_wants(c->finder, va) || kt_capture_wants_return(c, va);
 }
 
 static void look_for_kernel(unsigned vcpu_index, void *udata)
@@ -223,7 +225,7 @@ static void look_for_kernel(unsigned vcpu_index, void *udata)
     KtCapture *c = &capture;
     uint64_t va = (uintptr_t)udata;
 
-    if (boot_now(c) || !kt_finder_wants(c->finder, va)) {
+    if (boot_now(c) || !may_tell_kernel(c, va)) {
         return;
     }
     g_mutex_lock(&c->lock);
@@ -249,7 +251,7 @@ static bool want_block(uint64_t va, void *userdata)
     }
     kt_sites_note_block(c->shared.sites, va);
     if (!boot) {
-        return c->finder && kt_finder_wants(c->finder, va);
+        return c->finder && may_tell_kernel(c, va);
     }
     return kt_hooks_page(boot->hooks, va) ||
            kt_sites_find(c->shared.sites, va) != KT_SITE_NONE;
@@ -288,7 +290,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     uint32_t site;
 
     if (!boot) {
-        if (n && c->finder && kt_finder_wants(c->finder, va)) {
+        if (n && c->finder && may_tell_kernel(c, va)) {
             qemu_plugin_register_vcpu_insn_exec_cb(
                 qemu_plugin_tb_get_insn(tb, 0), look_for_kernel,
                 QEMU_PLUGIN_CB_R_REGS, (void *)(uintptr_t)va);
@@ -332,8 +334,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 
 /* ---- the end of a boot -------------------------------------------------- */
 
-/* No vCPU executes. */
-static void end_boot(KtCapture *c)
+void kt_capture_drop_boot(KtCapture *c)
 {
     KtBoot *boot = c->boot;
 
@@ -345,10 +346,18 @@ static void end_boot(KtCapture *c)
             kt_vcpu_forget(&c->vcpu[i]);
         }
     }
-    kt_hooks_free(boot->hooks);
-    kt_pages_free(boot->pages);
-    kt_guest_free(boot->guest);
-    g_aligned_free(boot);
+    if (boot) {
+        kt_hooks_free(boot->hooks);
+        kt_pages_free(boot->pages);
+        kt_guest_free(boot->guest);
+        g_aligned_free(boot);
+    }
+}
+
+/* No vCPU executes. */
+static void end_boot(KtCapture *c)
+{
+    kt_capture_drop_boot(c);
     kt_tracer_reset(c->shared.tracer);
     qemu_plugin_request_flush();
 }
@@ -412,6 +421,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
 
 void kt_capture_reset(KtCapture *c)
 {
+    kt_capture_forget_return(c);
     /* Blocks may have been translated when nobody looked any more. */
     if (c->finder && kt_finder_again(c->finder, false)) {
         qemu_plugin_request_flush();

@@ -9,6 +9,7 @@
 #include "hooks.h"
 #include "profile.h"
 #include "qemu-api.h"
+#include "state.h"
 
 typedef struct KtCapture KtCapture;
 
@@ -31,6 +32,29 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
 /** kt_capture_reset() - the VM was reset: look for the kernel again. All
  *  vCPUs are stopped. */
 void kt_capture_reset(KtCapture *c);
+
+/** kt_capture_pack() - what is known of the running kernel and of its calls,
+ *  behind kt_state_pack()'s; counters are in sync; lock held, no vCPU
+ *  executes. */
+void kt_capture_pack(KtCapture *c, GsPack *p);
+/**
+ * kt_capture_unpack() - read that, not taking it yet
+ * Returns: (owned) to be used only if gs_unpack_ok().
+ */
+GByteArray *kt_capture_unpack(GsUnpack *u);
+/**
+ * kt_capture_install() - the VM is where that was saved
+ * @s: (taken) unpacked before, and not installed yet
+ * @rest: (taken) of kt_capture_unpack()
+ * @errp: what is wrong; then nothing is known of the VM
+ *
+ * Lock held, no vCPU executes; the VM's memory and vCPUs are loaded.
+ */
+bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
+                        GError **errp);
+/** kt_capture_lost() - the VM is somewhere else, and nothing is known; lock
+ *  held, no vCPU executes. */
+void kt_capture_lost(KtCapture *c);
 
 /** kt_capture_lock()/_unlock() - hold the kernel's slide and modules' owner
  *  steady for the length of a monitor command. */

@@ -32,6 +32,7 @@ struct KtFinder {
     unsigned looks;             /* atomic */
     bool after_kexec;           /* @found may run for a while yet */
     uint64_t room;              /* for an image in memory, 0: no bound */
+    bool late;                  /* the first block may be any */
     GError *err;
 };
 
@@ -187,7 +188,8 @@ static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     f->found = k;
     f->after_kexec = false;
     *slide = 0;
-    *complete = first || nothing_allocated(f, k);
+    *complete = (first && !f->late) || nothing_allocated(f, k);
+    f->late = false;
     return k;
 }
 
@@ -198,10 +200,96 @@ GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
                                                       complete);
 }
 
+/* ---- once more ---------------------------------------------------------- */
+
+void kt_kernel_at(const GsKernel *k, KtKernelAt *out)
+{
+    const char *banner = gs_kernel_banner(k);
+
+    out->banner = g_strdup(banner ? banner : "");
+    out->memory = gs_kernel_extent(k, &out->start, &out->end);
+    if (!out->memory) {
+        out->start = out->end = gs_kernel_slide(k);
+    }
+}
+
+void kt_kernel_at_clear(KtKernelAt *at)
+{
+    g_clear_pointer(&at->banner, g_free);
+}
+
+/* Is @k that kernel? */
+static bool is_at(const GsKernel *k, const KtKernelAt *at)
+{
+    KtKernelAt mine;
+    bool same;
+
+    kt_kernel_at(k, &mine);
+    same = mine.memory == at->memory && !strcmp(mine.banner, at->banner) &&
+           (!at->memory || (mine.start == at->start && mine.end == at->end));
+    kt_kernel_at_clear(&mine);
+    return same;
+}
+
+static GsKernel *return_of_file(KtFinder *f, const KtKernelAt *at)
+{
+    bool there = f->file && is_at(f->file, at) &&
+                 (f->step ? !(at->start & (f->step - 1)) &&
+                  banner_matches(f, f->file, at->start) : code_matches(f));
+
+    if (!there) {
+        return NULL;
+    }
+    gs_kernel_set_slide(f->file, f->step ? at->start : 0);
+    return f->file;
+}
+
+static GsKernel *return_in_memory(KtFinder *f, const KtKernelAt *at)
+{
+    const GsMem memory = {
+        .read = read_memory, .opaque = f, .room = f->room
+    };
+    GsKernel *k;
+
+    if (f->found && is_at(f->found, at) && banner_matches(f, f->found, 0)) {
+        return f->found;
+    }
+    g_clear_error(&f->err);
+    k = gs_kernel_new_from_extent(f->arch, &memory, at->start, at->end,
+                                  &f->err);
+    if (k && !is_at(k, at)) {
+        g_clear_pointer(&k, gs_kernel_free);
+    }
+    if (k) {
+        gs_kernel_free(f->found);
+        f->found = k;
+    }
+    return k;
+}
+
+GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view)
+{
+    KtView before = f->view;
+    GsKernel *k = NULL;
+
+    f->view = view;
+    if (at->memory == !f->file) {
+        k = (at->memory ? return_in_memory : return_of_file)(f, at);
+    }
+    f->view = before;
+    return k;
+}
+
+void kt_finder_late(KtFinder *f)
+{
+    f->late = true;
+}
+
 bool kt_finder_again(KtFinder *f, bool after_kexec)
 {
     f->blocks = 0;
     f->after_kexec = after_kexec;
+    f->late = false;
     return __atomic_exchange_n(&f->looks, 0, __ATOMIC_RELAXED) > 0;
 }
 

@@ -41,6 +41,39 @@ GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
                          bool *complete);
 
 /**
+ * struct KtKernelAt - where a kernel runs
+ * @banner: (owned) "" when it has none
+ * @start, @end: its image in memory; of a file's kernel both are its slide
+ * @memory: which of the two
+ */
+typedef struct KtKernelAt {
+    char *banner;
+    uint64_t start, end;
+    bool memory;
+} KtKernelAt;
+
+/** kt_kernel_at() - where @k runs. */
+void kt_kernel_at(const GsKernel *k, KtKernelAt *out);
+void kt_kernel_at_clear(KtKernelAt *at);
+
+/**
+ * kt_finder_return() - a kernel that ran before runs again: a snapshot was
+ * loaded. Nothing uses what was found last
+ * @view: guest memory, as a vCPU maps it that is in the kernel
+ *
+ * It is not asked what was found before, unless it is the same.
+ * Returns: (borrowed until the next one is found) or NULL if it is not there,
+ * or not to be read.
+ */
+GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view);
+
+/**
+ * kt_finder_late() - what will be found may have run for long: it is complete
+ * only if it has allocated nothing
+ */
+void kt_finder_late(KtFinder *f);
+
+/**
  * kt_finder_again() - the guest starts anew
  * @after_kexec: what was found runs on for a while
  *

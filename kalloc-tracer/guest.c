@@ -7,8 +7,7 @@
  * the vCPU's small memory. Everything read is untrusted: pointers are only
  * ever followed through the view, names are capped, sizes are only reported.
  */
-#include "guest.h"
-#include "linear.h"
+#include "guest-inside.h"
 
 #define UNKNOWN         KT_NO_MEMBER
 #define CACHE_NAME_MAX  64
@@ -18,35 +17,6 @@
  * PREEMPT_RT the softirq bits are the task's, in a member of its own. */
 #define IN_INTERRUPT    0x00ffff00u
 #define IN_SOFTIRQ      0x0000ff00u
-
-typedef struct Layout {
-    bool base_is_task;
-    uint64_t current_task;      /* percpu offsets, unless @base_is_task */
-    uint64_t preempt_count;
-    uint32_t task_pid, task_comm, task_softirq, task_preempt;
-    uint32_t cache_name, cache_object_size, cache_size;
-    unsigned size_bytes;                /* of the latter two */
-    uint32_t page_head;                 /* struct page */
-    uint32_t slab_cache;                /* struct slab, or page before 5.17 */
-    uint32_t sheaf_head, sheaf_size, sheaf_objects;     /* slab_sheaf */
-    bool has_pages;                     /* these two, and @linear */
-    KtLinearAt linear;
-    unsigned page_shift;
-} Layout;
-
-struct KtGuest {
-    Layout at;
-    bool told;                          /* by a profile: not Linux */
-    const GsKernel *kernel;
-    KtTracer *tracer;
-    KtView view;
-    uint64_t vmemmap, page_offset;      /* 0 until they are known */
-    GMutex lock;
-    GHashTable *caches;                 /* kmem_cache va -> id */
-    KtCacheId boot_cache[2];            /* static caches of early boot */
-    KtCacheId kmem_cache;               /* the cache of kmem_caches */
-    unsigned cache_epoch;               /* bumped when an id is dropped */
-};
 
 static uint32_t member(const GsKernel *k, const char *type, const char *name)
 {

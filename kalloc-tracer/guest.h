@@ -8,6 +8,7 @@
 #define KT_GUEST_H
 
 #include "kt.h"
+#include "state.h"
 
 /** KtView - host view of guest RAM on the vCPU's own thread; NULL when @va is
  *  not plain readable RAM; @avail bytes up to the end of the page. */
@@ -122,5 +123,11 @@ bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
 GS_HOT unsigned kt_guest_page_shift(const KtGuest *g);
 /** kt_guest_large_above() - kmalloc serves more than that from pages. */
 GS_HOT uint64_t kt_guest_large_above(const KtGuest *g);
+
+/** kt_guest_pack() - what was learned of the guest, into a stream behind
+ *  kt_state_pack()'s. */
+void kt_guest_pack(KtGuest *g, GsPack *p);
+/** kt_guest_unpack() - into a new @g; @s: (borrowed) installed. */
+void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSaved *s);
 
 #endif /* KT_GUEST_H */

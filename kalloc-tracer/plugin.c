@@ -13,6 +13,7 @@
 #include "mc.h"
 #include "options.h"
 #include "profile.h"
+#include "vm-state.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -283,6 +284,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder, p->profile,
                                   n_cpus, o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
+    kt_vm_state_register(id, p->capture, p->tracer);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);
     plugin = p;
     return true;

@@ -20,7 +20,11 @@
     X(qemu_plugin_request_flush) \
     X(qemu_plugin_request_exclusive) \
     X(qemu_plugin_get_virtual_ns) \
-    X(qemu_plugin_register_vm_reset_cb)
+    X(qemu_plugin_register_vm_reset_cb) \
+    X(qemu_plugin_register_vm_state) \
+    X(qemu_plugin_vm_state_put) \
+    X(qemu_plugin_vm_state_get) \
+    X(qemu_plugin_vm_state_fail)
 
 #define KT_DECLARE_WEAK(fn) extern __typeof__(fn) fn __attribute__((weak));
 KT_PATCHED_API(KT_DECLARE_WEAK)

@@ -189,6 +189,11 @@ KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site)
     return (KtHookId) { s->site[site].wrapper };
 }
 
+uint32_t kt_sites_n(const KtSites *s)
+{
+    return s->n;
+}
+
 void kt_sites_clear(KtSites *s)
 {
     memset(s->seen, 0, sizeof(s->seen));

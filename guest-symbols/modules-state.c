@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The registry of modules as a stream, for snapshots of the VM, and back.
+ *
+ * What is read may be anybody's: it goes through gs_modules_add() as what is
+ * read in a guest's memory does, under the same limits.
+ */
+#include <string.h>
+
+#include "modules-inside.h"
+
+#define MAX_ORC (1u << 20)      /* entries of one module */
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void pack_ranges(const GsRange *r, size_t n, GsPack *p)
+{
+    gs_pack_u64(p, n);
+    for (size_t i = 0; i < n; i++) {
+        gs_pack_u64(p, r[i].start);
+        gs_pack_u64(p, r[i].end - r[i].start);
+    }
+}
+
+static void pack_symbols(const Module *mod, GsPack *p)
+{
+    uint64_t last = mod->n_mem ? mod->mem[0].start : 0;
+
+    gs_pack_u64(p, mod->n_syms);
+    for (size_t i = 0; i < mod->n_syms; i++) {
+        gs_pack_step(p, last, mod->syms[i].va);
+        gs_pack_bytes(p, &mod->syms[i].type, 1);
+        gs_pack_text(p, mod->syms[i].name);
+        last = mod->syms[i].va;
+    }
+}
+
+static void pack_orc(const GsOrcTable *t, GsPack *p)
+{
+    size_t n = t ? gs_orc_table_n(t) : 0;
+    uint64_t last = 0;
+
+    gs_pack_u64(p, n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t va;
+        const GsOrcRule *rule = gs_orc_table_nth(t, i, &va);
+
+        gs_pack_step(p, last, va);
+        gs_pack_bytes(p, rule, sizeof(*rule));
+        last = va;
+    }
+}
+
+static void pack_module(const Module *mod, GsOrcSet *orc, GsPack *p)
+{
+    g_autoptr(GsOrcTable) table =
+        mod->live ? gs_orc_set_module_table(orc, mod->va) : NULL;
+
+    gs_pack_u64(p, mod->va);
+    gs_pack_text(p, mod->name);
+    gs_pack_u64(p, mod->live);
+    pack_ranges(mod->mem, mod->n_mem, p);
+    pack_ranges(mod->text, mod->n_text, p);
+    pack_symbols(mod, p);
+    pack_orc(table, p);
+}
+
+void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsPack *p)
+{
+    HOLD_LOCK(m);
+
+    gs_pack_u64(p, m->all->len);
+    for (guint i = 0; i < m->all->len; i++) {
+        pack_module(m->all->pdata[i], orc, p);
+    }
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static size_t unpack_ranges(GsRange *r, GsUnpack *u)
+{
+    size_t n = gs_unpack_upto(u, GS_MODULE_MAX_MEM, "a module's areas");
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t start = gs_unpack_u64(u);
+        uint64_t len = gs_unpack_u64(u);
+
+        if (!len || len > UINT32_MAX || start > UINT64_MAX - len) {
+            gs_unpack_fail(u, "a module's area is empty or too large");
+        }
+        r[i] = (GsRange) { start, start + len };
+    }
+    return gs_unpack_ok(u) ? n : 0;
+}
+
+static bool is_in(const GsRange *r, size_t n, uint64_t va)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (va >= r[i].start && va < r[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names lie one behind the other; where, is told when all are there. */
+typedef struct Symbols {
+    GArray *list;           /* GsModuleSymbol, of names the offsets */
+    GByteArray *names;
+} Symbols;
+
+static void unpack_symbol(Symbols *s, const GsModuleInfo *info, uint64_t *va,
+                          GsUnpack *u)
+{
+    char name[GS_SYMBOL_NAME_MAX + 1];
+    GsModuleSymbol sym;
+
+    *va = sym.va = gs_unpack_step(u, *va);
+    gs_unpack_bytes(u, &sym.type, 1);
+    gs_unpack_text(u, name, sizeof(name), "a symbol's name");
+    sym.name = GSIZE_TO_POINTER(s->names->len);
+    if (!is_in(info->mem, info->n_mem, sym.va)) {
+        gs_unpack_fail(u, "a symbol outside of its module");
+        return;
+    }
+    g_byte_array_append(s->names, (uint8_t *)name, strlen(name) + 1);
+    g_array_append_val(s->list, sym);
+}
+
+static void unpack_symbols(GsModuleInfo *info, GsUnpack *u)
+{
+    uint64_t n = gs_unpack_upto(u, MAX_ROWS, "a module's symbols");
+    uint64_t va = info->n_mem ? info->mem[0].start : 0;
+    Symbols s = {
+        g_array_new(FALSE, FALSE, sizeof(GsModuleSymbol)), g_byte_array_new()
+    };
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        if (s.names->len > MAX_NAMES) {
+            gs_unpack_fail(u, "a module's names are too long");
+            break;
+        }
+        unpack_symbol(&s, info, &va, u);
+    }
+    info->n_syms = s.list->len;
+    info->syms = (GsModuleSymbol *)g_array_free(s.list, FALSE);
+    info->strtab = (char *)g_byte_array_free(s.names, FALSE);
+    for (size_t i = 0; i < info->n_syms; i++) {
+        info->syms[i].name = info->strtab +
+                             GPOINTER_TO_SIZE(info->syms[i].name);
+    }
+}
+
+/* NULL for none. */
+static GsOrcTable *unpack_orc(GsModuleInfo *info, GsUnpack *u)
+{
+    uint64_t n = gs_unpack_upto(u, MAX_ORC, "a module's unwind rules");
+    g_autoptr(GArray) vas = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GArray) rules = g_array_new(FALSE, FALSE, sizeof(GsOrcRule));
+    GsOrcTable *t = NULL;
+    uint64_t va = 0;
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        GsOrcRule rule;
+
+        va = gs_unpack_step(u, va);
+        gs_unpack_bytes(u, &rule, sizeof(rule));
+        g_array_append_val(vas, va);
+        g_array_append_val(rules, rule);
+    }
+    if (n && gs_unpack_ok(u)) {
+        info->n_orc = n;
+        t = gs_orc_table_new_rules((uint64_t *)vas->data,
+                                   (GsOrcRule *)rules->data, n);
+        if (!t) {
+            gs_unpack_fail(u, "unwind rules of a module that are none");
+        }
+    }
+    return t;
+}
+
+static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u)
+{
+    uint64_t va = gs_unpack_u64(u);
+    g_autoptr(GsModuleInfo) info = g_new0(GsModuleInfo, 1);
+    g_autoptr(GsOrcTable) table = NULL;
+    g_autoptr(GError) err = NULL;
+    bool live;
+
+    gs_unpack_text(u, info->name, sizeof(info->name), "a module's name");
+    live = gs_unpack_upto(u, 1, "a flag");
+    info->n_mem = unpack_ranges(info->mem, u);
+    info->n_text = unpack_ranges(info->text, u);
+    unpack_symbols(info, u);
+    table = unpack_orc(info, u);
+    if (!gs_unpack_ok(u)) {
+        return;
+    }
+    if (!gs_modules_add(m, orc, va, info, table, &err)) {
+        gs_unpack_fail(u, "%s", err->message);
+    } else if (!live) {
+        gs_modules_drop(m, orc, va);
+    }
+}
+
+void gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u)
+{
+    uint64_t n = gs_unpack_upto(u, MAX_MODULES, "the number of modules");
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        unpack_module(m, orc, u);
+    }
+}

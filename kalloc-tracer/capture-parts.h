@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What capture.c and capture-state.c share. */
+#ifndef KT_CAPTURE_PARTS_H
+#define KT_CAPTURE_PARTS_H
+
+#include "capture.h"
+#include "record.h"
+
+/** struct KtReturn - of a snapshot that was loaded: a kernel that runs again
+ *  and is not found yet, see capture-state.c */
+typedef struct KtReturn KtReturn;
+
+struct KtCapture {
+    KtShared shared;
+    KtBoot *boot;                       /* NULL until the kernel is found */
+    KtVcpu *vcpu;                       /* @max_vcpus of them */
+    unsigned max_vcpus;
+    const GsArch *arch;
+    KtFinder *finder;                   /* NULL: nothing is traced */
+    uint64_t lowest;                    /* address of a kernel's */
+    uint64_t clock_ns;                  /* that measuring itself takes */
+    bool pages;                         /* trace the page allocator, too */
+    bool applying;                      /* the tracer's thread was started */
+    KtReturn *returning;                /* NULL: nothing to return to */
+    GMutex lock;
+};
+
+/** kt_capture_give_kernel() - @k runs; its slide and modules are set. */
+void kt_capture_give_kernel(KtCapture *c, GsKernel *k);
+/** kt_capture_new_boot() - (owned) of that kernel, not published. */
+KtBoot *kt_capture_new_boot(KtCapture *c);
+/** kt_capture_publish() - its hooks count from now on; what is translated
+ *  already has none. */
+void kt_capture_publish(KtCapture *c, KtBoot *boot);
+/** kt_capture_drop_boot() - as if nothing ran; no vCPU executes. */
+void kt_capture_drop_boot(KtCapture *c);
+
+/** kt_capture_wants_return() - may a block at @va tell that the kernel of a
+ *  snapshot runs again? Any thread, lock free. */
+bool kt_capture_wants_return(const KtCapture *c, uint64_t va);
+/** kt_capture_return() - such a block runs; lock held. False: not found. */
+bool kt_capture_return(KtCapture *c);
+/** kt_capture_forget_return() - there is nothing to return to; lock held or
+ *  no vCPU executes. */
+void kt_capture_forget_return(KtCapture *c);
+
+#endif /* KT_CAPTURE_PARTS_H */

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What capture knows beside the map, with the VM's state: the kernel and
+ * where it runs, modules, calls under way, return sites, caches.
+ *
+ * When a state was loaded, nothing of before counts, and all code will be
+ * translated anew. Mostly the kernel is there at once, in the memory that was
+ * loaded, as some vCPU maps it: then nothing is missed. Where no vCPU maps it
+ * now (in user mode with page tables of their own) it is looked for as soon
+ * as it runs, and what happens until then is a gap.
+ *
+ * It is a stream of its own inside that of the map, since it can be used only
+ * when the kernel was found.
+ */
+#include "capture-parts.h"
+
+#include <string.h>
+
+#define BANNER_MAX  1024
+#define REST_MAX    (1u << 30)
+#define TRIES_MAX   4096
+#define PAGE        4096u
+
+struct KtReturn {
+    KtSaved *saved;
+    GByteArray *rest;           /* the inner stream */
+    KtKernelAt at;
+    unsigned tries;
+};
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void pack_call(const KtCall *call, void *opaque)
+{
+    GsPack *p = opaque;
+
+    gs_pack_u64(p, call->sp);
+    gs_pack_u64(p, call->ra);
+    gs_pack_u64(p, call->size);
+    gs_pack_u64(p, call->ptr);
+    gs_pack_u64(p, call->cache);
+    gs_pack_u64(p, call->gfp);
+    gs_pack_u64(p, call->hook.v);
+}
+
+static void pack_sites(const KtSites *sites, GsPack *p)
+{
+    uint64_t last = 0;
+
+    gs_pack_u64(p, kt_sites_n(sites));
+    for (uint32_t i = 0; i < kt_sites_n(sites); i++) {
+        gs_pack_step(p, last, kt_sites_va(sites, i));
+        gs_pack_u64(p, kt_sites_wrapper(sites, i).v);
+        last = kt_sites_va(sites, i);
+    }
+}
+
+static void pack_boot(KtCapture *c, GsPack *p)
+{
+    for (unsigned id = 1; id <= kt_hook_count(); id++) {
+        gs_pack_u64(p, kt_capture_hook_hits(c, (KtHookId) { id }));
+        gs_pack_u64(p, c->boot->inner_tells[id]);
+    }
+    kt_guest_pack(c->boot->guest, p);
+    gs_kernel_pack_modules(c->shared.kernel, p);
+    gs_pack_u64(p, kt_calls_pending(c->shared.calls));
+    kt_calls_foreach(c->shared.calls, pack_call, p);
+    pack_sites(c->shared.sites, p);
+}
+
+static void pack_kernel(const GsKernel *k, GsPack *p)
+{
+    KtKernelAt at;
+
+    kt_kernel_at(k, &at);
+    gs_pack_text(p, at.banner);
+    gs_pack_u64(p, at.memory);
+    gs_pack_u64(p, at.start);
+    gs_pack_u64(p, at.end);
+    kt_kernel_at_clear(&at);
+}
+
+static void to_bytes(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+static GByteArray *pack_all(KtCapture *c)
+{
+    GByteArray *bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(to_bytes, bytes);
+
+    gs_pack_u64(p, c->boot != NULL);
+    if (c->boot) {
+        pack_kernel(c->shared.kernel, p);
+        gs_pack_u64(p, kt_hook_count());
+        pack_boot(c, p);
+    }
+    gs_pack_end(p);
+    return bytes;
+}
+
+/* A kernel that was not found again yet is as it was when it was saved. */
+void kt_capture_pack(KtCapture *c, GsPack *p)
+{
+    g_autoptr(GByteArray) bytes =
+        c->returning ? g_byte_array_ref(c->returning->rest) : pack_all(c);
+
+    gs_pack_u64(p, bytes->len);
+    gs_pack_bytes(p, bytes->data, bytes->len);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+GByteArray *kt_capture_unpack(GsUnpack *u)
+{
+    uint64_t left = gs_unpack_upto(u, REST_MAX, "what is known of the kernel");
+    GByteArray *rest = g_byte_array_new();
+
+    while (left && gs_unpack_ok(u)) {
+        uint8_t buf[PAGE];
+        size_t n = MIN(left, sizeof(buf));
+
+        gs_unpack_bytes(u, buf, n);
+        g_byte_array_append(rest, buf, n);
+        left -= n;
+    }
+    return rest;
+}
+
+typedef struct Bytes {
+    const uint8_t *at;
+    size_t left;
+} Bytes;
+
+static size_t from_bytes(void *opaque, void *buf, size_t len)
+{
+    Bytes *b = opaque;
+    size_t n = MIN(len, b->left);
+
+    memcpy(buf, b->at, n);
+    b->at += n;
+    b->left -= n;
+    return n;
+}
+
+/* Returns: was a kernel known? */
+static bool unpack_kernel(KtKernelAt *at, GsUnpack *u)
+{
+    char banner[BANNER_MAX];
+
+    if (!gs_unpack_upto(u, 1, "a flag")) {
+        return false;
+    }
+    gs_unpack_text(u, banner, sizeof(banner), "the kernel's banner");
+    at->banner = g_strdup(banner);
+    at->memory = gs_unpack_upto(u, 1, "a flag");
+    at->start = gs_unpack_u64(u);
+    at->end = gs_unpack_u64(u);
+    return true;
+}
+
+static void unpack_hooks(KtCapture *c, KtBoot *boot, GsUnpack *u,
+                         const KtSaved *s)
+{
+    uint64_t n = gs_unpack_upto(u, UINT8_MAX, "the number of hooks");
+
+    for (unsigned i = 1; i <= n; i++) {
+        KtHookId id = kt_state_hook(s, i);
+        uint64_t hits = gs_unpack_u64(u);
+        bool tells = gs_unpack_upto(u, 1, "a flag");
+
+        if (id.v) {
+            c->vcpu[0].hits[id.v] = hits;
+            boot->inner_tells[id.v] = tells;
+        }
+    }
+}
+
+static void unpack_call(KtCapture *c, GsUnpack *u, const KtSaved *s)
+{
+    unsigned stale;
+    KtCall call = { .sp = gs_unpack_u64(u) };
+
+    call.ra = gs_unpack_u64(u);
+    call.size = gs_unpack_u64(u);
+    call.ptr = gs_unpack_u64(u);
+    call.cache = gs_unpack_u64(u);
+    call.gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
+    call.hook = kt_state_hook(s, gs_unpack_u64(u));
+    if (gs_unpack_ok(u) && call.hook.v) {
+        kt_calls_push(c->shared.calls, &call, &stale);
+    }
+}
+
+/* No code is translated that has not asked for its site. */
+static void unpack_site(KtCapture *c, uint64_t *va, GsUnpack *u,
+                        const KtSaved *s)
+{
+    KtHookId wrapper;
+    uint32_t site;
+    bool added;
+
+    *va = gs_unpack_step(u, *va);
+    wrapper = kt_state_hook(s, gs_unpack_u64(u));
+    if (gs_unpack_ok(u)) {
+        site = kt_sites_add(c->shared.sites, *va, wrapper, &added);
+        if (site != KT_SITE_NONE) {
+            kt_sites_set_ready(c->shared.sites, site);
+        }
+    }
+}
+
+static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
+                        const KtSaved *s)
+{
+    uint64_t n, va = 0;
+
+    unpack_hooks(c, boot, u, s);
+    kt_guest_unpack(boot->guest, u, s);
+    gs_kernel_unpack_modules(c->shared.kernel, u);
+    n = gs_unpack_upto(u, UINT32_MAX, "the number of calls");
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        unpack_call(c, u, s);
+    }
+    n = gs_unpack_upto(u, UINT32_MAX, "the number of return sites");
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        unpack_site(c, &va, u, s);
+    }
+}
+
+/* ---- the kernel runs again ---------------------------------------------- */
+
+/* Guest memory as that vCPU maps it; lock held. */
+static unsigned viewer;
+static uint8_t viewed[PAGE];
+
+static const void *view_of_vcpu(uint64_t va, size_t *avail)
+{
+    uint64_t off = va & (PAGE - 1);
+
+    if (!qemu_plugin_read_vaddr_ram(viewer, va - off, viewed, PAGE)) {
+        return NULL;
+    }
+    *avail = PAGE - off;
+    return viewed + off;
+}
+
+static GsKernel *find_by_vcpus(KtCapture *c, const KtKernelAt *at)
+{
+    GsKernel *k = NULL;
+
+    for (viewer = 0; !k && viewer < c->max_vcpus; viewer++) {
+        k = kt_finder_return(c->finder, at, view_of_vcpu);
+    }
+    return k;
+}
+
+static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
+                        GError **errp)
+{
+    Bytes bytes = { r->rest->data, r->rest->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(from_bytes, &bytes,
+                                          KT_STATE_MAX_BYTES);
+    KtKernelAt at = { 0 };
+    KtBoot *boot;
+
+    unpack_kernel(&at, u);
+    kt_kernel_at_clear(&at);
+    c->shared.kernel = k;
+    boot = kt_capture_new_boot(c);
+    unpack_boot(c, boot, u, r->saved);
+    kt_capture_give_kernel(c, k);
+    kt_capture_publish(c, boot);
+    return gs_unpack_end(u, errp);
+}
+
+static void free_return(KtReturn *r)
+{
+    kt_state_free(r->saved);
+    g_byte_array_unref(r->rest);
+    kt_kernel_at_clear(&r->at);
+    g_free(r);
+}
+
+void kt_capture_forget_return(KtCapture *c)
+{
+    KtReturn *r = c->returning;
+
+    __atomic_store_n(&c->returning, NULL, __ATOMIC_RELEASE);
+    if (r) {
+        free_return(r);
+    }
+}
+
+bool kt_capture_wants_return(const KtCapture *c, uint64_t va)
+{
+    return __atomic_load_n(&c->returning, __ATOMIC_RELAXED) &&
+           va >= c->arch->text_start && va < c->arch->text_end;
+}
+
+static void note_gap(KtCapture *c)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP };
+
+    kt_tracer_push(c->shared.tracer, 0, &gap);
+}
+
+/* Each try may read all of an image: it is tried after 1, 2, 4 ... blocks. */
+bool kt_capture_return(KtCapture *c)
+{
+    KtReturn *r = c->returning;
+    g_autoptr(GError) err = NULL;
+    GsKernel *k;
+
+    if (!r || r->tries >= TRIES_MAX) {
+        return false;
+    }
+    r->tries++;
+    if (r->tries & (r->tries - 1)) {
+        return false;
+    }
+    k = kt_finder_return(c->finder, &r->at, qemu_plugin_vaddr_to_host);
+    if (!k) {
+        return false;
+    }
+    if (!take_kernel(c, k, r, &err)) {
+        qemu_plugin_outs("ka: what the snapshot tells of its kernel is "
+                         "damaged\n");
+    }
+    note_gap(c);
+    kt_capture_forget_return(c);
+    return true;
+}
+
+/* ---- from outside ------------------------------------------------------- */
+
+static void leave_all(KtCapture *c)
+{
+    kt_capture_forget_return(c);
+    kt_capture_drop_boot(c);
+    for (unsigned i = 0; i < c->max_vcpus; i++) {
+        memset(c->vcpu[i].hits, 0, sizeof(c->vcpu[i].hits));
+    }
+    if (c->finder) {
+        kt_finder_again(c->finder, false);
+        kt_finder_late(c->finder);
+    }
+}
+
+void kt_capture_lost(KtCapture *c)
+{
+    leave_all(c);
+    kt_tracer_lost(c->shared.tracer);
+}
+
+/* @r: taken. */
+static bool return_now(KtCapture *c, KtReturn *r, GError **errp)
+{
+    GsKernel *k = c->finder ? find_by_vcpus(c, &r->at) : NULL;
+    bool ok = true;
+
+    if (k) {
+        ok = take_kernel(c, k, r, errp);
+        free_return(r);
+    } else {
+        __atomic_store_n(&c->returning, r, __ATOMIC_RELEASE);
+    }
+    return ok;
+}
+
+bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
+                        GError **errp)
+{
+    Bytes bytes = { rest->data, rest->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(from_bytes, &bytes,
+                                          KT_STATE_MAX_BYTES);
+    KtReturn *r = g_new0(KtReturn, 1);
+    bool known = unpack_kernel(&r->at, u);
+    bool ok;
+
+    r->saved = s;
+    r->rest = rest;
+    leave_all(c);
+    if (!c->pages) {
+        kt_state_forget_pages(s);
+    }
+    kt_state_install(c->shared.tracer, s);
+    if (known && gs_unpack_ok(u)) {
+        ok = return_now(c, r, errp);
+    } else {
+        ok = gs_unpack_end(u, errp);
+        free_return(r);
+    }
+    if (!ok) {
+        kt_capture_lost(c);
+    }
+    return ok;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tracer's section of the VM's state: see vm-state.h.
+ *
+ * QEMU calls with the BQL held and all vCPUs stopped. While bytes go to or
+ * come from it, it may run other handlers of its main loop, a command of
+ * ours among them: so nothing is locked then, and the section is in memory
+ * whole.
+ */
+#include "vm-state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME        "ka"
+#define VERSION     1
+#define PIECE       (64u * 1024)
+#define BYTES_MAX   (1u << 30)
+
+typedef struct VmState {
+    KtCapture *capture;
+    KtTracer *tracer;
+} VmState;
+
+static void to_bytes(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
+{
+    const VmState *v = userdata;
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(to_bytes, bytes);
+
+    kt_capture_lock(v->capture);
+    kt_capture_sync_counters(v->capture);
+    kt_state_pack(v->tracer, p);
+    kt_capture_pack(v->capture, p);
+    gs_pack_end(p);
+    kt_capture_unlock(v->capture);
+    if (bytes->len > BYTES_MAX) {
+        qemu_plugin_vm_state_fail(s, "it is larger than 1 GiB");
+    } else {
+        qemu_plugin_vm_state_put(s, bytes->data, bytes->len);
+    }
+}
+
+/* NULL when there is more than can be. */
+static GByteArray *read_all(struct qemu_plugin_vm_state *s)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autofree uint8_t *buf = g_malloc(PIECE);
+    size_t n;
+
+    while ((n = qemu_plugin_vm_state_get(s, buf, PIECE)) > 0) {
+        if (bytes->len + n > BYTES_MAX) {
+            return NULL;
+        }
+        g_byte_array_append(bytes, buf, n);
+    }
+    return g_steal_pointer(&bytes);
+}
+
+typedef struct Bytes {
+    const uint8_t *at;
+    size_t left;
+} Bytes;
+
+static size_t from_bytes(void *opaque, void *buf, size_t len)
+{
+    Bytes *b = opaque;
+    size_t n = MIN(len, b->left);
+
+    memcpy(buf, b->at, n);
+    b->at += n;
+    b->left -= n;
+    return n;
+}
+
+static bool take_locked(const VmState *v, const GByteArray *bytes,
+                        GError **errp)
+{
+    Bytes b = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(from_bytes, &b, KT_STATE_MAX_BYTES);
+    g_autoptr(KtSaved) saved = kt_state_unpack(v->tracer, u);
+    g_autoptr(GByteArray) rest = kt_capture_unpack(u);
+
+    if (!gs_unpack_end(u, errp)) {
+        return false;
+    }
+    kt_capture_sync_counters(v->capture);
+    return kt_capture_install(v->capture, g_steal_pointer(&saved),
+                              g_steal_pointer(&rest), errp);
+}
+
+static void load(const VmState *v, struct qemu_plugin_vm_state *s)
+{
+    g_autoptr(GByteArray) bytes = read_all(s);
+    g_autoptr(GError) err = NULL;
+
+    if (!bytes) {
+        qemu_plugin_vm_state_fail(s, "it is larger than 1 GiB");
+        return;
+    }
+    kt_capture_lock(v->capture);
+    if (!take_locked(v, bytes, &err)) {
+        qemu_plugin_vm_state_fail(s, err->message);
+    }
+    kt_capture_unlock(v->capture);
+}
+
+static void on_load(struct qemu_plugin_vm_state *s, uint32_t version,
+                    void *userdata)
+{
+    const VmState *v = userdata;
+
+    if (s) {
+        load(v, s);
+        return;
+    }
+    kt_capture_lock(v->capture);
+    kt_capture_sync_counters(v->capture);
+    kt_capture_lost(v->capture);
+    kt_capture_unlock(v->capture);
+    fputs("ka: the VM's state came without a map: what was allocated before "
+          "is unknown\n", stderr);
+}
+
+void kt_vm_state_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t)
+{
+    VmState *v = g_new(VmState, 1);
+
+    *v = (VmState) { c, t };
+    qemu_plugin_register_vm_state(id, NAME, VERSION, on_save, on_load, v);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The registry of modules as a stream: what comes out is what went in. */
+#include "../lib/orc-writer.h"
+#include "../../guest-symbols/kernel.h"
+#include "../../guest-symbols/modules.h"
+
+#define BASE 0xffffffffc0100000ull
+#define SIZE 0x4000ull
+#define ID_A 0xffffffffc0103000ull
+#define ID_B 0xffffffffc0203000ull
+
+static GsKernel *kernel_new(void)
+{
+    GsKernel *k = g_new0(GsKernel, 1);
+
+    k->orc = gs_orc_set_new();
+    k->modules = gs_modules_new();
+    return k;
+}
+
+static void kernel_free(GsKernel *k)
+{
+    gs_modules_free(k->modules);
+    gs_orc_set_free(k->orc);
+    g_free(k);
+}
+
+static void add_a(GsKernel *k)
+{
+    static const GsModuleSymbol syms[] = {
+        { .va = BASE + 0x200, .name = "second", .type = 't' },
+        { .va = BASE + 0x100, .name = "first", .type = 'T' },
+        { .va = BASE + 0x3000, .name = "data", .type = 'd' },
+    };
+
+    g_assert_true(gs_kernel_add_module_data(k, ID_A, "alpha", BASE, SIZE, syms,
+                                            G_N_ELEMENTS(syms), 0, NULL, NULL,
+                                            0, NULL));
+}
+
+static void assert_first(GsKernel *k)
+{
+    GsSymbol s;
+
+    g_assert_true(gs_modules_symbolize(k->modules, BASE + 0x1ff, &s));
+    g_assert_cmpstr(s.name, ==, "first");
+    g_assert_cmpuint(s.size, ==, 0x100);
+}
+
+static void to_bytes(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+static size_t from_bytes(void *opaque, void *buf, size_t len)
+{
+    GByteArray *bytes = opaque;
+    size_t n = MIN(len, bytes->len);
+
+    memcpy(buf, bytes->data, n);
+    g_byte_array_remove_range(bytes, 0, n);
+    return n;
+}
+
+static GByteArray *packed(GsKernel *k)
+{
+    GByteArray *bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(to_bytes, bytes);
+
+    gs_kernel_pack_modules(k, p);
+    gs_pack_end(p);
+    return bytes;
+}
+
+/* One that is loaded, with rules; one that was, and lost its place in part. */
+static GsKernel *two_modules(void)
+{
+    static const OrcRow rows[] = {
+        { BASE + 0x100000, GS_ORC_CALL, R_SP, 16, R_PREV_SP, -16 },
+        { BASE + 0x100040, GS_ORC_CALL, R_SP, 32, R_PREV_SP, -16 },
+    };
+    OrcArrays w = orc_writer_finish(GS_ORC_LAYOUT_6_4, BASE + 0x102000,
+                                    rows, 2);
+    GsKernel *k = kernel_new();
+
+    add_a(k);
+    gs_kernel_drop_module(k, ID_A);
+    gs_kernel_add_module_data(k, ID_B, "beta", BASE + 0x100000, SIZE, NULL, 0,
+                              w.ip_va, w.ip, w.orc, w.n, NULL);
+    g_free(w.ip);
+    g_free(w.orc);
+    return k;
+}
+
+static void test_pack(void)
+{
+    GsKernel *k = two_modules(), *to = kernel_new();
+    g_autoptr(GByteArray) bytes = packed(k), again = NULL;
+    g_autoptr(GByteArray) same = packed(k);
+    GsUnpack *u = gs_unpack_new(from_bytes, bytes, 1 << 20);
+    GsOrcReader *r;
+    GsOrcRule rule;
+
+    add_a(to);
+    gs_kernel_unpack_modules(to, u);
+    g_assert_true(gs_unpack_end(u, NULL));
+    again = packed(to);
+    g_assert_cmpmem(again->data, again->len, same->data, same->len);
+    g_assert_cmpuint(gs_modules_n(to->modules), ==, 1);
+    assert_first(to);
+    g_assert_false(gs_modules_is_text(to->modules, BASE + 0x100));
+    r = gs_orc_reader_new(to->orc);
+    g_assert_cmpint(gs_orc_reader_find(r, BASE + 0x100041, &rule), ==,
+                    GS_ORC_FOUND);
+    g_assert_cmpint(rule.sp_off, ==, 32);
+    gs_orc_reader_free(r);
+    gs_unpack_free(u);
+    kernel_free(k);
+    kernel_free(to);
+}
+
+/* Bits of it changed where the checksum does not see it. */
+static void test_nonsense(void)
+{
+    g_autoptr(GRand) r = g_rand_new_with_seed(1);
+    GsKernel *to = kernel_new();
+
+    for (unsigned i = 0; i < 2000; i++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        GsPack *p = gs_pack_new(to_bytes, bytes);
+        GsUnpack *u;
+
+        gs_pack_u64(p, 1 + g_rand_int_range(r, 0, 2));
+        for (unsigned j = g_rand_int_range(r, 0, 60); j > 0; j--) {
+            gs_pack_u64(p, g_rand_int_range(r, 0, 4));
+        }
+        gs_pack_end(p);
+        u = gs_unpack_new(from_bytes, bytes, 1 << 20);
+        gs_kernel_unpack_modules(to, u);
+        if (!gs_unpack_end(u, NULL)) {
+            gs_kernel_unpack_modules(to, u);
+            g_assert_cmpuint(gs_modules_n(to->modules), ==, 0);
+        }
+        gs_unpack_free(u);
+    }
+    kernel_free(to);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/modules-state/pack", test_pack);
+    g_test_add_func("/modules-state/nonsense", test_nonsense);
+    return g_test_run();
+}

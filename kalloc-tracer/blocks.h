@@ -209,7 +209,7 @@ typedef struct KtRenumber {
     const uint16_t *cache;
 } KtRenumber;
 
-/** kt_blocks_renumber() - give every block other ids; none was released. */
+/** kt_blocks_renumber() - give every block other ids. */
 void kt_blocks_renumber(KtBlocks *b, const KtRenumber *to);
 
 /** kt_blocks_bytes() - host memory. */

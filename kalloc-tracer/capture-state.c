@@ -339,6 +339,7 @@ static void leave_all(KtCapture *c)
 {
     kt_capture_forget_return(c);
     kt_capture_drop_boot(c);
+    c->shared.kernel = NULL;
     for (unsigned i = 0; i < c->max_vcpus; i++) {
         memset(c->vcpu[i].hits, 0, sizeof(c->vcpu[i].hits));
     }

@@ -421,12 +421,14 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
 
 void kt_capture_reset(KtCapture *c)
 {
+    bool booted = c->boot || c->returning;
+
     kt_capture_forget_return(c);
     /* Blocks may have been translated when nobody looked any more. */
     if (c->finder && kt_finder_again(c->finder, false)) {
         qemu_plugin_request_flush();
     }
-    if (c->boot) {
+    if (booted) {
         end_boot(c);
     }
 }

@@ -22,9 +22,14 @@ typedef struct VmState {
     KtTracer *tracer;
 } VmState;
 
+/* Too many are not kept: their count tells. */
 static void to_bytes(void *opaque, const void *buf, size_t len)
 {
-    g_byte_array_append(opaque, buf, len);
+    GByteArray *bytes = opaque;
+
+    if (bytes->len <= BYTES_MAX) {
+        g_byte_array_append(bytes, buf, len);
+    }
 }
 
 static void on_save(struct qemu_plugin_vm_state *s, void *userdata)

@@ -143,6 +143,8 @@ SUITES = {
     'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
     'stress': lambda: python_programs('tests/guest/stress.py',
                                       timeout=3600),
+    'snapshot': lambda: python_programs('tests/guest/snapshot.py',
+                                        timeout=7200),
     'arches': arch_programs,
 }
 

@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The map goes with the VM: savevm and loadvm, -loadvm, migration, record and
+replay. What ka lists is compared to the byte, before and after.
+
+usage: snapshot.py [--short] [--runs N] [--kernel K]...
+"""
+import argparse
+import contextlib
+import os
+import struct
+import tempfile
+import time
+
+from kaguest import Guest, GuestError, Tap
+
+ALL = 'ka 0-ffffffffffffffff -j -v'
+CLUSTER = 1 << 16
+# Work that is under way when the VM stops, and goes on behind it.
+BUSY = ('(while :; do ls -lR /proc/self /sys/kernel; cat /proc/*/status; '
+        'done) >/dev/null 2>&1 & ')
+WORK = ('for i in 1 2 3; do ls -lR /proc/self /sys/kernel /sys/class; '
+        'done >/dev/null 2>&1')
+CLEAN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
+         'call.unreadable', 'call.dropped', 'call.stale', 'cache.unknown',
+         'task.unknown', 'vm.loads_blind')
+
+
+def make_disk(path, size=4 << 30):
+    """An empty qcow2 file, for snapshots to lie in."""
+    entries = -(-size // (CLUSTER * CLUSTER // 8))
+    head = struct.pack('>4sIQIIQIIQQIIQ', b'QFI\xfb', 2, 0, 0, 16, size, 0,
+                       entries, 3 * CLUSTER, CLUSTER, 1, 0, 0)
+    with open(path, 'wb') as f:
+        for part in (head, struct.pack('>Q', 2 * CLUSTER),
+                     struct.pack('>H', 1) * 4, b''):
+            f.write(part.ljust(CLUSTER, b'\0'))
+    return path
+
+
+def drive(path):
+    return ['-drive', f'if=none,id=snapshots,format=qcow2,file={path}']
+
+
+@contextlib.contextmanager
+def guest(kernel, smp, name, qemu=(), **more):
+    with tempfile.TemporaryDirectory(prefix='ka-state.') as folder:
+        disk = make_disk(os.path.join(folder, 'snapshots.qcow2'))
+        with Guest(kernel=kernel, smp=smp, end='shell', mem='512M',
+                   timeout=600, name=f'{name}-{kernel}-{smp}',
+                   qemu=[*drive(disk), *qemu], **more) as g:
+            g.disk = disk
+            yield g
+
+
+def dump(g):
+    """All that ka lists: blocks, errors, and some past lives; the counters of
+    what the guest did."""
+    blocks = g.hmp_qmp(ALL)
+    some = [line.split('"va":"')[1].split('"')[0][2:]
+            for line in blocks.splitlines()[::997] if '"va":"' in line]
+    lives = [g.hmp_qmp(f'ka {va} --history -j -v') for va in some]
+    stat = g.stat()
+    counts = {k: v for k, v in stat.items() if not k.startswith(
+        ('cost.', 'vm.', 'depot.', 'journal.')) and 'host_bytes' not in k}
+    assert len(blocks) > 1 << 20 and some, 'nothing is listed'
+    return [blocks, g.hmp_qmp('ka error -j -v'), *lives, counts]
+
+
+def assert_same(a, b):
+    for x, y in zip(a, b):
+        if x == y:
+            continue
+        if isinstance(x, dict):
+            raise AssertionError({k: (x.get(k), y.get(k)) for k in x | y
+                                  if x.get(k) != y.get(k)})
+        rows = [(p, q) for p, q in zip(x.splitlines(), y.splitlines())
+                if p != q]
+        raise AssertionError(f'{len(rows)} lines differ, and {len(x)} and '
+                             f'{len(y)} bytes: {rows[:2]}')
+
+
+def assert_clean(g, **also):
+    stat = g.stat()
+    for key, want in {**dict.fromkeys(CLEAN, 0), **also}.items():
+        assert stat.get(key, 0) == want, f'{key}: {stat.get(key)}\n' + \
+            g.hmp_qmp('ka stat')
+
+
+def monitor(g, line):
+    """A command of QEMU's that says nothing when all went well."""
+    text = g.hmp_qmp(line).strip()
+    assert not text, f'{line}: {text}'
+
+
+def save(g, name='one'):
+    g.qmp('stop')
+    monitor(g, 'savevm ' + name)
+    return dump(g)
+
+
+def work(g):
+    g.qmp('cont')
+    assert 'done' in g.shell(WORK + '; echo done')
+
+
+def there_and_back(kernel, smp, runs):
+    with guest(kernel, smp, 'loadvm') as g:
+        g.shell(BUSY + 'echo')
+        before = save(g)
+        for i in range(runs):
+            work(g)
+            g.qmp('stop')
+            assert_clean(g)
+            monitor(g, 'loadvm one')
+            assert_same(before, dump(g))
+        work(g)
+        assert_clean(g, **{'vm.loads': runs})
+        g.qmp('system_reset')
+        with contextlib.suppress(GuestError):
+            g.wait_exit(10)
+
+
+def in_new_process(kernel, smp):
+    with guest(kernel, smp, 'saved') as g:
+        g.shell(BUSY + 'echo')
+        before = save(g)
+        g.stop()                # it holds the disk
+        with Guest(kernel=kernel, smp=smp, end='shell', mem='512M',
+                   timeout=600, name=f'loaded-{kernel}-{smp}',
+                   qemu=[*drive(g.disk), '-loadvm', 'one',
+                         '-S']) as to:
+            to.qmp('query-status')
+            assert_same(before, dump(to))
+            work(to)
+            assert_clean(to, **{'vm.loads': 1})
+
+
+def wait_migrated(g):
+    end = time.monotonic() + 600
+    while time.monotonic() < end:
+        status = g.qmp('query-migrate').get('status')
+        if status in ('completed', 'failed'):
+            return status
+        time.sleep(0.1)
+    raise GuestError('the migration does not end')
+
+
+@contextlib.contextmanager
+def two(kernel, smp, plugins=(True, True)):
+    """A VM, and another one that waits for it; and where."""
+    with tempfile.TemporaryDirectory(prefix='ka-migrate.') as folder, \
+            guest(kernel, smp, 'source', plugin=plugins[0]) as a:
+        a.shell(BUSY + 'echo')
+        with guest(kernel, smp, 'target', plugin=plugins[1],
+                   qemu=['-S', '-incoming', 'defer']) as b:
+            yield a, b, 'unix:' + os.path.join(folder, 'socket')
+
+
+def migrate(a, b, where):
+    b.qmp('migrate-incoming', uri=where, exit_on_error=False)
+    a.qmp('migrate', uri=where)
+    return wait_migrated(a)
+
+
+def to_another(kernel, smp):
+    with two(kernel, smp) as (a, b, where):
+        assert migrate(a, b, where) == 'completed', b.qemu_log
+        assert wait_migrated(b) == 'completed', b.qemu_log
+        assert_same(dump(a), dump(b))
+        work(b)
+        assert_clean(b, **{'vm.loads': 1})
+
+
+def to_one_without(kernel):
+    with two(kernel, 1, (True, False)) as (a, b, where):
+        a_status, b_status = migrate(a, b, where), wait_migrated(b)
+        assert b_status == 'failed', (a_status, b_status)
+        assert "'plugin/ka'" in b.qemu_log or 'plugin/ka' in b.qemu_log, \
+            b.qemu_log
+        if a.qmp('query-status')['status'] != 'running':
+            a.qmp('cont')
+        assert 'done' in a.shell(WORK + '; echo done')
+        assert_clean(a)
+
+
+def from_one_without(kernel):
+    with two(kernel, 1, (False, True)) as (a, b, where):
+        assert migrate(a, b, where) == 'completed', b.qemu_log
+        assert wait_migrated(b) == 'completed', b.qemu_log
+        stat = b.stat()
+        assert stat['vm.loads_blind'] == 1 and stat['gaps'] >= 1, stat
+        assert stat['blocks.live'] == 0, stat
+        assert 'came without a map' in b.qemu_log, b.qemu_log
+        work(b)
+        stat = b.stat()
+        assert stat['tracing.kernel'] == 'recognised', stat
+        assert stat['blocks.live'] > 100, stat
+        assert not stat['errors.recorded'], b.hmp_qmp('ka error -v -s')
+
+
+def recorded(kernel, folder, how):
+    rr = f'rr={how},rrfile={os.path.join(folder, "rr.bin")}'
+    with Guest(kernel=kernel, end='poweroff', run='files', mem='512M',
+               timeout=900, name=f'rr-{how}-{kernel}', options=['--icount'],
+               qemu=['-icount', rr, '-no-shutdown']) as g:
+        g.wait_marker('KA-DONE')
+        g.qmp_connection.wait_event('SHUTDOWN', 600)
+        return dump(g)
+
+
+def replayed(kernel):
+    with tempfile.TemporaryDirectory(prefix='ka-replay.') as folder:
+        assert_same(recorded(kernel, folder, 'record'),
+                    recorded(kernel, folder, 'replay'))
+
+
+def options():
+    ap = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 only, two runs')
+    ap.add_argument('--runs', type=int, help='loads of each snapshot')
+    ap.add_argument('--only', help='tests whose names have that word')
+    ap.add_argument('--kernel', action='append')
+    args = ap.parse_args()
+    args.kernel = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    args.runs = args.runs or (2 if args.short else 10)
+    return args
+
+
+def tests(args):
+    for k in args.kernel:
+        for smp in (1, 4):
+            yield (f'{k}, {smp} vCPU: loadvm brings the map of savevm, '
+                   f'{args.runs} times', there_and_back, (k, smp, args.runs))
+        yield f'{k}: -loadvm in another process', in_new_process, (k, 4)
+        yield f'{k}: migration brings the map', to_another, (k, 4)
+        yield (f'{k}: a QEMU without the tracer refuses', to_one_without,
+               (k,))
+        yield (f'{k}: from a QEMU without the tracer nothing comes',
+               from_one_without, (k,))
+        yield f'{k}: a replayed boot is the recorded one', replayed, (k,)
+
+
+def main():
+    args, tap = options(), Tap()
+    for name, function, values in tests(args):
+        if args.only and args.only not in name:
+            continue
+        with tap.test(name):
+            function(*values)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -479,6 +479,7 @@ void kt_tracer_lost(KtTracer *t)
     t->previous_live = 0;
     t->last_us = 0;
     kt_model_apply(t->model, &gap, 1);
+    t->events++;
     tell_journal_locked(t);
     pthread_mutex_unlock(&t->lock);
     kt_tracer_count(t, KT_CNT_LOADS_BLIND, 1);

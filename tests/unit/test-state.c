@@ -263,12 +263,29 @@ static bool load(KtTracer *t, const void *at, size_t len, GError **errp)
     return kt_state_load(t, from_bytes, &b, errp);
 }
 
+static void violated(KtCheckRule rule, const char *where, void *opaque)
+{
+    g_error("%s: %s", kt_check_name(rule), where);
+}
+
+/* What it holds fits together. */
+static void examine(KtTracer *t)
+{
+    const KtCheckFns fns = { .violation = violated };
+    KtCheckReport report;
+
+    kt_query_begin(t);
+    kt_query_check(t, &fns, &report);
+    kt_query_end(t);
+}
+
 static void assert_loads(KtTracer *t, const GByteArray *bytes)
 {
     g_autoptr(GError) err = NULL;
 
     load(t, bytes->data, bytes->len, &err);
     g_assert_no_error(err);
+    examine(t);
 }
 
 /* ---- tests -------------------------------------------------------------- */
@@ -304,6 +321,7 @@ static void test_life_after(void)
         assert_loads(b, bytes);
         push_many(a, ra, 2000);
         push_many(b, rb, 2000);
+        examine(b);
         one = dump(a);
         two = dump(b);
         g_assert_cmpstr(one, ==, two);
@@ -551,6 +569,7 @@ static void test_lost(void)
     KtStats s;
 
     kt_tracer_lost(t);
+    examine(t);
     kt_query_begin(t);
     kt_query_stats(t, &s);
     g_assert_cmpuint(s.live_blocks, ==, 0);

@@ -257,6 +257,7 @@ def compare_windows(tap, journal, windows, label):
                  f'{len(ours)}, matched {len(match.pairs)}, missing '
                  f'{len(match.missing)}, unexplained '
                  f'{len(match.unexplained)}, wrong {len(wrong)}')
+        tap.note(f'  not compared: {dict(match.skipped)}')
         total.update(matched=len(match.pairs), missing=len(match.missing),
                      unexplained=len(match.unexplained), wrong=len(wrong))
         for event in (match.missing + match.unexplained)[:10]:

@@ -82,6 +82,34 @@ static void check_events(KtExam *x, KtTracer *t)
     }
 }
 
+/* What a batch counts is made known at its end; what came since, here. */
+static uint64_t count_of(const KtTracer *t, KtCounter c)
+{
+    return kt_counters_get(t->counters, c) + t->model->count[c];
+}
+
+/* Where a block can have gone: see docs/limits.md. */
+static void check_accounts(KtExam *x, const KtTracer *t)
+{
+    static const KtCounter gone[] = {
+        KT_CNT_EVICT_HISTORY, KT_CNT_EVICT_FREED, KT_CNT_DROP_BLOCK,
+        KT_CNT_ALLOC_AGAIN, KT_CNT_FORGOTTEN,
+    };
+    const KtModel *m = t->model;
+    uint64_t made = count_of(t, KT_CNT_EV_ALLOC) + count_of(t, KT_CNT_SPLIT);
+    uint64_t found = m->live_blocks + m->freed_blocks +
+                     kt_history_rows(m->history) +
+                     kt_history_evicted(m->history) - m->history_evicted;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(gone); i++) {
+        found += count_of(t, gone[i]);
+    }
+    if (made != found) {
+        kt_exam_found(x, KT_CHECK_COUNT_ACCOUNTS, "%" PRIu64 " blocks were, "
+                      "%" PRIu64 " are told of", made, found);
+    }
+}
+
 static void check_threads(KtExam *x, KtTracer *t)
 {
     g_autofree char *where = kt_queue_check(t->queue);
@@ -97,6 +125,7 @@ static void check_threads(KtExam *x, KtTracer *t)
         kt_exam_found(x, KT_CHECK_CALLS, "%s", call);
     }
     check_events(x, t);
+    check_accounts(x, t);
 }
 
 static void add_report(KtCheckReport *sum, const KtCheckReport *r)

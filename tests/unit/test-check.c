@@ -311,6 +311,11 @@ static void break_count_events(World *w)
     w->t->events++;
 }
 
+static void break_count_accounts(World *w)
+{
+    w->t->model->count[KT_CNT_SPLIT]++;
+}
+
 static void break_history_row(World *w)
 {
     kt_history_add(w->t->model->history, &(KtBlock) { .va = 1 });
@@ -415,6 +420,7 @@ static const struct {
     { "calls", break_calls, "calls.table" },
     { "calls-twice", break_calls_twice, "calls.table" },
     { "count-events", break_count_events, "count.events" },
+    { "count-accounts", break_count_accounts, "count.accounts" },
 };
 
 static bool names(const char *rules, const char *rule)
@@ -509,7 +515,7 @@ static void parts_see_what_is_close_together(void)
     static const char *const sums[] = {
         "map.count", "map.lost", "block.orphan", "end.orphan", "count.blocks",
         "block.twice", "index.count", "history.index", "error.row", "calls",
-        "queue.order", "count.events", "calls.table",
+        "queue.order", "count.events", "count.accounts", "calls.table",
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -134,6 +134,23 @@ static void budget_is_a_bound(void)
     kt_budget_free(b);
 }
 
+static void room_is_what_can_be_taken(void)
+{
+    KtBudget *b = kt_budget_new(1600);
+
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 800);
+    kt_budget_set(b, KT_PART_KERNEL, 300);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 500);
+    g_assert_cmpuint(kt_budget_total(b), ==, 300);
+    kt_budget_charge(b, KT_PART_FIXED, 1000);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 300);
+    g_assert_true(kt_budget_take(b, KT_PART_KERNEL, 300));
+    g_assert_false(kt_budget_take(b, KT_PART_KERNEL, 1));
+    kt_budget_set(b, KT_PART_KERNEL, 100);
+    g_assert_cmpuint(kt_budget_total(b), ==, 1100);
+    kt_budget_free(b);
+}
+
 static gpointer take_and_give(gpointer opaque)
 {
     KtBudget *b = opaque;
@@ -545,6 +562,7 @@ int main(int argc, char **argv)
         GTestFunc fn;
     } tests[] = {
         { "/limits/budget-is-a-bound", budget_is_a_bound },
+        { "/limits/room-is-what-can-be-taken", room_is_what_can_be_taken },
         { "/limits/budget-holds-among-threads", budget_holds_among_threads },
         { "/limits/too-little-is-refused", too_little_is_refused },
         { "/limits/history-shrinks-from-its-oldest",

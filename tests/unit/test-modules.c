@@ -226,6 +226,45 @@ static void test_many_loads(void)
     kernel_free(k);
 }
 
+/* A thousand symbols of a module at @base; false when it is refused. */
+static bool add_thousand(GsKernel *k, uint64_t id, uint64_t base)
+{
+    g_autofree GsModuleSymbol *s = g_new(GsModuleSymbol, 1000);
+    g_autoptr(GError) err = NULL;
+
+    for (int i = 0; i < 1000; i++) {
+        s[i] = (GsModuleSymbol) { .va = base + i, .name = "f", .type = 't' };
+    }
+    return gs_kernel_add_module_data(k, id, "mod", base, SIZE, s, 1000, 0,
+                                     NULL, NULL, 0, &err);
+}
+
+/* Where there is room for two, a third is refused while both are loaded; the
+ * names of one that is gone make way for it. */
+static void test_bounded_room(void)
+{
+    GsKernel *k = kernel_new();
+    uint64_t bytes;
+
+    g_assert_true(add_thousand(k, ID_A, BASE));
+    bytes = gs_modules_bytes(k->modules);
+    g_assert_cmpuint(bytes, >, 24 * 1000);
+    g_assert_cmpuint(bytes, <, 64 * 1000);
+    gs_modules_set_room(k->modules, 3 * bytes);
+    g_assert_true(add_thousand(k, ID_A + 64, BASE + SIZE));
+    gs_modules_set_room(k->modules, bytes);
+    g_assert_false(add_thousand(k, ID_A + 128, BASE + 2 * SIZE));
+    g_assert_cmpuint(gs_kernel_n_modules(k), ==, 2);
+    gs_kernel_drop_module(k, ID_A);
+    assert_names(k, BASE, "f", 1);
+    g_assert_true(add_thousand(k, ID_A + 128, BASE + 2 * SIZE));
+    assert_nameless(k, BASE);
+    assert_names(k, BASE + SIZE, "f", 1);
+    assert_names(k, BASE + 2 * SIZE, "f", 1);
+    g_assert_cmpuint(gs_modules_bytes(k->modules), <=, 2 * bytes);
+    kernel_free(k);
+}
+
 static void test_bad_parts(void)
 {
     GsKernel *k = kernel_new();
@@ -538,6 +577,7 @@ int main(int argc, char **argv)
     g_test_add_func("/modules/replaced-and-cleared",
                     test_replaced_and_cleared);
     g_test_add_func("/modules/many-loads", test_many_loads);
+    g_test_add_func("/modules/bounded-room", test_bounded_room);
     g_test_add_func("/modules/bad-parts", test_bad_parts);
     g_test_add_func("/modules/race", test_race);
     g_test_add_func("/modules/read", test_read);

@@ -39,11 +39,13 @@ def meson_programs(suite, build='KA_BUILD'):
 
 
 def address_programs():
-    """The unit tests under ASan and UBSan."""
+    """The unit tests, and the fuzzers' corpus, under ASan and UBSan."""
     env = {'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1',
            'G_SLICE': 'always-malloc'}
-    for name, command, _, timeout in meson_programs('unit', 'KA_BUILD_ASAN'):
-        yield name, command, env, timeout * 2
+    for suite in ('unit', 'corpus'):
+        for name, command, _, timeout in meson_programs(suite,
+                                                        'KA_BUILD_ASAN'):
+            yield name, command, env, timeout * 2
 
 
 def starts_threads(name):
@@ -129,6 +131,7 @@ SUITES = {
     'unit-asan': address_programs,
     'unit-tsan': thread_programs,
     'replay': lambda: meson_programs('replay'),
+    'corpus': lambda: meson_programs('corpus'),
     'guest': lambda: (program for program in
                       python_programs('tests/guest/test_*.py')
                       if program[0] != 'test_limits'),

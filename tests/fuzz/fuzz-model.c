@@ -6,6 +6,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    naive_run(data, size);
+    naive_run(data, size, NAIVE_EVERY);
     return 0;
 }

@@ -29,8 +29,10 @@ static size_t from_bytes(void *opaque, void *buf, size_t len)
     Bytes *b = opaque;
     size_t n = MIN(len, b->left);
 
-    memcpy(buf, b->at, n);
-    b->at += n;
+    if (n) {
+        memcpy(buf, b->at, n);
+        b->at += n;
+    }
     b->left -= n;
     return n;
 }

@@ -3,7 +3,8 @@
  * Comparing a tracer with the naive model: see naive-run.h. Single-threaded.
  *
  * Eight bytes make an event. Most addresses lie within two pages, so that
- * blocks meet; some are at the ends of the address space.
+ * blocks meet; some begin one of 8192 pages, so that the map has levels; some
+ * are at the ends of the address space.
  */
 #include "naive-run.h"
 
@@ -12,8 +13,6 @@
 #define N_STACKS        6
 #define N_TASKS         7
 #define N_CACHES        3
-#define OP_BYTES        8
-#define COMPARE_EVERY   64
 
 /* ---- comparing ---------------------------------------------------------- */
 
@@ -276,6 +275,8 @@ static uint64_t make_va(const uint8_t *p)
         return small << 52;
     case 2:
         return small;
+    case 3:
+        return 0xffff888100000000 + (small << 12);
     default:
         return 0xffff888000000000 + (small & ~7);
     }
@@ -377,26 +378,28 @@ static void add_stacks(KtTracer *t)
     }
 }
 
-void naive_run(const uint8_t *data, size_t len)
+size_t naive_run(const uint8_t *data, size_t len, unsigned every)
 {
     const KtConfig config = {
         .n_cpus = 1,
         .history_bytes = NAIVE_HISTORY_ROWS * 48,
         .max_stacks = N_STACKS,
     };
+    size_t n = len / NAIVE_OP_BYTES;
     Naive m;
 
     naive_init(&m);
     m.t = kt_tracer_new(&config, NULL);
     add_stacks(m.t);
     add_names(m.t);
-    for (size_t i = 0; i + OP_BYTES <= len; i += OP_BYTES) {
-        one_op(&m, data + i);
-        if (i / OP_BYTES % COMPARE_EVERY == 0) {
-            compare(&m, make_va(data + i));
+    for (size_t i = 0; i < n; i++, data += NAIVE_OP_BYTES) {
+        one_op(&m, data);
+        if (i % every == 0) {
+            compare(&m, make_va(data));
         }
     }
     compare(&m, 0);
     kt_tracer_free(m.t);
     naive_deinit(&m);
+    return n;
 }

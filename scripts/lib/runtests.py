@@ -112,6 +112,16 @@ def style_programs():
         yield name, [os.path.join(ROOT, 'scripts', name), '--tap'], {}, 120
 
 
+# Guests that are enemies: a suite of their own.
+HOSTILE = 'test_hostile', 'test_scribble'
+
+
+def guest_programs():
+    """Those that no other suite has."""
+    return (program for program in python_programs('tests/guest/test_*.py')
+            if program[0] not in (*HOSTILE, 'test_limits'))
+
+
 def health_programs():
     """What of a build can be checked without a guest."""
     scripts = os.path.join(ROOT, 'scripts')
@@ -132,9 +142,9 @@ SUITES = {
     'unit-tsan': thread_programs,
     'replay': lambda: meson_programs('replay'),
     'corpus': lambda: meson_programs('corpus'),
-    'guest': lambda: (program for program in
-                      python_programs('tests/guest/test_*.py')
-                      if program[0] != 'test_limits'),
+    'guest': guest_programs,
+    'hostile': lambda: python_programs(*(f'tests/guest/{name}.py'
+                                         for name in HOSTILE)),
     'limits': lambda: python_programs('tests/guest/test_limits.py',
                                       timeout=3600),
     'oracle-events': lambda: python_programs('tests/guest/oracle_events.py',

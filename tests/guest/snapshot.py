@@ -62,7 +62,8 @@ def dump(g):
     lives = [g.hmp_qmp(f'ka {va} --history -j -v') for va in some]
     stat = g.stat()
     counts = {k: v for k, v in stat.items() if not k.startswith(
-        ('cost.', 'vm.', 'depot.', 'journal.')) and 'host_bytes' not in k}
+        ('cost.', 'vm.', 'depot.', 'journal.', 'memory.')) and
+        'host_bytes' not in k}
     assert len(blocks) > 1 << 20 and some, 'nothing is listed'
     return [blocks, g.hmp_qmp('ka error -j -v'), *lives, counts]
 

@@ -366,6 +366,27 @@ struct GsUnpack;
  */
 void gs_kernel_pack_modules(const GsKernel *k, struct GsPack *p);
 void gs_kernel_unpack_modules(GsKernel *k, struct GsUnpack *u);
+/* ---- saved kernels ---------------------------------------------------- */
+
+/** gs_kernel_save() - append to @out what names @k's addresses: symbols
+ *  (without modules), slide, banner. */
+void gs_kernel_save(const GsKernel *k, GByteArray *out);
+/**
+ * gs_kernel_new_saved() - a kernel of what that wrote
+ * @data: (borrowed for the call) untrusted
+ * @errp: GS_ERROR_FORMAT
+ *
+ * Returns: (owned) one that symbolizes and looks names up as the saved one
+ * did, has no types and cannot unwind; or NULL.
+ */
+GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp);
+/** gs_kernel_save_module() - append the module (or BPF program) that was
+ *  added as @module_va; false if none is loaded there. */
+bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
+                           GByteArray *out);
+/** gs_kernel_load_module() - add what that wrote, untrusted, to @k. */
+bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
+                           GError **errp);
 
 /* ---- unwinding -------------------------------------------------------- */
 

@@ -27,5 +27,5 @@ void gs_kernel_set_module_room(GsKernel *k, uint64_t bytes)
 
 size_t gs_kernel_symbol_bytes(const GsKernel *k)
 {
-    return gs_symtab_bytes(k->symtab);
+    return k->saved.on ? k->saved.symbol_bytes : gs_symtab_bytes(k->symtab);
 }

@@ -488,7 +488,8 @@ bool gs_kernel_is_plain(const GsKernel *k)
 
 const char *gs_kernel_symbols_from(const GsKernel *k)
 {
-    return k->plain ? "ELF" : k->image || k->memory ? "kallsyms" : "System.map";
+    return k->plain ? "ELF" :
+           k->image || k->memory || k->saved.image ? "kallsyms" : "System.map";
 }
 
 bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
@@ -568,7 +569,7 @@ char **gs_kernel_suggest(const GsKernel *k, const char *name, unsigned max)
 
 bool gs_kernel_has_btf(const GsKernel *k)
 {
-    return k->btf != NULL;
+    return k->btf || k->saved.btf;
 }
 
 bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,

@@ -50,6 +50,7 @@ typedef struct GsTemplate {
  * @start: link-time address of the code that tells that it runs, 0 unknown
  * @low: from there up addresses are the kernel's; 0: the upper half is
  * @plain: of gs_kernel_open_elf(), of whose options the rest is
+ * @saved: of gs_kernel_new_saved(), what its tables told when they were there
  */
 struct GsKernel {
     const GsArch *arch;
@@ -70,6 +71,12 @@ struct GsKernel {
     bool plain;
     unsigned va_bits;
     char **outermost;
+    struct {
+        bool on;
+        bool btf;
+        bool image;
+        size_t symbol_bytes;
+    } saved;
 };
 
 /** gs_kernel_new_empty() - (owned) a kernel of which nothing is known. */

@@ -70,6 +70,13 @@ bool gs_modules_lookup(const GsModules *m, const char *module,
 unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
                                   GsSymbolFn fn, void *opaque);
 
+/** gs_modules_tell() - what is known of the loaded module that was added as
+ *  @module_va, without its ORC; false if there is none. @fn runs under the
+ *  lock. */
+typedef void (*GsModuleFn)(const GsModuleInfo *info, void *opaque);
+bool gs_modules_tell(const GsModules *m, uint64_t module_va, GsModuleFn fn,
+                     void *opaque);
+
 /** gs_modules_n_symbols() - of the loaded modules. */
 size_t gs_modules_n_symbols(const GsModules *m);
 

@@ -361,6 +361,17 @@ unsigned gs_symtab_foreach_named(const GsSymtab *tab, const char *name,
     return n;
 }
 
+void gs_symtab_foreach(const GsSymtab *tab, GsSymtabFn fn, void *opaque)
+{
+    const uint8_t *entry = tab->names;
+    Name name;
+
+    for (uint32_t i = 0; i < tab->n; i++) {
+        take_name(tab, &entry, &name);
+        fn(row_va(tab, i), name.text, name.len + 1, opaque);
+    }
+}
+
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va)
 {
     tab->low = va;

@@ -65,6 +65,12 @@ bool gs_symtab_lookup(const GsSymtab *tab, const char *name, GsSymbol *out);
 unsigned gs_symtab_foreach_named(const GsSymtab *tab, const char *name,
                                  GsSymbolFn fn, void *opaque);
 
+/** gs_symtab_foreach() - every row by address: @text is its type letter and
+ *  name, @len bytes and a NUL. */
+typedef void (*GsSymtabFn)(uint64_t va, const char *text, size_t len,
+                           void *opaque);
+void gs_symtab_foreach(const GsSymtab *tab, GsSymtabFn fn, void *opaque);
+
 /** gs_symtab_set_low() - addresses from @va up can be a symbol's, too, not
  *  only those of the upper half; before it is shared. */
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va);

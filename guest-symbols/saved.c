@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A kernel's names as bytes, and back: what symbolizes addresses after the
+ * guest is gone. The "saved kernels" section of gs.h.
+ *
+ * No types, no unwind tables, no image: a kernel that was loaded again only
+ * answers what commands ask. Its bytes come from a file and are untrusted.
+ */
+#include "kernel.h"
+#include "modules.h"
+#include "symtab-save.h"
+
+#include <string.h>
+
+#define SAVED_VERSION 1
+#define BANNER_MAX 4096
+
+typedef enum SavedFlag {
+    SAVED_MEMORY = 1 << 0,
+    SAVED_PLAIN = 1 << 1,
+    SAVED_BTF = 1 << 2,
+    SAVED_IMAGE = 1 << 3,
+    SAVED_BANNER = 1 << 4,
+} SavedFlag;
+
+/* ---- writing ---- */
+
+static void put_u32(GByteArray *out, uint32_t v)
+{
+    v = GUINT32_TO_LE(v);
+    g_byte_array_append(out, (const uint8_t *)&v, sizeof(v));
+}
+
+static void put_u64(GByteArray *out, uint64_t v)
+{
+    v = GUINT64_TO_LE(v);
+    g_byte_array_append(out, (const uint8_t *)&v, sizeof(v));
+}
+
+static void put_str(GByteArray *out, const char *s)
+{
+    g_byte_array_append(out, (const uint8_t *)s, strlen(s) + 1);
+}
+
+static uint32_t flags_of(const GsKernel *k)
+{
+    return (k->memory ? SAVED_MEMORY : 0) | (k->plain ? SAVED_PLAIN : 0) |
+           (gs_kernel_has_btf(k) ? SAVED_BTF : 0) |
+           (k->image || k->saved.image ? SAVED_IMAGE : 0) |
+           (k->banner ? SAVED_BANNER : 0);
+}
+
+void gs_kernel_save(const GsKernel *k, GByteArray *out)
+{
+    put_u32(out, SAVED_VERSION);
+    put_u32(out, flags_of(k));
+    put_str(out, k->arch->name);
+    put_str(out, k->banner ? k->banner : "");
+    put_u32(out, k->page_shift);
+    put_u64(out, k->slide);
+    put_u64(out, k->start);
+    put_u64(out, k->low);
+    for (size_t i = 0; i < G_N_ELEMENTS(k->text); i++) {
+        put_u64(out, k->text[i].start);
+        put_u64(out, k->text[i].end);
+    }
+    put_u64(out, gs_kernel_symbol_bytes(k));
+    gs_symtab_save(k->symtab, out);
+}
+
+static void put_ranges(GByteArray *out, const GsRange *r, size_t n)
+{
+    put_u32(out, n);
+    for (size_t i = 0; i < n; i++) {
+        put_u64(out, r[i].start);
+        put_u64(out, r[i].end);
+    }
+}
+
+static void put_module(const GsModuleInfo *info, void *opaque)
+{
+    GByteArray *out = opaque;
+
+    put_str(out, info->name);
+    put_ranges(out, info->mem, info->n_mem);
+    put_ranges(out, info->text, info->n_text);
+    put_u32(out, info->n_syms);
+    for (size_t i = 0; i < info->n_syms; i++) {
+        put_u64(out, info->syms[i].va - info->mem[0].start);
+    }
+    for (size_t i = 0; i < info->n_syms; i++) {
+        g_byte_array_append(out, (const uint8_t *)&info->syms[i].type, 1);
+        put_str(out, info->syms[i].name);
+    }
+}
+
+bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
+                           GByteArray *out)
+{
+    size_t before = out->len;
+
+    put_u64(out, module_va);
+    if (!gs_modules_tell(k->modules, module_va, put_module, out)) {
+        g_byte_array_set_size(out, before);
+        return false;
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+static bool is_printable(const char *s, size_t max)
+{
+    size_t n = 0;
+
+    for (; s && s[n]; n++) {
+        if (n >= max || !g_ascii_isprint(s[n])) {
+            return false;
+        }
+    }
+    return s != NULL;
+}
+
+static bool take_ranges(GsCursor *c, GsRange *r, size_t *n)
+{
+    *n = gs_cursor_u32(c);
+    if (*n > GS_MODULE_MAX_MEM) {
+        return false;
+    }
+    for (size_t i = 0; i < *n; i++) {
+        r[i].start = gs_cursor_u64(c);
+        r[i].end = gs_cursor_u64(c);
+        if (r[i].start >= r[i].end) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool set_fail(GError **errp, const GsCursor *c, const char *what)
+{
+    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s: %s", c->what, what);
+    return false;
+}
+
+static bool take_head(GsCursor *c, GsKernel *k, GError **errp)
+{
+    uint32_t version = gs_cursor_u32(c);
+    uint32_t flags = gs_cursor_u32(c);
+    const char *arch = gs_cursor_str(c, NULL);
+    const char *banner = gs_cursor_str(c, NULL);
+
+    if (version != SAVED_VERSION || !arch || !banner) {
+        return set_fail(errp, c, "not a kernel of this version");
+    }
+    k->arch = gs_arch_find(arch);
+    if (!k->arch || !is_printable(banner, BANNER_MAX)) {
+        return set_fail(errp, c, "an architecture or banner that is none");
+    }
+    k->banner = flags & SAVED_BANNER ? g_strdup(banner) : NULL;
+    k->memory = flags & SAVED_MEMORY;
+    k->plain = flags & SAVED_PLAIN;
+    k->saved.on = true;
+    k->saved.btf = flags & SAVED_BTF;
+    k->saved.image = flags & SAVED_IMAGE;
+    k->page_shift = gs_cursor_u32(c);
+    k->slide = gs_cursor_u64(c);
+    k->start = gs_cursor_u64(c);
+    k->low = gs_cursor_u64(c);
+    for (size_t i = 0; i < G_N_ELEMENTS(k->text); i++) {
+        k->text[i].start = gs_cursor_u64(c);
+        k->text[i].end = gs_cursor_u64(c);
+    }
+    k->saved.symbol_bytes = gs_cursor_u64(c);
+    return true;
+}
+
+GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp)
+{
+    g_autoptr(GsKernel) k = gs_kernel_new_empty();
+    GsCursor c;
+
+    gs_cursor_init(&c, data, len, "saved kernel");
+    if (!take_head(&c, k, errp)) {
+        return NULL;
+    }
+    k->symtab = gs_symtab_load(&c, errp);
+    return k->symtab ? g_steal_pointer(&k) : NULL;
+}
+
+static bool in_ranges(const GsModuleInfo *info, uint64_t va)
+{
+    for (size_t i = 0; i < info->n_mem; i++) {
+        if (va >= info->mem[i].start && va < info->mem[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_symbols(GsCursor *c, GsModuleInfo *info)
+{
+    info->n_syms = gs_cursor_u32(c);
+    if (info->n_syms > gs_cursor_left(c) / sizeof(uint64_t)) {
+        return false;
+    }
+    info->syms = g_new0(GsModuleSymbol, MAX(info->n_syms, 1));
+    for (size_t i = 0; i < info->n_syms; i++) {
+        info->syms[i].va = info->mem[0].start + gs_cursor_u64(c);
+        if (!in_ranges(info, info->syms[i].va)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < info->n_syms; i++) {
+        info->syms[i].type = gs_cursor_u8(c);
+        info->syms[i].name = gs_cursor_str(c, NULL);
+        if (!g_ascii_isprint(info->syms[i].type) ||
+            !is_printable(info->syms[i].name, GS_SYMBOL_NAME_MAX)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool take_module(GsCursor *c, GsModuleInfo *info)
+{
+    const char *name = gs_cursor_str(c, NULL);
+
+    if (!is_printable(name, GS_MODULE_NAME_MAX - 1)) {
+        return false;
+    }
+    g_strlcpy(info->name, name, sizeof(info->name));
+    return take_ranges(c, info->mem, &info->n_mem) && info->n_mem &&
+           take_ranges(c, info->text, &info->n_text) && take_symbols(c, info);
+}
+
+bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
+                           GError **errp)
+{
+    GsModuleInfo info = { 0 };
+    uint64_t module_va;
+    GsCursor c;
+    bool ok;
+
+    gs_cursor_init(&c, data, len, "saved module");
+    module_va = gs_cursor_u64(&c);
+    ok = take_module(&c, &info);
+    if (!ok) {
+        set_fail(errp, &c, "makes no sense");
+    }
+    ok = ok && gs_cursor_ok(&c, errp) &&
+         gs_modules_add(k->modules, k->orc, module_va, &info, NULL, errp);
+    g_free(info.syms);
+    return ok;
+}

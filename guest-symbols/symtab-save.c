@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A symbol table as bytes, and back: for the journal, which outlives the
+ * kernel.
+ *
+ * The rows in their order: how far each is from the one before, then type
+ * letter and name of each. What bounds extents goes with them, since the
+ * image that told it does not.
+ */
+#include "symtab-save.h"
+#include "symtab-inside.h"
+
+#include <string.h>
+
+#define ENDS_MAX 65536
+
+/* ---- writing ---- */
+
+static void put_varint(GByteArray *out, uint64_t v)
+{
+    uint8_t bytes[10];
+    unsigned n = 0;
+
+    while (v > 0x7f) {
+        bytes[n++] = 0x80 | (v & 0x7f);
+        v >>= 7;
+    }
+    bytes[n++] = v;
+    g_byte_array_append(out, bytes, n);
+}
+
+static void put_u64(GByteArray *out, uint64_t v)
+{
+    v = GUINT64_TO_LE(v);
+    g_byte_array_append(out, (const uint8_t *)&v, sizeof(v));
+}
+
+typedef struct Rows {
+    GByteArray *deltas;
+    GByteArray *names;
+    uint64_t last;
+} Rows;
+
+static void add_row(uint64_t va, const char *text, size_t len, void *opaque)
+{
+    Rows *r = opaque;
+
+    put_varint(r->deltas, va - r->last);
+    r->last = va;
+    g_byte_array_append(r->names, (const uint8_t *)text, len + 1);
+}
+
+void gs_symtab_save(const GsSymtab *tab, GByteArray *out)
+{
+    g_autoptr(GByteArray) names = g_byte_array_new();
+    Rows rows = { .deltas = out, .names = names };
+
+    put_u64(out, tab->low);
+    put_u64(out, tab->percpu_start);
+    put_u64(out, tab->percpu_end);
+    put_u64(out, tab->ends->len);
+    for (guint i = 0; i < tab->ends->len; i++) {
+        put_u64(out, g_array_index(tab->ends, uint64_t, i));
+    }
+    put_u64(out, tab->n);
+    gs_symtab_foreach(tab, add_row, &rows);
+    g_byte_array_append(out, names->data, names->len);
+}
+
+/* ---- reading ---- */
+
+static uint64_t take_varint(GsCursor *c)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = gs_cursor_u8(c);
+
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            break;
+        }
+    }
+    return v;
+}
+
+/* Sorted, as searches need them. */
+static bool take_ends(GsCursor *c, GArray *ends)
+{
+    uint64_t n = gs_cursor_u64(c);
+    uint64_t last = 0;
+
+    if (n > ENDS_MAX || n > gs_cursor_left(c) / sizeof(uint64_t)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t va = gs_cursor_u64(c);
+
+        if (va < last) {
+            return false;
+        }
+        last = va;
+        g_array_append_val(ends, va);
+    }
+    return true;
+}
+
+static bool take_rows(GsCursor *c, GsSymtab *tab)
+{
+    uint64_t n = gs_cursor_u64(c);
+    g_autofree uint64_t *vas = NULL;
+    uint64_t va = 0;
+
+    if (n > GS_SYMBOLS_MAX || n > gs_cursor_left(c)) {
+        return false;
+    }
+    vas = g_new(uint64_t, MAX(n, 1));
+    for (uint64_t i = 0; i < n; i++) {
+        vas[i] = va += take_varint(c);
+    }
+    for (uint64_t i = 0; i < n && !c->failed; i++) {
+        size_t len;
+        const char *text = gs_cursor_str(c, &len);
+
+        if (!text || len < 2 || len > GS_SYMBOL_NAME_MAX ||
+            !gs_symtab_add(tab, vas[i], text[0], text + 1, len - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+GsSymtab *gs_symtab_load(GsCursor *c, GError **errp)
+{
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+    g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    uint64_t low = gs_cursor_u64(c);
+    uint64_t percpu_start = gs_cursor_u64(c);
+    uint64_t percpu_end = gs_cursor_u64(c);
+
+    if (!take_ends(c, ends) || !take_rows(c, tab)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "%s: its symbols make no sense", c->what);
+        return NULL;
+    }
+    if (!gs_cursor_ok(c, errp)) {
+        return NULL;
+    }
+    gs_symtab_seal(tab, NULL);
+    g_array_free(tab->ends, TRUE);
+    tab->ends = g_steal_pointer(&ends);
+    tab->percpu_start = percpu_start;
+    tab->percpu_end = percpu_end;
+    tab->low = low;
+    return g_steal_pointer(&tab);
+}

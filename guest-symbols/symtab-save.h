@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A symbol table as bytes, and back. Internal to guest-symbols.
+ */
+#ifndef GS_SYMTAB_SAVE_H
+#define GS_SYMTAB_SAVE_H
+
+#include "cursor.h"
+#include "symtab.h"
+
+/** gs_symtab_save() - append a sealed table to @out. */
+void gs_symtab_save(const GsSymtab *tab, GByteArray *out);
+/** gs_symtab_load() - (owned) a sealed table of what that wrote, untrusted;
+ *  it answers as the saved one. NULL (GS_ERROR_FORMAT) if it is none. */
+GsSymtab *gs_symtab_load(GsCursor *c, GError **errp);
+
+#endif /* GS_SYMTAB_SAVE_H */

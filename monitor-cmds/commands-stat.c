@@ -157,10 +157,11 @@ static void print_counters(McOut *out)
 
 static unsigned count_hooks(const McContext *ctx)
 {
-    McHookStatus h;
     unsigned found = 0;
 
     for (unsigned i = 0; i < ctx->n_hooks; i++) {
+        McHookStatus h = { 0 };
+
         found += ctx->hook(ctx->hook_opaque, i, &h) && h.va;
     }
     return found;

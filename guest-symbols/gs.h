@@ -356,6 +356,8 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
  *  backtraces until the range is reused, its ORC is no longer used. */
 void gs_kernel_drop_module(GsKernel *k, uint64_t module_va);
 size_t gs_kernel_n_modules(const GsKernel *k);
+/** gs_kernel_modules() - (owned) their addresses, uint64_t, oldest first. */
+GArray *gs_kernel_modules(const GsKernel *k);
 
 struct GsPack;
 struct GsUnpack;

@@ -145,6 +145,11 @@ void gs_kernel_unpack_modules(GsKernel *k, GsUnpack *u)
     }
 }
 
+GArray *gs_kernel_modules(const GsKernel *k)
+{
+    return gs_modules_loaded(k->modules);
+}
+
 size_t gs_kernel_n_modules(const GsKernel *k)
 {
     return gs_modules_n(k->modules);

@@ -526,6 +526,21 @@ size_t gs_modules_n_symbols(const GsModules *m)
     return n;
 }
 
+GArray *gs_modules_loaded(const GsModules *m)
+{
+    GArray *vas = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    HOLD_LOCK(m);
+
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = g_ptr_array_index(m->all, i);
+
+        if (mod->live) {
+            g_array_append_val(vas, mod->va);
+        }
+    }
+    return vas;
+}
+
 size_t gs_modules_n(const GsModules *m)
 {
     HOLD_LOCK(m);

@@ -82,6 +82,8 @@ size_t gs_modules_n_symbols(const GsModules *m);
 
 /** gs_modules_n() - how many are loaded. */
 size_t gs_modules_n(const GsModules *m);
+/** gs_modules_loaded() - (owned) their addresses, uint64_t, oldest first. */
+GArray *gs_modules_loaded(const GsModules *m);
 
 /** gs_modules_is_text() - is @va code of a loaded module? */
 bool gs_modules_is_text(const GsModules *m, uint64_t va);

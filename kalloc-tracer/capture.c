@@ -185,6 +185,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }
     kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
+    kt_tracer_save_kernel(c->shared.tracer, k, true);
     return boot;
 }
 
@@ -436,6 +437,11 @@ void kt_capture_reset(KtCapture *c)
 void kt_capture_lock(KtCapture *c)
 {
     g_mutex_lock(&c->lock);
+}
+
+bool kt_capture_trylock(KtCapture *c)
+{
+    return g_mutex_trylock(&c->lock);
 }
 
 void kt_capture_unlock(KtCapture *c)

@@ -59,6 +59,7 @@ void kt_capture_lost(KtCapture *c);
 /** kt_capture_lock()/_unlock() - hold the kernel's slide and modules' owner
  *  steady for the length of a monitor command. */
 void kt_capture_lock(KtCapture *c);
+bool kt_capture_trylock(KtCapture *c);
 void kt_capture_unlock(KtCapture *c);
 
 /** kt_capture_kernel() - (borrowed, nullable) the kernel that was found last;

@@ -1,286 +1,400 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Journal: see journal.h. The tracer appends each event as it applies it,
- * under its lock; the cost is a copy into a buffer, and a write() of 1 MiB
- * now and then.
+ * Journal: see journal.h. Collects runs of events, and hands them, and
+ * whatever else is to be written, in order to the writer (journal-out.c).
  *
- * The first write that fails ends the journal: from there on events are
- * counted as lost, since those that follow would name stacks the file does
- * not define. The file up to there stays good.
+ * The tracer's lock covers @run and @used. @lock is of the jobs between the
+ * two threads and is held for a moment only; the writer holds none while it
+ * packs or writes. Jobs are bounded: a disk that is slower than the guest
+ * makes the guest wait, as it would with write().
+ *
+ * How far the file will go is written to its head before events are applied,
+ * with pwrite(): as soon as that returns it is in the page cache and
+ * survives the process. A mapping would do, too, but QEMU would die of
+ * SIGBUS when somebody truncates the file.
  */
 #include "journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
-#define BUFFER_CELLS 16384      /* 1 MiB */
-#define CELL KT_JOURNAL_CELL
+#include "journal-code.h"
+#include "journal-out.h"
 
-/* The ids that the file defines already. */
-typedef struct Seen {
-    uint64_t *bits;
-    uint32_t n;             /* words */
-} Seen;
+#define JOBS_MAX 4
+
+/* A run of events, or a note. */
+typedef struct Job {
+    KtEvent *ev;
+    unsigned n;
+    KtFrameKind kind;
+    GByteArray *data;
+} Job;
+
+/* A note that waits for its place. */
+typedef struct Waiting {
+    uint64_t seq;
+    KtFrameKind kind;
+    GByteArray *data;
+} Waiting;
 
 struct KtJournal {
     int fd;
-    bool failed;
-    const KtDepot *stacks;
-    const KtNames *names;
+    KtJournalOut *out;
     KtCounters *counters;
-    Seen seen_stack;
-    Seen seen_task;
-    Seen seen_cache;
-    Seen seen_hook;
-    char *buffer;
-    unsigned used;          /* cells */
+    KtEvent *run;
+    unsigned used;
+    uint64_t promised;
+    bool ended;
+    uint64_t next_note;         /* atomic: the first of @waiting's places */
+    pthread_mutex_t note_lock;  /* of @waiting */
+    GQueue waiting;             /* of Waiting, by place */
+    pthread_mutex_t lock;       /* of all that follows */
+    pthread_cond_t more;        /* there is a job, or it is to stop */
+    pthread_cond_t less;        /* a job is done */
+    GQueue jobs;                /* of Job; the first may be in work */
+    GPtrArray *spare;           /* runs to use again */
+    pthread_t thread;
+    bool started;
+    bool stop;
 };
 
-/* ---- output ------------------------------------------------------------- */
+/* ---- jobs --------------------------------------------------------------- */
 
-static bool is_event(const char *cell)
+static uint64_t thread_ns(void)
 {
-    return ((const KtJournalDef *)cell)->kind < KT_JOURNAL_STACK;
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* Events among the buffered cells from @from on. */
-static uint64_t buffered_events(const KtJournal *j, unsigned from)
+static void do_job(KtJournal *j, const Job *job)
 {
-    uint64_t n = 0;
+    uint64_t since = thread_ns();
 
-    for (unsigned i = 0; i < j->used; i++) {
-        const char *cell = j->buffer + (size_t)i * CELL;
-
-        if (is_event(cell)) {
-            n += i >= from;
-        } else {
-            i += ((const KtJournalDef *)cell)->more;
-        }
+    if (job->ev) {
+        kt_journal_out_events(j->out, job->ev, job->n);
+        kt_counters_add(j->counters, KT_CNT_JOURNAL_NS, thread_ns() - since);
+    } else {
+        kt_journal_out_note(j->out, job->kind, job->data);
     }
-    return n;
 }
 
-/* Bytes that reached the file. */
-static size_t write_all(int fd, const char *at, size_t len)
+static void end_job_locked(KtJournal *j, Job *job)
 {
-    size_t done = 0;
+    if (job->ev) {
+        g_ptr_array_add(j->spare, job->ev);
+    } else {
+        g_byte_array_unref(job->data);
+    }
+}
 
-    while (done < len) {
-        ssize_t n = write(fd, at + done, len - done);
+static void *writer(void *opaque)
+{
+    KtJournal *j = opaque;
 
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
+    pthread_mutex_lock(&j->lock);
+    for (;;) {
+        Job *job = g_queue_peek_head(&j->jobs);
+
+        if (job) {
+            pthread_mutex_unlock(&j->lock);
+            do_job(j, job);
+            pthread_mutex_lock(&j->lock);
+            g_queue_pop_head(&j->jobs);
+            end_job_locked(j, job);
+            g_free(job);
+            pthread_cond_broadcast(&j->less);
+        } else if (j->stop) {
             break;
+        } else {
+            pthread_cond_wait(&j->more, &j->lock);
         }
-        done += n;
     }
-    return done;
+    pthread_mutex_unlock(&j->lock);
+    return NULL;
 }
 
-void kt_journal_flush(KtJournal *j)
+static void submit(KtJournal *j, Job job)
 {
-    size_t len = (size_t)j->used * CELL;
-    size_t done;
+    pthread_mutex_lock(&j->lock);
+    if (j->started) {
+        Job *copy = g_new(Job, 1);
 
-    if (!j->used) {
-        return;
-    }
-    done = write_all(j->fd, j->buffer, len);
-    if (done < len) {
-        j->failed = true;
-        kt_counters_add(j->counters, KT_CNT_JOURNAL_LOST,
-                        buffered_events(j, done / CELL));
-    }
-    j->used = 0;
-}
-
-/* Room for an entry of @cells, which is never torn by a flush. */
-static char *append(KtJournal *j, unsigned cells)
-{
-    char *at;
-
-    if (j->used + cells > BUFFER_CELLS) {
-        kt_journal_flush(j);
-    }
-    at = j->buffer + (size_t)j->used * CELL;
-    j->used += cells;
-    return at;
-}
-
-/* A definition with @len bytes after its first cell. */
-static void append_def(KtJournal *j, const KtJournalDef *def,
-                       const void *data, size_t len)
-{
-    unsigned more = (len + CELL - 1) / CELL;
-    char *at = append(j, 1 + more);
-
-    memcpy(at, def, CELL);
-    ((KtJournalDef *)at)->more = more;
-    if (more) {
-        memset(at + (size_t)more * CELL, 0, CELL);
-        memcpy(at + CELL, data, len);
-    }
-}
-
-/* ---- definitions -------------------------------------------------------- */
-
-/* True the first time for each @id. */
-static bool first_sight(Seen *s, uint32_t id)
-{
-    uint32_t word = id / 64;
-    uint64_t bit = (uint64_t)1 << id % 64;
-
-    if (word >= s->n) {
-        uint32_t n = MAX(64, s->n);
-
-        while (n <= word) {
-            n *= 2;
+        *copy = job;
+        while (j->jobs.length >= JOBS_MAX) {
+            pthread_cond_wait(&j->less, &j->lock);
         }
-        s->bits = g_renew(uint64_t, s->bits, n);
-        memset(s->bits + s->n, 0, (n - s->n) * sizeof(*s->bits));
-        s->n = n;
+        g_queue_push_tail(&j->jobs, copy);
+        pthread_cond_signal(&j->more);
+    } else {
+        do_job(j, &job);
+        end_job_locked(j, &job);
     }
-    if (s->bits[word] & bit) {
-        return false;
-    }
-    s->bits[word] |= bit;
-    return true;
+    pthread_mutex_unlock(&j->lock);
 }
 
-static void define_stack(KtJournal *j, KtStackId id)
+static KtEvent *new_run(KtJournal *j)
 {
-    KtJournalDef def = { .id = id.v, .kind = KT_JOURNAL_STACK };
-    unsigned n;
-    uint8_t stop;
-    const uint64_t *frames;
+    KtEvent *run = NULL;
 
-    if (!id.v || !first_sight(&j->seen_stack, id.v)) {
-        return;
+    pthread_mutex_lock(&j->lock);
+    if (j->spare->len) {
+        run = g_ptr_array_steal_index_fast(j->spare, j->spare->len - 1);
     }
-    frames = kt_depot_get(j->stacks, id.v, &n, &stop);
-    if (frames) {
-        def.n = n;
-        def.u.stop = stop;
-        append_def(j, &def, frames, n * sizeof(*frames));
-    }
+    pthread_mutex_unlock(&j->lock);
+    return run ? run : g_new(KtEvent, KT_RUN_EVENTS);
 }
 
-static void define_task(KtJournal *j, KtTaskId id)
+static void submit_run(KtJournal *j)
 {
-    KtJournalDef def = { .id = id.v, .kind = KT_JOURNAL_TASK };
-    char comm[KT_COMM_LEN + 1];
-    uint32_t pid;
-
-    if (!id.v || !first_sight(&j->seen_task, id.v)) {
-        return;
-    }
-    if (kt_names_task(j->names, id, &pid, comm)) {
-        def.n = pid;
-        memcpy(def.u.comm, comm, KT_COMM_LEN);
-        append_def(j, &def, NULL, 0);
+    if (j->used) {
+        submit(j, (Job) { .ev = j->run, .n = j->used });
+        j->run = new_run(j);
+        j->used = 0;
     }
 }
 
-static void define_cache(KtJournal *j, KtCacheId id)
+void kt_journal_start(KtJournal *j)
 {
-    KtJournalDef def = { .id = id.v, .kind = KT_JOURNAL_CACHE };
-    KtCacheInfo info;
+    sigset_t all, before;
 
-    if (!id.v || !first_sight(&j->seen_cache, id.v)) {
-        return;
-    }
-    if (kt_names_cache(j->names, id, &info)) {
-        def.n = strlen(info.name);
-        def.u.cache.va = info.va;
-        def.u.cache.object_size = info.object_size;
-        def.u.cache.size = info.size;
-        append_def(j, &def, info.name, def.n);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_lock(&j->lock);
+    j->started = pthread_create(&j->thread, NULL, writer, j) == 0;
+    pthread_mutex_unlock(&j->lock);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void kt_journal_stop(KtJournal *j)
+{
+    bool started;
+
+    pthread_mutex_lock(&j->lock);
+    started = j->started;
+    j->stop = true;
+    pthread_cond_signal(&j->more);
+    pthread_mutex_unlock(&j->lock);
+    if (started) {
+        pthread_join(j->thread, NULL);
+        pthread_mutex_lock(&j->lock);
+        j->started = j->stop = false;
+        pthread_mutex_unlock(&j->lock);
     }
 }
 
-static void define_hook(KtJournal *j, KtHookId id)
-{
-    KtJournalDef def = { .id = id.v, .kind = KT_JOURNAL_HOOK };
-    const char *name;
+/* ---- notes that wait ---------------------------------------------------- */
 
-    if (!first_sight(&j->seen_hook, id.v)) {
-        return;
+static Waiting *take_waiting(KtJournal *j, uint64_t seq)
+{
+    Waiting *w;
+
+    pthread_mutex_lock(&j->note_lock);
+    w = g_queue_peek_head(&j->waiting);
+    if (w && w->seq <= seq) {
+        g_queue_pop_head(&j->waiting);
+    } else {
+        w = NULL;
     }
-    name = kt_hook_name(id);
-    def.n = strlen(name);
-    append_def(j, &def, name, def.n);
+    if (!j->waiting.head) {
+        __atomic_store_n(&j->next_note, UINT64_MAX, __ATOMIC_RELAXED);
+    } else {
+        __atomic_store_n(&j->next_note,
+                         ((Waiting *)j->waiting.head->data)->seq,
+                         __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&j->note_lock);
+    return w;
+}
+
+static void place_notes(KtJournal *j, uint64_t seq)
+{
+    Waiting *w;
+
+    while ((w = take_waiting(j, seq))) {
+        kt_journal_note(j, w->kind, w->data);
+        g_free(w);
+    }
+}
+
+static bool note_is_due(const KtJournal *j, uint64_t seq)
+{
+    return __atomic_load_n(&j->next_note, __ATOMIC_RELAXED) <= seq;
+}
+
+static gint by_place(gconstpointer a, gconstpointer b, gpointer opaque)
+{
+    const Waiting *x = a, *y = b;
+
+    return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+void kt_journal_note_after(KtJournal *j, uint64_t seq, KtFrameKind kind,
+                           GByteArray *data)
+{
+    Waiting *w = g_new(Waiting, 1);
+
+    *w = (Waiting) { seq, kind, data };
+    pthread_mutex_lock(&j->note_lock);
+    g_queue_insert_sorted(&j->waiting, w, by_place, NULL);
+    __atomic_store_n(&j->next_note, ((Waiting *)j->waiting.head->data)->seq,
+                     __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&j->note_lock);
 }
 
 /* ---- entries ------------------------------------------------------------ */
 
-void kt_journal_event(KtJournal *j, const KtEvent *ev)
+void kt_journal_promise(KtJournal *j, uint64_t seq)
 {
-    KtEvent *out;
+    const KtLive live = { seq, kt_journal_out_lost(j->out) };
+    uint8_t bytes[KT_HEAD_LIVE];
 
-    if (j->failed) {
-        kt_counters_add(j->counters, KT_CNT_JOURNAL_LOST, 1);
-        return;
+    if (seq > j->promised && !j->ended) {
+        j->promised = seq;
+        kt_live_put(&live, bytes);
+        kt_write_at(j->fd, bytes, sizeof(bytes), KT_HEAD_LIVE);
     }
-    define_stack(j, ev->stack);
-    define_task(j, ev->task);
-    define_cache(j, ev->cache);
-    define_hook(j, ev->hook);
-    out = (KtEvent *)append(j, 1);
-    *out = *ev;
-    memset(out->pad, 0, sizeof(out->pad));
 }
 
-void kt_journal_mark(KtJournal *j, KtJournalKind kind, uint32_t value)
+static void append(KtJournal *j, const KtEvent *ev, unsigned n)
 {
-    KtJournalDef def = { .id = value, .kind = kind };
+    while (n) {
+        unsigned k = MIN(n, KT_RUN_EVENTS - j->used);
 
-    if (!j->failed) {
-        append_def(j, &def, NULL, 0);
+        memcpy(j->run + j->used, ev, k * sizeof(*ev));
+        j->used += k;
+        ev += k;
+        n -= k;
+        if (j->used == KT_RUN_EVENTS) {
+            submit_run(j);
+        }
+    }
+}
+
+void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n)
+{
+    if (j->ended) {
+        kt_counters_add(j->counters, KT_CNT_JOURNAL_LOST, n);
+        return;
+    }
+    if (n && note_is_due(j, ev[n - 1].seq)) {
+        for (; n && note_is_due(j, UINT64_MAX - 1); n--, ev++) {
+            place_notes(j, ev->seq ? ev->seq - 1 : 0);
+            append(j, ev, 1);
+        }
+    }
+    append(j, ev, n);
+}
+
+void kt_journal_note(KtJournal *j, KtFrameKind kind, GByteArray *data)
+{
+    if (j->ended) {
+        g_byte_array_unref(data);
+        return;
+    }
+    submit_run(j);
+    submit(j, (Job) { .kind = kind, .data = data });
+}
+
+void kt_journal_mark(KtJournal *j, KtMark mark, uint32_t value)
+{
+    GByteArray *data = g_byte_array_new();
+
+    kt_put_u32(data, mark);
+    kt_put_u32(data, value);
+    kt_journal_note(j, KT_FRAME_MARK, data);
+}
+
+static void wait_for_writer(KtJournal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    while (j->jobs.length) {
+        pthread_cond_wait(&j->less, &j->lock);
+    }
+    pthread_mutex_unlock(&j->lock);
+}
+
+void kt_journal_flush(KtJournal *j, uint64_t seq, bool wait)
+{
+    if (note_is_due(j, seq)) {
+        place_notes(j, seq);
+    }
+    submit_run(j);
+    if (wait) {
+        wait_for_writer(j);
     }
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void *fail_open(const char *path, int err, GError **errp)
+static bool write_head(int fd, const KtConfig *config)
 {
-    g_set_error(errp, G_FILE_ERROR, g_file_error_from_errno(err),
-                "journal %s: %s", path, g_strerror(err));
-    return NULL;
+    const KtHead head = {
+        .history_bytes = config->history_bytes,
+        .map_bytes = config->map_bytes,
+        .max_stacks = config->max_stacks,
+        .n_cpus = config->n_cpus,
+        .begun = g_get_real_time() / G_USEC_PER_SEC,
+    };
+    uint8_t bytes[KT_HEAD_BYTES];
+
+    kt_head_put(&head, bytes);
+    kt_live_put(&(KtLive) { 0 }, bytes + KT_HEAD_LIVE);
+    return kt_write_at(fd, bytes, sizeof(bytes), 0);
 }
 
-KtJournal *kt_journal_open(const char *path, const KtDepot *stacks,
+static KtJournal *journal_new(int fd, const KtDepot *stacks,
+                              const KtNames *names, KtCounters *counters)
+{
+    KtJournal *j = g_new0(KtJournal, 1);
+
+    j->fd = fd;
+    j->out = kt_journal_out_new(fd, stacks, names, counters);
+    j->counters = counters;
+    j->next_note = UINT64_MAX;
+    j->spare = g_ptr_array_new_with_free_func(g_free);
+    j->run = g_new(KtEvent, KT_RUN_EVENTS);
+    pthread_mutex_init(&j->note_lock, NULL);
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_cond_init(&j->more, NULL);
+    pthread_cond_init(&j->less, NULL);
+    return j;
+}
+
+KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
                            const KtNames *names, KtCounters *counters,
                            GError **errp)
 {
-    KtJournalHeader header = {
-        .magic = KT_JOURNAL_MAGIC,
-        .version = KT_JOURNAL_VERSION,
-        .header_size = sizeof(header),
-        .cell_size = CELL,
-    };
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    KtJournal *j;
+    int fd = open(config->journal, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                  0666);
 
-    if (fd < 0) {
-        return fail_open(path, errno, errp);
-    }
-    if (write_all(fd, (char *)&header, sizeof(header)) < sizeof(header)) {
+    if (fd < 0 || !write_head(fd, config)) {
         int err = errno;
 
-        close(fd);
-        return fail_open(path, err, errp);
+        if (fd >= 0) {
+            close(fd);
+        }
+        g_set_error(errp, G_FILE_ERROR, g_file_error_from_errno(err),
+                    "journal %s: %s", config->journal, g_strerror(err));
+        return NULL;
     }
-    j = g_new0(KtJournal, 1);
-    j->fd = fd;
-    j->stacks = stacks;
-    j->names = names;
-    j->counters = counters;
-    j->buffer = g_malloc((size_t)BUFFER_CELLS * CELL);
-    return j;
+    return journal_new(fd, stacks, names, counters);
+}
+
+void kt_journal_end(KtJournal *j)
+{
+    if (!j->ended) {
+        kt_journal_flush(j, UINT64_MAX - 1, true);
+        kt_journal_stop(j);
+        kt_journal_out_end(j->out);
+        j->ended = true;
+    }
 }
 
 void kt_journal_close(KtJournal *j)
@@ -288,12 +402,14 @@ void kt_journal_close(KtJournal *j)
     if (!j) {
         return;
     }
-    kt_journal_flush(j);
+    kt_journal_end(j);
     close(j->fd);
-    g_free(j->seen_stack.bits);
-    g_free(j->seen_task.bits);
-    g_free(j->seen_cache.bits);
-    g_free(j->seen_hook.bits);
-    g_free(j->buffer);
+    kt_journal_out_free(j->out);
+    g_free(j->run);
+    g_ptr_array_free(j->spare, TRUE);
+    pthread_mutex_destroy(&j->note_lock);
+    pthread_mutex_destroy(&j->lock);
+    pthread_cond_destroy(&j->more);
+    pthread_cond_destroy(&j->less);
     g_free(j);
 }

@@ -1,85 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Journal: every event, in order, appended to a file.
+ * Journal: every event, in order, and what it takes to answer from the file
+ * as the tracer does. docs/journal.md describes the file.
  *
- * The file is a sequence of 64-byte cells; docs/journal.md is its
- * description. No locking: the tracer's lock covers it.
+ * Who appends holds the tracer's lock and pays for a copy; a thread of the
+ * journal's own packs and writes. Until that is started, and after it was
+ * stopped, who appends does that, too.
  */
 #ifndef KT_JOURNAL_H
 #define KT_JOURNAL_H
 
 #include "counters.h"
 #include "depot.h"
+#include "journal-format.h"
 #include "kt.h"
 #include "names.h"
 
-#define KT_JOURNAL_MAGIC    "KAJRNL"
-#define KT_JOURNAL_VERSION  1
-#define KT_JOURNAL_CELL     64
-
-/** What a cell is: an event's KtEventKind, or one of these. */
-typedef enum KtJournalKind {
-    KT_JOURNAL_STACK = 0x81,
-    KT_JOURNAL_TASK,
-    KT_JOURNAL_CACHE,
-    KT_JOURNAL_HOOK,
-    KT_JOURNAL_RESET,       /* the VM was reset */
-    KT_JOURNAL_CLEAR,       /* the map was cleared */
-    KT_JOURNAL_COMPLETE,    /* value 1: tracing began before all else */
-} KtJournalKind;
-
-/** struct KtJournalHeader - the first cell */
-typedef struct KtJournalHeader {
-    char magic[6];
-    uint16_t version;
-    uint32_t header_size;
-    uint32_t cell_size;
-    uint8_t pad[48];
-} KtJournalHeader;
-G_STATIC_ASSERT(sizeof(KtJournalHeader) == KT_JOURNAL_CELL);
-
-/**
- * struct KtJournalDef - a cell that is no event; @kind is where an event's is
- * @id: stack, task, cache or hook; value of KT_JOURNAL_COMPLETE
- * @n: frames of a stack, pid of a task, bytes of a cache's or hook's name
- * @u: by kind
- * @more: cells that follow and belong to it: frames, name
- */
-typedef struct KtJournalDef {
-    uint32_t id;
-    uint32_t n;
-    union {
-        uint64_t stop;
-        char comm[16];
-        struct {
-            uint64_t va;
-            uint32_t object_size;
-            uint32_t size;
-        } cache;
-    } u;
-    uint8_t pad0[30];
-    uint8_t kind;
-    uint8_t more;
-    uint8_t pad1[8];
-} __attribute__((packed)) KtJournalDef;
-G_STATIC_ASSERT(sizeof(KtJournalDef) == KT_JOURNAL_CELL);
-G_STATIC_ASSERT(offsetof(KtJournalDef, kind) == offsetof(KtEvent, kind));
-
 typedef struct KtJournal KtJournal;
 
-/** kt_journal_open() - (owned) begin a file anew; the rest is borrowed.
- *  @counters: gets KT_CNT_JOURNAL_LOST when writing fails. */
-KtJournal *kt_journal_open(const char *path, const KtDepot *stacks,
+/** kt_journal_open() - (owned) begin the file @config->journal anew; the rest
+ *  is borrowed. @counters: gets KT_CNT_JOURNAL_LOST when writing fails. */
+KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
                            const KtNames *names, KtCounters *counters,
                            GError **errp);
-/** kt_journal_close() - write what is buffered and close. */
+/** kt_journal_close() - write what is buffered and the index, and close. */
 void kt_journal_close(KtJournal *j);
+/** kt_journal_end() - the same, without freeing: what is appended from now on
+ *  is counted as lost. */
+void kt_journal_end(KtJournal *j);
 
-/** kt_journal_event() - append @ev, and before it what it names first. */
-void kt_journal_event(KtJournal *j, const KtEvent *ev);
-/** kt_journal_mark() - append a cell of one of the last three kinds. */
-void kt_journal_mark(KtJournal *j, KtJournalKind kind, uint32_t value);
-/** kt_journal_flush() - write what is buffered. */
-void kt_journal_flush(KtJournal *j);
+/** kt_journal_start() - pack and write on a thread of its own from now on. */
+void kt_journal_start(KtJournal *j);
+/** kt_journal_stop() - when it has written what it has, end that thread. */
+void kt_journal_stop(KtJournal *j);
+
+/** kt_journal_promise() - events up to number @seq will follow. Should the
+ *  process be killed first, the file tells how many are missing. */
+void kt_journal_promise(KtJournal *j, uint64_t seq);
+/** kt_journal_events() - append. */
+void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n);
+/** kt_journal_mark() - append what became of the boot. */
+void kt_journal_mark(KtJournal *j, KtMark mark, uint32_t value);
+/** kt_journal_note() - append a frame; @data is taken. */
+void kt_journal_note(KtJournal *j, KtFrameKind kind, GByteArray *data);
+/**
+ * kt_journal_note_after() - the same from any thread, without the lock
+ * @seq: its place is before the first event with a higher number
+ */
+void kt_journal_note_after(KtJournal *j, uint64_t seq, KtFrameKind kind,
+                           GByteArray *data);
+/** kt_journal_flush() - have what is buffered written; notes up to @seq.
+ *  @wait: return when it is in the file */
+void kt_journal_flush(KtJournal *j, uint64_t seq, bool wait);
 
 #endif /* KT_JOURNAL_H */

@@ -271,6 +271,63 @@ void kt_tracer_set_complete(KtTracer *t, bool complete);
 void kt_tracer_set_enabled(KtTracer *t, bool on);
 GS_HOT bool kt_tracer_enabled(const KtTracer *t);
 
+/* ---- journal: what answers from the file need beside events ------------- */
+
+/**
+ * struct KtHookStatus - one row of the hook table as `ka stat -v` shows it
+ * @name: hooked function
+ * @va: run-time address; 0 = not in this kernel
+ * @symbol: (nullable) the symbol whose address that is
+ * @from: (nullable) the table that has the symbol
+ * @args_from: (nullable) what told where arguments are, if not the hook table
+ * @note: (nullable) what a missing one means
+ * @hits: events seen
+ */
+typedef struct KtHookStatus {
+    const char *name;
+    uint64_t va;
+    const char *symbol, *from, *args_from;
+    const char *note;
+    uint64_t hits;
+} KtHookStatus;
+
+/**
+ * struct KtStatus - what only the capturing side knows; borrowed for the call
+ * @kernel_found: the running kernel was recognised
+ * @why_no_kernel: (nullable) one line
+ * @n_hooks, @hook, @opaque: rows of the hook table; false: there is none
+ */
+typedef struct KtStatus {
+    bool kernel_found;
+    const char *why_no_kernel;
+    unsigned n_hooks;
+    bool (*hook)(void *opaque, unsigned i, KtHookStatus *out);
+    void *opaque;
+} KtStatus;
+
+/** kt_tracer_has_journal() - is there one? Without it what follows does
+ *  nothing. */
+bool kt_tracer_has_journal(const KtTracer *t);
+/** kt_tracer_save_status() - apply what was pushed, have it all in the file,
+ *  and with it @s and the counters. Lock order: as a query. */
+void kt_tracer_save_status(KtTracer *t, const KtStatus *s);
+/** kt_tracer_on_second() - @fn is called once a second while events come, on
+ *  the tracer's own thread, which holds no lock; it may save the status.
+ *  Before kt_tracer_start(). */
+void kt_tracer_on_second(KtTracer *t, void (*fn)(void *opaque), void *opaque);
+/** kt_tracer_save_kernel() - @k (borrowed for the call) was found, or with
+ *  @found false given as a file; any thread that holds no lock of ours. */
+void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found);
+/** kt_tracer_save_module() - the module or BPF program that @k knows as
+ *  @module_va was loaded; any thread, takes no lock for long. */
+void kt_tracer_save_module(KtTracer *t, const GsKernel *k,
+                           uint64_t module_va);
+/** kt_tracer_drop_module() - it is unloaded: @k is told, too; likewise. */
+void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va);
+/** kt_tracer_end_journal() - the VM ends: write the index. Events from here
+ *  on are not written. */
+void kt_tracer_end_journal(KtTracer *t);
+
 /* ---- queries: between begin and end only, one thread at a time --------- */
 
 void kt_query_begin(KtTracer *t);   /* drains the queue, takes the lock */
@@ -424,5 +481,91 @@ void kt_query_checked(KtTracer *t, KtCheckFn fn, void *opaque);
 /** kt_tracer_set_check() - check=on; before kt_tracer_start(). @fn is told of
  *  the first violation of each rule, on the tracer's own thread. */
 void kt_tracer_set_check(KtTracer *t, KtCheckFn fn, void *opaque);
+
+/* ---- replay: a journal's file as a tracer ------------------------------- */
+
+typedef struct KtReplay KtReplay;
+
+/**
+ * struct KtReplayInfo - what a file holds, and what it lacks
+ * @begun: when it was, host's clock, seconds since 1970
+ * @bytes: of the file
+ * @frames, @events: that are whole, as far as their headers tell
+ * @first_us, @last_us: of these events
+ * @ended: the VM ended in order: nothing is missing
+ * @damage: (nullable) why there is no more than that, one line
+ * @lost_bytes: at the end of the file that cannot be read
+ * @lost_known: @lost_events is known
+ * @lost_events: that were to be written, and cannot be read
+ * @hole_events: not written when the disk was full, as far as was read;
+ *               others follow them
+ * @read_events: applied so far by kt_replay_run()
+ * @read_us: time of the last of them
+ * @reached: the time that was asked for was reached: what comes later does
+ *           not matter
+ */
+typedef struct KtReplayInfo {
+    uint64_t begun;
+    uint64_t bytes;
+    uint64_t frames, events;
+    uint64_t first_us, last_us;
+    bool ended;
+    const char *damage;
+    uint64_t lost_bytes;
+    bool lost_known;
+    uint64_t lost_events;
+    uint64_t hole_events;
+    uint64_t read_events;
+    uint64_t read_us;
+    bool reached;
+} KtReplayInfo;
+
+/** What is told of a file beside events, in its place among them. */
+typedef enum KtReplayMark {
+    KT_REPLAY_RESET,        /* a new boot */
+    KT_REPLAY_CLEAR,
+    KT_REPLAY_COMPLETE,     /* with its value */
+    KT_REPLAY_ENABLED,      /* likewise */
+    KT_REPLAY_HOLE,         /* events that are missing: their number */
+    KT_REPLAY_LOAD,         /* a VM state was loaded: another time begins */
+} KtReplayMark;
+
+/**
+ * struct KtReplayPlan - what to read
+ * @until_us: stop before the first event that is later; UINT64_MAX: all
+ * @since_us: runs of events that are all earlier may be skipped; only without
+ *            @apply
+ * @apply: to the tracer: queries answer then
+ * @event, @mark: (nullable) are told of each in order, before it is applied;
+ *                false stops. Ids are those of the replay's tracer
+ * @progress: (nullable) called now and then: bytes done and in all
+ */
+typedef struct KtReplayPlan {
+    uint64_t until_us;
+    uint64_t since_us;
+    bool apply;
+    bool (*event)(void *opaque, const KtEvent *ev);
+    bool (*mark)(void *opaque, KtReplayMark mark, uint64_t value);
+    void (*progress)(void *opaque, uint64_t done, uint64_t total);
+    void *opaque;
+} KtReplayPlan;
+
+/** kt_replay_open() - (owned) a journal; one thread. The hook table becomes
+ *  the file's for the whole process. */
+KtReplay *kt_replay_open(const char *path, GError **errp);
+void kt_replay_free(KtReplay *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtReplay, kt_replay_free)
+
+/** kt_replay_run() - read, once. Damage is no failure: it ends there, and
+ *  kt_replay_info() says so. */
+void kt_replay_run(KtReplay *r, const KtReplayPlan *plan);
+/** kt_replay_info() - (borrowed) as of now. */
+const KtReplayInfo *kt_replay_info(const KtReplay *r);
+/** kt_replay_tracer() - (borrowed) made of what was read. */
+KtTracer *kt_replay_tracer(KtReplay *r);
+/** kt_replay_kernel() - (borrowed, nullable) the kernel found last. */
+const GsKernel *kt_replay_kernel(const KtReplay *r);
+/** kt_replay_status() - the last status that was read. */
+void kt_replay_status(KtReplay *r, KtStatus *out);
 
 #endif /* KT_H */

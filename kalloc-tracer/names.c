@@ -18,7 +18,7 @@
 /* Of a cache, besides its name: in the tables, and what malloc() adds. */
 #define CACHE_MORE 128
 #define TASK_WORDS 3
-#define ESCAPED_MAX (KT_CACHE_NAME_MAX * 4 + 1)
+#define ESCAPED_MAX (KT_CACHE_ESCAPED_MAX + 1)
 
 struct KtNames {
     KtDepot *tasks;
@@ -239,6 +239,24 @@ KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
         id = add_locked(n, &clean);
     }
     pthread_mutex_unlock(&n->lock);
+    return (KtCacheId) { id };
+}
+
+KtCacheId kt_names_restore_cache(KtNames *n, const KtCacheInfo *info)
+{
+    size_t len = strlen(info->name);
+    uint32_t id = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (!g_ascii_isprint(info->name[i])) {
+            return (KtCacheId) { 0 };
+        }
+    }
+    if (len < ESCAPED_MAX) {
+        pthread_mutex_lock(&n->lock);
+        id = add_locked(n, info);
+        pthread_mutex_unlock(&n->lock);
+    }
     return (KtCacheId) { id };
 }
 

@@ -14,6 +14,8 @@
 #define KT_COMM_LEN 16
 /* Bytes kept of a cache's name, before they are escaped. */
 #define KT_CACHE_NAME_MAX 128
+/* Bytes that takes when each is escaped. */
+#define KT_CACHE_ESCAPED_MAX (KT_CACHE_NAME_MAX * 4)
 
 typedef struct KtNames KtNames;
 
@@ -30,6 +32,10 @@ uint32_t kt_names_n_tasks(const KtNames *n);
 
 KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info);
 bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out);
+/** kt_names_restore_cache() - a cache as kt_names_cache() told of it, its name
+ *  escaped already: always a new id, as it was one then. 0 when there is no
+ *  room, or the name is none that was ever told. */
+KtCacheId kt_names_restore_cache(KtNames *n, const KtCacheInfo *info);
 void kt_names_cache_destroyed(KtNames *n, KtCacheId id);
 uint32_t kt_names_n_caches(const KtNames *n);
 

@@ -97,28 +97,67 @@ static char *why_no_kernel(const Plugin *p)
                            why_not ? ")" : "");
 }
 
-static void run_command(struct qemu_plugin_monitor *mon, const char *args,
-                        void *userdata)
+/* For the journal; the capture's lock is held. */
+static void save_status_locked(Plugin *p, const McContext *ctx)
 {
-    Plugin *p = userdata;
-    g_autofree char *why = NULL;
+    kt_tracer_save_status(p->tracer, &(KtStatus) {
+        .kernel_found = ctx->kernel_found,
+        .why_no_kernel = ctx->why_no_kernel,
+        .n_hooks = ctx->n_hooks,
+        .hook = ctx->hook,
+        .opaque = ctx->hook_opaque,
+    });
+}
+
+/* What a command sees now; the capture's lock is held. @why: (out, owned) */
+static McContext context_locked(Plugin *p, char **why)
+{
     McContext ctx = {
         .tracer = p->tracer,
         .puts = print,
-        .puts_opaque = mon,
         .n_hooks = kt_hook_count(),
         .hook = hook_row,
         .hook_opaque = p,
     };
 
-    kt_capture_lock(p->capture);
     kt_capture_sync_counters(p->capture);
     ctx.kernel = kt_capture_kernel(p->capture);
     ctx.kernel = ctx.kernel ? ctx.kernel : p->kernel;
-    ctx.why_no_kernel = why = ctx.kernel ? NULL : why_no_kernel(p);
+    ctx.why_no_kernel = *why = ctx.kernel ? NULL : why_no_kernel(p);
     ctx.kernel_found = kt_capture_found(p->capture);
+    return ctx;
+}
+
+/* The journal is to answer as this command does, and after it as the next. */
+static void run_command(struct qemu_plugin_monitor *mon, const char *args,
+                        void *userdata)
+{
+    Plugin *p = userdata;
+    g_autofree char *why = NULL;
+    McContext ctx;
+
+    kt_capture_lock(p->capture);
+    ctx = context_locked(p, &why);
+    ctx.puts_opaque = mon;
+    save_status_locked(p, &ctx);
     mc_run(&ctx, args);
+    save_status_locked(p, &ctx);
     kt_capture_unlock(p->capture);
+}
+
+/* On the tracer's thread. Whoever holds the lock will save it himself, or is
+ * looking for the kernel. */
+static void on_second(void *userdata)
+{
+    Plugin *p = userdata;
+    g_autofree char *why = NULL;
+    McContext ctx;
+
+    if (kt_tracer_has_journal(p->tracer) && kt_capture_trylock(p->capture)) {
+        ctx = context_locked(p, &why);
+        save_status_locked(p, &ctx);
+        kt_capture_unlock(p->capture);
+    }
 }
 
 /* ---- check=on ----------------------------------------------------------- */
@@ -143,8 +182,8 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
     Plugin *p = userdata;
 
     kt_tracer_stop(p->tracer);
-    kt_query_begin(p->tracer);
-    kt_query_end(p->tracer);
+    on_second(p);
+    kt_tracer_end_journal(p->tracer);
 }
 
 static char *arch_names(void)
@@ -281,6 +320,10 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     }
     p->pages = o->pages;
     open_kernel(p, arch, o);
+    if (p->kernel) {
+        kt_tracer_save_kernel(p->tracer, p->kernel, false);
+    }
+    kt_tracer_on_second(p->tracer, on_second, p);
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder, p->profile,
                                   n_cpus, o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);

@@ -14,7 +14,7 @@ void kt_query_begin(KtTracer *t)
 {
     kt_tracer_lock_drained(t);
     if (t->journal) {
-        kt_journal_flush(t->journal);
+        kt_journal_flush(t->journal, kt_queue_done(t->queue), true);
     }
 }
 
@@ -295,6 +295,23 @@ void kt_query_errors(KtTracer *t, uint64_t lo, uint64_t hi, KtErrorFn fn,
     }
 }
 
+/* Of a file: what is not in it, and host memory of the one who wrote it. */
+static void as_told(const KtTold *told, KtStats *out)
+{
+    const KtStats *s = &told->stats;
+
+    out->stacks = s->stacks;
+    out->tasks = s->tasks;
+    out->caches = s->caches;
+    out->depot_bytes = s->depot_bytes;
+    out->map_bytes = s->map_bytes;
+    out->history_bytes = s->history_bytes;
+    out->mem_bytes = s->mem_bytes;
+    out->mem_bound = s->mem_bound;
+    out->full = s->full;
+    memcpy(out->part_bytes, s->part_bytes, sizeof(out->part_bytes));
+}
+
 void kt_query_stats(KtTracer *t, KtStats *out)
 {
     const KtModel *m = t->model;
@@ -321,5 +338,8 @@ void kt_query_stats(KtTracer *t, KtStats *out)
     };
     for (unsigned i = 0; i < KT_PART__COUNT; i++) {
         out->part_bytes[i] = kt_budget_used(t->budget, i);
+    }
+    if (t->told.any) {
+        as_told(&t->told, out);
     }
 }

@@ -368,13 +368,20 @@ static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
     return kt_guest_read(opaque, va, buf, len);
 }
 
+static void note_module(KtMoment *m, uint64_t va, bool added)
+{
+    if (added) {
+        kt_tracer_save_module(m->c->tracer, m->c->kernel, va);
+    } else {
+        kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
+    }
+}
+
 static void enter_bpf_add(KtMoment *m, uint64_t ksym)
 {
     const GsMem mem = { .read = read_code, .opaque = m->boot->guest };
 
-    if (!gs_kernel_add_bpf(m->c->kernel, &mem, ksym, NULL)) {
-        kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
-    }
+    note_module(m, ksym, gs_kernel_add_bpf(m->c->kernel, &mem, ksym, NULL));
 }
 
 static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
@@ -434,7 +441,8 @@ void kt_record_enter(KtMoment *m, KtHookId id)
         enter_rcu_queue(m, hook, id);
         break;
     case KT_ROLE_MODULE_DROP:
-        gs_kernel_drop_module(m->c->kernel, kt_vcpu_arg(m->v, hook->ptr));
+        kt_tracer_drop_module(m->c->tracer, m->c->kernel,
+                              kt_vcpu_arg(m->v, hook->ptr));
         break;
     case KT_ROLE_KEXEC:
         m->c->kexec();
@@ -560,9 +568,8 @@ static void leave_module_add(KtMoment *m, const KtCall *call)
 
     gs_kernel_set_module_room(m->c->kernel,
                               kt_budget_room(budget, KT_PART_KERNEL));
-    if (!gs_kernel_add_module(m->c->kernel, &mem, call->ptr, NULL)) {
-        kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
-    }
+    note_module(m, call->ptr,
+                gs_kernel_add_module(m->c->kernel, &mem, call->ptr, NULL));
     kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(m->c->kernel));
 }
 

@@ -428,17 +428,6 @@ static void renumber(KtTracer *t, KtSaved *s)
     }
 }
 
-/* A journal's reader cannot follow to another time: it begins anew. */
-static void tell_journal_locked(KtTracer *t)
-{
-    const KtEvent gap = { .kind = KT_EV_GAP, .us = t->last_us };
-
-    if (t->journal) {
-        kt_journal_mark(t->journal, KT_JOURNAL_CLEAR, 0);
-        kt_journal_event(t->journal, &gap);
-    }
-}
-
 static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
 {
     kt_model_free(t->model);
@@ -462,9 +451,9 @@ void kt_state_install(KtTracer *t, KtSaved *s)
     t->events = s->events;
     t->last_us = s->last_us;
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
-    tell_journal_locked(t);
     pthread_mutex_unlock(&t->lock);
     kt_tracer_count(t, KT_CNT_LOADS, 1);
+    kt_tracer_save_checkpoint(t);
 }
 
 void kt_tracer_lost(KtTracer *t)
@@ -480,9 +469,9 @@ void kt_tracer_lost(KtTracer *t)
     t->last_us = 0;
     kt_model_apply(t->model, &gap, 1);
     t->events++;
-    tell_journal_locked(t);
     pthread_mutex_unlock(&t->lock);
     kt_tracer_count(t, KT_CNT_LOADS_BLIND, 1);
+    kt_tracer_save_checkpoint(t);
 }
 
 /* ---- the whole of it ---------------------------------------------------- */

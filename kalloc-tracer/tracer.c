@@ -26,7 +26,7 @@
 #define IDLE_MS     64
 /* Events taken from the queue at once. */
 #define BATCH       64
-#define JOURNAL_BYTES ((uint64_t)2 << 20)
+#define JOURNAL_BYTES ((uint64_t)8 << 20)
 #define DEFAULT_MAP_BYTES ((uint64_t)8 << 30)
 
 static void init_stopping(KtTracer *t)
@@ -93,7 +93,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     init_stopping(t);
     t->model = new_model(t);
     if (config->journal) {
-        t->journal = kt_journal_open(config->journal, t->stacks, t->names,
+        t->journal = kt_journal_open(config, t->stacks, t->names,
                                      t->counters, errp);
         if (!t->journal) {
             return NULL;
@@ -126,10 +126,10 @@ static void warn_locked(KtTracer *t)
 static void apply_locked(KtTracer *t, const KtEvent *ev, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        if (t->journal) {
-            kt_journal_event(t->journal, &ev[i]);
-        }
         t->last_us = MAX(t->last_us, ev[i].us);
+    }
+    if (t->journal) {
+        kt_journal_events(t->journal, ev, n);
     }
     kt_model_apply(t->model, ev, n);
     t->events += n;
@@ -167,6 +167,9 @@ static void drain_locked(KtTracer *t, uint64_t target)
 
     if (kt_queue_done(t->queue) < target) {
         since = thread_ns();
+        if (t->journal) {
+            kt_journal_promise(t->journal, target);
+        }
         drain_events_locked(t, target);
         kt_tracer_count(t, KT_CNT_APPLY_NS, thread_ns() - since);
     }
@@ -277,6 +280,7 @@ static void *applier(void *opaque)
     unsigned ms = BUSY_MS;
 
     do {
+        kt_tracer_tick(t);
         ms = apply_pending(t) ? BUSY_MS : MIN(ms * 2, IDLE_MS);
         check_some(t);
     } while (!told_to_stop(t, ms));
@@ -288,6 +292,9 @@ void kt_tracer_start(KtTracer *t)
 {
     sigset_t all, before;
 
+    if (t->journal) {
+        kt_journal_start(t->journal);
+    }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     t->started = pthread_create(&t->applier, NULL, applier, t) == 0;
@@ -315,6 +322,9 @@ void kt_tracer_free(KtTracer *t)
     drain_locked(t, kt_queue_taken(t->queue));
     kt_journal_close(t->journal);
     kt_checker_free(t->checker);
+    if (t->status) {
+        g_byte_array_unref(t->status);
+    }
     kt_model_free(t->previous);
     kt_model_free(t->model);
     kt_queue_free(t->queue);
@@ -330,10 +340,10 @@ void kt_tracer_free(KtTracer *t)
 
 /* ---- state of the boot -------------------------------------------------- */
 
-static void mark_locked(KtTracer *t, KtJournalKind kind, uint32_t value)
+static void mark_locked(KtTracer *t, KtMark mark, uint32_t value)
 {
     if (t->journal) {
-        kt_journal_mark(t->journal, kind, value);
+        kt_journal_mark(t->journal, mark, value);
     }
 }
 
@@ -344,9 +354,8 @@ static void apply_gap_locked(KtTracer *t)
     apply_locked(t, &gap, 1);
 }
 
-void kt_tracer_reset(KtTracer *t)
+static void reset_locked(KtTracer *t)
 {
-    kt_tracer_lock_drained(t);
     kt_model_free(t->previous);
     t->previous = t->model;
     t->previous_live = t->model->live_blocks;
@@ -356,21 +365,31 @@ void kt_tracer_reset(KtTracer *t)
         g_clear_pointer(&t->previous, kt_model_free);
     }
     t->model = new_model(t);
-    mark_locked(t, KT_JOURNAL_RESET, 0);
+}
+
+static void clear_locked(KtTracer *t)
+{
+    bool complete = t->model->complete;
+
+    kt_model_forget(t->model);
+    kt_model_free(t->model);
+    t->model = new_model(t);
+    t->model->complete = complete;
+}
+
+void kt_tracer_reset(KtTracer *t)
+{
+    kt_tracer_lock_drained(t);
+    reset_locked(t);
+    mark_locked(t, KT_MARK_RESET, 0);
     pthread_mutex_unlock(&t->lock);
 }
 
 void kt_tracer_clear(KtTracer *t)
 {
-    bool complete;
-
     kt_tracer_lock_drained(t);
-    complete = t->model->complete;
-    kt_model_forget(t->model);
-    kt_model_free(t->model);
-    t->model = new_model(t);
-    t->model->complete = complete;
-    mark_locked(t, KT_JOURNAL_CLEAR, 0);
+    clear_locked(t);
+    mark_locked(t, KT_MARK_CLEAR, 0);
     apply_gap_locked(t);
     pthread_mutex_unlock(&t->lock);
 }
@@ -379,15 +398,18 @@ void kt_tracer_set_complete(KtTracer *t, bool complete)
 {
     kt_tracer_lock_drained(t);
     t->model->complete = complete;
-    mark_locked(t, KT_JOURNAL_COMPLETE, complete);
+    mark_locked(t, KT_MARK_COMPLETE, complete);
     pthread_mutex_unlock(&t->lock);
 }
 
 void kt_tracer_set_enabled(KtTracer *t, bool on)
 {
     kt_tracer_lock_drained(t);
-    if (on && !kt_tracer_enabled(t)) {
-        apply_gap_locked(t);
+    if (on != kt_tracer_enabled(t)) {
+        mark_locked(t, KT_MARK_ENABLED, on);
+        if (on) {
+            apply_gap_locked(t);
+        }
     }
     __atomic_store_n(&t->enabled, on, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&t->lock);
@@ -396,6 +418,35 @@ void kt_tracer_set_enabled(KtTracer *t, bool on)
 bool kt_tracer_enabled(const KtTracer *t)
 {
     return __atomic_load_n(&t->enabled, __ATOMIC_RELAXED);
+}
+
+/* ---- from a file --------------------------------------------------------- */
+
+void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n)
+{
+    pthread_mutex_lock(&t->lock);
+    apply_locked(t, ev, n);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void kt_tracer_replay_mark(KtTracer *t, KtMark mark, uint32_t value)
+{
+    pthread_mutex_lock(&t->lock);
+    switch (mark) {
+    case KT_MARK_RESET:
+        reset_locked(t);
+        break;
+    case KT_MARK_CLEAR:
+        clear_locked(t);
+        break;
+    case KT_MARK_COMPLETE:
+        t->model->complete = value;
+        break;
+    case KT_MARK_ENABLED:
+        __atomic_store_n(&t->enabled, value != 0, __ATOMIC_RELAXED);
+        break;
+    }
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- counters, stacks, names -------------------------------------------- */

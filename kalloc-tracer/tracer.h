@@ -17,6 +17,13 @@
 #include "names.h"
 #include "queue.h"
 
+/** struct KtTold - sizes as the tracer that wrote a file had them: of what it
+ *  had interned, a file holds only what events name. */
+typedef struct KtTold {
+    bool any;
+    KtStats stats;          /* host memory and the bound of it: as then */
+} KtTold;
+
 struct KtTracer {
     KtConfig config;        /* .journal is not kept */
     KtBudget *budget;
@@ -40,12 +47,33 @@ struct KtTracer {
     KtJournal *journal;     /* NULL for none */
     KtChecker *checker;     /* NULL: nothing is checked at run time */
     KtCalls *calls;         /* borrowed, for the checker; NULL: not known */
+    GByteArray *status;     /* the last that was written to it */
+    uint64_t flushed_at;    /* host's clock, ns */
     uint64_t events;        /* applied */
     uint64_t last_us;
+    KtTold told;            /* of a tracer that was read from a file */
+    void (*on_second)(void *opaque);    /* set before there is an applier */
+    void *on_second_opaque;
 };
 
 /** kt_tracer_lock_drained() - take the lock with everything applied that was
  *  pushed before. */
 void kt_tracer_lock_drained(KtTracer *t);
+
+/** kt_tracer_save_checkpoint() - the journal goes on from what the tracer
+ *  knows now, which no events led to; nobody pushes, no lock held. */
+void kt_tracer_save_checkpoint(KtTracer *t);
+
+/** kt_tracer_tick() - once a second the journal is written, and the status
+ *  asked for; on the tracer's own thread, no lock held. */
+void kt_tracer_tick(KtTracer *t);
+
+/* Of a tracer that is made of a file; it has no applier and nobody pushes. */
+
+/** kt_tracer_replay() - apply events with this tracer's ids. */
+void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n);
+/** kt_tracer_replay_mark() - as kt_tracer_reset() and the like, whose gaps
+ *  are events of their own here. */
+void kt_tracer_replay_mark(KtTracer *t, KtMark mark, uint32_t value);
 
 #endif /* KT_TRACER_H */

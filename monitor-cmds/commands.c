@@ -108,11 +108,25 @@ char *mc_range_text(const McRange *r)
 
 /* ---- switches ------------------------------------------------------------ */
 
-static bool switch_to(McOut *out, bool on)
+/* What has happened cannot be changed. */
+static bool is_live(const McOut *out, const char *word, GError **errp)
+{
+    if (out->ctx->journal) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "\"%s\" is for a running VM; a journal is only read",
+                    word);
+    }
+    return !out->ctx->journal;
+}
+
+static bool switch_to(McOut *out, bool on, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
     const char *word = on ? "on" : "off";
 
+    if (!is_live(out, word, errp)) {
+        return false;
+    }
     if (kt_tracer_enabled(t) == on) {
         mc_out_printf(out, "tracing was %s already", word);
         return true;
@@ -125,12 +139,12 @@ static bool switch_to(McOut *out, bool on)
 
 bool mc_cmd_on(McOut *out, const McArgs *args, GError **errp)
 {
-    return switch_to(out, true);
+    return switch_to(out, true, errp);
 }
 
 bool mc_cmd_off(McOut *out, const McArgs *args, GError **errp)
 {
-    return switch_to(out, false);
+    return switch_to(out, false, errp);
 }
 
 bool mc_cmd_clear(McOut *out, const McArgs *args, GError **errp)
@@ -138,6 +152,9 @@ bool mc_cmd_clear(McOut *out, const McArgs *args, GError **errp)
     KtTracer *t = out->ctx->tracer;
     KtStats s;
 
+    if (!is_live(out, "clear", errp)) {
+        return false;
+    }
     kt_query_begin(t);
     kt_query_stats(t, &s);
     kt_query_end(t);

@@ -15,6 +15,7 @@ McRunFn mc_cmd_show;
 McRunFn mc_cmd_alloc;
 McRunFn mc_cmd_free;
 McRunFn mc_cmd_error;
+McRunFn mc_cmd_events;
 McRunFn mc_cmd_stat;
 McRunFn mc_cmd_on;
 McRunFn mc_cmd_off;

@@ -251,6 +251,72 @@ static void json_hook(McOut *o, const McHookStatus *h)
     end(o);
 }
 
+static void put_word(McOut *o, const char *key, const char *word)
+{
+    if (word && *word) {
+        put_key(o->line, key);
+        put_string(o->line, word);
+    }
+}
+
+static void put_actors(McOut *o, const KtEvent *ev)
+{
+    KtCacheInfo cache;
+    char comm[17];
+    uint32_t pid;
+
+    if (kt_tracer_cache(o->ctx->tracer, ev->cache, &cache)) {
+        put_word(o, "cache", cache.name);
+    }
+    if (kt_tracer_task(o->ctx->tracer, ev->task, &pid, comm)) {
+        put_word(o, "comm", comm);
+        put_number(o->line, "pid", pid);
+    }
+    put_number(o->line, "cpu", ev->cpu);
+}
+
+static void put_event_stack(McOut *o, KtStackId id)
+{
+    put_key(o->line, "stack");
+    put_stack(o, id, NULL);
+    if (o->symbols) {
+        put_key(o->line, "stack_symbols");
+        put_stack(o, id, o->symbols);
+    }
+}
+
+static void json_event(McOut *o, const KtEvent *ev)
+{
+    begin(o, "event");
+    put_number(o->line, "seq", ev->seq);
+    put_number(o->line, "us", ev->us);
+    put_word(o, "kind", mc_event_name(ev->kind));
+    if (ev->kind != KT_EV_GAP) {
+        put_key(o->line, "va");
+        put_address(o->line, ev->va);
+        put_number(o->line, "size", ev->size);
+        put_number(o->line, "actual", ev->actual);
+        put_number(o->line, "gfp", ev->gfp);
+        put_word(o, "layer", ev->kind == KT_EV_ALLOC ?
+                             kt_layer_name(ev->layer) : NULL);
+        put_word(o, "family", ev->kind == KT_EV_FREE ?
+                              mc_family_name(ev->family) : NULL);
+        put_actors(o, ev);
+        put_word(o, "hook", kt_hook_name(ev->hook));
+        put_number(o->line, "flags", ev->flags);
+        put_event_stack(o, ev->stack);
+    }
+    end(o);
+}
+
+static void json_mark(McOut *o, const char *name, uint64_t value)
+{
+    begin(o, "mark");
+    put_word(o, "kind", name);
+    put_number(o->line, "value", value);
+    end(o);
+}
+
 const McFormat mc_format_json = {
     .row = json_row,
     .miss = json_miss,
@@ -263,4 +329,6 @@ const McFormat mc_format_json = {
     .stat = json_stat,
     .stat_end = json_stat_end,
     .hook = json_hook,
+    .event = json_event,
+    .mark = json_mark,
 };

@@ -183,6 +183,57 @@ static void text_hook(McOut *o, const McHookStatus *h)
     mc_out_end_line(o);
 }
 
+static void put_word(McOut *o, const char *key, const char *word)
+{
+    if (word && *word) {
+        g_string_append_printf(o->line, " %s=", key);
+        mc_put_word(o->line, word);
+    }
+}
+
+static void put_actors(McOut *o, const KtEvent *ev)
+{
+    KtCacheInfo cache;
+    char comm[17];
+    uint32_t pid;
+
+    if (kt_tracer_cache(o->ctx->tracer, ev->cache, &cache)) {
+        put_word(o, "cache", cache.name);
+    }
+    if (kt_tracer_task(o->ctx->tracer, ev->task, &pid, comm)) {
+        put_word(o, "comm", comm);
+        g_string_append_printf(o->line, " pid=%u", pid);
+    }
+    g_string_append_printf(o->line, " cpu=%u", (unsigned)ev->cpu);
+}
+
+static void text_event(McOut *o, const KtEvent *ev)
+{
+    g_string_append_printf(o->line, "%12" PRIu64 "us %-6s ",
+                           (uint64_t)ev->us, mc_event_name(ev->kind));
+    if (ev->kind != KT_EV_GAP) {
+        mc_put_hex(o->line, ev->va, 16);
+        g_string_append_printf(o->line, " (%5" PRIx64 "/%5" PRIx64 ")",
+                               ev->size, ev->actual);
+        if (ev->kind == KT_EV_ALLOC) {
+            put_word(o, "layer", kt_layer_name(ev->layer));
+        } else if (ev->kind == KT_EV_FREE) {
+            put_word(o, "family", mc_family_name(ev->family));
+        }
+        put_actors(o, ev);
+        put_word(o, "hook", kt_hook_name(ev->hook));
+        g_string_append(o->line, " [");
+        put_stack(o, ev->stack, false);
+        g_string_append_c(o->line, ']');
+    }
+    mc_out_end_line(o);
+}
+
+static void text_mark(McOut *o, const char *name, uint64_t value)
+{
+    mc_out_printf(o, "-- %s %" PRIu64, name, value);
+}
+
 const McFormat mc_format_text = {
     .row = text_row,
     .miss = text_miss,
@@ -195,4 +246,6 @@ const McFormat mc_format_text = {
     .stat = text_stat,
     .stat_end = text_stat_end,
     .hook = text_hook,
+    .event = text_event,
+    .mark = text_mark,
 };

@@ -62,6 +62,7 @@ typedef struct McStat {
  * @stat_group: heading of a group; @stat: a row of it
  * @stat_end: after the last row
  * @hook: a hook of ka stat -v
+ * @event: a row of ka events; @mark: what is none, by its name
  */
 typedef struct McFormat {
     void (*row)(McOut *o, const McRow *row);
@@ -75,6 +76,8 @@ typedef struct McFormat {
     void (*stat)(McOut *o, const McStat *s);
     void (*stat_end)(McOut *o);
     void (*hook)(McOut *o, const McHookStatus *h);
+    void (*event)(McOut *o, const KtEvent *ev);
+    void (*mark)(McOut *o, const char *name, uint64_t value);
 } McFormat;
 extern const McFormat mc_format_text;
 extern const McFormat mc_format_json;
@@ -114,6 +117,11 @@ void mc_out_printf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void mc_out_text(McOut *o, const char *text);
 /** mc_out_flush() - hand the chunk to the sink. */
 void mc_out_flush(McOut *o);
+
+/** mc_event_name() - (static) "alloc", "free" and so on. */
+const char *mc_event_name(KtEventKind kind);
+/** mc_family_name() - (static) of the call that frees. */
+const char *mc_family_name(KtFamily family);
 
 /* ---- shared by the formatters -------------------------------------------- */
 

@@ -75,6 +75,20 @@ const McSection mc_sections[] = {
         "listing without rows prints nothing. Bad input prints "
         "{\"fail\":\"...\"}.",
         NULL } },
+    { "The program", {
+        "ka -f FILE [--at us] [command] answers from a journal (the plugin's "
+        "option journal=FILE) as the running VM did, without QEMU; with "
+        "--at as things stood at that guest microsecond, up to the first "
+        "event that is later. ka on, off and clear are refused. Without a "
+        "command it prints the run-down and what the file holds.",
+        "A file that is damaged or was not closed is answered from as far as "
+        "it goes; one line on stderr says how many bytes and events are "
+        "missing. ka -f FILE --cells prints all events for programs.",
+        "ka -q socket [command] asks a running VM through QMP's unix socket "
+        "(human-monitor-command).",
+        "The exit status is 0 for an answer, 1 for a bad command line, 2 "
+        "when nothing could be answered.",
+        NULL } },
     { "Bad input", {
         "One line says which word is wrong and what would be right; nothing "
         "is changed.",

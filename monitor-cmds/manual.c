@@ -111,9 +111,14 @@ char *mc_render_man(void)
     troff_heading(s, "Synopsis");
     g_string_append(s, ".B ka\n");
     troff(s, mc_help_params());
+    g_string_append(s, ".br\n.B ka \\-f\n");
+    troff(s, "FILE [--at us] [command]");
+    g_string_append(s, ".br\n.B ka \\-q\n");
+    troff(s, "socket [command]");
     troff_heading(s, "Description");
     troff(s, "A command of QEMU's monitor, and so of gdb and lldb (monitor "
-          "ka ...) and of QMP (human-monitor-command).");
+          "ka ...) and of QMP (human-monitor-command); and a program that "
+          "asks a journal's file or a running VM.");
     troff_commands(s);
     troff_options(s);
     troff_sections(s);

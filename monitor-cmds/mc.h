@@ -12,23 +12,8 @@
 #include "gs.h"
 #include "kt.h"
 
-/**
- * struct McHookStatus - one row of the hook table as `ka stat -v` shows it
- * @name: hooked function
- * @va: run-time address; 0 = not in this kernel
- * @symbol: (nullable) the symbol whose address that is
- * @from: (nullable) the table that has the symbol
- * @args_from: (nullable) what told where arguments are, if not the hook table
- * @note: (nullable) what a missing one means
- * @hits: events seen
- */
-typedef struct McHookStatus {
-    const char *name;
-    uint64_t va;
-    const char *symbol, *from, *args_from;
-    const char *note;
-    uint64_t hits;
-} McHookStatus;
+/** McHookStatus - one row of the hook table as `ka stat -v` shows it. */
+typedef KtHookStatus McHookStatus;
 
 /**
  * struct McContext - what a command may see; all borrowed for the call
@@ -41,6 +26,9 @@ typedef struct McHookStatus {
  * @puts_opaque: handed to @puts
  * @n_hooks, @hook: (nullable) rows of the hook table for `ka stat -v`
  * @hook_opaque: handed to @hook
+ * @journal: (nullable) the file that @tracer was made of: commands that
+ *           change it are refused
+ * @until_us: and it was read up to this time; UINT64_MAX for all of it
  */
 typedef struct McContext {
     KtTracer *tracer;
@@ -52,6 +40,8 @@ typedef struct McContext {
     unsigned n_hooks;
     bool (*hook)(void *opaque, unsigned i, McHookStatus *out);
     void *hook_opaque;
+    const char *journal;
+    uint64_t until_us;
 } McContext;
 
 /**

@@ -119,7 +119,7 @@ HOSTILE = 'test_hostile', 'test_scribble'
 def guest_programs():
     """Those that no other suite has."""
     return (program for program in python_programs('tests/guest/test_*.py')
-            if program[0] not in (*HOSTILE, 'test_limits'))
+            if program[0] not in (*HOSTILE, 'test_journal', 'test_limits'))
 
 
 def health_programs():
@@ -145,6 +145,8 @@ SUITES = {
     'guest': guest_programs,
     'hostile': lambda: python_programs(*(f'tests/guest/{name}.py'
                                          for name in HOSTILE)),
+    'journal': lambda: python_programs('tests/guest/test_journal.py',
+                                       timeout=3600),
     'limits': lambda: python_programs('tests/guest/test_limits.py',
                                       timeout=3600),
     'oracle-events': lambda: python_programs('tests/guest/oracle_events.py',

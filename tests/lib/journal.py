@@ -1,22 +1,31 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reader of the tracer's journal; docs/journal.md describes the file.
+"""Reader of the tracer's journal, by way of `ka -f FILE --cells`, which
+docs/journal.md describes. The program is that of $KA_PROGRAM, or of the
+prepared build.
 
 usage: journal.py FILE      print the events, one a line
 """
+import os
 import struct
+import subprocess
 import sys
+import tempfile
 from collections import namedtuple
 
 CELL = 64
 KINDS = {1: 'alloc', 2: 'free', 3: 'resize', 4: 'rcu', 5: 'gap',
-         0x85: 'reset', 0x86: 'clear', 0x87: 'complete'}
+         0x85: 'reset', 0x86: 'clear', 0x87: 'complete', 0x88: 'enabled',
+         0x8a: 'load'}
 LAYERS = ('none', 'kmalloc', 'large', 'cache', 'vmalloc', 'percpu', 'pages')
 FAMILIES = ('any', 'kfree', 'cache', 'vfree', 'percpu', 'pages', 'kmalloc',
             'zone')
 STOPS = ('end', 'user', 'unknown-pc', 'bad-frame', 'depth')
 
-STACK, TASK, CACHE, HOOK, RESET, CLEAR, COMPLETE = range(0x81, 0x88)
+STACK, TASK, CACHE, HOOK, RESET, CLEAR, COMPLETE, ENABLED, HOLE, LOAD = \
+    range(0x81, 0x8b)
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 
 # How an event's bytes are read; a definition's are read again by its kind.
 EVENT = struct.Struct('=QQQQQIIIHBBBBB5x')
@@ -40,6 +49,20 @@ def _name(table, i):
     return table[i] if i < len(table) else f'?{i}'
 
 
+def program():
+    """Where `ka` is."""
+    path = os.environ.get('KA_PROGRAM')
+    if not path and os.environ.get('KA_BUILD'):
+        path = os.path.join(os.environ['KA_BUILD'], 'monitor-cmds', 'ka')
+    if not path:
+        out = subprocess.run(
+            [os.path.join(ROOT, 'scripts', 'setup'), '--paths'], check=True,
+            text=True, capture_output=True).stdout
+        build = dict(line.split('=', 1) for line in out.splitlines())['build']
+        path = os.path.join(build, 'monitor-cmds', 'ka')
+    return path
+
+
 class Journal:
     """An open journal; iterate over events() once, in their order.
 
@@ -52,12 +75,28 @@ class Journal:
         self.tasks = {0: (None, None)}
         self.caches = {0: None}
         self.hooks = {}
-        self._file = open(path, 'rb')
+        self._file = self._cells_of(path)
         try:
             self._check_header()
         except JournalError:
             self._file.close()
             raise
+
+    @staticmethod
+    def _cells_of(path):
+        """A file of the journal's cells. What the program says of a journal
+        that goes on beyond them is passed on."""
+        # pylint: disable-next=consider-using-with
+        cells = tempfile.TemporaryFile()
+        done = subprocess.run([program(), '-f', path, '--cells'],
+                              stdout=cells, stderr=subprocess.PIPE,
+                              text=True, check=False)
+        if done.returncode:
+            cells.close()
+            raise JournalError(done.stderr.strip())
+        sys.stderr.write(done.stderr)
+        cells.seek(0)
+        return cells
 
     def __enter__(self):
         return self
@@ -67,12 +106,12 @@ class Journal:
 
     def _check_header(self):
         head = self._file.read(CELL)
-        if len(head) < CELL or head[:6] != b'KAJRNL':
-            raise JournalError(f'{self.path}: not a journal')
+        if len(head) < CELL or head[:6] != b'KACELL':
+            raise JournalError(f'{self.path}: no cells')
         version, header, cell = struct.unpack_from('=HII', head, 6)
         if (version, header, cell) != (1, CELL, CELL):
             raise JournalError(f'{self.path}: version {version} of the '
-                               'journal is not known, only 1 is')
+                               'cells is not known, only 1 is')
 
     def _cells(self):
         """(buffer, place in it, unpacked) of each cell."""
@@ -123,8 +162,9 @@ class Journal:
                      _name(FAMILIES, family) if kind == 2 else '', flags)
 
     def events(self):
-        """Every event; 'reset', 'clear' and 'complete' among them tell what
-        became of the boot, with req as the value of 'complete'."""
+        """Every event; 'reset', 'clear', 'complete' and 'enabled' among them
+        tell what became of the boot, with req as the value of the last two.
+        Events that are missing are an error."""
         pending, need, of_kind = b'', 0, 0
         for data, at, fields in self._cells():
             kind = fields[9]
@@ -139,7 +179,9 @@ class Journal:
                 need, of_kind = fields[10], kind
             if need:
                 continue
-            if RESET <= of_kind <= COMPLETE:
+            if of_kind == HOLE:
+                raise JournalError(f'{self.path}: events are missing')
+            if RESET <= of_kind <= LOAD:
                 yield Event(0, 0, 0, KINDS[of_kind], 0,
                             NAMED.unpack_from(pending)[0], 0, (), None, None,
                             None, None, 0, '', '', '', 0)

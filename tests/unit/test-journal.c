@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "journal.h"
 #include "kt.h"
+#include "state.h"
 
 #ifndef KA_SOURCE_DIR
 #define KA_SOURCE_DIR "."
@@ -92,6 +94,60 @@ static void expect_refused(const char *path, const char *why)
 
 /* ---- tests -------------------------------------------------------------- */
 
+static KtStats stats(KtTracer *t)
+{
+    KtStats s;
+
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    kt_query_end(t);
+    return s;
+}
+
+static KtReplay *read_all(const char *path)
+{
+    const KtReplayPlan plan = { .until_us = UINT64_MAX, .apply = true };
+    g_autoptr(GError) err = NULL;
+    KtReplay *r = kt_replay_open(path, &err);
+
+    g_assert_no_error(err);
+    kt_replay_run(r, &plan);
+    return r;
+}
+
+static uint64_t events_in(const char *path)
+{
+    g_autoptr(KtReplay) r = read_all(path);
+
+    return kt_replay_info(r)->read_events;
+}
+
+static bool add_event(void *opaque, const KtEvent *ev)
+{
+    g_array_append_vals(opaque, ev, 1);
+    return true;
+}
+
+/* (owned) the events of a file, NULL if it is refused. */
+static GArray *list_events(const char *path, KtReplayInfo *info)
+{
+    g_autoptr(KtReplay) r = kt_replay_open(path, NULL);
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(KtEvent));
+    const KtReplayPlan plan = {
+        .until_us = UINT64_MAX, .event = add_event, .opaque = list,
+    };
+
+    if (!r) {
+        g_array_free(list, TRUE);
+        return NULL;
+    }
+    kt_replay_run(r, &plan);
+    if (info) {
+        *info = *kt_replay_info(r);
+    }
+    return list;
+}
+
 static void push_samples(KtTracer *t)
 {
     uint64_t pc[20] = { 0xffffffff81000010, 0xffffffff81000020 };
@@ -158,25 +214,17 @@ static void flushed_by_queries(void)
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
-    g_autofree char *data = NULL;
-    gsize before;
-    gsize len;
 
     push_samples(t);
-    kt_query_begin(t);
-    kt_query_end(t);
-    g_assert_true(g_file_get_contents(path, &data, &before, NULL));
-    g_assert_cmpuint(before % 64, ==, 0);
-    g_clear_pointer(&data, g_free);
+    stats(t);
+    g_assert_cmpuint(events_in(path), ==, 5);
     kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE });
-    kt_query_begin(t);
-    kt_query_end(t);
-    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
-    g_assert_cmpuint(len, ==, before + 64);
+    stats(t);
+    g_assert_cmpuint(events_in(path), ==, 6);
     remove_path(path);
 }
 
-/* More than the buffer holds; definitions are never torn. */
+/* More than a run holds, and many stacks. */
 static void many_events(void)
 {
     char *path = new_path();
@@ -226,77 +274,302 @@ static void cannot_begin(void)
     g_assert_nonnull(strstr(err->message, "/dev/full"));
 }
 
-static KtStats stats(KtTracer *t)
+/* Without waiting for the disk. */
+static void put_file(const char *path, const char *data, gsize len)
 {
-    KtStats s;
+    FILE *f = fopen(path, "w");
 
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
-    return s;
+    g_assert_nonnull(f);
+    g_assert_cmpuint(fwrite(data, 1, len, f), ==, len);
+    g_assert_cmpint(fclose(f), ==, 0);
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    return st.st_size;
+}
+
+static void limit_files(uint64_t bytes)
+{
+    const struct rlimit limit = { bytes, RLIM_INFINITY };
+
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+}
+
+static void push_resizes(KtTracer *t, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        kt_tracer_push(t, 0, &(KtEvent) {
+            .kind = KT_EV_RESIZE, .va = 0x1000 + i, .us = 10 + i,
+            .size = g_random_int() });
+    }
 }
 
 /* A full disk, or here a limit: what does not fit is counted, event for
- * event, the model goes on and the file is good up to there. */
+ * event, and the model goes on. With room again the journal does, too, and
+ * says what is missing. */
 static void disk_full(void)
 {
-    const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-    const struct rlimit limit = { 64 * 10 + 7, RLIM_INFINITY };
-    const KtEvent ev = { .kind = KT_EV_RESIZE, .size = 1 };
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autofree char *out = NULL;
+    g_autoptr(KtReplay) r = NULL;
     int rc;
 
     signal(SIGXFSZ, SIG_IGN);
-    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
-    for (unsigned i = 0; i < 100; i++) {
-        kt_tracer_push(t, 0, &ev);
-    }
-    g_assert_cmpuint(stats(t).events, ==, 100);
-    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &unlimited), ==, 0);
-    /* Ten cells are the header, the hook's name in two, and events. */
-    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 93);
-    kt_tracer_push(t, 0, &ev);
-    kt_tracer_clear(t);
-    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 95);
+    push_resizes(t, 10);
+    stats(t);
+    limit_files(size_of(path) + 7);
+    push_resizes(t, 100);
+    g_assert_cmpuint(stats(t).events, ==, 110);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
+    kt_tracer_set_complete(t, true);
+    g_assert_cmpuint(events_in(path), ==, 10);
+    limit_files(RLIM_INFINITY);
+    push_resizes(t, 5);
+    stats(t);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
+    r = read_all(path);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 15);
+    g_assert_cmpuint(kt_replay_info(r)->hole_events, ==, 100);
+    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 0);
     out = read_back(path, &rc);
-    g_assert_true(!out || (rc == 0 && strstr(out, "\n7 ") &&
-                           !strstr(out, "\n8 ")));
+    g_assert_true(!out || (rc && strstr(out, "events are missing")));
     remove_path(path);
 }
 
-/* A file whose end was never written, as after kill -9. */
+/* What names events is told again behind a hole. */
+static void full_and_stacks(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(KtReplay) r = NULL;
+    KtBlock b;
+
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(size_of(path) + 7);
+    push_samples(t);
+    stats(t);
+    limit_files(RLIM_INFINITY);
+    push_samples(t);
+    stats(t);
+    r = read_all(path);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
+    g_assert_cmpuint(kt_replay_info(r)->hole_events, ==, 5);
+    kt_query_begin(kt_replay_tracer(r));
+    g_assert_true(kt_query_find(kt_replay_tracer(r), 0xffff888000001000, &b));
+    kt_query_end(kt_replay_tracer(r));
+    g_assert_cmpuint(b.cache.v, !=, 0);
+    remove_path(path);
+}
+
+/* A file whose end was never written, as after kill -9: what was to be in it
+ * is known. */
 static void torn_end(void)
 {
     char *path = new_path();
+    char *torn = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *data = NULL;
-    g_autofree char *want = NULL;
+    uint64_t whole;
     gsize len;
 
-    kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE, .size = 1 });
-    kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE, .size = 2 });
-    kt_tracer_free(t);
+    push_resizes(t, 2);
+    stats(t);
+    whole = size_of(path);
+    push_resizes(t, 3);
+    stats(t);
     g_assert_true(g_file_get_contents(path, &data, &len, NULL));
-    g_assert_true(g_file_set_contents(path, data, len - 1, NULL));
-    want = g_strdup_printf("1 0us cpu0 resize 0 1/0 - - %s - 0 - -\n",
-                           kt_hook_name((KtHookId) { 0 }));
-    expect(path, want);
+    kt_tracer_free(t);
+    for (gsize cut = whole; cut < len; cut++) {
+        g_autoptr(KtReplay) r = NULL;
+        const KtReplayInfo *info;
+
+        put_file(torn, data, cut);
+        r = read_all(torn);
+        info = kt_replay_info(r);
+        g_assert_false(info->ended);
+        g_assert_cmpuint(info->read_events, ==, 2);
+        g_assert_true(info->lost_known);
+        g_assert_cmpuint(info->lost_events, ==, 3);
+        g_assert_cmpuint(info->lost_bytes, ==, cut - whole);
+    }
     remove_path(path);
+    remove_path(torn);
+}
+
+/* Whatever byte is changed: what is read is the beginning of what was
+ * written, and a file that lacks something says so. */
+static void damaged(void)
+{
+    char *path = new_path();
+    char *bad = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    g_autofree char *data = NULL;
+    g_autoptr(GArray) good = NULL;
+    gsize len;
+
+    for (unsigned i = 0; i < 20; i++) {
+        push_samples(t);
+        push_resizes(t, 50);
+        stats(t);
+    }
+    kt_tracer_free(t);
+    good = list_events(path, NULL);
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    for (unsigned i = 0; i < 1000; i++) {
+        gsize at = g_random_int_range(0, len);
+        gsize cut = i % 3 ? len : at;
+        KtReplayInfo info = { 0 };
+        g_autoptr(GArray) got = NULL;
+
+        data[at] ^= 1 << i % 8;
+        put_file(bad, data, cut);
+        data[at] ^= 1 << i % 8;
+        got = list_events(bad, &info);
+        if (!got) {
+            continue;           /* refused */
+        }
+        g_assert_cmpuint(got->len, <=, good->len);
+        g_assert_cmpint(memcmp(got->data, good->data,
+                               got->len * sizeof(KtEvent)), ==, 0);
+        g_assert_true(got->len == good->len ||
+                      (!info.ended &&
+                       (!info.lost_known ||
+                        info.lost_events == good->len - got->len)));
+    }
+    remove_path(path);
+    remove_path(bad);
 }
 
 static void not_a_journal(void)
 {
     char *path = new_path();
-    char head[64] = "KAJRNL\x02";
+    char head[128] = "KAJRNL\x01";
 
-    g_assert_true(g_file_set_contents(path, "KAJRNL", -1, NULL));
+    g_assert_true(g_file_set_contents(path, "KAJRN", -1, NULL));
     expect_refused(path, "not a journal");
     g_assert_true(g_file_set_contents(path, head, sizeof(head), NULL));
-    expect_refused(path, "version 2");
+    expect_refused(path, "version 1");
+    head[6] = 2;
+    g_assert_true(g_file_set_contents(path, head, sizeof(head), NULL));
+    expect_refused(path, "damaged");
+    g_assert_true(g_file_set_contents(path, head, 20, NULL));
+    expect_refused(path, "damaged");
     unlink(path);
     expect_refused(path, "No such file");
+    remove_path(path);
+}
+
+/* The time that was asked for is where it ends. */
+static void as_of_a_time(void)
+{
+    char *path = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+
+    for (unsigned i = 1; i <= 10; i++) {
+        kt_tracer_push(t, 0, &(KtEvent) {
+            .kind = KT_EV_ALLOC, .va = i * 64, .size = 64, .us = i * 100,
+            .layer = KT_LAYER_KMALLOC });
+        if (i % 4 == 0) {
+            stats(t);
+        }
+    }
+    kt_tracer_free(t);
+    for (unsigned us = 0; us <= 1100; us += 50) {
+        const KtReplayPlan plan = { .until_us = us, .apply = true };
+        g_autoptr(KtReplay) r = kt_replay_open(path, NULL);
+
+        kt_replay_run(r, &plan);
+        g_assert_cmpuint(stats(kt_replay_tracer(r)).live_blocks, ==,
+                         MIN(us / 100, 10));
+        g_assert_true(kt_replay_info(r)->reached == (us < 1000));
+    }
+    remove_path(path);
+}
+
+/* Names, marks and sizes as the tracer had them that wrote it. */
+static void state_comes_back(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(KtReplay) r = NULL;
+    const KtStatus status = { .kernel_found = true, .why_no_kernel = "why" };
+    KtStatus back;
+    KtStats was, is;
+
+    push_samples(t);
+    kt_tracer_intern_stack(t, (uint64_t[]) { 1, 2, 3 }, 3, GS_STOP_END);
+    kt_tracer_count(t, KT_CNT_ALLOC_FAILED, 7);
+    kt_tracer_set_enabled(t, false);
+    kt_tracer_save_status(t, &status);
+    was = stats(t);
+    r = read_all(path);
+    is = stats(kt_replay_tracer(r));
+    g_assert_cmpmem(&was, sizeof(was), &is, sizeof(is));
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        g_assert_cmpuint(kt_tracer_counter(t, i), ==,
+                         kt_tracer_counter(kt_replay_tracer(r), i));
+    }
+    g_assert_false(kt_tracer_enabled(kt_replay_tracer(r)));
+    kt_replay_status(r, &back);
+    g_assert_true(back.kernel_found);
+    g_assert_cmpstr(back.why_no_kernel, ==, "why");
+    remove_path(path);
+}
+
+static void collect(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+static size_t give(void *opaque, void *buf, size_t len)
+{
+    KtBytes *in = opaque;
+    size_t n = MIN(len, kt_bytes_left(in));
+
+    memcpy(buf, kt_bytes_take(in, n), n);
+    return n;
+}
+
+/* A VM state is loaded: the file goes on from there, as the tracer does. */
+static void state_is_loaded(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(KtReplay) r = NULL;
+    g_autoptr(GByteArray) state = g_byte_array_new();
+    KtBytes in;
+    KtStats was, is;
+    KtBlock a, b;
+
+    push_samples(t);
+    kt_tracer_push(t, 0, &(KtEvent) {
+        .kind = KT_EV_ALLOC, .va = 0x5000, .size = 64, .us = 3,
+        .layer = KT_LAYER_KMALLOC });
+    kt_state_save(t, collect, state);
+    kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_FREE, .va = 0x5000 });
+    push_resizes(t, 100);
+    in = kt_bytes(state->data, state->len);
+    g_assert_true(kt_state_load(t, give, &in, NULL));
+    push_samples(t);
+    kt_tracer_save_status(t, &(KtStatus) { 0 });
+    was = stats(t);
+    r = read_all(path);
+    g_assert_null(kt_replay_info(r)->damage);
+    is = stats(kt_replay_tracer(r));
+    g_assert_cmpmem(&was, sizeof(was), &is, sizeof(is));
+    kt_query_begin(t);
+    kt_query_begin(kt_replay_tracer(r));
+    g_assert_true(kt_query_find(t, 0x5000, &a) &&
+                  kt_query_find(kt_replay_tracer(r), 0x5000, &b));
+    g_assert_cmpint(a.state, ==, KT_STATE_ALLOCATED);
+    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    kt_query_end(kt_replay_tracer(r));
+    kt_query_end(t);
     remove_path(path);
 }
 
@@ -309,7 +582,12 @@ int main(int argc, char **argv)
     g_test_add_func("/journal/no-such-folder", no_such_folder);
     g_test_add_func("/journal/cannot-begin", cannot_begin);
     g_test_add_func("/journal/disk-full", disk_full);
+    g_test_add_func("/journal/full-and-stacks", full_and_stacks);
     g_test_add_func("/journal/torn-end", torn_end);
+    g_test_add_func("/journal/damaged", damaged);
+    g_test_add_func("/journal/as-of-a-time", as_of_a_time);
+    g_test_add_func("/journal/state-comes-back", state_comes_back);
+    g_test_add_func("/journal/state-is-loaded", state_is_loaded);
     g_test_add_func("/journal/not-a-journal", not_a_journal);
     return g_test_run();
 }

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Definitions of a journal: see journal-defs.h.
+ */
+#include "journal-defs.h"
+#include "journal-format.h"
+
+typedef enum Tag {
+    TAG_FORGET,             /* numbers of program counters begin anew */
+    TAG_STACK,
+    TAG_TASK,
+    TAG_CACHE,
+} Tag;
+
+/* What both sides remember of the stack before. */
+typedef struct Last {
+    uint32_t id;
+    uint64_t pc;            /* that got a number last */
+    uint64_t frame[KT_MAX_FRAMES];
+    unsigned n;
+} Last;
+
+static unsigned shared_tail(const Last *l, const uint64_t *pc, unsigned n)
+{
+    unsigned same = 0;
+
+    while (same < n && same < l->n &&
+           pc[n - 1 - same] == l->frame[l->n - 1 - same]) {
+        same++;
+    }
+    return same;
+}
+
+static void keep_stack(Last *l, uint32_t id, const uint64_t *pc, unsigned n)
+{
+    l->id = id;
+    l->n = n;
+    memcpy(l->frame, pc, n * sizeof(*pc));
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* The ids that the file defines already. */
+typedef struct Seen {
+    uint64_t *bits;
+    uint32_t n;             /* words */
+} Seen;
+
+struct KtDefs {
+    const KtDepot *stacks;
+    const KtNames *names;
+    Seen stack, task, cache;
+    GHashTable *number;     /* of a program counter */
+    Last last;
+    bool told;              /* that all begins anew */
+};
+
+KtDefs *kt_defs_new(const KtDepot *stacks, const KtNames *names)
+{
+    KtDefs *d = g_new0(KtDefs, 1);
+
+    d->stacks = stacks;
+    d->names = names;
+    d->number = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                      NULL);
+    return d;
+}
+
+void kt_defs_forget(KtDefs *d)
+{
+    g_clear_pointer(&d->stack.bits, g_free);
+    g_clear_pointer(&d->task.bits, g_free);
+    g_clear_pointer(&d->cache.bits, g_free);
+    d->stack.n = d->task.n = d->cache.n = 0;
+    g_hash_table_remove_all(d->number);
+    d->last = (Last) { 0 };
+    d->told = false;
+}
+
+void kt_defs_free(KtDefs *d)
+{
+    if (d) {
+        kt_defs_forget(d);
+        g_hash_table_unref(d->number);
+        g_free(d);
+    }
+}
+
+/* True the first time for each @id. */
+static bool first_sight(Seen *s, uint32_t id)
+{
+    uint32_t word = id / 64;
+    uint64_t bit = (uint64_t)1 << id % 64;
+
+    if (word >= s->n) {
+        uint32_t n = MAX(64, s->n);
+
+        while (n <= word) {
+            n *= 2;
+        }
+        s->bits = g_renew(uint64_t, s->bits, n);
+        memset(s->bits + s->n, 0, (n - s->n) * sizeof(*s->bits));
+        s->n = n;
+    }
+    if (s->bits[word] & bit) {
+        return false;
+    }
+    s->bits[word] |= bit;
+    return true;
+}
+
+static void begin(KtDefs *d, Tag tag, GByteArray *out)
+{
+    if (!d->told) {
+        kt_put_u8(out, TAG_FORGET);
+        d->told = true;
+    }
+    kt_put_u8(out, tag);
+}
+
+static uint64_t *new_key(uint64_t pc)
+{
+    uint64_t *key = g_new(uint64_t, 1);
+
+    *key = pc;
+    return key;
+}
+
+static void put_pc(KtDefs *d, uint64_t pc, GByteArray *out)
+{
+    guint number = GPOINTER_TO_UINT(g_hash_table_lookup(d->number, &pc));
+
+    kt_put_varint(out, number);
+    if (number) {
+        return;
+    }
+    kt_put_varint(out, kt_zigzag(pc - d->last.pc));
+    d->last.pc = pc;
+    number = g_hash_table_size(d->number) + 1;
+    if (number <= KT_NAMED_PCS) {
+        g_hash_table_insert(d->number, new_key(pc),
+                            GUINT_TO_POINTER(number));
+    }
+}
+
+static void put_stack(KtDefs *d, uint32_t id, GByteArray *out)
+{
+    unsigned n, same;
+    uint8_t stop;
+    const uint64_t *pc = kt_depot_get(d->stacks, id, &n, &stop);
+
+    if (!pc || n > KT_MAX_FRAMES) {
+        return;
+    }
+    begin(d, TAG_STACK, out);
+    same = shared_tail(&d->last, pc, n);
+    kt_put_varint(out, kt_zigzag((uint64_t)id - d->last.id));
+    kt_put_u8(out, n);
+    kt_put_u8(out, stop);
+    kt_put_u8(out, same);
+    for (unsigned i = 0; i < n - same; i++) {
+        put_pc(d, pc[i], out);
+    }
+    keep_stack(&d->last, id, pc, n);
+}
+
+static void put_task(KtDefs *d, KtTaskId id, GByteArray *out)
+{
+    char comm[KT_COMM_LEN + 1];
+    uint32_t pid;
+
+    if (kt_names_task(d->names, id, &pid, comm)) {
+        begin(d, TAG_TASK, out);
+        kt_put_varint(out, id.v);
+        kt_put_varint(out, pid);
+        kt_put_str(out, comm);
+    }
+}
+
+static void put_cache(KtDefs *d, KtCacheId id, GByteArray *out)
+{
+    KtCacheInfo info;
+
+    if (kt_names_cache(d->names, id, &info)) {
+        begin(d, TAG_CACHE, out);
+        kt_put_varint(out, id.v);
+        kt_put_u64(out, info.va);
+        kt_put_varint(out, info.object_size);
+        kt_put_varint(out, info.size);
+        kt_put_str(out, info.name);
+    }
+}
+
+void kt_defs_add(KtDefs *d, const KtEvent *ev, GByteArray *out)
+{
+    if (ev->stack.v && first_sight(&d->stack, ev->stack.v)) {
+        put_stack(d, ev->stack.v, out);
+    }
+    if (ev->task.v && first_sight(&d->task, ev->task.v)) {
+        put_task(d, ev->task, out);
+    }
+    if (ev->cache.v && first_sight(&d->cache, ev->cache.v)) {
+        put_cache(d, ev->cache, out);
+    }
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+struct KtDefsReader {
+    const KtDefsOps *ops;
+    void *opaque;
+    GArray *pc;             /* by number less 1 */
+    Last last;
+};
+
+KtDefsReader *kt_defs_reader_new(const KtDefsOps *ops, void *opaque)
+{
+    KtDefsReader *r = g_new0(KtDefsReader, 1);
+
+    r->ops = ops;
+    r->opaque = opaque;
+    r->pc = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    return r;
+}
+
+void kt_defs_reader_free(KtDefsReader *r)
+{
+    if (r) {
+        g_array_free(r->pc, TRUE);
+        g_free(r);
+    }
+}
+
+static uint64_t take_pc(KtDefsReader *r, KtBytes *in)
+{
+    uint64_t number = kt_bytes_varint(in, r->pc->len);
+
+    if (number) {
+        return g_array_index(r->pc, uint64_t, number - 1);
+    }
+    r->last.pc += kt_unzigzag(kt_bytes_varint(in, UINT64_MAX));
+    if (r->pc->len < KT_NAMED_PCS) {
+        g_array_append_val(r->pc, r->last.pc);
+    }
+    return r->last.pc;
+}
+
+static bool take_stack(KtDefsReader *r, KtBytes *in)
+{
+    uint64_t id = r->last.id + kt_unzigzag(kt_bytes_varint(in, UINT64_MAX));
+    unsigned n = kt_bytes_u8(in);
+    unsigned stop = kt_bytes_u8(in);
+    unsigned same = kt_bytes_u8(in);
+    uint64_t pc[KT_MAX_FRAMES];
+
+    if (in->failed || !id || id > UINT32_MAX || !n || n > KT_MAX_FRAMES ||
+        stop >= GS_STOP__COUNT || same > n || same > r->last.n) {
+        return false;
+    }
+    for (unsigned i = 0; i < n - same; i++) {
+        pc[i] = take_pc(r, in);
+    }
+    memcpy(pc + n - same, r->last.frame + r->last.n - same,
+           same * sizeof(*pc));
+    keep_stack(&r->last, id, pc, n);
+    return !in->failed && r->ops->stack(r->opaque, id, pc, n, stop);
+}
+
+static bool take_task(KtDefsReader *r, KtBytes *in)
+{
+    uint32_t id = kt_bytes_varint(in, UINT32_MAX);
+    uint32_t pid = kt_bytes_varint(in, UINT32_MAX);
+    const char *text = kt_bytes_str(in, KT_COMM_LEN);
+    char comm[KT_COMM_LEN] = { 0 };
+
+    if (in->failed || !id || !text) {
+        return false;
+    }
+    memcpy(comm, text, strlen(text));
+    return r->ops->task(r->opaque, id, pid, comm);
+}
+
+static bool take_cache(KtDefsReader *r, KtBytes *in)
+{
+    uint16_t id = kt_bytes_varint(in, UINT16_MAX);
+    KtCacheInfo info = { .va = kt_bytes_u64(in) };
+
+    info.object_size = kt_bytes_varint(in, UINT32_MAX);
+    info.size = kt_bytes_varint(in, UINT32_MAX);
+    info.name = kt_bytes_str(in, KT_CACHE_ESCAPED_MAX);
+    return !in->failed && id && r->ops->cache(r->opaque, id, &info);
+}
+
+static bool take_one(KtDefsReader *r, KtBytes *in)
+{
+    switch (kt_bytes_u8(in)) {
+    case TAG_FORGET:
+        g_array_set_size(r->pc, 0);
+        r->last = (Last) { 0 };
+        return true;
+    case TAG_STACK:
+        return take_stack(r, in);
+    case TAG_TASK:
+        return take_task(r, in);
+    case TAG_CACHE:
+        return take_cache(r, in);
+    default:
+        return false;
+    }
+}
+
+bool kt_defs_read(KtDefsReader *r, KtBytes *in)
+{
+    while (kt_bytes_left(in)) {
+        if (!take_one(r, in)) {
+            return false;
+        }
+    }
+    return !in->failed;
+}

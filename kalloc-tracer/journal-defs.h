@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the numbers in events stand for, as bytes: backtraces, tasks, caches.
+ *
+ * Each is told before the first event that names it. Program counters are
+ * numbered as they come up, and a stack says how many of its outer frames
+ * are those of the stack before. No locks: one thread at a time.
+ */
+#ifndef KT_JOURNAL_DEFS_H
+#define KT_JOURNAL_DEFS_H
+
+#include "bytes.h"
+#include "depot.h"
+#include "kt.h"
+#include "names.h"
+
+/* ---- writing ------------------------------------------------------------ */
+
+typedef struct KtDefs KtDefs;
+
+/** kt_defs_new() - (owned) nothing is defined; both are borrowed. */
+KtDefs *kt_defs_new(const KtDepot *stacks, const KtNames *names);
+void kt_defs_free(KtDefs *d);
+/** kt_defs_add() - append to @out what @ev names first. */
+void kt_defs_add(KtDefs *d, const KtEvent *ev, GByteArray *out);
+/** kt_defs_forget() - what was appended may not have reached the file, or
+ *  means something else now: all is to be told again. */
+void kt_defs_forget(KtDefs *d);
+
+/* ---- reading ------------------------------------------------------------ */
+
+/** struct KtDefsOps - takes what is read: the file's numbers, checked bytes;
+ *  false: it cannot be kept */
+typedef struct KtDefsOps {
+    bool (*stack)(void *opaque, uint32_t id, const uint64_t *pc, unsigned n,
+                  GsStop stop);
+    bool (*task)(void *opaque, uint32_t id, uint32_t pid,
+                 const char comm[KT_COMM_LEN]);
+    bool (*cache)(void *opaque, uint16_t id, const KtCacheInfo *info);
+} KtDefsOps;
+
+typedef struct KtDefsReader KtDefsReader;
+
+KtDefsReader *kt_defs_reader_new(const KtDefsOps *ops, void *opaque);
+void kt_defs_reader_free(KtDefsReader *r);
+/** kt_defs_read() - all of one frame's; false if they make no sense. */
+bool kt_defs_read(KtDefsReader *r, KtBytes *in);
+
+#endif /* KT_JOURNAL_DEFS_H */

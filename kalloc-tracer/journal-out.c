@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of a journal: see journal-out.h.
+ *
+ * Each write begins at a place that is known, where the frame before ended:
+ * what a failed write left behind is written over by the next. Events that
+ * could not be written are gone, which a hole says as soon as there is room;
+ * everything else (symbols, marks, the last status) is kept until then, and
+ * what events name is told anew.
+ */
+#include "journal-out.h"
+
+#include <errno.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "journal-code.h"
+#include "journal-defs.h"
+
+#define LEVEL       1
+#define KEPT_MAX    (64u << 20)     /* bytes of frames that wait for room */
+
+/* A frame that could not be written yet. */
+typedef struct Kept {
+    KtFrameKind kind;
+    GByteArray *data;
+} Kept;
+
+typedef struct Hole {
+    uint64_t n;
+    uint64_t first_seq, last_seq;
+} Hole;
+
+struct KtJournalOut {
+    int fd;
+    uint64_t offset;        /* of the next frame */
+    uint32_t number;        /* likewise */
+    uint64_t last_seq, last_us;
+    KtDefs *defs;
+    KtCoder *coder;
+    ZSTD_CCtx *zstd;
+    GByteArray *col[KT_COL__COUNT];
+    GByteArray *def_bytes;
+    GByteArray *out;        /* frames on their way to the file */
+    GArray *index;          /* of KtFrame */
+    bool hooks_told;
+    GQueue kept;            /* of Kept */
+    size_t kept_bytes;
+    Hole hole;
+    uint64_t lost;          /* atomic */
+    KtCounters *counters;
+};
+
+KtJournalOut *kt_journal_out_new(int fd, const KtDepot *stacks,
+                                 const KtNames *names, KtCounters *counters)
+{
+    KtJournalOut *o = g_new0(KtJournalOut, 1);
+
+    o->fd = fd;
+    o->offset = KT_HEAD_BYTES;
+    o->defs = kt_defs_new(stacks, names);
+    o->coder = kt_coder_new();
+    o->zstd = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_compressionLevel, LEVEL);
+    for (unsigned i = 0; i < KT_COL__COUNT; i++) {
+        o->col[i] = g_byte_array_new();
+    }
+    o->def_bytes = g_byte_array_new();
+    o->out = g_byte_array_new();
+    o->index = g_array_new(FALSE, FALSE, sizeof(KtFrame));
+    g_queue_init(&o->kept);
+    o->counters = counters;
+    return o;
+}
+
+static void kept_free(gpointer p)
+{
+    Kept *k = p;
+
+    g_byte_array_unref(k->data);
+    g_free(k);
+}
+
+void kt_journal_out_free(KtJournalOut *o)
+{
+    if (!o) {
+        return;
+    }
+    kt_defs_free(o->defs);
+    kt_coder_free(o->coder);
+    ZSTD_freeCCtx(o->zstd);
+    for (unsigned i = 0; i < KT_COL__COUNT; i++) {
+        g_byte_array_unref(o->col[i]);
+    }
+    g_byte_array_unref(o->def_bytes);
+    g_byte_array_unref(o->out);
+    g_array_free(o->index, TRUE);
+    g_queue_clear_full(&o->kept, kept_free);
+    g_free(o);
+}
+
+uint64_t kt_journal_out_lost(const KtJournalOut *o)
+{
+    return __atomic_load_n(&o->lost, __ATOMIC_RELAXED);
+}
+
+bool kt_write_at(int fd, const void *data, size_t len, uint64_t offset)
+{
+    const char *at = data;
+
+    while (len) {
+        ssize_t n = pwrite(fd, at, len, offset);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return false;
+        }
+        at += n;
+        len -= n;
+        offset += n;
+    }
+    return true;
+}
+
+/* ---- frames ------------------------------------------------------------- */
+
+/* A section: its length, that of what is stored, and this, packed where that
+ * is shorter. */
+static void put_section(KtJournalOut *o, const GByteArray *data)
+{
+    guint at = o->out->len;
+    size_t bound = ZSTD_compressBound(data->len);
+    size_t len;
+    uint32_t lengths[2];
+
+    g_byte_array_set_size(o->out, at + sizeof(lengths) + bound);
+    len = ZSTD_compress2(o->zstd, o->out->data + at + sizeof(lengths), bound,
+                         data->data, data->len);
+    if (ZSTD_isError(len) || len >= data->len) {
+        len = data->len;
+        memcpy(o->out->data + at + sizeof(lengths), data->data, len);
+    }
+    lengths[0] = GUINT32_TO_LE(data->len);
+    lengths[1] = GUINT32_TO_LE(len);
+    memcpy(o->out->data + at, lengths, sizeof(lengths));
+    g_byte_array_set_size(o->out, at + sizeof(lengths) + len);
+}
+
+/* @f: what is known of it */
+static void put_frame(KtJournalOut *o, KtFrame *f, GByteArray *const *section,
+                      unsigned n)
+{
+    guint at = o->out->len;
+
+    f->offset = o->offset + at;
+    f->number = o->number++;
+    g_byte_array_set_size(o->out, at + KT_FRAME_BYTES);
+    for (unsigned i = 0; i < n; i++) {
+        f->raw += section[i]->len;
+        put_section(o, section[i]);
+    }
+    f->stored = o->out->len - at - KT_FRAME_BYTES;
+    f->crc = kt_crc(o->out->data + at + KT_FRAME_BYTES, f->stored);
+    kt_frame_put(f, o->out->data + at);
+    g_array_append_val(o->index, *f);
+}
+
+static KtFrame frame_now(const KtJournalOut *o, KtFrameKind kind)
+{
+    return (KtFrame) {
+        .kind = kind,
+        .first_seq = o->last_seq, .last_seq = o->last_seq,
+        .first_us = o->last_us, .last_us = o->last_us,
+    };
+}
+
+static void put_note(KtJournalOut *o, KtFrameKind kind,
+                     const GByteArray *data)
+{
+    KtFrame f = frame_now(o, kind);
+    GByteArray *section = (GByteArray *)data;
+
+    put_frame(o, &f, &section, 1);
+}
+
+static void put_hole(KtJournalOut *o)
+{
+    g_autoptr(GByteArray) data = g_byte_array_new();
+
+    kt_put_u64(data, o->hole.n);
+    kt_put_u64(data, o->hole.first_seq);
+    kt_put_u64(data, o->hole.last_seq);
+    o->last_seq = MAX(o->last_seq, o->hole.last_seq);
+    put_note(o, KT_FRAME_HOLE, data);
+}
+
+static void put_hooks(KtJournalOut *o)
+{
+    g_autoptr(GByteArray) data = g_byte_array_new();
+    const char *name;
+
+    for (unsigned id = 1; id <= UINT8_MAX; id++) {
+        name = kt_hook_name((KtHookId) { id });
+        if (!strcmp(name, "?")) {
+            break;
+        }
+        kt_put_u8(data, kt_hook_tells_gfp((KtHookId) { id }));
+        kt_put_str(data, name);
+    }
+    put_note(o, KT_FRAME_HOOKS, data);
+}
+
+/* ---- to the file -------------------------------------------------------- */
+
+/* What is to be undone when the file does not take it. */
+typedef struct Before {
+    uint32_t number;
+    guint index;
+    uint64_t last_seq, last_us;
+} Before;
+
+/* Whatever waits for room goes first. */
+static Before begin(KtJournalOut *o)
+{
+    Before b = { o->number, o->index->len, o->last_seq, o->last_us };
+
+    g_byte_array_set_size(o->out, 0);
+    if (o->hole.n) {
+        put_hole(o);
+    }
+    if (!o->hooks_told) {
+        put_hooks(o);
+    }
+    for (GList *l = o->kept.head; l; l = l->next) {
+        const Kept *k = l->data;
+
+        put_note(o, k->kind, k->data);
+    }
+    return b;
+}
+
+static bool commit(KtJournalOut *o, const Before *b)
+{
+    if (!kt_write_at(o->fd, o->out->data, o->out->len, o->offset)) {
+        o->number = b->number;
+        g_array_set_size(o->index, b->index);
+        o->last_seq = b->last_seq;
+        o->last_us = b->last_us;
+        kt_defs_forget(o->defs);
+        return false;
+    }
+    o->offset += o->out->len;
+    o->hole = (Hole) { 0 };
+    o->hooks_told = true;
+    g_queue_clear_full(&o->kept, kept_free);
+    o->kept_bytes = 0;
+    return true;
+}
+
+static void lose(KtJournalOut *o, const KtEvent *ev, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (ev[i].seq) {
+            o->hole.first_seq = o->hole.first_seq ? o->hole.first_seq :
+                                                    ev[i].seq;
+            o->hole.last_seq = ev[i].seq;
+        }
+    }
+    o->hole.n += n;
+    __atomic_fetch_add(&o->lost, n, __ATOMIC_RELAXED);
+    kt_counters_add(o->counters, KT_CNT_JOURNAL_LOST, n);
+}
+
+/* ---- entries ------------------------------------------------------------ */
+
+static KtFrame frame_of(KtJournalOut *o, const KtEvent *ev, unsigned n)
+{
+    KtFrame f = { .kind = KT_FRAME_EVENTS, .n = n, .first_us = UINT64_MAX };
+
+    for (unsigned i = 0; i < n; i++) {
+        if (ev[i].seq) {
+            f.first_seq = f.first_seq ? f.first_seq : ev[i].seq;
+            f.last_seq = ev[i].seq;
+        }
+        f.first_us = MIN(f.first_us, ev[i].us);
+        f.last_us = MAX(f.last_us, ev[i].us);
+    }
+    if (!f.last_seq) {
+        f.first_seq = f.last_seq = o->last_seq;
+    }
+    o->last_seq = f.last_seq;
+    o->last_us = f.last_us;
+    return f;
+}
+
+void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n)
+{
+    Before b = begin(o);
+    KtFrame f;
+
+    g_byte_array_set_size(o->def_bytes, 0);
+    for (unsigned i = 0; i < n; i++) {
+        kt_defs_add(o->defs, &ev[i], o->def_bytes);
+    }
+    if (o->def_bytes->len) {
+        put_note(o, KT_FRAME_DEFS, o->def_bytes);
+    }
+    kt_coder_encode(o->coder, ev, n, o->col);
+    f = frame_of(o, ev, n);
+    put_frame(o, &f, o->col, KT_COL__COUNT);
+    if (!commit(o, &b)) {
+        lose(o, ev, n);
+    }
+}
+
+/* Of statuses the last one is enough. */
+static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
+{
+    Kept *k = g_queue_peek_tail(&o->kept);
+
+    if (k && kind == KT_FRAME_STATUS && k->kind == kind) {
+        o->kept_bytes -= k->data->len;
+        kept_free(g_queue_pop_tail(&o->kept));
+    }
+    if (o->kept_bytes + data->len > KEPT_MAX) {
+        return;
+    }
+    k = g_new(Kept, 1);
+    k->kind = kind;
+    k->data = g_byte_array_new();
+    g_byte_array_append(k->data, data->data, data->len);
+    o->kept_bytes += data->len;
+    g_queue_push_tail(&o->kept, k);
+}
+
+void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
+                         const GByteArray *data)
+{
+    Before b = begin(o);
+
+    put_note(o, kind, data);
+    if (!commit(o, &b)) {
+        keep(o, kind, data);
+    }
+}
+
+static void put_index(KtJournalOut *o)
+{
+    g_autoptr(GByteArray) data = g_byte_array_new();
+
+    for (guint i = 0; i < o->index->len; i++) {
+        uint8_t header[KT_FRAME_BYTES];
+        const KtFrame *f = &g_array_index(o->index, KtFrame, i);
+
+        kt_frame_put(f, header);
+        kt_put_u64(data, f->offset);
+        g_byte_array_append(data, header, sizeof(header));
+    }
+    put_note(o, KT_FRAME_INDEX, data);
+}
+
+void kt_journal_out_end(KtJournalOut *o)
+{
+    Before b = begin(o);
+    uint8_t tail[KT_TAIL_BYTES];
+
+    put_index(o);
+    kt_tail_put(g_array_index(o->index, KtFrame, o->index->len - 1).offset,
+                tail);
+    g_byte_array_append(o->out, tail, sizeof(tail));
+    commit(o, &b);
+    if (ftruncate(o->fd, o->offset)) {
+        /* What a failed write left is there still; readers stop at it. */
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The writing end of a journal: frames made and appended to the file.
+ *
+ * For journal.c only, on one thread at a time.
+ */
+#ifndef KT_JOURNAL_OUT_H
+#define KT_JOURNAL_OUT_H
+
+#include "counters.h"
+#include "depot.h"
+#include "journal-format.h"
+#include "kt.h"
+#include "names.h"
+
+typedef struct KtJournalOut KtJournalOut;
+
+/** kt_journal_out_new() - (owned) appends to @fd from KT_HEAD_BYTES on; all is
+ *  borrowed. @counters gets KT_CNT_JOURNAL_LOST when writing fails. */
+KtJournalOut *kt_journal_out_new(int fd, const KtDepot *stacks,
+                                 const KtNames *names, KtCounters *counters);
+void kt_journal_out_free(KtJournalOut *o);
+
+/** kt_journal_out_events() - at most KT_RUN_EVENTS, and what they name
+ *  first. */
+void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n);
+/** kt_journal_out_note() - a frame of one section; what cannot be written is
+ *  kept, and tried again before the next frame. */
+void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
+                         const GByteArray *data);
+/** kt_journal_out_end() - the index and the tail; nothing follows. */
+void kt_journal_out_end(KtJournalOut *o);
+/** kt_journal_out_lost() - events that the file will never have; any
+ *  thread. */
+uint64_t kt_journal_out_lost(const KtJournalOut *o);
+
+/** kt_write_at() - all of it, or false and errno. */
+bool kt_write_at(int fd, const void *data, size_t len, uint64_t offset);
+
+#endif /* KT_JOURNAL_OUT_H */

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of a journal, read: see journal-read.h.
+ */
+#include "journal-read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "gs.h"
+
+struct KtJournalReader {
+    int fd;
+    KtHead head;
+    KtJournalSpan span;
+    GArray *frames;         /* of KtFrame */
+    uint8_t *stored;        /* room for a payload */
+    size_t room;
+    ZSTD_DCtx *zstd;
+};
+
+static bool read_at(int fd, void *out, size_t len, uint64_t offset)
+{
+    char *to = out;
+
+    while (len) {
+        ssize_t n = pread(fd, to, len, offset);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return false;
+        }
+        to += n;
+        len -= n;
+        offset += n;
+    }
+    return true;
+}
+
+/* ---- payloads ----------------------------------------------------------- */
+
+static bool load_stored(KtJournalReader *r, const KtFrame *f)
+{
+    if (f->stored > r->room) {
+        r->stored = g_realloc(r->stored, f->stored);
+        r->room = f->stored;
+    }
+    return read_at(r->fd, r->stored, f->stored, f->offset + KT_FRAME_BYTES) &&
+           kt_crc(r->stored, f->stored) == f->crc;
+}
+
+static bool unpack(KtJournalReader *r, KtBytes *in, GByteArray *out)
+{
+    uint32_t raw = kt_bytes_u32(in);
+    uint32_t len = kt_bytes_u32(in);
+    const uint8_t *from = kt_bytes_take(in, len);
+
+    if (!from || raw > KT_SECTION_MAX || len > raw) {
+        return false;
+    }
+    g_byte_array_set_size(out, raw);
+    if (len == raw) {
+        if (raw) {
+            memcpy(out->data, from, raw);
+        }
+        return true;
+    }
+    return ZSTD_decompressDCtx(r->zstd, out->data, raw, from, len) == raw;
+}
+
+bool kt_journal_reader_load(KtJournalReader *r, unsigned i, KtSections *out)
+{
+    const KtFrame *f = kt_journal_reader_frame(r, i);
+    KtBytes in;
+
+    out->n = 0;
+    if (!load_stored(r, f)) {
+        return false;
+    }
+    in = kt_bytes(r->stored, f->stored);
+    while (kt_bytes_left(&in)) {
+        if (out->n == G_N_ELEMENTS(out->data)) {
+            return false;
+        }
+        if (!out->data[out->n]) {
+            out->data[out->n] = g_byte_array_new();
+        }
+        if (!unpack(r, &in, out->data[out->n++])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void kt_sections_clear(KtSections *s)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(s->data); i++) {
+        g_clear_pointer(&s->data[i], g_byte_array_unref);
+    }
+    s->n = 0;
+}
+
+/* ---- finding the frames ------------------------------------------------- */
+
+/* The header at @offset: of a frame that is the next, and whole. */
+static const char *look_at(KtJournalReader *r, uint64_t offset, KtFrame *f)
+{
+    uint8_t header[KT_FRAME_BYTES];
+    uint64_t left = r->span.size - offset;
+
+    if (left < sizeof(header) ||
+        !read_at(r->fd, header, sizeof(header), offset)) {
+        return "the last frame is torn";
+    }
+    if (!kt_frame_get(f, header) || f->number != r->frames->len) {
+        return "a frame's header is damaged";
+    }
+    if (f->stored > left - sizeof(header)) {
+        return "the last frame is torn";
+    }
+    f->offset = offset;
+    return NULL;
+}
+
+static void walk(KtJournalReader *r)
+{
+    uint64_t offset = KT_HEAD_BYTES;
+    KtFrame f;
+
+    r->span.damage = NULL;
+    g_array_set_size(r->frames, 0);
+    while (offset < r->span.size) {
+        r->span.damage = look_at(r, offset, &f);
+        if (r->span.damage) {
+            break;
+        }
+        g_array_append_val(r->frames, f);
+        offset += KT_FRAME_BYTES + f.stored;
+    }
+    r->span.good = offset;
+}
+
+/* Rows of the index: frames that follow each other up to it. */
+static bool take_rows(KtJournalReader *r, KtBytes *in, uint64_t end)
+{
+    uint64_t expected = KT_HEAD_BYTES;
+
+    while (kt_bytes_left(in)) {
+        uint64_t offset = kt_bytes_u64(in);
+        const uint8_t *header = kt_bytes_take(in, KT_FRAME_BYTES);
+        KtFrame f;
+
+        if (!header || !kt_frame_get(&f, header) || offset != expected ||
+            f.number != r->frames->len) {
+            return false;
+        }
+        f.offset = offset;
+        expected += KT_FRAME_BYTES + f.stored;
+        if (expected > end) {
+            return false;
+        }
+        g_array_append_val(r->frames, f);
+    }
+    return expected == end;
+}
+
+/* The index alone stands in @frames. */
+static bool use_index(KtJournalReader *r, const KtFrame *index)
+{
+    KtSections s = { 0 };
+    KtBytes in;
+    bool ok;
+
+    ok = kt_journal_reader_load(r, 0, &s) && s.n == 1;
+    g_array_set_size(r->frames, 0);
+    if (ok) {
+        in = kt_bytes(s.data[0]->data, s.data[0]->len);
+        ok = take_rows(r, &in, index->offset) &&
+             index->number == r->frames->len;
+    }
+    kt_sections_clear(&s);
+    return ok;
+}
+
+static bool load_index(KtJournalReader *r)
+{
+    uint64_t end = r->span.size - KT_TAIL_BYTES;
+    uint8_t tail[KT_TAIL_BYTES], header[KT_FRAME_BYTES];
+    KtFrame f;
+
+    if (r->span.size < KT_HEAD_BYTES + KT_FRAME_BYTES + KT_TAIL_BYTES ||
+        !read_at(r->fd, tail, sizeof(tail), end) ||
+        !kt_tail_get(&f.offset, tail) || f.offset < KT_HEAD_BYTES ||
+        f.offset > end - KT_FRAME_BYTES ||
+        !read_at(r->fd, header, sizeof(header), f.offset) ||
+        !kt_frame_get(&f, header) || f.kind != KT_FRAME_INDEX ||
+        f.stored != end - KT_FRAME_BYTES - f.offset) {
+        return false;
+    }
+    g_array_append_val(r->frames, f);
+    return use_index(r, &f);
+}
+
+static bool read_head(KtJournalReader *r, const char *name, GError **errp)
+{
+    uint8_t head[KT_HEAD_BYTES] = { 0 };
+    bool whole = read_at(r->fd, head, sizeof(head), 0);
+
+    if (!whole && !read_at(r->fd, head, 8, 0)) {
+        memset(head, 0, sizeof(head));
+    }
+    if (memcmp(head, KT_JOURNAL_MAGIC, strlen(KT_JOURNAL_MAGIC))) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s: not a journal",
+                    name);
+        return false;
+    }
+    if (head[6] != KT_JOURNAL_VERSION || head[7]) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "%s: version %u of the journal is not known, only %u is",
+                    name, head[6] | (unsigned)head[7] << 8,
+                    (unsigned)KT_JOURNAL_VERSION);
+        return false;
+    }
+    if (!whole || !kt_head_get(&r->head, head)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "%s: the journal's first bytes are damaged", name);
+        return false;
+    }
+    r->span.live_known = kt_live_get(&r->span.live, head + KT_HEAD_LIVE);
+    return true;
+}
+
+KtJournalReader *kt_journal_reader_new(int fd, const char *name,
+                                       GError **errp)
+{
+    g_autoptr(KtJournalReader) r = g_new0(KtJournalReader, 1);
+    struct stat st;
+
+    r->fd = fd;
+    r->frames = g_array_new(FALSE, FALSE, sizeof(KtFrame));
+    r->zstd = ZSTD_createDCtx();
+    if (fstat(fd, &st)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s: %s", name,
+                    g_strerror(errno));
+        return NULL;
+    }
+    r->span.size = st.st_size;
+    if (!read_head(r, name, errp)) {
+        return NULL;
+    }
+    r->span.ended = load_index(r);
+    if (r->span.ended) {
+        r->span.good = r->span.size;
+    } else {
+        walk(r);
+    }
+    return g_steal_pointer(&r);
+}
+
+KtJournalReader *kt_journal_reader_open(const char *path, GError **errp)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s: %s", path,
+                    g_strerror(errno));
+        return NULL;
+    }
+    return kt_journal_reader_new(fd, path, errp);
+}
+
+void kt_journal_reader_free(KtJournalReader *r)
+{
+    if (r) {
+        close(r->fd);
+        g_array_free(r->frames, TRUE);
+        g_free(r->stored);
+        ZSTD_freeDCtx(r->zstd);
+        g_free(r);
+    }
+}
+
+const KtHead *kt_journal_reader_head(const KtJournalReader *r)
+{
+    return &r->head;
+}
+
+const KtJournalSpan *kt_journal_reader_span(const KtJournalReader *r)
+{
+    return &r->span;
+}
+
+unsigned kt_journal_reader_n(const KtJournalReader *r)
+{
+    return r->frames->len;
+}
+
+const KtFrame *kt_journal_reader_frame(const KtJournalReader *r, unsigned i)
+{
+    return &g_array_index(r->frames, KtFrame, i);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The status frame: see journal-status.h. Counters go by their names: a
+ * reader may be newer, or older, than who wrote.
+ */
+#include "journal-status.h"
+
+#define TEXT_MAX    1024        /* of a line or a name */
+#define HOOKS_MAX   255
+#define COUNTERS_MAX 1024
+#define PARTS_MAX   64
+
+/* The sizes that are saved, in their order. */
+static const size_t saved_stats[] = {
+    offsetof(KtStats, stacks), offsetof(KtStats, tasks),
+    offsetof(KtStats, caches), offsetof(KtStats, map_bytes),
+    offsetof(KtStats, history_bytes), offsetof(KtStats, depot_bytes),
+    offsetof(KtStats, events), offsetof(KtStats, mem_bytes),
+    offsetof(KtStats, mem_bound),
+};
+
+static uint64_t *stat_at(KtStats *s, unsigned i)
+{
+    return (uint64_t *)((char *)s + saved_stats[i]);
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static void put_text(GByteArray *out, const char *s)
+{
+    kt_put_u8(out, s != NULL);
+    if (s) {
+        g_autofree char *short_enough = g_strndup(s, TEXT_MAX);
+
+        kt_put_str(out, short_enough);
+    }
+}
+
+static void put_hook(GByteArray *out, const KtHookStatus *h)
+{
+    put_text(out, h->name);
+    put_text(out, h->symbol);
+    put_text(out, h->from);
+    put_text(out, h->args_from);
+    put_text(out, h->note);
+    kt_put_u64(out, h->va);
+    kt_put_varint(out, h->hits);
+}
+
+void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
+                   KtTracer *t)
+{
+    unsigned n_hooks = MIN(s->n_hooks, HOOKS_MAX);
+
+    kt_put_u8(out, s->kernel_found);
+    put_text(out, s->why_no_kernel);
+    for (unsigned i = 0; i < G_N_ELEMENTS(saved_stats); i++) {
+        kt_put_varint(out, *stat_at((KtStats *)stats, i));
+    }
+    kt_put_u8(out, stats->full);
+    kt_put_varint(out, KT_PART__COUNT);
+    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+        kt_put_varint(out, stats->part_bytes[i]);
+    }
+    kt_put_varint(out, KT_CNT__COUNT);
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        kt_put_str(out, kt_counter_name(i));
+        kt_put_varint(out, kt_tracer_counter(t, i));
+    }
+    kt_put_varint(out, n_hooks);
+    for (unsigned i = 0; i < n_hooks; i++) {
+        KtHookStatus h = { 0 };
+
+        kt_put_u8(out, s->hook(s->opaque, i, &h));
+        put_hook(out, &h);
+    }
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* What is printed: nobody's control characters. */
+static const char *take_text(KtBytes *in, GStringChunk *strings)
+{
+    const char *s;
+
+    if (!kt_bytes_u8(in)) {
+        return NULL;
+    }
+    s = kt_bytes_str(in, TEXT_MAX);
+    for (const char *p = s; p && *p; p++) {
+        if (!g_ascii_isprint(*p)) {
+            in->failed = true;
+        }
+    }
+    return s && !in->failed ? g_string_chunk_insert(strings, s) : NULL;
+}
+
+static void take_parts(KtBytes *in, KtSavedStatus *s)
+{
+    uint64_t n = kt_bytes_varint(in, PARTS_MAX);
+
+    for (uint64_t i = 0; i < n && !in->failed; i++) {
+        uint64_t bytes = kt_bytes_varint(in, UINT64_MAX);
+
+        if (i < KT_PART__COUNT) {
+            s->stats.part_bytes[i] = bytes;
+        }
+    }
+}
+
+static void take_counters(KtBytes *in, KtSavedStatus *s)
+{
+    uint64_t n = kt_bytes_varint(in, COUNTERS_MAX);
+
+    for (; n && !in->failed; n--) {
+        const char *name = kt_bytes_str(in, TEXT_MAX);
+        uint64_t value = kt_bytes_varint(in, UINT64_MAX);
+
+        for (unsigned i = 0; name && i < KT_CNT__COUNT; i++) {
+            if (!strcmp(name, kt_counter_name(i))) {
+                s->counter[i] = value;
+            }
+        }
+    }
+}
+
+static void take_hooks(KtBytes *in, KtSavedStatus *s)
+{
+    s->n_hooks = kt_bytes_varint(in, HOOKS_MAX);
+    s->hook = g_new0(KtHookStatus, MAX(s->n_hooks, 1));
+    for (unsigned i = 0; i < s->n_hooks && !in->failed; i++) {
+        KtHookStatus *h = &s->hook[i];
+        bool known = kt_bytes_u8(in);
+
+        h->name = take_text(in, s->strings);
+        h->symbol = take_text(in, s->strings);
+        h->from = take_text(in, s->strings);
+        h->args_from = take_text(in, s->strings);
+        h->note = take_text(in, s->strings);
+        h->va = kt_bytes_u64(in);
+        h->hits = kt_bytes_varint(in, UINT64_MAX);
+        h->name = known ? h->name : NULL;
+    }
+}
+
+KtSavedStatus *kt_status_get(KtBytes *in)
+{
+    g_autoptr(KtSavedStatus) s = g_new0(KtSavedStatus, 1);
+
+    s->strings = g_string_chunk_new(4096);
+    s->kernel_found = kt_bytes_u8(in);
+    s->why_no_kernel = g_strdup(take_text(in, s->strings));
+    for (unsigned i = 0; i < G_N_ELEMENTS(saved_stats); i++) {
+        *stat_at(&s->stats, i) = kt_bytes_varint(in, UINT64_MAX);
+    }
+    s->stats.full = kt_bytes_u8(in);
+    take_parts(in, s);
+    take_counters(in, s);
+    take_hooks(in, s);
+    return in->failed ? NULL : g_steal_pointer(&s);
+}
+
+void kt_status_free(KtSavedStatus *s)
+{
+    if (s) {
+        g_free(s->why_no_kernel);
+        g_free(s->hook);
+        g_string_chunk_free(s->strings);
+        g_free(s);
+    }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The status frame of a journal: what `ka stat` prints and events do not tell.
+ */
+#ifndef KT_JOURNAL_STATUS_H
+#define KT_JOURNAL_STATUS_H
+
+#include "bytes.h"
+#include "kt.h"
+
+/** kt_status_put() - append @s, sizes and counters. */
+void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
+                   KtTracer *t);
+
+/** struct KtSavedStatus - what was read; strings are owned */
+typedef struct KtSavedStatus {
+    bool kernel_found;
+    char *why_no_kernel;        /* nullable */
+    KtStats stats;              /* those that are saved; the rest is 0 */
+    uint64_t counter[KT_CNT__COUNT];
+    unsigned n_hooks;
+    KtHookStatus *hook;         /* strings in @strings */
+    GStringChunk *strings;
+} KtSavedStatus;
+
+/** kt_status_get() - (owned) NULL if it makes no sense. Counters that are not
+ *  known here are left out. */
+KtSavedStatus *kt_status_get(KtBytes *in);
+void kt_status_free(KtSavedStatus *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSavedStatus, kt_status_free)
+
+#endif /* KT_JOURNAL_STATUS_H */

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Replay: a journal's frames, one after the other, into a tracer. The
+ * "replay" section of kt.h.
+ *
+ * The file's numbers of stacks, tasks and caches become this tracer's. What
+ * makes no sense ends the replay, as damage does: the answers are those of
+ * the moment before.
+ */
+#include "hooks.h"
+#include "journal-defs.h"
+#include "journal-read.h"
+#include "journal-status.h"
+#include "state.h"
+#include "tracer.h"
+
+#include <string.h>
+
+#define PIECE 64            /* events applied at once */
+
+struct KtReplay {
+    KtJournalReader *reader;
+    KtDefsReader *defs;
+    KtCoder *coder;
+    KtSections sections;
+    KtEvent *ev;
+    KtTracer *tracer;
+    GsKernel *kernel;
+    bool kernel_found;
+    KtSavedStatus *status;          /* NULL before the first */
+    GByteArray *checkpoint;         /* its parts so far */
+    GHashTable *stack, *task, *cache;   /* the file's number -> ours */
+    uint64_t last_seq;
+    KtReplayInfo info;
+    const KtReplayPlan *plan;
+    bool stopped;
+};
+
+/* ---- definitions -------------------------------------------------------- */
+
+static bool set_id(GHashTable *map, uint32_t theirs, uint32_t ours)
+{
+    g_hash_table_insert(map, GUINT_TO_POINTER(theirs), GUINT_TO_POINTER(ours));
+    return ours != 0;
+}
+
+static bool define_stack(void *opaque, uint32_t id, const uint64_t *pc,
+                         unsigned n, GsStop stop)
+{
+    KtReplay *r = opaque;
+
+    return set_id(r->stack, id,
+                  kt_tracer_intern_stack(r->tracer, pc, n, stop).v);
+}
+
+static bool define_task(void *opaque, uint32_t id, uint32_t pid,
+                        const char comm[KT_COMM_LEN])
+{
+    KtReplay *r = opaque;
+
+    return set_id(r->task, id,
+                  kt_tracer_intern_task(r->tracer, pid, comm).v);
+}
+
+/* Told again after a hole it is the same one. */
+static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
+{
+    KtReplay *r = opaque;
+
+    if (g_hash_table_contains(r->cache, GUINT_TO_POINTER(id))) {
+        return true;
+    }
+    return set_id(r->cache, id,
+                  kt_names_restore_cache(r->tracer->names, info).v);
+}
+
+static const KtDefsOps defs_ops = { define_stack, define_task, define_cache };
+
+static bool our_id(GHashTable *map, uint32_t theirs, uint32_t *ours)
+{
+    *ours = 0;
+    if (theirs) {
+        *ours = GPOINTER_TO_UINT(g_hash_table_lookup(
+            map, GUINT_TO_POINTER(theirs)));
+    }
+    return !theirs || *ours;
+}
+
+static bool translate(const KtReplay *r, KtEvent *ev)
+{
+    uint32_t stack, task, cache;
+
+    if (!our_id(r->stack, ev->stack.v, &stack) ||
+        !our_id(r->task, ev->task.v, &task) ||
+        !our_id(r->cache, ev->cache.v, &cache)) {
+        return false;
+    }
+    ev->stack.v = stack;
+    ev->task.v = task;
+    ev->cache.v = cache;
+    return true;
+}
+
+/* ---- frames of events --------------------------------------------------- */
+
+/* How many of the run are wanted; the first one too late ends it all. */
+static unsigned wanted(KtReplay *r, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (r->ev[i].us > r->plan->until_us) {
+            r->stopped = r->info.reached = true;
+            return i;
+        }
+    }
+    return n;
+}
+
+static unsigned tell_events(KtReplay *r, unsigned n)
+{
+    for (unsigned i = 0; r->plan->event && i < n; i++) {
+        if (!r->plan->event(r->plan->opaque, &r->ev[i])) {
+            r->stopped = true;
+            return i;
+        }
+    }
+    return n;
+}
+
+static void note_read(KtReplay *r, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        r->last_seq = r->ev[i].seq ? r->ev[i].seq : r->last_seq;
+        r->info.read_us = MAX(r->info.read_us, r->ev[i].us);
+    }
+    r->info.read_events += n;
+}
+
+static bool read_events(KtReplay *r, const KtFrame *f)
+{
+    KtBytes col[KT_COL__COUNT];
+    unsigned n;
+
+    if (f->first_us > r->plan->until_us) {
+        r->stopped = r->info.reached = true;
+        return true;
+    }
+    if (r->sections.n != KT_COL__COUNT) {
+        return false;
+    }
+    for (unsigned i = 0; i < KT_COL__COUNT; i++) {
+        col[i] = kt_bytes(r->sections.data[i]->data, r->sections.data[i]->len);
+    }
+    if (!kt_coder_decode(r->coder, col, f->n, r->ev)) {
+        return false;
+    }
+    for (unsigned i = 0; i < f->n; i++) {
+        if (!translate(r, &r->ev[i])) {
+            return false;
+        }
+    }
+    n = tell_events(r, wanted(r, f->n));
+    for (unsigned i = 0; r->plan->apply && i < n; i += PIECE) {
+        kt_tracer_replay(r->tracer, &r->ev[i], MIN(PIECE, n - i));
+    }
+    note_read(r, n);
+    return true;
+}
+
+/* ---- other frames ------------------------------------------------------- */
+
+static bool tell_mark(KtReplay *r, KtReplayMark mark, uint64_t value)
+{
+    if (r->plan->mark && !r->plan->mark(r->plan->opaque, mark, value)) {
+        r->stopped = true;
+        return false;
+    }
+    return true;
+}
+
+static bool read_mark(KtReplay *r, KtBytes *in)
+{
+    uint32_t mark = kt_bytes_u32(in);
+    uint32_t value = kt_bytes_u32(in);
+
+    if (in->failed || mark < KT_MARK_RESET || mark > KT_MARK_ENABLED) {
+        return false;
+    }
+    if (tell_mark(r, KT_REPLAY_RESET + (mark - KT_MARK_RESET), value) &&
+        r->plan->apply) {
+        kt_tracer_replay_mark(r->tracer, mark, value);
+    }
+    if (mark == KT_MARK_RESET) {
+        r->kernel_found = false;
+    }
+    return true;
+}
+
+/* Blocks that were freed in it may look live, others are unknown. */
+static bool read_hole(KtReplay *r, KtBytes *in)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP, .us = r->info.read_us };
+    uint64_t n = kt_bytes_u64(in);
+    uint64_t last;
+
+    kt_bytes_u64(in);           /* the first of them */
+    last = kt_bytes_u64(in);
+    r->last_seq = MAX(r->last_seq, last);
+    if (in->failed) {
+        return false;
+    }
+    r->info.hole_events += n;
+    if (tell_mark(r, KT_REPLAY_HOLE, n) && r->plan->apply) {
+        kt_tracer_replay(r->tracer, &gap, 1);
+    }
+    return true;
+}
+
+static bool same_table(GPtrArray *names)
+{
+    for (guint i = 0; i < names->len; i++) {
+        if (strcmp(names->pdata[i], kt_hook_name((KtHookId) { i + 1 }))) {
+            return false;
+        }
+    }
+    return names->len == kt_hook_count();
+}
+
+/* What events call their hooks by, for the life of the process. */
+static void use_table(GPtrArray *names, const GByteArray *tells_gfp)
+{
+    KtHook *rows = g_new0(KtHook, MAX(names->len, 1));
+
+    for (guint i = 0; i < names->len; i++) {
+        rows[i].symbol = g_intern_string(names->pdata[i]);
+        rows[i].role = KT_ROLE_ALLOC;
+        rows[i].gfp = tells_gfp->data[i] ? 0 : KT_NO_ARG;
+    }
+    kt_hooks_use(rows, names->len);
+}
+
+static bool read_hooks(KtReplay *r, KtBytes *in)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    g_autoptr(GByteArray) tells_gfp = g_byte_array_new();
+
+    while (kt_bytes_left(in) && names->len < UINT8_MAX - 1) {
+        const char *name;
+
+        kt_put_u8(tells_gfp, kt_bytes_u8(in));
+        name = kt_bytes_str(in, GS_SYMBOL_NAME_MAX);
+        if (!name) {
+            return false;
+        }
+        g_ptr_array_add(names, (char *)name);
+    }
+    if (!same_table(names)) {
+        use_table(names, tells_gfp);
+    }
+    return !in->failed;
+}
+
+/* Symbols that are of no use leave what is known: addresses without names. */
+static bool read_kernel(KtReplay *r, KtBytes *in)
+{
+    bool found = kt_bytes_u8(in);
+
+    if (in->failed) {
+        return false;
+    }
+    g_clear_pointer(&r->kernel, gs_kernel_free);
+    r->kernel_found = found;
+    if (kt_bytes_left(in)) {
+        r->kernel = gs_kernel_new_saved(in->p, kt_bytes_left(in), NULL);
+        return r->kernel != NULL;
+    }
+    return true;
+}
+
+static bool read_module_gone(KtReplay *r, KtBytes *in)
+{
+    uint64_t va = kt_bytes_u64(in);
+
+    if (r->kernel) {
+        gs_kernel_drop_module(r->kernel, va);
+    }
+    return !in->failed;
+}
+
+static void set_counters(KtReplay *r)
+{
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        kt_tracer_count(r->tracer, i, r->status->counter[i] -
+                        kt_tracer_counter(r->tracer, i));
+    }
+}
+
+static bool read_status(KtReplay *r, KtBytes *in)
+{
+    KtSavedStatus *s = kt_status_get(in);
+
+    if (!s) {
+        return false;
+    }
+    kt_status_free(r->status);
+    r->status = s;
+    r->kernel_found = s->kernel_found;
+    set_counters(r);
+    r->tracer->told = (KtTold) { .any = true, .stats = s->stats };
+    return true;
+}
+
+static size_t take_part(void *opaque, void *buf, size_t len)
+{
+    KtBytes *in = opaque;
+    size_t n = MIN(len, kt_bytes_left(in));
+
+    memcpy(buf, kt_bytes_take(in, n), n);
+    return n;
+}
+
+static bool load_checkpoint(KtReplay *r)
+{
+    KtBytes all = kt_bytes(r->checkpoint->data, r->checkpoint->len);
+    bool ok = !r->plan->apply ||
+              kt_state_load(r->tracer, take_part, &all, NULL);
+
+    g_byte_array_set_size(r->checkpoint, 0);
+    return ok && (tell_mark(r, KT_REPLAY_LOAD, 0) || true);
+}
+
+static bool read_checkpoint(KtReplay *r, KtBytes *in)
+{
+    bool more = kt_bytes_u8(in);
+
+    if (in->failed ||
+        r->checkpoint->len + kt_bytes_left(in) > KT_CHECKPOINT_MAX) {
+        return false;
+    }
+    g_byte_array_append(r->checkpoint, in->p, kt_bytes_left(in));
+    return more || load_checkpoint(r);
+}
+
+static bool read_frame(KtReplay *r, const KtFrame *f)
+{
+    const GByteArray *first = r->sections.n ? r->sections.data[0] : NULL;
+    KtBytes in = first ? kt_bytes(first->data, first->len) :
+                         kt_bytes(NULL, 0);
+
+    switch (f->kind) {
+    case KT_FRAME_EVENTS:
+        return read_events(r, f);
+    case KT_FRAME_DEFS:
+        return kt_defs_read(r->defs, &in);
+    case KT_FRAME_HOOKS:
+        return read_hooks(r, &in);
+    case KT_FRAME_KERNEL:
+        return read_kernel(r, &in);
+    case KT_FRAME_MODULE:
+        return !r->kernel ||
+               gs_kernel_load_module(r->kernel, in.p, kt_bytes_left(&in),
+                                     NULL);
+    case KT_FRAME_MODULE_GONE:
+        return read_module_gone(r, &in);
+    case KT_FRAME_MARK:
+        return read_mark(r, &in);
+    case KT_FRAME_STATUS:
+        return read_status(r, &in);
+    case KT_FRAME_HOLE:
+        return read_hole(r, &in);
+    case KT_FRAME_CHECKPOINT:
+        return read_checkpoint(r, &in);
+    default:
+        return f->kind >= KT_FRAME_MAY_SKIP;
+    }
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static bool may_skip(const KtReplay *r, const KtFrame *f)
+{
+    return !r->plan->apply && f->kind == KT_FRAME_EVENTS &&
+           f->last_us < r->plan->since_us;
+}
+
+/* The events that were to be in the file, but for those that were read. */
+static void set_lost(KtReplay *r, uint64_t promised)
+{
+    unsigned n = kt_journal_reader_n(r->reader);
+
+    if (n) {
+        promised = MAX(promised,
+                       kt_journal_reader_frame(r->reader, n - 1)->last_seq);
+    }
+    r->info.lost_events = promised - MIN(promised, r->last_seq);
+}
+
+/* @f is not to be used, nor is what follows. */
+static void end_at(KtReplay *r, const KtFrame *f, const char *damage)
+{
+    const KtJournalSpan *span = kt_journal_reader_span(r->reader);
+
+    r->info.damage = damage;
+    r->info.ended = false;
+    r->info.lost_bytes = span->size - f->offset;
+    r->info.lost_known = span->live_known;
+    set_lost(r, span->live.promised);
+    r->stopped = true;
+}
+
+static void run_frame(KtReplay *r, unsigned i)
+{
+    const KtFrame *f = kt_journal_reader_frame(r->reader, i);
+
+    if (may_skip(r, f)) {
+        r->last_seq = f->last_seq;
+        r->info.read_us = MAX(r->info.read_us, f->last_us);
+        return;
+    }
+    if (!kt_journal_reader_load(r->reader, i, &r->sections)) {
+        end_at(r, f, "a frame is damaged");
+    } else if (f->kind > KT_FRAME_CHECKPOINT &&
+               f->kind < KT_FRAME_MAY_SKIP) {
+        end_at(r, f, "a frame is of a kind that this ka does not know");
+    } else if (!read_frame(r, f)) {
+        end_at(r, f, "a frame makes no sense");
+    }
+    if (r->plan->progress) {
+        r->plan->progress(r->plan->opaque, f->offset + f->stored,
+                          r->info.bytes);
+    }
+}
+
+void kt_replay_run(KtReplay *r, const KtReplayPlan *plan)
+{
+    unsigned n = kt_journal_reader_n(r->reader);
+
+    r->plan = plan;
+    for (unsigned i = 0; i < n && !r->stopped; i++) {
+        run_frame(r, i);
+    }
+    r->plan = NULL;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void add_up(KtReplay *r)
+{
+    unsigned n = kt_journal_reader_n(r->reader);
+
+    r->info.first_us = UINT64_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        const KtFrame *f = kt_journal_reader_frame(r->reader, i);
+
+        if (f->kind == KT_FRAME_EVENTS) {
+            r->info.events += f->n;
+            r->info.first_us = MIN(r->info.first_us, f->first_us);
+            r->info.last_us = MAX(r->info.last_us, f->last_us);
+        }
+        r->last_seq = MAX(r->last_seq, f->last_seq);
+    }
+    r->info.first_us = MIN(r->info.first_us, r->info.last_us);
+    r->info.frames = n;
+}
+
+static void fill_info(KtReplay *r)
+{
+    const KtJournalSpan *span = kt_journal_reader_span(r->reader);
+
+    add_up(r);
+    r->info.begun = kt_journal_reader_head(r->reader)->begun;
+    r->info.bytes = span->size;
+    r->info.ended = span->ended;
+    r->info.damage = span->damage;
+    r->info.lost_bytes = span->size - span->good;
+    r->info.lost_known = span->live_known;
+    if (!span->ended) {
+        set_lost(r, span->live.promised);
+    }
+    r->last_seq = 0;
+}
+
+KtReplay *kt_replay_open(const char *path, GError **errp)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(KtReplay) r = g_new0(KtReplay, 1);
+    const KtHead *head;
+
+    r->reader = kt_journal_reader_open(path, errp);
+    if (!r->reader) {
+        return NULL;
+    }
+    head = kt_journal_reader_head(r->reader);
+    config.history_bytes = head->history_bytes;
+    config.map_bytes = head->map_bytes;
+    config.max_stacks = head->max_stacks;
+    r->tracer = kt_tracer_new(&config, errp);
+    r->defs = kt_defs_reader_new(&defs_ops, r);
+    r->coder = kt_coder_new();
+    r->ev = g_new(KtEvent, KT_RUN_EVENTS);
+    r->checkpoint = g_byte_array_new();
+    r->stack = g_hash_table_new(NULL, NULL);
+    r->task = g_hash_table_new(NULL, NULL);
+    r->cache = g_hash_table_new(NULL, NULL);
+    fill_info(r);
+    return g_steal_pointer(&r);
+}
+
+void kt_replay_free(KtReplay *r)
+{
+    if (!r) {
+        return;
+    }
+    kt_journal_reader_free(r->reader);
+    kt_defs_reader_free(r->defs);
+    kt_coder_free(r->coder);
+    kt_sections_clear(&r->sections);
+    g_free(r->ev);
+    kt_tracer_free(r->tracer);
+    gs_kernel_free(r->kernel);
+    kt_status_free(r->status);
+    g_clear_pointer(&r->checkpoint, g_byte_array_unref);
+    g_clear_pointer(&r->stack, g_hash_table_unref);
+    g_clear_pointer(&r->task, g_hash_table_unref);
+    g_clear_pointer(&r->cache, g_hash_table_unref);
+    g_free(r);
+}
+
+const KtReplayInfo *kt_replay_info(const KtReplay *r)
+{
+    return &r->info;
+}
+
+KtTracer *kt_replay_tracer(KtReplay *r)
+{
+    return r->tracer;
+}
+
+const GsKernel *kt_replay_kernel(const KtReplay *r)
+{
+    return r->kernel;
+}
+
+static bool saved_hook(void *opaque, unsigned i, KtHookStatus *out)
+{
+    const KtReplay *r = opaque;
+
+    if (i >= r->status->n_hooks || !r->status->hook[i].name) {
+        return false;
+    }
+    *out = r->status->hook[i];
+    return true;
+}
+
+void kt_replay_status(KtReplay *r, KtStatus *out)
+{
+    *out = (KtStatus) {
+        .kernel_found = r->kernel_found,
+        .why_no_kernel = r->status ? r->status->why_no_kernel : NULL,
+    };
+    if (r->status) {
+        out->n_hooks = r->status->n_hooks;
+        out->hook = saved_hook;
+        out->opaque = r;
+    }
+}

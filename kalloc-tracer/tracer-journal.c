@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the tracer tells its journal beside events: symbols, modules, the
+ * status; and when it is written.
+ */
+#include "tracer.h"
+
+#include <time.h>
+
+#include "journal-status.h"
+#include "state.h"
+
+#define FLUSH_NS 1000000000ull
+
+bool kt_tracer_has_journal(const KtTracer *t)
+{
+    return t->journal != NULL;
+}
+
+/* ---- kernel and modules ------------------------------------------------- */
+
+/* Symbols beyond what a section may have are left out. */
+void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
+{
+    GByteArray *data;
+
+    if (!t->journal) {
+        return;
+    }
+    data = g_byte_array_new();
+    kt_put_u8(data, found);
+    gs_kernel_save(k, data);
+    if (data->len > KT_SECTION_MAX) {
+        g_byte_array_set_size(data, 1);
+    }
+    kt_tracer_lock_drained(t);
+    kt_journal_note(t->journal, KT_FRAME_KERNEL, data);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
+{
+    g_autoptr(GByteArray) data = NULL;
+
+    if (!t->journal) {
+        return;
+    }
+    data = g_byte_array_new();
+    if (gs_kernel_save_module(k, module_va, data) &&
+        data->len <= KT_SECTION_MAX) {
+        kt_journal_note_after(t->journal, kt_queue_taken(t->queue),
+                              KT_FRAME_MODULE, g_steal_pointer(&data));
+    }
+}
+
+void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
+{
+    GByteArray *data;
+
+    gs_kernel_drop_module(k, module_va);
+    if (t->journal) {
+        data = g_byte_array_new();
+        kt_put_u64(data, module_va);
+        kt_journal_note_after(t->journal, kt_queue_taken(t->queue),
+                              KT_FRAME_MODULE_GONE, data);
+    }
+}
+
+/* ---- checkpoints -------------------------------------------------------- */
+
+/* A frame's bytes: whether more follow, then part of the state's stream. */
+static void part_locked(KtTracer *t, const GByteArray *all, size_t at,
+                        size_t len)
+{
+    GByteArray *data = g_byte_array_new();
+
+    kt_put_u8(data, at + len < all->len);
+    g_byte_array_append(data, all->data + at, len);
+    kt_journal_note(t->journal, KT_FRAME_CHECKPOINT, data);
+}
+
+static void collect(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+void kt_tracer_save_checkpoint(KtTracer *t)
+{
+    g_autoptr(GByteArray) all = NULL;
+
+    if (!t->journal) {
+        return;
+    }
+    all = g_byte_array_new();
+    kt_state_save(t, collect, all);
+    kt_tracer_lock_drained(t);
+    for (size_t at = 0; at < all->len; at += KT_PART_BYTES) {
+        part_locked(t, all, at, MIN(KT_PART_BYTES, all->len - at));
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- status ------------------------------------------------------------- */
+
+static bool same_bytes(const GByteArray *a, const GByteArray *b)
+{
+    return a && a->len == b->len && !memcmp(a->data, b->data, a->len);
+}
+
+/* The events first: packing them counts. */
+void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
+{
+    g_autoptr(GByteArray) data = NULL;
+    KtStats stats;
+
+    if (!t->journal) {
+        return;
+    }
+    data = g_byte_array_new();
+    kt_query_begin(t);
+    kt_query_stats(t, &stats);
+    kt_status_put(data, s, &stats, t);
+    if (!same_bytes(t->status, data)) {
+        kt_journal_note(t->journal, KT_FRAME_STATUS, g_byte_array_ref(data));
+        kt_journal_flush(t->journal, kt_queue_done(t->queue), true);
+        if (t->status) {
+            g_byte_array_unref(t->status);
+        }
+        t->status = g_steal_pointer(&data);
+    }
+    kt_query_end(t);
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+void kt_tracer_on_second(KtTracer *t, void (*fn)(void *opaque), void *opaque)
+{
+    t->on_second = fn;
+    t->on_second_opaque = opaque;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* Whether it is time, and if so, have it written; who waits goes first. */
+static bool flush_if_due(KtTracer *t)
+{
+    uint64_t now = now_ns();
+    bool due = false;
+
+    if (!t->journal || now - t->flushed_at < FLUSH_NS ||
+        pthread_mutex_trylock(&t->lock)) {
+        return false;
+    }
+    if (now - t->flushed_at >= FLUSH_NS) {
+        t->flushed_at = now;
+        kt_journal_flush(t->journal, kt_queue_done(t->queue), false);
+        due = true;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return due;
+}
+
+void kt_tracer_tick(KtTracer *t)
+{
+    if (flush_if_due(t) && t->on_second) {
+        t->on_second(t->on_second_opaque);
+    }
+}
+
+void kt_tracer_end_journal(KtTracer *t)
+{
+    if (t->journal) {
+        kt_query_begin(t);
+        kt_journal_end(t->journal);
+        kt_query_end(t);
+    }
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka events: what happened, in its order, from a journal's file. The whole
+ * life of an address, where the other commands show how things stand.
+ *
+ * The file is read once for its symbols, without its events, so that an
+ * address may be a symbol; then once more for the listing.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+/**
+ * struct Events - a listing under way
+ * @starts: of blocks that touch the range and are live: what a free of one
+ *          names is its start
+ */
+typedef struct Events {
+    McOut *out;
+    const McArgs *args;
+    KtReplay *replay;
+    GHashTable *starts;
+    uint64_t shown, more;
+} Events;
+
+static uint64_t last_of(const KtEvent *ev)
+{
+    uint64_t len = MAX(ev->size, ev->actual);
+
+    return len > 1 ? ev->va + MIN(len - 1, UINT64_MAX - ev->va) : ev->va;
+}
+
+static bool touches(const McRange *r, const KtEvent *ev)
+{
+    uint64_t last = ev->kind == KT_EV_ALLOC || ev->kind == KT_EV_RESIZE ||
+                    ev->family == KT_FAMILY_PAGES ? last_of(ev) : ev->va;
+
+    return ev->va <= r->hi && last >= r->lo;
+}
+
+static void remember(GHashTable *starts, uint64_t va)
+{
+    uint64_t *key = g_new(uint64_t, 1);
+
+    *key = va;
+    g_hash_table_add(starts, key);
+}
+
+static bool in_range(Events *e, const KtEvent *ev)
+{
+    bool hit = touches(&e->args->va, ev);
+
+    if (!e->args->has_va || ev->kind == KT_EV_GAP) {
+        return true;
+    }
+    if (ev->kind == KT_EV_ALLOC && hit) {
+        remember(e->starts, ev->va);
+    } else if (ev->kind == KT_EV_ALLOC) {
+        g_hash_table_remove(e->starts, &ev->va);
+    } else if (ev->kind == KT_EV_FREE) {
+        hit |= g_hash_table_remove(e->starts, &ev->va);
+    } else {
+        hit |= g_hash_table_contains(e->starts, &ev->va);
+    }
+    return hit;
+}
+
+static bool in_time(const Events *e, uint64_t us)
+{
+    const McFilter *f = &e->args->filter;
+
+    return !f->has_time || (us >= f->since && us <= f->until);
+}
+
+static bool on_event(void *opaque, const KtEvent *ev)
+{
+    Events *e = opaque;
+
+    if (!in_range(e, ev) || !in_time(e, ev->us)) {
+        return true;
+    }
+    if (e->shown == e->args->limit) {
+        e->more++;
+        return true;
+    }
+    if (mc_given(e->args, MC_OPT_SYMBOLS)) {
+        e->out->symbols = kt_replay_kernel(e->replay);
+    }
+    e->out->format->event(e->out, ev);
+    e->shown++;
+    return !e->out->closed;
+}
+
+static const char *const mark_names[] = {
+    [KT_REPLAY_RESET] = "reset", [KT_REPLAY_CLEAR] = "clear",
+    [KT_REPLAY_COMPLETE] = "complete", [KT_REPLAY_ENABLED] = "enabled",
+    [KT_REPLAY_HOLE] = "hole", [KT_REPLAY_LOAD] = "load",
+};
+
+static bool on_mark(void *opaque, KtReplayMark mark, uint64_t value)
+{
+    Events *e = opaque;
+
+    if (mark == KT_REPLAY_RESET || mark == KT_REPLAY_CLEAR ||
+        mark == KT_REPLAY_LOAD) {
+        g_hash_table_remove_all(e->starts);
+    }
+    if (in_time(e, kt_replay_info(e->replay)->read_us)) {
+        e->out->format->mark(e->out, mark_names[mark], value);
+    }
+    return !e->out->closed;
+}
+
+static void list(McOut *out, const McArgs *args, KtReplay *replay)
+{
+    const McContext *ctx = out->ctx;
+    McContext here = *ctx;
+    g_autoptr(GHashTable) starts = g_hash_table_new_full(
+        g_int64_hash, g_int64_equal, g_free, NULL);
+    Events e = {
+        .out = out, .args = args, .replay = replay, .starts = starts,
+    };
+    const KtReplayPlan plan = {
+        .until_us = args->filter.has_time ? args->filter.until : ctx->until_us,
+        .since_us = args->filter.has_time && !args->has_va ?
+                    args->filter.since : 0,
+        .event = on_event, .mark = on_mark, .opaque = &e,
+    };
+
+    here.tracer = kt_replay_tracer(replay);
+    out->ctx = &here;
+    kt_replay_run(replay, &plan);
+    out->ctx = ctx;
+    if (e.more) {
+        out->format->more(out, e.more);
+    }
+    if (!e.shown) {
+        out->format->none(out, "no events");
+    }
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+static const char *name_at(const char *const *names, unsigned n, unsigned i)
+{
+    return i < n && names[i] ? names[i] : "?";
+}
+
+const char *mc_event_name(KtEventKind kind)
+{
+    static const char *const names[] = {
+        [KT_EV_ALLOC] = "alloc", [KT_EV_FREE] = "free",
+        [KT_EV_RESIZE] = "resize", [KT_EV_RCU_QUEUE] = "rcu",
+        [KT_EV_GAP] = "gap",
+    };
+
+    return name_at(names, G_N_ELEMENTS(names), kind);
+}
+
+const char *mc_family_name(KtFamily family)
+{
+    static const char *const names[] = {
+        "any", "kfree", "cache", "vfree", "percpu", "pages", "kmalloc",
+        "zone",
+    };
+
+    return name_at(names, G_N_ELEMENTS(names), family);
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+bool mc_cmd_events(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(KtReplay) replay = NULL;
+
+    if (!out->ctx->journal) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "events are listed from a journal: ka -f FILE events");
+        return false;
+    }
+    replay = kt_replay_open(out->ctx->journal, errp);
+    if (!replay) {
+        return false;
+    }
+    list(out, args, replay);
+    return true;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka -f: a journal's file is read into a tracer, which answers as the live
+ * one did. What is missing goes to stderr, in one line.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ka.h"
+#include "mc.h"
+
+#define PROGRESS_US G_USEC_PER_SEC
+
+static bool print(void *opaque, const char *text)
+{
+    return fputs(text, stdout) >= 0;
+}
+
+/* ---- progress ------------------------------------------------------------ */
+
+typedef struct Progress {
+    gint64 begun, told;
+    bool terminal;
+} Progress;
+
+static void on_progress(void *opaque, uint64_t done, uint64_t total)
+{
+    Progress *p = opaque;
+    gint64 now;
+
+    if (!p->terminal) {
+        return;
+    }
+    now = g_get_monotonic_time();
+    if (now - p->begun >= PROGRESS_US && now - p->told >= PROGRESS_US / 4) {
+        p->told = now;
+        fprintf(stderr, "\rka: reading %3" PRIu64 "%% ",
+                total ? done * 100 / total : 100);
+    }
+}
+
+static void end_progress(const Progress *p)
+{
+    if (p->told) {
+        fputs("\r\033[K", stderr);
+    }
+}
+
+/* ---- what is missing ----------------------------------------------------- */
+
+static void put_lost(GString *s, const KtReplayInfo *info)
+{
+    g_string_append_printf(s, "the last %" PRIu64 " bytes", info->lost_bytes);
+    if (info->lost_known) {
+        g_string_append_printf(s, " and %" PRIu64 " events",
+                               info->lost_events);
+    } else {
+        g_string_append(s, " and it is not known how many events");
+    }
+    g_string_append_printf(s, " are missing; answers are as of %" PRIu64 "us",
+                           info->read_us);
+}
+
+/* @at: only that far was asked for, and it is there. */
+static void warn_of_loss(const char *path, const KtReplayInfo *info, bool at)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    if (info->hole_events) {
+        fprintf(stderr, "ka: %s: %" PRIu64 " events were not written, as the "
+                "disk was full: what was allocated or freed meanwhile is "
+                "not known\n", path, info->hole_events);
+    }
+    if (at || (info->ended && !info->damage)) {
+        return;
+    }
+    g_string_append(s, info->damage ? info->damage :
+                    "it was not closed: the VM was killed, or still runs");
+    g_string_append(s, ": ");
+    put_lost(s, info);
+    fprintf(stderr, "ka: %s: %s\n", path, s->str);
+}
+
+static void print_holding(const KtReplayInfo *info)
+{
+    g_autoptr(GDateTime) begun = g_date_time_new_from_unix_local(info->begun);
+    g_autofree char *when = begun ? g_date_time_format(begun, "%F %T") : NULL;
+
+    printf("journal: begun %s, %" PRIu64 " bytes, %" PRIu64 " events from "
+           "%" PRIu64 "us to %" PRIu64 "us, %s\n", when ? when : "?",
+           info->bytes, info->events, info->first_us, info->last_us,
+           info->damage ? "damaged" : info->ended ? "closed in order" :
+           "not closed");
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+static bool is_events(const char *line)
+{
+    return !strcmp(line, "events") || g_str_has_prefix(line, "events ");
+}
+
+static McContext context_of(KtReplay *r, const KtStatus *s, const char *path,
+                            uint64_t until_us)
+{
+    return (McContext) {
+        .tracer = kt_replay_tracer(r),
+        .kernel = kt_replay_kernel(r),
+        .why_no_kernel = s->why_no_kernel,
+        .kernel_found = s->kernel_found,
+        .puts = print,
+        .n_hooks = s->n_hooks,
+        .hook = s->hook,
+        .hook_opaque = s->opaque,
+        .journal = path,
+        .until_us = until_us,
+    };
+}
+
+static int run_line(KtReplay *r, const char *path, const char *line,
+                    uint64_t until_us)
+{
+    McContext ctx;
+    KtStatus status;
+    int rc;
+
+    kt_replay_status(r, &status);
+    ctx = context_of(r, &status, path, until_us);
+    rc = mc_run(&ctx, line);
+    if (!*line) {
+        print_holding(kt_replay_info(r));
+    }
+    if (fflush(stdout) && rc != 2) {
+        perror("ka: stdout");
+        return KA_NO_ANSWER;
+    }
+    return rc == 1 ? KA_BAD_LINE : KA_ANSWERED;
+}
+
+int ka_ask_file(const char *path, const char *line, uint64_t until_us)
+{
+    g_autoptr(GError) err = NULL;
+    g_autoptr(KtReplay) r = kt_replay_open(path, &err);
+    Progress p = {
+        .begun = g_get_monotonic_time(), .terminal = isatty(STDERR_FILENO),
+    };
+    const KtReplayPlan plan = {
+        .until_us = until_us,
+        .since_us = UINT64_MAX,
+        .apply = !is_events(line),
+        .progress = on_progress,
+        .opaque = &p,
+    };
+
+    if (!r) {
+        fprintf(stderr, "ka: %s\n", err->message);
+        return KA_NO_ANSWER;
+    }
+    kt_replay_run(r, &plan);
+    end_progress(&p);
+    warn_of_loss(path, kt_replay_info(r), kt_replay_info(r)->reached);
+    return run_line(r, path, line, until_us);
+}

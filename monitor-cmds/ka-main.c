@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The program `ka`: the commands of the monitor, asked of a journal's file
+ * or of a running VM's QMP socket.
+ */
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ka.h"
+#include "mc.h"
+
+static const char usage[] =
+    "usage: ka -f FILE [--at US] [COMMAND...]   ask a journal's file\n"
+    "       ka -q SOCKET [COMMAND...]           ask a running VM by QMP\n"
+    "       ka -f FILE --cells                  its events, for programs\n"
+    "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
+    "  --at US    answer as of that guest microsecond\n"
+    "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
+    "  COMMAND    as in the monitor, without the leading ka; ka -f FILE help\n"
+    "             lists them. Without one: the run-down, and what the file\n"
+    "             holds\n"
+    "Exit status: 0 answered, 1 bad command line, 2 nothing was answered. A\n"
+    "file that is damaged or was never closed is answered from as far as it\n"
+    "goes; what is missing is said on stderr.\n";
+
+typedef struct Options {
+    const char *file;
+    const char *socket;
+    uint64_t until_us;
+    bool cells;
+    bool help;
+} Options;
+
+static int fail(const char *text, const char *word)
+{
+    fprintf(stderr, "ka: %s%s%s; ka --help explains\n", text,
+            word ? ": " : "", word ? word : "");
+    return KA_BAD_LINE;
+}
+
+static bool parse_us(const char *word, uint64_t *us)
+{
+    char *end;
+
+    if (!g_ascii_isdigit(*word)) {
+        return false;
+    }
+    *us = g_ascii_strtoull(word, &end, 10);
+    return !*end || !strcmp(end, "us");
+}
+
+/* Where its value goes, NULL for a word that is no option with one. */
+static const char **value_of(Options *o, const char *word)
+{
+    return !strcmp(word, "-f") ? &o->file :
+           !strcmp(word, "-q") ? &o->socket : NULL;
+}
+
+/* Our own options come first; returns where the command begins, 0 for a
+ * wrong word, which was told. */
+static int parse(Options *o, int argc, char **argv)
+{
+    int i = 1;
+
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        const char **value = value_of(o, argv[i]);
+        bool at = !strcmp(argv[i], "--at");
+
+        if ((value || at) && i + 1 == argc) {
+            fail("a value is missing after", argv[i]);
+            return 0;
+        }
+        if (value) {
+            *value = argv[++i];
+        } else if (at && !parse_us(argv[++i], &o->until_us)) {
+            fail("--at takes decimal microseconds, not", argv[i]);
+            return 0;
+        } else if (!strcmp(argv[i], "--cells")) {
+            o->cells = true;
+        } else if (!at && (o->file || o->socket) && !o->cells) {
+            break;              /* ka -f FILE --cache task_struct */
+        } else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            o->help = true;
+        } else if (!at) {
+            fail("no such option", argv[i]);
+            return 0;
+        }
+    }
+    return i;
+}
+
+int main(int argc, char **argv)
+{
+    Options o = { .until_us = UINT64_MAX };
+    int first = parse(&o, argc, argv);
+    g_autofree char *line = NULL;
+
+    if (!first) {
+        return KA_BAD_LINE;
+    }
+    if (o.help) {
+        return fputs(usage, stdout) < 0 ? KA_NO_ANSWER : KA_ANSWERED;
+    }
+    if (!o.file == !o.socket) {
+        return fail("ask either a file (-f) or a VM (-q)", NULL);
+    }
+    if (o.socket && (o.cells || o.until_us != UINT64_MAX)) {
+        return fail("--at and --cells are for files", NULL);
+    }
+    line = g_strjoinv(" ", argv + first);
+    if (o.socket) {
+        return ka_ask_vm(o.socket, line);
+    }
+    return o.cells ? ka_dump_file(o.file) :
+                     ka_ask_file(o.file, line, o.until_us);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Parts of the program `ka`, which asks a journal's file or a running VM.
+ * Exit statuses are the manual's: 0 answered, 1 bad command line, 2 nothing
+ * could be answered.
+ */
+#ifndef KA_H
+#define KA_H
+
+#include <stdint.h>
+
+#define KA_ANSWERED     0
+#define KA_BAD_LINE     1
+#define KA_NO_ANSWER    2
+
+/** ka_ask_file() - @line of a journal's file, as of @until_us. */
+int ka_ask_file(const char *path, const char *line, uint64_t until_us);
+/** ka_dump_file() - all events as cells of 64 bytes, for programs. */
+int ka_dump_file(const char *path);
+/** ka_ask_vm() - @line of a running VM, by the QMP socket at @path. */
+int ka_ask_vm(const char *path, const char *line);
+
+#endif /* KA_H */

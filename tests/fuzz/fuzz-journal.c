@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzz target: any frames as a journal. The input is frames' contents; the
+ * checksums are made here, or nothing behind them would ever be reached. With
+ * a first byte of 0 it is the file as it is.
+ *
+ * Besides not crashing: what is listed is no more than was announced, and a
+ * file that was not read to its end says so.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hooks.h"
+#include "journal-format.h"
+#include "kt.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void put_head(GByteArray *file)
+{
+    const KtHead head = { .history_bytes = 1 << 16, .max_stacks = 1 << 10 };
+    uint8_t bytes[KT_HEAD_BYTES];
+
+    kt_head_put(&head, bytes);
+    kt_live_put(&(KtLive) { .promised = 100 }, bytes + KT_HEAD_LIVE);
+    g_byte_array_append(file, bytes, sizeof(bytes));
+}
+
+/* Sections of 16-bit lengths, stored as they are. */
+static void put_sections(GByteArray *out, KtBytes *in, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        size_t len = kt_bytes_u8(in) | kt_bytes_u8(in) << 8;
+
+        len = MIN(len, kt_bytes_left(in));
+        kt_put_u32(out, len);
+        kt_put_u32(out, len);
+        g_byte_array_append(out, in->p, len);
+        kt_bytes_take(in, len);
+    }
+}
+
+static void put_frame(GByteArray *file, KtBytes *in, uint32_t number)
+{
+    g_autoptr(GByteArray) payload = g_byte_array_new();
+    KtFrame f = { .number = number, .last_us = 1000, .last_seq = 100 };
+    uint8_t header[KT_FRAME_BYTES];
+
+    f.kind = kt_bytes_u8(in);
+    f.n = kt_bytes_u8(in);
+    put_sections(payload, in, kt_bytes_u8(in) % 12);
+    f.stored = payload->len;
+    f.crc = kt_crc(payload->data, payload->len);
+    kt_frame_put(&f, header);
+    g_byte_array_append(file, header, sizeof(header));
+    g_byte_array_append(file, payload->data, payload->len);
+}
+
+static bool on_event(void *opaque, const KtEvent *ev)
+{
+    ++*(uint64_t *)opaque;
+    return true;
+}
+
+static void read_file(const char *path, bool apply)
+{
+    uint64_t listed = 0;
+    const KtReplayPlan plan = {
+        .until_us = UINT64_MAX, .apply = apply, .event = on_event,
+        .opaque = &listed,
+    };
+    g_autoptr(GError) err = NULL;
+    g_autoptr(KtReplay) r = kt_replay_open(path, &err);
+    const KtReplayInfo *info;
+
+    if (!r) {
+        g_assert_true(err && !strpbrk(err->message, "\n\r\033"));
+        return;
+    }
+    kt_replay_run(r, &plan);
+    info = kt_replay_info(r);
+    g_assert_cmpuint(listed, ==, info->read_events);
+    g_assert_cmpuint(listed, <=, info->events);
+    g_assert_true(listed == info->events || info->damage);
+    kt_hooks_use(NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    g_autoptr(GByteArray) file = g_byte_array_new();
+    KtBytes in = kt_bytes(data, size);
+    bool framed = kt_bytes_u8(&in);
+    char path[32];
+    int fd = memfd_create("journal", 0);
+
+    if (framed) {
+        put_head(file);
+        for (uint32_t i = 0; kt_bytes_left(&in); i++) {
+            put_frame(file, &in, i);
+        }
+    } else {
+        g_byte_array_append(file, in.p, kt_bytes_left(&in));
+    }
+    g_snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (write(fd, file->data, file->len) == (ssize_t)file->len) {
+        read_file(path, true);
+        read_file(path, false);
+    }
+    close(fd);
+    return 0;
+}

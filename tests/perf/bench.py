@@ -34,6 +34,13 @@ METRICS = [Metric(*row) for row in (
      'measured inside the tracer'),
     ('event.apply_ns', 'ns', 'boot',
      'CPU time per event of applying it to the map, on another thread'),
+    ('overhead.journal', 'ratio', 'journal',
+     'CPU time of boot and workload: with ka and its journal / patched QEMU '
+     'without it'),
+    ('journal.bytes_per_event', 'bytes', 'journal',
+     'size of that journal by its events, symbols and all included'),
+    ('journal.pack_ns', 'ns', 'journal',
+     'CPU time per event of packing and writing it, on another thread'),
     ('overhead.patched_no_plugin', 'ratio', 'patched',
      'CPU time of boot and workload: patched QEMU without ka / stock QEMU'),
     ('overhead.alloc_storm', 'ratio', 'storm',
@@ -61,7 +68,8 @@ GDB_SECONDS = 15
 RETURNS = 'ALLOC', 'ALLOC_BULK', 'REALLOC', 'MODULE_ADD'
 TICK = os.sysconf('SC_CLK_TCK')
 
-Sample = namedtuple('Sample', 'cpu wall events mean_ns apply_ns console')
+Sample = namedtuple('Sample', 'cpu wall events mean_ns apply_ns pack_ns '
+                    'console')
 
 
 # --- one run -----------------------------------------------------------------
@@ -108,8 +116,10 @@ def measure(since, with_ka, **how):
         numbers = g.stat() if with_ka else {}
         mean = mean_event_ns(numbers) if with_ka else None
         apply = apply_event_ns(numbers) if with_ka else None
+        pack = numbers.get('cost.journal_ns', 0) / \
+            numbers['events.checked'] if with_ka else None
         return Sample(cpu, wall, numbers.get('events.checked'),
-                      mean, apply, g.console)
+                      mean, apply, pack, g.console)
 
 
 def on_cpu(cpu, run):
@@ -176,6 +186,25 @@ def group_boot(args):
             'overhead.boot_workload_wall': ratio(found, 'wall'),
             'event.count': events, 'event.mean_ns': mean,
             'event.apply_ns': apply}, raw(found)
+
+
+def measure_journal(how, path, sizes):
+    with tempfile.TemporaryDirectory(prefix='ka-bench.', dir=path) as tmp:
+        journal = os.path.join(tmp, 'journal')
+        sample = measure('start', True, journal=journal, **how)
+        sizes.append(os.path.getsize(journal) / sample.events)
+        return sample
+
+
+def group_journal(args):
+    how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
+    sizes = []
+    found = pairs(args.pairs, lambda: measure_journal(how, None, sizes),
+                  lambda: measure('start', False, **how), 'with a journal')
+    return {'overhead.journal': ratio(found, 'cpu'),
+            'journal.bytes_per_event': statistics.median(sizes),
+            'journal.pack_ns': statistics.median(
+                a.pack_ns for a, _ in found)}, raw(found)
 
 
 def group_patched(args):
@@ -254,7 +283,8 @@ def group_peer(args):
     return values, []
 
 
-GROUPS = {'boot': group_boot, 'patched': group_patched, 'storm': group_storm,
+GROUPS = {'boot': group_boot, 'journal': group_journal,
+          'patched': group_patched, 'storm': group_storm,
           'scale': group_scale, 'peer': group_peer}
 
 

@@ -228,8 +228,9 @@ static bool same_table(GPtrArray *names)
 /* What events call their hooks by, for the life of the process. */
 static void use_table(GPtrArray *names, const GByteArray *tells_gfp)
 {
-    KtHook *rows = g_new0(KtHook, MAX(names->len, 1));
+    static KtHook rows[UINT8_MAX];
 
+    memset(rows, 0, sizeof(rows));
     for (guint i = 0; i < names->len; i++) {
         rows[i].symbol = g_intern_string(names->pdata[i]);
         rows[i].role = KT_ROLE_ALLOC;

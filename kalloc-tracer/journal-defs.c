@@ -271,12 +271,12 @@ static bool take_task(KtDefsReader *r, KtBytes *in)
     uint32_t id = kt_bytes_varint(in, UINT32_MAX);
     uint32_t pid = kt_bytes_varint(in, UINT32_MAX);
     const char *text = kt_bytes_str(in, KT_COMM_LEN);
-    char comm[KT_COMM_LEN] = { 0 };
+    char comm[KT_COMM_LEN + 1] = { 0 };
 
     if (in->failed || !id || !text) {
         return false;
     }
-    memcpy(comm, text, strlen(text));
+    g_strlcpy(comm, text, sizeof(comm));
     return r->ops->task(r->opaque, id, pid, comm);
 }
 

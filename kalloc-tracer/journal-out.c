@@ -140,7 +140,9 @@ static void put_section(KtJournalOut *o, const GByteArray *data)
                          data->data, data->len);
     if (ZSTD_isError(len) || len >= data->len) {
         len = data->len;
-        memcpy(o->out->data + at + sizeof(lengths), data->data, len);
+        if (len) {      /* an empty array's data is NULL */
+            memcpy(o->out->data + at + sizeof(lengths), data->data, len);
+        }
     }
     lengths[0] = GUINT32_TO_LE(data->len);
     lengths[1] = GUINT32_TO_LE(len);

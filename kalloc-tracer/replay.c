@@ -148,7 +148,12 @@ static bool read_events(KtReplay *r, const KtFrame *f)
         return false;
     }
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
-        col[i] = kt_bytes(r->sections.data[i]->data, r->sections.data[i]->len);
+        const GByteArray *section = r->sections.data[i];
+
+        if (!section) {
+            return false;
+        }
+        col[i] = kt_bytes(section->data, section->len);
     }
     if (!kt_coder_decode(r->coder, col, f->n, r->ev)) {
         return false;

@@ -251,7 +251,7 @@ static bool split_term(const char *word, Term *t, uint64_t *off, bool *has_off,
     } else {
         t->name = g_strdup(text);
     }
-    if (!*t->name || (t->module && !*t->module)) {
+    if (!t->name || !*t->name || (t->module && !*t->module)) {
         return fail(errp, MC_ERROR_SYNTAX, word, "an address is <hex>, "
                     "<symbol>, <symbol>+<hex> or <module>:<symbol>");
     }

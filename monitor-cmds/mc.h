@@ -46,12 +46,12 @@ typedef struct McContext {
 
 /**
  * mc_run() - one command line, without the leading "ka"
- * @args: NULL or "" prints the run-down
+ * @line: NULL or "" prints the run-down
  *
  * Bad input prints one line to the same sink and changes nothing.
  * Returns: 0 done, 1 bad input (one line printed), 2 sink closed early.
  */
-int mc_run(const McContext *ctx, const char *args);
+int mc_run(const McContext *ctx, const char *line);
 
 /** mc_help_short() - (borrowed) the one-line help of `ka` for QEMU's own
  *  `help`; mc_help_params() its parameter string. */

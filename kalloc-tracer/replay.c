@@ -320,7 +320,9 @@ static size_t take_part(void *opaque, void *buf, size_t len)
     KtBytes *in = opaque;
     size_t n = MIN(len, kt_bytes_left(in));
 
-    memcpy(buf, kt_bytes_take(in, n), n);
+    if (n) {
+        memcpy(buf, kt_bytes_take(in, n), n);
+    }
     return n;
 }
 

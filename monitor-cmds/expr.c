@@ -238,9 +238,10 @@ static bool split_term(const char *word, Term *t, uint64_t *off, bool *has_off,
     if (plus) {
         *plus = 0;
         if (!mc_parse_hex(plus + 1, off, NULL)) {
-            return fail(errp, MC_ERROR_SYNTAX, word,
-                        "after \"+\" an offset in hex must follow, "
-                        "of at most 64 bits");
+            fail(errp, MC_ERROR_SYNTAX, word,
+                 "after \"+\" an offset in hex must follow, "
+                 "of at most 64 bits");
+            return false;
         }
     }
     colon = strchr(text, ':');
@@ -251,7 +252,7 @@ static bool split_term(const char *word, Term *t, uint64_t *off, bool *has_off,
     } else {
         t->name = g_strdup(text);
     }
-    if (!t->name || !*t->name || (t->module && !*t->module)) {
+    if (!*t->name || (t->module && !*t->module)) {
         return fail(errp, MC_ERROR_SYNTAX, word, "an address is <hex>, "
                     "<symbol>, <symbol>+<hex> or <module>:<symbol>");
     }

@@ -434,8 +434,9 @@ static void damaged(void)
             continue;           /* refused */
         }
         g_assert_cmpuint(got->len, <=, good->len);
-        g_assert_cmpint(memcmp(got->data, good->data,
-                               got->len * sizeof(KtEvent)), ==, 0);
+        g_assert_true(!got->len ||
+                      !memcmp(got->data, good->data,
+                              got->len * sizeof(KtEvent)));
         g_assert_true(got->len == good->len ||
                       (!info.ended &&
                        (!info.lost_known ||

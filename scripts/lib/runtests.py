@@ -113,6 +113,7 @@ def style_programs():
 
 
 # Guests that are enemies: a suite of their own.
+# The second takes its time: not of the quick form.
 HOSTILE = 'test_hostile', 'test_scribble'
 
 
@@ -144,7 +145,8 @@ SUITES = {
     'corpus': lambda: meson_programs('corpus'),
     'guest': guest_programs,
     'hostile': lambda: python_programs(*(f'tests/guest/{name}.py'
-                                         for name in HOSTILE)),
+                                         for name in HOSTILE[:1 if SHORT
+                                                             else None])),
     'journal': lambda: python_programs('tests/guest/test_journal.py',
                                        timeout=3600),
     'limits': lambda: python_programs('tests/guest/test_limits.py',

@@ -146,11 +146,10 @@ static gpointer query(gpointer opaque)
     return NULL;
 }
 
-/* As the main loop does, until the applying thread has been through, too. */
+/* As the main loop does. */
 static void disturb(World *w)
 {
-    for (unsigned i = 0; i < DISTURBANCES ||
-         kt_tracer_counter(w->t, KT_CNT_CHECK_ROUNDS) < 1; i++) {
+    for (unsigned i = 0; i < DISTURBANCES; i++) {
         switch (i % 16) {
         case 0:
             kt_tracer_clear(w->t);

@@ -62,6 +62,9 @@ void kt_capture_lock(KtCapture *c);
 bool kt_capture_trylock(KtCapture *c);
 void kt_capture_unlock(KtCapture *c);
 
+/** kt_capture_vm() - the VM, for the length of a monitor command; lock
+ *  held. */
+KtVm kt_capture_vm(KtCapture *c);
 /** kt_capture_kernel() - (borrowed, nullable) the kernel that was found last;
  *  lock held. */
 const GsKernel *kt_capture_kernel(const KtCapture *c);

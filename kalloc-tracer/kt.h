@@ -568,4 +568,6 @@ const GsKernel *kt_replay_kernel(const KtReplay *r);
 /** kt_replay_status() - the last status that was read. */
 void kt_replay_status(KtReplay *r, KtStatus *out);
 
+#include "kt-vm.h"
+
 #endif /* KT_H */

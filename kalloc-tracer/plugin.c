@@ -134,10 +134,13 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
 {
     Plugin *p = userdata;
     g_autofree char *why = NULL;
+    KtVm vm;
     McContext ctx;
 
     kt_capture_lock(p->capture);
     ctx = context_locked(p, &why);
+    vm = kt_capture_vm(p->capture);
+    ctx.vm = &vm;
     ctx.puts_opaque = mon;
     save_status_locked(p, &ctx);
     mc_run(&ctx, args);

@@ -5,20 +5,30 @@
  */
 #include "vcpu.h"
 
+/* The registers that every gdb shows; not, say, the system registers. */
+static bool is_core(const qemu_plugin_reg_descriptor *desc)
+{
+    return desc->feature && (g_str_has_suffix(desc->feature, ".core") ||
+                             g_str_has_suffix(desc->feature, ".cpu"));
+}
+
 static void find_register(KtVcpu *v, const GsArch *arch,
                           const qemu_plugin_reg_descriptor *desc)
 {
-    for (unsigned r = 0; r < GS_REG__COUNT; r++) {
-        size_t size = 0;
-        const void *at;
+    size_t size = 0;
+    const void *at = qemu_plugin_register_ptr(v->index, desc->handle, &size);
+    KtVcpuReg shown = { desc->name, at };
 
-        if (!arch->reg[r] || strcmp(arch->reg[r], desc->name)) {
-            continue;
-        }
-        at = qemu_plugin_register_ptr(v->index, desc->handle, &size);
-        if (at && size == sizeof(uint64_t)) {
+    if (!at || size != sizeof(uint64_t)) {
+        return;
+    }
+    for (unsigned r = 0; r < GS_REG__COUNT; r++) {
+        if (arch->reg[r] && !strcmp(arch->reg[r], desc->name)) {
             v->reg[r] = at;
         }
+    }
+    if (is_core(desc)) {
+        g_array_append_val(v->shown, shown);
     }
 }
 
@@ -41,6 +51,7 @@ static bool find_registers(KtVcpu *v, const GsArch *arch)
 bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch)
 {
     v->index = index;
+    v->shown = g_array_new(FALSE, FALSE, sizeof(KtVcpuReg));
     v->ready = find_registers(v, arch);
     return v->ready;
 }

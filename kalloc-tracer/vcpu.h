@@ -15,6 +15,12 @@ typedef struct KtPageFree {
     uint64_t sp, ra, va, len;
 } KtPageFree;
 
+/* A register for people; @name is the API's. */
+typedef struct KtVcpuReg {
+    const char *name;
+    const uint64_t *at;
+} KtVcpuReg;
+
 /* What every event needs comes first, in as few cache lines as it takes. */
 typedef struct KtVcpu {
     const uint64_t *reg[GS_REG__COUNT];
@@ -32,6 +38,7 @@ typedef struct KtVcpu {
     uint64_t hits[256];                     /* by hook id */
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];        /* of it, told to the tracer */
+    GArray *shown;                          /* KtVcpuReg; NULL: not started */
 } __attribute__((aligned(64))) KtVcpu;
 
 /**

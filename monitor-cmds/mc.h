@@ -26,6 +26,7 @@ typedef KtHookStatus McHookStatus;
  * @puts_opaque: handed to @puts
  * @n_hooks, @hook: (nullable) rows of the hook table for `ka stat -v`
  * @hook_opaque: handed to @hook
+ * @vm: (nullable) the VM, where there is one to look at
  * @journal: (nullable) the file that @tracer was made of: commands that
  *           change it are refused
  * @until_us: and it was read up to this time; UINT64_MAX for all of it
@@ -40,6 +41,7 @@ typedef struct McContext {
     unsigned n_hooks;
     bool (*hook)(void *opaque, unsigned i, McHookStatus *out);
     void *hook_opaque;
+    const KtVm *vm;
     const char *journal;
     uint64_t until_us;
 } McContext;

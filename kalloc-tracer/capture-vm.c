@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The VM as commands see it: memory and registers, see struct KtVm. Runs in
+ * QEMU's main thread with the big lock and the capture's.
+ */
+#include "capture-parts.h"
+
+static unsigned count_vcpus(const KtCapture *c)
+{
+    unsigned n = 0;
+
+    while (n < c->max_vcpus && c->vcpu[n].shown) {
+        n++;
+    }
+    return n;
+}
+
+static bool read_ram(void *opaque, unsigned vcpu, uint64_t va, void *buf,
+                     size_t len)
+{
+    return vcpu < count_vcpus(opaque) &&
+           qemu_plugin_read_vaddr_ram(vcpu, va, buf, len);
+}
+
+static bool read_register(void *opaque, unsigned vcpu, unsigned i,
+                          KtRegister *out)
+{
+    const KtCapture *c = opaque;
+    const GArray *shown;
+    const KtVcpuReg *reg;
+
+    if (vcpu >= count_vcpus(c) || qemu_plugin_vm_is_running()) {
+        return false;
+    }
+    shown = c->vcpu[vcpu].shown;
+    if (i >= shown->len) {
+        return false;
+    }
+    reg = &g_array_index(shown, KtVcpuReg, i);
+    *out = (KtRegister) { reg->name, *reg->at };
+    return true;
+}
+
+KtVm kt_capture_vm(KtCapture *c)
+{
+    return (KtVm) {
+        .n_vcpus = count_vcpus(c),
+        .running = qemu_plugin_vm_is_running(),
+        .read = read_ram,
+        .reg = read_register,
+        .opaque = c,
+    };
+}

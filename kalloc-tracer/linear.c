@@ -70,10 +70,12 @@ static unsigned guess_arm64(const KtLinearAt *at, const GsMem *mem,
                             KtLinear *out)
 {
     static const unsigned va_bits[] = { 48, 52, 39, 47, 42 };
-    uint64_t memstart;
+    uint64_t memstart = 0;
 
+    /* A kernel without KALLSYMS_ALL does not say where its memory starts. The
+     * struct page of an address is the same wherever that is. */
     G_STATIC_ASSERT(3 * G_N_ELEMENTS(va_bits) <= KT_LINEAR_MAX);
-    if (!load(mem, at->memstart_addr, &memstart, 8)) {
+    if (at->memstart_addr && !load(mem, at->memstart_addr, &memstart, 8)) {
         return 0;
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(va_bits); i++) {

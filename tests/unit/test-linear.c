@@ -88,6 +88,15 @@ static void arm64_counts_from_page_frame_0(void)
                            0xfffffdffc0000000 - 0x40000 * 64));
 }
 
+static void arm64_without_the_start_of_memory(void)
+{
+    const KtLinearAt at = {
+        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+    };
+
+    g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffc0000000000));
+}
+
 static void riscv64_of_each_depth(void)
 {
     const KtLinearAt at = {
@@ -112,6 +121,7 @@ static void nothing_before_the_kernel_has_decided(void)
 {
     const KtLinearAt at = {
         .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+        .memstart_addr = VARIABLES + sizeof(variables),
     };
     KtLinear guess[KT_LINEAR_MAX];
     bool certain;
@@ -126,6 +136,8 @@ int main(int argc, char **argv)
     g_test_add_func("/linear/arm64-of-each-time", arm64_of_each_time);
     g_test_add_func("/linear/arm64-counts-from-page-frame-0",
                     arm64_counts_from_page_frame_0);
+    g_test_add_func("/linear/arm64-without-the-start-of-memory",
+                    arm64_without_the_start_of_memory);
     g_test_add_func("/linear/riscv64-of-each-depth", riscv64_of_each_depth);
     g_test_add_func("/linear/nothing-before-the-kernel-has-decided",
                     nothing_before_the_kernel_has_decided);

@@ -197,6 +197,8 @@ bool gs_kernel_in_image(const GsKernel *k, uint64_t va);
  * Returns: (borrowed) text without newline, or NULL (System.map).
  */
 const char *gs_kernel_banner(const GsKernel *k);
+/** gs_kernel_banner_va() - where it is in the guest, 0 unknown. */
+uint64_t gs_kernel_banner_va(const GsKernel *k);
 
 /**
  * gs_kernel_set_slide() - run-time minus link-time address (KASLR)

@@ -9,6 +9,7 @@
  * called from any thread.
  */
 #include "kernel.h"
+#include "banner.h"
 #include "btf.h"
 #include "kallsyms.h"
 #include "modules.h"
@@ -23,7 +24,6 @@
 #include <unistd.h>
 
 #define FILE_SIZE_MAX   (2ull << 30)
-#define BANNER_MAX      512
 
 /* ---- opening ---- */
 
@@ -90,76 +90,6 @@ GBytes *gs_kernel_read_file(const char *path, GError **errp)
         close(fd);
     }
     return bytes;
-}
-
-/* "Linux version ..." at @va, the line's printable part, or NULL. */
-static char *banner_at(const GsImage *img, uint64_t va)
-{
-    char text[BANNER_MAX];
-    size_t n = 0;
-
-    while (n < sizeof(text) - 1 && gs_image_read(img, va + n, &text[n], 1) &&
-           g_ascii_isprint(text[n])) {
-        n++;
-    }
-    text[n] = 0;
-    return g_str_has_prefix(text, "Linux version ") ? g_strndup(text, n)
-                                                    : NULL;
-}
-
-/* "#1": a build number, which a placeholder of the banner lacks. */
-static bool has_build_number(const char *banner)
-{
-    const char *hash = strchr(banner, '#');
-
-    return hash && g_ascii_isdigit(hash[1]);
-}
-
-/* The best of what begins like a banner in one section. */
-static char *search_banner(const GsImage *img, const GsSection *s)
-{
-    static const char start[] = "Linux version ";
-    char *best = NULL;
-    size_t pos = 0;
-
-    gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
-    while (s->data && pos < s->len) {
-        const uint8_t *hit = memmem(s->data + pos, s->len - pos, start,
-                                    strlen(start));
-        g_autofree char *banner = NULL;
-
-        if (!hit) {
-            break;
-        }
-        pos = hit - s->data + strlen(start);
-        banner = banner_at(img, s->va + (hit - s->data));
-        if (banner && (!best || has_build_number(banner))) {
-            g_free(best);
-            best = g_steal_pointer(&banner);
-        }
-        if (best && has_build_number(best)) {
-            break;
-        }
-    }
-    return best;
-}
-
-/*
- * linux_banner is data, so kallsyms names it only with KALLSYMS_ALL; without,
- * it is the text itself that is looked for.
- */
-static char *find_banner(const GsImage *img, const GsSymtab *tab)
-{
-    GsSymbol sym;
-    char *banner = NULL;
-
-    if (gs_symtab_lookup(tab, "linux_banner", &sym)) {
-        banner = banner_at(img, sym.va);
-    }
-    for (size_t i = 0; !banner && i < gs_image_n_sections(img); i++) {
-        banner = search_banner(img, gs_image_nth_section(img, i));
-    }
-    return banner;
 }
 
 /*
@@ -240,7 +170,7 @@ static bool load_tables(GsKernel *k, GError **errp)
     if (gs_image_copy(k->image)) {
         name_sections(k);
     }
-    k->banner = find_banner(k->image, k->symtab);
+    k->banner = gs_banner_find(k->image, k->symtab, &k->banner_va);
     if (!k->banner) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "no \"Linux version\" banner in the image");
@@ -411,6 +341,11 @@ unsigned gs_kernel_page_shift(const GsKernel *k)
 const char *gs_kernel_banner(const GsKernel *k)
 {
     return k->banner;
+}
+
+uint64_t gs_kernel_banner_va(const GsKernel *k)
+{
+    return k->banner_va ? k->banner_va + k->slide : 0;
 }
 
 /* ---- slide ---- */

@@ -45,6 +45,7 @@ typedef struct GsTemplate {
  * @templates: of ftrace_caller() and ftrace_regs_caller()
  * @slide: run-time minus link-time address
  * @banner: "Linux version ...", NULL for a System.map
+ * @banner_va: its link-time address, 0 unknown
  * @memory: read from the guest's memory, in run-time addresses
  * @extent: where in it
  * @start: link-time address of the code that tells that it runs, 0 unknown
@@ -64,6 +65,7 @@ struct GsKernel {
     GsTemplate templates[2];
     uint64_t slide;
     char *banner;
+    uint64_t banner_va;
     bool memory;
     GsTextRange extent;
     uint64_t start;

@@ -103,14 +103,12 @@ static bool banner_matches(KtFinder *f, const GsKernel *k, uint64_t slide)
     const char *banner = gs_kernel_banner(k);
     size_t len = banner ? strlen(banner) : 0;
     g_autofree char *there = g_malloc(len + 1);
-    GsSymbol sym;
 
     if (!banner) {
         return true;        /* a System.map has none */
     }
-    return gs_kernel_lookup(k, "linux_banner", &sym) &&
-           read_memory(f, sym.va - gs_kernel_slide(k) + slide, there,
-                       len) &&
+    return read_memory(f, gs_kernel_banner_va(k) - gs_kernel_slide(k) + slide,
+                       there, len) &&
            !memcmp(there, banner, len);
 }
 

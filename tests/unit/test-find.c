@@ -201,7 +201,7 @@ static void gives_up(void)
 
 /* ---- of a file ---------------------------------------------------------- */
 
-static void the_files_kernel_at_its_slide(void)
+static void expect_at_its_slide(bool data_symbols)
 {
     static const KsSymbol linked[] = {
         { KS_TEXT, 'T', "_stext" },
@@ -211,7 +211,7 @@ static void the_files_kernel_at_its_slide(void)
     };
     KsWriter w = {
         .order = KS_6_4, .addresses = KS_PERCPU, .syms = linked,
-        .n = G_N_ELEMENTS(linked),
+        .n = G_N_ELEMENTS(linked) - !data_symbols,
     };
     g_autoptr(GBytes) elf = ks_kernel(&w, 0x1000);
     g_autoptr(GError) err = NULL;
@@ -237,6 +237,17 @@ static void the_files_kernel_at_its_slide(void)
     g_assert_true(found.k == k);
     g_assert_cmphex(found.slide, ==, slide);
     g_assert_true(found.complete);
+}
+
+static void the_files_kernel_at_its_slide(void)
+{
+    expect_at_its_slide(true);
+}
+
+/* Without KALLSYMS_ALL: the banner has no name. */
+static void the_files_kernel_without_data_symbols(void)
+{
+    expect_at_its_slide(false);
 }
 
 /* One that a profile tells of: there and nowhere else, and with that code. */
@@ -306,6 +317,8 @@ int main(int argc, char **argv)
     g_test_add_func("/find/after-kexec", after_kexec);
     g_test_add_func("/find/gives-up", gives_up);
     g_test_add_func("/find/the-files-kernel", the_files_kernel_at_its_slide);
+    g_test_add_func("/find/the-files-kernel-without-data-symbols",
+                    the_files_kernel_without_data_symbols);
     g_test_add_func("/find/a-plain-kernel",
                     a_plain_kernel_where_it_is_linked);
     return g_test_run();

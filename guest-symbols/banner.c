@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel's own line about itself: see banner.h. */
+#include "banner.h"
+#include "memory-copy.h"
+
+#include <string.h>
+
+#define BANNER_MAX  512
+
+static const char start[] = "Linux version ";
+
+/* The line's printable part at @va, or NULL. */
+static char *banner_at(const GsImage *img, uint64_t va)
+{
+    char text[BANNER_MAX];
+    size_t n = 0;
+
+    while (n < sizeof(text) - 1 && gs_image_read(img, va + n, &text[n], 1) &&
+           g_ascii_isprint(text[n])) {
+        n++;
+    }
+    text[n] = 0;
+    return g_str_has_prefix(text, start) ? g_strndup(text, n) : NULL;
+}
+
+/* "#1": a build number, which a placeholder of the banner lacks. */
+static bool has_build_number(const char *banner)
+{
+    const char *hash = strchr(banner, '#');
+
+    return hash && g_ascii_isdigit(hash[1]);
+}
+
+/* The best of what begins like a banner in one section. */
+static char *search_section(const GsImage *img, const GsSection *s,
+                            uint64_t *va)
+{
+    char *best = NULL;
+    size_t pos = 0;
+
+    gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
+    while (s->data && pos < s->len) {
+        const uint8_t *hit = memmem(s->data + pos, s->len - pos, start,
+                                    strlen(start));
+        uint64_t at = hit ? s->va + (hit - s->data) : 0;
+        g_autofree char *banner = hit ? banner_at(img, at) : NULL;
+
+        if (!hit) {
+            break;
+        }
+        pos = hit - s->data + strlen(start);
+        if (banner && (!best || has_build_number(banner))) {
+            g_free(best);
+            best = g_steal_pointer(&banner);
+            *va = at;
+        }
+        if (best && has_build_number(best)) {
+            break;
+        }
+    }
+    return best;
+}
+
+char *gs_banner_find(const GsImage *img, const GsSymtab *tab, uint64_t *va)
+{
+    GsSymbol sym;
+    char *banner = NULL;
+
+    if (gs_symtab_lookup(tab, "linux_banner", &sym)) {
+        banner = banner_at(img, sym.va);
+        *va = sym.va;
+    }
+    for (size_t i = 0; !banner && i < gs_image_n_sections(img); i++) {
+        banner = search_section(img, gs_image_nth_section(img, i), va);
+    }
+    return banner;
+}

@@ -63,36 +63,55 @@ static void offer_options(Completion *c, const McCommand *cmd)
     }
 }
 
-static void offer_commands(Completion *c)
+/* The word of commands that follows @n words. */
+static void offer_commands(Completion *c, char *const *words, unsigned n)
 {
+    g_autofree char *before = NULL;
+
     for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
-        offer(c, mc_commands[i].word);
+        g_autofree char *word = NULL;
+        const char *rest;
+
+        if (!mc_command_begins(&mc_commands[i], words, n, &rest) || !*rest) {
+            continue;
+        }
+        word = g_strndup(rest, strcspn(rest, " "));
+        if (g_strcmp0(word, before)) {
+            offer(c, word);
+        }
+        g_free(before);
+        before = g_steal_pointer(&word);
     }
 }
 
-/* The words before the last that are no options and no values of options. */
-static const char *first_word(char **words, unsigned n)
+/* (owned) Words before the last that are no options, nor values of them. */
+static GPtrArray *plain_words(char **words, unsigned n)
 {
+    GPtrArray *plain = g_ptr_array_new();
+
     for (unsigned i = 0; i + 1 < n; i++) {
         if (words[i][0] != '-' && !value_of(words, i + 1)) {
-            return words[i];
+            g_ptr_array_add(plain, words[i]);
         }
     }
-    return NULL;
+    return plain;
 }
 
 static void complete(Completion *c, char **words, unsigned n)
 {
     const McOption *o = value_of(words, n);
-    const char *first = first_word(words, n);
-    const McCommand *cmd = first ? mc_command_find(first) : NULL;
+    g_autoptr(GPtrArray) plain = plain_words(words, n);
+    char **first = (char **)plain->pdata;
+    unsigned used;
+    const McCommand *cmd = mc_command_find(first, plain->len, &used);
+    unsigned skip = cmd == &mc_commands[MC_CMD_HELP];
 
     if (o) {
         offer_values(c, o);
     } else if (c->last[0] == '-') {
         offer_options(c, cmd ? cmd : &mc_commands[MC_CMD_BLOCKS]);
-    } else if (!first || cmd == &mc_commands[MC_CMD_HELP]) {
-        offer_commands(c);
+    } else {
+        offer_commands(c, first + skip, plain->len - skip);
     }
 }
 

@@ -171,14 +171,25 @@ static void print_state(McOut *out)
                   s.live_blocks, s.errors, why);
 }
 
+/* @n words that the commands begin with. */
+static void print_usages(McOut *out, char *const *words, unsigned n)
+{
+    const char *rest;
+
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        const McCommand *c = &mc_commands[i];
+        g_autofree char *usage = mc_command_usage(c);
+
+        if (!n || mc_command_begins(c, words, n, &rest)) {
+            print_item(out, usage, 31, c->help);
+        }
+    }
+}
+
 bool mc_cmd_rundown(McOut *out, const McArgs *args, GError **errp)
 {
     mc_out_printf(out, "%s", mc_help_short());
-    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
-        g_autofree char *usage = mc_command_usage(&mc_commands[i]);
-
-        print_item(out, usage, 31, mc_commands[i].help);
-    }
+    print_usages(out, NULL, 0);
     mc_out_printf(out, "addresses: hex with or without 0x, symbol, "
                   "symbol+off, module:symbol");
     mc_out_printf(out, "options: -s symbols, -j JSON, -n N limit, -v more "
@@ -211,6 +222,12 @@ void mc_help_command(McOut *out, const McCommand *c)
 
 bool mc_cmd_help(McOut *out, const McArgs *args, GError **errp)
 {
+    char *group[] = { (char *)args->group };
+
+    if (args->group) {
+        print_usages(out, group, 1);
+        return true;
+    }
     if (!args->topic) {
         return mc_cmd_rundown(out, args, errp);
     }

@@ -177,6 +177,7 @@ static bool read_sizes(McArgs *args, const char *word, GError **errp)
 
 static bool read_topic(McArgs *args, const char *word, GError **errp)
 {
+    g_autofree char *group = mc_command_group(word);
     g_autofree char *quoted = NULL;
     const char *near;
 
@@ -186,6 +187,10 @@ static bool read_topic(McArgs *args, const char *word, GError **errp)
             return true;
         }
     }
+    if (group) {
+        args->group = g_ptr_array_index(args->words, 1);
+        return true;
+    }
     quoted = mc_quote(word);
     near = mc_command_near(word);
     g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
@@ -194,10 +199,12 @@ static bool read_topic(McArgs *args, const char *word, GError **errp)
     return false;
 }
 
-/* A kind of word, as the args column of commands.def names it. */
+/* A kind of word, as the args column of commands.def names it. @pair: two of
+ * them, if several commands begin with the first. */
 typedef struct ArgKind {
     const char *name;
     bool (*read)(McArgs *args, const char *word, GError **errp);
+    bool pair;
 } ArgKind;
 
 static const ArgKind arg_kinds[] = {
@@ -205,7 +212,7 @@ static const ArgKind arg_kinds[] = {
     { "address", read_address },
     { "code", read_code },
     { "sizes", read_sizes },
-    { "topic", read_topic },
+    { "topic", read_topic, .pair = true },
 };
 
 static const ArgKind *find_kind(const char *name, size_t len)
@@ -230,6 +237,21 @@ static bool fail_usage(const McArgs *args, const char *word, const char *what,
     return false;
 }
 
+/* The word that @kind reads; (owned) */
+static char *join_words(const McArgs *args, const ArgKind *kind, unsigned *i)
+{
+    const char *first = g_ptr_array_index(args->words, *i);
+    g_autofree char *group = kind->pair ? mc_command_group(first) : NULL;
+
+    *i += 1;
+    if (!group || *i == args->words->len) {
+        return g_strdup(first);
+    }
+    *i += 1;
+    return g_strconcat(first, " ", g_ptr_array_index(args->words, *i - 1),
+                       NULL);
+}
+
 /* Read the words from number @i on by the command's args column. */
 static bool read_words(McArgs *args, unsigned i, GError **errp)
 {
@@ -239,15 +261,16 @@ static bool read_words(McArgs *args, unsigned i, GError **errp)
         size_t len = strcspn(p, " ?");
         const ArgKind *kind = find_kind(p, len);
         bool optional = p[len] == '?';
+        g_autofree char *word = NULL;
 
         if (i == args->words->len) {
             return optional ||
                    fail_usage(args, NULL, "a word is missing", errp);
         }
-        if (!kind->read(args, g_ptr_array_index(args->words, i), errp)) {
+        word = join_words(args, kind, &i);
+        if (!kind->read(args, word, errp)) {
             return false;
         }
-        i++;
         p += len + optional;
         p += *p == ' ';
     }
@@ -410,6 +433,20 @@ static bool split_words(McArgs *args, const char *line, GError **errp)
     return true;
 }
 
+/* A first word that several commands begin with, and none of them. */
+static bool fail_group(const McArgs *args, const char *group, GError **errp)
+{
+    const char *first = g_ptr_array_index(args->words, 0);
+    g_autofree char *second = args->words->len < 2 ? NULL :
+                              mc_quote(g_ptr_array_index(args->words, 1));
+
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                "%s%s; ka %s is followed by one of: %s",
+                second ? second : "a word is missing",
+                second ? ": no such command" : "", first, group);
+    return false;
+}
+
 /* A first word that is neither command nor address: it may be misspelt. */
 static bool fail_first(const char *word, GError *err, GError **errp)
 {
@@ -425,7 +462,9 @@ static bool fail_first(const char *word, GError *err, GError **errp)
 
 bool mc_parse(McArgs *args, const char *line, GError **errp)
 {
+    g_autofree char *group = NULL;
     const McCommand *c = NULL;
+    unsigned used = 0;
     GError *err = NULL;
 
     args->command = &mc_commands[MC_CMD_RUNDOWN];
@@ -438,7 +477,12 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
         return false;
     }
     if (args->words->len) {
-        c = mc_command_find(g_ptr_array_index(args->words, 0));
+        c = mc_command_find((char **)args->words->pdata, args->words->len,
+                            &used);
+        group = c ? NULL : mc_command_group(args->words->pdata[0]);
+        if (group) {
+            return fail_group(args, group, errp);
+        }
         args->command = c ? c : &mc_commands[MC_CMD_BLOCKS];
     } else if (args->given & ~(1u << MC_OPT_HELP)) {
         args->command = &mc_commands[MC_CMD_BLOCKS];    /* all of them */
@@ -449,7 +493,7 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
     if (mc_given(args, MC_OPT_HELP)) {
         return true;
     }
-    if (!read_words(args, c != NULL, &err)) {
+    if (!read_words(args, used, &err)) {
         if (c || !args->words->len) {
             g_propagate_error(errp, err);
             return false;

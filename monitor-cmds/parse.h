@@ -21,6 +21,7 @@
  * @va: the address range; all addresses when @has_va is not set
  * @pcs: McRange, sorted by start, apart from each other
  * @topic: what help is asked for, NULL for all
+ * @group: (borrowed from @words) first word of commands that it is asked for
  * @words: (owned strings) the words that are no options
  */
 struct McArgs {
@@ -33,6 +34,7 @@ struct McArgs {
     bool has_va;
     GArray *pcs;
     const McCommand *topic;
+    const char *group;
     GPtrArray *words;
 };
 

@@ -30,14 +30,52 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
 
 G_DEFINE_QUARK(mc-error, mc_error)
 
-const McCommand *mc_command_find(const char *word)
+bool mc_command_begins(const McCommand *c, char *const *words, unsigned n,
+                       const char **rest)
 {
-    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
-        if (mc_commands[i].word && !strcmp(mc_commands[i].word, word)) {
-            return &mc_commands[i];
+    const char *p = c->word;
+
+    for (unsigned i = 0; p && i < n; i++) {
+        size_t len = strcspn(p, " ");
+
+        if (!len || strlen(words[i]) != len || strncmp(p, words[i], len)) {
+            return false;
+        }
+        p += len;
+        p += *p == ' ';
+    }
+    *rest = p;
+    return p != NULL;
+}
+
+const McCommand *mc_command_find(char *const *words, unsigned n,
+                                 unsigned *used)
+{
+    const char *rest;
+
+    for (*used = MIN(n, 2); *used; *used -= 1) {
+        for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+            if (mc_command_begins(&mc_commands[i], words, *used, &rest) &&
+                !*rest) {
+                return &mc_commands[i];
+            }
         }
     }
     return NULL;
+}
+
+char *mc_command_group(const char *word)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+    char *words[] = { (char *)word };
+    const char *rest;
+
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        if (mc_command_begins(&mc_commands[i], words, 1, &rest) && *rest) {
+            g_string_append_printf(s, "%s%s", s->len ? ", " : "", rest);
+        }
+    }
+    return s->len ? g_string_free(g_steal_pointer(&s), FALSE) : NULL;
 }
 
 /* Edits (insert, delete, replace, swap neighbours) between short words. */
@@ -75,13 +113,15 @@ const char *mc_command_near(const char *word)
 
     for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
         const char *w = mc_commands[i].word;
+        size_t len = w ? strcspn(w, " ") : 0;
+        g_autofree char *first = g_strndup(w, len);
         unsigned e;
 
         if (!w) {
             continue;
         }
-        e = edits(word, w);
-        if (e < least && e < strlen(w)) {
+        e = edits(word, first);
+        if (e < least && e < len) {
             least = e;
             best = w;
         }

@@ -77,8 +77,17 @@ typedef struct McCommand {
 } McCommand;
 extern const McCommand mc_commands[MC_CMD__COUNT];
 
-/** mc_command_find() - (borrowed) the command typed as @word, or NULL. */
-const McCommand *mc_command_find(const char *word);
+/** mc_command_find() - (borrowed) the command that the first @used (out) of
+ *  @n words are, or NULL. */
+const McCommand *mc_command_find(char *const *words, unsigned n,
+                                 unsigned *used);
+/** mc_command_begins() - are @n words the first ones of the command?
+ *  @rest: (out, borrowed) those that are left */
+bool mc_command_begins(const McCommand *c, char *const *words, unsigned n,
+                       const char **rest);
+/** mc_command_group() - (owned, nullable) second words of the commands that
+ *  begin with @word: "scan, clear". */
+char *mc_command_group(const char *word);
 /** mc_command_near() - (borrowed) the command word that @word may be a
  *  misspelling of, or NULL. */
 const char *mc_command_near(const char *word);

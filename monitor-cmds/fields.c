@@ -69,6 +69,26 @@ static bool put_cache(KtTracer *t, KtCacheId cache, McValue *v)
 
 /* ---- the line ------------------------------------------------------------ */
 
+GETTER(vcpu)
+{
+    return put(v, row->place->vcpu);
+}
+
+GETTER(reg)
+{
+    return put_name(v, row->place->reg);
+}
+
+GETTER(at)
+{
+    return put(v, row->place->at);
+}
+
+GETTER(value)
+{
+    return put(v, row->place->value);
+}
+
 GETTER(offset)
 {
     return put(v, row->offset);
@@ -286,6 +306,12 @@ static bool row_is_freed(const McRow *row)
 bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
 {
     switch (f->group) {
+    case MC_GROUP_PLACE:
+        return row->place;
+    case MC_GROUP_REG:
+        return row->place && row->place->reg;
+    case MC_GROUP_WORD:
+        return row->place && !row->place->reg;
     case MC_GROUP_HIT:
         return row->hit;
     case MC_GROUP_CORE:

@@ -122,6 +122,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
         put_stacks(o, f, v->stack);
         break;
     case MC_TYPE_WORD:
+    case MC_TYPE_NAME:
         put_string(o->line, v->s);
         break;
     case MC_TYPE__COUNT:
@@ -129,9 +130,17 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     }
 }
 
+static const char *row_type(const McRow *row)
+{
+    if (row->place) {
+        return row->place->reg ? "register" : "word";
+    }
+    return row->error ? "error" : "block";
+}
+
 static void json_row(McOut *o, const McRow *row)
 {
-    begin(o, row->error ? "error" : "block");
+    begin(o, row_type(row));
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         const McField *f = &mc_fields[i];
         /* an error's address is never left out: text only saves the room */

@@ -61,6 +61,12 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     case MC_TYPE_WORD:
         mc_put_word(o->line, v->s);
         break;
+    case MC_TYPE_NAME:
+        mc_put_word(o->line, v->s);
+        while (o->line->len - from < 5) {
+            g_string_append_c(o->line, ' ');
+        }
+        break;
     case MC_TYPE__COUNT:
         break;
     }
@@ -83,6 +89,7 @@ static void text_row(McOut *o, const McRow *row)
 {
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         const McField *f = &mc_fields[i];
+        size_t from = o->line->len;
 
         if (mc_field_applies(f, row, o->verbose)) {
             put_field(o, f, row);
@@ -90,7 +97,7 @@ static void text_row(McOut *o, const McRow *row)
         if (f->type == MC_TYPE_MARGIN) {
             do {
                 g_string_append_c(o->line, ' ');
-            } while (o->line->len < o->margin);
+            } while (o->line->len - from < o->margin);
         }
     }
     mc_out_end_line(o);

@@ -15,17 +15,28 @@
 /* Width of the margin before a line, wider when an offset needs it. */
 #define MC_MARGIN 6
 
+/** struct McPlace - where a value stands: in the register @reg (borrowed), or
+ *  on a stack, at @at */
+typedef struct McPlace {
+    unsigned vcpu;
+    const char *reg;
+    uint64_t at;
+    uint64_t value;
+} McPlace;
+
 /**
  * struct McRow - one line of a listing; all borrowed
  * @block: NULL in an error line without a block
  * @error: NULL outside of error lines
  * @hit: the line ka show was asked for, at @offset in the block
+ * @place: (nullable) what holds the address that was looked for
  */
 struct McRow {
     const KtBlock *block;
     const KtError *error;
     bool hit;
     uint64_t offset;
+    const McPlace *place;
 };
 
 /**

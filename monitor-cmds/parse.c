@@ -19,6 +19,7 @@ static bool set_cache(McArgs *args, const char *value, GError **errp);
 static bool set_layer(McArgs *args, const char *value, GError **errp);
 static bool set_state(McArgs *args, const char *value, GError **errp);
 static bool set_kind(McArgs *args, const char *value, GError **errp);
+static bool set_cpu(McArgs *args, const char *value, GError **errp);
 
 const McOption mc_options[MC_OPT__COUNT] = {
 #define MC_OPTION(id, spelling_, alt_, arg_, set_, help_) \
@@ -130,6 +131,11 @@ static bool set_kind(McArgs *args, const char *value, GError **errp)
     args->filter.has_kind = true;
     return kt_error_parse(value, &args->filter.kind) ||
            fail_choice(value, "kinds", kind_name, 0, KT_ERR__COUNT, errp);
+}
+
+static bool set_cpu(McArgs *args, const char *value, GError **errp)
+{
+    return mc_parse_decimal(value, "", &args->cpu, errp);
 }
 
 static bool set_state(McArgs *args, const char *value, GError **errp)

@@ -17,6 +17,7 @@
  * @command: (borrowed) its row in the table
  * @given: options that were given, a bit each
  * @limit: of -n, UINT64_MAX without one
+ * @cpu: of --cpu
  * @filter: of the filter options and the size range
  * @va: the address range; all addresses when @has_va is not set
  * @pcs: McRange, sorted by start, apart from each other
@@ -29,6 +30,7 @@ struct McArgs {
     const McCommand *command;
     uint32_t given;
     uint64_t limit;
+    uint64_t cpu;
     McFilter filter;
     McRange va;
     bool has_va;

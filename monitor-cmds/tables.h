@@ -113,12 +113,16 @@ typedef enum McFieldType {
     MC_TYPE_STACK,          /* program counters, a space between */
     MC_TYPE_TAIL,           /* likewise, a space before each */
     MC_TYPE_WORD,           /* a name; no spaces left in text */
+    MC_TYPE_NAME,           /* a name in a column, 5 wide */
     MC_TYPE_HEX,
     MC_TYPE_NUMBER,         /* decimal */
     MC_TYPE__COUNT
 } McFieldType;
 
 typedef enum McFieldGroup {
+    MC_GROUP_PLACE,
+    MC_GROUP_REG,
+    MC_GROUP_WORD,
     MC_GROUP_HIT,
     MC_GROUP_CORE,
     MC_GROUP_RCU,

@@ -5,6 +5,7 @@
  * Single-threaded. Anything wrong in a script is a wrong test and aborts.
  */
 #include "events.h"
+#include "fake-vm.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct TestWorld {
     GArray *modsyms;        /* GsModuleSymbol */
     GHashTable *module;     /* arguments of the module under way */
     char *why;
+    TestVm *vm;
     McContext ctx;
     GString *out;
     unsigned chunks;
@@ -381,6 +383,25 @@ static void do_lost(TestWorld *w, GHashTable *a)
     w->ctx.kernel_found = false;
 }
 
+/* ---- the VM -------------------------------------------------------------- */
+
+static void do_vm(TestWorld *w, GHashTable *a)
+{
+    test_vm_set(w->vm, number(a, "n", 10, 1), number(a, "running", 10, 0));
+    w->ctx.vm = test_vm_look(w->vm);
+}
+
+static void do_reg(TestWorld *w, GHashTable *a)
+{
+    test_vm_reg(w->vm, number(a, "cpu", 10, 0),
+                keep(w, text(a, "name", "?")), hex(a, "value"));
+}
+
+static void do_word(TestWorld *w, GHashTable *a)
+{
+    test_vm_word(w->vm, hex(a, "va"), hex(a, "value"));
+}
+
 static const struct {
     const char *word;
     void (*run)(TestWorld *w, GHashTable *a);
@@ -390,7 +411,8 @@ static const struct {
     { "off", do_off }, { "clear", do_clear }, { "reset", do_reset },
     { "many", do_many }, { "symbol", do_symbol }, { "module", do_module },
     { "modsym", do_modsym }, { "hook", do_hook }, { "count", do_count },
-    { "lost", do_lost },
+    { "lost", do_lost }, { "vm", do_vm }, { "reg", do_reg },
+    { "word", do_word },
 };
 
 static void run_line(TestWorld *w, char *line)
@@ -462,6 +484,7 @@ TestWorld *test_world_new(const char *script)
     w->modsyms = g_array_new(FALSE, FALSE, sizeof(GsModuleSymbol));
     w->strings = g_ptr_array_new_with_free_func(g_free);
     w->caches = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    w->vm = test_vm_new();
     w->out = g_string_new(NULL);
     w->close_after = UINT_MAX;
     w->ctx = (McContext) {
@@ -479,6 +502,7 @@ void test_world_free(TestWorld *w)
     }
     kt_tracer_free(w->t);
     gs_kernel_free(w->k);
+    test_vm_free(w->vm);
     g_string_free(w->map, TRUE);
     g_array_unref(w->hooks);
     g_array_unref(w->modsyms);

@@ -18,6 +18,9 @@
  *   hook name= [va=] [hits=] [note=]   a row of the hook table
  *   count counter= [n=]            add to a counter
  *   why <text>                     why there is no kernel
+ *   vm n= [running=1]              the VM can be looked at: n vCPUs
+ *   reg cpu= name= value=          a register of one
+ *   word va= value=                8 bytes of its memory, in a page of zeros
  *   lost                           the running kernel is not recognised
  *
  * Numbers are hex, but us, cpu, pid and n. In values \xNN is that byte.

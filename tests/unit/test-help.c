@@ -149,10 +149,10 @@ static void check_complete(const char *line, const char *expected)
 
 static void test_complete(void)
 {
-    check_complete("", "show alloc free error events stat on off clear check "
-                       "help");
+    check_complete("", "show alloc free error events regs stack stat on off "
+                       "clear check help");
     check_complete(NULL, "");
-    check_complete("s", "show stat");
+    check_complete("s", "show stack stat");
     check_complete("sh", "show");
     check_complete("-n 3 sh", "show");
     check_complete("-n s", "");

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka regs, ka stack: what registers and words of a stack point to, of a VM
+ * that stands.
+ *
+ * All that is to be looked at is gathered first; the blocks are then copied
+ * under one hold of the tracer's lock, and printed without it. The stack is
+ * the guest's: what it holds is only compared with addresses of blocks.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+/* Kernel stacks are aligned to their size, which is a multiple of that or, of
+ * small ones, followed by a page that is not mapped. */
+#define STACK_STEP 0x4000ull
+#define STACK_MAX 0x10000ull
+#define PAGE 0x1000ull
+
+/** struct Spot - a place, and what its value is the address of */
+typedef struct Spot {
+    McPlace place;
+    KtBlock block;
+} Spot;
+
+/**
+ * struct Look - a look at the VM
+ * @places: McPlace, what it holds; @spots: those that are of blocks
+ * @lowest: address of a kernel's
+ */
+typedef struct Look {
+    McOut *out;
+    const McArgs *args;
+    const KtVm *vm;
+    GArray *places;
+    GArray *spots;
+    uint64_t lowest;
+} Look;
+
+static void look_init(Look *l, McOut *out, const McArgs *args)
+{
+    const GsKernel *k = out->ctx->kernel;
+
+    *l = (Look) {
+        .out = out, .args = args, .vm = out->ctx->vm,
+        .places = g_array_new(FALSE, FALSE, sizeof(McPlace)),
+        .spots = g_array_new(FALSE, FALSE, sizeof(Spot)),
+        .lowest = k ? gs_kernel_lowest(k) : 0,
+    };
+}
+
+static void look_deinit(Look *l)
+{
+    g_clear_pointer(&l->places, g_array_unref);
+    g_clear_pointer(&l->spots, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Look, look_deinit)
+
+/* ---- may it be looked at? ------------------------------------------------ */
+
+static bool vm_stands(const Look *l, GError **errp)
+{
+    const char *word = l->args->command->word;
+
+    if (!l->vm) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "\"%s\" looks at a VM; a journal has no registers", word);
+        return false;
+    }
+    if (l->vm->running) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "\"%s\": the VM is running; stop it first (\"stop\", or "
+                    "Ctrl-C in the debugger)", word);
+        return false;
+    }
+    return true;
+}
+
+/* The vCPUs that are asked for: [*first, *end). */
+static bool which_vcpus(const Look *l, unsigned *first, unsigned *end,
+                        GError **errp)
+{
+    *first = 0;
+    *end = l->vm->n_vcpus;
+    if (!mc_given(l->args, MC_OPT_CPU)) {
+        return true;
+    }
+    if (l->args->cpu >= l->vm->n_vcpus) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--cpu %" PRIu64 ": the VM's vCPUs are 0 to %u",
+                    l->args->cpu, l->vm->n_vcpus - 1);
+        return false;
+    }
+    *first = l->args->cpu;
+    *end = *first + 1;
+    return true;
+}
+
+/* ---- what is of a block -------------------------------------------------- */
+
+static bool first_past(const KtBlock *b, void *opaque)
+{
+    *(KtBlock *)opaque = *b;
+    return false;
+}
+
+/* The block there now, and of one that is in use who had the place before. */
+static void find_spot(Look *l, KtTracer *t, const McPlace *p)
+{
+    Spot now = { .place = *p }, past = { .place = *p };
+    bool found = kt_query_find(t, p->value, &now.block);
+
+    if (found) {
+        g_array_append_val(l->spots, now);
+    }
+    if (!found || now.block.state == KT_STATE_ALLOCATED) {
+        kt_query_history(t, p->value, first_past, &past.block);
+    }
+    if (past.block.va) {
+        g_array_append_val(l->spots, past);
+    }
+}
+
+static void find_spots(Look *l)
+{
+    KtTracer *t = l->out->ctx->tracer;
+
+    kt_query_begin(t);
+    for (unsigned i = 0; i < l->places->len; i++) {
+        find_spot(l, t, &g_array_index(l->places, McPlace, i));
+    }
+    kt_query_end(t);
+}
+
+static bool wanted(const Look *l, const Spot *s)
+{
+    return mc_filter_block(&l->args->filter, l->out->ctx->tracer, &s->block,
+                           false);
+}
+
+/* "> +<offset> " stands between the place and the block. */
+static unsigned margin_for(const Look *l)
+{
+    unsigned width = MC_MARGIN;
+
+    for (unsigned i = 0; i < l->spots->len; i++) {
+        const Spot *s = &g_array_index(l->spots, Spot, i);
+        unsigned w = strlen("> + ") + 1;
+
+        for (uint64_t off = s->place.value - s->block.va; off >> 4;
+             off >>= 4) {
+            w++;
+        }
+        width = MAX(width, w);
+    }
+    return width;
+}
+
+static void print_spots(Look *l, const char *none)
+{
+    McOut *out = l->out;
+    uint64_t shown = 0, more = 0;
+
+    out->margin = margin_for(l);
+    for (unsigned i = 0; i < l->spots->len && !out->closed; i++) {
+        const Spot *s = &g_array_index(l->spots, Spot, i);
+
+        if (!wanted(l, s)) {
+            continue;
+        }
+        if (shown == l->args->limit) {
+            more++;
+            continue;
+        }
+        out->format->row(out, &(McRow) {
+            .block = &s->block, .hit = true, .place = &s->place,
+            .offset = s->place.value - s->block.va });
+        shown++;
+    }
+    if (more) {
+        out->format->more(out, more);
+    } else if (!shown && !out->closed) {
+        out->format->none(out, none);
+    }
+}
+
+static void add_place(Look *l, const McPlace *p)
+{
+    if (p->value >= l->lowest) {
+        g_array_append_vals(l->places, p, 1);
+    }
+}
+
+/* ---- ka regs ------------------------------------------------------------- */
+
+static void add_registers(Look *l, unsigned vcpu)
+{
+    KtRegister r;
+
+    for (unsigned i = 0; l->vm->reg(l->vm->opaque, vcpu, i, &r); i++) {
+        add_place(l, &(McPlace) {
+            .vcpu = vcpu, .reg = r.name, .value = r.value });
+    }
+}
+
+bool mc_cmd_regs(McOut *out, const McArgs *args, GError **errp)
+{
+    unsigned first, end;
+    g_auto(Look) l;
+
+    look_init(&l, out, args);
+    if (!vm_stands(&l, errp) || !which_vcpus(&l, &first, &end, errp)) {
+        return false;
+    }
+    for (unsigned vcpu = first; vcpu < end; vcpu++) {
+        add_registers(&l, vcpu);
+    }
+    find_spots(&l);
+    print_spots(&l, "no register holds the address of a block, or of one "
+                    "that was freed");
+    return true;
+}
+
+/* ---- ka stack ------------------------------------------------------------ */
+
+static bool stack_pointer(const Look *l, unsigned vcpu, uint64_t *sp)
+{
+    const GsKernel *k = l->out->ctx->kernel;
+    const char *name = k ? gs_kernel_arch(k)->reg[GS_REG_SP] : NULL;
+    KtRegister r;
+
+    for (unsigned i = 0; name && l->vm->reg(l->vm->opaque, vcpu, i, &r);
+         i++) {
+        if (!strcmp(r.name, name)) {
+            *sp = r.value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The block that the stack is, or what its alignment and size allow. */
+static McRange stack_around(const Look *l, uint64_t sp)
+{
+    KtTracer *t = l->out->ctx->tracer;
+    McRange r = { sp & -STACK_STEP, (sp & -STACK_STEP) + STACK_STEP - 1 };
+    KtBlock b;
+
+    kt_query_begin(t);
+    if (kt_query_find(t, sp, &b) && b.state == KT_STATE_ALLOCATED &&
+        kt_block_len(&b) <= STACK_MAX) {
+        r = (McRange) { b.va, b.va + kt_block_len(&b) - 1 };
+    }
+    kt_query_end(t);
+    return r;
+}
+
+/* Words of the part [@lo, @hi] of a page; those that lead into the stack
+ * itself tell of no other block. */
+static bool add_words(Look *l, unsigned vcpu, uint64_t lo, uint64_t hi,
+                      const McRange *stack)
+{
+    uint64_t word[PAGE / 8];
+    unsigned n = (hi + 1 - lo) / 8;
+
+    if (!l->vm->read(l->vm->opaque, vcpu, lo, word, n * 8)) {
+        return false;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t value = GUINT64_FROM_LE(word[i]);
+
+        if (value < stack->lo || value > stack->hi) {
+            add_place(l, &(McPlace) {
+                .vcpu = vcpu, .at = lo + 8 * i, .value = value });
+        }
+    }
+    return true;
+}
+
+/* Returns: whether anything could be read. */
+static bool add_stack(Look *l, unsigned vcpu, uint64_t sp)
+{
+    McRange stack = stack_around(l, sp);
+    uint64_t at = (sp + 7) & ~7ull;
+    bool any = false;
+
+    while (at <= stack.hi && at >= stack.lo) {
+        uint64_t end = MIN(at | (PAGE - 1), stack.hi);
+
+        if (!add_words(l, vcpu, at, end, &stack)) {
+            break;
+        }
+        any = true;
+        at = end + 1;
+    }
+    return any;
+}
+
+/* Of one vCPU; what it has to be said instead, or NULL. */
+static char *look_at_stack(Look *l, unsigned vcpu)
+{
+    uint64_t sp = l->args->va.lo;
+
+    if (!l->args->has_va && !stack_pointer(l, vcpu, &sp)) {
+        return g_strdup_printf("vcpu%u: no stack pointer: no kernel was "
+                               "recognised", vcpu);
+    }
+    if (!l->args->has_va && sp < l->lowest) {
+        return g_strdup_printf("vcpu%u: runs a user's code, its kernel stack "
+                               "is empty", vcpu);
+    }
+    if (!add_stack(l, vcpu, sp)) {
+        return g_strdup_printf("vcpu%u: no memory at %016" PRIx64, vcpu, sp);
+    }
+    return NULL;
+}
+
+bool mc_cmd_stack(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GPtrArray) said = g_ptr_array_new_with_free_func(g_free);
+    unsigned first, end;
+    g_auto(Look) l;
+
+    look_init(&l, out, args);
+    if (!vm_stands(&l, errp) || !which_vcpus(&l, &first, &end, errp)) {
+        return false;
+    }
+    if (args->has_va) {
+        end = MIN(end, first + 1);
+    }
+    for (unsigned vcpu = first; vcpu < end; vcpu++) {
+        char *why = look_at_stack(&l, vcpu);
+
+        if (why) {
+            g_ptr_array_add(said, why);
+        }
+    }
+    for (unsigned i = 0; i < said->len; i++) {
+        out->format->none(out, g_ptr_array_index(said, i));
+    }
+    if (said->len < end - first) {
+        find_spots(&l);
+        print_spots(&l, "no word of the stack is the address of a block, or "
+                        "of one that was freed");
+    }
+    return true;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A VM to be looked at: registers and pages that a test fills in. One thread.
+ */
+#ifndef FAKE_VM_H
+#define FAKE_VM_H
+
+#include "kt.h"
+
+typedef struct TestVm TestVm;
+
+TestVm *test_vm_new(void);
+void test_vm_free(TestVm *vm);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TestVm, test_vm_free)
+
+/** test_vm_look() - (borrowed) as commands see it. */
+KtVm *test_vm_look(TestVm *vm);
+void test_vm_set(TestVm *vm, unsigned n_vcpus, bool running);
+/** test_vm_reg() - one more register; @name is borrowed. */
+void test_vm_reg(TestVm *vm, unsigned vcpu, const char *name, uint64_t value);
+/** test_vm_word() - write 8 bytes; the page is mapped from then on. */
+void test_vm_word(TestVm *vm, uint64_t va, uint64_t value);
+
+#endif /* FAKE_VM_H */

@@ -358,6 +358,32 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
  *  backtraces until the range is reused, its ORC is no longer used. */
 void gs_kernel_drop_module(GsKernel *k, uint64_t module_va);
 size_t gs_kernel_n_modules(const GsKernel *k);
+/** struct GsModuleArea - [start, end), run time */
+typedef struct GsModuleArea {
+    uint64_t start;
+    uint64_t end;
+} GsModuleArea;
+#define GS_MODULE_AREAS_MAX 8
+
+/**
+ * struct GsModule - a module, by value
+ * @name: (borrowed from the kernel, valid until it is freed)
+ * @live: it is loaded; otherwise it was
+ * @n, @area: where its code and data are, as far as nothing else has taken
+ *            their places; its init code, too
+ */
+typedef struct GsModule {
+    const char *name;
+    bool live;
+    unsigned n;
+    GsModuleArea area[GS_MODULE_AREAS_MAX];
+} GsModule;
+
+/** gs_kernel_module() - the one that is loaded as @module_va. Any thread. */
+bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out);
+/** gs_kernel_module_at() - the one that has, or had last, @va in it. */
+bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out);
+
 /** gs_kernel_modules() - (owned) their addresses, uint64_t, oldest first. */
 GArray *gs_kernel_modules(const GsKernel *k);
 

@@ -319,7 +319,8 @@ void kt_tracer_on_second(KtTracer *t, void (*fn)(void *opaque), void *opaque);
  *  @found false given as a file; any thread that holds no lock of ours. */
 void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found);
 /** kt_tracer_save_module() - the module or BPF program that @k knows as
- *  @module_va was loaded; any thread, takes no lock for long. */
+ *  @module_va was loaded; any thread, takes no lock for long. Without a
+ *  journal, too: what it does not free will be reported. */
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k,
                            uint64_t module_va);
 /** kt_tracer_drop_module() - it is unloaded: @k is told, too; likewise. */
@@ -568,6 +569,7 @@ const GsKernel *kt_replay_kernel(const KtReplay *r);
 /** kt_replay_status() - the last status that was read. */
 void kt_replay_status(KtReplay *r, KtStatus *out);
 
+#include "kt-modules.h"
 #include "kt-vm.h"
 
 #endif /* KT_H */

@@ -282,11 +282,26 @@ static bool read_kernel(KtReplay *r, KtBytes *in)
     return true;
 }
 
+static bool read_module(KtReplay *r, KtBytes *in)
+{
+    KtBytes head = *in;
+
+    if (!r->kernel) {
+        return true;
+    }
+    if (!gs_kernel_load_module(r->kernel, in->p, kt_bytes_left(in), NULL)) {
+        return false;
+    }
+    kt_tracer_replay_module(r->tracer, r->kernel, kt_bytes_u64(&head), false);
+    return true;
+}
+
 static bool read_module_gone(KtReplay *r, KtBytes *in)
 {
     uint64_t va = kt_bytes_u64(in);
 
     if (r->kernel) {
+        kt_tracer_replay_module(r->tracer, r->kernel, va, true);
         gs_kernel_drop_module(r->kernel, va);
     }
     return !in->failed;
@@ -364,9 +379,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_KERNEL:
         return read_kernel(r, &in);
     case KT_FRAME_MODULE:
-        return !r->kernel ||
-               gs_kernel_load_module(r->kernel, in.p, kt_bytes_left(&in),
-                                     NULL);
+        return read_module(r, &in);
     case KT_FRAME_MODULE_GONE:
         return read_module_gone(r, &in);
     case KT_FRAME_MARK:

@@ -430,6 +430,7 @@ static void renumber(KtTracer *t, KtSaved *s)
 
 static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
 {
+    kt_modules_forget(t->modules, true);
     kt_model_free(t->model);
     kt_model_free(t->previous);
     t->model = model;

@@ -19,6 +19,25 @@ bool kt_tracer_has_journal(const KtTracer *t)
 
 /* ---- kernel and modules ------------------------------------------------- */
 
+void kt_tracer_take_notes(KtTracer *t)
+{
+    uint64_t done = kt_queue_done(t->queue);
+
+    if (kt_modules_next(t->modules) <= done) {
+        kt_modules_run(t->modules, done, t->last_us, t->model, t->stacks,
+                       t->counters);
+    }
+}
+
+void kt_tracer_replay_module(KtTracer *t, const GsKernel *k,
+                             uint64_t module_va, bool gone)
+{
+    kt_modules_note(t->modules, 0, k, module_va, gone);
+    pthread_mutex_lock(&t->lock);
+    kt_tracer_take_notes(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* Symbols beyond what a section may have are left out. */
 void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
 {
@@ -42,6 +61,8 @@ void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
 {
     g_autoptr(GByteArray) data = NULL;
 
+    kt_modules_note(t->modules, kt_queue_taken(t->queue), k, module_va,
+                    false);
     if (!t->journal) {
         return;
     }
@@ -57,6 +78,7 @@ void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
 {
     GByteArray *data;
 
+    kt_modules_note(t->modules, kt_queue_taken(t->queue), k, module_va, true);
     gs_kernel_drop_module(k, module_va);
     if (t->journal) {
         data = g_byte_array_new();

@@ -88,6 +88,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     kt_depot_charge(t->stacks, t->budget, KT_PART_STACKS);
     t->names = kt_names_new(t->budget);
     t->counters = kt_counters_new();
+    t->modules = kt_modules_new(t->budget);
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);
     init_stopping(t);
@@ -146,6 +147,20 @@ static uint64_t thread_ns(void)
     return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
+/* Of the next @n events those that come before the next note of a module. */
+static unsigned up_to_note_locked(KtTracer *t, unsigned n)
+{
+    uint64_t done = kt_queue_done(t->queue);
+    uint64_t next;
+
+    if (G_LIKELY(kt_modules_next(t->modules) >= done + n)) {
+        return n;
+    }
+    kt_tracer_take_notes(t);
+    next = kt_modules_next(t->modules);
+    return next < done + n ? next - done : n;
+}
+
 static void drain_events_locked(KtTracer *t, uint64_t target)
 {
     while (kt_queue_done(t->queue) < target) {
@@ -155,6 +170,7 @@ static void drain_events_locked(KtTracer *t, uint64_t target)
         if (n == 0) {
             return;
         }
+        n = up_to_note_locked(t, n);
         apply_locked(t, ev, n);
         kt_queue_consume(t->queue, n);
     }
@@ -173,6 +189,7 @@ static void drain_locked(KtTracer *t, uint64_t target)
         drain_events_locked(t, target);
         kt_tracer_count(t, KT_CNT_APPLY_NS, thread_ns() - since);
     }
+    kt_tracer_take_notes(t);
 }
 
 /* Producers that never pause would take the lock anew before a query that
@@ -235,7 +252,8 @@ static bool apply_pending(KtTracer *t)
 {
     uint64_t target = kt_queue_taken(t->queue);
 
-    if (kt_queue_done(t->queue) >= target || somebody_waits(t) ||
+    if ((kt_queue_done(t->queue) >= target &&
+         kt_modules_next(t->modules) > target) || somebody_waits(t) ||
         pthread_mutex_trylock(&t->lock)) {
         return false;
     }
@@ -329,6 +347,7 @@ void kt_tracer_free(KtTracer *t)
     kt_model_free(t->model);
     kt_queue_free(t->queue);
     kt_names_free(t->names);
+    kt_modules_free(t->modules);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
     kt_budget_free(t->budget);
@@ -360,6 +379,7 @@ static void reset_locked(KtTracer *t)
     t->previous = t->model;
     t->previous_live = t->model->live_blocks;
     kt_model_forget(t->model);
+    kt_modules_forget(t->modules, true);
     kt_model_retire(t->previous);
     if (kt_budget_bounded(t->budget)) {
         g_clear_pointer(&t->previous, kt_model_free);
@@ -372,6 +392,7 @@ static void clear_locked(KtTracer *t)
     bool complete = t->model->complete;
 
     kt_model_forget(t->model);
+    kt_modules_forget(t->modules, false);
     kt_model_free(t->model);
     t->model = new_model(t);
     t->model->complete = complete;

@@ -14,6 +14,7 @@
 #include "journal.h"
 #include "kt.h"
 #include "model.h"
+#include "module-leaks.h"
 #include "names.h"
 #include "queue.h"
 
@@ -43,6 +44,7 @@ struct KtTracer {
     KtModel *previous;      /* the boot before a reset, NULL for none, or when
                              * memory is bounded */
     uint64_t previous_live; /* blocks of that boot */
+    KtModules *modules;     /* what they left behind */
     bool warned;            /* that blocks are not kept */
     KtJournal *journal;     /* NULL for none */
     KtChecker *checker;     /* NULL: nothing is checked at run time */
@@ -68,6 +70,10 @@ void kt_tracer_save_checkpoint(KtTracer *t);
  *  asked for; on the tracer's own thread, no lock held. */
 void kt_tracer_tick(KtTracer *t);
 
+/** kt_tracer_take_notes() - those of modules that come behind what is applied
+ *  by now; lock held. */
+void kt_tracer_take_notes(KtTracer *t);
+
 /* Of a tracer that is made of a file; it has no applier and nobody pushes. */
 
 /** kt_tracer_replay() - apply events with this tracer's ids. */
@@ -75,5 +81,10 @@ void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n);
 /** kt_tracer_replay_mark() - as kt_tracer_reset() and the like, whose gaps
  *  are events of their own here. */
 void kt_tracer_replay_mark(KtTracer *t, KtMark mark, uint32_t value);
+
+/** kt_tracer_replay_module() - @k knows it as loaded; @gone: it is about to be
+ *  unloaded. */
+void kt_tracer_replay_module(KtTracer *t, const GsKernel *k,
+                             uint64_t module_va, bool gone);
 
 #endif /* KT_TRACER_H */

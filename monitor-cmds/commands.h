@@ -16,6 +16,7 @@ McRunFn mc_cmd_alloc;
 McRunFn mc_cmd_free;
 McRunFn mc_cmd_error;
 McRunFn mc_cmd_events;
+McRunFn mc_cmd_leak_module;
 McRunFn mc_cmd_regs;
 McRunFn mc_cmd_stack;
 McRunFn mc_cmd_stat;

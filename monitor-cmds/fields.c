@@ -179,6 +179,11 @@ GETTER(error_size)
     return put(v, row->error->size);
 }
 
+GETTER(same_stack)
+{
+    return put(v, row->same);
+}
+
 /* ---- -v ------------------------------------------------------------------ */
 
 GETTER(layer)
@@ -327,6 +332,8 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
                                           row->block->va != row->error->va));
     case MC_GROUP_SIZED:
         return row->error && row->error->kind == KT_ERR_WRONG_SIZE;
+    case MC_GROUP_SAME:
+        return row->same;
     case MC_GROUP_V:
         return verbose;
     case MC_GROUP_V_FREE:

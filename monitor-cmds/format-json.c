@@ -318,6 +318,33 @@ static void json_event(McOut *o, const KtEvent *ev)
     end(o);
 }
 
+static void json_module(McOut *o, const McModule *m)
+{
+    const KtModuleReport *r = m->report;
+    const struct {
+        const char *key;
+        uint64_t value;
+    } number[] = {
+        { "id", r->id }, { "unloaded_us", r->us }, { "blocks", m->blocks },
+        { "bytes", m->bytes }, { "withdrawn", m->withdrawn },
+        { "bad_frees", r->bad_frees }, { "unsure", r->unsure },
+        { "not_listed", r->not_kept },
+    };
+
+    begin(o, "module");
+    put_text(o->line, "name", r->name);
+    put_key(o->line, "loaded_us");
+    if (r->loaded_us) {
+        mc_put_decimal(o->line, r->loaded_us);
+    } else {
+        g_string_append(o->line, "null");
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
+        put_number(o->line, number[i].key, number[i].value);
+    }
+    end(o);
+}
+
 static void json_mark(McOut *o, const char *name, uint64_t value)
 {
     begin(o, "mark");
@@ -338,6 +365,7 @@ const McFormat mc_format_json = {
     .stat = json_stat,
     .stat_end = json_stat_end,
     .hook = json_hook,
+    .module = json_module,
     .event = json_event,
     .mark = json_mark,
 };

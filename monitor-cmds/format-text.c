@@ -236,6 +236,35 @@ static void text_event(McOut *o, const KtEvent *ev)
     mc_out_end_line(o);
 }
 
+/* ", <n> <what>", nothing for 0. */
+static void put_part(GString *s, uint64_t n, const char *what)
+{
+    if (n) {
+        g_string_append_printf(s, ", %" PRIu64 " %s", n, what);
+    }
+}
+
+static void text_module(McOut *o, const McModule *m)
+{
+    const KtModuleReport *r = m->report;
+
+    g_string_append(o->line, "module ");
+    mc_put_word(o->line, r->name);
+    g_string_append_printf(o->line, " unloaded@%" PRIu64 "us: ", r->us);
+    if (m->blocks) {
+        g_string_append_printf(o->line, "%" PRIu64 " %s not freed, %" PRIu64
+                               " bytes", m->blocks,
+                               m->blocks == 1 ? "block" : "blocks", m->bytes);
+    } else {
+        g_string_append(o->line, "no leaks");
+    }
+    put_part(o->line, m->withdrawn, "freed since");
+    put_part(o->line, r->bad_frees, "freed without an allocation");
+    put_part(o->line, r->unsure, "may have been freed unseen");
+    put_part(o->line, r->not_kept, "not listed, no memory");
+    mc_out_end_line(o);
+}
+
 static void text_mark(McOut *o, const char *name, uint64_t value)
 {
     mc_out_printf(o, "-- %s %" PRIu64, name, value);
@@ -253,6 +282,7 @@ const McFormat mc_format_text = {
     .stat = text_stat,
     .stat_end = text_stat_end,
     .hook = text_hook,
+    .module = text_module,
     .event = text_event,
     .mark = text_mark,
 };

@@ -29,6 +29,7 @@ typedef struct McPlace {
  * @block: NULL in an error line without a block
  * @error: NULL outside of error lines
  * @hit: the line ka show was asked for, at @offset in the block
+ * @same: the line stands for so many other blocks, too
  * @place: (nullable) what holds the address that was looked for
  */
 struct McRow {
@@ -36,6 +37,7 @@ struct McRow {
     const KtError *error;
     bool hit;
     uint64_t offset;
+    uint64_t same;
     const McPlace *place;
 };
 
@@ -61,6 +63,15 @@ typedef struct McStat {
     const char *help;
 } McStat;
 
+/** struct McModule - what a module left behind, summed up; @report: borrowed
+ *  @blocks, @bytes: not freed until now; @withdrawn: freed since */
+typedef struct McModule {
+    const KtModuleReport *report;
+    uint64_t blocks;
+    uint64_t bytes;
+    uint64_t withdrawn;
+} McModule;
+
 /**
  * struct McFormat - one way to print; each call makes one line
  * @row: a block or error
@@ -73,6 +84,7 @@ typedef struct McStat {
  * @stat_group: heading of a group; @stat: a row of it
  * @stat_end: after the last row
  * @hook: a hook of ka stat -v
+ * @module: what one left behind, its blocks follow
  * @event: a row of ka events; @mark: what is none, by its name
  */
 typedef struct McFormat {
@@ -87,6 +99,7 @@ typedef struct McFormat {
     void (*stat)(McOut *o, const McStat *s);
     void (*stat_end)(McOut *o);
     void (*hook)(McOut *o, const McHookStatus *h);
+    void (*module)(McOut *o, const McModule *m);
     void (*event)(McOut *o, const KtEvent *ev);
     void (*mark)(McOut *o, const char *name, uint64_t value);
 } McFormat;

@@ -47,6 +47,7 @@ void mc_args_deinit(McArgs *args)
     mc_filter_deinit(&args->filter);
     g_clear_pointer(&args->pcs, g_array_unref);
     g_clear_pointer(&args->words, g_ptr_array_unref);
+    g_clear_pointer(&args->name, g_free);
 }
 
 /* ---- values of options --------------------------------------------------- */
@@ -181,6 +182,13 @@ static bool read_sizes(McArgs *args, const char *word, GError **errp)
     return mc_parse_sizes(word, &args->filter.size, errp);
 }
 
+static bool read_name(McArgs *args, const char *word, GError **errp)
+{
+    g_free(args->name);
+    args->name = g_strdup(word);
+    return true;
+}
+
 static bool read_topic(McArgs *args, const char *word, GError **errp)
 {
     g_autofree char *group = mc_command_group(word);
@@ -218,6 +226,7 @@ static const ArgKind arg_kinds[] = {
     { "address", read_address },
     { "code", read_code },
     { "sizes", read_sizes },
+    { "name", read_name },
     { "topic", read_topic, .pair = true },
 };
 

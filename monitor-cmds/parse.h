@@ -21,6 +21,7 @@
  * @filter: of the filter options and the size range
  * @va: the address range; all addresses when @has_va is not set
  * @pcs: McRange, sorted by start, apart from each other
+ * @name: (owned) of what the command is about, NULL for all
  * @topic: what help is asked for, NULL for all
  * @group: (borrowed from @words) first word of commands that it is asked for
  * @words: (owned strings) the words that are no options
@@ -35,6 +36,7 @@ struct McArgs {
     McRange va;
     bool has_va;
     GArray *pcs;
+    char *name;
     const McCommand *topic;
     const char *group;
     GPtrArray *words;

@@ -130,6 +130,7 @@ typedef enum McFieldGroup {
     MC_GROUP_ERROR,
     MC_GROUP_AWAY,          /* of errors that are not at the block's start */
     MC_GROUP_SIZED,         /* of errors in the size that was passed */
+    MC_GROUP_SAME,          /* of lines that stand for several blocks */
     MC_GROUP_V,
     MC_GROUP_V_FREE,
     MC_GROUP_V_ERROR,

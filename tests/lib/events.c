@@ -383,6 +383,18 @@ static void do_lost(TestWorld *w, GHashTable *a)
     w->ctx.kernel_found = false;
 }
 
+static void do_load(TestWorld *w, GHashTable *a)
+{
+    finish_kernel(w);
+    kt_tracer_save_module(w->t, w->k, hex(a, "va"));
+}
+
+static void do_unload(TestWorld *w, GHashTable *a)
+{
+    finish_kernel(w);
+    kt_tracer_drop_module(w->t, w->k, hex(a, "va"));
+}
+
 /* ---- the VM -------------------------------------------------------------- */
 
 static void do_vm(TestWorld *w, GHashTable *a)
@@ -412,7 +424,7 @@ static const struct {
     { "many", do_many }, { "symbol", do_symbol }, { "module", do_module },
     { "modsym", do_modsym }, { "hook", do_hook }, { "count", do_count },
     { "lost", do_lost }, { "vm", do_vm }, { "reg", do_reg },
-    { "word", do_word },
+    { "word", do_word }, { "load", do_load }, { "unload", do_unload },
 };
 
 static void run_line(TestWorld *w, char *line)

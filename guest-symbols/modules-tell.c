@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the registry of modules tells of one: its name and areas. Any thread.
+ */
+#include "kernel.h"
+#include "modules-inside.h"
+
+G_STATIC_ASSERT(GS_MODULE_AREAS_MAX == GS_MODULE_MAX_MEM);
+
+static void tell(const Module *mod, GsModule *out)
+{
+    *out = (GsModule) { .name = mod->name, .live = mod->live };
+    for (size_t i = 0; i < mod->n_mem; i++) {
+        out->area[out->n++] = (GsModuleArea) {
+            mod->mem[i].start, mod->mem[i].end };
+    }
+}
+
+bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out)
+{
+    const GsModules *m = k->modules;
+    HOLD_LOCK(m);
+
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        if (mod->live && mod->va == module_va) {
+            tell(mod, out);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out)
+{
+    const GsModules *m = k->modules;
+    HOLD_LOCK(m);
+
+    for (guint i = 0; i < m->spans->len; i++) {
+        const Span *s = &g_array_index(m->spans, Span, i);
+
+        if (va >= s->start && va < s->end) {
+            tell(s->module, out);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Modules that are loaded, and what those that were unloaded left behind: see
+ * module-leaks.h.
+ *
+ * A block is a module's when its allocation stack has a frame of it. Areas
+ * are used again: that of a module's init code as soon as it is loaded, the
+ * others when it is gone. So each area is a module's from when to when, and
+ * the time of the allocation decides.
+ *
+ * Between the module's frame and the allocator there may be code that works
+ * for somebody else (not-theirs.def): an interrupt, or an allocator that fills
+ * its own stores. Such a stack is not the module's. Nor are pages, which are
+ * somebody's with a layer of its own above.
+ */
+#include "module-leaks.h"
+
+#include <string.h>
+
+#define MAX_LOADED 8192
+#define MAX_REPORTS 256
+#define MAX_LEAKS (1u << 18)            /* of all reports */
+#define MAX_FREES 256                   /* of a report */
+#define MAX_NOT_THEIRS 32
+
+/* Behind @since, up to @until, it was the module's. */
+typedef struct Span {
+    GsModuleArea at;
+    uint64_t since, until;
+} Span;
+
+/**
+ * struct Loaded - a module, or what is noted of one
+ * @after: the note's place; @gone: it is unloaded
+ * @us: when it was loaded, 0 before that could be seen
+ * @not_theirs: of this kernel, set in the note of its end
+ */
+typedef struct Loaded {
+    uint64_t va;
+    uint64_t after;
+    bool gone;
+    char name[64];
+    uint64_t us;
+    unsigned n;
+    Span span[GS_MODULE_AREAS_MAX];
+    unsigned n_not_theirs;
+    GsModuleArea not_theirs[MAX_NOT_THEIRS];
+} Loaded;
+
+/*
+ * @lock: of @notes alone
+ * @next: (atomic) place of the first note
+ * @notes: Loaded*, in their order; @loaded: Loaded*; @reports: KtReport*
+ */
+struct KtModules {
+    GMutex lock;
+    uint64_t next;
+    GQueue notes;
+    GPtrArray *loaded;
+    GPtrArray *reports;
+    uint64_t n_leaks;
+    uint64_t last_id;
+    KtBudget *budget;
+};
+
+/* ---- life --------------------------------------------------------------- */
+
+static uint64_t report_bytes(const KtReport *r)
+{
+    return r->leaks->len * sizeof(KtLeak);
+}
+
+static void report_free(gpointer p)
+{
+    KtReport *r = p;
+
+    g_array_unref(r->leaks);
+    g_array_unref(r->errors);
+    g_free(r);
+}
+
+KtModules *kt_modules_new(KtBudget *budget)
+{
+    KtModules *m = g_new0(KtModules, 1);
+
+    g_mutex_init(&m->lock);
+    g_queue_init(&m->notes);
+    m->next = UINT64_MAX;
+    m->loaded = g_ptr_array_new_with_free_func(g_free);
+    m->reports = g_ptr_array_new_with_free_func(report_free);
+    m->budget = budget;
+    return m;
+}
+
+void kt_modules_free(KtModules *m)
+{
+    if (m) {
+        kt_modules_forget(m, true);
+        g_queue_clear_full(&m->notes, g_free);
+        g_ptr_array_unref(m->loaded);
+        g_ptr_array_unref(m->reports);
+        g_mutex_clear(&m->lock);
+        g_free(m);
+    }
+}
+
+static void drop_report(KtModules *m, guint i)
+{
+    const KtReport *r = m->reports->pdata[i];
+
+    kt_budget_give(m->budget, KT_PART_ERRORS, report_bytes(r));
+    m->n_leaks -= r->leaks->len;
+    g_ptr_array_remove_index(m->reports, i);
+}
+
+void kt_modules_forget(KtModules *m, bool all)
+{
+    while (m->reports->len) {
+        drop_report(m, m->reports->len - 1);
+    }
+    if (all) {
+        g_ptr_array_set_size(m->loaded, 0);
+    }
+}
+
+/* ---- notes -------------------------------------------------------------- */
+
+static const struct {
+    const char *start, *end;
+} not_theirs[] = {
+#define KT_NOT_THEIRS(start, end) { start, end },
+#include "not-theirs.def"
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(not_theirs) <= MAX_NOT_THEIRS);
+
+static void find_not_theirs(Loaded *note, const GsKernel *k)
+{
+    GsSymbol from, to;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(not_theirs); i++) {
+        if (!gs_kernel_lookup(k, not_theirs[i].start, &from)) {
+            continue;
+        }
+        to = from;
+        if (not_theirs[i].end &&
+            !gs_kernel_lookup(k, not_theirs[i].end, &to)) {
+            continue;
+        }
+        note->not_theirs[note->n_not_theirs++] = (GsModuleArea) {
+            from.va, not_theirs[i].end ? to.va : from.va + from.size };
+    }
+}
+
+/* Programs of BPF allocate for their maps, which outlive them. */
+static bool is_module(const GsModule *mod)
+{
+    return strcmp(mod->name, "bpf") != 0;
+}
+
+void kt_modules_note(KtModules *m, uint64_t after, const GsKernel *k,
+                     uint64_t module_va, bool gone)
+{
+    GsModule mod;
+    Loaded *note;
+
+    if (!gs_kernel_module(k, module_va, &mod) || !is_module(&mod)) {
+        return;
+    }
+    note = g_new0(Loaded, 1);
+    note->va = module_va;
+    note->after = after;
+    note->gone = gone;
+    g_strlcpy(note->name, mod.name, sizeof(note->name));
+    for (unsigned i = 0; i < mod.n; i++) {
+        note->span[note->n++] = (Span) { mod.area[i], 0, UINT64_MAX };
+    }
+    if (gone) {
+        find_not_theirs(note, k);
+    }
+    g_mutex_lock(&m->lock);
+    g_queue_push_tail(&m->notes, note);
+    if (g_queue_get_length(&m->notes) == 1) {
+        __atomic_store_n(&m->next, after, __ATOMIC_RELEASE);
+    }
+    g_mutex_unlock(&m->lock);
+}
+
+uint64_t kt_modules_next(const KtModules *m)
+{
+    return __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
+}
+
+static Loaded *next_note(KtModules *m, uint64_t done)
+{
+    const Loaded *next;
+    Loaded *note = NULL;
+
+    g_mutex_lock(&m->lock);
+    next = g_queue_peek_head(&m->notes);
+    if (next && next->after <= done) {
+        note = g_queue_pop_head(&m->notes);
+        next = g_queue_peek_head(&m->notes);
+    }
+    __atomic_store_n(&m->next, next ? next->after : UINT64_MAX,
+                     __ATOMIC_RELEASE);
+    g_mutex_unlock(&m->lock);
+    return note;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+static guint find_loaded(const KtModules *m, uint64_t va)
+{
+    guint i = 0;
+
+    while (i < m->loaded->len && ((Loaded *)m->loaded->pdata[i])->va != va) {
+        i++;
+    }
+    return i;
+}
+
+/* What others had there, their init code for one, was theirs until now. */
+static void end_spans(KtModules *m, const Loaded *by)
+{
+    for (guint i = 0; i < m->loaded->len; i++) {
+        Loaded *mod = m->loaded->pdata[i];
+
+        for (unsigned j = 0; j < mod->n * by->n; j++) {
+            Span *s = &mod->span[j / by->n];
+            const GsModuleArea *a = &by->span[j % by->n].at;
+
+            if (s->at.start < a->end && a->start < s->at.end) {
+                s->until = MIN(s->until, by->us);
+            }
+        }
+    }
+}
+
+static void load(KtModules *m, Loaded *note, uint64_t now_us)
+{
+    guint i = find_loaded(m, note->va);
+
+    if (i < m->loaded->len) {
+        g_ptr_array_remove_index_fast(m->loaded, i);
+    }
+    note->us = now_us;
+    for (unsigned j = 0; j < note->n; j++) {
+        note->span[j].since = now_us;
+    }
+    end_spans(m, note);
+    if (m->loaded->len < MAX_LOADED) {
+        g_ptr_array_add(m->loaded, note);
+    } else {
+        g_free(note);
+    }
+}
+
+/* ---- unloading ---------------------------------------------------------- */
+
+static bool in_area(const GsModuleArea *a, uint64_t pc)
+{
+    return pc >= a->start && pc < a->end;
+}
+
+/* Return addresses may be those of the byte behind. */
+static bool in_span(const Loaded *mod, uint64_t pc, uint64_t us)
+{
+    for (unsigned i = 0; i < mod->n; i++) {
+        const Span *s = &mod->span[i];
+
+        if (in_area(&s->at, pc - 1) && us > s->since && us <= s->until) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_other(const Loaded *mod, uint64_t pc)
+{
+    for (unsigned i = 0; i < mod->n_not_theirs; i++) {
+        if (in_area(&mod->not_theirs[i], pc - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** struct Check - the end of @mod; @report: what is found */
+typedef struct Check {
+    KtModules *m;
+    const Loaded *mod;
+    const KtModel *model;
+    const KtDepot *stacks;
+    KtReport *report;
+} Check;
+
+/* Did @mod do what has that stack, at that time? */
+static bool did(const Check *c, uint32_t stack, uint64_t us)
+{
+    unsigned n = 0;
+    uint8_t stop;
+    const uint64_t *pc = stack ? kt_depot_get(c->stacks, stack, &n, &stop)
+                               : NULL;
+
+    for (unsigned i = 0; pc && i < n; i++) {
+        if (in_span(c->mod, pc[i], us)) {
+            return true;
+        }
+        if (is_other(c->mod, pc[i])) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static bool any_frame(const Check *c, uint32_t stack)
+{
+    unsigned n;
+    uint8_t stop;
+    const uint64_t *pc = kt_depot_get(c->stacks, stack, &n, &stop);
+
+    for (unsigned i = 0; i < n; i++) {
+        for (unsigned j = 0; j < c->mod->n; j++) {
+            if (in_area(&c->mod->span[j].at, pc[i] - 1)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void add_leak(Check *c, const KtRec *r)
+{
+    KtReport *report = c->report;
+    KtLeak leak = { r->va, r->alloc_us, { r->stack } };
+
+    report->head.found++;
+    if (c->m->n_leaks + report->leaks->len >= MAX_LEAKS ||
+        !kt_budget_take(c->m->budget, KT_PART_ERRORS, sizeof(leak))) {
+        report->head.not_kept++;
+        return;
+    }
+    g_array_append_val(report->leaks, leak);
+}
+
+static void look_at(Check *c, const KtRec *r)
+{
+    if (r->freed || r->queued || r->layer == KT_LAYER_PAGES ||
+        !did(c, r->stack, r->alloc_us)) {
+        return;
+    }
+    if (r->old) {
+        c->report->head.unsure++;
+    } else {
+        add_leak(c, r);
+    }
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const KtLeak *x = a, *y = b;
+
+    return x->va < y->va ? -1 : x->va > y->va;
+}
+
+static void find_leaks(Check *c)
+{
+    const KtBlocks *b = &c->model->blocks;
+    uint32_t n = kt_depot_count(c->stacks);
+
+    for (uint32_t stack = 1; stack <= n; stack++) {
+        uint32_t i = kt_list_head(&b->by_alloc, stack);
+
+        if (!i || !any_frame(c, stack)) {
+            continue;
+        }
+        for (; i; i = kt_rec(b, i)->link.next) {
+            look_at(c, kt_rec(b, i));
+        }
+    }
+    g_array_sort(c->report->leaks, by_address);
+}
+
+static bool is_bad_free(const KtError *e)
+{
+    return e->kind == KT_ERR_DOUBLE_FREE || e->kind == KT_ERR_INVALID_FREE ||
+           e->kind == KT_ERR_INTERIOR_FREE;
+}
+
+static void find_bad_frees(Check *c)
+{
+    const GArray *errors = c->model->errors.list;
+    KtReport *r = c->report;
+
+    for (unsigned i = 0; i < errors->len; i++) {
+        const KtError *e = &g_array_index(errors, KtError, i);
+
+        if (!is_bad_free(e) || !did(c, e->stack.v, e->us)) {
+            continue;
+        }
+        r->head.bad_frees++;
+        if (r->errors->len < MAX_FREES) {
+            g_array_append_val(r->errors, e->id);
+        }
+    }
+}
+
+static KtReport *report_new(KtModules *m, const Loaded *mod, uint64_t now_us)
+{
+    KtReport *r = g_new0(KtReport, 1);
+
+    memcpy(r->name, mod->name, sizeof(r->name));
+    r->head = (KtModuleReport) {
+        .id = ++m->last_id, .name = r->name, .loaded_us = mod->us,
+        .us = now_us,
+    };
+    r->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeak));
+    r->errors = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    return r;
+}
+
+static void keep_report(KtModules *m, KtReport *r, KtCounters *counters)
+{
+    if (m->reports->len == MAX_REPORTS) {
+        drop_report(m, 0);
+        kt_counters_add(counters, KT_CNT_MODULE_REPORTS_GONE, 1);
+    }
+    m->n_leaks += r->leaks->len;
+    g_ptr_array_add(m->reports, r);
+    kt_counters_add(counters, KT_CNT_MODULES_CHECKED, 1);
+    kt_counters_add(counters, KT_CNT_MODULE_LEAKS, r->head.found);
+    kt_counters_add(counters, KT_CNT_MODULE_LEAKS_DROPPED, r->head.not_kept);
+}
+
+/* The areas are those that it was loaded to, if that was seen: of the ones
+ * that are known now others may have taken some. */
+static void unload(KtModules *m, Loaded *note, uint64_t now_us, Check *c,
+                   KtCounters *counters)
+{
+    guint i = find_loaded(m, note->va);
+
+    if (i < m->loaded->len) {
+        const Loaded *was = m->loaded->pdata[i];
+
+        note->us = was->us;
+        note->n = was->n;
+        memcpy(note->span, was->span, sizeof(note->span));
+        g_ptr_array_remove_index_fast(m->loaded, i);
+    }
+    c->mod = note;
+    c->report = report_new(m, note, now_us);
+    find_leaks(c);
+    find_bad_frees(c);
+    keep_report(m, c->report, counters);
+    g_free(note);
+}
+
+void kt_modules_run(KtModules *m, uint64_t done, uint64_t now_us,
+                    const KtModel *model, const KtDepot *stacks,
+                    KtCounters *counters)
+{
+    Check c = { .m = m, .model = model, .stacks = stacks };
+    Loaded *note;
+
+    while ((note = next_note(m, done))) {
+        if (note->gone) {
+            unload(m, note, now_us, &c, counters);
+        } else {
+            load(m, note, now_us);
+        }
+    }
+}
+
+/* ---- queries ------------------------------------------------------------ */
+
+const GPtrArray *kt_modules_reports(const KtModules *m)
+{
+    return m->reports;
+}
+
+bool kt_modules_is_loaded(const KtModules *m, const char *name)
+{
+    for (guint i = 0; i < m->loaded->len; i++) {
+        if (!strcmp(((Loaded *)m->loaded->pdata[i])->name, name)) {
+            return true;
+        }
+    }
+    return false;
+}

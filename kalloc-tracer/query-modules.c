@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Queries of what modules left behind. A report is of the time when the
+ * module was unloaded; what has been freed since is found to be so now.
+ */
+#include "tracer.h"
+
+void kt_query_modules(KtTracer *t, KtModuleFn fn, void *opaque)
+{
+    const GPtrArray *reports = kt_modules_reports(t->modules);
+
+    for (guint i = 0; i < reports->len; i++) {
+        const KtReport *r = reports->pdata[i];
+
+        if (!fn(&r->head, opaque)) {
+            return;
+        }
+    }
+}
+
+static const KtReport *find_report(const KtTracer *t, uint64_t id)
+{
+    const GPtrArray *reports = kt_modules_reports(t->modules);
+
+    for (guint i = 0; i < reports->len; i++) {
+        const KtReport *r = reports->pdata[i];
+
+        if (r->head.id == id) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static bool is_still_there(KtTracer *t, const KtLeak *leak, KtBlock *b)
+{
+    return kt_query_find(t, leak->va, b) && b->va == leak->va &&
+           b->state == KT_STATE_ALLOCATED && !b->rcu_queued &&
+           b->alloc_us == leak->us && b->alloc_stack.v == leak->stack.v;
+}
+
+void kt_query_module_leaks(KtTracer *t, uint64_t id, KtBlockFn fn,
+                           void *opaque)
+{
+    const KtReport *r = find_report(t, id);
+
+    for (guint i = 0; r && i < r->leaks->len; i++) {
+        KtBlock b;
+
+        if (is_still_there(t, &g_array_index(r->leaks, KtLeak, i), &b) &&
+            !fn(&b, opaque)) {
+            return;
+        }
+    }
+}
+
+static bool has_id(const KtReport *r, uint64_t id)
+{
+    for (guint i = 0; i < r->errors->len; i++) {
+        if (g_array_index(r->errors, uint64_t, i) == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void kt_query_module_frees(KtTracer *t, uint64_t id, KtErrorFn fn,
+                           void *opaque)
+{
+    const GArray *errors = t->model->errors.list;
+    const KtReport *r = find_report(t, id);
+
+    for (guint i = 0; r && r->errors->len && i < errors->len; i++) {
+        const KtError *e = &g_array_index(errors, KtError, i);
+
+        if (has_id(r, e->id) && !fn(e, opaque)) {
+            return;
+        }
+    }
+}
+
+bool kt_query_module_loaded(KtTracer *t, const char *name)
+{
+    return kt_modules_is_loaded(t->modules, name);
+}

@@ -161,6 +161,7 @@ class Guest:
         self.timeout, self.name, self.out = timeout, name, out
         self.arch = ARCHES[arch or kernel_arch(kernel)]
         self.dir = tempfile.mkdtemp(prefix='ka-guest.')
+        self.image = self.path('out.img')       # of the disk for /share/out
         self._kept = None
         self._gdb_runs = 0
         self._qmp = self._serial = None
@@ -175,8 +176,7 @@ class Guest:
         self._option('--journal', journal)
         self._option('--plugin-opts', plugin_opts)
         self._option('--share', share)
-        self._option('--out', os.path.join(self.dir, 'out.img')
-                     if out else None)
+        self._option('--out', self.image if out else None)
         words = ['ka.end=' + end if end else '', cmdline]
         if run:
             words += ['ka.run=' + run, f'ka.n={n}']
@@ -398,7 +398,7 @@ class Guest:
     def collect(self):
         """Unpack what the guest sent, into the folder given as out=."""
         os.makedirs(self.out, exist_ok=True)
-        with tarfile.open(self.path('out.img')) as tar:
+        with tarfile.open(self.image) as tar:
             for member in tar:
                 if member.isfile() and '..' not in member.name:
                     member.name = member.name.lstrip('/')

@@ -19,8 +19,10 @@ from arches import ARCHES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
+sys.path.insert(0, os.path.join(kaguest.ROOT, 'scripts', 'lib'))
 
-import journal  # noqa: E402  (needs the path above)
+import journal  # noqa: E402  (needs the paths above)
+import mkinitramfs  # noqa: E402
 
 CALL_WORDS = ',initcall:initcall_start,initcall:initcall_finish'
 # Those of a node are events of their own before 6.1; later kernels only warn.
@@ -69,6 +71,21 @@ def build_modules(kernel):
     subprocess.run([os.path.join(HERE, 'build-kmod.sh'),
                     kaguest.kernel_file(kernel, ''), out], check=True)
     return out
+
+
+def add_drivers(share, kernel, *names):
+    """In SHARE/modules the modules NAMES of a prepared kernel, and what they
+    need, by names that have the order in which they are to be loaded. What is
+    built in is not there."""
+    found = mkinitramfs.find_modules(kaguest.kernel_file(kernel, 'modules'))
+    wanted = []
+    for name in names:
+        mkinitramfs.with_needed(name, found, wanted)
+    folder = os.path.join(share, 'modules')
+    os.makedirs(folder)
+    for i, (name, data) in enumerate(wanted):
+        with open(os.path.join(folder, f'{i:02}-{name}.ko'), 'wb') as f:
+            f.write(data)
 
 
 def make_share(folder, scripts, kernel='6.12', modules=False):

@@ -10,9 +10,11 @@ t=/sys/kernel/tracing
 p=/sys/module/ka_stress/parameters
 set -e
 
-# What is in /share/out goes to the disk that the command line names.
+# What is in /share/out goes to the disk that the command line names; where it
+# names none, to the one that has a driver in /share/modules.
 send() {
-    disk=$(sed 's/.*ka\.out=\([a-z0-9]*\).*/\1/' /proc/cmdline)
+    disk=$(sed -n 's/.*ka\.out=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
+    disk=${disk:-vda}
     sh /ka/disk.sh "$disk"
     tar -C /share/out -cf "/dev/$disk" .
     sync
@@ -22,6 +24,9 @@ send() {
 mkdir -p /share/out
 case $1 in
 load)
+    for module in /share/modules/*.ko; do
+        [ ! -e "$module" ] || insmod "$module"
+    done
     insmod /share/ka_stress.ko pace="$2" low_mb="$3"
     echo 0 >$t/tracing_on
     echo counter >$t/trace_clock

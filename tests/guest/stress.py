@@ -1,34 +1,35 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A storm of allocations on all vCPUs, while the tracer is asked without
-pause, the VM is stopped each second, and a debugger single-steps through
-hooked instructions: the tracer's own state holds (check=on), no error is
-reported, what it says is live is what the module in the guest counts, and in
-windows of some seconds each event of the guest's own trace is in the journal.
+pause, gdb stops the VM each second, and a debugger single-steps through hooked
+instructions: the tracer's own state holds (check=on), no error is reported,
+what it says is live is what the module in the guest counts, and in windows of
+some seconds each event of the guest's own trace is in the journal. With
+--savevm time goes back each minute, in the midst of such a window: what
+happened before and what happened instead are both compared.
 
-usage: stress.py [--short] [--kernel K]... [--cpus N] [--minutes M]
+usage: stress.py [--short] [--kernel K]... [--cpus N] [--minutes M] [--savevm]
 """
 import argparse
-import contextlib
 import os
-import random
 import re
-import struct
 import tempfile
-import threading
 import time
-from collections import Counter, defaultdict, namedtuple
+from collections import Counter, defaultdict
 
 import ftrace
-import kaguest
 import ksyms
 import oracle
-from gdbserial import Stub
+import snapshot
+import windows
+from disturb import Disturbance
 from kaguest import Guest, Tap
 
-MARK_BYTES = 3000
-END = 500               # mark of window N's end: N + END
 BUFFER_KB = 16384       # of the guest's trace, for each vCPU
+LOAD_EVERY = 60         # seconds from one savevm to the next
+# At boot the kernel waits for some ticks of the timer while it counts loops,
+# and panics when the host had other things to do.
+WORDS = 'no_timer_check'
 # What the module's kinds are called, and the sites that allocate them.
 SITES = {
     'ka_stress_kmalloc': 'kmalloc', 'ka_stress_krealloc': 'kmalloc',
@@ -36,121 +37,11 @@ SITES = {
     'ka_stress_bulk': 'cache', 'ka_stress_vmalloc': 'vmalloc',
     'ka_stress_percpu': 'percpu',
 }
-# Where the debugger steps: nearly every task passes there, and interrupts.
-STEPPED = 'kfree', 'kmem_cache_alloc_noprof', 'kmem_cache_alloc', \
-    '__kmalloc_noprof', '__kmalloc', 'kmem_cache_free'
 # Counters that must be 0: what was lost, or is wrong.
 ZERO = ('check.violations', 'errors.recorded', 'call.dropped',
         'call.unreadable', 'bulk.unreadable', 'block.dropped',
         'stack.dropped', 'error.dropped', 'cache.dropped', 'journal.lost',
         'free.unknown', 'gaps', 'call.stale')
-QUERIES = ('ka stat', 'ka error', 'ka alloc ka_stress:ka_stress_kmalloc -n 50',
-           'ka free ka_stress:ka_stress_free -n 50 -s', 'ka -n 200',
-           'ka --layer cache -n 100 -v', 'ka check', 'ka {va} --history',
-           'ka show {va} -s', 'ka {va}-{end} -j -n 100')
-
-Window = namedtuple('Window', 'number folder')
-
-
-# --- what disturbs -----------------------------------------------------------
-
-class Disturber(threading.Thread):
-    """Does a thing again and again until stop(), and rests for as long as it
-    took in between, so that the guest gets on; an exception is kept."""
-
-    def __init__(self, pause, *things):
-        super().__init__(daemon=True)
-        self.pause, self.things = pause, things
-        self.done = Counter()
-        self.error = None
-        self._end = threading.Event()
-
-    def run(self):
-        i, took = 0, 0
-        try:
-            while not self._end.wait(max(self.pause, took)):
-                thing = self.things[i % len(self.things)]
-                begin = time.monotonic()
-                thing()
-                took = time.monotonic() - begin
-                self.done[thing.__name__] += 1
-                i += 1
-        except Exception as e:      # told by the test
-            self.error = e
-
-    def stop(self):
-        self._end.set()
-        self.join(120)
-        if self.error:
-            raise self.error
-        assert not self.is_alive(), 'a disturbance does not end'
-
-
-class Disturbance:
-    """All that goes on beside the storm."""
-
-    def __init__(self, guest, symbols):
-        self.guest, self.symbols = guest, symbols
-        self.lock = threading.Lock()        # of the QMP connection
-        self.vas = [0]
-        self.rand = random.Random(1)
-        stops = [self.hmp_stop, self.attach]
-        if guest.arch.gdb_name == 'i386:x86-64':
-            stops.append(self.single_step)
-        self.threads = [Disturber(0.02, self.query), Disturber(0.5, *stops)]
-        self.stepped = [va for va in map(symbols.address, STEPPED) if va]
-
-    def __enter__(self):
-        for t in self.threads:
-            t.start()
-        return self
-
-    def __exit__(self, kind, value, tb):
-        for t in self.threads:
-            with contextlib.nullcontext() if not kind else \
-                    contextlib.suppress(Exception):
-                t.stop()
-        return False
-
-    def done(self):
-        return sum((t.done for t in self.threads), Counter())
-
-    def ask(self, line):
-        with self.lock:
-            return self.guest.hmp_qmp(line)
-
-    def query(self):
-        va = self.rand.choice(self.vas)
-        line = self.rand.choice(QUERIES).format(va=f'{va:x}',
-                                                end=f'{va + 4096:x}')
-        text = self.ask(line)
-        found = re.findall(r'\bA ([0-9a-f]{16})-', text)
-        if found:
-            self.vas = [int(va, 16) for va in found[:50]]
-        if line == 'ka check':
-            assert text.startswith('ok: '), text
-        assert not text.startswith('ka: '), f'{line}: {text}'
-
-    def hmp_stop(self):
-        self.guest.hmp('stop')
-        time.sleep(0.02)
-        self.guest.hmp('cont')
-
-    def attach(self):
-        with Stub(self.guest.path('gdb.sock')) as stub:
-            stub.registers()
-
-    def single_step(self):
-        """Into a hooked function, and out of it again."""
-        with Stub(self.guest.path('gdb.sock')) as stub:
-            stub.run_to(self.rand.choice(self.stepped))
-            # rax rbx rcx rdx rsi rdi rbp rsp: the eighth.
-            sp, = struct.unpack_from('<Q', bytes.fromhex(
-                stub.registers()[:128]), 56)
-            ra, = struct.unpack('<Q', stub.memory(sp, 8))
-            stub.step(3)
-            stub.run_to(ra)
-            stub.step(3)
 
 
 # --- what is live ------------------------------------------------------------
@@ -192,99 +83,34 @@ def same_live(theirs, ask, symbols, seconds=20):
         time.sleep(0.5)
 
 
-# --- events ------------------------------------------------------------------
-
-class Matching(oracle.Matching):
-    """Of a window: both sides begin and end with the same marks."""
-
-    @staticmethod
-    def _first(guest, traced):
-        return 0
-
-
-def is_mark(event, site, number, symbols, kind):
-    return kind and event.req == MARK_BYTES + number and \
-        symbols.name(site) == 'ka_stress_mark'
-
-
-def guest_window(window):
-    files = ftrace.read_out(window.folder)
-    events = ftrace.load(files)
-    expected = ftrace.expected_entries(files)
-    assert len(events) == expected, \
-        f'{len(events)} entries decoded, the guest counts {expected}'
-    symbols = ksyms.Symbols(files['proc.kallsyms'])
-    marks = [[i for i, e in enumerate(events)
-              if is_mark(e, e.site, n, symbols, e.name == 'kmalloc')]
-             for n in (window.number, window.number + END)]
-    assert all(marks), f'window {window.number}: the guest has no mark'
-    return events[marks[0][0]:marks[1][-1] + 1], symbols
-
-
-def our_windows(path, windows):
-    """(window, the guest's events, symbols, ours) of each, in one pass."""
-    ours = oracle.our_events(path)
-    for window in windows:
-        guest, symbols = guest_window(window)
-        events, begun, last = [], False, -1
-        for event in ours:
-            alloc = event.kind == 'alloc' and event.frames
-            if not begun:
-                begun = is_mark(event, event.frames[0] if alloc else 0,
-                                window.number, symbols, alloc)
-            if not begun:
-                continue
-            events.append(event)
-            if is_mark(event, event.frames[0] if alloc else 0,
-                       window.number + END, symbols, alloc):
-                last = len(events)
-            # The marks are in a row on their CPU.
-            if last >= 0 and len(events) > last + 5000:
-                break
-        assert last >= 0, f'window {window.number}: no mark in the journal'
-        yield window, guest, symbols, events[:last]
-
-
-def compare_windows(tap, journal, windows, label):
-    hooks = ksyms.HookTable()
-    total = Counter()
-    bad = []
-    for window, guest, symbols, ours in our_windows(journal, windows):
-        match = Matching(guest, ours, symbols, hooks)
-        wrong = [pair for pair in match.pairs
-                 if oracle.site_class(*pair, symbols, hooks) is None]
-        tap.note(f'window {window.number}: guest {len(guest)}, ours '
-                 f'{len(ours)}, matched {len(match.pairs)}, missing '
-                 f'{len(match.missing)}, unexplained '
-                 f'{len(match.unexplained)}, wrong {len(wrong)}')
-        tap.note(f'  not compared: {dict(match.skipped)}')
-        total.update(matched=len(match.pairs), missing=len(match.missing),
-                     unexplained=len(match.unexplained), wrong=len(wrong))
-        for event in (match.missing + match.unexplained)[:10]:
-            bad.append(f'window {window.number}: '
-                       f'{oracle.describe(event, symbols)}')
-        bad += [f'site: {oracle.describe(e, symbols)}' for pair in wrong[:5]
-                for e in pair]
-    tap.figures('stress', label=label, windows=len(windows), **total)
-    tap.ok(total['matched'] and not bad,
-           f'{label}: every event of {len(windows)} windows is matched',
-           '\n'.join(bad[:40]))
-
-
 # --- one run -----------------------------------------------------------------
 
+def losses(stat):
+    return {name: stat[name] for name in ZERO if stat.get(name)}
+
+
 class Run:
+    """A VM in a storm.
+
+    saved    events.checked at each savevm whose state was loaded
+    lost     what was lost or wrong before a load took it back
+    """
+
     def __init__(self, tap, guest, args, tmp):
         self.tap, self.guest, self.args, self.tmp = tap, guest, args, tmp
-        self.windows = []
+        self.number, self.windows, self.saved = 0, [], []
         self.live = Counter()
+        self.lost = []
 
     def script(self, *words):
         words = ' '.join(map(str, words))
         text = self.guest.shell(f'sh /share/stress-window.sh {words} 2>&1',
-                                timeout=600)
+                                timeout=self.guest.timeout)
         assert text.rstrip().endswith('ok'), f'{words}: {text}'
         return text
+
+    def go_on(self):
+        self.guest.shell('echo 1 >/sys/module/ka_stress/parameters/run')
 
     def collect(self, name):
         """What the guest has just sent, in a folder."""
@@ -296,29 +122,93 @@ class Run:
         files = ftrace.read_out(self.collect('symbols'))
         return ksyms.Symbols(files['proc.kallsyms'])
 
+    # --- windows -------------------------------------------------------------
+
     def window(self, disturbance):
-        number = len(self.windows) + 1
-        self.script('begin', number, BUFFER_KB)
+        self.number += 1
+        self.script('begin', self.number, BUFFER_KB)
         time.sleep(self.args.window)
-        theirs = live_by_guest(self.script('end', number + END))
+        self.end(disturbance)
+
+    def window_twice(self, disturbance):
+        """In the midst of it is a savevm; it ends, the storm goes on, and is
+        taken back by a loadvm: the window ends another way."""
+        self.number += 1
+        self.script('begin', self.number, BUFFER_KB)
+        time.sleep(self.args.window / 2)
+        before = self.save(disturbance)
+        time.sleep(self.args.window / 2)
+        self.end(disturbance)
+        self.go_on()
+        time.sleep(self.args.window)
+        self.go_back(disturbance, before)
+        time.sleep(self.args.window / 2)
+        self.end(disturbance, True)
+
+    def end(self, disturbance, again=False):
+        name = f'window {self.number}' + again * ' again'
+        theirs = live_by_guest(self.script('end', self.number + windows.END))
         ours = same_live(theirs, disturbance.ask, disturbance.symbols)
         self.live['same' if ours == theirs else 'different'] += 1
         if ours != theirs:
-            self.tap.note(f'window {number}: live by the guest {theirs}, '
+            self.tap.note(f'{name}: live by the guest {theirs}, '
                           f'by the tracer {ours}')
-        self.windows.append(
-            Window(number, self.collect(f'window-{number}')))
+        folder = self.collect(name.replace(' ', '-'))
+        self.windows.append(windows.Window(self.number, folder, again))
+
+    # --- the VM's state ------------------------------------------------------
+
+    def job(self, disturbance, command, **arguments):
+        """As savevm and loadvm do, but of the one disk that can: that of the
+        guest's trace cannot."""
+        disturbance.qmp(command, job_id='ka', tag='ka',
+                        devices=[snapshot.NODE], **arguments)
+        end = time.monotonic() + self.guest.timeout
+        while (found := disturbance.qmp('query-jobs')[0])['status'] != \
+                'concluded':
+            assert time.monotonic() < end, f'{command}: {found}'
+            time.sleep(0.05)
+        disturbance.qmp('job-dismiss', id='ka')
+        assert not found.get('error'), f'{command}: {found}'
+
+    def save(self, disturbance):
+        """What the tracer says at that time."""
+        with disturbance.standing():
+            self.job(disturbance, 'snapshot-save', vmstate=snapshot.NODE)
+            with disturbance.lock:
+                return snapshot.dump(self.guest)
+
+    def go_back(self, disturbance, before):
+        with disturbance.standing():
+            lost = losses(disturbance.stat())
+            if lost:
+                self.lost.append(f'{lost} ' +
+                                 disturbance.ask('ka error -s -n 5'))
+            self.job(disturbance, 'snapshot-load', vmstate=snapshot.NODE)
+            with disturbance.lock:
+                snapshot.assert_same(before, snapshot.dump(self.guest))
+            self.job(disturbance, 'snapshot-delete')
+        self.saved.append(before[-1]['events.checked'])
+
+    # --- all of it -----------------------------------------------------------
 
     def storm(self, symbols):
         """Windows with the storm between them, until the time is over."""
-        end = time.monotonic() + 60 * self.args.minutes
+        begin = time.monotonic()
+        end = begin + 60 * self.args.minutes
+        back = begin + self.args.every if self.args.savevm else float('inf')
         with Disturbance(self.guest, symbols) as disturbance:
             while not self.windows or time.monotonic() < end:
-                self.window(disturbance)
-                self.guest.shell('echo 1 >/sys/module/ka_stress/parameters/run'
-                                 )
+                if time.monotonic() >= back:
+                    back += LOAD_EVERY
+                    self.window_twice(disturbance)
+                else:
+                    self.window(disturbance)
+                self.go_on()
+                now = time.monotonic()
                 time.sleep(max(0, min(self.args.every - self.args.window,
-                                      end - time.monotonic())))
+                                      end - now, back - now)))
+        self.tap.note(f'the storm took {time.monotonic() - begin:.0f} s')
         return disturbance.done()
 
     def finish(self, done, label):
@@ -339,18 +229,40 @@ class Run:
         tap.ok(check.startswith('ok: ') and stat.get('check.rounds', 0) and
                stat.get('check.whole', 0),
                f"{label}: the tracer's state holds together", check)
-        bad = {name: stat[name] for name in ZERO if stat.get(name)}
-        tap.ok(not bad, f'{label}: nothing is lost, no error is reported',
-               bad and f'{bad}\n' + self.guest.hmp_qmp('ka error -s -n 5'))
+        bad = losses(stat)
+        if bad:
+            self.lost.append(f'{bad} ' +
+                             self.guest.hmp_qmp('ka error -s -n 5'))
+        tap.ok(not self.lost, f'{label}: nothing is lost, no error is '
+               'reported', '\n'.join(self.lost))
         tap.ok(self.live['same'] and not self.live['different'],
                f'{label}: what is live is what the module counts',
                dict(self.live))
-        tap.ok(all(done[what] for what in ('query', 'hmp_stop', 'attach')),
+        tap.ok(all(done[what] for what in ('query', 'gdb_stop', 'hmp_stop',
+                                           'attach')),
                f'{label}: the VM was stopped and asked meanwhile', done)
+        if self.args.savevm:
+            tap.ok(self.saved and stat.get('vm.loads') == len(self.saved),
+                   f'{label}: {len(self.saved)} times it went back, and the '
+                   'map with it', stat.get('vm.loads'))
         tap.ok(not re.search('BUG|Oops|WARNING', work),
                f'{label}: the guest is as sound as before', work)
         tap.figures('stress-run', label=label, events=stat['events.checked'],
-                    **done)
+                    loads=len(self.saved), **done)
+
+
+def with_state(kernel, share, tmp):
+    """More for a guest whose state can be saved: an NVMe disk, which that of
+    Guest(out=) is, has no state. The guest's trace goes to a disk of another
+    kind, in the file "image"."""
+    oracle.add_drivers(share, kernel, 'virtio_pci', 'virtio_blk')
+    image = os.path.join(tmp, 'image')
+    with open(image, 'wb') as f:
+        f.truncate(2 << 30)
+    disk = snapshot.make_disk(os.path.join(tmp, 'disk'))
+    return {'qemu': [
+        *snapshot.drive(disk), '-drive', f'if=none,id=out,format=raw,'
+        f'file={image}', '-device', 'virtio-blk-pci,drive=out']}
 
 
 def run(tap, kernel, args):
@@ -359,17 +271,21 @@ def run(tap, kernel, args):
         share = oracle.make_share(os.path.join(tmp, 'share'),
                                   ['stress-window.sh'], kernel, modules=True)
         journal = os.path.join(tmp, 'journal')
+        more = with_state(kernel, share, tmp) if args.savevm else \
+            {'out': os.path.join(tmp, 'out')}
         with Guest(kernel=kernel, smp=args.cpus, end='shell', share=share,
-                   out=os.path.join(tmp, 'out'), journal=journal,
-                   plugin_opts='check=on', timeout=600,
+                   journal=journal, **more,
+                   plugin_opts='check=on', timeout=600, cmdline=WORDS,
                    mem=f'{512 + 64 * args.cpus}M',
                    name=f'stress-{kernel}-{args.cpus}') as g:
+            if args.savevm:
+                g.image = os.path.join(tmp, 'image')
             g.wait_marker('KA-END')
             r = Run(tap, g, args, tmp)
             r.finish(r.storm(r.load()), label)
             tap.ok('check:' not in g.qemu_log, f'{label}: QEMU is quiet',
                    g.qemu_log)
-        compare_windows(tap, journal, r.windows, label)
+        windows.compare(tap, journal, r.windows, r.saved, label)
 
 
 def main():
@@ -379,6 +295,9 @@ def main():
     ap.add_argument('--kernel', action='append')
     ap.add_argument('--cpus', type=int, default=4, help='vCPUs, 1 to 16')
     ap.add_argument('--minutes', type=float, default=1)
+    ap.add_argument('--savevm', action='store_true',
+                    help='a savevm each minute, some seconds of storm, and a '
+                    'loadvm')
     ap.add_argument('--window', type=float, default=3,
                     help='seconds that the guest traces itself')
     ap.add_argument('--every', type=float, default=20,

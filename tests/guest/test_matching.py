@@ -1,16 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The event oracle's matching finds what it is there to find: an event of the
-guest's that we lack, a wrong size, a wrong order, one of ours too many. Needs
-no guest."""
+guest's that we lack, a wrong size, a wrong order, one of ours too many; and a
+window of a storm is found in the journal, before and after a load. Needs no
+guest."""
 import oracle
+import windows
 from ftrace import Event as Guest
 from journal import Event as Ours
 from kaguest import Tap
 
 FUNCTIONS = {0x1000: '_stext', 0x2000: '__kmalloc', 0x3000: 'caller',
              0x4000: 'krealloc', 0x5000: oracle.SWITCHING,
-             0x6000: 'trace_event_raw_event_kmalloc', 0x7000: 'other'}
+             0x6000: 'trace_event_raw_event_kmalloc', 0x7000: 'other',
+             0x8000: 'ka_stress_mark'}
 BASE = 0xffff888000000000
 
 
@@ -217,5 +220,96 @@ with tap.test("the kernel's frames lose their head, ours are compared whole"):
     assert oracle.kernel_frames(g, Symbols, Hooks) == (0x3010, 0x7010)
     assert 'ends early, before other' in oracle.stack_difference(
         (0x3010,), (0x3010, 0x7010), Symbols)
+
+
+# --- windows of a storm ------------------------------------------------------
+
+class Log:
+    """A journal of windows with loads."""
+
+    def __init__(self):
+        self.events, self.saved = [], []
+
+    def add(self, va, kind='alloc', req=60, site=0x3010):
+        self.events.append(Ours(len(self.events) + 1, 0, 0, kind, va, req, 64,
+                                (site,), 'end', 1, 'init', None, 0,
+                                '__kmalloc', 'kmalloc', ''))
+
+    def mark(self, number):
+        for _ in range(2):
+            self.add(BASE, req=windows.MARK_BYTES + number, site=0x8010)
+
+    def load(self, count):
+        self.saved.append(count)
+        self.add(0, 'load')
+
+    def windows(self, *numbers):
+        """The addresses in each; a number below 0 is one again."""
+        ours = windows.Ours(self.events, self.saved)
+        return [[e.va for e in ours.window(
+            windows.Window(abs(n), None, n < 0), Symbols, 2) if e.va != BASE]
+            for n in numbers]
+
+    def window(self, number, *vas):
+        self.mark(number)
+        for va in vas:
+            self.add(va)
+        self.mark(number + windows.END)
+
+
+with tap.test('a window is what is between its marks'):
+    log = Log()
+    log.add(X)
+    log.window(1, X + 64, X + 128)
+    log.add(Y, 'enabled')
+    log.window(2, Y + 64)
+    log.add(Y)
+    assert log.windows(1, 2) == [[X + 64, X + 128], [Y + 64]]
+
+with tap.test('after a load it is what was before the savevm, and what '
+              'follows'):
+    log = Log()
+    log.add(X)
+    log.window(1, X + 64, X + 128, X + 192)
+    log.add(X + 256)
+    log.load(1 + 2 + 2)         # X, the mark, two of the window
+    log.add(Y)
+    log.mark(1 + windows.END)
+    log.window(2, Y + 64)
+    assert log.windows(1, -1, 2) == [[X + 64, X + 128, X + 192],
+                                     [X + 64, X + 128, Y], [Y + 64]]
+
+with tap.test('events are counted on from the load, for the next one'):
+    log = Log()
+    log.window(1, X)
+    log.add(X + 64, 'gap')
+    log.load(3)                 # the mark and X
+    log.add(Y)
+    log.mark(1 + windows.END)   # 6 by now
+    log.window(2, X, X + 64)
+    log.load(6 + 2 + 1)         # the mark and the first X
+    log.add(Y + 64)
+    log.mark(2 + windows.END)
+    assert log.windows(1, -1, 2, -2) == [[X], [X, Y], [X, X + 64],
+                                         [X, Y + 64]]
+
+with tap.test('a window that the journal does not end, or has no load of, is '
+              'refused'):
+    log = Log()
+    log.window(1, X)
+    for numbers in (1, -1), (2,):
+        try:
+            log.windows(*numbers)
+        except AssertionError:
+            pass
+        else:
+            raise RuntimeError(f'{numbers} was found')
+    log.load(3)
+    try:
+        log.windows(1, -1)
+    except AssertionError:
+        pass
+    else:
+        raise RuntimeError('a window without an end was found')
 
 tap.done()

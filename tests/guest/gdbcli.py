@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The real gdb, by its command line, for tests that stop a guest with it again
+and again.
+
+    gdb = Gdb(guest)
+    gdb.stop()                          # attaches when it is not attached
+    print(gdb.command('monitor ka stat'))
+    gdb.go()
+    gdb.detach()                        # the guest goes on
+    gdb.close()
+"""
+import os
+import re
+import select
+import subprocess
+import time
+
+STOPPED = 'received signal SIG'
+BEFORE = ('set pagination off', 'set confirm off', 'set width 0',
+          'set remotetimeout 100')
+
+
+class GdbError(Exception):
+    """gdb did not say what it says when all is well; the text is what it
+    said."""
+
+
+class Gdb:
+    """Continues in the background, so that its command line can tell it to
+    interrupt."""
+
+    def __init__(self, guest):
+        self.guest = guest
+        self.attached = self.running = False
+        self.text, self.commands = '', 0
+        # pylint: disable-next=consider-using-with
+        self.proc = subprocess.Popen(
+            [guest.arch.gdb, '-nx', '-q'], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True)
+        for line in (*BEFORE, 'set architecture ' + guest.arch.gdb_name):
+            self.command(line)
+
+    # --- text ----------------------------------------------------------------
+
+    def _send(self, line):
+        self.proc.stdin.write(line.encode() + b'\n')
+        self.proc.stdin.flush()
+
+    def _more(self, end):
+        ready, _, _ = select.select([self.proc.stdout], [], [],
+                                    max(0, end - time.monotonic()))
+        data = os.read(self.proc.stdout.fileno(), 1 << 16) if ready else b''
+        if not data:
+            why = 'has ended' if ready else 'does not answer'
+            raise GdbError(f'gdb {why} after: {self.text[-500:]}')
+        self.text += data.decode('utf-8', 'replace').replace('\r', '')
+
+    def _until(self, pattern):
+        """What was said up to what matches, which is taken away."""
+        end = time.monotonic() + self.guest.timeout
+        while not (found := re.search(pattern, self.text)):
+            self._more(end)
+        said, self.text = self.text[:found.start()], self.text[found.end():]
+        return said
+
+    def command(self, line):
+        """What gdb says to LINE."""
+        self.commands += 1
+        mark = f'KA-GDB-{self.commands}.'
+        self._send(line)
+        self._send(f'echo \\n{mark}\\n')
+        return self._until(f'\n{re.escape(mark)}\n')
+
+    # --- the VM --------------------------------------------------------------
+
+    def _attach(self):
+        said = self.command('target remote ' + self.guest.path('gdb.sock'))
+        if 'Remote debugging using' not in said:
+            raise GdbError(said)
+        self.attached = True
+
+    def stop(self):
+        """The VM stands; no matter what it did."""
+        if not self.attached:
+            self._attach()
+        elif self.running:
+            self._send('interrupt')
+            self._until(STOPPED)
+            self.running = False
+
+    def go(self):
+        said = self.command('continue &')
+        if 'Continuing.' not in said:
+            raise GdbError(said)
+        self.running = True
+
+    def detach(self):
+        """Leaves; the guest goes on."""
+        if not self.attached:
+            return
+        self.stop()
+        said = self.command('detach')
+        if 'detached' not in said:
+            raise GdbError(said)
+        self.attached = False
+
+    def close(self):
+        """Ends gdb, as soon as it has no VM any more."""
+        try:
+            self.detach()
+        finally:
+            self.proc.stdin.close()
+            try:
+                self.proc.wait(self.guest.timeout)
+            except subprocess.TimeoutExpired:
+                self.proc.kill()
+                self.proc.wait()
+            self.proc.stdout.close()

@@ -185,6 +185,16 @@ static bool check_end(KtExam *x, const KtRec *r, uint32_t index)
     return once;
 }
 
+static void recount(KtExam *x, const KtRec *r, uint32_t index)
+{
+    KtWho who = kt_model_who(r);
+
+    if (x->whole && !x->m->accounts.off &&
+        kt_exam_ids(x, r->stack, r->task, r->cache)) {
+        kt_accounts_alloc(&x->recount, &who, kt_model_amount(x->m, index));
+    }
+}
+
 static void count_block(KtExam *x, const KtRec *r, uint32_t index)
 {
     x->report.blocks++;
@@ -195,6 +205,7 @@ static void count_block(KtExam *x, const KtRec *r, uint32_t index)
     } else {
         x->live++;
         x->live_bytes += kt_blocks_len(&x->m->blocks, index);
+        recount(x, r, index);
     }
 }
 
@@ -303,6 +314,19 @@ static void check_pools(KtExam *x)
                       "ends by kfree_rcu()");
 }
 
+/* Where blocks are damaged, they are no measure of anything. */
+static void check_accounts(KtExam *x)
+{
+    g_autofree char *where = NULL;
+
+    if (!x->report.violations && !x->m->accounts.off) {
+        where = kt_accounts_differ(&x->m->accounts, &x->recount);
+    }
+    if (where) {
+        kt_exam_found(x, KT_CHECK_ACCOUNTS, "%s%s", x->boot, where);
+    }
+}
+
 static uint64_t count_parts(const KtModel *m)
 {
     uint64_t n = (uint64_t)m->blocks.by_alloc.n + m->blocks.by_free.n +
@@ -323,17 +347,20 @@ void kt_exam_whole(KtExam *x)
     kt_seen_init(&x->recs, b->rec.used);
     kt_seen_init(&x->ends, b->end.used);
     kt_seen_init(&x->rcus, b->rcu.used);
+    kt_accounts_init(&x->recount, NULL, x->m->accounts.stacks);
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         check_map(x, i);
     }
     check_pools(x);
     check_counts(x);
+    check_accounts(x);
     kt_exam_lists(x);
     kt_history_check(x->m->history, x);
     check_errors(x);
     kt_seen_deinit(&x->recs);
     kt_seen_deinit(&x->ends);
     kt_seen_deinit(&x->rcus);
+    kt_accounts_deinit(&x->recount);
 }
 
 /* ---- a part of it ------------------------------------------------------- */

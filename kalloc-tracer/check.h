@@ -41,6 +41,7 @@ bool kt_seen_add(KtSeen *s, uint64_t i);
  * @fns: (borrowed) who is told
  * @whole: everything is visited; the sets and sums are kept
  * @recs, @ends, @rcus, @nodes: records visited
+ * @recount: (whole) what accounts the live blocks make
  * @report: what was looked at and found
  * @found: violations, by rule
  */
@@ -53,6 +54,7 @@ typedef struct KtExam {
     const KtCheckFns *fns;
     bool whole;
     KtSeen recs, ends, rcus, nodes;
+    KtAccounts recount;
     uint64_t live, freed, live_bytes, huge;
     uint64_t in_alloc, in_free, in_rcu;     /* that are to be in lists */
     uint64_t total;                         /* parts, for progress */

@@ -24,6 +24,25 @@ void kt_history_foreach(const KtHistory *h, KtBlockFn fn, void *opaque)
     }
 }
 
+bool kt_history_some(const KtHistory *h, uint64_t *at, unsigned n,
+                     KtBlockFn fn, void *opaque)
+{
+    uint64_t number = MAX(*at, h->oldest);
+
+    for (; n && number < h->next; n--, number++) {
+        KtBlock b;
+        Row r;
+
+        read_row(h, number, &r);
+        to_block(&r, &b);
+        if (!fn(&b, opaque)) {
+            break;
+        }
+    }
+    *at = number;
+    return number < h->next;
+}
+
 void kt_history_renumber(KtHistory *h, const KtRenumber *to)
 {
     for (uint64_t number = h->oldest; number < h->next; number++) {

@@ -42,6 +42,10 @@ void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
 /** kt_history_foreach() - all past lives, oldest first, until @fn returns
  *  false. */
 void kt_history_foreach(const KtHistory *h, KtBlockFn fn, void *opaque);
+/** kt_history_some() - at most @n of them, from number *@at on, which moves;
+ *  0 is the oldest. Returns: false when there are no more. */
+bool kt_history_some(const KtHistory *h, uint64_t *at, unsigned n,
+                     KtBlockFn fn, void *opaque);
 /** kt_history_renumber() - give every past life other ids. */
 void kt_history_renumber(KtHistory *h, const KtRenumber *to);
 struct KtExam;

@@ -45,6 +45,7 @@ typedef enum KtFrameKind {
                              * on from that state */
     KT_FRAME_MAY_SKIP = 0x80,
     KT_FRAME_INDEX = 0x80,  /* of all frames before it */
+    KT_FRAME_POINT,         /* accounts kept: a byte, set or dropped; a name */
 } KtFrameKind;
 
 /** What becomes of a boot; the payload of KT_FRAME_MARK. */

@@ -569,6 +569,7 @@ const GsKernel *kt_replay_kernel(const KtReplay *r);
 /** kt_replay_status() - the last status that was read. */
 void kt_replay_status(KtReplay *r, KtStatus *out);
 
+#include "kt-accounts.h"
 #include "kt-modules.h"
 #include "kt-vm.h"
 

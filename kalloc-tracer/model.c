@@ -15,7 +15,7 @@
 #define GROUP 32
 
 KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
-                      uint64_t history_bytes)
+                      const KtDepot *stacks, uint64_t history_bytes)
 {
     KtModel *m = g_new0(KtModel, 1);
 
@@ -25,6 +25,7 @@ KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
     }
     kt_blocks_init(&m->blocks, budget);
     kt_errors_init(&m->errors, budget);
+    kt_accounts_init(&m->accounts, budget, stacks);
     m->history = kt_history_new(history_bytes, budget);
     m->counters = counters;
     m->budget = budget;
@@ -41,6 +42,7 @@ void kt_model_free(KtModel *m)
     }
     kt_blocks_deinit(&m->blocks);
     kt_errors_deinit(&m->errors);
+    kt_accounts_deinit(&m->accounts);
     kt_history_free(m->history);
     g_free(m);
 }
@@ -49,6 +51,7 @@ void kt_model_retire(KtModel *m)
 {
     kt_errors_deinit(&m->errors);
     kt_errors_init(&m->errors, m->budget);
+    kt_accounts_end(&m->accounts);
     kt_history_free(m->history);
     m->history = kt_history_new(0, m->budget);
     m->history_evicted = 0;
@@ -124,6 +127,11 @@ static uint32_t hit(const KtModel *m, const KtMapHint *h)
 
 static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
 {
+    const KtRec *r = kt_rec(&m->blocks, index);
+    KtWho who = kt_model_who(r);
+
+    kt_accounts_free(&m->accounts, &who, kt_model_amount(m, index),
+                     r->cpu != ev->cpu);
     m->live_blocks--;
     m->live_bytes -= kt_blocks_len(&m->blocks, index);
     m->freed_blocks++;
@@ -169,14 +177,19 @@ static uint32_t split(KtModel *m, KtMap *map, uint32_t index, uint64_t len)
     uint64_t va = kt_rec(&m->blocks, index)->va + len;
     uint64_t rest = kt_blocks_len(&m->blocks, index) - len;
     uint32_t part = new_block(m, &(KtMapHint) { map, va });
+    KtWho who = kt_model_who(kt_rec(&m->blocks, index));
+    KtAmount before = kt_model_amount(m, index);
+    KtAmount first = { len, len }, second = { rest, rest };
 
     count(m, KT_CNT_SPLIT);
     if (part) {
         kt_blocks_copy(&m->blocks, part, index, va, rest);
         m->live_blocks++;
+        kt_accounts_split(&m->accounts, &who, before, first, second);
     } else {
         m->live_bytes -= rest;
         not_kept(m);
+        kt_accounts_cut(&m->accounts, &who, before, first);
     }
     kt_blocks_shrink(&m->blocks, index, len);
     return part;
@@ -230,6 +243,9 @@ static void retire(KtModel *m, uint32_t index)
     if (b.state == KT_STATE_FREED) {
         m->freed_blocks--;
     } else {
+        KtWho who = kt_model_who(kt_rec(&m->blocks, index));
+
+        kt_accounts_lose(&m->accounts, &who, kt_model_amount(m, index));
         m->live_blocks--;
         m->live_bytes -= kt_block_len(&b);
     }
@@ -288,11 +304,25 @@ static bool is_live(const KtModel *m, const KtMapHint *h)
     return index && !kt_rec(&m->blocks, index)->freed;
 }
 
+static KtWho who_asks(const KtEvent *ev)
+{
+    return (KtWho) {
+        ev->stack.v & KT_MAX_STACKS, ev->task.v & KT_MAX_STACKS, ev->cache.v,
+        ev->layer,
+    };
+}
+
+static KtAmount amount_of(const KtEvent *ev)
+{
+    return (KtAmount) { ev->size, MAX(ev->size, ev->actual) };
+}
+
 static void place_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     bool reported = false;
     uint32_t index = 0;
     KtMapEntry floor, above;
+    KtWho who = who_asks(ev);
 
     kt_map_around_hint(h, &floor, &above);
     if (floor.val && floor.key == ev->va) {
@@ -312,9 +342,11 @@ static void place_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
     if (!index) {
         not_kept(m);
+        kt_accounts_pass(&m->accounts, &who, amount_of(ev));
         return;
     }
     kt_blocks_set(&m->blocks, index, ev);
+    kt_accounts_alloc(&m->accounts, &who, amount_of(ev));
     m->live_blocks++;
     m->live_bytes += kt_blocks_len(&m->blocks, index);
 }
@@ -339,6 +371,8 @@ static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     uint32_t index = hit(m, h);
     bool reported = false;
+    KtAmount before;
+    KtWho who;
 
     count(m, KT_CNT_EV_RESIZE);
     if (!index || kt_rec(&m->blocks, index)->va != ev->va ||
@@ -347,11 +381,14 @@ static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
         count(m, KT_CNT_EV_UNKNOWN);
         return;
     }
+    before = kt_model_amount(m, index);
+    who = kt_model_who(kt_rec(&m->blocks, index));
     m->live_bytes -= kt_blocks_len(&m->blocks, index);
     kt_blocks_resize(&m->blocks, index, ev->size);
     m->live_bytes += kt_blocks_len(&m->blocks, index);
     clear_above(m, h->map, kt_map_above(h->map, ev->va),
                 kt_blocks_last(&m->blocks, index), ev, &reported);
+    kt_accounts_resize(&m->accounts, &who, before, kt_model_amount(m, index));
 }
 
 /* ---- frees -------------------------------------------------------------- */
@@ -368,6 +405,19 @@ static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
     };
 }
 
+/* Told by the free of a block that was not known to be of a cache. */
+static void found_cache(KtModel *m, uint32_t index, uint16_t cache)
+{
+    KtRec *r = kt_rec(&m->blocks, index);
+    KtWho who = kt_model_who(r);
+
+    if (cache) {
+        kt_accounts_found_cache(&m->accounts, &who,
+                                kt_model_amount(m, index), cache);
+        r->cache = cache;
+    }
+}
+
 static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     uint32_t index = hit(m, h);
@@ -382,13 +432,19 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
     if (starts && !c.rec->freed && !c.rec->cache &&
         !(ev->flags & KT_EVF_SLAB_READ)) {
-        kt_rec(&m->blocks, index)->cache = ev->cache.v;
+        found_cache(m, index, ev->cache.v);
     }
     v = kt_rule_free(&c, &kind);
     if (v == KT_BAD) {
         add_error(m, kind, ev, index);
+        if (kind == KT_ERR_INVALID_FREE) {
+            kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
+                              KT_STRAY_INVALID);
+        }
     } else if (v == KT_OK_UNKNOWN) {
         count(m, KT_CNT_FREE_UNKNOWN);
+        kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
+                          KT_STRAY_UNKNOWN);
     }
     if (starts && !c.rec->freed) {
         set_freed(m, index, ev);
@@ -417,6 +473,8 @@ static void apply_free_pages(KtModel *m, const KtEvent *ev,
         add_error(m, kind, ev, index);
     } else if (!free_range(m, h->map, ev->va, last, ev) && !c.again) {
         count(m, KT_CNT_FREE_PAGES_UNKNOWN);
+        kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
+                          KT_STRAY_PAGES);
     }
 }
 
@@ -490,18 +548,30 @@ static void touch(KtModel *m, const KtEvent *ev, unsigned n, KtMapHint *h)
     for (unsigned i = 0; i < n; i++) {
         h[i] = (KtMapHint) { map_of_event(m, &ev[i]), ev[i].va };
         kt_blocks_touch_stack(&m->blocks, &ev[i]);
+        kt_accounts_touch(&m->accounts, ev[i].stack.v);
         kt_history_touch(m->history, ev[i].va, MAX(ev[i].size, ev[i].actual));
     }
     kt_map_touch(h, n);
     for (unsigned i = 0; i < n; i++) {
         block[i] = kt_map_peek(&h[i]);
         kt_blocks_touch(&m->blocks, &ev[i], block[i]);
+        if (ev[i].kind == KT_EV_ALLOC) {
+            kt_accounts_touch_caller(&m->accounts, ev[i].stack.v);
+        }
     }
     for (unsigned i = 0; i < n; i++) {
         kt_blocks_touch_links(&m->blocks, block[i]);
+        if (block[i]) {
+            kt_accounts_touch(&m->accounts,
+                              kt_rec(&m->blocks, block[i])->stack);
+        }
     }
     for (unsigned i = 0; i < n; i++) {
         kt_blocks_touch_end(&m->blocks, block[i]);
+        if (block[i]) {
+            kt_accounts_touch_caller(&m->accounts,
+                                     kt_rec(&m->blocks, block[i])->stack);
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 #ifndef KT_MODEL_H
 #define KT_MODEL_H
 
+#include "accounts.h"
 #include "blocks.h"
 #include "budget.h"
 #include "counters.h"
@@ -37,6 +38,7 @@ typedef struct KtModel {
     KtBlocks blocks;
     KtHistory *history;
     KtErrors errors;
+    KtAccounts accounts;
     KtCounters *counters;
     uint64_t count[KT_CNT__COUNT];
     /* The three sizes are apart, or the compiler would update two at once
@@ -52,9 +54,9 @@ typedef struct KtModel {
 } KtModel;
 
 /** kt_model_new() - (owned) an empty boot; @history_bytes as in struct
- *  KtConfig, the rest is borrowed. */
+ *  KtConfig, the rest is borrowed. @stacks: (nullable) the backtraces. */
 KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
-                      uint64_t history_bytes);
+                      const KtDepot *stacks, uint64_t history_bytes);
 void kt_model_free(KtModel *m);
 
 /** kt_model_apply() - @n events, in order. Any contents are survived. */
@@ -68,5 +70,20 @@ void kt_model_retire(KtModel *m);
 
 /** kt_model_bytes() - host memory of blocks and maps. */
 uint64_t kt_model_bytes(const KtModel *m);
+
+/** kt_model_who() - who a block is accounted to; kt_model_amount() - its
+ *  bytes. */
+static inline KtWho kt_model_who(const KtRec *r)
+{
+    return (KtWho) { r->stack, r->task, r->cache, r->layer };
+}
+
+static inline KtAmount kt_model_amount(const KtModel *m, uint32_t index)
+{
+    return (KtAmount) {
+        kt_blocks_requested(&m->blocks, index),
+        kt_blocks_len(&m->blocks, index),
+    };
+}
 
 #endif /* KT_MODEL_H */

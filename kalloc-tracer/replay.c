@@ -363,6 +363,25 @@ static bool read_checkpoint(KtReplay *r, KtBytes *in)
     return more || load_checkpoint(r);
 }
 
+static bool read_point(KtReplay *r, KtBytes *in)
+{
+    bool set = kt_bytes_u8(in);
+    const char *name = kt_bytes_str(in, KT_POINT_NAME_MAX);
+
+    if (!name) {
+        return false;
+    }
+    if (!r->plan->apply) {
+        return true;
+    }
+    if (set) {
+        kt_tracer_set_point(r->tracer, name, NULL);
+    } else {
+        kt_tracer_drop_point(r->tracer, name);
+    }
+    return true;
+}
+
 static bool read_frame(KtReplay *r, const KtFrame *f)
 {
     const GByteArray *first = r->sections.n ? r->sections.data[0] : NULL;
@@ -390,6 +409,8 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
         return read_hole(r, &in);
     case KT_FRAME_CHECKPOINT:
         return read_checkpoint(r, &in);
+    case KT_FRAME_POINT:
+        return read_point(r, &in);
     default:
         return f->kind >= KT_FRAME_MAY_SKIP;
     }

@@ -352,6 +352,46 @@ void kt_model_pack(const KtModel *m, GsPack *p)
     for (unsigned i = 0; i < m->errors.list->len; i++) {
         pack_error(&g_array_index(m->errors.list, KtError, i), p);
     }
+    kt_accounts_pack(&m->accounts, p);
+}
+
+/* The live blocks, into empty accounts. */
+static void recount(const KtModel *m, KtAccounts *out)
+{
+    for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
+        KtMapIter it = kt_map_seek(&m->map[i], 0);
+        KtMapEntry e;
+
+        while ((e = kt_map_next(&m->map[i], &it)).val) {
+            const KtRec *r = kt_rec(&m->blocks, e.val);
+            KtWho who = kt_model_who(r);
+
+            if (!r->freed) {
+                kt_accounts_alloc(out, &who, kt_model_amount(m, e.val));
+            }
+        }
+    }
+}
+
+/* Before version 2 nobody kept accounts: they begin with what is live. */
+static void unpack_accounts(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+{
+    KtAccounts live;
+
+    if (ids->version < 2) {
+        recount(m, &m->accounts);
+        return;
+    }
+    kt_accounts_unpack(&m->accounts, u, ids->stacks, ids->tasks, ids->caches);
+    if (m->accounts.off || !gs_unpack_ok(u)) {
+        return;
+    }
+    kt_accounts_init(&live, NULL, m->accounts.stacks);
+    recount(m, &live);
+    if (!kt_accounts_settle(&m->accounts, &live)) {
+        gs_unpack_fail(u, "accounts do not fit the blocks");
+    }
+    kt_accounts_deinit(&live);
 }
 
 void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids)
@@ -363,6 +403,18 @@ void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids)
     }
     unpack_history(m, u, ids);
     unpack_errors(m, u, ids);
+    unpack_accounts(m, u, ids);
+}
+
+static void forget_live(KtModel *m, uint32_t index)
+{
+    KtWho who = kt_model_who(kt_rec(&m->blocks, index));
+
+    m->live_blocks--;
+    m->live_bytes -= kt_blocks_len(&m->blocks, index);
+    if (!m->accounts.off) {
+        kt_accounts_lose(&m->accounts, &who, kt_model_amount(m, index));
+    }
 }
 
 void kt_model_forget_pages(KtModel *m)
@@ -375,8 +427,9 @@ void kt_model_forget_pages(KtModel *m)
         const KtRec *r = kt_rec(&m->blocks, e.val);
 
         m->freed_blocks -= r->freed;
-        m->live_blocks -= !r->freed;
-        m->live_bytes -= r->freed ? 0 : kt_blocks_len(&m->blocks, e.val);
+        if (!r->freed) {
+            forget_live(m, e.val);
+        }
         m->count[KT_CNT_FORGOTTEN]++;
         kt_blocks_unset(&m->blocks, e.val);
         kt_blocks_release(&m->blocks, e.val);
@@ -396,9 +449,26 @@ static void renumber_block(KtBlock *b, const KtRenumber *to)
     b->cache.v = to->cache[b->cache.v];
 }
 
-void kt_model_renumber(KtModel *m, const KtRenumber *to)
+/* What finds no room in the tables is nobody's, the live part of it, too. */
+static void settle(KtModel *m)
 {
+    KtAccounts live;
+
+    if (m->accounts.off) {
+        return;
+    }
+    kt_accounts_init(&live, NULL, m->accounts.stacks);
+    recount(m, &live);
+    kt_accounts_settle(&m->accounts, &live);
+    kt_accounts_deinit(&live);
+}
+
+void kt_model_renumber(KtModel *m, const KtRenumber *to,
+                       const KtDepot *stacks)
+{
+    kt_accounts_renumber(&m->accounts, to, stacks);
     kt_blocks_renumber(&m->blocks, to);
+    settle(m);
     kt_history_renumber(m->history, to);
     for (unsigned i = 0; i < m->errors.list->len; i++) {
         KtError *e = &g_array_index(m->errors.list, KtError, i);

@@ -6,9 +6,10 @@
 #include "model.h"
 #include "state.h"
 
-/** struct KtStateIds - how many there are of what blocks name; and the rows
- *  of this hook table by the stream's numbers */
+/** struct KtStateIds - the stream's version; how many there are of what
+ *  blocks name; and the rows of this hook table by the stream's numbers */
 typedef struct KtStateIds {
+    unsigned version;
     uint64_t stacks, tasks, caches, hooks;
     KtHookId hook[256];
 } KtStateIds;
@@ -19,7 +20,9 @@ void kt_model_pack(const KtModel *m, GsPack *p);
 void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids);
 /** kt_model_forget_pages() - it has no blocks of pages. */
 void kt_model_forget_pages(KtModel *m);
-/** kt_model_renumber() - the ids of all that @m has. */
-void kt_model_renumber(KtModel *m, const KtRenumber *to);
+/** kt_model_renumber() - the ids of all that @m has; those of backtraces are
+ *  @stacks' from now on. */
+void kt_model_renumber(KtModel *m, const KtRenumber *to,
+                       const KtDepot *stacks);
 
 #endif /* KT_STATE_PARTS_H */

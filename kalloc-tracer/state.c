@@ -268,7 +268,7 @@ static void clear_cache(gpointer at)
     g_free((char *)((KtCacheInfo *)at)->name);
 }
 
-static void unpack_version(GsUnpack *u)
+static unsigned unpack_version(GsUnpack *u)
 {
     char magic[sizeof(MAGIC)];
     uint64_t version;
@@ -278,20 +278,24 @@ static void unpack_version(GsUnpack *u)
         gs_unpack_fail(u, "it is no state of ka's");
     }
     version = gs_unpack_u64(u);
-    if (version != KT_STATE_VERSION) {
+    if (version < 1 || version > KT_STATE_VERSION) {
         gs_unpack_fail(u, "it is of version %" G_GUINT64_FORMAT ", version %d "
                        "is known here", version, KT_STATE_VERSION);
     }
+    return version;
 }
 
 static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSaved *s,
                              bool previous)
 {
-    KtModel *m = kt_model_new(t->counters, t->budget,
+    KtModel *m = kt_model_new(t->counters, t->budget, s->stacks,
                               previous ? 0 : t->config.history_bytes);
 
     if (gs_unpack_ok(u)) {
         kt_model_unpack(m, u, &s->ids);
+    }
+    if (previous) {
+        kt_accounts_end(&m->accounts);
     }
     return m;
 }
@@ -301,7 +305,7 @@ static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSaved *s,
 static void lend_memory(KtSaved *s, KtBudget *b)
 {
     static const KtPart replaced[] = {
-        KT_PART_BLOCKS, KT_PART_HISTORY, KT_PART_ERRORS,
+        KT_PART_BLOCKS, KT_PART_HISTORY, KT_PART_ERRORS, KT_PART_ACCOUNTS,
     };
 
     s->budget = b;
@@ -325,7 +329,7 @@ KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)
     s->tasks = g_array_new(FALSE, FALSE, sizeof(Task));
     s->caches = g_array_new(FALSE, FALSE, sizeof(KtCacheInfo));
     g_array_set_clear_func(s->caches, clear_cache);
-    unpack_version(u);
+    s->ids.version = unpack_version(u);
     unpack_hooks(s, u);
     unpack_stacks(s, u);
     unpack_tasks(s, u);
@@ -422,9 +426,9 @@ static void renumber(KtTracer *t, KtSaved *s)
     g_autofree uint32_t *task = intern_tasks(t, s);
     KtRenumber to = { stack, task, s->cache_id };
 
-    kt_model_renumber(s->model, &to);
+    kt_model_renumber(s->model, &to, t->stacks);
     if (s->previous) {
-        kt_model_renumber(s->previous, &to);
+        kt_model_renumber(s->previous, &to, t->stacks);
     }
 }
 
@@ -464,7 +468,7 @@ void kt_tracer_lost(KtTracer *t)
     kt_tracer_lock_drained(t);
     kt_names_set_caches(t->names, NULL, 0, NULL);
     kt_model_forget(t->model);
-    swap_models_locked(t, kt_model_new(t->counters, t->budget,
+    swap_models_locked(t, kt_model_new(t->counters, t->budget, t->stacks,
                                        t->config.history_bytes), NULL);
     t->previous_live = 0;
     t->last_us = 0;

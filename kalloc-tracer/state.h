@@ -16,7 +16,7 @@
 #include "pack.h"
 
 /** KT_STATE_VERSION - of the stream; older ones can be read, newer cannot. */
-#define KT_STATE_VERSION 1
+#define KT_STATE_VERSION 2
 /** KT_STATE_MAX_BYTES - that a stream may unpack to. */
 #define KT_STATE_MAX_BYTES ((uint64_t)16 << 30)
 

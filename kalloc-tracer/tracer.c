@@ -69,7 +69,8 @@ static void init_memory(KtTracer *t)
 
 static KtModel *new_model(KtTracer *t)
 {
-    return kt_model_new(t->counters, t->budget, t->config.history_bytes);
+    return kt_model_new(t->counters, t->budget, t->stacks,
+                        t->config.history_bytes);
 }
 
 KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)

@@ -8,6 +8,7 @@ void naive_init(Naive *m)
     m->blocks = g_array_new(FALSE, FALSE, sizeof(NaiveBlock));
     m->history = g_array_new(FALSE, FALSE, sizeof(KtBlock));
     m->errors = g_array_new(FALSE, FALSE, sizeof(KtError));
+    m->accounts = g_array_new(FALSE, FALSE, sizeof(NaiveAccount));
 }
 
 void naive_deinit(Naive *m)
@@ -15,6 +16,7 @@ void naive_deinit(Naive *m)
     g_array_unref(m->blocks);
     g_array_unref(m->history);
     g_array_unref(m->errors);
+    g_array_unref(m->accounts);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -115,13 +117,17 @@ static void retire_all(Naive *m, bool pages, uint64_t lo, uint64_t hi,
             add_error(m, KT_ERR_OVERLAP, ev, x);
             reported = true;
         }
+        if (x->b.state == KT_STATE_ALLOCATED) {
+            naive_account_lose(m, &x->b);
+        }
         add_history(m, x);
         g_array_remove_index(m->blocks, x - naive_nth(m, 0));
     }
 }
 
-static void set_freed(NaiveBlock *x, const KtEvent *ev)
+static void set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev)
 {
+    naive_account_free(m, &x->b, ev->cpu);
     x->old = false;
     x->b.state = KT_STATE_FREED;
     x->b.free_us = ev->us;
@@ -135,6 +141,7 @@ static void set_freed(NaiveBlock *x, const KtEvent *ev)
 static void split(Naive *m, unsigned i, uint64_t len)
 {
     NaiveBlock rest = *naive_nth(m, i);
+    KtBlock before = rest.b;
 
     rest.b.va += len;
     rest.b.requested = rest.b.actual = kt_block_len(&rest.b) - len;
@@ -143,6 +150,9 @@ static void split(Naive *m, unsigned i, uint64_t len)
     rest.b.rcu_stack.v = 0;
     rest.reported = 0;
     naive_nth(m, i)->b.requested = naive_nth(m, i)->b.actual = len;
+    naive_account_change(m, &before, &naive_nth(m, i)->b, &rest.b);
+    m->totals.splits++;
+    m->split = true;
     g_array_append_val(m->blocks, rest);
 }
 
@@ -168,7 +178,7 @@ static bool free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
         if (x->b.va < lo) {
             split(m, i, lo - x->b.va);
         } else {
-            set_freed(x, ev);
+            set_freed(m, x, ev);
         }
     }
     return any;
@@ -201,6 +211,7 @@ static void naive_alloc(Naive *m, const KtEvent *ev)
         free_range(m, x.pages, ev->va, naive_last(&x), ev);
     }
     retire_all(m, x.pages, ev->va, naive_last(&x), ev);
+    naive_account_alloc(m, &x.b);
     g_array_append_val(m->blocks, x);
 }
 
@@ -274,6 +285,7 @@ static void naive_free_pages(Naive *m, const KtEvent *ev)
         add_error(m, KT_ERR_DOUBLE_FREE, ev, x);
     } else if (!free_range(m, true, ev->va, last, ev) && !again) {
         m->unknown_pages++;
+        m->totals.stray++;
     }
 }
 
@@ -289,17 +301,22 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
         return;
     }
     if (starts && live && !x->b.cache.v && !(ev->flags & KT_EVF_SLAB_READ)) {
+        KtBlock before = x->b;
+
         x->b.cache = ev->cache;
+        naive_account_cache(m, &before, &x->b);
     }
     wrong = what_is_wrong(m, ev, x);
     if (wrong == KT_ERR_INVALID_FREE && !starts ? !m->complete || m->gap :
         wrong >= 0 && x->old) {
         m->unknown_frees++;
+        m->totals.stray++;
     } else if (wrong >= 0) {
+        m->totals.stray += wrong == KT_ERR_INVALID_FREE;
         add_error(m, wrong, ev, x);
     }
     if (starts && live) {
-        set_freed(x, ev);
+        set_freed(m, x, ev);
     }
 }
 
@@ -331,6 +348,8 @@ static void naive_resize(Naive *m, const KtEvent *ev)
     }
     grown = *x;
     grown.b.requested = ev->size;
+    naive_account_change(m, &x->b, &grown.b, NULL);
+    m->totals.resizes++;
     g_array_remove_index(m->blocks, x - naive_nth(m, 0));
     retire_all(m, pages, ev->va, naive_last(&grown), ev);
     g_array_append_val(m->blocks, grown);
@@ -368,6 +387,7 @@ void naive_event(Naive *m, const KtEvent *ev)
         naive_gap(m);
         break;
     }
+    naive_account_peaks(m);
 }
 
 void naive_forget(Naive *m)
@@ -375,6 +395,9 @@ void naive_forget(Naive *m)
     g_array_set_size(m->blocks, 0);
     g_array_set_size(m->history, 0);
     g_array_set_size(m->errors, 0);
+    g_array_set_size(m->accounts, 0);
+    m->totals = (KtTotals) { 0 };
+    m->split = false;
 }
 
 unsigned naive_live(const Naive *m)

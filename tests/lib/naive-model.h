@@ -19,6 +19,13 @@ typedef struct NaiveBlock {
     unsigned reported;      /* frees to come that were reported */
 } NaiveBlock;
 
+/** struct NaiveAccount - of one key, which is a pc or a number */
+typedef struct NaiveAccount {
+    KtBy by;
+    uint64_t key;
+    KtAccount a;
+} NaiveAccount;
+
 /** struct Naive - the model; @t and @us are its user's */
 typedef struct Naive {
     KtTracer *t;            /* what it is compared with */
@@ -26,6 +33,9 @@ typedef struct Naive {
     GArray *blocks;         /* NaiveBlock, any order */
     GArray *history;        /* KtBlock, oldest first */
     GArray *errors;         /* KtError */
+    GArray *accounts;       /* NaiveAccount */
+    KtTotals totals;
+    bool split;             /* then peaks by size depend on the order */
     bool complete;
     bool gap;
     uint64_t events;
@@ -37,6 +47,23 @@ typedef struct Naive {
 
 void naive_init(Naive *m);
 void naive_deinit(Naive *m);
+
+/* ---- accounts, naive-accounts.c ----------------------------------------- */
+
+/** naive_key() - whose account the block is in. */
+uint64_t naive_key(const KtBlock *b, KtBy by);
+NaiveAccount *naive_account(Naive *m, KtBy by, uint64_t key);
+void naive_account_alloc(Naive *m, const KtBlock *b);
+void naive_account_free(Naive *m, const KtBlock *b, unsigned cpu);
+void naive_account_lose(Naive *m, const KtBlock *b);
+/** naive_account_change() - a block is another now, and perhaps a second one
+ *  (nullable). */
+void naive_account_change(Naive *m, const KtBlock *before,
+                          const KtBlock *after, const KtBlock *second);
+void naive_account_cache(Naive *m, const KtBlock *before,
+                         const KtBlock *after);
+/** naive_account_peaks() - as of now; after each event. */
+void naive_account_peaks(Naive *m);
 
 void naive_event(Naive *m, const KtEvent *ev);
 void naive_gap(Naive *m);

@@ -233,6 +233,84 @@ static void compare_counts(const Naive *m)
                      m->evicted);
 }
 
+typedef struct AccountCheck {
+    Naive *m;
+    unsigned n;
+} AccountCheck;
+
+static void same_account(const KtAccount *want, const KtAccount *got,
+                         bool peaks)
+{
+    g_assert_cmpuint(want->allocs, ==, got->allocs);
+    g_assert_cmpuint(want->asked, ==, got->asked);
+    g_assert_cmpuint(want->reserved, ==, got->reserved);
+    g_assert_cmpuint(want->frees, ==, got->frees);
+    g_assert_cmpuint(want->freed_asked, ==, got->freed_asked);
+    g_assert_cmpuint(want->freed_reserved, ==, got->freed_reserved);
+    g_assert_cmpuint(want->cross, ==, got->cross);
+    if (peaks) {
+        g_assert_cmpuint(want->peak, ==, got->peak);
+    }
+}
+
+static uint64_t key_of(const KtAccountKey *key)
+{
+    switch (key->by) {
+    case KT_BY_CALLER:
+        return key->pc;
+    case KT_BY_STACK:
+        return key->stack.v;
+    case KT_BY_CACHE:
+        return key->cache.v ? 100u + key->cache.v : key->layer;
+    case KT_BY_TASK:
+        return key->task.v;
+    default:
+        return key->hi;
+    }
+}
+
+static bool check_account(const KtAccountKey *key, const KtAccount *a,
+                          void *opaque)
+{
+    AccountCheck *c = opaque;
+    const NaiveAccount *x = naive_account(c->m, key->by, key_of(key));
+
+    same_account(&x->a, a, key->by != KT_BY_SIZE || !c->m->split);
+    c->n++;
+    return true;
+}
+
+static bool is_empty(const KtAccount *a)
+{
+    return !a->allocs && !a->asked && !a->frees && !a->freed_asked;
+}
+
+static void compare_accounts(const Naive *model)
+{
+    Naive *m = (Naive *)model;
+    unsigned n = 0;
+    AccountCheck c = { m };
+    KtTotals t;
+
+    for (unsigned i = 0; i < m->accounts->len; i++) {
+        n += !is_empty(&g_array_index(m->accounts, NaiveAccount, i).a);
+    }
+    for (unsigned by = 0; by < KT_BY__COUNT; by++) {
+        g_assert_true(kt_query_accounts(m->t, NULL, by, check_account, &c));
+    }
+    g_assert_cmpuint(c.n, ==, n);
+    g_assert_true(kt_query_totals(m->t, NULL, &t));
+    same_account(&m->totals.sum, &t.sum, true);
+    g_assert_cmpuint(t.resizes, ==, m->totals.resizes);
+    g_assert_cmpuint(t.grown, ==, m->totals.grown);
+    g_assert_cmpuint(t.shrunk, ==, m->totals.shrunk);
+    g_assert_cmpuint(t.lost, ==, m->totals.lost);
+    g_assert_cmpuint(t.lost_asked, ==, m->totals.lost_asked);
+    g_assert_cmpuint(t.lost_reserved, ==, m->totals.lost_reserved);
+    g_assert_cmpuint(t.splits, ==, m->totals.splits);
+    g_assert_cmpuint(t.stray, ==, m->totals.stray);
+}
+
 static void not_violated(KtCheckRule rule, const char *where, void *opaque)
 {
     g_error("%s: %s", kt_check_name(rule), where);
@@ -259,6 +337,7 @@ static void compare(const Naive *m, uint64_t va)
     compare_stacks(m, 0x100, 0x200);
     compare_stacks(m, 0x1000, 0x1000);
     compare_counts(m);
+    compare_accounts(m);
     kt_query_end(m->t);
 }
 

@@ -316,6 +316,19 @@ static void break_count_accounts(World *w)
     w->t->model->count[KT_CNT_SPLIT]++;
 }
 
+static void break_accounts_live(World *w)
+{
+    KtCells *c = &w->t->model->accounts.now.by[KT_BY_STACK];
+
+    kt_cells_at(c, 1)->freed_reserved -= 8;
+    kt_cells_at(c, 2)->freed_reserved += 8;
+}
+
+static void break_accounts_sum(World *w)
+{
+    kt_cells_at(&w->t->model->accounts.now.by[KT_BY_TASK], 1)->cross++;
+}
+
 static void break_history_row(World *w)
 {
     kt_history_add(w->t->model->history, &(KtBlock) { .va = 1 });
@@ -421,6 +434,8 @@ static const struct {
     { "calls-twice", break_calls_twice, "calls.table" },
     { "count-events", break_count_events, "count.events" },
     { "count-accounts", break_count_accounts, "count.accounts" },
+    { "accounts-live", break_accounts_live, "accounts" },
+    { "accounts-sum", break_accounts_sum, "accounts" },
 };
 
 static bool names(const char *rules, const char *rule)
@@ -516,6 +531,7 @@ static void parts_see_what_is_close_together(void)
         "map.count", "map.lost", "block.orphan", "end.orphan", "count.blocks",
         "block.twice", "index.count", "history.index", "error.row", "calls",
         "queue.order", "count.events", "count.accounts", "calls.table",
+        "accounts",
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Accounts: see accounts.h. What model.c calls for each event, and points.
+ *
+ * Sums wrap as sizes may that a guest makes up; what is live stays right, as
+ * it is a difference.
+ */
+#include "accounts.h"
+
+#include <string.h>
+
+#define STACKS_SHIFT  15    /* 2 MiB at a time: a huge page */
+#define CELLS_SHIFT   10    /* 64 KiB */
+#define MAX_CALLERS   ((1u << 24) - 1)
+#define CALLER_BYTES  64    /* of one, in the two tables */
+#define STRAY_BYTES   96    /* of one, and its place in the table */
+#define MAX_STRAY     65536
+
+/* ---- cells --------------------------------------------------------------- */
+
+static void cells_init(KtCells *c, KtBudget *budget, KtBy by)
+{
+    *c = (KtCells) { 0 };
+    kt_pool_init(&c->pool, sizeof(KtAccount),
+                 by == KT_BY_STACK ? STACKS_SHIFT : CELLS_SHIFT);
+    kt_pool_charge(&c->pool, budget, KT_PART_ACCOUNTS);
+}
+
+void kt_cells_clear(KtCells *c)
+{
+    KtPool pool = c->pool;
+
+    kt_pool_deinit(&c->pool);
+    *c = (KtCells) { 0 };
+    kt_pool_init(&c->pool, pool.size, pool.shift);
+    c->pool.budget = pool.budget;
+    c->pool.part = pool.part;
+}
+
+/* Memory that is mapped anew is 0. */
+static G_GNUC_NO_INLINE KtAccount *make_cell(KtCells *c, uint32_t id)
+{
+    uint64_t more = (uint64_t)id + 1 - c->pool.used;
+
+    if (c->refused || more > UINT32_MAX ||
+        !kt_pool_reserve(&c->pool, more)) {
+        c->refused = true;
+        return &c->rest;
+    }
+    return kt_pool_at(&c->pool, id);
+}
+
+static inline KtAccount *cell(KtCells *c, uint32_t id)
+{
+    return G_LIKELY(id < kt_cells_end(c)) ? kt_pool_at(&c->pool, id) :
+                                            make_cell(c, id);
+}
+
+KtAccount *kt_cells_at(KtCells *c, uint32_t id)
+{
+    return cell(c, id);
+}
+
+const KtAccount *kt_cells_get(const KtCells *c, uint32_t id)
+{
+    static const KtAccount none;
+
+    return id < kt_cells_end(c) ? kt_pool_at(&c->pool, id) : &none;
+}
+
+/* False without memory. */
+static bool cells_copy(KtCells *to, const KtCells *from)
+{
+    size_t chunk = kt_pool_chunk_bytes(&from->pool);
+
+    to->pool.shift = from->pool.shift;
+    to->rest = from->rest;
+    if (kt_cells_end(from) &&
+        !kt_pool_reserve(&to->pool, kt_cells_end(from) - 1)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < from->pool.n_chunks; i++) {
+        memcpy(to->pool.chunk[i], from->pool.chunk[i], chunk);
+    }
+    return true;
+}
+
+void kt_size_class_range(uint32_t size_class, uint64_t *lo, uint64_t *hi)
+{
+    unsigned bits = (size_class - 1) / 4 + 1;
+
+    if (size_class <= 8) {
+        *lo = *hi = size_class;
+        return;
+    }
+    *lo = ((uint64_t)4 + (size_class - 1) % 4) << (bits - 2);
+    *hi = *lo + ((uint64_t)1 << (bits - 2));
+    *lo += 1;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void tables_init(KtTables *t, KtBudget *budget)
+{
+    *t = (KtTables) { 0 };
+    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
+        cells_init(&t->by[i], budget, i);
+    }
+}
+
+void kt_tables_clear(KtTables *t)
+{
+    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
+        kt_cells_clear(&t->by[i]);
+    }
+    t->totals = (KtTotals) { 0 };
+}
+
+static void point_free(gpointer p)
+{
+    KtPoint *point = p;
+
+    kt_tables_clear(&point->tables);
+    g_free(point->name);
+    g_free(point);
+}
+
+void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
+{
+    const uint64_t none = 0;
+
+    *a = (KtAccounts) { .budget = budget, .stacks = stacks };
+    tables_init(&a->now, budget);
+    a->callers = g_hash_table_new(NULL, NULL);
+    a->pcs = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_array_append_val(a->pcs, none);
+    a->points = g_ptr_array_new_with_free_func(point_free);
+    a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+}
+
+void kt_accounts_deinit(KtAccounts *a)
+{
+    kt_tables_clear(&a->now);
+    kt_budget_give(a->budget, KT_PART_ACCOUNTS,
+                   (uint64_t)(a->pcs->len - 1) * CALLER_BYTES +
+                   (uint64_t)g_hash_table_size(a->stray) * STRAY_BYTES);
+    g_clear_pointer(&a->callers, g_hash_table_unref);
+    g_clear_pointer(&a->pcs, g_array_unref);
+    g_clear_pointer(&a->points, g_ptr_array_unref);
+    g_clear_pointer(&a->stray, g_hash_table_unref);
+    g_clear_pointer(&a->peaks, g_array_unref);
+}
+
+void kt_accounts_end(KtAccounts *a)
+{
+    KtBudget *budget = a->budget;
+
+    kt_accounts_deinit(a);
+    kt_accounts_init(a, budget, NULL);
+    a->off = true;
+}
+
+/* ---- callers ------------------------------------------------------------- */
+
+static uint64_t first_frame(const KtAccounts *a, uint32_t stack)
+{
+    const uint64_t *pc;
+    unsigned n;
+    uint8_t tag;
+
+    if (!a->stacks) {
+        return 0;
+    }
+    pc = kt_depot_get(a->stacks, stack, &n, &tag);
+    return pc && n ? pc[0] : 0;
+}
+
+uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
+{
+    gpointer key = GSIZE_TO_POINTER(pc);
+    uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(a->callers, key));
+
+    if (id) {
+        return id;
+    }
+    if (a->pcs->len > MAX_CALLERS) {
+        return 1;
+    }
+    id = a->pcs->len;
+    kt_budget_charge(a->budget, KT_PART_ACCOUNTS, CALLER_BYTES);
+    g_array_append_val(a->pcs, pc);
+    g_hash_table_insert(a->callers, key, GUINT_TO_POINTER(id));
+    return id;
+}
+
+/* What has no account of its own is nobody's. */
+uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack)
+{
+    KtCells *c = &a->now.by[KT_BY_STACK];
+
+    return kt_accounts_caller(a, cell(c, stack) == &c->rest ? 0 :
+                                 first_frame(a, stack));
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static inline uint32_t cache_cell(uint32_t cache, KtLayer layer)
+{
+    return cache ? cache + KT_LAYER__COUNT : layer;
+}
+
+static inline KtAccount *caller_cell(KtAccounts *a, KtAccount *stack,
+                                     uint32_t id)
+{
+    if (G_UNLIKELY(!stack->caller)) {
+        stack->caller = kt_accounts_caller_of(a, id);
+    }
+    return cell(&a->now.by[KT_BY_CALLER], stack->caller);
+}
+
+/* Those of a block, but for its size's. */
+static inline void find_cells(KtAccounts *a, const KtWho *w,
+                              KtAccount *c[KT_BY__COUNT])
+{
+    c[KT_BY_STACK] = cell(&a->now.by[KT_BY_STACK], w->stack);
+    c[KT_BY_CALLER] = caller_cell(a, c[KT_BY_STACK], w->stack);
+    c[KT_BY_CACHE] = cell(&a->now.by[KT_BY_CACHE],
+                          cache_cell(w->cache, w->layer));
+    c[KT_BY_TASK] = cell(&a->now.by[KT_BY_TASK], w->task);
+}
+
+static inline KtAccount *size_cell(KtAccounts *a, uint64_t asked)
+{
+    return cell(&a->now.by[KT_BY_SIZE], kt_size_class(asked));
+}
+
+static inline void note_peak(KtAccount *c)
+{
+    uint64_t live = c->reserved - c->freed_reserved;
+
+    c->peak = MAX(c->peak, live);
+}
+
+static inline void add_alloc(KtAccount *c, uint64_t n, KtAmount bytes)
+{
+    c->allocs += n;
+    c->asked += bytes.asked;
+    c->reserved += bytes.reserved;
+    note_peak(c);
+}
+
+static inline void add_free(KtAccount *c, uint64_t n, KtAmount bytes,
+                            uint64_t cross)
+{
+    c->frees += n;
+    c->freed_asked += bytes.asked;
+    c->freed_reserved += bytes.reserved;
+    c->cross += cross;
+}
+
+void kt_accounts_alloc(KtAccounts *a, const KtWho *w, KtAmount n)
+{
+    KtAccount *c[KT_BY__COUNT];
+
+    find_cells(a, w, c);
+    c[KT_BY_SIZE] = size_cell(a, n.asked);
+    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
+        add_alloc(c[i], 1, n);
+    }
+    add_alloc(&a->now.totals.sum, 1, n);
+}
+
+void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross)
+{
+    KtAccount *c[KT_BY__COUNT];
+
+    find_cells(a, w, c);
+    c[KT_BY_SIZE] = size_cell(a, n.asked);
+    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
+        add_free(c[i], 1, n, cross);
+    }
+    add_free(&a->now.totals.sum, 1, n, cross);
+}
+
+static void count_lost(KtAccounts *a, uint64_t blocks, KtAmount n)
+{
+    a->now.totals.lost += blocks;
+    a->now.totals.lost_asked += n.asked;
+    a->now.totals.lost_reserved += n.reserved;
+}
+
+void kt_accounts_lose(KtAccounts *a, const KtWho *w, KtAmount n)
+{
+    kt_accounts_free(a, w, n, false);
+    count_lost(a, 1, n);
+}
+
+/* First the free: it was never live as far as anybody knows. */
+void kt_accounts_pass(KtAccounts *a, const KtWho *w, KtAmount n)
+{
+    kt_accounts_lose(a, w, n);
+    kt_accounts_alloc(a, w, n);
+}
+
+/* ---- blocks that change -------------------------------------------------- */
+
+static KtAmount more(KtAmount than, KtAmount n)
+{
+    return (KtAmount) {
+        n.asked > than.asked ? n.asked - than.asked : 0,
+        n.reserved > than.reserved ? n.reserved - than.reserved : 0,
+    };
+}
+
+/* Takes an allocation back, which goes to another account. */
+static void take_back(KtAccount *c, KtAmount n)
+{
+    c->allocs--;
+    c->asked -= n.asked;
+    c->reserved -= n.reserved;
+}
+
+/* @n more blocks, and bytes that were asked for or given back. */
+static void change_all(KtAccounts *a, const KtWho *w, uint64_t n,
+                       KtAmount grown, KtAmount shrunk)
+{
+    KtAccount *c[KT_BY__COUNT];
+
+    find_cells(a, w, c);
+    c[KT_BY_SIZE] = &a->now.totals.sum;
+    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
+        add_free(c[i], 0, shrunk, 0);
+        add_alloc(c[i], n, grown);
+    }
+}
+
+/* What was allocated as of one class of sizes is of the class of what it is
+ * now; the bytes that went in between go with it. */
+static void move_size(KtAccounts *a, KtAmount before, KtAmount after)
+{
+    KtAccount *to = size_cell(a, after.asked);
+    KtAmount shrunk = more(after, before);
+
+    take_back(size_cell(a, before.asked), before);
+    add_free(to, 0, shrunk, 0);
+    add_alloc(to, 1, (KtAmount) { after.asked + shrunk.asked,
+                                  after.reserved + shrunk.reserved });
+}
+
+static void change(KtAccounts *a, const KtWho *w, KtAmount before,
+                   KtAmount after)
+{
+    change_all(a, w, 0, more(before, after), more(after, before));
+    move_size(a, before, after);
+}
+
+void kt_accounts_resize(KtAccounts *a, const KtWho *w, KtAmount before,
+                        KtAmount after)
+{
+    change(a, w, before, after);
+    a->now.totals.resizes++;
+    a->now.totals.grown += more(before, after).asked;
+    a->now.totals.shrunk += more(after, before).asked;
+}
+
+void kt_accounts_cut(KtAccounts *a, const KtWho *w, KtAmount before,
+                     KtAmount after)
+{
+    change(a, w, before, after);
+    count_lost(a, 0, more(after, before));
+}
+
+void kt_accounts_split(KtAccounts *a, const KtWho *w, KtAmount before,
+                       KtAmount first, KtAmount second)
+{
+    KtAmount both = {
+        first.asked + second.asked, first.reserved + second.reserved
+    };
+    KtAmount shrunk = more(both, before);
+
+    change_all(a, w, 1, more(before, both), shrunk);
+    take_back(size_cell(a, before.asked), before);
+    add_alloc(size_cell(a, first.asked), 1, first);
+    add_alloc(size_cell(a, second.asked), 1, second);
+    add_free(size_cell(a, second.asked), 0, shrunk, 0);
+    add_alloc(size_cell(a, second.asked), 0, shrunk);
+    a->now.totals.splits++;
+}
+
+void kt_accounts_found_cache(KtAccounts *a, const KtWho *w, KtAmount n,
+                             uint32_t cache)
+{
+    KtCells *c = &a->now.by[KT_BY_CACHE];
+
+    take_back(cell(c, cache_cell(w->cache, w->layer)), n);
+    add_alloc(cell(c, cache_cell(cache, w->layer)), 1, n);
+}
+
+/* Beyond the limit they are of no backtrace. */
+void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of)
+{
+    uint32_t stack = more_of->stack.v;
+    KtStray *s = g_hash_table_lookup(a->stray, GUINT_TO_POINTER(stack));
+
+    if (!s && stack && g_hash_table_size(a->stray) >= MAX_STRAY) {
+        stack = 0;
+        s = g_hash_table_lookup(a->stray, NULL);
+    }
+    if (!s) {
+        s = g_new0(KtStray, 1);
+        s->stack.v = stack;
+        kt_budget_charge(a->budget, KT_PART_ACCOUNTS, STRAY_BYTES);
+        g_hash_table_insert(a->stray, GUINT_TO_POINTER(stack), s);
+    }
+    s->unknown += more_of->unknown;
+    s->invalid += more_of->invalid;
+    s->pages += more_of->pages;
+}
+
+void kt_accounts_stray(KtAccounts *a, uint32_t stack, KtStrayKind kind)
+{
+    const KtStray one = {
+        .stack = { stack },
+        .unknown = kind == KT_STRAY_UNKNOWN,
+        .invalid = kind == KT_STRAY_INVALID,
+        .pages = kind == KT_STRAY_PAGES,
+    };
+
+    kt_accounts_add_stray(a, &one);
+    a->now.totals.stray++;
+}
+
+/* ---- points -------------------------------------------------------------- */
+
+static guint find_point(const KtAccounts *a, const char *name)
+{
+    guint i = 0;
+
+    while (i < a->points->len &&
+           strcmp(((KtPoint *)a->points->pdata[i])->name, name)) {
+        i++;
+    }
+    return i;
+}
+
+/* NULL without memory. */
+static KtPoint *new_point(const KtAccounts *a, const char *name)
+{
+    KtPoint *p = g_new0(KtPoint, 1);
+    bool ok = true;
+
+    p->name = g_strdup(name);
+    tables_init(&p->tables, a->budget);
+    p->tables.totals = a->now.totals;
+    for (unsigned i = 0; i < KT_BY__COUNT && ok; i++) {
+        ok = cells_copy(&p->tables.by[i], &a->now.by[i]);
+    }
+    if (!ok) {
+        g_clear_pointer(&p, point_free);
+    }
+    return p;
+}
+
+bool kt_accounts_set_point(KtAccounts *a, const char *name, GError **errp)
+{
+    bool is_new = find_point(a, name) == a->points->len;
+    KtPoint *p;
+
+    if (is_new && a->points->len >= KT_POINTS_MAX) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "there are %d marks, no more can be kept; drop one",
+                    KT_POINTS_MAX);
+        return false;
+    }
+    p = new_point(a, name);
+    if (!p) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "no memory for it within the bound (mem=); drop a mark");
+        return false;
+    }
+    kt_accounts_drop_point(a, name);
+    g_ptr_array_add(a->points, p);
+    return true;
+}
+
+bool kt_accounts_drop_point(KtAccounts *a, const char *name)
+{
+    guint i = find_point(a, name);
+
+    if (i == a->points->len) {
+        return false;
+    }
+    g_ptr_array_remove_index(a->points, i);
+    return true;
+}
+
+const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point)
+{
+    guint i = point ? find_point(a, point) : 0;
+
+    if (!point) {
+        return &a->now;
+    }
+    return i < a->points->len ? &((KtPoint *)a->points->pdata[i])->tables :
+                                NULL;
+}

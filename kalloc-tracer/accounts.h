@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Accounts: how much was allocated and freed, by whom, of one boot.
+ *
+ * Past lives are bounded, so totals are counted as events are applied: an
+ * account of 64 bytes for each stack, caller, cache, task and class of sizes,
+ * found by number without a search. The accounts by stack are as many as
+ * there are backtraces; those of the others are few and stay in the host's
+ * caches, so an event waits for one cache line at most.
+ *
+ * The live part of every account is what a recount of the map gives; the
+ * checker sees to it. No locking: the tracer's lock covers it.
+ */
+#ifndef KT_ACCOUNTS_H
+#define KT_ACCOUNTS_H
+
+#include "blocks.h"
+#include "budget.h"
+#include "depot.h"
+#include "kt.h"
+#include "pack.h"
+
+/**
+ * struct KtCells - accounts by number
+ * @pool: those of all numbers that it has room for
+ * @refused: there was no memory for more: none is made any more, and what has
+ *           no account counts in @rest
+ */
+typedef struct KtCells {
+    KtPool pool;
+    bool refused;
+    KtAccount rest;
+} KtCells;
+
+/** kt_cells_end() - numbers below it have accounts. */
+static inline uint32_t kt_cells_end(const KtCells *c)
+{
+    return kt_pool_capacity(&c->pool);
+}
+
+/** struct KtTables - all accounts at one time */
+typedef struct KtTables {
+    KtCells by[KT_BY__COUNT];
+    KtTotals totals;
+} KtTables;
+
+/** struct KtPoint - a point of time, kept */
+typedef struct KtPoint {
+    char *name;
+    KtTables tables;
+} KtPoint;
+
+/** struct KtCallerPeak - the most that was live of a caller */
+typedef struct KtCallerPeak {
+    uint64_t pc;
+    uint64_t peak;
+} KtCallerPeak;
+
+/**
+ * struct KtAccounts - of one boot
+ * @now: as they are
+ * @stacks: (borrowed, nullable) whose backtraces tell callers
+ * @callers: pc -> number; @pcs: pc of each number, that of 0 unused
+ * @points: KtPoint, oldest first
+ * @stray: stack -> KtStray
+ * @peaks: (nullable) KtCallerPeak, until kt_accounts_settle()
+ * @off: the boot is over, nothing is counted
+ */
+typedef struct KtAccounts {
+    KtTables now;
+    const KtDepot *stacks;
+    KtBudget *budget;
+    GHashTable *callers;
+    GArray *pcs;
+    GPtrArray *points;
+    GHashTable *stray;
+    GArray *peaks;          /* of callers, while accounts are put together */
+    bool off;
+} KtAccounts;
+
+/** struct KtWho - who a block is accounted to */
+typedef struct KtWho {
+    uint32_t stack, task, cache;
+    KtLayer layer;
+} KtWho;
+
+/** struct KtAmount - bytes of a block */
+typedef struct KtAmount {
+    uint64_t asked, reserved;
+} KtAmount;
+
+/** kt_accounts_init() - both borrowed, @stacks may come later. */
+void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks);
+void kt_accounts_deinit(KtAccounts *a);
+/** kt_accounts_end() - the boot is over: nothing is kept. */
+void kt_accounts_end(KtAccounts *a);
+
+/* ---- events -------------------------------------------------------------- */
+
+/** kt_accounts_alloc() - a block more. */
+void kt_accounts_alloc(KtAccounts *a, const KtWho *w, KtAmount n);
+/** kt_accounts_free() - a block less. @cross: on another vCPU. */
+void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross);
+/** kt_accounts_lose() - a block less, whose free was not seen. */
+void kt_accounts_lose(KtAccounts *a, const KtWho *w, KtAmount n);
+/** kt_accounts_pass() - a block that was allocated and cannot be kept. */
+void kt_accounts_pass(KtAccounts *a, const KtWho *w, KtAmount n);
+/** kt_accounts_resize() - a block asks for other bytes than before. */
+void kt_accounts_resize(KtAccounts *a, const KtWho *w, KtAmount before,
+                        KtAmount after);
+/** kt_accounts_split() - a block became two. */
+void kt_accounts_split(KtAccounts *a, const KtWho *w, KtAmount before,
+                       KtAmount first, KtAmount second);
+/** kt_accounts_cut() - the end of a block was lost. */
+void kt_accounts_cut(KtAccounts *a, const KtWho *w, KtAmount before,
+                     KtAmount after);
+/** kt_accounts_found_cache() - a live block turns out to be of @cache. */
+void kt_accounts_found_cache(KtAccounts *a, const KtWho *w, KtAmount n,
+                             uint32_t cache);
+/** kt_accounts_stray() - a free of what nobody allocated. */
+typedef enum KtStrayKind {
+    KT_STRAY_UNKNOWN, KT_STRAY_INVALID, KT_STRAY_PAGES
+} KtStrayKind;
+void kt_accounts_stray(KtAccounts *a, uint32_t stack, KtStrayKind kind);
+/** kt_accounts_add_stray() - those of a backtrace, into the table alone. */
+void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of);
+
+/** kt_accounts_touch() - start to load the account of @stack;
+ *  kt_accounts_touch_caller() - then that of its caller. */
+static inline void kt_accounts_touch(const KtAccounts *a, uint32_t stack)
+{
+    const KtCells *c = &a->now.by[KT_BY_STACK];
+
+    if (stack < kt_cells_end(c)) {
+        __builtin_prefetch(kt_pool_at(&c->pool, stack), 1);
+    }
+}
+
+static inline void kt_accounts_touch_caller(const KtAccounts *a,
+                                            uint32_t stack)
+{
+    const KtCells *c = &a->now.by[KT_BY_STACK];
+    const KtCells *callers = &a->now.by[KT_BY_CALLER];
+    uint32_t id;
+
+    if (stack < kt_cells_end(c)) {
+        id = ((const KtAccount *)kt_pool_at(&c->pool, stack))->caller;
+        if (id < kt_cells_end(callers)) {
+            __builtin_prefetch(kt_pool_at(&callers->pool, id), 1);
+        }
+    }
+}
+
+/* ---- numbers ------------------------------------------------------------- */
+
+/** kt_size_class() - the class of @asked, below KT_SIZE_CLASSES: four for
+ *  each power of two; kt_size_class_range() - and back. */
+#define KT_SIZE_CLASSES 256
+static inline uint32_t kt_size_class(uint64_t asked)
+{
+    uint64_t x = asked - 1;
+    unsigned bits;
+
+    if (asked <= 8) {
+        return asked;
+    }
+    bits = 63 - __builtin_clzll(x);
+    return (bits - 1) * 4 + (x >> (bits - 2) & 3) + 1;
+}
+void kt_size_class_range(uint32_t size_class, uint64_t *lo, uint64_t *hi);
+
+/** kt_cells_at() - (borrowed) the account of @id, made if need be. */
+KtAccount *kt_cells_at(KtCells *c, uint32_t id);
+/** kt_cells_clear() - there are none. */
+void kt_cells_clear(KtCells *c);
+/** kt_accounts_caller() - the number of a caller; kt_accounts_caller_of() - of
+ *  who called for @stack. */
+uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc);
+uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack);
+/** kt_cells_get() - (borrowed) the account of @id; all 0 when there is
+ *  none. */
+const KtAccount *kt_cells_get(const KtCells *c, uint32_t id);
+static inline bool kt_account_is_empty(const KtAccount *a)
+{
+    return !a->allocs && !a->frees && !a->asked && !a->freed_asked;
+}
+
+/* ---- points -------------------------------------------------------------- */
+
+bool kt_accounts_set_point(KtAccounts *a, const char *name, GError **errp);
+bool kt_accounts_drop_point(KtAccounts *a, const char *name);
+/** kt_accounts_tables() - (borrowed) as of a point, NULL: now. Returns NULL
+ *  when there is none of that name. */
+const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point);
+void kt_tables_clear(KtTables *t);
+
+/* ---- states, accounts-state.c -------------------------------------------- */
+
+/**
+ * kt_accounts_settle() - make the live parts what @recount says
+ *
+ * Where an account has more, the rest counts as lost; where it has less, that
+ * comes from the account of nobody. Returns: false when that has not got it,
+ * or sums differ: these are no accounts of these blocks.
+ */
+bool kt_accounts_settle(KtAccounts *a, const KtAccounts *recount);
+/** kt_accounts_differ() - (nullable, owned) the first account whose live part
+ *  is not what @recount says, or sum that is not that of all; in words. */
+char *kt_accounts_differ(const KtAccounts *a, const KtAccounts *recount);
+
+/** kt_accounts_pack() - without points. */
+void kt_accounts_pack(const KtAccounts *a, GsPack *p);
+/** kt_accounts_unpack() - into @a, which is empty. */
+void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
+                        uint32_t n_tasks, uint32_t n_caches);
+/** kt_accounts_renumber() - other ids, of the backtraces in @stacks; points
+ *  are dropped. What loses its id is nobody's: kt_accounts_settle() follows. */
+void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
+                          const KtDepot *stacks);
+
+#endif /* KT_ACCOUNTS_H */

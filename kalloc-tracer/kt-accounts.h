@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The "accounts" section of kt.h, which includes it; nobody else does. How
+ * much was allocated and freed, by whom; docs/accounts.md says what counts.
+ */
+#ifndef KT_ACCOUNTS_PUBLIC_H
+#define KT_ACCOUNTS_PUBLIC_H
+
+#include "kt.h"
+
+/** What accounts are kept by. */
+typedef enum KtBy {
+    KT_BY_CALLER,           /* first frame of the allocation's backtrace */
+    KT_BY_STACK,
+    KT_BY_CACHE,            /* or the layer of what is of no known cache */
+    KT_BY_TASK,             /* that allocated */
+    KT_BY_SIZE,             /* that was asked for, in classes */
+    KT_BY__COUNT
+} KtBy;
+
+/**
+ * struct KtAccount - what was allocated and freed, of a boot so far
+ * @allocs, @asked, @reserved: allocations; bytes that they asked for, and got
+ * @frees, @freed_asked, @freed_reserved: likewise of blocks that are no more
+ * @peak: most bytes that were live at a time, slack included
+ * @cross: frees on another vCPU than that of the allocation
+ * @caller: of a stack: the number of its caller, for the tracer alone
+ *
+ * What is live is the difference. A free counts for who allocated.
+ */
+typedef struct KtAccount {
+    uint64_t allocs, asked, reserved;
+    uint64_t frees, freed_asked, freed_reserved;
+    uint64_t peak;
+    uint64_t cross:40;
+    uint64_t caller:24;
+} KtAccount;
+G_STATIC_ASSERT(sizeof(KtAccount) == 64);
+
+/** struct KtAccountKey - whose account: what of it is set depends on @by */
+typedef struct KtAccountKey {
+    KtBy by;
+    uint64_t pc;            /* CALLER: 0 when there is no backtrace */
+    KtStackId stack;
+    KtCacheId cache;        /* CACHE: 0 for none, then @layer tells */
+    KtLayer layer;
+    KtTaskId task;
+    uint64_t lo, hi;        /* SIZE: the class, both inclusive */
+} KtAccountKey;
+
+/**
+ * struct KtTotals - of all accounts together
+ * @sum: of everything; @us: time of the newest event
+ * @resizes, @grown, @shrunk: by krealloc in place: calls, and the bytes by
+ *          which they changed what had been asked for. @sum has grown bytes
+ *          among those asked for, and shrunk ones among those freed
+ * @lost, @lost_asked, @lost_reserved: blocks that count as freed, though no
+ *          free of them was seen: taken by another allocation, or not kept
+ * @splits: parts of pages that count as allocations: others were freed
+ * @stray: frees of what nobody was seen to allocate
+ */
+typedef struct KtTotals {
+    KtAccount sum;
+    uint64_t us;
+    uint64_t resizes, grown, shrunk;
+    uint64_t lost, lost_asked, lost_reserved;
+    uint64_t splits;
+    uint64_t stray;
+} KtTotals;
+
+typedef bool (*KtAccountFn)(const KtAccountKey *key, const KtAccount *a,
+                            void *opaque);
+
+/** KT_POINTS_MAX - points of time whose accounts may be kept at once;
+ *  KT_POINT_NAME_MAX - bytes of a name. */
+#define KT_POINTS_MAX 32
+#define KT_POINT_NAME_MAX 64
+
+/**
+ * kt_query_accounts() - everybody's account, in no order; false of @fn stops
+ * @point: (nullable) as of that point, NULL: now
+ *
+ * Returns: false when there is no such point.
+ */
+bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
+                       KtAccountFn fn, void *opaque);
+/** kt_query_totals() - likewise all together. */
+bool kt_query_totals(KtTracer *t, const char *point, KtTotals *out);
+
+/** struct KtPointInfo - a point; @name is borrowed for the call */
+typedef struct KtPointInfo {
+    const char *name;
+    KtTotals totals;
+} KtPointInfo;
+typedef bool (*KtPointFn)(const KtPointInfo *p, void *opaque);
+/** kt_query_points() - all of them, oldest first. */
+void kt_query_points(KtTracer *t, KtPointFn fn, void *opaque);
+
+/**
+ * kt_tracer_set_point() - keep the accounts as they are now, as @name
+ * @errp: there are too many, or no memory for it within the bound
+ *
+ * A point of that name is replaced. Points go with the boot, with `ka clear`
+ * and when a VM's state is loaded. Any thread that may query.
+ */
+bool kt_tracer_set_point(KtTracer *t, const char *name, GError **errp);
+/** kt_tracer_drop_point() - false: there is none of that name. */
+bool kt_tracer_drop_point(KtTracer *t, const char *name);
+
+/** struct KtStray - frees that one backtrace made of what nobody was seen to
+ *  allocate: @unknown: perhaps allocated before tracing began; @invalid:
+ *  reported as errors; @pages: of the page allocator */
+typedef struct KtStray {
+    KtStackId stack;        /* 0: of all that there was no room for, too */
+    uint64_t unknown, invalid, pages;
+} KtStray;
+typedef bool (*KtStrayFn)(const KtStray *s, void *opaque);
+void kt_query_stray(KtTracer *t, KtStrayFn fn, void *opaque);
+
+/**
+ * kt_query_past() - past lives of all addresses, oldest first
+ * @at: (in, out) where to go on: 0 for the first; numbers ascend, so that
+ *      what was dropped meanwhile is passed over
+ * @n: at most so many
+ *
+ * Returns: false when there are no more.
+ */
+bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
+                   void *opaque);
+/** kt_size_class_of() - the class of sizes that @asked is in, as its key
+ *  tells it: both inclusive. */
+void kt_size_class_of(uint64_t asked, uint64_t *lo, uint64_t *hi);
+
+#endif /* KT_ACCOUNTS_PUBLIC_H */

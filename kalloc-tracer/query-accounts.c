@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Queries of accounts, and the points that are kept of them: kt-accounts.h.
+ *
+ * As query.c: between kt_query_begin() and kt_query_end(). Points are made and
+ * dropped with the lock held, and noted in the journal in their place among
+ * events, so that a file knows them, too.
+ */
+#include "tracer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- accounts ------------------------------------------------------------ */
+
+static KtAccountKey key_of(const KtAccounts *a, KtBy by, uint32_t id)
+{
+    KtAccountKey key = { .by = by };
+
+    switch (by) {
+    case KT_BY_CALLER:
+        key.pc = id < a->pcs->len ? g_array_index(a->pcs, uint64_t, id) : 0;
+        break;
+    case KT_BY_STACK:
+        key.stack.v = id;
+        break;
+    case KT_BY_CACHE:
+        key.cache.v = id < KT_LAYER__COUNT ? 0 : id - KT_LAYER__COUNT;
+        key.layer = id < KT_LAYER__COUNT ? id : KT_LAYER_NONE;
+        break;
+    case KT_BY_TASK:
+        key.task.v = id;
+        break;
+    default:
+        kt_size_class_range(id, &key.lo, &key.hi);
+        break;
+    }
+    return key;
+}
+
+/* What had no room for an account is told with what is nobody's. */
+static KtAccount account_of(const KtCells *c, uint32_t id)
+{
+    KtAccount a = *kt_cells_get(c, id);
+
+    if (!id && !kt_account_is_empty(&c->rest)) {
+        a.allocs += c->rest.allocs;
+        a.asked += c->rest.asked;
+        a.reserved += c->rest.reserved;
+        a.frees += c->rest.frees;
+        a.freed_asked += c->rest.freed_asked;
+        a.freed_reserved += c->rest.freed_reserved;
+        a.cross += c->rest.cross;
+        a.peak = MAX(a.peak, c->rest.peak);
+    }
+    a.caller = 0;
+    return a;
+}
+
+bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
+                       KtAccountFn fn, void *opaque)
+{
+    const KtAccounts *a = &t->model->accounts;
+    const KtTables *tables = kt_accounts_tables(a, point);
+    const KtCells *c = tables ? &tables->by[by] : NULL;
+
+    for (uint32_t id = 0; c && id < MAX(kt_cells_end(c), 1); id++) {
+        KtAccount account = account_of(c, id);
+        KtAccountKey key;
+
+        if (kt_account_is_empty(&account)) {
+            continue;
+        }
+        key = key_of(a, by, id);
+        if (!fn(&key, &account, opaque)) {
+            break;
+        }
+    }
+    return tables != NULL;
+}
+
+bool kt_query_totals(KtTracer *t, const char *point, KtTotals *out)
+{
+    const KtTables *tables = kt_accounts_tables(&t->model->accounts, point);
+
+    if (!tables) {
+        return false;
+    }
+    *out = tables->totals;
+    if (!point) {
+        out->us = t->last_us;
+    }
+    return true;
+}
+
+void kt_size_class_of(uint64_t asked, uint64_t *lo, uint64_t *hi)
+{
+    kt_size_class_range(kt_size_class(asked), lo, hi);
+}
+
+/* ---- stray frees --------------------------------------------------------- */
+
+static gint by_stack(gconstpointer a, gconstpointer b)
+{
+    const KtStray *x = a, *y = b;
+
+    return x->stack.v < y->stack.v ? -1 : x->stack.v > y->stack.v;
+}
+
+void kt_query_stray(KtTracer *t, KtStrayFn fn, void *opaque)
+{
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtStray));
+    GHashTableIter it;
+    gpointer value;
+
+    g_hash_table_iter_init(&it, t->model->accounts.stray);
+    while (g_hash_table_iter_next(&it, NULL, &value)) {
+        g_array_append_vals(list, value, 1);
+    }
+    g_array_sort(list, by_stack);
+    for (unsigned i = 0; i < list->len; i++) {
+        if (!fn(&g_array_index(list, KtStray, i), opaque)) {
+            return;
+        }
+    }
+}
+
+bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
+                   void *opaque)
+{
+    return kt_history_some(t->model->history, at, n, fn, opaque);
+}
+
+/* ---- points -------------------------------------------------------------- */
+
+void kt_query_points(KtTracer *t, KtPointFn fn, void *opaque)
+{
+    const GPtrArray *points = t->model->accounts.points;
+
+    for (unsigned i = 0; i < points->len; i++) {
+        const KtPoint *p = points->pdata[i];
+        const KtPointInfo info = { p->name, p->tables.totals };
+
+        if (!fn(&info, opaque)) {
+            return;
+        }
+    }
+}
+
+static void note_locked(KtTracer *t, bool set, const char *name)
+{
+    GByteArray *data;
+
+    if (t->journal) {
+        data = g_byte_array_new();
+        kt_put_u8(data, set);
+        kt_put_str(data, name);
+        kt_journal_note(t->journal, KT_FRAME_POINT, data);
+    }
+}
+
+bool kt_tracer_set_point(KtTracer *t, const char *name, GError **errp)
+{
+    KtAccounts *a;
+    bool ok;
+
+    kt_tracer_lock_drained(t);
+    a = &t->model->accounts;
+    a->now.totals.us = t->last_us;
+    ok = kt_accounts_set_point(a, name, errp);
+    if (ok) {
+        note_locked(t, true, name);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}
+
+bool kt_tracer_drop_point(KtTracer *t, const char *name)
+{
+    bool ok;
+
+    kt_tracer_lock_drained(t);
+    ok = kt_accounts_drop_point(&t->model->accounts, name);
+    if (ok) {
+        note_locked(t, false, name);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return ok;
+}

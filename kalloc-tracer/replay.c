@@ -11,6 +11,7 @@
 #include "journal-defs.h"
 #include "journal-read.h"
 #include "journal-status.h"
+#include "saved-hooks.h"
 #include "state.h"
 #include "tracer.h"
 
@@ -220,51 +221,6 @@ static bool read_hole(KtReplay *r, KtBytes *in)
     return true;
 }
 
-static bool same_table(GPtrArray *names)
-{
-    for (guint i = 0; i < names->len; i++) {
-        if (strcmp(names->pdata[i], kt_hook_name((KtHookId) { i + 1 }))) {
-            return false;
-        }
-    }
-    return names->len == kt_hook_count();
-}
-
-/* What events call their hooks by, for the life of the process. */
-static void use_table(GPtrArray *names, const GByteArray *tells_gfp)
-{
-    static KtHook rows[UINT8_MAX];
-
-    memset(rows, 0, sizeof(rows));
-    for (guint i = 0; i < names->len; i++) {
-        rows[i].symbol = g_intern_string(names->pdata[i]);
-        rows[i].role = KT_ROLE_ALLOC;
-        rows[i].gfp = tells_gfp->data[i] ? 0 : KT_NO_ARG;
-    }
-    kt_hooks_use(rows, names->len);
-}
-
-static bool read_hooks(KtReplay *r, KtBytes *in)
-{
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    g_autoptr(GByteArray) tells_gfp = g_byte_array_new();
-
-    while (kt_bytes_left(in) && names->len < UINT8_MAX - 1) {
-        const char *name;
-
-        kt_put_u8(tells_gfp, kt_bytes_u8(in));
-        name = kt_bytes_str(in, GS_SYMBOL_NAME_MAX);
-        if (!name) {
-            return false;
-        }
-        g_ptr_array_add(names, (char *)name);
-    }
-    if (!same_table(names)) {
-        use_table(names, tells_gfp);
-    }
-    return !in->failed;
-}
-
 /* Symbols that are of no use leave what is known: addresses without names. */
 static bool read_kernel(KtReplay *r, KtBytes *in)
 {
@@ -394,7 +350,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_DEFS:
         return kt_defs_read(r->defs, &in);
     case KT_FRAME_HOOKS:
-        return read_hooks(r, &in);
+        return kt_saved_hooks_use(&in);
     case KT_FRAME_KERNEL:
         return read_kernel(r, &in);
     case KT_FRAME_MODULE:

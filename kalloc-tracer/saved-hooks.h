@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The hook table of who wrote a journal. QEMU-free. */
+#ifndef KT_SAVED_HOOKS_H
+#define KT_SAVED_HOOKS_H
+
+#include "bytes.h"
+
+/**
+ * kt_saved_hooks_use() - name hooks as a journal's frame does from here on
+ * @in: the frame
+ *
+ * For the life of the process, unless the table is the one that this program
+ * has. One thread.
+ *
+ * Returns: false when the frame makes no sense.
+ */
+bool kt_saved_hooks_use(KtBytes *in);
+
+#endif /* KT_SAVED_HOOKS_H */

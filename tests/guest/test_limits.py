@@ -32,9 +32,11 @@ LINE = re.compile(r'ka_flood: (\w+)\s* n=(\d+) us=(\d+) '
 KEPT_FOR_BLOCKS = ('blocks.live', 'blocks.freed', 'history.rows',
                    'history.evicted', 'freed.evicted', 'block.dropped',
                    'alloc.again', 'blocks.forgotten')
-# What is done, in order; numbers are thousandths of --size.
-PHASES = (('churn', 300), ('keep', 1000), ('churn', 300), ('free', 0),
-          ('keep', 100))
+# What is done, in order, with how many objects of --size objects. The last
+# are as many as the bound has room for, whatever the size.
+PHASES = (('churn', lambda size: size * 3 // 10), ('keep', lambda size: size),
+          ('churn', lambda size: size * 3 // 10), ('free', lambda size: 0),
+          ('keep', lambda size: 100000))
 
 
 class Watch:
@@ -88,10 +90,10 @@ def flood(kernel, size, share, plugin_opts=None, plugin=True, look=None):
         g.shell('echo 7 >/proc/sys/kernel/printk; '
                 'insmod /share/ka_flood.ko bits=17')
         watch = Watch(g.proc.pid)
-        for i, (what, n) in enumerate(PHASES):
+        for i, (what, number) in enumerate(PHASES):
             watch.peak()
             cpu = cpu_seconds(g.proc.pid)
-            g.shell(f'echo "{what} {n * size}" >{RUN}', 600)
+            g.shell(f'echo "{what} {number(size)}" >{RUN}', 600)
             line = wait_line(g, i)
             cpu = cpu_seconds(g.proc.pid) - cpu
             rows.append((what, watch.peak(), cpu))
@@ -168,6 +170,8 @@ class Looker:
         self.ok(state_of(g, first) == 'A', 'the first object is shown')
         self.ok(state_of(g, last) is None, 'the last one is not')
         self.first = first
+        self.tap.note(f'{self.kernel}: {s["blocks.live"]} blocks are kept, '
+                      f'{s["block.dropped"]} not')
 
     def after_3(self, g, s, line):
         self.ok(state_of(g, self.first) == 'A', 'and still is')
@@ -177,7 +181,7 @@ class Looker:
         self.ok(s.get('free.unknown', 0) > 0, 'others were not known', s)
 
     def after_5(self, g, s, line):
-        self.ok(state_of(g, line[4]) == 'A', 'new ones are kept again')
+        self.ok(state_of(g, line[4]) == 'A', 'new ones are kept again', s)
         self.ok(s['memory.state'].startswith('ok again'),
                 'which is told, too', s)
 
@@ -220,7 +224,8 @@ def main():
     tap = Tap()
     for kernel in args.kernel or ('6.12', '6.1')[:1 if args.short else None]:
         with tap.test(f'{kernel}: runs and is read'):
-            check(tap, kernel, (args.size or (1 if args.short else 4)) * 1000)
+            check(tap, kernel, (args.size or (1 if args.short else 4)) *
+                  1000000)
     tap.done()
 
 

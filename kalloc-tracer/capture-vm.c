@@ -43,11 +43,16 @@ static bool read_register(void *opaque, unsigned vcpu, unsigned i,
 
 KtVm kt_capture_vm(KtCapture *c)
 {
-    return (KtVm) {
+    KtVm vm = {
         .n_vcpus = count_vcpus(c),
         .running = qemu_plugin_vm_is_running(),
         .read = read_ram,
         .reg = read_register,
         .opaque = c,
     };
+
+    if (c->boot && kt_guest_has_bases(c->boot->guest)) {
+        kt_guest_bases(c->boot->guest, &vm.vmemmap, &vm.page_offset);
+    }
+    return vm;
 }

@@ -511,6 +511,11 @@ uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
         g->page_offset, g->vmemmap }, object) : 0;
 }
 
+bool kt_guest_has_bases(const KtGuest *g)
+{
+    return has_bases(g);
+}
+
 bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
 {
     if (!read_bases(g)) {

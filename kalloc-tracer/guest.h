@@ -107,6 +107,8 @@ GS_HOT void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va);
 /** kt_guest_bases() - where the struct pages are, and the memory they stand
  *  for, both from page frame 0 on; false before the kernel has set that. */
 bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
+/** kt_guest_has_bases() - is that known already? Any thread. */
+bool kt_guest_has_bases(const KtGuest *g);
 /** kt_guest_slab() - does the kernel tell which slab @object is in? @cache is
  *  that of its page: an id, 0 when it is none that was seen before. */
 GS_HOT bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,

@@ -25,6 +25,9 @@ typedef struct KtRegister {
  * @reg: register number @i, of those that hold 64 bits, the program counter
  *       included. False: there is none with that number, or @running.
  * @opaque: handed to both
+ * @page_offset, @vmemmap: of page frame 0 (which need not exist) the address
+ *                         in the direct map, and that of its struct page; 0
+ *                         where that is not known
  *
  * Borrowed for the length of a monitor command, on its thread.
  */
@@ -35,6 +38,7 @@ typedef struct KtVm {
                  size_t len);
     bool (*reg)(void *opaque, unsigned vcpu, unsigned i, KtRegister *out);
     void *opaque;
+    uint64_t page_offset, vmemmap;
 } KtVm;
 
 #endif /* KT_VM_H */

@@ -20,6 +20,7 @@ McRunFn mc_cmd_leak_module;
 McRunFn mc_cmd_regs;
 McRunFn mc_cmd_stack;
 McRunFn mc_cmd_stat;
+McRunFn mc_cmd_whatis;
 McRunFn mc_cmd_on;
 McRunFn mc_cmd_off;
 McRunFn mc_cmd_clear;

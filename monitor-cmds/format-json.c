@@ -345,6 +345,17 @@ static void json_module(McOut *o, const McModule *m)
     end(o);
 }
 
+static void json_facts(McOut *o, uint64_t va, const McFact *fact, unsigned n)
+{
+    begin(o, "whatis");
+    put_key(o->line, "va");
+    put_address(o->line, va);
+    for (unsigned i = 0; i < n; i++) {
+        put_text(o->line, fact[i].key, fact[i].text);
+    }
+    end(o);
+}
+
 static void json_mark(McOut *o, const char *name, uint64_t value)
 {
     begin(o, "mark");
@@ -366,6 +377,7 @@ const McFormat mc_format_json = {
     .stat_end = json_stat_end,
     .hook = json_hook,
     .module = json_module,
+    .facts = json_facts,
     .event = json_event,
     .mark = json_mark,
 };

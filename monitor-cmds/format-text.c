@@ -265,6 +265,19 @@ static void text_module(McOut *o, const McModule *m)
     mc_out_end_line(o);
 }
 
+static void text_facts(McOut *o, uint64_t va, const McFact *fact, unsigned n)
+{
+    mc_put_hex(o->line, va, 16);
+    for (unsigned i = 0; i < n; i++) {
+        g_string_append(o->line, i ? "; " : ": ");
+        g_string_append(o->line, fact[i].text);
+    }
+    if (!n) {
+        g_string_append(o->line, ": unknown");
+    }
+    mc_out_end_line(o);
+}
+
 static void text_mark(McOut *o, const char *name, uint64_t value)
 {
     mc_out_printf(o, "-- %s %" PRIu64, name, value);
@@ -283,6 +296,7 @@ const McFormat mc_format_text = {
     .stat_end = text_stat_end,
     .hook = text_hook,
     .module = text_module,
+    .facts = text_facts,
     .event = text_event,
     .mark = text_mark,
 };

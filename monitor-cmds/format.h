@@ -63,6 +63,13 @@ typedef struct McStat {
     const char *help;
 } McStat;
 
+/** struct McFact - something that is known of an address: @key is what knows
+ *  it */
+typedef struct McFact {
+    const char *key;
+    const char *text;
+} McFact;
+
 /** struct McModule - what a module left behind, summed up; @report: borrowed
  *  @blocks, @bytes: not freed until now; @withdrawn: freed since */
 typedef struct McModule {
@@ -85,6 +92,7 @@ typedef struct McModule {
  * @stat_end: after the last row
  * @hook: a hook of ka stat -v
  * @module: what one left behind, its blocks follow
+ * @facts: what is known of @va, most specific first; none: nothing is
  * @event: a row of ka events; @mark: what is none, by its name
  */
 typedef struct McFormat {
@@ -100,6 +108,7 @@ typedef struct McFormat {
     void (*stat_end)(McOut *o);
     void (*hook)(McOut *o, const McHookStatus *h);
     void (*module)(McOut *o, const McModule *m);
+    void (*facts)(McOut *o, uint64_t va, const McFact *fact, unsigned n);
     void (*event)(McOut *o, const KtEvent *ev);
     void (*mark)(McOut *o, const char *name, uint64_t value);
 } McFormat;

@@ -399,8 +399,12 @@ static void do_unload(TestWorld *w, GHashTable *a)
 
 static void do_vm(TestWorld *w, GHashTable *a)
 {
+    KtVm *look = test_vm_look(w->vm);
+
     test_vm_set(w->vm, number(a, "n", 10, 1), number(a, "running", 10, 0));
-    w->ctx.vm = test_vm_look(w->vm);
+    look->page_offset = hex(a, "page_offset");
+    look->vmemmap = hex(a, "vmemmap");
+    w->ctx.vm = look;
 }
 
 static void do_reg(TestWorld *w, GHashTable *a)

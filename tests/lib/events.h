@@ -19,7 +19,8 @@
  *   hook name= [va=] [hits=] [note=]   a row of the hook table
  *   count counter= [n=]            add to a counter
  *   why <text>                     why there is no kernel
- *   vm n= [running=1]              the VM can be looked at: n vCPUs
+ *   vm n= [running=1] [page_offset=] [vmemmap=]
+ *                                  the VM can be looked at: n vCPUs
  *   reg cpu= name= value=          a register of one
  *   word va= value=                8 bytes of its memory, in a page of zeros
  *   lost                           the running kernel is not recognised

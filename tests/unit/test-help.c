@@ -149,8 +149,8 @@ static void check_complete(const char *line, const char *expected)
 
 static void test_complete(void)
 {
-    check_complete("", "show alloc free error events leak regs stack stat on "
-                       "off clear check help");
+    check_complete("", "show alloc free error events whatis leak regs stack "
+                       "stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show stack stat");
     check_complete("sh", "show");

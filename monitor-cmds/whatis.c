@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka whatis: one line for any address. The sources are a table, most specific
+ * first, and all that know something are told. Those that look into the
+ * guest's memory are in whatis-vm.c.
+ */
+#include "whatis.h"
+
+#include "commands.h"
+
+#include <string.h>
+
+/* ---- blocks -------------------------------------------------------------- */
+
+static void put_cache(const McWhatis *w, KtCacheId id, GString *out)
+{
+    KtCacheInfo cache;
+
+    if (id.v && kt_tracer_cache(w->tracer, id, &cache) && *cache.name) {
+        g_string_append(out, " of ");
+        mc_put_word(out, cache.name);
+    }
+}
+
+static bool from_block(const McWhatis *w, GString *out)
+{
+    const KtBlock *b = &w->block;
+
+    if (!w->has_block) {
+        return false;
+    }
+    g_string_append_printf(out, "%s block %016" PRIx64 "-%016" PRIx64
+                           " +%" PRIx64 " (%" PRIx64 "/%" PRIx64 ") %s",
+                           b->state == KT_STATE_FREED ? "freed" : "live",
+                           b->va, b->va + b->requested - 1, w->va - b->va,
+                           b->requested, b->actual, kt_layer_name(b->layer));
+    put_cache(w, b->cache, out);
+    g_string_append_printf(out, " alloc@%" PRIu64 "us", b->alloc_us);
+    if (b->state == KT_STATE_FREED) {
+        g_string_append_printf(out, " free@%" PRIu64 "us", b->free_us);
+    }
+    return true;
+}
+
+static bool count_past(const KtBlock *b, void *opaque)
+{
+    ++*(uint64_t *)opaque;
+    return true;
+}
+
+static bool from_history(const McWhatis *w, GString *out)
+{
+    uint64_t n = 0;
+
+    kt_query_begin(w->tracer);
+    kt_query_history(w->tracer, w->va, count_past, &n);
+    kt_query_end(w->tracer);
+    g_string_append_printf(out, "%" PRIu64 " past %s", n,
+                           n == 1 ? "life" : "lives");
+    return n != 0;
+}
+
+/* ---- kernel and modules -------------------------------------------------- */
+
+static void put_symbol(const GsSymbol *sym, uint64_t va, GString *out)
+{
+    g_string_append(out, strchr("tTwWiI", sym->type) ? "text " : "data ");
+    mc_put_word(out, sym->name);
+    g_string_append_printf(out, "+0x%" PRIx64, va - sym->va);
+}
+
+static bool from_module(const McWhatis *w, GString *out)
+{
+    GsModule mod;
+    GsSymbol sym;
+
+    if (!w->kernel || !gs_kernel_module_at(w->kernel, w->va, &mod)) {
+        return false;
+    }
+    g_string_append(out, mod.live ? "module " : "unloaded module ");
+    mc_put_word(out, mod.name);
+    if (gs_kernel_symbolize(w->kernel, w->va, &sym)) {
+        g_string_append_c(out, ' ');
+        put_symbol(&sym, w->va, out);
+    }
+    return true;
+}
+
+static bool from_kernel(const McWhatis *w, GString *out)
+{
+    GsModule mod;
+    GsSymbol sym;
+
+    if (!w->kernel || gs_kernel_module_at(w->kernel, w->va, &mod)) {
+        return false;
+    }
+    if (gs_kernel_symbolize(w->kernel, w->va, &sym)) {
+        g_string_append(out, "kernel ");
+        put_symbol(&sym, w->va, out);
+        return true;
+    }
+    g_string_append(out, "kernel image");
+    return gs_kernel_in_image(w->kernel, w->va);
+}
+
+/* ---- the address itself -------------------------------------------------- */
+
+/* Bits of an address that a user's may have, as far as the CPU can have it. */
+static unsigned user_bits(const McWhatis *w)
+{
+    static const uint8_t bits[GS_ARCH__COUNT] = {
+        [GS_ARCH_X86_64] = 56, [GS_ARCH_ARM64] = 52, [GS_ARCH_RISCV64] = 56,
+    };
+    GsSymbol sym;
+    uint32_t l5;
+
+    if (gs_kernel_lookup(w->kernel, "__pgtable_l5_enabled", &sym) &&
+        mc_whatis_read(w, sym.va, &l5, sizeof(l5)) && !l5) {
+        return 47;
+    }
+    return bits[gs_kernel_arch(w->kernel)->id];
+}
+
+static bool is_canonical(const McWhatis *w)
+{
+    int64_t top = (int64_t)w->va >> user_bits(w);
+
+    return top == 0 || top == -1;
+}
+
+/* Pointers to percpu memory are no addresses, and may look like any. */
+static bool is_pointer(const McWhatis *w)
+{
+    return w->has_block && w->block.layer == KT_LAYER_PERCPU;
+}
+
+static bool from_user(const McWhatis *w, GString *out)
+{
+    g_string_append(out, "user address");
+    return w->kernel && w->va < gs_kernel_lowest(w->kernel) &&
+           !is_pointer(w) && is_canonical(w);
+}
+
+static bool from_no_address(const McWhatis *w, GString *out)
+{
+    g_string_append(out, "not canonical: no address");
+    return w->kernel && !gs_kernel_is_plain(w->kernel) && !is_pointer(w) &&
+           !is_canonical(w);
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+static const struct {
+    const char *key;
+    McWhatisFn *find;
+} sources[] = {
+    { "block", from_block },
+    { "past", from_history },
+    { "task_stack", mc_whatis_task_stack },
+    { "percpu", mc_whatis_percpu },
+    { "slab", mc_whatis_slab },
+    { "module", from_module },
+    { "kernel", from_kernel },
+    { "struct_page", mc_whatis_struct_page },
+    { "direct_map", mc_whatis_direct_map },
+    { "vmalloc", mc_whatis_vmalloc },
+    { "user", from_user },
+    { "no_address", from_no_address },
+    { "not_mapped", mc_whatis_not_mapped },
+};
+
+bool mc_cmd_whatis(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    McFact fact[G_N_ELEMENTS(sources)];
+    McWhatis w = {
+        .va = args->va.lo, .tracer = out->ctx->tracer,
+        .kernel = mc_symbols(out->ctx), .vm = out->ctx->vm,
+    };
+    unsigned n = 0;
+
+    kt_query_begin(w.tracer);
+    w.has_block = kt_query_find(w.tracer, w.va, &w.block);
+    kt_query_end(w.tracer);
+    for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        if (sources[i].find(&w, text)) {
+            g_ptr_array_add(texts, g_strdup(text->str));
+            fact[n] = (McFact) { sources[i].key, texts->pdata[n] };
+            n++;
+        }
+    }
+    out->format->facts(out, w.va, fact, n);
+    return true;
+}

@@ -46,6 +46,16 @@ static void offer_values(Completion *c, const McOption *o)
             offer(c, kt_error_name(i));
         }
         break;
+    case MC_OPT_BY:
+        for (unsigned i = 0; i < MC_BY__COUNT; i++) {
+            offer(c, mc_by_name(i));
+        }
+        break;
+    case MC_OPT_SORT:
+        for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+            offer(c, mc_top_columns[i].key);
+        }
+        break;
     case MC_OPT_STATE:
         offer(c, "A");
         offer(c, "F");

@@ -364,6 +364,169 @@ static void json_mark(McOut *o, const char *name, uint64_t value)
     end(o);
 }
 
+/* ---- accounts ------------------------------------------------------------ */
+
+static void put_caller(McOut *o, uint64_t pc)
+{
+    g_autoptr(GString) name = g_string_new(NULL);
+
+    put_key(o->line, "caller");
+    if (!pc) {
+        g_string_append(o->line, "null");
+        return;
+    }
+    put_address(o->line, pc);
+    if (o->symbols) {
+        put_key(o->line, "caller_symbol");
+        mc_put_pc(name, o->symbols, pc, 0);
+        put_string(o->line, name->str);
+    }
+}
+
+static void put_or_null(McOut *o, const char *key, const char *text)
+{
+    put_key(o->line, key);
+    if (text && *text) {
+        put_string(o->line, text);
+    } else {
+        g_string_append(o->line, "null");
+    }
+}
+
+static void put_task(McOut *o, KtTaskId task)
+{
+    uint32_t pid = 0;
+    char comm[17] = "";
+
+    if (kt_tracer_task(o->ctx->tracer, task, &pid, comm)) {
+        put_number(o->line, "pid", pid);
+    } else {
+        put_or_null(o, "pid", NULL);
+    }
+    put_or_null(o, "comm", comm);
+}
+
+static void put_top_key(McOut *o, const McTopTable *t, const McTopRow *row)
+{
+    const KtAccountKey *key = &row->key;
+    KtCacheInfo cache = { 0 };
+
+    switch (t->by) {
+    case MC_BY_STACK:
+        put_event_stack(o, key->stack);
+        break;
+    case MC_BY_CACHE:
+        kt_tracer_cache(o->ctx->tracer, key->cache, &cache);
+        put_or_null(o, "cache", cache.name);
+        put_word(o, "layer", key->cache.v ? NULL : kt_layer_name(key->layer));
+        break;
+    case MC_BY_TASK:
+        put_task(o, key->task);
+        break;
+    case MC_BY_MODULE:
+        put_or_null(o, "module", row->module);
+        break;
+    case MC_BY_SIZE:
+        put_number(o->line, "size_from", key->lo);
+        put_number(o->line, "size_to", key->hi);
+        break;
+    default:
+        put_caller(o, key->pc);
+        break;
+    }
+}
+
+static void put_columns(McOut *o, const McTopTable *t, const McTopRow *row)
+{
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        int64_t v;
+
+        if (!mc_top_shows(t, i, true)) {
+            continue;
+        }
+        put_key(o->line, mc_top_columns[i].key);
+        if (!mc_top_value(t, row, i, &v)) {
+            g_string_append(o->line, "null");
+        } else if (t->diff) {
+            g_string_append_printf(o->line, "%" PRId64, v);
+        } else {
+            mc_put_decimal(o->line, v);
+        }
+    }
+    if (!t->diff) {
+        put_number(o->line, "lives", row->ends);
+    }
+}
+
+static void put_totals(McOut *o, const KtTotals *t)
+{
+    put_number(o->line, "us", t->us);
+    put_number(o->line, "resizes", t->resizes);
+    put_number(o->line, "grown", t->grown);
+    put_number(o->line, "shrunk", t->shrunk);
+    put_number(o->line, "splits", t->splits);
+    put_number(o->line, "lost", t->lost);
+    put_number(o->line, "lost_asked", t->lost_asked);
+    put_number(o->line, "lost_reserved", t->lost_reserved);
+    put_number(o->line, "stray", t->stray);
+}
+
+static void json_top_begin(McOut *o, McTopTable *t, const GPtrArray *rows,
+                           unsigned n)
+{
+    begin(o, t->diff ? "diff_all" : "top_all");
+    put_columns(o, t, &t->all);
+    if (!t->diff && t->all.peak_known) {
+        put_totals(o, &t->totals);
+    }
+    end(o);
+}
+
+static void json_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
+{
+    begin(o, t->diff ? "diff" : "top");
+    put_top_key(o, t, row);
+    put_columns(o, t, row);
+    end(o);
+}
+
+/* They are keys of the object of all. */
+static void json_top_note(McOut *o, const char *format, ...)
+{
+}
+
+static void json_stray(McOut *o, const KtStray *s, bool by_stack)
+{
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc = kt_tracer_stack(o->ctx->tracer, s->stack, &n, &stop);
+
+    begin(o, "stray");
+    if (by_stack) {
+        put_event_stack(o, s->stack);
+    } else {
+        put_caller(o, pc && n ? pc[0] : 0);
+    }
+    put_number(o->line, "unknown", s->unknown);
+    put_number(o->line, "invalid", s->invalid);
+    put_number(o->line, "pages", s->pages);
+    end(o);
+}
+
+static void json_point(McOut *o, const KtPointInfo *p)
+{
+    const KtAccount *a = &p->totals.sum;
+
+    begin(o, "point");
+    put_key(o->line, "name");
+    put_string(o->line, p->name);
+    put_number(o->line, "live", a->reserved - a->freed_reserved);
+    put_number(o->line, "blocks", a->allocs - a->frees);
+    put_number(o->line, "allocs", a->allocs);
+    put_totals(o, &p->totals);
+    end(o);
+}
+
 const McFormat mc_format_json = {
     .row = json_row,
     .miss = json_miss,
@@ -380,4 +543,9 @@ const McFormat mc_format_json = {
     .facts = json_facts,
     .event = json_event,
     .mark = json_mark,
+    .top_begin = json_top_begin,
+    .top_row = json_top_row,
+    .top_note = json_top_note,
+    .stray = json_stray,
+    .point = json_point,
 };

@@ -94,6 +94,10 @@ typedef struct McModule {
  * @module: what one left behind, its blocks follow
  * @facts: what is known of @va, most specific first; none: nothing is
  * @event: a row of ka events; @mark: what is none, by its name
+ * @top_begin: what all rows of ka top or ka diff amount to, before the first
+ *             @n of @rows; @top_row: one of them; @top_note: what else is to
+ *             be known of it; @stray: a row of ka top --stray
+ * @point: a mark of ka mark
  */
 typedef struct McFormat {
     void (*row)(McOut *o, const McRow *row);
@@ -111,6 +115,12 @@ typedef struct McFormat {
     void (*facts)(McOut *o, uint64_t va, const McFact *fact, unsigned n);
     void (*event)(McOut *o, const KtEvent *ev);
     void (*mark)(McOut *o, const char *name, uint64_t value);
+    void (*top_begin)(McOut *o, McTopTable *t, const GPtrArray *rows,
+                      unsigned n);
+    void (*top_row)(McOut *o, const McTopTable *t, const McTopRow *row);
+    void (*top_note)(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
+    void (*stray)(McOut *o, const KtStray *s, bool by_stack);
+    void (*point)(McOut *o, const KtPointInfo *p);
 } McFormat;
 extern const McFormat mc_format_text;
 extern const McFormat mc_format_json;

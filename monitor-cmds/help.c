@@ -71,8 +71,9 @@ const McSection mc_sections[] = {
         "Every byte from 7f on is \\u00NN, whatever the guest put there.",
         "Other objects: {\"more\":N} behind a listing cut by -n; type miss "
         "(ka show: no block at va), past (number of past lives), clean (ka "
-        "error without errors: how many events were checked), stat, hook. A "
-        "listing without rows prints nothing. Bad input prints "
+        "error without errors: how many events were checked), stat, hook; "
+        "top_all and top, diff_all and diff, stray (ka top --stray), point (a "
+        "mark). A listing without rows prints nothing. Bad input prints "
         "{\"fail\":\"...\"}.",
         NULL } },
     { "The program", {
@@ -108,10 +109,22 @@ static const char *kind_at(unsigned i)
     return i < KT_ERR__COUNT ? kt_error_name(i) : NULL;
 }
 
+static const char *by_at(unsigned i)
+{
+    return i < MC_BY__COUNT ? mc_by_name(i) : NULL;
+}
+
+static const char *column_at(unsigned i)
+{
+    return i < MC_TOP__COUNT ? mc_top_columns[i].key : NULL;
+}
+
 char *mc_option_help(McOptionId id)
 {
     const char *(*name)(unsigned i) = id == MC_OPT_LAYER ? layer_at :
-                                      id == MC_OPT_KIND ? kind_at : NULL;
+                                      id == MC_OPT_KIND ? kind_at :
+                                      id == MC_OPT_BY ? by_at :
+                                      id == MC_OPT_SORT ? column_at : NULL;
     GString *s = g_string_new(mc_options[id].help);
 
     for (unsigned i = 0; name && name(i); i++) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "help.h"
+#include "top.h"
 
 /* ---- troff --------------------------------------------------------------- */
 
@@ -88,6 +89,10 @@ static void troff_names(GString *s)
     troff_heading(s, "Fields");
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         troff_item(s, mc_fields[i].key, mc_fields[i].help);
+    }
+    troff_heading(s, "Fields of top and diff");
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        troff_item(s, mc_top_columns[i].key, mc_top_columns[i].help);
     }
     troff_heading(s, "Errors");
     for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
@@ -198,6 +203,10 @@ static void markdown_names(GString *s)
     markdown_head(s, "Fields", "key", "meaning");
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         markdown_row(s, mc_fields[i].key, mc_fields[i].help);
+    }
+    markdown_head(s, "Fields of top and diff", "key", "meaning");
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        markdown_row(s, mc_top_columns[i].key, mc_top_columns[i].help);
     }
     markdown_head(s, "Errors", "kind", "meaning");
     for (unsigned i = 0; i < KT_ERR__COUNT; i++) {

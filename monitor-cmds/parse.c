@@ -20,6 +20,8 @@ static bool set_layer(McArgs *args, const char *value, GError **errp);
 static bool set_state(McArgs *args, const char *value, GError **errp);
 static bool set_kind(McArgs *args, const char *value, GError **errp);
 static bool set_cpu(McArgs *args, const char *value, GError **errp);
+static bool set_by(McArgs *args, const char *value, GError **errp);
+static bool set_sort(McArgs *args, const char *value, GError **errp);
 
 const McOption mc_options[MC_OPT__COUNT] = {
 #define MC_OPTION(id, spelling_, alt_, arg_, set_, help_) \
@@ -137,6 +139,38 @@ static bool set_kind(McArgs *args, const char *value, GError **errp)
 static bool set_cpu(McArgs *args, const char *value, GError **errp)
 {
     return mc_parse_decimal(value, "", &args->cpu, errp);
+}
+
+static const char *by_name(unsigned i)
+{
+    return mc_by_name(i);
+}
+
+static bool set_by(McArgs *args, const char *value, GError **errp)
+{
+    args->by = 0;
+    while (args->by < MC_BY__COUNT && strcmp(value, mc_by_name(args->by))) {
+        args->by++;
+    }
+    return args->by < MC_BY__COUNT ||
+           fail_choice(value, "kinds of rows", by_name, 0, MC_BY__COUNT,
+                       errp);
+}
+
+static const char *sort_name(unsigned i)
+{
+    return mc_top_columns[i].key;
+}
+
+static bool set_sort(McArgs *args, const char *value, GError **errp)
+{
+    args->sort = 0;
+    while (args->sort < MC_TOP__COUNT &&
+           strcmp(value, sort_name(args->sort))) {
+        args->sort++;
+    }
+    return args->sort < MC_TOP__COUNT ||
+           fail_choice(value, "fields", sort_name, 0, MC_TOP__COUNT, errp);
 }
 
 static bool set_state(McArgs *args, const char *value, GError **errp)

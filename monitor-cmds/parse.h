@@ -7,6 +7,7 @@
 
 #include "filter.h"
 #include "tables.h"
+#include "top.h"
 
 /* Longest command line, in bytes. */
 #define MC_LINE_MAX 4096
@@ -24,6 +25,7 @@
  * @name: (owned) of what the command is about, NULL for all
  * @topic: what help is asked for, NULL for all
  * @group: (borrowed from @words) first word of commands that it is asked for
+ * @by, @sort: of ka top and ka diff
  * @words: (owned strings) the words that are no options
  */
 struct McArgs {
@@ -39,6 +41,8 @@ struct McArgs {
     char *name;
     const McCommand *topic;
     const char *group;
+    McBy by;
+    McTopId sort;
     GPtrArray *words;
 };
 

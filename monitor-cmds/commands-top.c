@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka top, ka mark, ka diff: who holds memory, and what grew.
+ *
+ * Accounts are copied under the tracer's lock at once, so that they are of
+ * one moment. Lifetimes are of blocks and past lives, which are looked at in
+ * batches; with a filter the amounts are, too, for accounts have no times and
+ * no pairs of, say, a task and a cache.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+#include "top.h"
+
+#define TOP_ROWS 20         /* without -n */
+
+/* ---- rows of blocks ------------------------------------------------------ */
+
+typedef struct Walk {
+    McTopTable *table;
+    const McFilter *filter;     /* NULL: only lifetimes are wanted */
+    uint64_t behind, last;
+    unsigned visits;
+    bool resumed, stopped;
+} Walk;
+
+static void count(Walk *w, const KtBlock *b)
+{
+    if (!w->filter || mc_filter_block(w->filter, w->table->tracer, b,
+                                      false)) {
+        mc_top_count(w->table, b, w->filter != NULL);
+    }
+}
+
+static bool count_block(const KtBlock *b, void *opaque)
+{
+    Walk *w = opaque;
+
+    if (w->resumed && b->va <= w->behind) {
+        return true;
+    }
+    /* not between blocks of one address: the next batch skips them all */
+    if (w->visits >= MC_BATCH_VISITS && b->va != w->last) {
+        w->stopped = true;
+        return false;
+    }
+    w->visits++;
+    w->last = b->va;
+    count(w, b);
+    return true;
+}
+
+static bool count_past(const KtBlock *b, void *opaque)
+{
+    count(opaque, b);
+    return true;
+}
+
+static void walk_blocks(Walk *w, McOut *out)
+{
+    KtTracer *t = w->table->tracer;
+
+    do {
+        w->visits = 0;
+        w->stopped = false;
+        kt_query_begin(t);
+        kt_query_range(t, w->resumed ? w->behind + 1 : 0, UINT64_MAX,
+                       count_block, w);
+        kt_query_end(t);
+        w->resumed = true;
+        w->behind = w->last;
+    } while (w->stopped && !out->closed);
+}
+
+static void walk_past(Walk *w)
+{
+    KtTracer *t = w->table->tracer;
+    uint64_t at = 0;
+    bool more;
+
+    do {
+        kt_query_begin(t);
+        more = kt_query_past(t, &at, MC_BATCH_VISITS, count_past, w);
+        kt_query_end(t);
+    } while (more);
+}
+
+/* ---- accounts ------------------------------------------------------------ */
+
+typedef struct Adding {
+    McTopTable *table;
+    KtTracer *from;
+    bool take_away;
+} Adding;
+
+static bool add_account(const KtAccountKey *key, const KtAccount *a,
+                        void *opaque)
+{
+    const Adding *adding = opaque;
+
+    mc_top_add(adding->table, adding->from, key, a, adding->take_away);
+    return true;
+}
+
+static void add_totals(McTopTable *table, const KtTotals *t, bool take_away)
+{
+    const uint64_t sign = take_away ? UINT64_MAX : 1;
+    KtAccount *all = &table->all.a;
+
+    all->allocs += sign * t->sum.allocs;
+    all->asked += sign * t->sum.asked;
+    all->reserved += sign * t->sum.reserved;
+    all->frees += sign * t->sum.frees;
+    all->freed_asked += sign * t->sum.freed_asked;
+    all->freed_reserved += sign * t->sum.freed_reserved;
+    all->cross += sign * t->sum.cross;
+    all->peak = t->sum.peak;
+    table->all.peak_known = table->all.cross_known = true;
+    table->totals = *t;
+}
+
+/* Accounts of @from as of a point; false when it has none of that name. */
+static bool add_accounts(McTopTable *table, KtTracer *from, const char *point,
+                         bool take_away)
+{
+    Adding adding = { table, from, take_away };
+    KtBy by = table->by == MC_BY_MODULE ? KT_BY_CALLER : (KtBy)table->by;
+    KtTotals totals;
+    bool found;
+
+    kt_query_begin(from);
+    found = kt_query_totals(from, point, &totals);
+    if (found) {
+        kt_query_accounts(from, point, by, add_account, &adding);
+        add_totals(table, &totals, take_away);
+    }
+    kt_query_end(from);
+    return found;
+}
+
+static McTopTable *new_table(McOut *out, const McArgs *args, GError **errp)
+{
+    const GsKernel *k = args->by == MC_BY_MODULE ? mc_symbols(out->ctx) :
+                                                   NULL;
+
+    if (args->by == MC_BY_MODULE && !k) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "--by module: there are no symbols to tell modules by%s%s",
+                    out->ctx->why_no_kernel ? ": " : "",
+                    out->ctx->why_no_kernel ? out->ctx->why_no_kernel : "");
+        return NULL;
+    }
+    return mc_top_new(out->ctx->tracer, k, args->by);
+}
+
+/* ---- printing ------------------------------------------------------------ */
+
+static void print_table(McOut *out, const McArgs *args, McTopTable *table)
+{
+    g_autoptr(GPtrArray) rows = mc_top_sorted(table, args->sort);
+    uint64_t limit = mc_given(args, MC_OPT_LIMIT) ? args->limit : TOP_ROWS;
+    unsigned n = MIN(rows->len, limit);
+
+    out->format->top_begin(out, table, rows, n);
+    for (unsigned i = 0; i < n && !out->closed; i++) {
+        out->format->top_row(out, table, rows->pdata[i]);
+    }
+    if (n < rows->len && !out->closed) {
+        out->format->more(out, rows->len - n);
+    }
+    if (!rows->len && !out->closed) {
+        g_autofree char *why = mc_why_nothing(out);
+        g_autofree char *text = g_strconcat(
+            table->diff ? "nothing was allocated or freed in between" :
+            "nothing was allocated", mc_filter_is_set(&args->filter) ?
+            " that matches the options" : "", why, NULL);
+
+        out->format->none(out, text);
+    }
+}
+
+/* What totals hold that is no plain allocation or free. */
+static void print_notes(McOut *out, const KtTotals *t)
+{
+    if (t->resizes) {
+        out->format->top_note(out, "resized in place: %" PRIu64 " times, %"
+                              PRIu64 " bytes more, %" PRIu64 " less",
+                              t->resizes, t->grown, t->shrunk);
+    }
+    if (t->splits) {
+        out->format->top_note(out, "parts of pages among the allocations: %"
+                              PRIu64, t->splits);
+    }
+    if (t->lost) {
+        out->format->top_note(out, "among the freed, but not seen freed: %"
+                              PRIu64 " blocks, %" PRIu64 " bytes asked for, %"
+                              PRIu64 " reserved", t->lost, t->lost_asked,
+                              t->lost_reserved);
+    }
+    if (t->stray) {
+        out->format->top_note(out, "frees without an allocation: %" PRIu64
+                              ", see --stray", t->stray);
+    }
+}
+
+static void print_dropped(McOut *out)
+{
+    KtTracer *t = out->ctx->tracer;
+    uint64_t n = kt_tracer_counter(t, KT_CNT_EVICT_HISTORY) +
+                 kt_tracer_counter(t, KT_CNT_EVICT_FREED) +
+                 kt_tracer_counter(t, KT_CNT_DROP_BLOCK);
+
+    if (n) {
+        out->format->top_note(out, "counted from blocks and past lives; %"
+                              PRIu64 " of these are not known any more", n);
+    }
+}
+
+/* ---- frees without an allocation ----------------------------------------- */
+
+static bool take_stray(const KtStray *s, void *opaque)
+{
+    g_array_append_vals(opaque, s, 1);
+    return true;
+}
+
+static gint compare_strays(gconstpointer a, gconstpointer b)
+{
+    const KtStray *x = a, *y = b;
+    uint64_t n = x->unknown + x->invalid + x->pages;
+    uint64_t m = y->unknown + y->invalid + y->pages;
+
+    return n != m ? (n > m ? -1 : 1) :
+           x->stack.v < y->stack.v ? -1 : x->stack.v > y->stack.v;
+}
+
+static uint64_t caller_of(KtTracer *t, KtStackId stack)
+{
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc = kt_tracer_stack(t, stack, &n, &stop);
+
+    return pc && n ? pc[0] : 0;
+}
+
+/* One for each caller, in the place of its first backtrace. */
+static void join_callers(KtTracer *t, GArray *list)
+{
+    g_autoptr(GHashTable) at = g_hash_table_new(NULL, NULL);
+    KtStray *s = (KtStray *)list->data;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < list->len; i++) {
+        gpointer pc = GSIZE_TO_POINTER(caller_of(t, s[i].stack));
+        guint place = GPOINTER_TO_UINT(g_hash_table_lookup(at, pc));
+
+        if (!place) {
+            s[n++] = s[i];
+            g_hash_table_insert(at, pc, GUINT_TO_POINTER(n));
+            continue;
+        }
+        s[place - 1].unknown += s[i].unknown;
+        s[place - 1].invalid += s[i].invalid;
+        s[place - 1].pages += s[i].pages;
+    }
+    g_array_set_size(list, n);
+}
+
+static bool list_strays(McOut *out, const McArgs *args, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtStray));
+    uint64_t limit = mc_given(args, MC_OPT_LIMIT) ? args->limit : TOP_ROWS;
+
+    if (args->by != MC_BY_CALLER && args->by != MC_BY_STACK) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--stray: is by caller or stack, not by %s",
+                    mc_by_name(args->by));
+        return false;
+    }
+    kt_query_begin(t);
+    kt_query_stray(t, take_stray, list);
+    kt_query_end(t);
+    if (args->by == MC_BY_CALLER) {
+        join_callers(t, list);
+    }
+    g_array_sort(list, compare_strays);
+    for (unsigned i = 0; i < MIN(list->len, limit) && !out->closed; i++) {
+        out->format->stray(out, &g_array_index(list, KtStray, i),
+                           args->by == MC_BY_STACK);
+    }
+    if (list->len > limit && !out->closed) {
+        out->format->more(out, list->len - limit);
+    } else if (!list->len) {
+        out->format->none(out, "no frees without an allocation");
+    }
+    return true;
+}
+
+/* ---- ka top -------------------------------------------------------------- */
+
+bool mc_cmd_top(McOut *out, const McArgs *args, GError **errp)
+{
+    bool filtered = mc_filter_is_set(&args->filter);
+    g_autoptr(McTopTable) table = NULL;
+    KtTotals totals;
+    Walk w = { .filter = filtered ? &args->filter : NULL };
+
+    if (mc_given(args, MC_OPT_STRAY)) {
+        return list_strays(out, args, errp);
+    }
+    table = new_table(out, args, errp);
+    if (!table) {
+        return false;
+    }
+    w.table = table;
+    if (!filtered) {
+        add_accounts(table, out->ctx->tracer, NULL, false);
+    }
+    kt_query_begin(out->ctx->tracer);
+    kt_query_totals(out->ctx->tracer, NULL, &totals);
+    kt_query_end(out->ctx->tracer);
+    table->all.now = totals.us;
+    walk_blocks(&w, out);
+    walk_past(&w);
+    print_table(out, args, table);
+    if (filtered) {
+        print_dropped(out);
+    } else {
+        print_notes(out, &table->totals);
+    }
+    return true;
+}
+
+/* ---- ka mark ------------------------------------------------------------- */
+
+static void clear_point(gpointer p)
+{
+    g_free((char *)((KtPointInfo *)p)->name);
+}
+
+static bool take_point(const KtPointInfo *p, void *opaque)
+{
+    KtPointInfo copy = { g_strdup(p->name), p->totals };
+
+    g_array_append_val((GArray *)opaque, copy);
+    return true;
+}
+
+/* All of them, or that of a name. Returns: how many. */
+static unsigned print_points(McOut *out, const char *name)
+{
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtPointInfo));
+    unsigned n = 0;
+
+    g_array_set_clear_func(list, clear_point);
+    kt_query_begin(out->ctx->tracer);
+    kt_query_points(out->ctx->tracer, take_point, list);
+    kt_query_end(out->ctx->tracer);
+    for (unsigned i = 0; i < list->len; i++) {
+        const KtPointInfo *p = &g_array_index(list, KtPointInfo, i);
+
+        if (!name || !strcmp(p->name, name)) {
+            out->format->point(out, p);
+            n++;
+        }
+    }
+    return n;
+}
+
+static bool no_such_mark(const char *name, GError **errp)
+{
+    g_autofree char *quoted = mc_quote(name);
+
+    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                "%s: no such mark; ka mark lists them", quoted);
+    return false;
+}
+
+static bool check_name(const McOut *out, const char *name, GError **errp)
+{
+    g_autofree char *quoted = mc_quote(name);
+
+    if (out->ctx->journal) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "\"mark\" is for a running VM; of a journal ka diff takes "
+                    "times: @us");
+        return false;
+    }
+    for (const char *p = name; *p; p++) {
+        if (!g_ascii_isgraph(*p) || *name == '@' ||
+            strlen(name) > KT_POINT_NAME_MAX) {
+            g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                        "%s: the name of a mark has at most %d visible ASCII "
+                        "characters, the first is no @", quoted,
+                        KT_POINT_NAME_MAX);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool mc_cmd_mark(McOut *out, const McArgs *args, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    bool drop = mc_given(args, MC_OPT_DROP);
+    const char *name = args->words->len > 1 ? args->words->pdata[1] : NULL;
+
+    if (!name && drop) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "\"-d\": needs the name of a mark");
+        return false;
+    }
+    if (!name) {
+        if (!print_points(out, NULL)) {
+            out->format->none(out, "no marks");
+        }
+        return true;
+    }
+    if (!check_name(out, name, errp)) {
+        return false;
+    }
+    if (drop) {
+        return kt_tracer_drop_point(t, name) || no_such_mark(name, errp);
+    }
+    if (!kt_tracer_set_point(t, name, errp)) {
+        return false;
+    }
+    print_points(out, name);
+    return true;
+}
+
+/* ---- ka diff ------------------------------------------------------------- */
+
+static bool add_time(McOut *out, McTopTable *table, const char *word,
+                     bool take_away, GError **errp)
+{
+    KtReplayPlan plan = { .apply = true };
+    g_autoptr(KtReplay) r = NULL;
+
+    if (!mc_parse_decimal(word + 1, "us", &plan.until_us, errp)) {
+        return false;
+    }
+    if (!out->ctx->journal) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "\"%s\": a running VM keeps no accounts of times; ka mark "
+                    "does, or ask its journal", word);
+        return false;
+    }
+    plan.until_us = MIN(plan.until_us, out->ctx->until_us);
+    r = kt_replay_open(out->ctx->journal, errp);
+    if (!r) {
+        return false;
+    }
+    kt_replay_run(r, &plan);
+    return add_accounts(table, kt_replay_tracer(r), NULL, take_away);
+}
+
+static bool add_named(McOut *out, McTopTable *table, const char *word,
+                      bool take_away, GError **errp)
+{
+    if (*word == '@') {
+        return add_time(out, table, word, take_away, errp);
+    }
+    return add_accounts(table, out->ctx->tracer, word, take_away) ||
+           no_such_mark(word, errp);
+}
+
+bool mc_cmd_diff(McOut *out, const McArgs *args, GError **errp)
+{
+    char **word = (char **)args->words->pdata + 1;
+    g_autoptr(McTopTable) table = new_table(out, args, errp);
+
+    if (!table) {
+        return false;
+    }
+    table->diff = true;
+    if (!mc_top_shows(table, args->sort, true)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--sort %s: of that there is no difference",
+                    mc_top_columns[args->sort].key);
+        return false;
+    }
+    if (!add_named(out, table, word[0], true, errp)) {
+        return false;
+    }
+    if (args->words->len > 2) {
+        if (!add_named(out, table, word[1], false, errp)) {
+            return false;
+        }
+    } else {
+        add_accounts(table, out->ctx->tracer, NULL, false);
+    }
+    print_table(out, args, table);
+    return true;
+}

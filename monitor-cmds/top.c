@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tables of accounts: see top.h.
+ *
+ * Accounts of modules are sums over those of callers. Lifetimes are kept in
+ * classes, four for each power of two, so that a median is right to an eighth.
+ */
+#include "top.h"
+
+#include <string.h>
+
+#define LIFE_CLASSES 192    /* of microseconds of 48 bits */
+
+const McTopColumn mc_top_columns[MC_TOP__COUNT] = {
+#define MC_TOP(key_, group_, help_) \
+    [MC_TOP_##key_] = { .key = #key_, .group = MC_TOP_##group_, \
+                        .help = help_ },
+#include "top.def"
+};
+
+const char *mc_by_name(McBy by)
+{
+    static const char *const names[MC_BY__COUNT] = {
+        [MC_BY_CALLER] = "caller", [MC_BY_STACK] = "stack",
+        [MC_BY_CACHE] = "cache", [MC_BY_TASK] = "task",
+        [MC_BY_MODULE] = "module", [MC_BY_SIZE] = "size",
+    };
+
+    return by < MC_BY__COUNT ? names[by] : "?";
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void row_free(gpointer p)
+{
+    McTopRow *row = p;
+
+    g_free(row->life);
+    g_free(row);
+}
+
+McTopTable *mc_top_new(KtTracer *tracer, const GsKernel *kernel, McBy by)
+{
+    McTopTable *t = g_new0(McTopTable, 1);
+
+    t->tracer = tracer;
+    t->kernel = kernel;
+    t->by = by;
+    t->rows = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                    row_free);
+    t->modules = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                       NULL);
+    return t;
+}
+
+void mc_top_free(McTopTable *t)
+{
+    g_hash_table_unref(t->rows);
+    g_hash_table_unref(t->modules);
+    g_free(t->all.life);
+    g_free(t);
+}
+
+/* ---- keys ---------------------------------------------------------------- */
+
+static uint64_t first_frame(KtTracer *t, KtStackId stack)
+{
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc = stack.v ? kt_tracer_stack(t, stack, &n, &stop) :
+                                   NULL;
+
+    return pc && n ? pc[0] : 0;
+}
+
+/* Interned: as long-lived as its few callers need. */
+static const char *module_of(McTopTable *t, uint64_t pc)
+{
+    const char *name = g_hash_table_lookup(t->modules, &pc);
+    GsSymbol sym;
+    uint64_t *key;
+
+    if (name) {
+        return name;
+    }
+    name = "?";
+    if (pc && t->kernel && gs_kernel_symbolize(t->kernel, pc - 1, &sym)) {
+        name = sym.module ? g_intern_string(sym.module) : "kernel";
+    }
+    key = g_new(uint64_t, 1);
+    *key = pc;
+    g_hash_table_insert(t->modules, key, (char *)name);
+    return name;
+}
+
+static KtCacheId same_cache(KtTracer *t, KtTracer *from, KtCacheId id)
+{
+    KtCacheInfo want, info;
+
+    if (!kt_tracer_cache(from, id, &want)) {
+        return (KtCacheId) { 0 };
+    }
+    for (unsigned i = 1; kt_tracer_cache(t, (KtCacheId) { i }, &info) &&
+                         i < UINT16_MAX; i++) {
+        if (info.va == want.va && !g_strcmp0(info.name, want.name)) {
+            return (KtCacheId) { i };
+        }
+    }
+    return (KtCacheId) { 0 };
+}
+
+/* A key of another tracer with the ids of this one. */
+static KtAccountKey translate(KtTracer *t, KtTracer *from,
+                              const KtAccountKey *key)
+{
+    KtAccountKey k = *key;
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc;
+    uint32_t pid;
+    char comm[17];
+
+    if (t == from) {
+        return k;
+    }
+    if (k.stack.v) {
+        pc = kt_tracer_stack(from, k.stack, &n, &stop);
+        k.stack = kt_tracer_intern_stack(t, pc, n, stop);
+    }
+    if (k.task.v) {
+        k.task.v = 0;
+        if (kt_tracer_task(from, key->task, &pid, comm)) {
+            k.task = kt_tracer_intern_task(t, pid, comm);
+        }
+    }
+    k.cache = k.cache.v ? same_cache(t, from, k.cache) : k.cache;
+    return k;
+}
+
+static uint64_t number_of(const McTopTable *t, const KtAccountKey *key,
+                          const char *module)
+{
+    switch (t->by) {
+    case MC_BY_CALLER:
+        return key->pc;
+    case MC_BY_STACK:
+        return key->stack.v;
+    case MC_BY_CACHE:
+        return key->cache.v ? (uint64_t)key->cache.v << 8 : key->layer;
+    case MC_BY_TASK:
+        return key->task.v;
+    case MC_BY_SIZE:
+        return key->hi;
+    default:
+        return (uintptr_t)module;
+    }
+}
+
+static McTopRow *row_at(McTopTable *t, const KtAccountKey *key, bool make)
+{
+    const char *module = t->by == MC_BY_MODULE ? module_of(t, key->pc) : NULL;
+    uint64_t number = number_of(t, key, module);
+    McTopRow *row = g_hash_table_lookup(t->rows, &number);
+    uint64_t *copy;
+
+    if (row || !make) {
+        return row;
+    }
+    row = g_new0(McTopRow, 1);
+    row->key = *key;
+    row->module = module;
+    row->peak_known = row->cross_known = true;
+    copy = g_new(uint64_t, 1);
+    *copy = number;
+    g_hash_table_insert(t->rows, copy, row);
+    return row;
+}
+
+static KtAccountKey key_of_block(const McTopTable *t, const KtBlock *b)
+{
+    KtAccountKey key = { .by = (KtBy)t->by };
+
+    switch (t->by) {
+    case MC_BY_STACK:
+        key.stack = b->alloc_stack;
+        break;
+    case MC_BY_CACHE:
+        key.cache = b->cache;
+        key.layer = b->layer;
+        break;
+    case MC_BY_TASK:
+        key.task = b->alloc_task;
+        break;
+    case MC_BY_SIZE:
+        kt_size_class_of(b->requested, &key.lo, &key.hi);
+        break;
+    default:
+        key.pc = first_frame(t->tracer, b->alloc_stack);
+        break;
+    }
+    return key;
+}
+
+/* ---- amounts ------------------------------------------------------------- */
+
+static void add_amounts(KtAccount *to, const KtAccount *a, uint64_t sign)
+{
+    to->allocs += sign * a->allocs;
+    to->asked += sign * a->asked;
+    to->reserved += sign * a->reserved;
+    to->frees += sign * a->frees;
+    to->freed_asked += sign * a->freed_asked;
+    to->freed_reserved += sign * a->freed_reserved;
+    to->cross += sign * a->cross;
+}
+
+/* The peak of several is not the sum of theirs. */
+void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
+                const KtAccount *a, bool take_away)
+{
+    KtAccountKey ours = translate(t->tracer, from, key);
+    McTopRow *row = row_at(t, &ours, true);
+
+    row->peak_known = !t->diff && !row->a.allocs && row->peak_known;
+    row->a.peak = a->peak;
+    add_amounts(&row->a, a, take_away ? UINT64_MAX : 1);
+}
+
+static unsigned life_class(uint64_t us)
+{
+    unsigned bits;
+
+    if (us < 4) {
+        return us;
+    }
+    bits = 63 - __builtin_clzll(us);
+    return MIN((bits - 1) * 4 + (us >> (bits - 2) & 3), LIFE_CLASSES - 1);
+}
+
+/* The middle of a class. */
+static uint64_t life_of(unsigned class)
+{
+    unsigned bits = class / 4 + 1;
+    uint64_t from;
+
+    if (class < 4) {
+        return class;
+    }
+    from = ((uint64_t)4 + class % 4) << (bits - 2);
+    return from + ((uint64_t)1 << (bits - 2)) / 2;
+}
+
+static void count_life(McTopRow *row, const KtBlock *b)
+{
+    if (b->state == KT_STATE_ALLOCATED && !b->past) {
+        row->since = row->any_live ? MIN(row->since, b->alloc_us) :
+                                     b->alloc_us;
+        row->any_live = true;
+    } else if (b->state == KT_STATE_FREED && b->free_us >= b->alloc_us) {
+        if (!row->life) {
+            row->life = g_new0(uint32_t, LIFE_CLASSES);
+        }
+        row->life[life_class(b->free_us - b->alloc_us)]++;
+        row->ends++;
+    }
+}
+
+static void count_amounts(McTopRow *row, const KtBlock *b)
+{
+    bool live = b->state == KT_STATE_ALLOCATED && !b->past;
+
+    row->peak_known = row->cross_known = false;
+    row->a.allocs++;
+    row->a.asked += b->requested;
+    row->a.reserved += kt_block_len(b);
+    if (!live) {
+        row->a.frees++;
+        row->a.freed_asked += b->requested;
+        row->a.freed_reserved += kt_block_len(b);
+    }
+}
+
+void mc_top_count(McTopTable *t, const KtBlock *b, bool amounts)
+{
+    KtAccountKey key = key_of_block(t, b);
+    McTopRow *row = row_at(t, &key, amounts);
+
+    if (amounts) {
+        count_amounts(row, b);
+        count_amounts(&t->all, b);
+    }
+    if (row) {
+        count_life(row, b);
+        count_life(&t->all, b);
+    }
+}
+
+static bool put(int64_t *out, uint64_t v)
+{
+    *out = v;
+    return true;
+}
+
+static bool median(const McTopRow *row, int64_t *out)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; row->life && i < LIFE_CLASSES; i++) {
+        n += row->life[i];
+        if (n * 2 >= row->ends && n) {
+            return put(out, life_of(i));
+        }
+    }
+    return false;
+}
+
+bool mc_top_value(const McTopTable *t, const McTopRow *row, McTopId id,
+                  int64_t *out)
+{
+    const KtAccount *a = &row->a;
+    uint64_t live = a->reserved - a->freed_reserved;
+    uint64_t live_asked = a->asked - a->freed_asked;
+
+    switch (id) {
+    case MC_TOP_live:
+        return put(out, live);
+    case MC_TOP_blocks:
+        return put(out, a->allocs - a->frees);
+    case MC_TOP_slack:
+        return put(out, live - live_asked);
+    case MC_TOP_peak:
+        return row->peak_known && put(out, a->peak);
+    case MC_TOP_allocs:
+        return put(out, a->allocs);
+    case MC_TOP_asked:
+        return put(out, a->asked);
+    case MC_TOP_frees:
+        return put(out, a->frees);
+    case MC_TOP_freed:
+        return put(out, a->freed_asked);
+    case MC_TOP_cross:
+        return row->cross_known && put(out, a->cross);
+    case MC_TOP_life:
+        return median(row, out);
+    case MC_TOP_oldest:
+        return row->any_live && put(out, t->all.now - row->since);
+    case MC_TOP_live_asked:
+        return put(out, live_asked);
+    case MC_TOP_reserved:
+        return put(out, a->reserved);
+    case MC_TOP_freed_reserved:
+        return put(out, a->freed_reserved);
+    case MC_TOP__COUNT:
+        break;
+    }
+    return false;
+}
+
+bool mc_top_shows(const McTopTable *t, McTopId id, bool verbose)
+{
+    switch (mc_top_columns[id].group) {
+    case MC_TOP_TOP:
+        return !t->diff;
+    case MC_TOP_V:
+        return verbose;
+    default:
+        return true;
+    }
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+typedef struct Order {
+    const McTopTable *t;
+    McTopId sort;
+} Order;
+
+static int compare_stacks(KtTracer *t, KtStackId a, KtStackId b)
+{
+    unsigned n = 0, m = 0;
+    GsStop stop;
+    const uint64_t *x = kt_tracer_stack(t, a, &n, &stop);
+    const uint64_t *y = kt_tracer_stack(t, b, &m, &stop);
+
+    for (unsigned i = 0; x && y && i < MIN(n, m); i++) {
+        if (x[i] != y[i]) {
+            return x[i] < y[i] ? -1 : 1;
+        }
+    }
+    return n < m ? -1 : n > m;
+}
+
+static int compare_tasks(KtTracer *t, KtTaskId a, KtTaskId b)
+{
+    uint32_t x = 0, y = 0;
+    char one[17] = "", other[17] = "";
+
+    kt_tracer_task(t, a, &x, one);
+    kt_tracer_task(t, b, &y, other);
+    return x != y ? (x < y ? -1 : 1) : strcmp(one, other);
+}
+
+static int compare_caches(KtTracer *t, const KtAccountKey *a,
+                          const KtAccountKey *b)
+{
+    KtCacheInfo x = { 0 }, y = { 0 };
+    int names;
+
+    kt_tracer_cache(t, a->cache, &x);
+    kt_tracer_cache(t, b->cache, &y);
+    names = g_strcmp0(x.name, y.name);
+    if (names) {
+        return names;
+    }
+    if (x.va != y.va) {
+        return x.va < y.va ? -1 : 1;
+    }
+    return a->layer < b->layer ? -1 : a->layer > b->layer;
+}
+
+/* By what is printed, not by ids, which are others in a journal's reader. */
+static int compare_keys(const McTopTable *t, const McTopRow *a,
+                        const McTopRow *b)
+{
+    switch (t->by) {
+    case MC_BY_STACK:
+        return compare_stacks(t->tracer, a->key.stack, b->key.stack);
+    case MC_BY_TASK:
+        return compare_tasks(t->tracer, a->key.task, b->key.task);
+    case MC_BY_CACHE:
+        return compare_caches(t->tracer, &a->key, &b->key);
+    case MC_BY_MODULE:
+        return strcmp(a->module, b->module);
+    case MC_BY_SIZE:
+        return a->key.hi < b->key.hi ? -1 : a->key.hi > b->key.hi;
+    default:
+        return a->key.pc < b->key.pc ? -1 : a->key.pc > b->key.pc;
+    }
+}
+
+static gint compare_rows(gconstpointer x, gconstpointer y, gpointer opaque)
+{
+    const McTopRow *a = *(McTopRow *const *)x;
+    const McTopRow *b = *(McTopRow *const *)y;
+    const Order *o = opaque;
+    int64_t p = 0, q = 0;
+    bool has = mc_top_value(o->t, a, o->sort, &p);
+    bool other = mc_top_value(o->t, b, o->sort, &q);
+
+    if (has != other) {
+        return has ? -1 : 1;
+    }
+    return p != q ? (p > q ? -1 : 1) : compare_keys(o->t, a, b);
+}
+
+static bool is_same(const KtAccount *a)
+{
+    return !a->allocs && !a->asked && !a->reserved && !a->frees &&
+           !a->freed_asked && !a->freed_reserved && !a->cross;
+}
+
+GPtrArray *mc_top_sorted(const McTopTable *t, McTopId sort)
+{
+    GPtrArray *list = g_ptr_array_new();
+    Order o = { t, sort };
+    GHashTableIter it;
+    gpointer row;
+
+    g_hash_table_iter_init(&it, t->rows);
+    while (g_hash_table_iter_next(&it, NULL, &row)) {
+        if (!t->diff || !is_same(&((McTopRow *)row)->a)) {
+            g_ptr_array_add(list, row);
+        }
+    }
+    g_ptr_array_sort_with_data(list, compare_rows, &o);
+    return list;
+}

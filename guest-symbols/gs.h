@@ -384,6 +384,13 @@ bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out);
 /** gs_kernel_module_at() - the one that has, or had last, @va in it. */
 bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out);
 
+typedef bool (*GsModuleSymbolFn)(const GsModuleSymbol *sym, void *opaque);
+/** gs_kernel_module_symbols() - those of the one that is loaded as @module_va,
+ *  by address, the one that names it best first; @fn runs under a lock, false
+ *  from it stops. */
+void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
+                              GsModuleSymbolFn fn, void *opaque);
+
 /** gs_kernel_modules() - (owned) their addresses, uint64_t, oldest first. */
 GArray *gs_kernel_modules(const GsKernel *k);
 

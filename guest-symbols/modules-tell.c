@@ -16,20 +16,44 @@ static void tell(const Module *mod, GsModule *out)
     }
 }
 
-bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out)
+static const Module *find_locked(const GsModules *m, uint64_t module_va)
 {
-    const GsModules *m = k->modules;
-    HOLD_LOCK(m);
-
     for (guint i = 0; i < m->all->len; i++) {
         const Module *mod = m->all->pdata[i];
 
         if (mod->live && mod->va == module_va) {
-            tell(mod, out);
-            return true;
+            return mod;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out)
+{
+    const GsModules *m = k->modules;
+    HOLD_LOCK(m);
+    const Module *mod = find_locked(m, module_va);
+
+    if (mod) {
+        tell(mod, out);
+    }
+    return mod;
+}
+
+void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
+                              GsModuleSymbolFn fn, void *opaque)
+{
+    const GsModules *m = k->modules;
+    HOLD_LOCK(m);
+    const Module *mod = find_locked(m, module_va);
+
+    for (size_t i = 0; mod && i < mod->n_syms; i++) {
+        const Sym *s = &mod->syms[i];
+
+        if (!fn(&(GsModuleSymbol) { s->va, s->name, s->type }, opaque)) {
+            return;
+        }
+    }
 }
 
 bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out)

@@ -15,6 +15,8 @@
  */
 #include "module-leaks.h"
 
+#include "module-names.h"
+
 #include <string.h>
 
 #define MAX_LOADED 8192
@@ -22,6 +24,7 @@
 #define MAX_LEAKS (1u << 18)            /* of all reports */
 #define MAX_FREES 256                   /* of a report */
 #define MAX_NOT_THEIRS 32
+#define MAX_NAMES 4096                  /* of a report */
 
 /* Behind @since, up to @until, it was the module's. */
 typedef struct Span {
@@ -33,6 +36,7 @@ typedef struct Span {
  * struct Loaded - a module, or what is noted of one
  * @after: the note's place; @gone: it is unloaded
  * @us: when it was loaded, 0 before that could be seen
+ * @names: of its functions
  * @not_theirs: of this kernel, set in the note of its end
  */
 typedef struct Loaded {
@@ -43,6 +47,7 @@ typedef struct Loaded {
     uint64_t us;
     unsigned n;
     Span span[GS_MODULE_AREAS_MAX];
+    KtModuleNames *names;
     unsigned n_not_theirs;
     GsModuleArea not_theirs[MAX_NOT_THEIRS];
 } Loaded;
@@ -70,12 +75,21 @@ static uint64_t report_bytes(const KtReport *r)
     return r->leaks->len * sizeof(KtLeak);
 }
 
+static void loaded_free(gpointer p)
+{
+    Loaded *mod = p;
+
+    kt_module_names_free(mod->names);
+    g_free(mod);
+}
+
 static void report_free(gpointer p)
 {
     KtReport *r = p;
 
     g_array_unref(r->leaks);
     g_array_unref(r->errors);
+    g_hash_table_unref(r->names);
     g_free(r);
 }
 
@@ -86,7 +100,7 @@ KtModules *kt_modules_new(KtBudget *budget)
     g_mutex_init(&m->lock);
     g_queue_init(&m->notes);
     m->next = UINT64_MAX;
-    m->loaded = g_ptr_array_new_with_free_func(g_free);
+    m->loaded = g_ptr_array_new_with_free_func(loaded_free);
     m->reports = g_ptr_array_new_with_free_func(report_free);
     m->budget = budget;
     return m;
@@ -96,7 +110,7 @@ void kt_modules_free(KtModules *m)
 {
     if (m) {
         kt_modules_forget(m, true);
-        g_queue_clear_full(&m->notes, g_free);
+        g_queue_clear_full(&m->notes, loaded_free);
         g_ptr_array_unref(m->loaded);
         g_ptr_array_unref(m->reports);
         g_mutex_clear(&m->lock);
@@ -174,6 +188,7 @@ void kt_modules_note(KtModules *m, uint64_t after, const GsKernel *k,
     for (unsigned i = 0; i < mod.n; i++) {
         note->span[note->n++] = (Span) { mod.area[i], 0, UINT64_MAX };
     }
+    note->names = kt_module_names_new(k, module_va);
     if (gone) {
         find_not_theirs(note, k);
     }
@@ -251,7 +266,7 @@ static void load(KtModules *m, Loaded *note, uint64_t now_us)
     if (m->loaded->len < MAX_LOADED) {
         g_ptr_array_add(m->loaded, note);
     } else {
-        g_free(note);
+        loaded_free(note);
     }
 }
 
@@ -285,10 +300,12 @@ static bool is_other(const Loaded *mod, uint64_t pc)
     return false;
 }
 
-/** struct Check - the end of @mod; @report: what is found */
+/** struct Check - the end of @mod; @around: all of its areas; @report: what
+ *  is found */
 typedef struct Check {
     KtModules *m;
     const Loaded *mod;
+    GsModuleArea around;
     const KtModel *model;
     const KtDepot *stacks;
     KtReport *report;
@@ -313,6 +330,18 @@ static bool did(const Check *c, uint32_t stack, uint64_t us)
     return false;
 }
 
+static void set_around(Check *c)
+{
+    c->around = (GsModuleArea) { UINT64_MAX, 0 };
+    for (unsigned i = 0; i < c->mod->n; i++) {
+        const GsModuleArea *a = &c->mod->span[i].at;
+
+        c->around.start = MIN(c->around.start, a->start);
+        c->around.end = MAX(c->around.end, a->end);
+    }
+}
+
+/* Of all stacks: most have no frame near. */
 static bool any_frame(const Check *c, uint32_t stack)
 {
     unsigned n;
@@ -320,7 +349,9 @@ static bool any_frame(const Check *c, uint32_t stack)
     const uint64_t *pc = kt_depot_get(c->stacks, stack, &n, &stop);
 
     for (unsigned i = 0; i < n; i++) {
-        for (unsigned j = 0; j < c->mod->n; j++) {
+        bool near = in_area(&c->around, pc[i] - 1);
+
+        for (unsigned j = 0; near && j < c->mod->n; j++) {
             if (in_area(&c->mod->span[j].at, pc[i] - 1)) {
                 return true;
             }
@@ -363,6 +394,30 @@ static int by_address(const void *a, const void *b)
     return x->va < y->va ? -1 : x->va > y->va;
 }
 
+/* Frames of @stack are named while it is known how. */
+static void name_frames(Check *c, uint32_t stack)
+{
+    GHashTable *names = c->report->names;
+    unsigned n = 0;
+    uint8_t stop;
+    const uint64_t *pc = kt_depot_get(c->stacks, stack, &n, &stop);
+
+    for (unsigned i = 0; i < n * c->mod->n; i++) {
+        const GsModuleArea *a = &c->mod->span[i % c->mod->n].at;
+        uint64_t at = pc[i / c->mod->n];
+        char *name;
+
+        if (!in_area(a, at - 1) || g_hash_table_contains(names, &at) ||
+            g_hash_table_size(names) >= MAX_NAMES) {
+            continue;
+        }
+        name = kt_module_names_of(c->mod->names, a, at);
+        if (name) {
+            g_hash_table_insert(names, g_memdup2(&at, sizeof(at)), name);
+        }
+    }
+}
+
 static void find_leaks(Check *c)
 {
     const KtBlocks *b = &c->model->blocks;
@@ -370,12 +425,16 @@ static void find_leaks(Check *c)
 
     for (uint32_t stack = 1; stack <= n; stack++) {
         uint32_t i = kt_list_head(&b->by_alloc, stack);
+        uint64_t before = c->report->leaks->len;
 
         if (!i || !any_frame(c, stack)) {
             continue;
         }
         for (; i; i = kt_rec(b, i)->link.next) {
             look_at(c, kt_rec(b, i));
+        }
+        if (c->report->leaks->len > before) {
+            name_frames(c, stack);
         }
     }
     g_array_sort(c->report->leaks, by_address);
@@ -400,6 +459,7 @@ static void find_bad_frees(Check *c)
         }
         r->head.bad_frees++;
         if (r->errors->len < MAX_FREES) {
+            name_frames(c, e->stack.v);
             g_array_append_val(r->errors, e->id);
         }
     }
@@ -416,6 +476,8 @@ static KtReport *report_new(KtModules *m, const Loaded *mod, uint64_t now_us)
     };
     r->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeak));
     r->errors = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    r->names = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                     g_free);
     return r;
 }
 
@@ -440,19 +502,23 @@ static void unload(KtModules *m, Loaded *note, uint64_t now_us, Check *c,
     guint i = find_loaded(m, note->va);
 
     if (i < m->loaded->len) {
-        const Loaded *was = m->loaded->pdata[i];
+        Loaded *was = m->loaded->pdata[i];
+        KtModuleNames *names = was->names;
 
         note->us = was->us;
         note->n = was->n;
         memcpy(note->span, was->span, sizeof(note->span));
+        was->names = note->names;
+        note->names = names;
         g_ptr_array_remove_index_fast(m->loaded, i);
     }
     c->mod = note;
     c->report = report_new(m, note, now_us);
+    set_around(c);
     find_leaks(c);
     find_bad_frees(c);
     keep_report(m, c->report, counters);
-    g_free(note);
+    loaded_free(note);
 }
 
 void kt_modules_run(KtModules *m, uint64_t done, uint64_t now_us,

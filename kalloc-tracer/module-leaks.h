@@ -51,12 +51,14 @@ typedef struct KtLeak {
     KtStackId stack;
 } KtLeak;
 
-/** struct KtReport - @leaks: KtLeak; @errors: ids of its bad frees, uint64_t */
+/** struct KtReport - @leaks: KtLeak; @errors: ids of its bad frees, uint64_t;
+ *  @names: see kt_query_module_names() */
 typedef struct KtReport {
     KtModuleReport head;
     char name[64];
     GArray *leaks;
     GArray *errors;
+    GHashTable *names;
 } KtReport;
 
 /** kt_modules_reports() - (borrowed) KtReport*, oldest first. */

@@ -20,6 +20,7 @@ typedef struct Group {
  * struct Report - one, as it is printed
  * @name: (owned) of the module
  * @groups: Group; @by_stack: the place of a stack's in it, from 1
+ * @names: of its functions, as they were
  * @frees: KtError, frees of what was not allocated
  */
 typedef struct Report {
@@ -30,6 +31,7 @@ typedef struct Report {
     McModule sum;
     GArray *groups;
     GHashTable *by_stack;
+    GHashTable *names;
     GArray *frees;
 } Report;
 
@@ -38,6 +40,7 @@ static void report_deinit(Report *r)
     g_clear_pointer(&r->name, g_free);
     g_clear_pointer(&r->groups, g_array_unref);
     g_clear_pointer(&r->by_stack, g_hash_table_unref);
+    g_clear_pointer(&r->names, g_hash_table_unref);
     g_clear_pointer(&r->frees, g_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Report, report_deinit)
@@ -133,6 +136,7 @@ static bool next_report(Report *r, uint64_t after)
         r->sum.withdrawn = r->head.found - r->head.not_kept;
         kt_query_module_leaks(r->t, r->head.id, take_leak, r);
         kt_query_module_frees(r->t, r->head.id, take_free, r);
+        r->names = kt_query_module_names(r->t, r->head.id);
     }
     kt_query_end(r->t);
     return w.found;
@@ -201,7 +205,9 @@ bool mc_cmd_leak_module(McOut *out, const McArgs *args, GError **errp)
         any = true;
         id = r.head.id;
         out->format->module(out, &r.sum);
+        out->names = r.names;
         print_rows(out, &r, &shown, &more);
+        out->names = NULL;
     }
     if (!any) {
         print_nothing(out, args);

@@ -79,7 +79,7 @@ static void put_stack(McOut *o, KtStackId id, const GsKernel *symbols)
         }
         if (symbols) {
             g_string_truncate(name, 0);
-            mc_put_pc(name, symbols, pc[i], i ? pc[i - 1] : 0);
+            mc_put_frame(o, name, true, pc[i], i ? pc[i - 1] : 0);
             put_string(o->line, name->str);
         } else {
             put_address(o->line, pc[i]);

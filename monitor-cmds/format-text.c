@@ -18,7 +18,7 @@ static void put_stack(McOut *o, KtStackId id, bool tail)
         if (i || tail) {
             g_string_append_c(o->line, ' ');
         }
-        mc_put_pc(o->line, o->symbols, pc[i], i ? pc[i - 1] : 0);
+        mc_put_frame(o, o->line, o->symbols, pc[i], i ? pc[i - 1] : 0);
     }
 }
 

@@ -131,6 +131,8 @@ extern const McFormat mc_format_json;
  * @chunk: lines not handed to the sink yet
  * @margin: width of the margin of rows
  * @symbols: kernel to name program counters by, NULL prints them raw
+ * @names: (nullable) of program counters (uint64_t): these go before what
+ *         @symbols says
  * @verbose: -v
  * @closed: the sink wants no more; nothing is printed from here on
  * @stat_open: JSON: the object of ka stat has been begun
@@ -142,6 +144,7 @@ struct McOut {
     GString *chunk;
     unsigned margin;
     const GsKernel *symbols;
+    GHashTable *names;
     bool verbose;
     bool closed;
     bool stat_open;
@@ -185,5 +188,9 @@ void mc_put_word(GString *s, const char *word);
  * @leafward: the frame before it in the stack, 0 for the first
  */
 void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward);
+
+/** mc_put_frame() - the same as @o names it; @names: by symbols at all. */
+void mc_put_frame(McOut *o, GString *s, bool names, uint64_t pc,
+                  uint64_t leafward);
 
 #endif /* MC_FORMAT_H */

@@ -192,3 +192,16 @@ void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward)
         g_string_append_c(s, ']');
     }
 }
+
+void mc_put_frame(McOut *o, GString *s, bool names, uint64_t pc,
+                  uint64_t leafward)
+{
+    const char *name = names && o->names ? g_hash_table_lookup(o->names, &pc)
+                                         : NULL;
+
+    if (name) {
+        mc_put_word(s, name);
+    } else {
+        mc_put_pc(s, names ? o->symbols : NULL, pc, leafward);
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of a module's functions: see module-names.h.
+ */
+#include "module-names.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* As many functions of a module are named. */
+#define MAX_NAMES 65536
+
+typedef struct Name {
+    uint64_t va;
+    const char *name;
+} Name;
+
+struct KtModuleNames {
+    char *module;
+    GArray *rows;           /* Name, ascending */
+    GStringChunk *texts;
+};
+
+static bool take(const GsModuleSymbol *sym, void *opaque)
+{
+    KtModuleNames *n = opaque;
+    Name row = { sym->va, NULL };
+
+    if (strchr("tTwW", sym->type)) {
+        row.name = g_string_chunk_insert(n->texts, sym->name);
+        g_array_append_val(n->rows, row);
+    }
+    return n->rows->len < MAX_NAMES;
+}
+
+KtModuleNames *kt_module_names_new(const GsKernel *k, uint64_t module_va)
+{
+    KtModuleNames *n = g_new0(KtModuleNames, 1);
+    GsModule mod;
+
+    n->rows = g_array_new(FALSE, FALSE, sizeof(Name));
+    n->texts = g_string_chunk_new(1024);
+    n->module = g_strdup(gs_kernel_module(k, module_va, &mod) ? mod.name : "");
+    gs_kernel_module_symbols(k, module_va, take, n);
+    return n;
+}
+
+void kt_module_names_free(KtModuleNames *n)
+{
+    if (n) {
+        g_array_unref(n->rows);
+        g_string_chunk_free(n->texts);
+        g_free(n->module);
+        g_free(n);
+    }
+}
+
+/* How many begin at or below @va. */
+static guint n_upto(const KtModuleNames *n, uint64_t va)
+{
+    guint lo = 0, hi = n->rows->len;
+
+    while (lo < hi) {
+        guint mid = lo + (hi - lo) / 2;
+
+        if (g_array_index(n->rows, Name, mid).va <= va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+/* Of several at one address the first names it best. */
+char *kt_module_names_of(const KtModuleNames *n, const GsModuleArea *area,
+                         uint64_t pc)
+{
+    guint i = n_upto(n, pc - 1);
+    const Name *row;
+
+    if (!i) {
+        return NULL;
+    }
+    row = &g_array_index(n->rows, Name, i - 1);
+    while (i > 1 && g_array_index(n->rows, Name, i - 2).va == row->va) {
+        i--;
+        row = &g_array_index(n->rows, Name, i - 1);
+    }
+    if (row->va < area->start) {
+        return NULL;
+    }
+    return g_strdup_printf("%s+0x%" PRIx64 "[%s]", row->name, pc - row->va,
+                           n->module);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reports of what modules left behind: how many are kept, and that they are
+ * of the moment when the module was unloaded, whoever applies the events.
+ * What they say is in tests/replay.
+ */
+#include "events.h"
+
+#define KERNEL "symbol va=ffffffff81000000 name=_stext\n" \
+               "symbol va=ffffffff81000800 name=_etext\n" \
+               "symbol va=ffffffff82001000 name=_end type=B\n"
+#define MODULE "module va=ffffffffc0100000 name=%s " \
+               "base=ffffffffc0000000 size=1000\n" \
+               "modsym va=ffffffffc0000000 name=f\n" \
+               "load va=ffffffffc0100000\n"
+#define UNLOAD "unload va=ffffffffc0100000\n"
+
+typedef struct Seen {
+    unsigned n;
+    uint64_t first, found;
+} Seen;
+
+static bool see(const KtModuleReport *r, void *opaque)
+{
+    Seen *s = opaque;
+
+    s->first = s->n++ ? s->first : r->id;
+    s->found += r->found;
+    return true;
+}
+
+static Seen look(TestWorld *w)
+{
+    KtTracer *t = test_world_tracer(w);
+    Seen s = { 0 };
+
+    kt_query_begin(t);
+    kt_query_modules(t, see, &s);
+    kt_query_end(t);
+    return s;
+}
+
+static void run(TestWorld *w, const char *format, const char *name)
+{
+    g_auto(GStrv) parts = g_strsplit(format, "%s", -1);
+    g_autofree char *script = g_strjoinv(name, parts);
+
+    test_world_events(w, script);
+}
+
+static void test_oldest_reports_go(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(KERNEL);
+    Seen s;
+
+    for (unsigned i = 0; i < 300; i++) {
+        run(w, MODULE UNLOAD, "m");
+    }
+    s = look(w);
+    g_assert_cmpuint(s.n, ==, 256);
+    g_assert_cmpuint(s.first, ==, 45);
+    g_assert_cmpuint(kt_tracer_counter(test_world_tracer(w),
+                                       KT_CNT_MODULE_REPORTS_GONE), ==, 44);
+    g_assert_cmpuint(kt_tracer_counter(test_world_tracer(w),
+                                       KT_CNT_MODULES_CHECKED), ==, 300);
+}
+
+/* Its end stands among the events: those behind it do not count, however many
+ * are applied at once. */
+static void test_in_order(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(KERNEL);
+
+    for (unsigned i = 0; i < 50; i++) {
+        run(w, MODULE
+            "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n"
+            "alloc va=ffff888000002000 size=10 stack=ffffffffc0000010\n"
+            "free va=ffff888000001000\n"
+            UNLOAD
+            "free va=ffff888000002000\n"
+            "alloc va=ffff888000003000 size=10 stack=ffffffffc0000010\n"
+            "free va=ffff888000003000\n", "m");
+    }
+    g_assert_cmpuint(look(w).n, ==, 50);
+    g_assert_cmpuint(look(w).found, ==, 50);
+}
+
+static bool never(const KtBlock *b, void *opaque)
+{
+    g_assert_not_reached();
+}
+
+static void test_withdrawn(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(KERNEL);
+    KtTracer *t = test_world_tracer(w);
+
+    run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n"
+        UNLOAD "free va=ffff888000001000\n", "m");
+    kt_query_begin(t);
+    kt_query_module_leaks(t, 1, never, NULL);
+    kt_query_module_leaks(t, 2, never, NULL);
+    kt_query_end(t);
+    g_assert_cmpuint(look(w).found, ==, 1);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/module-leaks/oldest-reports-go", test_oldest_reports_go);
+    g_test_add_func("/module-leaks/in-order", test_in_order);
+    g_test_add_func("/module-leaks/withdrawn", test_withdrawn);
+    return g_test_run();
+}

@@ -120,7 +120,8 @@ HOSTILE = 'test_hostile', 'test_scribble'
 def guest_programs():
     """Those that no other suite has."""
     return (program for program in python_programs('tests/guest/test_*.py')
-            if program[0] not in (*HOSTILE, 'test_journal', 'test_limits'))
+            if program[0] not in (*HOSTILE, 'test_journal', 'test_limits',
+                                  'test_module_leaks'))
 
 
 def health_programs():
@@ -160,6 +161,8 @@ SUITES = {
     'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
     'stress': lambda: python_programs('tests/guest/stress.py',
                                       timeout=3600),
+    'leaks': lambda: python_programs('tests/guest/test_module_leaks.py',
+                                     timeout=3600),
     'snapshot': lambda: python_programs('tests/guest/snapshot.py',
                                         timeout=7200),
     'arches': arch_programs,

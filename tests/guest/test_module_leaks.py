@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a module has not freed when it is unloaded is reported, and nothing
+else: a module that leaves blocks behind, or does not, as it is told, comes and
+goes again and again. The truth is what the module prints.
+
+usage: test_module_leaks.py [--short] [--kernel K]... [--smp N]...
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections import Counter
+
+import oracle
+from kaguest import Guest, Tap, paths
+
+LOAD = re.compile(r'ka_leaky: (?:(loaded)|(\w+)=([0-9a-f]{16}))')
+UNKNOWN = ('errors.recorded', 'module.failed', 'module.leaks_dropped', 'gaps')
+
+
+def said(console):
+    """What each load of ka_leaky left behind: [{(site, va): n}]."""
+    loads = []
+    for m in LOAD.finditer(console):
+        if m.group(1):
+            loads.append(Counter())
+        else:
+            loads[-1][m.group(2), int(m.group(3), 16)] += 1
+    return loads
+
+
+def reports(guest, words=''):
+    """[(module, [rows])] of `ka leak module`, oldest first."""
+    text = guest.hmp_qmp(f'ka leak module {words} -s -j -n 0')
+    found = []
+    for line in text.splitlines():
+        row = json.loads(line)
+        if row['type'] == 'module':
+            found.append((row, []))
+        else:
+            found[-1][1].append(row)
+    return found
+
+
+def site(row):
+    """The function of the module that allocated."""
+    names = [re.sub(r'\+0x[0-9a-f]+', '', f) for f in row['alloc_symbols']]
+    return next((f.removesuffix('[ka_leaky]') for f in names
+                 if f.endswith('[ka_leaky]')), ' '.join(names))
+
+
+def check_loads(found, truth, released):
+    """Reports against what was said; the block RELEASED is none any more."""
+    assert len(found) == len(truth), f'{len(found)} reports, {len(truth)} loads'
+    for i, ((head, rows), left) in enumerate(zip(found, truth)):
+        sites = Counter()
+        for (name, va), n in left.items():
+            sites[name] += n * (va != released)
+        sites += Counter()
+        text = f'load {i}: {head}\n' + '\n'.join(map(json.dumps, rows))
+        got = Counter({site(r): r.get('same_stack', 0) + 1 for r in rows})
+        assert got == sites, f'{got} instead of {sites}\n{text}'
+        assert head['blocks'] == sum(sites.values()), text
+        assert head['withdrawn'] == sum(left.values()) - head['blocks'], text
+        for r in rows:
+            assert (site(r), int(r['va'], 16)) in left, text
+
+
+def check(guest, n):
+    truth = said(guest.console)
+    assert len(truth) == n + 1, f'{len(truth)} loads were told'
+    released = next(va for name, va in truth[0] if name.endswith('init_site'))
+    check_loads(reports(guest, 'ka_leaky'), truth, released)
+    others = [r for r in reports(guest) if r[0]['name'] != 'ka_leaky']
+    assert [r[0]['name'] for r in others] == ['ka_life'], others
+    assert not others[0][1], others
+
+
+def check_stat(guest):
+    numbers = guest.stat()
+    for key in UNKNOWN:
+        assert not numbers.get(key), f'{key}: {numbers[key]}'
+
+
+def check_journal(guest, log):
+    """The file answers as the monitor does, while the guest stands."""
+    guest.qmp('stop')
+    command = 'leak module -s -j -n 0'
+    want = guest.hmp_qmp('ka ' + command)
+    program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
+    got = subprocess.run([program, '-f', log, *command.split()], check=True,
+                         capture_output=True, text=True, timeout=300).stdout
+    assert got.strip() == want.strip(), f'{got}\ninstead of\n{want}'
+
+
+def run(tap, kernel, smp, n, share):
+    label = f'{kernel}, {smp} vCPU'
+    log = f'{share}-{smp}.journal'
+    with Guest(kernel=kernel, smp=smp, share=share, run='leaky', n=n,
+               timeout=600, cmdline='no_hash_pointers', end='shell',
+               journal=log, name=f'leaky-{kernel}-{smp}') as g:
+        with tap.test(f'{label}: runs'):
+            assert g.wait_done() == 0
+        with tap.test(f'{label}: {n} times, each leak once and nothing else'):
+            check(g, n)
+        with tap.test(f'{label}: nothing is unknown'):
+            check_stat(g)
+        with tap.test(f'{label}: a journal tells the same'):
+            check_journal(g, log)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 only, 6 times instead of 50')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    args = ap.parse_args()
+    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    n = 6 if args.short else 50
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix='ka-leaky.') as tmp:
+        for kernel in kernels:
+            share = oracle.make_share(os.path.join(tmp, kernel), ['leaky.sh'],
+                                      kernel, modules=True)
+            for smp in args.smp or ([1] if args.short else [1, 4]):
+                run(tap, kernel, smp, n, share)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`ka whatis` knows of an address what the guest itself tells of it: symbols by
+/proc/kallsyms, areas by /proc/vmallocinfo, blocks by a module that prints them.
+
+usage: test_whatis.py [--short] [--kernel K]...
+"""
+import json
+import os
+import re
+import tempfile
+
+import oracle
+from kaguest import Guest, Tap, kernel_options
+
+SAID = re.compile(r'ka_life: (\w+)=([0-9a-f]{16})')
+SYMBOLS = {'do_exit': 'kernel text', 'init_task': 'kernel data'}
+
+
+def whatis(guest, address):
+    return json.loads(guest.hmp_qmp(f'ka whatis {address} -j'))
+
+
+def check_symbols(guest):
+    words = '|'.join(SYMBOLS)
+    text = guest.shell(f"grep -E ' ({words})$' /proc/kallsyms")
+    found = re.findall(r'^([0-9a-f]{16}) . (\w+)$', text, re.M)
+    assert len(found) == len(SYMBOLS), text
+    for va, name in found:
+        got = whatis(guest, f'{int(va, 16) + 4:x}')
+        assert got['kernel'] == f'{SYMBOLS[name]} {name}+0x4', got
+        assert 'not_mapped' not in got and 'module' not in got, got
+
+
+def check_module(guest, loaded):
+    """The module's blocks and code, while it is LOADED and when it is gone."""
+    for site, va in SAID.findall(guest.console)[:2]:
+        got = whatis(guest, f'{int(va, 16) + 8:x}')
+        state = 'live' if loaded else 'freed'
+        assert got['block'].startswith(f'{state} block {va}-'), (site, got)
+        assert re.match(r'slab of kmalloc-(rnd-\d+-)?1k$', got['slab']), got
+        assert 'direct_map' in got, got
+    va, name = re.search(r'^([0-9a-f]{16}) \w (ka_life_site_core)\s',
+                         guest.console, re.M).groups()
+    got = whatis(guest, f'{int(va, 16) + 1:x}')
+    what = 'module' if loaded else 'unloaded module'
+    assert got['module'] == f'{what} ka_life text {name}+0x1', got
+
+
+def check_areas(guest):
+    """Each area of vmalloc() is known as a block; stacks have their tasks."""
+    text = guest.shell('cat /proc/vmallocinfo')
+    areas = re.findall(r'^0x([0-9a-f]{16})-0x[0-9a-f]{16}\s+\d+ .*\bvmalloc\b',
+                       text, re.M)
+    assert areas, text[:500]
+    told = [whatis(guest, va) for va in areas]
+    for va, got in zip(areas, told):
+        assert 'not_mapped' not in got, got
+        assert got['block'].startswith(f'live block {va}-'), got
+    check_tasks(guest, [got['task_stack'] for got in told
+                        if 'task_stack' in got])
+
+
+def check_tasks(guest, stacks):
+    """Each stack's task has that name; most tasks have such a stack."""
+    text = guest.shell('for p in /proc/[0-9]*; do '
+                       'read c <$p/comm && echo "KA-TASK ${p#/proc/} $c"; done')
+    comm = dict(re.findall(r'^KA-TASK (\d+) (.+)$', text, re.M))
+    assert len(stacks) > len(comm) / 2, f'{len(stacks)} of {len(comm)} tasks'
+    for stack in stacks:
+        name, pid = re.match(r'stack of (\S+) pid=(\d+)$', stack).groups()
+        assert comm.get(pid, name).startswith(name), (stack, comm.get(pid))
+
+
+def check_others(guest):
+    got = whatis(guest, '400000')
+    assert got['user'] == 'user address', got
+    assert 'kernel' not in got and 'block' not in got, got
+    got = whatis(guest, '00f0000000000000')
+    assert 'no_address' in got and 'user' not in got, got
+
+
+def run(tap, kernel, share):
+    with Guest(kernel=kernel, share=share, run='nothing', end='shell',
+               cmdline='no_hash_pointers', timeout=300,
+               name=f'whatis-{kernel}') as g:
+        g.wait_done()
+        with tap.test(f'{kernel}: symbols of the kernel'):
+            check_symbols(g)
+        g.shell('insmod /share/ka_life.ko; '
+                "grep '.ka_life.$' /proc/kallsyms")
+        with tap.test(f'{kernel}: a module, and its blocks'):
+            check_module(g, True)
+        with tap.test(f'{kernel}: areas of vmalloc(), and stacks'):
+            check_areas(g)
+        g.shell('rmmod ka_life')
+        with tap.test(f'{kernel}: a module that is gone'):
+            check_module(g, False)
+        with tap.test(f"{kernel}: a user's, and what is no address"):
+            check_others(g)
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix='ka-whatis.') as tmp:
+        for kernel in kernel_options():
+            share = oracle.make_share(os.path.join(tmp, kernel), ['nothing.sh'],
+                                      kernel, modules=True)
+            run(tap, kernel, share)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -225,14 +225,14 @@ static bool take_stray(const KtStray *s, void *opaque)
     return true;
 }
 
-static gint compare_strays(gconstpointer a, gconstpointer b)
+static gint compare_strays(gconstpointer a, gconstpointer b, gpointer tracer)
 {
     const KtStray *x = a, *y = b;
     uint64_t n = x->unknown + x->invalid + x->pages;
     uint64_t m = y->unknown + y->invalid + y->pages;
 
     return n != m ? (n > m ? -1 : 1) :
-           x->stack.v < y->stack.v ? -1 : x->stack.v > y->stack.v;
+           mc_top_compare_stacks(tracer, x->stack, y->stack);
 }
 
 static uint64_t caller_of(KtTracer *t, KtStackId stack)
@@ -285,7 +285,7 @@ static bool list_strays(McOut *out, const McArgs *args, GError **errp)
     if (args->by == MC_BY_CALLER) {
         join_callers(t, list);
     }
-    g_array_sort(list, compare_strays);
+    g_array_sort_with_data(list, compare_strays, t);
     for (unsigned i = 0; i < MIN(list->len, limit) && !out->closed; i++) {
         out->format->stray(out, &g_array_index(list, KtStray, i),
                            args->by == MC_BY_STACK);

@@ -375,7 +375,7 @@ typedef struct Order {
     McTopId sort;
 } Order;
 
-static int compare_stacks(KtTracer *t, KtStackId a, KtStackId b)
+int mc_top_compare_stacks(KtTracer *t, KtStackId a, KtStackId b)
 {
     unsigned n = 0, m = 0;
     GsStop stop;
@@ -424,7 +424,7 @@ static int compare_keys(const McTopTable *t, const McTopRow *a,
 {
     switch (t->by) {
     case MC_BY_STACK:
-        return compare_stacks(t->tracer, a->key.stack, b->key.stack);
+        return mc_top_compare_stacks(t->tracer, a->key.stack, b->key.stack);
     case MC_BY_TASK:
         return compare_tasks(t->tracer, a->key.task, b->key.task);
     case MC_BY_CACHE:

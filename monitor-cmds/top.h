@@ -97,6 +97,9 @@ GPtrArray *mc_top_sorted(const McTopTable *t, McTopId sort);
 /** mc_top_value() - false: not known. Differences have a sign. */
 bool mc_top_value(const McTopTable *t, const McTopRow *row, McTopId id,
                   int64_t *out);
+/** mc_top_compare_stacks() - by their frames: ids are others in a journal's
+ *  reader. */
+int mc_top_compare_stacks(KtTracer *t, KtStackId a, KtStackId b);
 /** mc_top_shows() - is there such a column? */
 bool mc_top_shows(const McTopTable *t, McTopId id, bool verbose);
 

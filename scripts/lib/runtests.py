@@ -158,6 +158,8 @@ SUITES = {
                                              timeout=3600),
     'oracle-state': lambda: python_programs('tests/guest/oracle_state.py',
                                             timeout=3600),
+    'accounts': lambda: python_programs('tests/guest/accounts.py',
+                                        timeout=3600),
     'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
     'stress': lambda: python_programs('tests/guest/stress.py',
                                       timeout=3600),

@@ -105,9 +105,10 @@ def make_share(folder, scripts, kernel='6.12', modules=False):
 
 
 def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
-               workload='oracle-trace', mem='4G', **guest_args):
+               workload='oracle-trace', mem='4G', then=None, **guest_args):
     """Boot with the guest's own tracing on, run the workload, and return
-    what both sides saw."""
+    what both sides saw. THEN is called with the guest and the journal's path
+    before it ends."""
     with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'],
                            kernel)
@@ -124,6 +125,8 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
             assert status == 0, f'the workload ended with status {status}'
             stat = g.hmp_qmp('ka stat')
             files = ftrace.read_out(g.collect())
+            if then:
+                then(g, log)
         guest = ftrace.load(files)
         expected = ftrace.expected_entries(files)
         entries = len(guest) + sum(e.stack is not None for e in guest)

@@ -45,7 +45,13 @@ def commands(g):
     rows = g.hmp_qmp('ka --cache task_struct -j -n 3').splitlines()
     va = json.loads(rows[0])['va'][2:]
     pages = f'{va[:-5]}00000-{va[:-5]}fffff'
-    return ['', 'help', 'help show', 'stat', 'stat -v', 'stat -j -v',
+    g.hmp_qmp('ka mark here')
+    return ['', 'help', 'help show', 'top', 'top -s -n 100', 'top -v -n 0 -j',
+            'top --by stack -n 0', 'top --by cache -n 0 --sort slack',
+            'top --by task -n 0', 'top --by module -n 0',
+            'top --by size -n 0 --sort life', 'top --task init -n 0 -s',
+            'top --since 1000000 --until 3000000', 'top --stray', 'mark',
+            'diff here', 'diff nosuch', 'diff here -j --by stack', 'stat', 'stat -v', 'stat -j -v',
             'error', 'error -s', 'error -j', f'show {va}', f'show {va} -s -v',
             f'show {va} -j -s -n 40', f'{va} --history -s', pages + ' -s -v',
             pages + ' 100-1000 -j', 'alloc kernel_clone -s -n 50',

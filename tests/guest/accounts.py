@@ -14,6 +14,7 @@ holds what happened until then, and is asked the same.
 import argparse
 import json
 import subprocess
+import time
 from collections import Counter, defaultdict
 
 import ksyms
@@ -211,16 +212,36 @@ def check_tables(tap, asked, label):
            asked['check'])
 
 
+def check_points(tap, asked, label):
+    """A mark is in the journal, which knows other times besides."""
+    tap.ok(asked['diff'] == asked['diff file'],
+           f'{label}: ka diff of a mark is the same from the journal',
+           asked['diff'][:1000] + asked['diff file'][:1000])
+    whole = json.loads(asked['live']['caller'].splitlines()[0])
+    ever = json.loads(asked['diff ever'].splitlines()[0])
+    tap.ok(not differing(whole, ever),
+           f'{label}: from time 0 on the difference is everything',
+           asked['diff ever'][:1000])
+
+
+def from_file(log, *words):
+    return subprocess.run([journal.program(), '-f', log, *words], check=True,
+                          text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL).stdout
+
+
 def ask(asked):
     def then(g, log):
+        g.hmp_qmp('ka mark late')
+        time.sleep(2)
         g.qmp('stop')
+        asked['diff'] = g.hmp_qmp('ka diff late -s -n 0')
+        asked['diff file'] = from_file(log, 'diff', 'late', '-s', '-n', '0')
+        asked['diff ever'] = from_file(log, 'diff', '@0', '-j', '-n', '0')
         for by in TABLES:
             line = f'top -j -n 0 --by {by}'
             asked['live'][by] = g.hmp_qmp('ka ' + line)
-            asked['file'][by] = subprocess.run(
-                [journal.program(), '-f', log, *line.split()], check=True,
-                text=True, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL).stdout
+            asked['file'][by] = from_file(log, *line.split())
         asked['check'] = g.hmp_qmp('ka check')
     return then
 
@@ -248,6 +269,7 @@ def main():
                     buffer='192M' if smp == 1 else '96M')
                 check(tap, run, asked, label)
                 check_tables(tap, asked, label)
+                check_points(tap, asked, label)
     tap.done()
 
 

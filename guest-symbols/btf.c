@@ -263,6 +263,74 @@ bool gs_btf_type_size(const GsBtf *b, const char *type, uint32_t *size)
     return type_named(b, type, &id) && size_of(b, id, size);
 }
 
+/* The element of an array at *@off, which is left as the offset in it. */
+static bool enter_array(const GsBtf *b, uint32_t *id, uint32_t *off,
+                        GString *path)
+{
+    int real = btf__resolve_type(b->btf, *id);
+    const struct btf_type *t = real > 0 ? btf__type_by_id(b->btf, real)
+                                        : NULL;
+    uint32_t size;
+
+    if (!t || !btf_is_array(t) || !size_of(b, btf_array(t)->type, &size) ||
+        !size) {
+        return false;
+    }
+    g_string_append_printf(path, "[%u]", *off / size);
+    *off %= size;
+    *id = btf_array(t)->type;
+    return true;
+}
+
+/* The member that covers *@off, likewise. */
+static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
+                         GString *path)
+{
+    const struct btf_type *t = composite(b, *id);
+    unsigned n = t ? btf_vlen(t) : 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct btf_member *m = &btf_members(t)[i];
+        uint32_t begin = btf_member_bit_offset(t, i) / 8, size;
+        const char *name = name_of(b, m->name_off);
+
+        if (begin > *off || is_bit_field(b, t, i) ||
+            !size_of(b, m->type, &size) || *off - begin >= size) {
+            continue;
+        }
+        if (*name) {
+            g_string_append_printf(path, "%s%s", path->len ? "." : "", name);
+        }
+        *off -= begin;
+        *id = m->type;
+        return true;
+    }
+    return false;
+}
+
+char *gs_btf_member_at(const GsBtf *b, const char *type, uint32_t offset)
+{
+    g_autoptr(GString) path = g_string_new(NULL);
+    uint32_t id;
+
+    if (!type_named(b, type, &id)) {
+        return NULL;
+    }
+    for (unsigned depth = 0; depth < PATH_MAX_PARTS; depth++) {
+        if (!enter_member(b, &id, &offset, path) &&
+            !enter_array(b, &id, &offset, path)) {
+            break;
+        }
+    }
+    if (!path->len) {
+        return NULL;
+    }
+    if (offset) {
+        g_string_append_printf(path, "+0x%x", offset);
+    }
+    return g_string_free(g_steal_pointer(&path), FALSE);
+}
+
 /* ---- enumerators ---- */
 
 /*

@@ -21,10 +21,12 @@ void gs_btf_free(GsBtf *btf);
 size_t gs_btf_bytes(const GsBtf *btf);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsBtf, gs_btf_free)
 
-/* As gs_kernel_member(), gs_kernel_type_size(), gs_kernel_enum_value(). */
+/* As gs_kernel_member(), gs_kernel_type_size(), gs_kernel_member_at(),
+ * gs_kernel_enum_value(). */
 bool gs_btf_member(const GsBtf *btf, const char *type, const char *member,
                    uint32_t *offset, uint32_t *size);
 bool gs_btf_type_size(const GsBtf *btf, const char *type, uint32_t *size);
+char *gs_btf_member_at(const GsBtf *btf, const char *type, uint32_t offset);
 bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
 
 /* As gs_kernel_func_param(). */

@@ -518,6 +518,11 @@ bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size)
     return k->btf && gs_btf_type_size(k->btf, type, size);
 }
 
+char *gs_kernel_member_at(const GsKernel *k, const char *type, uint32_t at)
+{
+    return k->btf ? gs_btf_member_at(k->btf, type, at) : NULL;
+}
+
 bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value)
 {
     return k->btf && gs_btf_enum_value(k->btf, name, value);

@@ -572,5 +572,6 @@ void kt_replay_status(KtReplay *r, KtStatus *out);
 #include "kt-accounts.h"
 #include "kt-modules.h"
 #include "kt-vm.h"
+#include "kt-leak.h"
 
 #endif /* KT_H */

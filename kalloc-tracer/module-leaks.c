@@ -72,7 +72,7 @@ struct KtModules {
 
 static uint64_t report_bytes(const KtReport *r)
 {
-    return r->leaks->len * sizeof(KtLeak);
+    return r->leaks->len * sizeof(KtLeft);
 }
 
 static void loaded_free(gpointer p)
@@ -363,7 +363,7 @@ static bool any_frame(const Check *c, uint32_t stack)
 static void add_leak(Check *c, const KtRec *r)
 {
     KtReport *report = c->report;
-    KtLeak leak = { r->va, r->alloc_us, { r->stack } };
+    KtLeft leak = { r->va, r->alloc_us, { r->stack } };
 
     report->head.found++;
     if (c->m->n_leaks + report->leaks->len >= MAX_LEAKS ||
@@ -389,7 +389,7 @@ static void look_at(Check *c, const KtRec *r)
 
 static int by_address(const void *a, const void *b)
 {
-    const KtLeak *x = a, *y = b;
+    const KtLeft *x = a, *y = b;
 
     return x->va < y->va ? -1 : x->va > y->va;
 }
@@ -474,7 +474,7 @@ static KtReport *report_new(KtModules *m, const Loaded *mod, uint64_t now_us)
         .id = ++m->last_id, .name = r->name, .loaded_us = mod->us,
         .us = now_us,
     };
-    r->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeak));
+    r->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeft));
     r->errors = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     r->names = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                      g_free);

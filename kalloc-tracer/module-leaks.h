@@ -44,14 +44,14 @@ void kt_modules_run(KtModules *m, uint64_t done, uint64_t now_us,
 /** kt_modules_forget() - the reports; with @all what is loaded, too. */
 void kt_modules_forget(KtModules *m, bool all);
 
-/** struct KtLeak - a block, to be known again */
-typedef struct KtLeak {
+/** struct KtLeft - a block, to be known again */
+typedef struct KtLeft {
     uint64_t va;
     uint64_t us;
     KtStackId stack;
-} KtLeak;
+} KtLeft;
 
-/** struct KtReport - @leaks: KtLeak; @errors: ids of its bad frees, uint64_t;
+/** struct KtReport - @leaks: KtLeft; @errors: ids of its bad frees, uint64_t;
  *  @names: see kt_query_module_names() */
 typedef struct KtReport {
     KtModuleReport head;

@@ -14,6 +14,7 @@
  * one who is to fill it may be waiting for the lock himself.
  */
 #include "tracer.h"
+#include "leak-rules.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -87,6 +88,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->queue = kt_queue_new();
     t->stacks = kt_depot_new(MIN(config->max_stacks, KT_MAX_STACKS));
     kt_depot_charge(t->stacks, t->budget, KT_PART_STACKS);
+    t->leaks = kt_leaks_new();
     t->names = kt_names_new(t->budget);
     t->counters = kt_counters_new();
     t->modules = kt_modules_new(t->budget);
@@ -349,6 +351,7 @@ void kt_tracer_free(KtTracer *t)
     kt_queue_free(t->queue);
     kt_names_free(t->names);
     kt_modules_free(t->modules);
+    kt_leaks_free(t->leaks);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
     kt_budget_free(t->budget);

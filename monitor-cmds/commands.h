@@ -22,6 +22,10 @@ McRunFn mc_cmd_stack;
 McRunFn mc_cmd_top;
 McRunFn mc_cmd_mark;
 McRunFn mc_cmd_diff;
+McRunFn mc_cmd_leak_scan;
+McRunFn mc_cmd_leak_clear;
+McRunFn mc_cmd_leak_dump;
+McRunFn mc_cmd_refs;
 McRunFn mc_cmd_stat;
 McRunFn mc_cmd_whatis;
 McRunFn mc_cmd_on;
@@ -29,6 +33,14 @@ McRunFn mc_cmd_off;
 McRunFn mc_cmd_clear;
 McRunFn mc_cmd_check;
 McRunFn mc_cmd_help;
+
+/** mc_vm() - (borrowed) the VM that the command @word looks at, or NULL with
+ *  the reason why there is none. */
+const KtVm *mc_vm(const McOut *out, const char *word, GError **errp);
+
+/** mc_read_guest() - the guest's memory, as some vCPU maps it; false where
+ *  there is none. */
+bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len);
 
 /** mc_help_command() - print the page of one command (help.c). */
 void mc_help_command(McOut *out, const McCommand *c);

@@ -56,6 +56,10 @@ static void offer_values(Completion *c, const McOption *o)
             offer(c, mc_top_columns[i].key);
         }
         break;
+    case MC_OPT_FORMAT:
+        offer(c, "ka");
+        offer(c, "kmemleak");
+        break;
     case MC_OPT_STATE:
         offer(c, "A");
         offer(c, "F");

@@ -290,6 +290,31 @@ GETTER(error_comm)
     return put_comm(t, row->error->task, v);
 }
 
+GETTER(leak)
+{
+    return put_name(v, kt_leak_hold_name(row->leak->hold));
+}
+
+GETTER(same_bytes)
+{
+    return put(v, row->leak->bytes);
+}
+
+GETTER(ref)
+{
+    return put_name(v, row->ref->at ? "interior" : "start");
+}
+
+GETTER(ref_at)
+{
+    return put(v, row->ref->at);
+}
+
+GETTER(ref_member)
+{
+    return put_name(v, row->ref->member);
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 const McField mc_fields[MC_FIELD__COUNT] = {
@@ -334,12 +359,18 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
         return row->error && row->error->kind == KT_ERR_WRONG_SIZE;
     case MC_GROUP_SAME:
         return row->same;
+    case MC_GROUP_LEAK:
+        return row->leak;
+    case MC_GROUP_REF:
+        return row->ref;
     case MC_GROUP_V:
         return verbose;
     case MC_GROUP_V_FREE:
         return verbose && row_is_freed(row);
     case MC_GROUP_V_ERROR:
         return verbose && row->error;
+    case MC_GROUP_V_LEAK:
+        return verbose && row->leak;
     case MC_GROUP__COUNT:
         break;
     }

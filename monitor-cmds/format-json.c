@@ -527,6 +527,38 @@ static void json_point(McOut *o, const KtPointInfo *p)
     end(o);
 }
 
+static void json_ref(McOut *o, const KtRef *r, uint64_t at, const char *symbol)
+{
+    begin(o, "ref");
+    put_word(o, "place", kt_place_name(r->place));
+    if (r->place == KT_PLACE_REGISTER) {
+        put_word(o, "register", r->name);
+        put_number(o->line, "cpu", r->number);
+    } else {
+        put_key(o->line, "va");
+        put_address(o->line, r->va);
+    }
+    if (r->place == KT_PLACE_STACK || r->place == KT_PLACE_PERCPU) {
+        put_number(o->line, r->place == KT_PLACE_STACK ? "pid" : "cpu",
+                   r->number);
+    }
+    put_word(o, "symbol", symbol);
+    put_word(o, "ref", at ? "interior" : "start");
+    put_number(o->line, "ref_at", at);
+    end(o);
+}
+
+static void json_sum(McOut *o, const char *type, const McStat *figure,
+                     unsigned n, const char *text)
+{
+    begin(o, type);
+    for (unsigned i = 0; i < n; i++) {
+        put_number(o->line, figure[i].key, figure[i].u);
+    }
+    put_word(o, "text", text);
+    end(o);
+}
+
 const McFormat mc_format_json = {
     .row = json_row,
     .miss = json_miss,
@@ -548,4 +580,6 @@ const McFormat mc_format_json = {
     .top_note = json_top_note,
     .stray = json_stray,
     .point = json_point,
+    .ref = json_ref,
+    .sum = json_sum,
 };

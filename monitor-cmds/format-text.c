@@ -457,6 +457,37 @@ static void text_point(McOut *o, const KtPointInfo *p)
     mc_out_end_line(o);
 }
 
+static void text_ref(McOut *o, const KtRef *r, uint64_t at, const char *symbol)
+{
+    g_string_append_printf(o->line, "%*s", (int)o->margin, "");
+    if (r->place == KT_PLACE_REGISTER) {
+        g_string_append_printf(o->line, "register %s of vCPU %u",
+                               r->name, r->number);
+    } else {
+        g_string_append_printf(o->line, "%s ", kt_place_name(r->place));
+        mc_put_hex(o->line, r->va, 16);
+    }
+    if (r->place == KT_PLACE_STACK) {
+        g_string_append_printf(o->line, " pid=%u", r->number);
+    } else if (r->place == KT_PLACE_PERCPU) {
+        g_string_append_printf(o->line, " cpu=%u", r->number);
+    }
+    if (symbol) {
+        g_string_append_c(o->line, ' ');
+        mc_put_word(o->line, symbol);
+    }
+    g_string_append_printf(o->line, " ref[%s +", at ? "interior" : "start");
+    mc_put_hex(o->line, at, 1);
+    g_string_append_c(o->line, ']');
+    mc_out_end_line(o);
+}
+
+static void text_sum(McOut *o, const char *type, const McStat *figure,
+                     unsigned n, const char *text)
+{
+    mc_out_printf(o, "%s", text);
+}
+
 const McFormat mc_format_text = {
     .row = text_row,
     .miss = text_miss,
@@ -478,4 +509,6 @@ const McFormat mc_format_text = {
     .top_note = text_top_note,
     .stray = text_stray,
     .point = text_point,
+    .ref = text_ref,
+    .sum = text_sum,
 };

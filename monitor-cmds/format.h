@@ -23,6 +23,18 @@ typedef struct McPlace {
     uint64_t at;
     uint64_t value;
 } McPlace;
+/** struct McLeakRow - of a leak; all with its stack have @bytes */
+typedef struct McLeakRow {
+    KtLeakHold hold;
+    uint64_t bytes;
+} McLeakRow;
+
+/** struct McRefRow - of a block that refers to another: @at is the offset of
+ *  the place in that, @member (nullable) the word's name in its own type */
+typedef struct McRefRow {
+    uint64_t at;
+    const char *member;
+} McRefRow;
 
 /**
  * struct McRow - one line of a listing; all borrowed
@@ -31,6 +43,7 @@ typedef struct McPlace {
  * @hit: the line ka show was asked for, at @offset in the block
  * @same: the line stands for so many other blocks, too
  * @place: (nullable) what holds the address that was looked for
+ * @leak, @ref: NULL outside of ka leak scan and ka refs
  */
 struct McRow {
     const KtBlock *block;
@@ -39,6 +52,8 @@ struct McRow {
     uint64_t offset;
     uint64_t same;
     const McPlace *place;
+    const McLeakRow *leak;
+    const McRefRow *ref;
 };
 
 /**
@@ -98,6 +113,9 @@ typedef struct McModule {
  *             @n of @rows; @top_row: one of them; @top_note: what else is to
  *             be known of it; @stray: a row of ka top --stray
  * @point: a mark of ka mark
+ * @ref: ka refs: a word outside of blocks refers to offset @at of the block;
+ *       @symbol (nullable) has the word's address
+ * @sum: the end of a search: @n figures, @text in words
  */
 typedef struct McFormat {
     void (*row)(McOut *o, const McRow *row);
@@ -121,6 +139,9 @@ typedef struct McFormat {
     void (*top_note)(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
     void (*stray)(McOut *o, const KtStray *s, bool by_stack);
     void (*point)(McOut *o, const KtPointInfo *p);
+    void (*ref)(McOut *o, const KtRef *ref, uint64_t at, const char *symbol);
+    void (*sum)(McOut *o, const char *type, const McStat *figure, unsigned n,
+                const char *text);
 } McFormat;
 extern const McFormat mc_format_text;
 extern const McFormat mc_format_json;

@@ -22,6 +22,7 @@ static bool set_kind(McArgs *args, const char *value, GError **errp);
 static bool set_cpu(McArgs *args, const char *value, GError **errp);
 static bool set_by(McArgs *args, const char *value, GError **errp);
 static bool set_sort(McArgs *args, const char *value, GError **errp);
+static bool set_format(McArgs *args, const char *value, GError **errp);
 
 const McOption mc_options[MC_OPT__COUNT] = {
 #define MC_OPTION(id, spelling_, alt_, arg_, set_, help_) \
@@ -184,6 +185,20 @@ static bool set_state(McArgs *args, const char *value, GError **errp)
     quoted = mc_quote(value);
     g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
                 "%s: a state is A (allocated) or F (freed)", quoted);
+    return false;
+}
+
+static bool set_format(McArgs *args, const char *value, GError **errp)
+{
+    g_autofree char *quoted = NULL;
+
+    args->kmemleak = !strcmp(value, "kmemleak");
+    if (args->kmemleak || !strcmp(value, "ka")) {
+        return true;
+    }
+    quoted = mc_quote(value);
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                "%s: a format is ka or kmemleak", quoted);
     return false;
 }
 

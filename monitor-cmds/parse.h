@@ -26,6 +26,7 @@
  * @topic: what help is asked for, NULL for all
  * @group: (borrowed from @words) first word of commands that it is asked for
  * @by, @sort: of ka top and ka diff
+ * @kmemleak: --format kmemleak
  * @words: (owned strings) the words that are no options
  */
 struct McArgs {
@@ -43,6 +44,7 @@ struct McArgs {
     const char *group;
     McBy by;
     McTopId sort;
+    bool kmemleak;
     GPtrArray *words;
 };
 

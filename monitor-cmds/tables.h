@@ -131,9 +131,12 @@ typedef enum McFieldGroup {
     MC_GROUP_AWAY,          /* of errors that are not at the block's start */
     MC_GROUP_SIZED,         /* of errors in the size that was passed */
     MC_GROUP_SAME,          /* of lines that stand for several blocks */
+    MC_GROUP_LEAK,
+    MC_GROUP_REF,
     MC_GROUP_V,
     MC_GROUP_V_FREE,
     MC_GROUP_V_ERROR,
+    MC_GROUP_V_LEAK,
     MC_GROUP__COUNT
 } McFieldGroup;
 

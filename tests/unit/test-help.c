@@ -150,7 +150,7 @@ static void check_complete(const char *line, const char *expected)
 static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis leak regs stack "
-                       "top mark diff stat on off clear check help");
+                       "top mark diff refs stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show stack stat");
     check_complete("sh", "show");

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pages by use: see leak-pages.h.
+ *
+ * Free ones are found by the lists that they are in, which no version of the
+ * kernel has changed much: those of each zone and order, and those of each
+ * CPU. Slab pages name their cache, pages of files and of users have a
+ * mapping. Guest memory may say anything: lists end when they meet a page for
+ * the second time, and there are at most PAGES_MAX pages.
+ */
+#include "leak-pages.h"
+
+#include <string.h>
+
+#define PAGES_MAX       (1ull << 26)    /* 256 GiB of 4 KiB */
+#define NODES_MAX       64
+#define ZONES_MAX       8
+#define CPUS_MAX        512
+#define ORDER_MAX       20
+#define LISTS_MAX       256
+#define BATCH           32
+#define STRUCT_PAGE_MAX 256
+
+#define UNKNOWN UINT32_MAX
+
+/* A member, UNKNOWN where the kernel has none. */
+typedef struct Member {
+    uint32_t at, size;
+} Member;
+
+typedef struct Layout {
+    Member head, mapping, lru, slab_cache;
+    Member node_zones, free_area, free_list, pageset, lists;
+    uint32_t zone_size, area_size;
+} Layout;
+
+typedef struct Reading {
+    const GsKernel *k;
+    const GsMem *mem;
+    KtLeakPages *p;
+    Layout at;
+    bool (*is_cache)(void *opaque, uint64_t va);
+    void *opaque;
+} Reading;
+
+static Member member(const GsKernel *k, const char *type, const char *name)
+{
+    Member m;
+
+    if (!gs_kernel_member(k, type, name, &m.at, &m.size)) {
+        m.at = UNKNOWN;
+        m.size = 0;
+    }
+    return m;
+}
+
+/* The first of two that the kernel has. */
+static Member either(Member a, Member b)
+{
+    return a.at != UNKNOWN ? a : b;
+}
+
+static bool find_layout(Layout *at, const GsKernel *k)
+{
+    *at = (Layout) {
+        .head = either(member(k, "page", "compound_head"),
+                       member(k, "page", "compound_info")),
+        .mapping = member(k, "page", "mapping"),
+        .lru = member(k, "page", "lru"),
+        .slab_cache = either(member(k, "slab", "slab_cache"),
+                             member(k, "page", "slab_cache")),
+        .node_zones = member(k, "pglist_data", "node_zones"),
+        .free_area = member(k, "zone", "free_area"),
+        .free_list = member(k, "free_area", "free_list"),
+        .pageset = either(member(k, "zone", "per_cpu_pageset"),
+                          member(k, "zone", "pageset")),
+        .lists = member(k, "zone", "per_cpu_pageset").at != UNKNOWN ?
+                 member(k, "per_cpu_pages", "lists") :
+                 member(k, "per_cpu_pageset", "pcp.lists"),
+    };
+    return at->head.at != UNKNOWN && at->slab_cache.at != UNKNOWN &&
+           at->mapping.at != UNKNOWN && at->lru.at != UNKNOWN &&
+           gs_kernel_type_size(k, "zone", &at->zone_size) && at->zone_size &&
+           gs_kernel_type_size(k, "free_area", &at->area_size) &&
+           at->area_size;
+}
+
+static bool load(const Reading *r, uint64_t va, uint64_t *out)
+{
+    return r->mem->read(r->mem->opaque, va, out, sizeof(*out));
+}
+
+/* @or: where there is no such variable, or it cannot be read */
+static uint64_t variable(const Reading *r, const char *name, uint64_t or)
+{
+    GsSymbol sym;
+    uint64_t v;
+
+    return gs_kernel_lookup(r->k, name, &sym) && load(r, sym.va, &v) ? v : or;
+}
+
+/* ---- addresses ---------------------------------------------------------- */
+
+uint64_t kt_leak_pages_va(const KtLeakPages *p, uint64_t i)
+{
+    return p->linear.page_offset + ((p->lo + i) << p->page_shift);
+}
+
+uint64_t kt_leak_pages_struct(const KtLeakPages *p, uint64_t i)
+{
+    return p->linear.vmemmap + (p->lo + i) * p->struct_page;
+}
+
+bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i)
+{
+    uint64_t off = va - kt_leak_pages_struct(p, 0);
+
+    *i = off / p->struct_page;
+    return off % p->struct_page == 0 && *i < p->n;
+}
+
+void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len)
+{
+    uint64_t page = 1ull << p->page_shift;
+    uint64_t first = va - kt_leak_pages_va(p, 0) + page - 1;
+    uint64_t end = va - kt_leak_pages_va(p, 0) + len;
+
+    for (uint64_t i = first >> p->page_shift;
+         i < p->n && i < end >> p->page_shift; i++) {
+        p->use[i] = p->use[i] == KT_PAGE_KERNEL ? KT_PAGE_ELSEWHERE :
+                                                  p->use[i];
+    }
+}
+
+/* ---- free pages --------------------------------------------------------- */
+
+static void walk(const Reading *r, uint64_t list, unsigned order)
+{
+    KtLeakPages *p = r->p;
+    uint64_t at = 0, i;
+
+    for (uint64_t n = 0; n <= p->n; n++) {
+        if (!load(r, n ? at : list, &at) || at == list ||
+            !kt_leak_pages_by_struct(p, at - r->at.lru.at, &i) ||
+            p->use[i] == KT_PAGE_FREE) {
+            return;
+        }
+        memset(p->use + i, KT_PAGE_FREE, MIN(1ull << order, p->n - i));
+    }
+}
+
+static void walk_areas(const Reading *r, uint64_t zone)
+{
+    const Layout *at = &r->at;
+    unsigned orders = MIN(at->free_area.size / at->area_size, ORDER_MAX);
+    unsigned lists = MIN(at->free_list.size / 16, LISTS_MAX);
+
+    for (unsigned order = 0; order < orders; order++) {
+        for (unsigned i = 0; i < lists; i++) {
+            walk(r, zone + at->free_area.at + order * at->area_size +
+                    at->free_list.at + i * 16, order);
+        }
+    }
+}
+
+/*
+ * Lists of a CPU: those of movable, unmovable and reclaimable pages, for each
+ * order up to PAGE_ALLOC_COSTLY_ORDER since 5.13 (44042b449872), then those
+ * of a whole page block.
+ */
+static void walk_cpus(const Reading *r, uint64_t zone)
+{
+    const Layout *at = &r->at;
+    uint64_t cpus = MIN(variable(r, "nr_cpu_ids", 1) & 0xffffffff, CPUS_MAX);
+    unsigned lists = MIN(at->lists.size / 16, LISTS_MAX);
+    uint64_t pageset, offset;
+    GsSymbol offsets;
+
+    if (at->pageset.at == UNKNOWN || at->lists.at == UNKNOWN ||
+        !gs_kernel_lookup(r->k, "__per_cpu_offset", &offsets) ||
+        !load(r, zone + at->pageset.at, &pageset)) {
+        return;
+    }
+    for (unsigned cpu = 0; cpu < cpus; cpu++) {
+        if (!load(r, offsets.va + cpu * 8, &offset)) {
+            return;
+        }
+        for (unsigned i = 0; i < lists; i++) {
+            walk(r, pageset + offset + at->lists.at + i * 16,
+                 i < 12 ? i / 3 : 9);
+        }
+    }
+}
+
+static void walk_node(const Reading *r, uint64_t node)
+{
+    const Layout *at = &r->at;
+    unsigned zones = MIN(at->node_zones.size / at->zone_size, ZONES_MAX);
+
+    for (unsigned i = 0; i < zones; i++) {
+        uint64_t zone = node + at->node_zones.at + i * at->zone_size;
+
+        walk_areas(r, zone);
+        walk_cpus(r, zone);
+    }
+}
+
+static void find_free(const Reading *r)
+{
+    GsSymbol sym;
+    uint64_t node;
+
+    if (r->at.node_zones.at == UNKNOWN || r->at.free_area.at == UNKNOWN ||
+        r->at.free_list.at == UNKNOWN) {
+        return;
+    }
+    if (gs_kernel_lookup(r->k, "contig_page_data", &sym)) {
+        walk_node(r, sym.va);
+    } else if (gs_kernel_lookup(r->k, "node_data", &sym)) {
+        for (unsigned i = 0; i < NODES_MAX && i < sym.size / 8; i++) {
+            if (load(r, sym.va + i * 8, &node) && node) {
+                walk_node(r, node);
+            }
+        }
+    }
+}
+
+/* ---- one page ----------------------------------------------------------- */
+
+/* The struct page of the pages that belong together, which @page (of those
+ * at @va) is one of. compound_info is a mask where a page is as long as a
+ * power of 2. */
+static uint64_t head_of(const Reading *r, const uint8_t *page, uint64_t va)
+{
+    uint64_t head;
+
+    memcpy(&head, page + r->at.head.at, 8);
+    if (!(head & 1)) {
+        return va;
+    }
+    head &= ~1ull;
+    return (-head & (-head - 1)) ? head : va & head;
+}
+
+static KtPageUse use_of_head(const Reading *r, const uint8_t *page)
+{
+    uint64_t cache, mapping;
+
+    memcpy(&cache, page + r->at.slab_cache.at, 8);
+    memcpy(&mapping, page + r->at.mapping.at, 8);
+    if (cache && r->is_cache(r->opaque, cache)) {
+        return KT_PAGE_SLAB;
+    }
+    return mapping ? KT_PAGE_USER : KT_PAGE_KERNEL;
+}
+
+static KtPageUse use_of(const Reading *r, const uint8_t *page, uint64_t i)
+{
+    uint64_t va = kt_leak_pages_struct(r->p, i);
+    uint64_t head = head_of(r, page, va), of_head;
+
+    if (head == va) {
+        return use_of_head(r, page);
+    }
+    return kt_leak_pages_by_struct(r->p, head, &of_head) && of_head < i &&
+           r->p->use[of_head] != KT_PAGE_FREE ? r->p->use[of_head] :
+           KT_PAGE_KERNEL;
+}
+
+static void read_all(const Reading *r)
+{
+    KtLeakPages *p = r->p;
+    uint8_t batch[BATCH * STRUCT_PAGE_MAX];
+
+    for (uint64_t i = 0; i < p->n; i += BATCH) {
+        uint64_t n = MIN(BATCH, p->n - i);
+
+        if (!r->mem->read(r->mem->opaque, kt_leak_pages_struct(p, i), batch,
+                          n * p->struct_page)) {
+            continue;
+        }
+        for (uint64_t j = 0; j < n; j++) {
+            if (p->use[i + j] == KT_PAGE_NONE) {
+                p->use[i + j] = use_of(r, batch + j * p->struct_page, i + j);
+            }
+        }
+    }
+}
+
+/* ---- where they are ----------------------------------------------------- */
+
+/* Is the sample's struct page where that place has it? */
+static bool fits(const Reading *r, const KtSlabSample *sample)
+{
+    KtLeakPages *p = r->p;
+    uint64_t va = kt_leak_pages_struct(p, 0) + ((sample->object -
+                  kt_leak_pages_va(p, 0)) >> p->page_shift) * p->struct_page;
+    uint8_t page[STRUCT_PAGE_MAX];
+    uint64_t cache;
+
+    return sample->object >= kt_leak_pages_va(p, 0) &&
+           r->mem->read(r->mem->opaque, va, page, p->struct_page) &&
+           load(r, head_of(r, page, va) + r->at.slab_cache.at, &cache) &&
+           cache == sample->cache;
+}
+
+static bool find_place(const Reading *r, const KtLinearAt *at,
+                       const KtSlabSample *sample)
+{
+    KtLinear guess[KT_LINEAR_MAX];
+    bool certain;
+    unsigned n = kt_linear_guess(at, r->mem, guess, &certain);
+
+    for (unsigned i = 0; i < n; i++) {
+        r->p->linear = guess[i];
+        if (certain ? guess[i].page_offset != 0 :
+            sample && fits(r, sample)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_pages(const Reading *r, const KtSlabSample *sample)
+{
+    KtLeakPages *p = r->p;
+    KtLinearAt at;
+    uint64_t end;
+
+    if (!kt_linear_init(&at, r->k) || at.struct_page < 32 ||
+        at.struct_page > STRUCT_PAGE_MAX || at.struct_page % 8) {
+        return false;
+    }
+    p->struct_page = at.struct_page;
+    p->page_shift = at.page_shift;
+    p->lo = variable(r, "min_low_pfn", 0);
+    end = variable(r, "max_pfn", 0);
+    if (p->lo >= end) {
+        return false;
+    }
+    p->n = MIN(end - p->lo, PAGES_MAX);
+    return find_place(r, &at, sample);
+}
+
+static bool fits_struct(const Layout *at, uint64_t struct_page)
+{
+    return at->head.at + 8 <= struct_page &&
+           at->mapping.at + 8 <= struct_page &&
+           at->slab_cache.at + 8 <= struct_page;
+}
+
+KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
+                                const KtSlabSample *sample,
+                                bool (*is_cache)(void *opaque, uint64_t va),
+                                void *opaque)
+{
+    g_autoptr(KtLeakPages) p = g_new0(KtLeakPages, 1);
+    Reading r = { .k = k, .mem = mem, .p = p, .is_cache = is_cache,
+                  .opaque = opaque };
+
+    if (!find_layout(&r.at, k) || !find_pages(&r, sample) ||
+        !fits_struct(&r.at, p->struct_page)) {
+        return NULL;
+    }
+    p->use = g_try_malloc0(p->n);
+    if (!p->use) {
+        return NULL;
+    }
+    find_free(&r);
+    read_all(&r);
+    return g_steal_pointer(&p);
+}
+
+void kt_leak_pages_free(KtLeakPages *p)
+{
+    if (p) {
+        g_free(p->use);
+        g_free(p);
+    }
+}

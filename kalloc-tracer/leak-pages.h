@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pages of a stopped guest, by what they are used for, as the kernel's struct
+ * pages and lists of free pages tell. QEMU-free.
+ */
+#ifndef KT_LEAK_PAGES_H
+#define KT_LEAK_PAGES_H
+
+#include "linear.h"
+
+typedef enum KtPageUse {
+    KT_PAGE_NONE,           /* there is no such page */
+    KT_PAGE_KERNEL,         /* of the kernel's, none of the following */
+    KT_PAGE_FREE,
+    KT_PAGE_SLAB,
+    KT_PAGE_USER,           /* page cache and user memory */
+    KT_PAGE_ELSEWHERE,      /* its words are looked at by other addresses */
+} KtPageUse;
+
+/**
+ * struct KtLeakPages - all pages
+ * @linear: where they are, and their struct pages
+ * @struct_page: bytes of one; @page_shift: log2 of a page's bytes
+ * @lo: number of the first, @n: how many
+ * @use: (owned) KtPageUse by number, from @lo on
+ */
+typedef struct KtLeakPages {
+    KtLinear linear;
+    uint64_t struct_page;
+    unsigned page_shift;
+    uint64_t lo, n;
+    uint8_t *use;
+} KtLeakPages;
+
+/** struct KtSlabSample - an object whose cache is known */
+typedef struct KtSlabSample {
+    uint64_t object, cache;
+} KtSlabSample;
+
+/**
+ * kt_leak_pages_read() - what is each page?
+ * @sample: (nullable) tells which of several places memory is at
+ * @is_cache: is that the address of a kmem_cache?
+ *
+ * Returns: (owned) or NULL when the kernel does not tell where its memory is.
+ */
+KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
+                                const KtSlabSample *sample,
+                                bool (*is_cache)(void *opaque, uint64_t va),
+                                void *opaque);
+void kt_leak_pages_free(KtLeakPages *p);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLeakPages, kt_leak_pages_free)
+
+/** kt_leak_pages_va() - of page number @p->lo + @i; _end() - behind all. */
+uint64_t kt_leak_pages_va(const KtLeakPages *p, uint64_t i);
+/** kt_leak_pages_struct() - the address of its struct page. */
+uint64_t kt_leak_pages_struct(const KtLeakPages *p, uint64_t i);
+/** kt_leak_pages_by_struct() - the page whose struct page is at @va; false:
+ *  there is none. */
+bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i);
+/** kt_leak_pages_elsewhere() - those wholly in [@va, @va + @len) of the
+ *  direct map are looked at by other addresses. */
+void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len);
+
+#endif /* KT_LEAK_PAGES_H */

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory of a kernel that is in use without being a block: variables, per-CPU
+ * variables, stacks, struct pages, and pages that belong to the kernel. What
+ * a kernel does not tell of is left out, and said to be missing.
+ */
+#include "leak-world.h"
+
+#include <string.h>
+
+#define CPUS_MAX        512
+#define THREAD_SIZE     16384       /* where no type tells */
+#define TASKS_MAX       (1u << 22)
+
+/* ---- variables ---------------------------------------------------------- */
+
+static const struct {
+    const char *start, *end;
+} data_range[] = {
+    { "_sdata", "_edata" },
+    { "__bss_start", "__bss_stop" },
+    { "__start_ro_after_init", "__end_ro_after_init" },
+};
+
+static uint64_t symbol(const KtLeakWorld *w, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(w->plan->kernel, name, &sym) ? sym.va : 0;
+}
+
+static bool variable(const KtLeakWorld *w, const char *name, uint64_t *out)
+{
+    uint64_t va = symbol(w, name);
+
+    return va && kt_leak_world_load(w, va, out);
+}
+
+static void add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
+                uint32_t number)
+{
+    KtRegion r = { place, va, end - va, number };
+
+    if (va < end) {
+        g_array_append_val(w->region, r);
+    }
+}
+
+/* [@va, @end) without [@but, @but_end) */
+static void add_but(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
+                    uint64_t but, uint64_t but_end, uint32_t number)
+{
+    if (but < va || but_end > end) {
+        add(w, place, va, end, number);
+        return;
+    }
+    add(w, place, va, but, number);
+    add(w, place, but_end, end, number);
+}
+
+/* Where in the direct map the image's @va is, 0 unknown. */
+static uint64_t direct_of(const KtLeakWorld *w, uint64_t va)
+{
+    const GsKernel *k = w->plan->kernel;
+    uint64_t v, map = symbol(w, "kernel_map");
+    uint32_t at;
+
+    if (variable(w, "phys_base", &v)) {                 /* x86-64 */
+        v = va - gs_kernel_arch(k)->text_start + v;
+    } else if (variable(w, "kimage_voffset", &v)) {     /* arm64 */
+        v = va - v;
+    } else if (map && gs_kernel_member(k, "kernel_mapping",
+                                       "va_kernel_pa_offset", &at, NULL) &&
+               kt_leak_world_load(w, map + at, &v)) {   /* riscv64 */
+        v = va - v;
+    } else {
+        return 0;
+    }
+    return w->pages->linear.page_offset + v;
+}
+
+static void find_data(KtLeakWorld *w)
+{
+    uint64_t stack = symbol(w, "init_stack");
+
+    stack = stack ? stack : symbol(w, "init_thread_union");
+    for (unsigned i = 0; i < G_N_ELEMENTS(data_range); i++) {
+        uint64_t va = symbol(w, data_range[i].start);
+        uint64_t end = symbol(w, data_range[i].end);
+        uint64_t direct;
+
+        if (!va || va >= end || !gs_kernel_in_image(w->plan->kernel, va)) {
+            g_ptr_array_add(w->missing, g_strdup_printf(
+                "variables from %s to %s: no such symbols",
+                data_range[i].start, data_range[i].end));
+            continue;
+        }
+        add_but(w, KT_PLACE_DATA, va, end, stack, stack + w->stack_size, 0);
+        direct = w->pages ? direct_of(w, va) : 0;
+        if (direct) {
+            kt_leak_pages_elsewhere(w->pages, direct, end - va);
+        }
+    }
+}
+
+/* ---- per CPU ------------------------------------------------------------ */
+
+static bool in_use(const KtLeakWorld *w, uint64_t va, uint64_t len)
+{
+    const KtRegister *r = (const KtRegister *)w->registers->data;
+
+    for (unsigned i = 0; i < w->registers->len; i++) {
+        if (r[i].value - va < len) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void kt_leak_find_offsets(KtLeakWorld *w)
+{
+    uint64_t table = symbol(w, "__per_cpu_offset"), cpus = 1, off;
+
+    variable(w, "nr_cpu_ids", &cpus);
+    cpus = MIN(cpus & 0xffffffff, CPUS_MAX);
+    for (unsigned i = 0; table && i < cpus; i++) {
+        if (!kt_leak_world_load(w, table + i * 8, &off)) {
+            return;
+        }
+        g_array_append_val(w->offset, off);
+    }
+}
+
+/* An interrupt's stack is of use only while an interrupt uses it. */
+static void find_percpu(KtLeakWorld *w)
+{
+    GsSymbol start, end, irq = { 0 };
+
+    if (!w->offset->len ||
+        !gs_kernel_lookup(w->plan->kernel, "__per_cpu_start", &start) ||
+        !gs_kernel_lookup(w->plan->kernel, "__per_cpu_end", &end) ||
+        end.va <= start.va) {
+        g_ptr_array_add(w->missing, g_strdup("per-CPU variables: no symbols"));
+        return;
+    }
+    gs_kernel_lookup(w->plan->kernel, "irq_stack_backing_store", &irq);
+    for (unsigned i = 0; i < w->offset->len; i++) {
+        uint64_t off = g_array_index(w->offset, uint64_t, i);
+        uint64_t but = irq.size ? off + irq.va : 0;
+
+        if (but && in_use(w, but, irq.size)) {
+            but = 0;
+        }
+        add_but(w, KT_PLACE_PERCPU, off + start.va, off + end.va, but,
+                but + irq.size, i);
+        if (w->pages) {
+            kt_leak_pages_elsewhere(w->pages, off + start.va,
+                                    end.va - start.va);
+        }
+    }
+}
+
+/* ---- stacks ------------------------------------------------------------- */
+
+typedef struct TaskLayout {
+    uint32_t stack, sp, pid, on_cpu;
+} TaskLayout;
+
+static uint32_t task_member(const KtLeakWorld *w, const char *name)
+{
+    uint32_t at;
+
+    return gs_kernel_member(w->plan->kernel, "task_struct", name, &at, NULL) ?
+           at : UINT32_MAX;
+}
+
+static bool find_task_layout(const KtLeakWorld *w, TaskLayout *at)
+{
+    *at = (TaskLayout) {
+        .stack = task_member(w, "stack"),
+        .sp = task_member(w, "thread.sp"),
+        .pid = task_member(w, "pid"),
+        .on_cpu = task_member(w, "on_cpu"),
+    };
+    if (at->sp == UINT32_MAX) {
+        at->sp = task_member(w, "thread.cpu_context.sp");
+    }
+    return at->stack != UINT32_MAX && at->pid != UINT32_MAX;
+}
+
+static uint32_t load_u32(const KtLeakWorld *w, uint64_t va)
+{
+    uint32_t v;
+
+    return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
+}
+
+/* The least address of the stack that a register has; it may be the stack
+ * pointer, or lie above that. */
+static uint64_t running_sp(const KtLeakWorld *w, uint64_t stack)
+{
+    const KtRegister *r = (const KtRegister *)w->registers->data;
+    uint64_t least = 0;
+
+    for (unsigned i = 0; i < w->registers->len; i++) {
+        if (r[i].value - stack < w->stack_size &&
+            (!least || r[i].value < least)) {
+            least = r[i].value;
+        }
+    }
+    return least;
+}
+
+static void add_stack(KtLeakWorld *w, const TaskLayout *at, uint64_t task)
+{
+    uint64_t stack, sp = 0, from;
+    const KtLeakLive *block;
+    bool runs;
+
+    if (!kt_leak_world_load(w, task + at->stack, &stack) || !stack ||
+        stack + w->stack_size < stack) {
+        return;
+    }
+    block = kt_leak_world_live(w, stack);
+    if (block) {
+        kt_scan_set_flags(w->scan, block - kt_leak_live(w, 0), KT_SCANF_OPAQUE);
+    }
+    if (w->plan->no_stacks) {
+        return;
+    }
+    runs = at->on_cpu != UINT32_MAX && load_u32(w, task + at->on_cpu);
+    from = running_sp(w, stack);
+    if (!from && !runs && at->sp != UINT32_MAX &&
+        kt_leak_world_load(w, task + at->sp, &sp) &&
+        sp - stack < w->stack_size) {
+        from = sp;
+    }
+    from = from ? from & ~7ull : stack;
+    w->tasks++;
+    add(w, KT_PLACE_STACK, from, stack + w->stack_size,
+        load_u32(w, task + at->pid));
+}
+
+static bool is_task(const KtLeakWorld *w, const KtLeakLive *b)
+{
+    KtCacheInfo info;
+
+    return b->layer == KT_LAYER_CACHE &&
+           kt_tracer_cache(w->tracer, b->cache, &info) &&
+           !strcmp(info.name, "task_struct");
+}
+
+static void find_stacks(KtLeakWorld *w)
+{
+    uint64_t init = symbol(w, "init_task");
+    TaskLayout at;
+
+    if (!find_task_layout(w, &at)) {
+        g_ptr_array_add(w->missing, g_strdup("stacks of tasks: no type "
+                                             "task_struct"));
+        return;
+    }
+    if (init) {
+        add_stack(w, &at, init);
+    }
+    for (unsigned i = 0; i < w->live->len && w->tasks < TASKS_MAX; i++) {
+        if (is_task(w, kt_leak_live(w, i))) {
+            add_stack(w, &at, kt_leak_live(w, i)->va);
+        }
+    }
+}
+
+static void find_registers(KtLeakWorld *w)
+{
+    const KtVm *vm = w->plan->vm;
+    KtRegister r;
+
+    for (unsigned v = 0; v < vm->n_vcpus; v++) {
+        for (unsigned i = 0; vm->reg(vm->opaque, v, i, &r); i++) {
+            g_array_append_val(w->registers, r);
+            g_array_append_val(w->vcpu_of, v);
+        }
+    }
+}
+
+/* ---- pages -------------------------------------------------------------- */
+
+static bool is_cache(void *opaque, uint64_t va)
+{
+    return g_hash_table_contains(opaque, &va);
+}
+
+/* (owned) Addresses of the caches. */
+static GHashTable *list_caches(const KtLeakWorld *w)
+{
+    GHashTable *caches = g_hash_table_new_full(g_int64_hash, g_int64_equal,
+                                               g_free, NULL);
+    KtCacheInfo info;
+
+    for (unsigned id = 1; id <= UINT16_MAX; id++) {
+        if (!kt_tracer_cache(w->tracer, (KtCacheId) { id }, &info)) {
+            break;
+        }
+        g_hash_table_add(caches, g_memdup2(&info.va, sizeof(info.va)));
+    }
+    return caches;
+}
+
+static bool find_sample(const KtLeakWorld *w, KtSlabSample *out)
+{
+    KtCacheInfo info;
+
+    for (unsigned i = 0; i < w->live->len; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i);
+
+        if (b->layer == KT_LAYER_CACHE &&
+            kt_tracer_cache(w->tracer, b->cache, &info)) {
+            *out = (KtSlabSample) { b->va, info.va };
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_pages(KtLeakWorld *w)
+{
+    g_autoptr(GHashTable) caches = list_caches(w);
+    KtSlabSample sample;
+    bool sampled = find_sample(w, &sample);
+
+    w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem,
+                                  sampled ? &sample : NULL, is_cache, caches);
+    if (!w->pages) {
+        g_ptr_array_add(w->missing, g_strdup(
+            "pages that are no blocks: the kernel does not tell where they "
+            "are"));
+    }
+}
+
+/* Runs of pages of the kernel's, and of struct pages in use. */
+static void add_pages(KtLeakWorld *w)
+{
+    const KtLeakPages *p = w->pages;
+    uint64_t kernel = 0, used = 0;
+
+    for (uint64_t i = 0; i <= p->n; i++) {
+        KtPageUse use = i < p->n ? p->use[i] : KT_PAGE_NONE;
+
+        if (use != KT_PAGE_KERNEL) {
+            add(w, KT_PLACE_PAGE, kt_leak_pages_va(p, kernel),
+                kt_leak_pages_va(p, i), 0);
+            kernel = i + 1;
+        }
+        if (use == KT_PAGE_NONE || use == KT_PAGE_FREE) {
+            add(w, KT_PLACE_STRUCT_PAGE, kt_leak_pages_struct(p, used),
+                kt_leak_pages_struct(p, i), 0);
+            used = i + 1;
+        }
+    }
+}
+
+/* ---- vmalloc ------------------------------------------------------------ */
+
+/*
+ * The kernel's own books of vmalloc'ed memory have its address, which makes
+ * nobody its owner: in a struct vmap_area that and the struct vm_struct are
+ * left out, and in one of these the address, unless somebody else refers to
+ * it. The memory's pages are looked at by the addresses of vmalloc.
+ */
+typedef struct Book {
+    const char *type;
+    uint32_t size;
+    uint32_t cut[3];            /* members that are left out */
+} Book;
+
+static void cut(KtLeakWorld *w, uint32_t block, const uint32_t *at,
+                unsigned n)
+{
+    uint32_t lo = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (at[i] >= lo) {
+            kt_scan_area(w->scan, (KtScanArea) { block, lo, at[i] });
+            lo = at[i] + 8;
+        }
+    }
+    kt_scan_area(w->scan, (KtScanArea) { block, lo, UINT64_MAX });
+}
+
+static void move_pages(KtLeakWorld *w, uint64_t list, uint64_t len)
+{
+    unsigned shift = w->pages->page_shift;
+    uint64_t page, i;
+
+    for (uint64_t n = 0; n < len >> shift; n++) {
+        if (!kt_leak_world_load(w, list + n * 8, &page)) {
+            return;
+        }
+        if (kt_leak_pages_by_struct(w->pages, page, &i) &&
+            w->pages->use[i] == KT_PAGE_KERNEL) {
+            w->pages->use[i] = KT_PAGE_ELSEWHERE;
+        }
+    }
+}
+
+static bool find_book(const KtLeakWorld *w, Book *b, const char *const *cuts)
+{
+    const GsKernel *k = w->plan->kernel;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(b->cut); i++) {
+        if (!gs_kernel_member(k, b->type, cuts[i], &b->cut[i], NULL)) {
+            return false;
+        }
+    }
+    return gs_kernel_type_size(k, b->type, &b->size);
+}
+
+static const KtLeakLive *vmalloc_at(const KtLeakWorld *w, uint64_t va)
+{
+    const KtLeakLive *b = kt_leak_world_live(w, va);
+
+    return b && b->layer == KT_LAYER_VMALLOC ? b : NULL;
+}
+
+/* The vmalloc block whose struct vm_struct @b is. */
+static const KtLeakLive *booked(const KtLeakWorld *w, const Book *vm,
+                                const KtLeakLive *b)
+{
+    uint64_t va;
+
+    return b->layer == KT_LAYER_KMALLOC && b->requested == vm->size &&
+           kt_leak_world_load(w, b->va + vm->cut[0], &va) ?
+           vmalloc_at(w, va) : NULL;
+}
+
+/* A struct vmap_area that begins, or ends, at a vmalloc block's start. */
+static void cut_area(KtLeakWorld *w, uint32_t i, const Book *area)
+{
+    const KtLeakLive *b = kt_leak_live(w, i);
+    uint64_t start, end;
+
+    if (b->layer != KT_LAYER_CACHE || b->requested != area->size ||
+        !kt_leak_world_load(w, b->va + area->cut[0], &start) ||
+        !kt_leak_world_load(w, b->va + area->cut[1], &end) ||
+        start >= end || (start | end) & 4095) {
+        return;
+    }
+    if (vmalloc_at(w, start)) {
+        cut(w, i, area->cut, 3);
+    } else if (vmalloc_at(w, end)) {
+        cut(w, i, area->cut, 2);
+    }
+}
+
+static void find_vmalloc(KtLeakWorld *w)
+{
+    static const char *const of_vm[] = { "addr", "addr", "addr" };
+    static const char *const of_area[] = { "va_start", "va_end", "vm" };
+    Book vm = { .type = "vm_struct" }, area = { .type = "vmap_area" };
+    uint32_t list;
+    uint64_t pages;
+
+    if (!find_book(w, &vm, of_vm) || !find_book(w, &area, of_area) ||
+        !gs_kernel_member(w->plan->kernel, "vm_struct", "pages", &list,
+                          NULL)) {
+        g_ptr_array_add(w->missing, g_strdup(
+            "leaks of vmalloc: no type vm_struct or vmap_area"));
+        return;
+    }
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i), *of;
+
+        if ((of = booked(w, &vm, b))) {
+            cut(w, i, vm.cut, 1);
+            kt_scan_set_flags(w->scan, i, KT_SCANF_BOOK);
+            if (w->pages && kt_leak_world_load(w, b->va + list, &pages)) {
+                move_pages(w, pages, of->len);
+            }
+        } else {
+            cut_area(w, i, &area);
+        }
+    }
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+void kt_leak_find_regions(KtLeakWorld *w)
+{
+    uint32_t size;
+
+    w->stack_size = gs_kernel_type_size(w->plan->kernel, "thread_union",
+                                        &size) && size >= 4096 ? size :
+                                                                 THREAD_SIZE;
+    find_registers(w);
+    find_pages(w);
+    find_vmalloc(w);
+    find_data(w);
+    find_percpu(w);
+    find_stacks(w);
+    if (w->pages) {
+        add_pages(w);
+    }
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rules of leak scans: those of leak-rules.def and of a file. Functions are
+ * looked up once a scan; a stack is compared with them once, however many
+ * blocks have it.
+ */
+#include "leak-rules.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tracer.h"
+
+#define RULES_MAX   1024
+#define FILE_MAX    (1u << 20)
+
+static const char *const kind_name[] = {
+    [KT_LEAK_RULE_NOT_LEAK] = "not-leak",
+    [KT_LEAK_RULE_IGNORE] = "ignore",
+    [KT_LEAK_RULE_NO_SCAN] = "no-scan",
+    [KT_LEAK_RULE_SCAN_AREA] = "scan-area",
+};
+
+static const char *const by_name[] = {
+    [KT_LEAK_BY_FUNC] = "func",
+    [KT_LEAK_BY_CACHE] = "cache",
+};
+
+static const KtLeakRule built_in[] = {
+#define KT_LEAK_RULE(kind_, by_, name_, lo_, hi_, why_) { \
+        .kind = KT_LEAK_RULE_##kind_, .by = KT_LEAK_BY_##by_, \
+        .name = (char *)(name_), .lo = (lo_), .hi = (hi_) },
+#include "leak-rules.def"
+};
+
+static void clear_rule(gpointer rule)
+{
+    g_free(((KtLeakRule *)rule)->name);
+}
+
+KtLeaks *kt_leaks_new(void)
+{
+    KtLeaks *l = g_new0(KtLeaks, 1);
+
+    l->rules = g_array_new(FALSE, FALSE, sizeof(KtLeakRule));
+    g_array_set_clear_func(l->rules, clear_rule);
+    l->cleared = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                       NULL);
+    l->last = g_array_new(FALSE, FALSE, sizeof(KtLeakMark));
+    for (unsigned i = 0; i < G_N_ELEMENTS(built_in); i++) {
+        KtLeakRule r = built_in[i];
+
+        r.name = g_strdup(r.name);
+        g_array_append_val(l->rules, r);
+    }
+    return l;
+}
+
+void kt_leaks_free(KtLeaks *l)
+{
+    if (l) {
+        g_array_unref(l->rules);
+        g_hash_table_unref(l->cleared);
+        g_array_unref(l->last);
+        g_free(l);
+    }
+}
+
+/* ---- a file ------------------------------------------------------------- */
+
+static bool find_name(const char *const *names, unsigned n, const char *word,
+                      unsigned *out)
+{
+    for (*out = 0; *out < n; *out += 1) {
+        if (!g_strcmp0(names[*out], word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "10-40", hex offsets, the second excluded. */
+static bool parse_area(const char *word, KtLeakRule *r)
+{
+    char *end;
+
+    if (!word || !g_ascii_isxdigit(*word)) {
+        return false;
+    }
+    errno = 0;
+    r->lo = g_ascii_strtoull(word, &end, 16);
+    if (*end != '-' || !g_ascii_isxdigit(end[1])) {
+        return false;
+    }
+    r->hi = g_ascii_strtoull(end + 1, &end, 16);
+    return !errno && !*end && r->lo < r->hi;
+}
+
+/* What is wrong with the words, NULL for nothing. */
+static const char *parse_words(char **word, KtLeakRule *r)
+{
+    unsigned kind, by, n = 3;
+
+    if (!find_name(kind_name, G_N_ELEMENTS(kind_name), word[0], &kind)) {
+        return "a rule is not-leak, ignore, no-scan or scan-area";
+    }
+    if (!find_name(by_name, G_N_ELEMENTS(by_name), word[1], &by)) {
+        return "the second word is func or cache";
+    }
+    if (!word[2]) {
+        return "the third word is the name of a function or cache";
+    }
+    *r = (KtLeakRule) { .kind = kind, .by = by, .name = word[2] };
+    if (kind == KT_LEAK_RULE_SCAN_AREA) {
+        if (!parse_area(word[3], r)) {
+            return "the fourth word is a range of hex offsets, as 10-40";
+        }
+        n = 4;
+    }
+    return word[n] ? "one word too many; comments begin with #" : NULL;
+}
+
+/* (owned) The words up to a comment. */
+static char **split_row(const char *row)
+{
+    g_autofree char *text = g_strndup(row, strcspn(row, "#"));
+    g_auto(GStrv) parts = g_strsplit_set(text, " \t\r", -1);
+    GPtrArray *words = g_ptr_array_new();
+
+    for (unsigned i = 0; parts[i]; i++) {
+        if (*parts[i]) {
+            g_ptr_array_add(words, g_strdup(parts[i]));
+        }
+    }
+    g_ptr_array_add(words, NULL);
+    return (char **)g_ptr_array_free(words, FALSE);
+}
+
+static bool fail(const char *name, unsigned line, const char *why,
+                 GError **errp)
+{
+    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s:%u: %s", name, line, why);
+    return false;
+}
+
+bool kt_leaks_parse(KtLeaks *l, const char *text, const char *name,
+                    GError **errp)
+{
+    g_auto(GStrv) rows = g_strsplit(text, "\n", -1);
+    unsigned before = l->rules->len;
+
+    for (unsigned i = 0; rows[i]; i++) {
+        g_auto(GStrv) words = split_row(rows[i]);
+        const char *why;
+        KtLeakRule r;
+
+        if (!words[0]) {
+            continue;
+        }
+        why = l->rules->len < RULES_MAX ? parse_words(words, &r) :
+              "too many rules";
+        if (why) {
+            g_array_set_size(l->rules, before);
+            return fail(name, i + 1, why, errp);
+        }
+        r.name = g_strdup(r.name);
+        g_array_append_val(l->rules, r);
+    }
+    return true;
+}
+
+bool kt_leak_rules_load(KtTracer *t, const char *path, GError **errp)
+{
+    g_autoptr(GError) err = NULL;
+    g_autofree char *text = NULL;
+    gsize len;
+
+    if (!g_file_get_contents(path, &text, &len, &err)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s", err->message);
+        return false;
+    }
+    if (len > FILE_MAX || strlen(text) != len) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "%s: no file of rules: it is larger than 1 MiB, or has "
+                    "bytes that are no text", path);
+        return false;
+    }
+    return kt_leaks_parse(t->leaks, text, path, errp);
+}
+
+/* ---- applying them ------------------------------------------------------ */
+
+/* Code of a rule's function. */
+typedef struct Code {
+    uint64_t va, size;
+    uint32_t rule;
+} Code;
+
+typedef struct Applying {
+    const KtLeaks *l;
+    KtLeakWorld *w;
+    GArray *code;               /* Code */
+    uint32_t rule;              /* whose function is looked up */
+    GHashTable *by_stack;       /* id -> bits of kinds, + 1 */
+} Applying;
+
+static bool add_code(const GsSymbol *sym, void *opaque)
+{
+    Applying *a = opaque;
+    Code c = { sym->va, sym->size, a->rule };
+
+    g_array_append_val(a->code, c);
+    return true;
+}
+
+static const KtLeakRule *rule_at(const KtLeaks *l, uint32_t i)
+{
+    return &g_array_index(l->rules, KtLeakRule, i);
+}
+
+static void find_code(Applying *a)
+{
+    for (a->rule = 0; a->rule < a->l->rules->len; a->rule++) {
+        const KtLeakRule *r = rule_at(a->l, a->rule);
+
+        if (r->by == KT_LEAK_BY_FUNC) {
+            gs_kernel_foreach_named(a->w->plan->kernel, r->name, add_code, a);
+        }
+    }
+}
+
+static bool has_frame(const Applying *a, KtStackId id, const Code *c)
+{
+    GsStop stop;
+    unsigned n;
+    const uint64_t *frame = kt_tracer_stack(a->w->tracer, id, &n, &stop);
+
+    for (unsigned i = 0; i < n; i++) {
+        if (frame[i] - 1 - c->va < c->size) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A bit for each kind of rule that a function of the stack has. */
+static unsigned kinds_of_stack(Applying *a, KtStackId id)
+{
+    unsigned kinds = GPOINTER_TO_UINT(g_hash_table_lookup(
+        a->by_stack, GUINT_TO_POINTER(id.v)));
+
+    if (kinds) {
+        return kinds - 1;
+    }
+    for (unsigned i = 0; i < a->code->len; i++) {
+        const Code *c = &g_array_index(a->code, Code, i);
+
+        if (has_frame(a, id, c)) {
+            kinds |= 1u << rule_at(a->l, c->rule)->kind;
+        }
+    }
+    g_hash_table_insert(a->by_stack, GUINT_TO_POINTER(id.v),
+                        GUINT_TO_POINTER(kinds + 1));
+    return kinds;
+}
+
+static bool is_cache(const Applying *a, KtCacheId id, const KtLeakRule *r)
+{
+    KtCacheInfo info;
+
+    return r->by == KT_LEAK_BY_CACHE &&
+           kt_tracer_cache(a->w->tracer, id, &info) &&
+           !strcmp(info.name, r->name);
+}
+
+static unsigned *kinds_of_caches(const Applying *a)
+{
+    unsigned *kinds = g_new0(unsigned, UINT16_MAX + 1);
+
+    for (unsigned i = 0; i < a->l->rules->len; i++) {
+        const KtLeakRule *r = rule_at(a->l, i);
+        KtCacheInfo info;
+
+        for (unsigned id = 1; r->by == KT_LEAK_BY_CACHE &&
+             kt_tracer_cache(a->w->tracer, (KtCacheId) { id }, &info); id++) {
+            kinds[id] |= is_cache(a, (KtCacheId) { id }, r) ? 1u << r->kind :
+                                                              0;
+        }
+    }
+    return kinds;
+}
+
+static void add_areas(const Applying *a, uint32_t block)
+{
+    const KtLeakLive *b = kt_leak_live(a->w, block);
+
+    for (unsigned i = 0; i < a->l->rules->len; i++) {
+        const KtLeakRule *r = rule_at(a->l, i);
+        bool match = is_cache(a, b->cache, r);
+
+        for (unsigned j = 0; !match && j < a->code->len; j++) {
+            const Code *c = &g_array_index(a->code, Code, j);
+
+            match = c->rule == i && has_frame(a, b->stack, c);
+        }
+        if (match && r->kind == KT_LEAK_RULE_SCAN_AREA) {
+            kt_scan_area(a->w->scan, (KtScanArea) { block, r->lo, r->hi });
+        }
+    }
+}
+
+static unsigned flags_of(unsigned kinds)
+{
+    bool ignore = kinds >> KT_LEAK_RULE_IGNORE & 1;
+
+    return (ignore || kinds >> KT_LEAK_RULE_NOT_LEAK & 1 ? KT_SCANF_HELD : 0) |
+           (ignore || kinds >> KT_LEAK_RULE_NO_SCAN & 1 ? KT_SCANF_OPAQUE : 0);
+}
+
+void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
+{
+    Applying a = {
+        .l = l, .w = w, .code = g_array_new(FALSE, FALSE, sizeof(Code)),
+        .by_stack = g_hash_table_new(NULL, NULL),
+    };
+    g_autofree unsigned *of_cache = kinds_of_caches(&a);
+
+    find_code(&a);
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i);
+        unsigned kinds = kinds_of_stack(&a, b->stack) | of_cache[b->cache.v];
+        unsigned flags = flags_of(kinds);
+
+        if (flags) {
+            kt_scan_set_flags(w->scan, i, flags);
+        }
+        if (kinds >> KT_LEAK_RULE_SCAN_AREA & 1) {
+            add_areas(&a, i);
+        }
+        excused[i] = (flags & KT_SCANF_HELD) != 0;
+    }
+    g_array_unref(a.code);
+    g_hash_table_unref(a.by_stack);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rules of leak scans, and what a tracer keeps between two of them. */
+#ifndef KT_LEAK_RULES_H
+#define KT_LEAK_RULES_H
+
+#include "leak-world.h"
+
+/** What a rule says, see leak-rules.def. */
+typedef enum KtLeakRuleKind {
+    KT_LEAK_RULE_NOT_LEAK,
+    KT_LEAK_RULE_IGNORE,
+    KT_LEAK_RULE_NO_SCAN,
+    KT_LEAK_RULE_SCAN_AREA,
+    KT_LEAK_RULE__COUNT
+} KtLeakRuleKind;
+
+/** What a rule goes by. */
+typedef enum KtLeakRuleBy {
+    KT_LEAK_BY_FUNC,
+    KT_LEAK_BY_CACHE,
+    KT_LEAK_BY__COUNT
+} KtLeakRuleBy;
+
+/** struct KtLeakRule - @name is owned; [@lo, @hi) of a scan area */
+typedef struct KtLeakRule {
+    KtLeakRuleKind kind;
+    KtLeakRuleBy by;
+    char *name;
+    uint64_t lo, hi;
+} KtLeakRule;
+
+/** struct KtLeakMark - a block that was reported */
+typedef struct KtLeakMark {
+    uint64_t va, alloc_us;
+    KtLeakHold hold;
+} KtLeakMark;
+
+/**
+ * struct KtLeaks - of a tracer; the thread of monitor commands
+ * @rules: KtLeakRule, those that are built in first
+ * @cleared: KtLeakMark by va: not to be reported again
+ * @last: KtLeakMark by address: what the last scan reported, at @last_us
+ */
+typedef struct KtLeaks {
+    GArray *rules;
+    GHashTable *cleared;
+    GArray *last;
+    uint64_t last_us;
+    bool scanned;
+} KtLeaks;
+
+KtLeaks *kt_leaks_new(void);
+void kt_leaks_free(KtLeaks *l);
+/** kt_leaks_parse() - add the rules of a file's text; @name is what errors
+ *  call it. */
+bool kt_leaks_parse(KtLeaks *l, const char *text, const char *name,
+                    GError **errp);
+
+/** kt_leak_apply_rules() - tell @w->scan; @excused: a bit for each block
+ *  that a rule calls no leak. */
+void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused);
+
+#endif /* KT_LEAK_RULES_H */

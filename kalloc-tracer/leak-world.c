@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The live blocks, copied under the tracer's lock, and the scan that is made
+ * of them: see leak-world.h.
+ */
+#include "leak-rules.h"
+#include "leak-world.h"
+
+/* ---- memory ------------------------------------------------------------- */
+
+static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    const KtLeakWorld *w = opaque;
+    const KtVm *vm = w->plan->vm;
+
+    return vm->read(vm->opaque, w->vcpu, va, buf, len);
+}
+
+bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out)
+{
+    return w->mem.read(w->mem.opaque, va, out, sizeof(*out));
+}
+
+/* A vCPU in user mode may have page tables without the kernel's memory. */
+static bool find_vcpu(KtLeakWorld *w)
+{
+    GsSymbol sym;
+    uint64_t v;
+
+    if (!gs_kernel_lookup(w->plan->kernel, "init_task", &sym)) {
+        return false;
+    }
+    for (w->vcpu = 0; w->vcpu < w->plan->vm->n_vcpus; w->vcpu++) {
+        if (kt_leak_world_load(w, sym.va, &v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool check(KtLeakWorld *w, GError **errp)
+{
+    const char *why = NULL;
+
+    if (w->plan->vm->running) {
+        why = "the VM runs: stop it first, as what is read while it runs "
+              "does not fit together";
+    } else if (!w->plan->kernel) {
+        why = "no kernel was recognised yet";
+    } else if (!find_vcpu(w)) {
+        why = "no vCPU maps the kernel's memory now (all are in user mode, or "
+              "it has not booted so far): let it run for a moment";
+    }
+    if (why) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "%s", why);
+    }
+    return !why;
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+static bool take(const KtBlock *b, void *opaque)
+{
+    KtLeakWorld *w = opaque;
+    KtLeakLive live = {
+        .va = b->va, .len = kt_block_len(b), .requested = b->requested,
+        .alloc_us = b->alloc_us, .stack = b->alloc_stack, .cache = b->cache,
+        .layer = b->layer, .queued = b->rcu_queued,
+    };
+
+    if (b->state == KT_STATE_ALLOCATED && b->layer != KT_LAYER_PAGES &&
+        live.len && w->live->len < KT_SCAN_NONE - 1) {
+        g_array_append_val(w->live, live);
+    }
+    return true;
+}
+
+static int by_start(const void *key, const void *b)
+{
+    uint64_t va = *(const uint64_t *)key, start = ((const KtLeakLive *)b)->va;
+
+    return (va > start) - (va < start);
+}
+
+const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va)
+{
+    return bsearch(&va, w->live->data, w->live->len, sizeof(KtLeakLive),
+                   by_start);
+}
+
+static void add_blocks(KtLeakWorld *w)
+{
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i);
+        unsigned flags = b->queued ? KT_SCANF_HELD : 0;
+
+        flags |= b->layer == KT_LAYER_PERCPU ? KT_SCANF_COOKIE : 0;
+        flags |= b->layer == KT_LAYER_LARGE ? KT_SCANF_PAGES : 0;
+        kt_scan_add(w->scan, b->va, b->len, flags);
+        for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
+             cpu < w->offset->len; cpu++) {
+            kt_scan_alias(w->scan,
+                          b->va + g_array_index(w->offset, uint64_t, cpu));
+        }
+    }
+}
+
+static void tell_pages(KtLeakWorld *w)
+{
+    const KtLeakPages *p = w->pages;
+
+    if (p) {
+        kt_scan_pages(w->scan, kt_leak_pages_struct(p, 0),
+                      kt_leak_pages_struct(p, p->n), p->struct_page,
+                      kt_leak_pages_va(p, 0), 1ull << p->page_shift);
+    }
+}
+
+KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
+                               GError **errp)
+{
+    g_autoptr(KtLeakWorld) w = g_new0(KtLeakWorld, 1);
+
+    w->plan = plan;
+    w->tracer = t;
+    w->mem = (GsMem) { .read = read_mem, .opaque = w };
+    w->live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
+    w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));
+    w->registers = g_array_new(FALSE, FALSE, sizeof(KtRegister));
+    w->vcpu_of = g_array_new(FALSE, FALSE, sizeof(unsigned));
+    w->offset = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    w->missing = g_ptr_array_new_with_free_func(g_free);
+    w->scan = kt_scan_new();
+    if (!check(w, errp)) {
+        return NULL;
+    }
+    kt_query_begin(t);
+    kt_query_range(t, 0, UINT64_MAX, take, w);
+    kt_query_end(t);
+    kt_leak_find_offsets(w);
+    add_blocks(w);
+    kt_leak_find_regions(w);
+    tell_pages(w);
+    return g_steal_pointer(&w);
+}
+
+void kt_leak_world_free(KtLeakWorld *w)
+{
+    if (!w) {
+        return;
+    }
+    g_array_unref(w->live);
+    g_array_unref(w->region);
+    g_array_unref(w->registers);
+    g_array_unref(w->vcpu_of);
+    g_array_unref(w->offset);
+    g_ptr_array_unref(w->missing);
+    kt_leak_pages_free(w->pages);
+    kt_scan_free(w->scan);
+    g_free(w);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a search through a guest's memory has to know: the live blocks, and
+ * the memory beside them that is in use. For kt_leak_scan() and kt_refs().
+ */
+#ifndef KT_LEAK_WORLD_H
+#define KT_LEAK_WORLD_H
+
+#include "leak-pages.h"
+#include "scan.h"
+
+/** struct KtLeakLive - a live block; its number is that in the KtScan */
+typedef struct KtLeakLive {
+    uint64_t va, len, requested, alloc_us;
+    KtStackId stack;
+    KtCacheId cache;
+    uint8_t layer;
+    bool queued;                /* kfree_rcu() has it */
+} KtLeakLive;
+
+/** struct KtRegion - memory that is in use, and not of a block
+ *  @number: the task's pid, or the CPU */
+typedef struct KtRegion {
+    KtPlace place;
+    uint64_t va, len;
+    uint32_t number;
+} KtRegion;
+
+/**
+ * struct KtLeakWorld - all of it, as of now
+ * @plan: (borrowed) what was asked for
+ * @mem: the guest's memory, by @vcpu, which maps the kernel
+ * @live: KtLeakLive, by address
+ * @region: KtRegion
+ * @registers: KtRegister (names borrowed from the VM), those of one vCPU
+ *             after the other; @vcpu_of: unsigned, which that is
+ * @pages: NULL where the kernel does not tell
+ * @offset: uint64_t, where each CPU's instances of per-CPU memory are
+ * @missing: what is not known, one text each
+ * @scan: of @live, not sealed yet
+ * @stack_size: bytes of a task's; @tasks: so many stacks are among @region
+ */
+typedef struct KtLeakWorld {
+    const KtLeakPlan *plan;
+    KtTracer *tracer;
+    GsMem mem;
+    unsigned vcpu;
+    GArray *live;
+    GArray *region;
+    GArray *registers;
+    GArray *vcpu_of;
+    KtLeakPages *pages;
+    GArray *offset;
+    GPtrArray *missing;
+    KtScan *scan;
+    uint64_t stack_size;
+    unsigned tasks;
+} KtLeakWorld;
+
+/** kt_leak_world_new() - (owned) look around; NULL: why not, in one line. */
+KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
+                               GError **errp);
+void kt_leak_world_free(KtLeakWorld *w);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLeakWorld, kt_leak_world_free)
+
+/** kt_leak_find_offsets() - fill @offset in; leak-roots.c. */
+void kt_leak_find_offsets(KtLeakWorld *w);
+/** kt_leak_find_regions() - fill @region, @registers and @pages in, and tell
+ *  @scan what of its blocks is no pointer; leak-roots.c. */
+void kt_leak_find_regions(KtLeakWorld *w);
+/** kt_leak_world_live() - the live block that starts at @va, or NULL. */
+const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va);
+/** kt_leak_world_load() - the word at @va. */
+bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out);
+
+static inline const KtLeakLive *kt_leak_live(const KtLeakWorld *w, uint32_t i)
+{
+    return &((const KtLeakLive *)w->live->data)[i];
+}
+
+#endif /* KT_LEAK_WORLD_H */

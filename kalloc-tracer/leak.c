@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Leak scans: blocks that nothing in use refers to. The world is looked at
+ * (leak-world.c, leak-roots.c), rules are applied, the scan goes from all
+ * roots, and what it did not reach is reported.
+ */
+#include "leak-rules.h"
+#include "tracer.h"
+
+static const char *const hold_names[] = {
+    [KT_LEAK_NOTHING] = "nothing",
+    [KT_LEAK_INTERIOR] = "interior",
+    [KT_LEAK_START] = "start",
+};
+
+const char *kt_leak_hold_name(KtLeakHold hold)
+{
+    return hold < KT_LEAK__COUNT ? hold_names[hold] : "?";
+}
+
+/* ---- scanning ----------------------------------------------------------- */
+
+typedef struct Scanning {
+    KtLeakWorld *w;
+    KtReader reader;
+} Scanning;
+
+static bool tick(void *opaque)
+{
+    const Scanning *s = opaque;
+    const KtLeakPlan *plan = s->w->plan;
+
+    return !plan->progress || plan->progress(plan->opaque, s->reader.bytes);
+}
+
+static void scan_gap(void *opaque, uint64_t va, uint64_t len)
+{
+    Scanning *s = opaque;
+
+    kt_scan_root(s->w->scan, &s->reader, va, len);
+}
+
+static void scan(Scanning *s)
+{
+    KtLeakWorld *w = s->w;
+
+    for (unsigned i = 0; i < w->registers->len; i++) {
+        kt_scan_word(w->scan, g_array_index(w->registers, KtRegister,
+                                            i).value);
+    }
+    for (unsigned i = 0; i < w->region->len && !s->reader.stopped; i++) {
+        const KtRegion *r = &g_array_index(w->region, KtRegion, i);
+
+        /* struct pages refer to each other */
+        kt_scan_follow_pages(w->scan, r->place != KT_PLACE_STRUCT_PAGE &&
+                                      r->place != KT_PLACE_PAGE);
+        if (r->place == KT_PLACE_STACK) {
+            kt_scan_root(w->scan, &s->reader, r->va, r->len);
+        } else {
+            kt_scan_gaps(w->scan, r->va, r->len, scan_gap, s);
+        }
+    }
+    kt_scan_follow_pages(w->scan, true);
+    kt_scan_run(w->scan, &s->reader);
+    kt_scan_rest(w->scan, &s->reader);
+}
+
+/* ---- reporting ---------------------------------------------------------- */
+
+static bool is_cleared(const KtLeaks *l, const KtLeakLive *b)
+{
+    const KtLeakMark *m = g_hash_table_lookup(l->cleared, &b->va);
+
+    return m && m->alloc_us == b->alloc_us;
+}
+
+static KtLeakHold hold_of(const KtScan *s, uint32_t i)
+{
+    KtHold hold = kt_scan_hold(s, i);
+
+    return hold == KT_HOLD_START ? KT_LEAK_START :
+           hold == KT_HOLD_INTERIOR ? KT_LEAK_INTERIOR : KT_LEAK_NOTHING;
+}
+
+static void report(const KtLeakWorld *w, uint32_t i, KtLeakReport *out)
+{
+    KtLeaks *l = w->tracer->leaks;
+    KtLeak leak = { .hold = hold_of(w->scan, i) };
+    KtLeakMark mark = { kt_leak_live(w, i)->va, kt_leak_live(w, i)->alloc_us,
+                        leak.hold };
+
+    if (is_cleared(l, kt_leak_live(w, i))) {
+        out->cleared++;
+    } else if (kt_query_find(w->tracer, mark.va, &leak.block) &&
+               leak.block.va == mark.va) {
+        g_array_append_val(out->leaks, leak);
+        g_array_append_val(l->last, mark);
+    }
+}
+
+static void report_all(const KtLeakWorld *w, const uint8_t *excused,
+                       KtLeakReport *out)
+{
+    KtLeaks *l = w->tracer->leaks;
+    KtStats stats;
+
+    g_array_set_size(l->last, 0);
+    kt_query_begin(w->tracer);
+    kt_query_stats(w->tracer, &stats);
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        KtHold hold = kt_scan_hold(w->scan, i);
+
+        if (!kt_scan_reached(w->scan, i)) {
+            report(w, i, out);
+            continue;
+        }
+        out->excused += hold == KT_HOLD_NONE && excused[i];
+        out->interior += hold == KT_HOLD_INTERIOR;
+    }
+    kt_query_end(w->tracer);
+    l->scanned = true;
+    l->last_us = stats.last_us;
+}
+
+bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
+                  GError **errp)
+{
+    gint64 begun = g_get_monotonic_time();
+    g_autoptr(KtLeakWorld) w = kt_leak_world_new(t, plan, errp);
+    g_autofree uint8_t *excused = NULL;
+    Scanning s = { .w = w, .reader = { .tick = tick, .opaque = &s } };
+
+    *out = (KtLeakReport) { 0 };
+    if (!w) {
+        return false;
+    }
+    excused = g_malloc0(w->live->len + 1);
+    kt_leak_apply_rules(t->leaks, w, excused);
+    s.reader.mem = w->mem;
+    out->unplaced = kt_scan_seal(w->scan);
+    kt_reader_init(&s.reader);
+    scan(&s);
+    kt_reader_deinit(&s.reader);
+    if (s.reader.stopped) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "the scan was ended");
+        return false;
+    }
+    out->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeak));
+    out->missing = g_ptr_array_ref(w->missing);
+    out->blocks = w->live->len;
+    out->tasks = w->tasks;
+    out->bytes = s.reader.bytes;
+    out->unreadable = s.reader.unreadable;
+    out->guest_bytes = w->pages ? w->pages->n << w->pages->page_shift : 0;
+    report_all(w, excused, out);
+    out->us = g_get_monotonic_time() - begun;
+    return true;
+}
+
+void kt_leak_report_clear(KtLeakReport *r)
+{
+    g_clear_pointer(&r->leaks, g_array_unref);
+    g_clear_pointer(&r->missing, g_ptr_array_unref);
+}
+
+/* ---- afterwards --------------------------------------------------------- */
+
+uint64_t kt_leak_forget(KtTracer *t)
+{
+    KtLeaks *l = t->leaks;
+    uint64_t n = l->last->len;
+
+    for (unsigned i = 0; i < l->last->len; i++) {
+        KtLeakMark *m = g_memdup2(&g_array_index(l->last, KtLeakMark, i),
+                                  sizeof(KtLeakMark));
+
+        g_hash_table_replace(l->cleared, &m->va, m);
+    }
+    g_array_set_size(l->last, 0);
+    return n;
+}
+
+bool kt_leak_scanned(KtTracer *t, uint64_t *us)
+{
+    *us = t->leaks->last_us;
+    return t->leaks->scanned;
+}
+
+static int by_va(const void *key, const void *m)
+{
+    uint64_t va = *(const uint64_t *)key, at = ((const KtLeakMark *)m)->va;
+
+    return (va > at) - (va < at);
+}
+
+bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
+                   KtLeakHold *hold)
+{
+    const KtLeaks *l = t->leaks;
+    const KtLeakMark *m = bsearch(&va, l->last->data, l->last->len,
+                                  sizeof(KtLeakMark), by_va);
+
+    if (m) {
+        *hold = m->hold;
+    }
+    return m && m->alloc_us == alloc_us;
+}

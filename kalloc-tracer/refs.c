@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who refers to a block: every word of the guest's memory that is in use is
+ * compared with its addresses.
+ */
+#include "leak-world.h"
+
+#include <stdlib.h>
+
+static const char *const place_names[] = {
+    [KT_PLACE_BLOCK] = "block",
+    [KT_PLACE_DATA] = "data",
+    [KT_PLACE_PERCPU] = "percpu",
+    [KT_PLACE_STACK] = "stack",
+    [KT_PLACE_REGISTER] = "register",
+    [KT_PLACE_STRUCT_PAGE] = "struct-page",
+    [KT_PLACE_PAGE] = "page",
+};
+
+const char *kt_place_name(KtPlace place)
+{
+    return place < KT_PLACE__COUNT ? place_names[place] : "?";
+}
+
+/* What is being looked at. */
+typedef struct Search {
+    KtLeakWorld *w;
+    KtReader reader;
+    uint64_t lo, len;
+    GArray *out;                /* KtRef */
+    uint64_t more;
+    KtRef here;                 /* what its words have in common */
+} Search;
+
+static bool tick(void *opaque)
+{
+    const Search *s = opaque;
+    const KtLeakPlan *plan = s->w->plan;
+
+    return !plan->progress || plan->progress(plan->opaque, s->reader.bytes);
+}
+
+static void found(Search *s, uint64_t va, uint64_t value)
+{
+    KtRef ref = s->here;
+
+    ref.va = va;
+    ref.value = value;
+    if (s->out->len < KT_REFS_MAX) {
+        g_array_append_val(s->out, ref);
+    } else {
+        s->more++;
+    }
+}
+
+static void compare(void *opaque, uint64_t va, const uint64_t *word, size_t n)
+{
+    Search *s = opaque;
+
+    for (size_t i = 0; i < n; i++) {
+        if (G_UNLIKELY(word[i] - s->lo < s->len)) {
+            found(s, va + i * 8, word[i]);
+        }
+    }
+}
+
+static void compare_gap(void *opaque, uint64_t va, uint64_t len)
+{
+    Search *s = opaque;
+
+    kt_reader_each(&s->reader, va, len, compare, s);
+}
+
+static void search_blocks(Search *s)
+{
+    for (uint32_t i = 0; i < s->w->live->len && !s->reader.stopped; i++) {
+        s->here = (KtRef) { .place = KT_PLACE_BLOCK,
+                            .owner.va = kt_leak_live(s->w, i)->va };
+        kt_scan_each(s->w->scan, i, &s->reader, true, compare, s);
+    }
+}
+
+static void search_regions(Search *s)
+{
+    for (unsigned i = 0; i < s->w->region->len && !s->reader.stopped; i++) {
+        const KtRegion *r = &g_array_index(s->w->region, KtRegion, i);
+
+        s->here = (KtRef) { .place = r->place, .number = r->number };
+        if (r->place == KT_PLACE_STACK) {
+            kt_reader_each(&s->reader, r->va, r->len, compare, s);
+        } else {
+            kt_scan_gaps(s->w->scan, r->va, r->len, compare_gap, s);
+        }
+    }
+}
+
+static void search_registers(Search *s)
+{
+    for (unsigned i = 0; i < s->w->registers->len; i++) {
+        const KtRegister *r = &g_array_index(s->w->registers, KtRegister, i);
+
+        s->here = (KtRef) {
+            .place = KT_PLACE_REGISTER, .name = r->name,
+            .number = g_array_index(s->w->vcpu_of, unsigned, i),
+        };
+        compare(s, 0, &r->value, 1);
+    }
+}
+
+static int by_certainty(const void *a, const void *b, void *opaque)
+{
+    const KtRef *x = a, *y = b;
+    uint64_t lo = *(const uint64_t *)opaque;
+    int start = (y->value == lo) - (x->value == lo);
+    int place = (int)x->place - (int)y->place;
+
+    return start ? start : place ? place : (x->va > y->va) - (x->va < y->va);
+}
+
+/* Whole blocks, where so far there are their starts. */
+static void name_owners(Search *s)
+{
+    kt_query_begin(s->w->tracer);
+    for (unsigned i = 0; i < s->out->len; i++) {
+        KtRef *r = &g_array_index(s->out, KtRef, i);
+        uint64_t va = r->owner.va;
+
+        if (r->place == KT_PLACE_BLOCK) {
+            kt_query_find(s->w->tracer, va, &r->owner);
+        }
+    }
+    kt_query_end(s->w->tracer);
+}
+
+bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
+             GArray **out, uint64_t *more, uint64_t *bytes, GError **errp)
+{
+    g_autoptr(KtLeakWorld) w = kt_leak_world_new(t, plan, errp);
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtRef));
+    Search s = { .w = w, .lo = lo, .len = hi - lo + 1, .out = list,
+                 .reader = { .tick = tick, .opaque = &s } };
+
+    if (!w) {
+        return false;
+    }
+    s.reader.mem = w->mem;
+    kt_scan_seal(w->scan);
+    kt_reader_init(&s.reader);
+    search_registers(&s);
+    search_regions(&s);
+    search_blocks(&s);
+    kt_reader_deinit(&s.reader);
+    if (s.reader.stopped) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "the search was ended");
+        return false;
+    }
+    name_owners(&s);
+    g_array_sort_with_data(list, by_certainty, &lo);
+    *more = s.more;
+    *bytes = s.reader.bytes;
+    *out = g_steal_pointer(&list);
+    return true;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Words of guest memory: see scan.h. What is allocated together is mostly
+ * scanned together, so a few pages that are kept save most of the reads.
+ */
+#include "scan.h"
+
+#include <string.h>
+
+#define PAGES       256         /* kept, by the low bits of their number */
+#define TICK_PAGES  2048
+#define HOLE_PAGES  4096        /* longer ones end a range */
+
+struct KtReaderPage {
+    uint64_t va;                /* 1: none */
+    bool readable;
+    uint64_t word[KT_READER_PAGE / sizeof(uint64_t)];
+};
+
+void kt_reader_init(KtReader *r)
+{
+    r->bytes = r->unreadable = 0;
+    r->stopped = false;
+    r->page = g_new(struct KtReaderPage, PAGES);
+    for (unsigned i = 0; i < PAGES; i++) {
+        r->page[i].va = 1;
+    }
+}
+
+void kt_reader_deinit(KtReader *r)
+{
+    g_clear_pointer(&r->page, g_free);
+}
+
+static void count(KtReader *r, bool readable)
+{
+    r->bytes += readable ? KT_READER_PAGE : 0;
+    r->unreadable += !readable;
+    if (r->tick && !((r->bytes / KT_READER_PAGE + r->unreadable) %
+                     TICK_PAGES) && !r->tick(r->opaque)) {
+        r->stopped = true;
+    }
+}
+
+static const struct KtReaderPage *page_at(KtReader *r, uint64_t va)
+{
+    struct KtReaderPage *p = &r->page[va / KT_READER_PAGE % PAGES];
+
+    if (p->va != va) {
+        p->va = va;
+        p->readable = r->mem.read(r->mem.opaque, va, p->word,
+                                  sizeof(p->word));
+        count(r, p->readable);
+    }
+    return p->readable ? p : NULL;
+}
+
+void kt_reader_each(KtReader *r, uint64_t va, uint64_t len, KtSpanFn *fn,
+                    void *opaque)
+{
+    uint64_t end = va + len < va ? UINT64_MAX - 7 : (va + len) & ~7ull;
+
+    unsigned hole = 0;
+
+    va = (va + 7) & ~7ull;
+    while (va < end && !r->stopped && hole < HOLE_PAGES) {
+        uint64_t page = va & ~(KT_READER_PAGE - 1ull);
+        uint64_t n = MIN(end - va, page + KT_READER_PAGE - va);
+        const struct KtReaderPage *p = page_at(r, page);
+
+        hole = p ? 0 : hole + 1;
+        if (p) {
+            fn(opaque, va, &p->word[(va - page) / 8], n / 8);
+        }
+        if (page + KT_READER_PAGE < page) {
+            return;
+        }
+        va += n;
+    }
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka leak scan, clear and dump: live blocks that nothing refers to.
+ *
+ * A scan holds the tracer's lock only to copy what it reports; the VM stands
+ * still meanwhile. What takes long says how far it is, and ends when nobody
+ * listens any more.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+#define PROGRESS_US (2 * G_USEC_PER_SEC)
+#define DUMP_BYTES  32
+#define CRC_BYTES   (1u << 20)
+
+/* ---- groups -------------------------------------------------------------- */
+
+/* Leaks of one stack: the newest, and sums of all. */
+typedef struct Group {
+    const KtLeak *newest;
+    uint64_t n, bytes;
+} Group;
+
+/* (owned) Group; leaks without a stack are one each. */
+static GArray *make_groups(const GArray *leaks)
+{
+    g_autoptr(GHashTable) by_stack = g_hash_table_new(NULL, NULL);
+    GArray *groups = g_array_new(FALSE, FALSE, sizeof(Group));
+
+    for (unsigned i = 0; i < leaks->len; i++) {
+        const KtLeak *leak = &g_array_index(leaks, KtLeak, i);
+        gpointer key = GUINT_TO_POINTER(leak->block.alloc_stack.v);
+        unsigned at = GPOINTER_TO_UINT(g_hash_table_lookup(by_stack, key));
+        Group *g;
+
+        if (!at || !key) {
+            g_array_append_val(groups, ((Group) { leak, 0, 0 }));
+            at = groups->len;
+            g_hash_table_insert(by_stack, key, GUINT_TO_POINTER(at));
+        }
+        g = &g_array_index(groups, Group, at - 1);
+        g->n++;
+        g->bytes += leak->block.requested;
+        if (leak->block.alloc_us > g->newest->block.alloc_us) {
+            g->newest = leak;
+        }
+    }
+    return groups;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const KtBlock *x = &((const Group *)a)->newest->block;
+    const KtBlock *y = &((const Group *)b)->newest->block;
+
+    return x->alloc_us != y->alloc_us ? (x->alloc_us > y->alloc_us) -
+                                        (x->alloc_us < y->alloc_us) :
+                                        (x->va > y->va) - (x->va < y->va);
+}
+
+static void print_groups(McOut *out, const McArgs *args, GArray *groups)
+{
+    g_array_sort(groups, by_time);
+    for (unsigned i = 0; i < groups->len && !out->closed; i++) {
+        const Group *g = &g_array_index(groups, Group, i);
+        McLeakRow leak = { g->newest->hold, g->bytes };
+
+        if (i == args->limit) {
+            out->format->more(out, groups->len - i);
+            return;
+        }
+        out->format->row(out, &(McRow) {
+            .block = &g->newest->block, .leak = &leak,
+            .same = g->n - 1 });
+    }
+}
+
+/* ---- kmemleak's shape ---------------------------------------------------- */
+
+bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len)
+{
+    const KtVm *vm = out->ctx->vm;
+
+    for (unsigned i = 0; vm && i < vm->n_vcpus; i++) {
+        if (vm->read(vm->opaque, i, va, buf, len)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As the kernel's crc32(0, ...). */
+static uint32_t checksum(const uint8_t *data, size_t len)
+{
+    uint32_t crc = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        crc ^= data[i];
+        for (unsigned bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+        }
+    }
+    return crc;
+}
+
+static void print_bytes(McOut *out, const uint8_t *data, size_t len)
+{
+    mc_out_printf(out, "  hex dump (first %zu bytes):", len);
+    for (size_t at = 0; at < len; at += 16) {
+        size_t n = MIN(16, len - at);
+
+        g_string_append(out->line, "    ");
+        for (size_t i = 0; i < 16; i++) {
+            if (i < n) {
+                mc_put_hex(out->line, data[at + i], 2);
+                g_string_append_c(out->line, ' ');
+            } else {
+                g_string_append(out->line, "   ");
+            }
+        }
+        g_string_append_c(out->line, ' ');
+        for (size_t i = 0; i < n; i++) {
+            uint8_t c = data[at + i];
+
+            g_string_append_c(out->line, g_ascii_isprint(c) ? c : '.');
+        }
+        mc_out_end_line(out);
+    }
+}
+
+static void print_backtrace(McOut *out, const KtBlock *b, uint32_t crc)
+{
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc = b->alloc_stack.v ?
+        kt_tracer_stack(out->ctx->tracer, b->alloc_stack, &n, &stop) : NULL;
+
+    mc_out_printf(out, "  backtrace (crc %x):", crc);
+    for (unsigned i = 0; pc && i < n; i++) {
+        g_string_append(out->line, "    [<");
+        mc_put_hex(out->line, pc[i], 16);
+        g_string_append(out->line, ">] ");
+        mc_put_pc(out->line, mc_symbols(out->ctx), pc[i], i ? pc[i - 1] : 0);
+        mc_out_end_line(out);
+    }
+}
+
+/* Of jiffies nothing is known; the age is guest time. */
+static void print_kmemleak(McOut *out, const KtBlock *b, uint64_t now_us)
+{
+    g_autofree uint8_t *data = g_malloc(CRC_BYTES);
+    size_t len = b->requested <= CRC_BYTES ? b->requested : DUMP_BYTES;
+    bool readable = b->layer != KT_LAYER_PERCPU &&
+                    mc_read_guest(out, b->va, data, len);
+    uint64_t age = now_us > b->alloc_us ? now_us - b->alloc_us : 0;
+    uint32_t pid = 0;
+    char comm[17] = "-";
+
+    kt_tracer_task(out->ctx->tracer, b->alloc_task, &pid, comm);
+    mc_out_printf(out, "unreferenced object 0x%016" PRIx64 " (size %" PRIu64
+                  "):", b->va, b->requested);
+    mc_out_printf(out, "  comm \"%s\", pid %u, jiffies - (age %" PRIu64
+                  ".%03us)", comm, pid, age / 1000000,
+                  (unsigned)(age / 1000 % 1000));
+    if (readable) {
+        print_bytes(out, data, MIN(len, DUMP_BYTES));
+    }
+    print_backtrace(out, b, readable && len == b->requested ?
+                            checksum(data, len) : 0);
+}
+
+static uint64_t now_us(const McOut *out)
+{
+    KtStats s;
+
+    kt_query_begin(out->ctx->tracer);
+    kt_query_stats(out->ctx->tracer, &s);
+    kt_query_end(out->ctx->tracer);
+    return s.last_us;
+}
+
+static void print_as_kmemleak(McOut *out, const McArgs *args,
+                              const GArray *leaks)
+{
+    uint64_t now = now_us(out);
+
+    for (unsigned i = 0; i < leaks->len && !out->closed; i++) {
+        if (i == args->limit) {
+            out->format->more(out, leaks->len - i);
+            return;
+        }
+        print_kmemleak(out, &g_array_index(leaks, KtLeak, i).block, now);
+    }
+}
+
+/* ---- ka leak scan -------------------------------------------------------- */
+
+typedef struct Progress {
+    McOut *out;
+    bool quiet;
+    gint64 told_at;
+} Progress;
+
+static bool on_progress(void *opaque, uint64_t bytes)
+{
+    Progress *p = opaque;
+    gint64 now = g_get_monotonic_time();
+
+    if (!p->quiet && now - p->told_at >= PROGRESS_US) {
+        p->told_at = now;
+        mc_out_printf(p->out, "... %" PRIu64 " MiB", bytes >> 20);
+        mc_out_flush(p->out);
+    }
+    return !p->out->closed;
+}
+
+const KtVm *mc_vm(const McOut *out, const char *word, GError **errp)
+{
+    if (!out->ctx->vm) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "\"%s\" looks at the memory of a VM; a journal has none",
+                    word);
+    }
+    return out->ctx->vm;
+}
+
+static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
+{
+    GString *s = g_string_new(NULL);
+
+    g_string_append_printf(s, "%u leaked blocks of %u stacks, %" PRIu64
+                           " bytes; %" PRIu64 " blocks, %" PRIu64
+                           " stacks of tasks, %" PRIu64 " MiB looked at in "
+                           "%" PRIu64 " ms", r->leaks->len, stacks, bytes,
+                           r->blocks, r->tasks, r->bytes >> 20, r->us / 1000);
+    if (r->excused) {
+        g_string_append_printf(s, "; %" PRIu64 " are none by rules",
+                               r->excused);
+    }
+    if (r->cleared) {
+        g_string_append_printf(s, "; %" PRIu64 " were cleared", r->cleared);
+    }
+    return g_string_free(s, FALSE);
+}
+
+static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
+{
+    uint64_t bytes = 0;
+    g_autofree char *text = NULL;
+
+    for (unsigned i = 0; i < groups->len; i++) {
+        bytes += g_array_index(groups, Group, i).bytes;
+    }
+    text = describe(r, groups->len, bytes);
+    for (unsigned i = 0; i < r->missing->len; i++) {
+        const char *what = g_ptr_array_index(r->missing, i);
+        g_autofree char *line = g_strconcat("not looked at: ", what, NULL);
+
+        out->format->none(out, line);
+    }
+    out->format->sum(out, "scan", (McStat[]) {
+        { .key = "leaks", .u = r->leaks->len },
+        { .key = "stacks", .u = groups->len },
+        { .key = "leaked_bytes", .u = bytes },
+        { .key = "blocks", .u = r->blocks },
+        { .key = "interior_only", .u = r->interior },
+        { .key = "excused", .u = r->excused },
+        { .key = "cleared", .u = r->cleared },
+        { .key = "unplaced", .u = r->unplaced },
+        { .key = "tasks", .u = r->tasks },
+        { .key = "missing", .u = r->missing->len },
+        { .key = "read_bytes", .u = r->bytes },
+        { .key = "guest_bytes", .u = r->guest_bytes },
+        { .key = "unreadable_pages", .u = r->unreadable },
+        { .key = "host_us", .u = r->us },
+    }, 14, text);
+}
+
+bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
+{
+    Progress progress = { out, mc_given(args, MC_OPT_JSON) || args->kmemleak,
+                          g_get_monotonic_time() };
+    g_auto(KtLeakReport) report = { 0 };
+    g_autoptr(GArray) groups = NULL;
+    KtLeakPlan plan = {
+        .vm = mc_vm(out, "leak scan", errp), .kernel = out->ctx->kernel_found ?
+                                                      out->ctx->kernel : NULL,
+        .no_stacks = mc_given(args, MC_OPT_NO_STACKS),
+        .progress = on_progress, .opaque = &progress,
+    };
+
+    if (!plan.vm || !kt_leak_scan(out->ctx->tracer, &plan, &report, errp)) {
+        return false;
+    }
+    if (args->kmemleak) {
+        print_as_kmemleak(out, args, report.leaks);
+        return true;
+    }
+    groups = make_groups(report.leaks);
+    print_groups(out, args, groups);
+    print_sum(out, &report, groups);
+    return true;
+}
+
+/* ---- ka leak clear, ka leak dump ----------------------------------------- */
+
+static bool was_scanned(McOut *out, uint64_t *us, GError **errp)
+{
+    if (kt_leak_scanned(out->ctx->tracer, us)) {
+        return true;
+    }
+    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                "there was no scan so far; ka leak scan makes one");
+    return false;
+}
+
+bool mc_cmd_leak_clear(McOut *out, const McArgs *args, GError **errp)
+{
+    uint64_t us;
+
+    if (!was_scanned(out, &us, errp)) {
+        return false;
+    }
+    mc_out_printf(out, "%" PRIu64 " blocks are not reported again",
+                  kt_leak_forget(out->ctx->tracer));
+    return true;
+}
+
+bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    uint64_t va = args->va.lo, us;
+    KtLeakHold hold;
+    KtBlock b;
+    bool live;
+
+    if (!was_scanned(out, &us, errp)) {
+        return false;
+    }
+    kt_query_begin(t);
+    live = kt_query_find(t, va, &b) && b.state == KT_STATE_ALLOCATED;
+    kt_query_end(t);
+    if (!live) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "%016" PRIx64 " is in no live block; ka show %" PRIx64
+                    " tells what was there", va, va);
+        return false;
+    }
+    print_kmemleak(out, &b, now_us(out));
+    if (kt_leak_known(t, b.va, b.alloc_us, &hold)) {
+        mc_out_printf(out, "the scan at %" PRIu64 "us reported it: leak[%s]",
+                      us, kt_leak_hold_name(hold));
+    } else {
+        mc_out_printf(out, "the scan at %" PRIu64 "us did not report it%s", us,
+                      b.alloc_us > us ? ": it is younger" : "");
+    }
+    return true;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka refs: every word of the guest's memory that refers to a block.
+ *
+ * The VM stands still meanwhile; the tracer's lock is held only to copy
+ * blocks.
+ */
+#include "commands.h"
+
+#include <string.h>
+
+static bool on_progress(void *opaque, uint64_t bytes)
+{
+    return !((McOut *)opaque)->closed;
+}
+
+/* A cache that others were merged into has objects of their types, too. */
+static bool is_merged(McOut *out, const KtCacheInfo *cache)
+{
+    uint32_t at, size;
+    int32_t users;
+
+    return !gs_kernel_member(out->ctx->kernel, "kmem_cache", "refcount", &at,
+                             &size) || size != sizeof(users) ||
+           !mc_read_guest(out, cache->va + at, &users, sizeof(users)) ||
+           users != 1;
+}
+
+/* (owned, nullable) The member of the block's type at @off: types are known
+ * of blocks whose cache has the name of one, and is nobody else's. */
+static char *member_of(McOut *out, const KtBlock *b, uint64_t off)
+{
+    const GsKernel *k = out->ctx->kernel;
+    KtCacheInfo cache;
+    uint32_t size;
+
+    if (b->layer != KT_LAYER_CACHE || off > UINT32_MAX ||
+        !kt_tracer_cache(out->ctx->tracer, b->cache, &cache) ||
+        !gs_kernel_type_size(k, cache.name, &size) || off >= size ||
+        is_merged(out, &cache)) {
+        return NULL;
+    }
+    return gs_kernel_member_at(k, cache.name, off);
+}
+
+static char *symbol_of(McOut *out, const KtRef *r)
+{
+    const GsKernel *k = out->ctx->kernel;
+    GsSymbol sym;
+
+    if (r->place != KT_PLACE_DATA || !gs_kernel_symbolize(k, r->va, &sym)) {
+        return NULL;
+    }
+    return g_strdup_printf("%s+0x%" PRIx64, sym.name, r->va - sym.va);
+}
+
+static void print_ref(McOut *out, const KtRef *r, uint64_t lo)
+{
+    if (r->place == KT_PLACE_BLOCK) {
+        uint64_t off = r->va - r->owner.va;
+        g_autofree char *member = member_of(out, &r->owner, off);
+        McRefRow ref = { r->value - lo, member };
+
+        out->format->row(out, &(McRow) {
+            .block = &r->owner, .hit = true, .offset = off, .ref = &ref });
+    } else {
+        g_autofree char *symbol = symbol_of(out, r);
+
+        out->format->ref(out, r, r->value - lo, symbol);
+    }
+}
+
+static void find_margin(McOut *out, const GArray *refs)
+{
+    unsigned width = MC_MARGIN;
+
+    for (unsigned i = 0; i < refs->len; i++) {
+        const KtRef *r = &g_array_index(refs, KtRef, i);
+        unsigned digits = 1;
+
+        for (uint64_t off = r->va - r->owner.va; off >> 4; off >>= 4) {
+            digits++;
+        }
+        width = r->place == KT_PLACE_BLOCK ?
+                MAX(width, digits + (unsigned)strlen("> + ")) : width;
+    }
+    out->margin = width;
+}
+
+static void print_refs(McOut *out, const McArgs *args, const GArray *refs,
+                       uint64_t lo, uint64_t more)
+{
+    find_margin(out, refs);
+    for (unsigned i = 0; i < refs->len && !out->closed; i++) {
+        if (i == args->limit) {
+            more += refs->len - i;
+            break;
+        }
+        print_ref(out, &g_array_index(refs, KtRef, i), lo);
+    }
+    if (more) {
+        out->format->more(out, more);
+    }
+}
+
+bool mc_cmd_refs(McOut *out, const McArgs *args, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    KtLeakPlan plan = {
+        .vm = mc_vm(out, "refs", errp), .kernel = out->ctx->kernel_found ?
+                                                 out->ctx->kernel : NULL,
+        .progress = on_progress, .opaque = out,
+    };
+    gint64 begun = g_get_monotonic_time();
+    uint64_t lo = args->va.lo, hi = lo, more, bytes, us;
+    g_autoptr(GArray) refs = NULL;
+    g_autofree char *text = NULL;
+    KtBlock b;
+
+    if (!plan.vm) {
+        return false;
+    }
+    kt_query_begin(t);
+    if (kt_query_find(t, lo, &b)) {
+        lo = b.va;
+        hi = MAX(lo, lo + kt_block_len(&b) - 1);
+    }
+    kt_query_end(t);
+    if (!kt_refs(t, &plan, lo, hi, &refs, &more, &bytes, errp)) {
+        return false;
+    }
+    print_refs(out, args, refs, lo, more);
+    us = g_get_monotonic_time() - begun;
+    text = g_strdup_printf("%" PRIu64 " words refer to %016" PRIx64 "-%016"
+                           PRIx64 "; %" PRIu64 " MiB looked at in %" PRIu64
+                           " ms", refs->len + more, lo, hi, bytes >> 20,
+                           us / 1000);
+    out->format->sum(out, "refs", (McStat[]) {
+        { .key = "refs", .u = refs->len + more },
+        { .key = "read_bytes", .u = bytes },
+        { .key = "host_us", .u = us },
+    }, 3, text);
+    return true;
+}

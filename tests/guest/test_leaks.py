@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Leak scans against a module that loses twenty objects, in as many ways,
+among a hundred thousand that are held, and prints which: all are reported, and
+not more than a few others. And who refers to what it holds.
+
+usage: test_leaks.py [--short] [--kernel K]... [--smp N]... [--objects N]
+"""
+import argparse
+import json
+import os
+import re
+import tempfile
+
+import oracle
+from kaguest import Guest, Tap
+
+LOST = 20
+OTHERS = 20         # leaks of the kernel's own, and what rules do not know
+SCAN_MIB_S = 1024   # of guest memory, on one core
+REFS_S = 1.0        # of 1 GiB
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def scan(guest, options=''):
+    """(rows of leaks, the figures) of a scan."""
+    found = rows(guest.hmp_qmp('ka leak scan -j -s -n 0 ' + options))
+    assert 'fail' not in found[-1], found[-1]
+    return found[:-1], found[-1]
+
+
+def unreferenced(guest):
+    """{address: its backtrace} as a script reads kmemleak's report."""
+    text = guest.hmp_qmp('ka leak scan --format kmemleak')
+    leaks = {}
+    for part in text.split('unreferenced object 0x')[1:]:
+        leaks[int(part[:16], 16)] = re.findall(r'>\] (\S+)', part)
+    return leaks
+
+
+def planted(guest):
+    return {int(va, 16): kind for kind, va in
+            re.findall(r'ka_leaks: ([\w-]+)=([0-9a-f]{16})', guest.console)}
+
+
+def check_found(tap, leaks, lost):
+    assert len(lost) == LOST, lost
+    missed = {kind for va, kind in lost.items() if va not in leaks}
+    assert not missed, f'not found: {missed}'
+    others = {va: frames for va, frames in leaks.items() if va not in lost}
+    tap.note(f'{len(others)} others')
+    for va, frames in others.items():
+        tap.note(f'  {va:016x} {" ".join(frames[:6])}')
+    assert len(others) <= OTHERS, f'{len(others)} others'
+    ours = [f for f in others.values() if any('[ka_leaks]' in x for x in f)]
+    assert not ours, f'the module holds these: {ours}'
+
+
+def check_speed(tap, kernel, sums):
+    speed = sums['guest_bytes'] / 2**20 / (sums['host_us'] / 1e6)
+    tap.figures('leaks', kernel=kernel, guest_mib_per_s=round(speed),
+                read_mib=sums['read_bytes'] >> 20, blocks=sums['blocks'],
+                ms=sums['host_us'] // 1000)
+    assert speed >= SCAN_MIB_S, f'{speed:.0f} MiB of guest memory a second'
+
+
+def check_clear(guest, n):
+    text = guest.hmp_qmp('ka leak clear')
+    assert text.startswith(f'{n} blocks'), text
+    leaks, sums = scan(guest)
+    assert not leaks and sums['cleared'] == n, (leaks, sums)
+
+
+def refs(guest, va):
+    found = rows(guest.hmp_qmp(f'ka refs {va:x} -j -s -n 0'))
+    return found[:-1], found[-1]
+
+
+def check_refs(guest, lost):
+    """Those that lost objects have among each other, and of a task."""
+    by_kind = {kind: va for va, kind in lost.items()}
+    found, sums = refs(guest, by_kind['cycle-b'])
+    # an empty list is itself
+    owners = [int(r.get('va', '0'), 16) for r in found]
+    assert owners == [by_kind['cycle-a']] + [by_kind['cycle-b']] * 2, found
+    assert [r['ref'] for r in found] == ['start'] + ['interior'] * 2, found
+    assert refs(guest, by_kind['kmalloc-4000'])[0] == []
+    assert sums['host_us'] / 1e6 <= REFS_S, sums
+    init = guest.hmp_qmp('ka refs init_task -j -s -n 0')
+    assert '"ref_member":"real_parent"' in init, init[-2000:]
+    assert any(r.get('symbol', '').startswith('init_task+')
+               for r in rows(init)), init[-2000:]
+
+
+def check_running(guest):
+    for line in 'ka leak scan', 'ka refs init_task':
+        text = guest.hmp_qmp(line)
+        assert re.fullmatch(r'ka: the VM runs: .*\r?\n?', text), text
+
+
+def run(tap, args, kernel, smp):
+    label = f'{kernel}, {smp} vCPU'
+    with tempfile.TemporaryDirectory(prefix='ka-leaks.') as tmp:
+        share = oracle.make_share(os.path.join(tmp, 'share'), ['leaks.sh'],
+                                  kernel, modules=True)
+        with Guest(kernel=kernel, smp=smp, share=share, run='leaks',
+                   n=args.objects, timeout=600, cmdline='no_hash_pointers',
+                   end='shell', name=f'leaks-{kernel}-{smp}') as g:
+            with tap.test(f'{label}: runs'):
+                assert g.wait_done() == 0
+            with tap.test(f'{label}: a running VM is not scanned'):
+                check_running(g)
+            g.qmp('stop')
+            lost = planted(g)
+            with tap.test(f'{label}: leaks'):
+                check_found(tap, unreferenced(g), lost)
+            with tap.test(f'{label}: speed'):
+                leaks, sums = scan(g)
+                assert not sums['missing'], sums
+                check_speed(tap, kernel, sums)
+            with tap.test(f'{label}: stacks are roots, unless told'):
+                assert scan(g, '--no-stacks')[1]['leaks'] > sums['leaks']
+                scan(g)
+            with tap.test(f'{label}: clear'):
+                check_clear(g, sums['leaks'])
+            with tap.test(f'{label}: refs'):
+                check_refs(g, lost)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    ap.add_argument('--short', action='store_true',
+                    help='6.12 with one vCPU only')
+    ap.add_argument('--kernel', action='append')
+    ap.add_argument('--smp', action='append', type=int)
+    ap.add_argument('--objects', type=int, default=100000)
+    args = ap.parse_args()
+    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    tap = Tap()
+    for kernel in kernels:
+        for smp in args.smp or ([1] if args.short else [1, 4]):
+            run(tap, args, kernel, smp)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

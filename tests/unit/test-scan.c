@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Marking: each kind of pointer, block and root on a small memory; then random
+ * memories against a marker that looks every word up in a list of blocks, and
+ * goes over all blocks until nothing changes.
+ */
+#include <string.h>
+
+#include "leak-rules.h"
+#include "scan.h"
+
+#define BASE    0xffff888000000000ull
+#define WORDS   (1u << 17)          /* 1 MiB */
+
+typedef struct World {
+    uint64_t word[WORDS];
+    bool hole[WORDS / 512];
+    unsigned ticks;
+    KtScan *scan;
+    KtReader reader;
+} World;
+
+static bool read_world(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    World *w = opaque;
+    uint64_t off = va - BASE;
+
+    if (off >= sizeof(w->word) || len > sizeof(w->word) - off ||
+        w->hole[off / 4096]) {
+        return false;
+    }
+    memcpy(buf, (char *)w->word + off, len);
+    return true;
+}
+
+static World *world_new(void)
+{
+    World *w = g_new0(World, 1);
+
+    w->scan = kt_scan_new();
+    w->reader.mem = (GsMem) { .read = read_world, .opaque = w };
+    kt_reader_init(&w->reader);
+    return w;
+}
+
+static void world_free(World *w)
+{
+    kt_scan_free(w->scan);
+    kt_reader_deinit(&w->reader);
+    g_free(w);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
+
+static uint64_t *at(World *w, uint64_t va)
+{
+    return &w->word[(va - BASE) / 8];
+}
+
+/* The root is the first page. */
+static void run(World *w)
+{
+    kt_scan_root(w->scan, &w->reader, BASE, 4096);
+    kt_scan_run(w->scan, &w->reader);
+    kt_scan_rest(w->scan, &w->reader);
+}
+
+static void check(World *w, uint32_t block, bool reached, KtHold hold)
+{
+    g_assert_cmpint(kt_scan_reached(w->scan, block), ==, reached);
+    g_assert_cmpint(kt_scan_hold(w->scan, block), ==, hold);
+}
+
+static void test_pointers(void)
+{
+    g_autoptr(World) w = world_new();
+
+    for (unsigned i = 0; i < 8; i++) {
+        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x100, 0x80, 0);
+    }
+    *at(w, BASE) = BASE + 0x1000;               /* start */
+    *at(w, BASE + 8) = BASE + 0x1100 + 0x7f;    /* last byte */
+    *at(w, BASE + 16) = BASE + 0x1200 + 0x80;   /* behind it */
+    *at(w, BASE + 24) = BASE + 0x1300 + 2;      /* tagged */
+    *at(w, BASE + 0x1010) = BASE + 0x1400;      /* by a block */
+    *at(w, BASE + 0x1510) = BASE + 0x1600;      /* by a lost one */
+    *at(w, BASE + 0x1710) = BASE + 0x1700;      /* by itself */
+    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 0);
+    run(w);
+    check(w, 0, true, KT_HOLD_START);
+    check(w, 1, true, KT_HOLD_INTERIOR);
+    check(w, 2, false, KT_HOLD_NONE);
+    check(w, 3, true, KT_HOLD_START);
+    check(w, 4, true, KT_HOLD_START);
+    check(w, 5, false, KT_HOLD_NONE);
+    check(w, 6, false, KT_HOLD_START);
+    check(w, 7, false, KT_HOLD_NONE);
+}
+
+static void test_cycles(void)
+{
+    g_autoptr(World) w = world_new();
+
+    for (unsigned i = 0; i < 4; i++) {
+        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40, 0);
+        *at(w, BASE + 0x1000 + i * 0x40) = BASE + 0x1000 + (i ^ 1) * 0x40;
+    }
+    *at(w, BASE) = BASE + 0x1080;
+    kt_scan_seal(w->scan);
+    run(w);
+    check(w, 0, false, KT_HOLD_START);
+    check(w, 1, false, KT_HOLD_START);
+    check(w, 2, true, KT_HOLD_START);
+    check(w, 3, true, KT_HOLD_START);
+}
+
+static void test_flags(void)
+{
+    g_autoptr(World) w = world_new();
+    const unsigned flags[] = { KT_SCANF_HELD, 0, KT_SCANF_OPAQUE, 0,
+                               KT_SCANF_HELD | KT_SCANF_OPAQUE, 0 };
+
+    for (unsigned i = 0; i < 6; i++) {
+        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40, flags[i]);
+    }
+    *at(w, BASE) = BASE + 0x1080;
+    *at(w, BASE + 0x1000) = BASE + 0x1040;
+    *at(w, BASE + 0x1080) = BASE + 0x10c0;
+    *at(w, BASE + 0x1100) = BASE + 0x1140;
+    kt_scan_seal(w->scan);
+    run(w);
+    check(w, 0, true, KT_HOLD_NONE);
+    check(w, 1, true, KT_HOLD_START);
+    check(w, 2, true, KT_HOLD_START);
+    check(w, 3, false, KT_HOLD_NONE);
+    check(w, 4, true, KT_HOLD_NONE);
+    check(w, 5, false, KT_HOLD_NONE);
+}
+
+/* Per-CPU memory: a cookie, and where the CPUs' instances are. */
+static void test_aliases(void)
+{
+    g_autoptr(World) w = world_new();
+    uint32_t cookie = kt_scan_add(w->scan, 0x30000, 0x40, KT_SCANF_COOKIE);
+    uint32_t by_instance;
+
+    kt_scan_alias(w->scan, BASE + 0x2000);
+    kt_scan_alias(w->scan, BASE + 0x3000);
+    by_instance = kt_scan_add(w->scan, BASE + 0x4000, 0x40, 0);
+    kt_scan_add(w->scan, 0x40000, 0x40, KT_SCANF_COOKIE);
+    *at(w, BASE) = 0x30000;
+    *at(w, BASE + 8) = 0x40010;     /* a number */
+    *at(w, BASE + 0x3010) = BASE + 0x4000;
+    kt_scan_seal(w->scan);
+    g_assert_cmpuint(kt_scan_find(w->scan, BASE + 0x3020), ==, cookie);
+    run(w);
+    check(w, cookie, true, KT_HOLD_START);
+    check(w, by_instance, true, KT_HOLD_START);
+    check(w, 2, false, KT_HOLD_NONE);
+}
+
+/* Books of a thing refer to it only if somebody refers to them. */
+static void test_areas_and_books(void)
+{
+    g_autoptr(World) w = world_new();
+
+    for (unsigned i = 0; i < 7; i++) {
+        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40,
+                    i == 1 || i == 2 ? KT_SCANF_BOOK : 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        kt_scan_area(w->scan, (KtScanArea) { 2 - i, 0x10, 0x20 });
+        *at(w, BASE + 0x1008 + i * 0x40) = BASE + 0x10c0 + i * 0x40;
+        *at(w, BASE + 0x1010 + i * 0x40) = BASE + 0x1180;
+    }
+    *at(w, BASE) = BASE + 0x1000;
+    *at(w, BASE + 8) = BASE + 0x1040;
+    kt_scan_seal(w->scan);
+    run(w);
+    check(w, 2, true, KT_HOLD_NONE);    /* of itself */
+    check(w, 3, false, KT_HOLD_NONE);   /* outside the area */
+    check(w, 4, true, KT_HOLD_START);   /* by a book that is referred to */
+    check(w, 5, false, KT_HOLD_NONE);
+    check(w, 6, true, KT_HOLD_START);
+}
+
+static void test_struct_pages(void)
+{
+    g_autoptr(World) w = world_new();
+    const uint64_t vmemmap = 0xffffea0000000000ull;
+
+    kt_scan_add(w->scan, BASE + 0x4000, 0x2000, KT_SCANF_PAGES);
+    kt_scan_add(w->scan, BASE + 0x8000, 0x40, 0);
+    kt_scan_pages(w->scan, vmemmap, vmemmap + 0x40 * 256, 0x40, BASE, 4096);
+    *at(w, BASE) = vmemmap + 4 * 0x40;
+    *at(w, BASE + 8) = vmemmap + 8 * 0x40;
+    kt_scan_seal(w->scan);
+    kt_scan_follow_pages(w->scan, false);
+    kt_scan_root(w->scan, &w->reader, BASE, 4096);
+    check(w, 0, false, KT_HOLD_NONE);
+    kt_scan_follow_pages(w->scan, true);
+    run(w);
+    check(w, 0, true, KT_HOLD_INTERIOR);
+    check(w, 1, false, KT_HOLD_NONE);
+}
+
+/* What a hostile guest can make the tracer believe. */
+static void test_absurd_blocks(void)
+{
+    g_autoptr(World) w = world_new();
+    uint32_t first = kt_scan_add(w->scan, BASE + 0x1000, 0x100, 0);
+    uint32_t over = kt_scan_add(w->scan, BASE + 0x1080, 0x100, 0);
+    uint32_t huge = kt_scan_add(w->scan, 1ull << 50, 1ull << 49, 0);
+
+    kt_scan_add(w->scan, UINT64_MAX - 15, UINT64_MAX, 0);
+    *at(w, BASE) = UINT64_MAX - 8;
+    *at(w, BASE + 8) = BASE + 0x10c0;
+    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 2);
+    run(w);
+    check(w, first, true, KT_HOLD_INTERIOR);
+    check(w, over, true, KT_HOLD_NONE);
+    g_assert_true(kt_scan_reached(w->scan, huge));
+}
+
+static bool count_tick(void *opaque)
+{
+    World *w = opaque;
+
+    return ++w->ticks < 2;
+}
+
+static void test_holes_and_end(void)
+{
+    g_autoptr(World) w = world_new();
+
+    w->reader.tick = count_tick;
+    w->reader.opaque = w;
+    w->hole[3] = true;
+    kt_scan_seal(w->scan);
+    kt_scan_root(w->scan, &w->reader, BASE, sizeof(w->word));
+    g_assert_cmpuint(w->reader.unreadable, ==, 1);
+    g_assert_cmpuint(w->reader.bytes, ==, sizeof(w->word) - 4096);
+    kt_scan_root(w->scan, &w->reader, UINT64_MAX - 100, UINT64_MAX);
+    g_assert_false(w->reader.stopped);
+    kt_scan_root(w->scan, &w->reader, 1ull << 40, 1ull << 50);
+    g_assert_true(w->reader.stopped);
+    g_assert_cmpuint(w->ticks, ==, 2);
+}
+
+static void sum_gap(void *opaque, uint64_t va, uint64_t len)
+{
+    *(uint64_t *)opaque += len;
+}
+
+static void test_gaps(void)
+{
+    g_autoptr(World) w = world_new();
+    uint64_t sum = 0;
+
+    kt_scan_add(w->scan, BASE + 0x0f80, 0x100, 0);
+    kt_scan_add(w->scan, BASE + 0x1100, 0x20, 0);
+    kt_scan_add(w->scan, BASE + 0x3000, 0x3000, 0);
+    kt_scan_seal(w->scan);
+    kt_scan_gaps(w->scan, BASE, 0x10000, sum_gap, &sum);
+    g_assert_cmphex(sum, ==, 0x10000 - 0x100 - 0x20 - 0x3000);
+}
+
+/* ---- against the naive one ---------------------------------------------- */
+
+typedef struct Naive {
+    unsigned n;
+    uint64_t va[512], len[512];
+    bool reached[512];
+} Naive;
+
+static unsigned naive_find(const Naive *v, uint64_t word)
+{
+    for (unsigned i = 0; i < v->n; i++) {
+        if (word >= v->va[i] && word < v->va[i] + v->len[i]) {
+            return i;
+        }
+    }
+    return v->n;
+}
+
+static bool naive_words(Naive *v, World *w, uint64_t va, uint64_t len)
+{
+    bool changed = false;
+
+    for (uint64_t p = (va + 7) & ~7ull; p + 8 <= va + len; p += 8) {
+        unsigned i = naive_find(v, *at(w, p));
+
+        if (i < v->n && !v->reached[i]) {
+            v->reached[i] = changed = true;
+        }
+    }
+    return changed;
+}
+
+static void naive_run(Naive *v, World *w)
+{
+    bool changed = naive_words(v, w, BASE, 4096);
+
+    while (changed) {
+        changed = false;
+        for (unsigned i = 0; i < v->n; i++) {
+            changed |= v->reached[i] && naive_words(v, w, v->va[i], v->len[i]);
+        }
+    }
+}
+
+static void fill(Naive *v, World *w, GRand *r)
+{
+    uint64_t va = BASE + 4096;
+    uint64_t end = BASE + 0x10000;
+
+    while (v->n < G_N_ELEMENTS(v->va)) {
+        uint64_t len = g_rand_int_range(r, 1, g_rand_boolean(r) ? 200 : 9000);
+
+        va += g_rand_int_range(r, 0, 300);
+        if (va + len > end) {
+            break;
+        }
+        v->va[v->n] = va;
+        v->len[v->n++] = len;
+        va += len;
+    }
+    for (unsigned i = 0; i < v->n * 2; i++) {
+        unsigned to = g_rand_int_range(r, 0, v->n);
+        unsigned from = g_rand_int_range(r, 0, v->n);
+        uint64_t where = i % 32 ? v->va[from] + g_rand_int_range(
+            r, 0, v->len[from]) : BASE + g_rand_int_range(r, 0, 4088);
+
+        *at(w, where & ~7ull) = v->va[to] + g_rand_int_range(r, -2,
+                                                             v->len[to] + 2);
+    }
+}
+
+static void test_agrees_with_naive_marking(void)
+{
+    for (unsigned seed = 0; seed < 60; seed++) {
+        g_autoptr(GRand) r = g_rand_new_with_seed(seed);
+        g_autoptr(World) w = world_new();
+        g_autofree Naive *v = g_new0(Naive, 1);
+
+        fill(v, w, r);
+        for (unsigned i = 0; i < v->n; i++) {
+            kt_scan_add(w->scan, v->va[i], v->len[i], 0);
+        }
+        g_assert_cmpuint(kt_scan_seal(w->scan), ==, 0);
+        run(w);
+        naive_run(v, w);
+        for (unsigned i = 0; i < v->n; i++) {
+            g_assert_cmpint(kt_scan_reached(w->scan, i), ==, v->reached[i]);
+        }
+    }
+}
+
+/* ---- rules -------------------------------------------------------------- */
+
+static void test_rules_are_read(void)
+{
+    KtLeaks *l = kt_leaks_new();
+    unsigned before = l->rules->len;
+    const KtLeakRule *r;
+
+    g_assert_true(kt_leaks_parse(l, "# a comment\n\n"
+                                 " not-leak func acpi_init # why\n"
+                                 "scan-area\tcache foo 10-4f\n", "f", NULL));
+    g_assert_cmpuint(l->rules->len, ==, before + 2);
+    r = &g_array_index(l->rules, KtLeakRule, before + 1);
+    g_assert_cmpint(r->kind, ==, KT_LEAK_RULE_SCAN_AREA);
+    g_assert_cmpint(r->by, ==, KT_LEAK_BY_CACHE);
+    g_assert_cmpstr(r->name, ==, "foo");
+    g_assert_cmphex(r->lo, ==, 0x10);
+    g_assert_cmphex(r->hi, ==, 0x4f);
+    kt_leaks_free(l);
+}
+
+static void test_bad_rules_are_refused(void)
+{
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        { "ignore func a\nleak func b\n", "f:2: a rule is not-leak, ignore, "
+          "no-scan or scan-area" },
+        { "ignore\n", "f:1: the second word is func or cache" },
+        { "ignore file a\n", "f:1: the second word is func or cache" },
+        { "\nignore func\n", "f:2: the third word is the name of a function "
+          "or cache" },
+        { "no-scan func a b\n", "f:1: one word too many; comments begin with "
+          "#" },
+        { "scan-area func a\n", "f:1: the fourth word is a range of hex "
+          "offsets, as 10-40" },
+        { "scan-area func a 40-10\n", "f:1: the fourth word is a range of hex "
+          "offsets, as 10-40" },
+        { "scan-area func a 10-40x\n", "f:1: the fourth word is a range of "
+          "hex offsets, as 10-40" },
+        { "scan-area func a 0-10000000000000000\n", "f:1: the fourth word is "
+          "a range of hex offsets, as 10-40" },
+    };
+    KtLeaks *l = kt_leaks_new();
+    unsigned before = l->rules->len;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GError) err = NULL;
+
+        g_assert_false(kt_leaks_parse(l, bad[i].text, "f", &err));
+        g_assert_cmpstr(err->message, ==, bad[i].why);
+        g_assert_cmpuint(l->rules->len, ==, before);
+    }
+    kt_leaks_free(l);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/scan/pointers", test_pointers);
+    g_test_add_func("/scan/cycles", test_cycles);
+    g_test_add_func("/scan/flags", test_flags);
+    g_test_add_func("/scan/aliases", test_aliases);
+    g_test_add_func("/scan/areas-and-books", test_areas_and_books);
+    g_test_add_func("/scan/struct-pages", test_struct_pages);
+    g_test_add_func("/scan/absurd-blocks", test_absurd_blocks);
+    g_test_add_func("/scan/holes-and-end", test_holes_and_end);
+    g_test_add_func("/scan/gaps", test_gaps);
+    g_test_add_func("/scan/agrees-with-naive-marking",
+                    test_agrees_with_naive_marking);
+    g_test_add_func("/rules/are-read", test_rules_are_read);
+    g_test_add_func("/rules/bad-ones-are-refused", test_bad_rules_are_refused);
+    return g_test_run();
+}

@@ -293,6 +293,9 @@ static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
     config.warn = warn;
     config.journal = o->journal;
     t = kt_tracer_new(&config, &err);
+    if (t && o->leak_rules && !kt_leak_rules_load(t, o->leak_rules, &err)) {
+        g_clear_pointer(&t, kt_tracer_free);
+    }
     if (!t) {
         say("%s", err->message);
     }

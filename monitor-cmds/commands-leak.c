@@ -244,6 +244,17 @@ static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
     return g_string_free(s, FALSE);
 }
 
+/* What refers to blocks from there is not known: they may be reported. */
+static void print_missing(McOut *out, const KtLeakReport *r)
+{
+    for (unsigned i = 0; i < r->missing->len; i++) {
+        const char *what = g_ptr_array_index(r->missing, i);
+        g_autofree char *line = g_strconcat("not looked at: ", what, NULL);
+
+        out->format->none(out, line);
+    }
+}
+
 static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
 {
     uint64_t bytes = 0;
@@ -253,12 +264,6 @@ static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
         bytes += g_array_index(groups, Group, i).bytes;
     }
     text = describe(r, groups->len, bytes);
-    for (unsigned i = 0; i < r->missing->len; i++) {
-        const char *what = g_ptr_array_index(r->missing, i);
-        g_autofree char *line = g_strconcat("not looked at: ", what, NULL);
-
-        out->format->none(out, line);
-    }
     out->format->sum(out, "scan", (McStat[]) {
         { .key = "leaks", .u = r->leaks->len },
         { .key = "stacks", .u = groups->len },
@@ -293,6 +298,7 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
     if (!plan.vm || !kt_leak_scan(out->ctx->tracer, &plan, &report, errp)) {
         return false;
     }
+    print_missing(out, &report);
     if (args->kmemleak) {
         print_as_kmemleak(out, args, report.leaks);
         return true;

@@ -121,7 +121,7 @@ def guest_programs():
     """Those that no other suite has."""
     return (program for program in python_programs('tests/guest/test_*.py')
             if program[0] not in (*HOSTILE, 'test_journal', 'test_limits',
-                                  'test_module_leaks'))
+                                  'test_module_leaks', 'test_leaks'))
 
 
 def health_programs():
@@ -150,6 +150,9 @@ SUITES = {
                                                              else None])),
     'journal': lambda: python_programs('tests/guest/test_journal.py',
                                        timeout=3600),
+    'leaks': lambda: python_programs('tests/guest/test_leaks.py',
+                                     'tests/guest/test_module_leaks.py',
+                                     timeout=3600),
     'limits': lambda: python_programs('tests/guest/test_limits.py',
                                       timeout=3600),
     'oracle-events': lambda: python_programs('tests/guest/oracle_events.py',
@@ -163,8 +166,6 @@ SUITES = {
     'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
     'stress': lambda: python_programs('tests/guest/stress.py',
                                       timeout=3600),
-    'leaks': lambda: python_programs('tests/guest/test_module_leaks.py',
-                                     timeout=3600),
     'snapshot': lambda: python_programs('tests/guest/snapshot.py',
                                         timeout=7200),
     'arches': arch_programs,

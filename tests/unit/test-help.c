@@ -149,8 +149,8 @@ static void check_complete(const char *line, const char *expected)
 
 static void test_complete(void)
 {
-    check_complete("", "show alloc free error events whatis leak regs stack "
-                       "top mark diff refs stat on off clear check help");
+    check_complete("", "show alloc free error events whatis regs stack top "
+                       "mark diff leak refs stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show stack stat");
     check_complete("sh", "show");
@@ -159,6 +159,10 @@ static void test_complete(void)
     check_complete("x", "");
     check_complete("show ", "");
     check_complete("help f", "free");
+    check_complete("leak ", "scan clear dump module");
+    check_complete("help leak d", "dump");
+    check_complete("leak dump ", "");
+    check_complete("leak scan --format ", "ka kmemleak");
     check_complete("show -", "-s -j -n -v --history -h --help");
     check_complete("stat -", "-j -v -h --help");
     check_complete("alloc x --la", "--layer");

@@ -24,7 +24,8 @@
 #define MAX_LEAKS (1u << 18)            /* of all reports */
 #define MAX_FREES 256                   /* of a report */
 #define MAX_NOT_THEIRS 32
-#define MAX_NAMES 4096                  /* of a report */
+#define MAX_NAME_BYTES (64u << 20)      /* of modules that are loaded */
+#define MAX_NAMED_BYTES (64u << 10)     /* of a report's frames */
 
 /* Behind @since, up to @until, it was the module's. */
 typedef struct Span {
@@ -36,7 +37,7 @@ typedef struct Span {
  * struct Loaded - a module, or what is noted of one
  * @after: the note's place; @gone: it is unloaded
  * @us: when it was loaded, 0 before that could be seen
- * @names: of its functions
+ * @names: of its functions, accounted for in @owner; NULL: no room
  * @not_theirs: of this kernel, set in the note of its end
  */
 typedef struct Loaded {
@@ -47,6 +48,7 @@ typedef struct Loaded {
     uint64_t us;
     unsigned n;
     Span span[GS_MODULE_AREAS_MAX];
+    KtModules *owner;
     KtModuleNames *names;
     unsigned n_not_theirs;
     GsModuleArea not_theirs[MAX_NOT_THEIRS];
@@ -55,11 +57,13 @@ typedef struct Loaded {
 /*
  * @lock: of @notes alone
  * @next: (atomic) place of the first note
+ * @name_bytes: (atomic) that names of modules take
  * @notes: Loaded*, in their order; @loaded: Loaded*; @reports: KtReport*
  */
 struct KtModules {
     GMutex lock;
     uint64_t next;
+    uint64_t name_bytes;
     GQueue notes;
     GPtrArray *loaded;
     GPtrArray *reports;
@@ -78,7 +82,10 @@ static uint64_t report_bytes(const KtReport *r)
 static void loaded_free(gpointer p)
 {
     Loaded *mod = p;
+    uint64_t bytes = kt_module_names_bytes(mod->names);
 
+    __atomic_fetch_sub(&mod->owner->name_bytes, bytes, __ATOMIC_RELAXED);
+    kt_budget_give(mod->owner->budget, KT_PART_ERRORS, bytes);
     kt_module_names_free(mod->names);
     g_free(mod);
 }
@@ -165,6 +172,22 @@ static void find_not_theirs(Loaded *note, const GsKernel *k)
     }
 }
 
+/* None where there is no room for them. */
+static void take_names(KtModules *m, Loaded *note, const GsKernel *k)
+{
+    uint64_t used = __atomic_load_n(&m->name_bytes, __ATOMIC_RELAXED);
+    uint64_t bytes;
+
+    note->names = kt_module_names_new(k, note->va, MAX_NAME_BYTES -
+                                      MIN(used, MAX_NAME_BYTES));
+    bytes = kt_module_names_bytes(note->names);
+    if (!kt_budget_take(m->budget, KT_PART_ERRORS, bytes)) {
+        g_clear_pointer(&note->names, kt_module_names_free);
+        return;
+    }
+    __atomic_fetch_add(&m->name_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 /* Programs of BPF allocate for their maps, which outlive them. */
 static bool is_module(const GsModule *mod)
 {
@@ -181,6 +204,7 @@ void kt_modules_note(KtModules *m, uint64_t after, const GsKernel *k,
         return;
     }
     note = g_new0(Loaded, 1);
+    note->owner = m;
     note->va = module_va;
     note->after = after;
     note->gone = gone;
@@ -188,7 +212,7 @@ void kt_modules_note(KtModules *m, uint64_t after, const GsKernel *k,
     for (unsigned i = 0; i < mod.n; i++) {
         note->span[note->n++] = (Span) { mod.area[i], 0, UINT64_MAX };
     }
-    note->names = kt_module_names_new(k, module_va);
+    take_names(m, note, k);
     if (gone) {
         find_not_theirs(note, k);
     }
@@ -301,7 +325,7 @@ static bool is_other(const Loaded *mod, uint64_t pc)
 }
 
 /** struct Check - the end of @mod; @around: all of its areas; @report: what
- *  is found */
+ *  is found, with @named_bytes of names */
 typedef struct Check {
     KtModules *m;
     const Loaded *mod;
@@ -309,6 +333,7 @@ typedef struct Check {
     const KtModel *model;
     const KtDepot *stacks;
     KtReport *report;
+    uint64_t named_bytes;
 } Check;
 
 /* Did @mod do what has that stack, at that time? */
@@ -408,11 +433,12 @@ static void name_frames(Check *c, uint32_t stack)
         char *name;
 
         if (!in_area(a, at - 1) || g_hash_table_contains(names, &at) ||
-            g_hash_table_size(names) >= MAX_NAMES) {
+            c->named_bytes >= MAX_NAMED_BYTES) {
             continue;
         }
         name = kt_module_names_of(c->mod->names, a, at);
         if (name) {
+            c->named_bytes += strlen(name) + 64;
             g_hash_table_insert(names, g_memdup2(&at, sizeof(at)), name);
         }
     }
@@ -514,6 +540,7 @@ static void unload(KtModules *m, Loaded *note, uint64_t now_us, Check *c,
     }
     c->mod = note;
     c->report = report_new(m, note, now_us);
+    c->named_bytes = 0;
     set_around(c);
     find_leaks(c);
     find_bad_frees(c);

@@ -7,9 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* As many functions of a module are named. */
-#define MAX_NAMES 65536
-
 typedef struct Name {
     uint64_t va;
     const char *name;
@@ -19,25 +16,34 @@ struct KtModuleNames {
     char *module;
     GArray *rows;           /* Name, ascending */
     GStringChunk *texts;
+    uint64_t bytes, room;
 };
 
 static bool take(const GsModuleSymbol *sym, void *opaque)
 {
     KtModuleNames *n = opaque;
     Name row = { sym->va, NULL };
+    uint64_t bytes = sizeof(row) + strlen(sym->name) + 1;
 
-    if (strchr("tTwW", sym->type)) {
-        row.name = g_string_chunk_insert(n->texts, sym->name);
-        g_array_append_val(n->rows, row);
+    if (!strchr("tTwW", sym->type)) {
+        return true;
     }
-    return n->rows->len < MAX_NAMES;
+    if (n->bytes + bytes > n->room) {
+        return false;
+    }
+    n->bytes += bytes;
+    row.name = g_string_chunk_insert(n->texts, sym->name);
+    g_array_append_val(n->rows, row);
+    return true;
 }
 
-KtModuleNames *kt_module_names_new(const GsKernel *k, uint64_t module_va)
+KtModuleNames *kt_module_names_new(const GsKernel *k, uint64_t module_va,
+                                   uint64_t room)
 {
     KtModuleNames *n = g_new0(KtModuleNames, 1);
     GsModule mod;
 
+    n->room = room;
     n->rows = g_array_new(FALSE, FALSE, sizeof(Name));
     n->texts = g_string_chunk_new(1024);
     n->module = g_strdup(gs_kernel_module(k, module_va, &mod) ? mod.name : "");
@@ -53,6 +59,11 @@ void kt_module_names_free(KtModuleNames *n)
         g_free(n->module);
         g_free(n);
     }
+}
+
+uint64_t kt_module_names_bytes(const KtModuleNames *n)
+{
+    return n ? n->bytes : 0;
 }
 
 /* How many begin at or below @va. */
@@ -76,7 +87,7 @@ static guint n_upto(const KtModuleNames *n, uint64_t va)
 char *kt_module_names_of(const KtModuleNames *n, const GsModuleArea *area,
                          uint64_t pc)
 {
-    guint i = n_upto(n, pc - 1);
+    guint i = n ? n_upto(n, pc - 1) : 0;
     const Name *row;
 
     if (!i) {

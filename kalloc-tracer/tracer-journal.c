@@ -59,32 +59,32 @@ void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
 
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
 {
+    uint64_t after = kt_queue_taken(t->queue);
     g_autoptr(GByteArray) data = NULL;
 
-    kt_modules_note(t->modules, kt_queue_taken(t->queue), k, module_va,
-                    false);
+    kt_modules_note(t->modules, after, k, module_va, false);
     if (!t->journal) {
         return;
     }
     data = g_byte_array_new();
     if (gs_kernel_save_module(k, module_va, data) &&
         data->len <= KT_SECTION_MAX) {
-        kt_journal_note_after(t->journal, kt_queue_taken(t->queue),
-                              KT_FRAME_MODULE, g_steal_pointer(&data));
+        kt_journal_note_after(t->journal, after, KT_FRAME_MODULE,
+                              g_steal_pointer(&data));
     }
 }
 
 void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
 {
+    uint64_t after = kt_queue_taken(t->queue);
     GByteArray *data;
 
-    kt_modules_note(t->modules, kt_queue_taken(t->queue), k, module_va, true);
+    kt_modules_note(t->modules, after, k, module_va, true);
     gs_kernel_drop_module(k, module_va);
     if (t->journal) {
         data = g_byte_array_new();
         kt_put_u64(data, module_va);
-        kt_journal_note_after(t->journal, kt_queue_taken(t->queue),
-                              KT_FRAME_MODULE_GONE, data);
+        kt_journal_note_after(t->journal, after, KT_FRAME_MODULE_GONE, data);
     }
 }
 

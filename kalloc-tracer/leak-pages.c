@@ -6,7 +6,9 @@
  * kernel has changed much: those of each zone and order, and those of each
  * CPU. Slab pages name their cache, pages of files and of users have a
  * mapping. Guest memory may say anything: lists end when they meet a page for
- * the second time, and there are at most PAGES_MAX pages.
+ * the second time, or one that cannot begin a piece of their order, so that
+ * no page is marked more often than there are orders; and there are at most
+ * PAGES_MAX pages.
  */
 #include "leak-pages.h"
 
@@ -142,7 +144,8 @@ static void walk(const Reading *r, uint64_t list, unsigned order)
     for (uint64_t n = 0; n <= p->n; n++) {
         if (!load(r, n ? at : list, &at) || at == list ||
             !kt_leak_pages_by_struct(p, at - r->at.lru.at, &i) ||
-            p->use[i] == KT_PAGE_FREE) {
+            p->use[i] == KT_PAGE_FREE ||
+            (p->lo + i) & ((1ull << order) - 1)) {
             return;
         }
         memset(p->use + i, KT_PAGE_FREE, MIN(1ull << order, p->n - i));

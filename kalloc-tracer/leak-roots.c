@@ -6,11 +6,13 @@
  */
 #include "leak-world.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define CPUS_MAX        512
 #define THREAD_SIZE     16384       /* where no type tells */
 #define TASKS_MAX       (1u << 22)
+#define REGIONS_MAX     (1u << 21)
 
 /* ---- variables ---------------------------------------------------------- */
 
@@ -41,9 +43,14 @@ static void add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
 {
     KtRegion r = { place, va, end - va, number };
 
-    if (va < end) {
-        g_array_append_val(w->region, r);
+    if (va >= end) {
+        return;
     }
+    if (w->region->len >= REGIONS_MAX) {
+        w->left_out += end - va;
+        return;
+    }
+    g_array_append_val(w->region, r);
 }
 
 /* [@va, @end) without [@but, @but_end) */
@@ -499,5 +506,10 @@ void kt_leak_find_regions(KtLeakWorld *w)
     find_stacks(w);
     if (w->pages) {
         add_pages(w);
+    }
+    if (w->left_out) {
+        g_ptr_array_add(w->missing, g_strdup_printf(
+            "%" PRIu64 " MiB that are in more than %u pieces",
+            (w->left_out >> 20) + 1, REGIONS_MAX));
     }
 }

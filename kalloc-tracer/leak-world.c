@@ -6,14 +6,42 @@
 #include "leak-rules.h"
 #include "leak-world.h"
 
+#define SECONDS_MAX     120u
+#define READS_A_LOOK    4096        /* at the clock */
+
 /* ---- memory ------------------------------------------------------------- */
 
+bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes)
+{
+    const KtLeakPlan *plan = w->plan;
+
+    w->ended = w->ended || g_get_monotonic_time() > w->deadline ||
+               (plan->progress && !plan->progress(plan->opaque, bytes));
+    return !w->ended;
+}
+
+bool kt_leak_world_fail(const KtLeakWorld *w, GError **errp)
+{
+    if (g_get_monotonic_time() > w->deadline) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "given up after %u s: there is too much memory in use, or "
+                    "the guest says so", SECONDS_MAX);
+    } else {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "the search was ended");
+    }
+    return false;
+}
+
+/* Whatever a guest says of itself, looking at it ends. */
 static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
 {
-    const KtLeakWorld *w = opaque;
+    KtLeakWorld *w = opaque;
     const KtVm *vm = w->plan->vm;
 
-    return vm->read(vm->opaque, w->vcpu, va, buf, len);
+    if (++w->reads % READS_A_LOOK == 0) {
+        kt_leak_world_goes_on(w, 0);
+    }
+    return !w->ended && vm->read(vm->opaque, w->vcpu, va, buf, len);
 }
 
 bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out)
@@ -123,6 +151,7 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
 
     w->plan = plan;
     w->tracer = t;
+    w->deadline = g_get_monotonic_time() + SECONDS_MAX * G_USEC_PER_SEC;
     w->mem = (GsMem) { .read = read_mem, .opaque = w };
     w->live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
     w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));
@@ -141,6 +170,10 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
     add_blocks(w);
     kt_leak_find_regions(w);
     tell_pages(w);
+    if (w->ended) {
+        kt_leak_world_fail(w, errp);
+        return NULL;
+    }
     return g_steal_pointer(&w);
 }
 

@@ -39,6 +39,10 @@ typedef struct KtRegion {
  * @missing: what is not known, one text each
  * @scan: of @live, not sealed yet
  * @stack_size: bytes of a task's; @tasks: so many stacks are among @region
+ * @left_out: bytes of pages that are in too many pieces
+ * @deadline: g_get_monotonic_time() of when the search is given up
+ * @reads: from the guest's memory so far
+ * @ended: it was given up: nothing can be read any more
  */
 typedef struct KtLeakWorld {
     const KtLeakPlan *plan;
@@ -55,6 +59,10 @@ typedef struct KtLeakWorld {
     KtScan *scan;
     uint64_t stack_size;
     unsigned tasks;
+    uint64_t left_out;
+    gint64 deadline;
+    uint64_t reads;
+    bool ended;
 } KtLeakWorld;
 
 /** kt_leak_world_new() - (owned) look around; NULL: why not, in one line. */
@@ -72,6 +80,11 @@ void kt_leak_find_regions(KtLeakWorld *w);
 const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va);
 /** kt_leak_world_load() - the word at @va. */
 bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out);
+/** kt_leak_world_goes_on() - tell @plan->progress; false: it is to end, by
+ *  that or by the clock. @bytes: that were looked at so far */
+bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes);
+/** kt_leak_world_fail() - say why it ended. Returns: false. */
+bool kt_leak_world_fail(const KtLeakWorld *w, GError **errp);
 
 static inline const KtLeakLive *kt_leak_live(const KtLeakWorld *w, uint32_t i)
 {

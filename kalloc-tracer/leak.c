@@ -28,9 +28,8 @@ typedef struct Scanning {
 static bool tick(void *opaque)
 {
     const Scanning *s = opaque;
-    const KtLeakPlan *plan = s->w->plan;
 
-    return !plan->progress || plan->progress(plan->opaque, s->reader.bytes);
+    return kt_leak_world_goes_on(s->w, s->reader.bytes);
 }
 
 static void scan_gap(void *opaque, uint64_t va, uint64_t len)
@@ -141,9 +140,8 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     kt_reader_init(&s.reader);
     scan(&s);
     kt_reader_deinit(&s.reader);
-    if (s.reader.stopped) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "the scan was ended");
-        return false;
+    if (w->ended) {
+        return kt_leak_world_fail(w, errp);
     }
     out->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeak));
     out->missing = g_ptr_array_ref(w->missing);

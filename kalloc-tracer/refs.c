@@ -35,9 +35,8 @@ typedef struct Search {
 static bool tick(void *opaque)
 {
     const Search *s = opaque;
-    const KtLeakPlan *plan = s->w->plan;
 
-    return !plan->progress || plan->progress(plan->opaque, s->reader.bytes);
+    return kt_leak_world_goes_on(s->w, s->reader.bytes);
 }
 
 static void found(Search *s, uint64_t va, uint64_t value)
@@ -150,9 +149,8 @@ bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
     search_regions(&s);
     search_blocks(&s);
     kt_reader_deinit(&s.reader);
-    if (s.reader.stopped) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "the search was ended");
-        return false;
+    if (w->ended) {
+        return kt_leak_world_fail(w, errp);
     }
     name_owners(&s);
     g_array_sort_with_data(list, by_certainty, &lo);

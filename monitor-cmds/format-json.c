@@ -492,6 +492,9 @@ static void json_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
 
 /* They are keys of the object of all. */
 static void json_top_note(McOut *o, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+
+static void json_top_note(McOut *o, const char *format, ...)
 {
 }
 

@@ -416,6 +416,9 @@ static void text_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
 }
 
 static void text_top_note(McOut *o, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+
+static void text_top_note(McOut *o, const char *format, ...)
 {
     va_list ap;
 

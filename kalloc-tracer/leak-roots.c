@@ -65,20 +65,27 @@ static void add_but(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
     add(w, place, but_end, end, number);
 }
 
+/* What the image's addresses are above physical ones: arm64, riscv64. */
+static bool image_offset(const KtLeakWorld *w, uint64_t *out)
+{
+    uint64_t map = symbol(w, "kernel_map");
+    uint32_t at;
+
+    return variable(w, "kimage_voffset", out) ||
+           (map && gs_kernel_member(w->plan->kernel, "kernel_mapping",
+                                    "va_kernel_pa_offset", &at, NULL) &&
+            kt_leak_world_load(w, map + at, out));
+}
+
 /* Where in the direct map the image's @va is, 0 unknown. */
 static uint64_t direct_of(const KtLeakWorld *w, uint64_t va)
 {
-    const GsKernel *k = w->plan->kernel;
-    uint64_t v, map = symbol(w, "kernel_map");
-    uint32_t at;
+    const GsArch *arch = gs_kernel_arch(w->plan->kernel);
+    uint64_t v;
 
     if (variable(w, "phys_base", &v)) {                 /* x86-64 */
-        v = va - gs_kernel_arch(k)->text_start + v;
-    } else if (variable(w, "kimage_voffset", &v)) {     /* arm64 */
-        v = va - v;
-    } else if (map && gs_kernel_member(k, "kernel_mapping",
-                                       "va_kernel_pa_offset", &at, NULL) &&
-               kt_leak_world_load(w, map + at, &v)) {   /* riscv64 */
+        v = va - arch->text_start + v;
+    } else if (image_offset(w, &v)) {
         v = va - v;
     } else {
         return 0;

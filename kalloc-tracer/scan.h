@@ -109,9 +109,9 @@ uint32_t kt_scan_find(const KtScan *s, uint64_t va);
 void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
                   void (*fn)(void *opaque, uint64_t va, uint64_t len),
                   void *opaque);
-/** kt_scan_each() - the words of a block that may be pointers; @whole: not
+/** kt_scan_each() - the words of block @i that may be pointers; @whole: not
  *  only those of its areas. */
-void kt_scan_each(const KtScan *s, uint32_t block, KtReader *r, bool whole,
+void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
                   KtSpanFn *fn, void *opaque);
 
 /* ---- marking ------------------------------------------------------------ */

@@ -305,10 +305,9 @@ bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,
                       uint32_t *offset, uint32_t *size);
 bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size);
 /** gs_kernel_member_at() - (owned, nullable) path of the innermost member of
- *  @type that begins at or covers @offset: "a.b", "a[3].c", with +0xN behind
+ *  @type that begins at or covers @at: "a.b", "a[3].c", with +0xN behind
  *  it when it begins before. */
-char *gs_kernel_member_at(const GsKernel *k, const char *type,
-                          uint32_t offset);
+char *gs_kernel_member_at(const GsKernel *k, const char *type, uint32_t at);
 /** gs_kernel_enum_value() - value of an enumerator by its name. */
 bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value);
 

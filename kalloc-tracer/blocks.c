@@ -70,17 +70,19 @@ void kt_blocks_deinit(KtBlocks *b)
     kt_pool_deinit(&b->age);
 }
 
-/* Room for the ends of all blocks there are. */
+/* Room for the ends of all blocks there are, and for the age of each: not of
+ * all ends that there is memory for, or the last piece of memory may be one
+ * for ends that no block can ever use. */
 static bool reserve_ends(KtBlocks *b)
 {
     uint64_t more = kt_pool_in_use(&b->rec) - kt_pool_in_use(&b->end);
-    uint64_t ends;
+    uint64_t last;
 
     if (!kt_pool_reserve(&b->end, more)) {
         return false;
     }
-    ends = kt_pool_capacity(&b->end);
-    return ends <= b->age.used || kt_pool_reserve(&b->age, ends - b->age.used);
+    last = b->end.used + (more > b->end.n_free ? more - b->end.n_free : 0);
+    return last <= b->age.used || kt_pool_reserve(&b->age, last - b->age.used);
 }
 
 uint32_t kt_blocks_new(KtBlocks *b)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The budget: what each part may take, what is left, and that the total is
+ * exact among threads.
+ */
+#include "budget.h"
+
+static void budget_is_a_bound(void)
+{
+    KtBudget *b = kt_budget_new(1600);
+
+    g_assert_true(kt_budget_take(b, KT_PART_FIXED, 600));
+    g_assert_false(kt_budget_take(b, KT_PART_FIXED, 1001));
+    /* An eighth is left for the others. */
+    g_assert_false(kt_budget_take(b, KT_PART_BLOCKS, 801));
+    g_assert_cmpuint(kt_budget_lack(b, KT_PART_BLOCKS, 801), ==, 1);
+    g_assert_true(kt_budget_take(b, KT_PART_BLOCKS, 800));
+    g_assert_true(kt_budget_take(b, KT_PART_NAMES, 100));
+    /* A sixteenth is all that names get. */
+    g_assert_false(kt_budget_take(b, KT_PART_NAMES, 1));
+    g_assert_cmpuint(kt_budget_lack(b, KT_PART_NAMES, 1), ==, 0);
+    g_assert_cmpuint(kt_budget_total(b), ==, 1500);
+    kt_budget_give(b, KT_PART_BLOCKS, 800);
+    g_assert_cmpuint(kt_budget_total(b), ==, 700);
+    kt_budget_cap(b, KT_PART_BLOCKS, 100);
+    g_assert_false(kt_budget_take(b, KT_PART_BLOCKS, 101));
+    kt_budget_free(b);
+}
+
+static void room_is_what_can_be_taken(void)
+{
+    KtBudget *b = kt_budget_new(1600);
+
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 800);
+    kt_budget_set(b, KT_PART_KERNEL, 300);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 500);
+    g_assert_cmpuint(kt_budget_total(b), ==, 300);
+    kt_budget_charge(b, KT_PART_FIXED, 1000);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 300);
+    g_assert_true(kt_budget_take(b, KT_PART_KERNEL, 300));
+    g_assert_false(kt_budget_take(b, KT_PART_KERNEL, 1));
+    kt_budget_set(b, KT_PART_KERNEL, 100);
+    g_assert_cmpuint(kt_budget_total(b), ==, 1100);
+    kt_budget_free(b);
+}
+
+static gpointer take_and_give(gpointer opaque)
+{
+    KtBudget *b = opaque;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < 200000; i++) {
+        if (kt_budget_take(b, KT_PART_FIXED, 7)) {
+            g_assert_cmpuint(kt_budget_total(b), <=, 20);
+            kt_budget_give(b, KT_PART_FIXED, 7);
+            n++;
+        }
+    }
+    return GUINT_TO_POINTER(n);
+}
+
+static void budget_holds_among_threads(void)
+{
+    KtBudget *b = kt_budget_new(20);
+    GThread *t[4];
+    unsigned taken = 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(t); i++) {
+        t[i] = g_thread_new(NULL, take_and_give, b);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(t); i++) {
+        taken += GPOINTER_TO_UINT(g_thread_join(t[i]));
+    }
+    g_assert_cmpuint(taken, >, 0);
+    g_assert_cmpuint(kt_budget_total(b), ==, 0);
+    kt_budget_free(b);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/budget/is-a-bound", budget_is_a_bound);
+    g_test_add_func("/budget/room-is-what-can-be-taken",
+                    room_is_what_can_be_taken);
+    g_test_add_func("/budget/holds-among-threads", budget_holds_among_threads);
+    return g_test_run();
+}

@@ -36,7 +36,7 @@ KEPT_FOR_BLOCKS = ('blocks.live', 'blocks.freed', 'history.rows',
 # are as many as the bound has room for, whatever the size.
 PHASES = (('churn', lambda size: size * 3 // 10), ('keep', lambda size: size),
           ('churn', lambda size: size * 3 // 10), ('free', lambda size: 0),
-          ('keep', lambda size: 100000))
+          ('keep', lambda size: 50000))
 
 
 class Watch:

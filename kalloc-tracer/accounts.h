@@ -5,8 +5,8 @@
  * Past lives are bounded, so totals are counted as events are applied: an
  * account of 64 bytes for each stack, caller, cache, task and class of sizes,
  * found by number without a search. The accounts by stack are as many as
- * there are backtraces; those of the others are few and stay in the host's
- * caches, so an event waits for one cache line at most.
+ * there are backtraces, those by caller as there are callers, and are loaded
+ * ahead; those of the others are few and stay in the host's caches.
  *
  * The live part of every account is what a recount of the map gives; the
  * checker sees to it. No locking: the tracer's lock covers it.

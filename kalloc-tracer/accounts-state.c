@@ -2,10 +2,9 @@
 /*
  * Accounts as a stream, and against a recount of the map: see accounts.h.
  *
- * Accounts of callers are sums over those of stacks, but for their peaks; so
- * only these are in a stream. What a stream says is believed where it fits the
- * blocks that came with it: sums by stack, cache, task and size are the same,
- * and live parts are what these blocks are.
+ * Of callers only the peaks are in a stream: the rest is sums. What a stream
+ * says is believed where it fits the blocks that came with it: sums by stack,
+ * cache, task and size are the same, and live parts are what these blocks are.
  */
 #include "accounts.h"
 
@@ -15,11 +14,6 @@
 static const char *const by_names[KT_BY__COUNT] = {
     [KT_BY_CALLER] = "caller", [KT_BY_STACK] = "stack",
     [KT_BY_CACHE] = "cache", [KT_BY_TASK] = "task", [KT_BY_SIZE] = "size",
-};
-
-/* What is in a stream. */
-static const KtBy kept[] = {
-    KT_BY_STACK, KT_BY_CACHE, KT_BY_TASK, KT_BY_SIZE,
 };
 
 /* ---- arithmetic ---------------------------------------------------------- */
@@ -56,18 +50,6 @@ static bool is_zero(Live l)
     return !l.n && !l.asked && !l.reserved;
 }
 
-static void add_account(KtAccount *to, const KtAccount *a)
-{
-    to->allocs += a->allocs;
-    to->asked += a->asked;
-    to->reserved += a->reserved;
-    to->frees += a->frees;
-    to->freed_asked += a->freed_asked;
-    to->freed_reserved += a->freed_reserved;
-    to->cross += a->cross;
-    to->peak = MAX(MAX(to->peak, a->peak), live_of(to).reserved);
-}
-
 static void add_alloc(KtAccount *to, Live n)
 {
     to->allocs += n.n;
@@ -81,20 +63,6 @@ static void add_free(KtAccount *to, Live n)
     to->frees += n.n;
     to->freed_asked += n.asked;
     to->freed_reserved += n.reserved;
-}
-
-static KtAccount sum_of(const KtCells *c)
-{
-    KtAccount sum = c->rest;
-
-    for (uint32_t id = 0; id < kt_cells_end(c); id++) {
-        const KtAccount *a = kt_cells_get(c, id);
-
-        if (!kt_account_is_empty(a)) {
-            add_account(&sum, a);
-        }
-    }
-    return sum;
 }
 
 static bool same_sums(const KtAccount *a, const KtAccount *b)
@@ -173,59 +141,54 @@ static bool settle_cells(KtCells *c, const KtCells *recount, Live *lost)
                       live_of(kt_cells_get(recount, 0)), nobody, lost);
 }
 
-static void set_peaks(KtAccounts *a)
+static void hold_for(KtAccounts *a, KtAccount *stack, uint32_t caller)
 {
-    for (unsigned i = 0; a->peaks && i < a->peaks->len; i++) {
-        const KtCallerPeak *p = &g_array_index(a->peaks, KtCallerPeak, i);
-        uint32_t id = kt_accounts_caller(a, p->pc);
-        KtAccount *c = kt_cells_at(&a->now.by[KT_BY_CALLER], id);
+    KtHeld *h = kt_accounts_held(a, caller);
 
-        c->peak = MAX(p->peak, live_of(c).reserved);
-    }
-    g_clear_pointer(&a->peaks, g_array_unref);
+    stack->caller = caller;
+    h->live += live_of(stack).reserved;
+    kt_held_peak(h, stack->peak);
 }
 
-/* Accounts of callers from those of stacks. */
-static void add_callers(KtAccounts *a)
+/* What callers hold, from the accounts of stacks; peaks are there. */
+static void set_held(KtAccounts *a)
 {
     KtCells *stacks = &a->now.by[KT_BY_STACK];
-    KtCells *callers = &a->now.by[KT_BY_CALLER];
-    uint32_t end = kt_cells_end(stacks);
 
-    kt_cells_clear(callers);
-    for (uint32_t id = 0; id < end; id++) {
-        KtAccount *s = has_cell(stacks, id) ? kt_cells_at(stacks, id) : NULL;
+    for (uint32_t id = 0; id < kt_cells_end(stacks); id++) {
+        KtAccount *s = kt_cells_at(stacks, id);
 
-        if (s && !kt_account_is_empty(s)) {
-            s->caller = kt_accounts_caller_of(a, id);
-            add_account(kt_cells_at(callers, s->caller), s);
+        if (!kt_account_is_empty(s)) {
+            hold_for(a, s, kt_accounts_caller_of(a, id));
         }
     }
     if (!kt_account_is_empty(&stacks->rest)) {
-        stacks->rest.caller = kt_accounts_caller(a, 0);
-        add_account(kt_cells_at(callers, stacks->rest.caller),
-                    &stacks->rest);
+        hold_for(a, &stacks->rest, kt_accounts_caller(a, 0));
     }
-    set_peaks(a);
 }
 
-static void set_sum(KtAccounts *a)
+static bool sums_agree(const KtAccounts *a)
 {
-    KtAccount *sum = &a->now.totals.sum;
-    uint64_t peak = sum->peak;
+    KtAccount first = kt_cells_sum(&a->now.by[KT_BY_KEPT]);
 
-    *sum = sum_of(&a->now.by[KT_BY_STACK]);
-    sum->caller = 0;
-    sum->peak = MAX(peak, live_of(sum).reserved);
+    for (unsigned i = KT_BY_KEPT + 1; i < KT_BY__COUNT; i++) {
+        KtAccount sum = kt_cells_sum(&a->now.by[i]);
+
+        if (!same_sums(&sum, &first)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool kt_accounts_settle(KtAccounts *a, const KtAccounts *recount)
 {
     Live lost = { 0 };
+    KtAccount sum;
 
-    for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++) {
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         lost = (Live) { 0 };
-        if (!settle_cells(&a->now.by[kept[i]], &recount->now.by[kept[i]],
+        if (!settle_cells(&a->now.by[i], &recount->now.by[i],
                           &lost)) {
             return false;
         }
@@ -233,41 +196,18 @@ bool kt_accounts_settle(KtAccounts *a, const KtAccounts *recount)
     a->now.totals.lost += lost.n;
     a->now.totals.lost_asked += lost.asked;
     a->now.totals.lost_reserved += lost.reserved;
-    add_callers(a);
-    set_sum(a);
-    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
-        KtAccount sum = sum_of(&a->now.by[i]);
-
-        if (!same_sums(&sum, &a->now.totals.sum)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Callers have numbers of their own in a recount. */
-static uint32_t id_in(const KtAccounts *a, KtBy by, uint32_t id,
-                      const KtAccounts *recount)
-{
-    uint64_t pc;
-
-    if (by != KT_BY_CALLER) {
-        return id;
-    }
-    if (!id || id >= a->pcs->len) {
-        return 0;
-    }
-    pc = g_array_index(a->pcs, uint64_t, id);
-    return GPOINTER_TO_UINT(g_hash_table_lookup(recount->callers,
-                                                GSIZE_TO_POINTER(pc)));
+    set_held(a);
+    sum = kt_cells_sum(&a->now.by[KT_BY_STACK]);
+    a->now.all.live = live_of(&sum).reserved;
+    kt_held_peak(&a->now.all, 0);
+    return sums_agree(a);
 }
 
 static char *differ_at(const KtAccounts *a, KtBy by, uint32_t id,
                        const KtAccounts *recount)
 {
     Live has = live_of(kt_cells_get(&a->now.by[by], id));
-    Live want = live_of(kt_cells_get(&recount->now.by[by],
-                                     id_in(a, by, id, recount)));
+    Live want = live_of(kt_cells_get(&recount->now.by[by], id));
 
     if (is_zero(minus(has, want))) {
         return NULL;
@@ -279,19 +219,18 @@ static char *differ_at(const KtAccounts *a, KtBy by, uint32_t id,
                            want.n, want.reserved, want.asked);
 }
 
-static char *cells_differ(const KtAccounts *a, KtBy by,
+static char *cells_differ(const KtAccounts *a, KtBy by, const KtAccount *all,
                           const KtAccounts *recount)
 {
     const KtCells *c = &a->now.by[by];
-    KtAccount sum = sum_of(c);
+    KtAccount sum = kt_cells_sum(c);
 
-    if (!same_sums(&sum, &a->now.totals.sum)) {
+    if (!same_sums(&sum, all)) {
         return g_strdup_printf("by %s: %" PRIu64 " allocations and %" PRIu64
                                " frees, of %" PRIu64 " and %" PRIu64
                                ", or their bytes differ", by_names[by],
-                               sum.allocs, sum.frees,
-                               a->now.totals.sum.allocs,
-                               a->now.totals.sum.frees);
+                               sum.allocs, sum.frees, all->allocs,
+                               all->frees);
     }
     for (uint32_t id = 0; id < kt_cells_end(c) &&
                           !a->now.by[KT_BY_STACK].refused; id++) {
@@ -304,14 +243,44 @@ static char *cells_differ(const KtAccounts *a, KtBy by,
     return NULL;
 }
 
+/* Callers have numbers of their own in a recount. */
+static uint64_t held_in(const KtAccounts *recount, uint64_t pc)
+{
+    gpointer id = g_hash_table_lookup(recount->callers, GSIZE_TO_POINTER(pc));
+
+    return kt_accounts_held(recount, GPOINTER_TO_UINT(id))->live;
+}
+
+static char *callers_differ(const KtAccounts *a, const KtAccounts *recount)
+{
+    for (guint id = 1; id < a->pcs->len &&
+                       !a->now.by[KT_BY_STACK].refused; id++) {
+        uint64_t pc = g_array_index(a->pcs, uint64_t, id);
+        uint64_t has = kt_accounts_held(a, id)->live;
+        uint64_t want = held_in(recount, pc);
+
+        if (has != want) {
+            return g_strdup_printf("by caller, 0x%" PRIx64 ": %" PRIu64
+                                   " live bytes, the map has %" PRIu64, pc,
+                                   has, want);
+        }
+    }
+    return NULL;
+}
+
 char *kt_accounts_differ(const KtAccounts *a, const KtAccounts *recount)
 {
+    KtAccount all = kt_cells_sum(&a->now.by[KT_BY_KEPT]);
     char *where = NULL;
 
-    for (unsigned i = 0; i < KT_BY__COUNT && !where; i++) {
-        where = cells_differ(a, i, recount);
+    if (a->now.all.live != live_of(&all).reserved) {
+        return g_strdup_printf("%" PRIu64 " live bytes in all, of %" PRIu64,
+                               a->now.all.live, live_of(&all).reserved);
     }
-    return where;
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT && !where; i++) {
+        where = cells_differ(a, i, &all, recount);
+    }
+    return where ? where : callers_differ(a, recount);
 }
 
 /* ---- writing ------------------------------------------------------------- */
@@ -334,7 +303,7 @@ static KtAccount account_at(const KtCells *c, uint32_t id)
     KtAccount a = *kt_cells_get(c, id);
 
     if (id == 0) {
-        add_account(&a, &c->rest);
+        kt_account_add(&a, &c->rest);
     }
     return a;
 }
@@ -372,7 +341,7 @@ static void pack_callers(const KtAccounts *a, GsPack *p)
 
         gs_pack_step(p, id > 1 ? g_array_index(a->pcs, uint64_t, id - 1) : 0,
                      pc);
-        gs_pack_u64(p, kt_cells_get(&a->now.by[KT_BY_CALLER], id)->peak);
+        gs_pack_u64(p, kt_accounts_held(a, id)->peak);
     }
 }
 
@@ -416,9 +385,9 @@ void kt_accounts_pack(const KtAccounts *a, GsPack *p)
     for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
         gs_pack_u64(p, *number[i]);
     }
-    gs_pack_u64(p, totals.sum.peak);
-    for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++) {
-        pack_cells(p, &a->now.by[kept[i]]);
+    gs_pack_u64(p, a->now.all.peak);
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        pack_cells(p, &a->now.by[i]);
     }
     pack_callers(a, p);
     pack_stray(a, p);
@@ -426,7 +395,7 @@ void kt_accounts_pack(const KtAccounts *a, GsPack *p)
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void unpack_account(GsUnpack *u, KtAccount *to)
+static KtAccount unpack_account(GsUnpack *u)
 {
     KtAccount a = { .allocs = gs_unpack_u64(u) };
 
@@ -437,7 +406,7 @@ static void unpack_account(GsUnpack *u, KtAccount *to)
     a.freed_reserved = gs_unpack_step(u, a.reserved);
     a.peak = gs_unpack_u64(u);
     a.cross = gs_unpack_upto(u, ((uint64_t)1 << 40) - 1, "frees elsewhere");
-    add_account(to, &a);
+    return a;
 }
 
 static void unpack_cells(GsUnpack *u, KtCells *c, uint64_t max)
@@ -452,7 +421,9 @@ static void unpack_cells(GsUnpack *u, KtCells *c, uint64_t max)
             gs_unpack_fail(u, "accounts are out of order");
         }
         if (gs_unpack_ok(u)) {
-            unpack_account(u, kt_cells_at(c, id));
+            KtAccount a = unpack_account(u);
+
+            kt_account_add(kt_cells_at(c, id), &a);
         }
         last = id;
     }
@@ -464,13 +435,12 @@ static void unpack_callers(KtAccounts *a, GsUnpack *u, uint32_t n_stacks)
                                 "the number of callers");
     uint64_t last = 0;
 
-    a->peaks = g_array_new(FALSE, FALSE, sizeof(KtCallerPeak));
     for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        KtCallerPeak p = { .pc = gs_unpack_step(u, last) };
+        uint64_t pc = gs_unpack_step(u, last);
 
-        p.peak = gs_unpack_u64(u);
-        last = p.pc;
-        g_array_append_val(a->peaks, p);
+        kt_held_peak(kt_accounts_held(a, kt_accounts_caller(a, pc)),
+                     gs_unpack_u64(u));
+        last = pc;
     }
 }
 
@@ -509,9 +479,9 @@ void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
     for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
         *number[i] = gs_unpack_u64(u);
     }
-    a->now.totals.sum.peak = gs_unpack_u64(u);
-    for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++) {
-        unpack_cells(u, &a->now.by[kept[i]], max[kept[i]]);
+    a->now.all.peak = gs_unpack_u64(u);
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        unpack_cells(u, &a->now.by[i], max[i]);
     }
     unpack_callers(a, u, n_stacks);
     unpack_stray(a, u, n_stacks);
@@ -544,24 +514,21 @@ static void move_cells(KtCells *to, const KtCells *from, KtBy by,
         const KtAccount *a = kt_cells_get(from, id);
 
         if (!kt_account_is_empty(a)) {
-            add_account(kt_cells_at(to, new_id(ids, by, id)), a);
+            kt_account_add(kt_cells_at(to, new_id(ids, by, id)), a);
         }
     }
     if (!kt_account_is_empty(&from->rest)) {
-        add_account(kt_cells_at(to, 0), &from->rest);
+        kt_account_add(kt_cells_at(to, 0), &from->rest);
     }
 }
 
 static void move_callers(KtAccounts *to, const KtAccounts *from)
 {
-    to->peaks = g_array_new(FALSE, FALSE, sizeof(KtCallerPeak));
     for (guint id = 1; id < from->pcs->len; id++) {
-        KtCallerPeak p = {
-            g_array_index(from->pcs, uint64_t, id),
-            kt_cells_get(&from->now.by[KT_BY_CALLER], id)->peak,
-        };
+        uint64_t pc = g_array_index(from->pcs, uint64_t, id);
 
-        g_array_append_val(to->peaks, p);
+        kt_held_peak(kt_accounts_held(to, kt_accounts_caller(to, pc)),
+                     kt_accounts_held(from, id)->peak);
     }
 }
 
@@ -590,8 +557,9 @@ void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
     }
     kt_accounts_init(a, old.budget, stacks);
     a->now.totals = old.now.totals;
-    for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++) {
-        move_cells(&a->now.by[kept[i]], &old.now.by[kept[i]], kept[i], to);
+    a->now.all.peak = old.now.all.peak;
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        move_cells(&a->now.by[i], &old.now.by[i], i, to);
     }
     move_callers(a, &old);
     move_stray(a, &old, to);

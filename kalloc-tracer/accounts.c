@@ -12,7 +12,7 @@
 #define STACKS_SHIFT  15    /* 2 MiB at a time: a huge page */
 #define CELLS_SHIFT   10    /* 64 KiB */
 #define MAX_CALLERS   ((1u << 24) - 1)
-#define CALLER_BYTES  64    /* of one, in the two tables */
+#define CALLER_BYTES  80    /* of one, in the three tables */
 #define STRAY_BYTES   96    /* of one, and its place in the table */
 #define MAX_STRAY     65536
 
@@ -56,6 +56,13 @@ static inline KtAccount *cell(KtCells *c, uint32_t id)
                                             make_cell(c, id);
 }
 
+static inline void note_peak(KtAccount *c)
+{
+    uint64_t live = c->reserved - c->freed_reserved;
+
+    c->peak = MAX(c->peak, live);
+}
+
 KtAccount *kt_cells_at(KtCells *c, uint32_t id)
 {
     return cell(c, id);
@@ -66,6 +73,29 @@ const KtAccount *kt_cells_get(const KtCells *c, uint32_t id)
     static const KtAccount none;
 
     return id < kt_cells_end(c) ? kt_pool_at(&c->pool, id) : &none;
+}
+
+void kt_account_add(KtAccount *to, const KtAccount *a)
+{
+    to->allocs += a->allocs;
+    to->asked += a->asked;
+    to->reserved += a->reserved;
+    to->frees += a->frees;
+    to->freed_asked += a->freed_asked;
+    to->freed_reserved += a->freed_reserved;
+    to->cross += a->cross;
+    to->peak = MAX(to->peak, a->peak);
+    note_peak(to);
+}
+
+KtAccount kt_cells_sum(const KtCells *c)
+{
+    KtAccount sum = c->rest;
+
+    for (uint32_t id = 0; id < kt_cells_end(c); id++) {
+        kt_account_add(&sum, kt_cells_get(c, id));
+    }
+    return sum;
 }
 
 /* False without memory. */
@@ -103,44 +133,81 @@ void kt_size_class_range(uint32_t size_class, uint64_t *lo, uint64_t *hi)
 static void tables_init(KtTables *t, KtBudget *budget)
 {
     *t = (KtTables) { 0 };
-    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         cells_init(&t->by[i], budget, i);
     }
 }
 
-void kt_tables_clear(KtTables *t)
+static void tables_clear(KtTables *t)
 {
-    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         kt_cells_clear(&t->by[i]);
     }
-    t->totals = (KtTotals) { 0 };
+    g_clear_pointer(&t->held, g_array_unref);
+}
+
+KtTotals kt_tables_totals(const KtTables *t)
+{
+    KtTotals totals = t->totals;
+
+    totals.sum = kt_cells_sum(&t->by[KT_BY_SIZE]);
+    totals.sum.peak = t->all.peak;
+    totals.sum.caller = 0;
+    return totals;
+}
+
+static void add_to_caller(const KtTables *t, KtCells *out, const KtAccount *a)
+{
+    KtAccount mine = *a;
+
+    if (!kt_account_is_empty(a)) {
+        mine.peak = g_array_index(t->held, KtHeld, a->caller).peak;
+        kt_account_add(cell(out, a->caller), &mine);
+    }
+}
+
+void kt_tables_callers(const KtTables *t, KtCells *out)
+{
+    const KtCells *c = &t->by[KT_BY_STACK];
+
+    cells_init(out, NULL, KT_BY_CALLER);
+    for (uint32_t id = 0; id < kt_cells_end(c); id++) {
+        add_to_caller(t, out, kt_cells_get(c, id));
+    }
+    add_to_caller(t, out, &c->rest);
+}
+
+static uint64_t held_bytes(const KtPoint *p)
+{
+    return (uint64_t)p->tables.held->len * sizeof(KtHeld);
 }
 
 static void point_free(gpointer p)
 {
     KtPoint *point = p;
 
-    kt_tables_clear(&point->tables);
+    kt_budget_give(point->budget, KT_PART_ACCOUNTS, held_bytes(point));
+    tables_clear(&point->tables);
     g_free(point->name);
     g_free(point);
 }
 
 void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
 {
-    const uint64_t none = 0;
-
     *a = (KtAccounts) { .budget = budget, .stacks = stacks };
     tables_init(&a->now, budget);
+    a->now.held = g_array_new(FALSE, TRUE, sizeof(KtHeld));
+    g_array_set_size(a->now.held, 1);
     a->callers = g_hash_table_new(NULL, NULL);
-    a->pcs = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    g_array_append_val(a->pcs, none);
+    a->pcs = g_array_new(FALSE, TRUE, sizeof(uint64_t));
+    g_array_set_size(a->pcs, 1);
     a->points = g_ptr_array_new_with_free_func(point_free);
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
 
 void kt_accounts_deinit(KtAccounts *a)
 {
-    kt_tables_clear(&a->now);
+    tables_clear(&a->now);
     kt_budget_give(a->budget, KT_PART_ACCOUNTS,
                    (uint64_t)(a->pcs->len - 1) * CALLER_BYTES +
                    (uint64_t)g_hash_table_size(a->stray) * STRAY_BYTES);
@@ -148,7 +215,6 @@ void kt_accounts_deinit(KtAccounts *a)
     g_clear_pointer(&a->pcs, g_array_unref);
     g_clear_pointer(&a->points, g_ptr_array_unref);
     g_clear_pointer(&a->stray, g_hash_table_unref);
-    g_clear_pointer(&a->peaks, g_array_unref);
 }
 
 void kt_accounts_end(KtAccounts *a)
@@ -189,6 +255,7 @@ uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
     id = a->pcs->len;
     kt_budget_charge(a->budget, KT_PART_ACCOUNTS, CALLER_BYTES);
     g_array_append_val(a->pcs, pc);
+    g_array_set_size(a->now.held, id + 1);
     g_hash_table_insert(a->callers, key, GUINT_TO_POINTER(id));
     return id;
 }
@@ -209,36 +276,30 @@ static inline uint32_t cache_cell(uint32_t cache, KtLayer layer)
     return cache ? cache + KT_LAYER__COUNT : layer;
 }
 
-static inline KtAccount *caller_cell(KtAccounts *a, KtAccount *stack,
-                                     uint32_t id)
-{
-    if (G_UNLIKELY(!stack->caller)) {
-        stack->caller = kt_accounts_caller_of(a, id);
-    }
-    return cell(&a->now.by[KT_BY_CALLER], stack->caller);
-}
+/* Where a block counts. */
+typedef struct Cells {
+    KtAccount *by[KT_BY__COUNT];
+    KtHeld *caller;
+} Cells;
 
-/* Those of a block, but for its size's. */
-static inline void find_cells(KtAccounts *a, const KtWho *w,
-                              KtAccount *c[KT_BY__COUNT])
+/* But for its size. */
+static inline void find_cells(KtAccounts *a, const KtWho *w, Cells *c)
 {
-    c[KT_BY_STACK] = cell(&a->now.by[KT_BY_STACK], w->stack);
-    c[KT_BY_CALLER] = caller_cell(a, c[KT_BY_STACK], w->stack);
-    c[KT_BY_CACHE] = cell(&a->now.by[KT_BY_CACHE],
-                          cache_cell(w->cache, w->layer));
-    c[KT_BY_TASK] = cell(&a->now.by[KT_BY_TASK], w->task);
+    KtAccount *stack = cell(&a->now.by[KT_BY_STACK], w->stack);
+
+    if (G_UNLIKELY(!stack->caller)) {
+        stack->caller = kt_accounts_caller_of(a, w->stack);
+    }
+    c->by[KT_BY_STACK] = stack;
+    c->by[KT_BY_CACHE] = cell(&a->now.by[KT_BY_CACHE],
+                              cache_cell(w->cache, w->layer));
+    c->by[KT_BY_TASK] = cell(&a->now.by[KT_BY_TASK], w->task);
+    c->caller = kt_accounts_held(a, stack->caller);
 }
 
 static inline KtAccount *size_cell(KtAccounts *a, uint64_t asked)
 {
     return cell(&a->now.by[KT_BY_SIZE], kt_size_class(asked));
-}
-
-static inline void note_peak(KtAccount *c)
-{
-    uint64_t live = c->reserved - c->freed_reserved;
-
-    c->peak = MAX(c->peak, live);
 }
 
 static inline void add_alloc(KtAccount *c, uint64_t n, KtAmount bytes)
@@ -258,28 +319,36 @@ static inline void add_free(KtAccount *c, uint64_t n, KtAmount bytes,
     c->cross += cross;
 }
 
+static inline void hold(KtHeld *h, uint64_t more)
+{
+    h->live += more;
+    h->peak = MAX(h->peak, h->live);
+}
+
 void kt_accounts_alloc(KtAccounts *a, const KtWho *w, KtAmount n)
 {
-    KtAccount *c[KT_BY__COUNT];
+    Cells c;
 
-    find_cells(a, w, c);
-    c[KT_BY_SIZE] = size_cell(a, n.asked);
-    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
-        add_alloc(c[i], 1, n);
+    find_cells(a, w, &c);
+    c.by[KT_BY_SIZE] = size_cell(a, n.asked);
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        add_alloc(c.by[i], 1, n);
     }
-    add_alloc(&a->now.totals.sum, 1, n);
+    hold(c.caller, n.reserved);
+    hold(&a->now.all, n.reserved);
 }
 
 void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross)
 {
-    KtAccount *c[KT_BY__COUNT];
+    Cells c;
 
-    find_cells(a, w, c);
-    c[KT_BY_SIZE] = size_cell(a, n.asked);
-    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
-        add_free(c[i], 1, n, cross);
+    find_cells(a, w, &c);
+    c.by[KT_BY_SIZE] = size_cell(a, n.asked);
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        add_free(c.by[i], 1, n, cross);
     }
-    add_free(&a->now.totals.sum, 1, n, cross);
+    c.caller->live -= n.reserved;
+    a->now.all.live -= n.reserved;
 }
 
 static void count_lost(KtAccounts *a, uint64_t blocks, KtAmount n)
@@ -320,18 +389,20 @@ static void take_back(KtAccount *c, KtAmount n)
     c->reserved -= n.reserved;
 }
 
-/* @n more blocks, and bytes that were asked for or given back. */
+/* @n more blocks, and bytes that were asked for or given back; the class of
+ * sizes is the caller's to see to. */
 static void change_all(KtAccounts *a, const KtWho *w, uint64_t n,
                        KtAmount grown, KtAmount shrunk)
 {
-    KtAccount *c[KT_BY__COUNT];
+    Cells c;
 
-    find_cells(a, w, c);
-    c[KT_BY_SIZE] = &a->now.totals.sum;
-    for (unsigned i = 0; i < KT_BY__COUNT; i++) {
-        add_free(c[i], 0, shrunk, 0);
-        add_alloc(c[i], n, grown);
+    find_cells(a, w, &c);
+    for (unsigned i = KT_BY_KEPT; i < KT_BY_SIZE; i++) {
+        add_free(c.by[i], 0, shrunk, 0);
+        add_alloc(c.by[i], n, grown);
     }
+    hold(c.caller, grown.reserved - shrunk.reserved);
+    hold(&a->now.all, grown.reserved - shrunk.reserved);
 }
 
 /* What was allocated as of one class of sizes is of the class of what it is
@@ -450,9 +521,13 @@ static KtPoint *new_point(const KtAccounts *a, const char *name)
     bool ok = true;
 
     p->name = g_strdup(name);
+    p->budget = a->budget;
     tables_init(&p->tables, a->budget);
+    p->tables.held = g_array_copy(a->now.held);
+    p->tables.all = a->now.all;
     p->tables.totals = a->now.totals;
-    for (unsigned i = 0; i < KT_BY__COUNT && ok; i++) {
+    kt_budget_charge(a->budget, KT_PART_ACCOUNTS, held_bytes(p));
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT && ok; i++) {
         ok = cells_copy(&p->tables.by[i], &a->now.by[i]);
     }
     if (!ok) {

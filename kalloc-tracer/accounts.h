@@ -3,10 +3,11 @@
  * Accounts: how much was allocated and freed, by whom, of one boot.
  *
  * Past lives are bounded, so totals are counted as events are applied: an
- * account of 64 bytes for each stack, caller, cache, task and class of sizes,
- * found by number without a search. The accounts by stack are as many as
- * there are backtraces, those by caller as there are callers, and are loaded
- * ahead; those of the others are few and stay in the host's caches.
+ * account of 64 bytes for each stack, cache, task and class of sizes, found by
+ * number without a search. The accounts by stack are as many as there are
+ * backtraces, and are loaded ahead; those of the others are few and stay in
+ * the host's caches. Accounts of callers, and that of everything, are sums of
+ * others: only what they hold and held at most is counted.
  *
  * The live part of every account is what a recount of the map gives; the
  * checker sees to it. No locking: the tracer's lock covers it.
@@ -38,23 +39,35 @@ static inline uint32_t kt_cells_end(const KtCells *c)
     return kt_pool_capacity(&c->pool);
 }
 
-/** struct KtTables - all accounts at one time */
+/** struct KtHeld - bytes that are live of somebody, slack included, and the
+ *  most that ever were */
+typedef struct KtHeld {
+    uint64_t live, peak;
+} KtHeld;
+
+/** KT_BY_KEPT - the first of KtBy whose accounts are kept; the others are put
+ *  together from these. */
+#define KT_BY_KEPT KT_BY_STACK
+
+/**
+ * struct KtTables - all accounts at one time
+ * @by: but for those of callers
+ * @held: KtHeld of each caller by number; @all: of everything
+ * @totals: but for the sum
+ */
 typedef struct KtTables {
     KtCells by[KT_BY__COUNT];
+    GArray *held;
+    KtHeld all;
     KtTotals totals;
 } KtTables;
 
 /** struct KtPoint - a point of time, kept */
 typedef struct KtPoint {
     char *name;
+    KtBudget *budget;       /* borrowed: what its memory is charged to */
     KtTables tables;
 } KtPoint;
-
-/** struct KtCallerPeak - the most that was live of a caller */
-typedef struct KtCallerPeak {
-    uint64_t pc;
-    uint64_t peak;
-} KtCallerPeak;
 
 /**
  * struct KtAccounts - of one boot
@@ -63,7 +76,6 @@ typedef struct KtCallerPeak {
  * @callers: pc -> number; @pcs: pc of each number, that of 0 unused
  * @points: KtPoint, oldest first
  * @stray: stack -> KtStray
- * @peaks: (nullable) KtCallerPeak, until kt_accounts_settle()
  * @off: the boot is over, nothing is counted
  */
 typedef struct KtAccounts {
@@ -74,7 +86,6 @@ typedef struct KtAccounts {
     GArray *pcs;
     GPtrArray *points;
     GHashTable *stray;
-    GArray *peaks;          /* of callers, while accounts are put together */
     bool off;
 } KtAccounts;
 
@@ -140,14 +151,12 @@ static inline void kt_accounts_touch_caller(const KtAccounts *a,
                                             uint32_t stack)
 {
     const KtCells *c = &a->now.by[KT_BY_STACK];
-    const KtCells *callers = &a->now.by[KT_BY_CALLER];
-    uint32_t id;
+    const KtAccount *account;
 
     if (stack < kt_cells_end(c)) {
-        id = ((const KtAccount *)kt_pool_at(&c->pool, stack))->caller;
-        if (id < kt_cells_end(callers)) {
-            __builtin_prefetch(kt_pool_at(&callers->pool, id), 1);
-        }
+        account = kt_pool_at(&c->pool, stack);
+        __builtin_prefetch(&g_array_index(a->now.held, KtHeld,
+                                          account->caller), 1);
     }
 }
 
@@ -173,8 +182,12 @@ void kt_size_class_range(uint32_t size_class, uint64_t *lo, uint64_t *hi);
 KtAccount *kt_cells_at(KtCells *c, uint32_t id);
 /** kt_cells_clear() - there are none. */
 void kt_cells_clear(KtCells *c);
-/** kt_accounts_caller() - the number of a caller; kt_accounts_caller_of() - of
- *  who called for @stack. */
+/** kt_account_add() - @a to another, whose peak becomes at least that. */
+void kt_account_add(KtAccount *to, const KtAccount *a);
+/** kt_cells_sum() - of all accounts there; a peak at least that of each. */
+KtAccount kt_cells_sum(const KtCells *c);
+/** kt_accounts_caller() - the number of a caller, not 0;
+ *  kt_accounts_caller_of() - of who called for @stack. */
 uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc);
 uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack);
 /** kt_cells_get() - (borrowed) the account of @id; all 0 when there is
@@ -192,7 +205,20 @@ bool kt_accounts_drop_point(KtAccounts *a, const char *name);
 /** kt_accounts_tables() - (borrowed) as of a point, NULL: now. Returns NULL
  *  when there is none of that name. */
 const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point);
-void kt_tables_clear(KtTables *t);
+/** kt_tables_totals() - with their sum. */
+KtTotals kt_tables_totals(const KtTables *t);
+/** kt_tables_callers() - into @out, which is empty: their accounts by number,
+ *  for kt_cells_clear(). */
+void kt_tables_callers(const KtTables *t, KtCells *out);
+/** kt_accounts_held() - (borrowed, until the next is made) of a caller. */
+static inline KtHeld *kt_accounts_held(const KtAccounts *a, uint32_t caller)
+{
+    return &g_array_index(a->now.held, KtHeld, caller);
+}
+static inline void kt_held_peak(KtHeld *h, uint64_t peak)
+{
+    h->peak = MAX(MAX(h->peak, peak), h->live);
+}
 
 /* ---- states, accounts-state.c -------------------------------------------- */
 

@@ -43,15 +43,8 @@ static KtAccount account_of(const KtCells *c, uint32_t id)
 {
     KtAccount a = *kt_cells_get(c, id);
 
-    if (!id && !kt_account_is_empty(&c->rest)) {
-        a.allocs += c->rest.allocs;
-        a.asked += c->rest.asked;
-        a.reserved += c->rest.reserved;
-        a.frees += c->rest.frees;
-        a.freed_asked += c->rest.freed_asked;
-        a.freed_reserved += c->rest.freed_reserved;
-        a.cross += c->rest.cross;
-        a.peak = MAX(a.peak, c->rest.peak);
+    if (!id) {
+        kt_account_add(&a, &c->rest);
     }
     a.caller = 0;
     return a;
@@ -63,7 +56,12 @@ bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
     const KtAccounts *a = &t->model->accounts;
     const KtTables *tables = kt_accounts_tables(a, point);
     const KtCells *c = tables ? &tables->by[by] : NULL;
+    KtCells callers = { 0 };
 
+    if (tables && by == KT_BY_CALLER) {
+        kt_tables_callers(tables, &callers);
+        c = &callers;
+    }
     for (uint32_t id = 0; c && id < MAX(kt_cells_end(c), 1); id++) {
         KtAccount account = account_of(c, id);
         KtAccountKey key;
@@ -76,6 +74,7 @@ bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
             break;
         }
     }
+    kt_cells_clear(&callers);
     return tables != NULL;
 }
 
@@ -86,7 +85,7 @@ bool kt_query_totals(KtTracer *t, const char *point, KtTotals *out)
     if (!tables) {
         return false;
     }
-    *out = tables->totals;
+    *out = kt_tables_totals(tables);
     if (!point) {
         out->us = t->last_us;
     }
@@ -139,7 +138,9 @@ void kt_query_points(KtTracer *t, KtPointFn fn, void *opaque)
 
     for (unsigned i = 0; i < points->len; i++) {
         const KtPoint *p = points->pdata[i];
-        const KtPointInfo info = { p->name, p->tables.totals };
+        const KtPointInfo info = {
+            p->name, kt_tables_totals(&p->tables),
+        };
 
         if (!fn(&info, opaque)) {
             return;

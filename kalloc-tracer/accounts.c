@@ -52,8 +52,14 @@ static G_GNUC_NO_INLINE KtAccount *make_cell(KtCells *c, uint32_t id)
 
 static inline KtAccount *cell(KtCells *c, uint32_t id)
 {
-    return G_LIKELY(id < kt_cells_end(c)) ? kt_pool_at(&c->pool, id) :
-                                            make_cell(c, id);
+    const KtPool *p = &c->pool;
+
+    if (G_UNLIKELY(id >> p->shift >= p->n_chunks)) {
+        return make_cell(c, id);
+    }
+    /* kt_pool_at() of records whose size the compiler knows. */
+    return (KtAccount *)p->chunk[id >> p->shift] +
+           (id & ((1u << p->shift) - 1));
 }
 
 static inline void note_peak(KtAccount *c)

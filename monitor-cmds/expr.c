@@ -371,11 +371,11 @@ bool mc_parse_sizes(const char *word, McRange *out, GError **errp)
 
 /* ---- code ---------------------------------------------------------------- */
 
-static uint64_t symbol_end(const GsSymbol *s)
+/* The last address at which a frame may be in the function: where a call
+ * returns to that is its last instruction, as those that never return are. */
+static uint64_t function_last(const GsSymbol *s)
 {
-    uint64_t end = s->va + (s->size ? s->size - 1 : 0);
-
-    return MAX(end, s->va);
+    return MAX(s->va + s->size, s->va);
 }
 
 typedef struct Functions {
@@ -389,7 +389,7 @@ static bool add_function(const GsSymbol *s, void *opaque)
 
     if (strchr("tTwW", s->type) &&
         (!f->module || g_strcmp0(f->module, s->module) == 0)) {
-        McRange r = { s->va, symbol_end(s) };
+        McRange r = { s->va, function_last(s) };
 
         g_array_append_val(f->out, r);
     }
@@ -460,7 +460,7 @@ bool mc_parse_code(const McContext *ctx, const char *word, GArray *out,
     }
     r = (McRange) { a.va, a.va };
     if (last) {
-        r.hi = b.alone ? symbol_end(&b.sym) : b.va;
+        r.hi = b.alone ? function_last(&b.sym) : b.va;
     }
     g_array_append_val(out, r);
     return check_order(word, &r, errp);

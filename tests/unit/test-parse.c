@@ -165,16 +165,17 @@ static void check_code(Fixture *f, const char *word, const McRange *expected,
 static void test_function(Fixture *f, gconstpointer data)
 {
     const McRange cold[] = {
-        { 0xffffffff81000100, 0xffffffff810001ff },
-        { 0xffffffff81000700, 0xffffffff810007ff },
+        { 0xffffffff81000100, 0xffffffff81000200 },
+        { 0xffffffff81000700, 0xffffffff81000800 },
     };
     const McRange three[] = {
-        { 0xffffffff81000400, 0xffffffff810004ff },
-        { 0xffffffff81000600, 0xffffffff810006ff },
-        { 0xffffffffc0000000, 0xffffffffc00000ff },
+        { 0xffffffff81000400, 0xffffffff81000500 },
+        { 0xffffffff81000600, 0xffffffff81000700 },
+        { 0xffffffffc0000000, 0xffffffffc0000100 },
     };
     const McRange one = { 0xffffffff81000408, 0xffffffff81000408 };
-    const McRange joined = { 0xffffffff81000100, 0xffffffff810002ff };
+    /* up to where a call returns that is the last instruction */
+    const McRange joined = { 0xffffffff81000100, 0xffffffff81000300 };
 
     check_code(f, "kmalloc", cold, 2);
     check_code(f, "init", three, 3);

@@ -143,7 +143,7 @@ static inline void kt_accounts_touch(const KtAccounts *a, uint32_t stack)
     const KtCells *c = &a->now.by[KT_BY_STACK];
 
     if (stack < kt_cells_end(c)) {
-        __builtin_prefetch(kt_pool_at(&c->pool, stack), 1);
+        kt_prefetch(kt_pool_at(&c->pool, stack));
     }
 }
 
@@ -155,8 +155,7 @@ static inline void kt_accounts_touch_caller(const KtAccounts *a,
 
     if (stack < kt_cells_end(c)) {
         account = kt_pool_at(&c->pool, stack);
-        __builtin_prefetch(&g_array_index(a->now.held, KtHeld,
-                                          account->caller), 1);
+        kt_prefetch(&g_array_index(a->now.held, KtHeld, account->caller));
     }
 }
 

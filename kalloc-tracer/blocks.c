@@ -439,7 +439,7 @@ static const KtList *list_of(const KtBlocks *b, const KtEvent *ev)
 static void touch_link(const KtList *l, uint32_t index)
 {
     if (index) {
-        __builtin_prefetch(link_at(l, index), 1);
+        kt_prefetch(link_at(l, index));
     }
 }
 
@@ -448,7 +448,7 @@ void kt_blocks_touch_stack(const KtBlocks *b, const KtEvent *ev)
     const KtList *l = list_of(b, ev);
 
     if (ev->stack.v < l->n) {
-        __builtin_prefetch(&l->head[ev->stack.v], 1);
+        kt_prefetch(&l->head[ev->stack.v]);
     }
 }
 
@@ -473,7 +473,7 @@ void kt_blocks_touch_links(const KtBlocks *b, uint32_t index)
     touch_link(&b->by_alloc, r->link.prev);
     touch_link(&b->by_alloc, r->link.next);
     if (r->end) {
-        __builtin_prefetch(kt_end(b, r->end), 1);
+        kt_prefetch(kt_end(b, r->end));
     }
 }
 

@@ -325,7 +325,7 @@ void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len)
     unsigned level = level_of(len);
 
     if (h->head) {
-        __builtin_prefetch(head_of(h, level, granule(level, va)), 1);
+        kt_prefetch(head_of(h, level, granule(level, va)));
     }
 }
 

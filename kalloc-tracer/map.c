@@ -134,7 +134,7 @@ KtMapEntry kt_map_next(const KtMap *m, KtMapIter *it)
 static void prefetch_node(const void *node)
 {
     for (unsigned i = 0; i < NODE_BYTES; i += 64) {
-        __builtin_prefetch((const char *)node + i, 1);
+        kt_prefetch((const char *)node + i);
     }
 }
 

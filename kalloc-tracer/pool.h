@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "budget.h"
+#include "prefetch.h"
 
 /**
  * struct KtPool - pool
@@ -86,8 +87,8 @@ static inline void kt_pool_prefetch(const KtPool *p, uint32_t index)
 {
     char *at = kt_pool_at(p, index);
 
-    __builtin_prefetch(at, 1);
-    __builtin_prefetch(at + p->size - 1, 1);
+    kt_prefetch(at);
+    kt_prefetch(at + p->size - 1);
 }
 
 #endif /* KT_POOL_H */

@@ -59,9 +59,11 @@ void kt_reader_each(KtReader *r, uint64_t va, uint64_t len, KtSpanFn *fn,
                     void *opaque)
 {
     uint64_t end = va + len < va ? UINT64_MAX - 7 : (va + len) & ~7ull;
-
     unsigned hole = 0;
 
+    if (va >= end) {
+        return;             /* nor may rounding up make it 0 */
+    }
     va = (va + 7) & ~7ull;
     while (va < end && !r->stopped && hole < HOLE_PAGES) {
         uint64_t page = va & ~(KT_READER_PAGE - 1ull);

@@ -271,6 +271,20 @@ static int area_order(const void *a, const void *b)
     return (x->block > y->block) - (x->block < y->block);
 }
 
+/* By the numbers of their chunks: the last may be the last of all. */
+static void let_pages_through(KtScan *s)
+{
+    uint64_t first = s->pages_lo >> CHUNK_SHIFT;
+    uint64_t last = (s->pages_hi - 1) >> CHUNK_SHIFT;
+
+    if (s->pages_hi <= s->pages_lo) {
+        return;
+    }
+    for (uint64_t n = first; n <= last; n++) {
+        let_through(s, n << CHUNK_SHIFT);
+    }
+}
+
 uint64_t kt_scan_seal(KtScan *s)
 {
     uint64_t dropped;
@@ -289,13 +303,7 @@ uint64_t kt_scan_seal(KtScan *s)
             block_at(s, s->extent[i].block)->flags |= KT_SCANF_HELD;
         }
     }
-    for (uint64_t va = s->pages_lo; va < s->pages_hi;
-         va += 1ull << CHUNK_SHIFT) {
-        let_through(s, va);
-    }
-    if (s->pages_hi > s->pages_lo) {
-        let_through(s, s->pages_hi - 1);
-    }
+    let_pages_through(s);
     return dropped;
 }
 
@@ -345,11 +353,11 @@ void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
                   void (*fn)(void *opaque, uint64_t va, uint64_t len),
                   void *opaque)
 {
-    uint64_t end = va + len;
+    uint64_t end = va + MIN(len, UINT64_MAX - va);
 
     while (va < end) {
-        uint64_t next = MIN(end, (va >> PAGE_SHIFT << PAGE_SHIFT) +
-                                 (1u << PAGE_SHIFT));
+        uint64_t left = (1u << PAGE_SHIFT) - (va & ((1u << PAGE_SHIFT) - 1));
+        uint64_t next = va + MIN(end - va, left);
         const Page *p = page_of(s, va);
         uint32_t i = p ? first_behind(s, p, va) : 0;
 
@@ -359,7 +367,7 @@ void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
             if (e->va > va) {
                 fn(opaque, va, e->va - va);
             }
-            va = MAX(va, MIN(next, e->va + e->len));
+            va = MAX(va, e->va + MIN(next - e->va, e->len));
         }
         if (va < next) {
             fn(opaque, va, next - va);

@@ -264,6 +264,23 @@ static void test_gaps(void)
     g_assert_cmphex(sum, ==, 0x10000 - 0x100 - 0x20 - 0x3000);
 }
 
+/* A guest says where its memory is: what reaches the last address ends. */
+static void test_ends_with_the_last_address(void)
+{
+    g_autoptr(World) w = world_new();
+    uint32_t last = kt_scan_add(w->scan, UINT64_MAX - 0xff, 0x80, 0);
+    uint64_t sum = 0;
+
+    kt_scan_add(w->scan, UINT64_MAX - 0x3f, 0x40, 0);
+    kt_scan_pages(w->scan, -0x800000ull, UINT64_MAX - 63, 64, BASE, 4096);
+    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 0);
+    g_assert_cmpuint(kt_scan_find(w->scan, UINT64_MAX - 0xf0), ==, last);
+    kt_scan_gaps(w->scan, UINT64_MAX - 0x17ff, UINT64_MAX, sum_gap, &sum);
+    g_assert_cmphex(sum, ==, 0x1700 + 0x40);
+    kt_scan_root(w->scan, &w->reader, UINT64_MAX - 2, 2);
+    g_assert_cmpuint(w->reader.bytes + w->reader.unreadable, ==, 0);
+}
+
 /* ---- against the naive one ---------------------------------------------- */
 
 typedef struct Naive {
@@ -423,6 +440,8 @@ int main(int argc, char **argv)
     g_test_add_func("/scan/absurd-blocks", test_absurd_blocks);
     g_test_add_func("/scan/holes-and-end", test_holes_and_end);
     g_test_add_func("/scan/gaps", test_gaps);
+    g_test_add_func("/scan/ends-with-the-last-address",
+                    test_ends_with_the_last_address);
     g_test_add_func("/scan/agrees-with-naive-marking",
                     test_agrees_with_naive_marking);
     g_test_add_func("/rules/are-read", test_rules_are_read);

@@ -51,6 +51,7 @@ typedef struct Chunk {
 struct KtScan {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
+    uint64_t short_of_alias;    /* blocks that have more */
     GArray *area;               /* KtScanArea, by block */
     Extent *extent;
     uint32_t n_extents;
@@ -118,7 +119,10 @@ void kt_scan_alias(KtScan *s, uint64_t va)
 {
     Block *b = block_at(s, s->block->len - 1);
 
-    if (b->n_alias < UINT16_MAX && va + b->len >= va) {
+    if (s->alias->len >= KT_SCAN_ALIASES_MAX) {
+        s->short_of_alias += !(b->flags & KT_SCANF_HELD);
+        b->flags |= KT_SCANF_HELD;
+    } else if (b->n_alias < UINT16_MAX && va + b->len >= va) {
         b->n_alias++;
         g_array_append_val(s->alias, va);
     }
@@ -231,7 +235,7 @@ static int by_address(const void *a, const void *b)
 
 static void list_extents(KtScan *s)
 {
-    s->extent = g_new(Extent, s->block->len + s->alias->len + 1);
+    s->extent = g_new(Extent, (size_t)s->block->len + s->alias->len + 1);
     for (uint32_t i = 0; i < s->block->len; i++) {
         const Block *b = block_at(s, i);
 
@@ -293,7 +297,7 @@ uint64_t kt_scan_seal(KtScan *s)
     g_array_sort(s->area, area_order);
     list_extents(s);
     n = drop_overlaps(s);
-    dropped = s->n_extents - n;
+    dropped = s->short_of_alias + s->n_extents - n;
     s->n_extents = n;
     s->chunk = g_new0(Chunk, 2 * CHUNKS_MAX);
     s->chunk_mask = 2 * CHUNKS_MAX - 1;

@@ -83,8 +83,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtScan, kt_scan_free)
 /** kt_scan_add() - a block; all of them before kt_scan_seal(). Returns: its
  *  number, 0, 1, ... */
 uint32_t kt_scan_add(KtScan *s, uint64_t va, uint64_t len, unsigned flags);
-/** kt_scan_alias() - the block last added is at @va, too. */
+/** kt_scan_alias() - the block last added is at @va, too. Beyond
+ *  KT_SCAN_ALIASES_MAX it counts as reached instead. */
 void kt_scan_alias(KtScan *s, uint64_t va);
+/** So many are kept of all blocks: a guest claims CPUs as it likes. */
+#define KT_SCAN_ALIASES_MAX (1u << 22)
 /** kt_scan_set_flags() - more of them; before the first root. */
 void kt_scan_set_flags(KtScan *s, uint32_t block, unsigned flags);
 /** kt_scan_area() - a part of a block that has pointers; others have none

@@ -183,6 +183,24 @@ static void test_areas_and_books(void)
     check(w, 6, true, KT_HOLD_START);
 }
 
+/* As of a guest that says it has 512 CPUs, and per-CPU blocks without end. */
+static void test_too_many_aliases(void)
+{
+    g_autoptr(World) w = world_new();
+    const unsigned cpus = 512, n = KT_SCAN_ALIASES_MAX / cpus;
+
+    for (unsigned i = 0; i < n + 3; i++) {
+        kt_scan_add(w->scan, 0x80000000ull + i * 64, 64, KT_SCANF_COOKIE);
+        for (unsigned cpu = 0; cpu < cpus; cpu++) {
+            kt_scan_alias(w->scan, BASE + ((uint64_t)i * cpus + cpu) * 64);
+        }
+    }
+    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 3);
+    run(w);
+    check(w, n - 1, false, KT_HOLD_NONE);
+    check(w, n, true, KT_HOLD_NONE);
+}
+
 static void test_struct_pages(void)
 {
     g_autoptr(World) w = world_new();
@@ -435,6 +453,7 @@ int main(int argc, char **argv)
     g_test_add_func("/scan/cycles", test_cycles);
     g_test_add_func("/scan/flags", test_flags);
     g_test_add_func("/scan/aliases", test_aliases);
+    g_test_add_func("/scan/too-many-aliases", test_too_many_aliases);
     g_test_add_func("/scan/areas-and-books", test_areas_and_books);
     g_test_add_func("/scan/struct-pages", test_struct_pages);
     g_test_add_func("/scan/absurd-blocks", test_absurd_blocks);

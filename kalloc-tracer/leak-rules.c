@@ -13,6 +13,7 @@
 
 #define RULES_MAX   1024
 #define FILE_MAX    (1u << 20)
+#define WORK_A_LOOK (1u << 16)      /* functions compared, at the clock */
 
 static const char *const kind_name[] = {
     [KT_LEAK_RULE_NOT_LEAK] = "not-leak",
@@ -202,7 +203,18 @@ typedef struct Applying {
     GArray *code;               /* Code */
     uint32_t rule;              /* whose function is looked up */
     GHashTable *by_stack;       /* id -> bits of kinds, + 1 */
+    uint64_t work;              /* functions compared since the last look */
 } Applying;
+
+/* How many stacks there are, and symbols of a rule's name, the guest says. */
+static bool goes_on(Applying *a)
+{
+    if (a->work >= WORK_A_LOOK) {
+        a->work = 0;
+        kt_leak_world_goes_on(a->w, 0);
+    }
+    return !a->w->ended;
+}
 
 static bool add_code(const GsSymbol *sym, void *opaque)
 {
@@ -252,6 +264,7 @@ static unsigned kinds_of_stack(Applying *a, KtStackId id)
     if (kinds) {
         return kinds - 1;
     }
+    a->work += a->code->len + 1;
     for (unsigned i = 0; i < a->code->len; i++) {
         const Code *c = &g_array_index(a->code, Code, i);
 
@@ -290,7 +303,7 @@ static unsigned *kinds_of_caches(const Applying *a)
     return kinds;
 }
 
-static void add_areas(const Applying *a, uint32_t block)
+static void add_areas(Applying *a, uint32_t block)
 {
     const KtLeakLive *b = kt_leak_live(a->w, block);
 
@@ -298,6 +311,7 @@ static void add_areas(const Applying *a, uint32_t block)
         const KtLeakRule *r = rule_at(a->l, i);
         bool match = is_cache(a, b->cache, r);
 
+        a->work += a->code->len;
         for (unsigned j = 0; !match && j < a->code->len; j++) {
             const Code *c = &g_array_index(a->code, Code, j);
 
@@ -326,7 +340,7 @@ void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
     g_autofree unsigned *of_cache = kinds_of_caches(&a);
 
     find_code(&a);
-    for (uint32_t i = 0; i < w->live->len; i++) {
+    for (uint32_t i = 0; i < w->live->len && goes_on(&a); i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
         unsigned kinds = kinds_of_stack(&a, b->stack) | of_cache[b->cache.v];
         unsigned flags = flags_of(kinds);

@@ -57,7 +57,7 @@ bool kt_leaks_parse(KtLeaks *l, const char *text, const char *name,
                     GError **errp);
 
 /** kt_leak_apply_rules() - tell @w->scan; @excused: a bit for each block
- *  that a rule calls no leak. */
+ *  that a rule calls no leak. It stops when @w->ended. */
 void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused);
 
 #endif /* KT_LEAK_RULES_H */

@@ -135,6 +135,9 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     }
     excused = g_malloc0(w->live->len + 1);
     kt_leak_apply_rules(t->leaks, w, excused);
+    if (w->ended) {
+        return kt_leak_world_fail(w, errp);
+    }
     s.reader.mem = w->mem;
     out->unplaced = kt_scan_seal(w->scan);
     kt_reader_init(&s.reader);

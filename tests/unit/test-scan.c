@@ -446,6 +446,54 @@ static void test_bad_rules_are_refused(void)
     kt_leaks_free(l);
 }
 
+static bool has_left(void *opaque, uint64_t bytes)
+{
+    return false;
+}
+
+/* A guest whose every symbol is the function of a rule, and which allocates
+ * with ever new stacks, does not hold up who has left. */
+static void test_rules_end_when_nobody_waits(void)
+{
+    g_autoptr(GString) map = g_string_new("ffffffff81000000 T _stext\n"
+                                          "ffffffff81000000 T _text\n");
+    g_autoptr(GsKernel) k = NULL;
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtTracer *t = kt_tracer_new(&config, NULL);
+    KtLeakPlan plan = { .progress = has_left };
+    g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
+    g_autoptr(GError) err = NULL;
+    KtLeakWorld w = { .plan = &plan, .tracer = t, .live = live,
+                      .deadline = G_MAXINT64, .scan = kt_scan_new() };
+    uint8_t excused[100] = { 0 };
+    KtLeaks *l = kt_leaks_new();
+
+    for (unsigned i = 0; i < 10000; i++) {
+        g_string_append_printf(map, "%llx T mine\n",
+                               0xffffffff81000000ull + i * 16);
+    }
+    g_string_append(map, "ffffffff82000000 T _etext\n");
+    k = gs_kernel_new_from_data(map->str, map->len, "map", &err);
+    g_assert_no_error(err);
+    plan.kernel = k;
+    g_assert_true(kt_leaks_parse(l, "ignore func mine", "f", NULL));
+    for (uint64_t i = 0; i < G_N_ELEMENTS(excused); i++) {
+        uint64_t pc = 0xffffffff81000001ull + i * 16;
+        KtLeakLive b = { .va = BASE + i * 64, .len = 64 };
+
+        b.stack = kt_tracer_intern_stack(t, &pc, 1, GS_STOP_END);
+        g_array_append_val(live, b);
+        kt_scan_add(w.scan, b.va, b.len, 0);
+    }
+    kt_leak_apply_rules(l, &w, excused);
+    g_assert_true(w.ended);
+    g_assert_true(excused[0]);
+    g_assert_false(excused[99]);
+    kt_leaks_free(l);
+    kt_scan_free(w.scan);
+    kt_tracer_free(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -465,5 +513,7 @@ int main(int argc, char **argv)
                     test_agrees_with_naive_marking);
     g_test_add_func("/rules/are-read", test_rules_are_read);
     g_test_add_func("/rules/bad-ones-are-refused", test_bad_rules_are_refused);
+    g_test_add_func("/rules/end-when-nobody-waits",
+                    test_rules_end_when_nobody_waits);
     return g_test_run();
 }

@@ -29,8 +29,8 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
                             const KtProfile *profile, unsigned max_vcpus,
                             bool pages);
 
-/** kt_capture_reset() - the VM was reset: look for the kernel again. All
- *  vCPUs are stopped. */
+/** kt_capture_reset() - the VM was reset: look for the kernel again; lock
+ *  held, all vCPUs are stopped. */
 void kt_capture_reset(KtCapture *c);
 
 /** kt_capture_pack() - what is known of the running kernel and of its calls,

@@ -176,7 +176,9 @@ static void on_vm_reset(void *userdata)
 {
     Plugin *p = userdata;
 
+    kt_capture_lock(p->capture);
     kt_capture_reset(p->capture);
+    kt_capture_unlock(p->capture);
 }
 
 /* vCPUs may still run: nothing is freed, what is queued is written out. */

@@ -5,12 +5,13 @@
  */
 #include "capture-parts.h"
 
+/* Up to the last; there may be gaps where one was unplugged. */
 static unsigned count_vcpus(const KtCapture *c)
 {
-    unsigned n = 0;
+    unsigned n = c->max_vcpus;
 
-    while (n < c->max_vcpus && c->vcpu[n].shown) {
-        n++;
+    while (n && !c->vcpu[n - 1].shown) {
+        n--;
     }
     return n;
 }
@@ -33,7 +34,7 @@ static bool read_register(void *opaque, unsigned vcpu, unsigned i,
         return false;
     }
     shown = c->vcpu[vcpu].shown;
-    if (i >= shown->len) {
+    if (!shown || i >= shown->len) {
         return false;
     }
     reg = &g_array_index(shown, KtVcpuReg, i);

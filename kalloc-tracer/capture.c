@@ -333,6 +333,23 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
     g_mutex_unlock(&c->lock);
 }
 
+/* Its thread has ended; what held its registers is about to be freed. */
+static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
+{
+    KtCapture *c = &capture;
+
+    if (index >= c->max_vcpus) {
+        return;
+    }
+    g_mutex_lock(&c->lock);
+    if (c->vcpu[index].shown) {
+        kt_budget_give(kt_tracer_budget(c->shared.tracer), KT_PART_FIXED,
+                       KT_BUDGET_VCPU);
+        kt_vcpu_end(&c->vcpu[index]);
+    }
+    g_mutex_unlock(&c->lock);
+}
+
 /* ---- the end of a boot -------------------------------------------------- */
 
 void kt_capture_drop_boot(KtCapture *c)
@@ -415,6 +432,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     account_for(c);
     g_mutex_init(&c->lock);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
+    qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     return c;

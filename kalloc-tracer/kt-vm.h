@@ -16,7 +16,8 @@ typedef struct KtRegister {
 
 /**
  * struct KtVm - the VM, for a command that looks at more than the tracer
- * @n_vcpus: that have been started; they are 0 to @n_vcpus - 1
+ * @n_vcpus: they are 0 to @n_vcpus - 1; one that is unplugged has no registers
+ *           and no memory
  * @running: they execute meanwhile: what is read at different times may not
  *           fit together, and registers are not to be had
  * @read: @len bytes of RAM at @va, as @vcpu maps it. False, with @buf

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One vCPU as capture sees it. Made in the vCPU's init callback, on its own
- * thread; lives as long as QEMU does.
+ * thread; its place lives as long as QEMU does, what is in it until the vCPU
+ * is unplugged.
  */
 #include "vcpu.h"
 
@@ -54,6 +55,14 @@ bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch)
     v->shown = g_array_new(FALSE, FALSE, sizeof(KtVcpuReg));
     v->ready = find_registers(v, arch);
     return v->ready;
+}
+
+void kt_vcpu_end(KtVcpu *v)
+{
+    kt_vcpu_forget(v);
+    g_clear_pointer(&v->shown, g_array_unref);
+    memset(v->reg, 0, sizeof(v->reg));
+    v->ready = false;
 }
 
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k)

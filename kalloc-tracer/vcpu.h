@@ -38,7 +38,7 @@ typedef struct KtVcpu {
     uint64_t hits[256];                     /* by hook id */
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];        /* of it, told to the tracer */
-    GArray *shown;                          /* KtVcpuReg; NULL: not started */
+    GArray *shown;                          /* KtVcpuReg; NULL: not there */
 } __attribute__((aligned(64))) KtVcpu;
 
 /**
@@ -48,6 +48,8 @@ typedef struct KtVcpu {
  * Returns: false when a register is not to be had from this QEMU or target.
  */
 bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch);
+/** kt_vcpu_end() - it is unplugged: its registers are gone. Counters stay. */
+void kt_vcpu_end(KtVcpu *v);
 /** kt_vcpu_set_kernel() - @k: (borrowed) runs on it from now on, until
  *  kt_vcpu_forget(). */
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k);

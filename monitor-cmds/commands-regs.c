@@ -303,7 +303,7 @@ static char *look_at_stack(Look *l, unsigned vcpu)
 
     if (!l->args->has_va && !stack_pointer(l, vcpu, &sp)) {
         return g_strdup_printf("vcpu%u: no stack pointer: no kernel was "
-                               "recognised", vcpu);
+                               "recognised, or the vCPU is unplugged", vcpu);
     }
     if (!l->args->has_va && sp < l->lowest) {
         return g_strdup_printf("vcpu%u: runs a user's code, its kernel stack "

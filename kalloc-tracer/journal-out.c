@@ -348,11 +348,16 @@ void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
     }
 }
 
+/* One that a section has no room for is left empty: readers walk then. */
 static void put_index(KtJournalOut *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
+    guint n = o->index->len;
 
-    for (guint i = 0; i < o->index->len; i++) {
+    if (n > KT_SECTION_MAX / (sizeof(uint64_t) + KT_FRAME_BYTES)) {
+        n = 0;
+    }
+    for (guint i = 0; i < n; i++) {
         uint8_t header[KT_FRAME_BYTES];
         const KtFrame *f = &g_array_index(o->index, KtFrame, i);
 

@@ -127,6 +127,23 @@ static const char *look_at(KtJournalReader *r, uint64_t offset, KtFrame *f)
     return NULL;
 }
 
+/* Is the file's tail there, and of the frame before it? It was ended, then,
+ * with an index of no use. */
+static bool tail_is_at(const KtJournalReader *r, uint64_t offset)
+{
+    uint8_t tail[KT_TAIL_BYTES];
+    const KtFrame *last;
+    uint64_t index;
+
+    if (!r->frames->len || r->span.size - offset != sizeof(tail) ||
+        !read_at(r->fd, tail, sizeof(tail), offset) ||
+        !kt_tail_get(&index, tail)) {
+        return false;
+    }
+    last = kt_journal_reader_frame(r, r->frames->len - 1);
+    return last->kind == KT_FRAME_INDEX && last->offset == index;
+}
+
 static void walk(KtJournalReader *r)
 {
     uint64_t offset = KT_HEAD_BYTES;
@@ -135,6 +152,11 @@ static void walk(KtJournalReader *r)
     r->span.damage = NULL;
     g_array_set_size(r->frames, 0);
     while (offset < r->span.size) {
+        r->span.ended = tail_is_at(r, offset);
+        if (r->span.ended) {
+            offset = r->span.size;
+            break;
+        }
         r->span.damage = look_at(r, offset, &f);
         if (r->span.damage) {
             break;

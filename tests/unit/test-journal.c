@@ -446,6 +446,44 @@ static void damaged(void)
     remove_path(bad);
 }
 
+/* As of a run of some days: the index would have too many rows. The file was
+ * ended all the same. */
+static void index_without_rows(void)
+{
+    char *path = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    g_autofree char *data = NULL;
+    g_autoptr(GByteArray) file = g_byte_array_new();
+    g_autoptr(KtReplay) r = NULL;
+    const uint8_t empty[8] = { 0 };
+    uint8_t header[KT_FRAME_BYTES], tail[KT_TAIL_BYTES];
+    uint64_t at;
+    KtFrame f;
+    gsize len;
+
+    push_samples(t);
+    kt_tracer_free(t);
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    memcpy(tail, data + len - sizeof(tail), sizeof(tail));
+    g_assert_true(kt_tail_get(&at, tail));
+    g_assert_true(kt_frame_get(&f, (uint8_t *)data + at));
+    f.stored = sizeof(empty);
+    f.raw = 0;
+    f.crc = kt_crc(empty, sizeof(empty));
+    kt_frame_put(&f, header);
+    g_byte_array_append(file, (uint8_t *)data, at);
+    g_byte_array_append(file, header, sizeof(header));
+    g_byte_array_append(file, empty, sizeof(empty));
+    g_byte_array_append(file, tail, sizeof(tail));
+    put_file(path, (char *)file->data, file->len);
+    r = read_all(path);
+    g_assert_true(kt_replay_info(r)->ended);
+    g_assert_null(kt_replay_info(r)->damage);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
+    g_assert_cmpuint(kt_replay_info(r)->lost_bytes, ==, 0);
+    remove_path(path);
+}
+
 static void not_a_journal(void)
 {
     char *path = new_path();
@@ -589,6 +627,7 @@ int main(int argc, char **argv)
     g_test_add_func("/journal/as-of-a-time", as_of_a_time);
     g_test_add_func("/journal/state-comes-back", state_comes_back);
     g_test_add_func("/journal/state-is-loaded", state_is_loaded);
+    g_test_add_func("/journal/index-without-rows", index_without_rows);
     g_test_add_func("/journal/not-a-journal", not_a_journal);
     return g_test_run();
 }

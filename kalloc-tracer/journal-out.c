@@ -6,7 +6,8 @@
  * what a failed write left behind is written over by the next. Events that
  * could not be written are gone, which a hole says as soon as there is room;
  * everything else (symbols, marks, the last status) is kept until then, and
- * what events name is told anew.
+ * what events name is told anew. Should that be more than can be kept, the
+ * file ends where it is: what came after would not be true without it.
  */
 #include "journal-out.h"
 
@@ -46,6 +47,7 @@ struct KtJournalOut {
     bool hooks_told;
     GQueue kept;            /* of Kept */
     size_t kept_bytes;
+    bool given_up;          /* it was too much: nothing is written any more */
     Hole hole;
     uint64_t lost;          /* atomic */
     KtCounters *counters;
@@ -299,9 +301,14 @@ static KtFrame frame_of(KtJournalOut *o, const KtEvent *ev, unsigned n)
 
 void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n)
 {
-    Before b = begin(o);
+    Before b;
     KtFrame f;
 
+    if (o->given_up) {
+        lose(o, ev, n);
+        return;
+    }
+    b = begin(o);
     g_byte_array_set_size(o->def_bytes, 0);
     for (unsigned i = 0; i < n; i++) {
         kt_defs_add(o->defs, &ev[i], o->def_bytes);
@@ -317,6 +324,13 @@ void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n)
     }
 }
 
+static void give_up(KtJournalOut *o)
+{
+    o->given_up = true;
+    g_queue_clear_full(&o->kept, kept_free);
+    o->kept_bytes = 0;
+}
+
 /* Of statuses the last one is enough. */
 static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
 {
@@ -327,6 +341,7 @@ static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
         kept_free(g_queue_pop_tail(&o->kept));
     }
     if (o->kept_bytes + data->len > KEPT_MAX) {
+        give_up(o);
         return;
     }
     k = g_new(Kept, 1);
@@ -340,8 +355,12 @@ static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
 void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
                          const GByteArray *data)
 {
-    Before b = begin(o);
+    Before b;
 
+    if (o->given_up) {
+        return;
+    }
+    b = begin(o);
     put_note(o, kind, data);
     if (!commit(o, &b)) {
         keep(o, kind, data);
@@ -368,7 +387,7 @@ static void put_index(KtJournalOut *o)
     put_note(o, KT_FRAME_INDEX, data);
 }
 
-void kt_journal_out_end(KtJournalOut *o)
+static void put_end(KtJournalOut *o)
 {
     Before b = begin(o);
     uint8_t tail[KT_TAIL_BYTES];
@@ -378,6 +397,13 @@ void kt_journal_out_end(KtJournalOut *o)
                 tail);
     g_byte_array_append(o->out, tail, sizeof(tail));
     commit(o, &b);
+}
+
+void kt_journal_out_end(KtJournalOut *o)
+{
+    if (!o->given_up) {
+        put_end(o);
+    }
     if (ftruncate(o->fd, o->offset)) {
         /* What a failed write left is there still; readers stop at it. */
     }

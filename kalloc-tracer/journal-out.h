@@ -25,7 +25,8 @@ void kt_journal_out_free(KtJournalOut *o);
  *  first. */
 void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n);
 /** kt_journal_out_note() - a frame of one section; what cannot be written is
- *  kept, and tried again before the next frame. */
+ *  kept, and tried again before the next frame. Beyond 64 MiB the file is
+ *  given up: it is not ended, and all events from there on are lost. */
 void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
                          const GByteArray *data);
 /** kt_journal_out_end() - the index and the tail; nothing follows. */

@@ -341,6 +341,46 @@ static void disk_full(void)
     remove_path(path);
 }
 
+/* Parts of a VM state, say, that is loaded while the disk is full: without
+ * all of them what follows would be told of another map. */
+static void too_much_to_keep(void)
+{
+    char *path = new_path();
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtDepot *stacks = kt_depot_new(1);
+    KtNames *names = kt_names_new(NULL);
+    KtCounters *counters = kt_counters_new();
+    const KtEvent ev = { .kind = KT_EV_RESIZE, .seq = 1 };
+    g_autoptr(KtReplay) r = NULL;
+    KtJournal *j;
+
+    signal(SIGXFSZ, SIG_IGN);
+    config.journal = path;
+    j = kt_journal_open(&config, stacks, names, counters, NULL);
+    limit_files(size_of(path));
+    for (unsigned i = 0; i < 9; i++) {
+        GByteArray *part = g_byte_array_new();
+
+        g_byte_array_set_size(part, KT_PART_BYTES);
+        memset(part->data, 1, part->len);
+        kt_journal_note(j, KT_FRAME_CHECKPOINT, part);
+    }
+    limit_files(RLIM_INFINITY);
+    kt_journal_promise(j, 1);
+    kt_journal_events(j, &ev, 1);
+    kt_journal_close(j);
+    g_assert_cmpuint(kt_counters_get(counters, KT_CNT_JOURNAL_LOST), ==, 1);
+    r = read_all(path);
+    g_assert_false(kt_replay_info(r)->ended);
+    g_assert_null(kt_replay_info(r)->damage);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 0);
+    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 1);
+    kt_counters_free(counters);
+    kt_names_free(names);
+    kt_depot_free(stacks);
+    remove_path(path);
+}
+
 /* What names events is told again behind a hole. */
 static void full_and_stacks(void)
 {
@@ -621,6 +661,7 @@ int main(int argc, char **argv)
     g_test_add_func("/journal/no-such-folder", no_such_folder);
     g_test_add_func("/journal/cannot-begin", cannot_begin);
     g_test_add_func("/journal/disk-full", disk_full);
+    g_test_add_func("/journal/too-much-to-keep", too_much_to_keep);
     g_test_add_func("/journal/full-and-stacks", full_and_stacks);
     g_test_add_func("/journal/torn-end", torn_end);
     g_test_add_func("/journal/damaged", damaged);

@@ -45,10 +45,8 @@ struct KtSaved {
 static bool is_of_process(KtCounter c)
 {
     static const KtCounter mine[] = {
-        KT_CNT_COST_NS, KT_CNT_COST_CALLS, KT_CNT_APPLY_NS, KT_CNT_FIND_NS,
         KT_CNT_JOURNAL_LOST, KT_CNT_LOADS, KT_CNT_LOADS_BLIND,
         KT_CNT_CHECK_ROUNDS, KT_CNT_CHECK_WHOLE, KT_CNT_CHECK_VIOLATIONS,
-        KT_CNT_CHECK_NS,
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(mine); i++) {
@@ -56,7 +54,7 @@ static bool is_of_process(KtCounter c)
             return true;
         }
     }
-    return false;
+    return g_str_has_prefix(kt_counter_name(c), "cost.");
 }
 
 /* ---- writing ------------------------------------------------------------ */

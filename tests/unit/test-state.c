@@ -234,6 +234,28 @@ static void test_back_and_forth(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOADS), ==, 10);
 }
 
+/* What the host has worked is not undone. */
+static void test_costs_stay(void)
+{
+    g_autoptr(KtTracer) t = random_tracer(8);
+    g_autoptr(GByteArray) bytes = save(t);
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        uint64_t before;
+
+        if (!g_str_has_prefix(kt_counter_name(i), "cost.")) {
+            continue;
+        }
+        kt_tracer_count(t, i, 1000000);
+        before = kt_tracer_counter(t, i);
+        assert_loads(t, bytes);
+        g_assert_cmpuint(kt_tracer_counter(t, i), >=, before);
+        n++;
+    }
+    g_assert_cmpuint(n, >=, 6);
+}
+
 static void assert_refused(KtTracer *t, const char *before, const void *at,
                            size_t len)
 {
@@ -468,6 +490,7 @@ int main(int argc, char **argv)
     g_test_add_func("/state/round-trip", test_round_trip);
     g_test_add_func("/state/life-after", test_life_after);
     g_test_add_func("/state/back-and-forth", test_back_and_forth);
+    g_test_add_func("/state/costs-stay", test_costs_stay);
     g_test_add_func("/state/cut-short", test_cut_short);
     g_test_add_func("/state/flipped", test_flipped);
     g_test_add_func("/state/no-state", test_no_state);

@@ -3,11 +3,13 @@
  * The registry of modules as a stream, for snapshots of the VM, and back.
  *
  * What is read may be anybody's: it goes through gs_modules_add() as what is
- * read in a guest's memory does, under the same limits.
+ * read in a guest's memory does, under the same limits. Names are printable,
+ * as those are made.
  */
 #include <string.h>
 
 #include "modules-inside.h"
+#include "printable.h"
 
 #define MAX_ORC (1u << 20)      /* entries of one module */
 
@@ -118,6 +120,10 @@ static void unpack_symbol(Symbols *s, const GsModuleInfo *info, uint64_t *va,
     *va = sym.va = gs_unpack_step(u, *va);
     gs_unpack_bytes(u, &sym.type, 1);
     gs_unpack_text(u, name, sizeof(name), "a symbol's name");
+    if (!gs_is_printable(name) || !g_ascii_isprint(sym.type)) {
+        gs_unpack_fail(u, "a symbol's name or type cannot be printed");
+        return;
+    }
     sym.name = GSIZE_TO_POINTER(s->names->len);
     if (!is_in(info->mem, info->n_mem, sym.va)) {
         gs_unpack_fail(u, "a symbol outside of its module");
@@ -188,8 +194,14 @@ static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u)
     bool live;
 
     gs_unpack_text(u, info->name, sizeof(info->name), "a module's name");
+    if (!gs_is_printable(info->name)) {
+        gs_unpack_fail(u, "a module's name cannot be printed");
+    }
     live = gs_unpack_upto(u, 1, "a flag");
     info->n_mem = unpack_ranges(info->mem, u);
+    if (!info->n_mem) {
+        gs_unpack_fail(u, "a module without areas");
+    }
     info->n_text = unpack_ranges(info->text, u);
     unpack_symbols(info, u);
     table = unpack_orc(info, u);

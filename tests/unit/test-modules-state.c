@@ -146,10 +146,59 @@ static void test_nonsense(void)
     kernel_free(to);
 }
 
+/* A stream of one module with one symbol. */
+static bool is_taken(const char *name, char type, const char *symbol,
+                     bool area)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsKernel *to = kernel_new();
+    GsUnpack *u;
+    bool ok;
+
+    gs_pack_u64(p, 1);
+    gs_pack_u64(p, ID_A);
+    gs_pack_text(p, name);
+    gs_pack_u64(p, 1);          /* live */
+    gs_pack_u64(p, area);
+    if (area) {
+        gs_pack_u64(p, BASE);
+        gs_pack_u64(p, SIZE);
+    }
+    gs_pack_u64(p, 0);          /* text */
+    gs_pack_u64(p, area);
+    if (area) {
+        gs_pack_step(p, BASE, BASE + 16);
+        gs_pack_bytes(p, &type, 1);
+        gs_pack_text(p, symbol);
+    }
+    gs_pack_u64(p, 0);          /* rules */
+    gs_pack_end(p);
+    u = gs_unpack_new(from_bytes, bytes, 1 << 20);
+    gs_kernel_unpack_modules(to, u);
+    ok = gs_unpack_end(u, NULL);
+    g_assert_cmpuint(gs_modules_n(to->modules), ==, ok);
+    gs_unpack_free(u);
+    kernel_free(to);
+    return ok;
+}
+
+/* Names that a terminal would obey, and that a journal refuses to read. */
+static void test_names_are_printable(void)
+{
+    g_assert_true(is_taken("alpha", 't', "first", true));
+    g_assert_false(is_taken("al\x1bpha", 't', "first", true));
+    g_assert_false(is_taken("alpha", 't', "fi\nrst", true));
+    g_assert_false(is_taken("alpha", '\x07', "first", true));
+    g_assert_false(is_taken("alpha", 't', "first", false));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/modules-state/pack", test_pack);
     g_test_add_func("/modules-state/nonsense", test_nonsense);
+    g_test_add_func("/modules-state/names-are-printable",
+                    test_names_are_printable);
     return g_test_run();
 }

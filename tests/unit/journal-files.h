@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Journals in a file of their own: made, filled and read back by tests. */
+#ifndef TEST_JOURNAL_FILES_H
+#define TEST_JOURNAL_FILES_H
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kt.h"
+
+#ifndef KA_SOURCE_DIR
+#define KA_SOURCE_DIR "."
+#endif
+
+/* (owned) a path in a folder of its own. */
+static inline char *new_path(void)
+{
+    g_autofree char *dir = g_dir_make_tmp("ka-journal-XXXXXX", NULL);
+
+    g_assert_nonnull(dir);
+    return g_build_filename(dir, "journal", NULL);
+}
+
+static inline void remove_path(char *path)
+{
+    g_autofree char *dir = g_path_get_dirname(path);
+
+    unlink(path);
+    rmdir(dir);
+    g_free(path);
+}
+
+static inline KtTracer *new_tracer(const char *path, GError **errp)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+
+    config.journal = path;
+    return kt_tracer_new(&config, errp);
+}
+
+/* (owned) what the reader prints of a file; @rc its result. */
+static inline char *read_back(const char *path, int *rc)
+{
+    const char *argv[] = {
+        "python3", "-B", KA_SOURCE_DIR "/tests/lib/journal.py", path, NULL
+    };
+    g_autofree char *err = NULL;
+    char *out = NULL;
+
+    if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL,
+                      NULL, &out, &err, rc, NULL)) {
+        return NULL;
+    }
+    if (*rc) {
+        g_free(out);
+        return g_steal_pointer(&err);
+    }
+    return out;
+}
+
+static inline KtStats stats(KtTracer *t)
+{
+    KtStats s;
+
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    kt_query_end(t);
+    return s;
+}
+
+static inline KtReplay *read_all(const char *path)
+{
+    const KtReplayPlan plan = { .until_us = UINT64_MAX, .apply = true };
+    g_autoptr(GError) err = NULL;
+    KtReplay *r = kt_replay_open(path, &err);
+
+    g_assert_no_error(err);
+    kt_replay_run(r, &plan);
+    return r;
+}
+
+static inline void push_samples(KtTracer *t)
+{
+    uint64_t pc[20] = { 0xffffffff81000010, 0xffffffff81000020 };
+    KtEvent ev = {
+        .kind = KT_EV_ALLOC, .va = 0xffff888000001000, .size = 60,
+        .actual = 64, .us = 0xfedcba987654, .cpu = 0x1234,
+        .stack = kt_tracer_intern_stack(t, pc, 2, GS_STOP_USER),
+        .task = kt_tracer_intern_task(t, 42, "in\x01it\0junkjunkju"),
+        .gfp = 0xcc0,
+        .cache = kt_tracer_add_cache(t, 0xffff888000c00000,
+                                     "a-name-of-more-than-one-cell-which-is-"
+                                     "64-bytes-long-or-a-bit-more\n", 64, 128),
+        .layer = KT_LAYER_CACHE,
+        .flags = KT_EVF_TAKE, .pad = { 1, 2, 3, 4, 5 },
+    };
+
+    kt_tracer_push(t, 0, &ev);
+    for (unsigned i = 0; i < 20; i++) {
+        pc[i] = i;
+    }
+    ev = (KtEvent) {
+        .kind = KT_EV_FREE, .va = 0xffff888000001000, .us = 2,
+        .stack = kt_tracer_intern_stack(t, pc, 20, GS_STOP_END),
+        .family = KT_FAMILY_VFREE,
+    };
+    kt_tracer_push(t, 0, &ev);
+    kt_tracer_push(t, 0, &ev);
+    kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE, .size = 1 });
+    kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RCU_QUEUE });
+}
+
+/* Without waiting for the disk. */
+static inline void put_file(const char *path, const char *data, gsize len)
+{
+    FILE *f = fopen(path, "w");
+
+    g_assert_nonnull(f);
+    g_assert_cmpuint(fwrite(data, 1, len, f), ==, len);
+    g_assert_cmpint(fclose(f), ==, 0);
+}
+
+static inline uint64_t size_of(const char *path)
+{
+    struct stat st;
+
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    return st.st_size;
+}
+
+static inline void push_resizes(KtTracer *t, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        kt_tracer_push(t, 0, &(KtEvent) {
+            .kind = KT_EV_RESIZE, .va = 0x1000 + i, .us = 10 + i,
+            .size = g_random_int() });
+    }
+}
+
+static inline uint64_t events_in(const char *path)
+{
+    g_autoptr(KtReplay) r = read_all(path);
+
+    return kt_replay_info(r)->read_events;
+}
+
+#endif /* TEST_JOURNAL_FILES_H */

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Journals that cannot be written, are torn or damaged, or are none: what is
+ * missing is known.
+ */
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "journal.h"
+#include "journal-files.h"
+
+static bool add_event(void *opaque, const KtEvent *ev)
+{
+    g_array_append_vals(opaque, ev, 1);
+    return true;
+}
+
+/* (owned) the events of a file, NULL if it is refused. */
+static GArray *list_events(const char *path, KtReplayInfo *info)
+{
+    g_autoptr(KtReplay) r = kt_replay_open(path, NULL);
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(KtEvent));
+    const KtReplayPlan plan = {
+        .until_us = UINT64_MAX, .event = add_event, .opaque = list,
+    };
+
+    if (!r) {
+        g_array_free(list, TRUE);
+        return NULL;
+    }
+    kt_replay_run(r, &plan);
+    if (info) {
+        *info = *kt_replay_info(r);
+    }
+    return list;
+}
+
+static void expect_refused(const char *path, const char *why)
+{
+    int rc;
+    g_autofree char *got = read_back(path, &rc);
+
+    if (!got) {
+        g_test_skip("there is no python3");
+        return;
+    }
+    g_assert_cmpint(rc, !=, 0);
+    g_assert_nonnull(strstr(got, why));
+}
+
+static void cannot_begin(void)
+{
+    g_autoptr(GError) err = NULL;
+
+    if (access("/dev/full", W_OK)) {
+        g_test_skip("there is no /dev/full");
+        return;
+    }
+    g_assert_null(new_tracer("/dev/full", &err));
+    g_assert_nonnull(strstr(err->message, "/dev/full"));
+}
+
+static void limit_files(uint64_t bytes)
+{
+    const struct rlimit limit = { bytes, RLIM_INFINITY };
+
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+}
+
+/* A full disk, or here a limit: what does not fit is counted, event for
+ * event, and the model goes on. With room again the journal does, too, and
+ * says what is missing. */
+static void disk_full(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autofree char *out = NULL;
+    g_autoptr(KtReplay) r = NULL;
+    int rc;
+
+    signal(SIGXFSZ, SIG_IGN);
+    push_resizes(t, 10);
+    stats(t);
+    limit_files(size_of(path) + 7);
+    push_resizes(t, 100);
+    g_assert_cmpuint(stats(t).events, ==, 110);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
+    kt_tracer_set_complete(t, true);
+    g_assert_cmpuint(events_in(path), ==, 10);
+    limit_files(RLIM_INFINITY);
+    push_resizes(t, 5);
+    stats(t);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
+    r = read_all(path);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 15);
+    g_assert_cmpuint(kt_replay_info(r)->hole_events, ==, 100);
+    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 0);
+    out = read_back(path, &rc);
+    g_assert_true(!out || (rc && strstr(out, "events are missing")));
+    remove_path(path);
+}
+
+/* Parts of a VM state, say, that is loaded while the disk is full: without
+ * all of them what follows would be told of another map. */
+static void too_much_to_keep(void)
+{
+    char *path = new_path();
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtDepot *stacks = kt_depot_new(1);
+    KtNames *names = kt_names_new(NULL);
+    KtCounters *counters = kt_counters_new();
+    const KtEvent ev = { .kind = KT_EV_RESIZE, .seq = 1 };
+    g_autoptr(KtReplay) r = NULL;
+    KtJournal *j;
+
+    signal(SIGXFSZ, SIG_IGN);
+    config.journal = path;
+    j = kt_journal_open(&config, stacks, names, counters, NULL);
+    limit_files(size_of(path));
+    for (unsigned i = 0; i < 9; i++) {
+        GByteArray *part = g_byte_array_new();
+
+        g_byte_array_set_size(part, KT_PART_BYTES);
+        memset(part->data, 1, part->len);
+        kt_journal_note(j, KT_FRAME_CHECKPOINT, part);
+    }
+    limit_files(RLIM_INFINITY);
+    kt_journal_promise(j, 1);
+    kt_journal_events(j, &ev, 1);
+    kt_journal_close(j);
+    g_assert_cmpuint(kt_counters_get(counters, KT_CNT_JOURNAL_LOST), ==, 1);
+    r = read_all(path);
+    g_assert_false(kt_replay_info(r)->ended);
+    g_assert_null(kt_replay_info(r)->damage);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 0);
+    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 1);
+    kt_counters_free(counters);
+    kt_names_free(names);
+    kt_depot_free(stacks);
+    remove_path(path);
+}
+
+/* What names events is told again behind a hole. */
+static void full_and_stacks(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(KtReplay) r = NULL;
+    KtBlock b;
+
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(size_of(path) + 7);
+    push_samples(t);
+    stats(t);
+    limit_files(RLIM_INFINITY);
+    push_samples(t);
+    stats(t);
+    r = read_all(path);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
+    g_assert_cmpuint(kt_replay_info(r)->hole_events, ==, 5);
+    kt_query_begin(kt_replay_tracer(r));
+    g_assert_true(kt_query_find(kt_replay_tracer(r), 0xffff888000001000, &b));
+    kt_query_end(kt_replay_tracer(r));
+    g_assert_cmpuint(b.cache.v, !=, 0);
+    remove_path(path);
+}
+
+/* A file whose end was never written, as after kill -9: what was to be in it
+ * is known. */
+static void torn_end(void)
+{
+    char *path = new_path();
+    char *torn = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    g_autofree char *data = NULL;
+    uint64_t whole;
+    gsize len;
+
+    push_resizes(t, 2);
+    stats(t);
+    whole = size_of(path);
+    push_resizes(t, 3);
+    stats(t);
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    kt_tracer_free(t);
+    for (gsize cut = whole; cut < len; cut++) {
+        g_autoptr(KtReplay) r = NULL;
+        const KtReplayInfo *info;
+
+        put_file(torn, data, cut);
+        r = read_all(torn);
+        info = kt_replay_info(r);
+        g_assert_false(info->ended);
+        g_assert_cmpuint(info->read_events, ==, 2);
+        g_assert_true(info->lost_known);
+        g_assert_cmpuint(info->lost_events, ==, 3);
+        g_assert_cmpuint(info->lost_bytes, ==, cut - whole);
+    }
+    remove_path(path);
+    remove_path(torn);
+}
+
+/* Whatever byte is changed: what is read is the beginning of what was
+ * written, and a file that lacks something says so. */
+static void damaged(void)
+{
+    char *path = new_path();
+    char *bad = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    g_autofree char *data = NULL;
+    g_autoptr(GArray) good = NULL;
+    gsize len;
+
+    for (unsigned i = 0; i < 20; i++) {
+        push_samples(t);
+        push_resizes(t, 50);
+        stats(t);
+    }
+    kt_tracer_free(t);
+    good = list_events(path, NULL);
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    for (unsigned i = 0; i < 1000; i++) {
+        gsize at = g_random_int_range(0, len);
+        gsize cut = i % 3 ? len : at;
+        KtReplayInfo info = { 0 };
+        g_autoptr(GArray) got = NULL;
+
+        data[at] ^= 1 << i % 8;
+        put_file(bad, data, cut);
+        data[at] ^= 1 << i % 8;
+        got = list_events(bad, &info);
+        if (!got) {
+            continue;           /* refused */
+        }
+        g_assert_cmpuint(got->len, <=, good->len);
+        g_assert_true(!got->len ||
+                      !memcmp(got->data, good->data,
+                              got->len * sizeof(KtEvent)));
+        g_assert_true(got->len == good->len ||
+                      (!info.ended &&
+                       (!info.lost_known ||
+                        info.lost_events == good->len - got->len)));
+    }
+    remove_path(path);
+    remove_path(bad);
+}
+
+/* As of a run of some days: the index would have too many rows. The file was
+ * ended all the same. */
+static void index_without_rows(void)
+{
+    char *path = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    g_autofree char *data = NULL;
+    g_autoptr(GByteArray) file = g_byte_array_new();
+    g_autoptr(KtReplay) r = NULL;
+    const uint8_t empty[8] = { 0 };
+    uint8_t header[KT_FRAME_BYTES], tail[KT_TAIL_BYTES];
+    uint64_t at;
+    KtFrame f;
+    gsize len;
+
+    push_samples(t);
+    kt_tracer_free(t);
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    memcpy(tail, data + len - sizeof(tail), sizeof(tail));
+    g_assert_true(kt_tail_get(&at, tail));
+    g_assert_true(kt_frame_get(&f, (uint8_t *)data + at));
+    f.stored = sizeof(empty);
+    f.raw = 0;
+    f.crc = kt_crc(empty, sizeof(empty));
+    kt_frame_put(&f, header);
+    g_byte_array_append(file, (uint8_t *)data, at);
+    g_byte_array_append(file, header, sizeof(header));
+    g_byte_array_append(file, empty, sizeof(empty));
+    g_byte_array_append(file, tail, sizeof(tail));
+    put_file(path, (char *)file->data, file->len);
+    r = read_all(path);
+    g_assert_true(kt_replay_info(r)->ended);
+    g_assert_null(kt_replay_info(r)->damage);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
+    g_assert_cmpuint(kt_replay_info(r)->lost_bytes, ==, 0);
+    remove_path(path);
+}
+
+static void not_a_journal(void)
+{
+    char *path = new_path();
+    char head[128] = "KAJRNL\x01";
+
+    g_assert_true(g_file_set_contents(path, "KAJRN", -1, NULL));
+    expect_refused(path, "not a journal");
+    g_assert_true(g_file_set_contents(path, head, sizeof(head), NULL));
+    expect_refused(path, "version 1");
+    head[6] = 2;
+    g_assert_true(g_file_set_contents(path, head, sizeof(head), NULL));
+    expect_refused(path, "damaged");
+    g_assert_true(g_file_set_contents(path, head, 20, NULL));
+    expect_refused(path, "damaged");
+    unlink(path);
+    expect_refused(path, "No such file");
+    remove_path(path);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/journal-damage/disk-full", disk_full);
+    g_test_add_func("/journal-damage/too-much-to-keep", too_much_to_keep);
+    g_test_add_func("/journal-damage/full-and-stacks", full_and_stacks);
+    g_test_add_func("/journal-damage/torn-end", torn_end);
+    g_test_add_func("/journal-damage/damaged", damaged);
+    g_test_add_func("/journal-damage/index-without-rows",
+                    index_without_rows);
+    g_test_add_func("/journal-damage/not-a-journal", not_a_journal);
+    g_test_add_func("/journal-damage/cannot-begin", cannot_begin);
+    return g_test_run();
+}

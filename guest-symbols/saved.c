@@ -8,6 +8,7 @@
  */
 #include "kernel.h"
 #include "modules.h"
+#include "printable.h"
 #include "symtab-save.h"
 
 #include <string.h>
@@ -109,16 +110,9 @@ bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
 
 /* ---- reading ---- */
 
-static bool is_printable(const char *s, size_t max)
+static bool is_name(const char *s, size_t max)
 {
-    size_t n = 0;
-
-    for (; s && s[n]; n++) {
-        if (n >= max || !g_ascii_isprint(s[n])) {
-            return false;
-        }
-    }
-    return s != NULL;
+    return s && strlen(s) <= max && gs_is_printable(s);
 }
 
 static bool take_ranges(GsCursor *c, GsRange *r, size_t *n)
@@ -154,7 +148,7 @@ static bool take_head(GsCursor *c, GsKernel *k, GError **errp)
         return set_fail(errp, c, "not a kernel of this version");
     }
     k->arch = gs_arch_find(arch);
-    if (!k->arch || !is_printable(banner, BANNER_MAX)) {
+    if (!k->arch || !is_name(banner, BANNER_MAX)) {
         return set_fail(errp, c, "an architecture or banner that is none");
     }
     k->banner = flags & SAVED_BANNER ? g_strdup(banner) : NULL;
@@ -215,7 +209,7 @@ static bool take_symbols(GsCursor *c, GsModuleInfo *info)
         info->syms[i].type = gs_cursor_u8(c);
         info->syms[i].name = gs_cursor_str(c, NULL);
         if (!g_ascii_isprint(info->syms[i].type) ||
-            !is_printable(info->syms[i].name, GS_SYMBOL_NAME_MAX)) {
+            !is_name(info->syms[i].name, GS_SYMBOL_NAME_MAX)) {
             return false;
         }
     }
@@ -226,7 +220,7 @@ static bool take_module(GsCursor *c, GsModuleInfo *info)
 {
     const char *name = gs_cursor_str(c, NULL);
 
-    if (!is_printable(name, GS_MODULE_NAME_MAX - 1)) {
+    if (!is_name(name, GS_MODULE_NAME_MAX - 1)) {
         return false;
     }
     g_strlcpy(info->name, name, sizeof(info->name));

@@ -5,6 +5,8 @@
  */
 #include "journal-status.h"
 
+#include "printable.h"
+
 #define TEXT_MAX    1024        /* of a line or a name */
 #define HOOKS_MAX   255
 #define COUNTERS_MAX 1024
@@ -87,11 +89,7 @@ static const char *take_text(KtBytes *in, GStringChunk *strings)
         return NULL;
     }
     s = kt_bytes_str(in, TEXT_MAX);
-    for (const char *p = s; p && *p; p++) {
-        if (!g_ascii_isprint(*p)) {
-            in->failed = true;
-        }
-    }
+    in->failed |= s && !gs_is_printable(s);
     return s && !in->failed ? g_string_chunk_insert(strings, s) : NULL;
 }
 

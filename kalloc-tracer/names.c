@@ -13,6 +13,7 @@
 
 #include "blocks.h"
 #include "depot.h"
+#include "printable.h"
 
 #define MAX_CACHES UINT16_MAX
 /* Of a cache, besides its name: in the tables, and what malloc() adds. */
@@ -244,15 +245,9 @@ KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
 
 KtCacheId kt_names_restore_cache(KtNames *n, const KtCacheInfo *info)
 {
-    size_t len = strlen(info->name);
     uint32_t id = 0;
 
-    for (size_t i = 0; i < len; i++) {
-        if (!g_ascii_isprint(info->name[i])) {
-            return (KtCacheId) { 0 };
-        }
-    }
-    if (len < ESCAPED_MAX) {
+    if (strlen(info->name) < ESCAPED_MAX && gs_is_printable(info->name)) {
         pthread_mutex_lock(&n->lock);
         id = add_locked(n, info);
         pthread_mutex_unlock(&n->lock);

@@ -14,6 +14,7 @@
 
 #include "budget.h"
 #include "hooks.h"
+#include "printable.h"
 #include "tracer.h"
 
 #define MAGIC       "ka state"
@@ -212,15 +213,6 @@ static void unpack_tasks(KtSaved *s, GsUnpack *u)
     }
 }
 
-/* Only what kt_names_add_cache() would make of a name. */
-static bool is_escaped(const char *name)
-{
-    while (g_ascii_isprint(*name)) {
-        name++;
-    }
-    return !*name;
-}
-
 static void unpack_caches(KtSaved *s, GsUnpack *u)
 {
     uint64_t n = gs_unpack_upto(u, UINT16_MAX, "the number of caches");
@@ -231,7 +223,7 @@ static void unpack_caches(KtSaved *s, GsUnpack *u)
         KtCacheInfo info = { .va = gs_unpack_u64(u) };
 
         gs_unpack_text(u, name, sizeof(name), "a cache's name");
-        if (!is_escaped(name)) {
+        if (!gs_is_printable(name)) {
             gs_unpack_fail(u, "a cache's name has what cannot be printed");
         }
         info.name = g_strdup(name);

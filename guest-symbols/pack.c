@@ -35,6 +35,26 @@ struct GsUnpack {
     uint8_t out[ROOM];
 };
 
+/* ---- bytes in memory ---------------------------------------------------- */
+
+void gs_pack_to_bytes(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+size_t gs_unpack_from_bytes(void *opaque, void *buf, size_t len)
+{
+    GsBytes *b = opaque;
+    size_t n = MIN(len, b->left);
+
+    if (n) {
+        memcpy(buf, b->at, n);
+        b->at += n;
+        b->left -= n;
+    }
+    return n;
+}
+
 /* ---- writing ------------------------------------------------------------ */
 
 GsPack *gs_pack_new(GsPackSink sink, void *opaque)

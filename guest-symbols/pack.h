@@ -20,6 +20,9 @@
 /** GsPackSink - takes the next @len bytes of the stream. */
 typedef void (*GsPackSink)(void *opaque, const void *buf, size_t len);
 
+/** gs_pack_to_bytes() - the sink that appends to @opaque, a GByteArray. */
+void gs_pack_to_bytes(void *opaque, const void *buf, size_t len);
+
 typedef struct GsPack GsPack;
 
 /** gs_pack_new() - (owned) a stream that goes to @sink, piece by piece. */
@@ -37,6 +40,15 @@ void gs_pack_text(GsPack *p, const char *s);
 
 /** GsUnpackSource - up to @len bytes of the stream; 0 at its end. */
 typedef size_t (*GsUnpackSource)(void *opaque, void *buf, size_t len);
+
+/** struct GsBytes - bytes in memory, @left of them from @at on */
+typedef struct GsBytes {
+    const uint8_t *at;
+    size_t left;
+} GsBytes;
+/** gs_unpack_from_bytes() - the source that takes them from @opaque, a
+ *  GsBytes. */
+size_t gs_unpack_from_bytes(void *opaque, void *buf, size_t len);
 
 /**
  * typedef GsUnpack - the bounded reader of such a stream

@@ -80,15 +80,10 @@ static void pack_kernel(const GsKernel *k, GsPack *p)
     kt_kernel_at_clear(&at);
 }
 
-static void to_bytes(void *opaque, const void *buf, size_t len)
-{
-    g_byte_array_append(opaque, buf, len);
-}
-
 static GByteArray *pack_all(KtCapture *c)
 {
     GByteArray *bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
 
     gs_pack_u64(p, c->boot != NULL);
     if (c->boot) {
@@ -126,22 +121,6 @@ GByteArray *kt_capture_unpack(GsUnpack *u)
         left -= n;
     }
     return rest;
-}
-
-typedef struct Bytes {
-    const uint8_t *at;
-    size_t left;
-} Bytes;
-
-static size_t from_bytes(void *opaque, void *buf, size_t len)
-{
-    Bytes *b = opaque;
-    size_t n = MIN(len, b->left);
-
-    memcpy(buf, b->at, n);
-    b->at += n;
-    b->left -= n;
-    return n;
 }
 
 /* Returns: was a kernel known? */
@@ -270,8 +249,8 @@ static void save_modules(KtCapture *c)
 static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
                         GError **errp)
 {
-    Bytes bytes = { r->rest->data, r->rest->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(from_bytes, &bytes,
+    GsBytes bytes = { r->rest->data, r->rest->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &bytes,
                                           KT_STATE_MAX_BYTES);
     KtKernelAt at = { 0 };
     KtBoot *boot;
@@ -385,8 +364,8 @@ static bool return_now(KtCapture *c, KtReturn *r, GError **errp)
 bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
                         GError **errp)
 {
-    Bytes bytes = { rest->data, rest->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(from_bytes, &bytes,
+    GsBytes bytes = { rest->data, rest->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &bytes,
                                           KT_STATE_MAX_BYTES);
     KtReturn *r = g_new0(KtReturn, 1);
     bool known = unpack_kernel(&r->at, u);

@@ -286,22 +286,11 @@ static bool read_status(KtReplay *r, KtBytes *in)
     return true;
 }
 
-static size_t take_part(void *opaque, void *buf, size_t len)
-{
-    KtBytes *in = opaque;
-    size_t n = MIN(len, kt_bytes_left(in));
-
-    if (n) {
-        memcpy(buf, kt_bytes_take(in, n), n);
-    }
-    return n;
-}
-
 static bool load_checkpoint(KtReplay *r)
 {
-    KtBytes all = kt_bytes(r->checkpoint->data, r->checkpoint->len);
+    GsBytes all = { r->checkpoint->data, r->checkpoint->len };
     bool ok = !r->plan->apply ||
-              kt_state_load(r->tracer, take_part, &all, NULL);
+              kt_state_load(r->tracer, gs_unpack_from_bytes, &all, NULL);
 
     g_byte_array_set_size(r->checkpoint, 0);
     return ok && (tell_mark(r, KT_REPLAY_LOAD, 0) || true);

@@ -101,11 +101,6 @@ static void part_locked(KtTracer *t, const GByteArray *all, size_t at,
     kt_journal_note(t->journal, KT_FRAME_CHECKPOINT, data);
 }
 
-static void collect(void *opaque, const void *buf, size_t len)
-{
-    g_byte_array_append(opaque, buf, len);
-}
-
 void kt_tracer_save_checkpoint(KtTracer *t)
 {
     g_autoptr(GByteArray) all = NULL;
@@ -114,7 +109,7 @@ void kt_tracer_save_checkpoint(KtTracer *t)
         return;
     }
     all = g_byte_array_new();
-    kt_state_save(t, collect, all);
+    kt_state_save(t, gs_pack_to_bytes, all);
     kt_tracer_lock_drained(t);
     for (size_t at = 0; at < all->len; at += KT_PART_BYTES) {
         part_locked(t, all, at, MIN(KT_PART_BYTES, all->len - at));

@@ -67,27 +67,12 @@ static GByteArray *read_all(struct qemu_plugin_vm_state *s)
     return g_steal_pointer(&bytes);
 }
 
-typedef struct Bytes {
-    const uint8_t *at;
-    size_t left;
-} Bytes;
-
-static size_t from_bytes(void *opaque, void *buf, size_t len)
-{
-    Bytes *b = opaque;
-    size_t n = MIN(len, b->left);
-
-    memcpy(buf, b->at, n);
-    b->at += n;
-    b->left -= n;
-    return n;
-}
-
 static bool take_locked(const VmState *v, const GByteArray *bytes,
                         GError **errp)
 {
-    Bytes b = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(from_bytes, &b, KT_STATE_MAX_BYTES);
+    GsBytes b = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &b,
+                                          KT_STATE_MAX_BYTES);
     g_autoptr(KtSaved) saved = kt_state_unpack(v->tracer, u);
     g_autoptr(GByteArray) rest = kt_capture_unpack(u);
 

@@ -14,34 +14,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-typedef struct Bytes {
-    const uint8_t *at;
-    size_t left;
-} Bytes;
-
-static void to_bytes(void *opaque, const void *buf, size_t len)
-{
-    g_byte_array_append(opaque, buf, len);
-}
-
-static size_t from_bytes(void *opaque, void *buf, size_t len)
-{
-    Bytes *b = opaque;
-    size_t n = MIN(len, b->left);
-
-    if (n) {
-        memcpy(buf, b->at, n);
-        b->at += n;
-    }
-    b->left -= n;
-    return n;
-}
-
 static bool load(KtTracer *t, const GByteArray *bytes)
 {
-    Bytes b = { bytes->data, bytes->len };
+    GsBytes b = { bytes->data, bytes->len };
     g_autoptr(GError) err = NULL;
-    bool ok = kt_state_load(t, from_bytes, &b, &err);
+    bool ok = kt_state_load(t, gs_unpack_from_bytes, &b, &err);
 
     if (ok != !err) {
         abort();
@@ -53,7 +30,7 @@ static GByteArray *save(KtTracer *t)
 {
     GByteArray *bytes = g_byte_array_new();
 
-    kt_state_save(t, to_bytes, bytes);
+    kt_state_save(t, gs_pack_to_bytes, bytes);
     return bytes;
 }
 
@@ -66,7 +43,7 @@ static GByteArray *input(const uint8_t *data, size_t len)
         g_byte_array_append(bytes, data + 1, len - 1);
         return bytes;
     }
-    p = gs_pack_new(to_bytes, bytes);
+    p = gs_pack_new(gs_pack_to_bytes, bytes);
     gs_pack_text(p, "ka state");
     gs_pack_u64(p, KT_STATE_VERSION);
     gs_pack_bytes(p, data + 1, len - 1);

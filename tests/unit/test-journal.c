@@ -3,7 +3,6 @@
  * The journal: what the tracer writes, tests/lib/journal.py reads back. Files
  * that cannot be written or are no journals: test-journal-damage.c.
  */
-#include "bytes.h"
 #include "journal-files.h"
 #include "state.h"
 
@@ -164,20 +163,6 @@ static void state_comes_back(void)
     remove_path(path);
 }
 
-static void collect(void *opaque, const void *buf, size_t len)
-{
-    g_byte_array_append(opaque, buf, len);
-}
-
-static size_t give(void *opaque, void *buf, size_t len)
-{
-    KtBytes *in = opaque;
-    size_t n = MIN(len, kt_bytes_left(in));
-
-    memcpy(buf, kt_bytes_take(in, n), n);
-    return n;
-}
-
 /* A VM state is loaded: the file goes on from there, as the tracer does. */
 static void state_is_loaded(void)
 {
@@ -185,7 +170,7 @@ static void state_is_loaded(void)
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     g_autoptr(GByteArray) state = g_byte_array_new();
-    KtBytes in;
+    GsBytes in;
     KtStats was, is;
     KtBlock a, b;
 
@@ -193,11 +178,11 @@ static void state_is_loaded(void)
     kt_tracer_push(t, 0, &(KtEvent) {
         .kind = KT_EV_ALLOC, .va = 0x5000, .size = 64, .us = 3,
         .layer = KT_LAYER_KMALLOC });
-    kt_state_save(t, collect, state);
+    kt_state_save(t, gs_pack_to_bytes, state);
     kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_FREE, .va = 0x5000 });
     push_resizes(t, 100);
-    in = kt_bytes(state->data, state->len);
-    g_assert_true(kt_state_load(t, give, &in, NULL));
+    in = (GsBytes) { state->data, state->len };
+    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
     push_samples(t);
     kt_tracer_save_status(t, &(KtStatus) { 0 });
     was = stats(t);

@@ -47,25 +47,10 @@ static void assert_first(GsKernel *k)
     g_assert_cmpuint(s.size, ==, 0x100);
 }
 
-static void to_bytes(void *opaque, const void *buf, size_t len)
-{
-    g_byte_array_append(opaque, buf, len);
-}
-
-static size_t from_bytes(void *opaque, void *buf, size_t len)
-{
-    GByteArray *bytes = opaque;
-    size_t n = MIN(len, bytes->len);
-
-    memcpy(buf, bytes->data, n);
-    g_byte_array_remove_range(bytes, 0, n);
-    return n;
-}
-
 static GByteArray *packed(GsKernel *k)
 {
     GByteArray *bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
 
     gs_kernel_pack_modules(k, p);
     gs_pack_end(p);
@@ -97,7 +82,8 @@ static void test_pack(void)
     GsKernel *k = two_modules(), *to = kernel_new();
     g_autoptr(GByteArray) bytes = packed(k), again = NULL;
     g_autoptr(GByteArray) same = packed(k);
-    GsUnpack *u = gs_unpack_new(from_bytes, bytes, 1 << 20);
+    GsBytes in = { bytes->data, bytes->len };
+    GsUnpack *u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
     GsOrcReader *r;
     GsOrcRule rule;
 
@@ -127,15 +113,17 @@ static void test_nonsense(void)
 
     for (unsigned i = 0; i < 2000; i++) {
         g_autoptr(GByteArray) bytes = g_byte_array_new();
-        GsPack *p = gs_pack_new(to_bytes, bytes);
+        GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
         GsUnpack *u;
+        GsBytes in;
 
         gs_pack_u64(p, 1 + g_rand_int_range(r, 0, 2));
         for (unsigned j = g_rand_int_range(r, 0, 60); j > 0; j--) {
             gs_pack_u64(p, g_rand_int_range(r, 0, 4));
         }
         gs_pack_end(p);
-        u = gs_unpack_new(from_bytes, bytes, 1 << 20);
+        in = (GsBytes) { bytes->data, bytes->len };
+        u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
         gs_kernel_unpack_modules(to, u);
         if (!gs_unpack_end(u, NULL)) {
             gs_kernel_unpack_modules(to, u);
@@ -151,9 +139,10 @@ static bool is_taken(const char *name, char type, const char *symbol,
                      bool area)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
     GsKernel *to = kernel_new();
     GsUnpack *u;
+    GsBytes in;
     bool ok;
 
     gs_pack_u64(p, 1);
@@ -174,7 +163,8 @@ static bool is_taken(const char *name, char type, const char *symbol,
     }
     gs_pack_u64(p, 0);          /* rules */
     gs_pack_end(p);
-    u = gs_unpack_new(from_bytes, bytes, 1 << 20);
+    in = (GsBytes) { bytes->data, bytes->len };
+    u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
     gs_kernel_unpack_modules(to, u);
     ok = gs_unpack_end(u, NULL);
     g_assert_cmpuint(gs_modules_n(to->modules), ==, ok);

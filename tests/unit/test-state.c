@@ -109,40 +109,25 @@ static KtTracer *random_tracer(uint32_t seed)
 
 /* ---- streams ------------------------------------------------------------ */
 
-static void to_bytes(void *opaque, const void *buf, size_t len)
-{
-    g_byte_array_append(opaque, buf, len);
-}
-
 static GByteArray *save(KtTracer *t)
 {
     GByteArray *bytes = g_byte_array_new();
 
-    kt_state_save(t, to_bytes, bytes);
+    kt_state_save(t, gs_pack_to_bytes, bytes);
     return bytes;
 }
 
-typedef struct Bytes {
-    const uint8_t *at;
-    size_t left;
-} Bytes;
-
-static size_t from_bytes(void *opaque, void *buf, size_t len)
+/* A few at a time, as they may come. */
+static size_t few_bytes(void *opaque, void *buf, size_t len)
 {
-    Bytes *b = opaque;
-    size_t n = MIN(MIN(len, b->left), 1000);
-
-    memcpy(buf, b->at, n);
-    b->at += n;
-    b->left -= n;
-    return n;
+    return gs_unpack_from_bytes(opaque, buf, MIN(len, 1000));
 }
 
 static bool load(KtTracer *t, const void *at, size_t len, GError **errp)
 {
-    Bytes b = { at, len };
+    GsBytes b = { at, len };
 
-    return kt_state_load(t, from_bytes, &b, errp);
+    return kt_state_load(t, few_bytes, &b, errp);
 }
 
 static void violated(KtCheckRule rule, const char *where, void *opaque)
@@ -317,7 +302,7 @@ static void assert_no_state(void (*fill)(GsPack *p))
     g_autoptr(KtTracer) t = random_tracer(4);
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_autofree char *before = dump(t);
-    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
 
     fill(p);
     gs_pack_end(p);
@@ -423,9 +408,9 @@ static void test_numbers(void)
         0, 1, 127, 128, 1ull << 32, 1ull << 63, UINT64_MAX
     };
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
     g_autoptr(GsUnpack) u = NULL;
-    Bytes b;
+    GsBytes b;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(v); i++) {
         for (unsigned j = 0; j < G_N_ELEMENTS(v); j++) {
@@ -434,8 +419,8 @@ static void test_numbers(void)
         }
     }
     gs_pack_end(p);
-    b = (Bytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(from_bytes, &b, 10000);
+    b = (GsBytes) { bytes->data, bytes->len };
+    u = gs_unpack_new(few_bytes, &b, 10000);
     for (unsigned i = 0; i < G_N_ELEMENTS(v); i++) {
         for (unsigned j = 0; j < G_N_ELEMENTS(v); j++) {
             g_assert_cmpuint(gs_unpack_u64(u), ==, v[i]);
@@ -450,15 +435,15 @@ static void test_bomb(void)
 {
     static const uint8_t zeros[1 << 20];
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
     g_autoptr(GError) err = NULL;
     g_autoptr(GsUnpack) u = NULL;
-    Bytes b;
+    GsBytes b;
 
     gs_pack_bytes(p, zeros, sizeof(zeros));
     gs_pack_end(p);
-    b = (Bytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(from_bytes, &b, sizeof(zeros) / 2);
+    b = (GsBytes) { bytes->data, bytes->len };
+    u = gs_unpack_new(few_bytes, &b, sizeof(zeros) / 2);
     for (size_t i = 0; i < sizeof(zeros); i++) {
         gs_unpack_u64(u);
     }

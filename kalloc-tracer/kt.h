@@ -171,8 +171,8 @@ typedef struct KtTracer KtTracer;
  * @n_cpus: producers; kt_tracer_push() takes cpu < n_cpus
  * @history_bytes: memory for past lives; oldest go first, counted
  * @max_stacks: cap of the stack depot; beyond it stacks are none, counted
- * @map_bytes: memory for allocated and freed blocks, 0 = 8 GiB; beyond it
- *             new blocks are not kept, counted, and a gap
+ * @map_bytes: memory for allocated and freed blocks, 0 = 8 GiB, which is the
+ *             most; beyond it new blocks are not kept, counted, and a gap
  * @mem_bytes: host memory for everything, 0 = no bound. The two limits above
  *             hold within it. See docs/limits.md for what goes first.
  * @warn: (nullable) told one line, once, when blocks are not kept any more;

@@ -28,7 +28,7 @@
 /* Events taken from the queue at once. */
 #define BATCH       64
 #define JOURNAL_BYTES ((uint64_t)8 << 20)
-#define DEFAULT_MAP_BYTES ((uint64_t)8 << 30)
+#define MAP_BYTES_MAX ((uint64_t)8 << 30)
 
 static void init_stopping(KtTracer *t)
 {
@@ -62,7 +62,7 @@ static void init_memory(KtTracer *t)
 
     t->budget = kt_budget_new(t->config.mem_bytes);
     kt_budget_cap(t->budget, KT_PART_BLOCKS,
-                  map_bytes ? map_bytes : DEFAULT_MAP_BYTES);
+                  map_bytes ? MIN(map_bytes, MAP_BYTES_MAX) : MAP_BYTES_MAX);
     kt_budget_charge(t->budget, KT_PART_FIXED,
                      KT_QUEUE_SLOTS * sizeof(KtEvent) + sizeof(*t) +
                      (t->config.journal ? JOURNAL_BYTES : 0));

@@ -283,6 +283,27 @@ static void index_without_rows(void)
     remove_path(path);
 }
 
+/* What a file says of its bounds does not lift those of its reader. */
+static void absurd_bounds(void)
+{
+    char *path = new_path();
+    const KtHead head = {
+        .map_bytes = UINT64_MAX, .history_bytes = UINT64_MAX,
+        .max_stacks = UINT32_MAX, .n_cpus = UINT32_MAX,
+    };
+    uint8_t bytes[KT_HEAD_BYTES];
+    g_autoptr(KtReplay) r = NULL;
+    KtBudget *b;
+
+    kt_head_put(&head, bytes);
+    kt_live_put(&(KtLive) { 0 }, bytes + KT_HEAD_LIVE);
+    put_file(path, (char *)bytes, sizeof(bytes));
+    r = read_all(path);
+    b = kt_tracer_budget(kt_replay_tracer(r));
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_BLOCKS), <=, 8ull << 30);
+    remove_path(path);
+}
+
 static void not_a_journal(void)
 {
     char *path = new_path();
@@ -312,6 +333,7 @@ int main(int argc, char **argv)
     g_test_add_func("/journal-damage/damaged", damaged);
     g_test_add_func("/journal-damage/index-without-rows",
                     index_without_rows);
+    g_test_add_func("/journal-damage/absurd-bounds", absurd_bounds);
     g_test_add_func("/journal-damage/not-a-journal", not_a_journal);
     g_test_add_func("/journal-damage/cannot-begin", cannot_begin);
     return g_test_run();

@@ -155,16 +155,15 @@ static void put_header(Dump *d)
     put(d, &header, sizeof(header));
 }
 
-/* Who reads cells is to have all, or to know. */
+/* Who reads cells is to have all, or to know; holes have a cell. */
 static int tell_end(const char *path, const KtReplayInfo *info, bool failed)
 {
     if (failed || fflush(stdout)) {
         perror("ka: stdout");
         return KA_NO_ANSWER;
     }
-    if (info->damage) {
-        fprintf(stderr, "ka: %s: %s: the last %" PRIu64 " bytes are missing\n",
-                path, info->damage, info->lost_bytes);
+    if (info->damage || info->lost_events || !info->lost_known) {
+        ka_warn_of_loss(path, info);
     }
     return KA_ANSWERED;
 }

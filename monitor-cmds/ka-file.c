@@ -63,8 +63,7 @@ static void put_lost(GString *s, const KtReplayInfo *info)
                            info->read_us);
 }
 
-/* @at: only that far was asked for, and it is there. */
-static void warn_of_loss(const char *path, const KtReplayInfo *info, bool at)
+void ka_warn_of_loss(const char *path, const KtReplayInfo *info)
 {
     g_autoptr(GString) s = g_string_new(NULL);
 
@@ -73,7 +72,8 @@ static void warn_of_loss(const char *path, const KtReplayInfo *info, bool at)
                 "disk was full: what was allocated or freed meanwhile is "
                 "not known\n", path, info->hole_events);
     }
-    if (at || (info->ended && !info->damage)) {
+    /* all that was asked for is there, or all that there is */
+    if (info->reached || (info->ended && !info->damage)) {
         return;
     }
     g_string_append(s, info->damage ? info->damage :
@@ -160,6 +160,6 @@ int ka_ask_file(const char *path, const char *line, uint64_t until_us)
     }
     kt_replay_run(r, &plan);
     end_progress(&p);
-    warn_of_loss(path, kt_replay_info(r), kt_replay_info(r)->reached);
+    ka_warn_of_loss(path, kt_replay_info(r));
     return run_line(r, path, line, until_us);
 }

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "kt.h"
+
 #define KA_ANSWERED     0
 #define KA_BAD_LINE     1
 #define KA_NO_ANSWER    2
@@ -17,6 +19,9 @@
 int ka_ask_file(const char *path, const char *line, uint64_t until_us);
 /** ka_dump_file() - all events as cells of 64 bytes, for programs. */
 int ka_dump_file(const char *path);
+/** ka_warn_of_loss() - say on stderr what the file lacks of all that was asked
+ *  for; nothing, if that is nothing. */
+void ka_warn_of_loss(const char *path, const KtReplayInfo *info);
 /** ka_ask_vm() - @line of a running VM, by the QMP socket at @path. */
 int ka_ask_vm(const char *path, const char *line);
 

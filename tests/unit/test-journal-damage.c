@@ -283,6 +283,39 @@ static void index_without_rows(void)
     remove_path(path);
 }
 
+/* Whoever reads cells of a file whose VM was killed is told, too. */
+static void cells_of_a_torn_file(void)
+{
+    char *path = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    g_autofree char *data = NULL, *err = NULL;
+    const char *argv[] = {
+        g_getenv("KA_PROGRAM"), "-f", path, "--cells", NULL
+    };
+    gsize len;
+    int rc;
+
+    if (!argv[0]) {
+        g_test_skip("KA_PROGRAM does not tell where ka is");
+        kt_tracer_free(t);
+        remove_path(path);
+        return;
+    }
+    push_resizes(t, 2);
+    stats(t);
+    push_resizes(t, 3);
+    stats(t);
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    kt_tracer_free(t);
+    put_file(path, data, len - 1);
+    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
+                               G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
+                               &err, &rc, NULL));
+    g_assert_cmpint(rc, ==, 0);
+    g_assert_nonnull(strstr(err, "and 3 events are missing"));
+    remove_path(path);
+}
+
 /* What a file says of its bounds does not lift those of its reader. */
 static void absurd_bounds(void)
 {
@@ -333,6 +366,8 @@ int main(int argc, char **argv)
     g_test_add_func("/journal-damage/damaged", damaged);
     g_test_add_func("/journal-damage/index-without-rows",
                     index_without_rows);
+    g_test_add_func("/journal-damage/cells-of-a-torn-file",
+                    cells_of_a_torn_file);
     g_test_add_func("/journal-damage/absurd-bounds", absurd_bounds);
     g_test_add_func("/journal-damage/not-a-journal", not_a_journal);
     g_test_add_func("/journal-damage/cannot-begin", cannot_begin);

@@ -260,6 +260,8 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
     c->shared.kernel = k;
     boot = kt_capture_new_boot(c);
     unpack_boot(c, boot, u, r->saved);
+    kt_budget_set(kt_tracer_budget(c->shared.tracer), KT_PART_KERNEL,
+                  gs_kernel_bytes(k));
     save_modules(c);
     kt_capture_give_kernel(c, k);
     kt_capture_publish(c, boot);

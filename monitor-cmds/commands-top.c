@@ -204,13 +204,19 @@ static void print_notes(McOut *out, const KtTotals *t)
     }
 }
 
-static void print_dropped(McOut *out)
+/* What went while it was counted is among them. */
+static void note_dropped(McTopTable *table)
 {
-    KtTracer *t = out->ctx->tracer;
-    uint64_t n = kt_tracer_counter(t, KT_CNT_EVICT_HISTORY) +
-                 kt_tracer_counter(t, KT_CNT_EVICT_FREED) +
-                 kt_tracer_counter(t, KT_CNT_DROP_BLOCK);
+    KtTracer *t = table->tracer;
 
+    table->counted = true;
+    table->dropped = kt_tracer_counter(t, KT_CNT_EVICT_HISTORY) +
+                     kt_tracer_counter(t, KT_CNT_EVICT_FREED) +
+                     kt_tracer_counter(t, KT_CNT_DROP_BLOCK);
+}
+
+static void print_dropped(McOut *out, uint64_t n)
+{
     if (n) {
         out->format->top_note(out, "counted from blocks and past lives; %"
                               PRIu64 " of these are not known any more", n);
@@ -324,9 +330,12 @@ bool mc_cmd_top(McOut *out, const McArgs *args, GError **errp)
     table->all.now = totals.us;
     walk_blocks(&w, out);
     walk_past(&w);
+    if (filtered) {
+        note_dropped(table);
+    }
     print_table(out, args, table);
     if (filtered) {
-        print_dropped(out);
+        print_dropped(out, table->dropped);
     } else {
         print_notes(out, &table->totals);
     }

@@ -479,6 +479,9 @@ static void json_top_begin(McOut *o, McTopTable *t, const GPtrArray *rows,
     if (!t->diff && t->all.peak_known) {
         put_totals(o, &t->totals);
     }
+    if (t->counted) {
+        put_number(o->line, "dropped", t->dropped);
+    }
     end(o);
 }
 

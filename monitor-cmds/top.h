@@ -65,7 +65,8 @@ typedef struct McTopRow {
  * @kernel: (borrowed, nullable) tells modules
  * @diff: values are differences
  * @all: everything together; @totals: what else is known of it, all 0 when
- *       it was counted from blocks
+ *       it was counted from blocks; @counted: that it was; @dropped: of those
+ *       that are not known any more
  */
 typedef struct McTopTable {
     KtTracer *tracer;
@@ -76,6 +77,8 @@ typedef struct McTopTable {
     GHashTable *modules;    /* pc -> name */
     McTopRow all;
     KtTotals totals;
+    bool counted;
+    uint64_t dropped;
     unsigned width[MC_TOP__COUNT];  /* of the text's columns */
 } McTopTable;
 

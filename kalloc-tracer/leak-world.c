@@ -15,8 +15,9 @@ bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes)
 {
     const KtLeakPlan *plan = w->plan;
 
+    w->bytes = MAX(w->bytes, bytes);
     w->ended = w->ended || g_get_monotonic_time() > w->deadline ||
-               (plan->progress && !plan->progress(plan->opaque, bytes));
+               (plan->progress && !plan->progress(plan->opaque, w->bytes));
     return !w->ended;
 }
 

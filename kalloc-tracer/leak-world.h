@@ -41,7 +41,7 @@ typedef struct KtRegion {
  * @stack_size: bytes of a task's; @tasks: so many stacks are among @region
  * @left_out: bytes of pages that are in too many pieces
  * @deadline: g_get_monotonic_time() of when the search is given up
- * @reads: from the guest's memory so far
+ * @reads: from the guest's memory so far; @bytes: looked at, as progress tells
  * @ended: it was given up: nothing can be read any more
  */
 typedef struct KtLeakWorld {
@@ -61,7 +61,7 @@ typedef struct KtLeakWorld {
     unsigned tasks;
     uint64_t left_out;
     gint64 deadline;
-    uint64_t reads;
+    uint64_t reads, bytes;
     bool ended;
 } KtLeakWorld;
 
@@ -81,7 +81,7 @@ const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va);
 /** kt_leak_world_load() - the word at @va. */
 bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out);
 /** kt_leak_world_goes_on() - tell @plan->progress; false: it is to end, by
- *  that or by the clock. @bytes: that were looked at so far */
+ *  that or by the clock. @bytes: that were looked at so far, 0 for no news */
 bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes);
 /** kt_leak_world_fail() - say why it ended. Returns: false. */
 bool kt_leak_world_fail(const KtLeakWorld *w, GError **errp);

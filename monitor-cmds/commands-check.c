@@ -7,8 +7,6 @@
  */
 #include "commands.h"
 
-#define PROGRESS_US (2 * G_USEC_PER_SEC)
-
 typedef struct Violation {
     KtCheckRule rule;
     char *where;
@@ -38,7 +36,7 @@ static void progress(uint64_t done, uint64_t total, void *opaque)
     Checking *c = opaque;
     gint64 now = g_get_monotonic_time();
 
-    if (now - c->told_at >= PROGRESS_US) {
+    if (now - c->told_at >= MC_PROGRESS_US) {
         c->told_at = now;
         mc_out_printf(c->out, "... %" PRIu64 " of %" PRIu64, done, total);
         mc_out_flush(c->out);

@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#define PROGRESS_US (2 * G_USEC_PER_SEC)
 #define DUMP_BYTES  32
 #define CRC_BYTES   (1u << 20)
 
@@ -196,18 +195,12 @@ static void print_as_kmemleak(McOut *out, const McArgs *args,
 
 /* ---- ka leak scan -------------------------------------------------------- */
 
-typedef struct Progress {
-    McOut *out;
-    bool quiet;
-    gint64 told_at;
-} Progress;
-
-static bool on_progress(void *opaque, uint64_t bytes)
+bool mc_on_progress(void *opaque, uint64_t bytes)
 {
-    Progress *p = opaque;
+    McProgress *p = opaque;
     gint64 now = g_get_monotonic_time();
 
-    if (!p->quiet && now - p->told_at >= PROGRESS_US) {
+    if (!p->quiet && now - p->told_at >= MC_PROGRESS_US) {
         p->told_at = now;
         mc_out_printf(p->out, "... %" PRIu64 " MiB", bytes >> 20);
         mc_out_flush(p->out);
@@ -284,7 +277,7 @@ static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
 
 bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
 {
-    Progress progress = { out, mc_given(args, MC_OPT_JSON) || args->kmemleak,
+    McProgress progress = { out, mc_given(args, MC_OPT_JSON) || args->kmemleak,
                           g_get_monotonic_time() };
     g_auto(KtLeakReport) report = { 0 };
     g_autoptr(GArray) groups = NULL;
@@ -292,7 +285,7 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
         .vm = mc_vm(out, "leak scan", errp), .kernel = out->ctx->kernel_found ?
                                                       out->ctx->kernel : NULL,
         .no_stacks = mc_given(args, MC_OPT_NO_STACKS),
-        .progress = on_progress, .opaque = &progress,
+        .progress = mc_on_progress, .opaque = &progress,
     };
 
     if (!plan.vm || !kt_leak_scan(out->ctx->tracer, &plan, &report, errp)) {

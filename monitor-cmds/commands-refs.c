@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-static bool on_progress(void *opaque, uint64_t bytes)
-{
-    return !((McOut *)opaque)->closed;
-}
-
 /* A cache that others were merged into has objects of their types, too. */
 static bool is_merged(McOut *out, const KtCacheInfo *cache)
 {
@@ -106,12 +101,13 @@ static void print_refs(McOut *out, const McArgs *args, const GArray *refs,
 bool mc_cmd_refs(McOut *out, const McArgs *args, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
+    gint64 begun = g_get_monotonic_time();
+    McProgress progress = { out, mc_given(args, MC_OPT_JSON), begun };
     KtLeakPlan plan = {
         .vm = mc_vm(out, "refs", errp), .kernel = out->ctx->kernel_found ?
                                                  out->ctx->kernel : NULL,
-        .progress = on_progress, .opaque = out,
+        .progress = mc_on_progress, .opaque = &progress,
     };
-    gint64 begun = g_get_monotonic_time();
     uint64_t lo = args->va.lo, hi = lo, more, bytes, us;
     g_autoptr(GArray) refs = NULL;
     g_autofree char *text = NULL;

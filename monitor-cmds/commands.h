@@ -42,6 +42,18 @@ const KtVm *mc_vm(const McOut *out, const char *word, GError **errp);
  *  there is none. */
 bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len);
 
+/** struct McProgress - a search that takes long says how far it is, unless it
+ *  is to be @quiet; @told_at: when it did so last, or began */
+typedef struct McProgress {
+    McOut *out;
+    bool quiet;
+    gint64 told_at;
+} McProgress;
+#define MC_PROGRESS_US (2 * G_USEC_PER_SEC)
+/** mc_on_progress() - KtLeakPlan.progress of an McProgress. False: nobody
+ *  reads any more, as far as what was printed told. */
+bool mc_on_progress(void *opaque, uint64_t bytes);
+
 /** mc_help_command() - print the page of one command (help.c). */
 void mc_help_command(McOut *out, const McCommand *c);
 

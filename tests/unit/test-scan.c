@@ -446,6 +446,24 @@ static void test_bad_rules_are_refused(void)
     kt_leaks_free(l);
 }
 
+static bool note_bytes(void *opaque, uint64_t bytes)
+{
+    *(uint64_t *)opaque = bytes;
+    return true;
+}
+
+/* Who has nothing to tell of bytes does not take back what was told. */
+static void test_progress_does_not_go_back(void)
+{
+    uint64_t told = 0;
+    KtLeakPlan plan = { .progress = note_bytes, .opaque = &told };
+    KtLeakWorld w = { .plan = &plan, .deadline = G_MAXINT64 };
+
+    g_assert_true(kt_leak_world_goes_on(&w, 100));
+    g_assert_true(kt_leak_world_goes_on(&w, 0));
+    g_assert_cmpuint(told, ==, 100);
+}
+
 static bool has_left(void *opaque, uint64_t bytes)
 {
     return false;
@@ -511,6 +529,8 @@ int main(int argc, char **argv)
                     test_ends_with_the_last_address);
     g_test_add_func("/scan/agrees-with-naive-marking",
                     test_agrees_with_naive_marking);
+    g_test_add_func("/scan/progress-does-not-go-back",
+                    test_progress_does_not_go_back);
     g_test_add_func("/rules/are-read", test_rules_are_read);
     g_test_add_func("/rules/bad-ones-are-refused", test_bad_rules_are_refused);
     g_test_add_func("/rules/end-when-nobody-waits",

@@ -55,6 +55,21 @@ METRICS = [Metric(*row) for row in (
      'synthetic events applied on one core'),
     ('scale.show_us', 'us', 'scale', 'ka show among 10 million blocks'),
     ('scale.alloc_pc_ms', 'ms', 'scale', 'ka alloc <pc>, without its output'),
+    ('leak.scan_gib_per_s', 'GiB/s', 'leak',
+     'ka leak scan of 1 GiB after that workload: memory of the guest'),
+    ('leak.scan_read_gib_per_s', 'GiB/s', 'leak',
+     'the same: memory that is really read'),
+    ('refs.ms', 'ms', 'leak', 'ka refs there, host time'),
+    ('leak.list_gib_per_s', 'GiB/s', 'marks',
+     'a scan of synthetic blocks of 256 bytes, a million that one after the '
+     'other leads to'),
+    ('leak.sparse_gib_per_s', 'GiB/s', 'marks',
+     'the same of a tree of them: two words of 32 are pointers'),
+    ('leak.eighth_gib_per_s', 'GiB/s', 'marks',
+     'the same, and each eighth word leads to any one of them'),
+    ('leak.dense_gib_per_s', 'GiB/s', 'marks', 'the same, each word does'),
+    ('leak.list_bytes_per_block', 'bytes', 'marks',
+     'host memory that a scan takes for a block, without what is known of it'),
     ('peer.gdb_events_per_s', 'events/s', 'peer',
      'a gdb breakpoint on kfree with a backtrace of 10 frames'),
     ('peer.ka_events_per_s', 'events/s', 'peer',
@@ -233,20 +248,56 @@ def group_storm(args):
                 storm_ns(a) for a, _ in found)}, raw(found)
 
 
-def group_scale(args):
-    """The program of the model's author prints the lines itself."""
-    program = os.path.join(kaguest.paths()['build'], 'tests', 'perf',
-                           'bench-model')
+def program_lines(name, prefix):
+    """Programs of tests/perf print the lines themselves."""
+    program = os.path.join(kaguest.paths()['build'], 'tests', 'perf', name)
     out = subprocess.run([program], check=True, text=True,
                          capture_output=True).stdout
     values = {}
     for line in out.splitlines():
         words = line.split()
-        if len(words) >= 2 and words[0].startswith('scale.'):
+        if len(words) >= 2 and words[0].startswith(prefix):
             values[words[0]] = float(words[1])
         else:
             print('# ' + line)
     return values, out.splitlines()
+
+
+def group_scale(_args):
+    return program_lines('bench-model', 'scale.')
+
+
+def group_marks(_args):
+    return program_lines('bench-leak', 'leak.')
+
+
+def last_row(guest, line):
+    """The figures that end what a command prints."""
+    row = json.loads(guest.hmp_qmp(line).splitlines()[-1])
+    if 'host_us' not in row:
+        raise kaguest.GuestError(f'{line}: {row}')
+    return row
+
+
+def group_leak(args):
+    """Each of them several times on one guest, which stands still."""
+    with Guest(kernel=args.kernel, run='work', n=ROUNDS, end='shell',
+               timeout=900, name='bench-leak') as g:
+        if g.wait_done():
+            raise kaguest.GuestError('the workload failed')
+        g.qmp('stop')
+        scans = [last_row(g, 'ka leak scan -j') for _ in range(args.pairs)]
+        refs = [last_row(g, 'ka refs init_task -j') for _ in range(args.pairs)]
+
+    def rate(key):
+        return statistics.median(s[key] / 2**30 / (s['host_us'] / 1e6)
+                                 for s in scans)
+    print(f'# {scans[0]["blocks"]} blocks, {scans[0]["read_bytes"] >> 20} MiB '
+          'read')
+    return {'leak.scan_gib_per_s': rate('guest_bytes'),
+            'leak.scan_read_gib_per_s': rate('read_bytes'),
+            'refs.ms': statistics.median(r['host_us'] for r in refs) / 1000,
+            }, scans + refs
 
 
 def gdb_rate(args, share):
@@ -285,7 +336,8 @@ def group_peer(args):
 
 GROUPS = {'boot': group_boot, 'journal': group_journal,
           'patched': group_patched, 'storm': group_storm,
-          'scale': group_scale, 'peer': group_peer}
+          'scale': group_scale, 'leak': group_leak,
+          'marks': group_marks, 'peer': group_peer}
 
 
 # --- main --------------------------------------------------------------------

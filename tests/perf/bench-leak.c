@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a leak scan costs by what memory holds, with synthetic blocks and one
+ * core: a million blocks side by side, of which each is reached. Prints "name
+ * value unit" lines.
+ *
+ * Pointers lead to random blocks, which is the worst case: no two of them are
+ * in one line of the host's cache. Memory is copied from the host's, without a
+ * guest's page tables.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scan.h"
+
+#define BASE        0xffff888000000000ull
+#define TEXT        0xffffffff81000000ull
+#define PAGE        4096
+
+static int n_blocks = 1000000;
+static int block_size = 256;
+
+static GOptionEntry options[] = {
+    { "blocks", 0, 0, G_OPTION_ARG_INT, &n_blocks, "live blocks", "N" },
+    { "size", 0, 0, G_OPTION_ARG_INT, &block_size, "bytes of each", "N" },
+    { NULL },
+};
+
+/* The first @links words of a block lead to others, so that all are reached:
+ * one makes a list, two a tree. Of other words one in @pointer_in is a
+ * pointer, else one in @noise_in is not 0. */
+typedef struct Kind {
+    const char *name;
+    unsigned links;
+    unsigned pointer_in;
+    unsigned noise_in;
+} Kind;
+
+static const Kind kinds[] = {
+    { "list", 1, 0, 4 },
+    { "sparse", 2, 0, 4 },
+    { "eighth", 2, 8, 0 },
+    { "dense", 2, 1, 0 },
+};
+
+typedef struct Bench {
+    uint64_t *word;         /* a page of roots, then the blocks */
+    uint64_t bytes;
+    uint32_t *order;        /* a permutation of the blocks */
+} Bench;
+
+static void put(const Kind *k, const char *what, double value,
+                const char *unit)
+{
+    printf("leak.%s_%s %.3f %s\n", k->name, what, value, unit);
+    fflush(stdout);
+}
+
+/* Processor time: what the host does besides is not the scan's cost. */
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static uint64_t resident(void)
+{
+    unsigned long total = 0;
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (f) {
+        if (fscanf(f, "%lu %lu", &total, &pages) != 2) {
+            pages = 0;
+        }
+        fclose(f);
+    }
+    return (uint64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t block_va(uint32_t i)
+{
+    return BASE + PAGE + (uint64_t)i * block_size;
+}
+
+static bool read_word(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    const Bench *b = opaque;
+    uint64_t off = va - BASE;
+
+    if (off >= b->bytes || len > b->bytes - off) {
+        return false;
+    }
+    memcpy(buf, (const char *)b->word + off, len);
+    return true;
+}
+
+static void make_order(Bench *b, GRand *rand)
+{
+    b->order = g_new(uint32_t, n_blocks);
+    for (int i = 0; i < n_blocks; i++) {
+        b->order[i] = i;
+    }
+    for (int i = n_blocks; i > 1; i--) {
+        uint32_t k = g_rand_int(rand) % i, x = b->order[k];
+
+        b->order[k] = b->order[i - 1];
+        b->order[i - 1] = x;
+    }
+}
+
+/* Half of the pointers lead to the start of a block. */
+static uint64_t pointer(GRand *rand)
+{
+    uint64_t va = block_va(g_rand_int(rand) % n_blocks);
+
+    return g_rand_boolean(rand) ? va : va + g_rand_int(rand) % block_size;
+}
+
+static uint64_t content(const Kind *k, uint64_t i, GRand *rand)
+{
+    if (k->pointer_in && i % k->pointer_in == 0) {
+        return pointer(rand);
+    }
+    if (k->noise_in && i % k->noise_in == 0) {
+        uint32_t r = g_rand_int(rand);
+
+        return r & 1 ? TEXT + (r >> 8) : r >> 16;
+    }
+    return 0;
+}
+
+static void fill(Bench *b, const Kind *k)
+{
+    g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+
+    memset(b->word, 0, PAGE);
+    for (uint64_t i = PAGE / 8; i < b->bytes / 8; i++) {
+        b->word[i] = content(k, i, rand);
+    }
+    b->word[0] = block_va(b->order[0]);
+    for (int i = 1; i < n_blocks; i++) {
+        uint32_t from = b->order[(i - 1) / k->links];
+        uint64_t at = (block_va(from) - BASE) / 8 + (i - 1) % k->links;
+
+        b->word[at] = block_va(b->order[i]);
+    }
+}
+
+static KtScan *new_scan(void)
+{
+    KtScan *s = kt_scan_new();
+
+    for (int i = 0; i < n_blocks; i++) {
+        kt_scan_add(s, block_va(i), block_size, 0);
+    }
+    kt_scan_seal(s);
+    return s;
+}
+
+static void check_reached(const KtScan *s)
+{
+    for (int i = 0; i < n_blocks; i++) {
+        g_assert_true(kt_scan_reached(s, i));
+    }
+}
+
+static void scan(Bench *b, const Kind *k)
+{
+    uint64_t before = resident(), begin = now_ns(), sealed;
+    g_autoptr(KtScan) s = new_scan();
+    KtReader r = { .mem = { .read = read_word, .opaque = b } };
+    double seconds;
+
+    sealed = now_ns();
+    kt_reader_init(&r);
+    kt_scan_root(s, &r, BASE, PAGE);
+    kt_scan_run(s, &r);
+    kt_scan_rest(s, &r);
+    seconds = (now_ns() - begin) / 1e9;
+    check_reached(s);
+    put(k, "gib_per_s", b->bytes / seconds / (1 << 30), "GiB/s");
+    put(k, "read_share", (double)r.bytes / b->bytes, "ratio");
+    put(k, "index_ms", (sealed - begin) / 1e6, "ms");
+    if (k == kinds) {           /* later ones take what this one gave back */
+        put(k, "bytes_per_block",
+            (double)(resident() - before) / n_blocks, "bytes");
+    }
+    kt_reader_deinit(&r);
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(GOptionContext) ctx = g_option_context_new(NULL);
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GRand) rand = g_rand_new_with_seed(2);
+    Bench b = { 0 };
+
+    g_option_context_add_main_entries(ctx, options, NULL);
+    if (!g_option_context_parse(ctx, &argc, &argv, &err)) {
+        fprintf(stderr, "bench-leak: %s\n", err->message);
+        return 2;
+    }
+    if (n_blocks < 1 || block_size < 16 || block_size % 8) {
+        fprintf(stderr, "bench-leak: at least one block, of at least 16 "
+                        "bytes, and a multiple of 8\n");
+        return 2;
+    }
+    b.bytes = PAGE + (uint64_t)n_blocks * block_size;
+    b.word = g_malloc(b.bytes);
+    make_order(&b, rand);
+    for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        fill(&b, &kinds[i]);
+        scan(&b, &kinds[i]);
+    }
+    g_free(b.order);
+    g_free(b.word);
+    return 0;
+}

@@ -2,68 +2,59 @@
 /*
  * Scan: see scan.h.
  *
- * Most words are no address of a block; a table of bits, by the word's 2 MiB,
- * tells of nearly all of them. For the rest each page of a block's has the
- * number of its first extent, found by a hash of the 2 MiB around it.
+ * Words that may be pointers wait until there are some, and are looked up
+ * together (scan-index.h). Grey blocks wait, too, in groups of neighbours by
+ * number: the longer a group waits, the more of its blocks are grey when its
+ * memory is read.
  */
 #include "scan.h"
+#include "scan-index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_SHIFT      12
-#define CHUNK_SHIFT     21
-#define CHUNK_PAGES     (1u << (CHUNK_SHIFT - PAGE_SHIFT))
-#define CHUNKS_MAX      (1u << 17)      /* 256 GiB of addresses */
-#define EXTENT_MAX      (1ull << 34)
-#define FILTER_BITS     16
 #define LOW_COOKIE      (1ull << 31)
-
-typedef enum Colour { WHITE, GREY, BLACK } Colour;
+#define WAITING         64
+#define AT_ONCE         8           /* words */
 
 typedef struct Block {
     uint64_t va, len;
     uint32_t alias;             /* first of them */
     uint16_t n_alias;
     uint8_t flags;
-    uint8_t colour:2;
-    uint8_t hold:2;
-    uint8_t areas:1;            /* it has scan areas */
+    bool areas;                 /* it has scan areas */
 } Block;
 
-/* Addresses of a block. They do not overlap. */
-typedef struct Extent {
-    uint64_t va, len;
-    uint32_t block;
-} Extent;
+/* What becomes of a block, in a byte: its KtHold, and is it white? */
+enum {
+    HOLD_MASK = 3,
+    REACHED = 4,
+};
 
-/* What overlaps with a page: @n extents from @first on. */
-typedef struct Page {
-    uint32_t first;
-    uint32_t n;
-} Page;
-
-typedef struct Chunk {
-    uint64_t number;            /* UINT64_MAX: none */
-    Page *page;                 /* CHUNK_PAGES */
-} Chunk;
+/* Grey blocks: a bit each, and the words of these that are not 0 as a queue:
+ * each is in it once, so @size is enough. */
+typedef struct Grey {
+    uint64_t *bit;
+    uint32_t *group;
+    uint32_t size, first, n;
+} Grey;
 
 struct KtScan {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
     uint64_t short_of_alias;    /* blocks that have more */
     GArray *area;               /* KtScanArea, by block */
-    Extent *extent;
-    uint32_t n_extents;
-    Chunk *chunk;               /* a power of 2 of them */
-    uint32_t chunk_mask;
-    uint32_t n_chunks;
-    GArray *grey;               /* uint32_t */
-    uint64_t filter[(1u << FILTER_BITS) / 64];
+    KtScanIndex *index;
+    KtScanFilter filter;
+    uint8_t *state;             /* by block */
+    Grey grey;
+    uint64_t waiting[WAITING];
+    unsigned n_waiting;
+    uint64_t dropped;
     uint64_t pages_lo, pages_hi, page_struct, pages_va, page_bytes;
     bool no_pages;              /* they are not followed now */
-    Colour from;                /* colour of those whose words are looked at */
-    uint32_t self;              /* the white one among them */
+    bool white;                 /* white ones' words are looked at */
+    uint32_t self;              /* which one's */
 };
 
 KtScan *kt_scan_new(void)
@@ -73,8 +64,6 @@ KtScan *kt_scan_new(void)
     s->block = g_array_new(FALSE, FALSE, sizeof(Block));
     s->alias = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     s->area = g_array_new(FALSE, FALSE, sizeof(KtScanArea));
-    s->grey = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    s->from = BLACK;
     s->self = KT_SCAN_NONE;
     return s;
 }
@@ -84,15 +73,13 @@ void kt_scan_free(KtScan *s)
     if (!s) {
         return;
     }
-    for (uint32_t i = 0; s->chunk && i <= s->chunk_mask; i++) {
-        g_free(s->chunk[i].page);
-    }
-    g_free(s->chunk);
-    g_free(s->extent);
+    kt_scan_index_free(s->index);
+    g_free(s->state);
+    g_free(s->grey.bit);
+    g_free(s->grey.group);
     g_array_unref(s->block);
     g_array_unref(s->alias);
     g_array_unref(s->area);
-    g_array_unref(s->grey);
     g_free(s);
 }
 
@@ -135,7 +122,7 @@ void kt_scan_set_flags(KtScan *s, uint32_t block, unsigned flags)
 
 void kt_scan_area(KtScan *s, KtScanArea area)
 {
-    block_at(s, area.block)->areas = 1;
+    block_at(s, area.block)->areas = true;
     g_array_append_val(s->area, area);
 }
 
@@ -156,116 +143,36 @@ void kt_scan_follow_pages(KtScan *s, bool follow)
 
 /* ---- index -------------------------------------------------------------- */
 
-static inline uint64_t hash(uint64_t number)
+static void drop(void *opaque, uint32_t block)
 {
-    return number * 0x9e3779b97f4a7c15ull;
+    KtScan *s = opaque;
+
+    s->dropped++;
+    block_at(s, block)->flags |= KT_SCANF_HELD;
 }
 
-static inline unsigned filter_bit(uint64_t va)
+static void add(KtScan *s, uint64_t va, uint32_t block)
 {
-    return hash(va >> CHUNK_SHIFT) >> (64 - FILTER_BITS);
-}
-
-static void let_through(KtScan *s, uint64_t va)
-{
-    unsigned bit = filter_bit(va);
-
-    s->filter[bit / 64] |= 1ull << bit % 64;
-}
-
-/* The chunk's place, or the free one that it would take. */
-static inline Chunk *chunk_place(const KtScan *s, uint64_t number)
-{
-    uint32_t i = hash(number) >> 32 & s->chunk_mask;
-
-    while (s->chunk[i].page && s->chunk[i].number != number) {
-        i = (i + 1) & s->chunk_mask;
+    if (!kt_scan_index_add(s->index, va, block_at(s, block)->len, block)) {
+        drop(s, block);
     }
-    return &s->chunk[i];
 }
 
-static Chunk *add_chunk(KtScan *s, uint64_t number)
+static void add_blocks(KtScan *s)
 {
-    Chunk *c = chunk_place(s, number);
-
-    if (c->page) {
-        return c;
-    }
-    if (s->n_chunks == CHUNKS_MAX) {
-        return NULL;
-    }
-    s->n_chunks++;
-    c->number = number;
-    c->page = g_new0(Page, CHUNK_PAGES);
-    let_through(s, number << CHUNK_SHIFT);
-    return c;
-}
-
-static bool add_extent(KtScan *s, uint32_t index)
-{
-    const Extent *e = &s->extent[index];
-    uint64_t last = (e->va + e->len - 1) >> PAGE_SHIFT;
-    Chunk *c = NULL;
-
-    if (e->len > EXTENT_MAX) {
-        return false;
-    }
-    for (uint64_t n = e->va >> PAGE_SHIFT; n <= last; n++) {
-        Page *p;
-
-        if (!c || c->number != n / CHUNK_PAGES) {
-            c = add_chunk(s, n / CHUNK_PAGES);
+    s->index = kt_scan_index_new(s->block->len + s->alias->len);
+    for (uint32_t i = 0; i < s->block->len; i++) {
+        if (block_at(s, i)->len) {
+            add(s, block_at(s, i)->va, i);
         }
-        if (!c) {
-            return false;
-        }
-        p = &c->page[n % CHUNK_PAGES];
-        p->first = p->n ? p->first : index;
-        p->n++;
     }
-    return true;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const Extent *x = a, *y = b;
-
-    return (x->va > y->va) - (x->va < y->va);
-}
-
-static void list_extents(KtScan *s)
-{
-    s->extent = g_new(Extent, (size_t)s->block->len + s->alias->len + 1);
     for (uint32_t i = 0; i < s->block->len; i++) {
         const Block *b = block_at(s, i);
 
-        if (!b->len) {
-            continue;
-        }
-        s->extent[s->n_extents++] = (Extent) { b->va, b->len, i };
-        for (unsigned j = 0; j < b->n_alias; j++) {
-            s->extent[s->n_extents++] = (Extent) {
-                g_array_index(s->alias, uint64_t, b->alias + j), b->len, i };
+        for (unsigned j = 0; b->len && j < b->n_alias; j++) {
+            add(s, g_array_index(s->alias, uint64_t, b->alias + j), i);
         }
     }
-    qsort(s->extent, s->n_extents, sizeof(Extent), by_address);
-}
-
-/* Returns: how many are left. */
-static uint32_t drop_overlaps(KtScan *s)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < s->n_extents; i++) {
-        const Extent *e = &s->extent[i];
-
-        if (!n || e->va - s->extent[n - 1].va >= s->extent[n - 1].len) {
-            s->extent[n++] = *e;
-        } else {
-            block_at(s, e->block)->flags |= KT_SCANF_HELD;
-        }
-    }
-    return n;
 }
 
 static int area_order(const void *a, const void *b)
@@ -278,78 +185,35 @@ static int area_order(const void *a, const void *b)
 /* By the numbers of their chunks: the last may be the last of all. */
 static void let_pages_through(KtScan *s)
 {
-    uint64_t first = s->pages_lo >> CHUNK_SHIFT;
-    uint64_t last = (s->pages_hi - 1) >> CHUNK_SHIFT;
+    uint64_t first = s->pages_lo >> KT_SCAN_CHUNK_SHIFT;
+    uint64_t last = (s->pages_hi - 1) >> KT_SCAN_CHUNK_SHIFT;
 
     if (s->pages_hi <= s->pages_lo) {
         return;
     }
     for (uint64_t n = first; n <= last; n++) {
-        let_through(s, n << CHUNK_SHIFT);
+        kt_scan_filter_add(&s->filter, n << KT_SCAN_CHUNK_SHIFT);
     }
 }
 
 uint64_t kt_scan_seal(KtScan *s)
 {
-    uint64_t dropped;
-    uint32_t n;
-
     g_array_sort(s->area, area_order);
-    list_extents(s);
-    n = drop_overlaps(s);
-    dropped = s->short_of_alias + s->n_extents - n;
-    s->n_extents = n;
-    s->chunk = g_new0(Chunk, 2 * CHUNKS_MAX);
-    s->chunk_mask = 2 * CHUNKS_MAX - 1;
-    for (uint32_t i = 0; i < s->n_extents; i++) {
-        if (!add_extent(s, i)) {
-            dropped++;
-            block_at(s, s->extent[i].block)->flags |= KT_SCANF_HELD;
-        }
-    }
+    s->state = g_new0(uint8_t, s->block->len + 1ull);
+    s->grey.size = s->block->len / 64 + 1;
+    s->grey.bit = g_new0(uint64_t, s->grey.size);
+    s->grey.group = g_new(uint32_t, s->grey.size);
+    add_blocks(s);
+    kt_scan_index_seal(s->index, &s->filter, drop, s);
     let_pages_through(s);
-    return dropped;
-}
-
-static const Page *page_of(const KtScan *s, uint64_t va)
-{
-    uint64_t n = va >> PAGE_SHIFT;
-    const Chunk *c = chunk_place(s, n / CHUNK_PAGES);
-
-    return c->page ? &c->page[n % CHUNK_PAGES] : NULL;
-}
-
-/* The first extent of @p that ends behind @va, or p->n. */
-static uint32_t first_behind(const KtScan *s, const Page *p, uint64_t va)
-{
-    const Extent *e = &s->extent[p->first];
-    uint32_t lo = 0, hi = p->n;
-
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-
-        if (e[mid].va <= va && va - e[mid].va >= e[mid].len) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
-}
-
-static const Extent *find(const KtScan *s, uint64_t va)
-{
-    const Page *p = page_of(s, va);
-    uint32_t i = p ? first_behind(s, p, va) : 0;
-
-    return p && i < p->n && s->extent[p->first + i].va <= va ?
-           &s->extent[p->first + i] : NULL;
+    return s->short_of_alias + s->dropped;
 }
 
 uint32_t kt_scan_find(const KtScan *s, uint64_t va)
 {
-    const Extent *e = find(s, va);
+    const KtExtent *e;
 
+    kt_scan_index_find(s->index, &va, 1, &e);
     return e ? e->block : KT_SCAN_NONE;
 }
 
@@ -357,27 +221,7 @@ void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
                   void (*fn)(void *opaque, uint64_t va, uint64_t len),
                   void *opaque)
 {
-    uint64_t end = va + MIN(len, UINT64_MAX - va);
-
-    while (va < end) {
-        uint64_t left = (1u << PAGE_SHIFT) - (va & ((1u << PAGE_SHIFT) - 1));
-        uint64_t next = va + MIN(end - va, left);
-        const Page *p = page_of(s, va);
-        uint32_t i = p ? first_behind(s, p, va) : 0;
-
-        for (; p && i < p->n && s->extent[p->first + i].va < next; i++) {
-            const Extent *e = &s->extent[p->first + i];
-
-            if (e->va > va) {
-                fn(opaque, va, e->va - va);
-            }
-            va = MAX(va, e->va + MIN(next - e->va, e->len));
-        }
-        if (va < next) {
-            fn(opaque, va, next - va);
-            va = next;
-        }
-    }
+    kt_scan_index_gaps(s->index, va, len, fn, opaque);
 }
 
 /* ---- words of a block --------------------------------------------------- */
@@ -424,18 +268,51 @@ void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
 
 /* ---- marking ------------------------------------------------------------ */
 
-static void hold(KtScan *s, uint32_t i, KtHold how)
+static void make_grey(KtScan *s, uint32_t i)
 {
-    Block *b = block_at(s, i);
+    Grey *g = &s->grey;
 
-    if (b->colour == WHITE && s->from != WHITE) {
-        b->colour = GREY;
-        g_array_append_val(s->grey, i);
+    s->state[i] |= REACHED;
+    if (!g->bit[i / 64]) {
+        g->group[(g->first + g->n++) % g->size] = i / 64;
     }
-    /* what white ones say matters only of white ones */
-    if (b->hold < how && i != s->self &&
-        (s->from != WHITE || b->colour == WHITE)) {
-        b->hold = how;
+    g->bit[i / 64] |= 1ull << i % 64;
+}
+
+static inline void hold(KtScan *s, uint32_t i, KtHold how)
+{
+    /* what white ones say matters only of others that are white */
+    if (s->white && (s->state[i] & REACHED || i == s->self)) {
+        return;
+    }
+    if (!s->white && !(s->state[i] & REACHED)) {
+        make_grey(s, i);
+    }
+    if ((s->state[i] & HOLD_MASK) < how) {
+        s->state[i] = (s->state[i] & ~HOLD_MASK) | how;
+    }
+}
+
+/* Small numbers are mostly just that. */
+static inline bool is_pointer(const KtExtent *e, uint64_t word)
+{
+    return e && (e->va >= LOW_COOKIE || word == e->va);
+}
+
+static void look_up(KtScan *s, const uint64_t *word, unsigned n)
+{
+    const KtExtent *e[WAITING];
+
+    kt_scan_index_find(s->index, word, n, e);
+    for (unsigned i = 0; i < n; i++) {
+        e[i] = is_pointer(e[i], word[i]) ? e[i] : NULL;
+        __builtin_prefetch(e[i] ? &s->state[e[i]->block] : NULL, 1);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (e[i]) {
+            hold(s, e[i]->block, (word[i] & ~7ull) == e[i]->va ?
+                                 KT_HOLD_START : KT_HOLD_INTERIOR);
+        }
     }
 }
 
@@ -443,60 +320,76 @@ static void hold(KtScan *s, uint32_t i, KtHold how)
 static void hold_by_page(KtScan *s, uint64_t word)
 {
     uint64_t n = (word - s->pages_lo) / s->page_struct;
-    const Extent *e = s->no_pages ? NULL :
-                      find(s, s->pages_va + n * s->page_bytes);
+    uint32_t i = s->no_pages ? KT_SCAN_NONE :
+                 kt_scan_find(s, s->pages_va + n * s->page_bytes);
 
-    if (e && block_at(s, e->block)->flags & KT_SCANF_PAGES) {
-        hold(s, e->block, KT_HOLD_INTERIOR);
+    if (i != KT_SCAN_NONE && block_at(s, i)->flags & KT_SCANF_PAGES) {
+        hold(s, i, KT_HOLD_INTERIOR);
     }
 }
 
-/* The filter let it through. */
-static G_GNUC_NO_INLINE void look_at(KtScan *s, uint64_t word)
+/* Nothing waits then. */
+static G_GNUC_NO_INLINE void look_at_waiting(KtScan *s)
 {
-    const Extent *e;
+    uint64_t *word = s->waiting;
+    unsigned n = 0;
 
-    if (word >= s->pages_lo && word < s->pages_hi) {
-        hold_by_page(s, word);
-        return;
+    for (unsigned i = 0; i < s->n_waiting; i++) {
+        if (word[i] >= s->pages_lo && word[i] < s->pages_hi) {
+            hold_by_page(s, word[i]);
+        } else {
+            word[n++] = word[i];
+        }
     }
-    e = find(s, word);
-    if (!e) {
-        return;
-    }
-    /* small numbers are mostly just that */
-    if (e->va < LOW_COOKIE && word != e->va) {
-        return;
-    }
-    hold(s, e->block, (word & ~7ull) == e->va ? KT_HOLD_START :
-                                                KT_HOLD_INTERIOR);
+    s->n_waiting = 0;
+    look_up(s, word, n);
 }
 
 void kt_scan_word(KtScan *s, uint64_t word)
 {
-    unsigned bit = filter_bit(word);
+    s->waiting[s->n_waiting++] = word;
+    look_at_waiting(s);
+}
 
-    if (s->filter[bit / 64] >> bit % 64 & 1) {
-        look_at(s, word);
+static inline void gather(KtScan *s, const uint64_t *word, size_t n)
+{
+    unsigned to = s->n_waiting;
+
+    for (size_t i = 0; i < n; i++) {
+        s->waiting[to] = word[i];
+        to += kt_scan_filter_has(&s->filter, word[i]);
     }
+    s->n_waiting = to;
+    if (to > WAITING - AT_ONCE) {
+        look_at_waiting(s);
+    }
+}
+
+static inline bool are_zero(const uint64_t *word)
+{
+    uint64_t any = 0;
+
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        any |= word[i];
+    }
+    return !any;
 }
 
 static void look_at_span(void *opaque, uint64_t va, const uint64_t *word,
                          size_t n)
 {
-    KtScan *s = opaque;
-
-    for (size_t i = 0; i < n; i++) {
-        if (word[i]) {
-            kt_scan_word(s, word[i]);
+    for (; n >= AT_ONCE; n -= AT_ONCE, word += AT_ONCE) {
+        if (!are_zero(word)) {
+            gather(opaque, word, AT_ONCE);
         }
     }
+    gather(opaque, word, n);
 }
 
 void kt_scan_root(KtScan *s, KtReader *r, uint64_t va, uint64_t len)
 {
-    s->from = BLACK;
     kt_reader_each(r, va, len, look_at_span, s);
+    look_at_waiting(s);
 }
 
 static void hold_all(KtScan *s, KtScanFlag flag)
@@ -508,22 +401,35 @@ static void hold_all(KtScan *s, KtScanFlag flag)
     }
 }
 
+static void blacken_group(KtScan *s, KtReader *r, bool books)
+{
+    Grey *g = &s->grey;
+    uint32_t group = g->group[g->first];
+    uint64_t bits = g->bit[group];
+
+    g->bit[group] = 0;
+    g->first = (g->first + 1) % g->size;
+    g->n--;
+    for (; bits; bits &= bits - 1) {
+        uint32_t i = group * 64 + __builtin_ctzll(bits);
+
+        kt_scan_each(s, i, r, block_at(s, i)->flags & KT_SCANF_BOOK && !books,
+                     look_at_span, s);
+    }
+}
+
 static void blacken(KtScan *s, KtReader *r, bool books)
 {
-    while (s->grey->len && !r->stopped) {
-        uint32_t i = g_array_index(s->grey, uint32_t, s->grey->len - 1);
-        Block *b = block_at(s, i);
-
-        g_array_set_size(s->grey, s->grey->len - 1);
-        b->colour = BLACK;
-        kt_scan_each(s, i, r, b->flags & KT_SCANF_BOOK && !books,
-                     look_at_span, s);
+    while (s->grey.n && !r->stopped) {
+        blacken_group(s, r, books);
+        if (!s->grey.n) {
+            look_at_waiting(s);
+        }
     }
 }
 
 void kt_scan_run(KtScan *s, KtReader *r)
 {
-    s->from = BLACK;
     hold_all(s, KT_SCANF_HELD);
     blacken(s, r, false);
     hold_all(s, KT_SCANF_BOOK);
@@ -532,21 +438,23 @@ void kt_scan_run(KtScan *s, KtReader *r)
 
 void kt_scan_rest(KtScan *s, KtReader *r)
 {
-    s->from = WHITE;
+    s->white = true;
     for (uint32_t i = 0; i < s->block->len && !r->stopped; i++) {
-        if (block_at(s, i)->colour == WHITE) {
+        if (!(s->state[i] & REACHED)) {
             s->self = i;
             kt_scan_each(s, i, r, false, look_at_span, s);
+            look_at_waiting(s);
         }
     }
+    s->white = false;
 }
 
 bool kt_scan_reached(const KtScan *s, uint32_t block)
 {
-    return block_at(s, block)->colour != WHITE;
+    return s->state[block] & REACHED;
 }
 
 KtHold kt_scan_hold(const KtScan *s, uint32_t block)
 {
-    return block_at(s, block)->hold;
+    return s->state[block] & HOLD_MASK;
 }

@@ -305,6 +305,7 @@ typedef struct Naive {
     unsigned n;
     uint64_t va[512], len[512];
     bool reached[512];
+    KtHold hold[512];
 } Naive;
 
 static unsigned naive_find(const Naive *v, uint64_t word)
@@ -317,28 +318,94 @@ static unsigned naive_find(const Naive *v, uint64_t word)
     return v->n;
 }
 
-static bool naive_words(Naive *v, World *w, uint64_t va, uint64_t len)
+/* Blocks of one size or of any, in order or not, some far from the others. */
+static void fill_anywhere(Naive *v, GRand *r)
+{
+    unsigned n = g_rand_int_range(r, 1, G_N_ELEMENTS(v->va));
+    uint64_t most = 1ull << g_rand_int_range(r, 1, 16);
+    bool alike = g_rand_boolean(r);
+    uint64_t va = BASE;
+
+    for (v->n = 0; v->n < n; v->n++) {
+        va += g_rand_int_range(r, 0, 64) ? g_rand_int(r) % most :
+                                           g_rand_int(r);
+        v->va[v->n] = va;
+        v->len[v->n] = alike ? most : 1 + g_rand_int(r) % most;
+        va += v->len[v->n];
+    }
+    for (unsigned i = g_rand_boolean(r) ? n : 1; --i;) {
+        unsigned j = g_rand_int_range(r, 0, i + 1);
+        uint64_t at = v->va[i], len = v->len[i];
+
+        v->va[i] = v->va[j];
+        v->len[i] = v->len[j];
+        v->va[j] = at;
+        v->len[j] = len;
+    }
+}
+
+static void test_finds_as_a_naive_list(void)
+{
+    for (unsigned seed = 0; seed < 200; seed++) {
+        g_autoptr(GRand) r = g_rand_new_with_seed(seed);
+        g_autoptr(KtScan) s = kt_scan_new();
+        g_autofree Naive *v = g_new0(Naive, 1);
+
+        fill_anywhere(v, r);
+        for (unsigned i = 0; i < v->n; i++) {
+            kt_scan_add(s, v->va[i], v->len[i], 0);
+        }
+        g_assert_cmpuint(kt_scan_seal(s), ==, 0);
+        for (unsigned i = 0; i < v->n; i++) {
+            for (int off = -2; off < 3; off++) {
+                uint64_t near = v->va[i] + off, end = near + v->len[i];
+                unsigned a = naive_find(v, near), b = naive_find(v, end);
+
+                g_assert_cmpuint(kt_scan_find(s, near), ==,
+                                 a < v->n ? a : KT_SCAN_NONE);
+                g_assert_cmpuint(kt_scan_find(s, end), ==,
+                                 b < v->n ? b : KT_SCAN_NONE);
+            }
+        }
+    }
+}
+
+/* Of @self; a white one's words are about other white ones only. */
+static bool naive_words(Naive *v, World *w, uint64_t va, uint64_t len,
+                        bool white, unsigned self)
 {
     bool changed = false;
 
     for (uint64_t p = (va + 7) & ~7ull; p + 8 <= va + len; p += 8) {
-        unsigned i = naive_find(v, *at(w, p));
+        uint64_t word = *at(w, p);
+        unsigned i = naive_find(v, word);
+        KtHold how = (word & ~7ull) == v->va[MIN(i, v->n - 1)] ?
+                     KT_HOLD_START : KT_HOLD_INTERIOR;
 
-        if (i < v->n && !v->reached[i]) {
-            v->reached[i] = changed = true;
+        if (i == v->n || (white && (v->reached[i] || i == self))) {
+            continue;
         }
+        changed |= !white && !v->reached[i];
+        v->reached[i] |= !white;
+        v->hold[i] = MAX(v->hold[i], how);
     }
     return changed;
 }
 
 static void naive_run(Naive *v, World *w)
 {
-    bool changed = naive_words(v, w, BASE, 4096);
+    bool changed = naive_words(v, w, BASE, 4096, false, v->n);
 
     while (changed) {
         changed = false;
         for (unsigned i = 0; i < v->n; i++) {
-            changed |= v->reached[i] && naive_words(v, w, v->va[i], v->len[i]);
+            changed |= v->reached[i] &&
+                       naive_words(v, w, v->va[i], v->len[i], false, i);
+        }
+    }
+    for (unsigned i = 0; i < v->n; i++) {
+        if (!v->reached[i]) {
+            naive_words(v, w, v->va[i], v->len[i], true, i);
         }
     }
 }
@@ -385,7 +452,7 @@ static void test_agrees_with_naive_marking(void)
         run(w);
         naive_run(v, w);
         for (unsigned i = 0; i < v->n; i++) {
-            g_assert_cmpint(kt_scan_reached(w->scan, i), ==, v->reached[i]);
+            check(w, i, v->reached[i], v->hold[i]);
         }
     }
 }
@@ -527,6 +594,8 @@ int main(int argc, char **argv)
     g_test_add_func("/scan/gaps", test_gaps);
     g_test_add_func("/scan/ends-with-the-last-address",
                     test_ends_with_the_last_address);
+    g_test_add_func("/scan/finds-as-a-naive-list",
+                    test_finds_as_a_naive_list);
     g_test_add_func("/scan/agrees-with-naive-marking",
                     test_agrees_with_naive_marking);
     g_test_add_func("/scan/progress-does-not-go-back",

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Index of a scan: see scan-index.h. Extents are sorted by address; a hash by
+ * the 2 MiB of an address leads to a table of pages, and a page to the first
+ * of its extents.
+ */
+#include "scan-index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_SHIFT      12
+#define PAGE            (1ull << PAGE_SHIFT)
+#define CHUNK_PAGES     (1u << (KT_SCAN_CHUNK_SHIFT - PAGE_SHIFT))
+#define CHUNKS_MAX      (1u << 17)      /* 256 GiB of addresses */
+#define EXTENT_MAX      (1ull << 34)
+#define BLOCKS_MAX      (1u << 29)
+#define GROUP           32
+#define STEPS           4               /* from a guess */
+
+/* What overlaps with a page: @n extents from @first on. */
+typedef struct Page {
+    uint32_t first;
+    uint32_t n;
+} Page;
+
+typedef struct Chunk {
+    uint64_t number;
+    Page *page;                 /* CHUNK_PAGES; NULL: there is no chunk */
+} Chunk;
+
+struct KtScanIndex {
+    KtExtent *extent;
+    uint32_t n_extents, room;
+    Chunk *chunk;               /* a power of 2 of them */
+    uint32_t chunk_mask;
+    uint32_t n_chunks;
+};
+
+KtScanIndex *kt_scan_index_new(uint32_t n)
+{
+    KtScanIndex *ix = g_new0(KtScanIndex, 1);
+
+    ix->room = n;
+    ix->extent = g_new(KtExtent, n + 1ull);
+    return ix;
+}
+
+void kt_scan_index_free(KtScanIndex *ix)
+{
+    if (!ix) {
+        return;
+    }
+    for (uint32_t i = 0; ix->chunk && i <= ix->chunk_mask; i++) {
+        g_free(ix->chunk[i].page);
+    }
+    g_free(ix->chunk);
+    g_free(ix->extent);
+    g_free(ix);
+}
+
+bool kt_scan_index_add(KtScanIndex *ix, uint64_t va, uint64_t len,
+                       uint32_t block)
+{
+    if (len > EXTENT_MAX || block >= BLOCKS_MAX || ix->n_extents == ix->room) {
+        return false;
+    }
+    ix->extent[ix->n_extents++] = (KtExtent) { va, len, block };
+    return true;
+}
+
+/* ---- order -------------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+    const KtExtent *x = a, *y = b;
+
+    return (x->va > y->va) - (x->va < y->va);
+}
+
+static uint32_t sorted_head(const KtScanIndex *ix)
+{
+    uint32_t n = MIN(1, ix->n_extents);
+
+    while (n < ix->n_extents && ix->extent[n - 1].va <= ix->extent[n].va) {
+        n++;
+    }
+    return n;
+}
+
+/* They come nearly sorted: blocks in their order, then what other addresses
+ * some of them have. */
+static void sort(KtScanIndex *ix)
+{
+    uint32_t head = sorted_head(ix), tail = ix->n_extents - head;
+    g_autofree KtExtent *rest = g_new(KtExtent, tail + 1ull);
+    KtExtent *all = ix->extent;
+
+    memcpy(rest, all + head, tail * sizeof(KtExtent));
+    qsort(rest, tail, sizeof(KtExtent), by_address);
+    while (tail) {
+        bool of_head = head && all[head - 1].va > rest[tail - 1].va;
+
+        all[head + tail - 1] = of_head ? all[head - 1] : rest[tail - 1];
+        head -= of_head;
+        tail -= !of_head;
+    }
+}
+
+static void drop_overlaps(KtScanIndex *ix,
+                          void (*drop)(void *opaque, uint32_t block),
+                          void *opaque)
+{
+    KtExtent *all = ix->extent;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < ix->n_extents; i++) {
+        if (!n || all[i].va - all[n - 1].va >= all[n - 1].len) {
+            all[n++] = all[i];
+        } else {
+            drop(opaque, all[i].block);
+        }
+    }
+    ix->n_extents = n;
+}
+
+/* ---- pages -------------------------------------------------------------- */
+
+/* The chunk's place, or the free one that it would take. */
+static inline Chunk *chunk_place(const KtScanIndex *ix, uint64_t number)
+{
+    uint32_t i = kt_scan_hash(number) >> 32 & ix->chunk_mask;
+
+    while (ix->chunk[i].page && ix->chunk[i].number != number) {
+        i = (i + 1) & ix->chunk_mask;
+    }
+    return &ix->chunk[i];
+}
+
+static inline uint64_t last_of(const KtExtent *e)
+{
+    return e->va + e->len - 1;
+}
+
+/* A hash with room for all of them, and as much again. */
+static void make_chunks(KtScanIndex *ix)
+{
+    uint64_t n = 0, behind = 0, size = 16;
+
+    for (uint32_t i = 0; i < ix->n_extents && n < CHUNKS_MAX; i++) {
+        uint64_t first = ix->extent[i].va >> KT_SCAN_CHUNK_SHIFT;
+        uint64_t last = last_of(&ix->extent[i]) >> KT_SCAN_CHUNK_SHIFT;
+
+        first = MAX(first, behind);
+        n += last + 1 - MIN(first, last + 1);
+        behind = last + 1;
+    }
+    while (size < 2 * MIN(n, CHUNKS_MAX)) {
+        size *= 2;
+    }
+    ix->chunk = g_new0(Chunk, size);
+    ix->chunk_mask = size - 1;
+}
+
+static Chunk *add_chunk(KtScanIndex *ix, uint64_t number, KtScanFilter *filter)
+{
+    Chunk *c = chunk_place(ix, number);
+
+    if (c->page) {
+        return c;
+    }
+    if (ix->n_chunks == CHUNKS_MAX) {
+        return NULL;
+    }
+    ix->n_chunks++;
+    c->number = number;
+    c->page = g_new0(Page, CHUNK_PAGES);
+    kt_scan_filter_add(filter, number << KT_SCAN_CHUNK_SHIFT);
+    return c;
+}
+
+static bool add_to_pages(KtScanIndex *ix, uint32_t i, KtScanFilter *filter)
+{
+    uint64_t last = last_of(&ix->extent[i]) >> PAGE_SHIFT;
+    Chunk *c = NULL;
+
+    for (uint64_t n = ix->extent[i].va >> PAGE_SHIFT; n <= last; n++) {
+        Page *p;
+
+        if (!c || c->number != n / CHUNK_PAGES) {
+            c = add_chunk(ix, n / CHUNK_PAGES, filter);
+        }
+        if (!c) {
+            return false;
+        }
+        p = &c->page[n % CHUNK_PAGES];
+        p->first = p->n ? p->first : i;
+        p->n++;
+    }
+    return true;
+}
+
+void kt_scan_index_seal(KtScanIndex *ix, KtScanFilter *filter,
+                        void (*drop)(void *opaque, uint32_t block),
+                        void *opaque)
+{
+    sort(ix);
+    drop_overlaps(ix, drop, opaque);
+    make_chunks(ix);
+    for (uint32_t i = 0; i < ix->n_extents; i++) {
+        if (!add_to_pages(ix, i, filter)) {
+            drop(opaque, ix->extent[i].block);
+        }
+    }
+}
+
+/* ---- looking up --------------------------------------------------------- */
+
+static inline const Page *page_of(const KtScanIndex *ix, uint64_t va)
+{
+    uint64_t n = va >> PAGE_SHIFT;
+    const Chunk *c = chunk_place(ix, n / CHUNK_PAGES);
+
+    return c->page ? &c->page[n % CHUNK_PAGES] : NULL;
+}
+
+/* How many of @e, from the first one, end at or before @va. */
+static uint32_t ends_before(const KtExtent *e, uint32_t n, uint64_t va)
+{
+    uint32_t lo = 0;
+
+    while (lo < n) {
+        uint32_t mid = (lo + n) / 2;
+
+        if (e[mid].va <= va && va - e[mid].va >= e[mid].len) {
+            lo = mid + 1;
+        } else {
+            n = mid;
+        }
+    }
+    return lo;
+}
+
+/* Extents of a page are mostly alike: where would it be then? */
+static inline const KtExtent *guess(const KtScanIndex *ix, const Page *p,
+                                    uint64_t va)
+{
+    return &ix->extent[p->first + ((va & (PAGE - 1)) * p->n >> PAGE_SHIFT)];
+}
+
+static inline bool is_in(const KtExtent *e, uint64_t va)
+{
+    return va - e->va < e->len;
+}
+
+static const KtExtent *look_all(const KtExtent *first, uint32_t n, uint64_t va)
+{
+    uint32_t i = ends_before(first, n, va);
+
+    return i < n && is_in(first + i, va) ? first + i : NULL;
+}
+
+/* A few steps from the guess, then by halves. */
+static const KtExtent *look(const KtScanIndex *ix, const Page *p, uint64_t va,
+                            const KtExtent *e)
+{
+    const KtExtent *first = &ix->extent[p->first], *end = first + p->n;
+
+    for (unsigned step = 0; step < STEPS; step++) {
+        if (is_in(e, va)) {
+            return e;
+        }
+        if (va > e->va) {
+            if (++e == end || va < e->va) {
+                return NULL;
+            }
+        } else if (e == first) {
+            return NULL;
+        } else if (va >= (--e)->va) {
+            return is_in(e, va) ? e : NULL;
+        }
+    }
+    return look_all(first, p->n, va);
+}
+
+static void find_group(const KtScanIndex *ix, const uint64_t *va, unsigned n,
+                       const KtExtent **out)
+{
+    const Page *page[GROUP];
+
+    for (unsigned i = 0; i < n; i++) {
+        page[i] = page_of(ix, va[i]);
+        __builtin_prefetch(page[i]);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = page[i] && page[i]->n ? guess(ix, page[i], va[i]) : NULL;
+        __builtin_prefetch(out[i]);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = out[i] ? look(ix, page[i], va[i], out[i]) : NULL;
+    }
+}
+
+void kt_scan_index_find(const KtScanIndex *ix, const uint64_t *va, unsigned n,
+                        const KtExtent **out)
+{
+    for (unsigned i = 0; i < n; i += GROUP) {
+        find_group(ix, va + i, MIN(GROUP, n - i), out + i);
+    }
+}
+
+/* [@va, @va + @len) is in one page, which may be the last there is. */
+static void gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
+                         void (*fn)(void *opaque, uint64_t va, uint64_t len),
+                         void *opaque)
+{
+    const Page *p = page_of(ix, va);
+    const KtExtent *e = p ? &ix->extent[p->first] : NULL;
+    uint32_t i = p ? ends_before(e, p->n, va) : 0;
+
+    for (; len && p && i < p->n && (e[i].va <= va || e[i].va - va < len);
+         i++) {
+        uint64_t gap = e[i].va > va ? e[i].va - va : 0;
+        uint64_t covered;
+
+        if (gap) {
+            fn(opaque, va, gap);
+        }
+        va += gap;
+        len -= gap;
+        covered = MIN(len, e[i].len - (va - e[i].va));
+        va += covered;
+        len -= covered;
+    }
+    if (len) {
+        fn(opaque, va, len);
+    }
+}
+
+void kt_scan_index_gaps(const KtScanIndex *ix, uint64_t va, uint64_t len,
+                        void (*fn)(void *opaque, uint64_t va, uint64_t len),
+                        void *opaque)
+{
+    len = len ? MIN(len - 1, UINT64_MAX - va) + 1 : 0;
+    while (len) {
+        uint64_t n = MIN(len, PAGE - (va & (PAGE - 1)));
+
+        gaps_of_page(ix, va, n, fn, opaque);
+        va += n;
+        len -= n;
+    }
+}

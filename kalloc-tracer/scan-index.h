@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which block is an address in? The index of a scan (scan.h), made once of
+ * all blocks, then only read. For scan.c only.
+ *
+ * Most words of memory are no address of a block: a table of bits, by the
+ * word's 2 MiB, tells of nearly all of them. For the rest each page in these
+ * 2 MiB has the number of the first extent that overlaps with it. Neither that
+ * nor the extents are likely to be in the host's caches, so many words are
+ * looked up together, that their waits for memory overlap.
+ *
+ * Host memory: 16 bytes an extent, and 4 KiB for each 2 MiB that has one, of
+ * which there are at most 131072.
+ */
+#ifndef KT_SCAN_INDEX_H
+#define KT_SCAN_INDEX_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KT_SCAN_CHUNK_SHIFT 21
+#define KT_SCAN_FILTER_BITS 16
+
+/** struct KtExtent - addresses of a block. They do not overlap. */
+typedef struct KtExtent {
+    uint64_t va;
+    uint64_t len:35;
+    uint64_t block:29;
+} KtExtent;
+
+/** struct KtScanFilter - may the 2 MiB around a word hold a block? */
+typedef struct KtScanFilter {
+    uint64_t bit[(1u << KT_SCAN_FILTER_BITS) / 64];
+} KtScanFilter;
+
+typedef struct KtScanIndex KtScanIndex;
+
+/** kt_scan_index_new() - (owned) for at most @n extents. */
+KtScanIndex *kt_scan_index_new(uint32_t n);
+void kt_scan_index_free(KtScanIndex *ix);
+
+/** kt_scan_index_add() - before it is sealed; quickest in the order of
+ *  addresses. Returns: false when there is no room, that is too long, or
+ *  @block too great. */
+bool kt_scan_index_add(KtScanIndex *ix, uint64_t va, uint64_t len,
+                       uint32_t block);
+/**
+ * kt_scan_index_seal() - there are no more
+ * @filter: lets through what can be found
+ * @drop: called with the block of each extent that cannot be found by its
+ *        addresses, as it overlaps with another or there is no room
+ */
+void kt_scan_index_seal(KtScanIndex *ix, KtScanFilter *filter,
+                        void (*drop)(void *opaque, uint32_t block),
+                        void *opaque);
+
+/** kt_scan_index_find() - @out: (borrowed) the extents that the @n addresses
+ *  are in, NULL where there is none. */
+void kt_scan_index_find(const KtScanIndex *ix, const uint64_t *va, unsigned n,
+                        const KtExtent **out);
+/** kt_scan_index_gaps() - call @fn for the parts of [@va, @va + @len) that
+ *  are in none. */
+void kt_scan_index_gaps(const KtScanIndex *ix, uint64_t va, uint64_t len,
+                        void (*fn)(void *opaque, uint64_t va, uint64_t len),
+                        void *opaque);
+
+static inline uint64_t kt_scan_hash(uint64_t chunk)
+{
+    return chunk * 0x9e3779b97f4a7c15ull;
+}
+
+static inline void kt_scan_filter_add(KtScanFilter *f, uint64_t va)
+{
+    unsigned bit = kt_scan_hash(va >> KT_SCAN_CHUNK_SHIFT) >>
+                   (64 - KT_SCAN_FILTER_BITS);
+
+    f->bit[bit / 64] |= 1ull << bit % 64;
+}
+
+static inline bool kt_scan_filter_has(const KtScanFilter *f, uint64_t word)
+{
+    unsigned bit = kt_scan_hash(word >> KT_SCAN_CHUNK_SHIFT) >>
+                   (64 - KT_SCAN_FILTER_BITS);
+
+    return f->bit[bit / 64] >> bit % 64 & 1;
+}
+
+#endif /* KT_SCAN_INDEX_H */

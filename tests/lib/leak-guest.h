@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A small guest for searches of its memory: 64 pages of RAM, mapped as an
+ * x86-64 kernel maps them, with what leak-pages.c and leak-roots.c look at:
+ * struct pages, a zone's lists, variables, per-CPU memory, tasks with stacks,
+ * books of vmalloc; and a tracer that knows the blocks. Types by libbpf. One
+ * thread.
+ */
+#ifndef LEAK_GUEST_H
+#define LEAK_GUEST_H
+
+#include "kt.h"
+#include "../../guest-symbols/btf.h"
+#include "../../guest-symbols/kernel.h"
+#include "../../guest-symbols/modules.h"
+#include "../../guest-symbols/symtab.h"
+
+#include <bpf/btf.h>
+#include <string.h>
+
+#define LG_PAGES    64u
+#define LG_RAM      (LG_PAGES * 4096u)
+#define LG_DIRECT   0xffff888000000000ull
+#define LG_VMEMMAP  0xffffea0000000000ull
+#define LG_VMALLOC  0xffffc90000000000ull
+#define LG_IMAGE    0xffffffff81000000ull
+#define LG_STACK    4096u
+
+/* Where in RAM it is. */
+enum {
+    LG_AT_STRUCTS = 0x1000,
+    LG_AT_IMAGE = 0x10000,
+    LG_AT_BSS = 0x14000,
+    LG_AT_RO = 0x15000,
+    LG_AT_PERCPU = 0x18000,     /* a page for each of two CPUs */
+    LG_AT_SLAB = 0x1c000,       /* of objects, 8 pages */
+    LG_AT_VMALLOC = 0x24000,    /* 8 pages, the first 2 of them stacks */
+    LG_AT_LARGE = 0x2c000,      /* 2 pages */
+    LG_AT_KERNEL = 0x2e000,     /* of the kernel's, and no block */
+    LG_AT_USER = 0x30000,
+    LG_AT_FREE = 0x32000,       /* 2 pages, together */
+    LG_AT_FREE_CPU = 0x34000,   /* on a CPU's list */
+};
+
+/* Offsets in the image's variables. */
+enum {
+    LG_PHYS_BASE = 0x0,
+    LG_PAGE_OFFSET_BASE = 0x8,
+    LG_VMEMMAP_BASE = 0x10,
+    LG_MIN_LOW_PFN = 0x18,
+    LG_MAX_PFN = 0x20,
+    LG_NR_CPU_IDS = 0x28,
+    LG_PER_CPU_OFFSET = 0x30,
+    LG_INIT_TASK = 0x100,
+    LG_CONTIG = 0x200,          /* contig_page_data */
+    LG_ROOT = 0x800,            /* words that a test may set, 64 of them */
+    LG_INIT_STACK = 0x1000,
+    LG_DATA_END = 0x4000,
+};
+
+/* Offsets in the types below. */
+enum {
+    LG_PAGE_HEAD = 8, LG_PAGE_LRU = 8, LG_PAGE_CACHE = 8, LG_PAGE_MAPPING = 24,
+    LG_FREE_AREA = 8, LG_AREA_SIZE = 40, LG_ZONE_SIZE = 128,
+    LG_PCP_LISTS = 8, LG_PCP = 0x100,
+    LG_TASK_SIZE = 256, LG_TASK_STACK = 0, LG_TASK_ON_CPU = 8,
+    LG_TASK_PID = 12, LG_TASK_SP = 16,
+    LG_VM_SIZE = 40, LG_VM_ADDR = 8, LG_VM_PAGES = 24,
+    LG_AREA_START = 0, LG_AREA_END = 8, LG_AREA_VM = 40, LG_VMAP_SIZE = 48,
+};
+
+/* Blocks, beside those of stacks. */
+#define LG_OBJECTS      16u     /* of 64 bytes */
+#define LG_OBJECT(i)    (LG_DIRECT + LG_AT_SLAB + 64ull * (i))
+#define LG_TASK(i)      (LG_DIRECT + LG_AT_SLAB + 0x1000 + 256ull * (i))
+#define LG_VM(i)        (LG_DIRECT + LG_AT_SLAB + 0x2000 + 64ull * (i))
+#define LG_VMAP         (LG_DIRECT + LG_AT_SLAB + 0x3000)
+#define LG_PAGE_LIST(i) (LG_DIRECT + LG_AT_SLAB + 0x2800 + 32ull * (i))
+#define LG_LARGE        (LG_DIRECT + LG_AT_LARGE)
+#define LG_TASK_STACK_VA(i) (LG_VMALLOC + 4096ull * (i))
+#define LG_VMALLOCED    (LG_VMALLOC + 0x4000)
+#define LG_PERCPU       0x800ull
+#define LG_CACHE(i)     (LG_DIRECT + LG_AT_KERNEL + 0x800 + 64ull * (i))
+
+typedef struct LeakGuest {
+    KtTracer *t;
+    GsKernel k;
+    KtVm vm;
+    uint64_t reg;               /* rdi of the only vCPU */
+    uint8_t ram[LG_RAM];
+} LeakGuest;
+
+/* NULL: nothing is mapped there. */
+static inline uint8_t *lg_at(LeakGuest *g, uint64_t va, size_t len)
+{
+    static const struct {
+        uint64_t va, len, at;
+    } map[] = {
+        { LG_DIRECT, LG_RAM, 0 },
+        { LG_IMAGE, 0x6000, LG_AT_IMAGE },
+        { LG_VMEMMAP, 0x1000, LG_AT_STRUCTS },
+        { LG_VMALLOC, 0x8000, LG_AT_VMALLOC },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(map); i++) {
+        if (va - map[i].va < map[i].len && len <= map[i].len -
+                                                  (va - map[i].va)) {
+            return g->ram + map[i].at + (va - map[i].va);
+        }
+    }
+    return NULL;
+}
+
+static inline void lg_put(LeakGuest *g, uint64_t va, uint64_t word)
+{
+    memcpy(lg_at(g, va, sizeof(word)), &word, sizeof(word));
+}
+
+static inline bool lg_read(void *opaque, unsigned vcpu, uint64_t va, void *buf,
+                           size_t len)
+{
+    const uint8_t *from = lg_at(opaque, va, len);
+
+    if (from) {
+        memcpy(buf, from, len);
+    }
+    return from;
+}
+
+static inline bool lg_reg(void *opaque, unsigned vcpu, unsigned i,
+                          KtRegister *out)
+{
+    const LeakGuest *g = opaque;
+
+    *out = (KtRegister) { "rdi", g->reg };
+    return i == 0;
+}
+
+/* ---- the kernel --------------------------------------------------------- */
+
+static inline void lg_add_zone_types(struct btf *b, int list, int t_long)
+{
+    int lists = btf__add_array(b, t_long, list, 2), areas, zones, cpu;
+    int area = btf__add_struct(b, "free_area", LG_AREA_SIZE), zone;
+
+    btf__add_field(b, "free_list", lists, 0, 0);
+    areas = btf__add_array(b, t_long, area, 3);
+    zone = btf__add_struct(b, "zone", LG_ZONE_SIZE);
+    btf__add_field(b, "per_cpu_pageset", t_long, 0, 0);
+    btf__add_field(b, "free_area", areas, LG_FREE_AREA * 8, 0);
+    zones = btf__add_array(b, t_long, zone, 2);
+    btf__add_struct(b, "pglist_data", 2 * LG_ZONE_SIZE);
+    btf__add_field(b, "node_zones", zones, 0, 0);
+    cpu = btf__add_array(b, t_long, list, 12);
+    btf__add_struct(b, "per_cpu_pages", LG_PCP_LISTS + 12 * 16);
+    btf__add_field(b, "lists", cpu, LG_PCP_LISTS * 8, 0);
+}
+
+static inline void lg_add_task_types(struct btf *b, int t_int, int t_long)
+{
+    int thread = btf__add_struct(b, "thread_struct", 8);
+
+    btf__add_field(b, "sp", t_long, 0, 0);
+    btf__add_struct(b, "task_struct", LG_TASK_SIZE);
+    btf__add_field(b, "stack", t_long, LG_TASK_STACK * 8, 0);
+    btf__add_field(b, "on_cpu", t_int, LG_TASK_ON_CPU * 8, 0);
+    btf__add_field(b, "pid", t_int, LG_TASK_PID * 8, 0);
+    btf__add_field(b, "thread", thread, LG_TASK_SP * 8, 0);
+    btf__add_union(b, "thread_union", LG_STACK);
+}
+
+static inline void lg_add_vmalloc_types(struct btf *b, int t_long)
+{
+    btf__add_struct(b, "vm_struct", LG_VM_SIZE);
+    btf__add_field(b, "addr", t_long, LG_VM_ADDR * 8, 0);
+    btf__add_field(b, "pages", t_long, LG_VM_PAGES * 8, 0);
+    btf__add_struct(b, "vmap_area", LG_VMAP_SIZE);
+    btf__add_field(b, "va_start", t_long, LG_AREA_START * 8, 0);
+    btf__add_field(b, "va_end", t_long, LG_AREA_END * 8, 0);
+    btf__add_field(b, "vm", t_long, LG_AREA_VM * 8, 0);
+}
+
+static inline GsBtf *lg_types(void)
+{
+    struct btf *b = btf__new_empty();
+    int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
+    int t_long = btf__add_int(b, "long", 8, BTF_INT_SIGNED);
+    int list = btf__add_struct(b, "list_head", 16);
+    GsBtf *types;
+    __u32 len;
+    const void *raw;
+
+    btf__add_field(b, "next", t_long, 0, 0);
+    btf__add_field(b, "prev", t_long, 64, 0);
+    btf__add_struct(b, "page", 64);
+    btf__add_field(b, "lru", list, LG_PAGE_LRU * 8, 0);
+    btf__add_field(b, "mapping", t_long, LG_PAGE_MAPPING * 8, 0);
+    btf__add_field(b, "compound_head", t_long, LG_PAGE_HEAD * 8, 0);
+    btf__add_struct(b, "slab", 64);
+    btf__add_field(b, "slab_cache", t_long, LG_PAGE_CACHE * 8, 0);
+    lg_add_zone_types(b, list, t_long);
+    lg_add_task_types(b, t_int, t_long);
+    lg_add_vmalloc_types(b, t_long);
+    raw = btf__raw_data(b, &len);
+    types = gs_btf_new(raw, len, NULL);
+    btf__free(b);
+    return types;
+}
+
+static inline GsSymtab *lg_symbols(void)
+{
+    static const struct {
+        const char *name;
+        uint64_t va;
+    } row[] = {
+        { "__per_cpu_start", 0 },
+        { "irq_stack_backing_store", 0xc00 },
+        { "__per_cpu_end", 0x1000 },
+        { "_stext", LG_IMAGE - 0x1000 },
+        { "_etext", LG_IMAGE },
+        { "_sdata", LG_IMAGE },
+        { "phys_base", LG_IMAGE + LG_PHYS_BASE },
+        { "page_offset_base", LG_IMAGE + LG_PAGE_OFFSET_BASE },
+        { "vmemmap_base", LG_IMAGE + LG_VMEMMAP_BASE },
+        { "min_low_pfn", LG_IMAGE + LG_MIN_LOW_PFN },
+        { "max_pfn", LG_IMAGE + LG_MAX_PFN },
+        { "nr_cpu_ids", LG_IMAGE + LG_NR_CPU_IDS },
+        { "__per_cpu_offset", LG_IMAGE + LG_PER_CPU_OFFSET },
+        { "init_task", LG_IMAGE + LG_INIT_TASK },
+        { "contig_page_data", LG_IMAGE + LG_CONTIG },
+        { "roots", LG_IMAGE + LG_ROOT },
+        { "init_stack", LG_IMAGE + LG_INIT_STACK },
+        { "_edata", LG_IMAGE + LG_DATA_END },
+        { "__bss_start", LG_IMAGE + LG_DATA_END },
+        { "__bss_stop", LG_IMAGE + 0x5000 },
+        { "__start_ro_after_init", LG_IMAGE + 0x5000 },
+        { "__end_ro_after_init", LG_IMAGE + 0x5800 },
+    };
+    GsSymtab *tab = gs_symtab_new();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(row); i++) {
+        gs_symtab_add(tab, row[i].va, 'D', row[i].name, strlen(row[i].name));
+    }
+    gs_symtab_seal(tab, NULL);
+    return tab;
+}
+
+static inline void lg_make_kernel(GsKernel *k)
+{
+    const GsRange image = { LG_IMAGE - 0x1000, LG_IMAGE + 0x6000 };
+    const GsRange text = { LG_IMAGE - 0x1000, LG_IMAGE };
+
+    k->arch = gs_arch_nth(GS_ARCH_X86_64);
+    k->page_shift = 12;
+    k->text[0] = (GsTextRange) { text.start, text.end };
+    k->orc = gs_orc_set_new();
+    k->modules = gs_modules_new();
+    k->symtab = lg_symbols();
+    k->btf = lg_types();
+    g_assert_true(gs_orc_set_load(k->orc, image, &text, 1, NULL, NULL));
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+static inline void lg_alloc(LeakGuest *g, uint64_t va, uint64_t size,
+                            KtLayer layer, KtCacheId cache)
+{
+    KtEvent ev = { .kind = KT_EV_ALLOC, .va = va, .size = size,
+                   .actual = size, .us = 1, .layer = layer, .cache = cache,
+                   .family = KT_FAMILY_ANY };
+
+    kt_tracer_push(g->t, 0, &ev);
+}
+
+static inline void lg_add_blocks(LeakGuest *g)
+{
+    KtCacheId objects = kt_tracer_add_cache(g->t, LG_CACHE(0), "object", 64,
+                                            64);
+    KtCacheId tasks = kt_tracer_add_cache(g->t, LG_CACHE(1), "task_struct",
+                                          LG_TASK_SIZE, LG_TASK_SIZE);
+    KtCacheId areas = kt_tracer_add_cache(g->t, LG_CACHE(2), "vmap_area",
+                                          LG_VMAP_SIZE, LG_VMAP_SIZE);
+    KtCacheId none = { 0 };
+
+    for (unsigned i = 0; i < LG_OBJECTS; i++) {
+        lg_alloc(g, LG_OBJECT(i), 64, KT_LAYER_CACHE, objects);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        lg_alloc(g, LG_TASK(i), LG_TASK_SIZE, KT_LAYER_CACHE, tasks);
+        lg_alloc(g, LG_TASK_STACK_VA(i), LG_STACK, KT_LAYER_VMALLOC, none);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        lg_alloc(g, LG_VM(i), LG_VM_SIZE, KT_LAYER_KMALLOC, none);
+        lg_alloc(g, LG_PAGE_LIST(i), 32, KT_LAYER_KMALLOC, none);
+    }
+    lg_alloc(g, LG_VMAP, LG_VMAP_SIZE, KT_LAYER_CACHE, areas);
+    lg_alloc(g, LG_VMALLOCED, 0x2000, KT_LAYER_VMALLOC, none);
+    lg_alloc(g, LG_LARGE, 0x2000, KT_LAYER_LARGE, none);
+    lg_alloc(g, LG_PERCPU, 64, KT_LAYER_PERCPU, none);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static inline uint64_t lg_struct(uint64_t at)
+{
+    return LG_VMEMMAP + at / 4096 * 64;
+}
+
+static inline void lg_list(LeakGuest *g, uint64_t head, uint64_t entry)
+{
+    lg_put(g, head, entry ? entry : head);
+    lg_put(g, head + 8, entry ? entry : head);
+    if (entry) {
+        lg_put(g, entry, head);
+        lg_put(g, entry + 8, head);
+    }
+}
+
+static inline void lg_put_pages(LeakGuest *g)
+{
+    const uint64_t slab = LG_AT_SLAB, zone = LG_IMAGE + LG_CONTIG;
+
+    for (unsigned i = 0; i < 8; i++) {
+        lg_put(g, lg_struct(slab + 4096 * i) + LG_PAGE_CACHE,
+               LG_CACHE(i == 1 ? 1 : i == 3 ? 2 : 0));
+    }
+    lg_put(g, lg_struct(LG_AT_USER) + LG_PAGE_MAPPING, 1);
+    lg_put(g, lg_struct(LG_AT_USER + 0x1000) + LG_PAGE_HEAD,
+           lg_struct(LG_AT_USER) + 1);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t z = zone + i * LG_ZONE_SIZE;
+
+        lg_put(g, z, LG_PCP);
+        for (unsigned order = 0; order < 3; order++) {
+            for (unsigned type = 0; type < 2; type++) {
+                lg_list(g, z + LG_FREE_AREA + order * LG_AREA_SIZE +
+                           16 * type,
+                        !i && order == 1 && !type ?
+                        lg_struct(LG_AT_FREE) + LG_PAGE_LRU : 0);
+            }
+        }
+    }
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        for (unsigned i = 0; i < 12; i++) {
+            lg_list(g, LG_DIRECT + LG_AT_PERCPU + 4096 * cpu + LG_PCP +
+                       LG_PCP_LISTS + 16 * i,
+                    cpu && !i ? lg_struct(LG_AT_FREE_CPU) + LG_PAGE_LRU : 0);
+        }
+    }
+}
+
+static inline void lg_put_task(LeakGuest *g, uint64_t task, uint64_t stack,
+                               uint64_t pid)
+{
+    lg_put(g, task + LG_TASK_STACK, stack);
+    lg_put(g, task + LG_TASK_ON_CPU, pid << 32);
+    lg_put(g, task + LG_TASK_SP, stack + LG_STACK / 2);
+}
+
+/* A struct vm_struct, and the list of its pages. */
+static inline void lg_put_book(LeakGuest *g, unsigned i, uint64_t va,
+                               unsigned pages)
+{
+    lg_put(g, LG_VM(i) + LG_VM_ADDR, va);
+    lg_put(g, LG_VM(i) + LG_VM_PAGES, LG_PAGE_LIST(i));
+    for (unsigned n = 0; n < pages; n++) {
+        lg_put(g, LG_PAGE_LIST(i) + 8 * n,
+               lg_struct(LG_AT_VMALLOC + va - LG_VMALLOC + 4096 * n));
+    }
+}
+
+static inline void lg_put_vmalloc(LeakGuest *g)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        lg_put_book(g, i, LG_TASK_STACK_VA(i), 1);
+        lg_put(g, LG_TASK(i) + 24, LG_VM(i));
+    }
+    lg_put_book(g, 2, LG_VMALLOCED, 2);
+    lg_put(g, LG_VMAP + LG_AREA_START, LG_VMALLOCED);
+    lg_put(g, LG_VMAP + LG_AREA_END, LG_VMALLOCED + 0x3000);
+    lg_put(g, LG_VMAP + LG_AREA_VM, LG_VM(2));
+}
+
+/** lg_reset() - memory as it is at first: tasks, their stacks and books are
+ *  referred to, nothing else is. */
+static inline void lg_reset(LeakGuest *g)
+{
+    const uint64_t image = LG_IMAGE;
+
+    memset(g->ram, 0, sizeof(g->ram));
+    g->reg = 0;
+    lg_put(g, image + LG_PHYS_BASE, LG_AT_IMAGE - 0x1000000);
+    lg_put(g, image + LG_PAGE_OFFSET_BASE, LG_DIRECT);
+    lg_put(g, image + LG_VMEMMAP_BASE, LG_VMEMMAP);
+    lg_put(g, image + LG_MIN_LOW_PFN, 1);
+    lg_put(g, image + LG_MAX_PFN, LG_PAGES);
+    lg_put(g, image + LG_NR_CPU_IDS, 2);
+    lg_put(g, image + LG_PER_CPU_OFFSET, LG_DIRECT + LG_AT_PERCPU);
+    lg_put(g, image + LG_PER_CPU_OFFSET + 8,
+           LG_DIRECT + LG_AT_PERCPU + 4096);
+    lg_put_pages(g);
+    lg_put_task(g, image + LG_INIT_TASK, image + LG_INIT_STACK, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        lg_put_task(g, LG_TASK(i), LG_TASK_STACK_VA(i), 1 + i);
+        lg_put(g, image + LG_INIT_TASK + 32 + 8 * i, LG_TASK(i));
+    }
+    lg_put_vmalloc(g);
+    lg_put(g, image + LG_INIT_TASK + 48, LG_VMAP);
+}
+
+static inline LeakGuest *leak_guest_new(void)
+{
+    const KtConfig config = KT_CONFIG_DEFAULT;
+    LeakGuest *g = g_new0(LeakGuest, 1);
+
+    g->t = kt_tracer_new(&config, NULL);
+    lg_make_kernel(&g->k);
+    g->vm = (KtVm) {
+        .n_vcpus = 1, .read = lg_read, .reg = lg_reg, .opaque = g,
+    };
+    lg_add_blocks(g);
+    lg_reset(g);
+    return g;
+}
+
+static inline void leak_guest_free(LeakGuest *g)
+{
+    kt_tracer_free(g->t);
+    gs_orc_set_free(g->k.orc);
+    gs_modules_free(g->k.modules);
+    gs_symtab_free(g->k.symtab);
+    gs_btf_free(g->k.btf);
+    g_free(g);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LeakGuest, leak_guest_free)
+
+#endif /* LEAK_GUEST_H */

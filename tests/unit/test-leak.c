@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Searches of a small guest's memory (lib/leak-guest.h): what its pages are
+ * used for, which memory counts as in use, and that whatever it says of itself
+ * is looked at for so long only.
+ */
+#include "../lib/leak-guest.h"
+#include "leak-pages.h"
+
+#include <inttypes.h>
+
+#define STRUCT(at)  lg_struct(at)
+#define OBJECT      LG_OBJECT(5)
+
+/* ---- pages -------------------------------------------------------------- */
+
+static bool is_cache(void *opaque, uint64_t va)
+{
+    return va - LG_CACHE(0) < 3 * 64;
+}
+
+static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return lg_read(opaque, 0, va, buf, len);
+}
+
+static KtLeakPages *read_pages(LeakGuest *g)
+{
+    const GsMem mem = { .read = read_mem, .opaque = g };
+
+    return kt_leak_pages_read(&g->k, &mem, NULL, is_cache, NULL);
+}
+
+static void check_use(const KtLeakPages *p, uint64_t at, KtPageUse use)
+{
+    g_assert_cmpint(p->use[at / 4096 - p->lo], ==, use);
+}
+
+static void test_pages_by_use(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+    g_autoptr(KtLeakPages) p = read_pages(g);
+
+    g_assert_nonnull(p);
+    g_assert_cmpuint(p->lo, ==, 1);
+    g_assert_cmpuint(p->n, ==, LG_PAGES - 1);
+    check_use(p, LG_AT_KERNEL, KT_PAGE_KERNEL);
+    check_use(p, LG_AT_SLAB, KT_PAGE_SLAB);
+    check_use(p, LG_AT_SLAB + 0x7000, KT_PAGE_SLAB);
+    check_use(p, LG_AT_SLAB + 0x8000, KT_PAGE_KERNEL);
+    check_use(p, LG_AT_USER, KT_PAGE_USER);
+    check_use(p, LG_AT_USER + 0x1000, KT_PAGE_USER);    /* its tail */
+    check_use(p, LG_AT_USER + 0x2000, KT_PAGE_FREE);
+    check_use(p, LG_AT_FREE + 0x1000, KT_PAGE_FREE);
+    check_use(p, LG_AT_FREE_CPU, KT_PAGE_FREE);
+    check_use(p, LG_AT_FREE_CPU + 0x1000, KT_PAGE_KERNEL);
+}
+
+/* What is wrong in a list ends it. */
+static void test_lists_that_lie(void)
+{
+    static const struct {
+        uint64_t next;
+        bool free;              /* that page, by this list */
+    } row[] = {
+        { 0, false }, { ~0ull, false }, { LG_VMEMMAP, false },
+        { LG_VMEMMAP + LG_PAGE_LRU, false },            /* before the first */
+        { LG_VMEMMAP + 64 * LG_PAGES + LG_PAGE_LRU, false },
+        { LG_VMEMMAP + LG_AT_FREE / 64 + LG_PAGE_LRU + 1, false },
+        { LG_VMEMMAP + LG_AT_FREE / 64 + 64 + LG_PAGE_LRU, false }, /* odd */
+        { LG_VMEMMAP + LG_AT_FREE / 64 + LG_PAGE_LRU, true },
+    };
+    const uint64_t head = LG_IMAGE + LG_CONTIG + LG_FREE_AREA + LG_AREA_SIZE;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        g_autoptr(KtLeakPages) p = NULL;
+
+        lg_put(g, head, row[i].next);
+        lg_put(g, STRUCT(LG_AT_FREE) + LG_PAGE_LRU,
+               STRUCT(LG_AT_FREE) + LG_PAGE_LRU);       /* a ring of one */
+        p = read_pages(g);
+        g_assert_nonnull(p);
+        check_use(p, LG_AT_FREE + 0x1000, row[i].free ? KT_PAGE_FREE :
+                                                        KT_PAGE_KERNEL);
+    }
+}
+
+static void test_tails_of_what_is_no_head(void)
+{
+    static const uint64_t head[] = {
+        1, ~0ull, LG_VMEMMAP + LG_AT_KERNEL / 64 + 2,
+        LG_VMEMMAP + LG_AT_KERNEL / 64 + 64 + 1,        /* a later one */
+        LG_VMEMMAP + 64 * LG_PAGES + 1,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(head); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        g_autoptr(KtLeakPages) p = NULL;
+
+        lg_put(g, STRUCT(LG_AT_KERNEL) + LG_PAGE_HEAD, head[i]);
+        p = read_pages(g);
+        g_assert_nonnull(p);
+        check_use(p, LG_AT_KERNEL, KT_PAGE_KERNEL);
+    }
+}
+
+static void test_how_many_pages_are_said(void)
+{
+    static const struct {
+        uint64_t lo, end, n;    /* 0: nothing is told */
+    } row[] = {
+        { 1, 1, 0 }, { 2, 1, 0 }, { ~0ull, 0, 0 }, { 0, 0, 0 },
+        { 0, ~0ull, 1ull << 26 }, { 5, 6, 1 },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        g_autoptr(KtLeakPages) p = NULL;
+
+        lg_put(g, LG_IMAGE + LG_MIN_LOW_PFN, row[i].lo);
+        lg_put(g, LG_IMAGE + LG_MAX_PFN, row[i].end);
+        p = read_pages(g);
+        g_assert_cmpuint(p ? p->n : 0, ==, row[i].n);
+    }
+}
+
+/* ---- scans -------------------------------------------------------------- */
+
+static void scan(LeakGuest *g, KtLeakReport *out)
+{
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_autoptr(GError) err = NULL;
+
+    kt_leak_scan(g->t, &plan, out, &err);
+    g_assert_no_error(err);
+}
+
+static bool is_leaked(LeakGuest *g, uint64_t va)
+{
+    g_auto(KtLeakReport) r = { 0 };
+
+    scan(g, &r);
+    for (unsigned i = 0; i < r.leaks->len; i++) {
+        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All that there is to be looked at is found, and nobody refers to these. */
+static void test_leaked_unless_referred_to(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+    g_auto(KtLeakReport) r = { 0 };
+    static const uint64_t other[] = { LG_PERCPU, LG_LARGE, LG_VMALLOCED };
+    GString *want = g_string_new(NULL), *got = g_string_new(NULL);
+
+    scan(g, &r);
+    g_assert_cmpuint(r.missing->len, ==, 0);
+    g_assert_cmpuint(r.tasks, ==, 3);
+    g_assert_cmpuint(r.unreadable, ==, 0);
+    g_assert_cmpuint(r.guest_bytes, ==, LG_RAM - 4096);
+    g_string_append_printf(want, " %" PRIx64, other[0]);
+    for (unsigned i = 0; i < LG_OBJECTS; i++) {
+        g_string_append_printf(want, " %" PRIx64, (uint64_t)LG_OBJECT(i));
+    }
+    g_string_append_printf(want, " %" PRIx64 " %" PRIx64, other[1], other[2]);
+    for (unsigned i = 0; i < r.leaks->len; i++) {
+        g_string_append_printf(got, " %" PRIx64,
+                               g_array_index(r.leaks, KtLeak, i).block.va);
+    }
+    g_assert_cmpstr(got->str, ==, want->str);
+    g_string_free(want, TRUE);
+    g_string_free(got, TRUE);
+}
+
+/* Does a word there refer to a block? */
+static const struct {
+    const char *what;
+    uint64_t va;
+    bool counts;
+} places[] = {
+    { "a variable", LG_IMAGE + LG_ROOT, true },
+    { "bss", LG_IMAGE + LG_DATA_END + 0x800, true },
+    { "read-only data", LG_IMAGE + 0x5100, true },
+    { "the rest of its page", LG_IMAGE + 0x5900, true },
+    { "a per-CPU variable", LG_DIRECT + LG_AT_PERCPU + 0x1a00, true },
+    { "an unused interrupt stack", LG_DIRECT + LG_AT_PERCPU + 0xd00, false },
+    { "the first task's stack", LG_IMAGE + LG_INIT_STACK + 0x900, true },
+    { "below its stack pointer", LG_IMAGE + LG_INIT_STACK + 0x700, false },
+    { "a task's stack", LG_TASK_STACK_VA(1) + 0x900, true },
+    { "below its stack pointer", LG_TASK_STACK_VA(1) + 0x700, false },
+    { "a page of the kernel's", LG_DIRECT + LG_AT_KERNEL, true },
+    { "a user's page", LG_DIRECT + LG_AT_USER, false },
+    { "the page behind it", LG_DIRECT + LG_AT_USER + 0x1000, false },
+    { "a free page", LG_DIRECT + LG_AT_FREE + 0x1000, false },
+    { "a CPU's free page", LG_DIRECT + LG_AT_FREE_CPU, false },
+    { "a slab, beside its objects", LG_DIRECT + LG_AT_SLAB + 0x800, false },
+    { "a struct page", LG_VMEMMAP + LG_AT_KERNEL / 64 + 32, true },
+    { "a lost object", LG_OBJECT(7) + 8, false },
+    { "a task", LG_TASK(0) + 128, true },
+    { "lost memory of vmalloc", LG_VMALLOCED + 0x1800, false },
+    { "a lost large block", LG_LARGE + 0x1800, false },
+};
+
+static void test_what_counts_as_in_use(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(places); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+
+        g_test_message("%s", places[i].what);
+        lg_put(g, places[i].va, OBJECT);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !places[i].counts);
+    }
+}
+
+static void test_registers(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    g->reg = OBJECT + 4;
+    g_assert_false(is_leaked(g, OBJECT));
+    /* an interrupt's stack that one has an address in is used */
+    g->reg = LG_DIRECT + LG_AT_PERCPU + 0xe00;
+    lg_put(g, LG_DIRECT + LG_AT_PERCPU + 0xd00, OBJECT);
+    g_assert_false(is_leaked(g, OBJECT));
+}
+
+/* Memory of vmalloc leads on when it is referred to, at all its addresses. */
+static void test_vmalloc(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    lg_put(g, LG_VMALLOCED + 0x1ff8, OBJECT);
+    lg_put(g, LG_IMAGE + LG_ROOT, LG_VM(2));
+    g_assert_false(is_leaked(g, LG_VMALLOCED));
+    g_assert_false(is_leaked(g, OBJECT));
+    lg_put(g, LG_IMAGE + LG_ROOT, LG_VMALLOCED);
+    g_assert_false(is_leaked(g, OBJECT));
+}
+
+static void test_other_addresses(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    lg_put(g, LG_IMAGE + LG_ROOT, LG_PERCPU);
+    lg_put(g, LG_DIRECT + LG_AT_PERCPU + 0x1000 + LG_PERCPU, OBJECT);
+    lg_put(g, LG_IMAGE + LG_ROOT + 8, STRUCT(LG_AT_LARGE));
+    g_assert_false(is_leaked(g, LG_PERCPU));
+    g_assert_false(is_leaked(g, OBJECT));
+    g_assert_false(is_leaked(g, LG_LARGE));
+}
+
+/* ---- who refers to a block ---------------------------------------------- */
+
+static void test_refs_of_each_place(void)
+{
+    static const struct {
+        uint64_t va;
+        KtPlace place;
+    } row[] = {
+        { LG_OBJECT(7) + 8, KT_PLACE_BLOCK },
+        { LG_TASK(0) + 128, KT_PLACE_BLOCK },
+        { LG_VMALLOCED + 0x1800, KT_PLACE_BLOCK },
+        { LG_IMAGE + LG_ROOT, KT_PLACE_DATA },
+        { LG_DIRECT + LG_AT_PERCPU + 0x1a00, KT_PLACE_PERCPU },
+        { LG_TASK_STACK_VA(1) + 0x900, KT_PLACE_STACK },
+        { LG_VMEMMAP + LG_AT_KERNEL / 64 + 32, KT_PLACE_STRUCT_PAGE },
+        { LG_DIRECT + LG_AT_KERNEL, KT_PLACE_PAGE },
+    };
+    g_autoptr(LeakGuest) g = leak_guest_new();
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_autoptr(GArray) refs = NULL;
+    uint64_t more, bytes;
+    unsigned found = 0;
+
+    g->reg = OBJECT + 8;
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        lg_put(g, row[i].va, OBJECT + i);
+    }
+    g_assert_true(kt_refs(g->t, &plan, OBJECT, OBJECT + 63, &refs, &more,
+                          &bytes, NULL));
+    /* the struct page's word is in a page of the kernel's, too */
+    g_assert_cmpuint(refs->len, ==, G_N_ELEMENTS(row) + 2);
+    for (unsigned i = 0; i < refs->len; i++) {
+        const KtRef *r = &g_array_index(refs, KtRef, i);
+        unsigned n = r->value - OBJECT;
+
+        if (n == 8) {
+            g_assert_cmpstr(r->name, ==, "rdi");
+            g_assert_cmpint(r->place, ==, KT_PLACE_REGISTER);
+        } else if (r->va - LG_DIRECT - LG_AT_STRUCTS >= 4096) {
+            g_assert_cmphex(r->va, ==, row[n].va);
+            g_assert_cmpint(r->place, ==, row[n].place);
+        }
+        found |= 1u << n;
+    }
+    g_assert_cmphex(found, ==, 0x1ff);
+    g_assert_cmpuint(more, ==, 0);
+}
+
+/* ---- what cannot be ----------------------------------------------------- */
+
+static bool stop(void *opaque, uint64_t bytes)
+{
+    ++*(unsigned *)opaque;
+    return false;
+}
+
+static void test_a_guest_without_end(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+    unsigned asked = 0;
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k,
+                              .progress = stop, .opaque = &asked };
+    g_auto(KtLeakReport) r = { 0 };
+    g_autoptr(GError) err = NULL;
+
+    lg_put(g, LG_IMAGE + LG_MAX_PFN, ~0ull);
+    g_assert_false(kt_leak_scan(g->t, &plan, &r, &err));
+    g_assert_cmpstr(err->message, ==, "the search was ended");
+    g_assert_cmpuint(asked, >, 0);
+}
+
+static void test_what_is_not_known_is_said(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+    g_auto(KtLeakReport) r = { 0 };
+
+    g_clear_pointer(&g->k.btf, gs_btf_free);
+    scan(g, &r);
+    g_assert_cmpuint(r.missing->len, ==, 3);
+    g_assert_true(g_str_has_prefix(g_ptr_array_index(r.missing, 0),
+                                   "pages that are no blocks"));
+    g_assert_cmpuint(r.guest_bytes, ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/pages/by-use", test_pages_by_use);
+    g_test_add_func("/pages/lists-that-lie", test_lists_that_lie);
+    g_test_add_func("/pages/tails-of-what-is-no-head",
+                    test_tails_of_what_is_no_head);
+    g_test_add_func("/pages/how-many-are-said", test_how_many_pages_are_said);
+    g_test_add_func("/leak/leaked-unless-referred-to",
+                    test_leaked_unless_referred_to);
+    g_test_add_func("/leak/what-counts-as-in-use",
+                    test_what_counts_as_in_use);
+    g_test_add_func("/leak/registers", test_registers);
+    g_test_add_func("/leak/vmalloc", test_vmalloc);
+    g_test_add_func("/leak/other-addresses", test_other_addresses);
+    g_test_add_func("/leak/a-guest-without-end", test_a_guest_without_end);
+    g_test_add_func("/leak/what-is-not-known-is-said",
+                    test_what_is_not_known_is_said);
+    g_test_add_func("/refs/of-each-place", test_refs_of_each_place);
+    return g_test_run();
+}

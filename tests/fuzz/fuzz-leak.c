@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzz target: searches of a guest's memory that says what it likes. Byte 0
+ * has switches; then each four bytes bend a small guest (lib/leak-guest.h): a
+ * page of it and a word there, or an entry of its table of variables, and
+ * what that becomes: an address in one of its parts, a small number, or
+ * itself with a byte xored. A scan and a search for references have to end,
+ * and to agree: only other blocks refer to one that was reported.
+ */
+#include "../lib/leak-guest.h"
+
+#include <stdlib.h>
+
+#define PFN_MAX     0xffff      /* more take long: see tests/unit/test-leak.c */
+#define LOW         (1ull << 31)
+#define LOOKS_MAX   1
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static const uint64_t parts[8] = {
+    LG_DIRECT, LG_DIRECT + LG_AT_SLAB, LG_IMAGE, LG_VMEMMAP, LG_VMALLOC,
+    LG_DIRECT + LG_AT_PERCPU, 0,
+};
+
+static void bend(LeakGuest *g, const uint8_t *d)
+{
+    uint8_t *at = g->ram + (d[0] % LG_PAGES * 4096u + d[1] * 16u +
+                            (d[2] & 8));
+    uint64_t word;
+
+    memcpy(&word, at, sizeof(word));
+    switch (d[2] & 7) {
+    case 7:
+        word ^= (uint64_t)d[3] << (d[2] >> 4) * 4;
+        break;
+    default:
+        word = parts[d[2] & 7] + ((uint64_t)d[3] << (d[2] >> 4));
+    }
+    memcpy(at, &word, sizeof(word));
+}
+
+static void bound(LeakGuest *g, uint64_t variable)
+{
+    uint64_t v;
+
+    memcpy(&v, lg_at(g, variable, sizeof(v)), sizeof(v));
+    lg_put(g, variable, v & PFN_MAX);
+}
+
+static bool goes_on(void *opaque, uint64_t bytes)
+{
+    return true;
+}
+
+static void check_refs(LeakGuest *g, const KtLeakPlan *plan,
+                       const KtBlock *block)
+{
+    g_autoptr(GArray) refs = NULL;
+    uint64_t more, bytes;
+
+    if (!kt_refs(g->t, plan, block->va, block->va + kt_block_len(block) - 1,
+                 &refs, &more, &bytes, NULL)) {
+        abort();
+    }
+    /* of small numbers only that of the start counts in a scan */
+    for (unsigned i = 0; i < refs->len && block->va >= LOW; i++) {
+        if (g_array_index(refs, KtRef, i).place != KT_PLACE_BLOCK) {
+            abort();
+        }
+    }
+}
+
+static void search(LeakGuest *g, bool no_stacks)
+{
+    const KtLeakPlan plan = {
+        .vm = &g->vm, .kernel = &g->k, .no_stacks = no_stacks,
+        .progress = goes_on,
+    };
+    g_auto(KtLeakReport) r = { 0 };
+    g_autoptr(GError) err = NULL;
+
+    if (!kt_leak_scan(g->t, &plan, &r, &err)) {
+        if (!err) {
+            abort();
+        }
+        return;
+    }
+    for (unsigned i = 0; i < r.leaks->len; i++) {
+        const KtBlock *b = &g_array_index(r.leaks, KtLeak, i).block;
+
+        if (b->state != KT_STATE_ALLOCATED) {
+            abort();
+        }
+        if (!no_stacks && i < LOOKS_MAX) {
+            check_refs(g, &plan, b);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    static LeakGuest *g;
+
+    if (!g) {
+        g = leak_guest_new();
+    }
+    if (!len) {
+        return 0;
+    }
+    lg_reset(g);
+    g->reg = data[0] & 2 ? LG_OBJECT(data[0] >> 4) : 0;
+    for (size_t i = 1; i + 4 <= len; i += 4) {
+        bend(g, data + i);
+    }
+    bound(g, LG_IMAGE + LG_MIN_LOW_PFN);
+    bound(g, LG_IMAGE + LG_MAX_PFN);
+    search(g, data[0] & 1);
+    return 0;
+}

@@ -175,7 +175,9 @@ static Chunk *add_chunk(KtScanIndex *ix, uint64_t number, KtScanFilter *filter)
     ix->n_chunks++;
     c->number = number;
     c->page = g_new0(Page, CHUNK_PAGES);
-    kt_scan_filter_add(filter, number << KT_SCAN_CHUNK_SHIFT);
+    if (number << KT_SCAN_CHUNK_SHIFT >= KT_SCAN_LOW) {
+        kt_scan_filter_add(filter, number << KT_SCAN_CHUNK_SHIFT);
+    }
     return c;
 }
 
@@ -184,6 +186,9 @@ static bool add_to_pages(KtScanIndex *ix, uint32_t i, KtScanFilter *filter)
     uint64_t last = last_of(&ix->extent[i]) >> PAGE_SHIFT;
     Chunk *c = NULL;
 
+    if (ix->extent[i].va < KT_SCAN_LOW) {
+        kt_scan_filter_add(filter, ix->extent[i].va);
+    }
     for (uint64_t n = ix->extent[i].va >> PAGE_SHIFT; n <= last; n++) {
         Page *p;
 

@@ -21,6 +21,7 @@
 
 #define KT_SCAN_CHUNK_SHIFT 21
 #define KT_SCAN_FILTER_BITS 16
+#define KT_SCAN_LOW         (1ull << 31)
 
 /** struct KtExtent - addresses of a block. They do not overlap. */
 typedef struct KtExtent {
@@ -29,7 +30,8 @@ typedef struct KtExtent {
     uint64_t block:29;
 } KtExtent;
 
-/** struct KtScanFilter - may the 2 MiB around a word hold a block? */
+/** struct KtScanFilter - may the 2 MiB around a word hold a block? Of a word
+ *  below KT_SCAN_LOW: may a block start there? */
 typedef struct KtScanFilter {
     uint64_t bit[(1u << KT_SCAN_FILTER_BITS) / 64];
 } KtScanFilter;
@@ -47,7 +49,7 @@ bool kt_scan_index_add(KtScanIndex *ix, uint64_t va, uint64_t len,
                        uint32_t block);
 /**
  * kt_scan_index_seal() - there are no more
- * @filter: lets through what can be found
+ * @filter: lets through what can be found, of small numbers starts only
  * @drop: called with the block of each extent that cannot be found by its
  *        addresses, as it overlaps with another or there is no room
  */
@@ -65,23 +67,29 @@ void kt_scan_index_gaps(const KtScanIndex *ix, uint64_t va, uint64_t len,
                         void (*fn)(void *opaque, uint64_t va, uint64_t len),
                         void *opaque);
 
-static inline uint64_t kt_scan_hash(uint64_t chunk)
+static inline uint64_t kt_scan_hash(uint64_t number)
 {
-    return chunk * 0x9e3779b97f4a7c15ull;
+    return number * 0x9e3779b97f4a7c15ull;
+}
+
+/* Small numbers are mostly just that: they stand for themselves only. */
+static inline unsigned kt_scan_filter_bit(uint64_t word)
+{
+    return kt_scan_hash(word < KT_SCAN_LOW ? word :
+                        word >> KT_SCAN_CHUNK_SHIFT) >>
+           (64 - KT_SCAN_FILTER_BITS);
 }
 
 static inline void kt_scan_filter_add(KtScanFilter *f, uint64_t va)
 {
-    unsigned bit = kt_scan_hash(va >> KT_SCAN_CHUNK_SHIFT) >>
-                   (64 - KT_SCAN_FILTER_BITS);
+    unsigned bit = kt_scan_filter_bit(va);
 
     f->bit[bit / 64] |= 1ull << bit % 64;
 }
 
 static inline bool kt_scan_filter_has(const KtScanFilter *f, uint64_t word)
 {
-    unsigned bit = kt_scan_hash(word >> KT_SCAN_CHUNK_SHIFT) >>
-                   (64 - KT_SCAN_FILTER_BITS);
+    unsigned bit = kt_scan_filter_bit(word);
 
     return f->bit[bit / 64] >> bit % 64 & 1;
 }

@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOW_COOKIE      (1ull << 31)
-#define WAITING         64
-#define AT_ONCE         8           /* words */
+#define WAITING     64
+#define AT_ONCE     8           /* words */
 
 typedef struct Block {
     uint64_t va, len;
@@ -296,7 +295,7 @@ static inline void hold(KtScan *s, uint32_t i, KtHold how)
 /* Small numbers are mostly just that. */
 static inline bool is_pointer(const KtExtent *e, uint64_t word)
 {
-    return e && (e->va >= LOW_COOKIE || word == e->va);
+    return e && (e->va >= KT_SCAN_LOW || word == e->va);
 }
 
 static void look_up(KtScan *s, const uint64_t *word, unsigned n)
@@ -401,6 +400,17 @@ static void hold_all(KtScan *s, KtScanFlag flag)
     }
 }
 
+/* While another group is looked at. */
+static void touch_next_group(const KtScan *s)
+{
+    const Grey *g = &s->grey;
+    uint32_t group = g->group[g->first];
+
+    for (uint64_t bits = g->n ? g->bit[group] : 0; bits; bits &= bits - 1) {
+        __builtin_prefetch(block_at(s, group * 64 + __builtin_ctzll(bits)));
+    }
+}
+
 static void blacken_group(KtScan *s, KtReader *r, bool books)
 {
     Grey *g = &s->grey;
@@ -410,6 +420,7 @@ static void blacken_group(KtScan *s, KtReader *r, bool books)
     g->bit[group] = 0;
     g->first = (g->first + 1) % g->size;
     g->n--;
+    touch_next_group(s);
     for (; bits; bits &= bits - 1) {
         uint32_t i = group * 64 + __builtin_ctzll(bits);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define PAGES       256         /* kept, by the low bits of their number */
-#define TICK_PAGES  2048
+#define TICK_LOOKS  2048        /* at pages, read anew or not */
 #define HOLE_PAGES  4096        /* longer ones end a range */
 
 struct KtReaderPage {
@@ -19,7 +19,7 @@ struct KtReaderPage {
 
 void kt_reader_init(KtReader *r)
 {
-    r->bytes = r->unreadable = 0;
+    r->bytes = r->unreadable = r->looks = 0;
     r->stopped = false;
     r->page = g_new(struct KtReaderPage, PAGES);
     for (unsigned i = 0; i < PAGES; i++) {
@@ -32,16 +32,6 @@ void kt_reader_deinit(KtReader *r)
     g_clear_pointer(&r->page, g_free);
 }
 
-static void count(KtReader *r, bool readable)
-{
-    r->bytes += readable ? KT_READER_PAGE : 0;
-    r->unreadable += !readable;
-    if (r->tick && !((r->bytes / KT_READER_PAGE + r->unreadable) %
-                     TICK_PAGES) && !r->tick(r->opaque)) {
-        r->stopped = true;
-    }
-}
-
 static const struct KtReaderPage *page_at(KtReader *r, uint64_t va)
 {
     struct KtReaderPage *p = &r->page[va / KT_READER_PAGE % PAGES];
@@ -50,7 +40,11 @@ static const struct KtReaderPage *page_at(KtReader *r, uint64_t va)
         p->va = va;
         p->readable = r->mem.read(r->mem.opaque, va, p->word,
                                   sizeof(p->word));
-        count(r, p->readable);
+        r->bytes += p->readable ? KT_READER_PAGE : 0;
+        r->unreadable += !p->readable;
+    }
+    if (++r->looks % TICK_LOOKS == 0 && r->tick && !r->tick(r->opaque)) {
+        r->stopped = true;
     }
     return p->readable ? p : NULL;
 }

@@ -41,7 +41,6 @@ typedef struct Grey {
 struct KtScan {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
-    uint64_t short_of_alias;    /* blocks that have more */
     GArray *area;               /* KtScanArea, by block */
     KtScanIndex *index;
     KtScanFilter filter;
@@ -101,13 +100,22 @@ uint32_t kt_scan_add(KtScan *s, uint64_t va, uint64_t len, unsigned flags)
     return s->block->len - 1;
 }
 
+static void drop(void *opaque, uint32_t block)
+{
+    KtScan *s = opaque;
+
+    s->dropped++;
+    block_at(s, block)->flags |= KT_SCANF_HELD;
+}
+
 void kt_scan_alias(KtScan *s, uint64_t va)
 {
     Block *b = block_at(s, s->block->len - 1);
 
     if (s->alias->len >= KT_SCAN_ALIASES_MAX) {
-        s->short_of_alias += !(b->flags & KT_SCANF_HELD);
-        b->flags |= KT_SCANF_HELD;
+        if (!(b->flags & KT_SCANF_HELD)) {
+            drop(s, s->block->len - 1);
+        }
     } else if (b->n_alias < UINT16_MAX && va + b->len >= va) {
         b->n_alias++;
         g_array_append_val(s->alias, va);
@@ -141,14 +149,6 @@ void kt_scan_follow_pages(KtScan *s, bool follow)
 }
 
 /* ---- index -------------------------------------------------------------- */
-
-static void drop(void *opaque, uint32_t block)
-{
-    KtScan *s = opaque;
-
-    s->dropped++;
-    block_at(s, block)->flags |= KT_SCANF_HELD;
-}
 
 static void add(KtScan *s, uint64_t va, uint32_t block)
 {
@@ -205,7 +205,7 @@ uint64_t kt_scan_seal(KtScan *s)
     add_blocks(s);
     kt_scan_index_seal(s->index, &s->filter, drop, s);
     let_pages_through(s);
-    return s->short_of_alias + s->dropped;
+    return s->dropped;
 }
 
 uint32_t kt_scan_find(const KtScan *s, uint64_t va)

@@ -23,7 +23,8 @@
  * @mem: the guest's
  * @tick: (nullable) called now and then; false ends all that is under way
  * @opaque: handed to @tick
- * @bytes: read so far; @unreadable: pages that are not to be read
+ * @bytes: read so far; @unreadable: pages that are not to be read; @looks:
+ *         at pages, those that were kept included
  * @stopped: @tick said so
  */
 typedef struct KtReader {
@@ -32,6 +33,7 @@ typedef struct KtReader {
     void *opaque;
     uint64_t bytes;
     uint64_t unreadable;
+    uint64_t looks;
     bool stopped;
     struct KtReaderPage *page;
 } KtReader;

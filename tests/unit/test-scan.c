@@ -264,6 +264,23 @@ static void test_holes_and_end(void)
     g_assert_cmpuint(w->ticks, ==, 2);
 }
 
+/* A guest may claim that all its CPUs' memory is the same. */
+static void test_looks_at_one_page_end(void)
+{
+    g_autoptr(World) w = world_new();
+
+    w->reader.tick = count_tick;
+    w->reader.opaque = w;
+    kt_scan_add(w->scan, 0x30000, 0x40, KT_SCANF_COOKIE | KT_SCANF_HELD);
+    for (unsigned i = 0; i < 5000; i++) {
+        kt_scan_alias(w->scan, BASE + 0x1000);
+    }
+    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 4999);
+    kt_scan_run(w->scan, &w->reader);
+    g_assert_true(w->reader.stopped);
+    g_assert_cmpuint(w->reader.bytes, ==, 4096);
+}
+
 static void sum_gap(void *opaque, uint64_t va, uint64_t len)
 {
     *(uint64_t *)opaque += len;
@@ -591,6 +608,8 @@ int main(int argc, char **argv)
     g_test_add_func("/scan/struct-pages", test_struct_pages);
     g_test_add_func("/scan/absurd-blocks", test_absurd_blocks);
     g_test_add_func("/scan/holes-and-end", test_holes_and_end);
+    g_test_add_func("/scan/looks-at-one-page-end",
+                    test_looks_at_one_page_end);
     g_test_add_func("/scan/gaps", test_gaps);
     g_test_add_func("/scan/ends-with-the-last-address",
                     test_ends_with_the_last_address);

@@ -41,6 +41,8 @@ typedef struct Reading {
     const GsMem *mem;
     KtLeakPages *p;
     Layout at;
+    const KtSlabSample *sample;
+    unsigned n_samples;
     bool (*is_cache)(void *opaque, uint64_t va);
     void *opaque;
 } Reading;
@@ -307,8 +309,17 @@ static bool fits(const Reading *r, const KtSlabSample *sample)
            cache == sample->cache;
 }
 
-static bool find_place(const Reading *r, const KtLinearAt *at,
-                       const KtSlabSample *sample)
+static bool fits_any(const Reading *r)
+{
+    for (unsigned i = 0; i < r->n_samples; i++) {
+        if (fits(r, &r->sample[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_place(const Reading *r, const KtLinearAt *at)
 {
     KtLinear guess[KT_LINEAR_MAX];
     bool certain;
@@ -316,15 +327,14 @@ static bool find_place(const Reading *r, const KtLinearAt *at,
 
     for (unsigned i = 0; i < n; i++) {
         r->p->linear = guess[i];
-        if (certain ? guess[i].page_offset != 0 :
-            sample && fits(r, sample)) {
+        if (certain ? guess[i].page_offset != 0 : fits_any(r)) {
             return true;
         }
     }
     return false;
 }
 
-static bool find_pages(const Reading *r, const KtSlabSample *sample)
+static bool find_pages(const Reading *r)
 {
     KtLeakPages *p = r->p;
     KtLinearAt at;
@@ -342,7 +352,7 @@ static bool find_pages(const Reading *r, const KtSlabSample *sample)
         return false;
     }
     p->n = MIN(end - p->lo, PAGES_MAX);
-    return find_place(r, &at, sample);
+    return find_place(r, &at);
 }
 
 static bool fits_struct(const Layout *at, uint64_t struct_page)
@@ -353,15 +363,16 @@ static bool fits_struct(const Layout *at, uint64_t struct_page)
 }
 
 KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
-                                const KtSlabSample *sample,
+                                const KtSlabSample *sample, unsigned n_samples,
                                 bool (*is_cache)(void *opaque, uint64_t va),
                                 void *opaque)
 {
     g_autoptr(KtLeakPages) p = g_new0(KtLeakPages, 1);
-    Reading r = { .k = k, .mem = mem, .p = p, .is_cache = is_cache,
+    Reading r = { .k = k, .mem = mem, .p = p, .sample = sample,
+                  .n_samples = n_samples, .is_cache = is_cache,
                   .opaque = opaque };
 
-    if (!find_layout(&r.at, k) || !find_pages(&r, sample) ||
+    if (!find_layout(&r.at, k) || !find_pages(&r) ||
         !fits_struct(&r.at, p->struct_page)) {
         return NULL;
     }

@@ -32,20 +32,21 @@ typedef struct KtLeakPages {
     uint8_t *use;
 } KtLeakPages;
 
-/** struct KtSlabSample - an object whose cache is known */
+/** struct KtSlabSample - an object, and the cache that it was taken from;
+ *  that of an early one can have moved since */
 typedef struct KtSlabSample {
     uint64_t object, cache;
 } KtSlabSample;
 
 /**
  * kt_leak_pages_read() - what is each page?
- * @sample: (nullable) tells which of several places memory is at
+ * @sample: @n_samples of them; they tell which of several places memory is at
  * @is_cache: is that the address of a kmem_cache?
  *
  * Returns: (owned) or NULL when the kernel does not tell where its memory is.
  */
 KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
-                                const KtSlabSample *sample,
+                                const KtSlabSample *sample, unsigned n_samples,
                                 bool (*is_cache)(void *opaque, uint64_t va),
                                 void *opaque);
 void kt_leak_pages_free(KtLeakPages *p);

@@ -13,6 +13,7 @@
 #define THREAD_SIZE     16384       /* where no type tells */
 #define TASKS_MAX       (1u << 22)
 #define REGIONS_MAX     (1u << 21)
+#define SAMPLES         64
 
 /* ---- variables ---------------------------------------------------------- */
 
@@ -320,30 +321,32 @@ static GHashTable *list_caches(const KtLeakWorld *w)
     return caches;
 }
 
-static bool find_sample(const KtLeakWorld *w, KtSlabSample *out)
+/* Objects from all over memory. */
+static unsigned find_samples(const KtLeakWorld *w, KtSlabSample *out)
 {
+    unsigned step = w->live->len / SAMPLES + 1, n = 0, next = 0;
     KtCacheInfo info;
 
-    for (unsigned i = 0; i < w->live->len; i++) {
+    for (unsigned i = 0; i < w->live->len && n < SAMPLES; i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
 
-        if (b->layer == KT_LAYER_CACHE &&
+        if (i >= next && b->layer == KT_LAYER_CACHE &&
             kt_tracer_cache(w->tracer, b->cache, &info)) {
-            *out = (KtSlabSample) { b->va, info.va };
-            return true;
+            out[n++] = (KtSlabSample) { b->va, info.va };
+            next = i + step;
         }
     }
-    return false;
+    return n;
 }
 
 static void find_pages(KtLeakWorld *w)
 {
     g_autoptr(GHashTable) caches = list_caches(w);
-    KtSlabSample sample;
-    bool sampled = find_sample(w, &sample);
+    KtSlabSample sample[SAMPLES];
+    unsigned n = find_samples(w, sample);
 
-    w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem,
-                                  sampled ? &sample : NULL, is_cache, caches);
+    w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem, sample, n,
+                                  is_cache, caches);
     if (!w->pages) {
         g_ptr_array_add(w->missing, g_strdup(
             "pages that are no blocks: the kernel does not tell where they "

@@ -66,6 +66,13 @@ static void add_but(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
     add(w, place, but_end, end, number);
 }
 
+/* Blocks may be held from @what (owned), which is not known. */
+static void lack(KtLeakWorld *w, char *what)
+{
+    g_ptr_array_add(w->missing, what);
+    w->blind = w->blind ? w->blind : what;
+}
+
 /* What the image's addresses are above physical ones: arm64, riscv64. */
 static bool image_offset(const KtLeakWorld *w, uint64_t *out)
 {
@@ -94,6 +101,7 @@ static uint64_t direct_of(const KtLeakWorld *w, uint64_t va)
     return w->pages->linear.page_offset + v;
 }
 
+/* Where there are no symbols, their pages are looked at as the kernel's. */
 static void find_data(KtLeakWorld *w)
 {
     uint64_t stack = symbol(w, "init_stack");
@@ -105,9 +113,6 @@ static void find_data(KtLeakWorld *w)
         uint64_t direct;
 
         if (!va || va >= end || !gs_kernel_in_image(w->plan->kernel, va)) {
-            g_ptr_array_add(w->missing, g_strdup_printf(
-                "variables from %s to %s: no such symbols",
-                data_range[i].start, data_range[i].end));
             continue;
         }
         add_but(w, KT_PLACE_DATA, va, end, stack, stack + w->stack_size, 0);
@@ -146,7 +151,8 @@ void kt_leak_find_offsets(KtLeakWorld *w)
     }
 }
 
-/* An interrupt's stack is of use only while an interrupt uses it. */
+/* An interrupt's stack is of use only while an interrupt uses it. Without
+ * symbols these are the kernel's pages, too. */
 static void find_percpu(KtLeakWorld *w)
 {
     GsSymbol start, end, irq = { 0 };
@@ -155,7 +161,6 @@ static void find_percpu(KtLeakWorld *w)
         !gs_kernel_lookup(w->plan->kernel, "__per_cpu_start", &start) ||
         !gs_kernel_lookup(w->plan->kernel, "__per_cpu_end", &end) ||
         end.va <= start.va) {
-        g_ptr_array_add(w->missing, g_strdup("per-CPU variables: no symbols"));
         return;
     }
     gs_kernel_lookup(w->plan->kernel, "irq_stack_backing_store", &irq);
@@ -271,8 +276,7 @@ static void find_stacks(KtLeakWorld *w)
     TaskLayout at;
 
     if (!find_task_layout(w, &at)) {
-        g_ptr_array_add(w->missing, g_strdup("stacks of tasks: no type "
-                                             "task_struct"));
+        lack(w, g_strdup("stacks of tasks: no type task_struct"));
         return;
     }
     if (init) {
@@ -348,9 +352,8 @@ static void find_pages(KtLeakWorld *w)
     w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem, sample, n,
                                   is_cache, caches);
     if (!w->pages) {
-        g_ptr_array_add(w->missing, g_strdup(
-            "pages that are no blocks: the kernel does not tell where they "
-            "are"));
+        lack(w, g_strdup("pages that are no blocks: the kernel does not tell "
+                         "where they are"));
     }
 }
 
@@ -518,8 +521,8 @@ void kt_leak_find_regions(KtLeakWorld *w)
         add_pages(w);
     }
     if (w->left_out) {
-        g_ptr_array_add(w->missing, g_strdup_printf(
-            "%" PRIu64 " MiB that are in more than %u pieces",
-            (w->left_out >> 20) + 1, REGIONS_MAX));
+        lack(w, g_strdup_printf("%" PRIu64 " MiB that are in more than %u "
+                                "pieces", (w->left_out >> 20) + 1,
+                                REGIONS_MAX));
     }
 }

@@ -50,24 +50,36 @@ bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out)
     return w->mem.read(w->mem.opaque, va, out, sizeof(*out));
 }
 
+/* Of memory that the kernel has for as long as it runs; or of a block. */
+static uint64_t landmark(const KtLeakWorld *w)
+{
+    GsSymbol sym;
+
+    if (gs_kernel_lookup(w->plan->kernel, "init_task", &sym)) {
+        return sym.va;
+    }
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        if (kt_leak_live(w, i)->layer != KT_LAYER_PERCPU) {
+            return kt_leak_live(w, i)->va;
+        }
+    }
+    return 0;
+}
+
 /* A vCPU in user mode may have page tables without the kernel's memory. */
 static bool find_vcpu(KtLeakWorld *w)
 {
-    GsSymbol sym;
-    uint64_t v;
+    uint64_t va = landmark(w), v;
 
-    if (!gs_kernel_lookup(w->plan->kernel, "init_task", &sym)) {
-        return false;
-    }
-    for (w->vcpu = 0; w->vcpu < w->plan->vm->n_vcpus; w->vcpu++) {
-        if (kt_leak_world_load(w, sym.va, &v)) {
+    for (w->vcpu = 0; va && w->vcpu < w->plan->vm->n_vcpus; w->vcpu++) {
+        if (kt_leak_world_load(w, va, &v)) {
             return true;
         }
     }
     return false;
 }
 
-static bool check(KtLeakWorld *w, GError **errp)
+static bool check(const KtLeakWorld *w, GError **errp)
 {
     const char *why = NULL;
 
@@ -76,9 +88,6 @@ static bool check(KtLeakWorld *w, GError **errp)
               "does not fit together";
     } else if (!w->plan->kernel) {
         why = "no kernel was recognised yet";
-    } else if (!find_vcpu(w)) {
-        why = "no vCPU maps the kernel's memory now (all are in user mode, or "
-              "it has not booted so far): let it run for a moment";
     }
     if (why) {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "%s", why);
@@ -145,6 +154,22 @@ static void tell_pages(KtLeakWorld *w)
     }
 }
 
+static bool look_around(KtLeakWorld *w, GError **errp)
+{
+    if (!find_vcpu(w)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "no vCPU maps the kernel's memory now (all are in user "
+                    "mode, or it has not booted so far): let it run for a "
+                    "moment");
+        return false;
+    }
+    kt_leak_find_offsets(w);
+    add_blocks(w);
+    kt_leak_find_regions(w);
+    tell_pages(w);
+    return !w->ended || kt_leak_world_fail(w, errp);
+}
+
 KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
                                GError **errp)
 {
@@ -167,15 +192,7 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
     kt_query_begin(t);
     kt_query_range(t, 0, UINT64_MAX, take, w);
     kt_query_end(t);
-    kt_leak_find_offsets(w);
-    add_blocks(w);
-    kt_leak_find_regions(w);
-    tell_pages(w);
-    if (w->ended) {
-        kt_leak_world_fail(w, errp);
-        return NULL;
-    }
-    return g_steal_pointer(&w);
+    return look_around(w, errp) ? g_steal_pointer(&w) : NULL;
 }
 
 void kt_leak_world_free(KtLeakWorld *w)

@@ -37,6 +37,8 @@ typedef struct KtRegion {
  * @pages: NULL where the kernel does not tell
  * @offset: uint64_t, where each CPU's instances of per-CPU memory are
  * @missing: what is not known, one text each
+ * @blind: (borrowed from @missing, nullable) blocks may be held from there, so
+ *         that none is a leak for certain
  * @scan: of @live, not sealed yet
  * @stack_size: bytes of a task's; @tasks: so many stacks are among @region
  * @left_out: bytes of pages that are in too many pieces
@@ -56,6 +58,7 @@ typedef struct KtLeakWorld {
     KtLeakPages *pages;
     GArray *offset;
     GPtrArray *missing;
+    const char *blind;
     KtScan *scan;
     uint64_t stack_size;
     unsigned tasks;

@@ -133,6 +133,11 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     if (!w) {
         return false;
     }
+    if (w->blind) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "no block can be called a "
+                    "leak, as what may refer to it is not known: %s", w->blind);
+        return false;
+    }
     excused = g_malloc0(w->live->len + 1);
     kt_leak_apply_rules(t->leaks, w, excused);
     if (w->ended) {

@@ -237,7 +237,7 @@ static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
     return g_string_free(s, FALSE);
 }
 
-/* What refers to blocks from there is not known: they may be reported. */
+/* That makes no block a leak; such a scan is refused. */
 static void print_missing(McOut *out, const KtLeakReport *r)
 {
     for (unsigned i = 0; i < r->missing->len; i++) {

@@ -11,8 +11,6 @@
 
 #define CPUS_MAX        512
 #define THREAD_SIZE     16384       /* where no type tells */
-#define TASKS_MAX       (1u << 22)
-#define REGIONS_MAX     (1u << 21)
 #define SAMPLES         64
 
 /* ---- variables ---------------------------------------------------------- */
@@ -25,33 +23,11 @@ static const struct {
     { "__start_ro_after_init", "__end_ro_after_init" },
 };
 
-static uint64_t symbol(const KtLeakWorld *w, const char *name)
-{
-    GsSymbol sym;
-
-    return gs_kernel_lookup(w->plan->kernel, name, &sym) ? sym.va : 0;
-}
-
 static bool variable(const KtLeakWorld *w, const char *name, uint64_t *out)
 {
-    uint64_t va = symbol(w, name);
+    uint64_t va = kt_leak_world_symbol(w, name);
 
     return va && kt_leak_world_load(w, va, out);
-}
-
-static void add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
-                uint32_t number)
-{
-    KtRegion r = { place, va, end - va, number };
-
-    if (va >= end) {
-        return;
-    }
-    if (w->region->len >= REGIONS_MAX) {
-        w->left_out += end - va;
-        return;
-    }
-    g_array_append_val(w->region, r);
 }
 
 /* [@va, @end) without [@but, @but_end) */
@@ -59,24 +35,17 @@ static void add_but(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
                     uint64_t but, uint64_t but_end, uint32_t number)
 {
     if (but < va || but_end > end) {
-        add(w, place, va, end, number);
+        kt_leak_world_add(w, place, va, end, number);
         return;
     }
-    add(w, place, va, but, number);
-    add(w, place, but_end, end, number);
-}
-
-/* Blocks may be held from @what (owned), which is not known. */
-static void lack(KtLeakWorld *w, char *what)
-{
-    g_ptr_array_add(w->missing, what);
-    w->blind = w->blind ? w->blind : what;
+    kt_leak_world_add(w, place, va, but, number);
+    kt_leak_world_add(w, place, but_end, end, number);
 }
 
 /* What the image's addresses are above physical ones: arm64, riscv64. */
 static bool image_offset(const KtLeakWorld *w, uint64_t *out)
 {
-    uint64_t map = symbol(w, "kernel_map");
+    uint64_t map = kt_leak_world_symbol(w, "kernel_map");
     uint32_t at;
 
     return variable(w, "kimage_voffset", out) ||
@@ -104,12 +73,12 @@ static uint64_t direct_of(const KtLeakWorld *w, uint64_t va)
 /* Where there are no symbols, their pages are looked at as the kernel's. */
 static void find_data(KtLeakWorld *w)
 {
-    uint64_t stack = symbol(w, "init_stack");
+    uint64_t stack = kt_leak_world_symbol(w, "init_stack");
 
-    stack = stack ? stack : symbol(w, "init_thread_union");
+    stack = stack ? stack : kt_leak_world_symbol(w, "init_thread_union");
     for (unsigned i = 0; i < G_N_ELEMENTS(data_range); i++) {
-        uint64_t va = symbol(w, data_range[i].start);
-        uint64_t end = symbol(w, data_range[i].end);
+        uint64_t va = kt_leak_world_symbol(w, data_range[i].start);
+        uint64_t end = kt_leak_world_symbol(w, data_range[i].end);
         uint64_t direct;
 
         if (!va || va >= end || !gs_kernel_in_image(w->plan->kernel, va)) {
@@ -139,7 +108,7 @@ static bool in_use(const KtLeakWorld *w, uint64_t va, uint64_t len)
 
 void kt_leak_find_offsets(KtLeakWorld *w)
 {
-    uint64_t table = symbol(w, "__per_cpu_offset"), cpus = 1, off;
+    uint64_t table = kt_leak_world_symbol(w, "__per_cpu_offset"), cpus = 1, off;
 
     variable(w, "nr_cpu_ids", &cpus);
     cpus = MIN(cpus & 0xffffffff, CPUS_MAX);
@@ -180,114 +149,7 @@ static void find_percpu(KtLeakWorld *w)
     }
 }
 
-/* ---- stacks ------------------------------------------------------------- */
-
-typedef struct TaskLayout {
-    uint32_t stack, sp, pid, on_cpu;
-} TaskLayout;
-
-static uint32_t task_member(const KtLeakWorld *w, const char *name)
-{
-    uint32_t at;
-
-    return gs_kernel_member(w->plan->kernel, "task_struct", name, &at, NULL) ?
-           at : UINT32_MAX;
-}
-
-static bool find_task_layout(const KtLeakWorld *w, TaskLayout *at)
-{
-    *at = (TaskLayout) {
-        .stack = task_member(w, "stack"),
-        .sp = task_member(w, "thread.sp"),
-        .pid = task_member(w, "pid"),
-        .on_cpu = task_member(w, "on_cpu"),
-    };
-    if (at->sp == UINT32_MAX) {
-        at->sp = task_member(w, "thread.cpu_context.sp");
-    }
-    return at->stack != UINT32_MAX && at->pid != UINT32_MAX;
-}
-
-static uint32_t load_u32(const KtLeakWorld *w, uint64_t va)
-{
-    uint32_t v;
-
-    return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
-}
-
-/* The least address of the stack that a register has; it may be the stack
- * pointer, or lie above that. */
-static uint64_t running_sp(const KtLeakWorld *w, uint64_t stack)
-{
-    const KtRegister *r = (const KtRegister *)w->registers->data;
-    uint64_t least = 0;
-
-    for (unsigned i = 0; i < w->registers->len; i++) {
-        if (r[i].value - stack < w->stack_size &&
-            (!least || r[i].value < least)) {
-            least = r[i].value;
-        }
-    }
-    return least;
-}
-
-static void add_stack(KtLeakWorld *w, const TaskLayout *at, uint64_t task)
-{
-    uint64_t stack, sp = 0, from;
-    const KtLeakLive *block;
-    bool runs;
-
-    if (!kt_leak_world_load(w, task + at->stack, &stack) || !stack ||
-        stack + w->stack_size < stack) {
-        return;
-    }
-    block = kt_leak_world_live(w, stack);
-    if (block) {
-        kt_scan_set_flags(w->scan, block - kt_leak_live(w, 0), KT_SCANF_OPAQUE);
-    }
-    if (w->plan->no_stacks) {
-        return;
-    }
-    runs = at->on_cpu != UINT32_MAX && load_u32(w, task + at->on_cpu);
-    from = running_sp(w, stack);
-    if (!from && !runs && at->sp != UINT32_MAX &&
-        kt_leak_world_load(w, task + at->sp, &sp) &&
-        sp - stack < w->stack_size) {
-        from = sp;
-    }
-    from = from ? from & ~7ull : stack;
-    w->tasks++;
-    add(w, KT_PLACE_STACK, from, stack + w->stack_size,
-        load_u32(w, task + at->pid));
-}
-
-static bool is_task(const KtLeakWorld *w, const KtLeakLive *b)
-{
-    KtCacheInfo info;
-
-    return b->layer == KT_LAYER_CACHE &&
-           kt_tracer_cache(w->tracer, b->cache, &info) &&
-           !strcmp(info.name, "task_struct");
-}
-
-static void find_stacks(KtLeakWorld *w)
-{
-    uint64_t init = symbol(w, "init_task");
-    TaskLayout at;
-
-    if (!find_task_layout(w, &at)) {
-        lack(w, g_strdup("stacks of tasks: no type task_struct"));
-        return;
-    }
-    if (init) {
-        add_stack(w, &at, init);
-    }
-    for (unsigned i = 0; i < w->live->len && w->tasks < TASKS_MAX; i++) {
-        if (is_task(w, kt_leak_live(w, i))) {
-            add_stack(w, &at, kt_leak_live(w, i)->va);
-        }
-    }
-}
+/* ---- registers ---------------------------------------------------------- */
 
 static void find_registers(KtLeakWorld *w)
 {
@@ -352,8 +214,8 @@ static void find_pages(KtLeakWorld *w)
     w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem, sample, n,
                                   is_cache, caches);
     if (!w->pages) {
-        lack(w, g_strdup("pages that are no blocks: the kernel does not tell "
-                         "where they are"));
+        kt_leak_world_lack(w, g_strdup("pages that are no blocks: the kernel "
+                                       "does not tell where they are"));
     }
 }
 
@@ -367,13 +229,14 @@ static void add_pages(KtLeakWorld *w)
         KtPageUse use = i < p->n ? p->use[i] : KT_PAGE_NONE;
 
         if (use != KT_PAGE_KERNEL) {
-            add(w, KT_PLACE_PAGE, kt_leak_pages_va(p, kernel),
-                kt_leak_pages_va(p, i), 0);
+            kt_leak_world_add(w, KT_PLACE_PAGE, kt_leak_pages_va(p, kernel),
+                              kt_leak_pages_va(p, i), 0);
             kernel = i + 1;
         }
         if (use == KT_PAGE_NONE || use == KT_PAGE_FREE) {
-            add(w, KT_PLACE_STRUCT_PAGE, kt_leak_pages_struct(p, used),
-                kt_leak_pages_struct(p, i), 0);
+            kt_leak_world_add(w, KT_PLACE_STRUCT_PAGE,
+                              kt_leak_pages_struct(p, used),
+                              kt_leak_pages_struct(p, i), 0);
             used = i + 1;
         }
     }
@@ -516,13 +379,13 @@ void kt_leak_find_regions(KtLeakWorld *w)
     find_vmalloc(w);
     find_data(w);
     find_percpu(w);
-    find_stacks(w);
+    kt_leak_find_stacks(w);
     if (w->pages) {
         add_pages(w);
     }
     if (w->left_out) {
-        lack(w, g_strdup_printf("%" PRIu64 " MiB that are in more than %u "
-                                "pieces", (w->left_out >> 20) + 1,
-                                REGIONS_MAX));
+        kt_leak_world_lack(w, g_strdup_printf(
+            "%" PRIu64 " MiB that are in more than %u pieces",
+            (w->left_out >> 20) + 1, KT_REGIONS_MAX));
     }
 }

@@ -50,20 +50,44 @@ bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out)
     return w->mem.read(w->mem.opaque, va, out, sizeof(*out));
 }
 
-/* Of memory that the kernel has for as long as it runs; or of a block. */
-static uint64_t landmark(const KtLeakWorld *w)
+uint64_t kt_leak_world_symbol(const KtLeakWorld *w, const char *name)
 {
     GsSymbol sym;
 
-    if (gs_kernel_lookup(w->plan->kernel, "init_task", &sym)) {
-        return sym.va;
+    return gs_kernel_lookup(w->plan->kernel, name, &sym) ? sym.va : 0;
+}
+
+void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
+                       uint32_t number)
+{
+    KtRegion r = { place, va, end - va, number };
+
+    if (va >= end) {
+        return;
     }
-    for (uint32_t i = 0; i < w->live->len; i++) {
-        if (kt_leak_live(w, i)->layer != KT_LAYER_PERCPU) {
-            return kt_leak_live(w, i)->va;
-        }
+    if (w->region->len >= KT_REGIONS_MAX) {
+        w->left_out += end - va;
+        return;
     }
-    return 0;
+    g_array_append_val(w->region, r);
+}
+
+void kt_leak_world_lack(KtLeakWorld *w, char *what)
+{
+    g_ptr_array_add(w->missing, what);
+    w->blind = w->blind ? w->blind : what;
+}
+
+/* Of memory that the kernel has for as long as it runs; or of a block. */
+static uint64_t landmark(const KtLeakWorld *w)
+{
+    uint64_t va = kt_leak_world_symbol(w, "init_task");
+
+    for (uint32_t i = 0; !va && i < w->live->len; i++) {
+        va = kt_leak_live(w, i)->layer != KT_LAYER_PERCPU ?
+             kt_leak_live(w, i)->va : 0;
+    }
+    return va;
 }
 
 /* A vCPU in user mode may have page tables without the kernel's memory. */

@@ -18,6 +18,9 @@ typedef struct KtLeakLive {
     bool queued;                /* kfree_rcu() has it */
 } KtLeakLive;
 
+/** KT_REGIONS_MAX - so many are kept */
+#define KT_REGIONS_MAX (1u << 21)
+
 /** struct KtRegion - memory that is in use, and not of a block
  *  @number: the task's pid, or the CPU */
 typedef struct KtRegion {
@@ -79,6 +82,17 @@ void kt_leak_find_offsets(KtLeakWorld *w);
 /** kt_leak_find_regions() - fill @region, @registers and @pages in, and tell
  *  @scan what of its blocks is no pointer; leak-roots.c. */
 void kt_leak_find_regions(KtLeakWorld *w);
+/** kt_leak_find_stacks() - add those of tasks and of interrupts, as far as they
+ *  are in use; leak-stacks.c. */
+void kt_leak_find_stacks(KtLeakWorld *w);
+/** kt_leak_world_add() - [@va, @end) to @region. */
+void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
+                       uint32_t number);
+/** kt_leak_world_lack() - blocks may be held from @what (owned), which is not
+ *  known. */
+void kt_leak_world_lack(KtLeakWorld *w, char *what);
+/** kt_leak_world_symbol() - its address, 0: there is none. */
+uint64_t kt_leak_world_symbol(const KtLeakWorld *w, const char *name);
 /** kt_leak_world_live() - the live block that starts at @va, or NULL. */
 const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va);
 /** kt_leak_world_load() - the word at @va. */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks: what is on one counts from the stack pointer on. Whole ones are full
+ * of what was there before, so a block that is one has no words of its own.
+ * The kernel keeps some of tasks that are gone, for the next ones, and one a
+ * CPU for its interrupts.
+ */
+#include "leak-world.h"
+
+#include <string.h>
+
+#define TASKS_MAX (1u << 22)
+
+typedef struct TaskLayout {
+    uint32_t stack, sp, pid, on_cpu;
+} TaskLayout;
+
+typedef struct Finding {
+    KtLeakWorld *w;
+    TaskLayout at;
+    GHashTable *sites;          /* where tasks' stacks were allocated */
+} Finding;
+
+static uint32_t task_member(const KtLeakWorld *w, const char *name)
+{
+    uint32_t at;
+
+    return gs_kernel_member(w->plan->kernel, "task_struct", name, &at, NULL) ?
+           at : UINT32_MAX;
+}
+
+static bool find_task_layout(const KtLeakWorld *w, TaskLayout *at)
+{
+    *at = (TaskLayout) {
+        .stack = task_member(w, "stack"),
+        .sp = task_member(w, "thread.sp"),
+        .pid = task_member(w, "pid"),
+        .on_cpu = task_member(w, "on_cpu"),
+    };
+    if (at->sp == UINT32_MAX) {
+        at->sp = task_member(w, "thread.cpu_context.sp");
+    }
+    return at->stack != UINT32_MAX && at->pid != UINT32_MAX;
+}
+
+static uint32_t load_u32(const KtLeakWorld *w, uint64_t va)
+{
+    uint32_t v;
+
+    return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
+}
+
+/* The least address of the stack that a register has; it may be the stack
+ * pointer, or lie above that. 0: none has one. */
+static uint64_t running_sp(const KtLeakWorld *w, uint64_t stack)
+{
+    const KtRegister *r = (const KtRegister *)w->registers->data;
+    uint64_t least = 0;
+
+    for (unsigned i = 0; i < w->registers->len; i++) {
+        if (r[i].value - stack < w->stack_size &&
+            (!least || r[i].value < least)) {
+            least = r[i].value;
+        }
+    }
+    return least & ~7ull;
+}
+
+static void set_opaque(KtLeakWorld *w, const KtLeakLive *b)
+{
+    kt_scan_set_flags(w->scan, b - kt_leak_live(w, 0), KT_SCANF_OPAQUE);
+}
+
+/* ---- of tasks ----------------------------------------------------------- */
+
+/* The return address into what allocated it, NULL: not known. */
+static gpointer site_of(const KtLeakWorld *w, const KtLeakLive *b)
+{
+    GsStop stop;
+    unsigned n;
+    const uint64_t *frame = kt_tracer_stack(w->tracer, b->stack, &n, &stop);
+
+    return n ? GSIZE_TO_POINTER(frame[0]) : NULL;
+}
+
+/* Its words count as a stack's, not as a block's or as those of pages. */
+static void take_stack(const Finding *f, uint64_t stack)
+{
+    KtLeakWorld *w = f->w;
+    const KtLeakLive *b = kt_leak_world_live(w, stack);
+
+    if (!b) {
+        if (w->pages) {
+            kt_leak_pages_elsewhere(w->pages, stack, w->stack_size);
+        }
+        return;
+    }
+    set_opaque(w, b);
+    if (b->layer == KT_LAYER_VMALLOC && site_of(w, b)) {
+        g_hash_table_add(f->sites, site_of(w, b));
+    }
+}
+
+static void add_stack(const Finding *f, uint64_t task)
+{
+    const TaskLayout *at = &f->at;
+    KtLeakWorld *w = f->w;
+    uint64_t stack, sp = 0, from;
+    bool runs;
+
+    if (!kt_leak_world_load(w, task + at->stack, &stack) || !stack ||
+        stack + w->stack_size < stack) {
+        return;
+    }
+    take_stack(f, stack);
+    if (w->plan->no_stacks) {
+        return;
+    }
+    runs = at->on_cpu != UINT32_MAX && load_u32(w, task + at->on_cpu);
+    from = running_sp(w, stack);
+    if (!from && !runs && at->sp != UINT32_MAX &&
+        kt_leak_world_load(w, task + at->sp, &sp) &&
+        sp - stack < w->stack_size) {
+        from = sp & ~7ull;
+    }
+    w->tasks++;
+    kt_leak_world_add(w, KT_PLACE_STACK, from ? from : stack,
+                      stack + w->stack_size, load_u32(w, task + at->pid));
+}
+
+static bool is_task(const KtLeakWorld *w, const KtLeakLive *b)
+{
+    KtCacheInfo info;
+
+    return b->layer == KT_LAYER_CACHE &&
+           kt_tracer_cache(w->tracer, b->cache, &info) &&
+           !strcmp(info.name, "task_struct");
+}
+
+/* Those that were allocated as tasks' stacks were, and have no task now. */
+static void pass_over_spare(const Finding *f)
+{
+    KtLeakWorld *w = f->w;
+
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i);
+
+        if (b->layer == KT_LAYER_VMALLOC && b->requested == w->stack_size &&
+            g_hash_table_contains(f->sites, site_of(w, b))) {
+            set_opaque(w, b);
+        }
+    }
+}
+
+static void find_tasks(const Finding *f)
+{
+    KtLeakWorld *w = f->w;
+    uint64_t init = kt_leak_world_symbol(w, "init_task");
+
+    if (init) {
+        add_stack(f, init);
+    }
+    for (uint32_t i = 0; i < w->live->len && w->tasks < TASKS_MAX; i++) {
+        if (is_task(w, kt_leak_live(w, i))) {
+            add_stack(f, kt_leak_live(w, i)->va);
+        }
+    }
+    pass_over_spare(f);
+}
+
+/* ---- of interrupts ------------------------------------------------------ */
+
+/* Per-CPU variables that have a CPU's. */
+static const struct {
+    const char *symbol;
+    const char *type, *member;
+    bool last;                  /* the address of its last word */
+} irq_stack[] = {
+    { .symbol = "irq_stack_ptr" },                      /* arm64, riscv64 */
+    { .symbol = "hardirq_stack_ptr", .last = true },    /* x86-64 */
+    { "pcpu_hot", "pcpu_hot", "hardirq_stack_ptr", true },
+};
+
+static void add_irq_stack(KtLeakWorld *w, uint64_t stack, uint32_t cpu)
+{
+    const KtLeakLive *b = kt_leak_world_live(w, stack);
+    uint64_t from = w->plan->no_stacks ? 0 : running_sp(w, stack);
+
+    if (!b && from) {
+        kt_leak_world_add(w, KT_PLACE_PERCPU, from, stack + w->stack_size,
+                          cpu);
+    } else if (b && from) {
+        kt_scan_area(w->scan, (KtScanArea) { b - kt_leak_live(w, 0),
+                                             from - stack, UINT64_MAX });
+    } else if (b) {
+        set_opaque(w, b);
+    }
+}
+
+static void find_irq_stacks(KtLeakWorld *w)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(irq_stack); i++) {
+        uint64_t va = kt_leak_world_symbol(w, irq_stack[i].symbol), stack;
+        uint32_t at = 0;
+
+        if (!va || (irq_stack[i].type &&
+                    !gs_kernel_member(w->plan->kernel, irq_stack[i].type,
+                                      irq_stack[i].member, &at, NULL))) {
+            continue;
+        }
+        for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {
+            uint64_t off = g_array_index(w->offset, uint64_t, cpu);
+
+            if (kt_leak_world_load(w, off + va + at, &stack) && stack) {
+                add_irq_stack(w, irq_stack[i].last ?
+                                 stack + 8 - w->stack_size : stack, cpu);
+            }
+        }
+    }
+}
+
+void kt_leak_find_stacks(KtLeakWorld *w)
+{
+    g_autoptr(GHashTable) sites = g_hash_table_new(NULL, NULL);
+    Finding f = { .w = w, .sites = sites };
+
+    if (find_task_layout(w, &f.at)) {
+        find_tasks(&f);
+    } else {
+        kt_leak_world_lack(w, g_strdup("stacks of tasks: no type "
+                                       "task_struct"));
+    }
+    find_irq_stacks(w);
+}

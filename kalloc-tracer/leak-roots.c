@@ -247,8 +247,11 @@ static void add_pages(KtLeakWorld *w)
 /*
  * The kernel's own books of vmalloc'ed memory have its address, which makes
  * nobody its owner: in a struct vmap_area that and the struct vm_struct are
- * left out, and in one of these the address, unless somebody else refers to
- * it. The memory's pages are looked at by the addresses of vmalloc.
+ * left out, and in one of these the address: who asked for memory was given
+ * that, and a word that is the address of its struct vm_struct is mostly of
+ * what was there before. Stacks that the kernel keeps for new tasks it does
+ * keep by their struct vm_struct. The memory's pages are looked at by the
+ * addresses of vmalloc.
  */
 typedef struct Book {
     const char *type;
@@ -355,7 +358,8 @@ static void find_vmalloc(KtLeakWorld *w)
 
         if ((of = booked(w, &vm, b))) {
             cut(w, i, vm.cut, 1);
-            kt_scan_set_flags(w->scan, i, KT_SCANF_BOOK);
+            kt_scan_set_flags(w->scan, i, of->is_stack ? KT_SCANF_BOOK :
+                                                         KT_SCANF_HELD);
             if (w->pages && kt_leak_world_load(w, b->va + list, &pages)) {
                 move_pages(w, pages, of->len);
             }
@@ -376,10 +380,10 @@ void kt_leak_find_regions(KtLeakWorld *w)
                                                                  THREAD_SIZE;
     find_registers(w);
     find_pages(w);
+    kt_leak_find_stacks(w);
     find_vmalloc(w);
     find_data(w);
     find_percpu(w);
-    kt_leak_find_stacks(w);
     if (w->pages) {
         add_pages(w);
     }

@@ -71,6 +71,12 @@ static void set_opaque(KtLeakWorld *w, const KtLeakLive *b)
     kt_scan_set_flags(w->scan, b - kt_leak_live(w, 0), KT_SCANF_OPAQUE);
 }
 
+static void set_stack(KtLeakWorld *w, const KtLeakLive *b)
+{
+    set_opaque(w, b);
+    g_array_index(w->live, KtLeakLive, b - kt_leak_live(w, 0)).is_stack = true;
+}
+
 /* ---- of tasks ----------------------------------------------------------- */
 
 /* The return address into what allocated it, NULL: not known. */
@@ -95,7 +101,7 @@ static void take_stack(const Finding *f, uint64_t stack)
         }
         return;
     }
-    set_opaque(w, b);
+    set_stack(w, b);
     if (b->layer == KT_LAYER_VMALLOC && site_of(w, b)) {
         g_hash_table_add(f->sites, site_of(w, b));
     }
@@ -147,7 +153,7 @@ static void pass_over_spare(const Finding *f)
 
         if (b->layer == KT_LAYER_VMALLOC && b->requested == w->stack_size &&
             g_hash_table_contains(f->sites, site_of(w, b))) {
-            set_opaque(w, b);
+            set_stack(w, b);
         }
     }
 }

@@ -16,6 +16,7 @@ typedef struct KtLeakLive {
     KtCacheId cache;
     uint8_t layer;
     bool queued;                /* kfree_rcu() has it */
+    bool is_stack;              /* of a task, or of none any more */
 } KtLeakLive;
 
 /** KT_REGIONS_MAX - so many are kept */

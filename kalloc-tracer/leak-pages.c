@@ -42,7 +42,6 @@ typedef struct Reading {
     KtLeakPages *p;
     Layout at;
     const KtSlabSample *sample;
-    unsigned n_samples;
     bool (*is_cache)(void *opaque, uint64_t va);
     void *opaque;
 } Reading;
@@ -311,8 +310,8 @@ static bool fits(const Reading *r, const KtSlabSample *sample)
 
 static bool fits_any(const Reading *r)
 {
-    for (unsigned i = 0; i < r->n_samples; i++) {
-        if (fits(r, &r->sample[i])) {
+    for (const KtSlabSample *s = r->sample; s && s->object; s++) {
+        if (fits(r, s)) {
             return true;
         }
     }
@@ -363,14 +362,13 @@ static bool fits_struct(const Layout *at, uint64_t struct_page)
 }
 
 KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
-                                const KtSlabSample *sample, unsigned n_samples,
+                                const KtSlabSample *sample,
                                 bool (*is_cache)(void *opaque, uint64_t va),
                                 void *opaque)
 {
     g_autoptr(KtLeakPages) p = g_new0(KtLeakPages, 1);
     Reading r = { .k = k, .mem = mem, .p = p, .sample = sample,
-                  .n_samples = n_samples, .is_cache = is_cache,
-                  .opaque = opaque };
+                  .is_cache = is_cache, .opaque = opaque };
 
     if (!find_layout(&r.at, k) || !find_pages(&r) ||
         !fits_struct(&r.at, p->struct_page)) {

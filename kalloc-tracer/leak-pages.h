@@ -40,13 +40,14 @@ typedef struct KtSlabSample {
 
 /**
  * kt_leak_pages_read() - what is each page?
- * @sample: @n_samples of them; they tell which of several places memory is at
+ * @sample: (nullable) some of them, the last one's object is 0; they tell which
+ *          of several places memory is at
  * @is_cache: is that the address of a kmem_cache?
  *
  * Returns: (owned) or NULL when the kernel does not tell where its memory is.
  */
 KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
-                                const KtSlabSample *sample, unsigned n_samples,
+                                const KtSlabSample *sample,
                                 bool (*is_cache)(void *opaque, uint64_t va),
                                 void *opaque);
 void kt_leak_pages_free(KtLeakPages *p);

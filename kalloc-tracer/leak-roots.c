@@ -188,7 +188,8 @@ static GHashTable *list_caches(const KtLeakWorld *w)
 }
 
 /* Objects from all over memory. */
-static unsigned find_samples(const KtLeakWorld *w, KtSlabSample *out)
+static void find_samples(const KtLeakWorld *w,
+                         KtSlabSample out[SAMPLES + 1])
 {
     unsigned step = w->live->len / SAMPLES + 1, n = 0, next = 0;
     KtCacheInfo info;
@@ -202,17 +203,17 @@ static unsigned find_samples(const KtLeakWorld *w, KtSlabSample *out)
             next = i + step;
         }
     }
-    return n;
+    out[n] = (KtSlabSample) { 0 };
 }
 
 static void find_pages(KtLeakWorld *w)
 {
     g_autoptr(GHashTable) caches = list_caches(w);
-    KtSlabSample sample[SAMPLES];
-    unsigned n = find_samples(w, sample);
+    KtSlabSample sample[SAMPLES + 1];
 
-    w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem, sample, n,
-                                  is_cache, caches);
+    find_samples(w, sample);
+    w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem, sample, is_cache,
+                                  caches);
     if (!w->pages) {
         kt_leak_world_lack(w, g_strdup("pages that are no blocks: the kernel "
                                        "does not tell where they are"));
@@ -319,8 +320,21 @@ static const KtLeakLive *booked(const KtLeakWorld *w, const Book *vm,
            vmalloc_at(w, va) : NULL;
 }
 
-/* A struct vmap_area that begins, or ends, at a vmalloc block's start. */
-static void cut_area(KtLeakWorld *w, uint32_t i, const Book *area)
+/* Does @area's struct vm_struct tell of the same place? That of an area that
+ * waits to be freed is gone, and its memory somebody else's by now. */
+static bool is_current(const KtLeakWorld *w, const Book *area, const Book *vm,
+                       uint64_t va, uint64_t start)
+{
+    uint64_t of, addr;
+
+    return kt_leak_world_load(w, va + area->cut[2], &of) &&
+           kt_leak_world_load(w, of + vm->cut[0], &addr) && addr == start;
+}
+
+/* A struct vmap_area that begins, or ends, at a vmalloc block's start, or whose
+ * struct vm_struct is not its own any more. */
+static void cut_area(KtLeakWorld *w, uint32_t i, const Book *area,
+                     const Book *vm)
 {
     const KtLeakLive *b = kt_leak_live(w, i);
     uint64_t start, end;
@@ -331,7 +345,7 @@ static void cut_area(KtLeakWorld *w, uint32_t i, const Book *area)
         start >= end || (start | end) & 4095) {
         return;
     }
-    if (vmalloc_at(w, start)) {
+    if (vmalloc_at(w, start) || !is_current(w, area, vm, b->va, start)) {
         cut(w, i, area->cut, 3);
     } else if (vmalloc_at(w, end)) {
         cut(w, i, area->cut, 2);
@@ -364,7 +378,7 @@ static void find_vmalloc(KtLeakWorld *w)
                 move_pages(w, pages, of->len);
             }
         } else {
-            cut_area(w, i, &area);
+            cut_area(w, i, &area, &vm);
         }
     }
 }

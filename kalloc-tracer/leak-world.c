@@ -8,6 +8,7 @@
 
 #define SECONDS_MAX     120u
 #define READS_A_LOOK    4096        /* at the clock */
+#define SMALL           (1ull << 31)
 
 /* ---- memory ------------------------------------------------------------- */
 
@@ -150,13 +151,22 @@ const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va)
                    by_start);
 }
 
+/* Per-CPU memory of the first chunk is counted from where the variables are:
+ * from 0, or within the kernel's image. */
+static unsigned flags_of_percpu(const KtLeakWorld *w, uint64_t va)
+{
+    return KT_SCANF_COOKIE |
+           (va < SMALL || gs_kernel_in_image(w->plan->kernel, va) ?
+            KT_SCANF_NUMBER : 0);
+}
+
 static void add_blocks(KtLeakWorld *w)
 {
     for (uint32_t i = 0; i < w->live->len; i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
         unsigned flags = b->queued ? KT_SCANF_HELD : 0;
 
-        flags |= b->layer == KT_LAYER_PERCPU ? KT_SCANF_COOKIE : 0;
+        flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;
         flags |= b->layer == KT_LAYER_LARGE ? KT_SCANF_PAGES : 0;
         kt_scan_add(w->scan, b->va, b->len, flags);
         for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&

@@ -328,6 +328,9 @@ static void gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
         uint64_t gap = e[i].va > va ? e[i].va - va : 0;
         uint64_t covered;
 
+        if (e[i].len == 1) {            /* a number */
+            continue;
+        }
         if (gap) {
             fn(opaque, va, gap);
         }

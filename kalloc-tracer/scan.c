@@ -150,9 +150,9 @@ void kt_scan_follow_pages(KtScan *s, bool follow)
 
 /* ---- index -------------------------------------------------------------- */
 
-static void add(KtScan *s, uint64_t va, uint32_t block)
+static void add(KtScan *s, uint64_t va, uint64_t len, uint32_t block)
 {
-    if (!kt_scan_index_add(s->index, va, block_at(s, block)->len, block)) {
+    if (!kt_scan_index_add(s->index, va, len, block)) {
         drop(s, block);
     }
 }
@@ -161,15 +161,18 @@ static void add_blocks(KtScan *s)
 {
     s->index = kt_scan_index_new(s->block->len + s->alias->len);
     for (uint32_t i = 0; i < s->block->len; i++) {
-        if (block_at(s, i)->len) {
-            add(s, block_at(s, i)->va, i);
+        const Block *b = block_at(s, i);
+
+        if (b->len) {
+            add(s, b->va, b->flags & KT_SCANF_NUMBER ? 1 : b->len, i);
         }
     }
     for (uint32_t i = 0; i < s->block->len; i++) {
         const Block *b = block_at(s, i);
 
         for (unsigned j = 0; b->len && j < b->n_alias; j++) {
-            add(s, g_array_index(s->alias, uint64_t, b->alias + j), i);
+            add(s, g_array_index(s->alias, uint64_t, b->alias + j), b->len,
+                i);
         }
     }
 }

@@ -69,6 +69,8 @@ typedef enum KtScanFlag {
     KT_SCANF_BOOK = 1 << 4,     /* reached by a pointer all of its words count;
                                  * if not, it is in use nevertheless, and only
                                  * its areas count */
+    KT_SCANF_NUMBER = 1 << 5,   /* such an address counts only as it is, none
+                                 * near it, and other memory may be there */
 } KtScanFlag;
 
 /** struct KtScanArea - the only part of a block that has pointers; there may

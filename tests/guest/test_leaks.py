@@ -15,6 +15,7 @@ import tempfile
 import oracle
 from kaguest import Guest, Tap
 
+KERNELS = '6.12', '6.1', 'arm64-6.12', 'riscv64-6.12'
 LOST = 20
 OTHERS = 20         # leaks of the kernel's own, and what rules do not know
 SCAN_MIB_S = 1024   # of guest memory, on one core
@@ -138,7 +139,7 @@ def main():
     ap.add_argument('--smp', action='append', type=int)
     ap.add_argument('--objects', type=int, default=100000)
     args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    kernels = args.kernel or KERNELS[:1 if args.short else None]
     tap = Tap()
     for kernel in kernels:
         for smp in args.smp or ([1] if args.short else [1, 4]):

@@ -146,9 +146,15 @@ static void test_aliases(void)
     kt_scan_alias(w->scan, BASE + 0x2000);
     kt_scan_alias(w->scan, BASE + 0x3000);
     by_instance = kt_scan_add(w->scan, BASE + 0x4000, 0x40, 0);
-    kt_scan_add(w->scan, 0x40000, 0x40, KT_SCANF_COOKIE);
+    kt_scan_add(w->scan, 0x40000, 0x40, KT_SCANF_COOKIE | KT_SCANF_NUMBER);
+    kt_scan_add(w->scan, 0x5000000000, 0x40, KT_SCANF_COOKIE);
+    kt_scan_add(w->scan, 0x60000, 0x40, KT_SCANF_COOKIE | KT_SCANF_NUMBER);
+    kt_scan_add(w->scan, 0x70004, 4, KT_SCANF_COOKIE | KT_SCANF_NUMBER);
     *at(w, BASE) = 0x30000;
     *at(w, BASE + 8) = 0x40010;     /* a number */
+    *at(w, BASE + 16) = 0x5000000010;
+    *at(w, BASE + 24) = 0x60001;    /* tagged: a number, too */
+    *at(w, BASE + 32) = 0x70004;
     *at(w, BASE + 0x3010) = BASE + 0x4000;
     kt_scan_seal(w->scan);
     g_assert_cmpuint(kt_scan_find(w->scan, BASE + 0x3020), ==, cookie);
@@ -156,6 +162,9 @@ static void test_aliases(void)
     check(w, cookie, true, KT_HOLD_START);
     check(w, by_instance, true, KT_HOLD_START);
     check(w, 2, false, KT_HOLD_NONE);
+    check(w, 3, true, KT_HOLD_INTERIOR);
+    check(w, 4, false, KT_HOLD_NONE);
+    check(w, 5, true, KT_HOLD_INTERIOR);    /* no multiple of 8 */
 }
 
 /* Books of a thing refer to it only if somebody refers to them. */
@@ -294,6 +303,9 @@ static void test_gaps(void)
     kt_scan_add(w->scan, BASE + 0x0f80, 0x100, 0);
     kt_scan_add(w->scan, BASE + 0x1100, 0x20, 0);
     kt_scan_add(w->scan, BASE + 0x3000, 0x3000, 0);
+    /* one of per-CPU memory, which is elsewhere */
+    kt_scan_add(w->scan, BASE + 0x8000, 0x1000,
+                KT_SCANF_COOKIE | KT_SCANF_NUMBER);
     kt_scan_seal(w->scan);
     kt_scan_gaps(w->scan, BASE, 0x10000, sum_gap, &sum);
     g_assert_cmphex(sum, ==, 0x10000 - 0x100 - 0x20 - 0x3000);

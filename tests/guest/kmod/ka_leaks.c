@@ -75,10 +75,14 @@ static void insert(struct object *o)
     rb_insert_color(&o->node, &the_tree);
 }
 
-/* Nothing but their interiors is referred to, or tagged pointers are. */
+/*
+ * Nothing but their interiors is referred to, or tagged pointers are. Keys are
+ * odd: every tenth number there would be one, and addresses of per-CPU memory
+ * are such numbers.
+ */
 static int hold(unsigned long i)
 {
-    struct object *o = make(i * 2654435761u % 1000003);
+    struct object *o = make(i * 2654435761u % 1000003 * 2 + 1);
 
     if (!o) {
         return -ENOMEM;

@@ -6,6 +6,8 @@
  */
 #include "scan-index.h"
 
+#include "prefetch.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -295,11 +297,11 @@ static void find_group(const KtScanIndex *ix, const uint64_t *va, unsigned n,
 
     for (unsigned i = 0; i < n; i++) {
         page[i] = page_of(ix, va[i]);
-        __builtin_prefetch(page[i]);
+        kt_prefetch(page[i]);
     }
     for (unsigned i = 0; i < n; i++) {
         out[i] = page[i] && page[i]->n ? guess(ix, page[i], va[i]) : NULL;
-        __builtin_prefetch(out[i]);
+        kt_prefetch(out[i]);
     }
     for (unsigned i = 0; i < n; i++) {
         out[i] = out[i] ? look(ix, page[i], va[i], out[i]) : NULL;

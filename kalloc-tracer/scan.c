@@ -8,6 +8,7 @@
  * memory is read.
  */
 #include "scan.h"
+#include "prefetch.h"
 #include "scan-index.h"
 
 #include <stdlib.h>
@@ -308,7 +309,7 @@ static void look_up(KtScan *s, const uint64_t *word, unsigned n)
     kt_scan_index_find(s->index, word, n, e);
     for (unsigned i = 0; i < n; i++) {
         e[i] = is_pointer(e[i], word[i]) ? e[i] : NULL;
-        __builtin_prefetch(e[i] ? &s->state[e[i]->block] : NULL, 1);
+        kt_prefetch(e[i] ? &s->state[e[i]->block] : NULL);
     }
     for (unsigned i = 0; i < n; i++) {
         if (e[i]) {
@@ -410,7 +411,7 @@ static void touch_next_group(const KtScan *s)
     uint32_t group = g->group[g->first];
 
     for (uint64_t bits = g->n ? g->bit[group] : 0; bits; bits &= bits - 1) {
-        __builtin_prefetch(block_at(s, group * 64 + __builtin_ctzll(bits)));
+        kt_prefetch(block_at(s, group * 64 + __builtin_ctzll(bits)));
     }
 }
 

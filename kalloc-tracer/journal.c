@@ -35,13 +35,6 @@ typedef struct Job {
     GByteArray *data;
 } Job;
 
-/* A note that waits for its place. */
-typedef struct Waiting {
-    uint64_t seq;
-    KtFrameKind kind;
-    GByteArray *data;
-} Waiting;
-
 struct KtJournal {
     int fd;
     KtJournalOut *out;
@@ -50,9 +43,6 @@ struct KtJournal {
     unsigned used;
     uint64_t promised;
     bool ended;
-    uint64_t next_note;         /* atomic: the first of @waiting's places */
-    pthread_mutex_t note_lock;  /* of @waiting */
-    GQueue waiting;             /* of Waiting, by place */
     pthread_mutex_t lock;       /* of all that follows */
     pthread_cond_t more;        /* there is a job, or it is to stop */
     pthread_cond_t less;        /* a job is done */
@@ -189,65 +179,6 @@ void kt_journal_stop(KtJournal *j)
     }
 }
 
-/* ---- notes that wait ---------------------------------------------------- */
-
-static Waiting *take_waiting(KtJournal *j, uint64_t seq)
-{
-    Waiting *w;
-
-    pthread_mutex_lock(&j->note_lock);
-    w = g_queue_peek_head(&j->waiting);
-    if (w && w->seq <= seq) {
-        g_queue_pop_head(&j->waiting);
-    } else {
-        w = NULL;
-    }
-    if (!j->waiting.head) {
-        __atomic_store_n(&j->next_note, UINT64_MAX, __ATOMIC_RELAXED);
-    } else {
-        __atomic_store_n(&j->next_note,
-                         ((Waiting *)j->waiting.head->data)->seq,
-                         __ATOMIC_RELAXED);
-    }
-    pthread_mutex_unlock(&j->note_lock);
-    return w;
-}
-
-static void place_notes(KtJournal *j, uint64_t seq)
-{
-    Waiting *w;
-
-    while ((w = take_waiting(j, seq))) {
-        kt_journal_note(j, w->kind, w->data);
-        g_free(w);
-    }
-}
-
-static bool note_is_due(const KtJournal *j, uint64_t seq)
-{
-    return __atomic_load_n(&j->next_note, __ATOMIC_RELAXED) <= seq;
-}
-
-static gint by_place(gconstpointer a, gconstpointer b, gpointer opaque)
-{
-    const Waiting *x = a, *y = b;
-
-    return x->seq < y->seq ? -1 : x->seq > y->seq;
-}
-
-void kt_journal_note_after(KtJournal *j, uint64_t seq, KtFrameKind kind,
-                           GByteArray *data)
-{
-    Waiting *w = g_new(Waiting, 1);
-
-    *w = (Waiting) { seq, kind, data };
-    pthread_mutex_lock(&j->note_lock);
-    g_queue_insert_sorted(&j->waiting, w, by_place, NULL);
-    __atomic_store_n(&j->next_note, ((Waiting *)j->waiting.head->data)->seq,
-                     __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&j->note_lock);
-}
-
 /* ---- entries ------------------------------------------------------------ */
 
 void kt_journal_promise(KtJournal *j, uint64_t seq)
@@ -283,12 +214,6 @@ void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n)
         kt_counters_add(j->counters, KT_CNT_JOURNAL_LOST, n);
         return;
     }
-    if (n && note_is_due(j, ev[n - 1].seq)) {
-        for (; n && note_is_due(j, UINT64_MAX - 1); n--, ev++) {
-            place_notes(j, ev->seq ? ev->seq - 1 : 0);
-            append(j, ev, 1);
-        }
-    }
     append(j, ev, n);
 }
 
@@ -320,11 +245,8 @@ static void wait_for_writer(KtJournal *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-void kt_journal_flush(KtJournal *j, uint64_t seq, bool wait)
+void kt_journal_flush(KtJournal *j, bool wait)
 {
-    if (note_is_due(j, seq)) {
-        place_notes(j, seq);
-    }
     submit_run(j);
     if (wait) {
         wait_for_writer(j);
@@ -357,10 +279,8 @@ static KtJournal *journal_new(int fd, const KtDepot *stacks,
     j->fd = fd;
     j->out = kt_journal_out_new(fd, stacks, names, counters);
     j->counters = counters;
-    j->next_note = UINT64_MAX;
     j->spare = g_ptr_array_new_with_free_func(g_free);
     j->run = g_new(KtEvent, KT_RUN_EVENTS);
-    pthread_mutex_init(&j->note_lock, NULL);
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->more, NULL);
     pthread_cond_init(&j->less, NULL);
@@ -390,7 +310,7 @@ KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
 void kt_journal_end(KtJournal *j)
 {
     if (!j->ended) {
-        kt_journal_flush(j, UINT64_MAX - 1, true);
+        kt_journal_flush(j, true);
         kt_journal_stop(j);
         kt_journal_out_end(j->out);
         j->ended = true;
@@ -407,7 +327,6 @@ void kt_journal_close(KtJournal *j)
     kt_journal_out_free(j->out);
     g_free(j->run);
     g_ptr_array_free(j->spare, TRUE);
-    pthread_mutex_destroy(&j->note_lock);
     pthread_mutex_destroy(&j->lock);
     pthread_cond_destroy(&j->more);
     pthread_cond_destroy(&j->less);

@@ -43,14 +43,8 @@ void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n);
 void kt_journal_mark(KtJournal *j, KtMark mark, uint32_t value);
 /** kt_journal_note() - append a frame; @data is taken. */
 void kt_journal_note(KtJournal *j, KtFrameKind kind, GByteArray *data);
-/**
- * kt_journal_note_after() - the same from any thread, without the lock
- * @seq: its place is before the first event with a higher number
- */
-void kt_journal_note_after(KtJournal *j, uint64_t seq, KtFrameKind kind,
-                           GByteArray *data);
-/** kt_journal_flush() - have what is buffered written; notes up to @seq.
+/** kt_journal_flush() - have what is buffered written.
  *  @wait: return when it is in the file */
-void kt_journal_flush(KtJournal *j, uint64_t seq, bool wait);
+void kt_journal_flush(KtJournal *j, bool wait);
 
 #endif /* KT_JOURNAL_H */

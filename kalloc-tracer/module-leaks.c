@@ -34,16 +34,13 @@ typedef struct Span {
 } Span;
 
 /**
- * struct Loaded - a module, or what is noted of one
- * @after: the note's place; @gone: it is unloaded
+ * struct KtModule - a module that is loaded, or what is noted of one
  * @us: when it was loaded, 0 before that could be seen
  * @names: of its functions, accounted for in @owner; NULL: no room
  * @not_theirs: of this kernel, set in the note of its end
  */
-typedef struct Loaded {
+struct KtModule {
     uint64_t va;
-    uint64_t after;
-    bool gone;
     char name[64];
     uint64_t us;
     unsigned n;
@@ -52,19 +49,14 @@ typedef struct Loaded {
     KtModuleNames *names;
     unsigned n_not_theirs;
     GsModuleArea not_theirs[MAX_NOT_THEIRS];
-} Loaded;
+};
 
 /*
- * @lock: of @notes alone
- * @next: (atomic) place of the first note
  * @name_bytes: (atomic) that names of modules take
- * @notes: Loaded*, in their order; @loaded: Loaded*; @reports: KtReport*
+ * @loaded: KtModule*; @reports: KtReport*
  */
 struct KtModules {
-    GMutex lock;
-    uint64_t next;
     uint64_t name_bytes;
-    GQueue notes;
     GPtrArray *loaded;
     GPtrArray *reports;
     uint64_t n_leaks;
@@ -79,15 +71,23 @@ static uint64_t report_bytes(const KtReport *r)
     return r->leaks->len * sizeof(KtLeft);
 }
 
-static void loaded_free(gpointer p)
+void kt_module_free(KtModule *mod)
 {
-    Loaded *mod = p;
-    uint64_t bytes = kt_module_names_bytes(mod->names);
+    uint64_t bytes;
 
+    if (!mod) {
+        return;
+    }
+    bytes = kt_module_names_bytes(mod->names);
     __atomic_fetch_sub(&mod->owner->name_bytes, bytes, __ATOMIC_RELAXED);
     kt_budget_give(mod->owner->budget, KT_PART_ERRORS, bytes);
     kt_module_names_free(mod->names);
     g_free(mod);
+}
+
+static void drop_module(gpointer p)
+{
+    kt_module_free(p);
 }
 
 static void report_free(gpointer p)
@@ -104,10 +104,7 @@ KtModules *kt_modules_new(KtBudget *budget)
 {
     KtModules *m = g_new0(KtModules, 1);
 
-    g_mutex_init(&m->lock);
-    g_queue_init(&m->notes);
-    m->next = UINT64_MAX;
-    m->loaded = g_ptr_array_new_with_free_func(loaded_free);
+    m->loaded = g_ptr_array_new_with_free_func(drop_module);
     m->reports = g_ptr_array_new_with_free_func(report_free);
     m->budget = budget;
     return m;
@@ -117,10 +114,8 @@ void kt_modules_free(KtModules *m)
 {
     if (m) {
         kt_modules_forget(m, true);
-        g_queue_clear_full(&m->notes, loaded_free);
         g_ptr_array_unref(m->loaded);
         g_ptr_array_unref(m->reports);
-        g_mutex_clear(&m->lock);
         g_free(m);
     }
 }
@@ -144,7 +139,7 @@ void kt_modules_forget(KtModules *m, bool all)
     }
 }
 
-/* ---- notes -------------------------------------------------------------- */
+/* ---- what is noted ------------------------------------------------------ */
 
 static const struct {
     const char *start, *end;
@@ -154,7 +149,7 @@ static const struct {
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(not_theirs) <= MAX_NOT_THEIRS);
 
-static void find_not_theirs(Loaded *note, const GsKernel *k)
+static void find_not_theirs(KtModule *note, const GsKernel *k)
 {
     GsSymbol from, to;
 
@@ -173,7 +168,7 @@ static void find_not_theirs(Loaded *note, const GsKernel *k)
 }
 
 /* None where there is no room for them. */
-static void take_names(KtModules *m, Loaded *note, const GsKernel *k)
+static void take_names(KtModules *m, KtModule *note, const GsKernel *k)
 {
     uint64_t used = __atomic_load_n(&m->name_bytes, __ATOMIC_RELAXED);
     uint64_t bytes;
@@ -194,20 +189,18 @@ static bool is_module(const GsModule *mod)
     return strcmp(mod->name, "bpf") != 0;
 }
 
-void kt_modules_note(KtModules *m, uint64_t after, const GsKernel *k,
-                     uint64_t module_va, bool gone)
+KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
+                              uint64_t module_va, bool gone)
 {
     GsModule mod;
-    Loaded *note;
+    KtModule *note;
 
     if (!gs_kernel_module(k, module_va, &mod) || !is_module(&mod)) {
-        return;
+        return NULL;
     }
-    note = g_new0(Loaded, 1);
+    note = g_new0(KtModule, 1);
     note->owner = m;
     note->va = module_va;
-    note->after = after;
-    note->gone = gone;
     g_strlcpy(note->name, mod.name, sizeof(note->name));
     for (unsigned i = 0; i < mod.n; i++) {
         note->span[note->n++] = (Span) { mod.area[i], 0, UINT64_MAX };
@@ -216,33 +209,6 @@ void kt_modules_note(KtModules *m, uint64_t after, const GsKernel *k,
     if (gone) {
         find_not_theirs(note, k);
     }
-    g_mutex_lock(&m->lock);
-    g_queue_push_tail(&m->notes, note);
-    if (g_queue_get_length(&m->notes) == 1) {
-        __atomic_store_n(&m->next, after, __ATOMIC_RELEASE);
-    }
-    g_mutex_unlock(&m->lock);
-}
-
-uint64_t kt_modules_next(const KtModules *m)
-{
-    return __atomic_load_n(&m->next, __ATOMIC_ACQUIRE);
-}
-
-static Loaded *next_note(KtModules *m, uint64_t done)
-{
-    const Loaded *next;
-    Loaded *note = NULL;
-
-    g_mutex_lock(&m->lock);
-    next = g_queue_peek_head(&m->notes);
-    if (next && next->after <= done) {
-        note = g_queue_pop_head(&m->notes);
-        next = g_queue_peek_head(&m->notes);
-    }
-    __atomic_store_n(&m->next, next ? next->after : UINT64_MAX,
-                     __ATOMIC_RELEASE);
-    g_mutex_unlock(&m->lock);
     return note;
 }
 
@@ -252,17 +218,17 @@ static guint find_loaded(const KtModules *m, uint64_t va)
 {
     guint i = 0;
 
-    while (i < m->loaded->len && ((Loaded *)m->loaded->pdata[i])->va != va) {
+    while (i < m->loaded->len && ((KtModule *)m->loaded->pdata[i])->va != va) {
         i++;
     }
     return i;
 }
 
 /* What others had there, their init code for one, was theirs until now. */
-static void end_spans(KtModules *m, const Loaded *by)
+static void end_spans(KtModules *m, const KtModule *by)
 {
     for (guint i = 0; i < m->loaded->len; i++) {
-        Loaded *mod = m->loaded->pdata[i];
+        KtModule *mod = m->loaded->pdata[i];
 
         for (unsigned j = 0; j < mod->n * by->n; j++) {
             Span *s = &mod->span[j / by->n];
@@ -275,7 +241,7 @@ static void end_spans(KtModules *m, const Loaded *by)
     }
 }
 
-static void load(KtModules *m, Loaded *note, uint64_t now_us)
+static void load(KtModules *m, KtModule *note, uint64_t now_us)
 {
     guint i = find_loaded(m, note->va);
 
@@ -290,7 +256,7 @@ static void load(KtModules *m, Loaded *note, uint64_t now_us)
     if (m->loaded->len < MAX_LOADED) {
         g_ptr_array_add(m->loaded, note);
     } else {
-        loaded_free(note);
+        kt_module_free(note);
     }
 }
 
@@ -302,7 +268,7 @@ static bool in_area(const GsModuleArea *a, uint64_t pc)
 }
 
 /* Return addresses may be those of the byte behind. */
-static bool in_span(const Loaded *mod, uint64_t pc, uint64_t us)
+static bool in_span(const KtModule *mod, uint64_t pc, uint64_t us)
 {
     for (unsigned i = 0; i < mod->n; i++) {
         const Span *s = &mod->span[i];
@@ -314,7 +280,7 @@ static bool in_span(const Loaded *mod, uint64_t pc, uint64_t us)
     return false;
 }
 
-static bool is_other(const Loaded *mod, uint64_t pc)
+static bool is_other(const KtModule *mod, uint64_t pc)
 {
     for (unsigned i = 0; i < mod->n_not_theirs; i++) {
         if (in_area(&mod->not_theirs[i], pc - 1)) {
@@ -328,7 +294,7 @@ static bool is_other(const Loaded *mod, uint64_t pc)
  *  is found, with @named_bytes of names */
 typedef struct Check {
     KtModules *m;
-    const Loaded *mod;
+    const KtModule *mod;
     GsModuleArea around;
     const KtModel *model;
     const KtDepot *stacks;
@@ -491,7 +457,7 @@ static void find_bad_frees(Check *c)
     }
 }
 
-static KtReport *report_new(KtModules *m, const Loaded *mod, uint64_t now_us)
+static KtReport *report_new(KtModules *m, const KtModule *mod, uint64_t now_us)
 {
     KtReport *r = g_new0(KtReport, 1);
 
@@ -522,13 +488,13 @@ static void keep_report(KtModules *m, KtReport *r, KtCounters *counters)
 
 /* The areas are those that it was loaded to, if that was seen: of the ones
  * that are known now others may have taken some. */
-static void unload(KtModules *m, Loaded *note, uint64_t now_us, Check *c,
-                   KtCounters *counters)
+static void unload(KtModules *m, KtModule *note, const KtModulesNow *now)
 {
+    Check c = { .m = m, .model = now->model, .stacks = now->stacks };
     guint i = find_loaded(m, note->va);
 
     if (i < m->loaded->len) {
-        Loaded *was = m->loaded->pdata[i];
+        KtModule *was = m->loaded->pdata[i];
         KtModuleNames *names = was->names;
 
         note->us = was->us;
@@ -538,29 +504,22 @@ static void unload(KtModules *m, Loaded *note, uint64_t now_us, Check *c,
         note->names = names;
         g_ptr_array_remove_index_fast(m->loaded, i);
     }
-    c->mod = note;
-    c->report = report_new(m, note, now_us);
-    c->named_bytes = 0;
-    set_around(c);
-    find_leaks(c);
-    find_bad_frees(c);
-    keep_report(m, c->report, counters);
-    loaded_free(note);
+    c.mod = note;
+    c.report = report_new(m, note, now->us);
+    set_around(&c);
+    find_leaks(&c);
+    find_bad_frees(&c);
+    keep_report(m, c.report, now->counters);
+    kt_module_free(note);
 }
 
-void kt_modules_run(KtModules *m, uint64_t done, uint64_t now_us,
-                    const KtModel *model, const KtDepot *stacks,
-                    KtCounters *counters)
+void kt_modules_apply(KtModules *m, KtModule *note, bool gone,
+                      const KtModulesNow *now)
 {
-    Check c = { .m = m, .model = model, .stacks = stacks };
-    Loaded *note;
-
-    while ((note = next_note(m, done))) {
-        if (note->gone) {
-            unload(m, note, now_us, &c, counters);
-        } else {
-            load(m, note, now_us);
-        }
+    if (gone) {
+        unload(m, note, now);
+    } else {
+        load(m, note, now->us);
     }
 }
 
@@ -574,7 +533,7 @@ const GPtrArray *kt_modules_reports(const KtModules *m)
 bool kt_modules_is_loaded(const KtModules *m, const char *name)
 {
     for (guint i = 0; i < m->loaded->len; i++) {
-        if (!strcmp(((Loaded *)m->loaded->pdata[i])->name, name)) {
+        if (!strcmp(((KtModule *)m->loaded->pdata[i])->name, name)) {
             return true;
         }
     }

@@ -2,10 +2,10 @@
 /*
  * Modules that are loaded, and what those that were unloaded left behind.
  *
- * The vCPU thread that loads or unloads a module only notes it, with the place
- * in the queue of events that it comes behind. Whoever applies events takes
- * the notes in their places: what a module has not freed is looked for when
- * all events before its end are applied, and no later ones.
+ * The vCPU thread that loads or unloads a module only notes it (notes.h).
+ * Whoever applies events takes the notes in their places: what a module has
+ * not freed is looked for when all events before its end are applied, and no
+ * later ones.
  */
 #ifndef KT_MODULE_LEAKS_H
 #define KT_MODULE_LEAKS_H
@@ -14,6 +14,7 @@
 #include "depot.h"
 #include "kt.h"
 #include "model.h"
+#include "notes.h"
 
 typedef struct KtModules KtModules;
 
@@ -22,24 +23,32 @@ KtModules *kt_modules_new(KtBudget *budget);
 void kt_modules_free(KtModules *m);
 
 /**
- * kt_modules_note() - a module is loaded, or about to be unloaded; any thread
- * @after: the place in the queue of the last event before
- * @k: knows it as @module_va, and as loaded; what is no module is not noted
+ * kt_modules_describe() - a module is loaded, or about to be unloaded (@gone);
+ * any thread
+ * @k: knows it as @module_va, and as loaded
+ *
+ * Returns: (owned, nullable) what there is to note, not longer than @m; NULL
+ *          for what is no module.
  */
-void kt_modules_note(KtModules *m, uint64_t after, const GsKernel *k,
-                     uint64_t module_va, bool gone);
-
-/** kt_modules_next() - the place that the next note comes behind, UINT64_MAX
- *  without one; any thread. */
-GS_HOT uint64_t kt_modules_next(const KtModules *m);
+KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
+                              uint64_t module_va, bool gone);
+/** kt_module_free() - any thread; NULL does nothing. */
+void kt_module_free(KtModule *mod);
 
 /* The rest under the tracer's lock. */
 
-/** kt_modules_run() - take the notes that come behind @done or earlier.
- *  @now_us: time of the last event */
-void kt_modules_run(KtModules *m, uint64_t done, uint64_t now_us,
-                    const KtModel *model, const KtDepot *stacks,
-                    KtCounters *counters);
+/** struct KtModulesNow - what is known when a note is taken
+ *  @us: time of the last event */
+typedef struct KtModulesNow {
+    uint64_t us;
+    const KtModel *model;
+    const KtDepot *stacks;
+    KtCounters *counters;
+} KtModulesNow;
+
+/** kt_modules_apply() - it is loaded, or unloaded; @note is taken. */
+void kt_modules_apply(KtModules *m, KtModule *note, bool gone,
+                      const KtModulesNow *now);
 
 /** kt_modules_forget() - the reports; with @all what is loaded, too. */
 void kt_modules_forget(KtModules *m, bool all);

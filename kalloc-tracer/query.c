@@ -14,7 +14,7 @@ void kt_query_begin(KtTracer *t)
 {
     kt_tracer_lock_drained(t);
     if (t->journal) {
-        kt_journal_flush(t->journal, kt_queue_done(t->queue), true);
+        kt_journal_flush(t->journal, true);
     }
 }
 

@@ -19,22 +19,43 @@ bool kt_tracer_has_journal(const KtTracer *t)
 
 /* ---- kernel and modules ------------------------------------------------- */
 
+/* To the journal in the same place as to the map: it tells of that moment. */
+static void apply_note(KtTracer *t, const KtNote *note)
+{
+    if (note->frame) {
+        kt_journal_note(t->journal, note->gone ? KT_FRAME_MODULE_GONE :
+                                                 KT_FRAME_MODULE,
+                        note->frame);
+    }
+    if (note->module) {
+        kt_modules_apply(t->modules, note->module, note->gone,
+                         &(KtModulesNow) {
+            .us = t->last_us, .model = t->model, .stacks = t->stacks,
+            .counters = t->counters });
+    }
+}
+
 void kt_tracer_take_notes(KtTracer *t)
 {
     uint64_t done = kt_queue_done(t->queue);
+    KtNote note;
 
-    if (kt_modules_next(t->modules) <= done) {
-        kt_modules_run(t->modules, done, t->last_us, t->model, t->stacks,
-                       t->counters);
+    while (kt_notes_next(t->notes) <= done &&
+           kt_notes_take(t->notes, done, &note)) {
+        apply_note(t, &note);
     }
 }
 
 void kt_tracer_replay_module(KtTracer *t, const GsKernel *k,
                              uint64_t module_va, bool gone)
 {
-    kt_modules_note(t->modules, 0, k, module_va, gone);
+    const KtNote note = {
+        .gone = gone,
+        .module = kt_modules_describe(t->modules, k, module_va, gone),
+    };
+
     pthread_mutex_lock(&t->lock);
-    kt_tracer_take_notes(t);
+    apply_note(t, &note);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -57,35 +78,52 @@ void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* NULL: none is wanted, or it is larger than a section may be. */
+static GByteArray *module_frame(const KtTracer *t, const GsKernel *k,
+                                uint64_t module_va)
+{
+    g_autoptr(GByteArray) data = t->journal ? g_byte_array_new() : NULL;
+
+    if (!data || !gs_kernel_save_module(k, module_va, data) ||
+        data->len > KT_SECTION_MAX) {
+        return NULL;
+    }
+    return g_steal_pointer(&data);
+}
+
+static GByteArray *gone_frame(const KtTracer *t, uint64_t module_va)
+{
+    GByteArray *data = t->journal ? g_byte_array_new() : NULL;
+
+    if (data) {
+        kt_put_u64(data, module_va);
+    }
+    return data;
+}
+
+/* It has taken its time: its place is behind what others did meanwhile. */
+static void add_note(KtTracer *t, KtNote note)
+{
+    if (note.module || note.frame) {
+        note.after = kt_queue_taken(t->queue);
+        kt_notes_add(t->notes, &note);
+    }
+}
+
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
 {
-    uint64_t after = kt_queue_taken(t->queue);
-    g_autoptr(GByteArray) data = NULL;
-
-    kt_modules_note(t->modules, after, k, module_va, false);
-    if (!t->journal) {
-        return;
-    }
-    data = g_byte_array_new();
-    if (gs_kernel_save_module(k, module_va, data) &&
-        data->len <= KT_SECTION_MAX) {
-        kt_journal_note_after(t->journal, after, KT_FRAME_MODULE,
-                              g_steal_pointer(&data));
-    }
+    add_note(t, (KtNote) {
+        .module = kt_modules_describe(t->modules, k, module_va, false),
+        .frame = module_frame(t, k, module_va) });
 }
 
 void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
 {
-    uint64_t after = kt_queue_taken(t->queue);
-    GByteArray *data;
-
-    kt_modules_note(t->modules, after, k, module_va, true);
+    add_note(t, (KtNote) {
+        .gone = true,
+        .module = kt_modules_describe(t->modules, k, module_va, true),
+        .frame = gone_frame(t, module_va) });
     gs_kernel_drop_module(k, module_va);
-    if (t->journal) {
-        data = g_byte_array_new();
-        kt_put_u64(data, module_va);
-        kt_journal_note_after(t->journal, after, KT_FRAME_MODULE_GONE, data);
-    }
 }
 
 /* ---- checkpoints -------------------------------------------------------- */
@@ -139,7 +177,7 @@ void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
     kt_status_put(data, s, &stats, t);
     if (!same_bytes(t->status, data)) {
         kt_journal_note(t->journal, KT_FRAME_STATUS, g_byte_array_ref(data));
-        kt_journal_flush(t->journal, kt_queue_done(t->queue), true);
+        kt_journal_flush(t->journal, true);
         if (t->status) {
             g_byte_array_unref(t->status);
         }
@@ -176,7 +214,7 @@ static bool flush_if_due(KtTracer *t)
     }
     if (now - t->flushed_at >= FLUSH_NS) {
         t->flushed_at = now;
-        kt_journal_flush(t->journal, kt_queue_done(t->queue), false);
+        kt_journal_flush(t->journal, false);
         due = true;
     }
     pthread_mutex_unlock(&t->lock);

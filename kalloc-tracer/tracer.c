@@ -91,6 +91,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->leaks = kt_leaks_new();
     t->names = kt_names_new(t->budget);
     t->counters = kt_counters_new();
+    t->notes = kt_notes_new();
     t->modules = kt_modules_new(t->budget);
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);
@@ -156,11 +157,11 @@ static unsigned up_to_note_locked(KtTracer *t, unsigned n)
     uint64_t done = kt_queue_done(t->queue);
     uint64_t next;
 
-    if (G_LIKELY(kt_modules_next(t->modules) >= done + n)) {
+    if (G_LIKELY(kt_notes_next(t->notes) >= done + n)) {
         return n;
     }
     kt_tracer_take_notes(t);
-    next = kt_modules_next(t->modules);
+    next = kt_notes_next(t->notes);
     return next < done + n ? next - done : n;
 }
 
@@ -256,7 +257,7 @@ static bool apply_pending(KtTracer *t)
     uint64_t target = kt_queue_taken(t->queue);
 
     if ((kt_queue_done(t->queue) >= target &&
-         kt_modules_next(t->modules) > target) || somebody_waits(t) ||
+         kt_notes_next(t->notes) > target) || somebody_waits(t) ||
         pthread_mutex_trylock(&t->lock)) {
         return false;
     }
@@ -350,6 +351,7 @@ void kt_tracer_free(KtTracer *t)
     kt_model_free(t->model);
     kt_queue_free(t->queue);
     kt_names_free(t->names);
+    kt_notes_free(t->notes);
     kt_modules_free(t->modules);
     kt_leaks_free(t->leaks);
     kt_depot_free(t->stacks);

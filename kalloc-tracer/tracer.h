@@ -16,6 +16,7 @@
 #include "model.h"
 #include "module-leaks.h"
 #include "names.h"
+#include "notes.h"
 #include "queue.h"
 
 /** struct KtTold - sizes as the tracer that wrote a file had them: of what it
@@ -32,6 +33,7 @@ struct KtTracer {
     KtDepot *stacks;
     KtNames *names;
     KtCounters *counters;
+    KtNotes *notes;
     bool enabled;           /* atomic */
     unsigned waiting;       /* atomic: so many are about to take the lock */
     pthread_t applier;

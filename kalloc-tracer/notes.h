@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What comes between two events: modules that are loaded and unloaded.
+ *
+ * The vCPU thread that sees it adds a note. Whoever applies events takes the
+ * note in its place, and only there it becomes part of the one order that the
+ * map, the reports and the journal have in common.
+ */
+#ifndef KT_NOTES_H
+#define KT_NOTES_H
+
+#include "journal-format.h"
+#include "kt.h"
+
+typedef struct KtNotes KtNotes;
+typedef struct KtModule KtModule;       /* of module-leaks.h */
+
+/**
+ * struct KtNote - a module or BPF program comes or goes
+ * @after: the place in the queue of the last event before
+ * @gone: it goes
+ * @module: (owned, nullable) what is known of a module
+ * @frame: (owned, nullable) for the journal
+ */
+typedef struct KtNote {
+    uint64_t after;
+    bool gone;
+    KtModule *module;
+    GByteArray *frame;
+} KtNote;
+
+/** kt_notes_new() - (owned) */
+KtNotes *kt_notes_new(void);
+/** kt_notes_free() - NULL does nothing. */
+void kt_notes_free(KtNotes *n);
+
+/** kt_notes_add() - any thread; what @note owns is taken. */
+void kt_notes_add(KtNotes *n, const KtNote *note);
+/** kt_notes_next() - the place that the next one comes behind, UINT64_MAX
+ *  without one; any thread. */
+GS_HOT uint64_t kt_notes_next(const KtNotes *n);
+/** kt_notes_take() - the next one that comes behind @done or earlier, if
+ *  there is one; any thread. The caller owns what is in @out. */
+bool kt_notes_take(KtNotes *n, uint64_t done, KtNote *out);
+
+#endif /* KT_NOTES_H */

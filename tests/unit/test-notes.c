@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What comes between two events has one place in their order: that of the
+ * report of a module's end is, to the microsecond, the one of the journal,
+ * whatever other vCPUs do meanwhile.
+ */
+#include "notes.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "kt.h"
+
+#define PUSHERS 3
+#define LIVES 200
+#define MODULE 0xffffffffc0100000ull
+#define CODE 0xffffffffc0000000ull
+
+static const char symbols[] = "ffffffff81000000 T _stext\n"
+                              "ffffffff81000800 T _etext\n"
+                              "ffffffff82001000 B _end\n";
+
+/* ---- the list ----------------------------------------------------------- */
+
+static void test_by_place(void)
+{
+    KtNotes *n = kt_notes_new();
+    KtNote note;
+
+    g_assert_cmpuint(kt_notes_next(n), ==, UINT64_MAX);
+    kt_notes_add(n, &(KtNote) { .after = 7 });
+    kt_notes_add(n, &(KtNote) { .after = 5 });
+    kt_notes_add(n, &(KtNote) { .after = 5, .gone = true });
+    g_assert_cmpuint(kt_notes_next(n), ==, 5);
+    g_assert_false(kt_notes_take(n, 4, &note));
+    g_assert_true(kt_notes_take(n, 6, &note) && !note.gone);
+    g_assert_true(kt_notes_take(n, 6, &note) && note.gone);
+    g_assert_cmpuint(kt_notes_next(n), ==, 7);
+    g_assert_false(kt_notes_take(n, 6, &note));
+    g_assert_true(kt_notes_take(n, 7, &note) && note.after == 7);
+    g_assert_cmpuint(kt_notes_next(n), ==, UINT64_MAX);
+    kt_notes_free(n);
+}
+
+static void test_freed_with_the_list(void)
+{
+    KtNotes *n = kt_notes_new();
+
+    kt_notes_add(n, &(KtNote) { .frame = g_byte_array_new() });
+    kt_notes_free(n);
+    kt_notes_free(NULL);
+}
+
+/* ---- the order ---------------------------------------------------------- */
+
+typedef struct Storm {
+    KtTracer *t;
+    GsKernel *k;
+    KtStackId stack;
+    unsigned cpu;
+    bool stop;          /* atomic; of the first one */
+    struct Storm *first;
+} Storm;
+
+static uint64_t now_us(void)
+{
+    return g_get_monotonic_time();
+}
+
+/* Blocks of the module's, by whatever vCPU runs its code. */
+static gpointer push(gpointer opaque)
+{
+    Storm *s = opaque;
+    uint64_t va = 0xffff888000000000ull + ((uint64_t)s->cpu << 32);
+
+    for (unsigned i = 0; !__atomic_load_n(&s->first->stop, __ATOMIC_RELAXED);
+         i++) {
+        kt_tracer_push(s->t, s->cpu, &(KtEvent) {
+            .kind = i % 2 ? KT_EV_FREE : KT_EV_ALLOC,
+            .va = va + i / 2 % 64 * 64, .size = i % 2 ? 0 : 64,
+            .actual = i % 2 ? 0 : 64, .us = now_us(), .cpu = s->cpu,
+            .stack = s->stack, .layer = i % 2 ? 0 : KT_LAYER_KMALLOC });
+    }
+    return NULL;
+}
+
+static void come_and_go(Storm *s)
+{
+    const GsModuleSymbol f = { .va = CODE, .name = "f", .type = 't' };
+
+    for (unsigned i = 0; i < LIVES; i++) {
+        g_assert_true(gs_kernel_add_module_data(s->k, MODULE, "m", CODE,
+                                                0x1000, &f, 1, 0, NULL, NULL,
+                                                0, NULL));
+        kt_tracer_save_module(s->t, s->k, MODULE);
+        g_usleep(200);
+        kt_tracer_drop_module(s->t, s->k, MODULE);
+    }
+}
+
+static void run_storm(KtTracer *t, GsKernel *k)
+{
+    const uint64_t pc = CODE + 0x10;
+    const KtStackId stack = kt_tracer_intern_stack(t, &pc, 1, GS_STOP_END);
+    GThread *thread[PUSHERS];
+    Storm s[PUSHERS];
+
+    for (unsigned i = 0; i < PUSHERS; i++) {
+        s[i] = (Storm) { t, k, stack, i, false, s };
+        thread[i] = g_thread_new("push", push, &s[i]);
+    }
+    come_and_go(s);
+    __atomic_store_n(&s->stop, true, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < PUSHERS; i++) {
+        g_thread_join(thread[i]);
+    }
+}
+
+static bool list_report(const KtModuleReport *r, void *opaque)
+{
+    g_string_append_printf(opaque, "%" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+                           "-%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n",
+                           r->id, r->loaded_us, r->us, r->found);
+    return true;
+}
+
+static char *reports(KtTracer *t)
+{
+    GString *out = g_string_new(NULL);
+
+    kt_query_begin(t);
+    kt_query_modules(t, list_report, out);
+    kt_query_end(t);
+    return g_string_free(out, FALSE);
+}
+
+static char *reports_of(const char *path)
+{
+    const KtReplayPlan plan = { .until_us = UINT64_MAX, .apply = true };
+    g_autoptr(KtReplay) r = kt_replay_open(path, NULL);
+
+    g_assert_nonnull(r);
+    kt_replay_run(r, &plan);
+    g_assert_null(kt_replay_info(r)->damage);
+    return reports(kt_replay_tracer(r));
+}
+
+static void test_journal_tells_the_same(void)
+{
+    g_autofree char *dir = g_dir_make_tmp("ka-notes-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "journal", NULL);
+    g_autofree char *want = NULL, *got = NULL;
+    GsKernel *k = gs_kernel_new_from_data(symbols, strlen(symbols), "test",
+                                          NULL);
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtTracer *t;
+
+    config.n_cpus = PUSHERS;
+    config.journal = path;
+    t = kt_tracer_new(&config, NULL);
+    kt_tracer_start(t);
+    kt_tracer_save_kernel(t, k, true);
+    run_storm(t, k);
+    want = reports(t);
+    kt_tracer_free(t);
+    gs_kernel_free(k);
+    got = reports_of(path);
+    unlink(path);
+    rmdir(dir);
+    g_assert_nonnull(strstr(want, G_STRINGIFY(LIVES) ": "));
+    g_assert_cmpstr(got, ==, want);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/notes/by-place", test_by_place);
+    g_test_add_func("/notes/freed-with-the-list", test_freed_with_the_list);
+    g_test_add_func("/notes/journal-tells-the-same",
+                    test_journal_tells_the_same);
+    return g_test_run();
+}

@@ -12,9 +12,11 @@
 
 #include <string.h>
 
-/* Tasks looked at, most; and the largest stack. */
-#define TASKS_MAX 65536
+/* Blocks looked at, most; and the largest stack. */
+#define BLOCKS_MAX 65536
 #define STACK_MAX 0x10000ull
+/* A page, the largest that there are. */
+#define INFO_MAX 0x10000u
 
 bool mc_whatis_read(const McWhatis *w, uint64_t va, void *buf, size_t len)
 {
@@ -50,41 +52,61 @@ static bool read_variable(const McWhatis *w, const char *name, uint64_t *out)
            read_u64(w, sym.va, out);
 }
 
-/* ---- stacks -------------------------------------------------------------- */
+/* ---- blocks of a type ---------------------------------------------------- */
 
-/** struct Tasks - addresses of live blocks of the cache @cache */
-typedef struct Tasks {
+/** struct Made - live blocks that a function made, of the cache @cache, or
+ *  with NULL of kmalloc() and @size bytes; @va: their addresses */
+typedef struct Made {
     KtTracer *t;
+    const char *cache;
+    uint32_t size;
     GArray *va;
-} Tasks;
+} Made;
 
-static bool take_task(const KtBlock *b, void *opaque)
+static bool is_made(const Made *made, const KtBlock *b)
 {
-    Tasks *tasks = opaque;
     KtCacheInfo cache;
 
-    if (b->state == KT_STATE_ALLOCATED &&
-        kt_tracer_cache(tasks->t, b->cache, &cache) &&
-        !strcmp(cache.name, "task_struct")) {
-        g_array_append_val(tasks->va, b->va);
+    if (b->state != KT_STATE_ALLOCATED) {
+        return false;
     }
-    return tasks->va->len < TASKS_MAX;
+    return made->cache ? kt_tracer_cache(made->t, b->cache, &cache) &&
+                         !strcmp(cache.name, made->cache) :
+                         b->layer == KT_LAYER_KMALLOC &&
+                         b->requested == made->size;
 }
 
-/* Tasks are made by copy_process(), whatever of it the compiler put where. */
-static GArray *find_tasks(const McWhatis *w)
+static bool take_made(const KtBlock *b, void *opaque)
 {
-    Tasks tasks = { w->tracer, g_array_new(FALSE, FALSE, sizeof(uint64_t)) };
+    Made *made = opaque;
+
+    if (is_made(made, b)) {
+        g_array_append_val(made->va, b->va);
+    }
+    return made->va->len < BLOCKS_MAX;
+}
+
+/* With @function anywhere in the stack, whatever of it the compiler put
+ * where. */
+static void find_made(const McWhatis *w, const char *function, Made *made)
+{
     GsSymbol sym;
 
-    if (gs_kernel_lookup(w->kernel, "copy_process", &sym)) {
+    if (gs_kernel_lookup(w->kernel, function, &sym)) {
         kt_query_begin(w->tracer);
-        kt_query_alloc_pc(w->tracer, sym.va, sym.va + sym.size, take_task,
-                          &tasks);
+        kt_query_alloc_pc(w->tracer, sym.va, sym.va + sym.size, take_made,
+                          made);
         kt_query_end(w->tracer);
     }
-    return tasks.va;
 }
+
+static Made made_init(const McWhatis *w, const char *cache, uint32_t size)
+{
+    return (Made) { w->tracer, cache, size,
+                    g_array_new(FALSE, FALSE, sizeof(uint64_t)) };
+}
+
+/* ---- stacks -------------------------------------------------------------- */
 
 static bool put_task(const McWhatis *w, uint64_t task, GString *out)
 {
@@ -107,6 +129,7 @@ bool mc_whatis_task_stack(const McWhatis *w, GString *out)
 {
     g_autoptr(GArray) tasks = NULL;
     uint32_t at;
+    Made made;
 
     if (!w->vm || !w->kernel || !w->has_block ||
         w->block.state != KT_STATE_ALLOCATED ||
@@ -114,7 +137,9 @@ bool mc_whatis_task_stack(const McWhatis *w, GString *out)
         !gs_kernel_member(w->kernel, "task_struct", "stack", &at, NULL)) {
         return false;
     }
-    tasks = find_tasks(w);
+    made = made_init(w, "task_struct", 0);
+    tasks = made.va;
+    find_made(w, "copy_process", &made);
     for (unsigned i = 0; i < tasks->len; i++) {
         uint64_t task = g_array_index(tasks, uint64_t, i);
         uint64_t stack;
@@ -298,15 +323,149 @@ bool mc_whatis_struct_page(const McWhatis *w, GString *out)
     return true;
 }
 
-/* Where it lies x86-64 keeps in variables; elsewhere only blocks tell. */
+/* ---- vmalloc ------------------------------------------------------------- */
+
+/** struct Area - struct vm_struct, as far as it is of use */
+typedef struct Area {
+    uint64_t addr, size, flags, phys, caller;
+} Area;
+
+/** struct AreaAt - where its members are; @bytes: what it takes */
+typedef struct AreaAt {
+    uint32_t addr, size, flags, phys, caller, bytes;
+} AreaAt;
+
+static bool find_area_members(const GsKernel *k, AreaAt *at)
+{
+    return gs_kernel_type_size(k, "vm_struct", &at->bytes) &&
+           gs_kernel_member(k, "vm_struct", "addr", &at->addr, NULL) &&
+           gs_kernel_member(k, "vm_struct", "size", &at->size, NULL) &&
+           gs_kernel_member(k, "vm_struct", "flags", &at->flags, NULL) &&
+           gs_kernel_member(k, "vm_struct", "phys_addr", &at->phys, NULL) &&
+           gs_kernel_member(k, "vm_struct", "caller", &at->caller, NULL);
+}
+
+static bool read_area(const McWhatis *w, uint64_t vm, const AreaAt *at,
+                      Area *a)
+{
+    return read_u64(w, vm + at->addr, &a->addr) &&
+           read_u64(w, vm + at->size, &a->size) &&
+           read_u64(w, vm + at->flags, &a->flags) &&
+           read_u64(w, vm + at->phys, &a->phys) &&
+           read_u64(w, vm + at->caller, &a->caller) &&
+           w->va >= a->addr && w->va - a->addr < a->size &&
+           a->addr + a->size > a->addr;
+}
+
+/* VM_IOREMAP and so on of include/linux/vmalloc.h */
+static const char *area_kind(const Area *a)
+{
+    return a->flags & 1 ? "ioremap" : a->flags & 2 ? "vmalloc" :
+           a->flags & 4 ? "vmap" : "other";
+}
+
+static void put_area(const McWhatis *w, const Area *a, GString *out)
+{
+    GsSymbol sym;
+
+    g_string_append_printf(out, "%s area %016" PRIx64 "-%016" PRIx64,
+                           area_kind(a), a->addr, a->addr + a->size - 1);
+    if (a->flags & 1) {
+        g_string_append_printf(out, " of physical %" PRIx64, a->phys);
+    }
+    if (gs_kernel_symbolize(w->kernel, a->caller, &sym)) {
+        g_string_append(out, " by ");
+        mc_put_word(out, sym.name);
+        g_string_append_printf(out, "+0x%" PRIx64, a->caller - sym.va);
+    }
+}
+
+/* Areas of the vmalloc space are in the kernel's books, with the page behind
+ * that guards them; of a block that is known its own line tells more. */
+bool mc_whatis_area(const McWhatis *w, GString *out)
+{
+    static const char *const makers[] = {
+        "__get_vm_area_node", "pcpu_get_vm_areas",
+    };
+    g_autoptr(GArray) found = NULL;
+    AreaAt at;
+    Made made;
+
+    if (!w->vm || !w->kernel || !find_area_members(w->kernel, &at) ||
+        (w->has_block && w->block.state == KT_STATE_ALLOCATED)) {
+        return false;
+    }
+    made = made_init(w, NULL, at.bytes);
+    found = made.va;
+    for (unsigned i = 0; i < G_N_ELEMENTS(makers); i++) {
+        find_made(w, makers[i], &made);
+    }
+    for (unsigned i = 0; i < found->len; i++) {
+        Area a;
+
+        if (read_area(w, g_array_index(found, uint64_t, i), &at, &a)) {
+            put_area(w, &a, out);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* (owned, nullable) what the kernel tells those who analyse its dumps: lines
+ * of text, "KEY=value" (kernel/vmcore_info.c, before 6.9 crash_core.c). */
+static char *read_vmcoreinfo(const McWhatis *w)
+{
+    g_autofree char *text = NULL;
+    uint64_t va, len;
+
+    if (!read_variable(w, "vmcoreinfo_data", &va) || !va ||
+        !read_variable(w, "vmcoreinfo_size", &len) || len > INFO_MAX) {
+        return NULL;
+    }
+    text = g_malloc0(len + 1);
+    return mc_whatis_read(w, va, text, len) ? g_steal_pointer(&text) : NULL;
+}
+
+static bool find_number(const char *info, const char *name, uint64_t *out)
+{
+    g_autofree char *key = g_strdup_printf("NUMBER(%s)=", name);
+    const char *at = strstr(info, key);
+
+    *out = at ? g_ascii_strtoull(at + strlen(key), NULL, 0) : 0;
+    return *out != 0;
+}
+
+/* arm64 (since 6.0) and riscv64 (5.19) tell there; the one the address behind
+ * its end, which is even, the other the last one. */
+static bool space_by_vmcoreinfo(const McWhatis *w, McRange *space)
+{
+    g_autofree char *info = read_vmcoreinfo(w);
+
+    if (!info || !find_number(info, "VMALLOC_START", &space->lo) ||
+        !find_number(info, "VMALLOC_END", &space->hi)) {
+        return false;
+    }
+    space->hi = (space->hi - 1) | 1;
+    return true;
+}
+
+/* x86-64 has variables. */
+static bool space_by_variables(const McWhatis *w, McRange *space)
+{
+    return read_variable(w, "vmalloc_base", &space->lo) &&
+           read_variable(w, "vmemmap_base", &space->hi) && space->hi--;
+}
+
+/* Some kernels' images are in that part of the address space, too. */
 bool mc_whatis_vmalloc(const McWhatis *w, GString *out)
 {
-    uint64_t start, end;
+    McRange space;
 
     g_string_append(out, "vmalloc space");
-    return read_variable(w, "vmalloc_base", &start) &&
-           read_variable(w, "vmemmap_base", &end) &&
-           w->va >= start && w->va < end;
+    return w->kernel && !gs_kernel_in_image(w->kernel, w->va) &&
+           (space_by_variables(w, &space) ||
+            space_by_vmcoreinfo(w, &space)) &&
+           w->va >= space.lo && w->va <= space.hi;
 }
 
 bool mc_whatis_not_mapped(const McWhatis *w, GString *out)

@@ -105,6 +105,17 @@ static bool from_kernel(const McWhatis *w, GString *out)
 
 /* ---- the address itself -------------------------------------------------- */
 
+/* With levels of page tables that the CPU has, and the kernel does not use,
+ * a user's addresses have fewer bits; riscv64's variables are of one byte. */
+static const struct {
+    const char *unused;
+    uint8_t bytes, bits;
+} narrower[] = {
+    { "__pgtable_l5_enabled", 4, 47 },
+    { "pgtable_l4_enabled", 1, 38 },
+    { "pgtable_l5_enabled", 1, 47 },
+};
+
 /* Bits of an address that a user's may have, as far as the CPU can have it. */
 static unsigned user_bits(const McWhatis *w)
 {
@@ -112,11 +123,14 @@ static unsigned user_bits(const McWhatis *w)
         [GS_ARCH_X86_64] = 56, [GS_ARCH_ARM64] = 52, [GS_ARCH_RISCV64] = 56,
     };
     GsSymbol sym;
-    uint32_t l5;
 
-    if (gs_kernel_lookup(w->kernel, "__pgtable_l5_enabled", &sym) &&
-        mc_whatis_read(w, sym.va, &l5, sizeof(l5)) && !l5) {
-        return 47;
+    for (unsigned i = 0; i < G_N_ELEMENTS(narrower); i++) {
+        uint32_t on = 0;
+
+        if (gs_kernel_lookup(w->kernel, narrower[i].unused, &sym) &&
+            mc_whatis_read(w, sym.va, &on, narrower[i].bytes) && !on) {
+            return narrower[i].bits;
+        }
     }
     return bits[gs_kernel_arch(w->kernel)->id];
 }
@@ -163,6 +177,7 @@ static const struct {
     { "kernel", from_kernel },
     { "struct_page", mc_whatis_struct_page },
     { "direct_map", mc_whatis_direct_map },
+    { "area", mc_whatis_area },
     { "vmalloc", mc_whatis_vmalloc },
     { "user", from_user },
     { "no_address", from_no_address },

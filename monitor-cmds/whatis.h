@@ -33,6 +33,7 @@ McWhatisFn mc_whatis_percpu;
 McWhatisFn mc_whatis_slab;
 McWhatisFn mc_whatis_direct_map;
 McWhatisFn mc_whatis_struct_page;
+McWhatisFn mc_whatis_area;
 McWhatisFn mc_whatis_vmalloc;
 McWhatisFn mc_whatis_not_mapped;
 

@@ -62,6 +62,26 @@ def check_areas(guest):
                         if 'task_stack' in got])
 
 
+def check_books(guest):
+    """Each area is known by its last page, which mostly guards it."""
+    text = guest.shell('cat /proc/vmallocinfo')
+    areas = re.findall(r'^0x([0-9a-f]{16})-0x([0-9a-f]{16})\s+\d+ (\S+)/0x\S+ '
+                       r'.*?\b(ioremap|vmalloc|vmap)\b', text, re.M)
+    # Those of the kernel's image were not allocated.
+    told = [(area, whatis(guest, f'{int(area[1], 16) - 1:x}'))
+            for area in areas if 'kernel' not in whatis(guest, area[0])]
+    guards = [(area, got) for area, got in told if 'block' not in got]
+    assert len(guards) > len(told) / 2, told
+    for (start, end, caller, kind), got in guards:
+        last = f'{int(end, 16) - 1:016x}'
+        assert got['area'].startswith(f'{kind} area {start}-{last}'), got
+        assert got['area'].endswith(f' by {caller}'), (got, caller)
+        # Code of modules and BPF has a space of its own.
+        assert 'vmalloc' in got or \
+            re.search('module|execmem|bpf', caller), (got, caller)
+    return {kind for (_, _, _, kind), _ in guards}
+
+
 def check_tasks(guest, stacks):
     """Each stack's task has that name; most tasks have such a stack."""
     text = guest.shell('for p in /proc/[0-9]*; do '
@@ -77,7 +97,8 @@ def check_others(guest):
     got = whatis(guest, '400000')
     assert got['user'] == 'user address', got
     assert 'kernel' not in got and 'block' not in got, got
-    got = whatis(guest, '00f0000000000000')
+    # Above the widest page tables, and above what tags may stand in.
+    got = whatis(guest, '01f0000000000000')
     assert 'no_address' in got and 'user' not in got, got
 
 
@@ -94,6 +115,9 @@ def run(tap, kernel, share):
             check_module(g, True)
         with tap.test(f'{kernel}: areas of vmalloc(), and stacks'):
             check_areas(g)
+        with tap.test(f'{kernel}: areas that are no blocks'):
+            kinds = check_books(g)
+            tap.note(f'{kernel}: of {", ".join(sorted(kinds))}')
         g.shell('rmmod ka_life')
         with tap.test(f'{kernel}: a module that is gone'):
             check_module(g, False)

@@ -418,6 +418,13 @@ static void do_word(TestWorld *w, GHashTable *a)
     test_vm_word(w->vm, hex(a, "va"), hex(a, "value"));
 }
 
+static void do_text(TestWorld *w, GHashTable *a)
+{
+    const char *s = text(a, "value", "");
+
+    test_vm_bytes(w->vm, hex(a, "va"), s, strlen(s));
+}
+
 static const struct {
     const char *word;
     void (*run)(TestWorld *w, GHashTable *a);
@@ -428,7 +435,8 @@ static const struct {
     { "many", do_many }, { "symbol", do_symbol }, { "module", do_module },
     { "modsym", do_modsym }, { "hook", do_hook }, { "count", do_count },
     { "lost", do_lost }, { "vm", do_vm }, { "reg", do_reg },
-    { "word", do_word }, { "load", do_load }, { "unload", do_unload },
+    { "word", do_word }, { "text", do_text }, { "load", do_load },
+    { "unload", do_unload },
 };
 
 static void run_line(TestWorld *w, char *line)

@@ -23,6 +23,7 @@
  *                                  the VM can be looked at: n vCPUs
  *   reg cpu= name= value=          a register of one
  *   word va= value=                8 bytes of its memory, in a page of zeros
+ *   text va= value=                the same of a text
  *   lost                           the running kernel is not recognised
  *
  * Numbers are hex, but us, cpu, pid and n. In values \xNN is that byte.

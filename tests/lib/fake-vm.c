@@ -97,7 +97,7 @@ void test_vm_reg(TestVm *vm, unsigned vcpu, const char *name, uint64_t value)
     g_array_append_val(vm->regs, r);
 }
 
-void test_vm_word(TestVm *vm, uint64_t va, uint64_t value)
+void test_vm_bytes(TestVm *vm, uint64_t va, const void *bytes, size_t len)
 {
     uint64_t start = va & -PAGE;
     char *page = g_hash_table_lookup(vm->pages, &start);
@@ -107,6 +107,11 @@ void test_vm_word(TestVm *vm, uint64_t va, uint64_t value)
         g_hash_table_insert(vm->pages, g_memdup2(&start, sizeof(start)),
                             page);
     }
-    g_assert_cmpuint(va - start, <=, PAGE - sizeof(value));
-    memcpy(page + (va - start), &value, sizeof(value));
+    g_assert_cmpuint(va - start + len, <=, PAGE);
+    memcpy(page + (va - start), bytes, len);
+}
+
+void test_vm_word(TestVm *vm, uint64_t va, uint64_t value)
+{
+    test_vm_bytes(vm, va, &value, sizeof(value));
 }

@@ -18,7 +18,9 @@ KtVm *test_vm_look(TestVm *vm);
 void test_vm_set(TestVm *vm, unsigned n_vcpus, bool running);
 /** test_vm_reg() - one more register; @name is borrowed. */
 void test_vm_reg(TestVm *vm, unsigned vcpu, const char *name, uint64_t value);
-/** test_vm_word() - write 8 bytes; the page is mapped from then on. */
+/** test_vm_bytes() - write some in one page, which is mapped from then on. */
+void test_vm_bytes(TestVm *vm, uint64_t va, const void *bytes, size_t len);
+/** test_vm_word() - the same with 8 bytes. */
 void test_vm_word(TestVm *vm, uint64_t va, uint64_t value);
 
 #endif /* FAKE_VM_H */

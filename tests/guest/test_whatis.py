@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`ka whatis` knows of an address what the guest itself tells of it: symbols by
-/proc/kallsyms, areas by /proc/vmallocinfo, blocks by a module that prints them.
+/proc/kallsyms, areas by /proc/vmallocinfo, blocks by a module that prints them,
+percpu memory by QEMU's monitor.
 
 usage: test_whatis.py [--short] [--kernel K]...
 """
@@ -74,8 +75,9 @@ def check_books(guest):
     assert len(guards) > len(told) / 2, told
     for (start, end, caller, kind), got in guards:
         last = f'{int(end, 16) - 1:016x}'
-        assert got['area'].startswith(f'{kind} area {start}-{last}'), got
-        assert got['area'].endswith(f' by {caller}'), (got, caller)
+        area = got.get('area', '')
+        assert area.startswith(f'{kind} area {start}-{last}') and \
+            area.endswith(f' by {caller}'), (got, caller)
         # Code of modules and BPF has a space of its own.
         assert 'vmalloc' in got or \
             re.search('module|execmem|bpf', caller), (got, caller)
@@ -91,6 +93,20 @@ def check_tasks(guest, stacks):
     for stack in stacks:
         name, pid = re.match(r'stack of (\S+) pid=(\d+)$', stack).groups()
         assert comm.get(pid, name).startswith(name), (stack, comm.get(pid))
+
+
+def check_percpu(guest):
+    """The copy of a percpu variable that the first CPU has; QEMU reads where
+    the CPU's copies are."""
+    text = guest.shell("grep -E ' (__per_cpu_offset|__per_cpu_start|"
+                       "runqueues)$' /proc/kallsyms")
+    at = {name: int(va, 16) for va, name in
+          re.findall(r'^([0-9a-f]{16}) . (\w+)$', text, re.M)}
+    word = guest.hmp_qmp(f"x /1gx {at['__per_cpu_offset']:#x}")
+    va = at['runqueues'] + int(word.split(': ')[1], 16) + 8
+    got = whatis(guest, f'{va % 2**64:x}')
+    offset = at['runqueues'] - at['__per_cpu_start'] + 8
+    assert got['percpu'] == f'percpu of CPU 0: variables +{offset:x}', got
 
 
 def check_others(guest):
@@ -121,6 +137,8 @@ def run(tap, kernel, share):
         g.shell('rmmod ka_life')
         with tap.test(f'{kernel}: a module that is gone'):
             check_module(g, False)
+        with tap.test(f'{kernel}: a percpu variable'):
+            check_percpu(g)
         with tap.test(f"{kernel}: a user's, and what is no address"):
             check_others(g)
 

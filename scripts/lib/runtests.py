@@ -60,8 +60,10 @@ def thread_programs():
     fixed = ['setarch', '-R'] if subprocess.run(
         ['setarch', '-R', 'true'], check=False).returncode == 0 else []
     for name, command, _, timeout in meson_programs('unit', 'KA_BUILD_TSAN'):
+        # What orders GLib's slices TSan cannot see.
         if starts_threads(name):
-            yield name, [*fixed, *command], {}, timeout * 4
+            yield (name, [*fixed, *command], {'G_SLICE': 'always-malloc'},
+                   timeout * 4)
 
 
 SHORT = False       # --short: the quick form of the programs that have one
@@ -92,15 +94,18 @@ def python_programs(*patterns, timeout=1800):
             yield name, [PYTHON, path, *options_for(path)], {}, timeout
 
 
-# Other architectures: what the oracles and modules need of a tracer.
+# Other architectures: what the oracles and modules need of a tracer, and what
+# commands take from the guest's own books.
 ARCH_KERNELS = 'arm64-6.12', 'riscv64-6.12'
 ARCH_PROGRAMS = ('oracle_events', 'oracle_stacks', 'oracle_state',
-                 'test_modules', 'errors')
+                 'test_modules', 'errors', 'test_module_leaks', 'test_regs',
+                 'test_whatis')
+ARCH_LONG = ('accounts',)       # not of the quick form
 
 
 def arch_programs():
     for kernel in KERNELS or ARCH_KERNELS:
-        for name in ARCH_PROGRAMS:
+        for name in ARCH_PROGRAMS + (() if SHORT else ARCH_LONG):
             path = os.path.join(ROOT, 'tests', 'guest', name + '.py')
             quick = ['--short'] if SHORT else []
             yield (f'{name}-{kernel}',

@@ -17,8 +17,8 @@ enum kind { KMALLOC, LARGE, CACHE, VMALLOC, PERCPU_BLOCK, KINDS };
 #define KIND_BITS 7ul
 
 /* What is counted besides. */
-enum what { STEPS, FAILED, PASSED, REALLOCS, RCU, CALLBACKS, BULKS, MOVES,
-            INTERRUPTS, TIMERS, HOGS, WHATS };
+enum what { STEPS, FAILED, PASSED, REALLOCS, RCU_FREES, CALLBACKS, BULKS,
+            MOVES, INTERRUPTS, TIMERS, HOGS, WHATS };
 void did(enum what what);
 
 /* A block's first bytes, but for percpu ones. */

@@ -192,7 +192,7 @@ static void free_later(unsigned long *slot, u32 number)
     if (number & 1) {
         call_rcu(&h->rcu, on_callback);
     } else {
-        did(RCU);
+        did(RCU_FREES);
         count(KMALLOC, h, h->size, -1);
         kfree_rcu(h, rcu);
     }

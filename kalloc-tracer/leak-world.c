@@ -147,7 +147,8 @@ static int by_start(const void *key, const void *b)
 
 const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va)
 {
-    return bsearch(&va, w->live->data, w->live->len, sizeof(KtLeakLive),
+    return !w->live->len ? NULL :
+           bsearch(&va, w->live->data, w->live->len, sizeof(KtLeakLive),
                    by_start);
 }
 

@@ -203,7 +203,8 @@ bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold)
 {
     const KtLeaks *l = t->leaks;
-    const KtLeakMark *m = bsearch(&va, l->last->data, l->last->len,
+    const KtLeakMark *m = !l->last->len ? NULL :
+                          bsearch(&va, l->last->data, l->last->len,
                                   sizeof(KtLeakMark), by_va);
 
     if (m) {

@@ -80,6 +80,20 @@ static void test_progress_does_not_go_back(void)
     g_assert_cmpuint(told, ==, 100);
 }
 
+/* Before the first scan, and of a guest without blocks. */
+static void test_nothing_is_known(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtTracer *t = kt_tracer_new(&config, NULL);
+    g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
+    const KtLeakWorld w = { .live = live };
+    KtLeakHold hold;
+
+    g_assert_false(kt_leak_known(t, BASE, 0, &hold));
+    g_assert_null(kt_leak_world_live(&w, BASE));
+    kt_tracer_free(t);
+}
+
 static bool has_left(void *opaque, uint64_t bytes)
 {
     return false;
@@ -137,5 +151,6 @@ int main(int argc, char **argv)
                     test_rules_end_when_nobody_waits);
     g_test_add_func("/rules/progress-does-not-go-back",
                     test_progress_does_not_go_back);
+    g_test_add_func("/rules/nothing-is-known", test_nothing_is_known);
     return g_test_run();
 }

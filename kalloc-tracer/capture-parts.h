@@ -22,6 +22,7 @@ struct KtCapture {
     bool pages;                         /* trace the page allocator, too */
     bool applying;                      /* the tracer's thread was started */
     KtReturn *returning;                /* NULL: nothing to return to */
+    bool gave_up;                       /* atomic: it was looked for in vain */
     GMutex lock;
 };
 

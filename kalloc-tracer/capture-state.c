@@ -289,6 +289,7 @@ void kt_capture_forget_return(KtCapture *c)
 bool kt_capture_wants_return(const KtCapture *c, uint64_t va)
 {
     return __atomic_load_n(&c->returning, __ATOMIC_RELAXED) &&
+           !__atomic_load_n(&c->gave_up, __ATOMIC_RELAXED) &&
            va >= c->arch->text_start && va < c->arch->text_end;
 }
 
@@ -310,6 +311,9 @@ bool kt_capture_return(KtCapture *c)
         return false;
     }
     r->tries++;
+    if (r->tries == TRIES_MAX) {
+        __atomic_store_n(&c->gave_up, true, __ATOMIC_RELAXED);
+    }
     if (r->tries & (r->tries - 1)) {
         return false;
     }
@@ -358,6 +362,7 @@ static bool return_now(KtCapture *c, KtReturn *r, GError **errp)
         ok = take_kernel(c, k, r, errp);
         free_return(r);
     } else {
+        __atomic_store_n(&c->gave_up, false, __ATOMIC_RELAXED);
         __atomic_store_n(&c->returning, r, __ATOMIC_RELEASE);
     }
     return ok;

@@ -519,7 +519,7 @@ void kt_modules_apply(KtModules *m, KtModule *note, bool gone,
     if (gone) {
         unload(m, note, now);
     } else {
-        load(m, note, now->us);
+        load(m, note, now->inherited ? 0 : now->us);
     }
 }
 

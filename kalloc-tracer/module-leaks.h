@@ -38,9 +38,11 @@ void kt_module_free(KtModule *mod);
 /* The rest under the tracer's lock. */
 
 /** struct KtModulesNow - what is known when a note is taken
- *  @us: time of the last event */
+ *  @us: time of the last event; @inherited: a VM's state was just loaded,
+ *  what is loaded in it came who knows when */
 typedef struct KtModulesNow {
     uint64_t us;
+    bool inherited;
     const KtModel *model;
     const KtDepot *stacks;
     KtCounters *counters;

@@ -443,7 +443,7 @@ void kt_state_install(KtTracer *t, KtSaved *s)
                        g_steal_pointer(&s->previous));
     end_loan(s);
     t->previous_live = s->previous_live;
-    t->events = s->events;
+    t->events = t->inherited = s->events;
     t->last_us = s->last_us;
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&t->lock);

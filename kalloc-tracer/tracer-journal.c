@@ -30,7 +30,8 @@ static void apply_note(KtTracer *t, const KtNote *note)
     if (note->module) {
         kt_modules_apply(t->modules, note->module, note->gone,
                          &(KtModulesNow) {
-            .us = t->last_us, .model = t->model, .stacks = t->stacks,
+            .us = t->last_us, .inherited = t->events == t->inherited,
+            .model = t->model, .stacks = t->stacks,
             .counters = t->counters });
     }
 }

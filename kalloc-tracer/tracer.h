@@ -54,6 +54,7 @@ struct KtTracer {
     GByteArray *status;     /* the last that was written to it */
     uint64_t flushed_at;    /* host's clock, ns */
     uint64_t events;        /* applied */
+    uint64_t inherited;     /* of these, that a VM's state came with */
     uint64_t last_us;
     struct KtLeaks *leaks;  /* of leak scans; see leak-rules.h */
     KtTold told;            /* of a tracer that was read from a file */

@@ -4,7 +4,10 @@
  * of the moment when the module was unloaded, whoever applies the events.
  * What they say is in tests/replay.
  */
+#include <string.h>
+
 #include "events.h"
+#include "state.h"
 
 #define KERNEL "symbol va=ffffffff81000000 name=_stext\n" \
                "symbol va=ffffffff81000800 name=_etext\n" \
@@ -104,11 +107,49 @@ static void test_withdrawn(void)
     g_assert_cmpuint(look(w).found, ==, 1);
 }
 
+static void to_bytes(void *opaque, const void *buf, size_t len)
+{
+    g_byte_array_append(opaque, buf, len);
+}
+
+static size_t from_bytes(void *opaque, void *buf, size_t len)
+{
+    GByteArray *bytes = opaque;
+    size_t n = MIN(len, bytes->len);
+
+    memcpy(buf, bytes->data, n);
+    g_byte_array_remove_range(bytes, 0, n);
+    return n;
+}
+
+/* What is loaded in a VM's state came some time before: what it allocated
+ * until then is its, too. One that comes later has its own time. */
+static void test_state_is_loaded(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(KERNEL);
+    g_autoptr(GByteArray) state = g_byte_array_new();
+    KtTracer *t = test_world_tracer(w);
+
+    run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n",
+        "m");
+    kt_state_save(t, to_bytes, state);
+    g_assert_true(kt_state_load(t, from_bytes, state, NULL));
+    run(w, "load va=ffffffffc0100000\n"
+        "alloc va=ffff888000002000 size=10 stack=ffffffffc0000010\n"
+        UNLOAD, "m");
+    g_assert_cmpuint(look(w).found, ==, 2);
+    run(w, MODULE
+        "alloc va=ffff888000003000 size=10 stack=ffffffffc0000010\n"
+        UNLOAD, "m");
+    g_assert_cmpuint(look(w).found, ==, 3);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/module-leaks/oldest-reports-go", test_oldest_reports_go);
     g_test_add_func("/module-leaks/in-order", test_in_order);
     g_test_add_func("/module-leaks/withdrawn", test_withdrawn);
+    g_test_add_func("/module-leaks/state-is-loaded", test_state_is_loaded);
     return g_test_run();
 }

@@ -4,8 +4,6 @@
  * of the moment when the module was unloaded, whoever applies the events.
  * What they say is in tests/replay.
  */
-#include <string.h>
-
 #include "events.h"
 #include "state.h"
 
@@ -107,21 +105,6 @@ static void test_withdrawn(void)
     g_assert_cmpuint(look(w).found, ==, 1);
 }
 
-static void to_bytes(void *opaque, const void *buf, size_t len)
-{
-    g_byte_array_append(opaque, buf, len);
-}
-
-static size_t from_bytes(void *opaque, void *buf, size_t len)
-{
-    GByteArray *bytes = opaque;
-    size_t n = MIN(len, bytes->len);
-
-    memcpy(buf, bytes->data, n);
-    g_byte_array_remove_range(bytes, 0, n);
-    return n;
-}
-
 /* What is loaded in a VM's state came some time before: what it allocated
  * until then is its, too. One that comes later has its own time. */
 static void test_state_is_loaded(void)
@@ -129,11 +112,13 @@ static void test_state_is_loaded(void)
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
     g_autoptr(GByteArray) state = g_byte_array_new();
     KtTracer *t = test_world_tracer(w);
+    GsBytes in;
 
     run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n",
         "m");
-    kt_state_save(t, to_bytes, state);
-    g_assert_true(kt_state_load(t, from_bytes, state, NULL));
+    kt_state_save(t, gs_pack_to_bytes, state);
+    in = (GsBytes) { state->data, state->len };
+    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
     run(w, "load va=ffffffffc0100000\n"
         "alloc va=ffff888000002000 size=10 stack=ffffffffc0000010\n"
         UNLOAD, "m");

@@ -253,8 +253,10 @@ static uint64_t held_in(const KtAccounts *recount, uint64_t pc)
 
 static char *callers_differ(const KtAccounts *a, const KtAccounts *recount)
 {
-    for (guint id = 1; id < a->pcs->len &&
-                       !a->now.by[KT_BY_STACK].refused; id++) {
+    bool all = !a->now.by[KT_BY_STACK].refused && !a->short_of_callers &&
+               !recount->short_of_callers;
+
+    for (guint id = 1; id < a->pcs->len && all; id++) {
         uint64_t pc = g_array_index(a->pcs, uint64_t, id);
         uint64_t has = kt_accounts_held(a, id)->live;
         uint64_t want = held_in(recount, pc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Accounts: see accounts.h. What model.c calls for each event, and points.
+ * Accounts: see accounts.h. What model.c calls for each event.
  *
  * Sums wrap as sizes may that a guest makes up; what is live stays right, as
  * it is a difference.
@@ -12,6 +12,7 @@
 #define STACKS_SHIFT  15    /* 2 MiB at a time: a huge page */
 #define CELLS_SHIFT   10    /* 64 KiB */
 #define MAX_CALLERS   ((1u << 24) - 1)
+#define NOBODY        1     /* the caller of what has no backtrace */
 #define CALLER_BYTES  80    /* of one, in the three tables */
 #define STRAY_BYTES   96    /* of one, and its place in the table */
 #define MAX_STRAY     65536
@@ -104,23 +105,6 @@ KtAccount kt_cells_sum(const KtCells *c)
     return sum;
 }
 
-/* False without memory. */
-static bool cells_copy(KtCells *to, const KtCells *from)
-{
-    size_t chunk = kt_pool_chunk_bytes(&from->pool);
-
-    to->pool.shift = from->pool.shift;
-    to->rest = from->rest;
-    if (kt_cells_end(from) &&
-        !kt_pool_reserve(&to->pool, kt_cells_end(from) - 1)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < from->pool.n_chunks; i++) {
-        memcpy(to->pool.chunk[i], from->pool.chunk[i], chunk);
-    }
-    return true;
-}
-
 void kt_size_class_range(uint32_t size_class, uint64_t *lo, uint64_t *hi)
 {
     unsigned bits = (size_class - 1) / 4 + 1;
@@ -136,7 +120,7 @@ void kt_size_class_range(uint32_t size_class, uint64_t *lo, uint64_t *hi)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void tables_init(KtTables *t, KtBudget *budget)
+void kt_tables_init(KtTables *t, KtBudget *budget)
 {
     *t = (KtTables) { 0 };
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
@@ -144,7 +128,7 @@ static void tables_init(KtTables *t, KtBudget *budget)
     }
 }
 
-static void tables_clear(KtTables *t)
+void kt_tables_clear(KtTables *t)
 {
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         kt_cells_clear(&t->by[i]);
@@ -183,37 +167,35 @@ void kt_tables_callers(const KtTables *t, KtCells *out)
     add_to_caller(t, out, &c->rest);
 }
 
-static uint64_t held_bytes(const KtPoint *p)
+static uint32_t add_caller(KtAccounts *a, uint64_t pc)
 {
-    return (uint64_t)p->tables.held->len * sizeof(KtHeld);
-}
+    uint32_t id = a->pcs->len;
 
-static void point_free(gpointer p)
-{
-    KtPoint *point = p;
-
-    kt_budget_give(point->budget, KT_PART_ACCOUNTS, held_bytes(point));
-    tables_clear(&point->tables);
-    g_free(point->name);
-    g_free(point);
+    g_array_append_val(a->pcs, pc);
+    g_array_set_size(a->now.held, id + 1);
+    g_hash_table_insert(a->callers, GSIZE_TO_POINTER(pc),
+                        GUINT_TO_POINTER(id));
+    return id;
 }
 
 void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
 {
     *a = (KtAccounts) { .budget = budget, .stacks = stacks };
-    tables_init(&a->now, budget);
+    kt_tables_init(&a->now, budget);
     a->now.held = g_array_new(FALSE, TRUE, sizeof(KtHeld));
     g_array_set_size(a->now.held, 1);
     a->callers = g_hash_table_new(NULL, NULL);
     a->pcs = g_array_new(FALSE, TRUE, sizeof(uint64_t));
     g_array_set_size(a->pcs, 1);
-    a->points = g_ptr_array_new_with_free_func(point_free);
+    kt_budget_charge(budget, KT_PART_ACCOUNTS, CALLER_BYTES);
+    add_caller(a, 0);
+    a->points = g_ptr_array_new_with_free_func(kt_point_free);
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
 
 void kt_accounts_deinit(KtAccounts *a)
 {
-    tables_clear(&a->now);
+    kt_tables_clear(&a->now);
     kt_budget_give(a->budget, KT_PART_ACCOUNTS,
                    (uint64_t)(a->pcs->len - 1) * CALLER_BYTES +
                    (uint64_t)g_hash_table_size(a->stray) * STRAY_BYTES);
@@ -247,6 +229,7 @@ static uint64_t first_frame(const KtAccounts *a, uint32_t stack)
     return pc && n ? pc[0] : 0;
 }
 
+/* Without room for more they are nobody. */
 uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
 {
     gpointer key = GSIZE_TO_POINTER(pc);
@@ -255,15 +238,12 @@ uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
     if (id) {
         return id;
     }
-    if (a->pcs->len > MAX_CALLERS) {
-        return 1;
+    if (a->pcs->len > MAX_CALLERS ||
+        !kt_budget_take(a->budget, KT_PART_ACCOUNTS, CALLER_BYTES)) {
+        a->short_of_callers = true;
+        return NOBODY;
     }
-    id = a->pcs->len;
-    kt_budget_charge(a->budget, KT_PART_ACCOUNTS, CALLER_BYTES);
-    g_array_append_val(a->pcs, pc);
-    g_array_set_size(a->now.held, id + 1);
-    g_hash_table_insert(a->callers, key, GUINT_TO_POINTER(id));
-    return id;
+    return add_caller(a, pc);
 }
 
 /* What has no account of its own is nobody's. */
@@ -479,14 +459,18 @@ void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of)
     uint32_t stack = more_of->stack.v;
     KtStray *s = g_hash_table_lookup(a->stray, GUINT_TO_POINTER(stack));
 
-    if (!s && stack && g_hash_table_size(a->stray) >= MAX_STRAY) {
+    if (!s && stack &&
+        (g_hash_table_size(a->stray) >= MAX_STRAY ||
+         !kt_budget_take(a->budget, KT_PART_ACCOUNTS, STRAY_BYTES))) {
         stack = 0;
         s = g_hash_table_lookup(a->stray, NULL);
     }
     if (!s) {
+        if (!stack) {
+            kt_budget_charge(a->budget, KT_PART_ACCOUNTS, STRAY_BYTES);
+        }
         s = g_new0(KtStray, 1);
         s->stack.v = stack;
-        kt_budget_charge(a->budget, KT_PART_ACCOUNTS, STRAY_BYTES);
         g_hash_table_insert(a->stray, GUINT_TO_POINTER(stack), s);
     }
     s->unknown += more_of->unknown;
@@ -505,83 +489,4 @@ void kt_accounts_stray(KtAccounts *a, uint32_t stack, KtStrayKind kind)
 
     kt_accounts_add_stray(a, &one);
     a->now.totals.stray++;
-}
-
-/* ---- points -------------------------------------------------------------- */
-
-static guint find_point(const KtAccounts *a, const char *name)
-{
-    guint i = 0;
-
-    while (i < a->points->len &&
-           strcmp(((KtPoint *)a->points->pdata[i])->name, name)) {
-        i++;
-    }
-    return i;
-}
-
-/* NULL without memory. */
-static KtPoint *new_point(const KtAccounts *a, const char *name)
-{
-    KtPoint *p = g_new0(KtPoint, 1);
-    bool ok = true;
-
-    p->name = g_strdup(name);
-    p->budget = a->budget;
-    tables_init(&p->tables, a->budget);
-    p->tables.held = g_array_copy(a->now.held);
-    p->tables.all = a->now.all;
-    p->tables.totals = a->now.totals;
-    kt_budget_charge(a->budget, KT_PART_ACCOUNTS, held_bytes(p));
-    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT && ok; i++) {
-        ok = cells_copy(&p->tables.by[i], &a->now.by[i]);
-    }
-    if (!ok) {
-        g_clear_pointer(&p, point_free);
-    }
-    return p;
-}
-
-bool kt_accounts_set_point(KtAccounts *a, const char *name, GError **errp)
-{
-    bool is_new = find_point(a, name) == a->points->len;
-    KtPoint *p;
-
-    if (is_new && a->points->len >= KT_POINTS_MAX) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "there are %d marks, no more can be kept; drop one",
-                    KT_POINTS_MAX);
-        return false;
-    }
-    p = new_point(a, name);
-    if (!p) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "no memory for it within the bound (mem=); drop a mark");
-        return false;
-    }
-    kt_accounts_drop_point(a, name);
-    g_ptr_array_add(a->points, p);
-    return true;
-}
-
-bool kt_accounts_drop_point(KtAccounts *a, const char *name)
-{
-    guint i = find_point(a, name);
-
-    if (i == a->points->len) {
-        return false;
-    }
-    g_ptr_array_remove_index(a->points, i);
-    return true;
-}
-
-const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point)
-{
-    guint i = point ? find_point(a, point) : 0;
-
-    if (!point) {
-        return &a->now;
-    }
-    return i < a->points->len ? &((KtPoint *)a->points->pdata[i])->tables :
-                                NULL;
 }

@@ -74,6 +74,7 @@ typedef struct KtPoint {
  * @now: as they are
  * @stacks: (borrowed, nullable) whose backtraces tell callers
  * @callers: pc -> number; @pcs: pc of each number, that of 0 unused
+ * @short_of_callers: for some there was no room
  * @points: KtPoint, oldest first
  * @stray: stack -> KtStray
  * @off: the boot is over, nothing is counted
@@ -84,6 +85,7 @@ typedef struct KtAccounts {
     KtBudget *budget;
     GHashTable *callers;
     GArray *pcs;
+    bool short_of_callers;
     GPtrArray *points;
     GHashTable *stray;
     bool off;
@@ -204,6 +206,11 @@ bool kt_accounts_drop_point(KtAccounts *a, const char *name);
 /** kt_accounts_tables() - (borrowed) as of a point, NULL: now. Returns NULL
  *  when there is none of that name. */
 const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point);
+void kt_point_free(gpointer point);
+/** kt_tables_init() - all but @held, which the caller makes;
+ *  kt_tables_clear() - that included. */
+void kt_tables_init(KtTables *t, KtBudget *budget);
+void kt_tables_clear(KtTables *t);
 /** kt_tables_totals() - with their sum. */
 KtTotals kt_tables_totals(const KtTables *t);
 /** kt_tables_callers() - into @out, which is empty: their accounts by number,

@@ -35,6 +35,7 @@ struct KtScanIndex {
     KtExtent *extent;
     uint32_t n_extents, room;
     Chunk *chunk;               /* a power of 2 of them */
+    uint64_t odd;               /* of their hash: the guest must not know it */
     uint32_t chunk_mask;
     uint32_t n_chunks;
 };
@@ -43,6 +44,7 @@ KtScanIndex *kt_scan_index_new(uint32_t n)
 {
     KtScanIndex *ix = g_new0(KtScanIndex, 1);
 
+    ix->odd = (uint64_t)g_random_int() << 32 | g_random_int() | 1;
     ix->room = n;
     ix->extent = g_new(KtExtent, n + 1ull);
     return ix;
@@ -131,7 +133,7 @@ static void drop_overlaps(KtScanIndex *ix,
 /* The chunk's place, or the free one that it would take. */
 static inline Chunk *chunk_place(const KtScanIndex *ix, uint64_t number)
 {
-    uint32_t i = kt_scan_hash(number) >> 32 & ix->chunk_mask;
+    uint32_t i = number * ix->odd >> 32 & ix->chunk_mask;
 
     while (ix->chunk[i].page && ix->chunk[i].number != number) {
         i = (i + 1) & ix->chunk_mask;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Points of time whose accounts are kept: see accounts.h.
+ */
+#include "accounts.h"
+
+#include <string.h>
+
+/* False without memory. */
+static bool cells_copy(KtCells *to, const KtCells *from)
+{
+    size_t chunk = kt_pool_chunk_bytes(&from->pool);
+
+    to->pool.shift = from->pool.shift;
+    to->rest = from->rest;
+    if (kt_cells_end(from) &&
+        !kt_pool_reserve(&to->pool, kt_cells_end(from) - 1)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < from->pool.n_chunks; i++) {
+        memcpy(to->pool.chunk[i], from->pool.chunk[i], chunk);
+    }
+    return true;
+}
+
+static uint64_t held_bytes(const KtPoint *p)
+{
+    return (uint64_t)p->tables.held->len * sizeof(KtHeld);
+}
+
+void kt_point_free(gpointer p)
+{
+    KtPoint *point = p;
+
+    kt_budget_give(point->budget, KT_PART_ACCOUNTS, held_bytes(point));
+    kt_tables_clear(&point->tables);
+    g_free(point->name);
+    g_free(point);
+}
+
+static guint find_point(const KtAccounts *a, const char *name)
+{
+    guint i = 0;
+
+    while (i < a->points->len &&
+           strcmp(((KtPoint *)a->points->pdata[i])->name, name)) {
+        i++;
+    }
+    return i;
+}
+
+/* NULL without memory. */
+static KtPoint *new_point(const KtAccounts *a, const char *name)
+{
+    uint64_t bytes = (uint64_t)a->now.held->len * sizeof(KtHeld);
+    KtPoint *p;
+    bool ok = true;
+
+    if (!kt_budget_take(a->budget, KT_PART_ACCOUNTS, bytes)) {
+        return NULL;
+    }
+    p = g_new0(KtPoint, 1);
+    p->name = g_strdup(name);
+    p->budget = a->budget;
+    kt_tables_init(&p->tables, a->budget);
+    p->tables.held = g_array_copy(a->now.held);
+    p->tables.all = a->now.all;
+    p->tables.totals = a->now.totals;
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT && ok; i++) {
+        ok = cells_copy(&p->tables.by[i], &a->now.by[i]);
+    }
+    if (!ok) {
+        g_clear_pointer(&p, kt_point_free);
+    }
+    return p;
+}
+
+bool kt_accounts_set_point(KtAccounts *a, const char *name, GError **errp)
+{
+    bool is_new = find_point(a, name) == a->points->len;
+    KtPoint *p;
+
+    if (is_new && a->points->len >= KT_POINTS_MAX) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "there are %d marks, no more can be kept; drop one",
+                    KT_POINTS_MAX);
+        return false;
+    }
+    p = new_point(a, name);
+    if (!p) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "no memory for it within the bound (mem=); drop a mark");
+        return false;
+    }
+    kt_accounts_drop_point(a, name);
+    g_ptr_array_add(a->points, p);
+    return true;
+}
+
+bool kt_accounts_drop_point(KtAccounts *a, const char *name)
+{
+    guint i = find_point(a, name);
+
+    if (i == a->points->len) {
+        return false;
+    }
+    g_ptr_array_remove_index(a->points, i);
+    return true;
+}
+
+const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point)
+{
+    guint i = point ? find_point(a, point) : 0;
+
+    if (!point) {
+        return &a->now;
+    }
+    return i < a->points->len ? &((KtPoint *)a->points->pdata[i])->tables :
+                                NULL;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Accounts where memory is short, and the classes of sizes. That they are
+ * right otherwise is compared with a naive model in test-agree.
+ */
+#include "accounts.h"
+
+#include <string.h>
+
+#define STACKS  20000
+#define TEXT    0xffffffff81000000ull
+
+typedef struct World {
+    KtBudget *budget;
+    KtDepot *stacks;
+    KtAccounts a;
+} World;
+
+/* Each backtrace has a caller of its own. */
+static World *world_new(uint64_t bytes)
+{
+    World *w = g_new0(World, 1);
+
+    w->budget = kt_budget_new(KT_BUDGET_MIN);
+    kt_budget_cap(w->budget, KT_PART_ACCOUNTS, bytes);
+    w->stacks = kt_depot_new(STACKS);
+    for (uint64_t i = 0; i < STACKS; i++) {
+        uint64_t pc = TEXT + i * 16;
+
+        g_assert_cmpuint(kt_depot_intern(w->stacks, &pc, 1, 0), ==, i + 1);
+    }
+    kt_accounts_init(&w->a, w->budget, w->stacks);
+    return w;
+}
+
+static void world_free(World *w)
+{
+    kt_accounts_deinit(&w->a);
+    g_assert_cmpuint(kt_budget_used(w->budget, KT_PART_ACCOUNTS), ==, 0);
+    kt_depot_free(w->stacks);
+    kt_budget_free(w->budget);
+    g_free(w);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
+
+static void allocate(World *w, uint32_t stack)
+{
+    const KtWho who = { .stack = stack, .layer = KT_LAYER_KMALLOC };
+
+    kt_accounts_alloc(&w->a, &who, (KtAmount) { 10, 16 });
+}
+
+static uint64_t held_of(const World *w, uint64_t pc)
+{
+    gpointer id = g_hash_table_lookup(w->a.callers, GSIZE_TO_POINTER(pc));
+
+    return id ? kt_accounts_held(&w->a, GPOINTER_TO_UINT(id))->live : 0;
+}
+
+static void test_callers_are_sums(void)
+{
+    g_autoptr(World) w = world_new(UINT64_MAX);
+    KtCells callers = { 0 };
+    KtTotals totals;
+    const KtAccount *a;
+
+    allocate(w, 1);
+    allocate(w, 2);
+    allocate(w, 2);
+    kt_tables_callers(&w->a.now, &callers);
+    a = kt_cells_get(&callers, kt_accounts_caller(&w->a, TEXT + 16));
+    g_assert_cmpuint(a->allocs, ==, 2);
+    g_assert_cmpuint(a->asked, ==, 20);
+    g_assert_cmpuint(a->peak, ==, 32);
+    kt_cells_clear(&callers);
+    totals = kt_tables_totals(&w->a.now);
+    g_assert_cmpuint(totals.sum.allocs, ==, 3);
+    g_assert_cmpuint(totals.sum.peak, ==, 48);
+    g_assert_cmpuint(held_of(w, TEXT + 16), ==, 32);
+}
+
+/* Whom there is no room for is nobody, not somebody else; nothing is lost. */
+static void test_callers_without_room(void)
+{
+    g_autoptr(World) w = world_new(3 << 20);
+    KtTotals totals;
+    uint64_t held = 0;
+
+    for (uint32_t i = 1; i <= STACKS; i++) {
+        allocate(w, i);
+    }
+    g_assert_true(w->a.short_of_callers);
+    g_assert_cmpuint(kt_budget_used(w->budget, KT_PART_ACCOUNTS), <=,
+                     3 << 20);
+    g_assert_cmpuint(held_of(w, TEXT), ==, 16);
+    g_assert_cmpuint(held_of(w, 0), >, 16);
+    for (uint32_t id = 1; id < w->a.pcs->len; id++) {
+        held += kt_accounts_held(&w->a, id)->live;
+    }
+    g_assert_cmpuint(held, ==, STACKS * 16);
+    totals = kt_tables_totals(&w->a.now);
+    g_assert_cmpuint(totals.sum.reserved, ==, STACKS * 16);
+}
+
+static void test_points_without_room(void)
+{
+    g_autoptr(World) w = world_new(3 << 20);
+    g_autoptr(GError) err = NULL;
+    uint64_t before;
+
+    for (uint32_t i = 1; i <= STACKS; i++) {
+        allocate(w, i);
+    }
+    before = kt_budget_used(w->budget, KT_PART_ACCOUNTS);
+    g_assert_false(kt_accounts_set_point(&w->a, "a", &err));
+    g_assert_error(err, GS_ERROR, GS_ERROR_UNSUPPORTED);
+    g_assert_cmpuint(kt_budget_used(w->budget, KT_PART_ACCOUNTS), ==, before);
+    g_assert_null(kt_accounts_tables(&w->a, "a"));
+}
+
+static void test_points_stay_as_they_are(void)
+{
+    g_autoptr(World) w = world_new(UINT64_MAX);
+    const KtTables *then;
+
+    allocate(w, 1);
+    g_assert_true(kt_accounts_set_point(&w->a, "a", NULL));
+    allocate(w, 1);
+    allocate(w, 2);
+    then = kt_accounts_tables(&w->a, "a");
+    g_assert_cmpuint(kt_tables_totals(then).sum.allocs, ==, 1);
+    g_assert_cmpuint(kt_tables_totals(then).sum.peak, ==, 16);
+    g_assert_true(kt_accounts_drop_point(&w->a, "a"));
+    g_assert_false(kt_accounts_drop_point(&w->a, "a"));
+}
+
+static void test_strays_without_room(void)
+{
+    g_autoptr(World) w = world_new(2048);
+    const KtStray *rest;
+    guint n;
+
+    for (uint32_t i = 1; i <= 100; i++) {
+        kt_accounts_stray(&w->a, i, KT_STRAY_UNKNOWN);
+    }
+    n = g_hash_table_size(w->a.stray);
+    rest = g_hash_table_lookup(w->a.stray, NULL);
+    g_assert_cmpuint(n, <, 100);
+    g_assert_cmpuint(rest->unknown, ==, 100 - (n - 1));
+    g_assert_cmpuint(w->a.now.totals.stray, ==, 100);
+}
+
+static void test_classes_of_sizes(void)
+{
+    uint64_t next = 0;
+
+    for (uint32_t c = 0; c < kt_size_class(1 << 20); c++) {
+        uint64_t lo, hi;
+
+        kt_size_class_range(c, &lo, &hi);
+        g_assert_cmpuint(lo, ==, next);
+        g_assert_cmpuint(kt_size_class(lo), ==, c);
+        g_assert_cmpuint(kt_size_class(hi), ==, c);
+        next = hi + 1;
+    }
+    g_assert_cmpuint(kt_size_class(UINT64_MAX), <, KT_SIZE_CLASSES);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/accounts/callers-are-sums", test_callers_are_sums);
+    g_test_add_func("/accounts/callers-without-room",
+                    test_callers_without_room);
+    g_test_add_func("/accounts/points-without-room", test_points_without_room);
+    g_test_add_func("/accounts/points-stay-as-they-are",
+                    test_points_stay_as_they_are);
+    g_test_add_func("/accounts/strays-without-room", test_strays_without_room);
+    g_test_add_func("/accounts/classes-of-sizes", test_classes_of_sizes);
+    return g_test_run();
+}

@@ -23,16 +23,16 @@ static bool cells_copy(KtCells *to, const KtCells *from)
     return true;
 }
 
-static uint64_t held_bytes(const KtPoint *p)
+static uint64_t held_bytes(const KtTables *t)
 {
-    return (uint64_t)p->tables.held->len * sizeof(KtHeld);
+    return (uint64_t)t->held->len * sizeof(KtHeld);
 }
 
 void kt_point_free(gpointer p)
 {
     KtPoint *point = p;
 
-    kt_budget_give(point->budget, KT_PART_ACCOUNTS, held_bytes(point));
+    kt_budget_give(point->budget, KT_PART_ACCOUNTS, held_bytes(&point->tables));
     kt_tables_clear(&point->tables);
     g_free(point->name);
     g_free(point);
@@ -52,11 +52,10 @@ static guint find_point(const KtAccounts *a, const char *name)
 /* NULL without memory. */
 static KtPoint *new_point(const KtAccounts *a, const char *name)
 {
-    uint64_t bytes = (uint64_t)a->now.held->len * sizeof(KtHeld);
     KtPoint *p;
     bool ok = true;
 
-    if (!kt_budget_take(a->budget, KT_PART_ACCOUNTS, bytes)) {
+    if (!kt_budget_take(a->budget, KT_PART_ACCOUNTS, held_bytes(&a->now))) {
         return NULL;
     }
     p = g_new0(KtPoint, 1);

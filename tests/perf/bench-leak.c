@@ -8,11 +8,9 @@
  * in one line of the host's cache. Memory is copied from the host's, without a
  * guest's page tables.
  */
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "bench.h"
 #include "scan.h"
 
 #define BASE        0xffff888000000000ull
@@ -56,30 +54,6 @@ static void put(const Kind *k, const char *what, double value,
 {
     printf("leak.%s_%s %.3f %s\n", k->name, what, value, unit);
     fflush(stdout);
-}
-
-/* Processor time: what the host does besides is not the scan's cost. */
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-static uint64_t resident(void)
-{
-    unsigned long total = 0;
-    unsigned long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-
-    if (f) {
-        if (fscanf(f, "%lu %lu", &total, &pages) != 2) {
-            pages = 0;
-        }
-        fclose(f);
-    }
-    return (uint64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
 static uint64_t block_va(uint32_t i)

@@ -8,10 +8,7 @@
  * for the map. Then each is freed and allocated again, in another random
  * order, 1000 others between the two: every one leaves a past life.
  */
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
+#include "bench.h"
 #include "kt.h"
 
 #define BASE        0xffff888000000000ull
@@ -44,30 +41,6 @@ static void put(const char *name, double value, const char *unit)
 {
     printf("%s %.3f %s\n", name, value, unit);
     fflush(stdout);
-}
-
-static uint64_t resident(void)
-{
-    unsigned long total = 0;
-    unsigned long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-
-    if (f) {
-        if (fscanf(f, "%lu %lu", &total, &pages) != 2) {
-            pages = 0;
-        }
-        fclose(f);
-    }
-    return (uint64_t)pages * sysconf(_SC_PAGESIZE);
-}
-
-/* Processor time: what the host does besides is not the model's cost. */
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
 static double seconds_since(uint64_t start)

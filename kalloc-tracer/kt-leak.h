@@ -9,6 +9,7 @@
  * @vm: (borrowed) stopped
  * @kernel: (borrowed) that runs in it
  * @no_stacks: leave the stacks of tasks out
+ * @seconds: give up after so many, 0 for KT_LEAK_SECONDS
  * @progress: (nullable) called now and then with bytes read so far; false
  *            ends the search
  * @opaque: handed to @progress
@@ -17,9 +18,12 @@ typedef struct KtLeakPlan {
     const KtVm *vm;
     const GsKernel *kernel;
     bool no_stacks;
+    unsigned seconds;
     bool (*progress)(void *opaque, uint64_t bytes);
     void *opaque;
 } KtLeakPlan;
+#define KT_LEAK_SECONDS         120u
+#define KT_LEAK_WATCH_SECONDS   10u     /* where a guest waits for its end */
 
 /** How surely a leaked block is one. */
 typedef enum KtLeakHold {
@@ -39,7 +43,8 @@ typedef struct KtLeak {
 
 /**
  * struct KtLeakReport - what a scan found
- * @leaks: (owned) KtLeak, by address
+ * @leaks: (owned) KtLeak, by address; @fresh: of these, not reported by the
+ *         scan before
  * @missing: (owned) texts: what could not be looked at, and why
  * @blocks: that were examined; @excused: by rules, of those that nothing
  *          reaches; @cleared: likewise, by `ka leak clear`
@@ -53,6 +58,7 @@ typedef struct KtLeak {
 typedef struct KtLeakReport {
     GArray *leaks;
     GPtrArray *missing;
+    unsigned fresh;
     uint64_t blocks, excused, cleared, interior, unplaced;
     uint64_t tasks;
     uint64_t bytes, guest_bytes, unreadable;
@@ -82,6 +88,30 @@ bool kt_leak_scanned(KtTracer *t, uint64_t *us);
  *  at @alloc_us)? */
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold);
+
+/**
+ * kt_leak_list() - what the last scan reported and still lives
+ * @out: (out, owned) KtLeak, by address
+ * @us: (out) guest's time of that scan
+ * Returns: false: there was no scan, and @out is empty.
+ */
+bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us);
+
+/** kt_leak_set_every() - have kt_leak_watch_due() be true each @seconds; 0:
+ *  never. As all of these, on the thread of monitor commands. */
+void kt_leak_set_every(KtTracer *t, unsigned seconds);
+#define KT_LEAK_EVERY_MAX 86400
+unsigned kt_leak_every(const KtTracer *t);
+/** kt_leak_watch_due() - to be asked each second that the VM runs: is a scan
+ *  wanted now? */
+bool kt_leak_watch_due(KtTracer *t);
+/**
+ * kt_leak_watch() - make it
+ * @plan: as for kt_leak_scan(): the VM stands still
+ * Returns: (owned, nullable) a line for the user: there are new leaked blocks,
+ * or there was no scan. One that cannot be made just now is due again.
+ */
+char *kt_leak_watch(KtTracer *t, const KtLeakPlan *plan);
 
 /**
  * kt_leak_rules_load() - rules of a file, beside those that are built in

@@ -63,6 +63,7 @@ void kt_leaks_free(KtLeaks *l)
         g_array_unref(l->rules);
         g_hash_table_unref(l->cleared);
         g_array_unref(l->last);
+        g_free(l->why_not);
         g_free(l);
     }
 }

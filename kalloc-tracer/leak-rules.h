@@ -40,6 +40,9 @@ typedef struct KtLeakMark {
  * @rules: KtLeakRule, those that are built in first
  * @cleared: KtLeakMark by va: not to be reported again
  * @last: KtLeakMark by address: what the last scan reported, at @last_us
+ * @every: seconds from one scan to the next while the VM runs, 0: none by
+ *         itself; @waited: of them; @tries: of the one that is due
+ * @why_not: (owned, nullable) could not be made, the last time
  */
 typedef struct KtLeaks {
     GArray *rules;
@@ -47,6 +50,8 @@ typedef struct KtLeaks {
     GArray *last;
     uint64_t last_us;
     bool scanned;
+    unsigned every, waited, tries;
+    char *why_not;
 } KtLeaks;
 
 KtLeaks *kt_leaks_new(void);

@@ -6,7 +6,6 @@
 #include "leak-rules.h"
 #include "leak-world.h"
 
-#define SECONDS_MAX     120u
 #define READS_A_LOOK    4096        /* at the clock */
 #define SMALL           (1ull << 31)
 
@@ -22,12 +21,17 @@ bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes)
     return !w->ended;
 }
 
+static unsigned seconds_max(const KtLeakWorld *w)
+{
+    return w->plan->seconds ? w->plan->seconds : KT_LEAK_SECONDS;
+}
+
 bool kt_leak_world_fail(const KtLeakWorld *w, GError **errp)
 {
     if (g_get_monotonic_time() > w->deadline) {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
                     "given up after %u s: there is too much memory in use, or "
-                    "the guest says so", SECONDS_MAX);
+                    "the guest says so", seconds_max(w));
     } else {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "the search was ended");
     }
@@ -212,7 +216,7 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
 
     w->plan = plan;
     w->tracer = t;
-    w->deadline = g_get_monotonic_time() + SECONDS_MAX * G_USEC_PER_SEC;
+    w->deadline = g_get_monotonic_time() + seconds_max(w) * G_USEC_PER_SEC;
     w->mem = (GsMem) { .read = read_mem, .opaque = w };
     w->live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
     w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));

@@ -66,6 +66,24 @@ static void scan(Scanning *s)
 
 /* ---- reporting ---------------------------------------------------------- */
 
+static int by_va(const void *key, const void *m)
+{
+    uint64_t va = *(const uint64_t *)key, at = ((const KtLeakMark *)m)->va;
+
+    return (va > at) - (va < at);
+}
+
+/* NULL: the scan that left these did not report that block. */
+static const KtLeakMark *find_mark(const GArray *marks, uint64_t va,
+                                   uint64_t alloc_us)
+{
+    const KtLeakMark *m = !marks->len ? NULL :
+                          bsearch(&va, marks->data, marks->len,
+                                  sizeof(KtLeakMark), by_va);
+
+    return m && m->alloc_us == alloc_us ? m : NULL;
+}
+
 static bool is_cleared(const KtLeaks *l, const KtLeakLive *b)
 {
     const KtLeakMark *m = g_hash_table_lookup(l->cleared, &b->va);
@@ -81,7 +99,8 @@ static KtLeakHold hold_of(const KtScan *s, uint32_t i)
            hold == KT_HOLD_INTERIOR ? KT_LEAK_INTERIOR : KT_LEAK_NOTHING;
 }
 
-static void report(const KtLeakWorld *w, uint32_t i, KtLeakReport *out)
+static void report(const KtLeakWorld *w, uint32_t i, const GArray *before,
+                   KtLeakReport *out)
 {
     KtLeaks *l = w->tracer->leaks;
     KtLeak leak = { .hold = hold_of(w->scan, i) };
@@ -94,6 +113,7 @@ static void report(const KtLeakWorld *w, uint32_t i, KtLeakReport *out)
                leak.block.va == mark.va) {
         g_array_append_val(out->leaks, leak);
         g_array_append_val(l->last, mark);
+        out->fresh += !find_mark(before, mark.va, mark.alloc_us);
     }
 }
 
@@ -101,16 +121,17 @@ static void report_all(const KtLeakWorld *w, const uint8_t *excused,
                        KtLeakReport *out)
 {
     KtLeaks *l = w->tracer->leaks;
+    g_autoptr(GArray) before = g_steal_pointer(&l->last);
     KtStats stats;
 
-    g_array_set_size(l->last, 0);
+    l->last = g_array_new(FALSE, FALSE, sizeof(KtLeakMark));
     kt_query_begin(w->tracer);
     kt_query_stats(w->tracer, &stats);
     for (uint32_t i = 0; i < w->live->len; i++) {
         KtHold hold = kt_scan_hold(w->scan, i);
 
         if (!kt_scan_reached(w->scan, i)) {
-            report(w, i, out);
+            report(w, i, before, out);
             continue;
         }
         out->excused += hold == KT_HOLD_NONE && excused[i];
@@ -119,6 +140,7 @@ static void report_all(const KtLeakWorld *w, const uint8_t *excused,
     kt_query_end(w->tracer);
     l->scanned = true;
     l->last_us = stats.last_us;
+    kt_counters_add(w->tracer->counters, KT_CNT_LEAK_SCANS, 1);
 }
 
 bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
@@ -134,7 +156,8 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
         return false;
     }
     if (w->blind) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "no block can be called a "
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "no block can be called a "
                     "leak, as what may refer to it is not known: %s", w->blind);
         return false;
     }
@@ -192,23 +215,13 @@ bool kt_leak_scanned(KtTracer *t, uint64_t *us)
     return t->leaks->scanned;
 }
 
-static int by_va(const void *key, const void *m)
-{
-    uint64_t va = *(const uint64_t *)key, at = ((const KtLeakMark *)m)->va;
-
-    return (va > at) - (va < at);
-}
-
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold)
 {
-    const KtLeaks *l = t->leaks;
-    const KtLeakMark *m = !l->last->len ? NULL :
-                          bsearch(&va, l->last->data, l->last->len,
-                                  sizeof(KtLeakMark), by_va);
+    const KtLeakMark *m = find_mark(t->leaks->last, va, alloc_us);
 
     if (m) {
         *hold = m->hold;
     }
-    return m && m->alloc_us == alloc_us;
+    return m;
 }

@@ -3,6 +3,7 @@
  * The plugin's options: "name=value" words against the table of options.def.
  * Called once, at install, in QEMU's main thread.
  */
+#include "kt.h"
 #include "options.h"
 
 #include <glib.h>
@@ -47,6 +48,18 @@ static bool parse_SIZE(void *field, const char *value)
     return true;
 }
 
+static bool parse_SECONDS(void *field, const char *value)
+{
+    guint64 n;
+
+    if (!g_ascii_string_to_unsigned(value, 10, 0, KT_LEAK_EVERY_MAX, &n,
+                                    NULL)) {
+        return false;
+    }
+    *(unsigned *)field = n;
+    return true;
+}
+
 static bool parse_BOOL(void *field, const char *value)
 {
     bool on = !strcmp(value, "on");
@@ -56,6 +69,7 @@ static bool parse_BOOL(void *field, const char *value)
 }
 
 #define wants_BOOL "on or off"
+#define wants_SECONDS "seconds, up to " G_STRINGIFY(KT_LEAK_EVERY_MAX)
 #define wants_PATH "a file name"
 #define wants_SIZE "a size in bytes, such as 512M"
 

@@ -8,6 +8,7 @@
 
 typedef const char *KtOptionPATH;
 typedef uint64_t KtOptionSIZE;
+typedef unsigned KtOptionSECONDS;
 typedef bool KtOptionBOOL;
 
 typedef struct KtOptions {

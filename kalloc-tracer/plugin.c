@@ -163,6 +163,38 @@ static void on_second(void *userdata)
     }
 }
 
+/* ---- leak-scan= ---------------------------------------------------------- */
+
+static void scan_paused(void *userdata)
+{
+    Plugin *p = userdata;
+    g_autofree char *line = NULL;
+    KtLeakPlan plan = { .seconds = KT_LEAK_WATCH_SECONDS };
+    KtVm vm;
+
+    kt_capture_lock(p->capture);
+    vm = kt_capture_vm(p->capture);
+    plan.vm = &vm;
+    plan.kernel = kt_capture_found(p->capture) ?
+                  kt_capture_kernel(p->capture) : NULL;
+    line = kt_leak_watch(p->tracer, &plan);
+    kt_capture_unlock(p->capture);
+    if (line) {
+        say("%s", line);
+    }
+}
+
+/* QEMU's main loop runs the default context's sources, with its big lock. */
+static gboolean each_second(gpointer userdata)
+{
+    Plugin *p = userdata;
+
+    if (qemu_plugin_vm_is_running() && kt_leak_watch_due(p->tracer)) {
+        qemu_plugin_call_paused(scan_paused, p);
+    }
+    return G_SOURCE_CONTINUE;
+}
+
 /* ---- check=on ----------------------------------------------------------- */
 
 static void on_violation(KtCheckRule rule, const char *where, void *userdata)
@@ -335,6 +367,8 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder, p->profile,
                                   n_cpus, o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
+    kt_leak_set_every(p->tracer, o->leak_scan);
+    g_timeout_add_seconds(1, each_second, p);
     kt_vm_state_register(id, p->capture, p->tracer);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);
     plugin = p;

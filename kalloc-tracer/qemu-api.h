@@ -21,6 +21,7 @@
     X(qemu_plugin_request_exclusive) \
     X(qemu_plugin_get_virtual_ns) \
     X(qemu_plugin_vm_is_running) \
+    X(qemu_plugin_call_paused) \
     X(qemu_plugin_register_vm_reset_cb) \
     X(qemu_plugin_register_vm_state) \
     X(qemu_plugin_vm_state_put) \

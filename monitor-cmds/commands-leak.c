@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka leak scan, clear and dump: live blocks that nothing refers to.
+ * ka leak scan, list, clear and dump: live blocks that nothing refers to.
  *
  * A scan holds the tracer's lock only to copy what it reports; the VM stands
  * still meanwhile. What takes long says how far it is, and ends when nobody
@@ -56,6 +56,16 @@ static int by_time(const void *a, const void *b)
     return x->alloc_us != y->alloc_us ? (x->alloc_us > y->alloc_us) -
                                         (x->alloc_us < y->alloc_us) :
                                         (x->va > y->va) - (x->va < y->va);
+}
+
+static uint64_t bytes_of(const GArray *groups)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < groups->len; i++) {
+        bytes += g_array_index(groups, Group, i).bytes;
+    }
+    return bytes;
 }
 
 static void print_groups(McOut *out, const McArgs *args, GArray *groups)
@@ -250,13 +260,9 @@ static void print_missing(McOut *out, const KtLeakReport *r)
 
 static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
 {
-    uint64_t bytes = 0;
-    g_autofree char *text = NULL;
+    uint64_t bytes = bytes_of(groups);
+    g_autofree char *text = describe(r, groups->len, bytes);
 
-    for (unsigned i = 0; i < groups->len; i++) {
-        bytes += g_array_index(groups, Group, i).bytes;
-    }
-    text = describe(r, groups->len, bytes);
     out->format->sum(out, "scan", (McStat[]) {
         { .key = "leaks", .u = r->leaks->len },
         { .key = "stacks", .u = groups->len },
@@ -267,12 +273,24 @@ static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
         { .key = "cleared", .u = r->cleared },
         { .key = "unplaced", .u = r->unplaced },
         { .key = "tasks", .u = r->tasks },
+        { .key = "fresh", .u = r->fresh },
         { .key = "missing", .u = r->missing->len },
         { .key = "read_bytes", .u = r->bytes },
         { .key = "guest_bytes", .u = r->guest_bytes },
         { .key = "unreadable_pages", .u = r->unreadable },
         { .key = "host_us", .u = r->us },
-    }, 14, text);
+    }, 15, text);
+}
+
+static bool set_every(McOut *out, unsigned seconds)
+{
+    kt_leak_set_every(out->ctx->tracer, seconds);
+    if (seconds) {
+        mc_out_printf(out, "a scan each %u s that the VM runs", seconds);
+    } else {
+        mc_out_printf(out, "no more scans by themselves");
+    }
+    return true;
 }
 
 bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
@@ -288,6 +306,9 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
         .progress = mc_on_progress, .opaque = &progress,
     };
 
+    if (plan.vm && mc_given(args, MC_OPT_EVERY)) {
+        return set_every(out, args->every);
+    }
     if (!plan.vm || !kt_leak_scan(out->ctx->tracer, &plan, &report, errp)) {
         return false;
     }
@@ -302,7 +323,7 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
     return true;
 }
 
-/* ---- ka leak clear, ka leak dump ----------------------------------------- */
+/* ---- ka leak list, clear and dump ---------------------------------------- */
 
 static bool was_scanned(McOut *out, uint64_t *us, GError **errp)
 {
@@ -312,6 +333,41 @@ static bool was_scanned(McOut *out, uint64_t *us, GError **errp)
     g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
                 "there was no scan so far; ka leak scan makes one");
     return false;
+}
+
+static void print_list_sum(McOut *out, const GArray *leaks,
+                           const GArray *groups, uint64_t us)
+{
+    uint64_t bytes = bytes_of(groups);
+    g_autofree char *text = g_strdup_printf(
+        "%u leaked blocks of %u stacks, %" PRIu64 " bytes, by the scan at %"
+        PRIu64 "us", leaks->len, groups->len, bytes, us);
+
+    out->format->sum(out, "list", (McStat[]) {
+        { .key = "leaks", .u = leaks->len },
+        { .key = "stacks", .u = groups->len },
+        { .key = "leaked_bytes", .u = bytes },
+        { .key = "scan_us", .u = us },
+    }, 4, text);
+}
+
+bool mc_cmd_leak_list(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GArray) leaks = NULL, groups = NULL;
+    uint64_t us;
+
+    if (!was_scanned(out, &us, errp)) {
+        return false;
+    }
+    kt_leak_list(out->ctx->tracer, &leaks, &us);
+    if (args->kmemleak) {
+        print_as_kmemleak(out, args, leaks);
+        return true;
+    }
+    groups = make_groups(leaks);
+    print_groups(out, args, groups);
+    print_list_sum(out, leaks, groups, us);
+    return true;
 }
 
 bool mc_cmd_leak_clear(McOut *out, const McArgs *args, GError **errp)

@@ -23,6 +23,7 @@ McRunFn mc_cmd_top;
 McRunFn mc_cmd_mark;
 McRunFn mc_cmd_diff;
 McRunFn mc_cmd_leak_scan;
+McRunFn mc_cmd_leak_list;
 McRunFn mc_cmd_leak_clear;
 McRunFn mc_cmd_leak_dump;
 McRunFn mc_cmd_refs;

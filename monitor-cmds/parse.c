@@ -23,6 +23,7 @@ static bool set_cpu(McArgs *args, const char *value, GError **errp);
 static bool set_by(McArgs *args, const char *value, GError **errp);
 static bool set_sort(McArgs *args, const char *value, GError **errp);
 static bool set_format(McArgs *args, const char *value, GError **errp);
+static bool set_every(McArgs *args, const char *value, GError **errp);
 
 const McOption mc_options[MC_OPT__COUNT] = {
 #define MC_OPTION(id, spelling_, alt_, arg_, set_, help_) \
@@ -199,6 +200,22 @@ static bool set_format(McArgs *args, const char *value, GError **errp)
     quoted = mc_quote(value);
     g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
                 "%s: a format is ka or kmemleak", quoted);
+    return false;
+}
+
+static bool set_every(McArgs *args, const char *value, GError **errp)
+{
+    g_autofree char *quoted = NULL;
+
+    if (!mc_parse_decimal(value, "", &args->every, errp)) {
+        return false;
+    }
+    if (args->every <= KT_LEAK_EVERY_MAX) {
+        return true;
+    }
+    quoted = mc_quote(value);
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s: seconds are %d at most",
+                quoted, KT_LEAK_EVERY_MAX);
     return false;
 }
 

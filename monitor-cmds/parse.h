@@ -27,6 +27,7 @@
  * @group: (borrowed from @words) first word of commands that it is asked for
  * @by, @sort: of ka top and ka diff
  * @kmemleak: --format kmemleak
+ * @every: of --every
  * @words: (owned strings) the words that are no options
  */
 struct McArgs {
@@ -45,6 +46,7 @@ struct McArgs {
     McBy by;
     McTopId sort;
     bool kmemleak;
+    uint64_t every;
     GPtrArray *words;
 };
 

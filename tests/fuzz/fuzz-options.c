@@ -24,6 +24,7 @@ static void same(const KtOptions *a, const KtOptions *b)
 #define KT_OPTION(field, type, ...) same_##type(a->field, b->field);
 #define same_PATH(x, y) g_assert_cmpstr(x, ==, y)
 #define same_SIZE(x, y) g_assert_cmpuint(x, ==, y)
+#define same_SECONDS(x, y) g_assert_cmpuint(x, ==, y)
 #define same_BOOL(x, y) g_assert_cmpint(x, ==, y)
 #include "options.def"
 }

@@ -21,6 +21,7 @@ LOST = 20
 OTHERS = 20         # leaks of the kernel's own, and what rules do not know
 SCAN_MIB_S = 1024   # of guest memory, on one core
 REFS_S = 1.0        # of 1 GiB
+EVERY_S = 2         # from a scan to the next while the VM runs
 
 
 def rows(text):
@@ -34,9 +35,9 @@ def scan(guest, options=''):
     return found[:-1], found[-1]
 
 
-def unreferenced(guest):
+def unreferenced(guest, command='scan'):
     """{address: its backtrace} as a script reads kmemleak's report."""
-    text = guest.hmp_qmp('ka leak scan --format kmemleak')
+    text = guest.hmp_qmp(f'ka leak {command} --format kmemleak')
     leaks = {}
     for part in text.split('unreferenced object 0x')[1:]:
         leaks[int(part[:16], 16)] = re.findall(r'>\] (\S+)', part)
@@ -113,6 +114,29 @@ def check_running(guest):
         assert re.fullmatch(r'ka: the VM runs: .*\r?\n?', text), text
 
 
+def scans_so_far(guest):
+    sums = rows(guest.hmp_qmp('ka stat -j'))[-1]
+    return sums['leak.scans']
+
+
+def check_by_itself(tap, guest, lost):
+    """With leak-scan=, and the VM runs: a later scan has all that was lost,
+    as the first may have been too early."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        leaks = unreferenced(guest, 'list')
+        if set(lost) <= set(leaks):
+            break
+        time.sleep(0.5)
+    check_found(tap, leaks, lost)
+    text = guest.hmp_qmp('ka leak scan --every 0')
+    assert text.startswith('no more scans'), text
+    n = scans_so_far(guest)
+    assert n > 0
+    time.sleep(EVERY_S + 1.5)
+    assert scans_so_far(guest) == n
+
+
 def run(tap, args, kernel, smp):
     label = f'{kernel}, {smp} vCPU'
     with tempfile.TemporaryDirectory(prefix='ka-leaks.') as tmp:
@@ -120,13 +144,16 @@ def run(tap, args, kernel, smp):
                                   kernel, modules=True)
         with Guest(kernel=kernel, smp=smp, share=share, run='leaks',
                    n=args.objects, timeout=600, cmdline='no_hash_pointers',
+                   plugin_opts=f'leak-scan={EVERY_S}',
                    end='shell', name=f'leaks-{kernel}-{smp}') as g:
             with tap.test(f'{label}: runs'):
                 assert g.wait_done() == 0
             with tap.test(f'{label}: a running VM is not scanned'):
                 check_running(g)
-            stop(g)
             lost = planted(g)
+            with tap.test(f'{label}: scans by itself'):
+                check_by_itself(tap, g, lost)
+            stop(g)
             with tap.test(f'{label}: leaks'):
                 check_found(tap, unreferenced(g), lost)
             with tap.test(f'{label}: speed'):

@@ -59,6 +59,7 @@ static void bad_words_get_one_line(void)
         "", "=", "kernel", "kernel=", "kernal=x", "history=", "history=x",
         "history=-1", "history=1KB", "history=99999999999G", "a\nb=1",
         "pages=", "pages=yes", "pages=on ",
+        "leak-scan=", "leak-scan=-1", "leak-scan=5s", "leak-scan=86401",
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
@@ -69,6 +70,16 @@ static void bad_words_get_one_line(void)
         g_assert_nonnull(why);
         g_assert_null(strchr(why, '\n'));
     }
+}
+
+static void seconds_are_a_number(void)
+{
+    KtOptions o;
+
+    g_assert_true(parse(&o, "leak-scan=600", NULL));
+    g_assert_cmpuint(o.leak_scan, ==, 600);
+    g_assert_true(parse(&o, "leak-scan=0", NULL));
+    g_assert_cmpuint(o.leak_scan, ==, 0);
 }
 
 /* A profile is of the kernel given, and Linux's page allocator is no part of
@@ -95,6 +106,7 @@ int main(int argc, char **argv)
     g_test_add_func("/options/sizes-take-suffixes", sizes_take_suffixes);
     g_test_add_func("/options/switches-are-on-or-off",
                     switches_are_on_or_off);
+    g_test_add_func("/options/seconds-are-a-number", seconds_are_a_number);
     g_test_add_func("/options/bad-words-get-one-line",
                     bad_words_get_one_line);
     g_test_add_func("/options/a-profile-needs-a-kernel",

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Leak scans every so many seconds, and what the last scan reported. A scan
+ * that cannot be made now, as in a moment when all vCPUs are in user mode, is
+ * tried again each second for a while.
+ */
+#include "leak-rules.h"
+#include "tracer.h"
+
+#define TRIES_MAX   10u
+
+/* ---- what is leaked ----------------------------------------------------- */
+
+bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
+{
+    const KtLeaks *l = t->leaks;
+
+    *us = l->last_us;
+    *out = g_array_new(FALSE, FALSE, sizeof(KtLeak));
+    kt_query_begin(t);
+    for (unsigned i = 0; i < l->last->len; i++) {
+        const KtLeakMark *m = &g_array_index(l->last, KtLeakMark, i);
+        KtLeak leak = { .hold = m->hold };
+
+        if (kt_query_find(t, m->va, &leak.block) && leak.block.va == m->va &&
+            leak.block.alloc_us == m->alloc_us &&
+            leak.block.state == KT_STATE_ALLOCATED) {
+            g_array_append_val(*out, leak);
+        }
+    }
+    kt_query_end(t);
+    return l->scanned;
+}
+
+/* ---- every so many seconds ---------------------------------------------- */
+
+void kt_leak_set_every(KtTracer *t, unsigned seconds)
+{
+    t->leaks->every = seconds;
+    t->leaks->waited = t->leaks->tries = 0;
+}
+
+unsigned kt_leak_every(const KtTracer *t)
+{
+    return t->leaks->every;
+}
+
+bool kt_leak_watch_due(KtTracer *t)
+{
+    KtLeaks *l = t->leaks;
+
+    return l->every && ++l->waited >= l->every;
+}
+
+static void begin_anew(KtLeaks *l)
+{
+    l->waited = l->tries = 0;
+}
+
+/* Nobody is told the same thing each time. */
+static char *tell_failure(KtTracer *t, const GError *err)
+{
+    KtLeaks *l = t->leaks;
+    bool is_new = g_strcmp0(l->why_not, err->message) != 0;
+
+    if (!g_error_matches(err, GS_ERROR, GS_ERROR_UNSUPPORTED) &&
+        ++l->tries < TRIES_MAX) {
+        return NULL;
+    }
+    begin_anew(l);
+    kt_counters_add(t->counters, KT_CNT_LEAK_SCANS_FAILED, 1);
+    g_free(l->why_not);
+    l->why_not = g_strdup(err->message);
+    return is_new ? g_strdup_printf("no leak scan could be made: %s",
+                                    err->message) : NULL;
+}
+
+char *kt_leak_watch(KtTracer *t, const KtLeakPlan *plan)
+{
+    g_autoptr(GError) err = NULL;
+    g_auto(KtLeakReport) r = { 0 };
+
+    if (!kt_leak_scan(t, plan, &r, &err)) {
+        return tell_failure(t, err);
+    }
+    begin_anew(t->leaks);
+    g_clear_pointer(&t->leaks->why_not, g_free);
+    return !r.fresh ? NULL : g_strdup_printf(
+        "leak scan at %" G_GUINT64_FORMAT "us: %u leaked blocks, %u of them "
+        "new; ka leak list prints them", t->leaks->last_us, r.leaks->len,
+        r.fresh);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Leak scans that are made by themselves: when, what is told of them, and what
+ * is listed afterwards.
+ */
+#include "../lib/leak-guest.h"
+
+#define LEAKS (LG_OBJECTS + 3)      /* see test-leak.c */
+
+static const KtLeakPlan *plan_of(LeakGuest *g)
+{
+    static KtLeakPlan plan;
+
+    plan = (KtLeakPlan) { .vm = &g->vm, .kernel = &g->k };
+    return &plan;
+}
+
+static void check_line(LeakGuest *g, const char *want)
+{
+    g_autofree char *line = kt_leak_watch(g->t, plan_of(g));
+
+    g_assert_cmpstr(line, ==, want);
+}
+
+static void check_listed(LeakGuest *g, unsigned n)
+{
+    g_autoptr(GArray) leaks = NULL;
+    uint64_t us;
+
+    g_assert_true(kt_leak_list(g->t, &leaks, &us));
+    g_assert_cmpuint(leaks->len, ==, n);
+}
+
+static void push(LeakGuest *g, KtEventKind kind, uint64_t us)
+{
+    KtEvent ev = { .kind = kind, .va = LG_OBJECT(3), .size = 64, .actual = 64,
+                   .us = us, .layer = KT_LAYER_CACHE,
+                   .family = KT_FAMILY_ANY };
+
+    kt_tracer_push(g->t, 0, &ev);
+}
+
+static void test_due_each_so_many_seconds(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    g_assert_false(kt_leak_watch_due(g->t));
+    kt_leak_set_every(g->t, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        g_assert_false(kt_leak_watch_due(g->t));
+        g_assert_false(kt_leak_watch_due(g->t));
+        g_assert_true(kt_leak_watch_due(g->t));
+        g_free(kt_leak_watch(g->t, plan_of(g)));
+    }
+    kt_leak_set_every(g->t, 0);
+    for (unsigned i = 0; i < 9; i++) {
+        g_assert_false(kt_leak_watch_due(g->t));
+    }
+}
+
+static void test_new_leaks_are_told_once(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    check_line(g, "leak scan at 1us: 19 leaked blocks, 19 of them new; "
+                  "ka leak list prints them");
+    check_line(g, NULL);
+    lg_put(g, LG_IMAGE + LG_ROOT, LG_OBJECT(5));
+    check_line(g, NULL);
+    check_listed(g, LEAKS - 1);
+    lg_put(g, LG_IMAGE + LG_ROOT, 0);
+    check_line(g, "leak scan at 1us: 19 leaked blocks, 1 of them new; "
+                  "ka leak list prints them");
+}
+
+/* Neither what was freed, nor what was allocated there since. */
+static void test_the_list_is_of_what_still_lives(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+    g_autoptr(GArray) none = NULL;
+    uint64_t us;
+
+    g_assert_false(kt_leak_list(g->t, &none, &us));
+    g_assert_cmpuint(none->len, ==, 0);
+    g_free(kt_leak_watch(g->t, plan_of(g)));
+    check_listed(g, LEAKS);
+    push(g, KT_EV_FREE, 5);
+    check_listed(g, LEAKS - 1);
+    push(g, KT_EV_ALLOC, 6);
+    check_listed(g, LEAKS - 1);
+    check_line(g, "leak scan at 6us: 19 leaked blocks, 1 of them new; "
+                  "ka leak list prints them");
+}
+
+/* All vCPUs are in user mode: the next second it may be another. */
+static void test_what_cannot_be_now_is_tried_again(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    kt_leak_set_every(g->t, 2);
+    g_assert_false(kt_leak_watch_due(g->t));
+    g->vm.n_vcpus = 0;
+    for (unsigned i = 0; i < 9; i++) {
+        g_assert_true(kt_leak_watch_due(g->t));
+        check_line(g, NULL);
+    }
+    g_assert_true(kt_leak_watch_due(g->t));
+    check_line(g, "no leak scan could be made: no vCPU maps the kernel's "
+                  "memory now (all are in user mode, or it has not booted so "
+                  "far): let it run for a moment");
+    g_assert_false(kt_leak_watch_due(g->t));
+}
+
+/* It is told once, and not tried until the next is due. */
+static void test_what_cannot_ever_be_is_told_once(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    kt_leak_set_every(g->t, 2);
+    g_clear_pointer(&g->k.btf, gs_btf_free);
+    for (unsigned i = 0; i < 3; i++) {
+        g_autofree char *line = NULL;
+
+        g_assert_false(kt_leak_watch_due(g->t));
+        g_assert_true(kt_leak_watch_due(g->t));
+        line = kt_leak_watch(g->t, plan_of(g));
+        g_assert_cmpint(line && g_str_has_prefix(line, "no leak scan could be "
+                                                 "made: no block can be "), ==,
+                        i == 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/leak-watch/due-each-so-many-seconds",
+                    test_due_each_so_many_seconds);
+    g_test_add_func("/leak-watch/new-leaks-are-told-once",
+                    test_new_leaks_are_told_once);
+    g_test_add_func("/leak-watch/the-list-is-of-what-still-lives",
+                    test_the_list_is_of_what_still_lives);
+    g_test_add_func("/leak-watch/what-cannot-be-now-is-tried-again",
+                    test_what_cannot_be_now_is_tried_again);
+    g_test_add_func("/leak-watch/what-cannot-ever-be-is-told-once",
+                    test_what_cannot_ever_be_is_told_once);
+    return g_test_run();
+}

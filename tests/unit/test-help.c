@@ -159,7 +159,7 @@ static void test_complete(void)
     check_complete("x", "");
     check_complete("show ", "");
     check_complete("help f", "free");
-    check_complete("leak ", "scan clear dump module");
+    check_complete("leak ", "scan list clear dump module");
     check_complete("help leak d", "dump");
     check_complete("leak dump ", "");
     check_complete("leak scan --format ", "ka kmemleak");

@@ -75,10 +75,11 @@ static void bad_words_get_one_line(void)
 static void seconds_are_a_number(void)
 {
     KtOptions o;
+    char *why;
 
-    g_assert_true(parse(&o, "leak-scan=600", NULL));
+    g_assert_true(parse(&o, "leak-scan=600", &why));
     g_assert_cmpuint(o.leak_scan, ==, 600);
-    g_assert_true(parse(&o, "leak-scan=0", NULL));
+    g_assert_true(parse(&o, "leak-scan=0", &why));
     g_assert_cmpuint(o.leak_scan, ==, 0);
 }
 

@@ -5,6 +5,7 @@
 Called by scripts/test, with KA_BUILD naming the build folder of ka.
 """
 import argparse
+import concurrent.futures
 import glob
 import json
 import os
@@ -65,6 +66,9 @@ def thread_programs():
             yield (name, [*fixed, *command], {'G_SLICE': 'always-malloc'},
                    timeout * 4)
 
+
+# They compare times, or take all CPUs: nothing else runs beside them.
+ALONE = 'leaks', 'limits', 'stress'
 
 SHORT = False       # --short: the quick form of the programs that have one
 
@@ -180,14 +184,22 @@ SUITES = {
 # --- one program -------------------------------------------------------------
 
 class Result:
-    """What one program's TAP says, as it arrives."""
+    """What one program's TAP says; LIVE: it is printed as it arrives, else
+    kept in LINES."""
 
-    def __init__(self, label, verbose):
-        self.label, self.verbose = label, verbose
+    def __init__(self, label, verbose, live):
+        self.label, self.verbose, self.live = label, verbose, live
+        self.lines = []
         self.passed = self.failed = self.skipped = 0
         self.plan = self.skip_all = None
         self.before = []        # output since the last test line
         self.shown = 0          # lines still to show after a failure
+
+    def put(self, text):
+        if self.live:
+            print(text, flush=True)
+        else:
+            self.lines.append(text)
 
     def line(self, text):
         plan = PLAN_LINE.match(text)
@@ -203,11 +215,11 @@ class Result:
             self.fail(text)
         elif self.shown > 0:
             self.shown -= 1
-            print('    ' + text)
+            self.put('    ' + text)
         else:
             self.before.append(text)
             if self.verbose and text.startswith('# '):
-                print('    ' + text, flush=True)
+                self.put('    ' + text)
 
     def test(self, bad, name):
         word = SKIP_WORD.search(name)
@@ -228,12 +240,12 @@ class Result:
         self.failed += 1
         self.say('FAIL', name)
         for text in self.before[-SHOWN_LINES:]:
-            print('    ' + text)
+            self.put('    ' + text)
         self.before.clear()
         self.shown = SHOWN_LINES
 
     def say(self, word, name):
-        print(f'  {word:4} {self.label}: {name}', flush=True)
+        self.put(f'  {word:4} {self.label}: {name}')
 
     def end(self, status):
         """The program ended; what it did not say itself counts too."""
@@ -253,47 +265,96 @@ class Result:
             self.fail(f'planned {self.plan} tests, ran {seen}')
 
 
-def run_program(label, command, env, timeout, verbose):
-    result, begin = Result(label, verbose), time.monotonic()
+RUNNING = set()
+
+
+def kill(proc):
+    try:
+        os.killpg(proc.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run_program(label, command, env, timeout, verbose, live):
+    result, begin = Result(label, verbose, live), time.monotonic()
     with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env={**os.environ, **env}, cwd=ROOT,
             start_new_session=True) as proc:
-        def kill():
-            os.killpg(proc.pid, signal.SIGKILL)
-        timer = threading.Timer(timeout, kill)
+        RUNNING.add(proc)
+        timer = threading.Timer(timeout, kill, (proc,))
         timer.start()
         try:
             for raw in proc.stdout:
                 result.line(raw.decode('utf-8', 'replace').rstrip('\r\n'))
             status = proc.wait()
         except BaseException:
-            kill()
+            kill(proc)
             raise
         finally:
+            RUNNING.discard(proc)
             late = not timer.is_alive()
             timer.cancel()
     if late:
         result.fail(f'stopped after {timeout} s')
     result.end(status)
-    print(f'{label}: {result.passed} passed, {result.failed} failed, '
-          f'{result.skipped} skipped in {time.monotonic() - begin:.1f} s',
-          flush=True)
+    result.put(f'{label}: {result.passed} passed, {result.failed} failed, '
+               f'{result.skipped} skipped in {time.monotonic() - begin:.1f} s')
+    if not live:
+        print('\n'.join(result.lines), flush=True)
     return result
 
 
 # --- all of them -------------------------------------------------------------
 
-def run_suite(suite, only, verbose, total):
-    programs = [p for p in SUITES[suite]() if only in (None, p[0])]
-    if not programs:
-        print(f'  FAIL {suite}: no program' + (f' {only}' if only else ''))
-        total[1] += 1
-    for name, command, env, timeout in programs:
-        r = run_program(f'{suite}:{name}', command, env, timeout, verbose)
-        total[0] += r.passed
-        total[1] += r.failed
-        total[2] += r.skipped
+class Total:
+    """Sums over programs."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, r):
+        self.passed += r.passed
+        self.failed += r.failed
+        self.skipped += r.skipped
+
+
+def programs_of(words, total):
+    """(suite, arguments of run_program() but the last two) of all."""
+    for word in words:
+        suite, _, only = word.partition(':')
+        programs = [p for p in SUITES[suite]() if only in ('', p[0])]
+        if not programs:
+            print(f'  FAIL {suite}: no program' + (f' {only}' if only else ''))
+            total.failed += 1
+        for name, *rest in programs:
+            yield suite, (f'{suite}:{name}', *rest)
+
+
+def run_together(programs, jobs, verbose, total):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        try:
+            todo = [pool.submit(run_program, *p, verbose, jobs == 1)
+                    for p in programs]
+            for done in concurrent.futures.as_completed(todo):
+                total.add(done.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for proc in list(RUNNING):
+                kill(proc)
+            raise
+
+
+def run_all(words, jobs, verbose):
+    total = Total()
+    programs = list(programs_of(words, total))
+    together = [p for suite, p in programs if suite not in ALONE]
+    run_together(together, jobs, verbose, total)
+    run_together([p for suite, p in programs if suite in ALONE], 1, verbose,
+                 total)
+    print(f'{total.passed} passed, {total.failed} failed, '
+          f'{total.skipped} skipped', flush=True)
+    return total.passed and not total.failed
 
 
 def main():
@@ -303,6 +364,7 @@ def main():
     ap.add_argument('--short', action='store_true')
     ap.add_argument('--kernel', action='append', default=[])
     ap.add_argument('-v', action='store_true')
+    ap.add_argument('--jobs', type=int, default=min(os.cpu_count() or 1, 4))
     ap.add_argument('suite', nargs='*')
     args = ap.parse_args()
     global SHORT, KERNELS   # pylint: disable=global-statement
@@ -317,12 +379,7 @@ def main():
         for suite, programs in SUITES.items():
             print(suite + ''.join(' ' + p[0] for p in programs()))
         return
-    total = [0, 0, 0]
-    for word in args.suite or SUITES:
-        suite, _, only = word.partition(':')
-        run_suite(suite, only or None, args.v, total)
-    print('%d passed, %d failed, %d skipped' % tuple(total), flush=True)
-    sys.exit(0 if total[0] and not total[1] else 1)
+    sys.exit(0 if run_all(args.suite or SUITES, args.jobs, args.v) else 1)
 
 
 if __name__ == '__main__':

@@ -35,6 +35,9 @@ headers=$(cd "$1" && pwd -P)/headers/usr/src/linux-headers-$release
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 
+# One at a time; whoever waited finds it done.
+exec 9>>"$out/lock"
+flock 9
 key=$(cat "$here"/kmod/*.[ch] "$here"/kmod/Kbuild | sha256sum | cut -c1-32)
 key="$key $release"
 [ "$(cat "$out/key" 2>/dev/null)" != "$key" ] || exit 0

@@ -59,9 +59,10 @@ def build_tool(name, kernel):
     path = os.path.join(kaguest.cache_folder('tools'),
                         f'{name}-{arch}-{key}')
     if not os.path.exists(path):
+        new = f'{path}.{os.getpid()}'
         subprocess.run([ARCHES[arch].cc, '-O2', '-Wall', '-static', '-o',
-                        path + '.tmp', source], check=True)
-        os.rename(path + '.tmp', path)
+                        new, source], check=True)
+        os.rename(new, path)
     return path
 
 

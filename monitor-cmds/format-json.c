@@ -550,7 +550,8 @@ static void json_ref(McOut *o, const KtRef *r, uint64_t at, const char *symbol)
     }
     put_word(o, "symbol", symbol);
     put_word(o, "ref", at ? "interior" : "start");
-    put_number(o->line, "ref_at", at);
+    put_key(o->line, "ref_at");
+    g_string_append_printf(o->line, "\"0x%" PRIx64 "\"", at);
     end(o);
 }
 

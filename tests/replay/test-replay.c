@@ -6,15 +6,23 @@
  * the commands of the file cmd, one a line, and compares what they print with
  * the file expected, byte for byte. The output of each command comes after a
  * line "$ ka <command>"; a result other than 0 is a line "= <result>". Lines
- * "+ <statement>" in cmd run more of the script between commands.
+ * "+ <statement>" in cmd run more of the script between commands. A case with
+ * a file guest instead of events has the guest of leak-world.h.
  *
  * KA_REPLAY_UPDATE=1 writes the files instead of comparing: read the diff.
  */
 #include <string.h>
 
 #include "events.h"
+#include "leak-world.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay"
+
+/* One of the two. */
+typedef struct Case {
+    TestWorld *world;
+    LeakWorld *leaks;
+} Case;
 
 static char *read_case(const char *dir, const char *name)
 {
@@ -27,17 +35,48 @@ static char *read_case(const char *dir, const char *name)
     return text;
 }
 
-static void run_command(TestWorld *w, const char *line, GString *out)
+static void open_case(Case *c, const char *dir)
+{
+    g_autofree char *path = g_build_filename(dir, "guest", NULL);
+    bool of_leaks = g_file_test(path, G_FILE_TEST_EXISTS);
+    g_autofree char *script = read_case(dir, of_leaks ? "guest" : "events");
+
+    *c = (Case) { 0 };
+    if (of_leaks) {
+        c->leaks = leak_world_new();
+        leak_world_events(c->leaks, script);
+    } else {
+        c->world = test_world_new(script);
+    }
+}
+
+static void close_case(Case *c)
+{
+    g_clear_pointer(&c->world, test_world_free);
+    g_clear_pointer(&c->leaks, leak_world_free);
+}
+
+static void run_events(Case *c, const char *script)
+{
+    if (c->leaks) {
+        leak_world_events(c->leaks, script);
+    } else {
+        test_world_events(c->world, script);
+    }
+}
+
+static void run_command(Case *c, const char *line, GString *out)
 {
     g_autofree char *printed = NULL;
     int rc;
 
     if (g_str_has_prefix(line, "+ ")) {
-        test_world_events(w, line + 2);
+        run_events(c, line + 2);
         g_string_append_printf(out, "%s\n", line);
         return;
     }
-    printed = test_world_run(w, line, &rc);
+    printed = c->leaks ? leak_world_run(c->leaks, line, &rc)
+                       : test_world_run(c->world, line, &rc);
     g_string_append_printf(out, "$ ka%s%s\n%s", *line ? " " : "", line,
                            printed);
     if (rc) {
@@ -66,18 +105,19 @@ static void check_expected(const char *dir, const char *got)
 static void run_case(gconstpointer data)
 {
     const char *dir = data;
-    g_autofree char *events = read_case(dir, "events");
     g_autofree char *cmd = read_case(dir, "cmd");
     g_auto(GStrv) lines = g_strsplit(cmd, "\n", -1);
-    g_autoptr(TestWorld) w = test_world_new(events);
     g_autoptr(GString) out = g_string_new(NULL);
+    Case c;
 
+    open_case(&c, dir);
     for (unsigned i = 0; lines[i]; i++) {
         /* the end of the file is no command; "ka" alone is a blank */
         if (*lines[i]) {
-            run_command(w, g_strstrip(lines[i]), out);
+            run_command(&c, g_strstrip(lines[i]), out);
         }
     }
+    close_case(&c);
     check_expected(dir, out->str);
 }
 

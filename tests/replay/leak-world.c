@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A small guest for golden cases, see leak-world.h. */
+#include "leak-world.h"
+
+#include "../lib/leak-guest.h"
+#include "mc.h"
+
+#define PCS_MAX 8u
+
+struct LeakWorld {
+    LeakGuest *g;
+    McContext ctx;
+    GString *out;
+};
+
+static bool take(void *opaque, const char *text)
+{
+    g_string_append(opaque, text);
+    return true;
+}
+
+LeakWorld *leak_world_new(void)
+{
+    LeakWorld *w = g_new0(LeakWorld, 1);
+
+    w->g = leak_guest_new();
+    kt_tracer_set_enabled(w->g->t, true);
+    w->out = g_string_new(NULL);
+    w->ctx = (McContext) {
+        .tracer = w->g->t, .kernel = &w->g->k, .kernel_found = true,
+        .vm = &w->g->vm, .puts = take, .puts_opaque = w->out,
+        .until_us = UINT64_MAX,
+    };
+    return w;
+}
+
+void leak_world_free(LeakWorld *w)
+{
+    leak_guest_free(w->g);
+    g_string_free(w->out, TRUE);
+    g_free(w);
+}
+
+/* ---- statements ---------------------------------------------------------- */
+
+static uint64_t number(char *const *words, unsigned i, unsigned base)
+{
+    guint64 v = 0;
+
+    g_assert_true(g_ascii_string_to_unsigned(words[i], base, 0, UINT64_MAX,
+                                             &v, NULL));
+    return v;
+}
+
+static void push(LeakWorld *w, char *const *words, KtEventKind kind,
+                 uint64_t size)
+{
+    static const char comm[16] = "worker";
+    uint64_t pc[PCS_MAX];
+    unsigned n = 0, first = kind == KT_EV_ALLOC ? 4 : 3;
+    KtEvent ev = {
+        .kind = kind, .va = number(words, 1, 16), .size = size,
+        .actual = size, .us = number(words, first - 1, 10),
+        .layer = KT_LAYER_KMALLOC, .family = KT_FAMILY_ANY,
+        .task = kt_tracer_intern_task(w->g->t, 7, comm),
+    };
+
+    while (words[first + n]) {
+        g_assert_cmpuint(n, <, PCS_MAX);
+        pc[n] = number(words, first + n, 16);
+        n++;
+    }
+    if (n) {
+        ev.stack = kt_tracer_intern_stack(w->g->t, pc, n, GS_STOP_END);
+    }
+    kt_tracer_push(w->g->t, 0, &ev);
+}
+
+static void do_alloc(LeakWorld *w, char *const *words)
+{
+    push(w, words, KT_EV_ALLOC, number(words, 2, 16));
+}
+
+static void do_free(LeakWorld *w, char *const *words)
+{
+    push(w, words, KT_EV_FREE, 0);
+}
+
+static void do_word(LeakWorld *w, char *const *words)
+{
+    lg_put(w->g, number(words, 1, 16), number(words, 2, 16));
+}
+
+static void do_reg(LeakWorld *w, char *const *words)
+{
+    w->g->reg = number(words, 1, 16);
+}
+
+static void do_hold(LeakWorld *w, char *const *words)
+{
+    uint64_t at = LG_IMAGE + LG_ROOT + 0x100;
+
+    for (unsigned i = 0; i < LG_OBJECTS; i++) {
+        lg_put(w->g, at + 8 * i, LG_OBJECT(i));
+    }
+    at += 8 * LG_OBJECTS;
+    lg_put(w->g, at, LG_LARGE);
+    lg_put(w->g, at + 8, LG_VMALLOCED);
+    lg_put(w->g, at + 16, LG_PERCPU);
+}
+
+static void do_running(LeakWorld *w, char *const *words)
+{
+    w->g->vm.running = true;
+}
+
+static const struct {
+    const char *word;
+    unsigned n;             /* words that follow it, at least */
+    void (*run)(LeakWorld *w, char *const *words);
+} statements[] = {
+    { "alloc", 3, do_alloc }, { "free", 2, do_free }, { "word", 2, do_word },
+    { "reg", 1, do_reg }, { "hold", 0, do_hold }, { "running", 0, do_running },
+};
+
+static void run_line(LeakWorld *w, char *line)
+{
+    g_auto(GStrv) words = NULL;
+
+    *strchrnul(line, '#') = 0;
+    if (!*g_strstrip(line)) {
+        return;
+    }
+    words = g_strsplit(line, " ", -1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(statements); i++) {
+        if (!strcmp(words[0], statements[i].word) &&
+            g_strv_length(words) > statements[i].n) {
+            statements[i].run(w, words);
+            return;
+        }
+    }
+    g_error("%s: no such statement", line);
+}
+
+void leak_world_events(LeakWorld *w, const char *script)
+{
+    g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
+
+    for (unsigned i = 0; lines[i]; i++) {
+        run_line(w, lines[i]);
+    }
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+char *leak_world_run(LeakWorld *w, const char *line, int *rc)
+{
+    g_autoptr(GRegex) times = g_regex_new("(in |\"host_us\":)\\d+", 0, 0,
+                                          NULL);
+
+    g_string_truncate(w->out, 0);
+    *rc = mc_run(&w->ctx, line);
+    return g_regex_replace(times, w->out->str, -1, 0, "\\1N", 0, NULL);
+}

@@ -318,15 +318,19 @@ static bool fits_any(const Reading *r)
     return false;
 }
 
+/*
+ * Even where a kernel says where its struct pages are, a sample tells: one that
+ * keeps them by section (without SPARSEMEM_VMEMMAP) has none there.
+ */
 static bool find_place(const Reading *r, const KtLinearAt *at)
 {
+    bool sampled = r->sample && r->sample->object, certain;
     KtLinear guess[KT_LINEAR_MAX];
-    bool certain;
     unsigned n = kt_linear_guess(at, r->mem, guess, &certain);
 
     for (unsigned i = 0; i < n; i++) {
         r->p->linear = guess[i];
-        if (certain ? guess[i].page_offset != 0 : fits_any(r)) {
+        if (certain && !sampled ? guess[i].page_offset != 0 : fits_any(r)) {
             return true;
         }
     }

@@ -325,18 +325,33 @@ static void test_a_guest_without_end(void)
     g_assert_cmpuint(asked, >, 0);
 }
 
-static void test_roots_that_are_not_known(void)
+static void check_pages_not_known(LeakGuest *g)
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
     g_auto(KtLeakReport) r = { 0 };
     g_autoptr(GError) err = NULL;
 
-    g_clear_pointer(&g->k.btf, gs_btf_free);
     g_assert_false(kt_leak_scan(g->t, &plan, &r, &err));
     g_assert_true(g_str_has_prefix(err->message, "no block can be called a "
                                    "leak, as what may refer to it is not "
                                    "known: pages that are no blocks"));
+}
+
+static void test_roots_that_are_not_known(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    g_clear_pointer(&g->k.btf, gs_btf_free);
+    check_pages_not_known(g);
+}
+
+/* The variable tells of a place, and nothing is there. */
+static void test_no_struct_pages_there(void)
+{
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    lg_put(g, LG_IMAGE + LG_VMEMMAP_BASE, LG_VMEMMAP + (1ull << 30));
+    check_pages_not_known(g);
 }
 
 int main(int argc, char **argv)
@@ -357,6 +372,7 @@ int main(int argc, char **argv)
     g_test_add_func("/leak/a-guest-without-end", test_a_guest_without_end);
     g_test_add_func("/leak/roots-that-are-not-known",
                     test_roots_that_are_not_known);
+    g_test_add_func("/leak/no-struct-pages-there", test_no_struct_pages_there);
     g_test_add_func("/refs/of-each-place", test_refs_of_each_place);
     return g_test_run();
 }

@@ -6,7 +6,8 @@
 
 # Name -> the view of the archive (see apt.sh), and the package that depends on
 # the newest build of that series; where there is none a pattern of packages,
-# of which the newest is the kernel's own.
+# of which the newest is the kernel's own. From a linux-source package a kernel
+# is built, by the configuration of the name's first word in tests/guest.
 declare -A kernel_rows=(
     [6.12]="amd64 linux-image-6.12-cloud-amd64"
     [6.1]="amd64 linux-image-cloud-amd64"
@@ -21,9 +22,11 @@ declare -A kernel_rows=(
     [arm64-6.1]="arm64 linux-image-cloud-arm64"
     [arm64-6.12-16k]="arm64 linux-image-6.12-arm64-16k"
     [riscv64-6.12]="riscv64 linux-image-riscv64"
+    [kmemleak-6.12]="amd64 linux-source-6[.]12"
 )
 kernel_names=(6.12 6.1 6.12-generic 6.12-rt 6.1-generic 6.1-rt 5.10 6.18
-              7.3 arm64-6.12 arm64-6.1 arm64-6.12-16k riscv64-6.12)
+              7.3 arm64-6.12 arm64-6.1 arm64-6.12-16k riscv64-6.12
+              kmemleak-6.12)
 
 kernel_view() { printf '%s\n' "${kernel_rows[$1]% *}"; }
 kernel_arch() { local v=${kernel_rows[$1]% *}; printf '%s\n' "${v%%-*}"; }
@@ -39,11 +42,17 @@ kernel_steps() {
     *) echo "qemu-$(arch_name "$arch") busybox-$arch" ;;
     esac
     [ "$arch" != riscv64 ] || echo opensbi
+    ! kernel_is_built "$1" || echo kernel-tools
     echo "kernel-$1 initramfs-$1"
 }
 
-# kernel_folder NAME: the folder of the kernel in use, empty when none.
-kernel_folder() { readlink -e "$KA_CACHE/kernels/$1/current" || true; }
+# kernel_current NAME: the link to the folder of the kernel in use.
+kernel_current() {
+    printf '%s\n' "$KA_CACHE/kernels/$1/current$(kernel_variant "$1")"
+}
+
+# kernel_folder NAME: that folder, empty when there is none.
+kernel_folder() { readlink -e "$(kernel_current "$1")" || true; }
 
 # The packages' makefiles name each other by absolute paths of an installed
 # system; here they live below the artefact.
@@ -162,8 +171,17 @@ kernel_arrange() {
     rm -rf -- "$dir/root"
 }
 
+# kernel_unpack FOLDER IMAGE FINAL: what the distribution built.
+kernel_unpack() {
+    local dir=$1 release=${2#linux-image-}
+    kernel_fetch "$dir" "$2" "$release" "$3"
+    kernel_relocate_headers "$dir/headers" "$3"
+    kernel_arrange "$dir" "$release"
+    echo "$release" >"$dir/release"
+}
+
 do_kernel() {
-    local name=$1 image release version tmp final
+    local name=$1 image version tmp final
     apt_view "$(kernel_view "$name")"
     apt_refresh
     image=$(kernel_image "$name") || true
@@ -171,18 +189,18 @@ do_kernel() {
         echo "the archive has no $(kernel_package "$name") (any more)"
         return 1
     fi
-    release=${image#linux-image-}
-    version=$(apt_candidate "$image")
+    version=$(apt_candidate "$image")$(kernel_variant "$name")
     final=$KA_CACHE/kernels/$name/$version
     tmp=$(new_tmp kernel)
-    kernel_fetch "$tmp" "$image" "$release" "$final"
-    kernel_relocate_headers "$tmp/headers" "$final"
-    kernel_arrange "$tmp" "$release"
-    echo "$release" >"$tmp/release"
+    if kernel_is_built "$name"; then
+        kernel_build "$tmp" "$image" "$(kernel_config "$name")"
+    else
+        kernel_unpack "$tmp" "$image" "$final"
+    fi
     kernel_arch "$name" >"$tmp/arch"
     echo "$version" >"$tmp/id"
     publish "$tmp" "$final"
-    ln -sfn "$version" "$KA_CACHE/kernels/$name/current"
+    ln -sfn "$version" "$(kernel_current "$name")"
 }
 
 missing_kernel() {

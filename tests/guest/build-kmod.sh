@@ -39,7 +39,7 @@ out=$(cd "$2" && pwd)
 exec 9>>"$out/lock"
 flock 9
 key=$(cat "$here"/kmod/*.[ch] "$here"/kmod/Kbuild | sha256sum | cut -c1-32)
-key="$key $release"
+key="$key $release $(cat "$1/id")"
 [ "$(cat "$out/key" 2>/dev/null)" != "$key" ] || exit 0
 
 # The kernel names its architecture and the compiler that it was built with.

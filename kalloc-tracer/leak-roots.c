@@ -396,6 +396,7 @@ void kt_leak_find_regions(KtLeakWorld *w)
     find_pages(w);
     kt_leak_find_stacks(w);
     find_vmalloc(w);
+    kt_leak_find_kmemleak(w);
     find_data(w);
     find_percpu(w);
     if (w->pages) {

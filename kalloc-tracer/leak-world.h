@@ -86,6 +86,9 @@ void kt_leak_find_regions(KtLeakWorld *w);
 /** kt_leak_find_stacks() - add those of tasks and of interrupts, as far as they
  *  are in use; leak-stacks.c. */
 void kt_leak_find_stacks(KtLeakWorld *w);
+/** kt_leak_find_kmemleak() - tell @scan what of the records of the kernel's own
+ *  leak detector is no pointer; leak-kmemleak.c. */
+void kt_leak_find_kmemleak(KtLeakWorld *w);
 /** kt_leak_world_add() - [@va, @end) to @region. */
 void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
                        uint32_t number);

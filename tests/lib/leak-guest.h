@@ -67,6 +67,8 @@ enum {
     LG_TASK_PID = 12, LG_TASK_SP = 16,
     LG_VM_SIZE = 40, LG_VM_ADDR = 8, LG_VM_PAGES = 24,
     LG_AREA_START = 0, LG_AREA_END = 8, LG_AREA_VM = 40, LG_VMAP_SIZE = 48,
+    LG_RECORD_RCU = 8, LG_RECORD_USE = 24, LG_RECORD_POINTER = 32,
+    LG_RECORD_SIZE = 64,
 };
 
 /* Blocks, beside those of stacks. */
@@ -180,6 +182,15 @@ static inline void lg_add_vmalloc_types(struct btf *b, int t_long)
     btf__add_field(b, "vm", t_long, LG_AREA_VM * 8, 0);
 }
 
+static inline void lg_add_kmemleak_types(struct btf *b, int t_int, int t_long,
+                                         int list)
+{
+    btf__add_struct(b, "kmemleak_object", LG_RECORD_SIZE);
+    btf__add_field(b, "rcu", list, LG_RECORD_RCU * 8, 0);
+    btf__add_field(b, "use_count", t_int, LG_RECORD_USE * 8, 0);
+    btf__add_field(b, "pointer", t_long, LG_RECORD_POINTER * 8, 0);
+}
+
 static inline GsBtf *lg_types(void)
 {
     struct btf *b = btf__new_empty();
@@ -201,6 +212,7 @@ static inline GsBtf *lg_types(void)
     lg_add_zone_types(b, list, t_long);
     lg_add_task_types(b, t_int, t_long);
     lg_add_vmalloc_types(b, t_long);
+    lg_add_kmemleak_types(b, t_int, t_long, list);
     raw = btf__raw_data(b, &len);
     types = gs_btf_new(raw, len, NULL);
     btf__free(b);

@@ -254,6 +254,39 @@ static void test_other_addresses(void)
     g_assert_false(is_leaked(g, LG_LARGE));
 }
 
+/* A record of the kernel's own detector, in @g from then on. */
+static uint64_t add_record(LeakGuest *g)
+{
+    const uint64_t va = LG_DIRECT + LG_AT_SLAB + 0x4000;
+    KtCacheId cache = kt_tracer_add_cache(g->t, LG_CACHE(3), "kmemleak_object",
+                                          LG_RECORD_SIZE, LG_RECORD_SIZE);
+
+    lg_alloc(g, va, LG_RECORD_SIZE, KT_LAYER_CACHE, cache);
+    return va;
+}
+
+/* Only what waits behind one that is not used any more is referred to. */
+static void test_records_of_kmemleak(void)
+{
+    static const struct {
+        uint32_t at, use_count;
+        bool counts;
+    } row[] = {
+        { LG_RECORD_POINTER, 1, false }, { LG_RECORD_RCU, 1, false },
+        { LG_RECORD_POINTER, 0, false }, { LG_RECORD_RCU, 0, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        uint64_t record = add_record(g);
+
+        lg_put(g, record + LG_RECORD_USE, row[i].use_count);
+        lg_put(g, record + row[i].at, OBJECT);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+        g_assert_false(is_leaked(g, record));
+    }
+}
+
 /* ---- who refers to a block ---------------------------------------------- */
 
 static void test_refs_of_each_place(void)
@@ -369,6 +402,7 @@ int main(int argc, char **argv)
     g_test_add_func("/leak/registers", test_registers);
     g_test_add_func("/leak/vmalloc", test_vmalloc);
     g_test_add_func("/leak/other-addresses", test_other_addresses);
+    g_test_add_func("/leak/records-of-kmemleak", test_records_of_kmemleak);
     g_test_add_func("/leak/a-guest-without-end", test_a_guest_without_end);
     g_test_add_func("/leak/roots-that-are-not-known",
                     test_roots_that_are_not_known);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A kernel's own leak detector has a record of each block, with the block's
+ * address: its book, which makes nobody the owner. All records are in its
+ * lists. One that is not used any more (its use_count is 0) waits for the end
+ * of a grace period, and its rcu_head refers to what waits behind it, which may
+ * be anything. Before that, this place has what was left there.
+ */
+#include <string.h>
+
+#include "leak-world.h"
+
+typedef struct Record {
+    KtCacheId cache;
+    uint32_t rcu, rcu_size, use_count, use_size;
+    bool waits;                 /* the kernel tells where these are */
+} Record;
+
+/* The newest of that name; none: 0. */
+static KtCacheId find_cache(const KtLeakWorld *w, const char *name)
+{
+    KtCacheId found = { 0 };
+    KtCacheInfo info;
+
+    for (unsigned id = 1; id <= UINT16_MAX &&
+         kt_tracer_cache(w->tracer, (KtCacheId) { id }, &info); id++) {
+        if (!strcmp(info.name, name)) {
+            found = (KtCacheId) { id };
+        }
+    }
+    return found;
+}
+
+static bool find_record(const KtLeakWorld *w, Record *r)
+{
+    static const char type[] = "kmemleak_object";
+    const GsKernel *k = w->plan->kernel;
+
+    *r = (Record) { .cache = find_cache(w, type) };
+    r->waits = gs_kernel_member(k, type, "rcu", &r->rcu, &r->rcu_size) &&
+               gs_kernel_member(k, type, "use_count", &r->use_count,
+                                &r->use_size) &&
+               r->use_size == sizeof(int32_t);
+    return r->cache.v;
+}
+
+static bool is_waiting(const KtLeakWorld *w, const Record *r, uint64_t va)
+{
+    int32_t count;
+
+    return r->waits && w->mem.read(w->mem.opaque, va + r->use_count, &count,
+                                   sizeof(count)) && count == 0;
+}
+
+void kt_leak_find_kmemleak(KtLeakWorld *w)
+{
+    Record r;
+
+    if (!find_record(w, &r)) {
+        return;
+    }
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i);
+
+        if (b->cache.v != r.cache.v) {
+            continue;
+        }
+        kt_scan_set_flags(w->scan, i, KT_SCANF_HELD);
+        if (is_waiting(w, &r, b->va)) {
+            kt_scan_area(w->scan, (KtScanArea) { i, r.rcu,
+                                                 r.rcu + r.rcu_size });
+        } else {
+            kt_scan_set_flags(w->scan, i, KT_SCANF_OPAQUE);
+        }
+    }
+}

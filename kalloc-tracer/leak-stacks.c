@@ -143,6 +143,34 @@ static bool is_task(const KtLeakWorld *w, const KtLeakLive *b)
            !strcmp(info.name, "task_struct");
 }
 
+/*
+ * One that a task has left is freed after a grace period, and until then a
+ * link of the chain of what waits for that: its first words are a struct
+ * vm_stack (kernel/fork.c, since 5.18). That of one which was kept instead
+ * stays there.
+ */
+static bool waits_for_rcu(const KtLeakWorld *w, const KtLeakLive *b,
+                          uint32_t *next)
+{
+    uint64_t wanted = kt_leak_world_symbol(w, "thread_stack_free_rcu"), func;
+
+    return wanted && gs_kernel_member(w->plan->kernel, "vm_stack", "rcu", next,
+                                      NULL) &&
+           kt_leak_world_load(w, b->va + *next + 8, &func) && func == wanted;
+}
+
+static void set_spare(KtLeakWorld *w, const KtLeakLive *b)
+{
+    uint32_t i = b - kt_leak_live(w, 0), next;
+
+    if (waits_for_rcu(w, b, &next)) {
+        g_array_index(w->live, KtLeakLive, i).is_stack = true;
+        kt_scan_area(w->scan, (KtScanArea) { i, next, next + 8 });
+    } else {
+        set_stack(w, b);
+    }
+}
+
 /* Those that were allocated as tasks' stacks were, and have no task now. */
 static void pass_over_spare(const Finding *f)
 {
@@ -152,8 +180,8 @@ static void pass_over_spare(const Finding *f)
         const KtLeakLive *b = kt_leak_live(w, i);
 
         if (b->layer == KT_LAYER_VMALLOC && b->requested == w->stack_size &&
-            g_hash_table_contains(f->sites, site_of(w, b))) {
-            set_stack(w, b);
+            !b->is_stack && g_hash_table_contains(f->sites, site_of(w, b))) {
+            set_spare(w, b);
         }
     }
 }

@@ -19,6 +19,7 @@
 #define HEAP    0xffff000000000000ull
 #define FORK    0xffff800080012340ull
 #define OTHER   0xffff800080045678ull
+#define FREE_RCU 0xffff800080020000ull  /* thread_stack_free_rcu() */
 
 /* Blocks by number: vmalloc'ed ones, then what the words on each refer to. */
 enum { TASK, SPARE, NO_STACK, IRQ, N_STACKS };
@@ -60,12 +61,13 @@ static uint64_t stack_at(unsigned i)
 }
 
 /* struct task_struct { void *stack; int on_cpu, pid; struct { struct { u64
- * sp; } cpu_context; } thread; } */
+ * sp; } cpu_context; } thread; }, struct vm_stack { struct callback_head rcu;
+ * void *stack_vm_area; } */
 static GsBtf *make_types(void)
 {
     struct btf *b = btf__new_empty();
     int word = btf__add_int(b, "long", 8, 0), context, thread;
-    int half = btf__add_int(b, "int", 4, 0);
+    int half = btf__add_int(b, "int", 4, 0), rcu;
     const void *raw;
     GsBtf *types;
     __u32 len;
@@ -79,6 +81,12 @@ static GsBtf *make_types(void)
     btf__add_field(b, "on_cpu", half, 64, 0);
     btf__add_field(b, "pid", half, 96, 0);
     btf__add_field(b, "thread", thread, 128, 0);
+    rcu = btf__add_struct(b, "callback_head", 16);
+    btf__add_field(b, "next", word, 0, 0);
+    btf__add_field(b, "func", word, 64, 0);
+    btf__add_struct(b, "vm_stack", 24);
+    btf__add_field(b, "rcu", rcu, 0, 0);
+    btf__add_field(b, "stack_vm_area", word, 128, 0);
     raw = btf__raw_data(b, &len);
     types = gs_btf_new(raw, len, NULL);
     btf__free(b);
@@ -89,6 +97,7 @@ static GsKernel *make_kernel(void)
 {
     static const char map[] = "ffff800080010000 T _stext\n"
                               "ffff800080010000 T __primary_switched\n"
+                              "ffff800080020000 t thread_stack_free_rcu\n"
                               "ffff800080900000 T _etext\n"
                               "ffff800080a00000 R linux_banner\n"
                               "ffff800081000000 D init_task\n"
@@ -225,6 +234,23 @@ static void nobodys_stack_has_no_words(void)
     g_assert_true(kt_scan_reached(t->w.scan, NO_STACK));
 }
 
+/* What is behind it in the chain of what waits for a grace period is held by
+ * it alone; nothing else on it counts. */
+static void one_that_waits_for_rcu_is_a_link(void)
+{
+    g_autoptr(World) waits = world_new(), kept = world_new();
+
+    put(waits, stack_at(SPARE), HEAP + IRQ * 0x100);
+    put(waits, stack_at(SPARE) + 8, FREE_RCU);
+    scan(waits);
+    g_assert_true(kt_scan_reached(waits->w.scan, IRQ));
+    g_assert_false(kt_scan_reached(waits->w.scan, SPARE));
+    put(kept, stack_at(SPARE), HEAP + IRQ * 0x100);
+    put(kept, stack_at(SPARE) + 8, FORK);
+    scan(kept);
+    g_assert_false(kt_scan_reached(kept->w.scan, IRQ));
+}
+
 static void an_interrupt_stack_has_words_while_one_uses_it(void)
 {
     g_autoptr(World) idle = world_new(), busy = world_new();
@@ -270,6 +296,8 @@ int main(int argc, char **argv)
                     a_running_one_from_its_register_on);
     g_test_add_func("/stacks/nobodys-stack-has-no-words",
                     nobodys_stack_has_no_words);
+    g_test_add_func("/stacks/one-that-waits-for-rcu-is-a-link",
+                    one_that_waits_for_rcu_is_a_link);
     g_test_add_func("/stacks/an-interrupt-stack-has-words-while-one-uses-it",
                     an_interrupt_stack_has_words_while_one_uses_it);
     g_test_add_func("/stacks/no-stack-counts-when-told-so",

@@ -50,20 +50,30 @@ static uint32_t load_u32(const KtLeakWorld *w, uint64_t va)
     return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
 }
 
-/* The least address of the stack that a register has; it may be the stack
- * pointer, or lie above that. 0: none has one. */
-static uint64_t running_sp(const KtLeakWorld *w, uint64_t stack)
+static bool is_sp(const KtRegister *r)
 {
-    const KtRegister *r = (const KtRegister *)w->registers->data;
-    uint64_t least = 0;
+    return !strcmp(r->name, "sp") || !strcmp(r->name, "rsp");
+}
 
+static const KtRegister *find_in(const KtLeakWorld *w, uint64_t stack,
+                                 bool only_sp)
+{
     for (unsigned i = 0; i < w->registers->len; i++) {
-        if (r[i].value - stack < w->stack_size &&
-            (!least || r[i].value < least)) {
-            least = r[i].value;
+        const KtRegister *r = &g_array_index(w->registers, KtRegister, i);
+
+        if (r->value - stack < w->stack_size && (!only_sp || is_sp(r))) {
+            return r;
         }
     }
-    return least & ~7ull;
+    return NULL;
+}
+
+/* From where on a vCPU uses the stack now, 0: none does. */
+static uint64_t running_sp(const KtLeakWorld *w, uint64_t stack)
+{
+    const KtRegister *sp = find_in(w, stack, true);
+
+    return sp ? sp->value & ~7ull : 0;
 }
 
 static void set_opaque(KtLeakWorld *w, const KtLeakLive *b)
@@ -107,6 +117,9 @@ static void take_stack(const Finding *f, uint64_t stack)
     }
 }
 
+/* All of one counts whose task runs while its vCPU is on another stack: in an
+ * interrupt, an exception, or in user mode. Registers may have any address in
+ * it then, and others in that of a task which sleeps. */
 static void add_stack(const Finding *f, uint64_t task)
 {
     const TaskLayout *at = &f->at;
@@ -122,7 +135,8 @@ static void add_stack(const Finding *f, uint64_t task)
     if (w->plan->no_stacks) {
         return;
     }
-    runs = at->on_cpu != UINT32_MAX && load_u32(w, task + at->on_cpu);
+    runs = at->on_cpu != UINT32_MAX ? load_u32(w, task + at->on_cpu)
+                                    : find_in(w, stack, false) != NULL;
     from = running_sp(w, stack);
     if (!from && !runs && at->sp != UINT32_MAX &&
         kt_leak_world_load(w, task + at->sp, &sp) &&
@@ -220,6 +234,9 @@ static void add_irq_stack(KtLeakWorld *w, uint64_t stack, uint32_t cpu)
     const KtLeakLive *b = kt_leak_world_live(w, stack);
     uint64_t from = w->plan->no_stacks ? 0 : running_sp(w, stack);
 
+    if (!from && !w->plan->no_stacks && find_in(w, stack, false)) {
+        from = stack;           /* of one that another one interrupted */
+    }
     if (!b && from) {
         kt_leak_world_add(w, KT_PLACE_PERCPU, from, stack + w->stack_size,
                           cpu);

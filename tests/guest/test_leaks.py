@@ -22,6 +22,11 @@ OTHERS = 20         # leaks of the kernel's own, and what rules do not know
 SCAN_MIB_S = 1024   # of guest memory, on one core
 REFS_S = 1.0        # of 1 GiB
 EVERY_S = 2         # from a scan to the next while the VM runs
+MOMENTS = 20        # of a busy guest
+# Tasks come and go by the handful: their stacks, /proc files and pids wait for
+# grace periods.
+BUSY = ('(while :; do cat /proc/self/status | cat | cat | cat | cat | cat; '
+        'done) >/dev/null 2>&1 & true')
 
 
 def rows(text):
@@ -108,6 +113,18 @@ def check_refs(guest, lost):
                for r in rows(init)), init[-2000:]
 
 
+def check_busy(guest):
+    """Whatever it is just about to do, it has what it uses."""
+    guest.qmp('cont')
+    guest.shell(BUSY)
+    for _ in range(MOMENTS):
+        time.sleep(0.1)
+        stop(guest)
+        leaks, _ = scan(guest)
+        assert not leaks, [' '.join(r['alloc_symbols'][:4]) for r in leaks]
+        guest.qmp('cont')
+
+
 def check_running(guest):
     for line in 'ka leak scan', 'ka refs init_task':
         text = guest.hmp_qmp(line)
@@ -167,6 +184,8 @@ def run(tap, args, kernel, smp):
                 check_clear(g, sums['leaks'])
             with tap.test(f'{label}: refs'):
                 check_refs(g, lost)
+            with tap.test(f'{label}: a busy guest leaks nothing'):
+                check_busy(g)
 
 
 def main():

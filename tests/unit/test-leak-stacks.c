@@ -197,11 +197,16 @@ static void scan(World *t)
     kt_scan_run(t->w.scan, &t->reader);
 }
 
-static void set_register(World *t, uint64_t value)
+static void set_named(World *t, const char *name, uint64_t value)
 {
-    KtRegister r = { "sp", value };
+    KtRegister r = { name, value };
 
     g_array_append_val(t->w.registers, r);
+}
+
+static void set_register(World *t, uint64_t value)
+{
+    set_named(t, "sp", value);
 }
 
 static void a_task_stack_counts_from_its_pointer_on(void)
@@ -222,6 +227,32 @@ static void a_running_one_from_its_register_on(void)
     set_register(t, stack_at(TASK) + SIZE - 0x80);
     scan(t);
     g_assert_false(kt_scan_reached(t->w.scan, TASK));
+}
+
+/* It was interrupted: a register that has an address in it says nothing. */
+static void all_counts_while_its_task_is_on_another(void)
+{
+    g_autoptr(World) t = world_new();
+
+    put(t, INIT + 8, 1);                                    /* on_cpu */
+    put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);
+    set_named(t, "x19", stack_at(TASK) + SIZE - 0x80);
+    set_register(t, stack_at(IRQ) + SIZE - 0x180);
+    scan(t);
+    g_assert_true(kt_scan_reached(t->w.scan, TASK));
+    g_assert_true(kt_scan_reached(t->w.scan, SPARE));
+}
+
+/* Somebody who wakes it has an address of its stack. */
+static void of_one_that_sleeps_registers_say_nothing(void)
+{
+    g_autoptr(World) t = world_new();
+
+    put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);
+    set_named(t, "x19", stack_at(TASK) + SIZE - 0x80);
+    scan(t);
+    g_assert_true(kt_scan_reached(t->w.scan, TASK));
+    g_assert_false(kt_scan_reached(t->w.scan, SPARE));
 }
 
 static void nobodys_stack_has_no_words(void)
@@ -294,6 +325,10 @@ int main(int argc, char **argv)
                     a_task_stack_counts_from_its_pointer_on);
     g_test_add_func("/stacks/a-running-one-from-its-register-on",
                     a_running_one_from_its_register_on);
+    g_test_add_func("/stacks/all-counts-while-its-task-is-on-another",
+                    all_counts_while_its_task_is_on_another);
+    g_test_add_func("/stacks/of-one-that-sleeps-registers-say-nothing",
+                    of_one_that_sleeps_registers_say_nothing);
     g_test_add_func("/stacks/nobodys-stack-has-no-words",
                     nobodys_stack_has_no_words);
     g_test_add_func("/stacks/one-that-waits-for-rcu-is-a-link",

@@ -12,6 +12,7 @@ and again.
 import os
 import re
 import select
+import signal
 import subprocess
 import time
 
@@ -104,6 +105,16 @@ class Gdb:
         if 'detached' not in said:
             raise GdbError(said)
         self.attached = False
+
+    def abandon(self, line):
+        """A person who does not wait for LINE's end: Ctrl-C, and away."""
+        self._send(line)
+        for _ in range(3):
+            time.sleep(0.03)
+            self.proc.send_signal(signal.SIGINT)
+        self.proc.kill()
+        self.attached = False
+        self.close()
 
     def close(self):
         """Ends gdb, as soon as it has no VM any more."""

@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import oracle
+from gdbcli import Gdb
 from kaguest import Guest, Tap
 
 KERNELS = '6.12', '6.1', 'arm64-6.12', 'riscv64-6.12'
@@ -113,6 +114,17 @@ def check_refs(guest, lost):
                for r in rows(init)), init[-2000:]
 
 
+def check_abandoned(guest, n):
+    """Nobody waits for a scan's end: no harm to the VM, or the next scan."""
+    guest.qmp('cont')
+    gdb = Gdb(guest)
+    gdb.stop()
+    gdb.abandon('monitor ka leak scan')
+    stop(guest)
+    leaks, sums = scan(guest)
+    assert not leaks and sums['cleared'] == n, (leaks, sums)
+
+
 def check_busy(guest):
     """Whatever it is just about to do, it has what it uses."""
     guest.qmp('cont')
@@ -184,6 +196,8 @@ def run(tap, args, kernel, smp):
                 check_clear(g, sums['leaks'])
             with tap.test(f'{label}: refs'):
                 check_refs(g, lost)
+            with tap.test(f'{label}: Ctrl-C'):
+                check_abandoned(g, sums['leaks'])
             with tap.test(f'{label}: a busy guest leaks nothing'):
                 check_busy(g)
 

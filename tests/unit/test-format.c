@@ -516,6 +516,36 @@ static const char twins[] =
 #define ADD(path, script, fn) \
     g_test_add(path, Fixture, script, setup, fn, teardown)
 
+static bool keep(void *opaque, const char *text)
+{
+    g_string_append(opaque, text);
+    return !strchr(text, '3');
+}
+
+/* Each two seconds, and whoever prints that learns that nobody listens. */
+static void test_progress(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GString) got = g_string_new(NULL);
+    McContext ctx = { .tracer = test_world_tracer(f->w), .puts = keep,
+                      .puts_opaque = got };
+    McOut out;
+    McProgress p = { .out = &out, .told_at = g_get_monotonic_time() };
+
+    mc_out_init(&out, &ctx);
+    g_assert_true(mc_on_progress(&p, 5 << 20));
+    g_assert_cmpstr(got->str, ==, "");
+    for (unsigned i = 1; i <= 3; i++) {
+        p.told_at -= MC_PROGRESS_US;
+        g_assert_cmpint(mc_on_progress(&p, i << 20), ==, i < 3);
+        g_assert_true(mc_on_progress(&p, i << 20) == (i < 3));
+    }
+    g_assert_cmpstr(got->str, ==, "... 1 MiB\n... 2 MiB\n... 3 MiB\n");
+    p = (McProgress) { .out = &out, .quiet = true };
+    mc_on_progress(&p, 9 << 20);
+    g_assert_null(strstr(got->str, "9 MiB"));
+    mc_out_deinit(&out);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -533,5 +563,6 @@ int main(int argc, char **argv)
     ADD("/format/json-has-every-key", NULL, test_json_keys);
     ADD("/format/stat", NULL, test_stat);
     ADD("/format/deepest-stack", NULL, test_deep_stacks);
+    ADD("/format/progress-of-long-searches", NULL, test_progress);
     return g_test_run();
 }

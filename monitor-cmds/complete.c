@@ -101,7 +101,8 @@ static void offer_commands(Completion *c, char *const *words, unsigned n)
 /* (owned) Words before the last that are no options, nor values of them. */
 static GPtrArray *plain_words(char **words, unsigned n)
 {
-    GPtrArray *plain = g_ptr_array_new();
+    /* there is room even for none: what is empty is no NULL */
+    GPtrArray *plain = g_ptr_array_sized_new(n + 1);
 
     for (unsigned i = 0; i + 1 < n; i++) {
         if (words[i][0] != '-' && !value_of(words, i + 1)) {

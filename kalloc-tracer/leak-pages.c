@@ -31,7 +31,7 @@ typedef struct Member {
 } Member;
 
 typedef struct Layout {
-    Member head, mapping, lru, slab_cache;
+    Member head, mapping, lru, slab_cache, freelist;
     Member node_zones, free_area, free_list, pageset, lists;
     uint32_t zone_size, area_size;
 } Layout;
@@ -72,6 +72,8 @@ static bool find_layout(Layout *at, const GsKernel *k)
         .lru = member(k, "page", "lru"),
         .slab_cache = either(member(k, "slab", "slab_cache"),
                              member(k, "page", "slab_cache")),
+        .freelist = either(member(k, "slab", "freelist"),
+                           member(k, "page", "freelist")),
         .node_zones = member(k, "pglist_data", "node_zones"),
         .free_area = member(k, "zone", "free_area"),
         .free_list = member(k, "free_area", "free_list"),
@@ -378,6 +380,7 @@ KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
         !fits_struct(&r.at, p->struct_page)) {
         return NULL;
     }
+    p->freelist = r.at.freelist.at;
     p->use = g_try_malloc0(p->n);
     if (!p->use) {
         return NULL;

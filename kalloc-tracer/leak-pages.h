@@ -15,12 +15,14 @@ typedef enum KtPageUse {
     KT_PAGE_SLAB,
     KT_PAGE_USER,           /* page cache and user memory */
     KT_PAGE_ELSEWHERE,      /* its words are looked at by other addresses */
+    KT_PAGE_SPARE,          /* of the kernel's, and nothing uses its words */
 } KtPageUse;
 
 /**
  * struct KtLeakPages - all pages
  * @linear: where they are, and their struct pages
  * @struct_page: bytes of one; @page_shift: log2 of a page's bytes
+ * @freelist: where in one that of a slab is, UINT32_MAX: not known
  * @lo: number of the first, @n: how many
  * @use: (owned) KtPageUse by number, from @lo on
  */
@@ -28,6 +30,7 @@ typedef struct KtLeakPages {
     KtLinear linear;
     uint64_t struct_page;
     unsigned page_shift;
+    uint32_t freelist;
     uint64_t lo, n;
     uint8_t *use;
 } KtLeakPages;
@@ -63,5 +66,14 @@ bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i);
 /** kt_leak_pages_elsewhere() - those wholly in [@va, @va + @len) of the
  *  direct map are looked at by other addresses. */
 void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len);
+
+/**
+ * kt_leak_pages_find_mirror() - struct pages are in memory, too
+ *
+ * The kernel's pages that have the same words as a page of struct pages are
+ * marked to be looked at elsewhere: by the addresses of these, which of free
+ * pages are not.
+ */
+void kt_leak_pages_find_mirror(KtLeakPages *p, const GsMem *mem);
 
 #endif /* KT_LEAK_PAGES_H */

@@ -263,15 +263,9 @@ typedef struct Book {
 static void cut(KtLeakWorld *w, uint32_t block, const uint32_t *at,
                 unsigned n)
 {
-    uint32_t lo = 0;
-
     for (unsigned i = 0; i < n; i++) {
-        if (at[i] >= lo) {
-            kt_scan_area(w->scan, (KtScanArea) { block, lo, at[i] });
-            lo = at[i] + 8;
-        }
+        kt_scan_cut(w->scan, block, at[i], at[i] + 8);
     }
-    kt_scan_area(w->scan, (KtScanArea) { block, lo, UINT64_MAX });
 }
 
 static void move_pages(KtLeakWorld *w, uint64_t list, uint64_t len)
@@ -397,9 +391,12 @@ void kt_leak_find_regions(KtLeakWorld *w)
     kt_leak_find_stacks(w);
     find_vmalloc(w);
     kt_leak_find_kmemleak(w);
+    kt_leak_find_members(w);
     find_data(w);
     find_percpu(w);
     if (w->pages) {
+        kt_leak_find_spare(w);
+        kt_leak_pages_find_mirror(w->pages, &w->mem);
         add_pages(w);
     }
     if (w->left_out) {

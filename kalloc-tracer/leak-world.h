@@ -89,6 +89,12 @@ void kt_leak_find_stacks(KtLeakWorld *w);
 /** kt_leak_find_kmemleak() - tell @scan what of the records of the kernel's own
  *  leak detector is no pointer; leak-kmemleak.c. */
 void kt_leak_find_kmemleak(KtLeakWorld *w);
+/** kt_leak_find_members() - tell @scan which members of blocks of a known type
+ *  are no pointers; leak-members.c. */
+void kt_leak_find_members(KtLeakWorld *w);
+/** kt_leak_find_spare() - tell @pages of those that are kept, and nothing uses
+ *  what they have; leak-spare.c. */
+void kt_leak_find_spare(KtLeakWorld *w);
 /** kt_leak_world_add() - [@va, @end) to @region. */
 void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
                        uint32_t number);

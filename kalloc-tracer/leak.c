@@ -39,6 +39,52 @@ static void scan_gap(void *opaque, uint64_t va, uint64_t len)
     kt_scan_root(s->w->scan, &s->reader, va, len);
 }
 
+/*
+ * Struct pages have what was there before: that of a page that was a slab's
+ * still has an address in this slab, where another block may be now. While it
+ * is a slab's, a free object is there.
+ */
+#define SLAB_PAGES 8            /* that begin at a multiple of that */
+
+static bool is_own_freelist(const KtLeakPages *p, uint64_t va, uint64_t word)
+{
+    uint64_t off = va - kt_leak_pages_struct(p, 0);
+    uint64_t page = off / p->struct_page, to;
+
+    to = (word - kt_leak_pages_va(p, 0)) >> p->page_shift;
+    return off % p->struct_page == p->freelist && to < p->n &&
+           (p->lo + page) / SLAB_PAGES == (p->lo + to) / SLAB_PAGES;
+}
+
+static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,
+                              size_t n)
+{
+    const Scanning *s = opaque;
+    uint64_t copy[KT_READER_PAGE / sizeof(uint64_t)];
+
+    for (size_t i = 0; i < n; i++) {
+        copy[i] = is_own_freelist(s->w->pages, va + i * 8, word[i]) ? 0 :
+                                                                    word[i];
+    }
+    kt_scan_span(s->w->scan, va, copy, n);
+}
+
+static void scan_region(Scanning *s, const KtRegion *r)
+{
+    KtScan *scan = s->w->scan;
+
+    switch (r->place) {
+    case KT_PLACE_STACK:
+        kt_scan_root(scan, &s->reader, r->va, r->len);
+        break;
+    case KT_PLACE_STRUCT_PAGE:
+        kt_reader_each(&s->reader, r->va, r->len, scan_struct_pages, s);
+        break;
+    default:
+        kt_scan_gaps(scan, r->va, r->len, scan_gap, s);
+    }
+}
+
 static void scan(Scanning *s)
 {
     KtLeakWorld *w = s->w;
@@ -53,11 +99,7 @@ static void scan(Scanning *s)
         /* struct pages refer to each other */
         kt_scan_follow_pages(w->scan, r->place != KT_PLACE_STRUCT_PAGE &&
                                       r->place != KT_PLACE_PAGE);
-        if (r->place == KT_PLACE_STACK) {
-            kt_scan_root(w->scan, &s->reader, r->va, r->len);
-        } else {
-            kt_scan_gaps(w->scan, r->va, r->len, scan_gap, s);
-        }
+        scan_region(s, r);
     }
     kt_scan_follow_pages(w->scan, true);
     kt_scan_run(w->scan, &s->reader);

@@ -22,7 +22,7 @@ typedef struct Block {
     uint32_t alias;             /* first of them */
     uint16_t n_alias;
     uint8_t flags;
-    bool areas;                 /* it has scan areas */
+    bool areas, cuts;           /* it has some */
 } Block;
 
 /* What becomes of a block, in a byte: its KtHold, and is it white? */
@@ -43,6 +43,7 @@ struct KtScan {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
     GArray *area;               /* KtScanArea, by block */
+    GArray *cut;                /* KtScanArea, likewise: no pointers there */
     KtScanIndex *index;
     KtScanFilter filter;
     uint8_t *state;             /* by block */
@@ -63,6 +64,7 @@ KtScan *kt_scan_new(void)
     s->block = g_array_new(FALSE, FALSE, sizeof(Block));
     s->alias = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     s->area = g_array_new(FALSE, FALSE, sizeof(KtScanArea));
+    s->cut = g_array_new(FALSE, FALSE, sizeof(KtScanArea));
     s->self = KT_SCAN_NONE;
     return s;
 }
@@ -79,6 +81,7 @@ void kt_scan_free(KtScan *s)
     g_array_unref(s->block);
     g_array_unref(s->alias);
     g_array_unref(s->area);
+    g_array_unref(s->cut);
     g_free(s);
 }
 
@@ -134,6 +137,14 @@ void kt_scan_area(KtScan *s, KtScanArea area)
     g_array_append_val(s->area, area);
 }
 
+void kt_scan_cut(KtScan *s, uint32_t block, uint64_t lo, uint64_t hi)
+{
+    KtScanArea cut = { block, lo & ~7ull, (hi + 7) & ~7ull };
+
+    block_at(s, block)->cuts = true;
+    g_array_append_val(s->cut, cut);
+}
+
 void kt_scan_pages(KtScan *s, uint64_t lo, uint64_t hi, uint64_t size,
                    uint64_t va, uint64_t page)
 {
@@ -182,7 +193,8 @@ static int area_order(const void *a, const void *b)
 {
     const KtScanArea *x = a, *y = b;
 
-    return (x->block > y->block) - (x->block < y->block);
+    return x->block != y->block ? (x->block > y->block ? 1 : -1) :
+           (x->lo > y->lo) - (x->lo < y->lo);
 }
 
 /* By the numbers of their chunks: the last may be the last of all. */
@@ -202,6 +214,7 @@ static void let_pages_through(KtScan *s)
 uint64_t kt_scan_seal(KtScan *s)
 {
     g_array_sort(s->area, area_order);
+    g_array_sort(s->cut, area_order);
     s->state = g_new0(uint8_t, s->block->len + 1ull);
     s->grey.size = s->block->len / 64 + 1;
     s->grey.bit = g_new0(uint64_t, s->grey.size);
@@ -229,26 +242,74 @@ void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
 
 /* ---- words of a block --------------------------------------------------- */
 
-static void each_at(const KtScan *s, uint32_t i, uint64_t va, KtReader *r,
-                    bool whole, KtSpanFn *fn, void *opaque)
+/* The first of @list that is @block's, NULL: none is. */
+static const KtScanArea *first_of(const GArray *list, uint32_t block)
 {
-    const Block *b = block_at(s, i);
-    const KtScanArea key = { .block = i };
-    const KtScanArea *first = (const KtScanArea *)s->area->data, *a;
+    const KtScanArea *a = (const KtScanArea *)list->data;
+    unsigned lo = 0, hi = list->len;
 
-    if (!b->areas || whole) {
-        kt_reader_each(r, va, b->len, fn, opaque);
-        return;
-    }
-    a = bsearch(&key, first, s->area->len, sizeof(key), area_order);
-    while (a && a > first && a[-1].block == i) {
-        a--;
-    }
-    for (; a && a < first + s->area->len && a->block == i; a++) {
-        if (a->lo < MIN(a->hi, b->len)) {
-            kt_reader_each(r, va + a->lo, MIN(a->hi, b->len) - a->lo, fn,
-                           opaque);
+    while (lo < hi) {
+        unsigned mid = lo + (hi - lo) / 2;
+
+        if (a[mid].block < block) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
         }
+    }
+    return lo < list->len && a[lo].block == block ? &a[lo] : NULL;
+}
+
+/* The next of the same block, or NULL. */
+static const KtScanArea *next_of(const GArray *list, const KtScanArea *a)
+{
+    const KtScanArea *end = (const KtScanArea *)list->data + list->len;
+
+    return a + 1 < end && a[1].block == a->block ? a + 1 : NULL;
+}
+
+/* Where a block's words are looked at. */
+typedef struct Look {
+    const KtScan *s;
+    uint32_t block;
+    uint64_t va;                /* one of its addresses */
+    KtReader *r;
+    KtSpanFn *fn;
+    void *opaque;
+} Look;
+
+static void each_between(const Look *l, uint64_t lo, uint64_t hi)
+{
+    if (lo < hi) {
+        kt_reader_each(l->r, l->va + lo, hi - lo, l->fn, l->opaque);
+    }
+}
+
+static void each_uncut(const Look *l, uint64_t lo, uint64_t hi)
+{
+    const GArray *cuts = l->s->cut;
+    const KtScanArea *cut = block_at(l->s, l->block)->cuts ?
+                            first_of(cuts, l->block) : NULL;
+
+    for (; cut; cut = next_of(cuts, cut)) {
+        each_between(l, lo, MIN(cut->lo, hi));
+        lo = MAX(lo, cut->hi);
+    }
+    each_between(l, lo, hi);
+}
+
+static void each_at(const Look *l, bool whole)
+{
+    const Block *b = block_at(l->s, l->block);
+    const KtScanArea *a = b->areas ? first_of(l->s->area, l->block) : NULL;
+
+    if (whole) {
+        each_between(l, 0, b->len);
+    } else if (!a) {
+        each_uncut(l, 0, b->len);
+    }
+    for (; a && !whole; a = next_of(l->s->area, a)) {
+        each_uncut(l, a->lo, MIN(a->hi, b->len));
     }
 }
 
@@ -256,16 +317,17 @@ void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
                   KtSpanFn *fn, void *opaque)
 {
     const Block *b = block_at(s, i);
+    Look l = { s, i, b->va, r, fn, opaque };
 
     if (b->flags & KT_SCANF_OPAQUE) {
         return;
     }
     if (!(b->flags & KT_SCANF_COOKIE)) {
-        each_at(s, i, b->va, r, whole, fn, opaque);
+        each_at(&l, whole);
     }
     for (unsigned j = 0; j < b->n_alias; j++) {
-        each_at(s, i, g_array_index(s->alias, uint64_t, b->alias + j), r,
-                whole, fn, opaque);
+        l.va = g_array_index(s->alias, uint64_t, b->alias + j);
+        each_at(&l, whole);
     }
 }
 
@@ -378,20 +440,19 @@ static inline bool are_zero(const uint64_t *word)
     return !any;
 }
 
-static void look_at_span(void *opaque, uint64_t va, const uint64_t *word,
-                         size_t n)
+void kt_scan_span(void *scan, uint64_t va, const uint64_t *word, size_t n)
 {
     for (; n >= AT_ONCE; n -= AT_ONCE, word += AT_ONCE) {
         if (!are_zero(word)) {
-            gather(opaque, word, AT_ONCE);
+            gather(scan, word, AT_ONCE);
         }
     }
-    gather(opaque, word, n);
+    gather(scan, word, n);
 }
 
 void kt_scan_root(KtScan *s, KtReader *r, uint64_t va, uint64_t len)
 {
-    kt_reader_each(r, va, len, look_at_span, s);
+    kt_reader_each(r, va, len, kt_scan_span, s);
     look_at_waiting(s);
 }
 
@@ -429,7 +490,7 @@ static void blacken_group(KtScan *s, KtReader *r, bool books)
         uint32_t i = group * 64 + __builtin_ctzll(bits);
 
         kt_scan_each(s, i, r, block_at(s, i)->flags & KT_SCANF_BOOK && !books,
-                     look_at_span, s);
+                     kt_scan_span, s);
     }
 }
 
@@ -445,6 +506,7 @@ static void blacken(KtScan *s, KtReader *r, bool books)
 
 void kt_scan_run(KtScan *s, KtReader *r)
 {
+    look_at_waiting(s);
     hold_all(s, KT_SCANF_HELD);
     blacken(s, r, false);
     hold_all(s, KT_SCANF_BOOK);
@@ -457,7 +519,7 @@ void kt_scan_rest(KtScan *s, KtReader *r)
     for (uint32_t i = 0; i < s->block->len && !r->stopped; i++) {
         if (!(s->state[i] & REACHED)) {
             s->self = i;
-            kt_scan_each(s, i, r, false, look_at_span, s);
+            kt_scan_each(s, i, r, false, kt_scan_span, s);
             look_at_waiting(s);
         }
     }

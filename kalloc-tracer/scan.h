@@ -67,8 +67,8 @@ typedef enum KtScanFlag {
     KT_SCANF_PAGES = 1 << 3,    /* a struct page of its first page refers to
                                  * it, too */
     KT_SCANF_BOOK = 1 << 4,     /* reached by a pointer all of its words count;
-                                 * if not, it is in use nevertheless, and only
-                                 * its areas count */
+                                 * if not, it is in use nevertheless, and what
+                                 * was cut does not count */
     KT_SCANF_NUMBER = 1 << 5,   /* such an address counts only as it is, none
                                  * near it, and other memory may be there */
 } KtScanFlag;
@@ -97,6 +97,9 @@ void kt_scan_set_flags(KtScan *s, uint32_t block, unsigned flags);
 /** kt_scan_area() - a part of a block that has pointers; others have none
  *  then. */
 void kt_scan_area(KtScan *s, KtScanArea area);
+/** kt_scan_cut() - words from offset @lo up to @hi of a block are no pointers,
+ *  whatever its areas are. */
+void kt_scan_cut(KtScan *s, uint32_t block, uint64_t lo, uint64_t hi);
 /** kt_scan_pages() - struct pages, of @size bytes each, are from @lo to @hi;
  *  the first tells of the page at @va, the next of the next, of @page bytes */
 void kt_scan_pages(KtScan *s, uint64_t lo, uint64_t hi, uint64_t size,
@@ -117,7 +120,7 @@ void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
                   void (*fn)(void *opaque, uint64_t va, uint64_t len),
                   void *opaque);
 /** kt_scan_each() - the words of block @i that may be pointers; @whole: not
- *  only those of its areas. */
+ *  only those of its areas, and also those that were cut. */
 void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
                   KtSpanFn *fn, void *opaque);
 
@@ -135,6 +138,9 @@ typedef enum KtHold {
 void kt_scan_word(KtScan *s, uint64_t word);
 /** kt_scan_root() - memory that is known to be in use. */
 void kt_scan_root(KtScan *s, KtReader *r, uint64_t va, uint64_t len);
+/** kt_scan_span() - likewise: @n words of it; a KtSpanFn of a KtScan. They may
+ *  wait for kt_scan_run(). */
+void kt_scan_span(void *scan, uint64_t va, const uint64_t *word, size_t n);
 /** kt_scan_run() - follow the pointers, until all that is reached is black. */
 void kt_scan_run(KtScan *s, KtReader *r);
 /** kt_scan_rest() - then: how do white blocks refer to each other? */

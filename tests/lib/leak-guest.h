@@ -61,10 +61,14 @@ enum {
 /* Offsets in the types below. */
 enum {
     LG_PAGE_HEAD = 8, LG_PAGE_LRU = 8, LG_PAGE_CACHE = 8, LG_PAGE_MAPPING = 24,
+    LG_PAGE_FREELIST = 40,
     LG_FREE_AREA = 8, LG_AREA_SIZE = 40, LG_ZONE_SIZE = 128,
     LG_PCP_LISTS = 8, LG_PCP = 0x100,
     LG_TASK_SIZE = 256, LG_TASK_STACK = 0, LG_TASK_ON_CPU = 8,
-    LG_TASK_PID = 12, LG_TASK_SP = 16,
+    LG_TASK_PID = 12, LG_TASK_SP = 16, LG_TASK_NODE = 64,
+    LG_NODE_RIGHT = 8, LG_NODE_LEFT = 16,
+    LG_KMEM_CACHE_SIZE = 64, LG_KMEM_CACHE_FLAGS = 8,
+    LG_KRC = 0x980, LG_KRC_LIST = 16,           /* a per-CPU variable */
     LG_VM_SIZE = 40, LG_VM_ADDR = 8, LG_VM_PAGES = 24,
     LG_AREA_START = 0, LG_AREA_END = 8, LG_AREA_VM = 40, LG_VMAP_SIZE = 48,
     LG_RECORD_RCU = 8, LG_RECORD_USE = 24, LG_RECORD_POINTER = 32,
@@ -160,14 +164,21 @@ static inline void lg_add_zone_types(struct btf *b, int list, int t_long)
 
 static inline void lg_add_task_types(struct btf *b, int t_int, int t_long)
 {
-    int thread = btf__add_struct(b, "thread_struct", 8);
+    int thread = btf__add_struct(b, "thread_struct", 8), node, entity;
 
     btf__add_field(b, "sp", t_long, 0, 0);
+    node = btf__add_struct(b, "rb_node", 24);
+    btf__add_field(b, "__rb_parent_color", t_long, 0, 0);
+    btf__add_field(b, "rb_right", t_long, LG_NODE_RIGHT * 8, 0);
+    btf__add_field(b, "rb_left", t_long, LG_NODE_LEFT * 8, 0);
+    entity = btf__add_struct(b, "sched_entity", 24);
+    btf__add_field(b, "run_node", node, 0, 0);
     btf__add_struct(b, "task_struct", LG_TASK_SIZE);
     btf__add_field(b, "stack", t_long, LG_TASK_STACK * 8, 0);
     btf__add_field(b, "on_cpu", t_int, LG_TASK_ON_CPU * 8, 0);
     btf__add_field(b, "pid", t_int, LG_TASK_PID * 8, 0);
     btf__add_field(b, "thread", thread, LG_TASK_SP * 8, 0);
+    btf__add_field(b, "se", entity, LG_TASK_NODE * 8, 0);
     btf__add_union(b, "thread_union", LG_STACK);
 }
 
@@ -191,6 +202,21 @@ static inline void lg_add_kmemleak_types(struct btf *b, int t_int, int t_long,
     btf__add_field(b, "pointer", t_long, LG_RECORD_POINTER * 8, 0);
 }
 
+static inline void lg_add_slab_types(struct btf *b, int t_int, int t_long)
+{
+    int list;
+
+    btf__add_struct(b, "slab", 64);
+    btf__add_field(b, "slab_cache", t_long, LG_PAGE_CACHE * 8, 0);
+    btf__add_field(b, "freelist", t_long, LG_PAGE_FREELIST * 8, 0);
+    btf__add_struct(b, "kmem_cache", LG_KMEM_CACHE_SIZE);
+    btf__add_field(b, "flags", t_int, LG_KMEM_CACHE_FLAGS * 8, 0);
+    list = btf__add_struct(b, "llist_head", 8);
+    btf__add_field(b, "first", t_long, 0, 0);
+    btf__add_struct(b, "kfree_rcu_cpu", LG_KRC_LIST + 8);
+    btf__add_field(b, "bkvcache", list, LG_KRC_LIST * 8, 0);
+}
+
 static inline GsBtf *lg_types(void)
 {
     struct btf *b = btf__new_empty();
@@ -207,8 +233,7 @@ static inline GsBtf *lg_types(void)
     btf__add_field(b, "lru", list, LG_PAGE_LRU * 8, 0);
     btf__add_field(b, "mapping", t_long, LG_PAGE_MAPPING * 8, 0);
     btf__add_field(b, "compound_head", t_long, LG_PAGE_HEAD * 8, 0);
-    btf__add_struct(b, "slab", 64);
-    btf__add_field(b, "slab_cache", t_long, LG_PAGE_CACHE * 8, 0);
+    lg_add_slab_types(b, t_int, t_long);
     lg_add_zone_types(b, list, t_long);
     lg_add_task_types(b, t_int, t_long);
     lg_add_vmalloc_types(b, t_long);
@@ -226,6 +251,7 @@ static inline GsSymtab *lg_symbols(void)
         uint64_t va;
     } row[] = {
         { "__per_cpu_start", 0 },
+        { "krc", LG_KRC },
         { "irq_stack_backing_store", 0xc00 },
         { "__per_cpu_end", 0x1000 },
         { "_stext", LG_IMAGE - 0x1000 },

@@ -287,6 +287,117 @@ static void test_records_of_kmemleak(void)
     }
 }
 
+/* ---- words that hold nothing -------------------------------------------- */
+
+#define NODE(i) (LG_TASK(i) + LG_TASK_NODE)
+
+/* The last task's node has the first one's address, and an object's. */
+static void test_nodes_that_are_in_no_tree(void)
+{
+    static const struct {
+        uint64_t parent, child;         /* that it, and the parent, has */
+        bool counts;
+    } row[] = {
+        { NODE(0), NODE(1), true }, { NODE(0) | 1, NODE(1), true },
+        { NODE(0), 0, false }, { NODE(0), NODE(1) + 8, false },
+        { NODE(1), 0, false },          /* cleared: its own */
+        { 0, 0, true },                 /* the root has none */
+        { 0x1000, 0, false },           /* that cannot be read */
+    };
+
+    for (unsigned i = 0; i < 2 * G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        unsigned n = i / 2;
+
+        lg_put(g, NODE(0) + (i & 1 ? LG_NODE_LEFT : LG_NODE_RIGHT),
+               row[n].child);
+        lg_put(g, NODE(1), row[n].parent);
+        lg_put(g, NODE(1) + LG_NODE_LEFT, OBJECT);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[n].counts);
+    }
+}
+
+/* Only in a block that is one. */
+static void test_flags_are_no_address(void)
+{
+    static const char *const name[] = { "kmem_cache", "other" };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(name); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        const uint64_t va = LG_DIRECT + LG_AT_SLAB + 0x4000;
+        KtCacheId cache = kt_tracer_add_cache(g->t, LG_CACHE(3), name[i],
+                                              LG_KMEM_CACHE_SIZE,
+                                              LG_KMEM_CACHE_SIZE);
+
+        lg_alloc(g, va, LG_KMEM_CACHE_SIZE, KT_LAYER_CACHE, cache);
+        lg_put(g, LG_IMAGE + LG_ROOT, va);
+        lg_put(g, va + LG_KMEM_CACHE_FLAGS, LG_PERCPU);
+        g_assert_cmpint(is_leaked(g, LG_PERCPU), ==, i == 0);
+        lg_put(g, va + LG_KMEM_CACHE_FLAGS + 8, LG_PERCPU);
+        g_assert_false(is_leaked(g, LG_PERCPU));
+    }
+}
+
+/* What a page was in before it was LG_LARGE's, and whose it is now. */
+static void test_a_page_that_was_a_slab(void)
+{
+    static const struct {
+        uint64_t at;            /* the struct page's */
+        uint32_t word;
+        uint64_t value;
+        bool counts;
+    } row[] = {
+        { LG_AT_LARGE, LG_PAGE_FREELIST, LG_LARGE + 0x100, false },
+        { LG_AT_LARGE, LG_PAGE_FREELIST, LG_LARGE + 0x1100, false },
+        { LG_AT_LARGE, LG_PAGE_FREELIST + 8, LG_LARGE + 0x100, true },
+        { LG_AT_SLAB, LG_PAGE_FREELIST, LG_LARGE, true },   /* not its slab's */
+        { LG_AT_LARGE, LG_PAGE_FREELIST, OBJECT, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        uint64_t object = row[i].value == OBJECT ? OBJECT : LG_LARGE;
+
+        lg_put(g, STRUCT(0), 1);            /* not nothing but zeroes */
+        lg_put(g, STRUCT(row[i].at) + row[i].word, row[i].value);
+        g_assert_cmpint(is_leaked(g, object), ==, !row[i].counts);
+    }
+}
+
+/* They are looked at by their own addresses, without those of free pages. */
+static void test_struct_pages_are_in_memory(void)
+{
+    g_autoptr(LeakGuest) same = leak_guest_new(), other = leak_guest_new();
+
+    lg_put(same, STRUCT(0), 1);
+    lg_put(same, STRUCT(LG_AT_FREE) + 48, OBJECT);
+    g_assert_true(is_leaked(same, OBJECT));
+    /* a page that has much of it, and more, is the kernel's */
+    memcpy(lg_at(other, LG_DIRECT + LG_AT_KERNEL, 512),
+           lg_at(other, LG_VMEMMAP, 512), 512);
+    lg_put(other, LG_DIRECT + LG_AT_KERNEL + 0x300, OBJECT);
+    g_assert_false(is_leaked(other, OBJECT));
+}
+
+/* Each CPU has a list of pages for what kfree_rcu() will be given. */
+static void test_pages_kept_for_kfree_rcu(void)
+{
+    const uint64_t page = LG_DIRECT + LG_AT_KERNEL + 0x1000;
+    const uint64_t head = LG_DIRECT + LG_AT_PERCPU + 0x1000 + LG_KRC +
+                          LG_KRC_LIST;
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    lg_put(g, page + 0x100, OBJECT);
+    g_assert_false(is_leaked(g, OBJECT));
+    lg_put(g, head, page);
+    g_assert_true(is_leaked(g, OBJECT));
+    lg_put(g, page, page);              /* a list without end */
+    g_assert_true(is_leaked(g, OBJECT));
+    lg_put(g, page, 0);
+    lg_put(g, head, LG_OBJECT(7));      /* it lies: no page of the kernel's */
+    g_assert_false(is_leaked(g, OBJECT));
+}
+
 /* ---- who refers to a block ---------------------------------------------- */
 
 static void test_refs_of_each_place(void)
@@ -403,6 +514,15 @@ int main(int argc, char **argv)
     g_test_add_func("/leak/vmalloc", test_vmalloc);
     g_test_add_func("/leak/other-addresses", test_other_addresses);
     g_test_add_func("/leak/records-of-kmemleak", test_records_of_kmemleak);
+    g_test_add_func("/leak/nodes-that-are-in-no-tree",
+                    test_nodes_that_are_in_no_tree);
+    g_test_add_func("/leak/flags-are-no-address", test_flags_are_no_address);
+    g_test_add_func("/leak/a-page-that-was-a-slab",
+                    test_a_page_that_was_a_slab);
+    g_test_add_func("/leak/struct-pages-are-in-memory",
+                    test_struct_pages_are_in_memory);
+    g_test_add_func("/leak/pages-kept-for-kfree-rcu",
+                    test_pages_kept_for_kfree_rcu);
     g_test_add_func("/leak/a-guest-without-end", test_a_guest_without_end);
     g_test_add_func("/leak/roots-that-are-not-known",
                     test_roots_that_are_not_known);

@@ -191,6 +191,43 @@ static void test_areas_and_books(void)
     check(w, 6, true, KT_HOLD_START);
 }
 
+/* Of areas, of a whole block, and more than there is. */
+static void test_cuts(void)
+{
+    static const struct {
+        uint64_t lo, hi;
+        unsigned cut;               /* a bit for each of 8 words */
+    } row[] = {
+        { 0, 8, 0x01 }, { 8, 12, 0x02 }, { 12, 24, 0x06 }, { 0, 64, 0xff },
+        { 56, 1000, 0x80 }, { 64, 72, 0 },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row) * 2; i++) {
+        g_autoptr(World) w = world_new();
+        unsigned area = i & 1 ? 0x3c : 0xff;
+
+        for (unsigned j = 0; j < 9; j++) {
+            kt_scan_add(w->scan, BASE + 0x1000 + j * 0x40, 0x40, 0);
+        }
+        for (unsigned j = 0; j < 8; j++) {
+            *at(w, BASE + 0x1000 + j * 8) = BASE + 0x1040 + j * 0x40;
+        }
+        if (i & 1) {
+            kt_scan_area(w->scan, (KtScanArea) { 0, 0x10, 0x30 });
+        }
+        kt_scan_cut(w->scan, 0, 0x28, 0x30);
+        kt_scan_cut(w->scan, 0, row[i / 2].lo, row[i / 2].hi);
+        *at(w, BASE) = BASE + 0x1000;
+        kt_scan_seal(w->scan);
+        run(w);
+        for (unsigned j = 0; j < 8; j++) {
+            bool looked = (area & ~row[i / 2].cut & ~0x20) >> j & 1;
+
+            check(w, j + 1, looked, looked ? KT_HOLD_START : KT_HOLD_NONE);
+        }
+    }
+}
+
 /* As of a guest that says it has 512 CPUs, and per-CPU blocks without end. */
 static void test_too_many_aliases(void)
 {
@@ -494,6 +531,7 @@ int main(int argc, char **argv)
     g_test_add_func("/scan/aliases", test_aliases);
     g_test_add_func("/scan/too-many-aliases", test_too_many_aliases);
     g_test_add_func("/scan/areas-and-books", test_areas_and_books);
+    g_test_add_func("/scan/cuts", test_cuts);
     g_test_add_func("/scan/struct-pages", test_struct_pages);
     g_test_add_func("/scan/absurd-blocks", test_absurd_blocks);
     g_test_add_func("/scan/holes-and-end", test_holes_and_end);

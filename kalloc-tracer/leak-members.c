@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Members that hold nothing, see leak-members.def, in the blocks of caches
+ * that have their type's name.
+ */
+#include "leak-world.h"
+
+#include <string.h>
+
+typedef enum Kind {
+    KIND_NUMBER,
+    KIND_RB_NODE,
+} Kind;
+
+static const struct {
+    Kind kind;
+    const char *type, *member;
+} rows[] = {
+#define KT_LEAK_MEMBER(kind_, type_, member_, why_) \
+    { KIND_##kind_, (type_), (member_) },
+#include "leak-members.def"
+};
+
+#define ROWS G_N_ELEMENTS(rows)
+
+/* Where they are in this kernel, and in a struct rb_node. */
+typedef struct Finding {
+    KtLeakWorld *w;
+    uint32_t at[ROWS], size[ROWS];
+    uint32_t parent, left, right;
+} Finding;
+
+/* A bit for each row that this kernel has. */
+static unsigned find_rows(Finding *f)
+{
+    const GsKernel *k = f->w->plan->kernel;
+    bool nodes = gs_kernel_member(k, "rb_node", "__rb_parent_color",
+                                  &f->parent, NULL) &&
+                 gs_kernel_member(k, "rb_node", "rb_left", &f->left, NULL) &&
+                 gs_kernel_member(k, "rb_node", "rb_right", &f->right, NULL);
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < ROWS; i++) {
+        if ((rows[i].kind != KIND_RB_NODE || nodes) &&
+            gs_kernel_member(k, rows[i].type, rows[i].member, &f->at[i],
+                             &f->size[i])) {
+            found |= 1u << i;
+        }
+    }
+    return found;
+}
+
+/* (owned) A bit for each row, by the number of the cache. */
+static uint8_t *rows_of_caches(const KtLeakWorld *w, unsigned found)
+{
+    uint8_t *bits = g_new0(uint8_t, UINT16_MAX + 1);
+    KtCacheInfo info;
+
+    G_STATIC_ASSERT(ROWS <= 8);
+    for (unsigned id = 1; id <= UINT16_MAX &&
+         kt_tracer_cache(w->tracer, (KtCacheId) { id }, &info); id++) {
+        for (unsigned i = 0; i < ROWS; i++) {
+            bits[id] |= strcmp(info.name, rows[i].type) ? 0 : found & 1u << i;
+        }
+    }
+    return bits;
+}
+
+/* The root has no parent. One that was cleared is its own. */
+static bool is_linked(const Finding *f, uint64_t node)
+{
+    uint64_t parent, left, right;
+
+    if (!kt_leak_world_load(f->w, node + f->parent, &parent)) {
+        return false;
+    }
+    parent &= ~3ull;
+    return !parent ||
+           (kt_leak_world_load(f->w, parent + f->left, &left) &&
+            kt_leak_world_load(f->w, parent + f->right, &right) &&
+            parent != node && (left == node || right == node));
+}
+
+static void cut_member(const Finding *f, uint32_t block, unsigned row)
+{
+    uint32_t at = f->at[row];
+
+    if (rows[row].kind != KIND_RB_NODE ||
+        !is_linked(f, kt_leak_live(f->w, block)->va + at)) {
+        kt_scan_cut(f->w->scan, block, at, at + (uint64_t)f->size[row]);
+    }
+}
+
+void kt_leak_find_members(KtLeakWorld *w)
+{
+    Finding f = { .w = w };
+    unsigned found = find_rows(&f);
+    g_autofree uint8_t *of_cache = rows_of_caches(w, found);
+
+    for (uint32_t i = 0; found && i < w->live->len && !w->ended; i++) {
+        unsigned bits = of_cache[kt_leak_live(w, i)->cache.v];
+
+        for (; bits; bits &= bits - 1) {
+            cut_member(&f, i, __builtin_ctz(bits));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where in memory the struct pages are: see kt_leak_pages_find_mirror(). No
+ * variable of the kernel tells. A page that has all of the words of a page of
+ * struct pages is that, or as good; they are in long runs, so where one was
+ * found its neighbours are next to it.
+ */
+#include "leak-pages.h"
+
+#include <string.h>
+
+#define WORDS   8               /* that a page is first looked up by */
+
+typedef struct Mirror {
+    KtLeakPages *p;
+    const GsMem *mem;
+    uint64_t page;              /* bytes */
+    uint8_t *one, *other;       /* pages */
+    GHashTable *by_words;       /* hash of the first of them -> address */
+} Mirror;
+
+static bool hash_words(const Mirror *m, uint64_t va, uint64_t *hash)
+{
+    uint64_t word[WORDS], any = 0;
+
+    if (!m->mem->read(m->mem->opaque, va, word, sizeof(word))) {
+        return false;
+    }
+    *hash = 0;
+    for (unsigned i = 0; i < WORDS; i++) {
+        any |= word[i];
+        *hash = (*hash ^ word[i]) * 0x9e3779b97f4a7c15ull;
+        *hash ^= *hash >> 29;
+    }
+    return any;
+}
+
+static bool same(const Mirror *m, uint64_t a, uint64_t b)
+{
+    return m->mem->read(m->mem->opaque, a, m->one, m->page) &&
+           m->mem->read(m->mem->opaque, b, m->other, m->page) &&
+           !memcmp(m->one, m->other, m->page);
+}
+
+static bool is_kernels(const KtLeakPages *p, uint64_t va)
+{
+    uint64_t i = (va - kt_leak_pages_va(p, 0)) >> p->page_shift;
+
+    return i < p->n && p->use[i] == KT_PAGE_KERNEL;
+}
+
+static void learn(Mirror *m)
+{
+    uint64_t end = kt_leak_pages_struct(m->p, m->p->n), hash;
+    uint64_t va = kt_leak_pages_struct(m->p, 0) & -m->page;
+
+    for (; va < end; va += m->page) {
+        if (hash_words(m, va, &hash)) {
+            g_hash_table_insert(m->by_words, GSIZE_TO_POINTER(hash),
+                                GSIZE_TO_POINTER(va));
+        }
+    }
+}
+
+/* From @va on, in steps of @step, as long as they are the same. */
+static void mark_run(const Mirror *m, uint64_t va, uint64_t structs,
+                     uint64_t step)
+{
+    KtLeakPages *p = m->p;
+
+    while (is_kernels(p, va) && same(m, va, structs)) {
+        p->use[(va - kt_leak_pages_va(p, 0)) >> p->page_shift] =
+            KT_PAGE_ELSEWHERE;
+        va += step;
+        structs += step;
+    }
+}
+
+static void find(Mirror *m, uint64_t va)
+{
+    uint64_t hash, structs;
+
+    if (!is_kernels(m->p, va) || !hash_words(m, va, &hash)) {
+        return;
+    }
+    structs = GPOINTER_TO_SIZE(g_hash_table_lookup(m->by_words,
+                                                   GSIZE_TO_POINTER(hash)));
+    if (structs && same(m, va, structs)) {
+        mark_run(m, va, structs, m->page);
+        mark_run(m, va - m->page, structs - m->page, -m->page);
+    }
+}
+
+void kt_leak_pages_find_mirror(KtLeakPages *p, const GsMem *mem)
+{
+    g_autoptr(GHashTable) by_words = g_hash_table_new(NULL, NULL);
+    uint64_t page = 1ull << p->page_shift;
+    g_autofree uint8_t *one = g_malloc(page), *other = g_malloc(page);
+    Mirror m = { p, mem, page, one, other, by_words };
+
+    learn(&m);
+    for (uint64_t i = 0; i < p->n; i++) {
+        find(&m, kt_leak_pages_va(p, i));
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pages that the kernel keeps for later, with what they had when they were
+ * last used. kfree_rcu() lists blocks in pages, and has some for each CPU
+ * in reserve (kernel/rcu/tree.c, since 5.8; mm/slab_common.c since 6.14): all
+ * that was freed is still in these.
+ */
+#include "leak-world.h"
+
+#define KEPT_MAX 4096           /* of a CPU, whatever a guest says */
+
+static void mark(KtLeakPages *p, uint64_t va)
+{
+    uint64_t i = (va - kt_leak_pages_va(p, 0)) >> p->page_shift;
+
+    if (i < p->n && p->use[i] == KT_PAGE_KERNEL) {
+        p->use[i] = KT_PAGE_SPARE;
+    }
+}
+
+/* Each begins with the address of the next. */
+static void mark_list(KtLeakWorld *w, uint64_t head)
+{
+    uint64_t at = head;
+
+    for (unsigned i = 0; i < KEPT_MAX && kt_leak_world_load(w, at, &at) && at;
+         i++) {
+        mark(w->pages, at);
+    }
+}
+
+void kt_leak_find_spare(KtLeakWorld *w)
+{
+    uint64_t krc = kt_leak_world_symbol(w, "krc");
+    uint32_t list;
+
+    if (!krc || !gs_kernel_member(w->plan->kernel, "kfree_rcu_cpu",
+                                  "bkvcache.first", &list, NULL)) {
+        return;
+    }
+    for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {
+        mark_list(w, g_array_index(w->offset, uint64_t, cpu) + krc + list);
+    }
+}

@@ -150,7 +150,8 @@ static void print_backtrace(McOut *out, const KtBlock *b, uint32_t crc)
         g_string_append(out->line, "    [<");
         mc_put_hex(out->line, pc[i], 16);
         g_string_append(out->line, ">] ");
-        mc_put_pc(out->line, mc_symbols(out->ctx), pc[i], i ? pc[i - 1] : 0);
+        mc_put_pc_as_kernel(out->line, mc_symbols(out->ctx), pc[i],
+                            i ? pc[i - 1] : 0);
         mc_out_end_line(out);
     }
 }

@@ -209,6 +209,10 @@ void mc_put_word(GString *s, const char *word);
  * @leafward: the frame before it in the stack, 0 for the first
  */
 void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward);
+/** mc_put_pc_as_kernel() - likewise, as its %pS prints one:
+ *  symbol+0xoff/0xsize [module] */
+void mc_put_pc_as_kernel(GString *s, const GsKernel *k, uint64_t pc,
+                         uint64_t leafward);
 
 /** mc_put_frame() - the same as @o names it; @names: by symbols at all. */
 void mc_put_frame(McOut *o, GString *s, bool names, uint64_t pc,

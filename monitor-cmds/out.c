@@ -175,6 +175,22 @@ static bool symbolize_frame(const GsKernel *k, uint64_t pc, uint64_t leafward,
     return found;
 }
 
+static void put_offset(GString *s, const GsSymbol *sym, uint64_t pc)
+{
+    mc_put_word(s, sym->name);
+    g_string_append(s, "+0x");
+    mc_put_hex(s, pc - sym->va, 1);
+}
+
+static void put_module(GString *s, const GsSymbol *sym)
+{
+    if (sym->module) {
+        g_string_append_c(s, '[');
+        mc_put_word(s, sym->module);
+        g_string_append_c(s, ']');
+    }
+}
+
 void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward)
 {
     GsSymbol sym;
@@ -183,13 +199,26 @@ void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward)
         mc_put_hex(s, pc, 16);
         return;
     }
-    mc_put_word(s, sym.name);
-    g_string_append(s, "+0x");
-    mc_put_hex(s, pc - sym.va, 1);
+    put_offset(s, &sym, pc);
+    put_module(s, &sym);
+}
+
+void mc_put_pc_as_kernel(GString *s, const GsKernel *k, uint64_t pc,
+                         uint64_t leafward)
+{
+    GsSymbol sym;
+
+    if (!k || !symbolize_frame(k, pc, leafward, &sym)) {
+        g_string_append(s, "0x");
+        mc_put_hex(s, pc, 16);
+        return;
+    }
+    put_offset(s, &sym, pc);
+    g_string_append(s, "/0x");
+    mc_put_hex(s, sym.size, 1);
     if (sym.module) {
-        g_string_append_c(s, '[');
-        mc_put_word(s, sym.module);
-        g_string_append_c(s, ']');
+        g_string_append_c(s, ' ');
+        put_module(s, &sym);
     }
 }
 

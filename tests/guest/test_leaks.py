@@ -46,7 +46,7 @@ def unreferenced(guest, command='scan'):
     text = guest.hmp_qmp(f'ka leak {command} --format kmemleak')
     leaks = {}
     for part in text.split('unreferenced object 0x')[1:]:
-        leaks[int(part[:16], 16)] = re.findall(r'>\] (\S+)', part)
+        leaks[int(part[:16], 16)] = re.findall(r'>\] (.+)', part)
     return leaks
 
 
@@ -79,7 +79,7 @@ def check_found(tap, leaks, lost):
     others = {va: frames for va, frames in leaks.items() if va not in lost}
     tap.note(f'{len(others)} others')
     for va, frames in others.items():
-        tap.note(f'  {va:016x} {" ".join(frames[:6])}')
+        tap.note(f'  {va:016x} {", ".join(frames[:6])}')
     assert len(others) <= OTHERS, f'{len(others)} others'
     ours = [f for f in others.values() if any('[ka_leaks]' in x for x in f)]
     assert not ours, f'the module holds these: {ours}'

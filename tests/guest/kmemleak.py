@@ -3,7 +3,7 @@
 """The same leaks by the kernel's own detector and by ours: ka_leaks.c loses
 twenty objects on a kernel that was built with kmemleak, which scans until it
 has no news. Then the VM is stopped and ka scans. Whatever kmemleak reports must
-be reported by ka, too.
+be reported by ka, too, with the same backtrace.
 
 usage: kmemleak.py [--kernel K] [--smp N]... [--objects N]
 """
@@ -67,6 +67,26 @@ def frames(report):
     return ' '.join(re.findall(r'^ {4}(?:\[<\w+>\] )?(\S+)', text, re.M)[:6])
 
 
+def backtrace(report):
+    """The lines of it, without addresses that ka has before the symbols."""
+    text = report.partition('backtrace')[2]
+    return re.findall(r'^ {4}(?:\[<\w+>\] )?(\S.*)$', text, re.M)
+
+
+def check_same_backtraces(theirs, ours):
+    """Theirs begin in the allocator, and have no name for code that was given
+    back after init."""
+    n = 0
+    for va in sorted(set(theirs) & set(ours)):
+        a, b = backtrace(theirs[va]), backtrace(ours[va])
+        assert b and b[0] in a, (a, b)
+        a = a[a.index(b[0]):]
+        pairs = [(x, y) for x, y in zip(a, b) if not x.startswith('0x')]
+        assert all(x == y for x, y in pairs), (a, b)
+        n += len(pairs)
+    return n
+
+
 def print_table(tap, lost, theirs, ours):
     tap.note('| lost object | kmemleak | ka |')
     tap.note('|---|---|---|')
@@ -121,6 +141,9 @@ def run(tap, args, smp):
             print_table(tap, lost, theirs, ours)
             with tap.test(f'{label}: ka reports what kmemleak does'):
                 check_within(g, theirs, ours)
+            with tap.test(f'{label}: the same backtraces'):
+                n = check_same_backtraces(theirs, ours)
+                tap.note(f'{n} frames are equal to the letter')
             with tap.test(f'{label}: ka reports all that was lost'):
                 check_ours(lost, ours)
             tap.figures('kmemleak', kernel=args.kernel, smp=smp,

@@ -283,6 +283,10 @@ unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
  */
 bool gs_kernel_symbolize(const GsKernel *k, uint64_t va, GsSymbol *out);
 
+/** gs_kernel_is_code() - does @sym, of this kernel or its modules, name code?
+ *  Not its letter alone tells. */
+bool gs_kernel_is_code(const GsKernel *k, const GsSymbol *sym);
+
 /**
  * gs_kernel_suggest() - near misses of an unknown name, best first
  * Returns: (owned, g_strfreev) NULL-terminated, possibly empty, at most @max.

@@ -180,28 +180,47 @@ static bool load_tables(GsKernel *k, GError **errp)
            gs_orc_set_load_image(k->orc, k->image, errp);
 }
 
-/* The labels of code that the kernel's linker scripts place. */
-static const struct {
+/* Labels that the kernel's linker scripts place. */
+typedef struct Labels {
     const char *start;
     const char *end;
-} text_labels[] = {
+} Labels;
+
+static const Labels text_labels[] = {
     { "_stext", "_etext" },
     { "_sinittext", "_einittext" },
 };
+static const Labels data_labels[] = {
+    { "_sdata", "_edata" },
+    { "__start_rodata", "__end_rodata" },
+};
+
+static void find_ranges(const GsKernel *k, const Labels *labels, size_t n,
+                        GsTextRange *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        GsSymbol from, to;
+
+        if (gs_symtab_lookup(k->symtab, labels[i].start, &from) &&
+            gs_symtab_lookup(k->symtab, labels[i].end, &to) &&
+            gs_symbol_slides(from.va) && from.va < to.va) {
+            out[i] = (GsTextRange) { from.va, to.va };
+        }
+    }
+}
 
 static void find_text(GsKernel *k)
 {
     G_STATIC_ASSERT(G_N_ELEMENTS(text_labels) == G_N_ELEMENTS(k->text));
 
-    for (size_t i = 0; i < G_N_ELEMENTS(text_labels); i++) {
-        GsSymbol from, to;
+    find_ranges(k, text_labels, G_N_ELEMENTS(text_labels), k->text);
+}
 
-        if (gs_symtab_lookup(k->symtab, text_labels[i].start, &from) &&
-            gs_symtab_lookup(k->symtab, text_labels[i].end, &to) &&
-            gs_symbol_slides(from.va) && from.va < to.va) {
-            k->text[i] = (GsTextRange) { from.va, to.va };
-        }
-    }
+void gs_kernel_find_data(GsKernel *k)
+{
+    G_STATIC_ASSERT(G_N_ELEMENTS(data_labels) == G_N_ELEMENTS(k->data));
+
+    find_ranges(k, data_labels, G_N_ELEMENTS(data_labels), k->data);
 }
 
 static void find_templates(GsKernel *k)
@@ -258,6 +277,7 @@ static void finish(GsKernel *k)
         k->start = start.va;
     }
     find_text(k);
+    gs_kernel_find_data(k);
     find_templates(k);
     k->page_shift = gs_arch_page_shift(k);
 }
@@ -389,16 +409,32 @@ bool gs_kernel_text_range(const GsKernel *k, uint64_t *start, uint64_t *end)
     return true;
 }
 
-bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
+static bool in_ranges(const GsTextRange *r, size_t n, uint64_t link)
 {
-    uint64_t link = va - k->slide;
-
-    for (size_t i = 0; i < G_N_ELEMENTS(k->text); i++) {
-        if (link >= k->text[i].start && link < k->text[i].end) {
+    for (size_t i = 0; i < n; i++) {
+        if (link >= r[i].start && link < r[i].end) {
             return true;
         }
     }
-    return gs_modules_is_text(k->modules, va);
+    return false;
+}
+
+bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
+{
+    return in_ranges(k->text, G_N_ELEMENTS(k->text), va - k->slide) ||
+           gs_modules_is_text(k->modules, va);
+}
+
+/*
+ * The letter is nm's word for a symbol's section. Of .data that is code where
+ * one piece of it is executable, as in x86-64's 7.3; and a weak symbol may be
+ * of either. There is code that no labels of text enclose, so the letter
+ * counts where none of data say otherwise.
+ */
+bool gs_kernel_is_code(const GsKernel *k, const GsSymbol *sym)
+{
+    return strchr("tTwWiI", sym->type) &&
+           !in_ranges(k->data, G_N_ELEMENTS(k->data), sym->va - k->slide);
 }
 
 bool gs_kernel_in_image(const GsKernel *k, uint64_t va)

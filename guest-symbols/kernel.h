@@ -2,10 +2,10 @@
 /*
  * The inside of a GsKernel, for the files of guest-symbols only.
  *
- * @image, @symtab, @btf, @text and @banner are set when the kernel is opened
- * and do not change afterwards. @slide changes only while nobody queries (see
- * gs_kernel_set_slide()). @modules has its own lock; @orc is read-only after
- * opening but for its slide.
+ * @image, @symtab, @btf, @text, @data and @banner are set when the kernel is
+ * opened and do not change afterwards. @slide changes only while nobody
+ * queries (see gs_kernel_set_slide()). @modules has its own lock; @orc is
+ * read-only after opening but for its slide.
  */
 #ifndef GS_KERNEL_H
 #define GS_KERNEL_H
@@ -19,7 +19,8 @@ typedef struct GsBtf GsBtf;
 typedef struct GsOrcSet GsOrcSet;
 typedef struct GsModules GsModules;
 
-/** struct GsTextRange - link-time [start, end) of code; empty: unknown. */
+/** struct GsTextRange - link-time [start, end) of code, or data; empty:
+ *  unknown. */
 typedef struct GsTextRange {
     uint64_t start;
     uint64_t end;
@@ -42,6 +43,7 @@ typedef struct GsTemplate {
  * @orc: never NULL; empty for kernels without ORC tables
  * @modules: never NULL
  * @text: [_stext, _etext) and [_sinittext, _einittext)
+ * @data: [_sdata, _edata) and [__start_rodata, __end_rodata)
  * @templates: of ftrace_caller() and ftrace_regs_caller()
  * @slide: run-time minus link-time address
  * @banner: "Linux version ...", NULL for a System.map
@@ -62,6 +64,7 @@ struct GsKernel {
     GsOrcSet *orc;
     GsModules *modules;
     GsTextRange text[2];
+    GsTextRange data[2];
     GsTemplate templates[2];
     uint64_t slide;
     char *banner;
@@ -83,6 +86,8 @@ struct GsKernel {
 
 /** gs_kernel_new_empty() - (owned) a kernel of which nothing is known. */
 GsKernel *gs_kernel_new_empty(void);
+/** gs_kernel_find_data() - set @data by @symtab. */
+void gs_kernel_find_data(GsKernel *k);
 /** gs_kernel_read_file() - (owned) a file's bytes, at most 2 GiB. */
 GBytes *gs_kernel_read_file(const char *path, GError **errp);
 

@@ -179,7 +179,13 @@ GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp)
         return NULL;
     }
     k->symtab = gs_symtab_load(&c, errp);
-    return k->symtab ? g_steal_pointer(&k) : NULL;
+    if (!k->symtab) {
+        return NULL;
+    }
+    if (!k->plain) {
+        gs_kernel_find_data(k);
+    }
+    return g_steal_pointer(&k);
 }
 
 static bool in_ranges(const GsModuleInfo *info, uint64_t va)

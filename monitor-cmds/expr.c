@@ -379,6 +379,7 @@ static uint64_t function_last(const GsSymbol *s)
 }
 
 typedef struct Functions {
+    const GsKernel *k;
     const char *module;
     GArray *out;
 } Functions;
@@ -387,7 +388,7 @@ static bool add_function(const GsSymbol *s, void *opaque)
 {
     Functions *f = opaque;
 
-    if (strchr("tTwW", s->type) &&
+    if (gs_kernel_is_code(f->k, s) &&
         (!f->module || g_strcmp0(f->module, s->module) == 0)) {
         McRange r = { s->va, function_last(s) };
 
@@ -427,7 +428,7 @@ static bool add_functions(const McContext *ctx, const char *word,
 {
     const GsKernel *k = mc_symbols(ctx);
     g_autofree char *cold = g_strconcat(t->name, ".cold", NULL);
-    Functions f = { .module = t->module, .out = out };
+    Functions f = { .k = k, .module = t->module, .out = out };
     unsigned before = out->len;
 
     gs_kernel_foreach_named(k, t->name, add_function, &f);

@@ -168,7 +168,7 @@ static bool symbolize_frame(const GsKernel *k, uint64_t pc, uint64_t leafward,
         return true;
     }
     if (pc && gs_kernel_symbolize(k, pc - 1, &other) &&
-        strchr("tTwW", other.type)) {
+        gs_kernel_is_code(k, &other)) {
         *out = other;
         return true;
     }

@@ -8,8 +8,6 @@
 
 #include "commands.h"
 
-#include <string.h>
-
 /* ---- blocks -------------------------------------------------------------- */
 
 static void put_cache(const McWhatis *w, KtCacheId id, GString *out)
@@ -62,11 +60,12 @@ static bool from_history(const McWhatis *w, GString *out)
 
 /* ---- kernel and modules -------------------------------------------------- */
 
-static void put_symbol(const GsSymbol *sym, uint64_t va, GString *out)
+static void put_symbol(const McWhatis *w, const GsSymbol *sym, GString *out)
 {
-    g_string_append(out, strchr("tTwWiI", sym->type) ? "text " : "data ");
+    g_string_append(out, gs_kernel_is_code(w->kernel, sym) ? "text " :
+                                                             "data ");
     mc_put_word(out, sym->name);
-    g_string_append_printf(out, "+0x%" PRIx64, va - sym->va);
+    g_string_append_printf(out, "+0x%" PRIx64, w->va - sym->va);
 }
 
 static bool from_module(const McWhatis *w, GString *out)
@@ -81,7 +80,7 @@ static bool from_module(const McWhatis *w, GString *out)
     mc_put_word(out, mod.name);
     if (gs_kernel_symbolize(w->kernel, w->va, &sym)) {
         g_string_append_c(out, ' ');
-        put_symbol(&sym, w->va, out);
+        put_symbol(w, &sym, out);
     }
     return true;
 }
@@ -96,7 +95,7 @@ static bool from_kernel(const McWhatis *w, GString *out)
     }
     if (gs_kernel_symbolize(w->kernel, w->va, &sym)) {
         g_string_append(out, "kernel ");
-        put_symbol(&sym, w->va, out);
+        put_symbol(w, &sym, out);
         return true;
     }
     g_string_append(out, "kernel image");

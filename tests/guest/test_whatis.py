@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`ka whatis` knows of an address what the guest itself tells of it: symbols by
-/proc/kallsyms, areas by /proc/vmallocinfo, blocks by a module that prints them,
-percpu memory by QEMU's monitor.
+/proc/kallsyms and /proc/iomem, areas by /proc/vmallocinfo, blocks by a module
+that prints them, percpu memory by QEMU's monitor.
 
 usage: test_whatis.py [--short] [--kernel K]...
 """
+import collections
 import json
 import os
 import re
@@ -16,6 +17,9 @@ from kaguest import Guest, Tap, kernel_options
 
 SAID = re.compile(r'ka_life: (\w+)=([0-9a-f]{16})')
 SYMBOLS = {'do_exit': 'kernel text', 'init_task': 'kernel data'}
+# Of /proc/iomem, and where it begins.
+DATA = {'Kernel rodata': '__start_rodata', 'Kernel data': '_sdata'}
+EVERY = 500
 
 
 def whatis(guest, address):
@@ -38,6 +42,25 @@ def check_symbols(guest, variables):
         got = whatis(guest, f'{int(va, 16) + 4:x}')
         assert got['kernel'] == f'{SYMBOLS[name]} {name}+0x4', got
         assert 'not_mapped' not in got and 'module' not in got, got
+
+
+def check_data(guest):
+    """What the kernel says to be its data is no text, whichever letters the
+    symbols there have. Returns how many of each were asked for."""
+    text = guest.shell('cat /proc/iomem')
+    found = re.findall(r'([0-9a-f]+)-([0-9a-f]+) : (Kernel (?:ro)?data)', text)
+    assert found, text
+    asked = collections.Counter()
+    for first, last, what in found:
+        start = guest.shell(f"grep ' {DATA[what]}$' /proc/kallsyms").split()[0]
+        end = int(start, 16) + int(last, 16) - int(first, 16)
+        rows = guest.shell(f"awk '$1 >= \"{start}\" && $1 <= \"{end:x}\" && "
+                           f"n[$2]++ % {EVERY} == 0' /proc/kallsyms")
+        for va, letter in re.findall(r'^([0-9a-f]{16}) (\w) \S+$', rows, re.M):
+            got = whatis(guest, va)
+            assert got['kernel'].startswith('kernel data '), (letter, got)
+            asked[letter] += 1
+    return asked
 
 
 def check_module(guest, loaded):
@@ -133,6 +156,13 @@ def run(tap, kernel, share):
         with tap.test(f'{kernel}: symbols of the kernel'):
             variables = names_variables(g)
             check_symbols(g, variables)
+        if variables:
+            with tap.test(f'{kernel}: data, by its symbols'):
+                asked = check_data(g)
+                tap.note(f'{kernel}: ' + ', '.join(
+                    f'{n} {letter}' for letter, n in sorted(asked.items())))
+        else:
+            tap.skip(f'{kernel}: data, by its symbols', 'the kernel names none')
         g.shell('insmod /share/ka_life.ko; '
                 "grep '.ka_life.$' /proc/kallsyms")
         with tap.test(f'{kernel}: a module, and its blocks'):

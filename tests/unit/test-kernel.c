@@ -27,10 +27,31 @@ static const KsSymbol made[] = {
 
 #define MADE_TEXT   7   /* of them without data, as without KALLSYMS_ALL */
 
-static GsKernel *make_kernel(unsigned n)
+/* Of a linker that found something executable in .data. */
+static const KsSymbol misled[] = {
+    { 0x0, 'A', "__per_cpu_start" },
+    { 0x100, 'A', "pcpu_hot" },
+    { 0x140, 'A', "__per_cpu_end" },
+    { KS_TEXT, 'T', "_stext" },
+    { KS_TEXT + 0x100, 'W', "weak_work" },
+    { KS_TEXT + 0x200, 't', "helper" },
+    { KS_TEXT + 0x300, 'T', "_etext" },
+    { KS_RODATA, 'D', "__start_rodata" },
+    { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
+    { KS_RODATA + 0x80, 'W', "weak_table" },
+    { KS_RODATA + 0x100, 'T', "__end_rodata" },
+    { KS_RODATA + 0x200, 'T', "_sdata" },
+    { KS_RODATA + 0x240, 'T', "init_task" },
+    { KS_RODATA + 0x280, 't', "init_cred" },
+    { KS_RODATA + 0x300, 'D', "_edata" },
+    { KS_RODATA + 0x340, 't', "exit_work" },
+    { KS_RODATA + 0x380, 'b', "a_buffer" },
+};
+
+static GsKernel *make_kernel(const KsSymbol *syms, unsigned n)
 {
     KsWriter w = {
-        .order = KS_6_4, .addresses = KS_PERCPU, .syms = made, .n = n,
+        .order = KS_6_4, .addresses = KS_PERCPU, .syms = syms, .n = n,
     };
     g_autoptr(GBytes) elf = ks_kernel(&w, 0x1000);
     g_autoptr(GError) err = NULL;
@@ -45,7 +66,7 @@ static GsKernel *make_kernel(unsigned n)
 
 static void test_made(void)
 {
-    g_autoptr(GsKernel) k = make_kernel(G_N_ELEMENTS(made));
+    g_autoptr(GsKernel) k = make_kernel(made, G_N_ELEMENTS(made));
     GsSymbol sym;
     char banner[14];
 
@@ -68,10 +89,36 @@ static void test_made(void)
 
 static void test_no_data_symbols(void)
 {
-    g_autoptr(GsKernel) k = make_kernel(MADE_TEXT);
+    g_autoptr(GsKernel) k = make_kernel(made, MADE_TEXT);
 
     g_assert_cmpstr(gs_kernel_banner(k), ==,
                     "Linux version 6.0.0-test (somebody@somewhere) #1");
+}
+
+static bool names_code(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    g_assert_true(gs_kernel_lookup(k, name, &sym));
+    return gs_kernel_is_code(k, &sym);
+}
+
+static void test_code(void)
+{
+    static const char *const code[] = { "weak_work", "helper", "exit_work" };
+    static const char *const data[] = {
+        "pcpu_hot", "linux_banner", "weak_table", "init_task", "init_cred",
+        "a_buffer",
+    };
+    g_autoptr(GsKernel) k = make_kernel(misled, G_N_ELEMENTS(misled));
+
+    gs_kernel_set_slide(k, 0x2000000);
+    for (size_t i = 0; i < G_N_ELEMENTS(code); i++) {
+        g_assert_true(names_code(k, code[i]));
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(data); i++) {
+        g_assert_false(names_code(k, data[i]));
+    }
 }
 
 /* ---- real ones ---- */
@@ -197,9 +244,12 @@ static void test_well_known(const void *path)
         if (gs_kernel_lookup(k, well_known[i], &sym)) {
             found++;
             g_assert_true(gs_kernel_is_text(k, sym.va));
+            g_assert_true(gs_kernel_is_code(k, &sym));
         }
     }
     g_assert_cmpuint(found, >=, G_N_ELEMENTS(well_known) - 3);
+    g_assert_false(gs_kernel_lookup(k, "init_task", &sym) &&
+                   gs_kernel_is_code(k, &sym));
 }
 
 static GStringChunk *strings;
@@ -371,6 +421,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernel/made", test_made);
     g_test_add_func("/kernel/no-data-symbols", test_no_data_symbols);
+    g_test_add_func("/kernel/code", test_code);
     if (!paths[0]) {
         g_test_add_func("/kernel/real", test_no_kernels);
     }

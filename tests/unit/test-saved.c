@@ -17,8 +17,11 @@ static const char map[] =
     "ffffffff81000200 W weak\n"
     "ffffffff81000200 t init\n"
     "ffffffff81000300 T _etext\n"
-    "ffffffff82000000 D jiffies\n"
+    "ffffffff82000000 T _sdata\n"
+    "ffffffff82000000 T jiffies\n"
     "ffffffff82000040 d local.3\n"
+    "ffffffff82000060 D _edata\n"
+    "ffffffff82000070 t at_exit\n"
     "ffffffff82000080 B _end\n";
 
 static GsKernel *make(void)
@@ -62,6 +65,7 @@ static void same_symbol(const GsKernel *a, const GsKernel *b, uint64_t va)
         g_assert_cmpuint(x.va, ==, y.va);
         g_assert_cmpuint(x.size, ==, y.size);
         g_assert_cmpint(x.type, ==, y.type);
+        g_assert_true(gs_kernel_is_code(a, &x) == gs_kernel_is_code(b, &y));
     }
 }
 
@@ -75,6 +79,14 @@ static void same_name(const GsKernel *a, const GsKernel *b, const char *name)
         g_assert_cmpuint(x.va, ==, y.va);
         g_assert_cmpuint(x.size, ==, y.size);
     }
+}
+
+static bool names_code(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    g_assert_true(gs_kernel_lookup(k, name, &sym));
+    return gs_kernel_is_code(k, &sym);
 }
 
 static void saved(GByteArray *data, GByteArray *module)
@@ -95,6 +107,8 @@ static void names_as_before(void)
 
     saved(data, module);
     is = load(data, module);
+    g_assert_false(names_code(is, "jiffies"));
+    g_assert_true(names_code(is, "at_exit"));
     for (uint64_t va = 0; va < 0x400; va += 8) {
         same_symbol(was, is, va);
         same_symbol(was, is, 0xffffffff82000000 + va);

@@ -165,6 +165,8 @@ class Guest:
         self._kept = None
         self._gdb_runs = 0
         self._qmp = self._serial = None
+        self._shells = 0
+        self._boots = not {'-loadvm', '-incoming'} & set(qemu)
         self._args = [RUN, '--dir', self.dir, '--serial', 'socket',
                       '--kernel', kernel, '--smp', str(smp), '--mem', mem,
                       *options]
@@ -381,14 +383,27 @@ class Guest:
             f.write(text)
         return text
 
+    def _wait_prompt(self, timeout=None):
+        """Of what is typed before the shell asks, the guest may drop some."""
+        self.wait_marker('KA-END', timeout)
+        end = time.monotonic() + (timeout or self.timeout)
+        while ' # ' not in self.console.partition('\nKA-END\n')[2]:
+            if not self.alive() or time.monotonic() > end:
+                raise GuestError('no shell:\n' + self._tails())
+            time.sleep(0.05)
+
     def shell(self, command, timeout=None):
         """Run COMMAND in the guest's shell (end='shell'); its output."""
         if not self._serial_ready.wait(self.timeout):
             raise GuestError('no serial console')
-        self._shells = getattr(self, '_shells', 0) + 1
+        if self._boots and not self._shells:
+            self._wait_prompt(timeout)
+        self._shells += 1
         tag = f'KA-SHELL-{self._shells}'
-        line = f"stty -echo; echo; echo {tag}; {command}; " \
-               f"echo; echo {tag} $?\n"
+        # As it is typed it is no marker: the shell's echo wraps anywhere.
+        typed = f'KA-SHELL-"{self._shells}"'
+        line = f"stty -echo; echo; echo {typed}; {command}; " \
+               f"echo; echo {typed} $?\n"
         self._serial.sendall(line.encode())
         self.wait_marker(tag + ' ', timeout)
         text = self.console

@@ -5,9 +5,10 @@
  *
  * When a state was loaded, nothing of before counts, and all code will be
  * translated anew. Mostly the kernel is there at once, in the memory that was
- * loaded, as some vCPU maps it: then nothing is missed. Where no vCPU maps it
- * now (in user mode with page tables of their own) it is looked for as soon
- * as it runs, and what happens until then is a gap.
+ * loaded, as some vCPU maps it: then nothing is missed. Where no vCPU shows it
+ * now (in user mode, with page tables of their own, or on arm64 and riscv64)
+ * it is the one that was known before the load, or it is looked for as soon as
+ * it runs, and what happens until then is a gap.
  *
  * It is a stream of its own inside that of the map, since it can be used only
  * when the kernel was found.
@@ -232,7 +233,7 @@ static GsKernel *find_by_vcpus(KtCapture *c, const KtKernelAt *at)
     for (viewer = 0; !k && viewer < c->max_vcpus; viewer++) {
         k = kt_finder_return(c->finder, at, view_of_vcpu);
     }
-    return k;
+    return k ? k : kt_finder_known(c->finder, at);
 }
 
 /* A journal has the kernel again; its modules came with the state. */

@@ -278,6 +278,15 @@ GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view)
     return k;
 }
 
+GsKernel *kt_finder_known(const KtFinder *f, const KtKernelAt *at)
+{
+    GsKernel *k = f->file ? f->file : f->found;
+    bool same = k && is_at(k, at) &&
+                (at->memory || gs_kernel_slide(k) == at->start);
+
+    return same ? k : NULL;
+}
+
 void kt_finder_late(KtFinder *f)
 {
     f->late = true;

@@ -68,6 +68,12 @@ void kt_kernel_at_clear(KtKernelAt *at);
 GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view);
 
 /**
+ * kt_finder_known() - the same without a look, where no vCPU can: what was
+ * found last, by the same banner at the same place
+ */
+GsKernel *kt_finder_known(const KtFinder *f, const KtKernelAt *at);
+
+/**
  * kt_finder_late() - what will be found may have run for long: it is complete
  * only if it has allocated nothing
  */

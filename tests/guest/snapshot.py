@@ -20,6 +20,8 @@ NODE = 'vmstate'        # what QMP calls the disk of drive()
 # Work that is under way when the VM stops, and goes on behind it.
 BUSY = ('(while :; do ls -lR /proc/self /sys/kernel; cat /proc/*/status; '
         'done) >/dev/null 2>&1 & ')
+# All that runs, and what it maps may not show the kernel's memory.
+SPIN = '(while :; do :; done) & '
 WORK = ('for i in 1 2 3; do ls -lR /proc/self /sys/kernel /sys/class; '
         'done >/dev/null 2>&1')
 CLEAN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
@@ -122,9 +124,9 @@ def reset(g):
     assert_clean(g)
 
 
-def there_and_back(kernel, smp, runs):
+def there_and_back(kernel, smp, runs, busy=BUSY):
     with guest(kernel, smp, 'loadvm') as g:
-        g.shell(BUSY + 'echo')
+        g.shell(busy + 'echo')
         before = save(g)
         for i in range(runs):
             work(g)
@@ -259,6 +261,8 @@ def tests(args):
         for smp in (4,) if args.short else (1, 4):
             yield (f'{k}, {smp} vCPU: loadvm brings the map of savevm, '
                    f'{args.runs} times', there_and_back, (k, smp, args.runs))
+        yield (f'{k}: loadvm while a program runs', there_and_back,
+               (k, 1, 1, SPIN))
         yield f'{k}: -loadvm in another process', in_new_process, (k, 4)
         yield f'{k}: migration brings the map', to_another, (k, 4)
         yield (f'{k}: a QEMU without the tracer refuses', to_one_without,

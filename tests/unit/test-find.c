@@ -304,6 +304,41 @@ static void after_kexec(void)
     g_assert_nonnull(look(f, BASE).k);
 }
 
+/* ---- once more ---------------------------------------------------------- */
+
+/* A state was loaded, and all vCPUs run programs. */
+static void known_without_a_look(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
+    GsKernel *before;
+    KtKernelAt at;
+
+    map_kernel();
+    before = look(f, BASE).k;
+    g_assert_nonnull(before);
+    kt_kernel_at(before, &at);
+    g_assert_true(kt_finder_return(f, &at, view) == before);
+    clear_memory();
+    g_assert_null(kt_finder_return(f, &at, view));
+    g_assert_true(kt_finder_known(f, &at) == before);
+    at.start += HUGE;
+    at.end += HUGE;
+    g_assert_null(kt_finder_known(f, &at));
+    kt_kernel_at_clear(&at);
+}
+
+static void not_another_one(void)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
+    KtKernelAt at;
+
+    map_kernel();
+    kt_kernel_at(look(f, BASE).k, &at);
+    at.banner[strlen(at.banner) - 1]++;
+    g_assert_null(kt_finder_known(f, &at));
+    kt_kernel_at_clear(&at);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -316,6 +351,8 @@ int main(int argc, char **argv)
     g_test_add_func("/find/late", found_late);
     g_test_add_func("/find/after-kexec", after_kexec);
     g_test_add_func("/find/gives-up", gives_up);
+    g_test_add_func("/find/known-without-a-look", known_without_a_look);
+    g_test_add_func("/find/not-another-one", not_another_one);
     g_test_add_func("/find/the-files-kernel", the_files_kernel_at_its_slide);
     g_test_add_func("/find/the-files-kernel-without-data-symbols",
                     the_files_kernel_without_data_symbols);

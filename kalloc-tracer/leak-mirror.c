@@ -42,13 +42,6 @@ static bool same(const Mirror *m, uint64_t a, uint64_t b)
            !memcmp(m->one, m->other, m->page);
 }
 
-static bool is_kernels(const KtLeakPages *p, uint64_t va)
-{
-    uint64_t i = (va - kt_leak_pages_va(p, 0)) >> p->page_shift;
-
-    return i < p->n && p->use[i] == KT_PAGE_KERNEL;
-}
-
 static void learn(Mirror *m)
 {
     uint64_t end = kt_leak_pages_struct(m->p, m->p->n), hash;
@@ -66,11 +59,10 @@ static void learn(Mirror *m)
 static void mark_run(const Mirror *m, uint64_t va, uint64_t structs,
                      uint64_t step)
 {
-    KtLeakPages *p = m->p;
+    uint8_t *use;
 
-    while (is_kernels(p, va) && same(m, va, structs)) {
-        p->use[(va - kt_leak_pages_va(p, 0)) >> p->page_shift] =
-            KT_PAGE_ELSEWHERE;
+    while ((use = kt_leak_pages_kernels(m->p, va)) && same(m, va, structs)) {
+        *use = KT_PAGE_ELSEWHERE;
         va += step;
         structs += step;
     }
@@ -80,7 +72,7 @@ static void find(Mirror *m, uint64_t va)
 {
     uint64_t hash, structs;
 
-    if (!is_kernels(m->p, va) || !hash_words(m, va, &hash)) {
+    if (!kt_leak_pages_kernels(m->p, va) || !hash_words(m, va, &hash)) {
         return;
     }
     structs = GPOINTER_TO_SIZE(g_hash_table_lookup(m->by_words,

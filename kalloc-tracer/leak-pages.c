@@ -124,6 +124,13 @@ bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i)
     return off % p->struct_page == 0 && *i < p->n;
 }
 
+uint8_t *kt_leak_pages_kernels(const KtLeakPages *p, uint64_t va)
+{
+    uint64_t i = (va - kt_leak_pages_va(p, 0)) >> p->page_shift;
+
+    return i < p->n && p->use[i] == KT_PAGE_KERNEL ? &p->use[i] : NULL;
+}
+
 void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len)
 {
     uint64_t page = 1ull << p->page_shift;

@@ -63,6 +63,9 @@ uint64_t kt_leak_pages_struct(const KtLeakPages *p, uint64_t i);
 /** kt_leak_pages_by_struct() - the page whose struct page is at @va; false:
  *  there is none. */
 bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i);
+/** kt_leak_pages_kernels() - (borrowed) the use of the page that @va of the
+ *  direct map is in, if that is KT_PAGE_KERNEL, else NULL. */
+uint8_t *kt_leak_pages_kernels(const KtLeakPages *p, uint64_t va);
 /** kt_leak_pages_elsewhere() - those wholly in [@va, @va + @len) of the
  *  direct map are looked at by other addresses. */
 void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len);

@@ -270,16 +270,17 @@ static void cut(KtLeakWorld *w, uint32_t block, const uint32_t *at,
 
 static void move_pages(KtLeakWorld *w, uint64_t list, uint64_t len)
 {
-    unsigned shift = w->pages->page_shift;
+    const KtLeakPages *p = w->pages;
     uint64_t page, i;
+    uint8_t *use;
 
-    for (uint64_t n = 0; n < len >> shift; n++) {
+    for (uint64_t n = 0; n < len >> p->page_shift; n++) {
         if (!kt_leak_world_load(w, list + n * 8, &page)) {
             return;
         }
-        if (kt_leak_pages_by_struct(w->pages, page, &i) &&
-            w->pages->use[i] == KT_PAGE_KERNEL) {
-            w->pages->use[i] = KT_PAGE_ELSEWHERE;
+        if (kt_leak_pages_by_struct(p, page, &i) &&
+            (use = kt_leak_pages_kernels(p, kt_leak_pages_va(p, i)))) {
+            *use = KT_PAGE_ELSEWHERE;
         }
     }
 }

@@ -11,10 +11,10 @@
 
 static void mark(KtLeakPages *p, uint64_t va)
 {
-    uint64_t i = (va - kt_leak_pages_va(p, 0)) >> p->page_shift;
+    uint8_t *use = kt_leak_pages_kernels(p, va);
 
-    if (i < p->n && p->use[i] == KT_PAGE_KERNEL) {
-        p->use[i] = KT_PAGE_SPARE;
+    if (use) {
+        *use = KT_PAGE_SPARE;
     }
 }
 

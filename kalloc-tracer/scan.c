@@ -16,6 +16,7 @@
 
 #define WAITING     64
 #define AT_ONCE     8           /* words */
+#define SEEN_BITS   10
 
 typedef struct Block {
     uint64_t va, len;
@@ -39,6 +40,13 @@ typedef struct Grey {
     uint32_t size, first, n;
 } Grey;
 
+/* A block while its own words are looked at: many lead back into it (an empty
+ * list, a lock that nobody waits for), and need no search.
+ * @least: of the offsets that they lead to; no less than @len: none does */
+typedef struct Own {
+    uint64_t va, len, least;
+} Own;
+
 struct KtScan {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
@@ -50,6 +58,8 @@ struct KtScan {
     Grey grey;
     uint64_t waiting[WAITING];
     unsigned n_waiting;
+    Own own;
+    uint64_t seen[1u << SEEN_BITS];     /* words that were looked up, by hash */
     uint64_t dropped;
     uint64_t pages_lo, pages_hi, page_struct, pages_va, page_bytes;
     bool no_pages;              /* they are not followed now */
@@ -66,6 +76,7 @@ KtScan *kt_scan_new(void)
     s->area = g_array_new(FALSE, FALSE, sizeof(KtScanArea));
     s->cut = g_array_new(FALSE, FALSE, sizeof(KtScanArea));
     s->self = KT_SCAN_NONE;
+    s->seen[0] = 1;             /* 0 would have its place there, and was not */
     return s;
 }
 
@@ -393,6 +404,17 @@ static void hold_by_page(KtScan *s, uint64_t word)
     }
 }
 
+/* Many blocks have the same word, and it says nothing new, but for white ones:
+ * each must not speak for itself. Every seventh word or so is such. */
+static inline bool is_new(KtScan *s, uint64_t word)
+{
+    uint64_t *seen = &s->seen[kt_scan_hash(word) >> (64 - SEEN_BITS)];
+    bool is = *seen != word || s->white;
+
+    *seen = word;
+    return is;
+}
+
 /* Nothing waits then. */
 static G_GNUC_NO_INLINE void look_at_waiting(KtScan *s)
 {
@@ -403,7 +425,8 @@ static G_GNUC_NO_INLINE void look_at_waiting(KtScan *s)
         if (word[i] >= s->pages_lo && word[i] < s->pages_hi) {
             hold_by_page(s, word[i]);
         } else {
-            word[n++] = word[i];
+            word[n] = word[i];
+            n += is_new(s, word[n]);
         }
     }
     s->n_waiting = 0;
@@ -419,11 +442,16 @@ void kt_scan_word(KtScan *s, uint64_t word)
 static inline void gather(KtScan *s, const uint64_t *word, size_t n)
 {
     unsigned to = s->n_waiting;
+    Own own = s->own;
 
     for (size_t i = 0; i < n; i++) {
+        uint64_t off = word[i] - own.va;
+
+        own.least = MIN(own.least, off);
         s->waiting[to] = word[i];
-        to += kt_scan_filter_has(&s->filter, word[i]);
+        to += (off >= own.len) & kt_scan_filter_has(&s->filter, word[i]);
     }
+    s->own.least = own.least;
     s->n_waiting = to;
     if (to > WAITING - AT_ONCE) {
         look_at_waiting(s);
@@ -454,6 +482,28 @@ void kt_scan_root(KtScan *s, KtReader *r, uint64_t va, uint64_t len)
 {
     kt_reader_each(r, va, len, kt_scan_span, s);
     look_at_waiting(s);
+}
+
+/* The index finds @b, and nothing else, by each address that is in it. */
+static bool is_alone(const Block *b)
+{
+    return !(b->flags & (KT_SCANF_COOKIE | KT_SCANF_HELD)) &&
+           b->va >= KT_SCAN_LOW;
+}
+
+static void look_at_block(KtScan *s, uint32_t i, KtReader *r, bool whole)
+{
+    const Block *b = block_at(s, i);
+    uint64_t least;
+
+    s->own = (Own) { b->va, is_alone(b) ? b->len : 0, UINT64_MAX };
+    kt_scan_each(s, i, r, whole, kt_scan_span, s);
+    least = s->own.least;
+    if (least < s->own.len) {
+        hold(s, i, least < 8 && b->va % 8 == 0 ? KT_HOLD_START :
+                                                 KT_HOLD_INTERIOR);
+    }
+    s->own = (Own) { 0 };
 }
 
 static void hold_all(KtScan *s, KtScanFlag flag)
@@ -489,8 +539,8 @@ static void blacken_group(KtScan *s, KtReader *r, bool books)
     for (; bits; bits &= bits - 1) {
         uint32_t i = group * 64 + __builtin_ctzll(bits);
 
-        kt_scan_each(s, i, r, block_at(s, i)->flags & KT_SCANF_BOOK && !books,
-                     kt_scan_span, s);
+        look_at_block(s, i, r,
+                      block_at(s, i)->flags & KT_SCANF_BOOK && !books);
     }
 }
 
@@ -519,7 +569,7 @@ void kt_scan_rest(KtScan *s, KtReader *r)
     for (uint32_t i = 0; i < s->block->len && !r->stopped; i++) {
         if (!(s->state[i] & REACHED)) {
             s->self = i;
-            kt_scan_each(s, i, r, false, kt_scan_span, s);
+            look_at_block(s, i, r, false);
             look_at_waiting(s);
         }
     }

@@ -95,6 +95,52 @@ static void test_pointers(void)
     check(w, 7, false, KT_HOLD_NONE);
 }
 
+/* A block's words that lead into itself say how it is held, if it is reached;
+ * what is beside it is none of its own. */
+static void test_own_words(void)
+{
+    static const struct {
+        unsigned from, at;          /* the block, in its page; the word in it */
+        uint64_t to;                /* likewise */
+        KtHold hold;
+    } row[] = {
+        { 0x40, 0x10, 0, KT_HOLD_START },
+        { 0x40, 0x00, 7, KT_HOLD_START },
+        { 0x40, 0x38, 8, KT_HOLD_INTERIOR },
+        { 0x40, 0x10, 0x3f, KT_HOLD_INTERIOR },
+        { 0x40, 0x10, 0x40, KT_HOLD_NONE },
+        { 0x40, 0x10, -1ull, KT_HOLD_NONE },
+        { 0x44, 0x14, 0, KT_HOLD_INTERIOR },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row) * 2; i++) {
+        g_autoptr(World) w = world_new();
+        uint64_t va = BASE + 0x1000 + row[i / 2].from;
+        bool reached = i & 1;
+
+        kt_scan_add(w->scan, va, 0x40, reached ? KT_SCANF_BOOK : 0);
+        *at(w, va + row[i / 2].at) = va + row[i / 2].to;
+        kt_scan_seal(w->scan);
+        run(w);
+        check(w, 0, reached, reached ? row[i / 2].hold : KT_HOLD_NONE);
+    }
+}
+
+/* A word that is there again counts, if it was a white block's own before. */
+static void test_words_again(void)
+{
+    g_autoptr(World) w = world_new();
+
+    kt_scan_add(w->scan, 0x90000, 0x40, KT_SCANF_COOKIE);
+    kt_scan_alias(w->scan, BASE + 0x2000);
+    kt_scan_add(w->scan, BASE + 0x1000, 0x40, 0);
+    *at(w, BASE + 0x1000) = *at(w, BASE + 0x2000) = BASE + 0x2000;
+    kt_scan_seal(w->scan);
+    run(w);
+    check(w, 0, false, KT_HOLD_START);
+    check(w, 1, false, KT_HOLD_NONE);
+}
+
 static void test_cycles(void)
 {
     g_autoptr(World) w = world_new();
@@ -477,7 +523,7 @@ static void naive_run(Naive *v, World *w)
 
 static void fill(Naive *v, World *w, GRand *r)
 {
-    uint64_t va = BASE + 4096;
+    uint64_t va = BASE + 4096, word = va;
     uint64_t end = BASE + 0x10000;
 
     while (v->n < G_N_ELEMENTS(v->va)) {
@@ -497,8 +543,10 @@ static void fill(Naive *v, World *w, GRand *r)
         uint64_t where = i % 32 ? v->va[from] + g_rand_int_range(
             r, 0, v->len[from]) : BASE + g_rand_int_range(r, 0, 4088);
 
-        *at(w, where & ~7ull) = v->va[to] + g_rand_int_range(r, -2,
-                                                             v->len[to] + 2);
+        to = g_rand_int_range(r, 0, 4) ? to : from;     /* its own */
+        word = g_rand_int_range(r, 0, 4) ? v->va[to] +
+               g_rand_int_range(r, -2, v->len[to] + 2) : word;
+        *at(w, where & ~7ull) = word;
     }
 }
 
@@ -526,6 +574,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/scan/pointers", test_pointers);
+    g_test_add_func("/scan/own-words", test_own_words);
+    g_test_add_func("/scan/words-again", test_words_again);
     g_test_add_func("/scan/cycles", test_cycles);
     g_test_add_func("/scan/flags", test_flags);
     g_test_add_func("/scan/aliases", test_aliases);

@@ -3,12 +3,11 @@
  * Scan: see scan.h.
  *
  * Words that may be pointers wait until there are some, and are looked up
- * together (scan-index.h). Grey blocks wait, too, in groups of neighbours by
- * number: the longer a group waits, the more of its blocks are grey when its
- * memory is read.
+ * together (scan-index.h). Grey blocks wait for their turn (scan-grey.h).
  */
 #include "scan.h"
 #include "prefetch.h"
+#include "scan-grey.h"
 #include "scan-index.h"
 
 #include <stdlib.h>
@@ -32,14 +31,6 @@ enum {
     REACHED = 4,
 };
 
-/* Grey blocks: a bit each, and the words of these that are not 0 as a queue:
- * each is in it once, so @size is enough. */
-typedef struct Grey {
-    uint64_t *bit;
-    uint32_t *group;
-    uint32_t size, first, n;
-} Grey;
-
 /* A block while its own words are looked at: many lead back into it (an empty
  * list, a lock that nobody waits for), and need no search.
  * @least: of the offsets that they lead to; no less than @len: none does */
@@ -55,7 +46,7 @@ struct KtScan {
     KtScanIndex *index;
     KtScanFilter filter;
     uint8_t *state;             /* by block */
-    Grey grey;
+    KtGrey grey;
     uint64_t waiting[WAITING];
     unsigned n_waiting;
     Own own;
@@ -87,8 +78,7 @@ void kt_scan_free(KtScan *s)
     }
     kt_scan_index_free(s->index);
     g_free(s->state);
-    g_free(s->grey.bit);
-    g_free(s->grey.group);
+    kt_grey_deinit(&s->grey);
     g_array_unref(s->block);
     g_array_unref(s->alias);
     g_array_unref(s->area);
@@ -227,9 +217,7 @@ uint64_t kt_scan_seal(KtScan *s)
     g_array_sort(s->area, area_order);
     g_array_sort(s->cut, area_order);
     s->state = g_new0(uint8_t, s->block->len + 1ull);
-    s->grey.size = s->block->len / 64 + 1;
-    s->grey.bit = g_new0(uint64_t, s->grey.size);
-    s->grey.group = g_new(uint32_t, s->grey.size);
+    kt_grey_init(&s->grey, s->block->len);
     add_blocks(s);
     kt_scan_index_seal(s->index, &s->filter, drop, s);
     let_pages_through(s);
@@ -344,17 +332,6 @@ void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
 
 /* ---- marking ------------------------------------------------------------ */
 
-static void make_grey(KtScan *s, uint32_t i)
-{
-    Grey *g = &s->grey;
-
-    s->state[i] |= REACHED;
-    if (!g->bit[i / 64]) {
-        g->group[(g->first + g->n++) % g->size] = i / 64;
-    }
-    g->bit[i / 64] |= 1ull << i % 64;
-}
-
 static inline void hold(KtScan *s, uint32_t i, KtHold how)
 {
     /* what white ones say matters only of others that are white */
@@ -362,7 +339,8 @@ static inline void hold(KtScan *s, uint32_t i, KtHold how)
         return;
     }
     if (!s->white && !(s->state[i] & REACHED)) {
-        make_grey(s, i);
+        s->state[i] |= REACHED;
+        kt_grey_add(&s->grey, i);
     }
     if ((s->state[i] & HOLD_MASK) < how) {
         s->state[i] = (s->state[i] & ~HOLD_MASK) | how;
@@ -515,48 +493,33 @@ static void hold_all(KtScan *s, KtScanFlag flag)
     }
 }
 
-/* While another group is looked at. */
-static void touch_next_group(const KtScan *s)
+/* @bits: of numbers from @i on */
+static void blacken_group(KtScan *s, KtReader *r, uint32_t i, uint64_t bits,
+                          bool books)
 {
-    const Grey *g = &s->grey;
-    uint32_t group = g->group[g->first];
-
-    for (uint64_t bits = g->n ? g->bit[group] : 0; bits; bits &= bits - 1) {
-        kt_prefetch(block_at(s, group * 64 + __builtin_ctzll(bits)));
-    }
-}
-
-static void blacken_group(KtScan *s, KtReader *r, bool books)
-{
-    Grey *g = &s->grey;
-    uint32_t group = g->group[g->first];
-    uint64_t bits = g->bit[group];
-
-    g->bit[group] = 0;
-    g->first = (g->first + 1) % g->size;
-    g->n--;
-    touch_next_group(s);
     for (; bits; bits &= bits - 1) {
-        uint32_t i = group * 64 + __builtin_ctzll(bits);
+        uint32_t b = i + __builtin_ctzll(bits);
 
-        look_at_block(s, i, r,
-                      block_at(s, i)->flags & KT_SCANF_BOOK && !books);
+        look_at_block(s, b, r,
+                      block_at(s, b)->flags & KT_SCANF_BOOK && !books);
     }
 }
 
 static void blacken(KtScan *s, KtReader *r, bool books)
 {
-    while (s->grey.n && !r->stopped) {
-        blacken_group(s, r, books);
-        if (!s->grey.n) {
-            look_at_waiting(s);
+    uint64_t bits;
+    uint32_t first;
+
+    do {
+        look_at_waiting(s);
+        while (!r->stopped && (bits = kt_grey_take(&s->grey, &first))) {
+            blacken_group(s, r, first, bits, books);
         }
-    }
+    } while (s->n_waiting && !r->stopped);
 }
 
 void kt_scan_run(KtScan *s, KtReader *r)
 {
-    look_at_waiting(s);
     hold_all(s, KT_SCANF_HELD);
     blacken(s, r, false);
     hold_all(s, KT_SCANF_BOOK);

@@ -3,6 +3,7 @@
  * The live blocks, copied under the tracer's lock, and the scan that is made
  * of them: see leak-world.h.
  */
+#include "huge.h"
 #include "leak-rules.h"
 #include "leak-world.h"
 
@@ -142,6 +143,17 @@ static bool take(const KtBlock *b, void *opaque)
     return true;
 }
 
+static void take_all(KtLeakWorld *w)
+{
+    KtStats stats;
+
+    kt_query_begin(w->tracer);
+    kt_query_stats(w->tracer, &stats);
+    kt_huge_reserve(w->live, MIN(stats.live_blocks, KT_SCAN_NONE - 1));
+    kt_query_range(w->tracer, 0, UINT64_MAX, take, w);
+    kt_query_end(w->tracer);
+}
+
 static int by_start(const void *key, const void *b)
 {
     uint64_t va = *(const uint64_t *)key, start = ((const KtLeakLive *)b)->va;
@@ -167,6 +179,7 @@ static unsigned flags_of_percpu(const KtLeakWorld *w, uint64_t va)
 
 static void add_blocks(KtLeakWorld *w)
 {
+    kt_scan_reserve(w->scan, w->live->len);
     for (uint32_t i = 0; i < w->live->len; i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
         unsigned flags = b->queued ? KT_SCANF_HELD : 0;
@@ -228,9 +241,7 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
     if (!check(w, errp)) {
         return NULL;
     }
-    kt_query_begin(t);
-    kt_query_range(t, 0, UINT64_MAX, take, w);
-    kt_query_end(t);
+    take_all(w);
     return look_around(w, errp) ? g_steal_pointer(&w) : NULL;
 }
 

@@ -7,9 +7,10 @@
  */
 #include "pool.h"
 
+#include "huge.h"
+
 #include <sys/mman.h>
 
-#define HUGE_PAGE (2u * 1024 * 1024)
 /* Below such a bound chunks are small. */
 #define SMALL_BOUND ((uint64_t)1 << 30)
 #define SMALL_CHUNK (512u * 1024)
@@ -18,7 +19,7 @@
  * there is none. */
 static void *map_chunk(size_t len)
 {
-    size_t span = len >= HUGE_PAGE ? len + HUGE_PAGE : len;
+    size_t span = len >= KT_HUGE_PAGE ? len + KT_HUGE_PAGE : len;
     char *raw = mmap(NULL, span, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char *at;
@@ -26,11 +27,12 @@ static void *map_chunk(size_t len)
     if (raw == MAP_FAILED) {
         return NULL;
     }
-    if (len < HUGE_PAGE) {
+    if (len < KT_HUGE_PAGE) {
         madvise(raw, len, MADV_NOHUGEPAGE);
         return raw;
     }
-    at = (char *)(((uintptr_t)raw + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE);
+    at = (char *)(((uintptr_t)raw + KT_HUGE_PAGE - 1) &
+                  -(uintptr_t)KT_HUGE_PAGE);
     if (at > raw) {
         munmap(raw, at - raw);
     }

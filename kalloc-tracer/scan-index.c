@@ -6,6 +6,7 @@
  */
 #include "scan-index.h"
 
+#include "huge.h"
 #include "prefetch.h"
 
 #include <stdlib.h>
@@ -47,6 +48,7 @@ KtScanIndex *kt_scan_index_new(uint32_t n)
     ix->odd = (uint64_t)g_random_int() << 32 | g_random_int() | 1;
     ix->room = n;
     ix->extent = g_new(KtExtent, n + 1ull);
+    kt_huge(ix->extent, n * sizeof(KtExtent));
     return ix;
 }
 

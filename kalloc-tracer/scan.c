@@ -6,6 +6,7 @@
  * together (scan-index.h). Grey blocks wait for their turn (scan-grey.h).
  */
 #include "scan.h"
+#include "huge.h"
 #include "prefetch.h"
 #include "scan-grey.h"
 #include "scan-index.h"
@@ -92,6 +93,11 @@ static inline Block *block_at(const KtScan *s, uint32_t i)
 }
 
 /* ---- what there is ------------------------------------------------------ */
+
+void kt_scan_reserve(KtScan *s, uint32_t n)
+{
+    kt_huge_reserve(s->block, n);
+}
 
 uint32_t kt_scan_add(KtScan *s, uint64_t va, uint64_t len, unsigned flags)
 {

@@ -84,6 +84,8 @@ KtScan *kt_scan_new(void);
 void kt_scan_free(KtScan *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtScan, kt_scan_free)
 
+/** kt_scan_reserve() - @n blocks will come; before the first. */
+void kt_scan_reserve(KtScan *s, uint32_t n);
 /** kt_scan_add() - a block; all of them before kt_scan_seal(). Returns: its
  *  number, 0, 1, ... */
 uint32_t kt_scan_add(KtScan *s, uint64_t va, uint64_t len, unsigned flags);

@@ -14,10 +14,11 @@ typedef struct KtLeakLive {
     uint64_t va, len, requested, alloc_us;
     KtStackId stack;
     KtCacheId cache;
-    uint8_t layer;
-    bool queued;                /* kfree_rcu() has it */
-    bool is_stack;              /* of a task, or of none any more */
+    uint8_t layer:6;
+    bool queued:1;              /* kfree_rcu() has it */
+    bool is_stack:1;            /* of a task, or of none any more */
 } KtLeakLive;
+G_STATIC_ASSERT(sizeof(KtLeakLive) == 40);
 
 /** KT_REGIONS_MAX - so many are kept */
 #define KT_REGIONS_MAX (1u << 21)

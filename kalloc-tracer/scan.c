@@ -22,9 +22,10 @@ typedef struct Block {
     uint64_t va, len;
     uint32_t alias;             /* first of them */
     uint16_t n_alias;
-    uint8_t flags;
-    bool areas, cuts;           /* it has some */
+    uint8_t flags:6;            /* KtScanFlag */
+    bool areas:1, cuts:1;       /* it has some */
 } Block;
+G_STATIC_ASSERT(sizeof(Block) == 24);
 
 /* What becomes of a block, in a byte: its KtHold, and is it white? */
 enum {

@@ -203,7 +203,8 @@ typedef struct Applying {
     KtLeakWorld *w;
     GArray *code;               /* Code */
     uint32_t rule;              /* whose function is looked up */
-    GHashTable *by_stack;       /* id -> bits of kinds, + 1 */
+    uint32_t n_stacks;
+    uint8_t *by_stack;          /* by id: bits of kinds, + 1; 0: not known */
     uint64_t work;              /* functions compared since the last look */
 } Applying;
 
@@ -259,11 +260,13 @@ static bool has_frame(const Applying *a, KtStackId id, const Code *c)
 /* A bit for each kind of rule that a function of the stack has. */
 static unsigned kinds_of_stack(Applying *a, KtStackId id)
 {
-    unsigned kinds = GPOINTER_TO_UINT(g_hash_table_lookup(
-        a->by_stack, GUINT_TO_POINTER(id.v)));
+    unsigned kinds = 0;
 
-    if (kinds) {
-        return kinds - 1;
+    if (id.v >= a->n_stacks) {
+        return 0;
+    }
+    if (a->by_stack[id.v]) {
+        return a->by_stack[id.v] - 1;
     }
     a->work += a->code->len + 1;
     for (unsigned i = 0; i < a->code->len; i++) {
@@ -273,8 +276,7 @@ static unsigned kinds_of_stack(Applying *a, KtStackId id)
             kinds |= 1u << rule_at(a->l, c->rule)->kind;
         }
     }
-    g_hash_table_insert(a->by_stack, GUINT_TO_POINTER(id.v),
-                        GUINT_TO_POINTER(kinds + 1));
+    a->by_stack[id.v] = kinds + 1;
     return kinds;
 }
 
@@ -336,9 +338,10 @@ void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
 {
     Applying a = {
         .l = l, .w = w, .code = g_array_new(FALSE, FALSE, sizeof(Code)),
-        .by_stack = g_hash_table_new(NULL, NULL),
+        .n_stacks = kt_depot_count(w->tracer->stacks) + 1,
     };
     g_autofree unsigned *of_cache = kinds_of_caches(&a);
+    g_autofree uint8_t *by_stack = a.by_stack = g_new0(uint8_t, a.n_stacks);
 
     find_code(&a);
     for (uint32_t i = 0; i < w->live->len && goes_on(&a); i++) {
@@ -355,5 +358,4 @@ void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
         excused[i] = (flags & KT_SCANF_HELD) != 0;
     }
     g_array_unref(a.code);
-    g_hash_table_unref(a.by_stack);
 }

@@ -148,13 +148,17 @@ static void add_stack(const Finding *f, uint64_t task)
                       stack + w->stack_size, load_u32(w, task + at->pid));
 }
 
-static bool is_task(const KtLeakWorld *w, const KtLeakLive *b)
+/* (owned) By the number of a cache: does it have tasks? */
+static bool *caches_of_tasks(const KtLeakWorld *w)
 {
+    bool *is = g_new0(bool, UINT16_MAX + 1);
     KtCacheInfo info;
 
-    return b->layer == KT_LAYER_CACHE &&
-           kt_tracer_cache(w->tracer, b->cache, &info) &&
-           !strcmp(info.name, "task_struct");
+    for (unsigned id = 1; id <= UINT16_MAX &&
+         kt_tracer_cache(w->tracer, (KtCacheId) { id }, &info); id++) {
+        is[id] = !strcmp(info.name, "task_struct");
+    }
+    return is;
 }
 
 /*
@@ -204,13 +208,16 @@ static void find_tasks(const Finding *f)
 {
     KtLeakWorld *w = f->w;
     uint64_t init = kt_leak_world_symbol(w, "init_task");
+    g_autofree bool *has_tasks = caches_of_tasks(w);
 
     if (init) {
         add_stack(f, init);
     }
     for (uint32_t i = 0; i < w->live->len && w->tasks < TASKS_MAX; i++) {
-        if (is_task(w, kt_leak_live(w, i))) {
-            add_stack(f, kt_leak_live(w, i)->va);
+        const KtLeakLive *b = kt_leak_live(w, i);
+
+        if (b->layer == KT_LAYER_CACHE && has_tasks[b->cache.v]) {
+            add_stack(f, b->va);
         }
     }
     pass_over_spare(f);

@@ -6,9 +6,12 @@
  * after every event was applied that was pushed before. Callbacks run under
  * that lock.
  */
+#include "prefetch.h"
 #include "tracer.h"
 
 #include <stdlib.h>
+
+#define AHEAD   16      /* records that are being loaded */
 
 void kt_query_begin(KtTracer *t)
 {
@@ -107,32 +110,65 @@ static KtMapIter begin_at(const KtModel *m, const KtMap *map, uint64_t lo)
     return kt_map_seek(map, reaches(m, e, lo) ? e.key : lo);
 }
 
+/* Blocks of a map in their order. Their records are anywhere: they begin to be
+ * loaded a few blocks before. */
+typedef struct Walk {
+    const KtMap *map;
+    KtMapIter it, ahead;
+    KtMapEntry e;
+} Walk;
+
+static void touch(const KtModel *m, Walk *w)
+{
+    KtMapEntry e = kt_map_next(w->map, &w->ahead);
+
+    if (e.val) {
+        kt_prefetch(kt_rec(&m->blocks, e.val));
+    }
+}
+
+static void step(const KtModel *m, Walk *w)
+{
+    w->e = kt_map_next(w->map, &w->it);
+    touch(m, w);
+}
+
+static void begin_walk(const KtModel *m, const KtMap *map, uint64_t lo,
+                       Walk *w)
+{
+    *w = (Walk) { .map = map, .it = begin_at(m, map, lo) };
+    w->ahead = w->it;
+    for (unsigned i = 0; i < AHEAD; i++) {
+        touch(m, w);
+    }
+    step(m, w);
+}
+
 void kt_query_range(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                     void *opaque)
 {
     const KtModel *m = t->model;
-    KtMapIter it[KT_MAP__COUNT];
-    KtMapEntry e[KT_MAP__COUNT];
+    Walk walk[KT_MAP__COUNT];
+    const KtMapEntry *objects = &walk[KT_MAP_MAIN].e;
+    const KtMapEntry *pages = &walk[KT_MAP_PAGES].e;
 
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
-        it[i] = begin_at(m, &m->map[i], lo);
-        e[i] = kt_map_next(&m->map[i], &it[i]);
+        begin_walk(m, &m->map[i], lo, &walk[i]);
     }
     for (;;) {
-        unsigned i = !e[KT_MAP_PAGES].val ||
-                     (e[KT_MAP_MAIN].val &&
-                      e[KT_MAP_MAIN].key < e[KT_MAP_PAGES].key) ?
-                     KT_MAP_MAIN : KT_MAP_PAGES;
+        Walk *w = &walk[!pages->val || (objects->val &&
+                                        objects->key < pages->key) ?
+                        KT_MAP_MAIN : KT_MAP_PAGES];
         KtBlock b;
 
-        if (!e[i].val || e[i].key > hi) {
+        if (!w->e.val || w->e.key > hi) {
             return;
         }
-        kt_blocks_get(&m->blocks, e[i].val, &b);
+        kt_blocks_get(&m->blocks, w->e.val, &b);
         if (!fn(&b, opaque)) {
             return;
         }
-        e[i] = kt_map_next(&m->map[i], &it[i]);
+        step(m, w);
     }
 }
 

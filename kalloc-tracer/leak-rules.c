@@ -336,12 +336,13 @@ static unsigned flags_of(unsigned kinds)
 
 void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
 {
+    uint32_t n_stacks = kt_depot_count(w->tracer->stacks) + 1;
+    g_autofree uint8_t *by_stack = g_new0(uint8_t, n_stacks);
     Applying a = {
         .l = l, .w = w, .code = g_array_new(FALSE, FALSE, sizeof(Code)),
-        .n_stacks = kt_depot_count(w->tracer->stacks) + 1,
+        .n_stacks = n_stacks, .by_stack = by_stack,
     };
     g_autofree unsigned *of_cache = kinds_of_caches(&a);
-    g_autofree uint8_t *by_stack = a.by_stack = g_new0(uint8_t, a.n_stacks);
 
     find_code(&a);
     for (uint32_t i = 0; i < w->live->len && goes_on(&a); i++) {

@@ -6,6 +6,7 @@ Called by scripts/test, with KA_BUILD naming the build folder of ka.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import glob
 import json
 import os
@@ -269,20 +270,28 @@ RUNNING = set()
 
 
 def kill(proc):
-    try:
-        os.killpg(proc.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    """Its guests have process groups of their own: it has to end them."""
+    for sig, seconds in (signal.SIGTERM, 30), (signal.SIGKILL, None):
+        with contextlib.suppress(ProcessLookupError,
+                                 subprocess.TimeoutExpired):
+            os.killpg(proc.pid, sig)
+            proc.wait(seconds)
 
 
 def run_program(label, command, env, timeout, verbose, live):
     result, begin = Result(label, verbose, live), time.monotonic()
+    late = threading.Event()
+
+    def stop():
+        late.set()
+        kill(proc)
+
     with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env={**os.environ, **env}, cwd=ROOT,
             start_new_session=True) as proc:
         RUNNING.add(proc)
-        timer = threading.Timer(timeout, kill, (proc,))
+        timer = threading.Timer(timeout, stop)
         timer.start()
         try:
             for raw in proc.stdout:
@@ -293,9 +302,8 @@ def run_program(label, command, env, timeout, verbose, live):
             raise
         finally:
             RUNNING.discard(proc)
-            late = not timer.is_alive()
             timer.cancel()
-    if late:
+    if late.is_set():
         result.fail(f'stopped after {timeout} s')
     result.end(status)
     result.put(f'{label}: {result.passed} passed, {result.failed} failed, '

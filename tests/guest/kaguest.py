@@ -34,6 +34,10 @@ RUN = os.path.join(ROOT, 'scripts', 'ka-run')
 SETUP = os.path.join(ROOT, 'scripts', 'setup')
 
 
+# Guests end with the test, also with one that takes too long.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit('ended from outside'))
+
+
 class GuestError(Exception):
     """The guest did not do what a test waits for; the text says where."""
 

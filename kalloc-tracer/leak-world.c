@@ -177,6 +177,17 @@ static unsigned flags_of_percpu(const KtLeakWorld *w, uint64_t va)
             KT_SCANF_NUMBER : 0);
 }
 
+/* The word that a block's size ends in was asked for in part, so it has no
+ * pointer. It may look like one, of the free object that was there before,
+ * with a short string's bytes over its lowest, where free lists are not
+ * encoded. Words behind it may be in use: ksize() tells the kernel of them. */
+static void cut_odd_word(KtLeakWorld *w, uint32_t i, const KtLeakLive *b)
+{
+    if (b->requested % 8 && b->requested < b->len) {
+        kt_scan_cut(w->scan, i, b->requested, b->requested);
+    }
+}
+
 static void add_blocks(KtLeakWorld *w)
 {
     kt_scan_reserve(w->scan, w->live->len);
@@ -187,6 +198,7 @@ static void add_blocks(KtLeakWorld *w)
         flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;
         flags |= b->layer == KT_LAYER_LARGE ? KT_SCANF_PAGES : 0;
         kt_scan_add(w->scan, b->va, b->len, flags);
+        cut_odd_word(w, i, b);
         for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
              cpu < w->offset->len; cpu++) {
             kt_scan_alias(w->scan,

@@ -300,14 +300,21 @@ static inline void lg_make_kernel(GsKernel *k)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static inline void lg_alloc(LeakGuest *g, uint64_t va, uint64_t size,
-                            KtLayer layer, KtCacheId cache)
+static inline void lg_alloc_sized(LeakGuest *g, uint64_t va, uint64_t size,
+                                  uint64_t actual, KtLayer layer,
+                                  KtCacheId cache)
 {
     KtEvent ev = { .kind = KT_EV_ALLOC, .va = va, .size = size,
-                   .actual = size, .us = 1, .layer = layer, .cache = cache,
+                   .actual = actual, .us = 1, .layer = layer, .cache = cache,
                    .family = KT_FAMILY_ANY };
 
     kt_tracer_push(g->t, 0, &ev);
+}
+
+static inline void lg_alloc(LeakGuest *g, uint64_t va, uint64_t size,
+                            KtLayer layer, KtCacheId cache)
+{
+    lg_alloc_sized(g, va, size, size, layer, cache);
 }
 
 static inline void lg_add_blocks(LeakGuest *g)

@@ -338,6 +338,32 @@ static void test_flags_are_no_address(void)
     }
 }
 
+/* Of a size that was asked for, and what it has at which offset. */
+static void test_words_asked_for_in_part(void)
+{
+    static const struct {
+        unsigned requested, at;
+        bool counts;
+    } row[] = {
+        { 2, 0, false }, { 7, 0, false }, { 8, 0, true }, { 9, 0, true },
+        { 9, 8, false }, { 15, 8, false }, { 16, 8, true },
+        { 2, 8, true },                 /* ksize() tells of it */
+        { 64, 56, true }, { 63, 56, false }, { 57, 48, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        const uint64_t va = LG_DIRECT + LG_AT_SLAB + 0x4000;
+        KtCacheId cache = kt_tracer_add_cache(g->t, LG_CACHE(3), "kmalloc-64",
+                                              64, 64);
+
+        lg_alloc_sized(g, va, row[i].requested, 64, KT_LAYER_KMALLOC, cache);
+        lg_put(g, LG_IMAGE + LG_ROOT, va);
+        lg_put(g, va + row[i].at, OBJECT);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+    }
+}
+
 /* What a page was in before it was LG_LARGE's, and whose it is now. */
 static void test_a_page_that_was_a_slab(void)
 {
@@ -517,6 +543,8 @@ int main(int argc, char **argv)
     g_test_add_func("/leak/nodes-that-are-in-no-tree",
                     test_nodes_that_are_in_no_tree);
     g_test_add_func("/leak/flags-are-no-address", test_flags_are_no_address);
+    g_test_add_func("/leak/words-asked-for-in-part",
+                    test_words_asked_for_in_part);
     g_test_add_func("/leak/a-page-that-was-a-slab",
                     test_a_page_that_was_a_slab);
     g_test_add_func("/leak/struct-pages-are-in-memory",

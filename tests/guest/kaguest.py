@@ -259,6 +259,13 @@ class Guest:
     def alive(self):
         return self.proc.poll() is None
 
+    def cpu_seconds(self):
+        """User and system time of all threads of QEMU so far; other work on
+        the machine matters less to it than to the clock."""
+        with open(f'/proc/{self.proc.pid}/stat', encoding='ascii') as f:
+            fields = f.read().rpartition(')')[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
     def wait_marker(self, text, timeout=None):
         """Wait for a console line that starts with TEXT; returns it."""
         end = time.monotonic() + (timeout or self.timeout)

@@ -25,7 +25,6 @@ from kaguest import Guest, Tap
 MIB = 1 << 20
 BOUND = 64
 SLACK = 16
-TICK = os.sysconf('SC_CLK_TCK')
 RUN = '/sys/module/ka_flood/parameters/run'
 LINE = re.compile(r'ka_flood: (\w+)\s* n=(\d+) us=(\d+) '
                   r'first=(\S+) last=(\S+)')
@@ -64,12 +63,6 @@ class Watch:
         return peak / MIB
 
 
-def cpu_seconds(pid):
-    with open(f'/proc/{pid}/stat', encoding='ascii') as f:
-        fields = f.read().rpartition(')')[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
-
 def wait_line(g, seen):
     end = time.monotonic() + g.timeout
     while True:
@@ -92,10 +85,10 @@ def flood(kernel, size, share, plugin_opts=None, plugin=True, look=None):
         watch = Watch(g.proc.pid)
         for i, (what, number) in enumerate(PHASES):
             watch.peak()
-            cpu = cpu_seconds(g.proc.pid)
+            cpu = g.cpu_seconds()
             g.shell(f'echo "{what} {number(size)}" >{RUN}', 600)
             line = wait_line(g, i)
-            cpu = cpu_seconds(g.proc.pid) - cpu
+            cpu = g.cpu_seconds() - cpu
             rows.append((what, watch.peak(), cpu))
             if look:
                 look(g, i, line)

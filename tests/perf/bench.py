@@ -81,20 +81,12 @@ STORM_PAIRS = 1000000
 GDB_SECONDS = 15
 # Roles of the hook table whose return is seen too.
 RETURNS = 'ALLOC', 'ALLOC_BULK', 'REALLOC', 'MODULE_ADD'
-TICK = os.sysconf('SC_CLK_TCK')
 
 Sample = namedtuple('Sample', 'cpu wall events mean_ns apply_ns pack_ns '
                     'console')
 
 
 # --- one run -----------------------------------------------------------------
-
-def cpu_seconds(pid):
-    """User and system time of all threads of the process so far."""
-    with open(f'/proc/{pid}/stat', encoding='ascii') as f:
-        fields = f.read().rpartition(')')[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
 
 def mean_event_ns(numbers):
     """Host time by event: the mean callback times the callbacks by event. An
@@ -122,9 +114,9 @@ def measure(since, with_ka, **how):
             wall = g.started
         else:
             g.wait_marker(since)
-            cpu, wall = cpu_seconds(g.proc.pid), time.monotonic()
+            cpu, wall = g.cpu_seconds(), time.monotonic()
         status = g.wait_done()
-        cpu = cpu_seconds(g.proc.pid) - cpu
+        cpu = g.cpu_seconds() - cpu
         wall = time.monotonic() - wall
         if status:
             raise kaguest.GuestError(f'workload status {status}')

@@ -461,6 +461,19 @@ class Guest:
                 f'{os.path.basename(self.dir)[-8:]}')
         return self._kept
 
+    def _log_vcpus(self):
+        """Put the state of the vCPUs into vcpus.log, for who looks why the
+        guest went wrong: what they execute, what their timers and interrupts
+        wait for. There is none when QEMU does not answer."""
+        self.timeout = min(self.timeout, 10)
+        with open(self.path('vcpus.log'), 'w', encoding='utf-8') as log, \
+                contextlib.suppress(GuestError, OSError, ValueError):
+            cpus = len(self.qmp('query-cpus-fast'))
+            for command in ('registers -a', 'pic',
+                            *(f'lapic {n}' for n in range(cpus))):
+                log.write(f'info {command}\n')
+                log.write(self.hmp_qmp(f'info {command}'))
+
     def _put_away(self):
         if self._kept and os.path.isdir(self.dir):
             os.makedirs(self._kept, exist_ok=True)
@@ -474,6 +487,8 @@ class Guest:
 
     def __exit__(self, kind, value, tb):
         if kind:
+            if self.alive():
+                self._log_vcpus()
             print(f'# logs: {self.keep()}', flush=True)
         self.stop()
         return False

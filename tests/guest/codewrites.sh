@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of test_codewrites.py: switch a static key on and off $1 times,
+# Workload of test_changes.py: switch a static key on and off $1 times,
 # which changes the scheduler's code on all vCPUs, while one of them wakes up
 # all the time and another one executes programs.
 key=/proc/sys/kernel/sched_schedstats

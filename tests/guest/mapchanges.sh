@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of test_mapchanges.py: change the machine's memory map $1 times, by
+# Workload of test_changes.py: change the machine's memory map $1 times, by
 # having a PCI device decode its memory, and not, while timers expire on all
 # vCPUs; then print twice how often they did.
 for i in 1 2 3 4 5 6; do

@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest of four vCPUs goes on while one of them changes, again and again,
+what the others run on:
+
+codewrites  its code. No vCPU goes on with the code of before: Linux on x86-64
+            puts a breakpoint there in between, so that one that does ends the
+            guest by an oops, "int3".
+mapchanges  the machine's memory map, as Linux does while it sizes BARs, while
+            the others use their local APICs. Each access goes to its own
+            device: a timer whose interrupt is not acknowledged, or that is not
+            set again, never expires again, and the guest hangs.
+
+usage: test_changes.py [--short] [--case NAME] [--kernel K]... [--rounds N]
+"""
+import argparse
+import re
+import tempfile
+from collections import namedtuple
+
+import oracle
+from kaguest import Guest, Tap
+
+LONG = 5000
+
+
+def check_timers(console):
+    """On each CPU the local timer expired between the two listings."""
+    before, after = ([int(n) for n in re.findall(r'\d+', line)] for line in
+                     re.findall(r'^ *LOC:(.*)Local timer', console, re.M))
+    assert len(before) == 4 and all(b < a for b, a in zip(before, after)), \
+        f'local timer interrupts: {before}, 3 s later {after}'
+
+
+# The workload's name, its kernel, rounds of the short form, what changes, and
+# what the console is to show. 6.12-rt: its idle loop and its scheduler have
+# been seen to meet such code.
+Case = namedtuple('Case', 'name kernel short what cmdline check')
+CASES = (
+    Case('codewrites', '6.12-rt', 100, 'code', 'oops=panic panic=-1', None),
+    Case('mapchanges', '6.12', 200, 'the map', '', check_timers),
+)
+
+
+def options():
+    ap = argparse.ArgumentParser()
+    ap.add_argument('--short', action='store_true',
+                    help=', '.join(f'{c.short} rounds of {c.name}'
+                                   for c in CASES))
+    ap.add_argument('--case', choices=[c.name for c in CASES],
+                    help='all if not given')
+    ap.add_argument('--kernel', action='append',
+                    help=', '.join(f'{c.kernel} for {c.name}' for c in CASES))
+    ap.add_argument('--rounds', type=int,
+                    help='how often it is changed and changed back '
+                         f'({LONG} if not given)')
+    return ap.parse_args()
+
+
+def run(case, kernel, rounds):
+    with tempfile.TemporaryDirectory(prefix='ka-changes.') as share:
+        oracle.make_share(share, [case.name + '.sh'], kernel)
+        with Guest(kernel=kernel, smp=4, run=case.name, n=rounds, share=share,
+                   cmdline=case.cmdline, timeout=120 + rounds,
+                   name=f'{case.name}-{kernel}') as g:
+            assert g.wait_done() == 0
+            if case.check:
+                case.check(g.console)
+            assert not g.stat()['errors.recorded'], g.hmp_qmp('ka error')
+
+
+def main():
+    args, tap = options(), Tap()
+    for case in CASES:
+        if args.case in (None, case.name):
+            rounds = args.rounds or (case.short if args.short else LONG)
+            for kernel in args.kernel or [case.kernel]:
+                with tap.test(f'{kernel}: {rounds} changes of {case.what}'):
+                    run(case, kernel, rounds)
+    tap.done()
+
+
+main()

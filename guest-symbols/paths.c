@@ -177,6 +177,7 @@ void gs_trail_begin(GsTrail *t, const Walk *w)
     t->top = w->sp;
     t->moving = false;
     t->bp_at = 0;
+    t->bp_far = false;
     t->far = 0;
     t->n = 0;
     t->n_codes = 0;
@@ -266,6 +267,7 @@ void gs_trail_base(GsTrail *t, uint64_t va, uint64_t pointer)
         t->sp = t->top;
     }
     t->moving = true;
+    t->bp_far = true;
     t->at = pointer;
     t->top = pointer;
 }

@@ -42,6 +42,7 @@ typedef enum GsBits {
  * @top: that of this one
  * @first: the second return address, 0 if a look at the stack does not tell
  * @bp_at: where the frame pointer was read, 0 where it is still the register
+ * @bp_far: the base has moved since: nothing tells that place from there
  * @far: how often the stack was switched
  * @n, @n_codes: bytes of @code, and codes
  * @early, @n_early: of @h on the way, see paths.c
@@ -60,6 +61,7 @@ typedef struct GsTrail {
     uint8_t n_codes;
     uint8_t n_early;
     uint8_t early[GS_PATH_EARLY];
+    bool bp_far;
     bool moving;
     bool plain;
     bool done;
@@ -122,10 +124,12 @@ void gs_trail_frame(GsTrail *t, uint64_t va, uint64_t pc);
 /** gs_trail_fp() - the next frame pointer was read at @va. */
 void gs_trail_fp(GsTrail *t, uint64_t va);
 
-/** gs_trail_bp() - the frame pointer was read at @va; it may never matter. */
-static inline void gs_trail_bp(GsTrail *t, uint64_t va)
+/** gs_trail_bp() - the frame pointer was read at @va, of the frame before a
+ *  move of the base if @far; it may never matter. */
+static inline void gs_trail_bp(GsTrail *t, uint64_t va, bool far)
 {
     t->bp_at = va;
+    t->bp_far = far;
 }
 
 #endif /* GS_PATHS_H */

@@ -248,7 +248,8 @@ static inline const ShortEntry *short_for(GsUnwinder *u, const Walk *w)
 
 /* ---- one frame -------------------------------------------------------- */
 
-/* Where a word is of the registers that the frame was interrupted with. */
+/* Where a word is of the registers that the frame was interrupted with, or
+ * 0, which cannot be read. */
 static uint64_t saved_reg(const Walk *w, unsigned off)
 {
     uint64_t regs = w->full ? w->regs : w->prev;
@@ -259,7 +260,7 @@ static uint64_t saved_reg(const Walk *w, unsigned off)
 /* The stack goes on from what is read at @va. */
 static bool read_base(Walk *w, uint64_t va, uint64_t *base)
 {
-    if (!va || !read_word(w, va, base)) {
+    if (!read_word(w, va, base)) {
         return false;
     }
     gs_trail_base(w->trail, va, *base);
@@ -274,8 +275,9 @@ static bool find_cfa(Walk *w, const GsOrcRule *rule, uint64_t *cfa)
         return true;
     case GS_ORC_SP_BP:
         *cfa = w->bp + rule->sp_off;
+        w->trail->plain &= !w->trail->bp_at || !w->trail->bp_far;
         gs_trail_base(w->trail, w->trail->bp_at, w->bp);
-        return true;
+        return w->bp != 0;
     case GS_ORC_SP_AT_SP:
         if (!read_base(w, w->sp, cfa)) {
             return false;
@@ -288,28 +290,35 @@ static bool find_cfa(Walk *w, const GsOrcRule *rule, uint64_t *cfa)
         w->trail->plain = false;
         return read_word(w, w->bp + rule->sp_off, cfa);
     case GS_ORC_SP_REG:
-        return read_base(w, saved_reg(w, rule->sp_off), cfa);
+        w->trail->plain = false;
+        return read_word(w, saved_reg(w, rule->sp_off), cfa);
     default:
         return false;
     }
 }
 
-static bool read_bp(Walk *w, uint64_t va)
+/* Few frames are found by it: that it cannot be read is no matter yet, and
+ * such a frame is not found from 0. */
+static inline void read_bp(Walk *w, uint64_t va)
 {
-    gs_trail_bp(w->trail, va);
-    return read_word(w, va, &w->bp);
+    if (G_UNLIKELY(!read_word(w, va, &w->bp))) {
+        w->bp = 0;
+    }
 }
 
 static bool find_bp(Walk *w, const GsOrcRule *rule, uint64_t cfa)
 {
-    uint64_t at;
+    bool saved = rule->bp == GS_ORC_BP_KEEP;
+    uint64_t at = saved ? saved_reg(w, PT_BP) : cfa + rule->bp_off;
 
     switch (rule->bp) {
     case GS_ORC_BP_KEEP:
-        at = saved_reg(w, PT_BP);
-        return !at || read_bp(w, at);
     case GS_ORC_BP_AT_CFA:
-        return read_bp(w, cfa + rule->bp_off);
+        if (at) {
+            read_bp(w, at);
+            gs_trail_bp(w->trail, at, rule->type != GS_ORC_CALL);
+        }
+        return true;
     case GS_ORC_BP_AT_BP:
         w->trail->plain = false;
         return read_word(w, w->bp + rule->bp_off, &w->bp);
@@ -419,10 +428,8 @@ static inline GsStop step_short(Walk *w, const ShortEntry *e)
         return GS_STOP_BAD_FRAME;
     }
     if (e->bp_off) {
-        if (!read_word(w, cfa + e->bp_off, &w->bp)) {
-            return GS_STOP_BAD_FRAME;
-        }
-        gs_trail_bp(w->trail, cfa + e->bp_off);
+        read_bp(w, cfa + e->bp_off);
+        gs_trail_bp(w->trail, cfa + e->bp_off, false);
     }
     gs_trail_call(w->trail, cfa - 8, w->ip);
     w->sp = cfa;

@@ -191,6 +191,26 @@ static void test_through_an_interrupt(void)
     g_assert_cmpuint(again(g), ==, 0);
 }
 
+/* What an interrupt saved of bp lies in no fixed distance from the stack that
+ * it interrupted: a frame that is found by it is looked for anew. */
+static void test_frame_pointer_of_an_interrupt(void)
+{
+    g_autoptr(Guest) g = guest_new();
+    uint64_t inner = TASK + 0x400, bp = TASK + 0x600;
+
+    PUT(g, SP, AT(IRQ_ENTRY));
+    put_regs(g, SP + 8, AT(LEAF), KERNEL_CS, inner, bp, 0);
+    PUT(g, SP + 8 + PT_BP + 8, bp);
+    PUT(g, inner, AT(FRAMED));
+    PUT(g, bp, 0, AT(KTHREAD));
+    remember(g, 0, 7);
+    g_assert_cmpuint(g->n, ==, 5);
+    put_regs(g, SP + 8, AT(LEAF), KERNEL_CS, inner + 8, 0, 0);
+    PUT(g, inner + 8, AT(FRAMED));
+    g_assert_cmpuint(again(g), ==, 0);
+    ASSERT_STOP(unwind(g, AT(LEAF), SP, 0), GS_STOP_BAD_FRAME);
+}
+
 /* From the stack of interrupts, where the other one's pointer was left. */
 static void test_from_another_stack(void)
 {
@@ -329,6 +349,8 @@ int main(int argc, char **argv)
     g_test_add_func("/paths/frame-pointer-in-register",
                     test_frame_pointer_in_register);
     g_test_add_func("/paths/through-an-interrupt", test_through_an_interrupt);
+    g_test_add_func("/paths/frame-pointer-of-an-interrupt",
+                    test_frame_pointer_of_an_interrupt);
     g_test_add_func("/paths/from-another-stack", test_from_another_stack);
     g_test_add_func("/paths/another-address", test_another_address);
     g_test_add_func("/paths/down-the-stack", test_down_the_stack);

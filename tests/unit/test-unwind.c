@@ -98,6 +98,19 @@ static void test_frame_pointer(void)
 }
 
 /* A call that does not return belongs to the code before it. */
+/* Needed only by the frames that are found by it. */
+static void test_unreadable_frame_pointer(void)
+{
+    g_autoptr(Guest) g = guest_new();
+
+    PUT(g, TASK, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(PUSHES), TASK - 24, 0), GS_STOP_END);
+    ASSERT_FRAMES(g, AT(PUSHES), AT(KTHREAD));
+    PUT(g, TASK, AT(FRAMED));
+    ASSERT_STOP(unwind(g, AT(PUSHES), TASK - 24, 0), GS_STOP_BAD_FRAME);
+    ASSERT_FRAMES(g, AT(PUSHES), AT(FRAMED));
+}
+
 static void test_return_address_is_of_the_call(void)
 {
     g_autoptr(Guest) g = guest_new();
@@ -493,6 +506,8 @@ int main(int argc, char **argv)
     g_test_add_func("/unwind/frame-pointer", test_frame_pointer);
     g_test_add_func("/unwind/return-address-is-of-the-call",
                     test_return_address_is_of_the_call);
+    g_test_add_func("/unwind/unreadable-frame-pointer",
+                    test_unreadable_frame_pointer);
     g_test_add_func("/unwind/exact-start", test_exact_start);
     g_test_add_func("/unwind/interrupt", test_interrupt);
     g_test_add_func("/unwind/old-irq-stack", test_old_irq_stack);

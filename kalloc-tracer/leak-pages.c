@@ -22,6 +22,7 @@
 #define LISTS_MAX       256
 #define BATCH           32
 #define STRUCT_PAGE_MAX 256
+#define SLAB_PAGES      8               /* that begin at a multiple of that */
 
 #define UNKNOWN UINT32_MAX
 
@@ -122,6 +123,17 @@ bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i)
 
     *i = off / p->struct_page;
     return off % p->struct_page == 0 && *i < p->n;
+}
+
+bool kt_leak_pages_own_freelist(const KtLeakPages *p, uint64_t va,
+                                uint64_t word)
+{
+    uint64_t off = va - kt_leak_pages_struct(p, 0);
+    uint64_t page = off / p->struct_page, to;
+
+    to = (word - kt_leak_pages_va(p, 0)) >> p->page_shift;
+    return off % p->struct_page == p->freelist && to < p->n &&
+           (p->lo + page) / SLAB_PAGES == (p->lo + to) / SLAB_PAGES;
 }
 
 uint8_t *kt_leak_pages_kernels(const KtLeakPages *p, uint64_t va)

@@ -63,6 +63,16 @@ uint64_t kt_leak_pages_struct(const KtLeakPages *p, uint64_t i);
 /** kt_leak_pages_by_struct() - the page whose struct page is at @va; false:
  *  there is none. */
 bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i);
+/**
+ * kt_leak_pages_own_freelist() - is @word, at @va in a struct page, of the
+ * list of free objects of the slab that the page is, or was?
+ *
+ * Struct pages have what was there before: that of a page that was a slab's
+ * still has an address in this slab, where another block may be now. While it
+ * is a slab's, a free object is there.
+ */
+bool kt_leak_pages_own_freelist(const KtLeakPages *p, uint64_t va,
+                                uint64_t word);
 /** kt_leak_pages_kernels() - (borrowed) the use of the page that @va of the
  *  direct map is in, if that is KT_PAGE_KERNEL, else NULL. */
 uint8_t *kt_leak_pages_kernels(const KtLeakPages *p, uint64_t va);

@@ -39,23 +39,6 @@ static void scan_gap(void *opaque, uint64_t va, uint64_t len)
     kt_scan_root(s->w->scan, &s->reader, va, len);
 }
 
-/*
- * Struct pages have what was there before: that of a page that was a slab's
- * still has an address in this slab, where another block may be now. While it
- * is a slab's, a free object is there.
- */
-#define SLAB_PAGES 8            /* that begin at a multiple of that */
-
-static bool is_own_freelist(const KtLeakPages *p, uint64_t va, uint64_t word)
-{
-    uint64_t off = va - kt_leak_pages_struct(p, 0);
-    uint64_t page = off / p->struct_page, to;
-
-    to = (word - kt_leak_pages_va(p, 0)) >> p->page_shift;
-    return off % p->struct_page == p->freelist && to < p->n &&
-           (p->lo + page) / SLAB_PAGES == (p->lo + to) / SLAB_PAGES;
-}
-
 static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,
                               size_t n)
 {
@@ -63,8 +46,8 @@ static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,
     uint64_t copy[KT_READER_PAGE / sizeof(uint64_t)];
 
     for (size_t i = 0; i < n; i++) {
-        copy[i] = is_own_freelist(s->w->pages, va + i * 8, word[i]) ? 0 :
-                                                                    word[i];
+        copy[i] = kt_leak_pages_own_freelist(s->w->pages, va + i * 8, word[i])
+                  ? 0 : word[i];
     }
     kt_scan_span(s->w->scan, va, copy, n);
 }

@@ -15,6 +15,7 @@ static const char *const place_names[] = {
     [KT_PLACE_REGISTER] = "register",
     [KT_PLACE_STRUCT_PAGE] = "struct-page",
     [KT_PLACE_PAGE] = "page",
+    [KT_PLACE_FREELIST] = "freelist",
 };
 
 const char *kt_place_name(KtPlace place)
@@ -63,6 +64,20 @@ static void compare(void *opaque, uint64_t va, const uint64_t *word, size_t n)
     }
 }
 
+static void compare_struct(void *opaque, uint64_t va, const uint64_t *word,
+                           size_t n)
+{
+    Search *s = opaque;
+
+    for (size_t i = 0; i < n; i++) {
+        bool list = kt_leak_pages_own_freelist(s->w->pages, va + i * 8,
+                                               word[i]);
+
+        s->here.place = list ? KT_PLACE_FREELIST : KT_PLACE_STRUCT_PAGE;
+        compare(s, va + i * 8, &word[i], 1);
+    }
+}
+
 static void compare_gap(void *opaque, uint64_t va, uint64_t len)
 {
     Search *s = opaque;
@@ -85,9 +100,14 @@ static void search_regions(Search *s)
         const KtRegion *r = &g_array_index(s->w->region, KtRegion, i);
 
         s->here = (KtRef) { .place = r->place, .number = r->number };
-        if (r->place == KT_PLACE_STACK) {
+        switch (r->place) {
+        case KT_PLACE_STACK:
             kt_reader_each(&s->reader, r->va, r->len, compare, s);
-        } else {
+            break;
+        case KT_PLACE_STRUCT_PAGE:
+            kt_reader_each(&s->reader, r->va, r->len, compare_struct, s);
+            break;
+        default:
             kt_scan_gaps(s->w->scan, r->va, r->len, compare_gap, s);
         }
     }

@@ -440,6 +440,7 @@ static void test_refs_of_each_place(void)
         { LG_TASK_STACK_VA(1) + 0x900, KT_PLACE_STACK },
         { LG_VMEMMAP + LG_AT_KERNEL / 64 + 32, KT_PLACE_STRUCT_PAGE },
         { LG_DIRECT + LG_AT_KERNEL, KT_PLACE_PAGE },
+        { LG_VMEMMAP + LG_AT_SLAB / 64 + LG_PAGE_FREELIST, KT_PLACE_FREELIST },
     };
     g_autoptr(LeakGuest) g = leak_guest_new();
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
@@ -447,19 +448,19 @@ static void test_refs_of_each_place(void)
     uint64_t more, bytes;
     unsigned found = 0;
 
-    g->reg = OBJECT + 8;
+    g->reg = OBJECT + G_N_ELEMENTS(row);
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
         lg_put(g, row[i].va, OBJECT + i);
     }
     g_assert_true(kt_refs(g->t, &plan, OBJECT, OBJECT + 63, &refs, &more,
                           &bytes, NULL));
-    /* the struct page's word is in a page of the kernel's, too */
-    g_assert_cmpuint(refs->len, ==, G_N_ELEMENTS(row) + 2);
+    /* struct pages' words are in a page of the kernel's, too */
+    g_assert_cmpuint(refs->len, ==, G_N_ELEMENTS(row) + 3);
     for (unsigned i = 0; i < refs->len; i++) {
         const KtRef *r = &g_array_index(refs, KtRef, i);
         unsigned n = r->value - OBJECT;
 
-        if (n == 8) {
+        if (n == G_N_ELEMENTS(row)) {
             g_assert_cmpstr(r->name, ==, "rdi");
             g_assert_cmpint(r->place, ==, KT_PLACE_REGISTER);
         } else if (r->va - LG_DIRECT - LG_AT_STRUCTS >= 4096) {
@@ -468,7 +469,7 @@ static void test_refs_of_each_place(void)
         }
         found |= 1u << n;
     }
-    g_assert_cmphex(found, ==, 0x1ff);
+    g_assert_cmphex(found, ==, 0x3ff);
     g_assert_cmpuint(more, ==, 0);
 }
 

@@ -13,12 +13,14 @@
  * @machine: ELF's number
  * @marker: a symbol that only its kernels have
  * @page_shift: NULL: 12
+ * @image_start: NULL: _text
  */
 typedef struct Inside {
     unsigned machine;
     const char *marker;
     const GsFrameRules *frames;
     unsigned (*page_shift)(const GsKernel *k);
+    const char *image_start;
 } Inside;
 
 static const GsArch archs[GS_ARCH__COUNT] = {
@@ -81,13 +83,14 @@ static const GsArch archs[GS_ARCH__COUNT] = {
 };
 
 static const Inside insides[GS_ARCH__COUNT] = {
-    [GS_ARCH_X86_64] = { EM_X86_64, "x86_64_start_kernel", NULL, NULL },
+    [GS_ARCH_X86_64] = { EM_X86_64, "x86_64_start_kernel" },
     [GS_ARCH_ARM64] = {
         EM_AARCH64, "__primary_switched", &gs_arm64_frames,
         gs_arm64_page_shift
     },
+    /* its head is in front of _text (arch/riscv/kernel/vmlinux.lds.S) */
     [GS_ARCH_RISCV64] = {
-        EM_RISCV, "_start_kernel", &gs_riscv64_frames, NULL
+        EM_RISCV, "_start_kernel", &gs_riscv64_frames, NULL, "_start"
     },
 };
 
@@ -138,4 +141,9 @@ unsigned gs_arch_page_shift(const GsKernel *k)
 const GsFrameRules *gs_arch_frames(const GsArch *arch)
 {
     return insides[arch->id].frames;
+}
+
+const char *gs_arch_image_start(const GsArch *arch)
+{
+    return insides[arch->id].image_start;
 }

@@ -15,6 +15,9 @@ typedef struct GsSymtab GsSymtab;
 const GsArch *gs_arch_of_machine(unsigned machine);
 /** gs_arch_of_symbols() - (static) by a symbol that only its kernels have. */
 const GsArch *gs_arch_of_symbols(const GsSymtab *tab);
+/** gs_arch_image_start() - (static, nullable) the symbol that is where an Image
+ *  begins, if that is not _text. */
+const char *gs_arch_image_start(const GsArch *arch);
 /** gs_arch_page_shift() - log2 of the page size of @k. */
 unsigned gs_arch_page_shift(const GsKernel *k);
 /** gs_arch_frames() - (static) how its frame records are, NULL where stacks

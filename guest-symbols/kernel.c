@@ -161,12 +161,23 @@ static void name_sections(GsKernel *k)
     }
 }
 
+static void place_image(GsKernel *k)
+{
+    const char *start = k->arch ? gs_arch_image_start(k->arch) : NULL;
+    GsSymbol sym;
+
+    if (start && gs_symtab_lookup(k->symtab, start, &sym)) {
+        gs_image_rebase(k->image, sym.va);
+    }
+}
+
 static bool load_tables(GsKernel *k, GError **errp)
 {
     k->symtab = gs_kallsyms_decode(k->image, errp);
     if (!k->symtab) {
         return false;
     }
+    place_image(k);
     if (gs_image_copy(k->image)) {
         name_sections(k);
     }

@@ -104,7 +104,7 @@ def python_programs(*patterns, timeout=1800):
 ARCH_KERNELS = 'arm64-6.12', 'riscv64-6.12'
 ARCH_PROGRAMS = ('oracle_events', 'oracle_stacks', 'oracle_state',
                  'test_modules', 'errors', 'test_module_leaks', 'test_regs',
-                 'test_whatis')
+                 'test_whatis', 'test_from_file')
 ARCH_LONG = ('accounts',)       # not of the quick form
 
 

@@ -43,23 +43,6 @@ def nothing_to_trace(kernel, symbols, word):
         assert says_stat(g.hmp_qmp('ka stat'))
 
 
-def from_file(kernel):
-    """What is said of the kernel is the same as when it is found in memory."""
-    said = []
-    for symbols in (None, kernel_file(kernel)):
-        with Guest(kernel=kernel, symbols=symbols, name='from-file') as g:
-            g.wait_marker('KA-END')
-            numbers = g.stat()
-            assert numbers['kernel.from'] == ('file' if symbols else 'memory')
-            assert not numbers.get('free.unknown'), 'began too late'
-            said.append([numbers[key] for key in (
-                'kernel.banner', 'kernel.symbols', 'kernel.btf')])
-            hooks = g.hmp_qmp('ka stat -v')
-            said[-1].append([line.split()[0] for line in hooks.splitlines()
-                             if KERNEL_VA.search(line)])
-    assert said[0] == said[1], said
-
-
 def next_boot(kernel):
     """A reset: another slide, and again all is seen from the first event."""
     with Guest(kernel=kernel, name='reset') as g:
@@ -89,9 +72,6 @@ for kernel in KERNELS:
     for smp in (1, 4):
         with tap.test(f'boot {kernel} on {smp} vCPU'):
             boot(kernel, smp)
-
-    with tap.test(f'boot {kernel}, from memory and from its file'):
-        from_file(kernel)
 
 with tap.test('the next boot after a reset'):
     next_boot(KERNELS[0])

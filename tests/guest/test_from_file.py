@@ -1,0 +1,36 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel that is given as a file is found as it starts, and what is said of
+it is the same as when it is read from memory.
+
+usage: test_from_file.py [--short] [--kernel K]...
+"""
+from arches import KERNEL_VA
+from kaguest import Guest, Tap, kernel_file, kernel_options
+
+
+def said_of(kernel, symbols):
+    with Guest(kernel=kernel, symbols=symbols, name='from-file') as g:
+        g.wait_marker('KA-END')
+        numbers = g.stat()
+        assert numbers['kernel.from'] == ('file' if symbols else 'memory')
+        assert numbers['events.checked'], 'nothing was traced'
+        assert not numbers.get('free.unknown'), 'began too late'
+        hooks = [line.split()[0] for line in
+                 g.hmp_qmp('ka stat -v').splitlines()
+                 if KERNEL_VA.search(line)]
+        return [numbers[key] for key in ('kernel.banner', 'kernel.symbols',
+                                         'kernel.btf')] + hooks
+
+
+def main():
+    tap = Tap()
+    for kernel in kernel_options():
+        with tap.test(f'boot {kernel}, from memory and from its file'):
+            in_memory = said_of(kernel, None)
+            of_file = said_of(kernel, kernel_file(kernel))
+            assert in_memory == of_file, (in_memory, of_file)
+    tap.done()
+
+
+main()

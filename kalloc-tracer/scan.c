@@ -56,6 +56,8 @@ struct KtScan {
     uint64_t dropped;
     uint64_t pages_lo, pages_hi, page_struct, pages_va, page_bytes;
     bool no_pages;              /* they are not followed now */
+    bool among_pages;           /* blocks lie there: only a guest that lies
+                                 * has such */
     bool white;                 /* white ones' words are looked at */
     uint32_t self;              /* which one's */
 };
@@ -172,6 +174,7 @@ void kt_scan_follow_pages(KtScan *s, bool follow)
 
 static void add(KtScan *s, uint64_t va, uint64_t len, uint32_t block)
 {
+    s->among_pages |= va < s->pages_hi && va + (len - 1) >= s->pages_lo;
     if (!kt_scan_index_add(s->index, va, len, block)) {
         drop(s, block);
     }
@@ -407,9 +410,12 @@ static G_GNUC_NO_INLINE void look_at_waiting(KtScan *s)
     unsigned n = 0;
 
     for (unsigned i = 0; i < s->n_waiting; i++) {
-        if (word[i] >= s->pages_lo && word[i] < s->pages_hi) {
+        bool page = word[i] >= s->pages_lo && word[i] < s->pages_hi;
+
+        if (page) {
             hold_by_page(s, word[i]);
-        } else {
+        }
+        if (!page || s->among_pages) {
             word[n] = word[i];
             n += is_new(s, word[n]);
         }

@@ -78,6 +78,18 @@ uint64_t kt_notes_next(const KtNotes *n)
     return __atomic_load_n(&n->next, __ATOMIC_ACQUIRE);
 }
 
+/* The place of a note was read before the note was added: by then it may be
+ * long past. */
+unsigned kt_notes_before(const KtNotes *notes, uint64_t done, unsigned n)
+{
+    uint64_t next = kt_notes_next(notes);
+
+    if (next <= done) {
+        return 0;
+    }
+    return MIN(next - done, n);
+}
+
 bool kt_notes_take(KtNotes *n, uint64_t done, KtNote *out)
 {
     KtNote *first;

@@ -39,6 +39,9 @@ void kt_notes_add(KtNotes *n, const KtNote *note);
 /** kt_notes_next() - the place that the next one comes behind, UINT64_MAX
  *  without one; any thread. */
 GS_HOT uint64_t kt_notes_next(const KtNotes *n);
+/** kt_notes_before() - of the @n events behind @done those that come before
+ *  the next one; 0 when it is due, that is, to be taken first. Any thread. */
+unsigned kt_notes_before(const KtNotes *notes, uint64_t done, unsigned n);
 /** kt_notes_take() - the next one that comes behind @done or earlier, if
  *  there is one; any thread. The caller owns what is in @out. */
 bool kt_notes_take(KtNotes *n, uint64_t done, KtNote *out);

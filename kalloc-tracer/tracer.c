@@ -152,18 +152,17 @@ static uint64_t thread_ns(void)
     return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* Of the next @n events those that come before the next note of a module. */
+/* Of the next @n events those that come before the next note of a module; 0
+ * when one that is due was added just now: it is taken the next time. */
 static unsigned up_to_note_locked(KtTracer *t, unsigned n)
 {
     uint64_t done = kt_queue_done(t->queue);
-    uint64_t next;
 
     if (G_LIKELY(kt_notes_next(t->notes) >= done + n)) {
         return n;
     }
     kt_tracer_take_notes(t);
-    next = kt_notes_next(t->notes);
-    return next < done + n ? next - done : n;
+    return kt_notes_before(t->notes, done, n);
 }
 
 static void drain_events_locked(KtTracer *t, uint64_t target)
@@ -176,8 +175,10 @@ static void drain_events_locked(KtTracer *t, uint64_t target)
             return;
         }
         n = up_to_note_locked(t, n);
-        apply_locked(t, ev, n);
-        kt_queue_consume(t->queue, n);
+        if (G_LIKELY(n)) {
+            apply_locked(t, ev, n);
+            kt_queue_consume(t->queue, n);
+        }
     }
 }
 

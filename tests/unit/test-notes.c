@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "kt.h"
+#include "tracer.h"
 
 #define PUSHERS 3
 #define LIVES 200
@@ -49,6 +50,98 @@ static void test_freed_with_the_list(void)
     kt_notes_add(n, &(KtNote) { .frame = g_byte_array_new() });
     kt_notes_free(n);
     kt_notes_free(NULL);
+}
+
+static void test_events_before(void)
+{
+    KtNotes *n = kt_notes_new();
+
+    g_assert_cmpuint(kt_notes_before(n, 100, 64), ==, 64);
+    kt_notes_add(n, &(KtNote) { .after = 150 });
+    g_assert_cmpuint(kt_notes_before(n, 50, 64), ==, 64);
+    g_assert_cmpuint(kt_notes_before(n, 86, 64), ==, 64);
+    g_assert_cmpuint(kt_notes_before(n, 87, 64), ==, 63);
+    g_assert_cmpuint(kt_notes_before(n, 149, 64), ==, 1);
+    g_assert_cmpuint(kt_notes_before(n, 150, 64), ==, 0);
+    g_assert_cmpuint(kt_notes_before(n, 164, 64), ==, 0);
+    kt_notes_free(n);
+}
+
+/* ---- late ones ---------------------------------------------------------- */
+
+#define EVENTS 5000000
+
+typedef struct Late {
+    KtTracer *t;
+    bool stop;          /* atomic */
+} Late;
+
+static gpointer push_many(gpointer opaque)
+{
+    Late *l = opaque;
+
+    for (unsigned i = 0; i < EVENTS; i++) {
+        kt_tracer_push(l->t, 0, &(KtEvent) { .kind = KT_EV_GAP });
+    }
+    return NULL;
+}
+
+/* One for nearly every batch that is taken from the queue. */
+static gpointer add_in_time(gpointer opaque)
+{
+    Late *l = opaque;
+
+    while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
+        uint64_t place = kt_queue_done(l->t->queue) + 30;
+
+        kt_notes_add(l->t->notes, &(KtNote) { .after = place });
+        while (kt_queue_done(l->t->queue) < place &&
+               !__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
+            continue;
+        }
+    }
+    return NULL;
+}
+
+/* As a vCPU does that read its place, and was delayed before it added the
+ * note: as soon as the one before is taken. */
+static gpointer add_late(gpointer opaque)
+{
+    Late *l = opaque;
+
+    while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
+        if (kt_notes_next(l->t->notes) > kt_queue_done(l->t->queue)) {
+            kt_notes_add(l->t->notes, &(KtNote) { .after = 0 });
+        }
+    }
+    return NULL;
+}
+
+/* Every event is applied once, and no note that is due is left. */
+static void test_late(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
+    Late l = { .t = t };
+    GThread *late[2], *pusher;
+    const GThreadFunc add[] = { add_in_time, add_late };
+    KtStats stats;
+
+    kt_tracer_start(t);
+    for (unsigned i = 0; i < G_N_ELEMENTS(late); i++) {
+        late[i] = g_thread_new("late", add[i], &l);
+    }
+    pusher = g_thread_new("push", push_many, &l);
+    g_thread_join(pusher);
+    __atomic_store_n(&l.stop, true, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < G_N_ELEMENTS(late); i++) {
+        g_thread_join(late[i]);
+    }
+    kt_query_begin(t);
+    kt_query_stats(t, &stats);
+    kt_query_end(t);
+    g_assert_cmpuint(stats.events, ==, EVENTS);
+    g_assert_cmpuint(kt_notes_next(t->notes), >, EVENTS);
 }
 
 /* ---- the order ---------------------------------------------------------- */
@@ -176,6 +269,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/notes/by-place", test_by_place);
     g_test_add_func("/notes/freed-with-the-list", test_freed_with_the_list);
+    g_test_add_func("/notes/events-before", test_events_before);
+    g_test_add_func("/notes/late", test_late);
     g_test_add_func("/notes/journal-tells-the-same",
                     test_journal_tells_the_same);
     return g_test_run();

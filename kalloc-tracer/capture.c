@@ -99,6 +99,27 @@ static uint64_t measure_clock(void)
     return best;
 }
 
+/* Code that comes and goes is followed also while nothing is recorded: later
+ * frames are named and unwound by what is known of it. */
+static bool is_followed(const KtBoot *boot, KtHookId id)
+{
+    switch (boot->row[id.v].role) {
+    case KT_ROLE_MODULE_ADD:
+    case KT_ROLE_MODULE_DROP:
+    case KT_ROLE_BPF_ADD:
+    case KT_ROLE_KEXEC:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_wanted(const KtMoment *m, KtHookId id)
+{
+    return G_LIKELY(kt_tracer_enabled(m->c->tracer)) ||
+           is_followed(m->boot, id);
+}
+
 GS_HOT
 static void on_entry(unsigned vcpu_index, void *udata)
 {
@@ -111,7 +132,7 @@ static void on_entry(unsigned vcpu_index, void *udata)
     KtHookId id = { packed_id(udata) };
     uint64_t since;
 
-    if (!m.boot || !m.v->unwinder || !kt_tracer_enabled(m.c->tracer)) {
+    if (!m.boot || !m.v->unwinder || !is_wanted(&m, id)) {
         return;
     }
     since = cost_begin(m.v);
@@ -145,7 +166,7 @@ static void on_return(unsigned vcpu_index, void *udata)
         return;
     }
     do {
-        if (kt_tracer_enabled(m.c->tracer)) {
+        if (is_wanted(&m, call.hook)) {
             m.wrapper = m.have_stack ? m.wrapper
                                      : kt_sites_wrapper(m.c->sites, site);
             kt_record_leave(&m, &call);

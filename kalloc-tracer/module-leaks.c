@@ -291,7 +291,7 @@ static bool is_other(const KtModule *mod, uint64_t pc)
 }
 
 /** struct Check - the end of @mod; @around: all of its areas; @report: what
- *  is found, with @named_bytes of names */
+ *  is found, with @named_bytes of names; @unseen: as in KtModulesNow */
 typedef struct Check {
     KtModules *m;
     const KtModule *mod;
@@ -300,6 +300,7 @@ typedef struct Check {
     const KtDepot *stacks;
     KtReport *report;
     uint64_t named_bytes;
+    bool unseen;
 } Check;
 
 /* Did @mod do what has that stack, at that time? */
@@ -371,7 +372,7 @@ static void look_at(Check *c, const KtRec *r)
         !did(c, r->stack, r->alloc_us)) {
         return;
     }
-    if (r->old) {
+    if (r->old || c->unseen) {
         c->report->head.unsure++;
     } else {
         add_leak(c, r);
@@ -490,7 +491,10 @@ static void keep_report(KtModules *m, KtReport *r, KtCounters *counters)
  * that are known now others may have taken some. */
 static void unload(KtModules *m, KtModule *note, const KtModulesNow *now)
 {
-    Check c = { .m = m, .model = now->model, .stacks = now->stacks };
+    Check c = {
+        .m = m, .model = now->model, .stacks = now->stacks,
+        .unseen = now->unseen,
+    };
     guint i = find_loaded(m, note->va);
 
     if (i < m->loaded->len) {

@@ -39,10 +39,12 @@ void kt_module_free(KtModule *mod);
 
 /** struct KtModulesNow - what is known when a note is taken
  *  @us: time of the last event; @inherited: a VM's state was just loaded,
- *  what is loaded in it came who knows when */
+ *  what is loaded in it came who knows when; @unseen: nothing is recorded,
+ *  blocks may have been freed */
 typedef struct KtModulesNow {
     uint64_t us;
     bool inherited;
+    bool unseen;
     const KtModel *model;
     const KtDepot *stacks;
     KtCounters *counters;

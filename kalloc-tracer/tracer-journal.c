@@ -31,8 +31,8 @@ static void apply_note(KtTracer *t, const KtNote *note)
         kt_modules_apply(t->modules, note->module, note->gone,
                          &(KtModulesNow) {
             .us = t->last_us, .inherited = t->events == t->inherited,
-            .model = t->model, .stacks = t->stacks,
-            .counters = t->counters });
+            .unseen = !kt_tracer_enabled(t), .model = t->model,
+            .stacks = t->stacks, .counters = t->counters });
     }
 }
 

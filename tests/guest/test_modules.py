@@ -74,6 +74,24 @@ def check_bpf(guest):
         f'{name.group(1)} in none of {frames}'
 
 
+def check_off(guest):
+    """Another module takes a module's place while nothing is recorded."""
+    guest.shell('insmod /share/ka_leaky.ko')
+    guest.hmp_qmp('ka off')
+    guest.shell('rmmod ka_leaky; insmod /share/ka_life.ko')
+    guest.hmp_qmp('ka on')
+    guest.shell('rmmod ka_life')
+    va = re.findall(r'ka_life_site_exit=([0-9a-f]{16})', guest.console)[-1]
+    row = max(lives(guest, va), key=lambda r: r['alloc_us'])
+    made, gone = plain(row['alloc_symbols']), plain(row['free_symbols'])
+    assert made[0] == 'ka_life_site_exit[ka_life]', made
+    assert made[1] in UNLOADING and row['stop'] == 'user', row
+    assert gone[0] == 'ka_life_site_free[ka_life]', gone
+    numbers = guest.stat()
+    assert numbers['gaps'] == 1, numbers['gaps']
+    assert not numbers.get('errors.recorded'), numbers['errors.recorded']
+
+
 def check_stat(guest):
     numbers = guest.stat()
     for key in UNKNOWN:
@@ -109,6 +127,8 @@ def main():
                         check_bpf(g)
                     with tap.test(f'{label}: nothing is unknown'):
                         check_stat(g)
+                    with tap.test(f'{label}: another one, unrecorded'):
+                        check_off(g)
     tap.done()
 
 

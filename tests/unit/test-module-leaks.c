@@ -18,7 +18,7 @@
 
 typedef struct Seen {
     unsigned n;
-    uint64_t first, found;
+    uint64_t first, found, unsure;
 } Seen;
 
 static bool see(const KtModuleReport *r, void *opaque)
@@ -27,6 +27,7 @@ static bool see(const KtModuleReport *r, void *opaque)
 
     s->first = s->n++ ? s->first : r->id;
     s->found += r->found;
+    s->unsure += r->unsure;
     return true;
 }
 
@@ -86,6 +87,22 @@ static void test_in_order(void)
     g_assert_cmpuint(look(w).found, ==, 50);
 }
 
+/* It is followed while nothing is recorded: of the frees nothing is known. */
+static void test_unloaded_while_off(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(KERNEL);
+
+    run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n"
+        "off\n" UNLOAD "on\n", "m");
+    g_assert_cmpuint(look(w).n, ==, 1);
+    g_assert_cmpuint(look(w).unsure, ==, 1);
+    g_assert_cmpuint(look(w).found, ==, 0);
+    run(w, MODULE "alloc va=ffff888000002000 size=10 stack=ffffffffc0000010\n"
+        UNLOAD, "m");
+    g_assert_cmpuint(look(w).n, ==, 2);
+    g_assert_cmpuint(look(w).found, ==, 1);
+}
+
 static bool never(const KtBlock *b, void *opaque)
 {
     g_assert_not_reached();
@@ -134,6 +151,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/module-leaks/oldest-reports-go", test_oldest_reports_go);
     g_test_add_func("/module-leaks/in-order", test_in_order);
+    g_test_add_func("/module-leaks/unloaded-while-off",
+                    test_unloaded_while_off);
     g_test_add_func("/module-leaks/withdrawn", test_withdrawn);
     g_test_add_func("/module-leaks/state-is-loaded", test_state_is_loaded);
     return g_test_run();

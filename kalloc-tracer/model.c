@@ -73,7 +73,7 @@ static void count(KtModel *m, KtCounter c)
     m->count[c]++;
 }
 
-static void publish_counts(KtModel *m)
+void kt_model_publish(KtModel *m)
 {
     uint64_t evicted = kt_history_evicted(m->history);
 
@@ -91,7 +91,7 @@ void kt_model_forget(KtModel *m)
 {
     m->count[KT_CNT_FORGOTTEN] += m->live_blocks + m->freed_blocks +
                                   kt_history_rows(m->history);
-    publish_counts(m);
+    kt_model_publish(m);
 }
 
 static void add_error(KtModel *m, KtErrorKind kind, const KtEvent *ev,
@@ -588,5 +588,5 @@ void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n)
         }
     }
     kt_evict_for_others(m);
-    publish_counts(m);
+    kt_model_publish(m);
 }

@@ -62,6 +62,9 @@ void kt_model_free(KtModel *m);
 /** kt_model_apply() - @n events, in order. Any contents are survived. */
 void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n);
 
+/** kt_model_publish() - what it counted without an event, to where events
+ *  are counted. */
+void kt_model_publish(KtModel *m);
 /** kt_model_forget() - blocks and past lives are about to be dropped: count
  *  them. */
 void kt_model_forget(KtModel *m);

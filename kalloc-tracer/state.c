@@ -441,6 +441,7 @@ void kt_state_install(KtTracer *t, KtSaved *s)
     renumber(t, s);
     swap_models_locked(t, g_steal_pointer(&s->model),
                        g_steal_pointer(&s->previous));
+    kt_model_publish(t->model);     /* what found no room when it was read */
     end_loan(s);
     t->previous_live = s->previous_live;
     t->events = t->inherited = s->events;

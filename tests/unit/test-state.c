@@ -15,12 +15,17 @@
 
 /* ---- random maps -------------------------------------------------------- */
 
-static KtTracer *new_tracer(void)
+static KtTracer *new_tracer_with(uint64_t history_bytes)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
 
-    config.history_bytes = 64 * 1024;
+    config.history_bytes = history_bytes;
     return kt_tracer_new(&config, NULL);
+}
+
+static KtTracer *new_tracer(void)
+{
+    return new_tracer_with(64 * 1024);
 }
 
 static KtStackId some_stack(KtTracer *t, GRand *r)
@@ -217,6 +222,62 @@ static void test_back_and_forth(void)
     }
     g_assert_cmpuint(last.caches, ==, first.caches);
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOADS), ==, 10);
+}
+
+/* The equation of docs/limits.md. */
+static KtStats assert_nothing_lost(KtTracer *t)
+{
+    uint64_t gone = 0;
+    static const KtCounter where[] = {
+        KT_CNT_EVICT_HISTORY, KT_CNT_EVICT_FREED, KT_CNT_DROP_BLOCK,
+        KT_CNT_ALLOC_AGAIN, KT_CNT_FORGOTTEN,
+    };
+    KtStats s;
+
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    kt_query_end(t);
+    for (unsigned i = 0; i < G_N_ELEMENTS(where); i++) {
+        gone += kt_tracer_counter(t, where[i]);
+    }
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_EV_ALLOC) +
+                     kt_tracer_counter(t, KT_CNT_SPLIT), ==,
+                     s.live_blocks + s.freed_blocks + s.history_rows + gone);
+    return s;
+}
+
+/* What finds no room is counted at once, not with the next event. */
+static void test_less_history(void)
+{
+    for (uint32_t seed = 1; seed <= 6; seed++) {
+        g_autoptr(KtTracer) a = random_tracer(seed);
+        g_autoptr(KtTracer) b = new_tracer_with(0);
+        g_autoptr(GByteArray) bytes = save(a);
+        KtStats had = assert_nothing_lost(a);
+
+        assert_loads(b, bytes);
+        g_assert_cmpuint(had.history_rows, >,
+                         assert_nothing_lost(b).history_rows);
+    }
+}
+
+/* Of a state that has pages, into a tracer without. */
+static void test_without_pages(void)
+{
+    g_autoptr(KtTracer) a = random_tracer(6);
+    g_autoptr(KtTracer) b = new_tracer();
+    g_autoptr(GByteArray) bytes = save(a);
+    GsBytes from = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(few_bytes, &from,
+                                          KT_STATE_MAX_BYTES);
+    g_autoptr(KtSaved) s = kt_state_unpack(b, u);
+
+    g_assert_true(gs_unpack_end(u, NULL));
+    kt_state_forget_pages(s);
+    kt_state_install(b, s);
+    assert_nothing_lost(b);
+    g_assert_cmpuint(kt_tracer_counter(b, KT_CNT_FORGOTTEN), >,
+                     kt_tracer_counter(a, KT_CNT_FORGOTTEN));
 }
 
 /* What the host has worked is not undone. */
@@ -475,6 +536,8 @@ int main(int argc, char **argv)
     g_test_add_func("/state/round-trip", test_round_trip);
     g_test_add_func("/state/life-after", test_life_after);
     g_test_add_func("/state/back-and-forth", test_back_and_forth);
+    g_test_add_func("/state/less-history", test_less_history);
+    g_test_add_func("/state/without-pages", test_without_pages);
     g_test_add_func("/state/costs-stay", test_costs_stay);
     g_test_add_func("/state/cut-short", test_cut_short);
     g_test_add_func("/state/flipped", test_flipped);

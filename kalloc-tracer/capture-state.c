@@ -322,11 +322,12 @@ bool kt_capture_return(KtCapture *c)
     if (!k) {
         return false;
     }
+    /* Before others see the boot and tell of blocks: frees were missed. */
+    note_gap(c);
     if (!take_kernel(c, k, r, &err)) {
         qemu_plugin_outs("ka: what the snapshot tells of its kernel is "
                          "damaged\n");
     }
-    note_gap(c);
     kt_capture_forget_return(c);
     return true;
 }

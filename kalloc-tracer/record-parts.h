@@ -3,6 +3,7 @@
 #ifndef KT_RECORD_PARTS_H
 #define KT_RECORD_PARTS_H
 
+#include "learn.h"
 #include "record.h"
 
 /** kt_record_event() - @m->ev, completed, as an event of that kind. */

@@ -379,9 +379,9 @@ static void note_module(KtMoment *m, uint64_t va, bool added)
 
 static void enter_bpf_add(KtMoment *m, uint64_t ksym)
 {
-    const GsMem mem = { .read = read_code, .opaque = m->boot->guest };
-
-    note_module(m, ksym, gs_kernel_add_bpf(m->c->kernel, &mem, ksym, NULL));
+    note_module(m, ksym, kt_learn_code(m->c->tracer, m->c->kernel,
+                                       m->boot->guest, gs_kernel_add_bpf,
+                                       ksym));
 }
 
 static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)

@@ -62,6 +62,7 @@ def check_module(guest, n):
 
 
 def check_bpf(guest):
+    before = guest.stat()['memory.kernel']
     guest.shell('for what in enable kallsyms; do '
                 'echo 1 >/proc/sys/net/core/bpf_jit_$what; done; '
                 '/share/ka-bpf')
@@ -72,6 +73,7 @@ def check_bpf(guest):
               for line in text.splitlines() if '"block"' in line]
     assert any(f'{name.group(1)}[bpf]' in f for f in frames), \
         f'{name.group(1)} in none of {frames}'
+    assert guest.stat()['memory.kernel'] > before, before
 
 
 def check_off(guest):

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Learn: see learn.h.
+ */
+#include "learn.h"
+
+#include "budget.h"
+
+/* Of the bound, what is copied of the guest's at once. */
+#define SHARE 64
+
+static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return kt_guest_read(opaque, va, buf, len);
+}
+
+bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
+                   uint64_t va)
+{
+    KtBudget *budget = kt_tracer_budget(t);
+    const GsMem mem = {
+        .read = read_guest,
+        .opaque = g,
+        .room = kt_budget_bounded(budget) ? kt_budget_max(budget) / SHARE : 0,
+    };
+    bool added;
+
+    gs_kernel_set_module_room(k, kt_budget_room(budget, KT_PART_KERNEL));
+    added = add(k, &mem, va, NULL);
+    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
+    return added;
+}

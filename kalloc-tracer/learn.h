@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Learn: what is known of code that comes while the kernel runs, modules and
+ * what BPF generates, within the bound on memory.
+ */
+#ifndef KT_LEARN_H
+#define KT_LEARN_H
+
+#include "guest.h"
+
+/** KtLearnFn - gs_kernel_add_module() or gs_kernel_add_bpf() */
+typedef bool (*KtLearnFn)(GsKernel *k, const GsMem *mem, uint64_t va,
+                          GError **errp);
+
+/**
+ * kt_learn_code() - any thread
+ * @t: whose bound it is, and who is told what the kernel takes now
+ * @g: where it is read
+ * @va: what tells of the code, as @add wants it
+ * Returns: is it known now?
+ */
+bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
+                   uint64_t va);
+
+#endif /* KT_LEARN_H */

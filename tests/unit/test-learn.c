@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Code that comes while the kernel runs takes memory, whatever its kind: the
+ * bound has to see it, and refuse what does not fit.
+ */
+#include "learn.h"
+
+#include <string.h>
+
+#include "budget.h"
+
+#define CODE 0xffffffffc0000000ull
+#define MEM  ((uint64_t)64 << 20)
+
+static const char symbols[] = "ffffffff81000000 T _stext\n"
+                              "ffffffff81000800 T _etext\n"
+                              "ffffffff82001000 B _end\n";
+
+typedef struct World {
+    GsKernel *k;
+    KtTracer *t;
+    KtGuest *g;
+} World;
+
+static const void *no_memory(uint64_t va, size_t *avail)
+{
+    return NULL;
+}
+
+static World world_new(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    World w;
+
+    config.mem_bytes = MEM;
+    w.k = gs_kernel_new_from_data(symbols, strlen(symbols), "test", NULL);
+    w.t = kt_tracer_new(&config, NULL);
+    w.g = kt_guest_new(w.k, w.t, no_memory);
+    return w;
+}
+
+static void world_free(World *w)
+{
+    kt_guest_free(w->g);
+    kt_tracer_free(w->t);
+    gs_kernel_free(w->k);
+}
+
+/* As BPF does: code of one name. */
+static bool add_one(GsKernel *k, const GsMem *mem, uint64_t va, GError **errp)
+{
+    const GsModuleSymbol f = { .va = va, .name = "bpf_prog_f", .type = 't' };
+
+    g_assert_cmpuint(mem->room, ==, MEM / 64);
+    return gs_kernel_add_module_data(k, va, "bpf", va, 0x100, &f, 1, 0, NULL,
+                                     NULL, 0, errp);
+}
+
+static void test_is_told(void)
+{
+    World w = world_new();
+    KtBudget *b = kt_tracer_budget(w.t);
+    uint64_t before = gs_kernel_bytes(w.k);
+
+    for (unsigned i = 0; i < 100; i++) {
+        g_assert_true(kt_learn_code(w.t, w.k, w.g, add_one, CODE + i * 0x100));
+        g_assert_cmpuint(kt_budget_used(b, KT_PART_KERNEL), ==,
+                         gs_kernel_bytes(w.k));
+    }
+    g_assert_cmpuint(gs_kernel_bytes(w.k), >, before);
+    world_free(&w);
+}
+
+static void test_does_not_fit(void)
+{
+    World w = world_new();
+    KtBudget *b = kt_tracer_budget(w.t);
+
+    kt_budget_charge(b, KT_PART_FIXED, kt_budget_room(b, KT_PART_KERNEL));
+    kt_budget_charge(b, KT_PART_FIXED, kt_budget_room(b, KT_PART_KERNEL));
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 0);
+    g_assert_false(kt_learn_code(w.t, w.k, w.g, add_one, CODE));
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/learn/is-told", test_is_told);
+    g_test_add_func("/learn/does-not-fit", test_does_not_fit);
+    return g_test_run();
+}

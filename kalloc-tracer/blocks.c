@@ -5,6 +5,7 @@
  */
 #include "blocks-age.h"
 #include "blocks-list.h"
+#include "blocks-young.h"
 
 #include <string.h>
 
@@ -64,6 +65,7 @@ void kt_blocks_deinit(KtBlocks *b)
     g_hash_table_unref(b->huge);
     g_hash_table_unref(b->gfp_ids);
     g_free(b->gfps);
+    young_deinit(b);
     kt_pool_deinit(&b->rec);
     kt_pool_deinit(&b->end);
     kt_pool_deinit(&b->rcu);
@@ -93,6 +95,7 @@ uint32_t kt_blocks_new(KtBlocks *b)
         kt_pool_release(&b->rec, index);
         return 0;
     }
+    young_reserve(b, index);
     return index;
 }
 
@@ -236,6 +239,7 @@ void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev)
         .gfp = gfp_id(b, ev->gfp),
         .cpu = ev->cpu,
     };
+    young_add(b, index);
     set_sizes(b, index, ev->size, ev->actual ? ev->actual : ev->size);
     /* Not r->stack: reading it at once would wait for the stores above. */
     list_add(&b->by_alloc, ev->stack.v & KT_MAX_STACKS, index);
@@ -281,6 +285,7 @@ void kt_blocks_copy(KtBlocks *b, uint32_t to, uint32_t from, uint64_t va,
     r->end = 0;
     r->queued = 0;
     r->huge = 0;
+    young_add(b, to);
     set_sizes(b, to, len, len);
     list_add(&b->by_alloc, r->stack, to);
 }
@@ -320,6 +325,7 @@ void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev)
 
     r->freed = 1;
     r->old = 0;
+    young_add(b, index);
     if (!e) {
         return;
     }
@@ -381,12 +387,17 @@ bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev)
            e->task == (ev->task.v & KT_MAX_STACKS);
 }
 
-/* Released records are marked too: kt_blocks_set() makes them new. */
-void kt_blocks_age(KtBlocks *b)
+uint64_t kt_blocks_age(KtBlocks *b)
 {
-    for (uint64_t i = 1; i < b->rec.used; i++) {
-        kt_rec(b, i)->old = 1;
+    uint64_t looked_at = 0;
+
+    for (uint64_t word = 0; word < b->n_young; word++) {
+        for (uint64_t left = b->young[word]; left; left &= left - 1) {
+            looked_at += age_group(b, word * 64 + __builtin_ctzll(left));
+        }
+        b->young[word] = 0;
     }
+    return looked_at;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -535,6 +546,7 @@ uint64_t kt_blocks_bytes(const KtBlocks *b)
 {
     return kt_pool_bytes(&b->rec) + kt_pool_bytes(&b->end) +
            kt_pool_bytes(&b->rcu) + kt_pool_bytes(&b->age) +
+           (uint64_t)b->n_young * sizeof(*b->young) +
            ((uint64_t)b->by_alloc.n + b->by_free.n + b->by_rcu.n) *
            sizeof(uint32_t) + (uint64_t)g_hash_table_size(b->huge) *
            HUGE_BYTES;

@@ -98,6 +98,8 @@ typedef struct KtList {
  * struct KtBlocks - all of them
  * @age: (KtLink, by the index of the KtEnd) freed blocks from the @oldest to
  *       the @newest; only with a bound, for who makes room
+ * @young: a bit for each group of records that may have one that is not old;
+ *         @n_young words
  */
 typedef struct KtBlocks {
     KtPool rec;
@@ -106,6 +108,8 @@ typedef struct KtBlocks {
     KtPool age;
     uint32_t oldest;
     uint32_t newest;
+    uint64_t *young;
+    uint32_t n_young;
     KtBudget *budget;       /* borrowed, NULL for none */
     bool bounded;
     KtList by_alloc;        /* of rec */
@@ -174,8 +178,9 @@ bool kt_blocks_expected(KtBlocks *b, uint32_t index);
 /** kt_blocks_freed_so() - was it freed by the call that @ev tells of? */
 bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev);
 
-/** kt_blocks_age() - every block is older than a gap from now on. */
-void kt_blocks_age(KtBlocks *b);
+/** kt_blocks_age() - every block is older than a gap from now on. Returns: how
+ *  many records it looked at; those of before the gap before are few. */
+uint64_t kt_blocks_age(KtBlocks *b);
 
 /** kt_blocks_requested() - bytes that were asked for. */
 uint64_t kt_blocks_requested(const KtBlocks *b, uint32_t index);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "blocks.h"
 #include "model-world.h"
 
 /* ---- frees -------------------------------------------------------------- */
@@ -328,6 +329,41 @@ static void nothing_is_certain_after_a_gap(void)
     expect(&w, "double-free double-free");
 }
 
+static void assert_all_old(const KtBlocks *b, bool old)
+{
+    for (uint32_t i = 1; i < b->rec.used; i++) {
+        g_assert_cmpint(kt_rec(b, i)->old, ==, old);
+    }
+}
+
+/* A guest may have gaps as often as it likes, with a million blocks. */
+static void a_gap_looks_at_what_is_new(void)
+{
+    const unsigned n = 300000;
+    const KtEvent ev = { .va = VA, .size = 64 };
+    KtBlocks b;
+
+    kt_blocks_init(&b, NULL);
+    g_assert_cmpuint(kt_blocks_age(&b), ==, 0);
+    for (unsigned i = 0; i < n; i++) {
+        kt_blocks_set(&b, kt_blocks_new(&b), &ev);
+    }
+    assert_all_old(&b, false);
+    g_assert_cmpuint(kt_blocks_age(&b), ==, n);
+    assert_all_old(&b, true);
+    g_assert_cmpuint(kt_blocks_age(&b), ==, 0);
+    kt_blocks_set_freed(&b, 1, &ev);
+    kt_blocks_unset(&b, n / 2);
+    kt_blocks_set(&b, n / 2, &ev);
+    kt_blocks_unset(&b, n / 4);
+    kt_blocks_copy(&b, n / 4, n / 2, VA, 32);
+    kt_blocks_set_freed(&b, n, &ev);
+    g_assert_cmpuint(kt_blocks_age(&b), <=, 4 * 64);
+    assert_all_old(&b, true);
+    g_assert_cmpuint(kt_blocks_age(&b), ==, 0);
+    kt_blocks_deinit(&b);
+}
+
 static void switching_on_twice_is_no_gap(void)
 {
     World w = new_world(true);
@@ -499,6 +535,7 @@ static const struct {
     { "/model/no-bytes", no_bytes },
     { "/model/resized", resized },
     { "/model/gap/nothing-is-certain", nothing_is_certain_after_a_gap },
+    { "/model/gap/looks-at-what-is-new", a_gap_looks_at_what_is_new },
     { "/model/gap/on-twice-is-none", switching_on_twice_is_no_gap },
     { "/model/clear-forgets", clear_forgets },
     { "/model/reset-begins-a-boot", reset_begins_a_boot },

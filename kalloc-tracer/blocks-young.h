@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where there are blocks that are younger than the last gap, for blocks.c
+ * only: a bit for each group of records. A gap makes all blocks old, and looks
+ * at these groups alone: what it costs was paid for by the events that made
+ * their blocks young, however often a guest has gaps.
+ */
+#ifndef KT_BLOCKS_YOUNG_H
+#define KT_BLOCKS_YOUNG_H
+
+#include "blocks.h"
+
+#include <string.h>
+
+#define GROUP_SHIFT 6
+#define WORD_SHIFT  (GROUP_SHIFT + 6)       /* records of a word's groups */
+
+/* Room for the bit of @index. */
+static inline void young_reserve(KtBlocks *b, uint32_t index)
+{
+    uint32_t n = MAX(64, b->n_young);
+
+    if (G_LIKELY(index >> WORD_SHIFT < b->n_young)) {
+        return;
+    }
+    while (n <= index >> WORD_SHIFT) {
+        n *= 2;
+    }
+    kt_budget_charge(b->budget, KT_PART_BLOCKS,
+                     (uint64_t)(n - b->n_young) * sizeof(*b->young));
+    b->young = g_renew(uint64_t, b->young, n);
+    memset(b->young + b->n_young, 0, (n - b->n_young) * sizeof(*b->young));
+    b->n_young = n;
+}
+
+static inline void young_deinit(KtBlocks *b)
+{
+    kt_budget_give(b->budget, KT_PART_BLOCKS,
+                   (uint64_t)b->n_young * sizeof(*b->young));
+    g_free(b->young);
+}
+
+static inline void young_add(KtBlocks *b, uint32_t index)
+{
+    b->young[index >> WORD_SHIFT] |= 1ull << (index >> GROUP_SHIFT & 63);
+}
+
+/* Of one group. Released records are marked too: kt_blocks_set() makes them
+ * new. Returns: how many there are. */
+static inline uint64_t age_group(KtBlocks *b, uint64_t group)
+{
+    uint64_t first = MAX(group << GROUP_SHIFT, 1);
+    uint64_t end = MIN((group + 1) << GROUP_SHIFT, b->rec.used);
+
+    for (uint64_t i = first; i < end; i++) {
+        kt_rec(b, i)->old = 1;
+    }
+    return end - first;
+}
+
+#endif /* KT_BLOCKS_YOUNG_H */

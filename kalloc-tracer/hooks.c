@@ -396,6 +396,35 @@ bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
     return false;
 }
 
+/* Only of the same kind: pcpu_alloc() frees by kvfree() what was vmalloc's. */
+static bool undoes(const KtHookRow *row, const KtHook *caller)
+{
+    if (row->role == KT_ROLE_FREE_BULK) {
+        return caller->role == KT_ROLE_ALLOC_BULK;
+    }
+    return caller->role == KT_ROLE_ALLOC &&
+           caller->layer == KT_LAYER_VMALLOC &&
+           row->family == KT_FAMILY_VFREE;
+}
+
+static bool is_work_of(const KtHookRow *row, const KtHook *caller)
+{
+    return ((row->flags & KT_HOOK_INNER) && caller->role == row->role &&
+            !(caller->flags & KT_HOOK_OUTER)) ||
+           ((row->flags & KT_HOOK_SETUP) && caller->role == KT_ROLE_SETUP) ||
+           ((row->flags & KT_HOOK_UNDO) && undoes(row, caller));
+}
+
+bool kt_hooks_is_inner(const KtHooks *h, const KtHookRow *row, uint64_t va)
+{
+    for (unsigned id = 1; id <= n_rows; id++) {
+        if (inside(h, va, id) && is_work_of(row, &table[id - 1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id)
 {
     return id.v <= n_rows ? h->row[id.v] : (KtHookRow) { 0 };

@@ -64,6 +64,10 @@ typedef enum KtRole {
  *  code inside. */
 #define KT_HOOK_OUTER           (1 << 7)
 
+/** Called from inside a function that allocates what it frees (in bulk, if it
+ *  frees in bulk), it takes back what never left that one: no event. */
+#define KT_HOOK_UNDO            (1 << 8)
+
 #define KT_NO_ARG (-1)
 
 /** struct KtHook - a row of the table; argument numbers or KT_NO_ARG
@@ -74,7 +78,7 @@ typedef struct KtHook {
     KtLayer layer;
     KtFamily family;
     int8_t size, ptr, cache, gfp, array, count;
-    uint8_t flags;
+    uint16_t flags;
     const KtSizes *sizes;
 } KtHook;
 
@@ -85,7 +89,8 @@ typedef struct KtHook {
  * @list: of a bulk call
  */
 typedef struct KtHookRow {
-    uint8_t role, layer, family, flags;
+    uint16_t flags;
+    uint8_t role, layer, family;
     int8_t size, ptr, cache, gfp, array, count, list;
     bool pages;
     const KtSizes *sizes;
@@ -143,6 +148,10 @@ KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
 /** kt_hooks_in_role() - is @va inside a hooked function of that role, but a
  *  KT_HOOK_OUTER one? */
 GS_HOT bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);
+/** kt_hooks_is_inner() - is a call of @row from @va no event, since another
+ *  function's work? As its KT_HOOK_INNER, _SETUP and _UNDO say. */
+GS_HOT bool kt_hooks_is_inner(const KtHooks *h, const KtHookRow *row,
+                              uint64_t va);
 /** kt_hooks_row() - the row @id in this kernel; all 0 when there is none. */
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id);
 /** kt_hooks_vfree_called_again() - are deferred vfrees worked off by calling

@@ -404,12 +404,8 @@ static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
 /* Another hook's work, or what works for the allocator. */
 static bool is_inner(const KtMoment *m, const KtHookRow *hook)
 {
-    const KtHooks *hooks = m->boot->hooks;
-
-    return ((hook->flags & KT_HOOK_INNER) &&
-            kt_hooks_in_role(hooks, m->ra, hook->role)) ||
-           ((hook->flags & KT_HOOK_SETUP) &&
-            kt_hooks_in_role(hooks, m->ra, KT_ROLE_SETUP));
+    return (hook->flags & (KT_HOOK_INNER | KT_HOOK_SETUP | KT_HOOK_UNDO)) &&
+           kt_hooks_is_inner(m->boot->hooks, hook, m->ra);
 }
 
 void kt_record_enter(KtMoment *m, KtHookId id)

@@ -118,6 +118,46 @@ static void what_works_for_the_allocator_is_not_hooked(void)
                   KT_HOOK_SETUP);
 }
 
+static bool is_inner(const KtHooks *h, const char *symbol, uint64_t va)
+{
+    KtHookRow row = row_of(h, symbol);
+
+    return kt_hooks_is_inner(h, &row, va);
+}
+
+/* Nobody was handed it; but what another allocator frees was recorded. */
+static void an_allocation_that_fails_undoes_its_own(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 T __vmalloc_node_range_noprof\n"
+        "ffffffff81001100 T pcpu_alloc_noprof\n"
+        "ffffffff81001200 t cleanup_vm_area_work\n"
+        "ffffffff81001300 T vzalloc\n"
+        "ffffffff81001400 T __kvmalloc_node_noprof\n"
+        "ffffffff81001500 T kmem_cache_alloc_bulk_noprof\n"
+        "ffffffff81001600 T kfree\n" MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    static const struct {
+        const char *freed_by;
+        bool is_inner[7];
+    } rule[] = {
+        { "vfree", { true, false, true, true } },
+        { "vfree_atomic", { true, false, true, true } },
+        { "kmem_cache_free_bulk", { [5] = true } },
+        { "kmem_cache_free", { false } },
+        { "kfree", { false } },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(rule); i++) {
+        for (unsigned j = 0; j < G_N_ELEMENTS(rule[i].is_inner); j++) {
+            uint64_t va = 0xffffffff81001050 + 0x100 * j;
+
+            g_assert_cmpint(is_inner(h, rule[i].freed_by, va), ==,
+                            rule[i].is_inner[j]);
+        }
+    }
+}
+
 static void a_hook_tells_how_it_was_found(void)
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
@@ -292,6 +332,8 @@ int main(int argc, char **argv)
                     a_split_function_is_hooked_in_its_part);
     g_test_add_func("/hooks/what-works-for-the-allocator-is-not-hooked",
                     what_works_for_the_allocator_is_not_hooked);
+    g_test_add_func("/hooks/an-allocation-that-fails-undoes-its-own",
+                    an_allocation_that_fails_undoes_its_own);
     g_test_add_func("/hooks/a-hook-tells-how-it-was-found",
                     a_hook_tells_how_it_was_found);
     g_test_add_func("/hooks/an-empty-kernel-has-no-hooks",

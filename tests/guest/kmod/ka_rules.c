@@ -24,6 +24,7 @@
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/timer.h>
 #include <linux/vmalloc.h>
@@ -275,6 +276,39 @@ static KA_SITE void ka_rule_vmalloc(size_t size)
     SAY("__vmalloc", "keep", s);
 }
 
+static void set_killed(bool killed)
+{
+    spin_lock_irq(&current->sighand->siglock);
+    if (killed) {
+        sigaddset(&current->pending.signal, SIGKILL);
+        set_thread_flag(TIF_SIGPENDING);
+    } else {
+        sigdelset(&current->pending.signal, SIGKILL);
+        recalc_sigpending();
+    }
+    spin_unlock_irq(&current->sighand->siglock);
+}
+
+/* Of a killed process: huge pages are given up at once, the area is given
+ * back, and small pages are tried (since 6.3 by vfree(), which is no event:
+ * nobody was handed that area). */
+static KA_SITE void ka_rule_killed(size_t size)
+{
+    void *p;
+
+    set_killed(true);
+    p = kvmalloc(size, GFP_KERNEL | __GFP_NOWARN);
+    set_killed(false);
+    if (!p) {
+        say_none("kvmalloc-killed", "failed", __func__);
+        return;
+    }
+    say_alloc("kvmalloc-killed", p, size, PAGE_ALIGN(size), "vmalloc",
+              __func__);
+    kvfree(p);
+    SAY("kvmalloc-killed", "free", p);
+}
+
 static KA_SITE void ka_rule_percpu(void)
 {
     u64 __percpu *p = alloc_percpu(u64);
@@ -471,6 +505,7 @@ static int __init ka_rules_init(void)
     ka_rule_cache_again();
     ka_rule_kvmalloc(700, KMALLOC_MAX_SIZE + PAGE_SIZE + 1);
     ka_rule_vmalloc(3 * PAGE_SIZE + 17);
+    ka_rule_killed(2 * KMALLOC_MAX_SIZE);
     ka_rule_percpu();
     ka_rule_kfree_rcu();
     ka_rule_kvfree_rcu_vmalloc(2 * PAGE_SIZE);

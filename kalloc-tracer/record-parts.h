@@ -16,6 +16,10 @@ GS_HOT void kt_record_await(KtMoment *m, const KtCall *call);
 /** kt_record_free_site() - the wrapper that a free is called from. */
 GS_HOT KtHookId kt_record_free_site(KtMoment *m);
 
+/** kt_record_outer_tells() - is @va the work of @call, of a KT_HOOK_OUTER
+ *  function, itself? Sets the flags of the event that tells so. */
+GS_HOT bool kt_record_outer_tells(KtMoment *m, const KtCall *call,
+                                  uint64_t va);
 /** kt_record_sizes() - layer, sizes and cache of what @call allocated at
  *  @va. */
 GS_HOT void kt_record_sizes(KtMoment *m, const KtCall *call, uint64_t va);

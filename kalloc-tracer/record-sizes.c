@@ -107,3 +107,27 @@ void kt_record_sizes(KtMoment *m, const KtCall *call, uint64_t va)
         set_sizes(m, call, hook->layer, va);
     }
 }
+
+/*
+ * kvmalloc() of memory that is no slab's, or too large for one, calls another
+ * hook also where it has the code for slabs inside (since 6.15). Where a slab
+ * cannot be told (no BTF), the model knows whether another hook told of it.
+ */
+bool kt_record_outer_tells(KtMoment *m, const KtCall *call, uint64_t va)
+{
+    KtGuest *g = m->boot->guest;
+    bool can_tell = kt_guest_has_bases(g);
+
+    m->ev.flags = 0;
+    if (m->boot->row[call->hook.v].layer != KT_LAYER_KMALLOC) {
+        return true;
+    }
+    if (call->size > kt_guest_large_above(g)) {
+        return false;
+    }
+    if (kt_guest_cache_of(g, va)) {
+        return true;
+    }
+    m->ev.flags = can_tell ? 0 : KT_EVF_IF_NEW;
+    return !can_tell;
+}

@@ -470,16 +470,6 @@ static void note_inner(KtMoment *m, KtHookId id, KtLayer layer)
     }
 }
 
-/* kvmalloc() of memory that is no slab's, or too large for one, calls another
- * hook also where it has the code for slabs inside (since 6.15). */
-static bool is_inner_work(KtMoment *m, const KtCall *call, uint64_t va)
-{
-    KtGuest *g = m->boot->guest;
-
-    return m->boot->row[call->hook.v].layer == KT_LAYER_KMALLOC &&
-           (call->size > kt_guest_large_above(g) || !kt_guest_cache_of(g, va));
-}
-
 static void tell_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
     complete_moment(m);
@@ -507,8 +497,11 @@ static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
                                                 : KT_CNT_ALLOC_FAILED, 1);
     } else if (again) {
         note_inner(m, call->hook, told_layer);
-    } else if (!outer || !is_inner_work(m, call, va)) {
+    } else if (!outer) {
         tell_alloc(m, call, va);
+    } else if (kt_record_outer_tells(m, call, va)) {
+        tell_alloc(m, call, va);
+        m->ev.flags = 0;
     }
 }
 

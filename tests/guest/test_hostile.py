@@ -19,6 +19,8 @@ import struct
 import subprocess
 import tempfile
 
+import oracle
+import test_rules
 from kaguest import Guest, GuestError, Tap, kernel_file, kernel_options
 
 # The tokens of "0" to "9" stand for themselves (scripts/kallsyms.c).
@@ -197,6 +199,35 @@ def names_callers(kernel, damage, folder):
     assert not wrong, wrong
 
 
+# --- no types ----------------------------------------------------------------
+
+def tells_without_types(kernel, folder):
+    """BTF without a type, as if there were none: where the struct pages are
+    is not known, so that no slab can be told. What kvmalloc() gives is told
+    of once all the same (since 6.15 it has the code for slabs inside)."""
+    elf = unpacked(kernel_file(kernel))
+    at = elf.index(BTF_HEADER)
+    overwrite(elf, at + 12, bytes(4))
+    path, log = (os.path.join(folder, name) for name in ('no-types', 'log'))
+    with open(path, 'wb') as f:
+        f.write(elf)
+    share = oracle.make_share(os.path.join(folder, 'share'), ['rules.sh'],
+                              kernel, modules=True)
+    with Guest(kernel=kernel, run='rules', share=share, journal=log,
+               timeout=180, cmdline='no_hash_pointers',
+               options=['--kernel', path], name='hostile-no-types') as g:
+        assert g.wait_done() == 0, 'insmod failed'
+        truth = test_rules.read_truth(g.console)
+        errors = g.hmp_qmp('ka error')
+    assert errors.startswith('no errors;'), errors
+    events = list(oracle.our_events(log))
+    for case in 'kvmalloc-small', 'kvmalloc-big', 'kmalloc-var':
+        want = next(w for c, what, w in truth if (c, what) == (case, 'alloc'))
+        told = [e for e in events if e.kind == 'alloc' and
+                (e.va, e.req) == (want['va'], want['req'])]
+        assert len(told) == 1, (case, want, told)
+
+
 RULES = unsorted_rules, rules_of_random_bytes, rules_of_nowhere
 
 
@@ -210,6 +241,9 @@ def main():
             for damage in DAMAGES if is_arm else RULES:
                 with tap.test(f'{kernel}: {damage.__name__}'):
                     check(kernel, damage, folder)
+            if not is_arm:
+                with tap.test(f'{kernel}: tells without types'):
+                    tells_without_types(kernel, folder)
     tap.done()
 
 

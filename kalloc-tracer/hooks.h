@@ -145,6 +145,25 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va);
 /** kt_hooks_wrapper() - the wrapper whose code contains @va, or 0; @pages:
  *  a wrapper of the page allocator. */
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
+
+/** struct KtSiteWrapper - what kt_hooks_wrapper() said of @ra and @pages */
+typedef struct KtSiteWrapper {
+    uint64_t ra;
+    KtHookId wrapper;
+    bool pages;
+} KtSiteWrapper;
+
+/** kt_hooks_wrapper_by() - the same, remembered; hot path. */
+static inline KtHookId kt_hooks_wrapper_by(const KtHooks *h,
+                                           KtSiteWrapper *seen, uint64_t ra,
+                                           bool pages)
+{
+    if (seen->ra != ra || seen->pages != pages) {
+        *seen = (KtSiteWrapper) { ra, kt_hooks_wrapper(h, ra, pages), pages };
+    }
+    return seen->wrapper;
+}
+
 /** kt_hooks_in_role() - is @va inside a hooked function of that role, but a
  *  KT_HOOK_OUTER one? */
 GS_HOT bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);

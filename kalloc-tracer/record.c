@@ -188,12 +188,8 @@ KtHookId kt_record_free_site(KtMoment *m)
 {
     unsigned i = m->ra % G_N_ELEMENTS(m->v->free_site);
 
-    if (m->v->free_site[i].ra != m->ra) {
-        m->v->free_site[i].ra = m->ra;
-        m->v->free_site[i].wrapper =
-            kt_hooks_wrapper(m->boot->hooks, m->ra, m->pages);
-    }
-    return m->v->free_site[i].wrapper;
+    return kt_hooks_wrapper_by(m->boot->hooks, &m->v->free_site[i], m->ra,
+                               m->pages);
 }
 
 GS_HOT

@@ -29,10 +29,7 @@ typedef struct KtVcpu {
     unsigned cost_tick:31;
     unsigned ready:1;                       /* @reg is set */
     KtGuestCpu seen;
-    struct {
-        uint64_t ra;
-        KtHookId wrapper;
-    } free_site[256];
+    KtSiteWrapper free_site[256];
     uint64_t return_site[1024];             /* known to be ready, by address */
     KtPageFree page_free;
     uint64_t hits[256];                     /* by hook id */

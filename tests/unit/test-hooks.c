@@ -261,6 +261,21 @@ static void wrappers_of_pages_are_apart(void)
     g_assert_false(kt_hooks_in_role(h, 0xffffffff81001310, KT_ROLE_FREE));
 }
 
+/* kvfree() jumps to kfree(), that to who frees pages: one return address. */
+static void a_site_has_a_wrapper_of_each_kind(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(map_pages);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
+    const uint64_t slab = 0xffffffff81001250;
+    KtSiteWrapper seen = { 0 };
+
+    for (unsigned i = 0; i < 4; i++) {
+        g_assert_cmpuint(kt_hooks_wrapper_by(h, &seen, slab, i % 2).v, ==,
+                         i % 2 ? 0 : id_of("kvmalloc_node").v);
+    }
+    g_assert_cmpuint(sizeof(seen), ==, 16);
+}
+
 /* Without BTF the table's own positions count. */
 static void arguments_of_pages(void)
 {
@@ -341,6 +356,8 @@ int main(int argc, char **argv)
     g_test_add_func("/hooks/pages-are-an-option", pages_are_an_option);
     g_test_add_func("/hooks/wrappers-of-pages-are-apart",
                     wrappers_of_pages_are_apart);
+    g_test_add_func("/hooks/a-site-has-a-wrapper-of-each-kind",
+                    a_site_has_a_wrapper_of_each_kind);
     g_test_add_func("/hooks/arguments-of-pages", arguments_of_pages);
     g_test_add_func("/hooks/every-row-has-what-its-role-needs",
                     every_row_has_what_its_role_needs);

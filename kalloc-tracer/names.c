@@ -255,6 +255,19 @@ KtCacheId kt_names_restore_cache(KtNames *n, const KtCacheInfo *info)
     return (KtCacheId) { id };
 }
 
+KtCacheId kt_names_find_cache(KtNames *n, const KtCacheInfo *info)
+{
+    uint32_t id;
+
+    pthread_mutex_lock(&n->lock);
+    id = GPOINTER_TO_UINT(g_hash_table_lookup(n->by_va, &info->va));
+    if (id && !same_cache(n->cache[id], info)) {
+        id = 0;
+    }
+    pthread_mutex_unlock(&n->lock);
+    return (KtCacheId) { id };
+}
+
 bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out)
 {
     const KtCacheInfo *info;

@@ -36,6 +36,9 @@ bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out);
  *  escaped already: always a new id, as it was one then. 0 when there is no
  *  room, or the name is none that was ever told. */
 KtCacheId kt_names_restore_cache(KtNames *n, const KtCacheInfo *info);
+/** kt_names_find_cache() - the cache that lives at its address, if it is one
+ *  as kt_names_cache() told of it; 0 otherwise. */
+KtCacheId kt_names_find_cache(KtNames *n, const KtCacheInfo *info);
 void kt_names_cache_destroyed(KtNames *n, KtCacheId id);
 uint32_t kt_names_n_caches(const KtNames *n);
 

@@ -31,6 +31,7 @@ struct KtReplay {
     KtSavedStatus *status;          /* NULL before the first */
     GByteArray *checkpoint;         /* its parts so far */
     GHashTable *stack, *task, *cache;   /* the file's number -> ours */
+    bool *cache_named;              /* by ours: the file has a number for it */
     uint64_t last_seq;
     KtReplayInfo info;
     const KtReplayPlan *plan;
@@ -63,16 +64,27 @@ static bool define_task(void *opaque, uint32_t id, uint32_t pid,
                   kt_tracer_intern_task(r->tracer, pid, comm).v);
 }
 
+/* One that a checkpoint brought has no number of the file's yet. */
+static KtCacheId our_cache(const KtReplay *r, const KtCacheInfo *info)
+{
+    KtCacheId known = kt_names_find_cache(r->tracer->names, info);
+
+    return known.v && !r->cache_named[known.v] ? known :
+           kt_names_restore_cache(r->tracer->names, info);
+}
+
 /* Told again after a hole it is the same one. */
 static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
 {
     KtReplay *r = opaque;
+    KtCacheId ours;
 
     if (g_hash_table_contains(r->cache, GUINT_TO_POINTER(id))) {
         return true;
     }
-    return set_id(r->cache, id,
-                  kt_names_restore_cache(r->tracer->names, info).v);
+    ours = our_cache(r, info);
+    r->cache_named[ours.v] = true;
+    return set_id(r->cache, id, ours.v);
 }
 
 static const KtDefsOps defs_ops = { define_stack, define_task, define_cache };
@@ -488,6 +500,7 @@ KtReplay *kt_replay_open(const char *path, GError **errp)
     r->stack = g_hash_table_new(NULL, NULL);
     r->task = g_hash_table_new(NULL, NULL);
     r->cache = g_hash_table_new(NULL, NULL);
+    r->cache_named = g_new0(bool, UINT16_MAX + 1);
     fill_info(r);
     return g_steal_pointer(&r);
 }
@@ -509,6 +522,7 @@ void kt_replay_free(KtReplay *r)
     g_clear_pointer(&r->stack, g_hash_table_unref);
     g_clear_pointer(&r->task, g_hash_table_unref);
     g_clear_pointer(&r->cache, g_hash_table_unref);
+    g_free(r->cache_named);
     g_free(r);
 }
 

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Journals of a VM that goes elsewhere in its life: states of this and of
+ * another process are loaded, the VM is reset, what is known is forgotten,
+ * and the disk may be full just then. The file tells what the tracer knows.
+ */
+#include "journal-files.h"
+#include "state.h"
+
+#define VA  0xffff888000001000u
+#define N   50              /* blocks of a test */
+
+/* ---- help --------------------------------------------------------------- */
+
+static KtStackId a_stack(KtTracer *t)
+{
+    const uint64_t pc[] = { 0xffffffff81000010, 0xffffffff81000020 };
+
+    return kt_tracer_intern_stack(t, pc, G_N_ELEMENTS(pc), GS_STOP_END);
+}
+
+static KtCacheId a_cache(KtTracer *t)
+{
+    return kt_tracer_add_cache(t, 0xffff888000c00000, "obj", 64, 64);
+}
+
+static void push_alloc(KtTracer *t, uint64_t va, uint64_t us)
+{
+    kt_tracer_push(t, 0, &(KtEvent) {
+        .kind = KT_EV_ALLOC, .va = va, .size = 64, .actual = 64, .us = us,
+        .cache = a_cache(t), .layer = KT_LAYER_CACHE, .stack = a_stack(t) });
+}
+
+static void push_free(KtTracer *t, uint64_t va, uint64_t us)
+{
+    kt_tracer_push(t, 0, &(KtEvent) {
+        .kind = KT_EV_FREE, .va = va, .us = us, .cache = a_cache(t),
+        .family = KT_FAMILY_CACHE, .stack = a_stack(t) });
+}
+
+static void push_allocs(KtTracer *t, unsigned n, uint64_t us)
+{
+    for (unsigned i = 0; i < n; i++) {
+        push_alloc(t, VA + 64 * i, us + i);
+    }
+}
+
+static void push_frees(KtTracer *t, unsigned n, uint64_t us)
+{
+    for (unsigned i = 0; i < n; i++) {
+        push_free(t, VA + 64 * i, us + i);
+    }
+}
+
+static GByteArray *save(KtTracer *t)
+{
+    GByteArray *state = g_byte_array_new();
+
+    kt_state_save(t, gs_pack_to_bytes, state);
+    return state;
+}
+
+static void load(KtTracer *t, const GByteArray *state)
+{
+    GsBytes in = { state->data, state->len };
+
+    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
+}
+
+/* Of a process that is gone: a tracer that saw so many allocations. */
+static GByteArray *state_of_another(unsigned n)
+{
+    g_autoptr(KtTracer) t = new_tracer(NULL, NULL);
+
+    kt_tracer_set_complete(t, true);
+    push_allocs(t, n, 10);
+    return save(t);
+}
+
+/* The file's tracer knows what that one does which wrote it. */
+static void expect_same(KtTracer *t, const char *path)
+{
+    g_autoptr(KtReplay) r = NULL;
+    KtStats was, is;
+
+    kt_tracer_save_status(t, &(KtStatus) { 0 });
+    was = stats(t);
+    r = read_all(path);
+    g_assert_null(kt_replay_info(r)->damage);
+    is = stats(kt_replay_tracer(r));
+    g_assert_cmpuint(is.errors, ==, was.errors);
+    g_assert_cmpuint(is.caches, ==, was.caches);
+    g_assert_cmpuint(is.live_blocks, ==, was.live_blocks);
+}
+
+/* ---- another process's state -------------------------------------------- */
+
+/* Its caches come with the checkpoint, and are told when events name them. */
+static void caches_of_a_state(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(GByteArray) state = state_of_another(N);
+
+    load(t, state);
+    push_frees(t, N / 2, 100);
+    push_allocs(t, N / 2, 200);
+    expect_same(t, path);
+    g_assert_cmpuint(stats(t).errors, ==, 0);
+    g_assert_cmpuint(stats(t).caches, ==, 1);
+    remove_path(path);
+}
+
+/* One that was destroyed and is there again, at the same place, is not the
+ * one that a number stands for. */
+static void cache_of_a_second_life(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(GByteArray) state = state_of_another(1);
+
+    load(t, state);
+    push_frees(t, 1, 100);
+    kt_tracer_cache_destroyed(t, a_cache(t));
+    push_allocs(t, 1, 200);
+    push_frees(t, 1, 300);
+    expect_same(t, path);
+    g_assert_cmpuint(stats(t).caches, ==, 2);
+    remove_path(path);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/journal-states/caches-of-a-state", caches_of_a_state);
+    g_test_add_func("/journal-states/cache-of-a-second-life",
+                    cache_of_a_second_life);
+    return g_test_run();
+}

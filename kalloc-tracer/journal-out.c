@@ -27,9 +27,12 @@ typedef struct Kept {
     GByteArray *data;
 } Kept;
 
+/* @forgotten: a note that waits forgets blocks, and so the hole before it;
+ * @again: events are missing behind it, too. */
 typedef struct Hole {
     uint64_t n;
     uint64_t first_seq, last_seq;
+    bool forgotten, again;
 } Hole;
 
 struct KtJournalOut {
@@ -189,11 +192,12 @@ static void put_note(KtJournalOut *o, KtFrameKind kind,
     put_frame(o, &f, &section, 1);
 }
 
-static void put_hole(KtJournalOut *o)
+/* @n: how many of the hole's events are told */
+static void put_hole(KtJournalOut *o, uint64_t n)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
 
-    kt_put_u64(data, o->hole.n);
+    kt_put_u64(data, n);
     kt_put_u64(data, o->hole.first_seq);
     kt_put_u64(data, o->hole.last_seq);
     o->last_seq = MAX(o->last_seq, o->hole.last_seq);
@@ -232,7 +236,7 @@ static Before begin(KtJournalOut *o)
 
     g_byte_array_set_size(o->out, 0);
     if (o->hole.n) {
-        put_hole(o);
+        put_hole(o, o->hole.n);
     }
     if (!o->hooks_told) {
         put_hooks(o);
@@ -241,6 +245,9 @@ static Before begin(KtJournalOut *o)
         const Kept *k = l->data;
 
         put_note(o, k->kind, k->data);
+    }
+    if (o->hole.again) {
+        put_hole(o, 0);
     }
     return b;
 }
@@ -273,6 +280,7 @@ static void lose(KtJournalOut *o, const KtEvent *ev, unsigned n)
         }
     }
     o->hole.n += n;
+    o->hole.again = o->hole.forgotten;
     __atomic_fetch_add(&o->lost, n, __ATOMIC_RELAXED);
     kt_counters_add(o->counters, KT_CNT_JOURNAL_LOST, n);
 }
@@ -331,6 +339,15 @@ static void give_up(KtJournalOut *o)
     o->kept_bytes = 0;
 }
 
+static bool forgets(KtFrameKind kind, const GByteArray *data)
+{
+    KtBytes in = kt_bytes(data->data, data->len);
+    uint32_t mark = kind == KT_FRAME_MARK ? kt_bytes_u32(&in) : 0;
+
+    return kind == KT_FRAME_CHECKPOINT || mark == KT_MARK_RESET ||
+           mark == KT_MARK_CLEAR;
+}
+
 /* Of statuses the last one is enough. */
 static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
 {
@@ -349,6 +366,7 @@ static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
     k->data = g_byte_array_new();
     g_byte_array_append(k->data, data->data, data->len);
     o->kept_bytes += data->len;
+    o->hole.forgotten |= forgets(kind, data);
     g_queue_push_tail(&o->kept, k);
 }
 

@@ -213,7 +213,8 @@ static bool read_mark(KtReplay *r, KtBytes *in)
     return true;
 }
 
-/* Blocks that were freed in it may look live, others are unknown. */
+/* Blocks that were freed in it may look live, others are unknown. One that
+ * is told again, behind what forgets, has no more events. */
 static bool read_hole(KtReplay *r, KtBytes *in)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .us = r->info.read_us };
@@ -227,7 +228,7 @@ static bool read_hole(KtReplay *r, KtBytes *in)
         return false;
     }
     r->info.hole_events += n;
-    if (tell_mark(r, KT_REPLAY_HOLE, n) && r->plan->apply) {
+    if ((!n || tell_mark(r, KT_REPLAY_HOLE, n)) && r->plan->apply) {
         kt_tracer_replay(r->tracer, &gap, 1);
     }
     return true;

@@ -4,6 +4,9 @@
  * another process are loaded, the VM is reset, what is known is forgotten,
  * and the disk may be full just then. The file tells what the tracer knows.
  */
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "journal-files.h"
 #include "state.h"
 
@@ -129,11 +132,101 @@ static void cache_of_a_second_life(void)
     remove_path(path);
 }
 
+/* ---- a full disk -------------------------------------------------------- */
+
+static void limit_files(uint64_t bytes)
+{
+    const struct rlimit limit = { bytes, RLIM_INFINITY };
+
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+}
+
+static void go_nowhere(KtTracer *t, const GByteArray *state)
+{
+}
+
+static void go_to_state(KtTracer *t, const GByteArray *state)
+{
+    load(t, state);
+}
+
+static void go_to_reset(KtTracer *t, const GByteArray *state)
+{
+    kt_tracer_reset(t);
+    kt_tracer_set_complete(t, true);
+}
+
+static void go_to_clear(KtTracer *t, const GByteArray *state)
+{
+    kt_tracer_clear(t);
+}
+
+/* What is freed was allocated before @go or behind it, while nothing could be
+ * written. No error is made of it. */
+static void full_and_gone(gconstpointer data)
+{
+    void (*const go)(KtTracer *, const GByteArray *) = data;
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(GByteArray) state = state_of_another(1);
+    g_autoptr(KtReplay) r = NULL;
+
+    signal(SIGXFSZ, SIG_IGN);
+    kt_tracer_set_complete(t, true);
+    push_allocs(t, N / 2, 100);
+    stats(t);
+    limit_files(size_of(path));
+    go(t, state);
+    for (unsigned i = N / 2; i < N; i++) {
+        push_alloc(t, VA + 64 * i, 200);
+    }
+    stats(t);
+    limit_files(RLIM_INFINITY);
+    for (unsigned i = N / 2; i < N; i++) {
+        push_free(t, VA + 64 * i, 300);
+    }
+    g_assert_cmpuint(stats(t).errors, ==, 0);
+    r = read_all(path);
+    g_assert_cmpuint(stats(kt_replay_tracer(r)).errors, ==, 0);
+    g_assert_cmpuint(kt_replay_info(r)->hole_events, >=, N / 2);
+    g_assert_cmpuint(kt_replay_info(r)->read_events, ==, N);
+    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 0);
+    remove_path(path);
+}
+
+/* Nothing is missing behind it: errors are told as ever. */
+static void full_and_then_gone(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(size_of(path));
+    push_allocs(t, N, 100);
+    stats(t);
+    kt_tracer_reset(t);
+    kt_tracer_set_complete(t, true);
+    stats(t);
+    limit_files(RLIM_INFINITY);
+    push_frees(t, 1, 200);
+    g_assert_cmpuint(stats(t).errors, ==, 1);
+    expect_same(t, path);
+    remove_path(path);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/journal-states/caches-of-a-state", caches_of_a_state);
     g_test_add_func("/journal-states/cache-of-a-second-life",
                     cache_of_a_second_life);
+    g_test_add_data_func("/journal-states/full", go_nowhere, full_and_gone);
+    g_test_add_data_func("/journal-states/full-and-state", go_to_state,
+                         full_and_gone);
+    g_test_add_data_func("/journal-states/full-and-reset", go_to_reset,
+                         full_and_gone);
+    g_test_add_data_func("/journal-states/full-and-clear", go_to_clear,
+                         full_and_gone);
+    g_test_add_func("/journal-states/full-and-then-gone", full_and_then_gone);
     return g_test_run();
 }

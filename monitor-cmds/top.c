@@ -343,7 +343,9 @@ bool mc_top_value(const McTopTable *t, const McTopRow *row, McTopId id,
     case MC_TOP_life:
         return median(row, out);
     case MC_TOP_oldest:
-        return row->any_live && put(out, t->all.now - row->since);
+        /* blocks may be newer: the VM runs while they are counted */
+        return row->any_live &&
+               put(out, t->all.now - MIN(row->since, t->all.now));
     case MC_TOP_live_asked:
         return put(out, live_asked);
     case MC_TOP_reserved:

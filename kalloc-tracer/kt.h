@@ -501,7 +501,8 @@ typedef struct KtReplay KtReplay;
  * @hole_events: not written when the disk was full, as far as was read;
  *               others follow them
  * @read_events: applied so far by kt_replay_run()
- * @read_us: time of the last of them
+ * @read_us: time of the last of them, or of the VM state that was loaded
+ *           behind it: it may go back
  * @reached: the time that was asked for was reached: what comes later does
  *           not matter
  */

@@ -139,12 +139,16 @@ static unsigned tell_events(KtReplay *r, unsigned n)
     return n;
 }
 
+/* No frame has events of two times: a VM state is loaded in between. */
 static void note_read(KtReplay *r, unsigned n)
 {
+    uint64_t us = 0;
+
     for (unsigned i = 0; i < n; i++) {
         r->last_seq = r->ev[i].seq ? r->ev[i].seq : r->last_seq;
-        r->info.read_us = MAX(r->info.read_us, r->ev[i].us);
+        us = MAX(us, r->ev[i].us);
     }
+    r->info.read_us = n ? us : r->info.read_us;
     r->info.read_events += n;
 }
 
@@ -299,11 +303,21 @@ static bool read_status(KtReplay *r, KtBytes *in)
     return true;
 }
 
-static bool load_checkpoint(KtReplay *r)
+/* Its time may be an earlier one than that of what was read. */
+static bool install(KtReplay *r)
 {
     GsBytes all = { r->checkpoint->data, r->checkpoint->len };
-    bool ok = !r->plan->apply ||
-              kt_state_load(r->tracer, gs_unpack_from_bytes, &all, NULL);
+
+    if (!kt_state_load(r->tracer, gs_unpack_from_bytes, &all, NULL)) {
+        return false;
+    }
+    r->info.read_us = r->tracer->last_us;
+    return true;
+}
+
+static bool load_checkpoint(KtReplay *r)
+{
+    bool ok = !r->plan->apply || install(r);
 
     g_byte_array_set_size(r->checkpoint, 0);
     return ok && (tell_mark(r, KT_REPLAY_LOAD, 0) || true);
@@ -413,7 +427,7 @@ static void run_frame(KtReplay *r, unsigned i)
 
     if (may_skip(r, f)) {
         r->last_seq = f->last_seq;
-        r->info.read_us = MAX(r->info.read_us, f->last_us);
+        r->info.read_us = f->last_us;
         return;
     }
     if (!kt_journal_reader_load(r->reader, i, &r->sections)) {

@@ -105,7 +105,8 @@ static bool on_mark(void *opaque, KtReplayMark mark, uint64_t value)
         mark == KT_REPLAY_LOAD) {
         g_hash_table_remove_all(e->starts);
     }
-    if (in_time(e, kt_replay_info(e->replay)->read_us)) {
+    if (in_time(e, kt_replay_info(e->replay)->read_us) &&
+        e->shown < e->args->limit) {
         e->out->format->mark(e->out, mark_names[mark], value);
     }
     return !e->out->closed;

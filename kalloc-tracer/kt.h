@@ -538,6 +538,7 @@ typedef enum KtReplayMark {
  * @since_us: runs of events that are all earlier may be skipped; only without
  *            @apply
  * @apply: to the tracer: queries answer then
+ * @load: VM states only: in @mark of one, queries answer as of that moment
  * @event, @mark: (nullable) are told of each in order, before it is applied;
  *                false stops. Ids are those of the replay's tracer
  * @progress: (nullable) called now and then: bytes done and in all
@@ -545,7 +546,7 @@ typedef enum KtReplayMark {
 typedef struct KtReplayPlan {
     uint64_t until_us;
     uint64_t since_us;
-    bool apply;
+    bool apply, load;
     bool (*event)(void *opaque, const KtEvent *ev);
     bool (*mark)(void *opaque, KtReplayMark mark, uint64_t value);
     void (*progress)(void *opaque, uint64_t done, uint64_t total);

@@ -317,7 +317,7 @@ static bool install(KtReplay *r)
 
 static bool load_checkpoint(KtReplay *r)
 {
-    bool ok = !r->plan->apply || install(r);
+    bool ok = !(r->plan->apply || r->plan->load) || install(r);
 
     g_byte_array_set_size(r->checkpoint, 0);
     return ok && (tell_mark(r, KT_REPLAY_LOAD, 0) || true);

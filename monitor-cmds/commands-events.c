@@ -97,6 +97,27 @@ static const char *const mark_names[] = {
     [KT_REPLAY_HOLE] = "hole", [KT_REPLAY_LOAD] = "load",
 };
 
+static bool remember_live(const KtBlock *b, void *opaque)
+{
+    if (b->state == KT_STATE_ALLOCATED) {
+        remember(opaque, b->va);
+    }
+    return true;
+}
+
+/* A VM state has blocks whose allocation is not among what follows. */
+static void take_loaded(Events *e)
+{
+    KtTracer *t = kt_replay_tracer(e->replay);
+    const McRange *r = &e->args->va;
+
+    if (e->args->has_va) {
+        kt_query_begin(t);
+        kt_query_range(t, r->lo, r->hi, remember_live, e->starts);
+        kt_query_end(t);
+    }
+}
+
 static bool on_mark(void *opaque, KtReplayMark mark, uint64_t value)
 {
     Events *e = opaque;
@@ -104,6 +125,9 @@ static bool on_mark(void *opaque, KtReplayMark mark, uint64_t value)
     if (mark == KT_REPLAY_RESET || mark == KT_REPLAY_CLEAR ||
         mark == KT_REPLAY_LOAD) {
         g_hash_table_remove_all(e->starts);
+    }
+    if (mark == KT_REPLAY_LOAD) {
+        take_loaded(e);
     }
     if (in_time(e, kt_replay_info(e->replay)->read_us) &&
         e->shown < e->args->limit) {
@@ -125,6 +149,7 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
         .until_us = args->filter.has_time ? args->filter.until : ctx->until_us,
         .since_us = args->filter.has_time && !args->has_va ?
                     args->filter.since : 0,
+        .load = args->has_va,
         .event = on_event, .mark = on_mark, .opaque = &e,
     };
 

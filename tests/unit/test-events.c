@@ -2,6 +2,7 @@
 /* ka events: what is listed of a journal's file, and what is told of it. */
 #include "journal-files.h"
 #include "mc.h"
+#include "state.h"
 
 #define VA 0xffff888000001000u
 
@@ -65,9 +66,35 @@ static void marks_behind_the_limit(void)
     remove_path(path);
 }
 
+/* The allocation is in no file, the free is in this one. */
+static void free_of_a_loaded_block(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) before = new_tracer(NULL, NULL);
+    KtTracer *t = new_tracer(path, NULL);
+    g_autoptr(GByteArray) state = g_byte_array_new();
+    g_autofree char *out = NULL;
+    GsBytes in;
+
+    push(before, KT_EV_ALLOC, VA, 10);
+    push(before, KT_EV_ALLOC, VA + 64, 11);
+    push(before, KT_EV_FREE, VA + 64, 12);
+    kt_state_save(before, gs_pack_to_bytes, state);
+    in = (GsBytes) { state->data, state->len };
+    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
+    push(t, KT_EV_FREE, VA, 100);
+    push(t, KT_EV_FREE, VA + 64, 101);
+    kt_tracer_free(t);
+    out = run(path, "events ffff888000001020");
+    g_assert_cmpuint(count(out, "ffff888000001000"), ==, 1);
+    g_assert_cmpuint(count(out, "ffff888000001040"), ==, 0);
+    remove_path(path);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/events/marks-behind-the-limit", marks_behind_the_limit);
+    g_test_add_func("/events/free-of-a-loaded-block", free_of_a_loaded_block);
     return g_test_run();
 }

@@ -8,6 +8,7 @@
  */
 #include "commands.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /**
@@ -136,6 +137,24 @@ static bool on_mark(void *opaque, KtReplayMark mark, uint64_t value)
     return !e->out->closed;
 }
 
+/* Of @path: @told of it already, when symbols were read: no frame of events
+ * was looked at. */
+static void tell_damage(const KtReplayInfo *info, const char *path,
+                        const char *told)
+{
+    g_autofree char *n = NULL;
+
+    if (!info->damage || info->damage == told) {
+        return;
+    }
+    n = info->lost_known ?
+        g_strdup_printf("%" PRIu64 " events", info->lost_events) :
+        g_strdup("it is not known how many events");
+    fprintf(stderr, "ka: %s: %s: the last %" PRIu64 " bytes and %s are "
+            "missing; events are listed up to %" PRIu64 "us\n", path,
+            info->damage, info->lost_bytes, n, info->read_us);
+}
+
 static void list(McOut *out, const McArgs *args, KtReplay *replay)
 {
     const McContext *ctx = out->ctx;
@@ -152,6 +171,7 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
         .load = args->has_va,
         .event = on_event, .mark = on_mark, .opaque = &e,
     };
+    const char *told = kt_replay_info(replay)->damage;
 
     here.tracer = kt_replay_tracer(replay);
     out->ctx = &here;
@@ -163,6 +183,7 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
     if (!e.shown) {
         out->format->none(out, "no events");
     }
+    tell_damage(kt_replay_info(replay), ctx->journal, told);
 }
 
 /* ---- names --------------------------------------------------------------- */

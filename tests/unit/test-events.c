@@ -91,10 +91,59 @@ static void free_of_a_loaded_block(void)
     remove_path(path);
 }
 
+/* (owned) what the program says on stderr. */
+static char *said(const char *path)
+{
+    const char *argv[] = {
+        g_getenv("KA_PROGRAM"), "-f", path, "events", NULL
+    };
+    char *err = NULL;
+    int rc;
+
+    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
+                               G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
+                               &err, &rc, NULL));
+    g_assert_cmpint(rc, ==, 0);
+    return err;
+}
+
+static void damaged_event(void)
+{
+    char *path = new_path();
+    KtTracer *t;
+    g_autofree char *data = NULL, *good = NULL, *bad = NULL;
+    uint64_t whole;
+    gsize len;
+
+    if (!g_getenv("KA_PROGRAM")) {
+        g_test_skip("KA_PROGRAM does not tell where ka is");
+        remove_path(path);
+        return;
+    }
+    t = new_tracer(path, NULL);
+    push(t, KT_EV_ALLOC, VA, 10);
+    stats(t);
+    push(t, KT_EV_ALLOC, VA + 64, 11);
+    stats(t);
+    whole = size_of(path);
+    kt_tracer_free(t);
+    good = said(path);
+    g_assert_cmpstr(good, ==, "");
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    data[whole - 1] ^= 1;       /* of the second event */
+    put_file(path, data, len);
+    bad = said(path);
+    g_assert_nonnull(strstr(bad, "a frame is damaged"));
+    g_assert_nonnull(strstr(bad, "and 1 events are missing"));
+    g_assert_cmpuint(count(bad, "\n"), ==, 1);
+    remove_path(path);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/events/marks-behind-the-limit", marks_behind_the_limit);
     g_test_add_func("/events/free-of-a-loaded-block", free_of_a_loaded_block);
+    g_test_add_func("/events/damaged-event", damaged_event);
     return g_test_run();
 }

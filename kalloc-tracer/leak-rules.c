@@ -68,6 +68,24 @@ void kt_leaks_free(KtLeaks *l)
     }
 }
 
+void kt_leaks_leave(KtLeaks *l)
+{
+    __atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
+}
+
+KtLeaks *kt_leaks_now(KtTracer *t)
+{
+    KtLeaks *l = t->leaks;
+
+    if (__atomic_exchange_n(&l->left, false, __ATOMIC_ACQ_REL)) {
+        g_hash_table_remove_all(l->cleared);
+        g_array_set_size(l->last, 0);
+        l->last_us = 0;
+        l->scanned = false;
+    }
+    return l;
+}
+
 /* ---- a file ------------------------------------------------------------- */
 
 static bool find_name(const char *const *names, unsigned n, const char *word,

@@ -43,6 +43,7 @@ typedef struct KtLeakMark {
  * @every: seconds from one scan to the next while the VM runs, 0: none by
  *         itself; @waited: of them; @tries: of the one that is due
  * @why_not: (owned, nullable) could not be made, the last time
+ * @left: (atomic) the VM is not where it was scanned
  */
 typedef struct KtLeaks {
     GArray *rules;
@@ -52,10 +53,16 @@ typedef struct KtLeaks {
     bool scanned;
     unsigned every, waited, tries;
     char *why_not;
+    bool left;
 } KtLeaks;
 
 KtLeaks *kt_leaks_new(void);
 void kt_leaks_free(KtLeaks *l);
+/** kt_leaks_leave() - the VM was reset, or is at another time of its life:
+ *  blocks that were reported or cleared are none of its own. Any thread. */
+void kt_leaks_leave(KtLeaks *l);
+/** kt_leaks_now() - (borrowed) @t's, without what was left. */
+KtLeaks *kt_leaks_now(KtTracer *t);
 /** kt_leaks_parse() - add the rules of a file's text; @name is what errors
  *  call it. */
 bool kt_leaks_parse(KtLeaks *l, const char *text, const char *name,

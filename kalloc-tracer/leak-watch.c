@@ -13,7 +13,7 @@
 
 bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
 {
-    const KtLeaks *l = t->leaks;
+    const KtLeaks *l = kt_leaks_now(t);
 
     *us = l->last_us;
     *out = g_array_new(FALSE, FALSE, sizeof(KtLeak));

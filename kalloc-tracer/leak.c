@@ -187,7 +187,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
         return false;
     }
     excused = g_malloc0(w->live->len + 1);
-    kt_leak_apply_rules(t->leaks, w, excused);
+    kt_leak_apply_rules(kt_leaks_now(t), w, excused);
     if (w->ended) {
         return kt_leak_world_fail(w, errp);
     }
@@ -221,7 +221,7 @@ void kt_leak_report_clear(KtLeakReport *r)
 
 uint64_t kt_leak_forget(KtTracer *t)
 {
-    KtLeaks *l = t->leaks;
+    KtLeaks *l = kt_leaks_now(t);
     uint64_t n = l->last->len;
 
     for (unsigned i = 0; i < l->last->len; i++) {
@@ -236,14 +236,16 @@ uint64_t kt_leak_forget(KtTracer *t)
 
 bool kt_leak_scanned(KtTracer *t, uint64_t *us)
 {
-    *us = t->leaks->last_us;
-    return t->leaks->scanned;
+    const KtLeaks *l = kt_leaks_now(t);
+
+    *us = l->last_us;
+    return l->scanned;
 }
 
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold)
 {
-    const KtLeakMark *m = find_mark(t->leaks->last, va, alloc_us);
+    const KtLeakMark *m = find_mark(kt_leaks_now(t)->last, va, alloc_us);
 
     if (m) {
         *hold = m->hold;

@@ -14,6 +14,7 @@
 
 #include "budget.h"
 #include "hooks.h"
+#include "leak-rules.h"
 #include "printable.h"
 #include "tracer.h"
 
@@ -425,6 +426,7 @@ static void renumber(KtTracer *t, KtSaved *s)
 static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
 {
     kt_modules_forget(t->modules, true);
+    kt_leaks_leave(t->leaks);
     kt_model_free(t->model);
     kt_model_free(t->previous);
     t->model = model;

@@ -388,6 +388,7 @@ static void reset_locked(KtTracer *t)
     t->previous_live = t->model->live_blocks;
     kt_model_forget(t->model);
     kt_modules_forget(t->modules, true);
+    kt_leaks_leave(t->leaks);
     kt_model_retire(t->previous);
     if (kt_budget_bounded(t->budget)) {
         g_clear_pointer(&t->previous, kt_model_free);

@@ -4,6 +4,7 @@
  * is listed afterwards.
  */
 #include "../lib/leak-guest.h"
+#include "state.h"
 
 #define LEAKS (LG_OBJECTS + 3)      /* see test-leak.c */
 
@@ -130,6 +131,52 @@ static void test_what_cannot_ever_be_is_told_once(void)
     }
 }
 
+static void reset(LeakGuest *g, const GByteArray *state)
+{
+    kt_tracer_reset(g->t);
+}
+
+static void load(LeakGuest *g, const GByteArray *state)
+{
+    GsBytes in = { state->data, state->len };
+
+    g_assert_true(kt_state_load(g->t, gs_unpack_from_bytes, &in, NULL));
+}
+
+static void lose(LeakGuest *g, const GByteArray *state)
+{
+    kt_tracer_lost(g->t);
+}
+
+/* Blocks of another time may have the address and time of one that was
+ * reported or cleared there. */
+static void test_of_one_life(gconstpointer data)
+{
+    void (*const leave)(LeakGuest *, const GByteArray *) = data;
+    g_autoptr(LeakGuest) g = leak_guest_new();
+    g_autoptr(GByteArray) state = g_byte_array_new();
+    g_autoptr(GArray) leaks = NULL;
+    KtLeakHold hold;
+    uint64_t us;
+
+    kt_state_save(g->t, gs_pack_to_bytes, state);
+    g_free(kt_leak_watch(g->t, plan_of(g)));
+    g_assert_cmpuint(kt_leak_forget(g->t), ==, LEAKS);
+    push(g, KT_EV_FREE, 5);
+    push(g, KT_EV_ALLOC, 6);
+    check_line(g, "leak scan at 6us: 1 leaked blocks, 1 of them new; "
+                  "ka leak list prints them");
+    g_assert_true(kt_leak_known(g->t, LG_OBJECT(3), 6, &hold));
+    leave(g, state);
+    g_assert_false(kt_leak_scanned(g->t, &us));
+    g_assert_cmpuint(us, ==, 0);
+    g_assert_false(kt_leak_list(g->t, &leaks, &us));
+    g_assert_false(kt_leak_known(g->t, LG_OBJECT(3), 6, &hold));
+    load(g, state);
+    check_line(g, "leak scan at 1us: 19 leaked blocks, 19 of them new; "
+                  "ka leak list prints them");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -143,5 +190,8 @@ int main(int argc, char **argv)
                     test_what_cannot_be_now_is_tried_again);
     g_test_add_func("/leak-watch/what-cannot-ever-be-is-told-once",
                     test_what_cannot_ever_be_is_told_once);
+    g_test_add_data_func("/leak-watch/reset", reset, test_of_one_life);
+    g_test_add_data_func("/leak-watch/state", load, test_of_one_life);
+    g_test_add_data_func("/leak-watch/lost", lose, test_of_one_life);
     return g_test_run();
 }

@@ -30,6 +30,7 @@ typedef struct Task {
 struct KtSaved {
     KtStateIds ids;
     KtDepot *stacks;            /* by the ids of the stream */
+    KtBudget *for_stacks;       /* bounds these */
     GArray *tasks;              /* Task, from id 1 on */
     GArray *caches;             /* KtCacheInfo, from id 1 on; owns names */
     uint64_t count[KT_CNT__COUNT];
@@ -172,6 +173,19 @@ static void unpack_hooks(KtSaved *s, GsUnpack *u)
 }
 
 /* Each is there once, or two of them would come to have one id. */
+static void keep_stack(KtSaved *s, GsUnpack *u, uint32_t id,
+                       const uint64_t *pc, unsigned n, uint8_t stop)
+{
+    uint32_t got = n ? kt_depot_intern(s->stacks, pc, n, stop) : id;
+
+    if (!got) {
+        gs_unpack_fail(u, "its backtraces take more memory than mem= has for "
+                       "backtraces");
+    } else if (!n || got != id) {
+        gs_unpack_fail(u, "a backtrace is empty or there twice");
+    }
+}
+
 static void unpack_stack(KtSaved *s, GsUnpack *u, uint32_t id)
 {
     unsigned n = gs_unpack_upto(u, KT_MAX_FRAMES, "a backtrace's length");
@@ -181,17 +195,20 @@ static void unpack_stack(KtSaved *s, GsUnpack *u, uint32_t id)
     for (unsigned i = 0; i < n; i++) {
         pc[i] = gs_unpack_step(u, i ? pc[i - 1] : 0);
     }
-    if (gs_unpack_ok(u) &&
-        (!n || kt_depot_intern(s->stacks, pc, n, stop) != id)) {
-        gs_unpack_fail(u, "a backtrace is empty or there twice");
+    if (gs_unpack_ok(u)) {
+        keep_stack(s, u, id, pc, n, stop);
     }
 }
 
-static void unpack_stacks(KtSaved *s, GsUnpack *u)
+/* They are gone once they are known by the tracer's ids. Until then they may
+ * take what a tracer of the same bound has for its own. */
+static void unpack_stacks(KtSaved *s, GsUnpack *u, uint64_t mem_bytes)
 {
     uint64_t n = gs_unpack_upto(u, KT_MAX_STACKS, "the number of backtraces");
 
+    s->for_stacks = kt_budget_new(mem_bytes);
     s->stacks = kt_depot_new(n);
+    kt_depot_charge(s->stacks, s->for_stacks, KT_PART_STACKS);
     s->ids.stacks = n;
     for (uint32_t id = 1; id <= n && gs_unpack_ok(u); id++) {
         unpack_stack(s, u, id);
@@ -322,7 +339,7 @@ KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)
     g_array_set_clear_func(s->caches, clear_cache);
     s->ids.version = unpack_version(u);
     unpack_hooks(s, u);
-    unpack_stacks(s, u);
+    unpack_stacks(s, u, t->config.mem_bytes);
     unpack_tasks(s, u);
     unpack_caches(s, u);
     unpack_counters(s, u);
@@ -346,6 +363,7 @@ void kt_state_free(KtSaved *s)
         return;
     }
     kt_depot_free(s->stacks);
+    kt_budget_free(s->for_stacks);
     g_array_unref(s->tasks);
     g_array_unref(s->caches);
     kt_model_free(s->model);

@@ -359,11 +359,6 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     }
 }
 
-static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
-{
-    return kt_guest_read(opaque, va, buf, len);
-}
-
 static void note_module(KtMoment *m, uint64_t va, bool added)
 {
     if (added) {
@@ -538,24 +533,11 @@ static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
     push_event(m, KT_EV_RESIZE, call->hook, result);
 }
 
-/* Of the bound, what is copied of a module at once. */
-#define MODULE_SHARE 64
-
 static void leave_module_add(KtMoment *m, const KtCall *call)
 {
-    KtBudget *budget = kt_tracer_budget(m->c->tracer);
-    const GsMem mem = {
-        .read = read_code,
-        .opaque = m->boot->guest,
-        .room = kt_budget_bounded(budget) ?
-                kt_budget_max(budget) / MODULE_SHARE : 0,
-    };
-
-    gs_kernel_set_module_room(m->c->kernel,
-                              kt_budget_room(budget, KT_PART_KERNEL));
-    note_module(m, call->ptr,
-                gs_kernel_add_module(m->c->kernel, &mem, call->ptr, NULL));
-    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(m->c->kernel));
+    note_module(m, call->ptr, kt_learn_code(m->c->tracer, m->c->kernel,
+                                            m->boot->guest,
+                                            gs_kernel_add_module, call->ptr));
 }
 
 void kt_record_leave(KtMoment *m, const KtCall *call)

@@ -165,7 +165,8 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
         .out = out, .args = args, .replay = replay, .starts = starts,
     };
     const KtReplayPlan plan = {
-        .until_us = args->filter.has_time ? args->filter.until : ctx->until_us,
+        .until_us = args->filter.has_time ?
+                    MIN(args->filter.until, ctx->until_us) : ctx->until_us,
         .since_us = args->filter.has_time && !args->has_va ?
                     args->filter.since : 0,
         .load = args->has_va,

@@ -3,6 +3,7 @@
  * ka -f: a journal's file is read into a tracer, which answers as the live
  * one did. What is missing goes to stderr, in one line.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,22 @@
 
 static bool print(void *opaque, const char *text)
 {
-    return fputs(text, stdout) >= 0;
+    int *error = opaque;
+
+    if (fputs(text, stdout) >= 0) {
+        return true;
+    }
+    *error = errno;
+    return false;
+}
+
+bool ka_flush(int error)
+{
+    if (!error && !fflush(stdout)) {
+        return true;
+    }
+    fprintf(stderr, "ka: stdout: %s\n", strerror(error ? error : errno));
+    return false;
 }
 
 /* ---- progress ------------------------------------------------------------ */
@@ -124,16 +140,16 @@ static int run_line(KtReplay *r, const char *path, const char *line,
 {
     McContext ctx;
     KtStatus status;
-    int rc;
+    int rc, error = 0;
 
     kt_replay_status(r, &status);
     ctx = context_of(r, &status, path, until_us);
+    ctx.puts_opaque = &error;
     rc = mc_run(&ctx, line);
     if (!*line) {
         print_holding(kt_replay_info(r));
     }
-    if (fflush(stdout) && rc != 2) {
-        perror("ka: stdout");
+    if (!ka_flush(error)) {
         return KA_NO_ANSWER;
     }
     return rc == 1 ? KA_BAD_LINE : KA_ANSWERED;

@@ -100,13 +100,20 @@ int main(int argc, char **argv)
         return KA_BAD_LINE;
     }
     if (o.help) {
-        return fputs(usage, stdout) < 0 ? KA_NO_ANSWER : KA_ANSWERED;
+        fputs(usage, stdout);
+        return ka_flush(0) ? KA_ANSWERED : KA_NO_ANSWER;
     }
     if (!o.file == !o.socket) {
         return fail("ask either a file (-f) or a VM (-q)", NULL);
     }
     if (o.socket && (o.cells || o.until_us != UINT64_MAX)) {
         return fail("--at and --cells are for files", NULL);
+    }
+    if (o.cells && o.until_us != UINT64_MAX) {
+        return fail("--cells are all events; --at is for answers", NULL);
+    }
+    if (o.cells && argv[first]) {
+        return fail("--cells takes no command", argv[first]);
     }
     line = g_strjoinv(" ", argv + first);
     if (o.socket) {

@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 #include "ka.h"
+
+#define GREETING_S  10u
 
 /* ---- JSON ---------------------------------------------------------------- */
 
@@ -153,7 +156,9 @@ static void put_json(GString *s, const char *text)
 
 typedef struct Peer {
     const char *path;
-    FILE *file;
+    int fd;
+    FILE *in;               /* only read: a stream that is both may lose
+                               what it has read when it writes */
     char *line;             /* the last one */
     size_t room;
 } Peer;
@@ -164,31 +169,50 @@ static int fail(const Peer *p, const char *what)
     return KA_NO_ANSWER;
 }
 
-static FILE *connect_to(const char *path)
+/* QEMU greets a second client when the first one has gone. */
+static void set_patience(int fd, time_t seconds)
+{
+    const struct timeval limit = { .tv_sec = seconds };
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+static int connect_to(const char *path)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
     int fd;
 
     if (strlen(path) >= sizeof(addr.sun_path)) {
         errno = ENAMETOOLONG;
-        return NULL;
+        return -1;
     }
     g_strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-        if (fd >= 0) {
-            close(fd);
-        }
-        return NULL;
+    if (fd < 0) {
+        return -1;
     }
-    return fdopen(fd, "r+");
+    set_patience(fd, GREETING_S);
+    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* A line without an end is one that QEMU did not live to end. */
+static bool read_line(Peer *p)
+{
+    ssize_t n = getline(&p->line, &p->room, p->in);
+
+    return n > 0 && p->line[n - 1] == '\n';
 }
 
 /* The next line with @key; events and the like in between are none of ours.
  * An error ends it as well. */
 static const char *next(Peer *p, const char *key)
 {
-    while (getline(&p->line, &p->room, p->file) > 0) {
+    while (read_line(p)) {
         const char *at = find_key(p->line, key);
 
         if (at || find_key(p->line, "error")) {
@@ -201,11 +225,21 @@ static const char *next(Peer *p, const char *key)
     return NULL;
 }
 
-static bool send_line(Peer *p, const char *text)
+/* A QEMU that has gone is an answer, not a signal. */
+static bool send_line(const Peer *p, const char *text)
 {
-    /* Between reading and writing a stream wants a seek. */
-    fflush(p->file);
-    return fputs(text, p->file) >= 0 && fflush(p->file) == 0;
+    size_t left = strlen(text);
+
+    while (left) {
+        ssize_t n = send(p->fd, text, left, MSG_NOSIGNAL);
+
+        if (n < 0) {
+            return false;
+        }
+        text += n;
+        left -= n;
+    }
+    return true;
 }
 
 static int tell_error(const Peer *p)
@@ -218,6 +252,14 @@ static int tell_error(const Peer *p)
         return fail(p, text->str);
     }
     return fail(p, "QEMU closed the connection");
+}
+
+/* As mc_run() and the monitor tell a line that they cannot read. */
+static bool is_refusal(const char *text)
+{
+    return g_str_has_prefix(text, "ka: ") ||
+           g_str_has_prefix(text, "{\"fail\":") ||
+           g_str_has_prefix(text, "unknown command");
 }
 
 static int print_answer(const Peer *p, const char *at)
@@ -234,10 +276,19 @@ static int print_answer(const Peer *p, const char *at)
             putchar(*from);
         }
     }
-    return fflush(stdout) ? KA_NO_ANSWER :
-           g_str_has_prefix(text->str, "ka: ") ||
-           g_str_has_prefix(text->str, "unknown command") ? KA_BAD_LINE :
-           KA_ANSWERED;
+    if (!ka_flush(0)) {
+        return KA_NO_ANSWER;
+    }
+    return is_refusal(text->str) ? KA_BAD_LINE : KA_ANSWERED;
+}
+
+static int fail_to_greet(const Peer *p, int error)
+{
+    g_autofree char *busy = g_strdup_printf(
+        "no greeting in %u s: another client has this socket, or QEMU is busy",
+        GREETING_S);
+
+    return fail(p, error == EAGAIN ? busy : "nobody there speaks QMP");
 }
 
 static int ask(Peer *p, const char *line)
@@ -250,9 +301,11 @@ static int ask(Peer *p, const char *line)
 
     put_json(json, command);
     g_string_append(json, "}}\n");
+    errno = 0;
     if (!next(p, "QMP")) {
-        return fail(p, "nobody there speaks QMP");
+        return fail_to_greet(p, errno);
     }
+    set_patience(p->fd, 0);
     if (!send_line(p, "{\"execute\":\"qmp_capabilities\"}\n") ||
         !next(p, "return") || !send_line(p, json->str)) {
         return tell_error(p);
@@ -263,14 +316,16 @@ static int ask(Peer *p, const char *line)
 
 int ka_ask_vm(const char *path, const char *line)
 {
-    Peer p = { .path = path, .file = connect_to(path) };
+    Peer p = { .path = path, .fd = connect_to(path) };
     int rc;
 
-    if (!p.file) {
-        return fail(&p, strerror(errno));
+    if (p.fd < 0) {
+        return errno == EAGAIN ? fail_to_greet(&p, errno) :
+                                 fail(&p, strerror(errno));
     }
+    p.in = fdopen(p.fd, "r");
     rc = ask(&p, line);
-    fclose(p.file);
+    fclose(p.in);
     free(p.line);
     return rc;
 }

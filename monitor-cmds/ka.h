@@ -7,6 +7,7 @@
 #ifndef KA_H
 #define KA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kt.h"
@@ -22,6 +23,9 @@ int ka_dump_file(const char *path);
 /** ka_warn_of_loss() - say on stderr what the file lacks of all that was asked
  *  for; nothing, if that is nothing. */
 void ka_warn_of_loss(const char *path, const KtReplayInfo *info);
+/** ka_flush() - end standard output; @error: errno of what was printed before,
+ *  or 0. What was not printed is said on stderr. */
+bool ka_flush(int error);
 /** ka_ask_vm() - @line of a running VM, by the QMP socket at @path. */
 int ka_ask_vm(const char *path, const char *line);
 

@@ -294,6 +294,20 @@ static bool set_every(McOut *out, unsigned seconds)
     return true;
 }
 
+/* What has one form only is not printed as another. */
+static bool has_json(const McArgs *args, GError **errp)
+{
+    const char *other = args->kmemleak ? "--format kmemleak" :
+                        mc_given(args, MC_OPT_EVERY) ? "--every" : NULL;
+
+    if (other && mc_given(args, MC_OPT_JSON)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "\"%s\" has no JSON form; leave -j out", other);
+        return false;
+    }
+    return true;
+}
+
 bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
 {
     McProgress progress = { out, mc_given(args, MC_OPT_JSON) || args->kmemleak,
@@ -307,10 +321,13 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
         .progress = mc_on_progress, .opaque = &progress,
     };
 
-    if (plan.vm && mc_given(args, MC_OPT_EVERY)) {
+    if (!plan.vm || !has_json(args, errp)) {
+        return false;
+    }
+    if (mc_given(args, MC_OPT_EVERY)) {
         return set_every(out, args->every);
     }
-    if (!plan.vm || !kt_leak_scan(out->ctx->tracer, &plan, &report, errp)) {
+    if (!kt_leak_scan(out->ctx->tracer, &plan, &report, errp)) {
         return false;
     }
     print_missing(out, &report);
@@ -357,7 +374,7 @@ bool mc_cmd_leak_list(McOut *out, const McArgs *args, GError **errp)
     g_autoptr(GArray) leaks = NULL, groups = NULL;
     uint64_t us;
 
-    if (!was_scanned(out, &us, errp)) {
+    if (!has_json(args, errp) || !was_scanned(out, &us, errp)) {
         return false;
     }
     kt_leak_list(out->ctx->tracer, &leaks, &us);

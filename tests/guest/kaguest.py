@@ -12,6 +12,7 @@ with block, or keep() was called) it is moved to the results folder.
 Tap prints test results; each test program of this folder prints TAP.
 """
 import argparse
+import atexit
 import contextlib
 import json
 import os
@@ -34,8 +35,18 @@ RUN = os.path.join(ROOT, 'scripts', 'ka-run')
 SETUP = os.path.join(ROOT, 'scripts', 'setup')
 
 
-# Guests end with the test, also with one that takes too long.
-signal.signal(signal.SIGTERM, lambda *_: sys.exit('ended from outside'))
+def _end(*_):
+    """Once: what ends the guests is not to be interrupted."""
+    for number in ENDS:
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit('ended from outside')
+
+
+# Guests end with the test, also with one that takes too long. nohup stays.
+ENDS = [n for n in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(n) != signal.SIG_IGN]
+for _number in ENDS:
+    signal.signal(_number, _end)
 
 
 class GuestError(Exception):
@@ -97,6 +108,7 @@ class Qmp:
         self.sock = _connect(path, timeout, alive)
         self.file = self.sock.makefile('r', encoding='utf-8')
         self.events = []
+        self._sent = 0
         self._read('QMP')
         self.cmd('qmp_capabilities')
 
@@ -108,14 +120,18 @@ class Qmp:
                 raise GuestError(f'QMP: {e}') from e
             if not line:
                 raise GuestError('QMP: connection closed by QEMU')
-            msg = json.loads(line)
+            try:
+                msg = json.loads(line)
+            except ValueError as e:
+                raise GuestError(f'QMP: no JSON: {line[:80]!r}') from e
             if any(k in msg for k in keys):
                 return msg
             if 'event' in msg:
                 self.events.append(msg)
 
     def cmd(self, name, arguments=None, timeout=120):
-        msg = {'execute': name}
+        self._sent += 1
+        msg = {'execute': name, 'id': self._sent}
         if arguments:
             msg['arguments'] = arguments
         self.sock.settimeout(timeout)
@@ -124,6 +140,8 @@ class Qmp:
         except OSError as e:
             raise GuestError(f'QMP: {e}') from e
         answer = self._read('return', 'error')
+        while answer.get('id') != self._sent:   # of one that was given up
+            answer = self._read('return', 'error')
         if 'error' in answer:
             raise GuestError(f"QMP {name}: {answer['error']['desc']}")
         return answer['return']
@@ -204,6 +222,7 @@ class Guest:
         self.proc = subprocess.Popen(
             self._args, stdin=subprocess.DEVNULL, stdout=self._log,
             stderr=self._log, start_new_session=True)
+        atexit.register(self._end_qemu)
         self._stop_drain = threading.Event()
         self._drain = threading.Thread(target=self._drain_serial, daemon=True)
         self._serial_ready = threading.Event()
@@ -248,6 +267,15 @@ class Guest:
     def console(self):
         """What the guest has printed so far."""
         return self._read('serial.log')
+
+    def settled_console(self):
+        """All that a VM that stands has printed; its last lines may still be
+        under way."""
+        text = None
+        while text != self.console:
+            text = self.console
+            time.sleep(0.3)
+        return text
 
     @property
     def qemu_log(self):
@@ -433,12 +461,7 @@ class Guest:
 
     # --- end -----------------------------------------------------------------
 
-    def stop(self):
-        """End QEMU; remove the files unless keep() was called."""
-        self._stop_drain.set()
-        if self._qmp:
-            self._qmp.close()
-            self._qmp = None
+    def _end_qemu(self):
         if self.alive():
             self.proc.send_signal(signal.SIGTERM)
             try:
@@ -446,6 +469,15 @@ class Guest:
             except subprocess.TimeoutExpired:
                 self.proc.kill()
                 self.proc.wait()
+
+    def stop(self):
+        """End QEMU; remove the files unless keep() was called."""
+        self._stop_drain.set()
+        if self._qmp:
+            self._qmp.close()
+            self._qmp = None
+        self._end_qemu()
+        atexit.unregister(self._end_qemu)
         self._drain.join(5)
         if self._serial:
             self._serial.close()
@@ -486,11 +518,13 @@ class Guest:
         return self
 
     def __exit__(self, kind, value, tb):
-        if kind:
-            if self.alive():
-                self._log_vcpus()
-            print(f'# logs: {self.keep()}', flush=True)
-        self.stop()
+        try:
+            if kind:
+                if self.alive():
+                    self._log_vcpus()
+                print(f'# logs: {self.keep()}', flush=True)
+        finally:
+            self.stop()
         return False
 
 

@@ -1,26 +1,67 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """scripts/sweep: its statuses, suppressions and JUnit XML, on real guests."""
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import xml.etree.ElementTree as ET
 
-from kaguest import ROOT, Tap, cache_folder, kernel_file, paths
+import oracle
+from kaguest import ROOT, Qmp, Tap, cache_folder, kernel_file, paths
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-sweep.')
 
 
+def command(*args):
+    """JUnit goes to work/junit.xml."""
+    return [os.path.join(ROOT, 'scripts', 'sweep'), '--junit',
+            os.path.join(work, 'junit.xml'), '--timeout', '120', *args]
+
+
 def sweep(*args):
-    """(status, output) of a run; JUnit goes to work/junit.xml."""
+    """(status, output) of a run."""
     done = subprocess.run(
-        [os.path.join(ROOT, 'scripts', 'sweep'), '--junit',
-         os.path.join(work, 'junit.xml'), '--timeout', '120', *args],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command(*args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
     return done.returncode, done.stdout
+
+
+def child_of(pid):
+    """QEMU's, once the guest runs."""
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as f:
+        child, = f.read().split()
+    return int(child)
+
+
+def disturbed(disturb, *qemu):
+    """(status, output) of a run whose guest waits, when disturb(pid) was
+    called; QEMU has ended."""
+    log = os.path.join(work, 'log')
+    with open(log, 'w', encoding='utf-8') as out:
+        proc = subprocess.Popen(
+            command('--console', '--marker', 'NEVER', '--append',
+                    'ka.end=wait', '--', *qemu),
+            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        end = time.monotonic() + 100
+        while 'KA-DONE' not in read(log) and time.monotonic() < end:
+            time.sleep(0.1)
+        qemu_pid = child_of(proc.pid)
+        disturb(proc.pid)
+        status = proc.wait(60)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(qemu_pid, 0)
+        raise AssertionError('QEMU has not ended')
+    return status, read(log)
+
+
+def read(path):
+    with open(path, encoding='utf-8', errors='replace') as f:
+        return f.read()
 
 
 def junit(**want):
@@ -37,6 +78,15 @@ def write(name, text):
     return path
 
 
+# How a guest ends otherwise.
+WORKLOADS = {
+    'panic': 'echo c >/proc/sysrq-trigger\n',
+    'reboot': 'reboot -f\n',
+    'error-panic': 'insmod /share/ka_errors.ko kind=double-free\n'
+                   'echo c >/proc/sysrq-trigger\n',
+}
+
+
 def initrd_with_errors():
     """The prepared initramfs, followed by the module that commits errors."""
     share, tail = os.path.join(work, 'share'), os.path.join(work, 'share.cpio')
@@ -45,9 +95,13 @@ def initrd_with_errors():
     modules = os.path.join(cache_folder('modules'), 'kmod-6.12')
     subprocess.run([os.path.join(here, 'build-kmod.sh'),
                     kernel_file('6.12', ''), modules], check=True)
+    oracle.make_share(share, ['kexec.sh'], '6.12')
     for path in (os.path.join(modules, 'ka_errors.ko'),
-                 os.path.join(here, 'errors.sh')):
+                 os.path.join(here, 'errors.sh'), kernel_file('6.12')):
         shutil.copy(path, share)
+    shutil.copy(paths()['initrd-6.12'], os.path.join(share, 'initrd'))
+    for name, text in WORKLOADS.items():
+        write(f'share/{name}.sh', text)
     subprocess.run([os.path.join(ROOT, 'scripts', 'lib', 'mkinitramfs.py'),
                     '--share', share, '--output', tail], check=True)
     whole = os.path.join(work, 'initrd')
@@ -72,7 +126,8 @@ with tap.test('a marker on the console ends the wait'):
     text = expect(0, sweep('--marker', 'KA-DONE', '--append', 'ka.end=wait'))
     assert 'swept at marker' in text, text
 
-bad = ('--initrd', initrd_with_errors(), '--append',
+initrd = initrd_with_errors()
+bad = ('--initrd', initrd, '--append',
        'ka.run=errors ka.n=double-free ka.end=poweroff')
 
 with tap.test('an error: status 1, one line, one failure'):
@@ -99,12 +154,73 @@ with tap.test('a kernel that is none: status 2, one error in JUnit'):
 with tap.test('a marker that never comes: status 2'):
     expect(2, sweep('--marker', 'NEVER', '--append', 'ka.end=poweroff'))
 
+with tap.test('a marker printed as the guest powers off is seen'):
+    text = expect(0, sweep('--marker', 'Power down', '--append',
+                           'ka.end=poweroff'))
+    assert 'swept at marker' in text, text
+
+with tap.test('a panic that resets the guest: status 2, the panic is told'):
+    text = expect(2, sweep('--initrd', initrd, '--append', 'ka.run=panic'))
+    assert 'reset: Kernel panic - not syncing: sysrq' in text, text
+    assert ' 0 errors, 0 suppressed' in text, text
+    junit(tests=1, failures=0, errors=1, skipped=0)
+
+with tap.test('an error, then a panic: status 1, both in JUnit'):
+    text = expect(1, sweep('--initrd', initrd, '--append',
+                           'ka.run=error-panic'))
+    assert 'error[double-free ' in text and 'Kernel panic' in text, text
+    junit(tests=2, failures=1, errors=1, skipped=0)
+
+with tap.test('a reboot is an end: status 0'):
+    text = expect(0, sweep('--initrd', initrd, '--append', 'ka.run=reboot'))
+    assert 'swept at end' in text, text
+
+with tap.test('another kernel by kexec: status 2'):
+    text = expect(2, sweep('--initrd', initrd, '--mem', '2G', '--append',
+                           'ka.run=kexec ka.end=poweroff'))
+    assert 'the guest booted again' in text, text
+
+for number in signal.SIGTERM, signal.SIGHUP:
+    with tap.test(f'{number.name}: status 2, JUnit, and QEMU has ended'):
+        expect(2, disturbed(lambda pid, n=number: os.kill(pid, n)))
+        junit(tests=1, failures=0, errors=1, skipped=0)
+
+with tap.test('QEMU is killed: status 2'):
+    text = expect(2, disturbed(
+        lambda pid: os.kill(child_of(pid), signal.SIGKILL)))
+    junit(tests=1, failures=0, errors=1, skipped=0)
+
+with tap.test('somebody stops the VM: status 2'):
+    qmp = os.path.join(work, 'qmp')
+    text = expect(2, disturbed(lambda _: Qmp(qmp, 10).cmd('stop'), '-qmp',
+                               f'unix:{qmp},server=on,wait=off'))
+    assert 'the VM was stopped: paused' in text, text
+
+with tap.test('JUnit that cannot be written: status 2, before a VM starts'):
+    text = expect(2, sweep('--junit', work + '/none/junit.xml'))
+    assert text.startswith('sweep: ') and text.count('\n') == 1, text
+    text = expect(2, sweep('--junit', '/dev/full', '--kernel',
+                           write('kernel', 'nothing\n')))
+    assert 'Traceback' not in text and 'No space left' in text, text
+
+with tap.test('a report that nobody can have: status 2, no traceback'):
+    with open('/dev/full', 'w', encoding='ascii') as full:
+        done = subprocess.run(
+            command('--append', 'ka.end=poweroff'), stdout=full, text=True,
+            stderr=subprocess.PIPE, timeout=300, check=False)
+    assert done.returncode == 2, done
+    assert 'No space left' in done.stderr, done
+    assert 'Traceback' not in done.stderr, done
+
 with tap.test('a bad suppression file: status 2, the line is named'):
     text = expect(2, sweep('--suppress', write('rules', 'a b c\n')))
     assert 'line 1' in text, text
 
 with tap.test('wrong arguments: status 2'):
     expect(2, sweep('--no-such-option'))
+    for value in 'inf', 'nan', '0', '-1', '1e10', 'x':
+        text = expect(2, sweep('--timeout', value))
+        assert 'argument --timeout' in text.splitlines()[-1], text
 
 shutil.rmtree(work)
 tap.done()

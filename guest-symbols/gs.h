@@ -73,8 +73,8 @@ typedef enum GsReg {
  * @text_start, @text_end: between these the kernel's own code runs
  * @slide_align: KASLR moves a kernel by multiples of this
  * @map_step: early in boot its image is mapped in steps of this
- * @patch_byte: an instruction that begins with it traps, and is one that the
- *              kernel is about to patch; -1 where patching needs no traps
+ * @patch_byte: an instruction that begins with it traps: the kernel is about
+ *              to patch it, or probes it; -1 where patching needs no traps
  */
 typedef struct GsArch {
     GsArchId id;

@@ -17,6 +17,7 @@
 #include "capture.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "capture-parts.h"
@@ -120,6 +121,39 @@ static bool is_wanted(const KtMoment *m, KtHookId id)
            is_followed(m->boot, id);
 }
 
+/* @top: on x86-64 the return address */
+static KtEntered entered(const KtVcpu *v, KtHookId id)
+{
+    KtEntered e = {
+        .id = id.v, .sp = kt_vcpu_reg(v, GS_REG_SP),
+        .arg0 = kt_vcpu_arg(v, 0), .arg1 = kt_vcpu_arg(v, 1),
+    };
+    size_t avail;
+    const void *at = qemu_plugin_vaddr_to_host(e.sp, &avail);
+
+    if (at && avail >= sizeof(e.top)) {
+        memcpy(&e.top, at, sizeof(e.top));
+    }
+    return e;
+}
+
+/*
+ * The instruction at an entry was a breakpoint: it is about to be patched, or
+ * probed. Mostly the kernel then does what it stood for, and goes on behind
+ * it. Where the breakpoint is gone by then the very same call comes again, and
+ * next, to an instruction like any other. Of an allocation that is no matter:
+ * it returns once; and a loop may ask for the same again and again.
+ */
+static bool is_retried(const KtMoment *m, KtHookId id)
+{
+    const KtEntered now = entered(m->v, id);
+    KtRole role = m->boot->row[id.v].role;
+
+    m->v->trapped = false;
+    return (role == KT_ROLE_FREE || role == KT_ROLE_RCU_QUEUE) &&
+           !memcmp(&now, &m->v->trap, sizeof(now));
+}
+
 GS_HOT
 static void on_entry(unsigned vcpu_index, void *udata)
 {
@@ -132,13 +166,25 @@ static void on_entry(unsigned vcpu_index, void *udata)
     KtHookId id = { packed_id(udata) };
     uint64_t since;
 
-    if (!m.boot || !m.v->unwinder || !is_wanted(&m, id)) {
+    if (!m.boot || !m.v->unwinder || !is_wanted(&m, id) ||
+        (G_UNLIKELY(m.v->trapped) && is_retried(&m, id))) {
         return;
     }
     since = cost_begin(m.v);
     m.v->hits[id.v]++;
     kt_record_enter(&m, id);
     cost_end(m.v, since);
+}
+
+static void on_trapped_entry(unsigned vcpu_index, void *udata)
+{
+    KtVcpu *v = &capture.vcpu[vcpu_index];
+
+    on_entry(vcpu_index, udata);
+    if (v->unwinder) {
+        v->trap = entered(v, (KtHookId) { packed_id(udata) });
+        v->trapped = true;
+    }
 }
 
 GS_HOT
@@ -279,8 +325,7 @@ static bool want_block(uint64_t va, void *userdata)
            kt_sites_find(c->shared.sites, va) != KT_SITE_NONE;
 }
 
-/* The guest is about to patch that entry; it traps before it runs. */
-static bool is_patched(const KtCapture *c, const struct qemu_plugin_insn *insn)
+static bool is_trap(const KtCapture *c, const struct qemu_plugin_insn *insn)
 {
     uint8_t byte = 0;
 
@@ -295,10 +340,10 @@ static void hook_entries(const KtCapture *c, const KtBoot *boot,
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         KtHookId id = kt_hooks_at(boot->hooks, qemu_plugin_insn_vaddr(insn));
 
-        if (id.v && !is_patched(c, insn)) {
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_entry,
-                                                   QEMU_PLUGIN_CB_R_REGS,
-                                                   pack(id.v, n - i));
+        if (id.v) {
+            qemu_plugin_register_vcpu_insn_exec_cb(
+                insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
+                QEMU_PLUGIN_CB_R_REGS, pack(id.v, n - i));
         }
     }
 }

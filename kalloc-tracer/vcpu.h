@@ -15,6 +15,11 @@ typedef struct KtPageFree {
     uint64_t sp, ra, va, len;
 } KtPageFree;
 
+/* What tells one call of a hooked function from another. */
+typedef struct KtEntered {
+    uint64_t id, sp, top, arg0, arg1;
+} KtEntered;
+
 /* A register for people; @name is the API's. */
 typedef struct KtVcpuReg {
     const char *name;
@@ -26,12 +31,14 @@ typedef struct KtVcpu {
     const uint64_t *reg[GS_REG__COUNT];
     GsUnwinder *unwinder;                   /* NULL: no kernel, or not @ready */
     unsigned index;
-    unsigned cost_tick:31;
+    unsigned cost_tick:30;
     unsigned ready:1;                       /* @reg is set */
+    unsigned trapped:1;                     /* @trap is the last entry */
     KtGuestCpu seen;
     KtSiteWrapper free_site[256];
     uint64_t return_site[1024];             /* known to be ready, by address */
     KtPageFree page_free;
+    KtEntered trap;
     uint64_t hits[256];                     /* by hook id */
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];        /* of it, told to the tracer */

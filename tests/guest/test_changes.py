@@ -10,6 +10,11 @@ mapchanges  the machine's memory map, as Linux does while it sizes BARs, while
             the others use their local APICs. Each access goes to its own
             device: a timer whose interrupt is not acknowledged, or that is not
             set again, never expires again, and the guest hangs.
+tracerchanges
+            the first instructions of the allocators, by the function tracer,
+            where they begin with its hook (6.1). No call is missed while a
+            breakpoint stands there: an address that is given out again
+            would be an error.
 
 usage: test_changes.py [--short] [--case NAME] [--kernel K]... [--rounds N]
 """
@@ -39,6 +44,7 @@ Case = namedtuple('Case', 'name kernel short what cmdline check')
 CASES = (
     Case('codewrites', '6.12-rt', 100, 'code', 'oops=panic panic=-1', None),
     Case('mapchanges', '6.12', 200, 'the map', '', check_timers),
+    Case('tracerchanges', '6.1', 8, "the allocators' entries", '', None),
 )
 
 

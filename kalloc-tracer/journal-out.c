@@ -12,6 +12,8 @@
 #include "journal-out.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -20,6 +22,7 @@
 
 #define LEVEL       1
 #define KEPT_MAX    (64u << 20)     /* bytes of frames that wait for room */
+#define INDEX_MAX   65536           /* 5 MiB; of a busy guest's hour or so */
 
 /* A frame that could not be written yet. */
 typedef struct Kept {
@@ -46,7 +49,8 @@ struct KtJournalOut {
     GByteArray *col[KT_COL__COUNT];
     GByteArray *def_bytes;
     GByteArray *out;        /* frames on their way to the file */
-    GArray *index;          /* of KtFrame */
+    GArray *index;          /* of KtFrame, INDEX_MAX at most */
+    uint64_t last_frame;    /* its offset */
     bool hooks_told;
     GQueue kept;            /* of Kept */
     size_t kept_bytes;
@@ -171,7 +175,10 @@ static void put_frame(KtJournalOut *o, KtFrame *f, GByteArray *const *section,
     f->stored = o->out->len - at - KT_FRAME_BYTES;
     f->crc = kt_crc(o->out->data + at + KT_FRAME_BYTES, f->stored);
     kt_frame_put(f, o->out->data + at);
-    g_array_append_val(o->index, *f);
+    o->last_frame = f->offset;
+    if (o->index->len < INDEX_MAX) {
+        g_array_append_val(o->index, *f);
+    }
 }
 
 static KtFrame frame_now(const KtJournalOut *o, KtFrameKind kind)
@@ -385,13 +392,13 @@ void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
     }
 }
 
-/* One that a section has no room for is left empty: readers walk then. */
+/* Of more frames than are kept it is left empty: readers walk then. */
 static void put_index(KtJournalOut *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
     guint n = o->index->len;
 
-    if (n > KT_SECTION_MAX / (sizeof(uint64_t) + KT_FRAME_BYTES)) {
+    if (n < o->number) {
         n = 0;
     }
     for (guint i = 0; i < n; i++) {
@@ -411,18 +418,27 @@ static void put_end(KtJournalOut *o)
     uint8_t tail[KT_TAIL_BYTES];
 
     put_index(o);
-    kt_tail_put(g_array_index(o->index, KtFrame, o->index->len - 1).offset,
-                tail);
+    kt_tail_put(o->last_frame, tail);
     g_byte_array_append(o->out, tail, sizeof(tail));
     commit(o, &b);
 }
 
+/* On a thread that may not block signals for long: beyond a limit of the
+ * process (RLIMIT_FSIZE) a write fails, and does not end QEMU. */
 void kt_journal_out_end(KtJournalOut *o)
 {
+    const struct timespec at_once = { 0 };
+    sigset_t limit, before;
+
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
     if (!o->given_up) {
         put_end(o);
     }
     if (ftruncate(o->fd, o->offset)) {
         /* What a failed write left is there still; readers stop at it. */
     }
+    sigtimedwait(&limit, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -245,36 +245,19 @@ static void damaged(void)
     remove_path(bad);
 }
 
-/* As of a run of some days: the index would have too many rows. The file was
+/* As of a run of some hours: the index would have too many rows. The file was
  * ended all the same. */
 static void index_without_rows(void)
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
-    g_autofree char *data = NULL;
-    g_autoptr(GByteArray) file = g_byte_array_new();
     g_autoptr(KtReplay) r = NULL;
-    const uint8_t empty[8] = { 0 };
-    uint8_t header[KT_FRAME_BYTES], tail[KT_TAIL_BYTES];
-    uint64_t at;
-    KtFrame f;
-    gsize len;
 
+    for (unsigned i = 0; i < 66000; i++) {
+        kt_tracer_set_complete(t, i % 2);
+    }
     push_samples(t);
     kt_tracer_free(t);
-    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
-    memcpy(tail, data + len - sizeof(tail), sizeof(tail));
-    g_assert_true(kt_tail_get(&at, tail));
-    g_assert_true(kt_frame_get(&f, (uint8_t *)data + at));
-    f.stored = sizeof(empty);
-    f.raw = 0;
-    f.crc = kt_crc(empty, sizeof(empty));
-    kt_frame_put(&f, header);
-    g_byte_array_append(file, (uint8_t *)data, at);
-    g_byte_array_append(file, header, sizeof(header));
-    g_byte_array_append(file, empty, sizeof(empty));
-    g_byte_array_append(file, tail, sizeof(tail));
-    put_file(path, (char *)file->data, file->len);
     r = read_all(path);
     g_assert_true(kt_replay_info(r)->ended);
     g_assert_null(kt_replay_info(r)->damage);

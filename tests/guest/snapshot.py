@@ -232,13 +232,24 @@ def with_rr(kernel, folder, how):
                  qemu=['-icount', rr, '-no-shutdown'])
 
 
+def gdb_lists_all(g):
+    """In gdb, which acknowledges each line before it reads the next one, a
+    listing of megabytes comes through also while a run is recorded."""
+    live = g.stat()['blocks.live']
+    printed = g.gdb(['monitor ka -v 0-ffffffffffffffff'], timeout=300)
+    assert len(printed) > 1 << 20, len(printed)
+    assert printed.count('\n') > live, (live, printed[-1000:])
+
+
 # Where a guest that switches itself off comes to stand is not recorded.
 def record(kernel, folder):
     """What was listed, and at which instruction."""
     with with_rr(kernel, folder, 'record') as g:
         g.wait_marker('KA-DONE')
         g.qmp('stop')
-        return g.qmp('query_replay')['icount'], dump(g)
+        found = g.qmp('query_replay')['icount'], dump(g)
+        gdb_lists_all(g)
+        return found
 
 
 def replay(kernel, folder, icount):

@@ -36,22 +36,47 @@ static void free_range(KtMoment *m, KtHookId id, uint64_t va, uint64_t len,
 }
 
 /*
- * free_unref_page() and __free_pages_core() leave it to __free_pages_ok(),
- * by a call or by a jump, which looks like a call from where they were
- * called. The event says that it may be one told before: an interrupt
- * between the two can hide that here, the model sees it.
+ * free_unref_page() and __free_pages_core() leave it to __free_pages_ok(), as
+ * free_frozen_pages() does to __free_frozen_pages(), and that again: by calls
+ * or by jumps, which look like calls from where the first one was called, of
+ * rows further down the table. The event says that it may be one told before:
+ * an interrupt between the two can hide that here, the model sees it.
  */
-static bool told_already(KtMoment *m, const KtHookRow *hook, uint64_t va,
-                         uint64_t len)
+static bool told_already(KtMoment *m, const KtHookRow *hook, KtHookId id,
+                         uint64_t va, uint64_t len)
 {
-    KtPageFree *last = &m->v->page_free;
-    const KtPageFree now = { m->sp_after, m->ra, va, len };
+    const KtPageFree last = m->v->page_free;
     bool inner = hook->flags & KT_HOOK_INNER;
-    bool same = inner && !memcmp(last, &now, sizeof(now));
 
-    *last = inner ? (KtPageFree) { 0 } : now;
-    return same || (inner && kt_hooks_in_role(m->boot->hooks, m->ra,
-                                              KT_ROLE_PAGE_FREE));
+    m->v->page_free = (KtPageFree) { m->sp_after, m->ra, va, len, id };
+    return inner && ((last.sp == m->sp_after && last.ra == m->ra &&
+                      last.va == va && last.len == len && id.v > last.id.v) ||
+                     kt_hooks_in_role(m->boot->hooks, m->ra,
+                                      KT_ROLE_PAGE_FREE));
+}
+
+/*
+ * Pages that the memory cgroup does not pay for are freed again by the call
+ * that got them, which hands out nothing then.
+ */
+static bool takes_back(KtMoment *m)
+{
+    uint64_t caller = m->ra;
+
+    m->wrapper = kt_record_free_site(m);
+    if (m->wrapper.v) {
+        const uint64_t *frames;
+        unsigned n;
+        GsStop stop;
+
+        if (!(m->boot->row[m->wrapper.v].flags & KT_HOOK_UNDO)) {
+            return false;
+        }
+        kt_record_complete(m);
+        frames = kt_tracer_stack(m->c->tracer, m->ev.stack, &n, &stop);
+        caller = n ? frames[0] : 0;
+    }
+    return kt_hooks_in_role(m->boot->hooks, caller, KT_ROLE_PAGE_ALLOC);
 }
 
 static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
@@ -60,7 +85,7 @@ static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
     uint64_t va = kt_pages_va(p, kt_vcpu_arg(m->v, hook->ptr));
     uint64_t len = kt_pages_len(p, kt_vcpu_arg(m->v, hook->size) & UINT32_MAX);
 
-    if (!told_already(m, hook, va, len)) {
+    if (!told_already(m, hook, id, va, len) && !takes_back(m)) {
         free_range(m, id, va, len,
                    (hook->flags & KT_HOOK_FRESH ? KT_EVF_FRESH : 0) |
                    (hook->flags & KT_HOOK_INNER ? KT_EVF_AGAIN : 0));

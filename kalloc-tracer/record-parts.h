@@ -6,6 +6,9 @@
 #include "learn.h"
 #include "record.h"
 
+/** kt_record_complete() - @m->ev has its backtrace, task and time from here
+ *  on; once a callback. */
+GS_HOT void kt_record_complete(KtMoment *m);
 /** kt_record_event() - @m->ev, completed, as an event of that kind. */
 void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
                      uint64_t va);

@@ -106,9 +106,9 @@ static void find_stack(KtMoment *m)
     }
 }
 
-/* Backtrace, task and time: once a callback, when an event is certain. */
+/* Once a callback, when an event is certain. */
 GS_HOT
-static void complete_moment(KtMoment *m)
+void kt_record_complete(KtMoment *m)
 {
     KtTaskAt task;
 
@@ -150,7 +150,7 @@ void kt_record_lose(KtMoment *m, KtCounter why)
 void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
                      uint64_t va)
 {
-    complete_moment(m);
+    kt_record_complete(m);
     push_event(m, kind, hook, va);
 }
 
@@ -201,7 +201,7 @@ static void record_free(KtMoment *m, const KtHookRow *hook, KtHookId id,
         return;
     }
     m->wrapper = kt_record_free_site(m);
-    complete_moment(m);
+    kt_record_complete(m);
     m->ev.family = hook->family;
     m->ev.cache = cache;
     m->ev.flags = 0;
@@ -224,7 +224,7 @@ static void record_queue(KtMoment *m, KtHookId id, uint64_t va)
         return;
     }
     m->wrapper = kt_record_free_site(m);
-    complete_moment(m);
+    kt_record_complete(m);
     push_event(m, KT_EV_RCU_QUEUE, id, va);
 }
 
@@ -463,7 +463,7 @@ static void note_inner(KtMoment *m, KtHookId id, KtLayer layer)
 
 static void tell_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 {
-    complete_moment(m);
+    kt_record_complete(m);
     m->ev.gfp = call->gfp;
     kt_record_sizes(m, call, va);
     push_event(m, KT_EV_ALLOC, call->hook, va);
@@ -528,7 +528,7 @@ static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
     if (result != call->ptr || !is_block(result)) {
         return;             /* moved: the copy's own events tell */
     }
-    complete_moment(m);
+    kt_record_complete(m);
     m->ev.size = call->size;
     push_event(m, KT_EV_RESIZE, call->hook, result);
 }

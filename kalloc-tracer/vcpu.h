@@ -13,6 +13,7 @@
 /* The last page free that may leave its work to another hook. */
 typedef struct KtPageFree {
     uint64_t sp, ra, va, len;
+    KtHookId id;
 } KtPageFree;
 
 /* What tells one call of a hooked function from another. */

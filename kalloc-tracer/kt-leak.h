@@ -134,7 +134,9 @@ typedef enum KtPlace {
     KT_PLACE_STRUCT_PAGE,
     KT_PLACE_PAGE,          /* of the kernel's, and no block */
     KT_PLACE_FREELIST,      /* of a struct page: what its slab has, or had, on
-                             * its list of free objects; holds no block */
+                             * its list of free objects; of a struct
+                             * slab_sheaf: what it has, or had, as free; holds
+                             * no block */
     KT_PLACE__COUNT
 } KtPlace;
 /** kt_place_name() - (static) "block", "data" and so on. */

@@ -393,6 +393,7 @@ void kt_leak_find_regions(KtLeakWorld *w)
     find_vmalloc(w);
     kt_leak_find_kmemleak(w);
     kt_leak_find_members(w);
+    kt_leak_find_sheaves(w);
     find_data(w);
     find_percpu(w);
     if (w->pages) {

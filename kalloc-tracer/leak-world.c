@@ -245,6 +245,7 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
     w->mem = (GsMem) { .read = read_mem, .opaque = w };
     w->live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
     w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));
+    w->sheaf = g_array_new(FALSE, FALSE, sizeof(KtLeakSheaf));
     w->registers = g_array_new(FALSE, FALSE, sizeof(KtRegister));
     w->vcpu_of = g_array_new(FALSE, FALSE, sizeof(unsigned));
     w->offset = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -264,6 +265,7 @@ void kt_leak_world_free(KtLeakWorld *w)
     }
     g_array_unref(w->live);
     g_array_unref(w->region);
+    g_array_unref(w->sheaf);
     g_array_unref(w->registers);
     g_array_unref(w->vcpu_of);
     g_array_unref(w->offset);

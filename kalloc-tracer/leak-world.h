@@ -20,6 +20,12 @@ typedef struct KtLeakLive {
 } KtLeakLive;
 G_STATIC_ASSERT(sizeof(KtLeakLive) == 40);
 
+/** struct KtLeakSheaf - block @block is an array of free objects from offset
+ *  @objects on */
+typedef struct KtLeakSheaf {
+    uint32_t block, objects;
+} KtLeakSheaf;
+
 /** KT_REGIONS_MAX - so many are kept */
 #define KT_REGIONS_MAX (1u << 21)
 
@@ -37,6 +43,7 @@ typedef struct KtRegion {
  * @mem: the guest's memory, by @vcpu, which maps the kernel
  * @live: KtLeakLive, by address
  * @region: KtRegion
+ * @sheaf: KtLeakSheaf, by block
  * @registers: KtRegister (names borrowed from the VM), those of one vCPU
  *             after the other; @vcpu_of: unsigned, which that is
  * @pages: NULL where the kernel does not tell
@@ -58,6 +65,7 @@ typedef struct KtLeakWorld {
     unsigned vcpu;
     GArray *live;
     GArray *region;
+    GArray *sheaf;
     GArray *registers;
     GArray *vcpu_of;
     KtLeakPages *pages;
@@ -93,6 +101,9 @@ void kt_leak_find_kmemleak(KtLeakWorld *w);
 /** kt_leak_find_members() - tell @scan which members of blocks of a known type
  *  are no pointers; leak-members.c. */
 void kt_leak_find_members(KtLeakWorld *w);
+/** kt_leak_find_sheaves() - fill @sheaf in, and tell @scan that these have no
+ *  pointers there; leak-sheaves.c. */
+void kt_leak_find_sheaves(KtLeakWorld *w);
 /** kt_leak_find_spare() - tell @pages of those that are kept, and nothing uses
  *  what they have; leak-spare.c. */
 void kt_leak_find_spare(KtLeakWorld *w);

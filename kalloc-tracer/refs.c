@@ -31,6 +31,7 @@ typedef struct Search {
     GArray *out;                /* KtRef */
     uint64_t more;
     KtRef here;                 /* what its words have in common */
+    uint64_t free_objects;      /* of a sheaf: where they begin */
 } Search;
 
 static bool tick(void *opaque)
@@ -85,12 +86,35 @@ static void compare_gap(void *opaque, uint64_t va, uint64_t len)
     kt_reader_each(&s->reader, va, len, compare, s);
 }
 
+/* Free objects, or what was handed out of these. */
+static void compare_sheaf(void *opaque, uint64_t va, const uint64_t *word,
+                          size_t n)
+{
+    Search *s = opaque;
+
+    for (size_t i = 0; i < n; i++) {
+        s->here.place = va + i * 8 >= s->free_objects ? KT_PLACE_FREELIST :
+                                                        KT_PLACE_BLOCK;
+        compare(s, va + i * 8, &word[i], 1);
+    }
+}
+
 static void search_blocks(Search *s)
 {
+    const GArray *sheaf = s->w->sheaf;
+    unsigned next = 0;
+
     for (uint32_t i = 0; i < s->w->live->len && !s->reader.stopped; i++) {
-        s->here = (KtRef) { .place = KT_PLACE_BLOCK,
-                            .owner.va = kt_leak_live(s->w, i)->va };
-        kt_scan_each(s->w->scan, i, &s->reader, true, compare, s);
+        const KtLeakSheaf *f = next < sheaf->len ?
+                               &g_array_index(sheaf, KtLeakSheaf, next) : NULL;
+        uint64_t va = kt_leak_live(s->w, i)->va;
+        bool is_sheaf = f && f->block == i;
+
+        s->here = (KtRef) { .place = KT_PLACE_BLOCK, .owner.va = va };
+        s->free_objects = is_sheaf ? va + f->objects : 0;
+        next += is_sheaf;
+        kt_scan_each(s->w->scan, i, &s->reader, true,
+                     is_sheaf ? compare_sheaf : compare, s);
     }
 }
 

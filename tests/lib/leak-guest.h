@@ -68,6 +68,7 @@ enum {
     LG_TASK_PID = 12, LG_TASK_SP = 16, LG_TASK_NODE = 64,
     LG_NODE_RIGHT = 8, LG_NODE_LEFT = 16,
     LG_KMEM_CACHE_SIZE = 64, LG_KMEM_CACHE_FLAGS = 8,
+    LG_KMEM_CACHE_CAPACITY = 24, LG_SHEAF_CACHE = 16, LG_SHEAF_OBJECTS = 32,
     LG_KRC = 0x980, LG_KRC_LIST = 16,           /* a per-CPU variable */
     LG_VM_SIZE = 40, LG_VM_ADDR = 8, LG_VM_PAGES = 24,
     LG_AREA_START = 0, LG_AREA_END = 8, LG_AREA_VM = 40, LG_VMAP_SIZE = 48,
@@ -211,6 +212,10 @@ static inline void lg_add_slab_types(struct btf *b, int t_int, int t_long)
     btf__add_field(b, "freelist", t_long, LG_PAGE_FREELIST * 8, 0);
     btf__add_struct(b, "kmem_cache", LG_KMEM_CACHE_SIZE);
     btf__add_field(b, "flags", t_int, LG_KMEM_CACHE_FLAGS * 8, 0);
+    btf__add_field(b, "sheaf_capacity", t_int, LG_KMEM_CACHE_CAPACITY * 8, 0);
+    btf__add_struct(b, "slab_sheaf", LG_SHEAF_OBJECTS + 8);
+    btf__add_field(b, "cache", t_long, LG_SHEAF_CACHE * 8, 0);
+    btf__add_field(b, "objects", t_long, LG_SHEAF_OBJECTS * 8, 0);
     list = btf__add_struct(b, "llist_head", 8);
     btf__add_field(b, "first", t_long, 0, 0);
     btf__add_struct(b, "kfree_rcu_cpu", LG_KRC_LIST + 8);

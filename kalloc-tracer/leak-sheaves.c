@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sheaves: arrays of a cache's free objects, which a CPU has at hand (struct
+ * slab_sheaf in mm/slub.c, since 6.18). Objects that were handed out stay
+ * written there until others take their place, and would all be held by that.
+ *
+ * A sheaf is known by its size, which is that of an array of as many objects
+ * as the cache has in one, together with the cache that it names.
+ */
+#include "leak-world.h"
+
+#include <string.h>
+
+/* Where its members are in this kernel. */
+typedef struct Sheaves {
+    KtLeakWorld *w;
+    uint32_t cache, objects, capacity;
+    KtCacheId caches;               /* whose objects are caches */
+    GHashTable *size;               /* bytes of the sheaves that there are */
+} Sheaves;
+
+static bool find_members(Sheaves *s)
+{
+    const GsKernel *k = s->w->plan->kernel;
+
+    return gs_kernel_member(k, "slab_sheaf", "cache", &s->cache, NULL) &&
+           gs_kernel_member(k, "slab_sheaf", "objects", &s->objects, NULL) &&
+           gs_kernel_member(k, "kmem_cache", "sheaf_capacity", &s->capacity,
+                            NULL);
+}
+
+static bool find_caches(Sheaves *s)
+{
+    KtCacheInfo info;
+
+    for (unsigned id = 1; id <= UINT16_MAX &&
+         kt_tracer_cache(s->w->tracer, (KtCacheId) { id }, &info); id++) {
+        if (!strcmp(info.name, "kmem_cache")) {
+            s->caches.v = id;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a sheaf of the cache at @va, 0 if it has none. */
+static uint64_t sheaf_size(const Sheaves *s, uint64_t va)
+{
+    uint64_t word;
+    uint32_t capacity;
+
+    if (!kt_leak_world_load(s->w, va + s->capacity, &word)) {
+        return 0;
+    }
+    capacity = word;
+    return capacity ? s->objects + 8 * (uint64_t)capacity : 0;
+}
+
+static void find_sizes(Sheaves *s)
+{
+    for (uint32_t i = 0; i < s->w->live->len && !s->w->ended; i++) {
+        const KtLeakLive *b = kt_leak_live(s->w, i);
+        uint64_t size = b->cache.v == s->caches.v ? sheaf_size(s, b->va) : 0;
+
+        if (size) {
+            g_hash_table_add(s->size, g_memdup2(&size, sizeof(size)));
+        }
+    }
+}
+
+static bool is_sheaf(const Sheaves *s, const KtLeakLive *b)
+{
+    const KtLeakLive *cache;
+    uint64_t va;
+
+    if (!g_hash_table_contains(s->size, &b->requested) ||
+        !kt_leak_world_load(s->w, b->va + s->cache, &va)) {
+        return false;
+    }
+    cache = kt_leak_world_live(s->w, va);
+    return cache && cache->cache.v == s->caches.v &&
+           sheaf_size(s, va) == b->requested;
+}
+
+void kt_leak_find_sheaves(KtLeakWorld *w)
+{
+    g_autoptr(GHashTable) size = g_hash_table_new_full(g_int64_hash,
+                                                       g_int64_equal, g_free,
+                                                       NULL);
+    Sheaves s = { .w = w, .size = size };
+
+    if (!find_members(&s) || !find_caches(&s)) {
+        return;
+    }
+    find_sizes(&s);
+    for (uint32_t i = 0; i < w->live->len && !w->ended; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i);
+
+        if (is_sheaf(&s, b)) {
+            g_array_append_val(w->sheaf, ((KtLeakSheaf) { i, s.objects }));
+            kt_scan_cut(w->scan, i, s.objects, b->requested);
+        }
+    }
+}

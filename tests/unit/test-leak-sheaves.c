@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What lies in an array of free objects is not held by that. */
+#include "../lib/leak-guest.h"
+
+#define OBJECT  LG_OBJECT(7)
+#define CACHE   (LG_DIRECT + LG_AT_SLAB + 0x4000)
+#define SHEAF   (LG_DIRECT + LG_AT_SLAB + 0x4800)
+#define ROOM    4u              /* objects of a sheaf */
+#define SIZE    (LG_SHEAF_OBJECTS + 8 * ROOM)
+
+/* What refers to OBJECT, by a word of the sheaf. */
+static KtPlace place_of(LeakGuest *g, uint64_t va)
+{
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_autoptr(GArray) out = NULL;
+    uint64_t more, bytes;
+
+    g_assert_true(kt_refs(g->t, &plan, OBJECT, OBJECT + 63, &out, &more,
+                          &bytes, NULL));
+    for (unsigned i = 0; i < out->len; i++) {
+        const KtRef *r = &g_array_index(out, KtRef, i);
+
+        if (r->va == va) {
+            return r->place;
+        }
+    }
+    return KT_PLACE__COUNT;
+}
+
+static bool is_leaked(LeakGuest *g, uint64_t va)
+{
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_auto(KtLeakReport) r = { 0 };
+
+    g_assert_true(kt_leak_scan(g->t, &plan, &r, NULL));
+    for (unsigned i = 0; i < r.leaks->len; i++) {
+        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_only_a_sheafs_objects(void)
+{
+    static const struct {
+        unsigned requested, capacity, at;
+        uint64_t cache;
+        bool counts;
+    } row[] = {
+        { SIZE, ROOM, LG_SHEAF_OBJECTS, CACHE, false },
+        { SIZE, ROOM, SIZE - 8, CACHE, false },
+        { SIZE, ROOM, 0, CACHE, true },             /* before the objects */
+        { SIZE, ROOM, LG_SHEAF_OBJECTS - 8, CACHE, true },
+        { SIZE + 8, ROOM, LG_SHEAF_OBJECTS, CACHE, true },  /* another size */
+        { SIZE, ROOM + 1, LG_SHEAF_OBJECTS, CACHE, true },
+        { SIZE, UINT32_MAX, LG_SHEAF_OBJECTS, CACHE, true },
+        { SIZE, 0, LG_SHEAF_OBJECTS, CACHE, true },
+        { SIZE, ROOM, LG_SHEAF_OBJECTS, CACHE + 8, true },  /* no cache */
+        { SIZE, ROOM, LG_SHEAF_OBJECTS, SHEAF, true },
+        { SIZE, ROOM, LG_SHEAF_OBJECTS, 0, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        KtCacheId caches = kt_tracer_add_cache(g->t, LG_CACHE(3), "kmem_cache",
+                                               LG_KMEM_CACHE_SIZE,
+                                               LG_KMEM_CACHE_SIZE);
+        KtCacheId sheaves = kt_tracer_add_cache(g->t, LG_CACHE(4),
+                                                "kmalloc-128", 128, 128);
+
+        lg_alloc(g, CACHE, LG_KMEM_CACHE_SIZE, KT_LAYER_CACHE, caches);
+        lg_alloc_sized(g, SHEAF, row[i].requested, 128, KT_LAYER_KMALLOC,
+                       sheaves);
+        lg_put(g, LG_IMAGE + LG_ROOT, CACHE);
+        lg_put(g, LG_IMAGE + LG_ROOT + 8, SHEAF);
+        lg_put(g, CACHE + LG_KMEM_CACHE_CAPACITY, row[i].capacity);
+        lg_put(g, SHEAF + LG_SHEAF_CACHE, row[i].cache);
+        lg_put(g, SHEAF + row[i].at, OBJECT);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+        g_assert_cmpint(place_of(g, SHEAF + row[i].at), ==,
+                        row[i].counts ? KT_PLACE_BLOCK : KT_PLACE_FREELIST);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/leak-sheaves/only-a-sheafs-objects",
+                    test_only_a_sheafs_objects);
+    return g_test_run();
+}

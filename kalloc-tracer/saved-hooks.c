@@ -15,14 +15,19 @@ static bool same_table(GPtrArray *names)
     return names->len == kt_hook_count();
 }
 
-/* What events call their hooks by, for the life of the process. */
+/* What events call their hooks by, until the next table takes its place. */
 static void use_table(GPtrArray *names, const GByteArray *tells_gfp)
 {
     static KtHook rows[UINT8_MAX];
+    static GStringChunk *text;
 
+    if (!text) {
+        text = g_string_chunk_new(4096);
+    }
     memset(rows, 0, sizeof(rows));
+    g_string_chunk_clear(text);
     for (guint i = 0; i < names->len; i++) {
-        rows[i].symbol = g_intern_string(names->pdata[i]);
+        rows[i].symbol = g_string_chunk_insert(text, names->pdata[i]);
         rows[i].role = KT_ROLE_ALLOC;
         rows[i].gfp = tells_gfp->data[i] ? 0 : KT_NO_ARG;
     }

@@ -9,8 +9,8 @@
  * kt_saved_hooks_use() - name hooks as a journal's frame does from here on
  * @in: the frame
  *
- * For the life of the process, unless the table is the one that this program
- * has. One thread.
+ * Until another table takes its place; nothing is done when it is the one in
+ * use. One thread.
  *
  * Returns: false when the frame makes no sense.
  */

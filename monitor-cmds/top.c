@@ -50,6 +50,7 @@ McTopTable *mc_top_new(KtTracer *tracer, const GsKernel *kernel, McBy by)
                                     row_free);
     t->modules = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                        NULL);
+    t->names = g_string_chunk_new(1024);
     return t;
 }
 
@@ -57,6 +58,7 @@ void mc_top_free(McTopTable *t)
 {
     g_hash_table_unref(t->rows);
     g_hash_table_unref(t->modules);
+    g_string_chunk_free(t->names);
     g_free(t->all.life);
     g_free(t);
 }
@@ -73,7 +75,7 @@ static uint64_t first_frame(KtTracer *t, KtStackId stack)
     return pc && n ? pc[0] : 0;
 }
 
-/* Interned: as long-lived as its few callers need. */
+/* The same pointer for the same name, as long as the table lives. */
 static const char *module_of(McTopTable *t, uint64_t pc)
 {
     const char *name = g_hash_table_lookup(t->modules, &pc);
@@ -85,7 +87,8 @@ static const char *module_of(McTopTable *t, uint64_t pc)
     }
     name = "?";
     if (pc && t->kernel && gs_kernel_symbolize(t->kernel, pc - 1, &sym)) {
-        name = sym.module ? g_intern_string(sym.module) : "kernel";
+        name = sym.module ? g_string_chunk_insert_const(t->names, sym.module)
+                          : "kernel";
     }
     key = g_new(uint64_t, 1);
     *key = pc;

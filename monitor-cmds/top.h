@@ -75,6 +75,7 @@ typedef struct McTopTable {
     bool diff;
     GHashTable *rows;       /* key as a number -> McTopRow */
     GHashTable *modules;    /* pc -> name */
+    GStringChunk *names;    /* of modules, each once */
     McTopRow all;
     KtTotals totals;
     bool counted;

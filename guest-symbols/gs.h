@@ -486,6 +486,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsUnwinder, gs_unwinder_free)
 GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                  void *opaque, uint64_t *frames, unsigned max, unsigned *n);
 
+/** gs_unwind_expect() - a stack that begins at @ip is unwound soon: what is
+ *  needed first is loaded meanwhile. */
+GS_HOT void gs_unwind_expect(GsUnwinder *u, uint64_t ip);
+
 /**
  * gs_unwind_again() - recognise a stack that was unwound before
  * @regs, @page, @opaque: as for gs_unwind()

@@ -45,12 +45,11 @@ static const uint64_t bits_of[PATH_BITS__COUNT] = {
 /*
  * One cache line. @early: of the hash after EARLY codes, and after twice and
  * four times as many, so that stacks that only begin alike are told apart
- * soon; @key: 0 is empty.
+ * soon.
  */
 typedef struct Path {
     uint64_t hash;
     uint64_t value;
-    uint32_t key;
     uint8_t early[GS_PATH_EARLY];
     uint8_t n;
     uint8_t code[GS_PATH_CODE];
@@ -59,9 +58,11 @@ G_STATIC_ASSERT(sizeof(Path) == 64);
 
 #define EARLY 4
 
+/* Keys lie by themselves: a path that is not meant is not looked at. */
 struct GsPaths {
     GsRecords records;
     uint8_t next[1 << SET_BITS];        /* whose turn it is, less 1 */
+    uint32_t key[1 << SET_BITS][WAYS];  /* 0: empty */
     Path path[1 << SET_BITS][WAYS] __attribute__((aligned(64)));
 };
 
@@ -85,7 +86,7 @@ void gs_paths_free(GsPaths *p)
 void gs_paths_clear(GsPaths *p)
 {
     memset(p->next, 0, sizeof(p->next));
-    memset(p->path, 0, sizeof(p->path));
+    memset(p->key, 0, sizeof(p->key));
 }
 
 /* ---- hashing ------------------------------------------------------------ */
@@ -496,26 +497,30 @@ static bool same_path(const GsPaths *p, const Path *path, const Walk *begin,
     return finish(a.h, kind, path->n) == path->hash;
 }
 
-/* @at is found, or made anew: it comes first. */
-static void swap_first(Path *first, Path *at)
+/* That of @i was found: it comes first. */
+static void swap_first(uint32_t *key, Path *path, unsigned i)
 {
-    Path was = *first;
+    uint32_t first_key = key[0];
+    Path first = path[0];
 
-    *first = *at;
-    *at = was;
+    key[0] = key[i];
+    key[i] = first_key;
+    path[0] = path[i];
+    path[i] = first;
 }
 
 bool gs_paths_find(GsPaths *p, Walk *w, uint64_t first, uint32_t kind,
                    uint64_t *value)
 {
-    uint32_t key = key_of(w->ip, first, kind);
-    Path *path = p->path[set_of(key)];
+    uint32_t wanted = key_of(w->ip, first, kind), *key = p->key[set_of(wanted)];
+    Path *path = p->path[set_of(wanted)];
 
+    __builtin_prefetch(path, 1);        /* most are the first */
     for (unsigned i = 0; i < WAYS; i++) {
-        if (path[i].key == key && same_path(p, &path[i], w, kind)) {
+        if (key[i] == wanted && same_path(p, &path[i], w, kind)) {
             *value = path[i].value;
             if (i) {
-                swap_first(&path[0], &path[i]);
+                swap_first(key, path, i);
             }
             return true;
         }
@@ -534,10 +539,10 @@ void gs_paths_add(GsPaths *p, const GsTrail *t, uint32_t kind,
         return;
     }
     p->next[set] = (p->next[set] + 1) % (WAYS - 1);
-    path[p->next[set] + 1] = path[0];
+    swap_first(p->key[set], path, p->next[set] + 1);
+    p->key[set][0] = key;
     path[0] = (Path) {
-        .hash = finish(t->h, kind, t->n), .value = value, .key = key,
-        .n = t->n,
+        .hash = finish(t->h, kind, t->n), .value = value, .n = t->n,
     };
     memcpy(path[0].early, t->early, t->n_early);
     memcpy(path[0].code, t->code, t->n);

@@ -21,7 +21,7 @@
 
 #include "walk.h"
 
-#define GS_PATH_CODE 40
+#define GS_PATH_CODE 44
 #define GS_PATH_EARLY 3
 
 /** enum GsBits - which bits of a word decide; PATH_BITS_NONE: only that it

@@ -28,14 +28,6 @@
 /* ftrace_caller and ftrace_regs_caller are well below this. */
 #define MAX_TRAMPOLINE 1024
 
-static const char *const stop_names[GS_STOP__COUNT] = {
-    [GS_STOP_END] = "end",
-    [GS_STOP_USER] = "user",
-    [GS_STOP_UNKNOWN_PC] = "unknown-pc",
-    [GS_STOP_BAD_FRAME] = "bad-frame",
-    [GS_STOP_DEPTH] = "depth",
-};
-
 /*
  * What BPF and other generated code without a table is taken for: it pushes
  * bp, so the frame starts two words below.
@@ -100,11 +92,6 @@ struct GsUnwinder {
 /* Before the first page: zeros, at an address that no guest page can have. */
 #define NO_PAGE_VA (1ull << 63)
 static const uint64_t no_page[512];
-
-const char *gs_stop_name(GsStop stop)
-{
-    return (unsigned)stop < GS_STOP__COUNT ? stop_names[stop] : "?";
-}
 
 /* ---- guest words ------------------------------------------------------ */
 
@@ -540,6 +527,11 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
         return GS_STOP_UNKNOWN_PC;
     }
     return walk(u, &w, e, rule, frames, max, n);
+}
+
+void gs_unwind_expect(GsUnwinder *u, uint64_t ip)
+{
+    __builtin_prefetch(short_set(u, ip - 1));
 }
 
 bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,

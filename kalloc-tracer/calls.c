@@ -142,6 +142,11 @@ static bool make_room(KtCalls *c, unsigned bucket)
     return room;
 }
 
+void kt_calls_expect(const KtCalls *c, uint64_t sp)
+{
+    __builtin_prefetch(&c->bucket[bucket_of(sp)], 1);
+}
+
 /* An entry of the same function at the same place is a call made anew, too. */
 static bool proves_stale(const KtCall *old, const KtCall *now)
 {
@@ -171,20 +176,21 @@ bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale)
     return room;
 }
 
-bool kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out)
+unsigned kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out)
 {
-    unsigned bucket = bucket_of(sp);
+    unsigned bucket = bucket_of(sp), found = 0;
     Bucket *b = &c->bucket[bucket];
-    bool found = false;
 
     lock_bucket(b);
-    for (unsigned i = b->n_listed + b->n; i-- > 0 && !found;) {
+    for (unsigned i = b->n_listed + b->n; i-- > 0;) {
         const KtCall *call = call_at(c, bucket, i);
 
-        if (call->sp == sp && call->ra == ra) {
+        if (call->sp != sp || call->ra != ra) {
+            continue;
+        }
+        if (!found++) {
             *out = *call;
             remove_at(c, bucket, i);
-            found = true;
         }
     }
     unlock_bucket(b);

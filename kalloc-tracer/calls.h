@@ -48,14 +48,21 @@ void kt_calls_charge(KtCalls *c, KtBudget *budget);
  */
 GS_HOT bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale);
 
+/** kt_calls_expect() - calls with that stack pointer are pushed or popped
+ *  soon: what is needed first is loaded meanwhile. */
+GS_HOT void kt_calls_expect(const KtCalls *c, uint64_t sp);
+
 /**
  * kt_calls_pop() - a return site was reached; any vCPU thread
  * @out: (out) the newest call made with that stack pointer and return address
  *
- * To be called until it returns false: a hooked function that was entered by
- * a jump from another one shares its return.
+ * To be called until it returns less than 2: a hooked function that was
+ * entered by a jump from another one shares its return.
+ *
+ * Returns: how many such calls there were, with @out.
  */
-GS_HOT bool kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out);
+GS_HOT unsigned kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra,
+                             KtCall *out);
 
 /** kt_calls_pending() - how many are under way. */
 unsigned kt_calls_pending(KtCalls *c);

@@ -199,6 +199,7 @@ static void on_return(unsigned vcpu_index, void *udata)
         .ra = kt_sites_va(capture.shared.sites, site),
     };
     uint64_t since;
+    unsigned left;
     KtCall call;
 
     if (!m.boot || !m.v->unwinder) {
@@ -206,18 +207,21 @@ static void on_return(unsigned vcpu_index, void *udata)
     }
     since = cost_begin(m.v);
     m.sp_after = kt_vcpu_reg(m.v, GS_REG_SP);
-    if (!kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call)) {
+    kt_calls_expect(m.c->calls, m.sp_after);
+    gs_unwind_expect(m.v->unwinder, m.ra);
+    left = kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call);
+    if (!left) {
         kt_vcpu_count(m.v, KT_CNT_RETURN_FOREIGN, 1);
-        cost_end(m.v, since);
-        return;
     }
-    do {
+    while (left) {
         if (is_wanted(&m, call.hook)) {
             m.wrapper = m.have_stack ? m.wrapper
                                      : kt_sites_wrapper(m.c->sites, site);
             kt_record_leave(&m, &call);
         }
-    } while (kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call));
+        left = left > 1 ? kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call)
+                        : 0;
+    }
     cost_end(m.v, since);
 }
 

@@ -15,7 +15,8 @@
 
 #include "kt.h"
 
-#define KT_QUEUE_SLOTS 4096
+/* An eighth of a second of a busy guest, see NAP_MS of tracer.c. */
+#define KT_QUEUE_SLOTS 16384
 
 typedef struct KtQueue KtQueue;
 

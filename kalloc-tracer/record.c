@@ -175,6 +175,7 @@ static bool read_return_address(KtMoment *m)
         return true;
     }
     m->sp_after += sizeof(m->ra);
+    kt_calls_expect(m->c->calls, m->sp_after);
     at = qemu_plugin_vaddr_to_host(sp, &avail);
     if (!at || avail < sizeof(m->ra)) {
         kt_record_lose(m, KT_CNT_CALL_UNREADABLE);
@@ -406,6 +407,7 @@ void kt_record_enter(KtMoment *m, KtHookId id)
     if (!read_return_address(m)) {
         return;
     }
+    gs_unwind_expect(m->v->unwinder, m->ra);
     m->pages = hook->pages;
     if (m->pages) {
         kt_record_pages_enter(m, hook, id);

@@ -22,9 +22,11 @@
 
 /* Every so many events who pushes looks how full the queue is. */
 #define LOOK_EVERY  (KT_QUEUE_SLOTS / 8)
-/* How long the thread sleeps: while events come, at most. */
-#define BUSY_MS     8
-#define IDLE_MS     64
+/* How long the thread sleeps: what it does when it wakes takes the guest's
+ * data out of the near caches, so it does much at a time. With check=on what
+ * is to be examined grows old meanwhile. */
+#define NAP_MS      64
+#define CHECK_MS    8
 /* Events taken from the queue at once. */
 #define BATCH       64
 #define JOURNAL_BYTES ((uint64_t)8 << 20)
@@ -254,18 +256,17 @@ void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
 
 /* ---- the applying thread ------------------------------------------------ */
 
-static bool apply_pending(KtTracer *t)
+static void apply_pending(KtTracer *t)
 {
     uint64_t target = kt_queue_taken(t->queue);
 
     if ((kt_queue_done(t->queue) >= target &&
          kt_notes_next(t->notes) > target) || somebody_waits(t) ||
         pthread_mutex_trylock(&t->lock)) {
-        return false;
+        return;
     }
     drain_locked(t, target);
     pthread_mutex_unlock(&t->lock);
-    return true;
 }
 
 /* Who waits comes first. */
@@ -301,13 +302,12 @@ static bool told_to_stop(KtTracer *t, unsigned ms)
 static void *applier(void *opaque)
 {
     KtTracer *t = opaque;
-    unsigned ms = BUSY_MS;
 
     do {
         kt_tracer_tick(t);
-        ms = apply_pending(t) ? BUSY_MS : MIN(ms * 2, IDLE_MS);
+        apply_pending(t);
         check_some(t);
-    } while (!told_to_stop(t, ms));
+    } while (!told_to_stop(t, t->checker ? CHECK_MS : NAP_MS));
     return NULL;
 }
 

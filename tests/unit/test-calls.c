@@ -37,11 +37,11 @@ static void tail_called_share_a_return(void)
 
     push(c, call_at(0x1000, 0xa, 1), 0);
     push(c, call_at(0x1000, 0xa, 2), 0);
-    g_assert_true(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_cmpuint(kt_calls_pop(c, 0x1000, 0xa, &out), ==, 2);
     g_assert_cmpuint(out.hook.v, ==, 2);
-    g_assert_true(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_cmpuint(kt_calls_pop(c, 0x1000, 0xa, &out), ==, 1);
     g_assert_cmpuint(out.hook.v, ==, 1);
-    g_assert_false(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_cmpuint(kt_calls_pop(c, 0x1000, 0xa, &out), ==, 0);
     kt_calls_free(c);
 }
 

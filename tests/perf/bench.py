@@ -390,7 +390,7 @@ def main():
     ap = argparse.ArgumentParser(prog='scripts/bench', description=__doc__)
     ap.add_argument('name', nargs='*')
     ap.add_argument('--json')
-    ap.add_argument('--pairs', type=int, default=7)
+    ap.add_argument('--pairs', type=int, default=10)
     ap.add_argument('--kernel', default='6.12')
     ap.add_argument('--list', action='store_true')
     args = ap.parse_args()

@@ -3,6 +3,7 @@
 """Measure the tracer; called by scripts/bench. One line a metric."""
 import argparse
 import json
+import math
 import mmap
 import os
 import re
@@ -25,7 +26,8 @@ from kaguest import Guest           # noqa: E402
 Metric = namedtuple('Metric', 'name unit group help')
 METRICS = [Metric(*row) for row in (
     ('overhead.boot_workload', 'ratio', 'boot',
-     'CPU time of boot and workload: with ka / patched QEMU without it'),
+     'CPU time of boot and workload, of 20 s at least without ka: with ka / '
+     'patched QEMU without it'),
     ('overhead.boot_workload_wall', 'ratio', 'boot',
      'the same by the wall clock'),
     ('event.count', 'events', 'boot',
@@ -35,9 +37,10 @@ METRICS = [Metric(*row) for row in (
      'measured inside the tracer'),
     ('event.apply_ns', 'ns', 'boot',
      'CPU time per event of applying it to the map, on another thread'),
+    ('overhead.boot_dense', 'ratio', 'dense',
+     'the same of a workload that does next to nothing but make events'),
     ('overhead.journal', 'ratio', 'journal',
-     'CPU time of boot and workload: with ka and its journal / patched QEMU '
-     'without it'),
+     'CPU time of that: with ka and its journal / patched QEMU without it'),
     ('journal.bytes_per_event', 'bytes', 'journal',
      'size of that journal by its events, symbols and all included'),
     ('journal.pack_ns', 'ns', 'journal',
@@ -80,6 +83,9 @@ METRICS = [Metric(*row) for row in (
 ROUNDS = 24
 STORM_PAIRS = 1000000
 GDB_SECONDS = 15
+# Of boot and workload without ka; a try tells what to add for it.
+BOOT_SECONDS = 20
+SUMS_TRIED = 4
 # Of the two runs of a pair, and more.
 WARM_BYTES = 2 << 30
 # Roles of the hook table whose return is seen too.
@@ -198,8 +204,24 @@ def raw(found):
             for pair in found]
 
 
+def sums_for(args):
+    """How many sums of files a round make boot and workload last so long: a
+    fast machine is through with the events of it in half the time."""
+    def seconds(sums):
+        return measure('start', False, kernel=args.kernel, run='sums',
+                       n=f'{ROUNDS}:{sums}').cpu
+
+    least = seconds(0)
+    each = (seconds(SUMS_TRIED) - least) / SUMS_TRIED
+    sums = max(0, math.ceil((BOOT_SECONDS - least) / each))
+    print(f'# boot and workload: {least:.2f} s, and {sums} sums of files a '
+          f'round, {each:.2f} s each of them', flush=True)
+    return sums
+
+
 def group_boot(args):
-    how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
+    how = {'kernel': args.kernel, 'run': 'sums',
+           'n': f'{ROUNDS}:{sums_for(args)}'}
     found = pairs(args.pairs, lambda: measure('start', True, **how),
                   lambda: measure('start', False, **how), 'boot and workload')
     events = statistics.median(a.events for a, _ in found)
@@ -209,6 +231,13 @@ def group_boot(args):
             'overhead.boot_workload_wall': ratio(found, 'wall'),
             'event.count': events, 'event.mean_ns': mean,
             'event.apply_ns': apply}, raw(found)
+
+
+def group_dense(args):
+    how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
+    found = pairs(args.pairs, lambda: measure('start', True, **how),
+                  lambda: measure('start', False, **how), 'dense')
+    return {'overhead.boot_dense': ratio(found, 'cpu')}, raw(found)
 
 
 def measure_journal(how, path, sizes):
@@ -342,7 +371,7 @@ def group_peer(args):
     return values, []
 
 
-GROUPS = {'boot': group_boot, 'journal': group_journal,
+GROUPS = {'boot': group_boot, 'dense': group_dense, 'journal': group_journal,
           'patched': group_patched, 'storm': group_storm,
           'scale': group_scale, 'leak': group_leak,
           'marks': group_marks, 'peer': group_peer}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Workload: N:K - N rounds of work.sh, and after each the sum of a file of
+# 2 MB K times: work with files that makes next to no slab events.
+n=${1%:*} k=${1#*:}
+
+while [ "$n" -gt 0 ]; do
+    sh /ka/work.sh 1 || exit
+    i=0
+    while [ $i -lt "$k" ]; do
+        sha256sum /bin/busybox >/dev/null
+        i=$((i + 1))
+    done
+    n=$((n - 1))
+done

@@ -58,6 +58,8 @@ METRICS = [Metric(*row) for row in (
     ('scale.events_per_s', 'events/s', 'scale',
      'synthetic events applied on one core'),
     ('scale.show_us', 'us', 'scale', 'ka show among 10 million blocks'),
+    ('scale.range_ms', 'ms', 'scale',
+     'ka <va>-<va> of 4 KiB there, without its output'),
     ('scale.alloc_pc_ms', 'ms', 'scale', 'ka alloc <pc>, without its output'),
     ('leak.scan_gib_per_s', 'GiB/s', 'leak',
      'ka leak scan of 1 GiB after that workload: memory of the guest'),

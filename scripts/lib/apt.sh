@@ -30,6 +30,10 @@ declare -A apt_suites=(
     [riscv64]="deb:$RISCV_SUITE,$RISCV_SUITE-updates
         deb@security:$RISCV_SUITE-security"
 )
+# What else a mirror calls a suite, until the next release.
+declare -A suite_aliases=(
+    [trixie]=stable [bookworm]=oldstable [bullseye]=oldoldstable
+)
 
 # apt_view VIEW: what the functions below look at from here on.
 apt_view() {
@@ -41,7 +45,7 @@ apt_view() {
     # candidate.
     apt_private=(
         -o "Dir::Etc::sourcelist=$apt_dir/ka.sources"
-        -o "Dir::Etc::sourceparts=-"
+        -o "Dir::Etc::sourceparts=$apt_dir/aliases"
         -o "Dir::Etc::preferences=$apt_dir/none"
         -o "Dir::Etc::preferencesparts=-"
         -o "Dir::State=$apt_dir/state"
@@ -58,11 +62,32 @@ apt_view amd64
 
 debian_codename() { (. /etc/os-release && echo "${VERSION_CODENAME:-}"); }
 
+apt_update() { apt-get "${apt_private[@]}" update; }
+
+# apt_update_aliases: a mirror that is being synchronized may have lists of one
+# name of a suite that belong to its Release file, and of another name not.
+# An alias counts when it names one of our suites, now.
+apt_update_aliases() {
+    local suite release script=''
+    for suite in "${!suite_aliases[@]}"; do
+        script+="s/\\b$suite\\b/${suite_aliases[$suite]}/g;"
+    done
+    sed "/^Suites:/{$script}" "$apt_dir/ka.sources" \
+        >"$apt_dir/aliases/ka.sources"
+    apt_update || true
+    for release in "$apt_dir"/lists/*_InRelease; do
+        suite=$(sed -n 's/^Codename: \([a-z]*\).*/\1/p' "$release" |
+                head -n 1)
+        grep -q "^Suites:.*\b${suite:-none}\b" "$apt_dir/ka.sources" ||
+            rm -f -- "${release%InRelease}"*
+    done
+}
+
 # apt_refresh [force]: the private lists are there and younger than a day.
 apt_refresh() {
     local new=$apt_dir/ka.sources.new suites
     read -r -d '' -a suites <<<"${apt_suites[$apt_name]}" || true
-    mkdir -p "$apt_dir"/{state,lists/partial,cache/archives/partial}
+    mkdir -p "$apt_dir"/{state,aliases,lists/partial,cache/archives/partial}
     : >"$apt_dir/status"
     : >"$apt_dir/none"
     "$KA_PYTHON" "$KA_ROOT/scripts/lib/aptsources.py" "${suites[@]}" >"$new"
@@ -71,10 +96,15 @@ apt_refresh() {
         return 0
     fi
     mv "$new" "$apt_dir/ka.sources"
+    rm -f -- "$apt_dir/aliases/ka.sources" "$apt_dir/fetched"
+    if apt_update; then
+        touch "$apt_dir/fetched"
+        return 0
+    fi
     # A suite that is not there (any more) is no reason to give up: what is
     # looked for may be in another one.
-    apt-get "${apt_private[@]}" update || warn "some lists are missing"
-    touch "$apt_dir/fetched"
+    warn "some lists are missing"
+    apt_update_aliases
 }
 
 # apt_fetch FOLDER PACKAGE...: binary packages of the view.

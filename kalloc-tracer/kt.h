@@ -439,6 +439,7 @@ typedef struct KtStats {
     uint64_t mem_bytes;                     /* of all parts */
     uint64_t mem_bound;                     /* 0: none */
     bool full;                              /* new blocks are not kept */
+    uint64_t counter[KT_CNT__COUNT];        /* of the same moment */
 } KtStats;
 void kt_query_stats(KtTracer *t, KtStats *out);
 

@@ -375,6 +375,9 @@ void kt_query_stats(KtTracer *t, KtStats *out)
     for (unsigned i = 0; i < KT_PART__COUNT; i++) {
         out->part_bytes[i] = kt_budget_used(t->budget, i);
     }
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        out->counter[i] = kt_tracer_counter(t, i);
+    }
     if (t->told.any) {
         as_told(&t->told, out);
     }

@@ -83,19 +83,19 @@ static void print_tracing(McOut *out)
              "not recognised");
 }
 
-static const char *memory_state(McOut *out, const KtStats *s)
+static const char *memory_state(const KtStats *s)
 {
     if (s->full) {
         return "full: new blocks are not kept";
     }
-    return kt_tracer_counter(out->ctx->tracer, KT_CNT_DROP_BLOCK) ?
+    return s->counter[KT_CNT_DROP_BLOCK] ?
            "ok again: blocks were not kept (block.dropped)" : "ok";
 }
 
 static void print_memory(McOut *out, const KtStats *s)
 {
     print_rows(out, "memory", s, memory_rows, G_N_ELEMENTS(memory_rows));
-    put_text(out, "memory.state", memory_state(out, s));
+    put_text(out, "memory.state", memory_state(s));
     for (unsigned i = 0; i < KT_PART__COUNT; i++) {
         g_autofree char *key = g_strconcat("memory.", kt_part_name(i), NULL);
 
@@ -144,13 +144,12 @@ static void print_kernel(McOut *out)
     put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" : "no");
 }
 
-static void print_counters(McOut *out)
+static void print_counters(McOut *out, const KtStats *s)
 {
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
-        uint64_t n = kt_tracer_counter(out->ctx->tracer, i);
-
-        if (n || out->verbose) {
-            put_number(out, kt_counter_name(i), n, false, kt_counter_help(i));
+        if (s->counter[i] || out->verbose) {
+            put_number(out, kt_counter_name(i), s->counter[i], false,
+                       kt_counter_help(i));
         }
     }
 }
@@ -212,7 +211,7 @@ bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
     print_rows(out, "depot", &s, depot_rows, G_N_ELEMENTS(depot_rows));
     print_memory(out, &s);
     print_rows(out, "events", &s, event_rows, G_N_ELEMENTS(event_rows));
-    print_counters(out);
+    print_counters(out, &s);
     print_coverage(out);
     out->format->stat_end(out);
     if (out->verbose) {

@@ -98,6 +98,15 @@ static bool count_block(const KtBlock *b, void *opaque)
     return ++*(unsigned *)opaque < 1000;
 }
 
+/* All of one moment. */
+static void adds_up(const KtStats *s)
+{
+    g_assert_cmpuint(s->events, ==, s->counter[KT_CNT_EV_ALLOC] +
+                     s->counter[KT_CNT_EV_FREE] +
+                     s->counter[KT_CNT_EV_RESIZE] +
+                     s->counter[KT_CNT_EV_RCU] + s->counter[KT_CNT_GAPS]);
+}
+
 static void ask(World *w, uint32_t number)
 {
     KtTracer *t = w->t;
@@ -112,6 +121,7 @@ static void ask(World *w, uint32_t number)
     kt_query_free_pc(t, 1000, 1000, count_block, &n);
     kt_query_history(t, va, count_block, &n);
     kt_query_stats(t, &stats);
+    adds_up(&stats);
     if (kt_query_find(t, va, &b)) {
         g_assert_cmphex(b.va, <=, va);
     }

@@ -51,39 +51,45 @@ static bool count_block(const KtBlock *b, void *opaque)
     return true;
 }
 
+/* A life that ended behind the walk was counted while it lasted, or began
+ * after it had passed. */
 static bool count_past(const KtBlock *b, void *opaque)
 {
-    count(opaque, b);
+    Walk *w = opaque;
+
+    if (!w->resumed || b->va > w->behind) {
+        count(w, b);
+    }
     return true;
 }
 
-static void walk_blocks(Walk *w, McOut *out)
+static void walk_batch(Walk *w)
 {
-    KtTracer *t = w->table->tracer;
-
-    do {
-        w->visits = 0;
-        w->stopped = false;
-        kt_query_begin(t);
-        kt_query_range(t, w->resumed ? w->behind + 1 : 0, UINT64_MAX,
-                       count_block, w);
-        kt_query_end(t);
-        w->resumed = true;
-        w->behind = w->last;
-    } while (w->stopped && !out->closed);
+    w->visits = 0;
+    w->stopped = false;
+    kt_query_range(w->table->tracer, w->resumed ? w->behind + 1 : 0,
+                   UINT64_MAX, count_block, w);
+    w->resumed = true;
+    w->behind = w->last;
 }
 
-static void walk_past(Walk *w)
+/* Each life once, though blocks end meanwhile: before a batch of blocks come
+ * all past lives there are by then. */
+static void walk_all(Walk *w, McOut *out)
 {
     KtTracer *t = w->table->tracer;
-    uint64_t at = 0;
+    uint64_t past = 0;
     bool more;
 
     do {
         kt_query_begin(t);
-        more = kt_query_past(t, &at, MC_BATCH_VISITS, count_past, w);
+        more = kt_query_past(t, &past, MC_BATCH_VISITS, count_past, w);
+        if (!more) {
+            walk_batch(w);
+            more = w->stopped;
+        }
         kt_query_end(t);
-    } while (more);
+    } while (more && !out->closed);
 }
 
 /* ---- accounts ------------------------------------------------------------ */
@@ -328,8 +334,7 @@ bool mc_cmd_top(McOut *out, const McArgs *args, GError **errp)
     kt_query_totals(out->ctx->tracer, NULL, &totals);
     kt_query_end(out->ctx->tracer);
     table->all.now = totals.us;
-    walk_blocks(&w, out);
-    walk_past(&w);
+    walk_all(&w, out);
     if (filtered) {
         note_dropped(table);
     }

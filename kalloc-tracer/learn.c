@@ -24,9 +24,14 @@ bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
         .room = kt_budget_bounded(budget) ? kt_budget_max(budget) / SHARE : 0,
     };
     bool added;
+    uint64_t bytes;
 
     gs_kernel_set_module_room(k, kt_budget_room(budget, KT_PART_KERNEL));
     added = add(k, &mem, va, NULL);
-    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
+    do {
+        bytes = gs_kernel_bytes(k);
+        kt_budget_set(budget, KT_PART_KERNEL, bytes);
+        /* another vCPU, which has learned more, may have been first */
+    } while (gs_kernel_bytes(k) != bytes);
     return added;
 }

@@ -136,10 +136,23 @@ class Stub:
         if self._receive(self.timeout) is None:
             raise StubError(f'a step takes longer than {self.timeout} s')
 
-    def go(self, seconds):
-        """Goes on; True when it stopped in this time, else it still runs."""
+    def select(self, vcpu):
+        """Whose registers are meant from now on; the first one is 1."""
+        answer = self.command(f'Hg{vcpu:x}')
+        if answer != 'OK':
+            raise StubError(f'vCPU {vcpu}: {answer}')
+
+    def watch(self, va, on=True):
+        """Stop at any access to the eight bytes there."""
+        answer = self.command(f'{"Z" if on else "z"}4,{va:x},8')
+        if answer != 'OK':
+            raise StubError(f'watchpoint at {va:#x}: {answer}')
+
+    def go(self, seconds, vcpu=None):
+        """Goes on, with all vCPUs or one; True when it stopped in this time,
+        else it still runs."""
         if not self.running:
-            self._send('c')
+            self._send('c' if vcpu is None else f'vCont;c:{vcpu:x}')
         self.running = self._receive(seconds) is None
         return not self.running
 

@@ -19,6 +19,7 @@
 #define NESTING_MAX     64      /* anonymous structs waiting to be searched */
 #define VISITS_MAX      4096    /* of them in one search */
 #define PATH_MAX_PARTS  16
+#define MEMBER_END_MAX  (1u << 20)      /* no kernel has such a struct */
 
 struct GsBtf {
     struct btf *btf;
@@ -246,7 +247,8 @@ bool gs_btf_member(const GsBtf *b, const char *type, const char *member,
             return false;
         }
     }
-    if (found.bits / 8 > UINT32_MAX || !size_of(b, found.type, &bytes)) {
+    if (!size_of(b, found.type, &bytes) ||
+        found.bits / 8 + bytes > MEMBER_END_MAX) {
         return false;
     }
     *offset = found.bits / 8;

@@ -303,7 +303,8 @@ bool gs_kernel_has_btf(const GsKernel *k);
  * @member: name, or path "a.b"; anonymous members are looked through
  * @offset: (out) bytes from the start of @type
  * @size: (out, nullable) bytes of the member
- * Returns: false without BTF, for an unknown name or for a bit field.
+ * Returns: false without BTF, for an unknown name, for a bit field or for a
+ * member that ends beyond 1 MiB: offsets can be added up in 32 bits.
  */
 bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,
                       uint32_t *offset, uint32_t *size);

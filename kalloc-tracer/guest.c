@@ -157,8 +157,8 @@ static inline bool current_task(const KtGuest *g, uint64_t base, uint64_t *task)
 /* Both are mostly in one page: then one look at the TLB does. */
 void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at)
 {
-    uint32_t lo = MIN(g->at.task_pid, g->at.task_comm);
-    uint32_t hi = MAX(g->at.task_pid, g->at.task_comm);
+    uint64_t lo = MIN(g->at.task_pid, g->at.task_comm);
+    uint64_t hi = MAX(g->at.task_pid, g->at.task_comm);
     const char *host;
     uint64_t task;
     size_t avail;

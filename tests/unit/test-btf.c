@@ -132,6 +132,52 @@ static void test_missing(void)
     }
 }
 
+/* struct far { struct { struct { ... int a; }; }; }, each @bits into the one
+ * around it. */
+static GsBtf *make_far(unsigned depth, uint32_t bits)
+{
+    struct btf *types = btf__new_empty();
+    int inner = btf__add_int(types, "int", 4, BTF_INT_SIGNED);
+    const void *raw;
+    GsBtf *b;
+    __u32 len;
+
+    for (unsigned i = 1; i <= depth; i++) {
+        int around = btf__add_struct(types, i == depth ? "far" : "", 8);
+
+        btf__add_field(types, i == 1 ? "a" : "", inner, bits, 0);
+        inner = around;
+    }
+    raw = btf__raw_data(types, &len);
+    b = gs_btf_new(raw, len, NULL);
+    btf__free(types);
+    return b;
+}
+
+/* No sum of an offset and a few bytes is to wrap, whatever a guest says. */
+static void test_members_too_far_away(void)
+{
+    static const struct {
+        unsigned depth;
+        uint32_t bits;
+        bool found;
+    } row[] = {
+        { 1, ((1u << 20) - 4) * 8, true }, { 1, ((1u << 20) - 3) * 8, false },
+        { 1, 0xfffffff8, false }, { 8, 0xfffffff8, false },
+        { 63, 0xfffffff8, false }, { 8, 8, true },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(GsBtf) b = make_far(row[i].depth, row[i].bits);
+        uint32_t offset = 0;
+
+        g_assert_cmpint(gs_btf_member(b, "far", "a", &offset, NULL), ==,
+                        row[i].found);
+        g_assert_cmpuint(offset, ==, row[i].found ?
+                         row[i].depth * row[i].bits / 8 : 0);
+    }
+}
+
 static void test_sizes(void)
 {
     g_autoptr(GsBtf) b = make();
@@ -217,6 +263,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/btf/members", test_members);
     g_test_add_func("/btf/missing-members", test_missing);
+    g_test_add_func("/btf/members-too-far-away", test_members_too_far_away);
     g_test_add_func("/btf/sizes", test_sizes);
     g_test_add_func("/btf/enums", test_enums);
     g_test_add_func("/btf/loops", test_loop);

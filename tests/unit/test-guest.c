@@ -6,6 +6,10 @@
  */
 #include "guest.h"
 
+#include "../../guest-symbols/btf.h"
+#include "../../guest-symbols/kernel.h"
+
+#include <bpf/btf.h>
 #include <string.h>
 
 #define BASE 0xffff888000000000ull
@@ -22,20 +26,35 @@ static const void *view(uint64_t va, size_t *avail)
 
 static GsKernel *kernel;
 
-static KtGuest *guest_without_types(KtTracer **t)
+/* @types: (owned, nullable) */
+static KtGuest *guest_with_types(struct btf *types, KtTracer **t)
 {
     static const char map[] = "ffffffff81000000 T _stext\n"
                               "ffffffff81000000 T _text\n"
                               "ffffffff81000010 T kfree\n"
+                              "ffffffff81000020 T __primary_switched\n"
                               "ffffffff82000000 T _etext\n"
                               "ffffffff82100000 R linux_banner\n";
     KtConfig config = KT_CONFIG_DEFAULT;
+    const void *raw;
+    __u32 len;
 
     gs_kernel_free(kernel);
     kernel = gs_kernel_new_from_data(map, strlen(map), "map", NULL);
     g_assert_nonnull(kernel);
+    if (types) {
+        raw = btf__raw_data(types, &len);
+        kernel->btf = gs_btf_new(raw, len, NULL);
+        btf__free(types);
+        g_assert_nonnull(kernel->btf);
+    }
     *t = kt_tracer_new(&config, NULL);
     return kt_guest_new(kernel, *t, view);
+}
+
+static KtGuest *guest_without_types(KtTracer **t)
+{
+    return guest_with_types(NULL, t);
 }
 
 static void reads_cross_pages(void)
@@ -94,6 +113,72 @@ static void nothing_is_guessed_without_types(void)
     kt_guest_object_freed(g, (KtCacheId) { 0 }, BASE);
     kt_guest_free(g);
     kt_tracer_free(t);
+}
+
+/* struct task_struct { char comm[16]; struct { struct { ... int pid; }; }; },
+ * each struct @bits into the one around it. */
+static struct btf *task_types(unsigned depth, uint32_t bits)
+{
+    struct btf *b = btf__new_empty();
+    int inner = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
+    int t_char = btf__add_int(b, "char", 1, BTF_INT_CHAR);
+    int comm = btf__add_array(b, inner, t_char, 16);
+    const char *name = "pid";
+
+    for (unsigned i = 1; i < depth; i++) {
+        int around = btf__add_struct(b, "", 8);
+
+        btf__add_field(b, name, inner, bits, 0);
+        inner = around;
+        name = "";
+    }
+    btf__add_struct(b, "task_struct", 4096);
+    btf__add_field(b, "comm", comm, 0, 0);
+    btf__add_field(b, name, inner, bits, 0);
+    return b;
+}
+
+static void task_is_read_where_types_have_it(void)
+{
+    const uint32_t pid = 42;
+    KtTracer *t;
+    KtGuest *g = guest_with_types(task_types(2, 16 * 8), &t);
+    KtGuestCpu cpu = { 0 };
+    char comm[17];
+    uint32_t got;
+    KtTaskAt at;
+
+    memcpy(memory, "init", 5);
+    memcpy(&memory[32], &pid, sizeof(pid));
+    kt_guest_find_task(g, BASE, &at);
+    g_assert_true(at.comm == (char *)memory && at.pid == at.comm + 32);
+    g_assert_true(kt_tracer_task(t, (KtTaskId) { task_of(g, &cpu) }, &got,
+                                 comm));
+    g_assert_cmpuint(got, ==, pid);
+    g_assert_cmpstr(comm, ==, "init");
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
+/* Eight times nearly 512 MiB, and 16 bytes of a comm: a few bytes, if that is
+ * added up in 32 bits. */
+static void task_is_read_in_its_page_only(void)
+{
+    static const unsigned depth[] = { 1, 8 };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(depth); i++) {
+        KtTracer *t;
+        KtGuest *g = guest_with_types(task_types(depth[i], 0xfffffff8), &t);
+        KtGuestCpu cpu = { 0 };
+        KtTaskAt at;
+
+        kt_guest_find_task(g, BASE, &at);
+        g_assert_null(at.pid);
+        g_assert_null(at.comm);
+        g_assert_cmpuint(task_of(g, &cpu), ==, 0);
+        kt_guest_free(g);
+        kt_tracer_free(t);
+    }
 }
 
 static void put_word(unsigned at, uint64_t word)
@@ -165,6 +250,10 @@ int main(int argc, char **argv)
                     reads_stop_where_memory_ends);
     g_test_add_func("/guest/nothing-is-guessed-without-types",
                     nothing_is_guessed_without_types);
+    g_test_add_func("/guest/task-is-read-where-types-have-it",
+                    task_is_read_where_types_have_it);
+    g_test_add_func("/guest/task-is-read-in-its-page-only",
+                    task_is_read_in_its_page_only);
     g_test_add_func("/guest/caches-as-told", caches_as_told);
     g_test_add_func("/guest/caches-without-a-name", caches_without_a_name);
     failed = g_test_run();

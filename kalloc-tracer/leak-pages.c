@@ -358,6 +358,18 @@ static bool find_place(const Reading *r, const KtLinearAt *at)
     return false;
 }
 
+static bool is_in(Member m, uint64_t struct_page)
+{
+    return m.at + 8ull <= struct_page;
+}
+
+/* What is read of a copy of one. */
+static bool fits_struct(const Layout *at, uint64_t struct_page)
+{
+    return is_in(at->head, struct_page) && is_in(at->mapping, struct_page) &&
+           is_in(at->slab_cache, struct_page);
+}
+
 static bool find_pages(const Reading *r)
 {
     KtLeakPages *p = r->p;
@@ -365,7 +377,8 @@ static bool find_pages(const Reading *r)
     uint64_t end;
 
     if (!kt_linear_init(&at, r->k) || at.struct_page < 32 ||
-        at.struct_page > STRUCT_PAGE_MAX || at.struct_page % 8) {
+        at.struct_page > STRUCT_PAGE_MAX || at.struct_page % 8 ||
+        !fits_struct(&r->at, at.struct_page)) {
         return false;
     }
     p->struct_page = at.struct_page;
@@ -379,13 +392,6 @@ static bool find_pages(const Reading *r)
     return find_place(r, &at);
 }
 
-static bool fits_struct(const Layout *at, uint64_t struct_page)
-{
-    return at->head.at + 8 <= struct_page &&
-           at->mapping.at + 8 <= struct_page &&
-           at->slab_cache.at + 8 <= struct_page;
-}
-
 KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
                                 const KtSlabSample *sample,
                                 bool (*is_cache)(void *opaque, uint64_t va),
@@ -395,8 +401,7 @@ KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
     Reading r = { .k = k, .mem = mem, .p = p, .sample = sample,
                   .is_cache = is_cache, .opaque = opaque };
 
-    if (!find_layout(&r.at, k) || !find_pages(&r) ||
-        !fits_struct(&r.at, p->struct_page)) {
+    if (!find_layout(&r.at, k) || !find_pages(&r)) {
         return NULL;
     }
     p->freelist = r.at.freelist.at;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Struct pages of a guest that lies: types with members that are in none, and
+ * an array of them that ends where addresses do. What pages are used for is in
+ * test-leak.c.
+ */
+#include "../lib/leak-guest.h"
+#include "leak-pages.h"
+
+typedef struct World {
+    LeakGuest *g;
+    GsMem mem;
+    unsigned structs;           /* reads of struct pages */
+} World;
+
+static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    World *w = opaque;
+
+    w->structs += va >= LG_VMEMMAP && va < LG_IMAGE;
+    return lg_read(w->g, 0, va, buf, len);
+}
+
+static World world_new(void)
+{
+    return (World) { .g = leak_guest_new(), .mem.read = read_mem };
+}
+
+static bool is_cache(void *opaque, uint64_t va)
+{
+    return va == LG_CACHE(0);
+}
+
+static KtLeakPages *read_pages(World *w)
+{
+    static const KtSlabSample sample[] = {
+        { LG_OBJECT(0), LG_CACHE(0) }, { 0 },
+    };
+
+    w->mem.opaque = w;
+    return kt_leak_pages_read(&w->g->k, &w->mem, sample, is_cache, NULL);
+}
+
+/* ---- types -------------------------------------------------------------- */
+
+/* Bytes from the start of a struct page, of 64. */
+typedef struct Members {
+    uint32_t head, mapping, cache;
+} Members;
+
+static GsBtf *make_types(const Members *at)
+{
+    struct btf *b = btf__new_empty();
+    int t_long = btf__add_int(b, "long", 8, BTF_INT_SIGNED);
+    const void *raw;
+    GsBtf *types;
+    __u32 len;
+
+    btf__add_struct(b, "page", 64);
+    btf__add_field(b, "compound_head", t_long, at->head * 8, 0);
+    btf__add_field(b, "mapping", t_long, at->mapping * 8, 0);
+    btf__add_field(b, "lru", t_long, LG_PAGE_LRU * 8, 0);
+    btf__add_field(b, "slab_cache", t_long, at->cache * 8, 0);
+    btf__add_struct(b, "zone", LG_ZONE_SIZE);
+    btf__add_struct(b, "free_area", LG_AREA_SIZE);
+    raw = btf__raw_data(b, &len);
+    types = gs_btf_new(raw, len, NULL);
+    btf__free(b);
+    return types;
+}
+
+/* None is read to look for them there. */
+static void test_members_of_no_struct_page(void)
+{
+    static const struct {
+        Members at;
+        bool known;
+    } row[] = {
+        { { LG_PAGE_HEAD, LG_PAGE_MAPPING, LG_PAGE_CACHE }, true },
+        { { 64, LG_PAGE_MAPPING, LG_PAGE_CACHE }, false },
+        { { 57, LG_PAGE_MAPPING, LG_PAGE_CACHE }, false },
+        { { 256, LG_PAGE_MAPPING, LG_PAGE_CACHE }, false },
+        { { 0xffff8, LG_PAGE_MAPPING, LG_PAGE_CACHE }, false },
+        { { 0x1ffffff8, LG_PAGE_MAPPING, LG_PAGE_CACHE }, false },
+        { { LG_PAGE_HEAD, 256, LG_PAGE_CACHE }, false },
+        { { LG_PAGE_HEAD, LG_PAGE_MAPPING, 256 }, false },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        World w = world_new();
+        g_autoptr(LeakGuest) g = w.g;
+        g_autoptr(KtLeakPages) p = NULL;
+
+        gs_btf_free(g->k.btf);
+        g->k.btf = make_types(&row[i].at);
+        p = read_pages(&w);
+        g_assert_cmpint(p != NULL, ==, row[i].known);
+        g_assert_cmpint(w.structs > 0, ==, row[i].known);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/leak-pages/members-of-no-struct-page",
+                    test_members_of_no_struct_page);
+    return g_test_run();
+}

@@ -42,15 +42,16 @@ static bool same(const Mirror *m, uint64_t a, uint64_t b)
            !memcmp(m->one, m->other, m->page);
 }
 
+/* By their length: of all addresses they may be the last. */
 static void learn(Mirror *m)
 {
-    uint64_t end = kt_leak_pages_struct(m->p, m->p->n), hash;
-    uint64_t va = kt_leak_pages_struct(m->p, 0) & -m->page;
+    uint64_t first = kt_leak_pages_struct(m->p, 0), va = first & -m->page;
+    uint64_t len = first - va + m->p->n * m->p->struct_page, hash;
 
-    for (; va < end; va += m->page) {
-        if (hash_words(m, va, &hash)) {
+    for (uint64_t at = 0; at < len; at += m->page) {
+        if (hash_words(m, va + at, &hash)) {
             g_hash_table_insert(m->by_words, GSIZE_TO_POINTER(hash),
-                                GSIZE_TO_POINTER(va));
+                                GSIZE_TO_POINTER(va + at));
         }
     }
 }

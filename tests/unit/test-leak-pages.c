@@ -7,16 +7,19 @@
 #include "../lib/leak-guest.h"
 #include "leak-pages.h"
 
+#define READS_MAX 10000         /* more would have no end */
+
 typedef struct World {
     LeakGuest *g;
     GsMem mem;
-    unsigned structs;           /* reads of struct pages */
+    unsigned reads, structs;    /* these of struct pages */
 } World;
 
 static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
 {
     World *w = opaque;
 
+    g_assert_cmpuint(++w->reads, <, READS_MAX);
     w->structs += va >= LG_VMEMMAP && va < LG_IMAGE;
     return lg_read(w->g, 0, va, buf, len);
 }
@@ -99,10 +102,35 @@ static void test_members_of_no_struct_page(void)
     }
 }
 
+/* ---- the array ---------------------------------------------------------- */
+
+/* It ends in the last page, where the next one is the first of all. */
+static void test_mirror_of_the_last_struct_pages(void)
+{
+    World w = world_new();
+    g_autoptr(LeakGuest) g = w.g;
+    g_autoptr(KtLeakPages) p = g_new0(KtLeakPages, 1);
+    const uint64_t n = 1000;
+
+    p->struct_page = 64;
+    p->page_shift = 12;
+    p->n = n;
+    p->use = g_malloc0(n);
+    for (uint64_t left = 0; left <= 8192; left += 64) {
+        p->linear.vmemmap = -(n * 64 + left);
+        w.reads = 0;
+        w.mem.opaque = &w;
+        kt_leak_pages_find_mirror(p, &w.mem);
+        g_assert_cmpuint(w.reads, >=, n * 64 / 4096);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/leak-pages/members-of-no-struct-page",
                     test_members_of_no_struct_page);
+    g_test_add_func("/leak-pages/mirror-of-the-last-struct-pages",
+                    test_mirror_of_the_last_struct_pages);
     return g_test_run();
 }

@@ -10,7 +10,10 @@
 #include <string.h>
 
 #define CPUS_MAX        512
+#define DATA_MAX        (512ull << 20)  /* bytes, as the whole image has */
+#define PERCPU_MAX      (64ull << 20)   /* of a CPU's variables */
 #define THREAD_SIZE     16384       /* where no type tells */
+#define THREAD_SIZE_MAX 65536       /* of 64 KiB pages */
 #define SAMPLES         64
 
 /* ---- variables ---------------------------------------------------------- */
@@ -34,7 +37,7 @@ static bool variable(const KtLeakWorld *w, const char *name, uint64_t *out)
 static void add_but(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
                     uint64_t but, uint64_t but_end, uint32_t number)
 {
-    if (but < va || but_end > end) {
+    if (but < va || but_end < but || but_end > end) {
         kt_leak_world_add(w, place, va, end, number);
         return;
     }
@@ -70,7 +73,8 @@ static uint64_t direct_of(const KtLeakWorld *w, uint64_t va)
     return w->pages->linear.page_offset + v;
 }
 
-/* Where there are no symbols, their pages are looked at as the kernel's. */
+/* Where there are no symbols, or they are lies, their pages are looked at as
+ * the kernel's. */
 static void find_data(KtLeakWorld *w)
 {
     uint64_t stack = kt_leak_world_symbol(w, "init_stack");
@@ -81,7 +85,8 @@ static void find_data(KtLeakWorld *w)
         uint64_t end = kt_leak_world_symbol(w, data_range[i].end);
         uint64_t direct;
 
-        if (!va || va >= end || !gs_kernel_in_image(w->plan->kernel, va)) {
+        if (!va || va >= end || end - va > DATA_MAX ||
+            !gs_kernel_in_image(w->plan->kernel, va)) {
             continue;
         }
         add_but(w, KT_PLACE_DATA, va, end, stack, stack + w->stack_size, 0);
@@ -129,7 +134,7 @@ static void find_percpu(KtLeakWorld *w)
     if (!w->offset->len ||
         !gs_kernel_lookup(w->plan->kernel, "__per_cpu_start", &start) ||
         !gs_kernel_lookup(w->plan->kernel, "__per_cpu_end", &end) ||
-        end.va <= start.va) {
+        end.va <= start.va || end.va - start.va > PERCPU_MAX) {
         return;
     }
     gs_kernel_lookup(w->plan->kernel, "irq_stack_backing_store", &irq);
@@ -385,8 +390,8 @@ void kt_leak_find_regions(KtLeakWorld *w)
     uint32_t size;
 
     w->stack_size = gs_kernel_type_size(w->plan->kernel, "thread_union",
-                                        &size) && size >= 4096 ? size :
-                                                                 THREAD_SIZE;
+                                        &size) && size >= 4096 &&
+                    size <= THREAD_SIZE_MAX ? size : THREAD_SIZE;
     find_registers(w);
     find_pages(w);
     kt_leak_find_stacks(w);

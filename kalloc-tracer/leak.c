@@ -32,11 +32,12 @@ static bool tick(void *opaque)
     return kt_leak_world_goes_on(s->w, s->reader.bytes);
 }
 
-static void scan_gap(void *opaque, uint64_t va, uint64_t len)
+static bool scan_gap(void *opaque, uint64_t va, uint64_t len)
 {
     Scanning *s = opaque;
 
     kt_scan_root(s->w->scan, &s->reader, va, len);
+    return !s->reader.stopped;
 }
 
 static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,

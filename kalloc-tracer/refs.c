@@ -79,11 +79,12 @@ static void compare_struct(void *opaque, uint64_t va, const uint64_t *word,
     }
 }
 
-static void compare_gap(void *opaque, uint64_t va, uint64_t len)
+static bool compare_gap(void *opaque, uint64_t va, uint64_t len)
 {
     Search *s = opaque;
 
     kt_reader_each(&s->reader, va, len, compare, s);
+    return !s->reader.stopped;
 }
 
 /* Free objects, or what was handed out of these. */

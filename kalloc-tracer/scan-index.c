@@ -320,9 +320,10 @@ void kt_scan_index_find(const KtScanIndex *ix, const uint64_t *va, unsigned n,
     }
 }
 
-/* [@va, @va + @len) is in one page, which may be the last there is. */
-static void gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
-                         void (*fn)(void *opaque, uint64_t va, uint64_t len),
+/* [@va, @va + @len) is in one page, which may be the last there is. False: @fn
+ * said so. */
+static bool gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
+                         bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                          void *opaque)
 {
     const Page *p = page_of(ix, va);
@@ -337,8 +338,8 @@ static void gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
         if (e[i].len == 1) {            /* a number */
             continue;
         }
-        if (gap) {
-            fn(opaque, va, gap);
+        if (gap && !fn(opaque, va, gap)) {
+            return false;
         }
         va += gap;
         len -= gap;
@@ -346,20 +347,20 @@ static void gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
         va += covered;
         len -= covered;
     }
-    if (len) {
-        fn(opaque, va, len);
-    }
+    return !len || fn(opaque, va, len);
 }
 
 void kt_scan_index_gaps(const KtScanIndex *ix, uint64_t va, uint64_t len,
-                        void (*fn)(void *opaque, uint64_t va, uint64_t len),
+                        bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                         void *opaque)
 {
     len = len ? MIN(len - 1, UINT64_MAX - va) + 1 : 0;
     while (len) {
         uint64_t n = MIN(len, PAGE - (va & (PAGE - 1)));
 
-        gaps_of_page(ix, va, n, fn, opaque);
+        if (!gaps_of_page(ix, va, n, fn, opaque)) {
+            return;
+        }
         va += n;
         len -= n;
     }

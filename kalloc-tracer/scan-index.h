@@ -62,9 +62,9 @@ void kt_scan_index_seal(KtScanIndex *ix, KtScanFilter *filter,
 void kt_scan_index_find(const KtScanIndex *ix, const uint64_t *va, unsigned n,
                         const KtExtent **out);
 /** kt_scan_index_gaps() - call @fn for the parts of [@va, @va + @len) that
- *  are in none. */
+ *  are in none, page by page, until it says false. */
 void kt_scan_index_gaps(const KtScanIndex *ix, uint64_t va, uint64_t len,
-                        void (*fn)(void *opaque, uint64_t va, uint64_t len),
+                        bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                         void *opaque);
 
 static inline uint64_t kt_scan_hash(uint64_t number)

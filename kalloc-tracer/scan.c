@@ -243,7 +243,7 @@ uint32_t kt_scan_find(const KtScan *s, uint64_t va)
 }
 
 void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
-                  void (*fn)(void *opaque, uint64_t va, uint64_t len),
+                  bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                   void *opaque)
 {
     kt_scan_index_gaps(s->index, va, len, fn, opaque);

@@ -117,9 +117,9 @@ uint64_t kt_scan_seal(KtScan *s);
 /** kt_scan_find() - the block that @va is an address of, or KT_SCAN_NONE. */
 uint32_t kt_scan_find(const KtScan *s, uint64_t va);
 /** kt_scan_gaps() - call @fn for the parts of [@va, @va + @len) that are in
- *  no block. */
+ *  no block, page by page, until it says false. */
 void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
-                  void (*fn)(void *opaque, uint64_t va, uint64_t len),
+                  bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                   void *opaque);
 /** kt_scan_each() - the words of block @i that may be pointers; @whole: not
  *  only those of its areas, and also those that were cut. */

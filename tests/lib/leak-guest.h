@@ -163,7 +163,8 @@ static inline void lg_add_zone_types(struct btf *b, int list, int t_long)
     btf__add_field(b, "lists", cpu, LG_PCP_LISTS * 8, 0);
 }
 
-static inline void lg_add_task_types(struct btf *b, int t_int, int t_long)
+static inline void lg_add_task_types(struct btf *b, int t_int, int t_long,
+                                     uint32_t stack)
 {
     int thread = btf__add_struct(b, "thread_struct", 8), node, entity;
 
@@ -180,7 +181,7 @@ static inline void lg_add_task_types(struct btf *b, int t_int, int t_long)
     btf__add_field(b, "pid", t_int, LG_TASK_PID * 8, 0);
     btf__add_field(b, "thread", thread, LG_TASK_SP * 8, 0);
     btf__add_field(b, "se", entity, LG_TASK_NODE * 8, 0);
-    btf__add_union(b, "thread_union", LG_STACK);
+    btf__add_union(b, "thread_union", stack);
 }
 
 static inline void lg_add_vmalloc_types(struct btf *b, int t_long)
@@ -222,7 +223,8 @@ static inline void lg_add_slab_types(struct btf *b, int t_int, int t_long)
     btf__add_field(b, "bkvcache", list, LG_KRC_LIST * 8, 0);
 }
 
-static inline GsBtf *lg_types(void)
+/* @stack: bytes of a task's. */
+static inline GsBtf *lg_types(uint32_t stack)
 {
     struct btf *b = btf__new_empty();
     int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
@@ -240,7 +242,7 @@ static inline GsBtf *lg_types(void)
     btf__add_field(b, "compound_head", t_long, LG_PAGE_HEAD * 8, 0);
     lg_add_slab_types(b, t_int, t_long);
     lg_add_zone_types(b, list, t_long);
-    lg_add_task_types(b, t_int, t_long);
+    lg_add_task_types(b, t_int, t_long, stack);
     lg_add_vmalloc_types(b, t_long);
     lg_add_kmemleak_types(b, t_int, t_long, list);
     raw = btf__raw_data(b, &len);
@@ -249,7 +251,8 @@ static inline GsBtf *lg_types(void)
     return types;
 }
 
-static inline GsSymtab *lg_symbols(void)
+/* @moved: (nullable) that symbol is at @to. */
+static inline GsSymtab *lg_symbols(const char *moved, uint64_t to)
 {
     static const struct {
         const char *name;
@@ -282,7 +285,9 @@ static inline GsSymtab *lg_symbols(void)
     GsSymtab *tab = gs_symtab_new();
 
     for (size_t i = 0; i < G_N_ELEMENTS(row); i++) {
-        gs_symtab_add(tab, row[i].va, 'D', row[i].name, strlen(row[i].name));
+        uint64_t va = g_strcmp0(row[i].name, moved) ? row[i].va : to;
+
+        gs_symtab_add(tab, va, 'D', row[i].name, strlen(row[i].name));
     }
     gs_symtab_seal(tab, NULL);
     return tab;
@@ -298,8 +303,8 @@ static inline void lg_make_kernel(GsKernel *k)
     k->text[0] = (GsTextRange) { text.start, text.end };
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();
-    k->symtab = lg_symbols();
-    k->btf = lg_types();
+    k->symtab = lg_symbols(NULL, 0);
+    k->btf = lg_types(LG_STACK);
     g_assert_true(gs_orc_set_load(k->orc, image, &text, 1, NULL, NULL));
 }
 

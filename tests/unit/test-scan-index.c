@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Gaps between blocks, as an index of them tells: all, until it is enough. */
+#include "scan-index.h"
+
+#define BASE 0xffff888000000000ull
+
+typedef struct Gaps {
+    uint64_t sum;
+    unsigned n, enough;
+} Gaps;
+
+static bool see_gap(void *opaque, uint64_t va, uint64_t len)
+{
+    Gaps *g = opaque;
+
+    g->sum += len;
+    return ++g->n != g->enough;
+}
+
+static void never(void *opaque, uint32_t block)
+{
+    g_assert_not_reached();
+}
+
+/* Three blocks, and a number of per-CPU memory, which is elsewhere. */
+static KtScanIndex *index_new(void)
+{
+    static const struct {
+        uint64_t va, len;
+    } row[] = {
+        { BASE + 0x0f80, 0x100 }, { BASE + 0x1100, 0x20 },
+        { BASE + 0x3000, 0x3000 }, { BASE + 0x8000, 1 },
+    };
+    KtScanIndex *ix = kt_scan_index_new(G_N_ELEMENTS(row));
+    KtScanFilter filter = { { 0 } };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_assert_true(kt_scan_index_add(ix, row[i].va, row[i].len, i));
+    }
+    kt_scan_index_seal(ix, &filter, never, NULL);
+    return ix;
+}
+
+static void test_gaps(void)
+{
+    KtScanIndex *ix = index_new();
+    Gaps g = { 0 };
+
+    kt_scan_index_gaps(ix, BASE, 0x10000, see_gap, &g);
+    g_assert_cmphex(g.sum, ==, 0x10000 - 0x100 - 0x20 - 0x3000);
+    kt_scan_index_free(ix);
+}
+
+/* Of all addresses the first gaps are enough, those of one page or of several,
+ * before a block and behind it. */
+static void test_enough(void)
+{
+    for (unsigned enough = 1; enough < 10; enough++) {
+        KtScanIndex *ix = index_new();
+        Gaps g = { .enough = enough };
+
+        kt_scan_index_gaps(ix, BASE, UINT64_MAX, see_gap, &g);
+        g_assert_cmpuint(g.n, ==, enough);
+        kt_scan_index_free(ix);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/scan-index/gaps", test_gaps);
+    g_test_add_func("/scan-index/enough", test_enough);
+    return g_test_run();
+}

@@ -15,10 +15,16 @@ typedef struct TaskLayout {
     uint32_t stack, sp, pid, on_cpu;
 } TaskLayout;
 
+/*
+ * @sites: where tasks' stacks were allocated
+ * @free_rcu: what frees them, @rcu: where one says that; 0: not known
+ */
 typedef struct Finding {
     KtLeakWorld *w;
     TaskLayout at;
-    GHashTable *sites;          /* where tasks' stacks were allocated */
+    GHashTable *sites;
+    uint64_t free_rcu;
+    uint32_t rcu;
 } Finding;
 
 static uint32_t task_member(const KtLeakWorld *w, const char *name)
@@ -167,23 +173,32 @@ static bool *caches_of_tasks(const KtLeakWorld *w)
  * vm_stack (kernel/fork.c, since 5.18). That of one which was kept instead
  * stays there.
  */
-static bool waits_for_rcu(const KtLeakWorld *w, const KtLeakLive *b,
-                          uint32_t *next)
+static void find_free_rcu(Finding *f)
 {
-    uint64_t wanted = kt_leak_world_symbol(w, "thread_stack_free_rcu"), func;
+    const KtLeakWorld *w = f->w;
 
-    return wanted && gs_kernel_member(w->plan->kernel, "vm_stack", "rcu", next,
-                                      NULL) &&
-           kt_leak_world_load(w, b->va + *next + 8, &func) && func == wanted;
+    if (gs_kernel_member(w->plan->kernel, "vm_stack", "rcu", &f->rcu, NULL)) {
+        f->free_rcu = kt_leak_world_symbol(w, "thread_stack_free_rcu");
+    }
 }
 
-static void set_spare(KtLeakWorld *w, const KtLeakLive *b)
+static bool waits_for_rcu(const Finding *f, const KtLeakLive *b)
 {
-    uint32_t i = b - kt_leak_live(w, 0), next;
+    uint64_t func;
 
-    if (waits_for_rcu(w, b, &next)) {
+    return f->free_rcu &&
+           kt_leak_world_load(f->w, b->va + f->rcu + 8, &func) &&
+           func == f->free_rcu;
+}
+
+static void set_spare(const Finding *f, const KtLeakLive *b)
+{
+    KtLeakWorld *w = f->w;
+    uint32_t i = b - kt_leak_live(w, 0);
+
+    if (waits_for_rcu(f, b)) {
         g_array_index(w->live, KtLeakLive, i).is_stack = true;
-        kt_scan_area(w->scan, (KtScanArea) { i, next, next + 8 });
+        kt_scan_area(w->scan, (KtScanArea) { i, f->rcu, f->rcu + 8ull });
     } else {
         set_stack(w, b);
     }
@@ -194,12 +209,12 @@ static void pass_over_spare(const Finding *f)
 {
     KtLeakWorld *w = f->w;
 
-    for (uint32_t i = 0; i < w->live->len; i++) {
+    for (uint32_t i = 0; i < w->live->len && !w->ended; i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
 
         if (b->layer == KT_LAYER_VMALLOC && b->requested == w->stack_size &&
             !b->is_stack && g_hash_table_contains(f->sites, site_of(w, b))) {
-            set_spare(w, b);
+            set_spare(f, b);
         }
     }
 }
@@ -283,6 +298,7 @@ void kt_leak_find_stacks(KtLeakWorld *w)
     Finding f = { .w = w, .sites = sites };
 
     if (find_task_layout(w, &f.at)) {
+        find_free_rcu(&f);
         find_tasks(&f);
     } else {
         kt_leak_world_lack(w, g_strdup("stacks of tasks: no type "

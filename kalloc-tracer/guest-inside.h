@@ -21,6 +21,8 @@ typedef struct Layout {
     unsigned page_shift;
 } Layout;
 
+#define KT_BOOT_CACHES 2
+
 struct KtGuest {
     Layout at;
     bool told;                          /* by a profile: not Linux */
@@ -30,7 +32,8 @@ struct KtGuest {
     uint64_t vmemmap, page_offset;      /* 0 until they are known */
     GMutex lock;
     GHashTable *caches;                 /* kmem_cache va -> id */
-    KtCacheId boot_cache[2];            /* static caches of early boot */
+    KtCacheId boot_cache[KT_BOOT_CACHES];   /* static ones of early boot */
+    uint64_t boot_copy[KT_BOOT_CACHES]; /* where they were copied to, or 0 */
     KtCacheId kmem_cache;               /* the cache of kmem_caches */
     unsigned cache_epoch;               /* bumped when an id is dropped */
 };

@@ -7,6 +7,8 @@
  */
 #include "guest-inside.h"
 
+#define CACHES_MAX (UINT16_MAX + KT_BOOT_CACHES)
+
 void kt_guest_pack(KtGuest *g, GsPack *p)
 {
     GHashTableIter it;
@@ -15,8 +17,9 @@ void kt_guest_pack(KtGuest *g, GsPack *p)
     g_mutex_lock(&g->lock);
     gs_pack_u64(p, g->vmemmap);
     gs_pack_u64(p, g->page_offset);
-    gs_pack_u64(p, g->boot_cache[0].v);
-    gs_pack_u64(p, g->boot_cache[1].v);
+    for (unsigned i = 0; i < KT_BOOT_CACHES; i++) {
+        gs_pack_u64(p, g->boot_cache[i].v);
+    }
     gs_pack_u64(p, g->kmem_cache.v);
     gs_pack_u64(p, g_hash_table_size(g->caches));
     g_hash_table_iter_init(&it, g->caches);
@@ -33,10 +36,11 @@ void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSaved *s)
 
     g->vmemmap = gs_unpack_u64(u);
     g->page_offset = gs_unpack_u64(u);
-    g->boot_cache[0] = kt_state_cache(s, gs_unpack_u64(u));
-    g->boot_cache[1] = kt_state_cache(s, gs_unpack_u64(u));
+    for (unsigned i = 0; i < KT_BOOT_CACHES; i++) {
+        g->boot_cache[i] = kt_state_cache(s, gs_unpack_u64(u));
+    }
     g->kmem_cache = kt_state_cache(s, gs_unpack_u64(u));
-    n = gs_unpack_upto(u, UINT16_MAX, "the number of caches");
+    n = gs_unpack_upto(u, CACHES_MAX, "the number of caches");
     for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
         uint64_t va = gs_unpack_u64(u);
         KtCacheId id = kt_state_cache(s, gs_unpack_u64(u));

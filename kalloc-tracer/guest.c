@@ -264,15 +264,19 @@ static bool read_name(const KtGuest *g, uint64_t cache_va,
 
 /*
  * "kmem_cache" and "kmem_cache_node" begin as static structs and are copied
- * to allocated ones by bootstrap() in mm/slub.c: one cache at two addresses.
+ * to allocated ones by bootstrap() in mm/slub.c: one cache at two addresses,
+ * no more, or a guest could have any number of them known.
  */
-static KtCacheId boot_alias_locked(const KtGuest *g, const char *name)
+static KtCacheId boot_alias_locked(KtGuest *g, uint64_t cache_va,
+                                   const char *name)
 {
-    for (unsigned i = 0; i < G_N_ELEMENTS(g->boot_cache); i++) {
+    for (unsigned i = 0; i < KT_BOOT_CACHES; i++) {
         KtCacheInfo info;
 
-        if (kt_tracer_cache(g->tracer, g->boot_cache[i], &info) &&
+        if ((!g->boot_copy[i] || g->boot_copy[i] == cache_va) &&
+            kt_tracer_cache(g->tracer, g->boot_cache[i], &info) &&
             !strcmp(info.name, name)) {
+            g->boot_copy[i] = cache_va;
             return g->boot_cache[i];
         }
     }
@@ -335,7 +339,7 @@ static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
         !read_size(g, cache_va + g->at.cache_size, &size)) {
         return (KtCacheId) { 0 };
     }
-    id = boot_alias_locked(g, name);
+    id = boot_alias_locked(g, cache_va, name);
     if (!id.v) {
         id = kt_tracer_add_cache(g->tracer, cache_va, name, object_size, size);
     }

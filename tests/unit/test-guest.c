@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define BASE 0xffff888000000000ull
+#define IMAGE 0xffffffff81000000ull     /* the first page, too */
 #define PAGES 2
 
 static uint8_t memory[PAGES * 4096];
@@ -20,6 +21,9 @@ static uint8_t memory[PAGES * 4096];
 static const void *view(uint64_t va, size_t *avail)
 {
     *avail = 4096 - (va & 4095);
+    if (va - IMAGE < 4096) {
+        return &memory[va - IMAGE];
+    }
     return va >= BASE && va < BASE + sizeof(memory) ? &memory[va - BASE]
                                                     : NULL;
 }
@@ -240,6 +244,43 @@ static void caches_without_a_name(void)
     kt_tracer_free(t);
 }
 
+/* struct kmem_cache { char *name; int object_size, size; } */
+static struct btf *cache_types(void)
+{
+    struct btf *b = btf__new_empty();
+    int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
+    int name = btf__add_ptr(b, btf__add_int(b, "char", 1, BTF_INT_CHAR));
+
+    btf__add_struct(b, "kmem_cache", 16);
+    btf__add_field(b, "name", name, 0, 0);
+    btf__add_field(b, "object_size", t_int, 64, 0);
+    btf__add_field(b, "size", t_int, 96, 0);
+    return b;
+}
+
+/* That of the image is copied once; who else has its name is another. */
+static void boot_cache_has_one_copy(void)
+{
+    KtTracer *t;
+    KtGuest *g = guest_with_types(cache_types(), &t);
+    KtGuestCpu cpu = { 0 };
+
+    memset(memory, 0, sizeof(memory));
+    memcpy(&memory[4096], "kmem_cache", 11);
+    for (unsigned at = 0; at < 4096; at += 16) {
+        put_word(at, BASE + 4096);
+    }
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, IMAGE)->id.v, ==, 1);
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE)->id.v, ==, 1);
+    for (unsigned i = 1; i < 4096 / 16; i++) {
+        g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE + 16 * i)->id.v, ==,
+                         i + 1);
+    }
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE)->id.v, ==, 1);
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
 int main(int argc, char **argv)
 {
     int failed;
@@ -256,6 +297,7 @@ int main(int argc, char **argv)
                     task_is_read_in_its_page_only);
     g_test_add_func("/guest/caches-as-told", caches_as_told);
     g_test_add_func("/guest/caches-without-a-name", caches_without_a_name);
+    g_test_add_func("/guest/boot-cache-has-one-copy", boot_cache_has_one_copy);
     failed = g_test_run();
     gs_kernel_free(kernel);
     return failed;

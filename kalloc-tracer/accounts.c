@@ -184,7 +184,7 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     kt_tables_init(&a->now, budget);
     a->now.held = g_array_new(FALSE, TRUE, sizeof(KtHeld));
     g_array_set_size(a->now.held, 1);
-    a->callers = g_hash_table_new(NULL, NULL);
+    a->callers = g_hash_table_new(kt_secret_hash_direct, NULL);
     a->pcs = g_array_new(FALSE, TRUE, sizeof(uint64_t));
     g_array_set_size(a->pcs, 1);
     kt_budget_charge(budget, KT_PART_ACCOUNTS, CALLER_BYTES);

@@ -61,7 +61,7 @@ KtDefs *kt_defs_new(const KtDepot *stacks, const KtNames *names)
 
     d->stacks = stacks;
     d->names = names;
-    d->number = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+    d->number = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
                                       NULL);
     return d;
 }

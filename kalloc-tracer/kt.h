@@ -576,5 +576,6 @@ void kt_replay_status(KtReplay *r, KtStatus *out);
 #include "kt-modules.h"
 #include "kt-vm.h"
 #include "kt-leak.h"
+#include "secret-hash.h"
 
 #endif /* KT_H */

@@ -294,7 +294,8 @@ static void find_irq_stacks(KtLeakWorld *w)
 
 void kt_leak_find_stacks(KtLeakWorld *w)
 {
-    g_autoptr(GHashTable) sites = g_hash_table_new(NULL, NULL);
+    g_autoptr(GHashTable) sites = g_hash_table_new(kt_secret_hash_direct,
+                                                   NULL);
     Finding f = { .w = w, .sites = sites };
 
     if (find_task_layout(w, &f.at)) {

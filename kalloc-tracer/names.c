@@ -43,7 +43,7 @@ KtNames *kt_names_new(KtBudget *budget)
     kt_depot_charge(n->tasks, budget, KT_PART_NAMES);
     n->cache = g_new0(KtCacheInfo *, MAX_CACHES + 1);
     n->undone = g_new0(bool, MAX_CACHES + 1);
-    n->by_va = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+    n->by_va = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
                                      NULL);
     pthread_mutex_init(&n->lock, NULL);
     return n;

@@ -512,9 +512,9 @@ KtReplay *kt_replay_open(const char *path, GError **errp)
     r->coder = kt_coder_new();
     r->ev = g_new(KtEvent, KT_RUN_EVENTS);
     r->checkpoint = g_byte_array_new();
-    r->stack = g_hash_table_new(NULL, NULL);
-    r->task = g_hash_table_new(NULL, NULL);
-    r->cache = g_hash_table_new(NULL, NULL);
+    r->stack = g_hash_table_new(kt_secret_hash_direct, NULL);
+    r->task = g_hash_table_new(kt_secret_hash_direct, NULL);
+    r->cache = g_hash_table_new(kt_secret_hash_direct, NULL);
     r->cache_named = g_new0(bool, UINT16_MAX + 1);
     fill_info(r);
     return g_steal_pointer(&r);

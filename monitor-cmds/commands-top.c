@@ -259,7 +259,8 @@ static uint64_t caller_of(KtTracer *t, KtStackId stack)
 /* One for each caller, in the place of its first backtrace. */
 static void join_callers(KtTracer *t, GArray *list)
 {
-    g_autoptr(GHashTable) at = g_hash_table_new(NULL, NULL);
+    g_autoptr(GHashTable) at = g_hash_table_new(kt_secret_hash_direct,
+                                                NULL);
     KtStray *s = (KtStray *)list->data;
     unsigned n = 0;
 

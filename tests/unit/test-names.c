@@ -50,6 +50,18 @@ static void caches_are_bounded(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_DROP_CACHE), ==, 1);
 }
 
+/* By the lower half of their addresses these are all the same, and it would
+ * take seconds to look at so many. */
+static void caches_at_chosen_addresses(void)
+{
+    g_autoptr(KtTracer) t = new_tracer();
+
+    for (unsigned i = 1; i <= UINT16_MAX; i++) {
+        g_assert_cmpuint(kt_tracer_add_cache(t, (uint64_t)i << 32, "c", 8,
+                                             8).v, ==, i);
+    }
+}
+
 static void task_names(void)
 {
     g_autoptr(KtTracer) t = new_tracer();
@@ -96,6 +108,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/names/caches", cache_names);
     g_test_add_func("/names/caches-are-bounded", caches_are_bounded);
+    g_test_add_func("/names/caches-at-chosen-addresses",
+                    caches_at_chosen_addresses);
     g_test_add_func("/names/tasks", task_names);
     g_test_add_func("/names/tables", tables_have_names);
     return g_test_run();

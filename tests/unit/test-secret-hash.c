@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Hashes of numbers that were chosen to have the same: nearly all differ. */
+#include "secret-hash.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NUMBERS 65536u
+
+/* Of glib's hashes one has these alike, in one version or another. */
+static uint64_t chosen(unsigned kind, uint64_t i)
+{
+    switch (kind) {
+    case 0:
+        return i << 32;
+    case 1:
+        return i << 48;
+    case 2:
+        return i << 32 | i;
+    default:
+        return i << 47 ^ i << 15;
+    }
+}
+
+static int by_value(gconstpointer a, gconstpointer b)
+{
+    guint x = *(const guint *)a, y = *(const guint *)b;
+
+    return (x > y) - (x < y);
+}
+
+static unsigned n_different(GHashFunc hash, unsigned kind, bool direct)
+{
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(guint));
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < NUMBERS; i++) {
+        uint64_t number = chosen(kind, i);
+        guint h = hash(direct ? GSIZE_TO_POINTER(number) : (void *)&number);
+
+        g_array_append_val(all, h);
+    }
+    g_array_sort(all, by_value);
+    for (unsigned i = 0; i < NUMBERS; i++) {
+        n += !i || g_array_index(all, guint, i) !=
+                   g_array_index(all, guint, i - 1);
+    }
+    return n;
+}
+
+static void test_chosen_numbers(void)
+{
+    for (unsigned kind = 0; kind < 4; kind++) {
+        g_assert_cmpuint(n_different(kt_secret_hash, kind, false), >,
+                         NUMBERS - 1000);
+        g_assert_cmpuint(n_different(kt_secret_hash_direct, kind, true), >,
+                         NUMBERS - 1000);
+    }
+}
+
+static void test_same_number(void)
+{
+    uint64_t a = 1ull << 63, b = a;
+
+    g_assert_cmpuint(kt_secret_hash(&a), ==, kt_secret_hash(&b));
+    g_assert_cmpuint(kt_secret_hash(&a), ==,
+                     kt_secret_hash_direct(GSIZE_TO_POINTER(b)));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/secret-hash/chosen-numbers", test_chosen_numbers);
+    g_test_add_func("/secret-hash/same-number", test_same_number);
+    return g_test_run();
+}

@@ -21,6 +21,13 @@
 #define TASK_WORDS 3
 #define ESCAPED_MAX (KT_CACHE_ESCAPED_MAX + 1)
 
+/* A cache of a time of the VM's that was left. @revived: so many came to be
+ * again of those that look like that, at the first of them. */
+typedef struct Undone {
+    uint32_t id;
+    uint32_t revived;
+} Undone;
+
 struct KtNames {
     KtDepot *tasks;
     KtCacheInfo **cache;    /* by id, set before n_caches says so; names
@@ -28,8 +35,7 @@ struct KtNames {
     uint32_t n_caches;      /* atomic */
     pthread_mutex_t lock;   /* of @by_va and of adding */
     GHashTable *by_va;      /* va of a cache not destroyed -> id */
-    bool *undone;           /* by id: of a time of the VM's that was left */
-    uint32_t n_undone;
+    GArray *undone;         /* Undone, sorted by compare() */
     KtBudget *budget;
     uint64_t cache_bytes;   /* taken */
 };
@@ -42,7 +48,7 @@ KtNames *kt_names_new(KtBudget *budget)
     n->tasks = kt_depot_new(KT_MAX_TASKS);
     kt_depot_charge(n->tasks, budget, KT_PART_NAMES);
     n->cache = g_new0(KtCacheInfo *, MAX_CACHES + 1);
-    n->undone = g_new0(bool, MAX_CACHES + 1);
+    n->undone = g_array_new(FALSE, FALSE, sizeof(Undone));
     n->by_va = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
                                      NULL);
     pthread_mutex_init(&n->lock, NULL);
@@ -59,7 +65,7 @@ void kt_names_free(KtNames *n)
         g_free(n->cache[i]);
     }
     g_free(n->cache);
-    g_free(n->undone);
+    g_array_unref(n->undone);
     kt_budget_give(n->budget, KT_PART_NAMES, n->cache_bytes);
     g_hash_table_unref(n->by_va);
     kt_depot_free(n->tasks);
@@ -126,10 +132,22 @@ static void escape(char out[ESCAPED_MAX], const char *name)
     *out = '\0';
 }
 
-static bool same_cache(const KtCacheInfo *a, const KtCacheInfo *b)
+/* 0: they look the same. */
+static int compare(const KtCacheInfo *a, const KtCacheInfo *b)
 {
-    return a->object_size == b->object_size && a->size == b->size &&
-           strcmp(a->name, b->name) == 0;
+    if (a->va != b->va) {
+        return a->va < b->va ? -1 : 1;
+    }
+    if (a->object_size != b->object_size) {
+        return a->object_size < b->object_size ? -1 : 1;
+    }
+    return a->size != b->size ? (a->size < b->size ? -1 : 1) :
+                                strcmp(a->name, b->name);
+}
+
+static Undone *undone_at(const KtNames *n, guint i)
+{
+    return &g_array_index(n->undone, Undone, i);
 }
 
 static void set_destroyed(KtCacheInfo *c)
@@ -142,7 +160,7 @@ static uint32_t find_locked(KtNames *n, const KtCacheInfo *info)
 {
     uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(n->by_va, &info->va));
 
-    if (id && !same_cache(n->cache[id], info)) {
+    if (id && compare(n->cache[id], info)) {
         set_destroyed(n->cache[id]);
         g_hash_table_remove(n->by_va, &info->va);
         return 0;
@@ -181,22 +199,6 @@ static uint32_t add_locked(KtNames *n, const KtCacheInfo *info)
     return id;
 }
 
-/* The first cache behind @from, and then from the first on, that looks the
- * same and for which @those is @as. */
-static uint32_t find_same(const KtNames *n, const KtCacheInfo *info,
-                          const bool *those, bool as, uint32_t from)
-{
-    for (uint32_t i = 0; i < n->n_caches; i++) {
-        uint32_t id = 1 + (from + i) % n->n_caches;
-
-        if (those[id] == as && n->cache[id]->va == info->va &&
-            same_cache(n->cache[id], info)) {
-            return id;
-        }
-    }
-    return 0;
-}
-
 static void set_life_locked(KtNames *n, uint32_t id, bool destroyed)
 {
     KtCacheInfo *c = n->cache[id];
@@ -208,17 +210,43 @@ static void set_life_locked(KtNames *n, uint32_t id, bool destroyed)
     }
 }
 
+/* The first of the caches that were left behind and look like that, or where
+ * it would be. */
+static guint undone_like(const KtNames *n, const KtCacheInfo *info)
+{
+    guint lo = 0, hi = n->undone->len;
+
+    while (lo < hi) {
+        guint mid = lo + (hi - lo) / 2;
+
+        if (compare(n->cache[undone_at(n, mid)->id], info) < 0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
 /* It was known before another time of the VM's life was loaded, and comes to
  * be again. Nothing names it but this. */
 static uint32_t revive_locked(KtNames *n, const KtCacheInfo *info)
 {
-    uint32_t id = n->n_undone ? find_same(n, info, n->undone, true, 0) : 0;
+    guint first = undone_like(n, info), i = first;
+    uint32_t id;
 
-    if (id) {
-        n->undone[id] = false;
-        n->n_undone--;
-        set_life_locked(n, id, false);
+    if (first < n->undone->len) {
+        i += undone_at(n, first)->revived;
     }
+    if (i >= n->undone->len) {
+        return 0;
+    }
+    id = undone_at(n, i)->id;
+    if (compare(n->cache[id], info)) {
+        return 0;
+    }
+    undone_at(n, first)->revived++;
+    set_life_locked(n, id, false);
     return id;
 }
 
@@ -261,7 +289,7 @@ KtCacheId kt_names_find_cache(KtNames *n, const KtCacheInfo *info)
 
     pthread_mutex_lock(&n->lock);
     id = GPOINTER_TO_UINT(g_hash_table_lookup(n->by_va, &info->va));
-    if (id && !same_cache(n->cache[id], info)) {
+    if (id && compare(n->cache[id], info)) {
         id = 0;
     }
     pthread_mutex_unlock(&n->lock);
@@ -311,26 +339,95 @@ uint32_t kt_names_n_caches(const KtNames *n)
 
 /* ---- all caches at once ------------------------------------------------- */
 
+/* A cache, and its id, or its place in a list. */
+typedef struct Look {
+    const KtCacheInfo *info;
+    uint32_t number;
+} Look;
+
+static int by_look(const void *a, const void *b)
+{
+    const Look *x = a, *y = b;
+    int order = compare(x->info, y->info);
+
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* (owned) Look, sorted. */
+static GArray *sort_known(const KtNames *n)
+{
+    GArray *looks = g_array_new(FALSE, FALSE, sizeof(Look));
+
+    for (uint32_t id = 1; id <= n->n_caches; id++) {
+        Look look = { n->cache[id], id };
+
+        g_array_append_val(looks, look);
+    }
+    g_array_sort(looks, by_look);
+    return looks;
+}
+
+static GArray *sort_list(const KtCacheInfo *list, uint32_t n_list)
+{
+    GArray *looks = g_array_new(FALSE, FALSE, sizeof(Look));
+
+    for (uint32_t i = 0; i < n_list; i++) {
+        Look look = { &list[i], i };
+
+        g_array_append_val(looks, look);
+    }
+    g_array_sort(looks, by_look);
+    return looks;
+}
+
+static const KtCacheInfo *look_at(const GArray *looks, uint32_t i)
+{
+    return g_array_index(looks, Look, i).info;
+}
+
+static void leave_behind(KtNames *n, const GArray *known, uint32_t i)
+{
+    Undone u = { .id = g_array_index(known, Look, i).number };
+
+    g_array_append_val(n->undone, u);
+}
+
+/* Of those that look the same the first is the first, and so on. Both lists
+ * are a guest's, and long: they are gone through once. */
+static void match_locked(KtNames *n, const KtCacheInfo *list, uint32_t n_list,
+                         uint16_t *ids)
+{
+    g_autoptr(GArray) known = sort_known(n), wanted = sort_list(list, n_list);
+    uint32_t k = 0;
+
+    g_array_set_size(n->undone, 0);
+    for (uint32_t i = 0; i < n_list; i++) {
+        const Look *w = &g_array_index(wanted, Look, i);
+
+        while (k < known->len && compare(look_at(known, k), w->info) < 0) {
+            leave_behind(n, known, k++);
+        }
+        ids[w->number] = 0;
+        if (k < known->len && !compare(look_at(known, k), w->info)) {
+            ids[w->number] = g_array_index(known, Look, k++).number;
+        }
+    }
+    while (k < known->len) {
+        leave_behind(n, known, k++);
+    }
+}
+
 void kt_names_set_caches(KtNames *n, const KtCacheInfo *list, uint32_t n_list,
                          uint16_t *ids)
 {
-    g_autofree bool *taken = g_new0(bool, MAX_CACHES + 1);
-
     pthread_mutex_lock(&n->lock);
+    match_locked(n, list, n_list, ids);
     for (uint32_t i = 0; i < n_list; i++) {
-        ids[i] = find_same(n, &list[i], taken, false,
-                           i ? ids[i - 1] : 0);
-        if (!ids[i]) {
-            ids[i] = add_locked(n, &list[i]);
-        }
-        taken[ids[i]] = true;
+        ids[i] = ids[i] ? ids[i] : add_locked(n, &list[i]);
     }
     g_hash_table_remove_all(n->by_va);
-    n->n_undone = 0;
     for (uint32_t id = 1; id <= n->n_caches; id++) {
         set_life_locked(n, id, true);
-        n->undone[id] = !taken[id];
-        n->n_undone += !taken[id];
     }
     for (uint32_t i = 0; i < n_list; i++) {
         if (ids[i]) {

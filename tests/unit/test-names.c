@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kt.h"
+#include "names.h"
 
 static KtTracer *new_tracer(void)
 {
@@ -62,6 +63,113 @@ static void caches_at_chosen_addresses(void)
     }
 }
 
+/* Caches of a state, and what they are called here. */
+typedef struct List {
+    KtCacheInfo info[UINT16_MAX];
+    uint16_t id[UINT16_MAX];
+    uint32_t n;
+} List;
+
+static void add(List *l, uint64_t va, const char *name)
+{
+    l->info[l->n++] = (KtCacheInfo) { .va = va, .name = name,
+                                      .object_size = 8, .size = 8 };
+}
+
+static void set(KtNames *n, List *l)
+{
+    kt_names_set_caches(n, l->info, l->n, l->id);
+}
+
+static uint32_t add_again(KtNames *n, const List *l, uint32_t i)
+{
+    return kt_names_add_cache(n, &l->info[i]).v;
+}
+
+static bool is_destroyed(const KtNames *n, uint32_t id)
+{
+    KtCacheInfo info;
+
+    g_assert_true(kt_names_cache(n, (KtCacheId) { id }, &info));
+    return info.destroyed;
+}
+
+/* Those that look the same keep their order; others are new, or gone. */
+static void caches_of_a_state(void)
+{
+    static const uint16_t first[] = { 1, 2, 3, 4 }, second[] = { 1, 5, 3 };
+    KtNames *n = kt_names_new(NULL);
+    g_autofree List *l = g_new0(List, 1);
+
+    add(l, 0x1000, "a");
+    add(l, 0x2000, "a");
+    add(l, 0x1000, "a");
+    add(l, 0x1000, "b");
+    for (unsigned times = 0; times < 2; times++) {
+        set(n, l);
+        g_assert_cmpmem(l->id, sizeof(first), first, sizeof(first));
+    }
+    l->n = 0;
+    add(l, 0x1000, "a");
+    add(l, 0x2000, "b");
+    add(l, 0x1000, "a");
+    set(n, l);
+    g_assert_cmpmem(l->id, sizeof(second), second, sizeof(second));
+    g_assert_true(is_destroyed(n, 2) && is_destroyed(n, 4));
+    g_assert_false(is_destroyed(n, 3) || is_destroyed(n, 5));
+    kt_names_free(n);
+}
+
+/* What was left behind comes to be again, each once and in order. */
+static void caches_that_were_left_behind(void)
+{
+    KtNames *n = kt_names_new(NULL);
+    g_autofree List *l = g_new0(List, 1);
+
+    add(l, 0x2000, "b");
+    add(l, 0x1000, "a");
+    add(l, 0x1000, "a");
+    set(n, l);
+    kt_names_set_caches(n, NULL, 0, NULL);
+    g_assert_cmpuint(add_again(n, l, 1), ==, 2);
+    kt_names_cache_destroyed(n, (KtCacheId) { 2 });
+    g_assert_cmpuint(add_again(n, l, 2), ==, 3);
+    kt_names_cache_destroyed(n, (KtCacheId) { 3 });
+    g_assert_cmpuint(add_again(n, l, 2), ==, 4);
+    g_assert_cmpuint(add_again(n, l, 0), ==, 1);
+    g_assert_false(is_destroyed(n, 1));
+    kt_names_free(n);
+}
+
+/* In another order than they were, and among others that are known: going
+ * through all for each takes seconds, and here are many such. */
+static void caches_of_a_state_that_lies(void)
+{
+    KtNames *n = kt_names_new(NULL);
+    g_autofree List *l = g_new0(List, 1);
+
+    for (unsigned i = 0; i < UINT16_MAX; i++) {
+        add(l, i * 64, "c");
+    }
+    set(n, l);
+    for (unsigned i = 0; i < UINT16_MAX; i++) {
+        l->info[i].va = (UINT16_MAX - 1 - i) * 64;
+    }
+    for (unsigned times = 0; times < 3; times++) {
+        set(n, l);
+        g_assert_cmpuint(l->id[0], ==, UINT16_MAX);
+        g_assert_cmpuint(l->id[UINT16_MAX - 1], ==, 1);
+    }
+    kt_names_set_caches(n, NULL, 0, NULL);
+    for (unsigned i = 0; i < UINT16_MAX; i++) {
+        l->info[i].va++;
+        g_assert_cmpuint(add_again(n, l, i), ==, 0);
+    }
+    set(n, l);
+    g_assert_cmpuint(l->id[0], ==, 0);
+    kt_names_free(n);
+}
+
 static void task_names(void)
 {
     g_autoptr(KtTracer) t = new_tracer();
@@ -110,6 +218,11 @@ int main(int argc, char **argv)
     g_test_add_func("/names/caches-are-bounded", caches_are_bounded);
     g_test_add_func("/names/caches-at-chosen-addresses",
                     caches_at_chosen_addresses);
+    g_test_add_func("/names/caches-of-a-state", caches_of_a_state);
+    g_test_add_func("/names/caches-that-were-left-behind",
+                    caches_that_were_left_behind);
+    g_test_add_func("/names/caches-of-a-state-that-lies",
+                    caches_of_a_state_that_lies);
     g_test_add_func("/names/tasks", task_names);
     g_test_add_func("/names/tables", tables_have_names);
     return g_test_run();

@@ -38,7 +38,8 @@ void kt_query_module_leaks(KtTracer *t, uint64_t id, KtBlockFn fn,
                            void *opaque);
 /** kt_query_module_names() - (owned reference, immutable) names of program
  *  counters (uint64_t) of it in its report's stacks, as they were when it was
- *  loaded: "function+0xoff[module]"; NULL: there is no such report. */
+ *  loaded: "function+0xoff[module]", NULL where it has none; NULL: there is no
+ *  such report. */
 GHashTable *kt_query_module_names(KtTracer *t, uint64_t id);
 /** kt_query_module_frees() - its bad frees, oldest first, as far as they are
  *  kept. */

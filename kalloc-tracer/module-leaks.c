@@ -386,10 +386,24 @@ static int by_address(const void *a, const void *b)
     return x->va < y->va ? -1 : x->va > y->va;
 }
 
+/* That it has no name is remembered, too. */
+static void name_frame(Check *c, const GsModuleArea *a, uint64_t pc)
+{
+    GHashTable *names = c->report->names;
+    char *name;
+
+    if (c->named_bytes >= MAX_NAMED_BYTES ||
+        g_hash_table_contains(names, &pc)) {
+        return;
+    }
+    name = kt_module_names_of(c->mod->names, a, pc);
+    c->named_bytes += (name ? strlen(name) : 0) + 64;
+    g_hash_table_insert(names, g_memdup2(&pc, sizeof(pc)), name);
+}
+
 /* Frames of @stack are named while it is known how. */
 static void name_frames(Check *c, uint32_t stack)
 {
-    GHashTable *names = c->report->names;
     unsigned n = 0;
     uint8_t stop;
     const uint64_t *pc = kt_depot_get(c->stacks, stack, &n, &stop);
@@ -397,16 +411,9 @@ static void name_frames(Check *c, uint32_t stack)
     for (unsigned i = 0; i < n * c->mod->n; i++) {
         const GsModuleArea *a = &c->mod->span[i % c->mod->n].at;
         uint64_t at = pc[i / c->mod->n];
-        char *name;
 
-        if (!in_area(a, at - 1) || g_hash_table_contains(names, &at) ||
-            c->named_bytes >= MAX_NAMED_BYTES) {
-            continue;
-        }
-        name = kt_module_names_of(c->mod->names, a, at);
-        if (name) {
-            c->named_bytes += strlen(name) + 64;
-            g_hash_table_insert(names, g_memdup2(&at, sizeof(at)), name);
+        if (in_area(a, at - 1)) {
+            name_frame(c, a, at);
         }
     }
 }

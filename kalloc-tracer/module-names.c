@@ -14,18 +14,25 @@ typedef struct Name {
 
 struct KtModuleNames {
     char *module;
-    GArray *rows;           /* Name, ascending */
+    GArray *rows;           /* Name, ascending, one an address */
     GStringChunk *texts;
     uint64_t bytes, room;
 };
 
+static const Name *last(const KtModuleNames *n)
+{
+    return n->rows->len ? &g_array_index(n->rows, Name, n->rows->len - 1) :
+                          NULL;
+}
+
+/* Of several at one address the first names it best. */
 static bool take(const GsModuleSymbol *sym, void *opaque)
 {
     KtModuleNames *n = opaque;
     Name row = { sym->va, NULL };
     uint64_t bytes = sizeof(row) + strlen(sym->name) + 1;
 
-    if (!strchr("tTwW", sym->type)) {
+    if (!strchr("tTwW", sym->type) || (last(n) && last(n)->va == sym->va)) {
         return true;
     }
     if (n->bytes + bytes > n->room) {
@@ -83,7 +90,6 @@ static guint n_upto(const KtModuleNames *n, uint64_t va)
     return lo;
 }
 
-/* Of several at one address the first names it best. */
 char *kt_module_names_of(const KtModuleNames *n, const GsModuleArea *area,
                          uint64_t pc)
 {
@@ -94,10 +100,6 @@ char *kt_module_names_of(const KtModuleNames *n, const GsModuleArea *area,
         return NULL;
     }
     row = &g_array_index(n->rows, Name, i - 1);
-    while (i > 1 && g_array_index(n->rows, Name, i - 2).va == row->va) {
-        i--;
-        row = &g_array_index(n->rows, Name, i - 1);
-    }
     if (row->va < area->start) {
         return NULL;
     }

@@ -203,7 +203,7 @@ static uint8_t put_stack(KtCoder *c, uint32_t stack, GByteArray *col)
 
 static void put_new_shape(GByteArray *col, const Shape *s)
 {
-    uint8_t bytes[64];
+    uint8_t bytes[KT_COLUMN_MAX / KT_RUN_EVENTS];
     uint8_t *to = bytes;
 
     *to++ = s->kind;

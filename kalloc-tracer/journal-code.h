@@ -16,6 +16,8 @@
 
 /** Most events of a run. */
 #define KT_RUN_EVENTS 16384
+/** Most bytes of a column. */
+#define KT_COLUMN_MAX (64 * KT_RUN_EVENTS)
 
 typedef enum KtColumn {
     KT_COL_FLAGS,           /* a byte an event: which guesses were right */

@@ -3,6 +3,7 @@
  * Definitions of a journal: see journal-defs.h.
  */
 #include "journal-defs.h"
+#include "blocks.h"
 #include "journal-format.h"
 
 typedef enum Tag {
@@ -253,7 +254,7 @@ static bool take_stack(KtDefsReader *r, KtBytes *in)
     unsigned same = kt_bytes_u8(in);
     uint64_t pc[KT_MAX_FRAMES];
 
-    if (in->failed || !id || id > UINT32_MAX || !n || n > KT_MAX_FRAMES ||
+    if (in->failed || !id || id > KT_MAX_STACKS || !n || n > KT_MAX_FRAMES ||
         stop >= GS_STOP__COUNT || same > n || same > r->last.n) {
         return false;
     }
@@ -268,7 +269,7 @@ static bool take_stack(KtDefsReader *r, KtBytes *in)
 
 static bool take_task(KtDefsReader *r, KtBytes *in)
 {
-    uint32_t id = kt_bytes_varint(in, UINT32_MAX);
+    uint32_t id = kt_bytes_varint(in, KT_MAX_TASKS);
     uint32_t pid = kt_bytes_varint(in, UINT32_MAX);
     const char *text = kt_bytes_str(in, KT_COMM_LEN);
     char comm[KT_COMM_LEN + 1] = { 0 };

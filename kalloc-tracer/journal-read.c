@@ -54,13 +54,14 @@ static bool load_stored(KtJournalReader *r, const KtFrame *f)
            kt_crc(r->stored, f->stored) == f->crc;
 }
 
-static bool unpack(KtJournalReader *r, KtBytes *in, GByteArray *out)
+static bool unpack(KtJournalReader *r, KtBytes *in, uint32_t max,
+                   GByteArray *out)
 {
     uint32_t raw = kt_bytes_u32(in);
     uint32_t len = kt_bytes_u32(in);
     const uint8_t *from = kt_bytes_take(in, len);
 
-    if (!from || raw > KT_SECTION_MAX || len > raw) {
+    if (!from || raw > max || len > raw) {
         return false;
     }
     g_byte_array_set_size(out, raw);
@@ -73,9 +74,13 @@ static bool unpack(KtJournalReader *r, KtBytes *in, GByteArray *out)
     return ZSTD_decompressDCtx(r->zstd, out->data, raw, from, len) == raw;
 }
 
+/* Events have a section for each column, any other kind one. */
 bool kt_journal_reader_load(KtJournalReader *r, unsigned i, KtSections *out)
 {
     const KtFrame *f = kt_journal_reader_frame(r, i);
+    const bool columns = f->kind == KT_FRAME_EVENTS;
+    const unsigned most = columns ? KT_COL__COUNT : 1;
+    const uint32_t max = columns ? KT_COLUMN_MAX : KT_SECTION_MAX;
     KtBytes in;
 
     out->n = 0;
@@ -84,13 +89,13 @@ bool kt_journal_reader_load(KtJournalReader *r, unsigned i, KtSections *out)
     }
     in = kt_bytes(r->stored, f->stored);
     while (kt_bytes_left(&in)) {
-        if (out->n == G_N_ELEMENTS(out->data)) {
+        if (out->n == most) {
             return false;
         }
         if (!out->data[out->n]) {
             out->data[out->n] = g_byte_array_new();
         }
-        if (!unpack(r, &in, out->data[out->n++])) {
+        if (!unpack(r, &in, max, out->data[out->n++])) {
             return false;
         }
     }

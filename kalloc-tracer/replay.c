@@ -3,14 +3,14 @@
  * Replay: a journal's frames, one after the other, into a tracer. The
  * "replay" section of kt.h.
  *
- * The file's numbers of stacks, tasks and caches become this tracer's. What
- * makes no sense ends the replay, as damage does: the answers are those of
- * the moment before.
+ * The file's numbers of stacks, tasks and caches become this tracer's
+ * (replay-ids.c). What makes no sense ends the replay, as damage does: the
+ * answers are those of the moment before.
  */
 #include "hooks.h"
-#include "journal-defs.h"
 #include "journal-read.h"
 #include "journal-status.h"
+#include "replay-ids.h"
 #include "saved-hooks.h"
 #include "state.h"
 #include "tracer.h"
@@ -18,10 +18,12 @@
 #include <string.h>
 
 #define PIECE 64            /* events applied at once */
+#define STATE_RATIO 256     /* bytes of a VM state, which are packed, a byte of
+                             * the file */
 
 struct KtReplay {
     KtJournalReader *reader;
-    KtDefsReader *defs;
+    KtReplayIds *ids;
     KtCoder *coder;
     KtSections sections;
     KtEvent *ev;
@@ -30,89 +32,11 @@ struct KtReplay {
     bool kernel_found;
     KtSavedStatus *status;          /* NULL before the first */
     GByteArray *checkpoint;         /* its parts so far */
-    GHashTable *stack, *task, *cache;   /* the file's number -> ours */
-    bool *cache_named;              /* by ours: the file has a number for it */
     uint64_t last_seq;
     KtReplayInfo info;
     const KtReplayPlan *plan;
     bool stopped;
 };
-
-/* ---- definitions -------------------------------------------------------- */
-
-static bool set_id(GHashTable *map, uint32_t theirs, uint32_t ours)
-{
-    g_hash_table_insert(map, GUINT_TO_POINTER(theirs), GUINT_TO_POINTER(ours));
-    return ours != 0;
-}
-
-static bool define_stack(void *opaque, uint32_t id, const uint64_t *pc,
-                         unsigned n, GsStop stop)
-{
-    KtReplay *r = opaque;
-
-    return set_id(r->stack, id,
-                  kt_tracer_intern_stack(r->tracer, pc, n, stop).v);
-}
-
-static bool define_task(void *opaque, uint32_t id, uint32_t pid,
-                        const char comm[KT_COMM_LEN])
-{
-    KtReplay *r = opaque;
-
-    return set_id(r->task, id,
-                  kt_tracer_intern_task(r->tracer, pid, comm).v);
-}
-
-/* One that a checkpoint brought has no number of the file's yet. */
-static KtCacheId our_cache(const KtReplay *r, const KtCacheInfo *info)
-{
-    KtCacheId known = kt_names_find_cache(r->tracer->names, info);
-
-    return known.v && !r->cache_named[known.v] ? known :
-           kt_names_restore_cache(r->tracer->names, info);
-}
-
-/* Told again after a hole it is the same one. */
-static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
-{
-    KtReplay *r = opaque;
-    KtCacheId ours;
-
-    if (g_hash_table_contains(r->cache, GUINT_TO_POINTER(id))) {
-        return true;
-    }
-    ours = our_cache(r, info);
-    r->cache_named[ours.v] = true;
-    return set_id(r->cache, id, ours.v);
-}
-
-static const KtDefsOps defs_ops = { define_stack, define_task, define_cache };
-
-static bool our_id(GHashTable *map, uint32_t theirs, uint32_t *ours)
-{
-    *ours = 0;
-    if (theirs) {
-        *ours = GPOINTER_TO_UINT(g_hash_table_lookup(
-            map, GUINT_TO_POINTER(theirs)));
-    }
-    return !theirs || *ours;
-}
-
-static bool translate(const KtReplay *r, KtEvent *ev)
-{
-    uint32_t stack, task, cache;
-
-    if (!our_id(r->stack, ev->stack.v, &stack) ||
-        !our_id(r->task, ev->task.v, &task) ||
-        !our_id(r->cache, ev->cache.v, &cache)) {
-        return false;
-    }
-    ev->stack.v = stack;
-    ev->task.v = task;
-    ev->cache.v = cache;
-    return true;
-}
 
 /* ---- frames of events --------------------------------------------------- */
 
@@ -176,7 +100,7 @@ static bool read_events(KtReplay *r, const KtFrame *f)
         return false;
     }
     for (unsigned i = 0; i < f->n; i++) {
-        if (!translate(r, &r->ev[i])) {
+        if (!kt_replay_ids_translate(r->ids, &r->ev[i])) {
             return false;
         }
     }
@@ -326,9 +250,9 @@ static bool load_checkpoint(KtReplay *r)
 static bool read_checkpoint(KtReplay *r, KtBytes *in)
 {
     bool more = kt_bytes_u8(in);
+    uint64_t max = MIN(KT_CHECKPOINT_MAX, r->info.bytes * STATE_RATIO);
 
-    if (in->failed ||
-        r->checkpoint->len + kt_bytes_left(in) > KT_CHECKPOINT_MAX) {
+    if (in->failed || r->checkpoint->len + kt_bytes_left(in) > max) {
         return false;
     }
     g_byte_array_append(r->checkpoint, in->p, kt_bytes_left(in));
@@ -364,7 +288,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_EVENTS:
         return read_events(r, f);
     case KT_FRAME_DEFS:
-        return kt_defs_read(r->defs, &in);
+        return kt_replay_ids_define(r->ids, &in);
     case KT_FRAME_HOOKS:
         return kt_saved_hooks_use(&in);
     case KT_FRAME_KERNEL:
@@ -508,15 +432,11 @@ KtReplay *kt_replay_open(const char *path, GError **errp)
     config.map_bytes = head->map_bytes;
     config.max_stacks = head->max_stacks;
     r->tracer = kt_tracer_new(&config, errp);
-    r->defs = kt_defs_reader_new(&defs_ops, r);
     r->coder = kt_coder_new();
     r->ev = g_new(KtEvent, KT_RUN_EVENTS);
     r->checkpoint = g_byte_array_new();
-    r->stack = g_hash_table_new(kt_secret_hash_direct, NULL);
-    r->task = g_hash_table_new(kt_secret_hash_direct, NULL);
-    r->cache = g_hash_table_new(kt_secret_hash_direct, NULL);
-    r->cache_named = g_new0(bool, UINT16_MAX + 1);
     fill_info(r);
+    r->ids = kt_replay_ids_new(r->tracer, r->info.bytes);
     return g_steal_pointer(&r);
 }
 
@@ -526,7 +446,7 @@ void kt_replay_free(KtReplay *r)
         return;
     }
     kt_journal_reader_free(r->reader);
-    kt_defs_reader_free(r->defs);
+    kt_replay_ids_free(r->ids);
     kt_coder_free(r->coder);
     kt_sections_clear(&r->sections);
     g_free(r->ev);
@@ -534,10 +454,6 @@ void kt_replay_free(KtReplay *r)
     gs_kernel_free(r->kernel);
     kt_status_free(r->status);
     g_clear_pointer(&r->checkpoint, g_byte_array_unref);
-    g_clear_pointer(&r->stack, g_hash_table_unref);
-    g_clear_pointer(&r->task, g_hash_table_unref);
-    g_clear_pointer(&r->cache, g_hash_table_unref);
-    g_free(r->cache_named);
     g_free(r);
 }
 

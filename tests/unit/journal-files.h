@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kt.h"
+#include "journal.h"
 
 #ifndef KA_SOURCE_DIR
 #define KA_SOURCE_DIR "."
@@ -137,6 +137,29 @@ static inline void push_resizes(KtTracer *t, unsigned n)
             .kind = KT_EV_RESIZE, .va = 0x1000 + i, .us = 10 + i,
             .size = g_random_int() });
     }
+}
+
+/* (owned) what is read of a journal of that one frame; @data: taken. */
+static inline KtReplay *read_note(KtFrameKind kind, GByteArray *data)
+{
+    char *path = new_path();
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtDepot *stacks = kt_depot_new(1);
+    KtNames *names = kt_names_new(NULL);
+    KtCounters *counters = kt_counters_new();
+    KtJournal *j;
+    KtReplay *r;
+
+    config.journal = path;
+    j = kt_journal_open(&config, stacks, names, counters, NULL);
+    kt_journal_note(j, kind, data);
+    kt_journal_close(j);
+    r = read_all(path);
+    kt_counters_free(counters);
+    kt_names_free(names);
+    kt_depot_free(stacks);
+    remove_path(path);
+    return r;
 }
 
 static inline uint64_t events_in(const char *path)

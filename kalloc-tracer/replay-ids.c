@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A journal's numbers: see replay-ids.h.
+ *
+ * A tracer hands out 1, 2, ..., so that arrays hold them. Behind a
+ * definition the file has an event that is the first of its run to name it,
+ * which takes a byte at least: that bounds what a small file that unpacks to
+ * much makes its reader keep. Only a file that is torn may have a run's
+ * definitions without its events.
+ */
+#include "replay-ids.h"
+
+#include "journal-code.h"
+#include "journal-defs.h"
+#include "tracer.h"
+
+#define TORN_MAX    (3 * KT_RUN_EVENTS)     /* a stack, a task, a cache each */
+
+struct KtReplayIds {
+    KtTracer *tracer;
+    KtDefsReader *defs;
+    uint64_t left;                  /* definitions that may follow */
+    GArray *stack, *task, *cache;   /* by the file's number less 1: ours */
+    bool *cache_named;              /* by ours: the file has a number for it */
+};
+
+/* ---- definitions -------------------------------------------------------- */
+
+static bool may_define(KtReplayIds *ids)
+{
+    return ids->left && ids->left--;
+}
+
+static bool set_id(GArray *map, uint32_t theirs, uint32_t ours)
+{
+    if (theirs > map->len) {
+        g_array_set_size(map, theirs);
+    }
+    g_array_index(map, uint32_t, theirs - 1) = ours;
+    return ours != 0;
+}
+
+/* 0 for what is not defined. */
+static uint32_t get_id(const GArray *map, uint32_t theirs)
+{
+    return theirs && theirs <= map->len ?
+           g_array_index(map, uint32_t, theirs - 1) : 0;
+}
+
+static bool define_stack(void *opaque, uint32_t id, const uint64_t *pc,
+                         unsigned n, GsStop stop)
+{
+    KtReplayIds *ids = opaque;
+
+    return may_define(ids) &&
+           set_id(ids->stack, id,
+                  kt_tracer_intern_stack(ids->tracer, pc, n, stop).v);
+}
+
+static bool define_task(void *opaque, uint32_t id, uint32_t pid,
+                        const char comm[KT_COMM_LEN])
+{
+    KtReplayIds *ids = opaque;
+
+    return may_define(ids) &&
+           set_id(ids->task, id,
+                  kt_tracer_intern_task(ids->tracer, pid, comm).v);
+}
+
+/* One that a checkpoint brought has no number of the file's yet. */
+static KtCacheId our_cache(const KtReplayIds *ids, const KtCacheInfo *info)
+{
+    KtCacheId known = kt_names_find_cache(ids->tracer->names, info);
+
+    return known.v && !ids->cache_named[known.v] ? known :
+           kt_names_restore_cache(ids->tracer->names, info);
+}
+
+/* Told again after a hole it is the same one. */
+static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
+{
+    KtReplayIds *ids = opaque;
+    KtCacheId ours;
+
+    if (!may_define(ids)) {
+        return false;
+    }
+    if (get_id(ids->cache, id)) {
+        return true;
+    }
+    ours = our_cache(ids, info);
+    ids->cache_named[ours.v] = true;
+    return set_id(ids->cache, id, ours.v);
+}
+
+bool kt_replay_ids_define(KtReplayIds *ids, KtBytes *in)
+{
+    return kt_defs_read(ids->defs, in);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static bool translate_one(const GArray *map, uint32_t theirs, uint32_t *ours)
+{
+    *ours = get_id(map, theirs);
+    return !theirs || *ours;
+}
+
+bool kt_replay_ids_translate(const KtReplayIds *ids, KtEvent *ev)
+{
+    uint32_t stack, task, cache;
+
+    if (!translate_one(ids->stack, ev->stack.v, &stack) ||
+        !translate_one(ids->task, ev->task.v, &task) ||
+        !translate_one(ids->cache, ev->cache.v, &cache)) {
+        return false;
+    }
+    ev->stack.v = stack;
+    ev->task.v = task;
+    ev->cache.v = cache;
+    return true;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static GArray *new_map(void)
+{
+    return g_array_new(FALSE, TRUE, sizeof(uint32_t));
+}
+
+KtReplayIds *kt_replay_ids_new(KtTracer *t, uint64_t bytes)
+{
+    static const KtDefsOps ops = { define_stack, define_task, define_cache };
+    KtReplayIds *ids = g_new0(KtReplayIds, 1);
+
+    ids->tracer = t;
+    ids->defs = kt_defs_reader_new(&ops, ids);
+    ids->left = bytes + TORN_MAX;
+    ids->stack = new_map();
+    ids->task = new_map();
+    ids->cache = new_map();
+    ids->cache_named = g_new0(bool, UINT16_MAX + 1);
+    return ids;
+}
+
+void kt_replay_ids_free(KtReplayIds *ids)
+{
+    if (ids) {
+        kt_defs_reader_free(ids->defs);
+        g_array_free(ids->stack, TRUE);
+        g_array_free(ids->task, TRUE);
+        g_array_free(ids->cache, TRUE);
+        g_free(ids->cache_named);
+        g_free(ids);
+    }
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of a journal, read: what is in one is bounded by what a writer would
+ * have put there.
+ */
+#include "journal-files.h"
+#include "journal-read.h"
+
+/* ---- help --------------------------------------------------------------- */
+
+static GByteArray *zeros(guint n)
+{
+    GByteArray *a = g_byte_array_new();
+
+    g_byte_array_set_size(a, n);
+    memset(a->data, 0, n);
+    return a;
+}
+
+/* A file of one frame that is stored as it is, with so many sections. */
+static void put_sections(const char *path, KtFrameKind kind, unsigned n)
+{
+    g_autoptr(GByteArray) file = g_byte_array_new();
+    g_autoptr(GByteArray) none = zeros(n * 2 * sizeof(uint32_t));
+    const KtFrame f = {
+        .kind = kind, .stored = none->len,
+        .crc = kt_crc(none->data, none->len),
+    };
+
+    g_byte_array_set_size(file, KT_HEAD_BYTES + KT_FRAME_BYTES);
+    kt_head_put(&(KtHead) { 0 }, file->data);
+    kt_live_put(&(KtLive) { 0 }, file->data + KT_HEAD_LIVE);
+    kt_frame_put(&f, file->data + KT_HEAD_BYTES);
+    g_byte_array_append(file, none->data, none->len);
+    put_file(path, (char *)file->data, file->len);
+}
+
+static bool loads(KtFrameKind kind, unsigned n_sections)
+{
+    char *path = new_path();
+    g_autoptr(KtJournalReader) r = NULL;
+    KtSections s = { 0 };
+    bool ok;
+
+    put_sections(path, kind, n_sections);
+    r = kt_journal_reader_open(path, NULL);
+    ok = kt_journal_reader_load(r, 0, &s);
+    g_assert_true(!ok || s.n == n_sections);
+    kt_sections_clear(&s);
+    remove_path(path);
+    return ok;
+}
+
+/* ---- tests -------------------------------------------------------------- */
+
+static void sections_of_a_kind(void)
+{
+    g_assert_true(loads(KT_FRAME_EVENTS, KT_COL__COUNT));
+    g_assert_false(loads(KT_FRAME_EVENTS, KT_COL__COUNT + 1));
+    g_assert_true(loads(KT_FRAME_STATUS, 1));
+    g_assert_false(loads(KT_FRAME_STATUS, 2));
+}
+
+/* They unpack to no more than so many events can have. */
+static void long_column(void)
+{
+    g_autoptr(KtReplay) fits = read_note(KT_FRAME_EVENTS,
+                                         zeros(KT_COLUMN_MAX));
+    g_autoptr(KtReplay) none = read_note(KT_FRAME_EVENTS,
+                                         zeros(KT_COLUMN_MAX + 1));
+
+    g_assert_cmpstr(kt_replay_info(fits)->damage, ==,
+                    "a frame makes no sense");
+    g_assert_cmpstr(kt_replay_info(none)->damage, ==, "a frame is damaged");
+}
+
+/* What is packed already is not packed again to next to nothing. */
+static void state_of_a_small_file(void)
+{
+    GByteArray *part = zeros(KT_PART_BYTES);
+    g_autoptr(KtReplay) r = NULL;
+
+    part->data[0] = 1;          /* more parts follow */
+    r = read_note(KT_FRAME_CHECKPOINT, part);
+    g_assert_cmpstr(kt_replay_info(r)->damage, ==, "a frame makes no sense");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/journal-read/sections-of-a-kind", sections_of_a_kind);
+    g_test_add_func("/journal-read/long-column", long_column);
+    g_test_add_func("/journal-read/state-of-a-small-file",
+                    state_of_a_small_file);
+    return g_test_run();
+}

@@ -3,11 +3,11 @@
  * Frames of a journal: see journal-out.h.
  *
  * Each write begins at a place that is known, where the frame before ended:
- * what a failed write left behind is written over by the next. Events that
- * could not be written are gone, which a hole says as soon as there is room;
- * everything else (symbols, marks, the last status) is kept until then, and
- * what events name is told anew. Should that be more than can be kept, the
- * file ends where it is: what came after would not be true without it.
+ * what a failed write left behind is cut off. Events that could not be
+ * written are gone, which a hole says as soon as there is room; everything
+ * else (symbols, marks, the last status) is kept until then, and what events
+ * name is told anew. Should that be more than can be kept, the file ends
+ * where it is: what came after would not be true without it.
  */
 #include "journal-out.h"
 
@@ -262,6 +262,9 @@ static Before begin(KtJournalOut *o)
 static bool commit(KtJournalOut *o, const Before *b)
 {
     if (!kt_write_at(o->fd, o->out->data, o->out->len, o->offset)) {
+        if (ftruncate(o->fd, o->offset)) {
+            /* It takes room from the head; readers stop at it. */
+        }
         o->number = b->number;
         g_array_set_size(o->index, b->index);
         o->last_seq = b->last_seq;
@@ -435,9 +438,6 @@ void kt_journal_out_end(KtJournalOut *o)
     pthread_sigmask(SIG_BLOCK, &limit, &before);
     if (!o->given_up) {
         put_end(o);
-    }
-    if (ftruncate(o->fd, o->offset)) {
-        /* What a failed write left is there still; readers stop at it. */
     }
     sigtimedwait(&limit, NULL, &at_once);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -11,7 +11,8 @@
  * How far the file will go is written to its head before events are applied,
  * with pwrite(): as soon as that returns it is in the page cache and
  * survives the process. A mapping would do, too, but QEMU would die of
- * SIGBUS when somebody truncates the file.
+ * SIGBUS when somebody truncates the file. Where the disk does not take even
+ * that (it is full, and copies on write), it is tried again later.
  */
 #include "journal.h"
 
@@ -41,7 +42,8 @@ struct KtJournal {
     KtCounters *counters;
     KtEvent *run;
     unsigned used;
-    uint64_t promised;
+    uint64_t wanted;            /* how far the file will go */
+    uint64_t promised;          /* what its head says of that */
     bool ended;
     pthread_mutex_t lock;       /* of all that follows */
     pthread_cond_t more;        /* there is a job, or it is to stop */
@@ -181,15 +183,25 @@ void kt_journal_stop(KtJournal *j)
 
 /* ---- entries ------------------------------------------------------------ */
 
-void kt_journal_promise(KtJournal *j, uint64_t seq)
+static void write_promise(KtJournal *j)
 {
-    const KtLive live = { seq, kt_journal_out_lost(j->out) };
+    const KtLive live = { j->wanted, kt_journal_out_lost(j->out) };
     uint8_t bytes[KT_HEAD_LIVE];
 
-    if (seq > j->promised && !j->ended) {
-        j->promised = seq;
-        kt_live_put(&live, bytes);
-        kt_write_at(j->fd, bytes, sizeof(bytes), KT_HEAD_LIVE);
+    if (j->wanted == j->promised) {
+        return;
+    }
+    kt_live_put(&live, bytes);
+    if (kt_write_at(j->fd, bytes, sizeof(bytes), KT_HEAD_LIVE)) {
+        j->promised = j->wanted;
+    }
+}
+
+void kt_journal_promise(KtJournal *j, uint64_t seq)
+{
+    if (!j->ended) {
+        j->wanted = MAX(j->wanted, seq);
+        write_promise(j);
     }
 }
 
@@ -251,6 +263,7 @@ void kt_journal_flush(KtJournal *j, bool wait)
     if (wait) {
         wait_for_writer(j);
     }
+    write_promise(j);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -313,6 +326,7 @@ void kt_journal_end(KtJournal *j)
         kt_journal_flush(j, true);
         kt_journal_stop(j);
         kt_journal_out_end(j->out);
+        write_promise(j);
         j->ended = true;
     }
 }

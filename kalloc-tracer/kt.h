@@ -498,6 +498,7 @@ typedef struct KtReplay KtReplay;
  * @damage: (nullable) why there is no more than that, one line
  * @lost_bytes: at the end of the file that cannot be read
  * @lost_known: @lost_events is known
+ * @lost_least: but there may be more: the file was not ended
  * @lost_events: that were to be written, and cannot be read
  * @hole_events: not written when the disk was full, as far as was read;
  *               others follow them
@@ -515,7 +516,7 @@ typedef struct KtReplayInfo {
     bool ended;
     const char *damage;
     uint64_t lost_bytes;
-    bool lost_known;
+    bool lost_known, lost_least;
     uint64_t lost_events;
     uint64_t hole_events;
     uint64_t read_events;

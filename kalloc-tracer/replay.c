@@ -411,6 +411,7 @@ static void fill_info(KtReplay *r)
     r->info.damage = span->damage;
     r->info.lost_bytes = span->size - span->good;
     r->info.lost_known = span->live_known;
+    r->info.lost_least = !span->ended;
     if (!span->ended) {
         set_lost(r, span->live.promised);
     }

@@ -148,7 +148,8 @@ static void tell_damage(const KtReplayInfo *info, const char *path,
         return;
     }
     n = info->lost_known ?
-        g_strdup_printf("%" PRIu64 " events", info->lost_events) :
+        g_strdup_printf("%s%" PRIu64 " events", info->lost_least ?
+                        "at least " : "", info->lost_events) :
         g_strdup("it is not known how many events");
     fprintf(stderr, "ka: %s: %s: the last %" PRIu64 " bytes and %s are "
             "missing; events are listed up to %" PRIu64 "us\n", path,

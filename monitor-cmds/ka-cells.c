@@ -162,7 +162,7 @@ static int tell_end(const char *path, const KtReplayInfo *info, bool failed)
         perror("ka: stdout");
         return KA_NO_ANSWER;
     }
-    if (info->damage || info->lost_events || !info->lost_known) {
+    if (info->damage || !info->ended) {
         ka_warn_of_loss(path, info);
     }
     return KA_ANSWERED;

@@ -70,7 +70,8 @@ static void put_lost(GString *s, const KtReplayInfo *info)
 {
     g_string_append_printf(s, "the last %" PRIu64 " bytes", info->lost_bytes);
     if (info->lost_known) {
-        g_string_append_printf(s, " and %" PRIu64 " events",
+        g_string_append_printf(s, " and %s%" PRIu64 " events",
+                               info->lost_least ? "at least " : "",
                                info->lost_events);
     } else {
         g_string_append(s, " and it is not known how many events");

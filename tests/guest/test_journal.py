@@ -20,7 +20,7 @@ import time
 import kaguest
 from kaguest import Guest, Tap
 
-LOST = re.compile(r'the last (\d+) bytes and (\d+) events are missing')
+LOST = re.compile(r'the last (\d+) bytes and at least (\d+) events are missing')
 # What one second and a bit of the busiest guest comes to.
 FLUSH_SECONDS, EVENTS_A_SECOND = 3, 400000
 

@@ -139,25 +139,45 @@ static inline void push_resizes(KtTracer *t, unsigned n)
     }
 }
 
+/* A journal that is written without a tracer. */
+typedef struct Bare {
+    KtDepot *stacks;
+    KtNames *names;
+    KtCounters *counters;
+    KtJournal *j;
+} Bare;
+
+static inline Bare bare_new(const char *path)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    Bare b = {
+        kt_depot_new(1), kt_names_new(NULL), kt_counters_new(), NULL,
+    };
+
+    config.journal = path;
+    b.j = kt_journal_open(&config, b.stacks, b.names, b.counters, NULL);
+    g_assert_nonnull(b.j);
+    return b;
+}
+
+static inline void bare_free(Bare *b)
+{
+    kt_journal_close(b->j);
+    kt_counters_free(b->counters);
+    kt_names_free(b->names);
+    kt_depot_free(b->stacks);
+}
+
 /* (owned) what is read of a journal of that one frame; @data: taken. */
 static inline KtReplay *read_note(KtFrameKind kind, GByteArray *data)
 {
     char *path = new_path();
-    KtConfig config = KT_CONFIG_DEFAULT;
-    KtDepot *stacks = kt_depot_new(1);
-    KtNames *names = kt_names_new(NULL);
-    KtCounters *counters = kt_counters_new();
-    KtJournal *j;
+    Bare b = bare_new(path);
     KtReplay *r;
 
-    config.journal = path;
-    j = kt_journal_open(&config, stacks, names, counters, NULL);
-    kt_journal_note(j, kind, data);
-    kt_journal_close(j);
+    kt_journal_note(b.j, kind, data);
+    bare_free(&b);
     r = read_all(path);
-    kt_counters_free(counters);
-    kt_names_free(names);
-    kt_depot_free(stacks);
     remove_path(path);
     return r;
 }

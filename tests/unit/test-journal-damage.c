@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "journal.h"
 #include "journal-files.h"
 
 static bool add_event(void *opaque, const KtEvent *ev)
@@ -76,16 +75,19 @@ static void disk_full(void)
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autofree char *out = NULL;
     g_autoptr(KtReplay) r = NULL;
+    uint64_t whole;
     int rc;
 
     signal(SIGXFSZ, SIG_IGN);
     push_resizes(t, 10);
     stats(t);
-    limit_files(size_of(path) + 7);
+    whole = size_of(path);
+    limit_files(whole + 7);
     push_resizes(t, 100);
     g_assert_cmpuint(stats(t).events, ==, 110);
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
     kt_tracer_set_complete(t, true);
+    g_assert_cmpuint(size_of(path), ==, whole);
     g_assert_cmpuint(events_in(path), ==, 10);
     limit_files(RLIM_INFINITY);
     push_resizes(t, 5);
@@ -100,43 +102,79 @@ static void disk_full(void)
     remove_path(path);
 }
 
+/* So many at least: nobody knows more of a file that was not ended. */
+static void expect_lost(const char *path, uint64_t events)
+{
+    g_autoptr(KtReplay) r = read_all(path);
+
+    g_assert_true(kt_replay_info(r)->lost_known);
+    g_assert_true(kt_replay_info(r)->lost_least);
+    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, events);
+}
+
 /* Parts of a VM state, say, that is loaded while the disk is full: without
  * all of them what follows would be told of another map. */
 static void too_much_to_keep(void)
 {
     char *path = new_path();
-    KtConfig config = KT_CONFIG_DEFAULT;
-    KtDepot *stacks = kt_depot_new(1);
-    KtNames *names = kt_names_new(NULL);
-    KtCounters *counters = kt_counters_new();
+    Bare b = bare_new(path);
     const KtEvent ev = { .kind = KT_EV_RESIZE, .seq = 1 };
     g_autoptr(KtReplay) r = NULL;
-    KtJournal *j;
 
     signal(SIGXFSZ, SIG_IGN);
-    config.journal = path;
-    j = kt_journal_open(&config, stacks, names, counters, NULL);
     limit_files(size_of(path));
     for (unsigned i = 0; i < 9; i++) {
         GByteArray *part = g_byte_array_new();
 
         g_byte_array_set_size(part, KT_PART_BYTES);
         memset(part->data, 1, part->len);
-        kt_journal_note(j, KT_FRAME_CHECKPOINT, part);
+        kt_journal_note(b.j, KT_FRAME_CHECKPOINT, part);
     }
     limit_files(RLIM_INFINITY);
-    kt_journal_promise(j, 1);
-    kt_journal_events(j, &ev, 1);
-    kt_journal_close(j);
-    g_assert_cmpuint(kt_counters_get(counters, KT_CNT_JOURNAL_LOST), ==, 1);
+    kt_journal_promise(b.j, 1);
+    kt_journal_events(b.j, &ev, 1);
+    kt_journal_end(b.j);
+    g_assert_cmpuint(kt_counters_get(b.counters, KT_CNT_JOURNAL_LOST), ==, 1);
+    bare_free(&b);
     r = read_all(path);
     g_assert_false(kt_replay_info(r)->ended);
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 0);
     g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 1);
-    kt_counters_free(counters);
-    kt_names_free(names);
-    kt_depot_free(stacks);
+    remove_path(path);
+}
+
+static void push_bare(KtJournal *j, uint64_t from, uint64_t to)
+{
+    kt_journal_promise(j, to);
+    for (uint64_t seq = from; seq <= to; seq++) {
+        kt_journal_events(j, &(KtEvent) {
+            .kind = KT_EV_RESIZE, .seq = seq }, 1);
+    }
+}
+
+/* As when a full disk copies on write: how far the file was to go is told as
+ * soon as that can be, though nothing else can be written. */
+static void head_cannot_be_written(void)
+{
+    char *path = new_path();
+    Bare b = bare_new(path);
+
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(KT_HEAD_LIVE);
+    push_bare(b.j, 1, 5);
+    kt_journal_flush(b.j, true);
+    expect_lost(path, 0);
+    limit_files(KT_HEAD_BYTES);
+    kt_journal_flush(b.j, true);
+    expect_lost(path, 5);
+    limit_files(KT_HEAD_LIVE);
+    push_bare(b.j, 6, 9);
+    limit_files(KT_HEAD_BYTES);
+    kt_journal_end(b.j);
+    expect_lost(path, 9);
+    limit_files(RLIM_INFINITY);
+    bare_free(&b);
     remove_path(path);
 }
 
@@ -266,36 +304,47 @@ static void index_without_rows(void)
     remove_path(path);
 }
 
-/* Whoever reads cells of a file whose VM was killed is told, too. */
-static void cells_of_a_torn_file(void)
+/* (owned) what is said of a file whose cells are read. */
+static char *said_of_cells(const char *path)
 {
-    char *path = new_path();
-    KtTracer *t = new_tracer(path, NULL);
-    g_autofree char *data = NULL, *err = NULL;
     const char *argv[] = {
         g_getenv("KA_PROGRAM"), "-f", path, "--cells", NULL
     };
-    gsize len;
+    char *err = NULL;
     int rc;
 
-    if (!argv[0]) {
-        g_test_skip("KA_PROGRAM does not tell where ka is");
-        kt_tracer_free(t);
-        remove_path(path);
-        return;
-    }
-    push_resizes(t, 2);
-    stats(t);
-    push_resizes(t, 3);
-    stats(t);
-    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
-    kt_tracer_free(t);
-    put_file(path, data, len - 1);
     g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
                                G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
                                &err, &rc, NULL));
     g_assert_cmpint(rc, ==, 0);
-    g_assert_nonnull(strstr(err, "and 3 events are missing"));
+    return err;
+}
+
+/* Whoever reads cells of a file whose VM was killed is told, too. */
+static void cells_of_a_torn_file(void)
+{
+    char *path;
+    KtTracer *t;
+    g_autofree char *data = NULL, *whole = NULL, *torn = NULL;
+    gsize len;
+
+    if (!g_getenv("KA_PROGRAM")) {
+        g_test_skip("KA_PROGRAM does not tell where ka is");
+        return;
+    }
+    path = new_path();
+    t = new_tracer(path, NULL);
+    push_resizes(t, 2);
+    stats(t);
+    push_resizes(t, 3);
+    stats(t);
+    whole = said_of_cells(path);
+    g_assert_true(g_file_get_contents(path, &data, &len, NULL));
+    kt_tracer_free(t);
+    put_file(path, data, len - 1);
+    torn = said_of_cells(path);
+    g_assert_nonnull(strstr(whole, "it was not closed"));
+    g_assert_nonnull(strstr(torn, "and at least 3 events are missing"));
     remove_path(path);
 }
 
@@ -344,6 +393,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/journal-damage/disk-full", disk_full);
     g_test_add_func("/journal-damage/too-much-to-keep", too_much_to_keep);
+    g_test_add_func("/journal-damage/head-cannot-be-written",
+                    head_cannot_be_written);
     g_test_add_func("/journal-damage/full-and-stacks", full_and_stacks);
     g_test_add_func("/journal-damage/torn-end", torn_end);
     g_test_add_func("/journal-damage/damaged", damaged);

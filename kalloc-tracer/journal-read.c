@@ -236,7 +236,8 @@ static bool load_index(KtJournalReader *r)
 static bool read_head(KtJournalReader *r, const char *name, GError **errp)
 {
     uint8_t head[KT_HEAD_BYTES] = { 0 };
-    bool whole = read_at(r->fd, head, sizeof(head), 0);
+    bool whole = r->span.size >= sizeof(head) &&
+                 read_at(r->fd, head, sizeof(head), 0);
 
     if (!whole && !read_at(r->fd, head, 8, 0)) {
         memset(head, 0, sizeof(head));
@@ -276,6 +277,11 @@ KtJournalReader *kt_journal_reader_new(int fd, const char *name,
                     g_strerror(errno));
         return NULL;
     }
+    if (!S_ISREG(st.st_mode)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "%s: not a journal: it is no regular file", name);
+        return NULL;
+    }
     r->span.size = st.st_size;
     if (!read_head(r, name, errp)) {
         return NULL;
@@ -291,7 +297,7 @@ KtJournalReader *kt_journal_reader_new(int fd, const char *name,
 
 KtJournalReader *kt_journal_reader_open(const char *path, GError **errp)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
     if (fd < 0) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s: %s", path,

@@ -20,6 +20,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -268,6 +270,32 @@ void kt_journal_flush(KtJournal *j, bool wait)
 
 /* ---- life --------------------------------------------------------------- */
 
+static const char no_file[] = "it is no regular file";
+
+static const char *why_not_open(void)
+{
+    return errno == ENXIO ? no_file : g_strerror(errno);
+}
+
+/* NULL: the file is this VM's from now on, until it is closed. Readers do not
+ * lock it; where a file system has no locks, nobody can tell. */
+static const char *why_not_ours(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st)) {
+        return g_strerror(errno);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return no_file;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+        return "another VM writes to it; each needs a file of its own, a "
+               "migration's target, too";
+    }
+    return NULL;
+}
+
 static bool write_head(int fd, const KtConfig *config)
 {
     const KtHead head = {
@@ -304,17 +332,20 @@ KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
                            const KtNames *names, KtCounters *counters,
                            GError **errp)
 {
-    int fd = open(config->journal, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                  0666);
+    /* Nobody is waited for: a FIFO has no reader yet. */
+    int fd = open(config->journal, O_WRONLY | O_CREAT | O_NONBLOCK |
+                  O_CLOEXEC, 0666);
+    const char *why_not = fd < 0 ? why_not_open() : why_not_ours(fd);
 
-    if (fd < 0 || !write_head(fd, config)) {
-        int err = errno;
-
+    if (!why_not && (ftruncate(fd, 0) || !write_head(fd, config))) {
+        why_not = g_strerror(errno);
+    }
+    if (why_not) {
+        g_set_error(errp, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+                    "journal %s: %s", config->journal, why_not);
         if (fd >= 0) {
             close(fd);
         }
-        g_set_error(errp, G_FILE_ERROR, g_file_error_from_errno(err),
-                    "journal %s: %s", config->journal, g_strerror(err));
         return NULL;
     }
     return journal_new(fd, stacks, names, counters);

@@ -3,6 +3,7 @@
  * Journals that cannot be written, are torn or damaged, or are none: what is
  * missing is known.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -47,23 +48,76 @@ static void expect_refused(const char *path, const char *why)
     g_assert_nonnull(strstr(got, why));
 }
 
-static void cannot_begin(void)
-{
-    g_autoptr(GError) err = NULL;
-
-    if (access("/dev/full", W_OK)) {
-        g_test_skip("there is no /dev/full");
-        return;
-    }
-    g_assert_null(new_tracer("/dev/full", &err));
-    g_assert_nonnull(strstr(err->message, "/dev/full"));
-}
-
 static void limit_files(uint64_t bytes)
 {
     const struct rlimit limit = { bytes, RLIM_INFINITY };
 
     g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+}
+
+static void expect_not_begun(const char *path, const char *why)
+{
+    g_autoptr(GError) err = NULL;
+    g_autofree char *begin = g_strdup_printf("journal %s: %s", path, why);
+
+    g_assert_null(new_tracer(path, &err));
+    g_assert_true(g_str_has_prefix(err->message, begin));
+    g_assert_null(strchr(err->message, '\n'));
+}
+
+static void cannot_begin(void)
+{
+    char *path = new_path();
+
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(KT_HEAD_BYTES - 1);
+    expect_not_begun(path, "File too large");
+    limit_files(RLIM_INFINITY);
+    remove_path(path);
+}
+
+/* The one that has it keeps it whole, and it can be read. */
+static void file_of_another_vm(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(KtTracer) next = NULL;
+
+    push_samples(t);
+    stats(t);
+    expect_not_begun(path, "another VM writes to it");
+    g_assert_cmpuint(events_in(path), ==, 5);
+    g_clear_pointer(&t, kt_tracer_free);
+    g_assert_cmpuint(events_in(path), ==, 5);
+    next = new_tracer(path, NULL);
+    g_assert_cmpuint(events_in(path), ==, 0);
+    remove_path(path);
+}
+
+static void expect_not_read(const char *path)
+{
+    g_autoptr(GError) err = NULL;
+
+    g_assert_null(kt_replay_open(path, &err));
+    g_assert_nonnull(strstr(err->message, "it is no regular file"));
+}
+
+/* Neither end of a FIFO is waited for. */
+static void no_regular_file(void)
+{
+    char *path = new_path();
+    int fd;
+
+    g_assert_cmpint(mkfifo(path, 0600), ==, 0);
+    expect_not_begun(path, "it is no regular file");
+    expect_not_read(path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    expect_not_begun(path, "it is no regular file");
+    expect_not_read(path);
+    close(fd);
+    expect_not_begun("/dev/null", "it is no regular file");
+    expect_not_read("/dev/null");
+    remove_path(path);
 }
 
 /* A full disk, or here a limit: what does not fit is counted, event for
@@ -405,5 +459,7 @@ int main(int argc, char **argv)
     g_test_add_func("/journal-damage/absurd-bounds", absurd_bounds);
     g_test_add_func("/journal-damage/not-a-journal", not_a_journal);
     g_test_add_func("/journal-damage/cannot-begin", cannot_begin);
+    g_test_add_func("/journal-damage/file-of-another-vm", file_of_another_vm);
+    g_test_add_func("/journal-damage/no-regular-file", no_regular_file);
     return g_test_run();
 }

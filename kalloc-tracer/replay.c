@@ -81,10 +81,6 @@ static bool read_events(KtReplay *r, const KtFrame *f)
     KtBytes col[KT_COL__COUNT];
     unsigned n;
 
-    if (f->first_us > r->plan->until_us) {
-        r->stopped = r->info.reached = true;
-        return true;
-    }
     if (r->sections.n != KT_COL__COUNT) {
         return false;
     }
@@ -320,6 +316,16 @@ static bool may_skip(const KtReplay *r, const KtFrame *f)
            f->last_us < r->plan->since_us;
 }
 
+/* What is behind one of its events that is too late is, too. */
+static void skip(KtReplay *r, const KtFrame *f)
+{
+    r->last_seq = f->last_seq;
+    r->info.read_us = f->last_us;
+    if (f->last_us > r->plan->until_us) {
+        r->stopped = r->info.reached = true;
+    }
+}
+
 /* The events that were to be in the file, but for those that were read. */
 static void set_lost(KtReplay *r, uint64_t promised)
 {
@@ -349,9 +355,12 @@ static void run_frame(KtReplay *r, unsigned i)
 {
     const KtFrame *f = kt_journal_reader_frame(r->reader, i);
 
+    if (f->kind == KT_FRAME_EVENTS && f->first_us > r->plan->until_us) {
+        r->stopped = r->info.reached = true;
+        return;
+    }
     if (may_skip(r, f)) {
-        r->last_seq = f->last_seq;
-        r->info.read_us = f->last_us;
+        skip(r, f);
         return;
     }
     if (!kt_journal_reader_load(r->reader, i, &r->sections)) {

@@ -133,6 +133,61 @@ static void as_of_a_time(void)
     remove_path(path);
 }
 
+/* One that runs there. */
+static void found_kernel(KtTracer *t, uint64_t slide)
+{
+    static const char map[] = "ffffffff81000000 T _stext\n"
+                              "ffffffff81000100 T kmalloc\n"
+                              "ffffffff81000200 T _etext\n";
+    g_autoptr(GsKernel) k = gs_kernel_new_from_data(map, strlen(map), "map",
+                                                    NULL);
+
+    g_assert_nonnull(k);
+    gs_kernel_set_slide(k, slide);
+    kt_tracer_save_kernel(t, k, true);
+}
+
+static void push_at(KtTracer *t, uint64_t us)
+{
+    kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE, .us = us });
+}
+
+/* The slide of the kernel that ran then; events are not looked at. */
+static void expect_slide(const char *path, uint64_t us, uint64_t slide)
+{
+    const KtReplayPlan plan = { .until_us = us, .since_us = UINT64_MAX };
+    g_autoptr(KtReplay) r = kt_replay_open(path, NULL);
+
+    kt_replay_run(r, &plan);
+    g_assert_true(kt_replay_info(r)->reached);
+    g_assert_cmpuint(gs_kernel_slide(kt_replay_kernel(r)), ==, slide);
+}
+
+/* Of a file that was not ended, too: what is behind that time, and what is
+ * missing, does not matter. */
+static void names_of_a_time(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+
+    found_kernel(t, 0x1000000);
+    push_at(t, 100);
+    kt_tracer_reset(t);
+    push_at(t, 200);
+    push_at(t, 300);
+    found_kernel(t, 0x2000000);
+    push_at(t, 400);
+    found_kernel(t, 0x3000000);
+    push_at(t, 500);
+    stats(t);
+    expect_slide(path, 99, 0x1000000);
+    expect_slide(path, 150, 0x1000000);
+    expect_slide(path, 250, 0x1000000);
+    expect_slide(path, 350, 0x2000000);
+    expect_slide(path, 450, 0x3000000);
+    remove_path(path);
+}
+
 /* Names, marks and sizes as the tracer had them that wrote it. */
 static void state_comes_back(void)
 {
@@ -209,6 +264,7 @@ int main(int argc, char **argv)
     g_test_add_func("/journal/many-events", many_events);
     g_test_add_func("/journal/no-such-folder", no_such_folder);
     g_test_add_func("/journal/as-of-a-time", as_of_a_time);
+    g_test_add_func("/journal/names-of-a-time", names_of_a_time);
     g_test_add_func("/journal/state-comes-back", state_comes_back);
     g_test_add_func("/journal/state-is-loaded", state_is_loaded);
     return g_test_run();

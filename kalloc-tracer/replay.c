@@ -30,6 +30,7 @@ struct KtReplay {
     KtTracer *tracer;
     GsKernel *kernel;
     bool kernel_found;
+    bool kernel_given;              /* as a file, not by the guest's memory */
     KtSavedStatus *status;          /* NULL before the first */
     GByteArray *checkpoint;         /* its parts so far */
     uint64_t last_seq;
@@ -168,6 +169,7 @@ static bool read_kernel(KtReplay *r, KtBytes *in)
     }
     g_clear_pointer(&r->kernel, gs_kernel_free);
     r->kernel_found = found;
+    r->kernel_given |= !found;
     if (kt_bytes_left(in)) {
         r->kernel = gs_kernel_new_saved(in->p, kt_bytes_left(in), NULL);
         return r->kernel != NULL;
@@ -235,10 +237,20 @@ static bool install(KtReplay *r)
     return true;
 }
 
+/* The state's own is told anew when it is found. */
+static void leave_kernel(KtReplay *r)
+{
+    r->kernel_found = false;
+    if (!r->kernel_given) {
+        g_clear_pointer(&r->kernel, gs_kernel_free);
+    }
+}
+
 static bool load_checkpoint(KtReplay *r)
 {
     bool ok = !(r->plan->apply || r->plan->load) || install(r);
 
+    leave_kernel(r);
     g_byte_array_set_size(r->checkpoint, 0);
     return ok && (tell_mark(r, KT_REPLAY_LOAD, 0) || true);
 }

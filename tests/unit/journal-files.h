@@ -70,6 +70,20 @@ static inline KtStats stats(KtTracer *t)
     return s;
 }
 
+/* One that was @found to run there, or that was given as a file. */
+static inline void save_kernel(KtTracer *t, uint64_t slide, bool found)
+{
+    static const char map[] = "ffffffff81000000 T _stext\n"
+                              "ffffffff81000100 T kmalloc\n"
+                              "ffffffff81000200 T _etext\n";
+    g_autoptr(GsKernel) k = gs_kernel_new_from_data(map, strlen(map), "map",
+                                                    NULL);
+
+    g_assert_nonnull(k);
+    gs_kernel_set_slide(k, slide);
+    kt_tracer_save_kernel(t, k, found);
+}
+
 static inline KtReplay *read_all(const char *path)
 {
     const KtReplayPlan plan = { .until_us = UINT64_MAX, .apply = true };

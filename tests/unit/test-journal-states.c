@@ -143,6 +143,50 @@ static void cache_of_a_second_life(void)
     remove_path(path);
 }
 
+/* ---- the kernel --------------------------------------------------------- */
+
+static void expect_kernel(const char *path, bool known, bool found)
+{
+    g_autoptr(KtReplay) r = read_all(path);
+    KtStatus s;
+
+    kt_replay_status(r, &s);
+    g_assert_true((kt_replay_kernel(r) != NULL) == known);
+    g_assert_true(s.kernel_found == found);
+}
+
+/* The one that ran is not the state's, which may have none. */
+static void kernel_of_a_state(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(GByteArray) state = state_of_another(1);
+
+    save_kernel(t, 0, true);
+    load(t, state);
+    stats(t);
+    expect_kernel(path, false, false);
+    save_kernel(t, 0, true);
+    stats(t);
+    expect_kernel(path, true, true);
+    remove_path(path);
+}
+
+/* kernel=FILE: its symbols are known as ever, only not where it runs. */
+static void kernel_of_a_file(void)
+{
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(GByteArray) state = state_of_another(1);
+
+    save_kernel(t, 0, false);
+    save_kernel(t, 0x1000000, true);
+    load(t, state);
+    stats(t);
+    expect_kernel(path, true, false);
+    remove_path(path);
+}
+
 /* ---- a full disk -------------------------------------------------------- */
 
 static void limit_files(uint64_t bytes)
@@ -260,6 +304,8 @@ int main(int argc, char **argv)
     g_test_add_func("/journal-states/caches-of-a-state", caches_of_a_state);
     g_test_add_func("/journal-states/cache-of-a-second-life",
                     cache_of_a_second_life);
+    g_test_add_func("/journal-states/kernel-of-a-state", kernel_of_a_state);
+    g_test_add_func("/journal-states/kernel-of-a-file", kernel_of_a_file);
     g_test_add_data_func("/journal-states/full", go_nowhere, full_and_gone);
     g_test_add_data_func("/journal-states/full-and-state", go_to_state,
                          full_and_gone);

@@ -133,20 +133,6 @@ static void as_of_a_time(void)
     remove_path(path);
 }
 
-/* One that runs there. */
-static void found_kernel(KtTracer *t, uint64_t slide)
-{
-    static const char map[] = "ffffffff81000000 T _stext\n"
-                              "ffffffff81000100 T kmalloc\n"
-                              "ffffffff81000200 T _etext\n";
-    g_autoptr(GsKernel) k = gs_kernel_new_from_data(map, strlen(map), "map",
-                                                    NULL);
-
-    g_assert_nonnull(k);
-    gs_kernel_set_slide(k, slide);
-    kt_tracer_save_kernel(t, k, true);
-}
-
 static void push_at(KtTracer *t, uint64_t us)
 {
     kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE, .us = us });
@@ -170,14 +156,14 @@ static void names_of_a_time(void)
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
 
-    found_kernel(t, 0x1000000);
+    save_kernel(t, 0x1000000, true);
     push_at(t, 100);
     kt_tracer_reset(t);
     push_at(t, 200);
     push_at(t, 300);
-    found_kernel(t, 0x2000000);
+    save_kernel(t, 0x2000000, true);
     push_at(t, 400);
-    found_kernel(t, 0x3000000);
+    save_kernel(t, 0x3000000, true);
     push_at(t, 500);
     stats(t);
     expect_slide(path, 99, 0x1000000);

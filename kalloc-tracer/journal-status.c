@@ -5,8 +5,6 @@
  */
 #include "journal-status.h"
 
-#include "printable.h"
-
 #define TEXT_MAX    1024        /* of a line or a name */
 #define HOOKS_MAX   255
 #define COUNTERS_MAX 1024
@@ -80,7 +78,8 @@ void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* What is printed: nobody's control characters. */
+/* Any bytes, as the live tracer's: names of files are in it. Who prints it
+ * makes it printable. */
 static const char *take_text(KtBytes *in, GStringChunk *strings)
 {
     const char *s;
@@ -89,8 +88,7 @@ static const char *take_text(KtBytes *in, GStringChunk *strings)
         return NULL;
     }
     s = kt_bytes_str(in, TEXT_MAX);
-    in->failed |= s && !gs_is_printable(s);
-    return s && !in->failed ? g_string_chunk_insert(strings, s) : NULL;
+    return s ? g_string_chunk_insert(strings, s) : NULL;
 }
 
 static void take_parts(KtBytes *in, KtSavedStatus *s)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `ka stat` prints beside what events tell, from a journal. */
+#include "journal-files.h"
+#include "mc.h"
+
+static bool keep(void *opaque, const char *text)
+{
+    g_string_append(opaque, text);
+    return true;
+}
+
+/* (owned) what is answered where there is no kernel. */
+static char *without_kernel(KtTracer *t, const char *why, const char *line)
+{
+    GString *out = g_string_new(NULL);
+    const McContext ctx = {
+        .tracer = t, .puts = keep, .puts_opaque = out, .why_no_kernel = why,
+    };
+
+    g_assert_cmpint(mc_run(&ctx, line), ==, 1);
+    return g_string_free(out, FALSE);
+}
+
+/* Why there is none has the name of a file in it. It is said with the same
+ * bytes, all of them printable, by a live VM and from its journal. */
+static void name_of_any_bytes(void)
+{
+    const char why[] = "/home/jos\xc3\xa9/\x1b[1m\n: not a kernel";
+    char *path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(KtReplay) r = NULL;
+    KtStatus back;
+
+    kt_tracer_save_status(t, &(KtStatus) { .why_no_kernel = why });
+    r = read_all(path);
+    g_assert_null(kt_replay_info(r)->damage);
+    kt_replay_status(r, &back);
+    for (unsigned json = 0; json < 2; json++) {
+        const char *line = json ? "show kmalloc -j" : "show kmalloc";
+        g_autofree char *live = without_kernel(t, why, line);
+        g_autofree char *file = without_kernel(
+            kt_replay_tracer(r), back.why_no_kernel, line);
+
+        g_assert_cmpstr(file, ==, live);
+        g_assert_nonnull(strstr(file, json ? "\\u00c3\\u00a9" :
+                                             "\\xc3\\xa9"));
+        g_assert_null(strchr(file, '\x1b'));
+        g_assert_true(strchr(file, '\n') == file + strlen(file) - 1);
+    }
+    remove_path(path);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/journal-status/name-of-any-bytes", name_of_any_bytes);
+    return g_test_run();
+}

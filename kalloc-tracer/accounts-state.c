@@ -549,14 +549,18 @@ static void move_stray(KtAccounts *to, const KtAccounts *from,
     }
 }
 
+/* Those of other ids are made beside the ones that they replace: within the
+ * bound for both, once these are gone. */
 void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
                           const KtDepot *stacks)
 {
     KtAccounts old = *a;
+    uint64_t lent = kt_accounts_bytes(a);
 
     if (a->off) {
         return;
     }
+    kt_budget_lend(old.budget, lent);
     kt_accounts_init(a, old.budget, stacks);
     a->now.totals = old.now.totals;
     a->now.all.peak = old.now.all.peak;
@@ -566,4 +570,5 @@ void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
     move_callers(a, &old);
     move_stray(a, &old, to);
     kt_accounts_deinit(&old);
+    kt_budget_unlend(a->budget, lent);
 }

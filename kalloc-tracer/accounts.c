@@ -193,12 +193,27 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
 
+/* Beside the cells. */
+static uint64_t listed_bytes(const KtAccounts *a)
+{
+    return (uint64_t)(a->pcs->len - 1) * CALLER_BYTES +
+           (uint64_t)g_hash_table_size(a->stray) * STRAY_BYTES;
+}
+
+uint64_t kt_accounts_bytes(const KtAccounts *a)
+{
+    uint64_t bytes = listed_bytes(a);
+
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        bytes += kt_pool_bytes(&a->now.by[i].pool);
+    }
+    return bytes;
+}
+
 void kt_accounts_deinit(KtAccounts *a)
 {
     kt_tables_clear(&a->now);
-    kt_budget_give(a->budget, KT_PART_ACCOUNTS,
-                   (uint64_t)(a->pcs->len - 1) * CALLER_BYTES +
-                   (uint64_t)g_hash_table_size(a->stray) * STRAY_BYTES);
+    kt_budget_give(a->budget, KT_PART_ACCOUNTS, listed_bytes(a));
     g_clear_pointer(&a->callers, g_hash_table_unref);
     g_clear_pointer(&a->pcs, g_array_unref);
     g_clear_pointer(&a->points, g_ptr_array_unref);

@@ -105,6 +105,8 @@ typedef struct KtAmount {
 /** kt_accounts_init() - both borrowed, @stacks may come later. */
 void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks);
 void kt_accounts_deinit(KtAccounts *a);
+/** kt_accounts_bytes() - host memory of all but points. */
+uint64_t kt_accounts_bytes(const KtAccounts *a);
 /** kt_accounts_end() - the boot is over: nothing is kept. */
 void kt_accounts_end(KtAccounts *a);
 

@@ -530,49 +530,6 @@ static void test_lost(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOADS_BLIND), ==, 1);
 }
 
-static KtTracer *bounded_tracer(void)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    config.mem_bytes = KT_BUDGET_MIN;
-    return kt_tracer_new(&config, NULL);
-}
-
-/* (owned) a state with so many backtraces of the greatest length. */
-static GByteArray *with_stacks(KtTracer *t, unsigned n)
-{
-    GByteArray *state = g_byte_array_new();
-    uint64_t pc[KT_MAX_FRAMES] = { 0 };
-
-    for (pc[0] = 0; pc[0] < n; pc[0]++) {
-        kt_tracer_intern_stack(t, pc, KT_MAX_FRAMES, GS_STOP_END);
-    }
-    kt_state_save(t, gs_pack_to_bytes, state);
-    return state;
-}
-
-/* Backtraces of a state are bounded as the tracer's are: what a tracer of the
- * same bound keeps can be loaded, and no more. */
-static void test_stacks_beyond_the_bound(void)
-{
-    const unsigned many = 2 * KT_BUDGET_MIN / KT_MAX_FRAMES / 8;
-    g_autoptr(KtTracer) any = new_tracer();
-    g_autoptr(KtTracer) t = bounded_tracer();
-    g_autoptr(GByteArray) too_much = with_stacks(any, many);
-    g_autoptr(GByteArray) full = with_stacks(t, many);
-    g_autoptr(GError) err = NULL;
-    GsBytes in = { too_much->data, too_much->len };
-    uint32_t n = kt_depot_count(t->stacks);
-
-    g_assert_cmpuint(n, <, many / 4);
-    g_assert_false(kt_state_load(t, gs_unpack_from_bytes, &in, &err));
-    g_assert_cmpstr(err->message, ==, "its backtraces take more memory than "
-                    "mem= has for backtraces");
-    in = (GsBytes) { full->data, full->len };
-    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
-    g_assert_cmpuint(kt_depot_count(t->stacks), ==, n);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -588,7 +545,5 @@ int main(int argc, char **argv)
     g_test_add_func("/state/numbers", test_numbers);
     g_test_add_func("/state/bomb", test_bomb);
     g_test_add_func("/state/lost", test_lost);
-    g_test_add_func("/state/stacks-beyond-the-bound",
-                    test_stacks_beyond_the_bound);
     return g_test_run();
 }

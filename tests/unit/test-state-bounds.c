@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state of a tracer within a bound on memory (mem=). */
+#include "budget.h"
+#include "state-dump.h"
+#include "state.h"
+#include "tracer.h"
+
+static KtTracer *new_tracer(uint64_t mem_bytes)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+
+    config.mem_bytes = mem_bytes;
+    return kt_tracer_new(&config, NULL);
+}
+
+/* (owned) a state with so many backtraces of the greatest length. */
+static GByteArray *with_stacks(KtTracer *t, unsigned n)
+{
+    GByteArray *state = g_byte_array_new();
+    uint64_t pc[KT_MAX_FRAMES] = { 0 };
+
+    for (pc[0] = 0; pc[0] < n; pc[0]++) {
+        kt_tracer_intern_stack(t, pc, KT_MAX_FRAMES, GS_STOP_END);
+    }
+    kt_state_save(t, gs_pack_to_bytes, state);
+    return state;
+}
+
+/* Backtraces of a state are bounded as the tracer's are: what a tracer of the
+ * same bound keeps can be loaded, and no more. */
+static void stacks_beyond_the_bound(void)
+{
+    const unsigned many = 2 * KT_BUDGET_MIN / KT_MAX_FRAMES / 8;
+    g_autoptr(KtTracer) any = new_tracer(0);
+    g_autoptr(KtTracer) t = new_tracer(KT_BUDGET_MIN);
+    g_autoptr(GByteArray) too_much = with_stacks(any, many);
+    g_autoptr(GByteArray) full = with_stacks(t, many);
+    g_autoptr(GError) err = NULL;
+    GsBytes in = { too_much->data, too_much->len };
+    uint32_t n = kt_depot_count(t->stacks);
+
+    g_assert_cmpuint(n, <, many / 4);
+    g_assert_false(kt_state_load(t, gs_unpack_from_bytes, &in, &err));
+    g_assert_cmpstr(err->message, ==, "its backtraces take more memory than "
+                    "mem= has for backtraces");
+    in = (GsBytes) { full->data, full->len };
+    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_cmpuint(kt_depot_count(t->stacks), ==, n);
+}
+
+/* One block of each of so many callers. */
+static void allocate(KtTracer *t, unsigned n)
+{
+    for (unsigned i = 1; i <= n; i++) {
+        uint64_t pc = 0xffffffff81000000ull + i * 16;
+
+        kt_tracer_push(t, 0, &(KtEvent) {
+            .kind = KT_EV_ALLOC, .va = VA + i * 64, .size = 60, .actual = 64,
+            .stack = kt_tracer_intern_stack(t, &pc, 1, GS_STOP_END),
+            .layer = KT_LAYER_KMALLOC, .us = i,
+        });
+    }
+}
+
+/* They take most of their share; where nothing was traced before, nothing
+ * makes room for them. */
+static void accounts_come_whole(void)
+{
+    g_autoptr(KtTracer) a = new_tracer(KT_BUDGET_MIN);
+    g_autoptr(KtTracer) b = new_tracer(KT_BUDGET_MIN);
+    g_autoptr(GByteArray) state = g_byte_array_new();
+    g_autofree char *before = NULL, *after = NULL;
+    GsBytes in;
+
+    allocate(a, 50000);
+    before = dump(a);
+    g_assert_false(a->model->accounts.now.by[KT_BY_STACK].refused);
+    kt_state_save(a, gs_pack_to_bytes, state);
+    in = (GsBytes) { state->data, state->len };
+    g_assert_true(kt_state_load(b, gs_unpack_from_bytes, &in, NULL));
+    after = dump(b);
+    g_assert_cmpuint(kt_budget_used(b->budget, KT_PART_ACCOUNTS), ==,
+                     kt_budget_used(a->budget, KT_PART_ACCOUNTS));
+    g_assert_cmpint(strcmp(after, before), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/state-bounds/stacks-beyond-the-bound",
+                    stacks_beyond_the_bound);
+    g_test_add_func("/state-bounds/accounts-come-whole", accounts_come_whole);
+    return g_test_run();
+}

@@ -133,9 +133,19 @@ static void unpack_symbol(Symbols *s, const GsModuleInfo *info, uint64_t *va,
     g_array_append_val(s->list, sym);
 }
 
-static void unpack_symbols(GsModuleInfo *info, GsUnpack *u)
+/* @rows: that all modules may yet have. */
+static uint64_t unpack_n_rows(GsUnpack *u, uint64_t max, uint64_t *rows,
+                              const char *what)
 {
-    uint64_t n = gs_unpack_upto(u, MAX_ROWS, "a module's symbols");
+    uint64_t n = gs_unpack_upto(u, MIN(max, *rows), what);
+
+    *rows -= n;
+    return n;
+}
+
+static void unpack_symbols(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
+{
+    uint64_t n = unpack_n_rows(u, MAX_ROWS, rows, "a module's symbols");
     uint64_t va = info->n_mem ? info->mem[0].start : 0;
     Symbols s = {
         g_array_new(FALSE, FALSE, sizeof(GsModuleSymbol)), g_byte_array_new()
@@ -158,9 +168,9 @@ static void unpack_symbols(GsModuleInfo *info, GsUnpack *u)
 }
 
 /* NULL for none. */
-static GsOrcTable *unpack_orc(GsModuleInfo *info, GsUnpack *u)
+static GsOrcTable *unpack_orc(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
 {
-    uint64_t n = gs_unpack_upto(u, MAX_ORC, "a module's unwind rules");
+    uint64_t n = unpack_n_rows(u, MAX_ORC, rows, "a module's unwind rules");
     g_autoptr(GArray) vas = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     g_autoptr(GArray) rules = g_array_new(FALSE, FALSE, sizeof(GsOrcRule));
     GsOrcTable *t = NULL;
@@ -185,7 +195,8 @@ static GsOrcTable *unpack_orc(GsModuleInfo *info, GsUnpack *u)
     return t;
 }
 
-static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u)
+static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u,
+                          uint64_t *rows)
 {
     uint64_t va = gs_unpack_u64(u);
     g_autoptr(GsModuleInfo) info = g_new0(GsModuleInfo, 1);
@@ -203,8 +214,8 @@ static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u)
         gs_unpack_fail(u, "a module without areas");
     }
     info->n_text = unpack_ranges(info->text, u);
-    unpack_symbols(info, u);
-    table = unpack_orc(info, u);
+    unpack_symbols(info, u, rows);
+    table = unpack_orc(info, u, rows);
     if (!gs_unpack_ok(u)) {
         return;
     }
@@ -218,8 +229,9 @@ static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u)
 void gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u)
 {
     uint64_t n = gs_unpack_upto(u, MAX_MODULES, "the number of modules");
+    uint64_t rows = MAX_ROWS;
 
     for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        unpack_module(m, orc, u);
+        unpack_module(m, orc, u, &rows);
     }
 }

@@ -22,6 +22,7 @@
 #define BUCKET_SIZE     3
 #define LIST_FIRST      4
 #define LIST_MAX        2048
+#define CALLS_MAX       (BUCKETS * (BUCKET_SIZE + LIST_MAX))
 #define CACHE_LINE      64
 
 /* The lock and the first call, mostly the only one, share a cache line. */
@@ -254,19 +255,6 @@ char *kt_calls_check(KtCalls *c, uint64_t *n)
     return wrong;
 }
 
-void kt_calls_foreach(KtCalls *c, KtCallFn fn, void *opaque)
-{
-    for (unsigned i = 0; i < BUCKETS; i++) {
-        Bucket *b = &c->bucket[i];
-
-        lock_bucket(b);
-        for (unsigned j = 0; j < b->n_listed + b->n; j++) {
-            fn(call_at(c, i, j), opaque);
-        }
-        unlock_bucket(b);
-    }
-}
-
 void kt_calls_clear(KtCalls *c)
 {
     for (unsigned i = 0; i < BUCKETS; i++) {
@@ -276,5 +264,55 @@ void kt_calls_clear(KtCalls *c)
         b->n = 0;
         b->n_listed = 0;
         unlock_bucket(b);
+    }
+}
+
+/* ---- states ------------------------------------------------------------- */
+
+static void pack_call(const KtCall *call, GsPack *p)
+{
+    gs_pack_u64(p, call->sp);
+    gs_pack_u64(p, call->ra);
+    gs_pack_u64(p, call->size);
+    gs_pack_u64(p, call->ptr);
+    gs_pack_u64(p, call->cache);
+    gs_pack_u64(p, call->gfp);
+    gs_pack_u64(p, call->hook.v);
+}
+
+void kt_calls_pack(KtCalls *c, GsPack *p)
+{
+    gs_pack_u64(p, kt_calls_pending(c));
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        const Bucket *b = &c->bucket[i];
+
+        for (unsigned j = 0; j < b->n_listed + b->n; j++) {
+            pack_call(call_at(c, i, j), p);
+        }
+    }
+}
+
+static void unpack_call(KtCalls *c, GsUnpack *u, const KtSaved *s)
+{
+    unsigned stale;
+    KtCall call = { .sp = gs_unpack_u64(u) };
+
+    call.ra = gs_unpack_u64(u);
+    call.size = gs_unpack_u64(u);
+    call.ptr = gs_unpack_u64(u);
+    call.cache = gs_unpack_u64(u);
+    call.gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
+    call.hook = kt_state_hook(s, gs_unpack_u64(u));
+    if (gs_unpack_ok(u) && call.hook.v) {
+        kt_calls_push(c, &call, &stale);
+    }
+}
+
+void kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s)
+{
+    uint64_t n = gs_unpack_upto(u, CALLS_MAX, "the number of calls");
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        unpack_call(c, u, s);
     }
 }

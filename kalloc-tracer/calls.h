@@ -11,6 +11,7 @@
 
 #include "budget.h"
 #include "kt.h"
+#include "state.h"
 
 /**
  * struct KtCall - a call under way
@@ -69,10 +70,14 @@ unsigned kt_calls_pending(KtCalls *c);
 /** kt_calls_check() - (owned, nullable) what is wrong in the table, beside
  *  those who push and pop. @n: (out) calls looked at. */
 char *kt_calls_check(KtCalls *c, uint64_t *n);
-/** kt_calls_foreach() - each of them, older ones of a stack pointer first. */
-typedef void (*KtCallFn)(const KtCall *call, void *opaque);
-void kt_calls_foreach(KtCalls *c, KtCallFn fn, void *opaque);
 /** kt_calls_clear() - a new boot. */
 void kt_calls_clear(KtCalls *c);
+
+/** kt_calls_pack() - each of them, older ones of a stack pointer first;
+ *  nobody pushes or pops meanwhile. */
+void kt_calls_pack(KtCalls *c, GsPack *p);
+/** kt_calls_unpack() - push what that wrote, but for calls of hooks that are
+ *  not here; @s: (borrowed) whose hooks they name. */
+void kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s);
 
 #endif /* KT_CALLS_H */

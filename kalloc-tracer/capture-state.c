@@ -31,31 +31,6 @@ struct KtReturn {
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void pack_call(const KtCall *call, void *opaque)
-{
-    GsPack *p = opaque;
-
-    gs_pack_u64(p, call->sp);
-    gs_pack_u64(p, call->ra);
-    gs_pack_u64(p, call->size);
-    gs_pack_u64(p, call->ptr);
-    gs_pack_u64(p, call->cache);
-    gs_pack_u64(p, call->gfp);
-    gs_pack_u64(p, call->hook.v);
-}
-
-static void pack_sites(const KtSites *sites, GsPack *p)
-{
-    uint64_t last = 0;
-
-    gs_pack_u64(p, kt_sites_n(sites));
-    for (uint32_t i = 0; i < kt_sites_n(sites); i++) {
-        gs_pack_step(p, last, kt_sites_va(sites, i));
-        gs_pack_u64(p, kt_sites_wrapper(sites, i).v);
-        last = kt_sites_va(sites, i);
-    }
-}
-
 static void pack_boot(KtCapture *c, GsPack *p)
 {
     for (unsigned id = 1; id <= kt_hook_count(); id++) {
@@ -64,9 +39,8 @@ static void pack_boot(KtCapture *c, GsPack *p)
     }
     kt_guest_pack(c->boot->guest, p);
     gs_kernel_pack_modules(c->shared.kernel, p);
-    gs_pack_u64(p, kt_calls_pending(c->shared.calls));
-    kt_calls_foreach(c->shared.calls, pack_call, p);
-    pack_sites(c->shared.sites, p);
+    kt_calls_pack(c->shared.calls, p);
+    kt_sites_pack(c->shared.sites, p);
 }
 
 static void pack_kernel(const GsKernel *k, GsPack *p)
@@ -157,56 +131,14 @@ static void unpack_hooks(KtCapture *c, KtBoot *boot, GsUnpack *u,
     }
 }
 
-static void unpack_call(KtCapture *c, GsUnpack *u, const KtSaved *s)
-{
-    unsigned stale;
-    KtCall call = { .sp = gs_unpack_u64(u) };
-
-    call.ra = gs_unpack_u64(u);
-    call.size = gs_unpack_u64(u);
-    call.ptr = gs_unpack_u64(u);
-    call.cache = gs_unpack_u64(u);
-    call.gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
-    call.hook = kt_state_hook(s, gs_unpack_u64(u));
-    if (gs_unpack_ok(u) && call.hook.v) {
-        kt_calls_push(c->shared.calls, &call, &stale);
-    }
-}
-
-/* No code is translated that has not asked for its site. */
-static void unpack_site(KtCapture *c, uint64_t *va, GsUnpack *u,
-                        const KtSaved *s)
-{
-    KtHookId wrapper;
-    uint32_t site;
-    bool added;
-
-    *va = gs_unpack_step(u, *va);
-    wrapper = kt_state_hook(s, gs_unpack_u64(u));
-    if (gs_unpack_ok(u)) {
-        site = kt_sites_add(c->shared.sites, *va, wrapper, &added);
-        if (site != KT_SITE_NONE) {
-            kt_sites_set_ready(c->shared.sites, site);
-        }
-    }
-}
-
 static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
                         const KtSaved *s)
 {
-    uint64_t n, va = 0;
-
     unpack_hooks(c, boot, u, s);
     kt_guest_unpack(boot->guest, u, s);
     gs_kernel_unpack_modules(c->shared.kernel, u);
-    n = gs_unpack_upto(u, UINT32_MAX, "the number of calls");
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        unpack_call(c, u, s);
-    }
-    n = gs_unpack_upto(u, UINT32_MAX, "the number of return sites");
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        unpack_site(c, &va, u, s);
-    }
+    kt_calls_unpack(c->shared.calls, u, s);
+    kt_sites_unpack(c->shared.sites, u, s);
 }
 
 /* ---- the kernel runs again ---------------------------------------------- */

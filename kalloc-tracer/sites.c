@@ -189,11 +189,6 @@ KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site)
     return (KtHookId) { s->site[site].wrapper };
 }
 
-uint32_t kt_sites_n(const KtSites *s)
-{
-    return s->n;
-}
-
 void kt_sites_clear(KtSites *s)
 {
     memset(s->seen, 0, sizeof(s->seen));
@@ -201,4 +196,46 @@ void kt_sites_clear(KtSites *s)
     memset(s->site, 0, s->n * sizeof(s->site[0]));
     memset(s->block, 0, sizeof(s->block));
     s->n = 0;
+}
+
+/* ---- states ------------------------------------------------------------- */
+
+void kt_sites_pack(const KtSites *s, GsPack *p)
+{
+    uint64_t last = 0;
+
+    gs_pack_u64(p, s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        gs_pack_step(p, last, s->site[i].va);
+        gs_pack_u64(p, s->site[i].wrapper);
+        last = s->site[i].va;
+    }
+}
+
+/* No code is translated that has not asked for its site. */
+static void unpack_site(KtSites *s, uint64_t *va, GsUnpack *u,
+                        const KtSaved *saved)
+{
+    KtHookId wrapper;
+    uint32_t site;
+    bool added;
+
+    *va = gs_unpack_step(u, *va);
+    wrapper = kt_state_hook(saved, gs_unpack_u64(u));
+    if (gs_unpack_ok(u)) {
+        site = kt_sites_add(s, *va, wrapper, &added);
+        if (site != KT_SITE_NONE) {
+            kt_sites_set_ready(s, site);
+        }
+    }
+}
+
+void kt_sites_unpack(KtSites *s, GsUnpack *u, const KtSaved *saved)
+{
+    uint64_t n = gs_unpack_upto(u, SITE_MAX, "the number of return sites");
+    uint64_t va = 0;
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        unpack_site(s, &va, u, saved);
+    }
 }

@@ -9,6 +9,7 @@
 #define KT_SITES_H
 
 #include "kt.h"
+#include "state.h"
 
 typedef struct KtSites KtSites;
 
@@ -55,9 +56,13 @@ uint32_t kt_sites_find(const KtSites *s, uint64_t va);
 GS_HOT uint64_t kt_sites_va(const KtSites *s, uint32_t site);
 /** kt_sites_wrapper() - the wrapper that the site lies in, or 0. */
 GS_HOT KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site);
-/** kt_sites_n() - how many there are: indexes are 0 up to that. */
-uint32_t kt_sites_n(const KtSites *s);
 /** kt_sites_clear() - a new boot; nobody else uses the table meanwhile. */
 void kt_sites_clear(KtSites *s);
+
+/** kt_sites_pack() - all of them; nobody adds meanwhile. */
+void kt_sites_pack(const KtSites *s, GsPack *p);
+/** kt_sites_unpack() - add what that wrote, ready, for nothing is translated
+ *  yet; @saved: (borrowed) whose hooks they name. */
+void kt_sites_unpack(KtSites *s, GsUnpack *u, const KtSaved *saved);
 
 #endif /* KT_SITES_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls under way: pairing by stack pointer and return address. */
 #include "calls.h"
+#include "empty-state.h"
 
 static KtCall call_at(uint64_t sp, uint64_t ra, uint8_t hook)
 {
@@ -101,6 +102,75 @@ static void clear_forgets(void)
     kt_calls_free(c);
 }
 
+/* ---- states ------------------------------------------------------------- */
+
+static GByteArray *packed(KtCalls *c)
+{
+    GByteArray *bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+
+    kt_calls_pack(c, p);
+    gs_pack_end(p);
+    return bytes;
+}
+
+static bool unpack(KtCalls *c, const GByteArray *bytes, GError **errp)
+{
+    g_auto(EmptyState) state = empty_state();
+    GsBytes in = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+
+    kt_calls_unpack(c, u, state.saved);
+    return gs_unpack_end(u, errp);
+}
+
+/* More of them than have a place of their own, and one as large as can be. */
+static void a_state_has_all(void)
+{
+    const KtCall large = {
+        UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+        UINT32_MAX, { 1 },
+    };
+    KtCalls *c = kt_calls_new(), *to = kt_calls_new();
+    g_autoptr(GByteArray) bytes = NULL, again = NULL;
+    KtCall out;
+
+    for (uint64_t i = 0; i < 2000; i++) {
+        push(c, call_at(0x1000 + 8 * i, 0xa, 1 + i % 3), 0);
+    }
+    push(c, large, 0);
+    bytes = packed(c);
+    g_assert_true(unpack(to, bytes, NULL));
+    again = packed(to);
+    g_assert_cmpmem(again->data, again->len, bytes->data, bytes->len);
+    g_assert_true(kt_calls_pop(to, large.sp, large.ra, &out));
+    g_assert_cmphex(out.cache, ==, large.cache);
+    g_assert_cmphex(out.gfp, ==, large.gfp);
+    kt_calls_free(c);
+    kt_calls_free(to);
+}
+
+/* A table that is full has no more; to push what cannot stay takes long. */
+static void a_state_has_no_more_than_fit(void)
+{
+    const uint64_t most = 128 * (3 + 2048);
+    KtCalls *c = kt_calls_new();
+
+    for (uint64_t n = most; n <= most + 1; n++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+        g_autoptr(GError) err = NULL;
+
+        gs_pack_u64(p, n);
+        gs_pack_end(p);
+        g_assert_false(unpack(c, bytes, &err));
+        g_assert_cmpstr(err->message, ==, n == most ? "it ends too early" :
+                        "the number of calls is 262529, at most 262528 is "
+                        "possible");
+    }
+    kt_calls_free(c);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -115,5 +185,8 @@ int main(int argc, char **argv)
     g_test_add_func("/calls/full-bucket-gives-up-its-oldest",
                     a_full_bucket_gives_up_its_oldest);
     g_test_add_func("/calls/clear-forgets", clear_forgets);
+    g_test_add_func("/calls/state-has-all", a_state_has_all);
+    g_test_add_func("/calls/state-has-no-more-than-fit",
+                    a_state_has_no_more_than_fit);
     return g_test_run();
 }

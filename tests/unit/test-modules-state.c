@@ -2,7 +2,7 @@
 /* The registry of modules as a stream: what comes out is what went in. */
 #include "../lib/orc-writer.h"
 #include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
+#include "../../guest-symbols/modules-inside.h"
 
 #define BASE 0xffffffffc0100000ull
 #define SIZE 0x4000ull
@@ -134,6 +134,20 @@ static void test_nonsense(void)
     kernel_free(to);
 }
 
+/* Of a module, what comes before its symbols. */
+static void pack_head(GsPack *p, const char *name, bool area)
+{
+    gs_pack_u64(p, ID_A);
+    gs_pack_text(p, name);
+    gs_pack_u64(p, 1);          /* live */
+    gs_pack_u64(p, area);
+    if (area) {
+        gs_pack_u64(p, BASE);
+        gs_pack_u64(p, SIZE);
+    }
+    gs_pack_u64(p, 0);          /* text */
+}
+
 /* A stream of one module with one symbol. */
 static bool is_taken(const char *name, char type, const char *symbol,
                      bool area)
@@ -146,15 +160,7 @@ static bool is_taken(const char *name, char type, const char *symbol,
     bool ok;
 
     gs_pack_u64(p, 1);
-    gs_pack_u64(p, ID_A);
-    gs_pack_text(p, name);
-    gs_pack_u64(p, 1);          /* live */
-    gs_pack_u64(p, area);
-    if (area) {
-        gs_pack_u64(p, BASE);
-        gs_pack_u64(p, SIZE);
-    }
-    gs_pack_u64(p, 0);          /* text */
+    pack_head(p, name, area);
     gs_pack_u64(p, area);
     if (area) {
         gs_pack_step(p, BASE, BASE + 16);
@@ -183,6 +189,46 @@ static void test_names_are_printable(void)
     g_assert_false(is_taken("alpha", 't', "first", false));
 }
 
+/* A stream of two modules: one has a symbol, the other as many as all of
+ * them may have, or one less; they do not follow. */
+static char *why_not(uint64_t n)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    g_autoptr(GError) err = NULL;
+    GsKernel *to = kernel_new();
+    GsUnpack *u;
+    GsBytes in;
+
+    gs_pack_u64(p, 2);
+    pack_head(p, "alpha", true);
+    gs_pack_u64(p, 1);
+    gs_pack_step(p, BASE, BASE);
+    gs_pack_bytes(p, "t", 1);
+    gs_pack_text(p, "first");
+    gs_pack_u64(p, 0);          /* rules */
+    pack_head(p, "beta", true);
+    gs_pack_u64(p, n);
+    gs_pack_end(p);
+    in = (GsBytes) { bytes->data, bytes->len };
+    u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    gs_kernel_unpack_modules(to, u);
+    g_assert_false(gs_unpack_end(u, &err));
+    gs_unpack_free(u);
+    kernel_free(to);
+    return g_strdup(err->message);
+}
+
+static void test_symbols_of_all_are_bounded(void)
+{
+    g_autofree char *cut = why_not(MAX_ROWS - 1);
+    g_autofree char *many = why_not(MAX_ROWS);
+
+    g_assert_cmpstr(cut, ==, "it ends too early");
+    g_assert_cmpstr(many, ==, "a module's symbols is 8388608, at most 8388607 "
+                    "is possible");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -190,5 +236,7 @@ int main(int argc, char **argv)
     g_test_add_func("/modules-state/nonsense", test_nonsense);
     g_test_add_func("/modules-state/names-are-printable",
                     test_names_are_printable);
+    g_test_add_func("/modules-state/symbols-of-all-are-bounded",
+                    test_symbols_of_all_are_bounded);
     return g_test_run();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Return sites: found once added, from any thread, at a fixed index. */
 #include "sites.h"
+#include "empty-state.h"
 
 static void added_once_found_always(void)
 {
@@ -101,6 +102,62 @@ static void threads_agree(void)
     kt_sites_free(s);
 }
 
+/* ---- states ------------------------------------------------------------- */
+
+static bool unpack(KtSites *s, const GByteArray *bytes, GError **errp)
+{
+    g_auto(EmptyState) state = empty_state();
+    GsBytes in = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+
+    kt_sites_unpack(s, u, state.saved);
+    return gs_unpack_end(u, errp);
+}
+
+static void a_state_has_all(void)
+{
+    KtSites *s = kt_sites_new(), *to = kt_sites_new();
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    bool added;
+
+    for (unsigned i = 1; i <= 100; i++) {
+        kt_sites_add(s, UINT64_MAX / i, (KtHookId) { i % 3 }, &added);
+    }
+    kt_sites_pack(s, p);
+    gs_pack_end(p);
+    g_assert_true(unpack(to, bytes, NULL));
+    for (unsigned i = 1; i <= 100; i++) {
+        uint32_t site = kt_sites_find(to, UINT64_MAX / i);
+
+        g_assert_cmpuint(site, ==, i - 1);
+        g_assert_cmpuint(kt_sites_wrapper(to, site).v, ==, i % 3);
+        g_assert_true(kt_sites_ready(to, site));
+    }
+    kt_sites_free(s);
+    kt_sites_free(to);
+}
+
+static void a_state_has_no_more_than_fit(void)
+{
+    const uint64_t most = 1 << 17;
+    KtSites *s = kt_sites_new();
+
+    for (uint64_t n = most; n <= most + 1; n++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+        g_autoptr(GError) err = NULL;
+
+        gs_pack_u64(p, n);
+        gs_pack_end(p);
+        g_assert_false(unpack(s, bytes, &err));
+        g_assert_cmpstr(err->message, ==, n == most ? "it ends too early" :
+                        "the number of return sites is 131073, at most 131072 "
+                        "is possible");
+    }
+    kt_sites_free(s);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -113,5 +170,8 @@ int main(int argc, char **argv)
     g_test_add_func("/sites/address-zero-is-none", address_zero_is_none);
     g_test_add_func("/sites/full-table-refuses", a_full_table_refuses);
     g_test_add_func("/sites/threads-agree", threads_agree);
+    g_test_add_func("/sites/state-has-all", a_state_has_all);
+    g_test_add_func("/sites/state-has-no-more-than-fit",
+                    a_state_has_no_more_than_fit);
     return g_test_run();
 }

@@ -70,6 +70,9 @@ typedef enum KtRole {
 
 #define KT_NO_ARG (-1)
 
+/** KT_HOOK_NAME_MAX - characters of a hooked function's name. */
+#define KT_HOOK_NAME_MAX 255
+
 /** struct KtHook - a row of the table; argument numbers or KT_NO_ARG
  *  @sizes: what it reserves, of a profile's row; NULL: as Linux does */
 typedef struct KtHook {

@@ -12,7 +12,6 @@
 
 #define FILE_MAX    65536
 #define HOOKS_MAX   254
-#define NAME_MAX_LEN 255
 
 typedef struct Profile {
     KtProfile p;
@@ -130,7 +129,7 @@ static bool is_name(const char *s)
             return false;
         }
     }
-    return len && len <= NAME_MAX_LEN;
+    return len && len <= KT_HOOK_NAME_MAX;
 }
 
 static bool parse_name(Profile *p, void *field, const char *value)

@@ -20,7 +20,7 @@
 
 #define MAGIC       "ka state"
 #define CACHE_NAME  (KT_CACHE_NAME_MAX * 4 + 1)
-#define ROW_NAME    64
+#define CNT_NAME    64
 
 typedef struct Task {
     uint32_t pid;
@@ -163,7 +163,7 @@ static KtHookId hook_by_name(const char *name)
 
 static void unpack_hooks(KtSaved *s, GsUnpack *u)
 {
-    char name[ROW_NAME];
+    char name[KT_HOOK_NAME_MAX + 1];
 
     s->ids.hooks = gs_unpack_upto(u, UINT8_MAX, "the number of hooks");
     for (unsigned i = 1; i <= s->ids.hooks; i++) {
@@ -258,7 +258,7 @@ static void unpack_counters(KtSaved *s, GsUnpack *u)
     uint64_t n = gs_unpack_upto(u, 1024, "the number of counters");
 
     for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        char name[ROW_NAME];
+        char name[CNT_NAME];
         uint64_t value;
 
         gs_unpack_text(u, name, sizeof(name), "a counter's name");

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "hooks.h"
 #include "state-dump.h"
 #include "state.h"
 #include "tracer.h"
@@ -530,6 +531,28 @@ static void test_lost(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOADS_BLIND), ==, 1);
 }
 
+/* As long as a profile may have them: mangled ones are. */
+static void test_longest_name_of_a_hook(void)
+{
+    g_autofree char *name = g_strnfill(KT_HOOK_NAME_MAX, 'x');
+    const KtHook hook = { .symbol = name, .role = KT_ROLE_ALLOC };
+    g_autoptr(KtTracer) a = new_tracer();
+    g_autoptr(KtTracer) b = new_tracer();
+    g_autoptr(GByteArray) bytes = NULL;
+    g_autofree char *before = NULL, *after = NULL;
+
+    kt_hooks_use(&hook, 1);
+    kt_tracer_push(a, 0, &(KtEvent) {
+        .kind = KT_EV_ALLOC, .va = VA, .size = 8, .actual = 8, .hook = { 1 },
+        .layer = KT_LAYER_KMALLOC });
+    bytes = save(a);
+    assert_loads(b, bytes);
+    before = dump(a);
+    after = dump(b);
+    g_assert_cmpstr(after, ==, before);
+    kt_hooks_use(NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -545,5 +568,7 @@ int main(int argc, char **argv)
     g_test_add_func("/state/numbers", test_numbers);
     g_test_add_func("/state/bomb", test_bomb);
     g_test_add_func("/state/lost", test_lost);
+    g_test_add_func("/state/longest-name-of-a-hook",
+                    test_longest_name_of_a_hook);
     return g_test_run();
 }

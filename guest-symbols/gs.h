@@ -409,9 +409,13 @@ struct GsUnpack;
  * gs_kernel_pack_modules() - what is known of its modules, as a stream
  * gs_kernel_unpack_modules() - know that instead; nobody queries or unwinds
  * meanwhile. Of a stream that fails no module is known.
+ * @room: bytes that these may take beyond what modules take now
+ *
+ * Returns: how many loaded modules found no room, and are not known.
  */
 void gs_kernel_pack_modules(const GsKernel *k, struct GsPack *p);
-void gs_kernel_unpack_modules(GsKernel *k, struct GsUnpack *u);
+unsigned gs_kernel_unpack_modules(GsKernel *k, struct GsUnpack *u,
+                                  uint64_t room);
 /* ---- saved kernels ---------------------------------------------------- */
 
 /** gs_kernel_save() - append to @out what names @k's addresses: symbols

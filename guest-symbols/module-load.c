@@ -136,13 +136,18 @@ void gs_kernel_pack_modules(const GsKernel *k, GsPack *p)
     gs_modules_pack(k->modules, k->orc, p);
 }
 
-void gs_kernel_unpack_modules(GsKernel *k, GsUnpack *u)
+unsigned gs_kernel_unpack_modules(GsKernel *k, GsUnpack *u, uint64_t room)
 {
+    uint64_t bytes = gs_modules_bytes(k->modules);
+    unsigned refused;
+
     gs_kernel_set_slide(k, k->slide);
-    gs_modules_unpack(k->modules, k->orc, u);
+    refused = gs_modules_unpack(k->modules, k->orc, u,
+                                bytes + MIN(room, UINT64_MAX - bytes));
     if (!gs_unpack_ok(u)) {
         gs_kernel_set_slide(k, k->slide);
     }
+    return refused;
 }
 
 GArray *gs_kernel_modules(const GsKernel *k)

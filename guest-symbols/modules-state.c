@@ -195,13 +195,13 @@ static GsOrcTable *unpack_orc(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
     return t;
 }
 
-static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u,
+/* Returns: false for one that is loaded and finds no room. */
+static bool unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u,
                           uint64_t *rows)
 {
     uint64_t va = gs_unpack_u64(u);
     g_autoptr(GsModuleInfo) info = g_new0(GsModuleInfo, 1);
     g_autoptr(GsOrcTable) table = NULL;
-    g_autoptr(GError) err = NULL;
     bool live;
 
     gs_unpack_text(u, info->name, sizeof(info->name), "a module's name");
@@ -217,21 +217,28 @@ static void unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u,
     unpack_symbols(info, u, rows);
     table = unpack_orc(info, u, rows);
     if (!gs_unpack_ok(u)) {
-        return;
+        return true;
     }
-    if (!gs_modules_add(m, orc, va, info, table, &err)) {
-        gs_unpack_fail(u, "%s", err->message);
-    } else if (!live) {
+    if (!gs_modules_add(m, orc, va, info, table, NULL)) {
+        return !live;
+    }
+    if (!live) {
         gs_modules_drop(m, orc, va);
     }
+    return true;
 }
 
-void gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u)
+/* The room is told anew before each, as it was when they were loaded. */
+unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u,
+                           uint64_t bytes)
 {
     uint64_t n = gs_unpack_upto(u, MAX_MODULES, "the number of modules");
     uint64_t rows = MAX_ROWS;
+    unsigned refused = 0;
 
     for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        unpack_module(m, orc, u, &rows);
+        gs_modules_set_room(m, bytes - MIN(bytes, gs_modules_bytes(m)));
+        refused += !unpack_module(m, orc, u, &rows);
     }
+    return refused;
 }

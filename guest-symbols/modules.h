@@ -91,8 +91,11 @@ bool gs_modules_is_text(const GsModules *m, uint64_t va);
 /** gs_modules_pack() - all of them, the unloaded ones too, and of @orc what
  *  it has of them. */
 void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsPack *p);
-/** gs_modules_unpack() - instead of what there is; nobody else looks
- *  meanwhile. What a stream that fails held is not all there. */
-void gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u);
+/** gs_modules_unpack() - into @m, which has none; nobody else looks
+ *  meanwhile. What a stream that fails held is not all there. @bytes: that
+ *  gs_modules_bytes() may come to; returns how many that are loaded found no
+ *  room. */
+unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u,
+                           uint64_t bytes);
 
 #endif /* GS_MODULES_H */

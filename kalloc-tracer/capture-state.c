@@ -14,6 +14,7 @@
  * when the kernel was found.
  */
 #include "capture-parts.h"
+#include "learn.h"
 
 #include <string.h>
 
@@ -136,7 +137,7 @@ static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
 {
     unpack_hooks(c, boot, u, s);
     kt_guest_unpack(boot->guest, u, s);
-    gs_kernel_unpack_modules(c->shared.kernel, u);
+    kt_learn_modules(c->shared.tracer, c->shared.kernel, u);
     kt_calls_unpack(c->shared.calls, u, s);
     kt_sites_unpack(c->shared.sites, u, s);
 }
@@ -193,8 +194,6 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
     c->shared.kernel = k;
     boot = kt_capture_new_boot(c);
     unpack_boot(c, boot, u, r->saved);
-    kt_budget_set(kt_tracer_budget(c->shared.tracer), KT_PART_KERNEL,
-                  gs_kernel_bytes(k));
     save_modules(c);
     kt_capture_give_kernel(c, k);
     kt_capture_publish(c, boot);

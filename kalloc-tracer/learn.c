@@ -35,3 +35,13 @@ bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
     } while (gs_kernel_bytes(k) != bytes);
     return added;
 }
+
+void kt_learn_modules(KtTracer *t, GsKernel *k, GsUnpack *u)
+{
+    KtBudget *budget = kt_tracer_budget(t);
+    uint64_t room = kt_budget_room(budget, KT_PART_KERNEL);
+
+    kt_tracer_count(t, KT_CNT_MODULES_FAILED,
+                    gs_kernel_unpack_modules(k, u, room));
+    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Learn: what is known of code that comes while the kernel runs, modules and
- * what BPF generates, within the bound on memory.
+ * Learn: what is known of code that comes while the kernel runs or with a
+ * VM's state, modules and what BPF generates, within the bound on memory.
  */
 #ifndef KT_LEARN_H
 #define KT_LEARN_H
@@ -21,5 +21,9 @@ typedef bool (*KtLearnFn)(GsKernel *k, const GsMem *mem, uint64_t va,
  */
 bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
                    uint64_t va);
+
+/** kt_learn_modules() - as gs_kernel_unpack_modules(), whose bytes are those
+ *  of @t's KT_PART_KERNEL; which found no room is counted. */
+void kt_learn_modules(KtTracer *t, GsKernel *k, GsUnpack *u);
 
 #endif /* KT_LEARN_H */

@@ -83,10 +83,56 @@ static void test_does_not_fit(void)
     world_free(&w);
 }
 
+/* (owned) a state's modules: those of @k. */
+static GByteArray *packed(GsKernel *k)
+{
+    GByteArray *bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+
+    gs_kernel_pack_modules(k, p);
+    gs_pack_end(p);
+    return bytes;
+}
+
+static void learn_modules(World *w, const GByteArray *bytes)
+{
+    GsBytes in = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+
+    kt_learn_modules(w->t, w->k, u);
+    g_assert_true(gs_unpack_end(u, NULL));
+}
+
+/* The state is taken all the same, and what is not known is counted. */
+static void test_state_does_not_fit(void)
+{
+    World w = world_new();
+    KtBudget *b = kt_tracer_budget(w.t);
+    g_autoptr(GByteArray) bytes = NULL;
+
+    for (unsigned i = 0; i < 100; i++) {
+        kt_learn_code(w.t, w.k, w.g, add_one, CODE + i * 0x100);
+    }
+    bytes = packed(w.k);
+    learn_modules(&w, bytes);
+    g_assert_cmpuint(gs_kernel_n_modules(w.k), ==, 100);
+    g_assert_cmpuint(kt_tracer_counter(w.t, KT_CNT_MODULES_FAILED), ==, 0);
+    gs_kernel_set_slide(w.k, 0);
+    kt_budget_set(b, KT_PART_KERNEL, gs_kernel_bytes(w.k));
+    kt_budget_charge(b, KT_PART_FIXED, MEM);
+    learn_modules(&w, bytes);
+    g_assert_cmpuint(gs_kernel_n_modules(w.k), ==, 0);
+    g_assert_cmpuint(kt_tracer_counter(w.t, KT_CNT_MODULES_FAILED), ==, 100);
+    g_assert_cmpuint(kt_budget_used(b, KT_PART_KERNEL), ==,
+                     gs_kernel_bytes(w.k));
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/learn/is-told", test_is_told);
     g_test_add_func("/learn/does-not-fit", test_does_not_fit);
+    g_test_add_func("/learn/state-does-not-fit", test_state_does_not_fit);
     return g_test_run();
 }

@@ -88,7 +88,7 @@ static void test_pack(void)
     GsOrcRule rule;
 
     add_a(to);
-    gs_kernel_unpack_modules(to, u);
+    gs_kernel_unpack_modules(to, u, UINT64_MAX);
     g_assert_true(gs_unpack_end(u, NULL));
     again = packed(to);
     g_assert_cmpmem(again->data, again->len, same->data, same->len);
@@ -124,9 +124,9 @@ static void test_nonsense(void)
         gs_pack_end(p);
         in = (GsBytes) { bytes->data, bytes->len };
         u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
-        gs_kernel_unpack_modules(to, u);
+        gs_kernel_unpack_modules(to, u, UINT64_MAX);
         if (!gs_unpack_end(u, NULL)) {
-            gs_kernel_unpack_modules(to, u);
+            gs_kernel_unpack_modules(to, u, UINT64_MAX);
             g_assert_cmpuint(gs_modules_n(to->modules), ==, 0);
         }
         gs_unpack_free(u);
@@ -171,7 +171,7 @@ static bool is_taken(const char *name, char type, const char *symbol,
     gs_pack_end(p);
     in = (GsBytes) { bytes->data, bytes->len };
     u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
-    gs_kernel_unpack_modules(to, u);
+    gs_kernel_unpack_modules(to, u, UINT64_MAX);
     ok = gs_unpack_end(u, NULL);
     g_assert_cmpuint(gs_modules_n(to->modules), ==, ok);
     gs_unpack_free(u);
@@ -212,7 +212,7 @@ static char *why_not(uint64_t n)
     gs_pack_end(p);
     in = (GsBytes) { bytes->data, bytes->len };
     u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
-    gs_kernel_unpack_modules(to, u);
+    gs_kernel_unpack_modules(to, u, UINT64_MAX);
     g_assert_false(gs_unpack_end(u, &err));
     gs_unpack_free(u);
     kernel_free(to);
@@ -229,6 +229,64 @@ static void test_symbols_of_all_are_bounded(void)
                     "is possible");
 }
 
+/* Room that modules have in all. */
+#define ROOM (200u << 10)
+
+/* A thousand symbols of one name; false when it is refused. */
+static bool add_thousand(GsKernel *k, unsigned nth)
+{
+    uint64_t base = BASE + nth * SIZE;
+    g_autofree GsModuleSymbol *s = g_new(GsModuleSymbol, 1000);
+
+    for (int i = 0; i < 1000; i++) {
+        s[i] = (GsModuleSymbol) { .va = base + i, .name = "f", .type = 't' };
+    }
+    gs_modules_set_room(k->modules, ROOM - gs_modules_bytes(k->modules));
+    return gs_kernel_add_module_data(k, base, "mod", base, SIZE, s, 1000, 0,
+                                     NULL, NULL, 0, NULL);
+}
+
+/* Returns: how many were refused of a stream that is sound. */
+static unsigned refused_of(GsKernel *to, const GByteArray *bytes,
+                           uint64_t room)
+{
+    GsBytes in = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    unsigned refused = gs_kernel_unpack_modules(to, u, room);
+
+    g_assert_true(gs_unpack_end(u, NULL));
+    return refused;
+}
+
+/* All that one process had room for another has that has as much, whatever it
+ * knew before; with less some are not known, and the state is taken. */
+static void test_bounded_room(void)
+{
+    GsKernel *k = kernel_new(), *to = kernel_new();
+    g_autoptr(GByteArray) bytes = NULL;
+    unsigned n = 0, refused;
+    uint64_t left;
+
+    while (add_thousand(k, n)) {
+        n++;
+    }
+    g_assert_cmpuint(gs_modules_bytes(k->modules), >, ROOM / 2);
+    bytes = packed(k);
+    gs_modules_set_room(to->modules, 0);
+    g_assert_cmpuint(refused_of(to, bytes, ROOM), ==, 0);
+    g_assert_cmpuint(gs_modules_n(to->modules), ==, n);
+    left = ROOM - gs_modules_bytes(to->modules);
+    g_assert_cmpuint(refused_of(to, bytes, left), ==, 0);
+    g_assert_cmpuint(gs_modules_n(to->modules), ==, n);
+    gs_kernel_set_slide(to, 0);
+    refused = refused_of(to, bytes, ROOM / 2);
+    g_assert_cmpuint(refused, >, 0);
+    g_assert_cmpuint(gs_modules_n(to->modules), ==, n - refused);
+    g_assert_cmpuint(gs_modules_bytes(to->modules), <=, ROOM / 2 + 1024);
+    kernel_free(k);
+    kernel_free(to);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -238,5 +296,6 @@ int main(int argc, char **argv)
                     test_names_are_printable);
     g_test_add_func("/modules-state/symbols-of-all-are-bounded",
                     test_symbols_of_all_are_bounded);
+    g_test_add_func("/modules-state/bounded-room", test_bounded_room);
     return g_test_run();
 }

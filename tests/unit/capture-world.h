@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A VM in which a kernel runs that has kmalloc() and kfree(), for tests of
+ * capture: in memory as KASLR has moved it, and as a file.
+ */
+#ifndef TEST_CAPTURE_WORLD_H
+#define TEST_CAPTURE_WORLD_H
+
+#include "../lib/fake-qemu.h"
+#include "../lib/kallsyms-writer.h"
+
+#define SLIDE   0x1a00000ull
+#define TEXT    (KS_TEXT + SLIDE)
+#define START   (TEXT + 0x200)
+#define KMALLOC (TEXT + 0x300)
+#define KFREE   (TEXT + 0x400)
+#define CALLER  (TEXT + 0x500)
+#define STATE   0x20            /* of slab_state in .rodata */
+#define STACK   0xffffc90000000000ull
+#define BLOCK   0xffff888000001000ull
+#define MODULES 0xffffffffc0100000ull
+#define N_SYMBOLS 7
+
+typedef struct World {
+    KtTracer *t;
+    GsKernel *file;
+    KtCapture *capture;
+    uint8_t *stack, *image;
+} World;
+
+static inline void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
+{
+    const KsSymbol linked[N_SYMBOLS] = {
+        { KS_TEXT, 'T', "_stext" },
+        { KS_TEXT + 0x200, 'T', "start_kernel" },
+        { KS_TEXT + 0x300, 'T', "__kmalloc" },
+        { KS_TEXT + 0x400, 'T', "kfree" },
+        { KS_TEXT + 0x1000, 'T', "_etext" },
+        { KS_RODATA + STATE, 'D', "slab_state" },
+        { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
+    };
+
+    for (unsigned i = 0; i < N_SYMBOLS; i++) {
+        syms[i] = linked[i];
+        syms[i].va += slide;
+    }
+}
+
+static inline GsKernel *kernel_file(void)
+{
+    KsSymbol syms[N_SYMBOLS];
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_PERCPU, .syms = syms, .n = N_SYMBOLS,
+    };
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GBytes) elf = NULL;
+    GsKernel *k;
+
+    name_kernel(syms, 0);
+    elf = ks_kernel(&w, 0x1000);
+    g_byte_array_unref(w.out);
+    k = gs_kernel_new_from_data(g_bytes_get_data(elf, NULL),
+                                g_bytes_get_size(elf), "made", &err);
+    g_assert_no_error(err);
+    return k;
+}
+
+/* From text to read-only data, and nothing around it. */
+static inline void map_kernel(World *w)
+{
+    KsSymbol syms[N_SYMBOLS];
+    KsWriter ks = {
+        .order = KS_6_4, .addresses = KS_PERCPU, .syms = syms, .n = N_SYMBOLS,
+        .va = KS_RODATA + SLIDE + KS_TABLE,
+    };
+    uint8_t *ro;
+
+    name_kernel(syms, SLIDE);
+    ks_write(&ks);
+    w->image = test_qemu_map(TEXT, KS_RODATA - KS_TEXT + 0x200000);
+    ro = w->image + (KS_RODATA - KS_TEXT);
+    memcpy(ro + KS_BANNER_AT, KS_BANNER, sizeof(KS_BANNER));
+    memcpy(ro + KS_TABLE, ks.out->data, ks.out->len);
+    g_byte_array_unref(ks.out);
+}
+
+/* Another one, with the same symbols; @banner is no longer than KS_BANNER. */
+static inline void set_banner(World *w, const char *banner)
+{
+    uint8_t *at = w->image + (KS_RODATA - KS_TEXT) + KS_BANNER_AT;
+
+    memset(at, 0, sizeof(KS_BANNER));
+    memcpy(at, banner, strlen(banner));
+}
+
+/* What it had allocated before is not known. */
+static inline void set_slabs_up(World *w)
+{
+    w->image[KS_RODATA - KS_TEXT + STATE] = 3;
+}
+
+/* @file: kernel=FILE was given. Nothing has run yet. */
+static inline World *world_new(const char *journal, bool file)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(GError) err = NULL;
+    World *w = g_new0(World, 1);
+
+    config.journal = journal;
+    w->t = kt_tracer_new(&config, &err);
+    g_assert_no_error(err);
+    w->file = file ? kernel_file() : NULL;
+    w->capture = test_qemu_start(w->t, w->file);
+    w->stack = test_qemu_map(STACK, 4096);
+    map_kernel(w);
+    return w;
+}
+
+static inline void world_free(World *w)
+{
+    test_qemu_end();
+    kt_tracer_free(w->t);
+    gs_kernel_free(w->file);
+    g_free(w);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
+
+/* ---- the guest ---------------------------------------------------------- */
+
+/* Each call under way has a place of its own on the stack. */
+static inline void call(World *w, unsigned place, uint64_t va, uint64_t arg)
+{
+    uint64_t ra = CALLER + 0x10 * place;
+
+    memcpy(w->stack + 64 * place, &ra, sizeof(ra));
+    *test_qemu_reg(GS_REG_SP) = STACK + 64 * place;
+    *test_qemu_reg(GS_REG_ARG0) = arg;
+    test_qemu_run(va);
+}
+
+static inline void enter_kmalloc(World *w, unsigned place)
+{
+    call(w, place, KMALLOC, 64);
+}
+
+static inline void leave_kmalloc(World *w, unsigned place, uint64_t va)
+{
+    *test_qemu_reg(GS_REG_SP) = STACK + 64 * place + 8;
+    *test_qemu_reg(GS_REG_RESULT) = va;
+    test_qemu_run(CALLER + 0x10 * place);
+}
+
+static inline void run_kmalloc(World *w, uint64_t va)
+{
+    enter_kmalloc(w, 0);
+    leave_kmalloc(w, 0, va);
+}
+
+static inline void run_kfree(World *w, uint64_t va)
+{
+    call(w, 1, KFREE, va);
+}
+
+/* ---- what is known of it ------------------------------------------------ */
+
+static inline KtStats stats_of(World *w)
+{
+    KtStats s;
+
+    kt_query_begin(w->t);
+    kt_query_stats(w->t, &s);
+    kt_query_end(w->t);
+    return s;
+}
+
+static inline uint64_t counter(World *w, KtCounter c)
+{
+    kt_capture_lock(w->capture);
+    kt_capture_sync_counters(w->capture);
+    kt_capture_unlock(w->capture);
+    stats_of(w);
+    return kt_tracer_counter(w->t, c);
+}
+
+#endif /* TEST_CAPTURE_WORLD_H */

@@ -222,7 +222,7 @@ bool kt_capture_wants_return(const KtCapture *c, uint64_t va)
 {
     return __atomic_load_n(&c->returning, __ATOMIC_RELAXED) &&
            !__atomic_load_n(&c->gave_up, __ATOMIC_RELAXED) &&
-           va >= c->arch->text_start && va < c->arch->text_end;
+           kt_finder_may_run(c->finder, va);
 }
 
 static void note_gap(KtCapture *c)

@@ -27,6 +27,7 @@ struct KtFinder {
     uint64_t start;             /* of @file, link time, 0 unknown */
     uint64_t step;              /* it is moved by multiples; 0: not at all */
     uint64_t lowest;            /* address of a kernel's */
+    bool ran;                   /* @file was found */
     GsKernel *found;            /* owned, in memory */
     uint64_t blocks;            /* that ran where kernels are */
     unsigned looks;             /* atomic */
@@ -80,10 +81,15 @@ uint64_t kt_finder_lowest(const KtFinder *f)
     return f->file ? gs_kernel_lowest(f->file) : 1ull << 63;
 }
 
+bool kt_finder_may_run(const KtFinder *f, uint64_t va)
+{
+    return f->step ? va >= f->arch->text_start && va < f->arch->text_end :
+           va >= f->lowest;
+}
+
 bool kt_finder_wants(const KtFinder *f, uint64_t va)
 {
-    return f->file ? may_be_start(f, va) :
-           va >= f->arch->text_start && va < f->arch->text_end &&
+    return f->file ? may_be_start(f, va) : kt_finder_may_run(f, va) &&
            __atomic_load_n(&f->looks, __ATOMIC_RELAXED) < LOOKS_MAX;
 }
 
@@ -136,6 +142,7 @@ static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
     if (!(f->step ? banner_matches(f, f->file, *slide) : code_matches(f))) {
         return NULL;
     }
+    f->ran = true;
     return f->file;
 }
 
@@ -239,6 +246,7 @@ static GsKernel *return_of_file(KtFinder *f, const KtKernelAt *at)
         return NULL;
     }
     gs_kernel_set_slide(f->file, f->step ? at->start : 0);
+    f->ran = true;
     return f->file;
 }
 
@@ -280,7 +288,7 @@ GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view)
 
 GsKernel *kt_finder_known(const KtFinder *f, const KtKernelAt *at)
 {
-    GsKernel *k = f->file ? f->file : f->found;
+    GsKernel *k = f->ran ? f->file : f->found;
     bool same = k && is_at(k, at) &&
                 (at->memory || gs_kernel_slide(k) == at->start);
 

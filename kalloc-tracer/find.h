@@ -25,6 +25,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtFinder, kt_finder_free)
 
 /** kt_finder_lowest() - no kernel's code or stack is below that address. */
 uint64_t kt_finder_lowest(const KtFinder *f);
+/** kt_finder_may_run() - may there be code of a kernel's at @va? Any thread. */
+bool kt_finder_may_run(const KtFinder *f, uint64_t va);
 /** kt_finder_wants() - may the block that begins at @va tell? Any thread,
  *  lock free, also while code is translated. */
 bool kt_finder_wants(const KtFinder *f, uint64_t va);

@@ -99,8 +99,8 @@ static inline void set_slabs_up(World *w)
     w->image[KS_RODATA - KS_TEXT + STATE] = 3;
 }
 
-/* @file: kernel=FILE was given. Nothing has run yet. */
-static inline World *world_new(const char *journal, bool file)
+/* @file: (taken, nullable) of kernel=FILE. Nothing has run yet. */
+static inline World *world_of(const char *journal, GsKernel *file)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(GError) err = NULL;
@@ -109,11 +109,16 @@ static inline World *world_new(const char *journal, bool file)
     config.journal = journal;
     w->t = kt_tracer_new(&config, &err);
     g_assert_no_error(err);
-    w->file = file ? kernel_file() : NULL;
+    w->file = file;
     w->capture = test_qemu_start(w->t, w->file);
     w->stack = test_qemu_map(STACK, 4096);
     map_kernel(w);
     return w;
+}
+
+static inline World *world_new(const char *journal, bool file)
+{
+    return world_of(journal, file ? kernel_file() : NULL);
 }
 
 static inline void world_free(World *w)

@@ -236,6 +236,13 @@ static bool is_at(const GsKernel *k, const KtKernelAt *at)
     return same;
 }
 
+/* What was loaded in it was so in a time that was left. */
+static GsKernel *without_modules(GsKernel *k)
+{
+    gs_kernel_set_slide(k, gs_kernel_slide(k));
+    return k;
+}
+
 static GsKernel *return_of_file(KtFinder *f, const KtKernelAt *at)
 {
     bool there = f->file && is_at(f->file, at) &&
@@ -258,7 +265,7 @@ static GsKernel *return_in_memory(KtFinder *f, const KtKernelAt *at)
     GsKernel *k;
 
     if (f->found && is_at(f->found, at) && banner_matches(f, f->found, 0)) {
-        return f->found;
+        return without_modules(f->found);
     }
     g_clear_error(&f->err);
     k = gs_kernel_new_from_extent(f->arch, &memory, at->start, at->end,
@@ -286,13 +293,13 @@ GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view)
     return k;
 }
 
-GsKernel *kt_finder_known(const KtFinder *f, const KtKernelAt *at)
+GsKernel *kt_finder_known(KtFinder *f, const KtKernelAt *at)
 {
     GsKernel *k = f->ran ? f->file : f->found;
     bool same = k && is_at(k, at) &&
                 (at->memory || gs_kernel_slide(k) == at->start);
 
-    return same ? k : NULL;
+    return same ? without_modules(k) : NULL;
 }
 
 void kt_finder_late(KtFinder *f)

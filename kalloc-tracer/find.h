@@ -64,8 +64,8 @@ void kt_kernel_at_clear(KtKernelAt *at);
  * @view: guest memory, as a vCPU maps it that is in the kernel
  *
  * It is not asked what was found before, unless it is the same.
- * Returns: (borrowed until the next one is found) or NULL if it is not there,
- * or not to be read.
+ * Returns: (borrowed until the next one is found), with no modules; or NULL if
+ * it is not there, or not to be read.
  */
 GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view);
 
@@ -73,7 +73,7 @@ GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view);
  * kt_finder_known() - the same without a look, where no vCPU can: what was
  * found last, by the same banner at the same place
  */
-GsKernel *kt_finder_known(const KtFinder *f, const KtKernelAt *at);
+GsKernel *kt_finder_known(KtFinder *f, const KtKernelAt *at);
 
 /**
  * kt_finder_late() - what will be found may have run for long: it is complete

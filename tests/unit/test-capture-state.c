@@ -5,6 +5,42 @@
  */
 #include "capture-world.h"
 
+/* ---- what was loaded ---------------------------------------------------- */
+
+static void load_module(World *w, uint64_t va, const char *name,
+                        const char *function)
+{
+    const GsModuleSymbol sym = { va + 0x10, function, 'T' };
+    GsKernel *k = (GsKernel *)kt_capture_kernel(w->capture);
+
+    g_assert_true(gs_kernel_add_module_data(k, va + 0x10000, name, va, 0x1000,
+                                            &sym, 1, 0, NULL, NULL, 0, NULL));
+    kt_tracer_save_module(w->t, k, va + 0x10000);
+}
+
+/* A function of a module that is not loaded any more, by the name of one that
+ * is hooked, is no hook. */
+static void hooks_are_the_kernels_own(gconstpointer file)
+{
+    g_autoptr(World) w = world_new(NULL, *(const bool *)file);
+    g_autoptr(GByteArray) state = NULL;
+
+    test_qemu_run(START);
+    state = test_qemu_save();
+    for (unsigned hidden = 0; hidden < 2; hidden++) {
+        load_module(w, MODULES, "m", "kfree_sensitive");
+        test_qemu_hide(hidden);
+        g_assert_null(test_qemu_load(state));
+        g_assert_true(kt_capture_found(w->capture));
+        for (unsigned id = 1; id <= kt_hook_count(); id++) {
+            uint64_t va = kt_hooks_va(kt_capture_hooks(w->capture),
+                                      (KtHookId) { id });
+
+            g_assert_true(va < MODULES);
+        }
+    }
+}
+
 /* ---- of a profile ------------------------------------------------------- */
 
 #define LOW 0x80000000ull
@@ -64,7 +100,13 @@ static void a_profiles_kernel_is_found_late(void)
 
 int main(int argc, char **argv)
 {
+    static const bool cases[] = { false, true };
+
     g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/capture-state/hooks", &cases[0],
+                         hooks_are_the_kernels_own);
+    g_test_add_data_func("/capture-state/hooks-with-file", &cases[1],
+                         hooks_are_the_kernels_own);
     g_test_add_func("/capture-state/a-profiles-kernel",
                     a_profiles_kernel_is_found_late);
     return g_test_run();

@@ -39,8 +39,12 @@ void kt_capture_drop_boot(KtCapture *c);
 /** kt_capture_wants_return() - may a block at @va tell that the kernel of a
  *  snapshot runs again? Any thread, lock free. */
 bool kt_capture_wants_return(const KtCapture *c, uint64_t va);
-/** kt_capture_return() - such a block runs; lock held. False: not found. */
-bool kt_capture_return(KtCapture *c);
+/** kt_capture_return() - such a block, at @va, runs; lock held. False: not
+ *  found. */
+bool kt_capture_return(KtCapture *c, uint64_t va);
+/** kt_capture_drop_return() - another one runs, if there was one to return to:
+ *  what happened until now is a gap; lock held. */
+void kt_capture_drop_return(KtCapture *c);
 /** kt_capture_forget_return() - there is nothing to return to; lock held or
  *  no vCPU executes. */
 void kt_capture_forget_return(KtCapture *c);

@@ -16,6 +16,7 @@
 #include "capture-parts.h"
 #include "learn.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BANNER_MAX  1024
@@ -164,7 +165,7 @@ static GsKernel *find_by_vcpus(KtCapture *c, const KtKernelAt *at)
     GsKernel *k = NULL;
 
     for (viewer = 0; !k && viewer < c->max_vcpus; viewer++) {
-        k = kt_finder_return(c->finder, at, view_of_vcpu);
+        k = kt_finder_return(c->finder, at, 0, view_of_vcpu);
     }
     return k ? k : kt_finder_known(c->finder, at);
 }
@@ -232,8 +233,25 @@ static void note_gap(KtCapture *c)
     kt_tracer_push(c->shared.tracer, 0, &gap);
 }
 
+void kt_capture_drop_return(KtCapture *c)
+{
+    if (c->returning) {
+        note_gap(c);
+        kt_capture_forget_return(c);
+    }
+}
+
+/* Nothing is told of what it does from now on. */
+static void give_up(KtCapture *c)
+{
+    __atomic_store_n(&c->gave_up, true, __ATOMIC_RELAXED);
+    note_gap(c);
+    fputs("ka: the kernel that the VM's state tells of was not found where it "
+          "ran: nothing is traced\n", stderr);
+}
+
 /* Each try may read all of an image: it is tried after 1, 2, 4 ... blocks. */
-bool kt_capture_return(KtCapture *c)
+bool kt_capture_return(KtCapture *c, uint64_t va)
 {
     KtReturn *r = c->returning;
     g_autoptr(GError) err = NULL;
@@ -243,14 +261,14 @@ bool kt_capture_return(KtCapture *c)
         return false;
     }
     r->tries++;
-    if (r->tries == TRIES_MAX) {
-        __atomic_store_n(&c->gave_up, true, __ATOMIC_RELAXED);
-    }
     if (r->tries & (r->tries - 1)) {
         return false;
     }
-    k = kt_finder_return(c->finder, &r->at, qemu_plugin_vaddr_to_host);
+    k = kt_finder_return(c->finder, &r->at, va, qemu_plugin_vaddr_to_host);
     if (!k) {
+        if (r->tries == TRIES_MAX) {
+            give_up(c);
+        }
         return false;
     }
     /* Before others see the boot and tell of blocks: frees were missed. */
@@ -301,6 +319,15 @@ static bool return_now(KtCapture *c, KtReturn *r, GError **errp)
     return ok;
 }
 
+/* @r: taken. Of blocks that nobody will tell of nothing is to be known. */
+static void refuse_kernel(KtCapture *c, KtReturn *r)
+{
+    free_return(r);
+    kt_capture_lost(c);
+    fputs("ka: the VM's state is of another kernel than kernel=FILE: what was "
+          "allocated is unknown, and nothing is traced\n", stderr);
+}
+
 bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
                         GError **errp)
 {
@@ -313,6 +340,11 @@ bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
 
     r->saved = s;
     r->rest = rest;
+    if (known && gs_unpack_ok(u) && c->finder &&
+        !kt_finder_may_return(c->finder, &r->at)) {
+        refuse_kernel(c, r);
+        return true;
+    }
     leave_all(c);
     if (!c->pages) {
         kt_state_forget_pages(s);

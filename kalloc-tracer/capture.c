@@ -272,13 +272,13 @@ static void look_at_locked(KtCapture *c, uint64_t va)
     bool complete;
     GsKernel *k;
 
-    if (kt_capture_return(c)) {
+    if (kt_capture_return(c, va)) {
         qemu_plugin_request_flush();
         return;
     }
     k = kt_finder_look(c->finder, va, &slide, &complete);
     if (k) {
-        kt_capture_forget_return(c);
+        kt_capture_drop_return(c);
         gs_kernel_set_slide(k, slide);
         kt_capture_give_kernel(c, k);
         kt_tracer_set_complete(c->shared.tracer, complete);

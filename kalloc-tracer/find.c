@@ -7,7 +7,9 @@
  * are the kernel. One that a profile tells of runs where it is linked, and
  * begins with the file's own code. Without a file, the first block that runs
  * where kernels are mapped is looked around at, and again after two, four,
- * eight ... blocks, should that have been something else.
+ * eight ... blocks, should that have been something else. So is a file's
+ * kernel that runs already, in a VM's state, by its banner at each slide that
+ * has the block in its code.
  *
  * Guest memory is read while a block executes, not while it is translated:
  * the vCPU's TLB may have to be filled, which may write accessed bits to a
@@ -19,6 +21,8 @@
 
 #define LOOKS_MAX       12
 #define CODE_BYTES      64      /* compared with the file's */
+#define SLIDES_MAX      4096    /* tried in one look */
+#define ANY_BANNER      "Linux version "
 
 struct KtFinder {
     const GsArch *arch;
@@ -33,7 +37,7 @@ struct KtFinder {
     unsigned looks;             /* atomic */
     bool after_kexec;           /* @found may run for a while yet */
     uint64_t room;              /* for an image in memory, 0: no bound */
-    bool late;                  /* the first block may be any */
+    bool late;                  /* atomic: the first block may be any */
     GError *err;
 };
 
@@ -89,8 +93,27 @@ bool kt_finder_may_run(const KtFinder *f, uint64_t va)
 
 bool kt_finder_wants(const KtFinder *f, uint64_t va)
 {
-    return f->file ? may_be_start(f, va) : kt_finder_may_run(f, va) &&
-           __atomic_load_n(&f->looks, __ATOMIC_RELAXED) < LOOKS_MAX;
+    bool late = __atomic_load_n(&f->late, __ATOMIC_RELAXED);
+
+    return (f->file && may_be_start(f, va)) ||
+           ((!f->file || late) && kt_finder_may_run(f, va) &&
+            __atomic_load_n(&f->looks, __ATOMIC_RELAXED) < LOOKS_MAX);
+}
+
+/* Of the blocks that may tell it is the first, the second, the fourth ... */
+static bool is_due(KtFinder *f)
+{
+    f->blocks++;
+    if (f->blocks & (f->blocks - 1) || f->looks >= LOOKS_MAX) {
+        return false;
+    }
+    __atomic_store_n(&f->looks, f->looks + 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+static void set_late(KtFinder *f, bool late)
+{
+    __atomic_store_n(&f->late, late, __ATOMIC_RELAXED);
 }
 
 /* ---- guest memory ------------------------------------------------------- */
@@ -104,18 +127,35 @@ static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
 
 /* ---- of a file ---------------------------------------------------------- */
 
+/* Of a kernel that is moved by @slide; 0 unknown. */
+static uint64_t banner_va(const GsKernel *k, uint64_t slide)
+{
+    uint64_t va = gs_kernel_banner_va(k);
+    GsSymbol sym;
+
+    if (!va && gs_kernel_lookup(k, "linux_banner", &sym)) {
+        va = sym.va;
+    }
+    return va ? va - gs_kernel_slide(k) + slide : 0;
+}
+
+/* Does that begin with @text? */
+static bool banner_is(KtFinder *f, const GsKernel *k, uint64_t slide,
+                      const char *text)
+{
+    uint64_t va = banner_va(k, slide);
+    size_t len = strlen(text);
+    g_autofree char *there = g_malloc(len + 1);
+
+    return va && read_memory(f, va, there, len) && !memcmp(there, text, len);
+}
+
 static bool banner_matches(KtFinder *f, const GsKernel *k, uint64_t slide)
 {
     const char *banner = gs_kernel_banner(k);
-    size_t len = banner ? strlen(banner) : 0;
-    g_autofree char *there = g_malloc(len + 1);
 
-    if (!banner) {
-        return true;        /* a System.map has none */
-    }
-    return read_memory(f, gs_kernel_banner_va(k) - gs_kernel_slide(k) + slide,
-                       there, len) &&
-           !memcmp(there, banner, len);
+    return !banner ||       /* a System.map has none */
+           banner_is(f, k, slide, banner);
 }
 
 /* Another program may have run there before it. */
@@ -131,17 +171,60 @@ static bool code_matches(KtFinder *f)
            !memcmp(there, code, len);
 }
 
+/* The slide from @from to @to, which wrap, where that banner is. */
+static bool find_slide(KtFinder *f, uint64_t from, uint64_t to,
+                       const char *banner, uint64_t *slide)
+{
+    *slide = (from + f->step - 1) & -f->step;
+    for (unsigned i = 0; i < SLIDES_MAX && (int64_t)(to - *slide) >= 0; i++) {
+        if (banner_is(f, f->file, *slide, banner)) {
+            return true;
+        }
+        *slide += f->step;
+    }
+    return false;
+}
+
+static bool link_text(const GsKernel *k, uint64_t *start, uint64_t *end)
+{
+    if (!gs_kernel_text_range(k, start, end)) {
+        return false;
+    }
+    *start -= gs_kernel_slide(k);
+    *end -= gs_kernel_slide(k);
+    return true;
+}
+
+/* It has begun some time ago, and is at @va now. */
+static bool runs_at(KtFinder *f, uint64_t va, uint64_t *slide)
+{
+    const char *banner = gs_kernel_banner(f->file);
+    uint64_t start, end;
+
+    *slide = 0;
+    if (!f->step) {
+        return code_matches(f);
+    }
+    return link_text(f->file, &start, &end) &&
+           find_slide(f, va - end + 1, va - start,
+                      banner ? banner : ANY_BANNER, slide);
+}
+
+static bool starts_at(KtFinder *f, uint64_t va, uint64_t *slide)
+{
+    *slide = va - f->start;
+    return may_be_start(f, va) &&
+           (f->step ? banner_matches(f, f->file, *slide) : code_matches(f));
+}
+
 static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
                                bool *complete)
 {
-    *slide = va - f->start;
-    *complete = true;       /* nothing is allocated before it */
-    if (!may_be_start(f, va)) {
+    *complete = starts_at(f, va, slide);    /* nothing is allocated before */
+    if (!*complete && !(f->late && is_due(f) && runs_at(f, va, slide))) {
         return NULL;
     }
-    if (!(f->step ? banner_matches(f, f->file, *slide) : code_matches(f))) {
-        return NULL;
-    }
+    set_late(f, false);
     f->ran = true;
     return f->file;
 }
@@ -179,11 +262,10 @@ static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     if (f->after_kexec && still_runs(f, va)) {
         return NULL;
     }
-    first = f->blocks++ == 0;
-    if (f->blocks & (f->blocks - 1) || f->looks >= LOOKS_MAX) {
+    first = f->blocks == 0;
+    if (!is_due(f)) {
         return NULL;
     }
-    __atomic_store_n(&f->looks, f->looks + 1, __ATOMIC_RELAXED);
     g_clear_error(&f->err);
     k = gs_kernel_new_from_memory(f->arch, &memory, va, &f->err);
     if (!k) {
@@ -194,7 +276,7 @@ static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     f->after_kexec = false;
     *slide = 0;
     *complete = (first && !f->late) || nothing_allocated(f, k);
-    f->late = false;
+    set_late(f, false);
     return k;
 }
 
@@ -236,6 +318,31 @@ static bool is_at(const GsKernel *k, const KtKernelAt *at)
     return same;
 }
 
+bool kt_finder_may_return(const KtFinder *f, const KtKernelAt *at)
+{
+    const char *banner = f->file ? gs_kernel_banner(f->file) : NULL;
+
+    return !banner || !*at->banner || !strcmp(banner, at->banner);
+}
+
+/* Found without a file, whose code is somewhere in that image. */
+static bool file_is_in(KtFinder *f, const KtKernelAt *at, uint64_t *slide)
+{
+    uint64_t start, end;
+
+    return f->step && *at->banner && link_text(f->file, &start, &end) &&
+           find_slide(f, at->start - start, at->end - end, at->banner, slide);
+}
+
+static bool file_is_at(KtFinder *f, const KtKernelAt *at, uint64_t slide)
+{
+    if (!f->step) {
+        return code_matches(f);
+    }
+    return !(slide & (f->step - 1)) && banner_matches(f, f->file, slide) &&
+           (!*at->banner || banner_is(f, f->file, slide, at->banner));
+}
+
 /* What was loaded in it was so in a time that was left. */
 static GsKernel *without_modules(GsKernel *k)
 {
@@ -245,34 +352,50 @@ static GsKernel *without_modules(GsKernel *k)
 
 static GsKernel *return_of_file(KtFinder *f, const KtKernelAt *at)
 {
-    bool there = f->file && is_at(f->file, at) &&
-                 (f->step ? !(at->start & (f->step - 1)) &&
-                  banner_matches(f, f->file, at->start) : code_matches(f));
+    uint64_t slide = at->start;
+    bool there = at->memory ? file_is_in(f, at, &slide) :
+                 file_is_at(f, at, slide);
 
-    if (!there) {
+    if (!there || !kt_finder_may_return(f, at)) {
         return NULL;
     }
-    gs_kernel_set_slide(f->file, f->step ? at->start : 0);
+    gs_kernel_set_slide(f->file, f->step ? slide : 0);
     f->ran = true;
     return f->file;
 }
 
-static GsKernel *return_in_memory(KtFinder *f, const KtKernelAt *at)
+/* The state that tells of it does not tell where its image is, if it was a
+ * file's: then what runs tells. */
+static GsKernel *read_again(KtFinder *f, const KtKernelAt *at, uint64_t va)
 {
     const GsMem memory = {
         .read = read_memory, .opaque = f, .room = f->room
     };
+    g_autoptr(GsKernel) k = NULL;
+
+    g_clear_error(&f->err);
+    if (at->memory) {
+        k = gs_kernel_new_from_extent(f->arch, &memory, at->start, at->end,
+                                      &f->err);
+    } else if (va) {
+        k = gs_kernel_new_from_memory(f->arch, &memory, va, &f->err);
+    }
+    if (!k || !(at->memory ? is_at(k, at) :
+                !strcmp(gs_kernel_banner(k), at->banner))) {
+        return NULL;
+    }
+    return g_steal_pointer(&k);
+}
+
+static GsKernel *return_in_memory(KtFinder *f, const KtKernelAt *at,
+                                  uint64_t va)
+{
     GsKernel *k;
 
     if (f->found && is_at(f->found, at) && banner_matches(f, f->found, 0)) {
         return without_modules(f->found);
     }
-    g_clear_error(&f->err);
-    k = gs_kernel_new_from_extent(f->arch, &memory, at->start, at->end,
-                                  &f->err);
-    if (k && !is_at(k, at)) {
-        g_clear_pointer(&k, gs_kernel_free);
-    }
+    k = read_again(f, at, va);
     if (k) {
         gs_kernel_free(f->found);
         f->found = k;
@@ -280,15 +403,14 @@ static GsKernel *return_in_memory(KtFinder *f, const KtKernelAt *at)
     return k;
 }
 
-GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view)
+GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, uint64_t va,
+                           KtView view)
 {
     KtView before = f->view;
-    GsKernel *k = NULL;
+    GsKernel *k;
 
     f->view = view;
-    if (at->memory == !f->file) {
-        k = (at->memory ? return_in_memory : return_of_file)(f, at);
-    }
+    k = f->file ? return_of_file(f, at) : return_in_memory(f, at, va);
     f->view = before;
     return k;
 }
@@ -304,14 +426,14 @@ GsKernel *kt_finder_known(KtFinder *f, const KtKernelAt *at)
 
 void kt_finder_late(KtFinder *f)
 {
-    f->late = true;
+    set_late(f, true);
 }
 
 bool kt_finder_again(KtFinder *f, bool after_kexec)
 {
     f->blocks = 0;
     f->after_kexec = after_kexec;
-    f->late = false;
+    set_late(f, false);
     return __atomic_exchange_n(&f->looks, 0, __ATOMIC_RELAXED) > 0;
 }
 

@@ -58,16 +58,21 @@ typedef struct KtKernelAt {
 void kt_kernel_at(const GsKernel *k, KtKernelAt *out);
 void kt_kernel_at_clear(KtKernelAt *at);
 
+/** kt_finder_may_return() - false: it is certainly not the file's. */
+bool kt_finder_may_return(const KtFinder *f, const KtKernelAt *at);
 /**
  * kt_finder_return() - a kernel that ran before runs again: a snapshot was
  * loaded. Nothing uses what was found last
+ * @at: told by whoever saved it, with a file of it or without
+ * @va: of a block of it that runs, 0: none is known
  * @view: guest memory, as a vCPU maps it that is in the kernel
  *
  * It is not asked what was found before, unless it is the same.
  * Returns: (borrowed until the next one is found), with no modules; or NULL if
  * it is not there, or not to be read.
  */
-GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, KtView view);
+GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, uint64_t va,
+                           KtView view);
 
 /**
  * kt_finder_known() - the same without a look, where no vCPU can: what was

@@ -5,6 +5,127 @@
  */
 #include "capture-world.h"
 
+/* Saved with one block live, and a call under way. */
+static GByteArray *state_of(bool file)
+{
+    g_autoptr(World) w = world_new(NULL, file);
+
+    test_qemu_run(START);
+    g_assert_true(kt_capture_found(w->capture));
+    run_kmalloc(w, BLOCK);
+    enter_kmalloc(w, 2);
+    return test_qemu_save();
+}
+
+static World *load(const GByteArray *state, bool file, bool hidden)
+{
+    World *w = world_new(NULL, file);
+    g_autofree char *why = NULL;
+
+    set_slabs_up(w);
+    test_qemu_hide(hidden);
+    why = test_qemu_load(state);
+    g_assert_null(why);
+    return w;
+}
+
+/* At once: nothing is missed. */
+static void goes_on(gconstpointer data)
+{
+    const bool *file = data;
+    g_autoptr(GByteArray) state = state_of(file[0]);
+    g_autoptr(World) w = load(state, file[1], false);
+
+    g_assert_true(kt_capture_found(w->capture));
+    leave_kmalloc(w, 2, BLOCK + 64);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 2);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK + 64);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 0);
+}
+
+/* No stopped vCPU maps it. What happened until it was found is a gap: BLOCK
+ * may have been freed, and handed out anew. */
+static void found_as_soon_as_it_runs(gconstpointer data)
+{
+    const bool *file = data;
+    g_autoptr(GByteArray) state = state_of(file[0]);
+    g_autoptr(World) w = load(state, file[1], true);
+
+    g_assert_false(kt_capture_found(w->capture));
+    test_qemu_run(TEXT + 0x600);
+    g_assert_true(kt_capture_found(w->capture));
+    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    leave_kmalloc(w, 2, BLOCK + 64);
+    run_kfree(w, BLOCK + 64);
+    run_kmalloc(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_RETIRED_GAP), ==, 1);
+}
+
+/* As above, but what runs is not what was saved. */
+static void another_kernel_runs(void)
+{
+    g_autoptr(GByteArray) state = state_of(false);
+    g_autoptr(World) w = load(state, false, true);
+
+    set_banner(w, "Linux version 5.0 (nobody) #2");
+    test_qemu_run(TEXT + 0x600);
+    g_assert_true(kt_capture_found(w->capture));
+    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    run_kmalloc(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+}
+
+/* What was saved is certainly not the file's: it cannot be kept up. */
+static void of_another_kernel_than_the_file(void)
+{
+    g_autoptr(GByteArray) state = NULL;
+    g_autoptr(World) w = world_new(NULL, false);
+
+    set_banner(w, "Linux version 5.0 (nobody) #2");
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    state = test_qemu_save();
+    g_clear_pointer(&w, world_free);
+    w = load(state, true, false);
+    g_assert_false(kt_capture_found(w->capture));
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_LOADS_BLIND), ==, 1);
+}
+
+/* It is told once when the kernel is nowhere. */
+static void never_found_again(void)
+{
+    g_autoptr(GByteArray) state = state_of(true);
+    g_autoptr(World) w = load(state, true, true);
+
+    set_banner(w, "something else");
+    for (unsigned i = 0; i < 5000; i++) {
+        test_qemu_run(TEXT + 0x600);
+    }
+    g_assert_false(kt_capture_found(w->capture));
+    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+}
+
+/* The VM's state came without a map. */
+static void blind(gconstpointer data)
+{
+    const bool *file = data;
+    g_autoptr(World) w = load(NULL, *file, false);
+
+    g_assert_false(kt_capture_found(w->capture));
+    test_qemu_run(TEXT + 0x600);
+    g_assert_true(kt_capture_found(w->capture));
+    run_kfree(w, BLOCK);
+    run_kmalloc(w, BLOCK + 64);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+}
+
 /* ---- what was loaded ---------------------------------------------------- */
 
 static void load_module(World *w, uint64_t va, const char *name,
@@ -100,12 +221,33 @@ static void a_profiles_kernel_is_found_late(void)
 
 int main(int argc, char **argv)
 {
-    static const bool cases[] = { false, true };
+    /* Saved with kernel=FILE, loaded with it. */
+    static const bool cases[][2] = {
+        { false, false }, { true, true }, { false, true }, { true, false },
+    };
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_data_func("/capture-state/hooks", &cases[0],
+    g_test_add_data_func("/capture-state/without-file", cases[0], goes_on);
+    g_test_add_data_func("/capture-state/with-file", cases[1], goes_on);
+    g_test_add_data_func("/capture-state/then-with-file", cases[2], goes_on);
+    g_test_add_data_func("/capture-state/late", cases[0],
+                         found_as_soon_as_it_runs);
+    g_test_add_data_func("/capture-state/late-with-file", cases[1],
+                         found_as_soon_as_it_runs);
+    g_test_add_data_func("/capture-state/late-then-with-file", cases[2],
+                         found_as_soon_as_it_runs);
+    g_test_add_data_func("/capture-state/late-then-without-file", cases[3],
+                         found_as_soon_as_it_runs);
+    g_test_add_func("/capture-state/another-kernel-runs", another_kernel_runs);
+    g_test_add_func("/capture-state/of-another-kernel-than-the-file",
+                    of_another_kernel_than_the_file);
+    g_test_add_func("/capture-state/never-found-again", never_found_again);
+    g_test_add_data_func("/capture-state/blind", &cases[0][0], blind);
+    g_test_add_data_func("/capture-state/blind-with-file", &cases[1][0],
+                         blind);
+    g_test_add_data_func("/capture-state/hooks", &cases[0][0],
                          hooks_are_the_kernels_own);
-    g_test_add_data_func("/capture-state/hooks-with-file", &cases[1],
+    g_test_add_data_func("/capture-state/hooks-with-file", &cases[1][0],
                          hooks_are_the_kernels_own);
     g_test_add_func("/capture-state/a-profiles-kernel",
                     a_profiles_kernel_is_found_late);

@@ -250,6 +250,130 @@ static void the_files_kernel_without_data_symbols(void)
     expect_at_its_slide(false);
 }
 
+/* ---- of a file, some time after it began -------------------------------- */
+
+static const KsSymbol file_symbols[] = {
+    { KS_TEXT, 'T', "_stext" },
+    { KS_TEXT + 0x200, 'T', "start_kernel" },
+    { KS_TEXT + 3 * HUGE, 'T', "_etext" },
+    { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
+};
+
+static GsKernel *file_kernel(void)
+{
+    KsWriter w = {
+        .order = KS_6_4, .addresses = KS_PERCPU, .syms = file_symbols,
+        .n = G_N_ELEMENTS(file_symbols),
+    };
+    g_autoptr(GBytes) elf = ks_kernel(&w, 3 * HUGE);
+    GsKernel *k = gs_kernel_new_from_data(g_bytes_get_data(elf, NULL),
+                                          g_bytes_get_size(elf), "made", NULL);
+
+    g_assert_nonnull(k);
+    g_byte_array_unref(w.out);
+    return k;
+}
+
+static GsKernel *system_map(void)
+{
+    g_autoptr(GString) text =
+        g_string_new("0000000000000000 A __per_cpu_start\n");
+    GsKernel *k;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(file_symbols); i++) {
+        g_string_append_printf(text, "%016" G_GINT64_MODIFIER "x %c %s\n",
+                               file_symbols[i].va, file_symbols[i].type,
+                               file_symbols[i].name);
+    }
+    k = gs_kernel_new_from_data(text->str, text->len, "System.map", NULL);
+    g_assert_nonnull(k);
+    return k;
+}
+
+/* What of it is looked at. */
+static void map_banner(uint64_t slide, const char *banner)
+{
+    clear_memory();
+    memory.va = KS_RODATA + slide;
+    memory.len = 4096;
+    memory.bytes = g_malloc0(4096);
+    memcpy(memory.bytes + KS_BANNER_AT, banner, strlen(banner));
+}
+
+static void expect_late(GsKernel *k)
+{
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
+    Found found;
+
+    map_banner(BASE - KS_TEXT, KS_BANNER);
+    g_assert_null(look(f, BASE + 0x123456).k);
+    kt_finder_late(f);
+    g_assert_null(look(f, BASE + 0x20000000).k);
+    found = look(f, BASE + 0x123456);
+    g_assert_true(found.k == k);
+    g_assert_cmphex(found.slide, ==, BASE - KS_TEXT);
+    g_assert_false(found.complete);
+    g_assert_false(kt_finder_wants(f, BASE + 0x123456));
+}
+
+static void the_files_kernel_runs_already(void)
+{
+    g_autoptr(GsKernel) k = file_kernel();
+
+    expect_late(k);
+}
+
+/* It has no banner to compare with, but says where there is one. */
+static void the_system_maps_kernel_runs_already(void)
+{
+    g_autoptr(GsKernel) k = system_map();
+
+    expect_late(k);
+}
+
+static void late_is_given_up(void)
+{
+    g_autoptr(GsKernel) k = file_kernel();
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
+
+    kt_finder_late(f);
+    map_banner(BASE - KS_TEXT, "Linux version 5.0 of others");
+    for (unsigned i = 0; i < 5000; i++) {
+        g_assert_null(look(f, BASE + 0x1234).k);
+    }
+    g_assert_false(kt_finder_wants(f, BASE + 0x1234));
+    g_assert_true(kt_finder_wants(f, BASE + 0x200));
+}
+
+/* A state tells of an image in memory: saved without the file. */
+static void the_files_kernel_by_its_image(void)
+{
+    g_autoptr(GsKernel) k = file_kernel();
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
+    g_autofree char *banner = g_strchomp(g_strdup(KS_BANNER));
+    KtKernelAt at = {
+        .banner = banner, .memory = true, .start = BASE - HUGE,
+        .end = BASE + 16 * HUGE,
+    };
+
+    map_banner(BASE - KS_TEXT, KS_BANNER);
+    g_assert_true(kt_finder_return(f, &at, 0, view) == k);
+    g_assert_cmphex(gs_kernel_slide(k), ==, BASE - KS_TEXT);
+    at.start = BASE + HUGE;
+    g_assert_null(kt_finder_return(f, &at, 0, view));
+    at.start = 0xffff800000000000ull;
+    at.end = UINT64_MAX;
+    memory.views = 0;
+    g_assert_null(kt_finder_return(f, &at, 0, view));
+    g_assert_cmpuint(memory.views, <=, 2 * 4096);
+    at.banner = (char *)"Linux version 5.0";
+    g_assert_false(kt_finder_may_return(f, &at));
+    at.banner = (char *)"";
+    g_assert_null(kt_finder_return(f, &at, 0, view));
+}
+
+/* ---- of a profile ------------------------------------------------------- */
+
 /* One that a profile tells of: there and nowhere else, and with that code. */
 static void a_plain_kernel_where_it_is_linked(void)
 {
@@ -317,9 +441,9 @@ static void known_without_a_look(void)
     before = look(f, BASE).k;
     g_assert_nonnull(before);
     kt_kernel_at(before, &at);
-    g_assert_true(kt_finder_return(f, &at, view) == before);
+    g_assert_true(kt_finder_return(f, &at, 0, view) == before);
     clear_memory();
-    g_assert_null(kt_finder_return(f, &at, view));
+    g_assert_null(kt_finder_return(f, &at, 0, view));
     g_assert_true(kt_finder_known(f, &at) == before);
     at.start += HUGE;
     at.end += HUGE;
@@ -356,6 +480,13 @@ int main(int argc, char **argv)
     g_test_add_func("/find/the-files-kernel", the_files_kernel_at_its_slide);
     g_test_add_func("/find/the-files-kernel-without-data-symbols",
                     the_files_kernel_without_data_symbols);
+    g_test_add_func("/find/the-files-kernel-runs-already",
+                    the_files_kernel_runs_already);
+    g_test_add_func("/find/the-system-maps-kernel-runs-already",
+                    the_system_maps_kernel_runs_already);
+    g_test_add_func("/find/late-is-given-up", late_is_given_up);
+    g_test_add_func("/find/the-files-kernel-by-its-image",
+                    the_files_kernel_by_its_image);
     g_test_add_func("/find/a-plain-kernel",
                     a_plain_kernel_where_it_is_linked);
     return g_test_run();

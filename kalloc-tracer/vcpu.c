@@ -76,5 +76,6 @@ void kt_vcpu_forget(KtVcpu *v)
     memset(v->free_site, 0, sizeof(v->free_site));
     memset(v->return_site, 0, sizeof(v->return_site));
     v->page_free = (KtPageFree) { 0 };
+    v->trapped = false;
     g_clear_pointer(&v->unwinder, gs_unwinder_free);
 }

@@ -126,6 +126,25 @@ static void blind(gconstpointer data)
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
 }
 
+/* A call that met a breakpoint before the load is not the one that comes
+ * again behind it. */
+static void not_retried_after_a_load(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(GByteArray) state = NULL;
+
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    state = test_qemu_save();
+    test_qemu_trap(true);
+    run_kfree(w, BLOCK);
+    test_qemu_trap(false);
+    g_assert_null(test_qemu_load(state));
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+}
+
 /* ---- what was loaded ---------------------------------------------------- */
 
 static void load_module(World *w, uint64_t va, const char *name,
@@ -245,6 +264,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/capture-state/blind", &cases[0][0], blind);
     g_test_add_data_func("/capture-state/blind-with-file", &cases[1][0],
                          blind);
+    g_test_add_func("/capture-state/not-retried", not_retried_after_a_load);
     g_test_add_data_func("/capture-state/hooks", &cases[0][0],
                          hooks_are_the_kernels_own);
     g_test_add_data_func("/capture-state/hooks-with-file", &cases[1][0],

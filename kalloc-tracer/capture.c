@@ -508,9 +508,11 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     return c;
 }
 
+/* A map that was lost is none of the next boot's either. */
 void kt_capture_reset(KtCapture *c)
 {
-    bool booted = c->boot || c->returning;
+    bool booted = c->boot || c->returning ||
+                  kt_tracer_has_gap(c->shared.tracer);
 
     kt_capture_forget_return(c);
     /* Blocks may have been translated when nobody looked any more. */

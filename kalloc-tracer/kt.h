@@ -266,6 +266,8 @@ void kt_tracer_clear(KtTracer *t);
 /** kt_tracer_set_complete() - tracing began before the first allocation:
  *  a free of an unknown address is an error, not merely unknown. */
 void kt_tracer_set_complete(KtTracer *t, bool complete);
+/** kt_tracer_has_gap() - did events go unrecorded since the boot began? */
+bool kt_tracer_has_gap(KtTracer *t);
 /** kt_tracer_set_enabled() - `ka on|off`; producers ask kt_tracer_enabled()
  *  (a relaxed load). Switching on again notes a gap. */
 void kt_tracer_set_enabled(KtTracer *t, bool on);

@@ -432,6 +432,16 @@ void kt_tracer_set_complete(KtTracer *t, bool complete)
     pthread_mutex_unlock(&t->lock);
 }
 
+bool kt_tracer_has_gap(KtTracer *t)
+{
+    bool gap;
+
+    kt_tracer_lock_drained(t);
+    gap = t->model->gap;
+    pthread_mutex_unlock(&t->lock);
+    return gap;
+}
+
 void kt_tracer_set_enabled(KtTracer *t, bool on)
 {
     kt_tracer_lock_drained(t);

@@ -20,9 +20,30 @@ static void calls_become_events(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
 }
 
+/* The map was lost with all that was allocated before. What boots then is
+ * seen from its first allocation on. */
+static void reset_of_what_was_lost(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(GByteArray) state = NULL;
+
+    g_assert_null(test_qemu_load(NULL));
+    state = test_qemu_save();
+    for (unsigned i = 0; i < 2; i++) {
+        test_qemu_reset();
+        test_qemu_run(START);
+        g_assert_true(kt_capture_found(w->capture));
+        run_kmalloc(w, BLOCK);
+        run_kfree(w, BLOCK + 4096);
+        g_assert_cmpuint(stats_of(w).errors, ==, 1);
+        g_assert_null(test_qemu_load(state));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/capture/calls-become-events", calls_become_events);
+    g_test_add_func("/capture/reset-of-what-was-lost", reset_of_what_was_lost);
     return g_test_run();
 }

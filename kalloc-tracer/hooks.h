@@ -36,6 +36,13 @@ typedef enum KtRole {
     KT_ROLE_PAGE_WRAPPER,
 } KtRole;
 
+/** kt_role_hands_out() - memory, which its return tells of. */
+static inline bool kt_role_hands_out(KtRole role)
+{
+    return role <= KT_ROLE_REALLOC ||
+           (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
+}
+
 /** The position of .gfp is that of the parameter "flags" or "gfp_flags" in
  *  BTF. */
 #define KT_HOOK_GFP_BY_NAME     (1 << 0)

@@ -4,6 +4,7 @@
  * resets.
  */
 #include "capture-world.h"
+#include "tracer.h"
 
 static void calls_become_events(void)
 {
@@ -18,6 +19,50 @@ static void calls_become_events(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
     run_kfree(w, BLOCK);
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
+}
+
+/* Who was inside the allocator all the time is handed what was freed since. */
+static void calls_under_way_when_switched_on(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    kt_tracer_set_enabled(w->t, false);
+    enter_kmalloc(w, 2);
+    kt_tracer_set_enabled(w->t, true);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    leave_kmalloc(w, 2, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+}
+
+/* They are no events, leave nothing behind, and none is counted as lost. */
+static void calls_while_off(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+    KtHookId id = { 1 };
+
+    test_qemu_run(START);
+    while (strcmp(kt_hook_name(id), "__kmalloc")) {
+        id.v++;
+    }
+    enter_kmalloc(w, 2);
+    kt_tracer_set_enabled(w->t, false);
+    leave_kmalloc(w, 2, BLOCK);
+    for (unsigned i = 0; i < 10000; i++) {
+        run_kmalloc(w, BLOCK);
+        run_kfree(w, BLOCK);
+    }
+    g_assert_cmpuint(stats_of(w).events, ==, 0);
+    g_assert_cmpuint(kt_capture_hook_hits(w->capture, id), ==, 1);
+    g_assert_cmpuint(kt_calls_pending(w->t->calls), ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_CALL_DROPPED), ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_CALL_STALE), ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_RETURN_FOREIGN), ==, 0);
 }
 
 /* The map was lost with all that was allocated before. What boots then is
@@ -44,6 +89,9 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/capture/calls-become-events", calls_become_events);
+    g_test_add_func("/capture/calls-under-way-when-switched-on",
+                    calls_under_way_when_switched_on);
+    g_test_add_func("/capture/calls-while-off", calls_while_off);
     g_test_add_func("/capture/reset-of-what-was-lost", reset_of_what_was_lost);
     return g_test_run();
 }

@@ -170,17 +170,6 @@ static GsKernel *find_by_vcpus(KtCapture *c, const KtKernelAt *at)
     return k ? k : kt_finder_known(c->finder, at);
 }
 
-/* A journal has the kernel again; its modules came with the state. */
-static void save_modules(KtCapture *c)
-{
-    g_autoptr(GArray) vas = gs_kernel_modules(c->shared.kernel);
-
-    for (guint i = 0; i < vas->len; i++) {
-        kt_tracer_save_module(c->shared.tracer, c->shared.kernel,
-                              g_array_index(vas, uint64_t, i));
-    }
-}
-
 static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
                         GError **errp)
 {
@@ -195,7 +184,7 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
     c->shared.kernel = k;
     boot = kt_capture_new_boot(c);
     unpack_boot(c, boot, u, r->saved);
-    save_modules(c);
+    kt_tracer_inherit_modules(c->shared.tracer, k);
     kt_capture_give_kernel(c, k);
     kt_capture_publish(c, boot);
     return gs_unpack_end(u, errp);

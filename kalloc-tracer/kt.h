@@ -325,6 +325,9 @@ void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found);
  *  journal, too: what it does not free will be reported. */
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k,
                            uint64_t module_va);
+/** kt_tracer_inherit_modules() - what @k knows of modules came with a VM's
+ *  state; likewise. */
+void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k);
 /** kt_tracer_drop_module() - it is unloaded: @k is told, too; likewise. */
 void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va);
 /** kt_tracer_end_journal() - the VM ends: write the index. Events from here

@@ -524,13 +524,13 @@ static void unload(KtModules *m, KtModule *note, const KtModulesNow *now)
     kt_module_free(note);
 }
 
-void kt_modules_apply(KtModules *m, KtModule *note, bool gone,
+void kt_modules_apply(KtModules *m, KtModule *note, KtNoteKind kind,
                       const KtModulesNow *now)
 {
-    if (gone) {
+    if (kind == KT_NOTE_GONE) {
         unload(m, note, now);
     } else {
-        load(m, note, now->inherited ? 0 : now->us);
+        load(m, note, kind == KT_NOTE_INHERITED ? 0 : now->us);
     }
 }
 

@@ -38,20 +38,19 @@ void kt_module_free(KtModule *mod);
 /* The rest under the tracer's lock. */
 
 /** struct KtModulesNow - what is known when a note is taken
- *  @us: time of the last event; @inherited: a VM's state was just loaded,
- *  what is loaded in it came who knows when; @unseen: nothing is recorded,
- *  blocks may have been freed */
+ *  @us: time of the last event; @unseen: nothing is recorded, blocks may
+ *  have been freed */
 typedef struct KtModulesNow {
     uint64_t us;
-    bool inherited;
     bool unseen;
     const KtModel *model;
     const KtDepot *stacks;
     KtCounters *counters;
 } KtModulesNow;
 
-/** kt_modules_apply() - it is loaded, or unloaded; @note is taken. */
-void kt_modules_apply(KtModules *m, KtModule *note, bool gone,
+/** kt_modules_apply() - it is loaded, who knows since when where a VM's state
+ *  came with it, or unloaded; @note is taken. */
+void kt_modules_apply(KtModules *m, KtModule *note, KtNoteKind kind,
                       const KtModulesNow *now);
 
 /** kt_modules_forget() - the reports; with @all what is loaded, too. */

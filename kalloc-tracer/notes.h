@@ -15,16 +15,20 @@
 typedef struct KtNotes KtNotes;
 typedef struct KtModule KtModule;       /* of module-leaks.h */
 
+/** What becomes of a module; KT_NOTE_INHERITED: it came with a VM's state. */
+typedef enum KtNoteKind {
+    KT_NOTE_LOADED, KT_NOTE_GONE, KT_NOTE_INHERITED
+} KtNoteKind;
+
 /**
  * struct KtNote - a module or BPF program comes or goes
  * @after: the place in the queue of the last event before
- * @gone: it goes
  * @module: (owned, nullable) what is known of a module
  * @frame: (owned, nullable) for the journal
  */
 typedef struct KtNote {
     uint64_t after;
-    bool gone;
+    KtNoteKind kind;
     KtModule *module;
     GByteArray *frame;
 } KtNote;

@@ -177,9 +177,12 @@ static bool read_kernel(KtReplay *r, KtBytes *in)
     return true;
 }
 
-static bool read_module(KtReplay *r, KtBytes *in)
+/* One that came with a VM's state begins with a byte: it is loaded. */
+static bool read_module(KtReplay *r, KtBytes *in, KtNoteKind kind)
 {
+    bool live = kind != KT_NOTE_INHERITED || kt_bytes_u8(in);
     KtBytes head = *in;
+    uint64_t va = kt_bytes_u64(&head);
 
     if (!r->kernel) {
         return true;
@@ -187,7 +190,11 @@ static bool read_module(KtReplay *r, KtBytes *in)
     if (!gs_kernel_load_module(r->kernel, in->p, kt_bytes_left(in), NULL)) {
         return false;
     }
-    kt_tracer_replay_module(r->tracer, r->kernel, kt_bytes_u64(&head), false);
+    if (live) {
+        kt_tracer_replay_module(r->tracer, r->kernel, va, kind);
+    } else {
+        gs_kernel_drop_module(r->kernel, va);
+    }
     return true;
 }
 
@@ -196,7 +203,7 @@ static bool read_module_gone(KtReplay *r, KtBytes *in)
     uint64_t va = kt_bytes_u64(in);
 
     if (r->kernel) {
-        kt_tracer_replay_module(r->tracer, r->kernel, va, true);
+        kt_tracer_replay_module(r->tracer, r->kernel, va, KT_NOTE_GONE);
         gs_kernel_drop_module(r->kernel, va);
     }
     return !in->failed;
@@ -302,7 +309,9 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_KERNEL:
         return read_kernel(r, &in);
     case KT_FRAME_MODULE:
-        return read_module(r, &in);
+        return read_module(r, &in, KT_NOTE_LOADED);
+    case KT_FRAME_INHERITED:
+        return read_module(r, &in, KT_NOTE_INHERITED);
     case KT_FRAME_MODULE_GONE:
         return read_module_gone(r, &in);
     case KT_FRAME_MARK:

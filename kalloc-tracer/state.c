@@ -464,7 +464,7 @@ void kt_state_install(KtTracer *t, KtSaved *s)
     kt_model_publish(t->model);     /* what found no room when it was read */
     end_loan(s);
     t->previous_live = s->previous_live;
-    t->events = t->inherited = s->events;
+    t->events = s->events;
     t->last_us = s->last_us;
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&t->lock);

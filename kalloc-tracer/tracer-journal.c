@@ -22,17 +22,20 @@ bool kt_tracer_has_journal(const KtTracer *t)
 /* To the journal in the same place as to the map: it tells of that moment. */
 static void apply_note(KtTracer *t, const KtNote *note)
 {
+    static const KtFrameKind frame[] = {
+        [KT_NOTE_LOADED] = KT_FRAME_MODULE,
+        [KT_NOTE_GONE] = KT_FRAME_MODULE_GONE,
+        [KT_NOTE_INHERITED] = KT_FRAME_INHERITED,
+    };
+
     if (note->frame) {
-        kt_journal_note(t->journal, note->gone ? KT_FRAME_MODULE_GONE :
-                                                 KT_FRAME_MODULE,
-                        note->frame);
+        kt_journal_note(t->journal, frame[note->kind], note->frame);
     }
     if (note->module) {
-        kt_modules_apply(t->modules, note->module, note->gone,
+        kt_modules_apply(t->modules, note->module, note->kind,
                          &(KtModulesNow) {
-            .us = t->last_us, .inherited = t->events == t->inherited,
-            .unseen = !kt_tracer_enabled(t), .model = t->model,
-            .stacks = t->stacks, .counters = t->counters });
+            .us = t->last_us, .unseen = !kt_tracer_enabled(t),
+            .model = t->model, .stacks = t->stacks, .counters = t->counters });
     }
 }
 
@@ -48,11 +51,12 @@ void kt_tracer_take_notes(KtTracer *t)
 }
 
 void kt_tracer_replay_module(KtTracer *t, const GsKernel *k,
-                             uint64_t module_va, bool gone)
+                             uint64_t module_va, KtNoteKind kind)
 {
     const KtNote note = {
-        .gone = gone,
-        .module = kt_modules_describe(t->modules, k, module_va, gone),
+        .kind = kind,
+        .module = kt_modules_describe(t->modules, k, module_va,
+                                      kind == KT_NOTE_GONE),
     };
 
     pthread_mutex_lock(&t->lock);
@@ -118,10 +122,36 @@ void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
         .frame = module_frame(t, k, module_va) });
 }
 
+/* Begins with a byte: it is loaded. */
+static GByteArray *inherited_frame(const KtTracer *t, const GsKernel *k,
+                                   uint64_t module_va)
+{
+    GByteArray *frame = module_frame(t, k, module_va);
+
+    if (frame) {
+        g_byte_array_prepend(frame, (const uint8_t[]) { true }, 1);
+    }
+    return frame;
+}
+
+void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k)
+{
+    g_autoptr(GArray) vas = gs_kernel_modules(k);
+
+    for (guint i = 0; i < vas->len; i++) {
+        uint64_t va = g_array_index(vas, uint64_t, i);
+
+        add_note(t, (KtNote) {
+            .kind = KT_NOTE_INHERITED,
+            .module = kt_modules_describe(t->modules, k, va, false),
+            .frame = inherited_frame(t, k, va) });
+    }
+}
+
 void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
 {
     add_note(t, (KtNote) {
-        .gone = true,
+        .kind = KT_NOTE_GONE,
         .module = kt_modules_describe(t->modules, k, module_va, true),
         .frame = gone_frame(t, module_va) });
     gs_kernel_drop_module(k, module_va);

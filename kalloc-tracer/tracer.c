@@ -96,7 +96,6 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->notes = kt_notes_new();
     t->modules = kt_modules_new(t->budget);
     t->enabled = true;
-    t->inherited = UINT64_MAX;
     pthread_mutex_init(&t->lock, NULL);
     init_stopping(t);
     t->model = new_model(t);

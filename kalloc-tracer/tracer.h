@@ -54,7 +54,6 @@ struct KtTracer {
     GByteArray *status;     /* the last that was written to it */
     uint64_t flushed_at;    /* host's clock, ns */
     uint64_t events;        /* applied */
-    uint64_t inherited;     /* of these, that a VM's state came with */
     uint64_t last_us;
     struct KtLeaks *leaks;  /* of leak scans; see leak-rules.h */
     KtTold told;            /* of a tracer that was read from a file */
@@ -86,9 +85,9 @@ void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n);
  *  are events of their own here. */
 void kt_tracer_replay_mark(KtTracer *t, KtMark mark, uint32_t value);
 
-/** kt_tracer_replay_module() - @k knows it as loaded; @gone: it is about to be
- *  unloaded. */
+/** kt_tracer_replay_module() - @k knows it as loaded, also where it is about
+ *  to be unloaded. */
 void kt_tracer_replay_module(KtTracer *t, const GsKernel *k,
-                             uint64_t module_va, bool gone);
+                             uint64_t module_va, KtNoteKind kind);
 
 #endif /* KT_TRACER_H */

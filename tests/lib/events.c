@@ -389,6 +389,12 @@ static void do_load(TestWorld *w, GHashTable *a)
     kt_tracer_save_module(w->t, w->k, hex(a, "va"));
 }
 
+static void do_inherit(TestWorld *w, GHashTable *a)
+{
+    finish_kernel(w);
+    kt_tracer_inherit_modules(w->t, w->k);
+}
+
 static void do_unload(TestWorld *w, GHashTable *a)
 {
     finish_kernel(w);
@@ -436,7 +442,7 @@ static const struct {
     { "modsym", do_modsym }, { "hook", do_hook }, { "count", do_count },
     { "lost", do_lost }, { "vm", do_vm }, { "reg", do_reg },
     { "word", do_word }, { "text", do_text }, { "load", do_load },
-    { "unload", do_unload },
+    { "unload", do_unload }, { "inherit", do_inherit },
 };
 
 static void run_line(TestWorld *w, char *line)

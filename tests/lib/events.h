@@ -14,6 +14,7 @@
  *   off | on | clear | reset       as the commands, or a reset of the VM
  *   many n= va= step= size= ...    n allocations, step apart
  *   symbol va= name= [type=]       of the kernel (before the first "kernel")
+ *   inherit                        modules came with a VM's state
  *   load va=, unload va=           the module is loaded, unloaded
  *   module va= name= base= size=   then modsym va= name= for its symbols
  *   hook name= [va=] [hits=] [note=]   a row of the hook table

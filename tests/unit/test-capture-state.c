@@ -4,6 +4,7 @@
  * kernel=FILE, at once or as soon as the kernel runs.
  */
 #include "capture-world.h"
+#include "journal-files.h"
 
 /* Saved with one block live, and a call under way. */
 static GByteArray *state_of(bool file)
@@ -17,9 +18,10 @@ static GByteArray *state_of(bool file)
     return test_qemu_save();
 }
 
-static World *load(const GByteArray *state, bool file, bool hidden)
+static World *load_with(const char *journal, const GByteArray *state,
+                        bool file, bool hidden)
 {
-    World *w = world_new(NULL, file);
+    World *w = world_new(journal, file);
     g_autofree char *why = NULL;
 
     set_slabs_up(w);
@@ -27,6 +29,11 @@ static World *load(const GByteArray *state, bool file, bool hidden)
     why = test_qemu_load(state);
     g_assert_null(why);
     return w;
+}
+
+static World *load(const GByteArray *state, bool file, bool hidden)
+{
+    return load_with(NULL, state, file, hidden);
 }
 
 /* At once: nothing is missed. */
@@ -181,6 +188,49 @@ static void hooks_are_the_kernels_own(gconstpointer file)
     }
 }
 
+static bool see_report(const KtModuleReport *r, void *opaque)
+{
+    g_assert_cmpuint(r->loaded_us, ==, 0);
+    (*(unsigned *)opaque)++;
+    return true;
+}
+
+static unsigned n_reports(KtTracer *t)
+{
+    unsigned n = 0;
+
+    kt_query_begin(t);
+    kt_query_modules(t, see_report, &n);
+    kt_query_end(t);
+    return n;
+}
+
+/* Those of a state came before it, however late its kernel is found. */
+static void modules_came_before(gconstpointer hidden)
+{
+    char *path = new_path();
+    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(GByteArray) state = NULL;
+    g_autoptr(KtReplay) r = NULL;
+
+    test_qemu_run(START);
+    load_module(w, MODULES, "m", "f");
+    run_kmalloc(w, BLOCK);
+    state = test_qemu_save();
+    g_clear_pointer(&w, world_free);
+    w = load_with(path, state, false, *(const bool *)hidden);
+    test_qemu_run(TEXT + 0x600);
+    kt_tracer_drop_module(w->t, (GsKernel *)kt_capture_kernel(w->capture),
+                          MODULES + 0x10000);
+    g_assert_cmpuint(stats_of(w).last_us, >, 0);
+    g_assert_cmpuint(n_reports(w->t), ==, 1);
+    kt_tracer_save_status(w->t, &(KtStatus) { .kernel_found = true });
+    r = read_all(path);
+    g_assert_null(kt_replay_info(r)->damage);
+    g_assert_cmpuint(n_reports(kt_replay_tracer(r)), ==, 1);
+    remove_path(path);
+}
+
 /* ---- of a profile ------------------------------------------------------- */
 
 #define LOW 0x80000000ull
@@ -269,6 +319,10 @@ int main(int argc, char **argv)
                          hooks_are_the_kernels_own);
     g_test_add_data_func("/capture-state/hooks-with-file", &cases[1][0],
                          hooks_are_the_kernels_own);
+    g_test_add_data_func("/capture-state/modules-came-before", &cases[0][0],
+                         modules_came_before);
+    g_test_add_data_func("/capture-state/modules-came-before-late",
+                         &cases[1][0], modules_came_before);
     g_test_add_func("/capture-state/a-profiles-kernel",
                     a_profiles_kernel_is_found_late);
     return g_test_run();

@@ -122,21 +122,27 @@ static void test_withdrawn(void)
     g_assert_cmpuint(look(w).found, ==, 1);
 }
 
+static void go_to_state(TestWorld *w)
+{
+    g_autoptr(GByteArray) state = g_byte_array_new();
+    KtTracer *t = test_world_tracer(w);
+    GsBytes in;
+
+    kt_state_save(t, gs_pack_to_bytes, state);
+    in = (GsBytes) { state->data, state->len };
+    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
+}
+
 /* What is loaded in a VM's state came some time before: what it allocated
  * until then is its, too. One that comes later has its own time. */
 static void test_state_is_loaded(void)
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
-    g_autoptr(GByteArray) state = g_byte_array_new();
-    KtTracer *t = test_world_tracer(w);
-    GsBytes in;
 
     run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n",
         "m");
-    kt_state_save(t, gs_pack_to_bytes, state);
-    in = (GsBytes) { state->data, state->len };
-    g_assert_true(kt_state_load(t, gs_unpack_from_bytes, &in, NULL));
-    run(w, "load va=ffffffffc0100000\n"
+    go_to_state(w);
+    run(w, "inherit\n"
         "alloc va=ffff888000002000 size=10 stack=ffffffffc0000010\n"
         UNLOAD, "m");
     g_assert_cmpuint(look(w).found, ==, 2);
@@ -172,6 +178,21 @@ static void test_frames_without_a_name(void)
     g_assert_cmpuint(g_hash_table_size(names), ==, 1024);
 }
 
+/* The kernel is found late: the gap until then comes before its modules. */
+static void test_state_is_loaded_with_a_gap(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(KERNEL);
+
+    run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n",
+        "m");
+    go_to_state(w);
+    run(w, "off\non\ninherit\n"
+        "alloc va=ffff888000002000 size=10 stack=ffffffffc0000010\n"
+        UNLOAD, "m");
+    g_assert_cmpuint(look(w).found, ==, 1);
+    g_assert_cmpuint(look(w).unsure, ==, 1);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -183,5 +204,7 @@ int main(int argc, char **argv)
     g_test_add_func("/module-leaks/state-is-loaded", test_state_is_loaded);
     g_test_add_func("/module-leaks/frames-without-a-name",
                     test_frames_without_a_name);
+    g_test_add_func("/module-leaks/state-is-loaded-with-a-gap",
+                    test_state_is_loaded_with_a_gap);
     return g_test_run();
 }

@@ -31,11 +31,11 @@ static void test_by_place(void)
     g_assert_cmpuint(kt_notes_next(n), ==, UINT64_MAX);
     kt_notes_add(n, &(KtNote) { .after = 7 });
     kt_notes_add(n, &(KtNote) { .after = 5 });
-    kt_notes_add(n, &(KtNote) { .after = 5, .gone = true });
+    kt_notes_add(n, &(KtNote) { .after = 5, .kind = KT_NOTE_GONE });
     g_assert_cmpuint(kt_notes_next(n), ==, 5);
     g_assert_false(kt_notes_take(n, 4, &note));
-    g_assert_true(kt_notes_take(n, 6, &note) && !note.gone);
-    g_assert_true(kt_notes_take(n, 6, &note) && note.gone);
+    g_assert_true(kt_notes_take(n, 6, &note) && note.kind != KT_NOTE_GONE);
+    g_assert_true(kt_notes_take(n, 6, &note) && note.kind == KT_NOTE_GONE);
     g_assert_cmpuint(kt_notes_next(n), ==, 7);
     g_assert_false(kt_notes_take(n, 6, &note));
     g_assert_true(kt_notes_take(n, 7, &note) && note.after == 7);

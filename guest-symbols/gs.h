@@ -376,12 +376,14 @@ typedef struct GsModuleArea {
 
 /**
  * struct GsModule - a module, by value
+ * @va: what it was added as
  * @name: (borrowed from the kernel, valid until it is freed)
  * @live: it is loaded; otherwise it was
  * @n, @area: where its code and data are, as far as nothing else has taken
  *            their places; its init code, too
  */
 typedef struct GsModule {
+    uint64_t va;
     const char *name;
     bool live;
     unsigned n;
@@ -400,8 +402,9 @@ typedef bool (*GsModuleSymbolFn)(const GsModuleSymbol *sym, void *opaque);
 void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
                               GsModuleSymbolFn fn, void *opaque);
 
-/** gs_kernel_modules() - (owned) their addresses, uint64_t, oldest first. */
-GArray *gs_kernel_modules(const GsKernel *k);
+/** gs_kernel_nth_module() - oldest first, those that were unloaded, too; false
+ *  behind the last. */
+bool gs_kernel_nth_module(const GsKernel *k, unsigned i, GsModule *out);
 
 struct GsPack;
 struct GsUnpack;
@@ -434,6 +437,9 @@ GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp);
  *  added as @module_va; false if none is loaded there. */
 bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
                            GByteArray *out);
+/** gs_kernel_save_nth_module() - the same of the one that
+ *  gs_kernel_nth_module() tells of. */
+bool gs_kernel_save_nth_module(const GsKernel *k, unsigned i, GByteArray *out);
 /** gs_kernel_load_module() - add what that wrote, untrusted, to @k. */
 bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
                            GError **errp);

@@ -150,11 +150,6 @@ unsigned gs_kernel_unpack_modules(GsKernel *k, GsUnpack *u, uint64_t room)
     return refused;
 }
 
-GArray *gs_kernel_modules(const GsKernel *k)
-{
-    return gs_modules_loaded(k->modules);
-}
-
 size_t gs_kernel_n_modules(const GsKernel *k)
 {
     return gs_modules_n(k->modules);

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the registry of modules tells of one: its name and areas. Any thread.
+ * What the registry of modules tells of one: its name, areas, symbols. Any
+ * thread.
  */
 #include "kernel.h"
 #include "modules-inside.h"
+
+#include <string.h>
 
 G_STATIC_ASSERT(GS_MODULE_AREAS_MAX == GS_MODULE_MAX_MEM);
 
 static void tell(const Module *mod, GsModule *out)
 {
-    *out = (GsModule) { .name = mod->name, .live = mod->live };
+    *out = (GsModule) {
+        .va = mod->va, .name = mod->name, .live = mod->live
+    };
     for (size_t i = 0; i < mod->n_mem; i++) {
         out->area[out->n++] = (GsModuleArea) {
             mod->mem[i].start, mod->mem[i].end };
@@ -38,6 +43,61 @@ bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out)
         tell(mod, out);
     }
     return mod;
+}
+
+bool gs_kernel_nth_module(const GsKernel *k, unsigned i, GsModule *out)
+{
+    const GsModules *m = k->modules;
+    HOLD_LOCK(m);
+
+    if (i >= m->all->len) {
+        return false;
+    }
+    tell(m->all->pdata[i], out);
+    return true;
+}
+
+static void tell_all(const Module *mod, GsModuleFn fn, void *opaque)
+{
+    g_autoptr(GArray) syms = g_array_new(false, false, sizeof(GsModuleSymbol));
+    GsModuleInfo info = { .n_mem = mod->n_mem, .n_text = mod->n_text };
+
+    for (size_t i = 0; i < mod->n_syms; i++) {
+        const Sym *s = &mod->syms[i];
+        GsModuleSymbol sym = { s->va, s->name, s->type };
+
+        g_array_append_val(syms, sym);
+    }
+    g_strlcpy(info.name, mod->name, sizeof(info.name));
+    memcpy(info.mem, mod->mem, sizeof(info.mem));
+    memcpy(info.text, mod->text, sizeof(info.text));
+    info.syms = (GsModuleSymbol *)syms->data;
+    info.n_syms = mod->n_syms;
+    fn(mod->va, &info, opaque);
+}
+
+bool gs_modules_tell(const GsModules *m, uint64_t module_va, GsModuleFn fn,
+                     void *opaque)
+{
+    HOLD_LOCK(m);
+    const Module *mod = find_locked(m, module_va);
+
+    if (mod) {
+        tell_all(mod, fn, opaque);
+    }
+    return mod;
+}
+
+bool gs_modules_tell_nth(const GsModules *m, unsigned i, GsModuleFn fn,
+                         void *opaque)
+{
+    HOLD_LOCK(m);
+
+    if (i >= m->all->len) {
+        return false;
+    }
+    tell_all(m->all->pdata[i], fn, opaque);
+    return true;
 }
 
 void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,

@@ -526,21 +526,6 @@ size_t gs_modules_n_symbols(const GsModules *m)
     return n;
 }
 
-GArray *gs_modules_loaded(const GsModules *m)
-{
-    GArray *vas = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    HOLD_LOCK(m);
-
-    for (guint i = 0; i < m->all->len; i++) {
-        const Module *mod = g_ptr_array_index(m->all, i);
-
-        if (mod->live) {
-            g_array_append_val(vas, mod->va);
-        }
-    }
-    return vas;
-}
-
 size_t gs_modules_n(const GsModules *m)
 {
     HOLD_LOCK(m);
@@ -550,33 +535,6 @@ size_t gs_modules_n(const GsModules *m)
         n += ((const Module *)m->all->pdata[i])->live;
     }
     return n;
-}
-
-bool gs_modules_tell(const GsModules *m, uint64_t module_va, GsModuleFn fn,
-                     void *opaque)
-{
-    HOLD_LOCK(m);
-    const Module *mod = live_locked(m, module_va);
-    g_autoptr(GArray) syms = g_array_new(false, false, sizeof(GsModuleSymbol));
-    GsModuleInfo info = { 0 };
-
-    for (size_t i = 0; mod && i < mod->n_syms; i++) {
-        const Sym *s = &mod->syms[i];
-        GsModuleSymbol sym = { s->va, s->name, s->type };
-
-        g_array_append_val(syms, sym);
-    }
-    if (mod) {
-        g_strlcpy(info.name, mod->name, sizeof(info.name));
-        memcpy(info.mem, mod->mem, sizeof(info.mem));
-        memcpy(info.text, mod->text, sizeof(info.text));
-        info.n_mem = mod->n_mem;
-        info.n_text = mod->n_text;
-        info.syms = (GsModuleSymbol *)syms->data;
-        info.n_syms = mod->n_syms;
-        fn(&info, opaque);
-    }
-    return mod;
 }
 
 bool gs_modules_is_text(const GsModules *m, uint64_t va)

@@ -73,17 +73,19 @@ unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
 /** gs_modules_tell() - what is known of the loaded module that was added as
  *  @module_va, without its ORC; false if there is none. @fn runs under the
  *  lock. */
-typedef void (*GsModuleFn)(const GsModuleInfo *info, void *opaque);
+typedef void (*GsModuleFn)(uint64_t module_va, const GsModuleInfo *info,
+                           void *opaque);
 bool gs_modules_tell(const GsModules *m, uint64_t module_va, GsModuleFn fn,
                      void *opaque);
+/** gs_modules_tell_nth() - of the one that gs_kernel_nth_module() tells of. */
+bool gs_modules_tell_nth(const GsModules *m, unsigned i, GsModuleFn fn,
+                         void *opaque);
 
 /** gs_modules_n_symbols() - of the loaded modules. */
 size_t gs_modules_n_symbols(const GsModules *m);
 
 /** gs_modules_n() - how many are loaded. */
 size_t gs_modules_n(const GsModules *m);
-/** gs_modules_loaded() - (owned) their addresses, uint64_t, oldest first. */
-GArray *gs_modules_loaded(const GsModules *m);
 
 /** gs_modules_is_text() - is @va code of a loaded module? */
 bool gs_modules_is_text(const GsModules *m, uint64_t va);

@@ -78,10 +78,12 @@ static void put_ranges(GByteArray *out, const GsRange *r, size_t n)
     }
 }
 
-static void put_module(const GsModuleInfo *info, void *opaque)
+static void put_module(uint64_t module_va, const GsModuleInfo *info,
+                       void *opaque)
 {
     GByteArray *out = opaque;
 
+    put_u64(out, module_va);
     put_str(out, info->name);
     put_ranges(out, info->mem, info->n_mem);
     put_ranges(out, info->text, info->n_text);
@@ -98,14 +100,12 @@ static void put_module(const GsModuleInfo *info, void *opaque)
 bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
                            GByteArray *out)
 {
-    size_t before = out->len;
+    return gs_modules_tell(k->modules, module_va, put_module, out);
+}
 
-    put_u64(out, module_va);
-    if (!gs_modules_tell(k->modules, module_va, put_module, out)) {
-        g_byte_array_set_size(out, before);
-        return false;
-    }
-    return true;
+bool gs_kernel_save_nth_module(const GsKernel *k, unsigned i, GByteArray *out)
+{
+    return gs_modules_tell_nth(k->modules, i, put_module, out);
 }
 
 /* ---- reading ---- */

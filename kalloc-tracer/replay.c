@@ -177,7 +177,8 @@ static bool read_kernel(KtReplay *r, KtBytes *in)
     return true;
 }
 
-/* One that came with a VM's state begins with a byte: it is loaded. */
+/* One that came with a VM's state begins with a byte: is it loaded yet? What
+ * it left behind, if not, is of the time before. */
 static bool read_module(KtReplay *r, KtBytes *in, KtNoteKind kind)
 {
     bool live = kind != KT_NOTE_INHERITED || kt_bytes_u8(in);

@@ -122,29 +122,32 @@ void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
         .frame = module_frame(t, k, module_va) });
 }
 
-/* Begins with a byte: it is loaded. */
+/* The file's map has stacks with frames of those that were unloaded, too. */
 static GByteArray *inherited_frame(const KtTracer *t, const GsKernel *k,
-                                   uint64_t module_va)
+                                   unsigned i, bool live)
 {
-    GByteArray *frame = module_frame(t, k, module_va);
+    g_autoptr(GByteArray) data = t->journal ? g_byte_array_new() : NULL;
 
-    if (frame) {
-        g_byte_array_prepend(frame, (const uint8_t[]) { true }, 1);
+    if (!data) {
+        return NULL;
     }
-    return frame;
+    kt_put_u8(data, live);
+    if (!gs_kernel_save_nth_module(k, i, data) || data->len > KT_SECTION_MAX) {
+        return NULL;
+    }
+    return g_steal_pointer(&data);
 }
 
 void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k)
 {
-    g_autoptr(GArray) vas = gs_kernel_modules(k);
+    GsModule mod;
 
-    for (guint i = 0; i < vas->len; i++) {
-        uint64_t va = g_array_index(vas, uint64_t, i);
-
+    for (unsigned i = 0; gs_kernel_nth_module(k, i, &mod); i++) {
         add_note(t, (KtNote) {
             .kind = KT_NOTE_INHERITED,
-            .module = kt_modules_describe(t->modules, k, va, false),
-            .frame = inherited_frame(t, k, va) });
+            .module = mod.live ?
+                      kt_modules_describe(t->modules, k, mod.va, false) : NULL,
+            .frame = inherited_frame(t, k, i, mod.live) });
     }
 }
 

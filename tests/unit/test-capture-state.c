@@ -231,6 +231,50 @@ static void modules_came_before(gconstpointer hidden)
     remove_path(path);
 }
 
+static bool is_loaded(KtTracer *t, const char *name)
+{
+    bool loaded;
+
+    kt_query_begin(t);
+    loaded = kt_query_module_loaded(t, name);
+    kt_query_end(t);
+    return loaded;
+}
+
+/* By the file, too, which makes no reports of them. */
+static void unloaded_modules_are_named(void)
+{
+    char *path = new_path();
+    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(GByteArray) state = NULL;
+    g_autoptr(KtReplay) r = NULL;
+    const GsKernel *k;
+    GsSymbol sym;
+
+    test_qemu_run(START);
+    load_module(w, MODULES, "gone", "f");
+    kt_tracer_drop_module(w->t, (GsKernel *)kt_capture_kernel(w->capture),
+                          MODULES + 0x10000);
+    load_module(w, MODULES + 0x20000, "again", "g");
+    state = test_qemu_save();
+    g_clear_pointer(&w, world_free);
+    w = load_with(path, state, false, false);
+    kt_tracer_save_status(w->t, &(KtStatus) { .kernel_found = true });
+    r = read_all(path);
+    g_assert_null(kt_replay_info(r)->damage);
+    g_assert_cmpuint(n_reports(kt_replay_tracer(r)), ==, 0);
+    k = kt_replay_kernel(r);
+    g_assert_cmpuint(gs_kernel_n_modules(k), ==, 1);
+    g_assert_true(gs_kernel_symbolize(k, MODULES + 0x20, &sym));
+    g_assert_cmpstr(sym.name, ==, "f");
+    g_assert_cmpstr(sym.module, ==, "gone");
+    g_assert_true(gs_kernel_symbolize(k, MODULES + 0x20020, &sym));
+    g_assert_cmpstr(sym.name, ==, "g");
+    g_assert_true(is_loaded(kt_replay_tracer(r), "again"));
+    g_assert_false(is_loaded(kt_replay_tracer(r), "gone"));
+    remove_path(path);
+}
+
 /* ---- of a profile ------------------------------------------------------- */
 
 #define LOW 0x80000000ull
@@ -323,6 +367,8 @@ int main(int argc, char **argv)
                          modules_came_before);
     g_test_add_data_func("/capture-state/modules-came-before-late",
                          &cases[1][0], modules_came_before);
+    g_test_add_func("/capture-state/unloaded-modules",
+                    unloaded_modules_are_named);
     g_test_add_func("/capture-state/a-profiles-kernel",
                     a_profiles_kernel_is_found_late);
     return g_test_run();

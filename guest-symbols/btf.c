@@ -12,6 +12,7 @@
  */
 #include "btf.h"
 #include "cursor.h"
+#include "name-hash.h"
 
 #include <bpf/btf.h>
 #include <string.h>
@@ -115,7 +116,7 @@ static bool is_composite(const struct btf_type *t)
  * the first typedef. */
 static void index_names(GsBtf *b)
 {
-    b->types = g_hash_table_new(g_str_hash, g_str_equal);
+    b->types = g_hash_table_new(gs_name_hash_str, g_str_equal);
     learn(b, is_typedef);
     learn(b, is_composite);
 }

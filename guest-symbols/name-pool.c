@@ -5,6 +5,8 @@
  * hundred times cost its names once. The caller holds its own lock.
  */
 #include "name-pool.h"
+#include "name-hash.h"
+
 #include <string.h>
 
 struct GsNamePool {
@@ -22,7 +24,7 @@ GsNamePool *gs_name_pool_new(size_t max)
 {
     GsNamePool *p = g_new0(GsNamePool, 1);
 
-    p->names = g_hash_table_new(g_str_hash, g_str_equal);
+    p->names = g_hash_table_new(gs_name_hash_str, g_str_equal);
     p->chunk = g_string_chunk_new(65536);
     p->left = max;
     p->room = G_MAXSIZE;

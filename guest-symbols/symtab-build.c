@@ -9,6 +9,7 @@
  * once, to be checked and hashed, and copied.
  */
 #include "symtab-inside.h"
+#include "name-hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,6 @@ static GsSymtab *new_in(GsNameCodes *codes, const uint8_t *names)
     GsSymtab *tab = g_new0(GsSymtab, 1);
 
     tab->codes = codes;
-    tab->hash_seed = g_random_int();
     tab->draft = g_new0(GsSymtabDraft, 1);
     tab->draft->rows = g_array_new(FALSE, FALSE, sizeof(Row));
     tab->draft->names = names;
@@ -100,29 +100,6 @@ void gs_symtab_draft_free(GsSymtabDraft *d)
     }
 }
 
-static uint64_t word_of(const char *text, size_t len)
-{
-    uint64_t word = 0;
-
-    memcpy(&word, text, len);
-    return word;
-}
-
-/* The last word of a long name overlaps the one before it. */
-uint32_t gs_symtab_hash(const GsSymtab *tab, const char *name, size_t len)
-{
-    uint64_t h = (tab->hash_seed | 1ull << 40) + len;
-    size_t i = 0;
-
-    for (; i + 8 < len; i += 8) {
-        h = (h ^ word_of(name + i, 8)) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 32;
-    }
-    h ^= len >= 8 ? word_of(name + len - 8, 8) : word_of(name, len);
-    h *= 0x9e3779b97f4a7c15ull;
-    return h ^ h >> 32;
-}
-
 /* @text: type letter and name. */
 static bool add(GsSymtab *tab, uint64_t va, size_t at, const char *text,
                 size_t len, size_t n_codes)
@@ -141,7 +118,7 @@ static bool add(GsSymtab *tab, uint64_t va, size_t at, const char *text,
     if (len > 1 + GS_TWIN_LEN && !memcmp(text + 1, GS_TWIN, GS_TWIN_LEN)) {
         row.at |= IS_TWIN;
     }
-    row.hash = gs_symtab_hash(tab, text + 1, len - 1);
+    row.hash = gs_name_hash(text + 1, len - 1);
     d->text += len;
     d->entries += n_codes + 2;
     g_array_append_val(d->rows, row);

@@ -46,7 +46,6 @@ struct GsSymtab {
     uint32_t *marker;
     uint32_t *offset;
     GArray *spans;
-    uint32_t hash_seed;
     uint32_t hash_mask;
     uint32_t *bucket;
     uint8_t (*row)[3];
@@ -60,9 +59,6 @@ static inline size_t gs_symtab_n_markers(const GsSymtab *tab)
 {
     return ((size_t)tab->n + (1u << GS_MARKER_SHIFT) - 1) >> GS_MARKER_SHIFT;
 }
-
-/** gs_symtab_hash() - of a name, not the same in any two tables. */
-uint32_t gs_symtab_hash(const GsSymtab *tab, const char *name, size_t len);
 
 /** gs_symtab_build() - all of it but @ends and the percpu range, from the
  *  draft, which is freed. */

@@ -9,6 +9,7 @@
  * locks.
  */
 #include "symtab-inside.h"
+#include "name-hash.h"
 #include "suggest.h"
 
 #include <string.h>
@@ -166,7 +167,7 @@ static void search_init(Search *s, const GsSymtab *tab, const char *name)
     s->len = strlen(name);
     s->at = s->end = 0;
     if (tab->bucket) {
-        uint32_t b = gs_symtab_hash(tab, name, s->len) & tab->hash_mask;
+        uint32_t b = gs_name_hash(name, s->len) & tab->hash_mask;
 
         s->at = tab->bucket[b];
         s->end = tab->bucket[b + 1];

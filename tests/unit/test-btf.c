@@ -234,6 +234,39 @@ static void test_loop(void)
     g_assert_false(gs_btf_type_size(b, "self", &offset));
 }
 
+/* Structs without members, whose names collide in g_str_hash(): where they do
+ * here it takes many minutes. */
+static void test_chosen_to_collide(void)
+{
+    enum { BITS = 18, N = 1 << BITS, NAME = 2 * BITS + 1 };
+    const size_t types_len = N * sizeof(struct btf_type);
+    const size_t names_len = 1 + (size_t)N * NAME;
+    struct btf_header head = {
+        .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(head),
+        .type_len = types_len, .str_off = types_len, .str_len = names_len,
+    };
+    g_autofree uint8_t *raw = g_malloc0(sizeof(head) + types_len + names_len);
+    struct btf_type *types = (struct btf_type *)(raw + sizeof(head));
+    char *names = (char *)raw + sizeof(head) + types_len;
+    g_autoptr(GsBtf) b = NULL;
+    uint32_t size;
+
+    memcpy(raw, &head, sizeof(head));
+    for (unsigned i = 0; i < N; i++) {
+        types[i] = (struct btf_type) {
+            .name_off = 1 + i * NAME, .info = BTF_KIND_STRUCT << 24, .size = i,
+        };
+        for (unsigned bit = 0; bit < BITS; bit++) {
+            memcpy(names + 1 + i * NAME + 2 * bit,
+                   i >> bit & 1 ? "bA" : "ab", 2);
+        }
+    }
+    b = gs_btf_new(raw, sizeof(head) + types_len + names_len, NULL);
+    g_assert_nonnull(b);
+    g_assert_true(gs_btf_type_size(b, names + 1 + 77 * NAME, &size));
+    g_assert_cmpuint(size, ==, 77);
+}
+
 /* Each header word set to something huge, and every cut. */
 static void test_damage(void)
 {
@@ -268,5 +301,6 @@ int main(int argc, char **argv)
     g_test_add_func("/btf/enums", test_enums);
     g_test_add_func("/btf/loops", test_loop);
     g_test_add_func("/btf/damage", test_damage);
+    g_test_add_func("/btf/chosen-to-collide", test_chosen_to_collide);
     return g_test_run();
 }

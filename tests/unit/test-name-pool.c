@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Interned names: one copy of each, bounds, names that were chosen to collide.
+ */
+#include "../../guest-symbols/name-pool.h"
+
+#include <string.h>
+
+static void test_one_copy(void)
+{
+    g_autoptr(GsNamePool) pool = gs_name_pool_new(64);
+    char again[] = "kfree";
+    const char *name = gs_name_pool_intern(pool, "kfree");
+
+    g_assert_cmpstr(name, ==, "kfree");
+    g_assert_true(gs_name_pool_intern(pool, again) == name);
+    g_assert_true(gs_name_pool_find(pool, again) == name);
+    g_assert_null(gs_name_pool_find(pool, "kfre"));
+}
+
+static void test_bounds(void)
+{
+    g_autoptr(GsNamePool) pool = gs_name_pool_new(10);
+
+    g_assert_nonnull(gs_name_pool_intern(pool, "12345"));
+    g_assert_null(gs_name_pool_intern(pool, "1234"));
+    g_assert_nonnull(gs_name_pool_intern(pool, "123"));
+    g_assert_nonnull(gs_name_pool_intern(pool, "12345"));
+}
+
+/* Where these collide it takes many minutes. */
+static void test_chosen_to_collide(void)
+{
+    enum { BITS = 18 };
+    g_autoptr(GsNamePool) pool = gs_name_pool_new(64u << 20);
+
+    for (unsigned i = 0; i < 1u << BITS; i++) {
+        char name[2 * BITS + 1] = "";
+
+        for (unsigned bit = 0; bit < BITS; bit++) {
+            memcpy(name + 2 * bit, i >> bit & 1 ? "bA" : "ab", 2);
+        }
+        g_assert_nonnull(gs_name_pool_intern(pool, name));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/name-pool/one-copy", test_one_copy);
+    g_test_add_func("/name-pool/bounds", test_bounds);
+    g_test_add_func("/name-pool/chosen-to-collide", test_chosen_to_collide);
+    return g_test_run();
+}

@@ -27,7 +27,6 @@
 #define TOKENS_MAX      65536u      /* the index has 16-bit offsets */
 #define CODES_MAX       514u        /* bytes of one name, its length included */
 #define PER_MARKER      256u
-#define STEPS_MAX       (64u << 20) /* bound on the search in hostile files */
 
 /* Where the addresses lie differs, too: kallsyms.c tries both places. What is
  * told in a few steps comes first. */
@@ -95,8 +94,12 @@ static bool check_tokens(const GsArea *area, size_t start,
 {
     size_t pos = start;
 
+    if (!gs_kallsyms_spend(area, GS_KALLSYMS_TOKENS)) {
+        return false;
+    }
     for (unsigned i = 0; i < GS_KALLSYMS_TOKENS; i++) {
-        const uint8_t *nul = memchr(area->data + pos, 0, area->len - pos);
+        const uint8_t *nul = memchr(area->data + pos, 0,
+                                    MIN(area->len - pos, TOKENS_MAX));
 
         if (!nul || pos - start >= TOKENS_MAX) {
             return false;
@@ -124,7 +127,7 @@ static bool tokens_around(const GsArea *area, size_t zero,
     size_t least = zero > TOKENS_MAX ? zero - TOKENS_MAX : 0;
     unsigned ends = 0;
 
-    for (size_t pos = zero; pos-- > least;) {
+    for (size_t pos = zero; pos-- > least && gs_kallsyms_spend(area, 1);) {
         uint8_t byte = area->data[pos];
 
         if (!byte && ++ends > '0') {
@@ -146,10 +149,13 @@ static bool next_tokens(const GsArea *area, size_t *from,
                         GsKallsymsParts *parts)
 {
     while (*from < area->len) {
-        const uint8_t *hit = memmem(area->data + *from, area->len - *from,
-                                    digits, sizeof(digits));
+        const uint8_t *begin = area->data + *from;
+        const uint8_t *hit = memmem(begin, area->len - *from, digits,
+                                    sizeof(digits));
+        size_t searched = hit ? (size_t)(hit - begin) : area->len - *from;
 
-        if (!hit) {
+        if (!gs_kallsyms_spend(area, searched / GS_KALLSYMS_STEP_BYTES + 1) ||
+            !hit) {
             return false;
         }
         *from = hit - area->data + sizeof(digits);
@@ -165,15 +171,14 @@ static bool next_tokens(const GsArea *area, size_t *from,
 
 /* How many markers end at @end; *@start is the first. 0: none do. */
 static uint32_t markers_before(const GsArea *area, size_t end, unsigned word,
-                               uint32_t max, size_t *start, unsigned *steps)
+                               uint32_t max, size_t *start)
 {
     uint64_t above = 0;
     uint32_t n = 0;
 
-    while (end >= word && n < max && *steps) {
+    while (end >= word && n < max && gs_kallsyms_spend(area, 1)) {
         uint64_t v = word_at(area, end - word, word);
 
-        --*steps;
         if (n && (v >= above || above - v > PER_MARKER * CODES_MAX ||
                   above - v < PER_MARKER * 2)) {
             return 0;
@@ -233,7 +238,8 @@ static bool check_names(const GsArea *area, const GsKallsymsParts *parts,
             pos - names) {
             return false;
         }
-        if (!gs_kallsyms_name(area, &pos, &data) || pos > parts->markers) {
+        if (!gs_kallsyms_spend(area, 1) ||
+            !gs_kallsyms_name(area, &pos, &data) || pos > parts->markers) {
             return false;
         }
     }
@@ -241,8 +247,7 @@ static bool check_names(const GsArea *area, const GsKallsymsParts *parts,
 }
 
 /* Tries every place from which the last marker reaches the markers. */
-static bool find_names(const GsArea *area, GsKallsymsParts *parts,
-                       unsigned *steps)
+static bool find_names(const GsArea *area, GsKallsymsParts *parts)
 {
     unsigned word = parts->layout->word, align = parts->layout->align;
     uint64_t last = word_at(area, parts->markers +
@@ -255,10 +260,9 @@ static bool find_names(const GsArea *area, GsKallsymsParts *parts,
     hi = parts->markers - last;
     lo = hi > PER_MARKER * CODES_MAX ? hi - PER_MARKER * CODES_MAX : 8;
     for (hi -= (area->va + hi) & (align - 1);
-         hi >= lo && hi >= align && *steps; hi -= align) {
+         hi >= lo && hi >= align && gs_kallsyms_spend(area, 1); hi -= align) {
         uint64_t n = word_at(area, hi - align, word);
 
-        --*steps;
         if (n > (uint64_t)(parts->n_markers - 1) * PER_MARKER &&
             n <= (uint64_t)parts->n_markers * PER_MARKER &&
             check_names(area, parts, hi, n)) {
@@ -272,47 +276,45 @@ static bool find_names(const GsArea *area, GsKallsymsParts *parts,
 }
 
 static bool try_end(const GsArea *area, size_t end, uint32_t expect,
-                    GsKallsymsParts *parts, unsigned *steps)
+                    GsKallsymsParts *parts)
 {
     uint32_t max = expect ? expect : GS_SYMBOLS_MAX / PER_MARKER;
 
     parts->n_markers = markers_before(area, end, parts->layout->word, max,
-                                      &parts->markers, steps);
+                                      &parts->markers);
     return parts->n_markers && (!expect || parts->n_markers == expect) &&
-           find_names(area, parts, steps);
+           find_names(area, parts);
 }
 
 /* Markers that end right before the tokens, but for alignment. */
-static bool find_adjacent(const GsArea *area, GsKallsymsParts *parts,
-                          unsigned *steps)
+static bool find_adjacent(const GsArea *area, GsKallsymsParts *parts)
 {
-    return try_end(area, parts->tokens, 0, parts, steps) ||
+    return try_end(area, parts->tokens, 0, parts) ||
            (parts->layout->word == 4 && parts->tokens >= 4 &&
-            try_end(area, parts->tokens - 4, 0, parts, steps));
+            try_end(area, parts->tokens - 4, 0, parts));
 }
 
 /*
  * Markers in front of the by-name order, which has three bytes a symbol:
  * each possible distance goes with one count of markers.
  */
-static bool find_behind_seqs(const GsArea *area, GsKallsymsParts *parts,
-                             unsigned *steps)
+static bool find_behind_seqs(const GsArea *area, GsKallsymsParts *parts)
 {
     size_t far = MIN(parts->tokens, 3ull * GS_SYMBOLS_MAX);
 
-    for (size_t gap = 8; gap <= far && *steps; gap += 8) {
+    for (size_t gap = 8; gap <= far && *area->steps; gap += 8) {
         size_t end = parts->tokens - gap;
         uint32_t n = gap / 3;
         uint32_t expect = (n + PER_MARKER - 1) / PER_MARKER;
         uint32_t fewer = (n > 2 ? n - 2 : 1) / PER_MARKER + 1;
 
-        if (try_end(area, end, expect, parts, steps) ||
-            try_end(area, end - MIN(end, 4), expect, parts, steps)) {
+        if (try_end(area, end, expect, parts) ||
+            try_end(area, end - MIN(end, 4), expect, parts)) {
             return true;
         }
         if (fewer < expect &&
-            (try_end(area, end, fewer, parts, steps) ||
-             try_end(area, end - MIN(end, 4), fewer, parts, steps))) {
+            (try_end(area, end, fewer, parts) ||
+             try_end(area, end - MIN(end, 4), fewer, parts))) {
             return true;
         }
     }
@@ -322,8 +324,6 @@ static bool find_behind_seqs(const GsArea *area, GsKallsymsParts *parts,
 bool gs_kallsyms_find(const GsArea *area, size_t *from,
                       GsKallsymsParts *parts, bool *layout_known)
 {
-    unsigned steps = STEPS_MAX;
-
     if (!next_tokens(area, from, parts)) {
         return false;
     }
@@ -331,8 +331,8 @@ bool gs_kallsyms_find(const GsArea *area, size_t *from,
     for (size_t i = 0; i < G_N_ELEMENTS(layouts) && !*layout_known; i++) {
         parts->layout = &layouts[i];
         *layout_known = parts->layout->seqs_first
-                        ? find_behind_seqs(area, parts, &steps)
-                        : find_adjacent(area, parts, &steps);
+                        ? find_behind_seqs(area, parts)
+                        : find_adjacent(area, parts);
     }
     return true;
 }

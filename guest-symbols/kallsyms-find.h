@@ -24,12 +24,30 @@ typedef struct GsKallsymsLayout {
     unsigned align;
 } GsKallsymsLayout;
 
-/** struct GsArea - (borrowed) the run of image bytes that is searched. */
+/**
+ * struct GsArea - (borrowed) the run of image bytes that is searched
+ * @steps: (borrowed) how much may yet be done, of one look at an image, however
+ *         much of it looks like a table
+ */
 typedef struct GsArea {
     const uint8_t *data;
     size_t len;
     uint64_t va;
+    uint64_t *steps;
 } GsArea;
+
+/** gs_kallsyms_spend() - @n steps. Returns: false when there are not as many,
+ *  and then none any more. */
+static inline bool gs_kallsyms_spend(const GsArea *area, uint64_t n)
+{
+    bool enough = n <= *area->steps;
+
+    *area->steps = enough ? *area->steps - n : 0;
+    return enough;
+}
+
+/* Of bytes that are only searched, so many are a step. */
+#define GS_KALLSYMS_STEP_BYTES  64
 
 /**
  * struct GsKallsymsParts - positions in a GsArea
@@ -57,7 +75,7 @@ typedef struct GsKallsymsParts {
  * @from: (in, out) where to search; behind the found tokens afterwards
  * @layout_known: (out) false when there are tokens whose surroundings follow
  *                no known layout
- * Returns: false when there are no more tokens.
+ * Returns: false when there are no more tokens, or steps.
  */
 bool gs_kallsyms_find(const GsArea *area, size_t *from,
                       GsKallsymsParts *parts, bool *layout_known);

@@ -18,6 +18,16 @@
 #define AROUND_BEHIND   (4u << 20)
 #define AROUND_MAX      4
 
+/* Of one look: real kernels take 2 M, most of them to read their symbols. */
+#define STEPS_MAX       (64u << 20)
+#define SYMBOL_STEPS    8
+
+/* One look at an image; @steps are left. */
+typedef struct Look {
+    GsImage *img;
+    uint64_t steps;
+} Look;
+
 /* How symbols' addresses are written: @at gives the @i-th one. */
 typedef struct Encoding {
     const char *since;
@@ -27,7 +37,7 @@ typedef struct Encoding {
 } Encoding;
 
 typedef struct Decoder {
-    const GsImage *img;
+    GsImage *img;
     GsArea area;
     GsKallsymsParts parts;
     const Encoding *enc;
@@ -99,7 +109,8 @@ static uint64_t relocated_base(Decoder *d, size_t pos)
     uint64_t nearest = 2u << 20, base = 0;
     const GsArea *a = &d->area;
 
-    if (!gs_image_is_raw(d->img)) {
+    if (!gs_image_is_raw(d->img) ||
+        !gs_kallsyms_spend(a, a->len / GS_KALLSYMS_STEP_BYTES)) {
         return 0;
     }
     for (size_t i = 0; i + 24 <= a->len; i += 8) {
@@ -222,7 +233,7 @@ static uint32_t disorder(const Decoder *d, uint32_t limit)
 
         n += va < before;
         outside += va < d->least || va > d->greatest;
-        if (n >= limit || outside > most) {
+        if (n >= limit || outside > most || !gs_kallsyms_spend(&d->area, 1)) {
             return UINT32_MAX;
         }
         before = va;
@@ -286,7 +297,8 @@ static GsSymtab *read_symbols(const Decoder *d, GError **errp)
     for (uint32_t i = 0; i < d->parts.n; i++) {
         size_t at = pos - d->parts.names;
 
-        if (!gs_kallsyms_name(&d->area, &pos, &data) ||
+        if (!gs_kallsyms_spend(&d->area, SYMBOL_STEPS) ||
+            !gs_kallsyms_name(&d->area, &pos, &data) ||
             !gs_symtab_add_coded(tab, address(d, i), at)) {
             g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                         "kallsyms: symbol %u of %u has no sensible name", i,
@@ -331,7 +343,7 @@ static bool plausible(const GsImage *img, const GsSymtab *tab, GError **errp)
     return true;
 }
 
-static GsSymtab *decode(GsImage *img, Decoder *d, GError **errp)
+static GsSymtab *decode(Decoder *d, GError **errp)
 {
     g_autoptr(GsSymtab) tab = NULL;
     GsSymbol text;
@@ -344,26 +356,26 @@ static GsSymtab *decode(GsImage *img, Decoder *d, GError **errp)
         return NULL;
     }
     if (d->linked_at) {
-        gs_image_rebase(img, d->linked_at);
+        gs_image_rebase(d->img, d->linked_at);
     } else if (gs_symtab_lookup(tab, "_text", &text)) {
-        gs_image_rebase(img, text.va);
+        gs_image_rebase(d->img, text.va);
     }
-    return plausible(img, tab, errp) ? g_steal_pointer(&tab) : NULL;
+    return plausible(d->img, tab, errp) ? g_steal_pointer(&tab) : NULL;
 }
 
 /* Every table in [@from, @to) of a section; the first that makes sense. */
-static GsSymtab *search_part(GsImage *img, const GsSection *sec, size_t from,
+static GsSymtab *search_part(Look *look, const GsSection *sec, size_t from,
                              size_t to, GError **errp)
 {
     Decoder d = {
-        .img = img,
+        .img = look->img,
         .area = { .data = sec->data + from, .len = to - from,
-                  .va = sec->va + from },
+                  .va = sec->va + from, .steps = &look->steps },
     };
     size_t pos = 0;
     bool known;
 
-    gs_memory_copy_need(gs_image_copy(img), d.area.va, d.area.len);
+    gs_memory_copy_need(gs_image_copy(d.img), d.area.va, d.area.len);
     while (gs_kallsyms_find(&d.area, &pos, &d.parts, &known)) {
         GsSymtab *tab;
 
@@ -375,7 +387,7 @@ static GsSymtab *search_part(GsImage *img, const GsSection *sec, size_t from,
                         d.area.va + d.parts.tokens);
             continue;
         }
-        tab = decode(img, &d, errp);
+        tab = decode(&d, errp);
         if (tab) {
             return tab;
         }
@@ -388,7 +400,7 @@ static GsSymtab *search_part(GsImage *img, const GsSection *sec, size_t from,
  * distribution kernel's table reaches twice over. Whatever the result of
  * that, it is only a short cut.
  */
-static GsSymtab *search_around(GsImage *img, const GsSection *sec,
+static GsSymtab *search_around(Look *look, const GsSection *sec,
                                GError **errp)
 {
     uint64_t va = sec->va;
@@ -398,13 +410,13 @@ static GsSymtab *search_around(GsImage *img, const GsSection *sec,
         const char *mark = gs_kallsyms_mark(&len);
         GsSymtab *tab;
 
-        if (!gs_memory_copy_find(gs_image_copy(img), mark, len, &va)) {
+        if (!gs_memory_copy_find(gs_image_copy(look->img), mark, len, &va)) {
             return NULL;
         }
         at = va - sec->va;
         from = at > AROUND_BEFORE ? (at - AROUND_BEFORE) & ~(size_t)0xfff : 0;
         to = MIN(sec->len, at + AROUND_BEHIND);
-        tab = search_part(img, sec, from, to, errp);
+        tab = search_part(look, sec, from, to, errp);
         if (tab) {
             return tab;
         }
@@ -413,16 +425,17 @@ static GsSymtab *search_around(GsImage *img, const GsSection *sec,
     return NULL;
 }
 
-static GsSymtab *search_section(GsImage *img, const GsSection *sec,
+static GsSymtab *search_section(Look *look, const GsSection *sec,
                                 GError **errp)
 {
-    GsSymtab *tab = search_around(img, sec, errp);
+    GsSymtab *tab = search_around(look, sec, errp);
 
-    return tab ? tab : search_part(img, sec, 0, sec->len, errp);
+    return tab ? tab : search_part(look, sec, 0, sec->len, errp);
 }
 
 GsSymtab *gs_kallsyms_decode(GsImage *img, GError **errp)
 {
+    Look look = { .img = img, .steps = STEPS_MAX };
     g_autoptr(GError) err = NULL;
 
     /* the tables are in .rodata: look there before everywhere else */
@@ -434,11 +447,17 @@ GsSymtab *gs_kallsyms_decode(GsImage *img, GError **errp)
             if (!s->data || (strcmp(s->name, ".rodata") != 0) != elsewhere) {
                 continue;
             }
-            tab = search_section(img, s, &err);
+            tab = search_section(&look, s, &err);
             if (tab) {
                 return tab;
             }
         }
+    }
+    if (!look.steps) {
+        g_clear_error(&err);
+        g_set_error(&err, GS_ERROR, GS_ERROR_FORMAT,
+                    "kallsyms: too much in the image looks like a table that "
+                    "is none: given up");
     }
     if (!err) {
         g_set_error(&err, GS_ERROR, GS_ERROR_NO_SYMBOLS,

@@ -239,6 +239,78 @@ static void test_damage(void)
     g_byte_array_unref(w.out);
 }
 
+/* ---- what only looks like tables ---- */
+
+/* Tokens without any text but for the digits, and their index. */
+static void put_bare_tokens(GByteArray *out)
+{
+    size_t start = out->len;
+    uint16_t index[256];
+
+    for (unsigned i = 0; i < 256; i++) {
+        index[i] = out->len - start;
+        if (g_ascii_isdigit(i)) {
+            ks_put(out, i, 1);
+        }
+        ks_put(out, 0, 1);
+    }
+    while (out->len & 7) {
+        ks_put(out, 0, 1);
+    }
+    g_byte_array_append(out, (const uint8_t *)index, sizeof(index));
+}
+
+static void expect_given_up(const GByteArray *rodata)
+{
+    ElfWriter elf;
+    g_autoptr(GBytes) bytes = NULL;
+    g_autoptr(GsImage) img = NULL;
+    g_autoptr(GError) err = NULL;
+
+    elf_writer_start(&elf);
+    elf_writer_add(&elf, ".rodata", KS_RODATA, 0, rodata->data, rodata->len);
+    bytes = elf_writer_finish(&elf);
+    img = gs_image_new(bytes, NULL);
+    g_assert_null(gs_kallsyms_decode(img, &err));
+    g_assert_error(err, GS_ERROR, GS_ERROR_FORMAT);
+    g_assert_true(g_str_has_suffix(err->message, "given up"));
+}
+
+/* Each table of tokens has before it what may be markers, wherever these
+ * should end: a budget for each, and this takes many minutes. */
+static void test_many_tokens(void)
+{
+    g_autoptr(GByteArray) out = g_byte_array_new();
+
+    for (uint32_t marker = 4096; out->len < 13u << 20; marker += 512) {
+        ks_put(out, marker, 4);
+    }
+    for (unsigned i = 0; i < 2000; i++) {
+        put_bare_tokens(out);
+    }
+    expect_given_up(out);
+}
+
+/* Each name may be the first, has the count of them before it, and all that
+ * follow agree with the markers, but for the last: to count only the first
+ * names that are tried takes minutes. */
+static void test_many_first_names(void)
+{
+    enum { MARKERS = 16384, NAME = 8, FAR = 131584 };
+    const uint32_t n = MARKERS * 256 - 249;     /* a name's length: 7 codes */
+    const size_t len = (MARKERS - 1) * 256 * NAME + 2 * FAR;
+    g_autoptr(GByteArray) out = g_byte_array_new();
+
+    for (size_t at = 0; at < len; at += NAME) {
+        ks_put(out, at + 2048 < len ? 0x0101010100000000 | n : 0, NAME);
+    }
+    for (uint32_t i = 0; i < MARKERS; i++) {
+        ks_put(out, i * 256 * NAME, 4);
+    }
+    put_bare_tokens(out);
+    expect_given_up(out);
+}
+
 /*
  * An arm64 Image as the build leaves it: the base is 0, and a relocation for
  * it stands elsewhere, among others.
@@ -303,6 +375,8 @@ int main(int argc, char **argv)
     g_test_add_func("/kallsyms/unsorted", test_unsorted);
     g_test_add_func("/kallsyms/outside-code", test_outside_code);
     g_test_add_func("/kallsyms/damaged-markers", test_damage);
+    g_test_add_func("/kallsyms/many-tokens", test_many_tokens);
+    g_test_add_func("/kallsyms/many-first-names", test_many_first_names);
     status = g_test_run();
     g_string_chunk_free(strings);
     return status;

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define NESTING_MAX     64      /* anonymous structs waiting to be searched */
-#define VISITS_MAX      4096    /* of them in one search */
+#define MEMBERS_MAX     4096    /* looked at in one search */
 #define PATH_MAX_PARTS  16
 #define MEMBER_END_MAX  (1u << 20)      /* no kernel has such a struct */
 
@@ -192,9 +192,9 @@ static bool is_bit_field(const GsBtf *b, const struct btf_type *t, unsigned i)
 static bool find_member(const GsBtf *b, const char *name, Found *found)
 {
     Found todo[NESTING_MAX] = { *found };
-    unsigned n_todo = 1, visits = 0;
+    unsigned n_todo = 1, left = MEMBERS_MAX;
 
-    while (n_todo && visits++ < VISITS_MAX) {
+    while (n_todo) {
         Found at = todo[--n_todo];
         const struct btf_type *t = composite(b, at.type);
         unsigned n = t ? btf_vlen(t) : 0;
@@ -204,6 +204,9 @@ static bool find_member(const GsBtf *b, const char *name, Found *found)
             const char *member = name_of(b, m->name_off);
             Found in = { m->type, at.bits + btf_member_bit_offset(t, i) };
 
+            if (!left--) {
+                return false;
+            }
             if (!strcmp(member, name)) {
                 *found = in;
                 return !is_bit_field(b, t, i);
@@ -285,14 +288,14 @@ static bool enter_array(const GsBtf *b, uint32_t *id, uint32_t *off,
     return true;
 }
 
-/* The member that covers *@off, likewise. */
+/* The member that covers *@off, likewise; *@left may yet be looked at. */
 static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
-                         GString *path)
+                         unsigned *left, GString *path)
 {
     const struct btf_type *t = composite(b, *id);
     unsigned n = t ? btf_vlen(t) : 0;
 
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n && *left; i++, --*left) {
         const struct btf_member *m = &btf_members(t)[i];
         uint32_t begin = btf_member_bit_offset(t, i) / 8, size;
         const char *name = name_of(b, m->name_off);
@@ -302,7 +305,8 @@ static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
             continue;
         }
         if (*name) {
-            g_string_append_printf(path, "%s%s", path->len ? "." : "", name);
+            g_string_append_printf(path, "%s%.*s", path->len ? "." : "",
+                                   GS_SYMBOL_NAME_MAX, name);
         }
         *off -= begin;
         *id = m->type;
@@ -314,13 +318,14 @@ static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
 char *gs_btf_member_at(const GsBtf *b, const char *type, uint32_t offset)
 {
     g_autoptr(GString) path = g_string_new(NULL);
+    unsigned left = MEMBERS_MAX;
     uint32_t id;
 
     if (!type_named(b, type, &id)) {
         return NULL;
     }
     for (unsigned depth = 0; depth < PATH_MAX_PARTS; depth++) {
-        if (!enter_member(b, &id, &offset, path) &&
+        if (!enter_member(b, &id, &offset, &left, path) &&
             !enter_array(b, &id, &offset, path)) {
             break;
         }

@@ -234,6 +234,56 @@ static void test_loop(void)
     g_assert_false(gs_btf_type_size(b, "self", &offset));
 }
 
+/* Lookups in a struct of very many: by name, by place. */
+static GsBtf *make_large(unsigned n, bool anonymous)
+{
+    struct btf *types = btf__new_empty();
+    int t_int = btf__add_int(types, "int", 4, BTF_INT_SIGNED);
+    int large = btf__add_struct(types, "large", 4 * n);
+    const void *raw;
+    __u32 len;
+    GsBtf *b;
+
+    for (unsigned i = 0; i < n; i++) {
+        g_autofree char *name = g_strdup_printf("m%u", i);
+
+        btf__add_field(types, anonymous ? "" : name, anonymous ? large : t_int,
+                       32 * i, 0);
+    }
+    raw = btf__raw_data(types, &len);
+    b = gs_btf_new(raw, len, NULL);
+    g_assert_nonnull(b);
+    btf__free(types);
+    return b;
+}
+
+static void test_many_members(void)
+{
+    g_autoptr(GsBtf) b = make_large(5000, false);
+    g_autofree char *near = gs_btf_member_at(b, "large", 4 * 4000);
+    g_autofree char *far = gs_btf_member_at(b, "large", 4 * 4999);
+    uint32_t offset;
+
+    g_assert_true(gs_btf_member(b, "large", "m4000", &offset, NULL));
+    g_assert_cmpuint(offset, ==, 4 * 4000);
+    g_assert_false(gs_btf_member(b, "large", "m4999", &offset, NULL));
+    g_assert_cmpstr(near, ==, "m4000");
+    g_assert_null(far);
+}
+
+/* All of its members are the struct itself: it takes minutes where structs
+ * are counted. */
+static void test_many_of_itself(void)
+{
+    g_autoptr(GsBtf) b = make_large(65535, true);
+
+    for (unsigned i = 0; i < 200; i++) {
+        uint32_t offset;
+
+        g_assert_false(gs_btf_member(b, "large", "m", &offset, NULL));
+    }
+}
+
 /* Structs without members, whose names collide in g_str_hash(): where they do
  * here it takes many minutes. */
 static void test_chosen_to_collide(void)
@@ -300,6 +350,8 @@ int main(int argc, char **argv)
     g_test_add_func("/btf/sizes", test_sizes);
     g_test_add_func("/btf/enums", test_enums);
     g_test_add_func("/btf/loops", test_loop);
+    g_test_add_func("/btf/many-members", test_many_members);
+    g_test_add_func("/btf/many-of-itself", test_many_of_itself);
     g_test_add_func("/btf/damage", test_damage);
     g_test_add_func("/btf/chosen-to-collide", test_chosen_to_collide);
     return g_test_run();

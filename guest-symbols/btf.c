@@ -7,20 +7,25 @@
  * compares every name). Enumerators, of which a kernel has more than types,
  * are asked for two or three times a boot: they are gone through. libbpf
  * checks the sizes of the type records, but trusts the header further than an
- * untrusted file deserves, so that is checked first. Nothing changes after
- * gs_btf_new(): no locks.
+ * untrusted file deserves, and copies all before it looks at anything, so what
+ * can be told at once is checked first. Nothing changes after gs_btf_new(): no
+ * locks, but for libbpf's own words.
  */
 #include "btf.h"
 #include "cursor.h"
+#include "lock.h"
 #include "name-hash.h"
 
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <string.h>
 
 #define NESTING_MAX     64      /* anonymous structs waiting to be searched */
 #define MEMBERS_MAX     4096    /* looked at in one search */
 #define PATH_MAX_PARTS  16
 #define MEMBER_END_MAX  (1u << 20)      /* no kernel has such a struct */
+#define BYTES_MAX       (64u << 20)
+#define TRY_BYTES       4096    /* what a try costs at least */
 
 struct GsBtf {
     struct btf *btf;
@@ -33,7 +38,7 @@ typedef struct Found {
     uint64_t bits;
 } Found;
 
-/* @used: (out) as far as the types and their names reach. */
+/* @used: (out) as far as the types, and their names behind them, reach. */
 static bool check_header(const uint8_t *data, size_t len, size_t *used,
                          GError **errp)
 {
@@ -54,17 +59,36 @@ static bool check_header(const uint8_t *data, size_t len, size_t *used,
         return false;
     }
     if (magic != BTF_MAGIC || version != BTF_VERSION ||
-        hdr_len < sizeof(struct btf_header) || !str_len ||
-        hdr_len + type_off + type_len > len ||
-        hdr_len + str_off + str_len > len ||
-        hdr_len + str_off + str_len > INT32_MAX) {
+        hdr_len < sizeof(struct btf_header) || !str_len || type_off % 4 ||
+        type_off + type_len > str_off || hdr_len + str_off + str_len > len ||
+        hdr_len + str_off + str_len > BYTES_MAX) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "BTF: magic 0x%x, version %u or the sizes in the header "
                     "are wrong", magic, version);
         return false;
     }
-    *used = hdr_len + MAX(type_off + type_len, str_off + str_len);
+    *used = hdr_len + str_off + str_len;
+    if (data[hdr_len + str_off] || data[*used - 1]) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "BTF: the names are not where the header says");
+        return false;
+    }
     return true;
+}
+
+/* Quietly: libbpf has a line on stderr for each type that it refuses. It may
+ * be QEMU's own libbpf, too, which says what it likes otherwise. */
+static struct btf *parse(const uint8_t *data, size_t len)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    libbpf_print_fn_t print;
+    struct btf *btf;
+    GS_HOLD(&lock);
+
+    print = libbpf_set_print(NULL);
+    btf = btf__new(data, len);
+    libbpf_set_print(print);
+    return btf;
 }
 
 static const char *name_of(const GsBtf *b, uint32_t off)
@@ -130,7 +154,7 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
     if (!check_header(data, len, &used, errp)) {
         return NULL;
     }
-    btf = btf__new(data, used);
+    btf = parse(data, used);
     if (!btf) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "BTF: %zu bytes with inconsistent types", len);
@@ -141,6 +165,25 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
     b->btf = btf;
     index_names(b);
     return b;
+}
+
+GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room)
+{
+    static const uint8_t head[] = { 0x9f, 0xeb, 1, 0, 24, 0, 0, 0 };
+    const uint8_t *end = data + len, *hit = data;
+    GsBtf *btf = NULL;
+
+    while (!btf && (hit = memmem(hit, end - hit, head, sizeof(head)))) {
+        size_t used;
+
+        if (check_header(hit, end - hit, &used, NULL) &&
+            MAX(used, TRY_BYTES) <= *room) {
+            *room -= MAX(used, TRY_BYTES);
+            btf = gs_btf_new(hit, end - hit, NULL);
+        }
+        hit += sizeof(head);
+    }
+    return btf;
 }
 
 void gs_btf_free(GsBtf *b)

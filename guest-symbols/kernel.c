@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define FILE_SIZE_MAX   (2ull << 30)
+#define BTF_SEARCH_MAX  (64u << 20)
 
 /* ---- opening ---- */
 
@@ -92,27 +93,19 @@ GBytes *gs_kernel_read_file(const char *path, GError **errp)
     return bytes;
 }
 
-/*
- * Types where sections have no names: by the header that begins them (magic,
- * version, flags, header length), as far as the header says.
- */
-static GsBtf *search_btf(const GsImage *img, const GsSection *s)
+/* Types where sections have no names. */
+static GsBtf *search_btf(const GsImage *img)
 {
-    static const uint8_t head[] = { 0x9f, 0xeb, 1, 0, 24, 0, 0, 0 };
+    size_t room = BTF_SEARCH_MAX;
     GsBtf *btf = NULL;
-    size_t pos = 0;
 
-    gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
-    while (s->data && !*s->name && !btf && pos < s->len) {
-        const uint8_t *hit = memmem(s->data + pos, s->len - pos, head,
-                                    sizeof(head));
+    for (size_t i = 0; !btf && i < gs_image_n_sections(img); i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
 
-        if (!hit) {
-            return NULL;
+        gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
+        if (s->data && !*s->name) {
+            btf = gs_btf_search(s->data, s->len, &room);
         }
-        pos = hit - s->data;
-        btf = gs_btf_new(hit, s->len - pos, NULL);
-        pos += sizeof(head);
     }
     return btf;
 }
@@ -127,9 +120,7 @@ static bool load_btf(GsKernel *k, GError **errp)
         k->btf = gs_btf_new(data, len, errp);
         return k->btf != NULL;
     }
-    for (size_t i = 0; !k->btf && i < gs_image_n_sections(k->image); i++) {
-        k->btf = search_btf(k->image, gs_image_nth_section(k->image, i));
-    }
+    k->btf = search_btf(k->image);
     return true;
 }
 

@@ -234,6 +234,91 @@ static void test_loop(void)
     g_assert_false(gs_btf_type_size(b, "self", &offset));
 }
 
+/* ---- what is searched for ---- */
+
+/* @n headers one behind the other; what follows each makes no types, and all
+ * that does are its names. */
+static GByteArray *make_headers(unsigned n)
+{
+    GByteArray *out = g_byte_array_new();
+    const uint32_t end = n * sizeof(struct btf_header);
+
+    for (unsigned i = 0; i < n; i++) {
+        struct btf_header head = {
+            .magic = BTF_MAGIC, .version = BTF_VERSION,
+            .hdr_len = sizeof(head), .type_len = 24,
+        };
+
+        /* at the next but one's flags there is a NUL */
+        head.str_off = sizeof(head) + offsetof(struct btf_header, flags);
+        head.str_len = end + 1 - (out->len + sizeof(head) + head.str_off);
+        g_byte_array_append(out, (uint8_t *)&head, sizeof(head));
+    }
+    g_byte_array_append(out, (const uint8_t *)"", 1);
+    return out;
+}
+
+static void put_types(GByteArray *out)
+{
+    struct btf *types = make_types();
+    __u32 len;
+    const void *raw = btf__raw_data(types, &len);
+
+    g_byte_array_append(out, raw, len);
+    btf__free(types);
+}
+
+static void test_search(void)
+{
+    g_autoptr(GByteArray) out = make_headers(10);
+    size_t room = 10 * 4096;
+    g_autoptr(GsBtf) none = NULL;
+    g_autoptr(GsBtf) b = NULL;
+    uint32_t size;
+
+    none = gs_btf_search(out->data, out->len, &room);
+    g_assert_null(none);
+    put_types(out);
+    room = 16 * 4096;
+    b = gs_btf_search(out->data, out->len, &room);
+    g_assert_nonnull(b);
+    g_assert_true(gs_btf_type_size(b, "outer", &size));
+}
+
+/* Each claims all that follows: there is no room left to parse the types. */
+static void test_search_in_headers(void)
+{
+    g_autoptr(GByteArray) out = make_headers(100000);
+    size_t room = 64u << 20;
+
+    put_types(out);
+    g_assert_null(gs_btf_search(out->data, out->len, &room));
+    g_assert_cmpuint(room, <, 4096);
+}
+
+static void test_libbpf_is_quiet(void)
+{
+    struct {
+        struct btf_header head;
+        struct btf_type type;
+        uint32_t rest;          /* too little for another */
+        char names[4];
+    } bad = {
+        .head = { .magic = BTF_MAGIC, .version = BTF_VERSION,
+                  .hdr_len = sizeof(bad.head), .type_len = 16, .str_off = 16,
+                  .str_len = 4 },
+        .type = { .info = BTF_KIND_FWD << 24 },
+    };
+
+    if (g_test_subprocess()) {
+        g_assert_null(gs_btf_new((uint8_t *)&bad, sizeof(bad), NULL));
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr("");
+}
+
 /* Lookups in a struct of very many: by name, by place. */
 static GsBtf *make_large(unsigned n, bool anonymous)
 {
@@ -350,6 +435,9 @@ int main(int argc, char **argv)
     g_test_add_func("/btf/sizes", test_sizes);
     g_test_add_func("/btf/enums", test_enums);
     g_test_add_func("/btf/loops", test_loop);
+    g_test_add_func("/btf/search", test_search);
+    g_test_add_func("/btf/search-in-headers", test_search_in_headers);
+    g_test_add_func("/btf/libbpf-is-quiet", test_libbpf_is_quiet);
     g_test_add_func("/btf/many-members", test_many_members);
     g_test_add_func("/btf/many-of-itself", test_many_of_itself);
     g_test_add_func("/btf/damage", test_damage);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BANNER_MAX  512
+#define TRIES_MAX   64      /* of what begins like a banner; kernels have 2 */
 
 static const char start[] = "Linux version ";
 
@@ -33,13 +34,13 @@ static bool has_build_number(const char *banner)
 
 /* The best of what begins like a banner in one section. */
 static char *search_section(const GsImage *img, const GsSection *s,
-                            uint64_t *va)
+                            unsigned *tries, uint64_t *va)
 {
     char *best = NULL;
     size_t pos = 0;
 
     gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
-    while (s->data && pos < s->len) {
+    while (s->data && pos < s->len && *tries) {
         const uint8_t *hit = memmem(s->data + pos, s->len - pos, start,
                                     strlen(start));
         uint64_t at = hit ? s->va + (hit - s->data) : 0;
@@ -48,6 +49,7 @@ static char *search_section(const GsImage *img, const GsSection *s,
         if (!hit) {
             break;
         }
+        --*tries;
         pos = hit - s->data + strlen(start);
         if (banner && (!best || has_build_number(banner))) {
             g_free(best);
@@ -64,6 +66,7 @@ static char *search_section(const GsImage *img, const GsSection *s,
 char *gs_banner_find(const GsImage *img, const GsSymtab *tab, uint64_t *va)
 {
     GsSymbol sym;
+    unsigned tries = TRIES_MAX;
     char *banner = NULL;
 
     if (gs_symtab_lookup(tab, "linux_banner", &sym)) {
@@ -71,7 +74,8 @@ char *gs_banner_find(const GsImage *img, const GsSymtab *tab, uint64_t *va)
         *va = sym.va;
     }
     for (size_t i = 0; !banner && i < gs_image_n_sections(img); i++) {
-        banner = search_section(img, gs_image_nth_section(img, i), va);
+        banner = search_section(img, gs_image_nth_section(img, i), &tries,
+                                va);
     }
     return banner;
 }

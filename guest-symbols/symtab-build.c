@@ -162,7 +162,8 @@ bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
 /*
  * Of several names of one address the first should be the one that people
  * know. Same preferences as scripts/kallsyms.c: linker-made labels last, weak
- * ones late, few leading underscores first. Smaller is better.
+ * ones late, few leading underscores first; and behind them all those that
+ * cover nothing. Smaller is better.
  */
 static unsigned name_rank(const char *name, char type)
 {
@@ -182,26 +183,49 @@ static unsigned row_rank(const GsSymtab *tab, const Row *row)
     char text[GS_CODES_ROOM];
 
     text[draft_text(tab, row, text)] = 0;
-    return name_rank(text + 1, text[0]);
+    return !gs_symtab_covers(text) * 8192u + name_rank(text + 1, text[0]);
 }
 
-static int by_address(const void *a, const void *b, void *opaque)
+/* Names come in file order: this keeps the sorts stable. */
+static int by_entry(const Row *x, const Row *y)
+{
+    uint32_t ax = x->at & ~IS_TWIN, ay = y->at & ~IS_TWIN;
+
+    return ax < ay ? -1 : ax > ay;
+}
+
+static int by_address(const void *a, const void *b)
 {
     const Row *x = a, *y = b;
-    const GsSymtab *tab = opaque;
-    uint32_t ax = x->at & ~IS_TWIN, ay = y->at & ~IS_TWIN;
-    unsigned rx, ry;
 
-    if (x->va != y->va) {
-        return x->va < y->va ? -1 : 1;
+    return x->va < y->va ? -1 : x->va > y->va ? 1 : by_entry(x, y);
+}
+
+/* One of several rows of an address. */
+typedef struct Alias {
+    Row row;
+    unsigned rank;
+} Alias;
+
+static int by_rank(const void *a, const void *b)
+{
+    const Alias *x = a, *y = b;
+
+    return x->rank < y->rank ? -1 : x->rank > y->rank ? 1 :
+           by_entry(&x->row, &y->row);
+}
+
+static void sort_aliases(const GsSymtab *tab, Row *rows, unsigned n)
+{
+    g_autofree Alias *alias = g_new(Alias, n);
+
+    for (unsigned i = 0; i < n; i++) {
+        alias[i] = (Alias) { rows[i], row_rank(tab, &rows[i]) };
     }
-    rx = row_rank(tab, x);
-    ry = row_rank(tab, y);
-    if (rx != ry) {
-        return rx < ry ? -1 : 1;
+    qsort(alias, n, sizeof(*alias), by_rank);
+    for (unsigned i = 0; i < n; i++) {
+        rows[i] = alias[i].row;
     }
-    /* names come in file order: this keeps the sort stable */
-    return ax < ay ? -1 : ax > ay;
 }
 
 /* Already sorted tables are the rule: then only aliases need a look. */
@@ -210,15 +234,14 @@ static void sort_rows(GsSymtab *tab)
     const GsSymtabDraft *d = tab->draft;
 
     if (tab->n_unsorted) {
-        g_array_sort_with_data(d->rows, by_address, tab);
-        return;
+        g_array_sort(d->rows, by_address);
     }
     for (unsigned i = 0, j; i < tab->n; i = j) {
         for (j = i + 1; j < tab->n && row_at(d, j)->va == row_at(d, i)->va;) {
             j++;
         }
         if (j - i > 1) {
-            qsort_r(row_at(d, i), j - i, sizeof(Row), by_address, tab);
+            sort_aliases(tab, row_at(d, i), j - i);
         }
     }
 }

@@ -23,7 +23,8 @@ typedef struct GsSymtabSpan {
 } GsSymtabSpan;
 
 /**
- * struct GsSymtab - rows are symbols by address
+ * struct GsSymtab - rows are symbols by address, of one address those first
+ *                   that can cover what is behind it
  * @draft: until it is sealed, when all else is yet to come
  * @codes: that names are written in
  * @names: type letter and name of each row, as gs_codes_take() reads them;
@@ -59,6 +60,10 @@ static inline size_t gs_symtab_n_markers(const GsSymtab *tab)
 {
     return ((size_t)tab->n + (1u << GS_MARKER_SHIFT) - 1) >> GS_MARKER_SHIFT;
 }
+
+/** gs_symtab_covers() - can a symbol cover addresses behind its own? @text:
+ *  type letter and name. */
+bool gs_symtab_covers(const char *text);
 
 /** gs_symtab_build() - all of it but @ends and the percpu range, from the
  *  draft, which is freed. */

@@ -379,26 +379,16 @@ void gs_symtab_set_low(GsSymtab *tab, uint64_t va)
 }
 
 /* Names of addresses of code or data, so of what can cover one. */
-static bool can_cover(const Name *name)
+bool gs_symtab_covers(const char *text)
 {
-    return name->text[0] != 'A' && name->text[0] != 'a' &&
-           !is_end_label(name->text + 1);
+    return text[0] != 'A' && text[0] != 'a' && !is_end_label(text + 1);
 }
 
-/* The first name at @va, of rows below @above, that can cover others. */
-static bool covering_name(const GsSymtab *tab, uint64_t va, uint32_t above,
-                          Name *name)
+/* The first name at @va, where there is one: if any there covers, it does. */
+static bool covering_name(const GsSymtab *tab, uint64_t va, Name *name)
 {
-    uint32_t row = va ? upper_bound(tab, va - 1) : 0;
-    const uint8_t *entry = entry_of(tab, row);
-
-    for (; row < above; row++) {
-        take_name(tab, &entry, name);
-        if (can_cover(name)) {
-            return true;
-        }
-    }
-    return false;
+    read_name(tab, va ? upper_bound(tab, va - 1) : 0, name);
+    return gs_symtab_covers(name->text);
 }
 
 bool gs_symtab_symbolize(const GsSymtab *tab, uint64_t va, GsSymbol *out)
@@ -413,7 +403,7 @@ bool gs_symtab_symbolize(const GsSymtab *tab, uint64_t va, GsSymbol *out)
     }
     start = row_va(tab, above - 1);
     if (va - start >= MAX(extent(tab, start, above), 1) ||
-        !covering_name(tab, start, above, &name)) {
+        !covering_name(tab, start, &name)) {
         return false;
     }
     fill_symbol(tab, start, above, &name, out);

@@ -222,6 +222,29 @@ static void test_many_duplicates(void)
     g_assert_cmphex(sym.va, ==, TEXT);
 }
 
+/*
+ * Very many of one address that cover nothing, and one that does behind them.
+ * It takes minutes to go over them each time that somebody asks.
+ */
+static void test_many_of_an_address(void)
+{
+    enum { N = 1 << 20 };
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+
+    for (unsigned i = 0; i < N; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "value_%x", i);
+        g_assert_true(gs_symtab_add(tab, TEXT, 'a', name, strlen(name)));
+    }
+    gs_symtab_add(tab, TEXT, 't', "__work", 6);
+    gs_symtab_add(tab, TEXT + 0x100, 'T', "_etext", 6);
+    gs_symtab_seal(tab, NULL);
+    for (unsigned i = 0; i < 10000; i++) {
+        expect_at(tab, TEXT + i % 0x100, "__work", TEXT, 0x100);
+    }
+}
+
 static void test_caps(void)
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
@@ -429,6 +452,7 @@ int main(int argc, char **argv)
     g_test_add_func("/symtab/empty", test_empty);
     g_test_add_func("/symtab/foreach-named", test_foreach);
     g_test_add_func("/symtab/many-duplicates", test_many_duplicates);
+    g_test_add_func("/symtab/many-of-an-address", test_many_of_an_address);
     g_test_add_func("/symtab/caps", test_caps);
     g_test_add_func("/symtab/suggest", test_suggest);
     g_test_add_func("/symtab/real-size", test_real_size);

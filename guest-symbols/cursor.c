@@ -85,11 +85,16 @@ uint64_t gs_cursor_u64(GsCursor *c)
 
 const char *gs_cursor_str(GsCursor *c, size_t *len)
 {
+    return gs_cursor_name(c, c->len, len);
+}
+
+const char *gs_cursor_name(GsCursor *c, size_t max, size_t *len)
+{
     const uint8_t *p = c->data + c->pos;
     const uint8_t *nul = NULL;
 
     if (!c->failed && c->pos < c->len) {
-        nul = memchr(p, 0, c->len - c->pos);
+        nul = memchr(p, 0, MIN(c->len - c->pos, max + 1));
     }
     if (!nul) {
         fail(c, c->pos);

@@ -51,6 +51,9 @@ uint64_t gs_cursor_u64(GsCursor *c);
  * Returns: NULL when no NUL follows before the end.
  */
 const char *gs_cursor_str(GsCursor *c, size_t *len);
+/** gs_cursor_name() - the same, which fails without looking further when it
+ *  has more than @max characters. */
+const char *gs_cursor_name(GsCursor *c, size_t max, size_t *len);
 
 /** gs_cursor_left() - bytes not yet read. */
 static inline size_t gs_cursor_left(const GsCursor *c)

@@ -93,13 +93,19 @@ static char letter_of(const File *f, const Elf64_Sym *sym)
            g_ascii_tolower(letter);
 }
 
-/* Names of code and data, but for the assembler's marks ("$x"). */
-static bool is_wanted(const Elf64_Sym *sym, const char *name)
+/* Of code or data. */
+static bool is_wanted(const Elf64_Sym *sym)
 {
     unsigned type = ELF64_ST_TYPE(sym->st_info);
 
     return (type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC) &&
-           sym->st_shndx != SHN_UNDEF && *name && *name != '$';
+           sym->st_shndx != SHN_UNDEF;
+}
+
+/* Not one of the assembler's marks ("$x"). */
+static bool is_name(const char *name)
+{
+    return *name && *name != '$';
 }
 
 static const char *name_of(const File *f, const Elf64_Shdr *names,
@@ -112,7 +118,7 @@ static const char *name_of(const File *f, const Elf64_Shdr *names,
         return NULL;
     }
     gs_cursor_seek(&c, at + GUINT32_FROM_LE(sym->st_name));
-    return gs_cursor_str(&c, len);
+    return gs_cursor_name(&c, GS_SYMBOL_NAME_MAX, len);
 }
 
 static bool add_symbol(const File *f, uint64_t at, const Elf64_Shdr *names,
@@ -125,8 +131,11 @@ static bool add_symbol(const File *f, uint64_t at, const Elf64_Shdr *names,
     if (!take(f, at, &sym, sizeof(sym))) {
         return false;
     }
+    if (!is_wanted(&sym)) {
+        return true;
+    }
     name = name_of(f, names, &sym, &len);
-    return name && (!is_wanted(&sym, name) ||
+    return name && (!is_name(name) ||
                     gs_symtab_add(tab, GUINT64_FROM_LE(sym.st_value),
                                   letter_of(f, &sym), name, len));
 }

@@ -17,6 +17,7 @@
 
 #define WRAPPERS_MAX    4
 #define SECTIONS_MAX    4096
+#define SECTION_NAME_MAX 64     /* ".orc_unwind_ip" is the longest asked for */
 
 struct GsImage {
     GBytes *bytes;          /* what the sections' data points into */
@@ -233,6 +234,7 @@ static bool elf_record(const Elf *elf, uint64_t off, unsigned i, unsigned num,
     return p != NULL;
 }
 
+/* "" where it is none, or longer than any that somebody asks for. */
 static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
                                     uint32_t name)
 {
@@ -244,7 +246,7 @@ static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
         return "";
     }
     gs_cursor_seek(&c, off + name);
-    s = gs_cursor_str(&c, NULL);
+    s = gs_cursor_name(&c, SECTION_NAME_MAX, NULL);
     return s ? s : "";
 }
 

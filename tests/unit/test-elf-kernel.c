@@ -132,6 +132,52 @@ static void bad_files(void)
     refused(above, &o, "no code where the kernel starts");
 }
 
+/* @n times a symbol of @type, of a name of @len characters. */
+static GBytes *elf_of_long_names(unsigned n, unsigned type, size_t len)
+{
+    g_autoptr(GByteArray) syms = g_byte_array_new();
+    g_autoptr(GByteArray) names = g_byte_array_new();
+    const Elf64_Sym sym = {
+        .st_value = HIGH, .st_shndx = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL,
+                                                                  type),
+    };
+    ElfWriter w;
+
+    for (unsigned i = 0; i < n; i++) {
+        g_byte_array_append(syms, (const uint8_t *)&sym, sizeof(sym));
+    }
+    g_byte_array_set_size(names, len + 1);
+    memset(names->data, 'x', len);
+    names->data[len] = 0;
+    elf_writer_start(&w);
+    w.machine = EM_AARCH64;
+    w.entry = HIGH;
+    elf_writer_add(&w, ".text", HIGH, SHF_EXECINSTR, "code", 4);
+    elf_writer_table(&w, SHT_SYMTAB, syms);
+    elf_writer_table(&w, SHT_STRTAB, names);
+    return elf_writer_finish(&w);
+}
+
+/* A name that nobody wants has any length; to measure these takes minutes. */
+static void long_names(void)
+{
+    const GsElfOptions o = { 0 };
+    g_autoptr(GBytes) unwanted = elf_of_long_names(400000, STT_SECTION,
+                                                   8u << 20);
+    g_autoptr(GBytes) most = elf_of_long_names(1, STT_FUNC,
+                                               GS_SYMBOL_NAME_MAX);
+    g_autoptr(GBytes) more = elf_of_long_names(1, STT_FUNC,
+                                               GS_SYMBOL_NAME_MAX + 1);
+    g_autoptr(GsKernel) a = open_bytes(unwanted, &o, NULL);
+    g_autoptr(GsKernel) b = open_bytes(most, &o, NULL);
+
+    g_assert_nonnull(a);
+    g_assert_cmpuint(gs_kernel_n_symbols(a), ==, 0);
+    g_assert_nonnull(b);
+    g_assert_cmpuint(gs_kernel_n_symbols(b), ==, 1);
+    refused(more, &o, "too long");
+}
+
 /* Any end of the file is survived, and told or not of importance. */
 static void cut_files(void)
 {
@@ -254,6 +300,7 @@ int main(int argc, char **argv)
     g_test_add_func("/elf-kernel/its-part-of-the-address-space",
                     its_part_of_the_address_space);
     g_test_add_func("/elf-kernel/bad-files", bad_files);
+    g_test_add_func("/elf-kernel/long-names", long_names);
     g_test_add_func("/elf-kernel/cut-files", cut_files);
     g_test_add_func("/elf-kernel/walks", walks);
     g_test_add_func("/elf-kernel/signed-return-addresses",

@@ -334,6 +334,31 @@ static void test_section_outside(void)
     g_assert_cmpuint(gs_image_n_sections(img), ==, 2);
 }
 
+/* Thousands of sections may name ends of one string: names that nobody asks
+ * for are not kept. */
+static void test_long_names(void)
+{
+    g_autofree char *kept = g_strnfill(64, 'k');
+    g_autofree char *not_kept = g_strnfill(65, 'n');
+    g_autoptr(GBytes) elf = NULL;
+    g_autoptr(GsImage) img = NULL;
+    const uint8_t *data;
+    uint64_t va;
+    size_t len;
+    ElfWriter w;
+
+    elf_writer_start(&w);
+    elf_writer_add(&w, kept, TEXT, 0, "kept", 4);
+    elf_writer_add(&w, not_kept, DATA, 0, "not", 3);
+    elf = elf_writer_finish(&w);
+    img = gs_image_new(elf, NULL);
+    g_assert_nonnull(img);
+    g_assert_cmpuint(gs_image_n_sections(img), ==, 2);
+    g_assert_true(gs_image_section(img, kept, &va, &data, &len));
+    g_assert_false(gs_image_section(img, not_kept, &va, &data, &len));
+    g_assert_cmpstr(gs_image_nth_section(img, 1)->name, ==, "");
+}
+
 static void test_debug_dropped(void)
 {
     g_autoptr(GByteArray) elf = pack_elf(0);
@@ -399,6 +424,7 @@ int main(int argc, char **argv)
     g_test_add_func("/image/not-a-kernel", test_not_a_kernel);
     g_test_add_func("/image/elf-of-other-kind", test_other_elf);
     g_test_add_func("/image/section-outside-file", test_section_outside);
+    g_test_add_func("/image/long-names", test_long_names);
     g_test_add_func("/image/debug-dropped", test_debug_dropped);
     g_test_add_func("/image/raw-gzip", test_raw);
     g_test_add_func("/image/efi-zboot", test_zboot);

@@ -122,7 +122,7 @@ static bool take_rows(GsCursor *c, GsSymtab *tab)
         size_t len;
         const char *text = gs_cursor_str(c, &len);
 
-        if (!text || len < 2 || len > GS_SYMBOL_NAME_MAX ||
+        if (!text || len < 2 || len - 1 > GS_SYMBOL_NAME_MAX ||
             !gs_symtab_add(tab, vas[i], text[0], text + 1, len - 1)) {
             return false;
         }

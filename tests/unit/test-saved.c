@@ -131,6 +131,27 @@ static void names_as_before(void)
     same_symbol(was, is, 0xffffffffc0000018);
 }
 
+static void longest_name(void)
+{
+    g_autofree char *name = g_strnfill(GS_SYMBOL_NAME_MAX, 'n');
+    g_autofree char *of = g_strdup_printf("ffffffff81000000 T _stext\n"
+                                          "ffffffff81000100 T %s\n"
+                                          "ffffffff81000300 T _etext\n", name);
+    g_autoptr(GsKernel) was = gs_kernel_new_from_data(of, strlen(of), "map",
+                                                      NULL);
+    g_autoptr(GByteArray) data = g_byte_array_new();
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsKernel) is = NULL;
+    GsSymbol sym;
+
+    g_assert_nonnull(was);
+    gs_kernel_save(was, data);
+    is = gs_kernel_new_saved(data->data, data->len, &err);
+    g_assert_no_error(err);
+    g_assert_true(gs_kernel_symbolize(is, 0xffffffff81000180, &sym));
+    g_assert_cmpstr(sym.name, ==, name);
+}
+
 static void try_bytes(const GByteArray *data, gsize len, bool module)
 {
     g_autoptr(GError) err = NULL;
@@ -171,6 +192,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/saved/names-as-before", names_as_before);
+    g_test_add_func("/saved/longest-name", longest_name);
     g_test_add_func("/saved/damaged", damaged);
     return g_test_run();
 }

@@ -7,26 +7,14 @@
  * after the other, then lists the loaded sections. Called by kernel.c while a
  * kernel is opened; immutable afterwards, so free of locks.
  */
-#include "image.h"
+#include "image-inside.h"
 #include "cursor.h"
 #include "decompress.h"
-#include "memory-copy.h"
 
 #include <elf.h>
 #include <string.h>
 
 #define WRAPPERS_MAX    4
-#define SECTIONS_MAX    4096
-#define SECTION_NAME_MAX 64     /* ".orc_unwind_ip" is the longest asked for */
-
-struct GsImage {
-    GBytes *bytes;          /* what the sections' data points into */
-    GStringChunk *names;
-    GArray *sections;       /* of GsSection, by address */
-    unsigned machine;
-    bool raw;
-    GsMemoryCopy *copy;     /* of memory, instead of @bytes */
-};
 
 /* A wrapper: recognised by @is, @peel gives the bytes inside it. */
 typedef struct Wrapper {
@@ -39,14 +27,6 @@ typedef struct Form {
     bool (*is)(const uint8_t *data, size_t len);
     bool (*fill)(GsImage *img, GError **errp);
 } Form;
-
-static bool has_magic(const uint8_t *data, size_t len, size_t at,
-                      const char *magic)
-{
-    size_t n = strlen(magic);
-
-    return len >= at + n && !memcmp(data + at, magic, n);
-}
 
 static GBytes *unpack_part(GBytes *outer, uint64_t at, uint64_t len,
                            const char *what, GError **errp)
@@ -61,7 +41,7 @@ static GBytes *unpack_part(GBytes *outer, uint64_t at, uint64_t len,
                     what, at, len, total);
         return NULL;
     }
-    if (has_magic(data + at, len, 0, ELFMAG)) {
+    if (gs_has_magic(data + at, len, 0, ELFMAG)) {
         return g_bytes_new_from_bytes(outer, at, len);
     }
     if (!gs_compression_name(data + at, len)) {
@@ -82,7 +62,7 @@ static GBytes *unpack_part(GBytes *outer, uint64_t at, uint64_t len,
 
 static bool is_bzimage(const uint8_t *data, size_t len)
 {
-    return has_magic(data, len, BZ_HEADER, "HdrS");
+    return gs_has_magic(data, len, BZ_HEADER, "HdrS");
 }
 
 static GBytes *peel_bzimage(GBytes *outer, GError **errp)
@@ -118,7 +98,8 @@ static GBytes *peel_bzimage(GBytes *outer, GError **errp)
 
 static bool is_zboot(const uint8_t *data, size_t len)
 {
-    return has_magic(data, len, 0, "MZ") && has_magic(data, len, 4, "zimg");
+    return gs_has_magic(data, len, 0, "MZ") &&
+           gs_has_magic(data, len, 4, "zimg");
 }
 
 static GBytes *peel_zboot(GBytes *outer, GError **errp)
@@ -159,197 +140,14 @@ static const Wrapper wrappers[] = {
     { is_compressed, peel_compressed },
 };
 
-/* ---- ELF (System V ABI; only 64-bit little-endian ones) ---- */
-
-typedef struct Elf {
-    GsCursor c;
-    uint64_t phoff, shoff;
-    unsigned phnum, shnum, shstrndx, machine;
-} Elf;
-
-static const uint16_t elf_machines[] = { EM_X86_64, EM_AARCH64, EM_RISCV };
-
-static bool is_elf(const uint8_t *data, size_t len)
-{
-    return has_magic(data, len, 0, ELFMAG);
-}
-
-static bool known_machine(unsigned machine)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(elf_machines); i++) {
-        if (elf_machines[i] == machine) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool elf_header(Elf *elf, GError **errp)
-{
-    Elf64_Ehdr h;
-    const uint8_t *p = gs_cursor_take(&elf->c, sizeof(h));
-
-    if (!p) {
-        return gs_cursor_ok(&elf->c, errp);
-    }
-    memcpy(&h, p, sizeof(h));
-    if (h.e_ident[EI_CLASS] != ELFCLASS64 ||
-        h.e_ident[EI_DATA] != ELFDATA2LSB ||
-        !known_machine(GUINT16_FROM_LE(h.e_machine))) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "ELF: class %u, data %u, machine %u is not x86-64, arm64 "
-                    "or riscv64", h.e_ident[EI_CLASS], h.e_ident[EI_DATA],
-                    GUINT16_FROM_LE(h.e_machine));
-        return false;
-    }
-    if (GUINT16_FROM_LE(h.e_type) == ET_REL) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ELF: a relocatable object (a module?), not a kernel");
-        return false;
-    }
-    elf->machine = GUINT16_FROM_LE(h.e_machine);
-    elf->phoff = GUINT64_FROM_LE(h.e_phoff);
-    elf->shoff = GUINT64_FROM_LE(h.e_shoff);
-    elf->phnum = GUINT16_FROM_LE(h.e_phnum);
-    elf->shnum = GUINT16_FROM_LE(h.e_shnum);
-    elf->shstrndx = GUINT16_FROM_LE(h.e_shstrndx);
-    return true;
-}
-
-/* The @i-th of @num records of @size bytes at @off; false past the end. */
-static bool elf_record(const Elf *elf, uint64_t off, unsigned i, unsigned num,
-                       void *rec, size_t size)
-{
-    GsCursor c = elf->c;
-    const uint8_t *p;
-
-    if (i >= num || off > elf->c.len) {
-        return false;
-    }
-    gs_cursor_seek(&c, off + (uint64_t)i * size);
-    p = gs_cursor_take(&c, size);
-    if (p) {
-        memcpy(rec, p, size);
-    }
-    return p != NULL;
-}
-
-/* "" where it is none, or longer than any that somebody asks for. */
-static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
-                                    uint32_t name)
-{
-    GsCursor c = elf->c;
-    uint64_t off = GUINT64_FROM_LE(strs->sh_offset);
-    const char *s;
-
-    if (name >= GUINT64_FROM_LE(strs->sh_size) || off > elf->c.len) {
-        return "";
-    }
-    gs_cursor_seek(&c, off + name);
-    s = gs_cursor_name(&c, SECTION_NAME_MAX, NULL);
-    return s ? s : "";
-}
-
-/* Adds a run; drops one that wraps around or lies outside the file. */
-static void add_section(GsImage *img, const Elf *elf, GsSection sec,
-                        uint64_t off, bool contents)
-{
-    GsCursor c = elf->c;
-
-    if (!sec.len || sec.va + sec.len < sec.va) {
-        return;
-    }
-    if (contents) {
-        gs_cursor_seek(&c, off);
-        sec.data = gs_cursor_take(&c, sec.len);
-        if (!sec.data) {
-            return;
-        }
-    }
-    sec.name = g_string_chunk_insert_const(img->names, sec.name);
-    g_array_append_val(img->sections, sec);
-}
-
-static void elf_fill_sections(GsImage *img, const Elf *elf)
-{
-    unsigned n = MIN(elf->shnum, SECTIONS_MAX);
-    Elf64_Shdr strs = { 0 };
-    Elf64_Shdr sh;
-
-    elf_record(elf, elf->shoff, elf->shstrndx, elf->shnum, &strs,
-               sizeof(strs));
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t flags;
-
-        if (!elf_record(elf, elf->shoff, i, n, &sh, sizeof(sh))) {
-            return;
-        }
-        flags = GUINT64_FROM_LE(sh.sh_flags);
-        if (!(flags & SHF_ALLOC)) {
-            continue;
-        }
-        add_section(img, elf, (GsSection) {
-            .name = elf_section_name(elf, &strs, GUINT32_FROM_LE(sh.sh_name)),
-            .va = GUINT64_FROM_LE(sh.sh_addr),
-            .len = GUINT64_FROM_LE(sh.sh_size),
-            .exec = flags & SHF_EXECINSTR,
-        }, GUINT64_FROM_LE(sh.sh_offset),
-            GUINT32_FROM_LE(sh.sh_type) != SHT_NOBITS);
-    }
-}
-
-static void elf_fill_segments(GsImage *img, const Elf *elf)
-{
-    unsigned n = MIN(elf->phnum, SECTIONS_MAX);
-    Elf64_Phdr ph;
-
-    for (unsigned i = 0; i < n; i++) {
-        if (!elf_record(elf, elf->phoff, i, n, &ph, sizeof(ph))) {
-            return;
-        }
-        if (GUINT32_FROM_LE(ph.p_type) != PT_LOAD) {
-            continue;
-        }
-        add_section(img, elf, (GsSection) {
-            .name = "",
-            .va = GUINT64_FROM_LE(ph.p_vaddr),
-            .len = GUINT64_FROM_LE(ph.p_filesz),
-            .exec = GUINT32_FROM_LE(ph.p_flags) & PF_X,
-        }, GUINT64_FROM_LE(ph.p_offset), true);
-    }
-}
-
-static bool fill_elf(GsImage *img, GError **errp)
-{
-    size_t len;
-    const uint8_t *data = g_bytes_get_data(img->bytes, &len);
-    Elf elf;
-
-    gs_cursor_init(&elf.c, data, len, "ELF header");
-    if (!elf_header(&elf, errp)) {
-        return false;
-    }
-    img->machine = elf.machine;
-    elf_fill_sections(img, &elf);
-    if (!img->sections->len) {
-        elf_fill_segments(img, &elf);
-    }
-    if (!img->sections->len) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ELF: no loaded section lies inside the file");
-        return false;
-    }
-    return true;
-}
-
 /* ---- raw Image (arch/arm64 and arch/riscv, Documentation/arch) ---- */
 
 #define RAW_MAGIC   0x38
 
 static bool is_raw(const uint8_t *data, size_t len)
 {
-    return has_magic(data, len, RAW_MAGIC, "ARM\x64") ||
-           has_magic(data, len, RAW_MAGIC, "RSC\x05");
+    return gs_has_magic(data, len, RAW_MAGIC, "ARM\x64") ||
+           gs_has_magic(data, len, RAW_MAGIC, "RSC\x05");
 }
 
 static bool fill_raw(GsImage *img, GError **errp)
@@ -358,14 +156,14 @@ static bool fill_raw(GsImage *img, GError **errp)
 
     sec.data = g_bytes_get_data(img->bytes, &sec.len);
     g_array_append_val(img->sections, sec);
-    img->machine = has_magic(sec.data, sec.len, RAW_MAGIC, "ARM") ? EM_AARCH64
-                                                                  : EM_RISCV;
+    img->machine = gs_has_magic(sec.data, sec.len, RAW_MAGIC, "ARM")
+                   ? EM_AARCH64 : EM_RISCV;
     img->raw = true;
     return true;
 }
 
 static const Form forms[] = {
-    { is_elf, fill_elf },
+    { gs_image_is_elf, gs_image_fill_elf },
     { is_raw, fill_raw },
 };
 

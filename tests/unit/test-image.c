@@ -334,6 +334,29 @@ static void test_section_outside(void)
     g_assert_cmpuint(gs_image_n_sections(img), ==, 2);
 }
 
+/* Thousands of sections of the same bytes are searched as often. */
+static void test_overlapping_sections(void)
+{
+    g_autoptr(GByteArray) elf = pack_elf(0);
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsImage) img = NULL;
+    Elf64_Ehdr h;
+    Elf64_Shdr sh;
+
+    memcpy(&h, elf->data, sizeof(h));
+    memcpy(&sh, elf->data + h.e_shoff + sizeof(sh), sizeof(sh));
+    h.e_shoff = elf->len;
+    h.e_shnum = 12;
+    memcpy(elf->data, &h, sizeof(h));
+    for (unsigned i = 0; i < h.e_shnum; i++) {
+        g_byte_array_append(elf, (const uint8_t *)&sh, sizeof(sh));
+    }
+    img = open_bytes(elf->data, elf->len, &err);
+    g_assert_null(img);
+    g_assert_error(err, GS_ERROR, GS_ERROR_FORMAT);
+    g_assert_true(g_str_has_prefix(err->message, "ELF: sections of"));
+}
+
 /* Thousands of sections may name ends of one string: names that nobody asks
  * for are not kept. */
 static void test_long_names(void)
@@ -424,6 +447,8 @@ int main(int argc, char **argv)
     g_test_add_func("/image/not-a-kernel", test_not_a_kernel);
     g_test_add_func("/image/elf-of-other-kind", test_other_elf);
     g_test_add_func("/image/section-outside-file", test_section_outside);
+    g_test_add_func("/image/overlapping-sections",
+                    test_overlapping_sections);
     g_test_add_func("/image/long-names", test_long_names);
     g_test_add_func("/image/debug-dropped", test_debug_dropped);
     g_test_add_func("/image/raw-gzip", test_raw);

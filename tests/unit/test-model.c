@@ -513,6 +513,29 @@ static void nonsense(void)
     kt_tracer_free(w.t);
 }
 
+/* Multiples of the size that glib's table has by then, and of what undoes its
+ * factor of 11: by its own hash all of them have one place, and each block
+ * waits for a look at thousands, half a minute in all. */
+static void chosen_gfps(void)
+{
+    KtBlocks b;
+    uint32_t index;
+
+    kt_blocks_init(&b, NULL);
+    index = kt_blocks_new(&b);
+    for (unsigned i = 0; i < 64 * 32768; i++) {
+        const KtEvent ev = { .va = VA, .size = 64,
+                             .gfp = i % 32768 * 65521 * 0xba2e8ba3 };
+        KtBlock out;
+
+        kt_blocks_set(&b, index, &ev);
+        kt_blocks_get(&b, index, &out);
+        g_assert_cmphex(out.gfp, ==, ev.gfp);
+        kt_blocks_unset(&b, index);
+    }
+    kt_blocks_deinit(&b);
+}
+
 static const struct {
     const char *path;
     void (*fn)(void);
@@ -544,6 +567,7 @@ static const struct {
     { "/model/overlap-storm", overlap_storm },
     { "/model/wrapping-sizes", wrapping_sizes },
     { "/model/nonsense", nonsense },
+    { "/model/chosen-gfps", chosen_gfps },
 };
 
 int main(int argc, char **argv)

@@ -121,19 +121,6 @@ static bool is_wanted(const KtMoment *m, KtHookId id)
            is_followed(m->boot, id);
 }
 
-/*
- * Nothing is recorded. When that ends, who is inside an allocator may be
- * handed what was freed behind the gap, and that has to be seen: so the call
- * is under way like any other.
- */
-static void pass_entry(KtMoment *m, KtHookId id)
-{
-    m->v->trapped = false;
-    if (kt_role_hands_out(m->boot->row[id.v].role)) {
-        kt_record_enter(m, id);
-    }
-}
-
 /* @top: on x86-64 the return address */
 static KtEntered entered(const KtVcpu *v, KtHookId id)
 {
@@ -183,7 +170,8 @@ static void on_entry(unsigned vcpu_index, void *udata)
         return;
     }
     if (!is_wanted(&m, id)) {
-        pass_entry(&m, id);
+        m.v->trapped = false;
+        kt_record_pass(&m, id);
         return;
     }
     if (G_UNLIKELY(m.v->trapped) && is_retried(&m, id)) {

@@ -445,6 +445,23 @@ void kt_record_enter(KtMoment *m, KtHookId id)
     }
 }
 
+/*
+ * Who is inside an allocator when recording goes on may be handed what was
+ * freed behind the gap, and that has to be seen: so the call is under way like
+ * any other. And where a kmem_cache was may be another one by then.
+ */
+void kt_record_pass(KtMoment *m, KtHookId id)
+{
+    const KtHookRow *hook = &m->boot->row[id.v];
+
+    if (kt_role_hands_out(hook->role)) {
+        kt_record_enter(m, id);
+    } else if (hook->role == KT_ROLE_FREE) {
+        kt_guest_object_freed(m->boot->guest, cache_arg(m, hook),
+                              kt_vcpu_arg(m->v, hook->ptr));
+    }
+}
+
 /* ---- returns ------------------------------------------------------------ */
 
 /* The function calls another hook for its blocks, as was seen before. */

@@ -68,6 +68,10 @@ typedef struct KtMoment {
 /** kt_record_enter() - the hooked function @id is entered. */
 GS_HOT void kt_record_enter(KtMoment *m, KtHookId id);
 
+/** kt_record_pass() - it is while nothing is recorded: seen is only what later
+ *  events need to be told rightly. */
+void kt_record_pass(KtMoment *m, KtHookId id);
+
 /** kt_record_leave() - @call has returned; @m has its ra and sp_after. */
 GS_HOT void kt_record_leave(KtMoment *m, const KtCall *call);
 

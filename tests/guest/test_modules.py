@@ -94,6 +94,42 @@ def check_off(guest):
     assert not numbers.get('errors.recorded'), numbers['errors.recorded']
 
 
+def load_cache(guest, size, more):
+    """The address of the module's cache, and those of its objects."""
+    before = len(guest.console)
+    guest.shell(f'insmod /share/ka_cache.ko size={size}; '
+                f'echo {more} >/sys/module/ka_cache/parameters/more')
+    said = guest.console[before:]
+    return (re.search(r'ka_cache: cache=([0-9a-f]{16})', said).group(1),
+            re.findall(r'ka_cache: object=([0-9a-f]{16})', said))
+
+
+def check_cache_off(guest):
+    """Another cache takes a cache's place while nothing is recorded."""
+    place, _ = load_cache(guest, 512, 8)
+    gaps = guest.stat()['gaps']
+    guest.hmp_qmp('ka off')
+    for _ in range(50):
+        guest.shell('rmmod ka_cache')
+        there, _ = load_cache(guest, 128, 0)
+        if there == place:
+            break
+    assert there == place, 'the guest does not use the place again'
+    guest.hmp_qmp('ka on')
+    before = len(guest.console)
+    guest.shell('echo 32 >/sys/module/ka_cache/parameters/more')
+    objects = re.findall(r'ka_cache: object=([0-9a-f]{16})',
+                         guest.console[before:])
+    assert len(objects) == 32, objects
+    for va in objects:
+        row = max(lives(guest, va), key=lambda r: r['alloc_us'])
+        assert row['cache'] == 'ka_cache_128', row
+        assert row['requested'] == 128 and row['actual'] < 512, row
+    numbers = guest.stat()
+    assert numbers['gaps'] == gaps + 1, numbers['gaps']
+    assert not numbers.get('errors.recorded'), numbers['errors.recorded']
+
+
 def check_stat(guest):
     numbers = guest.stat()
     for key in UNKNOWN:
@@ -131,6 +167,9 @@ def main():
                         check_stat(g)
                     with tap.test(f'{label}: another one, unrecorded'):
                         check_off(g)
+                    if smp == 1:        # or it may be at another place
+                        with tap.test(f'{label}: another cache, unrecorded'):
+                            check_cache_off(g)
     tap.done()
 
 

@@ -108,7 +108,6 @@ static void test_members_of_no_struct_page(void)
 static void test_mirror_of_the_last_struct_pages(void)
 {
     World w = world_new();
-    g_autoptr(LeakGuest) g = w.g;
     g_autoptr(KtLeakPages) p = g_new0(KtLeakPages, 1);
     const uint64_t n = 1000;
 
@@ -123,6 +122,7 @@ static void test_mirror_of_the_last_struct_pages(void)
         kt_leak_pages_find_mirror(p, &w.mem);
         g_assert_cmpuint(w.reads, >=, n * 64 / 4096);
     }
+    leak_guest_free(w.g);
 }
 
 int main(int argc, char **argv)

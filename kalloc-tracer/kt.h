@@ -443,8 +443,8 @@ typedef struct KtStats {
     uint64_t part_bytes[KT_PART__COUNT];    /* host memory by part */
     uint64_t mem_bytes;                     /* of all parts */
     uint64_t mem_bound;                     /* 0: none */
-    bool full;                              /* new blocks are not kept */
     uint64_t counter[KT_CNT__COUNT];        /* of the same moment */
+    bool full;                              /* new blocks are not kept */
 } KtStats;
 void kt_query_stats(KtTracer *t, KtStats *out);
 

@@ -446,7 +446,8 @@ class Guest:
         self._serial.sendall(line.encode())
         self.wait_marker(tag + ' ', timeout)
         text = self.console
-        begin = text.index(f'\n{tag}\n') + len(tag) + 2
+        # A line of the kernel's may come before the end of this one.
+        begin = re.search(rf'\n{tag}(?! )\n?', text).end()
         return text[begin:text.index(f'\n{tag} ', begin)]
 
     def collect(self):

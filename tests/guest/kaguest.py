@@ -450,6 +450,11 @@ class Guest:
         begin = re.search(rf'\n{tag}(?! )\n?', text).end()
         return text[begin:text.index(f'\n{tag} ', begin)]
 
+    def symbol(self, name):
+        """Where the guest says that it is."""
+        text = self.shell(f'grep " {name}$" /proc/kallsyms')
+        return int(re.search(rf'([0-9a-f]{{16}}) \w {name}\b', text)[1], 16)
+
     def collect(self):
         """Unpack what the guest sent, into the folder given as out=."""
         os.makedirs(self.out, exist_ok=True)

@@ -57,7 +57,7 @@ def watched_page_is_read(kernel):
     """What is called on a stack that a debugger watches is seen."""
     with Guest(kernel=kernel, end='shell', name=f'watched-{kernel}') as g:
         g.wait_marker('KA-READY')
-        kfree = int(g.shell('grep -w kfree /proc/kallsyms').split()[0], 16)
+        kfree = g.symbol('kfree')
         g.shell(FIND + 'echo')
         with Stub(g.path('gdb.sock'), timeout=60) as s:
             page = stop_in_a_page(s, kfree)

@@ -53,9 +53,9 @@ def check_data(guest):
     assert found, text
     asked = collections.Counter()
     for first, last, what in found:
-        start = guest.shell(f"grep ' {DATA[what]}$' /proc/kallsyms").split()[0]
-        end = int(start, 16) + int(last, 16) - int(first, 16)
-        rows = guest.shell(f"awk '$1 >= \"{start}\" && $1 <= \"{end:x}\" && "
+        start = guest.symbol(DATA[what])
+        end = start + int(last, 16) - int(first, 16)
+        rows = guest.shell(f"awk '$1 >= \"{start:x}\" && $1 <= \"{end:x}\" && "
                            f"n[$2]++ % {EVERY} == 0' /proc/kallsyms")
         for va, letter, name in re.findall(r'^([0-9a-f]{16}) (\w) (\S+)$',
                                            rows, re.M):

@@ -23,6 +23,8 @@
 
 #include "ka_kmod.h"
 
+#define USED_BYTES (2 << 20)    /* of each size, before there is fresh memory */
+
 static int objects = 100000;
 module_param(objects, int, 0444);
 
@@ -37,6 +39,7 @@ struct object {
 
 static LIST_HEAD(the_list);
 static LIST_HEAD(the_rcu_list);
+static LIST_HEAD(the_used);
 static struct rb_root the_tree = RB_ROOT;
 static DEFINE_HASHTABLE(the_hash, 10);
 static DEFINE_XARRAY(the_xarray);
@@ -139,12 +142,31 @@ static void lost(const char *kind, const void *p)
     pr_info("ka_leaks: %s=%px\n", kind, p);
 }
 
+/*
+ * From memory that nobody has had: where a task was, say, its address may still
+ * be in a stack or be a semaphore's last owner, which hides what lies there
+ * from every scan. Free memory that was used is handed out first, and so is
+ * held.
+ */
+static void *fresh(size_t size)
+{
+    for (size_t i = 0; i < USED_BYTES / size; i++) {
+        struct list_head *used = kmalloc(size, GFP_KERNEL);
+
+        if (!used) {
+            return NULL;
+        }
+        list_add_tail(used, &the_used);
+    }
+    return kzalloc(size, GFP_KERNEL);
+}
+
 static KA_SITE void lose_plain(void)
 {
-    lost("kmalloc-24", kmalloc(24, GFP_KERNEL));
-    lost("kmalloc-200", kzalloc(200, GFP_KERNEL));
-    lost("kmalloc-4000", kzalloc(4000, GFP_KERNEL));
-    lost("kmalloc-large", kzalloc(20000, GFP_KERNEL));
+    lost("kmalloc-24", fresh(24));
+    lost("kmalloc-200", fresh(200));
+    lost("kmalloc-4000", fresh(4000));
+    lost("kmalloc-large", fresh(20000));
     lost("cache", kmem_cache_alloc(the_cache, GFP_KERNEL));
     lost("vmalloc", vzalloc(30000));
     ka_site_end();
@@ -300,6 +322,7 @@ static int __init ka_leaks_init(void)
 
 static void __exit ka_leaks_exit(void)
 {
+    struct list_head *used, *after;
     struct object *o, *next;
     struct hlist_node *tmp;
     struct rb_node *node;
@@ -307,6 +330,9 @@ static void __exit ka_leaks_exit(void)
     int cpu;
 
     kthread_stop(holder);
+    list_for_each_safe(used, after, &the_used) {
+        kfree(used);
+    }
     list_for_each_entry_safe(o, next, &the_list, link) {
         kfree(o);
     }

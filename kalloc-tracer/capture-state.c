@@ -272,7 +272,8 @@ bool kt_capture_return(KtCapture *c, uint64_t va)
 
 /* ---- from outside ------------------------------------------------------- */
 
-static void leave_all(KtCapture *c)
+/* @begun: a kernel may be running whose start nobody will see. */
+static void leave_all(KtCapture *c, bool begun)
 {
     kt_capture_forget_return(c);
     kt_capture_drop_boot(c);
@@ -282,13 +283,13 @@ static void leave_all(KtCapture *c)
     }
     if (c->finder) {
         kt_finder_again(c->finder, false);
-        kt_finder_late(c->finder);
+        kt_finder_late(c->finder, begun);
     }
 }
 
 void kt_capture_lost(KtCapture *c)
 {
-    leave_all(c);
+    leave_all(c, true);
     kt_tracer_lost(c->shared.tracer);
 }
 
@@ -334,7 +335,7 @@ bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
         refuse_kernel(c, r);
         return true;
     }
-    leave_all(c);
+    leave_all(c, known);
     if (!c->pages) {
         kt_state_forget_pages(s);
     }

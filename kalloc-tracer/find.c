@@ -100,6 +100,11 @@ bool kt_finder_wants(const KtFinder *f, uint64_t va)
             __atomic_load_n(&f->looks, __ATOMIC_RELAXED) < LOOKS_MAX);
 }
 
+static void set_looks(KtFinder *f, unsigned looks)
+{
+    __atomic_store_n(&f->looks, looks, __ATOMIC_RELAXED);
+}
+
 /* Of the blocks that may tell it is the first, the second, the fourth ... */
 static bool is_due(KtFinder *f)
 {
@@ -107,7 +112,7 @@ static bool is_due(KtFinder *f)
     if (f->blocks & (f->blocks - 1) || f->looks >= LOOKS_MAX) {
         return false;
     }
-    __atomic_store_n(&f->looks, f->looks + 1, __ATOMIC_RELAXED);
+    set_looks(f, f->looks + 1);
     return true;
 }
 
@@ -123,6 +128,17 @@ static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
     const KtFinder *f = opaque;
 
     return kt_view_read(f->view, va, buf, len);
+}
+
+/* By enum slab_state in mm/slab.h, whose first is DOWN: no slab yet. */
+static bool nothing_allocated(KtFinder *f, const GsKernel *k, uint64_t slide)
+{
+    GsSymbol sym;
+    uint32_t state;
+
+    return gs_kernel_lookup(k, "slab_state", &sym) &&
+           read_memory(f, sym.va - gs_kernel_slide(k) + slide, &state,
+                       sizeof(state)) && state == 0;
 }
 
 /* ---- of a file ---------------------------------------------------------- */
@@ -217,11 +233,26 @@ static bool starts_at(KtFinder *f, uint64_t va, uint64_t *slide)
            (f->step ? banner_matches(f, f->file, *slide) : code_matches(f));
 }
 
+/* Before it has slabs its start is to come, and may be at another slide: arm64
+ * maps its kernel where it is linked, and maps it anew when it has read of
+ * KASLR. However long that takes, it is no reason to give up. */
+static bool has_begun(KtFinder *f, uint64_t va, uint64_t *slide)
+{
+    if (!f->late || !is_due(f) || !runs_at(f, va, slide)) {
+        return false;
+    }
+    if (nothing_allocated(f, f->file, *slide)) {
+        set_looks(f, f->looks - 1);
+        return false;
+    }
+    return true;
+}
+
 static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
                                bool *complete)
 {
     *complete = starts_at(f, va, slide);    /* nothing is allocated before */
-    if (!*complete && !(f->late && is_due(f) && runs_at(f, va, slide))) {
+    if (!*complete && !has_begun(f, va, slide)) {
         return NULL;
     }
     set_late(f, false);
@@ -231,23 +262,13 @@ static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
 
 /* ---- in memory ---------------------------------------------------------- */
 
-/* DOWN, the first of enum slab_state in mm/slab.h: no slab yet. */
-static bool nothing_allocated(KtFinder *f, const GsKernel *k)
-{
-    GsSymbol sym;
-    uint32_t state;
-
-    return gs_kernel_lookup(k, "slab_state", &sym) &&
-           read_memory(f, sym.va, &state, sizeof(state)) && state == 0;
-}
-
 /* The kernel that was found before, on its way to another; which may lie
  * where that was. */
 static bool still_runs(KtFinder *f, uint64_t va)
 {
     return f->found && gs_kernel_in_image(f->found, va) &&
            banner_matches(f, f->found, gs_kernel_slide(f->found)) &&
-           !nothing_allocated(f, f->found);
+           !nothing_allocated(f, f->found, gs_kernel_slide(f->found));
 }
 
 static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
@@ -275,7 +296,7 @@ static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     f->found = k;
     f->after_kexec = false;
     *slide = 0;
-    *complete = (first && !f->late) || nothing_allocated(f, k);
+    *complete = (first && !f->late) || nothing_allocated(f, k, 0);
     set_late(f, false);
     return k;
 }
@@ -424,9 +445,12 @@ GsKernel *kt_finder_known(KtFinder *f, const KtKernelAt *at)
     return same ? without_modules(k) : NULL;
 }
 
-void kt_finder_late(KtFinder *f)
+void kt_finder_late(KtFinder *f, bool begun)
 {
-    set_late(f, true);
+    GsSymbol sym;
+
+    set_late(f, begun || !f->file ||
+             gs_kernel_lookup(f->file, "slab_state", &sym));
 }
 
 bool kt_finder_again(KtFinder *f, bool after_kexec)

@@ -83,8 +83,10 @@ GsKernel *kt_finder_known(KtFinder *f, const KtKernelAt *at);
 /**
  * kt_finder_late() - what will be found may have run for long: it is complete
  * only if it has allocated nothing
+ * @begun: false: or its start is to come, which is waited for where a file
+ * does not tell the one from the other
  */
-void kt_finder_late(KtFinder *f);
+void kt_finder_late(KtFinder *f, bool begun);
 
 /**
  * kt_finder_again() - the guest starts anew

@@ -85,13 +85,34 @@ static void reset_of_what_was_lost(void)
     }
 }
 
+/* Saved by the firmware, say: all of its boot is seen, although the kernel
+ * runs some blocks before its start. */
+static void started_after_a_load(gconstpointer file)
+{
+    g_autoptr(World) w = world_new(NULL, *(const bool *)file);
+    g_autoptr(GByteArray) state = test_qemu_save();
+
+    g_assert_null(test_qemu_load(state));
+    test_qemu_run(TEXT + 0x600);
+    test_qemu_run(START);
+    g_assert_true(kt_capture_found(w->capture));
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).errors, ==, 1);
+}
+
 int main(int argc, char **argv)
 {
+    static const bool file[] = { false, true };
+
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/capture/calls-become-events", calls_become_events);
     g_test_add_func("/capture/calls-under-way-when-switched-on",
                     calls_under_way_when_switched_on);
     g_test_add_func("/capture/calls-while-off", calls_while_off);
     g_test_add_func("/capture/reset-of-what-was-lost", reset_of_what_was_lost);
+    g_test_add_data_func("/capture/started-after-a-load", &file[0],
+                         started_after_a_load);
+    g_test_add_data_func("/capture/started-after-a-load-with-file", &file[1],
+                         started_after_a_load);
     return g_test_run();
 }

@@ -10,7 +10,8 @@
 #define BASE    0xffffffff9ae00000ull   /* where KASLR put it */
 #define HUGE    0x200000ull
 #define RODATA  (BASE + HUGE)
-#define STATE   (RODATA + 0x20)
+#define STATE_AT 0x20
+#define STATE   (RODATA + STATE_AT)
 #define LOW     0x80000000ull
 
 static const KsSymbol symbols[] = {
@@ -256,14 +257,16 @@ static const KsSymbol file_symbols[] = {
     { KS_TEXT, 'T', "_stext" },
     { KS_TEXT + 0x200, 'T', "start_kernel" },
     { KS_TEXT + 3 * HUGE, 'T', "_etext" },
+    { KS_RODATA + STATE_AT, 'D', "slab_state" },
     { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
 };
+#define N_DATA_SYMBOLS 2        /* the last; without KALLSYMS_ALL: none */
 
-static GsKernel *file_kernel(void)
+static GsKernel *file_kernel_of(unsigned n_symbols)
 {
     KsWriter w = {
         .order = KS_6_4, .addresses = KS_PERCPU, .syms = file_symbols,
-        .n = G_N_ELEMENTS(file_symbols),
+        .n = n_symbols,
     };
     g_autoptr(GBytes) elf = ks_kernel(&w, 3 * HUGE);
     GsKernel *k = gs_kernel_new_from_data(g_bytes_get_data(elf, NULL),
@@ -272,6 +275,11 @@ static GsKernel *file_kernel(void)
     g_assert_nonnull(k);
     g_byte_array_unref(w.out);
     return k;
+}
+
+static GsKernel *file_kernel(void)
+{
+    return file_kernel_of(G_N_ELEMENTS(file_symbols));
 }
 
 static GsKernel *system_map(void)
@@ -290,14 +298,21 @@ static GsKernel *system_map(void)
     return k;
 }
 
-/* What of it is looked at. */
+/* What of it is looked at: its banner, and that it has slabs. */
 static void map_banner(uint64_t slide, const char *banner)
 {
     clear_memory();
     memory.va = KS_RODATA + slide;
     memory.len = 4096;
     memory.bytes = g_malloc0(4096);
+    memory.bytes[STATE_AT] = 3;
     memcpy(memory.bytes + KS_BANNER_AT, banner, strlen(banner));
+}
+
+static void map_before_slabs(uint64_t slide)
+{
+    map_banner(slide, KS_BANNER);
+    memory.bytes[STATE_AT] = 0;
 }
 
 static void expect_late(GsKernel *k)
@@ -307,7 +322,7 @@ static void expect_late(GsKernel *k)
 
     map_banner(BASE - KS_TEXT, KS_BANNER);
     g_assert_null(look(f, BASE + 0x123456).k);
-    kt_finder_late(f);
+    kt_finder_late(f, true);
     g_assert_null(look(f, BASE + 0x20000000).k);
     found = look(f, BASE + 0x123456);
     g_assert_true(found.k == k);
@@ -336,13 +351,75 @@ static void late_is_given_up(void)
     g_autoptr(GsKernel) k = file_kernel();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
 
-    kt_finder_late(f);
+    kt_finder_late(f, true);
     map_banner(BASE - KS_TEXT, "Linux version 5.0 of others");
     for (unsigned i = 0; i < 5000; i++) {
         g_assert_null(look(f, BASE + 0x1234).k);
     }
     g_assert_false(kt_finder_wants(f, BASE + 0x1234));
     g_assert_true(kt_finder_wants(f, BASE + 0x200));
+}
+
+static void run_before_slabs(KtFinder *f)
+{
+    for (unsigned i = 0; i < 5000; i++) {
+        g_assert_null(look(f, BASE + 0x1234).k);
+    }
+}
+
+/* It runs where it is linked for some time; and then where KASLR says. */
+static void before_it_starts(void)
+{
+    g_autoptr(GsKernel) k = file_kernel();
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
+    uint64_t slide = BASE - KS_TEXT;
+    Found found;
+
+    gs_kernel_set_slide(k, 7 * HUGE);       /* of a boot before */
+    kt_finder_late(f, false);
+    map_before_slabs(slide);
+    run_before_slabs(f);
+    map_before_slabs(slide + HUGE);
+    g_assert_null(look(f, BASE + HUGE + 0x1234).k);
+    found = look(f, BASE + HUGE + 0x200);
+    g_assert_true(found.k == k);
+    g_assert_cmphex(found.slide, ==, slide + HUGE);
+    g_assert_true(found.complete);
+}
+
+/* Saved between its start and its first slab, and by who did not tell. */
+static void after_its_start_before_slabs(void)
+{
+    g_autoptr(GsKernel) k = file_kernel();
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
+    Found found = { 0 };
+
+    kt_finder_late(f, true);
+    map_before_slabs(BASE - KS_TEXT);
+    run_before_slabs(f);
+    memory.bytes[STATE_AT] = 1;
+    for (unsigned i = 0; !found.k && i < 5000; i++) {
+        found = look(f, BASE + 0x1234);
+    }
+    g_assert_true(found.k == k);
+    g_assert_cmphex(found.slide, ==, BASE - KS_TEXT);
+    g_assert_false(found.complete);
+}
+
+/* Nothing tells whether it has slabs. */
+static void without_data_symbols_its_start_is_waited_for(void)
+{
+    unsigned n = G_N_ELEMENTS(file_symbols) - N_DATA_SYMBOLS;
+    g_autoptr(GsKernel) k = file_kernel_of(n);
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
+
+    map_banner(BASE - KS_TEXT, KS_BANNER);
+    kt_finder_late(f, false);
+    g_assert_false(kt_finder_wants(f, BASE + 0x1234));
+    g_assert_true(look(f, BASE + 0x200).complete);
+    kt_finder_again(f, false);
+    kt_finder_late(f, true);
+    g_assert_true(look(f, BASE + 0x1234).k == k);
 }
 
 /* A state tells of an image in memory: saved without the file. */
@@ -485,6 +562,11 @@ int main(int argc, char **argv)
     g_test_add_func("/find/the-system-maps-kernel-runs-already",
                     the_system_maps_kernel_runs_already);
     g_test_add_func("/find/late-is-given-up", late_is_given_up);
+    g_test_add_func("/find/before-it-starts", before_it_starts);
+    g_test_add_func("/find/after-its-start-before-slabs",
+                    after_its_start_before_slabs);
+    g_test_add_func("/find/without-data-symbols-its-start",
+                    without_data_symbols_its_start_is_waited_for);
     g_test_add_func("/find/the-files-kernel-by-its-image",
                     the_files_kernel_by_its_image);
     g_test_add_func("/find/a-plain-kernel",

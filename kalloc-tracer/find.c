@@ -346,13 +346,15 @@ bool kt_finder_may_return(const KtFinder *f, const KtKernelAt *at)
     return !banner || !*at->banner || !strcmp(banner, at->banner);
 }
 
-/* Found without a file, whose code is somewhere in that image. */
+/* Found without a file. Of its image there was what is mapped, which need not
+ * have been all of its code; but it had the banner. */
 static bool file_is_in(KtFinder *f, const KtKernelAt *at, uint64_t *slide)
 {
-    uint64_t start, end;
+    uint64_t va = banner_va(f->file, 0);
 
-    return f->step && *at->banner && link_text(f->file, &start, &end) &&
-           find_slide(f, at->start - start, at->end - end, at->banner, slide);
+    return f->step && *at->banner && va &&
+           find_slide(f, at->start - va, at->end - va - strlen(at->banner),
+                      at->banner, slide);
 }
 
 static bool file_is_at(KtFinder *f, const KtKernelAt *at, uint64_t slide)

@@ -436,7 +436,7 @@ static void the_files_kernel_by_its_image(void)
     map_banner(BASE - KS_TEXT, KS_BANNER);
     g_assert_true(kt_finder_return(f, &at, 0, view) == k);
     g_assert_cmphex(gs_kernel_slide(k), ==, BASE - KS_TEXT);
-    at.start = BASE + HUGE;
+    at.start = KS_RODATA + BASE - KS_TEXT + HUGE;
     g_assert_null(kt_finder_return(f, &at, 0, view));
     at.start = 0xffff800000000000ull;
     at.end = UINT64_MAX;
@@ -446,6 +446,26 @@ static void the_files_kernel_by_its_image(void)
     at.banner = (char *)"Linux version 5.0";
     g_assert_false(kt_finder_may_return(f, &at));
     at.banner = (char *)"";
+    g_assert_null(kt_finder_return(f, &at, 0, view));
+}
+
+/* It was found when memory of its start was given back, and is unmapped. */
+static void the_files_kernel_by_part_of_its_image(void)
+{
+    g_autoptr(GsKernel) k = file_kernel();
+    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
+    g_autofree char *banner = g_strchomp(g_strdup(KS_BANNER));
+    uint64_t slide = BASE - KS_TEXT;
+    uint64_t va = KS_RODATA + KS_BANNER_AT + slide;
+    KtKernelAt at = {
+        .banner = banner, .memory = true, .start = va,
+        .end = va + strlen(banner),
+    };
+
+    map_banner(slide, KS_BANNER);
+    g_assert_true(kt_finder_return(f, &at, 0, view) == k);
+    g_assert_cmphex(gs_kernel_slide(k), ==, slide);
+    at.end--;
     g_assert_null(kt_finder_return(f, &at, 0, view));
 }
 
@@ -569,6 +589,8 @@ int main(int argc, char **argv)
                     without_data_symbols_its_start_is_waited_for);
     g_test_add_func("/find/the-files-kernel-by-its-image",
                     the_files_kernel_by_its_image);
+    g_test_add_func("/find/the-files-kernel-by-part-of-its-image",
+                    the_files_kernel_by_part_of_its_image);
     g_test_add_func("/find/a-plain-kernel",
                     a_plain_kernel_where_it_is_linked);
     return g_test_run();

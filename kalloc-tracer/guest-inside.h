@@ -10,6 +10,7 @@ typedef struct Layout {
     bool base_is_task;
     uint64_t current_task;      /* percpu offsets, unless @base_is_task */
     uint64_t preempt_count;
+    uint32_t in_interrupt;      /* its bits */
     uint32_t task_pid, task_comm, task_softirq, task_preempt;
     uint32_t cache_name, cache_object_size, cache_size;
     unsigned size_bytes;                /* of the latter two */

@@ -12,11 +12,14 @@
 #define UNKNOWN         KT_NO_MEMBER
 #define CACHE_NAME_MAX  64
 
-/* in_interrupt(): softirq, hardirq and NMI bits of preempt_count, see
- * include/linux/preempt.h (the layout has been the same since 5.2). With
- * PREEMPT_RT the softirq bits are the task's, in a member of its own. */
-#define IN_INTERRUPT    0x00ffff00u
-#define IN_SOFTIRQ      0x0000ff00u
+/* in_interrupt(): softirq and hardirq bits of preempt_count, see
+ * include/linux/preempt.h; an NMI counts as a hardirq, too. Since 7.3 there is
+ * the count of local_interrupt_disable() where hardirqs were counted since
+ * 5.2. With PREEMPT_RT the softirq bits are the task's, in a member of its
+ * own. */
+#define IN_SOFTIRQ          0x0000ff00u
+#define IN_HARDIRQ          0x00ff0000u
+#define IN_HARDIRQ_MOVED    0x0f000000u
 
 static uint32_t member(const GsKernel *k, const char *type, const char *name)
 {
@@ -47,6 +50,15 @@ static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
     return symbol(k, name);
 }
 
+/* Without KALLSYMS_ALL only functions have names. */
+static bool counts_disabled_interrupts(const GsKernel *k)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, "local_interrupt_disable_state", &sym) ||
+           gs_kernel_lookup(k, "_local_interrupt_enable", &sym);
+}
+
 static void find_task(Layout *at, const GsKernel *k)
 {
     at->base_is_task = gs_kernel_arch(k)->base_is_task;
@@ -54,6 +66,8 @@ static void find_task(Layout *at, const GsKernel *k)
         at->current_task = percpu(k, "current_task", "current_task");
         at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
     }
+    at->in_interrupt = IN_SOFTIRQ | (counts_disabled_interrupts(k) ?
+                                     IN_HARDIRQ_MOVED : IN_HARDIRQ);
     at->task_preempt = member(k, "task_struct", "thread_info.preempt_count");
     at->task_pid = member(k, "task_struct", "pid");
     at->task_comm = member(k, "task_struct", "comm");
@@ -236,7 +250,7 @@ bool kt_guest_in_interrupt(KtGuest *g, uint64_t base)
 
     return preempt_count(g, base, &count) &&
            softirq_count(g, base, &softirq) &&
-           ((count & IN_INTERRUPT) || (softirq & IN_SOFTIRQ));
+           ((count & g->at.in_interrupt) || (softirq & IN_SOFTIRQ));
 }
 
 /* ---- caches ------------------------------------------------------------- */

@@ -71,6 +71,22 @@ def check_event(case, what, want, got):
         assert event.layer == want['layer'], text
 
 
+def free_follows(events, got):
+    """The block of that event is freed by a later one."""
+    _, event, _ = got
+    return any(e.va == event.va and e.kind == 'free' and e.seq > event.seq
+               for e in events)
+
+
+def check_deferred(want, rows, events):
+    assert rows, f'{want}: no event of ours'
+    got = rows.pop(0)
+    kind, _, function = got
+    text = f'{want}: we have {kind} in {function}'
+    assert function == want['fn'], text
+    assert kind == 'free' or (kind == 'rcu' and free_follows(events, got)), text
+
+
 def run(kernel):
     with tempfile.TemporaryDirectory(prefix='ka-rules.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'), ['rules.sh'],
@@ -100,9 +116,10 @@ def check(tap, kernel):
                 check_event(case, what, want, rows.pop(0))
         elif what == 'later':
             with tap.test(f'{kernel}: {case} is released later'):
-                first = found[want['va']][-1][1].seq
-                assert any(e.va == want['va'] and e.kind == 'free' and
-                           e.seq > first for e in events)
+                assert free_follows(events, found[want['va']][-1])
+        elif what == 'defer':
+            with tap.test(f'{kernel}: {case} is released now or later'):
+                check_deferred(want, queue.get(want['va']), events)
         elif what == 'keep':
             with tap.test(f'{kernel}: {case} is shown as live'):
                 row = json.loads(shown[want['va']].splitlines()[0])

@@ -30,8 +30,8 @@ static const void *view(uint64_t va, size_t *avail)
 
 static GsKernel *kernel;
 
-/* @types: (owned, nullable) */
-static KtGuest *guest_with_types(struct btf *types, KtTracer **t)
+/* @types: (owned, nullable); @symbol: one more, in front of all others */
+static KtGuest *guest_with(struct btf *types, const char *symbol, KtTracer **t)
 {
     static const char map[] = "ffffffff81000000 T _stext\n"
                               "ffffffff81000000 T _text\n"
@@ -39,12 +39,13 @@ static KtGuest *guest_with_types(struct btf *types, KtTracer **t)
                               "ffffffff81000020 T __primary_switched\n"
                               "ffffffff82000000 T _etext\n"
                               "ffffffff82100000 R linux_banner\n";
+    g_autofree char *symbols = g_strconcat(symbol, map, NULL);
     KtConfig config = KT_CONFIG_DEFAULT;
     const void *raw;
     __u32 len;
 
     gs_kernel_free(kernel);
-    kernel = gs_kernel_new_from_data(map, strlen(map), "map", NULL);
+    kernel = gs_kernel_new_from_data(symbols, strlen(symbols), "map", NULL);
     g_assert_nonnull(kernel);
     if (types) {
         raw = btf__raw_data(types, &len);
@@ -54,6 +55,11 @@ static KtGuest *guest_with_types(struct btf *types, KtTracer **t)
     }
     *t = kt_tracer_new(&config, NULL);
     return kt_guest_new(kernel, *t, view);
+}
+
+static KtGuest *guest_with_types(struct btf *types, KtTracer **t)
+{
+    return guest_with(types, "", t);
 }
 
 static KtGuest *guest_without_types(KtTracer **t)
@@ -190,6 +196,69 @@ static void put_word(unsigned at, uint64_t word)
     memcpy(&memory[at], &word, sizeof(word));
 }
 
+/* struct task_struct { struct { unsigned int preempt_count; } thread_info;
+ * int pid, softirq_disable_cnt; }, the last only with PREEMPT_RT. */
+static struct btf *preempt_types(bool rt)
+{
+    struct btf *b = btf__new_empty();
+    int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
+    int info = btf__add_struct(b, "thread_info", 4);
+
+    btf__add_field(b, "preempt_count", t_int, 0, 0);
+    btf__add_struct(b, "task_struct", 12);
+    btf__add_field(b, "thread_info", info, 0, 0);
+    btf__add_field(b, "pid", t_int, 32, 0);
+    if (rt) {
+        btf__add_field(b, "softirq_disable_cnt", t_int, 64, 0);
+    }
+    return b;
+}
+
+/* Of 5.2, and of 7.3: with its own word for PREEMPT_NEED_RESCHED and without,
+ * where that is bit 31 and set mostly. */
+static void in_interrupt_by_the_kernels_own_bits(void)
+{
+    static const char *const moved_by[] = {
+        "", "ffffffff80000000 D local_interrupt_disable_state\n",
+        "ffffffff80000000 T _local_interrupt_enable\n",
+    };
+    static const struct {
+        uint32_t count, softirq;
+        bool rt, before, moved;
+    } cases[] = {
+        { 0, 0, false, false, false },
+        { 0x80000000, 0, false, false, false },
+        { 0x800000ff, 0, false, false, false },
+        { 0x80000200, 0, false, true, true },       /* BH disabled */
+        { 0x80000100, 0, false, true, true },
+        { 0x00010001, 0, false, true, false },      /* or disabled once */
+        { 0x00ff0001, 0, false, true, false },      /* or many times */
+        { 0x00110000, 0, false, true, false },      /* NMI */
+        { 0x01000001, 0, false, false, true },
+        { 0x01010001, 0, false, true, true },
+        { 0x91000000, 0, false, false, true },      /* NMI */
+        { 0x22000000, 0, false, false, true },      /* in another one */
+        { 0x00000001, 0, true, false, false },
+        { 0x00000001, 0x100, true, true, true },
+        { 0x01000000, 0, true, false, true },
+    };
+
+    for (unsigned n = 0; n < G_N_ELEMENTS(moved_by); n++) {
+        for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+            KtTracer *t;
+            KtGuest *g = guest_with(preempt_types(cases[i].rt), moved_by[n],
+                                    &t);
+
+            memcpy(memory, &cases[i].count, 4);
+            memcpy(&memory[8], &cases[i].softirq, 4);
+            g_assert_true(kt_guest_in_interrupt(g, BASE) ==
+                          (n ? cases[i].moved : cases[i].before));
+            kt_guest_free(g);
+            kt_tracer_free(t);
+        }
+    }
+}
+
 /* Zones of a kernel that a profile tells: 32 bytes apart, the name's address
  * at 8 and the size, of two bytes, at 16. */
 static void caches_as_told(void)
@@ -295,6 +364,8 @@ int main(int argc, char **argv)
                     task_is_read_where_types_have_it);
     g_test_add_func("/guest/task-is-read-in-its-page-only",
                     task_is_read_in_its_page_only);
+    g_test_add_func("/guest/in-interrupt",
+                    in_interrupt_by_the_kernels_own_bits);
     g_test_add_func("/guest/caches-as-told", caches_as_told);
     g_test_add_func("/guest/caches-without-a-name", caches_without_a_name);
     g_test_add_func("/guest/boot-cache-has-one-copy", boot_cache_has_one_copy);

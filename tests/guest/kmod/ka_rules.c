@@ -8,6 +8,8 @@
  *   ka_rules: CASE resize va=A req=N fn=F                  krealloc in place
  *   ka_rules: CASE queue  va=A fn=F                        kfree_rcu
  *   ka_rules: CASE later  va=A                             released by another
+ *   ka_rules: CASE defer  va=A fn=F                        free; since 6.3
+ *                                                          queue and later
  *   ka_rules: CASE none   what=W fn=F                      no event at all
  *   ka_rules: CASE keep   va=A                             stays allocated
  *
@@ -408,7 +410,7 @@ static KA_SITE void ka_rule_kvfree_rcu_vmalloc(size_t size)
 /* ---- other contexts ---------------------------------------------------- */
 
 static DECLARE_COMPLETION(ran);
-static void *from_context;
+static void *from_context, *to_context;
 
 static KA_SITE void ka_rule_in_timer(struct timer_list *t)
 {
@@ -419,6 +421,7 @@ static KA_SITE void ka_rule_in_timer(struct timer_list *t)
 static KA_SITE void ka_rule_in_irq_work(struct irq_work *w)
 {
     from_context = kmalloc(73, GFP_ATOMIC);
+    vfree(to_context);
     complete(&ran);
 }
 
@@ -456,6 +459,17 @@ static struct timer_list timer;
 static struct irq_work irq_work;
 static DECLARE_WORK(work, ka_rule_in_work);
 
+static KA_SITE void ka_rule_vfree_in_irq(size_t size)
+{
+    to_context = vmalloc(size);
+    say_alloc("vfree-in-irq", to_context, size, PAGE_ALIGN(size), "vmalloc",
+              __func__);
+    init_irq_work(&irq_work, ka_rule_in_irq_work);
+    irq_work_queue(&irq_work);
+    wait_for_completion(&ran);
+    say("vfree-in-irq", "defer", to_context, "ka_rule_in_irq_work");
+}
+
 static void run_contexts(void)
 {
     struct kprobe kp = {
@@ -468,9 +482,7 @@ static void run_contexts(void)
     wait_for_completion(&ran);
     finish_context("in-timer", 72, "ka_rule_in_timer");
 
-    init_irq_work(&irq_work, ka_rule_in_irq_work);
-    irq_work_queue(&irq_work);
-    wait_for_completion(&ran);
+    ka_rule_vfree_in_irq(2 * PAGE_SIZE);
     finish_context("in-irq", 73, "ka_rule_in_irq_work");
 
     schedule_work(&work);

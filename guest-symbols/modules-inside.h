@@ -68,4 +68,10 @@ struct GsModules {
 /* Queries take a const registry. */
 #define HOLD_LOCK(m) GS_HOLD((pthread_mutex_t *)&(m)->lock)
 
+/** gs_modules_append() - one of many that lie apart from all others, without
+ *  its ORC; its names are found when gs_modules_index() was called. */
+bool gs_modules_append(GsModules *m, uint64_t module_va,
+                       const GsModuleInfo *info, bool live);
+void gs_modules_index(GsModules *m);
+
 #endif /* GS_MODULES_INSIDE_H */

@@ -143,6 +143,7 @@ static Module *module_new_locked(GsModules *m, uint64_t va,
 
     mod->va = va;
     mod->live = true;
+    mod->rows = info->n_syms + info->n_orc;
     mod->n_mem = info->n_mem;
     memcpy(mod->mem, info->mem, sizeof(mod->mem));
     mod->n_text = info->n_text;
@@ -286,34 +287,62 @@ static void retire_locked(GsModules *m, uint64_t module_va)
     }
 }
 
+/* @mod: taken. */
+static bool append_locked(GsModules *m, Module *mod, GError **errp)
+{
+    bound_dead_locked(m, mod->rows);
+    if (m->all->len >= MAX_MODULES || m->rows + mod->rows > m->max_rows) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "module %s: no room, %u modules are loaded", mod->name,
+                    m->all->len);
+        module_free(mod);
+        return false;
+    }
+    m->rows += mod->rows;
+    g_ptr_array_add(m->all, mod);
+    return true;
+}
+
 bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
                     const GsModuleInfo *info, GsOrcTable *table,
                     GError **errp)
 {
     HOLD_LOCK(m);
     Module *mod = module_new_locked(m, module_va, info, errp);
+    bool added;
 
     if (!mod) {
         return false;
     }
-    mod->rows = info->n_syms + info->n_orc;
     retire_locked(m, module_va);
     take_ranges_locked(m, mod);
-    bound_dead_locked(m, mod->rows);
-    if (m->all->len >= MAX_MODULES || m->rows + mod->rows > m->max_rows) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
-                    "module %s: no room, %u modules are loaded", info->name,
-                    m->all->len);
-        module_free(mod);
-        rebuild_spans_locked(m);
-        gs_orc_set_drop_module(orc, module_va);
-        return false;
-    }
-    m->rows += mod->rows;
-    g_ptr_array_add(m->all, mod);
+    added = append_locked(m, mod, errp);
     rebuild_spans_locked(m);
-    gs_orc_set_add_module(orc, module_va, info->text, info->n_text, table);
-    return true;
+    if (added) {
+        gs_orc_set_add_module(orc, module_va, info->text, info->n_text, table);
+    } else {
+        gs_orc_set_drop_module(orc, module_va);
+    }
+    return added;
+}
+
+bool gs_modules_append(GsModules *m, uint64_t module_va,
+                       const GsModuleInfo *info, bool live)
+{
+    HOLD_LOCK(m);
+    Module *mod = module_new_locked(m, module_va, info, NULL);
+
+    if (mod) {
+        mod->live = live;
+    }
+    return mod && append_locked(m, mod, NULL);
+}
+
+void gs_modules_index(GsModules *m)
+{
+    HOLD_LOCK(m);
+
+    rebuild_spans_locked(m);
 }
 
 void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va)

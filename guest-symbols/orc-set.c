@@ -280,6 +280,20 @@ static gint span_cmp(gconstpointer pa, gconstpointer pb)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
+static void append_locked(GsOrcSet *set, uint64_t key, const GsRange *text,
+                          GsOrcTable *table)
+{
+    Span span = { text->start, text->end, key, gs_orc_table_ref(table) };
+
+    g_array_append_val(set->spans, span);
+}
+
+static void sort_and_publish_locked(GsOrcSet *set)
+{
+    g_array_sort(set->spans, span_cmp);
+    publish_locked(set);
+}
+
 void gs_orc_set_add_module(GsOrcSet *set, uint64_t key, const GsRange *text,
                            size_t n_text, GsOrcTable *table)
 {
@@ -287,17 +301,30 @@ void gs_orc_set_add_module(GsOrcSet *set, uint64_t key, const GsRange *text,
 
     remove_key_locked(set, key);
     for (size_t i = 0; i < n_text; i++) {
-        Span span = { text[i].start, text[i].end, key, NULL };
-
-        if (span.start >= span.end) {
-            continue;
+        if (text[i].start < text[i].end) {
+            remove_overlaps_locked(set, &text[i]);
+            append_locked(set, key, &text[i], table);
         }
-        remove_overlaps_locked(set, &text[i]);
-        span.table = gs_orc_table_ref(table);
-        g_array_append_val(set->spans, span);
     }
-    g_array_sort(set->spans, span_cmp);
-    publish_locked(set);
+    sort_and_publish_locked(set);
+}
+
+void gs_orc_set_append_module(GsOrcSet *set, uint64_t key,
+                              const GsRange *text, size_t n_text,
+                              GsOrcTable *table)
+{
+    GS_HOLD(&set->lock);
+
+    for (size_t i = 0; i < n_text; i++) {
+        append_locked(set, key, &text[i], table);
+    }
+}
+
+void gs_orc_set_publish(GsOrcSet *set)
+{
+    GS_HOLD(&set->lock);
+
+    sort_and_publish_locked(set);
 }
 
 void gs_orc_set_drop_module(GsOrcSet *set, uint64_t key)

@@ -201,6 +201,12 @@ void gs_orc_set_set_slide(GsOrcSet *set, uint64_t slide);
  */
 void gs_orc_set_add_module(GsOrcSet *set, uint64_t key, const GsRange *text,
                            size_t n_text, GsOrcTable *table);
+/** gs_orc_set_append_module() - one of many that lie apart from all others;
+ *  they are known when gs_orc_set_publish() was called. */
+void gs_orc_set_append_module(GsOrcSet *set, uint64_t key,
+                              const GsRange *text, size_t n_text,
+                              GsOrcTable *table);
+void gs_orc_set_publish(GsOrcSet *set);
 void gs_orc_set_drop_module(GsOrcSet *set, uint64_t key);
 
 /** gs_orc_set_module_table() - (referenced, nullable) that of a module. */

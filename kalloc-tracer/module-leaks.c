@@ -241,18 +241,21 @@ static void end_spans(KtModules *m, const KtModule *by)
     }
 }
 
-static void load(KtModules *m, KtModule *note, uint64_t now_us)
+/* Those that a VM's state came with lie apart, and came who knows when. */
+static void load(KtModules *m, KtModule *note, bool inherited, uint64_t now_us)
 {
     guint i = find_loaded(m, note->va);
 
     if (i < m->loaded->len) {
         g_ptr_array_remove_index_fast(m->loaded, i);
     }
-    note->us = now_us;
+    note->us = inherited ? 0 : now_us;
     for (unsigned j = 0; j < note->n; j++) {
-        note->span[j].since = now_us;
+        note->span[j].since = note->us;
     }
-    end_spans(m, note);
+    if (!inherited) {
+        end_spans(m, note);
+    }
     if (m->loaded->len < MAX_LOADED) {
         g_ptr_array_add(m->loaded, note);
     } else {
@@ -530,7 +533,7 @@ void kt_modules_apply(KtModules *m, KtModule *note, KtNoteKind kind,
     if (kind == KT_NOTE_GONE) {
         unload(m, note, now);
     } else {
-        load(m, note, kind == KT_NOTE_INHERITED ? 0 : now->us);
+        load(m, note, kind == KT_NOTE_INHERITED, now->us);
     }
 }
 

@@ -97,7 +97,7 @@ static GByteArray *packed(GsKernel *k)
 static void learn_modules(World *w, const GByteArray *bytes)
 {
     GsBytes in = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 24);
 
     kt_learn_modules(w->t, w->k, u);
     g_assert_true(gs_unpack_end(u, NULL));
@@ -128,11 +128,72 @@ static void test_state_does_not_fit(void)
     world_free(&w);
 }
 
+#define MODULES 8192u       /* as many as can be, of as many areas */
+#define AREAS   8u
+
+static uint64_t area(unsigned module, unsigned i)
+{
+    return CODE + (uint64_t)((MODULES - 1 - module) * AREAS + i) * 0x1000;
+}
+
+static void pack_module(GsPack *p, unsigned nth)
+{
+    g_autofree char *name = g_strdup_printf("m%u", nth);
+
+    gs_pack_u64(p, area(nth, 0));
+    gs_pack_text(p, name);
+    gs_pack_u64(p, 1);          /* live */
+    for (unsigned text = 0; text < 2; text++) {
+        gs_pack_u64(p, AREAS);
+        for (unsigned i = 0; i < AREAS; i++) {
+            gs_pack_u64(p, area(nth, i));
+            gs_pack_u64(p, 0x1000);
+        }
+    }
+    gs_pack_u64(p, 1);          /* symbols */
+    gs_pack_step(p, area(nth, 0), area(nth, AREAS - 1));
+    gs_pack_bytes(p, "t", 1);
+    gs_pack_text(p, name);
+    gs_pack_u64(p, 0);          /* rules */
+}
+
+/* It takes no longer to know them than to read them: to look, for each area,
+ * at those of all others would take many seconds. */
+static void test_state_of_many_modules(void)
+{
+    World w = world_new();
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+
+    gs_pack_u64(p, MODULES);
+    for (unsigned i = 0; i < MODULES; i++) {
+        pack_module(p, i);
+    }
+    gs_pack_end(p);
+    learn_modules(&w, bytes);
+    kt_tracer_inherit_modules(w.t, w.k);
+    kt_query_begin(w.t);
+    for (unsigned i = 0; i < MODULES; i += MODULES / 8 - 1) {
+        g_autofree char *name = g_strdup_printf("m%u", i);
+        GsSymbol sym;
+
+        g_assert_true(kt_query_module_loaded(w.t, name));
+        g_assert_true(gs_kernel_symbolize(w.k, area(i, AREAS - 1), &sym));
+        g_assert_cmpstr(sym.name, ==, name);
+        g_assert_cmpstr(sym.module, ==, name);
+        g_assert_true(gs_kernel_is_text(w.k, area(i, 0)));
+    }
+    kt_query_end(w.t);
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/learn/is-told", test_is_told);
     g_test_add_func("/learn/does-not-fit", test_does_not_fit);
     g_test_add_func("/learn/state-does-not-fit", test_state_does_not_fit);
+    g_test_add_func("/learn/state-of-many-modules",
+                    test_state_of_many_modules);
     return g_test_run();
 }

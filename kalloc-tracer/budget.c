@@ -14,7 +14,8 @@ struct KtBudget {
     uint64_t total;                     /* atomic */
     uint64_t used[KT_PART__COUNT];      /* atomic */
     uint64_t cap[KT_PART__COUNT];
-    uint64_t lent;                      /* atomic */
+    uint64_t lent;                      /* atomic, to all of them */
+    uint64_t lent_to[KT_PART__COUNT];   /* atomic */
 };
 
 static const struct {
@@ -56,34 +57,33 @@ void kt_budget_cap(KtBudget *b, KtPart part, uint64_t bytes)
     b->cap[part] = MIN(b->cap[part], bytes);
 }
 
-static uint64_t lent(const KtBudget *b)
+static uint64_t with_loan(uint64_t limit, const uint64_t *lent)
 {
-    return __atomic_load_n(&b->lent, __ATOMIC_RELAXED);
-}
+    uint64_t more = __atomic_load_n(lent, __ATOMIC_RELAXED);
 
-static uint64_t sum(uint64_t limit, uint64_t more)
-{
     return limit + MIN(more, UINT64_MAX - limit);
 }
 
 static uint64_t limit_of(const KtBudget *b, KtPart part)
 {
-    return sum(parts[part].last && b->max != UINT64_MAX ?
-               b->max - KEEP_FREE(b->max) : b->max, lent(b));
+    return with_loan(parts[part].last && b->max != UINT64_MAX ?
+                     b->max - KEEP_FREE(b->max) : b->max, &b->lent);
 }
 
 static uint64_t cap_of(const KtBudget *b, KtPart part)
 {
-    return sum(b->cap[part], lent(b));
+    return with_loan(b->cap[part], &b->lent_to[part]);
 }
 
-void kt_budget_lend(KtBudget *b, uint64_t bytes)
+void kt_budget_lend(KtBudget *b, KtPart part, uint64_t bytes)
 {
     __atomic_fetch_add(&b->lent, bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&b->lent_to[part], bytes, __ATOMIC_RELAXED);
 }
 
-void kt_budget_unlend(KtBudget *b, uint64_t bytes)
+void kt_budget_unlend(KtBudget *b, KtPart part, uint64_t bytes)
 {
+    __atomic_fetch_sub(&b->lent_to[part], bytes, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&b->lent, bytes, __ATOMIC_RELAXED);
 }
 

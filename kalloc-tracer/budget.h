@@ -38,9 +38,10 @@ void kt_budget_charge(KtBudget *b, KtPart part, uint64_t bytes);
 void kt_budget_give(KtBudget *b, KtPart part, uint64_t bytes);
 
 /** kt_budget_lend() - let @bytes more be taken, until kt_budget_unlend(): of
- *  what is about to be given back; who lends takes none for himself. */
-void kt_budget_lend(KtBudget *b, uint64_t bytes);
-void kt_budget_unlend(KtBudget *b, uint64_t bytes);
+ *  what @part is about to give back, of whose cap it may pass so many. Who
+ *  lends takes none for himself. */
+void kt_budget_lend(KtBudget *b, KtPart part, uint64_t bytes);
+void kt_budget_unlend(KtBudget *b, KtPart part, uint64_t bytes);
 
 /** kt_budget_set() - @part holds so many now; for a part of one owner. */
 void kt_budget_set(KtBudget *b, KtPart part, uint64_t bytes);

@@ -37,7 +37,7 @@ struct KtSaved {
     KtModel *model, *previous;  /* @previous: NULL for none */
     uint64_t previous_live;
     KtBudget *budget;           /* borrowed */
-    uint64_t lent;              /* of what the present boots take */
+    uint64_t lent[KT_PART__COUNT];      /* of what the present boots take */
     bool enabled;
     uint64_t events;
     uint64_t last_us;
@@ -318,15 +318,19 @@ static void lend_memory(KtSaved *s, KtBudget *b)
 
     s->budget = b;
     for (unsigned i = 0; i < G_N_ELEMENTS(replaced); i++) {
-        s->lent += kt_budget_used(b, replaced[i]);
+        KtPart part = replaced[i];
+
+        s->lent[part] = kt_budget_used(b, part);
+        kt_budget_lend(b, part, s->lent[part]);
     }
-    kt_budget_lend(b, s->lent);
 }
 
 static void end_loan(KtSaved *s)
 {
-    kt_budget_unlend(s->budget, s->lent);
-    s->lent = 0;
+    for (unsigned part = 0; part < KT_PART__COUNT; part++) {
+        kt_budget_unlend(s->budget, part, s->lent[part]);
+        s->lent[part] = 0;
+    }
 }
 
 KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)

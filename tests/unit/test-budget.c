@@ -44,6 +44,31 @@ static void room_is_what_can_be_taken(void)
     kt_budget_free(b);
 }
 
+/* Of blocks that are about to go others may have the bytes, not the share. */
+static void loan_is_of_its_part(void)
+{
+    KtBudget *b = kt_budget_new(1600);
+
+    g_assert_true(kt_budget_take(b, KT_PART_FIXED, 400));
+    g_assert_true(kt_budget_take(b, KT_PART_BLOCKS, 900));
+    g_assert_true(kt_budget_take(b, KT_PART_ERRORS, 100));
+    kt_budget_lend(b, KT_PART_BLOCKS, 900);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_ERRORS), ==, 0);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_NAMES), ==, 100);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_BLOCKS), ==, 900);
+    kt_budget_lend(b, KT_PART_ERRORS, 100);
+    g_assert_true(kt_budget_take(b, KT_PART_ERRORS, 100));
+    g_assert_false(kt_budget_take(b, KT_PART_ERRORS, 1));
+    g_assert_true(kt_budget_take(b, KT_PART_BLOCKS, 900));
+    kt_budget_give(b, KT_PART_BLOCKS, 900);
+    kt_budget_give(b, KT_PART_ERRORS, 100);
+    kt_budget_unlend(b, KT_PART_BLOCKS, 900);
+    kt_budget_unlend(b, KT_PART_ERRORS, 100);
+    g_assert_cmpuint(kt_budget_room(b, KT_PART_ERRORS), ==, 0);
+    g_assert_cmpuint(kt_budget_total(b), ==, 1400);
+    kt_budget_free(b);
+}
+
 static gpointer take_and_give(gpointer opaque)
 {
     KtBudget *b = opaque;
@@ -82,6 +107,7 @@ int main(int argc, char **argv)
     g_test_add_func("/budget/is-a-bound", budget_is_a_bound);
     g_test_add_func("/budget/room-is-what-can-be-taken",
                     room_is_what_can_be_taken);
+    g_test_add_func("/budget/loan-is-of-its-part", loan_is_of_its_part);
     g_test_add_func("/budget/holds-among-threads", budget_holds_among_threads);
     return g_test_run();
 }

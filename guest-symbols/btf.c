@@ -167,7 +167,19 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
     return b;
 }
 
-GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room)
+static GsBtf *try_at(const uint8_t *data, size_t len, size_t takes,
+                     size_t *room, bool *left_out)
+{
+    if (takes > *room) {
+        *left_out = true;
+        return NULL;
+    }
+    *room -= takes;
+    return gs_btf_new(data, len, NULL);
+}
+
+GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room,
+                     bool *left_out)
 {
     static const uint8_t head[] = { 0x9f, 0xeb, 1, 0, 24, 0, 0, 0 };
     const uint8_t *end = data + len, *hit = data;
@@ -176,10 +188,8 @@ GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room)
     while (!btf && (hit = memmem(hit, end - hit, head, sizeof(head)))) {
         size_t used;
 
-        if (check_header(hit, end - hit, &used, NULL) &&
-            MAX(used, TRY_BYTES) <= *room) {
-            *room -= MAX(used, TRY_BYTES);
-            btf = gs_btf_new(hit, end - hit, NULL);
+        if (check_header(hit, end - hit, &used, NULL)) {
+            btf = try_at(hit, end - hit, MAX(used, TRY_BYTES), room, left_out);
         }
         hit += sizeof(head);
     }

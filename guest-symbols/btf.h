@@ -20,9 +20,11 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp);
  * gs_btf_search() - the same where nobody has told where it begins: by the
  * header (magic, version, flags, header length)
  * @room: (in, out) bytes that may yet be parsed to find it
+ * @left_out: (out) set when there was no room for something that may be it
  * Returns: (owned) NULL when there is none, or no more room.
  */
-GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room);
+GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room,
+                     bool *left_out);
 void gs_btf_free(GsBtf *btf);
 /** gs_btf_bytes() - about the host memory that it takes. */
 size_t gs_btf_bytes(const GsBtf *btf);

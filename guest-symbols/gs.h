@@ -296,6 +296,9 @@ char **gs_kernel_suggest(const GsKernel *k, const char *name, unsigned max);
 /* ---- types (BTF) ------------------------------------------------------ */
 
 bool gs_kernel_has_btf(const GsKernel *k);
+/** gs_kernel_btf_left_out() - it has none that was found, but more looks like
+ *  it than is looked at. */
+bool gs_kernel_btf_left_out(const GsKernel *k);
 
 /**
  * gs_kernel_member() - where a member lies in a struct of this very build

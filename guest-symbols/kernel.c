@@ -94,20 +94,18 @@ GBytes *gs_kernel_read_file(const char *path, GError **errp)
 }
 
 /* Types where sections have no names. */
-static GsBtf *search_btf(const GsImage *img)
+static void search_btf(GsKernel *k)
 {
     size_t room = BTF_SEARCH_MAX;
-    GsBtf *btf = NULL;
 
-    for (size_t i = 0; !btf && i < gs_image_n_sections(img); i++) {
-        const GsSection *s = gs_image_nth_section(img, i);
+    for (size_t i = 0; !k->btf && i < gs_image_n_sections(k->image); i++) {
+        const GsSection *s = gs_image_nth_section(k->image, i);
 
-        gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
+        gs_memory_copy_need(gs_image_copy(k->image), s->va, s->len);
         if (s->data && !*s->name) {
-            btf = gs_btf_search(s->data, s->len, &room);
+            k->btf = gs_btf_search(s->data, s->len, &room, &k->btf_left_out);
         }
     }
-    return btf;
 }
 
 static bool load_btf(GsKernel *k, GError **errp)
@@ -120,7 +118,7 @@ static bool load_btf(GsKernel *k, GError **errp)
         k->btf = gs_btf_new(data, len, errp);
         return k->btf != NULL;
     }
-    k->btf = search_btf(k->image);
+    search_btf(k);
     return true;
 }
 
@@ -543,6 +541,11 @@ char **gs_kernel_suggest(const GsKernel *k, const char *name, unsigned max)
 bool gs_kernel_has_btf(const GsKernel *k)
 {
     return k->btf || k->saved.btf;
+}
+
+bool gs_kernel_btf_left_out(const GsKernel *k)
+{
+    return !k->btf && k->btf_left_out;
 }
 
 bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,

@@ -39,7 +39,8 @@ typedef struct GsTemplate {
  * @page_shift: log2 of its page size
  * @image: NULL for a System.map, and when it was read from memory
  * @symtab: symbols of the kernel proper in link-time addresses
- * @btf: NULL when the image has none
+ * @btf: NULL when the image has none, or @btf_left_out: it may be among what
+ *       there was no room to look at
  * @orc: never NULL; empty for kernels without ORC tables
  * @modules: never NULL
  * @text: [_stext, _etext) and [_sinittext, _einittext)
@@ -61,6 +62,7 @@ struct GsKernel {
     GsImage *image;
     GsSymtab *symtab;
     GsBtf *btf;
+    bool btf_left_out;
     GsOrcSet *orc;
     GsModules *modules;
     GsTextRange text[2];

@@ -141,7 +141,9 @@ static void print_kernel(McOut *out)
                "host memory of the symbols, without those of modules");
     put_number(out, "kernel.modules", gs_kernel_n_modules(k), false,
                "modules whose symbols are known");
-    put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" : "no");
+    put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" :
+             gs_kernel_btf_left_out(k) ?
+             "not found: more looks like it than is looked at" : "no");
 }
 
 static void print_counters(McOut *out, const KtStats *s)

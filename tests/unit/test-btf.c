@@ -274,14 +274,16 @@ static void test_search(void)
     size_t room = 10 * 4096;
     g_autoptr(GsBtf) none = NULL;
     g_autoptr(GsBtf) b = NULL;
+    bool left_out = false;
     uint32_t size;
 
-    none = gs_btf_search(out->data, out->len, &room);
+    none = gs_btf_search(out->data, out->len, &room, &left_out);
     g_assert_null(none);
     put_types(out);
     room = 16 * 4096;
-    b = gs_btf_search(out->data, out->len, &room);
+    b = gs_btf_search(out->data, out->len, &room, &left_out);
     g_assert_nonnull(b);
+    g_assert_false(left_out);
     g_assert_true(gs_btf_type_size(b, "outer", &size));
 }
 
@@ -290,10 +292,12 @@ static void test_search_in_headers(void)
 {
     g_autoptr(GByteArray) out = make_headers(100000);
     size_t room = 64u << 20;
+    bool left_out = false;
 
     put_types(out);
-    g_assert_null(gs_btf_search(out->data, out->len, &room));
+    g_assert_null(gs_btf_search(out->data, out->len, &room, &left_out));
     g_assert_cmpuint(room, <, 4096);
+    g_assert_true(left_out);
 }
 
 static void test_libbpf_is_quiet(void)

@@ -43,6 +43,18 @@ typedef struct Range {
     uint64_t start, end;
 } Range;
 
+/* Code of a row's function. */
+typedef struct Piece {
+    Range code;
+    uint8_t id;
+} Piece;
+
+/* What a compiler makes of a function that only its own file calls: beside it
+ * or in its place. */
+static const char *const made_of_it[] = {
+    "", ".constprop.0", ".isra.0", ".constprop.0.isra.0", ".part.0",
+};
+
 /* Functions that are wrappers, by address. */
 typedef struct Wrappers {
     unsigned n;
@@ -56,7 +68,7 @@ struct KtHooks {
     KtHookRow row[ROWS_MAX];
     uint64_t va[ROWS_MAX];
     Wrappers wrappers, page_wrappers;
-    Range range[ROWS_MAX];              /* the function's code */
+    GArray *pieces;                     /* Piece: the functions' code */
     bool split[ROWS_MAX];               /* va is that of its part */
     char *symbol[ROWS_MAX];             /* whose va it is; NULL = missing */
     bool by_btf[ROWS_MAX];              /* BTF told where an argument is */
@@ -125,7 +137,7 @@ const char *kt_hook_missing_note(KtHookId id)
         [KT_ROLE_MODULE_DROP] = "what is unloaded keeps looking loaded",
         [KT_ROLE_KEXEC] = "a kernel that kexec starts is not noticed",
         [KT_ROLE_BPF_ADD] = "BPF programs have no names",
-        [KT_ROLE_SETUP] = "its calls would be taken for events",
+        [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",
         [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",
         [KT_ROLE_PAGE_BULK] = "another kernel version's name",
         [KT_ROLE_PAGE_ISOLATE] = "pages kept by compaction look free",
@@ -232,7 +244,7 @@ static void add_wrapper(Wrappers *w, Range code, uint8_t id)
     w->n++;
 }
 
-static void note_wrapper(KtHooks *h, uint8_t id)
+static void note_wrapper(KtHooks *h, uint8_t id, Range code)
 {
     KtRole role = table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
@@ -240,8 +252,7 @@ static void note_wrapper(KtHooks *h, uint8_t id)
     if (role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
         role == KT_ROLE_PAGE_WRAPPER || h->split[id] ||
         (table[id - 1].flags & KT_HOOK_OUTER)) {
-        add_wrapper(pages ? &h->page_wrappers : &h->wrappers, h->range[id],
-                    id);
+        add_wrapper(pages ? &h->page_wrappers : &h->wrappers, code, id);
     }
 }
 
@@ -259,6 +270,50 @@ static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
     }
 }
 
+static Range range_of(const GsSymbol *sym)
+{
+    return (Range) { sym->va, sym->va + sym->size };
+}
+
+static void add_piece(KtHooks *h, uint8_t id, const GsSymbol *sym)
+{
+    const Piece piece = { range_of(sym), id };
+
+    g_array_append_val(h->pieces, piece);
+}
+
+/* With what is unlikely to run, which compilers put elsewhere. */
+static bool find_code(KtHooks *h, const GsKernel *k, uint8_t id,
+                      const char *name, GsSymbol *out)
+{
+    g_autofree char *cold = g_strconcat(name, ".cold", NULL);
+    GsSymbol sym;
+
+    if (!gs_kernel_lookup(k, name, out) || !gs_kernel_is_text(k, out->va)) {
+        return false;
+    }
+    add_piece(h, id, out);
+    if (gs_kernel_lookup(k, cold, &sym)) {
+        add_piece(h, id, &sym);
+    }
+    return true;
+}
+
+/* No argument of it is looked at: any part of it will do. */
+static void find_setup(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(made_of_it); i++) {
+        g_autofree char *name = g_strconcat(table[id - 1].symbol,
+                                            made_of_it[i], NULL);
+        GsSymbol sym;
+
+        if (find_code(h, k, id, name, &sym) && !h->symbol[id]) {
+            h->va[id] = sym.va;
+            h->symbol[id] = g_steal_pointer(&name);
+        }
+    }
+}
+
 static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
 {
     const KtHook *hook = &table[id - 1];
@@ -271,8 +326,11 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         .count = hook->count, .list = KT_NO_ARG,
         .pages = kt_hook_is_pages((KtHookId) { id }), .sizes = hook->sizes,
     };
-    if (!gs_kernel_lookup(k, hook->symbol, &sym) ||
-        !gs_kernel_is_text(k, sym.va)) {
+    if (hook->role == KT_ROLE_SETUP) {
+        find_setup(h, k, id);
+        return;
+    }
+    if (!find_code(h, k, id, hook->symbol, &sym)) {
         return;
     }
     h->va[id] = sym.va;
@@ -284,10 +342,8 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         find_gfp(h, k, id);
     }
     find_page_args(h, k, id);
-    h->range[id] = (Range) { sym.va, sym.va + sym.size };
-    note_wrapper(h, id);
-    if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_SETUP &&
-        hook->role != KT_ROLE_PAGE_WRAPPER) {
+    note_wrapper(h, id, range_of(&sym));
+    if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_PAGE_WRAPPER) {
         h->n_found++;
         add_entry(h, id);
     }
@@ -298,6 +354,7 @@ KtHooks *kt_hooks_resolve(const GsKernel *k, bool pages)
     KtHooks *h = g_new0(KtHooks, 1);
     GsSymbol sym;
 
+    h->pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
     for (unsigned id = 1; id <= n_rows; id++) {
         if (pages || !kt_hook_is_pages((KtHookId) { id })) {
             resolve_row(h, k, id);
@@ -309,9 +366,13 @@ KtHooks *kt_hooks_resolve(const GsKernel *k, bool pages)
 
 void kt_hooks_free(KtHooks *h)
 {
-    for (unsigned id = 0; h && id < ROWS_MAX; id++) {
+    if (!h) {
+        return;
+    }
+    for (unsigned id = 0; id < ROWS_MAX; id++) {
         g_free(h->symbol[id]);
     }
+    g_array_unref(h->pieces);
     g_free(h);
 }
 
@@ -362,9 +423,17 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va)
     return false;
 }
 
-static bool inside(const KtHooks *h, uint64_t va, unsigned id)
+/* The next row whose code contains @va, from @i on; NULL for none. */
+static const KtHook *caller_at(const KtHooks *h, uint64_t va, unsigned *i)
 {
-    return va > h->range[id].start && va < h->range[id].end;
+    while (*i < h->pieces->len) {
+        const Piece *p = &g_array_index(h->pieces, Piece, (*i)++);
+
+        if (va > p->code.start && va < p->code.end) {
+            return &table[p->id - 1];
+        }
+    }
+    return NULL;
 }
 
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages)
@@ -387,9 +456,11 @@ KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages)
 
 bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
 {
-    for (unsigned id = 1; id <= n_rows; id++) {
-        if (table[id - 1].role == role &&
-            !(table[id - 1].flags & KT_HOOK_OUTER) && inside(h, va, id)) {
+    const KtHook *caller;
+    unsigned i = 0;
+
+    while ((caller = caller_at(h, va, &i))) {
+        if (caller->role == role && !(caller->flags & KT_HOOK_OUTER)) {
             return true;
         }
     }
@@ -417,8 +488,11 @@ static bool is_work_of(const KtHookRow *row, const KtHook *caller)
 
 bool kt_hooks_is_inner(const KtHooks *h, const KtHookRow *row, uint64_t va)
 {
-    for (unsigned id = 1; id <= n_rows; id++) {
-        if (inside(h, va, id) && is_work_of(row, &table[id - 1])) {
+    const KtHook *caller;
+    unsigned i = 0;
+
+    while ((caller = caller_at(h, va, &i))) {
+        if (is_work_of(row, caller)) {
             return true;
         }
     }

@@ -158,6 +158,42 @@ static void an_allocation_that_fails_undoes_its_own(void)
     }
 }
 
+/* In one piece, under another name, or with some of it elsewhere. */
+static void what_undoes_may_be_cloned(void)
+{
+    static const struct {
+        const char *map;
+        bool is_inner[2];
+    } made[] = {
+        { "ffffffff81001000 t __vmalloc_area_node\n"
+          "ffffffff81001100 t other\n", { true, false } },
+        { "ffffffff81001000 t __vmalloc_area_node.constprop.0\n"
+          "ffffffff81001100 t __vmalloc_area_node.constprop.0.cold\n",
+          { true, true } },
+        { "ffffffff81001000 t __vmalloc_area_node.isra.0\n"
+          "ffffffff81001100 t __vmalloc_area_node.part.0\n",
+          { true, true } },
+        { "ffffffff81001000 t __vmalloc_node_range\n"
+          "ffffffff81001100 t __vmalloc_node_range.cold\n", { true, true } },
+        { "ffffffff81001000 t pcpu_alloc\n"
+          "ffffffff81001100 t pcpu_alloc.cold\n", { false, false } },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(made); i++) {
+        g_autofree char *map = g_strconcat(MAP_HEAD, made[i].map,
+                                           "ffffffff81001200 T vfree\n"
+                                           MAP_TAIL, NULL);
+        g_autoptr(GsKernel) k = kernel_of(map);
+        g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+
+        for (unsigned j = 0; j < G_N_ELEMENTS(made[i].is_inner); j++) {
+            g_assert_cmpint(is_inner(h, "vfree",
+                                     0xffffffff81001050 + 0x100 * j), ==,
+                            made[i].is_inner[j]);
+        }
+    }
+}
+
 static void a_hook_tells_how_it_was_found(void)
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
@@ -349,6 +385,8 @@ int main(int argc, char **argv)
                     what_works_for_the_allocator_is_not_hooked);
     g_test_add_func("/hooks/an-allocation-that-fails-undoes-its-own",
                     an_allocation_that_fails_undoes_its_own);
+    g_test_add_func("/hooks/what-undoes-may-be-cloned",
+                    what_undoes_may_be_cloned);
     g_test_add_func("/hooks/a-hook-tells-how-it-was-found",
                     a_hook_tells_how_it_was_found);
     g_test_add_func("/hooks/an-empty-kernel-has-no-hooks",

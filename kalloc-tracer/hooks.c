@@ -314,6 +314,18 @@ static void find_setup(KtHooks *h, const GsKernel *k, uint8_t id)
     }
 }
 
+static void find_undoing(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    const char *name = table[id - 1].undone_by;
+    GsSymbol sym;
+
+    if (name && gs_kernel_lookup(k, name, &sym) &&
+        gs_kernel_is_text(k, sym.va)) {
+        h->row[id].undo_at = sym.va;
+        h->row[id].undo_len = MIN(sym.size, UINT32_MAX);
+    }
+}
+
 static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
 {
     const KtHook *hook = &table[id - 1];
@@ -343,6 +355,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     }
     find_page_args(h, k, id);
     note_wrapper(h, id, range_of(&sym));
+    find_undoing(h, k, id);
     if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_PAGE_WRAPPER) {
         h->n_found++;
         add_entry(h, id);

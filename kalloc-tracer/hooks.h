@@ -81,6 +81,8 @@ static inline bool kt_role_hands_out(KtRole role)
 #define KT_HOOK_NAME_MAX 255
 
 /** struct KtHook - a row of the table; argument numbers or KT_NO_ARG
+ *  @undone_by: calls from inside that function take back what nobody was
+ *              handed: no events; NULL: none. As KT_HOOK_UNDO, for the hottest
  *  @sizes: what it reserves, of a profile's row; NULL: as Linux does */
 typedef struct KtHook {
     const char *symbol;
@@ -89,6 +91,7 @@ typedef struct KtHook {
     KtFamily family;
     int8_t size, ptr, cache, gfp, array, count;
     uint16_t flags;
+    const char *undone_by;
     const KtSizes *sizes;
 } KtHook;
 
@@ -97,14 +100,24 @@ typedef struct KtHook {
  * numbers or KT_NO_ARG
  * @pages: it is about the page allocator
  * @list: of a bulk call
+ * @undo_at, @undo_len: code of the KtHook's @undone_by; 0: there is none
  */
 typedef struct KtHookRow {
     uint16_t flags;
     uint8_t role, layer, family;
     int8_t size, ptr, cache, gfp, array, count, list;
     bool pages;
+    uint32_t undo_len;
+    uint64_t undo_at;
     const KtSizes *sizes;
 } KtHookRow;
+
+/** kt_hook_row_undoes() - is it called from inside its KtHook's @undone_by,
+ *  at @va? */
+static inline bool kt_hook_row_undoes(const KtHookRow *row, uint64_t va)
+{
+    return va - row->undo_at < row->undo_len;
+}
 
 /**
  * kt_hooks_use() - take another table than Linux's

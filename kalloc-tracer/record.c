@@ -396,8 +396,9 @@ static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
 /* Another hook's work, or what works for the allocator. */
 static bool is_inner(const KtMoment *m, const KtHookRow *hook)
 {
-    return (hook->flags & (KT_HOOK_INNER | KT_HOOK_SETUP | KT_HOOK_UNDO)) &&
-           kt_hooks_is_inner(m->boot->hooks, hook, m->ra);
+    return kt_hook_row_undoes(hook, m->ra) ||
+           ((hook->flags & (KT_HOOK_INNER | KT_HOOK_SETUP | KT_HOOK_UNDO)) &&
+            kt_hooks_is_inner(m->boot->hooks, hook, m->ra));
 }
 
 void kt_record_enter(KtMoment *m, KtHookId id)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A VM in which a kernel runs that has kmalloc() and kfree(), for tests of
+ * A VM in which a kernel runs that has kmalloc() and its frees, for tests of
  * capture: in memory as KASLR has moved it, and as a file.
  */
 #ifndef TEST_CAPTURE_WORLD_H
@@ -15,11 +15,13 @@
 #define KMALLOC (TEXT + 0x300)
 #define KFREE   (TEXT + 0x400)
 #define CALLER  (TEXT + 0x500)
+#define CACHE_FREE  (TEXT + 0x600)
+#define IN_FREE_BULK 0x21       /* a place on the stack, see call() */
 #define STATE   0x20            /* of slab_state in .rodata */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 7
+#define N_SYMBOLS 9
 
 typedef struct World {
     KtTracer *t;
@@ -35,6 +37,8 @@ static inline void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
         { KS_TEXT + 0x200, 'T', "start_kernel" },
         { KS_TEXT + 0x300, 'T', "__kmalloc" },
         { KS_TEXT + 0x400, 'T', "kfree" },
+        { KS_TEXT + 0x600, 'T', "kmem_cache_free" },
+        { KS_TEXT + 0x700, 'T', "__kmem_cache_free_bulk" },
         { KS_TEXT + 0x1000, 'T', "_etext" },
         { KS_RODATA + STATE, 'D', "slab_state" },
         { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },

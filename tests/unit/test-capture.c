@@ -21,6 +21,22 @@ static void calls_become_events(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
 }
 
+/* What a bulk allocation takes back was never handed out, and may have had a
+ * life before. */
+static void bulk_allocation_that_fails(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    run_kfree(w, BLOCK);
+    *test_qemu_reg(GS_REG_ARG1) = BLOCK;
+    call(w, IN_FREE_BULK, CACHE_FREE, 0);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    call(w, 1, CACHE_FREE, 0);
+    g_assert_cmpuint(stats_of(w).errors, ==, 1);
+}
+
 /* Who was inside the allocator all the time is handed what was freed since. */
 static void calls_under_way_when_switched_on(void)
 {
@@ -106,6 +122,8 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/capture/calls-become-events", calls_become_events);
+    g_test_add_func("/capture/bulk-allocation-that-fails",
+                    bulk_allocation_that_fails);
     g_test_add_func("/capture/calls-under-way-when-switched-on",
                     calls_under_way_when_switched_on);
     g_test_add_func("/capture/calls-while-off", calls_while_off);

@@ -328,7 +328,8 @@ void kt_tracer_save_module(KtTracer *t, const GsKernel *k,
 /** kt_tracer_inherit_modules() - what @k knows of modules came with a VM's
  *  state; likewise. */
 void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k);
-/** kt_tracer_drop_module() - it is unloaded: @k is told, too; likewise. */
+/** kt_tracer_drop_module() - it is unloaded: @k is told, too; likewise. Does
+ *  nothing if @k does not know it as loaded. */
 void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va);
 /** kt_tracer_end_journal() - the VM ends: write the index. Events from here
  *  on are not written. */

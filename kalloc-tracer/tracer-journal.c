@@ -153,6 +153,11 @@ void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k)
 
 void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
 {
+    GsModule mod;
+
+    if (!gs_kernel_module(k, module_va, &mod)) {
+        return;
+    }
     add_note(t, (KtNote) {
         .kind = KT_NOTE_GONE,
         .module = kt_modules_describe(t->modules, k, module_va, true),

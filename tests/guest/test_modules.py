@@ -76,6 +76,16 @@ def check_bpf(guest):
     assert guest.stat()['memory.kernel'] > before, before
 
 
+def check_failed(guest):
+    """Loading fails when the module is relocated, before its code runs.
+    insmod may try more than once."""
+    said = guest.shell('insmod /share/ka_cache.ko size=none || echo refused')
+    assert 'refused' in said, said
+    text = guest.hmp_qmp('ka leak module ka_cache -j')
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert {(r['type'], r.get('blocks')) for r in rows} == {('module', 0)}, text
+
+
 def check_off(guest):
     """Another module takes a module's place while nothing is recorded."""
     guest.shell('insmod /share/ka_leaky.ko')
@@ -163,6 +173,8 @@ def main():
                         check_module(g, n)
                     with tap.test(f'{label}: a BPF program'):
                         check_bpf(g)
+                    with tap.test(f'{label}: a module that is refused'):
+                        check_failed(g)
                     with tap.test(f'{label}: nothing is unknown'):
                         check_stat(g)
                     with tap.test(f'{label}: another one, unrecorded'):

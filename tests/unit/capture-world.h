@@ -16,12 +16,13 @@
 #define KFREE   (TEXT + 0x400)
 #define CALLER  (TEXT + 0x500)
 #define CACHE_FREE  (TEXT + 0x600)
+#define MODULE_UNDO (TEXT + 0x780)
 #define IN_FREE_BULK 0x21       /* a place on the stack, see call() */
 #define STATE   0x20            /* of slab_state in .rodata */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 9
+#define N_SYMBOLS 10
 
 typedef struct World {
     KtTracer *t;
@@ -39,6 +40,7 @@ static inline void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
         { KS_TEXT + 0x400, 'T', "kfree" },
         { KS_TEXT + 0x600, 'T', "kmem_cache_free" },
         { KS_TEXT + 0x700, 'T', "__kmem_cache_free_bulk" },
+        { KS_TEXT + 0x780, 't', "module_unload_free" },
         { KS_TEXT + 0x1000, 'T', "_etext" },
         { KS_RODATA + STATE, 'D', "slab_state" },
         { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
@@ -168,6 +170,18 @@ static inline void run_kmalloc(World *w, uint64_t va)
 static inline void run_kfree(World *w, uint64_t va)
 {
     call(w, 1, KFREE, va);
+}
+
+/* A module of one function, known by @va + 0x10000. */
+static inline void load_module(World *w, uint64_t va, const char *name,
+                               const char *function)
+{
+    const GsModuleSymbol sym = { va + 0x10, function, 'T' };
+    GsKernel *k = (GsKernel *)kt_capture_kernel(w->capture);
+
+    g_assert_true(gs_kernel_add_module_data(k, va + 0x10000, name, va, 0x1000,
+                                            &sym, 1, 0, NULL, NULL, 0, NULL));
+    kt_tracer_save_module(w->t, k, va + 0x10000);
 }
 
 /* ---- what is known of it ------------------------------------------------ */

@@ -154,17 +154,6 @@ static void not_retried_after_a_load(void)
 
 /* ---- what was loaded ---------------------------------------------------- */
 
-static void load_module(World *w, uint64_t va, const char *name,
-                        const char *function)
-{
-    const GsModuleSymbol sym = { va + 0x10, function, 'T' };
-    GsKernel *k = (GsKernel *)kt_capture_kernel(w->capture);
-
-    g_assert_true(gs_kernel_add_module_data(k, va + 0x10000, name, va, 0x1000,
-                                            &sym, 1, 0, NULL, NULL, 0, NULL));
-    kt_tracer_save_module(w->t, k, va + 0x10000);
-}
-
 /* A function of a module that is not loaded any more, by the name of one that
  * is hooked, is no hook. */
 static void hooks_are_the_kernels_own(gconstpointer file)

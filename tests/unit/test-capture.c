@@ -81,6 +81,25 @@ static void calls_while_off(void)
     g_assert_cmpuint(counter(w, KT_CNT_RETURN_FOREIGN), ==, 0);
 }
 
+/* Its loading fails, or free_module() has told of it before: once is enough. */
+static void modules_go_once(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+    const GsKernel *k;
+
+    test_qemu_run(START);
+    k = kt_capture_kernel(w->capture);
+    load_module(w, MODULES, "m", "f");
+    g_assert_cmpuint(gs_kernel_n_modules(k), ==, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        call(w, 1, MODULE_UNDO, MODULES + 0x10000);
+        g_assert_cmpuint(gs_kernel_n_modules(k), ==, 0);
+        g_assert_cmpuint(counter(w, KT_CNT_MODULES_CHECKED), ==, 1);
+    }
+    call(w, 1, MODULE_UNDO, MODULES);
+    g_assert_cmpuint(counter(w, KT_CNT_MODULES_CHECKED), ==, 1);
+}
+
 /* The map was lost with all that was allocated before. What boots then is
  * seen from its first allocation on. */
 static void reset_of_what_was_lost(void)
@@ -127,6 +146,7 @@ int main(int argc, char **argv)
     g_test_add_func("/capture/calls-under-way-when-switched-on",
                     calls_under_way_when_switched_on);
     g_test_add_func("/capture/calls-while-off", calls_while_off);
+    g_test_add_func("/capture/modules-go-once", modules_go_once);
     g_test_add_func("/capture/reset-of-what-was-lost", reset_of_what_was_lost);
     g_test_add_data_func("/capture/started-after-a-load", &file[0],
                          started_after_a_load);

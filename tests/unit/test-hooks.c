@@ -209,12 +209,29 @@ static void a_hook_tells_how_it_was_found(void)
     g_assert_cmpstr(gs_kernel_symbols_from(k), ==, "System.map");
 }
 
+/* An array's size is the product of two arguments. */
+static void arrays_of_vmalloc_are_wrapped(void)
+{
+    static const char *const name[] = {
+        "vmalloc_array", "vmalloc_array_noprof", "__vmalloc_array",
+        "__vmalloc_array_noprof", "vcalloc", "vcalloc_noprof", "__vcalloc",
+        "__vcalloc_noprof",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(name); i++) {
+        KtHookId id = id_of(name[i]);
+
+        g_assert_cmpuint(id.v, !=, 0);
+        g_assert_cmpint(kt_hook(id)->role, ==, KT_ROLE_WRAPPER);
+    }
+}
+
 static void a_vmalloc_of_any_kind_is_an_outer_one(void)
 {
     static const char *const name[] = {
         "vmalloc", "vzalloc", "vmalloc_node", "vzalloc_node", "vmalloc_user",
-        "vmalloc_huge", "vmalloc_32", "vmalloc_32_user", "__vmalloc",
-        "__vmalloc_node",
+        "vmalloc_huge", "vmalloc_32", "vmalloc_32_user", "vmalloc_no_huge",
+        "__vmalloc", "__vmalloc_node",
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(name); i++) {
@@ -375,6 +392,8 @@ int main(int argc, char **argv)
     g_test_add_func("/hooks/blocks-of-the-page-before-are-wanted",
                     blocks_of_the_page_before_are_wanted);
     g_test_add_func("/hooks/an-outer-one-is-both", an_outer_one_is_both);
+    g_test_add_func("/hooks/arrays-of-vmalloc-are-wrapped",
+                    arrays_of_vmalloc_are_wrapped);
     g_test_add_func("/hooks/a-vmalloc-of-any-kind-is-an-outer-one",
                     a_vmalloc_of_any_kind_is_an_outer_one);
     g_test_add_func("/hooks/wrappers-are-named-not-hooked",

@@ -278,6 +278,19 @@ static KA_SITE void ka_rule_vmalloc(size_t size)
     SAY("__vmalloc", "keep", s);
 }
 
+/* A macro since 6.10, when allocation profiling came. */
+static KA_SITE void ka_rule_vcalloc(size_t n, size_t size)
+{
+#ifdef vcalloc
+    void *p = vcalloc(n, size);
+
+    say_alloc("vcalloc", p, n * size, PAGE_ALIGN(n * size), "vmalloc",
+              __func__);
+    vfree(p);
+    SAY("vcalloc", "free", p);
+#endif
+}
+
 static void set_killed(bool killed)
 {
     spin_lock_irq(&current->sighand->siglock);
@@ -517,6 +530,7 @@ static int __init ka_rules_init(void)
     ka_rule_cache_again();
     ka_rule_kvmalloc(700, KMALLOC_MAX_SIZE + PAGE_SIZE + 1);
     ka_rule_vmalloc(3 * PAGE_SIZE + 17);
+    ka_rule_vcalloc(3, PAGE_SIZE + 5);
     ka_rule_killed(2 * KMALLOC_MAX_SIZE);
     ka_rule_percpu();
     ka_rule_kfree_rcu();

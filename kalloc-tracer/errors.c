@@ -75,6 +75,12 @@ static bool slab_is_gone(const KtCase *c)
            r->cache && r->cache != c->ev->cache.v;
 }
 
+/* The block may be another one by now. */
+static bool in_doubt(const KtCase *c)
+{
+    return c->rec->old || (c->unseen && c->rec->freed);
+}
+
 static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
 {
     const KtRec *r = c->rec;
@@ -108,7 +114,7 @@ KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind)
     }
     v = r->va == c->ev->va ? rule_start(c, kind) :
         bad(kind, KT_ERR_INTERIOR_FREE);
-    return v == KT_BAD && r->old ? KT_OK_UNKNOWN : v;
+    return v == KT_BAD && in_doubt(c) ? KT_OK_UNKNOWN : v;
 }
 
 /* Pages of early boot come from no call that was seen: never an error. */
@@ -117,7 +123,7 @@ KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind)
     const KtRec *r = c->rec;
 
     if (!r || r->va != c->ev->va || !r->freed || !c->whole || c->again ||
-        (c->ev->flags & KT_EVF_FRESH) || r->old) {
+        (c->ev->flags & KT_EVF_FRESH) || in_doubt(c)) {
         return KT_OK;
     }
     return bad(kind, KT_ERR_DOUBLE_FREE);
@@ -133,7 +139,7 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)
     if (!r->freed && !r->queued) {
         return KT_OK;
     }
-    return r->old ? KT_OK_UNKNOWN : bad(kind, KT_ERR_DOUBLE_FREE);
+    return in_doubt(c) ? KT_OK_UNKNOWN : bad(kind, KT_ERR_DOUBLE_FREE);
 }
 
 /* ---- list --------------------------------------------------------------- */

@@ -28,6 +28,7 @@ typedef enum KtVerdict {
  * @rec: the block that contains its address, NULL for none
  * @requested: (KT_EVF_SIZED) the size that was asked for of @rec
  * @certain: every allocation since boot was seen
+ * @unseen: what was freed may have been handed out again, and nobody saw it
  * @whole: (pages) the block ends where the freed range ends
  * @again: (pages) the call that freed the block tells so once more
  */
@@ -36,6 +37,7 @@ typedef struct KtCase {
     const KtRec *rec;
     uint64_t requested;
     bool certain;
+    bool unseen;
     bool whole;
     bool again;
 } KtCase;

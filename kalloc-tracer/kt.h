@@ -121,6 +121,9 @@ typedef enum KtEventFlag {
     KT_EVF_SLAB_READ = 1 << 4,
     /** FREE: the call tells @size, which is to be what was asked for. */
     KT_EVF_SIZED = 1 << 5,
+    /** GAP: a call under way, whose return will not be seen, hands out
+     *  memory. */
+    KT_EVF_UNSEEN = 1 << 6,
 } KtEventFlag;
 
 /**

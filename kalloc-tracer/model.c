@@ -402,6 +402,7 @@ static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
         .requested = index && (ev->flags & KT_EVF_SIZED) ?
                      kt_blocks_requested(&m->blocks, index) : 0,
         .certain = m->complete && !m->gap,
+        .unseen = m->unseen,
     };
 }
 
@@ -504,10 +505,11 @@ static void apply_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 
 /* ---- events ------------------------------------------------------------- */
 
-static void apply_gap(KtModel *m)
+static void apply_gap(KtModel *m, const KtEvent *ev)
 {
     count(m, KT_CNT_GAPS);
     m->gap = true;
+    m->unseen |= (ev->flags & KT_EVF_UNSEEN) != 0;
     kt_blocks_age(&m->blocks);
 }
 
@@ -531,7 +533,7 @@ static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
         apply_queue(m, ev, h);
         break;
     case KT_EV_GAP:
-        apply_gap(m);
+        apply_gap(m, ev);
         break;
     default:
         break;

@@ -32,6 +32,8 @@ typedef enum KtMapId {
  * @full: the last new block was not kept
  * @complete: the first allocation of the boot was seen
  * @gap: events went unrecorded since
+ * @unseen: so may what is freed now be handed out: a call was lost that had
+ *          not returned
  */
 typedef struct KtModel {
     KtMap map[KT_MAP__COUNT];
@@ -50,6 +52,7 @@ typedef struct KtModel {
     bool full;
     bool complete;
     bool gap;
+    bool unseen;
     uint64_t freed_blocks;
 } KtModel;
 

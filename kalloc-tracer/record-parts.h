@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What record.c, record-pages.c and record-sizes.c share. */
+/* What record.c, record-lost.c, record-pages.c and record-sizes.c share. */
 #ifndef KT_RECORD_PARTS_H
 #define KT_RECORD_PARTS_H
 
@@ -14,6 +14,9 @@ void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
                      uint64_t va);
 /** kt_record_lose() - something was not recorded: counted, and a gap. */
 void kt_record_lose(KtMoment *m, KtCounter why);
+/** kt_record_lose_call() - likewise a call that was entered, which @hands_out
+ *  memory when it returns. */
+void kt_record_lose_call(KtMoment *m, KtCounter why, bool hands_out);
 /** kt_record_await() - @call is under way: its return will be seen. */
 GS_HOT void kt_record_await(KtMoment *m, const KtCall *call);
 /** kt_record_free_site() - the wrapper that a free is called from. */

@@ -135,18 +135,6 @@ static void push_event(KtMoment *m, KtEventKind kind, KtHookId hook,
     kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
 }
 
-/*
- * Something was not recorded: counted, and the model no longer takes a free of
- * an unknown address for an error.
- */
-void kt_record_lose(KtMoment *m, KtCounter why)
-{
-    KtEvent gap = { .kind = KT_EV_GAP, .cpu = m->v->index };
-
-    kt_vcpu_count(m->v, why, 1);
-    kt_tracer_push(m->c->tracer, m->v->index, &gap);
-}
-
 void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
                      uint64_t va)
 {
@@ -163,7 +151,7 @@ static bool is_block(uint64_t va)
 /* ---- entries ------------------------------------------------------------ */
 
 /* On the stack, or in a register. */
-static bool read_return_address(KtMoment *m)
+static bool read_return_address(KtMoment *m, KtRole role)
 {
     uint64_t sp = kt_vcpu_reg(m->v, GS_REG_SP);
     size_t avail;
@@ -178,7 +166,8 @@ static bool read_return_address(KtMoment *m)
     kt_calls_expect(m->c->calls, m->sp_after);
     at = qemu_plugin_vaddr_to_host(sp, &avail);
     if (!at || avail < sizeof(m->ra)) {
-        kt_record_lose(m, KT_CNT_CALL_UNREADABLE);
+        kt_record_lose_call(m, KT_CNT_CALL_UNREADABLE,
+                            kt_role_hands_out(role));
         return false;
     }
     memcpy(&m->ra, at, sizeof(m->ra));
@@ -352,7 +341,7 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     unsigned stale;
 
     if (!hook_return_site(m) || !kt_calls_push(m->c->calls, call, &stale)) {
-        kt_record_lose(m, KT_CNT_CALL_DROPPED);
+        kt_record_lose_call(m, KT_CNT_CALL_DROPPED, true);
         return;
     }
     if (stale) {
@@ -405,7 +394,7 @@ void kt_record_enter(KtMoment *m, KtHookId id)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
-    if (!read_return_address(m)) {
+    if (!read_return_address(m, hook->role)) {
         return;
     }
     gs_unwind_expect(m->v->unwinder, m->ra);

@@ -340,10 +340,13 @@ static void unpack_errors(KtModel *m, GsUnpack *u, const KtStateIds *ids)
 
 /* ---- all of it ---------------------------------------------------------- */
 
+/* What is uncertain, as one number. */
+enum { GAP = 1, UNSEEN = 2 };
+
 void kt_model_pack(const KtModel *m, GsPack *p)
 {
     gs_pack_u64(p, m->complete);
-    gs_pack_u64(p, m->gap);
+    gs_pack_u64(p, (m->gap ? GAP : 0) | (m->unseen ? UNSEEN : 0));
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         pack_map(m, &m->map[i], p);
     }
@@ -396,8 +399,12 @@ static void unpack_accounts(KtModel *m, GsUnpack *u, const KtStateIds *ids)
 
 void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids)
 {
+    uint64_t lost;
+
     m->complete = gs_unpack_upto(u, 1, "a flag");
-    m->gap = gs_unpack_upto(u, 1, "a flag");
+    lost = gs_unpack_upto(u, GAP | UNSEEN, "what was lost");
+    m->gap = lost & GAP;
+    m->unseen = lost & UNSEEN;
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         unpack_map(m, i, u, ids);
     }

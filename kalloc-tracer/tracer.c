@@ -398,12 +398,14 @@ static void reset_locked(KtTracer *t)
 static void clear_locked(KtTracer *t)
 {
     bool complete = t->model->complete;
+    bool unseen = t->model->unseen;
 
     kt_model_forget(t->model);
     kt_modules_forget(t->modules, false);
     kt_model_free(t->model);
     t->model = new_model(t);
     t->model->complete = complete;
+    t->model->unseen = unseen;
 }
 
 void kt_tracer_reset(KtTracer *t)

@@ -269,6 +269,11 @@ static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
     return -1;
 }
 
+static bool in_doubt(const Naive *m, const NaiveBlock *x)
+{
+    return x->old || (m->unseen && x->b.state == KT_STATE_FREED);
+}
+
 static void naive_free_pages(Naive *m, const KtEvent *ev)
 {
     NaiveBlock *x = naive_find(m, true, ev->va);
@@ -280,7 +285,7 @@ static void naive_free_pages(Naive *m, const KtEvent *ev)
                  x->b.free_task.v == ev->task.v;
 
     if (x && x->b.state == KT_STATE_FREED && x->b.va == ev->va &&
-        naive_last(x) == last && !x->old && !again &&
+        naive_last(x) == last && !in_doubt(m, x) && !again &&
         !(ev->flags & KT_EVF_FRESH)) {
         add_error(m, KT_ERR_DOUBLE_FREE, ev, x);
     } else if (!free_range(m, true, ev->va, last, ev) && !again) {
@@ -308,7 +313,7 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
     }
     wrong = what_is_wrong(m, ev, x);
     if (wrong == KT_ERR_INVALID_FREE && !starts ? !m->complete || m->gap :
-        wrong >= 0 && x->old) {
+        wrong >= 0 && in_doubt(m, x)) {
         m->unknown_frees++;
         m->totals.stray++;
     } else if (wrong >= 0) {
@@ -331,7 +336,7 @@ static void naive_queue(Naive *m, const KtEvent *ev)
         x->b.rcu_queued = true;
         x->b.rcu_us = ev->us;
         x->b.rcu_stack = ev->stack;
-    } else if (!x->old) {
+    } else if (!in_doubt(m, x)) {
         add_error(m, KT_ERR_DOUBLE_FREE, ev, x);
         x->reported = MIN(x->reported + 1, UINT8_MAX);
     }
@@ -385,6 +390,7 @@ void naive_event(Naive *m, const KtEvent *ev)
         break;
     case KT_EV_GAP:
         naive_gap(m);
+        m->unseen |= ev->flags & KT_EVF_UNSEEN;
         break;
     }
     naive_account_peaks(m);

@@ -38,6 +38,7 @@ typedef struct Naive {
     bool split;             /* then peaks by size depend on the order */
     bool complete;
     bool gap;
+    bool unseen;
     uint64_t events;
     uint64_t unknown_frees;
     uint64_t unknown_pages;

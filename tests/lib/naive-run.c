@@ -392,6 +392,12 @@ static KtEvent make_event(Naive *m, const uint8_t *p)
     };
 }
 
+static void push_event(Naive *m, KtEvent ev)
+{
+    kt_tracer_push(m->t, 0, &ev);
+    naive_event(m, &ev);
+}
+
 static bool special(Naive *m, const uint8_t *p)
 {
     switch (p[0]) {
@@ -405,7 +411,7 @@ static bool special(Naive *m, const uint8_t *p)
         kt_tracer_reset(m->t);
         m->previous = naive_live(m);
         naive_forget(m);
-        m->gap = m->complete = false;
+        m->gap = m->complete = m->unseen = false;
         return true;
     case 0xfd:
         m->complete = p[1] & 1;
@@ -417,6 +423,9 @@ static bool special(Naive *m, const uint8_t *p)
         naive_gap(m);
         m->events++;
         return true;
+    case 0xfb:
+        push_event(m, (KtEvent) { .kind = KT_EV_GAP, .flags = p[1] });
+        return true;
     default:
         return false;
     }
@@ -424,14 +433,11 @@ static bool special(Naive *m, const uint8_t *p)
 
 static void one_op(Naive *m, const uint8_t *p)
 {
-    KtEvent ev;
 
     if (special(m, p)) {
         return;
     }
-    ev = make_event(m, p);
-    kt_tracer_push(m->t, 0, &ev);
-    naive_event(m, &ev);
+    push_event(m, make_event(m, p));
 }
 
 /* All that events name. */

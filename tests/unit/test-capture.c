@@ -81,6 +81,35 @@ static void calls_while_off(void)
     g_assert_cmpuint(counter(w, KT_CNT_RETURN_FOREIGN), ==, 0);
 }
 
+/* Its stack cannot be read: nobody will see it return. */
+static void lose_kmalloc(World *w)
+{
+    *test_qemu_reg(GS_REG_SP) = STACK + (1 << 20);
+    *test_qemu_reg(GS_REG_ARG0) = 64;
+    test_qemu_run(KMALLOC);
+}
+
+/* It is handed what another vCPU frees meanwhile, and frees it. */
+static void what_a_lost_call_hands_out(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    lose_kmalloc(w);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_CALL_UNREADABLE), ==, 1);
+    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    test_qemu_reset();
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).errors, ==, 1);
+}
+
 /* Its loading fails, or free_module() has told of it before: once is enough. */
 static void modules_go_once(void)
 {
@@ -146,6 +175,8 @@ int main(int argc, char **argv)
     g_test_add_func("/capture/calls-under-way-when-switched-on",
                     calls_under_way_when_switched_on);
     g_test_add_func("/capture/calls-while-off", calls_while_off);
+    g_test_add_func("/capture/what-a-lost-call-hands-out",
+                    what_a_lost_call_hands_out);
     g_test_add_func("/capture/modules-go-once", modules_go_once);
     g_test_add_func("/capture/reset-of-what-was-lost", reset_of_what_was_lost);
     g_test_add_data_func("/capture/started-after-a-load", &file[0],

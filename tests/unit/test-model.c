@@ -329,6 +329,25 @@ static void nothing_is_certain_after_a_gap(void)
     expect(&w, "double-free double-free");
 }
 
+/* A call that is lost may be handed what is freed while it goes on, long after
+ * it was entered. What lives is nobody else's. */
+static void a_lost_call_hands_out_what_is_freed(void)
+{
+    World w = new_world(true);
+
+    push(&w, (KtEvent) { .kind = KT_EV_GAP, .flags = KT_EVF_UNSEEN });
+    kt_tracer_clear(w.t);
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    kfree(&w, VA);
+    kfree_rcu(&w, VA);
+    g_assert_cmpuint(stats(&w).errors, ==, 0);
+    alloc(&w, VA, 64);
+    kfree(&w, VA + 8);
+    alloc(&w, VA, 64);
+    expect(&w, "interior-free overlap");
+}
+
 static void assert_all_old(const KtBlocks *b, bool old)
 {
     for (uint32_t i = 1; i < b->rec.used; i++) {
@@ -558,6 +577,7 @@ static const struct {
     { "/model/no-bytes", no_bytes },
     { "/model/resized", resized },
     { "/model/gap/nothing-is-certain", nothing_is_certain_after_a_gap },
+    { "/model/gap/lost-call", a_lost_call_hands_out_what_is_freed },
     { "/model/gap/looks-at-what-is-new", a_gap_looks_at_what_is_new },
     { "/model/gap/on-twice-is-none", switching_on_twice_is_no_gap },
     { "/model/clear-forgets", clear_forgets },

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Record: what could not be recorded. It is counted, and an event says so:
+ * the model takes no free of an unknown address for an error from then on.
+ *
+ * A call that is lost before its return hands out what may be freed until
+ * then, by others, and is recorded. The event says so.
+ */
+#include "record-parts.h"
+
+static void lose(KtMoment *m, KtCounter why, uint8_t flags)
+{
+    const KtEvent gap = {
+        .kind = KT_EV_GAP, .cpu = m->v->index, .flags = flags,
+    };
+
+    kt_vcpu_count(m->v, why, 1);
+    kt_tracer_push(m->c->tracer, m->v->index, &gap);
+}
+
+void kt_record_lose(KtMoment *m, KtCounter why)
+{
+    lose(m, why, 0);
+}
+
+void kt_record_lose_call(KtMoment *m, KtCounter why, bool hands_out)
+{
+    lose(m, why, hands_out ? KT_EVF_UNSEEN : 0);
+}

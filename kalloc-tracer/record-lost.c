@@ -4,7 +4,9 @@
  * the model takes no free of an unknown address for an error from then on.
  *
  * A call that is lost before its return hands out what may be freed until
- * then, by others, and is recorded. The event says so.
+ * then, by others, and is recorded. So it has an event of its own kind. Calls
+ * are followed while nothing is recorded, too, as they may return when it is:
+ * the first that is lost then has to be told of, and the rest is no loss.
  */
 #include "record-parts.h"
 
@@ -25,5 +27,10 @@ void kt_record_lose(KtMoment *m, KtCounter why)
 
 void kt_record_lose_call(KtMoment *m, KtCounter why, bool hands_out)
 {
-    lose(m, why, hands_out ? KT_EVF_UNSEEN : 0);
+    bool told = hands_out && __atomic_exchange_n(&m->boot->unseen, true,
+                                                 __ATOMIC_RELAXED);
+
+    if (!told || kt_tracer_enabled(m->c->tracer)) {
+        lose(m, why, hands_out ? KT_EVF_UNSEEN : 0);
+    }
 }

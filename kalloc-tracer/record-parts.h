@@ -15,7 +15,7 @@ void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
 /** kt_record_lose() - something was not recorded: counted, and a gap. */
 void kt_record_lose(KtMoment *m, KtCounter why);
 /** kt_record_lose_call() - likewise a call that was entered, which @hands_out
- *  memory when it returns. */
+ *  memory when it returns; while nothing is recorded only the first. */
 void kt_record_lose_call(KtMoment *m, KtCounter why, bool hands_out);
 /** kt_record_await() - @call is under way: its return will be seen. */
 GS_HOT void kt_record_await(KtMoment *m, const KtCall *call);

@@ -20,10 +20,12 @@
  * @row: of @hooks, by id
  * @inner_tells: (atomic) KT_HOOK_OUTER functions, by id, that call other hooks
  *               for blocks of their layer
+ * @unseen: (atomic) a call was lost that will hand out memory, as was told
  */
 typedef struct KtBoot {
     KtHookRow row[256];
     bool inner_tells[256];
+    bool unseen;
     KtHooks *hooks;
     KtGuest *guest;
     KtPages *pages;         /* NULL: the page allocator is not traced */

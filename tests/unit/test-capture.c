@@ -110,6 +110,26 @@ static void what_a_lost_call_hands_out(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
 }
 
+/* Of those that are lost while nothing is recorded one may matter later. */
+static void calls_lost_while_off(void)
+{
+    g_autoptr(World) w = world_new(NULL, false);
+
+    test_qemu_run(START);
+    kt_tracer_set_enabled(w->t, false);
+    for (unsigned i = 0; i < 1000; i++) {
+        lose_kmalloc(w);
+    }
+    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(counter(w, KT_CNT_CALL_UNREADABLE), ==, 1);
+    kt_tracer_set_enabled(w->t, true);
+    run_kmalloc(w, BLOCK);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 2);
+}
+
 /* Its loading fails, or free_module() has told of it before: once is enough. */
 static void modules_go_once(void)
 {
@@ -177,6 +197,7 @@ int main(int argc, char **argv)
     g_test_add_func("/capture/calls-while-off", calls_while_off);
     g_test_add_func("/capture/what-a-lost-call-hands-out",
                     what_a_lost_call_hands_out);
+    g_test_add_func("/capture/calls-lost-while-off", calls_lost_while_off);
     g_test_add_func("/capture/modules-go-once", modules_go_once);
     g_test_add_func("/capture/reset-of-what-was-lost", reset_of_what_was_lost);
     g_test_add_data_func("/capture/started-after-a-load", &file[0],

@@ -292,7 +292,8 @@ void kt_calls_pack(KtCalls *c, GsPack *p)
     }
 }
 
-static void unpack_call(KtCalls *c, GsUnpack *u, const KtSaved *s)
+/* False if one was lost for it. */
+static bool unpack_call(KtCalls *c, GsUnpack *u, const KtSaved *s)
 {
     unsigned stale;
     KtCall call = { .sp = gs_unpack_u64(u) };
@@ -303,16 +304,17 @@ static void unpack_call(KtCalls *c, GsUnpack *u, const KtSaved *s)
     call.cache = gs_unpack_u64(u);
     call.gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
     call.hook = kt_state_hook(s, gs_unpack_u64(u));
-    if (gs_unpack_ok(u) && call.hook.v) {
-        kt_calls_push(c, &call, &stale);
-    }
+    return !gs_unpack_ok(u) || !call.hook.v ||
+           kt_calls_push(c, &call, &stale);
 }
 
-void kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s)
+unsigned kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s)
 {
     uint64_t n = gs_unpack_upto(u, CALLS_MAX, "the number of calls");
+    unsigned lost = 0;
 
     for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        unpack_call(c, u, s);
+        lost += !unpack_call(c, u, s);
     }
+    return lost;
 }

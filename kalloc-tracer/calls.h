@@ -77,7 +77,8 @@ void kt_calls_clear(KtCalls *c);
  *  nobody pushes or pops meanwhile. */
 void kt_calls_pack(KtCalls *c, GsPack *p);
 /** kt_calls_unpack() - push what that wrote, but for calls of hooks that are
- *  not here; @s: (borrowed) whose hooks they name. */
-void kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s);
+ *  not here; @s: (borrowed) whose hooks they name. Returns: how many
+ *  were lost for want of room. */
+unsigned kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s);
 
 #endif /* KT_CALLS_H */

@@ -133,13 +133,30 @@ static void unpack_hooks(KtCapture *c, KtBoot *boot, GsUnpack *u,
     }
 }
 
+static void note_gap(KtCapture *c, uint8_t flags)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP, .flags = flags };
+
+    kt_tracer_push(c->shared.tracer, 0, &gap);
+}
+
+static void unpack_calls(KtCapture *c, GsUnpack *u, const KtSaved *s)
+{
+    unsigned lost = kt_calls_unpack(c->shared.calls, u, s);
+
+    if (lost) {
+        kt_tracer_count(c->shared.tracer, KT_CNT_CALL_DROPPED, lost);
+        note_gap(c, KT_EVF_UNSEEN);
+    }
+}
+
 static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
                         const KtSaved *s)
 {
     unpack_hooks(c, boot, u, s);
     kt_guest_unpack(boot->guest, u, s);
     kt_learn_modules(c->shared.tracer, c->shared.kernel, u);
-    kt_calls_unpack(c->shared.calls, u, s);
+    unpack_calls(c, u, s);
     kt_sites_unpack(c->shared.sites, u, s);
 }
 
@@ -215,17 +232,10 @@ bool kt_capture_wants_return(const KtCapture *c, uint64_t va)
            kt_finder_may_run(c->finder, va);
 }
 
-static void note_gap(KtCapture *c)
-{
-    const KtEvent gap = { .kind = KT_EV_GAP };
-
-    kt_tracer_push(c->shared.tracer, 0, &gap);
-}
-
 void kt_capture_drop_return(KtCapture *c)
 {
     if (c->returning) {
-        note_gap(c);
+        note_gap(c, 0);
         kt_capture_forget_return(c);
     }
 }
@@ -234,7 +244,7 @@ void kt_capture_drop_return(KtCapture *c)
 static void give_up(KtCapture *c)
 {
     __atomic_store_n(&c->gave_up, true, __ATOMIC_RELAXED);
-    note_gap(c);
+    note_gap(c, 0);
     fputs("ka: the kernel that the VM's state tells of was not found where it "
           "ran: nothing is traced\n", stderr);
 }
@@ -261,7 +271,7 @@ bool kt_capture_return(KtCapture *c, uint64_t va)
         return false;
     }
     /* Before others see the boot and tell of blocks: frees were missed. */
-    note_gap(c);
+    note_gap(c, 0);
     if (!take_kernel(c, k, r, &err)) {
         qemu_plugin_outs("ka: what the snapshot tells of its kernel is "
                          "damaged\n");

@@ -114,14 +114,24 @@ static GByteArray *packed(KtCalls *c)
     return bytes;
 }
 
-static bool unpack(KtCalls *c, const GByteArray *bytes, GError **errp)
+static bool unpack_some(KtCalls *c, const GByteArray *bytes, unsigned *lost,
+                        GError **errp)
 {
     g_auto(EmptyState) state = empty_state();
     GsBytes in = { bytes->data, bytes->len };
     g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
 
-    kt_calls_unpack(c, u, state.saved);
+    *lost = kt_calls_unpack(c, u, state.saved);
     return gs_unpack_end(u, errp);
+}
+
+static bool unpack(KtCalls *c, const GByteArray *bytes, GError **errp)
+{
+    unsigned lost;
+    bool ok = unpack_some(c, bytes, &lost, errp);
+
+    g_assert_cmpuint(lost, ==, 0);
+    return ok;
 }
 
 /* More of them than have a place of their own, and one as large as can be. */
@@ -148,6 +158,28 @@ static void a_state_has_all(void)
     g_assert_cmphex(out.gfp, ==, large.gfp);
     kt_calls_free(c);
     kt_calls_free(to);
+}
+
+/* A smaller bound than that of the VM which was saved. */
+static void a_state_tells_what_it_lost(void)
+{
+    KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
+    KtCalls *c = kt_calls_new(), *to = kt_calls_new();
+    g_autoptr(GByteArray) bytes = NULL;
+    unsigned lost;
+
+    for (uint64_t i = 0; i < 2000; i++) {
+        push(c, call_at(0x1000 + 8 * i, 0xa, 1), 0);
+    }
+    bytes = packed(c);
+    kt_calls_charge(to, b);
+    kt_budget_charge(b, KT_PART_FIXED, KT_BUDGET_MIN);
+    g_assert_true(unpack_some(to, bytes, &lost, NULL));
+    g_assert_cmpuint(lost, >, 0);
+    g_assert_cmpuint(kt_calls_pending(to) + lost, ==, 2000);
+    kt_calls_free(c);
+    kt_calls_free(to);
+    kt_budget_free(b);
 }
 
 /* A table that is full has no more; to push what cannot stay takes long. */
@@ -186,6 +218,8 @@ int main(int argc, char **argv)
                     a_full_bucket_gives_up_its_oldest);
     g_test_add_func("/calls/clear-forgets", clear_forgets);
     g_test_add_func("/calls/state-has-all", a_state_has_all);
+    g_test_add_func("/calls/state-tells-what-it-lost",
+                    a_state_tells_what_it_lost);
     g_test_add_func("/calls/state-has-no-more-than-fit",
                     a_state_has_no_more_than_fit);
     return g_test_run();

@@ -449,6 +449,8 @@ typedef struct KtStats {
     uint64_t mem_bound;                     /* 0: none */
     uint64_t counter[KT_CNT__COUNT];        /* of the same moment */
     bool full;                              /* new blocks are not kept */
+    bool complete;                          /* traced from the first block on */
+    bool gap;                               /* events went unrecorded since */
 } KtStats;
 void kt_query_stats(KtTracer *t, KtStats *out);
 

@@ -371,6 +371,8 @@ void kt_query_stats(KtTracer *t, KtStats *out)
         .mem_bytes = kt_budget_total(t->budget),
         .mem_bound = t->config.mem_bytes,
         .full = m->full,
+        .complete = m->complete,
+        .gap = m->gap,
     };
     for (unsigned i = 0; i < KT_PART__COUNT; i++) {
         out->part_bytes[i] = kt_budget_used(t->budget, i);

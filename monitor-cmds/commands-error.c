@@ -49,6 +49,108 @@ static void next_batch(Errors *s, const McRange *r)
     kt_query_end(s->t);
 }
 
+/* ---- what is not in the list --------------------------------------------- */
+
+static void take_stats(const McOut *out, KtStats *stats)
+{
+    kt_query_begin(out->ctx->tracer);
+    kt_query_stats(out->ctx->tracer, stats);
+    kt_query_end(out->ctx->tracer);
+}
+
+static void add_reason(GString *s, const char *reason)
+{
+    g_string_append_printf(s, "%s%s", s->len ? "; " : "", reason);
+}
+
+/* (owned) Why there may be errors that nobody was told of; NULL: there are
+ * none. */
+static char *why_incomplete(const McOut *out, const KtStats *stats)
+{
+    uint64_t dropped = stats->counter[KT_CNT_DROP_ERROR];
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    if (dropped) {
+        g_string_append_printf(text, "%" PRIu64 " more were found, and not "
+                               "kept (error.dropped)", dropped);
+    }
+    if (!stats->complete) {
+        add_reason(text, out->ctx->kernel_found ?
+                   "tracing began late, so frees of unknown addresses are not "
+                   "checked" : "the running kernel is not recognised");
+    }
+    if (stats->gap) {
+        add_reason(text, "events went unrecorded (gaps, block.dropped), so "
+                   "frees of unknown addresses and of older blocks are not "
+                   "checked");
+    }
+    if (!kt_tracer_enabled(out->ctx->tracer)) {
+        add_reason(text, "tracing is off");
+    }
+    return text->len ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+}
+
+static void print_incomplete(McOut *out, const KtStats *stats,
+                             const char *text)
+{
+    out->format->sum(out, "incomplete", (McStat[]) {
+        { .key = "events", .u = stats->events },
+        { .key = "errors_dropped", .u = stats->counter[KT_CNT_DROP_ERROR] },
+        { .key = "complete", .s = stats->complete ? "yes" : "no" },
+        { .key = "gap", .s = stats->gap ? "yes" : "no" },
+        { .key = "tracing",
+          .s = kt_tracer_enabled(out->ctx->tracer) ? "on" : "off" },
+    }, 5, text);
+}
+
+/* Before the first row. */
+static void print_head(McOut *out)
+{
+    g_autofree char *why = NULL;
+    g_autofree char *text = NULL;
+    KtStats stats;
+
+    take_stats(out, &stats);
+    why = why_incomplete(out, &stats);
+    if (why) {
+        text = g_strconcat("not all errors are known: ", why, NULL);
+        print_incomplete(out, &stats, text);
+    }
+}
+
+/* "no errors" must not be mistaken for "nothing was looked at". */
+static void print_clean(McOut *out, const Errors *s, const McArgs *args)
+{
+    g_autoptr(GString) text = g_string_new("no errors");
+    g_autofree char *nothing = mc_why_nothing(out);
+    g_autofree char *why = NULL;
+    KtStats stats;
+
+    take_stats(out, &stats);
+    why = why_incomplete(out, &stats);
+    if (args->has_va) {
+        g_autofree char *range = mc_range_text(&args->va);
+
+        g_string_append(text, range);
+    }
+    if (s->filtered) {
+        g_string_append_printf(text, " that match the options, %" PRIu64
+                               " others", s->filtered);
+    }
+    g_string_append_printf(text, "; %" PRIu64 " events checked%s",
+                           stats.events, nothing);
+    if (!why) {
+        out->format->clean(out, stats.events, text->str);
+        return;
+    }
+    if (!*nothing) {
+        g_string_append_printf(text, "; not all are known: %s", why);
+    }
+    print_incomplete(out, &stats, text->str);
+}
+
+/* ---- the listing --------------------------------------------------------- */
+
 static uint64_t print_errors(McOut *out, Errors *s, const McArgs *args,
                              uint64_t *more)
 {
@@ -63,36 +165,15 @@ static uint64_t print_errors(McOut *out, Errors *s, const McArgs *args,
                 *more += s->rows->len - i;
                 break;
             }
+            if (!shown) {
+                print_head(out);
+            }
             out->format->row(out, &(McRow) {
                 .error = e, .block = e->has_block ? &e->block : NULL });
             shown++;
         }
     } while (s->stopped && !out->closed);
     return shown;
-}
-
-/* "no errors" must not be mistaken for "nothing was looked at". */
-static void print_clean(McOut *out, const Errors *s, const McArgs *args)
-{
-    g_autoptr(GString) text = g_string_new("no errors");
-    g_autofree char *why = mc_why_nothing(out);
-    KtStats stats;
-
-    kt_query_begin(s->t);
-    kt_query_stats(s->t, &stats);
-    kt_query_end(s->t);
-    if (args->has_va) {
-        g_autofree char *range = mc_range_text(&args->va);
-
-        g_string_append(text, range);
-    }
-    if (s->filtered) {
-        g_string_append_printf(text, " that match the options, %" PRIu64
-                               " others", s->filtered);
-    }
-    g_string_append_printf(text, "; %" PRIu64 " events checked%s",
-                           stats.events, why);
-    out->format->clean(out, stats.events, text->str);
 }
 
 bool mc_cmd_error(McOut *out, const McArgs *args, GError **errp)

@@ -560,7 +560,7 @@ static void json_sum(McOut *o, const char *type, const McStat *figure,
 {
     begin(o, type);
     for (unsigned i = 0; i < n; i++) {
-        put_number(o->line, figure[i].key, figure[i].u);
+        json_stat(o, &figure[i]);
     }
     put_word(o, "text", text);
     end(o);

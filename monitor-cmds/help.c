@@ -71,7 +71,8 @@ const McSection mc_sections[] = {
         "Every byte from 7f on is \\u00NN, whatever the guest put there.",
         "Other objects: {\"more\":N} behind a listing cut by -n; type miss "
         "(ka show: no block at va), past (number of past lives), clean (ka "
-        "error without errors: how many events were checked), stat, hook; "
+        "error without errors: how many events were checked), incomplete (in "
+        "its place or before the errors: there may be others), stat, hook; "
         "top_all and top, diff_all and diff, stray (ka top --stray), point (a "
         "mark). A listing without rows prints nothing. Bad input prints "
         "{\"fail\":\"...\"}.",

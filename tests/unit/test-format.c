@@ -332,7 +332,8 @@ static void test_long_history(Fixture *f, gconstpointer data)
 
 static void test_many_errors(Fixture *f, gconstpointer data)
 {
-    g_autoptr(GString) s = g_string_new("alloc va=1000 size=8 us=1\n"
+    g_autoptr(GString) s = g_string_new("complete\n"
+                                        "alloc va=1000 size=8 us=1\n"
                                         "free va=1000 us=2\n");
     g_autofree char *text = NULL;
 

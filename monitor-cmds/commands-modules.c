@@ -84,9 +84,10 @@ static bool take_leak(const KtBlock *b, void *opaque)
     Report *r = opaque;
 
     r->sum.withdrawn--;
+    r->sum.blocks++;
+    r->sum.bytes += b->requested;
     if (mc_filter_block(&r->args->filter, r->t, b, false)) {
-        r->sum.blocks++;
-        r->sum.bytes += b->requested;
+        r->sum.matching++;
         add_to_group(r, b);
     }
     return true;
@@ -133,6 +134,7 @@ static bool next_report(Report *r, uint64_t after)
     kt_query_modules(r->t, is_wanted, &w);
     if (w.found) {
         r->sum.report = &r->head;
+        r->sum.filtered = mc_filter_is_set(&r->args->filter);
         r->sum.withdrawn = r->head.found - r->head.not_kept;
         kt_query_module_leaks(r->t, r->head.id, take_leak, r);
         kt_query_module_frees(r->t, r->head.id, take_free, r);

@@ -342,6 +342,9 @@ static void json_module(McOut *o, const McModule *m)
     for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
         put_number(o->line, number[i].key, number[i].value);
     }
+    if (m->filtered) {
+        put_number(o->line, "matching", m->matching);
+    }
     end(o);
 }
 

@@ -256,7 +256,12 @@ static void text_module(McOut *o, const McModule *m)
                                " bytes", m->blocks,
                                m->blocks == 1 ? "block" : "blocks", m->bytes);
     } else {
-        g_string_append(o->line, "no leaks");
+        g_string_append(o->line, r->not_kept ? "no leaks listed" :
+                                               "no leaks");
+    }
+    if (m->filtered && m->blocks) {
+        g_string_append_printf(o->line, ", %" PRIu64 " match the options",
+                               m->matching);
     }
     put_part(o->line, m->withdrawn, "freed since");
     put_part(o->line, r->bad_frees, "freed without an allocation");

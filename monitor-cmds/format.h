@@ -86,12 +86,15 @@ typedef struct McFact {
 } McFact;
 
 /** struct McModule - what a module left behind, summed up; @report: borrowed
- *  @blocks, @bytes: not freed until now; @withdrawn: freed since */
+ *  @blocks, @bytes: not freed until now; @withdrawn: freed since
+ *  @filtered: options keep some out, and let @matching of @blocks through */
 typedef struct McModule {
     const KtModuleReport *report;
     uint64_t blocks;
     uint64_t bytes;
     uint64_t withdrawn;
+    uint64_t matching;
+    bool filtered;
 } McModule;
 
 /**

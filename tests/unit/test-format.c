@@ -547,6 +547,23 @@ static void test_progress(Fixture *f, gconstpointer data)
     mc_out_deinit(&out);
 }
 
+/* That there was no room for them does not make them none. */
+static void test_module_without_room(Fixture *f, gconstpointer data)
+{
+    g_autoptr(GString) got = g_string_new(NULL);
+    McContext ctx = { .tracer = test_world_tracer(f->w), .puts = keep,
+                      .puts_opaque = got };
+    const KtModuleReport report = {
+        .name = "leaky", .us = 7, .found = 15, .not_kept = 15 };
+    McOut out;
+
+    mc_out_init(&out, &ctx);
+    mc_format_text.module(&out, &(McModule) { .report = &report });
+    mc_out_deinit(&out);
+    g_assert_cmpstr(got->str, ==, "module leaky unloaded@7us: no leaks "
+                    "listed, 15 not listed, no memory\n");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -565,5 +582,6 @@ int main(int argc, char **argv)
     ADD("/format/stat", NULL, test_stat);
     ADD("/format/deepest-stack", NULL, test_deep_stacks);
     ADD("/format/progress-of-long-searches", NULL, test_progress);
+    ADD("/format/module-without-room", NULL, test_module_without_room);
     return g_test_run();
 }

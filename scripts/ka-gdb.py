@@ -57,14 +57,16 @@ def command_line(text):
 
 
 def block_at(va):
-    """The row of the block at VA, None for none."""
+    """The row of the block at VA, None for none; of an object, not of the
+    pages that it lies in."""
+    rows = []
     for line in monitor(f'{va} -j -s -v').splitlines():
         row = json.loads(line) if line.startswith('{') else {}
         if 'fail' in row:
             raise gdb.GdbError('ka: ' + row['fail'])
         if row.get('type') == 'block':
-            return row
-    return None
+            rows.append(row)
+    return min(rows, key=lambda r: r['layer'] == 'pages', default=None)
 
 
 # --- frames ------------------------------------------------------------------

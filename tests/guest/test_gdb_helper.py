@@ -38,7 +38,8 @@ def symbols_around(folder, va):
     return f'{source}.elf {start:#x}'
 
 
-with Guest(name='gdb-helper') as g:
+# With the pages that blocks lie in, which are blocks, too.
+with Guest(name='gdb-helper', plugin_opts='pages=on') as g:
     g.wait_marker('KA-END')
     g.qmp('stop')
     row = a_block(g)

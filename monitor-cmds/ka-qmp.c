@@ -254,12 +254,28 @@ static int tell_error(const Peer *p)
     return fail(p, "QEMU closed the connection");
 }
 
-/* As mc_run() and the monitor tell a line that they cannot read. */
-static bool is_refusal(const char *text)
+static const char *last_line(const GString *text)
 {
-    return g_str_has_prefix(text, "ka: ") ||
-           g_str_has_prefix(text, "{\"fail\":") ||
-           g_str_has_prefix(text, "unknown command");
+    size_t at = text->len;
+
+    while (at && strchr("\r\n", text->str[at - 1])) {
+        at--;
+    }
+    while (at && text->str[at - 1] != '\n') {
+        at--;
+    }
+    return text->str + at;
+}
+
+/* As mc_run() and the monitor tell a line that they cannot read, or a search
+ * that was given up: in the last line, behind those of its progress. */
+static bool is_refusal(const GString *text)
+{
+    const char *line = last_line(text);
+
+    return g_str_has_prefix(line, "ka: ") ||
+           g_str_has_prefix(line, "{\"fail\":") ||
+           g_str_has_prefix(line, "unknown command");
 }
 
 static int print_answer(const Peer *p, const char *at)
@@ -279,7 +295,7 @@ static int print_answer(const Peer *p, const char *at)
     if (!ka_flush(0)) {
         return KA_NO_ANSWER;
     }
-    return is_refusal(text->str) ? KA_BAD_LINE : KA_ANSWERED;
+    return is_refusal(text) ? KA_BAD_LINE : KA_ANSWERED;
 }
 
 static int fail_to_greet(const Peer *p, int error)

@@ -101,6 +101,15 @@ def bad_lines():
         assert got == (1, text.replace('\r', ''), ''), got
 
 
+def given_up():
+    """Behind lines that say how far it is."""
+    text = '... 5 MiB\r\n... 9 MiB\r\nka: given up after 120 s\r\n'
+    got, _ = ask(*talk(text), command='leak scan')
+    assert got == (1, text.replace('\r', ''), ''), got
+    got, _ = ask(*talk('ka: is a name\r\n0 leaked blocks\r\n'))
+    assert got[0] == 0, got
+
+
 def refused_by_qmp():
     got, _ = ask(lines(GREETING), lines({'return': {}}),
                  lines({'error': {'class': 'GenericError', 'desc': 'why'}}))
@@ -207,8 +216,8 @@ def full_disk():
 
 # -----------------------------------------------------------------------------
 
-TESTS = (an_answer, events_in_between, bad_lines, refused_by_qmp, qemu_ends,
-         no_qmp, another_client, slow_answer, events_at_a_time,
+TESTS = (an_answer, events_in_between, bad_lines, given_up, refused_by_qmp,
+         qemu_ends, no_qmp, another_client, slow_answer, events_at_a_time,
          refused_together, full_disk)
 
 

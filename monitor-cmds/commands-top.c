@@ -280,16 +280,33 @@ static void join_callers(KtTracer *t, GArray *list)
     g_array_set_size(list, n);
 }
 
+#define STRAY_OPTS \
+    (1u << MC_OPT_STRAY | 1u << MC_OPT_BY | 1u << MC_OPT_LIMIT | \
+     1u << MC_OPT_SYMBOLS | 1u << MC_OPT_VERBOSE | 1u << MC_OPT_JSON)
+
+/* They are only counted; of their blocks nothing is known, nor when. */
+static bool may_be_stray(const McArgs *args, GError **errp)
+{
+    if (!mc_takes_only(args, STRAY_OPTS, "--stray: counts by who freed, and "
+                       "by nothing else", errp)) {
+        return false;
+    }
+    if (args->by != MC_BY_CALLER && args->by != MC_BY_STACK) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--stray: is by caller or stack, not by %s",
+                    mc_by_name(args->by));
+        return false;
+    }
+    return true;
+}
+
 static bool list_strays(McOut *out, const McArgs *args, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtStray));
     uint64_t limit = mc_given(args, MC_OPT_LIMIT) ? args->limit : TOP_ROWS;
 
-    if (args->by != MC_BY_CALLER && args->by != MC_BY_STACK) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--stray: is by caller or stack, not by %s",
-                    mc_by_name(args->by));
+    if (!may_be_stray(args, errp)) {
         return false;
     }
     kt_query_begin(t);

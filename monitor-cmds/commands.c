@@ -69,6 +69,18 @@ int mc_run(const McContext *ctx, const char *line)
     return !ok ? 1 : out.closed ? 2 : 0;
 }
 
+bool mc_takes_only(const McArgs *args, uint32_t options, const char *why,
+                   GError **errp)
+{
+    uint32_t others = args->given & ~options;
+
+    if (others) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s; leave %s out", why,
+                    mc_options[__builtin_ctz(others)].spelling);
+    }
+    return !others;
+}
+
 /* ---- why there is nothing ------------------------------------------------ */
 
 static const char *why_no_events(const McContext *ctx)

@@ -70,6 +70,11 @@ void mc_help_command(McOut *out, const McCommand *c);
 uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
                           uint64_t limit, uint64_t *more);
 
+/** mc_takes_only() - are no other options given than those of @options
+ *  (1 << MC_OPT_*)? Else @errp says @why, and which to leave out. */
+bool mc_takes_only(const McArgs *args, uint32_t options, const char *why,
+                   GError **errp);
+
 /** mc_why_nothing() - (owned) why no event was ever recorded, for the end of
  *  a "no blocks" line; empty when events were recorded. */
 char *mc_why_nothing(McOut *out);

@@ -88,6 +88,10 @@ bool kt_leak_scanned(KtTracer *t, uint64_t *us);
  *  at @alloc_us)? */
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold);
+/** kt_leak_cleared() - did a scan report it that kt_leak_forget() was called
+ *  after? */
+bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
+                     KtLeakHold *hold);
 
 /**
  * kt_leak_list() - what the last scan reported and still lives

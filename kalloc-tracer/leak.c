@@ -110,11 +110,13 @@ static const KtLeakMark *find_mark(const GArray *marks, uint64_t va,
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
 
-static bool is_cleared(const KtLeaks *l, const KtLeakLive *b)
+/* NULL: that block was not cleared. */
+static const KtLeakMark *find_cleared(const KtLeaks *l, uint64_t va,
+                                      uint64_t alloc_us)
 {
-    const KtLeakMark *m = g_hash_table_lookup(l->cleared, &b->va);
+    const KtLeakMark *m = g_hash_table_lookup(l->cleared, &va);
 
-    return m && m->alloc_us == b->alloc_us;
+    return m && m->alloc_us == alloc_us ? m : NULL;
 }
 
 static KtLeakHold hold_of(const KtScan *s, uint32_t i)
@@ -133,7 +135,7 @@ static void report(const KtLeakWorld *w, uint32_t i, const GArray *before,
     KtLeakMark mark = { kt_leak_live(w, i)->va, kt_leak_live(w, i)->alloc_us,
                         leak.hold };
 
-    if (is_cleared(l, kt_leak_live(w, i))) {
+    if (find_cleared(l, mark.va, mark.alloc_us)) {
         out->cleared++;
     } else if (kt_query_find(w->tracer, mark.va, &leak.block) &&
                leak.block.va == mark.va) {
@@ -247,6 +249,17 @@ bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold)
 {
     const KtLeakMark *m = find_mark(kt_leaks_now(t)->last, va, alloc_us);
+
+    if (m) {
+        *hold = m->hold;
+    }
+    return m;
+}
+
+bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
+                     KtLeakHold *hold)
+{
+    const KtLeakMark *m = find_cleared(kt_leaks_now(t), va, alloc_us);
 
     if (m) {
         *hold = m->hold;

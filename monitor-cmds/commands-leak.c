@@ -424,6 +424,9 @@ bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
     if (kt_leak_known(t, b.va, b.alloc_us, &hold)) {
         mc_out_printf(out, "the scan at %" PRIu64 "us reported it: leak[%s]",
                       us, kt_leak_hold_name(hold));
+    } else if (kt_leak_cleared(t, b.va, b.alloc_us, &hold)) {
+        mc_out_printf(out, "it was reported, and cleared since: leak[%s]",
+                      kt_leak_hold_name(hold));
     } else {
         mc_out_printf(out, "the scan at %" PRIu64 "us did not report it%s", us,
                       b.alloc_us > us ? ": it is younger" : "");

@@ -283,8 +283,15 @@ static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
     }, 15, text);
 }
 
-static bool set_every(McOut *out, unsigned seconds)
+/* How these scans are made, and listed, is not for it to say. */
+static bool set_every(McOut *out, const McArgs *args, GError **errp)
 {
+    unsigned seconds = args->every;
+
+    if (!mc_takes_only(args, 1u << MC_OPT_EVERY, "--every: sets the time "
+                       "between scans, and nothing else", errp)) {
+        return false;
+    }
     kt_leak_set_every(out->ctx->tracer, seconds);
     if (seconds) {
         mc_out_printf(out, "a scan each %u s that the VM runs", seconds);
@@ -297,12 +304,9 @@ static bool set_every(McOut *out, unsigned seconds)
 /* What has one form only is not printed as another. */
 static bool has_json(const McArgs *args, GError **errp)
 {
-    const char *other = args->kmemleak ? "--format kmemleak" :
-                        mc_given(args, MC_OPT_EVERY) ? "--every" : NULL;
-
-    if (other && mc_given(args, MC_OPT_JSON)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"%s\" has no JSON form; leave -j out", other);
+    if (args->kmemleak && mc_given(args, MC_OPT_JSON)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "\"--format kmemleak\" "
+                    "has no JSON form; leave -j out");
         return false;
     }
     return true;
@@ -321,11 +325,14 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
         .progress = mc_on_progress, .opaque = &progress,
     };
 
-    if (!plan.vm || !has_json(args, errp)) {
+    if (!plan.vm) {
         return false;
     }
     if (mc_given(args, MC_OPT_EVERY)) {
-        return set_every(out, args->every);
+        return set_every(out, args, errp);
+    }
+    if (!has_json(args, errp)) {
+        return false;
     }
     if (!kt_leak_scan(out->ctx->tracer, &plan, &report, errp)) {
         return false;

@@ -156,7 +156,17 @@ static unsigned margin_for(const Look *l)
     return width;
 }
 
-static void print_spots(Look *l, const char *none)
+/* @holders: of an address, the words of a line that tells of none. */
+static void print_none(const Look *l, const char *holders)
+{
+    g_autofree char *text = g_strconcat(
+        holders, " the address of a block", l->spots->len ?
+        " that matches the options" : ", or of one that was freed", NULL);
+
+    l->out->format->none(l->out, text);
+}
+
+static void print_spots(Look *l, const char *holders)
 {
     McOut *out = l->out;
     uint64_t shown = 0, more = 0;
@@ -180,7 +190,7 @@ static void print_spots(Look *l, const char *none)
     if (more) {
         out->format->more(out, more);
     } else if (!shown && !out->closed) {
-        out->format->none(out, none);
+        print_none(l, holders);
     }
 }
 
@@ -216,8 +226,7 @@ bool mc_cmd_regs(McOut *out, const McArgs *args, GError **errp)
         add_registers(&l, vcpu);
     }
     find_spots(&l);
-    print_spots(&l, "no register holds the address of a block, or of one "
-                    "that was freed");
+    print_spots(&l, "no register holds");
     return true;
 }
 
@@ -340,8 +349,7 @@ bool mc_cmd_stack(McOut *out, const McArgs *args, GError **errp)
     }
     if (said->len < end - first) {
         find_spots(&l);
-        print_spots(&l, "no word of the stack is the address of a block, or "
-                        "of one that was freed");
+        print_spots(&l, "no word of the stack is");
     }
     return true;
 }

@@ -252,11 +252,11 @@ static void json_hook(McOut *o, const McHookStatus *h)
         put_number(o->line, "hits", h->hits);
     } else {
         g_string_append(o->line, "null");
+        put_text(o->line, "note", h->note);
     }
     put_text(o->line, "symbol", h->symbol);
     put_text(o->line, "from", h->from);
     put_text(o->line, "args_from", h->args_from);
-    put_text(o->line, "note", h->note);
     end(o);
 }
 

@@ -436,7 +436,8 @@ static void test_stat(Fixture *f, gconstpointer data)
     g_autofree char *json = NULL;
 
     test_world_events(f->w,
-        "hook name=kmalloc_noprof va=ffffffff81000100 hits=12\n"
+        "hook name=kmalloc_noprof va=ffffffff81000100 hits=12 "
+        "note=unseen\n"
         "hook name=kmalloc_trace note=before\\x206.10\n"
         "hook name=vfree va=ffffffff81000200 symbol=vfree.part.0 "
         "from=kallsyms args_from=BTF\n"
@@ -462,6 +463,8 @@ static void test_stat(Fixture *f, gconstpointer data)
     g_assert_cmpuint(check_json(json), ==, 4);
     g_assert_nonnull(strstr(json, "\"symbol\":\"vfree.part.0\",\"from\":"
                                   "\"kallsyms\",\"args_from\":\"BTF\"}"));
+    g_assert_nonnull(strstr(json, "\"note\":\"before 6.10\""));
+    g_assert_null(strstr(json, "unseen"));
     g_assert_nonnull(strstr(json, "\"call.stale\":3,"));
 }
 

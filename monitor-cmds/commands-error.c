@@ -93,7 +93,7 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
 static void print_incomplete(McOut *out, const KtStats *stats,
                              const char *text)
 {
-    out->format->sum(out, "incomplete", (McStat[]) {
+    out->format->sum(out, MC_OBJ_INCOMPLETE, (McStat[]) {
         { .key = "events", .u = stats->events },
         { .key = "errors_dropped", .u = stats->counter[KT_CNT_DROP_ERROR] },
         { .key = "complete", .s = stats->complete ? "yes" : "no" },

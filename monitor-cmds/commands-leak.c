@@ -264,7 +264,7 @@ static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
     uint64_t bytes = bytes_of(groups);
     g_autofree char *text = describe(r, groups->len, bytes);
 
-    out->format->sum(out, "scan", (McStat[]) {
+    out->format->sum(out, MC_OBJ_LEAK_SCAN, (McStat[]) {
         { .key = "leaks", .u = r->leaks->len },
         { .key = "stacks", .u = groups->len },
         { .key = "leaked_bytes", .u = bytes },
@@ -368,7 +368,7 @@ static void print_list_sum(McOut *out, const GArray *leaks,
         "%u leaked blocks of %u stacks, %" PRIu64 " bytes, by the scan at %"
         PRIu64 "us", leaks->len, groups->len, bytes, us);
 
-    out->format->sum(out, "list", (McStat[]) {
+    out->format->sum(out, MC_OBJ_LEAK_LIST, (McStat[]) {
         { .key = "leaks", .u = leaks->len },
         { .key = "stacks", .u = groups->len },
         { .key = "leaked_bytes", .u = bytes },

@@ -131,7 +131,7 @@ bool mc_cmd_refs(McOut *out, const McArgs *args, GError **errp)
                            PRIx64 "; %" PRIu64 " MiB looked at in %" PRIu64
                            " ms", refs->len + more, lo, hi, bytes >> 20,
                            us / 1000);
-    out->format->sum(out, "refs", (McStat[]) {
+    out->format->sum(out, MC_OBJ_REFS, (McStat[]) {
         { .key = "refs", .u = refs->len + more },
         { .key = "read_bytes", .u = bytes },
         { .key = "host_us", .u = us },

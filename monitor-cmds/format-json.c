@@ -52,10 +52,10 @@ static void put_number(GString *s, const char *key, uint64_t v)
     mc_put_decimal(s, v);
 }
 
-static void begin(McOut *o, const char *type)
+static void begin(McOut *o, McObjectId id)
 {
     g_string_append_printf(o->line, "{\"schema\":%d,\"type\":\"%s\"",
-                           MC_JSON_SCHEMA, type);
+                           MC_JSON_SCHEMA, mc_objects[id].type);
 }
 
 static void end(McOut *o)
@@ -130,12 +130,12 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     }
 }
 
-static const char *row_type(const McRow *row)
+static McObjectId row_type(const McRow *row)
 {
     if (row->place) {
-        return row->place->reg ? "register" : "word";
+        return row->place->reg ? MC_OBJ_REGISTER : MC_OBJ_WORD;
     }
-    return row->error ? "error" : "block";
+    return row->error ? MC_OBJ_ERROR : MC_OBJ_BLOCK;
 }
 
 static void json_row(McOut *o, const McRow *row)
@@ -162,7 +162,7 @@ static void json_row(McOut *o, const McRow *row)
 
 static void json_miss(McOut *o, uint64_t va)
 {
-    begin(o, "miss");
+    begin(o, MC_OBJ_MISS);
     put_key(o->line, "va");
     put_address(o->line, va);
     end(o);
@@ -170,7 +170,7 @@ static void json_miss(McOut *o, uint64_t va)
 
 static void json_past(McOut *o, uint64_t va, uint64_t n)
 {
-    begin(o, "past");
+    begin(o, MC_OBJ_PAST);
     put_key(o->line, "va");
     put_address(o->line, va);
     put_number(o->line, "past_lives", n);
@@ -191,7 +191,7 @@ static void json_none(McOut *o, const char *text)
 
 static void json_clean(McOut *o, uint64_t events, const char *text)
 {
-    begin(o, "clean");
+    begin(o, MC_OBJ_CLEAN);
     put_number(o->line, "events", events);
     put_key(o->line, "text");
     put_string(o->line, text);
@@ -208,7 +208,7 @@ static void json_fail(McOut *o, const char *text)
 static void json_stat_group(McOut *o, const char *name)
 {
     if (!o->stat_open) {
-        begin(o, "stat");
+        begin(o, MC_OBJ_STAT);
         o->stat_open = true;
     }
 }
@@ -243,7 +243,7 @@ static void put_text(GString *line, const char *key, const char *text)
 
 static void json_hook(McOut *o, const McHookStatus *h)
 {
-    begin(o, "hook");
+    begin(o, MC_OBJ_HOOK);
     put_key(o->line, "name");
     put_string(o->line, h->name);
     put_key(o->line, "va");
@@ -296,7 +296,7 @@ static void put_event_stack(McOut *o, KtStackId id)
 
 static void json_event(McOut *o, const KtEvent *ev)
 {
-    begin(o, "event");
+    begin(o, MC_OBJ_EVENT);
     put_number(o->line, "seq", ev->seq);
     put_number(o->line, "us", ev->us);
     put_word(o, "kind", mc_event_name(ev->kind));
@@ -331,7 +331,7 @@ static void json_module(McOut *o, const McModule *m)
         { "not_listed", r->not_kept },
     };
 
-    begin(o, "module");
+    begin(o, MC_OBJ_MODULE);
     put_text(o->line, "name", r->name);
     put_key(o->line, "loaded_us");
     if (r->loaded_us) {
@@ -350,7 +350,7 @@ static void json_module(McOut *o, const McModule *m)
 
 static void json_facts(McOut *o, uint64_t va, const McFact *fact, unsigned n)
 {
-    begin(o, "whatis");
+    begin(o, MC_OBJ_WHATIS);
     put_key(o->line, "va");
     put_address(o->line, va);
     for (unsigned i = 0; i < n; i++) {
@@ -361,7 +361,7 @@ static void json_facts(McOut *o, uint64_t va, const McFact *fact, unsigned n)
 
 static void json_mark(McOut *o, const char *name, uint64_t value)
 {
-    begin(o, "mark");
+    begin(o, MC_OBJ_MARK);
     put_word(o, "kind", name);
     put_number(o->line, "value", value);
     end(o);
@@ -477,7 +477,7 @@ static void put_totals(McOut *o, const KtTotals *t)
 static void json_top_begin(McOut *o, McTopTable *t, const GPtrArray *rows,
                            unsigned n)
 {
-    begin(o, t->diff ? "diff_all" : "top_all");
+    begin(o, t->diff ? MC_OBJ_DIFF_ALL : MC_OBJ_TOP_ALL);
     put_columns(o, t, &t->all);
     if (!t->diff && t->all.peak_known) {
         put_totals(o, &t->totals);
@@ -490,7 +490,7 @@ static void json_top_begin(McOut *o, McTopTable *t, const GPtrArray *rows,
 
 static void json_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
 {
-    begin(o, t->diff ? "diff" : "top");
+    begin(o, t->diff ? MC_OBJ_DIFF : MC_OBJ_TOP);
     put_top_key(o, t, row);
     put_columns(o, t, row);
     end(o);
@@ -510,7 +510,7 @@ static void json_stray(McOut *o, const KtStray *s, bool by_stack)
     GsStop stop;
     const uint64_t *pc = kt_tracer_stack(o->ctx->tracer, s->stack, &n, &stop);
 
-    begin(o, "stray");
+    begin(o, MC_OBJ_STRAY);
     if (by_stack) {
         put_event_stack(o, s->stack);
     } else {
@@ -526,7 +526,7 @@ static void json_point(McOut *o, const KtPointInfo *p)
 {
     const KtAccount *a = &p->totals.sum;
 
-    begin(o, "point");
+    begin(o, MC_OBJ_POINT);
     put_key(o->line, "name");
     put_string(o->line, p->name);
     put_number(o->line, "live", a->reserved - a->freed_reserved);
@@ -538,7 +538,7 @@ static void json_point(McOut *o, const KtPointInfo *p)
 
 static void json_ref(McOut *o, const KtRef *r, uint64_t at, const char *symbol)
 {
-    begin(o, "ref");
+    begin(o, MC_OBJ_REF);
     put_word(o, "place", kt_place_name(r->place));
     if (r->place == KT_PLACE_REGISTER) {
         put_word(o, "register", r->name);
@@ -558,10 +558,10 @@ static void json_ref(McOut *o, const KtRef *r, uint64_t at, const char *symbol)
     end(o);
 }
 
-static void json_sum(McOut *o, const char *type, const McStat *figure,
+static void json_sum(McOut *o, McObjectId id, const McStat *figure,
                      unsigned n, const char *text)
 {
-    begin(o, type);
+    begin(o, id);
     for (unsigned i = 0; i < n; i++) {
         json_stat(o, &figure[i]);
     }

@@ -490,7 +490,7 @@ static void text_ref(McOut *o, const KtRef *r, uint64_t at, const char *symbol)
     mc_out_end_line(o);
 }
 
-static void text_sum(McOut *o, const char *type, const McStat *figure,
+static void text_sum(McOut *o, McObjectId id, const McStat *figure,
                      unsigned n, const char *text)
 {
     mc_out_printf(o, "%s", text);

@@ -118,7 +118,8 @@ typedef struct McModule {
  * @point: a mark of ka mark
  * @ref: ka refs: a word outside of blocks refers to offset @at of the block;
  *       @symbol (nullable) has the word's address
- * @sum: the end of a search: @n figures, @text in words
+ * @sum: the end of a search, or what else is told in @n figures, of which
+ *       @text is what they are in words
  */
 typedef struct McFormat {
     void (*row)(McOut *o, const McRow *row);
@@ -143,7 +144,7 @@ typedef struct McFormat {
     void (*stray)(McOut *o, const KtStray *s, bool by_stack);
     void (*point)(McOut *o, const KtPointInfo *p);
     void (*ref)(McOut *o, const KtRef *ref, uint64_t at, const char *symbol);
-    void (*sum)(McOut *o, const char *type, const McStat *figure, unsigned n,
+    void (*sum)(McOut *o, McObjectId id, const McStat *figure, unsigned n,
                 const char *text);
 } McFormat;
 extern const McFormat mc_format_text;

@@ -62,20 +62,16 @@ const McSection mc_sections[] = {
         "was recorded at all.",
         NULL } },
     { "JSON", {
-        "-j prints one object a line. Rows have schema (1; it grows when a "
-        "key changes its meaning), type (block or error) and the keys of the "
-        "fields below. Addresses and program counters are strings, 0x and 16 "
-        "hex digits; sizes, times and counts are numbers. With -s each stack "
-        "has a second key, its name with _symbols behind. A key that does "
-        "not apply is left out, one that applies and is not known is null. "
-        "Every byte from 7f on is \\u00NN, whatever the guest put there.",
-        "Other objects: {\"more\":N} behind a listing cut by -n; type miss "
-        "(ka show: no block at va), past (number of past lives), clean (ka "
-        "error without errors: how many events were checked), incomplete (in "
-        "its place or before the errors: there may be others), stat, hook; "
-        "top_all and top, diff_all and diff, stray (ka top --stray), point (a "
-        "mark). A listing without rows prints nothing. Bad input prints "
-        "{\"fail\":\"...\"}.",
+        "-j prints one object a line. Each has schema (1; it grows when a key "
+        "changes its meaning), type and the keys that the table of types "
+        "tells. Addresses and program counters are strings, 0x and 16 hex "
+        "digits; sizes, times and counts are numbers. With -s each stack has "
+        "a second key, its name with _symbols behind. A key that does not "
+        "apply is left out, one that applies and is not known is null. Every "
+        "byte from 7f on is \\u00NN, whatever the guest put there.",
+        "Without a type: {\"more\":N} behind a listing cut by -n, and "
+        "{\"fail\":\"...\"} for bad input. A listing without rows prints "
+        "nothing.",
         NULL } },
     { "The program", {
         "ka -f FILE [--at us] [command] answers from a journal (the plugin's "

@@ -86,6 +86,10 @@ static void troff_sections(GString *s)
 
 static void troff_names(GString *s)
 {
+    troff_heading(s, "Types of JSON objects");
+    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
+        troff_item(s, mc_objects[i].type, mc_objects[i].help);
+    }
     troff_heading(s, "Fields");
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         troff_item(s, mc_fields[i].key, mc_fields[i].help);
@@ -200,6 +204,10 @@ static void markdown_sections(GString *s)
 
 static void markdown_names(GString *s)
 {
+    markdown_head(s, "Types of JSON objects", "type", "meaning");
+    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
+        markdown_row(s, mc_objects[i].type, mc_objects[i].help);
+    }
     markdown_head(s, "Fields", "key", "meaning");
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         markdown_row(s, mc_fields[i].key, mc_fields[i].help);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command table, and what can be said of a command from its row.
+ * The command table, and what can be said of a command from its row; the
+ * table of JSON objects.
  *
  * Read-only; any thread. The option table is in parse.c beside its setters,
  * the field table in fields.c beside its getters.
@@ -26,6 +27,12 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
         .options = options_, .run = run_, .help = help_, .detail = detail_, \
     },
 #include "commands.def"
+};
+
+const McObject mc_objects[MC_OBJ__COUNT] = {
+#define MC_OBJECT(id, type_, help_) \
+    [MC_OBJ_##id] = { .type = type_, .help = help_ },
+#include "objects.def"
 };
 
 G_DEFINE_QUARK(mc-error, mc_error)

@@ -155,4 +155,19 @@ typedef struct McField {
 } McField;
 extern const McField mc_fields[MC_FIELD__COUNT];
 
+/* ---- JSON objects -------------------------------------------------------- */
+
+typedef enum McObjectId {
+#define MC_OBJECT(id, ...) MC_OBJ_##id,
+#include "objects.def"
+    MC_OBJ__COUNT
+} McObjectId;
+
+/** struct McObject - one row of objects.def */
+typedef struct McObject {
+    const char *type;
+    const char *help;
+} McObject;
+extern const McObject mc_objects[MC_OBJ__COUNT];
+
 #endif /* MC_TABLES_H */

@@ -9,6 +9,8 @@
 #include "events.h"
 #include "help.h"
 
+#define CASES KA_SOURCE_DIR "/tests/replay"
+
 static void check_has(const char *text, const char *word)
 {
     if (!strstr(text, word)) {
@@ -115,6 +117,12 @@ static void test_markdown(void)
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         check_has(text, kt_counter_name(i));
     }
+    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
+        g_autofree char *cell = g_strdup_printf("| `%s` |",
+                                                mc_objects[i].type);
+
+        check_has(text, cell);
+    }
 }
 
 static void check_file(const char *name, const char *text)
@@ -135,6 +143,140 @@ static void test_files(void)
 
     check_file("ka.1", man);
     check_file("commands.md", markdown);
+}
+
+/* ---- JSON objects -------------------------------------------------------- */
+
+static bool is_field(const char *key)
+{
+    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
+        if (!strcmp(key, mc_fields[i].key)) {
+            return true;
+        }
+    }
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        if (!strcmp(key, mc_top_columns[i].key)) {
+            return true;
+        }
+    }
+    return !strcmp(key, "schema") || !strcmp(key, "type");
+}
+
+static void check_key(const McObject *object, const char *key)
+{
+    g_autofree char *word = g_strdup_printf("\\b%s\\b", key);
+    g_autoptr(GString) field = g_string_new(key);
+
+    g_string_replace(field, "_symbols", "", 1);
+    if (!is_field(field->str) &&
+        !g_regex_match_simple(word, object->help, 0, 0)) {
+        g_error("objects.def does not tell of \"%s\" of \"%s\"", key,
+                object->type);
+    }
+}
+
+static const McObject *find_object(const char *line)
+{
+    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
+        g_autofree char *type = g_strdup_printf(
+            "{\"schema\":1,\"type\":\"%s\"", mc_objects[i].type);
+
+        if (g_str_has_prefix(line, type)) {
+            return &mc_objects[i];
+        }
+    }
+    g_error("no row of objects.def: %s", line);
+}
+
+/* @seen: a bit for each type */
+static void check_line(const char *line, uint32_t *seen)
+{
+    g_autoptr(GRegex) keys = g_regex_new("[{,]\"([^\"\\\\]+)\":", 0, 0, NULL);
+    g_autoptr(GMatchInfo) m = NULL;
+    const McObject *object;
+
+    if (!g_str_has_prefix(line, "{\"schema\"")) {
+        return;
+    }
+    object = find_object(line);
+    *seen |= 1u << (object - mc_objects);
+    g_regex_match(keys, line, 0, &m);
+    for (; object != &mc_objects[MC_OBJ_STAT] && g_match_info_matches(m);
+         g_match_info_next(m, NULL)) {
+        g_autofree char *key = g_match_info_fetch(m, 1);
+
+        check_key(object, key);
+    }
+}
+
+static void check_lines(const char *text, uint32_t *seen)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+    for (unsigned i = 0; lines[i]; i++) {
+        check_line(lines[i], seen);
+    }
+}
+
+static void check_cases(uint32_t *seen)
+{
+    g_autoptr(GDir) dir = g_dir_open(CASES, 0, NULL);
+    const char *name;
+
+    while ((name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(CASES, name, "expected",
+                                                 NULL);
+        g_autofree char *text = NULL;
+
+        if (g_file_get_contents(path, &text, NULL, NULL)) {
+            check_lines(text, seen);
+        }
+    }
+}
+
+static bool append(void *opaque, const char *text)
+{
+    g_string_append(opaque, text);
+    return true;
+}
+
+/* What takes a journal to be printed. */
+static void check_events(TestWorld *w, uint32_t *seen)
+{
+    g_autoptr(GString) got = g_string_new(NULL);
+    McContext ctx = { .tracer = test_world_tracer(w), .puts = append,
+                      .puts_opaque = got };
+    McOut out;
+
+    mc_out_init(&out, &ctx);
+    for (unsigned i = KT_EV_ALLOC; i < KT_EV__COUNT; i++) {
+        mc_format_json.event(&out, &(KtEvent) {
+            .kind = i, .layer = KT_LAYER_CACHE, .task = { 1 },
+            .cache = { 1 } });
+    }
+    mc_format_json.mark(&out, "reset", 0);
+    mc_out_deinit(&out);
+    check_lines(got->str, seen);
+}
+
+/* All that is printed is told of, and all of it was seen. */
+static void test_objects(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(
+        "alloc va=1000 size=10 us=1 pid=1 comm=a cache=b\n"
+        "hook name=kfree va=1000 symbol=a from=b args_from=c\n"
+        "hook name=vfree note=d\n");
+    g_autofree char *stat = test_world_run(w, "stat -j -v", NULL);
+    uint32_t seen = 0;
+
+    check_lines(stat, &seen);
+    check_events(w, &seen);
+    check_cases(&seen);
+    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
+        if (!(seen & 1u << i)) {
+            g_error("nothing prints \"%s\"", mc_objects[i].type);
+        }
+    }
 }
 
 /* ---- completion ---------------------------------------------------------- */
@@ -194,6 +336,7 @@ int main(int argc, char **argv)
     g_test_add_func("/help/man-page", test_man);
     g_test_add_func("/help/markdown", test_markdown);
     g_test_add_func("/help/files-are-up-to-date", test_files);
+    g_test_add_func("/help/objects-are-told-of", test_objects);
     g_test_add_func("/help/completion", test_complete);
     g_test_add_func("/help/rows-are-whole", test_rows);
     return g_test_run();

@@ -25,6 +25,10 @@
  *  and TLBs, so that what counts is how many lines and pages they are */
 #define GS_HOT __attribute__((hot))
 
+/** gs_secret_hash() - of a number that a guest or a file chooses: another one
+ *  in each process, so that nobody can choose such as collide; any thread. */
+uint32_t gs_secret_hash(uint64_t number);
+
 #define GS_ERROR gs_error_quark()
 GQuark gs_error_quark(void);
 

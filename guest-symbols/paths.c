@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "secret.h"
+
 #define SET_BITS    8
 #define WAYS        8
 /* Both unwinders allow as many, or more. */
@@ -66,9 +68,6 @@ struct GsPaths {
     Path path[1 << SET_BITS][WAYS] __attribute__((aligned(64)));
 };
 
-/* Made once, before the first walk; the first is odd. */
-static uint64_t secret, salt;
-
 GsPaths *gs_paths_new(const GsRecords *records)
 {
     GsPaths *p = g_aligned_alloc(1, sizeof(GsPaths), 64);
@@ -91,28 +90,10 @@ void gs_paths_clear(GsPaths *p)
 
 /* ---- hashing ------------------------------------------------------------ */
 
-static void make_secret(void)
-{
-    static gsize made;
-
-    if (g_once_init_enter(&made)) {
-        salt = (uint64_t)g_random_int() << 32 | g_random_int();
-        secret = (uint64_t)g_random_int() << 32 | g_random_int() | 1;
-        g_once_init_leave(&made, 1);
-    }
-}
-
-static inline uint64_t fold(uint64_t a, uint64_t b)
-{
-    unsigned __int128 product = (unsigned __int128)a * b;
-
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 /* Two chains in turns, so that one need not wait for the other. */
 static inline void mix(uint64_t h[2], uint64_t word)
 {
-    uint64_t next = fold(h[0] ^ word, secret);
+    uint64_t next = gs_fold(h[0] ^ word);
 
     h[0] = h[1];
     h[1] = next;
@@ -125,14 +106,14 @@ static inline uint8_t early_of(const uint64_t h[2])
 
 static inline uint64_t finish(const uint64_t h[2], uint32_t kind, uint64_t n)
 {
-    return fold(fold(h[0] ^ kind, secret) ^ h[1] ^ n, secret);
+    return gs_fold(gs_fold(h[0] ^ kind) ^ h[1] ^ n);
 }
 
 /* Added: a word that is @ip, too, must not take it out again. */
 static inline void start(uint64_t h[2], uint64_t ip)
 {
-    h[0] = ip + salt;
-    h[1] = secret;
+    h[0] = ip + gs_secret.salt;
+    h[1] = gs_secret.factor;
 }
 
 static uint32_t key_of(uint64_t ip, uint64_t first, uint32_t kind)
@@ -187,9 +168,6 @@ void gs_trail_begin(GsTrail *t, const Walk *w)
     t->n_early = 0;
     t->plain = !w->exact;
     t->done = false;
-    if (G_UNLIKELY(!secret)) {
-        make_secret();
-    }
     start(t->h, w->ip);
 }
 

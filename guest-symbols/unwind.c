@@ -17,6 +17,7 @@
 #include "kernel.h"
 #include "orc.h"
 #include "paths.h"
+#include "secret.h"
 #include "walk.h"
 #include <string.h>
 
@@ -569,6 +570,7 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
     const GsFrameRules *rules = k->plain ? &gs_plain_frames
                                          : gs_arch_frames(k->arch);
 
+    gs_secret_make();
     u->k = k;
     u->low = k->low;
     u->reader = gs_orc_reader_new(k->orc);

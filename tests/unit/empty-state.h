@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A state that says nothing but which hooks its numbers mean. */
+/*
+ * A state that says nothing but which hooks its numbers mean, and parts of
+ * states that are read with it.
+ */
 #ifndef TEST_EMPTY_STATE_H
 #define TEST_EMPTY_STATE_H
 
@@ -32,5 +35,36 @@ static void empty_state_clear(EmptyState *e)
     kt_tracer_free(e->t);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(EmptyState, empty_state_clear)
+
+/* Reads @part, of the type that the function is for. */
+typedef void UnpackPart(void *part, GsUnpack *u, const KtSaved *saved);
+
+static bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
+                        GError **errp)
+{
+    g_auto(EmptyState) state = empty_state();
+    GsBytes in = { bytes->data, bytes->len };
+    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+
+    fn(part, u, state.saved);
+    return gs_unpack_end(u, errp);
+}
+
+/* @too_many: what is said of a part that begins with a number above @most. */
+static void check_most(UnpackPart *fn, void *part, uint64_t most,
+                       const char *too_many)
+{
+    for (uint64_t n = most; n <= most + 1; n++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+        g_autoptr(GError) err = NULL;
+
+        gs_pack_u64(p, n);
+        gs_pack_end(p);
+        g_assert_false(unpack_part(fn, part, bytes, &err));
+        g_assert_cmpstr(err->message, ==, n == most ? "it ends too early" :
+                                                      too_many);
+    }
+}
 
 #endif /* TEST_EMPTY_STATE_H */

@@ -18,8 +18,8 @@
 #include <string.h>
 
 #define PIECE 64            /* events applied at once */
-#define STATE_RATIO 256     /* bytes of a VM state, which are packed, a byte of
-                             * the file */
+#define UNPACKED_RATIO 256  /* bytes of VM states, which are packed, kernels
+                             * and modules together, a byte of the file */
 
 struct KtReplay {
     KtJournalReader *reader;
@@ -33,6 +33,7 @@ struct KtReplay {
     bool kernel_given;              /* as a file, not by the guest's memory */
     KtSavedStatus *status;          /* NULL before the first */
     GByteArray *checkpoint;         /* its parts so far */
+    uint64_t unpacked;              /* bytes of frames that take long to use */
     uint64_t last_seq;
     KtReplayInfo info;
     const KtReplayPlan *plan;
@@ -159,12 +160,20 @@ static bool read_hole(KtReplay *r, KtBytes *in)
     return true;
 }
 
+/* No writer has packed that much into the file: what a frame unpacks to, and
+ * the time that it takes, would be bounded for each frame alone. */
+static bool may_unpack(KtReplay *r, const KtBytes *in)
+{
+    r->unpacked += kt_bytes_left(in);
+    return r->unpacked <= r->info.bytes * UNPACKED_RATIO;
+}
+
 /* Symbols that are of no use leave what is known: addresses without names. */
 static bool read_kernel(KtReplay *r, KtBytes *in)
 {
     bool found = kt_bytes_u8(in);
 
-    if (in->failed) {
+    if (in->failed || !may_unpack(r, in)) {
         return false;
     }
     g_clear_pointer(&r->kernel, gs_kernel_free);
@@ -188,7 +197,8 @@ static bool read_module(KtReplay *r, KtBytes *in, KtNoteKind kind)
     if (!r->kernel) {
         return true;
     }
-    if (!gs_kernel_load_module(r->kernel, in->p, kt_bytes_left(in), NULL)) {
+    if (!may_unpack(r, in) ||
+        !gs_kernel_load_module(r->kernel, in->p, kt_bytes_left(in), NULL)) {
         return false;
     }
     if (live) {
@@ -266,9 +276,9 @@ static bool load_checkpoint(KtReplay *r)
 static bool read_checkpoint(KtReplay *r, KtBytes *in)
 {
     bool more = kt_bytes_u8(in);
-    uint64_t max = MIN(KT_CHECKPOINT_MAX, r->info.bytes * STATE_RATIO);
 
-    if (in->failed || r->checkpoint->len + kt_bytes_left(in) > max) {
+    if (in->failed || !may_unpack(r, in) ||
+        r->checkpoint->len + kt_bytes_left(in) > KT_CHECKPOINT_MAX) {
         return false;
     }
     g_byte_array_append(r->checkpoint, in->p, kt_bytes_left(in));

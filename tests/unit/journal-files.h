@@ -70,16 +70,23 @@ static inline KtStats stats(KtTracer *t)
     return s;
 }
 
-/* One that was @found to run there, or that was given as a file. */
-static inline void save_kernel(KtTracer *t, uint64_t slide, bool found)
+/* (owned) a kernel of few symbols. */
+static inline GsKernel *small_kernel(void)
 {
     static const char map[] = "ffffffff81000000 T _stext\n"
                               "ffffffff81000100 T kmalloc\n"
                               "ffffffff81000200 T _etext\n";
-    g_autoptr(GsKernel) k = gs_kernel_new_from_data(map, strlen(map), "map",
-                                                    NULL);
+    GsKernel *k = gs_kernel_new_from_data(map, strlen(map), "map", NULL);
 
     g_assert_nonnull(k);
+    return k;
+}
+
+/* One that was @found to run there, or that was given as a file. */
+static inline void save_kernel(KtTracer *t, uint64_t slide, bool found)
+{
+    g_autoptr(GsKernel) k = small_kernel();
+
     gs_kernel_set_slide(k, slide);
     kt_tracer_save_kernel(t, k, found);
 }

@@ -85,6 +85,44 @@ static void state_of_a_small_file(void)
     g_assert_cmpstr(kt_replay_info(r)->damage, ==, "a frame makes no sense");
 }
 
+/* A kernel of few symbols, and what packs well behind it. */
+static GByteArray *large_kernel(void)
+{
+    g_autoptr(GsKernel) k = small_kernel();
+    g_autoptr(GByteArray) rest = zeros(100000);
+    GByteArray *data = zeros(1);
+
+    data->data[0] = 1;          /* it runs */
+    gs_kernel_save(k, data);
+    g_byte_array_append(data, rest->data, rest->len);
+    return data;
+}
+
+static char *damage_of_kernels(unsigned n)
+{
+    char *path = new_path();
+    g_autoptr(KtReplay) r = NULL;
+    Bare b = bare_new(path);
+
+    for (unsigned i = 0; i < n; i++) {
+        kt_journal_note(b.j, KT_FRAME_KERNEL, large_kernel());
+    }
+    bare_free(&b);
+    r = read_all(path);
+    remove_path(path);
+    return g_strdup(kt_replay_info(r)->damage);
+}
+
+/* Each may be as large as any; a second each is too long when they are many. */
+static void kernels_of_a_small_file(void)
+{
+    g_autofree char *one = damage_of_kernels(1);
+    g_autofree char *many = damage_of_kernels(20);
+
+    g_assert_cmpstr(one, ==, NULL);
+    g_assert_cmpstr(many, ==, "a frame makes no sense");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -92,5 +130,7 @@ int main(int argc, char **argv)
     g_test_add_func("/journal-read/long-column", long_column);
     g_test_add_func("/journal-read/state-of-a-small-file",
                     state_of_a_small_file);
+    g_test_add_func("/journal-read/kernels-of-a-small-file",
+                    kernels_of_a_small_file);
     return g_test_run();
 }

@@ -64,4 +64,56 @@ with tap.test('sweep: of a guest that prints nothing a panic is not known'):
     why, problem = waited('\n')
     assert why == 'timeout' and 'printed nothing' in problem, (why, problem)
 
+STAT = {'tracing.state': 'on', 'tracing.kernel': 'recognised',
+        'blocks.previous_boot': 0, 'complete': True}
+
+
+def problems(marker=None, why='end', **stat):
+    """Of a guest whose `ka stat` differs so from that of one that is well."""
+    args = types.SimpleNamespace(marker=marker)
+    return list(sweep.why_not_all(args, why, {**STAT, **stat}))
+
+
+with tap.test('sweep: where errors were lost a guest is not clean'):
+    assert problems() == []
+    for stat, want in (
+            ({'error.dropped': 3}, '3 errors more'),
+            ({'tracing.state': 'off'}, 'tracing was switched off'),
+            ({'tracing.kernel': 'not recognised'}, 'not recognised'),
+            ({'blocks.previous_boot': 1}, 'booted again')):
+        text, = problems(**stat)
+        assert want in text, text
+
+with tap.test('sweep: what else is not known is warned of'):
+    assert not list(sweep.unseen(STAT))
+    for stat in {'gaps': 1}, {'block.dropped': 1}, {'complete': False}, \
+            {'journal.lost': 1}:
+        text, = sweep.unseen({**STAT, **stat})
+        assert not problems(**stat), stat
+
+
+class Answers:
+    """A guest's monitor."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+
+    def qmp(self, _):
+        return {}
+
+    def hmp_qmp(self, command):
+        words = command.split()
+        return self.answers[words[1] + ('_json' if '-j' in words else '')]
+
+
+with tap.test('sweep: a line of what is not known is no error'):
+    found, lines, state = sweep.sweep(Answers(
+        stat_json='{"type":"stat","events.checked":7}',
+        error_json='{"type":"incomplete","complete":false}\n'
+                   '{"type":"error","error":"double-free"}',
+        error='not all errors are known: ...\nerror[double-free]'))
+    assert [e['error'] for e in found] == ['double-free'], found
+    assert lines == ['error[double-free]'], lines
+    assert not state['complete'], state
+
 tap.done()

@@ -197,11 +197,22 @@ with tap.test('QEMU is killed: status 2'):
         lambda pid: os.kill(child_of(pid), signal.SIGKILL)))
     junit(tests=1, failures=0, errors=1, skipped=0)
 
-with tap.test('somebody stops the VM: status 2'):
+with tap.test('somebody stops the tracer and the VM: status 2, all is told'):
     qmp = os.path.join(work, 'qmp')
-    text = expect(2, disturbed(lambda _: Qmp(qmp, 10).cmd('stop'), '-qmp',
+
+    def stop_all(_):
+        monitor = Qmp(qmp, 10)
+        for word in 'off', 'on', 'off':
+            monitor.cmd('human-monitor-command',
+                        {'command-line': f'ka {word}'})
+        monitor.cmd('stop')
+
+    text = expect(2, disturbed(stop_all, '-qmp',
                                f'unix:{qmp},server=on,wait=off'))
     assert 'the VM was stopped: paused' in text, text
+    assert 'tracing was switched off' in text, text
+    assert 'warning: gaps 1:' in text, text
+    assert 'warning: gaps 1:' in junit(errors=1).find('system-out').text, text
 
 with tap.test('JUnit that cannot be written: status 2, before a VM starts'):
     text = expect(2, sweep('--junit', work + '/none/junit.xml'))

@@ -5,12 +5,16 @@ QEMU are stand-ins, and scripts/sweep by its functions."""
 import importlib.machinery
 import importlib.util
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import types
 
 from kaguest import ROOT, Tap
 
 tap = Tap()
+work = tempfile.mkdtemp(prefix='ka-scripts.')
 
 
 def load_sweep():
@@ -116,4 +120,82 @@ with tap.test('sweep: a line of what is not known is no error'):
     assert lines == ['error[double-free]'], lines
     assert not state['complete'], state
 
+
+# --- scripts/ka-run ----------------------------------------------------------
+
+# Set-up that notes what it is asked for; before that it has no tracer. QEMU
+# that prints its arguments, one a line.
+SETUP = """#!/bin/sh
+cd "$(dirname "$0")/.." || exit
+if [ "$1" = --paths ]; then
+    sed "s|^[a-z0-9.-]*=|&$PWD/|" paths
+    [ ! -e calls ] || echo "plugin=$PWD/libka.so"
+    echo arch-6.12=x86_64
+    echo arch-riscv64-6.12=riscv64
+else
+    echo "$*" >>calls
+fi
+"""
+PATHS = """qemu=qemu
+qemu-riscv64=qemu
+plugin=none/libka.so
+opensbi=opensbi
+kernel-6.12=6.12
+initrd-6.12=6.12/initrd
+kernel-riscv64-6.12=6.12
+initrd-riscv64-6.12=6.12/initrd
+"""
+QEMU = """#!/bin/sh
+printf '%s\\n' "$@"
+"""
+FILES = {'scripts/setup': SETUP, 'paths': PATHS, 'qemu': QEMU, 'libka.so': '',
+         'Image': '', 'cpio': '12345', '6.12/vmlinuz': '', '6.12/initrd': ''}
+
+
+def make_tree():
+    """Our scripts, but for set-up and QEMU."""
+    tree = tempfile.mkdtemp(dir=work)
+    os.mkdir(os.path.join(tree, 'scripts'))
+    for name in set(os.listdir(os.path.join(ROOT, 'scripts'))) - {'setup'}:
+        os.symlink(os.path.join(ROOT, 'scripts', name),
+                   os.path.join(tree, 'scripts', name))
+    for name, text in FILES.items():
+        path = os.path.join(tree, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as f:
+            f.write(text)
+        os.chmod(path, 0o755)
+    return tree
+
+
+def call(tree, script, *args):
+    """(status, standard output, standard error) of a script of the tree."""
+    env = {k: v for k, v in os.environ.items() if k != 'KA_NO_SETUP'}
+    done = subprocess.run(
+        [os.path.join(tree, 'scripts', script), *args], cwd=tree, env=env,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def ka_run(tree, *args):
+    """QEMU's arguments."""
+    status, out, err = call(tree, 'ka-run', *args)
+    assert status == 0, err
+    return out.splitlines()
+
+
+def set_up_calls(tree):
+    with open(os.path.join(tree, 'calls'), encoding='ascii') as f:
+        return f.read().splitlines()
+
+
+with tap.test('ka-run: the first run with a kernel of its own has the tracer'):
+    for initrd in 'none', 'cpio':
+        folder = make_tree()
+        argv = ka_run(folder, '--kernel', 'Image', '--initrd', initrd)
+        assert f'{folder}/libka.so' in argv, argv
+        assert set_up_calls(folder) == [''], set_up_calls(folder)
+
+shutil.rmtree(work)
 tap.done()

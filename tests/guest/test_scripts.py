@@ -197,5 +197,12 @@ with tap.test('ka-run: the first run with a kernel of its own has the tracer'):
         assert f'{folder}/libka.so' in argv, argv
         assert set_up_calls(folder) == [''], set_up_calls(folder)
 
+with tap.test('ka-run: firmware of riscv64 is prepared for any kernel'):
+    folder = make_tree()
+    argv = ka_run(folder, '--arch', 'riscv64', '--kernel', 'Image',
+                  '--initrd', 'none')
+    assert f'{folder}/opensbi' in argv, argv
+    assert '--only opensbi' in set_up_calls(folder)[-1], set_up_calls(folder)
+
 shutil.rmtree(work)
 tap.done()

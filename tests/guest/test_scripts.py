@@ -204,5 +204,11 @@ with tap.test('ka-run: firmware of riscv64 is prepared for any kernel'):
     assert f'{folder}/opensbi' in argv, argv
     assert '--only opensbi' in set_up_calls(folder)[-1], set_up_calls(folder)
 
+with tap.test('ka-run: a folder whose name has a comma'):
+    folder = make_tree()
+    argv = ka_run(folder, '--dir', 'a,b')
+    assert f'socket,id=gdb,path={folder}/a,,b/gdb.sock,server=on,wait=off' \
+        in argv, argv
+
 shutil.rmtree(work)
 tap.done()

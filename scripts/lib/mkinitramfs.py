@@ -92,8 +92,7 @@ def add_share(cpio, folder):
         dirs.sort()
         inside = os.path.normpath(
             os.path.join('share', os.path.relpath(base, folder)))
-        if inside != 'share':
-            cpio.add(inside, stat.S_IFDIR | 0o755)
+        cpio.add(inside, stat.S_IFDIR | 0o755)
         for name in sorted(files):
             add_file(cpio, os.path.join(base, name), f'{inside}/{name}')
 

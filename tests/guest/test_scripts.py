@@ -210,5 +210,25 @@ with tap.test('ka-run: a folder whose name has a comma'):
     assert f'socket,id=gdb,path={folder}/a,,b/gdb.sock,server=on,wait=off' \
         in argv, argv
 
+
+def initrd_with_share(*args):
+    folder = make_tree()
+    os.mkdir(os.path.join(folder, 'files'))
+    with open(os.path.join(folder, 'files', 'word'), 'w', encoding='ascii'):
+        pass
+    argv = ka_run(folder, '--dir', 'run', '--share', 'files', *args)
+    with open(argv[argv.index('-initrd') + 1], 'rb') as f:
+        return f.read()
+
+
+with tap.test('ka-run: --share, behind an initramfs of any size and alone'):
+    cpio = initrd_with_share('--initrd', 'none')
+    assert cpio.startswith(b'070701') and b'share/word' in cpio, cpio
+    assert b'0share\0' in cpio, cpio
+    assert initrd_with_share('--initrd', 'cpio') == b'12345\0\0\0' + cpio
+    status, _, text = call(make_tree(), 'ka-run', '--disk-boot', '--share',
+                           '.')
+    assert status == 2 and text.count('\n') == 1, text
+
 shutil.rmtree(work)
 tap.done()

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the scripts do themselves, without a guest: in a tree where set-up and
 QEMU are stand-ins, and scripts/sweep by its functions."""
+import contextlib
 import importlib.machinery
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import types
 
 from kaguest import ROOT, Tap
@@ -155,6 +158,7 @@ FILES = {'scripts/setup': SETUP, 'paths': PATHS, 'qemu': QEMU, 'libka.so': '',
 def make_tree():
     """Our scripts, but for set-up and QEMU."""
     tree = tempfile.mkdtemp(dir=work)
+    os.symlink(os.path.join(ROOT, 'tests'), os.path.join(tree, 'tests'))
     os.mkdir(os.path.join(tree, 'scripts'))
     for name in set(os.listdir(os.path.join(ROOT, 'scripts'))) - {'setup'}:
         os.symlink(os.path.join(ROOT, 'scripts', name),
@@ -168,14 +172,21 @@ def make_tree():
     return tree
 
 
-def call(tree, script, *args):
-    """(status, standard output, standard error) of a script of the tree."""
+def start(tree, script, *args):
+    """A script of the tree, in it; its cache is there, too."""
     env = {k: v for k, v in os.environ.items() if k != 'KA_NO_SETUP'}
-    done = subprocess.run(
-        [os.path.join(tree, 'scripts', script), *args], cwd=tree, env=env,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        timeout=60)
-    return done.returncode, done.stdout, done.stderr
+    return subprocess.Popen(
+        [os.path.join(tree, 'scripts', script), *args], cwd=tree, text=True,
+        env={**env, 'KA_CACHE': os.path.join(tree, 'cache')},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+
+
+def call(tree, script, *args):
+    """(status, standard output, standard error) of a script."""
+    with start(tree, script, *args) as proc:
+        out, err = proc.communicate(timeout=60)
+    return proc.returncode, out, err
 
 
 def ka_run(tree, *args):
@@ -229,6 +240,49 @@ with tap.test('ka-run: --share, behind an initramfs of any size and alone'):
     status, _, text = call(make_tree(), 'ka-run', '--disk-boot', '--share',
                            '.')
     assert status == 2 and text.count('\n') == 1, text
+
+
+# --- scripts/sweep, a process ------------------------------------------------
+
+# Set-up as it is, of one step that would take its time. What the step starts
+# has the work folder as its own, too.
+LONG_SETUP = """#!/bin/bash
+. "$(dirname "$0")/lib/common.sh"
+long() { cd "$KA_ROOT"; touch began; sleep 100; }
+step long "take a long time" long
+"""
+
+
+def processes_in(folder):
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError):
+            if os.readlink(f'/proc/{pid}/cwd') == folder:
+                found.append(pid)
+    return found
+
+
+def until(true):
+    """Waits for it, no more than a minute."""
+    end = time.monotonic() + 60
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
+
+
+with tap.test('sweep: what ends it ends the set-up, with its steps'):
+    folder = make_tree()
+    with open(os.path.join(folder, 'scripts', 'setup'), 'w',
+              encoding='ascii') as f:
+        f.write(LONG_SETUP)
+    for number in signal.SIGTERM, signal.SIGHUP:
+        with start(folder, 'sweep') as proc:
+            until(lambda: os.path.exists(folder + '/began'))
+            proc.send_signal(number)
+            said = proc.communicate(timeout=60)[1]
+        os.remove(folder + '/began')
+        assert proc.returncode == 2 and 'ended from outside' in said, said
+        assert until(lambda: not processes_in(folder)), processes_in(folder)
 
 shutil.rmtree(work)
 tap.done()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import types
+import unittest.mock
 
 from kaguest import ROOT, Tap
 
@@ -122,6 +123,14 @@ with tap.test('sweep: a line of what is not known is no error'):
     assert [e['error'] for e in found] == ['double-free'], found
     assert lines == ['error[double-free]'], lines
     assert not state['complete'], state
+
+
+with tap.test('sweep: each --append adds words, as those of ka-run do'):
+    options, _ = sweep.parse_args(['--append', 'quiet', '--append', 'panic=0'])
+    with unittest.mock.patch.object(sweep, 'Guest', dict):
+        assert sweep.start(options, [])['cmdline'] == 'quiet panic=0'
+        options, _ = sweep.parse_args([])
+        assert sweep.start(options, [])['cmdline'] == ''
 
 
 # --- scripts/ka-run ----------------------------------------------------------

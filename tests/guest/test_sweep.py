@@ -166,8 +166,8 @@ with tap.test('a panic that resets the guest: status 2, the panic is told'):
     junit(tests=1, failures=0, errors=1, skipped=0)
 
 with tap.test('a panic that the guest stays in: status 2, without the timeout'):
-    text = expect(2, sweep('--initrd', initrd, '--append',
-                           'ka.run=panic panic=0'))
+    text = expect(2, sweep('--initrd', initrd, '--append', 'ka.run=panic',
+                           '--append', 'panic=0'))
     assert 'panicked: Kernel panic - not syncing: sysrq' in text, text
     assert 'swept at panic' in text, text
     junit(tests=1, failures=0, errors=1, skipped=0)

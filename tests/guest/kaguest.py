@@ -186,7 +186,7 @@ class Guest:
         self.image = self.path('out.img')       # of the disk for /share/out
         self._kept = None
         self._gdb_runs = 0
-        self._qmp = self._serial = None
+        self._qmp = self._serial = self._lost = None
         self._shells = 0
         self._boots = not {'-loadvm', '-incoming'} & set(qemu)
         self._args = [RUN, '--dir', self.dir, '--serial', 'socket',
@@ -239,17 +239,24 @@ class Guest:
             return
         self._serial.settimeout(1)
         self._serial_ready.set()
-        with open(self.path('serial.log'), 'wb', buffering=0) as log:
-            while not self._stop_drain.is_set():
-                try:
-                    data = self._serial.recv(65536)
-                except socket.timeout:
-                    continue
-                except OSError:
-                    return
-                if not data:
-                    return
-                log.write(data)
+        try:
+            with open(self.path('serial.log'), 'wb', buffering=0) as log:
+                self._drain_to(log)
+        except OSError as e:
+            self._lost = e
+
+    def _drain_to(self, log):
+        while not self._stop_drain.is_set():
+            try:
+                data = self._serial.recv(65536)
+            except socket.timeout:
+                continue
+            except OSError:
+                return
+            if not data:
+                return
+            while data:
+                data = data[log.write(data):]
 
     # --- files ---------------------------------------------------------------
 
@@ -266,6 +273,8 @@ class Guest:
     @property
     def console(self):
         """What the guest has printed so far."""
+        if self._lost:
+            raise GuestError(f'serial.log: {self._lost}')
         return self._read('serial.log')
 
     def settled_console(self):

@@ -15,7 +15,8 @@ import time
 import types
 import unittest.mock
 
-from kaguest import ROOT, Tap
+import kaguest
+from kaguest import ROOT, GuestError, Tap
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-scripts.')
@@ -30,6 +31,14 @@ def load_sweep():
         importlib.util.spec_from_loader('sweep', loader))
     loader.exec_module(module)
     return module
+
+
+def until(true):
+    """Waits for it, no more than 20 s."""
+    end = time.monotonic() + 20
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
 
 
 sweep = load_sweep()
@@ -131,6 +140,37 @@ with tap.test('sweep: each --append adds words, as those of ka-run do'):
         assert sweep.start(options, [])['cmdline'] == 'quiet panic=0'
         options, _ = sweep.parse_args([])
         assert sweep.start(options, [])['cmdline'] == ''
+
+
+# In place of scripts/ka-run --dir FOLDER: prints; the log has no place.
+NO_LOG = """#!/usr/bin/python3
+import os, socket, sys
+os.chdir(sys.argv[2])
+os.symlink('none/log', 'serial.log')
+s = socket.socket(socket.AF_UNIX)
+s.bind('serial.sock')
+s.listen()
+s.accept()[0].sendall(b'text')
+s.accept()
+"""
+
+
+def why_no_console(guest):
+    try:
+        guest.settled_console()
+    except GuestError as e:
+        return str(e)
+    return ''
+
+
+with tap.test('a console that cannot be kept is no silent guest'):
+    path = os.path.join(work, 'no-log')
+    with open(path, 'w', encoding='ascii') as f:
+        f.write(NO_LOG)
+    os.chmod(path, 0o755)
+    with unittest.mock.patch.object(kaguest, 'RUN', path), \
+            kaguest.Guest(arch='x86_64') as vm:
+        assert 'No such file' in until(lambda: why_no_console(vm)), 'lost'
 
 
 # --- scripts/ka-run ----------------------------------------------------------
@@ -269,14 +309,6 @@ def processes_in(folder):
             if os.readlink(f'/proc/{pid}/cwd') == folder:
                 found.append(pid)
     return found
-
-
-def until(true):
-    """Waits for it, no more than a minute."""
-    end = time.monotonic() + 60
-    while not true() and time.monotonic() < end:
-        time.sleep(0.05)
-    return true()
 
 
 with tap.test('sweep: what ends it ends the set-up, with its steps'):

@@ -182,6 +182,7 @@ cd "$(dirname "$0")/.." || exit
 if [ "$1" = --paths ]; then
     sed "s|^[a-z0-9.-]*=|&$PWD/|" paths
     [ ! -e calls ] || echo "plugin=$PWD/libka.so"
+    echo kernel-6.1=
     echo arch-6.12=x86_64
     echo arch-riscv64-6.12=riscv64
 else
@@ -201,6 +202,7 @@ QEMU = """#!/bin/sh
 printf '%s\\n' "$@"
 """
 FILES = {'scripts/setup': SETUP, 'paths': PATHS, 'qemu': QEMU, 'libka.so': '',
+         'scripts/no-stdout': '#!/bin/sh\nexec "$@" >&-\n',
          'Image': '', 'cpio': '12345', '6.12/vmlinuz': '', '6.12/initrd': ''}
 
 
@@ -221,26 +223,27 @@ def make_tree():
     return tree
 
 
-def start(tree, script, *args):
-    """A script of the tree, in it; its cache is there, too."""
+def start(tree, script, *args, **more):
+    """A script of the tree, in it; its cache is there, too. MORE environment
+    for it."""
     env = {k: v for k, v in os.environ.items() if k != 'KA_NO_SETUP'}
     return subprocess.Popen(
         [os.path.join(tree, 'scripts', script), *args], cwd=tree, text=True,
-        env={**env, 'KA_CACHE': os.path.join(tree, 'cache')},
+        env={**env, 'KA_CACHE': os.path.join(tree, 'cache'), **more},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE)
 
 
-def call(tree, script, *args):
+def call(tree, script, *args, **more):
     """(status, standard output, standard error) of a script."""
-    with start(tree, script, *args) as proc:
+    with start(tree, script, *args, **more) as proc:
         out, err = proc.communicate(timeout=60)
     return proc.returncode, out, err
 
 
-def ka_run(tree, *args):
+def ka_run(tree, *args, **more):
     """QEMU's arguments."""
-    status, out, err = call(tree, 'ka-run', *args)
+    status, out, err = call(tree, 'ka-run', *args, **more)
     assert status == 0, err
     return out.splitlines()
 
@@ -269,6 +272,18 @@ with tap.test('ka-run: a folder whose name has a comma'):
     argv = ka_run(folder, '--dir', 'a,b')
     assert f'socket,id=gdb,path={folder}/a,,b/gdb.sock,server=on,wait=off' \
         in argv, argv
+
+
+with tap.test('ka-run: a user without a folder of the session'):
+    folder = make_tree()
+    os.mkdir(os.path.join(folder, 'a b'))
+    argv = ka_run(folder, XDG_RUNTIME_DIR='/none', TMPDIR=folder + '/a b')
+    assert any(f'path={folder}/a b/ka-run.' in word for word in argv), argv
+
+with tap.test('ka-run: a kernel that is not prepared, without set-up'):
+    status, _, text = call(make_tree(), 'ka-run', '--kernel', '6.1',
+                           KA_NO_SETUP='1')
+    assert status == 1 and 'scripts/setup --kernel 6.1' in text, text
 
 
 def initrd_with_share(*args):

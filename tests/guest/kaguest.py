@@ -73,7 +73,7 @@ def kernel_arch(name):
 
 def cache_folder(name):
     base = os.environ.get('KA_CACHE') or os.path.join(
-        os.environ.get('HOME', '/root'), '.cache', 'ka')
+        os.environ.get('HOME') or '/root', '.cache', 'ka')
     path = os.path.join(base, name)
     os.makedirs(path, exist_ok=True)
     return path

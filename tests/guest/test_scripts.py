@@ -326,6 +326,11 @@ def processes_in(folder):
     return found
 
 
+with tap.test('sweep: standard output that is closed'):
+    status, _, text = call(make_tree(), 'no-stdout', 'scripts/sweep',
+                           '--suppress', 'none')
+    assert status == 2 and text.count('\n') == 1, text
+
 with tap.test('sweep: what ends it ends the set-up, with its steps'):
     folder = make_tree()
     with open(os.path.join(folder, 'scripts', 'setup'), 'w',

@@ -523,10 +523,11 @@ class Guest:
 
     def _put_away(self):
         if self._kept and os.path.isdir(self.dir):
-            os.makedirs(self._kept, exist_ok=True)
-            for name in os.listdir(self.dir):
-                if name.endswith('.log'):
-                    shutil.copy(self.path(name), self._kept)
+            with contextlib.suppress(OSError):
+                os.makedirs(self._kept, exist_ok=True)
+                for name in os.listdir(self.dir):
+                    if name.endswith('.log'):
+                        shutil.copy(self.path(name), self._kept)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def __enter__(self):
@@ -534,10 +535,12 @@ class Guest:
 
     def __exit__(self, kind, value, tb):
         try:
-            if kind:
-                if self.alive():
-                    self._log_vcpus()
-                print(f'# logs: {self.keep()}', flush=True)
+            # What went wrong is told also where logs cannot be written.
+            with contextlib.suppress(OSError):
+                if kind:
+                    print(f'# logs: {self.keep()}', flush=True)
+                    if self.alive():
+                        self._log_vcpus()
         finally:
             self.stop()
         return False

@@ -173,6 +173,18 @@ with tap.test('a console that cannot be kept is no silent guest'):
         assert 'No such file' in until(lambda: why_no_console(vm)), 'lost'
 
 
+with tap.test('a failure is told where its logs cannot be kept'):
+    for results in '/dev/null/none', '/proc/none':
+        try:
+            with unittest.mock.patch.object(kaguest, 'RUN', '/bin/false'), \
+                    unittest.mock.patch.dict(os.environ, KA_RESULTS=results), \
+                    kaguest.Guest(arch='x86_64') as vm:
+                vm.wait_exit()
+                raise GuestError('this')
+        except GuestError as e:
+            assert str(e) == 'this', e
+
+
 # --- scripts/ka-run ----------------------------------------------------------
 
 # Set-up that notes what it is asked for; before that it has no tracer. QEMU

@@ -311,7 +311,9 @@ def main():
 
 
 if __name__ == '__main__':
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in signal.SIGTERM, signal.SIGHUP:
+        if signal.getsignal(number) != signal.SIG_IGN:      # nohup stays
+            signal.signal(number, lambda n, _: sys.exit(128 + n))
     try:
         main()
     except KeyboardInterrupt:

@@ -126,7 +126,7 @@ class Answers:
 with tap.test('sweep: a line of what is not known is no error'):
     found, lines, state = sweep.sweep(Answers(
         stat_json='{"type":"stat","events.checked":7}',
-        error_json='{"type":"incomplete","complete":false}\n'
+        error_json='{"type":"incomplete","complete":"no"}\n'
                    '{"type":"error","error":"double-free"}',
         error='not all errors are known: ...\nerror[double-free]'))
     assert [e['error'] for e in found] == ['double-free'], found

@@ -134,7 +134,7 @@ const char *kt_hook_missing_note(KtHookId id)
         [KT_ROLE_RCU_QUEUE] = "kfree_rcu() is only seen when it frees",
         [KT_ROLE_WRAPPER] = "backtraces need not skip it",
         [KT_ROLE_MODULE_ADD] = "modules are not followed",
-        [KT_ROLE_MODULE_DROP] = "what is unloaded keeps looking loaded",
+        [KT_ROLE_MODULE_DROP] = "what is unloaded or refused may look loaded",
         [KT_ROLE_KEXEC] = "a kernel that kexec starts is not noticed",
         [KT_ROLE_BPF_ADD] = "BPF programs have no names",
         [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",

@@ -341,7 +341,8 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     unsigned stale;
 
     if (!hook_return_site(m) || !kt_calls_push(m->c->calls, call, &stale)) {
-        kt_record_lose_call(m, KT_CNT_CALL_DROPPED, true);
+        kt_record_lose_call(m, KT_CNT_CALL_DROPPED,
+                            kt_role_hands_out(m->boot->row[call->hook.v].role));
         return;
     }
     if (stale) {

@@ -451,6 +451,8 @@ typedef struct KtStats {
     bool full;                              /* new blocks are not kept */
     bool complete;                          /* traced from the first block on */
     bool gap;                               /* events went unrecorded since */
+    bool unseen;                            /* double frees are not known */
+    uint64_t errors_dropped;                /* since the reset or ka clear */
 } KtStats;
 void kt_query_stats(KtTracer *t, KtStats *out);
 

@@ -373,6 +373,7 @@ void kt_query_stats(KtTracer *t, KtStats *out)
         .full = m->full,
         .complete = m->complete,
         .gap = m->gap,
+        .unseen = m->unseen,
     };
     for (unsigned i = 0; i < KT_PART__COUNT; i++) {
         out->part_bytes[i] = kt_budget_used(t->budget, i);
@@ -380,6 +381,7 @@ void kt_query_stats(KtTracer *t, KtStats *out)
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         out->counter[i] = kt_tracer_counter(t, i);
     }
+    out->errors_dropped = out->counter[KT_CNT_DROP_ERROR] - t->errors_before;
     if (t->told.any) {
         as_told(&t->told, out);
     }

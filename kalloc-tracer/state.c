@@ -468,6 +468,7 @@ void kt_state_install(KtTracer *t, KtSaved *s)
     kt_model_publish(t->model);     /* what found no room when it was read */
     end_loan(s);
     t->previous_live = s->previous_live;
+    t->errors_before = 0;           /* nobody knows: perhaps all are its */
     t->events = s->events;
     t->last_us = s->last_us;
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
@@ -486,6 +487,7 @@ void kt_tracer_lost(KtTracer *t)
     swap_models_locked(t, kt_model_new(t->counters, t->budget, t->stacks,
                                        t->config.history_bytes), NULL);
     t->previous_live = 0;
+    t->errors_before = kt_tracer_counter(t, KT_CNT_DROP_ERROR);
     t->last_us = 0;
     kt_model_apply(t->model, &gap, 1);
     t->events++;

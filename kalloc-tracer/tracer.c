@@ -72,6 +72,7 @@ static void init_memory(KtTracer *t)
 
 static KtModel *new_model(KtTracer *t)
 {
+    t->errors_before = kt_tracer_counter(t, KT_CNT_DROP_ERROR);
     return kt_model_new(t->counters, t->budget, t->stacks,
                         t->config.history_bytes);
 }

@@ -46,6 +46,7 @@ struct KtTracer {
     KtModel *previous;      /* the boot before a reset, NULL for none, or when
                              * memory is bounded */
     uint64_t previous_live; /* blocks of that boot */
+    uint64_t errors_before; /* error.dropped when @model began */
     KtModules *modules;     /* what they left behind */
     bool warned;            /* that blocks are not kept */
     KtJournal *journal;     /* NULL for none */

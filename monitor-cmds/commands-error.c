@@ -67,7 +67,7 @@ static void add_reason(GString *s, const char *reason)
  * none. */
 static char *why_incomplete(const McOut *out, const KtStats *stats)
 {
-    uint64_t dropped = stats->counter[KT_CNT_DROP_ERROR];
+    uint64_t dropped = stats->errors_dropped;
     g_autoptr(GString) text = g_string_new(NULL);
 
     if (dropped) {
@@ -84,6 +84,10 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
                    "frees of unknown addresses and of older blocks are not "
                    "checked");
     }
+    if (stats->unseen) {
+        add_reason(text, "calls were lost that hand out memory (call.dropped, "
+                   "call.unreadable), so double frees are not known");
+    }
     if (!kt_tracer_enabled(out->ctx->tracer)) {
         add_reason(text, "tracing is off");
     }
@@ -95,12 +99,13 @@ static void print_incomplete(McOut *out, const KtStats *stats,
 {
     out->format->sum(out, MC_OBJ_INCOMPLETE, (McStat[]) {
         { .key = "events", .u = stats->events },
-        { .key = "errors_dropped", .u = stats->counter[KT_CNT_DROP_ERROR] },
+        { .key = "errors_dropped", .u = stats->errors_dropped },
         { .key = "complete", .s = stats->complete ? "yes" : "no" },
         { .key = "gap", .s = stats->gap ? "yes" : "no" },
+        { .key = "double_frees", .s = stats->unseen ? "unknown" : "known" },
         { .key = "tracing",
           .s = kt_tracer_enabled(out->ctx->tracer) ? "on" : "off" },
-    }, 5, text);
+    }, 6, text);
 }
 
 /* Before the first row. */

@@ -82,7 +82,8 @@ with tap.test('sweep: of a guest that prints nothing a panic is not known'):
     assert why == 'timeout' and 'printed nothing' in problem, (why, problem)
 
 STAT = {'tracing.state': 'on', 'tracing.kernel': 'recognised',
-        'blocks.previous_boot': 0, 'complete': True}
+        'blocks.previous_boot': 0, 'complete': True,
+        'double_frees': True}
 
 
 def problems(marker=None, why='end', **stat):
@@ -95,6 +96,7 @@ with tap.test('sweep: where errors were lost a guest is not clean'):
     assert problems() == []
     for stat, want in (
             ({'error.dropped': 3}, '3 errors more'),
+            ({'double_frees': False}, 'calls were lost'),
             ({'tracing.state': 'off'}, 'tracing was switched off'),
             ({'tracing.kernel': 'not recognised'}, 'not recognised'),
             ({'blocks.previous_boot': 1}, 'booted again')):
@@ -126,12 +128,14 @@ class Answers:
 with tap.test('sweep: a line of what is not known is no error'):
     found, lines, state = sweep.sweep(Answers(
         stat_json='{"type":"stat","events.checked":7}',
-        error_json='{"type":"incomplete","complete":"no"}\n'
+        error_json='{"type":"incomplete","complete":"no",'
+                   '"double_frees":"unknown"}\n'
                    '{"type":"error","error":"double-free"}',
         error='not all errors are known: ...\nerror[double-free]'))
     assert [e['error'] for e in found] == ['double-free'], found
     assert lines == ['error[double-free]'], lines
     assert not state['complete'], state
+    assert not state['double_frees'], state
 
 
 with tap.test('sweep: each --append adds words, as those of ka-run do'):

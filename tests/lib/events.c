@@ -352,6 +352,16 @@ static void do_resize(TestWorld *w, GHashTable *a)
     do_event(w, KT_EV_RESIZE, a);
 }
 
+static void do_gap(TestWorld *w, GHashTable *a)
+{
+    const KtEvent gap = {
+        .kind = KT_EV_GAP,
+        .flags = text(a, "unseen", NULL) ? KT_EVF_UNSEEN : 0,
+    };
+
+    push(w, &gap);
+}
+
 static void do_complete(TestWorld *w, GHashTable *a)
 {
     kt_tracer_set_complete(w->t, true);
@@ -437,7 +447,8 @@ static const struct {
 } statements[] = {
     { "alloc", do_alloc }, { "free", do_free }, { "rcu", do_rcu },
     { "resize", do_resize }, { "complete", do_complete }, { "on", do_on },
-    { "off", do_off }, { "clear", do_clear }, { "reset", do_reset },
+    { "gap", do_gap }, { "off", do_off }, { "clear", do_clear },
+    { "reset", do_reset },
     { "many", do_many }, { "symbol", do_symbol }, { "module", do_module },
     { "modsym", do_modsym }, { "hook", do_hook }, { "count", do_count },
     { "lost", do_lost }, { "vm", do_vm }, { "reg", do_reg },

@@ -10,6 +10,8 @@
  *        [size= sized=1]
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu
  *   resize va= size= [us=] ...     krealloc in place
+ *   gap [unseen=1]                 something was not recorded; a call that was
+ *                                  to hand out memory
  *   complete                       tracing began before the first allocation
  *   off | on | clear | reset       as the commands, or a reset of the VM
  *   many n= va= step= size= ...    n allocations, step apart

@@ -26,9 +26,6 @@ from collections import namedtuple
 import oracle
 from kaguest import Guest, Tap
 
-LONG = 5000
-
-
 def check_timers(console):
     """On each CPU the local timer expired between the two listings."""
     before, after = ([int(n) for n in re.findall(r'\d+', line)] for line in
@@ -37,14 +34,17 @@ def check_timers(console):
         f'local timer interrupts: {before}, 3 s later {after}'
 
 
-# The workload's name, its kernel, rounds of the short form, what changes, and
-# what the console is to show. 6.12-rt: its idle loop and its scheduler have
-# been seen to meet such code.
-Case = namedtuple('Case', 'name kernel short what cmdline check')
+# The workload's name, its kernel, rounds of the short form and of the long
+# one, the seconds that a round may take, what changes, and what the console is
+# to show. 6.12-rt: its idle loop and its scheduler have been seen to meet such
+# code. A round of the function tracer takes a second or more.
+Case = namedtuple('Case', 'name kernel short long pace what cmdline check')
 CASES = (
-    Case('codewrites', '6.12-rt', 100, 'code', 'oops=panic panic=-1', None),
-    Case('mapchanges', '6.12', 200, 'the map', '', check_timers),
-    Case('tracerchanges', '6.1', 8, "the allocators' entries", '', None),
+    Case('codewrites', '6.12-rt', 100, 5000, 1, 'code', 'oops=panic panic=-1',
+         None),
+    Case('mapchanges', '6.12', 200, 5000, 1, 'the map', '', check_timers),
+    Case('tracerchanges', '6.1', 8, 400, 3, "the allocators' entries", '',
+         None),
 )
 
 
@@ -58,8 +58,9 @@ def options():
     ap.add_argument('--kernel', action='append',
                     help=', '.join(f'{c.kernel} for {c.name}' for c in CASES))
     ap.add_argument('--rounds', type=int,
-                    help='how often it is changed and changed back '
-                         f'({LONG} if not given)')
+                    help='how often it is changed and changed back; '
+                         + ', '.join(f'{c.long} of {c.name}' for c in CASES)
+                         + ' if not given')
     return ap.parse_args()
 
 
@@ -67,7 +68,7 @@ def run(case, kernel, rounds):
     with tempfile.TemporaryDirectory(prefix='ka-changes.') as share:
         oracle.make_share(share, [case.name + '.sh'], kernel)
         with Guest(kernel=kernel, smp=4, run=case.name, n=rounds, share=share,
-                   cmdline=case.cmdline, timeout=120 + rounds,
+                   cmdline=case.cmdline, timeout=120 + case.pace * rounds,
                    name=f'{case.name}-{kernel}') as g:
             assert g.wait_done() == 0
             if case.check:
@@ -79,7 +80,7 @@ def main():
     args, tap = options(), Tap()
     for case in CASES:
         if args.case in (None, case.name):
-            rounds = args.rounds or (case.short if args.short else LONG)
+            rounds = args.rounds or (case.short if args.short else case.long)
             for kernel in args.kernel or [case.kernel]:
                 with tap.test(f'{kernel}: {rounds} changes of {case.what}'):
                     run(case, kernel, rounds)

@@ -4,18 +4,35 @@
 import os
 import struct
 
+from kaguest import GuestError
+
 
 class Memory:
-    """Reads through QMP's memsave, which walks the vCPU's page tables."""
+    """Reads through QMP's memsave, which walks a vCPU's page tables as the
+    vCPU would now: one that was stopped in its firmware (riscv64's machine
+    mode) has none, and another one is asked."""
 
     def __init__(self, guest):
         self.guest = guest
         self.file = guest.path('memory')
+        self.vcpus = [cpu['cpu-index']
+                      for cpu in guest.qmp('query-cpus-fast')]
+
+    def _save(self, va, size):
+        error = None
+        for _ in range(len(self.vcpus)):
+            try:
+                # QMP's integers are signed.
+                return self.guest.qmp('memsave', size=size, filename=self.file,
+                                      val=va - (1 << 64) if va >> 63 else va,
+                                      cpu_index=self.vcpus[0])
+            except GuestError as e:
+                error = e
+                self.vcpus.append(self.vcpus.pop(0))
+        raise error
 
     def read(self, va, size):
-        # QMP's integers are signed.
-        self.guest.qmp('memsave', val=va - (1 << 64) if va >> 63 else va,
-                       size=size, filename=self.file)
+        self._save(va, size)
         with open(self.file, 'rb') as f:
             data = f.read()
         os.unlink(self.file)

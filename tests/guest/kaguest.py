@@ -49,6 +49,12 @@ for _number in ENDS:
     signal.signal(_number, _end)
 
 
+def hear_hangups():
+    """For preexec_fn: what is started gets SIGHUP although this runs under
+    nohup, which all that it starts would keep."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class GuestError(Exception):
     """The guest did not do what a test waits for; the text says where."""
 

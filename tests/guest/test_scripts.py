@@ -247,7 +247,7 @@ def start(tree, script, *args, **more):
         [os.path.join(tree, 'scripts', script), *args], cwd=tree, text=True,
         env={**env, 'KA_CACHE': os.path.join(tree, 'cache'), **more},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE)
+        stderr=subprocess.PIPE, preexec_fn=kaguest.hear_hangups)
 
 
 def call(tree, script, *args, **more):

@@ -10,6 +10,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 
+import kaguest
 import oracle
 from kaguest import ROOT, Qmp, Tap, cache_folder, kernel_file, paths
 
@@ -46,7 +47,8 @@ def disturbed(disturb, *qemu):
         proc = subprocess.Popen(
             command('--console', '--marker', 'NEVER', '--append',
                     'ka.end=wait', '--', *qemu),
-            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+            preexec_fn=kaguest.hear_hangups)
         end = time.monotonic() + 100
         while 'KA-DONE' not in read(log) and time.monotonic() < end:
             time.sleep(0.1)

@@ -45,9 +45,9 @@ def address_programs():
     env = {'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1',
            'G_SLICE': 'always-malloc'}
     for suite in ('unit', 'corpus'):
-        for name, command, _, timeout in meson_programs(suite,
-                                                        'KA_BUILD_ASAN'):
-            yield name, command, env, timeout * 2
+        for name, command, own, timeout in meson_programs(suite,
+                                                          'KA_BUILD_ASAN'):
+            yield name, command, {**own, **env}, timeout * 2
 
 
 def starts_threads(name):
@@ -61,11 +61,12 @@ def thread_programs():
     # Older run-time libraries of TSan know no memory maps of newer kernels.
     fixed = ['setarch', '-R'] if subprocess.run(
         ['setarch', '-R', 'true'], check=False).returncode == 0 else []
-    for name, command, _, timeout in meson_programs('unit', 'KA_BUILD_TSAN'):
+    for name, command, own, timeout in meson_programs('unit',
+                                                      'KA_BUILD_TSAN'):
         # What orders GLib's slices TSan cannot see.
         if starts_threads(name):
-            yield (name, [*fixed, *command], {'G_SLICE': 'always-malloc'},
-                   timeout * 4)
+            yield (name, [*fixed, *command],
+                   {**own, 'G_SLICE': 'always-malloc'}, timeout * 4)
 
 
 # They compare times, or take all CPUs: nothing else runs beside them.

@@ -48,7 +48,10 @@ METRICS = [Metric(*row) for row in (
     ('overhead.patched_no_plugin', 'ratio', 'patched',
      'CPU time of boot and workload: patched QEMU without ka / stock QEMU'),
     ('overhead.alloc_storm', 'ratio', 'storm',
-     'CPU time of a module that only calls kmalloc and kfree: with / without'),
+     'CPU time of a module that only calls kmalloc and kfree, of 64, 1000 and '
+     '8192 bytes, which the kernel clears: with / without'),
+    ('overhead.alloc_storm_64', 'ratio', 'storm',
+     "the same of 64 bytes, by the guest's clock: next to nothing but events"),
     ('storm.ns_per_pair', 'ns', 'storm',
      'guest time of one kmalloc and kfree with ka, mean over the sizes'),
     ('scale.bytes_per_live_block', 'bytes', 'scale',
@@ -270,8 +273,9 @@ def group_patched(args):
 
 
 def storm_ns(sample):
-    return statistics.mean(
-        int(ns) for ns in re.findall(r'ns_per_pair=(\d+)', sample.console))
+    """{size: guest time of a pair}"""
+    return {int(size): int(ns) for size, ns in re.findall(
+        r'size=(\d+) pairs=\d+ ns_per_pair=(\d+)', sample.console)}
 
 
 def group_storm(args):
@@ -282,9 +286,15 @@ def group_storm(args):
                'share': share}
         found = pairs(args.pairs, lambda: measure('KA-READY', True, **how),
                       lambda: measure('KA-READY', False, **how), 'storm')
+    ns = [(storm_ns(a), storm_ns(b)) for a, b in found]
+    for a, b in ns:
+        print('# guest time of a pair: ' + ', '.join(
+            f'{size} bytes {a[size]} ns / {b[size]} ns' for size in a))
     return {'overhead.alloc_storm': ratio(found, 'cpu'),
+            'overhead.alloc_storm_64': statistics.median(
+                a[64] / b[64] for a, b in ns),
             'storm.ns_per_pair': statistics.median(
-                storm_ns(a) for a, _ in found)}, raw(found)
+                statistics.mean(a.values()) for a, _ in ns)}, raw(found)
 
 
 def program_lines(name, prefix):

@@ -18,6 +18,7 @@ import threading
 import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+CHECK = os.path.join(ROOT, 'scripts', 'check')
 PYTHON = '/usr/bin/python3'
 SHOWN_LINES = 60        # of a failing test's output
 
@@ -119,8 +120,8 @@ def arch_programs():
 
 
 def style_programs():
-    for name in ('check-layers', 'check-style'):
-        yield name, [os.path.join(ROOT, 'scripts', name), '--tap'], {}, 120
+    for name in ('layers', 'style'):
+        yield (f'check-{name}', [CHECK, name, '--tap'], {}, 120)
 
 
 # Guests that are enemies: a suite of their own.
@@ -137,13 +138,11 @@ def guest_programs():
 
 def health_programs():
     """What of a build can be checked without a guest."""
-    scripts = os.path.join(ROOT, 'scripts')
     include = os.path.join(os.path.dirname(os.environ.get('KA_QEMU', '')),
                            'include')
-    yield ('check-plugin', [os.path.join(scripts, 'check-plugin'), '--tap',
-                            '--qemu-include', include], {}, 1200)
-    yield ('check-tidy', [os.path.join(scripts, 'check-tidy'), '--tap'], {},
-           3600)
+    yield ('check-plugin', [CHECK, 'plugin', '--tap', '--qemu-include',
+                            include], {}, 1200)
+    yield ('check-tidy', [CHECK + '-tidy', '--tap'], {}, 3600)
 
 
 # name -> its programs: (name, command, environment, seconds)

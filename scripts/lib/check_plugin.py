@@ -1,10 +1,9 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Check the plugin as a file: it is the same bytes wherever it was built, it
 shows QEMU nothing but its entry points, and tells nobody the folders of whoever
 built it.
 
-usage: scripts/check-plugin [--tap] --qemu-include FOLDER
+usage: scripts/check plugin [--tap] --qemu-include FOLDER
 
 It is built three times, twice with gcc in folders of different names and
 depths, and once with clang if that is installed: warnings are errors.
@@ -14,10 +13,9 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..'))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 ENTRY_POINTS = {'qemu_plugin_install', 'qemu_plugin_version'}
 PLUGIN = 'libka.so'
 # What of the tree makes the plugin.
@@ -120,14 +118,15 @@ def all_checks(folder, qemu_include):
         yield what, None
 
 
-def main():
+def main(argv):
     ap = argparse.ArgumentParser(
+        prog='scripts/check plugin',
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--tap', action='store_true', help='results as TAP')
     ap.add_argument('--qemu-include', required=True, metavar='FOLDER',
                     help='that of the patched QEMU (scripts/setup --paths)')
-    args = ap.parse_args()
+    args = ap.parse_args(argv)
     bad = n = 0
     with tempfile.TemporaryDirectory(prefix='ka-plugin.') as folder:
         for what, lines in all_checks(folder, args.qemu_include):
@@ -140,8 +139,4 @@ def main():
                 print('# ' + line if args.tap else line)
     if args.tap:
         print(f'1..{n}')
-    sys.exit(1 if bad else 0)
-
-
-if __name__ == '__main__':
-    main()
+    return 1 if bad else 0

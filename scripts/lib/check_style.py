@@ -1,9 +1,8 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Check what a machine can check of the style: line length, tabs, licence
 lines, banned functions, lengths of files and functions, shell scripts.
 
-usage: scripts/check-style [--tap] [--sizes]
+usage: scripts/check style [--tap] [--sizes]
 """
 import argparse
 import os
@@ -11,9 +10,8 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..'))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 
 MAX_COLUMNS = 80
 MAX_FUNCTION = 80       # lines
@@ -125,7 +123,7 @@ def check_marks(files):
     """nothing is left to do"""
     for path in files:
         if not (is_c(path) or is_script(path)) or \
-                path == 'scripts/check-style':
+                path == 'scripts/lib/check_style.py':
             continue
         for i, line in enumerate(lines_of(path), 1):
             if MARKS.search(line):
@@ -220,14 +218,15 @@ def print_sizes(files):
               f' {sizes[-1]:4} {count:7} {total:6}')
 
 
-def main():
+def main(argv):
     ap = argparse.ArgumentParser(
+        prog='scripts/check style',
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--tap', action='store_true', help='results as TAP')
     ap.add_argument('--sizes', action='store_true',
                     help='print the table of function lengths')
-    args = ap.parse_args()
+    args = ap.parse_args(argv)
     files = tracked()
     if args.sizes:
         print_sizes(files)
@@ -242,8 +241,4 @@ def main():
             print('# ' + line if args.tap else line)
     if args.tap:
         print(f'1..{len(CHECKS)}')
-    sys.exit(1 if failed else 0)
-
-
-if __name__ == '__main__':
-    main()
+    return 1 if failed else 0

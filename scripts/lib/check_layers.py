@@ -1,17 +1,15 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Check who includes whom.
 
 Each folder sees its own headers and the public headers of the folders below
 it; QEMU's header is seen by the files of the plugin alone.
-usage: scripts/check-layers [--tap] [--root FOLDER]
+usage: scripts/check layers [--tap] [--root FOLDER]
 """
 import argparse
 import os
 import re
-import sys
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..'))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 
 # folder -> public headers of other folders that it may include
 LAYERS = {
@@ -69,13 +67,14 @@ def complaint(root, folder, name, kind, header):
         (', '.join(sorted(LAYERS[folder])) or 'nothing of other folders')
 
 
-def main():
+def main(argv):
     ap = argparse.ArgumentParser(
+        prog='scripts/check layers',
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--tap', action='store_true', help='results as TAP')
     ap.add_argument('--root', default=ROOT, help='another tree')
-    args = ap.parse_args()
+    args = ap.parse_args(argv)
     bad = {folder: [] for folder in LAYERS}
     for folder, name in sources(args.root):
         path = os.path.join(args.root, folder, name)
@@ -91,8 +90,4 @@ def main():
             print('# ' + line if args.tap else line)
     if args.tap:
         print(f'1..{len(bad)}')
-    sys.exit(1 if any(bad.values()) else 0)
-
-
-if __name__ == '__main__':
-    main()
+    return 1 if any(bad.values()) else 0

@@ -9,6 +9,7 @@
 #include "commands.h"
 
 #include <string.h>
+#include <zlib.h>
 
 #define DUMP_BYTES  32
 #define CRC_BYTES   (1u << 20)
@@ -99,18 +100,11 @@ bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len)
     return false;
 }
 
-/* As the kernel's crc32(0, ...). */
+/* Return the kernel's crc32(0, data, len). Unlike zlib's, it inverts neither
+ * the initial value nor the result. */
 static uint32_t checksum(const uint8_t *data, size_t len)
 {
-    uint32_t crc = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        crc ^= data[i];
-        for (unsigned bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-        }
-    }
-    return crc;
+    return ~(uint32_t)crc32(0xffffffff, data, (uInt)len);
 }
 
 static void print_bytes(McOut *out, const uint8_t *data, size_t len)

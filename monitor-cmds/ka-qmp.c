@@ -1,166 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka -q: a command of a running VM, by QMP's human-monitor-command on a unix
- * socket. QEMU sends one JSON object a line; of it only the text of a return
- * or an error is of interest.
+ * ka -q: run one command in a QEMU process, through QMP's
+ * human-monitor-command on a unix socket. Called by main() of the program
+ * `ka`, on its only thread.
+ *
+ * A talk with QEMU, one JSON object a line:
+ *
+ *   QEMU: {"QMP": {...}}                          greeting
+ *   ka:   {"execute": "qmp_capabilities"}
+ *   QEMU: {"return": {}}
+ *   ka:   {"execute": "human-monitor-command", "arguments": {...}}
+ *   QEMU: {"event": "RESUME", ...}                may come between any two
+ *   QEMU: {"return": "text of the answer\r\n"}
+ *
+ * QEMU greets a second client only after the first one has disconnected.
+ * Therefore the greeting has a time limit. An answer has none: `ka leak scan`
+ * can run for minutes.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <glib.h>
+#include <gio/gio.h>
+#include <gio/gunixsocketaddress.h>
+#include <json-glib/json-glib.h>
 
 #include "ka.h"
 
 #define GREETING_S  10u
-
-/* ---- JSON ---------------------------------------------------------------- */
-
-static const char *skip_blanks(const char *p)
-{
-    return p + strspn(p, " \t\r\n");
-}
-
-static int hex4(const char *p)
-{
-    int v = 0;
-
-    for (unsigned i = 0; i < 4; i++) {
-        int digit = g_ascii_xdigit_value(p[i]);
-
-        if (digit < 0) {
-            return -1;
-        }
-        v = v << 4 | digit;
-    }
-    return v;
-}
-
-/* The character behind a backslash; NULL for none. */
-static const char *take_escape(const char *p, GString *out)
-{
-    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-    const char *known = *p ? strchr(from, *p) : NULL;
-    int code;
-
-    if (known) {
-        g_string_append_c(out, to[known - from]);
-        return p + 1;
-    }
-    if (*p != 'u') {
-        if (*p) {
-            g_string_append_c(out, *p);
-        }
-        return *p ? p + 1 : NULL;
-    }
-    code = hex4(p + 1);
-    if (code <= 0) {
-        return NULL;
-    }
-    g_string_append_unichar(out, code);
-    return p + 5;
-}
-
-/* A string; returns what follows it, NULL if it is none. */
-static const char *take_string(const char *p, GString *out)
-{
-    g_string_truncate(out, 0);
-    if (*p++ != '"') {
-        return NULL;
-    }
-    while (p && *p && *p != '"') {
-        size_t plain = strcspn(p, "\\\"");
-
-        g_string_append_len(out, p, plain);
-        p += plain;
-        if (*p == '\\') {
-            p = take_escape(p + 1, out);
-        }
-    }
-    return p && *p == '"' ? p + 1 : NULL;
-}
-
-/* What follows a value of any kind. */
-static const char *skip_value(const char *p)
-{
-    g_autoptr(GString) word = g_string_new(NULL);
-    unsigned depth = 0;
-
-    do {
-        if (*p == '"') {
-            p = take_string(p, word);
-            if (!p) {
-                return NULL;
-            }
-        } else if (!*p) {
-            return NULL;
-        } else {
-            depth += *p == '{' || *p == '[';
-            depth -= depth && (*p == '}' || *p == ']');
-            p++;
-        }
-    } while (depth || !strchr(",}", *p));
-    return p;
-}
-
-/* Where the value of @key of the object at @p begins, NULL if it has none. */
-static const char *find_key(const char *p, const char *key)
-{
-    g_autoptr(GString) word = g_string_new(NULL);
-
-    p = skip_blanks(p);
-    if (*p != '{') {
-        return NULL;
-    }
-    do {
-        p = take_string(skip_blanks(p + 1), word);
-        p = p ? skip_blanks(p) : NULL;
-        if (!p || *p != ':') {
-            return NULL;
-        }
-        p = skip_blanks(p + 1);
-        if (!strcmp(word->str, key)) {
-            return p;
-        }
-        p = skip_value(p);
-        p = p ? skip_blanks(p) : NULL;
-    } while (p && *p == ',');
-    return NULL;
-}
-
-static void put_json(GString *s, const char *text)
-{
-    g_string_append_c(s, '"');
-    for (; *text; text++) {
-        unsigned char c = *text;
-
-        if (c == '"' || c == '\\') {
-            g_string_append_c(s, '\\');
-        }
-        if (c < 0x20) {
-            g_string_append_printf(s, "\\u%04x", c);
-        } else {
-            g_string_append_c(s, c);
-        }
-    }
-    g_string_append_c(s, '"');
-}
-
-/* ---- QMP ----------------------------------------------------------------- */
+/* The longest line that is read. */
+#define MAX_LINE    (1u << 30)
+/* The deepest nesting of a line; QMP's own messages need less than ten. */
+#define MAX_DEPTH   64u
 
 typedef struct Peer {
     const char *path;
-    int fd;
-    FILE *in;               /* only read: a stream that is both may lose
-                               what it has read when it writes */
-    char *line;             /* the last one */
-    size_t room;
+    GSocket *socket;
+    GSocketConnection *connection;
+    GDataInputStream *in;
+    JsonParser *parser;     /* owns the last message */
 } Peer;
 
 static int fail(const Peer *p, const char *what)
@@ -169,107 +48,212 @@ static int fail(const Peer *p, const char *what)
     return KA_NO_ANSWER;
 }
 
-/* QEMU greets a second client when the first one has gone. */
-static void set_patience(int fd, time_t seconds)
+/* ---- the socket ---------------------------------------------------------- */
+
+/* Connect within GREETING_S. If the queue of waiting clients is full, connect()
+ * of a non-blocking unix socket fails at once, so try again until then. */
+static bool connect_in_time(const Peer *p, GError **error)
 {
-    const struct timeval limit = { .tv_sec = seconds };
+    g_autoptr(GSocketAddress) addr = g_unix_socket_address_new(p->path);
+    const gint64 end = g_get_monotonic_time() + GREETING_S * G_USEC_PER_SEC;
 
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-}
-
-static int connect_to(const char *path)
-{
-    struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    int fd;
-
-    if (strlen(path) >= sizeof(addr.sun_path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    g_strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return -1;
-    }
-    set_patience(fd, GREETING_S);
-    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-/* A line without an end is one that QEMU did not live to end. */
-static bool read_line(Peer *p)
-{
-    ssize_t n = getline(&p->line, &p->room, p->in);
-
-    return n > 0 && p->line[n - 1] == '\n';
-}
-
-/* The next line with @key; events and the like in between are none of ours.
- * An error ends it as well. */
-static const char *next(Peer *p, const char *key)
-{
-    while (read_line(p)) {
-        const char *at = find_key(p->line, key);
-
-        if (at || find_key(p->line, "error")) {
-            return at;
-        }
-    }
-    free(p->line);
-    p->line = NULL;
-    p->room = 0;
-    return NULL;
-}
-
-/* A QEMU that has gone is an answer, not a signal. */
-static bool send_line(const Peer *p, const char *text)
-{
-    size_t left = strlen(text);
-
-    while (left) {
-        ssize_t n = send(p->fd, text, left, MSG_NOSIGNAL);
-
-        if (n < 0) {
+    g_socket_set_timeout(p->socket, GREETING_S);
+    while (!g_socket_connect(p->socket, addr, NULL, error)) {
+        if (!g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK) ||
+            g_get_monotonic_time() >= end) {
             return false;
         }
-        text += n;
-        left -= n;
+        g_clear_error(error);
+        g_usleep(G_USEC_PER_SEC / 20);
     }
     return true;
 }
 
-static int tell_error(const Peer *p)
+static bool open_peer(Peer *p, GError **error)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
-    const char *error = p->line ? find_key(p->line, "error") : NULL;
-    const char *desc = error ? find_key(error, "desc") : NULL;
-
-    if (desc && take_string(desc, text)) {
-        return fail(p, text->str);
+    if (strlen(p->path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_FILENAME_TOO_LONG,
+                            g_strerror(ENAMETOOLONG));
+        return false;
     }
-    return fail(p, "QEMU closed the connection");
+    p->socket = g_socket_new(G_SOCKET_FAMILY_UNIX, G_SOCKET_TYPE_STREAM,
+                             G_SOCKET_PROTOCOL_DEFAULT, error);
+    if (!p->socket || !connect_in_time(p, error)) {
+        return false;
+    }
+    p->connection =
+        g_socket_connection_factory_create_connection(p->socket);
+    p->in = g_data_input_stream_new(
+        g_io_stream_get_input_stream(G_IO_STREAM(p->connection)));
+    p->parser = json_parser_new();
+    return true;
 }
 
-static const char *last_line(const GString *text)
+static void close_peer(Peer *p)
 {
-    size_t at = text->len;
-
-    while (at && strchr("\r\n", text->str[at - 1])) {
-        at--;
-    }
-    while (at && text->str[at - 1] != '\n') {
-        at--;
-    }
-    return text->str + at;
+    g_clear_object(&p->parser);
+    g_clear_object(&p->in);
+    g_clear_object(&p->connection);
+    g_clear_object(&p->socket);
 }
 
-/* As mc_run() and the monitor tell a line that they cannot read, or a search
- * that was given up: in the last line, behind those of its progress. */
-static bool is_refusal(const GString *text)
+/* Read until the buffer holds a whole line. Return false at the end of the
+ * connection: QEMU ended before it had sent the whole line. */
+static bool fill_line(GBufferedInputStream *in, GError **error)
+{
+    size_t searched = 0, n, room = g_buffered_input_stream_get_buffer_size(in);
+    const char *bytes = g_buffered_input_stream_peek_buffer(in, &n);
+
+    while (!memchr(bytes + searched, '\n', n - searched)) {
+        searched = n;
+        if (n >= MAX_LINE) {
+            g_set_error(error, G_IO_ERROR, G_IO_ERROR_MESSAGE_TOO_LARGE,
+                        "a line of more than %u MiB", MAX_LINE >> 20);
+            return false;
+        }
+        if (n == room) {
+            room *= 2;
+            g_buffered_input_stream_set_buffer_size(in, room);
+        }
+        if (g_buffered_input_stream_fill(in, -1, NULL, error) <= 0) {
+            return false;
+        }
+        bytes = g_buffered_input_stream_peek_buffer(in, &n);
+    }
+    return true;
+}
+
+static char *read_line(const Peer *p, size_t *len, GError **error)
+{
+    return fill_line(G_BUFFERED_INPUT_STREAM(p->in), error) ?
+           g_data_input_stream_read_line(p->in, len, NULL, error) : NULL;
+}
+
+/* Return false if QEMU has gone; GSocket sends without SIGPIPE. */
+static bool send_line(const Peer *p, const char *text)
+{
+    GOutputStream *out =
+        g_io_stream_get_output_stream(G_IO_STREAM(p->connection));
+
+    return g_output_stream_write_all(out, text, strlen(text), NULL, NULL, NULL);
+}
+
+/* ---- QMP's messages ------------------------------------------------------ */
+
+/* Return true if @line is nested too deep for JsonParser, which recurses. */
+static bool is_deep(const char *line)
+{
+    unsigned depth = 0;
+    bool quoted = false;
+
+    for (; *line && depth <= MAX_DEPTH; line++) {
+        if (*line == '"') {
+            quoted = !quoted;
+        } else if (quoted) {
+            line += *line == '\\' && line[1];
+        } else {
+            depth += *line == '{' || *line == '[';
+            depth -= depth && (*line == '}' || *line == ']');
+        }
+    }
+    return depth > MAX_DEPTH;
+}
+
+/* Parse @line. Return NULL if it is no JSON object. */
+static JsonObject *parse_message(const Peer *p, const char *line, size_t len)
+{
+    JsonNode *root;
+
+    if (is_deep(line) ||
+        !json_parser_load_from_data(p->parser, line, (gssize)len, NULL)) {
+        return NULL;
+    }
+    root = json_parser_get_root(p->parser);
+    return root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) :
+                                                  NULL;
+}
+
+/* Return the next message that has @key or is an error; skip events. Return
+ * NULL if the connection ends first. */
+static JsonObject *next(const Peer *p, const char *key, GError **error)
+{
+    size_t len;
+    char *line;
+
+    while ((line = read_line(p, &len, error)) != NULL) {
+        JsonObject *message = parse_message(p, line, len);
+
+        g_free(line);
+        if (message && (json_object_has_member(message, key) ||
+                        json_object_has_member(message, "error"))) {
+            return message;
+        }
+    }
+    return NULL;
+}
+
+/* Return the text of member @key of @object, NULL if it has no such text. */
+static const char *text_of(JsonObject *object, const char *key)
+{
+    JsonNode *node = object ? json_object_get_member(object, key) : NULL;
+
+    return node && json_node_get_value_type(node) == G_TYPE_STRING ?
+           json_node_get_string(node) : NULL;
+}
+
+static char *command_line(const char *line)
+{
+    g_autofree char *command = g_strconcat("ka", *line ? " " : "", line, NULL);
+    g_autoptr(JsonBuilder) b = json_builder_new_immutable();
+    g_autoptr(JsonNode) root = NULL;
+    g_autofree char *json = NULL;
+
+    json_builder_begin_object(b);
+    json_builder_set_member_name(b, "execute");
+    json_builder_add_string_value(b, "human-monitor-command");
+    json_builder_set_member_name(b, "arguments");
+    json_builder_begin_object(b);
+    json_builder_set_member_name(b, "command-line");
+    json_builder_add_string_value(b, command);
+    json_builder_end_object(b);
+    json_builder_end_object(b);
+    root = json_builder_get_root(b);
+    json = json_to_string(root, FALSE);
+    return g_strconcat(json, "\n", NULL);
+}
+
+/* Print why there is no answer: @message is an error of QMP, or NULL. */
+static int print_error(const Peer *p, JsonObject *message, const GError *error)
+{
+    JsonNode *node = message ? json_object_get_member(message, "error") : NULL;
+    const char *desc = node && JSON_NODE_HOLDS_OBJECT(node) ?
+                       text_of(json_node_get_object(node), "desc") : NULL;
+
+    if (!desc &&
+        g_error_matches(error, G_IO_ERROR, G_IO_ERROR_MESSAGE_TOO_LARGE)) {
+        desc = error->message;
+    }
+    return fail(p, desc ? desc : "QEMU closed the connection");
+}
+
+/* ---- the answer ---------------------------------------------------------- */
+
+static const char *last_line(const char *text)
+{
+    size_t at = strlen(text);
+
+    while (at && strchr("\r\n", text[at - 1])) {
+        at--;
+    }
+    while (at && text[at - 1] != '\n') {
+        at--;
+    }
+    return text + at;
+}
+
+/* Return true if the monitor refused the command line, or mc_run() gave up.
+ * The last line says so; lines of progress can come before it. */
+static bool is_refusal(const char *text)
 {
     const char *line = last_line(text);
 
@@ -278,16 +262,13 @@ static bool is_refusal(const GString *text)
            g_str_has_prefix(line, "unknown command");
 }
 
-static int print_answer(const Peer *p, const char *at)
+static int print_answer(const Peer *p, const char *text)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
-    const char *from;
-
-    if (!take_string(at, text)) {
+    if (!text) {
         return fail(p, "an answer that is no text");
     }
     /* The monitor ends its lines for a terminal. */
-    for (from = text->str; *from; from++) {
+    for (const char *from = text; *from; from++) {
         if (*from != '\r') {
             putchar(*from);
         }
@@ -298,50 +279,61 @@ static int print_answer(const Peer *p, const char *at)
     return is_refusal(text) ? KA_BAD_LINE : KA_ANSWERED;
 }
 
-static int fail_to_greet(const Peer *p, int error)
+static int fail_to_greet(const Peer *p, const GError *error)
 {
     g_autofree char *busy = g_strdup_printf(
         "no greeting in %u s: another client has this socket, or QEMU is busy",
         GREETING_S);
+    bool late = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT) ||
+                g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
 
-    return fail(p, error == EAGAIN ? busy : "nobody there speaks QMP");
+    return fail(p, late ? busy : "nobody there speaks QMP");
 }
 
-static int ask(Peer *p, const char *line)
+static bool is_greeted(const Peer *p, GError **error)
 {
-    g_autofree char *command = g_strconcat("ka", *line ? " " : "", line, NULL);
-    g_autoptr(GString) json = g_string_new(
-        "{\"execute\":\"human-monitor-command\",\"arguments\":"
-        "{\"command-line\":");
-    const char *at;
+    JsonObject *message = next(p, "QMP", error);
 
-    put_json(json, command);
-    g_string_append(json, "}}\n");
-    errno = 0;
-    if (!next(p, "QMP")) {
-        return fail_to_greet(p, errno);
+    return message && json_object_has_member(message, "QMP");
+}
+
+static int ask(const Peer *p, const char *line)
+{
+    g_autofree char *command = command_line(line);
+    g_autoptr(GError) error = NULL;
+    JsonObject *got;
+
+    if (!is_greeted(p, &error)) {
+        return fail_to_greet(p, error);
     }
-    set_patience(p->fd, 0);
-    if (!send_line(p, "{\"execute\":\"qmp_capabilities\"}\n") ||
-        !next(p, "return") || !send_line(p, json->str)) {
-        return tell_error(p);
+    g_socket_set_timeout(p->socket, 0);
+    if (!send_line(p, "{\"execute\":\"qmp_capabilities\"}\n")) {
+        return print_error(p, NULL, NULL);
     }
-    at = next(p, "return");
-    return at ? print_answer(p, at) : tell_error(p);
+    got = next(p, "return", &error);
+    if (!got || !json_object_has_member(got, "return")) {
+        return print_error(p, got, error);
+    }
+    got = send_line(p, command) ? next(p, "return", &error) : NULL;
+    return got && json_object_has_member(got, "return") ?
+           print_answer(p, text_of(got, "return")) :
+           print_error(p, got, error);
 }
 
 int ka_ask_vm(const char *path, const char *line)
 {
-    Peer p = { .path = path, .fd = connect_to(path) };
+    g_autoptr(GError) error = NULL;
+    Peer p = { .path = path };
     int rc;
 
-    if (p.fd < 0) {
-        return errno == EAGAIN ? fail_to_greet(&p, errno) :
-                                 fail(&p, strerror(errno));
+    if (open_peer(&p, &error)) {
+        rc = ask(&p, line);
+    } else if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT) ||
+               g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK)) {
+        rc = fail_to_greet(&p, error);
+    } else {
+        rc = fail(&p, error->message);
     }
-    p.in = fdopen(p.fd, "r");
-    rc = ask(&p, line);
-    fclose(p.in);
-    free(p.line);
+    close_peer(&p);
     return rc;
 }

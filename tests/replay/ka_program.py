@@ -170,6 +170,39 @@ def slow_answer():
     assert (proc.returncode, text) == (0, 'late\n'), text
 
 
+def garbage():
+    """Lines that are no message of QMP are skipped, however they look."""
+    lines_of = (b'\r\n', b'null\r\n', b'[1, 2]\r\n', b'{"return"\r\n',
+                b'{"a": "\xff\xfe"}\r\n', b'{"a": "\0"}\r\n',
+                b'[' * 1000000 + b'\r\n', b'{"QMP":' * 300000 + b'\r\n')
+    for bad in lines_of:
+        greeting, capable, answer = talk('x\r\n')
+        got, _ = ask(bad + greeting, bad + capable, bad + answer)
+        assert got == (0, 'x\n', ''), (bad[:20], got)
+    for bad in {'return': 5}, {'return': None}, {'return': {'return': 'x'}}:
+        got, _ = ask(*talk('')[:2], lines(bad))
+        assert got == (2, '', f'ka: {sock}: an answer that is no text\n'), got
+
+
+def strings():
+    """Text of any kind, and long text, in both directions."""
+    for text in '"\\/\b\f\n\t\x1f', '\u00e9\u20ac\U0001f600', 'y' * 20000000:
+        got, sent = ask(*talk(text), command='show ' + text[:100])
+        assert got == (0, text, ''), got[1][:100]
+        # ka's arguments become words of one line.
+        words = ' '.join(('show ' + text[:100]).split())
+        assert sent[1]['arguments']['command-line'] == 'ka ' + words, sent
+
+
+def nobody():
+    """No socket, nobody behind it, and a path that is too long."""
+    for path, why in ((sock, 'No such file or directory'),
+                      (journal, 'Connection refused'),
+                      ('/' + 'x' * 200, 'File name too long')):
+        got = ka('-q', path, 'stat')
+        assert got == (2, '', f'ka: {path}: {why}\n'), got
+
+
 # --- ka -f -------------------------------------------------------------------
 
 def listed(*words):
@@ -217,8 +250,8 @@ def full_disk():
 # -----------------------------------------------------------------------------
 
 TESTS = (an_answer, events_in_between, bad_lines, given_up, refused_by_qmp,
-         qemu_ends, no_qmp, another_client, slow_answer, events_at_a_time,
-         refused_together, full_disk)
+         qemu_ends, no_qmp, garbage, strings, nobody, another_client,
+         slow_answer, events_at_a_time, refused_together, full_disk)
 
 
 def main():

@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 
 import ksyms
 import oracle
-from kaguest import Tap
+from tap import Tap
 
 import journal
 

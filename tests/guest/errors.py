@@ -14,8 +14,10 @@ import re
 import tempfile
 
 import oracle
-from kaguest import Guest, Tap, ROOT
+from kaguest import Guest
 from kmodsyms import ModuleFunctions
+from prepared import ROOT
+from tap import Tap
 
 CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'invalid-free', 'invalid-free-slab', 'interior-free',

@@ -4,7 +4,7 @@
 import os
 import struct
 
-from kaguest import GuestError
+from qmp import GuestError
 
 
 class Memory:

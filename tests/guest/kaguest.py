@@ -8,10 +8,7 @@
 A guest's files (sockets, serial.log, qemu.log, gdb-*.log) lie in a private
 folder that is removed by stop(); when a test failed (an exception leaves the
 with block, or keep() was called) it is moved to the results folder.
-
-Tap prints test results; each test program of this folder prints TAP.
 """
-import argparse
 import atexit
 import contextlib
 import json
@@ -21,145 +18,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tarfile
 import tempfile
 import threading
 import time
-import traceback
 
+import signals
 from arches import ARCHES
+from prepared import ROOT, kernel_arch, results_folder
+from qmp import GuestError, Qmp, connect
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 RUN = os.path.join(ROOT, 'scripts', 'ka-run')
-SETUP = os.path.join(ROOT, 'scripts', 'setup')
 
-
-def _end(*_):
-    """Once: what ends the guests is not to be interrupted."""
-    for number in ENDS:
-        signal.signal(number, signal.SIG_IGN)
-    sys.exit('ended from outside')
-
-
-# Guests end with the test, also with one that takes too long. nohup stays.
-ENDS = [n for n in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(n) != signal.SIG_IGN]
-for _number in ENDS:
-    signal.signal(_number, _end)
-
-
-def hear_hangups():
-    """For preexec_fn: what is started gets SIGHUP although this runs under
-    nohup, which all that it starts would keep."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-class GuestError(Exception):
-    """The guest did not do what a test waits for; the text says where."""
-
-
-def paths():
-    """What the cache holds: {'qemu': ..., 'plugin': ..., 'kernel-6.12': ...}"""
-    out = subprocess.run([SETUP, '--paths'], check=True, text=True,
-                         capture_output=True).stdout
-    return dict(line.split('=', 1) for line in out.splitlines())
-
-
-def kernel_file(name, what='vmlinuz'):
-    """Of a prepared kernel: vmlinuz, config, modules, headers, release."""
-    return os.path.join(paths()['kernel-' + name], what)
-
-
-def kernel_arch(name):
-    """The architecture of a prepared kernel, a key of ARCHES; of a kernel
-    file the usual one."""
-    return paths().get('arch-' + name, 'x86_64')
-
-
-def cache_folder(name):
-    base = os.environ.get('KA_CACHE') or os.path.join(
-        os.environ.get('HOME') or '/root', '.cache', 'ka')
-    path = os.path.join(base, name)
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def results_folder():
-    path = os.environ.get('KA_RESULTS') or cache_folder('results')
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def _connect(path, timeout, alive=lambda: True):
-    """A unix socket that QEMU makes while it starts."""
-    end = time.monotonic() + timeout
-    while True:
-        s = socket.socket(socket.AF_UNIX)
-        try:
-            s.connect(path)
-            s.settimeout(timeout)
-            return s
-        except OSError as e:
-            s.close()
-            if time.monotonic() > end or not alive():
-                raise GuestError(f'{path}: {e}') from e
-            time.sleep(0.05)
-
-
-class Qmp:
-    """A QMP connection; events are collected in .events."""
-
-    def __init__(self, path, timeout, alive=lambda: True):
-        self.sock = _connect(path, timeout, alive)
-        self.file = self.sock.makefile('r', encoding='utf-8')
-        self.events = []
-        self._sent = 0
-        self._read('QMP')
-        self.cmd('qmp_capabilities')
-
-    def _read(self, *keys):
-        while True:
-            try:
-                line = self.file.readline()
-            except OSError as e:
-                raise GuestError(f'QMP: {e}') from e
-            if not line:
-                raise GuestError('QMP: connection closed by QEMU')
-            try:
-                msg = json.loads(line)
-            except ValueError as e:
-                raise GuestError(f'QMP: no JSON: {line[:80]!r}') from e
-            if any(k in msg for k in keys):
-                return msg
-            if 'event' in msg:
-                self.events.append(msg)
-
-    def cmd(self, name, arguments=None, timeout=120):
-        self._sent += 1
-        msg = {'execute': name, 'id': self._sent}
-        if arguments:
-            msg['arguments'] = arguments
-        self.sock.settimeout(timeout)
-        try:
-            self.sock.sendall(json.dumps(msg).encode() + b'\n')
-        except OSError as e:
-            raise GuestError(f'QMP: {e}') from e
-        answer = self._read('return', 'error')
-        while answer.get('id') != self._sent:   # of one that was given up
-            answer = self._read('return', 'error')
-        if 'error' in answer:
-            raise GuestError(f"QMP {name}: {answer['error']['desc']}")
-        return answer['return']
-
-    def wait_event(self, name, timeout=120):
-        self.sock.settimeout(timeout)
-        while not any(e['event'] == name for e in self.events):
-            self.events.append(self._read('event'))
-
-    def close(self):
-        self.file.close()
-        self.sock.close()
+signals.end_on_signals()
 
 
 class Guest:
@@ -239,8 +110,8 @@ class Guest:
     # ended in EAGAIN was given).
     def _drain_serial(self):
         try:
-            self._serial = _connect(self.path('serial.sock'), self.timeout,
-                                    self.alive)
+            self._serial = connect(self.path('serial.sock'), self.timeout,
+                                   self.alive)
         except GuestError:
             return
         self._serial.settimeout(1)
@@ -390,7 +261,7 @@ class Guest:
 
     def hmp(self, line, timeout=None):
         """A monitor command typed at the monitor's own prompt."""
-        s = _connect(self.path('monitor.sock'), timeout or self.timeout)
+        s = connect(self.path('monitor.sock'), timeout or self.timeout)
         with s:
             self._until_prompt(s)
             s.sendall(line.encode() + b'\n')
@@ -550,68 +421,3 @@ class Guest:
         finally:
             self.stop()
         return False
-
-
-def kernel_options(default=('6.12', '6.1')):
-    """The kernels to test: --kernel K..., or DEFAULT, of which --short takes
-    the first."""
-    ap = argparse.ArgumentParser()
-    ap.add_argument('--short', action='store_true',
-                    help=f'{default[0]} only')
-    ap.add_argument('--kernel', action='append')
-    args = ap.parse_args()
-    return args.kernel or default[:1 if args.short else None]
-
-
-class Tap:
-    """Results of a test program, as TAP on standard output.
-
-        tap = Tap()
-        with tap.test('what should be so'):
-            assert ...            # any exception makes it "not ok"
-        tap.skip('name', 'reason')
-        tap.ok(condition, 'name', 'what was found instead')
-        tap.done()                # prints the plan and exits 0 or 1
-    """
-
-    def __init__(self):
-        self.count = self.failed = 0
-
-    def _line(self, good, name, more=''):
-        self.count += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.count} - {name}{more}",
-              flush=True)
-        return good
-
-    @staticmethod
-    def note(text):
-        for line in str(text).splitlines():
-            print('# ' + line, flush=True)
-
-    @staticmethod
-    def figures(what, **values):
-        """What was counted, for programs: scripts/matrix reads it."""
-        print('# figures ' + json.dumps({'what': what, **values}), flush=True)
-
-    def ok(self, good, name, found=''):
-        if not self._line(bool(good), name):
-            self.note(found)
-        return bool(good)
-
-    def skip(self, name, reason):
-        self._line(True, name, f' # SKIP {reason}')
-
-    @contextlib.contextmanager
-    def test(self, name):
-        try:
-            yield
-        except Exception:       # a test's failure, of whatever kind
-            self._line(False, name)
-            self.note(traceback.format_exc())
-        else:
-            self._line(True, name)
-
-    def done(self):
-        print(f'1..{self.count}', flush=True)
-        sys.exit(1 if self.failed or not self.count else 0)

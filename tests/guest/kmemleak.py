@@ -14,7 +14,8 @@ import tempfile
 import time
 
 import oracle
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
 from test_leaks import OTHERS, planted, scan, stop
 
 KERNEL = 'kmemleak-6.12'

@@ -13,13 +13,14 @@ import tempfile
 from collections import Counter, defaultdict, namedtuple
 
 import ftrace
-import kaguest
 import ksyms
 from arches import ARCHES
+from kaguest import Guest
+from prepared import ROOT, cache_folder, kernel_arch, kernel_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
-sys.path.insert(0, os.path.join(kaguest.ROOT, 'scripts', 'lib'))
+sys.path.insert(0, os.path.join(ROOT, 'scripts', 'lib'))
 
 import journal  # noqa: E402  (needs the paths above)
 import mkinitramfs  # noqa: E402
@@ -52,11 +53,11 @@ Run = namedtuple('Run', 'guest ours symbols stat switched')
 
 def build_tool(name, kernel):
     """A static program of this folder for the guest, kept by content."""
-    arch = kaguest.kernel_arch(kernel)
+    arch = kernel_arch(kernel)
     source = os.path.join(HERE, name + '.c')
     with open(source, 'rb') as f:
         key = hashlib.sha256(f.read()).hexdigest()[:16]
-    path = os.path.join(kaguest.cache_folder('tools'),
+    path = os.path.join(cache_folder('tools'),
                         f'{name}-{arch}-{key}')
     if not os.path.exists(path):
         new = f'{path}.{os.getpid()}'
@@ -68,9 +69,9 @@ def build_tool(name, kernel):
 
 def build_modules(kernel):
     """The folder with the test modules for a prepared kernel."""
-    out = os.path.join(kaguest.cache_folder('modules'), 'kmod-' + kernel)
+    out = os.path.join(cache_folder('modules'), 'kmod-' + kernel)
     subprocess.run([os.path.join(HERE, 'build-kmod.sh'),
-                    kaguest.kernel_file(kernel, ''), out], check=True)
+                    kernel_file(kernel, ''), out], check=True)
     return out
 
 
@@ -78,7 +79,7 @@ def add_drivers(share, kernel, *names):
     """In SHARE/modules the modules NAMES of a prepared kernel, and what they
     need, by names that have the order in which they are to be loaded. What is
     built in is not there."""
-    found = mkinitramfs.find_modules(kaguest.kernel_file(kernel, 'modules'))
+    found = mkinitramfs.find_modules(kernel_file(kernel, 'modules'))
     wanted = []
     for name in names:
         mkinitramfs.with_needed(name, found, wanted)
@@ -117,7 +118,7 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
         words += f' trace_buf_size={buffer}'
         if stacks:
             words += ' trace_options=stacktrace'
-        with kaguest.Guest(
+        with Guest(
                 kernel=kernel, smp=smp, run=workload, n=n, share=share,
                 out=os.path.join(tmp, 'out'), journal=log, mem=mem,
                 cmdline=words, timeout=900, **guest_args,

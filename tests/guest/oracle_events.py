@@ -11,7 +11,7 @@ from collections import Counter
 
 import ksyms
 import oracle
-from kaguest import Tap
+from tap import Tap
 
 
 def show(tap, what, counts):

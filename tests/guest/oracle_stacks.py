@@ -9,10 +9,10 @@ usage: oracle_stacks.py [--short] [--kernel K]... [--smp N]... [--size N]
 import argparse
 from collections import Counter
 
-import kaguest
 import ksyms
 import oracle
-from kaguest import Tap
+from prepared import kernel_arch
+from tap import Tap
 
 EQUAL_AT_LEAST = 0.999
 
@@ -85,7 +85,7 @@ def main():
             with tap.test(f'{label}: runs and is read'):
                 run = oracle.traced_run(kernel, smp, size, stacks=True,
                                         buffer='256M' if smp == 1 else '128M')
-                check(tap, run, kaguest.kernel_arch(kernel), label)
+                check(tap, run, kernel_arch(kernel), label)
     tap.done()
 
 

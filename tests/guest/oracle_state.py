@@ -16,11 +16,11 @@ from collections import Counter, namedtuple
 
 import ftrace
 import gmem
-import kaguest
 import ksyms
 import oracle
 from btf import Btf
-from kaguest import Tap
+from kaguest import Guest
+from tap import Tap
 
 READER = 'ka-slabinfo'     # the name of ka_slabs.c while it reads
 Slab = namedtuple('Slab', 'active objsize held link')
@@ -202,7 +202,7 @@ def state(tap, kernel, smp, size, label):
         share = oracle.make_share(os.path.join(tmp, 'share'),
                                   ['oracle-state.sh'], kernel)
         log = os.path.join(tmp, 'journal')
-        with kaguest.Guest(
+        with Guest(
                 kernel=kernel, smp=smp, run='oracle-state', n=size,
                 share=share, out=os.path.join(tmp, 'out'), journal=log,
                 cmdline='no_hash_pointers', mem='1G', timeout=900,

@@ -12,7 +12,9 @@ import struct
 import tempfile
 import time
 
-from kaguest import Guest, GuestError, Tap
+from kaguest import Guest
+from qmp import GuestError
+from tap import Tap
 
 ALL = 'ka 0-ffffffffffffffff -j -v'
 CLUSTER = 1 << 16

@@ -23,7 +23,8 @@ import oracle
 import snapshot
 import windows
 from disturb import Disturbance
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
 
 BUFFER_KB = 16384       # of the guest's trace, for each vCPU
 LOAD_EVERY = 60         # seconds from one savevm to the next

@@ -12,8 +12,10 @@ import re
 import subprocess
 import tempfile
 
-from kaguest import Guest, ROOT, Tap
+from kaguest import Guest
 from lldb_packets import lldb
+from prepared import ROOT
+from tap import Tap
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.join(HERE, 'baremetal', 'build.sh')

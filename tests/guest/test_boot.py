@@ -12,7 +12,10 @@ import tempfile
 import time
 
 from arches import KERNEL_VA
-from kaguest import Guest, Tap, kernel_file, kernel_options
+from kaguest import Guest
+from prepared import kernel_file
+from programs import kernel_options
+from tap import Tap
 
 tap = Tap()
 

@@ -24,7 +24,9 @@ import tempfile
 from collections import namedtuple
 
 import oracle
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
+
 
 def check_timers(console):
     """On each CPU the local timer expired between the two listings."""

@@ -6,8 +6,10 @@ usage: test_debugger.py [--short] [--kernel K]...
 """
 import time
 
-from kaguest import Guest, Tap, kernel_options
+from kaguest import Guest
+from programs import kernel_options
 from rsp import Stub
+from tap import Tap
 
 SPIN = '(while :; do :; done) & '
 FIND = '(while :; do find /sys /proc; done) >/dev/null 2>&1 & '

@@ -10,7 +10,9 @@ import sys
 import tempfile
 
 import disk
-from kaguest import Guest, Tap, kernel_file, paths
+from kaguest import Guest
+from prepared import kernel_file, paths
+from tap import Tap
 
 tap = Tap()
 WORDS = 'console=ttyS0 panic=-1 ka.end=wait'

@@ -19,14 +19,16 @@ import threading
 
 import ftrace
 import gmem
-import kaguest
 import ksyms
 import oracle
 from btf import Btf
-from kaguest import Guest, Tap, kernel_options
+from kaguest import Guest
+from prepared import ROOT, kernel_arch, kernel_file
+from programs import kernel_options
+from tap import Tap
 from vmcore import Kdump, Vmcore, unflatten
 
-sys.path.insert(0, os.path.join(kaguest.ROOT, 'scripts', 'lib'))
+sys.path.insert(0, os.path.join(ROOT, 'scripts', 'lib'))
 
 import mkinitramfs  # noqa: E402  (needs the path above)
 
@@ -244,7 +246,7 @@ def check_goes_on(tap, label, guest):
 
 def make_share(folder, kernel):
     oracle.make_share(folder, ['dump.sh'], kernel)
-    module = mkinitramfs.find_modules(kaguest.kernel_file(kernel, 'modules'))
+    module = mkinitramfs.find_modules(kernel_file(kernel, 'modules'))
     with open(os.path.join(folder, 'qemu_fw_cfg.ko'), 'wb') as f:
         f.write(mkinitramfs.read_module(module['qemu_fw_cfg']))
     return folder
@@ -273,7 +275,7 @@ def check_formats(tap, label, guest, elf, known, arch):
 
 
 def check(tap, kernel, guest, files):
-    arch = kaguest.kernel_arch(kernel)
+    arch = kernel_arch(kernel)
     guest.qmp('stop')
     path = dump(guest, 'core.elf')
     core = Vmcore(path, arch)

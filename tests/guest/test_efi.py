@@ -7,7 +7,10 @@ usage: test_efi.py [--short] [--kernel K]...
 """
 import os
 
-from kaguest import Guest, Tap, kernel_arch, kernel_options, paths
+from kaguest import Guest
+from prepared import kernel_arch, paths
+from programs import kernel_options
+from tap import Tap
 
 # Not stack.end_unknown_pc: an interrupt of code for which the kernel has no
 # unwind data (ciphers in assembly, tested at boot) is such a stack.

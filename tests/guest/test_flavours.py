@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kernels that are configured in another way: a boot and a workload of files
 and processes has no errors, and nothing is unknown."""
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
 
 tap = Tap()
 # On PREEMPT_RT softirqs run in threads, and count in the task.

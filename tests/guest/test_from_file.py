@@ -6,7 +6,10 @@ it is the same as when it is read from memory.
 usage: test_from_file.py [--short] [--kernel K]...
 """
 from arches import KERNEL_VA
-from kaguest import Guest, Tap, kernel_file, kernel_options
+from kaguest import Guest
+from prepared import kernel_file
+from programs import kernel_options
+from tap import Tap
 
 
 def said_of(kernel, symbols):

@@ -7,7 +7,8 @@ import re
 import subprocess
 import tempfile
 
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
 
 tap = Tap()
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',

@@ -21,7 +21,11 @@ import tempfile
 
 import oracle
 import test_rules
-from kaguest import Guest, GuestError, Tap, kernel_file, kernel_options
+from kaguest import Guest
+from prepared import kernel_file
+from programs import kernel_options
+from qmp import GuestError
+from tap import Tap
 
 # The tokens of "0" to "9" stand for themselves (scripts/kallsyms.c).
 DIGITS = b''.join(b'%d\0' % d for d in range(10))

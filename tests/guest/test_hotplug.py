@@ -12,7 +12,10 @@ import sys
 import tempfile
 import time
 
-from kaguest import Guest, Tap, kernel_arch, kernel_options
+from kaguest import Guest
+from prepared import kernel_arch
+from programs import kernel_options
+from tap import Tap
 
 # Each new vCPU takes a place of TCG's, which it never gives back.
 CPUS = '1,maxcpus=8'

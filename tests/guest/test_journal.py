@@ -17,8 +17,9 @@ import subprocess
 import tempfile
 import time
 
-import kaguest
-from kaguest import Guest, Tap
+from kaguest import Guest
+from prepared import paths
+from tap import Tap
 
 LOST = re.compile(r'the last (\d+) bytes and at least (\d+) events are missing')
 # What one second and a bit of the busiest guest comes to.
@@ -26,7 +27,7 @@ FLUSH_SECONDS, EVENTS_A_SECOND = 3, 400000
 
 
 def program():
-    return os.path.join(kaguest.paths()['build'], 'monitor-cmds', 'ka')
+    return os.path.join(paths()['build'], 'monitor-cmds', 'ka')
 
 
 def ka(*words):

@@ -10,7 +10,10 @@ import shutil
 import tempfile
 
 import oracle
-from kaguest import Guest, Tap, kernel_file, kernel_options, paths
+from kaguest import Guest
+from prepared import kernel_file, paths
+from programs import kernel_options
+from tap import Tap
 
 UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
            'stack.end_bad_frame', 'cache.unknown', 'task.unknown',

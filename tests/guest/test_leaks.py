@@ -15,7 +15,8 @@ import time
 
 import oracle
 from gdbcli import Gdb
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
 
 KERNELS = '6.12', '6.1', 'arm64-6.12', 'riscv64-6.12'
 LOST = 20

@@ -22,7 +22,8 @@ import threading
 import time
 
 import oracle
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
 
 MIB = 1 << 20
 BOUND = 64

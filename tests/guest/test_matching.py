@@ -8,7 +8,7 @@ import oracle
 import windows
 from ftrace import Event as Guest
 from journal import Event as Ours
-from kaguest import Tap
+from tap import Tap
 
 FUNCTIONS = {0x1000: '_stext', 0x2000: '__kmalloc', 0x3000: 'caller',
              0x4000: 'krealloc', 0x5000: oracle.SWITCHING,

@@ -15,7 +15,9 @@ import tempfile
 from collections import Counter
 
 import oracle
-from kaguest import Guest, Tap, paths
+from kaguest import Guest
+from prepared import paths
+from tap import Tap
 
 LOAD = re.compile(r'ka_leaky: (?:(loaded)|(\w+)=([0-9a-f]{16}))')
 UNKNOWN = ('errors.recorded', 'module.failed', 'module.leaks_dropped', 'gaps')

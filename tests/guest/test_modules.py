@@ -15,7 +15,8 @@ import tempfile
 from collections import Counter
 
 import oracle
-from kaguest import Guest, Tap
+from kaguest import Guest
+from tap import Tap
 
 # What calls them has two names at one address.
 LOADING = 'init_module[ka_life]', 'ka_life_init[ka_life]'

@@ -10,7 +10,9 @@ import re
 import tempfile
 
 import oracle
-from kaguest import Guest, Tap, kernel_options
+from kaguest import Guest
+from programs import kernel_options
+from tap import Tap
 
 
 def tables_in_a_device(kernel):

@@ -19,7 +19,9 @@ from collections import Counter
 import ksyms
 import oracle
 from arches import ARCHES
-from kaguest import Guest, Tap, kernel_arch
+from kaguest import Guest
+from prepared import kernel_arch
+from tap import Tap
 
 WORDS = ('trace_event=kmem:mm_page_alloc,kmem:mm_page_free'
          f'{oracle.CALL_WORDS} trace_clock=counter no_hash_pointers')

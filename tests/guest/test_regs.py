@@ -12,7 +12,10 @@ import re
 import tempfile
 
 import oracle
-from kaguest import Guest, Tap, kernel_options, kernel_arch
+from kaguest import Guest
+from prepared import kernel_arch
+from programs import kernel_options
+from tap import Tap
 
 # Where the guest is stopped: on x86 registers are there what they were at the
 # fault but for the stack pointer; elsewhere they are on the stack by then.

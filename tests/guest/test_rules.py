@@ -13,8 +13,10 @@ import tempfile
 from collections import Counter, defaultdict
 
 import oracle
-from kaguest import Guest, Tap, kernel_options
+from kaguest import Guest
 from kmodsyms import ModuleFunctions
+from programs import kernel_options
+from tap import Tap
 
 LINE = re.compile(r'ka_rules: (\S+) (\w+) (\w+=.*)')
 # In these cases a library function stands between the module and kmalloc.

@@ -23,8 +23,9 @@ import tempfile
 import time
 
 import oracle
-from kaguest import Guest, Tap
+from kaguest import Guest
 from rsp import Stub
+from tap import Tap
 
 ANSWER = 20             # seconds for a command, on a busy host
 KERNEL_HALF = 1 << 63

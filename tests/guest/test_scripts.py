@@ -15,8 +15,11 @@ import time
 import types
 import unittest.mock
 
-import kaguest
-from kaguest import ROOT, GuestError, Tap
+from kaguest import Guest
+from prepared import ROOT
+from qmp import GuestError
+from signals import hear_hangups
+from tap import Tap
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-scripts.')
@@ -172,17 +175,17 @@ with tap.test('a console that cannot be kept is no silent guest'):
     with open(path, 'w', encoding='ascii') as f:
         f.write(NO_LOG)
     os.chmod(path, 0o755)
-    with unittest.mock.patch.object(kaguest, 'RUN', path), \
-            kaguest.Guest(arch='x86_64') as vm:
+    with unittest.mock.patch('kaguest.RUN', path), \
+            Guest(arch='x86_64') as vm:
         assert 'No such file' in until(lambda: why_no_console(vm)), 'lost'
 
 
 with tap.test('a failure is told where its logs cannot be kept'):
     for results in '/dev/null/none', '/proc/none':
         try:
-            with unittest.mock.patch.object(kaguest, 'RUN', '/bin/false'), \
+            with unittest.mock.patch('kaguest.RUN', '/bin/false'), \
                     unittest.mock.patch.dict(os.environ, KA_RESULTS=results), \
-                    kaguest.Guest(arch='x86_64') as vm:
+                    Guest(arch='x86_64') as vm:
                 vm.wait_exit()
                 raise GuestError('this')
         except GuestError as e:
@@ -247,7 +250,7 @@ def start(tree, script, *args, **more):
         [os.path.join(tree, 'scripts', script), *args], cwd=tree, text=True,
         env={**env, 'KA_CACHE': os.path.join(tree, 'cache'), **more},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, preexec_fn=kaguest.hear_hangups)
+        stderr=subprocess.PIPE, preexec_fn=hear_hangups)
 
 
 def call(tree, script, *args, **more):

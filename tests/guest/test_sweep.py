@@ -10,9 +10,11 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 
-import kaguest
 import oracle
-from kaguest import ROOT, Qmp, Tap, cache_folder, kernel_file, paths
+from prepared import ROOT, cache_folder, kernel_file, paths
+from qmp import Qmp
+from signals import hear_hangups
+from tap import Tap
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-sweep.')
@@ -48,7 +50,7 @@ def disturbed(disturb, *qemu):
             command('--console', '--marker', 'NEVER', '--append',
                     'ka.end=wait', '--', *qemu),
             stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-            preexec_fn=kaguest.hear_hangups)
+            preexec_fn=hear_hangups)
         end = time.monotonic() + 100
         while 'KA-DONE' not in read(log) and time.monotonic() < end:
             time.sleep(0.1)

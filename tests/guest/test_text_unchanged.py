@@ -10,7 +10,9 @@ import re
 import tempfile
 
 import oracle
-from kaguest import Guest, Tap, kernel_options
+from kaguest import Guest
+from programs import kernel_options
+from tap import Tap
 
 # Symbols of the image's ends, printed by the workload.
 TEXT = re.compile(r'^([0-9a-f]{16}) [A-Za-z] (_stext|_etext)$', re.M)

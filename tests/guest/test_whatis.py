@@ -13,7 +13,9 @@ import re
 import tempfile
 
 import oracle
-from kaguest import Guest, Tap, kernel_options
+from kaguest import Guest
+from programs import kernel_options
+from tap import Tap
 
 SAID = re.compile(r'ka_life: (\w+)=([0-9a-f]{16})')
 SYMBOLS = {'do_exit': 'kernel text', 'init_task': 'kernel data'}

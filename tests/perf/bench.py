@@ -18,10 +18,11 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'guest'))
 
-import kaguest                      # noqa: E402  (needs the path above)
 import ksyms                        # noqa: E402
 import oracle                       # noqa: E402
-from kaguest import Guest           # noqa: E402
+from kaguest import Guest  # noqa: E402
+from prepared import paths  # noqa: E402
+from qmp import GuestError  # noqa: E402
 
 Metric = namedtuple('Metric', 'name unit group help')
 METRICS = [Metric(*row) for row in (
@@ -133,7 +134,7 @@ def measure(since, with_ka, **how):
         cpu = g.cpu_seconds() - cpu
         wall = time.monotonic() - wall
         if status:
-            raise kaguest.GuestError(f'workload status {status}')
+            raise GuestError(f'workload status {status}')
         numbers = g.stat() if with_ka else {}
         mean = mean_event_ns(numbers) if with_ka else None
         apply = apply_event_ns(numbers) if with_ka else None
@@ -299,7 +300,7 @@ def group_storm(args):
 
 def program_lines(name, prefix):
     """Programs of tests/perf print the lines themselves."""
-    program = os.path.join(kaguest.paths()['build'], 'tests', 'perf', name)
+    program = os.path.join(paths()['build'], 'tests', 'perf', name)
     out = subprocess.run([program], check=True, text=True,
                          capture_output=True).stdout
     values = {}
@@ -324,7 +325,7 @@ def last_row(guest, line):
     """The figures that end what a command prints."""
     row = json.loads(guest.hmp_qmp(line).splitlines()[-1])
     if 'host_us' not in row:
-        raise kaguest.GuestError(f'{line}: {row}')
+        raise GuestError(f'{line}: {row}')
     return row
 
 
@@ -333,7 +334,7 @@ def group_leak(args):
     with Guest(kernel=args.kernel, run='work', n=ROUNDS, end='shell',
                timeout=900, name='bench-leak') as g:
         if g.wait_done():
-            raise kaguest.GuestError('the workload failed')
+            raise GuestError('the workload failed')
         g.qmp('stop')
         scans = [last_row(g, 'ka leak scan -j') for _ in range(args.pairs)]
         refs = [last_row(g, 'ka refs init_task -j') for _ in range(args.pairs)]
@@ -360,7 +361,7 @@ def gdb_rate(args, share):
                      timeout=GDB_SECONDS + 60)
     m = re.search(r'^peer (\d+) ([\d.]+)$', text, re.M)
     if not m:
-        raise kaguest.GuestError('gdb as a tracer said:\n' + text)
+        raise GuestError('gdb as a tracer said:\n' + text)
     return int(m.group(1)) / float(m.group(2))
 
 
@@ -412,7 +413,7 @@ def run_groups(args, wanted):
     for group in dict.fromkeys(m.group for m in wanted):
         try:
             values, samples[group] = GROUPS[group](args)
-        except (kaguest.GuestError, OSError, KeyError,
+        except (GuestError, OSError, KeyError,
                 subprocess.SubprocessError) as e:
             print(f'scripts/bench: {group}: {e}', file=sys.stderr)
             well = False

@@ -306,7 +306,7 @@ missing_efi() {
 
 # --- initramfs ---------------------------------------------------------------
 
-initramfs_src=$KA_ROOT/tests/guest/initramfs
+initramfs_src=$KA_ROOT/tests/guest/inside/initramfs
 
 initramfs_folder() {
     local files kernel busybox

@@ -22,7 +22,7 @@ from runtests import PLAN_LINE, PYTHON, ROOT, SKIP_WORD, TEST_LINE
 
 GUEST = os.path.join(ROOT, 'tests', 'guest')
 TABLE = os.path.join(ROOT, 'docs', 'kernels.md')
-NO_MODULES = 77         # of build-kmod.sh: no headers or no compiler
+NO_MODULES = 77         # of kmod/build.sh: no headers or no compiler
 TIMEOUT = 7200
 
 Program = collections.namedtuple('Program', 'name file options modules cell')
@@ -51,15 +51,16 @@ def cell_tests(f):
 
 
 # What is run: column, program, options by vCPUs, whether it needs modules
-# built for the kernel, what its cell says. The cases of errors.py are for one
-# vCPU; without modules it has none.
+# built for the kernel, what its cell says. The cases of test_errors.py are for
+# one vCPU; without modules it has none.
 PROGRAMS = (
-    Program('events', 'oracle_events', lambda smp, kmod: [], False,
+    Program('events', 'test_oracle_events', lambda smp, kmod: [], False,
             cell_events),
-    Program('stacks', 'oracle_stacks', lambda smp, kmod: [], False,
+    Program('stacks', 'test_oracle_stacks', lambda smp, kmod: [], False,
             cell_stacks),
-    Program('state', 'oracle_state', lambda smp, kmod: [], False, cell_state),
-    Program('errors', 'errors',
+    Program('state', 'test_oracle_state', lambda smp, kmod: [], False,
+            cell_state),
+    Program('errors', 'test_errors',
             lambda smp, kmod: [] if smp == 1 and kmod else ['--no-cases'],
             False, cell_errors),
     Program('modules', 'test_modules', lambda smp, kmod: [], True,
@@ -239,7 +240,7 @@ class Matrix:
             'modules', 'kmod-' + kernel)
         os.makedirs(os.path.dirname(out), exist_ok=True)
         return subprocess.run(
-            [os.path.join(GUEST, 'build-kmod.sh'),
+            [os.path.join(GUEST, 'inside', 'kmod', 'build.sh'),
              self.paths['kernel-' + kernel], out], capture_output=True,
             check=False).returncode != NO_MODULES
 

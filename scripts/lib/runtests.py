@@ -52,9 +52,9 @@ def address_programs():
 
 
 def starts_threads(name):
-    path = os.path.join(ROOT, 'tests', 'unit', f'test-{name}.c')
-    with open(path, encoding='utf-8') as f:
-        return re.search(r'g_thread_new|pthread_create', f.read())
+    path, = glob.glob(os.path.join(ROOT, 'tests', 'unit', '**',
+                                   f'test-{name}.c'), recursive=True)
+    return contains(path, r'g_thread_new|pthread_create')
 
 
 def thread_programs():
@@ -104,10 +104,11 @@ def python_programs(*patterns, timeout=1800):
 # Other architectures: what the oracles and modules need of a tracer, and what
 # commands take from the guest's own books.
 ARCH_KERNELS = 'arm64-6.12', 'riscv64-6.12'
-ARCH_PROGRAMS = ('oracle_events', 'oracle_stacks', 'oracle_state',
-                 'test_modules', 'errors', 'test_module_leaks', 'test_regs',
-                 'test_whatis', 'test_from_file')
-ARCH_LONG = ('accounts',)       # not of the quick form
+ARCH_PROGRAMS = ('test_oracle_events', 'test_oracle_stacks',
+                 'test_oracle_state', 'test_modules', 'test_errors',
+                 'test_module_leaks', 'test_regs', 'test_whatis',
+                 'test_from_file')
+ARCH_LONG = ('test_accounts',)       # not of the quick form
 
 
 def arch_programs():
@@ -124,16 +125,38 @@ def style_programs():
         yield (f'check-{name}', [CHECK, name, '--tap'], {}, 120)
 
 
-# Guests that are enemies: a suite of their own.
-# The last takes its time: not of the quick form.
-HOSTILE = 'test_hostile', 'test_page_tables', 'test_scribble'
+# Suite -> its programs of tests/guest, and the seconds that one may take.
+GUEST_SUITES = {
+    'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
+    'journal': (('test_journal',), 3600),
+    'leaks': (('test_leaks', 'test_module_leaks'), 3600),
+    'limits': (('test_limits',), 3600),
+    'oracle-events': (('test_oracle_events',), 3600),
+    'oracle-stacks': (('test_oracle_stacks',), 3600),
+    'oracle-state': (('test_oracle_state',), 3600),
+    'accounts': (('test_accounts',), 3600),
+    'errors': (('test_errors',), 3600),
+    'stress': (('test_stress',), 3600),
+    'snapshot': (('test_snapshot',), 7200),
+}
+# Not in the quick form: they take long.
+LONG_PROGRAMS = ('test_scribble',)
+# In no suite: its kernel is built from source.
+BY_HAND = ('test_kmemleak',)
+
+
+def suite_programs(suite):
+    names, timeout = GUEST_SUITES[suite]
+    return python_programs(*(f'tests/guest/{name}.py' for name in names
+                             if not (SHORT and name in LONG_PROGRAMS)),
+                           timeout=timeout)
 
 
 def guest_programs():
-    """Those that no other suite has."""
+    """The programs of tests/guest that are in no other suite."""
+    others = {name for names, _ in GUEST_SUITES.values() for name in names}
     return (program for program in python_programs('tests/guest/test_*.py')
-            if program[0] not in (*HOSTILE, 'test_journal', 'test_limits',
-                                  'test_module_leaks', 'test_leaks'))
+            if program[0] not in others and program[0] not in BY_HAND)
 
 
 def health_programs():
@@ -155,29 +178,7 @@ SUITES = {
     'replay': lambda: meson_programs('replay'),
     'corpus': lambda: meson_programs('corpus'),
     'guest': guest_programs,
-    'hostile': lambda: python_programs(*(f'tests/guest/{name}.py'
-                                         for name in HOSTILE[:-1 if SHORT
-                                                             else None])),
-    'journal': lambda: python_programs('tests/guest/test_journal.py',
-                                       timeout=3600),
-    'leaks': lambda: python_programs('tests/guest/test_leaks.py',
-                                     'tests/guest/test_module_leaks.py',
-                                     timeout=3600),
-    'limits': lambda: python_programs('tests/guest/test_limits.py',
-                                      timeout=3600),
-    'oracle-events': lambda: python_programs('tests/guest/oracle_events.py',
-                                             timeout=3600),
-    'oracle-stacks': lambda: python_programs('tests/guest/oracle_stacks.py',
-                                             timeout=3600),
-    'oracle-state': lambda: python_programs('tests/guest/oracle_state.py',
-                                            timeout=3600),
-    'accounts': lambda: python_programs('tests/guest/accounts.py',
-                                        timeout=3600),
-    'errors': lambda: python_programs('tests/guest/errors.py', timeout=3600),
-    'stress': lambda: python_programs('tests/guest/stress.py',
-                                      timeout=3600),
-    'snapshot': lambda: python_programs('tests/guest/snapshot.py',
-                                        timeout=7200),
+    **{suite: lambda s=suite: suite_programs(s) for suite in GUEST_SUITES},
     'arches': arch_programs,
 }
 

@@ -12,10 +12,10 @@ import re
 import subprocess
 import tempfile
 
-from kaguest import Guest
-from lldb_packets import lldb
-from prepared import ROOT
-from tap import Tap
+from lib.lldb_packets import lldb
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import ROOT
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.join(HERE, 'baremetal', 'build.sh')

@@ -11,11 +11,11 @@ import re
 import tempfile
 import time
 
-from arches import KERNEL_VA
-from kaguest import Guest
-from prepared import kernel_file
-from programs import kernel_options
-from tap import Tap
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.arches import KERNEL_VA
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_file
 
 tap = Tap()
 

@@ -23,9 +23,9 @@ import re
 import tempfile
 from collections import namedtuple
 
-import oracle
-from kaguest import Guest
-from tap import Tap
+from lib import oracle
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 
 def check_timers(console):

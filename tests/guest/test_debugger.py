@@ -6,10 +6,10 @@ usage: test_debugger.py [--short] [--kernel K]...
 """
 import time
 
-from kaguest import Guest
-from programs import kernel_options
-from rsp import Stub
-from tap import Tap
+from lib.programs import kernel_options
+from lib.rsp import Stub
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 SPIN = '(while :; do :; done) & '
 FIND = '(while :; do find /sys /proc; done) >/dev/null 2>&1 & '

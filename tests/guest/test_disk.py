@@ -9,10 +9,10 @@ import os
 import sys
 import tempfile
 
-import disk
-from kaguest import Guest
-from prepared import kernel_file, paths
-from tap import Tap
+from lib import disk
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_file, paths
 
 tap = Tap()
 WORDS = 'console=ttyS0 panic=-1 ka.end=wait'

@@ -13,24 +13,17 @@ import os
 import random
 import re
 import struct
-import sys
 import tempfile
 import threading
 
-import ftrace
-import gmem
-import ksyms
-import oracle
-from btf import Btf
-from kaguest import Guest
-from prepared import ROOT, kernel_arch, kernel_file
-from programs import kernel_options
-from tap import Tap
-from vmcore import Kdump, Vmcore, unflatten
-
-sys.path.insert(0, os.path.join(ROOT, 'scripts', 'lib'))
-
-import mkinitramfs  # noqa: E402  (needs the path above)
+from lib import ftrace, gmem, ksyms, oracle
+from lib.btf import Btf
+from lib.programs import kernel_options
+from lib.tap import Tap
+from lib.vmcore import Kdump, Vmcore, unflatten
+from scripts.lib import mkinitramfs
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_arch, kernel_file
 
 try:
     import drgn

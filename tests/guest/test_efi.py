@@ -7,10 +7,10 @@ usage: test_efi.py [--short] [--kernel K]...
 """
 import os
 
-from kaguest import Guest
-from prepared import kernel_arch, paths
-from programs import kernel_options
-from tap import Tap
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_arch, paths
 
 # Not stack.end_unknown_pc: an interrupt of code for which the kernel has no
 # unwind data (ciphers in assembly, tested at boot) is such a stack.

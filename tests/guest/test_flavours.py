@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kernels that are configured in another way: a boot and a workload of files
 and processes has no errors, and nothing is unknown."""
-from kaguest import Guest
-from tap import Tap
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 tap = Tap()
 # On PREEMPT_RT softirqs run in threads, and count in the task.

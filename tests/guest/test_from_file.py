@@ -5,11 +5,11 @@ it is the same as when it is read from memory.
 
 usage: test_from_file.py [--short] [--kernel K]...
 """
-from arches import KERNEL_VA
-from kaguest import Guest
-from prepared import kernel_file
-from programs import kernel_options
-from tap import Tap
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.arches import KERNEL_VA
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_file
 
 
 def said_of(kernel, symbols):

@@ -7,8 +7,8 @@ import re
 import subprocess
 import tempfile
 
-from kaguest import Guest
-from tap import Tap
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 tap = Tap()
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',

@@ -19,13 +19,13 @@ import struct
 import subprocess
 import tempfile
 
-import oracle
+from lib import oracle
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_file
+from scripts.lib.qmp import GuestError
 import test_rules
-from kaguest import Guest
-from prepared import kernel_file
-from programs import kernel_options
-from qmp import GuestError
-from tap import Tap
 
 # The tokens of "0" to "9" stand for themselves (scripts/kallsyms.c).
 DIGITS = b''.join(b'%d\0' % d for d in range(10))

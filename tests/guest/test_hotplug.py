@@ -12,10 +12,10 @@ import sys
 import tempfile
 import time
 
-from kaguest import Guest
-from prepared import kernel_arch
-from programs import kernel_options
-from tap import Tap
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_arch
 
 # Each new vCPU takes a place of TCG's, which it never gives back.
 CPUS = '1,maxcpus=8'

@@ -17,9 +17,9 @@ import subprocess
 import tempfile
 import time
 
-from kaguest import Guest
-from prepared import paths
-from tap import Tap
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import paths
 
 LOST = re.compile(r'the last (\d+) bytes and at least (\d+) events are missing')
 # What one second and a bit of the busiest guest comes to.

@@ -9,11 +9,11 @@ import os
 import shutil
 import tempfile
 
-import oracle
-from kaguest import Guest
-from prepared import kernel_file, paths
-from programs import kernel_options
-from tap import Tap
+from lib import oracle
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_file, paths
 
 UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
            'stack.end_bad_frame', 'cache.unknown', 'task.unknown',

@@ -13,10 +13,10 @@ import re
 import tempfile
 import time
 
-import oracle
-from gdbcli import Gdb
-from kaguest import Guest
-from tap import Tap
+from lib import oracle
+from lib.gdbcli import Gdb
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 KERNELS = '6.12', '6.1', 'arm64-6.12', 'riscv64-6.12'
 LOST = 20

@@ -21,9 +21,9 @@ import tempfile
 import threading
 import time
 
-import oracle
-from kaguest import Guest
-from tap import Tap
+from lib import oracle
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 MIB = 1 << 20
 BOUND = 64

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """lldb's `process plugin packet monitor` prints what the monitor prints of the
 same stopped VM, and lets it go on."""
-from kaguest import Guest
-from lldb_packets import lldb
-from tap import Tap
+from lib.lldb_packets import lldb
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 tap = Tap()
 COMMANDS = ('ka show init_task -s', 'ka error', 'ka 0-ffffffffffffffff -n 500',

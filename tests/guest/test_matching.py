@@ -4,11 +4,10 @@
 guest's that we lack, a wrong size, a wrong order, one of ours too many; and a
 window of a storm is found in the journal, before and after a load. Needs no
 guest."""
-import oracle
-import windows
-from ftrace import Event as Guest
-from journal import Event as Ours
-from tap import Tap
+from lib import oracle, windows
+from lib.ftrace import Event as Guest
+from lib.journal import Event as Ours
+from lib.tap import Tap
 
 FUNCTIONS = {0x1000: '_stext', 0x2000: '__kmalloc', 0x3000: 'caller',
              0x4000: 'krealloc', 0x5000: oracle.SWITCHING,

@@ -14,10 +14,10 @@ import subprocess
 import tempfile
 from collections import Counter
 
-import oracle
-from kaguest import Guest
-from prepared import paths
-from tap import Tap
+from lib import oracle
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import paths
 
 LOAD = re.compile(r'ka_leaky: (?:(loaded)|(\w+)=([0-9a-f]{16}))')
 UNKNOWN = ('errors.recorded', 'module.failed', 'module.leaks_dropped', 'gaps')

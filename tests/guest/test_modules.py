@@ -14,9 +14,9 @@ import re
 import tempfile
 from collections import Counter
 
-import oracle
-from kaguest import Guest
-from tap import Tap
+from lib import oracle
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 # What calls them has two names at one address.
 LOADING = 'init_module[ka_life]', 'ka_life_init[ka_life]'

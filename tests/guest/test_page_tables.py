@@ -9,10 +9,10 @@ usage: test_page_tables.py [--short] [--kernel K]...
 import re
 import tempfile
 
-import oracle
-from kaguest import Guest
-from programs import kernel_options
-from tap import Tap
+from lib import oracle
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 
 def tables_in_a_device(kernel):

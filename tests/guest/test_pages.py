@@ -16,12 +16,11 @@ import shutil
 import tempfile
 from collections import Counter
 
-import ksyms
-import oracle
-from arches import ARCHES
-from kaguest import Guest
-from prepared import kernel_arch
-from tap import Tap
+from lib import ksyms, oracle
+from lib.tap import Tap
+from scripts.lib.arches import ARCHES
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_arch
 
 WORDS = ('trace_event=kmem:mm_page_alloc,kmem:mm_page_free'
          f'{oracle.CALL_WORDS} trace_clock=counter no_hash_pointers')
@@ -124,7 +123,7 @@ def check_stat(tap, stat, errors, label):
 def gigantic(tap, kernel):
     """Without the guest's own trace: a contiguous range of 1 GiB."""
     with tempfile.TemporaryDirectory(prefix='ka-pages.') as tmp:
-        shutil.copy(os.path.join(oracle.HERE, 'pages.sh'), tmp)
+        shutil.copy(os.path.join(oracle.INSIDE, 'pages.sh'), tmp)
         with Guest(kernel=kernel, run='pages', n=1, share=tmp, mem='6G',
                    plugin_opts='pages=on', timeout=300,
                    name=f'pages-{kernel}') as g:

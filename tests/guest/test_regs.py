@@ -11,11 +11,11 @@ import os
 import re
 import tempfile
 
-import oracle
-from kaguest import Guest
-from prepared import kernel_arch
-from programs import kernel_options
-from tap import Tap
+from lib import oracle
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_arch
 
 # Where the guest is stopped: on x86 registers are there what they were at the
 # fault but for the stack pointer; elsewhere they are on the stack by then.

@@ -12,11 +12,11 @@ import re
 import tempfile
 from collections import Counter, defaultdict
 
-import oracle
-from kaguest import Guest
-from kmodsyms import ModuleFunctions
-from programs import kernel_options
-from tap import Tap
+from lib import oracle
+from lib.kmodsyms import ModuleFunctions
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 LINE = re.compile(r'ka_rules: (\S+) (\w+) (\w+=.*)')
 # In these cases a library function stands between the module and kmalloc.

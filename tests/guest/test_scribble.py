@@ -22,10 +22,10 @@ import random
 import tempfile
 import time
 
-import oracle
-from kaguest import Guest
-from rsp import Stub
-from tap import Tap
+from lib import oracle
+from lib.rsp import Stub
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 ANSWER = 20             # seconds for a command, on a busy host
 KERNEL_HALF = 1 << 63

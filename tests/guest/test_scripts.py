@@ -15,11 +15,11 @@ import time
 import types
 import unittest.mock
 
-from kaguest import Guest
-from prepared import ROOT
-from qmp import GuestError
-from signals import hear_hangups
-from tap import Tap
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import ROOT
+from scripts.lib.qmp import GuestError
+from scripts.lib.signals import hear_hangups
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-scripts.')
@@ -175,7 +175,7 @@ with tap.test('a console that cannot be kept is no silent guest'):
     with open(path, 'w', encoding='ascii') as f:
         f.write(NO_LOG)
     os.chmod(path, 0o755)
-    with unittest.mock.patch('kaguest.RUN', path), \
+    with unittest.mock.patch('scripts.lib.guest.RUN', path), \
             Guest(arch='x86_64') as vm:
         assert 'No such file' in until(lambda: why_no_console(vm)), 'lost'
 
@@ -183,7 +183,7 @@ with tap.test('a console that cannot be kept is no silent guest'):
 with tap.test('a failure is told where its logs cannot be kept'):
     for results in '/dev/null/none', '/proc/none':
         try:
-            with unittest.mock.patch('kaguest.RUN', '/bin/false'), \
+            with unittest.mock.patch('scripts.lib.guest.RUN', '/bin/false'), \
                     unittest.mock.patch.dict(os.environ, KA_RESULTS=results), \
                     Guest(arch='x86_64') as vm:
                 vm.wait_exit()

@@ -10,11 +10,11 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 
-import oracle
-from prepared import ROOT, cache_folder, kernel_file, paths
-from qmp import Qmp
-from signals import hear_hangups
-from tap import Tap
+from lib import oracle
+from lib.tap import Tap
+from scripts.lib.prepared import ROOT, cache_folder, kernel_file, paths
+from scripts.lib.qmp import Qmp
+from scripts.lib.signals import hear_hangups
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-sweep.')
@@ -95,13 +95,12 @@ def initrd_with_errors():
     """The prepared initramfs, followed by the module that commits errors."""
     share, tail = os.path.join(work, 'share'), os.path.join(work, 'share.cpio')
     os.mkdir(share)
-    here = os.path.join(ROOT, 'tests', 'guest')
     modules = os.path.join(cache_folder('modules'), 'kmod-6.12')
-    subprocess.run([os.path.join(here, 'build-kmod.sh'),
+    subprocess.run([os.path.join(oracle.INSIDE, 'kmod', 'build.sh'),
                     kernel_file('6.12', ''), modules], check=True)
     oracle.make_share(share, ['kexec.sh'], '6.12')
     for path in (os.path.join(modules, 'ka_errors.ko'),
-                 os.path.join(here, 'errors.sh'), kernel_file('6.12')):
+                 os.path.join(oracle.INSIDE, 'errors.sh'), kernel_file('6.12')):
         shutil.copy(path, share)
     shutil.copy(paths()['initrd-6.12'], os.path.join(share, 'initrd'))
     for name, text in WORKLOADS.items():

@@ -9,10 +9,10 @@ import os
 import re
 import tempfile
 
-import oracle
-from kaguest import Guest
-from programs import kernel_options
-from tap import Tap
+from lib import oracle
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 # Symbols of the image's ends, printed by the workload.
 TEXT = re.compile(r'^([0-9a-f]{16}) [A-Za-z] (_stext|_etext)$', re.M)

@@ -12,10 +12,10 @@ import os
 import re
 import tempfile
 
-import oracle
-from kaguest import Guest
-from programs import kernel_options
-from tap import Tap
+from lib import oracle
+from lib.programs import kernel_options
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 SAID = re.compile(r'ka_life: (\w+)=([0-9a-f]{16})')
 SYMBOLS = {'do_exit': 'kernel text', 'init_task': 'kernel data'}

@@ -18,11 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'guest'))
 
-import ksyms                        # noqa: E402
-import oracle                       # noqa: E402
-from kaguest import Guest  # noqa: E402
-from prepared import paths  # noqa: E402
-from qmp import GuestError  # noqa: E402
+from lib import ksyms, oracle               # noqa: E402
+from scripts.lib.guest import Guest         # noqa: E402
+from scripts.lib.prepared import paths      # noqa: E402
+from scripts.lib.qmp import GuestError      # noqa: E402
 
 Metric = namedtuple('Metric', 'name unit group help')
 METRICS = [Metric(*row) for row in (

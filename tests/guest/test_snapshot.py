@@ -3,7 +3,7 @@
 """The map goes with the VM: savevm and loadvm, -loadvm, migration, record and
 replay. What ka lists is compared to the byte, before and after.
 
-usage: snapshot.py [--short] [--runs N] [--kernel K]...
+usage: test_snapshot.py [--short] [--runs N] [--kernel K]...
 """
 import argparse
 import contextlib
@@ -12,9 +12,9 @@ import struct
 import tempfile
 import time
 
-from kaguest import Guest
-from qmp import GuestError
-from tap import Tap
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.qmp import GuestError
 
 ALL = 'ka 0-ffffffffffffffff -j -v'
 CLUSTER = 1 << 16

@@ -4,7 +4,7 @@
 import os
 import struct
 
-from qmp import GuestError
+from scripts.lib.qmp import GuestError
 
 
 class Memory:

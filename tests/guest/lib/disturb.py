@@ -16,8 +16,8 @@ import threading
 import time
 from collections import Counter
 
-from gdbcli import Gdb
-from gdbserial import Stub
+from .gdbcli import Gdb
+from .gdbserial import Stub
 
 # Where the debugger steps: nearly every task passes there, and interrupts.
 STEPPED = 'kfree', 'kmem_cache_alloc_noprof', 'kmem_cache_alloc', \

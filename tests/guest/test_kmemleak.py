@@ -5,7 +5,7 @@ twenty objects on a kernel that was built with kmemleak, which scans until it
 has no news. Then the VM is stopped and ka scans. Whatever kmemleak reports must
 be reported by ka, too, with the same backtrace.
 
-usage: kmemleak.py [--kernel K] [--smp N]... [--objects N]
+usage: test_kmemleak.py [--kernel K] [--smp N]... [--objects N]
 """
 import argparse
 import os
@@ -13,9 +13,9 @@ import re
 import tempfile
 import time
 
-import oracle
-from kaguest import Guest
-from tap import Tap
+from lib import oracle
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 from test_leaks import OTHERS, planted, scan, stop
 
 KERNEL = 'kmemleak-6.12'

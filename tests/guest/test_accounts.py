@@ -4,7 +4,7 @@
 caller, is the sum over the guest's own trace of its allocators, and over what
 that trace cannot have, by its reason. On both kernels, on 1 and on 4 vCPUs.
 
-usage: accounts.py [--short] [--kernel K]... [--smp N]... [--size N]
+usage: test_accounts.py [--short] [--kernel K]... [--smp N]... [--size N]
 
 Amounts of what both sides have are taken from the guest's trace alone: bytes
 of an allocation, and bytes of a free from the allocation that the guest
@@ -17,11 +17,9 @@ import subprocess
 import time
 from collections import Counter, defaultdict
 
-import ksyms
-import oracle
-from tap import Tap
+from lib import journal, ksyms, oracle
+from lib.tap import Tap
 
-import journal
 
 TRACED = "in the guest's trace"
 NO_POINT = 'has no tracepoint'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Used by stress.py, in the guest's shell:
+# Used by test_stress.py, in the guest's shell:
 #   stress-window.sh load PACE LOW_MB   load the module, set up the trace
 #   stress-window.sh begin N KB         rest; trace from mark N on; go on
 #   stress-window.sh end N              rest; mark N; the trace goes to the disk

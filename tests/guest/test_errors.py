@@ -4,7 +4,7 @@
 once, with the right block and stacks, and the kernel fares as it does without
 the tracer. A clean boot and workload reports none.
 
-usage: errors.py [--short] [--kernel K]... [--smp N]... [--runs N]
+usage: test_errors.py [--short] [--kernel K]... [--smp N]... [--runs N]
                  [--case C]... [--no-cases]
 """
 import argparse
@@ -13,11 +13,11 @@ import os
 import re
 import tempfile
 
-import oracle
-from kaguest import Guest
-from kmodsyms import ModuleFunctions
-from prepared import ROOT
-from tap import Tap
+from lib import oracle
+from lib.kmodsyms import ModuleFunctions
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import ROOT
 
 CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'invalid-free', 'invalid-free-slab', 'interior-free',

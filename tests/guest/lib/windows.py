@@ -6,9 +6,7 @@ so do our events here.
 """
 from collections import Counter, namedtuple
 
-import ftrace
-import ksyms
-import oracle
+from . import ftrace, ksyms, oracle
 
 MARK_BYTES = 3000
 END = 500               # mark of window N's end: N + END

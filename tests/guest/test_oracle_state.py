@@ -5,7 +5,7 @@ the number of them against /proc/slabinfo; every task, mm, files and cred that
 a walk over init_task reaches is a live block of the right cache and size. On
 both kernels, on 1 and on 4 vCPUs.
 
-usage: oracle_state.py [--short] [--kernel K]... [--smp N]... [--size N]
+usage: test_oracle_state.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
 import argparse
 import json
@@ -14,13 +14,10 @@ import re
 import tempfile
 from collections import Counter, namedtuple
 
-import ftrace
-import gmem
-import ksyms
-import oracle
-from btf import Btf
-from kaguest import Guest
-from tap import Tap
+from lib import ftrace, gmem, ksyms, oracle
+from lib.btf import Btf
+from lib.tap import Tap
+from scripts.lib.guest import Guest
 
 READER = 'ka-slabinfo'     # the name of ka_slabs.c while it reads
 Slab = namedtuple('Slab', 'active objsize held link')

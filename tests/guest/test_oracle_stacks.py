@@ -4,15 +4,14 @@
 its tracing functions and the wrappers of the hook table. Those that do not are
 listed by reason. On both kernels, on 1 and on 4 vCPUs.
 
-usage: oracle_stacks.py [--short] [--kernel K]... [--smp N]... [--size N]
+usage: test_oracle_stacks.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
 import argparse
 from collections import Counter
 
-import ksyms
-import oracle
-from prepared import kernel_arch
-from tap import Tap
+from lib import ksyms, oracle
+from lib.tap import Tap
+from scripts.lib.prepared import kernel_arch
 
 EQUAL_AT_LEAST = 0.999
 

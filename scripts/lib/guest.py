@@ -23,10 +23,10 @@ import tempfile
 import threading
 import time
 
-import signals
-from arches import ARCHES
-from prepared import ROOT, kernel_arch, results_folder
-from qmp import GuestError, Qmp, connect
+from . import signals
+from .arches import ARCHES
+from .prepared import ROOT, kernel_arch, results_folder
+from .qmp import GuestError, Qmp, connect
 
 RUN = os.path.join(ROOT, 'scripts', 'ka-run')
 

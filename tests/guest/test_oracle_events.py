@@ -4,14 +4,13 @@
 the same address, sizes and call site, in the same order at each address; what
 we have in addition is explained. On both kernels, on 1 and on 4 vCPUs.
 
-usage: oracle_events.py [--short] [--kernel K]... [--smp N]... [--size N]
+usage: test_oracle_events.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
 import argparse
 from collections import Counter
 
-import ksyms
-import oracle
-from tap import Tap
+from lib import ksyms, oracle
+from lib.tap import Tap
 
 
 def show(tap, what, counts):

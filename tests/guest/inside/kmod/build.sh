@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Build the test modules of kmod/ against the headers of a prepared kernel.
-# Does nothing when they are up to date.
+# Build the test modules of this folder for a prepared kernel, against its
+# headers. Does nothing when they are up to date.
 # Exit codes: 0 built, 1 the build failed, 2 usage, 77 no headers or compiler.
 set -eu
 
 usage() {
     cat <<'EOF'
-usage: build-kmod.sh KERNELDIR OUTDIR
+usage: build.sh KERNELDIR OUTDIR
   KERNELDIR  a kernel that scripts/setup prepared: its files "release" and
              "headers/usr/src/linux-headers-RELEASE" are used
   OUTDIR     where the modules (*.ko) go
@@ -16,7 +16,7 @@ EOF
 }
 
 fail() {
-    echo "build-kmod.sh: $1" >&2
+    echo "build.sh: $1" >&2
     exit "${2:-1}"
 }
 
@@ -38,7 +38,7 @@ out=$(cd "$2" && pwd)
 # One at a time; whoever waited finds it done.
 exec 9>>"$out/lock"
 flock 9
-key=$(cat "$here"/kmod/*.[ch] "$here"/kmod/Kbuild | sha256sum | cut -c1-32)
+key=$(cat "$here"/*.[ch] "$here"/Kbuild | sha256sum | cut -c1-32)
 key="$key $release $(cat "$1/id")"
 [ "$(cat "$out/key" 2>/dev/null)" != "$key" ] || exit 0
 
@@ -66,7 +66,7 @@ command -v "$cc" >/dev/null ||
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$here"/kmod/*.[ch] "$here"/kmod/Kbuild "$work"
+cp "$here"/*.[ch] "$here"/Kbuild "$work"
 if ! make -C "$headers" M="$work" "$@" CC="$cc" modules \
     >"$out/build.log" 2>&1
 then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of errors.py: commit the heap error $1, then go on as usual.
+# Workload of test_errors.py: commit the heap error $1, then go on as usual.
 insmod /share/ka_errors.ko kind="$1"
 grep '\[ka_errors\]' /proc/kallsyms
 # kfree_rcu works its queue off after a grace period.

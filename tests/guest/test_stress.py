@@ -8,7 +8,8 @@ some seconds each event of the guest's own trace is in the journal. With
 --savevm time goes back each minute, in the midst of such a window: what
 happened before and what happened instead are both compared.
 
-usage: stress.py [--short] [--kernel K]... [--cpus N] [--minutes M] [--savevm]
+usage: test_stress.py [--short] [--kernel K]... [--cpus N] [--minutes M]
+                      [--savevm]
 """
 import argparse
 import os
@@ -17,14 +18,11 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 
-import ftrace
-import ksyms
-import oracle
-import snapshot
-import windows
-from disturb import Disturbance
-from kaguest import Guest
-from tap import Tap
+from lib import ftrace, ksyms, oracle, windows
+from lib.disturb import Disturbance
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+import test_snapshot as snapshot
 
 BUFFER_KB = 16384       # of the guest's trace, for each vCPU
 LOAD_EVERY = 60         # seconds from one savevm to the next

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the oracles share: a traced guest, and the matching of its own trace
-with the tracer's journal. README.md in this folder describes the matching.
+with the tracer's journal. tests/guest/README.md describes the matching.
 """
 
 import hashlib
@@ -8,23 +8,17 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict, namedtuple
 
-import ftrace
-import ksyms
-from arches import ARCHES
-from kaguest import Guest
-from prepared import ROOT, cache_folder, kernel_arch, kernel_file
+from scripts.lib import mkinitramfs
+from scripts.lib.arches import ARCHES
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import ROOT, cache_folder, kernel_arch, kernel_file
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'lib'))
-sys.path.insert(0, os.path.join(ROOT, 'scripts', 'lib'))
+from . import ftrace, journal, ksyms
 
-import journal  # noqa: E402  (needs the paths above)
-import mkinitramfs  # noqa: E402
-
+INSIDE = os.path.join(ROOT, 'tests', 'guest', 'inside')
 CALL_WORDS = ',initcall:initcall_start,initcall:initcall_finish'
 # Those of a node are events of their own before 6.1; later kernels only warn.
 TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
@@ -54,7 +48,7 @@ Run = namedtuple('Run', 'guest ours symbols stat switched')
 def build_tool(name, kernel):
     """A static program of this folder for the guest, kept by content."""
     arch = kernel_arch(kernel)
-    source = os.path.join(HERE, name + '.c')
+    source = os.path.join(INSIDE, name + '.c')
     with open(source, 'rb') as f:
         key = hashlib.sha256(f.read()).hexdigest()[:16]
     path = os.path.join(cache_folder('tools'),
@@ -70,7 +64,7 @@ def build_tool(name, kernel):
 def build_modules(kernel):
     """The folder with the test modules for a prepared kernel."""
     out = os.path.join(cache_folder('modules'), 'kmod-' + kernel)
-    subprocess.run([os.path.join(HERE, 'build-kmod.sh'),
+    subprocess.run([os.path.join(INSIDE, 'kmod', 'build.sh'),
                     kernel_file(kernel, ''), out], check=True)
     return out
 
@@ -97,7 +91,7 @@ def make_share(folder, scripts, kernel='6.12', modules=False):
         shutil.copy(build_tool(tool, kernel),
                     os.path.join(folder, tool.replace('_', '-')))
     for script in scripts:
-        shutil.copy(os.path.join(HERE, script), folder)
+        shutil.copy(os.path.join(INSIDE, script), folder)
     if modules:
         built = build_modules(kernel)
         for name in os.listdir(built):

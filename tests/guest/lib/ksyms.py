@@ -10,8 +10,9 @@ import bisect
 import os
 import re
 
-HOOKS_DEF = os.path.join(os.path.dirname(__file__), '..', '..',
-                         'kalloc-tracer', 'hooks.def')
+from scripts.lib.prepared import ROOT
+
+HOOKS_DEF = os.path.join(ROOT, 'kalloc-tracer', 'hooks.def')
 
 
 class Symbols:

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run clang-tidy, with the checks of .clang-tidy, over the C sources.
+
+usage: scripts/check tidy [--tap] [FOLDER|FILE.c]...
+
+Without an argument: guest-symbols, kalloc-tracer and monitor-cmds. clang-tidy
+is installed first if it is missing.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+from .prepared import ROOT, SETUP, cache_folder, paths
+
+FOLDERS = 'guest-symbols', 'kalloc-tracer', 'monitor-cmds'
+FINDING = re.compile(r'(error|warning):')
+# clang-tidy counts what .clang-tidy tells it to ignore.
+NOISE = re.compile(r'\d+ warnings? (generated|treated)')
+
+
+def run(*command, env=None):
+    done = subprocess.run(command, check=False, text=True,
+                          env={**os.environ, **(env or {})},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}:\n{done.stdout[-4000:]}")
+
+
+def compile_commands():
+    """Configure a build with clang; return the folder of its compile commands.
+
+    There is one for each work tree and QEMU: the patched QEMU has the header
+    that the plugin includes.
+    """
+    include = os.path.join(os.path.dirname(paths()['qemu']), 'include')
+    key = hashlib.sha256(f'{ROOT}\n{include}\n'.encode()).hexdigest()[:16]
+    build = os.path.join(cache_folder('build'), 'tidy-' + key)
+    if not os.path.exists(os.path.join(build, 'build.ninja')):
+        run('meson', 'setup', build, ROOT, '-Dqemu_include=' + include,
+            env={'CC': 'clang'})
+    run('ninja', '-C', build, 'build.ninja')
+    return build
+
+
+def compiled_sources(build):
+    """The paths of all C files that the build compiles."""
+    with open(os.path.join(build, 'compile_commands.json'),
+              encoding='utf-8') as f:
+        return sorted({os.path.realpath(os.path.join(c['directory'],
+                                                     c['file']))
+                       for c in json.load(f)})
+
+
+def tidy(build, path):
+    """The lines that clang-tidy prints for one file."""
+    done = subprocess.run(['clang-tidy', '--quiet', '-p', build, path],
+                          check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    lines = [s for s in done.stdout.splitlines() if not NOISE.match(s)]
+    if done.returncode:
+        lines.append(f'error: clang-tidy ended with status {done.returncode}')
+    return lines
+
+
+def tidy_all(build, where):
+    """The lines for all sources at or below a path."""
+    inside = [p for p in compiled_sources(build)
+              if p == where or p.startswith(where + os.sep)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [line for lines in pool.map(lambda p: tidy(build, p), inside)
+                for line in lines]
+
+
+def arguments(argv):
+    ap = argparse.ArgumentParser(
+        prog='scripts/check tidy', description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('--tap', action='store_true',
+                    help='results as TAP, one test for each argument')
+    ap.add_argument('path', nargs='*', help='folder or C file')
+    args = ap.parse_args(argv)
+    for path in args.path:
+        if not os.path.exists(path):
+            ap.error(f'{path}: no such file or folder')
+    args.path = [os.path.realpath(p) for p in args.path] or \
+        [os.path.join(ROOT, name) for name in FOLDERS]
+    return args
+
+
+def main(argv):
+    args, failed = arguments(argv), False
+    subprocess.run([SETUP, '--only', 'clang-tidy'], stdout=sys.stderr,
+                   check=True)
+    build = compile_commands()
+    for n, path in enumerate(args.path, 1):
+        lines = tidy_all(build, path)
+        bad = any(FINDING.search(line) for line in lines)
+        failed = failed or bad
+        if args.tap:
+            print(f"{'not ok' if bad else 'ok'} {n} - clang-tidy finds "
+                  f'nothing in {os.path.relpath(path, ROOT)}')
+        for line in lines if bad else ():
+            print('# ' + line if args.tap else line)
+    if args.tap:
+        print(f'1..{len(args.path)}')
+    return 1 if failed else 0

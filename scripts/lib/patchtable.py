@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Print the README's table of a patch series, made from the patches' trailers.
+"""Print the generated part of qemu-patches/README.md: how large the series is,
+and a table of its patches, made from their trailers.
 
 usage: patchtable.py FOLDER
 
-FOLDER holds the patches and their list, series. A patch without one of the
+FOLDER contains the patches and their list, series. A patch without one of the
 trailers is an error: status 1.
 """
 import os
@@ -21,7 +22,7 @@ def read_series(folder):
 
 
 def message_of(text):
-    """The commit message: from the subject to the line of dashes."""
+    """Return the commit message: from the subject to the line of dashes."""
     head = text.split('\n---\n')[0]
     return re.sub(r'\n[ \t]+', ' ', head)
 
@@ -36,7 +37,7 @@ def trailers_of(message):
 
 
 def touched(text):
-    """(changed files, their hunks, added files)"""
+    """Return (changed files, number of their hunks, added files)."""
     changed, hunks, added = [], 0, []
     for part in re.split(r'^diff --git ', text, flags=re.M)[1:]:
         path = re.match(r'a/(\S+)', part).group(1)
@@ -48,17 +49,27 @@ def touched(text):
     return changed, hunks, added
 
 
-def plural(n, word):
-    return f'{n} {word}' + ('' if n == 1 else 's')
+def plural(n, word, words=None):
+    return f'{n} {word if n == 1 else words or word + "s"}'
 
 
 def names(paths):
     return ', '.join(f'`{p}`' for p in paths)
 
 
-def row(number, path):
-    with open(path, encoding='utf-8') as f:
-        text = f.read()
+def summary(texts):
+    """Say how many patches there are, and how many files they touch."""
+    changed, added = set(), set()
+    for text in texts:
+        changes, _, new = touched(text)
+        changed.update(changes)
+        added.update(new)
+    return f'The series has {plural(len(texts), "patch", "patches")}. ' \
+           f'They change {plural(len(changed - added), "file")} of QEMU ' \
+           f'and add {len(added)}.'
+
+
+def row(number, path, text):
     message = message_of(text)
     trailers = trailers_of(message)
     missing = [t for t in TRAILERS if t not in trailers]
@@ -74,15 +85,23 @@ def row(number, path):
     return '| ' + ' | '.join(c.replace('|', '\\|') for c in cells) + ' |'
 
 
+def read(path):
+    with open(path, encoding='utf-8') as f:
+        return f.read()
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    folder = sys.argv[1]
+    paths = [os.path.join(sys.argv[1], name)
+             for name in read_series(sys.argv[1])]
+    texts = [read(path) for path in paths]
+    print(summary(texts), end='\n\n')
     print('| | patch | why it is here | what upstream has | status '
           '| touches |')
     print('|-|-|-|-|-|-|')
-    for number, name in enumerate(read_series(folder), 1):
-        print(row(number, os.path.join(folder, name)))
+    for number, (path, text) in enumerate(zip(paths, texts), 1):
+        print(row(number, path, text))
 
 
 if __name__ == '__main__':

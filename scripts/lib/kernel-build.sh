@@ -20,21 +20,6 @@ kernel_variant() {
                       "$KA_ROOT/scripts/lib/kernel-build.sh")"
 }
 
-# What builds a kernel beside the packages of build.sh.
-kernel_tools=(flex bison bc libelf-dev kmod)
-
-do_kernel_tools() {
-    apt-get update
-    DEBIAN_FRONTEND=noninteractive apt-get install -y \
-        --no-install-recommends "${kernel_tools[@]}"
-}
-
-missing_kernel_tools() {
-    [ "$(dpkg-query -W -f '${db:Status-Abbrev}\n' "${kernel_tools[@]}" \
-         2>/dev/null | grep -c '^ii')" -eq ${#kernel_tools[@]} ] && return 1
-    echo "packages: ${kernel_tools[*]}"
-}
-
 # kernel_configure CONFIG: what it asks for is there, and nothing else.
 kernel_configure() {
     local line

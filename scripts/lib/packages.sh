@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Packages of the distribution that are installed on this machine, and meson.
+
+# Step -> the packages that it installs.
+declare -A step_packages=(
+    [packages]="
+        build-essential ccache ninja-build pkg-config git ca-certificates
+        dpkg-dev xz-utils bzip2 zstd debian-archive-keyring
+        python3 python3-venv python3-setuptools python3-wheel python3-pip
+        libglib2.0-dev libjson-glib-dev zlib1g-dev libslirp-dev libattr1-dev
+        libcap-ng-dev libcapstone-dev libfdt-dev
+        libbpf-dev libelf-dev libzstd-dev liblzma-dev liblz4-dev libbz2-dev
+        seabios qemu-system-data gdb gcc-12 shellcheck bpftool pahole"
+    [clang]="clang llvm libclang-rt-dev"
+    [clang-tidy]="clang clang-tidy"
+    [lldb]="lldb"
+    [drgn]="python3-drgn"
+    # A test module is built by the compiler that its kernel wanted, or by the
+    # distribution's newest if that one is not available.
+    [cross-arm64]="gcc-aarch64-linux-gnu gcc-12-aarch64-linux-gnu
+        libc6-dev-arm64-cross gdb-multiarch"
+    [cross-riscv64]="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
+        gdb-multiarch"
+    [kernel-tools]="flex bison bc libelf-dev kmod"
+)
+meson_wanted=1.5
+# The first version of Debian 12 that has the keys of Debian 13.
+keyring_wanted=2023.3+deb12u2
+
+apt_install() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y \
+        --no-install-recommends "$@"
+}
+
+package_version() {
+    dpkg-query -W -f '${Version}' "$1" 2>/dev/null || true
+}
+
+# packages_of STEP: the packages of its row, one a line.
+packages_of() { xargs -n 1 <<<"${step_packages[$1]}"; }
+
+# do_packages STEP
+do_packages() {
+    local wanted
+    mapfile -t wanted < <(packages_of "$1")
+    apt-get update
+    apt_install "${wanted[@]}"
+}
+
+# missing_packages STEP
+missing_packages() {
+    local installed wanted missing=()
+    mapfile -t wanted < <(packages_of "$1")
+    installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' \
+                "${wanted[@]}" 2>/dev/null | sed -n 's/^ii  *//p') || true
+    mapfile -t missing < <(printf '%s\n' "${wanted[@]}" |
+                           grep -vxF -- "$installed")
+    if [ ${#missing[@]} -eq 0 ] && [ "$1" = packages ]; then
+        dpkg --compare-versions "$keyring_wanted" le \
+            "$(package_version debian-archive-keyring)" ||
+            missing=("debian-archive-keyring >= $keyring_wanted")
+    fi
+    [ ${#missing[@]} -gt 0 ] && echo "packages: ${missing[*]}"
+}
+
+# The release's own meson if it is new enough, else that of the backports suite.
+do_meson() {
+    local have tmp
+    have=$(apt-cache policy meson | sed -n 's/^  Candidate: //p')
+    if dpkg --compare-versions "$have" ge "$meson_wanted"; then
+        apt_install meson
+        return
+    fi
+    apt_refresh
+    tmp=$(new_tmp meson)
+    apt_fetch "$tmp" "meson/$GUEST_SUITE-backports"
+    apt_install "$tmp"/meson_*.deb
+    rm -rf -- "$tmp"
+}
+
+missing_meson() {
+    local have
+    have=$(package_version meson)
+    [ -n "$have" ] && dpkg --compare-versions "$have" ge "$meson_wanted" &&
+        return 1
+    echo "meson >= $meson_wanted${have:+ (found $have)}"
+}

@@ -71,7 +71,7 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
     g_autoptr(GString) text = g_string_new(NULL);
 
     if (dropped) {
-        g_string_append_printf(text, "%" PRIu64 " more were found, and not "
+        g_string_append_printf(text, "%" PRIu64 " more were found but not "
                                "kept (error.dropped)", dropped);
     }
     if (!stats->complete) {
@@ -80,13 +80,14 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
                    "checked" : "the running kernel is not recognised");
     }
     if (stats->gap) {
-        add_reason(text, "events went unrecorded (gaps, block.dropped), so "
+        add_reason(text, "events were not recorded (gaps, block.dropped), so "
                    "frees of unknown addresses and of older blocks are not "
                    "checked");
     }
     if (stats->unseen) {
-        add_reason(text, "calls were lost that hand out memory (call.dropped, "
-                   "call.unreadable), so double frees are not known");
+        add_reason(text, "calls that hand out memory were not recorded "
+                   "(call.dropped, call.unreadable), so double frees are not "
+                   "reported");
     }
     if (!kt_tracer_enabled(out->ctx->tracer)) {
         add_reason(text, "tracing is off");

@@ -150,7 +150,7 @@ static void tell_damage(const KtReplayInfo *info, const char *path,
     n = info->lost_known ?
         g_strdup_printf("%s%" PRIu64 " events", info->lost_least ?
                         "at least " : "", info->lost_events) :
-        g_strdup("it is not known how many events");
+        g_strdup("an unknown number of events");
     fprintf(stderr, "ka: %s: %s: the last %" PRIu64 " bytes and %s are "
             "missing; events are listed up to %" PRIu64 "us\n", path,
             info->damage, info->lost_bytes, n, info->read_us);
@@ -224,7 +224,7 @@ bool mc_cmd_events(McOut *out, const McArgs *args, GError **errp)
 
     if (!out->ctx->journal) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "events are listed from a journal: ka -f FILE events");
+                    "only a journal contains events: ka -f FILE events");
         return false;
     }
     replay = kt_replay_open(out->ctx->journal, errp);

@@ -217,7 +217,7 @@ const KtVm *mc_vm(const McOut *out, const char *word, GError **errp)
 {
     if (!out->ctx->vm) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\" looks at the memory of a VM; a journal has none",
+                    "\"%s\" needs the memory of a VM; a journal has none",
                     word);
     }
     return out->ctx->vm;
@@ -229,11 +229,11 @@ static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
 
     g_string_append_printf(s, "%u leaked blocks of %u stacks, %" PRIu64
                            " bytes; %" PRIu64 " blocks, %" PRIu64
-                           " stacks of tasks, %" PRIu64 " MiB looked at in "
+                           " stacks of tasks, %" PRIu64 " MiB searched in "
                            "%" PRIu64 " ms", r->leaks->len, stacks, bytes,
                            r->blocks, r->tasks, r->bytes >> 20, r->us / 1000);
     if (r->excused) {
-        g_string_append_printf(s, "; %" PRIu64 " are none by rules",
+        g_string_append_printf(s, "; %" PRIu64 " excluded by rules",
                                r->excused);
     }
     if (r->cleared) {
@@ -247,7 +247,7 @@ static void print_missing(McOut *out, const KtLeakReport *r)
 {
     for (unsigned i = 0; i < r->missing->len; i++) {
         const char *what = g_ptr_array_index(r->missing, i);
-        g_autofree char *line = g_strconcat("not looked at: ", what, NULL);
+        g_autofree char *line = g_strconcat("not searched: ", what, NULL);
 
         out->format->none(out, line);
     }
@@ -282,15 +282,15 @@ static bool set_every(McOut *out, const McArgs *args, GError **errp)
 {
     unsigned seconds = args->every;
 
-    if (!mc_takes_only(args, 1u << MC_OPT_EVERY, "--every: sets the time "
-                       "between scans, and nothing else", errp)) {
+    if (!mc_takes_only(args, 1u << MC_OPT_EVERY, "--every: only sets the time "
+                       "between scans", errp)) {
         return false;
     }
     kt_leak_set_every(out->ctx->tracer, seconds);
     if (seconds) {
-        mc_out_printf(out, "a scan each %u s that the VM runs", seconds);
+        mc_out_printf(out, "a scan after every %u s of running", seconds);
     } else {
-        mc_out_printf(out, "no more scans by themselves");
+        mc_out_printf(out, "no more periodic scans");
     }
     return true;
 }
@@ -300,7 +300,7 @@ static bool has_json(const McArgs *args, GError **errp)
 {
     if (args->kmemleak && mc_given(args, MC_OPT_JSON)) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "\"--format kmemleak\" "
-                    "has no JSON form; leave -j out");
+                    "has no JSON form; omit -j");
         return false;
     }
     return true;
@@ -350,7 +350,7 @@ static bool was_scanned(McOut *out, uint64_t *us, GError **errp)
         return true;
     }
     g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "there was no scan so far; ka leak scan makes one");
+                "no scan was made yet; ka leak scan makes one");
     return false;
 }
 
@@ -418,7 +418,7 @@ bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
     if (!live) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
                     "%016" PRIx64 " is in no live block; ka show %" PRIx64
-                    " tells what was there", va, va);
+                    " says what was there", va, va);
         return false;
     }
     print_kmemleak(out, &b, now_us(out));
@@ -426,7 +426,7 @@ bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
         mc_out_printf(out, "the scan at %" PRIu64 "us reported it: leak[%s]",
                       us, kt_leak_hold_name(hold));
     } else if (kt_leak_cleared(t, b.va, b.alloc_us, &hold)) {
-        mc_out_printf(out, "it was reported, and cleared since: leak[%s]",
+        mc_out_printf(out, "it was reported, and then cleared: leak[%s]",
                       kt_leak_hold_name(hold));
     } else {
         mc_out_printf(out, "the scan at %" PRIu64 "us did not report it%s", us,

@@ -186,7 +186,7 @@ static void print_nothing(McOut *out, const McArgs *args)
     kt_query_begin(out->ctx->tracer);
     loaded = kt_query_module_loaded(out->ctx->tracer, args->name);
     kt_query_end(out->ctx->tracer);
-    text = g_strdup_printf(loaded ? "module %s is loaded; it is looked at "
+    text = g_strdup_printf(loaded ? "module %s is loaded; it is checked "
                            "when it is unloaded" :
                            "no module %s was unloaded", quoted);
     out->format->none(out, text);

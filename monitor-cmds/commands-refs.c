@@ -128,8 +128,9 @@ bool mc_cmd_refs(McOut *out, const McArgs *args, GError **errp)
     print_refs(out, args, refs, lo, more);
     us = g_get_monotonic_time() - begun;
     text = g_strdup_printf("%" PRIu64 " words refer to %016" PRIx64 "-%016"
-                           PRIx64 "; %" PRIu64 " MiB looked at in %" PRIu64
-                           " ms", refs->len + more, lo, hi, bytes >> 20,
+                           PRIx64 "; %" PRIu64 " MiB searched in %" PRIu64
+                           " ms",
+                           refs->len + more, lo, hi, bytes >> 20,
                            us / 1000);
     out->format->sum(out, MC_OBJ_REFS, (McStat[]) {
         { .key = "refs", .u = refs->len + more },

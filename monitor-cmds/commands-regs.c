@@ -64,7 +64,7 @@ static bool vm_stands(const Look *l, GError **errp)
 
     if (!l->vm) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\" looks at a VM; a journal has no registers", word);
+                    "\"%s\" needs a VM; a journal has no registers", word);
         return false;
     }
     if (l->vm->running) {
@@ -160,8 +160,8 @@ static unsigned margin_for(const Look *l)
 static void print_none(const Look *l, const char *holders)
 {
     g_autofree char *text = g_strconcat(
-        holders, " the address of a block", l->spots->len ?
-        " that matches the options" : ", or of one that was freed", NULL);
+        holders, " points into a block", l->spots->len ?
+        " that matches the options" : ", live or freed", NULL);
 
     l->out->format->none(l->out, text);
 }
@@ -226,7 +226,7 @@ bool mc_cmd_regs(McOut *out, const McArgs *args, GError **errp)
         add_registers(&l, vcpu);
     }
     find_spots(&l);
-    print_spots(&l, "no register holds");
+    print_spots(&l, "no register");
     return true;
 }
 
@@ -315,7 +315,7 @@ static char *look_at_stack(Look *l, unsigned vcpu)
                                "recognised, or the vCPU is unplugged", vcpu);
     }
     if (!l->args->has_va && sp < l->lowest) {
-        return g_strdup_printf("vcpu%u: runs a user's code, its kernel stack "
+        return g_strdup_printf("vcpu%u: runs user code, its kernel stack "
                                "is empty", vcpu);
     }
     if (!add_stack(l, vcpu, sp)) {
@@ -349,7 +349,7 @@ bool mc_cmd_stack(McOut *out, const McArgs *args, GError **errp)
     }
     if (said->len < end - first) {
         find_spots(&l);
-        print_spots(&l, "no word of the stack is");
+        print_spots(&l, "no word of the stack");
     }
     return true;
 }

@@ -17,7 +17,7 @@ typedef struct StatRow {
 
 static const StatRow blocks_rows[] = {
     ROW("blocks.live", live_blocks, "blocks allocated"),
-    ROW("blocks.live_bytes", live_bytes, "bytes they take, slack included"),
+    ROW("blocks.live_bytes", live_bytes, "bytes of these, slack included"),
     ROW("blocks.freed", freed_blocks, "blocks freed and not reused"),
     ROW("blocks.previous_boot", previous_live_blocks,
         "live blocks of the boot before the reset"),
@@ -27,7 +27,7 @@ static const StatRow blocks_rows[] = {
 
 static const StatRow history_rows[] = {
     ROW("history.rows", history_rows, "past lives"),
-    ROW("history.host_bytes", history_bytes, "host memory they take"),
+    ROW("history.host_bytes", history_bytes, "host memory of past lives"),
 };
 
 static const StatRow depot_rows[] = {
@@ -39,12 +39,12 @@ static const StatRow depot_rows[] = {
 
 static const StatRow event_rows[] = {
     ROW("events.checked", events, "events applied to the map and checked"),
-    ROW("events.last_us", last_us, "guest microsecond of the newest"),
+    ROW("events.last_us", last_us, "guest microsecond of the newest event"),
 };
 
 static const StatRow memory_rows[] = {
-    ROW("memory.bytes", mem_bytes, "host memory of the tracer, all of it"),
-    ROW("memory.limit", mem_bound, "what it may be (mem=); 0: no limit"),
+    ROW("memory.bytes", mem_bytes, "all host memory of the tracer"),
+    ROW("memory.limit", mem_bound, "its limit (mem=); 0: no limit"),
 };
 
 static void print_rows(McOut *out, const char *group, const KtStats *stats,
@@ -111,7 +111,7 @@ static void print_slide(McOut *out, const GsKernel *k)
         .key = "kernel.slide", .u = gs_kernel_slide(k), .hex = true,
         .unknown = !known,
         .help = known ? "hex; run time minus link time" :
-                "unknown: addresses were read where the kernel runs" });
+                "unknown: symbols were read at their run-time addresses" });
 }
 
 static void print_kernel(McOut *out)
@@ -143,7 +143,7 @@ static void print_kernel(McOut *out)
                "modules whose symbols are known");
     put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" :
              gs_kernel_btf_left_out(k) ?
-             "not found: more looks like it than is looked at" : "no");
+             "not found: too many candidates in the guest's memory" : "no");
 }
 
 static void print_counters(McOut *out, const KtStats *s)
@@ -179,10 +179,10 @@ static void print_coverage(McOut *out)
     found = count_hooks(ctx);
     out->format->stat_group(out, "hooks");
     put_number(out, "hooks.found", found, false,
-               "allocator functions of the table that this kernel has");
+               "hooked allocator functions of this kernel");
     put_number(out, "hooks.missing", ctx->n_hooks - found, false,
-               "of the table, not in this kernel or not asked for; "
-               "-v lists them");
+               "known functions that are not in this kernel or not "
+               "needed; -v lists them");
 }
 
 static void print_hooks(McOut *out)

@@ -152,7 +152,7 @@ static McTopTable *new_table(McOut *out, const McArgs *args, GError **errp)
 
     if (args->by == MC_BY_MODULE && !k) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--by module: there are no symbols to tell modules by%s%s",
+                    "--by module: needs symbols, which are not known%s%s",
                     out->ctx->why_no_kernel ? ": " : "",
                     out->ctx->why_no_kernel ? out->ctx->why_no_kernel : "");
         return NULL;
@@ -199,14 +199,14 @@ static void print_notes(McOut *out, const KtTotals *t)
                               PRIu64, t->splits);
     }
     if (t->lost) {
-        out->format->top_note(out, "among the freed, but not seen freed: %"
+        out->format->top_note(out, "counted as freed, but freed unseen: %"
                               PRIu64 " blocks, %" PRIu64 " bytes asked for, %"
                               PRIu64 " reserved", t->lost, t->lost_asked,
                               t->lost_reserved);
     }
     if (t->stray) {
-        out->format->top_note(out, "frees without an allocation: %" PRIu64
-                              ", see --stray", t->stray);
+        out->format->top_note(out, "frees without a recorded allocation: %"
+                              PRIu64 ", see --stray", t->stray);
     }
 }
 
@@ -225,7 +225,7 @@ static void print_dropped(McOut *out, uint64_t n)
 {
     if (n) {
         out->format->top_note(out, "counted from blocks and past lives; %"
-                              PRIu64 " of these are not known any more", n);
+                              PRIu64 " of these were evicted", n);
     }
 }
 
@@ -287,8 +287,8 @@ static void join_callers(KtTracer *t, GArray *list)
 /* They are only counted; of their blocks nothing is known, nor when. */
 static bool may_be_stray(const McArgs *args, GError **errp)
 {
-    if (!mc_takes_only(args, STRAY_OPTS, "--stray: counts by who freed, and "
-                       "by nothing else", errp)) {
+    if (!mc_takes_only(args, STRAY_OPTS, "--stray: groups only by who "
+                       "freed", errp)) {
         return false;
     }
     if (args->by != MC_BY_CALLER && args->by != MC_BY_STACK) {
@@ -323,7 +323,7 @@ static bool list_strays(McOut *out, const McArgs *args, GError **errp)
     if (list->len > limit && !out->closed) {
         out->format->more(out, list->len - limit);
     } else if (!list->len) {
-        out->format->none(out, "no frees without an allocation");
+        out->format->none(out, "no frees without a recorded allocation");
     }
     return true;
 }
@@ -476,8 +476,8 @@ static bool add_time(McOut *out, McTopTable *table, const char *word,
     }
     if (!out->ctx->journal) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\": a running VM keeps no accounts of times; ka mark "
-                    "does, or ask its journal", word);
+                    "\"%s\": a running VM has no sums of a time; use ka mark, "
+                    "or its journal", word);
         return false;
     }
     plan.until_us = MIN(plan.until_us, out->ctx->until_us);
@@ -510,7 +510,7 @@ bool mc_cmd_diff(McOut *out, const McArgs *args, GError **errp)
     table->diff = true;
     if (!mc_top_shows(table, args->sort, true)) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--sort %s: of that there is no difference",
+                    "--sort %s: ka diff has no such field",
                     mc_top_columns[args->sort].key);
         return false;
     }

@@ -75,7 +75,7 @@ bool mc_takes_only(const McArgs *args, uint32_t options, const char *why,
     uint32_t others = args->given & ~options;
 
     if (others) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s; leave %s out", why,
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s; omit %s", why,
                     mc_options[__builtin_ctz(others)].spelling);
     }
     return !others;
@@ -92,7 +92,7 @@ static const char *why_no_events(const McContext *ctx)
     if (!ctx->kernel_found) {
         return "the running kernel is not recognised yet";
     }
-    return kt_tracer_enabled(ctx->tracer) ? "the guest allocated nothing yet" :
+    return kt_tracer_enabled(ctx->tracer) ? "the guest has not allocated yet" :
                                             "tracing is off";
 }
 
@@ -145,7 +145,7 @@ static bool switch_to(McOut *out, bool on, GError **errp)
     }
     kt_tracer_set_enabled(t, on);
     mc_out_printf(out, "tracing is %s%s", word,
-                  on ? "" : "; what the guest does from now on is not known");
+                  on ? "" : "; events are not recorded from now on");
     return true;
 }
 
@@ -171,7 +171,7 @@ bool mc_cmd_clear(McOut *out, const McArgs *args, GError **errp)
     kt_query_stats(t, &s);
     kt_query_end(t);
     kt_tracer_clear(t);
-    mc_out_printf(out, "forgot %" PRIu64 " live and %" PRIu64 " freed blocks, "
+    mc_out_printf(out, "removed %" PRIu64 " live and %" PRIu64 " freed blocks, "
                   "%" PRIu64 " past lives, %" PRIu64 " errors",
                   s.live_blocks, s.freed_blocks, s.history_rows, s.errors);
     return true;

@@ -316,7 +316,7 @@ static bool check_order(const char *word, const McRange *r, GError **errp)
         return true;
     }
     return fail(errp, MC_ERROR_SYNTAX, word,
-                "the end, %" PRIx64 ", lies before the start, %" PRIx64,
+                "the end, %" PRIx64 ", is before the start, %" PRIx64,
                 r->hi, r->lo);
 }
 
@@ -327,7 +327,7 @@ bool mc_parse_address(const McContext *ctx, const char *word, uint64_t *out,
 
     if (strchr(word, '-')) {
         return fail(errp, MC_ERROR_SYNTAX, word,
-                    "one address is wanted here, not a range");
+                    "one address is needed here, not a range");
     }
     if (!parse_term(ctx, word, &t, errp)) {
         return false;
@@ -434,8 +434,7 @@ static bool add_functions(const McContext *ctx, const char *word,
     gs_kernel_foreach_named(k, t->name, add_function, &f);
     if (out->len == before) {
         return fail(errp, MC_ERROR_UNKNOWN, word,
-                    "a symbol, but not a function; <symbol>+0 takes its "
-                    "address");
+                    "a symbol, but not a function; <symbol>+0 is its address");
     }
     gs_kernel_foreach_named(k, cold, add_function, &f);
     tidy_ranges(out);

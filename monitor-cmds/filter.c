@@ -70,8 +70,9 @@ bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp)
         g_autofree char *quoted = mc_quote(f->cache);
 
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--cache %s: no cache of that name was seen so far; "
-                    "/proc/slabinfo has the names, * and ? may stand in them",
+                    "--cache %s: no cache of this name is known; "
+                    "/proc/slabinfo has the names; * and ? match any "
+                    "characters",
                     quoted);
     }
     return any;

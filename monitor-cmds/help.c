@@ -18,74 +18,75 @@ const McSection mc_sections[] = {
     { "Addresses", {
         "An address is a hex number with or without 0x, a symbol, "
         "symbol+offset, module:symbol or module:symbol+offset; the offset is "
-        "hex. What traces print is read too: symbol+0x1c/0x90 and "
-        "symbol+0x1c[module]. A range is two of them with a - between and no "
-        "blanks; both ends belong to it.",
-        "A word of hex digits may also be the name of a symbol. One rule "
-        "decides: with 0x, or with 8 digits or more, it is a number; with "
-        "fewer digits it is the symbol when there is one of that name, else "
-        "a number. So add is the symbol add if the kernel has it, and 0xadd "
-        "is always the address.",
-        "Where code is asked for (ka alloc, ka free) a symbol alone means its "
-        "whole function, with the part the compiler split off as .cold, and "
-        "all functions of the name when there are several; symbol+0 is one "
-        "address. Elsewhere a symbol is its address. A symbol that has the "
-        "name of a command is written symbol+0.",
+        "hex. The forms in kernel traces are accepted as well: "
+        "symbol+0x1c/0x90 and symbol+0x1c[module]. A range is two addresses "
+        "with a - between them, without blanks; it includes both ends.",
+        "A word of hex digits may also be the name of a symbol. The rule: "
+        "with 0x, or with 8 digits or more, it is a number; with fewer "
+        "digits it is the symbol if the kernel has a symbol of this name, "
+        "else a number. So add is the symbol add if the kernel has it, and "
+        "0xadd is always the address.",
+        "If a command needs code (ka alloc, ka free), a symbol alone means "
+        "the whole function, including the part that the compiler split off "
+        "as .cold, and all functions of this name if there are several; "
+        "symbol+0 is one address. For other commands a symbol is its address. "
+        "Write symbol+0 for a symbol that has the name of a command.",
         "Sizes are hex, as they are printed. Times are decimal guest "
-        "microseconds since the VM's clock started, as they are printed, "
-        "with or without us. Other numbers are decimal.",
+        "microseconds since the start of the VM's clock, as they are "
+        "printed, with or without us. Other numbers are decimal.",
         NULL } },
     { "Output", {
         "A line is a block: state, first and last byte, "
-        "(requested/reserved) bytes in hex, the stack that allocated it and "
-        "when; a freed block adds free[...], one that kfree_rcu queued has "
-        "rcu[...] before that. Stacks are leaf first. The last byte is that "
-        "of the request; an address behind it, in what the allocator "
-        "reserved, still finds the block. A block of 0 bytes ends one byte "
-        "before it starts.",
-        "What is not known is a -, an unknown time -us; a stack that was not "
-        "kept is empty: alloc[]. With -s a program counter that no symbol "
-        "covers stays in hex. Bytes of names that are no visible ASCII "
-        "characters are \\xNN.",
+        "(requested/reserved) bytes in hex, the stack of the allocation and "
+        "its time. A freed block has free[...] as well, and a block that was "
+        "queued by kfree_rcu has rcu[...] before it. Stacks are leaf first. "
+        "The last byte is the last requested one; an address after it, in "
+        "the reserved bytes, still finds the block. A block of 0 bytes ends "
+        "one byte before it starts.",
+        "An unknown value is -, an unknown time is -us; a stack that was not "
+        "kept is empty: alloc[]. With -s a program counter without a symbol "
+        "stays in hex. Bytes of names that are no visible ASCII characters "
+        "are \\xNN.",
         "ka show marks the line of the block with > and the offset of the "
-        "address in it, and all other lines are indented alike. When no "
-        "block contains the address a line says so in the place where the "
-        "block would be. Past lives, newest first, have the letter P and "
-        "their own offset.",
-        "An error line is the block as it was then, with error[kind pc ...] "
-        "and the time. An address without a block is printed as range of one "
-        "byte, with - for state, sizes and stack. error_va=<va> follows when "
-        "the address at fault is not the block's first byte.",
+        "address in it; all other lines have the same indentation. If no "
+        "block contains the address, a line says so at the position of the "
+        "block. Past lives, newest first, have the letter P and their own "
+        "offset.",
+        "An error line is the block as it was at the time of the error, with "
+        "error[kind pc ...] and this time. An address without a block is "
+        "printed as a range of one byte, with - for state, sizes and stack. "
+        "error_va=<va> follows if the address at fault is not the block's "
+        "first byte.",
         "A listing is printed in batches while the guest runs; each line is "
-        "true at the moment it was read. A listing cut by -n ends with "
-        "... N more. A listing without lines says so, and why when nothing "
-        "was recorded at all.",
+        "correct for the moment in which it was read. A listing that -n "
+        "shortened ends with ... N more. A listing without lines says so, and "
+        "says why if nothing was recorded at all.",
         NULL } },
     { "JSON", {
-        "-j prints one object a line. Each has schema (1; it grows when a key "
-        "changes its meaning), type and the keys that the table of types "
-        "tells. Addresses and program counters are strings, 0x and 16 hex "
+        "-j prints one object a line. Each object has schema (1; it grows if "
+        "a key changes its meaning), type, and the keys of the table of types "
+        "below. Addresses and program counters are strings, 0x and 16 hex "
         "digits; sizes, times and counts are numbers. With -s each stack has "
-        "a second key, its name with _symbols behind. A key that does not "
-        "apply is left out, one that applies and is not known is null. Every "
-        "byte from 7f on is \\u00NN, whatever the guest put there.",
-        "Without a type: {\"more\":N} behind a listing cut by -n, and "
-        "{\"fail\":\"...\"} for bad input. A listing without rows prints "
-        "nothing.",
+        "a second key, its name plus _symbols. A key that does not apply is "
+        "omitted; the value of a key that applies is null if it is unknown. "
+        "Every byte from 7f on is \\u00NN, whatever its meaning in the guest.",
+        "Two objects have no type: {\"more\":N} after a listing that -n "
+        "shortened, and {\"fail\":\"...\"} for bad input. A listing without "
+        "rows prints nothing.",
         NULL } },
     { "The program", {
         "ka -f FILE [--at us] [command] answers from a journal (the plugin's "
-        "option journal=FILE) as the running VM did, without QEMU; with "
-        "--at as things stood at that guest microsecond, up to the first "
-        "event that is later. ka on, off and clear are refused. Without a "
-        "command it prints the run-down and what the file holds.",
-        "A file that is damaged or was not closed is answered from as far as "
-        "it goes; one line on stderr says how many bytes and events are "
-        "missing. ka -f FILE --cells prints all events for programs.",
-        "ka -q socket [command] asks a running VM through QMP's unix socket "
+        "option journal=FILE) as the running VM did, without QEMU. With --at "
+        "the answer is the one of this guest microsecond: later events are "
+        "ignored. ka on, off and clear are refused. Without a command the "
+        "program prints the run-down and what the file contains.",
+        "If a file is damaged or was not closed, the readable part answers; "
+        "one line on stderr says how many bytes and events are missing. ka "
+        "-f FILE --cells prints all events for programs.",
+        "ka -q socket [command] queries a running VM by QMP's unix socket "
         "(human-monitor-command).",
-        "The exit status is 0 for an answer, 1 for a bad command line, 2 "
-        "when nothing could be answered.",
+        "The exit status is 0 for an answer, 1 for a bad command line, 2 if "
+        "there is no answer.",
         NULL } },
     { "Bad input", {
         "One line says which word is wrong and what would be right; nothing "

@@ -74,7 +74,7 @@ static void put_lost(GString *s, const KtReplayInfo *info)
                                info->lost_least ? "at least " : "",
                                info->lost_events);
     } else {
-        g_string_append(s, " and it is not known how many events");
+        g_string_append(s, " and an unknown number of events");
     }
     g_string_append_printf(s, " are missing; answers are as of %" PRIu64 "us",
                            info->read_us);
@@ -85,9 +85,9 @@ void ka_warn_of_loss(const char *path, const KtReplayInfo *info)
     g_autoptr(GString) s = g_string_new(NULL);
 
     if (info->hole_events) {
-        fprintf(stderr, "ka: %s: %" PRIu64 " events were not written, as the "
-                "disk was full: what was allocated or freed meanwhile is "
-                "not known\n", path, info->hole_events);
+        fprintf(stderr, "ka: %s: %" PRIu64 " events were not written "
+                "because the disk was full: allocations and frees of this "
+                "time are not known\n", path, info->hole_events);
     }
     /* all that was asked for is there, or all that there is */
     if (info->reached || (info->ended && !info->damage)) {

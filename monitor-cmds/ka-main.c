@@ -11,18 +11,18 @@
 #include "mc.h"
 
 static const char usage[] =
-    "usage: ka -f FILE [--at US] [COMMAND...]   ask a journal's file\n"
-    "       ka -q SOCKET [COMMAND...]           ask a running VM by QMP\n"
-    "       ka -f FILE --cells                  its events, for programs\n"
+    "usage: ka -f FILE [--at US] [COMMAND...]   query a journal file\n"
+    "       ka -q SOCKET [COMMAND...]           query a running VM by QMP\n"
+    "       ka -f FILE --cells                  all events, for programs\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
-    "  --at US    answer as of that guest microsecond\n"
+    "  --at US    answer as of this guest microsecond\n"
     "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
     "  COMMAND    as in the monitor, without the leading ka; ka -f FILE help\n"
-    "             lists them. Without one: the run-down, and what the file\n"
-    "             holds\n"
-    "Exit status: 0 answered, 1 bad command line, 2 nothing was answered. A\n"
-    "file that is damaged or was never closed is answered from as far as it\n"
-    "goes; what is missing is said on stderr.\n";
+    "             lists the commands. Without a command: the run-down, and\n"
+    "             what the file contains\n"
+    "Exit status: 0 answered, 1 bad command line, 2 nothing was answered. If\n"
+    "the file is damaged or was never closed, the readable part answers, and\n"
+    "stderr says what is missing.\n";
 
 typedef struct Options {
     const char *file;

@@ -63,7 +63,7 @@ static void troff_commands(GString *s)
 static void troff_options(GString *s)
 {
     troff_heading(s, "Options");
-    troff(s, "Options may stand anywhere in the line; flags of one letter "
+    troff(s, "Options may be anywhere in the line; flags of one letter "
           "may be joined.");
     for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
         g_autofree char *usage = mc_option_usage(i);
@@ -127,7 +127,7 @@ char *mc_render_man(void)
     troff_heading(s, "Description");
     troff(s, "A command of QEMU's monitor, and so of gdb and lldb (monitor "
           "ka ...) and of QMP (human-monitor-command); and a program that "
-          "asks a journal's file or a running VM.");
+          "queries a journal file or a running VM.");
     troff_commands(s);
     troff_options(s);
     troff_sections(s);

@@ -475,7 +475,7 @@ static bool check_filter(const McArgs *args, GError **errp)
 
     if (f->has_time && f->since > f->until) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--until %" G_GUINT64_FORMAT ": lies before --since %"
+                    "--until %" G_GUINT64_FORMAT ": is before --since %"
                     G_GUINT64_FORMAT, f->until, f->since);
         return false;
     }

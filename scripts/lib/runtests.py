@@ -77,7 +77,9 @@ SHORT = False       # --short: the quick form of the programs that have one
 
 
 KERNELS = ()        # --kernel: programs that have the choice take these
-TAKES_KERNEL = r"add_argument\('--kernel'|kernel_options\("
+TAKES_SHORT = r"'--short'|programs\.arguments\("
+TAKES_KERNEL = r"add_argument\('--kernel'|kernel_options\(|" \
+               r"programs\.arguments\("
 
 
 def contains(path, pattern):
@@ -86,7 +88,7 @@ def contains(path, pattern):
 
 
 def options_for(path):
-    if SHORT and contains(path, "'--short'"):
+    if SHORT and contains(path, TAKES_SHORT):
         yield '--short'
     for kernel in KERNELS:
         yield from ('--kernel', kernel)

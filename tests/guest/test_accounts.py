@@ -11,13 +11,12 @@ of an allocation, and bytes of a free from the allocation that the guest
 traced at that address before, as krealloc() changed it. The VM is stopped,
 then asked; the journal holds what happened until then, and is asked the same.
 """
-import argparse
 import json
 import subprocess
 import time
 from collections import Counter, defaultdict
 
-from lib import journal, ksyms, oracle
+from lib import journal, ksyms, oracle, programs
 from lib.tap import Tap
 
 
@@ -245,29 +244,22 @@ def ask(asked):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)
-                                 [0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 on 1 vCPU only, a small workload')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
+    ap = programs.arguments(
+        __doc__, short='6.12 on 1 vCPU only, a small workload')
     ap.add_argument('--size', type=int, help='rounds of the workload')
-    args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
-    smps = args.smp or ([1] if args.short else [1, 4])
+    args, tap = programs.parse(ap), Tap()
     size = args.size or (1 if args.short else 8)
-    tap = Tap()
-    for kernel in kernels:
-        for smp in smps:
-            label = f'{kernel}, {smp} vCPU'
-            asked = {'live': {}, 'file': {}}
-            with tap.test(f'{label}: runs and is read'):
-                run = oracle.traced_run(
-                    kernel, smp, size, stacks=False, then=ask(asked),
-                    buffer='192M' if smp == 1 else '96M')
-                check(tap, run, asked, label)
-                check_tables(tap, asked, label)
-                check_points(tap, asked, label)
+
+    def one(tap, kernel, smp, label):
+        asked = {'live': {}, 'file': {}}
+        run = oracle.traced_run(
+            kernel, smp, size, stacks=False, then=ask(asked),
+            buffer='192M' if smp == 1 else '96M')
+        check(tap, run, asked, label)
+        check_tables(tap, asked, label)
+        check_points(tap, asked, label)
+
+    programs.run_over(tap, args.kernel, args.smp, one)
     tap.done()
 
 

@@ -7,13 +7,12 @@ the tracer. A clean boot and workload reports none.
 usage: test_errors.py [--short] [--kernel K]... [--smp N]... [--runs N]
                  [--case C]... [--no-cases]
 """
-import argparse
 import json
 import os
 import re
 import tempfile
 
-from lib import oracle
+from lib import oracle, programs
 from lib.kmodsyms import ModuleFunctions
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -124,14 +123,15 @@ def test_cases(tap, args):
 
 
 def run_clean(tap, args):
-    for kernel in args.kernel:
-        for smp in args.smp:
-            for i in range(args.runs):
-                with tap.test(f'{kernel}, {smp} vCPU: clean run {i + 1} of '
-                              f'{args.runs} reports no error'):
-                    stat = clean(kernel, smp, args.size)
-                    if i == 0:
-                        tap.note(stat)
+    def runs(tap, kernel, smp, label):
+        for i in range(args.runs):
+            with tap.test(f'{label}: clean run {i + 1} of {args.runs} '
+                          'reports no error'):
+                stat = clean(kernel, smp, args.size)
+                if i == 0:
+                    tap.note(stat)
+
+    programs.run_over(tap, args.kernel, args.smp, runs, test=None)
 
 
 def counted(tap, what, function, args):
@@ -143,19 +143,13 @@ def counted(tap, what, function, args):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 only, one clean run')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
+    ap = programs.arguments(__doc__, short='6.12 only, one clean run')
     ap.add_argument('--case', action='append', choices=CASES)
     ap.add_argument('--no-cases', action='store_true',
                     help='clean runs only, which need no module')
     ap.add_argument('--runs', type=int, help='clean runs of each')
     ap.add_argument('--size', type=int, help='rounds of the workload')
-    args = ap.parse_args()
-    args.kernel = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
-    args.smp = args.smp or [1, 4]
+    args = programs.parse(ap, short_smps=programs.SMPS)
     if args.runs is None:
         args.runs = 1 if args.short else 10
     args.size = args.size or (1 if args.short else 2)

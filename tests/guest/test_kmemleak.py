@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 
-from lib import oracle
+from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from test_leaks import OTHERS, planted, scan, stop
@@ -123,8 +123,7 @@ def check_ours(lost, ours):
     assert len(ours) - len(lost) <= OTHERS, len(ours)
 
 
-def run(tap, args, smp):
-    label = f'{args.kernel}, {smp} vCPU'
+def run(tap, args, smp, label):
     with tempfile.TemporaryDirectory(prefix='ka-kmemleak.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'), ['leaks.sh'],
                                   args.kernel, modules=True)
@@ -165,8 +164,9 @@ def main():
     ap.add_argument('--objects', type=int, default=100000)
     args = ap.parse_args()
     tap = Tap()
-    for smp in args.smp or (1, 4):
-        run(tap, args, smp)
+    programs.run_over(
+        tap, [args.kernel], args.smp or programs.SMPS,
+        lambda tap, kernel, smp, label: run(tap, args, smp, label), test=None)
     tap.done()
 
 

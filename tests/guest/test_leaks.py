@@ -6,14 +6,13 @@ not more than a few others. And who refers to what it holds.
 
 usage: test_leaks.py [--short] [--kernel K]... [--smp N]... [--objects N]
 """
-import argparse
 import json
 import os
 import re
 import tempfile
 import time
 
-from lib import oracle
+from lib import oracle, programs
 from lib.gdbcli import Gdb
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -184,8 +183,7 @@ def check_by_itself(tap, guest, lost):
     assert scans_so_far(guest) == n
 
 
-def run(tap, args, kernel, smp):
-    label = f'{kernel}, {smp} vCPU'
+def run(tap, args, kernel, smp, label):
     with tempfile.TemporaryDirectory(prefix='ka-leaks.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'), ['leaks.sh'],
                                   kernel, modules=True)
@@ -223,17 +221,12 @@ def run(tap, args, kernel, smp):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='one vCPU only')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
+    ap = programs.arguments(__doc__, short='one vCPU only')
     ap.add_argument('--objects', type=int, default=100000)
-    args = ap.parse_args()
-    tap = Tap()
-    for kernel in args.kernel or KERNELS:
-        for smp in args.smp or ([1] if args.short else [1, 4]):
-            run(tap, args, kernel, smp)
+    args, tap = programs.parse(ap, KERNELS, KERNELS), Tap()
+    programs.run_over(
+        tap, args.kernel, args.smp, lambda tap, kernel, smp, label:
+        run(tap, args, kernel, smp, label), test=None)
     tap.done()
 
 

@@ -13,7 +13,6 @@ shown, and nothing that was not kept becomes an error.
 
 usage: test_limits.py [--short] [--kernel K]... [--size N]
 """
-import argparse
 import json
 import os
 import re
@@ -21,7 +20,7 @@ import tempfile
 import threading
 import time
 
-from lib import oracle
+from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 
@@ -214,17 +213,14 @@ def check(tap, kernel, size):
 
 
 def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument('--short', action='store_true', help='6.12 only')
-    ap.add_argument('--kernel', action='append')
+    ap = programs.arguments(__doc__, short='6.12 only', smp=False)
     ap.add_argument('--size', type=int,
                     help='millions of objects (1 with --short, else 4)')
-    args = ap.parse_args()
-    tap = Tap()
-    for kernel in args.kernel or ('6.12', '6.1')[:1 if args.short else None]:
+    args, tap = programs.parse(ap), Tap()
+    millions = args.size or (1 if args.short else 4)
+    for kernel in args.kernel:
         with tap.test(f'{kernel}: runs and is read'):
-            check(tap, kernel, (args.size or (1 if args.short else 4)) *
-                  1000000)
+            check(tap, kernel, millions * 1000000)
     tap.done()
 
 

@@ -6,7 +6,6 @@ goes again and again. The truth is what the module prints.
 
 usage: test_module_leaks.py [--short] [--kernel K]... [--smp N]...
 """
-import argparse
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import subprocess
 import tempfile
 from collections import Counter
 
-from lib import oracle
+from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import paths
@@ -99,8 +98,8 @@ def check_journal(guest, log):
     assert got.strip() == want.strip(), f'{got}\ninstead of\n{want}'
 
 
-def run(tap, kernel, smp, n, share):
-    label = f'{kernel}, {smp} vCPU'
+def run(tap, kernel, smp, label, n, share):
+    oracle.make_share(share, ['leaky.sh'], kernel, modules=True)
     log = f'{share}-{smp}.journal'
     with Guest(kernel=kernel, smp=smp, share=share, run='leaky', n=n,
                timeout=600, cmdline='no_hash_pointers', end='shell',
@@ -116,21 +115,15 @@ def run(tap, kernel, smp, n, share):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 only, 6 times instead of 50')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
-    args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    ap = programs.arguments(
+        __doc__, short='6.12 only, 6 times instead of 50')
+    args, tap = programs.parse(ap), Tap()
     n = 6 if args.short else 50
-    tap = Tap()
     with tempfile.TemporaryDirectory(prefix='ka-leaky.') as tmp:
-        for kernel in kernels:
-            share = oracle.make_share(os.path.join(tmp, kernel), ['leaky.sh'],
-                                      kernel, modules=True)
-            for smp in args.smp or ([1] if args.short else [1, 4]):
-                run(tap, kernel, smp, n, share)
+        programs.run_over(
+            tap, args.kernel, args.smp, lambda tap, kernel, smp, label:
+            run(tap, kernel, smp, label, n, os.path.join(tmp, kernel)),
+            test=None)
     tap.done()
 
 

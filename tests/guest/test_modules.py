@@ -7,14 +7,13 @@ nothing is unknown. The truth is what the module and the guest print.
 
 usage: test_modules.py [--short] [--kernel K]... [--smp N]...
 """
-import argparse
 import json
 import os
 import re
 import tempfile
 from collections import Counter
 
-from lib import oracle
+from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 
@@ -148,41 +147,38 @@ def check_stat(guest):
             guest.hmp_qmp('ka error -s -n 3')
 
 
+def run(tap, kernel, smp, label, n, share):
+    oracle.make_share(share, ['life.sh'], kernel, modules=True)
+    with Guest(kernel=kernel, smp=smp, share=share, run='life', n=n,
+               timeout=300, cmdline='no_hash_pointers', end='shell',
+               name=f'modules-{kernel}-{smp}') as g:
+        with tap.test(f'{label}: runs'):
+            assert g.wait_done() == 0
+        with tap.test(f'{label}: a module, {n} times'):
+            check_module(g, n)
+        with tap.test(f'{label}: a BPF program'):
+            check_bpf(g)
+        with tap.test(f'{label}: a module that is refused'):
+            check_failed(g)
+        with tap.test(f'{label}: nothing is unknown'):
+            check_stat(g)
+        with tap.test(f'{label}: another one, unrecorded'):
+            check_off(g)
+        if smp == 1:        # or it may be at another place
+            with tap.test(f'{label}: another cache, unrecorded'):
+                check_cache_off(g)
+
+
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 only, 10 times instead of 100')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
-    args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    ap = programs.arguments(
+        __doc__, short='6.12 only, 10 times instead of 100')
+    args, tap = programs.parse(ap, short_smps=programs.SMPS), Tap()
     n = 10 if args.short else 100
-    tap = Tap()
     with tempfile.TemporaryDirectory(prefix='ka-modules.') as tmp:
-        for kernel in kernels:
-            share = oracle.make_share(os.path.join(tmp, kernel), ['life.sh'],
-                                      kernel, modules=True)
-            for smp in args.smp or [1, 4]:
-                label = f'{kernel}, {smp} vCPU'
-                with Guest(kernel=kernel, smp=smp, share=share, run='life',
-                           n=n, timeout=300, cmdline='no_hash_pointers',
-                           end='shell',
-                           name=f'modules-{kernel}-{smp}') as g:
-                    with tap.test(f'{label}: runs'):
-                        assert g.wait_done() == 0
-                    with tap.test(f'{label}: a module, {n} times'):
-                        check_module(g, n)
-                    with tap.test(f'{label}: a BPF program'):
-                        check_bpf(g)
-                    with tap.test(f'{label}: a module that is refused'):
-                        check_failed(g)
-                    with tap.test(f'{label}: nothing is unknown'):
-                        check_stat(g)
-                    with tap.test(f'{label}: another one, unrecorded'):
-                        check_off(g)
-                    if smp == 1:        # or it may be at another place
-                        with tap.test(f'{label}: another cache, unrecorded'):
-                            check_cache_off(g)
+        programs.run_over(
+            tap, args.kernel, args.smp, lambda tap, kernel, smp, label:
+            run(tap, kernel, smp, label, n, os.path.join(tmp, kernel)),
+            test=None)
     tap.done()
 
 

@@ -6,10 +6,9 @@ we have in addition is explained. On both kernels, on 1 and on 4 vCPUs.
 
 usage: test_oracle_events.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
-import argparse
 from collections import Counter
 
-from lib import ksyms, oracle
+from lib import ksyms, oracle, programs
 from lib.tap import Tap
 
 
@@ -53,24 +52,18 @@ def check(tap, run, label):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 on 1 vCPU only, a small workload')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
+    ap = programs.arguments(
+        __doc__, short='6.12 on 1 vCPU only, a small workload')
     ap.add_argument('--size', type=int, help='rounds of the workload')
-    args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
-    smps = args.smp or ([1] if args.short else [1, 4])
+    args, tap = programs.parse(ap), Tap()
     size = args.size or (2 if args.short else 12)
-    tap = Tap()
-    for kernel in kernels:
-        for smp in smps:
-            label = f'{kernel}, {smp} vCPU'
-            with tap.test(f'{label}: runs and is read'):
-                run = oracle.traced_run(kernel, smp, size, stacks=False,
-                                        buffer='192M' if smp == 1 else '96M')
-                check(tap, run, label)
+
+    def one(tap, kernel, smp, label):
+        run = oracle.traced_run(kernel, smp, size, stacks=False,
+                                buffer='192M' if smp == 1 else '96M')
+        check(tap, run, label)
+
+    programs.run_over(tap, args.kernel, args.smp, one)
     tap.done()
 
 

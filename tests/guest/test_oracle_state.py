@@ -7,14 +7,13 @@ both kernels, on 1 and on 4 vCPUs.
 
 usage: test_oracle_state.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
-import argparse
 import json
 import os
 import re
 import tempfile
 from collections import Counter, namedtuple
 
-from lib import ftrace, gmem, ksyms, oracle
+from lib import ftrace, gmem, ksyms, oracle, programs
 from lib.btf import Btf
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -219,22 +218,14 @@ def state(tap, kernel, smp, size, label):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 on 1 vCPU only, a small workload')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
+    ap = programs.arguments(
+        __doc__, short='6.12 on 1 vCPU only, a small workload')
     ap.add_argument('--size', type=int, help='rounds of the workload')
-    args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
-    smps = args.smp or ([1] if args.short else [1, 4])
-    tap = Tap()
-    for kernel in kernels:
-        for smp in smps:
-            label = f'{kernel}, {smp} vCPU'
-            with tap.test(f'{label}: runs and is read'):
-                state(tap, kernel, smp, args.size or (1 if args.short else 4),
-                      label)
+    args, tap = programs.parse(ap), Tap()
+    size = args.size or (1 if args.short else 4)
+    programs.run_over(
+        tap, args.kernel, args.smp, lambda tap, kernel, smp, label:
+        state(tap, kernel, smp, size, label))
     tap.done()
 
 

@@ -10,13 +10,12 @@ which are freed by the very call that was to hand them out.
 
 usage: test_pages.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
-import argparse
 import os
 import shutil
 import tempfile
 from collections import Counter
 
-from lib import ksyms, oracle
+from lib import ksyms, oracle, programs
 from lib.tap import Tap
 from scripts.lib.arches import ARCHES
 from scripts.lib.guest import Guest
@@ -148,28 +147,22 @@ def unpaid(tap, kernel):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 on 1 vCPU only')
-    ap.add_argument('--kernel', action='append')
-    ap.add_argument('--smp', action='append', type=int)
+    ap = programs.arguments(__doc__, short='6.12 on 1 vCPU only')
     ap.add_argument('--size', type=int, default=1,
                     help='rounds of the workload')
-    args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
-    smps = args.smp or ([1] if args.short else [1, 4])
-    tap = Tap()
-    for kernel in kernels:
-        for smp in smps:
-            label = f'{kernel}, {smp} vCPU'
-            with tap.test(f'{label}: runs and is read'):
-                run = oracle.traced_run(
-                    kernel, smp, args.size, stacks=True, words=WORDS,
-                    buffer='48M' if smp == 1 else '40M', workload='pages',
-                    mem='384M' if smp == 1 else '512M', kaslr=False,
-                    plugin_opts='pages=on')
-                check(tap, run, label, ARCHES[kernel_arch(kernel)].linear)
-                check_stat(tap, run.stat, run.stat, label)
+    args, tap = programs.parse(ap), Tap()
+
+    def one(tap, kernel, smp, label):
+        run = oracle.traced_run(
+            kernel, smp, args.size, stacks=True, words=WORDS,
+            buffer='48M' if smp == 1 else '40M', workload='pages',
+            mem='384M' if smp == 1 else '512M', kaslr=False,
+            plugin_opts='pages=on')
+        check(tap, run, label, ARCHES[kernel_arch(kernel)].linear)
+        check_stat(tap, run.stat, run.stat, label)
+
+    for kernel in args.kernel:
+        programs.run_over(tap, [kernel], args.smp, one)
         with tap.test(f'{kernel}, 1 GiB: runs and is read'):
             gigantic(tap, kernel)
         with tap.test(f'{kernel}, unpaid: runs and is read'):

@@ -15,14 +15,13 @@ end the guest must go on with its work.
 
 usage: test_scribble.py [--short] [--kernel K]... [--seconds N] [--seed N]
 """
-import argparse
 import json
 import os
 import random
 import tempfile
 import time
 
-from lib import oracle
+from lib import oracle, programs
 from lib.rsp import Stub
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -280,19 +279,16 @@ def scribble(tap, kernel, args, folder):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 only, half a minute')
-    ap.add_argument('--kernel', action='append')
+    ap = programs.arguments(__doc__, short='6.12 only, half a minute',
+                            smp=False)
     ap.add_argument('--seconds', type=int,
                     help='of lies, for each kernel (120; 30 with --short)')
     ap.add_argument('--seed', type=int, default=random.randrange(1 << 30))
-    args = ap.parse_args()
-    kernels = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    args = programs.parse(ap)
     args.seconds = args.seconds or (30 if args.short else 120)
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix='ka-scribble.') as folder:
-        for kernel in kernels:
+        for kernel in args.kernel:
             scribble(tap, kernel, args, folder)
     tap.done()
 

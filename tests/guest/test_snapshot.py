@@ -5,13 +5,13 @@ replay. What ka lists is compared to the byte, before and after.
 
 usage: test_snapshot.py [--short] [--runs N] [--kernel K]...
 """
-import argparse
 import contextlib
 import os
 import struct
 import tempfile
 import time
 
+from lib import programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.qmp import GuestError
@@ -269,16 +269,11 @@ def replayed(kernel):
 
 
 def options():
-    ap = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument('--short', action='store_true',
-                    help='6.12 only, 4 vCPUs, two runs')
+    ap = programs.arguments(__doc__, short='6.12 only, 4 vCPUs, two runs',
+                            smp=False)
     ap.add_argument('--runs', type=int, help='loads of each snapshot')
     ap.add_argument('--only', help='tests whose names have that word')
-    ap.add_argument('--kernel', action='append')
-    args = ap.parse_args()
-    args.kernel = args.kernel or (['6.12'] if args.short else ['6.12', '6.1'])
+    args = programs.parse(ap)
     args.runs = args.runs or (2 if args.short else 10)
     return args
 

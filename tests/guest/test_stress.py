@@ -11,14 +11,13 @@ happened before and what happened instead are both compared.
 usage: test_stress.py [--short] [--kernel K]... [--cpus N] [--minutes M]
                       [--savevm]
 """
-import argparse
 import os
 import re
 import tempfile
 import time
 from collections import Counter, defaultdict
 
-from lib import ftrace, ksyms, oracle, windows
+from lib import ftrace, ksyms, oracle, programs, windows
 from lib.disturb import Disturbance
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -294,10 +293,8 @@ def run(tap, kernel, args):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    ap.add_argument('--short', action='store_true',
-                    help='one kernel, 4 vCPUs, a minute')
-    ap.add_argument('--kernel', action='append')
+    ap = programs.arguments(__doc__, short='one kernel, 4 vCPUs, a minute',
+                            smp=False)
     ap.add_argument('--cpus', type=int, default=4, help='vCPUs, 1 to 16')
     ap.add_argument('--minutes', type=float, default=1)
     ap.add_argument('--savevm', action='store_true',
@@ -312,12 +309,11 @@ def main():
     ap.add_argument('--low-mb', type=int, default=96,
                     help="the guest's memory is taken until so many MiB are "
                     'left')
-    args = ap.parse_args()
+    args = programs.parse(ap)
     if not 1 <= args.cpus <= 16:
         ap.error(f'--cpus {args.cpus}: 1 to 16 are possible')
     tap = Tap()
-    for kernel in args.kernel or (['6.12'] if args.short else
-                                  ['6.12', '6.1']):
+    for kernel in args.kernel:
         with tap.test(f'{kernel}: runs and is read'):
             run(tap, kernel, args)
     tap.done()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Golden cases: tests/replay/NNN-name/{events,cmd,expected}.
+ * Golden cases: tests/replay/cases/NNN-name/{events,cmd,expected}.
  *
  * Each case replays a script of events (language: tests/lib/events.h), runs
  * the commands of the file cmd, one a line, and compares what they print with
@@ -16,7 +16,7 @@
 #include "events.h"
 #include "leak-world.h"
 
-#define CASES KA_SOURCE_DIR "/tests/replay"
+#define CASES KA_SOURCE_DIR "/tests/replay/cases"
 
 /* One of the two. */
 typedef struct Case {

@@ -9,7 +9,7 @@
 #include "events.h"
 #include "help.h"
 
-#define CASES KA_SOURCE_DIR "/tests/replay"
+#define CASES KA_SOURCE_DIR "/tests/replay/cases"
 
 static void check_has(const char *text, const char *word)
 {

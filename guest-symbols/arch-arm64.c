@@ -8,8 +8,8 @@
  * one of zeros, too. Since 6.13 (commit c2c6b27b5aa1) both are of zeros, and
  * a word behind the record tells which.
  */
-#include "kernel.h"
-#include "symtab.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/symtab.h"
 
 /* struct pt_regs begins with x0-x30, sp, pc, pstate (uapi/asm/ptrace.h) */
 enum {

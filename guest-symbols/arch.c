@@ -2,9 +2,9 @@
 /*
  * The table of architectures.
  */
-#include "arch.h"
-#include "kernel.h"
-#include "symtab.h"
+#include "guest-symbols/arch.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/symtab.h"
 
 #include <elf.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #ifndef GS_ARCH_H
 #define GS_ARCH_H
 
-#include "frames.h"
-#include "gs.h"
+#include "guest-symbols/frames.h"
+#include "guest-symbols/gs.h"
 
 typedef struct GsSymtab GsSymtab;
 

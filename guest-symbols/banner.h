@@ -3,8 +3,8 @@
 #ifndef GS_BANNER_H
 #define GS_BANNER_H
 
-#include "image.h"
-#include "symtab.h"
+#include "guest-symbols/image.h"
+#include "guest-symbols/symtab.h"
 
 /**
  * gs_banner_find() - the line of a kernel

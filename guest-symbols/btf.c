@@ -11,10 +11,10 @@
  * can be told at once is checked first. Nothing changes after gs_btf_new(): no
  * locks, but for libbpf's own words.
  */
-#include "btf.h"
-#include "cursor.h"
-#include "lock.h"
-#include "name-hash.h"
+#include "guest-symbols/btf.h"
+#include "guest-symbols/cursor.h"
+#include "guest-symbols/lock.h"
+#include "guest-symbols/name-hash.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>

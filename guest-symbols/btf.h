@@ -6,7 +6,7 @@
 #ifndef GS_BTF_H
 #define GS_BTF_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 typedef struct GsBtf GsBtf;
 

@@ -3,7 +3,7 @@
  * Bounds-checked reads, see cursor.h. Used by every parser of this folder;
  * holds no state of its own.
  */
-#include "cursor.h"
+#include "guest-symbols/cursor.h"
 
 #include <string.h>
 

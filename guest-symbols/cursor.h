@@ -10,7 +10,7 @@
 #ifndef GS_CURSOR_H
 #define GS_CURSOR_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 /**
  * struct GsCursor - where we are in a run of bytes

@@ -4,8 +4,8 @@
  * stateless, any thread. The streams are untrusted: each row of the table
  * writes through struct Out, which bounds what comes out.
  */
-#include "decompress.h"
-#include "cursor.h"
+#include "guest-symbols/decompress.h"
+#include "guest-symbols/cursor.h"
 
 #include <lz4.h>
 #include <lzma.h>

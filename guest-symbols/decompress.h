@@ -6,7 +6,7 @@
 #ifndef GS_DECOMPRESS_H
 #define GS_DECOMPRESS_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 /**
  * gs_compression_name() - which compression these bytes begin

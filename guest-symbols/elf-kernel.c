@@ -6,10 +6,10 @@
  * What Linux tells by itself is told by a struct GsElfOptions here. Such a
  * kernel runs where it is linked.
  */
-#include "cursor.h"
-#include "kernel.h"
-#include "orc.h"
-#include "symtab.h"
+#include "guest-symbols/cursor.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/orc.h"
+#include "guest-symbols/symtab.h"
 
 #include <elf.h>
 #include <string.h>

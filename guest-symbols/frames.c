@@ -7,8 +7,8 @@
  * nothing is read but aligned 8-byte words in the kernel's part of the
  * address space.
  */
-#include "frames.h"
-#include "kernel.h"
+#include "guest-symbols/frames.h"
+#include "guest-symbols/kernel.h"
 
 /* Task, irq and overflow stacks, and SDEI's. */
 #define MAX_SWITCHES 8

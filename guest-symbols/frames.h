@@ -11,8 +11,8 @@
 #ifndef GS_FRAMES_H
 #define GS_FRAMES_H
 
-#include "orc.h"
-#include "paths.h"
+#include "guest-symbols/orc.h"
+#include "guest-symbols/paths.h"
 
 /**
  * struct GsFrames - a kernel's frames, as one unwinder sees them

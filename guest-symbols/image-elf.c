@@ -3,8 +3,8 @@
  * The loaded sections of an ELF file (System V ABI; only 64-bit little-endian
  * ones). Called by image.c; stateless.
  */
-#include "image-inside.h"
-#include "cursor.h"
+#include "guest-symbols/image-inside.h"
+#include "guest-symbols/cursor.h"
 
 #include <elf.h>
 

@@ -7,9 +7,9 @@
  * after the other, then lists the loaded sections. Called by kernel.c while a
  * kernel is opened; immutable afterwards, so free of locks.
  */
-#include "image-inside.h"
-#include "cursor.h"
-#include "decompress.h"
+#include "guest-symbols/image-inside.h"
+#include "guest-symbols/cursor.h"
+#include "guest-symbols/decompress.h"
 
 #include <elf.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #ifndef GS_IMAGE_H
 #define GS_IMAGE_H
 
-#include "gs.h"
-#include "memory-copy.h"
+#include "guest-symbols/gs.h"
+#include "guest-symbols/memory-copy.h"
 
 typedef struct GsImage GsImage;
 

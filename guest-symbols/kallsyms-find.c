@@ -19,8 +19,8 @@
  *
  * Each step checks itself, so a chance match does not survive.
  */
-#include "kallsyms-find.h"
-#include "symtab.h"
+#include "guest-symbols/kallsyms-find.h"
+#include "guest-symbols/symtab.h"
 
 #include <string.h>
 

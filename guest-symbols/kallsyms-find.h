@@ -6,7 +6,7 @@
 #ifndef GS_KALLSYMS_FIND_H
 #define GS_KALLSYMS_FIND_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 #define GS_KALLSYMS_TOKENS  256
 

@@ -6,8 +6,8 @@
 #ifndef GS_KALLSYMS_H
 #define GS_KALLSYMS_H
 
-#include "image.h"
-#include "symtab.h"
+#include "guest-symbols/image.h"
+#include "guest-symbols/symtab.h"
 
 /**
  * gs_kallsyms_decode() - find and decode the tables

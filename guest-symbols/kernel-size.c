@@ -2,11 +2,11 @@
 /*
  * What is known of a kernel, in bytes of host memory, for who bounds them.
  */
-#include "kernel.h"
-#include "btf.h"
-#include "modules.h"
-#include "orc.h"
-#include "symtab.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/btf.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/orc.h"
+#include "guest-symbols/symtab.h"
 
 /* An address, a rule, and its share of the index. */
 #define ORC_ROW_BYTES 13

@@ -8,14 +8,14 @@
  * proper before its modules. Except gs_kernel_set_slide(), everything may be
  * called from any thread.
  */
-#include "kernel.h"
-#include "banner.h"
-#include "btf.h"
-#include "kallsyms.h"
-#include "modules.h"
-#include "orc.h"
-#include "symtab.h"
-#include "systemmap.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/banner.h"
+#include "guest-symbols/btf.h"
+#include "guest-symbols/kallsyms.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/orc.h"
+#include "guest-symbols/symtab.h"
+#include "guest-symbols/systemmap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,9 +10,9 @@
 #ifndef GS_KERNEL_H
 #define GS_KERNEL_H
 
-#include "gs.h"
-#include "arch.h"
-#include "image.h"
+#include "guest-symbols/gs.h"
+#include "guest-symbols/arch.h"
+#include "guest-symbols/image.h"
 
 typedef struct GsSymtab GsSymtab;
 typedef struct GsBtf GsBtf;

@@ -6,7 +6,7 @@
 #ifndef GS_MEMORY_COPY_H
 #define GS_MEMORY_COPY_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 typedef struct GsMemoryCopy GsMemoryCopy;
 

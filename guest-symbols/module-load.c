@@ -7,8 +7,8 @@
  * tests. All that can fail is done before either of the two is touched: a
  * module is learned whole or not at all.
  */
-#include "kernel.h"
-#include "modules.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
 #include <inttypes.h>
 #include <string.h>
 

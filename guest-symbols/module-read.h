@@ -5,8 +5,8 @@
 #ifndef GS_MODULE_READ_H
 #define GS_MODULE_READ_H
 
-#include "gs.h"
-#include "orc.h"
+#include "guest-symbols/gs.h"
+#include "guest-symbols/orc.h"
 
 #define GS_MODULE_MAX_MEM 8
 #define GS_MODULE_NAME_MAX 64

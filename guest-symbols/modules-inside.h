@@ -3,9 +3,9 @@
 #ifndef GS_MODULES_INSIDE_H
 #define GS_MODULES_INSIDE_H
 
-#include "modules.h"
-#include "lock.h"
-#include "name-pool.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/lock.h"
+#include "guest-symbols/name-pool.h"
 
 #define MAX_DEAD 1024
 #define MAX_MODULES 8192

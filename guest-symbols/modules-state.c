@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
-#include "modules-inside.h"
-#include "printable.h"
+#include "guest-symbols/modules-inside.h"
+#include "guest-symbols/printable.h"
 
 #define MAX_ORC (1u << 20)      /* entries of one module */
 

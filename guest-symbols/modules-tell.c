@@ -3,8 +3,8 @@
  * What the registry of modules tells of one: its name, areas, symbols. Any
  * thread.
  */
-#include "kernel.h"
-#include "modules-inside.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules-inside.h"
 
 #include <string.h>
 

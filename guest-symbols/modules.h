@@ -10,9 +10,9 @@
 #ifndef GS_MODULES_H
 #define GS_MODULES_H
 
-#include "gs.h"
-#include "module-read.h"
-#include "pack.h"
+#include "guest-symbols/gs.h"
+#include "guest-symbols/module-read.h"
+#include "guest-symbols/pack.h"
 
 typedef struct GsModules GsModules;
 

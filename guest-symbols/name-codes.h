@@ -7,7 +7,7 @@
 #ifndef GS_NAME_CODES_H
 #define GS_NAME_CODES_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 /* A symbol's type letter and name, as they are written. */
 #define GS_CODES_TEXT_MAX   (1 + GS_SYMBOL_NAME_MAX)

@@ -4,8 +4,8 @@
  * look for a name by comparing pointers, and lets a module that is loaded a
  * hundred times cost its names once. The caller holds its own lock.
  */
-#include "name-pool.h"
-#include "name-hash.h"
+#include "guest-symbols/name-pool.h"
+#include "guest-symbols/name-hash.h"
 
 #include <string.h>
 

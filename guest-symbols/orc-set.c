@@ -16,8 +16,8 @@
  * no barrier, and an idle reader holds nothing back: at most one retired
  * snapshot a reader ever exists.
  */
-#include "lock.h"
-#include "orc.h"
+#include "guest-symbols/lock.h"
+#include "guest-symbols/orc.h"
 #include <string.h>
 
 #define MAX_TEXT 16

@@ -10,8 +10,8 @@
 #ifndef GS_ORC_H
 #define GS_ORC_H
 
-#include "gs.h"
-#include "image.h"
+#include "guest-symbols/gs.h"
+#include "guest-symbols/image.h"
 #include <stdatomic.h>
 
 /**

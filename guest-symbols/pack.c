@@ -2,13 +2,13 @@
 /*
  * Streams of numbers: see pack.h.
  */
-#include "pack.h"
+#include "guest-symbols/pack.h"
 
 #include <stdarg.h>
 #include <string.h>
 #include <zstd.h>
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 #define ROOM        (64u * 1024)
 #define LEVEL       1               /* the guest stands still meanwhile */

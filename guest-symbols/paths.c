@@ -4,11 +4,11 @@
  * eight. The one of a set that was found last comes first; a new one takes
  * its place, and it that of another, in turns.
  */
-#include "paths.h"
+#include "guest-symbols/paths.h"
 
 #include <string.h>
 
-#include "secret.h"
+#include "guest-symbols/secret.h"
 
 #define SET_BITS    8
 #define WAYS        8

@@ -6,10 +6,10 @@
  * No types, no unwind tables, no image: a kernel that was loaded again only
  * answers what commands ask. Its bytes come from a file and are untrusted.
  */
-#include "kernel.h"
-#include "modules.h"
-#include "printable.h"
-#include "symtab-save.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/printable.h"
+#include "guest-symbols/symtab-save.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The secret of hashes: see secret.h. */
-#include "secret.h"
+#include "guest-symbols/secret.h"
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 GsSecret gs_secret;
 

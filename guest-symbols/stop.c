@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of the reasons for which walks end, of all architectures. */
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 static const char *const stop_names[GS_STOP__COUNT] = {
     [GS_STOP_END] = "end",

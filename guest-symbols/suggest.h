@@ -6,7 +6,7 @@
 #ifndef GS_SUGGEST_H
 #define GS_SUGGEST_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 typedef struct GsSuggest GsSuggest;
 

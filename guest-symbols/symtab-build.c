@@ -8,8 +8,8 @@
  * are written in codes that can be kept as they are: then a name is expanded
  * once, to be checked and hashed, and copied.
  */
-#include "symtab-inside.h"
-#include "name-hash.h"
+#include "guest-symbols/symtab-inside.h"
+#include "guest-symbols/name-hash.h"
 
 #include <stdlib.h>
 #include <string.h>

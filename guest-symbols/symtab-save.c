@@ -7,8 +7,8 @@
  * letter and name of each. What bounds extents goes with them, since the
  * image that told it does not.
  */
-#include "symtab-save.h"
-#include "symtab-inside.h"
+#include "guest-symbols/symtab-save.h"
+#include "guest-symbols/symtab-inside.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #ifndef GS_SYMTAB_SAVE_H
 #define GS_SYMTAB_SAVE_H
 
-#include "cursor.h"
-#include "symtab.h"
+#include "guest-symbols/cursor.h"
+#include "guest-symbols/symtab.h"
 
 /** gs_symtab_save() - append a sealed table to @out. */
 void gs_symtab_save(const GsSymtab *tab, GByteArray *out);

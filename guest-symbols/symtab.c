@@ -8,9 +8,9 @@
  * between a marker and it. After sealing nothing changes, so there are no
  * locks.
  */
-#include "symtab-inside.h"
-#include "name-hash.h"
-#include "suggest.h"
+#include "guest-symbols/symtab-inside.h"
+#include "guest-symbols/name-hash.h"
+#include "guest-symbols/suggest.h"
 
 #include <string.h>
 

@@ -8,9 +8,9 @@
 #ifndef GS_SYMTAB_H
 #define GS_SYMTAB_H
 
-#include "gs.h"
-#include "image.h"
-#include "name-codes.h"
+#include "guest-symbols/gs.h"
+#include "guest-symbols/image.h"
+#include "guest-symbols/name-codes.h"
 
 typedef struct GsSymtab GsSymtab;
 

@@ -14,11 +14,11 @@
  * Whatever the stack holds, a walk ends: each frame costs one of @max, and
  * nothing is read but 8-byte words in the kernel's half of the address space.
  */
-#include "kernel.h"
-#include "orc.h"
-#include "paths.h"
-#include "secret.h"
-#include "walk.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/orc.h"
+#include "guest-symbols/paths.h"
+#include "guest-symbols/secret.h"
+#include "guest-symbols/walk.h"
 #include <string.h>
 
 #define SHORT_BITS 11

@@ -5,7 +5,7 @@
 #ifndef GS_WALK_H
 #define GS_WALK_H
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 #define PAGE_MASK (~0xfffull)
 /* More than any kernel stack has (KASAN doubles them to 32 KiB). */

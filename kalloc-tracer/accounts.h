@@ -15,11 +15,11 @@
 #ifndef KT_ACCOUNTS_H
 #define KT_ACCOUNTS_H
 
-#include "blocks.h"
-#include "budget.h"
-#include "depot.h"
-#include "kt.h"
-#include "pack.h"
+#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/kt.h"
+#include "guest-symbols/pack.h"
 
 /**
  * struct KtCells - accounts by number

@@ -3,9 +3,9 @@
  * Blocks: see blocks.h. The model (model.c) calls the changing functions in
  * the order of events, queries the others; the tracer's lock covers both.
  */
-#include "blocks-age.h"
-#include "blocks-list.h"
-#include "blocks-young.h"
+#include "kalloc-tracer/blocks-age.h"
+#include "kalloc-tracer/blocks-list.h"
+#include "kalloc-tracer/blocks-young.h"
 
 #include <string.h>
 

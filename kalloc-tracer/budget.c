@@ -4,7 +4,7 @@
  * part's own cap may be passed by what another thread takes for it at the
  * same time.
  */
-#include "budget.h"
+#include "kalloc-tracer/budget.h"
 
 #define SIXTEENTHS 16
 #define KEEP_FREE(max) ((max) / 8)
@@ -23,7 +23,7 @@ static const struct {
     bool last;
 } parts[KT_PART__COUNT] = {
 #define KT_PART(id, name, share, last, help) [KT_PART_##id] = { share, last },
-#include "parts.def"
+#include "kalloc-tracer/parts.def"
 };
 
 KtBudget *kt_budget_new(uint64_t max)

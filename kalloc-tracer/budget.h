@@ -12,7 +12,7 @@
 #ifndef KT_BUDGET_H
 #define KT_BUDGET_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 /** KT_BUDGET_MIN - the least bound: a kernel's image is held while it is
  *  read; KT_BUDGET_VCPU - what a vCPU takes. */

@@ -9,9 +9,9 @@
 #ifndef KT_CALLS_H
 #define KT_CALLS_H
 
-#include "budget.h"
-#include "kt.h"
-#include "state.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/state.h"
 
 /**
  * struct KtCall - a call under way

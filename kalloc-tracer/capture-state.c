@@ -13,8 +13,8 @@
  * It is a stream of its own inside that of the map, since it can be used only
  * when the kernel was found.
  */
-#include "capture-parts.h"
-#include "learn.h"
+#include "kalloc-tracer/capture-parts.h"
+#include "kalloc-tracer/learn.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,15 +14,15 @@
  * execution the tracer's only now and then, by trying. The one exception is
  * the moment that the kernel is looked for.
  */
-#include "capture.h"
+#include "kalloc-tracer/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "capture-parts.h"
-#include "check.h"
-#include "find.h"
+#include "kalloc-tracer/capture-parts.h"
+#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/find.h"
 
 #define COST_PERIOD     64              /* one callback in so many is timed */
 

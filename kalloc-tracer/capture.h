@@ -5,11 +5,11 @@
 #ifndef KT_CAPTURE_H
 #define KT_CAPTURE_H
 
-#include "find.h"
-#include "hooks.h"
-#include "profile.h"
-#include "qemu-api.h"
-#include "state.h"
+#include "kalloc-tracer/find.h"
+#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/qemu-api.h"
+#include "kalloc-tracer/state.h"
 
 typedef struct KtCapture KtCapture;
 

@@ -6,11 +6,11 @@
  * it have. So each search is proved to end where it should, and the nodes
  * above a leaf are looked at on the way.
  */
-#include "check.h"
+#include "kalloc-tracer/check.h"
 
 #include <inttypes.h>
 
-#include "map-node.h"
+#include "kalloc-tracer/map-node.h"
 
 /* The keys that a node may have; @top is the greatest. */
 typedef struct Bounds {

@@ -4,7 +4,7 @@
  * examination; the map's nodes are in check-map.c, lists and free records in
  * check-index.c, past lives in history.c.
  */
-#include "check.h"
+#include "kalloc-tracer/check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static const struct {
     const char *text;
 } rules[KT_CHECK__COUNT] = {
 #define KT_CHECK(id, name, text) [KT_CHECK_##id] = { name, text },
-#include "checks.def"
+#include "kalloc-tracer/checks.def"
 };
 
 const char *kt_check_name(KtCheckRule rule)

@@ -14,11 +14,11 @@
 #ifndef KT_CHECK_H
 #define KT_CHECK_H
 
-#include "calls.h"
-#include "depot.h"
-#include "model.h"
-#include "names.h"
-#include "queue.h"
+#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/names.h"
+#include "kalloc-tracer/queue.h"
 
 /** struct KtSeen - a set of record numbers; @n: how many are in it */
 typedef struct KtSeen {

@@ -7,8 +7,8 @@
  * been through, that was a round. All of it at once, with sums, follows when
  * the thread has done other things for WHOLE_SHARE times as long as it takes.
  */
-#include "check.h"
-#include "tracer.h"
+#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/tracer.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -3,7 +3,7 @@
  * Counters: see counters.h. Relaxed atomics; a sum read while threads add is
  * a value the counter had at some time in between.
  */
-#include "counters.h"
+#include "kalloc-tracer/counters.h"
 
 #define SHARDS 16
 

@@ -8,7 +8,7 @@
 #ifndef KT_COUNTERS_H
 #define KT_COUNTERS_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 typedef struct KtCounters KtCounters;
 

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "budget.h"
+#include "kalloc-tracer/budget.h"
 
 typedef struct KtDepot KtDepot;
 

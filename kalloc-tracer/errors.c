@@ -3,7 +3,7 @@
  * Errors: see errors.h. Called by the model under the tracer's lock; names
  * and texts are constant.
  */
-#include "errors.h"
+#include "kalloc-tracer/errors.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ static const struct {
     const char *text;
 } kinds[KT_ERR__COUNT] = {
 #define KT_ERROR_KIND(id, name, text) [KT_ERR_##id] = { name, text },
-#include "errors.def"
+#include "kalloc-tracer/errors.def"
 };
 
 #define LAYER(l) (1u << KT_LAYER_##l)

@@ -15,7 +15,7 @@
  * the vCPU's TLB may have to be filled, which may write accessed bits to a
  * page that QEMU holds locked while it translates.
  */
-#include "find.h"
+#include "kalloc-tracer/find.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef KT_FIND_H
 #define KT_FIND_H
 
-#include "guest.h"
+#include "kalloc-tracer/guest.h"
 
 typedef struct KtFinder KtFinder;
 

@@ -3,8 +3,8 @@
  * What goes through the whole history: for a state that is kept elsewhere, and
  * for the checker. See history.h.
  */
-#include "check.h"
-#include "history-rows.h"
+#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/history-rows.h"
 
 #include <inttypes.h>
 

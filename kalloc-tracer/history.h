@@ -14,9 +14,9 @@
 #ifndef KT_HISTORY_H
 #define KT_HISTORY_H
 
-#include "blocks.h"
-#include "budget.h"
-#include "kt.h"
+#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/kt.h"
 
 typedef struct KtHistory KtHistory;
 

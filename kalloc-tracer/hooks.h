@@ -5,8 +5,8 @@
 #ifndef KT_HOOKS_H
 #define KT_HOOKS_H
 
-#include "kt.h"
-#include "sizes.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/sizes.h"
 
 /** What a hooked function does; decides what its entry and return mean. */
 typedef enum KtRole {

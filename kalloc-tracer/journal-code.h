@@ -11,8 +11,8 @@
 #ifndef KT_JOURNAL_CODE_H
 #define KT_JOURNAL_CODE_H
 
-#include "bytes.h"
-#include "kt.h"
+#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/kt.h"
 
 /** Most events of a run. */
 #define KT_RUN_EVENTS 16384

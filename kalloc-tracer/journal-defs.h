@@ -9,10 +9,10 @@
 #ifndef KT_JOURNAL_DEFS_H
 #define KT_JOURNAL_DEFS_H
 
-#include "bytes.h"
-#include "depot.h"
-#include "kt.h"
-#include "names.h"
+#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/names.h"
 
 /* ---- writing ------------------------------------------------------------ */
 

@@ -7,11 +7,11 @@
 #ifndef KT_JOURNAL_OUT_H
 #define KT_JOURNAL_OUT_H
 
-#include "counters.h"
-#include "depot.h"
-#include "journal-format.h"
-#include "kt.h"
-#include "names.h"
+#include "kalloc-tracer/counters.h"
+#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/names.h"
 
 typedef struct KtJournalOut KtJournalOut;
 

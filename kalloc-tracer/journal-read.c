@@ -2,7 +2,7 @@
 /*
  * Frames of a journal, read: see journal-read.h.
  */
-#include "journal-read.h"
+#include "kalloc-tracer/journal-read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 struct KtJournalReader {
     int fd;

@@ -8,8 +8,8 @@
 #ifndef KT_JOURNAL_READ_H
 #define KT_JOURNAL_READ_H
 
-#include "journal-code.h"
-#include "journal-format.h"
+#include "kalloc-tracer/journal-code.h"
+#include "kalloc-tracer/journal-format.h"
 
 typedef struct KtJournalReader KtJournalReader;
 

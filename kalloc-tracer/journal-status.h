@@ -5,8 +5,8 @@
 #ifndef KT_JOURNAL_STATUS_H
 #define KT_JOURNAL_STATUS_H
 
-#include "bytes.h"
-#include "kt.h"
+#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/kt.h"
 
 /** kt_status_put() - append @s, sizes and counters. */
 void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,

@@ -14,7 +14,7 @@
  * SIGBUS when somebody truncates the file. Where the disk does not take even
  * that (it is full, and copies on write), it is tried again later.
  */
-#include "journal.h"
+#include "kalloc-tracer/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "journal-code.h"
-#include "journal-out.h"
+#include "kalloc-tracer/journal-code.h"
+#include "kalloc-tracer/journal-out.h"
 
 #define JOBS_MAX 4
 

@@ -6,7 +6,7 @@
 #ifndef KT_ACCOUNTS_PUBLIC_H
 #define KT_ACCOUNTS_PUBLIC_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 /** What accounts are kept by. */
 typedef enum KtBy {

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "leak-world.h"
+#include "kalloc-tracer/leak-world.h"
 
 typedef struct Record {
     KtCacheId cache;

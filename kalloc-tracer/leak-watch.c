@@ -4,8 +4,8 @@
  * that cannot be made now, as in a moment when all vCPUs are in user mode, is
  * tried again each second for a while.
  */
-#include "leak-rules.h"
-#include "tracer.h"
+#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/tracer.h"
 
 #define TRIES_MAX   10u
 

@@ -3,9 +3,9 @@
  * The live blocks, copied under the tracer's lock, and the scan that is made
  * of them: see leak-world.h.
  */
-#include "huge.h"
-#include "leak-rules.h"
-#include "leak-world.h"
+#include "kalloc-tracer/huge.h"
+#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/leak-world.h"
 
 #define READS_A_LOOK    4096        /* at the clock */
 #define SMALL           (1ull << 31)

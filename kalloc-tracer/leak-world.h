@@ -6,8 +6,8 @@
 #ifndef KT_LEAK_WORLD_H
 #define KT_LEAK_WORLD_H
 
-#include "leak-pages.h"
-#include "scan.h"
+#include "kalloc-tracer/leak-pages.h"
+#include "kalloc-tracer/scan.h"
 
 /** struct KtLeakLive - a live block; its number is that in the KtScan */
 typedef struct KtLeakLive {

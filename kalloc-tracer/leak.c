@@ -4,8 +4,8 @@
  * (leak-world.c, leak-roots.c), rules are applied, the scan goes from all
  * roots, and what it did not reach is reported.
  */
-#include "leak-rules.h"
-#include "tracer.h"
+#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/tracer.h"
 
 static const char *const hold_names[] = {
     [KT_LEAK_NOTHING] = "nothing",

@@ -2,9 +2,9 @@
 /*
  * Learn: see learn.h.
  */
-#include "learn.h"
+#include "kalloc-tracer/learn.h"
 
-#include "budget.h"
+#include "kalloc-tracer/budget.h"
 
 /* Of the bound, what is copied of the guest's at once. */
 #define SHARE 64

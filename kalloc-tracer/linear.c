@@ -5,7 +5,7 @@
  * version, on riscv64 partly so: there what is possible is enumerated, and
  * the caller tries which holds.
  */
-#include "linear.h"
+#include "kalloc-tracer/linear.h"
 
 static uint64_t symbol(const GsKernel *k, const char *name)
 {

@@ -6,7 +6,7 @@
 #ifndef KT_LINEAR_H
 #define KT_LINEAR_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 /** struct KtLinear - the direct map, and the struct page, of page frame 0
  *  (which need not exist) */

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pool.h"
+#include "kalloc-tracer/pool.h"
 
 typedef struct KtMap {
     KtPool nodes;

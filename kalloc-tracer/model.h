@@ -9,14 +9,14 @@
 #ifndef KT_MODEL_H
 #define KT_MODEL_H
 
-#include "accounts.h"
-#include "blocks.h"
-#include "budget.h"
-#include "counters.h"
-#include "errors.h"
-#include "history.h"
-#include "kt.h"
-#include "map.h"
+#include "kalloc-tracer/accounts.h"
+#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/counters.h"
+#include "kalloc-tracer/errors.h"
+#include "kalloc-tracer/history.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/map.h"
 
 typedef enum KtMapId {
     KT_MAP_PAGES,

@@ -10,11 +10,11 @@
 #ifndef KT_MODULE_LEAKS_H
 #define KT_MODULE_LEAKS_H
 
-#include "budget.h"
-#include "depot.h"
-#include "kt.h"
-#include "model.h"
-#include "notes.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/notes.h"
 
 typedef struct KtModules KtModules;
 

@@ -7,7 +7,7 @@
 #ifndef KT_MODULE_NAMES_H
 #define KT_MODULE_NAMES_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 typedef struct KtModuleNames KtModuleNames;
 

@@ -6,14 +6,14 @@
  * are few; a mutex guards adding one, readers see a cache once the count
  * that includes it is published.
  */
-#include "names.h"
+#include "kalloc-tracer/names.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "blocks.h"
-#include "depot.h"
-#include "printable.h"
+#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/depot.h"
+#include "guest-symbols/printable.h"
 
 #define MAX_CACHES UINT16_MAX
 /* Of a cache, besides its name: in the tables, and what malloc() adds. */

@@ -2,11 +2,11 @@
 /*
  * What comes between two events: see notes.h.
  */
-#include "notes.h"
+#include "kalloc-tracer/notes.h"
 
 #include <pthread.h>
 
-#include "module-leaks.h"
+#include "kalloc-tracer/module-leaks.h"
 
 /*
  * @lock: of @waiting; not a GMutex, which the thread sanitizer does not see

@@ -9,8 +9,8 @@
 #ifndef KT_NOTES_H
 #define KT_NOTES_H
 
-#include "journal-format.h"
-#include "kt.h"
+#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/kt.h"
 
 typedef struct KtNotes KtNotes;
 typedef struct KtModule KtModule;       /* of module-leaks.h */

@@ -13,7 +13,7 @@ typedef bool KtOptionBOOL;
 
 typedef struct KtOptions {
 #define KT_OPTION(field, type, ...) KtOption##type field;
-#include "options.def"
+#include "kalloc-tracer/options.def"
 } KtOptions;
 
 /**

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "budget.h"
-#include "prefetch.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/prefetch.h"
 
 /**
  * struct KtPool - pool

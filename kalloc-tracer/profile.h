@@ -7,8 +7,8 @@
 #ifndef KT_PROFILE_H
 #define KT_PROFILE_H
 
-#include "guest.h"
-#include "hooks.h"
+#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/hooks.h"
 
 /**
  * struct KtProfile - a profile that was read

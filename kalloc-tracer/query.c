@@ -6,8 +6,8 @@
  * after every event was applied that was pushed before. Callbacks run under
  * that lock.
  */
-#include "prefetch.h"
-#include "tracer.h"
+#include "kalloc-tracer/prefetch.h"
+#include "kalloc-tracer/tracer.h"
 
 #include <stdlib.h>
 

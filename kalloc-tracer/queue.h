@@ -13,7 +13,7 @@
 #ifndef KT_QUEUE_H
 #define KT_QUEUE_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 /* An eighth of a second of a busy guest, see NAP_MS of tracer.c. */
 #define KT_QUEUE_SLOTS 16384

@@ -3,8 +3,8 @@
 #ifndef KT_RECORD_PARTS_H
 #define KT_RECORD_PARTS_H
 
-#include "learn.h"
-#include "record.h"
+#include "kalloc-tracer/learn.h"
+#include "kalloc-tracer/record.h"
 
 /** kt_record_complete() - @m->ev has its backtrace, task and time from here
  *  on; once a callback. */

@@ -7,13 +7,13 @@
 #ifndef KT_RECORD_H
 #define KT_RECORD_H
 
-#include "calls.h"
-#include "guest.h"
-#include "hooks.h"
-#include "pages.h"
-#include "profile.h"
-#include "sites.h"
-#include "vcpu.h"
+#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/pages.h"
+#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/sites.h"
+#include "kalloc-tracer/vcpu.h"
 
 /**
  * struct KtBoot - what is known of one boot; published when complete

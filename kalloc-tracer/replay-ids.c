@@ -8,11 +8,11 @@
  * much makes its reader keep. Only a file that is torn may have a run's
  * definitions without its events.
  */
-#include "replay-ids.h"
+#include "kalloc-tracer/replay-ids.h"
 
-#include "journal-code.h"
-#include "journal-defs.h"
-#include "tracer.h"
+#include "kalloc-tracer/journal-code.h"
+#include "kalloc-tracer/journal-defs.h"
+#include "kalloc-tracer/tracer.h"
 
 #define TORN_MAX    (3 * KT_RUN_EVENTS)     /* a stack, a task, a cache each */
 

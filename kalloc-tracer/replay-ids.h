@@ -10,8 +10,8 @@
 #ifndef KT_REPLAY_IDS_H
 #define KT_REPLAY_IDS_H
 
-#include "bytes.h"
-#include "kt.h"
+#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/kt.h"
 
 typedef struct KtReplayIds KtReplayIds;
 

@@ -7,13 +7,13 @@
  * (replay-ids.c). What makes no sense ends the replay, as damage does: the
  * answers are those of the moment before.
  */
-#include "hooks.h"
-#include "journal-read.h"
-#include "journal-status.h"
-#include "replay-ids.h"
-#include "saved-hooks.h"
-#include "state.h"
-#include "tracer.h"
+#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/journal-read.h"
+#include "kalloc-tracer/journal-status.h"
+#include "kalloc-tracer/replay-ids.h"
+#include "kalloc-tracer/saved-hooks.h"
+#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/tracer.h"
 
 #include <string.h>
 

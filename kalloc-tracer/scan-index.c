@@ -4,10 +4,10 @@
  * the 2 MiB of an address leads to a table of pages, and a page to the first
  * of its extents.
  */
-#include "scan-index.h"
+#include "kalloc-tracer/scan-index.h"
 
-#include "huge.h"
-#include "prefetch.h"
+#include "kalloc-tracer/huge.h"
+#include "kalloc-tracer/prefetch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Words of guest memory: see scan.h. What is allocated together is mostly
  * scanned together, so a few pages that are kept save most of the reads.
  */
-#include "scan.h"
+#include "kalloc-tracer/scan.h"
 
 #include <string.h>
 

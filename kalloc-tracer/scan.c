@@ -5,11 +5,11 @@
  * Words that may be pointers wait until there are some, and are looked up
  * together (scan-index.h). Grey blocks wait for their turn (scan-grey.h).
  */
-#include "scan.h"
-#include "huge.h"
-#include "prefetch.h"
-#include "scan-grey.h"
-#include "scan-index.h"
+#include "kalloc-tracer/scan.h"
+#include "kalloc-tracer/huge.h"
+#include "kalloc-tracer/prefetch.h"
+#include "kalloc-tracer/scan-grey.h"
+#include "kalloc-tracer/scan-index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #ifndef KT_SCAN_H
 #define KT_SCAN_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 /* ---- reading ------------------------------------------------------------ */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Hashes of numbers that others choose: see secret-hash.h. */
-#include "secret-hash.h"
+#include "kalloc-tracer/secret-hash.h"
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 guint kt_secret_hash(gconstpointer key)
 {

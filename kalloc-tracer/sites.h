@@ -8,8 +8,8 @@
 #ifndef KT_SITES_H
 #define KT_SITES_H
 
-#include "kt.h"
-#include "state.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/state.h"
 
 typedef struct KtSites KtSites;
 

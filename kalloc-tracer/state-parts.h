@@ -3,8 +3,8 @@
 #ifndef KT_STATE_PARTS_H
 #define KT_STATE_PARTS_H
 
-#include "model.h"
-#include "state.h"
+#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/state.h"
 
 /** struct KtStateIds - the stream's version; how many there are of what
  *  blocks name; and the rows of this hook table by the stream's numbers */

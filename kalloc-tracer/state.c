@@ -8,15 +8,15 @@
  * Backtraces, tasks and caches that nothing names any more stay in these
  * tables, as they do after `ka clear`.
  */
-#include "state-parts.h"
+#include "kalloc-tracer/state-parts.h"
 
 #include <string.h>
 
-#include "budget.h"
-#include "hooks.h"
-#include "leak-rules.h"
-#include "printable.h"
-#include "tracer.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/leak-rules.h"
+#include "guest-symbols/printable.h"
+#include "kalloc-tracer/tracer.h"
 
 #define MAGIC       "ka state"
 #define CACHE_NAME  (KT_CACHE_NAME_MAX * 4 + 1)

@@ -12,8 +12,8 @@
 #ifndef KT_STATE_H
 #define KT_STATE_H
 
-#include "kt.h"
-#include "pack.h"
+#include "kalloc-tracer/kt.h"
+#include "guest-symbols/pack.h"
 
 /** KT_STATE_VERSION - of the stream; older ones can be read, newer cannot. */
 #define KT_STATE_VERSION 2

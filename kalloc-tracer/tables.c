@@ -2,7 +2,7 @@
 /*
  * Names of layers, counters and parts. Constant data, any thread.
  */
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static const struct {
     const char *help;
 } counters[KT_CNT__COUNT] = {
 #define KT_COUNTER(id, name, help) [KT_CNT_##id] = { name, help },
-#include "counters.def"
+#include "kalloc-tracer/counters.def"
 };
 
 static const struct {
@@ -29,7 +29,7 @@ static const struct {
     const char *help;
 } parts[KT_PART__COUNT] = {
 #define KT_PART(id, name, share, last, help) [KT_PART_##id] = { name, help },
-#include "parts.def"
+#include "kalloc-tracer/parts.def"
 };
 
 const char *kt_part_name(KtPart part)

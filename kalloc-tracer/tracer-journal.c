@@ -3,12 +3,12 @@
  * What the tracer tells its journal beside events: symbols, modules, the
  * status; and when it is written.
  */
-#include "tracer.h"
+#include "kalloc-tracer/tracer.h"
 
 #include <time.h>
 
-#include "journal-status.h"
-#include "state.h"
+#include "kalloc-tracer/journal-status.h"
+#include "kalloc-tracer/state.h"
 
 #define FLUSH_NS 1000000000ull
 

@@ -13,8 +13,8 @@
  * taken but not yet filled is waited for with the lock released, because the
  * one who is to fill it may be waiting for the lock himself.
  */
-#include "tracer.h"
-#include "leak-rules.h"
+#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/leak-rules.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -7,17 +7,17 @@
 
 #include <pthread.h>
 
-#include "budget.h"
-#include "check.h"
-#include "counters.h"
-#include "depot.h"
-#include "journal.h"
-#include "kt.h"
-#include "model.h"
-#include "module-leaks.h"
-#include "names.h"
-#include "notes.h"
-#include "queue.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/counters.h"
+#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/journal.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/module-leaks.h"
+#include "kalloc-tracer/names.h"
+#include "kalloc-tracer/notes.h"
+#include "kalloc-tracer/queue.h"
 
 /** struct KtTold - sizes as the tracer that wrote a file had them: of what it
  *  had interned, a file holds only what events name. */

@@ -6,9 +6,9 @@
 #ifndef KT_VCPU_H
 #define KT_VCPU_H
 
-#include "guest.h"
-#include "hooks.h"
-#include "qemu-api.h"
+#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/qemu-api.h"
 
 /* The last page free that may leave its work to another hook. */
 typedef struct KtPageFree {

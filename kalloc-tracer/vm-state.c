@@ -7,7 +7,7 @@
  * ours among them: so nothing is locked then, and the section is in memory
  * whole.
  */
-#include "vm-state.h"
+#include "kalloc-tracer/vm-state.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * still meanwhile. What takes long says how far it is, and ends when nobody
  * listens any more.
  */
-#include "commands.h"
+#include "monitor-cmds/commands.h"
 
 #include <string.h>
 #include <zlib.h>

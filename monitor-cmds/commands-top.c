@@ -7,11 +7,11 @@
  * batches; with a filter the amounts are, too, for accounts have no times and
  * no pairs of, say, a task and a cache.
  */
-#include "commands.h"
+#include "monitor-cmds/commands.h"
 
 #include <string.h>
 
-#include "top.h"
+#include "monitor-cmds/top.h"
 
 #define TOP_ROWS 20         /* without -n */
 

@@ -6,8 +6,8 @@
 #ifndef MC_COMMANDS_H
 #define MC_COMMANDS_H
 
-#include "format.h"
-#include "parse.h"
+#include "monitor-cmds/format.h"
+#include "monitor-cmds/parse.h"
 
 McRunFn mc_cmd_rundown;
 McRunFn mc_cmd_blocks;

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "parse.h"
+#include "monitor-cmds/parse.h"
 
 typedef struct Completion {
     const char *last;

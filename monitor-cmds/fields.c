@@ -6,7 +6,7 @@
  * Called by the formatters after the rows were copied, without the tracer's
  * lock: names of tasks, caches and hooks stay valid for the tracer's life.
  */
-#include "format.h"
+#include "monitor-cmds/format.h"
 
 #include <string.h>
 
@@ -324,7 +324,7 @@ const McField mc_fields[MC_FIELD__COUNT] = {
         .before = before_, .after = after_, .get = get_##key_, \
         .help = help_, \
     },
-#include "fields.def"
+#include "monitor-cmds/fields.def"
 };
 
 static bool row_is_freed(const McRow *row)

@@ -5,7 +5,7 @@
 #ifndef MC_FILTER_H
 #define MC_FILTER_H
 
-#include "expr.h"
+#include "monitor-cmds/expr.h"
 
 /**
  * struct McFilter - filter options; all zero lets everything through

@@ -10,7 +10,7 @@
  *
  * No lock; any thread, one at a time for each McOut.
  */
-#include "format.h"
+#include "monitor-cmds/format.h"
 
 static void put_string(GString *s, const char *text)
 {

@@ -6,11 +6,11 @@
  * Everything about commands, options, layers and error kinds comes from
  * their tables. Any thread; the run-down asks the tracer for its state.
  */
-#include "help.h"
+#include "monitor-cmds/help.h"
 
 #include <string.h>
 
-#include "commands.h"
+#include "monitor-cmds/commands.h"
 
 #define WRAP 76
 

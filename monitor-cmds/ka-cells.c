@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ka.h"
-#include "kt.h"
+#include "monitor-cmds/ka.h"
+#include "kalloc-tracer/kt.h"
 
 #define CELL            64
 #define CELLS_VERSION   1

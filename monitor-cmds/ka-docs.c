@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mc.h"
+#include "monitor-cmds/mc.h"
 
 int main(int argc, char **argv)
 {

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ka.h"
-#include "mc.h"
+#include "monitor-cmds/ka.h"
+#include "monitor-cmds/mc.h"
 
 #define PROGRESS_US G_USEC_PER_SEC
 

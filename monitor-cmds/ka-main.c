@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ka.h"
-#include "mc.h"
+#include "monitor-cmds/ka.h"
+#include "monitor-cmds/mc.h"
 
 static const char usage[] =
     "usage: ka -f FILE [--at US] [COMMAND...]   query a journal file\n"

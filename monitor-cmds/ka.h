@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 #define KA_ANSWERED     0
 #define KA_BAD_LINE     1

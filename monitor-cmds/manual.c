@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "help.h"
-#include "top.h"
+#include "monitor-cmds/help.h"
+#include "monitor-cmds/top.h"
 
 /* ---- troff --------------------------------------------------------------- */
 

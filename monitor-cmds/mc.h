@@ -9,8 +9,8 @@
 #ifndef MC_H
 #define MC_H
 
-#include "gs.h"
-#include "kt.h"
+#include "guest-symbols/gs.h"
+#include "kalloc-tracer/kt.h"
 
 /** McHookStatus - one row of the hook table as `ka stat -v` shows it. */
 typedef KtHookStatus McHookStatus;

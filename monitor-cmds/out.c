@@ -6,7 +6,7 @@
  *
  * Used by the thread of one command; takes no lock.
  */
-#include "format.h"
+#include "monitor-cmds/format.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * Called by mc_run() on the thread of the command; touches no state but the
  * McArgs it fills.
  */
-#include "parse.h"
+#include "monitor-cmds/parse.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ const McOption mc_options[MC_OPT__COUNT] = {
         .spelling = spelling_, .alt = alt_, .arg = arg_, .set = set_, \
         .help = help_, \
     },
-#include "options.def"
+#include "monitor-cmds/options.def"
 };
 
 void mc_args_init(McArgs *args, const McContext *ctx)

@@ -5,9 +5,9 @@
 #ifndef MC_PARSE_H
 #define MC_PARSE_H
 
-#include "filter.h"
-#include "tables.h"
-#include "top.h"
+#include "monitor-cmds/filter.h"
+#include "monitor-cmds/tables.h"
+#include "monitor-cmds/top.h"
 
 /* Longest command line, in bytes. */
 #define MC_LINE_MAX 4096

@@ -6,7 +6,7 @@
  * Read-only; any thread. The option table is in parse.c beside its setters,
  * the field table in fields.c beside its getters.
  */
-#include "commands.h"
+#include "monitor-cmds/commands.h"
 
 #include <string.h>
 
@@ -26,13 +26,13 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
         .word = word_, .topic = topic_, .args = args_, .params = params_, \
         .options = options_, .run = run_, .help = help_, .detail = detail_, \
     },
-#include "commands.def"
+#include "monitor-cmds/commands.def"
 };
 
 const McObject mc_objects[MC_OBJ__COUNT] = {
 #define MC_OBJECT(id, type_, help_) \
     [MC_OBJ_##id] = { .type = type_, .help = help_ },
-#include "objects.def"
+#include "monitor-cmds/objects.def"
 };
 
 G_DEFINE_QUARK(mc-error, mc_error)

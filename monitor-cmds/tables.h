@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#include "mc.h"
+#include "monitor-cmds/mc.h"
 
 #define MC_ERROR mc_error_quark()
 GQuark mc_error_quark(void);
@@ -29,7 +29,7 @@ typedef struct McValue McValue;
 
 typedef enum McOptionId {
 #define MC_OPTION(id, ...) MC_OPT_##id,
-#include "options.def"
+#include "monitor-cmds/options.def"
     MC_OPT__COUNT
 } McOptionId;
 
@@ -52,7 +52,7 @@ extern const McOption mc_options[MC_OPT__COUNT];
 
 typedef enum McCommandId {
 #define MC_COMMAND(id, ...) MC_CMD_##id,
-#include "commands.def"
+#include "monitor-cmds/commands.def"
     MC_CMD__COUNT
 } McCommandId;
 
@@ -100,7 +100,7 @@ char *mc_command_options(const McCommand *c);
 
 typedef enum McFieldId {
 #define MC_FIELD(key, ...) MC_FIELD_##key,
-#include "fields.def"
+#include "monitor-cmds/fields.def"
     MC_FIELD__COUNT
 } McFieldId;
 
@@ -159,7 +159,7 @@ extern const McField mc_fields[MC_FIELD__COUNT];
 
 typedef enum McObjectId {
 #define MC_OBJECT(id, ...) MC_OBJ_##id,
-#include "objects.def"
+#include "monitor-cmds/objects.def"
     MC_OBJ__COUNT
 } McObjectId;
 

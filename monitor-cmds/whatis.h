@@ -5,7 +5,7 @@
 #ifndef MC_WHATIS_H
 #define MC_WHATIS_H
 
-#include "expr.h"
+#include "monitor-cmds/expr.h"
 
 /**
  * struct McWhatis - one question

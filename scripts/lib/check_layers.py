@@ -14,8 +14,9 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 # folder -> public headers of other folders that it may include
 LAYERS = {
     'guest-symbols': set(),
-    'kalloc-tracer': {'gs.h', 'pack.h', 'printable.h'},
-    'monitor-cmds': {'gs.h', 'kt.h'},
+    'kalloc-tracer': {'guest-symbols/gs.h', 'guest-symbols/pack.h',
+                      'guest-symbols/printable.h'},
+    'monitor-cmds': {'guest-symbols/gs.h', 'kalloc-tracer/kt.h'},
 }
 
 # The plugin itself: not in the libraries, it may see QEMU, and plugin.c,
@@ -57,11 +58,10 @@ def complaint(root, folder, name, kind, header):
             f'{base} is for the plugin alone ({", ".join(sorted(PLUGIN))})'
     if kind == '<':
         return None
-    if '/' in header:
-        return f'{header}: headers are named without a folder'
-    if os.path.exists(os.path.join(root, folder, header)):
-        return None
-    if header in LAYERS[folder] or where == COMPOSITION and header == 'mc.h':
+    if not os.path.exists(os.path.join(root, header)):
+        return f'{header}: headers are named by their path from the top'
+    if header.startswith(folder + '/') or header in LAYERS[folder] or \
+            where == COMPOSITION and base == 'mc.h':
         return None
     return f'{folder} may not include {header}; it may: ' + \
         (', '.join(sorted(LAYERS[folder])) or 'nothing of other folders')

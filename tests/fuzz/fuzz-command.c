@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "events.h"
+#include "tests/lib/events.h"
 
 static const char script[] =
     "symbol va=ffffffff81000000 name=_stext\n"

@@ -5,8 +5,8 @@
  * stands or three-byte changes (position, value) to a good one; these are
  * what lies on the stack, too.
  */
-#include "../lib/elf-writer.h"
-#include "gs.h"
+#include "tests/lib/elf-writer.h"
+#include "guest-symbols/gs.h"
 
 #include <stdlib.h>
 

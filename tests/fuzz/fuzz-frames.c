@@ -7,10 +7,10 @@
  * addresses of the kernel's half; walked twice, it must say the same, and a
  * stack that is taken for one walked before must be walked the same way.
  */
-#include "../lib/frame-types.h"
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
-#include "../../guest-symbols/symtab.h"
+#include "tests/lib/frame-types.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/symtab.h"
 
 #include <stdlib.h>
 #include <string.h>

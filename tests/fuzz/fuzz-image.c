@@ -3,8 +3,8 @@
  * Fuzz target: kernel files. Byte 0: the rest as it stands, as the payload of
  * a bzImage, or as three-byte changes (position, value) to a good ELF file.
  */
-#include "../lib/elf-writer.h"
-#include "../../guest-symbols/image.h"
+#include "tests/lib/elf-writer.h"
+#include "guest-symbols/image.h"
 
 #include <stdlib.h>
 

@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hooks.h"
-#include "journal-format.h"
-#include "kt.h"
+#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/kt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

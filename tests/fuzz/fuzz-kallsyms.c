@@ -5,8 +5,8 @@
  * each three bytes are a position and what is xored in there. With byte 0 at
  * 255 the rest is the read-only data as it stands.
  */
-#include "../lib/kallsyms-writer.h"
-#include "../../guest-symbols/kallsyms.h"
+#include "tests/lib/kallsyms-writer.h"
+#include "guest-symbols/kallsyms.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
  * and to agree: nothing that holds it refers to a block that was reported,
  * but other blocks.
  */
-#include "../lib/leak-guest.h"
+#include "tests/lib/leak-guest.h"
 
 #include <stdlib.h>
 

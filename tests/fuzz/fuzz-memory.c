@@ -6,9 +6,9 @@
  * and what is xored in there, or put there when the fourth is odd. What is
  * found has to answer, whatever it is.
  */
-#include "../lib/kallsyms-writer.h"
-#include "../lib/orc-writer.h"
-#include "find.h"
+#include "tests/lib/kallsyms-writer.h"
+#include "tests/lib/orc-writer.h"
+#include "kalloc-tracer/find.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Any bytes as events: the tracer and the naive model must agree. */
-#include "naive-run.h"
+#include "tests/lib/naive-run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
  * pulled towards it so that they lead somewhere. What is learned is queried
  * and unwound through, next to an older module that it may lie over.
  */
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
 #include <stdlib.h>
 #include <string.h>
 

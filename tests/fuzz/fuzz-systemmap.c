@@ -3,7 +3,7 @@
  * Fuzz target: any bytes as a System.map, alone and behind a line that makes
  * them one.
  */
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 #include <stdlib.h>
 #include <string.h>

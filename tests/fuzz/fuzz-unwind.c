@@ -8,9 +8,9 @@
  * begins elsewhere, an unwinder that walked before must say what a new one
  * says, and recognise a stack only if it walked that very one.
  */
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
-#include "../../guest-symbols/orc.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/orc.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,7 @@
 
 #include <glib.h>
 
-#include "naive-run.h"
+#include "tests/lib/naive-run.h"
 
 #define ROUND_OPS   4000
 #define EVERY       250     /* events between comparisons */

@@ -4,8 +4,8 @@
  *
  * Single-threaded. Anything wrong in a script is a wrong test and aborts.
  */
-#include "events.h"
-#include "fake-vm.h"
+#include "tests/lib/events.h"
+#include "tests/lib/fake-vm.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

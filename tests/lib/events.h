@@ -34,7 +34,7 @@
 #ifndef TEST_EVENTS_H
 #define TEST_EVENTS_H
 
-#include "mc.h"
+#include "monitor-cmds/mc.h"
 
 typedef struct TestWorld TestWorld;
 

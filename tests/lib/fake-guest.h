@@ -7,9 +7,9 @@
 #ifndef FAKE_GUEST_H
 #define FAKE_GUEST_H
 
-#include "orc-writer.h"
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
+#include "tests/lib/orc-writer.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
 
 #define BPF 0xffffffffc0700000ull
 

@@ -2,12 +2,12 @@
 /*
  * QEMU's plugin API for tests: see fake-qemu.h.
  */
-#include "fake-qemu.h"
+#include "tests/lib/fake-qemu.h"
 
 #include <string.h>
 
-#include "capture-parts.h"
-#include "vm-state.h"
+#include "kalloc-tracer/capture-parts.h"
+#include "kalloc-tracer/vm-state.h"
 
 #define PAGE 4096u
 #define TRAP 0xcc

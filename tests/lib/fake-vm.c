@@ -3,7 +3,7 @@
  * A VM to be looked at, see fake-vm.h: pages in a hash table, registers in an
  * array.
  */
-#include "fake-vm.h"
+#include "tests/lib/fake-vm.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef FAKE_VM_H
 #define FAKE_VM_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 typedef struct TestVm TestVm;
 

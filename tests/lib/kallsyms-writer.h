@@ -7,7 +7,7 @@
 #ifndef KALLSYMS_WRITER_H
 #define KALLSYMS_WRITER_H
 
-#include "elf-writer.h"
+#include "tests/lib/elf-writer.h"
 #include <stdbool.h>
 
 typedef enum KsOrder { KS_4_6, KS_4_20, KS_6_2, KS_6_4, KS_7_0,

@@ -9,11 +9,11 @@
 #ifndef LEAK_GUEST_H
 #define LEAK_GUEST_H
 
-#include "kt.h"
-#include "../../guest-symbols/btf.h"
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
-#include "../../guest-symbols/symtab.h"
+#include "kalloc-tracer/kt.h"
+#include "guest-symbols/btf.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/symtab.h"
 
 #include <bpf/btf.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The naive model's accounts: an array that is searched from end to end.
  * Single-threaded.
  */
-#include "naive-model.h"
+#include "tests/lib/naive-model.h"
 
 /* The end of the first class that @asked is not beyond. */
 static uint64_t size_key(uint64_t asked)

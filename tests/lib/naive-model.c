@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The naive model: see naive-model.h. Single-threaded. */
-#include "naive-model.h"
+#include "tests/lib/naive-model.h"
 
 void naive_init(Naive *m)
 {

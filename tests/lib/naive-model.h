@@ -7,7 +7,7 @@
 #ifndef TEST_NAIVE_MODEL_H
 #define TEST_NAIVE_MODEL_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 #define NAIVE_HISTORY_ROWS 40
 

@@ -6,9 +6,9 @@
  * blocks meet; some begin one of 8192 pages, so that the map has levels; some
  * are at the ends of the address space.
  */
-#include "naive-run.h"
+#include "tests/lib/naive-run.h"
 
-#include "naive-model.h"
+#include "tests/lib/naive-model.h"
 
 #define N_STACKS        6
 #define N_TASKS         7

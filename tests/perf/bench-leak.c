@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
-#include "bench.h"
-#include "scan.h"
+#include "tests/perf/bench.h"
+#include "kalloc-tracer/scan.h"
 
 #define BASE        0xffff888000000000ull
 #define TEXT        0xffffffff81000000ull

@@ -8,8 +8,8 @@
  * for the map. Then each is freed and allocated again, in another random
  * order, 1000 others between the two: every one leaves a past life.
  */
-#include "bench.h"
-#include "kt.h"
+#include "tests/perf/bench.h"
+#include "kalloc-tracer/kt.h"
 
 #define BASE        0xffff888000000000ull
 #define STEP        192

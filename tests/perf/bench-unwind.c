@@ -7,9 +7,9 @@
  * stack that is recognised instead, and with the cache emptied before each
  * round, as by insmod.
  */
-#include "../lib/orc-writer.h"
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
+#include "tests/lib/orc-writer.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
 #include <stdio.h>
 
 #define TEXT 0xffffffff81000000ull

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 #define EVENTS  1000
 #define BLOCKS  0xffff888000001000

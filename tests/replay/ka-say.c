@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "events.h"
+#include "tests/lib/events.h"
 
 #define LINE_BYTES 8192
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A small guest for golden cases, see leak-world.h. */
-#include "leak-world.h"
+#include "tests/replay/leak-world.h"
 
-#include "../lib/leak-guest.h"
-#include "mc.h"
+#include "tests/lib/leak-guest.h"
+#include "monitor-cmds/mc.h"
 
 #define PCS_MAX 8u
 

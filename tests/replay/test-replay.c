@@ -13,8 +13,8 @@
  */
 #include <string.h>
 
-#include "events.h"
-#include "leak-world.h"
+#include "tests/lib/events.h"
+#include "tests/replay/leak-world.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 

@@ -6,8 +6,8 @@
 #ifndef TEST_CAPTURE_WORLD_H
 #define TEST_CAPTURE_WORLD_H
 
-#include "../lib/fake-qemu.h"
-#include "../lib/kallsyms-writer.h"
+#include "tests/lib/fake-qemu.h"
+#include "tests/lib/kallsyms-writer.h"
 
 #define SLIDE   0x1a00000ull
 #define TEXT    (KS_TEXT + SLIDE)

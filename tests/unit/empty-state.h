@@ -6,7 +6,7 @@
 #ifndef TEST_EMPTY_STATE_H
 #define TEST_EMPTY_STATE_H
 
-#include "state.h"
+#include "kalloc-tracer/state.h"
 
 typedef struct EmptyState {
     KtTracer *t;

@@ -3,7 +3,7 @@
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
 
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 #define VA 0xffff888000001000ull
 

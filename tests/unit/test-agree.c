@@ -3,7 +3,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "naive-run.h"
+#include "tests/lib/naive-run.h"
 
 static void agrees_with_the_naive_model(void)
 {

@@ -3,8 +3,8 @@
  * The kernel's line about itself: by its symbol, by its text, and among what
  * only begins like it.
  */
-#include "../lib/elf-writer.h"
-#include "../../guest-symbols/banner.h"
+#include "tests/lib/elf-writer.h"
+#include "guest-symbols/banner.h"
 
 #define RODATA  0xffffffff81800000ull
 #define START   "Linux version "

@@ -3,8 +3,8 @@
  * The VM's state with what capture knows: loaded by a ka with or without
  * kernel=FILE, at once or as soon as the kernel runs.
  */
-#include "capture-world.h"
-#include "journal-files.h"
+#include "tests/unit/capture-world.h"
+#include "tests/unit/journal-files.h"
 
 /* Saved with one block live, and a call under way. */
 static GByteArray *state_of(bool file)

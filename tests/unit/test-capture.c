@@ -3,8 +3,8 @@
  * Capture: the kernel is found, its calls become events; switching off and on,
  * resets.
  */
-#include "capture-world.h"
-#include "tracer.h"
+#include "tests/unit/capture-world.h"
+#include "kalloc-tracer/tracer.h"
 
 static void calls_become_events(void)
 {

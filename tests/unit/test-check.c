@@ -6,12 +6,12 @@
  */
 #include <string.h>
 
-#include "map-node.h"
-#include "tracer.h"
+#include "kalloc-tracer/map-node.h"
+#include "kalloc-tracer/tracer.h"
 
 /* Their structures are nobody else's. */
-#include "calls.c"
-#include "history-rows.h"
+#include "kalloc-tracer/calls.c"
+#include "kalloc-tracer/history-rows.h"
 
 #define BASE 0xffff888000000000ull
 #define STEP 256

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "depot.h"
-#include "kt.h"
+#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/kt.h"
 
 #define THREADS 8
 #define STACKS  40000

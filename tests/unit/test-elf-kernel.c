@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernels of any kind, from ELF files with a symbol table. */
-#include "../lib/elf-writer.h"
-#include "gs.h"
+#include "tests/lib/elf-writer.h"
+#include "guest-symbols/gs.h"
 
 #define HIGH    0xfffffff02a000000ull
 #define LOW     0x80000000ull

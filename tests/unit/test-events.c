@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ka events: what is listed of a journal's file, and what is told of it. */
-#include "journal-files.h"
-#include "mc.h"
-#include "state.h"
+#include "tests/unit/journal-files.h"
+#include "monitor-cmds/mc.h"
+#include "kalloc-tracer/state.h"
 
 #define VA 0xffff888000001000u
 

@@ -2,8 +2,8 @@
 /*
  * Finding the kernel: in memory, by its file, and what is none.
  */
-#include "../lib/kallsyms-writer.h"
-#include "find.h"
+#include "tests/lib/kallsyms-writer.h"
+#include "kalloc-tracer/find.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "commands.h"
-#include "events.h"
+#include "monitor-cmds/commands.h"
+#include "tests/lib/events.h"
 
 typedef struct Fixture {
     TestWorld *w;

@@ -3,10 +3,10 @@
  * Walks by frame records: arm64 and riscv64 stacks as their kernels build
  * them, signed return addresses, and stacks that nobody would build.
  */
-#include "../lib/frame-types.h"
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
-#include "../../guest-symbols/symtab.h"
+#include "tests/lib/frame-types.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
+#include "guest-symbols/symtab.h"
 
 #include <string.h>
 

@@ -4,10 +4,10 @@
  * cross pages, stop where memory ends, and nothing is guessed for a kernel
  * that does not tell its layout.
  */
-#include "guest.h"
+#include "kalloc-tracer/guest.h"
 
-#include "../../guest-symbols/btf.h"
-#include "../../guest-symbols/kernel.h"
+#include "guest-symbols/btf.h"
+#include "guest-symbols/kernel.h"
 
 #include <bpf/btf.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "commands.h"
-#include "events.h"
-#include "help.h"
+#include "monitor-cmds/commands.h"
+#include "tests/lib/events.h"
+#include "monitor-cmds/help.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 

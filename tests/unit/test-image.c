@@ -2,8 +2,8 @@
 /*
  * Kernel files: wrappers, compressions, ELF sections, damage.
  */
-#include "../lib/elf-writer.h"
-#include "../../guest-symbols/image.h"
+#include "tests/lib/elf-writer.h"
+#include "guest-symbols/image.h"
 
 #include <lz4.h>
 #include <lzma.h>

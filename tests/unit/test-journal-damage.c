@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "journal-files.h"
+#include "tests/unit/journal-files.h"
 
 static bool add_event(void *opaque, const KtEvent *ev)
 {

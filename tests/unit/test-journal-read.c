@@ -3,8 +3,8 @@
  * Frames of a journal, read: what is in one is bounded by what a writer would
  * have put there.
  */
-#include "journal-files.h"
-#include "journal-read.h"
+#include "tests/unit/journal-files.h"
+#include "kalloc-tracer/journal-read.h"
 
 /* ---- help --------------------------------------------------------------- */
 

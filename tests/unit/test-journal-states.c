@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "journal-files.h"
-#include "state.h"
+#include "tests/unit/journal-files.h"
+#include "kalloc-tracer/state.h"
 
 #define VA  0xffff888000001000u
 #define N   50              /* blocks of a test */

@@ -3,8 +3,8 @@
  * The journal: what the tracer writes, tests/lib/journal.py reads back. Files
  * that cannot be written or are no journals: test-journal-damage.c.
  */
-#include "journal-files.h"
-#include "state.h"
+#include "tests/unit/journal-files.h"
+#include "kalloc-tracer/state.h"
 
 /* ---- help --------------------------------------------------------------- */
 

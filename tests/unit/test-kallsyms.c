@@ -3,8 +3,8 @@
  * Decoding of kallsyms: every order of the parts with every way to write
  * addresses, long names, damage.
  */
-#include "../lib/kallsyms-writer.h"
-#include "../../guest-symbols/kallsyms.h"
+#include "tests/lib/kallsyms-writer.h"
+#include "guest-symbols/kallsyms.h"
 
 #define TEXT_LEN    0x400000
 

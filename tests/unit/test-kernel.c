@@ -5,8 +5,8 @@
  * others say of them: the exports that the image carries for its modules
  * (__ksymtab), and bpftool for the types.
  */
-#include "../lib/kallsyms-writer.h"
-#include "../../guest-symbols/kernel.h"
+#include "tests/lib/kallsyms-writer.h"
+#include "guest-symbols/kernel.h"
 
 #include <stdlib.h>
 #include <unistd.h>

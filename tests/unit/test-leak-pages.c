@@ -4,8 +4,8 @@
  * an array of them that ends where addresses do. What pages are used for is in
  * test-leak.c.
  */
-#include "../lib/leak-guest.h"
-#include "leak-pages.h"
+#include "tests/lib/leak-guest.h"
+#include "kalloc-tracer/leak-pages.h"
 
 #define READS_MAX 10000         /* more would have no end */
 

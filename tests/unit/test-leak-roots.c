@@ -3,7 +3,7 @@
  * Roots of a guest that lies about where they are: what it claims is looked at
  * for as long as it may be true. What counts as a root is in test-leak.c.
  */
-#include "../lib/leak-guest.h"
+#include "tests/lib/leak-guest.h"
 
 /* A scan of so many reads has no end: the guest has 64 pages. */
 #define READS_MAX 4096

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What lies in an array of free objects is not held by that. */
-#include "../lib/leak-guest.h"
+#include "tests/lib/leak-guest.h"
 
 #define OBJECT  LG_OBJECT(7)
 #define CACHE   (LG_DIRECT + LG_AT_SLAB + 0x4000)

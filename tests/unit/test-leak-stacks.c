@@ -8,9 +8,9 @@
 
 #include <bpf/btf.h>
 
-#include "../../guest-symbols/btf.h"
-#include "../../guest-symbols/kernel.h"
-#include "leak-world.h"
+#include "guest-symbols/btf.h"
+#include "guest-symbols/kernel.h"
+#include "kalloc-tracer/leak-world.h"
 
 #define INIT    0xffff800081000000ull   /* init_task */
 #define POINTER 0xffff800081800000ull   /* irq_stack_ptr */

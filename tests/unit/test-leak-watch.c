@@ -3,8 +3,8 @@
  * Leak scans that are made by themselves: when, what is told of them, and what
  * is listed afterwards.
  */
-#include "../lib/leak-guest.h"
-#include "state.h"
+#include "tests/lib/leak-guest.h"
+#include "kalloc-tracer/state.h"
 
 #define LEAKS (LG_OBJECTS + 3)      /* see test-leak.c */
 

@@ -4,8 +4,8 @@
  * used for, which memory counts as in use, and that whatever it says of itself
  * is looked at for so long only.
  */
-#include "../lib/leak-guest.h"
-#include "leak-pages.h"
+#include "tests/lib/leak-guest.h"
+#include "kalloc-tracer/leak-pages.h"
 
 #include <inttypes.h>
 

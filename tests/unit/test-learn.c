@@ -3,11 +3,11 @@
  * Code that comes while the kernel runs takes memory, whatever its kind: the
  * bound has to see it, and refuse what does not fit.
  */
-#include "learn.h"
+#include "kalloc-tracer/learn.h"
 
 #include <string.h>
 
-#include "budget.h"
+#include "kalloc-tracer/budget.h"
 
 #define CODE 0xffffffffc0000000ull
 #define MEM  ((uint64_t)64 << 20)

@@ -4,9 +4,9 @@
  * that every event is accounted for, and that nothing becomes an error
  * because it was not kept.
  */
-#include "budget.h"
-#include "history.h"
-#include "model-world.h"
+#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/history.h"
+#include "tests/unit/model-world.h"
 
 #define BOUND   ((uint64_t)64 << 20)
 #define STEP    64

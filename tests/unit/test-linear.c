@@ -4,7 +4,7 @@
  * is among the guesses. The addresses are those of Documentation/arch/arm64/
  * memory.rst, Documentation/arch/riscv/vm-layout.rst and of running kernels.
  */
-#include "linear.h"
+#include "kalloc-tracer/linear.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * went and change hands inside the allocator; and for objects whose slab was
  * given back to it.
  */
-#include "model-world.h"
+#include "tests/unit/model-world.h"
 
 static void alloc_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
 {

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "blocks.h"
-#include "model-world.h"
+#include "kalloc-tracer/blocks.h"
+#include "tests/unit/model-world.h"
 
 /* ---- frees -------------------------------------------------------------- */
 

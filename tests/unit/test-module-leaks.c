@@ -4,8 +4,8 @@
  * of the moment when the module was unloaded, whoever applies the events.
  * What they say is in tests/replay.
  */
-#include "events.h"
-#include "state.h"
+#include "tests/lib/events.h"
+#include "kalloc-tracer/state.h"
 
 #define KERNEL "symbol va=ffffffff81000000 name=_stext\n" \
                "symbol va=ffffffff81000800 name=_etext\n" \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The registry of modules as a stream: what comes out is what went in. */
-#include "../lib/orc-writer.h"
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules-inside.h"
+#include "tests/lib/orc-writer.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules-inside.h"
 
 #define BASE 0xffffffffc0100000ull
 #define SIZE 0x4000ull

@@ -3,9 +3,9 @@
  * The registry of modules, and reading a struct module of either form out of
  * a guest memory that means well or does not.
  */
-#include "../lib/orc-writer.h"
-#include "../../guest-symbols/kernel.h"
-#include "../../guest-symbols/modules.h"
+#include "tests/lib/orc-writer.h"
+#include "guest-symbols/kernel.h"
+#include "guest-symbols/modules.h"
 
 #define BASE 0xffffffffc0100000ull
 #define SIZE 0x4000ull

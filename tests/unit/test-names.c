@@ -2,8 +2,8 @@
 /* Names of tasks and caches, which the guest makes up, and of our tables. */
 #include <string.h>
 
-#include "kt.h"
-#include "names.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/names.h"
 
 static KtTracer *new_tracer(void)
 {

@@ -4,13 +4,13 @@
  * report of a module's end is, to the microsecond, the one of the journal,
  * whatever other vCPUs do meanwhile.
  */
-#include "notes.h"
+#include "kalloc-tracer/notes.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "kt.h"
-#include "tracer.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/tracer.h"
 
 #define PUSHERS 3
 #define LIVES 200

@@ -3,8 +3,8 @@
  * ORC tables and the set of them: layouts, order, search, modules that come
  * and go. KA_TEST_KERNELS=path:path adds real kernels.
  */
-#include "../lib/orc-writer.h"
-#include "../../guest-symbols/kernel.h"
+#include "tests/lib/orc-writer.h"
+#include "guest-symbols/kernel.h"
 
 #define TEXT 0xffffffff81000000ull
 #define IP_VA 0xffffffff82000000ull

@@ -4,13 +4,13 @@
  * pages, folios, lists and batches, also such as no sound kernel has; and the
  * slab of an object, which is only looked up.
  */
-#include "pages.h"
+#include "kalloc-tracer/pages.h"
 
 #include <bpf/btf.h>
 #include <string.h>
 
-#include "../../guest-symbols/btf.h"
-#include "../../guest-symbols/kernel.h"
+#include "guest-symbols/btf.h"
+#include "guest-symbols/kernel.h"
 
 #define VMEMMAP 0xffffea0000000000ull
 #define DIRECT 0xffff888000000000ull

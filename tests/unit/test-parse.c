@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "events.h"
-#include "parse.h"
+#include "tests/lib/events.h"
+#include "monitor-cmds/parse.h"
 
 static const char kernel[] =
     "symbol va=ffffffff81000000 name=_stext\n"

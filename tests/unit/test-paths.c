@@ -3,8 +3,8 @@
  * Stacks that are recognised: what is, what no longer is when a word of it
  * has changed, and what never can be.
  */
-#include "../lib/fake-guest.h"
-#include "../../guest-symbols/paths.h"
+#include "tests/lib/fake-guest.h"
+#include "guest-symbols/paths.h"
 
 #define TEXT 0xffffffff81000000ull
 #define MOD 0xffffffffc0100000ull

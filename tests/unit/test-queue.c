@@ -7,8 +7,8 @@
 #include <sched.h>
 #include <string.h>
 
-#include "kt.h"
-#include "queue.h"
+#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/queue.h"
 
 #define THREADS     8
 #define ROUNDS      20000

@@ -3,9 +3,9 @@
  * A journal's numbers become the reader's. What a file makes its reader keep
  * is bounded by what a tracer would have written, and by the file's size.
  */
-#include "blocks.h"
-#include "journal-code.h"
-#include "journal-files.h"
+#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/journal-code.h"
+#include "tests/unit/journal-files.h"
 
 /* A stack's entry: its number, one from the one before; one frame that is
  * new, one word from the last that was; then with the frame of before. */

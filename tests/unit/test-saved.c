@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 static const char map[] =
     "0000000000000000 A fixed_percpu_data\n"

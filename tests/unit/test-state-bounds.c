@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state of a tracer within a bound on memory (mem=). */
-#include "budget.h"
-#include "state-dump.h"
-#include "state.h"
-#include "tracer.h"
+#include "kalloc-tracer/budget.h"
+#include "tests/unit/state-dump.h"
+#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/tracer.h"
 
 static KtTracer *new_tracer(uint64_t mem_bytes)
 {

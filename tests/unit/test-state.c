@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
-#include "hooks.h"
-#include "state-dump.h"
-#include "state.h"
-#include "tracer.h"
+#include "kalloc-tracer/hooks.h"
+#include "tests/unit/state-dump.h"
+#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/tracer.h"
 
 
 /* ---- random maps -------------------------------------------------------- */

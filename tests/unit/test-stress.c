@@ -6,8 +6,8 @@
  */
 #include <inttypes.h>
 
-#include "calls.h"
-#include "tracer.h"
+#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/tracer.h"
 
 #define BASE 0xffff888000000000ull
 #define PRODUCERS 3

@@ -2,8 +2,8 @@
 /*
  * The symbol table: order, names, extents, near misses.
  */
-#include "../lib/elf-writer.h"
-#include "../../guest-symbols/symtab.h"
+#include "tests/lib/elf-writer.h"
+#include "guest-symbols/symtab.h"
 
 #include <malloc.h>
 

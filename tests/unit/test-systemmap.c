@@ -2,7 +2,7 @@
 /*
  * System.map files, the stub that Debian ships, and what is wrong in others.
  */
-#include "gs.h"
+#include "guest-symbols/gs.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of accounts: what their columns tell of blocks that are counted. */
-#include "top.h"
+#include "monitor-cmds/top.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "mc.h"
+#include "monitor-cmds/mc.h"
 
 #define BASE 0xffff888000000000ull
 /* More than a batch of those that are looked at with the lock held. */

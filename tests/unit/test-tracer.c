@@ -3,7 +3,7 @@
  * The tracer's applying thread: events get into the model without anybody
  * asking, in order, beside those who push and those who ask.
  */
-#include "kt.h"
+#include "kalloc-tracer/kt.h"
 
 #define BASE 0xffff888000000000ull
 #define N 20000

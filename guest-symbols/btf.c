@@ -12,9 +12,9 @@
  * locks, but for libbpf's own words.
  */
 #include "guest-symbols/btf.h"
-#include "guest-symbols/cursor.h"
-#include "guest-symbols/lock.h"
-#include "guest-symbols/name-hash.h"
+#include "guest-symbols/base/bytes.h"
+#include "guest-symbols/base/lock.h"
+#include "guest-symbols/base/name-hash.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>

@@ -5,7 +5,7 @@
  * writes through struct Out, which bounds what comes out.
  */
 #include "guest-symbols/decompress.h"
-#include "guest-symbols/cursor.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <lz4.h>
 #include <lzma.h>

@@ -6,7 +6,7 @@
  * What Linux tells by itself is told by a struct GsElfOptions here. Such a
  * kernel runs where it is linked.
  */
-#include "guest-symbols/cursor.h"
+#include "guest-symbols/base/bytes.h"
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/orc.h"
 #include "guest-symbols/symtab.h"

@@ -4,7 +4,7 @@
  * ones). Called by image.c; stateless.
  */
 #include "guest-symbols/image-inside.h"
-#include "guest-symbols/cursor.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <elf.h>
 

@@ -8,7 +8,7 @@
  * kernel is opened; immutable afterwards, so free of locks.
  */
 #include "guest-symbols/image-inside.h"
-#include "guest-symbols/cursor.h"
+#include "guest-symbols/base/bytes.h"
 #include "guest-symbols/decompress.h"
 
 #include <elf.h>

@@ -4,7 +4,7 @@
 #define GS_MODULES_INSIDE_H
 
 #include "guest-symbols/modules.h"
-#include "guest-symbols/lock.h"
+#include "guest-symbols/base/lock.h"
 #include "guest-symbols/name-pool.h"
 
 #define MAX_DEAD 1024

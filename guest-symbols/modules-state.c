@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "guest-symbols/modules-inside.h"
-#include "guest-symbols/printable.h"
+#include "guest-symbols/base/printable.h"
 
 #define MAX_ORC (1u << 20)      /* entries of one module */
 

@@ -12,7 +12,7 @@
 
 #include "guest-symbols/gs.h"
 #include "guest-symbols/module-read.h"
-#include "guest-symbols/pack.h"
+#include "guest-symbols/base/stream.h"
 
 typedef struct GsModules GsModules;
 

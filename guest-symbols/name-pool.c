@@ -5,7 +5,7 @@
  * hundred times cost its names once. The caller holds its own lock.
  */
 #include "guest-symbols/name-pool.h"
-#include "guest-symbols/name-hash.h"
+#include "guest-symbols/base/name-hash.h"
 
 #include <string.h>
 

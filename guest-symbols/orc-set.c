@@ -16,7 +16,7 @@
  * no barrier, and an idle reader holds nothing back: at most one retired
  * snapshot a reader ever exists.
  */
-#include "guest-symbols/lock.h"
+#include "guest-symbols/base/lock.h"
 #include "guest-symbols/orc.h"
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "guest-symbols/secret.h"
+#include "guest-symbols/base/secret.h"
 
 #define SET_BITS    8
 #define WAYS        8

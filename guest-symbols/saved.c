@@ -8,7 +8,7 @@
  */
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/modules.h"
-#include "guest-symbols/printable.h"
+#include "guest-symbols/base/printable.h"
 #include "guest-symbols/symtab-save.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
  * once, to be checked and hashed, and copied.
  */
 #include "guest-symbols/symtab-inside.h"
-#include "guest-symbols/name-hash.h"
+#include "guest-symbols/base/name-hash.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef GS_SYMTAB_SAVE_H
 #define GS_SYMTAB_SAVE_H
 
-#include "guest-symbols/cursor.h"
+#include "guest-symbols/base/bytes.h"
 #include "guest-symbols/symtab.h"
 
 /** gs_symtab_save() - append a sealed table to @out. */

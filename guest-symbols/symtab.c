@@ -9,8 +9,8 @@
  * locks.
  */
 #include "guest-symbols/symtab-inside.h"
-#include "guest-symbols/name-hash.h"
-#include "guest-symbols/suggest.h"
+#include "guest-symbols/base/name-hash.h"
+#include "guest-symbols/base/suggest.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/orc.h"
 #include "guest-symbols/paths.h"
-#include "guest-symbols/secret.h"
+#include "guest-symbols/base/secret.h"
 #include "guest-symbols/walk.h"
 #include <string.h>
 

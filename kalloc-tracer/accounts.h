@@ -19,7 +19,7 @@
 #include "kalloc-tracer/budget.h"
 #include "kalloc-tracer/depot.h"
 #include "kalloc-tracer/kt.h"
-#include "guest-symbols/pack.h"
+#include "guest-symbols/base/stream.h"
 
 /**
  * struct KtCells - accounts by number

@@ -13,7 +13,7 @@
 
 #include "kalloc-tracer/blocks.h"
 #include "kalloc-tracer/depot.h"
-#include "guest-symbols/printable.h"
+#include "guest-symbols/base/printable.h"
 
 #define MAX_CACHES UINT16_MAX
 /* Of a cache, besides its name: in the tables, and what malloc() adds. */

@@ -15,7 +15,7 @@
 #include "kalloc-tracer/budget.h"
 #include "kalloc-tracer/hooks.h"
 #include "kalloc-tracer/leak-rules.h"
-#include "guest-symbols/printable.h"
+#include "guest-symbols/base/printable.h"
 #include "kalloc-tracer/tracer.h"
 
 #define MAGIC       "ka state"

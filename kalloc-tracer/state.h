@@ -13,7 +13,7 @@
 #define KT_STATE_H
 
 #include "kalloc-tracer/kt.h"
-#include "guest-symbols/pack.h"
+#include "guest-symbols/base/stream.h"
 
 /** KT_STATE_VERSION - of the stream; older ones can be read, newer cannot. */
 #define KT_STATE_VERSION 2

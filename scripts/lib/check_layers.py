@@ -14,8 +14,8 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 # folder -> public headers of other folders that it may include
 LAYERS = {
     'guest-symbols': set(),
-    'kalloc-tracer': {'guest-symbols/gs.h', 'guest-symbols/pack.h',
-                      'guest-symbols/printable.h'},
+    'kalloc-tracer': {'guest-symbols/gs.h', 'guest-symbols/base/stream.h',
+                      'guest-symbols/base/printable.h'},
     'monitor-cmds': {'guest-symbols/gs.h', 'kalloc-tracer/kt.h'},
 }
 

@@ -2,7 +2,7 @@
 /*
  * The hash of names: of such as somebody chose to collide.
  */
-#include "guest-symbols/name-hash.h"
+#include "guest-symbols/base/name-hash.h"
 
 #include <string.h>
 

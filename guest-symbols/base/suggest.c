@@ -7,7 +7,7 @@
  * usual typing errors), cut off at a quarter of the name's length; a candidate
  * that continues the typed name ("kmalloc" for "kmallo") also counts.
  */
-#include "guest-symbols/suggest.h"
+#include "guest-symbols/base/suggest.h"
 
 #include <stdlib.h>
 #include <string.h>

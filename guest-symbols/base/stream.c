@@ -2,7 +2,7 @@
 /*
  * Streams of numbers: see pack.h.
  */
-#include "guest-symbols/pack.h"
+#include "guest-symbols/base/stream.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The secret of hashes: see secret.h. */
-#include "guest-symbols/secret.h"
+#include "guest-symbols/base/secret.h"
 
 #include "guest-symbols/gs.h"
 

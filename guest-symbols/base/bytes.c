@@ -3,7 +3,7 @@
  * Bounds-checked reads, see cursor.h. Used by every parser of this folder;
  * holds no state of its own.
  */
-#include "guest-symbols/cursor.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <string.h>
 

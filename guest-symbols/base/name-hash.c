@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Hash of names: see name-hash.h. */
-#include "guest-symbols/name-hash.h"
+#include "guest-symbols/base/name-hash.h"
 
 #include <string.h>
 
-#include "guest-symbols/secret.h"
+#include "guest-symbols/base/secret.h"
 
 static inline uint64_t word_of(const char *text, size_t len)
 {

@@ -3,7 +3,7 @@
 #ifndef GS_BANNER_H
 #define GS_BANNER_H
 
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 #include "guest-symbols/symtab.h"
 
 /**

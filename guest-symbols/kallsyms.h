@@ -6,7 +6,7 @@
 #ifndef GS_KALLSYMS_H
 #define GS_KALLSYMS_H
 
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 #include "guest-symbols/symtab.h"
 
 /**

@@ -12,7 +12,7 @@
 
 #include "guest-symbols/gs.h"
 #include "guest-symbols/arch.h"
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 
 typedef struct GsSymtab GsSymtab;
 typedef struct GsBtf GsBtf;

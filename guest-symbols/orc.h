@@ -11,7 +11,7 @@
 #define GS_ORC_H
 
 #include "guest-symbols/gs.h"
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 #include <stdatomic.h>
 
 /**

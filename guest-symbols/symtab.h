@@ -9,7 +9,7 @@
 #define GS_SYMTAB_H
 
 #include "guest-symbols/gs.h"
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 #include "guest-symbols/name-codes.h"
 
 typedef struct GsSymtab GsSymtab;

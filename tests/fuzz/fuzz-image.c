@@ -4,7 +4,7 @@
  * a bzImage, or as three-byte changes (position, value) to a good ELF file.
  */
 #include "tests/lib/elf-writer.h"
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * Kernel files: wrappers, compressions, ELF sections, damage.
  */
 #include "tests/lib/elf-writer.h"
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 
 #include <lz4.h>
 #include <lzma.h>

@@ -2,7 +2,7 @@
 /*
  * Guest memory that is copied where somebody looks.
  */
-#include "guest-symbols/memory-copy.h"
+#include "guest-symbols/image/guest-copy.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * What was copied once is not copied again: the guest may change it meanwhile,
  * but not under the eyes of who reads it.
  */
-#include "guest-symbols/memory-copy.h"
+#include "guest-symbols/image/guest-copy.h"
 
 #include <string.h>
 #include <sys/mman.h>

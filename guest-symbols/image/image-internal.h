@@ -6,7 +6,7 @@
 #ifndef GS_IMAGE_INSIDE_H
 #define GS_IMAGE_INSIDE_H
 
-#include "guest-symbols/image.h"
+#include "guest-symbols/image/image.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * stateless, any thread. The streams are untrusted: each row of the table
  * writes through struct Out, which bounds what comes out.
  */
-#include "guest-symbols/decompress.h"
+#include "guest-symbols/image/decompress.h"
 #include "guest-symbols/base/bytes.h"
 
 #include <lz4.h>

@@ -7,9 +7,9 @@
  * after the other, then lists the loaded sections. Called by kernel.c while a
  * kernel is opened; immutable afterwards, so free of locks.
  */
-#include "guest-symbols/image-inside.h"
+#include "guest-symbols/image/image-internal.h"
 #include "guest-symbols/base/bytes.h"
-#include "guest-symbols/decompress.h"
+#include "guest-symbols/image/decompress.h"
 
 #include <elf.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #define GS_IMAGE_H
 
 #include "guest-symbols/gs.h"
-#include "guest-symbols/memory-copy.h"
+#include "guest-symbols/image/guest-copy.h"
 
 typedef struct GsImage GsImage;
 

@@ -3,7 +3,7 @@
  * The loaded sections of an ELF file (System V ABI; only 64-bit little-endian
  * ones). Called by image.c; stateless.
  */
-#include "guest-symbols/image-inside.h"
+#include "guest-symbols/image/image-internal.h"
 #include "guest-symbols/base/bytes.h"
 
 #include <elf.h>

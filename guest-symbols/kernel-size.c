@@ -3,7 +3,7 @@
  * What is known of a kernel, in bytes of host memory, for who bounds them.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/modules.h"
 #include "guest-symbols/orc.h"
 #include "guest-symbols/symtab.h"

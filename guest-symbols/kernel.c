@@ -10,7 +10,7 @@
  */
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/banner.h"
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/kallsyms.h"
 #include "guest-symbols/modules.h"
 #include "guest-symbols/orc.h"

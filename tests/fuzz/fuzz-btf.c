@@ -3,7 +3,7 @@
  * Fuzz target: .BTF sections. Byte 0 even: the rest as it stands; odd: the
  * rest are type records, put behind a good header and names.
  */
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 
 #include <bpf/btf.h>
 #include <stdlib.h>

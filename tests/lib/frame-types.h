@@ -6,7 +6,7 @@
 #ifndef FRAME_TYPES_H
 #define FRAME_TYPES_H
 
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 
 #include <bpf/btf.h>
 

@@ -10,7 +10,7 @@
 #define LEAK_GUEST_H
 
 #include "kalloc-tracer/kt.h"
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/modules.h"
 #include "guest-symbols/symtab.h"

@@ -3,7 +3,7 @@
  * Types: members through anonymous structs and paths, bit fields, enums,
  * and sections that are not what they claim. The types are made by libbpf.
  */
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 
 #include <bpf/btf.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "kalloc-tracer/guest.h"
 
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel.h"
 
 #include <bpf/btf.h>

@@ -8,7 +8,7 @@
 
 #include <bpf/btf.h>
 
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel.h"
 #include "kalloc-tracer/leak-world.h"
 

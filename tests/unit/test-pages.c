@@ -9,7 +9,7 @@
 #include <bpf/btf.h>
 #include <string.h>
 
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel.h"
 
 #define VMEMMAP 0xffffea0000000000ull

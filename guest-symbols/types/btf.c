@@ -11,7 +11,7 @@
  * can be told at once is checked first. Nothing changes after gs_btf_new(): no
  * locks, but for libbpf's own words.
  */
-#include "guest-symbols/btf.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/base/bytes.h"
 #include "guest-symbols/base/lock.h"
 #include "guest-symbols/base/name-hash.h"

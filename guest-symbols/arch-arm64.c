@@ -9,7 +9,7 @@
  * a word behind the record tells which.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 /* struct pt_regs begins with x0-x30, sp, pc, pstate (uapi/asm/ptrace.h) */
 enum {

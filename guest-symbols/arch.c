@@ -4,7 +4,7 @@
  */
 #include "guest-symbols/arch.h"
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <elf.h>
 #include <string.h>

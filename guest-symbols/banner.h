@@ -4,7 +4,7 @@
 #define GS_BANNER_H
 
 #include "guest-symbols/image/image.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 /**
  * gs_banner_find() - the line of a kernel

@@ -9,7 +9,7 @@
 #include "guest-symbols/base/bytes.h"
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/orc.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <elf.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/modules.h"
 #include "guest-symbols/orc.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 /* An address, a rule, and its share of the index. */
 #define ORC_ROW_BYTES 13

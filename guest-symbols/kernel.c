@@ -11,11 +11,11 @@
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/banner.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/kallsyms.h"
+#include "guest-symbols/symbols/kallsyms.h"
 #include "guest-symbols/modules.h"
 #include "guest-symbols/orc.h"
-#include "guest-symbols/symtab.h"
-#include "guest-symbols/systemmap.h"
+#include "guest-symbols/symbols/symtab.h"
+#include "guest-symbols/symbols/systemmap.h"
 
 #include <errno.h>
 #include <fcntl.h>

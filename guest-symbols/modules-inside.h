@@ -5,7 +5,7 @@
 
 #include "guest-symbols/modules.h"
 #include "guest-symbols/base/lock.h"
-#include "guest-symbols/name-pool.h"
+#include "guest-symbols/symbols/name-pool.h"
 
 #define MAX_DEAD 1024
 #define MAX_MODULES 8192

@@ -9,7 +9,7 @@
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/modules.h"
 #include "guest-symbols/base/printable.h"
-#include "guest-symbols/symtab-save.h"
+#include "guest-symbols/symbols/symtab-store.h"
 
 #include <string.h>
 

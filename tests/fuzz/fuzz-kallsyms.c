@@ -6,7 +6,7 @@
  * 255 the rest is the read-only data as it stands.
  */
 #include "tests/lib/kallsyms-writer.h"
-#include "guest-symbols/kallsyms.h"
+#include "guest-symbols/symbols/kallsyms.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/modules.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <bpf/btf.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * addresses, long names, damage.
  */
 #include "tests/lib/kallsyms-writer.h"
-#include "guest-symbols/kallsyms.h"
+#include "guest-symbols/symbols/kallsyms.h"
 
 #define TEXT_LEN    0x400000
 

@@ -2,7 +2,7 @@
 /*
  * Interned names: one copy of each, bounds, names that were chosen to collide.
  */
-#include "guest-symbols/name-pool.h"
+#include "guest-symbols/symbols/name-pool.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The symbol table: order, names, extents, near misses.
  */
 #include "tests/lib/elf-writer.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <malloc.h>
 

@@ -6,7 +6,7 @@
 #define GS_SYMTAB_SAVE_H
 
 #include "guest-symbols/base/bytes.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 /** gs_symtab_save() - append a sealed table to @out. */
 void gs_symtab_save(const GsSymtab *tab, GByteArray *out);

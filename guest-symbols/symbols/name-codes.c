@@ -5,7 +5,7 @@
  * often as there is a code to spare, the pair of codes that is the most
  * frequent in a sample gets one.
  */
-#include "guest-symbols/name-codes.h"
+#include "guest-symbols/symbols/name-codes.h"
 
 #include <string.h>
 

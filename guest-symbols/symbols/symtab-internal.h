@@ -6,7 +6,7 @@
 #ifndef GS_SYMTAB_INSIDE_H
 #define GS_SYMTAB_INSIDE_H
 
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #define GS_MARKER_SHIFT 4
 #define GS_TWIN         "__pfx_"        /* begins the name of a function's

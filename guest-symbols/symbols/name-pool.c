@@ -4,7 +4,7 @@
  * look for a name by comparing pointers, and lets a module that is loaded a
  * hundred times cost its names once. The caller holds its own lock.
  */
-#include "guest-symbols/name-pool.h"
+#include "guest-symbols/symbols/name-pool.h"
 #include "guest-symbols/base/name-hash.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
  * are written in codes that can be kept as they are: then a name is expanded
  * once, to be checked and hashed, and copied.
  */
-#include "guest-symbols/symtab-inside.h"
+#include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/base/name-hash.h"
 
 #include <stdlib.h>

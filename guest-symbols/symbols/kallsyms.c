@@ -7,8 +7,8 @@
  * (it is a configuration choice), so every way that is possible in a layout
  * is tried, and the one is taken that puts the symbols in order.
  */
-#include "guest-symbols/kallsyms.h"
-#include "guest-symbols/kallsyms-find.h"
+#include "guest-symbols/symbols/kallsyms.h"
+#include "guest-symbols/symbols/kallsyms-find.h"
 
 #include <string.h>
 

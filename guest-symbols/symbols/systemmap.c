@@ -4,7 +4,7 @@
  * stateless. A line that is not understood is an error, not skipped: half a
  * symbol table gives wrong names.
  */
-#include "guest-symbols/systemmap.h"
+#include "guest-symbols/symbols/systemmap.h"
 
 #include <string.h>
 

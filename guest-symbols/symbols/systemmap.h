@@ -6,7 +6,7 @@
 #ifndef GS_SYSTEMMAP_H
 #define GS_SYSTEMMAP_H
 
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 /** gs_systemmap_is() - does @data begin like a System.map? */
 bool gs_systemmap_is(const uint8_t *data, size_t len);

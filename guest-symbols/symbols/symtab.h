@@ -10,7 +10,7 @@
 
 #include "guest-symbols/gs.h"
 #include "guest-symbols/image/image.h"
-#include "guest-symbols/name-codes.h"
+#include "guest-symbols/symbols/name-codes.h"
 
 typedef struct GsSymtab GsSymtab;
 

@@ -7,7 +7,7 @@
 #define GS_KALLSYMS_H
 
 #include "guest-symbols/image/image.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/symtab.h"
 
 /**
  * gs_kallsyms_decode() - find and decode the tables

@@ -7,8 +7,8 @@
  * letter and name of each. What bounds extents goes with them, since the
  * image that told it does not.
  */
-#include "guest-symbols/symtab-save.h"
-#include "guest-symbols/symtab-inside.h"
+#include "guest-symbols/symbols/symtab-store.h"
+#include "guest-symbols/symbols/symtab-internal.h"
 
 #include <string.h>
 

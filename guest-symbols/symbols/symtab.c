@@ -8,7 +8,7 @@
  * between a marker and it. After sealing nothing changes, so there are no
  * locks.
  */
-#include "guest-symbols/symtab-inside.h"
+#include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/base/name-hash.h"
 #include "guest-symbols/base/suggest.h"
 

@@ -19,8 +19,8 @@
  *
  * Each step checks itself, so a chance match does not survive.
  */
-#include "guest-symbols/kallsyms-find.h"
-#include "guest-symbols/symtab.h"
+#include "guest-symbols/symbols/kallsyms-find.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>
 

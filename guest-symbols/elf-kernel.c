@@ -8,7 +8,7 @@
  */
 #include "guest-symbols/base/bytes.h"
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"
 
 #include <elf.h>

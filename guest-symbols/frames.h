@@ -11,7 +11,7 @@
 #ifndef GS_FRAMES_H
 #define GS_FRAMES_H
 
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include "guest-symbols/paths.h"
 
 /**

@@ -5,7 +5,7 @@
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/modules.h"
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"
 
 /* An address, a rule, and its share of the index. */

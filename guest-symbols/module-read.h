@@ -6,7 +6,7 @@
 #define GS_MODULE_READ_H
 
 #include "guest-symbols/gs.h"
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 
 #define GS_MODULE_MAX_MEM 8
 #define GS_MODULE_NAME_MAX 64

@@ -15,7 +15,7 @@
  * nothing is read but 8-byte words in the kernel's half of the address space.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include "guest-symbols/paths.h"
 #include "guest-symbols/base/secret.h"
 #include "guest-symbols/walk.h"

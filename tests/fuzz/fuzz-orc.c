@@ -3,7 +3,7 @@
  * Fuzz target: any bytes as ORC arrays. First byte: layout; second: whether
  * there is a header. Every row of what comes out must be found again.
  */
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include <stdlib.h>
 #include <string.h>
 

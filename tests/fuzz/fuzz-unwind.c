@@ -10,7 +10,7 @@
  */
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/modules.h"
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include <stdlib.h>
 #include <string.h>
 

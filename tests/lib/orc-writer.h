@@ -9,7 +9,7 @@
 #ifndef ORC_WRITER_H
 #define ORC_WRITER_H
 
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include <string.h>
 
 typedef enum OrcReg {

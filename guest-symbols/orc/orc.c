@@ -11,7 +11,7 @@
  * Called by orc-set.c when a kernel is opened and by modules.c when a module
  * is loaded. A table does not change once made: any thread may search it.
  */
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include <inttypes.h>
 #include <string.h>
 

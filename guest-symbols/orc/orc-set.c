@@ -17,7 +17,7 @@
  * snapshot a reader ever exists.
  */
 #include "guest-symbols/base/lock.h"
-#include "guest-symbols/orc.h"
+#include "guest-symbols/orc/orc.h"
 #include <string.h>
 
 #define MAX_TEXT 16

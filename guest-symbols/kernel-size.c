@@ -4,7 +4,7 @@
  */
 #include "guest-symbols/kernel.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"
 

@@ -12,7 +12,7 @@
 #include "guest-symbols/banner.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/symbols/kallsyms.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"
 #include "guest-symbols/symbols/systemmap.h"

@@ -8,7 +8,7 @@
  * module is learned whole or not at all.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * thread.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules-inside.h"
+#include "guest-symbols/modules/modules-internal.h"
 
 #include <string.h>
 

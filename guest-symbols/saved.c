@@ -7,7 +7,7 @@
  * answers what commands ask. Its bytes come from a file and are untrusted.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/symbols/symtab-store.h"
 

@@ -9,7 +9,7 @@
  */
 #include "tests/lib/frame-types.h"
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * and unwound through, next to an older module that it may lie over.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include <stdlib.h>
 #include <string.h>
 

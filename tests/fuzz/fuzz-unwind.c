@@ -9,7 +9,7 @@
  * says, and recognise a stack only if it walked that very one.
  */
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #include "tests/lib/orc-writer.h"
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include <stdio.h>
 
 #define TEXT 0xffffffff81000000ull

@@ -2,7 +2,7 @@
 /* The registry of modules as a stream: what comes out is what went in. */
 #include "tests/lib/orc-writer.h"
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules-inside.h"
+#include "guest-symbols/modules/modules-internal.h"
 
 #define BASE 0xffffffffc0100000ull
 #define SIZE 0x4000ull

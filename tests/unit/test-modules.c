@@ -5,7 +5,7 @@
  */
 #include "tests/lib/orc-writer.h"
 #include "guest-symbols/kernel.h"
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 
 #define BASE 0xffffffffc0100000ull
 #define SIZE 0x4000ull

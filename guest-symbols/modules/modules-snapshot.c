@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "guest-symbols/modules-inside.h"
+#include "guest-symbols/modules/modules-internal.h"
 #include "guest-symbols/base/printable.h"
 
 #define MAX_ORC (1u << 20)      /* entries of one module */

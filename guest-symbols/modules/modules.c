@@ -15,7 +15,7 @@
  *
  * Lock order: GsModules.lock, then the lock of the GsOrcSet.
  */
-#include "guest-symbols/modules-inside.h"
+#include "guest-symbols/modules/modules-internal.h"
 #include <string.h>
 
 /* ---- life ------------------------------------------------------------- */

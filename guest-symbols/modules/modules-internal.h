@@ -3,7 +3,7 @@
 #ifndef GS_MODULES_INSIDE_H
 #define GS_MODULES_INSIDE_H
 
-#include "guest-symbols/modules.h"
+#include "guest-symbols/modules/modules.h"
 #include "guest-symbols/base/lock.h"
 #include "guest-symbols/symbols/name-pool.h"
 

@@ -8,7 +8,7 @@
  * one of zeros, too. Since 6.13 (commit c2c6b27b5aa1) both are of zeros, and
  * a word behind the record tells which.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/symbols/symtab.h"
 
 /* struct pt_regs begins with x0-x30, sp, pc, pstate (uapi/asm/ptrace.h) */

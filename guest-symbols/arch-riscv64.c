@@ -7,7 +7,7 @@
  * frame pointer is that of its struct pt_regs. Where a task begins the frame
  * pointer is something else altogether.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 
 /* struct pt_regs begins with epc, ra, sp, gp, tp, t0-t2, s0, ... t6, status
  * (asm/ptrace.h) */

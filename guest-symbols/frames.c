@@ -8,7 +8,7 @@
  * address space.
  */
 #include "guest-symbols/frames.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 
 /* Task, irq and overflow stacks, and SDEI's. */
 #define MAX_SWITCHES 8

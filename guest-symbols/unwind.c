@@ -14,7 +14,7 @@
  * Whatever the stack holds, a walk ends: each frame costs one of @max, and
  * nothing is read but 8-byte words in the kernel's half of the address space.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/paths.h"
 #include "guest-symbols/base/secret.h"

@@ -8,7 +8,7 @@
  * stack that is taken for one walked before must be walked the same way.
  */
 #include "tests/lib/frame-types.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
 

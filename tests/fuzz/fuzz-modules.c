@@ -5,7 +5,7 @@
  * pulled towards it so that they lead somewhere. What is learned is queried
  * and unwound through, next to an older module that it may lie over.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * begins elsewhere, an unwinder that walked before must say what a new one
  * says, and recognise a stack only if it walked that very one.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
 #include <stdlib.h>

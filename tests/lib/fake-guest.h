@@ -8,7 +8,7 @@
 #define FAKE_GUEST_H
 
 #include "tests/lib/orc-writer.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 
 #define BPF 0xffffffffc0700000ull

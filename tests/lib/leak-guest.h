@@ -11,7 +11,7 @@
 
 #include "kalloc-tracer/kt.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
 

@@ -8,7 +8,7 @@
  * round, as by insmod.
  */
 #include "tests/lib/orc-writer.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include <stdio.h>
 

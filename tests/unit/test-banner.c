@@ -4,7 +4,7 @@
  * only begins like it.
  */
 #include "tests/lib/elf-writer.h"
-#include "guest-symbols/banner.h"
+#include "guest-symbols/kernel/banner.h"
 
 #define RODATA  0xffffffff81800000ull
 #define START   "Linux version "

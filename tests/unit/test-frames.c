@@ -4,7 +4,7 @@
  * them, signed return addresses, and stacks that nobody would build.
  */
 #include "tests/lib/frame-types.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
 

@@ -7,7 +7,7 @@
 #include "kalloc-tracer/guest.h"
 
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 
 #include <bpf/btf.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * (__ksymtab), and bpftool for the types.
  */
 #include "tests/lib/kallsyms-writer.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 
 #include <stdlib.h>
 #include <unistd.h>

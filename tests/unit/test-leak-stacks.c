@@ -9,7 +9,7 @@
 #include <bpf/btf.h>
 
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "kalloc-tracer/leak-world.h"
 
 #define INIT    0xffff800081000000ull   /* init_task */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The registry of modules as a stream: what comes out is what went in. */
 #include "tests/lib/orc-writer.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules-internal.h"
 
 #define BASE 0xffffffffc0100000ull

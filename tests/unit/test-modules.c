@@ -4,7 +4,7 @@
  * a guest memory that means well or does not.
  */
 #include "tests/lib/orc-writer.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 
 #define BASE 0xffffffffc0100000ull

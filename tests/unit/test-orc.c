@@ -4,7 +4,7 @@
  * and go. KA_TEST_KERNELS=path:path adds real kernels.
  */
 #include "tests/lib/orc-writer.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 
 #define TEXT 0xffffffff81000000ull
 #define IP_VA 0xffffffff82000000ull

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 
 #define VMEMMAP 0xffffea0000000000ull
 #define DIRECT 0xffff888000000000ull

@@ -12,7 +12,7 @@
  * The guest may lie: what is copied is bounded, and the readers of the copy
  * are those that read files.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 
 #define IMAGE_MAX       (512ull << 20)
 

@@ -2,8 +2,8 @@
 /*
  * The table of architectures.
  */
-#include "guest-symbols/arch.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/arch.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/symbols/symtab.h"
 
 #include <elf.h>

@@ -7,7 +7,7 @@
  * tests. All that can fail is done before either of the two is touched: a
  * module is learned whole or not at all.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include <inttypes.h>
 #include <string.h>

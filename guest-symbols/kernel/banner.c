@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel's own line about itself: see banner.h. */
-#include "guest-symbols/banner.h"
+#include "guest-symbols/kernel/banner.h"
 #include "guest-symbols/image/guest-copy.h"
 
 #include <string.h>

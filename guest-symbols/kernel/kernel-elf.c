@@ -7,7 +7,7 @@
  * kernel runs where it is linked.
  */
 #include "guest-symbols/base/bytes.h"
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"
 

@@ -3,7 +3,7 @@
  * What the registry of modules tells of one: its name, areas, symbols. Any
  * thread.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules-internal.h"
 
 #include <string.h>

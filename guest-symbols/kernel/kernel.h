@@ -11,7 +11,7 @@
 #define GS_KERNEL_H
 
 #include "guest-symbols/gs.h"
-#include "guest-symbols/arch.h"
+#include "guest-symbols/kernel/arch.h"
 #include "guest-symbols/image/image.h"
 
 typedef struct GsSymtab GsSymtab;

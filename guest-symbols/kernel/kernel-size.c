@@ -2,7 +2,7 @@
 /*
  * What is known of a kernel, in bytes of host memory, for who bounds them.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"

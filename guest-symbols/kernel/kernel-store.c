@@ -6,7 +6,7 @@
  * No types, no unwind tables, no image: a kernel that was loaded again only
  * answers what commands ask. Its bytes come from a file and are untrusted.
  */
-#include "guest-symbols/kernel.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/symbols/symtab-store.h"

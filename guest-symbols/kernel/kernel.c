@@ -8,8 +8,8 @@
  * proper before its modules. Except gs_kernel_set_slide(), everything may be
  * called from any thread.
  */
-#include "guest-symbols/kernel.h"
-#include "guest-symbols/banner.h"
+#include "guest-symbols/kernel/kernel.h"
+#include "guest-symbols/kernel/banner.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/symbols/kallsyms.h"
 #include "guest-symbols/modules/modules.h"

@@ -6,7 +6,7 @@
 #ifndef GS_ARCH_H
 #define GS_ARCH_H
 
-#include "guest-symbols/frames.h"
+#include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/gs.h"
 
 typedef struct GsSymtab GsSymtab;

@@ -4,7 +4,7 @@
  * has changed, and what never can be.
  */
 #include "tests/lib/fake-guest.h"
-#include "guest-symbols/paths.h"
+#include "guest-symbols/unwind/walk-cache.h"
 
 #define TEXT 0xffffffff81000000ull
 #define MOD 0xffffffffc0100000ull

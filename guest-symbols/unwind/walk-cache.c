@@ -4,7 +4,7 @@
  * eight. The one of a set that was found last comes first; a new one takes
  * its place, and it that of another, in turns.
  */
-#include "guest-symbols/paths.h"
+#include "guest-symbols/unwind/walk-cache.h"
 
 #include <string.h>
 

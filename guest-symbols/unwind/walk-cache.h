@@ -19,7 +19,7 @@
 #ifndef GS_PATHS_H
 #define GS_PATHS_H
 
-#include "guest-symbols/walk.h"
+#include "guest-symbols/unwind/walk.h"
 
 #define GS_PATH_CODE 44
 #define GS_PATH_EARLY 3

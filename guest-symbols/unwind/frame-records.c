@@ -7,7 +7,7 @@
  * nothing is read but aligned 8-byte words in the kernel's part of the
  * address space.
  */
-#include "guest-symbols/frames.h"
+#include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/kernel/kernel.h"
 
 /* Task, irq and overflow stacks, and SDEI's. */

@@ -16,9 +16,9 @@
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
-#include "guest-symbols/paths.h"
+#include "guest-symbols/unwind/walk-cache.h"
 #include "guest-symbols/base/secret.h"
-#include "guest-symbols/walk.h"
+#include "guest-symbols/unwind/walk.h"
 #include <string.h>
 
 #define SHORT_BITS 11

@@ -12,7 +12,7 @@
 #define GS_FRAMES_H
 
 #include "guest-symbols/orc/orc.h"
-#include "guest-symbols/paths.h"
+#include "guest-symbols/unwind/walk-cache.h"
 
 /**
  * struct GsFrames - a kernel's frames, as one unwinder sees them

@@ -23,7 +23,7 @@ static const struct {
     bool last;
 } parts[KT_PART__COUNT] = {
 #define KT_PART(id, name, share, last, help) [KT_PART_##id] = { share, last },
-#include "kalloc-tracer/parts.def"
+#include "kalloc-tracer/api/memory-parts.def"
 };
 
 KtBudget *kt_budget_new(uint64_t max)

@@ -20,7 +20,7 @@ static const struct {
     const char *text;
 } rules[KT_CHECK__COUNT] = {
 #define KT_CHECK(id, name, text) [KT_CHECK_##id] = { name, text },
-#include "kalloc-tracer/checks.def"
+#include "kalloc-tracer/api/checks.def"
 };
 
 const char *kt_check_name(KtCheckRule rule)

@@ -12,7 +12,7 @@ static const struct {
     const char *text;
 } kinds[KT_ERR__COUNT] = {
 #define KT_ERROR_KIND(id, name, text) [KT_ERR_##id] = { name, text },
-#include "kalloc-tracer/errors.def"
+#include "kalloc-tracer/api/errors.def"
 };
 
 #define LAYER(l) (1u << KT_LAYER_##l)

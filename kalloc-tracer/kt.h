@@ -73,7 +73,7 @@ typedef enum KtFamily {
 /** Error kinds; names, severities and texts come from errors.def. */
 typedef enum KtErrorKind {
 #define KT_ERROR_KIND(id, name, text) KT_ERR_##id,
-#include "kalloc-tracer/errors.def"
+#include "kalloc-tracer/api/errors.def"
     KT_ERR__COUNT
 } KtErrorKind;
 const char *kt_error_name(KtErrorKind kind);
@@ -83,7 +83,7 @@ bool kt_error_parse(const char *name, KtErrorKind *out);
 /** Counters of `ka stat`; every drop, eviction or unknown is one of them. */
 typedef enum KtCounter {
 #define KT_COUNTER(id, name, help) KT_CNT_##id,
-#include "kalloc-tracer/counters.def"
+#include "kalloc-tracer/api/counters.def"
     KT_CNT__COUNT
 } KtCounter;
 const char *kt_counter_name(KtCounter c);
@@ -92,7 +92,7 @@ const char *kt_counter_help(KtCounter c);
 /** Parts of the tracer's memory, see parts.def. */
 typedef enum KtPart {
 #define KT_PART(id, name, share, last, help) KT_PART_##id,
-#include "kalloc-tracer/parts.def"
+#include "kalloc-tracer/api/memory-parts.def"
     KT_PART__COUNT
 } KtPart;
 const char *kt_part_name(KtPart part);
@@ -461,7 +461,7 @@ void kt_query_stats(KtTracer *t, KtStats *out);
 /** What must hold of the tracer's state, the rows of checks.def. */
 typedef enum KtCheckRule {
 #define KT_CHECK(id, name, text) KT_CHECK_##id,
-#include "kalloc-tracer/checks.def"
+#include "kalloc-tracer/api/checks.def"
     KT_CHECK__COUNT
 } KtCheckRule;
 const char *kt_check_name(KtCheckRule rule);
@@ -586,10 +586,10 @@ const GsKernel *kt_replay_kernel(const KtReplay *r);
 /** kt_replay_status() - the last status that was read. */
 void kt_replay_status(KtReplay *r, KtStatus *out);
 
-#include "kalloc-tracer/kt-accounts.h"
-#include "kalloc-tracer/kt-modules.h"
-#include "kalloc-tracer/kt-vm.h"
-#include "kalloc-tracer/kt-leak.h"
+#include "kalloc-tracer/api/kt-accounts.h"
+#include "kalloc-tracer/api/kt-modules.h"
+#include "kalloc-tracer/api/kt-vm.h"
+#include "kalloc-tracer/api/kt-leak.h"
 #include "kalloc-tracer/secret-hash.h"
 
 #endif /* KT_H */

@@ -21,7 +21,7 @@ static const struct {
     const char *help;
 } counters[KT_CNT__COUNT] = {
 #define KT_COUNTER(id, name, help) [KT_CNT_##id] = { name, help },
-#include "kalloc-tracer/counters.def"
+#include "kalloc-tracer/api/counters.def"
 };
 
 static const struct {
@@ -29,7 +29,7 @@ static const struct {
     const char *help;
 } parts[KT_PART__COUNT] = {
 #define KT_PART(id, name, share, last, help) [KT_PART_##id] = { name, help },
-#include "kalloc-tracer/parts.def"
+#include "kalloc-tracer/api/memory-parts.def"
 };
 
 const char *kt_part_name(KtPart part)

@@ -16,8 +16,8 @@
 #define KT_ACCOUNTS_H
 
 #include "kalloc-tracer/blocks.h"
-#include "kalloc-tracer/budget.h"
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
 #include "guest-symbols/base/stream.h"
 

@@ -10,9 +10,9 @@
 #ifndef KT_BLOCKS_H
 #define KT_BLOCKS_H
 
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/pool.h"
+#include "kalloc-tracer/base/pool.h"
 
 /* Stacks and tasks are kept in 24 bits. */
 #define KT_MAX_STACKS ((1u << 24) - 1)

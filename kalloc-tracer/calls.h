@@ -9,7 +9,7 @@
 #ifndef KT_CALLS_H
 #define KT_CALLS_H
 
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/state.h"
 

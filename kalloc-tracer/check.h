@@ -15,9 +15,9 @@
 #define KT_CHECK_H
 
 #include "kalloc-tracer/calls.h"
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/model.h"
-#include "kalloc-tracer/names.h"
+#include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/queue.h"
 
 /** struct KtSeen - a set of record numbers; @n: how many are in it */

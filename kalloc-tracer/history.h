@@ -15,7 +15,7 @@
 #define KT_HISTORY_H
 
 #include "kalloc-tracer/blocks.h"
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
 
 typedef struct KtHistory KtHistory;

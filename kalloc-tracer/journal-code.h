@@ -11,7 +11,7 @@
 #ifndef KT_JOURNAL_CODE_H
 #define KT_JOURNAL_CODE_H
 
-#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/base/bytes.h"
 #include "kalloc-tracer/kt.h"
 
 /** Most events of a run. */

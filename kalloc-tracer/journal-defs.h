@@ -9,10 +9,10 @@
 #ifndef KT_JOURNAL_DEFS_H
 #define KT_JOURNAL_DEFS_H
 
-#include "kalloc-tracer/bytes.h"
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/bytes.h"
+#include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/names.h"
+#include "kalloc-tracer/base/tasks-and-caches.h"
 
 /* ---- writing ------------------------------------------------------------ */
 

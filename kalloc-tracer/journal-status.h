@@ -5,7 +5,7 @@
 #ifndef KT_JOURNAL_STATUS_H
 #define KT_JOURNAL_STATUS_H
 
-#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/base/bytes.h"
 #include "kalloc-tracer/kt.h"
 
 /** kt_status_put() - append @s, sizes and counters. */

@@ -590,6 +590,6 @@ void kt_replay_status(KtReplay *r, KtStatus *out);
 #include "kalloc-tracer/api/kt-modules.h"
 #include "kalloc-tracer/api/kt-vm.h"
 #include "kalloc-tracer/api/kt-leak.h"
-#include "kalloc-tracer/secret-hash.h"
+#include "kalloc-tracer/base/secret-hash.h"
 
 #endif /* KT_H */

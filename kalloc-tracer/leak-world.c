@@ -3,7 +3,7 @@
  * The live blocks, copied under the tracer's lock, and the scan that is made
  * of them: see leak-world.h.
  */
-#include "kalloc-tracer/huge.h"
+#include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/leak-rules.h"
 #include "kalloc-tracer/leak-world.h"
 

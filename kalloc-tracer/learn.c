@@ -4,7 +4,7 @@
  */
 #include "kalloc-tracer/learn.h"
 
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 
 /* Of the bound, what is copied of the guest's at once. */
 #define SHARE 64

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kalloc-tracer/pool.h"
+#include "kalloc-tracer/base/pool.h"
 
 typedef struct KtMap {
     KtPool nodes;

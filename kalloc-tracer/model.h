@@ -11,8 +11,8 @@
 
 #include "kalloc-tracer/accounts.h"
 #include "kalloc-tracer/blocks.h"
-#include "kalloc-tracer/budget.h"
-#include "kalloc-tracer/counters.h"
+#include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/errors.h"
 #include "kalloc-tracer/history.h"
 #include "kalloc-tracer/kt.h"

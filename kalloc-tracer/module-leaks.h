@@ -10,8 +10,8 @@
 #ifndef KT_MODULE_LEAKS_H
 #define KT_MODULE_LEAKS_H
 
-#include "kalloc-tracer/budget.h"
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model.h"
 #include "kalloc-tracer/notes.h"

@@ -10,7 +10,7 @@
 #ifndef KT_REPLAY_IDS_H
 #define KT_REPLAY_IDS_H
 
-#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/base/bytes.h"
 #include "kalloc-tracer/kt.h"
 
 typedef struct KtReplayIds KtReplayIds;

@@ -3,7 +3,7 @@
 #ifndef KT_SAVED_HOOKS_H
 #define KT_SAVED_HOOKS_H
 
-#include "kalloc-tracer/bytes.h"
+#include "kalloc-tracer/base/bytes.h"
 
 /**
  * kt_saved_hooks_use() - name hooks as a journal's frame does from here on

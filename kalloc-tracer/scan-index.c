@@ -6,8 +6,8 @@
  */
 #include "kalloc-tracer/scan-index.h"
 
-#include "kalloc-tracer/huge.h"
-#include "kalloc-tracer/prefetch.h"
+#include "kalloc-tracer/base/host-memory.h"
+#include "kalloc-tracer/base/prefetch.h"
 
 #include <stdlib.h>
 #include <string.h>

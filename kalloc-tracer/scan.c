@@ -6,8 +6,8 @@
  * together (scan-index.h). Grey blocks wait for their turn (scan-grey.h).
  */
 #include "kalloc-tracer/scan.h"
-#include "kalloc-tracer/huge.h"
-#include "kalloc-tracer/prefetch.h"
+#include "kalloc-tracer/base/host-memory.h"
+#include "kalloc-tracer/base/prefetch.h"
 #include "kalloc-tracer/scan-grey.h"
 #include "kalloc-tracer/scan-index.h"
 

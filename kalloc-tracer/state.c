@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/hooks.h"
 #include "kalloc-tracer/leak-rules.h"
 #include "guest-symbols/base/printable.h"

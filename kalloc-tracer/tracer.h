@@ -7,15 +7,15 @@
 
 #include <pthread.h>
 
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/check.h"
-#include "kalloc-tracer/counters.h"
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/counters.h"
+#include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/journal.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model.h"
 #include "kalloc-tracer/module-leaks.h"
-#include "kalloc-tracer/names.h"
+#include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/notes.h"
 #include "kalloc-tracer/queue.h"
 

@@ -3,7 +3,7 @@
  * The budget: what each part may take, what is left, and that the total is
  * exact among threads.
  */
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 
 static void budget_is_a_bound(void)
 {

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
 
 #define THREADS 8

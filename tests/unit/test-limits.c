@@ -4,7 +4,7 @@
  * that every event is accounted for, and that nothing becomes an error
  * because it was not kept.
  */
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/history.h"
 #include "tests/unit/model-world.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/names.h"
+#include "kalloc-tracer/base/tasks-and-caches.h"
 
 static KtTracer *new_tracer(void)
 {

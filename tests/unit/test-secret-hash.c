@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Hashes of numbers that were chosen to have the same: nearly all differ. */
-#include "kalloc-tracer/secret-hash.h"
+#include "kalloc-tracer/base/secret-hash.h"
 
 #include <stdbool.h>
 #include <stdint.h>

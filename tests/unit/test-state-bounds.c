@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state of a tracer within a bound on memory (mem=). */
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "tests/unit/state-dump.h"
 #include "kalloc-tracer/state.h"
 #include "kalloc-tracer/tracer.h"

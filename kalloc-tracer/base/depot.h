@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 
 typedef struct KtDepot KtDepot;
 

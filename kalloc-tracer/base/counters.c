@@ -3,7 +3,7 @@
  * Counters: see counters.h. Relaxed atomics; a sum read while threads add is
  * a value the counter had at some time in between.
  */
-#include "kalloc-tracer/counters.h"
+#include "kalloc-tracer/base/counters.h"
 
 #define SHARDS 16
 

@@ -4,7 +4,7 @@
  * part's own cap may be passed by what another thread takes for it at the
  * same time.
  */
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 
 #define SIXTEENTHS 16
 #define KEEP_FREE(max) ((max) / 8)

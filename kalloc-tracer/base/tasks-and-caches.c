@@ -6,13 +6,13 @@
  * are few; a mutex guards adding one, readers see a cache once the count
  * that includes it is published.
  */
-#include "kalloc-tracer/names.h"
+#include "kalloc-tracer/base/tasks-and-caches.h"
 
 #include <pthread.h>
 #include <string.h>
 
 #include "kalloc-tracer/blocks.h"
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/depot.h"
 #include "guest-symbols/base/printable.h"
 
 #define MAX_CACHES UINT16_MAX

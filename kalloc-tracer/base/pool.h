@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kalloc-tracer/budget.h"
-#include "kalloc-tracer/prefetch.h"
+#include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/base/prefetch.h"
 
 /**
  * struct KtPool - pool

@@ -8,7 +8,7 @@
 #ifndef KT_NAMES_H
 #define KT_NAMES_H
 
-#include "kalloc-tracer/budget.h"
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
 
 #define KT_COMM_LEN 16

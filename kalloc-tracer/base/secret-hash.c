@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Hashes of numbers that others choose: see secret-hash.h. */
-#include "kalloc-tracer/secret-hash.h"
+#include "kalloc-tracer/base/secret-hash.h"
 
 #include "guest-symbols/gs.h"
 

@@ -5,9 +5,9 @@
  * Used by the map (nodes) and the block table (records); their owner's lock,
  * which is the tracer's, covers it.
  */
-#include "kalloc-tracer/pool.h"
+#include "kalloc-tracer/base/pool.h"
 
-#include "kalloc-tracer/huge.h"
+#include "kalloc-tracer/base/host-memory.h"
 
 #include <sys/mman.h>
 

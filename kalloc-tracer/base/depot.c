@@ -12,7 +12,7 @@
  * Entries lie in arenas that never move, and are found from their id through
  * pages of pointers.
  */
-#include "kalloc-tracer/depot.h"
+#include "kalloc-tracer/base/depot.h"
 
 #include <glib.h>
 #include <pthread.h>

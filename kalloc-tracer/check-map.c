@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-#include "kalloc-tracer/map-node.h"
+#include "kalloc-tracer/model/map-node.h"
 
 /* The keys that a node may have; @top is the greatest. */
 typedef struct Bounds {

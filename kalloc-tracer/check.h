@@ -16,7 +16,7 @@
 
 #include "kalloc-tracer/calls.h"
 #include "kalloc-tracer/base/depot.h"
-#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/queue.h"
 

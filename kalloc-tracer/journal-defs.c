@@ -3,7 +3,7 @@
  * Definitions of a journal: see journal-defs.h.
  */
 #include "kalloc-tracer/journal-defs.h"
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/journal-format.h"
 
 typedef enum Tag {

@@ -13,7 +13,7 @@
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/notes.h"
 
 typedef struct KtModules KtModules;

@@ -3,7 +3,7 @@
 #ifndef KT_STATE_PARTS_H
 #define KT_STATE_PARTS_H
 
-#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/state.h"
 
 /** struct KtStateIds - the stream's version; how many there are of what

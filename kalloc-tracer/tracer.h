@@ -13,7 +13,7 @@
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/journal.h"
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/module-leaks.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/notes.h"

@@ -3,7 +3,7 @@
  * Accounts where memory is short, and the classes of sizes. That they are
  * right otherwise is compared with a naive model in test-agree.
  */
-#include "kalloc-tracer/accounts.h"
+#include "kalloc-tracer/model/accounts.h"
 
 #include <string.h>
 

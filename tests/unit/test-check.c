@@ -6,12 +6,12 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/map-node.h"
+#include "kalloc-tracer/model/map-node.h"
 #include "kalloc-tracer/tracer.h"
 
 /* Their structures are nobody else's. */
 #include "kalloc-tracer/calls.c"
-#include "kalloc-tracer/history-rows.h"
+#include "kalloc-tracer/model/history-rows.h"
 
 #define BASE 0xffff888000000000ull
 #define STEP 256

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Past lives: found by any address inside, newest first, oldest dropped. */
-#include "kalloc-tracer/history.h"
+#include "kalloc-tracer/model/history.h"
 
 typedef struct Found {
     uint64_t us[64];

@@ -5,7 +5,7 @@
  * because it was not kept.
  */
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/history.h"
+#include "kalloc-tracer/model/history.h"
 #include "tests/unit/model-world.h"
 
 #define BOUND   ((uint64_t)64 << 20)

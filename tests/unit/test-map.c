@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/map.h"
+#include "kalloc-tracer/model/map.h"
 
 typedef enum OpKind { END, INSERT, REMOVE, FLOOR, ABOVE, SEEK } OpKind;
 

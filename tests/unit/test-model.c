@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 #include "tests/unit/model-world.h"
 
 /* ---- frees -------------------------------------------------------------- */

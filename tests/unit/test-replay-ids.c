@@ -3,7 +3,7 @@
  * A journal's numbers become the reader's. What a file makes its reader keep
  * is bounded by what a tracer would have written, and by the file's size.
  */
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/journal-code.h"
 #include "tests/unit/journal-files.h"
 

@@ -9,14 +9,14 @@
 #ifndef KT_MODEL_H
 #define KT_MODEL_H
 
-#include "kalloc-tracer/accounts.h"
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/accounts.h"
+#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/counters.h"
-#include "kalloc-tracer/errors.h"
-#include "kalloc-tracer/history.h"
+#include "kalloc-tracer/model/errors.h"
+#include "kalloc-tracer/model/history.h"
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/map.h"
+#include "kalloc-tracer/model/map.h"
 
 typedef enum KtMapId {
     KT_MAP_PAGES,

@@ -3,9 +3,9 @@
  * Blocks: see blocks.h. The model (model.c) calls the changing functions in
  * the order of events, queries the others; the tracer's lock covers both.
  */
-#include "kalloc-tracer/blocks-age.h"
-#include "kalloc-tracer/blocks-list.h"
-#include "kalloc-tracer/blocks-young.h"
+#include "kalloc-tracer/model/blocks-by-age.h"
+#include "kalloc-tracer/model/blocks-by-stack.h"
+#include "kalloc-tracer/model/blocks-since-gap.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #ifndef KT_HISTORY_H
 #define KT_HISTORY_H
 
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
 

@@ -2,7 +2,7 @@
 /*
  * Points of time whose accounts are kept: see accounts.h.
  */
-#include "kalloc-tracer/accounts.h"
+#include "kalloc-tracer/model/accounts.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #ifndef KT_ERRORS_H
 #define KT_ERRORS_H
 
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 
 /* The list's length; later errors are dropped and counted. */
 #define KT_MAX_ERRORS 65536

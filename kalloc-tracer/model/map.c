@@ -3,7 +3,7 @@
  * Map: see map.h. Here is its life and every search; changes are in
  * map-edit.c, the nodes in map-node.h. The tracer's lock covers it.
  */
-#include "kalloc-tracer/map-node.h"
+#include "kalloc-tracer/model/map-node.h"
 
 void kt_map_init(KtMap *m)
 {

@@ -5,7 +5,7 @@
 #ifndef KT_HISTORY_ROWS_H
 #define KT_HISTORY_ROWS_H
 
-#include "kalloc-tracer/history.h"
+#include "kalloc-tracer/model/history.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * of the oldest segment go, and the system gets its pages back. They come back
  * as the ring comes around.
  */
-#include "kalloc-tracer/history-rows.h"
+#include "kalloc-tracer/model/history-rows.h"
 
 #include <sys/mman.h>
 

@@ -7,7 +7,7 @@
  * overlap, frees make no sense. Whatever comes, blocks of a map stay apart
  * (a new one retires those it overlaps, each once), and memory is bounded.
  */
-#include "kalloc-tracer/evict.h"
+#include "kalloc-tracer/model/evict.h"
 
 /* How often room is made for one block. */
 #define MAKE_ROOM 8

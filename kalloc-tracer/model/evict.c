@@ -6,7 +6,7 @@
  * Each call frees enough for several blocks, or for a piece of memory for
  * thousands, so that an event pays a small, constant share.
  */
-#include "kalloc-tracer/evict.h"
+#include "kalloc-tracer/model/evict.h"
 
 /* Freed blocks that go at once. */
 #define SOME_BLOCKS 16

@@ -7,7 +7,7 @@
 #ifndef KT_BLOCKS_AGE_H
 #define KT_BLOCKS_AGE_H
 
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 
 static inline KtLink *age_at(const KtBlocks *b, uint32_t end)
 {

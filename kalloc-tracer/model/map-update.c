@@ -8,7 +8,7 @@
  * kt_map_insert() takes the nodes that a split may need beforehand, so that
  * nothing can fail half way.
  */
-#include "kalloc-tracer/map-node.h"
+#include "kalloc-tracer/model/map-node.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #ifndef KT_MAP_NODE_H
 #define KT_MAP_NODE_H
 
-#include "kalloc-tracer/map.h"
+#include "kalloc-tracer/model/map.h"
 
 #define NODE_BYTES  512
 #define LEAF_CAP    62

@@ -4,7 +4,7 @@
  * for the checker. See history.h.
  */
 #include "kalloc-tracer/check.h"
-#include "kalloc-tracer/history-rows.h"
+#include "kalloc-tracer/model/history-rows.h"
 
 #include <inttypes.h>
 

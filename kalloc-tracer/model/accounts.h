@@ -15,7 +15,7 @@
 #ifndef KT_ACCOUNTS_H
 #define KT_ACCOUNTS_H
 
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"

@@ -5,7 +5,7 @@
 #ifndef KT_BLOCKS_LIST_H
 #define KT_BLOCKS_LIST_H
 
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 
 #include <string.h>
 

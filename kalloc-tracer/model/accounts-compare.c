@@ -6,7 +6,7 @@
  * says is believed where it fits the blocks that came with it: sums by stack,
  * cache, task and size are the same, and live parts are what these blocks are.
  */
-#include "kalloc-tracer/accounts.h"
+#include "kalloc-tracer/model/accounts.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef KT_EVICT_H
 #define KT_EVICT_H
 
-#include "kalloc-tracer/model.h"
+#include "kalloc-tracer/model/model.h"
 
 /** kt_evict_for_block() - make room for another block or its place in a map.
  *  Returns: false when there is nothing left to give up. */

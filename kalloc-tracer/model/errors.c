@@ -3,7 +3,7 @@
  * Errors: see errors.h. Called by the model under the tracer's lock; names
  * and texts are constant.
  */
-#include "kalloc-tracer/errors.h"
+#include "kalloc-tracer/model/errors.h"
 
 #include <string.h>
 

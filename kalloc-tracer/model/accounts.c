@@ -5,7 +5,7 @@
  * Sums wrap as sizes may that a guest makes up; what is live stays right, as
  * it is a difference.
  */
-#include "kalloc-tracer/accounts.h"
+#include "kalloc-tracer/model/accounts.h"
 
 #include <string.h>
 

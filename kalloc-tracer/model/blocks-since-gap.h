@@ -8,7 +8,7 @@
 #ifndef KT_BLOCKS_YOUNG_H
 #define KT_BLOCKS_YOUNG_H
 
-#include "kalloc-tracer/blocks.h"
+#include "kalloc-tracer/model/blocks.h"
 
 #include <string.h>
 

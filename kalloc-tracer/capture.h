@@ -6,8 +6,8 @@
 #define KT_CAPTURE_H
 
 #include "kalloc-tracer/find.h"
-#include "kalloc-tracer/hooks.h"
-#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/hooks/hooks.h"
+#include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/qemu-api.h"
 #include "kalloc-tracer/state.h"
 

@@ -12,7 +12,7 @@
 #include "kalloc-tracer/capture.h"
 #include "monitor-cmds/mc.h"
 #include "kalloc-tracer/options.h"
-#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/vm-state.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;

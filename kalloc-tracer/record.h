@@ -9,9 +9,9 @@
 
 #include "kalloc-tracer/calls.h"
 #include "kalloc-tracer/guest.h"
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/pages.h"
-#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/sites.h"
 #include "kalloc-tracer/vcpu.h"
 

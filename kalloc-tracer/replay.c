@@ -7,7 +7,7 @@
  * (replay-ids.c). What makes no sense ends the replay, as damage does: the
  * answers are those of the moment before.
  */
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/journal-read.h"
 #include "kalloc-tracer/journal-status.h"
 #include "kalloc-tracer/replay-ids.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/leak-rules.h"
 #include "guest-symbols/base/printable.h"
 #include "kalloc-tracer/tracer.h"

@@ -7,7 +7,7 @@
 #define KT_VCPU_H
 
 #include "kalloc-tracer/guest.h"
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/qemu-api.h"
 
 /* The last page free that may leave its work to another hook. */

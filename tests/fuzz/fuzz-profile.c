@@ -3,7 +3,7 @@
  * Fuzz target: any bytes as a profile. A good one has rows that the hook
  * table can take, a bad one gets one line.
  */
-#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/hooks/profile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The hook table against kernels, here System.maps of a few lines. */
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 
 #include <string.h>
 

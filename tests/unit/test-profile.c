@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Profiles: what they say, what the tracer makes of it, and bad ones. */
-#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/hooks/profile.h"
 
 #include <string.h>
 

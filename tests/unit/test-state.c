@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 #include "tests/unit/state-dump.h"
 #include "kalloc-tracer/state.h"
 #include "kalloc-tracer/tracer.h"

@@ -79,7 +79,7 @@ class Symbols:
 
 
 class HookTable:
-    """Names and roles of kalloc-tracer/hooks.def."""
+    """Names and roles of kalloc-tracer/hooks/hooks.def."""
 
     def __init__(self, path=HOOKS_DEF):
         with open(path, encoding='utf-8') as f:

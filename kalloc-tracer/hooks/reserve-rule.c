@@ -2,7 +2,7 @@
 /*
  * What an allocator reserves: see sizes.h. Stateless.
  */
-#include "kalloc-tracer/sizes.h"
+#include "kalloc-tracer/hooks/reserve-rule.h"
 
 static uint64_t round_up(uint64_t size, uint64_t to)
 {

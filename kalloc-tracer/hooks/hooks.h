@@ -6,7 +6,7 @@
 #define KT_HOOKS_H
 
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/sizes.h"
+#include "kalloc-tracer/hooks/reserve-rule.h"
 
 /** What a hooked function does; decides what its entry and return mean. */
 typedef enum KtRole {

@@ -6,14 +6,14 @@
  * afterwards, so translation and execution callbacks read it without a lock.
  * Presence of a symbol decides, never a version number.
  */
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 
 #include <string.h>
 
 enum {
     HOOK_NONE,
 #define KT_HOOK(id, ...) HOOK_##id,
-#include "kalloc-tracer/hooks.def"
+#include "kalloc-tracer/hooks/hooks.def"
     HOOK__COUNT
 };
 G_STATIC_ASSERT(HOOK__COUNT <= 255);
@@ -26,7 +26,7 @@ static const KtHook hook_table[HOOK__COUNT] = {
     .symbol = name, .role = KT_ROLE_##what, .size = KT_NO_ARG, \
     .ptr = KT_NO_ARG, .cache = KT_NO_ARG, .gfp = KT_NO_ARG, \
     .array = KT_NO_ARG, .count = KT_NO_ARG, ##__VA_ARGS__ },
-#include "kalloc-tracer/hooks.def"
+#include "kalloc-tracer/hooks/hooks.def"
 };
 _Pragma("GCC diagnostic pop")
 

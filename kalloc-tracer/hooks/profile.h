@@ -8,7 +8,7 @@
 #define KT_PROFILE_H
 
 #include "kalloc-tracer/guest.h"
-#include "kalloc-tracer/hooks.h"
+#include "kalloc-tracer/hooks/hooks.h"
 
 /**
  * struct KtProfile - a profile that was read

@@ -6,7 +6,7 @@
  * A group's keys are a table of where their values go and how they are read;
  * what a hook needs is a table by its role.
  */
-#include "kalloc-tracer/profile.h"
+#include "kalloc-tracer/hooks/profile.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef KT_NOTES_H
 #define KT_NOTES_H
 
-#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/kt.h"
 
 typedef struct KtNotes KtNotes;

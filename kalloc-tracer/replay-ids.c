@@ -10,8 +10,8 @@
  */
 #include "kalloc-tracer/replay-ids.h"
 
-#include "kalloc-tracer/journal-code.h"
-#include "kalloc-tracer/journal-defs.h"
+#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/definitions.h"
 #include "kalloc-tracer/tracer.h"
 
 #define TORN_MAX    (3 * KT_RUN_EVENTS)     /* a stack, a task, a cache each */

@@ -8,10 +8,10 @@
  * answers are those of the moment before.
  */
 #include "kalloc-tracer/hooks/hooks.h"
-#include "kalloc-tracer/journal-read.h"
-#include "kalloc-tracer/journal-status.h"
+#include "kalloc-tracer/journal/frame-reader.h"
+#include "kalloc-tracer/journal/status-frame.h"
 #include "kalloc-tracer/replay-ids.h"
-#include "kalloc-tracer/saved-hooks.h"
+#include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/state.h"
 #include "kalloc-tracer/tracer.h"
 

@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#include "kalloc-tracer/journal-status.h"
+#include "kalloc-tracer/journal/status-frame.h"
 #include "kalloc-tracer/state.h"
 
 #define FLUSH_NS 1000000000ull

@@ -11,7 +11,7 @@
 #include "kalloc-tracer/check.h"
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
-#include "kalloc-tracer/journal.h"
+#include "kalloc-tracer/journal/journal.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/module-leaks.h"

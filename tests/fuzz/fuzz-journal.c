@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "kalloc-tracer/hooks/hooks.h"
-#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/kt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kalloc-tracer/journal.h"
+#include "kalloc-tracer/journal/journal.h"
 
 #ifndef KA_SOURCE_DIR
 #define KA_SOURCE_DIR "."

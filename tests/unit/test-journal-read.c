@@ -4,7 +4,7 @@
  * have put there.
  */
 #include "tests/unit/journal-files.h"
-#include "kalloc-tracer/journal-read.h"
+#include "kalloc-tracer/journal/frame-reader.h"
 
 /* ---- help --------------------------------------------------------------- */
 

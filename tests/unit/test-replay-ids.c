@@ -4,7 +4,7 @@
  * is bounded by what a tracer would have written, and by the file's size.
  */
 #include "kalloc-tracer/model/blocks.h"
-#include "kalloc-tracer/journal-code.h"
+#include "kalloc-tracer/journal/event-codec.h"
 #include "tests/unit/journal-files.h"
 
 /* A stack's entry: its number, one from the one before; one frame that is

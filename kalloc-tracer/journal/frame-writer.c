@@ -9,7 +9,7 @@
  * name is told anew. Should that be more than can be kept, the file ends
  * where it is: what came after would not be true without it.
  */
-#include "kalloc-tracer/journal-out.h"
+#include "kalloc-tracer/journal/frame-writer.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "kalloc-tracer/journal-code.h"
-#include "kalloc-tracer/journal-defs.h"
+#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/definitions.h"
 
 #define LEVEL       1
 #define KEPT_MAX    (64u << 20)     /* bytes of frames that wait for room */

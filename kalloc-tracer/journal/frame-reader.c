@@ -2,7 +2,7 @@
 /*
  * Frames of a journal, read: see journal-read.h.
  */
-#include "kalloc-tracer/journal-read.h"
+#include "kalloc-tracer/journal/frame-reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

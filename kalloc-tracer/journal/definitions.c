@@ -2,9 +2,9 @@
 /*
  * Definitions of a journal: see journal-defs.h.
  */
-#include "kalloc-tracer/journal-defs.h"
+#include "kalloc-tracer/journal/definitions.h"
 #include "kalloc-tracer/model/blocks.h"
-#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 typedef enum Tag {
     TAG_FORGET,             /* numbers of program counters begin anew */

@@ -3,7 +3,7 @@
  * The status frame: see journal-status.h. Counters go by their names: a
  * reader may be newer, or older, than who wrote.
  */
-#include "kalloc-tracer/journal-status.h"
+#include "kalloc-tracer/journal/status-frame.h"
 
 #define TEXT_MAX    1024        /* of a line or a name */
 #define HOOKS_MAX   255

@@ -12,7 +12,7 @@
 
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
-#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 

@@ -8,8 +8,8 @@
 #ifndef KT_JOURNAL_READ_H
 #define KT_JOURNAL_READ_H
 
-#include "kalloc-tracer/journal-code.h"
-#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 typedef struct KtJournalReader KtJournalReader;
 

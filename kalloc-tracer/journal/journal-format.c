@@ -5,7 +5,7 @@
  * Each ends with a checksum of what is before it in the part, so that what a
  * damaged file says is not believed.
  */
-#include "kalloc-tracer/journal-format.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 #include <zlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The hook table of who wrote a journal: see saved-hooks.h. */
-#include "kalloc-tracer/saved-hooks.h"
+#include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/hooks/hooks.h"
 
 #include <string.h>

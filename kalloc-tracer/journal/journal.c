@@ -14,7 +14,7 @@
  * SIGBUS when somebody truncates the file. Where the disk does not take even
  * that (it is full, and copies on write), it is tried again later.
  */
-#include "kalloc-tracer/journal.h"
+#include "kalloc-tracer/journal/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kalloc-tracer/journal-code.h"
-#include "kalloc-tracer/journal-out.h"
+#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/frame-writer.h"
 
 #define JOBS_MAX 4
 

@@ -12,7 +12,7 @@
  * What is searched is hashed with a number of the process's own, or a guest
  * could make searches long.
  */
-#include "kalloc-tracer/journal-code.h"
+#include "kalloc-tracer/journal/event-codec.h"
 
 #define BITS        12
 #define ROWS        (1u << BITS)

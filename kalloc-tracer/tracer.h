@@ -14,9 +14,9 @@
 #include "kalloc-tracer/journal/journal.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model/model.h"
-#include "kalloc-tracer/module-leaks.h"
+#include "kalloc-tracer/modules/module-leaks.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
-#include "kalloc-tracer/notes.h"
+#include "kalloc-tracer/modules/module-events.h"
 #include "kalloc-tracer/queue.h"
 
 /** struct KtTold - sizes as the tracer that wrote a file had them: of what it

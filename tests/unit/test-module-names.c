@@ -2,7 +2,7 @@
 /* Names of a module's functions, as a guest may have them. */
 #include <string.h>
 
-#include "kalloc-tracer/module-names.h"
+#include "kalloc-tracer/modules/module-names.h"
 
 #define BASE    0xffffffffc0000000ull
 #define ID      0xffffffffc0800000ull

@@ -4,7 +4,7 @@
  * report of a module's end is, to the microsecond, the one of the journal,
  * whatever other vCPUs do meanwhile.
  */
-#include "kalloc-tracer/notes.h"
+#include "kalloc-tracer/modules/module-events.h"
 
 #include <string.h>
 #include <unistd.h>

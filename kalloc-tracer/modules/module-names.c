@@ -2,7 +2,7 @@
 /*
  * Names of a module's functions: see module-names.h.
  */
-#include "kalloc-tracer/module-names.h"
+#include "kalloc-tracer/modules/module-names.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -13,9 +13,9 @@
  * its own stores. Such a stack is not the module's. Nor are pages, which are
  * somebody's with a layer of its own above.
  */
-#include "kalloc-tracer/module-leaks.h"
+#include "kalloc-tracer/modules/module-leaks.h"
 
-#include "kalloc-tracer/module-names.h"
+#include "kalloc-tracer/modules/module-names.h"
 
 #include <string.h>
 
@@ -145,7 +145,7 @@ static const struct {
     const char *start, *end;
 } not_theirs[] = {
 #define KT_NOT_THEIRS(start, end) { start, end },
-#include "kalloc-tracer/not-theirs.def"
+#include "kalloc-tracer/modules/not-module-code.def"
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(not_theirs) <= MAX_NOT_THEIRS);
 

@@ -14,7 +14,7 @@
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model/model.h"
-#include "kalloc-tracer/notes.h"
+#include "kalloc-tracer/modules/module-events.h"
 
 typedef struct KtModules KtModules;
 

@@ -2,11 +2,11 @@
 /*
  * What comes between two events: see notes.h.
  */
-#include "kalloc-tracer/notes.h"
+#include "kalloc-tracer/modules/module-events.h"
 
 #include <pthread.h>
 
-#include "kalloc-tracer/module-leaks.h"
+#include "kalloc-tracer/modules/module-leaks.h"
 
 /*
  * @lock: of @waiting; not a GMutex, which the thread sanitizer does not see

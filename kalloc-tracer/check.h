@@ -18,7 +18,7 @@
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
-#include "kalloc-tracer/queue.h"
+#include "kalloc-tracer/tracer/queue.h"
 
 /** struct KtSeen - a set of record numbers; @n: how many are in it */
 typedef struct KtSeen {

@@ -8,7 +8,7 @@
  * the thread has done other things for WHOLE_SHARE times as long as it takes.
  */
 #include "kalloc-tracer/check.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <inttypes.h>
 #include <time.h>

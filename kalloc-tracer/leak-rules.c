@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define RULES_MAX   1024
 #define FILE_MAX    (1u << 20)

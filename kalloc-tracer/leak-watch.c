@@ -5,7 +5,7 @@
  * tried again each second for a while.
  */
 #include "kalloc-tracer/leak-rules.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define TRIES_MAX   10u
 

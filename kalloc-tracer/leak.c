@@ -5,7 +5,7 @@
  * roots, and what it did not reach is reported.
  */
 #include "kalloc-tracer/leak-rules.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 static const char *const hold_names[] = {
     [KT_LEAK_NOTHING] = "nothing",

@@ -12,7 +12,7 @@
 
 #include "kalloc-tracer/journal/event-codec.h"
 #include "kalloc-tracer/journal/definitions.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define TORN_MAX    (3 * KT_RUN_EVENTS)     /* a stack, a task, a cache each */
 

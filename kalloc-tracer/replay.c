@@ -13,7 +13,7 @@
 #include "kalloc-tracer/replay-ids.h"
 #include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/state.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/leak-rules.h"
 #include "guest-symbols/base/printable.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define MAGIC       "ka state"
 #define CACHE_NAME  (KT_CACHE_NAME_MAX * 4 + 1)

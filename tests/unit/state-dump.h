@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define VA 0xffff888000001000ull
 #define ADDRESSES 300

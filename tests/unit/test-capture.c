@@ -4,7 +4,7 @@
  * resets.
  */
 #include "tests/unit/capture-world.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 static void calls_become_events(void)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/model/map-node.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 /* Their structures are nobody else's. */
 #include "kalloc-tracer/calls.c"

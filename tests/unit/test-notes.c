@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define PUSHERS 3
 #define LIVES 200

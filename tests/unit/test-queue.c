@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/queue.h"
+#include "kalloc-tracer/tracer/queue.h"
 
 #define THREADS     8
 #define ROUNDS      20000

@@ -3,7 +3,7 @@
 #include "kalloc-tracer/base/budget.h"
 #include "tests/unit/state-dump.h"
 #include "kalloc-tracer/state.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 static KtTracer *new_tracer(uint64_t mem_bytes)
 {

@@ -11,7 +11,7 @@
 #include "kalloc-tracer/hooks/hooks.h"
 #include "tests/unit/state-dump.h"
 #include "kalloc-tracer/state.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 
 /* ---- random maps -------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "kalloc-tracer/calls.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define BASE 0xffff888000000000ull
 #define PRODUCERS 3

@@ -6,7 +6,7 @@
  * published by storing the number as its event's seq, last and with release;
  * it may be written again when the number one round before was consumed.
  */
-#include "kalloc-tracer/queue.h"
+#include "kalloc-tracer/tracer/queue.h"
 
 #include <inttypes.h>
 #include <string.h>

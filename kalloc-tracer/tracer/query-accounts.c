@@ -6,7 +6,7 @@
  * dropped with the lock held, and noted in the journal in their place among
  * events, so that a file knows them, too.
  */
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * that lock.
  */
 #include "kalloc-tracer/base/prefetch.h"
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * What the tracer tells its journal beside events: symbols, modules, the
  * status; and when it is written.
  */
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <time.h>
 

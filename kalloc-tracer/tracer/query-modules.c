@@ -3,7 +3,7 @@
  * Queries of what modules left behind. A report is of the time when the
  * module was unloaded; what has been freed since is found to be so now.
  */
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 void kt_query_modules(KtTracer *t, KtModuleFn fn, void *opaque)
 {

@@ -13,7 +13,7 @@
  * taken but not yet filled is waited for with the lock released, because the
  * one who is to fill it may be waiting for the lock himself.
  */
-#include "kalloc-tracer/tracer.h"
+#include "kalloc-tracer/tracer/tracer.h"
 #include "kalloc-tracer/leak-rules.h"
 
 #include <sched.h>

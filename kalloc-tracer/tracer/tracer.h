@@ -17,7 +17,7 @@
 #include "kalloc-tracer/modules/module-leaks.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/modules/module-events.h"
-#include "kalloc-tracer/queue.h"
+#include "kalloc-tracer/tracer/queue.h"
 
 /** struct KtTold - sizes as the tracer that wrote a file had them: of what it
  *  had interned, a file holds only what events name. */

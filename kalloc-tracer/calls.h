@@ -11,7 +11,7 @@
 
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 /**
  * struct KtCall - a call under way

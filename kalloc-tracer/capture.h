@@ -9,7 +9,7 @@
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/qemu-api.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 typedef struct KtCapture KtCapture;
 

@@ -8,7 +8,7 @@
 #define KT_GUEST_H
 
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 /** KtView - host view of guest RAM on the vCPU's own thread; NULL when @va is
  *  not plain readable RAM; @avail bytes up to the end of the page. */

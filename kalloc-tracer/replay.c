@@ -12,7 +12,7 @@
 #include "kalloc-tracer/journal/status-frame.h"
 #include "kalloc-tracer/replay-ids.h"
 #include "kalloc-tracer/journal/hook-names.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <string.h>

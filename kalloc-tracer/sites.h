@@ -9,7 +9,7 @@
 #define KT_SITES_H
 
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 typedef struct KtSites KtSites;
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "kalloc-tracer/journal/status-frame.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 #define FLUSH_NS 1000000000ull
 

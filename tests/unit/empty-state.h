@@ -6,7 +6,7 @@
 #ifndef TEST_EMPTY_STATE_H
 #define TEST_EMPTY_STATE_H
 
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 typedef struct EmptyState {
     KtTracer *t;

@@ -2,7 +2,7 @@
 /* ka events: what is listed of a journal's file, and what is told of it. */
 #include "tests/unit/journal-files.h"
 #include "monitor-cmds/mc.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 #define VA 0xffff888000001000u
 

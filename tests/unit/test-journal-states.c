@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "tests/unit/journal-files.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 #define VA  0xffff888000001000u
 #define N   50              /* blocks of a test */

@@ -4,7 +4,7 @@
  * that cannot be written or are no journals: test-journal-damage.c.
  */
 #include "tests/unit/journal-files.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 /* ---- help --------------------------------------------------------------- */
 

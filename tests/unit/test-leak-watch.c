@@ -4,7 +4,7 @@
  * is listed afterwards.
  */
 #include "tests/lib/leak-guest.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 #define LEAKS (LG_OBJECTS + 3)      /* see test-leak.c */
 

@@ -5,7 +5,7 @@
  * What they say is in tests/replay.
  */
 #include "tests/lib/events.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 #define KERNEL "symbol va=ffffffff81000000 name=_stext\n" \
                "symbol va=ffffffff81000800 name=_etext\n" \

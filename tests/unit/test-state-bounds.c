@@ -2,7 +2,7 @@
 /* The state of a tracer within a bound on memory (mem=). */
 #include "kalloc-tracer/base/budget.h"
 #include "tests/unit/state-dump.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static KtTracer *new_tracer(uint64_t mem_bytes)

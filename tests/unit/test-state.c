@@ -10,7 +10,7 @@
 
 #include "kalloc-tracer/hooks/hooks.h"
 #include "tests/unit/state-dump.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 

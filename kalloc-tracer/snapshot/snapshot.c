@@ -8,7 +8,7 @@
  * Backtraces, tasks and caches that nothing names any more stay in these
  * tables, as they do after `ka clear`.
  */
-#include "kalloc-tracer/state-parts.h"
+#include "kalloc-tracer/snapshot/snapshot-internal.h"
 
 #include <string.h>
 

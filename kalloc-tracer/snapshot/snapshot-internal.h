@@ -4,7 +4,7 @@
 #define KT_STATE_PARTS_H
 
 #include "kalloc-tracer/model/model.h"
-#include "kalloc-tracer/state.h"
+#include "kalloc-tracer/snapshot/snapshot.h"
 
 /** struct KtStateIds - the stream's version; how many there are of what
  *  blocks name; and the rows of this hook table by the stream's numbers */

@@ -7,7 +7,7 @@
  * events do, with the rules checked that these keep: blocks of a map ascend
  * and do not overlap, names that they bear exist.
  */
-#include "kalloc-tracer/state-parts.h"
+#include "kalloc-tracer/snapshot/snapshot-internal.h"
 
 /* Bits that a block is written with. */
 enum {

@@ -21,7 +21,7 @@
 #include <time.h>
 
 #include "kalloc-tracer/capture-parts.h"
-#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/find.h"
 
 #define COST_PERIOD     64              /* one callback in so many is timed */

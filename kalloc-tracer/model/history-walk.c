@@ -3,7 +3,7 @@
  * What goes through the whole history: for a state that is kept elsewhere, and
  * for the checker. See history.h.
  */
-#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/model/history-rows.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /*
  * Checker: the pools' free records, and the lists of each stack. See check.h.
  */
-#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/check/check.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
  * examination; the map's nodes are in check-map.c, lists and free records in
  * check-index.c, past lives in history.c.
  */
-#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/check/check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

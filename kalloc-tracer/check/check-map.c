@@ -6,7 +6,7 @@
  * it have. So each search is proved to end where it should, and the nodes
  * above a leaf are looked at on the way.
  */
-#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/check/check.h"
 
 #include <inttypes.h>
 

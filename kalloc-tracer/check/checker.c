@@ -7,7 +7,7 @@
  * been through, that was a round. All of it at once, with sums, follows when
  * the thread has done other things for WHOLE_SHARE times as long as it takes.
  */
-#include "kalloc-tracer/check.h"
+#include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <inttypes.h>

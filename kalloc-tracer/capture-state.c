@@ -14,7 +14,7 @@
  * when the kernel was found.
  */
 #include "kalloc-tracer/capture-parts.h"
-#include "kalloc-tracer/learn.h"
+#include "kalloc-tracer/kernel/load-code.h"
 
 #include <stdio.h>
 #include <string.h>

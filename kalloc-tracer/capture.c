@@ -22,7 +22,7 @@
 
 #include "kalloc-tracer/capture-parts.h"
 #include "kalloc-tracer/check/check.h"
-#include "kalloc-tracer/find.h"
+#include "kalloc-tracer/kernel/kernel-finder.h"
 
 #define COST_PERIOD     64              /* one callback in so many is timed */
 

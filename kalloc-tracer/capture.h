@@ -5,7 +5,7 @@
 #ifndef KT_CAPTURE_H
 #define KT_CAPTURE_H
 
-#include "kalloc-tracer/find.h"
+#include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/qemu-api.h"

@@ -6,7 +6,7 @@
 #ifndef KT_LEAK_PAGES_H
 #define KT_LEAK_PAGES_H
 
-#include "kalloc-tracer/linear.h"
+#include "kalloc-tracer/kernel/direct-map.h"
 
 typedef enum KtPageUse {
     KT_PAGE_NONE,           /* there is no such page */

@@ -3,7 +3,7 @@
 #ifndef KT_RECORD_PARTS_H
 #define KT_RECORD_PARTS_H
 
-#include "kalloc-tracer/learn.h"
+#include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/record.h"
 
 /** kt_record_complete() - @m->ev has its backtrace, task and time from here

@@ -8,9 +8,9 @@
 #define KT_RECORD_H
 
 #include "kalloc-tracer/calls.h"
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hooks.h"
-#include "kalloc-tracer/pages.h"
+#include "kalloc-tracer/kernel/struct-page.h"
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/sites.h"
 #include "kalloc-tracer/vcpu.h"

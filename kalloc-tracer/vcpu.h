@@ -6,7 +6,7 @@
 #ifndef KT_VCPU_H
 #define KT_VCPU_H
 
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/qemu-api.h"
 

@@ -7,7 +7,7 @@
 #ifndef KT_PROFILE_H
 #define KT_PROFILE_H
 
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hooks.h"
 
 /**

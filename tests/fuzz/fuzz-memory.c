@@ -8,7 +8,7 @@
  */
 #include "tests/lib/kallsyms-writer.h"
 #include "tests/lib/orc-writer.h"
-#include "kalloc-tracer/find.h"
+#include "kalloc-tracer/kernel/kernel-finder.h"
 
 #include <stdlib.h>
 #include <string.h>

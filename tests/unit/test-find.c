@@ -3,7 +3,7 @@
  * Finding the kernel: in memory, by its file, and what is none.
  */
 #include "tests/lib/kallsyms-writer.h"
-#include "kalloc-tracer/find.h"
+#include "kalloc-tracer/kernel/kernel-finder.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * cross pages, stop where memory ends, and nothing is guessed for a kernel
  * that does not tell its layout.
  */
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel/kernel.h"

@@ -3,7 +3,7 @@
  * Code that comes while the kernel runs takes memory, whatever its kind: the
  * bound has to see it, and refuse what does not fit.
  */
-#include "kalloc-tracer/learn.h"
+#include "kalloc-tracer/kernel/load-code.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * is among the guesses. The addresses are those of Documentation/arch/arm64/
  * memory.rst, Documentation/arch/riscv/vm-layout.rst and of running kernels.
  */
-#include "kalloc-tracer/linear.h"
+#include "kalloc-tracer/kernel/direct-map.h"
 
 #include <string.h>
 

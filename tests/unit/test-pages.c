@@ -4,7 +4,7 @@
  * pages, folios, lists and batches, also such as no sound kernel has; and the
  * slab of an object, which is only looked up.
  */
-#include "kalloc-tracer/pages.h"
+#include "kalloc-tracer/kernel/struct-page.h"
 
 #include <bpf/btf.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  * the vCPU's TLB may have to be filled, which may write accessed bits to a
  * page that QEMU holds locked while it translates.
  */
-#include "kalloc-tracer/find.h"
+#include "kalloc-tracer/kernel/kernel-finder.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef KT_FIND_H
 #define KT_FIND_H
 
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 
 typedef struct KtFinder KtFinder;
 

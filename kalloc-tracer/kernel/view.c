@@ -2,7 +2,7 @@
 /*
  * The one reader of guest memory: all that is copied goes through it.
  */
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 
 #include <string.h>
 

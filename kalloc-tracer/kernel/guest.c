@@ -7,7 +7,7 @@
  * the vCPU's small memory. Everything read is untrusted: pointers are only
  * ever followed through the view, names are capped, sizes are only reported.
  */
-#include "kalloc-tracer/guest-inside.h"
+#include "kalloc-tracer/kernel/guest-internal.h"
 
 #define UNKNOWN         KT_NO_MEMBER
 #define CACHE_NAME_MAX  64

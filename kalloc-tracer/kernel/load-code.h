@@ -6,7 +6,7 @@
 #ifndef KT_LEARN_H
 #define KT_LEARN_H
 
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 
 /** KtLearnFn - gs_kernel_add_module() or gs_kernel_add_bpf() */
 typedef bool (*KtLearnFn)(GsKernel *k, const GsMem *mem, uint64_t va,

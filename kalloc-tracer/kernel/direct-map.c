@@ -5,7 +5,7 @@
  * version, on riscv64 partly so: there what is possible is enumerated, and
  * the caller tries which holds.
  */
-#include "kalloc-tracer/linear.h"
+#include "kalloc-tracer/kernel/direct-map.h"
 
 static uint64_t symbol(const GsKernel *k, const char *name)
 {

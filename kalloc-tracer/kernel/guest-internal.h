@@ -3,8 +3,8 @@
 #ifndef KT_GUEST_INSIDE_H
 #define KT_GUEST_INSIDE_H
 
-#include "kalloc-tracer/guest.h"
-#include "kalloc-tracer/linear.h"
+#include "kalloc-tracer/kernel/guest.h"
+#include "kalloc-tracer/kernel/direct-map.h"
 
 typedef struct Layout {
     bool base_is_task;

@@ -5,7 +5,7 @@
  * A cache must keep its id though it does not look as it did when it was
  * first seen: it grows when another one is merged into it.
  */
-#include "kalloc-tracer/guest-inside.h"
+#include "kalloc-tracer/kernel/guest-internal.h"
 
 #define CACHES_MAX (UINT16_MAX + KT_BOOT_CACHES)
 

@@ -6,7 +6,7 @@
 #ifndef KT_PAGES_H
 #define KT_PAGES_H
 
-#include "kalloc-tracer/guest.h"
+#include "kalloc-tracer/kernel/guest.h"
 
 /** Pages taken of one bulk call or list. */
 #define KT_PAGES_MAX 65536

@@ -5,7 +5,7 @@
  * Immutable after it was made. All is untrusted: a pointer that is no struct
  * page of the memory map gives 0, walks are bounded.
  */
-#include "kalloc-tracer/pages.h"
+#include "kalloc-tracer/kernel/struct-page.h"
 
 #define MAX_ORDER       20      /* far above any MAX_PAGE_ORDER */
 #define MAX_PFN         (1ull << 40)

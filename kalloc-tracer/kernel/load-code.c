@@ -2,7 +2,7 @@
 /*
  * Learn: see learn.h.
  */
-#include "kalloc-tracer/learn.h"
+#include "kalloc-tracer/kernel/load-code.h"
 
 #include "kalloc-tracer/base/budget.h"
 

@@ -8,7 +8,7 @@
  * much makes its reader keep. Only a file that is torn may have a run's
  * definitions without its events.
  */
-#include "kalloc-tracer/replay-ids.h"
+#include "kalloc-tracer/replay/replay-ids.h"
 
 #include "kalloc-tracer/journal/event-codec.h"
 #include "kalloc-tracer/journal/definitions.h"

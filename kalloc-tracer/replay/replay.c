@@ -10,7 +10,7 @@
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 #include "kalloc-tracer/journal/status-frame.h"
-#include "kalloc-tracer/replay-ids.h"
+#include "kalloc-tracer/replay/replay-ids.h"
 #include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"

@@ -14,7 +14,7 @@
 
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/hooks/hooks.h"
-#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/leak/leak-rules.h"
 #include "guest-symbols/base/printable.h"
 #include "kalloc-tracer/tracer/tracer.h"
 

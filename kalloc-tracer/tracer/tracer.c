@@ -14,7 +14,7 @@
  * one who is to fill it may be waiting for the lock himself.
  */
 #include "kalloc-tracer/tracer/tracer.h"
-#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/leak/leak-rules.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "tests/perf/bench.h"
-#include "kalloc-tracer/scan.h"
+#include "kalloc-tracer/leak/mark.h"
 
 #define BASE        0xffff888000000000ull
 #define TEXT        0xffffffff81000000ull

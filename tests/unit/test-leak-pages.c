@@ -5,7 +5,7 @@
  * test-leak.c.
  */
 #include "tests/lib/leak-guest.h"
-#include "kalloc-tracer/leak-pages.h"
+#include "kalloc-tracer/leak/page-use.h"
 
 #define READS_MAX 10000         /* more would have no end */
 

@@ -3,8 +3,8 @@
  * The rules file: what is read, what is refused and why. And a search that
  * nobody waits for any more ends, whatever it is at.
  */
-#include "kalloc-tracer/leak-rules.h"
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/leak-rules.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #define BASE    0xffff888000000000ull
 

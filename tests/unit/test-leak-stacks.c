@@ -10,7 +10,7 @@
 
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #define INIT    0xffff800081000000ull   /* init_task */
 #define POINTER 0xffff800081800000ull   /* irq_stack_ptr */

@@ -5,7 +5,7 @@
  * is looked at for so long only.
  */
 #include "tests/lib/leak-guest.h"
-#include "kalloc-tracer/leak-pages.h"
+#include "kalloc-tracer/leak/page-use.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Gaps between blocks, as an index of them tells: all, until it is enough. */
-#include "kalloc-tracer/scan-index.h"
+#include "kalloc-tracer/leak/mark-index.h"
 
 #define BASE 0xffff888000000000ull
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/scan.h"
+#include "kalloc-tracer/leak/mark.h"
 
 #define BASE    0xffff888000000000ull
 #define WORDS   (1u << 17)          /* 1 MiB */

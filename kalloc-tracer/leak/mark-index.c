@@ -4,7 +4,7 @@
  * the 2 MiB of an address leads to a table of pages, and a page to the first
  * of its extents.
  */
-#include "kalloc-tracer/scan-index.h"
+#include "kalloc-tracer/leak/mark-index.h"
 
 #include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/base/prefetch.h"

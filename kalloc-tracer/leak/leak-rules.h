@@ -3,7 +3,7 @@
 #ifndef KT_LEAK_RULES_H
 #define KT_LEAK_RULES_H
 
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 /** What a rule says, see leak-rules.def. */
 typedef enum KtLeakRuleKind {

@@ -5,7 +5,7 @@
  * in reserve (kernel/rcu/tree.c, since 5.8; mm/slab_common.c since 6.14): all
  * that was freed is still in these.
  */
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #define KEPT_MAX 4096           /* of a CPU, whatever a guest says */
 

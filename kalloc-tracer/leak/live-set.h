@@ -6,8 +6,8 @@
 #ifndef KT_LEAK_WORLD_H
 #define KT_LEAK_WORLD_H
 
-#include "kalloc-tracer/leak-pages.h"
-#include "kalloc-tracer/scan.h"
+#include "kalloc-tracer/leak/page-use.h"
+#include "kalloc-tracer/leak/mark.h"
 
 /** struct KtLeakLive - a live block; its number is that in the KtScan */
 typedef struct KtLeakLive {

@@ -4,7 +4,7 @@
  * (leak-world.c, leak-roots.c), rules are applied, the scan goes from all
  * roots, and what it did not reach is reported.
  */
-#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/leak/leak-rules.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static const char *const hold_names[] = {

@@ -4,7 +4,7 @@
  * looked up once a scan; a stack is compared with them once, however many
  * blocks have it.
  */
-#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/leak/leak-rules.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const KtLeakRule built_in[] = {
 #define KT_LEAK_RULE(kind_, by_, name_, lo_, hi_, why_) { \
         .kind = KT_LEAK_RULE_##kind_, .by = KT_LEAK_BY_##by_, \
         .name = (char *)(name_), .lo = (lo_), .hi = (hi_) },
-#include "kalloc-tracer/leak-rules.def"
+#include "kalloc-tracer/leak/leak-rules.def"
 };
 
 static void clear_rule(gpointer rule)

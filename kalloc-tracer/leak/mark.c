@@ -5,11 +5,11 @@
  * Words that may be pointers wait until there are some, and are looked up
  * together (scan-index.h). Grey blocks wait for their turn (scan-grey.h).
  */
-#include "kalloc-tracer/scan.h"
+#include "kalloc-tracer/leak/mark.h"
 #include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/base/prefetch.h"
-#include "kalloc-tracer/scan-grey.h"
-#include "kalloc-tracer/scan-index.h"
+#include "kalloc-tracer/leak/mark-queue.h"
+#include "kalloc-tracer/leak/mark-index.h"
 
 #include <stdlib.h>
 #include <string.h>

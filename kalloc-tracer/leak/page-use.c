@@ -10,7 +10,7 @@
  * no page is marked more often than there are orders; and there are at most
  * PAGES_MAX pages.
  */
-#include "kalloc-tracer/leak-pages.h"
+#include "kalloc-tracer/leak/page-use.h"
 
 #include <string.h>
 

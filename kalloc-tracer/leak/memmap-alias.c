@@ -5,7 +5,7 @@
  * struct pages is that, or as good; they are in long runs, so where one was
  * found its neighbours are next to it.
  */
-#include "kalloc-tracer/leak-pages.h"
+#include "kalloc-tracer/leak/page-use.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 typedef struct Record {
     KtCacheId cache;

@@ -5,7 +5,7 @@
  * The kernel keeps some of tasks that are gone, for the next ones, and one a
  * CPU for its interrupts.
  */
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #include <string.h>
 

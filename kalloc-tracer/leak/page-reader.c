@@ -3,7 +3,7 @@
  * Words of guest memory: see scan.h. What is allocated together is mostly
  * scanned together, so a few pages that are kept save most of the reads.
  */
-#include "kalloc-tracer/scan.h"
+#include "kalloc-tracer/leak/mark.h"
 
 #include <string.h>
 

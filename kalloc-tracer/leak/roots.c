@@ -4,7 +4,7 @@
  * variables, stacks, struct pages, and pages that belong to the kernel. What
  * a kernel does not tell of is left out, and said to be missing.
  */
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #include <inttypes.h>
 #include <string.h>

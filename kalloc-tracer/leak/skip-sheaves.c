@@ -7,7 +7,7 @@
  * A sheaf is known by its size, which is that of an array of as many objects
  * as the cache has in one, together with the cache that it names.
  */
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #include <string.h>
 

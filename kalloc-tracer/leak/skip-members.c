@@ -3,7 +3,7 @@
  * Members that hold nothing, see leak-members.def, in the blocks of caches
  * that have their type's name.
  */
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const struct {
 } rows[] = {
 #define KT_LEAK_MEMBER(kind_, type_, member_, why_) \
     { KIND_##kind_, (type_), (member_) },
-#include "kalloc-tracer/leak-members.def"
+#include "kalloc-tracer/leak/skip-members.def"
 };
 
 #define ROWS G_N_ELEMENTS(rows)

@@ -4,7 +4,7 @@
  * that cannot be made now, as in a moment when all vCPUs are in user mode, is
  * tried again each second for a while.
  */
-#include "kalloc-tracer/leak-rules.h"
+#include "kalloc-tracer/leak/leak-rules.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define TRIES_MAX   10u

@@ -3,7 +3,7 @@
  * Who refers to a block: every word of the guest's memory that is in use is
  * compared with its addresses.
  */
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Grey blocks: see scan-grey.h. */
-#include "kalloc-tracer/scan-grey.h"
+#include "kalloc-tracer/leak/mark-queue.h"
 
 #include <glib.h>
 

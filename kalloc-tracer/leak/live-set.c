@@ -4,8 +4,8 @@
  * of them: see leak-world.h.
  */
 #include "kalloc-tracer/base/host-memory.h"
-#include "kalloc-tracer/leak-rules.h"
-#include "kalloc-tracer/leak-world.h"
+#include "kalloc-tracer/leak/leak-rules.h"
+#include "kalloc-tracer/leak/live-set.h"
 
 #define READS_A_LOOK    4096        /* at the clock */
 #define SMALL           (1ull << 31)

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kalloc-tracer/capture.h"
+#include "kalloc-tracer/capture/capture.h"
 #include "monitor-cmds/mc.h"
 #include "kalloc-tracer/options.h"
 #include "kalloc-tracer/hooks/profile.h"
-#include "kalloc-tracer/vm-state.h"
+#include "kalloc-tracer/capture/vmstate.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 

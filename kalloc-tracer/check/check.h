@@ -14,7 +14,7 @@
 #ifndef KT_CHECK_H
 #define KT_CHECK_H
 
-#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/capture-parts.h"
-#include "kalloc-tracer/vm-state.h"
+#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/vmstate.h"
 
 #define PAGE 4096u
 #define TRAP 0xcc

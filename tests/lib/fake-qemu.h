@@ -7,7 +7,7 @@
 #ifndef FAKE_QEMU_H
 #define FAKE_QEMU_H
 
-#include "kalloc-tracer/capture.h"
+#include "kalloc-tracer/capture/capture.h"
 
 /** test_qemu_start() - capture for @t (borrowed), @arch is the first one's;
  *  @file: (borrowed, nullable) the kernel that was given */

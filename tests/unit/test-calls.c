@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls under way: pairing by stack pointer and return address. */
-#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/capture/pending-calls.h"
 #include "tests/unit/empty-state.h"
 
 static KtCall call_at(uint64_t sp, uint64_t ra, uint8_t hook)

@@ -10,7 +10,7 @@
 #include "kalloc-tracer/tracer/tracer.h"
 
 /* Their structures are nobody else's. */
-#include "kalloc-tracer/calls.c"
+#include "kalloc-tracer/capture/pending-calls.c"
 #include "kalloc-tracer/model/history-rows.h"
 
 #define BASE 0xffff888000000000ull

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Return sites: found once added, from any thread, at a fixed index. */
-#include "kalloc-tracer/sites.h"
+#include "kalloc-tracer/capture/return-sites.h"
 #include "tests/unit/empty-state.h"
 
 static void added_once_found_always(void)

@@ -6,7 +6,7 @@
  */
 #include <inttypes.h>
 
-#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define BASE 0xffff888000000000ull

@@ -14,13 +14,13 @@
  * execution the tracer's only now and then, by trying. The one exception is
  * the moment that the kernel is looked for.
  */
-#include "kalloc-tracer/capture.h"
+#include "kalloc-tracer/capture/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "kalloc-tracer/capture-parts.h"
+#include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 

@@ -8,7 +8,7 @@
 
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hooks.h"
-#include "kalloc-tracer/qemu-api.h"
+#include "kalloc-tracer/capture/plugin-api.h"
 
 /* The last page free that may leave its work to another hook. */
 typedef struct KtPageFree {

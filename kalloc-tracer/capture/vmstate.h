@@ -5,7 +5,7 @@
 #ifndef KT_VM_STATE_H
 #define KT_VM_STATE_H
 
-#include "kalloc-tracer/capture.h"
+#include "kalloc-tracer/capture/capture.h"
 
 /**
  * kt_vm_state_register() - from qemu_plugin_install()

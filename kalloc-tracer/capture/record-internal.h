@@ -4,7 +4,7 @@
 #define KT_RECORD_PARTS_H
 
 #include "kalloc-tracer/kernel/load-code.h"
-#include "kalloc-tracer/record.h"
+#include "kalloc-tracer/capture/record.h"
 
 /** kt_record_complete() - @m->ev has its backtrace, task and time from here
  *  on; once a callback. */

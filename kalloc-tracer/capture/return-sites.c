@@ -9,7 +9,7 @@
  * changes.  A kernel has some 10,000 call sites of its allocators; the table
  * takes 10 times that.
  */
-#include "kalloc-tracer/sites.h"
+#include "kalloc-tracer/capture/return-sites.h"
 
 #include <pthread.h>
 

@@ -13,7 +13,7 @@
  * It is a stream of its own inside that of the map, since it can be used only
  * when the kernel was found.
  */
-#include "kalloc-tracer/capture-parts.h"
+#include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/kernel/load-code.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #ifndef KT_CAPTURE_PARTS_H
 #define KT_CAPTURE_PARTS_H
 
-#include "kalloc-tracer/capture.h"
-#include "kalloc-tracer/record.h"
+#include "kalloc-tracer/capture/capture.h"
+#include "kalloc-tracer/capture/record.h"
 
 /** struct KtReturn - of a snapshot that was loaded: a kernel that runs again
  *  and is not found yet, see capture-state.c */

@@ -11,7 +11,7 @@
  * with another return address proves that the older one is gone (an oops, a
  * killed task, a longjmp-like exit).
  */
-#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/capture/pending-calls.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
-#include "kalloc-tracer/qemu-api.h"
+#include "kalloc-tracer/capture/plugin-api.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 typedef struct KtCapture KtCapture;

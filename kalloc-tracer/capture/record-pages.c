@@ -8,7 +8,7 @@
  * free is of something that was handed out, and a free of what is free
  * already is an error.
  */
-#include "kalloc-tracer/record-parts.h"
+#include "kalloc-tracer/capture/record-internal.h"
 
 typedef struct PageWalk {
     KtMoment *m;

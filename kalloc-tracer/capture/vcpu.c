@@ -4,7 +4,7 @@
  * thread; its place lives as long as QEMU does, what is in it until the vCPU
  * is unplugged.
  */
-#include "kalloc-tracer/vcpu.h"
+#include "kalloc-tracer/capture/vcpu.h"
 
 /* The registers that every gdb shows; not, say, the system registers. */
 static bool is_core(const qemu_plugin_reg_descriptor *desc)

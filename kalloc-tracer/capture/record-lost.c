@@ -8,7 +8,7 @@
  * are followed while nothing is recorded, too, as they may return when it is:
  * the first that is lost then has to be told of, and the rest is no loss.
  */
-#include "kalloc-tracer/record-parts.h"
+#include "kalloc-tracer/capture/record-internal.h"
 
 static void lose(KtMoment *m, KtCounter why, uint8_t flags)
 {

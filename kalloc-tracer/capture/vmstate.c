@@ -7,7 +7,7 @@
  * ours among them: so nothing is locked then, and the section is in memory
  * whole.
  */
-#include "kalloc-tracer/vm-state.h"
+#include "kalloc-tracer/capture/vmstate.h"
 
 #include <stdio.h>
 #include <string.h>

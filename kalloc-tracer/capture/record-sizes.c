@@ -3,7 +3,7 @@
  * Record: which layer a new block is of, what was asked for, and what the
  * allocator reserved. Part of the hot path, see record.c.
  */
-#include "kalloc-tracer/record-parts.h"
+#include "kalloc-tracer/capture/record-internal.h"
 
 static uint64_t round_up_pages(const KtGuest *g, uint64_t size)
 {

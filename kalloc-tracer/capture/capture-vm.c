@@ -3,7 +3,7 @@
  * The VM as commands see it: memory and registers, see struct KtVm. Runs in
  * QEMU's main thread with the big lock and the capture's.
  */
-#include "kalloc-tracer/capture-parts.h"
+#include "kalloc-tracer/capture/capture-internal.h"
 
 /* Up to the last; there may be gaps where one was unplugged. */
 static unsigned count_vcpus(const KtCapture *c)

@@ -12,7 +12,7 @@
  * return is missed. A call under way is known by (stack pointer, return
  * address), see calls.h.
  */
-#include "kalloc-tracer/record-parts.h"
+#include "kalloc-tracer/capture/record-internal.h"
 
 #define BULK_MAX        4096            /* pointers taken of one bulk call */
 #define FRAMES_MAX      KT_MAX_FRAMES

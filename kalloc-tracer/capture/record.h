@@ -7,13 +7,13 @@
 #ifndef KT_RECORD_H
 #define KT_RECORD_H
 
-#include "kalloc-tracer/calls.h"
+#include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/kernel/struct-page.h"
 #include "kalloc-tracer/hooks/profile.h"
-#include "kalloc-tracer/sites.h"
-#include "kalloc-tracer/vcpu.h"
+#include "kalloc-tracer/capture/return-sites.h"
+#include "kalloc-tracer/capture/vcpu.h"
 
 /**
  * struct KtBoot - what is known of one boot; published when complete

@@ -28,7 +28,7 @@ PLUGIN = {'kalloc-tracer/' + name for name in (
     'vcpu.c', 'vcpu.h', 'vm-state.c', 'vm-state.h')}
 QEMU_HEADERS = {'qemu-plugin.h', 'qemu-api.h', 'capture.h', 'record.h',
                 'vcpu.h'}
-COMPOSITION = 'kalloc-tracer/plugin.c'
+COMPOSITION = 'kalloc-tracer/plugin/plugin.c'
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

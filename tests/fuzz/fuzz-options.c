@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include "kalloc-tracer/options.h"
+#include "kalloc-tracer/plugin/options.h"
 
 static void one_line(const char *why)
 {
@@ -26,7 +26,7 @@ static void same(const KtOptions *a, const KtOptions *b)
 #define same_SIZE(x, y) g_assert_cmpuint(x, ==, y)
 #define same_SECONDS(x, y) g_assert_cmpuint(x, ==, y)
 #define same_BOOL(x, y) g_assert_cmpint(x, ==, y)
-#include "kalloc-tracer/options.def"
+#include "kalloc-tracer/plugin/options.def"
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plugin's options: words to values, and one line for a bad word. */
-#include "kalloc-tracer/options.h"
+#include "kalloc-tracer/plugin/options.h"
 
 #include <glib.h>
 

@@ -11,7 +11,7 @@
 
 #include "kalloc-tracer/capture/capture.h"
 #include "monitor-cmds/mc.h"
-#include "kalloc-tracer/options.h"
+#include "kalloc-tracer/plugin/options.h"
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/capture/vmstate.h"
 

@@ -4,7 +4,7 @@
  * Called once, at install, in QEMU's main thread.
  */
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/options.h"
+#include "kalloc-tracer/plugin/options.h"
 
 #include <glib.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static bool parse_BOOL(void *field, const char *value)
 static const Option options[] = {
 #define KT_OPTION(field, type, word, ...) \
     { word, parse_##type, offsetof(KtOptions, field), wants_##type },
-#include "kalloc-tracer/options.def"
+#include "kalloc-tracer/plugin/options.def"
 };
 
 static char *names(void)
@@ -141,7 +141,7 @@ bool kt_options_parse(KtOptions *out, int argc, char **argv, char **why)
 {
     *out = (KtOptions) {
 #define KT_OPTION(field, type, word, value, ...) .field = value,
-#include "kalloc-tracer/options.def"
+#include "kalloc-tracer/plugin/options.def"
     };
     for (int i = 0; i < argc; i++) {
         if (!parse_word(out, argv[i], why)) {

@@ -13,7 +13,7 @@ typedef bool KtOptionBOOL;
 
 typedef struct KtOptions {
 #define KT_OPTION(field, type, ...) KtOption##type field;
-#include "kalloc-tracer/options.def"
+#include "kalloc-tracer/plugin/options.def"
 } KtOptions;
 
 /**

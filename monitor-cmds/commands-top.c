@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "monitor-cmds/top.h"
+#include "monitor-cmds/table/top-table.h"
 
 #define TOP_ROWS 20         /* without -n */
 

@@ -11,7 +11,7 @@
 #ifndef MC_EXPR_H
 #define MC_EXPR_H
 
-#include "monitor-cmds/tables.h"
+#include "monitor-cmds/table/tables.h"
 
 /** struct McRange - [lo, hi], both inclusive. */
 typedef struct McRange {

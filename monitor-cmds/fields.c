@@ -324,7 +324,7 @@ const McField mc_fields[MC_FIELD__COUNT] = {
         .before = before_, .after = after_, .get = get_##key_, \
         .help = help_, \
     },
-#include "monitor-cmds/fields.def"
+#include "monitor-cmds/table/fields.def"
 };
 
 static bool row_is_freed(const McRow *row)

@@ -5,7 +5,7 @@
 #ifndef MC_HELP_H
 #define MC_HELP_H
 
-#include "monitor-cmds/tables.h"
+#include "monitor-cmds/table/tables.h"
 
 /** struct McSection - prose of the manual; paragraphs end with a NULL. */
 typedef struct McSection {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "monitor-cmds/help.h"
-#include "monitor-cmds/top.h"
+#include "monitor-cmds/table/top-table.h"
 
 /* ---- troff --------------------------------------------------------------- */
 

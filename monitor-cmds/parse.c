@@ -31,7 +31,7 @@ const McOption mc_options[MC_OPT__COUNT] = {
         .spelling = spelling_, .alt = alt_, .arg = arg_, .set = set_, \
         .help = help_, \
     },
-#include "monitor-cmds/options.def"
+#include "monitor-cmds/table/options.def"
 };
 
 void mc_args_init(McArgs *args, const McContext *ctx)

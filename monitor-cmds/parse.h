@@ -6,8 +6,8 @@
 #define MC_PARSE_H
 
 #include "monitor-cmds/filter.h"
-#include "monitor-cmds/tables.h"
-#include "monitor-cmds/top.h"
+#include "monitor-cmds/table/tables.h"
+#include "monitor-cmds/table/top-table.h"
 
 /* Longest command line, in bytes. */
 #define MC_LINE_MAX 4096

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of accounts: what their columns tell of blocks that are counted. */
-#include "monitor-cmds/top.h"
+#include "monitor-cmds/table/top-table.h"
 
 #include <stdlib.h>
 #include <string.h>

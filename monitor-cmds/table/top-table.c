@@ -5,7 +5,7 @@
  * Accounts of modules are sums over those of callers. Lifetimes are kept in
  * classes, four for each power of two, so that a median is right to an eighth.
  */
-#include "monitor-cmds/top.h"
+#include "monitor-cmds/table/top-table.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ const McTopColumn mc_top_columns[MC_TOP__COUNT] = {
 #define MC_TOP(key_, group_, help_) \
     [MC_TOP_##key_] = { .key = #key_, .group = MC_TOP_##group_, \
                         .help = help_ },
-#include "monitor-cmds/top.def"
+#include "monitor-cmds/table/top.def"
 };
 
 const char *mc_by_name(McBy by)

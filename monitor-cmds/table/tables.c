@@ -32,7 +32,7 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
 const McObject mc_objects[MC_OBJ__COUNT] = {
 #define MC_OBJECT(id, type_, help_) \
     [MC_OBJ_##id] = { .type = type_, .help = help_ },
-#include "monitor-cmds/objects.def"
+#include "monitor-cmds/table/objects.def"
 };
 
 G_DEFINE_QUARK(mc-error, mc_error)

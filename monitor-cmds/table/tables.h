@@ -29,7 +29,7 @@ typedef struct McValue McValue;
 
 typedef enum McOptionId {
 #define MC_OPTION(id, ...) MC_OPT_##id,
-#include "monitor-cmds/options.def"
+#include "monitor-cmds/table/options.def"
     MC_OPT__COUNT
 } McOptionId;
 
@@ -100,7 +100,7 @@ char *mc_command_options(const McCommand *c);
 
 typedef enum McFieldId {
 #define MC_FIELD(key, ...) MC_FIELD_##key,
-#include "monitor-cmds/fields.def"
+#include "monitor-cmds/table/fields.def"
     MC_FIELD__COUNT
 } McFieldId;
 
@@ -159,7 +159,7 @@ extern const McField mc_fields[MC_FIELD__COUNT];
 
 typedef enum McObjectId {
 #define MC_OBJECT(id, ...) MC_OBJ_##id,
-#include "monitor-cmds/objects.def"
+#include "monitor-cmds/table/objects.def"
     MC_OBJ__COUNT
 } McObjectId;
 

@@ -9,7 +9,7 @@
 #ifndef MC_TOP_H
 #define MC_TOP_H
 
-#include "monitor-cmds/tables.h"
+#include "monitor-cmds/table/tables.h"
 
 /** What rows are by: --by. The first are KtBy. */
 typedef enum McBy {
@@ -26,7 +26,7 @@ const char *mc_by_name(McBy by);
 
 typedef enum McTopId {
 #define MC_TOP(key, group, help) MC_TOP_##key,
-#include "monitor-cmds/top.def"
+#include "monitor-cmds/table/top.def"
     MC_TOP__COUNT
 } McTopId;
 

@@ -7,7 +7,7 @@
 #define MC_COMMANDS_H
 
 #include "monitor-cmds/format.h"
-#include "monitor-cmds/parse.h"
+#include "monitor-cmds/parse/parse.h"
 
 McRunFn mc_cmd_rundown;
 McRunFn mc_cmd_blocks;

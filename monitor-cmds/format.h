@@ -6,7 +6,7 @@
 #ifndef MC_FORMAT_H
 #define MC_FORMAT_H
 
-#include "monitor-cmds/parse.h"
+#include "monitor-cmds/parse/parse.h"
 
 /* "schema" of the JSON objects; grows when a key changes its meaning. */
 #define MC_JSON_SCHEMA 1

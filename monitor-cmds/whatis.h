@@ -5,7 +5,7 @@
 #ifndef MC_WHATIS_H
 #define MC_WHATIS_H
 
-#include "monitor-cmds/expr.h"
+#include "monitor-cmds/parse/expr.h"
 
 /**
  * struct McWhatis - one question

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/lib/events.h"
-#include "monitor-cmds/parse.h"
+#include "monitor-cmds/parse/parse.h"
 
 static const char kernel[] =
     "symbol va=ffffffff81000000 name=_stext\n"

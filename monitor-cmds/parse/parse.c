@@ -7,7 +7,7 @@
  * Called by mc_run() on the thread of the command; touches no state but the
  * McArgs it fills.
  */
-#include "monitor-cmds/parse.h"
+#include "monitor-cmds/parse/parse.h"
 
 #include <string.h>
 

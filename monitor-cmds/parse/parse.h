@@ -5,7 +5,7 @@
 #ifndef MC_PARSE_H
 #define MC_PARSE_H
 
-#include "monitor-cmds/filter.h"
+#include "monitor-cmds/parse/filter.h"
 #include "monitor-cmds/table/tables.h"
 #include "monitor-cmds/table/top-table.h"
 

@@ -5,7 +5,7 @@
 #ifndef MC_FILTER_H
 #define MC_FILTER_H
 
-#include "monitor-cmds/expr.h"
+#include "monitor-cmds/parse/expr.h"
 
 /**
  * struct McFilter - filter options; all zero lets everything through

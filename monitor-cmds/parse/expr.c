@@ -8,7 +8,7 @@
  * What traces print is read too: name+0x1c/0x90 and name+0x1c[module].
  * Called by parse.c only, on the thread of the command, without locks.
  */
-#include "monitor-cmds/expr.h"
+#include "monitor-cmds/parse/expr.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Called by the listing commands for each row, between kt_query_begin() and
  * kt_query_end(): no output, no allocation but in mc_filter_prepare().
  */
-#include "monitor-cmds/filter.h"
+#include "monitor-cmds/parse/filter.h"
 
 #include <string.h>
 

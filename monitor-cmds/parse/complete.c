@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "monitor-cmds/parse.h"
+#include "monitor-cmds/parse/parse.h"
 
 typedef struct Completion {
     const char *last;

@@ -6,7 +6,7 @@
 #ifndef MC_COMMANDS_H
 #define MC_COMMANDS_H
 
-#include "monitor-cmds/format.h"
+#include "monitor-cmds/output/format.h"
 #include "monitor-cmds/parse/parse.h"
 
 McRunFn mc_cmd_rundown;

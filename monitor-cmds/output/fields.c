@@ -6,7 +6,7 @@
  * Called by the formatters after the rows were copied, without the tracer's
  * lock: names of tasks, caches and hooks stay valid for the tracer's life.
  */
-#include "monitor-cmds/format.h"
+#include "monitor-cmds/output/format.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * The line is what fields.def says, in its order; here is only how a value
  * of each type looks. No lock; any thread, one at a time for each McOut.
  */
-#include "monitor-cmds/format.h"
+#include "monitor-cmds/output/format.h"
 
 static void put_stack(McOut *o, KtStackId id, bool tail)
 {

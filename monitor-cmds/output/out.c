@@ -6,7 +6,7 @@
  *
  * Used by the thread of one command; takes no lock.
  */
-#include "monitor-cmds/format.h"
+#include "monitor-cmds/output/format.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  *
  * No lock; any thread, one at a time for each McOut.
  */
-#include "monitor-cmds/format.h"
+#include "monitor-cmds/output/format.h"
 
 static void put_string(GString *s, const char *text)
 {

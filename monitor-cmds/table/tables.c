@@ -6,7 +6,7 @@
  * Read-only; any thread. The option table is in parse.c beside its setters,
  * the field table in fields.c beside its getters.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
         .word = word_, .topic = topic_, .args = args_, .params = params_, \
         .options = options_, .run = run_, .help = help_, .detail = detail_, \
     },
-#include "monitor-cmds/commands.def"
+#include "monitor-cmds/commands/commands.def"
 };
 
 const McObject mc_objects[MC_OBJ__COUNT] = {

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 #include "tests/lib/events.h"
 
 typedef struct Fixture {

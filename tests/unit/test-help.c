@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 #include "tests/lib/events.h"
-#include "monitor-cmds/help.h"
+#include "monitor-cmds/commands/help.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 

@@ -5,7 +5,7 @@
  * Rows of numbers are a table over KtStats; counters and their words come
  * from the tracer's own table. The lock is held for one copy of the numbers.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 typedef struct StatRow {
     const char *key;

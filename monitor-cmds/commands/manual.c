@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "monitor-cmds/help.h"
+#include "monitor-cmds/commands/help.h"
 #include "monitor-cmds/table/top-table.h"
 
 /* ---- troff --------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  *
  * Rows are copied under the tracer's lock and printed without it.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 /**
  * struct Errors - a listing under way

@@ -6,9 +6,9 @@
  * the guest's, and only compared with what the tracer knows itself: caches
  * that it saw, blocks that are tasks. The guest may run meanwhile.
  */
-#include "monitor-cmds/whatis.h"
+#include "monitor-cmds/commands/whatis.h"
 
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

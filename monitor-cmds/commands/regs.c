@@ -7,7 +7,7 @@
  * under one hold of the tracer's lock, and printed without it. The stack is
  * the guest's: what it holds is only compared with addresses of blocks.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

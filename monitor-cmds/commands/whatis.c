@@ -4,9 +4,9 @@
  * first, and all that know something are told. Those that look into the
  * guest's memory are in whatis-vm.c.
  */
-#include "monitor-cmds/whatis.h"
+#include "monitor-cmds/commands/whatis.h"
 
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 /* ---- blocks -------------------------------------------------------------- */
 

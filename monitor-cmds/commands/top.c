@@ -7,7 +7,7 @@
  * batches; with a filter the amounts are, too, for accounts have no times and
  * no pairs of, say, a task and a cache.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
  * Code queries take their first batch from the tracer's index. What does not
  * fit is found by walking on by address, with the same test of the stacks.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

@@ -6,11 +6,11 @@
  * Everything about commands, options, layers and error kinds comes from
  * their tables. Any thread; the run-down asks the tracer for its state.
  */
-#include "monitor-cmds/help.h"
+#include "monitor-cmds/commands/help.h"
 
 #include <string.h>
 
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #define WRAP 76
 

@@ -6,7 +6,7 @@
  * now, one report under one hold of the tracer's lock, and printed without
  * it.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

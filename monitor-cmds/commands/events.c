@@ -6,7 +6,7 @@
  * The file is read once for its symbols, without its events, so that an
  * address may be a symbol; then once more for the listing.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * The VM stands still meanwhile; the tracer's lock is held only to copy
  * blocks.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

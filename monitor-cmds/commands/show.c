@@ -5,7 +5,7 @@
  * Everything but past lives is copied under one hold of the tracer's lock,
  * so that the block and its neighbours belong together.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

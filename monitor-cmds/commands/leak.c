@@ -6,7 +6,7 @@
  * still meanwhile. What takes long says how far it is, and ends when nobody
  * listens any more.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 #include <zlib.h>

@@ -5,7 +5,7 @@
  * Nothing may change meanwhile, so the tracer's lock is held throughout; only
  * a long examination prints under it, how far it is.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 typedef struct Violation {
     KtCheckRule rule;

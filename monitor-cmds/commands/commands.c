@@ -6,7 +6,7 @@
  * On the caller's thread. The tracer's lock is only taken by the commands,
  * for a batch at a time, and never while the sink is called.
  */
-#include "monitor-cmds/commands.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "monitor-cmds/ka.h"
+#include "monitor-cmds/program/ka.h"
 #include "monitor-cmds/mc.h"
 
 static const char usage[] =

@@ -26,7 +26,7 @@
 #include <gio/gunixsocketaddress.h>
 #include <json-glib/json-glib.h>
 
-#include "monitor-cmds/ka.h"
+#include "monitor-cmds/program/ka.h"
 
 #define GREETING_S  10u
 /* The longest line that is read. */

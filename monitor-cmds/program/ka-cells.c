@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "monitor-cmds/ka.h"
+#include "monitor-cmds/program/ka.h"
 #include "kalloc-tracer/kt.h"
 
 #define CELL            64

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "monitor-cmds/ka.h"
+#include "monitor-cmds/program/ka.h"
 #include "monitor-cmds/mc.h"
 
 #define PROGRESS_US G_USEC_PER_SEC

@@ -19,7 +19,7 @@ from scripts.lib.prepared import ROOT
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.join(HERE, 'baremetal', 'build.sh')
-PROFILES = os.path.join(ROOT, 'kalloc-tracer', 'profiles')
+PROFILES = os.path.join(ROOT, 'kalloc-tracer', 'hooks', 'profiles')
 
 # More of QEMU's arguments: where there is firmware, these kernels are it.
 QEMU = {'aarch64': (), 'riscv64': ('-bios', 'none')}

@@ -32,7 +32,7 @@ COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops:? |Kernel panic|'
 
 def kinds():
     """Names of the kinds in errors.def."""
-    path = os.path.join(ROOT, 'kalloc-tracer', 'errors.def')
+    path = os.path.join(ROOT, 'kalloc-tracer', 'api', 'errors.def')
     with open(path, encoding='utf-8') as f:
         return re.findall(r'KT_ERROR_KIND\(\w+, "([^"]+)"', f.read())
 

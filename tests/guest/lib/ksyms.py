@@ -12,7 +12,7 @@ import re
 
 from scripts.lib.prepared import ROOT
 
-HOOKS_DEF = os.path.join(ROOT, 'kalloc-tracer', 'hooks.def')
+HOOKS_DEF = os.path.join(ROOT, 'kalloc-tracer', 'hooks', 'hooks.def')
 
 
 class Symbols:

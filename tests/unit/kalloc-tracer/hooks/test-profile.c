@@ -191,7 +191,7 @@ static void unreadable_files(void)
 static KtProfile *shipped(const char *name)
 {
     g_autofree char *path = g_build_filename(KA_SOURCE_DIR, "kalloc-tracer",
-                                             "profiles", name, NULL);
+                                             "hooks", "profiles", name, NULL);
     g_autoptr(GError) err = NULL;
     KtProfile *p = kt_profile_open(path, &err);
 

@@ -89,7 +89,7 @@ typedef enum KtCounter {
 const char *kt_counter_name(KtCounter c);
 const char *kt_counter_help(KtCounter c);
 
-/** Parts of the tracer's memory, see parts.def. */
+/** Parts of the tracer's memory, see memory-parts.def. */
 typedef enum KtPart {
 #define KT_PART(id, name, share, last, help) KT_PART_##id,
 #include "kalloc-tracer/api/memory-parts.def"

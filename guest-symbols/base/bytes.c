@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bounds-checked reads, see cursor.h. Used by every parser of this folder;
+ * Bounds-checked reads, see bytes.h. Used by every parser of this folder;
  * holds no state of its own.
  */
 #include "guest-symbols/base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams of numbers: see pack.h.
+ * Streams of numbers: see stream.h.
  */
 #include "guest-symbols/base/stream.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inside of the registry of modules, for modules.c and modules-state.c. */
+/* The inside of the registry of modules, for modules.c and modules-snapshot.c.
+ * */
 #ifndef GS_MODULES_INSIDE_H
 #define GS_MODULES_INSIDE_H
 

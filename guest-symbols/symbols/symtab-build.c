@@ -3,7 +3,7 @@
  * Makes a table of symbols: collects them in a draft, puts them in order,
  * writes their names and indexes these.
  *
- * kallsyms.c, systemmap.c and elf-kernel.c fill it while a kernel is opened;
+ * kallsyms.c, systemmap.c and kernel-elf.c fill it while a kernel is opened;
  * nothing here runs afterwards. A kernel's own table is sorted, and its names
  * are written in codes that can be kept as they are: then a name is expanded
  * once, to be checked and hashed, and copied.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Walks stacks by frame records: see frames.h. Called by the vCPU threads for
- * every recorded event.
+ * Walks stacks by frame records: see frame-records.h. Called by the vCPU
+ * threads for every recorded event.
  *
  * Whatever the stack holds, a walk ends: each frame costs one of @max, and
  * nothing is read but aligned 8-byte words in the kernel's part of the

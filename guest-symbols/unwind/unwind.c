@@ -2,7 +2,7 @@
 /*
  * The stack walk: x86-64 kernel stacks, frame for frame as the kernel's own
  * arch_stack_walk() reports them (arch/x86/kernel/{stacktrace,unwind_orc}.c).
- * Other architectures' stacks are walked by frames.c.
+ * Other architectures' stacks are walked by frame-records.c.
  *
  * Called by the vCPU threads for every recorded event, one GsUnwinder a
  * thread, so this is the hot path of the whole tracer: an ip seen before

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Paths: see paths.h. Found by the first two return addresses, in sets of
+ * Paths: see walk-cache.h. Found by the first two return addresses, in sets of
  * eight. The one of a set that was found last comes first; a new one takes
  * its place, and it that of another, in turns.
  */

@@ -45,7 +45,7 @@ typedef enum GsBits {
  * @bp_far: the base has moved since: nothing tells that place from there
  * @far: how often the stack was switched
  * @n, @n_codes: bytes of @code, and codes
- * @early, @n_early: of @h on the way, see paths.c
+ * @early, @n_early: of @h on the way, see walk-cache.c
  * @moving: the frame was found by a pointer
  * @plain: such a walk as can be compared
  * @done: and it has ended

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One stack walk and how it reads the stack, for unwind.c and paths.c only.
+ * One stack walk and how it reads the stack, for unwind.c and walk-cache.c
+ * only.
  */
 #ifndef GS_WALK_H
 #define GS_WALK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names: see names.h.
+ * Names: see tasks-and-caches.h.
  *
  * Tasks are entries of a depot: a word for the pid, two for the comm. Caches
  * are few; a mutex guards adding one, readers see a cache once the count

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What capture.c and capture-state.c share. */
+/* What capture.c and capture-snapshot.c share. */
 #ifndef KT_CAPTURE_PARTS_H
 #define KT_CAPTURE_PARTS_H
 
@@ -7,7 +7,7 @@
 #include "kalloc-tracer/capture/record.h"
 
 /** struct KtReturn - of a snapshot that was loaded: a kernel that runs again
- *  and is not found yet, see capture-state.c */
+ *  and is not found yet, see capture-snapshot.c */
 typedef struct KtReturn KtReturn;
 
 struct KtCapture {

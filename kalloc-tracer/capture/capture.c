@@ -3,9 +3,9 @@
  * Capture: from executed instructions to events.
  *
  * Translation. While no kernel is known, only blocks are looked at that may
- * tell it, see find.h. From then on a block is instrumented only if it holds
- * the entry of a hooked function or begins at a return site. Everything else
- * is translated as if there were no plugin.
+ * tell it, see kernel-finder.h. From then on a block is instrumented only if
+ * it holds the entry of a hooked function or begins at a return site.
+ * Everything else is translated as if there were no plugin.
  *
  * Execution. The callbacks of entries and return sites hand over to record.c.
  *

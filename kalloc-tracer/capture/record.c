@@ -10,7 +10,7 @@
  * At entry the return address is read and made a return site:
  * published first, then what is translated there is dropped, so that no
  * return is missed. A call under way is known by (stack pointer, return
- * address), see calls.h.
+ * address), see pending-calls.h.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 

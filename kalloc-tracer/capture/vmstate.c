@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tracer's section of the VM's state: see vm-state.h.
+ * The tracer's section of the VM's state: see vmstate.h.
  *
  * QEMU calls with the BQL held and all vCPUs stopped. While bytes go to or
  * come from it, it may run other handlers of its main loop, a command of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an allocator reserves: see sizes.h. Stateless.
+ * What an allocator reserves: see reserve-rule.h. Stateless.
  */
 #include "kalloc-tracer/hooks/reserve-rule.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Definitions of a journal: see journal-defs.h.
+ * Definitions of a journal: see definitions.h.
  */
 #include "kalloc-tracer/journal/definitions.h"
 #include "kalloc-tracer/model/blocks.h"

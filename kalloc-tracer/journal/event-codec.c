@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events as columns: see journal-code.h.
+ * Events as columns: see event-codec.h.
  *
  * What is guessed, and from what:
  *   stack    from the two stacks before it, else from the one before it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a journal, read: see journal-read.h.
+ * Frames of a journal, read: see frame-reader.h.
  */
 #include "kalloc-tracer/journal/frame-reader.h"
 

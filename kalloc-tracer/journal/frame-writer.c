@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a journal: see journal-out.h.
+ * Frames of a journal: see frame-writer.h.
  *
  * Each write begins at a place that is known, where the frame before ended:
  * what a failed write left behind is cut off. Events that could not be

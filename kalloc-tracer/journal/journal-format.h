@@ -32,14 +32,14 @@
 /** What a frame is. Readers skip kinds from KT_FRAME_MAY_SKIP on that they
  *  do not know, and stop at others. */
 typedef enum KtFrameKind {
-    KT_FRAME_EVENTS = 1,    /* columns of journal-code.h, a section each */
+    KT_FRAME_EVENTS = 1,    /* columns of event-codec.h, a section each */
     KT_FRAME_DEFS,          /* stacks, tasks, caches */
     KT_FRAME_HOOKS,         /* the hook table */
     KT_FRAME_KERNEL,        /* gs_kernel_save(); begins with a byte: found */
     KT_FRAME_MODULE,        /* gs_kernel_save_module() */
     KT_FRAME_MODULE_GONE,   /* its address */
     KT_FRAME_MARK,          /* KtMark and a value */
-    KT_FRAME_STATUS,        /* counters, sizes, hooks: journal-status.c */
+    KT_FRAME_STATUS,        /* counters, sizes, hooks: status-frame.c */
     KT_FRAME_HOLE,          /* events that were not written, by number */
     KT_FRAME_CHECKPOINT,    /* a part of kt_state_save()'s stream: a byte,
                              * more follow or not, then its bytes; events go

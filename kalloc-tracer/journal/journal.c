@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Journal: see journal.h. Collects runs of events, and hands them, and
- * whatever else is to be written, in order to the writer (journal-out.c).
+ * whatever else is to be written, in order to the writer (frame-writer.c).
  *
  * The tracer's lock covers @run and @used. @lock is of the jobs between the
  * two threads and is held for a moment only; the writer holds none while it

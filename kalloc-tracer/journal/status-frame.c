@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The status frame: see journal-status.h. Counters go by their names: a
+ * The status frame: see status-frame.h. Counters go by their names: a
  * reader may be newer, or older, than who wrote.
  */
 #include "kalloc-tracer/journal/status-frame.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a kernel has its direct map: see linear.h. x86-64 keeps both bases in
- * variables; on arm64 they are compiled in, and differ by configuration and
+ * Where a kernel has its direct map: see direct-map.h. x86-64 keeps both bases
+ * in variables; on arm64 they are compiled in, and differ by configuration and
  * version, on riscv64 partly so: there what is possible is enumerated, and
  * the caller tries which holds.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inside of a KtGuest, for guest.c and guest-state.c. */
+/* The inside of a KtGuest, for guest.c and guest-snapshot.c. */
 #ifndef KT_GUEST_INSIDE_H
 #define KT_GUEST_INSIDE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finding the guest's kernel: see find.h.
+ * Finding the guest's kernel: see kernel-finder.h.
  *
  * Of a file it is known where start_kernel() is linked: a block that begins
  * there, up to KASLR's steps, and the file's banner at the slide that follows

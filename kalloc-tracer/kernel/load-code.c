@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Learn: see learn.h.
+ * Learn: see load-code.h.
  */
 #include "kalloc-tracer/kernel/load-code.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the hot path reads of struct page: see pages.h.
+ * What the hot path reads of struct page: see struct-page.h.
  *
  * Immutable after it was made. All is untrusted: a pointer that is no struct
  * page of the memory map gives 0, walks are bounded.

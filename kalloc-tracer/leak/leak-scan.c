@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Leak scans: blocks that nothing in use refers to. The world is looked at
- * (leak-world.c, leak-roots.c), rules are applied, the scan goes from all
+ * (live-set.c, roots.c), rules are applied, the scan goes from all
  * roots, and what it did not reach is reported.
  */
 #include "kalloc-tracer/leak/leak-rules.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The live blocks, copied under the tracer's lock, and the scan that is made
- * of them: see leak-world.h.
+ * of them: see live-set.h.
  */
 #include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/leak/leak-rules.h"

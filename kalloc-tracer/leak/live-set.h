@@ -87,25 +87,25 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
 void kt_leak_world_free(KtLeakWorld *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLeakWorld, kt_leak_world_free)
 
-/** kt_leak_find_offsets() - fill @offset in; leak-roots.c. */
+/** kt_leak_find_offsets() - fill @offset in; roots.c. */
 void kt_leak_find_offsets(KtLeakWorld *w);
 /** kt_leak_find_regions() - fill @region, @registers and @pages in, and tell
- *  @scan what of its blocks is no pointer; leak-roots.c. */
+ *  @scan what of its blocks is no pointer; roots.c. */
 void kt_leak_find_regions(KtLeakWorld *w);
 /** kt_leak_find_stacks() - add those of tasks and of interrupts, as far as they
- *  are in use; leak-stacks.c. */
+ *  are in use; roots-stacks.c. */
 void kt_leak_find_stacks(KtLeakWorld *w);
 /** kt_leak_find_kmemleak() - tell @scan what of the records of the kernel's own
- *  leak detector is no pointer; leak-kmemleak.c. */
+ *  leak detector is no pointer; skip-kmemleak.c. */
 void kt_leak_find_kmemleak(KtLeakWorld *w);
 /** kt_leak_find_members() - tell @scan which members of blocks of a known type
- *  are no pointers; leak-members.c. */
+ *  are no pointers; skip-members.c. */
 void kt_leak_find_members(KtLeakWorld *w);
 /** kt_leak_find_sheaves() - fill @sheaf in, and tell @scan that these have no
- *  pointers there; leak-sheaves.c. */
+ *  pointers there; skip-sheaves.c. */
 void kt_leak_find_sheaves(KtLeakWorld *w);
 /** kt_leak_find_spare() - tell @pages of those that are kept, and nothing uses
- *  what they have; leak-spare.c. */
+ *  what they have; skip-kfree-rcu.c. */
 void kt_leak_find_spare(KtLeakWorld *w);
 /** kt_leak_world_add() - [@va, @end) to @region. */
 void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Index of a scan: see scan-index.h. Extents are sorted by address; a hash by
+ * Index of a scan: see mark-index.h. Extents are sorted by address; a hash by
  * the 2 MiB of an address leads to a table of pages, and a page to the first
  * of its extents.
  */

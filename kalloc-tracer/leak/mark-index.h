@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which block is an address in? The index of a scan (scan.h), made once of
- * all blocks, then only read. For scan.c only.
+ * Which block is an address in? The index of a scan (mark.h), made once of
+ * all blocks, then only read. For mark.c only.
  *
  * Most words of memory are no address of a block: a table of bits, by the
  * word's 2 MiB, tells of nearly all of them. For the rest each page in these

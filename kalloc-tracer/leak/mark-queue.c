@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Grey blocks: see scan-grey.h. */
+/* Grey blocks: see mark-queue.h. */
 #include "kalloc-tracer/leak/mark-queue.h"
 
 #include <glib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Grey blocks of a scan (scan.h), those that were reached and not looked at so
- * far, by number. For scan.c only.
+ * Grey blocks of a scan (mark.h), those that were reached and not looked at so
+ * far, by number. For mark.c only.
  *
  * They are taken in the order of their numbers, round and round, which is
  * mostly that of addresses. When the turn of one comes its neighbours are

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scan: see scan.h.
+ * Scan: see mark.h.
  *
  * Words that may be pointers wait until there are some, and are looked up
- * together (scan-index.h). Grey blocks wait for their turn (scan-grey.h).
+ * together (mark-index.h). Grey blocks wait for their turn (mark-queue.h).
  */
 #include "kalloc-tracer/leak/mark.h"
 #include "kalloc-tracer/base/host-memory.h"

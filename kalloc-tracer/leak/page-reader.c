@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Words of guest memory: see scan.h. What is allocated together is mostly
+ * Words of guest memory: see mark.h. What is allocated together is mostly
  * scanned together, so a few pages that are kept save most of the reads.
  */
 #include "kalloc-tracer/leak/mark.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pages by use: see leak-pages.h.
+ * Pages by use: see page-use.h.
  *
  * Free ones are found by the lists that they are in, which no version of the
  * kernel has changed much: those of each zone and order, and those of each

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Members that hold nothing, see leak-members.def, in the blocks of caches
+ * Members that hold nothing, see skip-members.def, in the blocks of caches
  * that have their type's name.
  */
 #include "kalloc-tracer/leak/live-set.h"

@@ -228,7 +228,8 @@ static inline void kt_held_peak(KtHeld *h, uint64_t peak)
     h->peak = MAX(MAX(h->peak, peak), h->live);
 }
 
-/* ---- states, accounts-state.c -------------------------------------------- */
+/* ---- states, accounts-compare.c --------------------------------------------
+ * */
 
 /**
  * kt_accounts_settle() - make the live parts what @recount says

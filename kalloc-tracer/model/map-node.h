@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Nodes of the map's B+tree, for map.c and map-edit.c only.
+ * Nodes of the map's B+tree, for map.c and map-update.c only.
  *
  * An inner node holds, for each child, the child's lower bound; that of
  * child 0 equals the node's own, so that merging two nodes is putting them

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Map: see map.h. Here is its life and every search; changes are in
- * map-edit.c, the nodes in map-node.h. The tracer's lock covers it.
+ * map-update.c, the nodes in map-node.h. The tracer's lock covers it.
  */
 #include "kalloc-tracer/model/map-node.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What comes between two events: see notes.h.
+ * What comes between two events: see module-events.h.
  */
 #include "kalloc-tracer/modules/module-events.h"
 

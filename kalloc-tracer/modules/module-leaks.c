@@ -9,9 +9,9 @@
  * the time of the allocation decides.
  *
  * Between the module's frame and the allocator there may be code that works
- * for somebody else (not-theirs.def): an interrupt, or an allocator that fills
- * its own stores. Such a stack is not the module's. Nor are pages, which are
- * somebody's with a layer of its own above.
+ * for somebody else (not-module-code.def): an interrupt, or an allocator that
+ * fills its own stores. Such a stack is not the module's. Nor are pages, which
+ * are somebody's with a layer of its own above.
  */
 #include "kalloc-tracer/modules/module-leaks.h"
 

@@ -2,10 +2,10 @@
 /*
  * Modules that are loaded, and what those that were unloaded left behind.
  *
- * The vCPU thread that loads or unloads a module only notes it (notes.h).
- * Whoever applies events takes the notes in their places: what a module has
- * not freed is looked for when all events before its end are applied, and no
- * later ones.
+ * The vCPU thread that loads or unloads a module only notes it
+ * (module-events.h). Whoever applies events takes the notes in their places:
+ * what a module has not freed is looked for when all events before its end are
+ * applied, and no later ones.
  */
 #ifndef KT_MODULE_LEAKS_H
 #define KT_MODULE_LEAKS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What state.c and state-model.c share. */
+/* What snapshot.c and snapshot-model.c share. */
 #ifndef KT_STATE_PARTS_H
 #define KT_STATE_PARTS_H
 

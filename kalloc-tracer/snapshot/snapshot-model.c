@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of one boot: blocks, past lives, errors. See state.h.
+ * The state of one boot: blocks, past lives, errors. See snapshot.h.
  *
  * Blocks go in the order of their addresses, past lives and errors in that in
  * which they came about. What is read goes through the same functions that

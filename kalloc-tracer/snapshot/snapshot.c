@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of a tracer: see state.h.
+ * The state of a tracer: see snapshot.h.
  *
  * Names come first, then the boots that use them. A state is read with the
  * ids of the stream; only when it is whole are its stacks, tasks and caches

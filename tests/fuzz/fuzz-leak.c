@@ -12,7 +12,8 @@
 
 #include <stdlib.h>
 
-#define PFN_MAX     0xffff      /* more take long: see tests/unit/test-leak.c */
+/* More page frames take long: see test-leak-scan.c. */
+#define PFN_MAX     0xffff
 #define LOW         (1ull << 31)
 #define LOOKS_MAX   1
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A small guest for searches of its memory: 64 pages of RAM, mapped as an
- * x86-64 kernel maps them, with what leak-pages.c and leak-roots.c look at:
+ * x86-64 kernel maps them, with what page-use.c and roots.c look at:
  * struct pages, a zone's lists, variables, per-CPU memory, tasks with stacks,
  * books of vmalloc; and a tracer that knows the blocks. Types by libbpf. One
  * thread.

@@ -6,7 +6,7 @@
 #include "tests/lib/leak-guest.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
-#define LEAKS (LG_OBJECTS + 3)      /* see test-leak.c */
+#define LEAKS (LG_OBJECTS + 3)      /* see test-leak-scan.c */
 
 static const KtLeakPlan *plan_of(LeakGuest *g)
 {

@@ -2,7 +2,7 @@
 /*
  * Struct pages of a guest that lies: types with members that are in none, and
  * an array of them that ends where addresses do. What pages are used for is in
- * test-leak.c.
+ * test-leak-scan.c.
  */
 #include "tests/lib/leak-guest.h"
 #include "kalloc-tracer/leak/page-use.h"

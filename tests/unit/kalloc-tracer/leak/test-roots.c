@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Roots of a guest that lies about where they are: what it claims is looked at
- * for as long as it may be true. What counts as a root is in test-leak.c.
+ * for as long as it may be true. What counts as a root is in test-leak-scan.c.
  */
 #include "tests/lib/leak-guest.h"
 

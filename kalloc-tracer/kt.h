@@ -343,10 +343,10 @@ void kt_tracer_end_journal(KtTracer *t);
 void kt_query_begin(KtTracer *t);   /* drains the queue, takes the lock */
 void kt_query_end(KtTracer *t);
 
-typedef enum KtState {
-    KT_STATE_ALLOCATED,     /* 'A' */
-    KT_STATE_FREED,         /* 'F': freed and not reused */
-} KtState;
+typedef enum KtBlockState {
+    KT_BLOCK_ALLOCATED, /* 'A' */
+    KT_BLOCK_FREED,     /* 'F': freed and not reused */
+} KtBlockState;
 
 /**
  * struct KtBlock - a block as queries see it, by value
@@ -373,7 +373,7 @@ typedef struct KtBlock {
     KtHookId free_hook;
     uint16_t alloc_cpu;
     uint16_t free_cpu;
-    KtState state;
+    KtBlockState state;
     KtLayer layer;
     bool rcu_queued;
     bool past;              /* a past life, from history */

@@ -24,7 +24,7 @@ bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
 
         if (kt_query_find(t, m->va, &leak.block) && leak.block.va == m->va &&
             leak.block.alloc_us == m->alloc_us &&
-            leak.block.state == KT_STATE_ALLOCATED) {
+            leak.block.state == KT_BLOCK_ALLOCATED) {
             g_array_append_val(*out, leak);
         }
     }

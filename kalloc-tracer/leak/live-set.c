@@ -136,7 +136,7 @@ static bool take(const KtBlock *b, void *opaque)
         .layer = b->layer, .queued = b->rcu_queued,
     };
 
-    if (b->state == KT_STATE_ALLOCATED && b->layer != KT_LAYER_PAGES &&
+    if (b->state == KT_BLOCK_ALLOCATED && b->layer != KT_LAYER_PAGES &&
         live.len && w->live->len < KT_SCAN_NONE - 1) {
         g_array_append_val(w->live, live);
     }

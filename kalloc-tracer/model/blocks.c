@@ -431,7 +431,7 @@ void kt_blocks_get(const KtBlocks *b, uint32_t index, KtBlock *out)
         .cache = { r->cache },
         .hook = { r->hook },
         .alloc_cpu = r->cpu,
-        .state = r->freed ? KT_STATE_FREED : KT_STATE_ALLOCATED,
+        .state = r->freed ? KT_BLOCK_FREED : KT_BLOCK_ALLOCATED,
         .layer = r->layer,
         .rcu_queued = r->queued,
     };

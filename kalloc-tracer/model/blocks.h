@@ -32,7 +32,7 @@ typedef struct KtLink {
  * @link: in the list of @stack
  * @end: index of its KtEnd; 0 while plainly allocated
  * @gfp: index in the table of gfp values
- * @freed: KT_STATE_FREED
+ * @freed: KT_BLOCK_FREED
  * @queued: kfree_rcu() queued it
  * @old: it was here before events went unrecorded
  */

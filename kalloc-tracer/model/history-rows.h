@@ -132,7 +132,7 @@ static inline void to_block(const Row *r, KtBlock *b)
         .alloc_task = { r->alloc_task },
         .free_task = { queued ? 0 : r->other },
         .cache = { r->cache },
-        .state = r->flags & ROW_FREED ? KT_STATE_FREED : KT_STATE_ALLOCATED,
+        .state = r->flags & ROW_FREED ? KT_BLOCK_FREED : KT_BLOCK_ALLOCATED,
         .layer = r->flags & ROW_LAYER,
         .rcu_queued = queued,
         .past = true,

@@ -240,7 +240,7 @@ static void retire(KtModel *m, uint32_t index)
     KtBlock b;
 
     kt_blocks_get(&m->blocks, index, &b);
-    if (b.state == KT_STATE_FREED) {
+    if (b.state == KT_BLOCK_FREED) {
         m->freed_blocks--;
     } else {
         KtWho who = kt_model_who(kt_rec(&m->blocks, index));

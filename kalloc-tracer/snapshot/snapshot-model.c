@@ -47,7 +47,7 @@ static void pack_block(GsPack *p, const KtBlock *b, uint64_t from,
 
 static unsigned flags_of(const KtBlock *b)
 {
-    return (b->state == KT_STATE_FREED ? B_FREED : 0) |
+    return (b->state == KT_BLOCK_FREED ? B_FREED : 0) |
            (b->rcu_queued ? B_QUEUED : 0) |
            (b->rcu_queued && (b->rcu_stack.v || b->rcu_us) ? B_RCU : 0);
 }
@@ -111,7 +111,7 @@ static unsigned unpack_block(GsUnpack *u, KtBlock *b, uint64_t from,
 
     *b = (KtBlock) {
         .layer = head >> 4,
-        .state = head & B_FREED ? KT_STATE_FREED : KT_STATE_ALLOCATED,
+        .state = head & B_FREED ? KT_BLOCK_FREED : KT_BLOCK_ALLOCATED,
         .rcu_queued = head & B_QUEUED,
     };
     if (b->layer == KT_LAYER_NONE || b->layer >= KT_LAYER__COUNT) {
@@ -178,7 +178,7 @@ static void set_block(KtModel *m, uint32_t index, const KtBlock *b,
         kt_blocks_set_queued(blocks, index, &(KtEvent) {
             .us = b->rcu_us, .stack = b->rcu_stack });
     }
-    if (b->state == KT_STATE_FREED) {
+    if (b->state == KT_BLOCK_FREED) {
         kt_blocks_set_freed(blocks, index, &(KtEvent) {
             .us = b->free_us, .cpu = b->free_cpu, .stack = b->free_stack,
             .hook = b->free_hook, .task = b->free_task });

@@ -35,7 +35,7 @@ static const KtReport *find_report(const KtTracer *t, uint64_t id)
 static bool is_still_there(KtTracer *t, const KtLeft *leak, KtBlock *b)
 {
     return kt_query_find(t, leak->va, b) && b->va == leak->va &&
-           b->state == KT_STATE_ALLOCATED && !b->rcu_queued &&
+           b->state == KT_BLOCK_ALLOCATED && !b->rcu_queued &&
            b->alloc_us == leak->us && b->alloc_stack.v == leak->stack.v;
 }
 

@@ -114,8 +114,8 @@ static bool code_wanted(Scan *s, const KtBlock *b)
     if (!s->by_free) {
         return stack_wanted(s, b->alloc_stack);
     }
-    return b->state == KT_STATE_FREED && (stack_wanted(s, b->free_stack) ||
-                                          stack_wanted(s, b->rcu_stack));
+    return b->state == KT_BLOCK_FREED &&
+           (stack_wanted(s, b->free_stack) || stack_wanted(s, b->rcu_stack));
 }
 
 static bool collect(const KtBlock *b, void *opaque)

@@ -100,7 +100,7 @@ static const char *const mark_names[] = {
 
 static bool remember_live(const KtBlock *b, void *opaque)
 {
-    if (b->state == KT_STATE_ALLOCATED) {
+    if (b->state == KT_BLOCK_ALLOCATED) {
         remember(opaque, b->va);
     }
     return true;

@@ -413,7 +413,7 @@ bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     kt_query_begin(t);
-    live = kt_query_find(t, va, &b) && b.state == KT_STATE_ALLOCATED;
+    live = kt_query_find(t, va, &b) && b.state == KT_BLOCK_ALLOCATED;
     kt_query_end(t);
     if (!live) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,

@@ -113,7 +113,7 @@ static void find_spot(Look *l, KtTracer *t, const McPlace *p)
     if (found) {
         g_array_append_val(l->spots, now);
     }
-    if (!found || now.block.state == KT_STATE_ALLOCATED) {
+    if (!found || now.block.state == KT_BLOCK_ALLOCATED) {
         kt_query_history(t, p->value, first_past, &past.block);
     }
     if (past.block.va) {
@@ -256,7 +256,7 @@ static McRange stack_around(const Look *l, uint64_t sp)
     KtBlock b;
 
     kt_query_begin(t);
-    if (kt_query_find(t, sp, &b) && b.state == KT_STATE_ALLOCATED &&
+    if (kt_query_find(t, sp, &b) && b.state == KT_BLOCK_ALLOCATED &&
         kt_block_len(&b) <= STACK_MAX) {
         r = (McRange) { b.va, b.va + kt_block_len(&b) - 1 };
     }

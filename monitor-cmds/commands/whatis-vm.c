@@ -67,7 +67,7 @@ static bool is_made(const Made *made, const KtBlock *b)
 {
     KtCacheInfo cache;
 
-    if (b->state != KT_STATE_ALLOCATED) {
+    if (b->state != KT_BLOCK_ALLOCATED) {
         return false;
     }
     return made->cache ? kt_tracer_cache(made->t, b->cache, &cache) &&
@@ -132,7 +132,7 @@ bool mc_whatis_task_stack(const McWhatis *w, GString *out)
     Made made;
 
     if (!w->vm || !w->kernel || !w->has_block ||
-        w->block.state != KT_STATE_ALLOCATED ||
+        w->block.state != KT_BLOCK_ALLOCATED ||
         kt_block_len(&w->block) > STACK_MAX ||
         !gs_kernel_member(w->kernel, "task_struct", "stack", &at, NULL)) {
         return false;
@@ -165,10 +165,9 @@ static bool put_percpu_block(const McWhatis *w, uint64_t pointer, unsigned cpu,
     if (!found || b.layer != KT_LAYER_PERCPU) {
         return false;
     }
-    g_string_append_printf(out, "percpu of CPU %u: %s block %016" PRIx64
-                           " +%" PRIx64, cpu,
-                           b.state == KT_STATE_FREED ? "freed" : "live", b.va,
-                           pointer - b.va);
+    g_string_append_printf(
+        out, "percpu of CPU %u: %s block %016" PRIx64 " +%" PRIx64, cpu,
+        b.state == KT_BLOCK_FREED ? "freed" : "live", b.va, pointer - b.va);
     return true;
 }
 
@@ -392,7 +391,7 @@ bool mc_whatis_area(const McWhatis *w, GString *out)
     Made made;
 
     if (!w->vm || !w->kernel || !find_area_members(w->kernel, &at) ||
-        (w->has_block && w->block.state == KT_STATE_ALLOCATED)) {
+        (w->has_block && w->block.state == KT_BLOCK_ALLOCATED)) {
         return false;
     }
     made = made_init(w, NULL, at.bytes);

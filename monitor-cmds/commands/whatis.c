@@ -27,14 +27,15 @@ static bool from_block(const McWhatis *w, GString *out)
     if (!w->has_block) {
         return false;
     }
-    g_string_append_printf(out, "%s block %016" PRIx64 "-%016" PRIx64
-                           " +%" PRIx64 " (%" PRIx64 "/%" PRIx64 ") %s",
-                           b->state == KT_STATE_FREED ? "freed" : "live",
-                           b->va, b->va + b->requested - 1, w->va - b->va,
+    g_string_append_printf(out,
+                           "%s block %016" PRIx64 "-%016" PRIx64 " +%" PRIx64
+                           " (%" PRIx64 "/%" PRIx64 ") %s",
+                           b->state == KT_BLOCK_FREED ? "freed" : "live", b->va,
+                           b->va + b->requested - 1, w->va - b->va,
                            b->requested, b->actual, kt_layer_name(b->layer));
     put_cache(w, b->cache, out);
     g_string_append_printf(out, " alloc@%" PRIu64 "us", b->alloc_us);
-    if (b->state == KT_STATE_FREED) {
+    if (b->state == KT_BLOCK_FREED) {
         g_string_append_printf(out, " free@%" PRIu64 "us", b->free_us);
     }
     return true;

@@ -99,8 +99,9 @@ GETTER(state)
     if (!row->block) {
         return put(v, '-');
     }
-    return put(v, row->block->past ? 'P' :
-                  row->block->state == KT_STATE_ALLOCATED ? 'A' : 'F');
+    return put(v, row->block->past                        ? 'P' :
+                  row->block->state == KT_BLOCK_ALLOCATED ? 'A' :
+                                                            'F');
 }
 
 GETTER(va)
@@ -330,7 +331,7 @@ const McField mc_fields[MC_FIELD__COUNT] = {
 static bool row_is_freed(const McRow *row)
 {
     return row->block &&
-           (row->block->past || row->block->state == KT_STATE_FREED);
+           (row->block->past || row->block->state == KT_BLOCK_FREED);
 }
 
 bool mc_field_applies(const McField *f, const McRow *row, bool verbose)

@@ -117,7 +117,7 @@ static bool pass_size(const McFilter *f, uint64_t size)
 static bool pass_state(const McFilter *f, const KtBlock *b)
 {
     return !f->state || b->past ||
-           f->state == (b->state == KT_STATE_ALLOCATED ? 'A' : 'F');
+           f->state == (b->state == KT_BLOCK_ALLOCATED ? 'A' : 'F');
 }
 
 static bool pass_layer(const McFilter *f, const KtBlock *b)

@@ -255,11 +255,11 @@ static uint64_t life_of(unsigned class)
 
 static void count_life(McTopRow *row, const KtBlock *b)
 {
-    if (b->state == KT_STATE_ALLOCATED && !b->past) {
+    if (b->state == KT_BLOCK_ALLOCATED && !b->past) {
         row->since = row->any_live ? MIN(row->since, b->alloc_us) :
                                      b->alloc_us;
         row->any_live = true;
-    } else if (b->state == KT_STATE_FREED && b->free_us >= b->alloc_us) {
+    } else if (b->state == KT_BLOCK_FREED && b->free_us >= b->alloc_us) {
         if (!row->life) {
             row->life = g_new0(uint32_t, LIFE_CLASSES);
         }
@@ -270,7 +270,7 @@ static void count_life(McTopRow *row, const KtBlock *b)
 
 static void count_amounts(McTopRow *row, const KtBlock *b)
 {
-    bool live = b->state == KT_STATE_ALLOCATED && !b->past;
+    bool live = b->state == KT_BLOCK_ALLOCATED && !b->past;
 
     row->peak_known = row->cross_known = false;
     row->a.allocs++;

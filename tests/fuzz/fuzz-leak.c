@@ -92,7 +92,7 @@ static void search(LeakGuest *g, bool no_stacks)
     for (unsigned i = 0; i < r.leaks->len; i++) {
         const KtBlock *b = &g_array_index(r.leaks, KtLeak, i).block;
 
-        if (b->state != KT_STATE_ALLOCATED) {
+        if (b->state != KT_BLOCK_ALLOCATED) {
             abort();
         }
         if (!no_stacks && i < LOOKS_MAX) {

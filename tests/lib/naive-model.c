@@ -113,11 +113,11 @@ static void retire_all(Naive *m, bool pages, uint64_t lo, uint64_t hi,
     NaiveBlock *x;
 
     while ((x = first_in(m, pages, lo, hi))) {
-        if (x->b.state == KT_STATE_ALLOCATED && !x->old && !reported) {
+        if (x->b.state == KT_BLOCK_ALLOCATED && !x->old && !reported) {
             add_error(m, KT_ERR_OVERLAP, ev, x);
             reported = true;
         }
-        if (x->b.state == KT_STATE_ALLOCATED) {
+        if (x->b.state == KT_BLOCK_ALLOCATED) {
             naive_account_lose(m, &x->b);
         }
         add_history(m, x);
@@ -129,7 +129,7 @@ static void set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev)
 {
     naive_account_free(m, &x->b, ev->cpu);
     x->old = false;
-    x->b.state = KT_STATE_FREED;
+    x->b.state = KT_BLOCK_FREED;
     x->b.free_us = ev->us;
     x->b.free_stack = ev->stack;
     x->b.free_task = ev->task;
@@ -166,8 +166,8 @@ static bool free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
     for (unsigned i = 0; i < m->blocks->len; i++) {
         NaiveBlock *x = naive_nth(m, i);
 
-        if (x->pages != pages || x->b.state == KT_STATE_FREED ||
-            x->b.va > hi || naive_last(x) < lo) {
+        if (x->pages != pages || x->b.state == KT_BLOCK_FREED || x->b.va > hi ||
+            naive_last(x) < lo) {
             continue;
         }
         any = true;
@@ -195,7 +195,7 @@ static void naive_alloc(Naive *m, const KtEvent *ev)
             .alloc_us = ev->us, .alloc_stack = ev->stack,
             .alloc_task = ev->task, .gfp = ev->gfp, .cache = ev->cache,
             .hook = ev->hook, .alloc_cpu = ev->cpu,
-            .state = KT_STATE_ALLOCATED, .layer = ev->layer,
+            .state = KT_BLOCK_ALLOCATED, .layer = ev->layer,
         },
         .pages = ev->layer == KT_LAYER_PAGES,
     };
@@ -204,7 +204,7 @@ static void naive_alloc(Naive *m, const KtEvent *ev)
         return;
     }
     if (ev->flags & KT_EVF_IF_NEW && naive_find(m, x.pages, ev->va) &&
-        naive_find(m, x.pages, ev->va)->b.state == KT_STATE_ALLOCATED) {
+        naive_find(m, x.pages, ev->va)->b.state == KT_BLOCK_ALLOCATED) {
         return;
     }
     if (ev->flags & KT_EVF_TAKE) {
@@ -245,10 +245,10 @@ static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
         return KT_ERR_INVALID_FREE;
     }
     if (x->b.va != ev->va) {
-        return x->b.state == KT_STATE_FREED ? KT_ERR_INVALID_FREE :
-               KT_ERR_INTERIOR_FREE;
+        return x->b.state == KT_BLOCK_FREED ? KT_ERR_INVALID_FREE :
+                                              KT_ERR_INTERIOR_FREE;
     }
-    if (x->b.state == KT_STATE_FREED) {
+    if (x->b.state == KT_BLOCK_FREED) {
         return ev->flags & KT_EVF_SLAB_READ &&
                ev->family == KT_FAMILY_KFREE && x->b.cache.v &&
                x->b.cache.v != ev->cache.v &&
@@ -271,7 +271,7 @@ static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
 
 static bool in_doubt(const Naive *m, const NaiveBlock *x)
 {
-    return x->old || (m->unseen && x->b.state == KT_STATE_FREED);
+    return x->old || (m->unseen && x->b.state == KT_BLOCK_FREED);
 }
 
 static void naive_free_pages(Naive *m, const KtEvent *ev)
@@ -279,12 +279,11 @@ static void naive_free_pages(Naive *m, const KtEvent *ev)
     NaiveBlock *x = naive_find(m, true, ev->va);
     uint64_t last = ev->size ? naive_end(ev->va, ev->size) :
                     x ? naive_last(x) : ev->va;
-    bool again = x && x->b.state == KT_STATE_FREED &&
-                 ev->flags & KT_EVF_AGAIN &&
-                 x->b.free_stack.v == ev->stack.v &&
+    bool again = x && x->b.state == KT_BLOCK_FREED &&
+                 ev->flags & KT_EVF_AGAIN && x->b.free_stack.v == ev->stack.v &&
                  x->b.free_task.v == ev->task.v;
 
-    if (x && x->b.state == KT_STATE_FREED && x->b.va == ev->va &&
+    if (x && x->b.state == KT_BLOCK_FREED && x->b.va == ev->va &&
         naive_last(x) == last && !in_doubt(m, x) && !again &&
         !(ev->flags & KT_EVF_FRESH)) {
         add_error(m, KT_ERR_DOUBLE_FREE, ev, x);
@@ -298,7 +297,7 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
 {
     NaiveBlock *x = naive_find(m, false, ev->va);
     bool starts = x && x->b.va == ev->va;
-    bool live = x && x->b.state == KT_STATE_ALLOCATED;
+    bool live = x && x->b.state == KT_BLOCK_ALLOCATED;
     int wrong;
 
     if (starts && !live && x->reported) {
@@ -332,7 +331,7 @@ static void naive_queue(Naive *m, const KtEvent *ev)
     if (!x || x->b.va != ev->va) {
         return;
     }
-    if (x->b.state == KT_STATE_ALLOCATED && !x->b.rcu_queued) {
+    if (x->b.state == KT_BLOCK_ALLOCATED && !x->b.rcu_queued) {
         x->b.rcu_queued = true;
         x->b.rcu_us = ev->us;
         x->b.rcu_stack = ev->stack;
@@ -348,7 +347,7 @@ static void naive_resize(Naive *m, const KtEvent *ev)
     NaiveBlock *x = naive_find(m, pages, ev->va);
     NaiveBlock grown;
 
-    if (!x || x->b.va != ev->va || x->b.state == KT_STATE_FREED) {
+    if (!x || x->b.va != ev->va || x->b.state == KT_BLOCK_FREED) {
         return;
     }
     grown = *x;
@@ -411,7 +410,7 @@ unsigned naive_live(const Naive *m)
     unsigned n = 0;
 
     for (unsigned i = 0; i < m->blocks->len; i++) {
-        n += naive_nth(m, i)->b.state == KT_STATE_ALLOCATED;
+        n += naive_nth(m, i)->b.state == KT_BLOCK_ALLOCATED;
     }
     return n;
 }

@@ -111,9 +111,8 @@ static void compare_stacks(const Naive *m, uint64_t lo, uint64_t hi)
         if (stack_meets(b->alloc_stack, lo, hi)) {
             collect(b, want_alloc);
         }
-        if (b->state == KT_STATE_FREED &&
-            (stack_meets(b->free_stack, lo, hi) ||
-             stack_meets(b->rcu_stack, lo, hi))) {
+        if (b->state == KT_BLOCK_FREED && (stack_meets(b->free_stack, lo, hi) ||
+                                           stack_meets(b->rcu_stack, lo, hi))) {
             collect(b, want_free);
         }
     }

@@ -242,8 +242,8 @@ static void state_is_loaded(void)
     kt_query_begin(kt_replay_tracer(r));
     g_assert_true(kt_query_find(t, 0x5000, &a) &&
                   kt_query_find(kt_replay_tracer(r), 0x5000, &b));
-    g_assert_cmpint(a.state, ==, KT_STATE_ALLOCATED);
-    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    g_assert_cmpint(a.state, ==, KT_BLOCK_ALLOCATED);
+    g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
     kt_query_end(kt_replay_tracer(r));
     kt_query_end(t);
     remove_path(path);

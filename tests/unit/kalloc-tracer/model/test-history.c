@@ -28,8 +28,12 @@ static Found find(const KtHistory *h, uint64_t va)
 static bool add(KtHistory *h, uint64_t va, uint64_t len, uint64_t us)
 {
     const KtBlock b = {
-        .va = va, .requested = len, .actual = len, .free_us = us,
-        .state = KT_STATE_FREED, .layer = KT_LAYER_KMALLOC,
+        .va = va,
+        .requested = len,
+        .actual = len,
+        .free_us = us,
+        .state = KT_BLOCK_FREED,
+        .layer = KT_LAYER_KMALLOC,
     };
 
     return kt_history_add(h, &b);
@@ -42,11 +46,18 @@ static bool keep(const KtBlock *b, void *opaque)
 }
 
 static const KtBlock full = {
-    .va = 0xffff888012345678, .requested = 0xfffffffe, .actual = 0xffffffff,
-    .alloc_us = 0xfedcba987654, .free_us = 0xffffffffffff,
-    .alloc_stack = { 0xabcdef }, .free_stack = { 0x123456 },
-    .alloc_task = { 0x3fffff }, .free_task = { 0x2aaaaa },
-    .cache = { 0xfffe }, .state = KT_STATE_FREED, .layer = KT_LAYER_PAGES,
+    .va = 0xffff888012345678,
+    .requested = 0xfffffffe,
+    .actual = 0xffffffff,
+    .alloc_us = 0xfedcba987654,
+    .free_us = 0xffffffffffff,
+    .alloc_stack = { 0xabcdef },
+    .free_stack = { 0x123456 },
+    .alloc_task = { 0x3fffff },
+    .free_task = { 0x2aaaaa },
+    .cache = { 0xfffe },
+    .state = KT_BLOCK_FREED,
+    .layer = KT_LAYER_PAGES,
 };
 
 static void check_kept(const KtBlock *in)
@@ -88,7 +99,7 @@ static void test_fields(void)
     b.rcu_stack.v = 0xfedcba;
     check_kept(&b);
     b = full;
-    b.state = KT_STATE_ALLOCATED;
+    b.state = KT_BLOCK_ALLOCATED;
     b.free_us = 0;
     check_kept(&b);
     b.requested = (uint64_t)1 << 40;

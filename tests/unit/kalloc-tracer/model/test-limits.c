@@ -129,8 +129,12 @@ static void too_little_is_refused(void)
 static void add_past(KtHistory *h, unsigned i)
 {
     const KtBlock b = {
-        .va = block(i), .requested = STEP, .actual = STEP, .free_us = i,
-        .state = KT_STATE_FREED, .layer = KT_LAYER_KMALLOC,
+        .va = block(i),
+        .requested = STEP,
+        .actual = STEP,
+        .free_us = i,
+        .state = KT_BLOCK_FREED,
+        .layer = KT_LAYER_KMALLOC,
     };
 
     kt_history_add(h, &b);

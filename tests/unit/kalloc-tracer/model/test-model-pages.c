@@ -24,7 +24,7 @@ static void free_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
 }
 
 static void expect_pages(World *w, uint64_t va, uint64_t start, unsigned n,
-                         KtState state)
+                         KtBlockState state)
 {
     KtBlock b;
 
@@ -35,7 +35,7 @@ static void expect_pages(World *w, uint64_t va, uint64_t start, unsigned n,
     g_assert_cmpint(b.state, ==, state);
     g_assert_cmpuint(b.alloc_us, ==, 100);
     g_assert_cmpuint(b.alloc_stack.v, ==, 1);
-    g_assert_cmpuint(b.free_stack.v, ==, state == KT_STATE_FREED ? 2 : 0);
+    g_assert_cmpuint(b.free_stack.v, ==, state == KT_BLOCK_FREED ? 2 : 0);
 }
 
 /* split_page() and the split of a huge page: any part, in any order. */
@@ -45,15 +45,15 @@ static void pages_come_back_in_parts(void)
 
     alloc_pages(&w, VA, 8, 0);
     free_pages(&w, VA + 0x2000, 2, 0);
-    expect_pages(&w, VA + 0x1000, VA, 2, KT_STATE_ALLOCATED);
-    expect_pages(&w, VA + 0x3000, VA + 0x2000, 2, KT_STATE_FREED);
-    expect_pages(&w, VA + 0x7000, VA + 0x4000, 4, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA + 0x1000, VA, 2, KT_BLOCK_ALLOCATED);
+    expect_pages(&w, VA + 0x3000, VA + 0x2000, 2, KT_BLOCK_FREED);
+    expect_pages(&w, VA + 0x7000, VA + 0x4000, 4, KT_BLOCK_ALLOCATED);
     g_assert_cmpuint(stats(&w).live_bytes, ==, 6 * 4096);
     free_pages(&w, VA, 1, 0);
-    expect_pages(&w, VA, VA, 1, KT_STATE_FREED);
-    expect_pages(&w, VA + 0x1000, VA + 0x1000, 1, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA, VA, 1, KT_BLOCK_FREED);
+    expect_pages(&w, VA + 0x1000, VA + 0x1000, 1, KT_BLOCK_ALLOCATED);
     free_pages(&w, VA + 0x7000, 1, 0);
-    expect_pages(&w, VA + 0x4000, VA + 0x4000, 3, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA + 0x4000, VA + 0x4000, 3, KT_BLOCK_ALLOCATED);
     free_pages(&w, VA, 8, 0);
     g_assert_cmpuint(stats(&w).live_blocks, ==, 0);
     g_assert_cmpuint(stats(&w).live_bytes, ==, 0);
@@ -97,11 +97,11 @@ static void pages_told_of_again(void)
     alloc_pages(&w, VA, 2, 0);
     alloc_pages(&w, VA, 1, KT_EVF_IF_NEW);
     alloc_pages(&w, VA + 0x1000, 1, KT_EVF_IF_NEW);
-    expect_pages(&w, VA + 0x1000, VA, 2, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA + 0x1000, VA, 2, KT_BLOCK_ALLOCATED);
     free_pages(&w, VA, 2, 0);
     w.us = 100;
     alloc_pages(&w, VA, 1, KT_EVF_IF_NEW);
-    expect_pages(&w, VA, VA, 1, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA, VA, 1, KT_BLOCK_ALLOCATED);
     expect(&w, "");
 }
 
@@ -112,9 +112,9 @@ static void pages_change_hands(void)
     alloc_pages(&w, VA, 8, 0);
     w.us = 100;
     alloc_pages(&w, VA + 0x1000, 2, KT_EVF_TAKE);
-    expect_pages(&w, VA, VA, 1, KT_STATE_ALLOCATED);
-    expect_pages(&w, VA + 0x2000, VA + 0x1000, 2, KT_STATE_ALLOCATED);
-    expect_pages(&w, VA + 0x3000, VA + 0x3000, 5, KT_STATE_ALLOCATED);
+    expect_pages(&w, VA, VA, 1, KT_BLOCK_ALLOCATED);
+    expect_pages(&w, VA + 0x2000, VA + 0x1000, 2, KT_BLOCK_ALLOCATED);
+    expect_pages(&w, VA + 0x3000, VA + 0x3000, 5, KT_BLOCK_ALLOCATED);
     g_assert_cmpuint(stats(&w).live_bytes, ==, 8 * 4096);
     alloc_pages(&w, VA, 1, 0);
     expect(&w, "overlap");

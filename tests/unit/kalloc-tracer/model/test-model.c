@@ -17,11 +17,11 @@ static void plain_life(void)
 
     alloc(&w, VA, 64);
     g_assert_true(find(&w, VA + 63, &b));
-    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
     g_assert_false(find(&w, VA + 64, &b));
     kfree(&w, VA);
     g_assert_true(find(&w, VA, &b));
-    g_assert_cmpint(b.state, ==, KT_STATE_FREED);
+    g_assert_cmpint(b.state, ==, KT_BLOCK_FREED);
     g_assert_cmpuint(b.free_us, ==, 101);
     alloc(&w, VA, 32);
     g_assert_cmpuint(stats(&w).history_rows, ==, 1);
@@ -71,7 +71,7 @@ static void interior_free(void)
     alloc(&w, VA, 64);
     kfree(&w, VA + 8);
     g_assert_true(find(&w, VA, &b));
-    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
     kfree(&w, VA);
     expect(&w, "interior-free");
 }
@@ -100,7 +100,7 @@ static void families(void)
             free_by(&w, f, VA, 3);
             /* Wrong or not, it is freed now. */
             g_assert_true(find(&w, VA, &b));
-            g_assert_cmpint(b.state, ==, KT_STATE_FREED);
+            g_assert_cmpint(b.state, ==, KT_BLOCK_FREED);
             expect(&w, may[f][l] ? "" : "wrong-family");
         }
     }
@@ -145,7 +145,7 @@ static void wrong_size(void)
     alloc(&w, VA, 64);
     free_sized(&w, VA, 80);
     g_assert_true(find(&w, VA, &b));
-    g_assert_cmpint(b.state, ==, KT_STATE_FREED);
+    g_assert_cmpint(b.state, ==, KT_BLOCK_FREED);
     free_sized(&w, VA, 80);
     expect(&w, "wrong-size double-free");
 }
@@ -178,7 +178,7 @@ static void queued_then_freed(void)
     alloc(&w, VA, 64);
     kfree_rcu(&w, VA);
     g_assert_true(find(&w, VA, &b));
-    g_assert_cmpint(b.state, ==, KT_STATE_ALLOCATED);
+    g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
     g_assert_true(b.rcu_queued);
     g_assert_cmpuint(b.rcu_us, ==, 101);
     kfree(&w, VA);

@@ -14,8 +14,10 @@
 static void count_block(McTopTable *t, uint64_t us)
 {
     const KtBlock b = {
-        .va = 0xffff888000001000, .requested = 64, .alloc_us = us,
-        .state = KT_STATE_ALLOCATED,
+        .va = 0xffff888000001000,
+        .requested = 64,
+        .alloc_us = us,
+        .state = KT_BLOCK_ALLOCATED,
     };
 
     mc_top_count(t, &b, true);

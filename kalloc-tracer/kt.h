@@ -538,14 +538,14 @@ typedef struct KtReplayInfo {
 } KtReplayInfo;
 
 /** What is told of a file beside events, in its place among them. */
-typedef enum KtReplayMark {
-    KT_REPLAY_RESET,        /* a new boot */
+typedef enum KtReplayControl {
+    KT_REPLAY_RESET, /* a new boot */
     KT_REPLAY_CLEAR,
-    KT_REPLAY_COMPLETE,     /* with its value */
-    KT_REPLAY_ENABLED,      /* likewise */
-    KT_REPLAY_HOLE,         /* events that are missing: their number */
-    KT_REPLAY_LOAD,         /* a VM state was loaded: another time begins */
-} KtReplayMark;
+    KT_REPLAY_COMPLETE, /* with its value */
+    KT_REPLAY_ENABLED,  /* likewise */
+    KT_REPLAY_HOLE,     /* events that are missing: their number */
+    KT_REPLAY_LOAD,     /* a VM state was loaded: another time begins */
+} KtReplayControl;
 
 /**
  * struct KtReplayPlan - what to read
@@ -563,7 +563,7 @@ typedef struct KtReplayPlan {
     uint64_t since_us;
     bool apply, load;
     bool (*event)(void *opaque, const KtEvent *ev);
-    bool (*mark)(void *opaque, KtReplayMark mark, uint64_t value);
+    bool (*mark)(void *opaque, KtReplayControl mark, uint64_t value);
     void (*progress)(void *opaque, uint64_t done, uint64_t total);
     void *opaque;
 } KtReplayPlan;

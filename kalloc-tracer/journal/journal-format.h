@@ -32,34 +32,34 @@
 /** What a frame is. Readers skip kinds from KT_FRAME_MAY_SKIP on that they
  *  do not know, and stop at others. */
 typedef enum KtFrameKind {
-    KT_FRAME_EVENTS = 1,    /* columns of event-codec.h, a section each */
-    KT_FRAME_DEFS,          /* stacks, tasks, caches */
-    KT_FRAME_HOOKS,         /* the hook table */
-    KT_FRAME_KERNEL,        /* gs_kernel_save(); begins with a byte: found */
-    KT_FRAME_MODULE,        /* gs_kernel_save_module() */
-    KT_FRAME_MODULE_GONE,   /* its address */
-    KT_FRAME_MARK,          /* KtMark and a value */
-    KT_FRAME_STATUS,        /* counters, sizes, hooks: status-frame.c */
-    KT_FRAME_HOLE,          /* events that were not written, by number */
-    KT_FRAME_CHECKPOINT,    /* a part of kt_state_save()'s stream: a byte,
+    KT_FRAME_EVENTS = 1,  /* columns of event-codec.h, a section each */
+    KT_FRAME_DEFS,        /* stacks, tasks, caches */
+    KT_FRAME_HOOKS,       /* the hook table */
+    KT_FRAME_KERNEL,      /* gs_kernel_save(); begins with a byte: found */
+    KT_FRAME_MODULE,      /* gs_kernel_save_module() */
+    KT_FRAME_MODULE_GONE, /* its address */
+    KT_FRAME_CONTROL,     /* KtControl and a value */
+    KT_FRAME_STATUS,      /* counters, sizes, hooks: status-frame.c */
+    KT_FRAME_HOLE,        /* events that were not written, by number */
+    KT_FRAME_CHECKPOINT,  /* a part of kt_state_save()'s stream: a byte,
                              * more follow or not, then its bytes; events go
                              * on from that state */
     KT_FRAME_MAY_SKIP = 0x80,
-    KT_FRAME_INDEX = 0x80,  /* of all frames before it */
-    KT_FRAME_POINT,         /* accounts kept: a byte, set or dropped; a name */
-    KT_FRAME_INHERITED,     /* a module that a VM's state came with: a byte,
+    KT_FRAME_INDEX = 0x80, /* of all frames before it */
+    KT_FRAME_POINT,        /* accounts kept: a byte, set or dropped; a name */
+    KT_FRAME_INHERITED,    /* a module that a VM's state came with: a byte,
                              * loaded or not any more; then as
                              * KT_FRAME_MODULE */
 } KtFrameKind;
 
-/** What becomes of a boot; the payload of KT_FRAME_MARK. */
-typedef enum KtMark {
-    KT_MARK_RESET = 1,      /* the VM was reset: a new boot */
-    KT_MARK_CLEAR,          /* `ka clear`; a gap follows */
-    KT_MARK_COMPLETE,       /* tracing began before the first allocation, or
+/** What becomes of a boot; the payload of KT_FRAME_CONTROL. */
+typedef enum KtControl {
+    KT_CONTROL_RESET = 1, /* the VM was reset: a new boot */
+    KT_CONTROL_CLEAR,     /* `ka clear`; a gap follows */
+    KT_CONTROL_COMPLETE,  /* tracing began before the first allocation, or
                              * not: the value */
-    KT_MARK_ENABLED,        /* `ka on`, `ka off`: the value */
-} KtMark;
+    KT_CONTROL_ENABLED,   /* `ka on`, `ka off`: the value */
+} KtControl;
 
 /** struct KtFrame - a frame's header, and where it stands
  *  @n: events in it; @seq, @us: their first and last (least and greatest),

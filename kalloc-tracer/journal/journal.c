@@ -241,13 +241,13 @@ void kt_journal_note(KtJournal *j, KtFrameKind kind, GByteArray *data)
     submit(j, (Job) { .kind = kind, .data = data });
 }
 
-void kt_journal_mark(KtJournal *j, KtMark mark, uint32_t value)
+void kt_journal_control(KtJournal *j, KtControl mark, uint32_t value)
 {
     GByteArray *data = g_byte_array_new();
 
     kt_put_u32(data, mark);
     kt_put_u32(data, value);
-    kt_journal_note(j, KT_FRAME_MARK, data);
+    kt_journal_note(j, KT_FRAME_CONTROL, data);
 }
 
 static void wait_for_writer(KtJournal *j)

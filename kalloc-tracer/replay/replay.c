@@ -112,7 +112,7 @@ static bool read_events(KtReplay *r, const KtFrame *f)
 
 /* ---- other frames ------------------------------------------------------- */
 
-static bool tell_mark(KtReplay *r, KtReplayMark mark, uint64_t value)
+static bool tell_mark(KtReplay *r, KtReplayControl mark, uint64_t value)
 {
     if (r->plan->mark && !r->plan->mark(r->plan->opaque, mark, value)) {
         r->stopped = true;
@@ -121,19 +121,19 @@ static bool tell_mark(KtReplay *r, KtReplayMark mark, uint64_t value)
     return true;
 }
 
-static bool read_mark(KtReplay *r, KtBytes *in)
+static bool read_control(KtReplay *r, KtBytes *in)
 {
     uint32_t mark = kt_bytes_u32(in);
     uint32_t value = kt_bytes_u32(in);
 
-    if (in->failed || mark < KT_MARK_RESET || mark > KT_MARK_ENABLED) {
+    if (in->failed || mark < KT_CONTROL_RESET || mark > KT_CONTROL_ENABLED) {
         return false;
     }
-    if (tell_mark(r, KT_REPLAY_RESET + (mark - KT_MARK_RESET), value) &&
+    if (tell_mark(r, KT_REPLAY_RESET + (mark - KT_CONTROL_RESET), value) &&
         r->plan->apply) {
-        kt_tracer_replay_mark(r->tracer, mark, value);
+        kt_tracer_replay_control(r->tracer, mark, value);
     }
-    if (mark == KT_MARK_RESET) {
+    if (mark == KT_CONTROL_RESET) {
         r->kernel_found = false;
     }
     return true;
@@ -325,8 +325,8 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
         return read_module(r, &in, KT_NOTE_INHERITED);
     case KT_FRAME_MODULE_GONE:
         return read_module_gone(r, &in);
-    case KT_FRAME_MARK:
-        return read_mark(r, &in);
+    case KT_FRAME_CONTROL:
+        return read_control(r, &in);
     case KT_FRAME_STATUS:
         return read_status(r, &in);
     case KT_FRAME_HOLE:

@@ -367,10 +367,10 @@ void kt_tracer_free(KtTracer *t)
 
 /* ---- state of the boot -------------------------------------------------- */
 
-static void mark_locked(KtTracer *t, KtMark mark, uint32_t value)
+static void mark_locked(KtTracer *t, KtControl mark, uint32_t value)
 {
     if (t->journal) {
-        kt_journal_mark(t->journal, mark, value);
+        kt_journal_control(t->journal, mark, value);
     }
 }
 
@@ -413,7 +413,7 @@ void kt_tracer_reset(KtTracer *t)
 {
     kt_tracer_lock_drained(t);
     reset_locked(t);
-    mark_locked(t, KT_MARK_RESET, 0);
+    mark_locked(t, KT_CONTROL_RESET, 0);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -421,7 +421,7 @@ void kt_tracer_clear(KtTracer *t)
 {
     kt_tracer_lock_drained(t);
     clear_locked(t);
-    mark_locked(t, KT_MARK_CLEAR, 0);
+    mark_locked(t, KT_CONTROL_CLEAR, 0);
     apply_gap_locked(t);
     pthread_mutex_unlock(&t->lock);
 }
@@ -430,7 +430,7 @@ void kt_tracer_set_complete(KtTracer *t, bool complete)
 {
     kt_tracer_lock_drained(t);
     t->model->complete = complete;
-    mark_locked(t, KT_MARK_COMPLETE, complete);
+    mark_locked(t, KT_CONTROL_COMPLETE, complete);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -448,7 +448,7 @@ void kt_tracer_set_enabled(KtTracer *t, bool on)
 {
     kt_tracer_lock_drained(t);
     if (on != kt_tracer_enabled(t)) {
-        mark_locked(t, KT_MARK_ENABLED, on);
+        mark_locked(t, KT_CONTROL_ENABLED, on);
         if (on) {
             apply_gap_locked(t);
         }
@@ -471,20 +471,20 @@ void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n)
     pthread_mutex_unlock(&t->lock);
 }
 
-void kt_tracer_replay_mark(KtTracer *t, KtMark mark, uint32_t value)
+void kt_tracer_replay_control(KtTracer *t, KtControl mark, uint32_t value)
 {
     pthread_mutex_lock(&t->lock);
     switch (mark) {
-    case KT_MARK_RESET:
+    case KT_CONTROL_RESET:
         reset_locked(t);
         break;
-    case KT_MARK_CLEAR:
+    case KT_CONTROL_CLEAR:
         clear_locked(t);
         break;
-    case KT_MARK_COMPLETE:
+    case KT_CONTROL_COMPLETE:
         t->model->complete = value;
         break;
-    case KT_MARK_ENABLED:
+    case KT_CONTROL_ENABLED:
         __atomic_store_n(&t->enabled, value != 0, __ATOMIC_RELAXED);
         break;
     }

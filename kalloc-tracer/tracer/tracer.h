@@ -82,9 +82,9 @@ void kt_tracer_take_notes(KtTracer *t);
 
 /** kt_tracer_replay() - apply events with this tracer's ids. */
 void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n);
-/** kt_tracer_replay_mark() - as kt_tracer_reset() and the like, whose gaps
+/** kt_tracer_replay_control() - as kt_tracer_reset() and the like, whose gaps
  *  are events of their own here. */
-void kt_tracer_replay_mark(KtTracer *t, KtMark mark, uint32_t value);
+void kt_tracer_replay_control(KtTracer *t, KtControl mark, uint32_t value);
 
 /** kt_tracer_replay_module() - @k knows it as loaded, also where it is about
  *  to be unloaded. */

@@ -119,7 +119,7 @@ static void take_loaded(Events *e)
     }
 }
 
-static bool on_mark(void *opaque, KtReplayMark mark, uint64_t value)
+static bool on_mark(void *opaque, KtReplayControl mark, uint64_t value)
 {
     Events *e = opaque;
 

@@ -359,7 +359,7 @@ static void json_facts(McOut *o, uint64_t va, const McFact *fact, unsigned n)
     end(o);
 }
 
-static void json_mark(McOut *o, const char *name, uint64_t value)
+static void json_control(McOut *o, const char *name, uint64_t value)
 {
     begin(o, MC_OBJ_MARK);
     put_word(o, "kind", name);
@@ -584,7 +584,7 @@ const McFormat mc_format_json = {
     .module = json_module,
     .facts = json_facts,
     .event = json_event,
-    .mark = json_mark,
+    .mark = json_control,
     .top_begin = json_top_begin,
     .top_row = json_top_row,
     .top_note = json_top_note,

@@ -283,7 +283,7 @@ static void text_facts(McOut *o, uint64_t va, const McFact *fact, unsigned n)
     mc_out_end_line(o);
 }
 
-static void text_mark(McOut *o, const char *name, uint64_t value)
+static void text_control(McOut *o, const char *name, uint64_t value)
 {
     mc_out_printf(o, "-- %s %" PRIu64, name, value);
 }
@@ -511,7 +511,7 @@ const McFormat mc_format_text = {
     .module = text_module,
     .facts = text_facts,
     .event = text_event,
-    .mark = text_mark,
+    .mark = text_control,
     .top_begin = text_top_begin,
     .top_row = text_top_row,
     .top_note = text_top_note,

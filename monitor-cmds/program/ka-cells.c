@@ -123,7 +123,7 @@ static bool on_event(void *opaque, const KtEvent *ev)
     return !d->failed;
 }
 
-static bool on_mark(void *opaque, KtReplayMark mark, uint64_t value)
+static bool on_mark(void *opaque, KtReplayControl mark, uint64_t value)
 {
     static const uint8_t kinds[] = {
         [KT_REPLAY_RESET] = CELL_RESET, [KT_REPLAY_CLEAR] = CELL_CLEAR,

@@ -339,7 +339,7 @@ static void add_areas(Applying *a, uint32_t block)
             match = c->rule == i && has_frame(a, b->stack, c);
         }
         if (match && r->kind == KT_LEAK_RULE_SCAN_AREA) {
-            kt_scan_area(a->w->scan, (KtScanArea) { block, r->lo, r->hi });
+            kt_marker_area(a->w->scan, (KtMarkerArea) { block, r->lo, r->hi });
         }
     }
 }
@@ -348,8 +348,10 @@ static unsigned flags_of(unsigned kinds)
 {
     bool ignore = kinds >> KT_LEAK_RULE_IGNORE & 1;
 
-    return (ignore || kinds >> KT_LEAK_RULE_NOT_LEAK & 1 ? KT_SCANF_HELD : 0) |
-           (ignore || kinds >> KT_LEAK_RULE_NO_SCAN & 1 ? KT_SCANF_OPAQUE : 0);
+    return (ignore || kinds >> KT_LEAK_RULE_NOT_LEAK & 1 ? KT_MARKERF_HELD :
+                                                           0) |
+           (ignore || kinds >> KT_LEAK_RULE_NO_SCAN & 1 ? KT_MARKERF_OPAQUE :
+                                                          0);
 }
 
 void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
@@ -369,12 +371,12 @@ void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
         unsigned flags = flags_of(kinds);
 
         if (flags) {
-            kt_scan_set_flags(w->scan, i, flags);
+            kt_marker_set_flags(w->scan, i, flags);
         }
         if (kinds >> KT_LEAK_RULE_SCAN_AREA & 1) {
             add_areas(&a, i);
         }
-        excused[i] = (flags & KT_SCANF_HELD) != 0;
+        excused[i] = (flags & KT_MARKERF_HELD) != 0;
     }
     g_array_unref(a.code);
 }

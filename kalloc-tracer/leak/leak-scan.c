@@ -36,7 +36,7 @@ static bool scan_gap(void *opaque, uint64_t va, uint64_t len)
 {
     Scanning *s = opaque;
 
-    kt_scan_root(s->w->scan, &s->reader, va, len);
+    kt_marker_root(s->w->scan, &s->reader, va, len);
     return !s->reader.stopped;
 }
 
@@ -50,22 +50,22 @@ static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,
         copy[i] = kt_leak_pages_own_freelist(s->w->pages, va + i * 8, word[i])
                   ? 0 : word[i];
     }
-    kt_scan_span(s->w->scan, va, copy, n);
+    kt_marker_span(s->w->scan, va, copy, n);
 }
 
 static void scan_region(Scanning *s, const KtRegion *r)
 {
-    KtScan *scan = s->w->scan;
+    KtMarker *scan = s->w->scan;
 
     switch (r->place) {
     case KT_PLACE_STACK:
-        kt_scan_root(scan, &s->reader, r->va, r->len);
+        kt_marker_root(scan, &s->reader, r->va, r->len);
         break;
     case KT_PLACE_STRUCT_PAGE:
         kt_reader_each(&s->reader, r->va, r->len, scan_struct_pages, s);
         break;
     default:
-        kt_scan_gaps(scan, r->va, r->len, scan_gap, s);
+        kt_marker_gaps(scan, r->va, r->len, scan_gap, s);
     }
 }
 
@@ -74,20 +74,20 @@ static void scan(Scanning *s)
     KtLeakWorld *w = s->w;
 
     for (unsigned i = 0; i < w->registers->len; i++) {
-        kt_scan_word(w->scan, g_array_index(w->registers, KtRegister,
-                                            i).value);
+        kt_marker_word(w->scan,
+                       g_array_index(w->registers, KtRegister, i).value);
     }
     for (unsigned i = 0; i < w->region->len && !s->reader.stopped; i++) {
         const KtRegion *r = &g_array_index(w->region, KtRegion, i);
 
         /* struct pages refer to each other */
-        kt_scan_follow_pages(w->scan, r->place != KT_PLACE_STRUCT_PAGE &&
-                                      r->place != KT_PLACE_PAGE);
+        kt_marker_follow_pages(w->scan, r->place != KT_PLACE_STRUCT_PAGE &&
+                                            r->place != KT_PLACE_PAGE);
         scan_region(s, r);
     }
-    kt_scan_follow_pages(w->scan, true);
-    kt_scan_run(w->scan, &s->reader);
-    kt_scan_rest(w->scan, &s->reader);
+    kt_marker_follow_pages(w->scan, true);
+    kt_marker_run(w->scan, &s->reader);
+    kt_marker_rest(w->scan, &s->reader);
 }
 
 /* ---- reporting ---------------------------------------------------------- */
@@ -119,9 +119,9 @@ static const KtLeakMark *find_cleared(const KtLeaks *l, uint64_t va,
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
 
-static KtLeakHold hold_of(const KtScan *s, uint32_t i)
+static KtLeakHold hold_of(const KtMarker *s, uint32_t i)
 {
-    KtHold hold = kt_scan_hold(s, i);
+    KtHold hold = kt_marker_hold(s, i);
 
     return hold == KT_HOLD_START ? KT_LEAK_START :
            hold == KT_HOLD_INTERIOR ? KT_LEAK_INTERIOR : KT_LEAK_NOTHING;
@@ -156,9 +156,9 @@ static void report_all(const KtLeakWorld *w, const uint8_t *excused,
     kt_query_begin(w->tracer);
     kt_query_stats(w->tracer, &stats);
     for (uint32_t i = 0; i < w->live->len; i++) {
-        KtHold hold = kt_scan_hold(w->scan, i);
+        KtHold hold = kt_marker_hold(w->scan, i);
 
-        if (!kt_scan_reached(w->scan, i)) {
+        if (!kt_marker_reached(w->scan, i)) {
             report(w, i, before, out);
             continue;
         }
@@ -195,7 +195,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
         return kt_leak_world_fail(w, errp);
     }
     s.reader.mem = w->mem;
-    out->unplaced = kt_scan_seal(w->scan);
+    out->unplaced = kt_marker_seal(w->scan);
     kt_reader_init(&s.reader);
     scan(&s);
     kt_reader_deinit(&s.reader);

@@ -137,7 +137,7 @@ static bool take(const KtBlock *b, void *opaque)
     };
 
     if (b->state == KT_BLOCK_ALLOCATED && b->layer != KT_LAYER_PAGES &&
-        live.len && w->live->len < KT_SCAN_NONE - 1) {
+        live.len && w->live->len < KT_MARKER_NONE - 1) {
         g_array_append_val(w->live, live);
     }
     return true;
@@ -149,7 +149,7 @@ static void take_all(KtLeakWorld *w)
 
     kt_query_begin(w->tracer);
     kt_query_stats(w->tracer, &stats);
-    kt_huge_reserve(w->live, MIN(stats.live_blocks, KT_SCAN_NONE - 1));
+    kt_huge_reserve(w->live, MIN(stats.live_blocks, KT_MARKER_NONE - 1));
     kt_query_range(w->tracer, 0, UINT64_MAX, take, w);
     kt_query_end(w->tracer);
 }
@@ -172,9 +172,10 @@ const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va)
  * from 0, or within the kernel's image. */
 static unsigned flags_of_percpu(const KtLeakWorld *w, uint64_t va)
 {
-    return KT_SCANF_COOKIE |
+    return KT_MARKERF_COOKIE |
            (va < SMALL || gs_kernel_in_image(w->plan->kernel, va) ?
-            KT_SCANF_NUMBER : 0);
+                KT_MARKERF_NUMBER :
+                0);
 }
 
 /* The word that a block's size ends in was asked for in part, so it has no
@@ -184,25 +185,25 @@ static unsigned flags_of_percpu(const KtLeakWorld *w, uint64_t va)
 static void cut_odd_word(KtLeakWorld *w, uint32_t i, const KtLeakLive *b)
 {
     if (b->requested % 8 && b->requested < b->len) {
-        kt_scan_cut(w->scan, i, b->requested, b->requested);
+        kt_marker_cut(w->scan, i, b->requested, b->requested);
     }
 }
 
 static void add_blocks(KtLeakWorld *w)
 {
-    kt_scan_reserve(w->scan, w->live->len);
+    kt_marker_reserve(w->scan, w->live->len);
     for (uint32_t i = 0; i < w->live->len; i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
-        unsigned flags = b->queued ? KT_SCANF_HELD : 0;
+        unsigned flags = b->queued ? KT_MARKERF_HELD : 0;
 
         flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;
-        flags |= b->layer == KT_LAYER_LARGE ? KT_SCANF_PAGES : 0;
-        kt_scan_add(w->scan, b->va, b->len, flags);
+        flags |= b->layer == KT_LAYER_LARGE ? KT_MARKERF_PAGES : 0;
+        kt_marker_add(w->scan, b->va, b->len, flags);
         cut_odd_word(w, i, b);
         for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
              cpu < w->offset->len; cpu++) {
-            kt_scan_alias(w->scan,
-                          b->va + g_array_index(w->offset, uint64_t, cpu));
+            kt_marker_alias(w->scan,
+                            b->va + g_array_index(w->offset, uint64_t, cpu));
         }
     }
 }
@@ -212,9 +213,9 @@ static void tell_pages(KtLeakWorld *w)
     const KtLeakPages *p = w->pages;
 
     if (p) {
-        kt_scan_pages(w->scan, kt_leak_pages_struct(p, 0),
-                      kt_leak_pages_struct(p, p->n), p->struct_page,
-                      kt_leak_pages_va(p, 0), 1ull << p->page_shift);
+        kt_marker_pages(w->scan, kt_leak_pages_struct(p, 0),
+                        kt_leak_pages_struct(p, p->n), p->struct_page,
+                        kt_leak_pages_va(p, 0), 1ull << p->page_shift);
     }
 }
 
@@ -250,7 +251,7 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
     w->vcpu_of = g_array_new(FALSE, FALSE, sizeof(unsigned));
     w->offset = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     w->missing = g_ptr_array_new_with_free_func(g_free);
-    w->scan = kt_scan_new();
+    w->scan = kt_marker_new();
     if (!check(w, errp)) {
         return NULL;
     }
@@ -271,6 +272,6 @@ void kt_leak_world_free(KtLeakWorld *w)
     g_array_unref(w->offset);
     g_ptr_array_unref(w->missing);
     kt_leak_pages_free(w->pages);
-    kt_scan_free(w->scan);
+    kt_marker_free(w->scan);
     g_free(w);
 }

@@ -9,7 +9,7 @@
 #include "kalloc-tracer/leak/page-use.h"
 #include "kalloc-tracer/leak/mark.h"
 
-/** struct KtLeakLive - a live block; its number is that in the KtScan */
+/** struct KtLeakLive - a live block; its number is that in the KtMarker */
 typedef struct KtLeakLive {
     uint64_t va, len, requested, alloc_us;
     KtStackId stack;
@@ -72,7 +72,7 @@ typedef struct KtLeakWorld {
     GArray *offset;
     GPtrArray *missing;
     const char *blind;
-    KtScan *scan;
+    KtMarker *scan;
     uint64_t stack_size;
     unsigned tasks;
     uint64_t left_out;

@@ -14,7 +14,7 @@
 
 #define PAGE_SHIFT      12
 #define PAGE            (1ull << PAGE_SHIFT)
-#define CHUNK_PAGES     (1u << (KT_SCAN_CHUNK_SHIFT - PAGE_SHIFT))
+#define CHUNK_PAGES (1u << (KT_MARKER_CHUNK_SHIFT - PAGE_SHIFT))
 #define CHUNKS_MAX      (1u << 17)      /* 256 GiB of addresses */
 #define EXTENT_MAX      (1ull << 34)
 #define BLOCKS_MAX      (1u << 29)
@@ -32,7 +32,7 @@ typedef struct Chunk {
     Page *page;                 /* CHUNK_PAGES; NULL: there is no chunk */
 } Chunk;
 
-struct KtScanIndex {
+struct KtMarkIndex {
     KtExtent *extent;
     uint32_t n_extents, room;
     Chunk *chunk;               /* a power of 2 of them */
@@ -41,9 +41,9 @@ struct KtScanIndex {
     uint32_t n_chunks;
 };
 
-KtScanIndex *kt_scan_index_new(uint32_t n)
+KtMarkIndex *kt_mark_index_new(uint32_t n)
 {
-    KtScanIndex *ix = g_new0(KtScanIndex, 1);
+    KtMarkIndex *ix = g_new0(KtMarkIndex, 1);
 
     ix->odd = (uint64_t)g_random_int() << 32 | g_random_int() | 1;
     ix->room = n;
@@ -52,7 +52,7 @@ KtScanIndex *kt_scan_index_new(uint32_t n)
     return ix;
 }
 
-void kt_scan_index_free(KtScanIndex *ix)
+void kt_mark_index_free(KtMarkIndex *ix)
 {
     if (!ix) {
         return;
@@ -65,7 +65,7 @@ void kt_scan_index_free(KtScanIndex *ix)
     g_free(ix);
 }
 
-bool kt_scan_index_add(KtScanIndex *ix, uint64_t va, uint64_t len,
+bool kt_mark_index_add(KtMarkIndex *ix, uint64_t va, uint64_t len,
                        uint32_t block)
 {
     if (len > EXTENT_MAX || block >= BLOCKS_MAX || ix->n_extents == ix->room) {
@@ -84,7 +84,7 @@ static int by_address(const void *a, const void *b)
     return (x->va > y->va) - (x->va < y->va);
 }
 
-static uint32_t sorted_head(const KtScanIndex *ix)
+static uint32_t sorted_head(const KtMarkIndex *ix)
 {
     uint32_t n = MIN(1, ix->n_extents);
 
@@ -96,7 +96,7 @@ static uint32_t sorted_head(const KtScanIndex *ix)
 
 /* They come nearly sorted: blocks in their order, then what other addresses
  * some of them have. */
-static void sort(KtScanIndex *ix)
+static void sort(KtMarkIndex *ix)
 {
     uint32_t head = sorted_head(ix), tail = ix->n_extents - head;
     g_autofree KtExtent *rest = g_new(KtExtent, tail + 1ull);
@@ -113,7 +113,7 @@ static void sort(KtScanIndex *ix)
     }
 }
 
-static void drop_overlaps(KtScanIndex *ix,
+static void drop_overlaps(KtMarkIndex *ix,
                           void (*drop)(void *opaque, uint32_t block),
                           void *opaque)
 {
@@ -133,7 +133,7 @@ static void drop_overlaps(KtScanIndex *ix,
 /* ---- pages -------------------------------------------------------------- */
 
 /* The chunk's place, or the free one that it would take. */
-static inline Chunk *chunk_place(const KtScanIndex *ix, uint64_t number)
+static inline Chunk *chunk_place(const KtMarkIndex *ix, uint64_t number)
 {
     uint32_t i = number * ix->odd >> 32 & ix->chunk_mask;
 
@@ -149,13 +149,13 @@ static inline uint64_t last_of(const KtExtent *e)
 }
 
 /* A hash with room for all of them, and as much again. */
-static void make_chunks(KtScanIndex *ix)
+static void make_chunks(KtMarkIndex *ix)
 {
     uint64_t n = 0, behind = 0, size = 16;
 
     for (uint32_t i = 0; i < ix->n_extents && n < CHUNKS_MAX; i++) {
-        uint64_t first = ix->extent[i].va >> KT_SCAN_CHUNK_SHIFT;
-        uint64_t last = last_of(&ix->extent[i]) >> KT_SCAN_CHUNK_SHIFT;
+        uint64_t first = ix->extent[i].va >> KT_MARKER_CHUNK_SHIFT;
+        uint64_t last = last_of(&ix->extent[i]) >> KT_MARKER_CHUNK_SHIFT;
 
         first = MAX(first, behind);
         n += last + 1 - MIN(first, last + 1);
@@ -168,7 +168,8 @@ static void make_chunks(KtScanIndex *ix)
     ix->chunk_mask = size - 1;
 }
 
-static Chunk *add_chunk(KtScanIndex *ix, uint64_t number, KtScanFilter *filter)
+static Chunk *add_chunk(KtMarkIndex *ix, uint64_t number,
+                        KtMarkerFilter *filter)
 {
     Chunk *c = chunk_place(ix, number);
 
@@ -181,19 +182,19 @@ static Chunk *add_chunk(KtScanIndex *ix, uint64_t number, KtScanFilter *filter)
     ix->n_chunks++;
     c->number = number;
     c->page = g_new0(Page, CHUNK_PAGES);
-    if (number << KT_SCAN_CHUNK_SHIFT >= KT_SCAN_LOW) {
-        kt_scan_filter_add(filter, number << KT_SCAN_CHUNK_SHIFT);
+    if (number << KT_MARKER_CHUNK_SHIFT >= KT_MARKER_LOW) {
+        kt_marker_filter_add(filter, number << KT_MARKER_CHUNK_SHIFT);
     }
     return c;
 }
 
-static bool add_to_pages(KtScanIndex *ix, uint32_t i, KtScanFilter *filter)
+static bool add_to_pages(KtMarkIndex *ix, uint32_t i, KtMarkerFilter *filter)
 {
     uint64_t last = last_of(&ix->extent[i]) >> PAGE_SHIFT;
     Chunk *c = NULL;
 
-    if (ix->extent[i].va < KT_SCAN_LOW) {
-        kt_scan_filter_add(filter, ix->extent[i].va);
+    if (ix->extent[i].va < KT_MARKER_LOW) {
+        kt_marker_filter_add(filter, ix->extent[i].va);
     }
     for (uint64_t n = ix->extent[i].va >> PAGE_SHIFT; n <= last; n++) {
         Page *p;
@@ -211,7 +212,7 @@ static bool add_to_pages(KtScanIndex *ix, uint32_t i, KtScanFilter *filter)
     return true;
 }
 
-void kt_scan_index_seal(KtScanIndex *ix, KtScanFilter *filter,
+void kt_mark_index_seal(KtMarkIndex *ix, KtMarkerFilter *filter,
                         void (*drop)(void *opaque, uint32_t block),
                         void *opaque)
 {
@@ -227,7 +228,7 @@ void kt_scan_index_seal(KtScanIndex *ix, KtScanFilter *filter,
 
 /* ---- looking up --------------------------------------------------------- */
 
-static inline const Page *page_of(const KtScanIndex *ix, uint64_t va)
+static inline const Page *page_of(const KtMarkIndex *ix, uint64_t va)
 {
     uint64_t n = va >> PAGE_SHIFT;
     const Chunk *c = chunk_place(ix, n / CHUNK_PAGES);
@@ -253,7 +254,7 @@ static uint32_t ends_before(const KtExtent *e, uint32_t n, uint64_t va)
 }
 
 /* Extents of a page are mostly alike: where would it be then? */
-static inline const KtExtent *guess(const KtScanIndex *ix, const Page *p,
+static inline const KtExtent *guess(const KtMarkIndex *ix, const Page *p,
                                     uint64_t va)
 {
     return &ix->extent[p->first + ((va & (PAGE - 1)) * p->n >> PAGE_SHIFT)];
@@ -272,7 +273,7 @@ static const KtExtent *look_all(const KtExtent *first, uint32_t n, uint64_t va)
 }
 
 /* A few steps from the guess, then by halves. */
-static const KtExtent *look(const KtScanIndex *ix, const Page *p, uint64_t va,
+static const KtExtent *look(const KtMarkIndex *ix, const Page *p, uint64_t va,
                             const KtExtent *e)
 {
     const KtExtent *first = &ix->extent[p->first], *end = first + p->n;
@@ -294,7 +295,7 @@ static const KtExtent *look(const KtScanIndex *ix, const Page *p, uint64_t va,
     return look_all(first, p->n, va);
 }
 
-static void find_group(const KtScanIndex *ix, const uint64_t *va, unsigned n,
+static void find_group(const KtMarkIndex *ix, const uint64_t *va, unsigned n,
                        const KtExtent **out)
 {
     const Page *page[GROUP];
@@ -312,7 +313,7 @@ static void find_group(const KtScanIndex *ix, const uint64_t *va, unsigned n,
     }
 }
 
-void kt_scan_index_find(const KtScanIndex *ix, const uint64_t *va, unsigned n,
+void kt_mark_index_find(const KtMarkIndex *ix, const uint64_t *va, unsigned n,
                         const KtExtent **out)
 {
     for (unsigned i = 0; i < n; i += GROUP) {
@@ -322,7 +323,7 @@ void kt_scan_index_find(const KtScanIndex *ix, const uint64_t *va, unsigned n,
 
 /* [@va, @va + @len) is in one page, which may be the last there is. False: @fn
  * said so. */
-static bool gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
+static bool gaps_of_page(const KtMarkIndex *ix, uint64_t va, uint64_t len,
                          bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                          void *opaque)
 {
@@ -350,7 +351,7 @@ static bool gaps_of_page(const KtScanIndex *ix, uint64_t va, uint64_t len,
     return !len || fn(opaque, va, len);
 }
 
-void kt_scan_index_gaps(const KtScanIndex *ix, uint64_t va, uint64_t len,
+void kt_mark_index_gaps(const KtMarkIndex *ix, uint64_t va, uint64_t len,
                         bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                         void *opaque)
 {

@@ -5,7 +5,7 @@
 #include <glib.h>
 
 /* Each level has room for what is behind its last, too. */
-void kt_grey_init(KtGrey *g, uint32_t n)
+void kt_mark_queue_init(KtMarkQueue *g, uint32_t n)
 {
     uint64_t words = n;
 
@@ -16,21 +16,22 @@ void kt_grey_init(KtGrey *g, uint32_t n)
     }
 }
 
-void kt_grey_deinit(KtGrey *g)
+void kt_mark_queue_deinit(KtMarkQueue *g)
 {
     for (unsigned l = 0; l < KT_GREY_LEVELS; l++) {
         g_clear_pointer(&g->level[l], g_free);
     }
 }
 
-static inline uint64_t bits_from(const KtGrey *g, unsigned level, uint32_t i)
+static inline uint64_t bits_from(const KtMarkQueue *g, unsigned level,
+                                 uint32_t i)
 {
     return g->level[level][i / 64] >> i % 64;
 }
 
 /* The first group from @i on that is not empty: up to the level that knows of
  * one, then down to it. */
-static bool find_group(const KtGrey *g, uint32_t i, uint32_t *group)
+static bool find_group(const KtMarkQueue *g, uint32_t i, uint32_t *group)
 {
     unsigned l = 1;
 
@@ -49,7 +50,7 @@ static bool find_group(const KtGrey *g, uint32_t i, uint32_t *group)
     return true;
 }
 
-uint64_t kt_grey_take(KtGrey *g, uint32_t *first)
+uint64_t kt_mark_queue_take(KtMarkQueue *g, uint32_t *first)
 {
     uint32_t i;
     uint64_t bits;

@@ -9,8 +9,8 @@
  *
  * Host memory: a bit for each block, and a 63rd as much again.
  */
-#ifndef KT_SCAN_GREY_H
-#define KT_SCAN_GREY_H
+#ifndef KT_MARKER_GREY_H
+#define KT_MARKER_GREY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,22 +20,22 @@
                                  * blocks can be */
 
 /**
- * struct KtGrey - a set of numbers
+ * struct KtMarkQueue - a set of numbers
  * @level: a bit for each number, then a bit for each word of these that is not
  *         0, and so on up to one word
  * @group: that was taken last
  */
-typedef struct KtGrey {
+typedef struct KtMarkQueue {
     uint64_t *level[KT_GREY_LEVELS];
     uint32_t group;
-} KtGrey;
+} KtMarkQueue;
 
-/** kt_grey_init() - for numbers below @n; none is in it. */
-void kt_grey_init(KtGrey *g, uint32_t n);
-void kt_grey_deinit(KtGrey *g);
+/** kt_mark_queue_init() - for numbers below @n; none is in it. */
+void kt_mark_queue_init(KtMarkQueue *g, uint32_t n);
+void kt_mark_queue_deinit(KtMarkQueue *g);
 
-/** kt_grey_add() - @i is, from now on. */
-static inline void kt_grey_add(KtGrey *g, uint32_t i)
+/** kt_mark_queue_add() - @i is, from now on. */
+static inline void kt_mark_queue_add(KtMarkQueue *g, uint32_t i)
 {
     bool first = true;
 
@@ -47,9 +47,9 @@ static inline void kt_grey_add(KtGrey *g, uint32_t i)
     }
 }
 
-/** kt_grey_take() - a group's numbers leave the set: a bit for each, from
+/** kt_mark_queue_take() - a group's numbers leave the set: a bit for each, from
  *  @first on. The next group that has some, and the last one is the next if it
  *  has some again. Returns: 0 when there is none. */
-uint64_t kt_grey_take(KtGrey *g, uint32_t *first);
+uint64_t kt_mark_queue_take(KtMarkQueue *g, uint32_t *first);
 
-#endif /* KT_SCAN_GREY_H */
+#endif /* KT_MARKER_GREY_H */

@@ -22,7 +22,7 @@ typedef struct Block {
     uint64_t va, len;
     uint32_t alias;             /* first of them */
     uint16_t n_alias;
-    uint8_t flags:6;            /* KtScanFlag */
+    uint8_t flags:6;            /* KtMarkerFlag */
     bool areas:1, cuts:1;       /* it has some */
 } Block;
 G_STATIC_ASSERT(sizeof(Block) == 24);
@@ -40,15 +40,15 @@ typedef struct Own {
     uint64_t va, len, least;
 } Own;
 
-struct KtScan {
+struct KtMarker {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
-    GArray *area;               /* KtScanArea, by block */
-    GArray *cut;                /* KtScanArea, likewise: no pointers there */
-    KtScanIndex *index;
-    KtScanFilter filter;
+    GArray *area;               /* KtMarkerArea, by block */
+    GArray *cut;                /* KtMarkerArea, likewise: no pointers there */
+    KtMarkIndex *index;
+    KtMarkerFilter filter;
     uint8_t *state;             /* by block */
-    KtGrey grey;
+    KtMarkQueue grey;
     uint64_t waiting[WAITING];
     unsigned n_waiting;
     Own own;
@@ -62,27 +62,27 @@ struct KtScan {
     uint32_t self;              /* which one's */
 };
 
-KtScan *kt_scan_new(void)
+KtMarker *kt_marker_new(void)
 {
-    KtScan *s = g_new0(KtScan, 1);
+    KtMarker *s = g_new0(KtMarker, 1);
 
     s->block = g_array_new(FALSE, FALSE, sizeof(Block));
     s->alias = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    s->area = g_array_new(FALSE, FALSE, sizeof(KtScanArea));
-    s->cut = g_array_new(FALSE, FALSE, sizeof(KtScanArea));
-    s->self = KT_SCAN_NONE;
+    s->area = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
+    s->cut = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
+    s->self = KT_MARKER_NONE;
     s->seen[0] = 1;             /* 0 would have its place there, and was not */
     return s;
 }
 
-void kt_scan_free(KtScan *s)
+void kt_marker_free(KtMarker *s)
 {
     if (!s) {
         return;
     }
-    kt_scan_index_free(s->index);
+    kt_mark_index_free(s->index);
     g_free(s->state);
-    kt_grey_deinit(&s->grey);
+    kt_mark_queue_deinit(&s->grey);
     g_array_unref(s->block);
     g_array_unref(s->alias);
     g_array_unref(s->area);
@@ -90,19 +90,19 @@ void kt_scan_free(KtScan *s)
     g_free(s);
 }
 
-static inline Block *block_at(const KtScan *s, uint32_t i)
+static inline Block *block_at(const KtMarker *s, uint32_t i)
 {
     return &((Block *)s->block->data)[i];
 }
 
 /* ---- what there is ------------------------------------------------------ */
 
-void kt_scan_reserve(KtScan *s, uint32_t n)
+void kt_marker_reserve(KtMarker *s, uint32_t n)
 {
     kt_huge_reserve(s->block, n);
 }
 
-uint32_t kt_scan_add(KtScan *s, uint64_t va, uint64_t len, unsigned flags)
+uint32_t kt_marker_add(KtMarker *s, uint64_t va, uint64_t len, unsigned flags)
 {
     Block b = { .va = va, .len = len, .alias = s->alias->len,
                 .flags = flags };
@@ -116,18 +116,18 @@ uint32_t kt_scan_add(KtScan *s, uint64_t va, uint64_t len, unsigned flags)
 
 static void drop(void *opaque, uint32_t block)
 {
-    KtScan *s = opaque;
+    KtMarker *s = opaque;
 
     s->dropped++;
-    block_at(s, block)->flags |= KT_SCANF_HELD;
+    block_at(s, block)->flags |= KT_MARKERF_HELD;
 }
 
-void kt_scan_alias(KtScan *s, uint64_t va)
+void kt_marker_alias(KtMarker *s, uint64_t va)
 {
     Block *b = block_at(s, s->block->len - 1);
 
-    if (s->alias->len >= KT_SCAN_ALIASES_MAX) {
-        if (!(b->flags & KT_SCANF_HELD)) {
+    if (s->alias->len >= KT_MARKER_ALIASES_MAX) {
+        if (!(b->flags & KT_MARKERF_HELD)) {
             drop(s, s->block->len - 1);
         }
     } else if (b->n_alias < UINT16_MAX && va + b->len >= va) {
@@ -136,27 +136,27 @@ void kt_scan_alias(KtScan *s, uint64_t va)
     }
 }
 
-void kt_scan_set_flags(KtScan *s, uint32_t block, unsigned flags)
+void kt_marker_set_flags(KtMarker *s, uint32_t block, unsigned flags)
 {
     block_at(s, block)->flags |= flags;
 }
 
-void kt_scan_area(KtScan *s, KtScanArea area)
+void kt_marker_area(KtMarker *s, KtMarkerArea area)
 {
     block_at(s, area.block)->areas = true;
     g_array_append_val(s->area, area);
 }
 
-void kt_scan_cut(KtScan *s, uint32_t block, uint64_t lo, uint64_t hi)
+void kt_marker_cut(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi)
 {
-    KtScanArea cut = { block, lo & ~7ull, (hi + 7) & ~7ull };
+    KtMarkerArea cut = { block, lo & ~7ull, (hi + 7) & ~7ull };
 
     block_at(s, block)->cuts = true;
     g_array_append_val(s->cut, cut);
 }
 
-void kt_scan_pages(KtScan *s, uint64_t lo, uint64_t hi, uint64_t size,
-                   uint64_t va, uint64_t page)
+void kt_marker_pages(KtMarker *s, uint64_t lo, uint64_t hi, uint64_t size,
+                     uint64_t va, uint64_t page)
 {
     s->pages_lo = lo;
     s->pages_hi = hi;
@@ -165,29 +165,29 @@ void kt_scan_pages(KtScan *s, uint64_t lo, uint64_t hi, uint64_t size,
     s->page_bytes = page;
 }
 
-void kt_scan_follow_pages(KtScan *s, bool follow)
+void kt_marker_follow_pages(KtMarker *s, bool follow)
 {
     s->no_pages = !follow;
 }
 
 /* ---- index -------------------------------------------------------------- */
 
-static void add(KtScan *s, uint64_t va, uint64_t len, uint32_t block)
+static void add(KtMarker *s, uint64_t va, uint64_t len, uint32_t block)
 {
     s->among_pages |= va < s->pages_hi && va + (len - 1) >= s->pages_lo;
-    if (!kt_scan_index_add(s->index, va, len, block)) {
+    if (!kt_mark_index_add(s->index, va, len, block)) {
         drop(s, block);
     }
 }
 
-static void add_blocks(KtScan *s)
+static void add_blocks(KtMarker *s)
 {
-    s->index = kt_scan_index_new(s->block->len + s->alias->len);
+    s->index = kt_mark_index_new(s->block->len + s->alias->len);
     for (uint32_t i = 0; i < s->block->len; i++) {
         const Block *b = block_at(s, i);
 
         if (b->len) {
-            add(s, b->va, b->flags & KT_SCANF_NUMBER ? 1 : b->len, i);
+            add(s, b->va, b->flags & KT_MARKERF_NUMBER ? 1 : b->len, i);
         }
     }
     for (uint32_t i = 0; i < s->block->len; i++) {
@@ -202,59 +202,59 @@ static void add_blocks(KtScan *s)
 
 static int area_order(const void *a, const void *b)
 {
-    const KtScanArea *x = a, *y = b;
+    const KtMarkerArea *x = a, *y = b;
 
     return x->block != y->block ? (x->block > y->block ? 1 : -1) :
            (x->lo > y->lo) - (x->lo < y->lo);
 }
 
 /* By the numbers of their chunks: the last may be the last of all. */
-static void let_pages_through(KtScan *s)
+static void let_pages_through(KtMarker *s)
 {
-    uint64_t first = s->pages_lo >> KT_SCAN_CHUNK_SHIFT;
-    uint64_t last = (s->pages_hi - 1) >> KT_SCAN_CHUNK_SHIFT;
+    uint64_t first = s->pages_lo >> KT_MARKER_CHUNK_SHIFT;
+    uint64_t last = (s->pages_hi - 1) >> KT_MARKER_CHUNK_SHIFT;
 
     if (s->pages_hi <= s->pages_lo) {
         return;
     }
     for (uint64_t n = first; n <= last; n++) {
-        kt_scan_filter_add(&s->filter, n << KT_SCAN_CHUNK_SHIFT);
+        kt_marker_filter_add(&s->filter, n << KT_MARKER_CHUNK_SHIFT);
     }
 }
 
-uint64_t kt_scan_seal(KtScan *s)
+uint64_t kt_marker_seal(KtMarker *s)
 {
     g_array_sort(s->area, area_order);
     g_array_sort(s->cut, area_order);
     s->state = g_new0(uint8_t, s->block->len + 1ull);
-    kt_grey_init(&s->grey, s->block->len);
+    kt_mark_queue_init(&s->grey, s->block->len);
     add_blocks(s);
-    kt_scan_index_seal(s->index, &s->filter, drop, s);
+    kt_mark_index_seal(s->index, &s->filter, drop, s);
     let_pages_through(s);
     return s->dropped;
 }
 
-uint32_t kt_scan_find(const KtScan *s, uint64_t va)
+uint32_t kt_marker_find(const KtMarker *s, uint64_t va)
 {
     const KtExtent *e;
 
-    kt_scan_index_find(s->index, &va, 1, &e);
-    return e ? e->block : KT_SCAN_NONE;
+    kt_mark_index_find(s->index, &va, 1, &e);
+    return e ? e->block : KT_MARKER_NONE;
 }
 
-void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
-                  bool (*fn)(void *opaque, uint64_t va, uint64_t len),
-                  void *opaque)
+void kt_marker_gaps(const KtMarker *s, uint64_t va, uint64_t len,
+                    bool (*fn)(void *opaque, uint64_t va, uint64_t len),
+                    void *opaque)
 {
-    kt_scan_index_gaps(s->index, va, len, fn, opaque);
+    kt_mark_index_gaps(s->index, va, len, fn, opaque);
 }
 
 /* ---- words of a block --------------------------------------------------- */
 
 /* The first of @list that is @block's, NULL: none is. */
-static const KtScanArea *first_of(const GArray *list, uint32_t block)
+static const KtMarkerArea *first_of(const GArray *list, uint32_t block)
 {
-    const KtScanArea *a = (const KtScanArea *)list->data;
+    const KtMarkerArea *a = (const KtMarkerArea *)list->data;
     unsigned lo = 0, hi = list->len;
 
     while (lo < hi) {
@@ -270,16 +270,16 @@ static const KtScanArea *first_of(const GArray *list, uint32_t block)
 }
 
 /* The next of the same block, or NULL. */
-static const KtScanArea *next_of(const GArray *list, const KtScanArea *a)
+static const KtMarkerArea *next_of(const GArray *list, const KtMarkerArea *a)
 {
-    const KtScanArea *end = (const KtScanArea *)list->data + list->len;
+    const KtMarkerArea *end = (const KtMarkerArea *)list->data + list->len;
 
     return a + 1 < end && a[1].block == a->block ? a + 1 : NULL;
 }
 
 /* Where a block's words are looked at. */
 typedef struct Look {
-    const KtScan *s;
+    const KtMarker *s;
     uint32_t block;
     uint64_t va;                /* one of its addresses */
     KtReader *r;
@@ -297,8 +297,9 @@ static void each_between(const Look *l, uint64_t lo, uint64_t hi)
 static void each_uncut(const Look *l, uint64_t lo, uint64_t hi)
 {
     const GArray *cuts = l->s->cut;
-    const KtScanArea *cut = block_at(l->s, l->block)->cuts ?
-                            first_of(cuts, l->block) : NULL;
+    const KtMarkerArea *cut = block_at(l->s, l->block)->cuts ?
+                                  first_of(cuts, l->block) :
+                                  NULL;
 
     for (; cut; cut = next_of(cuts, cut)) {
         each_between(l, lo, MIN(cut->lo, hi));
@@ -310,7 +311,7 @@ static void each_uncut(const Look *l, uint64_t lo, uint64_t hi)
 static void each_at(const Look *l, bool whole)
 {
     const Block *b = block_at(l->s, l->block);
-    const KtScanArea *a = b->areas ? first_of(l->s->area, l->block) : NULL;
+    const KtMarkerArea *a = b->areas ? first_of(l->s->area, l->block) : NULL;
 
     if (whole) {
         each_between(l, 0, b->len);
@@ -322,16 +323,16 @@ static void each_at(const Look *l, bool whole)
     }
 }
 
-void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
-                  KtSpanFn *fn, void *opaque)
+void kt_marker_each(const KtMarker *s, uint32_t i, KtReader *r, bool whole,
+                    KtSpanFn *fn, void *opaque)
 {
     const Block *b = block_at(s, i);
     Look l = { s, i, b->va, r, fn, opaque };
 
-    if (b->flags & KT_SCANF_OPAQUE) {
+    if (b->flags & KT_MARKERF_OPAQUE) {
         return;
     }
-    if (!(b->flags & KT_SCANF_COOKIE)) {
+    if (!(b->flags & KT_MARKERF_COOKIE)) {
         each_at(&l, whole);
     }
     for (unsigned j = 0; j < b->n_alias; j++) {
@@ -342,7 +343,7 @@ void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
 
 /* ---- marking ------------------------------------------------------------ */
 
-static inline void hold(KtScan *s, uint32_t i, KtHold how)
+static inline void hold(KtMarker *s, uint32_t i, KtHold how)
 {
     /* what white ones say matters only of others that are white */
     if (s->white && (s->state[i] & REACHED || i == s->self)) {
@@ -350,7 +351,7 @@ static inline void hold(KtScan *s, uint32_t i, KtHold how)
     }
     if (!s->white && !(s->state[i] & REACHED)) {
         s->state[i] |= REACHED;
-        kt_grey_add(&s->grey, i);
+        kt_mark_queue_add(&s->grey, i);
     }
     if ((s->state[i] & HOLD_MASK) < how) {
         s->state[i] = (s->state[i] & ~HOLD_MASK) | how;
@@ -360,14 +361,14 @@ static inline void hold(KtScan *s, uint32_t i, KtHold how)
 /* Small numbers are mostly just that. */
 static inline bool is_pointer(const KtExtent *e, uint64_t word)
 {
-    return e && (e->va >= KT_SCAN_LOW || word == e->va);
+    return e && (e->va >= KT_MARKER_LOW || word == e->va);
 }
 
-static void look_up(KtScan *s, const uint64_t *word, unsigned n)
+static void look_up(KtMarker *s, const uint64_t *word, unsigned n)
 {
     const KtExtent *e[WAITING];
 
-    kt_scan_index_find(s->index, word, n, e);
+    kt_mark_index_find(s->index, word, n, e);
     for (unsigned i = 0; i < n; i++) {
         e[i] = is_pointer(e[i], word[i]) ? e[i] : NULL;
         kt_prefetch(e[i] ? &s->state[e[i]->block] : NULL);
@@ -381,22 +382,23 @@ static void look_up(KtScan *s, const uint64_t *word, unsigned n)
 }
 
 /* A struct page refers to what begins in its page. */
-static void hold_by_page(KtScan *s, uint64_t word)
+static void hold_by_page(KtMarker *s, uint64_t word)
 {
     uint64_t n = (word - s->pages_lo) / s->page_struct;
-    uint32_t i = s->no_pages ? KT_SCAN_NONE :
-                 kt_scan_find(s, s->pages_va + n * s->page_bytes);
+    uint32_t i = s->no_pages ?
+                     KT_MARKER_NONE :
+                     kt_marker_find(s, s->pages_va + n * s->page_bytes);
 
-    if (i != KT_SCAN_NONE && block_at(s, i)->flags & KT_SCANF_PAGES) {
+    if (i != KT_MARKER_NONE && block_at(s, i)->flags & KT_MARKERF_PAGES) {
         hold(s, i, KT_HOLD_INTERIOR);
     }
 }
 
 /* Many blocks have the same word, and it says nothing new, but for white ones:
  * each must not speak for itself. Every seventh word or so is such. */
-static inline bool is_new(KtScan *s, uint64_t word)
+static inline bool is_new(KtMarker *s, uint64_t word)
 {
-    uint64_t *seen = &s->seen[kt_scan_hash(word) >> (64 - SEEN_BITS)];
+    uint64_t *seen = &s->seen[kt_marker_hash(word) >> (64 - SEEN_BITS)];
     bool is = *seen != word || s->white;
 
     *seen = word;
@@ -404,7 +406,7 @@ static inline bool is_new(KtScan *s, uint64_t word)
 }
 
 /* Nothing waits then. */
-static G_GNUC_NO_INLINE void look_at_waiting(KtScan *s)
+static G_GNUC_NO_INLINE void look_at_waiting(KtMarker *s)
 {
     uint64_t *word = s->waiting;
     unsigned n = 0;
@@ -424,14 +426,14 @@ static G_GNUC_NO_INLINE void look_at_waiting(KtScan *s)
     look_up(s, word, n);
 }
 
-void kt_scan_word(KtScan *s, uint64_t word)
+void kt_marker_word(KtMarker *s, uint64_t word)
 {
     s->waiting[s->n_waiting++] = word;
     look_at_waiting(s);
 }
 
 /* gcc unrolls nothing by itself at -O2: a fifth of the time that this takes. */
-static inline void gather(KtScan *s, const uint64_t *word, size_t n)
+static inline void gather(KtMarker *s, const uint64_t *word, size_t n)
 {
     unsigned to = s->n_waiting;
     Own own = s->own;
@@ -442,7 +444,7 @@ static inline void gather(KtScan *s, const uint64_t *word, size_t n)
 
         own.least = MIN(own.least, off);
         s->waiting[to] = word[i];
-        to += (off >= own.len) & kt_scan_filter_has(&s->filter, word[i]);
+        to += (off >= own.len) & kt_marker_filter_has(&s->filter, word[i]);
     }
     s->own.least = own.least;
     s->n_waiting = to;
@@ -462,7 +464,7 @@ static inline bool are_zero(const uint64_t *word)
     return !any;
 }
 
-void kt_scan_span(void *scan, uint64_t va, const uint64_t *word, size_t n)
+void kt_marker_span(void *scan, uint64_t va, const uint64_t *word, size_t n)
 {
     for (; n >= AT_ONCE; n -= AT_ONCE, word += AT_ONCE) {
         if (!are_zero(word)) {
@@ -472,26 +474,26 @@ void kt_scan_span(void *scan, uint64_t va, const uint64_t *word, size_t n)
     gather(scan, word, n);
 }
 
-void kt_scan_root(KtScan *s, KtReader *r, uint64_t va, uint64_t len)
+void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len)
 {
-    kt_reader_each(r, va, len, kt_scan_span, s);
+    kt_reader_each(r, va, len, kt_marker_span, s);
     look_at_waiting(s);
 }
 
 /* The index finds @b, and nothing else, by each address that is in it. */
 static bool is_alone(const Block *b)
 {
-    return !(b->flags & (KT_SCANF_COOKIE | KT_SCANF_HELD)) &&
-           b->va >= KT_SCAN_LOW;
+    return !(b->flags & (KT_MARKERF_COOKIE | KT_MARKERF_HELD)) &&
+           b->va >= KT_MARKER_LOW;
 }
 
-static void look_at_block(KtScan *s, uint32_t i, KtReader *r, bool whole)
+static void look_at_block(KtMarker *s, uint32_t i, KtReader *r, bool whole)
 {
     const Block *b = block_at(s, i);
     uint64_t least;
 
     s->own = (Own) { b->va, is_alone(b) ? b->len : 0, UINT64_MAX };
-    kt_scan_each(s, i, r, whole, kt_scan_span, s);
+    kt_marker_each(s, i, r, whole, kt_marker_span, s);
     least = s->own.least;
     if (least < s->own.len) {
         hold(s, i, least < 8 && b->va % 8 == 0 ? KT_HOLD_START :
@@ -500,7 +502,7 @@ static void look_at_block(KtScan *s, uint32_t i, KtReader *r, bool whole)
     s->own = (Own) { 0 };
 }
 
-static void hold_all(KtScan *s, KtScanFlag flag)
+static void hold_all(KtMarker *s, KtMarkerFlag flag)
 {
     for (uint32_t i = 0; i < s->block->len; i++) {
         if (block_at(s, i)->flags & flag) {
@@ -510,39 +512,39 @@ static void hold_all(KtScan *s, KtScanFlag flag)
 }
 
 /* @bits: of numbers from @i on */
-static void blacken_group(KtScan *s, KtReader *r, uint32_t i, uint64_t bits,
+static void blacken_group(KtMarker *s, KtReader *r, uint32_t i, uint64_t bits,
                           bool books)
 {
     for (; bits; bits &= bits - 1) {
         uint32_t b = i + __builtin_ctzll(bits);
 
         look_at_block(s, b, r,
-                      block_at(s, b)->flags & KT_SCANF_BOOK && !books);
+                      block_at(s, b)->flags & KT_MARKERF_BOOK && !books);
     }
 }
 
-static void blacken(KtScan *s, KtReader *r, bool books)
+static void blacken(KtMarker *s, KtReader *r, bool books)
 {
     uint64_t bits;
     uint32_t first;
 
     do {
         look_at_waiting(s);
-        while (!r->stopped && (bits = kt_grey_take(&s->grey, &first))) {
+        while (!r->stopped && (bits = kt_mark_queue_take(&s->grey, &first))) {
             blacken_group(s, r, first, bits, books);
         }
     } while (s->n_waiting && !r->stopped);
 }
 
-void kt_scan_run(KtScan *s, KtReader *r)
+void kt_marker_run(KtMarker *s, KtReader *r)
 {
-    hold_all(s, KT_SCANF_HELD);
+    hold_all(s, KT_MARKERF_HELD);
     blacken(s, r, false);
-    hold_all(s, KT_SCANF_BOOK);
+    hold_all(s, KT_MARKERF_BOOK);
     blacken(s, r, true);
 }
 
-void kt_scan_rest(KtScan *s, KtReader *r)
+void kt_marker_rest(KtMarker *s, KtReader *r)
 {
     s->white = true;
     for (uint32_t i = 0; i < s->block->len && !r->stopped; i++) {
@@ -555,12 +557,12 @@ void kt_scan_rest(KtScan *s, KtReader *r)
     s->white = false;
 }
 
-bool kt_scan_reached(const KtScan *s, uint32_t block)
+bool kt_marker_reached(const KtMarker *s, uint32_t block)
 {
     return s->state[block] & REACHED;
 }
 
-KtHold kt_scan_hold(const KtScan *s, uint32_t block)
+KtHold kt_marker_hold(const KtMarker *s, uint32_t block)
 {
     return s->state[block] & HOLD_MASK;
 }

@@ -9,8 +9,8 @@
  *
  * Knows neither kernels nor the tracer. One thread.
  */
-#ifndef KT_SCAN_H
-#define KT_SCAN_H
+#ifndef KT_MARKER_H
+#define KT_MARKER_H
 
 #include "kalloc-tracer/kt.h"
 
@@ -53,78 +53,79 @@ void kt_reader_each(KtReader *r, uint64_t va, uint64_t len, KtSpanFn *fn,
 
 /* ---- blocks ------------------------------------------------------------- */
 
-typedef struct KtScan KtScan;
+typedef struct KtMarker KtMarker;
 
-/** KT_SCAN_NONE - no block */
-#define KT_SCAN_NONE UINT32_MAX
+/** KT_MARKER_NONE - no block */
+#define KT_MARKER_NONE UINT32_MAX
 
 /** What is special about a block; bits. */
-typedef enum KtScanFlag {
-    KT_SCANF_HELD = 1 << 0,     /* counts as reached, and is scanned */
-    KT_SCANF_OPAQUE = 1 << 1,   /* its words are no pointers */
-    KT_SCANF_COOKIE = 1 << 2,   /* its address is none of memory: it has
+typedef enum KtMarkerFlag {
+    KT_MARKERF_HELD = 1 << 0,   /* counts as reached, and is scanned */
+    KT_MARKERF_OPAQUE = 1 << 1, /* its words are no pointers */
+    KT_MARKERF_COOKIE = 1 << 2, /* its address is none of memory: it has
                                  * aliases, which are */
-    KT_SCANF_PAGES = 1 << 3,    /* a struct page of its first page refers to
+    KT_MARKERF_PAGES = 1 << 3,  /* a struct page of its first page refers to
                                  * it, too */
-    KT_SCANF_BOOK = 1 << 4,     /* reached by a pointer all of its words count;
+    KT_MARKERF_BOOK = 1 << 4,   /* reached by a pointer all of its words count;
                                  * if not, it is in use nevertheless, and what
                                  * was cut does not count */
-    KT_SCANF_NUMBER = 1 << 5,   /* such an address counts only as it is, none
+    KT_MARKERF_NUMBER = 1 << 5, /* such an address counts only as it is, none
                                  * near it, and other memory may be there */
-} KtScanFlag;
+} KtMarkerFlag;
 
-/** struct KtScanArea - the only part of a block that has pointers; there may
+/** struct KtMarkerArea - the only part of a block that has pointers; there may
  *  be several of a block */
-typedef struct KtScanArea {
+typedef struct KtMarkerArea {
     uint32_t block;
     uint64_t lo, hi;            /* offsets, @hi excluded */
-} KtScanArea;
+} KtMarkerArea;
 
-KtScan *kt_scan_new(void);
-void kt_scan_free(KtScan *s);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtScan, kt_scan_free)
+KtMarker *kt_marker_new(void);
+void kt_marker_free(KtMarker *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtMarker, kt_marker_free)
 
-/** kt_scan_reserve() - @n blocks will come; before the first. */
-void kt_scan_reserve(KtScan *s, uint32_t n);
-/** kt_scan_add() - a block; all of them before kt_scan_seal(). Returns: its
+/** kt_marker_reserve() - @n blocks will come; before the first. */
+void kt_marker_reserve(KtMarker *s, uint32_t n);
+/** kt_marker_add() - a block; all of them before kt_marker_seal(). Returns: its
  *  number, 0, 1, ... */
-uint32_t kt_scan_add(KtScan *s, uint64_t va, uint64_t len, unsigned flags);
-/** kt_scan_alias() - the block last added is at @va, too. Beyond
- *  KT_SCAN_ALIASES_MAX it counts as reached instead. */
-void kt_scan_alias(KtScan *s, uint64_t va);
+uint32_t kt_marker_add(KtMarker *s, uint64_t va, uint64_t len, unsigned flags);
+/** kt_marker_alias() - the block last added is at @va, too. Beyond
+ *  KT_MARKER_ALIASES_MAX it counts as reached instead. */
+void kt_marker_alias(KtMarker *s, uint64_t va);
 /** So many are kept of all blocks: a guest claims CPUs as it likes. */
-#define KT_SCAN_ALIASES_MAX (1u << 22)
-/** kt_scan_set_flags() - more of them; before the first root. */
-void kt_scan_set_flags(KtScan *s, uint32_t block, unsigned flags);
-/** kt_scan_area() - a part of a block that has pointers; others have none
+#define KT_MARKER_ALIASES_MAX (1u << 22)
+/** kt_marker_set_flags() - more of them; before the first root. */
+void kt_marker_set_flags(KtMarker *s, uint32_t block, unsigned flags);
+/** kt_marker_area() - a part of a block that has pointers; others have none
  *  then. */
-void kt_scan_area(KtScan *s, KtScanArea area);
-/** kt_scan_cut() - words from offset @lo up to @hi of a block are no pointers,
- *  whatever its areas are. */
-void kt_scan_cut(KtScan *s, uint32_t block, uint64_t lo, uint64_t hi);
-/** kt_scan_pages() - struct pages, of @size bytes each, are from @lo to @hi;
+void kt_marker_area(KtMarker *s, KtMarkerArea area);
+/** kt_marker_cut() - words from offset @lo up to @hi of a block are no
+ *  pointers, whatever its areas are. */
+void kt_marker_cut(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi);
+/** kt_marker_pages() - struct pages, of @size bytes each, are from @lo to @hi;
  *  the first tells of the page at @va, the next of the next, of @page bytes */
-void kt_scan_pages(KtScan *s, uint64_t lo, uint64_t hi, uint64_t size,
-                   uint64_t va, uint64_t page);
-/** kt_scan_follow_pages() - do addresses of struct pages refer to blocks from
+void kt_marker_pages(KtMarker *s, uint64_t lo, uint64_t hi, uint64_t size,
+                     uint64_t va, uint64_t page);
+/** kt_marker_follow_pages() - do addresses of struct pages refer to blocks from
  *  now on? As they do at first. */
-void kt_scan_follow_pages(KtScan *s, bool follow);
-/** kt_scan_seal() - there are no more blocks. Returns: how many cannot be
+void kt_marker_follow_pages(KtMarker *s, bool follow);
+/** kt_marker_seal() - there are no more blocks. Returns: how many cannot be
  *  found by address, as they overlap others or there is no room: they count
  *  as reached. */
-uint64_t kt_scan_seal(KtScan *s);
+uint64_t kt_marker_seal(KtMarker *s);
 
-/** kt_scan_find() - the block that @va is an address of, or KT_SCAN_NONE. */
-uint32_t kt_scan_find(const KtScan *s, uint64_t va);
-/** kt_scan_gaps() - call @fn for the parts of [@va, @va + @len) that are in
+/** kt_marker_find() - the block that @va is an address of, or KT_MARKER_NONE.
+ * */
+uint32_t kt_marker_find(const KtMarker *s, uint64_t va);
+/** kt_marker_gaps() - call @fn for the parts of [@va, @va + @len) that are in
  *  no block, page by page, until it says false. */
-void kt_scan_gaps(const KtScan *s, uint64_t va, uint64_t len,
-                  bool (*fn)(void *opaque, uint64_t va, uint64_t len),
-                  void *opaque);
-/** kt_scan_each() - the words of block @i that may be pointers; @whole: not
+void kt_marker_gaps(const KtMarker *s, uint64_t va, uint64_t len,
+                    bool (*fn)(void *opaque, uint64_t va, uint64_t len),
+                    void *opaque);
+/** kt_marker_each() - the words of block @i that may be pointers; @whole: not
  *  only those of its areas, and also those that were cut. */
-void kt_scan_each(const KtScan *s, uint32_t i, KtReader *r, bool whole,
-                  KtSpanFn *fn, void *opaque);
+void kt_marker_each(const KtMarker *s, uint32_t i, KtReader *r, bool whole,
+                    KtSpanFn *fn, void *opaque);
 
 /* ---- marking ------------------------------------------------------------ */
 
@@ -136,20 +137,21 @@ typedef enum KtHold {
                              * three bits do not matter */
 } KtHold;
 
-/** kt_scan_word() - a word of a root. */
-void kt_scan_word(KtScan *s, uint64_t word);
-/** kt_scan_root() - memory that is known to be in use. */
-void kt_scan_root(KtScan *s, KtReader *r, uint64_t va, uint64_t len);
-/** kt_scan_span() - likewise: @n words of it; a KtSpanFn of a KtScan. They may
- *  wait for kt_scan_run(). */
-void kt_scan_span(void *scan, uint64_t va, const uint64_t *word, size_t n);
-/** kt_scan_run() - follow the pointers, until all that is reached is black. */
-void kt_scan_run(KtScan *s, KtReader *r);
-/** kt_scan_rest() - then: how do white blocks refer to each other? */
-void kt_scan_rest(KtScan *s, KtReader *r);
-/** kt_scan_reached() - is it black? */
-bool kt_scan_reached(const KtScan *s, uint32_t block);
-/** kt_scan_hold() - by all that is black; of a white block, by white ones. */
-KtHold kt_scan_hold(const KtScan *s, uint32_t block);
+/** kt_marker_word() - a word of a root. */
+void kt_marker_word(KtMarker *s, uint64_t word);
+/** kt_marker_root() - memory that is known to be in use. */
+void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len);
+/** kt_marker_span() - likewise: @n words of it; a KtSpanFn of a KtMarker. They
+ *  may wait for kt_marker_run(). */
+void kt_marker_span(void *scan, uint64_t va, const uint64_t *word, size_t n);
+/** kt_marker_run() - follow the pointers, until all that is reached is black.
+ * */
+void kt_marker_run(KtMarker *s, KtReader *r);
+/** kt_marker_rest() - then: how do white blocks refer to each other? */
+void kt_marker_rest(KtMarker *s, KtReader *r);
+/** kt_marker_reached() - is it black? */
+bool kt_marker_reached(const KtMarker *s, uint32_t block);
+/** kt_marker_hold() - by all that is black; of a white block, by white ones. */
+KtHold kt_marker_hold(const KtMarker *s, uint32_t block);
 
-#endif /* KT_SCAN_H */
+#endif /* KT_MARKER_H */

@@ -114,8 +114,8 @@ static void search_blocks(Search *s)
         s->here = (KtRef) { .place = KT_PLACE_BLOCK, .owner.va = va };
         s->free_objects = is_sheaf ? va + f->objects : 0;
         next += is_sheaf;
-        kt_scan_each(s->w->scan, i, &s->reader, true,
-                     is_sheaf ? compare_sheaf : compare, s);
+        kt_marker_each(s->w->scan, i, &s->reader, true,
+                       is_sheaf ? compare_sheaf : compare, s);
     }
 }
 
@@ -133,7 +133,7 @@ static void search_regions(Search *s)
             kt_reader_each(&s->reader, r->va, r->len, compare_struct, s);
             break;
         default:
-            kt_scan_gaps(s->w->scan, r->va, r->len, compare_gap, s);
+            kt_marker_gaps(s->w->scan, r->va, r->len, compare_gap, s);
         }
     }
 }
@@ -188,7 +188,7 @@ bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
         return false;
     }
     s.reader.mem = w->mem;
-    kt_scan_seal(w->scan);
+    kt_marker_seal(w->scan);
     kt_reader_init(&s.reader);
     search_registers(&s);
     search_regions(&s);

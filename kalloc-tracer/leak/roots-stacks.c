@@ -84,7 +84,7 @@ static uint64_t running_sp(const KtLeakWorld *w, uint64_t stack)
 
 static void set_opaque(KtLeakWorld *w, const KtLeakLive *b)
 {
-    kt_scan_set_flags(w->scan, b - kt_leak_live(w, 0), KT_SCANF_OPAQUE);
+    kt_marker_set_flags(w->scan, b - kt_leak_live(w, 0), KT_MARKERF_OPAQUE);
 }
 
 static void set_stack(KtLeakWorld *w, const KtLeakLive *b)
@@ -198,7 +198,7 @@ static void set_spare(const Finding *f, const KtLeakLive *b)
 
     if (waits_for_rcu(f, b)) {
         g_array_index(w->live, KtLeakLive, i).is_stack = true;
-        kt_scan_area(w->scan, (KtScanArea) { i, f->rcu, f->rcu + 8ull });
+        kt_marker_area(w->scan, (KtMarkerArea) { i, f->rcu, f->rcu + 8ull });
     } else {
         set_stack(w, b);
     }
@@ -263,8 +263,8 @@ static void add_irq_stack(KtLeakWorld *w, uint64_t stack, uint32_t cpu)
         kt_leak_world_add(w, KT_PLACE_PERCPU, from, stack + w->stack_size,
                           cpu);
     } else if (b && from) {
-        kt_scan_area(w->scan, (KtScanArea) { b - kt_leak_live(w, 0),
-                                             from - stack, UINT64_MAX });
+        kt_marker_area(w->scan, (KtMarkerArea) { b - kt_leak_live(w, 0),
+                                                 from - stack, UINT64_MAX });
     } else if (b) {
         set_opaque(w, b);
     }

@@ -269,7 +269,7 @@ static void cut(KtLeakWorld *w, uint32_t block, const uint32_t *at,
                 unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        kt_scan_cut(w->scan, block, at[i], at[i] + 8);
+        kt_marker_cut(w->scan, block, at[i], at[i] + 8);
     }
 }
 
@@ -372,8 +372,8 @@ static void find_vmalloc(KtLeakWorld *w)
 
         if ((of = booked(w, &vm, b))) {
             cut(w, i, vm.cut, 1);
-            kt_scan_set_flags(w->scan, i, of->is_stack ? KT_SCANF_BOOK :
-                                                         KT_SCANF_HELD);
+            kt_marker_set_flags(
+                w->scan, i, of->is_stack ? KT_MARKERF_BOOK : KT_MARKERF_HELD);
             if (w->pages && kt_leak_world_load(w, b->va + list, &pages)) {
                 move_pages(w, pages, of->len);
             }

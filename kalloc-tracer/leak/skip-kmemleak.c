@@ -65,12 +65,12 @@ void kt_leak_find_kmemleak(KtLeakWorld *w)
         if (b->cache.v != r.cache.v) {
             continue;
         }
-        kt_scan_set_flags(w->scan, i, KT_SCANF_HELD);
+        kt_marker_set_flags(w->scan, i, KT_MARKERF_HELD);
         if (is_waiting(w, &r, b->va)) {
-            kt_scan_area(w->scan, (KtScanArea) { i, r.rcu,
-                                                 r.rcu + r.rcu_size });
+            kt_marker_area(w->scan,
+                           (KtMarkerArea) { i, r.rcu, r.rcu + r.rcu_size });
         } else {
-            kt_scan_set_flags(w->scan, i, KT_SCANF_OPAQUE);
+            kt_marker_set_flags(w->scan, i, KT_MARKERF_OPAQUE);
         }
     }
 }

@@ -87,7 +87,7 @@ static void cut_member(const Finding *f, uint32_t block, unsigned row)
 
     if (rows[row].kind != KIND_RB_NODE ||
         !is_linked(f, kt_leak_live(f->w, block)->va + at)) {
-        kt_scan_cut(f->w->scan, block, at, at + (uint64_t)f->size[row]);
+        kt_marker_cut(f->w->scan, block, at, at + (uint64_t)f->size[row]);
     }
 }
 

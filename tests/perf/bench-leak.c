@@ -125,36 +125,36 @@ static void fill(Bench *b, const Kind *k)
     }
 }
 
-static KtScan *new_scan(void)
+static KtMarker *new_scan(void)
 {
-    KtScan *s = kt_scan_new();
+    KtMarker *s = kt_marker_new();
 
     for (int i = 0; i < n_blocks; i++) {
-        kt_scan_add(s, block_va(i), block_size, 0);
+        kt_marker_add(s, block_va(i), block_size, 0);
     }
-    kt_scan_seal(s);
+    kt_marker_seal(s);
     return s;
 }
 
-static void check_reached(const KtScan *s)
+static void check_reached(const KtMarker *s)
 {
     for (int i = 0; i < n_blocks; i++) {
-        g_assert_true(kt_scan_reached(s, i));
+        g_assert_true(kt_marker_reached(s, i));
     }
 }
 
 static void scan(Bench *b, const Kind *k)
 {
     uint64_t before = resident(), begin = now_ns(), sealed;
-    g_autoptr(KtScan) s = new_scan();
+    g_autoptr(KtMarker) s = new_scan();
     KtReader r = { .mem = { .read = read_word, .opaque = b } };
     double seconds;
 
     sealed = now_ns();
     kt_reader_init(&r);
-    kt_scan_root(s, &r, BASE, PAGE);
-    kt_scan_run(s, &r);
-    kt_scan_rest(s, &r);
+    kt_marker_root(s, &r, BASE, PAGE);
+    kt_marker_run(s, &r);
+    kt_marker_rest(s, &r);
     seconds = (now_ns() - begin) / 1e9;
     check_reached(s);
     put(k, "gib_per_s", b->bytes / seconds / (1 << 30), "GiB/s");

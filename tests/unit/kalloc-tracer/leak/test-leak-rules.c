@@ -111,8 +111,11 @@ static void test_rules_end_when_nobody_waits(void)
     KtLeakPlan plan = { .progress = has_left };
     g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
     g_autoptr(GError) err = NULL;
-    KtLeakWorld w = { .plan = &plan, .tracer = t, .live = live,
-                      .deadline = G_MAXINT64, .scan = kt_scan_new() };
+    KtLeakWorld w = { .plan = &plan,
+                      .tracer = t,
+                      .live = live,
+                      .deadline = G_MAXINT64,
+                      .scan = kt_marker_new() };
     uint8_t excused[100] = { 0 };
     KtLeaks *l = kt_leaks_new();
 
@@ -131,14 +134,14 @@ static void test_rules_end_when_nobody_waits(void)
 
         b.stack = kt_tracer_intern_stack(t, &pc, 1, GS_STOP_END);
         g_array_append_val(live, b);
-        kt_scan_add(w.scan, b.va, b.len, 0);
+        kt_marker_add(w.scan, b.va, b.len, 0);
     }
     kt_leak_apply_rules(l, &w, excused);
     g_assert_true(w.ended);
     g_assert_true(excused[0]);
     g_assert_false(excused[99]);
     kt_leaks_free(l);
-    kt_scan_free(w.scan);
+    kt_marker_free(w.scan);
     kt_tracer_free(t);
 }
 

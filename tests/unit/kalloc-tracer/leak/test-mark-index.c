@@ -23,7 +23,7 @@ static void never(void *opaque, uint32_t block)
 }
 
 /* Three blocks, and a number of per-CPU memory, which is elsewhere. */
-static KtScanIndex *index_new(void)
+static KtMarkIndex *index_new(void)
 {
     static const struct {
         uint64_t va, len;
@@ -31,24 +31,24 @@ static KtScanIndex *index_new(void)
         { BASE + 0x0f80, 0x100 }, { BASE + 0x1100, 0x20 },
         { BASE + 0x3000, 0x3000 }, { BASE + 0x8000, 1 },
     };
-    KtScanIndex *ix = kt_scan_index_new(G_N_ELEMENTS(row));
-    KtScanFilter filter = { { 0 } };
+    KtMarkIndex *ix = kt_mark_index_new(G_N_ELEMENTS(row));
+    KtMarkerFilter filter = { { 0 } };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
-        g_assert_true(kt_scan_index_add(ix, row[i].va, row[i].len, i));
+        g_assert_true(kt_mark_index_add(ix, row[i].va, row[i].len, i));
     }
-    kt_scan_index_seal(ix, &filter, never, NULL);
+    kt_mark_index_seal(ix, &filter, never, NULL);
     return ix;
 }
 
 static void test_gaps(void)
 {
-    KtScanIndex *ix = index_new();
+    KtMarkIndex *ix = index_new();
     Gaps g = { 0 };
 
-    kt_scan_index_gaps(ix, BASE, 0x10000, see_gap, &g);
+    kt_mark_index_gaps(ix, BASE, 0x10000, see_gap, &g);
     g_assert_cmphex(g.sum, ==, 0x10000 - 0x100 - 0x20 - 0x3000);
-    kt_scan_index_free(ix);
+    kt_mark_index_free(ix);
 }
 
 /* Of all addresses the first gaps are enough, those of one page or of several,
@@ -56,12 +56,12 @@ static void test_gaps(void)
 static void test_enough(void)
 {
     for (unsigned enough = 1; enough < 10; enough++) {
-        KtScanIndex *ix = index_new();
+        KtMarkIndex *ix = index_new();
         Gaps g = { .enough = enough };
 
-        kt_scan_index_gaps(ix, BASE, UINT64_MAX, see_gap, &g);
+        kt_mark_index_gaps(ix, BASE, UINT64_MAX, see_gap, &g);
         g_assert_cmpuint(g.n, ==, enough);
-        kt_scan_index_free(ix);
+        kt_mark_index_free(ix);
     }
 }
 

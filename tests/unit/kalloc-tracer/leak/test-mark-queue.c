@@ -5,13 +5,13 @@
 #include <glib.h>
 
 /* All that are left, each once, by groups in their order. */
-static void take_all(KtGrey *g, bool *in, unsigned n)
+static void take_all(KtMarkQueue *g, bool *in, unsigned n)
 {
     uint32_t first, last = 0;
     bool turned = false;
     uint64_t bits;
 
-    for (unsigned i = 0; (bits = kt_grey_take(g, &first)); i++) {
+    for (unsigned i = 0; (bits = kt_mark_queue_take(g, &first)); i++) {
         g_assert_cmpuint(first % KT_GREY_GROUP, ==, 0);
         if (i && first < last) {
             g_assert_false(turned);
@@ -43,21 +43,21 @@ static void test_all(void)
         g_autoptr(GRand) r = g_rand_new_with_seed(seed);
         g_autofree bool *in = g_new0(bool, n);
         uint32_t first;
-        KtGrey g;
+        KtMarkQueue g;
 
-        kt_grey_init(&g, n);
-        g_assert_cmpuint(kt_grey_take(&g, &first), ==, 0);
+        kt_mark_queue_init(&g, n);
+        g_assert_cmpuint(kt_mark_queue_take(&g, &first), ==, 0);
         for (unsigned round = 0; round < 3; round++) {
             for (unsigned i = 0; i < some; i++) {
                 uint32_t number = i ? (uint32_t)g_rand_int_range(r, 0, n) :
                                       n - 1;
 
-                kt_grey_add(&g, number);
+                kt_mark_queue_add(&g, number);
                 in[number] = true;
             }
             take_all(&g, in, n);
         }
-        kt_grey_deinit(&g);
+        kt_mark_queue_deinit(&g);
     }
 }
 
@@ -66,25 +66,25 @@ static void test_stays_near(void)
 {
     static const uint32_t turn[] = { 700, 701, 5000, 70000, 3 };
     uint32_t first;
-    KtGrey g;
+    KtMarkQueue g;
 
-    kt_grey_init(&g, 100000);
+    kt_mark_queue_init(&g, 100000);
     for (unsigned i = 0; i < G_N_ELEMENTS(turn); i++) {
         if (i != 1) {
-            kt_grey_add(&g, turn[i]);
+            kt_mark_queue_add(&g, turn[i]);
         }
     }
     g.group = 100 / KT_GREY_GROUP;
     for (unsigned i = 0; i < G_N_ELEMENTS(turn); i++) {
-        g_assert_cmphex(kt_grey_take(&g, &first), ==,
+        g_assert_cmphex(kt_mark_queue_take(&g, &first), ==,
                         1ull << turn[i] % KT_GREY_GROUP);
         g_assert_cmpuint(first, ==, turn[i] & -KT_GREY_GROUP);
         if (!i) {
-            kt_grey_add(&g, turn[1]);
+            kt_mark_queue_add(&g, turn[1]);
         }
     }
-    g_assert_cmpuint(kt_grey_take(&g, &first), ==, 0);
-    kt_grey_deinit(&g);
+    g_assert_cmpuint(kt_mark_queue_take(&g, &first), ==, 0);
+    kt_mark_queue_deinit(&g);
 }
 
 int main(int argc, char **argv)

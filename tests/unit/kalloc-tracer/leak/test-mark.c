@@ -14,7 +14,7 @@ typedef struct World {
     uint64_t word[WORDS];
     bool hole[WORDS / 512];
     unsigned ticks;
-    KtScan *scan;
+    KtMarker *scan;
     KtReader reader;
 } World;
 
@@ -35,7 +35,7 @@ static World *world_new(void)
 {
     World *w = g_new0(World, 1);
 
-    w->scan = kt_scan_new();
+    w->scan = kt_marker_new();
     w->reader.mem = (GsMem) { .read = read_world, .opaque = w };
     kt_reader_init(&w->reader);
     return w;
@@ -43,7 +43,7 @@ static World *world_new(void)
 
 static void world_free(World *w)
 {
-    kt_scan_free(w->scan);
+    kt_marker_free(w->scan);
     kt_reader_deinit(&w->reader);
     g_free(w);
 }
@@ -57,15 +57,15 @@ static uint64_t *at(World *w, uint64_t va)
 /* The root is the first page. */
 static void run(World *w)
 {
-    kt_scan_root(w->scan, &w->reader, BASE, 4096);
-    kt_scan_run(w->scan, &w->reader);
-    kt_scan_rest(w->scan, &w->reader);
+    kt_marker_root(w->scan, &w->reader, BASE, 4096);
+    kt_marker_run(w->scan, &w->reader);
+    kt_marker_rest(w->scan, &w->reader);
 }
 
 static void check(World *w, uint32_t block, bool reached, KtHold hold)
 {
-    g_assert_cmpint(kt_scan_reached(w->scan, block), ==, reached);
-    g_assert_cmpint(kt_scan_hold(w->scan, block), ==, hold);
+    g_assert_cmpint(kt_marker_reached(w->scan, block), ==, reached);
+    g_assert_cmpint(kt_marker_hold(w->scan, block), ==, hold);
 }
 
 static void test_pointers(void)
@@ -73,7 +73,7 @@ static void test_pointers(void)
     g_autoptr(World) w = world_new();
 
     for (unsigned i = 0; i < 8; i++) {
-        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x100, 0x80, 0);
+        kt_marker_add(w->scan, BASE + 0x1000 + i * 0x100, 0x80, 0);
     }
     *at(w, BASE) = BASE + 0x1000;               /* start */
     *at(w, BASE + 8) = BASE + 0x1100 + 0x7f;    /* last byte */
@@ -82,7 +82,7 @@ static void test_pointers(void)
     *at(w, BASE + 0x1010) = BASE + 0x1400;      /* by a block */
     *at(w, BASE + 0x1510) = BASE + 0x1600;      /* by a lost one */
     *at(w, BASE + 0x1710) = BASE + 0x1700;      /* by itself */
-    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 0);
+    g_assert_cmpuint(kt_marker_seal(w->scan), ==, 0);
     run(w);
     check(w, 0, true, KT_HOLD_START);
     check(w, 1, true, KT_HOLD_INTERIOR);
@@ -117,9 +117,9 @@ static void test_own_words(void)
         uint64_t va = BASE + 0x1000 + row[i / 2].from;
         bool reached = i & 1;
 
-        kt_scan_add(w->scan, va, 0x40, reached ? KT_SCANF_BOOK : 0);
+        kt_marker_add(w->scan, va, 0x40, reached ? KT_MARKERF_BOOK : 0);
         *at(w, va + row[i / 2].at) = va + row[i / 2].to;
-        kt_scan_seal(w->scan);
+        kt_marker_seal(w->scan);
         run(w);
         check(w, 0, reached, reached ? row[i / 2].hold : KT_HOLD_NONE);
     }
@@ -130,11 +130,11 @@ static void test_words_again(void)
 {
     g_autoptr(World) w = world_new();
 
-    kt_scan_add(w->scan, 0x90000, 0x40, KT_SCANF_COOKIE);
-    kt_scan_alias(w->scan, BASE + 0x2000);
-    kt_scan_add(w->scan, BASE + 0x1000, 0x40, 0);
+    kt_marker_add(w->scan, 0x90000, 0x40, KT_MARKERF_COOKIE);
+    kt_marker_alias(w->scan, BASE + 0x2000);
+    kt_marker_add(w->scan, BASE + 0x1000, 0x40, 0);
     *at(w, BASE + 0x1000) = *at(w, BASE + 0x2000) = BASE + 0x2000;
-    kt_scan_seal(w->scan);
+    kt_marker_seal(w->scan);
     run(w);
     check(w, 0, false, KT_HOLD_START);
     check(w, 1, false, KT_HOLD_NONE);
@@ -145,11 +145,11 @@ static void test_cycles(void)
     g_autoptr(World) w = world_new();
 
     for (unsigned i = 0; i < 4; i++) {
-        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40, 0);
+        kt_marker_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40, 0);
         *at(w, BASE + 0x1000 + i * 0x40) = BASE + 0x1000 + (i ^ 1) * 0x40;
     }
     *at(w, BASE) = BASE + 0x1080;
-    kt_scan_seal(w->scan);
+    kt_marker_seal(w->scan);
     run(w);
     check(w, 0, false, KT_HOLD_START);
     check(w, 1, false, KT_HOLD_START);
@@ -160,17 +160,21 @@ static void test_cycles(void)
 static void test_flags(void)
 {
     g_autoptr(World) w = world_new();
-    const unsigned flags[] = { KT_SCANF_HELD, 0, KT_SCANF_OPAQUE, 0,
-                               KT_SCANF_HELD | KT_SCANF_OPAQUE, 0 };
+    const unsigned flags[] = { KT_MARKERF_HELD,
+                               0,
+                               KT_MARKERF_OPAQUE,
+                               0,
+                               KT_MARKERF_HELD | KT_MARKERF_OPAQUE,
+                               0 };
 
     for (unsigned i = 0; i < 6; i++) {
-        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40, flags[i]);
+        kt_marker_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40, flags[i]);
     }
     *at(w, BASE) = BASE + 0x1080;
     *at(w, BASE + 0x1000) = BASE + 0x1040;
     *at(w, BASE + 0x1080) = BASE + 0x10c0;
     *at(w, BASE + 0x1100) = BASE + 0x1140;
-    kt_scan_seal(w->scan);
+    kt_marker_seal(w->scan);
     run(w);
     check(w, 0, true, KT_HOLD_NONE);
     check(w, 1, true, KT_HOLD_START);
@@ -184,24 +188,26 @@ static void test_flags(void)
 static void test_aliases(void)
 {
     g_autoptr(World) w = world_new();
-    uint32_t cookie = kt_scan_add(w->scan, 0x30000, 0x40, KT_SCANF_COOKIE);
+    uint32_t cookie = kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_COOKIE);
     uint32_t by_instance;
 
-    kt_scan_alias(w->scan, BASE + 0x2000);
-    kt_scan_alias(w->scan, BASE + 0x3000);
-    by_instance = kt_scan_add(w->scan, BASE + 0x4000, 0x40, 0);
-    kt_scan_add(w->scan, 0x40000, 0x40, KT_SCANF_COOKIE | KT_SCANF_NUMBER);
-    kt_scan_add(w->scan, 0x5000000000, 0x40, KT_SCANF_COOKIE);
-    kt_scan_add(w->scan, 0x60000, 0x40, KT_SCANF_COOKIE | KT_SCANF_NUMBER);
-    kt_scan_add(w->scan, 0x70004, 4, KT_SCANF_COOKIE | KT_SCANF_NUMBER);
+    kt_marker_alias(w->scan, BASE + 0x2000);
+    kt_marker_alias(w->scan, BASE + 0x3000);
+    by_instance = kt_marker_add(w->scan, BASE + 0x4000, 0x40, 0);
+    kt_marker_add(w->scan, 0x40000, 0x40,
+                  KT_MARKERF_COOKIE | KT_MARKERF_NUMBER);
+    kt_marker_add(w->scan, 0x5000000000, 0x40, KT_MARKERF_COOKIE);
+    kt_marker_add(w->scan, 0x60000, 0x40,
+                  KT_MARKERF_COOKIE | KT_MARKERF_NUMBER);
+    kt_marker_add(w->scan, 0x70004, 4, KT_MARKERF_COOKIE | KT_MARKERF_NUMBER);
     *at(w, BASE) = 0x30000;
     *at(w, BASE + 8) = 0x40010;     /* a number */
     *at(w, BASE + 16) = 0x5000000010;
     *at(w, BASE + 24) = 0x60001;    /* tagged: a number, too */
     *at(w, BASE + 32) = 0x70004;
     *at(w, BASE + 0x3010) = BASE + 0x4000;
-    kt_scan_seal(w->scan);
-    g_assert_cmpuint(kt_scan_find(w->scan, BASE + 0x3020), ==, cookie);
+    kt_marker_seal(w->scan);
+    g_assert_cmpuint(kt_marker_find(w->scan, BASE + 0x3020), ==, cookie);
     run(w);
     check(w, cookie, true, KT_HOLD_START);
     check(w, by_instance, true, KT_HOLD_START);
@@ -217,17 +223,17 @@ static void test_areas_and_books(void)
     g_autoptr(World) w = world_new();
 
     for (unsigned i = 0; i < 7; i++) {
-        kt_scan_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40,
-                    i == 1 || i == 2 ? KT_SCANF_BOOK : 0);
+        kt_marker_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40,
+                      i == 1 || i == 2 ? KT_MARKERF_BOOK : 0);
     }
     for (unsigned i = 0; i < 3; i++) {
-        kt_scan_area(w->scan, (KtScanArea) { 2 - i, 0x10, 0x20 });
+        kt_marker_area(w->scan, (KtMarkerArea) { 2 - i, 0x10, 0x20 });
         *at(w, BASE + 0x1008 + i * 0x40) = BASE + 0x10c0 + i * 0x40;
         *at(w, BASE + 0x1010 + i * 0x40) = BASE + 0x1180;
     }
     *at(w, BASE) = BASE + 0x1000;
     *at(w, BASE + 8) = BASE + 0x1040;
-    kt_scan_seal(w->scan);
+    kt_marker_seal(w->scan);
     run(w);
     check(w, 2, true, KT_HOLD_NONE);    /* of itself */
     check(w, 3, false, KT_HOLD_NONE);   /* outside the area */
@@ -252,18 +258,18 @@ static void test_cuts(void)
         unsigned area = i & 1 ? 0x3c : 0xff;
 
         for (unsigned j = 0; j < 9; j++) {
-            kt_scan_add(w->scan, BASE + 0x1000 + j * 0x40, 0x40, 0);
+            kt_marker_add(w->scan, BASE + 0x1000 + j * 0x40, 0x40, 0);
         }
         for (unsigned j = 0; j < 8; j++) {
             *at(w, BASE + 0x1000 + j * 8) = BASE + 0x1040 + j * 0x40;
         }
         if (i & 1) {
-            kt_scan_area(w->scan, (KtScanArea) { 0, 0x10, 0x30 });
+            kt_marker_area(w->scan, (KtMarkerArea) { 0, 0x10, 0x30 });
         }
-        kt_scan_cut(w->scan, 0, 0x28, 0x30);
-        kt_scan_cut(w->scan, 0, row[i / 2].lo, row[i / 2].hi);
+        kt_marker_cut(w->scan, 0, 0x28, 0x30);
+        kt_marker_cut(w->scan, 0, row[i / 2].lo, row[i / 2].hi);
         *at(w, BASE) = BASE + 0x1000;
-        kt_scan_seal(w->scan);
+        kt_marker_seal(w->scan);
         run(w);
         for (unsigned j = 0; j < 8; j++) {
             bool looked = (area & ~row[i / 2].cut & ~0x20) >> j & 1;
@@ -277,15 +283,15 @@ static void test_cuts(void)
 static void test_too_many_aliases(void)
 {
     g_autoptr(World) w = world_new();
-    const unsigned cpus = 512, n = KT_SCAN_ALIASES_MAX / cpus;
+    const unsigned cpus = 512, n = KT_MARKER_ALIASES_MAX / cpus;
 
     for (unsigned i = 0; i < n + 3; i++) {
-        kt_scan_add(w->scan, 0x80000000ull + i * 64, 64, KT_SCANF_COOKIE);
+        kt_marker_add(w->scan, 0x80000000ull + i * 64, 64, KT_MARKERF_COOKIE);
         for (unsigned cpu = 0; cpu < cpus; cpu++) {
-            kt_scan_alias(w->scan, BASE + ((uint64_t)i * cpus + cpu) * 64);
+            kt_marker_alias(w->scan, BASE + ((uint64_t)i * cpus + cpu) * 64);
         }
     }
-    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 3);
+    g_assert_cmpuint(kt_marker_seal(w->scan), ==, 3);
     run(w);
     check(w, n - 1, false, KT_HOLD_NONE);
     check(w, n, true, KT_HOLD_NONE);
@@ -296,17 +302,17 @@ static void test_struct_pages(gconstpointer blocks_among)
     g_autoptr(World) w = world_new();
     const uint64_t vmemmap = 0xffffea0000000000ull;
 
-    kt_scan_add(w->scan, BASE + 0x4000, 0x2000, KT_SCANF_PAGES);
-    kt_scan_add(w->scan, BASE + 0x8000, 0x40, 0);
-    kt_scan_pages(w->scan, vmemmap, vmemmap + 0x40 * 256, 0x40, BASE, 4096);
+    kt_marker_add(w->scan, BASE + 0x4000, 0x2000, KT_MARKERF_PAGES);
+    kt_marker_add(w->scan, BASE + 0x8000, 0x40, 0);
+    kt_marker_pages(w->scan, vmemmap, vmemmap + 0x40 * 256, 0x40, BASE, 4096);
     *at(w, BASE) = vmemmap + 4 * 0x40;
     *at(w, BASE + 8) = vmemmap + 8 * 0x40;
-    kt_scan_add(w->scan, blocks_among ? vmemmap + 0x200 : BASE, 0x40, 0);
-    kt_scan_seal(w->scan);
-    kt_scan_follow_pages(w->scan, false);
-    kt_scan_root(w->scan, &w->reader, BASE, 4096);
+    kt_marker_add(w->scan, blocks_among ? vmemmap + 0x200 : BASE, 0x40, 0);
+    kt_marker_seal(w->scan);
+    kt_marker_follow_pages(w->scan, false);
+    kt_marker_root(w->scan, &w->reader, BASE, 4096);
     check(w, 0, false, KT_HOLD_NONE);
-    kt_scan_follow_pages(w->scan, true);
+    kt_marker_follow_pages(w->scan, true);
     run(w);
     check(w, 0, true, KT_HOLD_INTERIOR);
     check(w, 1, false, KT_HOLD_NONE);
@@ -317,18 +323,18 @@ static void test_struct_pages(gconstpointer blocks_among)
 static void test_absurd_blocks(void)
 {
     g_autoptr(World) w = world_new();
-    uint32_t first = kt_scan_add(w->scan, BASE + 0x1000, 0x100, 0);
-    uint32_t over = kt_scan_add(w->scan, BASE + 0x1080, 0x100, 0);
-    uint32_t huge = kt_scan_add(w->scan, 1ull << 50, 1ull << 49, 0);
+    uint32_t first = kt_marker_add(w->scan, BASE + 0x1000, 0x100, 0);
+    uint32_t over = kt_marker_add(w->scan, BASE + 0x1080, 0x100, 0);
+    uint32_t huge = kt_marker_add(w->scan, 1ull << 50, 1ull << 49, 0);
 
-    kt_scan_add(w->scan, UINT64_MAX - 15, UINT64_MAX, 0);
+    kt_marker_add(w->scan, UINT64_MAX - 15, UINT64_MAX, 0);
     *at(w, BASE) = UINT64_MAX - 8;
     *at(w, BASE + 8) = BASE + 0x10c0;
-    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 2);
+    g_assert_cmpuint(kt_marker_seal(w->scan), ==, 2);
     run(w);
     check(w, first, true, KT_HOLD_INTERIOR);
     check(w, over, true, KT_HOLD_NONE);
-    g_assert_true(kt_scan_reached(w->scan, huge));
+    g_assert_true(kt_marker_reached(w->scan, huge));
 }
 
 static bool count_tick(void *opaque)
@@ -345,13 +351,13 @@ static void test_holes_and_end(void)
     w->reader.tick = count_tick;
     w->reader.opaque = w;
     w->hole[3] = true;
-    kt_scan_seal(w->scan);
-    kt_scan_root(w->scan, &w->reader, BASE, sizeof(w->word));
+    kt_marker_seal(w->scan);
+    kt_marker_root(w->scan, &w->reader, BASE, sizeof(w->word));
     g_assert_cmpuint(w->reader.unreadable, ==, 1);
     g_assert_cmpuint(w->reader.bytes, ==, sizeof(w->word) - 4096);
-    kt_scan_root(w->scan, &w->reader, UINT64_MAX - 100, UINT64_MAX);
+    kt_marker_root(w->scan, &w->reader, UINT64_MAX - 100, UINT64_MAX);
     g_assert_false(w->reader.stopped);
-    kt_scan_root(w->scan, &w->reader, 1ull << 40, 1ull << 50);
+    kt_marker_root(w->scan, &w->reader, 1ull << 40, 1ull << 50);
     g_assert_true(w->reader.stopped);
     g_assert_cmpuint(w->ticks, ==, 2);
 }
@@ -363,12 +369,12 @@ static void test_looks_at_one_page_end(void)
 
     w->reader.tick = count_tick;
     w->reader.opaque = w;
-    kt_scan_add(w->scan, 0x30000, 0x40, KT_SCANF_COOKIE | KT_SCANF_HELD);
+    kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_COOKIE | KT_MARKERF_HELD);
     for (unsigned i = 0; i < 5000; i++) {
-        kt_scan_alias(w->scan, BASE + 0x1000);
+        kt_marker_alias(w->scan, BASE + 0x1000);
     }
-    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 4999);
-    kt_scan_run(w->scan, &w->reader);
+    g_assert_cmpuint(kt_marker_seal(w->scan), ==, 4999);
+    kt_marker_run(w->scan, &w->reader);
     g_assert_true(w->reader.stopped);
     g_assert_cmpuint(w->reader.bytes, ==, 4096);
 }
@@ -383,16 +389,16 @@ static bool sum_gap(void *opaque, uint64_t va, uint64_t len)
 static void test_ends_with_the_last_address(void)
 {
     g_autoptr(World) w = world_new();
-    uint32_t last = kt_scan_add(w->scan, UINT64_MAX - 0xff, 0x80, 0);
+    uint32_t last = kt_marker_add(w->scan, UINT64_MAX - 0xff, 0x80, 0);
     uint64_t sum = 0;
 
-    kt_scan_add(w->scan, UINT64_MAX - 0x3f, 0x40, 0);
-    kt_scan_pages(w->scan, -0x800000ull, UINT64_MAX - 63, 64, BASE, 4096);
-    g_assert_cmpuint(kt_scan_seal(w->scan), ==, 0);
-    g_assert_cmpuint(kt_scan_find(w->scan, UINT64_MAX - 0xf0), ==, last);
-    kt_scan_gaps(w->scan, UINT64_MAX - 0x17ff, UINT64_MAX, sum_gap, &sum);
+    kt_marker_add(w->scan, UINT64_MAX - 0x3f, 0x40, 0);
+    kt_marker_pages(w->scan, -0x800000ull, UINT64_MAX - 63, 64, BASE, 4096);
+    g_assert_cmpuint(kt_marker_seal(w->scan), ==, 0);
+    g_assert_cmpuint(kt_marker_find(w->scan, UINT64_MAX - 0xf0), ==, last);
+    kt_marker_gaps(w->scan, UINT64_MAX - 0x17ff, UINT64_MAX, sum_gap, &sum);
     g_assert_cmphex(sum, ==, 0x1700 + 0x40);
-    kt_scan_root(w->scan, &w->reader, UINT64_MAX - 2, 2);
+    kt_marker_root(w->scan, &w->reader, UINT64_MAX - 2, 2);
     g_assert_cmpuint(w->reader.bytes + w->reader.unreadable, ==, 0);
 }
 
@@ -445,23 +451,23 @@ static void test_finds_as_a_naive_list(void)
 {
     for (unsigned seed = 0; seed < 200; seed++) {
         g_autoptr(GRand) r = g_rand_new_with_seed(seed);
-        g_autoptr(KtScan) s = kt_scan_new();
+        g_autoptr(KtMarker) s = kt_marker_new();
         g_autofree Naive *v = g_new0(Naive, 1);
 
         fill_anywhere(v, r);
         for (unsigned i = 0; i < v->n; i++) {
-            kt_scan_add(s, v->va[i], v->len[i], 0);
+            kt_marker_add(s, v->va[i], v->len[i], 0);
         }
-        g_assert_cmpuint(kt_scan_seal(s), ==, 0);
+        g_assert_cmpuint(kt_marker_seal(s), ==, 0);
         for (unsigned i = 0; i < v->n; i++) {
             for (int off = -2; off < 3; off++) {
                 uint64_t near = v->va[i] + off, end = near + v->len[i];
                 unsigned a = naive_find(v, near), b = naive_find(v, end);
 
-                g_assert_cmpuint(kt_scan_find(s, near), ==,
-                                 a < v->n ? a : KT_SCAN_NONE);
-                g_assert_cmpuint(kt_scan_find(s, end), ==,
-                                 b < v->n ? b : KT_SCAN_NONE);
+                g_assert_cmpuint(kt_marker_find(s, near), ==,
+                                 a < v->n ? a : KT_MARKER_NONE);
+                g_assert_cmpuint(kt_marker_find(s, end), ==,
+                                 b < v->n ? b : KT_MARKER_NONE);
             }
         }
     }
@@ -545,9 +551,9 @@ static void test_agrees_with_naive_marking(void)
 
         fill(v, w, r);
         for (unsigned i = 0; i < v->n; i++) {
-            kt_scan_add(w->scan, v->va[i], v->len[i], 0);
+            kt_marker_add(w->scan, v->va[i], v->len[i], 0);
         }
-        g_assert_cmpuint(kt_scan_seal(w->scan), ==, 0);
+        g_assert_cmpuint(kt_marker_seal(w->scan), ==, 0);
         run(w);
         naive_run(v, w);
         for (unsigned i = 0; i < v->n; i++) {

@@ -118,7 +118,7 @@ static void add_live(World *t, uint64_t va, uint64_t len, uint8_t layer,
     };
 
     g_array_append_val(t->w.live, b);
-    kt_scan_add(t->w.scan, va, len, 0);
+    kt_marker_add(t->w.scan, va, len, 0);
 }
 
 /* The heap's blocks are first, as they are by address. */
@@ -146,14 +146,16 @@ static World *world_new(void)
     t->words = g_hash_table_new(NULL, NULL);
     t->plan = (KtLeakPlan) { .vm = &vm, .kernel = t->kernel };
     t->w = (KtLeakWorld) {
-        .plan = &t->plan, .tracer = t->tracer, .stack_size = SIZE,
+        .plan = &t->plan,
+        .tracer = t->tracer,
+        .stack_size = SIZE,
         .mem = { .read = read_world, .opaque = t },
         .live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive)),
         .region = g_array_new(FALSE, FALSE, sizeof(KtRegion)),
         .registers = g_array_new(FALSE, FALSE, sizeof(KtRegister)),
         .offset = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
         .missing = g_ptr_array_new_with_free_func(g_free),
-        .scan = kt_scan_new(),
+        .scan = kt_marker_new(),
     };
     g_array_append_val(t->w.offset, no_offset);
     add_all_live(t);
@@ -172,7 +174,7 @@ static void world_free(World *t)
     g_array_unref(t->w.registers);
     g_array_unref(t->w.offset);
     g_ptr_array_unref(t->w.missing);
-    kt_scan_free(t->w.scan);
+    kt_marker_free(t->w.scan);
     kt_reader_deinit(&t->reader);
     g_hash_table_unref(t->words);
     kt_tracer_free(t->tracer);
@@ -185,16 +187,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
 static void scan(World *t)
 {
     kt_leak_find_stacks(&t->w);
-    kt_scan_seal(t->w.scan);
+    kt_marker_seal(t->w.scan);
     for (unsigned i = 0; i < t->w.region->len; i++) {
         const KtRegion *r = &g_array_index(t->w.region, KtRegion, i);
 
-        kt_scan_root(t->w.scan, &t->reader, r->va, r->len);
+        kt_marker_root(t->w.scan, &t->reader, r->va, r->len);
     }
     for (unsigned i = 0; i < N_STACKS; i++) {
-        kt_scan_word(t->w.scan, stack_at(i));
+        kt_marker_word(t->w.scan, stack_at(i));
     }
-    kt_scan_run(t->w.scan, &t->reader);
+    kt_marker_run(t->w.scan, &t->reader);
 }
 
 static void set_named(World *t, const char *name, uint64_t value)
@@ -216,8 +218,8 @@ static void a_task_stack_counts_from_its_pointer_on(void)
     put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);   /* below */
     scan(t);
     g_assert_cmpuint(t->w.tasks, ==, 1);
-    g_assert_true(kt_scan_reached(t->w.scan, TASK));
-    g_assert_false(kt_scan_reached(t->w.scan, SPARE));
+    g_assert_true(kt_marker_reached(t->w.scan, TASK));
+    g_assert_false(kt_marker_reached(t->w.scan, SPARE));
 }
 
 static void a_running_one_from_its_register_on(void)
@@ -226,7 +228,7 @@ static void a_running_one_from_its_register_on(void)
 
     set_register(t, stack_at(TASK) + SIZE - 0x80);
     scan(t);
-    g_assert_false(kt_scan_reached(t->w.scan, TASK));
+    g_assert_false(kt_marker_reached(t->w.scan, TASK));
 }
 
 /* It was interrupted: a register that has an address in it says nothing. */
@@ -239,8 +241,8 @@ static void all_counts_while_its_task_is_on_another(void)
     set_named(t, "x19", stack_at(TASK) + SIZE - 0x80);
     set_register(t, stack_at(IRQ) + SIZE - 0x180);
     scan(t);
-    g_assert_true(kt_scan_reached(t->w.scan, TASK));
-    g_assert_true(kt_scan_reached(t->w.scan, SPARE));
+    g_assert_true(kt_marker_reached(t->w.scan, TASK));
+    g_assert_true(kt_marker_reached(t->w.scan, SPARE));
 }
 
 /* Somebody who wakes it has an address of its stack. */
@@ -251,8 +253,8 @@ static void of_one_that_sleeps_registers_say_nothing(void)
     put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);
     set_named(t, "x19", stack_at(TASK) + SIZE - 0x80);
     scan(t);
-    g_assert_true(kt_scan_reached(t->w.scan, TASK));
-    g_assert_false(kt_scan_reached(t->w.scan, SPARE));
+    g_assert_true(kt_marker_reached(t->w.scan, TASK));
+    g_assert_false(kt_marker_reached(t->w.scan, SPARE));
 }
 
 static void nobodys_stack_has_no_words(void)
@@ -260,9 +262,9 @@ static void nobodys_stack_has_no_words(void)
     g_autoptr(World) t = world_new();
 
     scan(t);
-    g_assert_false(kt_scan_reached(t->w.scan, SPARE));
+    g_assert_false(kt_marker_reached(t->w.scan, SPARE));
     /* of the same size, but allocated elsewhere: no stack */
-    g_assert_true(kt_scan_reached(t->w.scan, NO_STACK));
+    g_assert_true(kt_marker_reached(t->w.scan, NO_STACK));
 }
 
 /* What is behind it in the chain of what waits for a grace period is held by
@@ -274,12 +276,12 @@ static void one_that_waits_for_rcu_is_a_link(void)
     put(waits, stack_at(SPARE), HEAP + IRQ * 0x100);
     put(waits, stack_at(SPARE) + 8, FREE_RCU);
     scan(waits);
-    g_assert_true(kt_scan_reached(waits->w.scan, IRQ));
-    g_assert_false(kt_scan_reached(waits->w.scan, SPARE));
+    g_assert_true(kt_marker_reached(waits->w.scan, IRQ));
+    g_assert_false(kt_marker_reached(waits->w.scan, SPARE));
     put(kept, stack_at(SPARE), HEAP + IRQ * 0x100);
     put(kept, stack_at(SPARE) + 8, FORK);
     scan(kept);
-    g_assert_false(kt_scan_reached(kept->w.scan, IRQ));
+    g_assert_false(kt_marker_reached(kept->w.scan, IRQ));
 }
 
 static void an_interrupt_stack_has_words_while_one_uses_it(void)
@@ -287,12 +289,12 @@ static void an_interrupt_stack_has_words_while_one_uses_it(void)
     g_autoptr(World) idle = world_new(), busy = world_new();
 
     scan(idle);
-    g_assert_false(kt_scan_reached(idle->w.scan, IRQ));
+    g_assert_false(kt_marker_reached(idle->w.scan, IRQ));
     set_register(busy, stack_at(IRQ) + SIZE - 0x180);
     put(busy, stack_at(IRQ) + 0x100, HEAP + SPARE * 0x100);
     scan(busy);
-    g_assert_true(kt_scan_reached(busy->w.scan, IRQ));
-    g_assert_false(kt_scan_reached(busy->w.scan, SPARE));
+    g_assert_true(kt_marker_reached(busy->w.scan, IRQ));
+    g_assert_false(kt_marker_reached(busy->w.scan, SPARE));
 }
 
 static void no_stack_counts_when_told_so(void)
@@ -303,8 +305,8 @@ static void no_stack_counts_when_told_so(void)
     set_register(t, stack_at(IRQ) + SIZE - 0x180);
     scan(t);
     g_assert_cmpuint(t->w.region->len, ==, 0);
-    g_assert_false(kt_scan_reached(t->w.scan, TASK));
-    g_assert_false(kt_scan_reached(t->w.scan, IRQ));
+    g_assert_false(kt_marker_reached(t->w.scan, TASK));
+    g_assert_false(kt_marker_reached(t->w.scan, IRQ));
 }
 
 static void without_types_no_leak_is_certain(void)
@@ -315,7 +317,7 @@ static void without_types_no_leak_is_certain(void)
     kt_leak_find_stacks(&t->w);
     g_assert_cmpuint(t->w.missing->len, ==, 1);
     g_assert_cmpstr(t->w.blind, ==, "stacks of tasks: no type task_struct");
-    kt_scan_seal(t->w.scan);
+    kt_marker_seal(t->w.scan);
 }
 
 int main(int argc, char **argv)

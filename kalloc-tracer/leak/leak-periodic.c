@@ -19,7 +19,7 @@ bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
     *out = g_array_new(FALSE, FALSE, sizeof(KtLeak));
     kt_query_begin(t);
     for (unsigned i = 0; i < l->last->len; i++) {
-        const KtLeakMark *m = &g_array_index(l->last, KtLeakMark, i);
+        const KtLeakFinding *m = &g_array_index(l->last, KtLeakFinding, i);
         KtLeak leak = { .hold = m->hold };
 
         if (kt_query_find(t, m->va, &leak.block) && leak.block.va == m->va &&

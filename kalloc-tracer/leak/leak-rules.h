@@ -29,17 +29,17 @@ typedef struct KtLeakRule {
     uint64_t lo, hi;
 } KtLeakRule;
 
-/** struct KtLeakMark - a block that was reported */
-typedef struct KtLeakMark {
+/** struct KtLeakFinding - a block that was reported */
+typedef struct KtLeakFinding {
     uint64_t va, alloc_us;
     KtLeakHold hold;
-} KtLeakMark;
+} KtLeakFinding;
 
 /**
  * struct KtLeaks - of a tracer; the thread of monitor commands
  * @rules: KtLeakRule, those that are built in first
- * @cleared: KtLeakMark by va: not to be reported again
- * @last: KtLeakMark by address: what the last scan reported, at @last_us
+ * @cleared: KtLeakFinding by va: not to be reported again
+ * @last: KtLeakFinding by address: what the last scan reported, at @last_us
  * @every: seconds from one scan to the next while the VM runs, 0: none by
  *         itself; @waited: of them; @tries: of the one that is due
  * @why_not: (owned, nullable) could not be made, the last time

@@ -94,27 +94,28 @@ static void scan(Scanning *s)
 
 static int by_va(const void *key, const void *m)
 {
-    uint64_t va = *(const uint64_t *)key, at = ((const KtLeakMark *)m)->va;
+    uint64_t va = *(const uint64_t *)key, at = ((const KtLeakFinding *)m)->va;
 
     return (va > at) - (va < at);
 }
 
 /* NULL: the scan that left these did not report that block. */
-static const KtLeakMark *find_mark(const GArray *marks, uint64_t va,
-                                   uint64_t alloc_us)
+static const KtLeakFinding *find_finding(const GArray *marks, uint64_t va,
+                                         uint64_t alloc_us)
 {
-    const KtLeakMark *m = !marks->len ? NULL :
-                          bsearch(&va, marks->data, marks->len,
-                                  sizeof(KtLeakMark), by_va);
+    const KtLeakFinding *m = !marks->len ?
+                                 NULL :
+                                 bsearch(&va, marks->data, marks->len,
+                                         sizeof(KtLeakFinding), by_va);
 
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
 
 /* NULL: that block was not cleared. */
-static const KtLeakMark *find_cleared(const KtLeaks *l, uint64_t va,
-                                      uint64_t alloc_us)
+static const KtLeakFinding *find_cleared(const KtLeaks *l, uint64_t va,
+                                         uint64_t alloc_us)
 {
-    const KtLeakMark *m = g_hash_table_lookup(l->cleared, &va);
+    const KtLeakFinding *m = g_hash_table_lookup(l->cleared, &va);
 
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
@@ -132,8 +133,8 @@ static void report(const KtLeakWorld *w, uint32_t i, const GArray *before,
 {
     KtLeaks *l = w->tracer->leaks;
     KtLeak leak = { .hold = hold_of(w->scan, i) };
-    KtLeakMark mark = { kt_leak_live(w, i)->va, kt_leak_live(w, i)->alloc_us,
-                        leak.hold };
+    KtLeakFinding mark = { kt_leak_live(w, i)->va, kt_leak_live(w, i)->alloc_us,
+                           leak.hold };
 
     if (find_cleared(l, mark.va, mark.alloc_us)) {
         out->cleared++;
@@ -141,7 +142,7 @@ static void report(const KtLeakWorld *w, uint32_t i, const GArray *before,
                leak.block.va == mark.va) {
         g_array_append_val(out->leaks, leak);
         g_array_append_val(l->last, mark);
-        out->fresh += !find_mark(before, mark.va, mark.alloc_us);
+        out->fresh += !find_finding(before, mark.va, mark.alloc_us);
     }
 }
 
@@ -152,7 +153,7 @@ static void report_all(const KtLeakWorld *w, const uint8_t *excused,
     g_autoptr(GArray) before = g_steal_pointer(&l->last);
     KtStats stats;
 
-    l->last = g_array_new(FALSE, FALSE, sizeof(KtLeakMark));
+    l->last = g_array_new(FALSE, FALSE, sizeof(KtLeakFinding));
     kt_query_begin(w->tracer);
     kt_query_stats(w->tracer, &stats);
     for (uint32_t i = 0; i < w->live->len; i++) {
@@ -228,8 +229,8 @@ uint64_t kt_leak_forget(KtTracer *t)
     uint64_t n = l->last->len;
 
     for (unsigned i = 0; i < l->last->len; i++) {
-        KtLeakMark *m = g_memdup2(&g_array_index(l->last, KtLeakMark, i),
-                                  sizeof(KtLeakMark));
+        KtLeakFinding *m = g_memdup2(&g_array_index(l->last, KtLeakFinding, i),
+                                     sizeof(KtLeakFinding));
 
         g_hash_table_replace(l->cleared, &m->va, m);
     }
@@ -248,7 +249,7 @@ bool kt_leak_scanned(KtTracer *t, uint64_t *us)
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold)
 {
-    const KtLeakMark *m = find_mark(kt_leaks_now(t)->last, va, alloc_us);
+    const KtLeakFinding *m = find_finding(kt_leaks_now(t)->last, va, alloc_us);
 
     if (m) {
         *hold = m->hold;
@@ -259,7 +260,7 @@ bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
 bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
                      KtLeakHold *hold)
 {
-    const KtLeakMark *m = find_cleared(kt_leaks_now(t), va, alloc_us);
+    const KtLeakFinding *m = find_cleared(kt_leaks_now(t), va, alloc_us);
 
     if (m) {
         *hold = m->hold;

@@ -71,10 +71,10 @@ typedef struct KtTotals {
 typedef bool (*KtAccountFn)(const KtAccountKey *key, const KtAccount *a,
                             void *opaque);
 
-/** KT_POINTS_MAX - points of time whose accounts may be kept at once;
- *  KT_POINT_NAME_MAX - bytes of a name. */
-#define KT_POINTS_MAX 32
-#define KT_POINT_NAME_MAX 64
+/** KT_MARKS_MAX - points of time whose accounts may be kept at once;
+ *  KT_MARK_NAME_MAX - bytes of a name. */
+#define KT_MARKS_MAX 32
+#define KT_MARK_NAME_MAX 64
 
 /**
  * kt_query_accounts() - everybody's account, in no order; false of @fn stops
@@ -87,25 +87,25 @@ bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
 /** kt_query_totals() - likewise all together. */
 bool kt_query_totals(KtTracer *t, const char *point, KtTotals *out);
 
-/** struct KtPointInfo - a point; @name is borrowed for the call */
-typedef struct KtPointInfo {
+/** struct KtMarkInfo - a point; @name is borrowed for the call */
+typedef struct KtMarkInfo {
     const char *name;
     KtTotals totals;
-} KtPointInfo;
-typedef bool (*KtPointFn)(const KtPointInfo *p, void *opaque);
-/** kt_query_points() - all of them, oldest first. */
-void kt_query_points(KtTracer *t, KtPointFn fn, void *opaque);
+} KtMarkInfo;
+typedef bool (*KtMarkFn)(const KtMarkInfo *p, void *opaque);
+/** kt_query_marks() - all of them, oldest first. */
+void kt_query_marks(KtTracer *t, KtMarkFn fn, void *opaque);
 
 /**
- * kt_tracer_set_point() - keep the accounts as they are now, as @name
+ * kt_tracer_set_mark() - keep the accounts as they are now, as @name
  * @errp: there are too many, or no memory for it within the bound
  *
  * A point of that name is replaced. Points go with the boot, with `ka clear`
  * and when a VM's state is loaded. Any thread that may query.
  */
-bool kt_tracer_set_point(KtTracer *t, const char *name, GError **errp);
-/** kt_tracer_drop_point() - false: there is none of that name. */
-bool kt_tracer_drop_point(KtTracer *t, const char *name);
+bool kt_tracer_set_mark(KtTracer *t, const char *name, GError **errp);
+/** kt_tracer_drop_mark() - false: there is none of that name. */
+bool kt_tracer_drop_mark(KtTracer *t, const char *name);
 
 /** struct KtStray - frees that one backtrace made of what nobody was seen to
  *  allocate: @unknown: perhaps allocated before tracing began; @invalid:

@@ -46,7 +46,7 @@ typedef enum KtFrameKind {
                              * on from that state */
     KT_FRAME_MAY_SKIP = 0x80,
     KT_FRAME_INDEX = 0x80, /* of all frames before it */
-    KT_FRAME_POINT,        /* accounts kept: a byte, set or dropped; a name */
+    KT_FRAME_MARK,         /* accounts kept: a byte, set or dropped; a name */
     KT_FRAME_INHERITED,    /* a module that a VM's state came with: a byte,
                              * loaded or not any more; then as
                              * KT_FRAME_MODULE */

@@ -28,9 +28,9 @@ static uint64_t held_bytes(const KtTables *t)
     return (uint64_t)t->held->len * sizeof(KtHeld);
 }
 
-void kt_point_free(gpointer p)
+void kt_mark_free(gpointer p)
 {
-    KtPoint *point = p;
+    KtMark *point = p;
 
     kt_budget_give(point->budget, KT_PART_ACCOUNTS, held_bytes(&point->tables));
     kt_tables_clear(&point->tables);
@@ -38,27 +38,27 @@ void kt_point_free(gpointer p)
     g_free(point);
 }
 
-static guint find_point(const KtAccounts *a, const char *name)
+static guint find_mark(const KtAccounts *a, const char *name)
 {
     guint i = 0;
 
     while (i < a->points->len &&
-           strcmp(((KtPoint *)a->points->pdata[i])->name, name)) {
+           strcmp(((KtMark *)a->points->pdata[i])->name, name)) {
         i++;
     }
     return i;
 }
 
 /* NULL without memory. */
-static KtPoint *new_point(const KtAccounts *a, const char *name)
+static KtMark *new_mark(const KtAccounts *a, const char *name)
 {
-    KtPoint *p;
+    KtMark *p;
     bool ok = true;
 
     if (!kt_budget_take(a->budget, KT_PART_ACCOUNTS, held_bytes(&a->now))) {
         return NULL;
     }
-    p = g_new0(KtPoint, 1);
+    p = g_new0(KtMark, 1);
     p->name = g_strdup(name);
     p->budget = a->budget;
     kt_tables_init(&p->tables, a->budget);
@@ -69,36 +69,36 @@ static KtPoint *new_point(const KtAccounts *a, const char *name)
         ok = cells_copy(&p->tables.by[i], &a->now.by[i]);
     }
     if (!ok) {
-        g_clear_pointer(&p, kt_point_free);
+        g_clear_pointer(&p, kt_mark_free);
     }
     return p;
 }
 
-bool kt_accounts_set_point(KtAccounts *a, const char *name, GError **errp)
+bool kt_accounts_set_mark(KtAccounts *a, const char *name, GError **errp)
 {
-    bool is_new = find_point(a, name) == a->points->len;
-    KtPoint *p;
+    bool is_new = find_mark(a, name) == a->points->len;
+    KtMark *p;
 
-    if (is_new && a->points->len >= KT_POINTS_MAX) {
+    if (is_new && a->points->len >= KT_MARKS_MAX) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "there are %d marks, no more can be kept; drop one",
-                    KT_POINTS_MAX);
+                    KT_MARKS_MAX);
         return false;
     }
-    p = new_point(a, name);
+    p = new_mark(a, name);
     if (!p) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "no memory for it within the bound (mem=); drop a mark");
         return false;
     }
-    kt_accounts_drop_point(a, name);
+    kt_accounts_drop_mark(a, name);
     g_ptr_array_add(a->points, p);
     return true;
 }
 
-bool kt_accounts_drop_point(KtAccounts *a, const char *name)
+bool kt_accounts_drop_mark(KtAccounts *a, const char *name)
 {
-    guint i = find_point(a, name);
+    guint i = find_mark(a, name);
 
     if (i == a->points->len) {
         return false;
@@ -109,11 +109,10 @@ bool kt_accounts_drop_point(KtAccounts *a, const char *name)
 
 const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point)
 {
-    guint i = point ? find_point(a, point) : 0;
+    guint i = point ? find_mark(a, point) : 0;
 
     if (!point) {
         return &a->now;
     }
-    return i < a->points->len ? &((KtPoint *)a->points->pdata[i])->tables :
-                                NULL;
+    return i < a->points->len ? &((KtMark *)a->points->pdata[i])->tables : NULL;
 }

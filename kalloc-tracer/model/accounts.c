@@ -189,7 +189,7 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     g_array_set_size(a->pcs, 1);
     kt_budget_charge(budget, KT_PART_ACCOUNTS, CALLER_BYTES);
     add_caller(a, 0);
-    a->points = g_ptr_array_new_with_free_func(kt_point_free);
+    a->points = g_ptr_array_new_with_free_func(kt_mark_free);
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
 

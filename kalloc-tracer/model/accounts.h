@@ -62,12 +62,12 @@ typedef struct KtTables {
     KtTotals totals;
 } KtTables;
 
-/** struct KtPoint - a point of time, kept */
-typedef struct KtPoint {
+/** struct KtMark - a point of time, kept */
+typedef struct KtMark {
     char *name;
     KtBudget *budget;       /* borrowed: what its memory is charged to */
     KtTables tables;
-} KtPoint;
+} KtMark;
 
 /**
  * struct KtAccounts - of one boot
@@ -75,7 +75,7 @@ typedef struct KtPoint {
  * @stacks: (borrowed, nullable) whose backtraces tell callers
  * @callers: pc -> number; @pcs: pc of each number, that of 0 unused
  * @short_of_callers: for some there was no room
- * @points: KtPoint, oldest first
+ * @points: KtMark, oldest first
  * @stray: stack -> KtStray
  * @off: the boot is over, nothing is counted
  */
@@ -203,12 +203,12 @@ static inline bool kt_account_is_empty(const KtAccount *a)
 
 /* ---- points -------------------------------------------------------------- */
 
-bool kt_accounts_set_point(KtAccounts *a, const char *name, GError **errp);
-bool kt_accounts_drop_point(KtAccounts *a, const char *name);
+bool kt_accounts_set_mark(KtAccounts *a, const char *name, GError **errp);
+bool kt_accounts_drop_mark(KtAccounts *a, const char *name);
 /** kt_accounts_tables() - (borrowed) as of a point, NULL: now. Returns NULL
  *  when there is none of that name. */
 const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point);
-void kt_point_free(gpointer point);
+void kt_mark_free(gpointer point);
 /** kt_tables_init() - all but @held, which the caller makes;
  *  kt_tables_clear() - that included. */
 void kt_tables_init(KtTables *t, KtBudget *budget);

@@ -285,10 +285,10 @@ static bool read_checkpoint(KtReplay *r, KtBytes *in)
     return more || load_checkpoint(r);
 }
 
-static bool read_point(KtReplay *r, KtBytes *in)
+static bool read_mark(KtReplay *r, KtBytes *in)
 {
     bool set = kt_bytes_u8(in);
-    const char *name = kt_bytes_str(in, KT_POINT_NAME_MAX);
+    const char *name = kt_bytes_str(in, KT_MARK_NAME_MAX);
 
     if (!name) {
         return false;
@@ -297,9 +297,9 @@ static bool read_point(KtReplay *r, KtBytes *in)
         return true;
     }
     if (set) {
-        kt_tracer_set_point(r->tracer, name, NULL);
+        kt_tracer_set_mark(r->tracer, name, NULL);
     } else {
-        kt_tracer_drop_point(r->tracer, name);
+        kt_tracer_drop_mark(r->tracer, name);
     }
     return true;
 }
@@ -333,8 +333,8 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
         return read_hole(r, &in);
     case KT_FRAME_CHECKPOINT:
         return read_checkpoint(r, &in);
-    case KT_FRAME_POINT:
-        return read_point(r, &in);
+    case KT_FRAME_MARK:
+        return read_mark(r, &in);
     default:
         return f->kind >= KT_FRAME_MAY_SKIP;
     }

@@ -132,14 +132,15 @@ bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
 
 /* ---- points -------------------------------------------------------------- */
 
-void kt_query_points(KtTracer *t, KtPointFn fn, void *opaque)
+void kt_query_marks(KtTracer *t, KtMarkFn fn, void *opaque)
 {
     const GPtrArray *points = t->model->accounts.points;
 
     for (unsigned i = 0; i < points->len; i++) {
-        const KtPoint *p = points->pdata[i];
-        const KtPointInfo info = {
-            p->name, kt_tables_totals(&p->tables),
+        const KtMark *p = points->pdata[i];
+        const KtMarkInfo info = {
+            p->name,
+            kt_tables_totals(&p->tables),
         };
 
         if (!fn(&info, opaque)) {
@@ -156,11 +157,11 @@ static void note_locked(KtTracer *t, bool set, const char *name)
         data = g_byte_array_new();
         kt_put_u8(data, set);
         kt_put_str(data, name);
-        kt_journal_note(t->journal, KT_FRAME_POINT, data);
+        kt_journal_note(t->journal, KT_FRAME_MARK, data);
     }
 }
 
-bool kt_tracer_set_point(KtTracer *t, const char *name, GError **errp)
+bool kt_tracer_set_mark(KtTracer *t, const char *name, GError **errp)
 {
     KtAccounts *a;
     bool ok;
@@ -168,7 +169,7 @@ bool kt_tracer_set_point(KtTracer *t, const char *name, GError **errp)
     kt_tracer_lock_drained(t);
     a = &t->model->accounts;
     a->now.totals.us = t->last_us;
-    ok = kt_accounts_set_point(a, name, errp);
+    ok = kt_accounts_set_mark(a, name, errp);
     if (ok) {
         note_locked(t, true, name);
     }
@@ -176,12 +177,12 @@ bool kt_tracer_set_point(KtTracer *t, const char *name, GError **errp)
     return ok;
 }
 
-bool kt_tracer_drop_point(KtTracer *t, const char *name)
+bool kt_tracer_drop_mark(KtTracer *t, const char *name)
 {
     bool ok;
 
     kt_tracer_lock_drained(t);
-    ok = kt_accounts_drop_point(&t->model->accounts, name);
+    ok = kt_accounts_drop_mark(&t->model->accounts, name);
     if (ok) {
         note_locked(t, false, name);
     }

@@ -367,31 +367,31 @@ bool mc_cmd_top(McOut *out, const McArgs *args, GError **errp)
 
 /* ---- ka mark ------------------------------------------------------------- */
 
-static void clear_point(gpointer p)
+static void clear_mark(gpointer p)
 {
-    g_free((char *)((KtPointInfo *)p)->name);
+    g_free((char *)((KtMarkInfo *)p)->name);
 }
 
-static bool take_point(const KtPointInfo *p, void *opaque)
+static bool take_mark(const KtMarkInfo *p, void *opaque)
 {
-    KtPointInfo copy = { g_strdup(p->name), p->totals };
+    KtMarkInfo copy = { g_strdup(p->name), p->totals };
 
     g_array_append_val((GArray *)opaque, copy);
     return true;
 }
 
 /* All of them, or that of a name. Returns: how many. */
-static unsigned print_points(McOut *out, const char *name)
+static unsigned print_marks(McOut *out, const char *name)
 {
-    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtPointInfo));
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtMarkInfo));
     unsigned n = 0;
 
-    g_array_set_clear_func(list, clear_point);
+    g_array_set_clear_func(list, clear_mark);
     kt_query_begin(out->ctx->tracer);
-    kt_query_points(out->ctx->tracer, take_point, list);
+    kt_query_marks(out->ctx->tracer, take_mark, list);
     kt_query_end(out->ctx->tracer);
     for (unsigned i = 0; i < list->len; i++) {
-        const KtPointInfo *p = &g_array_index(list, KtPointInfo, i);
+        const KtMarkInfo *p = &g_array_index(list, KtMarkInfo, i);
 
         if (!name || !strcmp(p->name, name)) {
             out->format->point(out, p);
@@ -422,11 +422,11 @@ static bool check_name(const McOut *out, const char *name, GError **errp)
     }
     for (const char *p = name; *p; p++) {
         if (!g_ascii_isgraph(*p) || *name == '@' ||
-            strlen(name) > KT_POINT_NAME_MAX) {
+            strlen(name) > KT_MARK_NAME_MAX) {
             g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
                         "%s: the name of a mark has at most %d visible ASCII "
-                        "characters, the first is no @", quoted,
-                        KT_POINT_NAME_MAX);
+                        "characters, the first is no @",
+                        quoted, KT_MARK_NAME_MAX);
             return false;
         }
     }
@@ -445,7 +445,7 @@ bool mc_cmd_mark(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     if (!name) {
-        if (!print_points(out, NULL)) {
+        if (!print_marks(out, NULL)) {
             out->format->none(out, "no marks");
         }
         return true;
@@ -454,12 +454,12 @@ bool mc_cmd_mark(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     if (drop) {
-        return kt_tracer_drop_point(t, name) || no_such_mark(name, errp);
+        return kt_tracer_drop_mark(t, name) || no_such_mark(name, errp);
     }
-    if (!kt_tracer_set_point(t, name, errp)) {
+    if (!kt_tracer_set_mark(t, name, errp)) {
         return false;
     }
-    print_points(out, name);
+    print_marks(out, name);
     return true;
 }
 

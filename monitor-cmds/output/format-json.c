@@ -522,7 +522,7 @@ static void json_stray(McOut *o, const KtStray *s, bool by_stack)
     end(o);
 }
 
-static void json_point(McOut *o, const KtPointInfo *p)
+static void json_mark(McOut *o, const KtMarkInfo *p)
 {
     const KtAccount *a = &p->totals.sum;
 
@@ -589,7 +589,7 @@ const McFormat mc_format_json = {
     .top_row = json_top_row,
     .top_note = json_top_note,
     .stray = json_stray,
-    .point = json_point,
+    .point = json_mark,
     .ref = json_ref,
     .sum = json_sum,
 };

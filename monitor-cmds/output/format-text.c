@@ -452,7 +452,7 @@ static void text_stray(McOut *o, const KtStray *s, bool by_stack)
     mc_out_end_line(o);
 }
 
-static void text_point(McOut *o, const KtPointInfo *p)
+static void text_mark(McOut *o, const KtMarkInfo *p)
 {
     const KtAccount *a = &p->totals.sum;
 
@@ -516,7 +516,7 @@ const McFormat mc_format_text = {
     .top_row = text_top_row,
     .top_note = text_top_note,
     .stray = text_stray,
-    .point = text_point,
+    .point = text_mark,
     .ref = text_ref,
     .sum = text_sum,
 };

@@ -142,7 +142,7 @@ typedef struct McFormat {
     void (*top_row)(McOut *o, const McTopTable *t, const McTopRow *row);
     void (*top_note)(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
     void (*stray)(McOut *o, const KtStray *s, bool by_stack);
-    void (*point)(McOut *o, const KtPointInfo *p);
+    void (*point)(McOut *o, const KtMarkInfo *p);
     void (*ref)(McOut *o, const KtRef *ref, uint64_t at, const char *symbol);
     void (*sum)(McOut *o, McObjectId id, const McStat *figure, unsigned n,
                 const char *text);

@@ -102,7 +102,7 @@ static void test_callers_without_room(void)
     g_assert_cmpuint(totals.sum.reserved, ==, STACKS * 16);
 }
 
-static void test_points_without_room(void)
+static void test_marks_without_room(void)
 {
     g_autoptr(World) w = world_new(3 << 20);
     g_autoptr(GError) err = NULL;
@@ -112,26 +112,26 @@ static void test_points_without_room(void)
         allocate(w, i);
     }
     before = kt_budget_used(w->budget, KT_PART_ACCOUNTS);
-    g_assert_false(kt_accounts_set_point(&w->a, "a", &err));
+    g_assert_false(kt_accounts_set_mark(&w->a, "a", &err));
     g_assert_error(err, GS_ERROR, GS_ERROR_UNSUPPORTED);
     g_assert_cmpuint(kt_budget_used(w->budget, KT_PART_ACCOUNTS), ==, before);
     g_assert_null(kt_accounts_tables(&w->a, "a"));
 }
 
-static void test_points_stay_as_they_are(void)
+static void test_marks_stay_as_they_are(void)
 {
     g_autoptr(World) w = world_new(UINT64_MAX);
     const KtTables *then;
 
     allocate(w, 1);
-    g_assert_true(kt_accounts_set_point(&w->a, "a", NULL));
+    g_assert_true(kt_accounts_set_mark(&w->a, "a", NULL));
     allocate(w, 1);
     allocate(w, 2);
     then = kt_accounts_tables(&w->a, "a");
     g_assert_cmpuint(kt_tables_totals(then).sum.allocs, ==, 1);
     g_assert_cmpuint(kt_tables_totals(then).sum.peak, ==, 16);
-    g_assert_true(kt_accounts_drop_point(&w->a, "a"));
-    g_assert_false(kt_accounts_drop_point(&w->a, "a"));
+    g_assert_true(kt_accounts_drop_mark(&w->a, "a"));
+    g_assert_false(kt_accounts_drop_mark(&w->a, "a"));
 }
 
 static void test_strays_without_room(void)
@@ -172,9 +172,9 @@ int main(int argc, char **argv)
     g_test_add_func("/accounts/callers-are-sums", test_callers_are_sums);
     g_test_add_func("/accounts/callers-without-room",
                     test_callers_without_room);
-    g_test_add_func("/accounts/points-without-room", test_points_without_room);
+    g_test_add_func("/accounts/points-without-room", test_marks_without_room);
     g_test_add_func("/accounts/points-stay-as-they-are",
-                    test_points_stay_as_they_are);
+                    test_marks_stay_as_they_are);
     g_test_add_func("/accounts/strays-without-room", test_strays_without_room);
     g_test_add_func("/accounts/classes-of-sizes", test_classes_of_sizes);
     return g_test_run();

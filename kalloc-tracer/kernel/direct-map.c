@@ -23,8 +23,8 @@ static bool load(const GsMem *mem, uint64_t va, void *to, size_t len)
 
 /* Both are set by kernel_randomize_memory(), long before the first kmalloc,
  * and constant from then on (arch/x86/mm/kaslr.c). */
-static unsigned guess_x86_64(const KtLinearAt *at, const GsMem *mem,
-                             KtLinear *out)
+static unsigned guess_x86_64(const KtDirectMapAt *at, const GsMem *mem,
+                             KtDirectMap *out)
 {
     return load(mem, at->vmemmap_base, &out->vmemmap, 8) &&
            load(mem, at->page_offset_base, &out->page_offset, 8);
@@ -46,8 +46,8 @@ static unsigned least_bits_arm64(unsigned va_bits, unsigned page_shift)
  * struct pages are below the top. Where exactly changed twice in arch/arm64/
  * include/asm/memory.h: see VMEMMAP_START there in 6.9, in 5.11, and before.
  */
-static void add_arm64(const KtLinearAt *at, unsigned va_bits,
-                      uint64_t memstart, KtLinear *out)
+static void add_arm64(const KtDirectMapAt *at, unsigned va_bits,
+                      uint64_t memstart, KtDirectMap *out)
 {
     unsigned min_bits = least_bits_arm64(va_bits, at->page_shift);
     uint64_t page_offset = ~0ull << va_bits;
@@ -66,15 +66,15 @@ static void add_arm64(const KtLinearAt *at, unsigned va_bits,
     }
 }
 
-static unsigned guess_arm64(const KtLinearAt *at, const GsMem *mem,
-                            KtLinear *out)
+static unsigned guess_arm64(const KtDirectMapAt *at, const GsMem *mem,
+                            KtDirectMap *out)
 {
     static const unsigned va_bits[] = { 48, 52, 39, 47, 42 };
     uint64_t memstart = 0;
 
     /* A kernel without KALLSYMS_ALL does not say where its memory starts. The
      * struct page of an address is the same wherever that is. */
-    G_STATIC_ASSERT(3 * G_N_ELEMENTS(va_bits) <= KT_LINEAR_MAX);
+    G_STATIC_ASSERT(3 * G_N_ELEMENTS(va_bits) <= KT_DIRECT_MAP_MAX);
     if (at->memstart_addr && !load(mem, at->memstart_addr, &memstart, 8)) {
         return 0;
     }
@@ -91,8 +91,8 @@ static unsigned guess_arm64(const KtLinearAt *at, const GsMem *mem,
  * that page tables of this depth give, below that the struct pages, counted
  * from the first page of memory (arch/riscv/include/asm/pgtable.h).
  */
-static unsigned guess_riscv64(const KtLinearAt *at, const GsMem *mem,
-                              KtLinear *out)
+static unsigned guess_riscv64(const KtDirectMapAt *at, const GsMem *mem,
+                              KtDirectMap *out)
 {
     uint64_t va_pa_offset, first = 0, page_offset;
     uint8_t l4 = 0, l5 = 0;
@@ -125,7 +125,8 @@ static unsigned guess_riscv64(const KtLinearAt *at, const GsMem *mem,
 /* ---- all ---------------------------------------------------------------- */
 
 static const struct {
-    unsigned (*guess)(const KtLinearAt *at, const GsMem *mem, KtLinear *out);
+    unsigned (*guess)(const KtDirectMapAt *at, const GsMem *mem,
+                      KtDirectMap *out);
     bool certain;
 } row[GS_ARCH__COUNT] = {
     [GS_ARCH_X86_64] = { guess_x86_64, true },
@@ -133,11 +134,11 @@ static const struct {
     [GS_ARCH_RISCV64] = { guess_riscv64, false },
 };
 
-bool kt_linear_init(KtLinearAt *at, const GsKernel *k)
+bool kt_direct_map_init(KtDirectMapAt *at, const GsKernel *k)
 {
     uint32_t struct_page, offset;
 
-    *at = (KtLinearAt) {
+    *at = (KtDirectMapAt) {
         .arch = gs_kernel_arch(k)->id,
         .page_shift = gs_kernel_page_shift(k),
         .vmemmap_base = symbol(k, "vmemmap_base"),
@@ -162,8 +163,8 @@ bool kt_linear_init(KtLinearAt *at, const GsKernel *k)
     return true;
 }
 
-unsigned kt_linear_guess(const KtLinearAt *at, const GsMem *mem,
-                         KtLinear out[KT_LINEAR_MAX], bool *certain)
+unsigned kt_direct_map_guess(const KtDirectMapAt *at, const GsMem *mem,
+                             KtDirectMap out[KT_DIRECT_MAP_MAX], bool *certain)
 {
     *certain = row[at->arch].certain;
     return row[at->arch].guess(at, mem, out);

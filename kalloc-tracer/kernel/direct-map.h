@@ -8,38 +8,38 @@
 
 #include "kalloc-tracer/kt.h"
 
-/** struct KtLinear - the direct map, and the struct page, of page frame 0
+/** struct KtDirectMap - the direct map, and the struct page, of page frame 0
  *  (which need not exist) */
-typedef struct KtLinear {
+typedef struct KtDirectMap {
     uint64_t page_offset;
     uint64_t vmemmap;
-} KtLinear;
+} KtDirectMap;
 
-/** struct KtLinearAt - what one kernel tells of that; addresses of variables
+/** struct KtDirectMapAt - what one kernel tells of that; addresses of variables
  *  are 0 where it has none */
-typedef struct KtLinearAt {
+typedef struct KtDirectMapAt {
     GsArchId arch;
     unsigned page_shift;
     uint64_t struct_page;           /* bytes */
     uint64_t vmemmap_base, page_offset_base;
     uint64_t memstart_addr;
     uint64_t va_pa_offset, ram_base, ram_base_pfn, l4, l5;
-} KtLinearAt;
+} KtDirectMapAt;
 
-#define KT_LINEAR_MAX 16
+#define KT_DIRECT_MAP_MAX 16
 
-/** kt_linear_init() - false: the kernel does not tell. */
-bool kt_linear_init(KtLinearAt *at, const GsKernel *k);
+/** kt_direct_map_init() - false: the kernel does not tell. */
+bool kt_direct_map_init(KtDirectMapAt *at, const GsKernel *k);
 
 /**
- * kt_linear_guess() - what it can be
+ * kt_direct_map_guess() - what it can be
  * @read: guest memory
  * @certain: (out) the kernel's own variables tell; otherwise each is to be
  *           tried with an object whose struct page is known
  *
  * Returns: how many; 0 before the kernel has decided.
  */
-unsigned kt_linear_guess(const KtLinearAt *at, const GsMem *mem,
-                         KtLinear out[KT_LINEAR_MAX], bool *certain);
+unsigned kt_direct_map_guess(const KtDirectMapAt *at, const GsMem *mem,
+                             KtDirectMap out[KT_DIRECT_MAP_MAX], bool *certain);
 
 #endif /* KT_LINEAR_H */

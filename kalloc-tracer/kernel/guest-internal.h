@@ -18,7 +18,7 @@ typedef struct Layout {
     uint32_t slab_cache;                /* struct slab, or page before 5.17 */
     uint32_t sheaf_head, sheaf_size, sheaf_objects;     /* slab_sheaf */
     bool has_pages;                     /* these two, and @linear */
-    KtLinearAt linear;
+    KtDirectMapAt direct_map;
     unsigned page_shift;
 } Layout;
 

@@ -85,7 +85,7 @@ static void find_pages(Layout *at, const GsKernel *k)
     if (at->slab_cache == UNKNOWN) {
         at->slab_cache = member(k, "page", "slab_cache");
     }
-    at->has_pages = kt_linear_init(&at->linear, k) &&
+    at->has_pages = kt_direct_map_init(&at->direct_map, k) &&
                     at->page_head != UNKNOWN && at->slab_cache != UNKNOWN;
 }
 
@@ -445,10 +445,11 @@ static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
     return kt_guest_read(opaque, va, buf, len);
 }
 
-static void set_linear(KtGuest *g, const KtLinear *linear)
+static void set_direct_map(KtGuest *g, const KtDirectMap *direct_map)
 {
-    __atomic_store_n(&g->vmemmap, linear->vmemmap, __ATOMIC_RELAXED);
-    __atomic_store_n(&g->page_offset, linear->page_offset, __ATOMIC_RELEASE);
+    __atomic_store_n(&g->vmemmap, direct_map->vmemmap, __ATOMIC_RELAXED);
+    __atomic_store_n(&g->page_offset, direct_map->page_offset,
+                     __ATOMIC_RELEASE);
 }
 
 static bool has_bases(const KtGuest *g)
@@ -456,41 +457,44 @@ static bool has_bases(const KtGuest *g)
     return __atomic_load_n(&g->page_offset, __ATOMIC_ACQUIRE);
 }
 
-static unsigned guess_linear(KtGuest *g, KtLinear *linear, bool *certain)
+static unsigned guess_direct_map(KtGuest *g, KtDirectMap *direct_map,
+                                 bool *certain)
 {
     const GsMem mem = { .read = read_mem, .opaque = g };
 
-    return g->at.has_pages ? kt_linear_guess(&g->at.linear, &mem, linear,
-                                             certain) : 0;
+    return g->at.has_pages ? kt_direct_map_guess(&g->at.direct_map, &mem,
+                                                 direct_map, certain) :
+                             0;
 }
 
 static bool read_bases(KtGuest *g)
 {
-    KtLinear linear[KT_LINEAR_MAX];
+    KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
     bool certain;
 
     if (has_bases(g)) {
         return true;
     }
-    if (!guess_linear(g, linear, &certain) || !certain ||
-        !linear[0].page_offset) {
+    if (!guess_direct_map(g, direct_map, &certain) || !certain ||
+        !direct_map[0].page_offset) {
         return false;
     }
-    set_linear(g, &linear[0]);
+    set_direct_map(g, &direct_map[0]);
     return true;
 }
 
 /* The cache of the slab that @object is in, 0 unknown. */
-static uint64_t cache_by(const KtGuest *g, const KtLinear *linear,
+static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
                          uint64_t object)
 {
     uint64_t page, head, cache;
 
-    if (object < linear->page_offset) {
+    if (object < direct_map->page_offset) {
         return 0;
     }
-    page = linear->vmemmap + ((object - linear->page_offset) >>
-                              g->at.page_shift) * g->at.linear.struct_page;
+    page = direct_map->vmemmap +
+           ((object - direct_map->page_offset) >> g->at.page_shift) *
+               g->at.direct_map.struct_page;
     if (!kt_guest_u64(g, page + g->at.page_head, &head)) {
         return 0;
     }
@@ -504,13 +508,13 @@ static uint64_t cache_by(const KtGuest *g, const KtLinear *linear,
 
 static void learn_from(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
-    KtLinear linear[KT_LINEAR_MAX];
+    KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
     bool certain = false;
-    unsigned n = guess_linear(g, linear, &certain);
+    unsigned n = guess_direct_map(g, direct_map, &certain);
 
     for (unsigned i = 0; !certain && i < n; i++) {
-        if (cache_by(g, &linear[i], object) == cache_va) {
-            set_linear(g, &linear[i]);
+        if (cache_by(g, &direct_map[i], object) == cache_va) {
+            set_direct_map(g, &direct_map[i]);
             return;
         }
     }
@@ -525,8 +529,10 @@ void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va)
 
 uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
 {
-    return read_bases(g) ? cache_by(g, &(KtLinear) {
-        g->page_offset, g->vmemmap }, object) : 0;
+    return read_bases(g) ?
+               cache_by(g, &(KtDirectMap) { g->page_offset, g->vmemmap },
+                        object) :
+               0;
 }
 
 bool kt_guest_has_bases(const KtGuest *g)

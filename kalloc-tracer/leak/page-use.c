@@ -343,11 +343,11 @@ static bool fits_any(const Reading *r)
  * Even where a kernel says where its struct pages are, a sample tells: one that
  * keeps them by section (without SPARSEMEM_VMEMMAP) has none there.
  */
-static bool find_place(const Reading *r, const KtLinearAt *at)
+static bool find_place(const Reading *r, const KtDirectMapAt *at)
 {
     bool sampled = r->sample && r->sample->object, certain;
-    KtLinear guess[KT_LINEAR_MAX];
-    unsigned n = kt_linear_guess(at, r->mem, guess, &certain);
+    KtDirectMap guess[KT_DIRECT_MAP_MAX];
+    unsigned n = kt_direct_map_guess(at, r->mem, guess, &certain);
 
     for (unsigned i = 0; i < n; i++) {
         r->p->linear = guess[i];
@@ -373,10 +373,10 @@ static bool fits_struct(const Layout *at, uint64_t struct_page)
 static bool find_pages(const Reading *r)
 {
     KtLeakPages *p = r->p;
-    KtLinearAt at;
+    KtDirectMapAt at;
     uint64_t end;
 
-    if (!kt_linear_init(&at, r->k) || at.struct_page < 32 ||
+    if (!kt_direct_map_init(&at, r->k) || at.struct_page < 32 ||
         at.struct_page > STRUCT_PAGE_MAX || at.struct_page % 8 ||
         !fits_struct(&r->at, at.struct_page)) {
         return false;

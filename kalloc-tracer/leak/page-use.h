@@ -27,7 +27,7 @@ typedef enum KtPageUse {
  * @use: (owned) KtPageUse by number, from @lo on
  */
 typedef struct KtLeakPages {
-    KtLinear linear;
+    KtDirectMap linear;
     uint64_t struct_page;
     unsigned page_shift;
     uint32_t freelist;

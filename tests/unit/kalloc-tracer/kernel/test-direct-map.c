@@ -23,14 +23,14 @@ static bool read_variable(void *opaque, uint64_t va, void *buf, size_t len)
 
 static const GsMem mem = { .read = read_variable };
 
-static bool is_among(const KtLinearAt *at, uint64_t page_offset,
+static bool is_among(const KtDirectMapAt *at, uint64_t page_offset,
                      uint64_t vmemmap)
 {
-    KtLinear guess[KT_LINEAR_MAX];
+    KtDirectMap guess[KT_DIRECT_MAP_MAX];
     bool certain;
-    unsigned n = kt_linear_guess(at, &mem, guess, &certain);
+    unsigned n = kt_direct_map_guess(at, &mem, guess, &certain);
 
-    g_assert_cmpuint(n, <=, KT_LINEAR_MAX);
+    g_assert_cmpuint(n, <=, KT_DIRECT_MAP_MAX);
     for (unsigned i = 0; i < n; i++) {
         if (guess[i].page_offset == page_offset &&
             guess[i].vmemmap == vmemmap) {
@@ -42,16 +42,19 @@ static bool is_among(const KtLinearAt *at, uint64_t page_offset,
 
 static void x86_64_tells(void)
 {
-    const KtLinearAt at = {
-        .arch = GS_ARCH_X86_64, .page_shift = 12, .struct_page = 64,
-        .vmemmap_base = VARIABLES, .page_offset_base = VARIABLES + 8,
+    const KtDirectMapAt at = {
+        .arch = GS_ARCH_X86_64,
+        .page_shift = 12,
+        .struct_page = 64,
+        .vmemmap_base = VARIABLES,
+        .page_offset_base = VARIABLES + 8,
     };
-    KtLinear guess[KT_LINEAR_MAX];
+    KtDirectMap guess[KT_DIRECT_MAP_MAX];
     bool certain;
 
     variables[0] = 0xffffea0000000000;
     variables[1] = 0xffff888000000000;
-    g_assert_cmpuint(kt_linear_guess(&at, &mem, guess, &certain), ==, 1);
+    g_assert_cmpuint(kt_direct_map_guess(&at, &mem, guess, &certain), ==, 1);
     g_assert_true(certain);
     g_assert_cmphex(guess[0].vmemmap, ==, variables[0]);
     g_assert_cmphex(guess[0].page_offset, ==, variables[1]);
@@ -59,8 +62,10 @@ static void x86_64_tells(void)
 
 static void arm64_of_each_time(void)
 {
-    KtLinearAt at = {
-        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+    KtDirectMapAt at = {
+        .arch = GS_ARCH_ARM64,
+        .page_shift = 12,
+        .struct_page = 64,
         .memstart_addr = VARIABLES,
     };
 
@@ -78,8 +83,10 @@ static void arm64_of_each_time(void)
 
 static void arm64_counts_from_page_frame_0(void)
 {
-    const KtLinearAt at = {
-        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+    const KtDirectMapAt at = {
+        .arch = GS_ARCH_ARM64,
+        .page_shift = 12,
+        .struct_page = 64,
         .memstart_addr = VARIABLES,
     };
 
@@ -90,8 +97,10 @@ static void arm64_counts_from_page_frame_0(void)
 
 static void arm64_without_the_start_of_memory(void)
 {
-    const KtLinearAt at = {
-        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+    const KtDirectMapAt at = {
+        .arch = GS_ARCH_ARM64,
+        .page_shift = 12,
+        .struct_page = 64,
     };
 
     g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffc0000000000));
@@ -99,10 +108,14 @@ static void arm64_without_the_start_of_memory(void)
 
 static void riscv64_of_each_depth(void)
 {
-    const KtLinearAt at = {
-        .arch = GS_ARCH_RISCV64, .page_shift = 12, .struct_page = 64,
-        .va_pa_offset = VARIABLES, .ram_base = VARIABLES + 8,
-        .l4 = VARIABLES + 16, .l5 = VARIABLES + 24,
+    const KtDirectMapAt at = {
+        .arch = GS_ARCH_RISCV64,
+        .page_shift = 12,
+        .struct_page = 64,
+        .va_pa_offset = VARIABLES,
+        .ram_base = VARIABLES + 8,
+        .l4 = VARIABLES + 16,
+        .l5 = VARIABLES + 24,
     };
     const uint64_t ram = 0x80000000, first = ram / 4096 * 64;
 
@@ -119,14 +132,16 @@ static void riscv64_of_each_depth(void)
 
 static void nothing_before_the_kernel_has_decided(void)
 {
-    const KtLinearAt at = {
-        .arch = GS_ARCH_ARM64, .page_shift = 12, .struct_page = 64,
+    const KtDirectMapAt at = {
+        .arch = GS_ARCH_ARM64,
+        .page_shift = 12,
+        .struct_page = 64,
         .memstart_addr = VARIABLES + sizeof(variables),
     };
-    KtLinear guess[KT_LINEAR_MAX];
+    KtDirectMap guess[KT_DIRECT_MAP_MAX];
     bool certain;
 
-    g_assert_cmpuint(kt_linear_guess(&at, &mem, guess, &certain), ==, 0);
+    g_assert_cmpuint(kt_direct_map_guess(&at, &mem, guess, &certain), ==, 0);
 }
 
 int main(int argc, char **argv)

@@ -155,7 +155,7 @@ static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
 {
     unpack_hooks(c, boot, u, s);
     kt_guest_unpack(boot->guest, u, s);
-    kt_learn_modules(c->shared.tracer, c->shared.kernel, u);
+    kt_load_modules(c->shared.tracer, c->shared.kernel, u);
     unpack_calls(c, u, s);
     kt_sites_unpack(c->shared.sites, u, s);
 }

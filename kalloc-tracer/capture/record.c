@@ -361,9 +361,9 @@ static void note_module(KtMoment *m, uint64_t va, bool added)
 
 static void enter_bpf_add(KtMoment *m, uint64_t ksym)
 {
-    note_module(m, ksym, kt_learn_code(m->c->tracer, m->c->kernel,
-                                       m->boot->guest, gs_kernel_add_bpf,
-                                       ksym));
+    note_module(m, ksym,
+                kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
+                             gs_kernel_add_bpf, ksym));
 }
 
 static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
@@ -545,9 +545,9 @@ static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
 
 static void leave_module_add(KtMoment *m, const KtCall *call)
 {
-    note_module(m, call->ptr, kt_learn_code(m->c->tracer, m->c->kernel,
-                                            m->boot->guest,
-                                            gs_kernel_add_module, call->ptr));
+    note_module(m, call->ptr,
+                kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
+                             gs_kernel_add_module, call->ptr));
 }
 
 void kt_record_leave(KtMoment *m, const KtCall *call)

@@ -14,8 +14,8 @@ static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
     return kt_guest_read(opaque, va, buf, len);
 }
 
-bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
-                   uint64_t va)
+bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
+                  uint64_t va)
 {
     KtBudget *budget = kt_tracer_budget(t);
     const GsMem mem = {
@@ -36,7 +36,7 @@ bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
     return added;
 }
 
-void kt_learn_modules(KtTracer *t, GsKernel *k, GsUnpack *u)
+void kt_load_modules(KtTracer *t, GsKernel *k, GsUnpack *u)
 {
     KtBudget *budget = kt_tracer_budget(t);
     uint64_t room = kt_budget_room(budget, KT_PART_KERNEL);

@@ -8,22 +8,22 @@
 
 #include "kalloc-tracer/kernel/guest.h"
 
-/** KtLearnFn - gs_kernel_add_module() or gs_kernel_add_bpf() */
-typedef bool (*KtLearnFn)(GsKernel *k, const GsMem *mem, uint64_t va,
-                          GError **errp);
+/** KtLoadFn - gs_kernel_add_module() or gs_kernel_add_bpf() */
+typedef bool (*KtLoadFn)(GsKernel *k, const GsMem *mem, uint64_t va,
+                         GError **errp);
 
 /**
- * kt_learn_code() - any thread
+ * kt_load_code() - any thread
  * @t: whose bound it is, and who is told what the kernel takes now
  * @g: where it is read
  * @va: what tells of the code, as @add wants it
  * Returns: is it known now?
  */
-bool kt_learn_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLearnFn add,
-                   uint64_t va);
+bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
+                  uint64_t va);
 
-/** kt_learn_modules() - as gs_kernel_unpack_modules(), whose bytes are those
+/** kt_load_modules() - as gs_kernel_unpack_modules(), whose bytes are those
  *  of @t's KT_PART_KERNEL; which found no room is counted. */
-void kt_learn_modules(KtTracer *t, GsKernel *k, GsUnpack *u);
+void kt_load_modules(KtTracer *t, GsKernel *k, GsUnpack *u);
 
 #endif /* KT_LEARN_H */

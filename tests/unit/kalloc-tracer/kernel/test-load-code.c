@@ -63,7 +63,7 @@ static void test_is_told(void)
     uint64_t before = gs_kernel_bytes(w.k);
 
     for (unsigned i = 0; i < 100; i++) {
-        g_assert_true(kt_learn_code(w.t, w.k, w.g, add_one, CODE + i * 0x100));
+        g_assert_true(kt_load_code(w.t, w.k, w.g, add_one, CODE + i * 0x100));
         g_assert_cmpuint(kt_budget_used(b, KT_PART_KERNEL), ==,
                          gs_kernel_bytes(w.k));
     }
@@ -79,7 +79,7 @@ static void test_does_not_fit(void)
     kt_budget_charge(b, KT_PART_FIXED, kt_budget_room(b, KT_PART_KERNEL));
     kt_budget_charge(b, KT_PART_FIXED, kt_budget_room(b, KT_PART_KERNEL));
     g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 0);
-    g_assert_false(kt_learn_code(w.t, w.k, w.g, add_one, CODE));
+    g_assert_false(kt_load_code(w.t, w.k, w.g, add_one, CODE));
     world_free(&w);
 }
 
@@ -99,7 +99,7 @@ static void learn_modules(World *w, const GByteArray *bytes)
     GsBytes in = { bytes->data, bytes->len };
     g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 24);
 
-    kt_learn_modules(w->t, w->k, u);
+    kt_load_modules(w->t, w->k, u);
     g_assert_true(gs_unpack_end(u, NULL));
 }
 
@@ -111,7 +111,7 @@ static void test_state_does_not_fit(void)
     g_autoptr(GByteArray) bytes = NULL;
 
     for (unsigned i = 0; i < 100; i++) {
-        kt_learn_code(w.t, w.k, w.g, add_one, CODE + i * 0x100);
+        kt_load_code(w.t, w.k, w.g, add_one, CODE + i * 0x100);
     }
     bytes = packed(w.k);
     learn_modules(&w, bytes);

@@ -11,9 +11,9 @@
 /*
  * @lock: of @waiting; not a GMutex, which the thread sanitizer does not see
  * @next: (atomic) place of the first
- * @waiting: KtNote*, by place; of one place, in the order that they came
+ * @waiting: KtModuleEvent*, by place; of one place, in the order that they came
  */
-struct KtNotes {
+struct KtModuleEvents {
     pthread_mutex_t lock;
     uint64_t next;
     GQueue waiting;
@@ -21,7 +21,7 @@ struct KtNotes {
 
 static void note_free(gpointer p)
 {
-    KtNote *note = p;
+    KtModuleEvent *note = p;
 
     kt_module_free(note->module);
     if (note->frame) {
@@ -30,9 +30,9 @@ static void note_free(gpointer p)
     g_free(note);
 }
 
-KtNotes *kt_notes_new(void)
+KtModuleEvents *kt_module_events_new(void)
 {
-    KtNotes *n = g_new0(KtNotes, 1);
+    KtModuleEvents *n = g_new0(KtModuleEvents, 1);
 
     pthread_mutex_init(&n->lock, NULL);
     g_queue_init(&n->waiting);
@@ -40,7 +40,7 @@ KtNotes *kt_notes_new(void)
     return n;
 }
 
-void kt_notes_free(KtNotes *n)
+void kt_module_events_free(KtModuleEvents *n)
 {
     if (n) {
         g_queue_clear_full(&n->waiting, note_free);
@@ -49,9 +49,9 @@ void kt_notes_free(KtNotes *n)
     }
 }
 
-static void publish_locked(KtNotes *n)
+static void publish_locked(KtModuleEvents *n)
 {
-    const KtNote *first = g_queue_peek_head(&n->waiting);
+    const KtModuleEvent *first = g_queue_peek_head(&n->waiting);
 
     __atomic_store_n(&n->next, first ? first->after : UINT64_MAX,
                      __ATOMIC_RELEASE);
@@ -60,11 +60,13 @@ static void publish_locked(KtNotes *n)
 /* Behind those of the same place. */
 static gint by_place(gconstpointer there, gconstpointer added, gpointer opaque)
 {
-    return ((const KtNote *)there)->after <= ((const KtNote *)added)->after ?
-           -1 : 1;
+    return ((const KtModuleEvent *)there)->after <=
+                   ((const KtModuleEvent *)added)->after ?
+               -1 :
+               1;
 }
 
-void kt_notes_add(KtNotes *n, const KtNote *note)
+void kt_module_events_add(KtModuleEvents *n, const KtModuleEvent *note)
 {
     pthread_mutex_lock(&n->lock);
     g_queue_insert_sorted(&n->waiting, g_memdup2(note, sizeof(*note)),
@@ -73,16 +75,17 @@ void kt_notes_add(KtNotes *n, const KtNote *note)
     pthread_mutex_unlock(&n->lock);
 }
 
-uint64_t kt_notes_next(const KtNotes *n)
+uint64_t kt_module_events_next(const KtModuleEvents *n)
 {
     return __atomic_load_n(&n->next, __ATOMIC_ACQUIRE);
 }
 
 /* The place of a note was read before the note was added: by then it may be
  * long past. */
-unsigned kt_notes_before(const KtNotes *notes, uint64_t done, unsigned n)
+unsigned kt_module_events_before(const KtModuleEvents *notes, uint64_t done,
+                                 unsigned n)
 {
-    uint64_t next = kt_notes_next(notes);
+    uint64_t next = kt_module_events_next(notes);
 
     if (next <= done) {
         return 0;
@@ -90,9 +93,9 @@ unsigned kt_notes_before(const KtNotes *notes, uint64_t done, unsigned n)
     return MIN(next - done, n);
 }
 
-bool kt_notes_take(KtNotes *n, uint64_t done, KtNote *out)
+bool kt_module_events_take(KtModuleEvents *n, uint64_t done, KtModuleEvent *out)
 {
-    KtNote *first;
+    KtModuleEvent *first;
     bool due;
 
     pthread_mutex_lock(&n->lock);

@@ -527,13 +527,13 @@ static void unload(KtModules *m, KtModule *note, const KtModulesNow *now)
     kt_module_free(note);
 }
 
-void kt_modules_apply(KtModules *m, KtModule *note, KtNoteKind kind,
+void kt_modules_apply(KtModules *m, KtModule *note, KtModuleEventKind kind,
                       const KtModulesNow *now)
 {
-    if (kind == KT_NOTE_GONE) {
+    if (kind == KT_MODULE_EVENT_GONE) {
         unload(m, note, now);
     } else {
-        load(m, note, kind == KT_NOTE_INHERITED, now->us);
+        load(m, note, kind == KT_MODULE_EVENT_INHERITED, now->us);
     }
 }
 

@@ -50,7 +50,7 @@ typedef struct KtModulesNow {
 
 /** kt_modules_apply() - it is loaded, who knows since when where a VM's state
  *  came with it, or unloaded; @note is taken. */
-void kt_modules_apply(KtModules *m, KtModule *note, KtNoteKind kind,
+void kt_modules_apply(KtModules *m, KtModule *note, KtModuleEventKind kind,
                       const KtModulesNow *now);
 
 /** kt_modules_forget() - the reports; with @all what is loaded, too. */

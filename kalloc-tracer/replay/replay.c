@@ -188,9 +188,9 @@ static bool read_kernel(KtReplay *r, KtBytes *in)
 
 /* One that came with a VM's state begins with a byte: is it loaded yet? What
  * it left behind, if not, is of the time before. */
-static bool read_module(KtReplay *r, KtBytes *in, KtNoteKind kind)
+static bool read_module(KtReplay *r, KtBytes *in, KtModuleEventKind kind)
 {
-    bool live = kind != KT_NOTE_INHERITED || kt_bytes_u8(in);
+    bool live = kind != KT_MODULE_EVENT_INHERITED || kt_bytes_u8(in);
     KtBytes head = *in;
     uint64_t va = kt_bytes_u64(&head);
 
@@ -214,7 +214,7 @@ static bool read_module_gone(KtReplay *r, KtBytes *in)
     uint64_t va = kt_bytes_u64(in);
 
     if (r->kernel) {
-        kt_tracer_replay_module(r->tracer, r->kernel, va, KT_NOTE_GONE);
+        kt_tracer_replay_module(r->tracer, r->kernel, va, KT_MODULE_EVENT_GONE);
         gs_kernel_drop_module(r->kernel, va);
     }
     return !in->failed;
@@ -320,9 +320,9 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_KERNEL:
         return read_kernel(r, &in);
     case KT_FRAME_MODULE:
-        return read_module(r, &in, KT_NOTE_LOADED);
+        return read_module(r, &in, KT_MODULE_EVENT_LOADED);
     case KT_FRAME_INHERITED:
-        return read_module(r, &in, KT_NOTE_INHERITED);
+        return read_module(r, &in, KT_MODULE_EVENT_INHERITED);
     case KT_FRAME_MODULE_GONE:
         return read_module_gone(r, &in);
     case KT_FRAME_CONTROL:

@@ -20,12 +20,12 @@ bool kt_tracer_has_journal(const KtTracer *t)
 /* ---- kernel and modules ------------------------------------------------- */
 
 /* To the journal in the same place as to the map: it tells of that moment. */
-static void apply_note(KtTracer *t, const KtNote *note)
+static void apply_note(KtTracer *t, const KtModuleEvent *note)
 {
     static const KtFrameKind frame[] = {
-        [KT_NOTE_LOADED] = KT_FRAME_MODULE,
-        [KT_NOTE_GONE] = KT_FRAME_MODULE_GONE,
-        [KT_NOTE_INHERITED] = KT_FRAME_INHERITED,
+        [KT_MODULE_EVENT_LOADED] = KT_FRAME_MODULE,
+        [KT_MODULE_EVENT_GONE] = KT_FRAME_MODULE_GONE,
+        [KT_MODULE_EVENT_INHERITED] = KT_FRAME_INHERITED,
     };
 
     if (note->frame) {
@@ -39,24 +39,24 @@ static void apply_note(KtTracer *t, const KtNote *note)
     }
 }
 
-void kt_tracer_take_notes(KtTracer *t)
+void kt_tracer_take_module_events(KtTracer *t)
 {
     uint64_t done = kt_queue_done(t->queue);
-    KtNote note;
+    KtModuleEvent note;
 
-    while (kt_notes_next(t->notes) <= done &&
-           kt_notes_take(t->notes, done, &note)) {
+    while (kt_module_events_next(t->notes) <= done &&
+           kt_module_events_take(t->notes, done, &note)) {
         apply_note(t, &note);
     }
 }
 
-void kt_tracer_replay_module(KtTracer *t, const GsKernel *k,
-                             uint64_t module_va, KtNoteKind kind)
+void kt_tracer_replay_module(KtTracer *t, const GsKernel *k, uint64_t module_va,
+                             KtModuleEventKind kind)
 {
-    const KtNote note = {
+    const KtModuleEvent note = {
         .kind = kind,
         .module = kt_modules_describe(t->modules, k, module_va,
-                                      kind == KT_NOTE_GONE),
+                                      kind == KT_MODULE_EVENT_GONE),
     };
 
     pthread_mutex_lock(&t->lock);
@@ -107,19 +107,19 @@ static GByteArray *gone_frame(const KtTracer *t, uint64_t module_va)
 }
 
 /* It has taken its time: its place is behind what others did meanwhile. */
-static void add_note(KtTracer *t, KtNote note)
+static void add_note(KtTracer *t, KtModuleEvent note)
 {
     if (note.module || note.frame) {
         note.after = kt_queue_taken(t->queue);
-        kt_notes_add(t->notes, &note);
+        kt_module_events_add(t->notes, &note);
     }
 }
 
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
 {
-    add_note(t, (KtNote) {
-        .module = kt_modules_describe(t->modules, k, module_va, false),
-        .frame = module_frame(t, k, module_va) });
+    add_note(t, (KtModuleEvent) { .module = kt_modules_describe(
+                                      t->modules, k, module_va, false),
+                                  .frame = module_frame(t, k, module_va) });
 }
 
 /* The file's map has stacks with frames of those that were unloaded, too. */
@@ -143,11 +143,12 @@ void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k)
     GsModule mod;
 
     for (unsigned i = 0; gs_kernel_nth_module(k, i, &mod); i++) {
-        add_note(t, (KtNote) {
-            .kind = KT_NOTE_INHERITED,
-            .module = mod.live ?
-                      kt_modules_describe(t->modules, k, mod.va, false) : NULL,
-            .frame = inherited_frame(t, k, i, mod.live) });
+        add_note(t, (KtModuleEvent) {
+                        .kind = KT_MODULE_EVENT_INHERITED,
+                        .module = mod.live ? kt_modules_describe(
+                                                 t->modules, k, mod.va, false) :
+                                             NULL,
+                        .frame = inherited_frame(t, k, i, mod.live) });
     }
 }
 
@@ -158,10 +159,10 @@ void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
     if (!gs_kernel_module(k, module_va, &mod)) {
         return;
     }
-    add_note(t, (KtNote) {
-        .kind = KT_NOTE_GONE,
-        .module = kt_modules_describe(t->modules, k, module_va, true),
-        .frame = gone_frame(t, module_va) });
+    add_note(t, (KtModuleEvent) { .kind = KT_MODULE_EVENT_GONE,
+                                  .module = kt_modules_describe(
+                                      t->modules, k, module_va, true),
+                                  .frame = gone_frame(t, module_va) });
     gs_kernel_drop_module(k, module_va);
 }
 

@@ -94,7 +94,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->leaks = kt_leaks_new();
     t->names = kt_names_new(t->budget);
     t->counters = kt_counters_new();
-    t->notes = kt_notes_new();
+    t->notes = kt_module_events_new();
     t->modules = kt_modules_new(t->budget);
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);
@@ -160,11 +160,11 @@ static unsigned up_to_note_locked(KtTracer *t, unsigned n)
 {
     uint64_t done = kt_queue_done(t->queue);
 
-    if (G_LIKELY(kt_notes_next(t->notes) >= done + n)) {
+    if (G_LIKELY(kt_module_events_next(t->notes) >= done + n)) {
         return n;
     }
-    kt_tracer_take_notes(t);
-    return kt_notes_before(t->notes, done, n);
+    kt_tracer_take_module_events(t);
+    return kt_module_events_before(t->notes, done, n);
 }
 
 static void drain_events_locked(KtTracer *t, uint64_t target)
@@ -197,7 +197,7 @@ static void drain_locked(KtTracer *t, uint64_t target)
         drain_events_locked(t, target);
         kt_tracer_count(t, KT_CNT_APPLY_NS, thread_ns() - since);
     }
-    kt_tracer_take_notes(t);
+    kt_tracer_take_module_events(t);
 }
 
 /* Producers that never pause would take the lock anew before a query that
@@ -261,8 +261,8 @@ static void apply_pending(KtTracer *t)
     uint64_t target = kt_queue_taken(t->queue);
 
     if ((kt_queue_done(t->queue) >= target &&
-         kt_notes_next(t->notes) > target) || somebody_waits(t) ||
-        pthread_mutex_trylock(&t->lock)) {
+         kt_module_events_next(t->notes) > target) ||
+        somebody_waits(t) || pthread_mutex_trylock(&t->lock)) {
         return;
     }
     drain_locked(t, target);
@@ -353,7 +353,7 @@ void kt_tracer_free(KtTracer *t)
     kt_model_free(t->model);
     kt_queue_free(t->queue);
     kt_names_free(t->names);
-    kt_notes_free(t->notes);
+    kt_module_events_free(t->notes);
     kt_modules_free(t->modules);
     kt_leaks_free(t->leaks);
     kt_depot_free(t->stacks);

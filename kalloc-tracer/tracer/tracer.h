@@ -33,7 +33,7 @@ struct KtTracer {
     KtDepot *stacks;
     KtNames *names;
     KtCounters *counters;
-    KtNotes *notes;
+    KtModuleEvents *notes;
     bool enabled;           /* atomic */
     unsigned waiting;       /* atomic: so many are about to take the lock */
     pthread_t applier;
@@ -74,9 +74,9 @@ void kt_tracer_save_checkpoint(KtTracer *t);
  *  asked for; on the tracer's own thread, no lock held. */
 void kt_tracer_tick(KtTracer *t);
 
-/** kt_tracer_take_notes() - those of modules that come behind what is applied
- *  by now; lock held. */
-void kt_tracer_take_notes(KtTracer *t);
+/** kt_tracer_take_module_events() - those of modules that come behind what is
+ *  applied by now; lock held. */
+void kt_tracer_take_module_events(KtTracer *t);
 
 /* Of a tracer that is made of a file; it has no applier and nobody pushes. */
 
@@ -88,7 +88,7 @@ void kt_tracer_replay_control(KtTracer *t, KtControl mark, uint32_t value);
 
 /** kt_tracer_replay_module() - @k knows it as loaded, also where it is about
  *  to be unloaded. */
-void kt_tracer_replay_module(KtTracer *t, const GsKernel *k,
-                             uint64_t module_va, KtNoteKind kind);
+void kt_tracer_replay_module(KtTracer *t, const GsKernel *k, uint64_t module_va,
+                             KtModuleEventKind kind);
 
 #endif /* KT_TRACER_H */

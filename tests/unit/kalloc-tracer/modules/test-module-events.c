@@ -25,46 +25,49 @@ static const char symbols[] = "ffffffff81000000 T _stext\n"
 
 static void test_by_place(void)
 {
-    KtNotes *n = kt_notes_new();
-    KtNote note;
+    KtModuleEvents *n = kt_module_events_new();
+    KtModuleEvent note;
 
-    g_assert_cmpuint(kt_notes_next(n), ==, UINT64_MAX);
-    kt_notes_add(n, &(KtNote) { .after = 7 });
-    kt_notes_add(n, &(KtNote) { .after = 5 });
-    kt_notes_add(n, &(KtNote) { .after = 5, .kind = KT_NOTE_GONE });
-    g_assert_cmpuint(kt_notes_next(n), ==, 5);
-    g_assert_false(kt_notes_take(n, 4, &note));
-    g_assert_true(kt_notes_take(n, 6, &note) && note.kind != KT_NOTE_GONE);
-    g_assert_true(kt_notes_take(n, 6, &note) && note.kind == KT_NOTE_GONE);
-    g_assert_cmpuint(kt_notes_next(n), ==, 7);
-    g_assert_false(kt_notes_take(n, 6, &note));
-    g_assert_true(kt_notes_take(n, 7, &note) && note.after == 7);
-    g_assert_cmpuint(kt_notes_next(n), ==, UINT64_MAX);
-    kt_notes_free(n);
+    g_assert_cmpuint(kt_module_events_next(n), ==, UINT64_MAX);
+    kt_module_events_add(n, &(KtModuleEvent) { .after = 7 });
+    kt_module_events_add(n, &(KtModuleEvent) { .after = 5 });
+    kt_module_events_add(
+        n, &(KtModuleEvent) { .after = 5, .kind = KT_MODULE_EVENT_GONE });
+    g_assert_cmpuint(kt_module_events_next(n), ==, 5);
+    g_assert_false(kt_module_events_take(n, 4, &note));
+    g_assert_true(kt_module_events_take(n, 6, &note) &&
+                  note.kind != KT_MODULE_EVENT_GONE);
+    g_assert_true(kt_module_events_take(n, 6, &note) &&
+                  note.kind == KT_MODULE_EVENT_GONE);
+    g_assert_cmpuint(kt_module_events_next(n), ==, 7);
+    g_assert_false(kt_module_events_take(n, 6, &note));
+    g_assert_true(kt_module_events_take(n, 7, &note) && note.after == 7);
+    g_assert_cmpuint(kt_module_events_next(n), ==, UINT64_MAX);
+    kt_module_events_free(n);
 }
 
 static void test_freed_with_the_list(void)
 {
-    KtNotes *n = kt_notes_new();
+    KtModuleEvents *n = kt_module_events_new();
 
-    kt_notes_add(n, &(KtNote) { .frame = g_byte_array_new() });
-    kt_notes_free(n);
-    kt_notes_free(NULL);
+    kt_module_events_add(n, &(KtModuleEvent) { .frame = g_byte_array_new() });
+    kt_module_events_free(n);
+    kt_module_events_free(NULL);
 }
 
 static void test_events_before(void)
 {
-    KtNotes *n = kt_notes_new();
+    KtModuleEvents *n = kt_module_events_new();
 
-    g_assert_cmpuint(kt_notes_before(n, 100, 64), ==, 64);
-    kt_notes_add(n, &(KtNote) { .after = 150 });
-    g_assert_cmpuint(kt_notes_before(n, 50, 64), ==, 64);
-    g_assert_cmpuint(kt_notes_before(n, 86, 64), ==, 64);
-    g_assert_cmpuint(kt_notes_before(n, 87, 64), ==, 63);
-    g_assert_cmpuint(kt_notes_before(n, 149, 64), ==, 1);
-    g_assert_cmpuint(kt_notes_before(n, 150, 64), ==, 0);
-    g_assert_cmpuint(kt_notes_before(n, 164, 64), ==, 0);
-    kt_notes_free(n);
+    g_assert_cmpuint(kt_module_events_before(n, 100, 64), ==, 64);
+    kt_module_events_add(n, &(KtModuleEvent) { .after = 150 });
+    g_assert_cmpuint(kt_module_events_before(n, 50, 64), ==, 64);
+    g_assert_cmpuint(kt_module_events_before(n, 86, 64), ==, 64);
+    g_assert_cmpuint(kt_module_events_before(n, 87, 64), ==, 63);
+    g_assert_cmpuint(kt_module_events_before(n, 149, 64), ==, 1);
+    g_assert_cmpuint(kt_module_events_before(n, 150, 64), ==, 0);
+    g_assert_cmpuint(kt_module_events_before(n, 164, 64), ==, 0);
+    kt_module_events_free(n);
 }
 
 /* ---- late ones ---------------------------------------------------------- */
@@ -94,7 +97,7 @@ static gpointer add_in_time(gpointer opaque)
     while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
         uint64_t place = kt_queue_done(l->t->queue) + 30;
 
-        kt_notes_add(l->t->notes, &(KtNote) { .after = place });
+        kt_module_events_add(l->t->notes, &(KtModuleEvent) { .after = place });
         while (kt_queue_done(l->t->queue) < place &&
                !__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
             continue;
@@ -110,8 +113,8 @@ static gpointer add_late(gpointer opaque)
     Late *l = opaque;
 
     while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
-        if (kt_notes_next(l->t->notes) > kt_queue_done(l->t->queue)) {
-            kt_notes_add(l->t->notes, &(KtNote) { .after = 0 });
+        if (kt_module_events_next(l->t->notes) > kt_queue_done(l->t->queue)) {
+            kt_module_events_add(l->t->notes, &(KtModuleEvent) { .after = 0 });
         }
     }
     return NULL;
@@ -141,7 +144,7 @@ static void test_late(void)
     kt_query_stats(t, &stats);
     kt_query_end(t);
     g_assert_cmpuint(stats.events, ==, EVENTS);
-    g_assert_cmpuint(kt_notes_next(t->notes), >, EVENTS);
+    g_assert_cmpuint(kt_module_events_next(t->notes), >, EVENTS);
 }
 
 /* ---- the order ---------------------------------------------------------- */

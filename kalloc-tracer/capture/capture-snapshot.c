@@ -25,7 +25,7 @@
 #define PAGE        4096u
 
 struct KtReturn {
-    KtSaved *saved;
+    KtSnapshot *saved;
     GByteArray *rest;           /* the inner stream */
     KtKernelAt at;
     unsigned tries;
@@ -117,12 +117,12 @@ static bool unpack_kernel(KtKernelAt *at, GsUnpack *u)
 }
 
 static void unpack_hooks(KtCapture *c, KtBoot *boot, GsUnpack *u,
-                         const KtSaved *s)
+                         const KtSnapshot *s)
 {
     uint64_t n = gs_unpack_upto(u, UINT8_MAX, "the number of hooks");
 
     for (unsigned i = 1; i <= n; i++) {
-        KtHookId id = kt_state_hook(s, i);
+        KtHookId id = kt_snapshot_hook(s, i);
         uint64_t hits = gs_unpack_u64(u);
         bool tells = gs_unpack_upto(u, 1, "a flag");
 
@@ -140,7 +140,7 @@ static void note_gap(KtCapture *c, uint8_t flags)
     kt_tracer_push(c->shared.tracer, 0, &gap);
 }
 
-static void unpack_calls(KtCapture *c, GsUnpack *u, const KtSaved *s)
+static void unpack_calls(KtCapture *c, GsUnpack *u, const KtSnapshot *s)
 {
     unsigned lost = kt_calls_unpack(c->shared.calls, u, s);
 
@@ -151,7 +151,7 @@ static void unpack_calls(KtCapture *c, GsUnpack *u, const KtSaved *s)
 }
 
 static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
-                        const KtSaved *s)
+                        const KtSnapshot *s)
 {
     unpack_hooks(c, boot, u, s);
     kt_guest_unpack(boot->guest, u, s);
@@ -191,8 +191,8 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
                         GError **errp)
 {
     GsBytes bytes = { r->rest->data, r->rest->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &bytes,
-                                          KT_STATE_MAX_BYTES);
+    g_autoptr(GsUnpack)
+        u = gs_unpack_new(gs_unpack_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
     KtKernelAt at = { 0 };
     KtBoot *boot;
 
@@ -209,7 +209,7 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
 
 static void free_return(KtReturn *r)
 {
-    kt_state_free(r->saved);
+    kt_snapshot_free(r->saved);
     g_byte_array_unref(r->rest);
     kt_kernel_at_clear(&r->at);
     g_free(r);
@@ -300,7 +300,7 @@ static void leave_all(KtCapture *c, bool begun)
 void kt_capture_lost(KtCapture *c)
 {
     leave_all(c, true);
-    kt_tracer_lost(c->shared.tracer);
+    kt_tracer_reset_unknown(c->shared.tracer);
 }
 
 /* @r: taken. */
@@ -328,12 +328,12 @@ static void refuse_kernel(KtCapture *c, KtReturn *r)
           "allocated is unknown, and nothing is traced\n", stderr);
 }
 
-bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
+bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
                         GError **errp)
 {
     GsBytes bytes = { rest->data, rest->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &bytes,
-                                          KT_STATE_MAX_BYTES);
+    g_autoptr(GsUnpack)
+        u = gs_unpack_new(gs_unpack_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
     KtReturn *r = g_new0(KtReturn, 1);
     bool known = unpack_kernel(&r->at, u);
     bool ok;
@@ -347,9 +347,9 @@ bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
     }
     leave_all(c, known);
     if (!c->pages) {
-        kt_state_forget_pages(s);
+        kt_snapshot_forget_pages(s);
     }
-    kt_state_install(c->shared.tracer, s);
+    kt_snapshot_install(c->shared.tracer, s);
     if (known && gs_unpack_ok(u)) {
         ok = return_now(c, r, errp);
     } else {

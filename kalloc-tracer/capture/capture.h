@@ -34,7 +34,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
 void kt_capture_reset(KtCapture *c);
 
 /** kt_capture_pack() - what is known of the running kernel and of its calls,
- *  behind kt_state_pack()'s; counters are in sync; lock held, no vCPU
+ *  behind kt_snapshot_pack()'s; counters are in sync; lock held, no vCPU
  *  executes. */
 void kt_capture_pack(KtCapture *c, GsPack *p);
 /**
@@ -50,7 +50,7 @@ GByteArray *kt_capture_unpack(GsUnpack *u);
  *
  * Lock held, no vCPU executes; the VM's memory and vCPUs are loaded.
  */
-bool kt_capture_install(KtCapture *c, KtSaved *s, GByteArray *rest,
+bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
                         GError **errp);
 /** kt_capture_lost() - the VM is somewhere else, and nothing is known; lock
  *  held, no vCPU executes. */

@@ -293,7 +293,7 @@ void kt_calls_pack(KtCalls *c, GsPack *p)
 }
 
 /* False if one was lost for it. */
-static bool unpack_call(KtCalls *c, GsUnpack *u, const KtSaved *s)
+static bool unpack_call(KtCalls *c, GsUnpack *u, const KtSnapshot *s)
 {
     unsigned stale;
     KtCall call = { .sp = gs_unpack_u64(u) };
@@ -303,12 +303,12 @@ static bool unpack_call(KtCalls *c, GsUnpack *u, const KtSaved *s)
     call.ptr = gs_unpack_u64(u);
     call.cache = gs_unpack_u64(u);
     call.gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
-    call.hook = kt_state_hook(s, gs_unpack_u64(u));
+    call.hook = kt_snapshot_hook(s, gs_unpack_u64(u));
     return !gs_unpack_ok(u) || !call.hook.v ||
            kt_calls_push(c, &call, &stale);
 }
 
-unsigned kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s)
+unsigned kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSnapshot *s)
 {
     uint64_t n = gs_unpack_upto(u, CALLS_MAX, "the number of calls");
     unsigned lost = 0;

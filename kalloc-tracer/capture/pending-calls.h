@@ -79,6 +79,6 @@ void kt_calls_pack(KtCalls *c, GsPack *p);
 /** kt_calls_unpack() - push what that wrote, but for calls of hooks that are
  *  not here; @s: (borrowed) whose hooks they name. Returns: how many
  *  were lost for want of room. */
-unsigned kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSaved *s);
+unsigned kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSnapshot *s);
 
 #endif /* KT_CALLS_H */

@@ -214,14 +214,14 @@ void kt_sites_pack(const KtSites *s, GsPack *p)
 
 /* No code is translated that has not asked for its site. */
 static void unpack_site(KtSites *s, uint64_t *va, GsUnpack *u,
-                        const KtSaved *saved)
+                        const KtSnapshot *saved)
 {
     KtHookId wrapper;
     uint32_t site;
     bool added;
 
     *va = gs_unpack_step(u, *va);
-    wrapper = kt_state_hook(saved, gs_unpack_u64(u));
+    wrapper = kt_snapshot_hook(saved, gs_unpack_u64(u));
     if (gs_unpack_ok(u)) {
         site = kt_sites_add(s, *va, wrapper, &added);
         if (site != KT_SITE_NONE) {
@@ -230,7 +230,7 @@ static void unpack_site(KtSites *s, uint64_t *va, GsUnpack *u,
     }
 }
 
-void kt_sites_unpack(KtSites *s, GsUnpack *u, const KtSaved *saved)
+void kt_sites_unpack(KtSites *s, GsUnpack *u, const KtSnapshot *saved)
 {
     uint64_t n = gs_unpack_upto(u, SITE_MAX, "the number of return sites");
     uint64_t va = 0;

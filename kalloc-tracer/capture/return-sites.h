@@ -63,6 +63,6 @@ void kt_sites_clear(KtSites *s);
 void kt_sites_pack(const KtSites *s, GsPack *p);
 /** kt_sites_unpack() - add what that wrote, ready, for nothing is translated
  *  yet; @saved: (borrowed) whose hooks they name. */
-void kt_sites_unpack(KtSites *s, GsUnpack *u, const KtSaved *saved);
+void kt_sites_unpack(KtSites *s, GsUnpack *u, const KtSnapshot *saved);
 
 #endif /* KT_SITES_H */

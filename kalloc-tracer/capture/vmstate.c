@@ -40,7 +40,7 @@ static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
 
     kt_capture_lock(v->capture);
     kt_capture_sync_counters(v->capture);
-    kt_state_pack(v->tracer, p);
+    kt_snapshot_pack(v->tracer, p);
     kt_capture_pack(v->capture, p);
     gs_pack_end(p);
     kt_capture_unlock(v->capture);
@@ -71,9 +71,9 @@ static bool take_locked(const VmState *v, const GByteArray *bytes,
                         GError **errp)
 {
     GsBytes b = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &b,
-                                          KT_STATE_MAX_BYTES);
-    g_autoptr(KtSaved) saved = kt_state_unpack(v->tracer, u);
+    g_autoptr(GsUnpack)
+        u = gs_unpack_new(gs_unpack_from_bytes, &b, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(KtSnapshot) saved = kt_snapshot_unpack(v->tracer, u);
     g_autoptr(GByteArray) rest = kt_capture_unpack(u);
 
     if (!gs_unpack_end(u, errp)) {

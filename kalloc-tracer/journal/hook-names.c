@@ -34,7 +34,7 @@ static void use_table(GPtrArray *names, const GByteArray *tells_gfp)
     kt_hooks_use(rows, names->len);
 }
 
-bool kt_saved_hooks_use(KtBytes *in)
+bool kt_hook_names_use(KtBytes *in)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     g_autoptr(GByteArray) tells_gfp = g_byte_array_new();

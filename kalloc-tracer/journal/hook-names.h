@@ -6,7 +6,7 @@
 #include "kalloc-tracer/base/bytes.h"
 
 /**
- * kt_saved_hooks_use() - name hooks as a journal's frame does from here on
+ * kt_hook_names_use() - name hooks as a journal's frame does from here on
  * @in: the frame
  *
  * Until another table takes its place; nothing is done when it is the one in
@@ -14,6 +14,6 @@
  *
  * Returns: false when the frame makes no sense.
  */
-bool kt_saved_hooks_use(KtBytes *in);
+bool kt_hook_names_use(KtBytes *in);
 
 #endif /* KT_SAVED_HOOKS_H */

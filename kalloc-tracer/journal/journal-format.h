@@ -41,7 +41,7 @@ typedef enum KtFrameKind {
     KT_FRAME_CONTROL,     /* KtControl and a value */
     KT_FRAME_STATUS,      /* counters, sizes, hooks: status-frame.c */
     KT_FRAME_HOLE,        /* events that were not written, by number */
-    KT_FRAME_CHECKPOINT,  /* a part of kt_state_save()'s stream: a byte,
+    KT_FRAME_CHECKPOINT,  /* a part of kt_snapshot_save()'s stream: a byte,
                              * more follow or not, then its bytes; events go
                              * on from that state */
     KT_FRAME_MAY_SKIP = 0x80,

@@ -91,7 +91,7 @@ static const char *take_text(KtBytes *in, GStringChunk *strings)
     return s ? g_string_chunk_insert(strings, s) : NULL;
 }
 
-static void take_parts(KtBytes *in, KtSavedStatus *s)
+static void take_parts(KtBytes *in, KtStoredStatus *s)
 {
     uint64_t n = kt_bytes_varint(in, PARTS_MAX);
 
@@ -104,7 +104,7 @@ static void take_parts(KtBytes *in, KtSavedStatus *s)
     }
 }
 
-static void take_counters(KtBytes *in, KtSavedStatus *s)
+static void take_counters(KtBytes *in, KtStoredStatus *s)
 {
     uint64_t n = kt_bytes_varint(in, COUNTERS_MAX);
 
@@ -120,7 +120,7 @@ static void take_counters(KtBytes *in, KtSavedStatus *s)
     }
 }
 
-static void take_hooks(KtBytes *in, KtSavedStatus *s)
+static void take_hooks(KtBytes *in, KtStoredStatus *s)
 {
     s->n_hooks = kt_bytes_varint(in, HOOKS_MAX);
     s->hook = g_new0(KtHookStatus, MAX(s->n_hooks, 1));
@@ -139,9 +139,9 @@ static void take_hooks(KtBytes *in, KtSavedStatus *s)
     }
 }
 
-KtSavedStatus *kt_status_get(KtBytes *in)
+KtStoredStatus *kt_status_get(KtBytes *in)
 {
-    g_autoptr(KtSavedStatus) s = g_new0(KtSavedStatus, 1);
+    g_autoptr(KtStoredStatus) s = g_new0(KtStoredStatus, 1);
 
     s->strings = g_string_chunk_new(4096);
     s->kernel_found = kt_bytes_u8(in);
@@ -156,7 +156,7 @@ KtSavedStatus *kt_status_get(KtBytes *in)
     return in->failed ? NULL : g_steal_pointer(&s);
 }
 
-void kt_status_free(KtSavedStatus *s)
+void kt_status_free(KtStoredStatus *s)
 {
     if (s) {
         g_free(s->why_no_kernel);

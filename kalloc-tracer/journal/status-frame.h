@@ -12,8 +12,8 @@
 void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
                    KtTracer *t);
 
-/** struct KtSavedStatus - what was read; strings are owned */
-typedef struct KtSavedStatus {
+/** struct KtStoredStatus - what was read; strings are owned */
+typedef struct KtStoredStatus {
     bool kernel_found;
     char *why_no_kernel;        /* nullable */
     KtStats stats;              /* those that are saved; the rest is 0 */
@@ -21,12 +21,12 @@ typedef struct KtSavedStatus {
     unsigned n_hooks;
     KtHookStatus *hook;         /* strings in @strings */
     GStringChunk *strings;
-} KtSavedStatus;
+} KtStoredStatus;
 
 /** kt_status_get() - (owned) NULL if it makes no sense. Counters that are not
  *  known here are left out. */
-KtSavedStatus *kt_status_get(KtBytes *in);
-void kt_status_free(KtSavedStatus *s);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSavedStatus, kt_status_free)
+KtStoredStatus *kt_status_get(KtBytes *in);
+void kt_status_free(KtStoredStatus *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtStoredStatus, kt_status_free)
 
 #endif /* KT_JOURNAL_STATUS_H */

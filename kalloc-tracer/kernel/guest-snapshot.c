@@ -30,20 +30,20 @@ void kt_guest_pack(KtGuest *g, GsPack *p)
     g_mutex_unlock(&g->lock);
 }
 
-void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSaved *s)
+void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSnapshot *s)
 {
     uint64_t n;
 
     g->vmemmap = gs_unpack_u64(u);
     g->page_offset = gs_unpack_u64(u);
     for (unsigned i = 0; i < KT_BOOT_CACHES; i++) {
-        g->boot_cache[i] = kt_state_cache(s, gs_unpack_u64(u));
+        g->boot_cache[i] = kt_snapshot_cache(s, gs_unpack_u64(u));
     }
-    g->kmem_cache = kt_state_cache(s, gs_unpack_u64(u));
+    g->kmem_cache = kt_snapshot_cache(s, gs_unpack_u64(u));
     n = gs_unpack_upto(u, CACHES_MAX, "the number of caches");
     for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
         uint64_t va = gs_unpack_u64(u);
-        KtCacheId id = kt_state_cache(s, gs_unpack_u64(u));
+        KtCacheId id = kt_snapshot_cache(s, gs_unpack_u64(u));
 
         if (id.v) {
             g_hash_table_insert(g->caches, g_memdup2(&va, sizeof(va)),

@@ -127,9 +127,9 @@ GS_HOT unsigned kt_guest_page_shift(const KtGuest *g);
 GS_HOT uint64_t kt_guest_large_above(const KtGuest *g);
 
 /** kt_guest_pack() - what was learned of the guest, into a stream behind
- *  kt_state_pack()'s. */
+ *  kt_snapshot_pack()'s. */
 void kt_guest_pack(KtGuest *g, GsPack *p);
 /** kt_guest_unpack() - into a new @g; @s: (borrowed) installed. */
-void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSaved *s);
+void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSnapshot *s);
 
 #endif /* KT_GUEST_H */

@@ -31,7 +31,7 @@ struct KtReplay {
     GsKernel *kernel;
     bool kernel_found;
     bool kernel_given;              /* as a file, not by the guest's memory */
-    KtSavedStatus *status;          /* NULL before the first */
+    KtStoredStatus *status;         /* NULL before the first */
     GByteArray *checkpoint;         /* its parts so far */
     uint64_t unpacked;              /* bytes of frames that take long to use */
     uint64_t last_seq;
@@ -230,7 +230,7 @@ static void set_counters(KtReplay *r)
 
 static bool read_status(KtReplay *r, KtBytes *in)
 {
-    KtSavedStatus *s = kt_status_get(in);
+    KtStoredStatus *s = kt_status_get(in);
 
     if (!s) {
         return false;
@@ -248,7 +248,7 @@ static bool install(KtReplay *r)
 {
     GsBytes all = { r->checkpoint->data, r->checkpoint->len };
 
-    if (!kt_state_load(r->tracer, gs_unpack_from_bytes, &all, NULL)) {
+    if (!kt_snapshot_load(r->tracer, gs_unpack_from_bytes, &all, NULL)) {
         return false;
     }
     r->info.read_us = r->tracer->last_us;
@@ -316,7 +316,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_DEFS:
         return kt_replay_ids_define(r->ids, &in);
     case KT_FRAME_HOOKS:
-        return kt_saved_hooks_use(&in);
+        return kt_hook_names_use(&in);
     case KT_FRAME_KERNEL:
         return read_kernel(r, &in);
     case KT_FRAME_MODULE:

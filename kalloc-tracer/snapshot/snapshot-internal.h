@@ -6,18 +6,18 @@
 #include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
-/** struct KtStateIds - the stream's version; how many there are of what
+/** struct KtSnapshotIds - the stream's version; how many there are of what
  *  blocks name; and the rows of this hook table by the stream's numbers */
-typedef struct KtStateIds {
+typedef struct KtSnapshotIds {
     unsigned version;
     uint64_t stacks, tasks, caches, hooks;
     KtHookId hook[256];
-} KtStateIds;
+} KtSnapshotIds;
 
 /** kt_model_pack() - blocks, past lives, errors. */
 void kt_model_pack(const KtModel *m, GsPack *p);
 /** kt_model_unpack() - into @m, which is empty. */
-void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids);
+void kt_model_unpack(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids);
 /** kt_model_forget_pages() - it has no blocks of pages. */
 void kt_model_forget_pages(KtModel *m);
 /** kt_model_renumber() - the ids of all that @m has; those of backtraces are

@@ -52,26 +52,26 @@ static unsigned flags_of(const KtBlock *b)
            (b->rcu_queued && (b->rcu_stack.v || b->rcu_us) ? B_RCU : 0);
 }
 
-static KtHookId unpack_hook(GsUnpack *u, const KtStateIds *ids)
+static KtHookId unpack_hook(GsUnpack *u, const KtSnapshotIds *ids)
 {
     return ids->hook[gs_unpack_upto(u, ids->hooks, "the number of a hook")];
 }
 
-static KtStackId unpack_stack(GsUnpack *u, const KtStateIds *ids)
+static KtStackId unpack_stack(GsUnpack *u, const KtSnapshotIds *ids)
 {
     return (KtStackId) {
         gs_unpack_upto(u, ids->stacks, "the number of a backtrace")
     };
 }
 
-static KtTaskId unpack_task(GsUnpack *u, const KtStateIds *ids)
+static KtTaskId unpack_task(GsUnpack *u, const KtSnapshotIds *ids)
 {
     return (KtTaskId) {
         gs_unpack_upto(u, ids->tasks, "the number of a task")
     };
 }
 
-static KtCacheId unpack_cache(GsUnpack *u, const KtStateIds *ids)
+static KtCacheId unpack_cache(GsUnpack *u, const KtSnapshotIds *ids)
 {
     return (KtCacheId) {
         gs_unpack_upto(u, ids->caches, "the number of a cache")
@@ -89,7 +89,7 @@ static uint64_t unpack_us(GsUnpack *u, uint64_t from)
 }
 
 static void unpack_end(GsUnpack *u, KtBlock *b, unsigned flags,
-                       const KtStateIds *ids)
+                       const KtSnapshotIds *ids)
 {
     if (flags & B_FREED) {
         b->free_us = unpack_us(u, b->alloc_us);
@@ -105,7 +105,7 @@ static void unpack_end(GsUnpack *u, KtBlock *b, unsigned flags,
 }
 
 static unsigned unpack_block(GsUnpack *u, KtBlock *b, uint64_t from,
-                             const KtStateIds *ids)
+                             const KtSnapshotIds *ids)
 {
     unsigned head = gs_unpack_upto(u, UINT8_MAX, "the kind of a block");
 
@@ -226,7 +226,7 @@ static void expect(KtModel *m, uint32_t index, uint64_t n)
 }
 
 static void unpack_map(KtModel *m, KtMapId id, GsUnpack *u,
-                       const KtStateIds *ids)
+                       const KtSnapshotIds *ids)
 {
     uint64_t n = gs_unpack_upto(u, UINT32_MAX, "the number of blocks");
     uint64_t before = 0, last = 0;
@@ -274,7 +274,7 @@ static void pack_history(const KtHistory *h, GsPack *p)
     kt_history_foreach(h, pack_row, &rows);
 }
 
-static void unpack_history(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+static void unpack_history(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
 {
     uint64_t n = gs_unpack_upto(u, UINT32_MAX, "the number of past lives");
     uint64_t last = 0;
@@ -307,7 +307,7 @@ static void pack_error(const KtError *e, GsPack *p)
     }
 }
 
-static void unpack_error(KtError *e, GsUnpack *u, const KtStateIds *ids)
+static void unpack_error(KtError *e, GsUnpack *u, const KtSnapshotIds *ids)
 {
     e->kind = gs_unpack_upto(u, KT_ERR__COUNT - 1, "the kind of an error");
     e->va = gs_unpack_u64(u);
@@ -324,7 +324,7 @@ static void unpack_error(KtError *e, GsUnpack *u, const KtStateIds *ids)
     }
 }
 
-static void unpack_errors(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+static void unpack_errors(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
 {
     uint64_t n = gs_unpack_upto(u, KT_MAX_ERRORS, "the number of errors");
 
@@ -377,7 +377,7 @@ static void recount(const KtModel *m, KtAccounts *out)
 }
 
 /* Before version 2 nobody kept accounts: they begin with what is live. */
-static void unpack_accounts(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+static void unpack_accounts(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
 {
     KtAccounts live;
 
@@ -397,7 +397,7 @@ static void unpack_accounts(KtModel *m, GsUnpack *u, const KtStateIds *ids)
     kt_accounts_deinit(&live);
 }
 
-void kt_model_unpack(KtModel *m, GsUnpack *u, const KtStateIds *ids)
+void kt_model_unpack(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
 {
     uint64_t lost;
 

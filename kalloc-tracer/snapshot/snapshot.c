@@ -27,8 +27,8 @@ typedef struct Task {
     char comm[KT_COMM_LEN];
 } Task;
 
-struct KtSaved {
-    KtStateIds ids;
+struct KtSnapshot {
+    KtSnapshotIds ids;
     KtDepot *stacks;            /* by the ids of the stream */
     KtBudget *for_stacks;       /* bounds these */
     GArray *tasks;              /* Task, from id 1 on */
@@ -127,11 +127,11 @@ static void pack_counters(const KtTracer *t, GsPack *p)
     }
 }
 
-void kt_state_pack(KtTracer *t, GsPack *p)
+void kt_snapshot_pack(KtTracer *t, GsPack *p)
 {
     kt_tracer_lock_drained(t);
     gs_pack_text(p, MAGIC);
-    gs_pack_u64(p, KT_STATE_VERSION);
+    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
     pack_hooks(p);
     pack_stacks(t->stacks, kt_depot_count(t->stacks), p);
     pack_tasks(t->names, p);
@@ -161,7 +161,7 @@ static KtHookId hook_by_name(const char *name)
     return (KtHookId) { 0 };
 }
 
-static void unpack_hooks(KtSaved *s, GsUnpack *u)
+static void unpack_hooks(KtSnapshot *s, GsUnpack *u)
 {
     char name[KT_HOOK_NAME_MAX + 1];
 
@@ -173,7 +173,7 @@ static void unpack_hooks(KtSaved *s, GsUnpack *u)
 }
 
 /* Each is there once, or two of them would come to have one id. */
-static void keep_stack(KtSaved *s, GsUnpack *u, uint32_t id,
+static void keep_stack(KtSnapshot *s, GsUnpack *u, uint32_t id,
                        const uint64_t *pc, unsigned n, uint8_t stop)
 {
     uint32_t got = n ? kt_depot_intern(s->stacks, pc, n, stop) : id;
@@ -186,7 +186,7 @@ static void keep_stack(KtSaved *s, GsUnpack *u, uint32_t id,
     }
 }
 
-static void unpack_stack(KtSaved *s, GsUnpack *u, uint32_t id)
+static void unpack_stack(KtSnapshot *s, GsUnpack *u, uint32_t id)
 {
     unsigned n = gs_unpack_upto(u, KT_MAX_FRAMES, "a backtrace's length");
     uint8_t stop = gs_unpack_upto(u, GS_STOP__COUNT - 1, "a backtrace's end");
@@ -202,7 +202,7 @@ static void unpack_stack(KtSaved *s, GsUnpack *u, uint32_t id)
 
 /* They are gone once they are known by the tracer's ids. Until then they may
  * take what a tracer of the same bound has for its own. */
-static void unpack_stacks(KtSaved *s, GsUnpack *u, uint64_t mem_bytes)
+static void unpack_stacks(KtSnapshot *s, GsUnpack *u, uint64_t mem_bytes)
 {
     uint64_t n = gs_unpack_upto(u, KT_MAX_STACKS, "the number of backtraces");
 
@@ -215,7 +215,7 @@ static void unpack_stacks(KtSaved *s, GsUnpack *u, uint64_t mem_bytes)
     }
 }
 
-static void unpack_tasks(KtSaved *s, GsUnpack *u)
+static void unpack_tasks(KtSnapshot *s, GsUnpack *u)
 {
     uint64_t n = gs_unpack_upto(u, KT_MAX_TASKS, "the number of tasks");
 
@@ -231,7 +231,7 @@ static void unpack_tasks(KtSaved *s, GsUnpack *u)
     }
 }
 
-static void unpack_caches(KtSaved *s, GsUnpack *u)
+static void unpack_caches(KtSnapshot *s, GsUnpack *u)
 {
     uint64_t n = gs_unpack_upto(u, UINT16_MAX, "the number of caches");
 
@@ -253,7 +253,7 @@ static void unpack_caches(KtSaved *s, GsUnpack *u)
 }
 
 /* Counters that are not here are another version's. */
-static void unpack_counters(KtSaved *s, GsUnpack *u)
+static void unpack_counters(KtSnapshot *s, GsUnpack *u)
 {
     uint64_t n = gs_unpack_upto(u, 1024, "the number of counters");
 
@@ -286,14 +286,16 @@ static unsigned unpack_version(GsUnpack *u)
         gs_unpack_fail(u, "it is no state of ka's");
     }
     version = gs_unpack_u64(u);
-    if (version < 1 || version > KT_STATE_VERSION) {
-        gs_unpack_fail(u, "it is of version %" G_GUINT64_FORMAT ", version %d "
-                       "is known here", version, KT_STATE_VERSION);
+    if (version < 1 || version > KT_SNAPSHOT_VERSION) {
+        gs_unpack_fail(u,
+                       "it is of version %" G_GUINT64_FORMAT ", version %d "
+                       "is known here",
+                       version, KT_SNAPSHOT_VERSION);
     }
     return version;
 }
 
-static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSaved *s,
+static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSnapshot *s,
                              bool previous)
 {
     KtModel *m = kt_model_new(t->counters, t->budget, s->stacks,
@@ -310,7 +312,7 @@ static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSaved *s,
 
 /* The boots that are read take the place of those that there are: within the
  * bound for both, once these are gone. */
-static void lend_memory(KtSaved *s, KtBudget *b)
+static void lend_memory(KtSnapshot *s, KtBudget *b)
 {
     static const KtPart replaced[] = {
         KT_PART_BLOCKS, KT_PART_HISTORY, KT_PART_ERRORS, KT_PART_ACCOUNTS,
@@ -325,7 +327,7 @@ static void lend_memory(KtSaved *s, KtBudget *b)
     }
 }
 
-static void end_loan(KtSaved *s)
+static void end_loan(KtSnapshot *s)
 {
     for (unsigned part = 0; part < KT_PART__COUNT; part++) {
         kt_budget_unlend(s->budget, part, s->lent[part]);
@@ -333,9 +335,9 @@ static void end_loan(KtSaved *s)
     }
 }
 
-KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)
+KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsUnpack *u)
 {
-    KtSaved *s = g_new0(KtSaved, 1);
+    KtSnapshot *s = g_new0(KtSnapshot, 1);
 
     lend_memory(s, t->budget);
     s->tasks = g_array_new(FALSE, FALSE, sizeof(Task));
@@ -361,7 +363,7 @@ KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u)
     return s;
 }
 
-void kt_state_free(KtSaved *s)
+void kt_snapshot_free(KtSnapshot *s)
 {
     if (!s) {
         return;
@@ -377,7 +379,7 @@ void kt_state_free(KtSaved *s)
     g_free(s);
 }
 
-void kt_state_forget_pages(KtSaved *s)
+void kt_snapshot_forget_pages(KtSnapshot *s)
 {
     kt_model_forget_pages(s->model);
     if (s->previous) {
@@ -385,12 +387,12 @@ void kt_state_forget_pages(KtSaved *s)
     }
 }
 
-KtHookId kt_state_hook(const KtSaved *s, uint64_t saved)
+KtHookId kt_snapshot_hook(const KtSnapshot *s, uint64_t saved)
 {
     return s->ids.hook[saved <= s->ids.hooks ? saved : 0];
 }
 
-KtCacheId kt_state_cache(const KtSaved *s, uint64_t saved)
+KtCacheId kt_snapshot_cache(const KtSnapshot *s, uint64_t saved)
 {
     return (KtCacheId) { saved <= s->ids.caches ? s->cache_id[saved] : 0 };
 }
@@ -398,7 +400,7 @@ KtCacheId kt_state_cache(const KtSaved *s, uint64_t saved)
 /* ---- installing --------------------------------------------------------- */
 
 /* What finds no room in the depot is a stack unknown from now on. */
-static uint32_t *intern_stacks(KtTracer *t, const KtSaved *s)
+static uint32_t *intern_stacks(KtTracer *t, const KtSnapshot *s)
 {
     uint32_t *ids = g_new0(uint32_t, s->ids.stacks + 1);
 
@@ -412,7 +414,7 @@ static uint32_t *intern_stacks(KtTracer *t, const KtSaved *s)
     return ids;
 }
 
-static uint32_t *intern_tasks(KtTracer *t, const KtSaved *s)
+static uint32_t *intern_tasks(KtTracer *t, const KtSnapshot *s)
 {
     uint32_t *ids = g_new0(uint32_t, s->ids.tasks + 1);
 
@@ -424,7 +426,7 @@ static uint32_t *intern_tasks(KtTracer *t, const KtSaved *s)
     return ids;
 }
 
-static void set_counters(KtTracer *t, const KtSaved *s)
+static void set_counters(KtTracer *t, const KtSnapshot *s)
 {
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         if (!is_of_process(i)) {
@@ -433,7 +435,7 @@ static void set_counters(KtTracer *t, const KtSaved *s)
     }
 }
 
-static void renumber(KtTracer *t, KtSaved *s)
+static void renumber(KtTracer *t, KtSnapshot *s)
 {
     g_autofree uint32_t *stack = intern_stacks(t, s);
     g_autofree uint32_t *task = intern_tasks(t, s);
@@ -455,7 +457,7 @@ static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
     t->previous = previous;
 }
 
-void kt_state_install(KtTracer *t, KtSaved *s)
+void kt_snapshot_install(KtTracer *t, KtSnapshot *s)
 {
     s->cache_id = g_new0(uint16_t, s->ids.caches + 1);
     kt_tracer_lock_drained(t);
@@ -477,7 +479,7 @@ void kt_state_install(KtTracer *t, KtSaved *s)
     kt_tracer_save_checkpoint(t);
 }
 
-void kt_tracer_lost(KtTracer *t)
+void kt_tracer_reset_unknown(KtTracer *t)
 {
     const KtEvent gap = { .kind = KT_EV_GAP };
 
@@ -498,23 +500,24 @@ void kt_tracer_lost(KtTracer *t)
 
 /* ---- the whole of it ---------------------------------------------------- */
 
-void kt_state_save(KtTracer *t, GsPackSink sink, void *opaque)
+void kt_snapshot_save(KtTracer *t, GsPackSink sink, void *opaque)
 {
     GsPack *p = gs_pack_new(sink, opaque);
 
-    kt_state_pack(t, p);
+    kt_snapshot_pack(t, p);
     gs_pack_end(p);
 }
 
-bool kt_state_load(KtTracer *t, GsUnpackSource source, void *opaque,
-                   GError **errp)
+bool kt_snapshot_load(KtTracer *t, GsUnpackSource source, void *opaque,
+                      GError **errp)
 {
-    g_autoptr(GsUnpack) u = gs_unpack_new(source, opaque, KT_STATE_MAX_BYTES);
-    g_autoptr(KtSaved) s = kt_state_unpack(t, u);
+    g_autoptr(GsUnpack)
+        u = gs_unpack_new(source, opaque, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(KtSnapshot) s = kt_snapshot_unpack(t, u);
 
     if (!gs_unpack_end(u, errp)) {
         return false;
     }
-    kt_state_install(t, s);
+    kt_snapshot_install(t, s);
     return true;
 }

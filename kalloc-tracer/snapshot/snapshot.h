@@ -15,61 +15,62 @@
 #include "kalloc-tracer/kt.h"
 #include "guest-symbols/base/stream.h"
 
-/** KT_STATE_VERSION - of the stream; older ones can be read, newer cannot. */
-#define KT_STATE_VERSION 2
-/** KT_STATE_MAX_BYTES - that a stream may unpack to. */
-#define KT_STATE_MAX_BYTES ((uint64_t)16 << 30)
+/** KT_SNAPSHOT_VERSION - of the stream; older ones can be read, newer cannot.
+ * */
+#define KT_SNAPSHOT_VERSION 2
+/** KT_SNAPSHOT_MAX_BYTES - that a stream may unpack to. */
+#define KT_SNAPSHOT_MAX_BYTES ((uint64_t)16 << 30)
 
-typedef struct KtSaved KtSaved;
+typedef struct KtSnapshot KtSnapshot;
 
 /**
- * kt_state_pack() - write what @t knows, everything applied that was pushed
+ * kt_snapshot_pack() - write what @t knows, everything applied that was pushed
  *
  * Any thread that may query. Nobody pushes meanwhile, or the state is that of
  * some moment of the call.
  */
-void kt_state_pack(KtTracer *t, GsPack *p);
+void kt_snapshot_pack(KtTracer *t, GsPack *p);
 
 /**
- * kt_state_unpack() - read such a state, for kt_state_install()
+ * kt_snapshot_unpack() - read such a state, for kt_snapshot_install()
  * @t: (borrowed) whose limits are to hold; it is not changed
  *
  * Returns: (owned) never NULL; to be used only if gs_unpack_ok().
  */
-KtSaved *kt_state_unpack(KtTracer *t, GsUnpack *u);
-void kt_state_free(KtSaved *s);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSaved, kt_state_free)
+KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsUnpack *u);
+void kt_snapshot_free(KtSnapshot *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSnapshot, kt_snapshot_free)
 
-/** kt_state_forget_pages() - the page allocator is not traced here: its
- *  blocks are dropped, before kt_state_install(). */
-void kt_state_forget_pages(KtSaved *s);
+/** kt_snapshot_forget_pages() - the page allocator is not traced here: its
+ *  blocks are dropped, before kt_snapshot_install(). */
+void kt_snapshot_forget_pages(KtSnapshot *s);
 
 /**
- * kt_state_install() - @t knows what @s says, and nothing else
+ * kt_snapshot_install() - @t knows what @s says, and nothing else
  *
  * Any thread that may query; nobody pushes meanwhile. What does not fit its
  * limits is dropped, counted. Once for a state.
  */
-void kt_state_install(KtTracer *t, KtSaved *s);
+void kt_snapshot_install(KtTracer *t, KtSnapshot *s);
 
-/** kt_state_hook() - the row of this table that the stream's row @saved is,
+/** kt_snapshot_hook() - the row of this table that the stream's row @saved is,
  *  0 for one that is not here. */
-KtHookId kt_state_hook(const KtSaved *s, uint64_t saved);
-/** kt_state_cache() - after kt_state_install(): the cache that the stream
+KtHookId kt_snapshot_hook(const KtSnapshot *s, uint64_t saved);
+/** kt_snapshot_cache() - after kt_snapshot_install(): the cache that the stream
  *  calls @saved, 0 unknown. */
-KtCacheId kt_state_cache(const KtSaved *s, uint64_t saved);
+KtCacheId kt_snapshot_cache(const KtSnapshot *s, uint64_t saved);
 
-/** kt_state_save() - the whole of it: a stream of its own to @sink. */
-void kt_state_save(KtTracer *t, GsPackSink sink, void *opaque);
-/** kt_state_load() - from such a stream; false: @t is as it was. @errp: what
+/** kt_snapshot_save() - the whole of it: a stream of its own to @sink. */
+void kt_snapshot_save(KtTracer *t, GsPackSink sink, void *opaque);
+/** kt_snapshot_load() - from such a stream; false: @t is as it was. @errp: what
  *  is wrong with the stream, one line. */
-bool kt_state_load(KtTracer *t, GsUnpackSource source, void *opaque,
-                   GError **errp);
+bool kt_snapshot_load(KtTracer *t, GsUnpackSource source, void *opaque,
+                      GError **errp);
 
 /**
- * kt_tracer_lost() - another time of the VM's life began, of which nothing
- * is known: the map is empty, and not complete
+ * kt_tracer_reset_unknown() - another time of the VM's life began, of which
+ * nothing is known: the map is empty, and not complete
  */
-void kt_tracer_lost(KtTracer *t);
+void kt_tracer_reset_unknown(KtTracer *t);
 
 #endif /* KT_STATE_H */

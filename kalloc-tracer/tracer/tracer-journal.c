@@ -187,7 +187,7 @@ void kt_tracer_save_checkpoint(KtTracer *t)
         return;
     }
     all = g_byte_array_new();
-    kt_state_save(t, gs_pack_to_bytes, all);
+    kt_snapshot_save(t, gs_pack_to_bytes, all);
     kt_tracer_lock_drained(t);
     for (size_t at = 0; at < all->len; at += KT_PART_BYTES) {
         part_locked(t, all, at, MIN(KT_PART_BYTES, all->len - at));

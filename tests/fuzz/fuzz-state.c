@@ -18,7 +18,7 @@ static bool load(KtTracer *t, const GByteArray *bytes)
 {
     GsBytes b = { bytes->data, bytes->len };
     g_autoptr(GError) err = NULL;
-    bool ok = kt_state_load(t, gs_unpack_from_bytes, &b, &err);
+    bool ok = kt_snapshot_load(t, gs_unpack_from_bytes, &b, &err);
 
     if (ok != !err) {
         abort();
@@ -30,7 +30,7 @@ static GByteArray *save(KtTracer *t)
 {
     GByteArray *bytes = g_byte_array_new();
 
-    kt_state_save(t, gs_pack_to_bytes, bytes);
+    kt_snapshot_save(t, gs_pack_to_bytes, bytes);
     return bytes;
 }
 
@@ -45,7 +45,7 @@ static GByteArray *input(const uint8_t *data, size_t len)
     }
     p = gs_pack_new(gs_pack_to_bytes, bytes);
     gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_STATE_VERSION);
+    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
     gs_pack_bytes(p, data + 1, len - 1);
     gs_pack_end(p);
     return bytes;

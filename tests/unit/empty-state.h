@@ -10,7 +10,7 @@
 
 typedef struct EmptyState {
     KtTracer *t;
-    KtSaved *saved;
+    KtSnapshot *saved;
 } EmptyState;
 
 static EmptyState empty_state(void)
@@ -21,23 +21,23 @@ static EmptyState empty_state(void)
     g_autoptr(GsUnpack) u = NULL;
     GsBytes in;
 
-    kt_state_save(e.t, gs_pack_to_bytes, bytes);
+    kt_snapshot_save(e.t, gs_pack_to_bytes, bytes);
     in = (GsBytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(gs_unpack_from_bytes, &in, KT_STATE_MAX_BYTES);
-    e.saved = kt_state_unpack(e.t, u);
+    u = gs_unpack_new(gs_unpack_from_bytes, &in, KT_SNAPSHOT_MAX_BYTES);
+    e.saved = kt_snapshot_unpack(e.t, u);
     g_assert_true(gs_unpack_end(u, NULL));
     return e;
 }
 
 static void empty_state_clear(EmptyState *e)
 {
-    kt_state_free(e->saved);
+    kt_snapshot_free(e->saved);
     kt_tracer_free(e->t);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(EmptyState, empty_state_clear)
 
 /* Reads @part, of the type that the function is for. */
-typedef void UnpackPart(void *part, GsUnpack *u, const KtSaved *saved);
+typedef void UnpackPart(void *part, GsUnpack *u, const KtSnapshot *saved);
 
 static bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
                         GError **errp)

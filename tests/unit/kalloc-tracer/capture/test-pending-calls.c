@@ -114,7 +114,7 @@ static GByteArray *packed(KtCalls *c)
     return bytes;
 }
 
-static void unpack(void *c, GsUnpack *u, const KtSaved *saved)
+static void unpack(void *c, GsUnpack *u, const KtSnapshot *saved)
 {
     g_assert_cmpuint(kt_calls_unpack(c, u, saved), ==, 0);
 }
@@ -124,7 +124,7 @@ typedef struct Some {
     unsigned lost;
 } Some;
 
-static void unpack_some(void *opaque, GsUnpack *u, const KtSaved *saved)
+static void unpack_some(void *opaque, GsUnpack *u, const KtSnapshot *saved)
 {
     Some *to = opaque;
 

@@ -104,7 +104,7 @@ static void threads_agree(void)
 
 /* ---- states ------------------------------------------------------------- */
 
-static void unpack(void *s, GsUnpack *u, const KtSaved *saved)
+static void unpack(void *s, GsUnpack *u, const KtSnapshot *saved)
 {
     kt_sites_unpack(s, u, saved);
 }

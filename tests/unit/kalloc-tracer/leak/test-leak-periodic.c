@@ -140,12 +140,12 @@ static void load(LeakGuest *g, const GByteArray *state)
 {
     GsBytes in = { state->data, state->len };
 
-    g_assert_true(kt_state_load(g->t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(g->t, gs_unpack_from_bytes, &in, NULL));
 }
 
 static void lose(LeakGuest *g, const GByteArray *state)
 {
-    kt_tracer_lost(g->t);
+    kt_tracer_reset_unknown(g->t);
 }
 
 /* Blocks of another time may have the address and time of one that was
@@ -159,7 +159,7 @@ static void test_of_one_life(gconstpointer data)
     KtLeakHold hold;
     uint64_t us;
 
-    kt_state_save(g->t, gs_pack_to_bytes, state);
+    kt_snapshot_save(g->t, gs_pack_to_bytes, state);
     g_free(kt_leak_watch(g->t, plan_of(g)));
     g_assert_cmpuint(kt_leak_forget(g->t), ==, LEAKS);
     push(g, KT_EV_FREE, 5);

@@ -119,7 +119,7 @@ static GByteArray *save(KtTracer *t)
 {
     GByteArray *bytes = g_byte_array_new();
 
-    kt_state_save(t, gs_pack_to_bytes, bytes);
+    kt_snapshot_save(t, gs_pack_to_bytes, bytes);
     return bytes;
 }
 
@@ -133,7 +133,7 @@ static bool load(KtTracer *t, const void *at, size_t len, GError **errp)
 {
     GsBytes b = { at, len };
 
-    return kt_state_load(t, few_bytes, &b, errp);
+    return kt_snapshot_load(t, few_bytes, &b, errp);
 }
 
 static void violated(KtCheckRule rule, const char *where, void *opaque)
@@ -269,13 +269,13 @@ static void test_without_pages(void)
     g_autoptr(KtTracer) b = new_tracer();
     g_autoptr(GByteArray) bytes = save(a);
     GsBytes from = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(few_bytes, &from,
-                                          KT_STATE_MAX_BYTES);
-    g_autoptr(KtSaved) s = kt_state_unpack(b, u);
+    g_autoptr(GsUnpack)
+        u = gs_unpack_new(few_bytes, &from, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(KtSnapshot) s = kt_snapshot_unpack(b, u);
 
     g_assert_true(gs_unpack_end(u, NULL));
-    kt_state_forget_pages(s);
-    kt_state_install(b, s);
+    kt_snapshot_forget_pages(s);
+    kt_snapshot_install(b, s);
     assert_nothing_lost(b);
     g_assert_cmpuint(kt_tracer_counter(b, KT_CNT_FORGOTTEN), >,
                      kt_tracer_counter(a, KT_CNT_FORGOTTEN));
@@ -383,13 +383,13 @@ static void other_words(GsPack *p)
 static void newer(GsPack *p)
 {
     gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_STATE_VERSION + 1);
+    gs_pack_u64(p, KT_SNAPSHOT_VERSION + 1);
 }
 
 static void many_stacks(GsPack *p)
 {
     gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_STATE_VERSION);
+    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
     gs_pack_u64(p, 0);
     gs_pack_u64(p, UINT64_MAX);
 }
@@ -397,7 +397,7 @@ static void many_stacks(GsPack *p)
 static void put_names(GsPack *p)
 {
     gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_STATE_VERSION);
+    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
     for (unsigned i = 0; i < 5; i++) {
         gs_pack_u64(p, 0);      /* hooks, stacks, tasks, caches, counters */
     }
@@ -519,7 +519,7 @@ static void test_lost(void)
     g_autoptr(KtTracer) t = random_tracer(5);
     KtStats s;
 
-    kt_tracer_lost(t);
+    kt_tracer_reset_unknown(t);
     examine(t);
     kt_query_begin(t);
     kt_query_stats(t, &s);

@@ -26,8 +26,8 @@ struct KtCapture {
     GMutex lock;
 };
 
-/** kt_capture_give_kernel() - @k runs; its slide and modules are set. */
-void kt_capture_give_kernel(KtCapture *c, GsKernel *k);
+/** kt_capture_set_kernel() - @k runs; its slide and modules are set. */
+void kt_capture_set_kernel(KtCapture *c, GsKernel *k);
 /** kt_capture_new_boot() - (owned) of that kernel, not published. */
 KtBoot *kt_capture_new_boot(KtCapture *c);
 /** kt_capture_publish() - its hooks count from now on; what is translated

@@ -41,8 +41,8 @@ static void pack_boot(KtCapture *c, GsPack *p)
     }
     kt_guest_pack(c->boot->guest, p);
     gs_kernel_pack_modules(c->shared.kernel, p);
-    kt_calls_pack(c->shared.calls, p);
-    kt_sites_pack(c->shared.sites, p);
+    kt_pending_calls_pack(c->shared.calls, p);
+    kt_return_sites_pack(c->shared.sites, p);
 }
 
 static void pack_kernel(const GsKernel *k, GsPack *p)
@@ -142,7 +142,7 @@ static void note_gap(KtCapture *c, uint8_t flags)
 
 static void unpack_calls(KtCapture *c, GsUnpack *u, const KtSnapshot *s)
 {
-    unsigned lost = kt_calls_unpack(c->shared.calls, u, s);
+    unsigned lost = kt_pending_calls_unpack(c->shared.calls, u, s);
 
     if (lost) {
         kt_tracer_count(c->shared.tracer, KT_CNT_CALL_DROPPED, lost);
@@ -157,7 +157,7 @@ static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
     kt_guest_unpack(boot->guest, u, s);
     kt_load_modules(c->shared.tracer, c->shared.kernel, u);
     unpack_calls(c, u, s);
-    kt_sites_unpack(c->shared.sites, u, s);
+    kt_return_sites_unpack(c->shared.sites, u, s);
 }
 
 /* ---- the kernel runs again ---------------------------------------------- */
@@ -202,7 +202,7 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
     boot = kt_capture_new_boot(c);
     unpack_boot(c, boot, u, r->saved);
     kt_tracer_inherit_modules(c->shared.tracer, k);
-    kt_capture_give_kernel(c, k);
+    kt_capture_set_kernel(c, k);
     kt_capture_publish(c, boot);
     return gs_unpack_end(u, errp);
 }

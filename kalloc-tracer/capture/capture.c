@@ -115,7 +115,7 @@ static bool is_followed(const KtBoot *boot, KtHookId id)
     }
 }
 
-static bool is_wanted(const KtMoment *m, KtHookId id)
+static bool is_wanted(const KtHookCall *m, KtHookId id)
 {
     return G_LIKELY(kt_tracer_enabled(m->c->tracer)) ||
            is_followed(m->boot, id);
@@ -144,7 +144,7 @@ static KtEntered entered(const KtVcpu *v, KtHookId id)
  * next, to an instruction like any other. Of an allocation that is no matter:
  * it returns once; and a loop may ask for the same again and again.
  */
-static bool is_retried(const KtMoment *m, KtHookId id)
+static bool is_retried(const KtHookCall *m, KtHookId id)
 {
     const KtEntered now = entered(m->v, id);
     KtRole role = m->boot->row[id.v].role;
@@ -157,7 +157,7 @@ static bool is_retried(const KtMoment *m, KtHookId id)
 GS_HOT
 static void on_entry(unsigned vcpu_index, void *udata)
 {
-    KtMoment m = {
+    KtHookCall m = {
         .c = &capture.shared,
         .boot = boot_now(&capture),
         .v = &capture.vcpu[vcpu_index],
@@ -171,7 +171,7 @@ static void on_entry(unsigned vcpu_index, void *udata)
     }
     if (!is_wanted(&m, id)) {
         m.v->trapped = false;
-        kt_record_pass(&m, id);
+        kt_record_skip(&m, id);
         return;
     }
     if (G_UNLIKELY(m.v->trapped) && is_retried(&m, id)) {
@@ -198,43 +198,45 @@ GS_HOT
 static void on_return(unsigned vcpu_index, void *udata)
 {
     uint32_t site = packed_id(udata);
-    KtMoment m = {
+    KtHookCall m = {
         .c = &capture.shared,
         .boot = boot_now(&capture),
         .v = &capture.vcpu[vcpu_index],
         .insns_left = packed_left(udata),
-        .ra = kt_sites_va(capture.shared.sites, site),
+        .ra = kt_return_sites_va(capture.shared.sites, site),
     };
     uint64_t since;
     unsigned left;
-    KtCall call;
+    KtPendingCall call;
 
     if (!m.boot || !m.v->unwinder) {
         return;
     }
     since = cost_begin(m.v);
     m.sp_after = kt_vcpu_reg(m.v, GS_REG_SP);
-    kt_calls_expect(m.c->calls, m.sp_after);
+    kt_pending_calls_expect(m.c->calls, m.sp_after);
     gs_unwind_expect(m.v->unwinder, m.ra);
-    left = kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call);
+    left = kt_pending_calls_pop(m.c->calls, m.sp_after, m.ra, &call);
     if (!left) {
         kt_vcpu_count(m.v, KT_CNT_RETURN_FOREIGN, 1);
     }
     while (left) {
         if (is_wanted(&m, call.hook)) {
-            m.wrapper = m.have_stack ? m.wrapper
-                                     : kt_sites_wrapper(m.c->sites, site);
+            m.wrapper = m.have_stack ?
+                            m.wrapper :
+                            kt_return_sites_wrapper(m.c->sites, site);
             kt_record_leave(&m, &call);
         }
-        left = left > 1 ? kt_calls_pop(m.c->calls, m.sp_after, m.ra, &call)
-                        : 0;
+        left = left > 1 ?
+                   kt_pending_calls_pop(m.c->calls, m.sp_after, m.ra, &call) :
+                   0;
     }
     cost_end(m.v, since);
 }
 
 /* ---- finding the kernel ------------------------------------------------- */
 
-void kt_capture_give_kernel(KtCapture *c, GsKernel *k)
+void kt_capture_set_kernel(KtCapture *c, GsKernel *k)
 {
     c->shared.kernel = k;
     for (unsigned i = 0; i < c->max_vcpus; i++) {
@@ -287,7 +289,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
     if (k) {
         kt_capture_drop_return(c);
         gs_kernel_set_slide(k, slide);
-        kt_capture_give_kernel(c, k);
+        kt_capture_set_kernel(c, k);
         kt_tracer_set_complete(c->shared.tracer, complete);
         kt_capture_publish(c, kt_capture_new_boot(c));
         qemu_plugin_request_flush();
@@ -328,12 +330,12 @@ static bool want_block(uint64_t va, void *userdata)
     if (va < c->lowest) {               /* the user's */
         return false;
     }
-    kt_sites_note_block(c->shared.sites, va);
+    kt_return_sites_note_block(c->shared.sites, va);
     if (!boot) {
         return c->finder && may_tell_kernel(c, va);
     }
     return kt_hooks_page(boot->hooks, va) ||
-           kt_sites_find(c->shared.sites, va) != KT_SITE_NONE;
+           kt_return_sites_find(c->shared.sites, va) != KT_RETURN_SITE_NONE;
 }
 
 static bool is_trap(const KtCapture *c, const struct qemu_plugin_insn *insn)
@@ -375,8 +377,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         }
         return;
     }
-    site = kt_sites_find(c->shared.sites, va);
-    if (site != KT_SITE_NONE && n) {
+    site = kt_return_sites_find(c->shared.sites, va);
+    if (site != KT_RETURN_SITE_NONE && n) {
         qemu_plugin_register_vcpu_insn_exec_cb(
             qemu_plugin_tb_get_insn(tb, 0), on_return, QEMU_PLUGIN_CB_R_REGS,
             pack(site, n));
@@ -422,7 +424,7 @@ static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
     if (c->vcpu[index].shown) {
         kt_budget_give(kt_tracer_budget(c->shared.tracer), KT_PART_FIXED,
                        KT_BUDGET_VCPU);
-        kt_vcpu_end(&c->vcpu[index]);
+        kt_vcpu_unplug(&c->vcpu[index]);
     }
     g_mutex_unlock(&c->lock);
 }
@@ -434,8 +436,8 @@ void kt_capture_drop_boot(KtCapture *c)
     KtBoot *boot = c->boot;
 
     __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
-    kt_calls_clear(c->shared.calls);
-    kt_sites_clear(c->shared.sites);
+    kt_pending_calls_clear(c->shared.calls);
+    kt_return_sites_clear(c->shared.sites);
     for (unsigned i = 0; i < c->max_vcpus; i++) {
         if (c->vcpu[i].ready) {
             kt_vcpu_forget(&c->vcpu[i]);
@@ -481,9 +483,9 @@ static void account_for(const KtCapture *c)
 {
     KtBudget *b = kt_tracer_budget(c->shared.tracer);
 
-    kt_budget_charge(b, KT_PART_FIXED, kt_sites_bytes() +
-                     c->max_vcpus * sizeof(KtVcpu));
-    kt_calls_charge(c->shared.calls, b);
+    kt_budget_charge(b, KT_PART_FIXED,
+                     kt_return_sites_bytes() + c->max_vcpus * sizeof(KtVcpu));
+    kt_pending_calls_charge(c->shared.calls, b);
 }
 
 KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
@@ -503,8 +505,8 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->clock_ns = measure_clock();
     c->pages = pages;
     c->vcpu = g_aligned_alloc0(max_vcpus, sizeof(KtVcpu), 64);
-    c->shared.sites = kt_sites_new();
-    c->shared.calls = kt_calls_new();
+    c->shared.sites = kt_return_sites_new();
+    c->shared.calls = kt_pending_calls_new();
     kt_tracer_set_calls(t, c->shared.calls);
     account_for(c);
     g_mutex_init(&c->lock);

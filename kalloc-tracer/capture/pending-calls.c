@@ -30,26 +30,26 @@ typedef struct Bucket {
     uint32_t lock;
     uint16_t n;
     uint16_t n_listed;                  /* older than those in place */
-    KtCall call[BUCKET_SIZE];
+    KtPendingCall call[BUCKET_SIZE];
 } __attribute__((aligned(CACHE_LINE))) Bucket;
 
-struct KtCalls {
+struct KtPendingCalls {
     Bucket bucket[BUCKETS];
-    KtCall *list[BUCKETS];              /* grows by doubling, never shrinks */
+    KtPendingCall *list[BUCKETS];       /* grows by doubling, never shrinks */
     uint16_t room[BUCKETS];             /* of a list */
     KtBudget *budget;
 };
 
-KtCalls *kt_calls_new(void)
+KtPendingCalls *kt_pending_calls_new(void)
 {
-    KtCalls *c = aligned_alloc(CACHE_LINE, sizeof(KtCalls));
+    KtPendingCalls *c = aligned_alloc(CACHE_LINE, sizeof(KtPendingCalls));
 
     g_assert(c);
     memset(c, 0, sizeof(*c));
     return c;
 }
 
-void kt_calls_free(KtCalls *c)
+void kt_pending_calls_free(KtPendingCalls *c)
 {
     for (unsigned i = 0; c && i < BUCKETS; i++) {
         g_free(c->list[i]);
@@ -57,7 +57,7 @@ void kt_calls_free(KtCalls *c)
     free(c);
 }
 
-void kt_calls_charge(KtCalls *c, KtBudget *budget)
+void kt_pending_calls_charge(KtPendingCalls *c, KtBudget *budget)
 {
     c->budget = budget;
     kt_budget_charge(budget, KT_PART_FIXED, sizeof(*c));
@@ -83,21 +83,21 @@ static unsigned bucket_of(uint64_t sp)
 }
 
 /* The calls of a bucket, numbered from the oldest. */
-static KtCall *call_at(KtCalls *c, unsigned bucket, unsigned i)
+static KtPendingCall *call_at(KtPendingCalls *c, unsigned bucket, unsigned i)
 {
     Bucket *b = &c->bucket[bucket];
 
     return i < b->n_listed ? &c->list[bucket][i] : &b->call[i - b->n_listed];
 }
 
-static void remove_at(KtCalls *c, unsigned bucket, unsigned i)
+static void remove_at(KtPendingCalls *c, unsigned bucket, unsigned i)
 {
     Bucket *b = &c->bucket[bucket];
-    KtCall *call = call_at(c, bucket, i);
+    KtPendingCall *call = call_at(c, bucket, i);
     bool listed = i < b->n_listed;
     unsigned left = (listed ? b->n_listed : b->n_listed + b->n) - i - 1;
 
-    memmove(call, call + 1, left * sizeof(KtCall));
+    memmove(call, call + 1, left * sizeof(KtPendingCall));
     if (listed) {
         b->n_listed--;
     } else {
@@ -106,7 +106,7 @@ static void remove_at(KtCalls *c, unsigned bucket, unsigned i)
 }
 
 /* May the list take one more? The first ones need not ask for memory. */
-static bool grow_list(KtCalls *c, unsigned bucket)
+static bool grow_list(KtPendingCalls *c, unsigned bucket)
 {
     uint16_t room = c->room[bucket];
     uint16_t more = MAX(room, LIST_FIRST);
@@ -116,19 +116,20 @@ static bool grow_list(KtCalls *c, unsigned bucket)
     }
     if (room >= LIST_MAX ||
         (room && !kt_budget_take(c->budget, KT_PART_FIXED,
-                                 more * sizeof(KtCall)))) {
+                                 more * sizeof(KtPendingCall)))) {
         return false;
     }
     if (!room) {
-        kt_budget_charge(c->budget, KT_PART_FIXED, more * sizeof(KtCall));
+        kt_budget_charge(c->budget, KT_PART_FIXED,
+                         more * sizeof(KtPendingCall));
     }
     c->room[bucket] = room + more;
-    c->list[bucket] = g_renew(KtCall, c->list[bucket], c->room[bucket]);
+    c->list[bucket] = g_renew(KtPendingCall, c->list[bucket], c->room[bucket]);
     return true;
 }
 
 /* The oldest call in place moves to the list; false if one was given up. */
-static bool make_room(KtCalls *c, unsigned bucket)
+static bool make_room(KtPendingCalls *c, unsigned bucket)
 {
     Bucket *b = &c->bucket[bucket];
     bool room = grow_list(c, bucket);
@@ -137,25 +138,27 @@ static bool make_room(KtCalls *c, unsigned bucket)
         remove_at(c, bucket, 0);
     }
     c->list[bucket][b->n_listed] = b->call[0];
-    memmove(&b->call[0], &b->call[1], (BUCKET_SIZE - 1) * sizeof(KtCall));
+    memmove(&b->call[0], &b->call[1],
+            (BUCKET_SIZE - 1) * sizeof(KtPendingCall));
     b->n_listed++;
     b->n--;
     return room;
 }
 
-void kt_calls_expect(const KtCalls *c, uint64_t sp)
+void kt_pending_calls_expect(const KtPendingCalls *c, uint64_t sp)
 {
     __builtin_prefetch(&c->bucket[bucket_of(sp)], 1);
 }
 
 /* An entry of the same function at the same place is a call made anew, too. */
-static bool proves_stale(const KtCall *old, const KtCall *now)
+static bool proves_stale(const KtPendingCall *old, const KtPendingCall *now)
 {
     return old->sp == now->sp &&
            (old->ra != now->ra || old->hook.v == now->hook.v);
 }
 
-bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale)
+bool kt_pending_calls_push(KtPendingCalls *c, const KtPendingCall *call,
+                           unsigned *stale)
 {
     unsigned bucket = bucket_of(call->sp);
     Bucket *b = &c->bucket[bucket];
@@ -177,14 +180,15 @@ bool kt_calls_push(KtCalls *c, const KtCall *call, unsigned *stale)
     return room;
 }
 
-unsigned kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out)
+unsigned kt_pending_calls_pop(KtPendingCalls *c, uint64_t sp, uint64_t ra,
+                              KtPendingCall *out)
 {
     unsigned bucket = bucket_of(sp), found = 0;
     Bucket *b = &c->bucket[bucket];
 
     lock_bucket(b);
     for (unsigned i = b->n_listed + b->n; i-- > 0;) {
-        const KtCall *call = call_at(c, bucket, i);
+        const KtPendingCall *call = call_at(c, bucket, i);
 
         if (call->sp != sp || call->ra != ra) {
             continue;
@@ -198,7 +202,7 @@ unsigned kt_calls_pop(KtCalls *c, uint64_t sp, uint64_t ra, KtCall *out)
     return found;
 }
 
-unsigned kt_calls_pending(KtCalls *c)
+unsigned kt_pending_calls_pending(KtPendingCalls *c)
 {
     unsigned n = 0;
 
@@ -213,7 +217,7 @@ unsigned kt_calls_pending(KtCalls *c)
 }
 
 /* The lock is held. Calls that prove each other stale are never both there. */
-static char *check_bucket(KtCalls *c, unsigned bucket)
+static char *check_bucket(KtPendingCalls *c, unsigned bucket)
 {
     const Bucket *b = &c->bucket[bucket];
     unsigned n = b->n_listed + b->n;
@@ -223,7 +227,7 @@ static char *check_bucket(KtCalls *c, unsigned bucket)
                                "list", bucket, b->n, b->n_listed);
     }
     for (unsigned i = 0; i < n; i++) {
-        const KtCall *call = call_at(c, bucket, i);
+        const KtPendingCall *call = call_at(c, bucket, i);
 
         if (bucket_of(call->sp) != bucket) {
             return g_strdup_printf("the call with stack pointer %" PRIx64
@@ -239,7 +243,7 @@ static char *check_bucket(KtCalls *c, unsigned bucket)
     return NULL;
 }
 
-char *kt_calls_check(KtCalls *c, uint64_t *n)
+char *kt_pending_calls_check(KtPendingCalls *c, uint64_t *n)
 {
     char *wrong = NULL;
 
@@ -255,7 +259,7 @@ char *kt_calls_check(KtCalls *c, uint64_t *n)
     return wrong;
 }
 
-void kt_calls_clear(KtCalls *c)
+void kt_pending_calls_clear(KtPendingCalls *c)
 {
     for (unsigned i = 0; i < BUCKETS; i++) {
         Bucket *b = &c->bucket[i];
@@ -269,7 +273,7 @@ void kt_calls_clear(KtCalls *c)
 
 /* ---- states ------------------------------------------------------------- */
 
-static void pack_call(const KtCall *call, GsPack *p)
+static void pack_call(const KtPendingCall *call, GsPack *p)
 {
     gs_pack_u64(p, call->sp);
     gs_pack_u64(p, call->ra);
@@ -280,9 +284,9 @@ static void pack_call(const KtCall *call, GsPack *p)
     gs_pack_u64(p, call->hook.v);
 }
 
-void kt_calls_pack(KtCalls *c, GsPack *p)
+void kt_pending_calls_pack(KtPendingCalls *c, GsPack *p)
 {
-    gs_pack_u64(p, kt_calls_pending(c));
+    gs_pack_u64(p, kt_pending_calls_pending(c));
     for (unsigned i = 0; i < BUCKETS; i++) {
         const Bucket *b = &c->bucket[i];
 
@@ -293,10 +297,10 @@ void kt_calls_pack(KtCalls *c, GsPack *p)
 }
 
 /* False if one was lost for it. */
-static bool unpack_call(KtCalls *c, GsUnpack *u, const KtSnapshot *s)
+static bool unpack_call(KtPendingCalls *c, GsUnpack *u, const KtSnapshot *s)
 {
     unsigned stale;
-    KtCall call = { .sp = gs_unpack_u64(u) };
+    KtPendingCall call = { .sp = gs_unpack_u64(u) };
 
     call.ra = gs_unpack_u64(u);
     call.size = gs_unpack_u64(u);
@@ -305,10 +309,11 @@ static bool unpack_call(KtCalls *c, GsUnpack *u, const KtSnapshot *s)
     call.gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
     call.hook = kt_snapshot_hook(s, gs_unpack_u64(u));
     return !gs_unpack_ok(u) || !call.hook.v ||
-           kt_calls_push(c, &call, &stale);
+           kt_pending_calls_push(c, &call, &stale);
 }
 
-unsigned kt_calls_unpack(KtCalls *c, GsUnpack *u, const KtSnapshot *s)
+unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsUnpack *u,
+                                 const KtSnapshot *s)
 {
     uint64_t n = gs_unpack_upto(u, CALLS_MAX, "the number of calls");
     unsigned lost = 0;

@@ -10,7 +10,7 @@
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
-static void lose(KtMoment *m, KtCounter why, uint8_t flags)
+static void lose(KtHookCall *m, KtCounter why, uint8_t flags)
 {
     const KtEvent gap = {
         .kind = KT_EV_GAP, .cpu = m->v->index, .flags = flags,
@@ -20,12 +20,12 @@ static void lose(KtMoment *m, KtCounter why, uint8_t flags)
     kt_tracer_push(m->c->tracer, m->v->index, &gap);
 }
 
-void kt_record_lose(KtMoment *m, KtCounter why)
+void kt_record_lose(KtHookCall *m, KtCounter why)
 {
     lose(m, why, 0);
 }
 
-void kt_record_lose_call(KtMoment *m, KtCounter why, bool hands_out)
+void kt_record_lose_call(KtHookCall *m, KtCounter why, bool hands_out)
 {
     bool told = hands_out && __atomic_exchange_n(&m->boot->unseen, true,
                                                  __ATOMIC_RELAXED);

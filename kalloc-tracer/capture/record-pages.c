@@ -11,7 +11,7 @@
 #include "kalloc-tracer/capture/record-internal.h"
 
 typedef struct PageWalk {
-    KtMoment *m;
+    KtHookCall *m;
     KtHookId id;
     bool folios;            /* their own order, not single pages */
     uint8_t flags;
@@ -19,7 +19,7 @@ typedef struct PageWalk {
 
 /* ---- frees -------------------------------------------------------------- */
 
-static void free_range(KtMoment *m, KtHookId id, uint64_t va, uint64_t len,
+static void free_range(KtHookCall *m, KtHookId id, uint64_t va, uint64_t len,
                        uint8_t flags)
 {
     if (!va || !len) {
@@ -42,7 +42,7 @@ static void free_range(KtMoment *m, KtHookId id, uint64_t va, uint64_t len,
  * rows further down the table. The event says that it may be one told before:
  * an interrupt between the two can hide that here, the model sees it.
  */
-static bool told_already(KtMoment *m, const KtHookRow *hook, KtHookId id,
+static bool told_already(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                          uint64_t va, uint64_t len)
 {
     const KtPageFree last = m->v->page_free;
@@ -59,7 +59,7 @@ static bool told_already(KtMoment *m, const KtHookRow *hook, KtHookId id,
  * Pages that the memory cgroup does not pay for are freed again by the call
  * that got them, which hands out nothing then.
  */
-static bool takes_back(KtMoment *m)
+static bool takes_back(KtHookCall *m)
 {
     uint64_t caller = m->ra;
 
@@ -79,7 +79,7 @@ static bool takes_back(KtMoment *m)
     return kt_hooks_in_role(m->boot->hooks, caller, KT_ROLE_PAGE_ALLOC);
 }
 
-static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     const KtPages *p = m->boot->pages;
     uint64_t va = kt_pages_va(p, kt_vcpu_arg(m->v, hook->ptr));
@@ -103,7 +103,7 @@ static bool free_page(uint64_t page, void *opaque)
     return true;
 }
 
-static void enter_free_many(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void enter_free_many(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     const KtPages *p = m->boot->pages;
     uint64_t at = kt_vcpu_arg(m->v, hook->array);
@@ -123,9 +123,9 @@ static void enter_free_many(KtMoment *m, const KtHookRow *hook, KtHookId id)
 
 /* ---- allocations -------------------------------------------------------- */
 
-static void await_pages(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void await_pages(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    KtCall call = {
+    KtPendingCall call = {
         .sp = m->sp_after,
         .ra = m->ra,
         .hook = id,
@@ -146,7 +146,7 @@ static void await_pages(KtMoment *m, const KtHookRow *hook, KtHookId id)
     kt_record_await(m, &call);
 }
 
-void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id)
+void kt_record_pages_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     switch (hook->role) {
     case KT_ROLE_PAGE_FREE:
@@ -162,7 +162,7 @@ void kt_record_pages_enter(KtMoment *m, const KtHookRow *hook, KtHookId id)
     }
 }
 
-static void alloc_range(KtMoment *m, const KtCall *call, uint64_t va,
+static void alloc_range(KtHookCall *m, const KtPendingCall *call, uint64_t va,
                         uint64_t len, uint8_t flags)
 {
     if (!va || !len) {
@@ -183,7 +183,7 @@ static bool alloc_page(uint64_t page, void *opaque)
 {
     const PageWalk *w = opaque;
     const KtPages *p = w->m->boot->pages;
-    const KtCall call = { .hook = w->id, .gfp = w->m->ev.gfp };
+    const KtPendingCall call = { .hook = w->id, .gfp = w->m->ev.gfp };
 
     alloc_range(w->m, &call, kt_pages_va(p, page), kt_pages_len(p, 0),
                 KT_EVF_IF_NEW);
@@ -192,7 +192,8 @@ static bool alloc_page(uint64_t page, void *opaque)
 
 /* What the caller had in the array before is skipped by the kernel, and
  * counted as if it came from here. */
-static void leave_bulk(KtMoment *m, const KtCall *call, uint64_t result)
+static void leave_bulk(KtHookCall *m, const KtPendingCall *call,
+                       uint64_t result)
 {
     const KtPages *p = m->boot->pages;
     uint64_t n = MIN(result & UINT32_MAX, call->size & UINT32_MAX);
@@ -208,7 +209,8 @@ static void leave_bulk(KtMoment *m, const KtCall *call, uint64_t result)
     }
 }
 
-static void leave_contig(KtMoment *m, const KtCall *call, uint64_t result)
+static void leave_contig(KtHookCall *m, const KtPendingCall *call,
+                         uint64_t result)
 {
     const KtPages *p = m->boot->pages;
     uint64_t start = call->ptr, end = call->size;
@@ -221,7 +223,8 @@ static void leave_contig(KtMoment *m, const KtCall *call, uint64_t result)
     }
 }
 
-void kt_record_pages_leave(KtMoment *m, const KtCall *call, uint64_t result)
+void kt_record_pages_leave(KtHookCall *m, const KtPendingCall *call,
+                           uint64_t result)
 {
     const KtPages *p = m->boot->pages;
     uint64_t order = call->size & UINT32_MAX;

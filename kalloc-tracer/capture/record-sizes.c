@@ -23,7 +23,7 @@ static uint64_t large_size(const KtGuest *g, uint64_t size)
     return actual;
 }
 
-static void set_slab_size(KtMoment *m, uint64_t cache_va)
+static void set_slab_size(KtHookCall *m, uint64_t cache_va)
 {
     KtGuest *g = m->boot->guest;
     const KtGuestCache *c = kt_guest_cache(g, &m->v->seen, cache_va);
@@ -41,7 +41,7 @@ static void set_slab_size(KtMoment *m, uint64_t cache_va)
     }
 }
 
-static void set_sizes(KtMoment *m, const KtCall *call, KtLayer layer,
+static void set_sizes(KtHookCall *m, const KtPendingCall *call, KtLayer layer,
                       uint64_t va)
 {
     KtGuest *g = m->boot->guest;
@@ -72,7 +72,7 @@ static void set_sizes(KtMoment *m, const KtCall *call, KtLayer layer,
 }
 
 /* As a profile says: the allocator's rule, or what the cache tells. */
-static void set_told_sizes(KtMoment *m, const KtCall *call,
+static void set_told_sizes(KtHookCall *m, const KtPendingCall *call,
                            const KtHookRow *hook)
 {
     const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen,
@@ -94,7 +94,7 @@ static void set_told_sizes(KtMoment *m, const KtCall *call,
     }
 }
 
-void kt_record_sizes(KtMoment *m, const KtCall *call, uint64_t va)
+void kt_record_sizes(KtHookCall *m, const KtPendingCall *call, uint64_t va)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
 
@@ -113,7 +113,8 @@ void kt_record_sizes(KtMoment *m, const KtCall *call, uint64_t va)
  * hook also where it has the code for slabs inside (since 6.15). Where a slab
  * cannot be told (no BTF), the model knows whether another hook told of it.
  */
-bool kt_record_outer_tells(KtMoment *m, const KtCall *call, uint64_t va)
+bool kt_record_outer_tells(KtHookCall *m, const KtPendingCall *call,
+                           uint64_t va)
 {
     KtGuest *g = m->boot->guest;
     bool can_tell = kt_guest_has_bases(g);

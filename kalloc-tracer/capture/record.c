@@ -42,7 +42,7 @@ static void count_stop(KtVcpu *v, GsStop stop)
 }
 
 /* Frames inside wrappers are dropped: the call is their caller's. */
-static unsigned skip_wrappers(KtMoment *m, const uint64_t *frames, unsigned n)
+static unsigned skip_wrappers(KtHookCall *m, const uint64_t *frames, unsigned n)
 {
     unsigned skip = 0;
     KtHookId wrapper = m->wrapper;
@@ -56,20 +56,20 @@ static unsigned skip_wrappers(KtMoment *m, const uint64_t *frames, unsigned n)
 }
 
 /* What a stack leads to, for gs_unwind_remember(). */
-static uint64_t pack_stack(const KtMoment *m, GsStop stop)
+static uint64_t pack_stack(const KtHookCall *m, GsStop stop)
 {
     return m->ev.stack.v | (uint64_t)m->wrapper.v << 32 |
            (uint64_t)stop << 40;
 }
 
-static GsStop unpack_stack(KtMoment *m, uint64_t value)
+static GsStop unpack_stack(KtHookCall *m, uint64_t value)
 {
     m->ev.stack.v = value;
     m->wrapper.v = value >> 32;
     return value >> 40;
 }
 
-static void walk_stack(KtMoment *m, const GsRegs *regs, uint32_t kind)
+static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
 {
     uint64_t frames[FRAMES_MAX];
     unsigned n = 0, skip;
@@ -88,7 +88,7 @@ static void walk_stack(KtMoment *m, const GsRegs *regs, uint32_t kind)
 /* Most stacks were seen before: then neither their frames are needed nor the
  * depot. */
 GS_HOT
-static void find_stack(KtMoment *m)
+static void find_stack(KtHookCall *m)
 {
     const GsRegs regs = {
         .ip = m->ra,
@@ -108,7 +108,7 @@ static void find_stack(KtMoment *m)
 
 /* Once a callback, when an event is certain. */
 GS_HOT
-void kt_record_complete(KtMoment *m)
+void kt_record_complete(KtHookCall *m)
 {
     KtTaskAt task;
 
@@ -126,7 +126,7 @@ void kt_record_complete(KtMoment *m)
     m->have_stack = true;
 }
 
-static void push_event(KtMoment *m, KtEventKind kind, KtHookId hook,
+static void push_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
                        uint64_t va)
 {
     m->ev.kind = kind;
@@ -135,7 +135,7 @@ static void push_event(KtMoment *m, KtEventKind kind, KtHookId hook,
     kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
 }
 
-void kt_record_event(KtMoment *m, KtEventKind kind, KtHookId hook,
+void kt_record_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
                      uint64_t va)
 {
     kt_record_complete(m);
@@ -151,7 +151,7 @@ static bool is_block(uint64_t va)
 /* ---- entries ------------------------------------------------------------ */
 
 /* On the stack, or in a register. */
-static bool read_return_address(KtMoment *m, KtRole role)
+static bool read_return_address(KtHookCall *m, KtRole role)
 {
     uint64_t sp = kt_vcpu_reg(m->v, GS_REG_SP);
     size_t avail;
@@ -163,7 +163,7 @@ static bool read_return_address(KtMoment *m, KtRole role)
         return true;
     }
     m->sp_after += sizeof(m->ra);
-    kt_calls_expect(m->c->calls, m->sp_after);
+    kt_pending_calls_expect(m->c->calls, m->sp_after);
     at = qemu_plugin_vaddr_to_host(sp, &avail);
     if (!at || avail < sizeof(m->ra)) {
         kt_record_lose_call(m, KT_CNT_CALL_UNREADABLE,
@@ -174,7 +174,7 @@ static bool read_return_address(KtMoment *m, KtRole role)
     return true;
 }
 
-KtHookId kt_record_free_site(KtMoment *m)
+KtHookId kt_record_free_site(KtHookCall *m)
 {
     unsigned i = m->ra % G_N_ELEMENTS(m->v->free_site);
 
@@ -183,7 +183,7 @@ KtHookId kt_record_free_site(KtMoment *m)
 }
 
 GS_HOT
-static void record_free(KtMoment *m, const KtHookRow *hook, KtHookId id,
+static void record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                         uint64_t va, KtCacheId cache)
 {
     if (!is_block(va)) {
@@ -207,7 +207,7 @@ static void record_free(KtMoment *m, const KtHookRow *hook, KtHookId id,
     kt_guest_object_freed(m->boot->guest, cache, va);
 }
 
-static void record_queue(KtMoment *m, KtHookId id, uint64_t va)
+static void record_queue(KtHookCall *m, KtHookId id, uint64_t va)
 {
     if (!is_block(va)) {
         kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
@@ -218,7 +218,7 @@ static void record_queue(KtMoment *m, KtHookId id, uint64_t va)
     push_event(m, KT_EV_RCU_QUEUE, id, va);
 }
 
-static KtCacheId cache_arg(KtMoment *m, const KtHookRow *hook)
+static KtCacheId cache_arg(KtHookCall *m, const KtHookRow *hook)
 {
     uint64_t va = kt_vcpu_arg(m->v, hook->cache);
     const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen, va);
@@ -226,12 +226,12 @@ static KtCacheId cache_arg(KtMoment *m, const KtHookRow *hook)
     return c ? c->id : (KtCacheId) { 0 };
 }
 
-static bool vfree_called_again(const KtMoment *m)
+static bool vfree_called_again(const KtHookCall *m)
 {
     return kt_hooks_vfree_called_again(m->boot->hooks);
 }
 
-static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t va = kt_vcpu_arg(m->v, hook->ptr);
 
@@ -247,7 +247,7 @@ static void enter_free(KtMoment *m, const KtHookRow *hook, KtHookId id)
     record_free(m, hook, id, va, cache_arg(m, hook));
 }
 
-static void free_array(KtMoment *m, const KtHookRow *hook, KtHookId id,
+static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                        uint64_t array, uint64_t n, KtCacheId cache)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -262,7 +262,7 @@ static void free_array(KtMoment *m, const KtHookRow *hook, KtHookId id,
     }
 }
 
-static void enter_free_bulk(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void enter_free_bulk(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     KtHookRow kind = *hook;
 
@@ -274,7 +274,7 @@ static void enter_free_bulk(KtMoment *m, const KtHookRow *hook, KtHookId id)
                kt_vcpu_arg(m->v, hook->count), cache_arg(m, hook));
 }
 
-static void enter_free_sheaf(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t array;
     uint32_t n;
@@ -292,7 +292,7 @@ static void enter_free_sheaf(KtMoment *m, const KtHookRow *hook, KtHookId id)
  * offset of the rcu_head in the block, or the block itself without a head
  * (commit 04a522b7da3d). Offsets are less than a page.
  */
-static void enter_rcu_queue(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t head = kt_vcpu_arg(m->v, hook->array);
     uint64_t ptr = kt_vcpu_arg(m->v, hook->ptr);
@@ -305,9 +305,9 @@ static void enter_rcu_queue(KtMoment *m, const KtHookRow *hook, KtHookId id)
  * finds a site which another one has published, but not yet seen to, does the
  * same once more rather than wait.
  */
-static bool hook_return_site(KtMoment *m)
+static bool hook_return_site(KtHookCall *m)
 {
-    KtSites *sites = m->c->sites;
+    KtReturnSites *sites = m->c->sites;
     uint64_t *seen = &m->v->return_site[m->ra %
                                         G_N_ELEMENTS(m->v->return_site)];
     bool added = false;
@@ -316,31 +316,32 @@ static bool hook_return_site(KtMoment *m)
     if (m->ra && *seen == m->ra) {
         return true;
     }
-    site = kt_sites_find(sites, m->ra);
-    if (site == KT_SITE_NONE) {
-        site = kt_sites_add(sites, m->ra,
-                            kt_hooks_wrapper(m->boot->hooks, m->ra, m->pages),
-                            &added);
+    site = kt_return_sites_find(sites, m->ra);
+    if (site == KT_RETURN_SITE_NONE) {
+        site = kt_return_sites_add(
+            sites, m->ra, kt_hooks_wrapper(m->boot->hooks, m->ra, m->pages),
+            &added);
     }
-    if (site == KT_SITE_NONE) {
+    if (site == KT_RETURN_SITE_NONE) {
         return false;
     }
-    if (!kt_sites_ready(sites, site)) {
-        if (kt_sites_maybe_block(sites, m->ra)) {
+    if (!kt_return_sites_ready(sites, site)) {
+        if (kt_return_sites_maybe_block(sites, m->ra)) {
             qemu_plugin_invalidate_vaddr(m->ra);
         }
-        kt_sites_set_ready(sites, site);
+        kt_return_sites_set_ready(sites, site);
     }
     kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, added);
     *seen = m->ra;
     return true;
 }
 
-void kt_record_await(KtMoment *m, const KtCall *call)
+void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 {
     unsigned stale;
 
-    if (!hook_return_site(m) || !kt_calls_push(m->c->calls, call, &stale)) {
+    if (!hook_return_site(m) ||
+        !kt_pending_calls_push(m->c->calls, call, &stale)) {
         kt_record_lose_call(m, KT_CNT_CALL_DROPPED,
                             kt_role_hands_out(m->boot->row[call->hook.v].role));
         return;
@@ -350,7 +351,7 @@ void kt_record_await(KtMoment *m, const KtCall *call)
     }
 }
 
-static void note_module(KtMoment *m, uint64_t va, bool added)
+static void note_module(KtHookCall *m, uint64_t va, bool added)
 {
     if (added) {
         kt_tracer_save_module(m->c->tracer, m->c->kernel, va);
@@ -359,23 +360,23 @@ static void note_module(KtMoment *m, uint64_t va, bool added)
     }
 }
 
-static void enter_bpf_add(KtMoment *m, uint64_t ksym)
+static void enter_bpf_add(KtHookCall *m, uint64_t ksym)
 {
     note_module(m, ksym,
                 kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
                              gs_kernel_add_bpf, ksym));
 }
 
-static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
+static void await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    KtCall call = {
+    KtPendingCall call = {
         .sp = m->sp_after,
         .ra = m->ra,
         .hook = id,
-        .size = kt_vcpu_arg(m->v, hook->count == KT_NO_ARG ? hook->size
-                                                           : hook->count),
-        .ptr = kt_vcpu_arg(m->v, hook->array == KT_NO_ARG ? hook->ptr
-                                                          : hook->array),
+        .size = kt_vcpu_arg(m->v, hook->count == KT_NO_ARG ? hook->size :
+                                                             hook->count),
+        .ptr = kt_vcpu_arg(m->v,
+                           hook->array == KT_NO_ARG ? hook->ptr : hook->array),
         .cache = kt_vcpu_arg(m->v, hook->cache),
         .gfp = kt_vcpu_arg(m->v, hook->gfp),
     };
@@ -384,14 +385,14 @@ static void await_return(KtMoment *m, const KtHookRow *hook, KtHookId id)
 }
 
 /* Another hook's work, or what works for the allocator. */
-static bool is_inner(const KtMoment *m, const KtHookRow *hook)
+static bool is_inner(const KtHookCall *m, const KtHookRow *hook)
 {
     return kt_hook_row_undoes(hook, m->ra) ||
            ((hook->flags & (KT_HOOK_INNER | KT_HOOK_SETUP | KT_HOOK_UNDO)) &&
             kt_hooks_is_inner(m->boot->hooks, hook, m->ra));
 }
 
-void kt_record_enter(KtMoment *m, KtHookId id)
+void kt_record_enter(KtHookCall *m, KtHookId id)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
@@ -441,7 +442,7 @@ void kt_record_enter(KtMoment *m, KtHookId id)
  * freed behind the gap, and that has to be seen: so the call is under way like
  * any other. And where a kmem_cache was may be another one by then.
  */
-void kt_record_pass(KtMoment *m, KtHookId id)
+void kt_record_skip(KtHookCall *m, KtHookId id)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
@@ -456,13 +457,13 @@ void kt_record_pass(KtMoment *m, KtHookId id)
 /* ---- returns ------------------------------------------------------------ */
 
 /* The function calls another hook for its blocks, as was seen before. */
-static bool told_by_inner(const KtMoment *m, KtHookId id)
+static bool told_by_inner(const KtHookCall *m, KtHookId id)
 {
     return __atomic_load_n(&m->boot->inner_tells[id.v], __ATOMIC_RELAXED);
 }
 
 /* A hook for the same layer was called by it: by a jump, or from inside. */
-static void note_inner(KtMoment *m, KtHookId id, KtLayer layer)
+static void note_inner(KtHookCall *m, KtHookId id, KtLayer layer)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
@@ -471,7 +472,7 @@ static void note_inner(KtMoment *m, KtHookId id, KtLayer layer)
     }
 }
 
-static void tell_alloc(KtMoment *m, const KtCall *call, uint64_t va)
+static void tell_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
 {
     kt_record_complete(m);
     m->ev.gfp = call->gfp;
@@ -480,7 +481,7 @@ static void tell_alloc(KtMoment *m, const KtCall *call, uint64_t va)
 }
 
 GS_HOT
-static void record_alloc(KtMoment *m, const KtCall *call, uint64_t va)
+static void record_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
     bool outer = hook->flags & KT_HOOK_OUTER;
@@ -514,7 +515,8 @@ static uint64_t bulk_count(uint64_t result, uint64_t wanted)
     return all ? wanted : 0;
 }
 
-static void leave_alloc_bulk(KtMoment *m, const KtCall *call, uint64_t result)
+static void leave_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
+                             uint64_t result)
 {
     uint64_t n = bulk_count(result, call->size);
 
@@ -533,7 +535,8 @@ static void leave_alloc_bulk(KtMoment *m, const KtCall *call, uint64_t result)
     }
 }
 
-static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
+static void leave_realloc(KtHookCall *m, const KtPendingCall *call,
+                          uint64_t result)
 {
     if (result != call->ptr || !is_block(result)) {
         return;             /* moved: the copy's own events tell */
@@ -543,14 +546,14 @@ static void leave_realloc(KtMoment *m, const KtCall *call, uint64_t result)
     push_event(m, KT_EV_RESIZE, call->hook, result);
 }
 
-static void leave_module_add(KtMoment *m, const KtCall *call)
+static void leave_module_add(KtHookCall *m, const KtPendingCall *call)
 {
     note_module(m, call->ptr,
                 kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
                              gs_kernel_add_module, call->ptr));
 }
 
-void kt_record_leave(KtMoment *m, const KtCall *call)
+void kt_record_leave(KtHookCall *m, const KtPendingCall *call)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
     uint64_t result = kt_vcpu_reg(m->v, GS_REG_RESULT);

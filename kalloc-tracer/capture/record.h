@@ -36,13 +36,13 @@ typedef struct KtShared {
     KtTracer *tracer;
     const KtProfile *profile;
     GsKernel *kernel;
-    KtSites *sites;
-    KtCalls *calls;
+    KtReturnSites *sites;
+    KtPendingCalls *calls;
     void (*kexec)(void);        /* the kernel is left for another */
 } KtShared;
 
 /**
- * struct KtMoment - one callback, and what its events have in common
+ * struct KtHookCall - one callback, and what its events have in common
  * @c, @boot, @v: (borrowed) where it happens
  * @insns_left: instructions of the block that have not run, for the clock
  * @pages: it is of the page allocator
@@ -53,7 +53,7 @@ typedef struct KtShared {
  *        entered it by a jump has the same (5.10's __kmalloc() and
  *        kmalloc_order_trace())
  */
-typedef struct KtMoment {
+typedef struct KtHookCall {
     const KtShared *c;
     KtBoot *boot;
     KtVcpu *v;
@@ -65,16 +65,16 @@ typedef struct KtMoment {
     KtLayer told_layer;
     KtHookId wrapper;
     KtEvent ev;
-} KtMoment;
+} KtHookCall;
 
 /** kt_record_enter() - the hooked function @id is entered. */
-GS_HOT void kt_record_enter(KtMoment *m, KtHookId id);
+GS_HOT void kt_record_enter(KtHookCall *m, KtHookId id);
 
-/** kt_record_pass() - it is while nothing is recorded: seen is only what later
+/** kt_record_skip() - it is while nothing is recorded: seen is only what later
  *  events need to be told rightly. */
-void kt_record_pass(KtMoment *m, KtHookId id);
+void kt_record_skip(KtHookCall *m, KtHookId id);
 
 /** kt_record_leave() - @call has returned; @m has its ra and sp_after. */
-GS_HOT void kt_record_leave(KtMoment *m, const KtCall *call);
+GS_HOT void kt_record_leave(KtHookCall *m, const KtPendingCall *call);
 
 #endif /* KT_RECORD_H */

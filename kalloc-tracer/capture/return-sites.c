@@ -26,7 +26,7 @@ typedef struct Site {
     uint8_t ready;
 } Site;
 
-struct KtSites {
+struct KtReturnSites {
     uint64_t seen[SEEN_BITS / 64];      /* by hash: "never added" in one look */
     uint32_t slot[SITE_SLOTS];          /* index of a site + 1; 0: free */
     Site site[SITE_MAX];
@@ -35,20 +35,20 @@ struct KtSites {
     pthread_mutex_t add_lock;           /* claims only: they are rare */
 };
 
-KtSites *kt_sites_new(void)
+KtReturnSites *kt_return_sites_new(void)
 {
-    KtSites *s = g_new0(KtSites, 1);
+    KtReturnSites *s = g_new0(KtReturnSites, 1);
 
     pthread_mutex_init(&s->add_lock, NULL);
     return s;
 }
 
-uint64_t kt_sites_bytes(void)
+uint64_t kt_return_sites_bytes(void)
 {
-    return sizeof(KtSites);
+    return sizeof(KtReturnSites);
 }
 
-void kt_sites_free(KtSites *s)
+void kt_return_sites_free(KtReturnSites *s)
 {
     if (s) {
         pthread_mutex_destroy(&s->add_lock);
@@ -71,7 +71,7 @@ static uint32_t first_slot(uint64_t va)
  * @block these bits are in one order for all threads (SEQ_CST): who adds a
  * site and who notes a block write the one and then read the other.
  */
-static bool maybe_seen(const KtSites *s, uint64_t va)
+static bool maybe_seen(const KtReturnSites *s, uint64_t va)
 {
     uint32_t bit = hash(va) >> 20 & (SEEN_BITS - 1);
 
@@ -79,7 +79,7 @@ static bool maybe_seen(const KtSites *s, uint64_t va)
            (bit % 64) & 1;
 }
 
-static void set_seen(KtSites *s, uint64_t va)
+static void set_seen(KtReturnSites *s, uint64_t va)
 {
     uint32_t bit = hash(va) >> 20 & (SEEN_BITS - 1);
 
@@ -87,33 +87,33 @@ static void set_seen(KtSites *s, uint64_t va)
                       __ATOMIC_SEQ_CST);
 }
 
-uint32_t kt_sites_find(const KtSites *s, uint64_t va)
+uint32_t kt_return_sites_find(const KtReturnSites *s, uint64_t va)
 {
     uint32_t i = first_slot(va);
 
     if (!maybe_seen(s, va)) {
-        return KT_SITE_NONE;
+        return KT_RETURN_SITE_NONE;
     }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
         uint32_t have = __atomic_load_n(&s->slot[i], __ATOMIC_ACQUIRE);
 
         if (!have) {
-            return KT_SITE_NONE;
+            return KT_RETURN_SITE_NONE;
         }
         if (s->site[have - 1].va == va) {
             return have - 1;
         }
         i = (i + 1) & (SITE_SLOTS - 1);
     }
-    return KT_SITE_NONE;
+    return KT_RETURN_SITE_NONE;
 }
 
-static uint32_t add_locked(KtSites *s, uint64_t va, KtHookId wrapper)
+static uint32_t add_locked(KtReturnSites *s, uint64_t va, KtHookId wrapper)
 {
     uint32_t i = first_slot(va);
 
     if (s->n >= SITE_MAX) {
-        return KT_SITE_NONE;
+        return KT_RETURN_SITE_NONE;
     }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
         if (!s->slot[i]) {
@@ -124,28 +124,29 @@ static uint32_t add_locked(KtSites *s, uint64_t va, KtHookId wrapper)
         }
         i = (i + 1) & (SITE_SLOTS - 1);
     }
-    return KT_SITE_NONE;
+    return KT_RETURN_SITE_NONE;
 }
 
-uint32_t kt_sites_add(KtSites *s, uint64_t va, KtHookId wrapper, bool *added)
+uint32_t kt_return_sites_add(KtReturnSites *s, uint64_t va, KtHookId wrapper,
+                             bool *added)
 {
-    uint32_t site = kt_sites_find(s, va);
+    uint32_t site = kt_return_sites_find(s, va);
 
     *added = false;
-    if (site != KT_SITE_NONE || !va) {
+    if (site != KT_RETURN_SITE_NONE || !va) {
         return site;
     }
     pthread_mutex_lock(&s->add_lock);
-    site = kt_sites_find(s, va);
-    if (site == KT_SITE_NONE) {
+    site = kt_return_sites_find(s, va);
+    if (site == KT_RETURN_SITE_NONE) {
         site = add_locked(s, va, wrapper);
-        *added = site != KT_SITE_NONE;
+        *added = site != KT_RETURN_SITE_NONE;
     }
     pthread_mutex_unlock(&s->add_lock);
     return site;
 }
 
-static uint64_t *block_word(KtSites *s, uint64_t va, uint64_t *bit)
+static uint64_t *block_word(KtReturnSites *s, uint64_t va, uint64_t *bit)
 {
     uint32_t i = hash(va) >> 24 & (BLOCK_BITS - 1);
 
@@ -153,7 +154,7 @@ static uint64_t *block_word(KtSites *s, uint64_t va, uint64_t *bit)
     return &s->block[i / 64];
 }
 
-void kt_sites_note_block(KtSites *s, uint64_t va)
+void kt_return_sites_note_block(KtReturnSites *s, uint64_t va)
 {
     uint64_t bit;
     uint64_t *word = block_word(s, va, &bit);
@@ -161,7 +162,7 @@ void kt_sites_note_block(KtSites *s, uint64_t va)
     __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-bool kt_sites_maybe_block(KtSites *s, uint64_t va)
+bool kt_return_sites_maybe_block(KtReturnSites *s, uint64_t va)
 {
     uint64_t bit;
     uint64_t *word = block_word(s, va, &bit);
@@ -169,27 +170,27 @@ bool kt_sites_maybe_block(KtSites *s, uint64_t va)
     return __atomic_load_n(word, __ATOMIC_SEQ_CST) & bit;
 }
 
-bool kt_sites_ready(const KtSites *s, uint32_t site)
+bool kt_return_sites_ready(const KtReturnSites *s, uint32_t site)
 {
     return __atomic_load_n(&s->site[site].ready, __ATOMIC_ACQUIRE);
 }
 
-void kt_sites_set_ready(KtSites *s, uint32_t site)
+void kt_return_sites_set_ready(KtReturnSites *s, uint32_t site)
 {
     __atomic_store_n(&s->site[site].ready, 1, __ATOMIC_RELEASE);
 }
 
-uint64_t kt_sites_va(const KtSites *s, uint32_t site)
+uint64_t kt_return_sites_va(const KtReturnSites *s, uint32_t site)
 {
     return s->site[site].va;
 }
 
-KtHookId kt_sites_wrapper(const KtSites *s, uint32_t site)
+KtHookId kt_return_sites_wrapper(const KtReturnSites *s, uint32_t site)
 {
     return (KtHookId) { s->site[site].wrapper };
 }
 
-void kt_sites_clear(KtSites *s)
+void kt_return_sites_clear(KtReturnSites *s)
 {
     memset(s->seen, 0, sizeof(s->seen));
     memset(s->slot, 0, sizeof(s->slot));
@@ -200,7 +201,7 @@ void kt_sites_clear(KtSites *s)
 
 /* ---- states ------------------------------------------------------------- */
 
-void kt_sites_pack(const KtSites *s, GsPack *p)
+void kt_return_sites_pack(const KtReturnSites *s, GsPack *p)
 {
     uint64_t last = 0;
 
@@ -213,7 +214,7 @@ void kt_sites_pack(const KtSites *s, GsPack *p)
 }
 
 /* No code is translated that has not asked for its site. */
-static void unpack_site(KtSites *s, uint64_t *va, GsUnpack *u,
+static void unpack_site(KtReturnSites *s, uint64_t *va, GsUnpack *u,
                         const KtSnapshot *saved)
 {
     KtHookId wrapper;
@@ -223,14 +224,15 @@ static void unpack_site(KtSites *s, uint64_t *va, GsUnpack *u,
     *va = gs_unpack_step(u, *va);
     wrapper = kt_snapshot_hook(saved, gs_unpack_u64(u));
     if (gs_unpack_ok(u)) {
-        site = kt_sites_add(s, *va, wrapper, &added);
-        if (site != KT_SITE_NONE) {
-            kt_sites_set_ready(s, site);
+        site = kt_return_sites_add(s, *va, wrapper, &added);
+        if (site != KT_RETURN_SITE_NONE) {
+            kt_return_sites_set_ready(s, site);
         }
     }
 }
 
-void kt_sites_unpack(KtSites *s, GsUnpack *u, const KtSnapshot *saved)
+void kt_return_sites_unpack(KtReturnSites *s, GsUnpack *u,
+                            const KtSnapshot *saved)
 {
     uint64_t n = gs_unpack_upto(u, SITE_MAX, "the number of return sites");
     uint64_t va = 0;

@@ -57,7 +57,7 @@ bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch)
     return v->ready;
 }
 
-void kt_vcpu_end(KtVcpu *v)
+void kt_vcpu_unplug(KtVcpu *v)
 {
     kt_vcpu_forget(v);
     g_clear_pointer(&v->shown, g_array_unref);

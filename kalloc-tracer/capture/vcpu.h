@@ -36,7 +36,7 @@ typedef struct KtVcpu {
     unsigned ready:1;                       /* @reg is set */
     unsigned trapped:1;                     /* @trap is the last entry */
     KtGuestCpu seen;
-    KtSiteWrapper free_site[256];
+    KtReturnSiteWrapper free_site[256];
     uint64_t return_site[1024];             /* known to be ready, by address */
     KtPageFree page_free;
     KtEntered trap;
@@ -53,8 +53,9 @@ typedef struct KtVcpu {
  * Returns: false when a register is not to be had from this QEMU or target.
  */
 bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch);
-/** kt_vcpu_end() - it is unplugged: its registers are gone. Counters stay. */
-void kt_vcpu_end(KtVcpu *v);
+/** kt_vcpu_unplug() - it is unplugged: its registers are gone. Counters stay.
+ * */
+void kt_vcpu_unplug(KtVcpu *v);
 /** kt_vcpu_set_kernel() - @k: (borrowed) runs on it from now on, until
  *  kt_vcpu_forget(). */
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k);

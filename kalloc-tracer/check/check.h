@@ -135,6 +135,6 @@ void kt_checker_run(KtTracer *t);
 
 /** kt_tracer_set_calls() - (borrowed for the tracer's life) the table of calls
  *  under way; before kt_tracer_start(). */
-void kt_tracer_set_calls(KtTracer *t, KtCalls *calls);
+void kt_tracer_set_calls(KtTracer *t, KtPendingCalls *calls);
 
 #endif /* KT_CHECK_H */

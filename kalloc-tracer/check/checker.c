@@ -119,7 +119,7 @@ static void check_threads(KtExam *x, KtTracer *t)
         kt_exam_found(x, KT_CHECK_QUEUE_ORDER, "%s", where);
     }
     if (t->calls) {
-        call = kt_calls_check(t->calls, &x->report.calls);
+        call = kt_pending_calls_check(t->calls, &x->report.calls);
     }
     if (call) {
         kt_exam_found(x, KT_CHECK_CALLS, "%s", call);
@@ -235,7 +235,7 @@ void kt_tracer_set_check(KtTracer *t, KtCheckFn fn, void *opaque)
     t->checker = kt_checker_new(fn, opaque);
 }
 
-void kt_tracer_set_calls(KtTracer *t, KtCalls *calls)
+void kt_tracer_set_calls(KtTracer *t, KtPendingCalls *calls)
 {
     t->calls = calls;
 }

@@ -169,20 +169,22 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va);
  *  a wrapper of the page allocator. */
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
 
-/** struct KtSiteWrapper - what kt_hooks_wrapper() said of @ra and @pages */
-typedef struct KtSiteWrapper {
+/** struct KtReturnSiteWrapper - what kt_hooks_wrapper() said of @ra and @pages
+ * */
+typedef struct KtReturnSiteWrapper {
     uint64_t ra;
     KtHookId wrapper;
     bool pages;
-} KtSiteWrapper;
+} KtReturnSiteWrapper;
 
 /** kt_hooks_wrapper_by() - the same, remembered; hot path. */
 static inline KtHookId kt_hooks_wrapper_by(const KtHooks *h,
-                                           KtSiteWrapper *seen, uint64_t ra,
-                                           bool pages)
+                                           KtReturnSiteWrapper *seen,
+                                           uint64_t ra, bool pages)
 {
     if (seen->ra != ra || seen->pages != pages) {
-        *seen = (KtSiteWrapper) { ra, kt_hooks_wrapper(h, ra, pages), pages };
+        *seen = (KtReturnSiteWrapper) { ra, kt_hooks_wrapper(h, ra, pages),
+                                        pages };
     }
     return seen->wrapper;
 }

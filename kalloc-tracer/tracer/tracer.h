@@ -51,7 +51,7 @@ struct KtTracer {
     bool warned;            /* that blocks are not kept */
     KtJournal *journal;     /* NULL for none */
     KtChecker *checker;     /* NULL: nothing is checked at run time */
-    KtCalls *calls;         /* borrowed, for the checker; NULL: not known */
+    KtPendingCalls *calls;  /* borrowed, for the checker; NULL: not known */
     GByteArray *status;     /* the last that was written to it */
     uint64_t flushed_at;    /* host's clock, ns */
     uint64_t events;        /* applied */

@@ -120,10 +120,10 @@ void test_qemu_end(void)
 
     kt_capture_forget_return(c);
     kt_capture_drop_boot(c);
-    kt_vcpu_end(&c->vcpu[0]);
+    kt_vcpu_unplug(&c->vcpu[0]);
     g_aligned_free(c->vcpu);
-    kt_sites_free(c->shared.sites);
-    kt_calls_free(c->shared.calls);
+    kt_return_sites_free(c->shared.sites);
+    kt_pending_calls_free(c->shared.calls);
     g_mutex_clear(&c->lock);
     memset(c, 0, sizeof(*c));
     kt_finder_free(qemu.finder);

@@ -75,7 +75,7 @@ static void calls_while_off(void)
     }
     g_assert_cmpuint(stats_of(w).events, ==, 0);
     g_assert_cmpuint(kt_capture_hook_hits(w->capture, id), ==, 1);
-    g_assert_cmpuint(kt_calls_pending(w->t->calls), ==, 0);
+    g_assert_cmpuint(kt_pending_calls_pending(w->t->calls), ==, 0);
     g_assert_cmpuint(counter(w, KT_CNT_CALL_DROPPED), ==, 0);
     g_assert_cmpuint(counter(w, KT_CNT_CALL_STALE), ==, 0);
     g_assert_cmpuint(counter(w, KT_CNT_RETURN_FOREIGN), ==, 0);

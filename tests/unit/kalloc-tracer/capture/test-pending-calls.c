@@ -3,124 +3,124 @@
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "tests/unit/empty-state.h"
 
-static KtCall call_at(uint64_t sp, uint64_t ra, uint8_t hook)
+static KtPendingCall call_at(uint64_t sp, uint64_t ra, uint8_t hook)
 {
-    return (KtCall) { .sp = sp, .ra = ra, .hook = { hook } };
+    return (KtPendingCall) { .sp = sp, .ra = ra, .hook = { hook } };
 }
 
-static void push(KtCalls *c, KtCall call, unsigned want_stale)
+static void push(KtPendingCalls *c, KtPendingCall call, unsigned want_stale)
 {
     unsigned stale;
 
-    g_assert_true(kt_calls_push(c, &call, &stale));
+    g_assert_true(kt_pending_calls_push(c, &call, &stale));
     g_assert_cmpuint(stale, ==, want_stale);
 }
 
 static void returns_match_out_of_order(void)
 {
-    KtCalls *c = kt_calls_new();
-    KtCall out;
+    KtPendingCalls *c = kt_pending_calls_new();
+    KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
     push(c, call_at(0x9000, 0xa, 2), 0);
-    g_assert_true(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_true(kt_pending_calls_pop(c, 0x1000, 0xa, &out));
     g_assert_cmpuint(out.hook.v, ==, 1);
-    g_assert_true(kt_calls_pop(c, 0x9000, 0xa, &out));
+    g_assert_true(kt_pending_calls_pop(c, 0x9000, 0xa, &out));
     g_assert_cmpuint(out.hook.v, ==, 2);
-    g_assert_cmpuint(kt_calls_pending(c), ==, 0);
-    kt_calls_free(c);
+    g_assert_cmpuint(kt_pending_calls_pending(c), ==, 0);
+    kt_pending_calls_free(c);
 }
 
 static void tail_called_share_a_return(void)
 {
-    KtCalls *c = kt_calls_new();
-    KtCall out;
+    KtPendingCalls *c = kt_pending_calls_new();
+    KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
     push(c, call_at(0x1000, 0xa, 2), 0);
-    g_assert_cmpuint(kt_calls_pop(c, 0x1000, 0xa, &out), ==, 2);
+    g_assert_cmpuint(kt_pending_calls_pop(c, 0x1000, 0xa, &out), ==, 2);
     g_assert_cmpuint(out.hook.v, ==, 2);
-    g_assert_cmpuint(kt_calls_pop(c, 0x1000, 0xa, &out), ==, 1);
+    g_assert_cmpuint(kt_pending_calls_pop(c, 0x1000, 0xa, &out), ==, 1);
     g_assert_cmpuint(out.hook.v, ==, 1);
-    g_assert_cmpuint(kt_calls_pop(c, 0x1000, 0xa, &out), ==, 0);
-    kt_calls_free(c);
+    g_assert_cmpuint(kt_pending_calls_pop(c, 0x1000, 0xa, &out), ==, 0);
+    kt_pending_calls_free(c);
 }
 
 static void other_return_address_is_foreign(void)
 {
-    KtCalls *c = kt_calls_new();
-    KtCall out;
+    KtPendingCalls *c = kt_pending_calls_new();
+    KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
-    g_assert_false(kt_calls_pop(c, 0x1000, 0xb, &out));
-    g_assert_false(kt_calls_pop(c, 0x1008, 0xa, &out));
-    g_assert_cmpuint(kt_calls_pending(c), ==, 1);
-    kt_calls_free(c);
+    g_assert_false(kt_pending_calls_pop(c, 0x1000, 0xb, &out));
+    g_assert_false(kt_pending_calls_pop(c, 0x1008, 0xa, &out));
+    g_assert_cmpuint(kt_pending_calls_pending(c), ==, 1);
+    kt_pending_calls_free(c);
 }
 
 static void reused_stack_drops_the_stale_call(void)
 {
-    KtCalls *c = kt_calls_new();
-    KtCall out;
+    KtPendingCalls *c = kt_pending_calls_new();
+    KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
     push(c, call_at(0x1000, 0xb, 1), 1);
-    g_assert_false(kt_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_false(kt_pending_calls_pop(c, 0x1000, 0xa, &out));
     push(c, call_at(0x1000, 0xb, 1), 1);
-    g_assert_true(kt_calls_pop(c, 0x1000, 0xb, &out));
-    g_assert_cmpuint(kt_calls_pending(c), ==, 0);
-    kt_calls_free(c);
+    g_assert_true(kt_pending_calls_pop(c, 0x1000, 0xb, &out));
+    g_assert_cmpuint(kt_pending_calls_pending(c), ==, 0);
+    kt_pending_calls_free(c);
 }
 
 static void a_full_bucket_gives_up_its_oldest(void)
 {
-    KtCalls *c = kt_calls_new();
+    KtPendingCalls *c = kt_pending_calls_new();
     unsigned kept = 0, stale, pushed = 0;
-    KtCall out;
+    KtPendingCall out;
 
     /* far more than there is room for: nothing but counts may suffer */
     for (uint64_t i = 0; i < 100000; i++) {
-        KtCall call = call_at(0x1000 + 8 * i, 0xa, 1);
+        KtPendingCall call = call_at(0x1000 + 8 * i, 0xa, 1);
 
-        pushed += kt_calls_push(c, &call, &stale);
+        pushed += kt_pending_calls_push(c, &call, &stale);
     }
-    g_assert_cmpuint(kt_calls_pending(c), ==, pushed);
+    g_assert_cmpuint(kt_pending_calls_pending(c), ==, pushed);
     for (uint64_t i = 0; i < 100000; i++) {
-        kept += kt_calls_pop(c, 0x1000 + 8 * i, 0xa, &out);
+        kept += kt_pending_calls_pop(c, 0x1000 + 8 * i, 0xa, &out);
     }
     g_assert_cmpuint(kept, ==, pushed);
-    kt_calls_free(c);
+    kt_pending_calls_free(c);
 }
 
 static void clear_forgets(void)
 {
-    KtCalls *c = kt_calls_new();
+    KtPendingCalls *c = kt_pending_calls_new();
 
     push(c, call_at(0x1000, 0xa, 1), 0);
-    kt_calls_clear(c);
-    g_assert_cmpuint(kt_calls_pending(c), ==, 0);
-    kt_calls_free(c);
+    kt_pending_calls_clear(c);
+    g_assert_cmpuint(kt_pending_calls_pending(c), ==, 0);
+    kt_pending_calls_free(c);
 }
 
 /* ---- states ------------------------------------------------------------- */
 
-static GByteArray *packed(KtCalls *c)
+static GByteArray *packed(KtPendingCalls *c)
 {
     GByteArray *bytes = g_byte_array_new();
     GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
 
-    kt_calls_pack(c, p);
+    kt_pending_calls_pack(c, p);
     gs_pack_end(p);
     return bytes;
 }
 
 static void unpack(void *c, GsUnpack *u, const KtSnapshot *saved)
 {
-    g_assert_cmpuint(kt_calls_unpack(c, u, saved), ==, 0);
+    g_assert_cmpuint(kt_pending_calls_unpack(c, u, saved), ==, 0);
 }
 
 typedef struct Some {
-    KtCalls *calls;
+    KtPendingCalls *calls;
     unsigned lost;
 } Some;
 
@@ -128,19 +128,19 @@ static void unpack_some(void *opaque, GsUnpack *u, const KtSnapshot *saved)
 {
     Some *to = opaque;
 
-    to->lost = kt_calls_unpack(to->calls, u, saved);
+    to->lost = kt_pending_calls_unpack(to->calls, u, saved);
 }
 
 /* More of them than have a place of their own, and one as large as can be. */
 static void a_state_has_all(void)
 {
-    const KtCall large = {
-        UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
-        UINT32_MAX, { 1 },
+    const KtPendingCall large = {
+        UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+        UINT64_MAX, UINT32_MAX, { 1 },
     };
-    KtCalls *c = kt_calls_new(), *to = kt_calls_new();
+    KtPendingCalls *c = kt_pending_calls_new(), *to = kt_pending_calls_new();
     g_autoptr(GByteArray) bytes = NULL, again = NULL;
-    KtCall out;
+    KtPendingCall out;
 
     for (uint64_t i = 0; i < 2000; i++) {
         push(c, call_at(0x1000 + 8 * i, 0xa, 1 + i % 3), 0);
@@ -150,43 +150,43 @@ static void a_state_has_all(void)
     g_assert_true(unpack_part(unpack, to, bytes, NULL));
     again = packed(to);
     g_assert_cmpmem(again->data, again->len, bytes->data, bytes->len);
-    g_assert_true(kt_calls_pop(to, large.sp, large.ra, &out));
+    g_assert_true(kt_pending_calls_pop(to, large.sp, large.ra, &out));
     g_assert_cmphex(out.cache, ==, large.cache);
     g_assert_cmphex(out.gfp, ==, large.gfp);
-    kt_calls_free(c);
-    kt_calls_free(to);
+    kt_pending_calls_free(c);
+    kt_pending_calls_free(to);
 }
 
 /* A smaller bound than that of the VM which was saved. */
 static void a_state_tells_what_it_lost(void)
 {
     KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
-    KtCalls *c = kt_calls_new();
-    Some to = { .calls = kt_calls_new() };
+    KtPendingCalls *c = kt_pending_calls_new();
+    Some to = { .calls = kt_pending_calls_new() };
     g_autoptr(GByteArray) bytes = NULL;
 
     for (uint64_t i = 0; i < 2000; i++) {
         push(c, call_at(0x1000 + 8 * i, 0xa, 1), 0);
     }
     bytes = packed(c);
-    kt_calls_charge(to.calls, b);
+    kt_pending_calls_charge(to.calls, b);
     kt_budget_charge(b, KT_PART_FIXED, KT_BUDGET_MIN);
     g_assert_true(unpack_part(unpack_some, &to, bytes, NULL));
     g_assert_cmpuint(to.lost, >, 0);
-    g_assert_cmpuint(kt_calls_pending(to.calls) + to.lost, ==, 2000);
-    kt_calls_free(c);
-    kt_calls_free(to.calls);
+    g_assert_cmpuint(kt_pending_calls_pending(to.calls) + to.lost, ==, 2000);
+    kt_pending_calls_free(c);
+    kt_pending_calls_free(to.calls);
     kt_budget_free(b);
 }
 
 /* A table that is full has no more; to push what cannot stay takes long. */
 static void a_state_has_no_more_than_fit(void)
 {
-    KtCalls *c = kt_calls_new();
+    KtPendingCalls *c = kt_pending_calls_new();
 
     check_most(unpack, c, 128 * (3 + 2048), "the number of calls is 262529, "
                "at most 262528 is possible");
-    kt_calls_free(c);
+    kt_pending_calls_free(c);
 }
 
 int main(int argc, char **argv)

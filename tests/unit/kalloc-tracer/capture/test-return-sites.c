@@ -5,74 +5,76 @@
 
 static void added_once_found_always(void)
 {
-    KtSites *s = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new();
     bool added;
-    uint32_t site = kt_sites_add(s, 0xffffffff81000010, (KtHookId) { 3 },
-                                 &added);
+    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 3 },
+                                        &added);
 
     g_assert_true(added);
-    g_assert_cmpuint(kt_sites_find(s, 0xffffffff81000010), ==, site);
-    g_assert_cmpuint(kt_sites_wrapper(s, site).v, ==, 3);
-    g_assert_cmphex(kt_sites_va(s, site), ==, 0xffffffff81000010);
-    g_assert_cmpuint(kt_sites_add(s, 0xffffffff81000010, (KtHookId) { 4 },
-                                  &added), ==, site);
+    g_assert_cmpuint(kt_return_sites_find(s, 0xffffffff81000010), ==, site);
+    g_assert_cmpuint(kt_return_sites_wrapper(s, site).v, ==, 3);
+    g_assert_cmphex(kt_return_sites_va(s, site), ==, 0xffffffff81000010);
+    g_assert_cmpuint(
+        kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 4 }, &added),
+        ==, site);
     g_assert_false(added);
-    g_assert_cmpuint(kt_sites_find(s, 0xffffffff81000018), ==, KT_SITE_NONE);
-    kt_sites_free(s);
+    g_assert_cmpuint(kt_return_sites_find(s, 0xffffffff81000018), ==,
+                     KT_RETURN_SITE_NONE);
+    kt_return_sites_free(s);
 }
 
 static void a_site_is_ready_when_said_so(void)
 {
-    KtSites *s = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new();
     bool added;
-    uint32_t site = kt_sites_add(s, 0xffffffff81000010, (KtHookId) { 0 },
-                                 &added);
+    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 0 },
+                                        &added);
 
-    g_assert_false(kt_sites_ready(s, site));
-    kt_sites_set_ready(s, site);
-    g_assert_true(kt_sites_ready(s, site));
-    kt_sites_clear(s);
-    g_assert_false(kt_sites_ready(s, site));
-    kt_sites_free(s);
+    g_assert_false(kt_return_sites_ready(s, site));
+    kt_return_sites_set_ready(s, site);
+    g_assert_true(kt_return_sites_ready(s, site));
+    kt_return_sites_clear(s);
+    g_assert_false(kt_return_sites_ready(s, site));
+    kt_return_sites_free(s);
 }
 
 static void a_block_is_known_once_noted(void)
 {
-    KtSites *s = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new();
 
-    g_assert_false(kt_sites_maybe_block(s, 0xffffffff81000010));
-    kt_sites_note_block(s, 0xffffffff81000010);
-    g_assert_true(kt_sites_maybe_block(s, 0xffffffff81000010));
-    kt_sites_clear(s);
-    g_assert_false(kt_sites_maybe_block(s, 0xffffffff81000010));
-    kt_sites_free(s);
+    g_assert_false(kt_return_sites_maybe_block(s, 0xffffffff81000010));
+    kt_return_sites_note_block(s, 0xffffffff81000010);
+    g_assert_true(kt_return_sites_maybe_block(s, 0xffffffff81000010));
+    kt_return_sites_clear(s);
+    g_assert_false(kt_return_sites_maybe_block(s, 0xffffffff81000010));
+    kt_return_sites_free(s);
 }
 
 static void address_zero_is_none(void)
 {
-    KtSites *s = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new();
     bool added;
 
-    kt_sites_add(s, 0, (KtHookId) { 0 }, &added);
+    kt_return_sites_add(s, 0, (KtHookId) { 0 }, &added);
     g_assert_false(added);
-    kt_sites_free(s);
+    kt_return_sites_free(s);
 }
 
 static void a_full_table_refuses(void)
 {
-    KtSites *s = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new();
     unsigned n = 0;
     bool added;
 
     for (uint64_t i = 1; i <= 1u << 18; i++) {
-        kt_sites_add(s, i * 16, (KtHookId) { 0 }, &added);
+        kt_return_sites_add(s, i * 16, (KtHookId) { 0 }, &added);
         n += added;
     }
     g_assert_cmpuint(n, <, 1u << 18);
     g_assert_cmpuint(n, >=, 1u << 16);
-    kt_sites_clear(s);
-    g_assert_cmpuint(kt_sites_find(s, 16), ==, KT_SITE_NONE);
-    kt_sites_free(s);
+    kt_return_sites_clear(s);
+    g_assert_cmpuint(kt_return_sites_find(s, 16), ==, KT_RETURN_SITE_NONE);
+    kt_return_sites_free(s);
 }
 
 static gpointer add_many(gpointer data)
@@ -80,17 +82,18 @@ static gpointer add_many(gpointer data)
     bool added;
 
     for (uint64_t i = 1; i <= 20000; i++) {
-        uint32_t site = kt_sites_add(data, i * 8, (KtHookId) { 7 }, &added);
+        uint32_t site = kt_return_sites_add(data, i * 8, (KtHookId) { 7 },
+                                            &added);
 
-        g_assert_cmphex(kt_sites_va(data, site), ==, i * 8);
-        g_assert_cmpuint(kt_sites_wrapper(data, site).v, ==, 7);
+        g_assert_cmphex(kt_return_sites_va(data, site), ==, i * 8);
+        g_assert_cmpuint(kt_return_sites_wrapper(data, site).v, ==, 7);
     }
     return NULL;
 }
 
 static void threads_agree(void)
 {
-    KtSites *s = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new();
     GThread *thread[4];
 
     for (int i = 0; i < 4; i++) {
@@ -99,47 +102,47 @@ static void threads_agree(void)
     for (int i = 0; i < 4; i++) {
         g_thread_join(thread[i]);
     }
-    kt_sites_free(s);
+    kt_return_sites_free(s);
 }
 
 /* ---- states ------------------------------------------------------------- */
 
 static void unpack(void *s, GsUnpack *u, const KtSnapshot *saved)
 {
-    kt_sites_unpack(s, u, saved);
+    kt_return_sites_unpack(s, u, saved);
 }
 
 static void a_state_has_all(void)
 {
-    KtSites *s = kt_sites_new(), *to = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new(), *to = kt_return_sites_new();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
     bool added;
 
     for (unsigned i = 1; i <= 100; i++) {
-        kt_sites_add(s, UINT64_MAX / i, (KtHookId) { i % 3 }, &added);
+        kt_return_sites_add(s, UINT64_MAX / i, (KtHookId) { i % 3 }, &added);
     }
-    kt_sites_pack(s, p);
+    kt_return_sites_pack(s, p);
     gs_pack_end(p);
     g_assert_true(unpack_part(unpack, to, bytes, NULL));
     for (unsigned i = 1; i <= 100; i++) {
-        uint32_t site = kt_sites_find(to, UINT64_MAX / i);
+        uint32_t site = kt_return_sites_find(to, UINT64_MAX / i);
 
         g_assert_cmpuint(site, ==, i - 1);
-        g_assert_cmpuint(kt_sites_wrapper(to, site).v, ==, i % 3);
-        g_assert_true(kt_sites_ready(to, site));
+        g_assert_cmpuint(kt_return_sites_wrapper(to, site).v, ==, i % 3);
+        g_assert_true(kt_return_sites_ready(to, site));
     }
-    kt_sites_free(s);
-    kt_sites_free(to);
+    kt_return_sites_free(s);
+    kt_return_sites_free(to);
 }
 
 static void a_state_has_no_more_than_fit(void)
 {
-    KtSites *s = kt_sites_new();
+    KtReturnSites *s = kt_return_sites_new();
 
     check_most(unpack, s, 1 << 17, "the number of return sites is 131073, at "
                "most 131072 is possible");
-    kt_sites_free(s);
+    kt_return_sites_free(s);
 }
 
 int main(int argc, char **argv)

@@ -19,7 +19,7 @@
 
 typedef struct World {
     KtTracer *t;
-    KtCalls *calls;
+    KtPendingCalls *calls;
     GString *rules;         /* those that were told, by name */
     KtCheckReport report;
 } World;
@@ -53,9 +53,8 @@ static World new_world(void)
     const KtConfig config = {
         .n_cpus = 1, .history_bytes = 1 << 20, .max_stacks = 100,
     };
-    World w = {
-        kt_tracer_new(&config, NULL), kt_calls_new(), g_string_new(NULL)
-    };
+    World w = { kt_tracer_new(&config, NULL), kt_pending_calls_new(),
+                g_string_new(NULL) };
 
     for (uint64_t i = 1; i <= 3; i++) {
         kt_tracer_intern_stack(w.t, &i, 1, GS_STOP_END);
@@ -91,7 +90,7 @@ static void told(KtCheckRule rule, const char *where, void *opaque)
 static void end_world(World *w)
 {
     kt_tracer_free(w->t);
-    kt_calls_free(w->calls);
+    kt_pending_calls_free(w->calls);
     g_string_free(w->rules, TRUE);
 }
 
@@ -369,19 +368,19 @@ static void break_queue_lost(World *w)
 
 static void break_calls(World *w)
 {
-    const KtCall call = { .sp = 0x1000, .ra = 1 };
+    const KtPendingCall call = { .sp = 0x1000, .ra = 1 };
     unsigned stale;
 
-    kt_calls_push(w->calls, &call, &stale);
+    kt_pending_calls_push(w->calls, &call, &stale);
     w->calls->bucket[bucket_of(call.sp)].call[0].sp += 8;
 }
 
 static void break_calls_twice(World *w)
 {
-    KtCall call = { .sp = 0x1000, .ra = 1 };
+    KtPendingCall call = { .sp = 0x1000, .ra = 1 };
     unsigned stale;
 
-    kt_calls_push(w->calls, &call, &stale);
+    kt_pending_calls_push(w->calls, &call, &stale);
     w->calls->bucket[bucket_of(call.sp)].call[1] = call;
     w->calls->bucket[bucket_of(call.sp)].n = 2;
 }

@@ -320,7 +320,7 @@ static void a_site_has_a_wrapper_of_each_kind(void)
     g_autoptr(GsKernel) k = kernel_of(map_pages);
     g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
     const uint64_t slab = 0xffffffff81001250;
-    KtSiteWrapper seen = { 0 };
+    KtReturnSiteWrapper seen = { 0 };
 
     for (unsigned i = 0; i < 4; i++) {
         g_assert_cmpuint(kt_hooks_wrapper_by(h, &seen, slab, i % 2).v, ==,

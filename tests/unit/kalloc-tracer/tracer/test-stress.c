@@ -16,7 +16,7 @@
 
 typedef struct World {
     KtTracer *t;
-    KtCalls *calls;
+    KtPendingCalls *calls;
     bool stop;              /* atomic: producers and queries are to end */
 } World;
 
@@ -61,16 +61,17 @@ static KtEvent some_event(const World *w, uint64_t *state, unsigned cpu)
 /* Calls of this thread alone, one inside the other. */
 static void call_and_return(World *w, unsigned cpu, uint32_t number)
 {
-    KtCall call = {
-        .sp = ((uint64_t)cpu + 1) << 20 | (number & 0xff) << 3, .ra = number,
+    KtPendingCall call = {
+        .sp = ((uint64_t)cpu + 1) << 20 | (number & 0xff) << 3,
+        .ra = number,
     };
-    KtCall out;
+    KtPendingCall out;
     unsigned stale;
 
-    g_assert_true(kt_calls_push(w->calls, &call, &stale));
+    g_assert_true(kt_pending_calls_push(w->calls, &call, &stale));
     g_assert_cmpuint(stale, ==, 0);
-    g_assert_true(kt_calls_pop(w->calls, call.sp, call.ra, &out));
-    g_assert_false(kt_calls_pop(w->calls, call.sp, call.ra, &out));
+    g_assert_true(kt_pending_calls_pop(w->calls, call.sp, call.ra, &out));
+    g_assert_false(kt_pending_calls_pop(w->calls, call.sp, call.ra, &out));
 }
 
 static bool goes_on(const World *w)
@@ -192,7 +193,7 @@ static void holds_together_whatever_comes(void)
     const KtConfig config = {
         .n_cpus = PRODUCERS, .history_bytes = 64 * 1024, .max_stacks = 1000,
     };
-    World w = { kt_tracer_new(&config, NULL), kt_calls_new() };
+    World w = { kt_tracer_new(&config, NULL), kt_pending_calls_new() };
     Producer p[PRODUCERS];
     GThread *thread[PRODUCERS + 1];
     uint64_t pushed = 0;
@@ -220,7 +221,7 @@ static void holds_together_whatever_comes(void)
     g_assert_cmpuint(sum_of_kinds(w.t), ==, pushed);
     g_assert_cmpuint(kt_tracer_counter(w.t, KT_CNT_CHECK_VIOLATIONS), ==, 0);
     kt_tracer_free(w.t);
-    kt_calls_free(w.calls);
+    kt_pending_calls_free(w.calls);
 }
 
 int main(int argc, char **argv)

@@ -80,7 +80,7 @@ static void set_told_sizes(KtHookCall *m, const KtPendingCall *call,
 
     m->ev.layer = hook->layer;
     m->ev.size = hook->size == KT_NO_ARG ? hook->sizes->fixed : call->size;
-    m->ev.actual = kt_sizes_reserved(hook->sizes, m->ev.size);
+    m->ev.actual = kt_reserve_rule_bytes(hook->sizes, m->ev.size);
     if (!c) {
         kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, call->cache != 0);
         return;

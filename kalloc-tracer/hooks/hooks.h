@@ -92,7 +92,7 @@ typedef struct KtHook {
     int8_t size, ptr, cache, gfp, array, count;
     uint16_t flags;
     const char *undone_by;
-    const KtSizes *sizes;
+    const KtReserveRule *sizes;
 } KtHook;
 
 /**
@@ -109,7 +109,7 @@ typedef struct KtHookRow {
     bool pages;
     uint32_t undo_len;
     uint64_t undo_at;
-    const KtSizes *sizes;
+    const KtReserveRule *sizes;
 } KtHookRow;
 
 /** kt_hook_row_undoes() - is it called from inside its KtHook's @undone_by,

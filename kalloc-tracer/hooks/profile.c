@@ -15,17 +15,17 @@
 
 typedef struct Profile {
     KtProfile p;
-    KtSizes sizes;              /* of hooks that do not say themselves */
+    KtReserveRule sizes; /* of hooks that do not say themselves */
     GStringChunk *strings;
     GPtrArray *outermost;
     GArray *hooks;              /* KtHook, once they are complete */
-    GPtrArray *sizes_of;        /* KtSizes of single hooks */
+    GPtrArray *sizes_of;        /* KtReserveRule of single hooks */
 } Profile;
 
 /* A hook's group. */
 typedef struct Draft {
     KtHook hook;
-    KtSizes sizes;
+    KtReserveRule sizes;
     bool has_role, has_layer, inner;
 } Draft;
 
@@ -175,7 +175,7 @@ static bool parse_outermost(Profile *p, void *field, const char *value)
 
 static bool take_bucket(Profile *p, void *field, const char *word)
 {
-    KtSizes *s = field;
+    KtReserveRule *s = field;
     uint64_t n;
 
     if (s->n_buckets == KT_BUCKETS_MAX || !parse_bytes(p, &n, word) ||
@@ -188,7 +188,7 @@ static bool take_bucket(Profile *p, void *field, const char *word)
 
 static bool parse_buckets(Profile *p, void *field, const char *value)
 {
-    ((KtSizes *)field)->n_buckets = 0;
+    ((KtReserveRule *)field)->n_buckets = 0;
     return each_word(p, field, value, take_bucket);
 }
 
@@ -409,9 +409,9 @@ static const char *what_is_missing(const Profile *p, const Draft *d)
     return NULL;
 }
 
-static const KtSizes *keep_sizes(Profile *p, const KtSizes *sizes)
+static const KtReserveRule *keep_sizes(Profile *p, const KtReserveRule *sizes)
 {
-    KtSizes *kept = g_memdup2(sizes, sizeof(*sizes));
+    KtReserveRule *kept = g_memdup2(sizes, sizeof(*sizes));
 
     g_ptr_array_add(p->sizes_of, kept);
     return kept;

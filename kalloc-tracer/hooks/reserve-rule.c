@@ -11,7 +11,7 @@ static uint64_t round_up(uint64_t size, uint64_t to)
     return up < size ? size : up ? up : to;
 }
 
-uint64_t kt_sizes_reserved(const KtSizes *s, uint64_t size)
+uint64_t kt_reserve_rule_bytes(const KtReserveRule *s, uint64_t size)
 {
     if (s->fixed) {
         return s->fixed;

@@ -11,19 +11,19 @@
 #define KT_BUCKETS_MAX 64
 
 /**
- * struct KtSizes - one allocator's rule; without any it reserves what it is
- *                  asked for
+ * struct KtReserveRule - one allocator's rule; without any it reserves what it
+ *                  is asked for
  * @fixed: it is not asked: all blocks have so many bytes
  * @rounding: requests are rounded up to multiples of that, at least one
  * @bucket: sizes of blocks, ascending; what is more than the last is rounded
  */
-typedef struct KtSizes {
+typedef struct KtReserveRule {
     uint64_t fixed, rounding;
     unsigned n_buckets;
     uint64_t bucket[KT_BUCKETS_MAX];
-} KtSizes;
+} KtReserveRule;
 
-/** kt_sizes_reserved() - bytes reserved for a request of @size. */
-uint64_t kt_sizes_reserved(const KtSizes *s, uint64_t size);
+/** kt_reserve_rule_bytes() - bytes reserved for a request of @size. */
+uint64_t kt_reserve_rule_bytes(const KtReserveRule *s, uint64_t size);
 
 #endif /* KT_SIZES_H */

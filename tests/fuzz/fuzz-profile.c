@@ -20,7 +20,7 @@ static void check_row(const KtHook *hook)
     if (hook->role == KT_ROLE_ALLOC &&
         (!hook->sizes || hook->layer == KT_LAYER_NONE ||
          (!hook->sizes->fixed &&
-          kt_sizes_reserved(hook->sizes, big) < big))) {
+          kt_reserve_rule_bytes(hook->sizes, big) < big))) {
         abort();
     }
 }

@@ -73,7 +73,7 @@ static void little_is_enough(void)
     g_assert_null(p->elf.outermost[0]);
     g_assert_cmpuint(p->caches.name, ==, KT_NO_MEMBER);
     g_assert_cmpuint(p->caches.size, ==, KT_NO_MEMBER);
-    g_assert_cmpuint(kt_sizes_reserved(p->hook[0].sizes, 123), ==, 123);
+    g_assert_cmpuint(kt_reserve_rule_bytes(p->hook[0].sizes, 123), ==, 123);
 }
 
 static void sizes(void)
@@ -90,14 +90,14 @@ static void sizes(void)
         { 0, 385, 4096 }, { 0, 4097, 8192 }, { 0, UINT64_MAX, UINT64_MAX },
         { 1, 1, 4096 }, { 2, 20, 32 }, { 2, 33, 4096 },
     };
-    const KtSizes rounding = { .rounding = 16 };
+    const KtReserveRule rounding = { .rounding = 16 };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_assert_cmpuint(kt_sizes_reserved(p->hook[cases[i].hook].sizes,
-                                           cases[i].size), ==,
-                         cases[i].reserved);
+        g_assert_cmpuint(
+            kt_reserve_rule_bytes(p->hook[cases[i].hook].sizes, cases[i].size),
+            ==, cases[i].reserved);
     }
-    g_assert_cmpuint(kt_sizes_reserved(&rounding, 0), ==, 16);
+    g_assert_cmpuint(kt_reserve_rule_bytes(&rounding, 0), ==, 16);
 }
 
 /* The line names the file, the group and the key, and what would be right. */

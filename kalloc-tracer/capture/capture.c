@@ -258,7 +258,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
         kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
     }
     if (c->pages) {
-        boot->pages = kt_pages_new(k, boot->guest);
+        boot->pages = kt_struct_page_new(k, boot->guest);
     }
     boot->hooks = kt_hooks_resolve(k, boot->pages);
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
@@ -445,7 +445,7 @@ void kt_capture_drop_boot(KtCapture *c)
     }
     if (boot) {
         kt_hooks_free(boot->hooks);
-        kt_pages_free(boot->pages);
+        kt_struct_page_free(boot->pages);
         kt_guest_free(boot->guest);
         g_aligned_free(boot);
     }

@@ -81,9 +81,10 @@ static bool takes_back(KtHookCall *m)
 
 static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    const KtPages *p = m->boot->pages;
-    uint64_t va = kt_pages_va(p, kt_vcpu_arg(m->v, hook->ptr));
-    uint64_t len = kt_pages_len(p, kt_vcpu_arg(m->v, hook->size) & UINT32_MAX);
+    const KtStructPages *p = m->boot->pages;
+    uint64_t va = kt_struct_page_va(p, kt_vcpu_arg(m->v, hook->ptr));
+    uint64_t len = kt_struct_page_len(p, kt_vcpu_arg(m->v, hook->size) &
+                                             UINT32_MAX);
 
     if (!told_already(m, hook, id, va, len) && !takes_back(m)) {
         free_range(m, id, va, len,
@@ -95,26 +96,27 @@ static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 static bool free_page(uint64_t page, void *opaque)
 {
     const PageWalk *w = opaque;
-    const KtPages *p = w->m->boot->pages;
+    const KtStructPages *p = w->m->boot->pages;
 
-    free_range(w->m, w->id, kt_pages_va(p, page),
-               w->folios ? kt_pages_folio_len(p, page) : kt_pages_len(p, 0),
+    free_range(w->m, w->id, kt_struct_page_va(p, page),
+               w->folios ? kt_struct_page_folio_len(p, page) :
+                           kt_struct_page_len(p, 0),
                0);
     return true;
 }
 
 static void enter_free_many(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    const KtPages *p = m->boot->pages;
+    const KtStructPages *p = m->boot->pages;
     uint64_t at = kt_vcpu_arg(m->v, hook->array);
     PageWalk w = { .m = m, .id = id };
     bool all;
 
     if (hook->role == KT_ROLE_PAGE_FREE_BATCH) {
         w.folios = true;
-        all = kt_pages_walk_batch(p, at, free_page, &w);
+        all = kt_struct_page_walk_batch(p, at, free_page, &w);
     } else {
-        all = kt_pages_walk_list(p, at, UINT64_MAX, free_page, &w);
+        all = kt_struct_page_walk_list(p, at, UINT64_MAX, free_page, &w);
     }
     if (!all) {
         kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
@@ -182,11 +184,11 @@ static void alloc_range(KtHookCall *m, const KtPendingCall *call, uint64_t va,
 static bool alloc_page(uint64_t page, void *opaque)
 {
     const PageWalk *w = opaque;
-    const KtPages *p = w->m->boot->pages;
+    const KtStructPages *p = w->m->boot->pages;
     const KtPendingCall call = { .hook = w->id, .gfp = w->m->ev.gfp };
 
-    alloc_range(w->m, &call, kt_pages_va(p, page), kt_pages_len(p, 0),
-                KT_EVF_IF_NEW);
+    alloc_range(w->m, &call, kt_struct_page_va(p, page),
+                kt_struct_page_len(p, 0), KT_EVF_IF_NEW);
     return true;
 }
 
@@ -195,16 +197,17 @@ static bool alloc_page(uint64_t page, void *opaque)
 static void leave_bulk(KtHookCall *m, const KtPendingCall *call,
                        uint64_t result)
 {
-    const KtPages *p = m->boot->pages;
+    const KtStructPages *p = m->boot->pages;
     uint64_t n = MIN(result & UINT32_MAX, call->size & UINT32_MAX);
     PageWalk w = { .m = m, .id = call->hook };
 
     m->ev.gfp = call->gfp;
     if (!n) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
-    } else if (!(call->ptr ?
-                 kt_pages_walk_array(p, call->ptr, n, alloc_page, &w) :
-                 kt_pages_walk_list(p, call->cache, n, alloc_page, &w))) {
+    } else if (!(call->ptr ? kt_struct_page_walk_array(p, call->ptr, n,
+                                                       alloc_page, &w) :
+                             kt_struct_page_walk_list(p, call->cache, n,
+                                                      alloc_page, &w))) {
         kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
     }
 }
@@ -212,21 +215,21 @@ static void leave_bulk(KtHookCall *m, const KtPendingCall *call,
 static void leave_contig(KtHookCall *m, const KtPendingCall *call,
                          uint64_t result)
 {
-    const KtPages *p = m->boot->pages;
+    const KtStructPages *p = m->boot->pages;
     uint64_t start = call->ptr, end = call->size;
 
     if (result & UINT32_MAX) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
-    } else if (start < end && kt_pages_va_of(p, end)) {
-        alloc_range(m, call, kt_pages_va_of(p, start),
-                    (end - start) * kt_pages_len(p, 0), KT_EVF_TAKE);
+    } else if (start < end && kt_struct_page_va_of(p, end)) {
+        alloc_range(m, call, kt_struct_page_va_of(p, start),
+                    (end - start) * kt_struct_page_len(p, 0), KT_EVF_TAKE);
     }
 }
 
 void kt_record_pages_leave(KtHookCall *m, const KtPendingCall *call,
                            uint64_t result)
 {
-    const KtPages *p = m->boot->pages;
+    const KtStructPages *p = m->boot->pages;
     uint64_t order = call->size & UINT32_MAX;
     KtRole role = m->boot->row[call->hook.v].role;
 
@@ -239,8 +242,8 @@ void kt_record_pages_leave(KtHookCall *m, const KtPendingCall *call,
         return;
     case KT_ROLE_PAGE_ISOLATE:
         if (result & UINT32_MAX) {
-            alloc_range(m, call, kt_pages_va(p, call->ptr),
-                        kt_pages_len(p, order), KT_EVF_TAKE);
+            alloc_range(m, call, kt_struct_page_va(p, call->ptr),
+                        kt_struct_page_len(p, order), KT_EVF_TAKE);
         }
         return;
     default:
@@ -249,10 +252,10 @@ void kt_record_pages_leave(KtHookCall *m, const KtPendingCall *call,
     if (!result) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
     } else if (role == KT_ROLE_PAGE_MIGRATE) {
-        alloc_range(m, call, kt_pages_va(p, result),
-                    kt_pages_folio_len(p, result), KT_EVF_TAKE);
+        alloc_range(m, call, kt_struct_page_va(p, result),
+                    kt_struct_page_folio_len(p, result), KT_EVF_TAKE);
     } else {
-        alloc_range(m, call, kt_pages_va(p, result), kt_pages_len(p, order),
-                    0);
+        alloc_range(m, call, kt_struct_page_va(p, result),
+                    kt_struct_page_len(p, order), 0);
     }
 }

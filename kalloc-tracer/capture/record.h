@@ -28,7 +28,7 @@ typedef struct KtBoot {
     bool unseen;
     KtHooks *hooks;
     KtGuest *guest;
-    KtPages *pages;         /* NULL: the page allocator is not traced */
+    KtStructPages *pages; /* NULL: the page allocator is not traced */
 } KtBoot;
 
 /** struct KtShared - what all vCPUs work on; @profile: NULL for Linux */

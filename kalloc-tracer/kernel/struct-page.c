@@ -11,7 +11,7 @@
 #define MAX_PFN         (1ull << 40)
 #define UNKNOWN         UINT32_MAX
 
-struct KtPages {
+struct KtStructPages {
     KtGuest *guest;
     unsigned shift;             /* log2 of the size of a page */
     uint32_t page_size;         /* of struct page */
@@ -37,10 +37,10 @@ static uint32_t folio_order(const GsKernel *k)
     return at != UNKNOWN ? at : member(k, "folio", "_flags_1");
 }
 
-KtPages *kt_pages_new(const GsKernel *k, KtGuest *g)
+KtStructPages *kt_struct_page_new(const GsKernel *k, KtGuest *g)
 {
     int64_t head = 0;
-    KtPages p = {
+    KtStructPages p = {
         .guest = g,
         .shift = gs_kernel_page_shift(k),
         .flags = member(k, "page", "flags"),
@@ -60,12 +60,12 @@ KtPages *kt_pages_new(const GsKernel *k, KtGuest *g)
     return g_memdup2(&p, sizeof(p));
 }
 
-void kt_pages_free(KtPages *p)
+void kt_struct_page_free(KtStructPages *p)
 {
     g_free(p);
 }
 
-uint64_t kt_pages_va_of(const KtPages *p, uint64_t pfn)
+uint64_t kt_struct_page_va_of(const KtStructPages *p, uint64_t pfn)
 {
     uint64_t vmemmap, page_offset;
 
@@ -75,7 +75,7 @@ uint64_t kt_pages_va_of(const KtPages *p, uint64_t pfn)
     return page_offset + (pfn << p->shift);
 }
 
-uint64_t kt_pages_va(const KtPages *p, uint64_t page)
+uint64_t kt_struct_page_va(const KtStructPages *p, uint64_t page)
 {
     uint64_t vmemmap, page_offset;
 
@@ -83,15 +83,15 @@ uint64_t kt_pages_va(const KtPages *p, uint64_t page)
         page < vmemmap || (page - vmemmap) % p->page_size) {
         return 0;
     }
-    return kt_pages_va_of(p, (page - vmemmap) / p->page_size);
+    return kt_struct_page_va_of(p, (page - vmemmap) / p->page_size);
 }
 
-uint64_t kt_pages_len(const KtPages *p, uint64_t order)
+uint64_t kt_struct_page_len(const KtStructPages *p, uint64_t order)
 {
     return order <= MAX_ORDER ? 1ull << (p->shift + order) : 0;
 }
 
-uint64_t kt_pages_folio_len(const KtPages *p, uint64_t folio)
+uint64_t kt_struct_page_folio_len(const KtStructPages *p, uint64_t folio)
 {
     uint64_t flags;
     uint8_t order = 0;
@@ -104,13 +104,13 @@ uint64_t kt_pages_folio_len(const KtPages *p, uint64_t folio)
          !kt_guest_read(p->guest, folio + p->folio_order, &order, 1))) {
         return 0;
     }
-    return kt_pages_len(p, order);
+    return kt_struct_page_len(p, order);
 }
 
 /* ---- walks -------------------------------------------------------------- */
 
-bool kt_pages_walk_array(const KtPages *p, uint64_t array, uint64_t n,
-                         KtPagesFn fn, void *opaque)
+bool kt_struct_page_walk_array(const KtStructPages *p, uint64_t array,
+                               uint64_t n, KtStructPageFn fn, void *opaque)
 {
     for (uint64_t i = 0; i < n; i++) {
         uint64_t page;
@@ -124,8 +124,8 @@ bool kt_pages_walk_array(const KtPages *p, uint64_t array, uint64_t n,
     return true;
 }
 
-bool kt_pages_walk_list(const KtPages *p, uint64_t head, uint64_t n,
-                        KtPagesFn fn, void *opaque)
+bool kt_struct_page_walk_list(const KtStructPages *p, uint64_t head, uint64_t n,
+                              KtStructPageFn fn, void *opaque)
 {
     uint64_t at = head;
 
@@ -143,8 +143,8 @@ bool kt_pages_walk_list(const KtPages *p, uint64_t head, uint64_t n,
     return true;
 }
 
-bool kt_pages_walk_batch(const KtPages *p, uint64_t batch, KtPagesFn fn,
-                         void *opaque)
+bool kt_struct_page_walk_batch(const KtStructPages *p, uint64_t batch,
+                               KtStructPageFn fn, void *opaque)
 {
     uint8_t n;
 
@@ -152,5 +152,5 @@ bool kt_pages_walk_batch(const KtPages *p, uint64_t batch, KtPagesFn fn,
         !kt_guest_read(p->guest, batch + p->batch_nr, &n, 1)) {
         return false;
     }
-    return kt_pages_walk_array(p, batch + p->batch_folios, n, fn, opaque);
+    return kt_struct_page_walk_array(p, batch + p->batch_folios, n, fn, opaque);
 }

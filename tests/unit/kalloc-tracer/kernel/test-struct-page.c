@@ -81,7 +81,7 @@ typedef struct World {
     GsKernel *k;
     KtTracer *t;
     KtGuest *g;
-    KtPages *p;
+    KtStructPages *p;
 } World;
 
 static World new_world(bool types)
@@ -105,13 +105,13 @@ static World new_world(bool types)
     w.k->btf = types ? make_types() : NULL;
     w.t = kt_tracer_new(&config, NULL);
     w.g = kt_guest_new(w.k, w.t, view);
-    w.p = kt_pages_new(w.k, w.g);
+    w.p = kt_struct_page_new(w.k, w.g);
     return w;
 }
 
 static void end_world(World *w)
 {
-    kt_pages_free(w->p);
+    kt_struct_page_free(w->p);
     kt_guest_free(w->g);
     kt_tracer_free(w->t);
     gs_kernel_free(w->k);
@@ -121,13 +121,13 @@ static void addresses(void)
 {
     World w = new_world(true);
 
-    g_assert_cmphex(kt_pages_va(w.p, page_of(3)), ==, DIRECT + 0x3000);
-    g_assert_cmphex(kt_pages_va_of(w.p, 7), ==, DIRECT + 0x7000);
-    g_assert_cmphex(kt_pages_va(w.p, page_of(3) + 8), ==, 0);
-    g_assert_cmphex(kt_pages_va(w.p, VMEMMAP - 64), ==, 0);
-    g_assert_cmphex(kt_pages_va(w.p, 0), ==, 0);
-    g_assert_cmphex(kt_pages_va_of(w.p, UINT64_MAX), ==, 0);
-    g_assert_cmphex(kt_pages_va_of(w.p, 1ull << 40), ==, 0);
+    g_assert_cmphex(kt_struct_page_va(w.p, page_of(3)), ==, DIRECT + 0x3000);
+    g_assert_cmphex(kt_struct_page_va_of(w.p, 7), ==, DIRECT + 0x7000);
+    g_assert_cmphex(kt_struct_page_va(w.p, page_of(3) + 8), ==, 0);
+    g_assert_cmphex(kt_struct_page_va(w.p, VMEMMAP - 64), ==, 0);
+    g_assert_cmphex(kt_struct_page_va(w.p, 0), ==, 0);
+    g_assert_cmphex(kt_struct_page_va_of(w.p, UINT64_MAX), ==, 0);
+    g_assert_cmphex(kt_struct_page_va_of(w.p, 1ull << 40), ==, 0);
     end_world(&w);
 }
 
@@ -135,16 +135,16 @@ static void lengths(void)
 {
     World w = new_world(true);
 
-    g_assert_cmpuint(kt_pages_len(w.p, 0), ==, 4096);
-    g_assert_cmpuint(kt_pages_len(w.p, 9), ==, 2 << 20);
-    g_assert_cmpuint(kt_pages_len(w.p, UINT32_MAX), ==, 0);
-    g_assert_cmpuint(kt_pages_folio_len(w.p, page_of(0)), ==, 4096);
+    g_assert_cmpuint(kt_struct_page_len(w.p, 0), ==, 4096);
+    g_assert_cmpuint(kt_struct_page_len(w.p, 9), ==, 2 << 20);
+    g_assert_cmpuint(kt_struct_page_len(w.p, UINT32_MAX), ==, 0);
+    g_assert_cmpuint(kt_struct_page_folio_len(w.p, page_of(0)), ==, 4096);
     map_page[0] = PG_HEAD;
     map_page[8] = 0xabcd00 | 4;
-    g_assert_cmpuint(kt_pages_folio_len(w.p, page_of(0)), ==, 65536);
+    g_assert_cmpuint(kt_struct_page_folio_len(w.p, page_of(0)), ==, 65536);
     map_page[8] = 0xff;
-    g_assert_cmpuint(kt_pages_folio_len(w.p, page_of(0)), ==, 0);
-    g_assert_cmpuint(kt_pages_folio_len(w.p, page_of(64)), ==, 0);
+    g_assert_cmpuint(kt_struct_page_folio_len(w.p, page_of(0)), ==, 0);
+    g_assert_cmpuint(kt_struct_page_folio_len(w.p, page_of(64)), ==, 0);
     end_world(&w);
 }
 
@@ -162,17 +162,17 @@ static void walks(void)
     for (unsigned i = 0; i < 4; i++) {
         direct[0][i] = i == 1 ? 0 : page_of(i);
     }
-    g_assert_true(kt_pages_walk_array(w.p, DIRECT, 4, add, got));
+    g_assert_true(kt_struct_page_walk_array(w.p, DIRECT, 4, add, got));
     g_assert_cmpstr(got->str, ==, " 0 2 3");
-    g_assert_false(kt_pages_walk_array(w.p, DIRECT, 5000, add, got));
+    g_assert_false(kt_struct_page_walk_array(w.p, DIRECT, 5000, add, got));
 
     g_string_truncate(got, 0);
     direct[0][0] = 0xffffffffffffff02;
     direct[0][1] = page_of(5);
     direct[0][2] = page_of(6);
-    g_assert_true(kt_pages_walk_batch(w.p, DIRECT, add, got));
+    g_assert_true(kt_struct_page_walk_batch(w.p, DIRECT, add, got));
     g_assert_cmpstr(got->str, ==, " 5 6");
-    g_assert_false(kt_pages_walk_batch(w.p, DIRECT - 8, add, got));
+    g_assert_false(kt_struct_page_walk_batch(w.p, DIRECT - 8, add, got));
     end_world(&w);
 }
 
@@ -185,15 +185,15 @@ static void lists(void)
     direct[0][0] = page_of(1) + 8;
     map_page[9] = page_of(4) + 8;
     map_page[33] = DIRECT;
-    g_assert_true(kt_pages_walk_list(w.p, DIRECT, UINT64_MAX, add, got));
+    g_assert_true(kt_struct_page_walk_list(w.p, DIRECT, UINT64_MAX, add, got));
     g_assert_cmpstr(got->str, ==, " 1 4");
-    g_assert_true(kt_pages_walk_list(w.p, DIRECT, 1, add, got));
+    g_assert_true(kt_struct_page_walk_list(w.p, DIRECT, 1, add, got));
     g_assert_cmpstr(got->str, ==, " 1 4 1");
     map_page[33] = page_of(4) + 8;
-    g_assert_false(kt_pages_walk_list(w.p, DIRECT, UINT64_MAX, add, got));
+    g_assert_false(kt_struct_page_walk_list(w.p, DIRECT, UINT64_MAX, add, got));
     map_page[33] = 0xdead000000000100;
     g_string_truncate(got, 0);
-    g_assert_false(kt_pages_walk_list(w.p, DIRECT, UINT64_MAX, add, got));
+    g_assert_false(kt_struct_page_walk_list(w.p, DIRECT, UINT64_MAX, add, got));
     end_world(&w);
 }
 

@@ -101,21 +101,21 @@ bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
  */
 bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us);
 
-/** kt_leak_set_every() - have kt_leak_watch_due() be true each @seconds; 0:
+/** kt_leak_set_every() - have kt_leak_periodic_due() be true each @seconds; 0:
  *  never. As all of these, on the thread of monitor commands. */
 void kt_leak_set_every(KtTracer *t, unsigned seconds);
 #define KT_LEAK_EVERY_MAX 86400
 unsigned kt_leak_every(const KtTracer *t);
-/** kt_leak_watch_due() - to be asked each second that the VM runs: is a scan
+/** kt_leak_periodic_due() - to be asked each second that the VM runs: is a scan
  *  wanted now? */
-bool kt_leak_watch_due(KtTracer *t);
+bool kt_leak_periodic_due(KtTracer *t);
 /**
- * kt_leak_watch() - make it
+ * kt_leak_periodic() - make it
  * @plan: as for kt_leak_scan(): the VM stands still
  * Returns: (owned, nullable) a line for the user: there are new leaked blocks,
  * or there was no scan. One that cannot be made just now is due again.
  */
-char *kt_leak_watch(KtTracer *t, const KtLeakPlan *plan);
+char *kt_leak_periodic(KtTracer *t, const KtLeakPlan *plan);
 
 /**
  * kt_leak_rules_load() - rules of a file, beside those that are built in

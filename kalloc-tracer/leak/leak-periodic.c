@@ -13,7 +13,7 @@
 
 bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
 {
-    const KtLeaks *l = kt_leaks_now(t);
+    const KtLeakScanner *l = kt_leaks_now(t);
 
     *us = l->last_us;
     *out = g_array_new(FALSE, FALSE, sizeof(KtLeak));
@@ -45,14 +45,14 @@ unsigned kt_leak_every(const KtTracer *t)
     return t->leaks->every;
 }
 
-bool kt_leak_watch_due(KtTracer *t)
+bool kt_leak_periodic_due(KtTracer *t)
 {
-    KtLeaks *l = t->leaks;
+    KtLeakScanner *l = t->leaks;
 
     return l->every && ++l->waited >= l->every;
 }
 
-static void begin_anew(KtLeaks *l)
+static void begin_anew(KtLeakScanner *l)
 {
     l->waited = l->tries = 0;
 }
@@ -60,7 +60,7 @@ static void begin_anew(KtLeaks *l)
 /* Nobody is told the same thing each time. */
 static char *tell_failure(KtTracer *t, const GError *err)
 {
-    KtLeaks *l = t->leaks;
+    KtLeakScanner *l = t->leaks;
     bool is_new = g_strcmp0(l->why_not, err->message) != 0;
 
     if (!g_error_matches(err, GS_ERROR, GS_ERROR_UNSUPPORTED) &&
@@ -75,7 +75,7 @@ static char *tell_failure(KtTracer *t, const GError *err)
                                     err->message) : NULL;
 }
 
-char *kt_leak_watch(KtTracer *t, const KtLeakPlan *plan)
+char *kt_leak_periodic(KtTracer *t, const KtLeakPlan *plan)
 {
     g_autoptr(GError) err = NULL;
     g_auto(KtLeakReport) r = { 0 };

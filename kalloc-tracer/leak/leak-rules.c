@@ -39,9 +39,9 @@ static void clear_rule(gpointer rule)
     g_free(((KtLeakRule *)rule)->name);
 }
 
-KtLeaks *kt_leaks_new(void)
+KtLeakScanner *kt_leak_scanner_new(void)
 {
-    KtLeaks *l = g_new0(KtLeaks, 1);
+    KtLeakScanner *l = g_new0(KtLeakScanner, 1);
 
     l->rules = g_array_new(FALSE, FALSE, sizeof(KtLeakRule));
     g_array_set_clear_func(l->rules, clear_rule);
@@ -57,7 +57,7 @@ KtLeaks *kt_leaks_new(void)
     return l;
 }
 
-void kt_leaks_free(KtLeaks *l)
+void kt_leak_scanner_free(KtLeakScanner *l)
 {
     if (l) {
         g_array_unref(l->rules);
@@ -68,14 +68,14 @@ void kt_leaks_free(KtLeaks *l)
     }
 }
 
-void kt_leaks_leave(KtLeaks *l)
+void kt_leaks_leave(KtLeakScanner *l)
 {
     __atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
 }
 
-KtLeaks *kt_leaks_now(KtTracer *t)
+KtLeakScanner *kt_leaks_now(KtTracer *t)
 {
-    KtLeaks *l = t->leaks;
+    KtLeakScanner *l = t->leaks;
 
     if (__atomic_exchange_n(&l->left, false, __ATOMIC_ACQ_REL)) {
         g_hash_table_remove_all(l->cleared);
@@ -163,7 +163,7 @@ static bool fail(const char *name, unsigned line, const char *why,
     return false;
 }
 
-bool kt_leaks_parse(KtLeaks *l, const char *text, const char *name,
+bool kt_leaks_parse(KtLeakScanner *l, const char *text, const char *name,
                     GError **errp)
 {
     g_auto(GStrv) rows = g_strsplit(text, "\n", -1);
@@ -217,8 +217,8 @@ typedef struct Code {
 } Code;
 
 typedef struct Applying {
-    const KtLeaks *l;
-    KtLeakWorld *w;
+    const KtLeakScanner *l;
+    KtLiveSet *w;
     GArray *code;               /* Code */
     uint32_t rule;              /* whose function is looked up */
     uint32_t n_stacks;
@@ -231,7 +231,7 @@ static bool goes_on(Applying *a)
 {
     if (a->work >= WORK_A_LOOK) {
         a->work = 0;
-        kt_leak_world_goes_on(a->w, 0);
+        kt_live_set_goes_on(a->w, 0);
     }
     return !a->w->ended;
 }
@@ -245,7 +245,7 @@ static bool add_code(const GsSymbol *sym, void *opaque)
     return true;
 }
 
-static const KtLeakRule *rule_at(const KtLeaks *l, uint32_t i)
+static const KtLeakRule *rule_at(const KtLeakScanner *l, uint32_t i)
 {
     return &g_array_index(l->rules, KtLeakRule, i);
 }
@@ -354,7 +354,7 @@ static unsigned flags_of(unsigned kinds)
                                                           0);
 }
 
-void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused)
+void kt_leak_apply_rules(const KtLeakScanner *l, KtLiveSet *w, uint8_t *excused)
 {
     uint32_t n_stacks = kt_depot_count(w->tracer->stacks) + 1;
     g_autofree uint8_t *by_stack = g_new0(uint8_t, n_stacks);

@@ -36,7 +36,7 @@ typedef struct KtLeakFinding {
 } KtLeakFinding;
 
 /**
- * struct KtLeaks - of a tracer; the thread of monitor commands
+ * struct KtLeakScanner - of a tracer; the thread of monitor commands
  * @rules: KtLeakRule, those that are built in first
  * @cleared: KtLeakFinding by va: not to be reported again
  * @last: KtLeakFinding by address: what the last scan reported, at @last_us
@@ -45,7 +45,7 @@ typedef struct KtLeakFinding {
  * @why_not: (owned, nullable) could not be made, the last time
  * @left: (atomic) the VM is not where it was scanned
  */
-typedef struct KtLeaks {
+typedef struct KtLeakScanner {
     GArray *rules;
     GHashTable *cleared;
     GArray *last;
@@ -54,22 +54,23 @@ typedef struct KtLeaks {
     unsigned every, waited, tries;
     char *why_not;
     bool left;
-} KtLeaks;
+} KtLeakScanner;
 
-KtLeaks *kt_leaks_new(void);
-void kt_leaks_free(KtLeaks *l);
+KtLeakScanner *kt_leak_scanner_new(void);
+void kt_leak_scanner_free(KtLeakScanner *l);
 /** kt_leaks_leave() - the VM was reset, or is at another time of its life:
  *  blocks that were reported or cleared are none of its own. Any thread. */
-void kt_leaks_leave(KtLeaks *l);
+void kt_leaks_leave(KtLeakScanner *l);
 /** kt_leaks_now() - (borrowed) @t's, without what was left. */
-KtLeaks *kt_leaks_now(KtTracer *t);
+KtLeakScanner *kt_leaks_now(KtTracer *t);
 /** kt_leaks_parse() - add the rules of a file's text; @name is what errors
  *  call it. */
-bool kt_leaks_parse(KtLeaks *l, const char *text, const char *name,
+bool kt_leaks_parse(KtLeakScanner *l, const char *text, const char *name,
                     GError **errp);
 
 /** kt_leak_apply_rules() - tell @w->scan; @excused: a bit for each block
  *  that a rule calls no leak. It stops when @w->ended. */
-void kt_leak_apply_rules(const KtLeaks *l, KtLeakWorld *w, uint8_t *excused);
+void kt_leak_apply_rules(const KtLeakScanner *l, KtLiveSet *w,
+                         uint8_t *excused);
 
 #endif /* KT_LEAK_RULES_H */

@@ -21,7 +21,7 @@ const char *kt_leak_hold_name(KtLeakHold hold)
 /* ---- scanning ----------------------------------------------------------- */
 
 typedef struct Scanning {
-    KtLeakWorld *w;
+    KtLiveSet *w;
     KtReader reader;
 } Scanning;
 
@@ -29,7 +29,7 @@ static bool tick(void *opaque)
 {
     const Scanning *s = opaque;
 
-    return kt_leak_world_goes_on(s->w, s->reader.bytes);
+    return kt_live_set_goes_on(s->w, s->reader.bytes);
 }
 
 static bool scan_gap(void *opaque, uint64_t va, uint64_t len)
@@ -47,8 +47,9 @@ static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,
     uint64_t copy[KT_READER_PAGE / sizeof(uint64_t)];
 
     for (size_t i = 0; i < n; i++) {
-        copy[i] = kt_leak_pages_own_freelist(s->w->pages, va + i * 8, word[i])
-                  ? 0 : word[i];
+        copy[i] = kt_page_use_own_freelist(s->w->pages, va + i * 8, word[i]) ?
+                      0 :
+                      word[i];
     }
     kt_marker_span(s->w->scan, va, copy, n);
 }
@@ -71,7 +72,7 @@ static void scan_region(Scanning *s, const KtRegion *r)
 
 static void scan(Scanning *s)
 {
-    KtLeakWorld *w = s->w;
+    KtLiveSet *w = s->w;
 
     for (unsigned i = 0; i < w->registers->len; i++) {
         kt_marker_word(w->scan,
@@ -112,7 +113,7 @@ static const KtLeakFinding *find_finding(const GArray *marks, uint64_t va,
 }
 
 /* NULL: that block was not cleared. */
-static const KtLeakFinding *find_cleared(const KtLeaks *l, uint64_t va,
+static const KtLeakFinding *find_cleared(const KtLeakScanner *l, uint64_t va,
                                          uint64_t alloc_us)
 {
     const KtLeakFinding *m = g_hash_table_lookup(l->cleared, &va);
@@ -128,10 +129,10 @@ static KtLeakHold hold_of(const KtMarker *s, uint32_t i)
            hold == KT_HOLD_INTERIOR ? KT_LEAK_INTERIOR : KT_LEAK_NOTHING;
 }
 
-static void report(const KtLeakWorld *w, uint32_t i, const GArray *before,
+static void report(const KtLiveSet *w, uint32_t i, const GArray *before,
                    KtLeakReport *out)
 {
-    KtLeaks *l = w->tracer->leaks;
+    KtLeakScanner *l = w->tracer->leaks;
     KtLeak leak = { .hold = hold_of(w->scan, i) };
     KtLeakFinding mark = { kt_leak_live(w, i)->va, kt_leak_live(w, i)->alloc_us,
                            leak.hold };
@@ -146,10 +147,10 @@ static void report(const KtLeakWorld *w, uint32_t i, const GArray *before,
     }
 }
 
-static void report_all(const KtLeakWorld *w, const uint8_t *excused,
+static void report_all(const KtLiveSet *w, const uint8_t *excused,
                        KtLeakReport *out)
 {
-    KtLeaks *l = w->tracer->leaks;
+    KtLeakScanner *l = w->tracer->leaks;
     g_autoptr(GArray) before = g_steal_pointer(&l->last);
     KtStats stats;
 
@@ -176,7 +177,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
                   GError **errp)
 {
     gint64 begun = g_get_monotonic_time();
-    g_autoptr(KtLeakWorld) w = kt_leak_world_new(t, plan, errp);
+    g_autoptr(KtLiveSet) w = kt_live_set_new(t, plan, errp);
     g_autofree uint8_t *excused = NULL;
     Scanning s = { .w = w, .reader = { .tick = tick, .opaque = &s } };
 
@@ -193,7 +194,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     excused = g_malloc0(w->live->len + 1);
     kt_leak_apply_rules(kt_leaks_now(t), w, excused);
     if (w->ended) {
-        return kt_leak_world_fail(w, errp);
+        return kt_live_set_fail(w, errp);
     }
     s.reader.mem = w->mem;
     out->unplaced = kt_marker_seal(w->scan);
@@ -201,7 +202,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     scan(&s);
     kt_reader_deinit(&s.reader);
     if (w->ended) {
-        return kt_leak_world_fail(w, errp);
+        return kt_live_set_fail(w, errp);
     }
     out->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeak));
     out->missing = g_ptr_array_ref(w->missing);
@@ -225,7 +226,7 @@ void kt_leak_report_clear(KtLeakReport *r)
 
 uint64_t kt_leak_forget(KtTracer *t)
 {
-    KtLeaks *l = kt_leaks_now(t);
+    KtLeakScanner *l = kt_leaks_now(t);
     uint64_t n = l->last->len;
 
     for (unsigned i = 0; i < l->last->len; i++) {
@@ -240,7 +241,7 @@ uint64_t kt_leak_forget(KtTracer *t)
 
 bool kt_leak_scanned(KtTracer *t, uint64_t *us)
 {
-    const KtLeaks *l = kt_leaks_now(t);
+    const KtLeakScanner *l = kt_leaks_now(t);
 
     *us = l->last_us;
     return l->scanned;

@@ -12,7 +12,7 @@
 
 /* ---- memory ------------------------------------------------------------- */
 
-bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes)
+bool kt_live_set_goes_on(KtLiveSet *w, uint64_t bytes)
 {
     const KtLeakPlan *plan = w->plan;
 
@@ -22,12 +22,12 @@ bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes)
     return !w->ended;
 }
 
-static unsigned seconds_max(const KtLeakWorld *w)
+static unsigned seconds_max(const KtLiveSet *w)
 {
     return w->plan->seconds ? w->plan->seconds : KT_LEAK_SECONDS;
 }
 
-bool kt_leak_world_fail(const KtLeakWorld *w, GError **errp)
+bool kt_live_set_fail(const KtLiveSet *w, GError **errp)
 {
     if (g_get_monotonic_time() > w->deadline) {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
@@ -42,29 +42,29 @@ bool kt_leak_world_fail(const KtLeakWorld *w, GError **errp)
 /* Whatever a guest says of itself, looking at it ends. */
 static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
 {
-    KtLeakWorld *w = opaque;
+    KtLiveSet *w = opaque;
     const KtVm *vm = w->plan->vm;
 
     if (++w->reads % READS_A_LOOK == 0) {
-        kt_leak_world_goes_on(w, 0);
+        kt_live_set_goes_on(w, 0);
     }
     return !w->ended && vm->read(vm->opaque, w->vcpu, va, buf, len);
 }
 
-bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out)
+bool kt_live_set_load(const KtLiveSet *w, uint64_t va, uint64_t *out)
 {
     return w->mem.read(w->mem.opaque, va, out, sizeof(*out));
 }
 
-uint64_t kt_leak_world_symbol(const KtLeakWorld *w, const char *name)
+uint64_t kt_live_set_symbol(const KtLiveSet *w, const char *name)
 {
     GsSymbol sym;
 
     return gs_kernel_lookup(w->plan->kernel, name, &sym) ? sym.va : 0;
 }
 
-void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
-                       uint32_t number)
+void kt_live_set_add(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
+                     uint32_t number)
 {
     KtRegion r = { place, va, end - va, number };
 
@@ -78,16 +78,16 @@ void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
     g_array_append_val(w->region, r);
 }
 
-void kt_leak_world_lack(KtLeakWorld *w, char *what)
+void kt_live_set_lack(KtLiveSet *w, char *what)
 {
     g_ptr_array_add(w->missing, what);
     w->blind = w->blind ? w->blind : what;
 }
 
 /* Of memory that the kernel has for as long as it runs; or of a block. */
-static uint64_t landmark(const KtLeakWorld *w)
+static uint64_t landmark(const KtLiveSet *w)
 {
-    uint64_t va = kt_leak_world_symbol(w, "init_task");
+    uint64_t va = kt_live_set_symbol(w, "init_task");
 
     for (uint32_t i = 0; !va && i < w->live->len; i++) {
         va = kt_leak_live(w, i)->layer != KT_LAYER_PERCPU ?
@@ -97,19 +97,19 @@ static uint64_t landmark(const KtLeakWorld *w)
 }
 
 /* A vCPU in user mode may have page tables without the kernel's memory. */
-static bool find_vcpu(KtLeakWorld *w)
+static bool find_vcpu(KtLiveSet *w)
 {
     uint64_t va = landmark(w), v;
 
     for (w->vcpu = 0; va && w->vcpu < w->plan->vm->n_vcpus; w->vcpu++) {
-        if (kt_leak_world_load(w, va, &v)) {
+        if (kt_live_set_load(w, va, &v)) {
             return true;
         }
     }
     return false;
 }
 
-static bool check(const KtLeakWorld *w, GError **errp)
+static bool check(const KtLiveSet *w, GError **errp)
 {
     const char *why = NULL;
 
@@ -129,7 +129,7 @@ static bool check(const KtLeakWorld *w, GError **errp)
 
 static bool take(const KtBlock *b, void *opaque)
 {
-    KtLeakWorld *w = opaque;
+    KtLiveSet *w = opaque;
     KtLeakLive live = {
         .va = b->va, .len = kt_block_len(b), .requested = b->requested,
         .alloc_us = b->alloc_us, .stack = b->alloc_stack, .cache = b->cache,
@@ -143,7 +143,7 @@ static bool take(const KtBlock *b, void *opaque)
     return true;
 }
 
-static void take_all(KtLeakWorld *w)
+static void take_all(KtLiveSet *w)
 {
     KtStats stats;
 
@@ -161,7 +161,7 @@ static int by_start(const void *key, const void *b)
     return (va > start) - (va < start);
 }
 
-const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va)
+const KtLeakLive *kt_live_set_live(const KtLiveSet *w, uint64_t va)
 {
     return !w->live->len ? NULL :
            bsearch(&va, w->live->data, w->live->len, sizeof(KtLeakLive),
@@ -170,7 +170,7 @@ const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va)
 
 /* Per-CPU memory of the first chunk is counted from where the variables are:
  * from 0, or within the kernel's image. */
-static unsigned flags_of_percpu(const KtLeakWorld *w, uint64_t va)
+static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
 {
     return KT_MARKERF_COOKIE |
            (va < SMALL || gs_kernel_in_image(w->plan->kernel, va) ?
@@ -182,14 +182,14 @@ static unsigned flags_of_percpu(const KtLeakWorld *w, uint64_t va)
  * pointer. It may look like one, of the free object that was there before,
  * with a short string's bytes over its lowest, where free lists are not
  * encoded. Words behind it may be in use: ksize() tells the kernel of them. */
-static void cut_odd_word(KtLeakWorld *w, uint32_t i, const KtLeakLive *b)
+static void cut_odd_word(KtLiveSet *w, uint32_t i, const KtLeakLive *b)
 {
     if (b->requested % 8 && b->requested < b->len) {
         kt_marker_cut(w->scan, i, b->requested, b->requested);
     }
 }
 
-static void add_blocks(KtLeakWorld *w)
+static void add_blocks(KtLiveSet *w)
 {
     kt_marker_reserve(w->scan, w->live->len);
     for (uint32_t i = 0; i < w->live->len; i++) {
@@ -208,18 +208,18 @@ static void add_blocks(KtLeakWorld *w)
     }
 }
 
-static void tell_pages(KtLeakWorld *w)
+static void tell_pages(KtLiveSet *w)
 {
-    const KtLeakPages *p = w->pages;
+    const KtPageUses *p = w->pages;
 
     if (p) {
-        kt_marker_pages(w->scan, kt_leak_pages_struct(p, 0),
-                        kt_leak_pages_struct(p, p->n), p->struct_page,
-                        kt_leak_pages_va(p, 0), 1ull << p->page_shift);
+        kt_marker_pages(w->scan, kt_page_use_struct(p, 0),
+                        kt_page_use_struct(p, p->n), p->struct_page,
+                        kt_page_use_va(p, 0), 1ull << p->page_shift);
     }
 }
 
-static bool look_around(KtLeakWorld *w, GError **errp)
+static bool look_around(KtLiveSet *w, GError **errp)
 {
     if (!find_vcpu(w)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
@@ -232,13 +232,12 @@ static bool look_around(KtLeakWorld *w, GError **errp)
     add_blocks(w);
     kt_leak_find_regions(w);
     tell_pages(w);
-    return !w->ended || kt_leak_world_fail(w, errp);
+    return !w->ended || kt_live_set_fail(w, errp);
 }
 
-KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
-                               GError **errp)
+KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan, GError **errp)
 {
-    g_autoptr(KtLeakWorld) w = g_new0(KtLeakWorld, 1);
+    g_autoptr(KtLiveSet) w = g_new0(KtLiveSet, 1);
 
     w->plan = plan;
     w->tracer = t;
@@ -259,7 +258,7 @@ KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
     return look_around(w, errp) ? g_steal_pointer(&w) : NULL;
 }
 
-void kt_leak_world_free(KtLeakWorld *w)
+void kt_live_set_free(KtLiveSet *w)
 {
     if (!w) {
         return;
@@ -271,7 +270,7 @@ void kt_leak_world_free(KtLeakWorld *w)
     g_array_unref(w->vcpu_of);
     g_array_unref(w->offset);
     g_ptr_array_unref(w->missing);
-    kt_leak_pages_free(w->pages);
+    kt_page_use_free(w->pages);
     kt_marker_free(w->scan);
     g_free(w);
 }

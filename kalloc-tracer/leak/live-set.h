@@ -38,7 +38,7 @@ typedef struct KtRegion {
 } KtRegion;
 
 /**
- * struct KtLeakWorld - all of it, as of now
+ * struct KtLiveSet - all of it, as of now
  * @plan: (borrowed) what was asked for
  * @mem: the guest's memory, by @vcpu, which maps the kernel
  * @live: KtLeakLive, by address
@@ -58,7 +58,7 @@ typedef struct KtRegion {
  * @reads: from the guest's memory so far; @bytes: looked at, as progress tells
  * @ended: it was given up: nothing can be read any more
  */
-typedef struct KtLeakWorld {
+typedef struct KtLiveSet {
     const KtLeakPlan *plan;
     KtTracer *tracer;
     GsMem mem;
@@ -68,7 +68,7 @@ typedef struct KtLeakWorld {
     GArray *sheaf;
     GArray *registers;
     GArray *vcpu_of;
-    KtLeakPages *pages;
+    KtPageUses *pages;
     GArray *offset;
     GPtrArray *missing;
     const char *blind;
@@ -79,53 +79,52 @@ typedef struct KtLeakWorld {
     gint64 deadline;
     uint64_t reads, bytes;
     bool ended;
-} KtLeakWorld;
+} KtLiveSet;
 
-/** kt_leak_world_new() - (owned) look around; NULL: why not, in one line. */
-KtLeakWorld *kt_leak_world_new(KtTracer *t, const KtLeakPlan *plan,
-                               GError **errp);
-void kt_leak_world_free(KtLeakWorld *w);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLeakWorld, kt_leak_world_free)
+/** kt_live_set_new() - (owned) look around; NULL: why not, in one line. */
+KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan, GError **errp);
+void kt_live_set_free(KtLiveSet *w);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLiveSet, kt_live_set_free)
 
 /** kt_leak_find_offsets() - fill @offset in; roots.c. */
-void kt_leak_find_offsets(KtLeakWorld *w);
+void kt_leak_find_offsets(KtLiveSet *w);
 /** kt_leak_find_regions() - fill @region, @registers and @pages in, and tell
  *  @scan what of its blocks is no pointer; roots.c. */
-void kt_leak_find_regions(KtLeakWorld *w);
+void kt_leak_find_regions(KtLiveSet *w);
 /** kt_leak_find_stacks() - add those of tasks and of interrupts, as far as they
  *  are in use; roots-stacks.c. */
-void kt_leak_find_stacks(KtLeakWorld *w);
+void kt_leak_find_stacks(KtLiveSet *w);
 /** kt_leak_find_kmemleak() - tell @scan what of the records of the kernel's own
  *  leak detector is no pointer; skip-kmemleak.c. */
-void kt_leak_find_kmemleak(KtLeakWorld *w);
+void kt_leak_find_kmemleak(KtLiveSet *w);
 /** kt_leak_find_members() - tell @scan which members of blocks of a known type
  *  are no pointers; skip-members.c. */
-void kt_leak_find_members(KtLeakWorld *w);
+void kt_leak_find_members(KtLiveSet *w);
 /** kt_leak_find_sheaves() - fill @sheaf in, and tell @scan that these have no
  *  pointers there; skip-sheaves.c. */
-void kt_leak_find_sheaves(KtLeakWorld *w);
+void kt_leak_find_sheaves(KtLiveSet *w);
 /** kt_leak_find_spare() - tell @pages of those that are kept, and nothing uses
  *  what they have; skip-kfree-rcu.c. */
-void kt_leak_find_spare(KtLeakWorld *w);
-/** kt_leak_world_add() - [@va, @end) to @region. */
-void kt_leak_world_add(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
-                       uint32_t number);
-/** kt_leak_world_lack() - blocks may be held from @what (owned), which is not
+void kt_leak_find_spare(KtLiveSet *w);
+/** kt_live_set_add() - [@va, @end) to @region. */
+void kt_live_set_add(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
+                     uint32_t number);
+/** kt_live_set_lack() - blocks may be held from @what (owned), which is not
  *  known. */
-void kt_leak_world_lack(KtLeakWorld *w, char *what);
-/** kt_leak_world_symbol() - its address, 0: there is none. */
-uint64_t kt_leak_world_symbol(const KtLeakWorld *w, const char *name);
-/** kt_leak_world_live() - the live block that starts at @va, or NULL. */
-const KtLeakLive *kt_leak_world_live(const KtLeakWorld *w, uint64_t va);
-/** kt_leak_world_load() - the word at @va. */
-bool kt_leak_world_load(const KtLeakWorld *w, uint64_t va, uint64_t *out);
-/** kt_leak_world_goes_on() - tell @plan->progress; false: it is to end, by
+void kt_live_set_lack(KtLiveSet *w, char *what);
+/** kt_live_set_symbol() - its address, 0: there is none. */
+uint64_t kt_live_set_symbol(const KtLiveSet *w, const char *name);
+/** kt_live_set_live() - the live block that starts at @va, or NULL. */
+const KtLeakLive *kt_live_set_live(const KtLiveSet *w, uint64_t va);
+/** kt_live_set_load() - the word at @va. */
+bool kt_live_set_load(const KtLiveSet *w, uint64_t va, uint64_t *out);
+/** kt_live_set_goes_on() - tell @plan->progress; false: it is to end, by
  *  that or by the clock. @bytes: that were looked at so far, 0 for no news */
-bool kt_leak_world_goes_on(KtLeakWorld *w, uint64_t bytes);
-/** kt_leak_world_fail() - say why it ended. Returns: false. */
-bool kt_leak_world_fail(const KtLeakWorld *w, GError **errp);
+bool kt_live_set_goes_on(KtLiveSet *w, uint64_t bytes);
+/** kt_live_set_fail() - say why it ended. Returns: false. */
+bool kt_live_set_fail(const KtLiveSet *w, GError **errp);
 
-static inline const KtLeakLive *kt_leak_live(const KtLeakWorld *w, uint32_t i)
+static inline const KtLeakLive *kt_leak_live(const KtLiveSet *w, uint32_t i)
 {
     return &((const KtLeakLive *)w->live->data)[i];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where in memory the struct pages are: see kt_leak_pages_find_mirror(). No
+ * Where in memory the struct pages are: see kt_page_use_find_mirror(). No
  * variable of the kernel tells. A page that has all of the words of a page of
  * struct pages is that, or as good; they are in long runs, so where one was
  * found its neighbours are next to it.
@@ -12,7 +12,7 @@
 #define WORDS   8               /* that a page is first looked up by */
 
 typedef struct Mirror {
-    KtLeakPages *p;
+    KtPageUses *p;
     const GsMem *mem;
     uint64_t page;              /* bytes */
     uint8_t *one, *other;       /* pages */
@@ -45,7 +45,7 @@ static bool same(const Mirror *m, uint64_t a, uint64_t b)
 /* By their length: of all addresses they may be the last. */
 static void learn(Mirror *m)
 {
-    uint64_t first = kt_leak_pages_struct(m->p, 0), va = first & -m->page;
+    uint64_t first = kt_page_use_struct(m->p, 0), va = first & -m->page;
     uint64_t len = first - va + m->p->n * m->p->struct_page, hash;
 
     for (uint64_t at = 0; at < len; at += m->page) {
@@ -62,7 +62,7 @@ static void mark_run(const Mirror *m, uint64_t va, uint64_t structs,
 {
     uint8_t *use;
 
-    while ((use = kt_leak_pages_kernels(m->p, va)) && same(m, va, structs)) {
+    while ((use = kt_page_use_kernels(m->p, va)) && same(m, va, structs)) {
         *use = KT_PAGE_ELSEWHERE;
         va += step;
         structs += step;
@@ -73,7 +73,7 @@ static void find(Mirror *m, uint64_t va)
 {
     uint64_t hash, structs;
 
-    if (!kt_leak_pages_kernels(m->p, va) || !hash_words(m, va, &hash)) {
+    if (!kt_page_use_kernels(m->p, va) || !hash_words(m, va, &hash)) {
         return;
     }
     structs = GPOINTER_TO_SIZE(g_hash_table_lookup(m->by_words,
@@ -84,7 +84,7 @@ static void find(Mirror *m, uint64_t va)
     }
 }
 
-void kt_leak_pages_find_mirror(KtLeakPages *p, const GsMem *mem)
+void kt_page_use_find_mirror(KtPageUses *p, const GsMem *mem)
 {
     g_autoptr(GHashTable) by_words = g_hash_table_new(kt_secret_hash_direct,
                                                       NULL);
@@ -94,6 +94,6 @@ void kt_leak_pages_find_mirror(KtLeakPages *p, const GsMem *mem)
 
     learn(&m);
     for (uint64_t i = 0; i < p->n; i++) {
-        find(&m, kt_leak_pages_va(p, i));
+        find(&m, kt_page_use_va(p, i));
     }
 }

@@ -40,7 +40,7 @@ typedef struct Layout {
 typedef struct Reading {
     const GsKernel *k;
     const GsMem *mem;
-    KtLeakPages *p;
+    KtPageUses *p;
     Layout at;
     const KtSlabSample *sample;
     bool (*is_cache)(void *opaque, uint64_t va);
@@ -107,47 +107,46 @@ static uint64_t variable(const Reading *r, const char *name, uint64_t or)
 
 /* ---- addresses ---------------------------------------------------------- */
 
-uint64_t kt_leak_pages_va(const KtLeakPages *p, uint64_t i)
+uint64_t kt_page_use_va(const KtPageUses *p, uint64_t i)
 {
     return p->linear.page_offset + ((p->lo + i) << p->page_shift);
 }
 
-uint64_t kt_leak_pages_struct(const KtLeakPages *p, uint64_t i)
+uint64_t kt_page_use_struct(const KtPageUses *p, uint64_t i)
 {
     return p->linear.vmemmap + (p->lo + i) * p->struct_page;
 }
 
-bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i)
+bool kt_page_use_by_struct(const KtPageUses *p, uint64_t va, uint64_t *i)
 {
-    uint64_t off = va - kt_leak_pages_struct(p, 0);
+    uint64_t off = va - kt_page_use_struct(p, 0);
 
     *i = off / p->struct_page;
     return off % p->struct_page == 0 && *i < p->n;
 }
 
-bool kt_leak_pages_own_freelist(const KtLeakPages *p, uint64_t va,
-                                uint64_t word)
+bool kt_page_use_own_freelist(const KtPageUses *p, uint64_t va, uint64_t word)
 {
-    uint64_t off = va - kt_leak_pages_struct(p, 0);
+    uint64_t off = va - kt_page_use_struct(p, 0);
     uint64_t page = off / p->struct_page, to;
 
-    to = (word - kt_leak_pages_va(p, 0)) >> p->page_shift;
+    to = (word - kt_page_use_va(p, 0)) >> p->page_shift;
     return off % p->struct_page == p->freelist && to < p->n &&
            (p->lo + page) / SLAB_PAGES == (p->lo + to) / SLAB_PAGES;
 }
 
-uint8_t *kt_leak_pages_kernels(const KtLeakPages *p, uint64_t va)
+uint8_t *kt_page_use_kernels(const KtPageUses *p, uint64_t va)
 {
-    uint64_t i = (va - kt_leak_pages_va(p, 0)) >> p->page_shift;
+    uint64_t i = (va - kt_page_use_va(p, 0)) >> p->page_shift;
 
     return i < p->n && p->use[i] == KT_PAGE_KERNEL ? &p->use[i] : NULL;
 }
 
-void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len)
+void kt_page_use_elsewhere(KtPageUses *p, uint64_t va, uint64_t len)
 {
     uint64_t page = 1ull << p->page_shift;
-    uint64_t first = va - kt_leak_pages_va(p, 0) + page - 1;
-    uint64_t end = va - kt_leak_pages_va(p, 0) + len;
+    uint64_t first = va - kt_page_use_va(p, 0) + page - 1;
+    uint64_t end = va - kt_page_use_va(p, 0) + len;
 
     for (uint64_t i = first >> p->page_shift;
          i < p->n && i < end >> p->page_shift; i++) {
@@ -160,14 +159,13 @@ void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len)
 
 static void walk(const Reading *r, uint64_t list, unsigned order)
 {
-    KtLeakPages *p = r->p;
+    KtPageUses *p = r->p;
     uint64_t at = 0, i;
 
     for (uint64_t n = 0; n <= p->n; n++) {
         if (!load(r, n ? at : list, &at) || at == list ||
-            !kt_leak_pages_by_struct(p, at - r->at.lru.at, &i) ||
-            p->use[i] == KT_PAGE_FREE ||
-            (p->lo + i) & ((1ull << order) - 1)) {
+            !kt_page_use_by_struct(p, at - r->at.lru.at, &i) ||
+            p->use[i] == KT_PAGE_FREE || (p->lo + i) & ((1ull << order) - 1)) {
             return;
         }
         memset(p->use + i, KT_PAGE_FREE, MIN(1ull << order, p->n - i));
@@ -281,26 +279,27 @@ static KtPageUse use_of_head(const Reading *r, const uint8_t *page)
 
 static KtPageUse use_of(const Reading *r, const uint8_t *page, uint64_t i)
 {
-    uint64_t va = kt_leak_pages_struct(r->p, i);
+    uint64_t va = kt_page_use_struct(r->p, i);
     uint64_t head = head_of(r, page, va), of_head;
 
     if (head == va) {
         return use_of_head(r, page);
     }
-    return kt_leak_pages_by_struct(r->p, head, &of_head) && of_head < i &&
-           r->p->use[of_head] != KT_PAGE_FREE ? r->p->use[of_head] :
-           KT_PAGE_KERNEL;
+    return kt_page_use_by_struct(r->p, head, &of_head) && of_head < i &&
+                   r->p->use[of_head] != KT_PAGE_FREE ?
+               r->p->use[of_head] :
+               KT_PAGE_KERNEL;
 }
 
 static void read_all(const Reading *r)
 {
-    KtLeakPages *p = r->p;
+    KtPageUses *p = r->p;
     uint8_t batch[BATCH * STRUCT_PAGE_MAX];
 
     for (uint64_t i = 0; i < p->n; i += BATCH) {
         uint64_t n = MIN(BATCH, p->n - i);
 
-        if (!r->mem->read(r->mem->opaque, kt_leak_pages_struct(p, i), batch,
+        if (!r->mem->read(r->mem->opaque, kt_page_use_struct(p, i), batch,
                           n * p->struct_page)) {
             continue;
         }
@@ -317,13 +316,14 @@ static void read_all(const Reading *r)
 /* Is the sample's struct page where that place has it? */
 static bool fits(const Reading *r, const KtSlabSample *sample)
 {
-    KtLeakPages *p = r->p;
-    uint64_t va = kt_leak_pages_struct(p, 0) + ((sample->object -
-                  kt_leak_pages_va(p, 0)) >> p->page_shift) * p->struct_page;
+    KtPageUses *p = r->p;
+    uint64_t va = kt_page_use_struct(p, 0) +
+                  ((sample->object - kt_page_use_va(p, 0)) >> p->page_shift) *
+                      p->struct_page;
     uint8_t page[STRUCT_PAGE_MAX];
     uint64_t cache;
 
-    return sample->object >= kt_leak_pages_va(p, 0) &&
+    return sample->object >= kt_page_use_va(p, 0) &&
            r->mem->read(r->mem->opaque, va, page, p->struct_page) &&
            load(r, head_of(r, page, va) + r->at.slab_cache.at, &cache) &&
            cache == sample->cache;
@@ -372,7 +372,7 @@ static bool fits_struct(const Layout *at, uint64_t struct_page)
 
 static bool find_pages(const Reading *r)
 {
-    KtLeakPages *p = r->p;
+    KtPageUses *p = r->p;
     KtDirectMapAt at;
     uint64_t end;
 
@@ -392,12 +392,12 @@ static bool find_pages(const Reading *r)
     return find_place(r, &at);
 }
 
-KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
-                                const KtSlabSample *sample,
-                                bool (*is_cache)(void *opaque, uint64_t va),
-                                void *opaque)
+KtPageUses *kt_page_use_read(const GsKernel *k, const GsMem *mem,
+                             const KtSlabSample *sample,
+                             bool (*is_cache)(void *opaque, uint64_t va),
+                             void *opaque)
 {
-    g_autoptr(KtLeakPages) p = g_new0(KtLeakPages, 1);
+    g_autoptr(KtPageUses) p = g_new0(KtPageUses, 1);
     Reading r = { .k = k, .mem = mem, .p = p, .sample = sample,
                   .is_cache = is_cache, .opaque = opaque };
 
@@ -414,7 +414,7 @@ KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
     return g_steal_pointer(&p);
 }
 
-void kt_leak_pages_free(KtLeakPages *p)
+void kt_page_use_free(KtPageUses *p)
 {
     if (p) {
         g_free(p->use);

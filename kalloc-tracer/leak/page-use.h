@@ -19,21 +19,21 @@ typedef enum KtPageUse {
 } KtPageUse;
 
 /**
- * struct KtLeakPages - all pages
+ * struct KtPageUses - all pages
  * @linear: where they are, and their struct pages
  * @struct_page: bytes of one; @page_shift: log2 of a page's bytes
  * @freelist: where in one that of a slab is, UINT32_MAX: not known
  * @lo: number of the first, @n: how many
  * @use: (owned) KtPageUse by number, from @lo on
  */
-typedef struct KtLeakPages {
+typedef struct KtPageUses {
     KtDirectMap linear;
     uint64_t struct_page;
     unsigned page_shift;
     uint32_t freelist;
     uint64_t lo, n;
     uint8_t *use;
-} KtLeakPages;
+} KtPageUses;
 
 /** struct KtSlabSample - an object, and the cache that it was taken from;
  *  that of an early one can have moved since */
@@ -42,51 +42,50 @@ typedef struct KtSlabSample {
 } KtSlabSample;
 
 /**
- * kt_leak_pages_read() - what is each page?
+ * kt_page_use_read() - what is each page?
  * @sample: (nullable) some of them, the last one's object is 0; they tell which
  *          of several places memory is at
  * @is_cache: is that the address of a kmem_cache?
  *
  * Returns: (owned) or NULL when the kernel does not tell where its memory is.
  */
-KtLeakPages *kt_leak_pages_read(const GsKernel *k, const GsMem *mem,
-                                const KtSlabSample *sample,
-                                bool (*is_cache)(void *opaque, uint64_t va),
-                                void *opaque);
-void kt_leak_pages_free(KtLeakPages *p);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLeakPages, kt_leak_pages_free)
+KtPageUses *kt_page_use_read(const GsKernel *k, const GsMem *mem,
+                             const KtSlabSample *sample,
+                             bool (*is_cache)(void *opaque, uint64_t va),
+                             void *opaque);
+void kt_page_use_free(KtPageUses *p);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtPageUses, kt_page_use_free)
 
-/** kt_leak_pages_va() - of page number @p->lo + @i; _end() - behind all. */
-uint64_t kt_leak_pages_va(const KtLeakPages *p, uint64_t i);
-/** kt_leak_pages_struct() - the address of its struct page. */
-uint64_t kt_leak_pages_struct(const KtLeakPages *p, uint64_t i);
-/** kt_leak_pages_by_struct() - the page whose struct page is at @va; false:
+/** kt_page_use_va() - of page number @p->lo + @i; _end() - behind all. */
+uint64_t kt_page_use_va(const KtPageUses *p, uint64_t i);
+/** kt_page_use_struct() - the address of its struct page. */
+uint64_t kt_page_use_struct(const KtPageUses *p, uint64_t i);
+/** kt_page_use_by_struct() - the page whose struct page is at @va; false:
  *  there is none. */
-bool kt_leak_pages_by_struct(const KtLeakPages *p, uint64_t va, uint64_t *i);
+bool kt_page_use_by_struct(const KtPageUses *p, uint64_t va, uint64_t *i);
 /**
- * kt_leak_pages_own_freelist() - is @word, at @va in a struct page, of the
+ * kt_page_use_own_freelist() - is @word, at @va in a struct page, of the
  * list of free objects of the slab that the page is, or was?
  *
  * Struct pages have what was there before: that of a page that was a slab's
  * still has an address in this slab, where another block may be now. While it
  * is a slab's, a free object is there.
  */
-bool kt_leak_pages_own_freelist(const KtLeakPages *p, uint64_t va,
-                                uint64_t word);
-/** kt_leak_pages_kernels() - (borrowed) the use of the page that @va of the
+bool kt_page_use_own_freelist(const KtPageUses *p, uint64_t va, uint64_t word);
+/** kt_page_use_kernels() - (borrowed) the use of the page that @va of the
  *  direct map is in, if that is KT_PAGE_KERNEL, else NULL. */
-uint8_t *kt_leak_pages_kernels(const KtLeakPages *p, uint64_t va);
-/** kt_leak_pages_elsewhere() - those wholly in [@va, @va + @len) of the
+uint8_t *kt_page_use_kernels(const KtPageUses *p, uint64_t va);
+/** kt_page_use_elsewhere() - those wholly in [@va, @va + @len) of the
  *  direct map are looked at by other addresses. */
-void kt_leak_pages_elsewhere(KtLeakPages *p, uint64_t va, uint64_t len);
+void kt_page_use_elsewhere(KtPageUses *p, uint64_t va, uint64_t len);
 
 /**
- * kt_leak_pages_find_mirror() - struct pages are in memory, too
+ * kt_page_use_find_mirror() - struct pages are in memory, too
  *
  * The kernel's pages that have the same words as a page of struct pages are
  * marked to be looked at elsewhere: by the addresses of these, which of free
  * pages are not.
  */
-void kt_leak_pages_find_mirror(KtLeakPages *p, const GsMem *mem);
+void kt_page_use_find_mirror(KtPageUses *p, const GsMem *mem);
 
 #endif /* KT_LEAK_PAGES_H */

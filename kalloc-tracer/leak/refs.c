@@ -25,7 +25,7 @@ const char *kt_place_name(KtPlace place)
 
 /* What is being looked at. */
 typedef struct Search {
-    KtLeakWorld *w;
+    KtLiveSet *w;
     KtReader reader;
     uint64_t lo, len;
     GArray *out;                /* KtRef */
@@ -38,7 +38,7 @@ static bool tick(void *opaque)
 {
     const Search *s = opaque;
 
-    return kt_leak_world_goes_on(s->w, s->reader.bytes);
+    return kt_live_set_goes_on(s->w, s->reader.bytes);
 }
 
 static void found(Search *s, uint64_t va, uint64_t value)
@@ -71,8 +71,7 @@ static void compare_struct(void *opaque, uint64_t va, const uint64_t *word,
     Search *s = opaque;
 
     for (size_t i = 0; i < n; i++) {
-        bool list = kt_leak_pages_own_freelist(s->w->pages, va + i * 8,
-                                               word[i]);
+        bool list = kt_page_use_own_freelist(s->w->pages, va + i * 8, word[i]);
 
         s->here.place = list ? KT_PLACE_FREELIST : KT_PLACE_STRUCT_PAGE;
         compare(s, va + i * 8, &word[i], 1);
@@ -179,7 +178,7 @@ static void name_owners(Search *s)
 bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
              GArray **out, uint64_t *more, uint64_t *bytes, GError **errp)
 {
-    g_autoptr(KtLeakWorld) w = kt_leak_world_new(t, plan, errp);
+    g_autoptr(KtLiveSet) w = kt_live_set_new(t, plan, errp);
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtRef));
     Search s = { .w = w, .lo = lo, .len = hi - lo + 1, .out = list,
                  .reader = { .tick = tick, .opaque = &s } };
@@ -195,7 +194,7 @@ bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
     search_blocks(&s);
     kt_reader_deinit(&s.reader);
     if (w->ended) {
-        return kt_leak_world_fail(w, errp);
+        return kt_live_set_fail(w, errp);
     }
     name_owners(&s);
     g_array_sort_with_data(list, by_certainty, &lo);

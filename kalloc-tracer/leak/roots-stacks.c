@@ -20,14 +20,14 @@ typedef struct TaskLayout {
  * @free_rcu: what frees them, @rcu: where one says that; 0: not known
  */
 typedef struct Finding {
-    KtLeakWorld *w;
+    KtLiveSet *w;
     TaskLayout at;
     GHashTable *sites;
     uint64_t free_rcu;
     uint32_t rcu;
 } Finding;
 
-static uint32_t task_member(const KtLeakWorld *w, const char *name)
+static uint32_t task_member(const KtLiveSet *w, const char *name)
 {
     uint32_t at;
 
@@ -35,7 +35,7 @@ static uint32_t task_member(const KtLeakWorld *w, const char *name)
            at : UINT32_MAX;
 }
 
-static bool find_task_layout(const KtLeakWorld *w, TaskLayout *at)
+static bool find_task_layout(const KtLiveSet *w, TaskLayout *at)
 {
     *at = (TaskLayout) {
         .stack = task_member(w, "stack"),
@@ -49,7 +49,7 @@ static bool find_task_layout(const KtLeakWorld *w, TaskLayout *at)
     return at->stack != UINT32_MAX && at->pid != UINT32_MAX;
 }
 
-static uint32_t load_u32(const KtLeakWorld *w, uint64_t va)
+static uint32_t load_u32(const KtLiveSet *w, uint64_t va)
 {
     uint32_t v;
 
@@ -61,7 +61,7 @@ static bool is_sp(const KtRegister *r)
     return !strcmp(r->name, "sp") || !strcmp(r->name, "rsp");
 }
 
-static const KtRegister *find_in(const KtLeakWorld *w, uint64_t stack,
+static const KtRegister *find_in(const KtLiveSet *w, uint64_t stack,
                                  bool only_sp)
 {
     for (unsigned i = 0; i < w->registers->len; i++) {
@@ -75,19 +75,19 @@ static const KtRegister *find_in(const KtLeakWorld *w, uint64_t stack,
 }
 
 /* From where on a vCPU uses the stack now, 0: none does. */
-static uint64_t running_sp(const KtLeakWorld *w, uint64_t stack)
+static uint64_t running_sp(const KtLiveSet *w, uint64_t stack)
 {
     const KtRegister *sp = find_in(w, stack, true);
 
     return sp ? sp->value & ~7ull : 0;
 }
 
-static void set_opaque(KtLeakWorld *w, const KtLeakLive *b)
+static void set_opaque(KtLiveSet *w, const KtLeakLive *b)
 {
     kt_marker_set_flags(w->scan, b - kt_leak_live(w, 0), KT_MARKERF_OPAQUE);
 }
 
-static void set_stack(KtLeakWorld *w, const KtLeakLive *b)
+static void set_stack(KtLiveSet *w, const KtLeakLive *b)
 {
     set_opaque(w, b);
     g_array_index(w->live, KtLeakLive, b - kt_leak_live(w, 0)).is_stack = true;
@@ -96,7 +96,7 @@ static void set_stack(KtLeakWorld *w, const KtLeakLive *b)
 /* ---- of tasks ----------------------------------------------------------- */
 
 /* The return address into what allocated it, NULL: not known. */
-static gpointer site_of(const KtLeakWorld *w, const KtLeakLive *b)
+static gpointer site_of(const KtLiveSet *w, const KtLeakLive *b)
 {
     GsStop stop;
     unsigned n;
@@ -108,12 +108,12 @@ static gpointer site_of(const KtLeakWorld *w, const KtLeakLive *b)
 /* Its words count as a stack's, not as a block's or as those of pages. */
 static void take_stack(const Finding *f, uint64_t stack)
 {
-    KtLeakWorld *w = f->w;
-    const KtLeakLive *b = kt_leak_world_live(w, stack);
+    KtLiveSet *w = f->w;
+    const KtLeakLive *b = kt_live_set_live(w, stack);
 
     if (!b) {
         if (w->pages) {
-            kt_leak_pages_elsewhere(w->pages, stack, w->stack_size);
+            kt_page_use_elsewhere(w->pages, stack, w->stack_size);
         }
         return;
     }
@@ -129,11 +129,11 @@ static void take_stack(const Finding *f, uint64_t stack)
 static void add_stack(const Finding *f, uint64_t task)
 {
     const TaskLayout *at = &f->at;
-    KtLeakWorld *w = f->w;
+    KtLiveSet *w = f->w;
     uint64_t stack, sp = 0, from;
     bool runs;
 
-    if (!kt_leak_world_load(w, task + at->stack, &stack) || !stack ||
+    if (!kt_live_set_load(w, task + at->stack, &stack) || !stack ||
         stack + w->stack_size < stack) {
         return;
     }
@@ -145,17 +145,16 @@ static void add_stack(const Finding *f, uint64_t task)
                                     : find_in(w, stack, false) != NULL;
     from = running_sp(w, stack);
     if (!from && !runs && at->sp != UINT32_MAX &&
-        kt_leak_world_load(w, task + at->sp, &sp) &&
-        sp - stack < w->stack_size) {
+        kt_live_set_load(w, task + at->sp, &sp) && sp - stack < w->stack_size) {
         from = sp & ~7ull;
     }
     w->tasks++;
-    kt_leak_world_add(w, KT_PLACE_STACK, from ? from : stack,
-                      stack + w->stack_size, load_u32(w, task + at->pid));
+    kt_live_set_add(w, KT_PLACE_STACK, from ? from : stack,
+                    stack + w->stack_size, load_u32(w, task + at->pid));
 }
 
 /* (owned) By the number of a cache: does it have tasks? */
-static bool *caches_of_tasks(const KtLeakWorld *w)
+static bool *caches_of_tasks(const KtLiveSet *w)
 {
     bool *is = g_new0(bool, UINT16_MAX + 1);
     KtCacheInfo info;
@@ -175,10 +174,10 @@ static bool *caches_of_tasks(const KtLeakWorld *w)
  */
 static void find_free_rcu(Finding *f)
 {
-    const KtLeakWorld *w = f->w;
+    const KtLiveSet *w = f->w;
 
     if (gs_kernel_member(w->plan->kernel, "vm_stack", "rcu", &f->rcu, NULL)) {
-        f->free_rcu = kt_leak_world_symbol(w, "thread_stack_free_rcu");
+        f->free_rcu = kt_live_set_symbol(w, "thread_stack_free_rcu");
     }
 }
 
@@ -186,14 +185,13 @@ static bool waits_for_rcu(const Finding *f, const KtLeakLive *b)
 {
     uint64_t func;
 
-    return f->free_rcu &&
-           kt_leak_world_load(f->w, b->va + f->rcu + 8, &func) &&
+    return f->free_rcu && kt_live_set_load(f->w, b->va + f->rcu + 8, &func) &&
            func == f->free_rcu;
 }
 
 static void set_spare(const Finding *f, const KtLeakLive *b)
 {
-    KtLeakWorld *w = f->w;
+    KtLiveSet *w = f->w;
     uint32_t i = b - kt_leak_live(w, 0);
 
     if (waits_for_rcu(f, b)) {
@@ -207,7 +205,7 @@ static void set_spare(const Finding *f, const KtLeakLive *b)
 /* Those that were allocated as tasks' stacks were, and have no task now. */
 static void pass_over_spare(const Finding *f)
 {
-    KtLeakWorld *w = f->w;
+    KtLiveSet *w = f->w;
 
     for (uint32_t i = 0; i < w->live->len && !w->ended; i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
@@ -221,8 +219,8 @@ static void pass_over_spare(const Finding *f)
 
 static void find_tasks(const Finding *f)
 {
-    KtLeakWorld *w = f->w;
-    uint64_t init = kt_leak_world_symbol(w, "init_task");
+    KtLiveSet *w = f->w;
+    uint64_t init = kt_live_set_symbol(w, "init_task");
     g_autofree bool *has_tasks = caches_of_tasks(w);
 
     if (init) {
@@ -251,17 +249,16 @@ static const struct {
     { "pcpu_hot", "pcpu_hot", "hardirq_stack_ptr", true },
 };
 
-static void add_irq_stack(KtLeakWorld *w, uint64_t stack, uint32_t cpu)
+static void add_irq_stack(KtLiveSet *w, uint64_t stack, uint32_t cpu)
 {
-    const KtLeakLive *b = kt_leak_world_live(w, stack);
+    const KtLeakLive *b = kt_live_set_live(w, stack);
     uint64_t from = w->plan->no_stacks ? 0 : running_sp(w, stack);
 
     if (!from && !w->plan->no_stacks && find_in(w, stack, false)) {
         from = stack;           /* of one that another one interrupted */
     }
     if (!b && from) {
-        kt_leak_world_add(w, KT_PLACE_PERCPU, from, stack + w->stack_size,
-                          cpu);
+        kt_live_set_add(w, KT_PLACE_PERCPU, from, stack + w->stack_size, cpu);
     } else if (b && from) {
         kt_marker_area(w->scan, (KtMarkerArea) { b - kt_leak_live(w, 0),
                                                  from - stack, UINT64_MAX });
@@ -270,10 +267,10 @@ static void add_irq_stack(KtLeakWorld *w, uint64_t stack, uint32_t cpu)
     }
 }
 
-static void find_irq_stacks(KtLeakWorld *w)
+static void find_irq_stacks(KtLiveSet *w)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(irq_stack); i++) {
-        uint64_t va = kt_leak_world_symbol(w, irq_stack[i].symbol), stack;
+        uint64_t va = kt_live_set_symbol(w, irq_stack[i].symbol), stack;
         uint32_t at = 0;
 
         if (!va || (irq_stack[i].type &&
@@ -284,7 +281,7 @@ static void find_irq_stacks(KtLeakWorld *w)
         for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {
             uint64_t off = g_array_index(w->offset, uint64_t, cpu);
 
-            if (kt_leak_world_load(w, off + va + at, &stack) && stack) {
+            if (kt_live_set_load(w, off + va + at, &stack) && stack) {
                 add_irq_stack(w, irq_stack[i].last ?
                                  stack + 8 - w->stack_size : stack, cpu);
             }
@@ -292,7 +289,7 @@ static void find_irq_stacks(KtLeakWorld *w)
     }
 }
 
-void kt_leak_find_stacks(KtLeakWorld *w)
+void kt_leak_find_stacks(KtLiveSet *w)
 {
     g_autoptr(GHashTable) sites = g_hash_table_new(kt_secret_hash_direct,
                                                    NULL);
@@ -302,8 +299,8 @@ void kt_leak_find_stacks(KtLeakWorld *w)
         find_free_rcu(&f);
         find_tasks(&f);
     } else {
-        kt_leak_world_lack(w, g_strdup("stacks of tasks: no type "
-                                       "task_struct"));
+        kt_live_set_lack(w, g_strdup("stacks of tasks: no type "
+                                     "task_struct"));
     }
     find_irq_stacks(w);
 }

@@ -26,39 +26,40 @@ static const struct {
     { "__start_ro_after_init", "__end_ro_after_init" },
 };
 
-static bool variable(const KtLeakWorld *w, const char *name, uint64_t *out)
+static bool variable(const KtLiveSet *w, const char *name, uint64_t *out)
 {
-    uint64_t va = kt_leak_world_symbol(w, name);
+    uint64_t va = kt_live_set_symbol(w, name);
 
-    return va && kt_leak_world_load(w, va, out);
+    return va && kt_live_set_load(w, va, out);
 }
 
 /* [@va, @end) without [@but, @but_end) */
-static void add_but(KtLeakWorld *w, KtPlace place, uint64_t va, uint64_t end,
+static void add_but(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
                     uint64_t but, uint64_t but_end, uint32_t number)
 {
     if (but < va || but_end < but || but_end > end) {
-        kt_leak_world_add(w, place, va, end, number);
+        kt_live_set_add(w, place, va, end, number);
         return;
     }
-    kt_leak_world_add(w, place, va, but, number);
-    kt_leak_world_add(w, place, but_end, end, number);
+    kt_live_set_add(w, place, va, but, number);
+    kt_live_set_add(w, place, but_end, end, number);
 }
 
 /* What the image's addresses are above physical ones: arm64, riscv64. */
-static bool image_offset(const KtLeakWorld *w, uint64_t *out)
+static bool image_offset(const KtLiveSet *w, uint64_t *out)
 {
-    uint64_t map = kt_leak_world_symbol(w, "kernel_map");
+    uint64_t map = kt_live_set_symbol(w, "kernel_map");
     uint32_t at;
 
     return variable(w, "kimage_voffset", out) ||
-           (map && gs_kernel_member(w->plan->kernel, "kernel_mapping",
-                                    "va_kernel_pa_offset", &at, NULL) &&
-            kt_leak_world_load(w, map + at, out));
+           (map &&
+            gs_kernel_member(w->plan->kernel, "kernel_mapping",
+                             "va_kernel_pa_offset", &at, NULL) &&
+            kt_live_set_load(w, map + at, out));
 }
 
 /* Where in the direct map the image's @va is, 0 unknown. */
-static uint64_t direct_of(const KtLeakWorld *w, uint64_t va)
+static uint64_t direct_of(const KtLiveSet *w, uint64_t va)
 {
     const GsArch *arch = gs_kernel_arch(w->plan->kernel);
     uint64_t v;
@@ -75,14 +76,14 @@ static uint64_t direct_of(const KtLeakWorld *w, uint64_t va)
 
 /* Where there are no symbols, or they are lies, their pages are looked at as
  * the kernel's. */
-static void find_data(KtLeakWorld *w)
+static void find_data(KtLiveSet *w)
 {
-    uint64_t stack = kt_leak_world_symbol(w, "init_stack");
+    uint64_t stack = kt_live_set_symbol(w, "init_stack");
 
-    stack = stack ? stack : kt_leak_world_symbol(w, "init_thread_union");
+    stack = stack ? stack : kt_live_set_symbol(w, "init_thread_union");
     for (unsigned i = 0; i < G_N_ELEMENTS(data_range); i++) {
-        uint64_t va = kt_leak_world_symbol(w, data_range[i].start);
-        uint64_t end = kt_leak_world_symbol(w, data_range[i].end);
+        uint64_t va = kt_live_set_symbol(w, data_range[i].start);
+        uint64_t end = kt_live_set_symbol(w, data_range[i].end);
         uint64_t direct;
 
         if (!va || va >= end || end - va > DATA_MAX ||
@@ -92,14 +93,14 @@ static void find_data(KtLeakWorld *w)
         add_but(w, KT_PLACE_DATA, va, end, stack, stack + w->stack_size, 0);
         direct = w->pages ? direct_of(w, va) : 0;
         if (direct) {
-            kt_leak_pages_elsewhere(w->pages, direct, end - va);
+            kt_page_use_elsewhere(w->pages, direct, end - va);
         }
     }
 }
 
 /* ---- per CPU ------------------------------------------------------------ */
 
-static bool in_use(const KtLeakWorld *w, uint64_t va, uint64_t len)
+static bool in_use(const KtLiveSet *w, uint64_t va, uint64_t len)
 {
     const KtRegister *r = (const KtRegister *)w->registers->data;
 
@@ -111,14 +112,14 @@ static bool in_use(const KtLeakWorld *w, uint64_t va, uint64_t len)
     return false;
 }
 
-void kt_leak_find_offsets(KtLeakWorld *w)
+void kt_leak_find_offsets(KtLiveSet *w)
 {
-    uint64_t table = kt_leak_world_symbol(w, "__per_cpu_offset"), cpus = 1, off;
+    uint64_t table = kt_live_set_symbol(w, "__per_cpu_offset"), cpus = 1, off;
 
     variable(w, "nr_cpu_ids", &cpus);
     cpus = MIN(cpus & 0xffffffff, CPUS_MAX);
     for (unsigned i = 0; table && i < cpus; i++) {
-        if (!kt_leak_world_load(w, table + i * 8, &off)) {
+        if (!kt_live_set_load(w, table + i * 8, &off)) {
             return;
         }
         g_array_append_val(w->offset, off);
@@ -127,7 +128,7 @@ void kt_leak_find_offsets(KtLeakWorld *w)
 
 /* An interrupt's stack is of use only while an interrupt uses it. Without
  * symbols these are the kernel's pages, too. */
-static void find_percpu(KtLeakWorld *w)
+static void find_percpu(KtLiveSet *w)
 {
     GsSymbol start, end, irq = { 0 };
 
@@ -148,15 +149,14 @@ static void find_percpu(KtLeakWorld *w)
         add_but(w, KT_PLACE_PERCPU, off + start.va, off + end.va, but,
                 but + irq.size, i);
         if (w->pages) {
-            kt_leak_pages_elsewhere(w->pages, off + start.va,
-                                    end.va - start.va);
+            kt_page_use_elsewhere(w->pages, off + start.va, end.va - start.va);
         }
     }
 }
 
 /* ---- registers ---------------------------------------------------------- */
 
-static void find_registers(KtLeakWorld *w)
+static void find_registers(KtLiveSet *w)
 {
     const KtVm *vm = w->plan->vm;
     KtRegister r;
@@ -177,7 +177,7 @@ static bool is_cache(void *opaque, uint64_t va)
 }
 
 /* (owned) Addresses of the caches. */
-static GHashTable *list_caches(const KtLeakWorld *w)
+static GHashTable *list_caches(const KtLiveSet *w)
 {
     GHashTable *caches = g_hash_table_new_full(kt_secret_hash, g_int64_equal,
                                                g_free, NULL);
@@ -193,8 +193,7 @@ static GHashTable *list_caches(const KtLeakWorld *w)
 }
 
 /* Objects from all over memory. */
-static void find_samples(const KtLeakWorld *w,
-                         KtSlabSample out[SAMPLES + 1])
+static void find_samples(const KtLiveSet *w, KtSlabSample out[SAMPLES + 1])
 {
     unsigned step = w->live->len / SAMPLES + 1, n = 0, next = 0;
     KtCacheInfo info;
@@ -211,38 +210,38 @@ static void find_samples(const KtLeakWorld *w,
     out[n] = (KtSlabSample) { 0 };
 }
 
-static void find_pages(KtLeakWorld *w)
+static void find_pages(KtLiveSet *w)
 {
     g_autoptr(GHashTable) caches = list_caches(w);
     KtSlabSample sample[SAMPLES + 1];
 
     find_samples(w, sample);
-    w->pages = kt_leak_pages_read(w->plan->kernel, &w->mem, sample, is_cache,
-                                  caches);
+    w->pages = kt_page_use_read(w->plan->kernel, &w->mem, sample, is_cache,
+                                caches);
     if (!w->pages) {
-        kt_leak_world_lack(w, g_strdup("pages that are no blocks: the kernel "
-                                       "does not tell where they are"));
+        kt_live_set_lack(w, g_strdup("pages that are no blocks: the kernel "
+                                     "does not tell where they are"));
     }
 }
 
 /* Runs of pages of the kernel's, and of struct pages in use. */
-static void add_pages(KtLeakWorld *w)
+static void add_pages(KtLiveSet *w)
 {
-    const KtLeakPages *p = w->pages;
+    const KtPageUses *p = w->pages;
     uint64_t kernel = 0, used = 0;
 
     for (uint64_t i = 0; i <= p->n; i++) {
         KtPageUse use = i < p->n ? p->use[i] : KT_PAGE_NONE;
 
         if (use != KT_PAGE_KERNEL) {
-            kt_leak_world_add(w, KT_PLACE_PAGE, kt_leak_pages_va(p, kernel),
-                              kt_leak_pages_va(p, i), 0);
+            kt_live_set_add(w, KT_PLACE_PAGE, kt_page_use_va(p, kernel),
+                            kt_page_use_va(p, i), 0);
             kernel = i + 1;
         }
         if (use == KT_PAGE_NONE || use == KT_PAGE_FREE) {
-            kt_leak_world_add(w, KT_PLACE_STRUCT_PAGE,
-                              kt_leak_pages_struct(p, used),
-                              kt_leak_pages_struct(p, i), 0);
+            kt_live_set_add(w, KT_PLACE_STRUCT_PAGE,
+                            kt_page_use_struct(p, used),
+                            kt_page_use_struct(p, i), 0);
             used = i + 1;
         }
     }
@@ -265,32 +264,31 @@ typedef struct Book {
     uint32_t cut[3];            /* members that are left out */
 } Book;
 
-static void cut(KtLeakWorld *w, uint32_t block, const uint32_t *at,
-                unsigned n)
+static void cut(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         kt_marker_cut(w->scan, block, at[i], at[i] + 8);
     }
 }
 
-static void move_pages(KtLeakWorld *w, uint64_t list, uint64_t len)
+static void move_pages(KtLiveSet *w, uint64_t list, uint64_t len)
 {
-    const KtLeakPages *p = w->pages;
+    const KtPageUses *p = w->pages;
     uint64_t page, i;
     uint8_t *use;
 
     for (uint64_t n = 0; n < len >> p->page_shift; n++) {
-        if (!kt_leak_world_load(w, list + n * 8, &page)) {
+        if (!kt_live_set_load(w, list + n * 8, &page)) {
             return;
         }
-        if (kt_leak_pages_by_struct(p, page, &i) &&
-            (use = kt_leak_pages_kernels(p, kt_leak_pages_va(p, i)))) {
+        if (kt_page_use_by_struct(p, page, &i) &&
+            (use = kt_page_use_kernels(p, kt_page_use_va(p, i)))) {
             *use = KT_PAGE_ELSEWHERE;
         }
     }
 }
 
-static bool find_book(const KtLeakWorld *w, Book *b, const char *const *cuts)
+static bool find_book(const KtLiveSet *w, Book *b, const char *const *cuts)
 {
     const GsKernel *k = w->plan->kernel;
 
@@ -302,47 +300,47 @@ static bool find_book(const KtLeakWorld *w, Book *b, const char *const *cuts)
     return gs_kernel_type_size(k, b->type, &b->size);
 }
 
-static const KtLeakLive *vmalloc_at(const KtLeakWorld *w, uint64_t va)
+static const KtLeakLive *vmalloc_at(const KtLiveSet *w, uint64_t va)
 {
-    const KtLeakLive *b = kt_leak_world_live(w, va);
+    const KtLeakLive *b = kt_live_set_live(w, va);
 
     return b && b->layer == KT_LAYER_VMALLOC ? b : NULL;
 }
 
 /* The vmalloc block whose struct vm_struct @b is. */
-static const KtLeakLive *booked(const KtLeakWorld *w, const Book *vm,
+static const KtLeakLive *booked(const KtLiveSet *w, const Book *vm,
                                 const KtLeakLive *b)
 {
     uint64_t va;
 
     return b->layer == KT_LAYER_KMALLOC && b->requested == vm->size &&
-           kt_leak_world_load(w, b->va + vm->cut[0], &va) ?
-           vmalloc_at(w, va) : NULL;
+                   kt_live_set_load(w, b->va + vm->cut[0], &va) ?
+               vmalloc_at(w, va) :
+               NULL;
 }
 
 /* Does @area's struct vm_struct tell of the same place? That of an area that
  * waits to be freed is gone, and its memory somebody else's by now. */
-static bool is_current(const KtLeakWorld *w, const Book *area, const Book *vm,
+static bool is_current(const KtLiveSet *w, const Book *area, const Book *vm,
                        uint64_t va, uint64_t start)
 {
     uint64_t of, addr;
 
-    return kt_leak_world_load(w, va + area->cut[2], &of) &&
-           kt_leak_world_load(w, of + vm->cut[0], &addr) && addr == start;
+    return kt_live_set_load(w, va + area->cut[2], &of) &&
+           kt_live_set_load(w, of + vm->cut[0], &addr) && addr == start;
 }
 
 /* A struct vmap_area that begins, or ends, at a vmalloc block's start, or whose
  * struct vm_struct is not its own any more. */
-static void cut_area(KtLeakWorld *w, uint32_t i, const Book *area,
-                     const Book *vm)
+static void cut_area(KtLiveSet *w, uint32_t i, const Book *area, const Book *vm)
 {
     const KtLeakLive *b = kt_leak_live(w, i);
     uint64_t start, end;
 
     if (b->layer != KT_LAYER_CACHE || b->requested != area->size ||
-        !kt_leak_world_load(w, b->va + area->cut[0], &start) ||
-        !kt_leak_world_load(w, b->va + area->cut[1], &end) ||
-        start >= end || (start | end) & 4095) {
+        !kt_live_set_load(w, b->va + area->cut[0], &start) ||
+        !kt_live_set_load(w, b->va + area->cut[1], &end) || start >= end ||
+        (start | end) & 4095) {
         return;
     }
     if (vmalloc_at(w, start) || !is_current(w, area, vm, b->va, start)) {
@@ -352,7 +350,7 @@ static void cut_area(KtLeakWorld *w, uint32_t i, const Book *area,
     }
 }
 
-static void find_vmalloc(KtLeakWorld *w)
+static void find_vmalloc(KtLiveSet *w)
 {
     static const char *const of_vm[] = { "addr", "addr", "addr" };
     static const char *const of_area[] = { "va_start", "va_end", "vm" };
@@ -374,7 +372,7 @@ static void find_vmalloc(KtLeakWorld *w)
             cut(w, i, vm.cut, 1);
             kt_marker_set_flags(
                 w->scan, i, of->is_stack ? KT_MARKERF_BOOK : KT_MARKERF_HELD);
-            if (w->pages && kt_leak_world_load(w, b->va + list, &pages)) {
+            if (w->pages && kt_live_set_load(w, b->va + list, &pages)) {
                 move_pages(w, pages, of->len);
             }
         } else {
@@ -385,7 +383,7 @@ static void find_vmalloc(KtLeakWorld *w)
 
 /* ---- all ---------------------------------------------------------------- */
 
-void kt_leak_find_regions(KtLeakWorld *w)
+void kt_leak_find_regions(KtLiveSet *w)
 {
     uint32_t size;
 
@@ -403,12 +401,13 @@ void kt_leak_find_regions(KtLeakWorld *w)
     find_percpu(w);
     if (w->pages) {
         kt_leak_find_spare(w);
-        kt_leak_pages_find_mirror(w->pages, &w->mem);
+        kt_page_use_find_mirror(w->pages, &w->mem);
         add_pages(w);
     }
     if (w->left_out) {
-        kt_leak_world_lack(w, g_strdup_printf(
-            "%" PRIu64 " MiB that are in more than %u pieces",
-            (w->left_out >> 20) + 1, KT_REGIONS_MAX));
+        kt_live_set_lack(
+            w,
+            g_strdup_printf("%" PRIu64 " MiB that are in more than %u pieces",
+                            (w->left_out >> 20) + 1, KT_REGIONS_MAX));
     }
 }

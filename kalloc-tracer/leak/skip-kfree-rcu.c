@@ -9,9 +9,9 @@
 
 #define KEPT_MAX 4096           /* of a CPU, whatever a guest says */
 
-static void mark(KtLeakPages *p, uint64_t va)
+static void mark(KtPageUses *p, uint64_t va)
 {
-    uint8_t *use = kt_leak_pages_kernels(p, va);
+    uint8_t *use = kt_page_use_kernels(p, va);
 
     if (use) {
         *use = KT_PAGE_SPARE;
@@ -19,19 +19,19 @@ static void mark(KtLeakPages *p, uint64_t va)
 }
 
 /* Each begins with the address of the next. */
-static void mark_list(KtLeakWorld *w, uint64_t head)
+static void mark_list(KtLiveSet *w, uint64_t head)
 {
     uint64_t at = head;
 
-    for (unsigned i = 0; i < KEPT_MAX && kt_leak_world_load(w, at, &at) && at;
+    for (unsigned i = 0; i < KEPT_MAX && kt_live_set_load(w, at, &at) && at;
          i++) {
         mark(w->pages, at);
     }
 }
 
-void kt_leak_find_spare(KtLeakWorld *w)
+void kt_leak_find_spare(KtLiveSet *w)
 {
-    uint64_t krc = kt_leak_world_symbol(w, "krc");
+    uint64_t krc = kt_live_set_symbol(w, "krc");
     uint32_t list;
 
     if (!krc || !gs_kernel_member(w->plan->kernel, "kfree_rcu_cpu",

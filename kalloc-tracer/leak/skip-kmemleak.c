@@ -17,7 +17,7 @@ typedef struct Record {
 } Record;
 
 /* The newest of that name; none: 0. */
-static KtCacheId find_cache(const KtLeakWorld *w, const char *name)
+static KtCacheId find_cache(const KtLiveSet *w, const char *name)
 {
     KtCacheId found = { 0 };
     KtCacheInfo info;
@@ -31,7 +31,7 @@ static KtCacheId find_cache(const KtLeakWorld *w, const char *name)
     return found;
 }
 
-static bool find_record(const KtLeakWorld *w, Record *r)
+static bool find_record(const KtLiveSet *w, Record *r)
 {
     static const char type[] = "kmemleak_object";
     const GsKernel *k = w->plan->kernel;
@@ -44,7 +44,7 @@ static bool find_record(const KtLeakWorld *w, Record *r)
     return r->cache.v;
 }
 
-static bool is_waiting(const KtLeakWorld *w, const Record *r, uint64_t va)
+static bool is_waiting(const KtLiveSet *w, const Record *r, uint64_t va)
 {
     int32_t count;
 
@@ -52,7 +52,7 @@ static bool is_waiting(const KtLeakWorld *w, const Record *r, uint64_t va)
                                    sizeof(count)) && count == 0;
 }
 
-void kt_leak_find_kmemleak(KtLeakWorld *w)
+void kt_leak_find_kmemleak(KtLiveSet *w)
 {
     Record r;
 

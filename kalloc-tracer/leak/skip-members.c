@@ -25,7 +25,7 @@ static const struct {
 
 /* Where they are in this kernel, and in a struct rb_node. */
 typedef struct Finding {
-    KtLeakWorld *w;
+    KtLiveSet *w;
     uint32_t at[ROWS], size[ROWS];
     uint32_t parent, left, right;
 } Finding;
@@ -51,7 +51,7 @@ static unsigned find_rows(Finding *f)
 }
 
 /* (owned) A bit for each row, by the number of the cache. */
-static uint8_t *rows_of_caches(const KtLeakWorld *w, unsigned found)
+static uint8_t *rows_of_caches(const KtLiveSet *w, unsigned found)
 {
     uint8_t *bits = g_new0(uint8_t, UINT16_MAX + 1);
     KtCacheInfo info;
@@ -71,14 +71,13 @@ static bool is_linked(const Finding *f, uint64_t node)
 {
     uint64_t parent, left, right;
 
-    if (!kt_leak_world_load(f->w, node + f->parent, &parent)) {
+    if (!kt_live_set_load(f->w, node + f->parent, &parent)) {
         return false;
     }
     parent &= ~3ull;
-    return !parent ||
-           (kt_leak_world_load(f->w, parent + f->left, &left) &&
-            kt_leak_world_load(f->w, parent + f->right, &right) &&
-            parent != node && (left == node || right == node));
+    return !parent || (kt_live_set_load(f->w, parent + f->left, &left) &&
+                       kt_live_set_load(f->w, parent + f->right, &right) &&
+                       parent != node && (left == node || right == node));
 }
 
 static void cut_member(const Finding *f, uint32_t block, unsigned row)
@@ -91,7 +90,7 @@ static void cut_member(const Finding *f, uint32_t block, unsigned row)
     }
 }
 
-void kt_leak_find_members(KtLeakWorld *w)
+void kt_leak_find_members(KtLiveSet *w)
 {
     Finding f = { .w = w };
     unsigned found = find_rows(&f);

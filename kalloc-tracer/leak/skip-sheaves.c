@@ -13,7 +13,7 @@
 
 /* Where its members are in this kernel. */
 typedef struct Sheaves {
-    KtLeakWorld *w;
+    KtLiveSet *w;
     uint32_t cache, objects, capacity;
     KtCacheId caches;               /* whose objects are caches */
     GHashTable *size;               /* bytes of the sheaves that there are */
@@ -49,7 +49,7 @@ static uint64_t sheaf_size(const Sheaves *s, uint64_t va)
     uint64_t word;
     uint32_t capacity;
 
-    if (!kt_leak_world_load(s->w, va + s->capacity, &word)) {
+    if (!kt_live_set_load(s->w, va + s->capacity, &word)) {
         return 0;
     }
     capacity = word;
@@ -74,15 +74,15 @@ static bool is_sheaf(const Sheaves *s, const KtLeakLive *b)
     uint64_t va;
 
     if (!g_hash_table_contains(s->size, &b->requested) ||
-        !kt_leak_world_load(s->w, b->va + s->cache, &va)) {
+        !kt_live_set_load(s->w, b->va + s->cache, &va)) {
         return false;
     }
-    cache = kt_leak_world_live(s->w, va);
+    cache = kt_live_set_live(s->w, va);
     return cache && cache->cache.v == s->caches.v &&
            sheaf_size(s, va) == b->requested;
 }
 
-void kt_leak_find_sheaves(KtLeakWorld *w)
+void kt_leak_find_sheaves(KtLiveSet *w)
 {
     g_autoptr(GHashTable) size = g_hash_table_new_full(kt_secret_hash,
                                                        g_int64_equal, g_free,

@@ -177,7 +177,7 @@ static void scan_paused(void *userdata)
     plan.vm = &vm;
     plan.kernel = kt_capture_found(p->capture) ?
                   kt_capture_kernel(p->capture) : NULL;
-    line = kt_leak_watch(p->tracer, &plan);
+    line = kt_leak_periodic(p->tracer, &plan);
     kt_capture_unlock(p->capture);
     if (line) {
         say("%s", line);
@@ -189,7 +189,7 @@ static gboolean each_second(gpointer userdata)
 {
     Plugin *p = userdata;
 
-    if (qemu_plugin_vm_is_running() && kt_leak_watch_due(p->tracer)) {
+    if (qemu_plugin_vm_is_running() && kt_leak_periodic_due(p->tracer)) {
         qemu_plugin_call_paused(scan_paused, p);
     }
     return G_SOURCE_CONTINUE;

@@ -91,7 +91,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->queue = kt_queue_new();
     t->stacks = kt_depot_new(MIN(config->max_stacks, KT_MAX_STACKS));
     kt_depot_charge(t->stacks, t->budget, KT_PART_STACKS);
-    t->leaks = kt_leaks_new();
+    t->leaks = kt_leak_scanner_new();
     t->names = kt_names_new(t->budget);
     t->counters = kt_counters_new();
     t->notes = kt_module_events_new();
@@ -355,7 +355,7 @@ void kt_tracer_free(KtTracer *t)
     kt_names_free(t->names);
     kt_module_events_free(t->notes);
     kt_modules_free(t->modules);
-    kt_leaks_free(t->leaks);
+    kt_leak_scanner_free(t->leaks);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
     kt_budget_free(t->budget);

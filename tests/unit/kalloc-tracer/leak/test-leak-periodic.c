@@ -18,7 +18,7 @@ static const KtLeakPlan *plan_of(LeakGuest *g)
 
 static void check_line(LeakGuest *g, const char *want)
 {
-    g_autofree char *line = kt_leak_watch(g->t, plan_of(g));
+    g_autofree char *line = kt_leak_periodic(g->t, plan_of(g));
 
     g_assert_cmpstr(line, ==, want);
 }
@@ -45,17 +45,17 @@ static void test_due_each_so_many_seconds(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
-    g_assert_false(kt_leak_watch_due(g->t));
+    g_assert_false(kt_leak_periodic_due(g->t));
     kt_leak_set_every(g->t, 3);
     for (unsigned i = 0; i < 3; i++) {
-        g_assert_false(kt_leak_watch_due(g->t));
-        g_assert_false(kt_leak_watch_due(g->t));
-        g_assert_true(kt_leak_watch_due(g->t));
-        g_free(kt_leak_watch(g->t, plan_of(g)));
+        g_assert_false(kt_leak_periodic_due(g->t));
+        g_assert_false(kt_leak_periodic_due(g->t));
+        g_assert_true(kt_leak_periodic_due(g->t));
+        g_free(kt_leak_periodic(g->t, plan_of(g)));
     }
     kt_leak_set_every(g->t, 0);
     for (unsigned i = 0; i < 9; i++) {
-        g_assert_false(kt_leak_watch_due(g->t));
+        g_assert_false(kt_leak_periodic_due(g->t));
     }
 }
 
@@ -83,7 +83,7 @@ static void test_the_list_is_of_what_still_lives(void)
 
     g_assert_false(kt_leak_list(g->t, &none, &us));
     g_assert_cmpuint(none->len, ==, 0);
-    g_free(kt_leak_watch(g->t, plan_of(g)));
+    g_free(kt_leak_periodic(g->t, plan_of(g)));
     check_listed(g, LEAKS);
     push(g, KT_EV_FREE, 5);
     check_listed(g, LEAKS - 1);
@@ -99,17 +99,17 @@ static void test_what_cannot_be_now_is_tried_again(void)
     g_autoptr(LeakGuest) g = leak_guest_new();
 
     kt_leak_set_every(g->t, 2);
-    g_assert_false(kt_leak_watch_due(g->t));
+    g_assert_false(kt_leak_periodic_due(g->t));
     g->vm.n_vcpus = 0;
     for (unsigned i = 0; i < 9; i++) {
-        g_assert_true(kt_leak_watch_due(g->t));
+        g_assert_true(kt_leak_periodic_due(g->t));
         check_line(g, NULL);
     }
-    g_assert_true(kt_leak_watch_due(g->t));
+    g_assert_true(kt_leak_periodic_due(g->t));
     check_line(g, "no leak scan could be made: no vCPU maps the kernel's "
                   "memory now (all are in user mode, or it has not booted so "
                   "far): let it run for a moment");
-    g_assert_false(kt_leak_watch_due(g->t));
+    g_assert_false(kt_leak_periodic_due(g->t));
 }
 
 /* It is told once, and not tried until the next is due. */
@@ -122,9 +122,9 @@ static void test_what_cannot_ever_be_is_told_once(void)
     for (unsigned i = 0; i < 3; i++) {
         g_autofree char *line = NULL;
 
-        g_assert_false(kt_leak_watch_due(g->t));
-        g_assert_true(kt_leak_watch_due(g->t));
-        line = kt_leak_watch(g->t, plan_of(g));
+        g_assert_false(kt_leak_periodic_due(g->t));
+        g_assert_true(kt_leak_periodic_due(g->t));
+        line = kt_leak_periodic(g->t, plan_of(g));
         g_assert_cmpint(line && g_str_has_prefix(line, "no leak scan could be "
                                                  "made: no block can be "), ==,
                         i == 0);
@@ -160,7 +160,7 @@ static void test_of_one_life(gconstpointer data)
     uint64_t us;
 
     kt_snapshot_save(g->t, gs_pack_to_bytes, state);
-    g_free(kt_leak_watch(g->t, plan_of(g)));
+    g_free(kt_leak_periodic(g->t, plan_of(g)));
     g_assert_cmpuint(kt_leak_forget(g->t), ==, LEAKS);
     push(g, KT_EV_FREE, 5);
     push(g, KT_EV_ALLOC, 6);

@@ -10,7 +10,7 @@
 
 static void test_rules_are_read(void)
 {
-    KtLeaks *l = kt_leaks_new();
+    KtLeakScanner *l = kt_leak_scanner_new();
     unsigned before = l->rules->len;
     const KtLeakRule *r;
 
@@ -24,7 +24,7 @@ static void test_rules_are_read(void)
     g_assert_cmpstr(r->name, ==, "foo");
     g_assert_cmphex(r->lo, ==, 0x10);
     g_assert_cmphex(r->hi, ==, 0x4f);
-    kt_leaks_free(l);
+    kt_leak_scanner_free(l);
 }
 
 static void test_bad_rules_are_refused(void)
@@ -49,7 +49,7 @@ static void test_bad_rules_are_refused(void)
         { "scan-area func a 0-10000000000000000\n", "f:1: the fourth word is "
           "a range of hex offsets, as 10-40" },
     };
-    KtLeaks *l = kt_leaks_new();
+    KtLeakScanner *l = kt_leak_scanner_new();
     unsigned before = l->rules->len;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
@@ -59,7 +59,7 @@ static void test_bad_rules_are_refused(void)
         g_assert_cmpstr(err->message, ==, bad[i].why);
         g_assert_cmpuint(l->rules->len, ==, before);
     }
-    kt_leaks_free(l);
+    kt_leak_scanner_free(l);
 }
 
 static bool note_bytes(void *opaque, uint64_t bytes)
@@ -73,10 +73,10 @@ static void test_progress_does_not_go_back(void)
 {
     uint64_t told = 0;
     KtLeakPlan plan = { .progress = note_bytes, .opaque = &told };
-    KtLeakWorld w = { .plan = &plan, .deadline = G_MAXINT64 };
+    KtLiveSet w = { .plan = &plan, .deadline = G_MAXINT64 };
 
-    g_assert_true(kt_leak_world_goes_on(&w, 100));
-    g_assert_true(kt_leak_world_goes_on(&w, 0));
+    g_assert_true(kt_live_set_goes_on(&w, 100));
+    g_assert_true(kt_live_set_goes_on(&w, 0));
     g_assert_cmpuint(told, ==, 100);
 }
 
@@ -86,11 +86,11 @@ static void test_nothing_is_known(void)
     KtConfig config = KT_CONFIG_DEFAULT;
     KtTracer *t = kt_tracer_new(&config, NULL);
     g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
-    const KtLeakWorld w = { .live = live };
+    const KtLiveSet w = { .live = live };
     KtLeakHold hold;
 
     g_assert_false(kt_leak_known(t, BASE, 0, &hold));
-    g_assert_null(kt_leak_world_live(&w, BASE));
+    g_assert_null(kt_live_set_live(&w, BASE));
     kt_tracer_free(t);
 }
 
@@ -111,13 +111,13 @@ static void test_rules_end_when_nobody_waits(void)
     KtLeakPlan plan = { .progress = has_left };
     g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
     g_autoptr(GError) err = NULL;
-    KtLeakWorld w = { .plan = &plan,
-                      .tracer = t,
-                      .live = live,
-                      .deadline = G_MAXINT64,
-                      .scan = kt_marker_new() };
+    KtLiveSet w = { .plan = &plan,
+                    .tracer = t,
+                    .live = live,
+                    .deadline = G_MAXINT64,
+                    .scan = kt_marker_new() };
     uint8_t excused[100] = { 0 };
-    KtLeaks *l = kt_leaks_new();
+    KtLeakScanner *l = kt_leak_scanner_new();
 
     for (unsigned i = 0; i < 10000; i++) {
         g_string_append_printf(map, "%llx T mine\n",
@@ -140,7 +140,7 @@ static void test_rules_end_when_nobody_waits(void)
     g_assert_true(w.ended);
     g_assert_true(excused[0]);
     g_assert_false(excused[99]);
-    kt_leaks_free(l);
+    kt_leak_scanner_free(l);
     kt_marker_free(w.scan);
     kt_tracer_free(t);
 }

@@ -24,14 +24,14 @@ static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
     return lg_read(opaque, 0, va, buf, len);
 }
 
-static KtLeakPages *read_pages(LeakGuest *g)
+static KtPageUses *read_pages(LeakGuest *g)
 {
     const GsMem mem = { .read = read_mem, .opaque = g };
 
-    return kt_leak_pages_read(&g->k, &mem, NULL, is_cache, NULL);
+    return kt_page_use_read(&g->k, &mem, NULL, is_cache, NULL);
 }
 
-static void check_use(const KtLeakPages *p, uint64_t at, KtPageUse use)
+static void check_use(const KtPageUses *p, uint64_t at, KtPageUse use)
 {
     g_assert_cmpint(p->use[at / 4096 - p->lo], ==, use);
 }
@@ -39,7 +39,7 @@ static void check_use(const KtLeakPages *p, uint64_t at, KtPageUse use)
 static void test_pages_by_use(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
-    g_autoptr(KtLeakPages) p = read_pages(g);
+    g_autoptr(KtPageUses) p = read_pages(g);
 
     g_assert_nonnull(p);
     g_assert_cmpuint(p->lo, ==, 1);
@@ -74,7 +74,7 @@ static void test_lists_that_lie(void)
 
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
         g_autoptr(LeakGuest) g = leak_guest_new();
-        g_autoptr(KtLeakPages) p = NULL;
+        g_autoptr(KtPageUses) p = NULL;
 
         lg_put(g, head, row[i].next);
         lg_put(g, STRUCT(LG_AT_FREE) + LG_PAGE_LRU,
@@ -96,7 +96,7 @@ static void test_tails_of_what_is_no_head(void)
 
     for (unsigned i = 0; i < G_N_ELEMENTS(head); i++) {
         g_autoptr(LeakGuest) g = leak_guest_new();
-        g_autoptr(KtLeakPages) p = NULL;
+        g_autoptr(KtPageUses) p = NULL;
 
         lg_put(g, STRUCT(LG_AT_KERNEL) + LG_PAGE_HEAD, head[i]);
         p = read_pages(g);
@@ -116,7 +116,7 @@ static void test_how_many_pages_are_said(void)
 
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
         g_autoptr(LeakGuest) g = leak_guest_new();
-        g_autoptr(KtLeakPages) p = NULL;
+        g_autoptr(KtPageUses) p = NULL;
 
         lg_put(g, LG_IMAGE + LG_MIN_LOW_PFN, row[i].lo);
         lg_put(g, LG_IMAGE + LG_MAX_PFN, row[i].end);

@@ -34,14 +34,14 @@ static bool is_cache(void *opaque, uint64_t va)
     return va == LG_CACHE(0);
 }
 
-static KtLeakPages *read_pages(World *w)
+static KtPageUses *read_pages(World *w)
 {
     static const KtSlabSample sample[] = {
         { LG_OBJECT(0), LG_CACHE(0) }, { 0 },
     };
 
     w->mem.opaque = w;
-    return kt_leak_pages_read(&w->g->k, &w->mem, sample, is_cache, NULL);
+    return kt_page_use_read(&w->g->k, &w->mem, sample, is_cache, NULL);
 }
 
 /* ---- types -------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static void test_members_of_no_struct_page(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
         World w = world_new();
         g_autoptr(LeakGuest) g = w.g;
-        g_autoptr(KtLeakPages) p = NULL;
+        g_autoptr(KtPageUses) p = NULL;
 
         gs_btf_free(g->k.btf);
         g->k.btf = make_types(&row[i].at);
@@ -108,7 +108,7 @@ static void test_members_of_no_struct_page(void)
 static void test_mirror_of_the_last_struct_pages(void)
 {
     World w = world_new();
-    g_autoptr(KtLeakPages) p = g_new0(KtLeakPages, 1);
+    g_autoptr(KtPageUses) p = g_new0(KtPageUses, 1);
     const uint64_t n = 1000;
 
     p->struct_page = 64;
@@ -119,7 +119,7 @@ static void test_mirror_of_the_last_struct_pages(void)
         p->linear.vmemmap = -(n * 64 + left);
         w.reads = 0;
         w.mem.opaque = &w;
-        kt_leak_pages_find_mirror(p, &w.mem);
+        kt_page_use_find_mirror(p, &w.mem);
         g_assert_cmpuint(w.reads, >=, n * 64 / 4096);
     }
     leak_guest_free(w.g);

@@ -25,7 +25,7 @@
 enum { TASK, SPARE, NO_STACK, IRQ, N_STACKS };
 
 typedef struct World {
-    KtLeakWorld w;
+    KtLiveSet w;
     KtLeakPlan plan;
     GsKernel *kernel;
     KtTracer *tracer;
@@ -145,7 +145,7 @@ static World *world_new(void)
     t->tracer = kt_tracer_new(&config, NULL);
     t->words = g_hash_table_new(NULL, NULL);
     t->plan = (KtLeakPlan) { .vm = &vm, .kernel = t->kernel };
-    t->w = (KtLeakWorld) {
+    t->w = (KtLiveSet) {
         .plan = &t->plan,
         .tracer = t->tracer,
         .stack_size = SIZE,

@@ -28,7 +28,7 @@ typedef struct Undone {
     uint32_t revived;
 } Undone;
 
-struct KtNames {
+struct KtTasksCaches {
     KtDepot *tasks;
     KtCacheInfo **cache;    /* by id, set before n_caches says so; names
                              * owned, .destroyed is atomic */
@@ -40,9 +40,9 @@ struct KtNames {
     uint64_t cache_bytes;   /* taken */
 };
 
-KtNames *kt_names_new(KtBudget *budget)
+KtTasksCaches *kt_tasks_caches_new(KtBudget *budget)
 {
-    KtNames *n = g_new0(KtNames, 1);
+    KtTasksCaches *n = g_new0(KtTasksCaches, 1);
 
     n->budget = budget;
     n->tasks = kt_depot_new(KT_MAX_TASKS);
@@ -55,7 +55,7 @@ KtNames *kt_names_new(KtBudget *budget)
     return n;
 }
 
-void kt_names_free(KtNames *n)
+void kt_tasks_caches_free(KtTasksCaches *n)
 {
     if (!n) {
         return;
@@ -85,8 +85,8 @@ static void clean_comm(char out[KT_COMM_LEN], const char comm[KT_COMM_LEN])
     }
 }
 
-KtTaskId kt_names_intern_task(KtNames *n, uint32_t pid,
-                              const char comm[KT_COMM_LEN])
+KtTaskId kt_tasks_caches_intern_task(KtTasksCaches *n, uint32_t pid,
+                                     const char comm[KT_COMM_LEN])
 {
     uint64_t words[TASK_WORDS] = { pid };
     char clean[KT_COMM_LEN];
@@ -96,8 +96,8 @@ KtTaskId kt_names_intern_task(KtNames *n, uint32_t pid,
     return (KtTaskId) { kt_depot_intern(n->tasks, words, TASK_WORDS, 0) };
 }
 
-bool kt_names_task(const KtNames *n, KtTaskId id, uint32_t *pid,
-                   char comm[KT_COMM_LEN + 1])
+bool kt_tasks_caches_task(const KtTasksCaches *n, KtTaskId id, uint32_t *pid,
+                          char comm[KT_COMM_LEN + 1])
 {
     unsigned len;
     uint8_t tag;
@@ -112,7 +112,7 @@ bool kt_names_task(const KtNames *n, KtTaskId id, uint32_t *pid,
     return true;
 }
 
-uint32_t kt_names_n_tasks(const KtNames *n)
+uint32_t kt_tasks_caches_n_tasks(const KtTasksCaches *n)
 {
     return kt_depot_count(n->tasks);
 }
@@ -145,7 +145,7 @@ static int compare(const KtCacheInfo *a, const KtCacheInfo *b)
                                 strcmp(a->name, b->name);
 }
 
-static Undone *undone_at(const KtNames *n, guint i)
+static Undone *undone_at(const KtTasksCaches *n, guint i)
 {
     return &g_array_index(n->undone, Undone, i);
 }
@@ -156,7 +156,7 @@ static void set_destroyed(KtCacheInfo *c)
 }
 
 /* The cache at that address: @info's, or one whose end went unseen. */
-static uint32_t find_locked(KtNames *n, const KtCacheInfo *info)
+static uint32_t find_locked(KtTasksCaches *n, const KtCacheInfo *info)
 {
     uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(n->by_va, &info->va));
 
@@ -168,7 +168,7 @@ static uint32_t find_locked(KtNames *n, const KtCacheInfo *info)
     return id;
 }
 
-static bool take_cache_locked(KtNames *n, size_t name_len)
+static bool take_cache_locked(KtTasksCaches *n, size_t name_len)
 {
     uint64_t bytes = sizeof(KtCacheInfo) + name_len + CACHE_MORE;
 
@@ -179,7 +179,7 @@ static bool take_cache_locked(KtNames *n, size_t name_len)
     return true;
 }
 
-static uint32_t add_locked(KtNames *n, const KtCacheInfo *info)
+static uint32_t add_locked(KtTasksCaches *n, const KtCacheInfo *info)
 {
     uint32_t id = n->n_caches + 1;
     KtCacheInfo *c;
@@ -199,7 +199,7 @@ static uint32_t add_locked(KtNames *n, const KtCacheInfo *info)
     return id;
 }
 
-static void set_life_locked(KtNames *n, uint32_t id, bool destroyed)
+static void set_life_locked(KtTasksCaches *n, uint32_t id, bool destroyed)
 {
     KtCacheInfo *c = n->cache[id];
 
@@ -212,7 +212,7 @@ static void set_life_locked(KtNames *n, uint32_t id, bool destroyed)
 
 /* The first of the caches that were left behind and look like that, or where
  * it would be. */
-static guint undone_like(const KtNames *n, const KtCacheInfo *info)
+static guint undone_like(const KtTasksCaches *n, const KtCacheInfo *info)
 {
     guint lo = 0, hi = n->undone->len;
 
@@ -230,7 +230,7 @@ static guint undone_like(const KtNames *n, const KtCacheInfo *info)
 
 /* It was known before another time of the VM's life was loaded, and comes to
  * be again. Nothing names it but this. */
-static uint32_t revive_locked(KtNames *n, const KtCacheInfo *info)
+static uint32_t revive_locked(KtTasksCaches *n, const KtCacheInfo *info)
 {
     guint first = undone_like(n, info), i = first;
     uint32_t id;
@@ -250,7 +250,7 @@ static uint32_t revive_locked(KtNames *n, const KtCacheInfo *info)
     return id;
 }
 
-KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
+KtCacheId kt_tasks_caches_add_cache(KtTasksCaches *n, const KtCacheInfo *info)
 {
     char name[ESCAPED_MAX];
     KtCacheInfo clean = *info;
@@ -271,7 +271,8 @@ KtCacheId kt_names_add_cache(KtNames *n, const KtCacheInfo *info)
     return (KtCacheId) { id };
 }
 
-KtCacheId kt_names_restore_cache(KtNames *n, const KtCacheInfo *info)
+KtCacheId kt_tasks_caches_restore_cache(KtTasksCaches *n,
+                                        const KtCacheInfo *info)
 {
     uint32_t id = 0;
 
@@ -283,7 +284,7 @@ KtCacheId kt_names_restore_cache(KtNames *n, const KtCacheInfo *info)
     return (KtCacheId) { id };
 }
 
-KtCacheId kt_names_find_cache(KtNames *n, const KtCacheInfo *info)
+KtCacheId kt_tasks_caches_find_cache(KtTasksCaches *n, const KtCacheInfo *info)
 {
     uint32_t id;
 
@@ -296,11 +297,12 @@ KtCacheId kt_names_find_cache(KtNames *n, const KtCacheInfo *info)
     return (KtCacheId) { id };
 }
 
-bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out)
+bool kt_tasks_caches_cache(const KtTasksCaches *n, KtCacheId id,
+                           KtCacheInfo *out)
 {
     const KtCacheInfo *info;
 
-    if (id.v == 0 || id.v > kt_names_n_caches(n)) {
+    if (id.v == 0 || id.v > kt_tasks_caches_n_caches(n)) {
         return false;
     }
     info = n->cache[id.v];
@@ -314,12 +316,12 @@ bool kt_names_cache(const KtNames *n, KtCacheId id, KtCacheInfo *out)
     return true;
 }
 
-void kt_names_cache_destroyed(KtNames *n, KtCacheId id)
+void kt_tasks_caches_cache_destroyed(KtTasksCaches *n, KtCacheId id)
 {
     KtCacheInfo *c;
     gpointer at;
 
-    if (id.v == 0 || id.v > kt_names_n_caches(n)) {
+    if (id.v == 0 || id.v > kt_tasks_caches_n_caches(n)) {
         return;
     }
     c = n->cache[id.v];
@@ -332,7 +334,7 @@ void kt_names_cache_destroyed(KtNames *n, KtCacheId id)
     pthread_mutex_unlock(&n->lock);
 }
 
-uint32_t kt_names_n_caches(const KtNames *n)
+uint32_t kt_tasks_caches_n_caches(const KtTasksCaches *n)
 {
     return __atomic_load_n(&n->n_caches, __ATOMIC_ACQUIRE);
 }
@@ -354,7 +356,7 @@ static int by_look(const void *a, const void *b)
 }
 
 /* (owned) Look, sorted. */
-static GArray *sort_known(const KtNames *n)
+static GArray *sort_known(const KtTasksCaches *n)
 {
     GArray *looks = g_array_new(FALSE, FALSE, sizeof(Look));
 
@@ -385,7 +387,7 @@ static const KtCacheInfo *look_at(const GArray *looks, uint32_t i)
     return g_array_index(looks, Look, i).info;
 }
 
-static void leave_behind(KtNames *n, const GArray *known, uint32_t i)
+static void leave_behind(KtTasksCaches *n, const GArray *known, uint32_t i)
 {
     Undone u = { .id = g_array_index(known, Look, i).number };
 
@@ -394,8 +396,8 @@ static void leave_behind(KtNames *n, const GArray *known, uint32_t i)
 
 /* Of those that look the same the first is the first, and so on. Both lists
  * are a guest's, and long: they are gone through once. */
-static void match_locked(KtNames *n, const KtCacheInfo *list, uint32_t n_list,
-                         uint16_t *ids)
+static void match_locked(KtTasksCaches *n, const KtCacheInfo *list,
+                         uint32_t n_list, uint16_t *ids)
 {
     g_autoptr(GArray) known = sort_known(n), wanted = sort_list(list, n_list);
     uint32_t k = 0;
@@ -417,8 +419,8 @@ static void match_locked(KtNames *n, const KtCacheInfo *list, uint32_t n_list,
     }
 }
 
-void kt_names_set_caches(KtNames *n, const KtCacheInfo *list, uint32_t n_list,
-                         uint16_t *ids)
+void kt_tasks_caches_set_caches(KtTasksCaches *n, const KtCacheInfo *list,
+                                uint32_t n_list, uint16_t *ids)
 {
     pthread_mutex_lock(&n->lock);
     match_locked(n, list, n_list, ids);

@@ -95,8 +95,8 @@ bool kt_exam_ids(const KtExam *x, uint32_t stack, uint32_t task,
                  uint32_t cache)
 {
     return stack <= kt_depot_count(x->stacks) &&
-           task <= kt_names_n_tasks(x->names) &&
-           cache <= kt_names_n_caches(x->names);
+           task <= kt_tasks_caches_n_tasks(x->names) &&
+           cache <= kt_tasks_caches_n_caches(x->names);
 }
 
 static void check_order(KtExam *x, KtLeafWalk *w, uint32_t index)

@@ -48,7 +48,7 @@ bool kt_seen_add(KtSeen *s, uint64_t i);
 typedef struct KtExam {
     const KtModel *m;
     const KtDepot *stacks;
-    const KtNames *names;
+    const KtTasksCaches *names;
     uint64_t last_us;
     const char *boot;
     const KtCheckFns *fns;

@@ -49,14 +49,14 @@ typedef struct Seen {
 
 struct KtDefs {
     const KtDepot *stacks;
-    const KtNames *names;
+    const KtTasksCaches *names;
     Seen stack, task, cache;
     GHashTable *number;     /* of a program counter */
     Last last;
     bool told;              /* that all begins anew */
 };
 
-KtDefs *kt_defs_new(const KtDepot *stacks, const KtNames *names)
+KtDefs *kt_defs_new(const KtDepot *stacks, const KtTasksCaches *names)
 {
     KtDefs *d = g_new0(KtDefs, 1);
 
@@ -170,7 +170,7 @@ static void put_task(KtDefs *d, KtTaskId id, GByteArray *out)
     char comm[KT_COMM_LEN + 1];
     uint32_t pid;
 
-    if (kt_names_task(d->names, id, &pid, comm)) {
+    if (kt_tasks_caches_task(d->names, id, &pid, comm)) {
         begin(d, TAG_TASK, out);
         kt_put_varint(out, id.v);
         kt_put_varint(out, pid);
@@ -182,7 +182,7 @@ static void put_cache(KtDefs *d, KtCacheId id, GByteArray *out)
 {
     KtCacheInfo info;
 
-    if (kt_names_cache(d->names, id, &info)) {
+    if (kt_tasks_caches_cache(d->names, id, &info)) {
         begin(d, TAG_CACHE, out);
         kt_put_varint(out, id.v);
         kt_put_u64(out, info.va);

@@ -19,7 +19,7 @@
 typedef struct KtDefs KtDefs;
 
 /** kt_defs_new() - (owned) nothing is defined; both are borrowed. */
-KtDefs *kt_defs_new(const KtDepot *stacks, const KtNames *names);
+KtDefs *kt_defs_new(const KtDepot *stacks, const KtTasksCaches *names);
 void kt_defs_free(KtDefs *d);
 /** kt_defs_add() - append to @out what @ev names first. */
 void kt_defs_add(KtDefs *d, const KtEvent *ev, GByteArray *out);

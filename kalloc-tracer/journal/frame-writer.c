@@ -61,7 +61,8 @@ struct KtJournalOut {
 };
 
 KtJournalOut *kt_journal_out_new(int fd, const KtDepot *stacks,
-                                 const KtNames *names, KtCounters *counters)
+                                 const KtTasksCaches *names,
+                                 KtCounters *counters)
 {
     KtJournalOut *o = g_new0(KtJournalOut, 1);
 

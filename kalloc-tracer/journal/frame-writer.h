@@ -18,7 +18,8 @@ typedef struct KtJournalOut KtJournalOut;
 /** kt_journal_out_new() - (owned) appends to @fd from KT_HEAD_BYTES on; all is
  *  borrowed. @counters gets KT_CNT_JOURNAL_LOST when writing fails. */
 KtJournalOut *kt_journal_out_new(int fd, const KtDepot *stacks,
-                                 const KtNames *names, KtCounters *counters);
+                                 const KtTasksCaches *names,
+                                 KtCounters *counters);
 void kt_journal_out_free(KtJournalOut *o);
 
 /** kt_journal_out_events() - at most KT_RUN_EVENTS, and what they name

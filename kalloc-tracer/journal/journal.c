@@ -313,7 +313,7 @@ static bool write_head(int fd, const KtConfig *config)
 }
 
 static KtJournal *journal_new(int fd, const KtDepot *stacks,
-                              const KtNames *names, KtCounters *counters)
+                              const KtTasksCaches *names, KtCounters *counters)
 {
     KtJournal *j = g_new0(KtJournal, 1);
 
@@ -329,7 +329,7 @@ static KtJournal *journal_new(int fd, const KtDepot *stacks,
 }
 
 KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
-                           const KtNames *names, KtCounters *counters,
+                           const KtTasksCaches *names, KtCounters *counters,
                            GError **errp)
 {
     /* Nobody is waited for: a FIFO has no reader yet. */

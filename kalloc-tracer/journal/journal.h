@@ -21,7 +21,7 @@ typedef struct KtJournal KtJournal;
 /** kt_journal_open() - (owned) begin the file @config->journal anew; the rest
  *  is borrowed. @counters: gets KT_CNT_JOURNAL_LOST when writing fails. */
 KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
-                           const KtNames *names, KtCounters *counters,
+                           const KtTasksCaches *names, KtCounters *counters,
                            GError **errp);
 /** kt_journal_close() - write what is buffered and the index, and close. */
 void kt_journal_close(KtJournal *j);

@@ -70,10 +70,11 @@ static bool define_task(void *opaque, uint32_t id, uint32_t pid,
 /* One that a checkpoint brought has no number of the file's yet. */
 static KtCacheId our_cache(const KtReplayIds *ids, const KtCacheInfo *info)
 {
-    KtCacheId known = kt_names_find_cache(ids->tracer->names, info);
+    KtCacheId known = kt_tasks_caches_find_cache(ids->tracer->names, info);
 
-    return known.v && !ids->cache_named[known.v] ? known :
-           kt_names_restore_cache(ids->tracer->names, info);
+    return known.v && !ids->cache_named[known.v] ?
+               known :
+               kt_tasks_caches_restore_cache(ids->tracer->names, info);
 }
 
 /* Told again after a hole it is the same one. */

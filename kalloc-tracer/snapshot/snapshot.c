@@ -86,30 +86,30 @@ static void pack_stacks(const KtDepot *d, uint32_t n_stacks, GsPack *p)
     }
 }
 
-static void pack_tasks(const KtNames *names, GsPack *p)
+static void pack_tasks(const KtTasksCaches *names, GsPack *p)
 {
-    uint32_t n = kt_names_n_tasks(names);
+    uint32_t n = kt_tasks_caches_n_tasks(names);
 
     gs_pack_u64(p, n);
     for (uint32_t id = 1; id <= n; id++) {
         char comm[KT_COMM_LEN + 1];
         uint32_t pid = 0;
 
-        kt_names_task(names, (KtTaskId) { id }, &pid, comm);
+        kt_tasks_caches_task(names, (KtTaskId) { id }, &pid, comm);
         gs_pack_u64(p, pid);
         gs_pack_text(p, comm);
     }
 }
 
-static void pack_caches(const KtNames *names, GsPack *p)
+static void pack_caches(const KtTasksCaches *names, GsPack *p)
 {
-    uint32_t n = kt_names_n_caches(names);
+    uint32_t n = kt_tasks_caches_n_caches(names);
 
     gs_pack_u64(p, n);
     for (uint32_t id = 1; id <= n; id++) {
         KtCacheInfo info = { 0 };
 
-        kt_names_cache(names, (KtCacheId) { id }, &info);
+        kt_tasks_caches_cache(names, (KtCacheId) { id }, &info);
         gs_pack_u64(p, info.va);
         gs_pack_text(p, info.name);
         gs_pack_u64(p, info.object_size);
@@ -461,8 +461,8 @@ void kt_snapshot_install(KtTracer *t, KtSnapshot *s)
 {
     s->cache_id = g_new0(uint16_t, s->ids.caches + 1);
     kt_tracer_lock_drained(t);
-    kt_names_set_caches(t->names, (KtCacheInfo *)s->caches->data,
-                        s->caches->len, s->cache_id + 1);
+    kt_tasks_caches_set_caches(t->names, (KtCacheInfo *)s->caches->data,
+                               s->caches->len, s->cache_id + 1);
     set_counters(t, s);
     renumber(t, s);
     swap_models_locked(t, g_steal_pointer(&s->model),
@@ -484,7 +484,7 @@ void kt_tracer_reset_unknown(KtTracer *t)
     const KtEvent gap = { .kind = KT_EV_GAP };
 
     kt_tracer_lock_drained(t);
-    kt_names_set_caches(t->names, NULL, 0, NULL);
+    kt_tasks_caches_set_caches(t->names, NULL, 0, NULL);
     kt_model_forget(t->model);
     swap_models_locked(t, kt_model_new(t->counters, t->budget, t->stacks,
                                        t->config.history_bytes), NULL);

@@ -359,8 +359,8 @@ void kt_query_stats(KtTracer *t, KtStats *out)
         .history_rows = kt_history_rows(m->history),
         .errors = m->errors.list->len,
         .stacks = kt_depot_count(t->stacks),
-        .tasks = kt_names_n_tasks(t->names),
-        .caches = kt_names_n_caches(t->names),
+        .tasks = kt_tasks_caches_n_tasks(t->names),
+        .caches = kt_tasks_caches_n_caches(t->names),
         .map_bytes = kt_model_bytes(m) +
                      (t->previous ? kt_model_bytes(t->previous) : 0),
         .history_bytes = kt_history_bytes(m->history),

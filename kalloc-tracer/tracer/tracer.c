@@ -92,7 +92,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->stacks = kt_depot_new(MIN(config->max_stacks, KT_MAX_STACKS));
     kt_depot_charge(t->stacks, t->budget, KT_PART_STACKS);
     t->leaks = kt_leak_scanner_new();
-    t->names = kt_names_new(t->budget);
+    t->names = kt_tasks_caches_new(t->budget);
     t->counters = kt_counters_new();
     t->notes = kt_module_events_new();
     t->modules = kt_modules_new(t->budget);
@@ -352,7 +352,7 @@ void kt_tracer_free(KtTracer *t)
     kt_model_free(t->previous);
     kt_model_free(t->model);
     kt_queue_free(t->queue);
-    kt_names_free(t->names);
+    kt_tasks_caches_free(t->names);
     kt_module_events_free(t->notes);
     kt_modules_free(t->modules);
     kt_leak_scanner_free(t->leaks);
@@ -540,7 +540,7 @@ const uint64_t *kt_tracer_stack(KtTracer *t, KtStackId id, unsigned *n,
 KtTaskId kt_tracer_intern_task(KtTracer *t, uint32_t pid,
                                const char comm[16])
 {
-    KtTaskId id = kt_names_intern_task(t->names, pid, comm);
+    KtTaskId id = kt_tasks_caches_intern_task(t->names, pid, comm);
 
     if (!id.v) {
         kt_counters_add(t->counters, KT_CNT_TASK_UNKNOWN, 1);
@@ -550,7 +550,7 @@ KtTaskId kt_tracer_intern_task(KtTracer *t, uint32_t pid,
 
 bool kt_tracer_task(KtTracer *t, KtTaskId id, uint32_t *pid, char comm[17])
 {
-    return kt_names_task(t->names, id, pid, comm);
+    return kt_tasks_caches_task(t->names, id, pid, comm);
 }
 
 KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
@@ -563,7 +563,7 @@ KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
         .object_size = object_size,
         .size = size,
     };
-    KtCacheId id = kt_names_add_cache(t->names, &info);
+    KtCacheId id = kt_tasks_caches_add_cache(t->names, &info);
 
     if (!id.v) {
         kt_counters_add(t->counters, KT_CNT_DROP_CACHE, 1);
@@ -573,10 +573,10 @@ KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
 
 bool kt_tracer_cache(KtTracer *t, KtCacheId id, KtCacheInfo *out)
 {
-    return kt_names_cache(t->names, id, out);
+    return kt_tasks_caches_cache(t->names, id, out);
 }
 
 void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id)
 {
-    kt_names_cache_destroyed(t->names, id);
+    kt_tasks_caches_cache_destroyed(t->names, id);
 }

@@ -31,7 +31,7 @@ struct KtTracer {
     KtBudget *budget;
     KtQueue *queue;
     KtDepot *stacks;
-    KtNames *names;
+    KtTasksCaches *names;
     KtCounters *counters;
     KtModuleEvents *notes;
     bool enabled;           /* atomic */

@@ -163,7 +163,7 @@ static inline void push_resizes(KtTracer *t, unsigned n)
 /* A journal that is written without a tracer. */
 typedef struct Bare {
     KtDepot *stacks;
-    KtNames *names;
+    KtTasksCaches *names;
     KtCounters *counters;
     KtJournal *j;
 } Bare;
@@ -172,7 +172,10 @@ static inline Bare bare_new(const char *path)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     Bare b = {
-        kt_depot_new(1), kt_names_new(NULL), kt_counters_new(), NULL,
+        kt_depot_new(1),
+        kt_tasks_caches_new(NULL),
+        kt_counters_new(),
+        NULL,
     };
 
     config.journal = path;
@@ -185,7 +188,7 @@ static inline void bare_free(Bare *b)
 {
     kt_journal_close(b->j);
     kt_counters_free(b->counters);
-    kt_names_free(b->names);
+    kt_tasks_caches_free(b->names);
     kt_depot_free(b->stacks);
 }
 

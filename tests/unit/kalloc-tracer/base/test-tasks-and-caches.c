@@ -76,21 +76,21 @@ static void add(List *l, uint64_t va, const char *name)
                                       .object_size = 8, .size = 8 };
 }
 
-static void set(KtNames *n, List *l)
+static void set(KtTasksCaches *n, List *l)
 {
-    kt_names_set_caches(n, l->info, l->n, l->id);
+    kt_tasks_caches_set_caches(n, l->info, l->n, l->id);
 }
 
-static uint32_t add_again(KtNames *n, const List *l, uint32_t i)
+static uint32_t add_again(KtTasksCaches *n, const List *l, uint32_t i)
 {
-    return kt_names_add_cache(n, &l->info[i]).v;
+    return kt_tasks_caches_add_cache(n, &l->info[i]).v;
 }
 
-static bool is_destroyed(const KtNames *n, uint32_t id)
+static bool is_destroyed(const KtTasksCaches *n, uint32_t id)
 {
     KtCacheInfo info;
 
-    g_assert_true(kt_names_cache(n, (KtCacheId) { id }, &info));
+    g_assert_true(kt_tasks_caches_cache(n, (KtCacheId) { id }, &info));
     return info.destroyed;
 }
 
@@ -98,7 +98,7 @@ static bool is_destroyed(const KtNames *n, uint32_t id)
 static void caches_of_a_state(void)
 {
     static const uint16_t first[] = { 1, 2, 3, 4 }, second[] = { 1, 5, 3 };
-    KtNames *n = kt_names_new(NULL);
+    KtTasksCaches *n = kt_tasks_caches_new(NULL);
     g_autofree List *l = g_new0(List, 1);
 
     add(l, 0x1000, "a");
@@ -117,35 +117,35 @@ static void caches_of_a_state(void)
     g_assert_cmpmem(l->id, sizeof(second), second, sizeof(second));
     g_assert_true(is_destroyed(n, 2) && is_destroyed(n, 4));
     g_assert_false(is_destroyed(n, 3) || is_destroyed(n, 5));
-    kt_names_free(n);
+    kt_tasks_caches_free(n);
 }
 
 /* What was left behind comes to be again, each once and in order. */
 static void caches_that_were_left_behind(void)
 {
-    KtNames *n = kt_names_new(NULL);
+    KtTasksCaches *n = kt_tasks_caches_new(NULL);
     g_autofree List *l = g_new0(List, 1);
 
     add(l, 0x2000, "b");
     add(l, 0x1000, "a");
     add(l, 0x1000, "a");
     set(n, l);
-    kt_names_set_caches(n, NULL, 0, NULL);
+    kt_tasks_caches_set_caches(n, NULL, 0, NULL);
     g_assert_cmpuint(add_again(n, l, 1), ==, 2);
-    kt_names_cache_destroyed(n, (KtCacheId) { 2 });
+    kt_tasks_caches_cache_destroyed(n, (KtCacheId) { 2 });
     g_assert_cmpuint(add_again(n, l, 2), ==, 3);
-    kt_names_cache_destroyed(n, (KtCacheId) { 3 });
+    kt_tasks_caches_cache_destroyed(n, (KtCacheId) { 3 });
     g_assert_cmpuint(add_again(n, l, 2), ==, 4);
     g_assert_cmpuint(add_again(n, l, 0), ==, 1);
     g_assert_false(is_destroyed(n, 1));
-    kt_names_free(n);
+    kt_tasks_caches_free(n);
 }
 
 /* In another order than they were, and among others that are known: going
  * through all for each takes seconds, and here are many such. */
 static void caches_of_a_state_that_lies(void)
 {
-    KtNames *n = kt_names_new(NULL);
+    KtTasksCaches *n = kt_tasks_caches_new(NULL);
     g_autofree List *l = g_new0(List, 1);
 
     for (unsigned i = 0; i < UINT16_MAX; i++) {
@@ -160,14 +160,14 @@ static void caches_of_a_state_that_lies(void)
         g_assert_cmpuint(l->id[0], ==, UINT16_MAX);
         g_assert_cmpuint(l->id[UINT16_MAX - 1], ==, 1);
     }
-    kt_names_set_caches(n, NULL, 0, NULL);
+    kt_tasks_caches_set_caches(n, NULL, 0, NULL);
     for (unsigned i = 0; i < UINT16_MAX; i++) {
         l->info[i].va++;
         g_assert_cmpuint(add_again(n, l, i), ==, 0);
     }
     set(n, l);
     g_assert_cmpuint(l->id[0], ==, 0);
-    kt_names_free(n);
+    kt_tasks_caches_free(n);
 }
 
 static void task_names(void)

@@ -90,13 +90,13 @@ const char *kt_counter_name(KtCounter c);
 const char *kt_counter_help(KtCounter c);
 
 /** Parts of the tracer's memory, see memory-parts.def. */
-typedef enum KtPart {
-#define KT_PART(id, name, share, last, help) KT_PART_##id,
+typedef enum KtMemoryPart {
+#define KT_MEMORY_PART(id, name, share, last, help) KT_MEM_##id,
 #include "kalloc-tracer/api/memory-parts.def"
-    KT_PART__COUNT
-} KtPart;
-const char *kt_part_name(KtPart part);
-const char *kt_part_help(KtPart part);
+    KT_MEM__COUNT
+} KtMemoryPart;
+const char *kt_memory_part_name(KtMemoryPart part);
+const char *kt_memory_part_help(KtMemoryPart part);
 
 /** Hook rows of hooks.def, for display: name of the hooked function. */
 const char *kt_hook_name(KtHookId id);
@@ -444,7 +444,7 @@ typedef struct KtStats {
     uint64_t events;                        /* applied */
     uint64_t previous_live_blocks;          /* of the boot before a reset */
     uint64_t last_us;                       /* time of the newest event */
-    uint64_t part_bytes[KT_PART__COUNT];    /* host memory by part */
+    uint64_t part_bytes[KT_MEM__COUNT];     /* host memory by part */
     uint64_t mem_bytes;                     /* of all parts */
     uint64_t mem_bound;                     /* 0: none */
     uint64_t counter[KT_CNT__COUNT];        /* of the same moment */

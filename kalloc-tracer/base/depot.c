@@ -52,7 +52,7 @@ struct KtDepot {
     size_t arena_left;
     uint64_t bytes;         /* atomic */
     KtBudget *budget;
-    KtPart part;
+    KtMemoryPart part;
     size_t arena_bytes;
 };
 
@@ -80,7 +80,7 @@ KtDepot *kt_depot_new(uint32_t max)
     return d;
 }
 
-void kt_depot_charge(KtDepot *d, KtBudget *budget, KtPart part)
+void kt_depot_charge(KtDepot *d, KtBudget *budget, KtMemoryPart part)
 {
     d->budget = budget;
     d->part = part;

@@ -21,7 +21,7 @@ KtDepot *kt_depot_new(uint32_t max);
 void kt_depot_free(KtDepot *d);
 /** kt_depot_charge() - before the first entry: @budget (borrowed) is where
  *  memory is taken; when there is none the depot is full. */
-void kt_depot_charge(KtDepot *d, KtBudget *budget, KtPart part);
+void kt_depot_charge(KtDepot *d, KtBudget *budget, KtMemoryPart part);
 
 /**
  * kt_depot_intern() - id of (@words, @tag), a new one at first sight

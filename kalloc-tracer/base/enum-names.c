@@ -27,19 +27,20 @@ static const struct {
 static const struct {
     const char *name;
     const char *help;
-} parts[KT_PART__COUNT] = {
-#define KT_PART(id, name, share, last, help) [KT_PART_##id] = { name, help },
+} parts[KT_MEM__COUNT] = {
+#define KT_MEMORY_PART(id, name, share, last, help) \
+    [KT_MEM_##id] = { name, help },
 #include "kalloc-tracer/api/memory-parts.def"
 };
 
-const char *kt_part_name(KtPart part)
+const char *kt_memory_part_name(KtMemoryPart part)
 {
-    return (unsigned)part < KT_PART__COUNT ? parts[part].name : "?";
+    return (unsigned)part < KT_MEM__COUNT ? parts[part].name : "?";
 }
 
-const char *kt_part_help(KtPart part)
+const char *kt_memory_part_help(KtMemoryPart part)
 {
-    return (unsigned)part < KT_PART__COUNT ? parts[part].help : "?";
+    return (unsigned)part < KT_MEM__COUNT ? parts[part].help : "?";
 }
 
 const char *kt_layer_name(KtLayer layer)

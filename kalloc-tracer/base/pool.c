@@ -48,7 +48,7 @@ void kt_pool_init(KtPool *p, uint32_t size, unsigned shift)
     *p = (KtPool) { .size = size, .shift = shift, .used = 1 };
 }
 
-void kt_pool_charge(KtPool *p, KtBudget *b, KtPart part)
+void kt_pool_charge(KtPool *p, KtBudget *b, KtMemoryPart part)
 {
     p->budget = b;
     p->part = part;

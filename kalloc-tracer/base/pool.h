@@ -36,7 +36,7 @@ typedef struct KtPool {
     uint32_t free;
     uint32_t n_free;
     KtBudget *budget;
-    KtPart part;
+    KtMemoryPart part;
     bool always;
 } KtPool;
 
@@ -46,7 +46,7 @@ void kt_pool_init(KtPool *p, uint32_t size, unsigned shift);
 void kt_pool_deinit(KtPool *p);
 /** kt_pool_charge() - before the first record: chunks are taken from @b
  *  (nullable), and are smaller where its bound is small. */
-void kt_pool_charge(KtPool *p, KtBudget *b, KtPart part);
+void kt_pool_charge(KtPool *p, KtBudget *b, KtMemoryPart part);
 
 /** kt_pool_alloc() - index of a record with undefined contents; 0 when there
  *  is no memory or all indexes are taken. */

@@ -46,7 +46,7 @@ KtTasksCaches *kt_tasks_caches_new(KtBudget *budget)
 
     n->budget = budget;
     n->tasks = kt_depot_new(KT_MAX_TASKS);
-    kt_depot_charge(n->tasks, budget, KT_PART_NAMES);
+    kt_depot_charge(n->tasks, budget, KT_MEM_NAMES);
     n->cache = g_new0(KtCacheInfo *, MAX_CACHES + 1);
     n->undone = g_array_new(FALSE, FALSE, sizeof(Undone));
     n->by_va = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
@@ -66,7 +66,7 @@ void kt_tasks_caches_free(KtTasksCaches *n)
     }
     g_free(n->cache);
     g_array_unref(n->undone);
-    kt_budget_give(n->budget, KT_PART_NAMES, n->cache_bytes);
+    kt_budget_give(n->budget, KT_MEM_NAMES, n->cache_bytes);
     g_hash_table_unref(n->by_va);
     kt_depot_free(n->tasks);
     pthread_mutex_destroy(&n->lock);
@@ -172,7 +172,7 @@ static bool take_cache_locked(KtTasksCaches *n, size_t name_len)
 {
     uint64_t bytes = sizeof(KtCacheInfo) + name_len + CACHE_MORE;
 
-    if (!kt_budget_take(n->budget, KT_PART_NAMES, bytes)) {
+    if (!kt_budget_take(n->budget, KT_MEM_NAMES, bytes)) {
         return false;
     }
     n->cache_bytes += bytes;

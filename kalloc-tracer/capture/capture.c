@@ -264,7 +264,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }
-    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
+    kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
     kt_tracer_save_kernel(c->shared.tracer, k, true);
     return boot;
 }
@@ -401,7 +401,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
         c->applying = true;
         kt_tracer_start(c->shared.tracer);
     }
-    kt_budget_charge(kt_tracer_budget(c->shared.tracer), KT_PART_FIXED,
+    kt_budget_charge(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
                      KT_BUDGET_VCPU);
     if (!kt_vcpu_init(&c->vcpu[index], index, c->arch)) {
         qemu_plugin_outs("ka: this target's registers cannot be read: "
@@ -422,7 +422,7 @@ static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
     }
     g_mutex_lock(&c->lock);
     if (c->vcpu[index].shown) {
-        kt_budget_give(kt_tracer_budget(c->shared.tracer), KT_PART_FIXED,
+        kt_budget_give(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
                        KT_BUDGET_VCPU);
         kt_vcpu_unplug(&c->vcpu[index]);
     }
@@ -483,7 +483,7 @@ static void account_for(const KtCapture *c)
 {
     KtBudget *b = kt_tracer_budget(c->shared.tracer);
 
-    kt_budget_charge(b, KT_PART_FIXED,
+    kt_budget_charge(b, KT_MEM_FIXED,
                      kt_return_sites_bytes() + c->max_vcpus * sizeof(KtVcpu));
     kt_pending_calls_charge(c->shared.calls, b);
 }

@@ -60,7 +60,7 @@ void kt_pending_calls_free(KtPendingCalls *c)
 void kt_pending_calls_charge(KtPendingCalls *c, KtBudget *budget)
 {
     c->budget = budget;
-    kt_budget_charge(budget, KT_PART_FIXED, sizeof(*c));
+    kt_budget_charge(budget, KT_MEM_FIXED, sizeof(*c));
 }
 
 static void lock_bucket(Bucket *b)
@@ -115,13 +115,12 @@ static bool grow_list(KtPendingCalls *c, unsigned bucket)
         return true;
     }
     if (room >= LIST_MAX ||
-        (room && !kt_budget_take(c->budget, KT_PART_FIXED,
+        (room && !kt_budget_take(c->budget, KT_MEM_FIXED,
                                  more * sizeof(KtPendingCall)))) {
         return false;
     }
     if (!room) {
-        kt_budget_charge(c->budget, KT_PART_FIXED,
-                         more * sizeof(KtPendingCall));
+        kt_budget_charge(c->budget, KT_MEM_FIXED, more * sizeof(KtPendingCall));
     }
     c->room[bucket] = room + more;
     c->list[bucket] = g_renew(KtPendingCall, c->list[bucket], c->room[bucket]);

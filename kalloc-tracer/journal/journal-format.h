@@ -25,7 +25,7 @@
 #define KT_STORED_MAX           (64u << 20)     /* bytes of a payload */
 #define KT_SECTION_MAX          (64u << 20)     /* bytes of one, unpacked; of
                                                  * columns KT_COLUMN_MAX */
-#define KT_PART_BYTES           (8u << 20)      /* of a checkpoint, a frame */
+#define KT_MEM_BYTES (8u << 20)                 /* of a checkpoint, a frame */
 #define KT_CHECKPOINT_MAX       (1u << 30)      /* bytes of its parts */
 #define KT_NAMED_PCS            (1u << 20)      /* that get a number */
 

@@ -58,8 +58,8 @@ void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
         kt_put_varint(out, *stat_at((KtStats *)stats, i));
     }
     kt_put_u8(out, stats->full);
-    kt_put_varint(out, KT_PART__COUNT);
-    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+    kt_put_varint(out, KT_MEM__COUNT);
+    for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
         kt_put_varint(out, stats->part_bytes[i]);
     }
     kt_put_varint(out, KT_CNT__COUNT);
@@ -98,7 +98,7 @@ static void take_parts(KtBytes *in, KtStoredStatus *s)
     for (uint64_t i = 0; i < n && !in->failed; i++) {
         uint64_t bytes = kt_bytes_varint(in, UINT64_MAX);
 
-        if (i < KT_PART__COUNT) {
+        if (i < KT_MEM__COUNT) {
             s->stats.part_bytes[i] = bytes;
         }
     }

@@ -26,11 +26,11 @@ bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
     bool added;
     uint64_t bytes;
 
-    gs_kernel_set_module_room(k, kt_budget_room(budget, KT_PART_KERNEL));
+    gs_kernel_set_module_room(k, kt_budget_room(budget, KT_MEM_KERNEL));
     added = add(k, &mem, va, NULL);
     do {
         bytes = gs_kernel_bytes(k);
-        kt_budget_set(budget, KT_PART_KERNEL, bytes);
+        kt_budget_set(budget, KT_MEM_KERNEL, bytes);
         /* another vCPU, which has learned more, may have been first */
     } while (gs_kernel_bytes(k) != bytes);
     return added;
@@ -39,9 +39,9 @@ bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
 void kt_load_modules(KtTracer *t, GsKernel *k, GsUnpack *u)
 {
     KtBudget *budget = kt_tracer_budget(t);
-    uint64_t room = kt_budget_room(budget, KT_PART_KERNEL);
+    uint64_t room = kt_budget_room(budget, KT_MEM_KERNEL);
 
     kt_tracer_count(t, KT_CNT_MODULES_FAILED,
                     gs_kernel_unpack_modules(k, u, room));
-    kt_budget_set(budget, KT_PART_KERNEL, gs_kernel_bytes(k));
+    kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
 }

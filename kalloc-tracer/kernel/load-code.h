@@ -23,7 +23,7 @@ bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
                   uint64_t va);
 
 /** kt_load_modules() - as gs_kernel_unpack_modules(), whose bytes are those
- *  of @t's KT_PART_KERNEL; which found no room is counted. */
+ *  of @t's KT_MEM_KERNEL; which found no room is counted. */
 void kt_load_modules(KtTracer *t, GsKernel *k, GsUnpack *u);
 
 #endif /* KT_LEARN_H */

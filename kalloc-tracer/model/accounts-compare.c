@@ -560,7 +560,7 @@ void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
     if (a->off) {
         return;
     }
-    kt_budget_lend(old.budget, KT_PART_ACCOUNTS, lent);
+    kt_budget_lend(old.budget, KT_MEM_ACCOUNTS, lent);
     kt_accounts_init(a, old.budget, stacks);
     a->now.totals = old.now.totals;
     a->now.all.peak = old.now.all.peak;
@@ -570,5 +570,5 @@ void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
     move_callers(a, &old);
     move_stray(a, &old, to);
     kt_accounts_deinit(&old);
-    kt_budget_unlend(a->budget, KT_PART_ACCOUNTS, lent);
+    kt_budget_unlend(a->budget, KT_MEM_ACCOUNTS, lent);
 }

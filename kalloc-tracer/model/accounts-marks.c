@@ -32,7 +32,7 @@ void kt_mark_free(gpointer p)
 {
     KtMark *point = p;
 
-    kt_budget_give(point->budget, KT_PART_ACCOUNTS, held_bytes(&point->tables));
+    kt_budget_give(point->budget, KT_MEM_ACCOUNTS, held_bytes(&point->tables));
     kt_tables_clear(&point->tables);
     g_free(point->name);
     g_free(point);
@@ -55,7 +55,7 @@ static KtMark *new_mark(const KtAccounts *a, const char *name)
     KtMark *p;
     bool ok = true;
 
-    if (!kt_budget_take(a->budget, KT_PART_ACCOUNTS, held_bytes(&a->now))) {
+    if (!kt_budget_take(a->budget, KT_MEM_ACCOUNTS, held_bytes(&a->now))) {
         return NULL;
     }
     p = g_new0(KtMark, 1);

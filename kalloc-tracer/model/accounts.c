@@ -24,7 +24,7 @@ static void cells_init(KtCells *c, KtBudget *budget, KtBy by)
     *c = (KtCells) { 0 };
     kt_pool_init(&c->pool, sizeof(KtAccount),
                  by == KT_BY_STACK ? STACKS_SHIFT : CELLS_SHIFT);
-    kt_pool_charge(&c->pool, budget, KT_PART_ACCOUNTS);
+    kt_pool_charge(&c->pool, budget, KT_MEM_ACCOUNTS);
 }
 
 void kt_cells_clear(KtCells *c)
@@ -187,7 +187,7 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     a->callers = g_hash_table_new(kt_secret_hash_direct, NULL);
     a->pcs = g_array_new(FALSE, TRUE, sizeof(uint64_t));
     g_array_set_size(a->pcs, 1);
-    kt_budget_charge(budget, KT_PART_ACCOUNTS, CALLER_BYTES);
+    kt_budget_charge(budget, KT_MEM_ACCOUNTS, CALLER_BYTES);
     add_caller(a, 0);
     a->points = g_ptr_array_new_with_free_func(kt_mark_free);
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
@@ -213,7 +213,7 @@ uint64_t kt_accounts_bytes(const KtAccounts *a)
 void kt_accounts_deinit(KtAccounts *a)
 {
     kt_tables_clear(&a->now);
-    kt_budget_give(a->budget, KT_PART_ACCOUNTS, listed_bytes(a));
+    kt_budget_give(a->budget, KT_MEM_ACCOUNTS, listed_bytes(a));
     g_clear_pointer(&a->callers, g_hash_table_unref);
     g_clear_pointer(&a->pcs, g_array_unref);
     g_clear_pointer(&a->points, g_ptr_array_unref);
@@ -254,7 +254,7 @@ uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
         return id;
     }
     if (a->pcs->len > MAX_CALLERS ||
-        !kt_budget_take(a->budget, KT_PART_ACCOUNTS, CALLER_BYTES)) {
+        !kt_budget_take(a->budget, KT_MEM_ACCOUNTS, CALLER_BYTES)) {
         a->short_of_callers = true;
         return NOBODY;
     }
@@ -476,13 +476,13 @@ void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of)
 
     if (!s && stack &&
         (g_hash_table_size(a->stray) >= MAX_STRAY ||
-         !kt_budget_take(a->budget, KT_PART_ACCOUNTS, STRAY_BYTES))) {
+         !kt_budget_take(a->budget, KT_MEM_ACCOUNTS, STRAY_BYTES))) {
         stack = 0;
         s = g_hash_table_lookup(a->stray, NULL);
     }
     if (!s) {
         if (!stack) {
-            kt_budget_charge(a->budget, KT_PART_ACCOUNTS, STRAY_BYTES);
+            kt_budget_charge(a->budget, KT_MEM_ACCOUNTS, STRAY_BYTES);
         }
         s = g_new0(KtStray, 1);
         s->stack.v = stack;

@@ -22,7 +22,7 @@ static inline void list_init(KtList *l, KtPool *pool, size_t offset,
 
 static inline void list_deinit(KtList *l)
 {
-    kt_budget_give(l->budget, KT_PART_STACKS, l->n * sizeof(*l->head));
+    kt_budget_give(l->budget, KT_MEM_STACKS, l->n * sizeof(*l->head));
     g_free(l->head);
 }
 
@@ -33,8 +33,7 @@ static inline void list_grow(KtList *l, uint32_t stack)
     while (n <= stack) {
         n *= 2;
     }
-    kt_budget_charge(l->budget, KT_PART_STACKS,
-                     (n - l->n) * sizeof(*l->head));
+    kt_budget_charge(l->budget, KT_MEM_STACKS, (n - l->n) * sizeof(*l->head));
     l->head = g_renew(uint32_t, l->head, n);
     memset(l->head + l->n, 0, (n - l->n) * sizeof(*l->head));
     l->n = n;

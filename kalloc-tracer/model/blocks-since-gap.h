@@ -26,7 +26,7 @@ static inline void young_reserve(KtBlocks *b, uint32_t index)
     while (n <= index >> WORD_SHIFT) {
         n *= 2;
     }
-    kt_budget_charge(b->budget, KT_PART_BLOCKS,
+    kt_budget_charge(b->budget, KT_MEM_BLOCKS,
                      (uint64_t)(n - b->n_young) * sizeof(*b->young));
     b->young = g_renew(uint64_t, b->young, n);
     memset(b->young + b->n_young, 0, (n - b->n_young) * sizeof(*b->young));
@@ -35,7 +35,7 @@ static inline void young_reserve(KtBlocks *b, uint32_t index)
 
 static inline void young_deinit(KtBlocks *b)
 {
-    kt_budget_give(b->budget, KT_PART_BLOCKS,
+    kt_budget_give(b->budget, KT_MEM_BLOCKS,
                    (uint64_t)b->n_young * sizeof(*b->young));
     g_free(b->young);
 }

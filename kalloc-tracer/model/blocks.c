@@ -30,7 +30,7 @@ static void charge_pools(KtBlocks *b)
     KtPool *pools[] = { &b->rec, &b->end, &b->rcu, &b->age };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(pools); i++) {
-        kt_pool_charge(pools[i], b->budget, KT_PART_BLOCKS);
+        kt_pool_charge(pools[i], b->budget, KT_MEM_BLOCKS);
         pools[i]->always = pools[i] != &b->rec && !b->bounded;
     }
 }
@@ -59,9 +59,9 @@ void kt_blocks_deinit(KtBlocks *b)
     list_deinit(&b->by_alloc);
     list_deinit(&b->by_free);
     list_deinit(&b->by_rcu);
-    kt_budget_give(b->budget, KT_PART_BLOCKS,
+    kt_budget_give(b->budget, KT_MEM_BLOCKS,
                    (uint64_t)g_hash_table_size(b->huge) * HUGE_BYTES +
-                   (uint64_t)(b->n_gfps - 1) * GFP_BYTES);
+                       (uint64_t)(b->n_gfps - 1) * GFP_BYTES);
     g_hash_table_unref(b->huge);
     g_hash_table_unref(b->gfp_ids);
     g_free(b->gfps);
@@ -136,7 +136,7 @@ static uint16_t gfp_id_slow(KtBlocks *b, uint32_t gfp)
         if ((id & (id - 1)) == 0) {
             b->gfps = g_renew(uint32_t, b->gfps, id * 2);
         }
-        kt_budget_charge(b->budget, KT_PART_BLOCKS, GFP_BYTES);
+        kt_budget_charge(b->budget, KT_MEM_BLOCKS, GFP_BYTES);
         b->gfps[id] = gfp;
         g_hash_table_insert(b->gfp_ids, key, GUINT_TO_POINTER(id));
     }
@@ -153,7 +153,7 @@ static uint16_t gfp_id(KtBlocks *b, uint32_t gfp)
 static void drop_huge(KtBlocks *b, uint32_t index)
 {
     g_hash_table_remove(b->huge, GUINT_TO_POINTER(index));
-    kt_budget_give(b->budget, KT_PART_BLOCKS, HUGE_BYTES);
+    kt_budget_give(b->budget, KT_MEM_BLOCKS, HUGE_BYTES);
     kt_rec(b, index)->huge = 0;
 }
 
@@ -165,7 +165,7 @@ static bool is_huge(uint64_t requested, uint64_t actual)
 bool kt_blocks_fit(const KtBlocks *b, uint64_t requested, uint64_t actual)
 {
     return G_LIKELY(!is_huge(requested, actual)) ||
-           kt_budget_has(b->budget, KT_PART_BLOCKS, HUGE_BYTES);
+           kt_budget_has(b->budget, KT_MEM_BLOCKS, HUGE_BYTES);
 }
 
 static void set_sizes(KtBlocks *b, uint32_t index, uint64_t requested,
@@ -186,7 +186,7 @@ static void set_sizes(KtBlocks *b, uint32_t index, uint64_t requested,
     huge = g_new(Huge, 1);
     *huge = (Huge) { requested, actual };
     if (!r->huge) {
-        kt_budget_charge(b->budget, KT_PART_BLOCKS, HUGE_BYTES);
+        kt_budget_charge(b->budget, KT_MEM_BLOCKS, HUGE_BYTES);
     }
     r->huge = 1;
     g_hash_table_replace(b->huge, key, huge);

@@ -156,7 +156,7 @@ void kt_errors_init(KtErrors *e, KtBudget *budget)
 
 void kt_errors_deinit(KtErrors *e)
 {
-    kt_budget_give(e->budget, KT_PART_ERRORS, e->room * sizeof(KtError));
+    kt_budget_give(e->budget, KT_MEM_ERRORS, e->room * sizeof(KtError));
     g_array_unref(e->list);
 }
 
@@ -168,7 +168,7 @@ static bool make_room(KtErrors *e)
     if (e->list->len < e->room) {
         return true;
     }
-    if (!kt_budget_take(e->budget, KT_PART_ERRORS, more * sizeof(KtError))) {
+    if (!kt_budget_take(e->budget, KT_MEM_ERRORS, more * sizeof(KtError))) {
         return false;
     }
     e->room += more;

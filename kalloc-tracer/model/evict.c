@@ -42,14 +42,14 @@ bool kt_evict_for_block(KtModel *m)
 {
     uint64_t piece = kt_pool_chunk_bytes(&m->blocks.end) +
                      kt_pool_chunk_bytes(&m->blocks.rec);
-    uint64_t lack = kt_budget_lack(m->budget, KT_PART_BLOCKS, piece);
+    uint64_t lack = kt_budget_lack(m->budget, KT_MEM_BLOCKS, piece);
 
     return (lack && kt_history_shrink(m->history, lack)) || evict_freed(m);
 }
 
 void kt_evict_for_others(KtModel *m)
 {
-    uint64_t lack = kt_budget_lack(m->budget, KT_PART_HISTORY, 0);
+    uint64_t lack = kt_budget_lack(m->budget, KT_MEM_HISTORY, 0);
 
     if (G_UNLIKELY(lack)) {
         kt_history_shrink(m->history, lack);

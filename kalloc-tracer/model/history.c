@@ -86,7 +86,7 @@ static uint64_t release_seg(KtHistory *h, unsigned seg)
     }
     madvise(h->rows + seg * SEG_BYTES, len, MADV_DONTNEED);
     h->held[seg] = false;
-    kt_budget_give(h->budget, KT_PART_HISTORY, len);
+    kt_budget_give(h->budget, KT_MEM_HISTORY, len);
     return len;
 }
 
@@ -100,7 +100,7 @@ static void forget_oldest(KtHistory *h)
     if (old.flags & ROW_HUGE) {
         g_hash_table_remove(h->huge,
                             GSIZE_TO_POINTER(slot_of(h, h->oldest)));
-        kt_budget_give(h->budget, KT_PART_HISTORY, HUGE_BYTES);
+        kt_budget_give(h->budget, KT_MEM_HISTORY, HUGE_BYTES);
     }
     h->oldest++;
     h->evicted++;
@@ -137,8 +137,7 @@ static bool hold_seg(KtHistory *h, unsigned seg)
 {
     uint64_t len = seg_len(h, seg);
 
-    while (!h->held[seg] &&
-           !kt_budget_take(h->budget, KT_PART_HISTORY, len)) {
+    while (!h->held[seg] && !kt_budget_take(h->budget, KT_MEM_HISTORY, len)) {
         if (!drop_oldest_seg(h)) {
             return false;
         }
@@ -207,7 +206,7 @@ KtHistory *kt_history_new(uint64_t bytes, KtBudget *budget)
     h->budget = budget;
     h->huge = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     if (h->capacity) {
-        kt_budget_charge(budget, KT_PART_HISTORY, heads_len(h));
+        kt_budget_charge(budget, KT_MEM_HISTORY, heads_len(h));
         h->held = g_new0(bool, n_segs(h));
         h->rows = map_memory(rows_len(h), !bounded);
         h->head = map_memory(heads_len(h), !bounded);
@@ -222,7 +221,7 @@ void kt_history_free(KtHistory *h)
     }
     kt_history_shrink(h, UINT64_MAX);
     if (h->capacity) {
-        kt_budget_give(h->budget, KT_PART_HISTORY, heads_len(h));
+        kt_budget_give(h->budget, KT_MEM_HISTORY, heads_len(h));
     }
     unmap_memory(h->rows, rows_len(h));
     unmap_memory(h->head, heads_len(h));
@@ -270,7 +269,7 @@ static bool make_room(KtHistory *h, const KtBlock *b)
     return (G_LIKELY(h->next < h->ready) || hold_next(h)) &&
            (G_LIKELY(!is_huge(b)) ||
             (g_hash_table_size(h->huge) < MAX_HUGE &&
-             kt_budget_take(h->budget, KT_PART_HISTORY, HUGE_BYTES)));
+             kt_budget_take(h->budget, KT_MEM_HISTORY, HUGE_BYTES)));
 }
 
 static void from_block(Row *r, const KtBlock *b)

@@ -11,7 +11,7 @@ void kt_map_init(KtMap *m)
     kt_pool_init(&m->nodes, NODE_BYTES, NODE_SHIFT);
 }
 
-void kt_map_charge(KtMap *m, KtBudget *b, KtPart part)
+void kt_map_charge(KtMap *m, KtBudget *b, KtMemoryPart part)
 {
     kt_pool_charge(&m->nodes, b, part);
 }

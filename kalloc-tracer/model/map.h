@@ -41,7 +41,7 @@ void kt_map_init(KtMap *m);
 void kt_map_deinit(KtMap *m);
 
 /** kt_map_charge() - as kt_pool_charge(). */
-void kt_map_charge(KtMap *m, KtBudget *b, KtPart part);
+void kt_map_charge(KtMap *m, KtBudget *b, KtMemoryPart part);
 
 /** kt_map_insert() - set @key to @val, whether it is there or not.
  *  Returns: false when there is no memory; nothing is changed then. */

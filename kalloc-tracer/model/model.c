@@ -21,7 +21,7 @@ KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
 
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         kt_map_init(&m->map[i]);
-        kt_map_charge(&m->map[i], budget, KT_PART_BLOCKS);
+        kt_map_charge(&m->map[i], budget, KT_MEM_BLOCKS);
     }
     kt_blocks_init(&m->blocks, budget);
     kt_errors_init(&m->errors, budget);

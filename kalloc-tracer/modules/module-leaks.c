@@ -80,7 +80,7 @@ void kt_module_free(KtModule *mod)
     }
     bytes = kt_module_names_bytes(mod->names);
     __atomic_fetch_sub(&mod->owner->name_bytes, bytes, __ATOMIC_RELAXED);
-    kt_budget_give(mod->owner->budget, KT_PART_ERRORS, bytes);
+    kt_budget_give(mod->owner->budget, KT_MEM_ERRORS, bytes);
     kt_module_names_free(mod->names);
     g_free(mod);
 }
@@ -124,7 +124,7 @@ static void drop_report(KtModules *m, guint i)
 {
     const KtReport *r = m->reports->pdata[i];
 
-    kt_budget_give(m->budget, KT_PART_ERRORS, report_bytes(r));
+    kt_budget_give(m->budget, KT_MEM_ERRORS, report_bytes(r));
     m->n_leaks -= r->leaks->len;
     g_ptr_array_remove_index(m->reports, i);
 }
@@ -176,7 +176,7 @@ static void take_names(KtModules *m, KtModule *note, const GsKernel *k)
     note->names = kt_module_names_new(k, note->va, MAX_NAME_BYTES -
                                       MIN(used, MAX_NAME_BYTES));
     bytes = kt_module_names_bytes(note->names);
-    if (!kt_budget_take(m->budget, KT_PART_ERRORS, bytes)) {
+    if (!kt_budget_take(m->budget, KT_MEM_ERRORS, bytes)) {
         g_clear_pointer(&note->names, kt_module_names_free);
         return;
     }
@@ -362,7 +362,7 @@ static void add_leak(Check *c, const KtRec *r)
 
     report->head.found++;
     if (c->m->n_leaks + report->leaks->len >= MAX_LEAKS ||
-        !kt_budget_take(c->m->budget, KT_PART_ERRORS, sizeof(leak))) {
+        !kt_budget_take(c->m->budget, KT_MEM_ERRORS, sizeof(leak))) {
         report->head.not_kept++;
         return;
     }

@@ -443,7 +443,7 @@ void kt_model_forget_pages(KtModel *m)
     }
     kt_map_deinit(map);
     kt_map_init(map);
-    kt_map_charge(map, m->budget, KT_PART_BLOCKS);
+    kt_map_charge(map, m->budget, KT_MEM_BLOCKS);
 }
 
 static void renumber_block(KtBlock *b, const KtRenumber *to)

@@ -37,7 +37,7 @@ struct KtSnapshot {
     KtModel *model, *previous;  /* @previous: NULL for none */
     uint64_t previous_live;
     KtBudget *budget;           /* borrowed */
-    uint64_t lent[KT_PART__COUNT];      /* of what the present boots take */
+    uint64_t lent[KT_MEM__COUNT]; /* of what the present boots take */
     bool enabled;
     uint64_t events;
     uint64_t last_us;
@@ -208,7 +208,7 @@ static void unpack_stacks(KtSnapshot *s, GsUnpack *u, uint64_t mem_bytes)
 
     s->for_stacks = kt_budget_new(mem_bytes);
     s->stacks = kt_depot_new(n);
-    kt_depot_charge(s->stacks, s->for_stacks, KT_PART_STACKS);
+    kt_depot_charge(s->stacks, s->for_stacks, KT_MEM_STACKS);
     s->ids.stacks = n;
     for (uint32_t id = 1; id <= n && gs_unpack_ok(u); id++) {
         unpack_stack(s, u, id);
@@ -314,13 +314,16 @@ static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSnapshot *s,
  * bound for both, once these are gone. */
 static void lend_memory(KtSnapshot *s, KtBudget *b)
 {
-    static const KtPart replaced[] = {
-        KT_PART_BLOCKS, KT_PART_HISTORY, KT_PART_ERRORS, KT_PART_ACCOUNTS,
+    static const KtMemoryPart replaced[] = {
+        KT_MEM_BLOCKS,
+        KT_MEM_HISTORY,
+        KT_MEM_ERRORS,
+        KT_MEM_ACCOUNTS,
     };
 
     s->budget = b;
     for (unsigned i = 0; i < G_N_ELEMENTS(replaced); i++) {
-        KtPart part = replaced[i];
+        KtMemoryPart part = replaced[i];
 
         s->lent[part] = kt_budget_used(b, part);
         kt_budget_lend(b, part, s->lent[part]);
@@ -329,7 +332,7 @@ static void lend_memory(KtSnapshot *s, KtBudget *b)
 
 static void end_loan(KtSnapshot *s)
 {
-    for (unsigned part = 0; part < KT_PART__COUNT; part++) {
+    for (unsigned part = 0; part < KT_MEM__COUNT; part++) {
         kt_budget_unlend(s->budget, part, s->lent[part]);
         s->lent[part] = 0;
     }

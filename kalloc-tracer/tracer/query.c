@@ -375,7 +375,7 @@ void kt_query_stats(KtTracer *t, KtStats *out)
         .gap = m->gap,
         .unseen = m->unseen,
     };
-    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+    for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
         out->part_bytes[i] = kt_budget_used(t->budget, i);
     }
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {

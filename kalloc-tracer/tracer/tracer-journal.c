@@ -189,8 +189,8 @@ void kt_tracer_save_checkpoint(KtTracer *t)
     all = g_byte_array_new();
     kt_snapshot_save(t, gs_pack_to_bytes, all);
     kt_tracer_lock_drained(t);
-    for (size_t at = 0; at < all->len; at += KT_PART_BYTES) {
-        part_locked(t, all, at, MIN(KT_PART_BYTES, all->len - at));
+    for (size_t at = 0; at < all->len; at += KT_MEM_BYTES) {
+        part_locked(t, all, at, MIN(KT_MEM_BYTES, all->len - at));
     }
     pthread_mutex_unlock(&t->lock);
 }

@@ -63,11 +63,11 @@ static void init_memory(KtTracer *t)
     uint64_t map_bytes = t->config.map_bytes;
 
     t->budget = kt_budget_new(t->config.mem_bytes);
-    kt_budget_cap(t->budget, KT_PART_BLOCKS,
+    kt_budget_cap(t->budget, KT_MEM_BLOCKS,
                   map_bytes ? MIN(map_bytes, MAP_BYTES_MAX) : MAP_BYTES_MAX);
-    kt_budget_charge(t->budget, KT_PART_FIXED,
+    kt_budget_charge(t->budget, KT_MEM_FIXED,
                      KT_QUEUE_SLOTS * sizeof(KtEvent) + sizeof(*t) +
-                     (t->config.journal ? JOURNAL_BYTES : 0));
+                         (t->config.journal ? JOURNAL_BYTES : 0));
 }
 
 static KtModel *new_model(KtTracer *t)
@@ -90,7 +90,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->config.journal = NULL;
     t->queue = kt_queue_new();
     t->stacks = kt_depot_new(MIN(config->max_stacks, KT_MAX_STACKS));
-    kt_depot_charge(t->stacks, t->budget, KT_PART_STACKS);
+    kt_depot_charge(t->stacks, t->budget, KT_MEM_STACKS);
     t->leaks = kt_leak_scanner_new();
     t->names = kt_tasks_caches_new(t->budget);
     t->counters = kt_counters_new();
@@ -115,8 +115,9 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
 /* Told once: a guest that can fill the memory can do so again and again. */
 static void warn_locked(KtTracer *t)
 {
-    uint64_t limit = t->config.mem_bytes ? t->config.mem_bytes :
-                     kt_budget_used(t->budget, KT_PART_BLOCKS);
+    uint64_t limit = t->config.mem_bytes ?
+                         t->config.mem_bytes :
+                         kt_budget_used(t->budget, KT_MEM_BLOCKS);
     g_autofree char *line = NULL;
 
     t->warned = true;

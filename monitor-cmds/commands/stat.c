@@ -96,10 +96,11 @@ static void print_memory(McOut *out, const KtStats *s)
 {
     print_rows(out, "memory", s, memory_rows, G_N_ELEMENTS(memory_rows));
     put_text(out, "memory.state", memory_state(s));
-    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
-        g_autofree char *key = g_strconcat("memory.", kt_part_name(i), NULL);
+    for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
+        g_autofree char *key = g_strconcat("memory.", kt_memory_part_name(i),
+                                           NULL);
 
-        put_number(out, key, s->part_bytes[i], false, kt_part_help(i));
+        put_number(out, key, s->part_bytes[i], false, kt_memory_part_help(i));
     }
 }
 

@@ -9,21 +9,21 @@ static void budget_is_a_bound(void)
 {
     KtBudget *b = kt_budget_new(1600);
 
-    g_assert_true(kt_budget_take(b, KT_PART_FIXED, 600));
-    g_assert_false(kt_budget_take(b, KT_PART_FIXED, 1001));
+    g_assert_true(kt_budget_take(b, KT_MEM_FIXED, 600));
+    g_assert_false(kt_budget_take(b, KT_MEM_FIXED, 1001));
     /* An eighth is left for the others. */
-    g_assert_false(kt_budget_take(b, KT_PART_BLOCKS, 801));
-    g_assert_cmpuint(kt_budget_lack(b, KT_PART_BLOCKS, 801), ==, 1);
-    g_assert_true(kt_budget_take(b, KT_PART_BLOCKS, 800));
-    g_assert_true(kt_budget_take(b, KT_PART_NAMES, 100));
+    g_assert_false(kt_budget_take(b, KT_MEM_BLOCKS, 801));
+    g_assert_cmpuint(kt_budget_lack(b, KT_MEM_BLOCKS, 801), ==, 1);
+    g_assert_true(kt_budget_take(b, KT_MEM_BLOCKS, 800));
+    g_assert_true(kt_budget_take(b, KT_MEM_NAMES, 100));
     /* A sixteenth is all that names get. */
-    g_assert_false(kt_budget_take(b, KT_PART_NAMES, 1));
-    g_assert_cmpuint(kt_budget_lack(b, KT_PART_NAMES, 1), ==, 0);
+    g_assert_false(kt_budget_take(b, KT_MEM_NAMES, 1));
+    g_assert_cmpuint(kt_budget_lack(b, KT_MEM_NAMES, 1), ==, 0);
     g_assert_cmpuint(kt_budget_total(b), ==, 1500);
-    kt_budget_give(b, KT_PART_BLOCKS, 800);
+    kt_budget_give(b, KT_MEM_BLOCKS, 800);
     g_assert_cmpuint(kt_budget_total(b), ==, 700);
-    kt_budget_cap(b, KT_PART_BLOCKS, 100);
-    g_assert_false(kt_budget_take(b, KT_PART_BLOCKS, 101));
+    kt_budget_cap(b, KT_MEM_BLOCKS, 100);
+    g_assert_false(kt_budget_take(b, KT_MEM_BLOCKS, 101));
     kt_budget_free(b);
 }
 
@@ -31,15 +31,15 @@ static void room_is_what_can_be_taken(void)
 {
     KtBudget *b = kt_budget_new(1600);
 
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 800);
-    kt_budget_set(b, KT_PART_KERNEL, 300);
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 500);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_KERNEL), ==, 800);
+    kt_budget_set(b, KT_MEM_KERNEL, 300);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_KERNEL), ==, 500);
     g_assert_cmpuint(kt_budget_total(b), ==, 300);
-    kt_budget_charge(b, KT_PART_FIXED, 1000);
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 300);
-    g_assert_true(kt_budget_take(b, KT_PART_KERNEL, 300));
-    g_assert_false(kt_budget_take(b, KT_PART_KERNEL, 1));
-    kt_budget_set(b, KT_PART_KERNEL, 100);
+    kt_budget_charge(b, KT_MEM_FIXED, 1000);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_KERNEL), ==, 300);
+    g_assert_true(kt_budget_take(b, KT_MEM_KERNEL, 300));
+    g_assert_false(kt_budget_take(b, KT_MEM_KERNEL, 1));
+    kt_budget_set(b, KT_MEM_KERNEL, 100);
     g_assert_cmpuint(kt_budget_total(b), ==, 1100);
     kt_budget_free(b);
 }
@@ -49,22 +49,22 @@ static void loan_is_of_its_part(void)
 {
     KtBudget *b = kt_budget_new(1600);
 
-    g_assert_true(kt_budget_take(b, KT_PART_FIXED, 400));
-    g_assert_true(kt_budget_take(b, KT_PART_BLOCKS, 900));
-    g_assert_true(kt_budget_take(b, KT_PART_ERRORS, 100));
-    kt_budget_lend(b, KT_PART_BLOCKS, 900);
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_ERRORS), ==, 0);
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_NAMES), ==, 100);
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_BLOCKS), ==, 900);
-    kt_budget_lend(b, KT_PART_ERRORS, 100);
-    g_assert_true(kt_budget_take(b, KT_PART_ERRORS, 100));
-    g_assert_false(kt_budget_take(b, KT_PART_ERRORS, 1));
-    g_assert_true(kt_budget_take(b, KT_PART_BLOCKS, 900));
-    kt_budget_give(b, KT_PART_BLOCKS, 900);
-    kt_budget_give(b, KT_PART_ERRORS, 100);
-    kt_budget_unlend(b, KT_PART_BLOCKS, 900);
-    kt_budget_unlend(b, KT_PART_ERRORS, 100);
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_ERRORS), ==, 0);
+    g_assert_true(kt_budget_take(b, KT_MEM_FIXED, 400));
+    g_assert_true(kt_budget_take(b, KT_MEM_BLOCKS, 900));
+    g_assert_true(kt_budget_take(b, KT_MEM_ERRORS, 100));
+    kt_budget_lend(b, KT_MEM_BLOCKS, 900);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_ERRORS), ==, 0);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_NAMES), ==, 100);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_BLOCKS), ==, 900);
+    kt_budget_lend(b, KT_MEM_ERRORS, 100);
+    g_assert_true(kt_budget_take(b, KT_MEM_ERRORS, 100));
+    g_assert_false(kt_budget_take(b, KT_MEM_ERRORS, 1));
+    g_assert_true(kt_budget_take(b, KT_MEM_BLOCKS, 900));
+    kt_budget_give(b, KT_MEM_BLOCKS, 900);
+    kt_budget_give(b, KT_MEM_ERRORS, 100);
+    kt_budget_unlend(b, KT_MEM_BLOCKS, 900);
+    kt_budget_unlend(b, KT_MEM_ERRORS, 100);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_ERRORS), ==, 0);
     g_assert_cmpuint(kt_budget_total(b), ==, 1400);
     kt_budget_free(b);
 }
@@ -75,9 +75,9 @@ static gpointer take_and_give(gpointer opaque)
     unsigned n = 0;
 
     for (unsigned i = 0; i < 200000; i++) {
-        if (kt_budget_take(b, KT_PART_FIXED, 7)) {
+        if (kt_budget_take(b, KT_MEM_FIXED, 7)) {
             g_assert_cmpuint(kt_budget_total(b), <=, 20);
-            kt_budget_give(b, KT_PART_FIXED, 7);
+            kt_budget_give(b, KT_MEM_FIXED, 7);
             n++;
         }
     }

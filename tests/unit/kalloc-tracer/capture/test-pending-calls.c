@@ -170,7 +170,7 @@ static void a_state_tells_what_it_lost(void)
     }
     bytes = packed(c);
     kt_pending_calls_charge(to.calls, b);
-    kt_budget_charge(b, KT_PART_FIXED, KT_BUDGET_MIN);
+    kt_budget_charge(b, KT_MEM_FIXED, KT_BUDGET_MIN);
     g_assert_true(unpack_part(unpack_some, &to, bytes, NULL));
     g_assert_cmpuint(to.lost, >, 0);
     g_assert_cmpuint(kt_pending_calls_pending(to.calls) + to.lost, ==, 2000);

@@ -77,7 +77,7 @@ static void long_column(void)
 /* What is packed already is not packed again to next to nothing. */
 static void state_of_a_small_file(void)
 {
-    GByteArray *part = zeros(KT_PART_BYTES);
+    GByteArray *part = zeros(KT_MEM_BYTES);
     g_autoptr(KtReplay) r = NULL;
 
     part->data[0] = 1;          /* more parts follow */

@@ -180,7 +180,7 @@ static void too_much_to_keep(void)
     for (unsigned i = 0; i < 9; i++) {
         GByteArray *part = g_byte_array_new();
 
-        g_byte_array_set_size(part, KT_PART_BYTES);
+        g_byte_array_set_size(part, KT_MEM_BYTES);
         memset(part->data, 1, part->len);
         kt_journal_note(b.j, KT_FRAME_CHECKPOINT, part);
     }
@@ -419,7 +419,7 @@ static void absurd_bounds(void)
     put_file(path, (char *)bytes, sizeof(bytes));
     r = read_all(path);
     b = kt_tracer_budget(kt_replay_tracer(r));
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_BLOCKS), <=, 8ull << 30);
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_BLOCKS), <=, 8ull << 30);
     remove_path(path);
 }
 

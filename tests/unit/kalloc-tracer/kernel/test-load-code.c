@@ -64,7 +64,7 @@ static void test_is_told(void)
 
     for (unsigned i = 0; i < 100; i++) {
         g_assert_true(kt_load_code(w.t, w.k, w.g, add_one, CODE + i * 0x100));
-        g_assert_cmpuint(kt_budget_used(b, KT_PART_KERNEL), ==,
+        g_assert_cmpuint(kt_budget_used(b, KT_MEM_KERNEL), ==,
                          gs_kernel_bytes(w.k));
     }
     g_assert_cmpuint(gs_kernel_bytes(w.k), >, before);
@@ -76,9 +76,9 @@ static void test_does_not_fit(void)
     World w = world_new();
     KtBudget *b = kt_tracer_budget(w.t);
 
-    kt_budget_charge(b, KT_PART_FIXED, kt_budget_room(b, KT_PART_KERNEL));
-    kt_budget_charge(b, KT_PART_FIXED, kt_budget_room(b, KT_PART_KERNEL));
-    g_assert_cmpuint(kt_budget_room(b, KT_PART_KERNEL), ==, 0);
+    kt_budget_charge(b, KT_MEM_FIXED, kt_budget_room(b, KT_MEM_KERNEL));
+    kt_budget_charge(b, KT_MEM_FIXED, kt_budget_room(b, KT_MEM_KERNEL));
+    g_assert_cmpuint(kt_budget_room(b, KT_MEM_KERNEL), ==, 0);
     g_assert_false(kt_load_code(w.t, w.k, w.g, add_one, CODE));
     world_free(&w);
 }
@@ -118,12 +118,12 @@ static void test_state_does_not_fit(void)
     g_assert_cmpuint(gs_kernel_n_modules(w.k), ==, 100);
     g_assert_cmpuint(kt_tracer_counter(w.t, KT_CNT_MODULES_FAILED), ==, 0);
     gs_kernel_set_slide(w.k, 0);
-    kt_budget_set(b, KT_PART_KERNEL, gs_kernel_bytes(w.k));
-    kt_budget_charge(b, KT_PART_FIXED, MEM);
+    kt_budget_set(b, KT_MEM_KERNEL, gs_kernel_bytes(w.k));
+    kt_budget_charge(b, KT_MEM_FIXED, MEM);
     learn_modules(&w, bytes);
     g_assert_cmpuint(gs_kernel_n_modules(w.k), ==, 0);
     g_assert_cmpuint(kt_tracer_counter(w.t, KT_CNT_MODULES_FAILED), ==, 100);
-    g_assert_cmpuint(kt_budget_used(b, KT_PART_KERNEL), ==,
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_KERNEL), ==,
                      gs_kernel_bytes(w.k));
     world_free(&w);
 }

@@ -22,7 +22,7 @@ static World *world_new(uint64_t bytes)
     World *w = g_new0(World, 1);
 
     w->budget = kt_budget_new(KT_BUDGET_MIN);
-    kt_budget_cap(w->budget, KT_PART_ACCOUNTS, bytes);
+    kt_budget_cap(w->budget, KT_MEM_ACCOUNTS, bytes);
     w->stacks = kt_depot_new(STACKS);
     for (uint64_t i = 0; i < STACKS; i++) {
         uint64_t pc = TEXT + i * 16;
@@ -36,7 +36,7 @@ static World *world_new(uint64_t bytes)
 static void world_free(World *w)
 {
     kt_accounts_deinit(&w->a);
-    g_assert_cmpuint(kt_budget_used(w->budget, KT_PART_ACCOUNTS), ==, 0);
+    g_assert_cmpuint(kt_budget_used(w->budget, KT_MEM_ACCOUNTS), ==, 0);
     kt_depot_free(w->stacks);
     kt_budget_free(w->budget);
     g_free(w);
@@ -90,8 +90,7 @@ static void test_callers_without_room(void)
         allocate(w, i);
     }
     g_assert_true(w->a.short_of_callers);
-    g_assert_cmpuint(kt_budget_used(w->budget, KT_PART_ACCOUNTS), <=,
-                     3 << 20);
+    g_assert_cmpuint(kt_budget_used(w->budget, KT_MEM_ACCOUNTS), <=, 3 << 20);
     g_assert_cmpuint(held_of(w, TEXT), ==, 16);
     g_assert_cmpuint(held_of(w, 0), >, 16);
     for (uint32_t id = 1; id < w->a.pcs->len; id++) {
@@ -111,10 +110,10 @@ static void test_marks_without_room(void)
     for (uint32_t i = 1; i <= STACKS; i++) {
         allocate(w, i);
     }
-    before = kt_budget_used(w->budget, KT_PART_ACCOUNTS);
+    before = kt_budget_used(w->budget, KT_MEM_ACCOUNTS);
     g_assert_false(kt_accounts_set_mark(&w->a, "a", &err));
     g_assert_error(err, GS_ERROR, GS_ERROR_UNSUPPORTED);
-    g_assert_cmpuint(kt_budget_used(w->budget, KT_PART_ACCOUNTS), ==, before);
+    g_assert_cmpuint(kt_budget_used(w->budget, KT_MEM_ACCOUNTS), ==, before);
     g_assert_null(kt_accounts_tables(&w->a, "a"));
 }
 

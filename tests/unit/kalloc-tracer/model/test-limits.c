@@ -51,7 +51,7 @@ static KtStats check(World *w)
                      counter(w, KT_CNT_EV_FREE) +
                      counter(w, KT_CNT_EV_RESIZE) +
                      counter(w, KT_CNT_EV_RCU) + counter(w, KT_CNT_GAPS));
-    for (unsigned i = 0; i < KT_PART__COUNT; i++) {
+    for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
         parts += s.part_bytes[i];
     }
     g_assert_cmpuint(s.mem_bytes, ==, parts);
@@ -175,9 +175,9 @@ static void history_shrinks_from_its_oldest(void)
                 add_past(h, added++);
             }
             check_window(h, added);
-            before = kt_budget_used(b, KT_PART_HISTORY);
+            before = kt_budget_used(b, KT_MEM_HISTORY);
             g_assert_cmpuint(kt_history_shrink(h, k << 20), ==,
-                             before - kt_budget_used(b, KT_PART_HISTORY));
+                             before - kt_budget_used(b, KT_MEM_HISTORY));
             check_window(h, added);
         }
         kt_history_shrink(h, UINT64_MAX);
@@ -203,13 +203,13 @@ static void history_lives_on_what_is_left(void)
     g_assert_cmpuint(kt_history_rows(h), >, 100000);
     /* Others take half of it, and give it back. */
     kt_history_shrink(h, 4 << 20);
-    kt_budget_charge(b, KT_PART_FIXED, 4 << 20);
+    kt_budget_charge(b, KT_MEM_FIXED, 4 << 20);
     while (added < 800000) {
         add_past(h, added++);
     }
     check_window(h, added);
     g_assert_cmpuint(kt_history_rows(h), <, 100000);
-    kt_budget_give(b, KT_PART_FIXED, 4 << 20);
+    kt_budget_give(b, KT_MEM_FIXED, 4 << 20);
     while (added < 1200000) {
         add_past(h, added++);
     }
@@ -356,7 +356,7 @@ static void new_ones_are_kept_when_others_went(void)
         World w = bounded_world();
         uint64_t kept, dropped;
 
-        kt_budget_charge(kt_tracer_budget(w.t), KT_PART_FIXED,
+        kt_budget_charge(kt_tracer_budget(w.t), KT_MEM_FIXED,
                          BOUND / 8 * 5 + i * (BOUND / 512));
         alloc_blocks(&w, 0, 400000);
         kept = check(&w).live_blocks;
@@ -392,7 +392,7 @@ static void backtraces_have_their_share(void)
     s = check(&w);
     g_assert_cmpuint(s.stacks, >, 50000);
     g_assert_cmpuint(counter(&w, KT_CNT_DROP_STACK), ==, 500000 - s.stacks);
-    g_assert_cmpuint(s.part_bytes[KT_PART_STACKS], <=, BOUND / 4 + (8 << 20));
+    g_assert_cmpuint(s.part_bytes[KT_MEM_STACKS], <=, BOUND / 4 + (8 << 20));
     /* One that is known is found, whatever is full. */
     pc[1] = 7;
     g_assert_cmpuint(kt_tracer_intern_stack(w.t, pc, 16, GS_STOP_END).v, ==,
@@ -418,7 +418,7 @@ static void names_have_their_share(void)
     }
     g_assert_cmpuint(counter(&w, KT_CNT_DROP_CACHE), ==,
                      65000 - check(&w).caches);
-    g_assert_cmpuint(stats(&w).part_bytes[KT_PART_NAMES], <=, BOUND / 16);
+    g_assert_cmpuint(stats(&w).part_bytes[KT_MEM_NAMES], <=, BOUND / 16);
     kt_tracer_free(w.t);
 }
 
@@ -433,7 +433,7 @@ static void errors_have_their_share(void)
     g_assert_cmpuint(stats(&w).errors + counter(&w, KT_CNT_DROP_ERROR), ==,
                      65535);
     g_assert_cmpuint(stats(&w).errors, >, 5000);
-    g_assert_cmpuint(check(&w).part_bytes[KT_PART_ERRORS], <=, BOUND / 16);
+    g_assert_cmpuint(check(&w).part_bytes[KT_MEM_ERRORS], <=, BOUND / 16);
     kt_tracer_free(w.t);
 }
 

@@ -79,8 +79,8 @@ static void accounts_come_whole(void)
     in = (GsBytes) { state->data, state->len };
     g_assert_true(kt_snapshot_load(b, gs_unpack_from_bytes, &in, NULL));
     after = dump(b);
-    g_assert_cmpuint(kt_budget_used(b->budget, KT_PART_ACCOUNTS), ==,
-                     kt_budget_used(a->budget, KT_PART_ACCOUNTS));
+    g_assert_cmpuint(kt_budget_used(b->budget, KT_MEM_ACCOUNTS), ==,
+                     kt_budget_used(a->budget, KT_MEM_ACCOUNTS));
     g_assert_cmpint(strcmp(after, before), ==, 0);
 }
 

@@ -47,7 +47,7 @@ typedef struct Seen {
     uint32_t n;             /* words */
 } Seen;
 
-struct KtDefs {
+struct KtDefinitions {
     const KtDepot *stacks;
     const KtTasksCaches *names;
     Seen stack, task, cache;
@@ -56,9 +56,10 @@ struct KtDefs {
     bool told;              /* that all begins anew */
 };
 
-KtDefs *kt_defs_new(const KtDepot *stacks, const KtTasksCaches *names)
+KtDefinitions *kt_definitions_new(const KtDepot *stacks,
+                                  const KtTasksCaches *names)
 {
-    KtDefs *d = g_new0(KtDefs, 1);
+    KtDefinitions *d = g_new0(KtDefinitions, 1);
 
     d->stacks = stacks;
     d->names = names;
@@ -67,7 +68,7 @@ KtDefs *kt_defs_new(const KtDepot *stacks, const KtTasksCaches *names)
     return d;
 }
 
-void kt_defs_forget(KtDefs *d)
+void kt_definitions_forget(KtDefinitions *d)
 {
     g_clear_pointer(&d->stack.bits, g_free);
     g_clear_pointer(&d->task.bits, g_free);
@@ -78,10 +79,10 @@ void kt_defs_forget(KtDefs *d)
     d->told = false;
 }
 
-void kt_defs_free(KtDefs *d)
+void kt_definitions_free(KtDefinitions *d)
 {
     if (d) {
-        kt_defs_forget(d);
+        kt_definitions_forget(d);
         g_hash_table_unref(d->number);
         g_free(d);
     }
@@ -110,7 +111,7 @@ static bool first_sight(Seen *s, uint32_t id)
     return true;
 }
 
-static void begin(KtDefs *d, Tag tag, GByteArray *out)
+static void begin(KtDefinitions *d, Tag tag, GByteArray *out)
 {
     if (!d->told) {
         kt_put_u8(out, TAG_FORGET);
@@ -127,7 +128,7 @@ static uint64_t *new_key(uint64_t pc)
     return key;
 }
 
-static void put_pc(KtDefs *d, uint64_t pc, GByteArray *out)
+static void put_pc(KtDefinitions *d, uint64_t pc, GByteArray *out)
 {
     guint number = GPOINTER_TO_UINT(g_hash_table_lookup(d->number, &pc));
 
@@ -144,7 +145,7 @@ static void put_pc(KtDefs *d, uint64_t pc, GByteArray *out)
     }
 }
 
-static void put_stack(KtDefs *d, uint32_t id, GByteArray *out)
+static void put_stack(KtDefinitions *d, uint32_t id, GByteArray *out)
 {
     unsigned n, same;
     uint8_t stop;
@@ -165,7 +166,7 @@ static void put_stack(KtDefs *d, uint32_t id, GByteArray *out)
     keep_stack(&d->last, id, pc, n);
 }
 
-static void put_task(KtDefs *d, KtTaskId id, GByteArray *out)
+static void put_task(KtDefinitions *d, KtTaskId id, GByteArray *out)
 {
     char comm[KT_COMM_LEN + 1];
     uint32_t pid;
@@ -178,7 +179,7 @@ static void put_task(KtDefs *d, KtTaskId id, GByteArray *out)
     }
 }
 
-static void put_cache(KtDefs *d, KtCacheId id, GByteArray *out)
+static void put_cache(KtDefinitions *d, KtCacheId id, GByteArray *out)
 {
     KtCacheInfo info;
 
@@ -192,7 +193,7 @@ static void put_cache(KtDefs *d, KtCacheId id, GByteArray *out)
     }
 }
 
-void kt_defs_add(KtDefs *d, const KtEvent *ev, GByteArray *out)
+void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GByteArray *out)
 {
     if (ev->stack.v && first_sight(&d->stack, ev->stack.v)) {
         put_stack(d, ev->stack.v, out);
@@ -207,16 +208,17 @@ void kt_defs_add(KtDefs *d, const KtEvent *ev, GByteArray *out)
 
 /* ---- reading ------------------------------------------------------------ */
 
-struct KtDefsReader {
-    const KtDefsOps *ops;
+struct KtDefinitionsReader {
+    const KtDefinitionsOps *ops;
     void *opaque;
     GArray *pc;             /* by number less 1 */
     Last last;
 };
 
-KtDefsReader *kt_defs_reader_new(const KtDefsOps *ops, void *opaque)
+KtDefinitionsReader *kt_definitions_reader_new(const KtDefinitionsOps *ops,
+                                               void *opaque)
 {
-    KtDefsReader *r = g_new0(KtDefsReader, 1);
+    KtDefinitionsReader *r = g_new0(KtDefinitionsReader, 1);
 
     r->ops = ops;
     r->opaque = opaque;
@@ -224,7 +226,7 @@ KtDefsReader *kt_defs_reader_new(const KtDefsOps *ops, void *opaque)
     return r;
 }
 
-void kt_defs_reader_free(KtDefsReader *r)
+void kt_definitions_reader_free(KtDefinitionsReader *r)
 {
     if (r) {
         g_array_free(r->pc, TRUE);
@@ -232,7 +234,7 @@ void kt_defs_reader_free(KtDefsReader *r)
     }
 }
 
-static uint64_t take_pc(KtDefsReader *r, KtBytes *in)
+static uint64_t take_pc(KtDefinitionsReader *r, KtBytes *in)
 {
     uint64_t number = kt_bytes_varint(in, r->pc->len);
 
@@ -246,7 +248,7 @@ static uint64_t take_pc(KtDefsReader *r, KtBytes *in)
     return r->last.pc;
 }
 
-static bool take_stack(KtDefsReader *r, KtBytes *in)
+static bool take_stack(KtDefinitionsReader *r, KtBytes *in)
 {
     uint64_t id = r->last.id + kt_unzigzag(kt_bytes_varint(in, UINT64_MAX));
     unsigned n = kt_bytes_u8(in);
@@ -267,7 +269,7 @@ static bool take_stack(KtDefsReader *r, KtBytes *in)
     return !in->failed && r->ops->stack(r->opaque, id, pc, n, stop);
 }
 
-static bool take_task(KtDefsReader *r, KtBytes *in)
+static bool take_task(KtDefinitionsReader *r, KtBytes *in)
 {
     uint32_t id = kt_bytes_varint(in, KT_MAX_TASKS);
     uint32_t pid = kt_bytes_varint(in, UINT32_MAX);
@@ -281,7 +283,7 @@ static bool take_task(KtDefsReader *r, KtBytes *in)
     return r->ops->task(r->opaque, id, pid, comm);
 }
 
-static bool take_cache(KtDefsReader *r, KtBytes *in)
+static bool take_cache(KtDefinitionsReader *r, KtBytes *in)
 {
     uint16_t id = kt_bytes_varint(in, UINT16_MAX);
     KtCacheInfo info = { .va = kt_bytes_u64(in) };
@@ -292,7 +294,7 @@ static bool take_cache(KtDefsReader *r, KtBytes *in)
     return !in->failed && id && r->ops->cache(r->opaque, id, &info);
 }
 
-static bool take_one(KtDefsReader *r, KtBytes *in)
+static bool take_one(KtDefinitionsReader *r, KtBytes *in)
 {
     switch (kt_bytes_u8(in)) {
     case TAG_FORGET:
@@ -310,7 +312,7 @@ static bool take_one(KtDefsReader *r, KtBytes *in)
     }
 }
 
-bool kt_defs_read(KtDefsReader *r, KtBytes *in)
+bool kt_definitions_read(KtDefinitionsReader *r, KtBytes *in)
 {
     while (kt_bytes_left(in)) {
         if (!take_one(r, in)) {

@@ -16,34 +16,36 @@
 
 /* ---- writing ------------------------------------------------------------ */
 
-typedef struct KtDefs KtDefs;
+typedef struct KtDefinitions KtDefinitions;
 
-/** kt_defs_new() - (owned) nothing is defined; both are borrowed. */
-KtDefs *kt_defs_new(const KtDepot *stacks, const KtTasksCaches *names);
-void kt_defs_free(KtDefs *d);
-/** kt_defs_add() - append to @out what @ev names first. */
-void kt_defs_add(KtDefs *d, const KtEvent *ev, GByteArray *out);
-/** kt_defs_forget() - what was appended may not have reached the file, or
- *  means something else now: all is to be told again. */
-void kt_defs_forget(KtDefs *d);
+/** kt_definitions_new() - (owned) nothing is defined; both are borrowed. */
+KtDefinitions *kt_definitions_new(const KtDepot *stacks,
+                                  const KtTasksCaches *names);
+void kt_definitions_free(KtDefinitions *d);
+/** kt_definitions_add() - append to @out what @ev names first. */
+void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GByteArray *out);
+/** kt_definitions_forget() - what was appended may not have reached the file,
+ *  or means something else now: all is to be told again. */
+void kt_definitions_forget(KtDefinitions *d);
 
 /* ---- reading ------------------------------------------------------------ */
 
-/** struct KtDefsOps - takes what is read: the file's numbers, checked bytes;
- *  false: it cannot be kept */
-typedef struct KtDefsOps {
+/** struct KtDefinitionsOps - takes what is read: the file's numbers, checked
+ *  bytes; false: it cannot be kept */
+typedef struct KtDefinitionsOps {
     bool (*stack)(void *opaque, uint32_t id, const uint64_t *pc, unsigned n,
                   GsStop stop);
     bool (*task)(void *opaque, uint32_t id, uint32_t pid,
                  const char comm[KT_COMM_LEN]);
     bool (*cache)(void *opaque, uint16_t id, const KtCacheInfo *info);
-} KtDefsOps;
+} KtDefinitionsOps;
 
-typedef struct KtDefsReader KtDefsReader;
+typedef struct KtDefinitionsReader KtDefinitionsReader;
 
-KtDefsReader *kt_defs_reader_new(const KtDefsOps *ops, void *opaque);
-void kt_defs_reader_free(KtDefsReader *r);
-/** kt_defs_read() - all of one frame's; false if they make no sense. */
-bool kt_defs_read(KtDefsReader *r, KtBytes *in);
+KtDefinitionsReader *kt_definitions_reader_new(const KtDefinitionsOps *ops,
+                                               void *opaque);
+void kt_definitions_reader_free(KtDefinitionsReader *r);
+/** kt_definitions_read() - all of one frame's; false if they make no sense. */
+bool kt_definitions_read(KtDefinitionsReader *r, KtBytes *in);
 
 #endif /* KT_JOURNAL_DEFS_H */

@@ -50,7 +50,7 @@ typedef struct Slab {
     unsigned top;
 } Slab;
 
-struct KtCoder {
+struct KtEventCodec {
     unsigned n;                     /* events so far */
     uint64_t seq;
     uint64_t us;
@@ -72,15 +72,15 @@ struct KtCoder {
     uint64_t odd;                   /* nobody can guess it */
 };
 
-KtCoder *kt_coder_new(void)
+KtEventCodec *kt_event_codec_new(void)
 {
-    KtCoder *c = g_new0(KtCoder, 1);
+    KtEventCodec *c = g_new0(KtEventCodec, 1);
 
     c->odd = (uint64_t)g_random_int() << 32 | g_random_int() | 1;
     return c;
 }
 
-void kt_coder_free(KtCoder *c)
+void kt_event_codec_free(KtEventCodec *c)
 {
     g_free(c);
 }
@@ -92,12 +92,12 @@ static unsigned hash(uint64_t v, unsigned bits)
     return v * 0x9e3779b97f4a7c15ull >> (64 - bits);
 }
 
-static uint32_t *row_by_two(KtCoder *c)
+static uint32_t *row_by_two(KtEventCodec *c)
 {
     return &c->by_two[hash((uint64_t)c->stack_before << 32 | c->stack, BITS)];
 }
 
-static uint32_t *row_by_one(KtCoder *c)
+static uint32_t *row_by_one(KtEventCodec *c)
 {
     return &c->by_one[hash(c->stack, BITS)];
 }
@@ -124,7 +124,7 @@ static bool same_shape(const Shape *a, const Shape *b)
     return !memcmp(a, b, sizeof(*a));
 }
 
-static Slab *slab_of(KtCoder *c, const Shape *s)
+static Slab *slab_of(KtEventCodec *c, const Shape *s)
 {
     return &c->slab[s->cache ? hash(s->cache, SLAB_BITS) : s->layer];
 }
@@ -135,7 +135,8 @@ static bool is_alloc(const Shape *s)
 }
 
 /* Sets what the address is expected to be; false if there is no telling. */
-static bool guess_va(KtCoder *c, const Shape *s, uint32_t stack, uint64_t *va)
+static bool guess_va(KtEventCodec *c, const Shape *s, uint32_t stack,
+                     uint64_t *va)
 {
     const Slab *slab = slab_of(c, s);
     uint32_t age;
@@ -152,7 +153,7 @@ static bool guess_va(KtCoder *c, const Shape *s, uint32_t stack, uint64_t *va)
     return false;
 }
 
-static void learn_va(KtCoder *c, const Shape *s, uint64_t va)
+static void learn_va(KtEventCodec *c, const Shape *s, uint64_t va)
 {
     Slab *slab = slab_of(c, s);
 
@@ -166,7 +167,7 @@ static void learn_va(KtCoder *c, const Shape *s, uint64_t va)
     c->va[c->n] = va;
 }
 
-static void learn(KtCoder *c, const KtEvent *ev, const Shape *s)
+static void learn(KtEventCodec *c, const KtEvent *ev, const Shape *s)
 {
     *row_by_two(c) = *row_by_one(c) = ev->stack.v;
     c->stack_before = c->stack;
@@ -182,14 +183,14 @@ static void learn(KtCoder *c, const KtEvent *ev, const Shape *s)
     c->n++;
 }
 
-static void begin(KtCoder *c)
+static void begin(KtEventCodec *c)
 {
-    memset(c, 0, offsetof(KtCoder, va));
+    memset(c, 0, offsetof(KtEventCodec, va));
 }
 
 /* ---- encoding ----------------------------------------------------------- */
 
-static uint8_t put_stack(KtCoder *c, uint32_t stack, GByteArray *col)
+static uint8_t put_stack(KtEventCodec *c, uint32_t stack, GByteArray *col)
 {
     if (*row_by_two(c) == stack) {
         return STACK_BY_TWO;
@@ -218,7 +219,7 @@ static void put_new_shape(GByteArray *col, const Shape *s)
     g_byte_array_append(col, bytes, to - bytes);
 }
 
-static uint16_t *find_shape(KtCoder *c, const Shape *s)
+static uint16_t *find_shape(KtEventCodec *c, const Shape *s)
 {
     uint64_t words[4] = { 0 };
     unsigned i;
@@ -232,7 +233,7 @@ static uint16_t *find_shape(KtCoder *c, const Shape *s)
     return &c->shape_at[i];
 }
 
-static uint8_t put_shape(KtCoder *c, const Shape *s, uint32_t stack,
+static uint8_t put_shape(KtEventCodec *c, const Shape *s, uint32_t stack,
                          GByteArray *col[])
 {
     uint16_t *number;
@@ -253,7 +254,7 @@ static uint8_t put_shape(KtCoder *c, const Shape *s, uint32_t stack,
 }
 
 /* Where the last event of the address is remembered, or will be. */
-static uint16_t *find_place(KtCoder *c, uint64_t va)
+static uint16_t *find_place(KtEventCodec *c, uint64_t va)
 {
     unsigned i = hash(va * c->odd, BITS + 4);
 
@@ -263,7 +264,7 @@ static uint16_t *find_place(KtCoder *c, uint64_t va)
     return &c->place[i];
 }
 
-static uint8_t put_va(KtCoder *c, const Shape *s, const KtEvent *ev,
+static uint8_t put_va(KtEventCodec *c, const Shape *s, const KtEvent *ev,
                       GByteArray *col[])
 {
     uint16_t *place = find_place(c, ev->va);
@@ -294,7 +295,7 @@ static uint64_t us_delta(uint64_t now, uint64_t before)
     return d >> 47 ? d | ~US_MASK : d;
 }
 
-static uint8_t put_rest(KtCoder *c, const KtEvent *ev, GByteArray *col[])
+static uint8_t put_rest(KtEventCodec *c, const KtEvent *ev, GByteArray *col[])
 {
     uint8_t flags = 0;
 
@@ -314,8 +315,8 @@ static uint8_t put_rest(KtCoder *c, const KtEvent *ev, GByteArray *col[])
     return flags;
 }
 
-void kt_coder_encode(KtCoder *c, const KtEvent *ev, unsigned n,
-                     GByteArray *col[KT_COL__COUNT])
+void kt_event_codec_encode(KtEventCodec *c, const KtEvent *ev, unsigned n,
+                           GByteArray *col[KT_COL__COUNT])
 {
     begin(c);
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
@@ -335,7 +336,7 @@ void kt_coder_encode(KtCoder *c, const KtEvent *ev, unsigned n,
 
 /* ---- decoding ----------------------------------------------------------- */
 
-static uint32_t take_stack(KtCoder *c, uint8_t flags, KtBytes *col)
+static uint32_t take_stack(KtEventCodec *c, uint8_t flags, KtBytes *col)
 {
     switch (flags & STACK_MASK) {
     case STACK_BY_TWO:
@@ -363,7 +364,7 @@ static void take_new_shape(KtBytes *b, Shape *s)
     s->cache = kt_bytes_varint(b, UINT16_MAX);
 }
 
-static void take_shape(KtCoder *c, uint8_t flags, uint32_t stack,
+static void take_shape(KtEventCodec *c, uint8_t flags, uint32_t stack,
                        KtBytes col[], Shape *s)
 {
     unsigned number;
@@ -385,7 +386,7 @@ static void take_shape(KtCoder *c, uint8_t flags, uint32_t stack,
 }
 
 /* How many events ago the address was named, 0 for never. */
-static uint32_t age_now(KtCoder *c, uint64_t va)
+static uint32_t age_now(KtEventCodec *c, uint64_t va)
 {
     uint16_t *place = find_place(c, va);
     uint32_t age = *place ? c->n - (*place - 1) : 0;
@@ -394,7 +395,7 @@ static uint32_t age_now(KtCoder *c, uint64_t va)
     return age;
 }
 
-static uint64_t take_va(KtCoder *c, uint8_t flags, const Shape *s,
+static uint64_t take_va(KtEventCodec *c, uint8_t flags, const Shape *s,
                         uint32_t stack, KtBytes col[])
 {
     uint64_t va = 0;
@@ -423,7 +424,8 @@ static uint64_t take_va(KtCoder *c, uint8_t flags, const Shape *s,
     return va;
 }
 
-static void take_rest(KtCoder *c, uint8_t flags, KtBytes col[], KtEvent *ev)
+static void take_rest(KtEventCodec *c, uint8_t flags, KtBytes col[],
+                      KtEvent *ev)
 {
     uint64_t us = kt_bytes_varint(&col[KT_COL_US], UINT64_MAX);
 
@@ -462,8 +464,8 @@ static bool all_taken(const KtBytes col[])
     return ok;
 }
 
-bool kt_coder_decode(KtCoder *c, KtBytes col[KT_COL__COUNT], unsigned n,
-                     KtEvent *ev)
+bool kt_event_codec_decode(KtEventCodec *c, KtBytes col[KT_COL__COUNT],
+                           unsigned n, KtEvent *ev)
 {
     if (n > KT_RUN_EVENTS || kt_bytes_left(&col[KT_COL_FLAGS]) != n) {
         return false;

@@ -33,28 +33,28 @@ typedef enum KtColumn {
     KT_COL__COUNT
 } KtColumn;
 
-/** KtCoder - memory for one run; for one thread at a time. */
-typedef struct KtCoder KtCoder;
+/** KtEventCodec - memory for one run; for one thread at a time. */
+typedef struct KtEventCodec KtEventCodec;
 
-KtCoder *kt_coder_new(void);
-void kt_coder_free(KtCoder *c);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtCoder, kt_coder_free)
+KtEventCodec *kt_event_codec_new(void);
+void kt_event_codec_free(KtEventCodec *c);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtEventCodec, kt_event_codec_free)
 
 /**
- * kt_coder_encode() - a run of events
+ * kt_event_codec_encode() - a run of events
  * @n: at most KT_RUN_EVENTS
  * @col: (out) emptied, then filled
  */
-void kt_coder_encode(KtCoder *c, const KtEvent *ev, unsigned n,
-                     GByteArray *col[KT_COL__COUNT]);
+void kt_event_codec_encode(KtEventCodec *c, const KtEvent *ev, unsigned n,
+                           GByteArray *col[KT_COL__COUNT]);
 /**
- * kt_coder_decode() - the same events
+ * kt_event_codec_decode() - the same events
  * @col: untrusted
  * @ev: (out) @n of them
  *
  * Returns: false when the columns do not hold just @n events.
  */
-bool kt_coder_decode(KtCoder *c, KtBytes col[KT_COL__COUNT], unsigned n,
-                     KtEvent *ev);
+bool kt_event_codec_decode(KtEventCodec *c, KtBytes col[KT_COL__COUNT],
+                           unsigned n, KtEvent *ev);
 
 #endif /* KT_JOURNAL_CODE_H */

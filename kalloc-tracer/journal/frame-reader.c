@@ -12,7 +12,7 @@
 
 #include "guest-symbols/gs.h"
 
-struct KtJournalReader {
+struct KtFrameReader {
     int fd;
     KtHead head;
     KtJournalSpan span;
@@ -44,7 +44,7 @@ static bool read_at(int fd, void *out, size_t len, uint64_t offset)
 
 /* ---- payloads ----------------------------------------------------------- */
 
-static bool load_stored(KtJournalReader *r, const KtFrame *f)
+static bool load_stored(KtFrameReader *r, const KtFrame *f)
 {
     if (f->stored > r->room) {
         r->stored = g_realloc(r->stored, f->stored);
@@ -54,8 +54,7 @@ static bool load_stored(KtJournalReader *r, const KtFrame *f)
            kt_crc(r->stored, f->stored) == f->crc;
 }
 
-static bool unpack(KtJournalReader *r, KtBytes *in, uint32_t max,
-                   GByteArray *out)
+static bool unpack(KtFrameReader *r, KtBytes *in, uint32_t max, GByteArray *out)
 {
     uint32_t raw = kt_bytes_u32(in);
     uint32_t len = kt_bytes_u32(in);
@@ -75,9 +74,9 @@ static bool unpack(KtJournalReader *r, KtBytes *in, uint32_t max,
 }
 
 /* Events have a section for each column, any other kind one. */
-bool kt_journal_reader_load(KtJournalReader *r, unsigned i, KtSections *out)
+bool kt_frame_reader_load(KtFrameReader *r, unsigned i, KtSections *out)
 {
-    const KtFrame *f = kt_journal_reader_frame(r, i);
+    const KtFrame *f = kt_frame_reader_frame(r, i);
     const bool columns = f->kind == KT_FRAME_EVENTS;
     const unsigned most = columns ? KT_COL__COUNT : 1;
     const uint32_t max = columns ? KT_COLUMN_MAX : KT_SECTION_MAX;
@@ -113,7 +112,7 @@ void kt_sections_clear(KtSections *s)
 /* ---- finding the frames ------------------------------------------------- */
 
 /* The header at @offset: of a frame that is the next, and whole. */
-static const char *look_at(KtJournalReader *r, uint64_t offset, KtFrame *f)
+static const char *look_at(KtFrameReader *r, uint64_t offset, KtFrame *f)
 {
     uint8_t header[KT_FRAME_BYTES];
     uint64_t left = r->span.size - offset;
@@ -134,7 +133,7 @@ static const char *look_at(KtJournalReader *r, uint64_t offset, KtFrame *f)
 
 /* Is the file's tail there, and of the frame before it? It was ended, then,
  * with an index of no use. */
-static bool tail_is_at(const KtJournalReader *r, uint64_t offset)
+static bool tail_is_at(const KtFrameReader *r, uint64_t offset)
 {
     uint8_t tail[KT_TAIL_BYTES];
     const KtFrame *last;
@@ -145,11 +144,11 @@ static bool tail_is_at(const KtJournalReader *r, uint64_t offset)
         !kt_tail_get(&index, tail)) {
         return false;
     }
-    last = kt_journal_reader_frame(r, r->frames->len - 1);
+    last = kt_frame_reader_frame(r, r->frames->len - 1);
     return last->kind == KT_FRAME_INDEX && last->offset == index;
 }
 
-static void walk(KtJournalReader *r)
+static void walk(KtFrameReader *r)
 {
     uint64_t offset = KT_HEAD_BYTES;
     KtFrame f;
@@ -173,7 +172,7 @@ static void walk(KtJournalReader *r)
 }
 
 /* Rows of the index: frames that follow each other up to it. */
-static bool take_rows(KtJournalReader *r, KtBytes *in, uint64_t end)
+static bool take_rows(KtFrameReader *r, KtBytes *in, uint64_t end)
 {
     uint64_t expected = KT_HEAD_BYTES;
 
@@ -197,13 +196,13 @@ static bool take_rows(KtJournalReader *r, KtBytes *in, uint64_t end)
 }
 
 /* The index alone stands in @frames. */
-static bool use_index(KtJournalReader *r, const KtFrame *index)
+static bool use_index(KtFrameReader *r, const KtFrame *index)
 {
     KtSections s = { 0 };
     KtBytes in;
     bool ok;
 
-    ok = kt_journal_reader_load(r, 0, &s) && s.n == 1;
+    ok = kt_frame_reader_load(r, 0, &s) && s.n == 1;
     g_array_set_size(r->frames, 0);
     if (ok) {
         in = kt_bytes(s.data[0]->data, s.data[0]->len);
@@ -214,7 +213,7 @@ static bool use_index(KtJournalReader *r, const KtFrame *index)
     return ok;
 }
 
-static bool load_index(KtJournalReader *r)
+static bool load_index(KtFrameReader *r)
 {
     uint64_t end = r->span.size - KT_TAIL_BYTES;
     uint8_t tail[KT_TAIL_BYTES], header[KT_FRAME_BYTES];
@@ -233,7 +232,7 @@ static bool load_index(KtJournalReader *r)
     return use_index(r, &f);
 }
 
-static bool read_head(KtJournalReader *r, const char *name, GError **errp)
+static bool read_head(KtFrameReader *r, const char *name, GError **errp)
 {
     uint8_t head[KT_HEAD_BYTES] = { 0 };
     bool whole = r->span.size >= sizeof(head) &&
@@ -263,10 +262,9 @@ static bool read_head(KtJournalReader *r, const char *name, GError **errp)
     return true;
 }
 
-KtJournalReader *kt_journal_reader_new(int fd, const char *name,
-                                       GError **errp)
+KtFrameReader *kt_frame_reader_new(int fd, const char *name, GError **errp)
 {
-    g_autoptr(KtJournalReader) r = g_new0(KtJournalReader, 1);
+    g_autoptr(KtFrameReader) r = g_new0(KtFrameReader, 1);
     struct stat st;
 
     r->fd = fd;
@@ -295,7 +293,7 @@ KtJournalReader *kt_journal_reader_new(int fd, const char *name,
     return g_steal_pointer(&r);
 }
 
-KtJournalReader *kt_journal_reader_open(const char *path, GError **errp)
+KtFrameReader *kt_frame_reader_open(const char *path, GError **errp)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
@@ -304,10 +302,10 @@ KtJournalReader *kt_journal_reader_open(const char *path, GError **errp)
                     g_strerror(errno));
         return NULL;
     }
-    return kt_journal_reader_new(fd, path, errp);
+    return kt_frame_reader_new(fd, path, errp);
 }
 
-void kt_journal_reader_free(KtJournalReader *r)
+void kt_frame_reader_free(KtFrameReader *r)
 {
     if (r) {
         close(r->fd);
@@ -318,22 +316,22 @@ void kt_journal_reader_free(KtJournalReader *r)
     }
 }
 
-const KtHead *kt_journal_reader_head(const KtJournalReader *r)
+const KtHead *kt_frame_reader_head(const KtFrameReader *r)
 {
     return &r->head;
 }
 
-const KtJournalSpan *kt_journal_reader_span(const KtJournalReader *r)
+const KtJournalSpan *kt_frame_reader_span(const KtFrameReader *r)
 {
     return &r->span;
 }
 
-unsigned kt_journal_reader_n(const KtJournalReader *r)
+unsigned kt_frame_reader_n(const KtFrameReader *r)
 {
     return r->frames->len;
 }
 
-const KtFrame *kt_journal_reader_frame(const KtJournalReader *r, unsigned i)
+const KtFrame *kt_frame_reader_frame(const KtFrameReader *r, unsigned i)
 {
     return &g_array_index(r->frames, KtFrame, i);
 }

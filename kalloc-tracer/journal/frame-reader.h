@@ -11,7 +11,7 @@
 #include "kalloc-tracer/journal/event-codec.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
-typedef struct KtJournalReader KtJournalReader;
+typedef struct KtFrameReader KtFrameReader;
 
 /**
  * struct KtJournalSpan - how much of the file is there
@@ -37,22 +37,21 @@ typedef struct KtSections {
     unsigned n;
 } KtSections;
 
-/** kt_journal_reader_open() - (owned) find the frames; fails for what is no
+/** kt_frame_reader_open() - (owned) find the frames; fails for what is no
  *  journal of this version. */
-KtJournalReader *kt_journal_reader_open(const char *path, GError **errp);
-/** kt_journal_reader_new() - the same of an open file, which is taken. */
-KtJournalReader *kt_journal_reader_new(int fd, const char *name,
-                                       GError **errp);
-void kt_journal_reader_free(KtJournalReader *r);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtJournalReader, kt_journal_reader_free)
+KtFrameReader *kt_frame_reader_open(const char *path, GError **errp);
+/** kt_frame_reader_new() - the same of an open file, which is taken. */
+KtFrameReader *kt_frame_reader_new(int fd, const char *name, GError **errp);
+void kt_frame_reader_free(KtFrameReader *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtFrameReader, kt_frame_reader_free)
 
-const KtHead *kt_journal_reader_head(const KtJournalReader *r);
-const KtJournalSpan *kt_journal_reader_span(const KtJournalReader *r);
-unsigned kt_journal_reader_n(const KtJournalReader *r);
-/** kt_journal_reader_frame() - (borrowed) the @i-th. */
-const KtFrame *kt_journal_reader_frame(const KtJournalReader *r, unsigned i);
-/** kt_journal_reader_load() - its payload; false if it is damaged. */
-bool kt_journal_reader_load(KtJournalReader *r, unsigned i, KtSections *out);
+const KtHead *kt_frame_reader_head(const KtFrameReader *r);
+const KtJournalSpan *kt_frame_reader_span(const KtFrameReader *r);
+unsigned kt_frame_reader_n(const KtFrameReader *r);
+/** kt_frame_reader_frame() - (borrowed) the @i-th. */
+const KtFrame *kt_frame_reader_frame(const KtFrameReader *r, unsigned i);
+/** kt_frame_reader_load() - its payload; false if it is damaged. */
+bool kt_frame_reader_load(KtFrameReader *r, unsigned i, KtSections *out);
 void kt_sections_clear(KtSections *s);
 
 #endif /* KT_JOURNAL_READ_H */

@@ -38,13 +38,13 @@ typedef struct Hole {
     bool forgotten, again;
 } Hole;
 
-struct KtJournalOut {
+struct KtFrameWriter {
     int fd;
     uint64_t offset;        /* of the next frame */
     uint32_t number;        /* likewise */
     uint64_t last_seq, last_us;
-    KtDefs *defs;
-    KtCoder *coder;
+    KtDefinitions *defs;
+    KtEventCodec *coder;
     ZSTD_CCtx *zstd;
     GByteArray *col[KT_COL__COUNT];
     GByteArray *def_bytes;
@@ -60,16 +60,16 @@ struct KtJournalOut {
     KtCounters *counters;
 };
 
-KtJournalOut *kt_journal_out_new(int fd, const KtDepot *stacks,
-                                 const KtTasksCaches *names,
-                                 KtCounters *counters)
+KtFrameWriter *kt_frame_writer_new(int fd, const KtDepot *stacks,
+                                   const KtTasksCaches *names,
+                                   KtCounters *counters)
 {
-    KtJournalOut *o = g_new0(KtJournalOut, 1);
+    KtFrameWriter *o = g_new0(KtFrameWriter, 1);
 
     o->fd = fd;
     o->offset = KT_HEAD_BYTES;
-    o->defs = kt_defs_new(stacks, names);
-    o->coder = kt_coder_new();
+    o->defs = kt_definitions_new(stacks, names);
+    o->coder = kt_event_codec_new();
     o->zstd = ZSTD_createCCtx();
     ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_compressionLevel, LEVEL);
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
@@ -91,13 +91,13 @@ static void kept_free(gpointer p)
     g_free(k);
 }
 
-void kt_journal_out_free(KtJournalOut *o)
+void kt_frame_writer_free(KtFrameWriter *o)
 {
     if (!o) {
         return;
     }
-    kt_defs_free(o->defs);
-    kt_coder_free(o->coder);
+    kt_definitions_free(o->defs);
+    kt_event_codec_free(o->coder);
     ZSTD_freeCCtx(o->zstd);
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
         g_byte_array_unref(o->col[i]);
@@ -109,7 +109,7 @@ void kt_journal_out_free(KtJournalOut *o)
     g_free(o);
 }
 
-uint64_t kt_journal_out_lost(const KtJournalOut *o)
+uint64_t kt_frame_writer_lost(const KtFrameWriter *o)
 {
     return __atomic_load_n(&o->lost, __ATOMIC_RELAXED);
 }
@@ -138,7 +138,7 @@ bool kt_write_at(int fd, const void *data, size_t len, uint64_t offset)
 
 /* A section: its length, that of what is stored, and this, packed where that
  * is shorter. */
-static void put_section(KtJournalOut *o, const GByteArray *data)
+static void put_section(KtFrameWriter *o, const GByteArray *data)
 {
     guint at = o->out->len;
     size_t bound = ZSTD_compressBound(data->len);
@@ -161,7 +161,7 @@ static void put_section(KtJournalOut *o, const GByteArray *data)
 }
 
 /* @f: what is known of it */
-static void put_frame(KtJournalOut *o, KtFrame *f, GByteArray *const *section,
+static void put_frame(KtFrameWriter *o, KtFrame *f, GByteArray *const *section,
                       unsigned n)
 {
     guint at = o->out->len;
@@ -182,7 +182,7 @@ static void put_frame(KtJournalOut *o, KtFrame *f, GByteArray *const *section,
     }
 }
 
-static KtFrame frame_now(const KtJournalOut *o, KtFrameKind kind)
+static KtFrame frame_now(const KtFrameWriter *o, KtFrameKind kind)
 {
     return (KtFrame) {
         .kind = kind,
@@ -191,8 +191,7 @@ static KtFrame frame_now(const KtJournalOut *o, KtFrameKind kind)
     };
 }
 
-static void put_note(KtJournalOut *o, KtFrameKind kind,
-                     const GByteArray *data)
+static void put_note(KtFrameWriter *o, KtFrameKind kind, const GByteArray *data)
 {
     KtFrame f = frame_now(o, kind);
     GByteArray *section = (GByteArray *)data;
@@ -201,7 +200,7 @@ static void put_note(KtJournalOut *o, KtFrameKind kind,
 }
 
 /* @n: how many of the hole's events are told */
-static void put_hole(KtJournalOut *o, uint64_t n)
+static void put_hole(KtFrameWriter *o, uint64_t n)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
 
@@ -212,7 +211,7 @@ static void put_hole(KtJournalOut *o, uint64_t n)
     put_note(o, KT_FRAME_HOLE, data);
 }
 
-static void put_hooks(KtJournalOut *o)
+static void put_hooks(KtFrameWriter *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
     const char *name;
@@ -238,7 +237,7 @@ typedef struct Before {
 } Before;
 
 /* Whatever waits for room goes first. */
-static Before begin(KtJournalOut *o)
+static Before begin(KtFrameWriter *o)
 {
     Before b = { o->number, o->index->len, o->last_seq, o->last_us };
 
@@ -260,7 +259,7 @@ static Before begin(KtJournalOut *o)
     return b;
 }
 
-static bool commit(KtJournalOut *o, const Before *b)
+static bool commit(KtFrameWriter *o, const Before *b)
 {
     if (!kt_write_at(o->fd, o->out->data, o->out->len, o->offset)) {
         if (ftruncate(o->fd, o->offset)) {
@@ -270,7 +269,7 @@ static bool commit(KtJournalOut *o, const Before *b)
         g_array_set_size(o->index, b->index);
         o->last_seq = b->last_seq;
         o->last_us = b->last_us;
-        kt_defs_forget(o->defs);
+        kt_definitions_forget(o->defs);
         return false;
     }
     o->offset += o->out->len;
@@ -281,7 +280,7 @@ static bool commit(KtJournalOut *o, const Before *b)
     return true;
 }
 
-static void lose(KtJournalOut *o, const KtEvent *ev, unsigned n)
+static void lose(KtFrameWriter *o, const KtEvent *ev, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         if (ev[i].seq) {
@@ -298,7 +297,7 @@ static void lose(KtJournalOut *o, const KtEvent *ev, unsigned n)
 
 /* ---- entries ------------------------------------------------------------ */
 
-static KtFrame frame_of(KtJournalOut *o, const KtEvent *ev, unsigned n)
+static KtFrame frame_of(KtFrameWriter *o, const KtEvent *ev, unsigned n)
 {
     KtFrame f = { .kind = KT_FRAME_EVENTS, .n = n, .first_us = UINT64_MAX };
 
@@ -318,7 +317,7 @@ static KtFrame frame_of(KtJournalOut *o, const KtEvent *ev, unsigned n)
     return f;
 }
 
-void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n)
+void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
 {
     Before b;
     KtFrame f;
@@ -330,12 +329,12 @@ void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n)
     b = begin(o);
     g_byte_array_set_size(o->def_bytes, 0);
     for (unsigned i = 0; i < n; i++) {
-        kt_defs_add(o->defs, &ev[i], o->def_bytes);
+        kt_definitions_add(o->defs, &ev[i], o->def_bytes);
     }
     if (o->def_bytes->len) {
         put_note(o, KT_FRAME_DEFS, o->def_bytes);
     }
-    kt_coder_encode(o->coder, ev, n, o->col);
+    kt_event_codec_encode(o->coder, ev, n, o->col);
     f = frame_of(o, ev, n);
     put_frame(o, &f, o->col, KT_COL__COUNT);
     if (!commit(o, &b)) {
@@ -343,7 +342,7 @@ void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n)
     }
 }
 
-static void give_up(KtJournalOut *o)
+static void give_up(KtFrameWriter *o)
 {
     o->given_up = true;
     g_queue_clear_full(&o->kept, kept_free);
@@ -360,7 +359,7 @@ static bool forgets(KtFrameKind kind, const GByteArray *data)
 }
 
 /* Of statuses the last one is enough. */
-static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
+static void keep(KtFrameWriter *o, KtFrameKind kind, const GByteArray *data)
 {
     Kept *k = g_queue_peek_tail(&o->kept);
 
@@ -381,8 +380,8 @@ static void keep(KtJournalOut *o, KtFrameKind kind, const GByteArray *data)
     g_queue_push_tail(&o->kept, k);
 }
 
-void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
-                         const GByteArray *data)
+void kt_frame_writer_note(KtFrameWriter *o, KtFrameKind kind,
+                          const GByteArray *data)
 {
     Before b;
 
@@ -397,7 +396,7 @@ void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
 }
 
 /* Of more frames than are kept it is left empty: readers walk then. */
-static void put_index(KtJournalOut *o)
+static void put_index(KtFrameWriter *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
     guint n = o->index->len;
@@ -416,7 +415,7 @@ static void put_index(KtJournalOut *o)
     put_note(o, KT_FRAME_INDEX, data);
 }
 
-static void put_end(KtJournalOut *o)
+static void put_end(KtFrameWriter *o)
 {
     Before b = begin(o);
     uint8_t tail[KT_TAIL_BYTES];
@@ -429,7 +428,7 @@ static void put_end(KtJournalOut *o)
 
 /* On a thread that may not block signals for long: beyond a limit of the
  * process (RLIMIT_FSIZE) a write fails, and does not end QEMU. */
-void kt_journal_out_end(KtJournalOut *o)
+void kt_frame_writer_end(KtFrameWriter *o)
 {
     const struct timespec at_once = { 0 };
     sigset_t limit, before;

@@ -13,28 +13,28 @@
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 
-typedef struct KtJournalOut KtJournalOut;
+typedef struct KtFrameWriter KtFrameWriter;
 
-/** kt_journal_out_new() - (owned) appends to @fd from KT_HEAD_BYTES on; all is
+/** kt_frame_writer_new() - (owned) appends to @fd from KT_HEAD_BYTES on; all is
  *  borrowed. @counters gets KT_CNT_JOURNAL_LOST when writing fails. */
-KtJournalOut *kt_journal_out_new(int fd, const KtDepot *stacks,
-                                 const KtTasksCaches *names,
-                                 KtCounters *counters);
-void kt_journal_out_free(KtJournalOut *o);
+KtFrameWriter *kt_frame_writer_new(int fd, const KtDepot *stacks,
+                                   const KtTasksCaches *names,
+                                   KtCounters *counters);
+void kt_frame_writer_free(KtFrameWriter *o);
 
-/** kt_journal_out_events() - at most KT_RUN_EVENTS, and what they name
+/** kt_frame_writer_events() - at most KT_RUN_EVENTS, and what they name
  *  first. */
-void kt_journal_out_events(KtJournalOut *o, const KtEvent *ev, unsigned n);
-/** kt_journal_out_note() - a frame of one section; what cannot be written is
+void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n);
+/** kt_frame_writer_note() - a frame of one section; what cannot be written is
  *  kept, and tried again before the next frame. Beyond 64 MiB the file is
  *  given up: it is not ended, and all events from there on are lost. */
-void kt_journal_out_note(KtJournalOut *o, KtFrameKind kind,
-                         const GByteArray *data);
-/** kt_journal_out_end() - the index and the tail; nothing follows. */
-void kt_journal_out_end(KtJournalOut *o);
-/** kt_journal_out_lost() - events that the file will never have; any
+void kt_frame_writer_note(KtFrameWriter *o, KtFrameKind kind,
+                          const GByteArray *data);
+/** kt_frame_writer_end() - the index and the tail; nothing follows. */
+void kt_frame_writer_end(KtFrameWriter *o);
+/** kt_frame_writer_lost() - events that the file will never have; any
  *  thread. */
-uint64_t kt_journal_out_lost(const KtJournalOut *o);
+uint64_t kt_frame_writer_lost(const KtFrameWriter *o);
 
 /** kt_write_at() - all of it, or false and errno. */
 bool kt_write_at(int fd, const void *data, size_t len, uint64_t offset);

@@ -40,7 +40,7 @@ typedef struct Job {
 
 struct KtJournal {
     int fd;
-    KtJournalOut *out;
+    KtFrameWriter *out;
     KtCounters *counters;
     KtEvent *run;
     unsigned used;
@@ -72,10 +72,10 @@ static void do_job(KtJournal *j, const Job *job)
     uint64_t since = thread_ns();
 
     if (job->ev) {
-        kt_journal_out_events(j->out, job->ev, job->n);
+        kt_frame_writer_events(j->out, job->ev, job->n);
         kt_counters_add(j->counters, KT_CNT_JOURNAL_NS, thread_ns() - since);
     } else {
-        kt_journal_out_note(j->out, job->kind, job->data);
+        kt_frame_writer_note(j->out, job->kind, job->data);
     }
 }
 
@@ -187,7 +187,7 @@ void kt_journal_stop(KtJournal *j)
 
 static void write_promise(KtJournal *j)
 {
-    const KtLive live = { j->wanted, kt_journal_out_lost(j->out) };
+    const KtLive live = { j->wanted, kt_frame_writer_lost(j->out) };
     uint8_t bytes[KT_HEAD_LIVE];
 
     if (j->wanted == j->promised) {
@@ -318,7 +318,7 @@ static KtJournal *journal_new(int fd, const KtDepot *stacks,
     KtJournal *j = g_new0(KtJournal, 1);
 
     j->fd = fd;
-    j->out = kt_journal_out_new(fd, stacks, names, counters);
+    j->out = kt_frame_writer_new(fd, stacks, names, counters);
     j->counters = counters;
     j->spare = g_ptr_array_new_with_free_func(g_free);
     j->run = g_new(KtEvent, KT_RUN_EVENTS);
@@ -356,7 +356,7 @@ void kt_journal_end(KtJournal *j)
     if (!j->ended) {
         kt_journal_flush(j, true);
         kt_journal_stop(j);
-        kt_journal_out_end(j->out);
+        kt_frame_writer_end(j->out);
         write_promise(j);
         j->ended = true;
     }
@@ -369,7 +369,7 @@ void kt_journal_close(KtJournal *j)
     }
     kt_journal_end(j);
     close(j->fd);
-    kt_journal_out_free(j->out);
+    kt_frame_writer_free(j->out);
     g_free(j->run);
     g_ptr_array_free(j->spare, TRUE);
     pthread_mutex_destroy(&j->lock);

@@ -18,7 +18,7 @@
 
 struct KtReplayIds {
     KtTracer *tracer;
-    KtDefsReader *defs;
+    KtDefinitionsReader *defs;
     uint64_t left;                  /* definitions that may follow */
     GArray *stack, *task, *cache;   /* by the file's number less 1: ours */
     bool *cache_named;              /* by ours: the file has a number for it */
@@ -96,7 +96,7 @@ static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
 
 bool kt_replay_ids_define(KtReplayIds *ids, KtBytes *in)
 {
-    return kt_defs_read(ids->defs, in);
+    return kt_definitions_read(ids->defs, in);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -131,11 +131,12 @@ static GArray *new_map(void)
 
 KtReplayIds *kt_replay_ids_new(KtTracer *t, uint64_t bytes)
 {
-    static const KtDefsOps ops = { define_stack, define_task, define_cache };
+    static const KtDefinitionsOps ops = { define_stack, define_task,
+                                          define_cache };
     KtReplayIds *ids = g_new0(KtReplayIds, 1);
 
     ids->tracer = t;
-    ids->defs = kt_defs_reader_new(&ops, ids);
+    ids->defs = kt_definitions_reader_new(&ops, ids);
     ids->left = bytes + TORN_MAX;
     ids->stack = new_map();
     ids->task = new_map();
@@ -147,7 +148,7 @@ KtReplayIds *kt_replay_ids_new(KtTracer *t, uint64_t bytes)
 void kt_replay_ids_free(KtReplayIds *ids)
 {
     if (ids) {
-        kt_defs_reader_free(ids->defs);
+        kt_definitions_reader_free(ids->defs);
         g_array_free(ids->stack, TRUE);
         g_array_free(ids->task, TRUE);
         g_array_free(ids->cache, TRUE);

@@ -22,9 +22,9 @@
                              * and modules together, a byte of the file */
 
 struct KtReplay {
-    KtJournalReader *reader;
+    KtFrameReader *reader;
     KtReplayIds *ids;
-    KtCoder *coder;
+    KtEventCodec *coder;
     KtSections sections;
     KtEvent *ev;
     KtTracer *tracer;
@@ -94,7 +94,7 @@ static bool read_events(KtReplay *r, const KtFrame *f)
         }
         col[i] = kt_bytes(section->data, section->len);
     }
-    if (!kt_coder_decode(r->coder, col, f->n, r->ev)) {
+    if (!kt_event_codec_decode(r->coder, col, f->n, r->ev)) {
         return false;
     }
     for (unsigned i = 0; i < f->n; i++) {
@@ -361,11 +361,11 @@ static void skip(KtReplay *r, const KtFrame *f)
 /* The events that were to be in the file, but for those that were read. */
 static void set_lost(KtReplay *r, uint64_t promised)
 {
-    unsigned n = kt_journal_reader_n(r->reader);
+    unsigned n = kt_frame_reader_n(r->reader);
 
     if (n) {
         promised = MAX(promised,
-                       kt_journal_reader_frame(r->reader, n - 1)->last_seq);
+                       kt_frame_reader_frame(r->reader, n - 1)->last_seq);
     }
     r->info.lost_events = promised - MIN(promised, r->last_seq);
 }
@@ -373,7 +373,7 @@ static void set_lost(KtReplay *r, uint64_t promised)
 /* @f is not to be used, nor is what follows. */
 static void end_at(KtReplay *r, const KtFrame *f, const char *damage)
 {
-    const KtJournalSpan *span = kt_journal_reader_span(r->reader);
+    const KtJournalSpan *span = kt_frame_reader_span(r->reader);
 
     r->info.damage = damage;
     r->info.ended = false;
@@ -385,7 +385,7 @@ static void end_at(KtReplay *r, const KtFrame *f, const char *damage)
 
 static void run_frame(KtReplay *r, unsigned i)
 {
-    const KtFrame *f = kt_journal_reader_frame(r->reader, i);
+    const KtFrame *f = kt_frame_reader_frame(r->reader, i);
 
     if (f->kind == KT_FRAME_EVENTS && f->first_us > r->plan->until_us) {
         r->stopped = r->info.reached = true;
@@ -395,10 +395,9 @@ static void run_frame(KtReplay *r, unsigned i)
         skip(r, f);
         return;
     }
-    if (!kt_journal_reader_load(r->reader, i, &r->sections)) {
+    if (!kt_frame_reader_load(r->reader, i, &r->sections)) {
         end_at(r, f, "a frame is damaged");
-    } else if (f->kind > KT_FRAME_CHECKPOINT &&
-               f->kind < KT_FRAME_MAY_SKIP) {
+    } else if (f->kind > KT_FRAME_CHECKPOINT && f->kind < KT_FRAME_MAY_SKIP) {
         end_at(r, f, "a frame is of a kind that this ka does not know");
     } else if (!read_frame(r, f)) {
         end_at(r, f, "a frame makes no sense");
@@ -411,7 +410,7 @@ static void run_frame(KtReplay *r, unsigned i)
 
 void kt_replay_run(KtReplay *r, const KtReplayPlan *plan)
 {
-    unsigned n = kt_journal_reader_n(r->reader);
+    unsigned n = kt_frame_reader_n(r->reader);
 
     r->plan = plan;
     for (unsigned i = 0; i < n && !r->stopped; i++) {
@@ -424,11 +423,11 @@ void kt_replay_run(KtReplay *r, const KtReplayPlan *plan)
 
 static void add_up(KtReplay *r)
 {
-    unsigned n = kt_journal_reader_n(r->reader);
+    unsigned n = kt_frame_reader_n(r->reader);
 
     r->info.first_us = UINT64_MAX;
     for (unsigned i = 0; i < n; i++) {
-        const KtFrame *f = kt_journal_reader_frame(r->reader, i);
+        const KtFrame *f = kt_frame_reader_frame(r->reader, i);
 
         if (f->kind == KT_FRAME_EVENTS) {
             r->info.events += f->n;
@@ -443,10 +442,10 @@ static void add_up(KtReplay *r)
 
 static void fill_info(KtReplay *r)
 {
-    const KtJournalSpan *span = kt_journal_reader_span(r->reader);
+    const KtJournalSpan *span = kt_frame_reader_span(r->reader);
 
     add_up(r);
-    r->info.begun = kt_journal_reader_head(r->reader)->begun;
+    r->info.begun = kt_frame_reader_head(r->reader)->begun;
     r->info.bytes = span->size;
     r->info.ended = span->ended;
     r->info.damage = span->damage;
@@ -465,16 +464,16 @@ KtReplay *kt_replay_open(const char *path, GError **errp)
     g_autoptr(KtReplay) r = g_new0(KtReplay, 1);
     const KtHead *head;
 
-    r->reader = kt_journal_reader_open(path, errp);
+    r->reader = kt_frame_reader_open(path, errp);
     if (!r->reader) {
         return NULL;
     }
-    head = kt_journal_reader_head(r->reader);
+    head = kt_frame_reader_head(r->reader);
     config.history_bytes = head->history_bytes;
     config.map_bytes = head->map_bytes;
     config.max_stacks = head->max_stacks;
     r->tracer = kt_tracer_new(&config, errp);
-    r->coder = kt_coder_new();
+    r->coder = kt_event_codec_new();
     r->ev = g_new(KtEvent, KT_RUN_EVENTS);
     r->checkpoint = g_byte_array_new();
     fill_info(r);
@@ -487,9 +486,9 @@ void kt_replay_free(KtReplay *r)
     if (!r) {
         return;
     }
-    kt_journal_reader_free(r->reader);
+    kt_frame_reader_free(r->reader);
     kt_replay_ids_free(r->ids);
-    kt_coder_free(r->coder);
+    kt_event_codec_free(r->coder);
     kt_sections_clear(&r->sections);
     g_free(r->ev);
     kt_tracer_free(r->tracer);

@@ -38,13 +38,13 @@ static void put_sections(const char *path, KtFrameKind kind, unsigned n)
 static bool loads(KtFrameKind kind, unsigned n_sections)
 {
     char *path = new_path();
-    g_autoptr(KtJournalReader) r = NULL;
+    g_autoptr(KtFrameReader) r = NULL;
     KtSections s = { 0 };
     bool ok;
 
     put_sections(path, kind, n_sections);
-    r = kt_journal_reader_open(path, NULL);
-    ok = kt_journal_reader_load(r, 0, &s);
+    r = kt_frame_reader_open(path, NULL);
+    ok = kt_frame_reader_load(r, 0, &s);
     g_assert_true(!ok || s.n == n_sections);
     kt_sections_clear(&s);
     remove_path(path);

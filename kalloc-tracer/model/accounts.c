@@ -359,16 +359,16 @@ static void count_lost(KtAccounts *a, uint64_t blocks, KtAmount n)
     a->now.totals.lost_reserved += n.reserved;
 }
 
-void kt_accounts_lose(KtAccounts *a, const KtWho *w, KtAmount n)
+void kt_accounts_free_unseen(KtAccounts *a, const KtWho *w, KtAmount n)
 {
     kt_accounts_free(a, w, n, false);
     count_lost(a, 1, n);
 }
 
 /* First the free: it was never live as far as anybody knows. */
-void kt_accounts_pass(KtAccounts *a, const KtWho *w, KtAmount n)
+void kt_accounts_alloc_unkept(KtAccounts *a, const KtWho *w, KtAmount n)
 {
-    kt_accounts_lose(a, w, n);
+    kt_accounts_free_unseen(a, w, n);
     kt_accounts_alloc(a, w, n);
 }
 

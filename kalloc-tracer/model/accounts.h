@@ -116,10 +116,11 @@ void kt_accounts_end(KtAccounts *a);
 void kt_accounts_alloc(KtAccounts *a, const KtWho *w, KtAmount n);
 /** kt_accounts_free() - a block less. @cross: on another vCPU. */
 void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross);
-/** kt_accounts_lose() - a block less, whose free was not seen. */
-void kt_accounts_lose(KtAccounts *a, const KtWho *w, KtAmount n);
-/** kt_accounts_pass() - a block that was allocated and cannot be kept. */
-void kt_accounts_pass(KtAccounts *a, const KtWho *w, KtAmount n);
+/** kt_accounts_free_unseen() - a block less, whose free was not seen. */
+void kt_accounts_free_unseen(KtAccounts *a, const KtWho *w, KtAmount n);
+/** kt_accounts_alloc_unkept() - a block that was allocated and cannot be kept.
+ * */
+void kt_accounts_alloc_unkept(KtAccounts *a, const KtWho *w, KtAmount n);
 /** kt_accounts_resize() - a block asks for other bytes than before. */
 void kt_accounts_resize(KtAccounts *a, const KtWho *w, KtAmount before,
                         KtAmount after);

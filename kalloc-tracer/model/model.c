@@ -245,7 +245,7 @@ static void retire(KtModel *m, uint32_t index)
     } else {
         KtWho who = kt_model_who(kt_rec(&m->blocks, index));
 
-        kt_accounts_lose(&m->accounts, &who, kt_model_amount(m, index));
+        kt_accounts_free_unseen(&m->accounts, &who, kt_model_amount(m, index));
         m->live_blocks--;
         m->live_bytes -= kt_block_len(&b);
     }
@@ -342,7 +342,7 @@ static void place_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
     if (!index) {
         not_kept(m);
-        kt_accounts_pass(&m->accounts, &who, amount_of(ev));
+        kt_accounts_alloc_unkept(&m->accounts, &who, amount_of(ev));
         return;
     }
     kt_blocks_set(&m->blocks, index, ev);

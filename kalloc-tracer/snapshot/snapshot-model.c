@@ -420,7 +420,7 @@ static void forget_live(KtModel *m, uint32_t index)
     m->live_blocks--;
     m->live_bytes -= kt_blocks_len(&m->blocks, index);
     if (!m->accounts.off) {
-        kt_accounts_lose(&m->accounts, &who, kt_model_amount(m, index));
+        kt_accounts_free_unseen(&m->accounts, &who, kt_model_amount(m, index));
     }
 }
 

@@ -16,7 +16,7 @@
 #define CHUNK_BYTES     (2ull << 20)    /* a huge page, where there are some */
 #define WINDOW_BYTES    (64u << 10)
 
-struct GsMemoryCopy {
+struct GsGuestCopy {
     const GsMem *mem;
     uint64_t start, end;
     uint8_t *data;
@@ -27,18 +27,17 @@ struct GsMemoryCopy {
     size_t map_len;
 };
 
-GsMemoryCopy *gs_memory_copy_new(const GsMem *mem, uint64_t start,
-                                 uint64_t end)
+GsGuestCopy *gs_guest_copy_new(const GsMem *mem, uint64_t start, uint64_t end)
 {
     size_t len = end - start, map_len = len + CHUNK_BYTES;
     void *map = mmap(NULL, map_len, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    GsMemoryCopy *c;
+    GsGuestCopy *c;
 
     if (map == MAP_FAILED) {
         return NULL;
     }
-    c = g_new0(GsMemoryCopy, 1);
+    c = g_new0(GsGuestCopy, 1);
     c->mem = mem;
     c->start = start;
     c->end = end;
@@ -52,7 +51,7 @@ GsMemoryCopy *gs_memory_copy_new(const GsMem *mem, uint64_t start,
     return c;
 }
 
-void gs_memory_copy_free(GsMemoryCopy *c)
+void gs_guest_copy_free(GsGuestCopy *c)
 {
     if (c) {
         munmap(c->map, c->map_len);
@@ -61,24 +60,24 @@ void gs_memory_copy_free(GsMemoryCopy *c)
     }
 }
 
-uint64_t gs_memory_copy_start(const GsMemoryCopy *c, size_t *len)
+uint64_t gs_guest_copy_start(const GsGuestCopy *c, size_t *len)
 {
     *len = c->end - c->start;
     return c->start;
 }
 
-const uint8_t *gs_memory_copy_data(const GsMemoryCopy *c)
+const uint8_t *gs_guest_copy_data(const GsGuestCopy *c)
 {
     return c->data;
 }
 
-bool gs_memory_copy_full(const GsMemoryCopy *c)
+bool gs_guest_copy_full(const GsGuestCopy *c)
 {
     return c->full;
 }
 
 /* What cannot be read is zeros: memory that the kernel gave back. */
-static void read_pages(const GsMemoryCopy *c, uint64_t off, uint8_t *to,
+static void read_pages(const GsGuestCopy *c, uint64_t off, uint8_t *to,
                        size_t len)
 {
     for (size_t done = 0; done < len; done += PAGE_BYTES) {
@@ -91,7 +90,7 @@ static void read_pages(const GsMemoryCopy *c, uint64_t off, uint8_t *to,
     }
 }
 
-static void copy_chunk(GsMemoryCopy *c, uint64_t i)
+static void copy_chunk(GsGuestCopy *c, uint64_t i)
 {
     uint64_t at = i * CHUNK_BYTES;
     size_t len = MIN(CHUNK_BYTES, c->end - c->start - at);
@@ -105,7 +104,7 @@ static void copy_chunk(GsMemoryCopy *c, uint64_t i)
     read_pages(c, at, c->data + at, len);
 }
 
-void gs_memory_copy_need(GsMemoryCopy *c, uint64_t va, size_t len)
+void gs_guest_copy_need(GsGuestCopy *c, uint64_t va, size_t len)
 {
     uint64_t size = c ? c->end - c->start : 0, off, last;
 
@@ -122,8 +121,8 @@ void gs_memory_copy_need(GsMemoryCopy *c, uint64_t va, size_t len)
 }
 
 /* Windows overlap by what a hit across their border would take. */
-bool gs_memory_copy_find(const GsMemoryCopy *c, const void *what, size_t len,
-                         uint64_t *va)
+bool gs_guest_copy_find(const GsGuestCopy *c, const void *what, size_t len,
+                        uint64_t *va)
 {
     g_autofree uint8_t *window = NULL;
     uint64_t size = c ? c->end - c->start : 0, off;

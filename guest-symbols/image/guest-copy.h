@@ -8,39 +8,38 @@
 
 #include "guest-symbols/gs.h"
 
-typedef struct GsMemoryCopy GsMemoryCopy;
+typedef struct GsGuestCopy GsGuestCopy;
 
 /**
- * gs_memory_copy_new() - nothing of [@start, @end) is copied yet
+ * gs_guest_copy_new() - nothing of [@start, @end) is copied yet
  * @mem: (borrowed as long as it lives)
  * Returns: (owned) or NULL when there is no room.
  */
-GsMemoryCopy *gs_memory_copy_new(const GsMem *mem, uint64_t start,
-                                 uint64_t end);
-void gs_memory_copy_free(GsMemoryCopy *c);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsMemoryCopy, gs_memory_copy_free)
+GsGuestCopy *gs_guest_copy_new(const GsMem *mem, uint64_t start, uint64_t end);
+void gs_guest_copy_free(GsGuestCopy *c);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsGuestCopy, gs_guest_copy_free)
 
-/** gs_memory_copy_start() - the range's first address; @len: (out) */
-uint64_t gs_memory_copy_start(const GsMemoryCopy *c, size_t *len);
-/** gs_memory_copy_data() - (borrowed) the copy of @start; zeros where nobody
+/** gs_guest_copy_start() - the range's first address; @len: (out) */
+uint64_t gs_guest_copy_start(const GsGuestCopy *c, size_t *len);
+/** gs_guest_copy_data() - (borrowed) the copy of @start; zeros where nobody
  *  has asked, and where there is nothing to be read. */
-const uint8_t *gs_memory_copy_data(const GsMemoryCopy *c);
+const uint8_t *gs_guest_copy_data(const GsGuestCopy *c);
 
-/** gs_memory_copy_need() - copy what of [@va, @va + @len) is in the range, as
+/** gs_guest_copy_need() - copy what of [@va, @va + @len) is in the range, as
  *  far as @mem->room goes; @c: (nullable) */
-void gs_memory_copy_need(GsMemoryCopy *c, uint64_t va, size_t len);
-/** gs_memory_copy_full() - was more needed than there is room for? */
-bool gs_memory_copy_full(const GsMemoryCopy *c);
+void gs_guest_copy_need(GsGuestCopy *c, uint64_t va, size_t len);
+/** gs_guest_copy_full() - was more needed than there is room for? */
+bool gs_guest_copy_full(const GsGuestCopy *c);
 
 /**
- * gs_memory_copy_find() - look for bytes without a copy
+ * gs_guest_copy_find() - look for bytes without a copy
  * @c: (nullable)
  * @what: @len bytes, at most GS_FIND_MAX
  * @va: (in, out) from where on; where they are
  * Returns: false when they are not there.
  */
-bool gs_memory_copy_find(const GsMemoryCopy *c, const void *what, size_t len,
-                         uint64_t *va);
+bool gs_guest_copy_find(const GsGuestCopy *c, const void *what, size_t len,
+                        uint64_t *va);
 #define GS_FIND_MAX 64
 
 #endif /* GS_MEMORY_COPY_H */

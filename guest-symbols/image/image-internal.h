@@ -16,7 +16,7 @@ struct GsImage {
     GArray *sections;       /* of GsSection, by address */
     unsigned machine;
     bool raw;
-    GsMemoryCopy *copy;     /* of memory, instead of @bytes */
+    GsGuestCopy *copy; /* of memory, instead of @bytes */
 };
 
 static inline bool gs_has_magic(const uint8_t *data, size_t len, size_t at,

@@ -265,7 +265,7 @@ GsImage *gs_image_new(GBytes *bytes, GError **errp)
     return g_steal_pointer(&img);
 }
 
-GsImage *gs_image_new_memory(GsMemoryCopy *copy)
+GsImage *gs_image_new_memory(GsGuestCopy *copy)
 {
     GsImage *img = g_new0(GsImage, 1);
     GsSection all = { .name = "", .exec = true };
@@ -273,8 +273,8 @@ GsImage *gs_image_new_memory(GsMemoryCopy *copy)
     img->names = g_string_chunk_new(1024);
     img->sections = g_array_new(FALSE, FALSE, sizeof(GsSection));
     img->copy = copy;
-    all.va = gs_memory_copy_start(copy, &all.len);
-    all.data = gs_memory_copy_data(copy);
+    all.va = gs_guest_copy_start(copy, &all.len);
+    all.data = gs_guest_copy_data(copy);
     g_array_append_val(img->sections, all);
     return img;
 }
@@ -325,7 +325,7 @@ bool gs_image_section(const GsImage *img, const char *name, uint64_t *va,
         const GsSection *s = gs_image_nth_section(img, i);
 
         if (s->data && !strcmp(s->name, name)) {
-            gs_memory_copy_need(img->copy, s->va, s->len);
+            gs_guest_copy_need(img->copy, s->va, s->len);
             *va = s->va;
             *data = s->data;
             *len = s->len;
@@ -360,7 +360,7 @@ bool gs_image_read(const GsImage *img, uint64_t va, void *buf, size_t len)
             return false;
         }
         n = MIN(len, s->len - (va - s->va));
-        gs_memory_copy_need(img->copy, va, n);
+        gs_guest_copy_need(img->copy, va, n);
         memcpy(to, s->data + (va - s->va), n);
         to += n;
         va += n;
@@ -386,7 +386,7 @@ bool gs_image_is_raw(const GsImage *img)
     return img->raw;
 }
 
-GsMemoryCopy *gs_image_copy(const GsImage *img)
+GsGuestCopy *gs_image_copy(const GsImage *img)
 {
     return img->copy;
 }

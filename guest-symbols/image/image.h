@@ -50,9 +50,9 @@ GsImage *gs_image_new(GBytes *bytes, GError **errp);
  * whoever looks at a GsSection's @data asks gs_image_copy() for it before.
  * For one thread. Returns: (owned)
  */
-GsImage *gs_image_new_memory(GsMemoryCopy *copy);
+GsImage *gs_image_new_memory(GsGuestCopy *copy);
 /** gs_image_copy() - (borrowed, nullable) of an image of memory, its bytes. */
-GsMemoryCopy *gs_image_copy(const GsImage *img);
+GsGuestCopy *gs_image_copy(const GsImage *img);
 /** gs_image_add_section() - name [@start, @end) of such an image, before it is
  *  shared. Returns: false when it does not lie in it. */
 bool gs_image_add_section(GsImage *img, const char *name, uint64_t start,

@@ -39,7 +39,7 @@ static char *search_section(const GsImage *img, const GsSection *s,
     char *best = NULL;
     size_t pos = 0;
 
-    gs_memory_copy_need(gs_image_copy(img), s->va, s->len);
+    gs_guest_copy_need(gs_image_copy(img), s->va, s->len);
     while (s->data && pos < s->len && *tries) {
         const uint8_t *hit = memmem(s->data + pos, s->len - pos, start,
                                     strlen(start));

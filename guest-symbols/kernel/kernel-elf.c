@@ -287,7 +287,7 @@ GsKernel *gs_kernel_open_elf(const char *path, const GsElfOptions *o,
 
 /* Where a function's frame pointer points: at its record, {caller's frame
  * pointer, return address}, or behind it (RISC-V psABI). */
-static void prepare(GsFrames *f, const GsKernel *k)
+static void prepare(GsFrameRecords *f, const GsKernel *k)
 {
     uint64_t above = k->va_bits && k->va_bits < 64 ? ~0ull << k->va_bits : 0;
 
@@ -298,20 +298,20 @@ static void prepare(GsFrames *f, const GsKernel *k)
         GsSymbol sym;
 
         if (gs_kernel_lookup(k, *name, &sym)) {
-            gs_frames_add_outermost(f, sym.va, sym.va + sym.size);
+            gs_frame_records_add_outermost(f, sym.va, sym.va + sym.size);
         }
     }
 }
 
-static GsStop step(const GsFrames *f, Walk *w)
+static GsStop step(const GsFrameRecords *f, Walk *w)
 {
     uint64_t record = w->bp + f->record_at, ra;
 
     w->trail->plain = false;            /* few frames, and no hurry */
-    if (!w->bp || gs_frames_is_outermost(f, w->ip)) {
+    if (!w->bp || gs_frame_records_is_outermost(f, w->ip)) {
         return GS_STOP_END;
     }
-    if (!gs_frames_move(w, record) || !read_word(w, record, &w->bp) ||
+    if (!gs_frame_records_move(w, record) || !read_word(w, record, &w->bp) ||
         !read_word(w, record + 8, &ra)) {
         return GS_STOP_BAD_FRAME;
     }

@@ -47,14 +47,14 @@ static bool find_extent(const GsArch *arch, const GsMem *mem, uint64_t va,
 }
 
 /* What was not copied for want of room reads as zeros: no table of it holds. */
-static GsKernel *read_kernel(const GsArch *arch, GsMemoryCopy *copy,
+static GsKernel *read_kernel(const GsArch *arch, GsGuestCopy *copy,
                              GError **errp)
 {
     g_autoptr(GError) err = NULL;
     g_autoptr(GsKernel) k = NULL;
 
     k = gs_kernel_new_from_image(arch, gs_image_new_memory(copy), &err);
-    if (gs_memory_copy_full(copy)) {
+    if (gs_guest_copy_full(copy)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "mem= leaves too little memory to read a kernel there");
         return NULL;
@@ -71,7 +71,7 @@ static GsKernel *read_kernel(const GsArch *arch, GsMemoryCopy *copy,
 static GsKernel *read_extent(const GsArch *arch, const GsMem *mem,
                              uint64_t start, uint64_t end, GError **errp)
 {
-    g_autoptr(GsMemoryCopy) copy = gs_memory_copy_new(mem, start, end);
+    g_autoptr(GsGuestCopy) copy = gs_guest_copy_new(mem, start, end);
     GsKernel *k;
 
     if (!copy) {

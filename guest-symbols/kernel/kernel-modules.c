@@ -76,7 +76,7 @@ static void tell_all(const Module *mod, GsModuleFn fn, void *opaque)
     fn(mod->va, &info, opaque);
 }
 
-bool gs_modules_tell(const GsModules *m, uint64_t module_va, GsModuleFn fn,
+bool gs_modules_with(const GsModules *m, uint64_t module_va, GsModuleFn fn,
                      void *opaque)
 {
     HOLD_LOCK(m);
@@ -88,7 +88,7 @@ bool gs_modules_tell(const GsModules *m, uint64_t module_va, GsModuleFn fn,
     return mod;
 }
 
-bool gs_modules_tell_nth(const GsModules *m, unsigned i, GsModuleFn fn,
+bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
                          void *opaque)
 {
     HOLD_LOCK(m);

@@ -100,12 +100,12 @@ static void put_module(uint64_t module_va, const GsModuleInfo *info,
 bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
                            GByteArray *out)
 {
-    return gs_modules_tell(k->modules, module_va, put_module, out);
+    return gs_modules_with(k->modules, module_va, put_module, out);
 }
 
 bool gs_kernel_save_nth_module(const GsKernel *k, unsigned i, GByteArray *out)
 {
-    return gs_modules_tell_nth(k->modules, i, put_module, out);
+    return gs_modules_with_nth(k->modules, i, put_module, out);
 }
 
 /* ---- reading ---- */

@@ -101,7 +101,7 @@ static void search_btf(GsKernel *k)
     for (size_t i = 0; !k->btf && i < gs_image_n_sections(k->image); i++) {
         const GsSection *s = gs_image_nth_section(k->image, i);
 
-        gs_memory_copy_need(gs_image_copy(k->image), s->va, s->len);
+        gs_guest_copy_need(gs_image_copy(k->image), s->va, s->len);
         if (s->data && !*s->name) {
             k->btf = gs_btf_search(s->data, s->len, &room, &k->btf_left_out);
         }

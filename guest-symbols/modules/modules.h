@@ -70,15 +70,15 @@ bool gs_modules_lookup(const GsModules *m, const char *module,
 unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
                                   GsSymbolFn fn, void *opaque);
 
-/** gs_modules_tell() - what is known of the loaded module that was added as
+/** gs_modules_with() - what is known of the loaded module that was added as
  *  @module_va, without its ORC; false if there is none. @fn runs under the
  *  lock. */
 typedef void (*GsModuleFn)(uint64_t module_va, const GsModuleInfo *info,
                            void *opaque);
-bool gs_modules_tell(const GsModules *m, uint64_t module_va, GsModuleFn fn,
+bool gs_modules_with(const GsModules *m, uint64_t module_va, GsModuleFn fn,
                      void *opaque);
-/** gs_modules_tell_nth() - of the one that gs_kernel_nth_module() tells of. */
-bool gs_modules_tell_nth(const GsModules *m, unsigned i, GsModuleFn fn,
+/** gs_modules_with_nth() - of the one that gs_kernel_nth_module() tells of. */
+bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
                          void *opaque);
 
 /** gs_modules_n_symbols() - of the loaded modules. */

@@ -375,7 +375,7 @@ static GsSymtab *search_part(Look *look, const GsSection *sec, size_t from,
     size_t pos = 0;
     bool known;
 
-    gs_memory_copy_need(gs_image_copy(d.img), d.area.va, d.area.len);
+    gs_guest_copy_need(gs_image_copy(d.img), d.area.va, d.area.len);
     while (gs_kallsyms_find(&d.area, &pos, &d.parts, &known)) {
         GsSymtab *tab;
 
@@ -410,7 +410,7 @@ static GsSymtab *search_around(Look *look, const GsSection *sec,
         const char *mark = gs_kallsyms_mark(&len);
         GsSymtab *tab;
 
-        if (!gs_memory_copy_find(gs_image_copy(look->img), mark, len, &va)) {
+        if (!gs_guest_copy_find(gs_image_copy(look->img), mark, len, &va)) {
             return NULL;
         }
         at = va - sec->va;

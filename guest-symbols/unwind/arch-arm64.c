@@ -45,7 +45,7 @@ static uint64_t canonical_bits(uint64_t text)
     return ~0ull << (width[i].bits - 1);
 }
 
-static void prepare(GsFrames *f, const GsKernel *k)
+static void prepare(GsFrameRecords *f, const GsKernel *k)
 {
     uint32_t size;
 
@@ -84,7 +84,7 @@ static GsStop take_regs(Walk *w, uint64_t regs)
     return GS_GO_ON;
 }
 
-static GsStop at_regs(const GsFrames *f, Walk *w, uint64_t record)
+static GsStop at_regs(const GsFrameRecords *f, Walk *w, uint64_t record)
 {
     uint64_t regs = record - f->regs_at, type;
 
@@ -104,11 +104,11 @@ static GsStop at_regs(const GsFrames *f, Walk *w, uint64_t record)
     return end_at(w, regs);
 }
 
-static GsStop step(const GsFrames *f, Walk *w)
+static GsStop step(const GsFrameRecords *f, Walk *w)
 {
     uint64_t record = w->bp, lr;
 
-    if (!gs_frames_move(w, record) || !read_word(w, record, &w->bp) ||
+    if (!gs_frame_records_move(w, record) || !read_word(w, record, &w->bp) ||
         !read_word(w, record + 8, &lr)) {
         return GS_STOP_BAD_FRAME;
     }

@@ -24,7 +24,7 @@ enum {
 #define STATUS_SPP 0x100ull     /* it came from the kernel */
 
 /* The code in front of _stext starts a CPU, with no stack before its own. */
-static void find_outermost(GsFrames *f, const GsKernel *k)
+static void find_outermost(GsFrameRecords *f, const GsKernel *k)
 {
     static const char *const names[] = {
         "ret_from_fork", "ret_from_fork_kernel_asm", "ret_from_fork_user_asm"
@@ -33,16 +33,16 @@ static void find_outermost(GsFrames *f, const GsKernel *k)
 
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         if (gs_kernel_lookup(k, names[i], &sym)) {
-            gs_frames_add_outermost(f, sym.va, sym.va + sym.size);
+            gs_frame_records_add_outermost(f, sym.va, sym.va + sym.size);
         }
     }
     if (gs_kernel_lookup(k, "_start", &sym) &&
         gs_kernel_lookup(k, "_stext", &text)) {
-        gs_frames_add_outermost(f, sym.va, text.va);
+        gs_frame_records_add_outermost(f, sym.va, text.va);
     }
 }
 
-static void prepare(GsFrames *f, const GsKernel *k)
+static void prepare(GsFrameRecords *f, const GsKernel *k)
 {
     GsSymbol from, to;
 
@@ -60,7 +60,7 @@ static void prepare(GsFrames *f, const GsKernel *k)
     }
 }
 
-static bool in_entry(const GsFrames *f, uint64_t pc)
+static bool in_entry(const GsFrameRecords *f, uint64_t pc)
 {
     return pc >= f->entry.start && pc < f->entry.end;
 }
@@ -93,10 +93,10 @@ static GsStop take_regs(Walk *w)
  * A function that calls nothing keeps its return address in the register, and
  * only its caller's s0 where that would be.
  */
-static bool interrupted_leaf(const GsFrames *f, Walk *w, uint64_t regs,
+static bool interrupted_leaf(const GsFrameRecords *f, Walk *w, uint64_t regs,
                              uint64_t word)
 {
-    if (!regs || gs_frames_is_text(f, word)) {
+    if (!regs || gs_frame_records_is_text(f, word)) {
         return false;
     }
     w->trail->plain = false;
@@ -108,7 +108,7 @@ static bool interrupted_leaf(const GsFrames *f, Walk *w, uint64_t regs,
     return true;
 }
 
-static GsStop step(const GsFrames *f, Walk *w)
+static GsStop step(const GsFrameRecords *f, Walk *w)
 {
     uint64_t behind = w->bp, record = behind + RECORD_AT, regs = w->regs;
     uint64_t ra, s0;
@@ -116,10 +116,10 @@ static GsStop step(const GsFrames *f, Walk *w)
     if (!w->exact && in_entry(f, w->ip)) {
         return take_regs(w);
     }
-    if (!w->exact && gs_frames_is_outermost(f, w->ip)) {
+    if (!w->exact && gs_frame_records_is_outermost(f, w->ip)) {
         return GS_STOP_END;
     }
-    if (!gs_frames_move(w, behind) || !read_word(w, record, &s0) ||
+    if (!gs_frame_records_move(w, behind) || !read_word(w, record, &s0) ||
         !read_word(w, record + 8, &ra)) {
         return GS_STOP_BAD_FRAME;
     }
@@ -131,8 +131,10 @@ static GsStop step(const GsFrames *f, Walk *w)
     }
     w->ip = ra;
     w->bp = s0;
-    return gs_frames_is_outermost(f, ra) && !gs_frames_is_text(f, ra) ?
-           GS_STOP_END : GS_GO_ON;
+    return gs_frame_records_is_outermost(f, ra) &&
+                   !gs_frame_records_is_text(f, ra) ?
+               GS_STOP_END :
+               GS_GO_ON;
 }
 
 const GsFrameRules gs_riscv64_frames = { prepare, step };

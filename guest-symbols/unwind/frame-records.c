@@ -19,7 +19,7 @@ static bool in_range(const GsRange *r, uint64_t pc)
     return pc >= r->start && pc <= r->end && r->end;
 }
 
-bool gs_frames_is_text(const GsFrames *f, uint64_t pc)
+bool gs_frame_records_is_text(const GsFrameRecords *f, uint64_t pc)
 {
     GsOrcRule unused;
 
@@ -27,7 +27,7 @@ bool gs_frames_is_text(const GsFrames *f, uint64_t pc)
            gs_orc_reader_find(f->reader, pc - 1, &unused) != GS_ORC_NOT_TEXT;
 }
 
-bool gs_frames_move(Walk *w, uint64_t va)
+bool gs_frame_records_move(Walk *w, uint64_t va)
 {
     uint64_t before = w->sp;
 
@@ -39,7 +39,7 @@ bool gs_frames_move(Walk *w, uint64_t va)
            ++w->switches <= MAX_SWITCHES;
 }
 
-bool gs_frames_is_outermost(const GsFrames *f, uint64_t pc)
+bool gs_frame_records_is_outermost(const GsFrameRecords *f, uint64_t pc)
 {
     for (size_t i = 0; i < f->n_outermost; i++) {
         if (pc > f->outermost[i].start && pc <= f->outermost[i].end) {
@@ -49,7 +49,8 @@ bool gs_frames_is_outermost(const GsFrames *f, uint64_t pc)
     return false;
 }
 
-void gs_frames_add_outermost(GsFrames *f, uint64_t start, uint64_t end)
+void gs_frame_records_add_outermost(GsFrameRecords *f, uint64_t start,
+                                    uint64_t end)
 {
     if (f->n_outermost < G_N_ELEMENTS(f->outermost)) {
         f->outermost[f->n_outermost++] = (GsRange) { start, end };
@@ -60,12 +61,12 @@ void gs_frames_add_outermost(GsFrames *f, uint64_t start, uint64_t end)
  * Code that nothing tells of (BPF, trampolines) keeps frame records, too: it
  * is taken for code if its caller is, or if the stack ends there.
  */
-static bool is_code(const GsFrames *f, const Walk *w)
+static bool is_code(const GsFrameRecords *f, const Walk *w)
 {
     Walk ahead = *w;
     GsStop stop;
 
-    if (G_LIKELY(gs_frames_is_text(f, w->ip))) {
+    if (G_LIKELY(gs_frame_records_is_text(f, w->ip))) {
         return true;
     }
     w->trail->plain = false;
@@ -74,11 +75,11 @@ static bool is_code(const GsFrames *f, const Walk *w)
     }
     stop = f->rules->step(f, &ahead);
     return stop == GS_STOP_END || stop == GS_STOP_USER ||
-           (stop == GS_GO_ON && gs_frames_is_text(f, ahead.ip));
+           (stop == GS_GO_ON && gs_frame_records_is_text(f, ahead.ip));
 }
 
-GsStop gs_frames_walk(const GsFrames *f, Walk *w, uint64_t *frames,
-                      unsigned max, unsigned *n)
+GsStop gs_frame_records_walk(const GsFrameRecords *f, Walk *w, uint64_t *frames,
+                             unsigned max, unsigned *n)
 {
     unsigned count = 0;
 
@@ -103,10 +104,10 @@ GsStop gs_frames_walk(const GsFrames *f, Walk *w, uint64_t *frames,
     return GS_STOP_DEPTH;
 }
 
-void gs_frames_prepare(GsFrames *f, const GsFrameRules *rules,
-                       const GsKernel *k, GsOrcReader *reader)
+void gs_frame_records_prepare(GsFrameRecords *f, const GsFrameRules *rules,
+                              const GsKernel *k, GsOrcReader *reader)
 {
-    *f = (GsFrames) { .rules = rules, .reader = reader };
+    *f = (GsFrameRecords) { .rules = rules, .reader = reader };
     for (size_t i = 0; i < G_N_ELEMENTS(f->text); i++) {
         if (k->text[i].end) {
             f->text[i] = (GsRange) {

@@ -15,7 +15,7 @@
 #include "guest-symbols/unwind/walk-cache.h"
 
 /**
- * struct GsFrames - a kernel's frames, as one unwinder sees them
+ * struct GsFrameRecords - a kernel's frames, as one unwinder sees them
  * @canonical: bits that every address of its code has set; a return address
  *             with other ones is signed
  * @signature: (plain) bits that none of them has set, likewise
@@ -29,7 +29,7 @@
  * @record_at: from the frame pointer to the record
  * @reader: finds the text of modules
  */
-typedef struct GsFrames {
+typedef struct GsFrameRecords {
     const struct GsFrameRules *rules;
     uint64_t canonical, signature;
     GsRange text[2];
@@ -40,7 +40,7 @@ typedef struct GsFrames {
     unsigned n_outermost;
     int record_at;
     GsOrcReader *reader;
-} GsFrames;
+} GsFrameRecords;
 
 /* What a step says when the walk goes on. */
 #define GS_GO_ON GS_STOP__COUNT
@@ -51,8 +51,8 @@ typedef struct GsFrames {
  * @step: from the frame in @w to its caller's
  */
 typedef struct GsFrameRules {
-    void (*prepare)(GsFrames *f, const GsKernel *k);
-    GsStop (*step)(const GsFrames *f, Walk *w);
+    void (*prepare)(GsFrameRecords *f, const GsKernel *k);
+    GsStop (*step)(const GsFrameRecords *f, Walk *w);
 } GsFrameRules;
 
 extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
@@ -61,27 +61,30 @@ extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
 extern const GsFrameRules gs_plain_frames;
 unsigned gs_arm64_page_shift(const GsKernel *k);
 
-/** gs_frames_prepare() - @k: with its slide set. */
-void gs_frames_prepare(GsFrames *f, const GsFrameRules *rules,
-                       const GsKernel *k, GsOrcReader *reader);
+/** gs_frame_records_prepare() - @k: with its slide set. */
+void gs_frame_records_prepare(GsFrameRecords *f, const GsFrameRules *rules,
+                              const GsKernel *k, GsOrcReader *reader);
 
-/** gs_frames_walk() - see gs_unwind(); @w: as it begins there. */
-GsStop gs_frames_walk(const GsFrames *f, Walk *w, uint64_t *frames,
-                      unsigned max, unsigned *n);
+/** gs_frame_records_walk() - see gs_unwind(); @w: as it begins there. */
+GsStop gs_frame_records_walk(const GsFrameRecords *f, Walk *w, uint64_t *frames,
+                             unsigned max, unsigned *n);
 
 /**
- * gs_frames_move() - the record that is read next is at @va
+ * gs_frame_records_move() - the record that is read next is at @va
  *
  * Within a stack that is further up; where stacks are switched it may be
  * anywhere, which is bounded. Returns: false when it cannot be a record.
  */
-bool gs_frames_move(Walk *w, uint64_t va);
-/** gs_frames_is_text() - is @pc, a return address or not, in known code? */
-bool gs_frames_is_text(const GsFrames *f, uint64_t pc);
-/** gs_frames_add_outermost() - stacks begin in the code of [@start, @end);
- *  GS_OUTERMOST_MAX are kept. */
-void gs_frames_add_outermost(GsFrames *f, uint64_t start, uint64_t end);
-/** gs_frames_is_outermost() - does the return address @pc lie in such? */
-bool gs_frames_is_outermost(const GsFrames *f, uint64_t pc);
+bool gs_frame_records_move(Walk *w, uint64_t va);
+/** gs_frame_records_is_text() - is @pc, a return address or not, in known
+ * code? */
+bool gs_frame_records_is_text(const GsFrameRecords *f, uint64_t pc);
+/** gs_frame_records_add_outermost() - stacks begin in the code of [@start,
+ *  @end); GS_OUTERMOST_MAX are kept. */
+void gs_frame_records_add_outermost(GsFrameRecords *f, uint64_t start,
+                                    uint64_t end);
+/** gs_frame_records_is_outermost() - does the return address @pc lie in such?
+ * */
+bool gs_frame_records_is_outermost(const GsFrameRecords *f, uint64_t pc);
 
 #endif /* GS_FRAMES_H */

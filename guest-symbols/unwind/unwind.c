@@ -76,13 +76,13 @@ G_STATIC_ASSERT(sizeof(ShortSet) == 16);
 struct GsUnwinder {
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
-    GsPaths *paths;                     /* NULL until there is one */
+    GsWalkCache *paths; /* NULL until there is one */
     bool by_frames;
     uint64_t low;                       /* as in struct GsKernel */
     GsTrail trail;                      /* of the last walk */
     const GsKernel *k;
     GsOrcReader *reader;
-    GsFrames frames;
+    GsFrameRecords frames;
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
 };
@@ -437,7 +437,7 @@ static void sync_generation(GsUnwinder *u)
         memset(u->shorts, 0, sizeof(u->shorts));
         memset(u->cache, 0, sizeof(u->cache));
         if (u->paths) {
-            gs_paths_clear(u->paths);
+            gs_walk_cache_clear(u->paths);
         }
         u->seen = now;
     }
@@ -520,7 +520,7 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     }
     u->trail.first = second_pc(u, &w, e);
     if (u->by_frames) {
-        return gs_frames_walk(&u->frames, &w, frames, max, n);
+        return gs_frame_records_walk(&u->frames, &w, frames, max, n);
     }
     if (!e && rule.type == GS_ORC_NONE) {
         frames[0] = regs->ip;
@@ -547,7 +547,7 @@ bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     if (!u->by_frames) {
         e = short_for(u, &w);
     }
-    return gs_paths_find(u->paths, &w, second_pc(u, &w, e), kind, value);
+    return gs_walk_cache_find(u->paths, &w, second_pc(u, &w, e), kind, value);
 }
 
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
@@ -557,9 +557,9 @@ void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
     };
 
     if (!u->paths) {
-        u->paths = gs_paths_new(&records);
+        u->paths = gs_walk_cache_new(&records);
     }
-    gs_paths_add(u->paths, &u->trail, kind, value);
+    gs_walk_cache_add(u->paths, &u->trail, kind, value);
 }
 
 /* ---- life ------------------------------------------------------------- */
@@ -577,7 +577,7 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
     u->generation = gs_orc_set_generation(k->orc);
     if (rules) {
         u->by_frames = true;
-        gs_frames_prepare(&u->frames, rules, k, u->reader);
+        gs_frame_records_prepare(&u->frames, rules, k, u->reader);
     }
     return u;
 }
@@ -588,7 +588,7 @@ void gs_unwinder_free(GsUnwinder *u)
         return;
     }
     gs_orc_reader_free(u->reader);
-    gs_paths_free(u->paths);
+    gs_walk_cache_free(u->paths);
     g_aligned_free(u);
 }
 

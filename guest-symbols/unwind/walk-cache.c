@@ -61,28 +61,28 @@ G_STATIC_ASSERT(sizeof(Path) == 64);
 #define EARLY 4
 
 /* Keys lie by themselves: a path that is not meant is not looked at. */
-struct GsPaths {
+struct GsWalkCache {
     GsRecords records;
     uint8_t next[1 << SET_BITS];        /* whose turn it is, less 1 */
     uint32_t key[1 << SET_BITS][WAYS];  /* 0: empty */
     Path path[1 << SET_BITS][WAYS] __attribute__((aligned(64)));
 };
 
-GsPaths *gs_paths_new(const GsRecords *records)
+GsWalkCache *gs_walk_cache_new(const GsRecords *records)
 {
-    GsPaths *p = g_aligned_alloc(1, sizeof(GsPaths), 64);
+    GsWalkCache *p = g_aligned_alloc(1, sizeof(GsWalkCache), 64);
 
     p->records = *records;
-    gs_paths_clear(p);
+    gs_walk_cache_clear(p);
     return p;
 }
 
-void gs_paths_free(GsPaths *p)
+void gs_walk_cache_free(GsWalkCache *p)
 {
     g_aligned_free(p);
 }
 
-void gs_paths_clear(GsPaths *p)
+void gs_walk_cache_clear(GsWalkCache *p)
 {
     memset(p->next, 0, sizeof(p->next));
     memset(p->key, 0, sizeof(p->key));
@@ -363,8 +363,8 @@ static bool follow_word(Again *a, unsigned code, uint64_t va, uint64_t word)
 }
 
 GS_HOT
-static G_GNUC_NO_INLINE bool follow_other(const GsPaths *p, Again *a, Walk *w,
-                                          const uint8_t *code)
+static G_GNUC_NO_INLINE bool follow_other(const GsWalkCache *p, Again *a,
+                                          Walk *w, const uint8_t *code)
 {
     uint64_t va, word;
 
@@ -448,7 +448,7 @@ static G_GNUC_NO_INLINE bool follow_frames(const GsRecords *r, Along *p,
 }
 
 GS_HOT
-static bool same_path(const GsPaths *p, const Path *path, const Walk *begin,
+static bool same_path(const GsWalkCache *p, const Path *path, const Walk *begin,
                       uint32_t kind)
 {
     Walk w = *begin;
@@ -487,8 +487,8 @@ static void swap_first(uint32_t *key, Path *path, unsigned i)
     path[i] = first;
 }
 
-bool gs_paths_find(GsPaths *p, Walk *w, uint64_t first, uint32_t kind,
-                   uint64_t *value)
+bool gs_walk_cache_find(GsWalkCache *p, Walk *w, uint64_t first, uint32_t kind,
+                        uint64_t *value)
 {
     uint32_t wanted = key_of(w->ip, first, kind), *key = p->key[set_of(wanted)];
     Path *path = p->path[set_of(wanted)];
@@ -506,8 +506,8 @@ bool gs_paths_find(GsPaths *p, Walk *w, uint64_t first, uint32_t kind,
     return false;
 }
 
-void gs_paths_add(GsPaths *p, const GsTrail *t, uint32_t kind,
-                  uint64_t value)
+void gs_walk_cache_add(GsWalkCache *p, const GsTrail *t, uint32_t kind,
+                       uint64_t value)
 {
     uint32_t key = key_of(t->ip, t->first, kind);
     unsigned set = set_of(key);

@@ -78,23 +78,23 @@ typedef struct GsRecords {
     uint64_t set, clear;
 } GsRecords;
 
-typedef struct GsPaths GsPaths;
+typedef struct GsWalkCache GsWalkCache;
 
-/** gs_paths_new() - @records: (copied) of stacks that have such. */
-GsPaths *gs_paths_new(const GsRecords *records);
-void gs_paths_free(GsPaths *p);
-void gs_paths_clear(GsPaths *p);
+/** gs_walk_cache_new() - @records: (copied) of stacks that have such. */
+GsWalkCache *gs_walk_cache_new(const GsRecords *records);
+void gs_walk_cache_free(GsWalkCache *p);
+void gs_walk_cache_clear(GsWalkCache *p);
 
 /**
- * gs_paths_find() - see gs_unwind_again()
+ * gs_walk_cache_find() - see gs_unwind_again()
  * @w: where the walk begins
  * @first: as in struct GsTrail
  */
-GS_HOT bool gs_paths_find(GsPaths *p, Walk *w, uint64_t first, uint32_t kind,
-                          uint64_t *value);
-/** gs_paths_add() - keep @t, unless it cannot be compared. */
-void gs_paths_add(GsPaths *p, const GsTrail *t, uint32_t kind,
-                  uint64_t value);
+GS_HOT bool gs_walk_cache_find(GsWalkCache *p, Walk *w, uint64_t first,
+                               uint32_t kind, uint64_t *value);
+/** gs_walk_cache_add() - keep @t, unless it cannot be compared. */
+void gs_walk_cache_add(GsWalkCache *p, const GsTrail *t, uint32_t kind,
+                       uint64_t value);
 
 /* ---- the walk tells ----------------------------------------------------- */
 

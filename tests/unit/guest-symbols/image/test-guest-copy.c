@@ -45,18 +45,18 @@ static void test_only_what_is_asked_for_is_read(void)
 {
     GsMem mem;
     Memory m;
-    g_autoptr(GsMemoryCopy) c = NULL;
+    g_autoptr(GsGuestCopy) c = NULL;
 
     set_up(&m, &mem);
-    c = gs_memory_copy_new(&mem, START, START + LEN);
+    c = gs_guest_copy_new(&mem, START, START + LEN);
     g_assert_cmpuint(m.reads, ==, 0);
-    gs_memory_copy_need(c, START + CHUNK + 5, 1);
+    gs_guest_copy_need(c, START + CHUNK + 5, 1);
     g_assert_cmpuint(m.reads, ==, CHUNK);
-    g_assert_cmpmem(gs_memory_copy_data(c) + CHUNK, CHUNK, m.bytes + CHUNK,
+    g_assert_cmpmem(gs_guest_copy_data(c) + CHUNK, CHUNK, m.bytes + CHUNK,
                     CHUNK);
-    gs_memory_copy_need(c, START, LEN);
+    gs_guest_copy_need(c, START, LEN);
     g_assert_cmpuint(m.reads, ==, LEN);
-    g_assert_cmpmem(gs_memory_copy_data(c), LEN, m.bytes, LEN);
+    g_assert_cmpmem(gs_guest_copy_data(c), LEN, m.bytes, LEN);
     g_free(m.bytes);
 }
 
@@ -64,16 +64,16 @@ static void test_what_was_copied_stays(void)
 {
     GsMem mem;
     Memory m;
-    g_autoptr(GsMemoryCopy) c = NULL;
+    g_autoptr(GsGuestCopy) c = NULL;
     uint8_t before;
 
     set_up(&m, &mem);
     before = m.bytes[100];
-    c = gs_memory_copy_new(&mem, START, START + LEN);
-    gs_memory_copy_need(c, START + 100, 1);
+    c = gs_guest_copy_new(&mem, START, START + LEN);
+    gs_guest_copy_need(c, START + 100, 1);
     m.bytes[100] ^= 0xff;
-    gs_memory_copy_need(c, START, CHUNK);
-    g_assert_cmphex(gs_memory_copy_data(c)[100], ==, before);
+    gs_guest_copy_need(c, START, CHUNK);
+    g_assert_cmphex(gs_guest_copy_data(c)[100], ==, before);
     g_free(m.bytes);
 }
 
@@ -81,17 +81,16 @@ static void test_what_cannot_be_read_is_zeros(void)
 {
     GsMem mem;
     Memory m;
-    g_autoptr(GsMemoryCopy) c = NULL;
+    g_autoptr(GsGuestCopy) c = NULL;
 
     set_up(&m, &mem);
     m.hole = 3 * PAGE;
-    c = gs_memory_copy_new(&mem, START, START + LEN);
-    gs_memory_copy_need(c, START, LEN);
+    c = gs_guest_copy_new(&mem, START, START + LEN);
+    gs_guest_copy_need(c, START, LEN);
     for (size_t i = 0; i < LEN; i++) {
         bool hole = i / PAGE == 3;
 
-        g_assert_cmphex(gs_memory_copy_data(c)[i], ==,
-                        hole ? 0 : m.bytes[i]);
+        g_assert_cmphex(gs_guest_copy_data(c)[i], ==, hole ? 0 : m.bytes[i]);
     }
     g_free(m.bytes);
 }
@@ -100,17 +99,17 @@ static void test_a_range_that_is_not_inside_is_cut(void)
 {
     GsMem mem;
     Memory m;
-    g_autoptr(GsMemoryCopy) c = NULL;
+    g_autoptr(GsGuestCopy) c = NULL;
 
     set_up(&m, &mem);
-    c = gs_memory_copy_new(&mem, START, START + LEN);
-    gs_memory_copy_need(c, START - 1, LEN);
-    gs_memory_copy_need(c, START + LEN, LEN);
-    gs_memory_copy_need(c, 0, SIZE_MAX);
-    gs_memory_copy_need(c, START, 0);
-    gs_memory_copy_need(NULL, START, 1);
+    c = gs_guest_copy_new(&mem, START, START + LEN);
+    gs_guest_copy_need(c, START - 1, LEN);
+    gs_guest_copy_need(c, START + LEN, LEN);
+    gs_guest_copy_need(c, 0, SIZE_MAX);
+    gs_guest_copy_need(c, START, 0);
+    gs_guest_copy_need(NULL, START, 1);
     g_assert_cmpuint(m.reads, ==, 0);
-    gs_memory_copy_need(c, START + LEN - 1, SIZE_MAX);
+    gs_guest_copy_need(c, START + LEN - 1, SIZE_MAX);
     g_assert_cmpuint(m.reads, ==, LEN - 2 * CHUNK);
     g_free(m.bytes);
 }
@@ -119,18 +118,18 @@ static void test_no_more_is_copied_than_there_is_room_for(void)
 {
     GsMem mem;
     Memory m;
-    g_autoptr(GsMemoryCopy) c = NULL;
+    g_autoptr(GsGuestCopy) c = NULL;
 
     set_up(&m, &mem);
     mem.room = 2 * CHUNK - 1;
-    c = gs_memory_copy_new(&mem, START, START + LEN);
-    gs_memory_copy_need(c, START + CHUNK, CHUNK);
-    gs_memory_copy_need(c, START + CHUNK, CHUNK);
-    g_assert_false(gs_memory_copy_full(c));
-    gs_memory_copy_need(c, START, 1);
-    g_assert_true(gs_memory_copy_full(c));
+    c = gs_guest_copy_new(&mem, START, START + LEN);
+    gs_guest_copy_need(c, START + CHUNK, CHUNK);
+    gs_guest_copy_need(c, START + CHUNK, CHUNK);
+    g_assert_false(gs_guest_copy_full(c));
+    gs_guest_copy_need(c, START, 1);
+    g_assert_true(gs_guest_copy_full(c));
     g_assert_cmpuint(m.reads, ==, CHUNK);
-    g_assert_cmphex(gs_memory_copy_data(c)[0], ==, 0);
+    g_assert_cmphex(gs_guest_copy_data(c)[0], ==, 0);
     g_free(m.bytes);
 }
 
@@ -140,10 +139,10 @@ static void test_bytes_are_found_wherever_they_lie(void)
     static const uint8_t what[] = { 0, 0xfe, 0, 0xfd, 0, 0xfc, 0 };
     GsMem mem;
     Memory m;
-    g_autoptr(GsMemoryCopy) c = NULL;
+    g_autoptr(GsGuestCopy) c = NULL;
 
     set_up(&m, &mem);
-    c = gs_memory_copy_new(&mem, START, START + LEN);
+    c = gs_guest_copy_new(&mem, START, START + LEN);
     for (unsigned i = 0; i < 16; i++) {
         size_t at = i < 15 ? (64u << 10) - 9 + i : LEN - sizeof(what);
         uint8_t kept[sizeof(what)];
@@ -153,11 +152,11 @@ static void test_bytes_are_found_wherever_they_lie(void)
         memcpy(m.bytes + at, what, sizeof(what));
         for (size_t from = 0; from <= at; from += MAX(at, 1)) {
             va = START + from;
-            g_assert_true(gs_memory_copy_find(c, what, sizeof(what), &va));
+            g_assert_true(gs_guest_copy_find(c, what, sizeof(what), &va));
             g_assert_cmphex(va, ==, START + at);
         }
         va = START + at + 1;
-        g_assert_false(gs_memory_copy_find(c, what, sizeof(what), &va));
+        g_assert_false(gs_guest_copy_find(c, what, sizeof(what), &va));
         memcpy(m.bytes + at, kept, sizeof(what));
     }
     g_free(m.bytes);
@@ -168,17 +167,17 @@ static void test_what_is_not_there_is_not_found(void)
     static const uint8_t what[GS_FIND_MAX + 1];
     GsMem mem;
     Memory m;
-    g_autoptr(GsMemoryCopy) c = NULL;
+    g_autoptr(GsGuestCopy) c = NULL;
     uint64_t va = START;
 
     set_up(&m, &mem);
-    c = gs_memory_copy_new(&mem, START, START + LEN);
-    g_assert_false(gs_memory_copy_find(c, what, GS_FIND_MAX, &va));
-    g_assert_false(gs_memory_copy_find(c, what, GS_FIND_MAX + 1, &va));
-    g_assert_false(gs_memory_copy_find(c, what, 0, &va));
-    g_assert_false(gs_memory_copy_find(NULL, what, 1, &va));
+    c = gs_guest_copy_new(&mem, START, START + LEN);
+    g_assert_false(gs_guest_copy_find(c, what, GS_FIND_MAX, &va));
+    g_assert_false(gs_guest_copy_find(c, what, GS_FIND_MAX + 1, &va));
+    g_assert_false(gs_guest_copy_find(c, what, 0, &va));
+    g_assert_false(gs_guest_copy_find(NULL, what, 1, &va));
     va = START - 1;
-    g_assert_false(gs_memory_copy_find(c, what, 1, &va));
+    g_assert_false(gs_guest_copy_find(c, what, 1, &va));
     g_free(m.bytes);
 }
 

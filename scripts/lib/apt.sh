@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# A private view of the distribution's archive: suites that the machine does
-# not have in its own configuration, fetched from the same mirror and checked
-# with the same keys, with lists and caches of its own. The machine's apt
+# A private view of the distribution's archive, with its own lists and caches:
+# it has suites that the machine does not have in its configuration. They come
+# from the same mirror and are checked with the same keys. The machine's apt
 # configuration is read, never written.
 
-# The guest is a Debian 12 system for any host, so that tests mean the same.
+# The guest is a Debian 12 system on any host, so that all hosts test the same.
 GUEST_SUITE=bookworm
 QEMU_SUITE=trixie
 RISCV_SUITE=trixie
 NEWER_SUITE=trixie
 OLDER_SUITE=bullseye
 
-# View -> what it lists: an architecture, or one and a name. The QEMU source is
-# in amd64's. riscv64 came with the release after the guest's; newer kernels
-# than the guest's release has are in the backports of that one, an older one is
-# in the release before.
+# View -> the suites in it. A view is named by an architecture, or by one and a
+# word. The QEMU source is in the view amd64. riscv64 came with the release
+# after the guest's. That one's backports have newer kernels than the guest's
+# release, and the release before has an older one.
 guest_suites="deb:$GUEST_SUITE,$GUEST_SUITE-updates,$GUEST_SUITE-backports
     deb@security:$GUEST_SUITE-security"
 declare -A apt_suites=(
@@ -30,18 +30,18 @@ declare -A apt_suites=(
     [riscv64]="deb:$RISCV_SUITE,$RISCV_SUITE-updates
         deb@security:$RISCV_SUITE-security"
 )
-# What else a mirror calls a suite, until the next release.
+# Suite -> another name for it on a mirror, until the next release.
 declare -A suite_aliases=(
     [trixie]=stable [bookworm]=oldstable [bullseye]=oldoldstable
 )
 
-# apt_view VIEW: what the functions below look at from here on.
+# apt_view VIEW: select the view that the functions below use.
 apt_view() {
     apt_name=$1
     apt_dir=$KA_CACHE/apt
     [ "$1" = amd64 ] || apt_dir+=-$1
-    # Options that turn apt-get, apt-cache into the private ones. The status
-    # file is empty: what the machine has installed must not shadow a
+    # Options that make apt-get and apt-cache use the private view. The status
+    # file is empty: a package that the machine has installed must not hide a
     # candidate.
     apt_private=(
         -o "Dir::Etc::sourcelist=$apt_dir/ka.sources"
@@ -64,9 +64,10 @@ debian_codename() { (. /etc/os-release && echo "${VERSION_CODENAME:-}"); }
 
 apt_update() { apt-get "${apt_private[@]}" update; }
 
-# apt_update_aliases: a mirror that is being synchronized may have lists of one
-# name of a suite that belong to its Release file, and of another name not.
-# An alias counts when it names one of our suites, now.
+# apt_update_aliases: update by the other names of the suites. While a mirror
+# is synchronised, the lists of one name of a suite may not belong to its
+# Release file, but those of another name do. Drop an alias that does not name
+# one of our suites at present.
 apt_update_aliases() {
     local suite release script=''
     for suite in "${!suite_aliases[@]}"; do
@@ -83,7 +84,8 @@ apt_update_aliases() {
     done
 }
 
-# apt_refresh [force]: the private lists are there and younger than a day.
+# apt_refresh [force]: update the private lists unless they are younger than a
+# day.
 apt_refresh() {
     local new=$apt_dir/ka.sources.new suites
     read -r -d '' -a suites <<<"${apt_suites[$apt_name]}" || true
@@ -101,33 +103,33 @@ apt_refresh() {
         touch "$apt_dir/fetched"
         return 0
     fi
-    # A suite that is not there (any more) is no reason to give up: what is
-    # looked for may be in another one.
+    # A suite that the mirror does not have (any more) is no error here: the
+    # package may be in another suite.
     warn "some lists are missing"
     apt_update_aliases
 }
 
-# apt_fetch FOLDER PACKAGE...: binary packages of the view.
+# apt_fetch FOLDER PACKAGE...: download binary packages of the view.
 apt_fetch() {
     local dir=$1
     shift
     (cd "$dir" && apt-get "${apt_private[@]}" download "$@")
 }
 
-# apt_candidate PACKAGE: its newest version, empty when there is none.
+# apt_candidate PACKAGE: print its newest version; nothing if there is none.
 apt_candidate() {
     apt-cache "${apt_private[@]}" policy "$1" |
         sed -n 's/^  Candidate: //p' | grep -vx '(none)' || true
 }
 
-# apt_newest PATTERN: of the packages of that name the one of the highest
-# version in its name.
+# apt_newest PATTERN: of the packages whose names match, print the one with the
+# highest version in its name.
 apt_newest() {
     apt-cache "${apt_private[@]}" pkgnames "${1%%[^a-z0-9-]*}" |
         grep -Ex -- "$1" | sort -V | tail -n 1
 }
 
-# apt_depends PACKAGE PATTERN: the first dependency that matches.
+# apt_depends PACKAGE PATTERN: print the first dependency that matches.
 apt_depends() {
     apt-cache "${apt_private[@]}" show --no-all-versions "$1" |
         sed -n 's/^Depends: //p' | tr ',|' '\n\n' | awk '{print $1}' |

@@ -3,7 +3,7 @@
 #
 # The build of ka itself, and those of its tests with sanitizers.
 
-# build_folder: KA_BUILD, or one folder for each work tree and QEMU build.
+# build_folder: print KA_BUILD, or a folder for this work tree and QEMU build.
 build_folder() {
     local qemu
     qemu=$(qemu_folder patched)
@@ -21,7 +21,7 @@ do_build() {
     ninja -C "$build"
 }
 
-# built FOLDER: everything in it is newer than its sources.
+# built FOLDER: true if everything in it is newer than its sources.
 built() {
     [ -e "$1/build.ninja" ] &&
         ninja -C "$1" -n 2>&1 | grep -q 'no work to do'

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Sourced first by every script here: where things are, how a step runs, how
-# an artefact enters the cache. Nothing is executed but settings.
+# Sourced first by every shell script of this folder: paths, messages, how a
+# step runs, how an artefact enters the cache. Sourcing it only sets variables.
 #
-# The cache holds one folder an artefact, named by a hash of what it is made
-# from. An artefact is made in tmp/ and renamed, so a folder that is there is
-# complete. Whoever changes the cache holds its lock.
+# The cache has one folder for each artefact. Its name has a hash of what the
+# artefact is made from. An artefact is made in tmp/ and then renamed, so a
+# folder that exists is complete. A process locks the cache to change it.
 
 set -euo pipefail
 export LC_ALL=C
-# The distribution's tools first: a private python would lack its modules.
+# The distribution's tools come first: another Python lacks its modules.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 unset PYTHONHOME PYTHONPATH CDPATH
 
@@ -23,18 +23,18 @@ say() { printf '%s\n' "$*"; }
 warn() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { warn "$*"; exit "${KA_DIE_STATUS:-1}"; }
 
-# bad_usage TEXT: one line for a wrong command line.
-bad_usage() { warn "$* (--help tells more)"; exit "${KA_USAGE_STATUS:-2}"; }
+# bad_usage TEXT: print a line about a wrong command line, and exit.
+bad_usage() { warn "$* (see --help)"; exit "${KA_USAGE_STATUS:-2}"; }
 
-# need_value OPTION COUNT: an option that takes a value has one.
+# need_value OPTION COUNT: exit if COUNT words have no value for the option.
 need_value() { [ "$2" -ge 2 ] || bad_usage "$1 needs a value"; }
 
 elapsed() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# hash_of: 16 hex digits for the bytes on stdin.
+# hash_of: print 16 hex digits of a hash of standard input.
 hash_of() { sha256sum | cut -c1-16; }
 
-# hash_files FILE...: stands for the names and contents of files.
+# hash_files FILE...: print a hash of the names and contents of files.
 hash_files() {
     local f
     for f in "$@"; do
@@ -43,14 +43,14 @@ hash_files() {
     done | hash_of
 }
 
-# new_tmp NAME: an empty folder in which an artefact is made.
+# new_tmp NAME: make an empty folder for an artefact, and print its path.
 new_tmp() {
     mkdir -p "$KA_CACHE/tmp"
     mktemp -d "$KA_CACHE/tmp/$1.XXXXXX"
 }
 
-# publish TMP FOLDER: the artefact is complete. Readable by all, as mktemp's
-# mode would be the folder's for good.
+# publish TMP FOLDER: move a complete artefact to its place. Make it readable by
+# all: mktemp made the folder with mode 700.
 publish() {
     chmod 755 "$1"
     mkdir -p "$(dirname "$2")"
@@ -58,7 +58,7 @@ publish() {
     mv -T -- "$1" "$2"
 }
 
-# take_lock: one set-up at a time; held until the process ends.
+# take_lock: wait for the lock of the cache, and hold it until the process ends.
 take_lock() {
     mkdir -p "$KA_CACHE" "$KA_LOGS"
     exec 9>>"$KA_CACHE/lock"
@@ -66,13 +66,14 @@ take_lock() {
         say "waiting for another set-up in $KA_CACHE to end"
         flock 9
     fi
-    # Nobody else is at work: what lies in tmp/ was left by an interruption.
+    # No other set-up runs: files in tmp/ are from one that was interrupted.
     rm -rf -- "$KA_CACHE/tmp"
 }
 
 # --- steps -------------------------------------------------------------------
 
-# On a terminal one line is kept up to date; elsewhere two plain lines a step.
+# step_watch PID TITLE LOG: on a terminal keep one line up to date until the
+# process ends; elsewhere print a line.
 step_watch() {
     local pid=$1 title=$2 log=$3 t0=$SECONDS width last
     if [ ! -t 1 ]; then
@@ -100,14 +101,14 @@ step_failed() {
     } >&2
 }
 
-# step NAME TITLE FUNCTION [ARG...]: run it with its output in a log. Not to be
-# called in a condition: bash would not stop at a failing command then.
+# step NAME TITLE FUNCTION [ARG...]: run a function with its output in a log. Do
+# not call step in a condition: bash does not stop at a failed command there.
 step() {
     local name=$1 title=$2 log=$KA_LOGS/$1.log t0=$SECONDS pid
     shift 2
     mkdir -p "$KA_LOGS"
     rm -f "$log" "$log.cmd"
-    # A process group of its own, so that an interruption ends all of it.
+    # Its own process group, so that an interruption ends all its processes.
     set -m
     (
         set -eE

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Guest kernels of our own: the distribution's source, configured by a file of
-# tests/guest that begins with the kernel's name. They are arranged as those
-# that the distribution built.
+# Guest kernels that are built here, from the distribution's source. A file of
+# tests/guest whose name begins as the kernel's name configures one. The result
+# has the same files as a kernel that the distribution built.
 
 kernel_is_built() { [[ $(kernel_package "$1") = linux-source-* ]]; }
 kernel_config() { printf '%s\n' "$KA_ROOT/tests/guest/${1%%-*}.config"; }
@@ -13,25 +13,27 @@ kernel_title() {
         echo "fetch guest kernel $1"
 }
 
-# kernel_variant NAME: stands for what it is made from beside the package.
+# kernel_variant NAME: print a hash of what the kernel is made from, beside the
+# package.
 kernel_variant() {
     ! kernel_is_built "$1" || printf -- '-%s\n' \
         "$(hash_files "$(kernel_config "$1")" \
                       "$KA_ROOT/scripts/lib/kernel-build.sh")"
 }
 
-# kernel_configure CONFIG: what it asks for is there, and nothing else.
+# kernel_configure CONFIG: configure the kernel with the options of the file and
+# what they need; fail if one of them was not set.
 kernel_configure() {
     local line
     make KCONFIG_ALLCONFIG="$1" allnoconfig
     grep '^CONFIG_' "$1" | while read -r line; do
         grep -qxF -- "$line" .config && continue
-        echo "not to be had in this kernel: $line"
+        echo "this kernel does not have: $line"
         return 1
     done
 }
 
-# kernel_keep FOLDER: the built kernel, and what builds modules for it.
+# kernel_keep FOLDER: copy the built kernel, and what builds modules for it.
 kernel_keep() {
     local dir=$1 release headers
     release=$(make -s kernelrelease)
@@ -46,7 +48,7 @@ kernel_keep() {
     printf 'ARCH = x86\nCC = gcc\n' >"$headers/.kernelvariables"
 }
 
-# kernel_build FOLDER PACKAGE CONFIG
+# kernel_build FOLDER PACKAGE CONFIG: build a source package into the folder.
 kernel_build() {
     local dir=$1 config=$3
     apt_fetch "$dir" "$2"

@@ -24,10 +24,10 @@ declare -A arch_disks=(
 # arch_name WORD: QEMU's name for it; empty if WORD is no architecture.
 arch_name() { printf '%s\n' "${arch_names[$1]:-}"; }
 
-# Name -> the view of the archive (see apt.sh), and the package that depends on
-# the newest build of that series; where there is none a pattern of packages,
-# of which the newest is the kernel's own. From a linux-source package a kernel
-# is built, by the configuration of the name's first word in tests/guest.
+# Name -> the view of the archive (see apt.sh), and a package: the one that
+# depends on the newest build of the series. If a series has no such package,
+# the row has a pattern, and the newest package that matches is the kernel. A
+# kernel of a linux-source package is built here (see kernel-build.sh).
 declare -A kernel_rows=(
     [6.12]="amd64 linux-image-6.12-cloud-amd64"
     [6.1]="amd64 linux-image-cloud-amd64"
@@ -52,7 +52,7 @@ kernel_view() { printf '%s\n' "${kernel_rows[$1]% *}"; }
 kernel_arch() { local v=${kernel_rows[$1]% *}; printf '%s\n' "${v%%-*}"; }
 kernel_package() { printf '%s\n' "${kernel_rows[$1]#* }"; }
 
-# kernel_steps NAME: the steps of set-up that make it ready to boot.
+# kernel_steps NAME: print the steps of set-up that the kernel needs to boot.
 kernel_steps() {
     local arch
     arch=$(kernel_arch "$1")
@@ -66,16 +66,17 @@ kernel_steps() {
     echo "kernel-$1 initramfs-$1"
 }
 
-# kernel_current NAME: the link to the folder of the kernel in use.
+# kernel_current NAME: print the path of the link to the folder in use.
 kernel_current() {
     printf '%s\n' "$KA_CACHE/kernels/$1/current$(kernel_variant "$1")"
 }
 
-# kernel_folder NAME: that folder, empty when there is none.
+# kernel_folder NAME: print the folder in use; nothing if there is none.
 kernel_folder() { readlink -e "$(kernel_current "$1")" || true; }
 
-# The packages' makefiles name each other by absolute paths of an installed
-# system; here they live below the artefact.
+# kernel_relocate_headers ROOT FINAL: the makefiles of the packages name each
+# other by absolute paths of an installed system. Change these to paths below
+# the artefact.
 kernel_relocate_headers() {
     local root=$1 final=$2
     [ -d "$root/usr/src" ] || return 0
@@ -87,8 +88,8 @@ kernel_relocate_headers() {
         done
 }
 
-# kernel_wrap_tools FOLDER FINAL: those of a newer release of the distribution
-# than this machine's run with that one's libraries.
+# kernel_wrap_tools FOLDER FINAL: make the tools of a newer release of the
+# distribution run on this machine, with the libraries of that release.
 kernel_wrap_tools() {
     local dir=$1 lib=$2/headers/lib f
     apt_fetch "$dir" libc6 libelf1t64 libzstd1 zlib1g
@@ -106,9 +107,10 @@ kernel_wrap_tools() {
     done
 }
 
-# kernel_fetch_tools FOLDER HEADERS FINAL: the programs that build modules. They
-# run here, so they are amd64's. Those of another architecture's newer release
-# are not at hand, and the ones of our 6.12 stand in for them.
+# kernel_fetch_tools FOLDER HEADERS FINAL: fetch the programs that build
+# modules. They run here, so they are those of amd64. If the archive does not
+# have the version that a kernel of another architecture needs, use those of
+# our 6.12.
 kernel_fetch_tools() {
     local dir=$1 wanted tools
     wanted=$(apt_depends "$2" 'linux-kbuild-.*')
@@ -132,9 +134,9 @@ kernel_fetch_tools() {
         ln -s "$tools" "$dir/headers/usr/lib/$wanted"
 }
 
-# kernel_fetch_headers FOLDER HEADERS FINAL: unpacked to headers/ in it. The
-# archive keeps an image longer than what belongs to it: then there are none,
-# and no test modules for that kernel.
+# kernel_fetch_headers FOLDER HEADERS FINAL: unpack the headers to
+# FOLDER/headers. The archive keeps an image longer than its headers. A kernel
+# without headers gets no test modules.
 kernel_fetch_headers() {
     local dir=$1 deb
     mkdir "$dir/headers"
@@ -147,8 +149,9 @@ kernel_fetch_headers() {
     kernel_fetch_tools "$dir" "$2" "$3"
 }
 
-# kernel_fetch FOLDER IMAGE RELEASE FINAL: unpacked to root/ and headers/ in it.
-# Newer images are only names for their parts.
+# kernel_fetch FOLDER IMAGE RELEASE FINAL: unpack a kernel to root/ and
+# headers/. A newer image package is empty and depends on packages with the
+# parts.
 kernel_fetch() {
     local dir=$1 parts=("$2") part deb
     for part in "linux-binary-$3" "linux-modules-$3" "linux-base-$3"; do
@@ -164,7 +167,7 @@ kernel_fetch() {
     rm -f -- "$dir"/*.deb
 }
 
-# kernel_image NAME: the package of its newest build.
+# kernel_image NAME: print the package of its newest build.
 kernel_image() {
     local package
     package=$(kernel_package "$1")
@@ -174,8 +177,8 @@ kernel_image() {
     esac
 }
 
-# kernel_arrange FOLDER RELEASE: from root/, where the distribution has them,
-# to where we do. riscv64's image is named vmlinux, and is no ELF file either.
+# kernel_arrange FOLDER RELEASE: move the files from the distribution's places
+# in root/ to ours. riscv64's image is named vmlinux, but is no ELF file.
 kernel_arrange() {
     local dir=$1 release=$2 modules=$1/root/lib/modules/$2
     [ -d "$modules" ] || modules=$dir/root/usr/lib/modules/$release
@@ -191,7 +194,7 @@ kernel_arrange() {
     rm -rf -- "$dir/root"
 }
 
-# kernel_unpack FOLDER IMAGE FINAL: what the distribution built.
+# kernel_unpack FOLDER IMAGE FINAL: fetch a kernel that the distribution built.
 kernel_unpack() {
     local dir=$1 release=${2#linux-image-}
     kernel_fetch "$dir" "$2" "$release" "$3"
@@ -228,7 +231,7 @@ missing_kernel() {
     echo "guest kernel $1"
 }
 
-# busybox_folder ARCH
+# busybox_folder ARCH: print the folder of that busybox.
 busybox_folder() {
     [ "$1" = amd64 ] && echo "$KA_CACHE/busybox" || echo "$KA_CACHE/busybox-$1"
 }
@@ -253,7 +256,7 @@ missing_busybox() {
 
 # --- OpenSBI -----------------------------------------------------------------
 #
-# What a riscv64 machine begins with.
+# The firmware that a riscv64 machine starts.
 
 opensbi_file=$KA_CACHE/opensbi/fw_dynamic.bin
 
@@ -277,7 +280,7 @@ missing_opensbi() {
 
 # --- GRUB --------------------------------------------------------------------
 #
-# Only what a disk begins with; the packages are not installed.
+# The first sectors of a disk that boots. The packages are only unpacked.
 
 do_grub() {
     local tmp package

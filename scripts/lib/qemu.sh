@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# QEMU: its source (the distribution's source package or a tarball), the
-# patched builds, one for each target, and the stock build.
+# QEMU: its source (the distribution's source package or a tarball), a patched
+# build for each target, and the stock build.
 
 qemu_src_dir=$KA_CACHE/qemu-source
 qemu_series=$(sed -n 's/^series=//p' "$KA_ROOT/qemu-patches/UPSTREAM")
@@ -22,13 +22,13 @@ qemu_common_flags=(
     --disable-install-blobs --disable-docs --disable-download
 )
 
-# qemu_flags BUILD: a line for each flag of configure.
+# qemu_flags BUILD: print the flags of configure, one a line.
 qemu_flags() {
     printf '%s\n' "--target-list=${qemu_targets[$1]}-softmmu" \
         "${qemu_common_flags[@]}"
 }
 
-# qemu_source: the folder of the chosen source, empty when there is none.
+# qemu_source: print the folder of the source in use; nothing if there is none.
 qemu_source() { readlink -e "$qemu_src_dir/current" || true; }
 
 qemu_patch_files() {
@@ -36,7 +36,7 @@ qemu_patch_files() {
         sed "s|^|$KA_ROOT/qemu-patches/|"
 }
 
-# qemu_folder BUILD: where that build is, or will be.
+# qemu_folder BUILD: print the folder where the build is or will be.
 qemu_folder() {
     local src files=()
     src=$(qemu_source)
@@ -49,15 +49,15 @@ qemu_folder() {
     } | hash_of)"
 }
 
-# qemu_binary BUILD: the file in it.
+# qemu_binary BUILD: print the path of its program.
 qemu_binary() {
     printf '%s/qemu-system-%s\n' "$(qemu_folder "$1")" "${qemu_targets[$1]}"
 }
 
 # --- source ------------------------------------------------------------------
 
-# Versions of the series in the source lists, newest first. An index can list
-# a version whose files are not there (yet), hence all of them.
+# qemu_versions: print the versions of the series in the source lists, newest
+# first. All of them, because an index may list files that are not there yet.
 qemu_versions() {
     apt-cache "${apt_private[@]}" showsrc --only-source qemu |
         sed -n 's/^Version: //p' | grep -E "^1:${qemu_series//./\\.}\." |
@@ -107,7 +107,7 @@ do_qemu_source() {
     fi
 }
 
-# missing_qemu_source: says what is missing, or is silent and false.
+# missing_qemu_source: print what is missing; fail if nothing is missing.
 missing_qemu_source() {
     local src
     src=$(qemu_source)
@@ -124,7 +124,7 @@ missing_qemu_source() {
 
 # --- build -------------------------------------------------------------------
 
-# The folders of a build are always the same ones, so that ccache hits.
+# A build always uses the same folders, so that ccache finds its results.
 qemu_unpack() {
     local src=$1 to=$2 dsc
     rm -rf -- "$to"
@@ -135,7 +135,7 @@ qemu_unpack() {
         return
     fi
     dsc=("$src"/*.dsc)
-    # apt has checked the files by its signed index.
+    # apt has compared the files with its signed index.
     dpkg-source --no-check -x "${dsc[0]}" "$to"
 }
 
@@ -145,8 +145,8 @@ qemu_git() {
         -c init.defaultBranch=main "$@"
 }
 
-# Patches go in by git am, which takes no fuzz: what does not apply exactly
-# stops here.
+# Apply the patches with git am, which allows no fuzz: a patch that does not
+# apply exactly ends the step.
 qemu_patch() {
     local files
     mapfile -t files < <(qemu_patch_files)
@@ -160,7 +160,7 @@ qemu_patch() {
 do_qemu_build() {
     local kind=$1 src work=$KA_CACHE/work tmp binary flags folder
     src=$(qemu_source)
-    # Of the patches as they are now: they may be edited meanwhile.
+    # Name the build by the patches as they are now: they may change meanwhile.
     folder=$(qemu_folder "$kind")
     binary=qemu-system-${qemu_targets[$kind]}
     mapfile -t flags < <(qemu_flags "$kind")

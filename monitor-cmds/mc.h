@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * monitor-cmds: the user's words. Parses a command line, queries the tracer,
- * formats rows as text or JSON. Knows neither QEMU nor where the text goes.
+ * monitor-cmds: parses a command line, queries the tracer, and prints rows as
+ * text or JSON. Knows neither QEMU nor the place to which the text goes.
  *
- * This is the only header of the folder that others (plugin, tests, the
- * generator of the man page) include.
+ * The plugin, the program `ka`, tests and the generator of the man page include
+ * this header; it is the only public one of the folder. mc_run() runs on the
+ * caller's thread.
  */
 #ifndef MC_H
 #define MC_H
@@ -12,24 +13,24 @@
 #include "guest-symbols/gs.h"
 #include "kalloc-tracer/kt.h"
 
-/** McHookStatus - one row of the hook table as `ka stat -v` shows it. */
+/** McHookStatus - one hook, as `ka stat -v` prints it */
 typedef KtHookStatus McHookStatus;
 
 /**
- * struct McContext - what a command may see; all borrowed for the call
+ * struct McContext - what a command can use; all borrowed for the call
  * @tracer: never NULL
- * @kernel: NULL when none was found, or its file could not be read
- * @why_no_kernel: one line for that case
- * @kernel_found: the running kernel was recognised (slide known, hooks set)
- * @puts: takes a chunk of output (whole lines); false: nobody listens any
- *        more, the command stops
- * @puts_opaque: handed to @puts
- * @n_hooks, @hook: (nullable) rows of the hook table for `ka stat -v`
- * @hook_opaque: handed to @hook
- * @vm: (nullable) the VM, where there is one to look at
- * @journal: (nullable) the file that @tracer was made of: commands that
- *           change it are refused
- * @until_us: and it was read up to this time; UINT64_MAX for all of it
+ * @kernel: NULL if none was found, or its file could not be read
+ * @why_no_kernel: one line with the reason, if @kernel is NULL
+ * @kernel_found: the running kernel is recognised (slide known, hooks set)
+ * @puts: prints a chunk of whole lines. Returns false if nobody reads the
+ *        output any more; the command then stops
+ * @puts_opaque: argument of @puts
+ * @n_hooks, @hook: (nullable) the hooks for `ka stat -v`
+ * @hook_opaque: argument of @hook
+ * @vm: (nullable) the VM; NULL for a journal
+ * @journal: (nullable) path of the journal from which @tracer was made.
+ *           Commands that change the tracer are refused
+ * @until_us: time up to which the journal was read; UINT64_MAX: all of it
  */
 typedef struct McContext {
     KtTracer *tracer;
@@ -47,24 +48,24 @@ typedef struct McContext {
 } McContext;
 
 /**
- * mc_run() - one command line, without the leading "ka"
- * @line: NULL or "" prints the run-down
+ * mc_run() - run one command line
+ * @line: without the leading "ka"; NULL or "" prints the run-down
  *
- * Bad input prints one line to the same sink and changes nothing.
- * Returns: 0 done, 1 bad input (one line printed), 2 sink closed early.
+ * Any thread. Bad input prints one line through @ctx->puts and changes nothing.
+ * Returns: 0 done, 1 bad input, 2 @ctx->puts returned false.
  */
 int mc_run(const McContext *ctx, const char *line);
 
 /** mc_help_short() - (borrowed) the one-line help of `ka` for QEMU's own
- *  `help`; mc_help_params() its parameter string. */
+ *  `help`; mc_help_params() returns its parameters. Any thread. */
 const char *mc_help_short(void);
 const char *mc_help_params(void);
 
-/** mc_render_man() - (owned) the man page, troff, from the command table. */
+/** mc_render_man() - render the man page (owned, troff) from the tables */
 char *mc_render_man(void);
-/** mc_render_markdown() - (owned) the README's table of commands. */
+/** mc_render_markdown() - render docs/commands.md (owned) from the tables */
 char *mc_render_markdown(void);
-/** mc_complete() - (owned, g_strfreev) completions of the last word. */
+/** mc_complete() - return (owned, g_strfreev) completions of the last word */
 char **mc_complete(const McContext *ctx, const char *line);
 
 #endif /* MC_H */

@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Listings of blocks: by address, by allocating or by freeing code.
+ * Listings of blocks: by address (ka VA), by allocating code (ka alloc) and by
+ * freeing code (ka free).
  *
- * A listing may be millions of lines while the guest runs. So blocks are
- * copied in batches under the tracer's lock, printed without it, and the
- * next batch goes on behind the last address: memory stays constant, and no
- * vCPU waits longer than a batch takes. A listing is thus no snapshot; each
- * line is true at the moment its batch was copied.
+ * Called through mc_run(). A listing may have millions of lines while the guest
+ * runs. So blocks are copied in batches under the tracer's lock and printed
+ * without it, and the next batch starts after the last address:
  *
- * Code queries take their first batch from the tracer's index. What does not
- * fit is found by walking on by address, with the same test of the stacks.
+ *   lock, copy blocks up to address A, unlock, print; lock, copy after A ...
+ *
+ * Memory stays constant, and no vCPU waits longer than for one batch. A listing
+ * is therefore no snapshot: each line is correct for the moment of its batch.
+ *
+ * Code queries copy their first batch from the index by stack. The rest, if
+ * any, is found by walking the map in address order and testing each block's
+ * stack.
  */
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 
-/* More functions than this share a name: walk, rather than merge. */
+/* Limit of functions of one name for which the index is used. If more functions
+ * have the name, the map is walked instead. */
 #define INDEX_RANGES_MAX 16
-/* Stack ids beyond this are tested each time, not remembered. */
+/* Limit of stack ids whose test result is remembered; larger ids are tested
+ * each time. */
 #define MEMO_MAX (1u << 24)
 
 enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
 
 /**
- * struct Scan - a listing under way
- * @query: the index of a code query, NULL for a listing by address
- * @by_free: the stack in question, and time and task, are the free's
+ * struct Scan - state of a listing
+ * @query: index query of ka alloc and ka free, NULL for a listing by address
+ * @by_free: match the stack, time and task of the free, not of the allocation
  * @rows: KtBlock, the batch
- * @room: rows the batch may grow to
- * @visits: blocks looked at in this batch
- * @walking: blocks come by address, their stacks are to be tested
- * @resumed: everything up to @behind is done
- * @last: address of the block looked at last
- * @stopped: the batch ended before the blocks did
+ * @room: limit of rows of the batch
+ * @visits: number of blocks visited in this batch
+ * @walking: blocks come in address order, and their stacks must be tested
+ * @resumed: all blocks up to the address @behind are done
+ * @last: address of the block that was visited last
+ * @stopped: the batch ended before the last block
  * @memo: MEMO_* for each stack id
  */
 typedef struct Scan {
@@ -125,7 +132,8 @@ static bool collect(const KtBlock *b, void *opaque)
     if (s->resumed && b->va <= s->behind) {
         return true;
     }
-    /* not between blocks of one address: the next batch skips them all */
+    /* the next batch starts after this address, so all blocks of one address
+     * must be in the same batch */
     if ((s->visits >= MC_BATCH_VISITS || s->rows->len >= s->room) &&
         b->va != s->last) {
         s->stopped = true;
@@ -169,11 +177,11 @@ static int compare_blocks(const void *a, const void *b)
     if (x->va != y->va) {
         return x->va < y->va ? -1 : 1;
     }
-    /* pages, and an object at their start, which is another block */
+    /* a page block and an object can start at the same address */
     return (x->layer < y->layer) - (x->layer > y->layer);
 }
 
-/* Sort the rows, and keep one of each block up to @bound. */
+/* Sort the rows and remove duplicates and blocks after @bound. */
 static void merge_rows(GArray *rows, uint64_t bound)
 {
     KtBlock *b = (KtBlock *)rows->data;
@@ -189,8 +197,9 @@ static void merge_rows(GArray *rows, uint64_t bound)
 }
 
 /*
- * The first batch of a code query: up to a batch for each range. What lies
- * above the lowest address that a range stopped at is left for the walk.
+ * Copy the first batch of a code query from the index: up to one batch for each
+ * range of code. If a range has more, blocks above the lowest address at which
+ * a range stopped are found by the walk.
  */
 static void index_batch(Scan *s)
 {
@@ -247,12 +256,13 @@ static uint64_t print_scan(McOut *out, Scan *s, uint64_t limit,
 /* ---- past lives ---------------------------------------------------------- */
 
 /**
- * struct History - past lives of an address under way
- * @seen: how many were looked at
- * @prior: the one looked at last. New ones may come before it meanwhile, so
- *         it is looked for again, from the place on where it was; when it is
- *         gone so is all that is older.
- * @index: place in this batch; @searching: @prior not found in it yet
+ * struct History - state of a listing of past lives
+ * @seen: number of past lives that were visited
+ * @prior: the past life that was visited last. New ones can be added before
+ *         it between batches, so the next batch searches for it from its old
+ *         position on. If it was evicted, all older ones were evicted too
+ * @index: position in this batch
+ * @searching: @prior was not reached yet in this batch
  */
 typedef struct History {
     KtTracer *t;

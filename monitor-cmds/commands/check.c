@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka check: examine all that the tracer holds, and say what does not fit.
+ * ka check: run the tracer's self-check and print each violation.
  *
- * Nothing may change meanwhile, so the tracer's lock is held throughout; only
- * a long examination prints under it, how far it is.
+ * Called through mc_run(). The state must not change during the check, so the
+ * tracer's lock is held until the check ends. A long check prints its progress
+ * under that lock.
  */
 #include "monitor-cmds/commands/commands.h"
 

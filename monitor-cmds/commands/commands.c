@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mc_run(): parse, set the output up, run, say what was wrong; and the
- * commands that switch the tracer.
+ * mc_run(): parse the line, prepare the output, run the command, print errors.
+ * And the commands that switch the tracer: ka on, off and clear.
  *
- * On the caller's thread. The tracer's lock is only taken by the commands,
- * for a batch at a time, and never while the sink is called.
+ * Called by the plugin, the program `ka` and tests, on their thread. Only
+ * commands hold the tracer's lock, for one batch at a time, and never while the
+ * sink is called.
  */
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 
-/* A line that could not be read may still ask for JSON. */
+/* Return true if the line asks for JSON, even if it could not be parsed. */
 static bool wants_json(const McArgs *args, const char *line)
 {
     g_auto(GStrv) words = NULL;
@@ -120,7 +121,7 @@ char *mc_range_text(const McRange *r)
 
 /* ---- switches ------------------------------------------------------------ */
 
-/* What has happened cannot be changed. */
+/* Refuse the command for a journal, which cannot be changed. */
 static bool is_live(const McOut *out, const char *word, GError **errp)
 {
     if (out->ctx->journal) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The functions that commands.def names. Each runs on the thread that called
- * mc_run(), holding no lock of ours.
+ * The command functions of commands.def, and functions that several commands
+ * share. Each command runs on the thread that called mc_run(). On entry it
+ * holds no lock.
  */
 #ifndef MC_COMMANDS_H
 #define MC_COMMANDS_H
@@ -35,51 +36,52 @@ McRunFn mc_cmd_clear;
 McRunFn mc_cmd_check;
 McRunFn mc_cmd_help;
 
-/** mc_vm() - (borrowed) the VM that the command @word looks at, or NULL with
- *  the reason why there is none. */
+/** mc_vm() - return (borrowed) the VM for the command @word, or NULL and an
+ *  error */
 const KtVm *mc_vm(const McOut *out, const char *word, GError **errp);
 
-/** mc_read_guest() - the guest's memory, as some vCPU maps it; false where
- *  there is none. */
+/** mc_read_guest() - read the guest's memory at @va, as some vCPU maps it.
+ *  Return false if no vCPU maps it. */
 bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len);
 
-/** struct McProgress - a search that takes long says how far it is, unless it
- *  is to be @quiet; @told_at: when it did so last, or began */
+/** struct McProgress - state of the progress lines of a long search; @quiet:
+ *  print none; @told_at: time of the last line, or of the start */
 typedef struct McProgress {
     McOut *out;
     bool quiet;
     gint64 told_at;
 } McProgress;
 #define MC_PROGRESS_US (2 * G_USEC_PER_SEC)
-/** mc_on_progress() - KtLeakPlan.progress of an McProgress. False: nobody
- *  reads any more, as far as what was printed told. */
+/** mc_on_progress() - callback for KtLeakPlan.progress; @opaque is an
+ *  McProgress. Return false if nobody reads the output any more. */
 bool mc_on_progress(void *opaque, uint64_t bytes);
 
-/** mc_help_command() - print the page of one command (help.c). */
+/** mc_help_command() - print the help page of one command (help.c) */
 void mc_help_command(McOut *out, const McCommand *c);
 
-/* Rows copied under the tracer's lock at a time, and rows looked at. */
+/* Limits of a batch: rows that are copied, and rows that are visited, under one
+ * hold of the tracer's lock. */
 #define MC_BATCH_ROWS 4096
 #define MC_BATCH_VISITS 65536
 
 /**
- * mc_print_history() - past lives of @va, newest first, in batches
- * @filter: (nullable) which of them
- * @limit: at most so many; what is cut is added to *@more
+ * mc_print_history() - print past lives of @va, newest first, in batches
+ * @filter: (nullable) print only matching ones
+ * @limit: print at most this many; the number of others is added to *@more
  */
 uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
                           uint64_t limit, uint64_t *more);
 
-/** mc_takes_only() - are no other options given than those of @options
- *  (1 << MC_OPT_*)? Else @errp says @why, and which to leave out. */
+/** mc_takes_only() - return true if only options of the set @options were given
+ *  (1 << MC_OPT_*). Else set an error: @why, and the option to omit. */
 bool mc_takes_only(const McArgs *args, uint32_t options, const char *why,
                    GError **errp);
 
-/** mc_why_nothing() - (owned) why no event was ever recorded, for the end of
- *  a "no blocks" line; empty when events were recorded. */
+/** mc_why_nothing() - return (owned) the reason why no event was recorded, as
+ *  the end of a "no blocks" line; empty if events were recorded */
 char *mc_why_nothing(McOut *out);
 
-/** mc_range_text() - (owned) " at <va>" or " in <va>-<va>". */
+/** mc_range_text() - return (owned) " at <va>" or " in <va>-<va>" */
 char *mc_range_text(const McRange *r);
 
 #endif /* MC_COMMANDS_H */

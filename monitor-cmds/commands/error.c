@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka error: suspected errors, oldest first, in batches by their number.
+ * ka error: list suspected errors, the oldest first.
  *
- * Rows are copied under the tracer's lock and printed without it.
+ * Called through mc_run(). Errors are copied in batches, in the order of their
+ * numbers, under the tracer's lock, and printed without it.
  */
 #include "monitor-cmds/commands/commands.h"
 
 /**
- * struct Errors - a listing under way
- * @last: number of the error looked at last
- * @filtered: errors that the options kept out
+ * struct Errors - state of a listing
+ * @last: number of the error that was visited last
+ * @filtered: number of errors that the options excluded
  */
 typedef struct Errors {
     KtTracer *t;
@@ -63,8 +64,7 @@ static void add_reason(GString *s, const char *reason)
     g_string_append_printf(s, "%s%s", s->len ? "; " : "", reason);
 }
 
-/* (owned) Why there may be errors that nobody was told of; NULL: there are
- * none. */
+/* Return (owned) why errors may be missing in the list, NULL if none can be. */
 static char *why_incomplete(const McOut *out, const KtStats *stats)
 {
     uint64_t dropped = stats->errors_dropped;
@@ -109,7 +109,7 @@ static void print_incomplete(McOut *out, const KtStats *stats,
     }, 6, text);
 }
 
-/* Before the first row. */
+/* Print the warning that precedes the first row, if errors may be missing. */
 static void print_head(McOut *out)
 {
     g_autofree char *why = NULL;
@@ -124,7 +124,8 @@ static void print_head(McOut *out)
     }
 }
 
-/* "no errors" must not be mistaken for "nothing was looked at". */
+/* Print the line of an empty list. It says how many events were checked, so
+ * that "no errors" is not read as "nothing was recorded". */
 static void print_clean(McOut *out, const Errors *s, const McArgs *args)
 {
     g_autoptr(GString) text = g_string_new("no errors");

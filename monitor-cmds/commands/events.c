@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka events: what happened, in its order, from a journal's file. The whole
- * life of an address, where the other commands show how things stand.
+ * ka events: list the recorded events of a journal in their order.
  *
- * The file is read once for its symbols, without its events, so that an
- * address may be a symbol; then once more for the listing.
+ * Called through mc_run() of the program `ka`; a running VM keeps no events.
+ * The file is read twice: first for its symbols only, because the address on
+ * the command line may be a symbol, then for the listing.
  */
 #include "monitor-cmds/commands/commands.h"
 
@@ -12,9 +12,9 @@
 #include <string.h>
 
 /**
- * struct Events - a listing under way
- * @starts: of blocks that touch the range and are live: what a free of one
- *          names is its start
+ * struct Events - state of a listing
+ * @starts: start addresses of live blocks that overlap the range. A free event
+ *          has only the block's start, which may be outside of the range
  */
 typedef struct Events {
     McOut *out;
@@ -106,7 +106,8 @@ static bool remember_live(const KtBlock *b, void *opaque)
     return true;
 }
 
-/* A VM state has blocks whose allocation is not among what follows. */
+/* Add the blocks of a loaded VM snapshot to @starts: their allocations are not
+ * among the events that follow. */
 static void take_loaded(Events *e)
 {
     KtTracer *t = kt_replay_tracer(e->replay);
@@ -137,8 +138,9 @@ static bool on_mark(void *opaque, KtReplayControl mark, uint64_t value)
     return !e->out->closed;
 }
 
-/* Of @path: @told of it already, when symbols were read: no frame of events
- * was looked at. */
+/* Warn on stderr that the end of the file is missing. The warning is not
+ * repeated if reading the symbols has printed it already (@told): that pass
+ * stops before the first frame of events. */
 static void tell_damage(const KtReplayInfo *info, const char *path,
                         const char *told)
 {

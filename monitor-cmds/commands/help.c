@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Help on the monitor: the run-down, the page of a command, the one-line
- * help for the embedder; and the prose that the manual adds to the tables.
+ * Help in the monitor: the run-down, the page of a command, QEMU's one-line
+ * help; and the prose that the manual has in addition to the tables.
  *
- * Everything about commands, options, layers and error kinds comes from
- * their tables. Any thread; the run-down asks the tracer for its state.
+ * Called by mc_run() and manual.c; any thread. Commands, options, layers and
+ * error kinds come from their tables. The run-down also queries the tracer.
  */
 #include "monitor-cmds/commands/help.h"
 
@@ -141,7 +141,7 @@ char *mc_option_usage(McOptionId id)
 
 /* ---- pages --------------------------------------------------------------- */
 
-/* @head in a column of its own, @text beside it, wrapped. */
+/* Print @head in a column, and @text wrapped beside it. */
 static void print_item(McOut *out, const char *head, unsigned width,
                        const char *text)
 {
@@ -163,7 +163,7 @@ static void print_item(McOut *out, const char *head, unsigned width,
     mc_out_end_line(out);
 }
 
-/* Why there is nothing to see, or how much there is. */
+/* Print why nothing is recorded, or how much is. */
 static void print_state(McOut *out)
 {
     g_autofree char *why = mc_why_nothing(out);
@@ -182,7 +182,7 @@ static void print_state(McOut *out)
                   s.live_blocks, s.errors, why);
 }
 
-/* @n words that the commands begin with. */
+/* Print the usage of all commands that begin with these @n words. */
 static void print_usages(McOut *out, char *const *words, unsigned n)
 {
     const char *rest;

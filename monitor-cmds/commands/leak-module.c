@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka leak module: what modules had not freed when they were unloaded.
+ * ka leak module: blocks that modules had not freed when they were unloaded.
  *
- * The tracer made a report then; which of its blocks are still there is found
- * now, one report under one hold of the tracer's lock, and printed without
- * it.
+ * Called through mc_run(). The tracer makes a report at each unload. This file
+ * finds out which of the reported blocks are still live: for one report at a
+ * time, it copies under the tracer's lock and prints without it.
  */
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 
-/** struct Group - blocks of one allocation stack: the @newest of @n */
+/** struct Group - the @n blocks of one allocation stack; @newest of them */
 typedef struct Group {
     KtBlock newest;
     uint64_t n;
 } Group;
 
 /**
- * struct Report - one, as it is printed
- * @name: (owned) of the module
- * @groups: Group; @by_stack: the place of a stack's in it, from 1
- * @names: of its functions, as they were
- * @frees: KtError, frees of what was not allocated
+ * struct Report - one report, as it is printed
+ * @name: (owned) name of the module
+ * @groups: Group
+ * @by_stack: stack id -> index in @groups plus one
+ * @names: names of the module's functions at the time of the unload
+ * @frees: KtError, the module's frees of addresses that were not allocated
  */
 typedef struct Report {
     const McArgs *args;
@@ -103,7 +104,8 @@ static bool take_free(const KtError *e, void *opaque)
     return true;
 }
 
-/** struct Wanted - the first report behind @after, of the module @name */
+/** struct Wanted - search for the first report after number @after, of module
+ *  @name */
 typedef struct Wanted {
     const char *name;
     uint64_t after;
@@ -125,7 +127,7 @@ static bool is_wanted(const KtModuleReport *head, void *opaque)
     return false;
 }
 
-/* The next report behind @after. */
+/* Find the next report after number @after. */
 static bool next_report(Report *r, uint64_t after)
 {
     Wanted w = { r->args->name, after, r, false };
@@ -146,7 +148,7 @@ static bool next_report(Report *r, uint64_t after)
 
 /* ---- printing ------------------------------------------------------------ */
 
-/* Lines of blocks, as many as @args->limit lets through. */
+/* Print the lines of blocks, at most args->limit of them. */
 static void print_rows(McOut *out, const Report *r, uint64_t *shown,
                        uint64_t *more)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka leak scan, list, clear and dump: live blocks that nothing refers to.
+ * ka leak scan, list, clear and dump: live blocks to which nothing refers.
  *
- * A scan holds the tracer's lock only to copy what it reports; the VM stands
- * still meanwhile. What takes long says how far it is, and ends when nobody
- * listens any more.
+ * Called through mc_run(). The VM is stopped during a scan. The tracer's lock
+ * is held only while the findings are copied. A long scan prints its progress,
+ * and stops if nobody reads the output any more.
  */
 #include "monitor-cmds/commands/commands.h"
 
@@ -16,13 +16,14 @@
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* Leaks of one stack: the newest, and sums of all. */
+/* Leaked blocks of one allocation stack: the newest block, and sums over
+ * all. */
 typedef struct Group {
     const KtLeak *newest;
     uint64_t n, bytes;
 } Group;
 
-/* (owned) Group; leaks without a stack are one each. */
+/* Return (owned) an array of Group. A leak without a stack is a group alone. */
 static GArray *make_groups(const GArray *leaks)
 {
     g_autoptr(GHashTable) by_stack = g_hash_table_new(NULL, NULL);
@@ -150,7 +151,8 @@ static void print_backtrace(McOut *out, const KtBlock *b, uint32_t crc)
     }
 }
 
-/* Of jiffies nothing is known; the age is guest time. */
+/* Print a block as kmemleak does. The guest's jiffies are unknown, so the line
+ * has only the age, in guest time. */
 static void print_kmemleak(McOut *out, const KtBlock *b, uint64_t now_us)
 {
     g_autofree uint8_t *data = g_malloc(CRC_BYTES);
@@ -242,7 +244,8 @@ static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
     return g_string_free(s, FALSE);
 }
 
-/* That makes no block a leak; such a scan is refused. */
+/* Print what was not searched. A scan that could report used blocks as leaks
+ * for this reason is refused earlier. */
 static void print_missing(McOut *out, const KtLeakReport *r)
 {
     for (unsigned i = 0; i < r->missing->len; i++) {
@@ -277,7 +280,8 @@ static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
     }, 15, text);
 }
 
-/* How these scans are made, and listed, is not for it to say. */
+/* Start or stop periodic scans. --every accepts no options for a scan or for
+ * its output. */
 static bool set_every(McOut *out, const McArgs *args, GError **errp)
 {
     unsigned seconds = args->every;
@@ -295,7 +299,7 @@ static bool set_every(McOut *out, const McArgs *args, GError **errp)
     return true;
 }
 
-/* What has one form only is not printed as another. */
+/* Refuse -j with --format kmemleak, which has no JSON form. */
 static bool has_json(const McArgs *args, GError **errp)
 {
     if (args->kmemleak && mc_given(args, MC_OPT_JSON)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The manual, as man page and as markdown, rendered from the same tables
- * that parse and print. scripts/gen-docs writes it to docs/.
+ * The manual, as man page and as markdown, made from the tables that also drive
+ * the parser and the formatters. scripts/gen-docs writes it to docs/.
  *
- * Pure functions of the tables; any thread.
+ * Called by ka-docs and tests. Reads only the tables; any thread.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void troff(GString *s, const char *text)
     g_string_append_c(s, '\n');
 }
 
-/* A tagged paragraph: bold @tag, @text indented. */
+/* Append a tagged paragraph: bold @tag, indented @text. */
 static void troff_item(GString *s, const char *tag, const char *text)
 {
     g_string_append(s, ".TP\n.B ");
@@ -137,7 +137,8 @@ char *mc_render_man(void)
 
 /* ---- markdown ------------------------------------------------------------ */
 
-/* Text of a table cell or paragraph; @cell escapes what ends a cell. */
+/* Append the text of a table cell or paragraph; @cell: escape what ends a
+ * cell. */
 static void markdown(GString *s, const char *text, bool cell)
 {
     for (; *text; text++) {

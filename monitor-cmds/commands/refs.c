@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka refs: every word of the guest's memory that refers to a block.
+ * ka refs: list every word of the guest's memory that points into a block.
  *
- * The VM stands still meanwhile; the tracer's lock is held only to copy
- * blocks.
+ * Called through mc_run(). The VM is stopped during the search. The tracer's
+ * lock is held only while blocks are copied.
  */
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 
-/* A cache that others were merged into has objects of their types, too. */
+/* Return true if the kernel merged other caches into @cache. Then its objects
+ * may be of several types. */
 static bool is_merged(McOut *out, const KtCacheInfo *cache)
 {
     uint32_t at, size;
@@ -21,8 +22,9 @@ static bool is_merged(McOut *out, const KtCacheInfo *cache)
            users != 1;
 }
 
-/* (owned, nullable) The member of the block's type at @off: types are known
- * of blocks whose cache has the name of one, and is nobody else's. */
+/* Return (owned, nullable) the name of the member at @off in the block's type.
+ * The type is known only if the cache has the name of a type and is not
+ * merged. */
 static char *member_of(McOut *out, const KtBlock *b, uint64_t off)
 {
     const GsKernel *k = out->ctx->kernel;

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka regs, ka stack: what registers and words of a stack point to, of a VM
- * that stands.
+ * ka regs, ka stack: list registers and words of a kernel stack that point into
+ * blocks. The VM must be stopped.
  *
- * All that is to be looked at is gathered first; the blocks are then copied
- * under one hold of the tracer's lock, and printed without it. The stack is
- * the guest's: what it holds is only compared with addresses of blocks.
+ * Called through mc_run(). First all values are collected; then their blocks
+ * are copied under one hold of the tracer's lock, and printed without it.
+ * Values on the stack are untrusted: they are only compared with addresses of
+ * blocks.
  */
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 
-/* Kernel stacks are aligned to their size, which is a multiple of that or, of
- * small ones, followed by a page that is not mapped. */
+/* Kernel stacks are aligned to their size, a multiple of STACK_STEP. Smaller
+ * stacks are followed by an unmapped page. */
 #define STACK_STEP 0x4000ull
 #define STACK_MAX 0x10000ull
 #define PAGE 0x1000ull
 
-/** struct Spot - a place, and what its value is the address of */
+/** struct Spot - a register or word, and the block into which it points */
 typedef struct Spot {
     McPlace place;
     KtBlock block;
 } Spot;
 
 /**
- * struct Look - a look at the VM
- * @places: McPlace, what it holds; @spots: those that are of blocks
- * @lowest: address of a kernel's
+ * struct Look - state of the command
+ * @places: McPlace, all registers or words
+ * @spots: Spot, those that point into a block
+ * @lowest: lowest kernel address
  */
 typedef struct Look {
     McOut *out;
@@ -76,7 +78,7 @@ static bool vm_stands(const Look *l, GError **errp)
     return true;
 }
 
-/* The vCPUs that are asked for: [*first, *end). */
+/* Return in [*first, *end) the vCPUs of --cpu, or all. */
 static bool which_vcpus(const Look *l, unsigned *first, unsigned *end,
                         GError **errp)
 {
@@ -104,7 +106,8 @@ static bool first_past(const KtBlock *b, void *opaque)
     return false;
 }
 
-/* The block there now, and of one that is in use who had the place before. */
+/* Find the block at the place's value. If it is live, also find the newest past
+ * life of this address. */
 static void find_spot(Look *l, KtTracer *t, const McPlace *p)
 {
     Spot now = { .place = *p }, past = { .place = *p };
@@ -138,7 +141,7 @@ static bool wanted(const Look *l, const Spot *s)
                            false);
 }
 
-/* "> +<offset> " stands between the place and the block. */
+/* Return the width of the margin, which must fit "> +<offset> ". */
 static unsigned margin_for(const Look *l)
 {
     unsigned width = MC_MARGIN;
@@ -156,7 +159,7 @@ static unsigned margin_for(const Look *l)
     return width;
 }
 
-/* @holders: of an address, the words of a line that tells of none. */
+/* Print that there is no row. @holders: the first words of this line. */
 static void print_none(const Look *l, const char *holders)
 {
     g_autofree char *text = g_strconcat(
@@ -248,7 +251,8 @@ static bool stack_pointer(const Look *l, unsigned vcpu, uint64_t *sp)
     return false;
 }
 
-/* The block that the stack is, or what its alignment and size allow. */
+/* Return the range of the stack around @sp: the block that contains @sp, or
+ * else the range that alignment and size allow. */
 static McRange stack_around(const Look *l, uint64_t sp)
 {
     KtTracer *t = l->out->ctx->tracer;
@@ -264,8 +268,8 @@ static McRange stack_around(const Look *l, uint64_t sp)
     return r;
 }
 
-/* Words of the part [@lo, @hi] of a page; those that lead into the stack
- * itself tell of no other block. */
+/* Add the words of the part [@lo, @hi] of a page. Skip words that point into
+ * the stack itself. */
 static bool add_words(Look *l, unsigned vcpu, uint64_t lo, uint64_t hi,
                       const McRange *stack)
 {
@@ -286,7 +290,7 @@ static bool add_words(Look *l, unsigned vcpu, uint64_t lo, uint64_t hi,
     return true;
 }
 
-/* Returns: whether anything could be read. */
+/* Add the words of the stack. Return false if nothing could be read. */
 static bool add_stack(Look *l, unsigned vcpu, uint64_t sp)
 {
     McRange stack = stack_around(l, sp);
@@ -305,7 +309,8 @@ static bool add_stack(Look *l, unsigned vcpu, uint64_t sp)
     return any;
 }
 
-/* Of one vCPU; what it has to be said instead, or NULL. */
+/* Add the words of one vCPU's stack. Return (owned) the line to print instead,
+ * or NULL. */
 static char *look_at_stack(Look *l, unsigned vcpu)
 {
     uint64_t sp = l->args->va.lo;

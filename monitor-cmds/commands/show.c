@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka show: the block that contains an address, and what lies around it.
+ * ka show: print the block that contains an address, and its neighbours.
  *
- * Everything but past lives is copied under one hold of the tracer's lock,
- * so that the block and its neighbours belong together.
+ * Called through mc_run(). The block and its neighbours are copied under one
+ * hold of the tracer's lock, so they are of the same moment. Past lives are
+ * copied afterwards.
  */
 #include "monitor-cmds/commands/commands.h"
 
@@ -13,8 +14,9 @@
 #define AROUND_MAX 1000
 
 /**
- * struct View - what is to be printed
- * @before: KtBlock, nearest first; @after: likewise
+ * struct View - what is printed
+ * @before: KtBlock, neighbours below, the nearest first
+ * @after: KtBlock, neighbours above, the nearest first
  */
 typedef struct View {
     KtBlock hit;
@@ -71,7 +73,7 @@ static void look(KtTracer *t, View *v, uint64_t va, unsigned n)
     kt_query_end(t);
 }
 
-/* "> +<offset> " must fit before the line. */
+/* Return the width of the margin, which must fit "> +<offset> ". */
 static unsigned margin_for(const View *v, uint64_t va)
 {
     unsigned width = strlen("> + ") + 1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka stat: what the tracer is doing, what it holds, what it could not see.
+ * ka stat: print the tracer's state, sizes and counters.
  *
- * Rows of numbers are a table over KtStats; counters and their words come
- * from the tracer's own table. The lock is held for one copy of the numbers.
+ * Called through mc_run(). Rows of numbers are a table over KtStats; counters
+ * and their texts come from counters.def. All numbers are copied under one hold
+ * of the tracer's lock.
  */
 #include "monitor-cmds/commands/commands.h"
 

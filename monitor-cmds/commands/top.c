@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka top, ka mark, ka diff: who holds memory, and what grew.
+ * ka top, ka mark, ka diff: who uses memory, and what grew.
  *
- * Accounts are copied under the tracer's lock at once, so that they are of
- * one moment. Lifetimes are of blocks and past lives, which are looked at in
- * batches; with a filter the amounts are, too, for accounts have no times and
- * no pairs of, say, a task and a cache.
+ * Called through mc_run(). All accounts are copied under one hold of the
+ * tracer's lock, so they are of the same moment. Accounts have neither times
+ * nor pairs of keys (such as task and cache). So lifetimes, and with a filter
+ * all amounts, are counted from blocks and past lives, in batches.
  */
 #include "monitor-cmds/commands/commands.h"
 
@@ -13,13 +13,13 @@
 
 #include "monitor-cmds/table/top-table.h"
 
-#define TOP_ROWS 20         /* without -n */
+#define TOP_ROWS 20         /* number of rows without -n */
 
 /* ---- rows of blocks ------------------------------------------------------ */
 
 typedef struct Walk {
     McTopTable *table;
-    const McFilter *filter;     /* NULL: only lifetimes are wanted */
+    const McFilter *filter;     /* NULL: count only lifetimes */
     uint64_t behind, last;
     unsigned visits;
     bool resumed, stopped;
@@ -40,7 +40,8 @@ static bool count_block(const KtBlock *b, void *opaque)
     if (w->resumed && b->va <= w->behind) {
         return true;
     }
-    /* not between blocks of one address: the next batch skips them all */
+    /* the next batch starts after this address, so all blocks of one address
+     * must be in the same batch */
     if (w->visits >= MC_BATCH_VISITS && b->va != w->last) {
         w->stopped = true;
         return false;
@@ -51,8 +52,8 @@ static bool count_block(const KtBlock *b, void *opaque)
     return true;
 }
 
-/* A life that ended behind the walk was counted while it lasted, or began
- * after it had passed. */
+/* Count a past life. A life at an address that the walk has done already is
+ * skipped: it was counted as a live block, or began after the walk. */
 static bool count_past(const KtBlock *b, void *opaque)
 {
     Walk *w = opaque;
@@ -73,8 +74,8 @@ static void walk_batch(Walk *w)
     w->behind = w->last;
 }
 
-/* Each life once, though blocks end meanwhile: before a batch of blocks come
- * all past lives there are by then. */
+/* Count each life once, although blocks are freed during the walk. For this,
+ * all new past lives are counted before each batch of blocks. */
 static void walk_all(Walk *w, McOut *out)
 {
     KtTracer *t = w->table->tracer;
@@ -126,7 +127,8 @@ static void add_totals(McTopTable *table, const KtTotals *t, bool take_away)
     table->totals = *t;
 }
 
-/* Accounts of @from as of a point; false when it has none of that name. */
+/* Add the accounts of @from at a mark. Return false if there is no such
+ * mark. */
 static bool add_accounts(McTopTable *table, KtTracer *from, const char *point,
                          bool take_away)
 {
@@ -186,7 +188,7 @@ static void print_table(McOut *out, const McArgs *args, McTopTable *table)
     }
 }
 
-/* What totals hold that is no plain allocation or free. */
+/* Print the parts of the totals that are no plain allocation or free. */
 static void print_notes(McOut *out, const KtTotals *t)
 {
     if (t->resizes) {
@@ -210,7 +212,8 @@ static void print_notes(McOut *out, const KtTotals *t)
     }
 }
 
-/* What went while it was counted is among them. */
+/* Note how many blocks and past lives were evicted, during the count
+ * included. */
 static void note_dropped(McTopTable *table)
 {
     KtTracer *t = table->tracer;
@@ -256,7 +259,7 @@ static uint64_t caller_of(KtTracer *t, KtStackId stack)
     return pc && n ? pc[0] : 0;
 }
 
-/* One for each caller, in the place of its first backtrace. */
+/* Join rows of the same caller, at the position of the caller's first row. */
 static void join_callers(KtTracer *t, GArray *list)
 {
     g_autoptr(GHashTable) at = g_hash_table_new(kt_secret_hash_direct,
@@ -284,7 +287,8 @@ static void join_callers(KtTracer *t, GArray *list)
     (1u << MC_OPT_STRAY | 1u << MC_OPT_BY | 1u << MC_OPT_LIMIT | \
      1u << MC_OPT_SYMBOLS | 1u << MC_OPT_VERBOSE | 1u << MC_OPT_JSON)
 
-/* They are only counted; of their blocks nothing is known, nor when. */
+/* Refuse options that do not fit --stray: stray frees are only counted, without
+ * blocks and times. */
 static bool may_be_stray(const McArgs *args, GError **errp)
 {
     if (!mc_takes_only(args, STRAY_OPTS, "--stray: groups only by who "
@@ -380,7 +384,8 @@ static bool take_mark(const KtMarkInfo *p, void *opaque)
     return true;
 }
 
-/* All of them, or that of a name. Returns: how many. */
+/* Print all marks, or the mark of a name. Return the number of marks
+ * printed. */
 static unsigned print_marks(McOut *out, const char *name)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtMarkInfo));

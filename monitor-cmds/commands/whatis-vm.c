@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka whatis: sources that look into the guest's memory.
+ * ka whatis: the sources that read the guest's memory.
  *
- * Where things are is told by the kernel's BTF and symbols. What is read is
- * the guest's, and only compared with what the tracer knows itself: caches
- * that it saw, blocks that are tasks. The guest may run meanwhile.
+ * Called by whatis.c. Addresses and offsets come from the kernel's symbols and
+ * BTF. All values are untrusted, and only compared with facts that the tracer
+ * has recorded itself: known caches, blocks that are tasks. The guest may run
+ * meanwhile.
  */
 #include "monitor-cmds/commands/whatis.h"
 
@@ -12,10 +13,10 @@
 
 #include <string.h>
 
-/* Blocks looked at, most; and the largest stack. */
+/* Limit of blocks that are visited, and the size of the largest stack. */
 #define BLOCKS_MAX 65536
 #define STACK_MAX 0x10000ull
-/* A page, the largest that there are. */
+/* The largest page. */
 #define INFO_MAX 0x10000u
 
 bool mc_whatis_read(const McWhatis *w, uint64_t va, void *buf, size_t len)
@@ -43,7 +44,7 @@ static bool is_mapped(const McWhatis *w, uint64_t va)
     return mc_whatis_read(w, va, &byte, 1);
 }
 
-/* The value of a variable of 8 bytes. */
+/* Read a variable of 8 bytes. */
 static bool read_variable(const McWhatis *w, const char *name, uint64_t *out)
 {
     GsSymbol sym;
@@ -54,8 +55,8 @@ static bool read_variable(const McWhatis *w, const char *name, uint64_t *out)
 
 /* ---- blocks of a type ---------------------------------------------------- */
 
-/** struct Made - live blocks that a function made, of the cache @cache, or
- *  with NULL of kmalloc() and @size bytes; @va: their addresses */
+/** struct Made - live blocks that a function allocated: from the cache @cache,
+ *  or if that is NULL by kmalloc() with @size bytes; @va: their addresses */
 typedef struct Made {
     KtTracer *t;
     const char *cache;
@@ -86,8 +87,8 @@ static bool take_made(const KtBlock *b, void *opaque)
     return made->va->len < BLOCKS_MAX;
 }
 
-/* With @function anywhere in the stack, whatever of it the compiler put
- * where. */
+/* Collect blocks with @function anywhere in their allocation stack, whatever
+ * the compiler inlined. */
 static void find_made(const McWhatis *w, const char *function, Made *made)
 {
     GsSymbol sym;
@@ -208,13 +209,14 @@ bool mc_whatis_percpu(const McWhatis *w, GString *out)
 
 /* ---- pages --------------------------------------------------------------- */
 
-/** struct Page - the page that @va is in, and its struct page */
+/** struct Page - the page that contains @va, and its struct page */
 typedef struct Page {
     uint64_t phys;
     uint64_t page;
 } Page;
 
-/* By the direct map: the page and its struct page have to be there. */
+/* Find the page by the direct map. Return false if the page or its struct page
+ * is not mapped. */
 static bool find_page(const McWhatis *w, Page *p)
 {
     uint64_t word;
@@ -235,7 +237,7 @@ static bool find_page(const McWhatis *w, Page *p)
     return read_u64(w, p->page, &word) && is_mapped(w, w->va);
 }
 
-/* Its first page, where it is one of several: see cache_by() of the tracer's
+/* Find the first page of a compound page, see cache_by() of the tracer's
  * guest.c. */
 static bool find_head(const McWhatis *w, uint64_t *page)
 {
@@ -270,8 +272,8 @@ static bool find_cache(const McWhatis *w, uint64_t va, KtCacheInfo *cache)
     return false;
 }
 
-/* What stands in the place of the cache in a page that is no slab is no
- * address of a cache. */
+/* Find the slab's cache. If the page is no slab, the value at the place of the
+ * cache is no address of a known cache. */
 bool mc_whatis_slab(const McWhatis *w, GString *out)
 {
     KtCacheInfo cache;
@@ -324,12 +326,12 @@ bool mc_whatis_struct_page(const McWhatis *w, GString *out)
 
 /* ---- vmalloc ------------------------------------------------------------- */
 
-/** struct Area - struct vm_struct, as far as it is of use */
+/** struct Area - the members of struct vm_struct that are printed */
 typedef struct Area {
     uint64_t addr, size, flags, phys, caller;
 } Area;
 
-/** struct AreaAt - where its members are; @bytes: what it takes */
+/** struct AreaAt - offsets of these members; @bytes: size of the structure */
 typedef struct AreaAt {
     uint32_t addr, size, flags, phys, caller, bytes;
 } AreaAt;
@@ -356,7 +358,8 @@ static bool read_area(const McWhatis *w, uint64_t vm, const AreaAt *at,
            a->addr + a->size > a->addr;
 }
 
-/* VM_IOREMAP and so on of include/linux/vmalloc.h */
+/* Return the name of a flag of include/linux/vmalloc.h (VM_IOREMAP and so
+ * on). */
 static const char *area_kind(const Area *a)
 {
     return a->flags & 1 ? "ioremap" : a->flags & 2 ? "vmalloc" :
@@ -379,8 +382,8 @@ static void put_area(const McWhatis *w, const Area *a, GString *out)
     }
 }
 
-/* Areas of the vmalloc space are in the kernel's books, with the page behind
- * that guards them; of a block that is known its own line tells more. */
+/* Find the vmalloc area in the kernel's own list. An area includes its guard
+ * page. If the block is known, its own line says more. */
 bool mc_whatis_area(const McWhatis *w, GString *out)
 {
     static const char *const makers[] = {
@@ -410,8 +413,8 @@ bool mc_whatis_area(const McWhatis *w, GString *out)
     return false;
 }
 
-/* (owned, nullable) what the kernel tells those who analyse its dumps: lines
- * of text, "KEY=value" (kernel/vmcore_info.c, before 6.9 crash_core.c). */
+/* Return (owned, nullable) vmcoreinfo: lines of text "KEY=value" for tools that
+ * analyse dumps (kernel/vmcore_info.c, before 6.9 crash_core.c). */
 static char *read_vmcoreinfo(const McWhatis *w)
 {
     g_autofree char *text = NULL;
@@ -434,8 +437,9 @@ static bool find_number(const char *info, const char *name, uint64_t *out)
     return *out != 0;
 }
 
-/* arm64 (since 6.0) and riscv64 (5.19) tell there; the one the address behind
- * its end, which is even, the other the last one. */
+/* Read the vmalloc space from vmcoreinfo: arm64 (since 6.0) and riscv64 (5.19).
+ * One has the address after the end, which is even, the other the last
+ * address. */
 static bool space_by_vmcoreinfo(const McWhatis *w, McRange *space)
 {
     g_autofree char *info = read_vmcoreinfo(w);
@@ -448,14 +452,15 @@ static bool space_by_vmcoreinfo(const McWhatis *w, McRange *space)
     return true;
 }
 
-/* x86-64 has variables. */
+/* Read the vmalloc space from variables of x86-64. */
 static bool space_by_variables(const McWhatis *w, McRange *space)
 {
     return read_variable(w, "vmalloc_base", &space->lo) &&
            read_variable(w, "vmemmap_base", &space->hi) && space->hi--;
 }
 
-/* Some kernels' images are in that part of the address space, too. */
+/* Report the vmalloc space. The images of some kernels are inside of it,
+ * too. */
 bool mc_whatis_vmalloc(const McWhatis *w, GString *out)
 {
     McRange space;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka whatis: one line for any address. The sources are a table, most specific
- * first, and all that know something are told. Those that look into the
- * guest's memory are in whatis-vm.c.
+ * ka whatis: print what is known about an address in one line.
+ *
+ * Called through mc_run(). The sources are a table, most specific first; each
+ * source that knows the address adds a fact. Sources that read the guest's
+ * memory are in whatis-vm.c.
  */
 #include "monitor-cmds/commands/whatis.h"
 
@@ -105,8 +107,8 @@ static bool from_kernel(const McWhatis *w, GString *out)
 
 /* ---- the address itself -------------------------------------------------- */
 
-/* With levels of page tables that the CPU has, and the kernel does not use,
- * a user's addresses have fewer bits; riscv64's variables are of one byte. */
+/* User addresses have fewer bits if the kernel does not use all levels of page
+ * tables that the CPU has. riscv64's variables have one byte. */
 static const struct {
     const char *unused;
     uint8_t bytes, bits;
@@ -116,7 +118,8 @@ static const struct {
     { "pgtable_l5_enabled", 1, 47 },
 };
 
-/* Bits of an address that a user's may have, as far as the CPU can have it. */
+/* Return the number of bits of a user address, at most what the CPU can
+ * have. */
 static unsigned user_bits(const McWhatis *w)
 {
     static const uint8_t bits[GS_ARCH__COUNT] = {
@@ -142,7 +145,8 @@ static bool is_canonical(const McWhatis *w)
     return top == 0 || top == -1;
 }
 
-/* Pointers to percpu memory are no addresses, and may look like any. */
+/* Return false for pointers to percpu memory: they are no addresses, and can
+ * have the value of any address. */
 static bool is_pointer(const McWhatis *w)
 {
     return w->has_block && w->block.layer == KT_LAYER_PERCPU;

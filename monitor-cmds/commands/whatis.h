@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is known of an address: shared by the sources of ka whatis.
+ * A question of ka whatis, and its sources of facts. Called by whatis.c, on the
+ * thread of the command.
  */
 #ifndef MC_WHATIS_H
 #define MC_WHATIS_H
@@ -10,9 +11,9 @@
 /**
  * struct McWhatis - one question
  * @va: the address
- * @kernel: (nullable) that runs
- * @vm: (nullable) the VM, where there is one to look at
- * @has_block: @block is what it lies in
+ * @kernel: (nullable) the running kernel
+ * @vm: (nullable) the VM; NULL for a journal
+ * @has_block: @block contains the address
  */
 typedef struct McWhatis {
     uint64_t va;
@@ -23,10 +24,10 @@ typedef struct McWhatis {
     KtBlock block;
 } McWhatis;
 
-/** mc_whatis_read() - guest memory, as any of the vCPUs maps it. */
+/** mc_whatis_read() - read the guest's memory, as any of the vCPUs maps it */
 bool mc_whatis_read(const McWhatis *w, uint64_t va, void *buf, size_t len);
 
-/* Sources: append to @out what they know; false: nothing. None guesses. */
+/* Sources append their fact to @out, or return false. No source guesses. */
 typedef bool McWhatisFn(const McWhatis *w, GString *out);
 McWhatisFn mc_whatis_task_stack;
 McWhatisFn mc_whatis_percpu;

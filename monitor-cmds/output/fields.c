@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Getters of the output fields, one a row of fields.def, and when a field
- * applies. A getter answers false for what is not known; it never guesses.
+ * Getters of the output fields, one for each row of fields.def, and the rule
+ * when a field is printed. A getter returns false if the value is unknown.
  *
  * Called by the formatters after the rows were copied, without the tracer's
- * lock: names of tasks, caches and hooks stay valid for the tracer's life.
+ * lock: names of tasks, caches and hooks stay valid while the tracer exists.
  */
 #include "monitor-cmds/output/format.h"
 
@@ -19,7 +19,7 @@ static bool put(McValue *v, uint64_t u)
     return true;
 }
 
-/* Times and other values that are 0 when they are not known. */
+/* Store a value that is 0 if it is unknown, such as a time. */
 static bool put_known(McValue *v, uint64_t u)
 {
     v->u = u;
@@ -204,7 +204,7 @@ GETTER(cache)
     return row->block && put_cache(t, row->block->cache, v);
 }
 
-/* History keeps neither flags nor vCPUs: 0 of a past life is not known. */
+/* Past lives have neither flags nor vCPUs: 0 means unknown. */
 GETTER(gfp)
 {
     return row->block && (row->block->gfp || !row->block->past) &&

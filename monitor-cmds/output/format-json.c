@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows as JSON lines (RFC 8259): one object a line, keys of fields.def.
+ * Rows as JSON lines (RFC 8259): one object a line, with the keys of
+ * fields.def.
  *
- * Output is ASCII whatever the guest put into a name: control characters,
- * quotes, backslashes and every byte from 7f on are escaped, the last as
- * \u00NN, one for each byte. Addresses and program counters are strings in
- * hex with 0x; sizes, times and counts are numbers. A key that does not
- * apply is left out; one that applies and is not known is null.
+ * Called by the commands through mc_format_json; no lock; any thread, but one
+ * thread at a time for each McOut.
  *
- * No lock; any thread, one at a time for each McOut.
+ * The output is ASCII, whatever bytes a name of the guest has: control
+ * characters, quotes and backslashes are escaped, and every byte from 7f on
+ * becomes \u00NN. Addresses and program counters are strings, 0x and hex;
+ * sizes, times and counts are numbers. A key that does not apply is omitted;
+ * the value of a key that applies but is unknown is null.
  */
 #include "monitor-cmds/output/format.h"
 
@@ -38,7 +40,7 @@ static void put_address(GString *s, uint64_t va)
     g_string_append_c(s, '"');
 }
 
-/* ,"key": */
+/* Append ,"key": to the object. */
 static void put_key(GString *s, const char *key)
 {
     g_string_append(s, ",\"");
@@ -143,7 +145,7 @@ static void json_row(McOut *o, const McRow *row)
     begin(o, row_type(row));
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         const McField *f = &mc_fields[i];
-        /* an error's address is never left out: text only saves the room */
+        /* an error always has its address; only the text saves the space */
         bool verbose = o->verbose || f->group == MC_GROUP_AWAY;
         McValue v = { 0 };
 
@@ -184,7 +186,7 @@ static void json_more(McOut *o, uint64_t n)
     end(o);
 }
 
-/* A listing without rows has no objects. */
+/* Print nothing: a listing without rows has no objects. */
 static void json_none(McOut *o, const char *text)
 {
 }
@@ -496,7 +498,7 @@ static void json_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
     end(o);
 }
 
-/* They are keys of the object of all. */
+/* Print nothing: the object "top_all" has these figures as keys. */
 static void json_top_note(McOut *o, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows as text: for people, and for tools that split at blanks.
+ * Rows as text, for people, and for tools that split lines at blanks.
  *
- * The line is what fields.def says, in its order; here is only how a value
- * of each type looks. No lock; any thread, one at a time for each McOut.
+ * Called by the commands through mc_format_text; no lock; any thread, but one
+ * thread at a time for each McOut. fields.def has the order of the values in a
+ * line; this file has the format of each type of value.
  */
 #include "monitor-cmds/output/format.h"
 
@@ -160,7 +161,7 @@ static void text_stat_end(McOut *o)
 {
 }
 
-/* How a hook was found. */
+/* Append how the hook and its arguments were found. */
 static void put_how(GString *line, const McHookStatus *h)
 {
     if (h->from) {
@@ -236,7 +237,7 @@ static void text_event(McOut *o, const KtEvent *ev)
     mc_out_end_line(o);
 }
 
-/* ", <n> <what>", nothing for 0. */
+/* Append ", <n> <what>"; nothing if @n is 0. */
 static void put_part(GString *s, uint64_t n, const char *what)
 {
     if (n) {
@@ -290,7 +291,7 @@ static void text_control(McOut *o, const char *name, uint64_t value)
 
 /* ---- accounts ------------------------------------------------------------ */
 
-/* What grew has a sign. */
+/* Append a value; a difference that is positive has a plus sign. */
 static void put_top_value(GString *s, const McTopTable *t,
                           const McTopRow *row, McTopId id)
 {

@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Output: rows over the field table, as text or as JSON, to a sink that
- * takes chunks of whole lines.
+ * Output: rows, formatted by the table of fields as text or as JSON, to a sink
+ * that is called with chunks of whole lines.
+ *
+ * Called by the commands, on their thread; an McOut belongs to one thread.
  */
 #ifndef MC_FORMAT_H
 #define MC_FORMAT_H
 
 #include "monitor-cmds/parse/parse.h"
 
-/* "schema" of the JSON objects; grows when a key changes its meaning. */
+/* Value of "schema" in JSON objects. Increment it if a key changes its
+ * meaning. */
 #define MC_JSON_SCHEMA 1
-/* Lines are joined into chunks of about so many bytes. */
+/* Approximate size of a chunk, in bytes. */
 #define MC_CHUNK 1200
-/* Width of the margin before a line, wider when an offset needs it. */
+/* Least width of the margin before a line; larger if an offset needs more. */
 #define MC_MARGIN 6
 
-/** struct McPlace - where a value stands: in the register @reg (borrowed), or
- *  on a stack, at @at */
+/** struct McPlace - the place of a value: the register @reg (borrowed), or the
+ *  word at @at of a stack */
 typedef struct McPlace {
     unsigned vcpu;
     const char *reg;
     uint64_t at;
     uint64_t value;
 } McPlace;
-/** struct McLeakRow - of a leak; all with its stack have @bytes */
+/** struct McLeakRow - a leak; @bytes: sum over all leaks of the same stack */
 typedef struct McLeakRow {
     KtLeakHold hold;
     uint64_t bytes;
 } McLeakRow;
 
-/** struct McRefRow - of a block that refers to another: @at is the offset of
- *  the place in that, @member (nullable) the word's name in its own type */
+/** struct McRefRow - a word that points to the block in question: @at is the
+ *  offset in that block, @member (nullable) the member that contains the
+ *  word */
 typedef struct McRefRow {
     uint64_t at;
     const char *member;
@@ -39,11 +43,12 @@ typedef struct McRefRow {
 /**
  * struct McRow - one line of a listing; all borrowed
  * @block: NULL in an error line without a block
- * @error: NULL outside of error lines
- * @hit: the line ka show was asked for, at @offset in the block
- * @same: the line stands for so many other blocks, too
- * @place: (nullable) what holds the address that was looked for
- * @leak, @ref: NULL outside of ka leak scan and ka refs
+ * @error: NULL except in error lines
+ * @hit: the line of the block that ka show was asked for
+ * @offset: offset of the address in that block
+ * @same: number of other blocks for which this line stands, too
+ * @place: (nullable) register or word that points into the block
+ * @leak, @ref: NULL except for ka leak scan and ka refs
  */
 struct McRow {
     const KtBlock *block;
@@ -57,7 +62,7 @@ struct McRow {
 };
 
 /**
- * struct McValue - what a getter found; the field's type tells which
+ * struct McValue - the result of a getter; the field's type says which member
  * @s: (borrowed) a name, may point to @text; untrusted bytes
  */
 struct McValue {
@@ -67,8 +72,8 @@ struct McValue {
     char text[24];
 };
 
-/** struct McStat - one line of ka stat; @s wins over @u when set, @unknown
- *  over both. @help may be NULL. */
+/** struct McStat - one line of ka stat. @unknown overrides @s, and a set @s
+ *  overrides @u. @help may be NULL. */
 typedef struct McStat {
     const char *key;
     const char *s;
@@ -78,16 +83,15 @@ typedef struct McStat {
     const char *help;
 } McStat;
 
-/** struct McFact - something that is known of an address: @key is what knows
- *  it */
+/** struct McFact - a fact about an address; @key: the source of the fact */
 typedef struct McFact {
     const char *key;
     const char *text;
 } McFact;
 
-/** struct McModule - what a module left behind, summed up; @report: borrowed
- *  @blocks, @bytes: not freed until now; @withdrawn: freed since
- *  @filtered: options keep some out, and let @matching of @blocks through */
+/** struct McModule - sums of the blocks that a module had not freed; @report:
+ *  borrowed; @blocks, @bytes: not freed until now; @withdrawn: freed since;
+ *  @filtered: options exclude some; @matching: number of @blocks that match */
 typedef struct McModule {
     const KtModuleReport *report;
     uint64_t blocks;
@@ -98,28 +102,27 @@ typedef struct McModule {
 } McModule;
 
 /**
- * struct McFormat - one way to print; each call makes one line
+ * struct McFormat - one output format; each call prints one line
  * @row: a block or error
  * @miss: ka show: no block contains @va
- * @past: @va had @n past lives
- * @more: the limit kept @n rows from being printed
- * @none: a listing without rows; @text says of what
+ * @past: @va has @n past lives
+ * @more: the limit excluded @n rows
+ * @none: a listing without rows; @text: the line
  * @clean: ka error without rows; @events were checked, @text in words
  * @fail: bad input
  * @stat_group: heading of a group; @stat: a row of it
  * @stat_end: after the last row
  * @hook: a hook of ka stat -v
- * @module: what one left behind, its blocks follow
- * @facts: what is known of @va, most specific first; none: nothing is
- * @event: a row of ka events; @mark: what is none, by its name
- * @top_begin: what all rows of ka top or ka diff amount to, before the first
- *             @n of @rows; @top_row: one of them; @top_note: what else is to
- *             be known of it; @stray: a row of ka top --stray
+ * @module: a report of ka leak module; its blocks follow
+ * @facts: facts about @va, the most specific first; @n can be 0
+ * @event: an event of ka events; @mark: a control frame, by its name
+ * @top_begin: the sum of all rows of ka top or ka diff, before the first @n of
+ *             @rows; @top_row: a row; @top_note: a remark on the sum
+ * @stray: a row of ka top --stray
  * @point: a mark of ka mark
- * @ref: ka refs: a word outside of blocks refers to offset @at of the block;
- *       @symbol (nullable) has the word's address
- * @sum: the end of a search, or what else is told in @n figures, of which
- *       @text is what they are in words
+ * @ref: ka refs: a word outside of blocks points to offset @at of the block;
+ *       @symbol (nullable): the variable that contains the word
+ * @sum: the end of a search: @n figures, @text is the same in words
  */
 typedef struct McFormat {
     void (*row)(McOut *o, const McRow *row);
@@ -151,16 +154,15 @@ extern const McFormat mc_format_text;
 extern const McFormat mc_format_json;
 
 /**
- * struct McOut - where a command's output goes
- * @line: the line being made
- * @chunk: lines not handed to the sink yet
+ * struct McOut - the output of a command
+ * @line: the line that is being made
+ * @chunk: complete lines that were not printed yet
  * @margin: width of the margin of rows
- * @symbols: kernel to name program counters by, NULL prints them raw
- * @names: (nullable) of program counters (uint64_t): these go before what
- *         @symbols says
+ * @symbols: kernel for the names of program counters; NULL prints them in hex
+ * @names: (nullable) program counter (uint64_t) -> name; precedes @symbols
  * @verbose: -v
- * @closed: the sink wants no more; nothing is printed from here on
- * @stat_open: JSON: the object of ka stat has been begun
+ * @closed: nobody reads the output any more; nothing more is printed
+ * @stat_open: JSON: the object of ka stat was begun
  */
 struct McOut {
     const McContext *ctx;
@@ -176,49 +178,52 @@ struct McOut {
 };
 
 void mc_out_init(McOut *o, const McContext *ctx);
-/** mc_out_deinit() - hand over what is left, free. */
+/** mc_out_deinit() - print the last chunk, and free */
 void mc_out_deinit(McOut *o);
 
-/** mc_out_end_line() - o->line is complete, without its newline; bytes that
- *  are no printable ASCII characters become \xNN. */
+/** mc_out_end_line() - end o->line, which has no newline. Bytes that are no
+ *  printable ASCII characters become \xNN. */
 void mc_out_end_line(McOut *o);
-/** mc_out_printf() - one whole text line, without its newline. */
+/** mc_out_printf() - print one whole text line, without its newline */
 void mc_out_printf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/** mc_out_text() - text of several lines, each ended by a newline. */
+/** mc_out_text() - print text of several lines, each with a newline */
 void mc_out_text(McOut *o, const char *text);
-/** mc_out_flush() - hand the chunk to the sink. */
+/** mc_out_flush() - pass the chunk to the sink */
 void mc_out_flush(McOut *o);
 
-/** mc_event_name() - (static) "alloc", "free" and so on. */
+/** mc_event_name() - return (static) "alloc", "free" and so on */
 const char *mc_event_name(KtEventKind kind);
-/** mc_family_name() - (static) of the call that frees. */
+/** mc_family_name() - return (static) the name of the allocator that was
+ *  called */
 const char *mc_family_name(KtFamily family);
 
 /* ---- shared by the formatters -------------------------------------------- */
 
-/** mc_field_applies() - is @f part of @row? @verbose: with -v. */
+/** mc_field_applies() - return true if @row has field @f; @verbose: -v */
 bool mc_field_applies(const McField *f, const McRow *row, bool verbose);
 
-/** mc_put_hex() - append in hex, at least @digits. */
+/** mc_put_hex() - append @v in hex, with at least @digits digits */
 void mc_put_hex(GString *s, uint64_t v, unsigned digits);
-/** mc_put_decimal() - append in decimal. */
+/** mc_put_decimal() - append @v in decimal */
 void mc_put_decimal(GString *s, uint64_t v);
-/** mc_put_word() - append untrusted bytes; what is no visible ASCII
- *  character becomes \xNN, so that the word stays one. */
+/** mc_put_word() - append untrusted bytes. A byte that is no visible ASCII
+ *  character becomes \xNN, so that the text stays one word. */
 void mc_put_word(GString *s, const char *word);
 
 /**
- * mc_put_pc() - append a program counter as symbol+0xoff[module], raw hex
- *               when no symbol covers it
- * @leafward: the frame before it in the stack, 0 for the first
+ * mc_put_pc() - append a program counter as symbol+0xoff[module], in hex if no
+ *               symbol covers it
+ * @leafward: the previous frame of the stack (nearer to the leaf), 0 if @pc is
+ *            the first
  */
 void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward);
-/** mc_put_pc_as_kernel() - likewise, as its %pS prints one:
+/** mc_put_pc_as_kernel() - the same in the kernel's format %pS:
  *  symbol+0xoff/0xsize [module] */
 void mc_put_pc_as_kernel(GString *s, const GsKernel *k, uint64_t pc,
                          uint64_t leafward);
 
-/** mc_put_frame() - the same as @o names it; @names: by symbols at all. */
+/** mc_put_frame() - append a program counter as @o prints it; @names: use
+ *  symbols */
 void mc_put_frame(McOut *o, GString *s, bool names, uint64_t pc,
                   uint64_t leafward);
 

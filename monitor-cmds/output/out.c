@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sink: lines are joined into chunks, because each call of the embedder's
- * puts() may cost a packet to a debugger. And the small writers that both
- * formatters use.
+ * The sink, and small writers that both formatters use.
  *
- * Used by the thread of one command; takes no lock.
+ * Lines are joined into chunks, because each call of the embedder's puts() may
+ * cost one packet to a debugger. Called by the formatters and commands, on the
+ * thread of one command; no locks.
  */
 #include "monitor-cmds/output/format.h"
 
@@ -48,8 +48,8 @@ static bool is_printable(const GString *line)
     return true;
 }
 
-/* The last door before a terminal: whatever was put into the line, and by
- * whom, what is no printable ASCII character leaves as \xNN. */
+/* Replace each byte that is no printable ASCII character by \xNN. This is the
+ * last step before a terminal, for all text of a line, whatever its source. */
 static void make_printable(GString *line)
 {
     g_autofree char *raw = NULL;
@@ -148,11 +148,13 @@ void mc_put_word(GString *s, const char *word)
 }
 
 /*
- * The function that a frame belongs to. A call that never returns may be the
- * last instruction of its function; its return address is then the first
- * byte of whatever follows. Such a frame belongs to the function before,
- * unless it is the very instruction that an interrupt or exception stopped:
- * those stand behind a frame of an entry stub (asm_*).
+ * Find the function of a frame.
+ *
+ * A call that never returns may be the last instruction of its function. Its
+ * return address is then the first byte of the next function, so the address
+ * before it is looked up. Exception: the frame of an instruction that an
+ * interrupt or exception stopped is exact; such a frame follows the frame of an
+ * entry stub (asm_*).
  */
 static bool symbolize_frame(const GsKernel *k, uint64_t pc, uint64_t leafward,
                             GsSymbol *out)

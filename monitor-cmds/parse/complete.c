@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Completion of the last word: commands, options of the command, and the
- * names that values of options can have. Addresses are not completed.
+ * Completion of the last word: commands, the command's options, and the names
+ * that an option's value can have. Addresses are not completed.
  *
- * Pure function of the tables and the line; any thread.
+ * Called by the monitor through mc_complete(). Reads only the tables and the
+ * line; any thread.
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@ static void offer(Completion *c, const char *word)
     }
 }
 
-/* The option whose value the last word is, or NULL. */
+/* Return the option whose value is the last word, NULL if there is none. */
 static const McOption *value_of(char **words, unsigned n)
 {
     for (unsigned i = 0; n > 1 && i < MC_OPT__COUNT; i++) {
@@ -77,7 +78,7 @@ static void offer_options(Completion *c, const McCommand *cmd)
     }
 }
 
-/* The word of commands that follows @n words. */
+/* Offer the command words that can follow @n words. */
 static void offer_commands(Completion *c, char *const *words, unsigned n)
 {
     g_autofree char *before = NULL;
@@ -98,10 +99,11 @@ static void offer_commands(Completion *c, char *const *words, unsigned n)
     }
 }
 
-/* (owned) Words before the last that are no options, nor values of them. */
+/* Return (owned) the words before the last one that are neither options nor
+ * their values. */
 static GPtrArray *plain_words(char **words, unsigned n)
 {
-    /* there is room even for none: what is empty is no NULL */
+    /* GPtrArray's pdata is NULL if its capacity is 0 */
     GPtrArray *plain = g_ptr_array_sized_new(n + 1);
 
     for (unsigned i = 0; i + 1 < n; i++) {
@@ -139,7 +141,7 @@ char **mc_complete(const McContext *ctx, const char *line)
     if (line && strlen(line) <= MC_LINE_MAX) {
         split = g_strsplit_set(line, " \t", -1);
         for (unsigned i = 0; split[i]; i++) {
-            /* an empty last word is one to be completed */
+            /* keep an empty last word: it is the one to complete */
             if (*split[i] || !split[i + 1]) {
                 g_ptr_array_add(words, split[i]);
             }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Address expressions; grammar and the hex-or-symbol rule: see expr.h.
+ * Address expressions. Grammar (expr.h has the rule for hex and symbols):
  *
  *   expr  = base ["+" hex]            kmalloc, kmalloc+1c, ffff888000001000+8
  *   base  = ["0x"] hex | [module ":"] symbol
  *
- * What traces print is read too: name+0x1c/0x90 and name+0x1c[module].
- * Called by parse.c only, on the thread of the command, without locks.
+ * The forms in kernel traces are accepted too: name+0x1c/0x90,
+ * name+0x1c[module]. Called by parse.c only, on the thread of the command,
+ * without locks.
  */
 #include "monitor-cmds/parse/expr.h"
 
@@ -14,16 +15,17 @@
 
 #define QUOTE_MAX 64
 #define NEAR_MAX 3
-/* A word of so many hex digits is an address even if a symbol has the name. */
+/* A word of at least this many hex digits is an address, even if a symbol has
+ * this name. */
 #define SURE_DIGITS 8
 
-/* One side of a range, taken apart. */
+/* One side of a range, split into its parts. */
 typedef struct Term {
-    char *module;           /* owned, NULL when not named */
-    char *name;             /* owned; of a number: its digits */
-    uint64_t va;            /* with the offset */
-    GsSymbol sym;           /* unless it is a number */
-    bool alone;             /* a symbol without offset */
+    char *module;           /* owned, NULL without a module */
+    char *name;             /* owned; the digits of a number */
+    uint64_t va;            /* the value, offset included */
+    GsSymbol sym;           /* if it is a symbol */
+    bool alone;             /* it is a symbol without offset */
 } Term;
 
 static void term_deinit(Term *t)
@@ -56,7 +58,7 @@ char *mc_quote(const char *word)
     return g_string_free(s, FALSE);
 }
 
-/* "<quoted word>: <format>" */
+/* Set the error "<quoted word>: <format>". */
 static bool fail(GError **errp, McErrorCode code, const char *word,
                  const char *format, ...) G_GNUC_PRINTF(4, 5);
 static bool fail(GError **errp, McErrorCode code, const char *word,
@@ -80,7 +82,7 @@ static bool has_0x(const char *s)
     return s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
 }
 
-/* Are all bytes of @s hex digits, and is there one? */
+/* Return true if @s is not empty and has only hex digits. */
 static bool all_hex(const char *s)
 {
     size_t n = 0;
@@ -155,7 +157,7 @@ static bool fail_symbol(const McContext *ctx, const char *name, GError **errp)
     }
     near = gs_kernel_suggest(k, name, NEAR_MAX);
     for (unsigned i = 0; near && near[i]; i++) {
-        /* several symbols may have one name */
+        /* skip duplicates: several symbols may have one name */
         if (!i || strcmp(near[i], near[i - 1])) {
             g_string_append_printf(list, "%s%s", i ? ", " : "; near: ",
                                    near[i]);
@@ -179,7 +181,7 @@ static bool lookup(const McContext *ctx, const Term *t, GsSymbol *out)
     return gs_kernel_lookup(k, full ? full : t->name, out);
 }
 
-/* Is t->name to be read as a number? The rule of expr.h. */
+/* Return true if t->name is a number by the rule of expr.h. */
 static bool is_number(const McContext *ctx, const Term *t)
 {
     GsSymbol sym;
@@ -194,7 +196,8 @@ static bool is_number(const McContext *ctx, const Term *t)
            (strlen(t->name) >= SURE_DIGITS || !lookup(ctx, t, &sym));
 }
 
-/* Cut "[module]" or "/size", which traces print, off the end of @text. */
+/* Remove "[module]" or "/size", which kernel traces print, from the end of
+ * @text. */
 static bool cut_tail(char *text, Term *t, const char *word, GError **errp)
 {
     size_t n = strlen(text);
@@ -291,7 +294,7 @@ static bool parse_term(const McContext *ctx, const char *word, Term *t,
     return true;
 }
 
-/* Split "a-b"; @b is NULL when there is no '-'. Both owned. */
+/* Split "a-b" into @a and @b (both owned). @b is NULL if there is no '-'. */
 static bool split_range(const char *word, char **a, char **b, GError **errp)
 {
     const char *dash = strchr(word, '-');
@@ -371,8 +374,9 @@ bool mc_parse_sizes(const char *word, McRange *out, GError **errp)
 
 /* ---- code ---------------------------------------------------------------- */
 
-/* The last address at which a frame may be in the function: where a call
- * returns to that is its last instruction, as those that never return are. */
+/* Return the last address that a frame of the function can have. A call that
+ * never returns may be its last instruction; the frame's address is then the
+ * end of the function. */
 static uint64_t function_last(const GsSymbol *s)
 {
     return MAX(s->va + s->size, s->va);
@@ -405,7 +409,7 @@ static int compare_ranges(const void *a, const void *b)
     return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Sort, and join what overlaps. */
+/* Sort the ranges and join those that overlap. */
 static void tidy_ranges(GArray *ranges)
 {
     McRange *r = (McRange *)ranges->data;
@@ -422,7 +426,7 @@ static void tidy_ranges(GArray *ranges)
     g_array_set_size(ranges, n);
 }
 
-/* Every function of the name, with the part the compiler moved away. */
+/* Add every function of the name, and its ".cold" part. */
 static bool add_functions(const McContext *ctx, const char *word,
                           const Term *t, GArray *out, GError **errp)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Filter options against blocks and errors.
+ * Compare blocks and errors with the filter options.
  *
- * Called by the listing commands for each row, between kt_query_begin() and
- * kt_query_end(): no output, no allocation but in mc_filter_prepare().
+ * Called by the listing commands for each row, under the tracer's lock (between
+ * kt_query_begin() and kt_query_end()): no output, and no allocation except in
+ * mc_filter_prepare().
  */
 #include "monitor-cmds/parse/filter.h"
 
@@ -36,7 +37,7 @@ bool mc_match(const char *pattern, const char *text)
             pattern++;
             text++;
         } else if (star) {
-            /* the last star takes one byte more */
+            /* let the last star match one byte more */
             pattern = star + 1;
             text = ++from;
         } else {

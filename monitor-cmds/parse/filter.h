@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the filter options let through.
+ * The filter options of a command line, and which rows match them.
+ *
+ * The parser fills an McFilter; commands test each row with it, on their
+ * thread.
  */
 #ifndef MC_FILTER_H
 #define MC_FILTER_H
@@ -8,15 +11,15 @@
 #include "monitor-cmds/parse/expr.h"
 
 /**
- * struct McFilter - filter options; all zero lets everything through
- * @has_size: requested size must lie in @size
- * @has_time: time must be known and lie in [@since, @until]
- * @task: (owned) pattern of a comm, NULL when @has_pid or for any task
+ * struct McFilter - filter options; if all are zero, every row matches
+ * @has_size: the requested size must be in @size
+ * @has_time: the time must be known and in [@since, @until]
+ * @task: (owned) pattern of a comm; NULL if @has_pid is set, or for any task
  * @cache: (owned) pattern of a cache name, NULL for any
- * @cache_ids: (owned) the ids it stands for, see mc_filter_prepare()
+ * @cache_ids: (owned) ids of the matching caches, see mc_filter_prepare()
  * @layer: KT_LAYER_NONE for any
  * @state: 'A', 'F', or 0 for any
- * @has_kind: error kind must be @kind
+ * @has_kind: the error kind must be @kind
  */
 typedef struct McFilter {
     bool has_size;
@@ -38,20 +41,21 @@ typedef struct McFilter {
 void mc_filter_init(McFilter *f);
 void mc_filter_deinit(McFilter *f);
 
-/** mc_filter_prepare() - resolve the cache pattern; false: it is the name of
- *  no cache seen so far. */
+/** mc_filter_prepare() - find the caches of the pattern. Return false if no
+ *  known cache has this name. */
 bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp);
-/** mc_filter_is_set() - does it keep anything out? */
+/** mc_filter_is_set() - return true if some rows may not match */
 bool mc_filter_is_set(const McFilter *f);
 
-/** mc_filter_block() - @by_free: time and task are those of the free. Past
- *  lives pass whatever state is asked for. Any thread. */
+/** mc_filter_block() - return true if the block matches; @by_free: compare the
+ *  time and the task of the free. --state does not apply to past lives. Any
+ *  thread. */
 bool mc_filter_block(const McFilter *f, KtTracer *t, const KtBlock *b,
                      bool by_free);
 bool mc_filter_error(const McFilter *f, KtTracer *t, const KtError *e);
 
-/** mc_match() - is @text matched by @pattern (* any bytes, ? one)? Takes
- *  time of at most the product of the lengths. */
+/** mc_match() - return true if @pattern matches @text (* any bytes, ? one
+ *  byte). Needs time of at most the product of both lengths. */
 bool mc_match(const char *pattern, const char *text);
 
 #endif /* MC_FILTER_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A command line, split at blanks, read by the tables of options and
- * commands. Options may stand anywhere; the first other word is the command
- * when a command has that name, else an address.
+ * The parser: from a command line to McArgs, by the tables of options and
+ * commands. The line is split at blanks. Options may be anywhere. The first
+ * other word is a command if a command has this name, else an address.
  *
- * Called by mc_run() on the thread of the command; touches no state but the
- * McArgs it fills.
+ * Called by mc_run() on the thread of the command; no locks; writes only the
+ * McArgs.
  */
 #include "monitor-cmds/parse/parse.h"
 
@@ -97,7 +97,8 @@ static bool set_cache(McArgs *args, const char *value, GError **errp)
     return true;
 }
 
-/* "<quoted value>: <what> are a, b, c", the names by @name(i), 0 is none */
+/* Set the error "<quoted value>: the <what> are a, b, c", with the names
+ * @name(i) for i in [@first, @end). */
 static bool fail_choice(const char *value, const char *what,
                         const char *(*name)(unsigned i), unsigned first,
                         unsigned end, GError **errp)
@@ -279,8 +280,8 @@ static bool read_topic(McArgs *args, const char *word, GError **errp)
     return false;
 }
 
-/* A kind of word, as the args column of commands.def names it. @pair: two of
- * them, if several commands begin with the first. */
+/* A kind of argument, by its name in the column args of commands.def. @pair:
+ * two words, if several commands begin with the first. */
 typedef struct ArgKind {
     const char *name;
     bool (*read)(McArgs *args, const char *word, GError **errp);
@@ -318,7 +319,7 @@ static bool fail_usage(const McArgs *args, const char *word, const char *what,
     return false;
 }
 
-/* The word that @kind reads; (owned) */
+/* Return (owned) the words of an argument of @kind. */
 static char *join_words(const McArgs *args, const ArgKind *kind, unsigned *i)
 {
     const char *first = g_ptr_array_index(args->words, *i);
@@ -333,7 +334,7 @@ static char *join_words(const McArgs *args, const ArgKind *kind, unsigned *i)
                        NULL);
 }
 
-/* Read the words from number @i on by the command's args column. */
+/* Parse the arguments from word @i on, as the command's column args says. */
 static bool read_words(McArgs *args, unsigned i, GError **errp)
 {
     const char *p = args->command->args;
@@ -381,7 +382,8 @@ static McOptionId find_option(const char *word)
     return id;
 }
 
-/* "-sv": several flags of one letter; all of them or none. */
+/* Parse several flags of one letter, such as "-sv". If one is unknown, none is
+ * set. */
 static bool take_flags(McArgs *args, const char *word)
 {
     uint32_t bits = 0;
@@ -423,7 +425,7 @@ static bool fail_option(const char *word, GError **errp)
     return false;
 }
 
-/* Take the option at words[*i], and its value; *i is left on the last. */
+/* Parse the option words[*i] and its value; set *i to the last word used. */
 static bool take_option(McArgs *args, char **words, unsigned *i,
                         GError **errp)
 {
@@ -451,7 +453,7 @@ static bool take_option(McArgs *args, char **words, unsigned *i,
     return true;
 }
 
-/* Every option given must be one that the command takes. */
+/* Return false if the command does not have one of the options. */
 static bool check_options(const McArgs *args, GError **errp)
 {
     uint32_t wrong = args->given & ~args->command->options;
@@ -495,7 +497,7 @@ static bool split_words(McArgs *args, const char *line, GError **errp)
     g_auto(GStrv) words = g_strsplit_set(line, " \t\r\n", -1);
     unsigned n = 0;
 
-    /* close the gaps that neighbouring blanks leave */
+    /* remove the empty words between neighbouring blanks */
     for (unsigned i = 0; words[i]; i++) {
         if (*words[i]) {
             words[n++] = words[i];
@@ -514,7 +516,8 @@ static bool split_words(McArgs *args, const char *line, GError **errp)
     return true;
 }
 
-/* A first word that several commands begin with, and none of them. */
+/* Report a first word that is the first one of several commands, and no command
+ * by itself. */
 static bool fail_group(const McArgs *args, const char *group, GError **errp)
 {
     const char *first = g_ptr_array_index(args->words, 0);
@@ -528,7 +531,8 @@ static bool fail_group(const McArgs *args, const char *group, GError **errp)
     return false;
 }
 
-/* A first word that is neither command nor address: it may be misspelt. */
+/* Report a first word that is neither command nor address, with a similar
+ * command. */
 static bool fail_first(const char *word, GError *err, GError **errp)
 {
     const char *near = mc_command_near(word);
@@ -566,7 +570,7 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
         }
         args->command = c ? c : &mc_commands[MC_CMD_BLOCKS];
     } else if (args->given & ~(1u << MC_OPT_HELP)) {
-        args->command = &mc_commands[MC_CMD_BLOCKS];    /* all of them */
+        args->command = &mc_commands[MC_CMD_BLOCKS];    /* lists all blocks */
     }
     if (!check_options(args, errp)) {
         return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a command line to typed arguments.
+ * The parser: from a command line to typed arguments. Called by mc_run(); no
+ * locks.
  */
 #ifndef MC_PARSE_H
 #define MC_PARSE_H
@@ -9,25 +10,25 @@
 #include "monitor-cmds/table/tables.h"
 #include "monitor-cmds/table/top-table.h"
 
-/* Longest command line, in bytes. */
+/* Limit of a command line, in bytes. */
 #define MC_LINE_MAX 4096
 
 /**
  * struct McArgs - a parsed command line
- * @ctx: (borrowed) what the line was parsed against
- * @command: (borrowed) its row in the table
- * @given: options that were given, a bit each
- * @limit: of -n, UINT64_MAX without one
- * @cpu: of --cpu
- * @filter: of the filter options and the size range
- * @va: the address range; all addresses when @has_va is not set
- * @pcs: McRange, sorted by start, apart from each other
- * @name: (owned) of what the command is about, NULL for all
- * @topic: what help is asked for, NULL for all
- * @group: (borrowed from @words) first word of commands that it is asked for
- * @by, @sort: of ka top and ka diff
+ * @ctx: (borrowed) context of the command
+ * @command: (borrowed) row of commands.def
+ * @given: one bit for each option that was given
+ * @limit: value of -n, UINT64_MAX without -n
+ * @cpu: value of --cpu
+ * @filter: the filter options and the size range
+ * @va: the address range; unset, all addresses, if @has_va is false
+ * @pcs: McRange, the code range: sorted by start, without overlap
+ * @name: (owned, nullable) name of the mark or module
+ * @topic: command to explain (ka help), NULL for all
+ * @group: (borrowed from @words) first word of several commands to explain
+ * @by, @sort: values of --by and --sort
  * @kmemleak: --format kmemleak
- * @every: of --every
+ * @every: value of --every
  * @words: (owned strings) the words that are no options
  */
 struct McArgs {
@@ -55,10 +56,10 @@ void mc_args_deinit(McArgs *args);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(McArgs, mc_args_deinit)
 
 /**
- * mc_parse() - read a command line
- * @args: initialised; also when it fails to be deinitialised by the caller
- * @line: without the leading "ka"; NULL is an empty one
- * @errp: one line: what is wrong, the word in quotes, what would be right
+ * mc_parse() - parse a command line
+ * @args: initialised by the caller, who deinitialises it also after an error
+ * @line: without the leading "ka"; NULL is an empty line
+ * @errp: one line: the wrong word in quotes, and what would be right
  */
 bool mc_parse(McArgs *args, const char *line, GError **errp);
 

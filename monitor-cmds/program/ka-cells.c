@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka -f FILE --cells: a journal's events as a stream of cells of 64 bytes, in
- * the host's byte order, which programs read without a library. The section
- * "Cells" of docs/journal.md describes them.
+ * ka -f FILE --cells: print a journal's events as a stream of cells of 64
+ * bytes, in the host's byte order. Programs can read them without a library.
+ * The section "Cells" of docs/journal.md describes the format.
+ *
+ * Called by main() of the program `ka`, on its only thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,10 +29,10 @@ typedef enum CellKind {
     CELL_LOAD,
 } CellKind;
 
-/* A cell that is no event; @kind is where an event's is. */
+/* A cell that is no event; @kind is at the same offset as in an event. */
 typedef struct Def {
     uint32_t id;
-    uint32_t n;             /* frames, pid, bytes of a name */
+    uint32_t n;             /* number of frames, pid, bytes of a name */
     union {
         uint64_t stop;
         char comm[16];
@@ -42,7 +44,7 @@ typedef struct Def {
     } u;
     uint8_t pad0[30];
     uint8_t kind;
-    uint8_t more;           /* cells that follow and belong to it */
+    uint8_t more;           /* number of cells that follow and belong to it */
     uint8_t pad1[8];
 } __attribute__((packed)) Def;
 G_STATIC_ASSERT(sizeof(Def) == CELL);
@@ -155,7 +157,8 @@ static void put_header(Dump *d)
     put(d, &header, sizeof(header));
 }
 
-/* Who reads cells is to have all, or to know; holes have a cell. */
+/* Warn on stderr if the stream is incomplete. A hole in the journal needs no
+ * warning, it is a cell. */
 static int tell_end(const char *path, const KtReplayInfo *info, bool failed)
 {
     if (failed || fflush(stdout)) {

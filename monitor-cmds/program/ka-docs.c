@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Prints the manual: "ka-docs man" or "ka-docs markdown". For
- * scripts/gen-docs only.
+ * Print the manual: "ka-docs man" or "ka-docs markdown". Only scripts/gen-docs
+ * runs this program.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka -f: a journal's file is read into a tracer, which answers as the live
- * one did. What is missing goes to stderr, in one line.
+ * ka -f: read a journal file into a tracer, and run one command on it.
+ *
+ * Called by main() of the program `ka`, on its only thread. One line on stderr
+ * says what is missing in the file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -89,7 +91,7 @@ void ka_warn_of_loss(const char *path, const KtReplayInfo *info)
                 "because the disk was full: allocations and frees of this "
                 "time are not known\n", path, info->hole_events);
     }
-    /* all that was asked for is there, or all that there is */
+    /* the file has everything up to the requested time, or to its end */
     if (info->reached || (info->ended && !info->damage)) {
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The program `ka`: the commands of the monitor, asked of a journal's file
- * or of a running VM's QMP socket.
+ * The program `ka`: run a command of the monitor on a journal file, or in a
+ * running VM through its QMP socket. One thread.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -50,15 +50,15 @@ static bool parse_us(const char *word, uint64_t *us)
     return !*end || !strcmp(end, "us");
 }
 
-/* Where its value goes, NULL for a word that is no option with one. */
+/* Return the variable for the option's value, NULL if @word has no value. */
 static const char **value_of(Options *o, const char *word)
 {
     return !strcmp(word, "-f") ? &o->file :
            !strcmp(word, "-q") ? &o->socket : NULL;
 }
 
-/* Our own options come first; returns where the command begins, 0 for a
- * wrong word, which was told. */
+/* Parse the program's own options, which come first. Return the index of the
+ * first word of the command, 0 after an error, which is printed. */
 static int parse(Options *o, int argc, char **argv)
 {
     int i = 1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command table, and what can be said of a command from its row; the
- * table of JSON objects.
+ * The table of commands, functions over its rows, and the table of JSON
+ * objects.
  *
- * Read-only; any thread. The option table is in parse.c beside its setters,
- * the field table in fields.c beside its getters.
+ * Called by the parser, help, completion and the manual. Read-only; any thread.
+ * The table of options is in parse.c, next to its setters, the table of fields
+ * in fields.c, next to its getters.
  */
 #include "monitor-cmds/commands/commands.h"
 
@@ -85,7 +86,8 @@ char *mc_command_group(const char *word)
     return s->len ? g_string_free(g_steal_pointer(&s), FALSE) : NULL;
 }
 
-/* Edits (insert, delete, replace, swap neighbours) between short words. */
+/* Return the number of edits (insert, delete, replace, swap neighbours) between
+ * two short words. */
 static unsigned edits(const char *a, const char *b)
 {
     enum { MAX = 16 };

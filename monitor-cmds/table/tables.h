@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables that make commands, options and output fields (commands.def,
- * options.def, fields.def). Parser, formatters, help, completion and manual
- * iterate them; nothing else lists a command, an option or a field.
+ * The tables of commands, options and output fields (commands.def, options.def,
+ * fields.def, objects.def). Parser, formatters, help, completion and manual
+ * iterate over them; no other file lists commands, options or fields.
  */
 #ifndef MC_TABLES_H
 #define MC_TABLES_H
@@ -15,8 +15,8 @@
 GQuark mc_error_quark(void);
 
 typedef enum McErrorCode {
-    MC_ERROR_SYNTAX,        /* what was typed is wrong */
-    MC_ERROR_UNKNOWN,       /* a name that nothing has */
+    MC_ERROR_SYNTAX,        /* the line is wrong */
+    MC_ERROR_UNKNOWN,       /* the name is unknown */
     MC_ERROR_CLOSED,        /* nobody reads the output any more */
 } McErrorCode;
 
@@ -36,8 +36,8 @@ typedef enum McOptionId {
 /**
  * struct McOption - one row of options.def
  * @spelling: as typed; @alt: a second spelling, or NULL
- * @arg: name of its value, NULL for a flag
- * @set: reads the value; NULL for a flag
+ * @arg: name of the value, NULL for a flag
+ * @set: parses the value; NULL for a flag
  */
 typedef struct McOption {
     const char *spelling;
@@ -57,14 +57,15 @@ typedef enum McCommandId {
 } McCommandId;
 
 /**
- * McRunFn - what a command does
+ * McRunFn - run a command
  *
- * Bad input found only now sets @errp before anything is printed; a closed
- * sink is no error here (@out remembers it).
+ * Errors in the input set @errp before any output. A closed sink is no error;
+ * @out->closed is set.
  */
 typedef bool McRunFn(McOut *out, const McArgs *args, GError **errp);
 
-/** struct McCommand - one row of commands.def; @options: a bit an option. */
+/** struct McCommand - one row of commands.def; @options: one bit for each
+ *  option */
 typedef struct McCommand {
     const char *word;
     const char *topic;
@@ -77,23 +78,23 @@ typedef struct McCommand {
 } McCommand;
 extern const McCommand mc_commands[MC_CMD__COUNT];
 
-/** mc_command_find() - (borrowed) the command that the first @used (out) of
- *  @n words are, or NULL. */
+/** mc_command_find() - return (borrowed) the command of the first words, NULL
+ *  if there is none; @used: (out) number of words, of @n, that are its name */
 const McCommand *mc_command_find(char *const *words, unsigned n,
                                  unsigned *used);
-/** mc_command_begins() - are @n words the first ones of the command?
- *  @rest: (out, borrowed) those that are left */
+/** mc_command_begins() - return true if the command's name begins with @n
+ *  words; @rest: (out, borrowed) the rest of the name */
 bool mc_command_begins(const McCommand *c, char *const *words, unsigned n,
                        const char **rest);
-/** mc_command_group() - (owned, nullable) second words of the commands that
- *  begin with @word: "scan, clear". */
+/** mc_command_group() - return (owned, nullable) the second words of the
+ *  commands that begin with @word: "scan, clear" */
 char *mc_command_group(const char *word);
-/** mc_command_near() - (borrowed) the command word that @word may be a
- *  misspelling of, or NULL. */
+/** mc_command_near() - return (borrowed) a command whose misspelling @word may
+ *  be, or NULL */
 const char *mc_command_near(const char *word);
-/** mc_command_usage() - (owned) "ka show <va>". */
+/** mc_command_usage() - return (owned) "ka show <va>" */
 char *mc_command_usage(const McCommand *c);
-/** mc_command_options() - (owned) "-s -j -n N", as @c takes them. */
+/** mc_command_options() - return (owned) the options of @c: "-s -j -n N" */
 char *mc_command_options(const McCommand *c);
 
 /* ---- fields -------------------------------------------------------------- */
@@ -111,8 +112,8 @@ typedef enum McFieldType {
     MC_TYPE_SIZE,           /* hex, 5 columns */
     MC_TYPE_US,             /* decimal microseconds */
     MC_TYPE_STACK,          /* program counters, a space between */
-    MC_TYPE_TAIL,           /* likewise, a space before each */
-    MC_TYPE_WORD,           /* a name; no spaces left in text */
+    MC_TYPE_TAIL,           /* the same, a space before each */
+    MC_TYPE_WORD,           /* a name; blanks in it are escaped in text */
     MC_TYPE_NAME,           /* a name in a column, 5 wide */
     MC_TYPE_HEX,
     MC_TYPE_NUMBER,         /* decimal */
@@ -128,9 +129,9 @@ typedef enum McFieldGroup {
     MC_GROUP_RCU,
     MC_GROUP_FREE,
     MC_GROUP_ERROR,
-    MC_GROUP_AWAY,          /* of errors that are not at the block's start */
-    MC_GROUP_SIZED,         /* of errors in the size that was passed */
-    MC_GROUP_SAME,          /* of lines that stand for several blocks */
+    MC_GROUP_AWAY,          /* errors whose address is not the block's start */
+    MC_GROUP_SIZED,         /* errors in the size of a free */
+    MC_GROUP_SAME,          /* lines that stand for several blocks */
     MC_GROUP_LEAK,
     MC_GROUP_REF,
     MC_GROUP_V,
@@ -142,7 +143,7 @@ typedef enum McFieldGroup {
 
 /**
  * struct McField - one row of fields.def
- * @get: the value for a row; false: not known
+ * @get: stores the value of a row; returns false if it is unknown
  */
 typedef struct McField {
     const char *key;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tables of accounts: see top.h.
+ * Tables of sums for ka top and ka diff, see top.h.
  *
- * Accounts of modules are sums over those of callers. Lifetimes are kept in
- * classes, four for each power of two, so that a median is right to an eighth.
+ * Sums of modules are added up from those of callers. Lifetimes are counted in
+ * classes, four for each power of two, so a median is right within an eighth:
+ *
+ *   ... [64, 80) [80, 96) [96, 112) [112, 128) [128, 160) [160, 192) ...
  */
 #include "monitor-cmds/table/top-table.h"
 
 #include <string.h>
 
-#define LIFE_CLASSES 192    /* of microseconds of 48 bits */
+#define LIFE_CLASSES 192    /* for microseconds of 48 bits */
 
 const McTopColumn mc_top_columns[MC_TOP__COUNT] = {
 #define MC_TOP(key_, group_, help_) \
@@ -75,7 +77,8 @@ static uint64_t first_frame(KtTracer *t, KtStackId stack)
     return pc && n ? pc[0] : 0;
 }
 
-/* The same pointer for the same name, as long as the table lives. */
+/* Return the module of @pc, NULL if there is none. Equal names have the same
+ * pointer, valid as long as the table. */
 static const char *module_of(McTopTable *t, uint64_t pc)
 {
     const char *name = g_hash_table_lookup(t->modules, &pc);
@@ -112,7 +115,7 @@ static KtCacheId same_cache(KtTracer *t, KtTracer *from, KtCacheId id)
     return (KtCacheId) { 0 };
 }
 
-/* A key of another tracer with the ids of this one. */
+/* Translate a key of another tracer to the ids of this one. */
 static KtAccountKey translate(KtTracer *t, KtTracer *from,
                               const KtAccountKey *key)
 {
@@ -217,7 +220,8 @@ static void add_amounts(KtAccount *to, const KtAccount *a, uint64_t sign)
     to->cross += sign * a->cross;
 }
 
-/* The peak of several is not the sum of theirs. */
+/* Add an account to its row, or subtract it. If a row is the sum of several
+ * accounts, its peak is unknown, because their peaks are of different times. */
 void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
                 const KtAccount *a, bool take_away)
 {
@@ -240,7 +244,7 @@ static unsigned life_class(uint64_t us)
     return MIN((bits - 1) * 4 + (us >> (bits - 2) & 3), LIFE_CLASSES - 1);
 }
 
-/* The middle of a class. */
+/* Return the middle of a class. */
 static uint64_t life_of(unsigned class)
 {
     unsigned bits = class / 4 + 1;
@@ -346,7 +350,7 @@ bool mc_top_value(const McTopTable *t, const McTopRow *row, McTopId id,
     case MC_TOP_life:
         return median(row, out);
     case MC_TOP_oldest:
-        /* blocks may be newer: the VM runs while they are counted */
+        /* blocks can be newer, because the VM runs during the count */
         return row->any_live &&
                put(out, t->all.now - MIN(row->since, t->all.now));
     case MC_TOP_live_asked:
@@ -423,7 +427,8 @@ static int compare_caches(KtTracer *t, const KtAccountKey *a,
     return a->layer < b->layer ? -1 : a->layer > b->layer;
 }
 
-/* By what is printed, not by ids, which are others in a journal's reader. */
+/* Compare keys by what is printed. Ids differ between a tracer and the reader
+ * of its journal. */
 static int compare_keys(const McTopTable *t, const McTopRow *a,
                         const McTopRow *b)
 {

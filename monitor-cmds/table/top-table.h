@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tables of accounts: rows by caller, stack, cache, task, module or size, for
- * ka top and ka diff. Put together from the tracer's accounts, or counted
- * from blocks and past lives; sorted; printed by the formatters.
+ * Tables of sums: rows by caller, stack, cache, task, module or size, for ka
+ * top and ka diff. Made from the tracer's accounts, or counted from blocks and
+ * past lives; sorted; printed by the formatters.
  *
- * No locks: one thread. Names of tasks and caches are borrowed from a tracer.
+ * Called by commands; one thread, no locks. Names of tasks and caches are
+ * borrowed from a tracer.
  */
 #ifndef MC_TOP_H
 #define MC_TOP_H
 
 #include "monitor-cmds/table/tables.h"
 
-/** What rows are by: --by. The first are KtBy. */
+/** enum McBy - how rows are grouped (--by); the first values are those of
+ *  KtBy */
 typedef enum McBy {
     MC_BY_CALLER = KT_BY_CALLER,
     MC_BY_STACK = KT_BY_STACK,
@@ -21,7 +23,7 @@ typedef enum McBy {
     MC_BY_MODULE = KT_BY__COUNT,
     MC_BY__COUNT
 } McBy;
-/** mc_by_name() - (static) "caller". */
+/** mc_by_name() - return (static) "caller" and so on */
 const char *mc_by_name(McBy by);
 
 typedef enum McTopId {
@@ -41,12 +43,14 @@ typedef struct McTopColumn {
 extern const McTopColumn mc_top_columns[MC_TOP__COUNT];
 
 /**
- * struct McTopRow - one account as it is printed
- * @module: (borrowed) of MC_BY_MODULE
- * @a: the amounts; the differences of both in ka diff, modulo 2^64
- * @peak_known, @cross_known: of what is counted from blocks they are not
- * @ends: lifetimes known; @life: their classes, NULL for none
- * @now: time of the newest event; @since: of the oldest live block
+ * struct McTopRow - one row
+ * @module: (borrowed) the module of MC_BY_MODULE
+ * @a: the amounts; in ka diff their differences, modulo 2^64
+ * @peak_known, @cross_known: false if the row is counted from blocks
+ * @ends: number of known lifetimes
+ * @life: number of lifetimes in each class, NULL if there are none
+ * @now: time of the newest event
+ * @since: time of the oldest live block
  */
 typedef struct McTopRow {
     KtAccountKey key;
@@ -60,13 +64,14 @@ typedef struct McTopRow {
 } McTopRow;
 
 /**
- * struct McTopTable - all of them
- * @tracer: (borrowed) whose ids keys have
- * @kernel: (borrowed, nullable) tells modules
+ * struct McTopTable - all rows
+ * @tracer: (borrowed) the tracer to which the ids in keys belong
+ * @kernel: (borrowed, nullable) the symbols, for modules
  * @diff: values are differences
- * @all: everything together; @totals: what else is known of it, all 0 when
- *       it was counted from blocks; @counted: that it was; @dropped: of those
- *       that are not known any more
+ * @all: the sum of all rows
+ * @totals: further totals; all 0 if @counted
+ * @counted: amounts are counted from blocks and past lives
+ * @dropped: number of blocks and past lives that were evicted
  */
 typedef struct McTopTable {
     KtTracer *tracer;
@@ -75,36 +80,37 @@ typedef struct McTopTable {
     bool diff;
     GHashTable *rows;       /* key as a number -> McTopRow */
     GHashTable *modules;    /* pc -> name */
-    GStringChunk *names;    /* of modules, each once */
+    GStringChunk *names;    /* names of modules, each once */
     McTopRow all;
     KtTotals totals;
     bool counted;
     uint64_t dropped;
-    unsigned width[MC_TOP__COUNT];  /* of the text's columns */
+    unsigned width[MC_TOP__COUNT];  /* width of the text's columns */
 } McTopTable;
 
 McTopTable *mc_top_new(KtTracer *tracer, const GsKernel *kernel, McBy by);
 void mc_top_free(McTopTable *t);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(McTopTable, mc_top_free)
 
-/** mc_top_add() - an account of @from's, whose ids may be others: its amounts
- *  are added, or taken away. */
+/** mc_top_add() - add an account of @from, whose ids may differ, or subtract
+ *  it */
 void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
                 const KtAccount *a, bool take_away);
-/** mc_top_count() - a block: its amounts when @amounts, else only what tells
- *  lifetimes, in a row that there is. */
+/** mc_top_count() - count a block: its amounts if @amounts, else only its
+ *  lifetime, if its row exists */
 void mc_top_count(McTopTable *t, const KtBlock *b, bool amounts);
-/** mc_top_sorted() - (owned) McTopRow, the largest of a column first; rows
- *  without a difference are left out of ka diff. */
+/** mc_top_sorted() - return (owned) McTopRow pointers, the largest value of the
+ *  column first; ka diff has only rows with a difference */
 GPtrArray *mc_top_sorted(const McTopTable *t, McTopId sort);
 
-/** mc_top_value() - false: not known. Differences have a sign. */
+/** mc_top_value() - store a value. Return false if it is unknown. Differences
+ *  are signed. */
 bool mc_top_value(const McTopTable *t, const McTopRow *row, McTopId id,
                   int64_t *out);
-/** mc_top_compare_stacks() - by their frames: ids are others in a journal's
- *  reader. */
+/** mc_top_compare_stacks() - compare stacks by their frames, because a reader
+ *  of the journal has other ids */
 int mc_top_compare_stacks(KtTracer *t, KtStackId a, KtStackId b);
-/** mc_top_shows() - is there such a column? */
+/** mc_top_shows() - return true if the text has this column */
 bool mc_top_shows(const McTopTable *t, McTopId id, bool verbose);
 
 #endif /* MC_TOP_H */

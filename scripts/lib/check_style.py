@@ -11,6 +11,8 @@ import shutil
 import statistics
 import subprocess
 
+from . import links
+
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 
 MAX_COLUMNS = 80
@@ -197,9 +199,14 @@ def check_shell(files):
     yield from done.stdout.splitlines()
 
 
+def check_links(files):
+    """links of pages lead to files and headings that exist"""
+    yield from links.broken(files, lines_of)
+
+
 CHECKS = [check_columns, check_blanks, check_licence, check_banned,
           check_marks, check_file_length, check_function_length,
-          check_programs, check_shell]
+          check_programs, check_shell, check_links]
 
 
 # --- output ------------------------------------------------------------------

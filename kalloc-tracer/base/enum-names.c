@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+/* clang-format off */
 static const char *const layer_names[KT_LAYER__COUNT] = {
     [KT_LAYER_NONE] = "none",
     [KT_LAYER_KMALLOC] = "kmalloc",
@@ -15,6 +16,7 @@ static const char *const layer_names[KT_LAYER__COUNT] = {
     [KT_LAYER_PERCPU] = "percpu",
     [KT_LAYER_PAGES] = "pages",
 };
+/* clang-format on */
 
 static const struct {
     const char *name;

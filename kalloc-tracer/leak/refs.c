@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+/* clang-format off */
 static const char *const place_names[] = {
     [KT_PLACE_BLOCK] = "block",
     [KT_PLACE_DATA] = "data",
@@ -17,6 +18,7 @@ static const char *const place_names[] = {
     [KT_PLACE_PAGE] = "page",
     [KT_PLACE_FREELIST] = "freelist",
 };
+/* clang-format on */
 
 const char *kt_place_name(KtPlace place)
 {

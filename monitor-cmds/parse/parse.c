@@ -288,6 +288,7 @@ typedef struct ArgKind {
     bool pair;
 } ArgKind;
 
+/* clang-format off */
 static const ArgKind arg_kinds[] = {
     { "range", read_range },
     { "address", read_address },
@@ -296,6 +297,7 @@ static const ArgKind arg_kinds[] = {
     { "name", read_name },
     { "topic", read_topic, .pair = true },
 };
+/* clang-format on */
 
 static const ArgKind *find_kind(const char *name, size_t len)
 {

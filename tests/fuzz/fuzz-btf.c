@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: .BTF sections. Byte 0 even: the rest as it stands; odd: the
- * rest are type records, put behind a good header and names.
+ * Fuzz target: .BTF sections.
+ *
+ * Byte 0 even: the rest is the section. Byte 0 odd: the rest are type records;
+ * a correct header and a table of names are added.
  */
 #include "guest-symbols/types/btf.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Command lines of any bytes, against a small map with every kind of block
- * and error. Besides not crashing: each line of output ends with a newline
- * and is printable ASCII, and a bad line prints exactly one.
+ * Fuzz target: command lines of any bytes, on a small map with every kind of
+ * block and error.
+ *
+ * Checks: each line of output ends with a newline and is printable ASCII; a
+ * wrong command line prints exactly one line.
  */
 #include <string.h>
 
@@ -43,7 +45,7 @@ static void check_output(const char *text, int rc)
     g_assert_true(rc == 0 || (rc == 1 && lines == 1));
 }
 
-/* Did a command switch the tracer off, or make it forget? */
+/* Return true if a command disabled the tracer or cleared the map. */
 static bool has_changed(TestWorld *w)
 {
     KtTracer *t = test_world_tracer(w);

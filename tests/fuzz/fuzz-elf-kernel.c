@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: ELF files of kernels that are no Linux, and walks over their
- * stacks. Byte 0: the architecture, and whether the rest is a file as it
- * stands or three-byte changes (position, value) to a good one; these are
- * what lies on the stack, too.
+ * Fuzz target: ELF files of kernels other than Linux, and walks over their
+ * stacks.
+ *
+ * Byte 0 selects the architecture and what the rest is: a file, or changes of
+ * three bytes each (position, value) to a correct file. The same bytes are also
+ * the content of the stack.
  */
 #include "tests/lib/elf-writer.h"
 #include "guest-symbols/gs.h"

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzz target: any stack of an architecture whose stacks are walked by frame
- * records. The input is a byte for the architecture, 24 bytes of registers,
- * and two pages of stack, of which what is missing is zeros. The walk must
- * end, stay within @max, read only the pages that it was given, and name only
- * addresses of the kernel's half; walked twice, it must say the same, and a
- * stack that is taken for one walked before must be walked the same way.
+ * records.
+ *
+ * Input: a byte for the architecture, 24 bytes of registers, two pages of
+ * stack; missing bytes are 0.
+ *
+ * Checks: the walk ends, stores at most @max frames, reads only the pages that
+ * it was given, and returns only addresses in the kernel's half. A second walk
+ * has the same result. If a stack is recognised as one that was walked before,
+ * that walk has the same result too.
  */
 #include "tests/lib/frame-types.h"
 #include "guest-symbols/kernel/kernel.h"
@@ -45,7 +49,7 @@ static const void *stack_page(void *opaque, uint64_t va)
     return off < sizeof(words) ? &words[off / PAGE * PAGE / 8] : NULL;
 }
 
-/* Addresses in the input are small: moved to where they mean something. */
+/* Move a small address of the input into the text or the stack. */
 static uint64_t place(uint64_t v)
 {
     switch (v >> 62) {
@@ -74,7 +78,7 @@ static GsSymtab *make_symbols(void)
     return tab;
 }
 
-/* Made once for each way of reading them. */
+/* The kernel of an architecture, with or without types. Created once. */
 static const GsKernel *kernel_of(unsigned choice)
 {
     static GsKernel kernels[4];
@@ -138,7 +142,7 @@ static void walk_again(GsUnwinder *u, const GsRegs *regs)
     }
 }
 
-/* Words above the stack pointer, which the walk most likely read. */
+/* Change words above the stack pointer: most likely the walk read them. */
 static void walk_changed(GsUnwinder *u, const GsRegs *regs, uint32_t seed)
 {
     uint64_t at = (regs->sp - STACK) / 8;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: kernel files. Byte 0: the rest as it stands, as the payload of
- * a bzImage, or as three-byte changes (position, value) to a good ELF file.
+ * Fuzz target: kernel files.
+ *
+ * Byte 0 says what the rest is: a file, the payload of a bzImage, or changes of
+ * three bytes each (position, value) to a correct ELF file.
  */
 #include "tests/lib/elf-writer.h"
 #include "guest-symbols/image/image.h"
@@ -46,7 +48,7 @@ static GBytes *make_file(const uint8_t *data, size_t len)
     }
 }
 
-/* Every section can be read to its end, and not further by itself. */
+/* Read each section: it must be readable up to its end. */
 static void walk(const GsImage *img)
 {
     uint64_t before = 0;

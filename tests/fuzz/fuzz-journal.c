@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any frames as a journal. The input is frames' contents; the
- * checksums are made here, or nothing behind them would ever be reached. With
- * a first byte of 0 it is the file as it is.
+ * Fuzz target: any frames as a journal.
  *
- * Besides not crashing: what is listed is no more than was announced, and a
- * file that was not read to its end says so.
+ * Byte 0 not 0: the rest are the contents of frames. Headers and checksums are
+ * added here: with a wrong checksum the reader would stop before the content.
+ * Byte 0 is 0: the rest is the file.
+ *
+ * Checks: no more events are listed than the file announces. If a file was not
+ * read to its end, the reader reports damage.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ static void put_head(GByteArray *file)
     g_byte_array_append(file, bytes, sizeof(bytes));
 }
 
-/* Sections of 16-bit lengths, stored as they are. */
+/* Copy sections, uncompressed. In the input their lengths have 16 bits. */
 static void put_sections(GByteArray *out, KtBytes *in, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: kallsyms tables. A random table is hardly ever found, so the
- * input bends a good one: bytes 0-2 choose order, addresses and count, then
- * each three bytes are a position and what is xored in there. With byte 0 at
- * 255 the rest is the read-only data as it stands.
+ * Fuzz target: kallsyms tables.
+ *
+ * Random bytes are hardly ever recognised as a table, so the input changes a
+ * correct one. Bytes 0 to 2 select order, addresses and number of symbols. Then
+ * each three bytes are a position and a value that is xored there. If byte 0 is
+ * 255, the rest is the read-only data itself.
  */
 #include "tests/lib/kallsyms-writer.h"
 #include "guest-symbols/symbols/kallsyms.h"
@@ -35,7 +37,7 @@ static bool count(const GsSymbol *sym, void *opaque)
     return ++*(unsigned *)opaque < 10000;
 }
 
-/* What was accepted must hold together. */
+/* Check that the answers of an accepted table agree with each other. */
 static void query(const GsSymtab *tab)
 {
     static const char *const names[] = { "_stext", "kmem_cache_free", "" };
@@ -84,7 +86,7 @@ static GBytes *plain(const uint8_t *data, size_t len)
     return elf_writer_finish(&elf);
 }
 
-/* A good file, made once for each choice; its table is at *@at, *@n long. */
+/* A correct file, made once for each choice; its table is *@n bytes at *@at. */
 static GBytes *good(const uint8_t *choice, size_t *at, size_t *n)
 {
     static const uint32_t counts[COUNTS] = { 62, 256, 300, SYMBOLS };

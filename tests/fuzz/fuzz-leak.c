@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: searches of a guest's memory that says what it likes. Byte 0
- * has switches; then each four bytes bend a small guest (lib/leak-guest.h): a
- * page of it and a word there, or an entry of its table of variables, and
- * what that becomes: an address in one of its parts, a small number, or
- * itself with a byte xored. A scan and a search for references have to end,
- * and to agree: nothing that holds it refers to a block that was reported,
- * but other blocks.
+ * Fuzz target: leak scans and reference searches in untrusted guest memory.
+ *
+ * Byte 0 has switches. Then each four bytes change a small guest
+ * (lib/leak-guest.h): a page and a word in it, or an entry of its table of
+ * variables, and the new value: an address in one of its parts, a small number,
+ * or the old value with one byte xored.
+ *
+ * Checks: the scan and the search end, and agree: in the memory that a scan
+ * uses as roots nothing refers to a block that it reported. Only other blocks
+ * may.
  */
 #include "tests/lib/leak-guest.h"
 
@@ -64,7 +67,7 @@ static void check_refs(LeakGuest *g, const KtLeakPlan *plan,
                  &refs, &more, &bytes, NULL)) {
         abort();
     }
-    /* of small numbers only that of the start counts in a scan */
+    /* A scan counts a small number only if it is the start of a block. */
     for (unsigned i = 0; i < refs->len && block->va >= LOW; i++) {
         KtPlace place = g_array_index(refs, KtRef, i).place;
 

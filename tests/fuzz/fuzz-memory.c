@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: a kernel that lies in guest memory. The input bends a good
- * one, tables of types and of unwinding included: byte 0 chooses the order of
- * its symbol table, then each four bytes are a position in its read-only data
- * and what is xored in there, or put there when the fourth is odd. What is
- * found has to answer, whatever it is.
+ * Fuzz target: a kernel in guest memory.
+ *
+ * The input changes a correct kernel, with its tables of symbols, types and
+ * unwind data. Byte 0 selects the order of the symbol table. Then each four
+ * bytes change one byte of the read-only data: a position (2 bytes), a value,
+ * and a byte that is odd to store the value, even to xor it.
+ *
+ * Checks: if the kernel is found, all queries return.
  */
 #include "tests/lib/kallsyms-writer.h"
 #include "tests/lib/orc-writer.h"
@@ -115,7 +118,7 @@ static void bend(const uint8_t *data, size_t len)
     }
 }
 
-/* What was accepted must hold together. */
+/* Check that the answers of an accepted kernel agree with each other. */
 static void query(GsKernel *k)
 {
     g_autoptr(GsUnwinder) u = gs_unwinder_new(k);
@@ -155,7 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (k) {
         query(k);
     } else if (!kt_finder_why_not(f) || len == 1) {
-        abort();                /* nothing was bent */
+        abort();                /* nothing was changed */
     }
     return 0;
 }

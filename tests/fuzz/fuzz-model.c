@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any bytes as events: the tracer and the naive model must agree. */
+/* Fuzz target: any bytes as events. Tracer and naive model must agree. */
 #include "tests/lib/naive-run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

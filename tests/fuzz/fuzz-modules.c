@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any guest memory as a struct module. The input is laid out
- * as that memory at a fixed address, the struct at its start; pointers are
- * pulled towards it so that they lead somewhere. What is learned is queried
- * and unwound through, next to an older module that it may lie over.
+ * Fuzz target: any guest memory as a struct module.
+ *
+ * The input is the guest memory at a fixed address, and begins with the struct.
+ * Words whose upper half is 1 become addresses in the input, so that pointers
+ * lead somewhere. If the module is accepted, it is added, queried and used for
+ * unwinding. An older module is in the tables that the new one may overlap.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
@@ -59,7 +61,7 @@ static bool input_read(void *opaque, uint64_t va, void *buf, size_t len)
     return true;
 }
 
-/* Words of which the upper half is 1 become addresses in the input. */
+/* Copy the input. Words whose upper half is 1 become addresses in it. */
 static void input_fill(Input *in, const uint8_t *data, size_t len)
 {
     in->len = MIN(len, sizeof(in->bytes));

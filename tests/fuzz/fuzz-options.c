@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: the plugin's options, one a line. Each list is taken, or
- * refused with one line of text; what was taken is taken again if the last
- * option is repeated, and means the same.
+ * Fuzz target: the plugin's options, one a line.
+ *
+ * Checks: each list is accepted, or refused with one line of text. An accepted
+ * list is accepted again if its last option is repeated, with the same meaning.
  */
 #include <string.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any bytes as ORC arrays. First byte: layout; second: whether
- * there is a header. Every row of what comes out must be found again.
+ * Fuzz target: any bytes as ORC arrays.
+ *
+ * Byte 0 selects the layout. Bit 0 of byte 1 says whether there is a header.
+ * Check: each row of an accepted table is found by its address.
  */
 #include "guest-symbols/orc/orc.h"
 #include <stdlib.h>

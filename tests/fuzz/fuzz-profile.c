@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any bytes as a profile. A good one has rows that the hook
- * table can take, a bad one gets one line.
+ * Fuzz target: any bytes as a kernel profile.
+ *
+ * Checks: the rows of an accepted profile are valid for the hook table. A
+ * refused profile has an error text of one line.
  */
 #include "kalloc-tracer/hooks/profile.h"
 

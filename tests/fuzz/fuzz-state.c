@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any bytes as the state of a tracer.
+ * Fuzz target: any bytes as the snapshot of a tracer.
  *
- * The first byte tells what they are: a stream as it is, or the numbers in a
- * sound one, so that the fuzzer need not find out how to make a checksum.
- * What is taken must be told in a way that is taken again, and then be the
- * same; what is refused must leave the tracer as it was.
+ * Bit 0 of byte 0 says what the rest is: the stream itself, or the content of a
+ * correct stream, so that the fuzzer need not find a valid checksum.
+ *
+ * Checks: an accepted snapshot, written by the tracer that loaded it, is
+ * accepted by another tracer. A refused one leaves the tracer unchanged.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any bytes as a System.map, alone and behind a line that makes
+ * Fuzz target: any bytes as a System.map: alone, and behind two lines that make
  * them one.
  */
 #include "guest-symbols/gs.h"

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any stack under any table. The input is 24 bytes of
- * registers, 16 rows of a table (10 bytes each: distance and entry), and two
- * pages of stack, of which what is missing is zeros. The walk must end, stay
- * within @max and read only pages that it was given; walked twice, it must
- * say the same; and when words of the stack have changed since, or the walk
- * begins elsewhere, an unwinder that walked before must say what a new one
- * says, and recognise a stack only if it walked that very one.
+ * Fuzz target: any stack with any ORC table.
+ *
+ * Input: 24 bytes of registers, 16 rows of a table (10 bytes each: distance and
+ * entry), two pages of stack; missing bytes are 0.
+ *
+ * Checks: the walk ends, stores at most @max frames, and reads only pages that
+ * it was given. A second walk has the same result. Then words of the stack are
+ * changed, or the walk starts elsewhere: an unwinder with cached walks must
+ * have the same result as a new one, and recognise a stack only if it has
+ * walked exactly that stack.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
@@ -36,7 +39,7 @@ typedef struct Result {
 typedef struct Fuzz {
     GsKernel k;
     uint64_t words[N_WORDS];
-    Result kept[MAX_KEPT];              /* walks that were to be remembered */
+    Result kept[MAX_KEPT];              /* walks that @u should remember */
     unsigned n_kept;
 } Fuzz;
 
@@ -50,7 +53,7 @@ static const void *stack_page(void *opaque, uint64_t va)
     return off < sizeof(f->words) ? &f->words[off / PAGE * PAGE / 8] : NULL;
 }
 
-/* Addresses in the input are small: moved to where they mean something. */
+/* Move a small address of the input into text, stack or modules. */
 static uint64_t place(uint64_t v)
 {
     switch (v >> 62) {
@@ -109,7 +112,7 @@ static bool same(const Result *a, const Result *b)
            !memcmp(a->frames, b->frames, a->n * sizeof(a->frames[0]));
 }
 
-/* With what @u remembers of walks before, and by an unwinder that is new. */
+/* Walk with @u, which remembers earlier walks, and with a new unwinder. */
 static void walk_both(Fuzz *f, GsUnwinder *u, const GsRegs *regs)
 {
     g_autoptr(GsUnwinder) fresh = gs_unwinder_new(&f->k);
@@ -128,8 +131,8 @@ static void walk_both(Fuzz *f, GsUnwinder *u, const GsRegs *regs)
     }
 }
 
-/* One of the words above the stack pointer, which the walk most likely read,
- * and back; then the frames from the second on. */
+/* Change a word above the stack pointer (most likely the walk read it), and
+ * restore every other one. Then walk from another stack pointer. */
 static void walk_changed(Fuzz *f, const GsRegs *regs, uint32_t seed)
 {
     g_autoptr(GsUnwinder) u = gs_unwinder_new(&f->k);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Differential fuzzer of the map: random events, many of them, for a tracer
- * and for the naive model at once. A round of events has a seed of its own
- * and one of several kinds; a difference aborts behind a line that tells the
- * seed: --seed N --operations 1 runs that round alone.
+ * Differential fuzzer of the map: the same random events for the tracer and for
+ * the naive model.
+ *
+ * Each round of events has its own seed and one of several kinds. A difference
+ * aborts the program, after a line with the seed. --seed N --operations 1 runs
+ * only that round again.
  *
  * usage: model-diff [--operations N] [--seed N] [--tap]
  */
@@ -20,19 +22,19 @@
 #define ROUND_OPS   4000
 #define EVERY       250     /* events between comparisons */
 
-/* The bytes of an event, as naive-run.c reads them. */
+/* The bytes of an event: see naive-run.c. */
 enum { OP, VA_HIGH, VA_LOW, SIZE, ACTUAL, STACK, CPU, KIND };
 
 #define PAGES_LAYER (6 << 2)
 #define PAGES_FREE  (5 << 5)
 
-/* Whole kinds of disorder now and then: no clear, no reset, no gap. */
+/* No clear, no reset, no gap. */
 static void calm(GRand *r, uint8_t *op)
 {
     op[OP] &= 0x7f;
 }
 
-/* A clear, a reset, an end of tracing each some hundred events. */
+/* Rarely a clear, a reset or a gap. */
 static void wild(GRand *r, uint8_t *op)
 {
     if (g_rand_int_range(r, 0, 100)) {
@@ -40,7 +42,7 @@ static void wild(GRand *r, uint8_t *op)
     }
 }
 
-/* Small blocks side by side: as many as there is room for. */
+/* As many small blocks side by side as possible. */
 static void crowded(GRand *r, uint8_t *op)
 {
     op[OP] &= 0x7f;
@@ -49,7 +51,7 @@ static void crowded(GRand *r, uint8_t *op)
     op[VA_HIGH] |= 0x80;
 }
 
-/* The page allocator: pieces freed of what was handed out, bulk calls. */
+/* The page allocator: frees of parts of a block, bulk calls. */
 static void pages(GRand *r, uint8_t *op)
 {
     op[OP] &= 0x7f;
@@ -59,7 +61,7 @@ static void pages(GRand *r, uint8_t *op)
     op[KIND] = (op[KIND] & 3) | PAGES_LAYER | PAGES_FREE;
 }
 
-/* The map with slabs on pages: both layers at the same addresses. */
+/* Slabs on pages: blocks of both layers at the same addresses. */
 static void layered(GRand *r, uint8_t *op)
 {
     if (g_rand_boolean(r)) {
@@ -89,12 +91,12 @@ static size_t one_round(uint64_t seed)
     for (unsigned i = 0; i < ROUND_OPS; i++) {
         bias(r, data + i * NAIVE_OP_BYTES);
     }
-    /* Half of the rounds know all that happened: unknown frees are errors. */
+    /* Half of the rounds are complete: unknown frees are errors. */
     data[0] = 0xfd;
     return naive_run(data, ROUND_OPS * NAIVE_OP_BYTES, EVERY);
 }
 
-/* The round that runs, for whoever reads why the program ended. */
+/* Seed of the current round, for the line that is printed on a failure. */
 static uint64_t now_seed;
 
 static void tell_seed(int number)

@@ -30,7 +30,7 @@ def monitor(line):
 
 
 def evaluate(word):
-    """An address in hex, of what gdb knows."""
+    """Return the address that a gdb expression means, in hex."""
     try:
         value = gdb.parse_and_eval(word)
     except gdb.error as e:
@@ -39,7 +39,7 @@ def evaluate(word):
 
 
 def split(text):
-    """Words; blanks in parentheses and brackets do not part them."""
+    """Split into words; blanks in parentheses and brackets do not split."""
     words, depth, word = [], 0, ''
     for c in text + ' ':
         depth += (c in '([') - (c in ')]')
@@ -57,8 +57,8 @@ def command_line(text):
 
 
 def block_at(va):
-    """The row of the block at VA, None for none; of an object, not of the
-    pages that it lies in."""
+    """Return the row of the block at VA, or None. If an object and the pages
+    that contain it are both blocks, return the object."""
     rows = []
     for line in monitor(f'{va} -j -s -v').splitlines():
         row = json.loads(line) if line.startswith('{') else {}
@@ -72,7 +72,7 @@ def block_at(va):
 # --- frames ------------------------------------------------------------------
 
 def arguments(va):
-    """The names of the parameters of gdb's function at VA."""
+    """Return the parameter names of the function at VA, from gdb."""
     try:
         block = gdb.block_for_pc(va)
     except (gdb.error, RuntimeError):
@@ -83,7 +83,8 @@ def arguments(va):
 
 
 def frame(i, va, symbol):
-    """A return address belongs to the call before it."""
+    """Format one frame. Look up the instruction before a return address: the
+    call."""
     line = gdb.find_pc_line(va - 1)
     if not line.symtab:
         return f'#{i:<3}0x{va:016x} in {symbol or "??"}'
@@ -124,8 +125,8 @@ class Ka(gdb.Command):
         gdb.write(monitor(command_line(argument)))
 
     def complete(self, text, word):
-        """The commands; of a command its options. Told by ka itself. To gdb
-        a word does not begin before its dashes."""
+        """Complete a command, or the options of one; ka lists them. For gdb
+        a word begins after its dashes."""
         words = text.split()
         last = words.pop() if text and not text[-1].isspace() else ''
         cut = len(last) - len(word or '')
@@ -146,7 +147,7 @@ class Ka(gdb.Command):
 
 
 class KaBacktrace(gdb.Command):
-    """The stacks of a block, as gdb shows frames: ka-bt VA."""
+    """Print the stacks of a block, as gdb prints frames: ka-bt VA."""
 
     def __init__(self):
         super().__init__('ka-bt', gdb.COMMAND_STACK)

@@ -4,9 +4,9 @@
 
 usage: aptsources.py TYPE[@security]:SUITE,... ...
 
-The machine's configuration (one-line and deb822 files) is read for the
-entries of its own release and of its security suite; their URIs, keyring and
-other options are kept, type and suites are replaced.
+Reads the machine's configuration (one-line and deb822 files) and finds the
+entries of its own release and of its security suite. Prints them with their
+URIs, keyring and other options, but with other types and suites.
 """
 import os
 import re
@@ -14,7 +14,7 @@ import shlex
 import subprocess
 import sys
 
-# one-line option name -> deb822 field
+# Option of a one-line entry -> field of a deb822 entry.
 OPTION_FIELDS = {
     'signed-by': 'Signed-By',
     'trusted': 'Trusted',
@@ -29,7 +29,8 @@ DROPPED = {'types', 'uris', 'suites', 'components', 'enabled',
 
 
 def one_line(text):
-    """Entries of a sources.list: deb [opt=val ...] uri suite component..."""
+    """Yield the entries of a sources.list, which are lines
+    deb [opt=val ...] uri suite component..."""
     for line in text.splitlines():
         m = re.match(r'\s*deb(?:-src)?\s+(?:\[(.*?)\]\s+)?(\S+)\s+(\S+)\s+'
                      r'([^#]+)', line)
@@ -45,7 +46,7 @@ def one_line(text):
 
 
 def deb822(text):
-    """Entries of a .sources file; a field's value keeps its lines."""
+    """Yield the entries of a .sources file. A value may have several lines."""
     for stanza in re.split(r'\n[ \t]*\n', text):
         fields, name = {}, None
         for line in stanza.splitlines():
@@ -99,7 +100,7 @@ def release_names():
 
 
 def pick():
-    """The mirror's entry for the release, and the one for security."""
+    """Return the mirror's entry for the release, and the one for security."""
     names, main, security = release_names(), None, None
     for e in entries():
         if 'main' not in e['components']:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What differs between guests of different architectures, as tests see it."""
+"""A table of what differs between guest architectures, for tests."""
 import re
 from collections import namedtuple
 
-# cc: builds static programs for the guest. gdb: the program, and what it
-# calls the architecture. linear: the kernel's address of physical address 0
-# without KASLR on our machines.
+# cc: compiler of static programs for the guest. gdb: the program; gdb_name: its
+# name of the architecture. linear: where the direct map has physical address 0,
+# without KASLR, on our machines.
 Arch = namedtuple('Arch', 'cc gdb gdb_name linear')
 
 ARCHES = {
@@ -16,6 +16,6 @@ ARCHES = {
                     0xff60000000000000 - 0x80000000),
 }
 
-# An address of the kernel's, as it is printed: all of these architectures
-# give it the upper half, of which the first digit is an f.
+# A kernel address as it is printed. On all of these architectures the kernel
+# has the upper half of the addresses, so the first digit is f.
 KERNEL_VA = re.compile(r'\bf[0-9a-f]{15}\b')

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Check the plugin as a file: it is the same bytes wherever it was built, it
-shows QEMU nothing but its entry points, and tells nobody the folders of whoever
-built it.
+"""Check the file of the plugin: each build has the same bytes, only its entry
+points are visible, and it does not contain the path of the build.
 
 usage: scripts/check plugin [--tap] --qemu-include FOLDER
 
-It is built three times, twice with gcc in folders of different names and
-depths, and once with clang if that is installed: warnings are errors.
+The plugin is built twice with gcc, in folders of different names and depths,
+and everything once with clang if that is installed. Warnings are errors.
 """
 import argparse
 import hashlib
@@ -18,7 +17,7 @@ import tempfile
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 ENTRY_POINTS = {'qemu_plugin_install', 'qemu_plugin_version'}
 PLUGIN = 'libka.so'
-# What of the tree makes the plugin.
+# The parts of the tree that a build needs.
 SOURCES = ('meson.build', 'meson_options.txt', 'guest-symbols',
            'kalloc-tracer', 'monitor-cmds', 'tests')
 
@@ -42,7 +41,7 @@ def copy_sources(to):
 
 
 def build(source, folder, qemu_include, compiler='cc', targets=(PLUGIN,)):
-    """The path of the plugin that these sources give in that folder."""
+    """Build the sources in a folder; return the path of the plugin."""
     run('meson', 'setup', folder, source, '-Dqemu_include=' + qemu_include,
         env={'CC': compiler, 'CCACHE_DISABLE': '1'})
     run('ninja', '-C', folder, *targets)
@@ -55,12 +54,12 @@ def contents(path):
 
 
 def visible(path):
-    """Names that the file defines for others."""
+    """Return the names that the file defines for the dynamic linker."""
     return {line.split()[-1] for line in
             run('nm', '-D', '--defined-only', path).splitlines()}
 
 
-# --- checks: each yields lines that complain ---------------------------------
+# --- checks: each yields lines that report errors ----------------------------
 
 def check_same_bytes(first, second):
     """two builds in different folders give the same bytes"""
@@ -71,7 +70,7 @@ def check_same_bytes(first, second):
 
 
 def check_visible(first, second):
-    """no symbols are visible but the entry points"""
+    """only the entry points are visible"""
     found = visible(first)
     for name in sorted(found - ENTRY_POINTS):
         yield f'{name} is visible'
@@ -80,18 +79,18 @@ def check_visible(first, second):
 
 
 def check_paths(first, second):
-    """no folder of the machine that built it is in the file"""
+    """the file does not contain a path of the machine that built it"""
     for path in (first, second):
         where = os.path.dirname(os.path.dirname(path))
         if where.encode() in contents(path):
-            yield f'{path}: tells of {where}'
+            yield f'{path}: contains {where}'
 
 
 CHECKS = (check_same_bytes, check_visible, check_paths)
 
 
 def with_clang(folder, source, qemu_include):
-    """Why clang does not build it, or nothing."""
+    """Build everything with clang; return the errors."""
     try:
         build(source, os.path.join(folder, 'clang'), qemu_include, 'clang', ())
         return []
@@ -100,7 +99,7 @@ def with_clang(folder, source, qemu_include):
 
 
 def all_checks(folder, qemu_include):
-    """Yields (what, complaints or None for a skip)."""
+    """Yield (what is checked, lines of errors; None if it is skipped)."""
     sources = [os.path.join(folder, *name) for name in
                (('a',), ('another', 'place', 'source'))]
     plugins = []
@@ -125,7 +124,8 @@ def main(argv):
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--tap', action='store_true', help='results as TAP')
     ap.add_argument('--qemu-include', required=True, metavar='FOLDER',
-                    help='that of the patched QEMU (scripts/setup --paths)')
+                    help='include folder of the patched QEMU '
+                         '(see scripts/setup --paths)')
     args = ap.parse_args(argv)
     bad = n = 0
     with tempfile.TemporaryDirectory(prefix='ka-plugin.') as folder:

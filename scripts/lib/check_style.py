@@ -24,7 +24,7 @@ MAX_P90 = 45
 C_FOLDERS = ('guest-symbols', 'kalloc-tracer', 'monitor-cmds', 'tests')
 LIBRARY = C_FOLDERS[:3]
 LICENCE = 'SPDX-License-Identifier: GPL-2.0-or-later'
-# Text that is data, not source.
+# Files that are data, not source.
 NO_LICENCE = re.compile(r'(^|/)(COPYING|series|corpus/|golden/|data/|cases?/)|'
                         r'\.(patch|md|json|txt|expected|map|gitignore)$|'
                         r'^tests/replay/|^\.gitignore$|^\.gitattributes$')
@@ -69,7 +69,7 @@ def is_script(path):
 
 
 def strip_c(text):
-    """C without comments and strings, with the same lines."""
+    """Return C without comments and strings, with the same line numbers."""
     def blank(m):
         word = m.group(0)
         return '\n' * word.count('\n') if word.startswith('/') else '""'
@@ -77,10 +77,10 @@ def strip_c(text):
                   r"'(?:\\.|[^'\\\n])*'", blank, text, flags=re.S)
 
 
-# --- checks: each yields lines that complain ---------------------------------
+# --- checks: each yields lines that report errors ----------------------------
 
 def check_columns(files):
-    """lines are at most 80 columns, but for the rows of tables (.def)"""
+    """lines are at most 80 columns, except rows of tables (.def)"""
     for path in files:
         if not LONG_LINES.search(path):
             continue
@@ -102,7 +102,7 @@ def check_blanks(files):
 
 
 def check_licence(files):
-    """each source says its licence in its first lines"""
+    """each source names its licence in its first lines"""
     for path in files:
         if NO_LICENCE.search(path):
             continue
@@ -122,7 +122,7 @@ def check_banned(files):
 
 
 def check_marks(files):
-    """nothing is left to do"""
+    """no mark says that work is open"""
     for path in files:
         if not (is_c(path) or is_script(path)) or \
                 path == 'scripts/lib/check_style.py':
@@ -141,7 +141,7 @@ def check_file_length(files):
 
 
 def functions(path):
-    """(name, first line, lines) of each function body of a C file."""
+    """Yield (name, first line, lines) of each function of a C file."""
     begin, name = None, None
     text = strip_c('\n'.join(lines_of(path))).split('\n')
     for i, line in enumerate(text, 1):
@@ -177,7 +177,7 @@ def check_function_length(files):
 
 
 def check_programs(files):
-    """what begins with #! can be run as it is"""
+    """files that begin with #! are executable, others are not"""
     for path in files:
         with open(full(path), 'rb') as f:
             starts = f.read(2) == b'#!'
@@ -187,7 +187,7 @@ def check_programs(files):
 
 
 def check_shell(files):
-    """shellcheck has nothing to say"""
+    """shellcheck finds nothing"""
     if not shutil.which('shellcheck'):
         yield from ()
         return

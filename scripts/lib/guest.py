@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Guests for tests: start one, wait, ask the tracer by each way in, stop.
+"""Guests: start one, wait, run commands of ka on each connection, stop.
 
     with Guest(kernel='6.12', run='work', n=2, end='wait') as g:
         g.wait_marker('KA-DONE')
         print(g.gdb(['mon ka stat']), g.hmp('ka stat'), g.hmp_qmp('ka stat'))
 
-A guest's files (sockets, serial.log, qemu.log, gdb-*.log) lie in a private
-folder that is removed by stop(); when a test failed (an exception leaves the
-with block, or keep() was called) it is moved to the results folder.
+A guest's files (sockets, serial.log, qemu.log, gdb-*.log) are in a private
+folder, which stop() removes. If a test failed (an exception left the with
+block, or keep() was called), the logs are copied to the results folder.
 """
 import atexit
 import contextlib
@@ -38,18 +38,19 @@ class Guest:
 
     kernel   a prepared one ('6.12', 'arm64-6.12'), or a kernel file
     arch     of a kernel file, a key of ARCHES (default: x86_64)
-    plugin   False: the tracer is not loaded; stock: unpatched QEMU
-    symbols  kernel file for the tracer, 'none' for none (default: kernel)
+    plugin   False: do not load the tracer; stock: use the unpatched QEMU
+    symbols  kernel file for the tracer, or 'none' (default: the tracer finds
+             the kernel in guest memory)
     journal  file of the tracer's event log
     cmdline  more words for the kernel command line
     run, n   workload (NAME.sh of the initramfs or the share) and its size
-    end      'wait', 'poweroff' or 'shell' (needed by shell()), None for a
-             guest that is not ours
-    share    folder copied into the guest as /share (when it starts)
-    out      folder that gets what the workload put into /share/out, when
-             collect() is called after KA-DONE
+    end      'wait', 'poweroff' or 'shell' (shell() needs it); None if the
+             initramfs is not ours
+    share    folder that is copied into the guest as /share when it starts
+    out      folder to which collect() unpacks the workload's /share/out,
+             after KA-DONE
     qemu     more QEMU arguments; options: more ka-run options
-    timeout  seconds, for everything that has no timeout of its own
+    timeout  seconds, for everything that does not have its own timeout
     """
 
     def __init__(self, kernel='6.12', smp=1, plugin=True, stock=False,
@@ -105,9 +106,9 @@ class Guest:
         self._serial_ready = threading.Event()
         self._drain.start()
 
-    # Kept here as it arrives: QEMU's own log of a socket repeats a character
-    # for each time that it did not fit (chardev/char.c logs what a write that
-    # ended in EAGAIN was given).
+    # This thread writes the log of the console. QEMU's own log of a socket
+    # repeats characters: chardev/char.c logs all bytes of a write that ended
+    # in EAGAIN, and logs them again when the write is repeated.
     def _drain_serial(self):
         try:
             self._serial = connect(self.path('serial.sock'), self.timeout,
@@ -149,14 +150,14 @@ class Guest:
 
     @property
     def console(self):
-        """What the guest has printed so far."""
+        """The text that the guest has printed so far."""
         if self._lost:
             raise GuestError(f'serial.log: {self._lost}')
         return self._read('serial.log')
 
     def settled_console(self):
-        """All that a VM that stands has printed; its last lines may still be
-        under way."""
+        """Return all that a stopped VM has printed: wait until the text no
+        longer grows, because the last lines may arrive late."""
         text = None
         while text != self.console:
             text = self.console
@@ -165,7 +166,7 @@ class Guest:
 
     @property
     def qemu_log(self):
-        """What ka-run, QEMU and the tracer printed."""
+        """The text that ka-run, QEMU and the tracer printed."""
         return self._read('qemu.log')
 
     # --- waiting -------------------------------------------------------------
@@ -174,14 +175,14 @@ class Guest:
         return self.proc.poll() is None
 
     def cpu_seconds(self):
-        """User and system time of all threads of QEMU so far; other work on
-        the machine matters less to it than to the clock."""
+        """Return user and system time of all threads of QEMU so far. Other
+        work on the machine disturbs it less than the wall clock."""
         with open(f'/proc/{self.proc.pid}/stat', encoding='ascii') as f:
             fields = f.read().rpartition(')')[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     def wait_marker(self, text, timeout=None):
-        """Wait for a console line that starts with TEXT; returns it."""
+        """Wait for a console line that starts with TEXT; return the line."""
         end = time.monotonic() + (timeout or self.timeout)
         pattern = re.compile('^' + re.escape(text) + r'.*(?=\n)', re.M)
         while True:
@@ -206,11 +207,11 @@ class Guest:
             time.sleep(0.05)
 
     def wait_done(self, timeout=None):
-        """Wait for the end of the workload; its exit status."""
+        """Wait for the end of the workload; return its exit status."""
         return int(self.wait_marker('KA-DONE', timeout).split()[1])
 
     def wait_exit(self, timeout=None):
-        """Wait for the end of QEMU; its exit status."""
+        """Wait for the end of QEMU; return its exit status."""
         try:
             return self.proc.wait(timeout or self.timeout)
         except subprocess.TimeoutExpired as e:
@@ -220,7 +221,7 @@ class Guest:
         return ''.join(f'  | {line}\n' for line in
                        (self.qemu_log + self.console).splitlines()[-15:])
 
-    # --- ways in -------------------------------------------------------------
+    # --- connections ---------------------------------------------------------
 
     @property
     def qmp_connection(self):
@@ -229,7 +230,7 @@ class Guest:
         return self._qmp
 
     def qmp(self, name, **arguments):
-        """A QMP command; its return value. '_' in names stands for '-'."""
+        """Run a QMP command; return its value. Write '_' for '-' in names."""
         args = {k.replace('_', '-'): v for k, v in arguments.items()}
         try:
             return self.qmp_connection.cmd(name.replace('_', '-'), args,
@@ -241,13 +242,13 @@ class Guest:
             raise
 
     def hmp_qmp(self, line):
-        """A monitor command by QMP's human-monitor-command."""
+        """Run a monitor command by QMP's human-monitor-command."""
         text = self.qmp('human-monitor-command', command_line=line)
         return text.replace('\r', '')
 
     def stat(self):
-        """`ka stat`, as {key: number or text}; 'hits' are those of each
-        hook."""
+        """Return `ka stat` as {key: number or text}; 'hits' is {hook: its
+        calls}."""
         numbers, hits = {}, {}
         for line in self.hmp_qmp('ka stat -j -v').splitlines():
             row = json.loads(line)
@@ -260,7 +261,7 @@ class Guest:
         return {**numbers, 'hits': hits}
 
     def hmp(self, line, timeout=None):
-        """A monitor command typed at the monitor's own prompt."""
+        """Run a monitor command at the prompt of the monitor's socket."""
         s = connect(self.path('monitor.sock'), timeout or self.timeout)
         with s:
             self._until_prompt(s)
@@ -284,9 +285,9 @@ class Guest:
         return text.replace('\r', '')
 
     def gdb(self, commands, timeout=None, before=()):
-        """Run real gdb in batch with these commands; what it printed. The
-        guest stands while gdb is attached, and goes on afterwards. BEFORE are
-        commands from before it attaches."""
+        """Run the real gdb in batch mode; return what it printed. The guest
+        is stopped while gdb is attached, and continues afterwards. gdb runs
+        the commands of BEFORE before it attaches."""
         self._gdb_runs += 1
         argv = [self.arch.gdb, '-nx', '-batch',
                 '-ex', 'set pagination off', '-ex', 'set confirm off',
@@ -309,7 +310,7 @@ class Guest:
         return text
 
     def _wait_prompt(self, timeout=None):
-        """Of what is typed before the shell asks, the guest may drop some."""
+        """Wait for the shell's prompt: the guest may drop earlier input."""
         self.wait_marker('KA-END', timeout)
         end = time.monotonic() + (timeout or self.timeout)
         while ' # ' not in self.console.partition('\nKA-END\n')[2]:
@@ -318,31 +319,32 @@ class Guest:
             time.sleep(0.05)
 
     def shell(self, command, timeout=None):
-        """Run COMMAND in the guest's shell (end='shell'); its output."""
+        """Run COMMAND in the guest's shell (end='shell'); return its output."""
         if not self._serial_ready.wait(self.timeout):
             raise GuestError('no serial console')
         if self._boots and not self._shells:
             self._wait_prompt(timeout)
         self._shells += 1
         tag = f'KA-SHELL-{self._shells}'
-        # As it is typed it is no marker: the shell's echo wraps anywhere.
+        # The quotes make the typed text differ from the marker: the shell
+        # echoes what is typed, and wraps it anywhere.
         typed = f'KA-SHELL-"{self._shells}"'
         line = f"stty -echo; echo; echo {typed}; {command}; " \
                f"echo; echo {typed} $?\n"
         self._serial.sendall(line.encode())
         self.wait_marker(tag + ' ', timeout)
         text = self.console
-        # A line of the kernel's may come before the end of this one.
+        # The kernel may print a line before the line of the marker ends.
         begin = re.search(rf'\n{tag}(?! )\n?', text).end()
         return text[begin:text.index(f'\n{tag} ', begin)]
 
     def symbol(self, name):
-        """Where the guest says that it is."""
+        """Return the address of a symbol, from the guest's /proc/kallsyms."""
         text = self.shell(f'grep " {name}$" /proc/kallsyms')
         return int(re.search(rf'([0-9a-f]{{16}}) \w {name}\b', text)[1], 16)
 
     def collect(self):
-        """Unpack what the guest sent, into the folder given as out=."""
+        """Unpack the archive from the guest into the folder out=."""
         os.makedirs(self.out, exist_ok=True)
         with tarfile.open(self.image) as tar:
             for member in tar:
@@ -377,7 +379,7 @@ class Guest:
         self._put_away()
 
     def keep(self):
-        """Keep the logs; returns where they will be after stop()."""
+        """Keep the logs; return the folder where they are after stop()."""
         if not self._kept:
             stamp = time.strftime('%Y%m%d-%H%M%S')
             self._kept = os.path.join(
@@ -386,9 +388,9 @@ class Guest:
         return self._kept
 
     def _log_vcpus(self):
-        """Put the state of the vCPUs into vcpus.log, for who looks why the
+        """Write the state of the vCPUs to vcpus.log, to find out why the
         guest went wrong: what they execute, what their timers and interrupts
-        wait for. There is none when QEMU does not answer."""
+        wait for. If QEMU does not answer, the file is empty."""
         self.timeout = min(self.timeout, 10)
         with open(self.path('vcpus.log'), 'w', encoding='utf-8') as log, \
                 contextlib.suppress(GuestError, OSError, ValueError):
@@ -412,7 +414,7 @@ class Guest:
 
     def __exit__(self, kind, value, tb):
         try:
-            # What went wrong is told also where logs cannot be written.
+            # A full disk must not hide the exception that failed the test.
             with contextlib.suppress(OSError):
                 if kind:
                     print(f'# logs: {self.keep()}', flush=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Make the guest's initramfs: a cpio archive, the same bytes for the same
-inputs, made without root (the device node is only a header in the archive).
+"""Make the guest's initramfs, a cpio archive. The same inputs result in the
+same bytes. Root is not needed: a device node is only a header in the archive.
 """
 import argparse
 import lzma
@@ -14,7 +14,7 @@ FOLDERS = ['bin', 'dev', 'proc', 'sys', 'tmp', 'ka', 'mnt', 'share',
 
 
 class Cpio:
-    """Writer of the newc format (Documentation: buffer-format.rst)."""
+    """Writer of the newc format (buffer-format.rst of the kernel's docs)."""
 
     def __init__(self, out):
         self.out, self.ino = out, 0
@@ -39,7 +39,7 @@ def add_file(cpio, path, name):
 
 
 def find_modules(folder):
-    """{name: path} of the modules that are not built in."""
+    """Return {name: path} of the modules in a folder."""
     found = {}
     for base, _, files in os.walk(folder):
         for name in files:
@@ -55,7 +55,8 @@ def read_module(path):
 
 
 def with_needed(name, found, wanted):
-    """Adds (name, contents) to WANTED, behind those that it depends on."""
+    """Append (name, contents) of a module to WANTED, after the modules that it
+    depends on."""
     if name not in found or name in dict(wanted):
         return
     data = read_module(found[name])
@@ -66,8 +67,8 @@ def with_needed(name, found, wanted):
 
 
 def add_modules(cpio, folder, module):
-    """MODULE, unless it is built in, and what it needs, by names that have
-    the order in which they are to be loaded."""
+    """Add MODULE and the modules that it needs. Their names sort in the order
+    in which init loads them. A module that is built in is skipped."""
     wanted = []
     with_needed(module, find_modules(folder), wanted)
     for i, (name, data) in enumerate(wanted):
@@ -75,7 +76,7 @@ def add_modules(cpio, folder, module):
 
 
 def add_system(cpio, busybox, tree):
-    """The whole of it: folders, console, busybox, init and the workloads."""
+    """Add the whole system: folders, console, busybox, init, workloads."""
     for name in FOLDERS:
         cpio.add(name, stat.S_IFDIR | 0o755)
     cpio.add('dev/console', stat.S_IFCHR | 0o600, rdev=(5, 1))
@@ -87,7 +88,8 @@ def add_system(cpio, busybox, tree):
 
 
 def add_share(cpio, folder):
-    """A host folder's files, to be appended to a whole initramfs."""
+    """Add the files of a host folder as /share. The archive is appended to a
+    whole initramfs."""
     for base, dirs, files in os.walk(folder):
         dirs.sort()
         inside = os.path.normpath(
@@ -101,9 +103,10 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument('--busybox')
     ap.add_argument('--modules', help="folder of the kernel's modules")
-    ap.add_argument('--module', help='the one to be in /ka/modules')
-    ap.add_argument('--tree', help='init goes to /init, *.sh to /ka')
-    ap.add_argument('--share', help='make an archive of this folder instead')
+    ap.add_argument('--module', help='the module to put into /ka/modules')
+    ap.add_argument('--tree', help='folder whose init becomes /init; other '
+                                       'files go to /ka')
+    ap.add_argument('--share', help='make an archive of only this folder')
     ap.add_argument('--output', required=True)
     args = ap.parse_args()
     with open(args.output, 'wb') as out:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What scripts/setup prepared, and where it is."""
+"""Paths of what scripts/setup prepared, and folders of the cache."""
 import os
 import subprocess
 
@@ -8,20 +8,21 @@ SETUP = os.path.join(ROOT, 'scripts', 'setup')
 
 
 def paths():
-    """What the cache holds: {'qemu': ..., 'plugin': ..., 'kernel-6.12': ...}"""
+    """Return {'qemu': ..., 'plugin': ..., 'kernel-6.12': ...}: all paths."""
     out = subprocess.run([SETUP, '--paths'], check=True, text=True,
                          capture_output=True).stdout
     return dict(line.split('=', 1) for line in out.splitlines())
 
 
 def kernel_file(name, what='vmlinuz'):
-    """Of a prepared kernel: vmlinuz, config, modules, headers, release."""
+    """Return the path of a file of a prepared kernel: vmlinuz, config,
+    modules, headers or release."""
     return os.path.join(paths()['kernel-' + name], what)
 
 
 def kernel_arch(name):
-    """The architecture of a prepared kernel, a key of ARCHES; of a kernel
-    file the usual one."""
+    """Return the architecture of a prepared kernel, a key of ARCHES. For a
+    kernel file return x86_64."""
     return paths().get('arch-' + name, 'x86_64')
 
 

@@ -6,11 +6,12 @@ import time
 
 
 class GuestError(Exception):
-    """The guest did not do what a test waits for; the text says where."""
+    """A guest failed or did not reach a state in time; the text says which."""
 
 
 def connect(path, timeout, alive=lambda: True):
-    """A unix socket that QEMU makes while it starts."""
+    """Connect to a unix socket that QEMU creates while it starts. Try again
+    until TIMEOUT seconds have passed or alive() is false."""
     end = time.monotonic() + timeout
     while True:
         s = socket.socket(socket.AF_UNIX)
@@ -64,7 +65,7 @@ class Qmp:
         except OSError as e:
             raise GuestError(f'QMP: {e}') from e
         answer = self._read('return', 'error')
-        while answer.get('id') != self._sent:   # of one that was given up
+        while answer.get('id') != self._sent:   # of one that timed out
             answer = self._read('return', 'error')
         if 'error' in answer:
             raise GuestError(f"QMP {name}: {answer['error']['desc']}")

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Run test programs that print TAP and add up their results.
+"""Run test programs that print TAP, and count their results.
 
-Called by scripts/test, with KA_BUILD naming the build folder of ka.
+scripts/test calls this program. The variable KA_BUILD is the build folder.
 """
 import argparse
 import concurrent.futures
@@ -20,7 +20,7 @@ import time
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 CHECK = os.path.join(ROOT, 'scripts', 'check')
 PYTHON = '/usr/bin/python3'
-SHOWN_LINES = 60        # of a failing test's output
+SHOWN_LINES = 60        # of the output of a test that failed
 
 TEST_LINE = re.compile(r'(not )?ok\b\s*\d*\s*-?\s*(.*)')
 PLAN_LINE = re.compile(r'1\.\.(\d+)')
@@ -30,7 +30,7 @@ SKIP_WORD = re.compile(r'\s*#\s*(skip|todo)\b\s*(.*)', re.I)
 # --- suites ------------------------------------------------------------------
 
 def meson_programs(suite, build='KA_BUILD'):
-    """The test programs that the build declares for SUITE."""
+    """Yield the test programs that the build declares for a suite."""
     build = os.environ.get(build, '')
     if not os.path.exists(os.path.join(build, 'build.ninja')):
         return []
@@ -42,7 +42,8 @@ def meson_programs(suite, build='KA_BUILD'):
 
 
 def address_programs():
-    """The unit tests, and the fuzzers' corpus, under ASan and UBSan."""
+    """Yield the unit tests and the corpus of the fuzzers, under ASan and
+    UBSan."""
     env = {'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1',
            'G_SLICE': 'always-malloc'}
     for suite in ('unit', 'corpus'):
@@ -58,25 +59,24 @@ def starts_threads(name):
 
 
 def thread_programs():
-    """The unit tests that start threads, under TSan."""
-    # Older run-time libraries of TSan know no memory maps of newer kernels.
+    """Yield the unit tests that start threads, under TSan."""
+    # Older versions of TSan fail with the memory layout of newer kernels.
     fixed = ['setarch', '-R'] if subprocess.run(
         ['setarch', '-R', 'true'], check=False).returncode == 0 else []
     for name, command, own, timeout in meson_programs('unit',
                                                       'KA_BUILD_TSAN'):
-        # What orders GLib's slices TSan cannot see.
+        # TSan does not see what orders accesses to GLib's slices: no slices.
         if starts_threads(name):
             yield (name, [*fixed, *command],
                    {**own, 'G_SLICE': 'always-malloc'}, timeout * 4)
 
 
-# They compare times, or take all CPUs: nothing else runs beside them.
+# These suites compare times, or use all CPUs: no other program runs beside
+# theirs.
 ALONE = 'leaks', 'limits', 'stress'
 
-SHORT = False       # --short: the quick form of the programs that have one
-
-
-KERNELS = ()        # --kernel: programs that have the choice take these
+SHORT = False       # --short: run the quick form of programs that have one
+KERNELS = ()        # --kernel: for the programs that accept a kernel
 TAKES_SHORT = r"'--short'|programs\.arguments\("
 TAKES_KERNEL = r"add_argument\('--kernel'|kernel_options\(|" \
                r"programs\.arguments\("
@@ -103,14 +103,14 @@ def python_programs(*patterns, timeout=1800):
             yield name, [PYTHON, path, *options_for(path)], {}, timeout
 
 
-# Other architectures: what the oracles and modules need of a tracer, and what
-# commands take from the guest's own books.
+# Programs for other architectures: the oracles, modules, and the commands that
+# read data structures of the guest's kernel.
 ARCH_KERNELS = 'arm64-6.12', 'riscv64-6.12'
 ARCH_PROGRAMS = ('test_oracle_events', 'test_oracle_stacks',
                  'test_oracle_state', 'test_modules', 'test_errors',
                  'test_module_leaks', 'test_regs', 'test_whatis',
                  'test_from_file')
-ARCH_LONG = ('test_accounts',)       # not of the quick form
+ARCH_LONG = ('test_accounts',)      # not in the quick form
 
 
 def arch_programs():
@@ -188,8 +188,8 @@ SUITES = {
 # --- one program -------------------------------------------------------------
 
 class Result:
-    """What one program's TAP says; LIVE: it is printed as it arrives, else
-    kept in LINES."""
+    """The result of one program, from its TAP. If LIVE, print it as it
+    arrives; else collect it in .lines."""
 
     def __init__(self, label, verbose, live):
         self.label, self.verbose, self.live = label, verbose, live
@@ -252,7 +252,8 @@ class Result:
         self.put(f'  {word:4} {self.label}: {name}')
 
     def end(self, status):
-        """The program ended; what it did not say itself counts too."""
+        """The program ended. Count what its TAP does not say: a bad exit
+        status, or a plan that does not match."""
         seen = self.passed + self.failed + self.skipped
         if status == 77 and not self.failed:
             self.skipped += not seen
@@ -273,7 +274,8 @@ RUNNING = set()
 
 
 def kill(proc):
-    """Its guests have process groups of their own: it has to end them."""
+    """End a program by SIGTERM, so that it ends its guests: these have their
+    own process groups. After 30 s use SIGKILL."""
     for sig, seconds in (signal.SIGTERM, 30), (signal.SIGKILL, None):
         with contextlib.suppress(ProcessLookupError,
                                  subprocess.TimeoutExpired):
@@ -319,7 +321,7 @@ def run_program(label, command, env, timeout, verbose, live):
 # --- all of them -------------------------------------------------------------
 
 class Total:
-    """Sums over programs."""
+    """Sums over all programs."""
 
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
@@ -331,7 +333,8 @@ class Total:
 
 
 def programs_of(words, total):
-    """(suite, arguments of run_program() but the last two) of all."""
+    """Yield (suite, arguments of run_program() without the last two) of each
+    program that a word SUITE or SUITE:PROGRAM names."""
     for word in words:
         suite, _, only = word.partition(':')
         programs = [p for p in SUITES[suite]() if only in ('', p[0])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A program that is ended from outside ends the guests that it started."""
+"""Signals: a program that is ended by one ends the guests that it started."""
 import signal
 import sys
 

@@ -98,8 +98,8 @@ def problems(marker=None, why='end', **stat):
 with tap.test('sweep: where errors were lost a guest is not clean'):
     assert problems() == []
     for stat, want in (
-            ({'error.dropped': 3}, '3 errors more'),
-            ({'double_frees': False}, 'calls were lost'),
+            ({'error.dropped': 3}, '3 more errors'),
+            ({'double_frees': False}, 'allocating calls were dropped'),
             ({'tracing.state': 'off'}, 'tracing was switched off'),
             ({'tracing.kernel': 'not recognised'}, 'not recognised'),
             ({'blocks.previous_boot': 1}, 'booted again')):

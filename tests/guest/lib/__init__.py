@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the guest tests share. A program imports this package first: it makes
-`scripts.lib` importable, and tests/lib/journal.py a module of this package.
+"""Modules that the guest tests share.
+
+A program imports this package first: it puts the top of the tree into the
+module path, for scripts.lib, and makes tests/lib/journal.py a module here.
 """
 import os
 import sys

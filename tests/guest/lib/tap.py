@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Results of a test program, as TAP: what each program of this folder
-prints."""
+"""Results of a test program, as TAP. Each test program prints TAP."""
 import contextlib
 import json
 import sys
@@ -11,7 +10,7 @@ class Tap:
     """Results of a test program, as TAP on standard output.
 
         tap = Tap()
-        with tap.test('what should be so'):
+        with tap.test('what is true if all is well'):
             assert ...            # any exception makes it "not ok"
         tap.skip('name', 'reason')
         tap.ok(condition, 'name', 'what was found instead')
@@ -35,7 +34,7 @@ class Tap:
 
     @staticmethod
     def figures(what, **values):
-        """What was counted, for programs: scripts/matrix reads it."""
+        """Print figures for other programs: scripts/matrix reads them."""
         print('# figures ' + json.dumps({'what': what, **values}), flush=True)
 
     def ok(self, good, name, found=''):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Check who includes whom.
 
-Each folder sees its own headers and the public headers of the folders below
-it; QEMU's header is seen by the files of the plugin alone.
+The order of the rooms is the table rooms.txt. A room includes headers of its
+own and of the rooms before it. Of other libraries it includes what ABROAD
+names. QEMU's header is for the rooms that talk to QEMU alone. Prints the table
+with the number of includes against it.
 usage: scripts/check layers [--tap] [--root FOLDER]
 """
 import argparse
@@ -10,35 +12,93 @@ import os
 import re
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+TABLE = os.path.join('scripts', 'lib', 'rooms.txt')
 
-# folder -> public headers of other folders that it may include
-LAYERS = {
-    'guest-symbols': set(),
-    'kalloc-tracer': {'guest-symbols/gs.h', 'guest-symbols/base/stream.h',
-                      'guest-symbols/base/printable.h'},
-    'monitor-cmds': {'guest-symbols/gs.h', 'kalloc-tracer/kt.h'},
+# library -> headers of other libraries that it may include
+ABROAD = {
+    'guest-symbols': (),
+    'kalloc-tracer': ('guest-symbols/gs.h', 'guest-symbols/api/',
+                      'guest-symbols/base/bytes.h',
+                      'guest-symbols/base/name-hash.h',
+                      'guest-symbols/base/printable.h',
+                      'guest-symbols/base/stream.h'),
+    'monitor-cmds': ('guest-symbols/gs.h', 'kalloc-tracer/kt.h'),
 }
+# The file where the plugin is put together may see every public header.
+COMPOSITION = 'kalloc-tracer/plugin/plugin.c', 'monitor-cmds/mc.h'
+# Public headers of a library: every room of it may include them.
+UMBRELLAS = {'guest-symbols/gs.h', 'kalloc-tracer/kt.h', 'monitor-cmds/mc.h'}
+QEMU_HEADER = 'qemu-plugin.h'
+QEMU_ROOMS = {'kalloc-tracer/capture', 'kalloc-tracer/plugin'}
 
-# The plugin itself: not in the libraries, it may see QEMU, and plugin.c,
-# where all is put together, every public header.
-PLUGIN = {'kalloc-tracer/' + name for name in (
-    'capture.c', 'capture.h', 'capture-parts.h', 'capture-state.c',
-    'capture-vm.c', 'plugin.c', 'qemu-api.h', 'record.c', 'record-lost.c',
-    'record-pages.c', 'record-parts.h', 'record-sizes.c', 'record.h',
-    'vcpu.c', 'vcpu.h', 'vm-state.c', 'vm-state.h')}
-QEMU_HEADERS = {'qemu-plugin.h', 'qemu-api.h', 'capture.h', 'record.h',
-                'vcpu.h'}
-COMPOSITION = 'kalloc-tracer/plugin/plugin.c'
+# Includes against the order that are still to be untied: none may come back.
+KNOTS = {
+    ('guest-symbols/kernel/arch.h',
+     'guest-symbols/unwind/frame-records.h'),
+    ('guest-symbols/modules/modules.h',
+     'guest-symbols/kernel/module-read.h'),
+    ('kalloc-tracer/kt.h',
+     'kalloc-tracer/base/secret-hash.h'),
+    ('kalloc-tracer/base/tasks-and-caches.c',
+     'kalloc-tracer/model/blocks.h'),
+    ('kalloc-tracer/check/check.h',
+     'kalloc-tracer/capture/pending-calls.h'),
+    ('kalloc-tracer/hooks/profile.h',
+     'kalloc-tracer/kernel/guest.h'),
+    ('kalloc-tracer/model/history-walk.c',
+     'kalloc-tracer/check/check.h'),
+    ('kalloc-tracer/snapshot/snapshot.c',
+     'kalloc-tracer/leak/leak-rules.h'),
+    ('kalloc-tracer/tracer/tracer-journal.c',
+     'kalloc-tracer/snapshot/snapshot.h'),
+    ('kalloc-tracer/tracer/tracer.c',
+     'kalloc-tracer/leak/leak-rules.h'),
+    ('kalloc-tracer/tracer/tracer.h',
+     'kalloc-tracer/check/check.h'),
+    ('monitor-cmds/table/tables.c',
+     'monitor-cmds/commands/commands.h'),
+    ('monitor-cmds/table/tables.c',
+     'monitor-cmds/commands/commands.def'),
+    ('monitor-cmds/table/tables.h',
+     'monitor-cmds/commands/commands.def'),
+}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
-def sources(root):
-    for folder in LAYERS:
-        top = os.path.join(root, folder)
-        for name in sorted(os.listdir(top)):
+class Rooms:
+    """The table: library -> room -> level; a later level includes earlier."""
+
+    def __init__(self, path):
+        self.level = {}
+        with open(path, encoding='utf-8') as f:
+            for line in f:
+                library, colon, names = line.partition(':')
+                if line.startswith('#') or not colon:
+                    continue
+                rooms = self.level.setdefault(library, {})
+                level = 1 + max(rooms.values(), default=0)
+                rooms.update((name, level) for name in names.split())
+
+    def lines(self):
+        """(library, the rooms of one level), in include order."""
+        for library, rooms in self.level.items():
+            for level in sorted(set(rooms.values())):
+                yield library, [r for r, n in rooms.items() if n == level]
+
+
+def place(path):
+    """The library and the room of a file or header."""
+    library, _, rest = path.partition('/')
+    return library, rest.rpartition('/')[0].split('/')[0]
+
+
+def sources(root, library):
+    for folder, folders, names in os.walk(os.path.join(root, library)):
+        folders.sort()
+        for name in sorted(names):
             if name.endswith(('.c', '.h')):
-                yield folder, name
+                yield os.path.relpath(os.path.join(folder, name), root)
 
 
 def includes(path):
@@ -49,45 +109,82 @@ def includes(path):
                 yield number, m.group(1), m.group(2)
 
 
-def complaint(root, folder, name, kind, header):
+def from_abroad(where, library, header):
+    """What is wrong with an include of another library's header."""
+    allowed = ABROAD[library]
+    if header in allowed or (where, header) == COMPOSITION or \
+            any(header.startswith(a) for a in allowed if a.endswith('/')):
+        return None
+    return f'{library} may not include {header}; it may: ' + \
+        (', '.join(allowed) or 'nothing of other libraries')
+
+
+def complaint(rooms, root, where, kind, header):
     """What is wrong with this include, None when nothing is."""
-    where = f'{folder}/{name}'
-    base = os.path.basename(header)
-    if base in QEMU_HEADERS:
-        return None if where in PLUGIN else \
-            f'{base} is for the plugin alone ({", ".join(sorted(PLUGIN))})'
+    library, room = place(where)
+    if os.path.basename(header) == QEMU_HEADER:
+        return None if f'{library}/{room}' in QEMU_ROOMS else \
+            f'{header} is for {" and ".join(sorted(QEMU_ROOMS))} alone'
     if kind == '<':
         return None
     if not os.path.exists(os.path.join(root, header)):
-        return f'{header}: headers are named by their path from the top'
-    if header.startswith(folder + '/') or header in LAYERS[folder] or \
-            where == COMPOSITION and base == 'mc.h':
+        return f'{header}: name a header by its path from the top'
+    if not header.startswith(library + '/'):
+        return from_abroad(where, library, header)
+    there = place(header)[1]
+    levels = rooms.level[library]
+    if there == room or header in UMBRELLAS:
         return None
-    return f'{folder} may not include {header}; it may: ' + \
-        (', '.join(sorted(LAYERS[folder])) or 'nothing of other folders')
+    if not room:
+        return None if there == 'api' else \
+            f'a public header includes nothing but api/: {header}'
+    if levels[there] < levels[room]:
+        return None
+    return f'{room} comes before {there} in {TABLE}: {header}'
+
+
+def examine(rooms, root):
+    """library -> complaints."""
+    bad = {library: [] for library in rooms.level}
+    for library in rooms.level:
+        for where in sources(root, library):
+            room = place(where)[1]
+            if room and room not in rooms.level[library]:
+                bad[library].append(f'{where}: {room} is not in {TABLE}')
+                continue
+            for number, kind, header in includes(os.path.join(root, where)):
+                text = complaint(rooms, root, where, kind, header)
+                if text and (where, header) not in KNOTS:
+                    bad[library].append(f'{where}:{number}: {text}')
+    return bad
+
+
+def print_table(rooms, bad):
+    against = [line for lines in bad.values() for line in lines]
+    print('# rooms in include order; includes against it')
+    for library, names in rooms.lines():
+        n = sum(place(line)[0] == library and
+                place(line.split(':')[0])[1] in names for line in against)
+        print(f'# {library:14} {" | ".join(names):20} {n:4}')
+    print(f'# {len(against)} includes against the order')
 
 
 def main(argv):
     ap = argparse.ArgumentParser(
-        prog='scripts/check layers',
-        description=__doc__,
+        prog='scripts/check layers', description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--tap', action='store_true', help='results as TAP')
     ap.add_argument('--root', default=ROOT, help='another tree')
     args = ap.parse_args(argv)
-    bad = {folder: [] for folder in LAYERS}
-    for folder, name in sources(args.root):
-        path = os.path.join(args.root, folder, name)
-        for number, kind, header in includes(path):
-            text = complaint(args.root, folder, name, kind, header)
-            if text:
-                bad[folder].append(f'{folder}/{name}:{number}: {text}')
-    for i, (folder, lines) in enumerate(bad.items(), 1):
+    rooms = Rooms(os.path.join(args.root, TABLE))
+    bad = examine(rooms, args.root)
+    for i, (library, lines) in enumerate(bad.items(), 1):
         if args.tap:
             print(f"{'not ok' if lines else 'ok'} {i} - "
-                  f'{folder} includes only what lies below it')
+                  f'{library}: a room includes only rooms before it')
         for line in lines:
             print('# ' + line if args.tap else line)
+    print_table(rooms, bad)
     if args.tap:
         print(f'1..{len(bad)}')
     return 1 if any(bad.values()) else 0

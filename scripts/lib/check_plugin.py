@@ -19,7 +19,7 @@ ENTRY_POINTS = {'qemu_plugin_install', 'qemu_plugin_version'}
 PLUGIN = 'libka.so'
 # The parts of the tree that a build needs.
 SOURCES = ('meson.build', 'meson_options.txt', 'guest-symbols',
-           'kalloc-tracer', 'monitor-cmds', 'tests')
+           'kalloc-tracer', 'monitor-cmds', 'scripts/lib/rooms.txt', 'tests')
 
 
 def run(*command, env=None):
@@ -37,7 +37,9 @@ def copy_sources(to):
         if os.path.isdir(path):
             shutil.copytree(path, os.path.join(to, name))
         else:
-            shutil.copy(path, to)
+            os.makedirs(os.path.dirname(os.path.join(to, name)),
+                        exist_ok=True)
+            shutil.copy(path, os.path.join(to, name))
 
 
 def build(source, folder, qemu_include, compiler='cc', targets=(PLUGIN,)):

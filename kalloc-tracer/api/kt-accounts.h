@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The "accounts" section of kt.h, which includes it; nobody else does. How
- * much was allocated and freed, by whom; docs/accounts.md says what counts.
+ * Accounts: how much was allocated and freed, and by whom; docs/accounts.md
+ * says what counts.
  */
-#ifndef KT_ACCOUNTS_PUBLIC_H
-#define KT_ACCOUNTS_PUBLIC_H
+#ifndef KT_ACCOUNTS_API_H
+#define KT_ACCOUNTS_API_H
 
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/api/kt-types.h"
 
 /** What accounts are kept by. */
 typedef enum KtBy {
@@ -131,4 +131,4 @@ bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
  *  tells it: both inclusive. */
 void kt_size_class_of(uint64_t asked, uint64_t *lo, uint64_t *hi);
 
-#endif /* KT_ACCOUNTS_PUBLIC_H */
+#endif /* KT_ACCOUNTS_API_H */

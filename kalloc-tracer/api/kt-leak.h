@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Searches of a stopped VM's memory: leaked blocks, and who refers to a
- * block. A part of kt.h, which others include. */
-#ifndef KT_LEAK_H
-#define KT_LEAK_H
+ * block. */
+#ifndef KT_LEAK_API_H
+#define KT_LEAK_API_H
+
+#include "kalloc-tracer/api/kt-types.h"
+#include "kalloc-tracer/api/kt-vm.h"
 
 /**
  * struct KtLeakPlan - how to search
@@ -173,4 +176,4 @@ bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
              GArray **out, uint64_t *more, uint64_t *bytes, GError **errp);
 #define KT_REFS_MAX 65536
 
-#endif /* KT_LEAK_H */
+#endif /* KT_LEAK_API_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What modules left behind when they were unloaded. A part of kt.h, which
- * others include. */
-#ifndef KT_MODULES_H
-#define KT_MODULES_H
+/* What modules left behind when they were unloaded. */
+#ifndef KT_MODULES_API_H
+#define KT_MODULES_API_H
+
+#include "kalloc-tracer/api/kt-query.h"
 
 /**
  * struct KtModuleReport - made when a module was unloaded
@@ -48,4 +49,4 @@ void kt_query_module_frees(KtTracer *t, uint64_t id, KtErrorFn fn,
 /** kt_query_module_loaded() - is a module of that name loaded? */
 bool kt_query_module_loaded(KtTracer *t, const char *name);
 
-#endif /* KT_MODULES_H */
+#endif /* KT_MODULES_API_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The VM itself, beside what the tracer knows of it. A part of kt.h, which
- * others include. */
-#ifndef KT_VM_H
-#define KT_VM_H
+/* The VM itself, beside what the tracer knows of it. */
+#ifndef KT_VM_API_H
+#define KT_VM_API_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,4 +41,4 @@ typedef struct KtVm {
     uint64_t page_offset, vmemmap;
 } KtVm;
 
-#endif /* KT_VM_H */
+#endif /* KT_VM_API_H */

@@ -12,7 +12,9 @@
 #ifndef KT_BUDGET_H
 #define KT_BUDGET_H
 
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/api/kt-types.h"
+
+typedef struct KtBudget KtBudget;
 
 /** KT_BUDGET_MIN - the least bound: a kernel's image is held while it is
  *  read; KT_BUDGET_VCPU - what a vCPU takes. */

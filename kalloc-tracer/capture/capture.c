@@ -23,6 +23,7 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define COST_PERIOD     64              /* one callback in so many is timed */
 

@@ -5,6 +5,7 @@
 #include "kalloc-tracer/kernel/load-code.h"
 
 #include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 /* Of the bound, what is copied of the guest's at once. */
 #define SHARE 64

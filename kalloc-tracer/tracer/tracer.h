@@ -62,6 +62,10 @@ struct KtTracer {
     void *on_second_opaque;
 };
 
+/** kt_tracer_budget() - (borrowed) where all of its memory is accounted for,
+ *  and what others hold for it. */
+KtBudget *kt_tracer_budget(KtTracer *t);
+
 /** kt_tracer_lock_drained() - take the lock with everything applied that was
  *  pushed before. */
 void kt_tracer_lock_drained(KtTracer *t);

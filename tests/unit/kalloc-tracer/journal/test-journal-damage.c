@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "tests/unit/journal-files.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 static bool add_event(void *opaque, const KtEvent *ev)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #define CODE 0xffffffffc0000000ull
 #define MEM  ((uint64_t)64 << 20)

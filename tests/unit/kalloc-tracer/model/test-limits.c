@@ -6,6 +6,7 @@
  */
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/model/history.h"
+#include "kalloc-tracer/tracer/tracer.h"
 #include "tests/unit/model-world.h"
 
 #define BOUND   ((uint64_t)64 << 20)

@@ -14,6 +14,9 @@
 #include "guest-symbols/gs.h"
 
 #define KT_MAX_FRAMES 64
+/* Blocks keep the ids of stacks and tasks in 24 bits. */
+#define KT_MAX_STACKS ((1u << 24) - 1)
+#define KT_MAX_TASKS  (1u << 22)
 
 /* Distinct id types: one cannot be passed for another. 0 is always "none". */
 typedef struct KtStackId { uint32_t v; } KtStackId;

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/base/depot.h"
 #include "guest-symbols/base/printable.h"
 

@@ -3,7 +3,6 @@
  * Definitions of a journal: see definitions.h.
  */
 #include "kalloc-tracer/journal/definitions.h"
-#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
 typedef enum Tag {

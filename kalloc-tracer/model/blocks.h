@@ -14,10 +14,6 @@
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/pool.h"
 
-/* Stacks and tasks are kept in 24 bits. */
-#define KT_MAX_STACKS ((1u << 24) - 1)
-#define KT_MAX_TASKS  (1u << 22)
-
 /** struct KtLink - place in a doubly linked list, by record index; 0 ends */
 typedef struct KtLink {
     uint32_t prev;

@@ -200,7 +200,10 @@ typedef struct KtBlock {
 
 /** kt_block_len() - bytes the block spans in the map: actual, at least the
  *  requested. A zero-size block spans 0. */
-uint64_t kt_block_len(const KtBlock *b);
+static inline uint64_t kt_block_len(const KtBlock *b)
+{
+    return MAX(b->actual, b->requested);
+}
 
 /** Callback of the iterations; false stops. */
 typedef bool (*KtBlockFn)(const KtBlock *b, void *opaque);

@@ -26,11 +26,6 @@ void kt_query_end(KtTracer *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-uint64_t kt_block_len(const KtBlock *b)
-{
-    return MAX(b->actual, b->requested);
-}
-
 static bool give(const KtModel *m, uint32_t index, KtBlock *out)
 {
     if (index) {

@@ -47,8 +47,7 @@ static void put_hook(GByteArray *out, const KtHookStatus *h)
     kt_put_varint(out, h->hits);
 }
 
-void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
-                   KtTracer *t)
+void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats)
 {
     unsigned n_hooks = MIN(s->n_hooks, HOOKS_MAX);
 
@@ -65,7 +64,7 @@ void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
     kt_put_varint(out, KT_CNT__COUNT);
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         kt_put_str(out, kt_counter_name(i));
-        kt_put_varint(out, kt_tracer_counter(t, i));
+        kt_put_varint(out, stats->counter[i]);
     }
     kt_put_varint(out, n_hooks);
     for (unsigned i = 0; i < n_hooks; i++) {

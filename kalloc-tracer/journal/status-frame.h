@@ -8,9 +8,8 @@
 #include "kalloc-tracer/base/bytes.h"
 #include "kalloc-tracer/kt.h"
 
-/** kt_status_put() - append @s, sizes and counters. */
-void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats,
-                   KtTracer *t);
+/** kt_status_put() - append @s, and the sizes and counters of @stats. */
+void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats);
 
 /** struct KtStoredStatus - what was read; strings are owned */
 typedef struct KtStoredStatus {

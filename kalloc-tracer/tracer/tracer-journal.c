@@ -214,7 +214,7 @@ void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
     data = g_byte_array_new();
     kt_query_begin(t);
     kt_query_stats(t, &stats);
-    kt_status_put(data, s, &stats, t);
+    kt_status_put(data, s, &stats);
     if (!same_bytes(t->status, data)) {
         kt_journal_note(t->journal, KT_FRAME_STATUS, g_byte_array_ref(data));
         kt_journal_flush(t->journal, true);

@@ -8,6 +8,8 @@
  */
 #include "kalloc-tracer/model/evict.h"
 
+#include "kalloc-tracer/model/model.h"
+
 /* Freed blocks that go at once. */
 #define SOME_BLOCKS 16
 

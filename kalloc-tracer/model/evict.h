@@ -8,7 +8,9 @@
 #ifndef KT_EVICT_H
 #define KT_EVICT_H
 
-#include "kalloc-tracer/model/model.h"
+#include <stdbool.h>
+
+typedef struct KtModel KtModel;
 
 /** kt_evict_for_block() - make room for another block or its place in a map.
  *  Returns: false when there is nothing left to give up. */

@@ -18,6 +18,8 @@
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model/map.h"
 
+typedef struct KtModel KtModel;
+
 typedef enum KtMapId {
     KT_MAP_PAGES,
     KT_MAP_MAIN,
@@ -35,7 +37,7 @@ typedef enum KtMapId {
  * @unseen: so may what is freed now be handed out: a call was lost that had
  *          not returned
  */
-typedef struct KtModel {
+struct KtModel {
     KtMap map[KT_MAP__COUNT];
     KtBlocks blocks;
     KtHistory *history;
@@ -54,7 +56,7 @@ typedef struct KtModel {
     bool gap;
     bool unseen;
     uint64_t freed_blocks;
-} KtModel;
+};
 
 /** kt_model_new() - (owned) an empty boot; @history_bytes as in struct
  *  KtConfig, the rest is borrowed. @stacks: (nullable) the backtraces. */

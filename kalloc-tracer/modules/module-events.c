@@ -6,34 +6,35 @@
 
 #include <pthread.h>
 
-#include "kalloc-tracer/modules/module-leaks.h"
-
 /*
  * @lock: of @waiting; not a GMutex, which the thread sanitizer does not see
  * @next: (atomic) place of the first
  * @waiting: KtModuleEvent*, by place; of one place, in the order that they came
+ * @free_module: frees the module of an event that nobody took
  */
 struct KtModuleEvents {
     pthread_mutex_t lock;
     uint64_t next;
     GQueue waiting;
+    void (*free_module)(KtModule *module);
 };
 
-static void note_free(gpointer p)
+static void event_free(KtModuleEvents *n, KtModuleEvent *event)
 {
-    KtModuleEvent *note = p;
-
-    kt_module_free(note->module);
-    if (note->frame) {
-        g_byte_array_unref(note->frame);
+    if (event->module) {
+        n->free_module(event->module);
     }
-    g_free(note);
+    if (event->frame) {
+        g_byte_array_unref(event->frame);
+    }
+    g_free(event);
 }
 
-KtModuleEvents *kt_module_events_new(void)
+KtModuleEvents *kt_module_events_new(void (*free_module)(KtModule *module))
 {
     KtModuleEvents *n = g_new0(KtModuleEvents, 1);
 
+    n->free_module = free_module;
     pthread_mutex_init(&n->lock, NULL);
     g_queue_init(&n->waiting);
     n->next = UINT64_MAX;
@@ -42,11 +43,16 @@ KtModuleEvents *kt_module_events_new(void)
 
 void kt_module_events_free(KtModuleEvents *n)
 {
-    if (n) {
-        g_queue_clear_full(&n->waiting, note_free);
-        pthread_mutex_destroy(&n->lock);
-        g_free(n);
+    KtModuleEvent *event;
+
+    if (!n) {
+        return;
     }
+    while ((event = g_queue_pop_head(&n->waiting))) {
+        event_free(n, event);
+    }
+    pthread_mutex_destroy(&n->lock);
+    g_free(n);
 }
 
 static void publish_locked(KtModuleEvents *n)

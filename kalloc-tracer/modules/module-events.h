@@ -36,8 +36,9 @@ typedef struct KtModuleEvent {
     GByteArray *frame;
 } KtModuleEvent;
 
-/** kt_module_events_new() - (owned) */
-KtModuleEvents *kt_module_events_new(void);
+/** kt_module_events_new() - (owned) @free_module: frees the module of an event
+ *  that is still here when kt_module_events_free() is called. */
+KtModuleEvents *kt_module_events_new(void (*free_module)(KtModule *module));
 /** kt_module_events_free() - NULL does nothing. */
 void kt_module_events_free(KtModuleEvents *n);
 

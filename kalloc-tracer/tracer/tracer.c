@@ -94,7 +94,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->leaks = kt_leak_scanner_new();
     t->names = kt_tasks_caches_new(t->budget);
     t->counters = kt_counters_new();
-    t->notes = kt_module_events_new();
+    t->notes = kt_module_events_new(kt_module_free);
     t->modules = kt_modules_new(t->budget);
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);

@@ -25,7 +25,7 @@ static const char symbols[] = "ffffffff81000000 T _stext\n"
 
 static void test_by_place(void)
 {
-    KtModuleEvents *n = kt_module_events_new();
+    KtModuleEvents *n = kt_module_events_new(kt_module_free);
     KtModuleEvent note;
 
     g_assert_cmpuint(kt_module_events_next(n), ==, UINT64_MAX);
@@ -48,7 +48,7 @@ static void test_by_place(void)
 
 static void test_freed_with_the_list(void)
 {
-    KtModuleEvents *n = kt_module_events_new();
+    KtModuleEvents *n = kt_module_events_new(kt_module_free);
 
     kt_module_events_add(n, &(KtModuleEvent) { .frame = g_byte_array_new() });
     kt_module_events_free(n);
@@ -57,7 +57,7 @@ static void test_freed_with_the_list(void)
 
 static void test_events_before(void)
 {
-    KtModuleEvents *n = kt_module_events_new();
+    KtModuleEvents *n = kt_module_events_new(kt_module_free);
 
     g_assert_cmpuint(kt_module_events_before(n, 100, 64), ==, 64);
     kt_module_events_add(n, &(KtModuleEvent) { .after = 150 });

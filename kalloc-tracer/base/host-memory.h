@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory in huge pages of the host, where it has them to give. */
-#ifndef KT_HUGE_H
-#define KT_HUGE_H
+/* How the host's memory is used: prefetch, and huge pages. */
+#ifndef KT_HOST_MEMORY_H
+#define KT_HOST_MEMORY_H
 
 #include <glib.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
+/**
+ * kt_prefetch() - start to load the cache line at @at, which will be written
+ *
+ * gcc (seen with 12.2) takes a function that only prefetches for one without
+ * effect, and removes the calls. The empty asm statement is an effect.
+ */
+static inline void kt_prefetch(const void *at)
+{
+    __builtin_prefetch(at, 1);
+    __asm__ volatile("" : : "r"(at));
+}
+
 #define KT_HUGE_PAGE (2u * 1024 * 1024)
 
 /**
- * kt_huge() - [@at, @at + @len) will be used, and most of it soon
+ * kt_huge() - ask the host for transparent huge pages in [@at, @at + @len)
  *
- * It is not filled by small pages then, one fault each, and those who walk
- * through it at random wait less for the host's page tables. What is left at
- * both ends of whole huge pages is as ever.
+ * With MADV_HUGEPAGE there are fewer page faults while the memory is filled,
+ * and fewer TLB misses on random access. Only whole 2 MiB pages inside the
+ * range are affected. An error is ignored: the memory works without.
  */
 static inline void kt_huge(void *at, size_t len)
 {
@@ -27,7 +39,8 @@ static inline void kt_huge(void *at, size_t len)
     }
 }
 
-/** kt_huge_reserve() - room for @n in an empty @array, as kt_huge() has it. */
+/** kt_huge_reserve() - reserve room for @n elements in @array, which is empty,
+ *  in huge pages if the host has them. */
 static inline void kt_huge_reserve(GArray *array, unsigned n)
 {
     g_array_set_size(array, n);
@@ -35,4 +48,4 @@ static inline void kt_huge_reserve(GArray *array, unsigned n)
     g_array_set_size(array, 0);
 }
 
-#endif /* KT_HUGE_H */
+#endif /* KT_HOST_MEMORY_H */

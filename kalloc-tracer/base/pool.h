@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/base/prefetch.h"
+#include "kalloc-tracer/base/host-memory.h"
 
 /**
  * struct KtPool - pool

@@ -7,7 +7,6 @@
 #include "kalloc-tracer/leak/mark-index.h"
 
 #include "kalloc-tracer/base/host-memory.h"
-#include "kalloc-tracer/base/prefetch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
  */
 #include "kalloc-tracer/leak/mark.h"
 #include "kalloc-tracer/base/host-memory.h"
-#include "kalloc-tracer/base/prefetch.h"
 #include "kalloc-tracer/leak/mark-queue.h"
 #include "kalloc-tracer/leak/mark-index.h"
 

@@ -6,7 +6,7 @@
  * after every event was applied that was pushed before. Callbacks run under
  * that lock.
  */
-#include "kalloc-tracer/base/prefetch.h"
+#include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <stdlib.h>

@@ -19,7 +19,6 @@
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
-#include "guest-symbols/base/stream.h"
 
 /**
  * struct KtCells - accounts by number
@@ -229,8 +228,7 @@ static inline void kt_held_peak(KtHeld *h, uint64_t peak)
     h->peak = MAX(MAX(h->peak, peak), h->live);
 }
 
-/* ---- states, accounts-compare.c --------------------------------------------
- * */
+/* ---- compared with a recount of the map, accounts-compare.c -------------- */
 
 /**
  * kt_accounts_settle() - make the live parts what @recount says
@@ -243,15 +241,5 @@ bool kt_accounts_settle(KtAccounts *a, const KtAccounts *recount);
 /** kt_accounts_differ() - (nullable, owned) the first account whose live part
  *  is not what @recount says, or sum that is not that of all; in words. */
 char *kt_accounts_differ(const KtAccounts *a, const KtAccounts *recount);
-
-/** kt_accounts_pack() - without points. */
-void kt_accounts_pack(const KtAccounts *a, GsPack *p);
-/** kt_accounts_unpack() - into @a, which is empty. */
-void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
-                        uint32_t n_tasks, uint32_t n_caches);
-/** kt_accounts_renumber() - other ids, of the backtraces in @stacks; points
- *  are dropped. What loses its id is nobody's: kt_accounts_settle() follows. */
-void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
-                          const KtDepot *stacks);
 
 #endif /* KT_ACCOUNTS_H */

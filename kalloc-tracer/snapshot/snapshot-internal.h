@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What snapshot.c and snapshot-model.c share. */
+/* What the files of this room share. */
 #ifndef KT_STATE_PARTS_H
 #define KT_STATE_PARTS_H
 
@@ -24,5 +24,15 @@ void kt_model_forget_pages(KtModel *m);
  *  @stacks' from now on. */
 void kt_model_renumber(KtModel *m, const KtRenumber *to,
                        const KtDepot *stacks);
+
+/** kt_accounts_pack() - without points. */
+void kt_accounts_pack(const KtAccounts *a, GsPack *p);
+/** kt_accounts_unpack() - into @a, which is empty. */
+void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
+                        uint32_t n_tasks, uint32_t n_caches);
+/** kt_accounts_renumber() - other ids, of the backtraces in @stacks; points
+ *  are dropped. What loses its id is nobody's: kt_accounts_settle() follows. */
+void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
+                          const KtDepot *stacks);
 
 #endif /* KT_STATE_PARTS_H */

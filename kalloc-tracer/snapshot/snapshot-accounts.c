@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Accounts in a snapshot: see snapshot-internal.h.
+ *
+ * Sums by stack, cache, task and size are written. Of callers only the peaks
+ * are: all else is the sum over their stacks, and kt_accounts_settle() makes
+ * it again after the blocks were read.
+ */
+#include "kalloc-tracer/snapshot/snapshot-internal.h"
+
+#include <string.h>
+
+/* ---- writing ------------------------------------------------------------- */
+
+static void pack_account(GsPack *p, const KtAccount *a)
+{
+    gs_pack_u64(p, a->allocs);
+    gs_pack_u64(p, a->asked);
+    gs_pack_step(p, a->asked, a->reserved);
+    gs_pack_step(p, a->allocs, a->frees);
+    gs_pack_step(p, a->asked, a->freed_asked);
+    gs_pack_step(p, a->reserved, a->freed_reserved);
+    gs_pack_u64(p, a->peak);
+    gs_pack_u64(p, a->cross);
+}
+
+/* What has no account of its own goes with what is nobody's. */
+static KtAccount account_at(const KtCells *c, uint32_t id)
+{
+    KtAccount a = *kt_cells_get(c, id);
+
+    if (id == 0) {
+        kt_account_add(&a, &c->rest);
+    }
+    return a;
+}
+
+static void pack_cells(GsPack *p, const KtCells *c)
+{
+    uint32_t end = MAX(kt_cells_end(c), 1);
+    uint64_t n = 0;
+
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (uint32_t id = 0, last = 0; id < end; id++) {
+            KtAccount a = account_at(c, id);
+
+            if (kt_account_is_empty(&a)) {
+                continue;
+            }
+            n += !pass;
+            if (pass) {
+                gs_pack_step(p, last, id);
+                pack_account(p, &a);
+                last = id;
+            }
+        }
+        if (!pass) {
+            gs_pack_u64(p, n);
+        }
+    }
+}
+
+static void pack_callers(const KtAccounts *a, GsPack *p)
+{
+    gs_pack_u64(p, a->pcs->len - 1);
+    for (guint id = 1; id < a->pcs->len; id++) {
+        uint64_t pc = g_array_index(a->pcs, uint64_t, id);
+
+        gs_pack_step(p, id > 1 ? g_array_index(a->pcs, uint64_t, id - 1) : 0,
+                     pc);
+        gs_pack_u64(p, kt_accounts_held(a, id)->peak);
+    }
+}
+
+static void pack_stray(const KtAccounts *a, GsPack *p)
+{
+    GHashTableIter it;
+    gpointer value;
+
+    gs_pack_u64(p, g_hash_table_size(a->stray));
+    g_hash_table_iter_init(&it, a->stray);
+    while (g_hash_table_iter_next(&it, NULL, &value)) {
+        const KtStray *s = value;
+
+        gs_pack_u64(p, s->stack.v);
+        gs_pack_u64(p, s->unknown);
+        gs_pack_u64(p, s->invalid);
+        gs_pack_u64(p, s->pages);
+    }
+}
+
+static void numbers_of(KtTotals *t, uint64_t *out[9])
+{
+    uint64_t *all[] = {
+        &t->us, &t->resizes, &t->grown, &t->shrunk, &t->lost, &t->lost_asked,
+        &t->lost_reserved, &t->splits, &t->stray,
+    };
+
+    memcpy(out, all, sizeof(all));
+}
+
+void kt_accounts_pack(const KtAccounts *a, GsPack *p)
+{
+    KtTotals totals = a->now.totals;
+    uint64_t *number[9];
+
+    gs_pack_u64(p, !a->off);
+    if (a->off) {
+        return;
+    }
+    numbers_of(&totals, number);
+    for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
+        gs_pack_u64(p, *number[i]);
+    }
+    gs_pack_u64(p, a->now.all.peak);
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        pack_cells(p, &a->now.by[i]);
+    }
+    pack_callers(a, p);
+    pack_stray(a, p);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static KtAccount unpack_account(GsUnpack *u)
+{
+    KtAccount a = { .allocs = gs_unpack_u64(u) };
+
+    a.asked = gs_unpack_u64(u);
+    a.reserved = gs_unpack_step(u, a.asked);
+    a.frees = gs_unpack_step(u, a.allocs);
+    a.freed_asked = gs_unpack_step(u, a.asked);
+    a.freed_reserved = gs_unpack_step(u, a.reserved);
+    a.peak = gs_unpack_u64(u);
+    a.cross = gs_unpack_upto(u, ((uint64_t)1 << 40) - 1, "frees elsewhere");
+    return a;
+}
+
+static void unpack_cells(GsUnpack *u, KtCells *c, uint64_t max)
+{
+    uint64_t n = gs_unpack_upto(u, max + 1, "the number of accounts");
+    uint64_t last = 0;
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        uint64_t id = gs_unpack_step(u, last);
+
+        if (id > max || (i && id <= last)) {
+            gs_unpack_fail(u, "accounts are out of order");
+        }
+        if (gs_unpack_ok(u)) {
+            KtAccount a = unpack_account(u);
+
+            kt_account_add(kt_cells_at(c, id), &a);
+        }
+        last = id;
+    }
+}
+
+static void unpack_callers(KtAccounts *a, GsUnpack *u, uint32_t n_stacks)
+{
+    uint64_t n = gs_unpack_upto(u, (uint64_t)n_stacks + 1,
+                                "the number of callers");
+    uint64_t last = 0;
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        uint64_t pc = gs_unpack_step(u, last);
+
+        kt_held_peak(kt_accounts_held(a, kt_accounts_caller(a, pc)),
+                     gs_unpack_u64(u));
+        last = pc;
+    }
+}
+
+static void unpack_stray(KtAccounts *a, GsUnpack *u, uint32_t n_stacks)
+{
+    uint64_t n = gs_unpack_upto(u, (uint64_t)n_stacks + 1,
+                                "the number of stray frees");
+
+    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+        KtStray s = {
+            .stack = { gs_unpack_upto(u, n_stacks, "a backtrace") },
+        };
+
+        s.unknown = gs_unpack_u64(u);
+        s.invalid = gs_unpack_u64(u);
+        s.pages = gs_unpack_u64(u);
+        kt_accounts_add_stray(a, &s);
+    }
+}
+
+void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
+                        uint32_t n_tasks, uint32_t n_caches)
+{
+    const uint64_t max[KT_BY__COUNT] = {
+        [KT_BY_STACK] = n_stacks, [KT_BY_TASK] = n_tasks,
+        [KT_BY_CACHE] = (uint64_t)n_caches + KT_LAYER__COUNT,
+        [KT_BY_SIZE] = KT_SIZE_CLASSES - 1,
+    };
+    uint64_t *number[9];
+
+    if (!gs_unpack_upto(u, 1, "a flag")) {
+        kt_accounts_end(a);
+        return;
+    }
+    numbers_of(&a->now.totals, number);
+    for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
+        *number[i] = gs_unpack_u64(u);
+    }
+    a->now.all.peak = gs_unpack_u64(u);
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        unpack_cells(u, &a->now.by[i], max[i]);
+    }
+    unpack_callers(a, u, n_stacks);
+    unpack_stray(a, u, n_stacks);
+}
+
+/* ---- other ids ----------------------------------------------------------- */
+
+static uint32_t new_id(const KtRenumber *to, KtBy by, uint32_t id)
+{
+    switch (by) {
+    case KT_BY_STACK:
+        return to->stack[id];
+    case KT_BY_TASK:
+        return to->task[id];
+    case KT_BY_CACHE:
+        if (id < KT_LAYER__COUNT) {
+            return id;
+        }
+        id = to->cache[id - KT_LAYER__COUNT];
+        return id ? id + KT_LAYER__COUNT : 0;
+    default:
+        return id;
+    }
+}
+
+static void move_cells(KtCells *to, const KtCells *from, KtBy by,
+                       const KtRenumber *ids)
+{
+    for (uint32_t id = 0; id < kt_cells_end(from); id++) {
+        const KtAccount *a = kt_cells_get(from, id);
+
+        if (!kt_account_is_empty(a)) {
+            kt_account_add(kt_cells_at(to, new_id(ids, by, id)), a);
+        }
+    }
+    if (!kt_account_is_empty(&from->rest)) {
+        kt_account_add(kt_cells_at(to, 0), &from->rest);
+    }
+}
+
+static void move_callers(KtAccounts *to, const KtAccounts *from)
+{
+    for (guint id = 1; id < from->pcs->len; id++) {
+        uint64_t pc = g_array_index(from->pcs, uint64_t, id);
+
+        kt_held_peak(kt_accounts_held(to, kt_accounts_caller(to, pc)),
+                     kt_accounts_held(from, id)->peak);
+    }
+}
+
+static void move_stray(KtAccounts *to, const KtAccounts *from,
+                       const KtRenumber *ids)
+{
+    GHashTableIter it;
+    gpointer value;
+
+    g_hash_table_iter_init(&it, from->stray);
+    while (g_hash_table_iter_next(&it, NULL, &value)) {
+        KtStray s = *(const KtStray *)value;
+
+        s.stack.v = ids->stack[s.stack.v];
+        kt_accounts_add_stray(to, &s);
+    }
+}
+
+/* Those of other ids are made beside the ones that they replace: within the
+ * bound for both, once these are gone. */
+void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
+                          const KtDepot *stacks)
+{
+    KtAccounts old = *a;
+    uint64_t lent = kt_accounts_bytes(a);
+
+    if (a->off) {
+        return;
+    }
+    kt_budget_lend(old.budget, KT_MEM_ACCOUNTS, lent);
+    kt_accounts_init(a, old.budget, stacks);
+    a->now.totals = old.now.totals;
+    a->now.all.peak = old.now.all.peak;
+    for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
+        move_cells(&a->now.by[i], &old.now.by[i], i, to);
+    }
+    move_callers(a, &old);
+    move_stray(a, &old, to);
+    kt_accounts_deinit(&old);
+    kt_budget_unlend(a->budget, KT_MEM_ACCOUNTS, lent);
+}

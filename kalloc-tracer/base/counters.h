@@ -8,7 +8,7 @@
 #ifndef KT_COUNTERS_H
 #define KT_COUNTERS_H
 
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/api/kt-types.h"
 
 typedef struct KtCounters KtCounters;
 

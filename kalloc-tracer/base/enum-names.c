@@ -2,7 +2,7 @@
 /*
  * Names of layers, counters and parts. Constant data, any thread.
  */
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/api/kt-types.h"
 
 #include <string.h>
 

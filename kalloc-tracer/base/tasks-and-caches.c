@@ -11,8 +11,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "kalloc-tracer/base/depot.h"
 #include "guest-symbols/base/printable.h"
+#include "kalloc-tracer/base/depot.h"
+#include "kalloc-tracer/base/secret-hash.h"
 
 #define MAX_CACHES UINT16_MAX
 /* Of a cache, besides its name: in the tables, and what malloc() adds. */

@@ -8,8 +8,8 @@
 #ifndef KT_NAMES_H
 #define KT_NAMES_H
 
+#include "kalloc-tracer/api/kt-tracer.h"
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/kt.h"
 
 #define KT_COMM_LEN 16
 /* Bytes kept of a cache's name, before they are escaped. */

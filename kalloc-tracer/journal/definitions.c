@@ -3,6 +3,8 @@
  * Definitions of a journal: see definitions.h.
  */
 #include "kalloc-tracer/journal/definitions.h"
+
+#include "kalloc-tracer/base/secret-hash.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
 typedef enum Tag {

@@ -9,9 +9,9 @@
 #ifndef KT_JOURNAL_DEFS_H
 #define KT_JOURNAL_DEFS_H
 
+#include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/base/bytes.h"
 #include "kalloc-tracer/base/depot.h"
-#include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 
 /* ---- writing ------------------------------------------------------------ */

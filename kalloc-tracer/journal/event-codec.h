@@ -11,8 +11,8 @@
 #ifndef KT_JOURNAL_CODE_H
 #define KT_JOURNAL_CODE_H
 
+#include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/base/bytes.h"
-#include "kalloc-tracer/kt.h"
 
 /** Most events of a run. */
 #define KT_RUN_EVENTS 16384

@@ -7,11 +7,11 @@
 #ifndef KT_JOURNAL_OUT_H
 #define KT_JOURNAL_OUT_H
 
+#include "kalloc-tracer/api/kt-tracer.h"
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
-#include "kalloc-tracer/journal/journal-format.h"
-#include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 typedef struct KtFrameWriter KtFrameWriter;
 

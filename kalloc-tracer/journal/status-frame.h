@@ -5,8 +5,9 @@
 #ifndef KT_JOURNAL_STATUS_H
 #define KT_JOURNAL_STATUS_H
 
+#include "kalloc-tracer/api/kt-query.h"
+#include "kalloc-tracer/api/kt-tracer.h"
 #include "kalloc-tracer/base/bytes.h"
-#include "kalloc-tracer/kt.h"
 
 /** kt_status_put() - append @s, and the sizes and counters of @stats. */
 void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats);

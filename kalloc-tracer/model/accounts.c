@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/base/secret-hash.h"
+
 #define STACKS_SHIFT  15    /* 2 MiB at a time: a huge page */
 #define CELLS_SHIFT   10    /* 64 KiB */
 #define MAX_CALLERS   ((1u << 24) - 1)

@@ -15,10 +15,10 @@
 #ifndef KT_ACCOUNTS_H
 #define KT_ACCOUNTS_H
 
-#include "kalloc-tracer/model/blocks.h"
+#include "kalloc-tracer/api/kt-accounts.h"
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/depot.h"
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/model/blocks.h"
 
 /**
  * struct KtCells - accounts by number

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/base/secret-hash.h"
+
 #define REC_SHIFT   17      /* chunks of 6 MiB */
 #define END_SHIFT   16      /* 2 MiB */
 #define RCU_SHIFT   12      /* 96 KiB: kfree_rcu() is rare */

@@ -10,8 +10,8 @@
 #ifndef KT_BLOCKS_H
 #define KT_BLOCKS_H
 
+#include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/pool.h"
 
 /** struct KtLink - place in a doubly linked list, by record index; 0 ends */

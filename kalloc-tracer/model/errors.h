@@ -10,6 +10,7 @@
 #ifndef KT_ERRORS_H
 #define KT_ERRORS_H
 
+#include "kalloc-tracer/api/kt-query.h"
 #include "kalloc-tracer/model/blocks.h"
 
 /* The list's length; later errors are dropped and counted. */

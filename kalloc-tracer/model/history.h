@@ -14,9 +14,9 @@
 #ifndef KT_HISTORY_H
 #define KT_HISTORY_H
 
-#include "kalloc-tracer/model/blocks.h"
+#include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/model/blocks.h"
 
 typedef struct KtHistory KtHistory;
 

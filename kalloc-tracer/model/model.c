@@ -7,6 +7,8 @@
  * overlap, frees make no sense. Whatever comes, blocks of a map stay apart
  * (a new one retires those it overlaps, each once), and memory is bounded.
  */
+#include "kalloc-tracer/model/model.h"
+
 #include "kalloc-tracer/model/evict.h"
 
 /* How often room is made for one block. */

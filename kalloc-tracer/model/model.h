@@ -9,13 +9,13 @@
 #ifndef KT_MODEL_H
 #define KT_MODEL_H
 
-#include "kalloc-tracer/model/accounts.h"
-#include "kalloc-tracer/model/blocks.h"
+#include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/counters.h"
+#include "kalloc-tracer/model/accounts.h"
+#include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/model/errors.h"
 #include "kalloc-tracer/model/history.h"
-#include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model/map.h"
 
 typedef struct KtModel KtModel;

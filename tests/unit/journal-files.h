@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kalloc-tracer/journal/journal.h"
+#include "kalloc-tracer/kt.h"
 
 #ifndef KA_SOURCE_DIR
 #define KA_SOURCE_DIR "."

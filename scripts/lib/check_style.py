@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Check what a machine can check of the style: line length, tabs, licence
 lines, banned functions, lengths of files and functions, shell scripts.
+Prints the figures of sizes.
 
-usage: scripts/check style [--tap] [--sizes]
+usage: scripts/check style [--tap] [--sizes] [--pick [SEED]]
 """
 import argparse
 import os
+import random
 import re
 import shutil
 import statistics
@@ -18,8 +20,10 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 MAX_COLUMNS = 80
 MAX_FUNCTION = 80       # lines
 MAX_FILE = 600
-MAX_MEDIAN = 15
-MAX_P90 = 45
+MAX_MEDIAN = 11
+MAX_P90 = 30
+MAX_PUBLIC = 220        # lines of a public header
+PICKED_FUNCTIONS, PICKED_FILES = 30, 10
 
 C_FOLDERS = ('guest-symbols', 'kalloc-tracer', 'monitor-cmds', 'tests')
 LIBRARY = C_FOLDERS[:3]
@@ -40,6 +44,8 @@ BANNED = {
     'sscanf': 'a parser',
 }
 BANNED_CALL = re.compile(r'(?<![\w>.])(' + '|'.join(BANNED) + r')\s*\(')
+PUBLIC = re.compile(r'^[^/]+/(\w+\.h|api/[^/]+\.h)$')
+GOTO = re.compile(r'\bgoto\b')
 MARKS = re.compile(r'\b(TODO|FIXME|XXX)\b')
 
 
@@ -133,11 +139,33 @@ def check_marks(files):
 
 
 def check_file_length(files):
-    """C files are at most 600 lines"""
+    """sources are at most 600 lines outside tests/, and C files in tests/"""
+    for path in files:
+        source = is_c(path) or path.endswith('.py') or is_script(path)
+        if not source or path.startswith('tests/') and not is_c(path):
+            continue
+        n = len(lines_of(path)) - 1
+        if n > MAX_FILE:
+            yield f'{path}: {n} lines'
+
+
+def check_public_headers(files):
+    """public headers are at most 220 lines"""
     for path in files:
         n = len(lines_of(path)) - 1
-        if is_c(path) and n > MAX_FILE:
+        if path.startswith(LIBRARY) and PUBLIC.match(path) and n > MAX_PUBLIC:
             yield f'{path}: {n} lines'
+
+
+def check_goto(files):
+    """no goto in the libraries"""
+    for path in files:
+        if not (path.startswith(LIBRARY) and is_c(path)):
+            continue
+        text = strip_c('\n'.join(lines_of(path)))
+        for i, line in enumerate(text.split('\n'), 1):
+            if GOTO.search(line):
+                yield f'{path}:{i}: goto'
 
 
 def functions(path):
@@ -162,12 +190,13 @@ def function_lengths(files):
 
 
 def check_function_length(files):
-    """functions are at most 80 lines, half of them at most 15"""
+    """functions are at most 80 lines; in the libraries half of them at most
+    11, and nine of ten at most 30"""
     lengths = function_lengths(files)
     for n, what in lengths:
         if n > MAX_FUNCTION:
             yield f'{what}: {n} lines'
-    sizes = sorted(n for n, _ in lengths)
+    sizes = sorted(n for n, what in lengths if what.startswith(LIBRARY))
     if len(sizes) < 10:
         return
     if statistics.median(sizes) > MAX_MEDIAN:
@@ -205,24 +234,56 @@ def check_links(files):
 
 
 CHECKS = [check_columns, check_blanks, check_licence, check_banned,
-          check_marks, check_file_length, check_function_length,
-          check_programs, check_shell, check_links]
+          check_marks, check_file_length, check_public_headers, check_goto,
+          check_function_length, check_programs, check_shell, check_links]
 
 
 # --- output ------------------------------------------------------------------
 
-def print_sizes(files):
-    print('folder          functions  median  p75  p90  max   files  lines')
-    for folder in C_FOLDERS:
-        mine = [p for p in files if p.startswith(folder + '/')]
-        sizes = sorted(n for n, _ in function_lengths(mine))
-        if not sizes:
-            continue
-        total = sum(len(lines_of(p)) - 1 for p in mine if is_c(p))
-        count = sum(1 for p in mine if is_c(p))
-        print(f'{folder:15} {len(sizes):9} {statistics.median(sizes):7.0f} '
-              f'{sizes[len(sizes) * 3 // 4]:4} {sizes[len(sizes) * 9 // 10]:4}'
-              f' {sizes[-1]:4} {count:7} {total:6}')
+def size_row(name, files):
+    """The figures of these files: functions and lines."""
+    sizes = sorted(n for n, _ in function_lengths(files))
+    if not sizes:
+        return None
+    total = sum(len(lines_of(p)) - 1 for p in files if is_c(p))
+    count = sum(1 for p in files if is_c(p))
+    return (f'{name:15} {len(sizes):9} {statistics.median(sizes):7.0f} '
+            f'{sizes[len(sizes) * 3 // 4]:4} {sizes[len(sizes) * 9 // 10]:4} '
+            f'{sizes[-1]:4} {count:7} {total:6}')
+
+
+def longest(files):
+    """The file with the most lines: (lines, path)."""
+    return max(((len(lines_of(p)) - 1, p) for p in files), default=(0, '-'))
+
+
+def figures(files):
+    """Lines with the figures of sizes."""
+    yield 'folder          functions  median  p75  p90  max   files  lines'
+    groups = [(name, [p for p in files if p.startswith(name + '/')])
+              for name in C_FOLDERS]
+    groups.insert(3, ('libraries', [p for p in files
+                                    if p.startswith(LIBRARY)]))
+    yield from filter(None, (size_row(*group) for group in groups))
+    library = [p for p in files if p.startswith(LIBRARY) and is_c(p)]
+    yield 'longest file of the libraries: {} lines, {}'.format(
+        *longest(library))
+    yield 'longest public header: {} lines, {}'.format(
+        *longest([p for p in library if PUBLIC.match(p)]))
+    yield f'goto in the libraries: {sum(1 for _ in check_goto(files))}'
+
+
+def pick(files, seed):
+    """Lines that name functions and files at random, to read their comments:
+    can each be explained from its comment alone?"""
+    seed = random.randrange(1 << 32) if seed is None else seed
+    random.seed(seed)
+    library = [p for p in files if p.startswith(LIBRARY)]
+    yield f'seed {seed}'
+    lengths = sorted(what for _, what in function_lengths(library))
+    yield from random.sample(lengths, min(PICKED_FUNCTIONS, len(lengths)))
+    sources = sorted(p for p in library if is_c(p))
+    yield from random.sample(sources, min(PICKED_FILES, len(sources)))
 
 
 def main(argv):
@@ -232,20 +293,27 @@ def main(argv):
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--tap', action='store_true', help='results as TAP')
     ap.add_argument('--sizes', action='store_true',
-                    help='print the table of function lengths')
+                    help='print only the figures of sizes')
+    ap.add_argument('--pick', nargs='?', type=int, const=None, default=False,
+                    metavar='SEED', help='name 30 functions and 10 files at '
+                    'random: can each be explained from its comment alone?')
     args = ap.parse_args(argv)
     files = tracked()
-    if args.sizes:
-        print_sizes(files)
-        return
+    if args.sizes or args.pick is not False:
+        print('\n'.join(figures(files) if args.sizes else
+                        pick(files, args.pick)))
+        return 0
     failed = False
     for i, check in enumerate(CHECKS, 1):
         lines = list(check(files))
         failed = failed or bool(lines)
         if args.tap:
-            print(f"{'not ok' if lines else 'ok'} {i} - {check.__doc__}")
+            print(f"{'not ok' if lines else 'ok'} {i} - "
+                  + ' '.join(check.__doc__.split()))
         for line in lines:
             print('# ' + line if args.tap else line)
+    for line in figures(files):
+        print('# ' + line)
     if args.tap:
         print(f'1..{len(CHECKS)}')
     return 1 if failed else 0

@@ -125,6 +125,8 @@ def arch_programs():
 def style_programs():
     for name in ('layers', 'style'):
         yield (f'check-{name}', [CHECK, name, '--tap'], {}, 120)
+    path = os.path.join(ROOT, 'tests', 'style', 'test_layers.py')
+    yield 'test_layers', [PYTHON, path], {}, 300
 
 
 # Suite -> its programs of tests/guest, and the seconds that one may take.

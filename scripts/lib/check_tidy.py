@@ -4,7 +4,9 @@
 usage: scripts/check tidy [--tap] [FOLDER|FILE.c]...
 
 Without an argument: guest-symbols, kalloc-tracer and monitor-cmds. clang-tidy
-is installed first if it is missing.
+is installed first if it is missing. A file in which it found nothing is not
+examined again while the file, what it includes, .clang-tidy and clang-tidy
+itself stay as they are; the cache keeps an empty mark named by their hash.
 """
 import argparse
 import concurrent.futures
@@ -12,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -48,12 +51,38 @@ def compile_commands():
 
 
 def compiled_sources(build):
-    """The paths of all C files that the build compiles."""
+    """How each C file that the build compiles is compiled: path -> row."""
     with open(os.path.join(build, 'compile_commands.json'),
               encoding='utf-8') as f:
-        return sorted({os.path.realpath(os.path.join(c['directory'],
-                                                     c['file']))
-                       for c in json.load(f)})
+        return {os.path.realpath(os.path.join(c['directory'], c['file'])): c
+                for c in json.load(f)}
+
+
+class CleanFiles:
+    """Marks of files in which clang-tidy found nothing, by what it read."""
+
+    def __init__(self):
+        self.folder = cache_folder('tidy')
+        os.makedirs(self.folder, exist_ok=True)
+        version = subprocess.run(['clang-tidy', '--version'], check=False,
+                                 capture_output=True).stdout
+        with open(os.path.join(ROOT, '.clang-tidy'), 'rb') as f:
+            self.common = version + f.read()
+
+    def mark(self, row):
+        """The path of the mark; None if the file does not compile."""
+        words = shlex.split(row['command'])
+        words = words[words.index('clang'):] if 'clang' in words else words
+        # Comments stay: NOLINT is one.
+        i = words.index('-o')
+        command = [w for w in words[:i] + words[i + 2:] if w != '-c']
+        done = subprocess.run([*command, '-E', '-CC'], cwd=row['directory'],
+                              check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+        if done.returncode:
+            return None
+        key = hashlib.sha256(self.common + done.stdout).hexdigest()[:32]
+        return os.path.join(self.folder, key)
 
 
 def tidy(build, path):
@@ -67,12 +96,26 @@ def tidy(build, path):
     return lines
 
 
-def tidy_all(build, where):
+def tidy_once(build, clean, path, row):
+    """The lines for one file, none if it was found clean before."""
+    mark = clean.mark(row)
+    if mark and os.path.exists(mark):
+        os.utime(mark)
+        return []
+    lines = tidy(build, path)
+    if mark and not any(FINDING.search(line) for line in lines):
+        with open(mark, 'w', encoding='utf-8'):
+            pass
+    return lines
+
+
+def tidy_all(build, clean, where):
     """The lines for all sources at or below a path."""
-    inside = [p for p in compiled_sources(build)
-              if p == where or p.startswith(where + os.sep)]
+    inside = sorted((p, row) for p, row in compiled_sources(build).items()
+                    if p == where or p.startswith(where + os.sep))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [line for lines in pool.map(lambda p: tidy(build, p), inside)
+        return [line for lines in
+                pool.map(lambda i: tidy_once(build, clean, *i), inside)
                 for line in lines]
 
 
@@ -96,9 +139,9 @@ def main(argv):
     args, failed = arguments(argv), False
     subprocess.run([SETUP, '--only', 'clang-tidy'], stdout=sys.stderr,
                    check=True)
-    build = compile_commands()
+    build, clean = compile_commands(), CleanFiles()
     for n, path in enumerate(args.path, 1):
-        lines = tidy_all(build, path)
+        lines = tidy_all(build, clean, path)
         bad = any(FINDING.search(line) for line in lines)
         failed = failed or bad
         if args.tap:

@@ -2,14 +2,14 @@
 """Offsets and sizes of the guest's structs, from its /sys/kernel/btf/vmlinux.
 
 The format is that of include/uapi/linux/btf.h (version 1, since 4.18; the
-kinds up to BTF_KIND_ENUM64 of 6.0). A reader of the tests' own, so that they
-do not repeat a mistake of the tracer's.
+kinds up to BTF_KIND_ENUM64 of 6.0). The tests have their own reader, so that
+they do not repeat a mistake of the tracer.
 """
 
 import struct
 
 STRUCT, UNION = 4, 5
-# Bytes after the 12 of a type, by kind: (fixed, for each of its members).
+# Kind -> bytes that follow the 12 of a type: (fixed, for each member).
 TAIL = {1: (4, 0), 3: (12, 0), 4: (0, 12), 5: (0, 12), 6: (0, 8),
         13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12)}
 
@@ -41,7 +41,8 @@ class Btf:
         return self.types[self.by_name[name]][2]
 
     def offset(self, name, member):
-        """Byte offset of struct NAME's MEMBER, through anonymous ones."""
+        """Return the byte offset of a member of a struct. Members of
+        anonymous structs and unions inside are found too."""
         found = self._find(self.by_name[name], member)
         if found is None:
             raise KeyError(f'struct {name} has no {member}')

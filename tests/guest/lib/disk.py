@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A disk that boots by itself: GRUB in the gap behind the partition table, one
-ext4 partition with a kernel and an initramfs."""
+"""A disk that boots: GRUB in the gap after the partition table, and one ext4
+partition with a kernel and an initramfs."""
 import os
 import shutil
 import struct
@@ -20,7 +20,8 @@ boot
 
 
 def _put_partition(disk, sectors):
-    """The table's first entry; sizes by sectors only, as large disks have."""
+    """Write the first entry of the partition table. Its sizes are in sectors
+    (LBA), as on large disks."""
     disk.seek(446)
     disk.write(struct.pack('<B3sB3sII', 0x80, b'\xfe\xff\xff', LINUX,
                            b'\xfe\xff\xff', START, sectors))
@@ -46,7 +47,7 @@ def _file_system(path, files, size):
 
 
 def make(path, grub, kernel, initrd, words):
-    """A disk image at PATH. GRUB: folder of boot.img and core.img."""
+    """Write a disk image to PATH. GRUB: the folder of boot.img and core.img."""
     files = {'boot/vmlinuz': kernel, 'boot/initrd': initrd,
              'boot/grub/grub.cfg': CONFIG.format(words=words).encode()}
     size = 32 << 20

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What goes on beside a storm: queries without pause, and each second the VM
-is stopped in one way or another, mostly by gdb.
+"""Disturb a storm: run queries without pause, and stop the VM each second, in
+several ways, mostly by gdb.
 
     with Disturbance(guest, symbols) as disturbance:
         ...
-        with disturbance.standing():    # the VM stands, all but queries rests
+        with disturbance.standing():    # the VM is stopped, only queries run
             ...
     print(disturbance.done())
 """
@@ -19,20 +19,21 @@ from collections import Counter
 from .gdbcli import Gdb
 from .gdbserial import Stub
 
-# Where the debugger steps: nearly every task passes there, and interrupts.
+# The debugger steps through these: most tasks and interrupts call them.
 STEPPED = 'kfree', 'kmem_cache_alloc_noprof', 'kmem_cache_alloc', \
     '__kmalloc_noprof', '__kmalloc', 'kmem_cache_free'
 QUERIES = ('ka stat', 'ka error', 'ka alloc ka_stress:ka_stress_kmalloc -n 50',
            'ka free ka_stress:ka_stress_free -n 50 -s', 'ka -n 200',
            'ka --layer cache -n 100 -v', 'ka check', 'ka {va} --history',
            'ka show {va} -s', 'ka {va}-{end} -j -n 100')
-# So often gdb stops the VM before something else does.
+# gdb stops the VM this many times before another way is used.
 GDB_STOPS = 6
 
 
 class Disturber(threading.Thread):
-    """Does a thing again and again until stop(), and rests for as long as it
-    took in between, so that the guest gets on; an exception is kept."""
+    """A thread that repeats a function until stop(). Between two calls it
+    sleeps as long as the last call took, so that the guest makes progress. It
+    keeps an exception of the function."""
 
     def __init__(self, pause, lock, *things):
         super().__init__(daemon=True)
@@ -52,7 +53,7 @@ class Disturber(threading.Thread):
                     took = time.monotonic() - begin
                 self.done[thing.__name__] += 1
                 i += 1
-        except Exception as e:      # told by the test
+        except Exception as e:      # the test reports it
             self.error = e
 
     def stop(self, timeout):
@@ -64,7 +65,7 @@ class Disturber(threading.Thread):
 
 
 class Disturbance:
-    """All that goes on beside the storm."""
+    """All disturbances of a storm."""
 
     def __init__(self, guest, symbols):
         self.guest, self.symbols = guest, symbols
@@ -93,7 +94,7 @@ class Disturbance:
         return False
 
     def rest(self):
-        """Ends what goes on; an error of it is raised."""
+        """End all disturbances; raise the first error of one."""
         try:
             for t in reversed(self.threads):
                 t.stop(self.guest.timeout)
@@ -119,14 +120,14 @@ class Disturbance:
 
     @contextlib.contextmanager
     def standing(self):
-        """The VM stands, and nobody but the caller makes it go on."""
+        """Keep the VM stopped; only the caller may continue it."""
         with self.stops:
             self.gdb.detach()
             self.qmp('stop')
             yield
             self.qmp('cont')
 
-    # --- what is done --------------------------------------------------------
+    # --- the disturbances ----------------------------------------------------
 
     def query(self):
         va = self.rand.choice(self.vas)
@@ -141,7 +142,7 @@ class Disturbance:
         assert not text.startswith('ka: '), f'{line}: {text}'
 
     def gdb_stop(self):
-        """By gdb, which says what QMP says; and continues."""
+        """Stop the VM by gdb, compare answers of gdb and QMP, continue."""
         self.gdb.stop()
         line = f'ka show {self.rand.choice(self.vas):x}'
         said = self.gdb.command(f'monitor {line}')
@@ -164,10 +165,10 @@ class Disturbance:
             stub.registers()
 
     def single_step(self):
-        """Into a hooked function, and out of it again."""
+        """Step one vCPU into a hooked function and out of it again."""
         with self._stub() as stub:
             stub.run_to(self.rand.choice(self.stepped))
-            # rax rbx rcx rdx rsi rdi rbp rsp: the eighth.
+            # The eighth register: rax rbx rcx rdx rsi rdi rbp rsp.
             sp, = struct.unpack_from('<Q', bytes.fromhex(
                 stub.registers()[:128]), 56)
             ra, = struct.unpack('<Q', stub.memory(sp, 8))

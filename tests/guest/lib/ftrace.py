@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest's own trace of its allocators, read from raw ring buffer pages.
 
-The format is that of kernel/trace/ring_buffer.c, unchanged since 4.x. The
-guest's own events/header_page and the format files of the events are read, so
-that field offsets are never assumed.
+The format is that of kernel/trace/ring_buffer.c, unchanged since 4.x. All field
+offsets come from the guest's own events/header_page and format files.
 """
 
 import os
@@ -14,13 +13,13 @@ from collections import namedtuple
 Event = namedtuple(
     'Event', 'ts cpu name va req act site cache pid stack')
 
-# Before 6.1 the functions that take a node have events of their own, which say
-# the same: they go by the name without _node.
+# Before 6.1 the functions with a node argument have separate events with the
+# same fields. They are renamed to the name without _node.
 TRACED = ('kmalloc', 'kfree', 'kmem_cache_alloc', 'kmem_cache_free',
           'kmalloc_node', 'kmem_cache_alloc_node')
-# These tell a page frame and an order; read as an address from 0 on.
+# These events have a page frame and an order, read as a physical address.
 TRACED_PAGES = ('mm_page_alloc', 'mm_page_free')
-# What the kernel calls at boot: the function is the call site.
+# Events of calls at boot; the function that is called is the site.
 TRACED_CALLS = ('initcall_start', 'initcall_finish')
 NO_PAGE = (1 << 64) - 1
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
@@ -28,11 +27,11 @@ MISSED = (1 << 31) | (1 << 30)
 
 
 class FormatError(Exception):
-    """The guest sent something that is not what its kernel documents."""
+    """The guest's data does not have the format that its kernel documents."""
 
 
 def read_out(folder):
-    """The files that the guest sent, as {name: bytes}."""
+    """Return the files that the guest sent, as {name: bytes}."""
     files = {}
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), 'rb') as f:
@@ -41,7 +40,8 @@ def read_out(folder):
 
 
 def parse_format(text):
-    """A format file of an event: (id, {field: (offset, size, signed)})."""
+    """Parse the format file of an event; return (id, {field: (offset, size,
+    signed)})."""
     event_id = int(re.search(r'^ID: (\d+)', text, re.M).group(1))
     fields = {}
     for m in re.finditer(r'field:([^;]*?)(\w+)(\[[^\]]*\])?;\s*'
@@ -52,14 +52,14 @@ def parse_format(text):
 
 
 def read_stats(text):
-    """per_cpu/cpuN/stats as {name: number}."""
+    """Parse per_cpu/cpuN/stats; return {name: number}."""
     return {name: int(value) for name, value
             in re.findall(r'^([a-z ]+): (\d+)$', text, re.M)}
 
 
 def _picker(fields, names):
-    """A struct that reads the named integer fields in one go; the order of
-    the values is that of the names."""
+    """Return a struct.Struct that unpacks the named integer fields together,
+    in the order of the names."""
     codes = {1: 'B', 2: 'H', 4: 'I', 8: 'Q'}
     order = sorted(range(len(names)), key=lambda i: fields[names[i]][0])
     fmt, at = '<', 0
@@ -72,7 +72,7 @@ def _picker(fields, names):
 
 
 class Decoder:
-    """Decodes the pages of every CPU, given the guest's format files."""
+    """A decoder of the pages of every CPU, made from the format files."""
 
     def __init__(self, files):
         self.kinds = {}
@@ -96,7 +96,7 @@ class Decoder:
                      r'field:.*?(\w+);\s*offset:(\d+);\s*size:(\d+)', header)}
         self.commit_at = sizes['commit'][0]
         self.data_at = sizes['data'][0]
-        # A page of the ring buffer is one of the kernel's.
+        # A page of the ring buffer has the size of a kernel page.
         self.page = self.data_at + sizes['data'][1]
 
     @staticmethod
@@ -113,11 +113,11 @@ class Decoder:
             _picker(fields, wanted + extra), bool(extra), loc
 
     def cpu(self, cpu, data):
-        """The Events of one CPU's trace_pipe_raw, as a list.
+        """Return the Events of one CPU's trace_pipe_raw, as a list.
 
-        A stack is an entry of its own after its event. An interrupt between
-        the two puts its own pairs there, so stacks go to the latest event
-        that has none, as brackets do.
+        A stack is a separate entry after its event. An interrupt between the
+        two writes its own pairs there. So a stack belongs to the latest event
+        without one: events and stacks nest as brackets do.
         """
         events, without = [], []
         for base in range(0, len(data) - self.page + 1, self.page):
@@ -194,10 +194,10 @@ class Decoder:
 
 
 def load(files):
-    """All events of the dump, in the order of the guest's trace clock.
+    """Return all events of the dump, in the order of the guest's trace clock.
 
-    Raises FormatError when a CPU's buffer was too small: an oracle that has
-    lost events is none.
+    Raise FormatError if the buffer of a CPU was too small: an oracle must have
+    all events.
     """
     decoder = Decoder(files)
     events = []
@@ -216,6 +216,7 @@ def load(files):
 
 
 def expected_entries(files):
-    """How many entries the guest says its buffers hold (stacks count)."""
+    """Return how many entries the buffers have by the guest's own count. A
+    stack is an entry."""
     return sum(read_stats(data.decode())['entries']
                for path, data in files.items() if path.endswith('.stats'))

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The real gdb, by its command line, for tests that stop a guest with it again
-and again.
+"""The real gdb, by its command line, for tests that stop a guest many times.
 
     gdb = Gdb(guest)
-    gdb.stop()                          # attaches when it is not attached
+    gdb.stop()                          # attaches if it is not attached
     print(gdb.command('monitor ka stat'))
     gdb.go()
-    gdb.detach()                        # the guest goes on
+    gdb.detach()                        # the guest continues
     gdb.close()
 """
 import os
@@ -22,13 +21,12 @@ BEFORE = ('set pagination off', 'set confirm off', 'set width 0',
 
 
 class GdbError(Exception):
-    """gdb did not say what it says when all is well; the text is what it
-    said."""
+    """gdb did not print what a test expects; the text is its output."""
 
 
 class Gdb:
-    """Continues in the background, so that its command line can tell it to
-    interrupt."""
+    """One gdb. The VM runs in gdb's background mode, so that the command line
+    can interrupt it."""
 
     def __init__(self, guest):
         self.guest = guest
@@ -58,7 +56,8 @@ class Gdb:
         self.text += data.decode('utf-8', 'replace').replace('\r', '')
 
     def _until(self, pattern):
-        """What was said up to what matches, which is taken away."""
+        """Wait for a match in the output; return the text before it, and
+        remove both from the buffer."""
         end = time.monotonic() + self.guest.timeout
         while not (found := re.search(pattern, self.text)):
             self._more(end)
@@ -66,7 +65,7 @@ class Gdb:
         return said
 
     def command(self, line):
-        """What gdb says to LINE."""
+        """Run a command; return its output."""
         self.commands += 1
         mark = f'KA-GDB-{self.commands}.'
         self._send(line)
@@ -82,7 +81,7 @@ class Gdb:
         self.attached = True
 
     def stop(self):
-        """The VM stands; no matter what it did."""
+        """Stop the VM, in whatever state it is."""
         if not self.attached:
             self._attach()
         elif self.running:
@@ -97,7 +96,7 @@ class Gdb:
         self.running = True
 
     def detach(self):
-        """Leaves; the guest goes on."""
+        """Detach; the guest continues."""
         if not self.attached:
             return
         self.stop()
@@ -107,7 +106,8 @@ class Gdb:
         self.attached = False
 
     def abandon(self, line):
-        """A person who does not wait for LINE's end: Ctrl-C, and away."""
+        """Behave as a user who does not wait for the end of a command: type
+        Ctrl-C and quit."""
         self._send(line)
         for _ in range(3):
             time.sleep(0.03)
@@ -117,7 +117,7 @@ class Gdb:
         self.close()
 
     def close(self):
-        """Ends gdb, as soon as it has no VM any more."""
+        """End gdb after it has detached."""
         try:
             self.detach()
         finally:

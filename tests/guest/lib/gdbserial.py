@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""gdb's remote protocol, as much of it as attaching, single steps and
-breakpoints take: a test that attaches each second has no time for a gdb.
+"""A small client of gdb's remote protocol: attach, single steps, breakpoints.
+A test that attaches each second cannot start a gdb each time.
 
-    with Stub(guest.path('gdb.sock')) as stub:      # the VM stands
+    with Stub(guest.path('gdb.sock')) as stub:      # the VM is stopped
         stub.run_to(va)
         stub.step()
-                                                    # and goes on
+                                                    # and continues
 """
 import re
 import socket
@@ -14,7 +14,7 @@ STOPPED = 'T', 'S'
 
 
 class StubError(Exception):
-    """The stub did not answer as the protocol says, or not in time."""
+    """The stub's answer did not follow the protocol, or came too late."""
 
 
 class Stub:
@@ -70,7 +70,7 @@ class Stub:
         self.sock.sendall(b'$%s#%02x' % (data, sum(data) & 0xff))
 
     def ask(self, text):
-        """What the stub says to that, an error raised."""
+        """Send a packet and return the answer; raise an error answer."""
         self._send(text)
         answer = self._packet()
         if re.fullmatch(r'E\d\d', answer):
@@ -90,18 +90,18 @@ class Stub:
         return bytes.fromhex(self.ask(f'm{va:x},{size:x}'))
 
     def registers(self):
-        """Of the vCPU that stopped; as the architecture orders them."""
+        """Return the registers of the vCPU that stopped, in gdb's order."""
         self.ask(f'Hg{self.thread}')
         return self.ask('g')
 
     def step(self, n=1):
-        """One instruction of the vCPU that stopped; the others run."""
+        """Step the vCPU that stopped by N instructions; the others run."""
         for _ in range(n):
             self.thread = self._thread(self.ask(f'vCont;s:{self.thread};c'))
 
     def run_to(self, va):
-        """Until a vCPU is there, or something else stops the VM; which
-        leaves no breakpoint behind."""
+        """Run until a vCPU reaches VA, or something else stops the VM. Remove
+        the breakpoint afterwards."""
         self.ask(f'Z0,{va:x},1')
         try:
             self.thread = self._thread(self.ask('vCont;c'))

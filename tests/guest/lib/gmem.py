@@ -8,9 +8,9 @@ from scripts.lib.qmp import GuestError
 
 
 class Memory:
-    """Reads through QMP's memsave, which walks a vCPU's page tables as the
-    vCPU would now: one that was stopped in its firmware (riscv64's machine
-    mode) has none, and another one is asked."""
+    """Guest memory, read by QMP's memsave. It walks the page tables that a vCPU
+    has at this moment. A vCPU that was stopped in firmware (riscv64's machine
+    mode) has none; then another vCPU is used."""
 
     def __init__(self, guest):
         self.guest = guest
@@ -43,9 +43,9 @@ class Memory:
 
 
 class Tasks:
-    """Walks init_task by the offsets of the guest's own BTF."""
+    """A walk over init_task with the offsets of the guest's own BTF."""
 
-    # Pointers of a task_struct and the struct that they lead to.
+    # Pointers of a task_struct, and the structs that they point to.
     POINTERS = (('mm', 'mm_struct'), ('active_mm', 'mm_struct'),
                 ('files', 'files_struct'), ('fs', 'fs_struct'),
                 ('real_cred', 'cred'), ('cred', 'cred'),
@@ -60,8 +60,8 @@ class Tasks:
         return struct.unpack_from(fmt, data, at)[0]
 
     def walk(self):
-        """Yields (address, name, {(member, struct): pointer}) of each thread
-        but the first task, which is no allocation."""
+        """Yield (address, name, {(member, struct): pointer}) of each thread,
+        except the first task, which is not allocated."""
         tasks = self.btf.offset('task_struct', 'tasks')
         leader, seen = self.init_task, set()
         while leader not in seen:

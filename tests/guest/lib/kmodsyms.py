@@ -6,21 +6,22 @@ import re
 
 
 class ModuleFunctions:
-    """Reads lines of /proc/kallsyms that end in [MODULE]."""
+    """The functions of a module, from lines of /proc/kallsyms that end in
+    [MODULE]."""
 
     def __init__(self, console, module):
         rows = re.findall(r'^([0-9a-f]{16}) [tT] ([\w.]+)\s+\[' + module +
                           r'\]', console, re.M)
-        # gcc splits cold parts off: f.cold is f. A label of the assembler's,
-        # as riscv modules keep them, begins with a dot.
+        # gcc splits functions: f.cold is part of f. Labels of the assembler,
+        # which riscv modules keep, begin with a dot.
         self.rows = sorted((int(va, 16), name.split('.')[0])
                            for va, name in rows if name[0] != '.')
         self.starts = [va for va, _ in self.rows]
 
     def name(self, pc):
-        """The function that @pc lies in, None outside of the module."""
+        """Return the function that contains @pc, None outside of the module."""
         i = bisect.bisect_right(self.starts, pc) - 1
-        # No function of these modules is larger than that.
+        # No function of these modules is larger.
         if i < 0 or pc - self.starts[i] > 8192:
             return None
         return self.rows[i][1]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest's own /proc/kallsyms, and the names in the hook table.
 
-The symbols are what the running kernel says of itself, independent of what
-the tracer reads from the kernel's file: they are the truth that the oracles
-compare with.
+The running kernel lists these symbols itself, independently of what the tracer
+reads from memory or a file. The oracles use them as the truth.
 """
 
 import bisect
@@ -37,19 +36,19 @@ class Symbols:
         self._cache = {}
 
     def name(self, va):
-        """The name of the symbol that contains @va, '?' when none does."""
+        """Return the name of the symbol that contains @va, or '?'."""
         name = self._cache.get(va)
         if name is None:
             i = bisect.bisect_right(self.starts, va) - 1
             name = self.rows[i][2] if i >= 0 else '?'
-            # gcc splits cold parts off: f.cold is f.
+            # gcc splits functions: f.cold is part of f.
             name = re.sub(r'\.(cold|part|isra|constprop)\b.*', '', name)
             self._cache[va] = name
         return name
 
     def names(self, va):
-        """All names of the symbol that contains @va: aliases share an
-        address (copies of one function under two names)."""
+        """Return all names of the symbol that contains @va. Aliases have the
+        same address."""
         i = bisect.bisect_right(self.starts, va) - 1
         found = set()
         at = self.starts[i] if i >= 0 else None
@@ -62,7 +61,7 @@ class Symbols:
         return self.by_name.get(name)
 
     def range(self, name):
-        """[first, last] address of the function @name; None when unknown."""
+        """Return [first, last] address of the function @name, or None."""
         lo = self.by_name.get(name)
         if lo is None:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tracer's commands through lldb."""
+"""Run commands of ka in lldb."""
 import re
 import subprocess
 
@@ -7,8 +7,8 @@ PACKET = 'process plugin packet monitor '
 
 
 def lldb(guest, commands):
-    """What it printed of each command, without the packet that it names at
-    the end. The guest goes on afterwards."""
+    """Return what lldb printed for each command, without the packet that it
+    names at the end. The guest continues afterwards."""
     argv = ['lldb', '--no-lldbinit', '--batch', '-o',
             'process connect --plugin gdb-remote unix-connect://' +
             guest.path('gdb.sock')]

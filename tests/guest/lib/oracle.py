@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the oracles share: a traced guest, and the matching of its own trace
+"""What the oracles share: run a traced guest, and match the guest's own trace
 with the tracer's journal. tests/guest/README.md describes the matching.
 """
 
@@ -20,23 +20,24 @@ from . import ftrace, journal, ksyms
 
 INSIDE = os.path.join(ROOT, 'tests', 'guest', 'inside')
 CALL_WORDS = ',initcall:initcall_start,initcall:initcall_finish'
-# Those of a node are events of their own before 6.1; later kernels only warn.
+# Before 6.1 functions with a node have separate events; later kernels warn that
+# these do not exist.
 TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
                'kmem:kmem_cache_free,kmem:kmalloc_node,'
                f'kmem:kmem_cache_alloc_node{CALL_WORDS} '
                'trace_clock=counter no_hash_pointers')
 ZERO_SIZE_PTR = 16
 TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec'
-# The first events of a boot that must be found in a row in our journal: as
-# many as no two places of a boot have in common.
+# The journal must have this many first events of a boot in a row. No other
+# place of a boot has the same events.
 RUN = 48
-# early_initcall() of the kernel's tracing: it switches each event of the
-# command line off and on again, and allocates meanwhile. The guest's trace
-# tells when it was called and when it returned.
+# An early_initcall() of the kernel's tracing: it switches each event of the
+# command line off and on again, and allocates meanwhile. The guest traces when
+# it was called and when it returned.
 SWITCHING = 'event_trace_enable_again'
 
-# Flags of the journal: the address may be live (bulk calls), or is taken out
-# of what is live.
+# Flags of the journal: the address may be live (bulk calls), or is removed from
+# what is live.
 PAGES_UNTRACED = 1 | 2
 PUT_BACK = '__putback_isolated_page'
 
@@ -46,7 +47,8 @@ Run = namedtuple('Run', 'guest ours symbols stat switched')
 # --- the guest ---------------------------------------------------------------
 
 def build_tool(name, kernel):
-    """A static program of this folder for the guest, kept by content."""
+    """Return the path of a static program of inside/, built for the guest.
+    Programs are cached by a hash of their source."""
     arch = kernel_arch(kernel)
     source = os.path.join(INSIDE, name + '.c')
     with open(source, 'rb') as f:
@@ -62,7 +64,7 @@ def build_tool(name, kernel):
 
 
 def build_modules(kernel):
-    """The folder with the test modules for a prepared kernel."""
+    """Build the test modules for a prepared kernel; return their folder."""
     out = os.path.join(cache_folder('modules'), 'kmod-' + kernel)
     subprocess.run([os.path.join(INSIDE, 'kmod', 'build.sh'),
                     kernel_file(kernel, ''), out], check=True)
@@ -70,9 +72,9 @@ def build_modules(kernel):
 
 
 def add_drivers(share, kernel, *names):
-    """In SHARE/modules the modules NAMES of a prepared kernel, and what they
-    need, by names that have the order in which they are to be loaded. What is
-    built in is not there."""
+    """Copy the modules NAMES of a prepared kernel, and the modules that they
+    need, to SHARE/modules. Their file names sort in the order in which they
+    must be loaded. Modules that are built in are skipped."""
     found = mkinitramfs.find_modules(kernel_file(kernel, 'modules'))
     wanted = []
     for name in names:
@@ -85,7 +87,7 @@ def add_drivers(share, kernel, *names):
 
 
 def make_share(folder, scripts, kernel='6.12', modules=False):
-    """A folder that the guest sees as /share: tools, scripts, modules."""
+    """Fill a folder for the guest's /share: tools, scripts, modules."""
     os.makedirs(folder, exist_ok=True)
     for tool in TOOLS:
         shutil.copy(build_tool(tool, kernel),
@@ -103,8 +105,8 @@ def make_share(folder, scripts, kernel='6.12', modules=False):
 def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
                workload='oracle-trace', mem='4G', then=None, **guest_args):
     """Boot with the guest's own tracing on, run the workload, and return
-    what both sides saw. THEN is called with the guest and the journal's path
-    before it ends."""
+    the events of both sides. THEN(guest, path of the journal) is called before
+    the guest ends."""
     with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'],
                            kernel)
@@ -136,19 +138,19 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
 
 
 def switched(calls, symbols):
-    """(begin, end) on the guest's clock, of SWITCHING's call."""
+    """Return (begin, end) of the call of SWITCHING, on the guest's clock."""
     begin, end = (e.ts for e in calls if symbols.name(e.site) == SWITCHING)
     return begin, end
 
 
 def banner(stat):
-    """What the kernel calls itself, in the text of `ka stat`."""
+    """Return the kernel's banner from the text of `ka stat`."""
     found = re.search(r'kernel\.banner +(.*)', stat)
     return found.group(1) if found else ''
 
 
 def our_events(path):
-    """The journal's events of blocks, in their order."""
+    """Yield the journal's events of blocks, in their order."""
     with journal.Journal(path) as log:
         yield from log.events()
 
@@ -156,9 +158,9 @@ def our_events(path):
 # --- matching ----------------------------------------------------------------
 
 def tracepoint(event):
-    """The guest's tracepoint that goes with our event, None for none."""
+    """Return the guest's tracepoint for our event, None if it has none."""
     if event.layer == 'pages':
-        # Bulk calls have none, nor has what passes through compaction.
+        # Bulk calls and compaction have no tracepoint.
         return None if event.flags & PAGES_UNTRACED else 'mm_page_alloc'
     if event.family == 'pages':
         return None if event.hook == PUT_BACK else 'mm_page_free'
@@ -175,12 +177,12 @@ def tracepoint(event):
 
 
 class Matching:
-    """Pairs of (the guest's event, ours), and what is left over.
+    """Pairs of (the guest's event, ours), and the events without a partner.
 
-    missing      guest events that we do not have
-    skipped      guest events that are none of ours by definition: {why: n}
-    extra        our events that the guest does not have: {why: n}
-    unexplained  our events that it should have
+    missing      guest events that the journal does not have
+    skipped      guest events that the tracer does not record: {reason: n}
+    extra        our events that the guest does not trace: {reason: n}
+    unexplained  our events that the guest should have traced
     """
 
     def __init__(self, guest, ours, symbols, hooks, switching=None):
@@ -210,9 +212,9 @@ class Matching:
         return False
 
     def _once(self, guest, hooks):
-        """Without the inner one of the two events that __kmalloc() and its
-        like fire for a large block (mm/slub.c, __do_kmalloc_node(), which
-        traces what __kmalloc_large_node() has traced)."""
+        """Drop the inner of two events of one large block: __kmalloc() and
+        its relatives trace it twice (mm/slub.c: __do_kmalloc_node() traces
+        what __kmalloc_large_node() has traced)."""
         once, later = [], {}
         for event in reversed(guest):
             after = later.get(event.va)
@@ -228,8 +230,9 @@ class Matching:
 
     @staticmethod
     def _first(guest, traced):
-        """Where in our events the guest's trace begins. Tracing begins on
-        the only CPU that runs, interrupts off: both sides see one order."""
+        """Return the index of our event where the guest's trace begins. At
+        that time one CPU runs, with interrupts off, so both sides have the
+        same order."""
         head = [(e.name, e.va) for e in guest[:RUN]]
         for i in range(len(traced) - len(head) + 1):
             point, event = traced[i]
@@ -264,9 +267,9 @@ class Matching:
                              if when[i] is None and i not in off]
 
     def _row_of(self, event, rows, start):
-        """Which row from START on is EVENT: the first of that kind, but one
-        of another call site is left over (and then to be explained) when a
-        later one is of this."""
+        """Return the index of the row, from START on, that matches EVENT.
+        Prefer a row with the same call site. Else take the first row of the
+        same kind. Rows before the match must then be explained."""
         first = None
         for i in range(start, len(rows)):
             if not self._same(event, *rows[i][:2]):
@@ -278,10 +281,11 @@ class Matching:
         return first
 
     def _off(self, traced, when):
-        """Which of ours have no match because their tracepoint was off: of
-        each tracepoint those from the first without a match to the next that
-        has one, between the last event that the guest traced before it
-        switched and the first one after it."""
+        """Return the indices of our events without a match whose tracepoint
+        was off. The guest switches each tracepoint off and on once, between
+        the last event that it traced before and the first one after. In that
+        range these are, for each tracepoint, the events from the first one
+        without a match to the next one with a match."""
         if self.switching is None:
             return set()
         begin, end = self.switching
@@ -309,7 +313,8 @@ class Matching:
 
 
 def site_class(event, our, symbols, hooks):
-    """How the guest's call_site shows in our backtrace; None: it does not."""
+    """Return where the guest's call_site is in our backtrace, None if it is not
+    there."""
     frames = our.frames
     if frames and frames[0] == event.site:
         return 'first frame'
@@ -321,7 +326,7 @@ def site_class(event, our, symbols, hooks):
 
 
 def kernel_frames(event, symbols, hooks):
-    """The kernel's own backtrace as ours should be: without its tracing
+    """Return the kernel's own backtrace as ours should be: without its tracing
     functions, the traced function, and the wrappers that called it."""
     frames = list(event.stack)
     i = 0
@@ -336,7 +341,7 @@ def kernel_frames(event, symbols, hooks):
 
 
 def stack_difference(ours, theirs, symbols):
-    """Why two backtraces are not the same, in words that can be counted."""
+    """Say in a few fixed words, for counting, how two backtraces differ."""
     n = 0
     while n < min(len(ours), len(theirs)) and ours[n] == theirs[n]:
         n += 1
@@ -351,7 +356,7 @@ def stack_difference(ours, theirs, symbols):
 
 
 def describe(event, symbols):
-    """A guest's or our event, for a message."""
+    """Format an event of either side for a message."""
     if hasattr(event, 'site'):
         return (f'{event.name} {event.va:#x} {event.req}/{event.act} at '
                 f'{symbols.offset(event.site)} cpu {event.cpu}')

@@ -45,8 +45,8 @@ def parse(ap, kernels=KERNELS, short_kernels=KERNELS[:1], short_smps=SMPS[:1]):
 def run_over(tap, kernels, smps, fn, test='runs and is read'):
     """Call fn(tap, kernel, smp, label) for each kernel and number of vCPUs.
 
-    Each call is a test named "LABEL: TEST". If TEST is None the function has
-    tests of its own for everything it does.
+    Each call is a test named "LABEL: TEST". If TEST is None, the function makes
+    its own tests.
     """
     for kernel in kernels:
         for smp in smps:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A client of QEMU's gdbstub, for tests that stop a guest thousands of times.
 
-    with Stub(guest.path('gdb.sock'), timeout=30) as s:     # the guest stands
+    with Stub(guest.path('gdb.sock'), timeout=30) as s:   # the guest is stopped
         s.breakpoint(va)
-        s.go()                  # True when it stopped at a breakpoint
+        s.go()                  # True if it stopped at a breakpoint
         s.write(s.registers()['rdi'], bytes(64))
         s.step()
 
@@ -22,7 +22,7 @@ GS_BASE = 8 * 17 + 4 * 7 + 8    # behind flags, six segments and fs_base
 
 
 class StubError(Exception):
-    """The stub does not answer, or not what the protocol says."""
+    """The stub did not answer, or its answer did not follow the protocol."""
 
 
 class Stub:
@@ -45,14 +45,14 @@ class Stub:
         self.detach()
 
     def detach(self):
-        """Leaves; the guest goes on."""
+        """Detach; the guest continues."""
         try:
             if self.running:
                 self.halt()
             self._send('D')
             self._receive(self.timeout)
         except (OSError, StubError):
-            pass                # who ended QEMU will tell
+            pass                # whoever ended QEMU reports it
         self.sock.close()
 
     # --- packets -------------------------------------------------------------
@@ -70,7 +70,7 @@ class Stub:
         return chunk is not None
 
     def _receive(self, seconds):
-        """The next packet; None when there is none in time."""
+        """Return the next packet, None if there is none in time."""
         end = time.monotonic() + seconds
         while True:
             start = self.data.find(b'$')
@@ -91,7 +91,7 @@ class Stub:
             raise StubError(f'no answer to {text[:40]} in {self.timeout} s')
         return answer
 
-    # --- what a debugger does ------------------------------------------------
+    # --- operations of a debugger --------------------------------------------
 
     def registers(self):
         data = bytes.fromhex(self.command('g').replace('x', '0'))
@@ -100,7 +100,7 @@ class Stub:
         return values
 
     def read(self, va, size):
-        """Bytes; None where nothing is mapped."""
+        """Return the bytes at VA, None if nothing is mapped there."""
         data = b''
         for at in range(va, va + size, self.chunk):
             n = min(self.chunk, va + size - at)
@@ -111,7 +111,7 @@ class Stub:
         return data
 
     def write(self, va, data):
-        """Did all of it go in?"""
+        """Write bytes to VA; return whether all were written."""
         for at in range(0, len(data), self.chunk):
             part = data[at:at + self.chunk]
             if self.command(f'M{va + at:x},{len(part):x}:'
@@ -137,27 +137,27 @@ class Stub:
             raise StubError(f'a step takes longer than {self.timeout} s')
 
     def select(self, vcpu):
-        """Whose registers are meant from now on; the first one is 1."""
+        """Select a vCPU for the register commands; the first one is 1."""
         answer = self.command(f'Hg{vcpu:x}')
         if answer != 'OK':
             raise StubError(f'vCPU {vcpu}: {answer}')
 
     def watch(self, va, on=True):
-        """Stop at any access to the eight bytes there."""
+        """Stop at any access to the eight bytes at VA; or no longer."""
         answer = self.command(f'{"Z" if on else "z"}4,{va:x},8')
         if answer != 'OK':
             raise StubError(f'watchpoint at {va:#x}: {answer}')
 
     def go(self, seconds, vcpu=None):
-        """Goes on, with all vCPUs or one; True when it stopped in this time,
-        else it still runs."""
+        """Continue all vCPUs or one. Return True if the VM stopped in the
+        given time; else it still runs."""
         if not self.running:
             self._send('c' if vcpu is None else f'vCont;c:{vcpu:x}')
         self.running = self._receive(seconds) is None
         return not self.running
 
     def halt(self):
-        """Stops it wherever it is."""
+        """Stop the VM at once."""
         if self.running:
             self.sock.sendall(b'\x03')
             if self._receive(self.timeout) is None:

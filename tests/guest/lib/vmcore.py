@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Readers of what QMP's dump-guest-memory writes. ELF files: the notes and the
-guest's physical memory, laid out as the ELF specification and Linux' struct
-elf_prstatus (include/linux/elfcore.h) say. Compressed ones: physical memory,
-as makedumpfile's IMPLEMENTATION document says; they come in pieces (its
-flattened format), which unflatten() puts together.
+"""Readers of the files of QMP's dump-guest-memory.
+
+An ELF file has notes and the guest's physical memory, in the layout of the ELF
+specification and of Linux' struct elf_prstatus (include/linux/elfcore.h). A
+compressed file has physical memory, in the layout of makedumpfile's document
+IMPLEMENTATION. QEMU writes it in pieces (makedumpfile's flattened format);
+unflatten() puts these together.
 """
 
 import mmap
@@ -25,8 +27,9 @@ ORDER = {
 
 
 def unflatten(path, to):
-    """Write the pieces of the dump at PATH where they belong: after a header
-    of a page each is (place, length, bytes), big-endian, to a negative one."""
+    """Write the pieces of the dump at PATH to their places in the file TO. A
+    header of one page precedes the pieces. Each is (place, length, bytes),
+    big-endian; a negative place ends the list."""
     with open(path, 'rb') as flat, open(to, 'wb') as out:
         assert flat.read(4096).startswith(b'makedumpfile\0'), 'not flattened'
         while True:
@@ -38,7 +41,7 @@ def unflatten(path, to):
 
 
 class Kdump:
-    """A compressed dump, put together."""
+    """A compressed dump after unflatten()."""
 
     HEAD = struct.Struct('<iiiii')      # behind the names and the time
     DESC = struct.Struct('<qIIQ')
@@ -61,7 +64,8 @@ class Kdump:
                     desc += self.DESC.size
 
     def read(self, pa, size):
-        """Physical memory inside a block; None where the dump has none."""
+        """Return physical memory inside one block, None if the dump does not
+        have it."""
         desc = self.place.get(pa // self.block)
         if desc is None:
             return None
@@ -73,7 +77,7 @@ class Kdump:
 
 
 class Vmcore:
-    """An open dump; regs is [{register: value}] of its vCPUs, virtual tells
+    """An open ELF dump. regs is [{register: value}] of its vCPUs; virtual says
     whether its memory has virtual addresses."""
 
     def __init__(self, path, arch):
@@ -109,11 +113,11 @@ class Vmcore:
         return dict(zip(order, values))
 
     def note(self, name):
-        """The contents of the note of that name, None for none."""
+        """Return the contents of a note, None if there is none."""
         return next((d for n, _, d in self.notes if n == name), None)
 
     def read(self, pa, size):
-        """Physical memory; None where the dump has none."""
+        """Return physical memory, None if the dump does not have it."""
         for start, length, offset in self.loads:
             if start <= pa and pa + size <= start + length:
                 at = offset + pa - start

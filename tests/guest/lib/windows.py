@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Windows of a storm: some seconds that the guest traces itself, between two
-marks that both sides have. Where a VM's state was loaded meanwhile, the guest
-has forgotten what was after the savevm, and its journal goes on from there:
-so do our events here.
+"""Windows of a storm: some seconds in which the guest traces itself, between
+two marks that both sides have. After a loadvm the guest no longer has the
+events after the savevm, and its trace continues from the savevm. So our events
+of that time are dropped here.
 """
 from collections import Counter, namedtuple
 
@@ -10,16 +10,16 @@ from . import ftrace, ksyms, oracle
 
 MARK_BYTES = 3000
 END = 500               # mark of window N's end: N + END
-# Kinds of what the journal has that `ka stat` counts as events.
+# Kinds of journal rows that `ka stat` counts as events.
 EVENTS = 'alloc', 'free', 'resize', 'rcu', 'gap'
 
-# folder: what the guest sent; again: a state was loaded that had been saved in
-# the midst of the window before, of the same number.
+# folder: the files that the guest sent; again: a state was loaded that was
+# saved in the middle of the window before, which has the same number.
 Window = namedtuple('Window', 'number folder again')
 
 
 class Matching(oracle.Matching):
-    """Of a window: both sides begin and end with the same marks."""
+    """Matching of a window: both sides begin and end with the same marks."""
 
     @staticmethod
     def _first(guest, traced):
@@ -32,8 +32,8 @@ def is_mark(event, site, number, symbols, kind):
 
 
 def guest_window(window):
-    """(events from the first mark to the last one, marks at the end,
-    symbols)"""
+    """Return (events from the first mark to the last one, number of marks at
+    the end, symbols)."""
     files = ftrace.read_out(window.folder)
     events = ftrace.load(files)
     expected = ftrace.expected_entries(files)
@@ -51,7 +51,7 @@ class Ours:
     """Our events of each window, in one pass over the journal.
 
     saved    events.checked at each savevm whose state was loaded, in the order
-             of the loads: so many events stay of those before a load
+             of the loads: this many of the events before a load stay
     """
 
     def __init__(self, events, saved):
@@ -61,7 +61,7 @@ class Ours:
         self.kept, self.before = [], 0
 
     def _next(self):
-        """An event; None at the end and where a state was loaded."""
+        """Return the next event, None at the end or when a state was loaded."""
         self.loaded = False
         for event in self.events:
             self.loaded = event.kind == 'load'
@@ -92,7 +92,8 @@ class Ours:
         del self.kept[self.count - self.before:]
 
     def window(self, window, symbols, ends):
-        """From its first mark to the last one, of ENDS in a row."""
+        """Return our events of a window, from its first mark to the last of
+        ENDS marks in a row."""
         if window.again:
             self._to_load(window.number)
         else:
@@ -107,7 +108,7 @@ class Ours:
 
 
 def compare(tap, journal, windows, saved, label):
-    """SAVED as in Ours."""
+    """Compare all windows with the journal. SAVED is as in Ours."""
     hooks = ksyms.HookTable()
     total = Counter()
     bad = []

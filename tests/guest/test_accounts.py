@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Account oracle: what ka top says was allocated and freed, in all and by
-caller, is the sum over the guest's own trace of its allocators, and over what
-that trace cannot have, by its reason. On both kernels, on 1 and on 4 vCPUs.
+"""Accounts: the sums that `ka top` prints, in all and by caller, are right.
+
+Oracle: the sums over the guest's own trace of its allocators, plus our events
+that this trace cannot have, by reason. On both kernels, on 1 and 4 vCPUs.
 
 usage: test_accounts.py [--short] [--kernel K]... [--smp N]... [--size N]
 
-Amounts of what both sides have are taken from the guest's trace alone: bytes
-of an allocation, and bytes of a free from the allocation that the guest
-traced at that address before, as krealloc() changed it. The VM is stopped,
-then asked; the journal holds what happened until then, and is asked the same.
+Amounts of events that both sides have come from the guest's trace alone: the
+bytes of an allocation, and the bytes of a free from the latest allocation that
+the guest traced at that address, as krealloc() changed it. The VM is stopped
+before it is asked; the journal has all events until then, and must answer the
+same.
 """
 import json
 import subprocess

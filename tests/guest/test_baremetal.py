@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Bare-metal kernels of our own, traced by the shipped profiles: whatever ka
-prints of them is known beforehand to the byte, on both architectures, from
-QMP, from gdb and from lldb.
+"""Bare-metal kernels of our own are traced by the shipped profiles, on arm64
+and riscv64. All that ka prints is right to the byte, by QMP, gdb and lldb.
 
-The commands and their output are in baremetal/golden. KA_GOLDEN_UPDATE=1
-writes what the first guest says instead of comparing: read the diff.
+Oracle: the commands and their output in baremetal/golden. With
+KA_GOLDEN_UPDATE=1 the program writes these files from the first guest instead
+of comparing them: review the diff.
 """
 import os
 import re

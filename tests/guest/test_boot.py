@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Both kernels boot with the tracer, and `ka stat` answers by each way in.
-With a kernel file that is none, or without a kernel at all, the VM still runs
-and `ka` says why it has nothing.
+"""Both kernels boot with the tracer, and `ka stat` answers on each connection.
+With a file that is no kernel, or without a kernel, the VM still runs and `ka`
+says why it has no data.
+
+Oracle: the guest reaches its shell; counters of what is unknown are 0.
 
 usage: test_boot.py [--short] [--kernel K]...
 """

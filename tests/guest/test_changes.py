@@ -1,20 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest of four vCPUs goes on while one of them changes, again and again,
-what the others run on:
+"""A guest of four vCPUs continues while one of them repeatedly changes code or
+memory that the others use. Oracle: the guest itself, which would crash or
+hang.
 
-codewrites  its code. No vCPU goes on with the code of before: Linux on x86-64
-            puts a breakpoint there in between, so that one that does ends the
-            guest by an oops, "int3".
-mapchanges  the machine's memory map, as Linux does while it sizes BARs, while
-            the others use their local APICs. Each access goes to its own
-            device: a timer whose interrupt is not acknowledged, or that is not
-            set again, never expires again, and the guest hangs.
+codewrites  changes the code of the scheduler. No vCPU may execute old code:
+            while Linux on x86-64 changes code it puts a breakpoint there, and
+            a vCPU that executes it late ends the guest by an oops, "int3".
+mapchanges  changes the machine's memory map, as Linux does when it sizes BARs,
+            while the others use their local APICs. Each access must reach its
+            own device: a timer whose interrupt is not acknowledged, or that is
+            not set again, never expires again, and the guest hangs.
 tracerchanges
-            the first instructions of the allocators, by the function tracer,
-            where they begin with its hook (6.1). No call is missed while a
-            breakpoint stands there: an address that is given out again
-            would be an error.
+            changes the first instructions of the allocators, by the function
+            tracer, whose hook is there (6.1). No call may be missed while a
+            breakpoint is there: an address that is allocated twice would be
+            reported as an error.
 
 usage: test_changes.py [--short] [--case NAME] [--kernel K]... [--rounds N]
 """

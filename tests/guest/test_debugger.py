@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A debugger and the tracer at once: neither spoils what the other one does.
+"""A debugger and the tracer work at the same time, and neither disturbs the
+other. Oracle: the registers that the debugger reads, and the counters of
+`ka stat`.
 
 usage: test_debugger.py [--short] [--kernel K]...
 """

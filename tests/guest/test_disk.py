@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that boots by itself, from a disk with GRUB, is traced from its first
-allocation: nothing tells the tracer what is on the disk.
+"""A guest that boots from a disk by GRUB is traced from its first allocation,
+although the tracer does not know what is on the disk. Oracle: the counters of
+`ka stat`: nothing is unknown.
 
 usage: test_disk.py [--short]
 """

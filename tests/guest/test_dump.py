@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other ways to read a traced guest are as right as without the tracer: dumps
-by QMP's dump-guest-memory (ELF, and kdump-zlib where QEMU has it), memsave,
-the monitor's x and xp, gdb while `ka` lists. A dump's notes hold the vCPUs'
-registers, its pages are the stopped VM's, and drgn finds in it, without debug
-information, the tasks that `ka show` names.
+"""Other ways to read a traced guest work as without the tracer: dumps by QMP's
+dump-guest-memory (ELF, and kdump-zlib if QEMU has it), memsave, x and xp of
+the monitor, and gdb while `ka` lists.
+
+Oracle: pages by pmemsave and registers by the monitor, of the stopped VM. In
+the dump, drgn must find the tasks that `ka show` names, without debug
+information.
 
 usage: test_dump.py [--short] [--kernel K]...
 """

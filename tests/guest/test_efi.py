@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that EFI firmware boots, by the kernel's own EFI stub: the kernel is
-found in memory and all is seen from the first event.
+"""A guest boots by EFI firmware and the kernel's own EFI stub. The tracer
+finds the kernel in memory and sees all from the first event. Oracle: the
+counters of `ka stat`: nothing is unknown.
 
 usage: test_efi.py [--short] [--kernel K]...
 """

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Errors: each kind that the module ka_errors commits is reported exactly
-once, with the right block and stacks, and the kernel fares as it does without
-the tracer. A clean boot and workload reports none.
+"""Each kind of error that the module ka_errors commits is reported exactly
+once, with the right block and stacks. A clean boot and workload reports none.
+
+Oracle: the addresses that the module prints, and the kernel's own messages,
+which must be the same without the tracer.
 
 usage: test_errors.py [--short] [--kernel K]... [--smp N]... [--runs N]
                  [--case C]... [--no-cases]

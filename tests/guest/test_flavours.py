@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Kernels that are configured in another way: a boot and a workload of files
-and processes has no errors, and nothing is unknown."""
+"""Kernels with another configuration boot and run a workload of files and
+processes. Oracle: no error is reported, and no counter of what is unknown
+grows.
+"""
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 

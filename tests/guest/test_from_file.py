@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel that is given as a file is found as it starts, and what is said of
-it is the same as when it is read from memory.
+"""A kernel that the tracer gets as a file is found when it starts. Oracle: ka
+says the same as if it reads the kernel from memory.
 
 usage: test_from_file.py [--short] [--kernel K]...
 """

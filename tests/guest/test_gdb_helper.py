@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""scripts/ka-gdb.py in a real gdb says what the monitor says."""
+"""The commands of scripts/ka-gdb.py work in a real gdb. Oracle: the answers of
+the monitor.
+"""
 import json
 import os
 import re

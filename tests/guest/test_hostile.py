@@ -1,16 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel whose own tables lie: its image is damaged where kallsyms, types
-and unwind tables are, the guest boots, and the tracer neither crashes nor
-hangs nor names anything wrongly: it says that it knows no kernel, or is right.
+"""A kernel has damaged tables: kallsyms, types or unwind tables of its image
+are changed before it boots. The tracer must not crash, hang or name anything
+wrongly: it says that it knows no kernel, or its answer is right.
 
-For kallsyms and types the kernel is arm64's, whose image is not compressed.
-What else lies beside the tables is damaged, too, so it need not come up; the
-tracer must answer. Only x86-64's kernel has unwind tables; it is started from
-its ELF file, by PVH, where it was linked for. Who called the allocator is told
-without them: wherever the tracer says, there must be a call.
+Oracle: the guest's own kallsyms, and the code: each caller that the tracer
+names must be a call instruction.
 
 usage: test_hostile.py [--short] [--kernel K]...
+
+For kallsyms and types the kernel is that of arm64, whose image is not
+compressed. Other data near the tables is damaged too, so the guest need not
+boot, but the tracer must answer. Only the kernel of x86-64 has unwind tables.
+It is started from its ELF file, by PVH, at its link address; callers are then
+found without these tables.
 """
 import os
 import random

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""vCPUs that come and go: of one that was unplugged nothing is shown, as QEMU
-has freed its registers; those behind it are looked at as before. And resets
-of the VM while the tracer's own thread saves its status for the journal.
+"""vCPUs are plugged and unplugged. ka shows nothing of a vCPU that is gone,
+whose registers QEMU has freed, and shows the vCPUs after it as before. And the
+VM is reset while the tracer's thread saves its status to the journal.
+
+Oracle: QEMU's own list of vCPUs; after a reset, the counters of `ka stat`.
 
 usage: test_hotplug.py [--short] [--kernel K]...
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The journal's file answers as the running VM did; after kill -9 and on a
-full disk it opens, answers and says what is missing; `ka -q` asks the VM.
+"""The journal answers as the running VM did. After kill -9, and on a full
+disk, it opens, answers, and says what is missing. `ka -q` asks the VM.
 
-The VM itself is the oracle: each text of the file is compared with what the
-monitor printed while the guest stood still.
+Oracle: the VM. Each answer of the file is compared with what the monitor
+printed while the guest was stopped.
 """
 import argparse
 import json

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that starts another kernel by kexec: that one is found, too, and all
-of it is seen from its first event, with nothing left of the one before.
+"""A guest starts another kernel by kexec. The tracer finds that kernel and
+sees all from its first event; nothing is left of the kernel before. Oracle:
+the counters of `ka stat`: nothing is unknown.
 
 usage: test_kexec.py [--short] [--kernel K]...
 """

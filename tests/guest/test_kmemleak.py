@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The same leaks by the kernel's own detector and by ours: ka_leaks.c loses
-twenty objects on a kernel that was built with kmemleak, which scans until it
-has no news. Then the VM is stopped and ka scans. Whatever kmemleak reports must
-be reported by ka, too, with the same backtrace.
+"""Each leak that kmemleak reports, ka reports too, with the same backtrace.
+
+Oracle: kmemleak, the kernel's own detector, on a kernel that is built with it.
+The module ka_leaks loses twenty objects; kmemleak scans until it reports
+nothing new; then the VM is stopped and ka scans.
 
 usage: test_kmemleak.py [--kernel K] [--smp N]... [--objects N]
 """

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Leak scans against a module that loses twenty objects, in as many ways,
-among a hundred thousand that are held, and prints which: all are reported, and
-not more than a few others. And who refers to what it holds.
+"""A leak scan reports all objects that a module loses, and few others; `ka
+refs` prints who refers to an object.
+
+Oracle: the module ka_leaks. It loses twenty objects, each in another way,
+among a hundred thousand that it keeps, and prints their addresses.
 
 usage: test_leaks.py [--short] [--kernel K]... [--smp N]... [--objects N]
 """

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that allocates without end, and a tracer that may hold 64 MiB.
+"""A guest allocates without end, and the tracer may use 64 MiB. Resident
+memory stays within that limit plus 16 MiB, and the storm takes at most twice
+the CPU time that it takes with the tracer and no limit. Each block is
+accounted for in `ka stat`; past lives are evicted first; blocks that are kept
+are shown; a block that was not kept never becomes an error.
 
-The module ka_flood churns, keeps objects, each with one of many backtraces,
-and frees them. Compared with QEMU without the tracer and with one without a
-bound, which run the same: resident memory stays within the bound and 16 MiB,
-and the storm takes no more than twice the processor time that it takes with
-the tracer and no bound; what it takes without the tracer is told beside it,
-and not a limit here (docs/cost.md has what an event costs). Every
-block is accounted for in `ka stat`, past lives go first, what is kept is
-shown, and nothing that was not kept becomes an error.
+Oracle: QEMU without the tracer, and with a tracer without a limit, which run
+the same module, ka_flood. It allocates and frees at once, keeps objects with
+many backtraces each, and frees them. The CPU time without the tracer is
+printed too, but is no limit here (docs/cost.md has the cost of an event).
 
 usage: test_limits.py [--short] [--kernel K]... [--size N]
 """

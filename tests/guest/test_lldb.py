@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""lldb's `process plugin packet monitor` prints what the monitor prints of the
-same stopped VM, and lets it go on."""
+"""lldb's `process plugin packet monitor` runs commands of ka, and the VM
+continues. Oracle: the answers of the monitor for the same stopped VM.
+"""
 from lib.lldb_packets import lldb
 from lib.tap import Tap
 from scripts.lib.guest import Guest

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The event oracle's matching finds what it is there to find: an event of the
-guest's that we lack, a wrong size, a wrong order, one of ours too many; and a
-window of a storm is found in the journal, before and after a load. Needs no
-guest."""
+"""The matching of the event oracle finds errors: a missing event, a wrong
+size, a wrong order, an event too many. And it finds the window of a storm in
+the journal, before and after a load. Oracle: made-up traces; no guest is
+needed.
+"""
 from lib import oracle, windows
 from lib.ftrace import Event as Guest
 from lib.journal import Event as Ours

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a module has not freed when it is unloaded is reported, and nothing
-else: a module that leaves blocks behind, or does not, as it is told, comes and
-goes again and again. The truth is what the module prints.
+"""Blocks that a module has not freed when it is unloaded are reported, and no
+others. A module is loaded and unloaded many times, with leaks and without.
+Oracle: the module prints what it did not free.
 
 usage: test_module_leaks.py [--short] [--kernel K]... [--smp N]...
 """

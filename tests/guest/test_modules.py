@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Code that comes and goes: a module that is loaded and unloaded again and
-again, with allocations in its init, core and exit sections, and a BPF program.
-Every frame is named rightly when all of it is gone, nothing is an error, and
-nothing is unknown. The truth is what the module and the guest print.
+"""Code that is loaded and unloaded: a module, many times, with allocations in
+its init, core and exit sections, and a BPF program. Each frame still has the
+right name when the code is gone; no error is reported, and nothing is unknown.
+Oracle: what the module and the guest print.
 
 usage: test_modules.py [--short] [--kernel K]... [--smp N]...
 """

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Event oracle: every event of the guest's own allocator trace is ours, with
-the same address, sizes and call site, in the same order at each address; what
-we have in addition is explained. On both kernels, on 1 and on 4 vCPUs.
+"""The event oracle: every event of the guest's allocators is recorded.
+
+Oracle: the guest's own trace (kmem tracepoints). Each of its events is ours,
+with the same address, sizes and call site, in the same order at each address;
+each of our other events has an explanation. On both kernels, on 1 and 4 vCPUs.
 
 usage: test_oracle_events.py [--short] [--kernel K]... [--smp N]... [--size N]
 """

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stack oracle: our backtraces equal the kernel's own, frame for frame, after
-its tracing functions and the wrappers of the hook table. Those that do not are
-listed by reason. On both kernels, on 1 and on 4 vCPUs.
+"""The stack oracle: our backtraces are right.
+
+Oracle: the kernel's own backtrace of each event, without its tracing functions
+and the wrappers of the hook table. It must be equal, frame for frame. Those
+that differ are listed by reason. On both kernels, on 1 and 4 vCPUs.
 
 usage: test_oracle_stacks.py [--short] [--kernel K]... [--smp N]... [--size N]
 """

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""State oracle: our live blocks against the kernel's own state. For each cache
-the number of them against /proc/slabinfo; every task, mm, files and cred that
-a walk over init_task reaches is a live block of the right cache and size. On
-both kernels, on 1 and on 4 vCPUs.
+"""The state oracle: our live blocks are those of the kernel.
+
+Oracle: /proc/slabinfo, which has the number of objects of each cache; and a
+walk over init_task: each task, mm, files and cred that it reaches must be a
+live block of the right cache and size. On both kernels, on 1 and 4 vCPUs.
 
 usage: test_oracle_state.py [--short] [--kernel K]... [--smp N]... [--size N]
 """

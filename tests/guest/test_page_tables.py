@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Page tables that lie: they say that they go on where a device is. What the
-tracer could read only with that device's help it does not read, and the VM
-goes on; the kernel's own look there ends a task of its by an oops.
+"""Page tables point to a device instead of memory. The tracer must not read
+what only the device could answer, and the VM continues. Oracle: the counter
+bulk.unreadable. The kernel itself reads there too, and one of its tasks ends
+by an oops.
 
 usage: test_page_tables.py [--short] [--kernel K]...
 """

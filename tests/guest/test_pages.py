@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pages: with pages=on every event of the guest's own trace of its page
-allocator (kmem:mm_page_alloc, kmem:mm_page_free) is ours, with the same size,
-in the same order at each address, and nothing is reported as an error: not
-under reclaim, not while compaction moves pages about, not for huge pages. On
-both kernels, on 1 and on 4 vCPUs; one with memory enough for a page of 1 GiB,
-which is a contiguous range; one whose memory cgroup refuses to pay for pages,
-which are freed by the very call that was to hand them out.
+"""With pages=on every event of the page allocator is recorded, and none is
+reported as an error: not under reclaim, not while compaction moves pages, not
+for huge pages.
+
+Oracle: the guest's own trace (kmem:mm_page_alloc, kmem:mm_page_free), with the
+same size, in the same order at each address. On both kernels, on 1 and 4
+vCPUs. Without that trace: a guest with a page of 1 GiB, which is a contiguous
+range; and one whose memory cgroup refuses to pay for pages, so that the
+allocating call itself frees them again.
 
 usage: test_pages.py [--short] [--kernel K]... [--smp N]... [--size N]
 """

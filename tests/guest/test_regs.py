@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A module uses a block that it has freed, and the kernel crashes of it:
-`ka regs` and `ka stack` name that block, and both its stacks. Values are those
-that gdb reads, and those that the kernel prints in its oops.
+"""A module uses a block that it has freed, and the kernel crashes. `ka regs`
+and `ka stack` name that block and both of its stacks. Oracle: register values
+that gdb reads, and those of the kernel's oops.
 
 usage: test_regs.py [--short] [--kernel K]...
 """

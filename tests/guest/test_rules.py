@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each rule of the tracer against a module that calls every kind of allocator
-function and prints what it got: kind, address, sizes, layer and caller of each
-event, in order, and nothing else.
+"""Each rule of the tracer is right: kind, address, sizes, layer and caller of
+each event, in order, and no other event. Oracle: the module ka_rules, which
+calls every kind of allocator function and prints what it got.
 
 usage: test_rules.py [--short] [--kernel K]...
 """

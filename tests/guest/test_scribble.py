@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that lies about everything the tracer reads while it traces.
+"""A guest overwrites everything that the tracer reads, while it traces. QEMU
+must neither crash nor hang. Each command must answer in time, with printable
+ASCII only, and with JSON if that was requested. Until the last phase the guest
+must continue its work. Oracle: the guest and the commands themselves.
 
-The VM is stopped where a hooked function is entered or has returned. What the
-tracer is about to read there is overwritten: the stack, the current task, the
-object's struct page and its cache, struct module and struct bpf_ksym and what
-they point to. One instruction is stepped, in which the tracer reads it; then
-commands are run, and the guest gets its memory back and goes on, so that
-thousands of lies fit into one boot. At last the guest keeps what was written.
-
-QEMU must neither crash nor hang, each command must answer in time, with
-nothing but printable ASCII, and JSON where that was asked for; and until the
-end the guest must go on with its work.
+The VM is stopped when a hooked function is entered or has returned. The data
+that the tracer is about to read is overwritten: the stack, the current task,
+the object's struct page and its cache, struct module and struct bpf_ksym and
+what they point to. One instruction is stepped, in which the tracer reads the
+data. Then commands are run, the memory is restored, and the guest continues.
+So thousands of such changes fit into one boot. In the last phase the memory is
+not restored.
 
 usage: test_scribble.py [--short] [--kernel K]... [--seconds N] [--seed N]
 """

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the scripts do themselves, without a guest: in a tree where set-up and
-QEMU are stand-ins, and scripts/sweep by its functions."""
+"""The scripts work, without a guest: in a tree in which set-up and QEMU are
+replaced by stand-ins; and functions of scripts/sweep, called directly. Oracle:
+the arguments and messages that are expected.
+"""
 import contextlib
 import importlib.machinery
 import importlib.util

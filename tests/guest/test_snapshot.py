@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The map goes with the VM: savevm and loadvm, -loadvm, migration, record and
-replay. What ka lists is compared to the byte, before and after.
+"""The map of blocks is saved and restored with the VM: savevm and loadvm,
+-loadvm, migration, record and replay. Oracle: what ka lists before and after,
+compared to the byte.
 
 usage: test_snapshot.py [--short] [--runs N] [--kernel K]...
 """

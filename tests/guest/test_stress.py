@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A storm of allocations on all vCPUs, while the tracer is asked without
-pause, gdb stops the VM each second, and a debugger single-steps through hooked
-instructions: the tracer's own state holds (check=on), no error is reported,
-what it says is live is what the module in the guest counts, and in windows of
-some seconds each event of the guest's own trace is in the journal. With
---savevm time goes back each minute, in the midst of such a window: what
-happened before and what happened instead are both compared.
+pause, gdb stops the VM each second, and a debugger steps through hooked
+instructions. The tracer's own checks pass (check=on), and no error is
+reported.
+
+Oracle: the module in the guest, which counts its live blocks; and in windows
+of some seconds the guest's own trace, whose events must be in the journal.
+With --savevm the VM goes back in time each minute, in the middle of a window:
+what happened before and what happened instead are both compared.
 
 usage: test_stress.py [--short] [--kernel K]... [--cpus N] [--minutes M]
                       [--savevm]

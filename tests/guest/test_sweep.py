@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""scripts/sweep: its statuses, suppressions and JUnit XML, on real guests."""
+"""The exit statuses, suppressions and JUnit XML of scripts/sweep, on real
+guests. Oracle: workloads that end in a known way, with known errors.
+"""
 import contextlib
 import os
 import shutil

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""No byte of the guest's kernel text is changed: with KASLR off, what gdb
-reads of it is the same with and without the tracer.
+"""The tracer does not change a byte of the guest's kernel text. Oracle: the
+text that gdb reads with and without the tracer, with KASLR off.
 
 usage: test_text_unchanged.py [--short] [--kernel K]...
 """

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`ka whatis` knows of an address what the guest itself tells of it: symbols by
-/proc/kallsyms and /proc/iomem, areas by /proc/vmallocinfo, blocks by a module
-that prints them, percpu memory by QEMU's monitor.
+"""`ka whatis` says the same of an address as the guest.
+
+Oracle: symbols by /proc/kallsyms and /proc/iomem, areas by /proc/vmallocinfo,
+blocks by a module that prints them, percpu memory by QEMU's monitor.
 
 usage: test_whatis.py [--short] [--kernel K]...
 """

@@ -30,7 +30,7 @@ TABLES = ('caller', 'stack', 'cache', 'task', 'module', 'size')
 
 
 class Sums:
-    """Amounts in all, by caller, and by why they count."""
+    """Sums of amounts: of all events, by caller, and by reason."""
 
     def __init__(self):
         self.all, self.why = Counter(), defaultdict(Counter)
@@ -48,8 +48,8 @@ def caller_of(event):
 
 
 class Model:
-    """The journal's events as accounts; of those that the guest traced, with
-    the guest's numbers."""
+    """Accounts from the journal's events. If the guest traced an event, its
+    numbers are used."""
 
     def __init__(self, match):
         self.sums, self.live, self.stray = Sums(), {}, 0
@@ -99,7 +99,7 @@ class Model:
 
 
 def read_top(text):
-    """(all, {caller: row}) of ka top -j."""
+    """Return (sums of all, {caller: row}) of `ka top -j`."""
     rows = [json.loads(line) for line in text.splitlines()]
     callers = {int(r['caller'] or '0', 16): r for r in rows
                if r['type'] == 'top'}
@@ -112,7 +112,7 @@ def differing(want, got):
 
 
 def check_sites(tap, run, match, label):
-    """How many of the events that both have are of one call site."""
+    """Count the events that both sides have with the same call site."""
     hooks, sites = ksyms.HookTable(), Counter()
     for guest, our in match.pairs:
         sites[str(oracle.site_class(guest, our, run.symbols, hooks))] += 1
@@ -123,8 +123,8 @@ def check_sites(tap, run, match, label):
 
 
 def site_counts(run, match):
-    """By call site of the guest's trace, allocations whose site is our
-    caller; and callers that have others, too."""
+    """Return the allocations by call site of the guest's trace, if the site is
+    our caller; and the callers that have other allocations too."""
     theirs, others = defaultdict(Counter), set()
     hooks = ksyms.HookTable()
     for guest, our in match.pairs:
@@ -140,8 +140,8 @@ def site_counts(run, match):
 
 
 def check_call_sites(tap, run, match, model, callers, label):
-    """Of callers all of whose allocations the guest traced at that very call
-    site, its numbers are ka top's without any of ours."""
+    """If the guest traced all allocations of a caller at the same call site,
+    its numbers alone must be those of ka top."""
     theirs, mixed = site_counts(run, match)
     for event in run.ours:
         if event.kind in ('alloc', 'resize') and model.why(event) != TRACED:
@@ -197,7 +197,7 @@ def check(tap, run, asked, label):
 
 
 def check_tables(tap, asked, label):
-    """Each table adds up to all, and the journal has the same text."""
+    """Each table adds up to the sum of all; the journal has the same text."""
     for by in TABLES:
         rows = [json.loads(line)
                 for line in asked['live'][by].splitlines()]
@@ -212,7 +212,7 @@ def check_tables(tap, asked, label):
 
 
 def check_points(tap, asked, label):
-    """A mark is in the journal, which knows other times besides."""
+    """A mark is in the journal, which also accepts other times."""
     tap.ok(asked['diff'] == asked['diff file'],
            f'{label}: ka diff of a mark is the same from the journal',
            asked['diff'][:1000] + asked['diff file'][:1000])

@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.join(HERE, 'baremetal', 'build.sh')
 PROFILES = os.path.join(ROOT, 'kalloc-tracer', 'hooks', 'profiles')
 
-# More of QEMU's arguments: where there is firmware, these kernels are it.
+# More QEMU arguments. On a machine with firmware, these kernels replace it.
 QEMU = {'aarch64': (), 'riscv64': ('-bios', 'none')}
 LIKE = ('xnu', 'xv6')
 UPDATE = set(LIKE if os.environ.get('KA_GOLDEN_UPDATE') else ())
@@ -33,7 +33,7 @@ def golden_file(like):
 
 
 def read_golden(like):
-    """[(command, output)], each output with its newlines."""
+    """Return [(command, output)], each output with its newlines."""
     with open(golden_file(like), encoding='utf-8') as f:
         parts = re.split(r'^\$ (.*)\n', f.read(), flags=re.M)
     return list(zip(parts[1::2], parts[2::2]))
@@ -54,7 +54,7 @@ def ask_gdb(guest, commands):
     for c in commands:
         words += [f'echo {MARK}\\n', 'monitor ' + c]
     parts = guest.gdb(words).split(MARK + '\n')[1:]
-    # gdb tells about itself when it leaves.
+    # gdb prints a line about itself when it detaches.
     parts[-1] = re.sub(r'^\[Inferior .* detached\]\n', '', parts[-1],
                        flags=re.M)
     return parts
@@ -69,7 +69,7 @@ WAYS = {'QMP': ask_qmp, 'gdb': ask_gdb, 'lldb': ask_lldb}
 
 
 def differences(golden, found):
-    """Line by line, the first few."""
+    """Return the first lines that differ."""
     lines = []
     for (command, want), got in zip(golden, found):
         got = got or ''
@@ -96,7 +96,7 @@ def check_listings(tap, guest, label, like):
 
 
 def check_counters(tap, guest, label):
-    """Nothing is counted as lost that the profile does not claim to have."""
+    """Counters of dropped events are 0, except for what the profile lacks."""
     stat = guest.stat()
     lost = {k: v for k, v in stat.items() if v and
             re.search(r'unknown|dropped|unreadable|stale|gap|end_bad', k)}

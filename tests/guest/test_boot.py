@@ -23,7 +23,7 @@ tap = Tap()
 
 
 def says_stat(text):
-    """The state report, not a complaint of the monitor's."""
+    """Return whether the text is the report of `ka stat`, not an error."""
     return 'events' in text and 'unknown command' not in text
 
 
@@ -49,7 +49,8 @@ def nothing_to_trace(kernel, symbols, word):
 
 
 def next_boot(kernel):
-    """A reset: another slide, and again all is seen from the first event."""
+    """Reset the VM: the kernel has another KASLR offset, and again all is seen
+    from the first event."""
     with Guest(kernel=kernel, name='reset') as g:
         g.wait_marker('KA-END')
         g.qmp('set_action', reboot='reset')

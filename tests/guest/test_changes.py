@@ -37,10 +37,10 @@ def check_timers(console):
         f'local timer interrupts: {before}, 3 s later {after}'
 
 
-# The workload's name, its kernel, rounds of the short form and of the long
-# one, the seconds that a round may take, what changes, and what the console is
-# to show. 6.12-rt: its idle loop and its scheduler have been seen to meet such
-# code. A round of the function tracer takes a second or more.
+# Name of the workload, kernel, rounds of the short and of the long form,
+# seconds that a round may take, what changes, and what the console must show.
+# 6.12-rt is used because its idle loop and scheduler have executed such code. A
+# round of the function tracer takes a second or more.
 Case = namedtuple('Case', 'name kernel short long pace what cmdline check')
 CASES = (
     Case('codewrites', '6.12-rt', 100, 5000, 1, 'code', 'oops=panic panic=-1',

@@ -15,7 +15,7 @@ from scripts.lib.guest import Guest
 
 SPIN = '(while :; do :; done) & '
 FIND = '(while :; do find /sys /proc; done) >/dev/null 2>&1 & '
-# Watched is a page's first word: calls must not come down to it.
+# The first word of a page is watched: stack frames must not reach it.
 ROOM = 0x600
 
 
@@ -27,8 +27,8 @@ def wait_for_scans(guest, n):
 
 
 def held_vcpu_stays(kernel):
-    """As with gdb's scheduler-locking: one vCPU goes on, the other does not,
-    also when scans have the VM stand still and go on."""
+    """Continue one vCPU, as with gdb's scheduler-locking. The other one stays
+    where it is, even when scans stop and continue the VM."""
     with Guest(kernel=kernel, smp=2, end='shell',
                name=f'held-{kernel}') as g:
         g.wait_marker('KA-READY')
@@ -46,7 +46,8 @@ def held_vcpu_stays(kernel):
 
 
 def stop_in_a_page(stub, va):
-    """Stops at VA where the page of the stack has room; the page."""
+    """Run until a task is at VA with room in the page of its stack; return the
+    page."""
     stub.breakpoint(va)
     for _ in range(1000):
         assert stub.go(60), 'the guest does not come there'
@@ -58,7 +59,7 @@ def stop_in_a_page(stub, va):
 
 
 def watched_page_is_read(kernel):
-    """What is called on a stack that a debugger watches is seen."""
+    """Calls on a stack that a debugger watches are recorded."""
     with Guest(kernel=kernel, end='shell', name=f'watched-{kernel}') as g:
         g.wait_marker('KA-READY')
         kfree = g.symbol('kfree')

@@ -35,7 +35,7 @@ except ImportError:
 SMP = 2
 PAGE = 4096
 TEXT_PAGES = RANDOM_PAGES = 128
-# A register of `info registers`, by architecture.
+# Architecture -> the pattern of a register in `info registers`.
 REGISTER = {'x86_64': r'\b(R[A-Z0-9]{1,2}) ?=([0-9a-f]{8,16})\b',
             'aarch64': r'\b(PC|SP|X\d\d)=([0-9a-f]{16})\b',
             'riscv64': r'\b(pc|x[1-9]\d?)(?:/\w+)? +([0-9a-f]{16})\b'}
@@ -44,7 +44,7 @@ REGISTER = {'x86_64': r'\b(R[A-Z0-9]{1,2}) ?=([0-9a-f]{8,16})\b',
 # --- what the stopped VM says ------------------------------------------------
 
 def shown_registers(guest, arch):
-    """[{register: value}] of each vCPU, by the monitor."""
+    """Return [{register: value}] of each vCPU, from the monitor."""
     text = guest.hmp_qmp('info registers -a')
     return [{name: int(value, 16)
              for name, value in re.findall(REGISTER[arch], part)}
@@ -59,7 +59,7 @@ def physical(guest, va):
 
 
 def saved(guest, pa, size=PAGE):
-    """Physical memory, by pmemsave."""
+    """Return physical memory, read by pmemsave."""
     name = guest.path('pmemory')
     guest.qmp('pmemsave', val=pa, size=size, filename=name)
     with open(name, 'rb') as f:
@@ -69,7 +69,7 @@ def saved(guest, pa, size=PAGE):
 
 
 def examined(guest, command, at, size=PAGE):
-    """Memory, by the monitor's x or xp."""
+    """Return memory, read by the monitor's x or xp."""
     text = guest.hmp_qmp(f'{command} /{size // 8}gx {at:#x}')
     words = [int(w, 16) for line in text.splitlines()
              for w in line.partition(':')[2].split()]
@@ -77,8 +77,8 @@ def examined(guest, command, at, size=PAGE):
 
 
 class Known:
-    """Pages of a stopped VM by pmemsave, {physical: bytes}; of the kernel's
-    text {virtual: physical}; its tasks {virtual: name}."""
+    """What is known of a stopped VM: pages by pmemsave, {physical: bytes}; the
+    kernel's text, {virtual: physical}; tasks, {virtual: name}."""
 
     def __init__(self, guest, files, core):
         symbols = ksyms.Symbols(files['proc.kallsyms'])
@@ -145,8 +145,8 @@ def task_block(guest, va):
 
 
 def check_tasks(tap, label, guest, core, known):
-    """Each task is a live block of ours, with its bytes in the dump; gdb, which
-    lets the VM run when it leaves, finds its name there."""
+    """Each task is a live block of ours, and its bytes are in the dump. gdb
+    finds its name there; the VM runs after gdb has detached."""
     with tap.test(f'{label}: tasks that ka names are the same in the dump'):
         assert len(known.tasks) > 10
         for va, comm in known.tasks.items():
@@ -198,9 +198,9 @@ def check_kdump(tap, label, guest, known):
 
 
 def check_listing(tap, label, guest, known):
-    """gdb and memsave are served between the listings. QEMU answers nobody
-    while a command of its monitor runs; gdb asks again after a second here,
-    and must not be answered twice."""
+    """gdb and memsave get answers between the listings. While a command of its
+    monitor runs, QEMU answers nobody. gdb repeats its request after a second
+    here, and must not get two answers."""
     listings = []
 
     def list_all():
@@ -255,8 +255,8 @@ def dump(guest, name, paging=False, **how):
 
 
 def check_formats(tap, label, guest, elf, known, arch):
-    """An ELF file without page tables has no virtual addresses for drgn, one
-    with them no memory that nothing maps."""
+    """Without page tables an ELF file has no virtual addresses for drgn; with
+    them it does not have memory that nothing maps."""
     check_drgn(tap, f'{label}, ELF', elf, known, virtual=False)
     path = dump(guest, 'core.paged', paging=True)
     paged = Vmcore(path, arch)

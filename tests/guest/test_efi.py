@@ -13,8 +13,8 @@ from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch, paths
 
-# Not stack.end_unknown_pc: an interrupt of code for which the kernel has no
-# unwind data (ciphers in assembly, tested at boot) is such a stack.
+# stack.end_unknown_pc may grow: the kernel has no unwind data for some code
+# (ciphers in assembly, tested at boot), which interrupts may interrupt.
 UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
            'stack.end_bad_frame', 'cache.unknown', 'task.unknown',
            'call.unreadable', 'call.dropped')

@@ -24,7 +24,7 @@ CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'invalid-free', 'invalid-free-slab', 'interior-free',
          'interior-free-large', 'wrong-family', 'wrong-family-oops',
          'wrong-cache', 'overlap']
-# Of kernels other than Linux: test_baremetal.py has a case.
+# Kinds of kernels other than Linux; test_baremetal.py has a case.
 OTHERS = {'wrong-size'}
 TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
                    r'alloc=(\S+)')
@@ -33,7 +33,7 @@ COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops:? |Kernel panic|'
 
 
 def kinds():
-    """Names of the kinds in errors.def."""
+    """Return the names of the kinds in errors.def."""
     path = os.path.join(ROOT, 'kalloc-tracer', 'api', 'errors.def')
     with open(path, encoding='utf-8') as f:
         return re.findall(r'KT_ERROR_KIND\(\w+, "([^"]+)"', f.read())
@@ -50,14 +50,15 @@ def errors_of(guest):
 
 
 def complaints(console):
-    """What the kernel itself says, without what differs between runs."""
+    """Return the messages of the kernel, without words that differ from run to
+    run."""
     found = [m.group(0) for m in COMPLAINT.finditer(console)]
     return [re.sub(r'CPU: \d+ PID: \d+|\b(0x)?[0-9a-f]{8,16}\b', '#', text)
             for text in found]
 
 
 def commit(case, kernel, smp, share, plugin=True):
-    """Run one case; (console, errors)."""
+    """Run one case; return (console, errors)."""
     with Guest(kernel=kernel, smp=smp, plugin=plugin, share=share,
                run='errors', n=case, timeout=300,
                cmdline='no_hash_pointers', name=f'error-{case}') as g:
@@ -82,7 +83,7 @@ def check_report(case, console, errors):
     caught = [names.name(pc) for pc in addresses(e['error_stack'])]
     assert caught and caught[0] == bad, f'not caught in {bad}\n{text}'
     if not block:
-        # A block that was freed earlier may have lain there.
+        # An earlier block at that address may have been freed.
         assert e['state'] in '-F', f'there is no block\n{text}'
         return
     assert int(e['va'], 16) == block, f'not of block {block:#x}\n{text}'
@@ -137,7 +138,7 @@ def run_clean(tap, args):
 
 
 def counted(tap, what, function, args):
-    """Runs FUNCTION, and tells how many of its tests passed."""
+    """Run FUNCTION; print how many of its tests passed."""
     count, failed = tap.count, tap.failed
     function(tap, args)
     n = tap.count - count

@@ -8,7 +8,7 @@ from lib.tap import Tap
 from scripts.lib.guest import Guest
 
 tap = Tap()
-# On PREEMPT_RT softirqs run in threads, and count in the task.
+# On PREEMPT_RT softirqs run in threads, so they belong to a task.
 FLAVOURS = ('6.12-rt',)
 UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
            'call.unreadable', 'call.dropped', 'cache.unknown', 'task.unknown')

@@ -27,7 +27,7 @@ def a_block(guest):
 
 
 def symbols_around(folder, va):
-    """A file with debug information for one function around VA."""
+    """Build a file with debug information for one function around VA."""
     source = os.path.join(folder, 'around.c')
     with open(source, 'w', encoding='utf-8') as f:
         f.write('void around(int first, int second) '
@@ -41,7 +41,7 @@ def symbols_around(folder, va):
     return f'{source}.elf {start:#x}'
 
 
-# With the pages that blocks lie in, which are blocks, too.
+# The pages that contain blocks are blocks too.
 with Guest(name='gdb-helper', plugin_opts='pages=on') as g:
     g.wait_marker('KA-END')
     g.qmp('stop')

@@ -30,7 +30,7 @@ from scripts.lib.prepared import kernel_file
 from scripts.lib.qmp import GuestError
 import test_rules
 
-# The tokens of "0" to "9" stand for themselves (scripts/kallsyms.c).
+# The tokens "0" to "9" mean themselves (scripts/kallsyms.c).
 DIGITS = b''.join(b'%d\0' % d for d in range(10))
 BTF_HEADER = bytes([0x9f, 0xeb, 1, 0, 24, 0, 0, 0])
 AROUND = 64 << 10
@@ -38,7 +38,7 @@ SECONDS = 12            # a whole kernel is up in six
 
 
 def tables(image):
-    """Where the token table's digits, and the types, are in IMAGE."""
+    """Return where IMAGE has the digits of the token table, and the types."""
     tokens = [m.start() for m in re.finditer(re.escape(DIGITS), image)]
     types = [m.start() for m in re.finditer(re.escape(BTF_HEADER), image)]
     assert tokens and types, 'no tables in the image'
@@ -60,12 +60,12 @@ def truncated(image, tokens, types):
 
 
 def endless_names(image, tokens, types):
-    """Lengths of two bytes, as large as they come; counts of 2^32."""
+    """Write the largest lengths of two bytes; counts of 2^32."""
     overwrite(image, tokens - (1 << 20), b'\xff' * ((1 << 20) - AROUND))
 
 
 def endless_tokens(image, tokens, types):
-    """No token ends."""
+    """Remove the ends of all tokens."""
     overwrite(image, tokens + len(DIGITS), b'a' * AROUND)
 
 
@@ -79,7 +79,7 @@ def types_of_random_bytes(image, tokens, types):
 
 
 def types_without_end(image, tokens, types):
-    """Lengths of the header: 2^32 - 1."""
+    """Write 2^32 - 1 to the lengths of the header."""
     overwrite(image, types + 8, b'\xff' * 16)
 
 
@@ -98,8 +98,7 @@ def damaged(kernel, damage, folder):
 
 
 def names_are_right(guest):
-    """What it names is what the guest's own kallsyms would: where allocation
-    begins, in functions that lead there."""
+    """Compare the names that ka prints with the guest's own kallsyms."""
     text = guest.hmp_qmp('ka -s -n 200')
     for line in text.splitlines():
         frames = re.search(r'alloc\[(.*?)\]@', line)
@@ -128,12 +127,13 @@ def survives(kernel, damage, folder):
 
 # --- unwind tables -----------------------------------------------------------
 
-# By the first bytes of what a bzImage holds (arch/x86/boot/compressed).
+# First bytes of the data in a bzImage (arch/x86/boot/compressed) -> format.
 UNPACK = {b'\x28\xb5\x2f\xfd': 'zstd', b'\xfd7zX': 'xz', b'\x1f\x8b': 'gzip'}
 
 
 def unpacked(path):
-    """The ELF file in the bzImage at PATH: Documentation/arch/x86/boot.rst."""
+    """Return the ELF file in the bzImage at PATH (see the kernel's
+    Documentation/arch/x86/boot.rst)."""
     with open(path, 'rb') as f:
         image = f.read()
     at, length = struct.unpack_from('<II', image, 0x248)
@@ -146,7 +146,7 @@ def unpacked(path):
 
 
 def sections(elf):
-    """{name: (address, offset, bytes)} of an ELF file of 64 bits."""
+    """Return {name: (address, offset, bytes)} of a 64-bit ELF file."""
     table, = struct.unpack_from('<Q', elf, 0x28)
     entry, n, names = struct.unpack_from('<HHH', elf, 0x3a)
     rows = [struct.unpack_from('<IIQQQQ', elf, table + i * entry)
@@ -159,7 +159,7 @@ def sections(elf):
 
 
 def unsorted_rules(elf):
-    """A thousand pairs of addresses change places."""
+    """Swap a thousand pairs of addresses."""
     _, at, length = sections(elf)['.orc_unwind_ip']
     rng = random.Random(3)
     for _ in range(1000):
@@ -178,8 +178,8 @@ def rules_of_nowhere(elf):
 
 
 def is_call(elf, text, va):
-    """Does the instruction in front of VA call? All of an allocator's callers
-    do so directly."""
+    """Return whether a direct call precedes VA: allocators are always called
+    directly."""
     return any(start < va <= start + length and
                elf[at + va - start - 5] == 0xe8 for start, at, length in text)
 
@@ -209,9 +209,9 @@ def names_callers(kernel, damage, folder):
 # --- no types ----------------------------------------------------------------
 
 def tells_without_types(kernel, folder):
-    """BTF without a type, as if there were none: where the struct pages are
-    is not known, so that no slab can be told. What kvmalloc() gives is told
-    of once all the same (since 6.15 it has the code for slabs inside)."""
+    """Boot with BTF that has no type. Then the place of struct pages is not
+    known, so slabs are not recognised. A block of kvmalloc() is still
+    recorded once (since 6.15 kvmalloc() contains the code for slabs)."""
     elf = unpacked(kernel_file(kernel))
     at = elf.index(BTF_HEADER)
     overwrite(elf, at + 12, bytes(4))

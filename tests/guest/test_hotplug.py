@@ -19,13 +19,13 @@ from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch
 
-# Each new vCPU takes a place of TCG's, which it never gives back.
+# Each new vCPU takes a TCG context, which is never released.
 CPUS = '1,maxcpus=8'
 RESETS = 5 if '--short' in sys.argv else 20
 
 
 def plug(g, n):
-    """The vCPUs 1 to @n."""
+    """Plug the vCPUs 1 to @n."""
     free = [c for c in g.qmp('query-hotpluggable-cpus')
             if 'qom-path' not in c]
     free.sort(key=lambda c: sorted(c['props'].items()))

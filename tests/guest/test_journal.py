@@ -22,7 +22,7 @@ from scripts.lib.guest import Guest
 from scripts.lib.prepared import paths
 
 LOST = re.compile(r'the last (\d+) bytes and at least (\d+) events are missing')
-# What one second and a bit of the busiest guest comes to.
+# Events of the busiest guest in a little more than a second.
 FLUSH_SECONDS, EVENTS_A_SECOND = 3, 400000
 
 
@@ -31,7 +31,7 @@ def program():
 
 
 def ka(*words):
-    """(status, output, what it said on stderr)"""
+    """Run ka; return (status, standard output, standard error)."""
     done = subprocess.run([program(), *words], capture_output=True, text=True,
                           timeout=300, check=False)
     return done.returncode, done.stdout, done.stderr
@@ -42,7 +42,7 @@ def from_file(path, command, *options):
 
 
 def commands(g):
-    """Each command, with what differs between guests filled in."""
+    """Return the commands, with the addresses and times of this guest."""
     rows = g.hmp_qmp('ka --cache task_struct -j -n 3').splitlines()
     va = json.loads(rows[0])['va'][2:]
     pages = f'{va[:-5]}00000-{va[:-5]}fffff'
@@ -78,7 +78,7 @@ def answers_alike(tap, g, journal, label, wanted):
 
 
 def counts_alike(tap, g, journal):
-    """As many events are listed as were checked."""
+    """The number of events that are listed is that of checked events."""
     _, text, _ = from_file(journal, 'events -j')
     listed = sum('"type":"event"' in line for line in text.splitlines())
     tap.ok(listed == g.stat()['events.checked'],
@@ -93,7 +93,7 @@ def refuses(tap, journal):
 
 
 def at_a_time(tap, g, journal):
-    """What was seen at a time is seen again when the guest has gone on."""
+    """The state at an earlier time is the same after the guest continued."""
     wanted = ['--cache task_struct -s', '--layer vmalloc', '--state F -n 200']
     then = g.stat()['events.last_us']
     seen = [g.hmp_qmp('ka ' + command) for command in wanted]
@@ -133,7 +133,7 @@ def alike(tap, kernel):
 
 
 def by_qmp(tap, kernel):
-    """A second QMP socket: the guest's own is in use."""
+    """Use a second QMP socket: the first one is in use."""
     with tempfile.TemporaryDirectory(prefix='ka-journal.') as tmp:
         sock = os.path.join(tmp, 'q')
         with Guest(kernel=kernel, name='journal-qmp', timeout=300,
@@ -156,8 +156,8 @@ def by_qmp(tap, kernel):
 # --- loss --------------------------------------------------------------------
 
 def one_kill(tap, kernel, i, seed):
-    """Ask, let it run for a while, kill: what was known when it was asked is
-    in the file, and what is missing is no more than a moment's events."""
+    """Ask, let the VM run for a while, kill it. The file has all that was known
+    at the time of the question; at most the events of a moment are missing."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix='ka-journal.') as tmp:
         journal = os.path.join(tmp, 'j')
@@ -185,7 +185,7 @@ def one_kill(tap, kernel, i, seed):
 
 
 def full_disk(tap, kernel):
-    """A limit on the file's size stands for the disk's end."""
+    """Simulate a full disk by a limit on the size of files."""
     with tempfile.TemporaryDirectory(prefix='ka-journal.') as tmp:
         journal = os.path.join(tmp, 'j')
         with Guest(kernel=kernel, run='work', n=4, journal=journal,

@@ -37,7 +37,7 @@ def next_kernel(_, kernel, smp, __):
             assert numbers['blocks.previous_boot'] > 10000, stat
             for key in UNKNOWN:
                 assert not numbers.get(key), f'{key}: {numbers[key]}\n{stat}'
-            # Names are those of the kernel that runs.
+            # Names are those of the second kernel.
             text = g.hmp_qmp('ka alloc start_kernel -s -n 5')
             assert 'start_kernel+' in text, text
 

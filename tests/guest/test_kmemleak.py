@@ -28,7 +28,7 @@ HEAD = re.compile(r'^unreferenced object(?: \(\w+\))? 0x([0-9a-f]+) ', re.M)
 
 
 def reports(text):
-    """{address: what it says} of a report in kmemleak's format."""
+    """Parse a report in kmemleak's format; return {address: text}."""
     heads = list(HEAD.finditer(text))
     ends = [h.start() for h in heads[1:]] + [len(text)]
     return {int(h[1], 16): text[h.start():end]
@@ -40,7 +40,8 @@ def uptime(guest):
 
 
 def kmemleak_scan(guest):
-    """Let it scan once; (seconds of the guest's, of the host's)."""
+    """Run one scan of kmemleak; return its seconds (in the guest, on the
+    host)."""
     before, began = uptime(guest), time.monotonic()
     guest.shell(f'echo scan > {FILE}', timeout=600)
     took = time.monotonic() - began
@@ -48,8 +49,8 @@ def kmemleak_scan(guest):
 
 
 def kmemleak_reports(tap, guest):
-    """What it reports when a scan brings nothing new. What it sees for the
-    first time it only takes a checksum of."""
+    """Scan until a scan reports nothing new; return the report. The first time
+    that kmemleak sees an object it only stores its checksum."""
     guest.shell('mount -t debugfs debugfs /sys/kernel/debug')
     guest.shell(f'sleep {MIN_AGE_S + 1}')
     found, times = None, []
@@ -64,20 +65,20 @@ def kmemleak_reports(tap, guest):
 
 
 def frames(report):
-    """Its backtrace, in a line. ka has addresses there, too."""
+    """Return the backtrace of a report in one line. ka prints addresses too."""
     text = report.partition('backtrace')[2]
     return ' '.join(re.findall(r'^ {4}(?:\[<\w+>\] )?(\S+)', text, re.M)[:6])
 
 
 def backtrace(report):
-    """The lines of it, without addresses that ka has before the symbols."""
+    """Return its lines without the addresses that ka prints before symbols."""
     text = report.partition('backtrace')[2]
     return re.findall(r'^ {4}(?:\[<\w+>\] )?(\S.*)$', text, re.M)
 
 
 def check_same_backtraces(theirs, ours):
-    """Theirs begin in the allocator, and have no name for code that was given
-    back after init."""
+    """Compare backtraces. kmemleak's begin in the allocator, and have no name
+    for code that was freed after init."""
     n = 0
     for va in sorted(set(theirs) & set(ours)):
         a, b = backtrace(theirs[va]), backtrace(ours[va])

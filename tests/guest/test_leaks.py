@@ -26,8 +26,8 @@ SCAN_MIB_S = 1024   # of guest memory, on one core
 REFS_S = 1.0        # of 1 GiB
 EVERY_S = 2         # from a scan to the next while the VM runs
 MOMENTS = 20        # of a busy guest
-# Tasks come and go by the handful: their stacks, /proc files and pids wait for
-# grace periods.
+# A few tasks come and go: their stacks, /proc files and pids wait for grace
+# periods.
 BUSY = ('(while :; do cat /proc/self/status | cat | cat | cat | cat | cat; '
         'done) >/dev/null 2>&1 & true')
 
@@ -37,14 +37,15 @@ def rows(text):
 
 
 def scan(guest, options=''):
-    """(rows of leaks, the figures) of a scan."""
+    """Run a scan; return (rows of leaks, its figures)."""
     found = rows(guest.hmp_qmp('ka leak scan -j -s -n 0 ' + options))
     assert 'fail' not in found[-1], found[-1]
     return found[:-1], found[-1]
 
 
 def unreferenced(guest, command='scan'):
-    """{address: its backtrace} as a script reads kmemleak's report."""
+    """Return {address: backtrace}, parsed as scripts parse kmemleak's
+    report."""
     text = guest.hmp_qmp(f'ka leak {command} --format kmemleak')
     leaks = {}
     for part in text.split('unreferenced object 0x')[1:]:
@@ -53,7 +54,8 @@ def unreferenced(guest, command='scan'):
 
 
 def stop(guest):
-    """Where the only vCPU is in user mode, it may not map the kernel."""
+    """Stop the VM. If its only vCPU is in user mode, its page tables may not
+    map the kernel."""
     for _ in range(20):
         guest.qmp('stop')
         if 'no vCPU maps' not in guest.hmp_qmp('ka refs 0'):
@@ -68,7 +70,7 @@ def planted(guest):
 
 
 def name_holders(tap, guest, leaks, lost):
-    """For a reader, if one was missed: the words that hide it."""
+    """If a leak was missed, print the words that refer to it."""
     for va in sorted(set(lost) - set(leaks)):
         for row in refs(guest, va)[0]:
             tap.note(f'{lost[va]} {va:x}: {str(row)[:300]}')
@@ -88,8 +90,7 @@ def check_found(tap, leaks, lost):
 
 
 def cpu_of(guest, fn):
-    """What FN returns, and the processor time that it took, in seconds; no
-    vCPU runs."""
+    """Call FN while no vCPU runs; return (its result, CPU seconds of QEMU)."""
     before = guest.cpu_seconds()
     result = fn()
     return result, max(guest.cpu_seconds() - before, 0.01)
@@ -112,16 +113,16 @@ def check_clear(guest, n):
 
 def refs(guest, va):
     found = rows(guest.hmp_qmp(f'ka refs {va:x} -j -s -n 0'))
-    # freelist: free objects, or what was handed out of these
+    # freelist: free objects, or objects that were allocated from it
     return [r for r in found[:-1] if r.get('place') != 'freelist'], found[-1]
 
 
 def check_refs(guest, lost):
-    """Those that lost objects have among each other, and of a task."""
+    """Check `ka refs` for lost objects that refer to each other, and a task."""
     by_kind = {kind: va for va, kind in lost.items()}
     (found, _), seconds = cpu_of(guest, lambda: refs(guest,
                                                      by_kind['cycle-b']))
-    # an empty list is itself
+    # an empty list points to itself
     owners = [int(r.get('va', '0'), 16) for r in found]
     assert owners == [by_kind['cycle-a']] + [by_kind['cycle-b']] * 2, found
     assert [r['ref'] for r in found] == ['start'] + ['interior'] * 2, found
@@ -134,7 +135,7 @@ def check_refs(guest, lost):
 
 
 def check_abandoned(guest, n):
-    """Nobody waits for a scan's end: no harm to the VM, or the next scan."""
+    """Abandon a scan: the VM and the next scan are not affected."""
     guest.qmp('cont')
     gdb = Gdb(guest)
     gdb.stop()
@@ -145,7 +146,7 @@ def check_abandoned(guest, n):
 
 
 def check_busy(guest):
-    """Whatever it is just about to do, it has what it uses."""
+    """Scan while tasks come and go: few objects in use are reported."""
     guest.qmp('cont')
     guest.shell(BUSY)
     for _ in range(MOMENTS):
@@ -168,8 +169,8 @@ def scans_so_far(guest):
 
 
 def check_by_itself(tap, guest, lost):
-    """With leak-scan=, and the VM runs: a later scan has all that was lost,
-    as the first may have been too early."""
+    """With leak-scan= and a running VM, a later scan reports all lost objects.
+    The first scan may be too early."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         leaks = unreferenced(guest, 'list')

@@ -33,15 +33,15 @@ LINE = re.compile(r'ka_flood: (\w+)\s* n=(\d+) us=(\d+) '
 KEPT_FOR_BLOCKS = ('blocks.live', 'blocks.freed', 'history.rows',
                    'history.evicted', 'freed.evicted', 'block.dropped',
                    'alloc.again', 'blocks.forgotten')
-# What is done, in order, with how many objects of --size objects. The last
-# are as many as the bound has room for, whatever the size.
+# The phases in order, each with its number of objects as a function of --size.
+# The last phase has as many objects as fit into the limit, whatever the size.
 PHASES = (('churn', lambda size: size * 3 // 10), ('keep', lambda size: size),
           ('churn', lambda size: size * 3 // 10), ('free', lambda size: 0),
           ('keep', lambda size: 50000))
 
 
 class Watch:
-    """The most that QEMU held at once, since the last look."""
+    """The peak of resident memory of QEMU since the last call."""
 
     def __init__(self, pid):
         self.pid, self.most, self.ended = pid, 0, threading.Event()
@@ -76,8 +76,8 @@ def wait_line(g, seen):
 
 
 def flood(kernel, size, share, plugin_opts=None, plugin=True, look=None):
-    """[(phase, peak MiB, CPU seconds, seconds by the guest's clock)] of one
-    guest; LOOK is called after each phase."""
+    """Run one guest; return [(phase, peak MiB, CPU seconds, seconds of the
+    guest's clock)]. LOOK is called after each phase."""
     rows = []
     with Guest(kernel=kernel, plugin=plugin, plugin_opts=plugin_opts,
                share=share, end='shell', mem='1G', timeout=600,
@@ -102,7 +102,7 @@ def flood(kernel, size, share, plugin_opts=None, plugin=True, look=None):
 # --- what the bounded tracer says --------------------------------------------
 
 def account(s):
-    """None when every block of `ka stat` is somewhere."""
+    """Return None if all blocks of `ka stat` are accounted for."""
     made = s.get('events.alloc', 0) + s.get('blocks.split', 0)
     found = sum(s.get(key, 0) for key in KEPT_FOR_BLOCKS)
     checked = sum(s.get(key, 0) for key in
@@ -128,7 +128,7 @@ def state_of(g, va):
 
 
 class Looker:
-    """What must hold after each phase."""
+    """The checks after each phase."""
 
     def __init__(self, tap, kernel):
         self.tap, self.kernel, self.stats = tap, kernel, []

@@ -34,7 +34,7 @@ class Hooks:
 
 
 class Pair:
-    """Writes both sides' logs of the same events."""
+    """A writer of the logs of both sides for the same events."""
 
     def __init__(self):
         self.guest, self.ours, self.switching = [], [], None
@@ -63,7 +63,7 @@ class Pair:
                               family))
 
     def now(self):
-        """The guest's clock, between two of its events."""
+        """Return a time of the guest's clock between two of its events."""
         return len(self.guest) - 0.5
 
     def match(self):
@@ -244,7 +244,8 @@ class Log:
         self.add(0, 'load')
 
     def windows(self, *numbers):
-        """The addresses in each; a number below 0 is one again."""
+        """Return the addresses of each window; a negative number is a window
+        that is repeated."""
         ours = windows.Ours(self.events, self.saved)
         return [[e.va for e in ours.window(
             windows.Window(abs(n), None, n < 0), Symbols, 2) if e.va != BASE]

@@ -23,7 +23,7 @@ UNKNOWN = ('errors.recorded', 'module.failed', 'module.leaks_dropped', 'gaps')
 
 
 def said(text):
-    """What each load of ka_leaky left behind: [{(site, va): n}]."""
+    """Parse what each load of ka_leaky leaked: [{(site, va): n}]."""
     loads = []
     for m in LOAD.finditer(text):
         if m.group(1):
@@ -34,7 +34,7 @@ def said(text):
 
 
 def reports(guest, words=''):
-    """[(module, [rows])] of `ka leak module`, oldest first."""
+    """Return [(module, [rows])] of `ka leak module`, oldest first."""
     text = guest.hmp_qmp(f'ka leak module {words} -s -j -n 0')
     found = []
     for line in text.splitlines():
@@ -47,14 +47,15 @@ def reports(guest, words=''):
 
 
 def site(row):
-    """The function of the module that allocated."""
+    """Return the function of the module that allocated."""
     names = [re.sub(r'\+0x[0-9a-f]+', '', f) for f in row['alloc_symbols']]
     return next((f.removesuffix('[ka_leaky]') for f in names
                  if f.endswith('[ka_leaky]')), ' '.join(names))
 
 
 def check_loads(found, truth, released):
-    """Reports against what was said; the block RELEASED is none any more."""
+    """Compare the reports with the truth. The block RELEASED was freed
+    later."""
     assert len(found) == len(truth), f'{len(found)} reports, {len(truth)} loads'
     for i, ((head, rows), left) in enumerate(zip(found, truth)):
         sites = Counter()
@@ -71,7 +72,7 @@ def check_loads(found, truth, released):
 
 
 def check(guest, n):
-    # On the console lines of several CPUs may run into one another.
+    # Lines of several CPUs may be mixed on the console.
     truth = said(guest.shell("dmesg | grep 'ka_leaky: '"))
     assert len(truth) == n + 1, f'{len(truth)} loads were told'
     released = next(va for name, va in truth[0] if name.endswith('init_site'))
@@ -88,7 +89,7 @@ def check_stat(guest):
 
 
 def check_journal(guest, log):
-    """The file answers as the monitor does, while the guest stands."""
+    """The journal answers as the monitor does, while the guest is stopped."""
     guest.qmp('stop')
     command = 'leak module -s -j -n 0'
     want = guest.hmp_qmp('ka ' + command)

@@ -17,28 +17,28 @@ from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 
-# What calls them has two names at one address.
+# The caller has two names at one address.
 LOADING = 'init_module[ka_life]', 'ka_life_init[ka_life]'
 UNLOADING = 'cleanup_module[ka_life]', 'ka_life_exit[ka_life]'
 SITES = {'ka_life_site_init': LOADING, 'ka_life_site_core': LOADING,
          'ka_life_site_exit': UNLOADING}
-# Nothing of this may be counted. Not stack.end_unknown_pc: an interrupt of code
-# for which the kernel has no unwind data (ciphers in assembly, tested at boot)
-# is such a stack; of the module's own it is looked at.
+# These counters must be 0. stack.end_unknown_pc may grow: the kernel has no
+# unwind data for some code (ciphers in assembly, tested at boot), which
+# interrupts may interrupt. Stacks of the module are checked one by one.
 UNKNOWN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
            'stack.end_bad_frame', 'modules.failed', 'call.unreadable',
            'call.dropped', 'cache.unknown', 'task.unknown')
 
 
 def lives(guest, va):
-    """All that ever began at VA, as rows of JSON."""
+    """Return all blocks that ever began at VA, as JSON objects."""
     text = guest.hmp_qmp(f'ka {va} --history -j -s -v -n 0')
     rows = [json.loads(line) for line in text.splitlines()]
     return [r for r in rows if r.get('va') == f'0x{va}']
 
 
 def plain(frames):
-    """Names without offsets."""
+    """Return the names without offsets."""
     return [re.sub(r'\+0x[0-9a-f]+', '', f) for f in frames]
 
 
@@ -77,8 +77,8 @@ def check_bpf(guest):
 
 
 def check_failed(guest):
-    """Loading fails when the module is relocated, before its code runs.
-    insmod may try more than once."""
+    """Load a module that fails at relocation, before its code runs. insmod may
+    try more than once."""
     said = guest.shell('insmod /share/ka_cache.ko size=none || echo refused')
     assert 'refused' in said, said
     text = guest.hmp_qmp('ka leak module ka_cache -j')
@@ -87,7 +87,7 @@ def check_failed(guest):
 
 
 def check_off(guest):
-    """Another module takes a module's place while nothing is recorded."""
+    """Replace a module by another one at its address, while tracing is off."""
     guest.shell('insmod /share/ka_leaky.ko')
     guest.hmp_qmp('ka off')
     guest.shell('rmmod ka_leaky; insmod /share/ka_life.ko')
@@ -105,7 +105,7 @@ def check_off(guest):
 
 
 def load_cache(guest, size, more):
-    """The address of the module's cache, and those of its objects."""
+    """Load the module; return the address of its cache and of its objects."""
     before = len(guest.console)
     guest.shell(f'insmod /share/ka_cache.ko size={size}; '
                 f'echo {more} >/sys/module/ka_cache/parameters/more')
@@ -115,7 +115,7 @@ def load_cache(guest, size, more):
 
 
 def check_cache_off(guest):
-    """Another cache takes a cache's place while nothing is recorded."""
+    """Replace a cache by another one at its address, while tracing is off."""
     place, _ = load_cache(guest, 512, 8)
     gaps = guest.stat()['gaps']
     guest.hmp_qmp('ka off')

@@ -16,19 +16,21 @@ from scripts.lib.prepared import kernel_arch
 
 EQUAL_AT_LEAST = 0.999
 
-# Where the kernel's own walk ends though the stack goes on: that of riscv64
-# does not follow a change of stacks (walk_stackframe(), fp_is_valid()).
+# Architecture -> function at which the kernel's own walk ends too early. On
+# riscv64 it does not follow a switch of stacks (walk_stackframe(),
+# fp_is_valid()).
 OWN_WALK_ENDS = {'riscv64': 'call_on_irq_stack'}
 
 
 def as_far_as_it_goes(theirs, ours, symbols, arch):
-    """Are the frames of the kernel's walk ours, up to where it gives up?"""
+    """Return whether the frames of the kernel's walk are ours, up to the place
+    where its walk ends early."""
     return theirs == ours[:len(theirs)] and theirs and \
         symbols.name(theirs[-1]) == OWN_WALK_ENDS.get(arch)
 
 
 def compare(run, arch):
-    """(compared, equal, {reason: n}, an example of each reason)"""
+    """Return (compared, equal, {reason: n}, {reason: an example})."""
     hooks = ksyms.HookTable()
     match = oracle.Matching(run.guest, run.ours, run.symbols, hooks,
                             run.switched)

@@ -22,11 +22,11 @@ from scripts.lib.guest import Guest
 READER = 'ka-slabinfo'     # the name of ka_slabs.c while it reads
 Slab = namedtuple('Slab', 'active objsize held link')
 Window = namedtuple('Window', 'low high')
-# Objects that no allocator function handed out: the first node of all, see
+# Objects that no allocator function returned: the first kmem_cache_node, see
 # early_kmem_cache_node_alloc() in mm/slub.c.
 BOOTSTRAP = {'kmem_cache_node': 1}
-# struct -> the caches that fork.c and cred.c take it from (cred_jar was named
-# cred in 6.7)
+# struct -> the caches from which fork.c and cred.c allocate it (cred_jar was
+# renamed to cred in 6.7).
 CACHE_OF = {'task_struct': ['task_struct'], 'mm_struct': ['mm_struct'],
             'files_struct': ['files_cache'], 'fs_struct': ['fs_cache'],
             'cred': ['cred', 'cred_jar'], 'signal_struct': ['signal_cache'],
@@ -36,7 +36,7 @@ CACHE_OF = {'task_struct': ['task_struct'], 'mm_struct': ['mm_struct'],
 # --- the kernel's side -------------------------------------------------------
 
 def read_slabs(files):
-    """{cache: Slab} from /proc/slabinfo (format 2.1) and sysfs."""
+    """Return {cache: Slab} from /proc/slabinfo (format 2.1) and sysfs."""
     links, slabs = {}, {}
     for line in files['slabs'].decode().splitlines():
         name, link, before, after, sheaves = line.split()
@@ -54,23 +54,24 @@ def read_slabs(files):
 # --- ours --------------------------------------------------------------------
 
 def group_of(layer, cache, actual):
-    """The name under which a block is counted. Of a kmalloc block the tracer
-    knows the size, not always which of the caches of that size it is from."""
+    """Return the name of the group in which a block is counted. For a kmalloc
+    block the tracer knows the size, but not always which of the caches of
+    that size it is from."""
     if layer == 'kmalloc':
         return f'kmalloc of {actual}'
     return cache
 
 
 def kmalloc_group(name, slab):
-    """The same for a cache of /proc/slabinfo."""
+    """Return the same name for a cache of /proc/slabinfo."""
     if re.match(r'(dma-|cg-|rcl-)?kmalloc-', name):
         return f'kmalloc of {slab.objsize}'
     return name
 
 
 def replay(events):
-    """Live blocks of each group: ({group: Window}, {group: n} at the end).
-    The window is what it was while the reader of slabinfo ran."""
+    """Count live blocks from the events: return ({group: Window}, {group: n at
+    the end}). A Window is the range of the count while slabinfo was read."""
     events = list(events)
     mine = [i for i, e in enumerate(events) if e.comm == READER]
     assert mine, f'{READER} has no event in the journal'
@@ -97,7 +98,7 @@ def replay(events):
 
 
 def monitor_counts(guest):
-    """Live blocks of each group as the monitor lists them."""
+    """Return {group: live blocks}, from the list of the monitor."""
     counts = Counter()
     for layer in ('kmalloc', 'cache'):
         text = guest.hmp_qmp(f'ka 0-ffffffffffffffff --layer {layer} '
@@ -111,7 +112,7 @@ def monitor_counts(guest):
 
 
 def block_at(guest, va):
-    """The live block that contains @va, as the monitor's JSON; None."""
+    """Return the live block that contains @va as JSON, or None."""
     for line in guest.hmp_qmp(f'ka {va:#x} --state A -j -v').splitlines():
         row = json.loads(line)
         if row.get('type') == 'block':
@@ -122,7 +123,7 @@ def block_at(guest, va):
 # --- comparing ---------------------------------------------------------------
 
 def compare_slabs(slabs, windows):
-    """[(group, active, window, slack, good)] of every cache in use."""
+    """Return [(group, active, window, slack, good)] of each cache in use."""
     active, slack = Counter(), Counter()
     for name, slab in slabs.items():
         group = kmalloc_group(name, slab)
@@ -153,11 +154,11 @@ def check_slabs(tap, label, slabs, windows):
 
 
 def right_block(row, va, struct, btf, slabs, links):
-    """Is the block at @va what the kernel made for a @struct? A cache may
-    have been merged with another: then both are links to the same folder."""
+    """Return whether the block at @va is of the cache and size for @struct. If
+    caches were merged, their sysfs entries link to the same folder."""
     slab = slabs.get(row['cache'])
     wanted = {links[name] for name in CACHE_OF[struct] if name in links}
-    # The end of a task_struct is as long as the CPU's state (fpu_init_task).
+    # A task_struct ends with the CPU's state, of any size (fpu_init_task).
     fits = struct == 'task_struct' or row['requested'] >= btf.size(struct)
     return int(row['va'], 16) == va and slab is not None and fits and \
         slab.link in wanted and row['actual'] == slab.objsize

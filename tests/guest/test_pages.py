@@ -25,16 +25,16 @@ from scripts.lib.prepared import kernel_arch
 
 WORDS = ('trace_event=kmem:mm_page_alloc,kmem:mm_page_free'
          f'{oracle.CALL_WORDS} trace_clock=counter no_hash_pointers')
-# Since 7.3 single pages that lie in a row may go back as one block.
+# Since 7.3 single pages in a row may be freed as one block.
 TOGETHER = ('free_pages_bulk', 'free_contig_range')
 PAGE = 4096
-# compaction_free() takes a page back that compaction had given away, and
-# in newer kernels fires the tracepoint: the page stays compaction's.
+# compaction_free() gets back a page that compaction had passed on. In newer
+# kernels this fires the tracepoint, although the page stays with compaction.
 KEPT = 'compaction_free'
 
 
 def set_aside(run, skipped, linear):
-    """The guest's events that are to be ours, at their addresses."""
+    """Yield the guest's events that the tracer must have, with addresses."""
     for event in run.guest:
         if not event.va:
             skipped['no page was to be had'] += 1
@@ -45,7 +45,7 @@ def set_aside(run, skipped, linear):
 
 
 def each_page(event):
-    """Our event as the guest traces it, by the page."""
+    """Yield our event as the guest traces it: one event for each page."""
     if event.hook not in TOGETHER or event.kind != 'free':
         yield event
         return
@@ -54,7 +54,7 @@ def each_page(event):
 
 
 def wrong_callers(match, symbols, hooks):
-    """Pairs whose caller by our backtrace is none in the guest's."""
+    """Return the pairs whose caller is not in the guest's backtrace."""
     for event, our in match.pairs:
         stack = event.stack or ()
         caller = our.frames[0] if our.frames else 0
@@ -64,7 +64,7 @@ def wrong_callers(match, symbols, hooks):
 
 
 def same_stacks(match):
-    """How many pairs have the guest's whole backtrace behind the caller."""
+    """Count the pairs whose backtraces after the caller are the same."""
     same = 0
     for event, our in match.pairs:
         stack, frames = event.stack or (), our.frames
@@ -122,7 +122,7 @@ def check_stat(tap, stat, errors, label):
 
 
 def gigantic(tap, kernel):
-    """Without the guest's own trace: a contiguous range of 1 GiB."""
+    """Allocate a contiguous range of 1 GiB, without the guest's own trace."""
     with tempfile.TemporaryDirectory(prefix='ka-pages.') as tmp:
         shutil.copy(os.path.join(oracle.INSIDE, 'pages.sh'), tmp)
         with Guest(kernel=kernel, run='pages', n=1, share=tmp, mem='6G',

@@ -17,8 +17,8 @@ from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch
 
-# Where the guest is stopped: on x86 registers are there what they were at the
-# fault but for the stack pointer; elsewhere they are on the stack by then.
+# Function at which the VM is stopped. On x86 the registers are those of the
+# fault there, except for the stack pointer; elsewhere they are on the stack.
 STOP = {'x86_64': 'asm_exc_general_protection'}
 LATER = 'oops_enter'
 TRUTH = re.compile(r'ka_stale: block=([0-9a-f]{16}) alloc=(\w+) free=(\w+)')
@@ -36,7 +36,8 @@ def address_of(guest, symbol):
 
 
 def crash(guest, stop):
-    """Let the module crash, stopped at STOP; what gdb printed."""
+    """Let the module crash, and stop the VM at STOP; return what gdb
+    printed."""
     guest.shell('(sleep 5; insmod /share/ka_stale.ko; echo KA-CRASHED) '
                 '>/dev/console 2>&1 & true')
     return guest.gdb([f'hbreak *{address_of(guest, stop):#x}', 'continue',
@@ -67,8 +68,8 @@ def check_gdb(text, regs):
 
 
 def check_oops(console, found, truth):
-    """The registers of the oops that hold the block are among what was
-    found: as such, or on the stack."""
+    """Registers of the oops that point to the block were found by ka, as
+    registers or on the stack."""
     oops = console[console.index(truth[1] + ' free='):]
     holding = {re.sub('^r0', 'r', name.lower())
                for name, value in PRINTED.findall(oops)

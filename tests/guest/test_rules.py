@@ -19,12 +19,12 @@ from lib.tap import Tap
 from scripts.lib.guest import Guest
 
 LINE = re.compile(r'ka_rules: (\S+) (\w+) (\w+=.*)')
-# In these cases a library function stands between the module and kmalloc.
+# In these cases a library function is between the module and kmalloc.
 LIBRARY = {'kmemdup': 4, 'kstrdup': 4, 'kasprintf': 4}
 
 
 def read_truth(console):
-    """[(case, what, {key: value})] in the order printed."""
+    """Parse the console: [(case, what, {key: value})] in the order of lines."""
     truth = []
     for case, what, rest in LINE.findall(console):
         values = dict(word.split('=', 1) for word in rest.split())
@@ -36,9 +36,9 @@ def read_truth(console):
 
 
 def our_rules(events, names, truth):
-    """{va: [(kind, event, function)]} of the events that the module caused:
-    a function ka_rule_* is the first frame. vfree() ends in a jump to
-    kfree(), which so has the stack of vfree() and frees what is not ours."""
+    """Return {va: [(kind, event, function)]} of the events of the module: their
+    first frame is a function ka_rule_*. vfree() ends with a jump to kfree(),
+    which then has the stack of vfree() but frees another block."""
     near = {want['va']: LIBRARY[case] for case, what, want in truth
             if case in LIBRARY and what == 'alloc'}
     found, vfree = defaultdict(list), set()
@@ -74,7 +74,7 @@ def check_event(case, what, want, got):
 
 
 def free_follows(events, got):
-    """The block of that event is freed by a later one."""
+    """Return whether a later event frees the block of this event."""
     _, event, _ = got
     return any(e.va == event.va and e.kind == 'free' and e.seq > event.seq
                for e in events)

@@ -31,7 +31,7 @@ KERNEL_HALF = 1 << 63
 WORDS = 1 << 64
 STACK_BYTES, TASK_BYTES, CACHE_BYTES, STRUCT_BYTES = 1024, 8192, 256, 1024
 PAGE_STRUCT = 64
-# Called all the time, and now and then.
+# Functions that are called often, and rarely.
 OFTEN = ('kfree', '__kmalloc_noprof', '__kmalloc', 'kmem_cache_alloc_noprof',
          'kmem_cache_alloc', 'kmem_cache_free')
 RARE = ('module_finalize', 'free_module', 'bpf_ksym_add', 'bpf_ksym_del',
@@ -47,7 +47,7 @@ ESCAPES = (b'\x1b]0;owned\x07', b'\x1b[2J\x1b[31m', b'"},{"', b'\xff\xc3\x28',
 
 
 class Liar:
-    """Writes lies over a guest's memory, and takes them back."""
+    """Overwrites guest memory, and restores it."""
 
     def __init__(self, stub, symbols, seed):
         self.stub, self.symbols = stub, symbols
@@ -77,7 +77,7 @@ class Liar:
                         for _ in range(size // 8 + 1))[:size]
 
     def lie(self, va, size):
-        """Over all of it, or over some of its words."""
+        """Overwrite all of a range, or some of its words."""
         if va < KERNEL_HALF or va + size >= WORDS:
             return
         data = self.stub.read(va, size)
@@ -108,7 +108,7 @@ class Liar:
                              else at)
 
     def slab(self, va):
-        """The struct page that VA lies in."""
+        """Return the struct page of VA."""
         base = self.stub.u64(self.symbols.get('page_offset_base', 0))
         pages = self.stub.u64(self.symbols.get('vmemmap_base', 0))
         if not base <= va < base + (1 << 40):
@@ -116,7 +116,7 @@ class Liar:
         return pages + (va - base >> 12) * PAGE_STRUCT
 
     def everything(self, registers, pointers):
-        """What the tracer may read at this place, not all of it each time."""
+        """Overwrite a part of what the tracer may read at this place."""
         targets = [(registers['rsp'], STACK_BYTES),
                    (self.current(registers), TASK_BYTES)]
         for va in pointers:
@@ -133,8 +133,8 @@ class Liar:
 
 
 def writes_nothing(code):
-    """An instruction that reads and writes registers alone: what it wrote to
-    memory would be lost, or be a lie, when the memory is given back."""
+    """Return whether an instruction uses registers only. If it wrote to memory,
+    restoring the memory would undo the write."""
     if code.startswith((b'\xf3\x0f\x1e\xfa', b'\x0f\x1f', b'\x66\x90')):
         return True             # endbr64, nops
     if 0x40 <= code[0] < 0x50:
@@ -187,7 +187,7 @@ class Session:
         assert self.slowest < ANSWER, f'an answer took {self.slowest:.1f} s'
 
     def one_stop(self, pointers):
-        """Lie, let the tracer read it, ask, take it back."""
+        """Overwrite, let the tracer read, run commands, restore."""
         registers = self.stub.registers()
         if not writes_nothing(self.stub.read(registers['rip'], 16)):
             self.stub.step()
@@ -200,7 +200,7 @@ class Session:
         self.stops += 1
 
     def one_call(self):
-        """A hooked function is entered, and returns."""
+        """Stop at the entry of a hooked function, and at its return."""
         registers = self.stub.registers()
         name = self.hooks.get(registers['rip'])
         if not name:
@@ -220,7 +220,7 @@ class Session:
         self.stub.breakpoint(back, False)
 
     def lies(self, seconds):
-        """Breakpoints where rare functions are, and often on one more."""
+        """Set breakpoints on rare functions, and often on one more."""
         end = time.monotonic() + seconds
         rare = [va for va, name in self.hooks.items() if name in RARE]
         often = [va for va, name in self.hooks.items() if name in OFTEN]
@@ -234,7 +234,7 @@ class Session:
             self.stub.breakpoint(some[-1], False)
 
     def keep_lying(self, seconds):
-        """Nothing is given back: the guest goes to pieces."""
+        """Overwrite without restoring: the guest breaks."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.stub.halt()
@@ -264,7 +264,7 @@ def scribble(tap, kernel, args, folder):
                 assert g.alive() and time.monotonic() < end, g.qemu_log
                 time.sleep(0.2)
             assert '---[ end trace' not in g.console, g.console[-3000:]
-        # A guest that dies of it boots again.
+        # A guest that dies boots again.
         g.qmp('set_action', reboot='reset')
         with Stub(g.path('gdb.sock'), timeout=60) as stub:
             session.stub = session.liar.stub = stub

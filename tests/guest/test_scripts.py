@@ -28,7 +28,7 @@ work = tempfile.mkdtemp(prefix='ka-scripts.')
 
 
 def load_sweep():
-    """scripts/sweep as a module; nothing of it lies there afterwards."""
+    """Load scripts/sweep as a module, without writing bytecode."""
     sys.dont_write_bytecode = True
     loader = importlib.machinery.SourceFileLoader(
         'sweep', os.path.join(ROOT, 'scripts', 'sweep'))
@@ -39,7 +39,7 @@ def load_sweep():
 
 
 def until(true):
-    """Waits for it, no more than 20 s."""
+    """Wait until TRUE() is true, at most 20 s; return its value."""
     end = time.monotonic() + 20
     while not true() and time.monotonic() < end:
         time.sleep(0.05)
@@ -50,7 +50,7 @@ sweep = load_sweep()
 
 
 class Vm:
-    """A VM that goes on; its console says the same all the time."""
+    """A VM that runs; its console does not change."""
 
     def __init__(self, console):
         self.console = console
@@ -92,7 +92,8 @@ STAT = {'tracing.state': 'on', 'tracing.kernel': 'recognised',
 
 
 def problems(marker=None, why='end', **stat):
-    """Of a guest whose `ka stat` differs so from that of one that is well."""
+    """Return the reasons for a guest whose `ka stat` differs like this from a
+    good one."""
     args = types.SimpleNamespace(marker=marker)
     return list(sweep.why_not_all(args, why, {**STAT, **stat}))
 
@@ -117,7 +118,7 @@ with tap.test('sweep: what else is not known is warned of'):
 
 
 class Answers:
-    """A guest's monitor."""
+    """A stand-in for the monitor of a guest."""
 
     def __init__(self, **answers):
         self.answers = answers
@@ -151,7 +152,8 @@ with tap.test('sweep: each --append adds words, as those of ka-run do'):
         assert sweep.start(options, [])['cmdline'] == ''
 
 
-# In place of scripts/ka-run --dir FOLDER: prints; the log has no place.
+# Replaces scripts/ka-run --dir FOLDER: it prints, and the log cannot be
+# written.
 NO_LOG = """#!/usr/bin/python3
 import os, socket, sys
 os.chdir(sys.argv[2])
@@ -196,8 +198,8 @@ with tap.test('a failure is told where its logs cannot be kept'):
 
 # --- scripts/ka-run ----------------------------------------------------------
 
-# Set-up that notes what it is asked for; before that it has no tracer. QEMU
-# that prints its arguments, one a line.
+# A set-up that writes down its arguments; before the first call there is no
+# tracer. A QEMU that prints its arguments, one a line.
 SETUP = """#!/bin/sh
 cd "$(dirname "$0")/.." || exit
 if [ "$1" = --paths ]; then
@@ -228,7 +230,7 @@ FILES = {'scripts/setup': SETUP, 'paths': PATHS, 'qemu': QEMU, 'libka.so': '',
 
 
 def make_tree():
-    """Our scripts, but for set-up and QEMU."""
+    """Make a tree with our scripts and stand-ins for set-up and QEMU."""
     tree = tempfile.mkdtemp(dir=work)
     os.symlink(os.path.join(ROOT, 'tests'), os.path.join(tree, 'tests'))
     os.mkdir(os.path.join(tree, 'scripts'))
@@ -245,8 +247,8 @@ def make_tree():
 
 
 def start(tree, script, *args, **more):
-    """A script of the tree, in it; its cache is there, too. MORE environment
-    for it."""
+    """Start a script of the tree, in the tree, with the cache there. MORE is
+    added to its environment."""
     env = {k: v for k, v in os.environ.items() if k != 'KA_NO_SETUP'}
     return subprocess.Popen(
         [os.path.join(tree, 'scripts', script), *args], cwd=tree, text=True,
@@ -256,14 +258,14 @@ def start(tree, script, *args, **more):
 
 
 def call(tree, script, *args, **more):
-    """(status, standard output, standard error) of a script."""
+    """Run a script; return (status, standard output, standard error)."""
     with start(tree, script, *args, **more) as proc:
         out, err = proc.communicate(timeout=60)
     return proc.returncode, out, err
 
 
 def ka_run(tree, *args, **more):
-    """QEMU's arguments."""
+    """Run ka-run; return the arguments of QEMU."""
     status, out, err = call(tree, 'ka-run', *args, **more)
     assert status == 0, err
     return out.splitlines()
@@ -329,8 +331,8 @@ with tap.test('ka-run: --share, behind an initramfs of any size and alone'):
 
 # --- scripts/sweep, a process ------------------------------------------------
 
-# Set-up as it is, of one step that would take its time. What the step starts
-# has the work folder as its own, too.
+# The real set-up code, with one step that takes long. The process that the step
+# starts runs in the work folder too.
 LONG_SETUP = """#!/bin/bash
 . "$(dirname "$0")/lib/common.sh"
 long() { cd "$KA_ROOT"; touch began; sleep 100; }

@@ -20,10 +20,10 @@ from scripts.lib.qmp import GuestError
 ALL = 'ka 0-ffffffffffffffff -j -v'
 CLUSTER = 1 << 16
 NODE = 'vmstate'        # what QMP calls the disk of drive()
-# Work that is under way when the VM stops, and goes on behind it.
+# A program that runs when the VM stops, and continues afterwards.
 BUSY = ('(while :; do ls -lR /proc/self /sys/kernel; cat /proc/*/status; '
         'done) >/dev/null 2>&1 & ')
-# All that runs, and what it maps may not show the kernel's memory.
+# The only program that runs; its page tables may not map the kernel's memory.
 SPIN = '(while :; do :; done) & '
 WORK = ('for i in 1 2 3; do ls -lR /proc/self /sys/kernel /sys/class; '
         'done >/dev/null 2>&1')
@@ -33,7 +33,7 @@ CLEAN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
 
 
 def make_disk(path, size=4 << 30):
-    """An empty qcow2 file, for snapshots to lie in."""
+    """Make an empty qcow2 file, for snapshots."""
     entries = -(-size // (CLUSTER * CLUSTER // 8))
     head = struct.pack('>4sIQIIQIIQQIIQ', b'QFI\xfb', 2, 0, 0, 16, size, 0,
                        entries, 3 * CLUSTER, CLUSTER, 1, 0, 0)
@@ -61,8 +61,8 @@ def guest(kernel, smp, name, qemu=(), **more):
 
 
 def dump(g):
-    """All that ka lists: blocks, errors, and some past lives; the counters of
-    what the guest did."""
+    """Return all that ka lists: blocks, errors, some past lives; and counters
+    of what the guest did."""
     blocks = g.hmp_qmp(ALL)
     some = [line.split('"va":"')[1].split('"')[0][2:]
             for line in blocks.splitlines()[::997] if '"va":"' in line]
@@ -96,7 +96,7 @@ def assert_clean(g, **also):
 
 
 def monitor(g, line):
-    """A command of QEMU's that says nothing when all went well."""
+    """Run a command of QEMU's monitor; fail if it prints anything."""
     text = g.hmp_qmp(line).strip()
     assert not text, f'{line}: {text}'
 
@@ -113,7 +113,7 @@ def work(g):
 
 
 def reset(g):
-    """The map that was loaded is that of the boot before, and one begins."""
+    """Reset the VM: the loaded map becomes that of the previous boot."""
     g.qmp('set_action', reboot='reset')
     monitor(g, 'system_reset')
     end = time.monotonic() + 120
@@ -169,7 +169,8 @@ def wait_migrated(g):
 
 @contextlib.contextmanager
 def two(kernel, smp, plugins=(True, True)):
-    """A VM, and another one that waits for it; and where."""
+    """Start a VM and another one that waits for migration; return both, and the
+    socket."""
     with tempfile.TemporaryDirectory(prefix='ka-migrate.') as folder, \
             guest(kernel, smp, 'source', plugin=plugins[0]) as a:
         a.shell(BUSY + 'echo')
@@ -221,7 +222,7 @@ def from_one_without(kernel):
 
 
 def wait_stopped(g):
-    """Until a replay is where it was told to stop."""
+    """Wait until a replay reaches the place where it must stop."""
     end = time.monotonic() + 600
     while g.qmp('query_status')['running']:
         assert time.monotonic() < end, 'the guest runs on'
@@ -236,17 +237,17 @@ def with_rr(kernel, folder, how):
 
 
 def gdb_lists_all(g):
-    """In gdb, which acknowledges each line before it reads the next one, a
-    listing of megabytes comes through also while a run is recorded."""
+    """gdb acknowledges each line before it reads the next one. A listing of
+    megabytes must be complete while a run is recorded."""
     live = g.stat()['blocks.live']
     printed = g.gdb(['monitor ka -v 0-ffffffffffffffff'], timeout=300)
     assert len(printed) > 1 << 20, len(printed)
     assert printed.count('\n') > live, (live, printed[-1000:])
 
 
-# Where a guest that switches itself off comes to stand is not recorded.
+# The place where a guest stops that powers off is not recorded.
 def record(kernel, folder):
-    """What was listed, and at which instruction."""
+    """Record a run; return what ka listed, and at which instruction."""
     with with_rr(kernel, folder, 'record') as g:
         g.wait_marker('KA-DONE')
         g.qmp('stop')

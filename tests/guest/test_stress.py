@@ -27,20 +27,20 @@ import test_snapshot as snapshot
 
 BUFFER_KB = 16384       # of the guest's trace, for each vCPU
 LOAD_EVERY = 60         # seconds from one savevm to the next
-# At boot the kernel waits for some ticks of the timer while it counts loops,
-# and panics when the host had other things to do.
+# At boot the kernel waits for some ticks of the timer while it counts loops. If
+# the host is busy, it panics.
 WORDS = 'no_timer_check'
-# QEMU's time stamp counter does not go back with a load: the guest sees a jump,
-# as long as what was taken back, and would call all CPUs stuck from 20 s on.
+# QEMU's time stamp counter does not go back with a load. The guest sees a jump
+# of the time that was undone; from 20 s on it would report stuck CPUs.
 WORDS_SAVED = WORDS + ' nosoftlockup'
-# What the module's kinds are called, and the sites that allocate them.
+# Function of the module that allocates -> kind of the block.
 SITES = {
     'ka_stress_kmalloc': 'kmalloc', 'ka_stress_krealloc': 'kmalloc',
     'ka_stress_large': 'large', 'ka_stress_cache': 'cache',
     'ka_stress_bulk': 'cache', 'ka_stress_vmalloc': 'vmalloc',
     'ka_stress_percpu': 'percpu',
 }
-# Counters that must be 0: what was lost, or is wrong.
+# Counters that must be 0: dropped or wrong events.
 ZERO = ('check.violations', 'errors.recorded', 'call.dropped',
         'call.unreadable', 'bulk.unreadable', 'block.dropped',
         'stack.dropped', 'error.dropped', 'cache.dropped', 'journal.lost',
@@ -56,8 +56,8 @@ def live_by_guest(text):
 
 
 def live_by_tracer(ask, symbols):
-    """The same of blocks whose first frame is a site; without those that
-    kfree_rcu() has got."""
+    """Return the same for blocks whose first frame is one of the sites, without
+    those that were passed to kfree_rcu()."""
     sums = defaultdict(lambda: [0, 0, 0])
     ranges = {site: symbols.range(site) for site in SITES}
     for site, (lo, hi) in ranges.items():
@@ -75,8 +75,8 @@ def live_by_tracer(ask, symbols):
 
 
 def same_live(theirs, ask, symbols, seconds=120):
-    """Compare until they agree: vfree() in an interrupt is left to a
-    worker. Returns ours."""
+    """Compare until both agree, because vfree() in an interrupt defers to a
+    worker. Return ours."""
     end = time.monotonic() + seconds
     while True:
         ours = live_by_tracer(ask, symbols)
@@ -96,7 +96,7 @@ class Run:
     """A VM in a storm.
 
     saved    events.checked at each savevm whose state was loaded
-    lost     what was lost or wrong before a load took it back
+    lost     what was dropped or wrong before a load undid it
     """
 
     def __init__(self, tap, guest, args, tmp):
@@ -116,7 +116,7 @@ class Run:
         self.guest.shell('echo 1 >/sys/module/ka_stress/parameters/run')
 
     def collect(self, name):
-        """What the guest has just sent, in a folder."""
+        """Unpack what the guest has just sent, to a folder."""
         self.guest.out = os.path.join(self.tmp, name)
         return self.guest.collect()
 
@@ -134,8 +134,8 @@ class Run:
         self.end(disturbance)
 
     def window_twice(self, disturbance):
-        """In the midst of it is a savevm; it ends, the storm goes on, and is
-        taken back by a loadvm: the window ends another way."""
+        """Run a window with a savevm in its middle. After its end the storm
+        continues, until a loadvm goes back: the window ends a second time."""
         self.number += 1
         self.script('begin', self.number, BUFFER_KB)
         time.sleep(self.args.window / 2)
@@ -162,8 +162,8 @@ class Run:
     # --- the VM's state ------------------------------------------------------
 
     def job(self, disturbance, command, **arguments):
-        """As savevm and loadvm do, but of the one disk that can: that of the
-        guest's trace cannot."""
+        """Do what savevm and loadvm do, but only for the disk that has
+        snapshots. The disk of the guest's trace has none."""
         disturbance.qmp(command, job_id='ka', tag='ka',
                         devices=[snapshot.NODE], **arguments)
         end = time.monotonic() + self.guest.timeout
@@ -175,7 +175,7 @@ class Run:
         assert not found.get('error'), f'{command}: {found}'
 
     def save(self, disturbance):
-        """What the tracer says at that time."""
+        """Save the state; return what the tracer says at that time."""
         with disturbance.standing():
             self.job(disturbance, 'snapshot-save', vmstate=snapshot.NODE)
             with disturbance.lock:
@@ -196,7 +196,7 @@ class Run:
     # --- all of it -----------------------------------------------------------
 
     def storm(self, symbols):
-        """Windows with the storm between them, until the time is over."""
+        """Run windows, with the storm between them, until the time is over."""
         begin = time.monotonic()
         end = begin + 60 * self.args.minutes
         back = begin + self.args.every if self.args.savevm else float('inf')
@@ -255,9 +255,9 @@ class Run:
 
 
 def with_state(kernel, share, tmp):
-    """More for a guest whose state can be saved: an NVMe disk, which that of
-    Guest(out=) is, has no state. The guest's trace goes to a disk of another
-    kind, in the file "image"."""
+    """Return more arguments for a guest whose state can be saved. QEMU cannot
+    save the state of an NVMe disk, which Guest(out=) uses. So the guest
+    writes its trace to a disk of another kind, in the file "image"."""
     oracle.add_drivers(share, kernel, 'virtio_pci', 'virtio_blk')
     image = os.path.join(tmp, 'image')
     with open(image, 'wb') as f:

@@ -23,13 +23,13 @@ work = tempfile.mkdtemp(prefix='ka-sweep.')
 
 
 def command(*args):
-    """JUnit goes to work/junit.xml."""
+    """Return the command line of a sweep that writes work/junit.xml."""
     return [os.path.join(ROOT, 'scripts', 'sweep'), '--junit',
             os.path.join(work, 'junit.xml'), '--timeout', '120', *args]
 
 
 def sweep(*args):
-    """(status, output) of a run."""
+    """Run a sweep; return (status, output)."""
     done = subprocess.run(
         command(*args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
@@ -37,15 +37,15 @@ def sweep(*args):
 
 
 def child_of(pid):
-    """QEMU's, once the guest runs."""
+    """Return the process of QEMU when the guest runs."""
     with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as f:
         child, = f.read().split()
     return int(child)
 
 
 def disturbed(disturb, *qemu):
-    """(status, output) of a run whose guest waits, when disturb(pid) was
-    called; QEMU has ended."""
+    """Run a sweep whose guest waits, call disturb(pid), wait for the end of
+    QEMU; return (status, output)."""
     log = os.path.join(work, 'log')
     with open(log, 'w', encoding='utf-8') as out:
         proc = subprocess.Popen(
@@ -84,7 +84,7 @@ def write(name, text):
     return path
 
 
-# How a guest ends otherwise.
+# Workloads that end the guest in other ways.
 WORKLOADS = {
     'panic': 'echo c >/proc/sysrq-trigger\n',
     'reboot': 'reboot -f\n',
@@ -94,7 +94,8 @@ WORKLOADS = {
 
 
 def initrd_with_errors():
-    """The prepared initramfs, followed by the module that commits errors."""
+    """Make an initramfs: the prepared one, and the module that commits
+    errors."""
     share, tail = os.path.join(work, 'share'), os.path.join(work, 'share.cpio')
     os.mkdir(share)
     modules = os.path.join(cache_folder('modules'), 'kmod-6.12')

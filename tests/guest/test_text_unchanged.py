@@ -14,12 +14,12 @@ from lib.programs import kernel_options
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 
-# Symbols of the image's ends, printed by the workload.
+# Symbols at the ends of the text, which the workload prints.
 TEXT = re.compile(r'^([0-9a-f]{16}) [A-Za-z] (_stext|_etext)$', re.M)
 
 
 def dump(kernel, share, plugin):
-    """The text, read by gdb after a workload."""
+    """Return the text, read by gdb after a workload."""
     with Guest(kernel=kernel, plugin=plugin, kaslr=False, run='text',
                share=share, timeout=300,
                name=f'text-{kernel}-{plugin}') as g:
@@ -33,7 +33,7 @@ def dump(kernel, share, plugin):
 
 
 def words_that_differ(one, other):
-    """Offsets of words of four bytes, as long as an instruction may be."""
+    """Return the offsets of words of four bytes that differ."""
     return {i for i in range(0, len(one), 4)
             if one[i:i + 4] != other[i:i + 4]}
 
@@ -52,7 +52,7 @@ def main():
                 assert len(without) == len(with_ka), f'{len(with_ka)} bytes'
                 differ = words_that_differ(without, with_ka)
                 if differ:
-                    # arm64 puts a random number into KVM's code.
+                    # arm64 writes a random number into KVM's code.
                     _, again = dump(kernel, share, False)
                     own = words_that_differ(without, again)
                     tap.note(f'{len(own)} words differ from boot to boot')

@@ -20,7 +20,7 @@ from scripts.lib.guest import Guest
 
 SAID = re.compile(r'ka_life: (\w+)=([0-9a-f]{16})')
 SYMBOLS = {'do_exit': 'kernel text', 'init_task': 'kernel data'}
-# Of /proc/iomem, and where it begins.
+# Names in /proc/iomem, and the symbols where they begin.
 DATA = {'Kernel rodata': '__start_rodata', 'Kernel data': '_sdata'}
 EVERY = 500
 END_LABEL = re.compile(r'_+(edata|end_\w+|stop_\w+)|\w*_(end|stop)')
@@ -31,7 +31,7 @@ def whatis(guest, address):
 
 
 def names_variables(guest):
-    """Without CONFIG_KALLSYMS_ALL a kernel names functions only."""
+    """Return whether the kernel names variables (CONFIG_KALLSYMS_ALL)."""
     return ' init_task' in guest.shell("grep ' init_task$' /proc/kallsyms")
 
 
@@ -49,8 +49,8 @@ def check_symbols(guest, variables):
 
 
 def check_data(guest):
-    """What the kernel says to be its data is no text, whichever letters the
-    symbols there have. Returns how many of each were asked for."""
+    """What the kernel lists as its data is not text, whatever letters its
+    symbols have. Return how many of each were checked."""
     text = guest.shell('cat /proc/iomem')
     found = re.findall(r'([0-9a-f]+)-([0-9a-f]+) : (Kernel (?:ro)?data)', text)
     assert found, text
@@ -72,7 +72,7 @@ def check_data(guest):
 
 
 def check_module(guest, loaded):
-    """The module's blocks and code, while it is LOADED and when it is gone."""
+    """Check blocks and code of the module, while it is LOADED or afterwards."""
     for site, va in SAID.findall(guest.console)[:2]:
         got = whatis(guest, f'{int(va, 16) + 8:x}')
         state = 'live' if loaded else 'freed'
@@ -87,9 +87,9 @@ def check_module(guest, loaded):
 
 
 def check_areas(guest):
-    """Each area of vmalloc() is known as a block; stacks have their tasks."""
+    """Each area of vmalloc() is a block; stacks have their tasks."""
     text = guest.shell('cat /proc/vmallocinfo')
-    # What percpu chunks are mapped in is not allocated as memory is.
+    # The address space of percpu chunks is not allocated as memory.
     areas = re.findall(r'^0x([0-9a-f]{16})-0x[0-9a-f]{16}\s+\d+ '
                        r'(?!pcpu_get_vm_areas).*\bvmalloc\b', text, re.M)
     assert areas, text[:500]
@@ -102,11 +102,11 @@ def check_areas(guest):
 
 
 def check_books(guest, variables):
-    """Each area is known by its last page, which mostly guards it."""
+    """Each area is found by its last page, which is mostly a guard page."""
     text = guest.shell('cat /proc/vmallocinfo')
     areas = re.findall(r'^0x([0-9a-f]{16})-0x([0-9a-f]{16})\s+\d+ (\S+)/0x\S+ '
                        r'.*?\b(ioremap|vmalloc|vmap)\b', text, re.M)
-    # Those of the kernel's image were not allocated.
+    # Areas of the kernel's image were not allocated.
     told = [(area, whatis(guest, f'{int(area[1], 16) - 1:x}'))
             for area in areas if 'kernel' not in whatis(guest, area[0])]
     guards = [(area, got) for area, got in told if 'block' not in got]
@@ -116,14 +116,15 @@ def check_books(guest, variables):
         area = got.get('area', '')
         assert area.startswith(f'{kind} area {start}-{last}') and \
             area.endswith(f' by {caller}'), (got, caller)
-        # Code of modules and BPF has a space of its own.
+        # Code of modules and BPF has a separate address range.
         assert 'vmalloc' in got or not variables or \
             re.search('module|execmem|bpf', caller), (got, caller)
     return {kind for (_, _, _, kind), _ in guards}
 
 
 def check_tasks(guest, stacks):
-    """Each stack's task has that name; most tasks have such a stack."""
+    """The task of each stack has the right name; most tasks have such a
+    stack."""
     text = guest.shell('for p in /proc/[0-9]*; do '
                        'read c <$p/comm && echo "KA-TASK ${p#/proc/} $c"; done')
     comm = dict(re.findall(r'^KA-TASK (\d+) (.+)$', text, re.M))
@@ -134,8 +135,8 @@ def check_tasks(guest, stacks):
 
 
 def check_percpu(guest):
-    """The copy of a percpu variable that the first CPU has; QEMU reads where
-    the CPU's copies are."""
+    """Check the first CPU's copy of a percpu variable; QEMU reads the base
+    address of the CPU's copies."""
     text = guest.shell("grep -E ' (__per_cpu_offset|__per_cpu_start|"
                        "runqueues)$' /proc/kallsyms")
     at = {name: int(va, 16) for va, name in
@@ -151,7 +152,7 @@ def check_others(guest):
     got = whatis(guest, '400000')
     assert got['user'] == 'user address', got
     assert 'kernel' not in got and 'block' not in got, got
-    # Above the widest page tables, and above what tags may stand in.
+    # Above the widest page tables, and above the bits of tags.
     got = whatis(guest, '01f0000000000000')
     assert 'no_address' in got and 'user' not in got, got
 

@@ -27,7 +27,7 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
         .word = word_, .topic = topic_, .args = args_, .params = params_, \
         .options = options_, .run = run_, .help = help_, .detail = detail_, \
     },
-#include "monitor-cmds/commands/commands.def"
+#include "monitor-cmds/table/commands.def"
 };
 
 const McObject mc_objects[MC_OBJ__COUNT] = {

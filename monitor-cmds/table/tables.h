@@ -52,7 +52,7 @@ extern const McOption mc_options[MC_OPT__COUNT];
 
 typedef enum McCommandId {
 #define MC_COMMAND(id, ...) MC_CMD_##id,
-#include "monitor-cmds/commands/commands.def"
+#include "monitor-cmds/table/commands.def"
     MC_CMD__COUNT
 } McCommandId;
 

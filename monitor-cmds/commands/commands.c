@@ -11,6 +11,12 @@
 
 #include <string.h>
 
+McRunFn *const mc_command_functions[MC_CMD__COUNT] = {
+#define MC_COMMAND(id, word, topic, args, params, options, run, ...) \
+    [MC_CMD_##id] = run,
+#include "monitor-cmds/table/commands.def"
+};
+
 /* Return true if the line asks for JSON, even if it could not be parsed. */
 static bool wants_json(const McArgs *args, const char *line)
 {
@@ -48,7 +54,7 @@ static bool run(McOut *out, McArgs *args, const char *line, GError **errp)
         return false;
     }
     set_format(out, args);
-    return args->command->run(out, args, errp);
+    return mc_command_functions[args->command - mc_commands](out, args, errp);
 }
 
 int mc_run(const McContext *ctx, const char *line)

@@ -10,31 +10,19 @@
 #include "monitor-cmds/output/format.h"
 #include "monitor-cmds/parse/parse.h"
 
-McRunFn mc_cmd_rundown;
-McRunFn mc_cmd_blocks;
-McRunFn mc_cmd_show;
-McRunFn mc_cmd_alloc;
-McRunFn mc_cmd_free;
-McRunFn mc_cmd_error;
-McRunFn mc_cmd_events;
-McRunFn mc_cmd_leak_module;
-McRunFn mc_cmd_regs;
-McRunFn mc_cmd_stack;
-McRunFn mc_cmd_top;
-McRunFn mc_cmd_mark;
-McRunFn mc_cmd_diff;
-McRunFn mc_cmd_leak_scan;
-McRunFn mc_cmd_leak_list;
-McRunFn mc_cmd_leak_clear;
-McRunFn mc_cmd_leak_dump;
-McRunFn mc_cmd_refs;
-McRunFn mc_cmd_stat;
-McRunFn mc_cmd_whatis;
-McRunFn mc_cmd_on;
-McRunFn mc_cmd_off;
-McRunFn mc_cmd_clear;
-McRunFn mc_cmd_check;
-McRunFn mc_cmd_help;
+/**
+ * McRunFn - run a command
+ *
+ * Errors in the input set @errp before any output. A closed sink is no error;
+ * @out->closed is set.
+ */
+typedef bool McRunFn(McOut *out, const McArgs *args, GError **errp);
+
+/* The functions of the rows: mc_cmd_show() and so on. */
+#define MC_COMMAND(id, word, topic, args, params, options, run, ...) \
+    McRunFn run;
+#include "monitor-cmds/table/commands.def"
+extern McRunFn *const mc_command_functions[MC_CMD__COUNT];
 
 /** mc_vm() - return (borrowed) the VM for the command @word, or NULL and an
  *  error */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "monitor-cmds/commands/help.h"
+#include "monitor-cmds/output/format.h"
 #include "monitor-cmds/table/top-table.h"
 
 /* ---- troff --------------------------------------------------------------- */

@@ -18,6 +18,8 @@
 /* Least width of the margin before a line; larger if an offset needs more. */
 #define MC_MARGIN 6
 
+typedef struct McOut McOut;
+
 /** struct McPlace - the place of a value: the register @reg (borrowed), or the
  *  word at @at of a stack */
 typedef struct McPlace {
@@ -50,7 +52,7 @@ typedef struct McRefRow {
  * @place: (nullable) register or word that points into the block
  * @leak, @ref: NULL except for ka leak scan and ka refs
  */
-struct McRow {
+typedef struct McRow {
     const KtBlock *block;
     const KtError *error;
     bool hit;
@@ -59,18 +61,33 @@ struct McRow {
     const McPlace *place;
     const McLeakRow *leak;
     const McRefRow *ref;
-};
+} McRow;
 
 /**
  * struct McValue - the result of a getter; the field's type says which member
  * @s: (borrowed) a name, may point to @text; untrusted bytes
  */
-struct McValue {
+typedef struct McValue {
     uint64_t u;
     KtStackId stack;
     const char *s;
     char text[24];
-};
+} McValue;
+
+/**
+ * struct McField - one row of fields.def
+ * @get: stores the value of a row; returns false if it is unknown
+ */
+typedef struct McField {
+    const char *key;
+    McFieldType type;
+    McFieldGroup group;
+    const char *before;
+    const char *after;
+    bool (*get)(KtTracer *t, const McRow *row, McValue *v);
+    const char *help;
+} McField;
+extern const McField mc_fields[MC_FIELD__COUNT];
 
 /** struct McStat - one line of ka stat. @unknown overrides @s, and a set @s
  *  overrides @u. @help may be NULL. */

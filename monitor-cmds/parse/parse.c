@@ -11,26 +11,12 @@
 
 #include <string.h>
 
-static bool set_limit(McArgs *args, const char *value, GError **errp);
-static bool set_since(McArgs *args, const char *value, GError **errp);
-static bool set_until(McArgs *args, const char *value, GError **errp);
-static bool set_task(McArgs *args, const char *value, GError **errp);
-static bool set_cache(McArgs *args, const char *value, GError **errp);
-static bool set_layer(McArgs *args, const char *value, GError **errp);
-static bool set_state(McArgs *args, const char *value, GError **errp);
-static bool set_kind(McArgs *args, const char *value, GError **errp);
-static bool set_cpu(McArgs *args, const char *value, GError **errp);
-static bool set_by(McArgs *args, const char *value, GError **errp);
-static bool set_sort(McArgs *args, const char *value, GError **errp);
-static bool set_format(McArgs *args, const char *value, GError **errp);
-static bool set_every(McArgs *args, const char *value, GError **errp);
+static McOptionSetFn set_limit, set_since, set_until, set_task, set_cache,
+                     set_layer, set_state, set_kind, set_cpu, set_by,
+                     set_sort, set_format, set_every;
 
-const McOption mc_options[MC_OPT__COUNT] = {
-#define MC_OPTION(id, spelling_, alt_, arg_, set_, help_) \
-    [MC_OPT_##id] = { \
-        .spelling = spelling_, .alt = alt_, .arg = arg_, .set = set_, \
-        .help = help_, \
-    },
+McOptionSetFn *const mc_option_setters[MC_OPT__COUNT] = {
+#define MC_OPTION(id, spelling, alt, arg, set, help) [MC_OPT_##id] = set,
 #include "monitor-cmds/table/options.def"
 };
 
@@ -448,7 +434,7 @@ static bool take_option(McArgs *args, char **words, unsigned *i,
         return false;
     }
     *i += 1;
-    if (!o->set(args, words[*i], errp)) {
+    if (!mc_option_setters[id](args, words[*i], errp)) {
         g_prefix_error(errp, "%s ", o->spelling);
         return false;
     }

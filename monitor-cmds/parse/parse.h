@@ -31,7 +31,7 @@
  * @every: value of --every
  * @words: (owned strings) the words that are no options
  */
-struct McArgs {
+typedef struct McArgs {
     const McContext *ctx;
     const McCommand *command;
     uint32_t given;
@@ -49,11 +49,16 @@ struct McArgs {
     bool kmemleak;
     uint64_t every;
     GPtrArray *words;
-};
+} McArgs;
 
 void mc_args_init(McArgs *args, const McContext *ctx);
 void mc_args_deinit(McArgs *args);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(McArgs, mc_args_deinit)
+
+/** mc_option_setters - parse the value of an option into @args, NULL for a
+ *  flag */
+typedef bool McOptionSetFn(McArgs *args, const char *value, GError **errp);
+extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
 
 /**
  * mc_parse() - parse a command line

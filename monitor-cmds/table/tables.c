@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of commands, functions over its rows, and the table of JSON
- * objects.
+ * The tables of commands, options and JSON objects, and functions over the rows
+ * of commands.
  *
  * Called by the parser, help, completion and the manual. Read-only; any thread.
- * The table of options is in parse.c, next to its setters, the table of fields
- * in fields.c, next to its getters.
+ * The functions of the rows are in the rooms above: commands/commands.c runs
+ * commands, parse/parse.c parses values of options. The table of fields is in
+ * output/fields.c, next to its getters.
  */
-#include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/table/tables.h"
 
 #include <string.h>
 
@@ -25,9 +26,17 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
                    detail_) \
     [MC_CMD_##id] = { \
         .word = word_, .topic = topic_, .args = args_, .params = params_, \
-        .options = options_, .run = run_, .help = help_, .detail = detail_, \
+        .options = options_, .help = help_, .detail = detail_, \
     },
 #include "monitor-cmds/table/commands.def"
+};
+
+const McOption mc_options[MC_OPT__COUNT] = {
+#define MC_OPTION(id, spelling_, alt_, arg_, set_, help_) \
+    [MC_OPT_##id] = { \
+        .spelling = spelling_, .alt = alt_, .arg = arg_, .help = help_, \
+    },
+#include "monitor-cmds/table/options.def"
 };
 
 const McObject mc_objects[MC_OBJ__COUNT] = {

@@ -20,11 +20,6 @@ typedef enum McErrorCode {
     MC_ERROR_CLOSED,        /* nobody reads the output any more */
 } McErrorCode;
 
-typedef struct McArgs McArgs;
-typedef struct McOut McOut;
-typedef struct McRow McRow;
-typedef struct McValue McValue;
-
 /* ---- options ------------------------------------------------------------- */
 
 typedef enum McOptionId {
@@ -36,14 +31,13 @@ typedef enum McOptionId {
 /**
  * struct McOption - one row of options.def
  * @spelling: as typed; @alt: a second spelling, or NULL
- * @arg: name of the value, NULL for a flag
- * @set: parses the value; NULL for a flag
+ * @arg: name of the value, NULL for a flag. parse.c has the function that
+ *       parses it
  */
 typedef struct McOption {
     const char *spelling;
     const char *alt;
     const char *arg;
-    bool (*set)(McArgs *args, const char *value, GError **errp);
     const char *help;
 } McOption;
 extern const McOption mc_options[MC_OPT__COUNT];
@@ -56,23 +50,14 @@ typedef enum McCommandId {
     MC_CMD__COUNT
 } McCommandId;
 
-/**
- * McRunFn - run a command
- *
- * Errors in the input set @errp before any output. A closed sink is no error;
- * @out->closed is set.
- */
-typedef bool McRunFn(McOut *out, const McArgs *args, GError **errp);
-
 /** struct McCommand - one row of commands.def; @options: one bit for each
- *  option */
+ *  option. commands/commands.c has the function that runs it. */
 typedef struct McCommand {
     const char *word;
     const char *topic;
     const char *args;
     const char *params;
     uint32_t options;
-    McRunFn *run;
     const char *help;
     const char *detail;
 } McCommand;
@@ -140,21 +125,6 @@ typedef enum McFieldGroup {
     MC_GROUP_V_LEAK,
     MC_GROUP__COUNT
 } McFieldGroup;
-
-/**
- * struct McField - one row of fields.def
- * @get: stores the value of a row; returns false if it is unknown
- */
-typedef struct McField {
-    const char *key;
-    McFieldType type;
-    McFieldGroup group;
-    const char *before;
-    const char *after;
-    bool (*get)(KtTracer *t, const McRow *row, McValue *v);
-    const char *help;
-} McField;
-extern const McField mc_fields[MC_FIELD__COUNT];
 
 /* ---- JSON objects -------------------------------------------------------- */
 

@@ -316,12 +316,12 @@ static void test_complete(void)
 static void test_rows(void)
 {
     for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
-        g_assert_nonnull(mc_commands[i].run);
+        g_assert_nonnull(mc_command_functions[i]);
         g_assert_nonnull(mc_commands[i].topic);
         g_assert_cmpuint(strlen(mc_commands[i].help), <, 76);
     }
     for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
-        g_assert_true(!mc_options[i].arg == !mc_options[i].set);
+        g_assert_true(!mc_options[i].arg == !mc_option_setters[i]);
     }
     g_assert_nonnull(mc_help_short());
     g_assert_nonnull(mc_help_params());

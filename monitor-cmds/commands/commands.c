@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * mc_run(): parse the line, prepare the output, run the command, print errors.
- * And the commands that switch the tracer: ka on, off and clear.
  *
  * Called by the plugin, the program `ka` and tests, on their thread. Only
  * commands hold the tracer's lock, for one batch at a time, and never while the
@@ -86,100 +85,4 @@ bool mc_takes_only(const McArgs *args, uint32_t options, const char *why,
                     mc_options[__builtin_ctz(others)].spelling);
     }
     return !others;
-}
-
-/* ---- why there is nothing ------------------------------------------------ */
-
-static const char *why_no_events(const McContext *ctx)
-{
-    if (!ctx->kernel) {
-        return ctx->why_no_kernel ? ctx->why_no_kernel :
-               "no kernel file was given";
-    }
-    if (!ctx->kernel_found) {
-        return "the running kernel is not recognised yet";
-    }
-    return kt_tracer_enabled(ctx->tracer) ? "the guest has not allocated yet" :
-                                            "tracing is off";
-}
-
-char *mc_why_nothing(McOut *out)
-{
-    KtStats stats;
-
-    kt_query_begin(out->ctx->tracer);
-    kt_query_stats(out->ctx->tracer, &stats);
-    kt_query_end(out->ctx->tracer);
-    if (stats.events) {
-        return g_strdup("");
-    }
-    return g_strconcat("; no events were recorded: ",
-                       why_no_events(out->ctx), NULL);
-}
-
-char *mc_range_text(const McRange *r)
-{
-    if (r->lo == r->hi) {
-        return g_strdup_printf(" at %016" PRIx64, r->lo);
-    }
-    return g_strdup_printf(" in %016" PRIx64 "-%016" PRIx64, r->lo, r->hi);
-}
-
-/* ---- switches ------------------------------------------------------------ */
-
-/* Refuse the command for a journal, which cannot be changed. */
-static bool is_live(const McOut *out, const char *word, GError **errp)
-{
-    if (out->ctx->journal) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\" is for a running VM; a journal is only read",
-                    word);
-    }
-    return !out->ctx->journal;
-}
-
-static bool switch_to(McOut *out, bool on, GError **errp)
-{
-    KtTracer *t = out->ctx->tracer;
-    const char *word = on ? "on" : "off";
-
-    if (!is_live(out, word, errp)) {
-        return false;
-    }
-    if (kt_tracer_enabled(t) == on) {
-        mc_out_printf(out, "tracing was %s already", word);
-        return true;
-    }
-    kt_tracer_set_enabled(t, on);
-    mc_out_printf(out, "tracing is %s%s", word,
-                  on ? "" : "; events are not recorded from now on");
-    return true;
-}
-
-bool mc_cmd_on(McOut *out, const McArgs *args, GError **errp)
-{
-    return switch_to(out, true, errp);
-}
-
-bool mc_cmd_off(McOut *out, const McArgs *args, GError **errp)
-{
-    return switch_to(out, false, errp);
-}
-
-bool mc_cmd_clear(McOut *out, const McArgs *args, GError **errp)
-{
-    KtTracer *t = out->ctx->tracer;
-    KtStats s;
-
-    if (!is_live(out, "clear", errp)) {
-        return false;
-    }
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
-    kt_tracer_clear(t);
-    mc_out_printf(out, "removed %" PRIu64 " live and %" PRIu64 " freed blocks, "
-                  "%" PRIu64 " past lives, %" PRIu64 " errors",
-                  s.live_blocks, s.freed_blocks, s.history_rows, s.errors);
-    return true;
 }

@@ -24,26 +24,6 @@ typedef bool McRunFn(McOut *out, const McArgs *args, GError **errp);
 #include "monitor-cmds/table/commands.def"
 extern McRunFn *const mc_command_functions[MC_CMD__COUNT];
 
-/** mc_vm() - return (borrowed) the VM for the command @word, or NULL and an
- *  error */
-const KtVm *mc_vm(const McOut *out, const char *word, GError **errp);
-
-/** mc_read_guest() - read the guest's memory at @va, as some vCPU maps it.
- *  Return false if no vCPU maps it. */
-bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len);
-
-/** struct McProgress - state of the progress lines of a long search; @quiet:
- *  print none; @told_at: time of the last line, or of the start */
-typedef struct McProgress {
-    McOut *out;
-    bool quiet;
-    gint64 told_at;
-} McProgress;
-#define MC_PROGRESS_US (2 * G_USEC_PER_SEC)
-/** mc_on_progress() - callback for KtLeakPlan.progress; @opaque is an
- *  McProgress. Return false if nobody reads the output any more. */
-bool mc_on_progress(void *opaque, uint64_t bytes);
-
 /** mc_help_command() - print the help page of one command (help.c) */
 void mc_help_command(McOut *out, const McCommand *c);
 

@@ -190,34 +190,6 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
     tell_damage(kt_replay_info(replay), ctx->journal, told);
 }
 
-/* ---- names --------------------------------------------------------------- */
-
-static const char *name_at(const char *const *names, unsigned n, unsigned i)
-{
-    return i < n && names[i] ? names[i] : "?";
-}
-
-const char *mc_event_name(KtEventKind kind)
-{
-    static const char *const names[] = {
-        [KT_EV_ALLOC] = "alloc", [KT_EV_FREE] = "free",
-        [KT_EV_RESIZE] = "resize", [KT_EV_RCU_QUEUE] = "rcu",
-        [KT_EV_GAP] = "gap",
-    };
-
-    return name_at(names, G_N_ELEMENTS(names), kind);
-}
-
-const char *mc_family_name(KtFamily family)
-{
-    static const char *const names[] = {
-        "any", "kfree", "cache", "vfree", "percpu", "pages", "kmalloc",
-        "zone",
-    };
-
-    return name_at(names, G_N_ELEMENTS(names), family);
-}
-
 /* ---- the command --------------------------------------------------------- */
 
 bool mc_cmd_events(McOut *out, const McArgs *args, GError **errp)

@@ -7,11 +7,10 @@
  * and stops if nobody reads the output any more.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/guest-access.h"
+#include "monitor-cmds/output/format-kmemleak.h"
 
-#include <string.h>
-#include <zlib.h>
-
-#define DUMP_BYTES  32
+/* Limit of the blocks that are read whole, for their checksum. */
 #define CRC_BYTES   (1u << 20)
 
 /* ---- groups -------------------------------------------------------------- */
@@ -89,91 +88,15 @@ static void print_groups(McOut *out, const McArgs *args, GArray *groups)
 
 /* ---- kmemleak's shape ---------------------------------------------------- */
 
-bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len)
-{
-    const KtVm *vm = out->ctx->vm;
-
-    for (unsigned i = 0; vm && i < vm->n_vcpus; i++) {
-        if (vm->read(vm->opaque, i, va, buf, len)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Return the kernel's crc32(0, data, len). Unlike zlib's, it inverts neither
- * the initial value nor the result. */
-static uint32_t checksum(const uint8_t *data, size_t len)
-{
-    return ~(uint32_t)crc32(0xffffffff, data, (uInt)len);
-}
-
-static void print_bytes(McOut *out, const uint8_t *data, size_t len)
-{
-    mc_out_printf(out, "  hex dump (first %zu bytes):", len);
-    for (size_t at = 0; at < len; at += 16) {
-        size_t n = MIN(16, len - at);
-
-        g_string_append(out->line, "    ");
-        for (size_t i = 0; i < 16; i++) {
-            if (i < n) {
-                mc_put_hex(out->line, data[at + i], 2);
-                g_string_append_c(out->line, ' ');
-            } else {
-                g_string_append(out->line, "   ");
-            }
-        }
-        g_string_append_c(out->line, ' ');
-        for (size_t i = 0; i < n; i++) {
-            uint8_t c = data[at + i];
-
-            g_string_append_c(out->line, g_ascii_isprint(c) ? c : '.');
-        }
-        mc_out_end_line(out);
-    }
-}
-
-static void print_backtrace(McOut *out, const KtBlock *b, uint32_t crc)
-{
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc = b->alloc_stack.v ?
-        kt_tracer_stack(out->ctx->tracer, b->alloc_stack, &n, &stop) : NULL;
-
-    mc_out_printf(out, "  backtrace (crc %x):", crc);
-    for (unsigned i = 0; pc && i < n; i++) {
-        g_string_append(out->line, "    [<");
-        mc_put_hex(out->line, pc[i], 16);
-        g_string_append(out->line, ">] ");
-        mc_put_pc_as_kernel(out->line, mc_symbols(out->ctx), pc[i],
-                            i ? pc[i - 1] : 0);
-        mc_out_end_line(out);
-    }
-}
-
-/* Print a block as kmemleak does. The guest's jiffies are unknown, so the line
- * has only the age, in guest time. */
+/* Print a block in kmemleak's format, with its bytes if they can be read. */
 static void print_kmemleak(McOut *out, const KtBlock *b, uint64_t now_us)
 {
     g_autofree uint8_t *data = g_malloc(CRC_BYTES);
-    size_t len = b->requested <= CRC_BYTES ? b->requested : DUMP_BYTES;
+    size_t len = b->requested <= CRC_BYTES ? b->requested : MC_KMEMLEAK_DUMP;
     bool readable = b->layer != KT_LAYER_PERCPU &&
                     mc_read_guest(out, b->va, data, len);
-    uint64_t age = now_us > b->alloc_us ? now_us - b->alloc_us : 0;
-    uint32_t pid = 0;
-    char comm[17] = "-";
 
-    kt_tracer_task(out->ctx->tracer, b->alloc_task, &pid, comm);
-    mc_out_printf(out, "unreferenced object 0x%016" PRIx64 " (size %" PRIu64
-                  "):", b->va, b->requested);
-    mc_out_printf(out, "  comm \"%s\", pid %u, jiffies - (age %" PRIu64
-                  ".%03us)", comm, pid, age / 1000000,
-                  (unsigned)(age / 1000 % 1000));
-    if (readable) {
-        print_bytes(out, data, MIN(len, DUMP_BYTES));
-    }
-    print_backtrace(out, b, readable && len == b->requested ?
-                            checksum(data, len) : 0);
+    mc_print_kmemleak(out, b, now_us, readable ? data : NULL, len);
 }
 
 static uint64_t now_us(const McOut *out)
@@ -201,29 +124,6 @@ static void print_as_kmemleak(McOut *out, const McArgs *args,
 }
 
 /* ---- ka leak scan -------------------------------------------------------- */
-
-bool mc_on_progress(void *opaque, uint64_t bytes)
-{
-    McProgress *p = opaque;
-    gint64 now = g_get_monotonic_time();
-
-    if (!p->quiet && now - p->told_at >= MC_PROGRESS_US) {
-        p->told_at = now;
-        mc_out_printf(p->out, "... %" PRIu64 " MiB", bytes >> 20);
-        mc_out_flush(p->out);
-    }
-    return !p->out->closed;
-}
-
-const KtVm *mc_vm(const McOut *out, const char *word, GError **errp)
-{
-    if (!out->ctx->vm) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\" needs the memory of a VM; a journal has none",
-                    word);
-    }
-    return out->ctx->vm;
-}
 
 static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
 {

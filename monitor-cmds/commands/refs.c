@@ -6,6 +6,7 @@
  * lock is held only while blocks are copied.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/guest-access.h"
 
 #include <string.h>
 

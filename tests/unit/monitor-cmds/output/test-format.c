@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/guest-access.h"
 #include "tests/lib/events.h"
 
 typedef struct Fixture {

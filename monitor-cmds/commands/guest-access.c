@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Access to the guest for commands that search its memory (ka leak, ka refs):
+ * the VM, its memory, and the progress lines of a long search.
+ *
+ * Called by the commands, on their thread; no locks.
+ */
+#include "monitor-cmds/commands/guest-access.h"
+
+const KtVm *mc_vm(const McOut *out, const char *word, GError **errp)
+{
+    if (!out->ctx->vm) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "\"%s\" needs the memory of a VM; a journal has none",
+                    word);
+    }
+    return out->ctx->vm;
+}
+
+bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len)
+{
+    const KtVm *vm = out->ctx->vm;
+
+    for (unsigned i = 0; vm && i < vm->n_vcpus; i++) {
+        if (vm->read(vm->opaque, i, va, buf, len)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool mc_on_progress(void *opaque, uint64_t bytes)
+{
+    McProgress *p = opaque;
+    gint64 now = g_get_monotonic_time();
+
+    if (!p->quiet && now - p->told_at >= MC_PROGRESS_US) {
+        p->told_at = now;
+        mc_out_printf(p->out, "... %" PRIu64 " MiB", bytes >> 20);
+        mc_out_flush(p->out);
+    }
+    return !p->out->closed;
+}

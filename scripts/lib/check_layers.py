@@ -55,12 +55,6 @@ KNOTS = {
      'kalloc-tracer/leak/leak-rules.h'),
     ('kalloc-tracer/tracer/tracer.h',
      'kalloc-tracer/check/check.h'),
-    ('monitor-cmds/table/tables.c',
-     'monitor-cmds/commands/commands.h'),
-    ('monitor-cmds/table/tables.c',
-     'monitor-cmds/commands/commands.def'),
-    ('monitor-cmds/table/tables.h',
-     'monitor-cmds/commands/commands.def'),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

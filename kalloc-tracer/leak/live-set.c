@@ -6,6 +6,7 @@
 #include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/leak/leak-rules.h"
 #include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 #define READS_A_LOOK    4096        /* at the clock */
 #define SMALL           (1ull << 31)
@@ -228,9 +229,9 @@ static bool look_around(KtLiveSet *w, GError **errp)
                     "moment");
         return false;
     }
-    kt_leak_find_offsets(w);
+    kt_roots_find_percpu(w);
     add_blocks(w);
-    kt_leak_find_regions(w);
+    kt_roots_find(w);
     tell_pages(w);
     return !w->ended || kt_live_set_fail(w, errp);
 }

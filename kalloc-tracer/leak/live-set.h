@@ -3,8 +3,8 @@
  * What a search through a guest's memory has to know: the live blocks, and
  * the memory beside them that is in use. For kt_leak_scan() and kt_refs().
  */
-#ifndef KT_LEAK_WORLD_H
-#define KT_LEAK_WORLD_H
+#ifndef KT_LIVE_SET_H
+#define KT_LIVE_SET_H
 
 #include "kalloc-tracer/leak/page-use.h"
 #include "kalloc-tracer/leak/mark.h"
@@ -86,26 +86,6 @@ KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan, GError **errp);
 void kt_live_set_free(KtLiveSet *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLiveSet, kt_live_set_free)
 
-/** kt_leak_find_offsets() - fill @offset in; roots.c. */
-void kt_leak_find_offsets(KtLiveSet *w);
-/** kt_leak_find_regions() - fill @region, @registers and @pages in, and tell
- *  @scan what of its blocks is no pointer; roots.c. */
-void kt_leak_find_regions(KtLiveSet *w);
-/** kt_leak_find_stacks() - add those of tasks and of interrupts, as far as they
- *  are in use; roots-stacks.c. */
-void kt_leak_find_stacks(KtLiveSet *w);
-/** kt_leak_find_kmemleak() - tell @scan what of the records of the kernel's own
- *  leak detector is no pointer; skip-kmemleak.c. */
-void kt_leak_find_kmemleak(KtLiveSet *w);
-/** kt_leak_find_members() - tell @scan which members of blocks of a known type
- *  are no pointers; skip-members.c. */
-void kt_leak_find_members(KtLiveSet *w);
-/** kt_leak_find_sheaves() - fill @sheaf in, and tell @scan that these have no
- *  pointers there; skip-sheaves.c. */
-void kt_leak_find_sheaves(KtLiveSet *w);
-/** kt_leak_find_spare() - tell @pages of those that are kept, and nothing uses
- *  what they have; skip-kfree-rcu.c. */
-void kt_leak_find_spare(KtLiveSet *w);
 /** kt_live_set_add() - [@va, @end) to @region. */
 void kt_live_set_add(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
                      uint32_t number);
@@ -129,4 +109,4 @@ static inline const KtLeakLive *kt_leak_live(const KtLiveSet *w, uint32_t i)
     return &((const KtLeakLive *)w->live->data)[i];
 }
 
-#endif /* KT_LEAK_WORLD_H */
+#endif /* KT_LIVE_SET_H */

@@ -5,7 +5,7 @@
  * The kernel keeps some of tasks that are gone, for the next ones, and one a
  * CPU for its interrupts.
  */
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 #include <string.h>
 
@@ -289,7 +289,7 @@ static void find_irq_stacks(KtLiveSet *w)
     }
 }
 
-void kt_leak_find_stacks(KtLiveSet *w)
+void kt_roots_find_stacks(KtLiveSet *w)
 {
     g_autoptr(GHashTable) sites = g_hash_table_new(kt_secret_hash_direct,
                                                    NULL);

@@ -4,7 +4,7 @@
  * variables, stacks, struct pages, and pages that belong to the kernel. What
  * a kernel does not tell of is left out, and said to be missing.
  */
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static bool in_use(const KtLiveSet *w, uint64_t va, uint64_t len)
     return false;
 }
 
-void kt_leak_find_offsets(KtLiveSet *w)
+void kt_roots_find_percpu(KtLiveSet *w)
 {
     uint64_t table = kt_live_set_symbol(w, "__per_cpu_offset"), cpus = 1, off;
 
@@ -383,7 +383,7 @@ static void find_vmalloc(KtLiveSet *w)
 
 /* ---- all ---------------------------------------------------------------- */
 
-void kt_leak_find_regions(KtLiveSet *w)
+void kt_roots_find(KtLiveSet *w)
 {
     uint32_t size;
 
@@ -392,15 +392,15 @@ void kt_leak_find_regions(KtLiveSet *w)
                     size <= THREAD_SIZE_MAX ? size : THREAD_SIZE;
     find_registers(w);
     find_pages(w);
-    kt_leak_find_stacks(w);
+    kt_roots_find_stacks(w);
     find_vmalloc(w);
-    kt_leak_find_kmemleak(w);
-    kt_leak_find_members(w);
-    kt_leak_find_sheaves(w);
+    kt_skip_kmemleak(w);
+    kt_skip_members(w);
+    kt_skip_sheaves(w);
     find_data(w);
     find_percpu(w);
     if (w->pages) {
-        kt_leak_find_spare(w);
+        kt_skip_kfree_rcu(w);
         kt_page_use_find_mirror(w->pages, &w->mem);
         add_pages(w);
     }

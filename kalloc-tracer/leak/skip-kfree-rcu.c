@@ -5,7 +5,7 @@
  * in reserve (kernel/rcu/tree.c, since 5.8; mm/slab_common.c since 6.14): all
  * that was freed is still in these.
  */
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 #define KEPT_MAX 4096           /* of a CPU, whatever a guest says */
 
@@ -29,7 +29,7 @@ static void mark_list(KtLiveSet *w, uint64_t head)
     }
 }
 
-void kt_leak_find_spare(KtLiveSet *w)
+void kt_skip_kfree_rcu(KtLiveSet *w)
 {
     uint64_t krc = kt_live_set_symbol(w, "krc");
     uint32_t list;

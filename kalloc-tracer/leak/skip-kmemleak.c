@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 typedef struct Record {
     KtCacheId cache;
@@ -52,7 +52,7 @@ static bool is_waiting(const KtLiveSet *w, const Record *r, uint64_t va)
                                    sizeof(count)) && count == 0;
 }
 
-void kt_leak_find_kmemleak(KtLiveSet *w)
+void kt_skip_kmemleak(KtLiveSet *w)
 {
     Record r;
 

@@ -3,7 +3,7 @@
  * Members that hold nothing, see skip-members.def, in the blocks of caches
  * that have their type's name.
  */
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 #include <string.h>
 
@@ -90,7 +90,7 @@ static void cut_member(const Finding *f, uint32_t block, unsigned row)
     }
 }
 
-void kt_leak_find_members(KtLiveSet *w)
+void kt_skip_members(KtLiveSet *w)
 {
     Finding f = { .w = w };
     unsigned found = find_rows(&f);

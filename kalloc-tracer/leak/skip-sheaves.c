@@ -7,7 +7,7 @@
  * A sheaf is known by its size, which is that of an array of as many objects
  * as the cache has in one, together with the cache that it names.
  */
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ static bool is_sheaf(const Sheaves *s, const KtLeakLive *b)
            sheaf_size(s, va) == b->requested;
 }
 
-void kt_leak_find_sheaves(KtLiveSet *w)
+void kt_skip_sheaves(KtLiveSet *w)
 {
     g_autoptr(GHashTable) size = g_hash_table_new_full(kt_secret_hash,
                                                        g_int64_equal, g_free,

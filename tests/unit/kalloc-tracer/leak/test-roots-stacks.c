@@ -10,7 +10,7 @@
 
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/roots.h"
 
 #define INIT    0xffff800081000000ull   /* init_task */
 #define POINTER 0xffff800081800000ull   /* irq_stack_ptr */
@@ -186,7 +186,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
 /* From what is found, and from pointers to all of the vmalloc'ed blocks. */
 static void scan(World *t)
 {
-    kt_leak_find_stacks(&t->w);
+    kt_roots_find_stacks(&t->w);
     kt_marker_seal(t->w.scan);
     for (unsigned i = 0; i < t->w.region->len; i++) {
         const KtRegion *r = &g_array_index(t->w.region, KtRegion, i);
@@ -314,7 +314,7 @@ static void without_types_no_leak_is_certain(void)
     g_autoptr(World) t = world_new();
 
     g_clear_pointer(&t->kernel->btf, gs_btf_free);
-    kt_leak_find_stacks(&t->w);
+    kt_roots_find_stacks(&t->w);
     g_assert_cmpuint(t->w.missing->len, ==, 1);
     g_assert_cmpstr(t->w.blind, ==, "stacks of tasks: no type task_struct");
     kt_marker_seal(t->w.scan);

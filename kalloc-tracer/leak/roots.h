@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Roots of a leak scan: memory in use that belongs to no block. Each function
+ * adds what one part of the kernel tells to a KtLiveSet: memory to scan
+ * (roots*.c), or words that are not pointers (skip-*.c).
+ *
+ * Called by collect.c, in the thread of the monitor command, while the VM is
+ * stopped. A part that the kernel does not describe adds nothing, and what is
+ * unknown is listed in KtLiveSet.missing.
+ */
+#ifndef KT_ROOTS_H
+#define KT_ROOTS_H
+
+#include "kalloc-tracer/leak/live-set.h"
+
+/** kt_roots_find_percpu() - read __per_cpu_offset into @w->offset, one entry a
+ *  CPU. Call before blocks of per-CPU memory are added to @w->scan. */
+void kt_roots_find_percpu(KtLiveSet *w);
+/** kt_roots_find() - find all roots: fill @w->region, @w->registers and
+ *  @w->pages. Calls all functions below. */
+void kt_roots_find(KtLiveSet *w);
+/** kt_roots_find_stacks() - add the used part of each task's stack, and of
+ *  each CPU's interrupt stack. Blocks that are stacks become opaque. */
+void kt_roots_find_stacks(KtLiveSet *w);
+
+/** kt_skip_kmemleak() - skip the records of the kernel's own leak detector
+ *  (CONFIG_DEBUG_KMEMLEAK): each has the address of a block. */
+void kt_skip_kmemleak(KtLiveSet *w);
+/** kt_skip_members() - skip the members that skip-members.def lists. */
+void kt_skip_members(KtLiveSet *w);
+/** kt_skip_sheaves() - skip the arrays of free objects in struct slab_sheaf,
+ *  and list them in @w->sheaf. */
+void kt_skip_sheaves(KtLiveSet *w);
+/** kt_skip_kfree_rcu() - skip the pages that kfree_rcu() keeps in reserve.
+ *  @w->pages must not be NULL. */
+void kt_skip_kfree_rcu(KtLiveSet *w);
+
+#endif /* KT_ROOTS_H */

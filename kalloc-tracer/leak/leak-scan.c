@@ -4,6 +4,7 @@
  * (live-set.c, roots.c), rules are applied, the scan goes from all
  * roots, and what it did not reach is reported.
  */
+#include "kalloc-tracer/leak/collect.h"
 #include "kalloc-tracer/leak/leak-rules.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -177,7 +178,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
                   GError **errp)
 {
     gint64 begun = g_get_monotonic_time();
-    g_autoptr(KtLiveSet) w = kt_live_set_new(t, plan, errp);
+    g_autoptr(KtLiveSet) w = kt_leak_collect(t, plan, errp);
     g_autofree uint8_t *excused = NULL;
     Scanning s = { .w = w, .reader = { .tick = tick, .opaque = &s } };
 

@@ -81,8 +81,8 @@ typedef struct KtLiveSet {
     bool ended;
 } KtLiveSet;
 
-/** kt_live_set_new() - (owned) look around; NULL: why not, in one line. */
-KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan, GError **errp);
+/** kt_live_set_new() - (owned) make an empty set; see kt_leak_collect(). */
+KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan);
 void kt_live_set_free(KtLiveSet *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLiveSet, kt_live_set_free)
 

@@ -3,7 +3,7 @@
  * Who refers to a block: every word of the guest's memory that is in use is
  * compared with its addresses.
  */
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/collect.h"
 
 #include <stdlib.h>
 
@@ -180,7 +180,7 @@ static void name_owners(Search *s)
 bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
              GArray **out, uint64_t *more, uint64_t *bytes, GError **errp)
 {
-    g_autoptr(KtLiveSet) w = kt_live_set_new(t, plan, errp);
+    g_autoptr(KtLiveSet) w = kt_leak_collect(t, plan, errp);
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(KtRef));
     Search s = { .w = w, .lo = lo, .len = hi - lo + 1, .out = list,
                  .reader = { .tick = tick, .opaque = &s } };

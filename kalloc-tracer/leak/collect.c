@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Collect: see collect.h. The tracer's lock is held only while live blocks are
+ * copied.
+ */
+#include "kalloc-tracer/leak/collect.h"
+
+#include "kalloc-tracer/base/host-memory.h"
+#include "kalloc-tracer/leak/roots.h"
+
+#define SMALL           (1ull << 31)
+
+/* ---- the VM ------------------------------------------------------------- */
+
+/* Of memory that the kernel has for as long as it runs; or of a block. */
+static uint64_t landmark(const KtLiveSet *w)
+{
+    uint64_t va = kt_live_set_symbol(w, "init_task");
+
+    for (uint32_t i = 0; !va && i < w->live->len; i++) {
+        va = kt_leak_live(w, i)->layer != KT_LAYER_PERCPU ?
+             kt_leak_live(w, i)->va : 0;
+    }
+    return va;
+}
+
+/* A vCPU in user mode may have page tables without the kernel's memory. */
+static bool find_vcpu(KtLiveSet *w)
+{
+    uint64_t va = landmark(w), v;
+
+    for (w->vcpu = 0; va && w->vcpu < w->plan->vm->n_vcpus; w->vcpu++) {
+        if (kt_live_set_load(w, va, &v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool check(const KtLiveSet *w, GError **errp)
+{
+    const char *why = NULL;
+
+    if (w->plan->vm->running) {
+        why = "the VM runs: stop it first, as what is read while it runs "
+              "does not fit together";
+    } else if (!w->plan->kernel) {
+        why = "no kernel was recognised yet";
+    }
+    if (why) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "%s", why);
+    }
+    return !why;
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+static bool copy_block(const KtBlock *b, void *opaque)
+{
+    KtLiveSet *w = opaque;
+    KtLeakLive live = {
+        .va = b->va, .len = kt_block_len(b), .requested = b->requested,
+        .alloc_us = b->alloc_us, .stack = b->alloc_stack, .cache = b->cache,
+        .layer = b->layer, .queued = b->rcu_queued,
+    };
+
+    if (b->state == KT_BLOCK_ALLOCATED && b->layer != KT_LAYER_PAGES &&
+        live.len && w->live->len < KT_MARKER_NONE - 1) {
+        g_array_append_val(w->live, live);
+    }
+    return true;
+}
+
+static void copy_blocks(KtLiveSet *w)
+{
+    KtStats stats;
+
+    kt_query_begin(w->tracer);
+    kt_query_stats(w->tracer, &stats);
+    kt_huge_reserve(w->live, MIN(stats.live_blocks, KT_MARKER_NONE - 1));
+    kt_query_range(w->tracer, 0, UINT64_MAX, copy_block, w);
+    kt_query_end(w->tracer);
+}
+
+/* Per-CPU memory of the first chunk is counted from where the variables are:
+ * from 0, or within the kernel's image. */
+static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
+{
+    return KT_MARKERF_COOKIE |
+           (va < SMALL || gs_kernel_in_image(w->plan->kernel, va) ?
+                KT_MARKERF_NUMBER :
+                0);
+}
+
+/* The word that a block's size ends in was asked for in part, so it has no
+ * pointer. It may look like one, of the free object that was there before,
+ * with a short string's bytes over its lowest, where free lists are not
+ * encoded. Words behind it may be in use: ksize() tells the kernel of them. */
+static void cut_odd_word(KtLiveSet *w, uint32_t i, const KtLeakLive *b)
+{
+    if (b->requested % 8 && b->requested < b->len) {
+        kt_marker_cut(w->scan, i, b->requested, b->requested);
+    }
+}
+
+static void add_blocks(KtLiveSet *w)
+{
+    kt_marker_reserve(w->scan, w->live->len);
+    for (uint32_t i = 0; i < w->live->len; i++) {
+        const KtLeakLive *b = kt_leak_live(w, i);
+        unsigned flags = b->queued ? KT_MARKERF_HELD : 0;
+
+        flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;
+        flags |= b->layer == KT_LAYER_LARGE ? KT_MARKERF_PAGES : 0;
+        kt_marker_add(w->scan, b->va, b->len, flags);
+        cut_odd_word(w, i, b);
+        for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
+             cpu < w->offset->len; cpu++) {
+            kt_marker_alias(w->scan,
+                            b->va + g_array_index(w->offset, uint64_t, cpu));
+        }
+    }
+}
+
+static void add_pages(KtLiveSet *w)
+{
+    const KtPageUses *p = w->pages;
+
+    if (p) {
+        kt_marker_pages(w->scan, kt_page_use_struct(p, 0),
+                        kt_page_use_struct(p, p->n), p->struct_page,
+                        kt_page_use_va(p, 0), 1ull << p->page_shift);
+    }
+}
+
+static bool collect(KtLiveSet *w, GError **errp)
+{
+    if (!find_vcpu(w)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "no vCPU maps the kernel's memory now (all are in user "
+                    "mode, or it has not booted so far): let it run for a "
+                    "moment");
+        return false;
+    }
+    kt_roots_find_percpu(w);
+    add_blocks(w);
+    kt_roots_find(w);
+    add_pages(w);
+    return !w->ended || kt_live_set_fail(w, errp);
+}
+
+KtLiveSet *kt_leak_collect(KtTracer *t, const KtLeakPlan *plan, GError **errp)
+{
+    g_autoptr(KtLiveSet) w = kt_live_set_new(t, plan);
+
+    if (!check(w, errp)) {
+        return NULL;
+    }
+    copy_blocks(w);
+    return collect(w, errp) ? g_steal_pointer(&w) : NULL;
+}

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inside of a KtGuest, for guest.c and guest-snapshot.c. */
-#ifndef KT_GUEST_INSIDE_H
-#define KT_GUEST_INSIDE_H
+/* The inside of a KtGuest, for the files guest*.c of this room only. */
+#ifndef KT_GUEST_INTERNAL_H
+#define KT_GUEST_INTERNAL_H
 
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/kernel/direct-map.h"
 
-typedef struct Layout {
+#define UNKNOWN         KT_NO_MEMBER
+
+/* Softirq bits of preempt_count, see include/linux/preempt.h. */
+#define IN_SOFTIRQ      0x0000ff00u
+
+typedef struct KtGuestLayout {
     bool base_is_task;
     uint64_t current_task;      /* percpu offsets, unless @base_is_task */
     uint64_t preempt_count;
@@ -20,12 +25,12 @@ typedef struct Layout {
     bool has_pages;                     /* these two, and @linear */
     KtDirectMapAt direct_map;
     unsigned page_shift;
-} Layout;
+} KtGuestLayout;
 
 #define KT_BOOT_CACHES 2
 
 struct KtGuest {
-    Layout at;
+    KtGuestLayout at;
     bool told;                          /* by a profile: not Linux */
     const GsKernel *kernel;
     KtTracer *tracer;
@@ -39,4 +44,8 @@ struct KtGuest {
     unsigned cache_epoch;               /* bumped when an id is dropped */
 };
 
-#endif /* KT_GUEST_INSIDE_H */
+/** kt_guest_find_layout() - find offsets and variables in @k's types and
+ *  symbols. A member that the kernel lacks is UNKNOWN, a variable 0. */
+void kt_guest_find_layout(KtGuestLayout *at, const GsKernel *k);
+
+#endif /* KT_GUEST_INTERNAL_H */

@@ -9,105 +9,15 @@
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 
-#define UNKNOWN         KT_NO_MEMBER
+#include <string.h>
+
 #define CACHE_NAME_MAX  64
-
-/* in_interrupt(): softirq and hardirq bits of preempt_count, see
- * include/linux/preempt.h; an NMI counts as a hardirq, too. Since 7.3 there is
- * the count of local_interrupt_disable() where hardirqs were counted since
- * 5.2. With PREEMPT_RT the softirq bits are the task's, in a member of its
- * own. */
-#define IN_SOFTIRQ          0x0000ff00u
-#define IN_HARDIRQ          0x00ff0000u
-#define IN_HARDIRQ_MOVED    0x0f000000u
-
-static uint32_t member(const GsKernel *k, const char *type, const char *name)
-{
-    uint32_t offset;
-
-    return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
-}
-
-static uint64_t symbol(const GsKernel *k, const char *name)
-{
-    GsSymbol sym;
-
-    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
-}
-
-/*
- * A percpu variable, which moved into struct pcpu_hot in 6.2 (commits
- * 7443b296e699, d7b6d709a76a) and out again in 6.15.
- */
-static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
-{
-    uint64_t base = symbol(k, "pcpu_hot");
-    uint32_t offset = member(k, "pcpu_hot", hot);
-
-    if (base && offset != UNKNOWN) {
-        return base + offset;
-    }
-    return symbol(k, name);
-}
-
-/* Without KALLSYMS_ALL only functions have names. */
-static bool counts_disabled_interrupts(const GsKernel *k)
-{
-    GsSymbol sym;
-
-    return gs_kernel_lookup(k, "local_interrupt_disable_state", &sym) ||
-           gs_kernel_lookup(k, "_local_interrupt_enable", &sym);
-}
-
-static void find_task(Layout *at, const GsKernel *k)
-{
-    at->base_is_task = gs_kernel_arch(k)->base_is_task;
-    if (!at->base_is_task) {
-        at->current_task = percpu(k, "current_task", "current_task");
-        at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
-    }
-    at->in_interrupt = IN_SOFTIRQ | (counts_disabled_interrupts(k) ?
-                                     IN_HARDIRQ_MOVED : IN_HARDIRQ);
-    at->task_preempt = member(k, "task_struct", "thread_info.preempt_count");
-    at->task_pid = member(k, "task_struct", "pid");
-    at->task_comm = member(k, "task_struct", "comm");
-    at->task_softirq = member(k, "task_struct", "softirq_disable_cnt");
-}
-
-static void find_pages(Layout *at, const GsKernel *k)
-{
-    at->page_shift = gs_kernel_page_shift(k);
-    at->page_head = member(k, "page", "compound_head");
-    if (at->page_head == UNKNOWN) {
-        at->page_head = member(k, "page", "compound_info");
-    }
-    at->slab_cache = member(k, "slab", "slab_cache");
-    if (at->slab_cache == UNKNOWN) {
-        at->slab_cache = member(k, "page", "slab_cache");
-    }
-    at->has_pages = kt_direct_map_init(&at->direct_map, k) &&
-                    at->page_head != UNKNOWN && at->slab_cache != UNKNOWN;
-}
-
-static void find_layout(Layout *at, const GsKernel *k)
-{
-    find_task(at, k);
-    find_pages(at, k);
-    /* rcu_head is a macro of include/linux/types.h */
-    at->sheaf_head = member(k, "slab_sheaf", "callback_head");
-    at->sheaf_size = member(k, "slab_sheaf", "size");
-    at->sheaf_objects = member(k, "slab_sheaf", "objects");
-    at->cache_name = member(k, "kmem_cache", "name");
-    at->cache_object_size = member(k, "kmem_cache", "object_size");
-    at->cache_size = member(k, "kmem_cache", "size");
-    at->size_bytes = sizeof(uint32_t);
-}
 
 KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
 {
     KtGuest *g = g_new0(KtGuest, 1);
 
-    find_layout(&g->at, k);
+    kt_guest_find_layout(&g->at, k);
     g->kernel = k;
     g->tracer = t;
     g->view = view;
@@ -120,7 +30,7 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
 void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
 {
     g->told = true;
-    g->at = (Layout) {
+    g->at = (KtGuestLayout) {
         .base_is_task = true, .page_shift = g->at.page_shift,
         .task_pid = UNKNOWN, .task_comm = UNKNOWN, .task_softirq = UNKNOWN,
         .task_preempt = UNKNOWN, .page_head = UNKNOWN, .slab_cache = UNKNOWN,
@@ -137,6 +47,28 @@ void kt_guest_free(KtGuest *g)
         g_mutex_clear(&g->lock);
         g_free(g);
     }
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len)
+{
+    uint8_t *to = buf;
+
+    while (len) {
+        size_t avail;
+        const void *from = view(va, &avail);
+        size_t n = MIN(len, avail);
+
+        if (!from || !n) {
+            return false;
+        }
+        memcpy(to, from, n);
+        to += n;
+        va += n;
+        len -= n;
+    }
+    return true;
 }
 
 bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len)
@@ -577,7 +509,7 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
 bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
                     uint32_t *n)
 {
-    const Layout *at = &g->at;
+    const KtGuestLayout *at = &g->at;
     uint64_t sheaf = head - at->sheaf_head;
 
     *objects = sheaf + at->sheaf_objects;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a KtGuest finds tasks, caches and struct pages: offsets of members
+ * from the kernel's BTF, addresses of variables from its symbols. Called once
+ * for each kernel, by kt_guest_new().
+ */
+#include "kalloc-tracer/kernel/guest-internal.h"
+
+/* in_interrupt(): softirq and hardirq bits of preempt_count, see
+ * include/linux/preempt.h; an NMI counts as a hardirq, too. Since 7.3 there is
+ * the count of local_interrupt_disable() where hardirqs were counted since
+ * 5.2. With PREEMPT_RT the softirq bits are the task's, in a member of its
+ * own. */
+#define IN_HARDIRQ          0x00ff0000u
+#define IN_HARDIRQ_MOVED    0x0f000000u
+
+static uint32_t member(const GsKernel *k, const char *type, const char *name)
+{
+    uint32_t offset;
+
+    return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
+}
+
+static uint64_t symbol(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
+}
+
+/*
+ * A percpu variable, which moved into struct pcpu_hot in 6.2 (commits
+ * 7443b296e699, d7b6d709a76a) and out again in 6.15.
+ */
+static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
+{
+    uint64_t base = symbol(k, "pcpu_hot");
+    uint32_t offset = member(k, "pcpu_hot", hot);
+
+    if (base && offset != UNKNOWN) {
+        return base + offset;
+    }
+    return symbol(k, name);
+}
+
+/* Without KALLSYMS_ALL only functions have names. */
+static bool counts_disabled_interrupts(const GsKernel *k)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, "local_interrupt_disable_state", &sym) ||
+           gs_kernel_lookup(k, "_local_interrupt_enable", &sym);
+}
+
+static void find_task(KtGuestLayout *at, const GsKernel *k)
+{
+    at->base_is_task = gs_kernel_arch(k)->base_is_task;
+    if (!at->base_is_task) {
+        at->current_task = percpu(k, "current_task", "current_task");
+        at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
+    }
+    at->in_interrupt = IN_SOFTIRQ | (counts_disabled_interrupts(k) ?
+                                     IN_HARDIRQ_MOVED : IN_HARDIRQ);
+    at->task_preempt = member(k, "task_struct", "thread_info.preempt_count");
+    at->task_pid = member(k, "task_struct", "pid");
+    at->task_comm = member(k, "task_struct", "comm");
+    at->task_softirq = member(k, "task_struct", "softirq_disable_cnt");
+}
+
+static void find_pages(KtGuestLayout *at, const GsKernel *k)
+{
+    at->page_shift = gs_kernel_page_shift(k);
+    at->page_head = member(k, "page", "compound_head");
+    if (at->page_head == UNKNOWN) {
+        at->page_head = member(k, "page", "compound_info");
+    }
+    at->slab_cache = member(k, "slab", "slab_cache");
+    if (at->slab_cache == UNKNOWN) {
+        at->slab_cache = member(k, "page", "slab_cache");
+    }
+    at->has_pages = kt_direct_map_init(&at->direct_map, k) &&
+                    at->page_head != UNKNOWN && at->slab_cache != UNKNOWN;
+}
+
+void kt_guest_find_layout(KtGuestLayout *at, const GsKernel *k)
+{
+    find_task(at, k);
+    find_pages(at, k);
+    /* rcu_head is a macro of include/linux/types.h */
+    at->sheaf_head = member(k, "slab_sheaf", "callback_head");
+    at->sheaf_size = member(k, "slab_sheaf", "size");
+    at->sheaf_objects = member(k, "slab_sheaf", "objects");
+    at->cache_name = member(k, "kmem_cache", "name");
+    at->cache_object_size = member(k, "kmem_cache", "object_size");
+    at->cache_size = member(k, "kmem_cache", "size");
+    at->size_bytes = sizeof(uint32_t);
+}

@@ -232,6 +232,22 @@ static bool load_index(KtFrameReader *r)
     return use_index(r, &f);
 }
 
+/* Files of another version are not read: the columns of events differ. */
+static bool check_version(const uint8_t *head, const char *name, GError **errp)
+{
+    unsigned version = head[6] | (unsigned)head[7] << 8;
+
+    if (version == KT_JOURNAL_VERSION) {
+        return true;
+    }
+    g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                "%s: %s version of ka wrote this journal (format version %u; "
+                "this ka reads version %u): read it with the ka that wrote it",
+                name, version < KT_JOURNAL_VERSION ? "an older" : "a newer",
+                version, (unsigned)KT_JOURNAL_VERSION);
+    return false;
+}
+
 static bool read_head(KtFrameReader *r, const char *name, GError **errp)
 {
     uint8_t head[KT_HEAD_BYTES] = { 0 };
@@ -246,11 +262,7 @@ static bool read_head(KtFrameReader *r, const char *name, GError **errp)
                     name);
         return false;
     }
-    if (head[6] != KT_JOURNAL_VERSION || head[7]) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s: version %u of the journal is not known, only %u is",
-                    name, head[6] | (unsigned)head[7] << 8,
-                    (unsigned)KT_JOURNAL_VERSION);
+    if (!check_version(head, name, errp)) {
         return false;
     }
     if (!whole || !kt_head_get(&r->head, head)) {

@@ -44,7 +44,6 @@ struct KtFrameWriter {
     uint32_t number;        /* likewise */
     uint64_t last_seq, last_us;
     KtDefinitions *defs;
-    KtEventCodec *coder;
     ZSTD_CCtx *zstd;
     GByteArray *col[KT_COL__COUNT];
     GByteArray *def_bytes;
@@ -69,7 +68,6 @@ KtFrameWriter *kt_frame_writer_new(int fd, const KtDepot *stacks,
     o->fd = fd;
     o->offset = KT_HEAD_BYTES;
     o->defs = kt_definitions_new(stacks, names);
-    o->coder = kt_event_codec_new();
     o->zstd = ZSTD_createCCtx();
     ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_compressionLevel, LEVEL);
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
@@ -97,7 +95,6 @@ void kt_frame_writer_free(KtFrameWriter *o)
         return;
     }
     kt_definitions_free(o->defs);
-    kt_event_codec_free(o->coder);
     ZSTD_freeCCtx(o->zstd);
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
         g_byte_array_unref(o->col[i]);
@@ -334,7 +331,7 @@ void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
     if (o->def_bytes->len) {
         put_note(o, KT_FRAME_DEFS, o->def_bytes);
     }
-    kt_event_codec_encode(o->coder, ev, n, o->col);
+    kt_event_codec_encode(ev, n, o->col);
     f = frame_of(o, ev, n);
     put_frame(o, &f, o->col, KT_COL__COUNT);
     if (!commit(o, &b)) {

@@ -12,7 +12,7 @@
 #include "kalloc-tracer/base/bytes.h"
 
 #define KT_JOURNAL_MAGIC        "KAJRNL"
-#define KT_JOURNAL_VERSION      2
+#define KT_JOURNAL_VERSION      3
 
 #define KT_HEAD_BYTES           128
 #define KT_HEAD_LIVE            64      /* where its second half begins */

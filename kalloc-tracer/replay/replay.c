@@ -24,7 +24,6 @@
 struct KtReplay {
     KtFrameReader *reader;
     KtReplayIds *ids;
-    KtEventCodec *coder;
     KtSections sections;
     KtEvent *ev;
     KtTracer *tracer;
@@ -94,7 +93,7 @@ static bool read_events(KtReplay *r, const KtFrame *f)
         }
         col[i] = kt_bytes(section->data, section->len);
     }
-    if (!kt_event_codec_decode(r->coder, col, f->n, r->ev)) {
+    if (!kt_event_codec_decode(col, f->n, r->ev)) {
         return false;
     }
     for (unsigned i = 0; i < f->n; i++) {
@@ -473,7 +472,6 @@ KtReplay *kt_replay_open(const char *path, GError **errp)
     config.map_bytes = head->map_bytes;
     config.max_stacks = head->max_stacks;
     r->tracer = kt_tracer_new(&config, errp);
-    r->coder = kt_event_codec_new();
     r->ev = g_new(KtEvent, KT_RUN_EVENTS);
     r->checkpoint = g_byte_array_new();
     fill_info(r);
@@ -488,7 +486,6 @@ void kt_replay_free(KtReplay *r)
     }
     kt_frame_reader_free(r->reader);
     kt_replay_ids_free(r->ids);
-    kt_event_codec_free(r->coder);
     kt_sections_clear(&r->sections);
     g_free(r->ev);
     kt_tracer_free(r->tracer);

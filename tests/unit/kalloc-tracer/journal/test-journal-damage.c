@@ -432,8 +432,13 @@ static void not_a_journal(void)
     g_assert_true(g_file_set_contents(path, "KAJRN", -1, NULL));
     expect_refused(path, "not a journal");
     g_assert_true(g_file_set_contents(path, head, sizeof(head), NULL));
-    expect_refused(path, "version 1");
-    head[6] = 2;
+    expect_refused(path, "an older version of ka wrote this journal (format "
+                         "version 1;");
+    head[6] = KT_JOURNAL_VERSION + 1;
+    g_assert_true(g_file_set_contents(path, head, sizeof(head), NULL));
+    expect_refused(path, "a newer version of ka wrote this journal (format "
+                         "version ");
+    head[6] = KT_JOURNAL_VERSION;
     g_assert_true(g_file_set_contents(path, head, sizeof(head), NULL));
     expect_refused(path, "damaged");
     g_assert_true(g_file_set_contents(path, head, 20, NULL));

@@ -76,8 +76,8 @@ typedef struct KtReplayPlan {
     void *opaque;
 } KtReplayPlan;
 
-/** kt_replay_open() - (owned) a journal; one thread. The hook table becomes
- *  the file's for the whole process. */
+/** kt_replay_open() - (owned) Open a journal. One thread at a time may use the
+ *  result; several journals can be open at once. */
 KtReplay *kt_replay_open(const char *path, GError **errp);
 void kt_replay_free(KtReplay *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtReplay, kt_replay_free)

@@ -59,6 +59,13 @@ void kt_tracer_stop(KtTracer *t);
  */
 GS_HOT void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev);
 
+/** kt_tracer_hook_name() - (borrowed) Return the name of a hooked function, "?"
+ *  for none. Valid until a replay of @t reads other names. */
+const char *kt_tracer_hook_name(const KtTracer *t, KtHookId id);
+/** kt_tracer_hook_has_gfp() - Return true if the GFP flags of blocks that @id
+ *  allocated are known. */
+bool kt_tracer_hook_has_gfp(const KtTracer *t, KtHookId id);
+
 /** kt_tracer_count() - add to a counter; any thread, any time. */
 void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n);
 uint64_t kt_tracer_counter(KtTracer *t, KtCounter c);

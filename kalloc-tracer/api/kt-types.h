@@ -93,11 +93,6 @@ typedef enum KtMemoryPart {
 const char *kt_memory_part_name(KtMemoryPart part);
 const char *kt_memory_part_help(KtMemoryPart part);
 
-/** Hook rows of hooks.def, for display: name of the hooked function. */
-const char *kt_hook_name(KtHookId id);
-/** kt_hook_tells_gfp() - is gfp known of what it allocated? */
-bool kt_hook_tells_gfp(KtHookId hook);
-
 /** What an event says beyond its kind; bits of KtEvent.flags. */
 typedef enum KtEventFlag {
     /** ALLOC: nothing if the address is in a live block (bulk calls tell of

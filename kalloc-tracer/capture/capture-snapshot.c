@@ -15,6 +15,7 @@
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/kernel/load-code.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,9 +34,17 @@ struct KtReturn {
 
 /* ---- writing ------------------------------------------------------------ */
 
+static unsigned n_hooks(const KtCapture *c)
+{
+    return kt_hook_table_count(kt_tracer_hooks(c->shared.tracer));
+}
+
 static void pack_boot(KtCapture *c, GsPack *p)
 {
-    for (unsigned id = 1; id <= kt_hook_count(); id++) {
+    unsigned n = n_hooks(c);
+
+    gs_pack_u64(p, n);
+    for (unsigned id = 1; id <= n; id++) {
         gs_pack_u64(p, kt_capture_hook_hits(c, (KtHookId) { id }));
         gs_pack_u64(p, c->boot->inner_tells[id]);
     }
@@ -65,7 +74,6 @@ static GByteArray *pack_all(KtCapture *c)
     gs_pack_u64(p, c->boot != NULL);
     if (c->boot) {
         pack_kernel(c->shared.kernel, p);
-        gs_pack_u64(p, kt_hook_count());
         pack_boot(c, p);
     }
     gs_pack_end(p);

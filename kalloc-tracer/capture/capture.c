@@ -261,7 +261,8 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
     if (c->pages) {
         boot->pages = kt_struct_page_new(k, boot->guest);
     }
-    boot->hooks = kt_hooks_resolve(k, boot->pages);
+    boot->hooks = kt_hooks_resolve(kt_tracer_hooks(c->shared.tracer), k,
+                                   boot->pages);
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The hook table (hooks.def) and its addresses in one kernel.
+ * The hook table's addresses in one kernel.
  *
  * Made once for each boot, when the kernel's slide is known; immutable
  * afterwards, so translation and execution callbacks read it without a lock.
@@ -10,31 +10,7 @@
 
 #include <string.h>
 
-enum {
-    HOOK_NONE,
-#define KT_HOOK(id, ...) HOOK_##id,
-#include "kalloc-tracer/hooks/hooks.def"
-    HOOK__COUNT
-};
-G_STATIC_ASSERT(HOOK__COUNT <= 255);
-
-/* -1 is "no such argument": given first, a row's own columns override it */
-_Pragma("GCC diagnostic push")
-_Pragma("GCC diagnostic ignored \"-Woverride-init\"")
-static const KtHook hook_table[HOOK__COUNT] = {
-#define KT_HOOK(id, name, what, ...) [HOOK_##id] = { \
-    .symbol = name, .role = KT_ROLE_##what, .size = KT_NO_ARG, \
-    .ptr = KT_NO_ARG, .cache = KT_NO_ARG, .gfp = KT_NO_ARG, \
-    .array = KT_NO_ARG, .count = KT_NO_ARG, ##__VA_ARGS__ },
-#include "kalloc-tracer/hooks/hooks.def"
-};
-_Pragma("GCC diagnostic pop")
-
-/* The table in use: Linux's, whose row 0 is none, or a profile's. */
-static const KtHook *table = hook_table + 1;
-static unsigned n_rows = HOOK__COUNT - 1;
-
-#define ROWS_MAX        255
+#define ROWS_MAX        (KT_HOOKS_MAX + 1)
 #define PAGE_SHIFT      12
 #define PAGE_SLOTS      1024    /* power of two; about 60 pages are hooked */
 #define ENTRY_SLOTS     1024
@@ -69,6 +45,8 @@ struct KtHooks {
     uint64_t va[ROWS_MAX];
     Wrappers wrappers, page_wrappers;
     GArray *pieces;                     /* Piece: the functions' code */
+    const KtHook *table;                /* (borrowed) its first is id 1 */
+    unsigned n_rows;
     bool split[ROWS_MAX];               /* va is that of its part */
     char *symbol[ROWS_MAX];             /* whose va it is; NULL = missing */
     bool by_btf[ROWS_MAX];              /* BTF told where an argument is */
@@ -77,81 +55,6 @@ struct KtHooks {
     uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
     uint8_t entry[ENTRY_SLOTS];         /* ids, open addressing by va */
 };
-
-void kt_hooks_use(const KtHook *rows, unsigned n)
-{
-    table = rows ? rows : hook_table + 1;
-    n_rows = rows ? MIN(n, ROWS_MAX - 1) : HOOK__COUNT - 1;
-}
-
-unsigned kt_hook_count(void)
-{
-    return n_rows;
-}
-
-const KtHook *kt_hook(KtHookId id)
-{
-    return id.v && id.v <= n_rows ? &table[id.v - 1] : NULL;
-}
-
-const char *kt_hook_name(KtHookId id)
-{
-    const KtHook *hook = kt_hook(id);
-
-    return hook ? hook->symbol : "?";
-}
-
-bool kt_hook_tells_gfp(KtHookId id)
-{
-    const KtHook *hook = kt_hook(id);
-
-    return !hook || hook->role != KT_ROLE_ALLOC || hook->gfp != KT_NO_ARG;
-}
-
-bool kt_hook_returns(KtRole role)
-{
-    return role == KT_ROLE_ALLOC || role == KT_ROLE_ALLOC_BULK ||
-           role == KT_ROLE_REALLOC || role == KT_ROLE_MODULE_ADD ||
-           (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
-}
-
-bool kt_hook_is_pages(KtHookId id)
-{
-    const KtHook *hook = kt_hook(id);
-
-    return hook && hook->role >= KT_ROLE_PAGE_ALLOC;
-}
-
-const char *kt_hook_missing_note(KtHookId id)
-{
-    static const char *const notes[] = {
-        [KT_ROLE_ALLOC] = "another kernel version's name, or inlined there",
-        [KT_ROLE_ALLOC_BULK] = "another kernel version's name",
-        [KT_ROLE_REALLOC] = "another kernel version's name",
-        [KT_ROLE_FREE] = "frees through it would not be seen",
-        [KT_ROLE_FREE_BULK] = "bulk frees would not be seen",
-        [KT_ROLE_FREE_SHEAF] = "another kernel version's name",
-        [KT_ROLE_RCU_QUEUE] = "kfree_rcu() is only seen when it frees",
-        [KT_ROLE_WRAPPER] = "backtraces need not skip it",
-        [KT_ROLE_MODULE_ADD] = "modules are not followed",
-        [KT_ROLE_MODULE_DROP] = "what is unloaded or refused may look loaded",
-        [KT_ROLE_KEXEC] = "a kernel that kexec starts is not noticed",
-        [KT_ROLE_BPF_ADD] = "BPF programs have no names",
-        [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",
-        [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",
-        [KT_ROLE_PAGE_BULK] = "another kernel version's name",
-        [KT_ROLE_PAGE_ISOLATE] = "pages kept by compaction look free",
-        [KT_ROLE_PAGE_MIGRATE] = "pages show as kept by compaction",
-        [KT_ROLE_PAGE_CONTIG] = "another kernel version's name",
-        [KT_ROLE_PAGE_FREE] = "another kernel version's name, or inlined",
-        [KT_ROLE_PAGE_FREE_BATCH] = "another kernel version's name",
-        [KT_ROLE_PAGE_FREE_LIST] = "another kernel version's name",
-        [KT_ROLE_PAGE_WRAPPER] = "backtraces need not skip it",
-    };
-    const KtHook *hook = kt_hook(id);
-
-    return hook ? notes[hook->role] : "";
-}
 
 static unsigned slot_of(uint64_t key, unsigned slots)
 {
@@ -188,7 +91,7 @@ static void add_entry(KtHooks *h, uint8_t id)
 static int arg_by_name(KtHooks *h, const GsKernel *k, uint8_t id,
                        const char *param, int otherwise)
 {
-    int arg = gs_kernel_func_param(k, table[id - 1].symbol, param);
+    int arg = gs_kernel_func_param(k, h->table[id - 1].symbol, param);
 
     h->by_btf[id] |= arg >= 0;
     return arg >= 0 ? arg : otherwise;
@@ -208,7 +111,7 @@ static int order_arg(const GsKernel *k, const KtHook *hook)
  * alloc_pages_nolock() came in 6.17. */
 static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    const KtHook *hook = &table[id - 1];
+    const KtHook *hook = &h->table[id - 1];
 
     if (hook->role == KT_ROLE_PAGE_ALLOC) {
         h->row[id].size = arg_by_name(h, k, id, "order", hook->size);
@@ -225,7 +128,7 @@ static void find_gfp(KtHooks *h, const GsKernel *k, uint8_t id)
     int arg = arg_by_name(h, k, id, "flags", KT_NO_ARG);
 
     h->row[id].gfp = arg != KT_NO_ARG ? arg :
-                     arg_by_name(h, k, id, "gfp_flags", table[id - 1].gfp);
+                     arg_by_name(h, k, id, "gfp_flags", h->table[id - 1].gfp);
 }
 
 static void add_wrapper(Wrappers *w, Range code, uint8_t id)
@@ -246,19 +149,19 @@ static void add_wrapper(Wrappers *w, Range code, uint8_t id)
 
 static void note_wrapper(KtHooks *h, uint8_t id, Range code)
 {
-    KtRole role = table[id - 1].role;
+    KtRole role = h->table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
 
     if (role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
         role == KT_ROLE_PAGE_WRAPPER || h->split[id] ||
-        (table[id - 1].flags & KT_HOOK_OUTER)) {
+        (h->table[id - 1].flags & KT_HOOK_OUTER)) {
         add_wrapper(pages ? &h->page_wrappers : &h->wrappers, code, id);
     }
 }
 
 static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    g_autofree char *name = g_strconcat(table[id - 1].symbol, ".part.0",
+    g_autofree char *name = g_strconcat(h->table[id - 1].symbol, ".part.0",
                                         NULL);
     GsSymbol part;
 
@@ -303,7 +206,7 @@ static bool find_code(KtHooks *h, const GsKernel *k, uint8_t id,
 static void find_setup(KtHooks *h, const GsKernel *k, uint8_t id)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(made_of_it); i++) {
-        g_autofree char *name = g_strconcat(table[id - 1].symbol,
+        g_autofree char *name = g_strconcat(h->table[id - 1].symbol,
                                             made_of_it[i], NULL);
         GsSymbol sym;
 
@@ -316,7 +219,7 @@ static void find_setup(KtHooks *h, const GsKernel *k, uint8_t id)
 
 static void find_undoing(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    const char *name = table[id - 1].undone_by;
+    const char *name = h->table[id - 1].undone_by;
     GsSymbol sym;
 
     if (name && gs_kernel_lookup(k, name, &sym) &&
@@ -328,7 +231,7 @@ static void find_undoing(KtHooks *h, const GsKernel *k, uint8_t id)
 
 static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    const KtHook *hook = &table[id - 1];
+    const KtHook *hook = &h->table[id - 1];
     GsSymbol sym;
 
     h->row[id] = (KtHookRow) {
@@ -336,7 +239,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         .flags = hook->flags, .size = hook->size, .ptr = hook->ptr,
         .cache = hook->cache, .gfp = hook->gfp, .array = hook->array,
         .count = hook->count, .list = KT_NO_ARG,
-        .pages = kt_hook_is_pages((KtHookId) { id }), .sizes = hook->sizes,
+        .pages = hook->role >= KT_ROLE_PAGE_ALLOC, .sizes = hook->sizes,
     };
     if (hook->role == KT_ROLE_SETUP) {
         find_setup(h, k, id);
@@ -362,14 +265,17 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     }
 }
 
-KtHooks *kt_hooks_resolve(const GsKernel *k, bool pages)
+KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
+                          bool pages)
 {
     KtHooks *h = g_new0(KtHooks, 1);
     GsSymbol sym;
 
+    h->table = kt_hook_table_row(table, (KtHookId) { 1 });
+    h->n_rows = kt_hook_table_count(table);
     h->pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
-    for (unsigned id = 1; id <= n_rows; id++) {
-        if (pages || !kt_hook_is_pages((KtHookId) { id })) {
+    for (unsigned id = 1; id <= h->n_rows; id++) {
+        if (pages || !kt_hook_table_is_pages(table, (KtHookId) { id })) {
             resolve_row(h, k, id);
         }
     }
@@ -391,17 +297,17 @@ void kt_hooks_free(KtHooks *h)
 
 uint64_t kt_hooks_va(const KtHooks *h, KtHookId id)
 {
-    return id.v <= n_rows ? h->va[id.v] : 0;
+    return id.v <= h->n_rows ? h->va[id.v] : 0;
 }
 
 const char *kt_hooks_symbol(const KtHooks *h, KtHookId id)
 {
-    return id.v <= n_rows ? h->symbol[id.v] : NULL;
+    return id.v <= h->n_rows ? h->symbol[id.v] : NULL;
 }
 
 bool kt_hooks_args_by_btf(const KtHooks *h, KtHookId id)
 {
-    return id.v <= n_rows && h->by_btf[id.v];
+    return id.v <= h->n_rows && h->by_btf[id.v];
 }
 
 unsigned kt_hooks_n_found(const KtHooks *h)
@@ -443,7 +349,7 @@ static const KtHook *caller_at(const KtHooks *h, uint64_t va, unsigned *i)
         const Piece *p = &g_array_index(h->pieces, Piece, (*i)++);
 
         if (va > p->code.start && va < p->code.end) {
-            return &table[p->id - 1];
+            return &h->table[p->id - 1];
         }
     }
     return NULL;
@@ -514,7 +420,7 @@ bool kt_hooks_is_inner(const KtHooks *h, const KtHookRow *row, uint64_t va)
 
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id)
 {
-    return id.v <= n_rows ? h->row[id.v] : (KtHookRow) { 0 };
+    return id.v <= h->n_rows ? h->row[id.v] : (KtHookRow) { 0 };
 }
 
 bool kt_hooks_vfree_called_again(const KtHooks *h)

@@ -8,13 +8,13 @@
 #define KT_PROFILE_H
 
 #include "kalloc-tracer/kernel/guest.h"
-#include "kalloc-tracer/hooks/hooks.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 
 /**
  * struct KtProfile - a profile that was read
  * @elf: for gs_kernel_open_elf()
  * @caches: for kt_guest_set_caches()
- * @hook: rows for kt_hooks_use(), @n_hooks of them
+ * @hook: rows for kt_hook_table_set(), @n_hooks of them
  */
 typedef struct KtProfile {
     GsElfOptions elf;

@@ -43,6 +43,7 @@ struct KtFrameWriter {
     uint64_t offset;        /* of the next frame */
     uint32_t number;        /* likewise */
     uint64_t last_seq, last_us;
+    const KtHookTable *hooks;
     KtDefinitions *defs;
     ZSTD_CCtx *zstd;
     GByteArray *col[KT_COL__COUNT];
@@ -61,11 +62,13 @@ struct KtFrameWriter {
 
 KtFrameWriter *kt_frame_writer_new(int fd, const KtDepot *stacks,
                                    const KtTasksCaches *names,
+                                   const KtHookTable *hooks,
                                    KtCounters *counters)
 {
     KtFrameWriter *o = g_new0(KtFrameWriter, 1);
 
     o->fd = fd;
+    o->hooks = hooks;
     o->offset = KT_HEAD_BYTES;
     o->defs = kt_definitions_new(stacks, names);
     o->zstd = ZSTD_createCCtx();
@@ -211,15 +214,13 @@ static void put_hole(KtFrameWriter *o, uint64_t n)
 static void put_hooks(KtFrameWriter *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
-    const char *name;
+    unsigned n = kt_hook_table_count(o->hooks);
 
-    for (unsigned id = 1; id <= UINT8_MAX; id++) {
-        name = kt_hook_name((KtHookId) { id });
-        if (!strcmp(name, "?")) {
-            break;
-        }
-        kt_put_u8(data, kt_hook_tells_gfp((KtHookId) { id }));
-        kt_put_str(data, name);
+    for (unsigned i = 1; i <= n; i++) {
+        KtHookId id = { i };
+
+        kt_put_u8(data, kt_hook_table_has_gfp(o->hooks, id));
+        kt_put_str(data, kt_hook_table_name(o->hooks, id));
     }
     put_note(o, KT_FRAME_HOOKS, data);
 }

@@ -11,6 +11,7 @@
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
 typedef struct KtFrameWriter KtFrameWriter;
@@ -19,6 +20,7 @@ typedef struct KtFrameWriter KtFrameWriter;
  *  borrowed. @counters gets KT_CNT_JOURNAL_LOST when writing fails. */
 KtFrameWriter *kt_frame_writer_new(int fd, const KtDepot *stacks,
                                    const KtTasksCaches *names,
+                                   const KtHookTable *hooks,
                                    KtCounters *counters);
 void kt_frame_writer_free(KtFrameWriter *o);
 

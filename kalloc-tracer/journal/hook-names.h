@@ -4,16 +4,17 @@
 #define KT_SAVED_HOOKS_H
 
 #include "kalloc-tracer/base/bytes.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 
 /**
- * kt_hook_names_use() - name hooks as a journal's frame does from here on
+ * kt_hook_names_read() - Set @table to the names in a journal's frame
  * @in: the frame
  *
- * Until another table takes its place; nothing is done when it is the one in
- * use. One thread.
+ * @table keeps its rows if the frame has the same names. Otherwise names that
+ * were borrowed from it become invalid.
  *
- * Returns: false when the frame makes no sense.
+ * Returns: false if the frame is malformed.
  */
-bool kt_hook_names_use(KtBytes *in);
+bool kt_hook_names_read(KtHookTable *table, KtBytes *in);
 
 #endif /* KT_SAVED_HOOKS_H */

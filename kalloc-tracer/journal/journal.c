@@ -313,12 +313,13 @@ static bool write_head(int fd, const KtConfig *config)
 }
 
 static KtJournal *journal_new(int fd, const KtDepot *stacks,
-                              const KtTasksCaches *names, KtCounters *counters)
+                              const KtTasksCaches *names,
+                              const KtHookTable *hooks, KtCounters *counters)
 {
     KtJournal *j = g_new0(KtJournal, 1);
 
     j->fd = fd;
-    j->out = kt_frame_writer_new(fd, stacks, names, counters);
+    j->out = kt_frame_writer_new(fd, stacks, names, hooks, counters);
     j->counters = counters;
     j->spare = g_ptr_array_new_with_free_func(g_free);
     j->run = g_new(KtEvent, KT_RUN_EVENTS);
@@ -329,7 +330,8 @@ static KtJournal *journal_new(int fd, const KtDepot *stacks,
 }
 
 KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
-                           const KtTasksCaches *names, KtCounters *counters,
+                           const KtTasksCaches *names,
+                           const KtHookTable *hooks, KtCounters *counters,
                            GError **errp)
 {
     /* Nobody is waited for: a FIFO has no reader yet. */
@@ -348,7 +350,7 @@ KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
         }
         return NULL;
     }
-    return journal_new(fd, stacks, names, counters);
+    return journal_new(fd, stacks, names, hooks, counters);
 }
 
 void kt_journal_end(KtJournal *j)

@@ -14,6 +14,7 @@
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
 typedef struct KtJournal KtJournal;
@@ -21,7 +22,8 @@ typedef struct KtJournal KtJournal;
 /** kt_journal_open() - (owned) begin the file @config->journal anew; the rest
  *  is borrowed. @counters: gets KT_CNT_JOURNAL_LOST when writing fails. */
 KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
-                           const KtTasksCaches *names, KtCounters *counters,
+                           const KtTasksCaches *names,
+                           const KtHookTable *hooks, KtCounters *counters,
                            GError **errp);
 /** kt_journal_close() - write what is buffered and the index, and close. */
 void kt_journal_close(KtJournal *j);

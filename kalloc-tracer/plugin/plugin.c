@@ -14,6 +14,7 @@
 #include "kalloc-tracer/plugin/options.h"
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/capture/vmstate.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -71,15 +72,17 @@ static bool hook_row(void *opaque, unsigned i, McHookStatus *out)
 {
     const Plugin *p = opaque;
     KtHookId id = { i + 1 };
-    const KtHook *hook = kt_hook(id);
+    const KtHookTable *hooks = kt_tracer_hooks(p->tracer);
+    const KtHook *hook = kt_hook_table_row(hooks, id);
 
     if (!hook) {
         return false;
     }
     out->name = hook->symbol;
     put_where(p, id, out);
-    out->note = kt_hook_is_pages(id) && !p->pages ? "hooked with pages=on" :
-                kt_hook_missing_note(id);
+    out->note = kt_hook_table_is_pages(hooks, id) && !p->pages ?
+                    "hooked with pages=on" :
+                    kt_hook_table_missing_note(hooks, id);
     out->hits = kt_capture_hook_hits(p->capture, id);
     return true;
 }
@@ -115,7 +118,7 @@ static McContext context_locked(Plugin *p, char **why)
     McContext ctx = {
         .tracer = p->tracer,
         .puts = print,
-        .n_hooks = kt_hook_count(),
+        .n_hooks = kt_hook_table_count(kt_tracer_hooks(p->tracer)),
         .hook = hook_row,
         .hook_opaque = p,
     };
@@ -259,9 +262,11 @@ static bool check_qemu(const qemu_info_t *info)
 }
 
 /* One function at least: or it is another kernel's profile. */
-static bool profile_fits(const GsKernel *k, const KtOptions *o, GError **errp)
+static bool profile_fits(const Plugin *p, const GsKernel *k,
+                         const KtOptions *o, GError **errp)
 {
-    g_autoptr(KtHooks) hooks = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) hooks = kt_hooks_resolve(kt_tracer_hooks(p->tracer), k,
+                                                false);
 
     if (!kt_hooks_n_found(hooks)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
@@ -280,9 +285,10 @@ static GsKernel *open_told_kernel(Plugin *p, const KtOptions *o, GError **errp)
     if (!p->profile) {
         return NULL;
     }
-    kt_hooks_use(p->profile->hook, p->profile->n_hooks);
+    kt_hook_table_set(kt_tracer_hooks(p->tracer), p->profile->hook,
+                      p->profile->n_hooks);
     k = gs_kernel_open_elf(o->kernel, &p->profile->elf, errp);
-    return k && profile_fits(k, o, errp) ? g_steal_pointer(&k) : NULL;
+    return k && profile_fits(p, k, o, errp) ? g_steal_pointer(&k) : NULL;
 }
 
 /* A kernel that cannot be read does not keep the VM from booting. */

@@ -7,7 +7,7 @@
  * (replay-ids.c). What makes no sense ends the replay, as damage does: the
  * answers are those of the moment before.
  */
-#include "kalloc-tracer/hooks/hooks.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 #include "kalloc-tracer/journal/status-frame.h"
 #include "kalloc-tracer/replay/replay-ids.h"
@@ -315,7 +315,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_DEFS:
         return kt_replay_ids_define(r->ids, &in);
     case KT_FRAME_HOOKS:
-        return kt_hook_names_use(&in);
+        return kt_hook_names_read(kt_tracer_hooks(r->tracer), &in);
     case KT_FRAME_KERNEL:
         return read_kernel(r, &in);
     case KT_FRAME_MODULE:

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/hooks/hooks.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/leak/leak-rules.h"
 #include "guest-symbols/base/printable.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -62,11 +62,13 @@ static bool is_of_process(KtCounter c)
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void pack_hooks(GsPack *p)
+static void pack_hooks(const KtHookTable *hooks, GsPack *p)
 {
-    gs_pack_u64(p, kt_hook_count());
-    for (unsigned id = 1; id <= kt_hook_count(); id++) {
-        gs_pack_text(p, kt_hook_name((KtHookId) { id }));
+    unsigned n = kt_hook_table_count(hooks);
+
+    gs_pack_u64(p, n);
+    for (unsigned id = 1; id <= n; id++) {
+        gs_pack_text(p, kt_hook_table_name(hooks, (KtHookId) { id }));
     }
 }
 
@@ -132,7 +134,7 @@ void kt_snapshot_pack(KtTracer *t, GsPack *p)
     kt_tracer_lock_drained(t);
     gs_pack_text(p, MAGIC);
     gs_pack_u64(p, KT_SNAPSHOT_VERSION);
-    pack_hooks(p);
+    pack_hooks(t->hooks, p);
     pack_stacks(t->stacks, kt_depot_count(t->stacks), p);
     pack_tasks(t->names, p);
     pack_caches(t->names, p);
@@ -151,24 +153,14 @@ void kt_snapshot_pack(KtTracer *t, GsPack *p)
 
 /* ---- reading ------------------------------------------------------------ */
 
-static KtHookId hook_by_name(const char *name)
-{
-    for (unsigned id = 1; id <= kt_hook_count(); id++) {
-        if (!strcmp(name, kt_hook_name((KtHookId) { id }))) {
-            return (KtHookId) { id };
-        }
-    }
-    return (KtHookId) { 0 };
-}
-
-static void unpack_hooks(KtSnapshot *s, GsUnpack *u)
+static void unpack_hooks(KtSnapshot *s, GsUnpack *u, const KtHookTable *hooks)
 {
     char name[KT_HOOK_NAME_MAX + 1];
 
     s->ids.hooks = gs_unpack_upto(u, UINT8_MAX, "the number of hooks");
     for (unsigned i = 1; i <= s->ids.hooks; i++) {
         gs_unpack_text(u, name, sizeof(name), "a hook's name");
-        s->ids.hook[i] = hook_by_name(name);
+        s->ids.hook[i] = kt_hook_table_find(hooks, name);
     }
 }
 
@@ -347,7 +339,7 @@ KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsUnpack *u)
     s->caches = g_array_new(FALSE, FALSE, sizeof(KtCacheInfo));
     g_array_set_clear_func(s->caches, clear_cache);
     s->ids.version = unpack_version(u);
-    unpack_hooks(s, u);
+    unpack_hooks(s, u, t->hooks);
     unpack_stacks(s, u, t->config.mem_bytes);
     unpack_tasks(s, u);
     unpack_caches(s, u);

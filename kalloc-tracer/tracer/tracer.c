@@ -93,6 +93,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     kt_depot_charge(t->stacks, t->budget, KT_MEM_STACKS);
     t->leaks = kt_leak_scanner_new();
     t->names = kt_tasks_caches_new(t->budget);
+    t->hooks = kt_hook_table_new();
     t->counters = kt_counters_new();
     t->notes = kt_module_events_new(kt_module_free);
     t->modules = kt_modules_new(t->budget);
@@ -102,7 +103,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->model = new_model(t);
     if (config->journal) {
         t->journal = kt_journal_open(config, t->stacks, t->names,
-                                     t->counters, errp);
+                                     t->hooks, t->counters, errp);
         if (!t->journal) {
             return NULL;
         }
@@ -359,6 +360,7 @@ void kt_tracer_free(KtTracer *t)
     kt_leak_scanner_free(t->leaks);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
+    kt_hook_table_free(t->hooks);
     kt_budget_free(t->budget);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->stop_lock);
@@ -497,6 +499,21 @@ void kt_tracer_replay_control(KtTracer *t, KtControl mark, uint32_t value)
 KtBudget *kt_tracer_budget(KtTracer *t)
 {
     return t->budget;
+}
+
+KtHookTable *kt_tracer_hooks(KtTracer *t)
+{
+    return t->hooks;
+}
+
+const char *kt_tracer_hook_name(const KtTracer *t, KtHookId id)
+{
+    return kt_hook_table_name(t->hooks, id);
+}
+
+bool kt_tracer_hook_has_gfp(const KtTracer *t, KtHookId id)
+{
+    return kt_hook_table_has_gfp(t->hooks, id);
 }
 
 void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n)

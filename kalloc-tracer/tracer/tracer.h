@@ -11,6 +11,7 @@
 #include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/journal.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model/model.h"
@@ -32,6 +33,7 @@ struct KtTracer {
     KtQueue *queue;
     KtDepot *stacks;
     KtTasksCaches *names;
+    KtHookTable *hooks;
     KtCounters *counters;
     KtModuleEvents *notes;
     bool enabled;           /* atomic */
@@ -65,6 +67,13 @@ struct KtTracer {
 /** kt_tracer_budget() - (borrowed) where all of its memory is accounted for,
  *  and what others hold for it. */
 KtBudget *kt_tracer_budget(KtTracer *t);
+
+/**
+ * kt_tracer_hooks() - (borrowed) Return the hook table of the tracer
+ *
+ * Change it with kt_hook_table_set() before anything is traced only.
+ */
+KtHookTable *kt_tracer_hooks(KtTracer *t);
 
 /** kt_tracer_lock_drained() - take the lock with everything applied that was
  *  pushed before. */

@@ -196,7 +196,7 @@ GETTER(layer)
 GETTER(hook)
 {
     return row->block && row->block->hook.v &&
-           put_name(v, kt_hook_name(row->block->hook));
+           put_name(v, kt_tracer_hook_name(t, row->block->hook));
 }
 
 GETTER(cache)
@@ -208,7 +208,8 @@ GETTER(cache)
 GETTER(gfp)
 {
     return row->block && (row->block->gfp || !row->block->past) &&
-           kt_hook_tells_gfp(row->block->hook) && put(v, row->block->gfp);
+           kt_tracer_hook_has_gfp(t, row->block->hook) &&
+           put(v, row->block->gfp);
 }
 
 GETTER(cpu)
@@ -242,7 +243,7 @@ GETTER(stop)
 GETTER(free_hook)
 {
     return row->block->free_hook.v &&
-           put_name(v, kt_hook_name(row->block->free_hook));
+           put_name(v, kt_tracer_hook_name(t, row->block->free_hook));
 }
 
 GETTER(free_cpu)
@@ -268,7 +269,8 @@ GETTER(error_id)
 
 GETTER(error_hook)
 {
-    return row->error->hook.v && put_name(v, kt_hook_name(row->error->hook));
+    return row->error->hook.v &&
+           put_name(v, kt_tracer_hook_name(t, row->error->hook));
 }
 
 GETTER(error_cache)

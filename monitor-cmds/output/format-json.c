@@ -313,7 +313,7 @@ static void json_event(McOut *o, const KtEvent *ev)
         put_word(o, "family", ev->kind == KT_EV_FREE ?
                               mc_family_name(ev->family) : NULL);
         put_actors(o, ev);
-        put_word(o, "hook", kt_hook_name(ev->hook));
+        put_word(o, "hook", kt_tracer_hook_name(o->ctx->tracer, ev->hook));
         put_number(o->line, "flags", ev->flags);
         put_event_stack(o, ev->stack);
     }

@@ -229,7 +229,7 @@ static void text_event(McOut *o, const KtEvent *ev)
             put_word(o, "family", mc_family_name(ev->family));
         }
         put_actors(o, ev);
-        put_word(o, "hook", kt_hook_name(ev->hook));
+        put_word(o, "hook", kt_tracer_hook_name(o->ctx->tracer, ev->hook));
         g_string_append(o->line, " [");
         put_stack(o, ev->stack, false);
         g_string_append_c(o->line, ']');

@@ -108,7 +108,7 @@ static void define(Dump *d, const KtEvent *ev)
         put_def(d, &def, info.name, def.n);
     }
     if (first_sight(d, CELL_HOOK, ev->hook.v)) {
-        const char *name = kt_hook_name(ev->hook);
+        const char *name = kt_tracer_hook_name(d->t, ev->hook);
 
         def = (Def) { .id = ev->hook.v, .n = strlen(name),
                       .kind = CELL_HOOK };

@@ -239,12 +239,12 @@ static uint8_t read_family(GHashTable *a)
 }
 
 /* A row of the hook table, by the name of its function. */
-static KtHookId read_hook(GHashTable *a)
+static KtHookId read_hook(TestWorld *w, GHashTable *a)
 {
     const char *name = text(a, "hook", NULL);
 
     for (unsigned i = 1; name && i <= UINT8_MAX; i++) {
-        if (!g_strcmp0(kt_hook_name((KtHookId) { i }), name)) {
+        if (!g_strcmp0(kt_tracer_hook_name(w->t, (KtHookId) { i }), name)) {
             return (KtHookId) { i };
         }
     }
@@ -268,7 +268,7 @@ static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
         .task = read_task(w, a),
         .gfp = hex(a, "gfp"),
         .cache = read_cache(w, a),
-        .hook = read_hook(a),
+        .hook = read_hook(w, a),
         .layer = read_layer(a),
         .family = read_family(a),
         .flags = text(a, "sized", NULL) ? KT_EVF_SIZED : 0,

@@ -165,6 +165,7 @@ static inline void push_resizes(KtTracer *t, unsigned n)
 typedef struct Bare {
     KtDepot *stacks;
     KtTasksCaches *names;
+    KtHookTable *hooks;
     KtCounters *counters;
     KtJournal *j;
 } Bare;
@@ -175,12 +176,14 @@ static inline Bare bare_new(const char *path)
     Bare b = {
         kt_depot_new(1),
         kt_tasks_caches_new(NULL),
+        kt_hook_table_new(),
         kt_counters_new(),
         NULL,
     };
 
     config.journal = path;
-    b.j = kt_journal_open(&config, b.stacks, b.names, b.counters, NULL);
+    b.j = kt_journal_open(&config, b.stacks, b.names, b.hooks, b.counters,
+                          NULL);
     g_assert_nonnull(b.j);
     return b;
 }
@@ -189,6 +192,7 @@ static inline void bare_free(Bare *b)
 {
     kt_journal_close(b->j);
     kt_counters_free(b->counters);
+    kt_hook_table_free(b->hooks);
     kt_tasks_caches_free(b->names);
     kt_depot_free(b->stacks);
 }

@@ -19,14 +19,11 @@ static GsKernel *kernel_of(const char *map)
     return k;
 }
 
+static KtHookTable *table;
+
 static KtHookId id_of(const char *symbol)
 {
-    for (unsigned id = 1; id <= kt_hook_count(); id++) {
-        if (!strcmp(kt_hook((KtHookId) { id })->symbol, symbol)) {
-            return (KtHookId) { id };
-        }
-    }
-    return (KtHookId) { 0 };
+    return kt_hook_table_find(table, symbol);
 }
 
 static KtHookRow row_of(const KtHooks *h, const char *symbol)
@@ -45,7 +42,7 @@ static const char map_612[] = MAP_HEAD
 static void presence_decides(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
 
     g_assert_cmphex(kt_hooks_va(h, id_of("__kmalloc_noprof")), ==,
                     0xffffffff81001000);
@@ -60,7 +57,7 @@ static void slide_moves_all(void)
     KtHooks *h;
 
     gs_kernel_set_slide(k, 0x1e00000);
-    h = kt_hooks_resolve(k, false);
+    h = kt_hooks_resolve(table, k, false);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff82e01100).v, ==,
                      id_of("kfree").v);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
@@ -70,7 +67,7 @@ static void slide_moves_all(void)
 static void blocks_of_the_page_before_are_wanted(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
 
     g_assert_true(kt_hooks_page(h, 0xffffffff81001ff0));
     g_assert_true(kt_hooks_page(h, 0xffffffff81000ff0));
@@ -81,7 +78,7 @@ static void blocks_of_the_page_before_are_wanted(void)
 static void wrappers_are_named_not_hooked(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
 
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001200).v, ==, 0);
     g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001250, false).v, ==,
@@ -95,7 +92,7 @@ static void an_outer_one_is_both(void)
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 T __kvmalloc_node_noprof\n"
         "ffffffff81001100 T kfree\n" MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
     KtHookId outer = id_of("__kvmalloc_node_noprof");
 
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001000).v, ==, outer.v);
@@ -110,7 +107,7 @@ static void what_works_for_the_allocator_is_not_hooked(void)
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 t deferred_percpu_work_fn\n"
         "ffffffff81001100 T kvfree_call_rcu\n" MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
 
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001000).v, ==, 0);
     g_assert_true(kt_hooks_in_role(h, 0xffffffff81001050, KT_ROLE_SETUP));
@@ -136,7 +133,7 @@ static void an_allocation_that_fails_undoes_its_own(void)
         "ffffffff81001400 T __kvmalloc_node_noprof\n"
         "ffffffff81001500 T kmem_cache_alloc_bulk_noprof\n"
         "ffffffff81001600 T kfree\n" MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
     static const struct {
         const char *freed_by;
         bool is_inner[7];
@@ -184,7 +181,7 @@ static void what_undoes_may_be_cloned(void)
                                            "ffffffff81001200 T vfree\n"
                                            MAP_TAIL, NULL);
         g_autoptr(GsKernel) k = kernel_of(map);
-        g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+        g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
 
         for (unsigned j = 0; j < G_N_ELEMENTS(made[i].is_inner); j++) {
             g_assert_cmpint(is_inner(h, "vfree",
@@ -200,7 +197,7 @@ static void a_hook_tells_how_it_was_found(void)
         "ffffffff81001000 t vfree.part.0\n"
         "ffffffff81001100 T vfree\n"
         "ffffffff81001200 T kfree\n" MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
 
     g_assert_cmpstr(kt_hooks_symbol(h, id_of("vfree")), ==, "vfree.part.0");
     g_assert_cmpstr(kt_hooks_symbol(h, id_of("kfree")), ==, "kfree");
@@ -222,7 +219,8 @@ static void arrays_of_vmalloc_are_wrapped(void)
         KtHookId id = id_of(name[i]);
 
         g_assert_cmpuint(id.v, !=, 0);
-        g_assert_cmpint(kt_hook(id)->role, ==, KT_ROLE_WRAPPER);
+        g_assert_cmpint(kt_hook_table_row(table, id)->role, ==,
+                        KT_ROLE_WRAPPER);
     }
 }
 
@@ -235,7 +233,7 @@ static void a_vmalloc_of_any_kind_is_an_outer_one(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(name); i++) {
-        const KtHook *hook = kt_hook(id_of(name[i]));
+        const KtHook *hook = kt_hook_table_row(table, id_of(name[i]));
 
         g_assert_cmpint(hook->role, ==, KT_ROLE_ALLOC);
         g_assert_cmpint(hook->layer, ==, KT_LAYER_VMALLOC);
@@ -250,7 +248,7 @@ static void a_split_function_is_hooked_in_its_part(void)
         "ffffffff81001000 t vfree.part.0\n"
         "ffffffff81001100 T vfree\n"
         "ffffffff81001200 T kfree\n" MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
     KtHookId vfree = id_of("vfree");
 
     g_assert_cmphex(kt_hooks_va(h, vfree), ==, 0xffffffff81001000);
@@ -263,7 +261,7 @@ static void a_split_function_is_hooked_in_its_part(void)
 static void an_empty_kernel_has_no_hooks(void)
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD MAP_TAIL);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, false);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
 
     g_assert_cmpuint(kt_hooks_n_found(h), ==, 0);
     g_assert_false(kt_hooks_page(h, 0xffffffff81001000));
@@ -282,24 +280,24 @@ static const char map_pages[] = MAP_HEAD
 static void pages_are_an_option(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
-    g_autoptr(KtHooks) off = kt_hooks_resolve(k, false);
-    g_autoptr(KtHooks) on = kt_hooks_resolve(k, true);
+    g_autoptr(KtHooks) off = kt_hooks_resolve(table, k, false);
+    g_autoptr(KtHooks) on = kt_hooks_resolve(table, k, true);
 
     g_assert_cmpuint(kt_hooks_n_found(off), ==, 1);
     g_assert_cmpuint(kt_hooks_at(off, 0xffffffff81001000).v, ==, 0);
     g_assert_cmpuint(kt_hooks_n_found(on), ==, 4);
     g_assert_cmpuint(kt_hooks_at(on, 0xffffffff81001000).v, ==,
                      id_of("__alloc_pages_noprof").v);
-    g_assert_true(kt_hook_is_pages(id_of("alloc_pages_noprof")));
-    g_assert_false(kt_hook_is_pages(id_of("kfree")));
-    g_assert_false(kt_hook_is_pages((KtHookId) { 0 }));
+    g_assert_true(kt_hook_table_is_pages(table, id_of("alloc_pages_noprof")));
+    g_assert_false(kt_hook_table_is_pages(table, id_of("kfree")));
+    g_assert_false(kt_hook_table_is_pages(table, (KtHookId) { 0 }));
 }
 
 /* Each kind of event has wrappers of its own. */
 static void wrappers_of_pages_are_apart(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
     const uint64_t pages = 0xffffffff81001150, slab = 0xffffffff81001250;
 
     g_assert_cmpuint(kt_hooks_wrapper(h, pages, true).v, ==,
@@ -318,7 +316,7 @@ static void wrappers_of_pages_are_apart(void)
 static void a_site_has_a_wrapper_of_each_kind(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
     const uint64_t slab = 0xffffffff81001250;
     KtReturnSiteWrapper seen = { 0 };
 
@@ -333,7 +331,7 @@ static void a_site_has_a_wrapper_of_each_kind(void)
 static void arguments_of_pages(void)
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
-    g_autoptr(KtHooks) h = kt_hooks_resolve(k, true);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
 
     g_assert_cmpint(row_of(h, "__alloc_pages_noprof").size, ==, 1);
     g_assert_cmpint(row_of(h, "__alloc_pages_noprof").gfp, ==, 0);
@@ -342,8 +340,8 @@ static void arguments_of_pages(void)
 
 static void every_row_has_what_its_role_needs(void)
 {
-    for (unsigned i = 1; i <= kt_hook_count(); i++) {
-        const KtHook *hook = kt_hook((KtHookId) { i });
+    for (unsigned i = 1; i <= kt_hook_table_count(table); i++) {
+        const KtHook *hook = kt_hook_table_row(table, (KtHookId) { i });
 
         switch (hook->role) {
         case KT_ROLE_ALLOC:
@@ -379,14 +377,17 @@ static void every_row_has_what_its_role_needs(void)
             break;
         }
         g_assert_cmpuint(id_of(hook->symbol).v, ==, i);
-        g_assert_cmpuint(strlen(kt_hook_missing_note((KtHookId) { i })), >,
-                         0);
+        g_assert_cmpuint(
+            strlen(kt_hook_table_missing_note(table, (KtHookId) { i })), >, 0);
     }
 }
 
 int main(int argc, char **argv)
 {
+    int failed;
+
     g_test_init(&argc, &argv, NULL);
+    table = kt_hook_table_new();
     g_test_add_func("/hooks/presence-decides", presence_decides);
     g_test_add_func("/hooks/slide-moves-all", slide_moves_all);
     g_test_add_func("/hooks/blocks-of-the-page-before-are-wanted",
@@ -418,5 +419,7 @@ int main(int argc, char **argv)
     g_test_add_func("/hooks/arguments-of-pages", arguments_of_pages);
     g_test_add_func("/hooks/every-row-has-what-its-role-needs",
                     every_row_has_what_its_role_needs);
-    return g_test_run();
+    failed = g_test_run();
+    kt_hook_table_free(table);
+    return failed;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Profiles: what they say, what the tracer makes of it, and bad ones. */
+#include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
 
 #include <string.h>
@@ -199,14 +200,9 @@ static KtProfile *shipped(const char *name)
     return p;
 }
 
-static KtHookId id_of(const char *symbol)
+static bool has_gfp(const KtHookTable *t, const char *symbol)
 {
-    for (unsigned id = 1; id <= kt_hook_count(); id++) {
-        if (!strcmp(kt_hook((KtHookId) { id })->symbol, symbol)) {
-            return (KtHookId) { id };
-        }
-    }
-    return (KtHookId) { 0 };
+    return kt_hook_table_has_gfp(t, kt_hook_table_find(t, symbol));
 }
 
 /* It takes the place of Linux's table. */
@@ -215,30 +211,31 @@ static void the_table_in_use(void)
     g_autoptr(GsKernel) k = gs_kernel_new_from_data(MAP, strlen(MAP), "map",
                                                     NULL);
     g_autoptr(KtProfile) p = shipped("xnu.profile");
-    unsigned linux_rows = kt_hook_count();
+    g_autoptr(KtHookTable) t = kt_hook_table_new();
+    unsigned linux_rows = kt_hook_table_count(t);
     KtHookRow row;
     KtHooks *h;
 
-    kt_hooks_use(p->hook, p->n_hooks);
-    g_assert_cmpuint(kt_hook_count(), ==, p->n_hooks);
-    g_assert_cmpstr(kt_hook_name((KtHookId) { 1 }), ==, "kalloc_ext");
-    g_assert_cmpuint(id_of("__kmalloc").v, ==, 0);
-    h = kt_hooks_resolve(k, false);
+    kt_hook_table_set(t, p->hook, p->n_hooks);
+    g_assert_cmpuint(kt_hook_table_count(t), ==, p->n_hooks);
+    g_assert_cmpstr(kt_hook_table_name(t, (KtHookId) { 1 }), ==, "kalloc_ext");
+    g_assert_cmpuint(kt_hook_table_find(t, "__kmalloc").v, ==, 0);
+    h = kt_hooks_resolve(t, k, false);
     g_assert_cmpuint(kt_hooks_n_found(h), ==, 4);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001400).v, ==,
-                     id_of("kfree_ext").v);
-    row = kt_hooks_row(h, id_of("kfree_ext"));
+                     kt_hook_table_find(t, "kfree_ext").v);
+    row = kt_hooks_row(h, kt_hook_table_find(t, "kfree_ext"));
     g_assert_cmpint(row.size, ==, 2);
     g_assert_cmpint(row.family, ==, KT_FAMILY_KMALLOC);
-    g_assert_nonnull(kt_hooks_row(h, id_of("zalloc")).sizes);
+    g_assert_nonnull(kt_hooks_row(h, kt_hook_table_find(t, "zalloc")).sizes);
     g_assert_true(kt_hooks_in_role(h, 0xffffffff81001010, KT_ROLE_ALLOC));
-    g_assert_true(kt_hook_tells_gfp(id_of("kalloc_ext")));
-    g_assert_false(kt_hook_tells_gfp(id_of("zalloc")));
+    g_assert_true(has_gfp(t, "kalloc_ext"));
+    g_assert_false(has_gfp(t, "zalloc"));
     kt_hooks_free(h);
-    kt_hooks_use(NULL, 0);
-    g_assert_cmpuint(kt_hook_count(), ==, linux_rows);
-    g_assert_true(kt_hook_tells_gfp(id_of("__kmalloc")));
-    g_assert_cmpuint(id_of("kalloc_ext").v, ==, 0);
+    kt_hook_table_set(t, NULL, 0);
+    g_assert_cmpuint(kt_hook_table_count(t), ==, linux_rows);
+    g_assert_true(has_gfp(t, "__kmalloc"));
+    g_assert_cmpuint(kt_hook_table_find(t, "kalloc_ext").v, ==, 0);
 }
 
 /* Functions that fill the allocator are named, not hooked. */
@@ -247,18 +244,19 @@ static void what_sets_up_is_told(void)
     g_autoptr(GsKernel) k = gs_kernel_new_from_data(MAP, strlen(MAP), "map",
                                                     NULL);
     g_autoptr(KtProfile) p = shipped("xv6.profile");
+    g_autoptr(KtHookTable) t = kt_hook_table_new();
     KtHooks *h;
 
-    kt_hooks_use(p->hook, p->n_hooks);
-    h = kt_hooks_resolve(k, false);
+    kt_hook_table_set(t, p->hook, p->n_hooks);
+    h = kt_hooks_resolve(t, k, false);
     g_assert_cmpuint(kt_hooks_n_found(h), ==, 0);
     g_assert_true(kt_hooks_in_role(h, 0xffffffff81001210, KT_ROLE_SETUP));
-    g_assert_true(kt_hooks_row(h, id_of("kfree")).flags & KT_HOOK_SETUP);
+    g_assert_true(kt_hooks_row(h, kt_hook_table_find(t, "kfree")).flags &
+                  KT_HOOK_SETUP);
     kt_hooks_free(h);
-    for (unsigned i = 1; i <= kt_hook_count(); i++) {
-        g_assert_nonnull(kt_hook_missing_note((KtHookId) { i }));
+    for (unsigned i = 1; i <= kt_hook_table_count(t); i++) {
+        g_assert_nonnull(kt_hook_table_missing_note(t, (KtHookId) { i }));
     }
-    kt_hooks_use(NULL, 0);
 }
 
 int main(int argc, char **argv)

@@ -34,7 +34,8 @@ static void written_and_read(void)
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
-    g_autofree char *hook = g_strdup(kt_hook_name((KtHookId) { 0 }));
+    g_autofree char *hook = g_strdup(
+        kt_tracer_hook_name(t, (KtHookId) { 0 }));
     g_autofree char *want = NULL;
     const char *twenty = "0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,10,11,12,13";
 

@@ -97,7 +97,7 @@ static void expect_cache(KtTracer *t, KtCacheId id)
 static void expect_origin(KtTracer *t, const KtBlock *b)
 {
     g_assert_cmpuint(b->alloc_cpu, ==, 3);
-    g_assert_cmpstr(kt_hook_name(b->hook), ==, "__kmalloc");
+    g_assert_cmpstr(kt_tracer_hook_name(t, b->hook), ==, "__kmalloc");
     expect_task(t, b->alloc_task);
 }
 

@@ -541,7 +541,8 @@ static void test_longest_name_of_a_hook(void)
     g_autoptr(GByteArray) bytes = NULL;
     g_autofree char *before = NULL, *after = NULL;
 
-    kt_hooks_use(&hook, 1);
+    kt_hook_table_set(kt_tracer_hooks(a), &hook, 1);
+    kt_hook_table_set(kt_tracer_hooks(b), &hook, 1);
     kt_tracer_push(a, 0, &(KtEvent) {
         .kind = KT_EV_ALLOC, .va = VA, .size = 8, .actual = 8, .hook = { 1 },
         .layer = KT_LAYER_KMALLOC });
@@ -550,7 +551,6 @@ static void test_longest_name_of_a_hook(void)
     before = dump(a);
     after = dump(b);
     g_assert_cmpstr(after, ==, before);
-    kt_hooks_use(NULL, 0);
 }
 
 int main(int argc, char **argv)

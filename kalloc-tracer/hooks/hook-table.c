@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The hook table: see hook-table.h. */
+#include "kalloc-tracer/hooks/hook-table.h"
+
+#include <string.h>
+
+enum {
+    HOOK_NONE,
+#define KT_HOOK(id, ...) HOOK_##id,
+#include "kalloc-tracer/hooks/hooks.def"
+    HOOK__COUNT
+};
+G_STATIC_ASSERT(HOOK__COUNT - 1 <= KT_HOOKS_MAX);
+
+/* -1 is "no such argument": given first, a row's own columns override it */
+_Pragma("GCC diagnostic push")
+_Pragma("GCC diagnostic ignored \"-Woverride-init\"")
+static const KtHook linux_rows[HOOK__COUNT] = {
+#define KT_HOOK(id, name, what, ...) [HOOK_##id] = { \
+    .symbol = name, .role = KT_ROLE_##what, .size = KT_NO_ARG, \
+    .ptr = KT_NO_ARG, .cache = KT_NO_ARG, .gfp = KT_NO_ARG, \
+    .array = KT_NO_ARG, .count = KT_NO_ARG, ##__VA_ARGS__ },
+#include "kalloc-tracer/hooks/hooks.def"
+};
+_Pragma("GCC diagnostic pop")
+
+/* @row: Linux's or @own */
+struct KtHookTable {
+    const KtHook *row;
+    unsigned n;
+    KtHook own[KT_HOOKS_MAX];
+    GStringChunk *text;         /* names of @own */
+};
+
+static void use_linux_rows(KtHookTable *t)
+{
+    t->row = linux_rows + 1;    /* HOOK_NONE has no row */
+    t->n = HOOK__COUNT - 1;
+}
+
+KtHookTable *kt_hook_table_new(void)
+{
+    KtHookTable *t = g_new0(KtHookTable, 1);
+
+    t->text = g_string_chunk_new(4096);
+    use_linux_rows(t);
+    return t;
+}
+
+void kt_hook_table_free(KtHookTable *t)
+{
+    if (t) {
+        g_string_chunk_free(t->text);
+        g_free(t);
+    }
+}
+
+static const char *copy_name(KtHookTable *t, const char *name)
+{
+    return name ? g_string_chunk_insert(t->text, name) : NULL;
+}
+
+void kt_hook_table_set(KtHookTable *t, const KtHook *rows, unsigned n)
+{
+    g_string_chunk_clear(t->text);
+    if (!rows) {
+        use_linux_rows(t);
+        return;
+    }
+    t->n = MIN(n, KT_HOOKS_MAX);
+    t->row = t->own;
+    for (unsigned i = 0; i < t->n; i++) {
+        t->own[i] = rows[i];
+        t->own[i].symbol = copy_name(t, rows[i].symbol);
+        t->own[i].undone_by = copy_name(t, rows[i].undone_by);
+    }
+}
+
+unsigned kt_hook_table_count(const KtHookTable *t)
+{
+    return t->n;
+}
+
+const KtHook *kt_hook_table_row(const KtHookTable *t, KtHookId id)
+{
+    return id.v && id.v <= t->n ? &t->row[id.v - 1] : NULL;
+}
+
+KtHookId kt_hook_table_find(const KtHookTable *t, const char *symbol)
+{
+    for (unsigned i = 0; i < t->n; i++) {
+        if (!strcmp(t->row[i].symbol, symbol)) {
+            return (KtHookId) { i + 1 };
+        }
+    }
+    return (KtHookId) { 0 };
+}
+
+const char *kt_hook_table_name(const KtHookTable *t, KtHookId id)
+{
+    const KtHook *hook = kt_hook_table_row(t, id);
+
+    return hook ? hook->symbol : "?";
+}
+
+bool kt_hook_table_has_gfp(const KtHookTable *t, KtHookId id)
+{
+    const KtHook *hook = kt_hook_table_row(t, id);
+
+    return !hook || hook->role != KT_ROLE_ALLOC || hook->gfp != KT_NO_ARG;
+}
+
+bool kt_hook_returns(KtRole role)
+{
+    return role == KT_ROLE_ALLOC || role == KT_ROLE_ALLOC_BULK ||
+           role == KT_ROLE_REALLOC || role == KT_ROLE_MODULE_ADD ||
+           (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
+}
+
+bool kt_hook_table_is_pages(const KtHookTable *t, KtHookId id)
+{
+    const KtHook *hook = kt_hook_table_row(t, id);
+
+    return hook && hook->role >= KT_ROLE_PAGE_ALLOC;
+}
+
+const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
+{
+    static const char *const notes[] = {
+        [KT_ROLE_ALLOC] = "another kernel version's name, or inlined there",
+        [KT_ROLE_ALLOC_BULK] = "another kernel version's name",
+        [KT_ROLE_REALLOC] = "another kernel version's name",
+        [KT_ROLE_FREE] = "frees through it would not be seen",
+        [KT_ROLE_FREE_BULK] = "bulk frees would not be seen",
+        [KT_ROLE_FREE_SHEAF] = "another kernel version's name",
+        [KT_ROLE_RCU_QUEUE] = "kfree_rcu() is only seen when it frees",
+        [KT_ROLE_WRAPPER] = "backtraces need not skip it",
+        [KT_ROLE_MODULE_ADD] = "modules are not followed",
+        [KT_ROLE_MODULE_DROP] = "what is unloaded or refused may look loaded",
+        [KT_ROLE_KEXEC] = "a kernel that kexec starts is not noticed",
+        [KT_ROLE_BPF_ADD] = "BPF programs have no names",
+        [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",
+        [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",
+        [KT_ROLE_PAGE_BULK] = "another kernel version's name",
+        [KT_ROLE_PAGE_ISOLATE] = "pages kept by compaction look free",
+        [KT_ROLE_PAGE_MIGRATE] = "pages show as kept by compaction",
+        [KT_ROLE_PAGE_CONTIG] = "another kernel version's name",
+        [KT_ROLE_PAGE_FREE] = "another kernel version's name, or inlined",
+        [KT_ROLE_PAGE_FREE_BATCH] = "another kernel version's name",
+        [KT_ROLE_PAGE_FREE_LIST] = "another kernel version's name",
+        [KT_ROLE_PAGE_WRAPPER] = "backtraces need not skip it",
+    };
+    const KtHook *hook = kt_hook_table_row(t, id);
+
+    return hook ? notes[hook->role] : "";
+}

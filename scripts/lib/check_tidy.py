@@ -22,7 +22,7 @@ from .prepared import ROOT, SETUP, cache_folder, paths
 
 FOLDERS = 'guest-symbols', 'kalloc-tracer', 'monitor-cmds'
 FINDING = re.compile(r'(error|warning):')
-# clang-tidy counts what .clang-tidy tells it to ignore.
+# clang-tidy counts warnings that .clang-tidy switches off.
 NOISE = re.compile(r'\d+ warnings? (generated|treated)')
 
 

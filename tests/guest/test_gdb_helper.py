@@ -82,7 +82,7 @@ with Guest(name='gdb-helper', plugin_opts='pages=on') as g:
         assert 'ka show\n' in said, said
         assert 'ka show -s\n' in said, said
         assert 'ka show --history\n' in said, said
-    with tap.test('a bad command is told in one line'):
+    with tap.test('a bad command is reported in one line'):
         want = g.hmp_qmp('ka show zzz').strip('\n')
         said = gdb(g, 'ka show zzz')
         assert want in said and 'Traceback' not in said, said

@@ -249,7 +249,7 @@ def main():
                 with tap.test(f'{kernel}: {damage.__name__}'):
                     check(kernel, damage, folder)
             if not is_arm:
-                with tap.test(f'{kernel}: tells without types'):
+                with tap.test(f'{kernel}: records without types'):
                     tells_without_types(kernel, folder)
     tap.done()
 

@@ -147,10 +147,10 @@ def by_qmp(tap, kernel):
                           repr(got))
             status, text, _ = ka('-q', sock, 'nonsense')
             tap.ok(status == 1 and text.startswith('ka: '),
-                      'ka -q: bad input is told as such', text)
+                      'ka -q: bad input is reported', text)
         status, text, err = ka('-q', sock, 'stat')
         tap.ok((status, text, err.count('\n')) == (2, '', 1),
-                  'ka -q: nobody there, one line', err)
+                  'ka -q: no QEMU there, one line', err)
 
 
 # --- loss --------------------------------------------------------------------

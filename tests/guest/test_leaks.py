@@ -210,7 +210,7 @@ def run(tap, args, kernel, smp, label):
                 (_, sums), seconds = cpu_of(g, lambda: scan(g))
                 assert not sums['missing'], sums
                 check_speed(tap, kernel, sums, seconds)
-            with tap.test(f'{label}: stacks are roots, unless told'):
+            with tap.test(f'{label}: stacks are roots by default'):
                 assert scan(g, '--no-stacks')[1]['leaks'] > sums['leaks']
                 scan(g)
             with tap.test(f'{label}: clear'):

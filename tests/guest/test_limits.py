@@ -111,7 +111,7 @@ def account(s):
     parts = {k: v for k, v in s.items() if k.startswith('memory.') and
              k not in ('memory.bytes', 'memory.limit', 'memory.state')}
     if made != found:
-        return f'{made} blocks were, {found} are told of'
+        return f'{made} blocks were made, {found} are reported'
     if s['events.checked'] != checked:
         return f"{s['events.checked']} events, {checked} by kind"
     if s['memory.bytes'] != sum(parts.values()):
@@ -161,7 +161,7 @@ class Looker:
         n, first, last = int(line[1]), line[3], line[4]
         self.ok(s['history.rows'] == 0, 'past lives went first', s)
         self.ok(0 < s.get('block.dropped', 0) < n, 'some are not kept', s)
-        self.ok(s['memory.state'] != 'ok', 'which is told', s)
+        self.ok(s['memory.state'] != 'ok', 'which is reported', s)
         self.ok(state_of(g, first) == 'A', 'the first object is shown')
         self.ok(state_of(g, last) is None, 'the last one is not')
         self.first = first
@@ -178,7 +178,7 @@ class Looker:
     def after_5(self, g, s, line):
         self.ok(state_of(g, line[4]) == 'A', 'new ones are kept again', s)
         self.ok(s['memory.state'].startswith('ok again'),
-                'which is told, too', s)
+                'which is reported, too', s)
 
 
 # --- comparisons -------------------------------------------------------------
@@ -192,7 +192,7 @@ def check(tap, kernel, size):
         bound, log = flood(kernel, size, share, f'mem={BOUND}M',
                            look=looker.after)
     looker.ok(log.count('live blocks alone fill') == 1,
-              'one line on stderr tells that blocks are not kept', log)
+              'one line on stderr says that blocks are not kept', log)
     for rows in zip(without, free, bound):
         mib, cpu, guest = zip(*(row[1:] for row in rows))
         tap.note(f'{rows[0][0]}: resident {mib[0]:.1f} MiB without ka, '

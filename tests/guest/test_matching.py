@@ -197,7 +197,7 @@ with tap.test('a tracepoint pauses once'):
     assert m.extra['while the guest switched its tracing'] == 1
     assert [e.va for e in m.unexplained] == [Y + 64]
 
-with tap.test('when the guest switched its tracing, its own trace tells'):
+with tap.test('the guest\'s own trace has when it switched its tracing'):
     calls = [p.guest[0]._replace(ts=ts, name=name, site=site)
              for ts, name, site in ((3, 'initcall_start', 0x7000),
                                     (4, 'initcall_finish', 0x7000),

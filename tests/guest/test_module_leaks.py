@@ -74,7 +74,7 @@ def check_loads(found, truth, released):
 def check(guest, n):
     # Lines of several CPUs may be mixed on the console.
     truth = said(guest.shell("dmesg | grep 'ka_leaky: '"))
-    assert len(truth) == n + 1, f'{len(truth)} loads were told'
+    assert len(truth) == n + 1, f'{len(truth)} loads were printed'
     released = next(va for name, va in truth[0] if name.endswith('init_site'))
     check_loads(reports(guest, 'ka_leaky'), truth, released)
     others = [r for r in reports(guest) if r[0]['name'] != 'ka_leaky']
@@ -111,7 +111,7 @@ def run(tap, kernel, smp, label, n, share):
             check(g, n)
         with tap.test(f'{label}: nothing is unknown'):
             check_stat(g)
-        with tap.test(f'{label}: a journal tells the same'):
+        with tap.test(f'{label}: a journal has the same'):
             check_journal(g, log)
 
 

@@ -129,7 +129,7 @@ def check(tap, kernel):
                 assert int(row['va'], 16) == want['va'], row
     left = [row for rows in queue.values() for row in rows]
     tap.note(Counter(f'{kind} {name}' for kind, _, name in left))
-    tap.ok(truth and not left, f'{kernel}: no event that nobody caused',
+    tap.ok(truth and not left, f'{kernel}: no event without a cause',
            '\n'.join(str(row) for row in left[:20]))
     tap.ok(errors.startswith('no errors;'),
            f'{kernel}: nothing of it is an error', errors)

@@ -66,7 +66,7 @@ def waited(console, marker=None, timeout=0.01):
 
 PANIC = '[    1.0] Kernel panic - not syncing: sysrq triggered crash\n'
 
-with tap.test('sweep: a guest that has panicked is so at the timeout'):
+with tap.test('sweep: a guest that has panicked is reported so at the timeout'):
     assert waited('login:\n') == ('timeout', None)
     why, problem = waited(PANIC)
     assert why == 'panic', why
@@ -184,7 +184,7 @@ with tap.test('a console that cannot be kept is no silent guest'):
         assert 'No such file' in until(lambda: why_no_console(vm)), 'lost'
 
 
-with tap.test('a failure is told where its logs cannot be kept'):
+with tap.test('a failure is reported if its logs cannot be kept'):
     for results in '/dev/null/none', '/proc/none':
         try:
             with unittest.mock.patch('scripts.lib.guest.RUN', '/bin/false'), \

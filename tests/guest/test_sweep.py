@@ -165,7 +165,7 @@ with tap.test('a marker printed as the guest powers off is seen'):
                            'ka.end=poweroff'))
     assert 'swept at marker' in text, text
 
-with tap.test('a panic that resets the guest: status 2, the panic is told'):
+with tap.test('a panic that resets the guest: status 2, the panic is reported'):
     text = expect(2, sweep('--initrd', initrd, '--append', 'ka.run=panic'))
     assert 'panicked: Kernel panic - not syncing: sysrq' in text, text
     assert ' 0 errors, 0 suppressed' in text, text
@@ -203,7 +203,7 @@ with tap.test('QEMU is killed: status 2'):
         lambda pid: os.kill(child_of(pid), signal.SIGKILL)))
     junit(tests=1, failures=0, errors=1, skipped=0)
 
-with tap.test('somebody stops the tracer and the VM: status 2, all is told'):
+with tap.test('the tracer and the VM are stopped: status 2, both are reported'):
     qmp = os.path.join(work, 'qmp')
 
     def stop_all(_):
@@ -227,7 +227,7 @@ with tap.test('JUnit that cannot be written: status 2, before a VM starts'):
                            write('kernel', 'nothing\n')))
     assert 'Traceback' not in text and 'No space left' in text, text
 
-with tap.test('a report that nobody can have: status 2, no traceback'):
+with tap.test('a report that cannot be written: status 2, no traceback'):
     with open('/dev/full', 'w', encoding='ascii') as full:
         done = subprocess.run(
             command('--append', 'ka.end=poweroff'), stdout=full, text=True,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of test_dump.py: the kernel tells QEMU where its vmcoreinfo is, then
-# what the test has to know of its layout goes to /share/out.
+# Workload of test_dump.py: make the kernel report its vmcoreinfo to QEMU, then
+# write what the test needs to know of its layout to /share/out.
 insmod /share/qemu_fw_cfg.ko || exit 1
 sh /ka/work.sh "$1"
 mkdir -p /share/out

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Workload of test_module_leaks.py: load and unload a module $1 times, with
-# leaks and without. What the first one of all left behind is freed by the last.
+# leaks and without. The last load frees a block that the first one leaked.
 i=0
 first=
 while [ "$i" -lt "$1" ]; do
@@ -18,7 +18,7 @@ while [ "$i" -lt "$1" ]; do
         sed -n 's/.*ka_leaky_init_site=\([0-9a-f]*\).*/0x\1/p' | head -n 1)
     i=$((i + 1))
 done
-# Two at once: the one that goes first leaves nothing.
+# Load two modules at once. The first one that is unloaded leaks nothing.
 insmod /share/ka_life.ko || exit 1
 insmod /share/ka_leaky.ko plant=1 release="$first" || exit 1
 rmmod ka_life || exit 1

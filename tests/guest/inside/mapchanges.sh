@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Workload of test_changes.py: change the machine's memory map $1 times, by
-# having a PCI device decode its memory, and not, while timers expire on all
-# vCPUs; then print twice how often they did.
+# switching the memory decoding of a PCI device on and off, while timers expire
+# on all vCPUs. Then print twice how often the timers expired.
 for i in 1 2 3 4 5 6; do
     while :; do sleep 0.001; done &
 done

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of tests that say in the guest's shell what it shall do.
+# Workload of tests that run commands in the guest's shell: do nothing.
 exit 0

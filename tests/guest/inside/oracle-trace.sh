@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of the event and the stack oracle: files and processes, then the
-# guest's own trace of its allocators goes to /share/out.
+# Workload of the event and the stack oracle: files and processes.
+# Then write the guest's own trace of its allocators to /share/out.
 t=/sys/kernel/tracing
 sh /ka/work.sh "$1"
 echo 0 >$t/tracing_on
 mkdir -p /share/out
 for cpu in "$t"/per_cpu/cpu*; do
     /share/ka-out /share/out "$cpu/stats" || exit 1
-    # A CPU that never came up has no buffer to read.
+    # A CPU that never started has no buffer to read.
     grep -q '^entries: 0' "$cpu/stats" ||
         /share/ka-out /share/out "$cpu/trace_pipe_raw" || exit 1
 done

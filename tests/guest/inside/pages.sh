@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of test_pages.py, N rounds: what makes pages change hands inside
-# the page allocator. Files and processes, then reclaim, compaction, huge
-# pages (which need contiguous ranges), all with memory in use; then the
-# guest's own trace of its page allocator goes to /share/out.
+# Workload of test_pages.py, N rounds of what moves pages inside the page
+# allocator: files and processes, then reclaim, compaction and huge pages (which
+# need contiguous ranges), all with memory in use. Then write the guest's own
+# trace of its page allocator to /share/out.
 t=/sys/kernel/tracing
 vm=/proc/sys/vm
 disk=$(sed -n 's/.*ka\.out=\([^ ]*\).*/\1/p' /proc/cmdline)
@@ -17,7 +17,7 @@ fill() {
     done
 }
 
-# Every other file goes: what is left lies scattered.
+# Remove every other file: the rest is scattered in memory.
 thin() {
     i=0
     while [ $i -lt 24 ]; do
@@ -26,7 +26,8 @@ thin() {
     done
 }
 
-# Files of huge pages, cut off inside one: it is split, a part of it freed.
+# Files of huge pages. Truncating one inside a huge page splits the page and
+# frees a part.
 cut_huge() {
     mkdir -p /tmp/huge
     mount -t tmpfs -o huge=always tmpfs /tmp/huge || return 0
@@ -44,7 +45,7 @@ round() {
     mkdir -p /tmp/pages
     fill /tmp/pages
     thin /tmp/pages
-    # Reclaim: the page cache of a disk that is larger than memory.
+    # Reclaim: read a disk that is larger than memory into the page cache.
     [ -z "$disk" ] || ! sh /ka/disk.sh "$disk" ||
         dd if="/dev/$disk" of=/dev/null bs=1M count=300 2>/dev/null
     echo 1 >$vm/compact_memory
@@ -55,7 +56,7 @@ round() {
     rm -r /tmp/pages
 }
 
-# A page of 1 GiB is a contiguous range. With little memory there is none.
+# A page of 1 GiB is a contiguous range. With little memory this fails.
 gigantic() {
     [ -e $huge ] || return 0
     echo 1 >$huge

@@ -3,10 +3,10 @@
 # Workload of test_rules.py: each rule once, by the module.
 insmod /share/ka_rules.ko || exit 1
 grep '\[ka_rules\]' /proc/kallsyms
-# What kfree_rcu queued may wait in a sheaf (since 6.18) until that is full, or
-# is given back.
+# Blocks of kfree_rcu() may wait in a sheaf (since 6.18) until the sheaf is full
+# or flushed.
 for cache in /sys/kernel/slab/kmalloc-*; do
     echo 1 >"$cache/shrink"
 done
-# What else it queued is worked off within five seconds (KFREE_DRAIN_JIFFIES).
+# Other blocks in its queue are freed within five seconds (KFREE_DRAIN_JIFFIES).
 sleep 7

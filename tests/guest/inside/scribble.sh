@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Workload of test_scribble.py: modules, BPF programs, files and processes,
-# until somebody ends the VM.
+# until the VM is ended.
 for what in enable kallsyms; do
     echo 1 >/proc/sys/net/core/bpf_jit_$what
 done

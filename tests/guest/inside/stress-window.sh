@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Used by test_stress.py, in the guest's shell:
 #   stress-window.sh load PACE LOW_MB   load the module, set up the trace
-#   stress-window.sh begin N KB         rest; trace from mark N on; go on
-#   stress-window.sh end N              rest; mark N; the trace goes to the disk
+#   stress-window.sh begin N KB         rest; trace from mark N on; continue
+#   stress-window.sh end N              rest; mark N; trace to the disk
 #   stress-window.sh rest
-# Each prints what is live, and "ok" at its end.
+# Each prints the live blocks, and at its end "ok".
 t=/sys/kernel/tracing
 p=/sys/module/ka_stress/parameters
 set -e
 
-# What is in /share/out goes to the disk that the command line names; where it
-# names none, to the one that has a driver in /share/modules.
+# Write /share/out to the disk that the kernel command line names; if it names
+# none, to the disk whose driver is in /share/modules.
 send() {
     disk=$(sed -n 's/.*ka\.out=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
     disk=${disk:-vda}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of test_changes.py: have the function tracer hook the allocators,
-# and not, $1 times, which changes their first instructions, while all vCPUs
+# Workload of test_changes.py: switch the function tracer on and off for the
+# allocators, $1 times. This changes their first instructions, while all vCPUs
 # allocate and free.
 trace=/sys/kernel/tracing
 [ -e $trace/current_tracer ] || mount -t tracefs tracefs $trace || exit 1

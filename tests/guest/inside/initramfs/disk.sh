@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Wait for the disk $1. Its driver is loaded where it is not built in.
+# Wait for the disk $1. Load its driver if it is not built in.
 if [ ! -b "/dev/$1" ]; then
     for module in /ka/modules/*.ko; do
         [ ! -e "$module" ] || insmod "$module"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload: N rounds of short processes: forks and execs in a row and at once,
+# Workload: N rounds of short processes: forks and execs, serial and parallel,
 # pipes, sockets on the loopback device, signals, process listings.
 n=${1:-1}
 
@@ -38,7 +38,8 @@ signals() {
     wait $! 2>/dev/null
 }
 
-# An address that answers nothing: sockets are made, refused and released.
+# Connect to a port that nobody listens on: sockets are created, refused,
+# released.
 sockets() {
     i=0
     while [ $i -lt 4 ]; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload: N:K - N rounds of work.sh, and after each the sum of a file of
-# 2 MB K times: work with files that makes next to no slab events.
+# Workload N:K: N rounds of work.sh, and after each round K checksums of a file
+# of 2 MB, which is work with files but with few slab events.
 n=${1%:*} k=${1#*:}
 
 while [ "$n" -gt 0 ]; do

@@ -35,7 +35,7 @@ headers=$(cd "$1" && pwd -P)/headers/usr/src/linux-headers-$release
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 
-# One at a time; whoever waited finds it done.
+# One process at a time; one that waited finds the modules built.
 exec 9>>"$out/lock"
 flock 9
 key=$(cat "$here"/*.[ch] "$here"/Kbuild | sha256sum | cut -c1-32)

@@ -51,14 +51,16 @@ class Guest:
              after KA-DONE
     qemu     more QEMU arguments; options: more ka-run options
     timeout  seconds, for everything that does not have its own timeout
+    build    build folder of another tracer (default: that of this tree)
     """
 
     def __init__(self, kernel='6.12', smp=1, plugin=True, stock=False,
                  symbols=None, journal=None, cmdline='', run=None, n=1,
                  end='wait', share=None, out=None, kaslr=True, mem='1G',
                  plugin_opts=None, qemu=(), options=(), timeout=120,
-                 name='guest', arch=None):
+                 name='guest', arch=None, build=None):
         self.timeout, self.name, self.out = timeout, name, out
+        self._env = {**os.environ, **({'KA_BUILD': build} if build else {})}
         self.arch = ARCHES[arch or kernel_arch(kernel)]
         self.dir = tempfile.mkdtemp(prefix='ka-guest.')
         self.image = self.path('out.img')       # of the disk for /share/out
@@ -99,7 +101,7 @@ class Guest:
         self._log = open(os.path.join(self.dir, 'qemu.log'), 'wb')
         self.proc = subprocess.Popen(
             self._args, stdin=subprocess.DEVNULL, stdout=self._log,
-            stderr=self._log, start_new_session=True)
+            stderr=self._log, start_new_session=True, env=self._env)
         atexit.register(self._end_qemu)
         self._stop_drain = threading.Event()
         self._drain = threading.Thread(target=self._drain_serial, daemon=True)

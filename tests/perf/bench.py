@@ -37,6 +37,10 @@ METRICS = [Metric(*row) for row in (
      'measured inside the tracer'),
     ('event.apply_ns', 'ns', 'boot',
      'CPU time per event of applying it to the map, on another thread'),
+    ('against.boot_workload', 'ratio', 'against',
+     'CPU time of that boot and workload: this tracer / that of --against'),
+    ('against.event_mean', 'ratio', 'against',
+     'event.mean_ns: this tracer / that of --against'),
     ('overhead.boot_dense', 'ratio', 'dense',
      'the same of a workload that does next to nothing but make events'),
     ('overhead.journal', 'ratio', 'journal',
@@ -238,6 +242,20 @@ def group_boot(args):
             'event.apply_ns': apply}, raw(found)
 
 
+def group_against(args):
+    how = {'kernel': args.kernel, 'run': 'sums',
+           'n': f'{ROUNDS}:{sums_for(args)}'}
+    other = os.path.abspath(args.against)
+    found = pairs(args.pairs, lambda: measure('start', True, **how),
+                  lambda: measure('start', True, build=other, **how),
+                  'this and the other tracer')
+    for i, (a, b) in enumerate(found, 1):
+        print(f'# pair {i}: event {a.mean_ns:.1f} ns / {b.mean_ns:.1f} ns = '
+              f'{a.mean_ns / b.mean_ns:.4f}')
+    return {'against.boot_workload': ratio(found, 'cpu'),
+            'against.event_mean': ratio(found, 'mean_ns')}, raw(found)
+
+
 def group_dense(args):
     how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
     found = pairs(args.pairs, lambda: measure('start', True, **how),
@@ -383,7 +401,8 @@ def group_peer(args):
     return values, []
 
 
-GROUPS = {'boot': group_boot, 'dense': group_dense, 'journal': group_journal,
+GROUPS = {'boot': group_boot, 'against': group_against,
+          'dense': group_dense, 'journal': group_journal,
           'patched': group_patched, 'storm': group_storm,
           'scale': group_scale, 'leak': group_leak,
           'marks': group_marks, 'peer': group_peer}
@@ -433,11 +452,17 @@ def main():
     ap.add_argument('--json')
     ap.add_argument('--pairs', type=int, default=10)
     ap.add_argument('--kernel', default='6.12')
+    ap.add_argument('--against')
     ap.add_argument('--list', action='store_true')
     args = ap.parse_args()
     if args.pairs < 1:
         sys.exit('scripts/bench: --pairs: at least 1')
-    wanted = chosen(args.name)
+    wanted = [m for m in chosen(args.name)
+              if args.list or args.against or m.group != 'against']
+    if args.against and not os.path.exists(
+            os.path.join(args.against, 'libka.so')):
+        sys.exit(f'scripts/bench: --against {args.against}: a build folder '
+                 'with libka.so is needed')
     if args.list:
         for m in wanted:
             print(f'{m.name:30} {m.unit:10} {m.help}')

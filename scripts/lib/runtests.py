@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -198,6 +199,7 @@ class Result:
         self.lines = []
         self.passed = self.failed = self.skipped = 0
         self.plan = self.skip_all = None
+        self.seconds = 0
         self.before = []        # output since the last test line
         self.shown = 0          # lines still to show after a failure
 
@@ -313,14 +315,48 @@ def run_program(label, command, env, timeout, verbose, live):
     if late.is_set():
         result.fail(f'stopped after {timeout} s')
     result.end(status)
+    result.seconds = time.monotonic() - begin
     result.put(f'{label}: {result.passed} passed, {result.failed} failed, '
-               f'{result.skipped} skipped in {time.monotonic() - begin:.1f} s')
+               f'{result.skipped} skipped in {result.seconds:.1f} s')
     if not live:
         print('\n'.join(result.lines), flush=True)
     return result
 
 
 # --- all of them -------------------------------------------------------------
+
+class Durations:
+    """Seconds that each program took in the last run, kept in the cache. The
+    longest start first: then no long one is left alone at the end."""
+
+    def __init__(self):
+        base = os.environ.get('KA_CACHE') or os.path.join(
+            os.environ.get('HOME') or '/root', '.cache', 'ka')
+        self.path = os.path.join(base, 'durations.json')
+        self.seconds = {}
+        with contextlib.suppress(OSError, ValueError):
+            with open(self.path, encoding='utf-8') as f:
+                self.seconds = json.load(f)
+
+    @staticmethod
+    def key(label):
+        return label + (' --short' if SHORT else '')
+
+    def add(self, result):
+        self.seconds[self.key(result.label)] = round(result.seconds, 1)
+
+    def longest_first(self, programs):
+        """Programs that never ran come first: they may be long."""
+        return sorted(programs, key=lambda p: -self.seconds.get(
+            self.key(p[0]), float('inf')))
+
+    def save(self):
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            with open(self.path + '.new', 'w', encoding='utf-8') as f:
+                json.dump(self.seconds, f, indent=1, sort_keys=True)
+            os.replace(self.path + '.new', self.path)
+
 
 class Total:
     """Sums over all programs."""
@@ -347,13 +383,14 @@ def programs_of(words, total):
             yield suite, (f'{suite}:{name}', *rest)
 
 
-def run_together(programs, jobs, verbose, total):
+def run_together(programs, jobs, verbose, totals):
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         try:
             todo = [pool.submit(run_program, *p, verbose, jobs == 1)
                     for p in programs]
             for done in concurrent.futures.as_completed(todo):
-                total.add(done.result())
+                for total in totals:
+                    total.add(done.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for proc in list(RUNNING):
@@ -362,15 +399,26 @@ def run_together(programs, jobs, verbose, total):
 
 
 def run_all(words, jobs, verbose):
-    total = Total()
+    total, durations = Total(), Durations()
+    begin = time.monotonic()
     programs = list(programs_of(words, total))
     together = [p for suite, p in programs if suite not in ALONE]
-    run_together(together, jobs, verbose, total)
+    run_together(durations.longest_first(together), jobs, verbose,
+                 (total, durations))
     run_together([p for suite, p in programs if suite in ALONE], 1, verbose,
-                 total)
+                 (total, durations))
+    durations.save()
+    print_times(time.monotonic() - begin)
     print(f'{total.passed} passed, {total.failed} failed, '
           f'{total.skipped} skipped', flush=True)
     return total.passed and not total.failed
+
+
+def print_times(wall):
+    """How long the run took, and how busy it kept the CPUs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = (used.ru_utime + used.ru_stime) / (wall * (os.cpu_count() or 1))
+    print(f'# {wall:.0f} s; the CPUs were {busy:.0%} busy')
 
 
 def main():

@@ -140,7 +140,7 @@ void kt_budget_charge(KtBudget *b, KtMemoryPart part, uint64_t bytes)
     }
 }
 
-void kt_budget_give(KtBudget *b, KtMemoryPart part, uint64_t bytes)
+void kt_budget_release(KtBudget *b, KtMemoryPart part, uint64_t bytes)
 {
     if (b) {
         __atomic_fetch_sub(&b->used[part], bytes, __ATOMIC_RELAXED);

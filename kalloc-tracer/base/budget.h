@@ -37,7 +37,7 @@ void kt_budget_cap(KtBudget *b, KtMemoryPart part, uint64_t bytes);
 bool kt_budget_take(KtBudget *b, KtMemoryPart part, uint64_t bytes);
 /** kt_budget_charge() - likewise for what cannot be done without: always. */
 void kt_budget_charge(KtBudget *b, KtMemoryPart part, uint64_t bytes);
-void kt_budget_give(KtBudget *b, KtMemoryPart part, uint64_t bytes);
+void kt_budget_release(KtBudget *b, KtMemoryPart part, uint64_t bytes);
 
 /** kt_budget_lend() - let @bytes more be taken, until kt_budget_unlend(): of
  *  what @part is about to give back, of whose cap it may pass so many. Who

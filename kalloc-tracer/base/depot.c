@@ -95,7 +95,7 @@ void kt_depot_free(KtDepot *d)
     if (!d) {
         return;
     }
-    kt_budget_give(d->budget, d->part, d->bytes);
+    kt_budget_release(d->budget, d->part, d->bytes);
     for (uint32_t i = 0; i <= d->max >> PAGE_SHIFT; i++) {
         g_free(d->page[i]);
     }

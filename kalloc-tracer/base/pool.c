@@ -62,7 +62,7 @@ void kt_pool_charge(KtPool *p, KtBudget *b, KtMemoryPart part)
 
 void kt_pool_deinit(KtPool *p)
 {
-    kt_budget_give(p->budget, p->part, kt_pool_bytes(p));
+    kt_budget_release(p->budget, p->part, kt_pool_bytes(p));
     for (uint32_t i = 0; i < p->n_chunks; i++) {
         munmap(p->chunk[i], kt_pool_chunk_bytes(p));
     }
@@ -81,7 +81,7 @@ static bool add_chunk(KtPool *p)
     }
     at = map_chunk(kt_pool_chunk_bytes(p));
     if (!at) {
-        kt_budget_give(p->budget, p->part, kt_pool_chunk_bytes(p));
+        kt_budget_release(p->budget, p->part, kt_pool_chunk_bytes(p));
         return false;
     }
     if ((p->n_chunks & (p->n_chunks - 1)) == 0) {

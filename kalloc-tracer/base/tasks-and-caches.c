@@ -66,7 +66,7 @@ void kt_tasks_caches_free(KtTasksCaches *n)
     }
     g_free(n->cache);
     g_array_unref(n->undone);
-    kt_budget_give(n->budget, KT_MEM_NAMES, n->cache_bytes);
+    kt_budget_release(n->budget, KT_MEM_NAMES, n->cache_bytes);
     g_hash_table_unref(n->by_va);
     kt_depot_free(n->tasks);
     pthread_mutex_destroy(&n->lock);

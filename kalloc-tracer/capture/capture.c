@@ -424,8 +424,8 @@ static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
     }
     g_mutex_lock(&c->lock);
     if (c->vcpu[index].shown) {
-        kt_budget_give(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
-                       KT_BUDGET_VCPU);
+        kt_budget_release(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
+                          KT_BUDGET_VCPU);
         kt_vcpu_unplug(&c->vcpu[index]);
     }
     g_mutex_unlock(&c->lock);

@@ -32,7 +32,8 @@ void kt_mark_free(gpointer p)
 {
     KtMark *point = p;
 
-    kt_budget_give(point->budget, KT_MEM_ACCOUNTS, held_bytes(&point->tables));
+    kt_budget_release(point->budget, KT_MEM_ACCOUNTS,
+                      held_bytes(&point->tables));
     kt_tables_clear(&point->tables);
     g_free(point->name);
     g_free(point);

@@ -215,7 +215,7 @@ uint64_t kt_accounts_bytes(const KtAccounts *a)
 void kt_accounts_deinit(KtAccounts *a)
 {
     kt_tables_clear(&a->now);
-    kt_budget_give(a->budget, KT_MEM_ACCOUNTS, listed_bytes(a));
+    kt_budget_release(a->budget, KT_MEM_ACCOUNTS, listed_bytes(a));
     g_clear_pointer(&a->callers, g_hash_table_unref);
     g_clear_pointer(&a->pcs, g_array_unref);
     g_clear_pointer(&a->points, g_ptr_array_unref);

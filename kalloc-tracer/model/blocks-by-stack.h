@@ -22,7 +22,7 @@ static inline void list_init(KtList *l, KtPool *pool, size_t offset,
 
 static inline void list_deinit(KtList *l)
 {
-    kt_budget_give(l->budget, KT_MEM_STACKS, l->n * sizeof(*l->head));
+    kt_budget_release(l->budget, KT_MEM_STACKS, l->n * sizeof(*l->head));
     g_free(l->head);
 }
 

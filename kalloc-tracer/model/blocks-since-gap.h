@@ -35,8 +35,8 @@ static inline void young_reserve(KtBlocks *b, uint32_t index)
 
 static inline void young_deinit(KtBlocks *b)
 {
-    kt_budget_give(b->budget, KT_MEM_BLOCKS,
-                   (uint64_t)b->n_young * sizeof(*b->young));
+    kt_budget_release(b->budget, KT_MEM_BLOCKS,
+                      (uint64_t)b->n_young * sizeof(*b->young));
     g_free(b->young);
 }
 

@@ -61,8 +61,8 @@ void kt_blocks_deinit(KtBlocks *b)
     list_deinit(&b->by_alloc);
     list_deinit(&b->by_free);
     list_deinit(&b->by_rcu);
-    kt_budget_give(b->budget, KT_MEM_BLOCKS,
-                   (uint64_t)g_hash_table_size(b->huge) * HUGE_BYTES +
+    kt_budget_release(b->budget, KT_MEM_BLOCKS,
+                      (uint64_t)g_hash_table_size(b->huge) * HUGE_BYTES +
                        (uint64_t)(b->n_gfps - 1) * GFP_BYTES);
     g_hash_table_unref(b->huge);
     g_hash_table_unref(b->gfp_ids);
@@ -155,7 +155,7 @@ static uint16_t gfp_id(KtBlocks *b, uint32_t gfp)
 static void drop_huge(KtBlocks *b, uint32_t index)
 {
     g_hash_table_remove(b->huge, GUINT_TO_POINTER(index));
-    kt_budget_give(b->budget, KT_MEM_BLOCKS, HUGE_BYTES);
+    kt_budget_release(b->budget, KT_MEM_BLOCKS, HUGE_BYTES);
     kt_rec(b, index)->huge = 0;
 }
 

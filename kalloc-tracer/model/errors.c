@@ -156,7 +156,7 @@ void kt_errors_init(KtErrors *e, KtBudget *budget)
 
 void kt_errors_deinit(KtErrors *e)
 {
-    kt_budget_give(e->budget, KT_MEM_ERRORS, e->room * sizeof(KtError));
+    kt_budget_release(e->budget, KT_MEM_ERRORS, e->room * sizeof(KtError));
     g_array_unref(e->list);
 }
 

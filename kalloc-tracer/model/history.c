@@ -86,7 +86,7 @@ static uint64_t release_seg(KtHistory *h, unsigned seg)
     }
     madvise(h->rows + seg * SEG_BYTES, len, MADV_DONTNEED);
     h->held[seg] = false;
-    kt_budget_give(h->budget, KT_MEM_HISTORY, len);
+    kt_budget_release(h->budget, KT_MEM_HISTORY, len);
     return len;
 }
 
@@ -100,7 +100,7 @@ static void forget_oldest(KtHistory *h)
     if (old.flags & ROW_HUGE) {
         g_hash_table_remove(h->huge,
                             GSIZE_TO_POINTER(slot_of(h, h->oldest)));
-        kt_budget_give(h->budget, KT_MEM_HISTORY, HUGE_BYTES);
+        kt_budget_release(h->budget, KT_MEM_HISTORY, HUGE_BYTES);
     }
     h->oldest++;
     h->evicted++;
@@ -221,7 +221,7 @@ void kt_history_free(KtHistory *h)
     }
     kt_history_shrink(h, UINT64_MAX);
     if (h->capacity) {
-        kt_budget_give(h->budget, KT_MEM_HISTORY, heads_len(h));
+        kt_budget_release(h->budget, KT_MEM_HISTORY, heads_len(h));
     }
     unmap_memory(h->rows, rows_len(h));
     unmap_memory(h->head, heads_len(h));

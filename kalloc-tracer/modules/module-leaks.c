@@ -80,7 +80,7 @@ void kt_module_free(KtModule *mod)
     }
     bytes = kt_module_names_bytes(mod->names);
     __atomic_fetch_sub(&mod->owner->name_bytes, bytes, __ATOMIC_RELAXED);
-    kt_budget_give(mod->owner->budget, KT_MEM_ERRORS, bytes);
+    kt_budget_release(mod->owner->budget, KT_MEM_ERRORS, bytes);
     kt_module_names_free(mod->names);
     g_free(mod);
 }
@@ -124,7 +124,7 @@ static void drop_report(KtModules *m, guint i)
 {
     const KtReport *r = m->reports->pdata[i];
 
-    kt_budget_give(m->budget, KT_MEM_ERRORS, report_bytes(r));
+    kt_budget_release(m->budget, KT_MEM_ERRORS, report_bytes(r));
     m->n_leaks -= r->leaks->len;
     g_ptr_array_remove_index(m->reports, i);
 }

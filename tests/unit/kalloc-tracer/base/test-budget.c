@@ -20,7 +20,7 @@ static void budget_is_a_bound(void)
     g_assert_false(kt_budget_take(b, KT_MEM_NAMES, 1));
     g_assert_cmpuint(kt_budget_lack(b, KT_MEM_NAMES, 1), ==, 0);
     g_assert_cmpuint(kt_budget_total(b), ==, 1500);
-    kt_budget_give(b, KT_MEM_BLOCKS, 800);
+    kt_budget_release(b, KT_MEM_BLOCKS, 800);
     g_assert_cmpuint(kt_budget_total(b), ==, 700);
     kt_budget_cap(b, KT_MEM_BLOCKS, 100);
     g_assert_false(kt_budget_take(b, KT_MEM_BLOCKS, 101));
@@ -60,8 +60,8 @@ static void loan_is_of_its_part(void)
     g_assert_true(kt_budget_take(b, KT_MEM_ERRORS, 100));
     g_assert_false(kt_budget_take(b, KT_MEM_ERRORS, 1));
     g_assert_true(kt_budget_take(b, KT_MEM_BLOCKS, 900));
-    kt_budget_give(b, KT_MEM_BLOCKS, 900);
-    kt_budget_give(b, KT_MEM_ERRORS, 100);
+    kt_budget_release(b, KT_MEM_BLOCKS, 900);
+    kt_budget_release(b, KT_MEM_ERRORS, 100);
     kt_budget_unlend(b, KT_MEM_BLOCKS, 900);
     kt_budget_unlend(b, KT_MEM_ERRORS, 100);
     g_assert_cmpuint(kt_budget_room(b, KT_MEM_ERRORS), ==, 0);
@@ -77,7 +77,7 @@ static gpointer take_and_give(gpointer opaque)
     for (unsigned i = 0; i < 200000; i++) {
         if (kt_budget_take(b, KT_MEM_FIXED, 7)) {
             g_assert_cmpuint(kt_budget_total(b), <=, 20);
-            kt_budget_give(b, KT_MEM_FIXED, 7);
+            kt_budget_release(b, KT_MEM_FIXED, 7);
             n++;
         }
     }

@@ -210,7 +210,7 @@ static void history_lives_on_what_is_left(void)
     }
     check_window(h, added);
     g_assert_cmpuint(kt_history_rows(h), <, 100000);
-    kt_budget_give(b, KT_MEM_FIXED, 4 << 20);
+    kt_budget_release(b, KT_MEM_FIXED, 4 << 20);
     while (added < 1200000) {
         add_past(h, added++);
     }

@@ -69,7 +69,7 @@ KtDefinitions *kt_definitions_new(const KtDepot *stacks,
     return d;
 }
 
-void kt_definitions_forget(KtDefinitions *d)
+void kt_definitions_reset(KtDefinitions *d)
 {
     g_clear_pointer(&d->stack.bits, g_free);
     g_clear_pointer(&d->task.bits, g_free);
@@ -83,7 +83,7 @@ void kt_definitions_forget(KtDefinitions *d)
 void kt_definitions_free(KtDefinitions *d)
 {
     if (d) {
-        kt_definitions_forget(d);
+        kt_definitions_reset(d);
         g_hash_table_unref(d->number);
         g_free(d);
     }

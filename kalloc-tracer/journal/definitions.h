@@ -24,9 +24,9 @@ KtDefinitions *kt_definitions_new(const KtDepot *stacks,
 void kt_definitions_free(KtDefinitions *d);
 /** kt_definitions_add() - append to @out what @ev names first. */
 void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GByteArray *out);
-/** kt_definitions_forget() - what was appended may not have reached the file,
+/** kt_definitions_reset() - what was appended may not have reached the file,
  *  or means something else now: all is to be told again. */
-void kt_definitions_forget(KtDefinitions *d);
+void kt_definitions_reset(KtDefinitions *d);
 
 /* ---- reading ------------------------------------------------------------ */
 

@@ -267,7 +267,7 @@ static bool commit(KtFrameWriter *o, const Before *b)
         g_array_set_size(o->index, b->index);
         o->last_seq = b->last_seq;
         o->last_us = b->last_us;
-        kt_definitions_forget(o->defs);
+        kt_definitions_reset(o->defs);
         return false;
     }
     o->offset += o->out->len;

@@ -191,7 +191,8 @@ static KtFrame frame_now(const KtFrameWriter *o, KtFrameKind kind)
     };
 }
 
-static void put_note(KtFrameWriter *o, KtFrameKind kind, const GByteArray *data)
+static void put_one_section(KtFrameWriter *o, KtFrameKind kind,
+                            const GByteArray *data)
 {
     KtFrame f = frame_now(o, kind);
     GByteArray *section = (GByteArray *)data;
@@ -208,7 +209,7 @@ static void put_hole(KtFrameWriter *o, uint64_t n)
     kt_put_u64(data, o->hole.first_seq);
     kt_put_u64(data, o->hole.last_seq);
     o->last_seq = MAX(o->last_seq, o->hole.last_seq);
-    put_note(o, KT_FRAME_HOLE, data);
+    put_one_section(o, KT_FRAME_HOLE, data);
 }
 
 static void put_hooks(KtFrameWriter *o)
@@ -222,7 +223,7 @@ static void put_hooks(KtFrameWriter *o)
         kt_put_u8(data, kt_hook_table_has_gfp(o->hooks, id));
         kt_put_str(data, kt_hook_table_name(o->hooks, id));
     }
-    put_note(o, KT_FRAME_HOOKS, data);
+    put_one_section(o, KT_FRAME_HOOKS, data);
 }
 
 /* ---- to the file -------------------------------------------------------- */
@@ -249,7 +250,7 @@ static Before begin(KtFrameWriter *o)
     for (GList *l = o->kept.head; l; l = l->next) {
         const Kept *k = l->data;
 
-        put_note(o, k->kind, k->data);
+        put_one_section(o, k->kind, k->data);
     }
     if (o->hole.again) {
         put_hole(o, 0);
@@ -330,7 +331,7 @@ void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
         kt_definitions_add(o->defs, &ev[i], o->def_bytes);
     }
     if (o->def_bytes->len) {
-        put_note(o, KT_FRAME_DEFS, o->def_bytes);
+        put_one_section(o, KT_FRAME_DEFS, o->def_bytes);
     }
     kt_event_codec_encode(ev, n, o->col);
     f = frame_of(o, ev, n);
@@ -378,8 +379,8 @@ static void keep(KtFrameWriter *o, KtFrameKind kind, const GByteArray *data)
     g_queue_push_tail(&o->kept, k);
 }
 
-void kt_frame_writer_note(KtFrameWriter *o, KtFrameKind kind,
-                          const GByteArray *data)
+void kt_frame_writer_add(KtFrameWriter *o, KtFrameKind kind,
+                         const GByteArray *data)
 {
     Before b;
 
@@ -387,7 +388,7 @@ void kt_frame_writer_note(KtFrameWriter *o, KtFrameKind kind,
         return;
     }
     b = begin(o);
-    put_note(o, kind, data);
+    put_one_section(o, kind, data);
     if (!commit(o, &b)) {
         keep(o, kind, data);
     }
@@ -410,7 +411,7 @@ static void put_index(KtFrameWriter *o)
         kt_put_u64(data, f->offset);
         g_byte_array_append(data, header, sizeof(header));
     }
-    put_note(o, KT_FRAME_INDEX, data);
+    put_one_section(o, KT_FRAME_INDEX, data);
 }
 
 static void put_end(KtFrameWriter *o)

@@ -27,11 +27,11 @@ void kt_frame_writer_free(KtFrameWriter *o);
 /** kt_frame_writer_events() - at most KT_RUN_EVENTS, and what they name
  *  first. */
 void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n);
-/** kt_frame_writer_note() - a frame of one section; what cannot be written is
+/** kt_frame_writer_add() - a frame of one section; what cannot be written is
  *  kept, and tried again before the next frame. Beyond 64 MiB the file is
  *  given up: it is not ended, and all events from there on are lost. */
-void kt_frame_writer_note(KtFrameWriter *o, KtFrameKind kind,
-                          const GByteArray *data);
+void kt_frame_writer_add(KtFrameWriter *o, KtFrameKind kind,
+                         const GByteArray *data);
 /** kt_frame_writer_end() - the index and the tail; nothing follows. */
 void kt_frame_writer_end(KtFrameWriter *o);
 /** kt_frame_writer_lost() - events that the file will never have; any

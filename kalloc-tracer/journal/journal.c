@@ -75,7 +75,7 @@ static void do_job(KtJournal *j, const Job *job)
         kt_frame_writer_events(j->out, job->ev, job->n);
         kt_counters_add(j->counters, KT_CNT_JOURNAL_NS, thread_ns() - since);
     } else {
-        kt_frame_writer_note(j->out, job->kind, job->data);
+        kt_frame_writer_add(j->out, job->kind, job->data);
     }
 }
 
@@ -231,7 +231,7 @@ void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n)
     append(j, ev, n);
 }
 
-void kt_journal_note(KtJournal *j, KtFrameKind kind, GByteArray *data)
+void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data)
 {
     if (j->ended) {
         g_byte_array_unref(data);
@@ -247,7 +247,7 @@ void kt_journal_control(KtJournal *j, KtControl mark, uint32_t value)
 
     kt_put_u32(data, mark);
     kt_put_u32(data, value);
-    kt_journal_note(j, KT_FRAME_CONTROL, data);
+    kt_journal_add_frame(j, KT_FRAME_CONTROL, data);
 }
 
 static void wait_for_writer(KtJournal *j)

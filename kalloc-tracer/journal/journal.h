@@ -43,8 +43,8 @@ void kt_journal_promise(KtJournal *j, uint64_t seq);
 void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n);
 /** kt_journal_control() - append what became of the boot. */
 void kt_journal_control(KtJournal *j, KtControl mark, uint32_t value);
-/** kt_journal_note() - append a frame; @data is taken. */
-void kt_journal_note(KtJournal *j, KtFrameKind kind, GByteArray *data);
+/** kt_journal_add_frame() - append a frame; @data is taken. */
+void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data);
 /** kt_journal_flush() - have what is buffered written.
  *  @wait: return when it is in the file */
 void kt_journal_flush(KtJournal *j, bool wait);

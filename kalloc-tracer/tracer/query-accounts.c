@@ -157,7 +157,7 @@ static void note_locked(KtTracer *t, bool set, const char *name)
         data = g_byte_array_new();
         kt_put_u8(data, set);
         kt_put_str(data, name);
-        kt_journal_note(t->journal, KT_FRAME_MARK, data);
+        kt_journal_add_frame(t->journal, KT_FRAME_MARK, data);
     }
 }
 

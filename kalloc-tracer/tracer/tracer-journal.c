@@ -29,7 +29,7 @@ static void apply_note(KtTracer *t, const KtModuleEvent *note)
     };
 
     if (note->frame) {
-        kt_journal_note(t->journal, frame[note->kind], note->frame);
+        kt_journal_add_frame(t->journal, frame[note->kind], note->frame);
     }
     if (note->module) {
         kt_modules_apply(t->modules, note->module, note->kind,
@@ -79,7 +79,7 @@ void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
         g_byte_array_set_size(data, 1);
     }
     kt_tracer_lock_drained(t);
-    kt_journal_note(t->journal, KT_FRAME_KERNEL, data);
+    kt_journal_add_frame(t->journal, KT_FRAME_KERNEL, data);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -176,7 +176,7 @@ static void part_locked(KtTracer *t, const GByteArray *all, size_t at,
 
     kt_put_u8(data, at + len < all->len);
     g_byte_array_append(data, all->data + at, len);
-    kt_journal_note(t->journal, KT_FRAME_CHECKPOINT, data);
+    kt_journal_add_frame(t->journal, KT_FRAME_CHECKPOINT, data);
 }
 
 void kt_tracer_save_checkpoint(KtTracer *t)
@@ -216,7 +216,8 @@ void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
     kt_query_stats(t, &stats);
     kt_status_put(data, s, &stats);
     if (!same_bytes(t->status, data)) {
-        kt_journal_note(t->journal, KT_FRAME_STATUS, g_byte_array_ref(data));
+        kt_journal_add_frame(t->journal, KT_FRAME_STATUS,
+                             g_byte_array_ref(data));
         kt_journal_flush(t->journal, true);
         if (t->status) {
             g_byte_array_unref(t->status);

@@ -204,7 +204,7 @@ static inline KtReplay *read_note(KtFrameKind kind, GByteArray *data)
     Bare b = bare_new(path);
     KtReplay *r;
 
-    kt_journal_note(b.j, kind, data);
+    kt_journal_add_frame(b.j, kind, data);
     bare_free(&b);
     r = read_all(path);
     remove_path(path);

@@ -105,7 +105,7 @@ static char *damage_of_kernels(unsigned n)
     Bare b = bare_new(path);
 
     for (unsigned i = 0; i < n; i++) {
-        kt_journal_note(b.j, KT_FRAME_KERNEL, large_kernel());
+        kt_journal_add_frame(b.j, KT_FRAME_KERNEL, large_kernel());
     }
     bare_free(&b);
     r = read_all(path);

@@ -183,7 +183,7 @@ static void too_much_to_keep(void)
 
         g_byte_array_set_size(part, KT_MEM_BYTES);
         memset(part->data, 1, part->len);
-        kt_journal_note(b.j, KT_FRAME_CHECKPOINT, part);
+        kt_journal_add_frame(b.j, KT_FRAME_CHECKPOINT, part);
     }
     limit_files(RLIM_INFINITY);
     kt_journal_promise(b.j, 1);

@@ -56,7 +56,7 @@ struct KtFrameWriter {
     size_t kept_bytes;
     bool given_up;          /* it was too much: nothing is written any more */
     Hole hole;
-    uint64_t lost;          /* atomic */
+    uint64_t dropped;       /* atomic */
     KtCounters *counters;
 };
 
@@ -109,9 +109,9 @@ void kt_frame_writer_free(KtFrameWriter *o)
     g_free(o);
 }
 
-uint64_t kt_frame_writer_lost(const KtFrameWriter *o)
+uint64_t kt_frame_writer_dropped(const KtFrameWriter *o)
 {
-    return __atomic_load_n(&o->lost, __ATOMIC_RELAXED);
+    return __atomic_load_n(&o->dropped, __ATOMIC_RELAXED);
 }
 
 bool kt_write_at(int fd, const void *data, size_t len, uint64_t offset)
@@ -279,7 +279,7 @@ static bool commit(KtFrameWriter *o, const Before *b)
     return true;
 }
 
-static void lose(KtFrameWriter *o, const KtEvent *ev, unsigned n)
+static void drop_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         if (ev[i].seq) {
@@ -290,7 +290,7 @@ static void lose(KtFrameWriter *o, const KtEvent *ev, unsigned n)
     }
     o->hole.n += n;
     o->hole.again = o->hole.forgotten;
-    __atomic_fetch_add(&o->lost, n, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&o->dropped, n, __ATOMIC_RELAXED);
     kt_counters_add(o->counters, KT_CNT_JOURNAL_LOST, n);
 }
 
@@ -322,7 +322,7 @@ void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
     KtFrame f;
 
     if (o->given_up) {
-        lose(o, ev, n);
+        drop_events(o, ev, n);
         return;
     }
     b = begin(o);
@@ -337,7 +337,7 @@ void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
     f = frame_of(o, ev, n);
     put_frame(o, &f, o->col, KT_COL__COUNT);
     if (!commit(o, &b)) {
-        lose(o, ev, n);
+        drop_events(o, ev, n);
     }
 }
 

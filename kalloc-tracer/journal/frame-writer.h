@@ -34,9 +34,9 @@ void kt_frame_writer_add(KtFrameWriter *o, KtFrameKind kind,
                          const GByteArray *data);
 /** kt_frame_writer_end() - the index and the tail; nothing follows. */
 void kt_frame_writer_end(KtFrameWriter *o);
-/** kt_frame_writer_lost() - events that the file will never have; any
+/** kt_frame_writer_dropped() - events that the file will never have; any
  *  thread. */
-uint64_t kt_frame_writer_lost(const KtFrameWriter *o);
+uint64_t kt_frame_writer_dropped(const KtFrameWriter *o);
 
 /** kt_write_at() - all of it, or false and errno. */
 bool kt_write_at(int fd, const void *data, size_t len, uint64_t offset);

@@ -70,7 +70,7 @@ void kt_live_put(const KtLive *l, uint8_t out[KT_HEAD_LIVE])
     GByteArray *a = g_byte_array_new();
 
     kt_put_u64(a, l->promised);
-    kt_put_u64(a, l->lost);
+    kt_put_u64(a, l->dropped);
     finish(a, out, KT_HEAD_LIVE);
 }
 
@@ -79,7 +79,7 @@ bool kt_live_get(KtLive *l, const uint8_t in[KT_HEAD_LIVE])
     KtBytes b = kt_bytes(in, KT_HEAD_LIVE);
 
     l->promised = kt_bytes_u64(&b);
-    l->lost = kt_bytes_u64(&b);
+    l->dropped = kt_bytes_u64(&b);
     return crc_fits(in, KT_HEAD_LIVE);
 }
 

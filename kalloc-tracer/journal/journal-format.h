@@ -88,10 +88,10 @@ typedef struct KtHead {
 
 /** struct KtLive - the second half, written while the guest runs
  *  @promised: the file will have events up to this number
- *  @lost: events that it never will have, because writing failed */
+ *  @dropped: events that it never will have, because writing failed */
 typedef struct KtLive {
     uint64_t promised;
-    uint64_t lost;
+    uint64_t dropped;
 } KtLive;
 
 void kt_head_put(const KtHead *h, uint8_t out[KT_HEAD_LIVE]);

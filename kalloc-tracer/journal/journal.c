@@ -187,7 +187,7 @@ void kt_journal_stop(KtJournal *j)
 
 static void write_promise(KtJournal *j)
 {
-    const KtLive live = { j->wanted, kt_frame_writer_lost(j->out) };
+    const KtLive live = { j->wanted, kt_frame_writer_dropped(j->out) };
     uint8_t bytes[KT_HEAD_LIVE];
 
     if (j->wanted == j->promised) {

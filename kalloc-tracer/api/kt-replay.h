@@ -21,7 +21,7 @@ typedef struct KtReplay KtReplay;
  * @lost_known: @lost_events is known
  * @lost_least: but there may be more: the file was not ended
  * @lost_events: that were to be written, and cannot be read
- * @hole_events: not written when the disk was full, as far as was read;
+ * @gap_events: not written when the disk was full, as far as was read;
  *               others follow them
  * @read_events: applied so far by kt_replay_run()
  * @read_us: time of the last of them, or of the VM state that was loaded
@@ -39,7 +39,7 @@ typedef struct KtReplayInfo {
     uint64_t lost_bytes;
     bool lost_known, lost_least;
     uint64_t lost_events;
-    uint64_t hole_events;
+    uint64_t gap_events;
     uint64_t read_events;
     uint64_t read_us;
     bool reached;
@@ -51,7 +51,7 @@ typedef enum KtReplayControl {
     KT_REPLAY_CLEAR,
     KT_REPLAY_COMPLETE, /* with its value */
     KT_REPLAY_ENABLED,  /* likewise */
-    KT_REPLAY_HOLE,     /* events that are missing: their number */
+    KT_REPLAY_GAP,     /* events that are missing: their number */
     KT_REPLAY_LOAD,     /* a VM state was loaded: another time begins */
 } KtReplayControl;
 

@@ -4,7 +4,7 @@
  *
  * Each write begins at a place that is known, where the frame before ended:
  * what a failed write left behind is cut off. Events that could not be
- * written are gone, which a hole says as soon as there is room; everything
+ * written are gone, which a gap says as soon as there is room; everything
  * else (symbols, marks, the last status) is kept until then, and what events
  * name is told anew. Should that be more than can be kept, the file ends
  * where it is: what came after would not be true without it.
@@ -30,13 +30,13 @@ typedef struct Kept {
     GByteArray *data;
 } Kept;
 
-/* @forgotten: a note that waits forgets blocks, and so the hole before it;
+/* @forgotten: a note that waits forgets blocks, and so the gap before it;
  * @again: events are missing behind it, too. */
-typedef struct Hole {
+typedef struct Gap {
     uint64_t n;
     uint64_t first_seq, last_seq;
     bool forgotten, again;
-} Hole;
+} Gap;
 
 struct KtFrameWriter {
     int fd;
@@ -55,7 +55,7 @@ struct KtFrameWriter {
     GQueue kept;            /* of Kept */
     size_t kept_bytes;
     bool given_up;          /* it was too much: nothing is written any more */
-    Hole hole;
+    Gap gap;
     uint64_t dropped;       /* atomic */
     KtCounters *counters;
 };
@@ -200,16 +200,16 @@ static void put_one_section(KtFrameWriter *o, KtFrameKind kind,
     put_frame(o, &f, &section, 1);
 }
 
-/* @n: how many of the hole's events are told */
-static void put_hole(KtFrameWriter *o, uint64_t n)
+/* @n: how many of the gap's events are told */
+static void put_gap(KtFrameWriter *o, uint64_t n)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
 
     kt_put_u64(data, n);
-    kt_put_u64(data, o->hole.first_seq);
-    kt_put_u64(data, o->hole.last_seq);
-    o->last_seq = MAX(o->last_seq, o->hole.last_seq);
-    put_one_section(o, KT_FRAME_HOLE, data);
+    kt_put_u64(data, o->gap.first_seq);
+    kt_put_u64(data, o->gap.last_seq);
+    o->last_seq = MAX(o->last_seq, o->gap.last_seq);
+    put_one_section(o, KT_FRAME_GAP, data);
 }
 
 static void put_hooks(KtFrameWriter *o)
@@ -241,8 +241,8 @@ static Before begin(KtFrameWriter *o)
     Before b = { o->number, o->index->len, o->last_seq, o->last_us };
 
     g_byte_array_set_size(o->out, 0);
-    if (o->hole.n) {
-        put_hole(o, o->hole.n);
+    if (o->gap.n) {
+        put_gap(o, o->gap.n);
     }
     if (!o->hooks_told) {
         put_hooks(o);
@@ -252,8 +252,8 @@ static Before begin(KtFrameWriter *o)
 
         put_one_section(o, k->kind, k->data);
     }
-    if (o->hole.again) {
-        put_hole(o, 0);
+    if (o->gap.again) {
+        put_gap(o, 0);
     }
     return b;
 }
@@ -272,7 +272,7 @@ static bool commit(KtFrameWriter *o, const Before *b)
         return false;
     }
     o->offset += o->out->len;
-    o->hole = (Hole) { 0 };
+    o->gap = (Gap) { 0 };
     o->hooks_told = true;
     g_queue_clear_full(&o->kept, kept_free);
     o->kept_bytes = 0;
@@ -283,13 +283,13 @@ static void drop_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         if (ev[i].seq) {
-            o->hole.first_seq = o->hole.first_seq ? o->hole.first_seq :
+            o->gap.first_seq = o->gap.first_seq ? o->gap.first_seq :
                                                     ev[i].seq;
-            o->hole.last_seq = ev[i].seq;
+            o->gap.last_seq = ev[i].seq;
         }
     }
-    o->hole.n += n;
-    o->hole.again = o->hole.forgotten;
+    o->gap.n += n;
+    o->gap.again = o->gap.forgotten;
     __atomic_fetch_add(&o->dropped, n, __ATOMIC_RELAXED);
     kt_counters_add(o->counters, KT_CNT_JOURNAL_LOST, n);
 }
@@ -375,7 +375,7 @@ static void keep(KtFrameWriter *o, KtFrameKind kind, const GByteArray *data)
     k->data = g_byte_array_new();
     g_byte_array_append(k->data, data->data, data->len);
     o->kept_bytes += data->len;
-    o->hole.forgotten |= forgets(kind, data);
+    o->gap.forgotten |= forgets(kind, data);
     g_queue_push_tail(&o->kept, k);
 }
 

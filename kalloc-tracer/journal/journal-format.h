@@ -40,7 +40,7 @@ typedef enum KtFrameKind {
     KT_FRAME_MODULE_GONE, /* its address */
     KT_FRAME_CONTROL,     /* KtControl and a value */
     KT_FRAME_STATUS,      /* counters, sizes, hooks: status-frame.c */
-    KT_FRAME_HOLE,        /* events that were not written, by number */
+    KT_FRAME_GAP,        /* events that were not written, by number */
     KT_FRAME_CHECKPOINT,  /* a part of kt_snapshot_save()'s stream: a byte,
                              * more follow or not, then its bytes; events go
                              * on from that state */

@@ -140,7 +140,7 @@ static bool read_control(KtReplay *r, KtBytes *in)
 
 /* Blocks that were freed in it may look live, others are unknown. One that
  * is told again, behind what forgets, has no more events. */
-static bool read_hole(KtReplay *r, KtBytes *in)
+static bool read_gap(KtReplay *r, KtBytes *in)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .us = r->info.read_us };
     uint64_t n = kt_bytes_u64(in);
@@ -152,8 +152,8 @@ static bool read_hole(KtReplay *r, KtBytes *in)
     if (in->failed) {
         return false;
     }
-    r->info.hole_events += n;
-    if ((!n || tell_mark(r, KT_REPLAY_HOLE, n)) && r->plan->apply) {
+    r->info.gap_events += n;
+    if ((!n || tell_mark(r, KT_REPLAY_GAP, n)) && r->plan->apply) {
         kt_tracer_replay(r->tracer, &gap, 1);
     }
     return true;
@@ -328,8 +328,8 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
         return read_control(r, &in);
     case KT_FRAME_STATUS:
         return read_status(r, &in);
-    case KT_FRAME_HOLE:
-        return read_hole(r, &in);
+    case KT_FRAME_GAP:
+        return read_gap(r, &in);
     case KT_FRAME_CHECKPOINT:
         return read_checkpoint(r, &in);
     case KT_FRAME_MARK:

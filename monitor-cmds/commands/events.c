@@ -95,7 +95,7 @@ static bool on_event(void *opaque, const KtEvent *ev)
 static const char *const mark_names[] = {
     [KT_REPLAY_RESET] = "reset", [KT_REPLAY_CLEAR] = "clear",
     [KT_REPLAY_COMPLETE] = "complete", [KT_REPLAY_ENABLED] = "enabled",
-    [KT_REPLAY_HOLE] = "hole", [KT_REPLAY_LOAD] = "load",
+    [KT_REPLAY_GAP] = "hole", [KT_REPLAY_LOAD] = "load",
 };
 
 static bool remember_live(const KtBlock *b, void *opaque)

@@ -130,7 +130,7 @@ static bool on_mark(void *opaque, KtReplayControl mark, uint64_t value)
     static const uint8_t kinds[] = {
         [KT_REPLAY_RESET] = CELL_RESET, [KT_REPLAY_CLEAR] = CELL_CLEAR,
         [KT_REPLAY_COMPLETE] = CELL_COMPLETE,
-        [KT_REPLAY_ENABLED] = CELL_ENABLED, [KT_REPLAY_HOLE] = CELL_HOLE,
+        [KT_REPLAY_ENABLED] = CELL_ENABLED, [KT_REPLAY_GAP] = CELL_HOLE,
         [KT_REPLAY_LOAD] = CELL_LOAD,
     };
     Dump *d = opaque;

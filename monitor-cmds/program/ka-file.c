@@ -86,10 +86,10 @@ void ka_warn_of_loss(const char *path, const KtReplayInfo *info)
 {
     g_autoptr(GString) s = g_string_new(NULL);
 
-    if (info->hole_events) {
+    if (info->gap_events) {
         fprintf(stderr, "ka: %s: %" PRIu64 " events were not written "
                 "because the disk was full: allocations and frees of this "
-                "time are not known\n", path, info->hole_events);
+                "time are not known\n", path, info->gap_events);
     }
     /* the file has everything up to the requested time, or to its end */
     if (info->reached || (info->ended && !info->damage)) {

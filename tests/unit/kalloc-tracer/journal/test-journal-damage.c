@@ -150,7 +150,7 @@ static void disk_full(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
     r = read_all(path);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 15);
-    g_assert_cmpuint(kt_replay_info(r)->hole_events, ==, 100);
+    g_assert_cmpuint(kt_replay_info(r)->gap_events, ==, 100);
     g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 0);
     out = read_back(path, &rc);
     g_assert_true(!out || (rc && strstr(out, "events are missing")));
@@ -250,7 +250,7 @@ static void full_and_stacks(void)
     stats(t);
     r = read_all(path);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
-    g_assert_cmpuint(kt_replay_info(r)->hole_events, ==, 5);
+    g_assert_cmpuint(kt_replay_info(r)->gap_events, ==, 5);
     kt_query_begin(kt_replay_tracer(r));
     g_assert_true(kt_query_find(kt_replay_tracer(r), 0xffff888000001000, &b));
     kt_query_end(kt_replay_tracer(r));

@@ -243,7 +243,7 @@ static void full_and_gone(gconstpointer data)
     g_assert_cmpuint(stats(t).errors, ==, 0);
     r = read_all(path);
     g_assert_cmpuint(stats(kt_replay_tracer(r)).errors, ==, 0);
-    g_assert_cmpuint(kt_replay_info(r)->hole_events, >=, N / 2);
+    g_assert_cmpuint(kt_replay_info(r)->gap_events, >=, N / 2);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, N);
     g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 0);
     remove_path(path);
@@ -291,7 +291,7 @@ static void back_in_time(void)
     push_alloc(t, VA + 192, 300);
     stats(t);
     r = read_all(path);
-    g_assert_cmpuint(kt_replay_info(r)->hole_events, ==, 1);
+    g_assert_cmpuint(kt_replay_info(r)->gap_events, ==, 1);
     g_assert_cmpuint(kt_replay_info(r)->read_us, ==, 300);
     g_assert_cmpuint(kt_replay_info(r)->last_us, ==, 5000);
     g_assert_cmpuint(stats(kt_replay_tracer(r)).last_us, ==, 300);

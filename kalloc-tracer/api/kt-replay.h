@@ -17,10 +17,10 @@ typedef struct KtReplay KtReplay;
  * @first_us, @last_us: of these events
  * @ended: the VM ended in order: nothing is missing
  * @damage: (nullable) why there is no more than that, one line
- * @lost_bytes: at the end of the file that cannot be read
- * @lost_known: @lost_events is known
- * @lost_least: but there may be more: the file was not ended
- * @lost_events: that were to be written, and cannot be read
+ * @missing_bytes: at the end of the file that cannot be read
+ * @missing_known: @missing_events is known
+ * @missing_least: but there may be more: the file was not ended
+ * @missing_events: that were to be written, and cannot be read
  * @gap_events: not written when the disk was full, as far as was read;
  *               others follow them
  * @read_events: applied so far by kt_replay_run()
@@ -36,9 +36,9 @@ typedef struct KtReplayInfo {
     uint64_t first_us, last_us;
     bool ended;
     const char *damage;
-    uint64_t lost_bytes;
-    bool lost_known, lost_least;
-    uint64_t lost_events;
+    uint64_t missing_bytes;
+    bool missing_known, missing_least;
+    uint64_t missing_events;
     uint64_t gap_events;
     uint64_t read_events;
     uint64_t read_us;

@@ -366,7 +366,7 @@ static void set_lost(KtReplay *r, uint64_t promised)
         promised = MAX(promised,
                        kt_frame_reader_frame(r->reader, n - 1)->last_seq);
     }
-    r->info.lost_events = promised - MIN(promised, r->last_seq);
+    r->info.missing_events = promised - MIN(promised, r->last_seq);
 }
 
 /* @f is not to be used, nor is what follows. */
@@ -376,8 +376,8 @@ static void end_at(KtReplay *r, const KtFrame *f, const char *damage)
 
     r->info.damage = damage;
     r->info.ended = false;
-    r->info.lost_bytes = span->size - f->offset;
-    r->info.lost_known = span->live_known;
+    r->info.missing_bytes = span->size - f->offset;
+    r->info.missing_known = span->live_known;
     set_lost(r, span->live.promised);
     r->stopped = true;
 }
@@ -448,9 +448,9 @@ static void fill_info(KtReplay *r)
     r->info.bytes = span->size;
     r->info.ended = span->ended;
     r->info.damage = span->damage;
-    r->info.lost_bytes = span->size - span->good;
-    r->info.lost_known = span->live_known;
-    r->info.lost_least = !span->ended;
+    r->info.missing_bytes = span->size - span->good;
+    r->info.missing_known = span->live_known;
+    r->info.missing_least = !span->ended;
     if (!span->ended) {
         set_lost(r, span->live.promised);
     }

@@ -149,13 +149,13 @@ static void tell_damage(const KtReplayInfo *info, const char *path,
     if (!info->damage || info->damage == told) {
         return;
     }
-    n = info->lost_known ?
-        g_strdup_printf("%s%" PRIu64 " events", info->lost_least ?
-                        "at least " : "", info->lost_events) :
+    n = info->missing_known ?
+        g_strdup_printf("%s%" PRIu64 " events", info->missing_least ?
+                        "at least " : "", info->missing_events) :
         g_strdup("an unknown number of events");
     fprintf(stderr, "ka: %s: %s: the last %" PRIu64 " bytes and %s are "
             "missing; events are listed up to %" PRIu64 "us\n", path,
-            info->damage, info->lost_bytes, n, info->read_us);
+            info->damage, info->missing_bytes, n, info->read_us);
 }
 
 static void list(McOut *out, const McArgs *args, KtReplay *replay)

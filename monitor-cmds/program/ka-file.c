@@ -70,11 +70,12 @@ static void end_progress(const Progress *p)
 
 static void put_lost(GString *s, const KtReplayInfo *info)
 {
-    g_string_append_printf(s, "the last %" PRIu64 " bytes", info->lost_bytes);
-    if (info->lost_known) {
+    g_string_append_printf(s, "the last %" PRIu64 " bytes",
+                           info->missing_bytes);
+    if (info->missing_known) {
         g_string_append_printf(s, " and %s%" PRIu64 " events",
-                               info->lost_least ? "at least " : "",
-                               info->lost_events);
+                               info->missing_least ? "at least " : "",
+                               info->missing_events);
     } else {
         g_string_append(s, " and an unknown number of events");
     }

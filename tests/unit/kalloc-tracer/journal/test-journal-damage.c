@@ -151,7 +151,7 @@ static void disk_full(void)
     r = read_all(path);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 15);
     g_assert_cmpuint(kt_replay_info(r)->gap_events, ==, 100);
-    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 0);
+    g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, 0);
     out = read_back(path, &rc);
     g_assert_true(!out || (rc && strstr(out, "events are missing")));
     remove_path(path);
@@ -162,9 +162,9 @@ static void expect_lost(const char *path, uint64_t events)
 {
     g_autoptr(KtReplay) r = read_all(path);
 
-    g_assert_true(kt_replay_info(r)->lost_known);
-    g_assert_true(kt_replay_info(r)->lost_least);
-    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, events);
+    g_assert_true(kt_replay_info(r)->missing_known);
+    g_assert_true(kt_replay_info(r)->missing_least);
+    g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, events);
 }
 
 /* Parts of a VM state, say, that is loaded while the disk is full: without
@@ -195,7 +195,7 @@ static void too_much_to_keep(void)
     g_assert_false(kt_replay_info(r)->ended);
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 0);
-    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 1);
+    g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, 1);
     remove_path(path);
 }
 
@@ -285,9 +285,9 @@ static void torn_end(void)
         info = kt_replay_info(r);
         g_assert_false(info->ended);
         g_assert_cmpuint(info->read_events, ==, 2);
-        g_assert_true(info->lost_known);
-        g_assert_cmpuint(info->lost_events, ==, 3);
-        g_assert_cmpuint(info->lost_bytes, ==, cut - whole);
+        g_assert_true(info->missing_known);
+        g_assert_cmpuint(info->missing_events, ==, 3);
+        g_assert_cmpuint(info->missing_bytes, ==, cut - whole);
     }
     remove_path(path);
     remove_path(torn);
@@ -331,8 +331,8 @@ static void damaged(void)
                               got->len * sizeof(KtEvent)));
         g_assert_true(got->len == good->len ||
                       (!info.ended &&
-                       (!info.lost_known ||
-                        info.lost_events == good->len - got->len)));
+                       (!info.missing_known ||
+                        info.missing_events == good->len - got->len)));
     }
     remove_path(path);
     remove_path(bad);
@@ -355,7 +355,7 @@ static void index_without_rows(void)
     g_assert_true(kt_replay_info(r)->ended);
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
-    g_assert_cmpuint(kt_replay_info(r)->lost_bytes, ==, 0);
+    g_assert_cmpuint(kt_replay_info(r)->missing_bytes, ==, 0);
     remove_path(path);
 }
 

@@ -245,7 +245,7 @@ static void full_and_gone(gconstpointer data)
     g_assert_cmpuint(stats(kt_replay_tracer(r)).errors, ==, 0);
     g_assert_cmpuint(kt_replay_info(r)->gap_events, >=, N / 2);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, N);
-    g_assert_cmpuint(kt_replay_info(r)->lost_events, ==, 0);
+    g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, 0);
     remove_path(path);
 }
 

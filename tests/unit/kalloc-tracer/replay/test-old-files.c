@@ -256,7 +256,7 @@ static void expect_info(const KtReplay *r)
 
     g_assert_null(info->damage);
     g_assert_true(info->ended);
-    g_assert_cmpuint(info->lost_bytes, ==, 0);
+    g_assert_cmpuint(info->missing_bytes, ==, 0);
     g_assert_cmpuint(info->events, ==, 4);
     g_assert_cmpuint(info->read_events, ==, 4);
     g_assert_cmpuint(info->first_us, ==, 10);

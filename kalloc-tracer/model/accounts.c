@@ -437,8 +437,8 @@ void kt_accounts_resize(KtAccounts *a, const KtWho *w, KtAmount before,
     a->now.totals.shrunk += more(after, before).asked;
 }
 
-void kt_accounts_cut(KtAccounts *a, const KtWho *w, KtAmount before,
-                     KtAmount after)
+void kt_accounts_truncate(KtAccounts *a, const KtWho *w, KtAmount before,
+                          KtAmount after)
 {
     change(a, w, before, after);
     count_lost(a, 0, more(after, before));

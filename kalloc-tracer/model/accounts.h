@@ -126,9 +126,9 @@ void kt_accounts_resize(KtAccounts *a, const KtWho *w, KtAmount before,
 /** kt_accounts_split() - a block became two. */
 void kt_accounts_split(KtAccounts *a, const KtWho *w, KtAmount before,
                        KtAmount first, KtAmount second);
-/** kt_accounts_cut() - the end of a block was lost. */
-void kt_accounts_cut(KtAccounts *a, const KtWho *w, KtAmount before,
-                     KtAmount after);
+/** kt_accounts_truncate() - the end of a block was lost. */
+void kt_accounts_truncate(KtAccounts *a, const KtWho *w, KtAmount before,
+                          KtAmount after);
 /** kt_accounts_found_cache() - a live block turns out to be of @cache. */
 void kt_accounts_found_cache(KtAccounts *a, const KtWho *w, KtAmount n,
                              uint32_t cache);

@@ -191,15 +191,15 @@ static uint32_t split(KtModel *m, KtMap *map, uint32_t index, uint64_t len)
     } else {
         m->live_bytes -= rest;
         not_kept(m);
-        kt_accounts_cut(&m->accounts, &who, before, first);
+        kt_accounts_truncate(&m->accounts, &who, before, first);
     }
     kt_blocks_shrink(&m->blocks, index, len);
     return part;
 }
 
 /* What a live block has of [@va, @last] is freed, the rest stays live. */
-static void cut(KtModel *m, KtMap *map, uint32_t index, uint64_t va,
-                uint64_t last, const KtEvent *ev)
+static void free_part(KtModel *m, KtMap *map, uint32_t index, uint64_t va,
+                      uint64_t last, const KtEvent *ev)
 {
     uint64_t start = kt_rec(&m->blocks, index)->va;
 
@@ -226,7 +226,7 @@ static bool free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
     }
     while (e.val && e.key <= last) {
         if (!kt_rec(&m->blocks, e.val)->freed) {
-            cut(m, map, e.val, va, last, ev);
+            free_part(m, map, e.val, va, last, ev);
             any = true;
         }
         e = kt_map_above(map, e.key);

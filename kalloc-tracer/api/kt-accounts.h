@@ -71,23 +71,23 @@ typedef struct KtTotals {
 typedef bool (*KtAccountFn)(const KtAccountKey *key, const KtAccount *a,
                             void *opaque);
 
-/** KT_MARKS_MAX - points of time whose accounts may be kept at once;
+/** KT_MARKS_MAX - marks whose accounts may be kept at once;
  *  KT_MARK_NAME_MAX - bytes of a name. */
 #define KT_MARKS_MAX 32
 #define KT_MARK_NAME_MAX 64
 
 /**
  * kt_query_accounts() - everybody's account, in no order; false of @fn stops
- * @point: (nullable) as of that point, NULL: now
+ * @mark: (nullable) as of that mark, NULL: now
  *
- * Returns: false when there is no such point.
+ * Returns: false when there is no such mark.
  */
-bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
+bool kt_query_accounts(KtTracer *t, const char *mark, KtBy by,
                        KtAccountFn fn, void *opaque);
 /** kt_query_totals() - likewise all together. */
-bool kt_query_totals(KtTracer *t, const char *point, KtTotals *out);
+bool kt_query_totals(KtTracer *t, const char *mark, KtTotals *out);
 
-/** struct KtMarkInfo - a point; @name is borrowed for the call */
+/** struct KtMarkInfo - a mark; @name is borrowed for the call */
 typedef struct KtMarkInfo {
     const char *name;
     KtTotals totals;
@@ -100,7 +100,7 @@ void kt_query_marks(KtTracer *t, KtMarkFn fn, void *opaque);
  * kt_tracer_set_mark() - keep the accounts as they are now, as @name
  * @errp: there are too many, or no memory for it within the bound
  *
- * A point of that name is replaced. Points go with the boot, with `ka clear`
+ * A mark of that name is replaced. Marks go with the boot, with `ka clear`
  * and when a VM's state is loaded. Any thread that may query.
  */
 bool kt_tracer_set_mark(KtTracer *t, const char *name, GError **errp);

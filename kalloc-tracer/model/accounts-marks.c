@@ -30,21 +30,21 @@ static uint64_t held_bytes(const KtTables *t)
 
 void kt_mark_free(gpointer p)
 {
-    KtMark *point = p;
+    KtMark *mark = p;
 
-    kt_budget_release(point->budget, KT_MEM_ACCOUNTS,
-                      held_bytes(&point->tables));
-    kt_tables_clear(&point->tables);
-    g_free(point->name);
-    g_free(point);
+    kt_budget_release(mark->budget, KT_MEM_ACCOUNTS,
+                      held_bytes(&mark->tables));
+    kt_tables_clear(&mark->tables);
+    g_free(mark->name);
+    g_free(mark);
 }
 
 static guint find_mark(const KtAccounts *a, const char *name)
 {
     guint i = 0;
 
-    while (i < a->points->len &&
-           strcmp(((KtMark *)a->points->pdata[i])->name, name)) {
+    while (i < a->marks->len &&
+           strcmp(((KtMark *)a->marks->pdata[i])->name, name)) {
         i++;
     }
     return i;
@@ -77,10 +77,10 @@ static KtMark *new_mark(const KtAccounts *a, const char *name)
 
 bool kt_accounts_set_mark(KtAccounts *a, const char *name, GError **errp)
 {
-    bool is_new = find_mark(a, name) == a->points->len;
+    bool is_new = find_mark(a, name) == a->marks->len;
     KtMark *p;
 
-    if (is_new && a->points->len >= KT_MARKS_MAX) {
+    if (is_new && a->marks->len >= KT_MARKS_MAX) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "there are %d marks, no more can be kept; drop one",
                     KT_MARKS_MAX);
@@ -93,7 +93,7 @@ bool kt_accounts_set_mark(KtAccounts *a, const char *name, GError **errp)
         return false;
     }
     kt_accounts_drop_mark(a, name);
-    g_ptr_array_add(a->points, p);
+    g_ptr_array_add(a->marks, p);
     return true;
 }
 
@@ -101,19 +101,19 @@ bool kt_accounts_drop_mark(KtAccounts *a, const char *name)
 {
     guint i = find_mark(a, name);
 
-    if (i == a->points->len) {
+    if (i == a->marks->len) {
         return false;
     }
-    g_ptr_array_remove_index(a->points, i);
+    g_ptr_array_remove_index(a->marks, i);
     return true;
 }
 
-const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point)
+const KtTables *kt_accounts_tables(const KtAccounts *a, const char *mark)
 {
-    guint i = point ? find_mark(a, point) : 0;
+    guint i = mark ? find_mark(a, mark) : 0;
 
-    if (!point) {
+    if (!mark) {
         return &a->now;
     }
-    return i < a->points->len ? &((KtMark *)a->points->pdata[i])->tables : NULL;
+    return i < a->marks->len ? &((KtMark *)a->marks->pdata[i])->tables : NULL;
 }

@@ -191,7 +191,7 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     g_array_set_size(a->pcs, 1);
     kt_budget_charge(budget, KT_MEM_ACCOUNTS, CALLER_BYTES);
     add_caller(a, 0);
-    a->points = g_ptr_array_new_with_free_func(kt_mark_free);
+    a->marks = g_ptr_array_new_with_free_func(kt_mark_free);
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
 
@@ -218,7 +218,7 @@ void kt_accounts_deinit(KtAccounts *a)
     kt_budget_release(a->budget, KT_MEM_ACCOUNTS, listed_bytes(a));
     g_clear_pointer(&a->callers, g_hash_table_unref);
     g_clear_pointer(&a->pcs, g_array_unref);
-    g_clear_pointer(&a->points, g_ptr_array_unref);
+    g_clear_pointer(&a->marks, g_ptr_array_unref);
     g_clear_pointer(&a->stray, g_hash_table_unref);
 }
 

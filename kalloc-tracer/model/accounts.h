@@ -61,7 +61,7 @@ typedef struct KtTables {
     KtTotals totals;
 } KtTables;
 
-/** struct KtMark - a point of time, kept */
+/** struct KtMark - the accounts at a time that the user named */
 typedef struct KtMark {
     char *name;
     KtBudget *budget;       /* borrowed: what its memory is charged to */
@@ -74,7 +74,7 @@ typedef struct KtMark {
  * @stacks: (borrowed, nullable) whose backtraces tell callers
  * @callers: pc -> number; @pcs: pc of each number, that of 0 unused
  * @short_of_callers: for some there was no room
- * @points: KtMark, oldest first
+ * @marks: KtMark, oldest first
  * @stray: stack -> KtStray
  * @off: the boot is over, nothing is counted
  */
@@ -85,7 +85,7 @@ typedef struct KtAccounts {
     GHashTable *callers;
     GArray *pcs;
     bool short_of_callers;
-    GPtrArray *points;
+    GPtrArray *marks;
     GHashTable *stray;
     bool off;
 } KtAccounts;
@@ -104,7 +104,7 @@ typedef struct KtAmount {
 /** kt_accounts_init() - both borrowed, @stacks may come later. */
 void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks);
 void kt_accounts_deinit(KtAccounts *a);
-/** kt_accounts_bytes() - host memory of all but points. */
+/** kt_accounts_bytes() - host memory of all but marks. */
 uint64_t kt_accounts_bytes(const KtAccounts *a);
 /** kt_accounts_end() - the boot is over: nothing is kept. */
 void kt_accounts_end(KtAccounts *a);
@@ -201,14 +201,14 @@ static inline bool kt_account_is_empty(const KtAccount *a)
     return !a->allocs && !a->frees && !a->asked && !a->freed_asked;
 }
 
-/* ---- points -------------------------------------------------------------- */
+/* ---- marks -------------------------------------------------------------- */
 
 bool kt_accounts_set_mark(KtAccounts *a, const char *name, GError **errp);
 bool kt_accounts_drop_mark(KtAccounts *a, const char *name);
-/** kt_accounts_tables() - (borrowed) as of a point, NULL: now. Returns NULL
+/** kt_accounts_tables() - (borrowed) as of a mark, NULL: now. Returns NULL
  *  when there is none of that name. */
-const KtTables *kt_accounts_tables(const KtAccounts *a, const char *point);
-void kt_mark_free(gpointer point);
+const KtTables *kt_accounts_tables(const KtAccounts *a, const char *mark);
+void kt_mark_free(gpointer mark);
 /** kt_tables_init() - all but @held, which the caller makes;
  *  kt_tables_clear() - that included. */
 void kt_tables_init(KtTables *t, KtBudget *budget);

@@ -25,12 +25,12 @@ void kt_model_forget_pages(KtModel *m);
 void kt_model_renumber(KtModel *m, const KtRenumber *to,
                        const KtDepot *stacks);
 
-/** kt_accounts_pack() - without points. */
+/** kt_accounts_pack() - without marks. */
 void kt_accounts_pack(const KtAccounts *a, GsPack *p);
 /** kt_accounts_unpack() - into @a, which is empty. */
 void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
                         uint32_t n_tasks, uint32_t n_caches);
-/** kt_accounts_renumber() - other ids, of the backtraces in @stacks; points
+/** kt_accounts_renumber() - other ids, of the backtraces in @stacks; marks
  *  are dropped. What loses its id is nobody's: kt_accounts_settle() follows. */
 void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
                           const KtDepot *stacks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queries of accounts, and the points that are kept of them: kt-accounts.h.
+ * Queries of accounts, and the marks that are kept of them: kt-accounts.h.
  *
  * As query.c: between kt_query_begin() and kt_query_end(). Points are made and
  * dropped with the lock held, and noted in the journal in their place among
@@ -50,11 +50,11 @@ static KtAccount account_of(const KtCells *c, uint32_t id)
     return a;
 }
 
-bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
+bool kt_query_accounts(KtTracer *t, const char *mark, KtBy by,
                        KtAccountFn fn, void *opaque)
 {
     const KtAccounts *a = &t->model->accounts;
-    const KtTables *tables = kt_accounts_tables(a, point);
+    const KtTables *tables = kt_accounts_tables(a, mark);
     const KtCells *c = tables ? &tables->by[by] : NULL;
     KtCells callers = { 0 };
 
@@ -78,15 +78,15 @@ bool kt_query_accounts(KtTracer *t, const char *point, KtBy by,
     return tables != NULL;
 }
 
-bool kt_query_totals(KtTracer *t, const char *point, KtTotals *out)
+bool kt_query_totals(KtTracer *t, const char *mark, KtTotals *out)
 {
-    const KtTables *tables = kt_accounts_tables(&t->model->accounts, point);
+    const KtTables *tables = kt_accounts_tables(&t->model->accounts, mark);
 
     if (!tables) {
         return false;
     }
     *out = kt_tables_totals(tables);
-    if (!point) {
+    if (!mark) {
         out->us = t->last_us;
     }
     return true;
@@ -130,14 +130,14 @@ bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
     return kt_history_some(t->model->history, at, n, fn, opaque);
 }
 
-/* ---- points -------------------------------------------------------------- */
+/* ---- marks -------------------------------------------------------------- */
 
 void kt_query_marks(KtTracer *t, KtMarkFn fn, void *opaque)
 {
-    const GPtrArray *points = t->model->accounts.points;
+    const GPtrArray *marks = t->model->accounts.marks;
 
-    for (unsigned i = 0; i < points->len; i++) {
-        const KtMark *p = points->pdata[i];
+    for (unsigned i = 0; i < marks->len; i++) {
+        const KtMark *p = marks->pdata[i];
         const KtMarkInfo info = {
             p->name,
             kt_tables_totals(&p->tables),

@@ -61,8 +61,8 @@ typedef enum KtReplayControl {
  * @since_us: runs of events that are all earlier may be skipped; only without
  *            @apply
  * @apply: to the tracer: queries answer then
- * @load: VM states only: in @mark of one, queries answer as of that moment
- * @event, @mark: (nullable) are told of each in order, before it is applied;
+ * @load: VM states only: in @control of one, queries answer as of that moment
+ * @event, @control: (nullable) are told of each in order, before it is applied;
  *                false stops. Ids are those of the replay's tracer
  * @progress: (nullable) called now and then: bytes done and in all
  */
@@ -71,7 +71,7 @@ typedef struct KtReplayPlan {
     uint64_t since_us;
     bool apply, load;
     bool (*event)(void *opaque, const KtEvent *ev);
-    bool (*mark)(void *opaque, KtReplayControl mark, uint64_t value);
+    bool (*control)(void *opaque, KtReplayControl control, uint64_t value);
     void (*progress)(void *opaque, uint64_t done, uint64_t total);
     void *opaque;
 } KtReplayPlan;

@@ -351,10 +351,10 @@ static void give_up(KtFrameWriter *o)
 static bool forgets(KtFrameKind kind, const GByteArray *data)
 {
     KtBytes in = kt_bytes(data->data, data->len);
-    uint32_t mark = kind == KT_FRAME_CONTROL ? kt_bytes_u32(&in) : 0;
+    uint32_t control = kind == KT_FRAME_CONTROL ? kt_bytes_u32(&in) : 0;
 
-    return kind == KT_FRAME_CHECKPOINT || mark == KT_CONTROL_RESET ||
-           mark == KT_CONTROL_CLEAR;
+    return kind == KT_FRAME_CHECKPOINT || control == KT_CONTROL_RESET ||
+           control == KT_CONTROL_CLEAR;
 }
 
 /* Of statuses the last one is enough. */

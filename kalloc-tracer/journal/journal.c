@@ -241,11 +241,11 @@ void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data)
     submit(j, (Job) { .kind = kind, .data = data });
 }
 
-void kt_journal_control(KtJournal *j, KtControl mark, uint32_t value)
+void kt_journal_control(KtJournal *j, KtControl control, uint32_t value)
 {
     GByteArray *data = g_byte_array_new();
 
-    kt_put_u32(data, mark);
+    kt_put_u32(data, control);
     kt_put_u32(data, value);
     kt_journal_add_frame(j, KT_FRAME_CONTROL, data);
 }

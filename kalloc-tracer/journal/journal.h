@@ -42,7 +42,7 @@ void kt_journal_promise(KtJournal *j, uint64_t seq);
 /** kt_journal_events() - append. */
 void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n);
 /** kt_journal_control() - append what became of the boot. */
-void kt_journal_control(KtJournal *j, KtControl mark, uint32_t value);
+void kt_journal_control(KtJournal *j, KtControl control, uint32_t value);
 /** kt_journal_add_frame() - append a frame; @data is taken. */
 void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data);
 /** kt_journal_flush() - have what is buffered written.

@@ -53,7 +53,7 @@ static unsigned wanted(KtReplay *r, unsigned n)
     return n;
 }
 
-static unsigned tell_events(KtReplay *r, unsigned n)
+static unsigned report_events(KtReplay *r, unsigned n)
 {
     for (unsigned i = 0; r->plan->event && i < n; i++) {
         if (!r->plan->event(r->plan->opaque, &r->ev[i])) {
@@ -65,7 +65,7 @@ static unsigned tell_events(KtReplay *r, unsigned n)
 }
 
 /* No frame has events of two times: a VM state is loaded in between. */
-static void note_read(KtReplay *r, unsigned n)
+static void count_read(KtReplay *r, unsigned n)
 {
     uint64_t us = 0;
 
@@ -101,19 +101,20 @@ static bool read_events(KtReplay *r, const KtFrame *f)
             return false;
         }
     }
-    n = tell_events(r, wanted(r, f->n));
+    n = report_events(r, wanted(r, f->n));
     for (unsigned i = 0; r->plan->apply && i < n; i += PIECE) {
         kt_tracer_replay(r->tracer, &r->ev[i], MIN(PIECE, n - i));
     }
-    note_read(r, n);
+    count_read(r, n);
     return true;
 }
 
 /* ---- other frames ------------------------------------------------------- */
 
-static bool tell_mark(KtReplay *r, KtReplayControl mark, uint64_t value)
+static bool report_control(KtReplay *r, KtReplayControl control, uint64_t value)
 {
-    if (r->plan->mark && !r->plan->mark(r->plan->opaque, mark, value)) {
+    if (r->plan->control &&
+        !r->plan->control(r->plan->opaque, control, value)) {
         r->stopped = true;
         return false;
     }
@@ -122,17 +123,19 @@ static bool tell_mark(KtReplay *r, KtReplayControl mark, uint64_t value)
 
 static bool read_control(KtReplay *r, KtBytes *in)
 {
-    uint32_t mark = kt_bytes_u32(in);
+    uint32_t control = kt_bytes_u32(in);
     uint32_t value = kt_bytes_u32(in);
 
-    if (in->failed || mark < KT_CONTROL_RESET || mark > KT_CONTROL_ENABLED) {
+    if (in->failed || control < KT_CONTROL_RESET ||
+        control > KT_CONTROL_ENABLED) {
         return false;
     }
-    if (tell_mark(r, KT_REPLAY_RESET + (mark - KT_CONTROL_RESET), value) &&
+    if (report_control(r, KT_REPLAY_RESET + (control - KT_CONTROL_RESET),
+                       value) &&
         r->plan->apply) {
-        kt_tracer_replay_control(r->tracer, mark, value);
+        kt_tracer_replay_control(r->tracer, control, value);
     }
-    if (mark == KT_CONTROL_RESET) {
+    if (control == KT_CONTROL_RESET) {
         r->kernel_found = false;
     }
     return true;
@@ -153,7 +156,7 @@ static bool read_gap(KtReplay *r, KtBytes *in)
         return false;
     }
     r->info.gap_events += n;
-    if ((!n || tell_mark(r, KT_REPLAY_GAP, n)) && r->plan->apply) {
+    if ((!n || report_control(r, KT_REPLAY_GAP, n)) && r->plan->apply) {
         kt_tracer_replay(r->tracer, &gap, 1);
     }
     return true;
@@ -269,7 +272,7 @@ static bool load_checkpoint(KtReplay *r)
 
     leave_kernel(r);
     g_byte_array_set_size(r->checkpoint, 0);
-    return ok && (tell_mark(r, KT_REPLAY_LOAD, 0) || true);
+    return ok && (report_control(r, KT_REPLAY_LOAD, 0) || true);
 }
 
 static bool read_checkpoint(KtReplay *r, KtBytes *in)

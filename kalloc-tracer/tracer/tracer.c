@@ -370,10 +370,10 @@ void kt_tracer_free(KtTracer *t)
 
 /* ---- state of the boot -------------------------------------------------- */
 
-static void mark_locked(KtTracer *t, KtControl mark, uint32_t value)
+static void control_locked(KtTracer *t, KtControl control, uint32_t value)
 {
     if (t->journal) {
-        kt_journal_control(t->journal, mark, value);
+        kt_journal_control(t->journal, control, value);
     }
 }
 
@@ -416,7 +416,7 @@ void kt_tracer_reset(KtTracer *t)
 {
     kt_tracer_lock_drained(t);
     reset_locked(t);
-    mark_locked(t, KT_CONTROL_RESET, 0);
+    control_locked(t, KT_CONTROL_RESET, 0);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -424,7 +424,7 @@ void kt_tracer_clear(KtTracer *t)
 {
     kt_tracer_lock_drained(t);
     clear_locked(t);
-    mark_locked(t, KT_CONTROL_CLEAR, 0);
+    control_locked(t, KT_CONTROL_CLEAR, 0);
     apply_gap_locked(t);
     pthread_mutex_unlock(&t->lock);
 }
@@ -433,7 +433,7 @@ void kt_tracer_set_complete(KtTracer *t, bool complete)
 {
     kt_tracer_lock_drained(t);
     t->model->complete = complete;
-    mark_locked(t, KT_CONTROL_COMPLETE, complete);
+    control_locked(t, KT_CONTROL_COMPLETE, complete);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -451,7 +451,7 @@ void kt_tracer_set_enabled(KtTracer *t, bool on)
 {
     kt_tracer_lock_drained(t);
     if (on != kt_tracer_enabled(t)) {
-        mark_locked(t, KT_CONTROL_ENABLED, on);
+        control_locked(t, KT_CONTROL_ENABLED, on);
         if (on) {
             apply_gap_locked(t);
         }
@@ -474,10 +474,10 @@ void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n)
     pthread_mutex_unlock(&t->lock);
 }
 
-void kt_tracer_replay_control(KtTracer *t, KtControl mark, uint32_t value)
+void kt_tracer_replay_control(KtTracer *t, KtControl control, uint32_t value)
 {
     pthread_mutex_lock(&t->lock);
-    switch (mark) {
+    switch (control) {
     case KT_CONTROL_RESET:
         reset_locked(t);
         break;

@@ -97,7 +97,7 @@ void kt_tracer_take_module_events(KtTracer *t);
 void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n);
 /** kt_tracer_replay_control() - as kt_tracer_reset() and the like, whose gaps
  *  are events of their own here. */
-void kt_tracer_replay_control(KtTracer *t, KtControl mark, uint32_t value);
+void kt_tracer_replay_control(KtTracer *t, KtControl control, uint32_t value);
 
 /** kt_tracer_replay_module() - @k knows it as loaded, also where it is about
  *  to be unloaded. */

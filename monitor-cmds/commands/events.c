@@ -92,7 +92,7 @@ static bool on_event(void *opaque, const KtEvent *ev)
     return !e->out->closed;
 }
 
-static const char *const mark_names[] = {
+static const char *const control_names[] = {
     [KT_REPLAY_RESET] = "reset", [KT_REPLAY_CLEAR] = "clear",
     [KT_REPLAY_COMPLETE] = "complete", [KT_REPLAY_ENABLED] = "enabled",
     [KT_REPLAY_GAP] = "hole", [KT_REPLAY_LOAD] = "load",
@@ -120,20 +120,20 @@ static void take_loaded(Events *e)
     }
 }
 
-static bool on_mark(void *opaque, KtReplayControl mark, uint64_t value)
+static bool on_control(void *opaque, KtReplayControl control, uint64_t value)
 {
     Events *e = opaque;
 
-    if (mark == KT_REPLAY_RESET || mark == KT_REPLAY_CLEAR ||
-        mark == KT_REPLAY_LOAD) {
+    if (control == KT_REPLAY_RESET || control == KT_REPLAY_CLEAR ||
+        control == KT_REPLAY_LOAD) {
         g_hash_table_remove_all(e->starts);
     }
-    if (mark == KT_REPLAY_LOAD) {
+    if (control == KT_REPLAY_LOAD) {
         take_loaded(e);
     }
     if (in_time(e, kt_replay_info(e->replay)->read_us) &&
         e->shown < e->args->limit) {
-        e->out->format->mark(e->out, mark_names[mark], value);
+        e->out->format->mark(e->out, control_names[control], value);
     }
     return !e->out->closed;
 }
@@ -173,7 +173,7 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
         .since_us = args->filter.has_time && !args->has_va ?
                     args->filter.since : 0,
         .load = args->has_va,
-        .event = on_event, .mark = on_mark, .opaque = &e,
+        .event = on_event, .control = on_control, .opaque = &e,
     };
     const char *told = kt_replay_info(replay)->damage;
 

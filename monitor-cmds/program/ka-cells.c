@@ -125,7 +125,7 @@ static bool on_event(void *opaque, const KtEvent *ev)
     return !d->failed;
 }
 
-static bool on_mark(void *opaque, KtReplayControl mark, uint64_t value)
+static bool on_control(void *opaque, KtReplayControl control, uint64_t value)
 {
     static const uint8_t kinds[] = {
         [KT_REPLAY_RESET] = CELL_RESET, [KT_REPLAY_CLEAR] = CELL_CLEAR,
@@ -134,7 +134,7 @@ static bool on_mark(void *opaque, KtReplayControl mark, uint64_t value)
         [KT_REPLAY_LOAD] = CELL_LOAD,
     };
     Dump *d = opaque;
-    Def def = { .id = MIN(value, UINT32_MAX), .kind = kinds[mark] };
+    Def def = { .id = MIN(value, UINT32_MAX), .kind = kinds[control] };
 
     put_def(d, &def, NULL, 0);
     return !d->failed;
@@ -177,7 +177,7 @@ int ka_dump_file(const char *path)
     g_autoptr(KtReplay) r = kt_replay_open(path, &err);
     Dump d = { 0 };
     const KtReplayPlan plan = {
-        .until_us = UINT64_MAX, .event = on_event, .mark = on_mark,
+        .until_us = UINT64_MAX, .event = on_event, .control = on_control,
         .opaque = &d,
     };
     int rc;

@@ -315,7 +315,7 @@ static void expect_journal(KtReplay *r)
     g_autoptr(GString) seen = g_string_new(NULL);
     const KtReplayPlan plan = {
         .until_us = UINT64_MAX, .apply = true, .event = on_event,
-        .mark = on_control, .opaque = seen,
+        .control = on_control, .opaque = seen,
     };
 
     kt_replay_run(r, &plan);

@@ -235,7 +235,7 @@ void kt_definitions_reader_free(KtDefinitionsReader *r)
     }
 }
 
-static uint64_t take_pc(KtDefinitionsReader *r, KtBytes *in)
+static uint64_t read_pc(KtDefinitionsReader *r, KtBytes *in)
 {
     uint64_t number = kt_bytes_varint(in, r->pc->len);
 
@@ -249,7 +249,7 @@ static uint64_t take_pc(KtDefinitionsReader *r, KtBytes *in)
     return r->last.pc;
 }
 
-static bool take_stack(KtDefinitionsReader *r, KtBytes *in)
+static bool read_stack(KtDefinitionsReader *r, KtBytes *in)
 {
     uint64_t id = r->last.id + kt_unzigzag(kt_bytes_varint(in, UINT64_MAX));
     unsigned n = kt_bytes_u8(in);
@@ -262,7 +262,7 @@ static bool take_stack(KtDefinitionsReader *r, KtBytes *in)
         return false;
     }
     for (unsigned i = 0; i < n - same; i++) {
-        pc[i] = take_pc(r, in);
+        pc[i] = read_pc(r, in);
     }
     memcpy(pc + n - same, r->last.frame + r->last.n - same,
            same * sizeof(*pc));
@@ -270,7 +270,7 @@ static bool take_stack(KtDefinitionsReader *r, KtBytes *in)
     return !in->failed && r->ops->stack(r->opaque, id, pc, n, stop);
 }
 
-static bool take_task(KtDefinitionsReader *r, KtBytes *in)
+static bool read_task(KtDefinitionsReader *r, KtBytes *in)
 {
     uint32_t id = kt_bytes_varint(in, KT_MAX_TASKS);
     uint32_t pid = kt_bytes_varint(in, UINT32_MAX);
@@ -284,7 +284,7 @@ static bool take_task(KtDefinitionsReader *r, KtBytes *in)
     return r->ops->task(r->opaque, id, pid, comm);
 }
 
-static bool take_cache(KtDefinitionsReader *r, KtBytes *in)
+static bool read_cache(KtDefinitionsReader *r, KtBytes *in)
 {
     uint16_t id = kt_bytes_varint(in, UINT16_MAX);
     KtCacheInfo info = { .va = kt_bytes_u64(in) };
@@ -295,7 +295,7 @@ static bool take_cache(KtDefinitionsReader *r, KtBytes *in)
     return !in->failed && id && r->ops->cache(r->opaque, id, &info);
 }
 
-static bool take_one(KtDefinitionsReader *r, KtBytes *in)
+static bool read_one(KtDefinitionsReader *r, KtBytes *in)
 {
     switch (kt_bytes_u8(in)) {
     case TAG_FORGET:
@@ -303,11 +303,11 @@ static bool take_one(KtDefinitionsReader *r, KtBytes *in)
         r->last = (Last) { 0 };
         return true;
     case TAG_STACK:
-        return take_stack(r, in);
+        return read_stack(r, in);
     case TAG_TASK:
-        return take_task(r, in);
+        return read_task(r, in);
     case TAG_CACHE:
-        return take_cache(r, in);
+        return read_cache(r, in);
     default:
         return false;
     }
@@ -316,7 +316,7 @@ static bool take_one(KtDefinitionsReader *r, KtBytes *in)
 bool kt_definitions_read(KtDefinitionsReader *r, KtBytes *in)
 {
     while (kt_bytes_left(in)) {
-        if (!take_one(r, in)) {
+        if (!read_one(r, in)) {
             return false;
         }
     }

@@ -172,7 +172,7 @@ static void walk(KtFrameReader *r)
 }
 
 /* Rows of the index: frames that follow each other up to it. */
-static bool take_rows(KtFrameReader *r, KtBytes *in, uint64_t end)
+static bool read_rows(KtFrameReader *r, KtBytes *in, uint64_t end)
 {
     uint64_t expected = KT_HEAD_BYTES;
 
@@ -206,7 +206,7 @@ static bool use_index(KtFrameReader *r, const KtFrame *index)
     g_array_set_size(r->frames, 0);
     if (ok) {
         in = kt_bytes(s.data[0]->data, s.data[0]->len);
-        ok = take_rows(r, &in, index->offset) &&
+        ok = read_rows(r, &in, index->offset) &&
              index->number == r->frames->len;
     }
     kt_sections_clear(&s);

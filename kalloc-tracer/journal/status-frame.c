@@ -79,7 +79,7 @@ void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats)
 
 /* Any bytes, as the live tracer's: names of files are in it. Who prints it
  * makes it printable. */
-static const char *take_text(KtBytes *in, GStringChunk *strings)
+static const char *read_text(KtBytes *in, GStringChunk *strings)
 {
     const char *s;
 
@@ -90,7 +90,7 @@ static const char *take_text(KtBytes *in, GStringChunk *strings)
     return s ? g_string_chunk_insert(strings, s) : NULL;
 }
 
-static void take_parts(KtBytes *in, KtStoredStatus *s)
+static void read_parts(KtBytes *in, KtStoredStatus *s)
 {
     uint64_t n = kt_bytes_varint(in, PARTS_MAX);
 
@@ -103,7 +103,7 @@ static void take_parts(KtBytes *in, KtStoredStatus *s)
     }
 }
 
-static void take_counters(KtBytes *in, KtStoredStatus *s)
+static void read_counters(KtBytes *in, KtStoredStatus *s)
 {
     uint64_t n = kt_bytes_varint(in, COUNTERS_MAX);
 
@@ -119,7 +119,7 @@ static void take_counters(KtBytes *in, KtStoredStatus *s)
     }
 }
 
-static void take_hooks(KtBytes *in, KtStoredStatus *s)
+static void read_hooks(KtBytes *in, KtStoredStatus *s)
 {
     s->n_hooks = kt_bytes_varint(in, HOOKS_MAX);
     s->hook = g_new0(KtHookStatus, MAX(s->n_hooks, 1));
@@ -127,11 +127,11 @@ static void take_hooks(KtBytes *in, KtStoredStatus *s)
         KtHookStatus *h = &s->hook[i];
         bool known = kt_bytes_u8(in);
 
-        h->name = take_text(in, s->strings);
-        h->symbol = take_text(in, s->strings);
-        h->from = take_text(in, s->strings);
-        h->args_from = take_text(in, s->strings);
-        h->note = take_text(in, s->strings);
+        h->name = read_text(in, s->strings);
+        h->symbol = read_text(in, s->strings);
+        h->from = read_text(in, s->strings);
+        h->args_from = read_text(in, s->strings);
+        h->note = read_text(in, s->strings);
         h->va = kt_bytes_u64(in);
         h->hits = kt_bytes_varint(in, UINT64_MAX);
         h->name = known ? h->name : NULL;
@@ -144,14 +144,14 @@ KtStoredStatus *kt_status_get(KtBytes *in)
 
     s->strings = g_string_chunk_new(4096);
     s->kernel_found = kt_bytes_u8(in);
-    s->why_no_kernel = g_strdup(take_text(in, s->strings));
+    s->why_no_kernel = g_strdup(read_text(in, s->strings));
     for (unsigned i = 0; i < G_N_ELEMENTS(saved_stats); i++) {
         *stat_at(&s->stats, i) = kt_bytes_varint(in, UINT64_MAX);
     }
     s->stats.full = kt_bytes_u8(in);
-    take_parts(in, s);
-    take_counters(in, s);
-    take_hooks(in, s);
+    read_parts(in, s);
+    read_counters(in, s);
+    read_hooks(in, s);
     return in->failed ? NULL : g_steal_pointer(&s);
 }
 

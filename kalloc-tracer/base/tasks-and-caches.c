@@ -132,7 +132,7 @@ static void escape(char out[ESCAPED_MAX], const char *name)
     *out = '\0';
 }
 
-/* 0: they look the same. */
+/* 0: they are equal. */
 static int compare(const KtCacheInfo *a, const KtCacheInfo *b)
 {
     if (a->va != b->va) {
@@ -342,59 +342,59 @@ uint32_t kt_tasks_caches_n_caches(const KtTasksCaches *n)
 /* ---- all caches at once ------------------------------------------------- */
 
 /* A cache, and its id, or its place in a list. */
-typedef struct Look {
+typedef struct NumberedCache {
     const KtCacheInfo *info;
     uint32_t number;
-} Look;
+} NumberedCache;
 
-static int by_look(const void *a, const void *b)
+static int by_cache(const void *a, const void *b)
 {
-    const Look *x = a, *y = b;
+    const NumberedCache *x = a, *y = b;
     int order = compare(x->info, y->info);
 
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* (owned) Look, sorted. */
+/* (owned) NumberedCache, sorted. */
 static GArray *sort_known(const KtTasksCaches *n)
 {
-    GArray *looks = g_array_new(FALSE, FALSE, sizeof(Look));
+    GArray *sorted = g_array_new(FALSE, FALSE, sizeof(NumberedCache));
 
     for (uint32_t id = 1; id <= n->n_caches; id++) {
-        Look look = { n->cache[id], id };
+        NumberedCache entry = { n->cache[id], id };
 
-        g_array_append_val(looks, look);
+        g_array_append_val(sorted, entry);
     }
-    g_array_sort(looks, by_look);
-    return looks;
+    g_array_sort(sorted, by_cache);
+    return sorted;
 }
 
 static GArray *sort_list(const KtCacheInfo *list, uint32_t n_list)
 {
-    GArray *looks = g_array_new(FALSE, FALSE, sizeof(Look));
+    GArray *sorted = g_array_new(FALSE, FALSE, sizeof(NumberedCache));
 
     for (uint32_t i = 0; i < n_list; i++) {
-        Look look = { &list[i], i };
+        NumberedCache entry = { &list[i], i };
 
-        g_array_append_val(looks, look);
+        g_array_append_val(sorted, entry);
     }
-    g_array_sort(looks, by_look);
-    return looks;
+    g_array_sort(sorted, by_cache);
+    return sorted;
 }
 
-static const KtCacheInfo *look_at(const GArray *looks, uint32_t i)
+static const KtCacheInfo *cache_at(const GArray *sorted, uint32_t i)
 {
-    return g_array_index(looks, Look, i).info;
+    return g_array_index(sorted, NumberedCache, i).info;
 }
 
-static void leave_behind(KtTasksCaches *n, const GArray *known, uint32_t i)
+static void add_undone(KtTasksCaches *n, const GArray *known, uint32_t i)
 {
-    Undone u = { .id = g_array_index(known, Look, i).number };
+    Undone u = { .id = g_array_index(known, NumberedCache, i).number };
 
     g_array_append_val(n->undone, u);
 }
 
-/* Of those that look the same the first is the first, and so on. Both lists
+/* Of those that are equal the first is the first, and so on. Both lists
  * are a guest's, and long: they are gone through once. */
 static void match_locked(KtTasksCaches *n, const KtCacheInfo *list,
                          uint32_t n_list, uint16_t *ids)
@@ -404,18 +404,18 @@ static void match_locked(KtTasksCaches *n, const KtCacheInfo *list,
 
     g_array_set_size(n->undone, 0);
     for (uint32_t i = 0; i < n_list; i++) {
-        const Look *w = &g_array_index(wanted, Look, i);
+        const NumberedCache *w = &g_array_index(wanted, NumberedCache, i);
 
-        while (k < known->len && compare(look_at(known, k), w->info) < 0) {
-            leave_behind(n, known, k++);
+        while (k < known->len && compare(cache_at(known, k), w->info) < 0) {
+            add_undone(n, known, k++);
         }
         ids[w->number] = 0;
-        if (k < known->len && !compare(look_at(known, k), w->info)) {
-            ids[w->number] = g_array_index(known, Look, k++).number;
+        if (k < known->len && !compare(cache_at(known, k), w->info)) {
+            ids[w->number] = g_array_index(known, NumberedCache, k++).number;
         }
     }
     while (k < known->len) {
-        leave_behind(n, known, k++);
+        add_undone(n, known, k++);
     }
 }
 

@@ -54,7 +54,7 @@ struct KtFrameWriter {
     bool hooks_told;
     GQueue kept;            /* of Kept */
     size_t kept_bytes;
-    bool given_up;          /* it was too much: nothing is written any more */
+    bool stopped;          /* it was too much: nothing is written any more */
     Gap gap;
     uint64_t dropped;       /* atomic */
     KtCounters *counters;
@@ -321,7 +321,7 @@ void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
     Before b;
     KtFrame f;
 
-    if (o->given_up) {
+    if (o->stopped) {
         drop_events(o, ev, n);
         return;
     }
@@ -341,9 +341,9 @@ void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
     }
 }
 
-static void give_up(KtFrameWriter *o)
+static void stop_writing(KtFrameWriter *o)
 {
-    o->given_up = true;
+    o->stopped = true;
     g_queue_clear_full(&o->kept, kept_free);
     o->kept_bytes = 0;
 }
@@ -367,7 +367,7 @@ static void keep(KtFrameWriter *o, KtFrameKind kind, const GByteArray *data)
         kept_free(g_queue_pop_tail(&o->kept));
     }
     if (o->kept_bytes + data->len > KEPT_MAX) {
-        give_up(o);
+        stop_writing(o);
         return;
     }
     k = g_new(Kept, 1);
@@ -384,7 +384,7 @@ void kt_frame_writer_add(KtFrameWriter *o, KtFrameKind kind,
 {
     Before b;
 
-    if (o->given_up) {
+    if (o->stopped) {
         return;
     }
     b = begin(o);
@@ -435,7 +435,7 @@ void kt_frame_writer_end(KtFrameWriter *o)
     sigemptyset(&limit);
     sigaddset(&limit, SIGXFSZ);
     pthread_sigmask(SIG_BLOCK, &limit, &before);
-    if (!o->given_up) {
+    if (!o->stopped) {
         put_end(o);
     }
     sigtimedwait(&limit, NULL, &at_once);

@@ -65,7 +65,7 @@ static inline KtAccount *cell(KtCells *c, uint32_t id)
            (id & ((1u << p->shift) - 1));
 }
 
-static inline void note_peak(KtAccount *c)
+static inline void set_peak(KtAccount *c)
 {
     uint64_t live = c->reserved - c->freed_reserved;
 
@@ -94,7 +94,7 @@ void kt_account_add(KtAccount *to, const KtAccount *a)
     to->freed_reserved += a->freed_reserved;
     to->cross += a->cross;
     to->peak = MAX(to->peak, a->peak);
-    note_peak(to);
+    set_peak(to);
 }
 
 KtAccount kt_cells_sum(const KtCells *c)
@@ -310,7 +310,7 @@ static inline void add_alloc(KtAccount *c, uint64_t n, KtAmount bytes)
     c->allocs += n;
     c->asked += bytes.asked;
     c->reserved += bytes.reserved;
-    note_peak(c);
+    set_peak(c);
 }
 
 static inline void add_free(KtAccount *c, uint64_t n, KtAmount bytes,
@@ -322,7 +322,7 @@ static inline void add_free(KtAccount *c, uint64_t n, KtAmount bytes,
     c->cross += cross;
 }
 
-static inline void hold(KtHeld *h, uint64_t more)
+static inline void add_held(KtHeld *h, uint64_t more)
 {
     h->live += more;
     h->peak = MAX(h->peak, h->live);
@@ -337,8 +337,8 @@ void kt_accounts_alloc(KtAccounts *a, const KtWho *w, KtAmount n)
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         add_alloc(c.by[i], 1, n);
     }
-    hold(c.caller, n.reserved);
-    hold(&a->now.all, n.reserved);
+    add_held(c.caller, n.reserved);
+    add_held(&a->now.all, n.reserved);
 }
 
 void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross)
@@ -385,7 +385,7 @@ static KtAmount more(KtAmount than, KtAmount n)
 }
 
 /* Takes an allocation back, which goes to another account. */
-static void take_back(KtAccount *c, KtAmount n)
+static void undo_alloc(KtAccount *c, KtAmount n)
 {
     c->allocs--;
     c->asked -= n.asked;
@@ -404,8 +404,8 @@ static void change_all(KtAccounts *a, const KtWho *w, uint64_t n,
         add_free(c.by[i], 0, shrunk, 0);
         add_alloc(c.by[i], n, grown);
     }
-    hold(c.caller, grown.reserved - shrunk.reserved);
-    hold(&a->now.all, grown.reserved - shrunk.reserved);
+    add_held(c.caller, grown.reserved - shrunk.reserved);
+    add_held(&a->now.all, grown.reserved - shrunk.reserved);
 }
 
 /* What was allocated as of one class of sizes is of the class of what it is
@@ -415,7 +415,7 @@ static void move_size(KtAccounts *a, KtAmount before, KtAmount after)
     KtAccount *to = size_cell(a, after.asked);
     KtAmount shrunk = more(after, before);
 
-    take_back(size_cell(a, before.asked), before);
+    undo_alloc(size_cell(a, before.asked), before);
     add_free(to, 0, shrunk, 0);
     add_alloc(to, 1, (KtAmount) { after.asked + shrunk.asked,
                                   after.reserved + shrunk.reserved });
@@ -453,7 +453,7 @@ void kt_accounts_split(KtAccounts *a, const KtWho *w, KtAmount before,
     KtAmount shrunk = more(both, before);
 
     change_all(a, w, 1, more(before, both), shrunk);
-    take_back(size_cell(a, before.asked), before);
+    undo_alloc(size_cell(a, before.asked), before);
     add_alloc(size_cell(a, first.asked), 1, first);
     add_alloc(size_cell(a, second.asked), 1, second);
     add_free(size_cell(a, second.asked), 0, shrunk, 0);
@@ -466,7 +466,7 @@ void kt_accounts_found_cache(KtAccounts *a, const KtWho *w, KtAmount n,
 {
     KtCells *c = &a->now.by[KT_BY_CACHE];
 
-    take_back(cell(c, cache_cell(w->cache, w->layer)), n);
+    undo_alloc(cell(c, cache_cell(w->cache, w->layer)), n);
     add_alloc(cell(c, cache_cell(cache, w->layer)), 1, n);
 }
 

@@ -65,7 +65,7 @@ static KtVerdict bad(KtErrorKind *kind, KtErrorKind is)
  * no slab, or another cache's slab, in which that address was never handed
  * out.
  */
-static bool slab_is_gone(const KtCase *c)
+static bool slab_was_freed(const KtCase *c)
 {
     const KtRec *r = c->rec;
 
@@ -88,7 +88,7 @@ static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
                       KT_FAMILY_ANY;
 
     if (r->freed) {
-        return bad(kind, slab_is_gone(c) ? KT_ERR_INVALID_FREE :
+        return bad(kind, slab_was_freed(c) ? KT_ERR_INVALID_FREE :
                          KT_ERR_DOUBLE_FREE);
     }
     if (!(may_free[family] & 1u << r->layer)) {

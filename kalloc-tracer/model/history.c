@@ -91,7 +91,7 @@ static uint64_t release_seg(KtHistory *h, unsigned seg)
 }
 
 /* The oldest row goes: all that needs to be undone. */
-static void forget_oldest(KtHistory *h)
+static void evict_oldest(KtHistory *h)
 {
     Row old;
 
@@ -124,7 +124,7 @@ static uint64_t drop_oldest_seg(KtHistory *h)
             return 0;
         }
         while (h->oldest < h->next && first_seg(h, h->oldest) == seg) {
-            forget_oldest(h);
+            evict_oldest(h);
         }
         if (seg != last_seg(h, h->next - 1) && seg != last_seg(h, h->next)) {
             return release_seg(h, seg);
@@ -175,7 +175,7 @@ uint64_t kt_history_shrink(KtHistory *h, uint64_t bytes)
         return done;
     }
     while (h->oldest < h->next) {
-        forget_oldest(h);
+        evict_oldest(h);
     }
     for (unsigned i = 0; i < n_segs(h); i++) {
         done += release_seg(h, i);
@@ -264,7 +264,7 @@ static bool make_room(KtHistory *h, const KtBlock *b)
         return false;
     }
     if (kt_history_rows(h) == h->capacity) {
-        forget_oldest(h);
+        evict_oldest(h);
     }
     return (G_LIKELY(h->next < h->ready) || hold_next(h)) &&
            (G_LIKELY(!is_huge(b)) ||

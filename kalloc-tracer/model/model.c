@@ -89,7 +89,7 @@ void kt_model_publish(KtModel *m)
     }
 }
 
-void kt_model_forget(KtModel *m)
+void kt_model_count_forgotten(KtModel *m)
 {
     m->count[KT_CNT_FORGOTTEN] += m->live_blocks + m->freed_blocks +
                                   kt_history_rows(m->history);

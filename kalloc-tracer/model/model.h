@@ -70,9 +70,9 @@ void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n);
 /** kt_model_publish() - what it counted without an event, to where events
  *  are counted. */
 void kt_model_publish(KtModel *m);
-/** kt_model_forget() - blocks and past lives are about to be dropped: count
- *  them. */
-void kt_model_forget(KtModel *m);
+/** kt_model_count_forgotten() - count the blocks and past lives, which the
+ *  caller is about to drop. */
+void kt_model_count_forgotten(KtModel *m);
 /** kt_model_retire() - the boot ended: only its blocks are kept. */
 void kt_model_retire(KtModel *m);
 

@@ -18,8 +18,8 @@ typedef struct KtSnapshotIds {
 void kt_model_pack(const KtModel *m, GsPack *p);
 /** kt_model_unpack() - into @m, which is empty. */
 void kt_model_unpack(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids);
-/** kt_model_forget_pages() - it has no blocks of pages. */
-void kt_model_forget_pages(KtModel *m);
+/** kt_model_drop_pages() - it has no blocks of pages. */
+void kt_model_drop_pages(KtModel *m);
 /** kt_model_renumber() - the ids of all that @m has; those of backtraces are
  *  @stacks' from now on. */
 void kt_model_renumber(KtModel *m, const KtRenumber *to,

@@ -424,7 +424,7 @@ static void forget_live(KtModel *m, uint32_t index)
     }
 }
 
-void kt_model_forget_pages(KtModel *m)
+void kt_model_drop_pages(KtModel *m)
 {
     KtMap *map = &m->map[KT_MAP_PAGES];
     KtMapIter it = kt_map_seek(map, 0);

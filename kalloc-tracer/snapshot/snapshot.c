@@ -376,9 +376,9 @@ void kt_snapshot_free(KtSnapshot *s)
 
 void kt_snapshot_forget_pages(KtSnapshot *s)
 {
-    kt_model_forget_pages(s->model);
+    kt_model_drop_pages(s->model);
     if (s->previous) {
-        kt_model_forget_pages(s->previous);
+        kt_model_drop_pages(s->previous);
     }
 }
 
@@ -480,7 +480,7 @@ void kt_tracer_reset_unknown(KtTracer *t)
 
     kt_tracer_lock_drained(t);
     kt_tasks_caches_set_caches(t->names, NULL, 0, NULL);
-    kt_model_forget(t->model);
+    kt_model_count_forgotten(t->model);
     swap_models_locked(t, kt_model_new(t->counters, t->budget, t->stacks,
                                        t->config.history_bytes), NULL);
     t->previous_live = 0;

@@ -389,7 +389,7 @@ static void reset_locked(KtTracer *t)
     kt_model_free(t->previous);
     t->previous = t->model;
     t->previous_live = t->model->live_blocks;
-    kt_model_forget(t->model);
+    kt_model_count_forgotten(t->model);
     kt_modules_forget(t->modules, true);
     kt_leaks_leave(t->leaks);
     kt_model_retire(t->previous);
@@ -404,7 +404,7 @@ static void clear_locked(KtTracer *t)
     bool complete = t->model->complete;
     bool unseen = t->model->unseen;
 
-    kt_model_forget(t->model);
+    kt_model_count_forgotten(t->model);
     kt_modules_forget(t->modules, false);
     kt_model_free(t->model);
     t->model = new_model(t);

@@ -18,7 +18,6 @@
 typedef struct Inside {
     unsigned machine;
     const char *marker;
-    const GsFrameRules *frames;
     unsigned (*page_shift)(const GsKernel *k);
     const char *image_start;
 } Inside;
@@ -82,15 +81,35 @@ static const GsArch archs[GS_ARCH__COUNT] = {
     },
 };
 
+/* Page tables of one page each, side by side in arch/arm64/kernel/
+ * vmlinux.lds.S. */
+static unsigned arm64_page_shift(const GsKernel *k)
+{
+    static const char *const before[] = {
+        "reserved_pg_dir", "reserved_ttbr0"
+    };
+    GsSymbol dir, other;
+
+    if (!gs_symtab_lookup(k->symtab, "swapper_pg_dir", &dir)) {
+        return 12;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(before); i++) {
+        if (gs_symtab_lookup(k->symtab, before[i], &other)) {
+            return dir.va - other.va == 1u << 14 ? 14 :
+                   dir.va - other.va == 1u << 16 ? 16 : 12;
+        }
+    }
+    return 12;
+}
+
 static const Inside insides[GS_ARCH__COUNT] = {
     [GS_ARCH_X86_64] = { EM_X86_64, "x86_64_start_kernel" },
     [GS_ARCH_ARM64] = {
-        EM_AARCH64, "__primary_switched", &gs_arm64_frames,
-        gs_arm64_page_shift
+        EM_AARCH64, "__primary_switched", arm64_page_shift
     },
     /* its head is in front of _text (arch/riscv/kernel/vmlinux.lds.S) */
     [GS_ARCH_RISCV64] = {
-        EM_RISCV, "_start_kernel", &gs_riscv64_frames, NULL, "_start"
+        EM_RISCV, "_start_kernel", NULL, "_start"
     },
 };
 
@@ -136,11 +155,6 @@ unsigned gs_arch_page_shift(const GsKernel *k)
     const Inside *in = &insides[k->arch->id];
 
     return in->page_shift ? in->page_shift(k) : 12;
-}
-
-const GsFrameRules *gs_arch_frames(const GsArch *arch)
-{
-    return insides[arch->id].frames;
 }
 
 const char *gs_arch_image_start(const GsArch *arch)

@@ -6,7 +6,6 @@
 #ifndef GS_ARCH_H
 #define GS_ARCH_H
 
-#include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/gs.h"
 
 typedef struct GsSymtab GsSymtab;
@@ -20,8 +19,5 @@ const GsArch *gs_arch_of_symbols(const GsSymtab *tab);
 const char *gs_arch_image_start(const GsArch *arch);
 /** gs_arch_page_shift() - log2 of the page size of @k. */
 unsigned gs_arch_page_shift(const GsKernel *k);
-/** gs_arch_frames() - (static) how its frame records are, NULL where stacks
- *  are walked with ORC. */
-const GsFrameRules *gs_arch_frames(const GsArch *arch);
 
 #endif /* GS_ARCH_H */

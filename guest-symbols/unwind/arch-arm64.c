@@ -9,7 +9,7 @@
  * a word behind the record tells which.
  */
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/symbols/symtab.h"
+#include "guest-symbols/unwind/frame-records.h"
 
 /* struct pt_regs begins with x0-x30, sp, pc, pstate (uapi/asm/ptrace.h) */
 enum {
@@ -125,24 +125,3 @@ static GsStop step(const GsFrameRecords *f, Walk *w)
 }
 
 const GsFrameRules gs_arm64_frames = { prepare, step };
-
-/* Page tables of one page each, side by side in arch/arm64/kernel/
- * vmlinux.lds.S. */
-unsigned gs_arm64_page_shift(const GsKernel *k)
-{
-    static const char *const before[] = {
-        "reserved_pg_dir", "reserved_ttbr0"
-    };
-    GsSymbol dir, other;
-
-    if (!gs_symtab_lookup(k->symtab, "swapper_pg_dir", &dir)) {
-        return 12;
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(before); i++) {
-        if (gs_symtab_lookup(k->symtab, before[i], &other)) {
-            return dir.va - other.va == 1u << 14 ? 14 :
-                   dir.va - other.va == 1u << 16 ? 16 : 12;
-        }
-    }
-    return 12;
-}

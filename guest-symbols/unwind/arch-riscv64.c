@@ -8,6 +8,7 @@
  * pointer is something else altogether.
  */
 #include "guest-symbols/kernel/kernel.h"
+#include "guest-symbols/unwind/frame-records.h"
 
 /* struct pt_regs begins with epc, ra, sp, gp, tp, t0-t2, s0, ... t6, status
  * (asm/ptrace.h) */

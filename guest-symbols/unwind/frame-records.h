@@ -59,7 +59,10 @@ extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
 /** gs_plain_frames - nothing but records: of a kernel opened by
  *  gs_kernel_open_elf() */
 extern const GsFrameRules gs_plain_frames;
-unsigned gs_arm64_page_shift(const GsKernel *k);
+
+/** gs_frame_rules_find() - find the rules for the stacks of @k. Returns:
+ *  (static) NULL if they are walked with ORC. */
+const GsFrameRules *gs_frame_rules_find(const GsKernel *k);
 
 /** gs_frame_records_prepare() - @k: with its slide set. */
 void gs_frame_records_prepare(GsFrameRecords *f, const GsFrameRules *rules,

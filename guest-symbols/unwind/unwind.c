@@ -16,9 +16,11 @@
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
+#include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/unwind/walk-cache.h"
 #include "guest-symbols/base/secret.h"
 #include "guest-symbols/unwind/walk.h"
+
 #include <string.h>
 
 #define SHORT_BITS 11
@@ -93,21 +95,6 @@ struct GsUnwinder {
 /* Before the first page: zeros, at an address that no guest page can have. */
 #define NO_PAGE_VA (1ull << 63)
 static const uint64_t no_page[512];
-
-/* ---- guest words ------------------------------------------------------ */
-
-G_GNUC_NO_INLINE bool gs_walk_turn_page(Walk *w, uint64_t va)
-{
-    const void *host = gs_walk_in_kernel(w, va) ? w->page(w->opaque, va)
-                                                : NULL;
-
-    if (!host) {
-        return false;
-    }
-    w->page_va = va & PAGE_MASK;
-    w->page_host = host;
-    return true;
-}
 
 /* ---- rules ------------------------------------------------------------ */
 
@@ -567,8 +554,7 @@ void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 GsUnwinder *gs_unwinder_new(const GsKernel *k)
 {
     GsUnwinder *u = g_aligned_alloc0(1, sizeof(*u), 64);
-    const GsFrameRules *rules = k->plain ? &gs_plain_frames
-                                         : gs_arch_frames(k->arch);
+    const GsFrameRules *rules = gs_frame_rules_find(k);
 
     gs_secret_make();
     u->k = k;
@@ -592,3 +578,17 @@ void gs_unwinder_free(GsUnwinder *u)
     g_aligned_free(u);
 }
 
+/* ---- names ------------------------------------------------------------ */
+
+static const char *const stop_names[GS_STOP__COUNT] = {
+    [GS_STOP_END] = "end",
+    [GS_STOP_USER] = "user",
+    [GS_STOP_UNKNOWN_PC] = "unknown-pc",
+    [GS_STOP_BAD_FRAME] = "bad-frame",
+    [GS_STOP_DEPTH] = "depth",
+};
+
+const char *gs_stop_name(GsStop stop)
+{
+    return (unsigned)stop < GS_STOP__COUNT ? stop_names[stop] : "?";
+}

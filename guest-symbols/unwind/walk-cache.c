@@ -88,6 +88,21 @@ void gs_walk_cache_clear(GsWalkCache *p)
     memset(p->key, 0, sizeof(p->key));
 }
 
+/* ---- guest words -------------------------------------------------------- */
+
+G_GNUC_NO_INLINE bool gs_walk_turn_page(Walk *w, uint64_t va)
+{
+    const void *host = gs_walk_in_kernel(w, va) ? w->page(w->opaque, va)
+                                                : NULL;
+
+    if (!host) {
+        return false;
+    }
+    w->page_va = va & PAGE_MASK;
+    w->page_host = host;
+    return true;
+}
+
 /* ---- hashing ------------------------------------------------------------ */
 
 /* Two chains in turns, so that one need not wait for the other. */

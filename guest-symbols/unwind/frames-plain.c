@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of kernels that were opened by gs_kernel_open_elf(): nothing but
+ * frame records, and the functions that the options name as outermost.
+ * Called by the walk of frame-records.c, by the thread that unwinds.
+ */
+#include "guest-symbols/kernel/kernel.h"
+#include "guest-symbols/unwind/frame-records.h"
+
+/* Where a function's frame pointer points: at its record, {caller's frame
+ * pointer, return address}, or behind it (RISC-V psABI). */
+static void prepare(GsFrameRecords *f, const GsKernel *k)
+{
+    uint64_t above = k->va_bits && k->va_bits < 64 ? ~0ull << k->va_bits : 0;
+
+    f->canonical = k->low ? 0 : above;
+    f->signature = k->low ? above : 0;
+    f->record_at = k->arch->id == GS_ARCH_RISCV64 ? -16 : 0;
+    for (char **name = k->outermost; name && *name; name++) {
+        GsSymbol sym;
+
+        if (gs_kernel_lookup(k, *name, &sym)) {
+            gs_frame_records_add_outermost(f, sym.va, sym.va + sym.size);
+        }
+    }
+}
+
+static GsStop step(const GsFrameRecords *f, Walk *w)
+{
+    uint64_t record = w->bp + f->record_at, ra;
+
+    w->trail->plain = false;            /* few frames, and no hurry */
+    if (!w->bp || gs_frame_records_is_outermost(f, w->ip)) {
+        return GS_STOP_END;
+    }
+    if (!gs_frame_records_move(w, record) || !read_word(w, record, &w->bp) ||
+        !read_word(w, record + 8, &ra)) {
+        return GS_STOP_BAD_FRAME;
+    }
+    if (!ra) {
+        return GS_STOP_END;
+    }
+    w->ip = (ra | f->canonical) & ~f->signature;
+    return GS_GO_ON;
+}
+
+const GsFrameRules gs_plain_frames = { prepare, step };

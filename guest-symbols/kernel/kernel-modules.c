@@ -1,133 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the registry of modules tells of one: its name, areas, symbols. Any
- * thread.
+ * What gs.h says of a kernel's modules: each function asks the table of
+ * modules (modules/). Any thread, but for gs_kernel_unpack_modules().
  */
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/modules/modules-internal.h"
-
-#include <string.h>
-
-G_STATIC_ASSERT(GS_MODULE_AREAS_MAX == GS_MODULE_MAX_MEM);
-
-static void tell(const Module *mod, GsModule *out)
-{
-    *out = (GsModule) {
-        .va = mod->va, .name = mod->name, .live = mod->live
-    };
-    for (size_t i = 0; i < mod->n_mem; i++) {
-        out->area[out->n++] = (GsModuleArea) {
-            mod->mem[i].start, mod->mem[i].end };
-    }
-}
-
-static const Module *find_locked(const GsModules *m, uint64_t module_va)
-{
-    for (guint i = 0; i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
-
-        if (mod->live && mod->va == module_va) {
-            return mod;
-        }
-    }
-    return NULL;
-}
+#include "guest-symbols/modules/modules.h"
 
 bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out)
 {
-    const GsModules *m = k->modules;
-    HOLD_LOCK(m);
-    const Module *mod = find_locked(m, module_va);
-
-    if (mod) {
-        tell(mod, out);
-    }
-    return mod;
+    return gs_modules_get(k->modules, module_va, out);
 }
 
 bool gs_kernel_nth_module(const GsKernel *k, unsigned i, GsModule *out)
 {
-    const GsModules *m = k->modules;
-    HOLD_LOCK(m);
-
-    if (i >= m->all->len) {
-        return false;
-    }
-    tell(m->all->pdata[i], out);
-    return true;
+    return gs_modules_nth(k->modules, i, out);
 }
 
-static void tell_all(const Module *mod, GsModuleFn fn, void *opaque)
+bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out)
 {
-    g_autoptr(GArray) syms = g_array_new(false, false, sizeof(GsModuleSymbol));
-    GsModuleInfo info = { .n_mem = mod->n_mem, .n_text = mod->n_text };
-
-    for (size_t i = 0; i < mod->n_syms; i++) {
-        const Sym *s = &mod->syms[i];
-        GsModuleSymbol sym = { s->va, s->name, s->type };
-
-        g_array_append_val(syms, sym);
-    }
-    g_strlcpy(info.name, mod->name, sizeof(info.name));
-    memcpy(info.mem, mod->mem, sizeof(info.mem));
-    memcpy(info.text, mod->text, sizeof(info.text));
-    info.syms = (GsModuleSymbol *)syms->data;
-    info.n_syms = mod->n_syms;
-    fn(mod->va, &info, opaque);
-}
-
-bool gs_modules_with(const GsModules *m, uint64_t module_va, GsModuleFn fn,
-                     void *opaque)
-{
-    HOLD_LOCK(m);
-    const Module *mod = find_locked(m, module_va);
-
-    if (mod) {
-        tell_all(mod, fn, opaque);
-    }
-    return mod;
-}
-
-bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
-                         void *opaque)
-{
-    HOLD_LOCK(m);
-
-    if (i >= m->all->len) {
-        return false;
-    }
-    tell_all(m->all->pdata[i], fn, opaque);
-    return true;
+    return gs_modules_at(k->modules, va, out);
 }
 
 void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
                               GsModuleSymbolFn fn, void *opaque)
 {
-    const GsModules *m = k->modules;
-    HOLD_LOCK(m);
-    const Module *mod = find_locked(m, module_va);
-
-    for (size_t i = 0; mod && i < mod->n_syms; i++) {
-        const Sym *s = &mod->syms[i];
-
-        if (!fn(&(GsModuleSymbol) { s->va, s->name, s->type }, opaque)) {
-            return;
-        }
-    }
+    gs_modules_foreach_symbol(k->modules, module_va, fn, opaque);
 }
 
-bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out)
+size_t gs_kernel_n_modules(const GsKernel *k)
 {
-    const GsModules *m = k->modules;
-    HOLD_LOCK(m);
+    return gs_modules_n(k->modules);
+}
 
-    for (guint i = 0; i < m->spans->len; i++) {
-        const Span *s = &g_array_index(m->spans, Span, i);
+void gs_kernel_set_module_room(GsKernel *k, uint64_t bytes)
+{
+    gs_modules_set_room(k->modules, bytes);
+}
 
-        if (va >= s->start && va < s->end) {
-            tell(s->module, out);
-            return true;
-        }
+void gs_kernel_drop_module(GsKernel *k, uint64_t module_va)
+{
+    gs_modules_drop(k->modules, k->orc, module_va);
+}
+
+void gs_kernel_pack_modules(const GsKernel *k, GsPack *p)
+{
+    gs_modules_pack(k->modules, k->orc, p);
+}
+
+unsigned gs_kernel_unpack_modules(GsKernel *k, GsUnpack *u, uint64_t room)
+{
+    uint64_t bytes = gs_modules_bytes(k->modules);
+    unsigned refused;
+
+    gs_kernel_set_slide(k, k->slide);
+    refused = gs_modules_unpack(k->modules, k->orc, u,
+                                bytes + MIN(room, UINT64_MAX - bytes));
+    if (!gs_unpack_ok(u)) {
+        gs_kernel_set_slide(k, k->slide);
     }
-    return false;
+    return refused;
 }

@@ -50,7 +50,7 @@ bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
     g_autoptr(GsModuleInfo) info = NULL;
     GsModuleShape shape;
 
-    if (!gs_modules_shape(k->modules, k, &shape, errp)) {
+    if (!gs_modules_shape(k->modules, k->btf, &shape, errp)) {
         return false;
     }
     info = gs_module_read(&shape, mem, module_va, errp);
@@ -124,33 +124,4 @@ bool gs_kernel_add_bpf(GsKernel *k, const GsMem *mem, uint64_t ksym_va,
     sym.va = start;
     return gs_kernel_add_module_data(k, ksym_va, "bpf", start, end - start,
                                      &sym, 1, 0, NULL, NULL, 0, errp);
-}
-
-void gs_kernel_drop_module(GsKernel *k, uint64_t module_va)
-{
-    gs_modules_drop(k->modules, k->orc, module_va);
-}
-
-void gs_kernel_pack_modules(const GsKernel *k, GsPack *p)
-{
-    gs_modules_pack(k->modules, k->orc, p);
-}
-
-unsigned gs_kernel_unpack_modules(GsKernel *k, GsUnpack *u, uint64_t room)
-{
-    uint64_t bytes = gs_modules_bytes(k->modules);
-    unsigned refused;
-
-    gs_kernel_set_slide(k, k->slide);
-    refused = gs_modules_unpack(k->modules, k->orc, u,
-                                bytes + MIN(room, UINT64_MAX - bytes));
-    if (!gs_unpack_ok(u)) {
-        gs_kernel_set_slide(k, k->slide);
-    }
-    return refused;
-}
-
-size_t gs_kernel_n_modules(const GsKernel *k)
-{
-    return gs_modules_n(k->modules);
 }

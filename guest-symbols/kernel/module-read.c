@@ -13,6 +13,8 @@
  * pointers come from the guest: each is capped before it is believed.
  */
 #include "guest-symbols/kernel/module-read.h"
+#include "guest-symbols/types/btf.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,21 +38,21 @@ static const LayoutRow layout_rows[] = {
     { "init_layout.base", "init_layout.size", "init_layout.text_size" },
 };
 
-static bool member(const GsKernel *k, const char *type, const char *name,
+static bool member(const GsBtf *btf, const char *type, const char *name,
                    uint32_t *offset)
 {
-    return gs_kernel_member(k, type, name, offset, NULL);
+    return gs_btf_member(btf, type, name, offset, NULL);
 }
 
-static bool shape_layouts(GsModuleShape *s, const GsKernel *k)
+static bool shape_layouts(GsModuleShape *s, const GsBtf *btf)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(layout_rows); i++) {
         const LayoutRow *row = &layout_rows[i];
         GsModuleMem *m = &s->mem[s->n_mem];
 
-        if (!member(k, "module", row->base, &m->base) ||
-            !member(k, "module", row->size, &m->size) ||
-            !member(k, "module", row->text_size, &m->text_size)) {
+        if (!member(btf, "module", row->base, &m->base) ||
+            !member(btf, "module", row->size, &m->size) ||
+            !member(btf, "module", row->text_size, &m->text_size)) {
             return false;
         }
         s->n_mem++;
@@ -58,17 +60,17 @@ static bool shape_layouts(GsModuleShape *s, const GsKernel *k)
     return true;
 }
 
-static bool shape_mem(GsModuleShape *s, const GsKernel *k)
+static bool shape_mem(GsModuleShape *s, const GsBtf *btf)
 {
     uint32_t array, array_size, one, base, size;
     int64_t text = -1, init_text = -1;
 
-    if (!gs_kernel_member(k, "module", "mem", &array, &array_size) ||
-        !gs_kernel_type_size(k, "module_memory", &one) || !one ||
-        !member(k, "module_memory", "base", &base) ||
-        !member(k, "module_memory", "size", &size) ||
-        !gs_kernel_enum_value(k, "MOD_TEXT", &text) ||
-        !gs_kernel_enum_value(k, "MOD_INIT_TEXT", &init_text)) {
+    if (!gs_btf_member(btf, "module", "mem", &array, &array_size) ||
+        !gs_btf_type_size(btf, "module_memory", &one) || !one ||
+        !member(btf, "module_memory", "base", &base) ||
+        !member(btf, "module_memory", "size", &size) ||
+        !gs_btf_enum_value(btf, "MOD_TEXT", &text) ||
+        !gs_btf_enum_value(btf, "MOD_INIT_TEXT", &init_text)) {
         return false;
     }
     s->n_mem = MIN(array_size / one, GS_MODULE_MAX_MEM);
@@ -82,37 +84,37 @@ static bool shape_mem(GsModuleShape *s, const GsKernel *k)
     return true;
 }
 
-static void shape_optional(GsModuleShape *s, const GsKernel *k)
+static void shape_optional(GsModuleShape *s, const GsBtf *btf)
 {
     s->has_kallsyms =
-        member(k, "module", "kallsyms", &s->kallsyms) &&
-        member(k, "mod_kallsyms", "symtab", &s->sym_symtab) &&
-        member(k, "mod_kallsyms", "num_symtab", &s->sym_num) &&
-        member(k, "mod_kallsyms", "strtab", &s->sym_strtab);
-    s->has_typetab = member(k, "mod_kallsyms", "typetab", &s->sym_typetab);
-    s->has_orc = member(k, "module", "arch.num_orcs", &s->num_orcs) &&
-                 member(k, "module", "arch.orc_unwind_ip", &s->orc_ip) &&
-                 member(k, "module", "arch.orc_unwind", &s->orc);
+        member(btf, "module", "kallsyms", &s->kallsyms) &&
+        member(btf, "mod_kallsyms", "symtab", &s->sym_symtab) &&
+        member(btf, "mod_kallsyms", "num_symtab", &s->sym_num) &&
+        member(btf, "mod_kallsyms", "strtab", &s->sym_strtab);
+    s->has_typetab = member(btf, "mod_kallsyms", "typetab", &s->sym_typetab);
+    s->has_orc = member(btf, "module", "arch.num_orcs", &s->num_orcs) &&
+                 member(btf, "module", "arch.orc_unwind_ip", &s->orc_ip) &&
+                 member(btf, "module", "arch.orc_unwind", &s->orc);
 }
 
-bool gs_module_shape_init(GsModuleShape *s, const GsKernel *k, GError **errp)
+bool gs_module_shape_init(GsModuleShape *s, const GsBtf *btf, GError **errp)
 {
     *s = (GsModuleShape) { 0 };
-    if (!gs_kernel_has_btf(k)) {
+    if (!btf) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "modules: the kernel has no BTF to tell how its "
                     "struct module is laid out");
         return false;
     }
-    if (!gs_kernel_type_size(k, "module", &s->size) || s->size > MAX_STRUCT ||
-        !gs_kernel_member(k, "module", "name", &s->name, &s->name_size) ||
-        !(shape_mem(s, k) || shape_layouts(s, k))) {
+    if (!gs_btf_type_size(btf, "module", &s->size) || s->size > MAX_STRUCT ||
+        !gs_btf_member(btf, "module", "name", &s->name, &s->name_size) ||
+        !(shape_mem(s, btf) || shape_layouts(s, btf))) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "modules: struct module of this kernel has neither mem[] "
                     "nor core_layout");
         return false;
     }
-    shape_optional(s, k);
+    shape_optional(s, btf);
     return true;
 }
 

@@ -8,6 +8,8 @@
 #include "guest-symbols/gs.h"
 #include "guest-symbols/orc/orc.h"
 
+typedef struct GsBtf GsBtf;
+
 #define GS_MODULE_MAX_MEM 8
 #define GS_MODULE_NAME_MAX 64
 
@@ -51,9 +53,11 @@ typedef struct GsModuleShape {
     uint32_t orc;
 } GsModuleShape;
 
-/** gs_module_shape_init() - false (GS_ERROR_UNSUPPORTED) without BTF, or when
- *  struct module is none that is known here. */
-bool gs_module_shape_init(GsModuleShape *shape, const GsKernel *k,
+/** gs_module_shape_init() - find the layout of struct module
+ *  @btf: (nullable) types of the kernel
+ *  Returns: false (GS_ERROR_UNSUPPORTED) without @btf, or if its struct module
+ *  has none of the known layouts. */
+bool gs_module_shape_init(GsModuleShape *shape, const GsBtf *btf,
                           GError **errp);
 
 /**

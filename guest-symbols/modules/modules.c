@@ -353,13 +353,13 @@ void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va)
     gs_orc_set_drop_module(orc, module_va);
 }
 
-bool gs_modules_shape(GsModules *m, const GsKernel *k, GsModuleShape *shape,
+bool gs_modules_shape(GsModules *m, const GsBtf *btf, GsModuleShape *shape,
                       GError **errp)
 {
     HOLD_LOCK(m);
 
     if (!m->has_shape) {
-        m->has_shape = gs_module_shape_init(&m->shape, k, errp);
+        m->has_shape = gs_module_shape_init(&m->shape, btf, errp);
     }
     *shape = m->shape;
     return m->has_shape;

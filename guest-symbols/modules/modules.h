@@ -43,8 +43,9 @@ bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
                     GError **errp);
 void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va);
 
-/** gs_modules_shape() - struct module of @k, worked out once. */
-bool gs_modules_shape(GsModules *m, const GsKernel *k, GsModuleShape *shape,
+/** gs_modules_shape() - return the layout of struct module; it is worked out
+ *  from @btf (nullable) by the first call that succeeds. */
+bool gs_modules_shape(GsModules *m, const GsBtf *btf, GsModuleShape *shape,
                       GError **errp);
 
 /**
@@ -80,6 +81,19 @@ bool gs_modules_with(const GsModules *m, uint64_t module_va, GsModuleFn fn,
 /** gs_modules_with_nth() - of the one that gs_kernel_nth_module() tells of. */
 bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
                          void *opaque);
+
+/** gs_modules_get() - copy out the loaded module that was added as
+ *  @module_va. */
+bool gs_modules_get(const GsModules *m, uint64_t module_va, GsModule *out);
+/** gs_modules_nth() - copy out the @i-th, loaded or unloaded, oldest first;
+ *  false behind the last. */
+bool gs_modules_nth(const GsModules *m, unsigned i, GsModule *out);
+/** gs_modules_at() - copy out the one that @va is in, or was last. */
+bool gs_modules_at(const GsModules *m, uint64_t va, GsModule *out);
+/** gs_modules_foreach_symbol() - call @fn, under the lock, for the symbols of
+ *  the loaded module @module_va by address, until it returns false. */
+void gs_modules_foreach_symbol(const GsModules *m, uint64_t module_va,
+                               GsModuleSymbolFn fn, void *opaque);
 
 /** gs_modules_n_symbols() - of the loaded modules. */
 size_t gs_modules_n_symbols(const GsModules *m);

@@ -541,7 +541,7 @@ static void check_shape(const char *path)
     size_t n_text = 0;
 
     g_assert_no_error(err);
-    gs_module_shape_init(&shape, k, &err);
+    gs_module_shape_init(&shape, k->btf, &err);
     g_assert_no_error(err);
     g_assert_true(shape.has_kallsyms && shape.has_typetab && shape.has_orc);
     g_assert_true(shape.n_mem == 2 || shape.n_mem == 7);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Opens Linux kernel files: reads the file, decodes its tables (symbols,
+ * types, ORC) and finds the address ranges that other files ask for. Called
+ * by any thread; holds no state besides the kernel that is made.
+ */
+#include "guest-symbols/kernel/kernel.h"
+#include "guest-symbols/kernel/banner.h"
+#include "guest-symbols/modules/modules.h"
+#include "guest-symbols/orc/orc.h"
+#include "guest-symbols/symbols/kallsyms.h"
+#include "guest-symbols/symbols/symtab.h"
+#include "guest-symbols/symbols/systemmap.h"
+#include "guest-symbols/types/btf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_SIZE_MAX   (2ull << 30)
+#define BTF_SEARCH_MAX  (64u << 20)
+
+/* ---- the file ---- */
+
+static bool read_all(int fd, uint8_t *buf, size_t len, GError **errp)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = read(fd, buf + done, len - done);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s",
+                        n ? g_strerror(errno) : "became shorter while read");
+            return false;
+        }
+        done += n;
+    }
+    return true;
+}
+
+/*
+ * Reads instead of mapping: a file that is rebuilt while it is mapped would
+ * take the process down.
+ */
+static GBytes *read_open_file(int fd, GError **errp)
+{
+    struct stat st;
+    uint8_t *buf;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s", g_strerror(errno));
+        return NULL;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not a regular file");
+        return NULL;
+    }
+    if (!st.st_size || (uint64_t)st.st_size > FILE_SIZE_MAX) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s",
+                    st.st_size ? "too large for a kernel" : "empty file");
+        return NULL;
+    }
+    buf = g_try_malloc(st.st_size);
+    if (!buf) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
+        return NULL;
+    }
+    if (!read_all(fd, buf, st.st_size, errp)) {
+        g_free(buf);
+        return NULL;
+    }
+    return g_bytes_new_take(buf, st.st_size);
+}
+
+GBytes *gs_kernel_read_file(const char *path, GError **errp)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    GBytes *bytes = read_open_file(fd, errp);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return bytes;
+}
+
+/* ---- its tables ---- */
+
+/* Types where sections have no names. */
+static void search_btf(GsKernel *k)
+{
+    size_t room = BTF_SEARCH_MAX;
+
+    for (size_t i = 0; !k->btf && i < gs_image_n_sections(k->image); i++) {
+        const GsSection *s = gs_image_nth_section(k->image, i);
+
+        gs_guest_copy_need(gs_image_copy(k->image), s->va, s->len);
+        if (s->data && !*s->name) {
+            k->btf = gs_btf_search(s->data, s->len, &room, &k->btf_left_out);
+        }
+    }
+}
+
+static bool load_btf(GsKernel *k, GError **errp)
+{
+    uint64_t va;
+    const uint8_t *data;
+    size_t len;
+
+    if (gs_image_section(k->image, ".BTF", &va, &data, &len)) {
+        k->btf = gs_btf_new(data, len, errp);
+        return k->btf != NULL;
+    }
+    search_btf(k);
+    return true;
+}
+
+/* What the labels tell of an image whose sections have no names. */
+static const struct {
+    const char *name;
+    const char *start;
+    const char *end;
+    bool exec;
+} labelled[] = {
+    { ".text", "_stext", "_etext", true },
+    { ".init.text", "_sinittext", "_einittext", true },
+    { ".orc_unwind_ip", "__start_orc_unwind_ip", "__stop_orc_unwind_ip" },
+    { ".orc_unwind", "__start_orc_unwind", "__stop_orc_unwind" },
+    { ".orc_header", "__start_orc_header", "__stop_orc_header" },
+    { ".BTF", "__start_BTF", "__stop_BTF" },
+};
+
+static void name_sections(GsKernel *k)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(labelled); i++) {
+        GsSymbol from, to;
+
+        if (gs_symtab_lookup(k->symtab, labelled[i].start, &from) &&
+            gs_symtab_lookup(k->symtab, labelled[i].end, &to)) {
+            gs_image_add_section(k->image, labelled[i].name, from.va, to.va,
+                                 labelled[i].exec);
+        }
+    }
+}
+
+static void place_image(GsKernel *k)
+{
+    const char *start = k->arch ? gs_arch_image_start(k->arch) : NULL;
+    GsSymbol sym;
+
+    if (start && gs_symtab_lookup(k->symtab, start, &sym)) {
+        gs_image_rebase(k->image, sym.va);
+    }
+}
+
+static bool load_tables(GsKernel *k, GError **errp)
+{
+    k->symtab = gs_kallsyms_decode(k->image, errp);
+    if (!k->symtab) {
+        return false;
+    }
+    place_image(k);
+    if (gs_image_copy(k->image)) {
+        name_sections(k);
+    }
+    k->banner = gs_banner_find(k->image, k->symtab, &k->banner_va);
+    if (!k->banner) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "no \"Linux version\" banner in the image");
+        return false;
+    }
+    return load_btf(k, errp) &&
+           gs_orc_set_load_image(k->orc, k->image, errp);
+}
+
+/* Labels that the kernel's linker scripts place. */
+typedef struct Labels {
+    const char *start;
+    const char *end;
+} Labels;
+
+static const Labels text_labels[] = {
+    { "_stext", "_etext" },
+    { "_sinittext", "_einittext" },
+};
+static const Labels data_labels[] = {
+    { "_sdata", "_edata" },
+    { "__start_rodata", "__end_rodata" },
+};
+
+static void find_ranges(const GsKernel *k, const Labels *labels, size_t n,
+                        GsTextRange *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        GsSymbol from, to;
+
+        if (gs_symtab_lookup(k->symtab, labels[i].start, &from) &&
+            gs_symtab_lookup(k->symtab, labels[i].end, &to) &&
+            gs_symbol_slides(from.va) && from.va < to.va) {
+            out[i] = (GsTextRange) { from.va, to.va };
+        }
+    }
+}
+
+static void find_text(GsKernel *k)
+{
+    G_STATIC_ASSERT(G_N_ELEMENTS(text_labels) == G_N_ELEMENTS(k->text));
+
+    find_ranges(k, text_labels, G_N_ELEMENTS(text_labels), k->text);
+}
+
+void gs_kernel_find_data(GsKernel *k)
+{
+    G_STATIC_ASSERT(G_N_ELEMENTS(data_labels) == G_N_ELEMENTS(k->data));
+
+    find_ranges(k, data_labels, G_N_ELEMENTS(data_labels), k->data);
+}
+
+static void find_templates(GsKernel *k)
+{
+    static const char *const names[] = {
+        "ftrace_caller", "ftrace_regs_caller"
+    };
+
+    G_STATIC_ASSERT(G_N_ELEMENTS(names) == G_N_ELEMENTS(k->templates));
+    for (size_t i = 0; k->image && i < G_N_ELEMENTS(names); i++) {
+        GsTemplate *t = &k->templates[i];
+        GsSymbol sym;
+
+        if (gs_symtab_lookup(k->symtab, names[i], &sym) &&
+            gs_image_read(k->image, sym.va, t->bytes, sizeof(t->bytes))) {
+            t->va = sym.va;
+        }
+    }
+}
+
+/* ---- opening ---- */
+
+static bool load(GsKernel *k, GBytes *bytes, GError **errp)
+{
+    size_t len;
+    const uint8_t *data = g_bytes_get_data(bytes, &len);
+
+    if (!gs_systemmap_is(data, len)) {
+        k->image = gs_image_new(bytes, errp);
+        k->arch = k->image ? gs_arch_of_machine(gs_image_machine(k->image))
+                           : NULL;
+        return k->image && load_tables(k, errp);
+    }
+    k->symtab = gs_systemmap_decode(data, len, errp);
+    return k->symtab != NULL;
+}
+
+GsKernel *gs_kernel_new_empty(void)
+{
+    GsKernel *k = g_new0(GsKernel, 1);
+
+    k->orc = gs_orc_set_new();
+    k->modules = gs_modules_new();
+    return k;
+}
+
+/* What can be told once the tables are read. */
+static void finish(GsKernel *k)
+{
+    GsSymbol start;
+
+    if (!k->arch) {
+        k->arch = gs_arch_of_symbols(k->symtab);
+    }
+    if (gs_symtab_lookup(k->symtab, "start_kernel", &start)) {
+        k->start = start.va;
+    }
+    find_text(k);
+    gs_kernel_find_data(k);
+    find_templates(k);
+    k->page_shift = gs_arch_page_shift(k);
+}
+
+GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
+                                   GError **errp)
+{
+    g_autoptr(GsKernel) k = gs_kernel_new_empty();
+
+    k->image = img;
+    k->arch = arch;
+    if (!load_tables(k, errp)) {
+        return NULL;
+    }
+    finish(k);
+    return g_steal_pointer(&k);
+}
+
+static GsKernel *kernel_from_bytes(GBytes *bytes, GError **errp)
+{
+    g_autoptr(GsKernel) k = gs_kernel_new_empty();
+
+    if (!load(k, bytes, errp)) {
+        return NULL;
+    }
+    finish(k);
+    return g_steal_pointer(&k);
+}
+
+GsKernel *gs_kernel_open(const char *path, GError **errp)
+{
+    g_autoptr(GBytes) bytes = gs_kernel_read_file(path, errp);
+    GsKernel *k = NULL;
+
+    if (bytes) {
+        k = kernel_from_bytes(bytes, errp);
+    }
+    if (!k) {
+        g_prefix_error(errp, "%s: ", path);
+    }
+    return k;
+}
+
+GsKernel *gs_kernel_new_from_data(const void *data, size_t len,
+                                  const char *name, GError **errp)
+{
+    g_autoptr(GBytes) bytes = g_bytes_new(data, len);
+    GsKernel *k = kernel_from_bytes(bytes, errp);
+
+    if (!k) {
+        g_prefix_error(errp, "%s: ", name);
+    }
+    return k;
+}

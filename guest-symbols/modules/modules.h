@@ -11,7 +11,7 @@
 #define GS_MODULES_H
 
 #include "guest-symbols/gs.h"
-#include "guest-symbols/kernel/module-read.h"
+#include "guest-symbols/modules/module-read.h"
 #include "guest-symbols/base/stream.h"
 
 typedef struct GsModules GsModules;

@@ -12,7 +12,7 @@
  * Called by modules.c with no lock held; nothing here is shared. Sizes and
  * pointers come from the guest: each is capped before it is believed.
  */
-#include "guest-symbols/kernel/module-read.h"
+#include "guest-symbols/modules/module-read.h"
 #include "guest-symbols/types/btf.h"
 
 #include <inttypes.h>

@@ -249,7 +249,7 @@ bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
         set_fail(errp, &c, "makes no sense");
     }
     ok = ok && gs_cursor_ok(&c, errp) &&
-         gs_modules_add(k->modules, k->orc, module_va, &info, NULL, errp);
+         gs_modules_add(k->modules, k->orc, module_va, &info, errp);
     g_free(info.syms);
     return ok;
 }

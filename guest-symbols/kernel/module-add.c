@@ -12,37 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ORC_SIZE 6
-
 #define BPF_NAME_MAX 512        /* KSYM_NAME_LEN */
 #define BPF_MAX (16u << 20)     /* of one program, bytes */
-
-/* Sets @table to NULL for a module without ORC. */
-static bool info_table(const GsKernel *k, const GsModuleInfo *info,
-                       GsOrcTable **table, GError **errp)
-{
-    GsOrcRaw raw = {
-        .ip_va = info->orc_ip_va,
-        .ip = info->orc_ip, .ip_len = info->n_orc * 4,
-        .orc = info->orc, .orc_len = info->n_orc * ORC_SIZE,
-    };
-
-    *table = NULL;
-    if (!info->n_orc) {
-        return true;
-    }
-    *table = gs_orc_table_new(&raw, gs_orc_set_layout(k->orc), errp);
-    return *table != NULL;
-}
-
-static bool add_info(GsKernel *k, uint64_t module_va,
-                     const GsModuleInfo *info, GError **errp)
-{
-    g_autoptr(GsOrcTable) table = NULL;
-
-    return info_table(k, info, &table, errp) &&
-           gs_modules_add(k->modules, k->orc, module_va, info, table, errp);
-}
 
 bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
                           GError **errp)
@@ -54,7 +25,7 @@ bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
         return false;
     }
     info = gs_module_read(&shape, mem, module_va, errp);
-    return info && add_info(k, module_va, info, errp);
+    return info && gs_modules_add(k->modules, k->orc, module_va, info, errp);
 }
 
 bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
@@ -78,7 +49,7 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
         return false;
     }
     g_strlcpy(info.name, name, sizeof(info.name));
-    return add_info(k, module_va, &info, errp);
+    return gs_modules_add(k->modules, k->orc, module_va, &info, errp);
 }
 
 /* Names end up on terminals. */

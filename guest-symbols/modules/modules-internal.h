@@ -69,6 +69,20 @@ struct GsModules {
 /* Queries take a const registry. */
 #define HOLD_LOCK(m) GS_HOLD((pthread_mutex_t *)&(m)->lock)
 
+/** gs_modules_live() - find the loaded module that was added as @module_va;
+ *  the caller holds the lock. Returns: (borrowed) NULL if there is none. */
+Module *gs_modules_live(const GsModules *m, uint64_t module_va);
+
+static inline bool gs_ranges_have(const GsRange *r, size_t n, uint64_t va)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (va >= r[i].start && va < r[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** gs_modules_append() - one of many that lie apart from all others, without
  *  its ORC; its names are found when gs_modules_index() was called. */
 bool gs_modules_append(GsModules *m, uint64_t module_va,

@@ -1,13 +1,225 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queries that copy one module out of the table of modules: its name, areas
- * and symbols. Any thread; each takes the table's lock.
+ * What the table of modules is asked: names of addresses, addresses of names,
+ * and modules one by one. Any thread; each function takes the table's lock.
  */
 #include "guest-symbols/modules/modules-internal.h"
 
 #include <string.h>
 
 G_STATIC_ASSERT(GS_MODULE_AREAS_MAX == GS_MODULE_MAX_MEM);
+
+/* ---- symbols ---------------------------------------------------------- */
+
+static void fill_symbol(const char *module, const Sym *s, GsSymbol *out)
+{
+    out->va = s->va;
+    out->size = s->size;
+    out->module = module;
+    out->type = s->type;
+    g_strlcpy(out->name, s->name, sizeof(out->name));
+}
+
+static const Span *span_at_locked(const GsModules *m, uint64_t va)
+{
+    size_t lo = 0, hi = m->spans->len;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (g_array_index(m->spans, Span, mid).end <= va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo == m->spans->len || g_array_index(m->spans, Span, lo).start > va) {
+        return NULL;
+    }
+    return &g_array_index(m->spans, Span, lo);
+}
+
+/* Returns: how many of @mod's symbols lie below @va. */
+static size_t n_below(const Module *mod, uint64_t va)
+{
+    size_t lo = 0, hi = mod->n_syms;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (mod->syms[mid].va < va) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out)
+{
+    HOLD_LOCK(m);
+    const Span *span = span_at_locked(m, va);
+    const Module *mod;
+    const Sym *s;
+    size_t i;
+
+    if (!span) {
+        return false;
+    }
+    mod = span->module;
+    i = va == UINT64_MAX ? mod->n_syms : n_below(mod, va + 1);
+    if (!i) {
+        return false;
+    }
+    s = &mod->syms[n_below(mod, mod->syms[i - 1].va)];
+    if (s->va < span->start || va - s->va >= s->size) {
+        return false;
+    }
+    fill_symbol(mod->name, s, out);
+    return true;
+}
+
+static bool better(const Sym *a, const Sym *b)
+{
+    bool global_a = g_ascii_isupper(a->type);
+    bool global_b = g_ascii_isupper(b->type);
+
+    return global_a != global_b ? global_a : a->va < b->va;
+}
+
+/* @name and @module are interned: equal strings have equal addresses. */
+static bool find_named_locked(const GsModules *m, const char *module,
+                              const char *name, bool live, GsSymbol *out)
+{
+    const Module *owner = NULL;
+    const Sym *best = NULL;
+
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        if (mod->live != live || (module && mod->name != module)) {
+            continue;
+        }
+        for (size_t j = 0; j < mod->n_syms; j++) {
+            const Sym *s = &mod->syms[j];
+
+            if (s->name == name && (!best || better(s, best))) {
+                best = s;
+                owner = mod;
+            }
+        }
+    }
+    if (best) {
+        fill_symbol(owner->name, best, out);
+    }
+    return best != NULL;
+}
+
+bool gs_modules_lookup(const GsModules *m, const char *module,
+                       const char *name, GsSymbol *out)
+{
+    HOLD_LOCK(m);
+
+    name = gs_name_pool_find(m->names, name);
+    if (!name) {
+        return false;
+    }
+    if (module) {
+        module = gs_name_pool_find(m->names, module);
+        if (!module) {
+            return false;
+        }
+    }
+    return find_named_locked(m, module, name, true, out) ||
+           find_named_locked(m, module, name, false, out);
+}
+
+/* Names are interned: they outlive the module. */
+typedef struct Named {
+    Sym sym;
+    const char *module;
+} Named;
+
+static gint named_cmp(gconstpointer pa, gconstpointer pb)
+{
+    const Named *a = pa, *b = pb;
+
+    return a->sym.va < b->sym.va ? -1 : a->sym.va > b->sym.va;
+}
+
+static GArray *all_named(const GsModules *m, const char *name)
+{
+    GArray *found = g_array_new(false, false, sizeof(Named));
+    HOLD_LOCK(m);
+
+    name = gs_name_pool_find(m->names, name);
+    for (guint i = 0; name && i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        for (size_t j = 0; mod->live && j < mod->n_syms; j++) {
+            if (mod->syms[j].name == name) {
+                Named named = { mod->syms[j], mod->name };
+
+                g_array_append_val(found, named);
+            }
+        }
+    }
+    g_array_sort(found, named_cmp);
+    return found;
+}
+
+unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
+                                  GsSymbolFn fn, void *opaque)
+{
+    g_autoptr(GArray) found = all_named(m, name);
+    bool more = true;
+    unsigned n = 0;
+
+    while (more && n < found->len) {
+        const Named *named = &g_array_index(found, Named, n++);
+        GsSymbol sym;
+
+        fill_symbol(named->module, &named->sym, &sym);
+        more = fn(&sym, opaque);
+    }
+    return n;
+}
+
+size_t gs_modules_n_symbols(const GsModules *m)
+{
+    HOLD_LOCK(m);
+    size_t n = 0;
+
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        n += mod->live ? mod->n_syms : 0;
+    }
+    return n;
+}
+
+size_t gs_modules_n(const GsModules *m)
+{
+    HOLD_LOCK(m);
+    size_t n = 0;
+
+    for (guint i = 0; i < m->all->len; i++) {
+        n += ((const Module *)m->all->pdata[i])->live;
+    }
+    return n;
+}
+
+bool gs_modules_is_text(const GsModules *m, uint64_t va)
+{
+    HOLD_LOCK(m);
+    const Span *span = span_at_locked(m, va);
+
+    return span && span->module->live &&
+           gs_ranges_have(span->module->text, span->module->n_text, va);
+}
+
+/* ---- one module ------------------------------------------------------- */
 
 static void copy_out(const Module *mod, GsModule *out)
 {
@@ -20,22 +232,10 @@ static void copy_out(const Module *mod, GsModule *out)
     }
 }
 
-static const Module *find_locked(const GsModules *m, uint64_t module_va)
-{
-    for (guint i = 0; i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
-
-        if (mod->live && mod->va == module_va) {
-            return mod;
-        }
-    }
-    return NULL;
-}
-
 bool gs_modules_get(const GsModules *m, uint64_t module_va, GsModule *out)
 {
     HOLD_LOCK(m);
-    const Module *mod = find_locked(m, module_va);
+    const Module *mod = gs_modules_live(m, module_va);
 
     if (mod) {
         copy_out(mod, out);
@@ -77,7 +277,7 @@ bool gs_modules_with(const GsModules *m, uint64_t module_va, GsModuleFn fn,
                      void *opaque)
 {
     HOLD_LOCK(m);
-    const Module *mod = find_locked(m, module_va);
+    const Module *mod = gs_modules_live(m, module_va);
 
     if (mod) {
         hand_over(mod, fn, opaque);
@@ -101,7 +301,7 @@ void gs_modules_foreach_symbol(const GsModules *m, uint64_t module_va,
                                GsModuleSymbolFn fn, void *opaque)
 {
     HOLD_LOCK(m);
-    const Module *mod = find_locked(m, module_va);
+    const Module *mod = gs_modules_live(m, module_va);
 
     for (size_t i = 0; mod && i < mod->n_syms; i++) {
         const Sym *s = &mod->syms[i];
@@ -115,14 +315,10 @@ void gs_modules_foreach_symbol(const GsModules *m, uint64_t module_va,
 bool gs_modules_at(const GsModules *m, uint64_t va, GsModule *out)
 {
     HOLD_LOCK(m);
+    const Span *s = span_at_locked(m, va);
 
-    for (guint i = 0; i < m->spans->len; i++) {
-        const Span *s = &g_array_index(m->spans, Span, i);
-
-        if (va >= s->start && va < s->end) {
-            copy_out(s->module, out);
-            return true;
-        }
+    if (s) {
+        copy_out(s->module, out);
     }
-    return false;
+    return s;
 }

@@ -97,16 +97,6 @@ static size_t unpack_ranges(GsRange *r, GsUnpack *u)
     return gs_unpack_ok(u) ? n : 0;
 }
 
-static bool is_in(const GsRange *r, size_t n, uint64_t va)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (va >= r[i].start && va < r[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Names lie one behind the other; where, is told when all are there. */
 typedef struct Symbols {
     GArray *list;           /* GsModuleSymbol, of names the offsets */
@@ -127,7 +117,7 @@ static void unpack_symbol(Symbols *s, const GsModuleInfo *info, uint64_t *va,
         return;
     }
     sym.name = GSIZE_TO_POINTER(s->names->len);
-    if (!is_in(info->mem, info->n_mem, sym.va)) {
+    if (!gs_ranges_have(info->mem, info->n_mem, sym.va)) {
         gs_unpack_fail(u, "a symbol outside of its module");
         return;
     }

@@ -16,7 +16,10 @@
  * Lock order: GsModules.lock, then the lock of the GsOrcSet.
  */
 #include "guest-symbols/modules/modules-internal.h"
+
 #include <string.h>
+
+#define ORC_SIZE 6              /* bytes of an entry of .orc_unwind */
 
 /* ---- life ------------------------------------------------------------- */
 
@@ -81,16 +84,6 @@ void gs_modules_clear(GsModules *m)
 }
 
 /* ---- building a module ------------------------------------------------ */
-
-static bool range_has(const GsRange *r, size_t n, uint64_t va)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (va >= r[i].start && va < r[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static uint64_t area_end(const Module *mod, uint64_t va)
 {
@@ -218,7 +211,7 @@ static void take_range(Module *mod, const GsRange *taken)
     mod->n_mem = n_mem;
     mod->n_text = drop_ranges(mod->text, mod->n_text, taken);
     for (size_t i = 0; i < mod->n_syms; i++) {
-        if (range_has(mod->mem, mod->n_mem, mod->syms[i].va)) {
+        if (gs_ranges_have(mod->mem, mod->n_mem, mod->syms[i].va)) {
             mod->syms[kept++] = mod->syms[i];
         }
     }
@@ -266,7 +259,7 @@ static void bound_dead_locked(GsModules *m, size_t rows)
     }
 }
 
-static Module *live_locked(const GsModules *m, uint64_t module_va)
+Module *gs_modules_live(const GsModules *m, uint64_t module_va)
 {
     for (guint i = 0; i < m->all->len; i++) {
         Module *mod = m->all->pdata[i];
@@ -280,7 +273,7 @@ static Module *live_locked(const GsModules *m, uint64_t module_va)
 
 static void retire_locked(GsModules *m, uint64_t module_va)
 {
-    Module *mod = live_locked(m, module_va);
+    Module *mod = gs_modules_live(m, module_va);
 
     if (mod) {
         mod->live = false;
@@ -303,11 +296,28 @@ static bool append_locked(GsModules *m, Module *mod, GError **errp)
     return true;
 }
 
-bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
-                    const GsModuleInfo *info, GsOrcTable *table,
-                    GError **errp)
+/* Sets @table to NULL for a module without ORC. */
+static bool decode_orc(const GsOrcSet *orc, const GsModuleInfo *info,
+                       GsOrcTable **table, GError **errp)
 {
-    HOLD_LOCK(m);
+    GsOrcRaw raw = {
+        .ip_va = info->orc_ip_va,
+        .ip = info->orc_ip, .ip_len = info->n_orc * 4,
+        .orc = info->orc, .orc_len = info->n_orc * ORC_SIZE,
+    };
+
+    *table = NULL;
+    if (!info->n_orc) {
+        return true;
+    }
+    *table = gs_orc_table_new(&raw, gs_orc_set_layout(orc), errp);
+    return *table != NULL;
+}
+
+static bool add_locked(GsModules *m, GsOrcSet *orc, uint64_t module_va,
+                       const GsModuleInfo *info, GsOrcTable *table,
+                       GError **errp)
+{
     Module *mod = module_new_locked(m, module_va, info, errp);
     bool added;
 
@@ -324,6 +334,18 @@ bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
         gs_orc_set_drop_module(orc, module_va);
     }
     return added;
+}
+
+bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
+                    const GsModuleInfo *info, GError **errp)
+{
+    g_autoptr(GsOrcTable) table = NULL;
+
+    if (!decode_orc(orc, info, &table, errp)) {
+        return false;
+    }
+    HOLD_LOCK(m);
+    return add_locked(m, orc, module_va, info, table, errp);
 }
 
 bool gs_modules_append(GsModules *m, uint64_t module_va,
@@ -363,214 +385,4 @@ bool gs_modules_shape(GsModules *m, const GsBtf *btf, GsModuleShape *shape,
     }
     *shape = m->shape;
     return m->has_shape;
-}
-
-/* ---- queries ---------------------------------------------------------- */
-
-static void fill_symbol(const char *module, const Sym *s, GsSymbol *out)
-{
-    out->va = s->va;
-    out->size = s->size;
-    out->module = module;
-    out->type = s->type;
-    g_strlcpy(out->name, s->name, sizeof(out->name));
-}
-
-static const Span *span_at_locked(const GsModules *m, uint64_t va)
-{
-    size_t lo = 0, hi = m->spans->len;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (g_array_index(m->spans, Span, mid).end <= va) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    if (lo == m->spans->len || g_array_index(m->spans, Span, lo).start > va) {
-        return NULL;
-    }
-    return &g_array_index(m->spans, Span, lo);
-}
-
-/* Returns: how many of @mod's symbols lie below @va. */
-static size_t n_below(const Module *mod, uint64_t va)
-{
-    size_t lo = 0, hi = mod->n_syms;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (mod->syms[mid].va < va) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
-}
-
-bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out)
-{
-    HOLD_LOCK(m);
-    const Span *span = span_at_locked(m, va);
-    const Module *mod;
-    const Sym *s;
-    size_t i;
-
-    if (!span) {
-        return false;
-    }
-    mod = span->module;
-    i = va == UINT64_MAX ? mod->n_syms : n_below(mod, va + 1);
-    if (!i) {
-        return false;
-    }
-    s = &mod->syms[n_below(mod, mod->syms[i - 1].va)];
-    if (s->va < span->start || va - s->va >= s->size) {
-        return false;
-    }
-    fill_symbol(mod->name, s, out);
-    return true;
-}
-
-static bool better(const Sym *a, const Sym *b)
-{
-    bool global_a = g_ascii_isupper(a->type);
-    bool global_b = g_ascii_isupper(b->type);
-
-    return global_a != global_b ? global_a : a->va < b->va;
-}
-
-/* @name and @module are interned: equal strings have equal addresses. */
-static bool find_named_locked(const GsModules *m, const char *module,
-                              const char *name, bool live, GsSymbol *out)
-{
-    const Module *owner = NULL;
-    const Sym *best = NULL;
-
-    for (guint i = 0; i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
-
-        if (mod->live != live || (module && mod->name != module)) {
-            continue;
-        }
-        for (size_t j = 0; j < mod->n_syms; j++) {
-            const Sym *s = &mod->syms[j];
-
-            if (s->name == name && (!best || better(s, best))) {
-                best = s;
-                owner = mod;
-            }
-        }
-    }
-    if (best) {
-        fill_symbol(owner->name, best, out);
-    }
-    return best != NULL;
-}
-
-bool gs_modules_lookup(const GsModules *m, const char *module,
-                       const char *name, GsSymbol *out)
-{
-    HOLD_LOCK(m);
-
-    name = gs_name_pool_find(m->names, name);
-    if (!name) {
-        return false;
-    }
-    if (module) {
-        module = gs_name_pool_find(m->names, module);
-        if (!module) {
-            return false;
-        }
-    }
-    return find_named_locked(m, module, name, true, out) ||
-           find_named_locked(m, module, name, false, out);
-}
-
-/* Names are interned: they outlive the module. */
-typedef struct Named {
-    Sym sym;
-    const char *module;
-} Named;
-
-static gint named_cmp(gconstpointer pa, gconstpointer pb)
-{
-    const Named *a = pa, *b = pb;
-
-    return a->sym.va < b->sym.va ? -1 : a->sym.va > b->sym.va;
-}
-
-static GArray *all_named(const GsModules *m, const char *name)
-{
-    GArray *found = g_array_new(false, false, sizeof(Named));
-    HOLD_LOCK(m);
-
-    name = gs_name_pool_find(m->names, name);
-    for (guint i = 0; name && i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
-
-        for (size_t j = 0; mod->live && j < mod->n_syms; j++) {
-            if (mod->syms[j].name == name) {
-                Named named = { mod->syms[j], mod->name };
-
-                g_array_append_val(found, named);
-            }
-        }
-    }
-    g_array_sort(found, named_cmp);
-    return found;
-}
-
-unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
-                                  GsSymbolFn fn, void *opaque)
-{
-    g_autoptr(GArray) found = all_named(m, name);
-    bool more = true;
-    unsigned n = 0;
-
-    while (more && n < found->len) {
-        const Named *named = &g_array_index(found, Named, n++);
-        GsSymbol sym;
-
-        fill_symbol(named->module, &named->sym, &sym);
-        more = fn(&sym, opaque);
-    }
-    return n;
-}
-
-size_t gs_modules_n_symbols(const GsModules *m)
-{
-    HOLD_LOCK(m);
-    size_t n = 0;
-
-    for (guint i = 0; i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
-
-        n += mod->live ? mod->n_syms : 0;
-    }
-    return n;
-}
-
-size_t gs_modules_n(const GsModules *m)
-{
-    HOLD_LOCK(m);
-    size_t n = 0;
-
-    for (guint i = 0; i < m->all->len; i++) {
-        n += ((const Module *)m->all->pdata[i])->live;
-    }
-    return n;
-}
-
-bool gs_modules_is_text(const GsModules *m, uint64_t va)
-{
-    HOLD_LOCK(m);
-    const Span *span = span_at_locked(m, va);
-
-    return span && span->module->live &&
-           range_has(span->module->text, span->module->n_text, va);
 }

@@ -30,17 +30,17 @@ uint64_t gs_modules_bytes(const GsModules *m);
 void gs_modules_clear(GsModules *m);
 
 /**
- * gs_modules_add() - a module is loaded
- * @orc: is told of its code and table
+ * gs_modules_add() - add a module that is loaded
+ * @orc: gets its code and its ORC table
  * @module_va: what gs_modules_drop() will name it by; the one that was known
  *             by it is dropped
  * @info: (borrowed for the call) what lay in its areas before is gone
- * @table: (nullable, referenced) its ORC
- * @errp: GS_ERROR_GUEST, more than is sane
+ * @errp: GS_ERROR_GUEST, more than is sane; GS_ERROR_FORMAT, bad ORC
+ *
+ * A module is added whole or not at all.
  */
 bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
-                    const GsModuleInfo *info, GsOrcTable *table,
-                    GError **errp);
+                    const GsModuleInfo *info, GError **errp);
 void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va);
 
 /** gs_modules_shape() - return the layout of struct module; it is worked out

@@ -98,19 +98,13 @@ static void query(GsKernel *k, const GsModuleInfo *info)
 
 static void learn(GsKernel *k, const GsModuleInfo *info)
 {
-    GsOrcRaw raw = {
-        .ip_va = info->orc_ip_va,
-        .ip = info->orc_ip, .ip_len = info->n_orc * 4,
-        .orc = info->orc, .orc_len = info->n_orc * 6,
-    };
-    g_autoptr(GsOrcTable) t = NULL;
+    GsModuleInfo plain = *info;
     GsOrcReader *r = gs_orc_reader_new(k->orc);
     GsOrcRule rule;
 
-    if (info->n_orc) {
-        t = gs_orc_table_new(&raw, GS_ORC_LAYOUT_PROBE, NULL);
-    }
-    if (gs_modules_add(k->modules, k->orc, 1, info, t, NULL)) {
+    plain.n_orc = 0;
+    if (gs_modules_add(k->modules, k->orc, 1, info, NULL) ||
+        gs_modules_add(k->modules, k->orc, 1, &plain, NULL)) {
         query(k, info);
     }
     for (size_t i = 0; i < info->n_mem; i++) {

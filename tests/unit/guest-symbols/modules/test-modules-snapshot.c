@@ -287,6 +287,23 @@ static void test_bounded_room(void)
     kernel_free(to);
 }
 
+static void test_bad_parts(void)
+{
+    GsKernel *k = kernel_new();
+    g_autoptr(GError) err = NULL;
+
+    g_assert_false(gs_kernel_add_module_data(k, ID_A, "a", BASE, 0, NULL, 0,
+                                             0, NULL, NULL, 0, &err));
+    g_assert_error(err, GS_ERROR, GS_ERROR_GUEST);
+    g_clear_error(&err);
+    g_assert_false(gs_kernel_add_module_data(k, ID_A, "a", UINT64_MAX, 2,
+                                             NULL, 0, 0, NULL, NULL, 0,
+                                             &err));
+    g_assert_error(err, GS_ERROR, GS_ERROR_GUEST);
+    g_assert_cmpuint(gs_kernel_n_modules(k), ==, 0);
+    kernel_free(k);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -297,5 +314,6 @@ int main(int argc, char **argv)
     g_test_add_func("/modules-state/symbols-of-all-are-bounded",
                     test_symbols_of_all_are_bounded);
     g_test_add_func("/modules-state/bounded-room", test_bounded_room);
+    g_test_add_func("/modules-state/bad-parts", test_bad_parts);
     return g_test_run();
 }

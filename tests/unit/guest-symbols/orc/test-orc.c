@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ORC tables and the set of them: layouts, order, search, modules that come
- * and go. KA_TEST_KERNELS=path:path adds real kernels.
+ * and go.
  */
 #include "tests/lib/orc-writer.h"
-#include "guest-symbols/kernel/kernel.h"
 
 #define TEXT 0xffffffff81000000ull
 #define IP_VA 0xffffffff82000000ull
@@ -419,58 +418,6 @@ static void test_set_race(void)
     g_assert_false(racer.bad);
 }
 
-/* ---- real kernels ----------------------------------------------------- */
-
-static const char *const starts[] = {
-    "kfree", "vfree", "vfs_read", "do_exit", "schedule", "mutex_lock",
-    "kmem_cache_free", "krealloc", "printk", "_printk", "copy_process",
-};
-
-static void check_kernel(const char *path)
-{
-    g_autoptr(GError) err = NULL;
-    g_autoptr(GsKernel) k = gs_kernel_open(path, &err);
-    const GsOrcTable *t;
-    unsigned n = 0;
-    size_t calls = 0;
-
-    g_assert_no_error(err);
-    t = gs_orc_set_table(k->orc);
-    g_assert_nonnull(t);
-    g_assert_cmpuint(gs_orc_table_n(t), >, 100000);
-    for (size_t i = 0; i < gs_orc_table_n(t); i++) {
-        uint64_t va;
-
-        calls += gs_orc_table_nth(t, i, &va)->type == GS_ORC_CALL;
-        g_assert_true(gs_orc_table_find(t, va) == gs_orc_table_nth(t, i, &va));
-    }
-    g_assert_cmpuint(calls * 100, >, gs_orc_table_n(t) * 80);
-    for (size_t i = 0; i < G_N_ELEMENTS(starts); i++) {
-        GsOrcRule at_start = { 8, 0, GS_ORC_SP, 0, GS_ORC_CALL, 0 };
-        GsSymbol sym;
-
-        if (gs_kernel_lookup(k, starts[i], &sym)) {
-            assert_rule(gs_orc_table_find(t, sym.va), &at_start);
-            n++;
-        }
-    }
-    g_assert_cmpuint(n, >=, 5);
-}
-
-static void test_real(void)
-{
-    const char *list = g_getenv("KA_TEST_KERNELS");
-    g_auto(GStrv) paths = g_strsplit(list ? list : "", ":", -1);
-
-    if (!paths[0]) {
-        g_test_skip("KA_TEST_KERNELS is not set");
-        return;
-    }
-    for (size_t i = 0; paths[i]; i++) {
-        check_kernel(paths[i]);
-    }
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -489,6 +436,5 @@ int main(int argc, char **argv)
     g_test_add_func("/orc/set/modules", test_set_modules);
     g_test_add_func("/orc/set/keeps-nothing", test_set_keeps_nothing);
     g_test_add_func("/orc/set/race", test_set_race);
-    g_test_add_func("/orc/real-kernels", test_real);
     return g_test_run();
 }

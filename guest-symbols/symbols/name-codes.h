@@ -44,12 +44,6 @@ void gs_codes_set(GsNameCodes *c, uint8_t code, const char *text, size_t len);
 size_t gs_codes_bytes(const GsNameCodes *c);
 
 /**
- * gs_codes_learn() - (owned) codes for the pairs that are frequent in a text
- * @sample: visible characters, words end with NUL
- */
-GsNameCodes *gs_codes_learn(const GByteArray *sample);
-
-/**
  * gs_codes_expand() - what @n codes stand for
  * @buf: (out) not terminated
  * Returns: its length; 0 if it is longer than GS_CODES_TEXT_MAX or has
@@ -57,20 +51,6 @@ GsNameCodes *gs_codes_learn(const GByteArray *sample);
  */
 size_t gs_codes_expand(const GsNameCodes *c, const uint8_t *codes, size_t n,
                        char buf[GS_CODES_ROOM]);
-
-/** struct GsEncoder - writes @codes: those by first character, longest first;
- *  those of one begin at @first. */
-typedef struct GsEncoder {
-    const GsNameCodes *codes;
-    uint8_t order[256];
-    uint16_t first[257];
-} GsEncoder;
-
-void gs_encoder_init(GsEncoder *e, const GsNameCodes *codes);
-/** gs_encoder_put() - @len characters of @text, all of them codes of their
- *  own, to @out of as many bytes. Returns: how many codes it took. */
-size_t gs_encoder_put(const GsEncoder *e, const char *text, size_t len,
-                      uint8_t *out);
 
 /* An entry of a table: one byte of length, or two when the first has bit 7
  * set; then so many codes. */

@@ -15,8 +15,6 @@
 #include <string.h>
 
 #define IS_TWIN         (1u << 31)      /* in Draft rows' @at */
-#define LEARN_FROM      (64u << 10)     /* less text than that is kept plain */
-#define SAMPLE_MAX      (128u << 10)
 #define BUCKET_ROWS     8
 
 G_STATIC_ASSERT(GS_SYMBOLS_MAX <= 1u << 24);
@@ -266,34 +264,6 @@ static void place_rows(GsSymtab *tab)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* Every so many names, ended by NULs. */
-static GByteArray *take_sample(const GsSymtabDraft *d)
-{
-    GByteArray *sample = g_byte_array_new();
-    size_t step = d->text / SAMPLE_MAX + 1;
-
-    for (size_t i = 0; i < d->rows->len; i += step) {
-        const uint8_t *entry = draft_entry(d, row_at(d, i)), *codes;
-        size_t n = gs_codes_take(&entry, &codes);
-
-        g_byte_array_append(sample, codes, n);
-        g_byte_array_append(sample, (const uint8_t *)"", 1);
-    }
-    return sample;
-}
-
-/* (owned, nullable) codes for names that are still plain. */
-static GsNameCodes *learn(const GsSymtabDraft *d)
-{
-    g_autoptr(GByteArray) sample = NULL;
-
-    if (!d->own || d->text < LEARN_FROM) {
-        return NULL;
-    }
-    sample = take_sample(d);
-    return gs_codes_learn(sample);
-}
-
 /* Is the name of row @i that of the next with GS_TWIN in front? */
 static bool is_twin(const GsSymtab *tab, uint32_t i)
 {
@@ -311,22 +281,16 @@ static bool is_twin(const GsSymtab *tab, uint32_t i)
            !memcmp(twin + 1 + GS_TWIN_LEN, text + 1, next - 1);
 }
 
-static uint8_t *write_name(const GsSymtab *tab, const GsEncoder *e, uint32_t i,
-                           uint8_t *to)
+static uint8_t *write_name(const GsSymtab *tab, uint32_t i, uint8_t *to)
 {
     const uint8_t *entry = draft_entry(tab->draft, row_at(tab->draft, i));
     const uint8_t *codes;
-    uint8_t coded[GS_CODES_TEXT_MAX];
     size_t n;
 
     if (is_twin(tab, i)) {
         return gs_codes_put_length(to, 0);
     }
     n = gs_codes_take(&entry, &codes);
-    if (e) {
-        n = gs_encoder_put(e, (const char *)codes, n, coded);
-        codes = coded;
-    }
     to = gs_codes_put_length(to, n);
     memcpy(to, codes, n);
     return to + n;
@@ -334,27 +298,18 @@ static uint8_t *write_name(const GsSymtab *tab, const GsEncoder *e, uint32_t i,
 
 static void write_names(GsSymtab *tab)
 {
-    GsNameCodes *learnt = learn(tab->draft);
     uint8_t *to = g_malloc(tab->draft->entries + 1);
-    GsEncoder e;
 
-    if (learnt) {
-        gs_encoder_init(&e, learnt);
-    }
     tab->names = to;
     tab->marker = g_new(uint32_t, gs_symtab_n_markers(tab));
     for (uint32_t i = 0; i < tab->n; i++) {
         if (!(i & ((1u << GS_MARKER_SHIFT) - 1))) {
             tab->marker[i >> GS_MARKER_SHIFT] = to - tab->names;
         }
-        to = write_name(tab, learnt ? &e : NULL, i, to);
+        to = write_name(tab, i, to);
     }
     tab->names_len = to - tab->names;
     tab->names = g_realloc(tab->names, tab->names_len + 1);
-    if (learnt) {
-        gs_codes_free(tab->codes);
-        tab->codes = learnt;
-    }
 }
 
 /* From the last row down to the first, so that buckets fill from their ends

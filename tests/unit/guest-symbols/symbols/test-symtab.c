@@ -316,21 +316,95 @@ static char *real_name(GRand *rand, unsigned i)
     return g_string_free(s, FALSE);
 }
 
-static void add_real(GsSymtab *tab, GPtrArray *names)
+/*
+ * Names written as kallsyms writes them: characters are tokens of their own,
+ * and other codes stand for pairs of letters, about two characters a code.
+ */
+typedef struct Coder {
+    GsNameCodes *codes;
+    uint8_t code_of[128][128];      /* of a pair; 0: none */
+    unsigned next;
+    GByteArray *names;
+} Coder;
+
+static void add_pairs(Coder *c, const char *text)
+{
+    for (const char *p = text; p[0] && p[1]; p += 2) {
+        uint8_t *code = &c->code_of[(uint8_t)p[0]][(uint8_t)p[1]];
+
+        while (!*code && g_ascii_isgraph(c->next)) {
+            c->next++;
+        }
+        if (!*code && c->next < 256) {
+            *code = c->next++;
+            gs_codes_set(c->codes, *code, p, 2);
+        }
+    }
+}
+
+static void coder_init(Coder *c)
+{
+    memset(c, 0, sizeof(*c));
+    c->codes = gs_codes_new_plain();
+    c->next = 1;
+    c->names = g_byte_array_new();
+    add_pairs(c, "__pfx_");
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+        add_pairs(c, words[i]);
+    }
+}
+
+/* Returns: where the entry of @text, a type letter and name, begins. */
+static size_t coder_put(Coder *c, const char *text)
+{
+    uint8_t entry[2 + GS_CODES_TEXT_MAX], codes[GS_CODES_TEXT_MAX], *end;
+    size_t at = c->names->len, n = 0;
+
+    for (const char *p = text; *p; p++) {
+        uint8_t pair = c->code_of[(uint8_t)p[0]][(uint8_t)p[1]];
+
+        codes[n++] = pair ? pair : (uint8_t)*p;
+        p += pair != 0;
+    }
+    end = gs_codes_put_length(entry, n);
+    memcpy(end, codes, n);
+    g_byte_array_append(c->names, entry, end + n - entry);
+    return at;
+}
+
+/* (owned) a table of a kernel's names, in tokens; not sealed, and its
+ * bytes in @coded are to be kept until it is sealed. */
+static GsSymtab *new_real(GPtrArray *names, GByteArray **coded)
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+    g_autoptr(GArray) at = g_array_new(FALSE, FALSE, sizeof(size_t));
+    GsSymtab *tab;
+    static Coder c;
 
+    coder_init(&c);
     for (unsigned i = 0; i < REAL_FUNCTIONS; i++) {
         char *name = real_name(rand, i);
-        g_autofree char *twin = g_strconcat("__pfx_", name, NULL);
+        g_autofree char *typed = g_strconcat("t", name, NULL);
+        g_autofree char *twin = g_strconcat("t__pfx_", name, NULL);
+        size_t own = coder_put(&c, typed), twins = coder_put(&c, twin);
+
+        g_array_append_val(at, twins);
+        g_array_append_val(at, own);
+        g_ptr_array_add(names, name);
+    }
+    tab = gs_symtab_new_coded(c.codes, c.names->data);
+    for (unsigned i = 0; i < REAL_FUNCTIONS; i++) {
         uint64_t va = TEXT + 0x80 * i;
 
         if (i < REAL_TWINS) {
-            g_assert_true(gs_symtab_add(tab, va, 't', twin, strlen(twin)));
+            g_assert_true(gs_symtab_add_coded(
+                tab, va, g_array_index(at, size_t, 2 * i)));
         }
-        g_assert_true(gs_symtab_add(tab, va + 0x10, 't', name, strlen(name)));
-        g_ptr_array_add(names, name);
+        g_assert_true(gs_symtab_add_coded(
+            tab, va + 0x10, g_array_index(at, size_t, 2 * i + 1)));
     }
+    *coded = c.names;
+    return tab;
 }
 
 static void expect_real(const GsSymtab *tab, uint64_t va, const char *name)
@@ -348,9 +422,9 @@ static void expect_real(const GsSymtab *tab, uint64_t va, const char *name)
 static void test_real_size(void)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GsSymtab) tab = gs_symtab_new();
+    g_autoptr(GByteArray) coded = NULL;
+    g_autoptr(GsSymtab) tab = new_real(names, &coded);
 
-    add_real(tab, names);
     gs_symtab_seal(tab, NULL);
     g_assert_cmpuint(gs_symtab_n(tab), ==, REAL_FUNCTIONS + REAL_TWINS);
     g_test_message("%zu symbols in %zu bytes", gs_symtab_n(tab),
@@ -371,11 +445,11 @@ static void test_real_size(void)
 static void test_bytes_are_all(void)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GsSymtab) tab = gs_symtab_new();
+    g_autoptr(GByteArray) coded = NULL;
+    g_autoptr(GsSymtab) tab = new_real(names, &coded);
     struct mallinfo2 with, without;
     size_t bytes;
 
-    add_real(tab, names);
     gs_symtab_seal(tab, NULL);
     bytes = gs_symtab_bytes(tab);
     with = mallinfo2();

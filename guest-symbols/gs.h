@@ -25,9 +25,13 @@
  *  and TLBs, so that what counts is how many lines and pages they are */
 #define GS_HOT __attribute__((hot))
 
-/** gs_secret_hash() - of a number that a guest or a file chooses: another one
- *  in each process, so that nobody can choose such as collide; any thread. */
-uint32_t gs_secret_hash(uint64_t number);
+/** gs_number_hash() - hash the uint64_t at @key, for a GHashTable with
+ *  g_int64_equal(). The hash has a random key for each process, so a guest or
+ *  a file cannot choose numbers that collide. Any thread. */
+guint gs_number_hash(gconstpointer key);
+/** gs_number_hash_direct() - hash the number that @key is, for a GHashTable
+ *  with g_direct_equal(). */
+guint gs_number_hash_direct(gconstpointer key);
 
 #define GS_ERROR gs_error_quark()
 GQuark gs_error_quark(void);

@@ -16,6 +16,5 @@
 #include "kalloc-tracer/api/kt-tracer.h"
 #include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/api/kt-vm.h"
-#include "kalloc-tracer/base/secret-hash.h"
 
 #endif /* KT_H */

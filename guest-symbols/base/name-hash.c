@@ -1,10 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hash of names: see name-hash.h. */
+/* The keyed hash: see name-hash.h. Owns the key of the process. */
 #include "guest-symbols/base/name-hash.h"
+#include "guest-symbols/gs.h"
 
 #include <string.h>
 
-#include "guest-symbols/base/secret.h"
+/* ---- the key ------------------------------------------------------------ */
+
+GsSecret gs_secret;
+
+static uint64_t random_word(void)
+{
+    return (uint64_t)g_random_int() << 32 | g_random_int();
+}
+
+void gs_secret_make(void)
+{
+    static gsize made;
+
+    if (g_once_init_enter(&made)) {
+        gs_secret.salt = random_word();
+        gs_secret.factor = random_word() | 1;
+        g_once_init_leave(&made, 1);
+    }
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+static guint hash_number(uint64_t number)
+{
+    uint64_t folded;
+
+    gs_secret_make();
+    folded = gs_fold(number ^ gs_secret.salt);
+    return folded ^ folded >> 32;
+}
+
+guint gs_number_hash(gconstpointer key)
+{
+    return hash_number(*(const uint64_t *)key);
+}
+
+guint gs_number_hash_direct(gconstpointer key)
+{
+    return hash_number(GPOINTER_TO_SIZE(key));
+}
+
+/* ---- names -------------------------------------------------------------- */
 
 static inline uint64_t word_of(const char *text, size_t len)
 {

@@ -18,7 +18,7 @@
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/unwind/walk-cache.h"
-#include "guest-symbols/base/secret.h"
+#include "guest-symbols/base/name-hash.h"
 #include "guest-symbols/unwind/walk.h"
 
 #include <string.h>

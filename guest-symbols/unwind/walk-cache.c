@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "guest-symbols/base/secret.h"
+#include "guest-symbols/base/name-hash.h"
 
 #define SET_BITS    8
 #define WAYS        8

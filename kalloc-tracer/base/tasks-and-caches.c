@@ -13,7 +13,6 @@
 
 #include "guest-symbols/base/printable.h"
 #include "kalloc-tracer/base/depot.h"
-#include "kalloc-tracer/base/secret-hash.h"
 
 #define MAX_CACHES UINT16_MAX
 /* Of a cache, besides its name: in the tables, and what malloc() adds. */
@@ -49,7 +48,7 @@ KtTasksCaches *kt_tasks_caches_new(KtBudget *budget)
     kt_depot_charge(n->tasks, budget, KT_MEM_NAMES);
     n->cache = g_new0(KtCacheInfo *, MAX_CACHES + 1);
     n->undone = g_array_new(FALSE, FALSE, sizeof(Undone));
-    n->by_va = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
+    n->by_va = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                      NULL);
     pthread_mutex_init(&n->lock, NULL);
     return n;

@@ -4,7 +4,6 @@
  */
 #include "kalloc-tracer/journal/definitions.h"
 
-#include "kalloc-tracer/base/secret-hash.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
 typedef enum Tag {
@@ -64,7 +63,7 @@ KtDefinitions *kt_definitions_new(const KtDepot *stacks,
 
     d->stacks = stacks;
     d->names = names;
-    d->number = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
+    d->number = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                       NULL);
     return d;
 }

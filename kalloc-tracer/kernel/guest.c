@@ -21,7 +21,7 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
     g->kernel = k;
     g->tracer = t;
     g->view = view;
-    g->caches = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
+    g->caches = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                       NULL);
     g_mutex_init(&g->lock);
     return g;

@@ -45,7 +45,7 @@ KtLeakScanner *kt_leak_scanner_new(void)
 
     l->rules = g_array_new(FALSE, FALSE, sizeof(KtLeakRule));
     g_array_set_clear_func(l->rules, clear_rule);
-    l->cleared = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
+    l->cleared = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                        NULL);
     l->last = g_array_new(FALSE, FALSE, sizeof(KtLeakFinding));
     for (unsigned i = 0; i < G_N_ELEMENTS(built_in); i++) {

@@ -86,7 +86,7 @@ static void find(Mirror *m, uint64_t va)
 
 void kt_page_use_find_mirror(KtPageUses *p, const GsMem *mem)
 {
-    g_autoptr(GHashTable) by_words = g_hash_table_new(kt_secret_hash_direct,
+    g_autoptr(GHashTable) by_words = g_hash_table_new(gs_number_hash_direct,
                                                       NULL);
     uint64_t page = 1ull << p->page_shift;
     g_autofree uint8_t *one = g_malloc(page), *other = g_malloc(page);

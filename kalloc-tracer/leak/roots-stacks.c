@@ -291,7 +291,7 @@ static void find_irq_stacks(KtLiveSet *w)
 
 void kt_roots_find_stacks(KtLiveSet *w)
 {
-    g_autoptr(GHashTable) sites = g_hash_table_new(kt_secret_hash_direct,
+    g_autoptr(GHashTable) sites = g_hash_table_new(gs_number_hash_direct,
                                                    NULL);
     Finding f = { .w = w, .sites = sites };
 

@@ -179,7 +179,7 @@ static bool is_cache(void *opaque, uint64_t va)
 /* (owned) Addresses of the caches. */
 static GHashTable *list_caches(const KtLiveSet *w)
 {
-    GHashTable *caches = g_hash_table_new_full(kt_secret_hash, g_int64_equal,
+    GHashTable *caches = g_hash_table_new_full(gs_number_hash, g_int64_equal,
                                                g_free, NULL);
     KtCacheInfo info;
 

@@ -84,7 +84,7 @@ static bool is_sheaf(const Sheaves *s, const KtLeakLive *b)
 
 void kt_skip_sheaves(KtLiveSet *w)
 {
-    g_autoptr(GHashTable) size = g_hash_table_new_full(kt_secret_hash,
+    g_autoptr(GHashTable) size = g_hash_table_new_full(gs_number_hash,
                                                        g_int64_equal, g_free,
                                                        NULL);
     Sheaves s = { .w = w, .size = size };

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/base/secret-hash.h"
 
 #define STACKS_SHIFT  15    /* 2 MiB at a time: a huge page */
 #define CELLS_SHIFT   10    /* 64 KiB */
@@ -186,7 +185,7 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     kt_tables_init(&a->now, budget);
     a->now.held = g_array_new(FALSE, TRUE, sizeof(KtHeld));
     g_array_set_size(a->now.held, 1);
-    a->callers = g_hash_table_new(kt_secret_hash_direct, NULL);
+    a->callers = g_hash_table_new(gs_number_hash_direct, NULL);
     a->pcs = g_array_new(FALSE, TRUE, sizeof(uint64_t));
     g_array_set_size(a->pcs, 1);
     kt_budget_charge(budget, KT_MEM_ACCOUNTS, CALLER_BYTES);

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/base/secret-hash.h"
 
 #define REC_SHIFT   17      /* chunks of 6 MiB */
 #define END_SHIFT   16      /* 2 MiB */
@@ -51,7 +50,7 @@ void kt_blocks_init(KtBlocks *b, KtBudget *budget)
     list_init(&b->by_free, &b->end, offsetof(KtEnd, link), budget);
     list_init(&b->by_rcu, &b->rcu, offsetof(KtRcu, link), budget);
     b->huge = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-    b->gfp_ids = g_hash_table_new(kt_secret_hash_direct, NULL);
+    b->gfp_ids = g_hash_table_new(gs_number_hash_direct, NULL);
     b->gfps = g_new0(uint32_t, 1);
     b->n_gfps = 1;
 }

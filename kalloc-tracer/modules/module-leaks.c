@@ -479,7 +479,7 @@ static KtReport *report_new(KtModules *m, const KtModule *mod, uint64_t now_us)
     };
     r->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeft));
     r->errors = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    r->names = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
+    r->names = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                      g_free);
     return r;
 }

@@ -163,7 +163,7 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
     const McContext *ctx = out->ctx;
     McContext here = *ctx;
     g_autoptr(GHashTable) starts = g_hash_table_new_full(
-        kt_secret_hash, g_int64_equal, g_free, NULL);
+        gs_number_hash, g_int64_equal, g_free, NULL);
     Events e = {
         .out = out, .args = args, .replay = replay, .starts = starts,
     };

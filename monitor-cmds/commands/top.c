@@ -262,7 +262,7 @@ static uint64_t caller_of(KtTracer *t, KtStackId stack)
 /* Join rows of the same caller, at the position of the caller's first row. */
 static void join_callers(KtTracer *t, GArray *list)
 {
-    g_autoptr(GHashTable) at = g_hash_table_new(kt_secret_hash_direct,
+    g_autoptr(GHashTable) at = g_hash_table_new(gs_number_hash_direct,
                                                 NULL);
     KtStray *s = (KtStray *)list->data;
     unsigned n = 0;

@@ -48,9 +48,9 @@ McTopTable *mc_top_new(KtTracer *tracer, const GsKernel *kernel, McBy by)
     t->tracer = tracer;
     t->kernel = kernel;
     t->by = by;
-    t->rows = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
+    t->rows = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                     row_free);
-    t->modules = g_hash_table_new_full(kt_secret_hash, g_int64_equal, g_free,
+    t->modules = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                        NULL);
     t->names = g_string_chunk_new(1024);
     return t;

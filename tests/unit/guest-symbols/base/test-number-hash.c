@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Hashes of numbers that were chosen to have the same: nearly all differ. */
-#include "kalloc-tracer/base/secret-hash.h"
+#include "guest-symbols/gs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,9 +51,9 @@ static unsigned n_different(GHashFunc hash, unsigned kind, bool direct)
 static void test_chosen_numbers(void)
 {
     for (unsigned kind = 0; kind < 4; kind++) {
-        g_assert_cmpuint(n_different(kt_secret_hash, kind, false), >,
+        g_assert_cmpuint(n_different(gs_number_hash, kind, false), >,
                          NUMBERS - 1000);
-        g_assert_cmpuint(n_different(kt_secret_hash_direct, kind, true), >,
+        g_assert_cmpuint(n_different(gs_number_hash_direct, kind, true), >,
                          NUMBERS - 1000);
     }
 }
@@ -62,15 +62,15 @@ static void test_same_number(void)
 {
     uint64_t a = 1ull << 63, b = a;
 
-    g_assert_cmpuint(kt_secret_hash(&a), ==, kt_secret_hash(&b));
-    g_assert_cmpuint(kt_secret_hash(&a), ==,
-                     kt_secret_hash_direct(GSIZE_TO_POINTER(b)));
+    g_assert_cmpuint(gs_number_hash(&a), ==, gs_number_hash(&b));
+    g_assert_cmpuint(gs_number_hash(&a), ==,
+                     gs_number_hash_direct(GSIZE_TO_POINTER(b)));
 }
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/secret-hash/chosen-numbers", test_chosen_numbers);
-    g_test_add_func("/secret-hash/same-number", test_same_number);
+    g_test_add_func("/number-hash/chosen-numbers", test_chosen_numbers);
+    g_test_add_func("/number-hash/same-number", test_same_number);
     return g_test_run();
 }

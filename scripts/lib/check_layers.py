@@ -33,12 +33,6 @@ QEMU_ROOMS = {'kalloc-tracer/capture', 'kalloc-tracer/plugin'}
 
 # Includes against the order that are still to be untied: none may come back.
 KNOTS = {
-    ('guest-symbols/kernel/arch.h',
-     'guest-symbols/unwind/frame-records.h'),
-    ('guest-symbols/modules/modules.h',
-     'guest-symbols/kernel/module-read.h'),
-    ('kalloc-tracer/kt.h',
-     'kalloc-tracer/base/secret-hash.h'),
     ('kalloc-tracer/base/tasks-and-caches.c',
      'kalloc-tracer/model/blocks.h'),
     ('kalloc-tracer/check/check.h',

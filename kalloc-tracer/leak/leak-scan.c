@@ -89,7 +89,7 @@ static void scan(Scanning *s)
     }
     kt_marker_follow_pages(w->scan, true);
     kt_marker_run(w->scan, &s->reader);
-    kt_marker_rest(w->scan, &s->reader);
+    kt_marker_scan_unreached(w->scan, &s->reader);
 }
 
 /* ---- reporting ---------------------------------------------------------- */

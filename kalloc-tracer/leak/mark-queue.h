@@ -9,15 +9,15 @@
  *
  * Host memory: a bit for each block, and a 63rd as much again.
  */
-#ifndef KT_MARKER_GREY_H
-#define KT_MARKER_GREY_H
+#ifndef KT_MARK_QUEUE_H
+#define KT_MARK_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KT_GREY_GROUP   64      /* blocks that are taken together */
-#define KT_GREY_LEVELS  6       /* KT_GREY_GROUP to the power of that: no more
-                                 * blocks can be */
+#define KT_MARK_QUEUE_GROUP   64    /* blocks that are popped together */
+#define KT_MARK_QUEUE_LEVELS  6     /* at most GROUP to the power of LEVELS
+                                     * blocks */
 
 /**
  * struct KtMarkQueue - a set of numbers
@@ -26,30 +26,30 @@
  * @group: that was taken last
  */
 typedef struct KtMarkQueue {
-    uint64_t *level[KT_GREY_LEVELS];
+    uint64_t *level[KT_MARK_QUEUE_LEVELS];
     uint32_t group;
 } KtMarkQueue;
 
 /** kt_mark_queue_init() - for numbers below @n; none is in it. */
-void kt_mark_queue_init(KtMarkQueue *g, uint32_t n);
-void kt_mark_queue_deinit(KtMarkQueue *g);
+void kt_mark_queue_init(KtMarkQueue *q, uint32_t n);
+void kt_mark_queue_deinit(KtMarkQueue *q);
 
 /** kt_mark_queue_add() - @i is, from now on. */
-static inline void kt_mark_queue_add(KtMarkQueue *g, uint32_t i)
+static inline void kt_mark_queue_add(KtMarkQueue *q, uint32_t i)
 {
     bool first = true;
 
-    for (unsigned l = 0; first && l < KT_GREY_LEVELS; l++, i /= 64) {
-        uint64_t *word = &g->level[l][i / 64];
+    for (unsigned l = 0; first && l < KT_MARK_QUEUE_LEVELS; l++, i /= 64) {
+        uint64_t *word = &q->level[l][i / 64];
 
         first = !*word;
         *word |= 1ull << i % 64;
     }
 }
 
-/** kt_mark_queue_take() - a group's numbers leave the set: a bit for each, from
+/** kt_mark_queue_pop() - a group's numbers leave the set: a bit for each, from
  *  @first on. The next group that has some, and the last one is the next if it
  *  has some again. Returns: 0 when there is none. */
-uint64_t kt_mark_queue_take(KtMarkQueue *g, uint32_t *first);
+uint64_t kt_mark_queue_pop(KtMarkQueue *q, uint32_t *first);
 
-#endif /* KT_MARKER_GREY_H */
+#endif /* KT_MARK_QUEUE_H */

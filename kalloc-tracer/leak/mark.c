@@ -26,7 +26,7 @@ typedef struct Block {
 } Block;
 G_STATIC_ASSERT(sizeof(Block) == 24);
 
-/* What becomes of a block, in a byte: its KtHold, and is it white? */
+/* What becomes of a block, in a byte: its KtHold, and is it unreached? */
 enum {
     HOLD_MASK = 3,
     REACHED = 4,
@@ -47,7 +47,7 @@ struct KtMarker {
     KtMarkIndex *index;
     KtMarkerFilter filter;
     uint8_t *state;             /* by block */
-    KtMarkQueue grey;
+    KtMarkQueue queue;
     uint64_t waiting[WAITING];
     unsigned n_waiting;
     Own own;
@@ -57,8 +57,8 @@ struct KtMarker {
     bool no_pages;              /* they are not followed now */
     bool among_pages;           /* blocks lie there: only a guest that lies
                                  * has such */
-    bool white;                 /* white ones' words are looked at */
-    uint32_t self;              /* which one's */
+    bool unreached;             /* words of unreached blocks are scanned */
+    uint32_t self;              /* of this block */
 };
 
 KtMarker *kt_marker_new(void)
@@ -81,7 +81,7 @@ void kt_marker_free(KtMarker *s)
     }
     kt_mark_index_free(s->index);
     g_free(s->state);
-    kt_mark_queue_deinit(&s->grey);
+    kt_mark_queue_deinit(&s->queue);
     g_array_unref(s->block);
     g_array_unref(s->alias);
     g_array_unref(s->area);
@@ -226,7 +226,7 @@ uint64_t kt_marker_seal(KtMarker *s)
     g_array_sort(s->area, area_order);
     g_array_sort(s->cut, area_order);
     s->state = g_new0(uint8_t, s->block->len + 1ull);
-    kt_mark_queue_init(&s->grey, s->block->len);
+    kt_mark_queue_init(&s->queue, s->block->len);
     add_blocks(s);
     kt_mark_index_seal(s->index, &s->filter, drop, s);
     let_pages_through(s);
@@ -342,15 +342,15 @@ void kt_marker_each(const KtMarker *s, uint32_t i, KtReader *r, bool whole,
 
 /* ---- marking ------------------------------------------------------------ */
 
-static inline void hold(KtMarker *s, uint32_t i, KtHold how)
+static inline void mark(KtMarker *s, uint32_t i, KtHold how)
 {
-    /* what white ones say matters only of others that are white */
-    if (s->white && (s->state[i] & REACHED || i == s->self)) {
+    /* between unreached blocks only: neither reached ones nor itself */
+    if (s->unreached && (s->state[i] & REACHED || i == s->self)) {
         return;
     }
-    if (!s->white && !(s->state[i] & REACHED)) {
+    if (!s->unreached && !(s->state[i] & REACHED)) {
         s->state[i] |= REACHED;
-        kt_mark_queue_add(&s->grey, i);
+        kt_mark_queue_add(&s->queue, i);
     }
     if ((s->state[i] & HOLD_MASK) < how) {
         s->state[i] = (s->state[i] & ~HOLD_MASK) | how;
@@ -363,7 +363,7 @@ static inline bool is_pointer(const KtExtent *e, uint64_t word)
     return e && (e->va >= KT_MARKER_LOW || word == e->va);
 }
 
-static void look_up(KtMarker *s, const uint64_t *word, unsigned n)
+static void mark_words(KtMarker *s, const uint64_t *word, unsigned n)
 {
     const KtExtent *e[WAITING];
 
@@ -374,14 +374,14 @@ static void look_up(KtMarker *s, const uint64_t *word, unsigned n)
     }
     for (unsigned i = 0; i < n; i++) {
         if (e[i]) {
-            hold(s, e[i]->block, (word[i] & ~7ull) == e[i]->va ?
+            mark(s, e[i]->block, (word[i] & ~7ull) == e[i]->va ?
                                  KT_HOLD_START : KT_HOLD_INTERIOR);
         }
     }
 }
 
 /* A struct page refers to what begins in its page. */
-static void hold_by_page(KtMarker *s, uint64_t word)
+static void mark_by_page(KtMarker *s, uint64_t word)
 {
     uint64_t n = (word - s->pages_lo) / s->page_struct;
     uint32_t i = s->no_pages ?
@@ -389,23 +389,24 @@ static void hold_by_page(KtMarker *s, uint64_t word)
                      kt_marker_find(s, s->pages_va + n * s->page_bytes);
 
     if (i != KT_MARKER_NONE && block_at(s, i)->flags & KT_MARKERF_PAGES) {
-        hold(s, i, KT_HOLD_INTERIOR);
+        mark(s, i, KT_HOLD_INTERIOR);
     }
 }
 
-/* Many blocks have the same word, and it says nothing new, but for white ones:
- * each must not speak for itself. Every seventh word or so is such. */
+/* Many blocks have the same word: about every seventh word was looked up
+ * before. A word of an unreached block always counts as new, since a block's
+ * own words must not mark it. */
 static inline bool is_new(KtMarker *s, uint64_t word)
 {
     uint64_t *seen = &s->seen[kt_marker_hash(word) >> (64 - SEEN_BITS)];
-    bool is = *seen != word || s->white;
+    bool is = *seen != word || s->unreached;
 
     *seen = word;
     return is;
 }
 
 /* Nothing waits then. */
-static G_GNUC_NO_INLINE void look_at_waiting(KtMarker *s)
+static G_GNUC_NO_INLINE void mark_waiting(KtMarker *s)
 {
     uint64_t *word = s->waiting;
     unsigned n = 0;
@@ -414,7 +415,7 @@ static G_GNUC_NO_INLINE void look_at_waiting(KtMarker *s)
         bool page = word[i] >= s->pages_lo && word[i] < s->pages_hi;
 
         if (page) {
-            hold_by_page(s, word[i]);
+            mark_by_page(s, word[i]);
         }
         if (!page || s->among_pages) {
             word[n] = word[i];
@@ -422,13 +423,13 @@ static G_GNUC_NO_INLINE void look_at_waiting(KtMarker *s)
         }
     }
     s->n_waiting = 0;
-    look_up(s, word, n);
+    mark_words(s, word, n);
 }
 
 void kt_marker_word(KtMarker *s, uint64_t word)
 {
     s->waiting[s->n_waiting++] = word;
-    look_at_waiting(s);
+    mark_waiting(s);
 }
 
 /* gcc unrolls nothing by itself at -O2: a fifth of the time that this takes. */
@@ -448,7 +449,7 @@ static inline void gather(KtMarker *s, const uint64_t *word, size_t n)
     s->own.least = own.least;
     s->n_waiting = to;
     if (to > WAITING - AT_ONCE) {
-        look_at_waiting(s);
+        mark_waiting(s);
     }
 }
 
@@ -476,7 +477,7 @@ void kt_marker_span(void *scan, uint64_t va, const uint64_t *word, size_t n)
 void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len)
 {
     kt_reader_each(r, va, len, kt_marker_span, s);
-    look_at_waiting(s);
+    mark_waiting(s);
 }
 
 /* The index finds @b, and nothing else, by each address that is in it. */
@@ -486,7 +487,7 @@ static bool is_alone(const Block *b)
            b->va >= KT_MARKER_LOW;
 }
 
-static void look_at_block(KtMarker *s, uint32_t i, KtReader *r, bool whole)
+static void scan_block(KtMarker *s, uint32_t i, KtReader *r, bool whole)
 {
     const Block *b = block_at(s, i);
     uint64_t least;
@@ -495,65 +496,65 @@ static void look_at_block(KtMarker *s, uint32_t i, KtReader *r, bool whole)
     kt_marker_each(s, i, r, whole, kt_marker_span, s);
     least = s->own.least;
     if (least < s->own.len) {
-        hold(s, i, least < 8 && b->va % 8 == 0 ? KT_HOLD_START :
+        mark(s, i, least < 8 && b->va % 8 == 0 ? KT_HOLD_START :
                                                  KT_HOLD_INTERIOR);
     }
     s->own = (Own) { 0 };
 }
 
-static void hold_all(KtMarker *s, KtMarkerFlag flag)
+static void mark_flagged(KtMarker *s, KtMarkerFlag flag)
 {
     for (uint32_t i = 0; i < s->block->len; i++) {
         if (block_at(s, i)->flags & flag) {
-            hold(s, i, KT_HOLD_NONE);
+            mark(s, i, KT_HOLD_NONE);
         }
     }
 }
 
 /* @bits: of numbers from @i on */
-static void blacken_group(KtMarker *s, KtReader *r, uint32_t i, uint64_t bits,
-                          bool books)
+static void scan_group(KtMarker *s, KtReader *r, uint32_t i, uint64_t bits,
+                       bool books)
 {
     for (; bits; bits &= bits - 1) {
         uint32_t b = i + __builtin_ctzll(bits);
 
-        look_at_block(s, b, r,
-                      block_at(s, b)->flags & KT_MARKERF_BOOK && !books);
+        scan_block(s, b, r,
+                   block_at(s, b)->flags & KT_MARKERF_BOOK && !books);
     }
 }
 
-static void blacken(KtMarker *s, KtReader *r, bool books)
+static void scan_queued(KtMarker *s, KtReader *r, bool books)
 {
     uint64_t bits;
     uint32_t first;
 
     do {
-        look_at_waiting(s);
-        while (!r->stopped && (bits = kt_mark_queue_take(&s->grey, &first))) {
-            blacken_group(s, r, first, bits, books);
+        mark_waiting(s);
+        while (!r->stopped && (bits = kt_mark_queue_pop(&s->queue, &first))) {
+            scan_group(s, r, first, bits, books);
         }
     } while (s->n_waiting && !r->stopped);
 }
 
 void kt_marker_run(KtMarker *s, KtReader *r)
 {
-    hold_all(s, KT_MARKERF_HELD);
-    blacken(s, r, false);
-    hold_all(s, KT_MARKERF_BOOK);
-    blacken(s, r, true);
+    mark_flagged(s, KT_MARKERF_HELD);
+    scan_queued(s, r, false);
+    mark_flagged(s, KT_MARKERF_BOOK);
+    scan_queued(s, r, true);
 }
 
-void kt_marker_rest(KtMarker *s, KtReader *r)
+void kt_marker_scan_unreached(KtMarker *s, KtReader *r)
 {
-    s->white = true;
+    s->unreached = true;
     for (uint32_t i = 0; i < s->block->len && !r->stopped; i++) {
         if (!(s->state[i] & REACHED)) {
             s->self = i;
-            look_at_block(s, i, r, false);
-            look_at_waiting(s);
+            scan_block(s, i, r, false);
+            mark_waiting(s);
         }
     }
-    s->white = false;
+    s->unreached = false;
 }
 
 bool kt_marker_reached(const KtMarker *s, uint32_t block)

@@ -147,8 +147,9 @@ void kt_marker_span(void *scan, uint64_t va, const uint64_t *word, size_t n);
 /** kt_marker_run() - follow the pointers, until all that is reached is black.
  * */
 void kt_marker_run(KtMarker *s, KtReader *r);
-/** kt_marker_rest() - then: how do white blocks refer to each other? */
-void kt_marker_rest(KtMarker *s, KtReader *r);
+/** kt_marker_scan_unreached() - then: how do unreached blocks refer to each
+ *  other? */
+void kt_marker_scan_unreached(KtMarker *s, KtReader *r);
 /** kt_marker_reached() - is it black? */
 bool kt_marker_reached(const KtMarker *s, uint32_t block);
 /** kt_marker_hold() - by all that is black; of a white block, by white ones. */

@@ -154,7 +154,7 @@ static void scan(Bench *b, const Kind *k)
     kt_reader_init(&r);
     kt_marker_root(s, &r, BASE, PAGE);
     kt_marker_run(s, &r);
-    kt_marker_rest(s, &r);
+    kt_marker_scan_unreached(s, &r);
     seconds = (now_ns() - begin) / 1e9;
     check_reached(s);
     put(k, "gib_per_s", b->bytes / seconds / (1 << 30), "GiB/s");

@@ -11,14 +11,14 @@ static void take_all(KtMarkQueue *g, bool *in, unsigned n)
     bool turned = false;
     uint64_t bits;
 
-    for (unsigned i = 0; (bits = kt_mark_queue_take(g, &first)); i++) {
-        g_assert_cmpuint(first % KT_GREY_GROUP, ==, 0);
+    for (unsigned i = 0; (bits = kt_mark_queue_pop(g, &first)); i++) {
+        g_assert_cmpuint(first % KT_MARK_QUEUE_GROUP, ==, 0);
         if (i && first < last) {
             g_assert_false(turned);
             turned = true;
         }
         last = first;
-        for (unsigned j = 0; j < KT_GREY_GROUP; j++) {
+        for (unsigned j = 0; j < KT_MARK_QUEUE_GROUP; j++) {
             bool has = bits >> j & 1;
 
             g_assert_true(!has || first + j < n);
@@ -46,7 +46,7 @@ static void test_all(void)
         KtMarkQueue g;
 
         kt_mark_queue_init(&g, n);
-        g_assert_cmpuint(kt_mark_queue_take(&g, &first), ==, 0);
+        g_assert_cmpuint(kt_mark_queue_pop(&g, &first), ==, 0);
         for (unsigned round = 0; round < 3; round++) {
             for (unsigned i = 0; i < some; i++) {
                 uint32_t number = i ? (uint32_t)g_rand_int_range(r, 0, n) :
@@ -74,16 +74,16 @@ static void test_stays_near(void)
             kt_mark_queue_add(&g, turn[i]);
         }
     }
-    g.group = 100 / KT_GREY_GROUP;
+    g.group = 100 / KT_MARK_QUEUE_GROUP;
     for (unsigned i = 0; i < G_N_ELEMENTS(turn); i++) {
-        g_assert_cmphex(kt_mark_queue_take(&g, &first), ==,
-                        1ull << turn[i] % KT_GREY_GROUP);
-        g_assert_cmpuint(first, ==, turn[i] & -KT_GREY_GROUP);
+        g_assert_cmphex(kt_mark_queue_pop(&g, &first), ==,
+                        1ull << turn[i] % KT_MARK_QUEUE_GROUP);
+        g_assert_cmpuint(first, ==, turn[i] & -KT_MARK_QUEUE_GROUP);
         if (!i) {
             kt_mark_queue_add(&g, turn[1]);
         }
     }
-    g_assert_cmpuint(kt_mark_queue_take(&g, &first), ==, 0);
+    g_assert_cmpuint(kt_mark_queue_pop(&g, &first), ==, 0);
     kt_mark_queue_deinit(&g);
 }
 

@@ -59,7 +59,7 @@ static void run(World *w)
 {
     kt_marker_root(w->scan, &w->reader, BASE, 4096);
     kt_marker_run(w->scan, &w->reader);
-    kt_marker_rest(w->scan, &w->reader);
+    kt_marker_scan_unreached(w->scan, &w->reader);
 }
 
 static void check(World *w, uint32_t block, bool reached, KtHold hold)

@@ -86,9 +86,9 @@ static void copy_blocks(KtLiveSet *w)
  * from 0, or within the kernel's image. */
 static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
 {
-    return KT_MARKERF_COOKIE |
+    return KT_MARKERF_HANDLE |
            (va < SMALL || gs_kernel_in_image(w->plan->kernel, va) ?
-                KT_MARKERF_NUMBER :
+                KT_MARKERF_EXACT :
                 0);
 }
 
@@ -108,10 +108,10 @@ static void add_blocks(KtLiveSet *w)
     kt_marker_reserve(w->scan, w->live->len);
     for (uint32_t i = 0; i < w->live->len; i++) {
         const KtLeakLive *b = kt_leak_live(w, i);
-        unsigned flags = b->queued ? KT_MARKERF_HELD : 0;
+        unsigned flags = b->queued ? KT_MARKERF_ROOT : 0;
 
         flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;
-        flags |= b->layer == KT_LAYER_LARGE ? KT_MARKERF_PAGES : 0;
+        flags |= b->layer == KT_LAYER_LARGE ? KT_MARKERF_BY_PAGE : 0;
         kt_marker_add(w->scan, b->va, b->len, flags);
         cut_odd_word(w, i, b);
         for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&

@@ -348,9 +348,9 @@ static unsigned flags_of(unsigned kinds)
 {
     bool ignore = kinds >> KT_LEAK_RULE_IGNORE & 1;
 
-    return (ignore || kinds >> KT_LEAK_RULE_NOT_LEAK & 1 ? KT_MARKERF_HELD :
+    return (ignore || kinds >> KT_LEAK_RULE_NOT_LEAK & 1 ? KT_MARKERF_ROOT :
                                                            0) |
-           (ignore || kinds >> KT_LEAK_RULE_NO_SCAN & 1 ? KT_MARKERF_OPAQUE :
+           (ignore || kinds >> KT_LEAK_RULE_NO_SCAN & 1 ? KT_MARKERF_NO_SCAN :
                                                           0);
 }
 
@@ -376,7 +376,7 @@ void kt_leak_apply_rules(const KtLeakScanner *l, KtLiveSet *w, uint8_t *excused)
         if (kinds >> KT_LEAK_RULE_SCAN_AREA & 1) {
             add_areas(&a, i);
         }
-        excused[i] = (flags & KT_MARKERF_HELD) != 0;
+        excused[i] = (flags & KT_MARKERF_ROOT) != 0;
     }
     g_array_unref(a.code);
 }

@@ -118,7 +118,7 @@ static void drop(void *opaque, uint32_t block)
     KtMarker *s = opaque;
 
     s->dropped++;
-    block_at(s, block)->flags |= KT_MARKERF_HELD;
+    block_at(s, block)->flags |= KT_MARKERF_ROOT;
 }
 
 void kt_marker_alias(KtMarker *s, uint64_t va)
@@ -126,7 +126,7 @@ void kt_marker_alias(KtMarker *s, uint64_t va)
     Block *b = block_at(s, s->block->len - 1);
 
     if (s->alias->len >= KT_MARKER_ALIASES_MAX) {
-        if (!(b->flags & KT_MARKERF_HELD)) {
+        if (!(b->flags & KT_MARKERF_ROOT)) {
             drop(s, s->block->len - 1);
         }
     } else if (b->n_alias < UINT16_MAX && va + b->len >= va) {
@@ -186,7 +186,7 @@ static void add_blocks(KtMarker *s)
         const Block *b = block_at(s, i);
 
         if (b->len) {
-            add(s, b->va, b->flags & KT_MARKERF_NUMBER ? 1 : b->len, i);
+            add(s, b->va, b->flags & KT_MARKERF_EXACT ? 1 : b->len, i);
         }
     }
     for (uint32_t i = 0; i < s->block->len; i++) {
@@ -328,10 +328,10 @@ void kt_marker_each(const KtMarker *s, uint32_t i, KtReader *r, bool whole,
     const Block *b = block_at(s, i);
     Look l = { s, i, b->va, r, fn, opaque };
 
-    if (b->flags & KT_MARKERF_OPAQUE) {
+    if (b->flags & KT_MARKERF_NO_SCAN) {
         return;
     }
-    if (!(b->flags & KT_MARKERF_COOKIE)) {
+    if (!(b->flags & KT_MARKERF_HANDLE)) {
         each_at(&l, whole);
     }
     for (unsigned j = 0; j < b->n_alias; j++) {
@@ -388,7 +388,7 @@ static void mark_by_page(KtMarker *s, uint64_t word)
                      KT_MARKER_NONE :
                      kt_marker_find(s, s->pages_va + n * s->page_bytes);
 
-    if (i != KT_MARKER_NONE && block_at(s, i)->flags & KT_MARKERF_PAGES) {
+    if (i != KT_MARKER_NONE && block_at(s, i)->flags & KT_MARKERF_BY_PAGE) {
         mark(s, i, KT_HOLD_INTERIOR);
     }
 }
@@ -483,7 +483,7 @@ void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len)
 /* The index finds @b, and nothing else, by each address that is in it. */
 static bool is_alone(const Block *b)
 {
-    return !(b->flags & (KT_MARKERF_COOKIE | KT_MARKERF_HELD)) &&
+    return !(b->flags & (KT_MARKERF_HANDLE | KT_MARKERF_ROOT)) &&
            b->va >= KT_MARKER_LOW;
 }
 
@@ -513,17 +513,18 @@ static void mark_flagged(KtMarker *s, KtMarkerFlag flag)
 
 /* @bits: of numbers from @i on */
 static void scan_group(KtMarker *s, KtReader *r, uint32_t i, uint64_t bits,
-                       bool books)
+                       bool second_pass)
 {
     for (; bits; bits &= bits - 1) {
         uint32_t b = i + __builtin_ctzll(bits);
 
         scan_block(s, b, r,
-                   block_at(s, b)->flags & KT_MARKERF_BOOK && !books);
+                   !second_pass &&
+                       block_at(s, b)->flags & KT_MARKERF_STACK_VM);
     }
 }
 
-static void scan_queued(KtMarker *s, KtReader *r, bool books)
+static void scan_queued(KtMarker *s, KtReader *r, bool second_pass)
 {
     uint64_t bits;
     uint32_t first;
@@ -531,16 +532,16 @@ static void scan_queued(KtMarker *s, KtReader *r, bool books)
     do {
         mark_waiting(s);
         while (!r->stopped && (bits = kt_mark_queue_pop(&s->queue, &first))) {
-            scan_group(s, r, first, bits, books);
+            scan_group(s, r, first, bits, second_pass);
         }
     } while (s->n_waiting && !r->stopped);
 }
 
 void kt_marker_run(KtMarker *s, KtReader *r)
 {
-    mark_flagged(s, KT_MARKERF_HELD);
+    mark_flagged(s, KT_MARKERF_ROOT);
     scan_queued(s, r, false);
-    mark_flagged(s, KT_MARKERF_BOOK);
+    mark_flagged(s, KT_MARKERF_STACK_VM);
     scan_queued(s, r, true);
 }
 

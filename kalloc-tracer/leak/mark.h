@@ -58,19 +58,28 @@ typedef struct KtMarker KtMarker;
 /** KT_MARKER_NONE - no block */
 #define KT_MARKER_NONE UINT32_MAX
 
-/** What is special about a block; bits. */
+/**
+ * enum KtMarkerFlag - what is special about a block; bits
+ * @KT_MARKERF_ROOT: the block is in use, even if no pointer reaches it
+ * @KT_MARKERF_NO_SCAN: its words are not pointers
+ * @KT_MARKERF_HANDLE: its address is a handle, such as a __percpu pointer.
+ *                     The memory is at its aliases
+ * @KT_MARKERF_BY_PAGE: the address of the struct page of its first page refers
+ *                      to it, too
+ * @KT_MARKERF_STACK_VM: the block is a vm_struct that describes a task's
+ *                       stack. If the first pass reaches it by a pointer, all
+ *                       its words are scanned. If not, it is in use after that
+ *                       pass, and words of kt_marker_skip() are skipped
+ * @KT_MARKERF_EXACT: only its address itself refers to it, no address inside.
+ *                    Other memory may be at the following addresses
+ */
 typedef enum KtMarkerFlag {
-    KT_MARKERF_HELD = 1 << 0,   /* counts as reached, and is scanned */
-    KT_MARKERF_OPAQUE = 1 << 1, /* its words are no pointers */
-    KT_MARKERF_COOKIE = 1 << 2, /* its address is none of memory: it has
-                                 * aliases, which are */
-    KT_MARKERF_PAGES = 1 << 3,  /* a struct page of its first page refers to
-                                 * it, too */
-    KT_MARKERF_BOOK = 1 << 4,   /* reached by a pointer all of its words count;
-                                 * if not, it is in use nevertheless, and what
-                                 * was cut does not count */
-    KT_MARKERF_NUMBER = 1 << 5, /* such an address counts only as it is, none
-                                 * near it, and other memory may be there */
+    KT_MARKERF_ROOT = 1 << 0,
+    KT_MARKERF_NO_SCAN = 1 << 1,
+    KT_MARKERF_HANDLE = 1 << 2,
+    KT_MARKERF_BY_PAGE = 1 << 3,
+    KT_MARKERF_STACK_VM = 1 << 4,
+    KT_MARKERF_EXACT = 1 << 5,
 } KtMarkerFlag;
 
 /** struct KtMarkerArea - the only part of a block that has pointers; there may

@@ -82,14 +82,14 @@ static uint64_t running_sp(const KtLiveSet *w, uint64_t stack)
     return sp ? sp->value & ~7ull : 0;
 }
 
-static void set_opaque(KtLiveSet *w, const KtLeakLive *b)
+static void set_no_scan(KtLiveSet *w, const KtLeakLive *b)
 {
-    kt_marker_set_flags(w->scan, b - kt_leak_live(w, 0), KT_MARKERF_OPAQUE);
+    kt_marker_set_flags(w->scan, b - kt_leak_live(w, 0), KT_MARKERF_NO_SCAN);
 }
 
 static void set_stack(KtLiveSet *w, const KtLeakLive *b)
 {
-    set_opaque(w, b);
+    set_no_scan(w, b);
     g_array_index(w->live, KtLeakLive, b - kt_leak_live(w, 0)).is_stack = true;
 }
 
@@ -263,7 +263,7 @@ static void add_irq_stack(KtLiveSet *w, uint64_t stack, uint32_t cpu)
         kt_marker_area(w->scan, (KtMarkerArea) { b - kt_leak_live(w, 0),
                                                  from - stack, UINT64_MAX });
     } else if (b) {
-        set_opaque(w, b);
+        set_no_scan(w, b);
     }
 }
 

@@ -370,8 +370,9 @@ static void find_vmalloc(KtLiveSet *w)
 
         if ((of = booked(w, &vm, b))) {
             cut(w, i, vm.cut, 1);
-            kt_marker_set_flags(
-                w->scan, i, of->is_stack ? KT_MARKERF_BOOK : KT_MARKERF_HELD);
+            kt_marker_set_flags(w->scan, i,
+                                of->is_stack ? KT_MARKERF_STACK_VM :
+                                               KT_MARKERF_ROOT);
             if (w->pages && kt_live_set_load(w, b->va + list, &pages)) {
                 move_pages(w, pages, of->len);
             }

@@ -65,12 +65,12 @@ void kt_skip_kmemleak(KtLiveSet *w)
         if (b->cache.v != r.cache.v) {
             continue;
         }
-        kt_marker_set_flags(w->scan, i, KT_MARKERF_HELD);
+        kt_marker_set_flags(w->scan, i, KT_MARKERF_ROOT);
         if (is_waiting(w, &r, b->va)) {
             kt_marker_area(w->scan,
                            (KtMarkerArea) { i, r.rcu, r.rcu + r.rcu_size });
         } else {
-            kt_marker_set_flags(w->scan, i, KT_MARKERF_OPAQUE);
+            kt_marker_set_flags(w->scan, i, KT_MARKERF_NO_SCAN);
         }
     }
 }

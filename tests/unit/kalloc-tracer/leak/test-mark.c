@@ -117,7 +117,7 @@ static void test_own_words(void)
         uint64_t va = BASE + 0x1000 + row[i / 2].from;
         bool reached = i & 1;
 
-        kt_marker_add(w->scan, va, 0x40, reached ? KT_MARKERF_BOOK : 0);
+        kt_marker_add(w->scan, va, 0x40, reached ? KT_MARKERF_STACK_VM : 0);
         *at(w, va + row[i / 2].at) = va + row[i / 2].to;
         kt_marker_seal(w->scan);
         run(w);
@@ -130,7 +130,7 @@ static void test_words_again(void)
 {
     g_autoptr(World) w = world_new();
 
-    kt_marker_add(w->scan, 0x90000, 0x40, KT_MARKERF_COOKIE);
+    kt_marker_add(w->scan, 0x90000, 0x40, KT_MARKERF_HANDLE);
     kt_marker_alias(w->scan, BASE + 0x2000);
     kt_marker_add(w->scan, BASE + 0x1000, 0x40, 0);
     *at(w, BASE + 0x1000) = *at(w, BASE + 0x2000) = BASE + 0x2000;
@@ -160,11 +160,11 @@ static void test_cycles(void)
 static void test_flags(void)
 {
     g_autoptr(World) w = world_new();
-    const unsigned flags[] = { KT_MARKERF_HELD,
+    const unsigned flags[] = { KT_MARKERF_ROOT,
                                0,
-                               KT_MARKERF_OPAQUE,
+                               KT_MARKERF_NO_SCAN,
                                0,
-                               KT_MARKERF_HELD | KT_MARKERF_OPAQUE,
+                               KT_MARKERF_ROOT | KT_MARKERF_NO_SCAN,
                                0 };
 
     for (unsigned i = 0; i < 6; i++) {
@@ -188,18 +188,18 @@ static void test_flags(void)
 static void test_aliases(void)
 {
     g_autoptr(World) w = world_new();
-    uint32_t cookie = kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_COOKIE);
+    uint32_t cookie = kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_HANDLE);
     uint32_t by_instance;
 
     kt_marker_alias(w->scan, BASE + 0x2000);
     kt_marker_alias(w->scan, BASE + 0x3000);
     by_instance = kt_marker_add(w->scan, BASE + 0x4000, 0x40, 0);
     kt_marker_add(w->scan, 0x40000, 0x40,
-                  KT_MARKERF_COOKIE | KT_MARKERF_NUMBER);
-    kt_marker_add(w->scan, 0x5000000000, 0x40, KT_MARKERF_COOKIE);
+                  KT_MARKERF_HANDLE | KT_MARKERF_EXACT);
+    kt_marker_add(w->scan, 0x5000000000, 0x40, KT_MARKERF_HANDLE);
     kt_marker_add(w->scan, 0x60000, 0x40,
-                  KT_MARKERF_COOKIE | KT_MARKERF_NUMBER);
-    kt_marker_add(w->scan, 0x70004, 4, KT_MARKERF_COOKIE | KT_MARKERF_NUMBER);
+                  KT_MARKERF_HANDLE | KT_MARKERF_EXACT);
+    kt_marker_add(w->scan, 0x70004, 4, KT_MARKERF_HANDLE | KT_MARKERF_EXACT);
     *at(w, BASE) = 0x30000;
     *at(w, BASE + 8) = 0x40010;     /* a number */
     *at(w, BASE + 16) = 0x5000000010;
@@ -224,7 +224,7 @@ static void test_areas_and_books(void)
 
     for (unsigned i = 0; i < 7; i++) {
         kt_marker_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40,
-                      i == 1 || i == 2 ? KT_MARKERF_BOOK : 0);
+                      i == 1 || i == 2 ? KT_MARKERF_STACK_VM : 0);
     }
     for (unsigned i = 0; i < 3; i++) {
         kt_marker_area(w->scan, (KtMarkerArea) { 2 - i, 0x10, 0x20 });
@@ -286,7 +286,7 @@ static void test_too_many_aliases(void)
     const unsigned cpus = 512, n = KT_MARKER_ALIASES_MAX / cpus;
 
     for (unsigned i = 0; i < n + 3; i++) {
-        kt_marker_add(w->scan, 0x80000000ull + i * 64, 64, KT_MARKERF_COOKIE);
+        kt_marker_add(w->scan, 0x80000000ull + i * 64, 64, KT_MARKERF_HANDLE);
         for (unsigned cpu = 0; cpu < cpus; cpu++) {
             kt_marker_alias(w->scan, BASE + ((uint64_t)i * cpus + cpu) * 64);
         }
@@ -302,7 +302,7 @@ static void test_struct_pages(gconstpointer blocks_among)
     g_autoptr(World) w = world_new();
     const uint64_t vmemmap = 0xffffea0000000000ull;
 
-    kt_marker_add(w->scan, BASE + 0x4000, 0x2000, KT_MARKERF_PAGES);
+    kt_marker_add(w->scan, BASE + 0x4000, 0x2000, KT_MARKERF_BY_PAGE);
     kt_marker_add(w->scan, BASE + 0x8000, 0x40, 0);
     kt_marker_pages(w->scan, vmemmap, vmemmap + 0x40 * 256, 0x40, BASE, 4096);
     *at(w, BASE) = vmemmap + 4 * 0x40;
@@ -369,7 +369,7 @@ static void test_looks_at_one_page_end(void)
 
     w->reader.tick = count_tick;
     w->reader.opaque = w;
-    kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_COOKIE | KT_MARKERF_HELD);
+    kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_HANDLE | KT_MARKERF_ROOT);
     for (unsigned i = 0; i < 5000; i++) {
         kt_marker_alias(w->scan, BASE + 0x1000);
     }

@@ -96,10 +96,10 @@ static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
  * pointer. It may look like one, of the free object that was there before,
  * with a short string's bytes over its lowest, where free lists are not
  * encoded. Words behind it may be in use: ksize() tells the kernel of them. */
-static void cut_odd_word(KtLiveSet *w, uint32_t i, const KtLeakLive *b)
+static void skip_last_word(KtLiveSet *w, uint32_t i, const KtLeakLive *b)
 {
     if (b->requested % 8 && b->requested < b->len) {
-        kt_marker_cut(w->scan, i, b->requested, b->requested);
+        kt_marker_skip(w->scan, i, b->requested, b->requested);
     }
 }
 
@@ -113,7 +113,7 @@ static void add_blocks(KtLiveSet *w)
         flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;
         flags |= b->layer == KT_LAYER_LARGE ? KT_MARKERF_BY_PAGE : 0;
         kt_marker_add(w->scan, b->va, b->len, flags);
-        cut_odd_word(w, i, b);
+        skip_last_word(w, i, b);
         for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
              cpu < w->offset->len; cpu++) {
             kt_marker_alias(w->scan,

@@ -22,7 +22,7 @@ typedef struct Block {
     uint32_t alias;             /* first of them */
     uint16_t n_alias;
     uint8_t flags:6;            /* KtMarkerFlag */
-    bool areas:1, cuts:1;       /* it has some */
+    bool areas:1, skips:1;      /* it has some */
 } Block;
 G_STATIC_ASSERT(sizeof(Block) == 24);
 
@@ -43,7 +43,7 @@ struct KtMarker {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
     GArray *area;               /* KtMarkerArea, by block */
-    GArray *cut;                /* KtMarkerArea, likewise: no pointers there */
+    GArray *skip;               /* KtMarkerArea, likewise: no pointers there */
     KtMarkIndex *index;
     KtMarkerFilter filter;
     uint8_t *state;             /* by block */
@@ -68,7 +68,7 @@ KtMarker *kt_marker_new(void)
     s->block = g_array_new(FALSE, FALSE, sizeof(Block));
     s->alias = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     s->area = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
-    s->cut = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
+    s->skip = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
     s->self = KT_MARKER_NONE;
     s->seen[0] = 1;             /* 0 would have its place there, and was not */
     return s;
@@ -85,7 +85,7 @@ void kt_marker_free(KtMarker *s)
     g_array_unref(s->block);
     g_array_unref(s->alias);
     g_array_unref(s->area);
-    g_array_unref(s->cut);
+    g_array_unref(s->skip);
     g_free(s);
 }
 
@@ -146,12 +146,12 @@ void kt_marker_area(KtMarker *s, KtMarkerArea area)
     g_array_append_val(s->area, area);
 }
 
-void kt_marker_cut(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi)
+void kt_marker_skip(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi)
 {
-    KtMarkerArea cut = { block, lo & ~7ull, (hi + 7) & ~7ull };
+    KtMarkerArea skip = { block, lo & ~7ull, (hi + 7) & ~7ull };
 
-    block_at(s, block)->cuts = true;
-    g_array_append_val(s->cut, cut);
+    block_at(s, block)->skips = true;
+    g_array_append_val(s->skip, skip);
 }
 
 void kt_marker_pages(KtMarker *s, uint64_t lo, uint64_t hi, uint64_t size,
@@ -224,7 +224,7 @@ static void let_pages_through(KtMarker *s)
 uint64_t kt_marker_seal(KtMarker *s)
 {
     g_array_sort(s->area, area_order);
-    g_array_sort(s->cut, area_order);
+    g_array_sort(s->skip, area_order);
     s->state = g_new0(uint8_t, s->block->len + 1ull);
     kt_mark_queue_init(&s->queue, s->block->len);
     add_blocks(s);
@@ -293,16 +293,16 @@ static void each_between(const Look *l, uint64_t lo, uint64_t hi)
     }
 }
 
-static void each_uncut(const Look *l, uint64_t lo, uint64_t hi)
+static void each_unskipped(const Look *l, uint64_t lo, uint64_t hi)
 {
-    const GArray *cuts = l->s->cut;
-    const KtMarkerArea *cut = block_at(l->s, l->block)->cuts ?
-                                  first_of(cuts, l->block) :
-                                  NULL;
+    const GArray *skips = l->s->skip;
+    const KtMarkerArea *skip = block_at(l->s, l->block)->skips ?
+                                   first_of(skips, l->block) :
+                                   NULL;
 
-    for (; cut; cut = next_of(cuts, cut)) {
-        each_between(l, lo, MIN(cut->lo, hi));
-        lo = MAX(lo, cut->hi);
+    for (; skip; skip = next_of(skips, skip)) {
+        each_between(l, lo, MIN(skip->lo, hi));
+        lo = MAX(lo, skip->hi);
     }
     each_between(l, lo, hi);
 }
@@ -315,10 +315,10 @@ static void each_at(const Look *l, bool whole)
     if (whole) {
         each_between(l, 0, b->len);
     } else if (!a) {
-        each_uncut(l, 0, b->len);
+        each_unskipped(l, 0, b->len);
     }
     for (; a && !whole; a = next_of(l->s->area, a)) {
-        each_uncut(l, a->lo, MIN(a->hi, b->len));
+        each_unskipped(l, a->lo, MIN(a->hi, b->len));
     }
 }
 

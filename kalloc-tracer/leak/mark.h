@@ -108,9 +108,9 @@ void kt_marker_set_flags(KtMarker *s, uint32_t block, unsigned flags);
 /** kt_marker_area() - a part of a block that has pointers; others have none
  *  then. */
 void kt_marker_area(KtMarker *s, KtMarkerArea area);
-/** kt_marker_cut() - words from offset @lo up to @hi of a block are no
+/** kt_marker_skip() - words from offset @lo up to @hi of a block are no
  *  pointers, whatever its areas are. */
-void kt_marker_cut(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi);
+void kt_marker_skip(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi);
 /** kt_marker_pages() - struct pages, of @size bytes each, are from @lo to @hi;
  *  the first tells of the page at @va, the next of the next, of @page bytes */
 void kt_marker_pages(KtMarker *s, uint64_t lo, uint64_t hi, uint64_t size,

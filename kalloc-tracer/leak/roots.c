@@ -261,13 +261,13 @@ static void add_pages(KtLiveSet *w)
 typedef struct Book {
     const char *type;
     uint32_t size;
-    uint32_t cut[3];            /* members that are left out */
+    uint32_t skip[3];           /* members that are left out */
 } Book;
 
-static void cut(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
+static void skip(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        kt_marker_cut(w->scan, block, at[i], at[i] + 8);
+        kt_marker_skip(w->scan, block, at[i], at[i] + 8);
     }
 }
 
@@ -288,12 +288,12 @@ static void move_pages(KtLiveSet *w, uint64_t list, uint64_t len)
     }
 }
 
-static bool find_book(const KtLiveSet *w, Book *b, const char *const *cuts)
+static bool find_book(const KtLiveSet *w, Book *b, const char *const *skips)
 {
     const GsKernel *k = w->plan->kernel;
 
-    for (unsigned i = 0; i < G_N_ELEMENTS(b->cut); i++) {
-        if (!gs_kernel_member(k, b->type, cuts[i], &b->cut[i], NULL)) {
+    for (unsigned i = 0; i < G_N_ELEMENTS(b->skip); i++) {
+        if (!gs_kernel_member(k, b->type, skips[i], &b->skip[i], NULL)) {
             return false;
         }
     }
@@ -314,7 +314,7 @@ static const KtLeakLive *booked(const KtLiveSet *w, const Book *vm,
     uint64_t va;
 
     return b->layer == KT_LAYER_KMALLOC && b->requested == vm->size &&
-                   kt_live_set_load(w, b->va + vm->cut[0], &va) ?
+                   kt_live_set_load(w, b->va + vm->skip[0], &va) ?
                vmalloc_at(w, va) :
                NULL;
 }
@@ -326,27 +326,28 @@ static bool is_current(const KtLiveSet *w, const Book *area, const Book *vm,
 {
     uint64_t of, addr;
 
-    return kt_live_set_load(w, va + area->cut[2], &of) &&
-           kt_live_set_load(w, of + vm->cut[0], &addr) && addr == start;
+    return kt_live_set_load(w, va + area->skip[2], &of) &&
+           kt_live_set_load(w, of + vm->skip[0], &addr) && addr == start;
 }
 
 /* A struct vmap_area that begins, or ends, at a vmalloc block's start, or whose
  * struct vm_struct is not its own any more. */
-static void cut_area(KtLiveSet *w, uint32_t i, const Book *area, const Book *vm)
+static void skip_area(KtLiveSet *w, uint32_t i, const Book *area,
+                      const Book *vm)
 {
     const KtLeakLive *b = kt_leak_live(w, i);
     uint64_t start, end;
 
     if (b->layer != KT_LAYER_CACHE || b->requested != area->size ||
-        !kt_live_set_load(w, b->va + area->cut[0], &start) ||
-        !kt_live_set_load(w, b->va + area->cut[1], &end) || start >= end ||
+        !kt_live_set_load(w, b->va + area->skip[0], &start) ||
+        !kt_live_set_load(w, b->va + area->skip[1], &end) || start >= end ||
         (start | end) & 4095) {
         return;
     }
     if (vmalloc_at(w, start) || !is_current(w, area, vm, b->va, start)) {
-        cut(w, i, area->cut, 3);
+        skip(w, i, area->skip, 3);
     } else if (vmalloc_at(w, end)) {
-        cut(w, i, area->cut, 2);
+        skip(w, i, area->skip, 2);
     }
 }
 
@@ -369,7 +370,7 @@ static void find_vmalloc(KtLiveSet *w)
         const KtLeakLive *b = kt_leak_live(w, i), *of;
 
         if ((of = booked(w, &vm, b))) {
-            cut(w, i, vm.cut, 1);
+            skip(w, i, vm.skip, 1);
             kt_marker_set_flags(w->scan, i,
                                 of->is_stack ? KT_MARKERF_STACK_VM :
                                                KT_MARKERF_ROOT);
@@ -377,7 +378,7 @@ static void find_vmalloc(KtLiveSet *w)
                 move_pages(w, pages, of->len);
             }
         } else {
-            cut_area(w, i, &area, &vm);
+            skip_area(w, i, &area, &vm);
         }
     }
 }

@@ -80,13 +80,13 @@ static bool is_linked(const Finding *f, uint64_t node)
                        parent != node && (left == node || right == node));
 }
 
-static void cut_member(const Finding *f, uint32_t block, unsigned row)
+static void skip_member(const Finding *f, uint32_t block, unsigned row)
 {
     uint32_t at = f->at[row];
 
     if (rows[row].kind != KIND_RB_NODE ||
         !is_linked(f, kt_leak_live(f->w, block)->va + at)) {
-        kt_marker_cut(f->w->scan, block, at, at + (uint64_t)f->size[row]);
+        kt_marker_skip(f->w->scan, block, at, at + (uint64_t)f->size[row]);
     }
 }
 
@@ -100,7 +100,7 @@ void kt_skip_members(KtLiveSet *w)
         unsigned bits = of_cache[kt_leak_live(w, i)->cache.v];
 
         for (; bits; bits &= bits - 1) {
-            cut_member(&f, i, __builtin_ctz(bits));
+            skip_member(&f, i, __builtin_ctz(bits));
         }
     }
 }

@@ -98,7 +98,7 @@ void kt_skip_sheaves(KtLiveSet *w)
 
         if (is_sheaf(&s, b)) {
             g_array_append_val(w->sheaf, ((KtLeakSheaf) { i, s.objects }));
-            kt_marker_cut(w->scan, i, s.objects, b->requested);
+            kt_marker_skip(w->scan, i, s.objects, b->requested);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where in memory the struct pages are: see kt_page_use_find_mirror(). No
+ * Where in memory the struct pages are: see kt_page_use_find_memmap_alias(). No
  * variable of the kernel tells. A page that has all of the words of a page of
  * struct pages is that, or as good; they are in long runs, so where one was
  * found its neighbours are next to it.
@@ -11,15 +11,15 @@
 
 #define WORDS   8               /* that a page is first looked up by */
 
-typedef struct Mirror {
+typedef struct MemmapAlias {
     KtPageUses *p;
     const GsMem *mem;
     uint64_t page;              /* bytes */
     uint8_t *one, *other;       /* pages */
     GHashTable *by_words;       /* hash of the first of them -> address */
-} Mirror;
+} MemmapAlias;
 
-static bool hash_words(const Mirror *m, uint64_t va, uint64_t *hash)
+static bool hash_words(const MemmapAlias *m, uint64_t va, uint64_t *hash)
 {
     uint64_t word[WORDS], any = 0;
 
@@ -35,7 +35,7 @@ static bool hash_words(const Mirror *m, uint64_t va, uint64_t *hash)
     return any;
 }
 
-static bool same(const Mirror *m, uint64_t a, uint64_t b)
+static bool same(const MemmapAlias *m, uint64_t a, uint64_t b)
 {
     return m->mem->read(m->mem->opaque, a, m->one, m->page) &&
            m->mem->read(m->mem->opaque, b, m->other, m->page) &&
@@ -43,7 +43,7 @@ static bool same(const Mirror *m, uint64_t a, uint64_t b)
 }
 
 /* By their length: of all addresses they may be the last. */
-static void learn(Mirror *m)
+static void index_memmap(MemmapAlias *m)
 {
     uint64_t first = kt_page_use_struct(m->p, 0), va = first & -m->page;
     uint64_t len = first - va + m->p->n * m->p->struct_page, hash;
@@ -57,42 +57,42 @@ static void learn(Mirror *m)
 }
 
 /* From @va on, in steps of @step, as long as they are the same. */
-static void mark_run(const Mirror *m, uint64_t va, uint64_t structs,
+static void set_run(const MemmapAlias *m, uint64_t va, uint64_t structs,
                      uint64_t step)
 {
     uint8_t *use;
 
-    while ((use = kt_page_use_kernels(m->p, va)) && same(m, va, structs)) {
-        *use = KT_PAGE_ELSEWHERE;
+    while ((use = kt_page_use_kernel(m->p, va)) && same(m, va, structs)) {
+        *use = KT_PAGE_ALIASED;
         va += step;
         structs += step;
     }
 }
 
-static void find(Mirror *m, uint64_t va)
+static void find(MemmapAlias *m, uint64_t va)
 {
     uint64_t hash, structs;
 
-    if (!kt_page_use_kernels(m->p, va) || !hash_words(m, va, &hash)) {
+    if (!kt_page_use_kernel(m->p, va) || !hash_words(m, va, &hash)) {
         return;
     }
     structs = GPOINTER_TO_SIZE(g_hash_table_lookup(m->by_words,
                                                    GSIZE_TO_POINTER(hash)));
     if (structs && same(m, va, structs)) {
-        mark_run(m, va, structs, m->page);
-        mark_run(m, va - m->page, structs - m->page, -m->page);
+        set_run(m, va, structs, m->page);
+        set_run(m, va - m->page, structs - m->page, -m->page);
     }
 }
 
-void kt_page_use_find_mirror(KtPageUses *p, const GsMem *mem)
+void kt_page_use_find_memmap_alias(KtPageUses *p, const GsMem *mem)
 {
     g_autoptr(GHashTable) by_words = g_hash_table_new(gs_number_hash_direct,
                                                       NULL);
     uint64_t page = 1ull << p->page_shift;
     g_autofree uint8_t *one = g_malloc(page), *other = g_malloc(page);
-    Mirror m = { p, mem, page, one, other, by_words };
+    MemmapAlias m = { p, mem, page, one, other, by_words };
 
-    learn(&m);
+    index_memmap(&m);
     for (uint64_t i = 0; i < p->n; i++) {
         find(&m, kt_page_use_va(p, i));
     }

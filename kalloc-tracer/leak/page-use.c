@@ -109,12 +109,12 @@ static uint64_t variable(const Reading *r, const char *name, uint64_t or)
 
 uint64_t kt_page_use_va(const KtPageUses *p, uint64_t i)
 {
-    return p->linear.page_offset + ((p->lo + i) << p->page_shift);
+    return p->direct_map.page_offset + ((p->lo + i) << p->page_shift);
 }
 
 uint64_t kt_page_use_struct(const KtPageUses *p, uint64_t i)
 {
-    return p->linear.vmemmap + (p->lo + i) * p->struct_page;
+    return p->direct_map.vmemmap + (p->lo + i) * p->struct_page;
 }
 
 bool kt_page_use_by_struct(const KtPageUses *p, uint64_t va, uint64_t *i)
@@ -135,14 +135,14 @@ bool kt_page_use_own_freelist(const KtPageUses *p, uint64_t va, uint64_t word)
            (p->lo + page) / SLAB_PAGES == (p->lo + to) / SLAB_PAGES;
 }
 
-uint8_t *kt_page_use_kernels(const KtPageUses *p, uint64_t va)
+uint8_t *kt_page_use_kernel(const KtPageUses *p, uint64_t va)
 {
     uint64_t i = (va - kt_page_use_va(p, 0)) >> p->page_shift;
 
     return i < p->n && p->use[i] == KT_PAGE_KERNEL ? &p->use[i] : NULL;
 }
 
-void kt_page_use_elsewhere(KtPageUses *p, uint64_t va, uint64_t len)
+void kt_page_use_set_aliased(KtPageUses *p, uint64_t va, uint64_t len)
 {
     uint64_t page = 1ull << p->page_shift;
     uint64_t first = va - kt_page_use_va(p, 0) + page - 1;
@@ -150,7 +150,7 @@ void kt_page_use_elsewhere(KtPageUses *p, uint64_t va, uint64_t len)
 
     for (uint64_t i = first >> p->page_shift;
          i < p->n && i < end >> p->page_shift; i++) {
-        p->use[i] = p->use[i] == KT_PAGE_KERNEL ? KT_PAGE_ELSEWHERE :
+        p->use[i] = p->use[i] == KT_PAGE_KERNEL ? KT_PAGE_ALIASED :
                                                   p->use[i];
     }
 }
@@ -350,7 +350,7 @@ static bool find_place(const Reading *r, const KtDirectMapAt *at)
     unsigned n = kt_direct_map_guess(at, r->mem, guess, &certain);
 
     for (unsigned i = 0; i < n; i++) {
-        r->p->linear = guess[i];
+        r->p->direct_map = guess[i];
         if (certain && !sampled ? guess[i].page_offset != 0 : fits_any(r)) {
             return true;
         }

@@ -3,8 +3,8 @@
  * Pages of a stopped guest, by what they are used for, as the kernel's struct
  * pages and lists of free pages tell. QEMU-free.
  */
-#ifndef KT_LEAK_PAGES_H
-#define KT_LEAK_PAGES_H
+#ifndef KT_PAGE_USE_H
+#define KT_PAGE_USE_H
 
 #include "kalloc-tracer/kernel/direct-map.h"
 
@@ -14,20 +14,20 @@ typedef enum KtPageUse {
     KT_PAGE_FREE,
     KT_PAGE_SLAB,
     KT_PAGE_USER,           /* page cache and user memory */
-    KT_PAGE_ELSEWHERE,      /* its words are looked at by other addresses */
-    KT_PAGE_SPARE,          /* of the kernel's, and nothing uses its words */
+    KT_PAGE_ALIASED,      /* its words are looked at by other addresses */
+    KT_PAGE_SKIPPED,          /* of the kernel's, and nothing uses its words */
 } KtPageUse;
 
 /**
  * struct KtPageUses - all pages
- * @linear: where they are, and their struct pages
+ * @direct_map: where they are, and their struct pages
  * @struct_page: bytes of one; @page_shift: log2 of a page's bytes
  * @freelist: where in one that of a slab is, UINT32_MAX: not known
  * @lo: number of the first, @n: how many
  * @use: (owned) KtPageUse by number, from @lo on
  */
 typedef struct KtPageUses {
-    KtDirectMap linear;
+    KtDirectMap direct_map;
     uint64_t struct_page;
     unsigned page_shift;
     uint32_t freelist;
@@ -72,20 +72,20 @@ bool kt_page_use_by_struct(const KtPageUses *p, uint64_t va, uint64_t *i);
  * is a slab's, a free object is there.
  */
 bool kt_page_use_own_freelist(const KtPageUses *p, uint64_t va, uint64_t word);
-/** kt_page_use_kernels() - (borrowed) the use of the page that @va of the
+/** kt_page_use_kernel() - (borrowed) the use of the page that @va of the
  *  direct map is in, if that is KT_PAGE_KERNEL, else NULL. */
-uint8_t *kt_page_use_kernels(const KtPageUses *p, uint64_t va);
-/** kt_page_use_elsewhere() - those wholly in [@va, @va + @len) of the
+uint8_t *kt_page_use_kernel(const KtPageUses *p, uint64_t va);
+/** kt_page_use_set_aliased() - those wholly in [@va, @va + @len) of the
  *  direct map are looked at by other addresses. */
-void kt_page_use_elsewhere(KtPageUses *p, uint64_t va, uint64_t len);
+void kt_page_use_set_aliased(KtPageUses *p, uint64_t va, uint64_t len);
 
 /**
- * kt_page_use_find_mirror() - struct pages are in memory, too
+ * kt_page_use_find_memmap_alias() - struct pages are in memory, too
  *
  * The kernel's pages that have the same words as a page of struct pages are
  * marked to be looked at elsewhere: by the addresses of these, which of free
  * pages are not.
  */
-void kt_page_use_find_mirror(KtPageUses *p, const GsMem *mem);
+void kt_page_use_find_memmap_alias(KtPageUses *p, const GsMem *mem);
 
-#endif /* KT_LEAK_PAGES_H */
+#endif /* KT_PAGE_USE_H */

@@ -113,7 +113,7 @@ static void take_stack(const Finding *f, uint64_t stack)
 
     if (!b) {
         if (w->pages) {
-            kt_page_use_elsewhere(w->pages, stack, w->stack_size);
+            kt_page_use_set_aliased(w->pages, stack, w->stack_size);
         }
         return;
     }

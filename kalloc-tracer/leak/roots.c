@@ -71,7 +71,7 @@ static uint64_t direct_of(const KtLiveSet *w, uint64_t va)
     } else {
         return 0;
     }
-    return w->pages->linear.page_offset + v;
+    return w->pages->direct_map.page_offset + v;
 }
 
 /* Where there are no symbols, or they are lies, their pages are looked at as
@@ -93,7 +93,7 @@ static void find_data(KtLiveSet *w)
         add_but(w, KT_PLACE_DATA, va, end, stack, stack + w->stack_size, 0);
         direct = w->pages ? direct_of(w, va) : 0;
         if (direct) {
-            kt_page_use_elsewhere(w->pages, direct, end - va);
+            kt_page_use_set_aliased(w->pages, direct, end - va);
         }
     }
 }
@@ -149,7 +149,8 @@ static void find_percpu(KtLiveSet *w)
         add_but(w, KT_PLACE_PERCPU, off + start.va, off + end.va, but,
                 but + irq.size, i);
         if (w->pages) {
-            kt_page_use_elsewhere(w->pages, off + start.va, end.va - start.va);
+            kt_page_use_set_aliased(w->pages, off + start.va,
+                                    end.va - start.va);
         }
     }
 }
@@ -282,8 +283,8 @@ static void move_pages(KtLiveSet *w, uint64_t list, uint64_t len)
             return;
         }
         if (kt_page_use_by_struct(p, page, &i) &&
-            (use = kt_page_use_kernels(p, kt_page_use_va(p, i)))) {
-            *use = KT_PAGE_ELSEWHERE;
+            (use = kt_page_use_kernel(p, kt_page_use_va(p, i)))) {
+            *use = KT_PAGE_ALIASED;
         }
     }
 }
@@ -403,7 +404,7 @@ void kt_roots_find(KtLiveSet *w)
     find_percpu(w);
     if (w->pages) {
         kt_skip_kfree_rcu(w);
-        kt_page_use_find_mirror(w->pages, &w->mem);
+        kt_page_use_find_memmap_alias(w->pages, &w->mem);
         add_pages(w);
     }
     if (w->left_out) {

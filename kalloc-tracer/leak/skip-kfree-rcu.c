@@ -11,10 +11,10 @@
 
 static void mark(KtPageUses *p, uint64_t va)
 {
-    uint8_t *use = kt_page_use_kernels(p, va);
+    uint8_t *use = kt_page_use_kernel(p, va);
 
     if (use) {
-        *use = KT_PAGE_SPARE;
+        *use = KT_PAGE_SKIPPED;
     }
 }
 

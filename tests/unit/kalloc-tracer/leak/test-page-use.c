@@ -116,10 +116,10 @@ static void test_mirror_of_the_last_struct_pages(void)
     p->n = n;
     p->use = g_malloc0(n);
     for (uint64_t left = 0; left <= 8192; left += 64) {
-        p->linear.vmemmap = -(n * 64 + left);
+        p->direct_map.vmemmap = -(n * 64 + left);
         w.reads = 0;
         w.mem.opaque = &w;
-        kt_page_use_find_mirror(p, &w.mem);
+        kt_page_use_find_memmap_alias(p, &w.mem);
         g_assert_cmpuint(w.reads, >=, n * 64 / 4096);
     }
     leak_guest_free(w.g);

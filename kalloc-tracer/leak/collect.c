@@ -18,8 +18,8 @@ static uint64_t landmark(const KtLiveSet *w)
     uint64_t va = kt_live_set_symbol(w, "init_task");
 
     for (uint32_t i = 0; !va && i < w->live->len; i++) {
-        va = kt_leak_live(w, i)->layer != KT_LAYER_PERCPU ?
-             kt_leak_live(w, i)->va : 0;
+        va = kt_live_set_block(w, i)->layer != KT_LAYER_PERCPU ?
+             kt_live_set_block(w, i)->va : 0;
     }
     return va;
 }
@@ -58,7 +58,7 @@ static bool check(const KtLiveSet *w, GError **errp)
 static bool copy_block(const KtBlock *b, void *opaque)
 {
     KtLiveSet *w = opaque;
-    KtLeakLive live = {
+    KtLiveBlock live = {
         .va = b->va, .len = kt_block_len(b), .requested = b->requested,
         .alloc_us = b->alloc_us, .stack = b->alloc_stack, .cache = b->cache,
         .layer = b->layer, .queued = b->rcu_queued,
@@ -96,7 +96,7 @@ static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
  * pointer. It may look like one, of the free object that was there before,
  * with a short string's bytes over its lowest, where free lists are not
  * encoded. Words behind it may be in use: ksize() tells the kernel of them. */
-static void skip_last_word(KtLiveSet *w, uint32_t i, const KtLeakLive *b)
+static void skip_last_word(KtLiveSet *w, uint32_t i, const KtLiveBlock *b)
 {
     if (b->requested % 8 && b->requested < b->len) {
         kt_marker_skip(w->scan, i, b->requested, b->requested);
@@ -107,7 +107,7 @@ static void add_blocks(KtLiveSet *w)
 {
     kt_marker_reserve(w->scan, w->live->len);
     for (uint32_t i = 0; i < w->live->len; i++) {
-        const KtLeakLive *b = kt_leak_live(w, i);
+        const KtLiveBlock *b = kt_live_set_block(w, i);
         unsigned flags = b->queued ? KT_MARKERF_ROOT : 0;
 
         flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;

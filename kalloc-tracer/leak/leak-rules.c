@@ -231,7 +231,7 @@ static bool goes_on(Applying *a)
 {
     if (a->work >= WORK_A_LOOK) {
         a->work = 0;
-        kt_live_set_goes_on(a->w, 0);
+        kt_live_set_progress(a->w, 0);
     }
     return !a->w->ended;
 }
@@ -326,7 +326,7 @@ static unsigned *kinds_of_caches(const Applying *a)
 
 static void add_areas(Applying *a, uint32_t block)
 {
-    const KtLeakLive *b = kt_leak_live(a->w, block);
+    const KtLiveBlock *b = kt_live_set_block(a->w, block);
 
     for (unsigned i = 0; i < a->l->rules->len; i++) {
         const KtLeakRule *r = rule_at(a->l, i);
@@ -366,7 +366,7 @@ void kt_leak_apply_rules(const KtLeakScanner *l, KtLiveSet *w, uint8_t *excused)
 
     find_code(&a);
     for (uint32_t i = 0; i < w->live->len && goes_on(&a); i++) {
-        const KtLeakLive *b = kt_leak_live(w, i);
+        const KtLiveBlock *b = kt_live_set_block(w, i);
         unsigned kinds = kinds_of_stack(&a, b->stack) | of_cache[b->cache.v];
         unsigned flags = flags_of(kinds);
 

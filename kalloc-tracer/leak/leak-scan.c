@@ -30,7 +30,7 @@ static bool tick(void *opaque)
 {
     const Scanning *s = opaque;
 
-    return kt_live_set_goes_on(s->w, s->reader.bytes);
+    return kt_live_set_progress(s->w, s->reader.bytes);
 }
 
 static bool scan_gap(void *opaque, uint64_t va, uint64_t len)
@@ -135,8 +135,8 @@ static void report(const KtLiveSet *w, uint32_t i, const GArray *before,
 {
     KtLeakScanner *l = w->tracer->leaks;
     KtLeak leak = { .hold = hold_of(w->scan, i) };
-    KtLeakFinding mark = { kt_leak_live(w, i)->va, kt_leak_live(w, i)->alloc_us,
-                           leak.hold };
+    const KtLiveBlock *b = kt_live_set_block(w, i);
+    KtLeakFinding mark = { b->va, b->alloc_us, leak.hold };
 
     if (find_cleared(l, mark.va, mark.alloc_us)) {
         out->cleared++;
@@ -186,10 +186,11 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     if (!w) {
         return false;
     }
-    if (w->blind) {
+    if (w->unknown_roots) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "no block can be called a "
-                    "leak, as what may refer to it is not known: %s", w->blind);
+                    "leak, as what may refer to it is not known: %s",
+                    w->unknown_roots);
         return false;
     }
     excused = g_malloc0(w->live->len + 1);

@@ -8,7 +8,7 @@
 
 /* ---- memory ------------------------------------------------------------- */
 
-bool kt_live_set_goes_on(KtLiveSet *w, uint64_t bytes)
+bool kt_live_set_progress(KtLiveSet *w, uint64_t bytes)
 {
     const KtLeakPlan *plan = w->plan;
 
@@ -42,7 +42,7 @@ static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
     const KtVm *vm = w->plan->vm;
 
     if (++w->reads % READS_A_LOOK == 0) {
-        kt_live_set_goes_on(w, 0);
+        kt_live_set_progress(w, 0);
     }
     return !w->ended && vm->read(vm->opaque, w->vcpu, va, buf, len);
 }
@@ -68,31 +68,31 @@ void kt_live_set_add(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
         return;
     }
     if (w->region->len >= KT_REGIONS_MAX) {
-        w->left_out += end - va;
+        w->skipped += end - va;
         return;
     }
     g_array_append_val(w->region, r);
 }
 
-void kt_live_set_lack(KtLiveSet *w, char *what)
+void kt_live_set_add_missing(KtLiveSet *w, char *what)
 {
     g_ptr_array_add(w->missing, what);
-    w->blind = w->blind ? w->blind : what;
+    w->unknown_roots = w->unknown_roots ? w->unknown_roots : what;
 }
 
 /* ---- blocks ------------------------------------------------------------- */
 
 static int by_start(const void *key, const void *b)
 {
-    uint64_t va = *(const uint64_t *)key, start = ((const KtLeakLive *)b)->va;
+    uint64_t va = *(const uint64_t *)key, start = ((const KtLiveBlock *)b)->va;
 
     return (va > start) - (va < start);
 }
 
-const KtLeakLive *kt_live_set_live(const KtLiveSet *w, uint64_t va)
+const KtLiveBlock *kt_live_set_find(const KtLiveSet *w, uint64_t va)
 {
     return !w->live->len ? NULL :
-           bsearch(&va, w->live->data, w->live->len, sizeof(KtLeakLive),
+           bsearch(&va, w->live->data, w->live->len, sizeof(KtLiveBlock),
                    by_start);
 }
 
@@ -106,9 +106,9 @@ KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan)
     w->tracer = t;
     w->deadline = g_get_monotonic_time() + seconds_max(w) * G_USEC_PER_SEC;
     w->mem = (GsMem) { .read = read_mem, .opaque = w };
-    w->live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
+    w->live = g_array_new(FALSE, FALSE, sizeof(KtLiveBlock));
     w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));
-    w->sheaf = g_array_new(FALSE, FALSE, sizeof(KtLeakSheaf));
+    w->sheaf = g_array_new(FALSE, FALSE, sizeof(KtLiveSheaf));
     w->registers = g_array_new(FALSE, FALSE, sizeof(KtRegister));
     w->vcpu_of = g_array_new(FALSE, FALSE, sizeof(unsigned));
     w->offset = g_array_new(FALSE, FALSE, sizeof(uint64_t));

@@ -40,7 +40,7 @@ static bool tick(void *opaque)
 {
     const Search *s = opaque;
 
-    return kt_live_set_goes_on(s->w, s->reader.bytes);
+    return kt_live_set_progress(s->w, s->reader.bytes);
 }
 
 static void found(Search *s, uint64_t va, uint64_t value)
@@ -107,9 +107,9 @@ static void search_blocks(Search *s)
     unsigned next = 0;
 
     for (uint32_t i = 0; i < s->w->live->len && !s->reader.stopped; i++) {
-        const KtLeakSheaf *f = next < sheaf->len ?
-                               &g_array_index(sheaf, KtLeakSheaf, next) : NULL;
-        uint64_t va = kt_leak_live(s->w, i)->va;
+        const KtLiveSheaf *f = next < sheaf->len ?
+                               &g_array_index(sheaf, KtLiveSheaf, next) : NULL;
+        uint64_t va = kt_live_set_block(s->w, i)->va;
         bool is_sheaf = f && f->block == i;
 
         s->here = (KtRef) { .place = KT_PLACE_BLOCK, .owner.va = va };

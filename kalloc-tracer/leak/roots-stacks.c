@@ -82,21 +82,23 @@ static uint64_t running_sp(const KtLiveSet *w, uint64_t stack)
     return sp ? sp->value & ~7ull : 0;
 }
 
-static void set_no_scan(KtLiveSet *w, const KtLeakLive *b)
+static void set_no_scan(KtLiveSet *w, const KtLiveBlock *b)
 {
-    kt_marker_set_flags(w->scan, b - kt_leak_live(w, 0), KT_MARKERF_NO_SCAN);
+    kt_marker_set_flags(w->scan, kt_live_set_index(w, b), KT_MARKERF_NO_SCAN);
 }
 
-static void set_stack(KtLiveSet *w, const KtLeakLive *b)
+static void set_stack(KtLiveSet *w, const KtLiveBlock *b)
 {
+    uint32_t i = kt_live_set_index(w, b);
+
     set_no_scan(w, b);
-    g_array_index(w->live, KtLeakLive, b - kt_leak_live(w, 0)).is_stack = true;
+    g_array_index(w->live, KtLiveBlock, i).is_stack = true;
 }
 
 /* ---- of tasks ----------------------------------------------------------- */
 
 /* The return address into what allocated it, NULL: not known. */
-static gpointer site_of(const KtLiveSet *w, const KtLeakLive *b)
+static gpointer site_of(const KtLiveSet *w, const KtLiveBlock *b)
 {
     GsStop stop;
     unsigned n;
@@ -106,10 +108,10 @@ static gpointer site_of(const KtLiveSet *w, const KtLeakLive *b)
 }
 
 /* Its words count as a stack's, not as a block's or as those of pages. */
-static void take_stack(const Finding *f, uint64_t stack)
+static void set_block_of_stack(const Finding *f, uint64_t stack)
 {
     KtLiveSet *w = f->w;
-    const KtLeakLive *b = kt_live_set_live(w, stack);
+    const KtLiveBlock *b = kt_live_set_find(w, stack);
 
     if (!b) {
         if (w->pages) {
@@ -137,7 +139,7 @@ static void add_stack(const Finding *f, uint64_t task)
         stack + w->stack_size < stack) {
         return;
     }
-    take_stack(f, stack);
+    set_block_of_stack(f, stack);
     if (w->plan->no_stacks) {
         return;
     }
@@ -181,7 +183,7 @@ static void find_free_rcu(Finding *f)
     }
 }
 
-static bool waits_for_rcu(const Finding *f, const KtLeakLive *b)
+static bool waits_for_rcu(const Finding *f, const KtLiveBlock *b)
 {
     uint64_t func;
 
@@ -189,13 +191,13 @@ static bool waits_for_rcu(const Finding *f, const KtLeakLive *b)
            func == f->free_rcu;
 }
 
-static void set_spare(const Finding *f, const KtLeakLive *b)
+static void set_unused(const Finding *f, const KtLiveBlock *b)
 {
     KtLiveSet *w = f->w;
-    uint32_t i = b - kt_leak_live(w, 0);
+    uint32_t i = kt_live_set_index(w, b);
 
     if (waits_for_rcu(f, b)) {
-        g_array_index(w->live, KtLeakLive, i).is_stack = true;
+        g_array_index(w->live, KtLiveBlock, i).is_stack = true;
         kt_marker_area(w->scan, (KtMarkerArea) { i, f->rcu, f->rcu + 8ull });
     } else {
         set_stack(w, b);
@@ -203,16 +205,16 @@ static void set_spare(const Finding *f, const KtLeakLive *b)
 }
 
 /* Those that were allocated as tasks' stacks were, and have no task now. */
-static void pass_over_spare(const Finding *f)
+static void find_unused_stacks(const Finding *f)
 {
     KtLiveSet *w = f->w;
 
     for (uint32_t i = 0; i < w->live->len && !w->ended; i++) {
-        const KtLeakLive *b = kt_leak_live(w, i);
+        const KtLiveBlock *b = kt_live_set_block(w, i);
 
         if (b->layer == KT_LAYER_VMALLOC && b->requested == w->stack_size &&
             !b->is_stack && g_hash_table_contains(f->sites, site_of(w, b))) {
-            set_spare(f, b);
+            set_unused(f, b);
         }
     }
 }
@@ -227,13 +229,13 @@ static void find_tasks(const Finding *f)
         add_stack(f, init);
     }
     for (uint32_t i = 0; i < w->live->len && w->tasks < TASKS_MAX; i++) {
-        const KtLeakLive *b = kt_leak_live(w, i);
+        const KtLiveBlock *b = kt_live_set_block(w, i);
 
         if (b->layer == KT_LAYER_CACHE && has_tasks[b->cache.v]) {
             add_stack(f, b->va);
         }
     }
-    pass_over_spare(f);
+    find_unused_stacks(f);
 }
 
 /* ---- of interrupts ------------------------------------------------------ */
@@ -251,7 +253,7 @@ static const struct {
 
 static void add_irq_stack(KtLiveSet *w, uint64_t stack, uint32_t cpu)
 {
-    const KtLeakLive *b = kt_live_set_live(w, stack);
+    const KtLiveBlock *b = kt_live_set_find(w, stack);
     uint64_t from = w->plan->no_stacks ? 0 : running_sp(w, stack);
 
     if (!from && !w->plan->no_stacks && find_in(w, stack, false)) {
@@ -260,7 +262,7 @@ static void add_irq_stack(KtLiveSet *w, uint64_t stack, uint32_t cpu)
     if (!b && from) {
         kt_live_set_add(w, KT_PLACE_PERCPU, from, stack + w->stack_size, cpu);
     } else if (b && from) {
-        kt_marker_area(w->scan, (KtMarkerArea) { b - kt_leak_live(w, 0),
+        kt_marker_area(w->scan, (KtMarkerArea) { kt_live_set_index(w, b),
                                                  from - stack, UINT64_MAX });
     } else if (b) {
         set_no_scan(w, b);
@@ -299,7 +301,7 @@ void kt_roots_find_stacks(KtLiveSet *w)
         find_free_rcu(&f);
         find_tasks(&f);
     } else {
-        kt_live_set_lack(w, g_strdup("stacks of tasks: no type "
+        kt_live_set_add_missing(w, g_strdup("stacks of tasks: no type "
                                      "task_struct"));
     }
     find_irq_stacks(w);

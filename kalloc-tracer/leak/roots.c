@@ -200,7 +200,7 @@ static void find_samples(const KtLiveSet *w, KtSlabSample out[SAMPLES + 1])
     KtCacheInfo info;
 
     for (unsigned i = 0; i < w->live->len && n < SAMPLES; i++) {
-        const KtLeakLive *b = kt_leak_live(w, i);
+        const KtLiveBlock *b = kt_live_set_block(w, i);
 
         if (i >= next && b->layer == KT_LAYER_CACHE &&
             kt_tracer_cache(w->tracer, b->cache, &info)) {
@@ -220,8 +220,9 @@ static void find_pages(KtLiveSet *w)
     w->pages = kt_page_use_read(w->plan->kernel, &w->mem, sample, is_cache,
                                 caches);
     if (!w->pages) {
-        kt_live_set_lack(w, g_strdup("pages that are no blocks: the kernel "
-                                     "does not tell where they are"));
+        kt_live_set_add_missing(
+            w, g_strdup("pages that are no blocks: the kernel does not tell "
+                        "where they are"));
     }
 }
 
@@ -259,11 +260,11 @@ static void add_pages(KtLiveSet *w)
  * keep by their struct vm_struct. The memory's pages are looked at by the
  * addresses of vmalloc.
  */
-typedef struct Book {
+typedef struct VmLayout {
     const char *type;
     uint32_t size;
     uint32_t skip[3];           /* members that are left out */
-} Book;
+} VmLayout;
 
 static void skip(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
 {
@@ -272,7 +273,7 @@ static void skip(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
     }
 }
 
-static void move_pages(KtLiveSet *w, uint64_t list, uint64_t len)
+static void alias_pages(KtLiveSet *w, uint64_t list, uint64_t len)
 {
     const KtPageUses *p = w->pages;
     uint64_t page, i;
@@ -289,7 +290,8 @@ static void move_pages(KtLiveSet *w, uint64_t list, uint64_t len)
     }
 }
 
-static bool find_book(const KtLiveSet *w, Book *b, const char *const *skips)
+static bool find_vm_layout(const KtLiveSet *w, VmLayout *b,
+                           const char *const *skips)
 {
     const GsKernel *k = w->plan->kernel;
 
@@ -301,16 +303,16 @@ static bool find_book(const KtLiveSet *w, Book *b, const char *const *skips)
     return gs_kernel_type_size(k, b->type, &b->size);
 }
 
-static const KtLeakLive *vmalloc_at(const KtLiveSet *w, uint64_t va)
+static const KtLiveBlock *vmalloc_at(const KtLiveSet *w, uint64_t va)
 {
-    const KtLeakLive *b = kt_live_set_live(w, va);
+    const KtLiveBlock *b = kt_live_set_find(w, va);
 
     return b && b->layer == KT_LAYER_VMALLOC ? b : NULL;
 }
 
 /* The vmalloc block whose struct vm_struct @b is. */
-static const KtLeakLive *booked(const KtLiveSet *w, const Book *vm,
-                                const KtLeakLive *b)
+static const KtLiveBlock *vmalloc_of(const KtLiveSet *w, const VmLayout *vm,
+                                const KtLiveBlock *b)
 {
     uint64_t va;
 
@@ -322,8 +324,8 @@ static const KtLeakLive *booked(const KtLiveSet *w, const Book *vm,
 
 /* Does @area's struct vm_struct tell of the same place? That of an area that
  * waits to be freed is gone, and its memory somebody else's by now. */
-static bool is_current(const KtLiveSet *w, const Book *area, const Book *vm,
-                       uint64_t va, uint64_t start)
+static bool is_current(const KtLiveSet *w, const VmLayout *area,
+                       const VmLayout *vm, uint64_t va, uint64_t start)
 {
     uint64_t of, addr;
 
@@ -333,10 +335,10 @@ static bool is_current(const KtLiveSet *w, const Book *area, const Book *vm,
 
 /* A struct vmap_area that begins, or ends, at a vmalloc block's start, or whose
  * struct vm_struct is not its own any more. */
-static void skip_area(KtLiveSet *w, uint32_t i, const Book *area,
-                      const Book *vm)
+static void skip_area(KtLiveSet *w, uint32_t i, const VmLayout *area,
+                      const VmLayout *vm)
 {
-    const KtLeakLive *b = kt_leak_live(w, i);
+    const KtLiveBlock *b = kt_live_set_block(w, i);
     uint64_t start, end;
 
     if (b->layer != KT_LAYER_CACHE || b->requested != area->size ||
@@ -356,11 +358,11 @@ static void find_vmalloc(KtLiveSet *w)
 {
     static const char *const of_vm[] = { "addr", "addr", "addr" };
     static const char *const of_area[] = { "va_start", "va_end", "vm" };
-    Book vm = { .type = "vm_struct" }, area = { .type = "vmap_area" };
+    VmLayout vm = { .type = "vm_struct" }, area = { .type = "vmap_area" };
     uint32_t list;
     uint64_t pages;
 
-    if (!find_book(w, &vm, of_vm) || !find_book(w, &area, of_area) ||
+    if (!find_vm_layout(w, &vm, of_vm) || !find_vm_layout(w, &area, of_area) ||
         !gs_kernel_member(w->plan->kernel, "vm_struct", "pages", &list,
                           NULL)) {
         g_ptr_array_add(w->missing, g_strdup(
@@ -368,15 +370,15 @@ static void find_vmalloc(KtLiveSet *w)
         return;
     }
     for (uint32_t i = 0; i < w->live->len; i++) {
-        const KtLeakLive *b = kt_leak_live(w, i), *of;
+        const KtLiveBlock *b = kt_live_set_block(w, i), *of;
 
-        if ((of = booked(w, &vm, b))) {
+        if ((of = vmalloc_of(w, &vm, b))) {
             skip(w, i, vm.skip, 1);
             kt_marker_set_flags(w->scan, i,
                                 of->is_stack ? KT_MARKERF_STACK_VM :
                                                KT_MARKERF_ROOT);
             if (w->pages && kt_live_set_load(w, b->va + list, &pages)) {
-                move_pages(w, pages, of->len);
+                alias_pages(w, pages, of->len);
             }
         } else {
             skip_area(w, i, &area, &vm);
@@ -407,10 +409,10 @@ void kt_roots_find(KtLiveSet *w)
         kt_page_use_find_memmap_alias(w->pages, &w->mem);
         add_pages(w);
     }
-    if (w->left_out) {
-        kt_live_set_lack(
+    if (w->skipped) {
+        kt_live_set_add_missing(
             w,
             g_strdup_printf("%" PRIu64 " MiB that are in more than %u pieces",
-                            (w->left_out >> 20) + 1, KT_REGIONS_MAX));
+                            (w->skipped >> 20) + 1, KT_REGIONS_MAX));
     }
 }

@@ -9,7 +9,7 @@
 
 #define KEPT_MAX 4096           /* of a CPU, whatever a guest says */
 
-static void mark(KtPageUses *p, uint64_t va)
+static void skip_page(KtPageUses *p, uint64_t va)
 {
     uint8_t *use = kt_page_use_kernel(p, va);
 
@@ -19,13 +19,13 @@ static void mark(KtPageUses *p, uint64_t va)
 }
 
 /* Each begins with the address of the next. */
-static void mark_list(KtLiveSet *w, uint64_t head)
+static void skip_list(KtLiveSet *w, uint64_t head)
 {
     uint64_t at = head;
 
     for (unsigned i = 0; i < KEPT_MAX && kt_live_set_load(w, at, &at) && at;
          i++) {
-        mark(w->pages, at);
+        skip_page(w->pages, at);
     }
 }
 
@@ -39,6 +39,6 @@ void kt_skip_kfree_rcu(KtLiveSet *w)
         return;
     }
     for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {
-        mark_list(w, g_array_index(w->offset, uint64_t, cpu) + krc + list);
+        skip_list(w, g_array_index(w->offset, uint64_t, cpu) + krc + list);
     }
 }

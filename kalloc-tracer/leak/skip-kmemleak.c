@@ -60,7 +60,7 @@ void kt_skip_kmemleak(KtLiveSet *w)
         return;
     }
     for (uint32_t i = 0; i < w->live->len; i++) {
-        const KtLeakLive *b = kt_leak_live(w, i);
+        const KtLiveBlock *b = kt_live_set_block(w, i);
 
         if (b->cache.v != r.cache.v) {
             continue;

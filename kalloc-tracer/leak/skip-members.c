@@ -85,7 +85,7 @@ static void skip_member(const Finding *f, uint32_t block, unsigned row)
     uint32_t at = f->at[row];
 
     if (rows[row].kind != KIND_RB_NODE ||
-        !is_linked(f, kt_leak_live(f->w, block)->va + at)) {
+        !is_linked(f, kt_live_set_block(f->w, block)->va + at)) {
         kt_marker_skip(f->w->scan, block, at, at + (uint64_t)f->size[row]);
     }
 }
@@ -97,7 +97,7 @@ void kt_skip_members(KtLiveSet *w)
     g_autofree uint8_t *of_cache = rows_of_caches(w, found);
 
     for (uint32_t i = 0; found && i < w->live->len && !w->ended; i++) {
-        unsigned bits = of_cache[kt_leak_live(w, i)->cache.v];
+        unsigned bits = of_cache[kt_live_set_block(w, i)->cache.v];
 
         for (; bits; bits &= bits - 1) {
             skip_member(&f, i, __builtin_ctz(bits));

@@ -59,7 +59,7 @@ static uint64_t sheaf_size(const Sheaves *s, uint64_t va)
 static void find_sizes(Sheaves *s)
 {
     for (uint32_t i = 0; i < s->w->live->len && !s->w->ended; i++) {
-        const KtLeakLive *b = kt_leak_live(s->w, i);
+        const KtLiveBlock *b = kt_live_set_block(s->w, i);
         uint64_t size = b->cache.v == s->caches.v ? sheaf_size(s, b->va) : 0;
 
         if (size) {
@@ -68,16 +68,16 @@ static void find_sizes(Sheaves *s)
     }
 }
 
-static bool is_sheaf(const Sheaves *s, const KtLeakLive *b)
+static bool is_sheaf(const Sheaves *s, const KtLiveBlock *b)
 {
-    const KtLeakLive *cache;
+    const KtLiveBlock *cache;
     uint64_t va;
 
     if (!g_hash_table_contains(s->size, &b->requested) ||
         !kt_live_set_load(s->w, b->va + s->cache, &va)) {
         return false;
     }
-    cache = kt_live_set_live(s->w, va);
+    cache = kt_live_set_find(s->w, va);
     return cache && cache->cache.v == s->caches.v &&
            sheaf_size(s, va) == b->requested;
 }
@@ -94,10 +94,10 @@ void kt_skip_sheaves(KtLiveSet *w)
     }
     find_sizes(&s);
     for (uint32_t i = 0; i < w->live->len && !w->ended; i++) {
-        const KtLeakLive *b = kt_leak_live(w, i);
+        const KtLiveBlock *b = kt_live_set_block(w, i);
 
         if (is_sheaf(&s, b)) {
-            g_array_append_val(w->sheaf, ((KtLeakSheaf) { i, s.objects }));
+            g_array_append_val(w->sheaf, ((KtLiveSheaf) { i, s.objects }));
             kt_marker_skip(w->scan, i, s.objects, b->requested);
         }
     }

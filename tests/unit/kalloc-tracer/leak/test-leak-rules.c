@@ -75,8 +75,8 @@ static void test_progress_does_not_go_back(void)
     KtLeakPlan plan = { .progress = note_bytes, .opaque = &told };
     KtLiveSet w = { .plan = &plan, .deadline = G_MAXINT64 };
 
-    g_assert_true(kt_live_set_goes_on(&w, 100));
-    g_assert_true(kt_live_set_goes_on(&w, 0));
+    g_assert_true(kt_live_set_progress(&w, 100));
+    g_assert_true(kt_live_set_progress(&w, 0));
     g_assert_cmpuint(told, ==, 100);
 }
 
@@ -85,12 +85,12 @@ static void test_nothing_is_known(void)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     KtTracer *t = kt_tracer_new(&config, NULL);
-    g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
+    g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLiveBlock));
     const KtLiveSet w = { .live = live };
     KtLeakHold hold;
 
     g_assert_false(kt_leak_known(t, BASE, 0, &hold));
-    g_assert_null(kt_live_set_live(&w, BASE));
+    g_assert_null(kt_live_set_find(&w, BASE));
     kt_tracer_free(t);
 }
 
@@ -109,7 +109,7 @@ static void test_rules_end_when_nobody_waits(void)
     KtConfig config = KT_CONFIG_DEFAULT;
     KtTracer *t = kt_tracer_new(&config, NULL);
     KtLeakPlan plan = { .progress = has_left };
-    g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive));
+    g_autoptr(GArray) live = g_array_new(FALSE, FALSE, sizeof(KtLiveBlock));
     g_autoptr(GError) err = NULL;
     KtLiveSet w = { .plan = &plan,
                     .tracer = t,
@@ -130,7 +130,7 @@ static void test_rules_end_when_nobody_waits(void)
     g_assert_true(kt_leaks_parse(l, "ignore func mine", "f", NULL));
     for (uint64_t i = 0; i < G_N_ELEMENTS(excused); i++) {
         uint64_t pc = 0xffffffff81000001ull + i * 16;
-        KtLeakLive b = { .va = BASE + i * 64, .len = 64 };
+        KtLiveBlock b = { .va = BASE + i * 64, .len = 64 };
 
         b.stack = kt_tracer_intern_stack(t, &pc, 1, GS_STOP_END);
         g_array_append_val(live, b);

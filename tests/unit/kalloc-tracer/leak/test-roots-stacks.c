@@ -112,7 +112,7 @@ static GsKernel *make_kernel(void)
 static void add_live(World *t, uint64_t va, uint64_t len, uint8_t layer,
                      uint64_t site)
 {
-    KtLeakLive b = {
+    KtLiveBlock b = {
         .va = va, .len = len, .requested = len, .layer = layer,
         .stack = kt_tracer_intern_stack(t->tracer, &site, 1, GS_STOP_END),
     };
@@ -150,7 +150,7 @@ static World *world_new(void)
         .tracer = t->tracer,
         .stack_size = SIZE,
         .mem = { .read = read_world, .opaque = t },
-        .live = g_array_new(FALSE, FALSE, sizeof(KtLeakLive)),
+        .live = g_array_new(FALSE, FALSE, sizeof(KtLiveBlock)),
         .region = g_array_new(FALSE, FALSE, sizeof(KtRegion)),
         .registers = g_array_new(FALSE, FALSE, sizeof(KtRegister)),
         .offset = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
@@ -316,7 +316,8 @@ static void without_types_no_leak_is_certain(void)
     g_clear_pointer(&t->kernel->btf, gs_btf_free);
     kt_roots_find_stacks(&t->w);
     g_assert_cmpuint(t->w.missing->len, ==, 1);
-    g_assert_cmpstr(t->w.blind, ==, "stacks of tasks: no type task_struct");
+    g_assert_cmpstr(t->w.unknown_roots, ==,
+                    "stacks of tasks: no type task_struct");
     kt_marker_seal(t->w.scan);
 }
 

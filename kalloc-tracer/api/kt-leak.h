@@ -82,16 +82,16 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
 void kt_leak_report_clear(KtLeakReport *r);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtLeakReport, kt_leak_report_clear)
 
-/** kt_leak_forget() - what the last scan reported is not reported again, as
+/** kt_leak_clear() - what the last scan reported is not reported again, as
  *  long as it lives. Returns: how many. */
-uint64_t kt_leak_forget(KtTracer *t);
+uint64_t kt_leak_clear(KtTracer *t);
 /** kt_leak_scanned() - was there a scan? @us: (out) guest's time of it */
 bool kt_leak_scanned(KtTracer *t, uint64_t *us);
 /** kt_leak_known() - did the last scan report the block (that was allocated
  *  at @alloc_us)? */
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold);
-/** kt_leak_cleared() - did a scan report it that kt_leak_forget() was called
+/** kt_leak_cleared() - did a scan report it that kt_leak_clear() was called
  *  after? */
 bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
                      KtLeakHold *hold);

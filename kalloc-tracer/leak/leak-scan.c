@@ -226,7 +226,7 @@ void kt_leak_report_clear(KtLeakReport *r)
 
 /* ---- afterwards --------------------------------------------------------- */
 
-uint64_t kt_leak_forget(KtTracer *t)
+uint64_t kt_leak_clear(KtTracer *t)
 {
     KtLeakScanner *l = kt_leaks_now(t);
     uint64_t n = l->last->len;

@@ -301,7 +301,7 @@ bool mc_cmd_leak_clear(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     mc_out_printf(out, "%" PRIu64 " blocks are not reported again",
-                  kt_leak_forget(out->ctx->tracer));
+                  kt_leak_clear(out->ctx->tracer));
     return true;
 }
 

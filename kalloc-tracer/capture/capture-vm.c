@@ -52,8 +52,8 @@ KtVm kt_capture_vm(KtCapture *c)
         .opaque = c,
     };
 
-    if (c->boot && kt_guest_has_bases(c->boot->guest)) {
-        kt_guest_bases(c->boot->guest, &vm.vmemmap, &vm.page_offset);
+    if (c->boot && kt_guest_has_direct_map(c->boot->guest)) {
+        kt_guest_direct_map(c->boot->guest, &vm.vmemmap, &vm.page_offset);
     }
     return vm;
 }

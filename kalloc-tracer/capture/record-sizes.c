@@ -57,7 +57,7 @@ static void set_sizes(KtHookCall *m, const KtPendingCall *call, KtLayer layer,
         cache = cache ? cache : kt_guest_cache_of(g, va);
         G_GNUC_FALLTHROUGH;
     case KT_LAYER_CACHE:
-        kt_guest_learn(g, va, call->cache);
+        kt_guest_find_direct_map(g, va, call->cache);
         set_slab_size(m, cache);
         break;
     case KT_LAYER_LARGE:
@@ -117,7 +117,7 @@ bool kt_record_outer_tells(KtHookCall *m, const KtPendingCall *call,
                            uint64_t va)
 {
     KtGuest *g = m->boot->guest;
-    bool can_tell = kt_guest_has_bases(g);
+    bool can_tell = kt_guest_has_direct_map(g);
 
     m->ev.flags = 0;
     if (m->boot->row[call->hook.v].layer != KT_LAYER_KMALLOC) {

@@ -3,8 +3,8 @@
  * Where a kernel has its direct map of memory, and the struct pages that tell
  * of it. QEMU-free.
  */
-#ifndef KT_LINEAR_H
-#define KT_LINEAR_H
+#ifndef KT_DIRECT_MAP_H
+#define KT_DIRECT_MAP_H
 
 #include "kalloc-tracer/kt.h"
 
@@ -42,4 +42,4 @@ bool kt_direct_map_init(KtDirectMapAt *at, const GsKernel *k);
 unsigned kt_direct_map_guess(const KtDirectMapAt *at, const GsMem *mem,
                              KtDirectMap out[KT_DIRECT_MAP_MAX], bool *certain);
 
-#endif /* KT_LINEAR_H */
+#endif /* KT_DIRECT_MAP_H */

@@ -31,7 +31,7 @@ typedef struct KtGuestLayout {
 
 struct KtGuest {
     KtGuestLayout at;
-    bool told;                          /* by a profile: not Linux */
+    bool from_profile;                  /* not Linux */
     const GsKernel *kernel;
     KtTracer *tracer;
     KtView view;

@@ -29,7 +29,7 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
 
 void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
 {
-    g->told = true;
+    g->from_profile = true;
     g->at = (KtGuestLayout) {
         .base_is_task = true, .page_shift = g->at.page_shift,
         .task_pid = UNKNOWN, .task_comm = UNKNOWN, .task_softirq = UNKNOWN,
@@ -229,7 +229,7 @@ static KtCacheId boot_alias_locked(KtGuest *g, uint64_t cache_va,
     return (KtCacheId) { 0 };
 }
 
-static void note_boot_cache_locked(KtGuest *g, KtCacheId id)
+static void add_boot_cache_locked(KtGuest *g, KtCacheId id)
 {
     unsigned i = g->boot_cache[0].v ? 1 : 0;
 
@@ -256,8 +256,9 @@ bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va, uint32_t *size)
            read_size(g, cache_va + g->at.cache_object_size, size);
 }
 
-/* A cache of a kernel that tells little is still told from others. */
-static KtCacheId read_told_cache(KtGuest *g, uint64_t cache_va)
+/* Read a cache of a kernel that is not Linux: its profile may say neither where
+ * the name is nor the size. */
+static KtCacheId read_profile_cache(KtGuest *g, uint64_t cache_va)
 {
     char name[CACHE_NAME_MAX] = "";
     uint32_t size = 0;
@@ -276,8 +277,8 @@ static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
     uint32_t object_size, size;
     KtCacheId id;
 
-    if (g->told) {
-        return read_told_cache(g, cache_va);
+    if (g->from_profile) {
+        return read_profile_cache(g, cache_va);
     }
     if (g->at.cache_name == UNKNOWN || g->at.cache_size == UNKNOWN ||
         !read_name(g, cache_va, name) ||
@@ -290,7 +291,7 @@ static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
         id = kt_tracer_add_cache(g->tracer, cache_va, name, object_size, size);
     }
     if (gs_kernel_in_image(g->kernel, cache_va)) {
-        note_boot_cache_locked(g, id);
+        add_boot_cache_locked(g, id);
     }
     if (!strcmp(name, "kmem_cache")) {
         g->kmem_cache = id;
@@ -324,7 +325,7 @@ static unsigned cache_slot(uint64_t cache_va)
 }
 
 static G_GNUC_NO_INLINE bool
-remember_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
+read_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
 {
     KtCacheId id = find_cache(g, cache_va);
     KtCacheInfo info;
@@ -349,7 +350,7 @@ const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
         memset(cpu->cache, 0, sizeof(cpu->cache));
         cpu->cache_epoch = epoch;
     }
-    return c->va == cache_va || remember_cache(g, c, cache_va) ? c : NULL;
+    return c->va == cache_va || read_cache(g, c, cache_va) ? c : NULL;
 }
 
 void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)
@@ -384,7 +385,7 @@ static void set_direct_map(KtGuest *g, const KtDirectMap *direct_map)
                      __ATOMIC_RELEASE);
 }
 
-static bool has_bases(const KtGuest *g)
+static bool has_direct_map(const KtGuest *g)
 {
     return __atomic_load_n(&g->page_offset, __ATOMIC_ACQUIRE);
 }
@@ -399,12 +400,12 @@ static unsigned guess_direct_map(KtGuest *g, KtDirectMap *direct_map,
                              0;
 }
 
-static bool read_bases(KtGuest *g)
+static bool read_direct_map(KtGuest *g)
 {
     KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
     bool certain;
 
-    if (has_bases(g)) {
+    if (has_direct_map(g)) {
         return true;
     }
     if (!guess_direct_map(g, direct_map, &certain) || !certain ||
@@ -438,7 +439,7 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
     return kt_guest_u64(g, page + g->at.slab_cache, &cache) ? cache : 0;
 }
 
-static void learn_from(KtGuest *g, uint64_t object, uint64_t cache_va)
+static void find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
     KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
     bool certain = false;
@@ -452,29 +453,29 @@ static void learn_from(KtGuest *g, uint64_t object, uint64_t cache_va)
     }
 }
 
-void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va)
+void kt_guest_find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
-    if (G_UNLIKELY(!has_bases(g)) && cache_va) {
-        learn_from(g, object, cache_va);
+    if (G_UNLIKELY(!has_direct_map(g)) && cache_va) {
+        find_direct_map(g, object, cache_va);
     }
 }
 
 uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
 {
-    return read_bases(g) ?
+    return read_direct_map(g) ?
                cache_by(g, &(KtDirectMap) { g->page_offset, g->vmemmap },
                         object) :
                0;
 }
 
-bool kt_guest_has_bases(const KtGuest *g)
+bool kt_guest_has_direct_map(const KtGuest *g)
 {
-    return has_bases(g);
+    return has_direct_map(g);
 }
 
-bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
+bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
 {
-    if (!read_bases(g)) {
+    if (!read_direct_map(g)) {
         return false;
     }
     *vmemmap = g->vmemmap;

@@ -97,18 +97,19 @@ GS_HOT bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
  *  meaningful only for an object known to be from a slab. */
 GS_HOT uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
 /**
- * kt_guest_learn() - tell of an object that was just allocated
+ * kt_guest_find_direct_map() - try an object that was just allocated
  * @cache_va: the kmem_cache it is from
  *
  * Where the kernel does not say where its struct pages are, that is found by
  * the one of such an object.
  */
-GS_HOT void kt_guest_learn(KtGuest *g, uint64_t object, uint64_t cache_va);
-/** kt_guest_bases() - where the struct pages are, and the memory they stand
- *  for, both from page frame 0 on; false before the kernel has set that. */
-bool kt_guest_bases(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
-/** kt_guest_has_bases() - is that known already? Any thread. */
-bool kt_guest_has_bases(const KtGuest *g);
+GS_HOT void kt_guest_find_direct_map(KtGuest *g, uint64_t object,
+                                     uint64_t cache_va);
+/** kt_guest_direct_map() - return the addresses of page frame 0's struct page,
+ *  and of its memory in the direct map. False if they are not known yet. */
+bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
+/** kt_guest_has_direct_map() - is that known already? Any thread. */
+bool kt_guest_has_direct_map(const KtGuest *g);
 /** kt_guest_slab() - does the kernel tell which slab @object is in? @cache is
  *  that of its page: an id, 0 when it is none that was seen before. */
 GS_HOT bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,

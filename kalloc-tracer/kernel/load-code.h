@@ -3,8 +3,8 @@
  * Learn: what is known of code that comes while the kernel runs or with a
  * VM's state, modules and what BPF generates, within the bound on memory.
  */
-#ifndef KT_LEARN_H
-#define KT_LEARN_H
+#ifndef KT_LOAD_CODE_H
+#define KT_LOAD_CODE_H
 
 #include "kalloc-tracer/kernel/guest.h"
 
@@ -26,4 +26,4 @@ bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
  *  of @t's KT_MEM_KERNEL; which found no room is counted. */
 void kt_load_modules(KtTracer *t, GsKernel *k, GsUnpack *u);
 
-#endif /* KT_LEARN_H */
+#endif /* KT_LOAD_CODE_H */

@@ -69,7 +69,8 @@ uint64_t kt_struct_page_va_of(const KtStructPages *p, uint64_t pfn)
 {
     uint64_t vmemmap, page_offset;
 
-    if (pfn >= MAX_PFN || !kt_guest_bases(p->guest, &vmemmap, &page_offset)) {
+    if (pfn >= MAX_PFN ||
+        !kt_guest_direct_map(p->guest, &vmemmap, &page_offset)) {
         return 0;
     }
     return page_offset + (pfn << p->shift);
@@ -79,7 +80,7 @@ uint64_t kt_struct_page_va(const KtStructPages *p, uint64_t page)
 {
     uint64_t vmemmap, page_offset;
 
-    if (!kt_guest_bases(p->guest, &vmemmap, &page_offset) ||
+    if (!kt_guest_direct_map(p->guest, &vmemmap, &page_offset) ||
         page < vmemmap || (page - vmemmap) % p->page_size) {
         return 0;
     }

@@ -3,8 +3,8 @@
  * What the hot path reads of struct page: which memory it stands for, the
  * order of a folio, the pages of a list or of a folio_batch. QEMU-free.
  */
-#ifndef KT_PAGES_H
-#define KT_PAGES_H
+#ifndef KT_STRUCT_PAGE_H
+#define KT_STRUCT_PAGE_H
 
 #include "kalloc-tracer/kernel/guest.h"
 
@@ -52,4 +52,4 @@ bool kt_struct_page_walk_list(const KtStructPages *p, uint64_t head, uint64_t n,
 bool kt_struct_page_walk_batch(const KtStructPages *p, uint64_t batch,
                                KtStructPageFn fn, void *opaque);
 
-#endif /* KT_PAGES_H */
+#endif /* KT_STRUCT_PAGE_H */

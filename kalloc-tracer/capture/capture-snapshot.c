@@ -300,7 +300,7 @@ static void leave_all(KtCapture *c, bool begun)
         memset(c->vcpu[i].hits, 0, sizeof(c->vcpu[i].hits));
     }
     if (c->finder) {
-        kt_finder_again(c->finder, false);
+        kt_finder_restart(c->finder, false);
         kt_finder_late(c->finder, begun);
     }
 }

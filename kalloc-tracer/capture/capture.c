@@ -287,7 +287,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
         qemu_plugin_request_flush();
         return;
     }
-    k = kt_finder_look(c->finder, va, &slide, &complete);
+    k = kt_finder_try(c->finder, va, &slide, &complete);
     if (k) {
         kt_capture_drop_return(c);
         gs_kernel_set_slide(k, slide);
@@ -468,7 +468,7 @@ static void leave_kernel(void *userdata)
 
     g_mutex_lock(&c->lock);
     if (c->boot) {
-        kt_finder_again(c->finder, true);
+        kt_finder_restart(c->finder, true);
         end_boot(c);
     }
     g_mutex_unlock(&c->lock);
@@ -527,7 +527,7 @@ void kt_capture_reset(KtCapture *c)
 
     kt_capture_forget_return(c);
     /* Blocks may have been translated when nobody looked any more. */
-    if (c->finder && kt_finder_again(c->finder, false)) {
+    if (c->finder && kt_finder_restart(c->finder, false)) {
         qemu_plugin_request_flush();
     }
     if (booted) {

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-#define LOOKS_MAX       12
+#define TRIES_MAX       12
 #define CODE_BYTES      64      /* compared with the file's */
 #define SLIDES_MAX      4096    /* tried in one look */
 #define ANY_BANNER      "Linux version "
@@ -34,7 +34,7 @@ struct KtFinder {
     bool ran;                   /* @file was found */
     GsKernel *found;            /* owned, in memory */
     uint64_t blocks;            /* that ran where kernels are */
-    unsigned looks;             /* atomic */
+    unsigned tries;             /* atomic */
     bool after_kexec;           /* @found may run for a while yet */
     uint64_t room;              /* for an image in memory, 0: no bound */
     bool late;                  /* atomic: the first block may be any */
@@ -97,22 +97,22 @@ bool kt_finder_wants(const KtFinder *f, uint64_t va)
 
     return (f->file && may_be_start(f, va)) ||
            ((!f->file || late) && kt_finder_may_run(f, va) &&
-            __atomic_load_n(&f->looks, __ATOMIC_RELAXED) < LOOKS_MAX);
+            __atomic_load_n(&f->tries, __ATOMIC_RELAXED) < TRIES_MAX);
 }
 
-static void set_looks(KtFinder *f, unsigned looks)
+static void set_tries(KtFinder *f, unsigned tries)
 {
-    __atomic_store_n(&f->looks, looks, __ATOMIC_RELAXED);
+    __atomic_store_n(&f->tries, tries, __ATOMIC_RELAXED);
 }
 
 /* Of the blocks that may tell it is the first, the second, the fourth ... */
 static bool is_due(KtFinder *f)
 {
     f->blocks++;
-    if (f->blocks & (f->blocks - 1) || f->looks >= LOOKS_MAX) {
+    if (f->blocks & (f->blocks - 1) || f->tries >= TRIES_MAX) {
         return false;
     }
-    set_looks(f, f->looks + 1);
+    set_tries(f, f->tries + 1);
     return true;
 }
 
@@ -242,14 +242,14 @@ static bool has_begun(KtFinder *f, uint64_t va, uint64_t *slide)
         return false;
     }
     if (nothing_allocated(f, f->file, *slide)) {
-        set_looks(f, f->looks - 1);
+        set_tries(f, f->tries - 1);
         return false;
     }
     return true;
 }
 
-static GsKernel *look_for_file(KtFinder *f, uint64_t va, uint64_t *slide,
-                               bool *complete)
+static GsKernel *try_file(KtFinder *f, uint64_t va, uint64_t *slide,
+                          bool *complete)
 {
     *complete = starts_at(f, va, slide);    /* nothing is allocated before */
     if (!*complete && !has_begun(f, va, slide)) {
@@ -271,8 +271,8 @@ static bool still_runs(KtFinder *f, uint64_t va)
            !nothing_allocated(f, f->found, gs_kernel_slide(f->found));
 }
 
-static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
-                                bool *complete)
+static GsKernel *try_memory(KtFinder *f, uint64_t va, uint64_t *slide,
+                            bool *complete)
 {
     const GsMem memory = {
         .read = read_memory, .opaque = f, .room = f->room
@@ -301,11 +301,10 @@ static GsKernel *look_in_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     return k;
 }
 
-GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
-                         bool *complete)
+GsKernel *kt_finder_try(KtFinder *f, uint64_t va, uint64_t *slide,
+                        bool *complete)
 {
-    return (f->file ? look_for_file : look_in_memory)(f, va, slide,
-                                                      complete);
+    return (f->file ? try_file : try_memory)(f, va, slide, complete);
 }
 
 /* ---- once more ---------------------------------------------------------- */
@@ -455,12 +454,12 @@ void kt_finder_late(KtFinder *f, bool begun)
              gs_kernel_lookup(f->file, "slab_state", &sym));
 }
 
-bool kt_finder_again(KtFinder *f, bool after_kexec)
+bool kt_finder_restart(KtFinder *f, bool after_kexec)
 {
     f->blocks = 0;
     f->after_kexec = after_kexec;
     set_late(f, false);
-    return __atomic_exchange_n(&f->looks, 0, __ATOMIC_RELAXED) > 0;
+    return __atomic_exchange_n(&f->tries, 0, __ATOMIC_RELAXED) > 0;
 }
 
 const char *kt_finder_why_not(const KtFinder *f)

@@ -3,8 +3,8 @@
  * Finding the guest's kernel as it starts: of a file, or in memory. QEMU-free:
  * memory comes through a KtView, on the vCPU's own thread.
  */
-#ifndef KT_FIND_H
-#define KT_FIND_H
+#ifndef KT_KERNEL_FINDER_H
+#define KT_KERNEL_FINDER_H
 
 #include "kalloc-tracer/kernel/guest.h"
 
@@ -32,15 +32,15 @@ bool kt_finder_may_run(const KtFinder *f, uint64_t va);
 bool kt_finder_wants(const KtFinder *f, uint64_t va);
 
 /**
- * kt_finder_look() - such a block runs; one thread at a time
+ * kt_finder_try() - such a block runs; one thread at a time
  * @slide: (out) of the kernel
  * @complete: (out) it has not allocated anything yet
  *
  * Returns: (borrowed until the next one is found) the kernel that runs, or
  * NULL.
  */
-GsKernel *kt_finder_look(KtFinder *f, uint64_t va, uint64_t *slide,
-                         bool *complete);
+GsKernel *kt_finder_try(KtFinder *f, uint64_t va, uint64_t *slide,
+                        bool *complete);
 
 /**
  * struct KtKernelAt - where a kernel runs
@@ -89,16 +89,16 @@ GsKernel *kt_finder_known(KtFinder *f, const KtKernelAt *at);
 void kt_finder_late(KtFinder *f, bool begun);
 
 /**
- * kt_finder_again() - the guest starts anew
+ * kt_finder_restart() - the guest starts anew
  * @after_kexec: what was found runs on for a while
  *
  * What was found stays, to name what is known of it. Returns: had it looked
  * at anything?
  */
-bool kt_finder_again(KtFinder *f, bool after_kexec);
+bool kt_finder_restart(KtFinder *f, bool after_kexec);
 
 /** kt_finder_why_not() - (borrowed, nullable) what was wrong with the memory
  *  that was looked at last. */
 const char *kt_finder_why_not(const KtFinder *f);
 
-#endif /* KT_FIND_H */
+#endif /* KT_KERNEL_FINDER_H */

@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     }
     make_guest(data[0] % KS_ORDER__COUNT);
     bend(data + 1, len - 1);
-    k = kt_finder_look(f, BASE + 0xd3, &slide, &complete);
+    k = kt_finder_try(f, BASE + 0xd3, &slide, &complete);
     if (k) {
         query(k);
     } else if (!kt_finder_why_not(f) || len == 1) {

@@ -86,7 +86,7 @@ static Found look(KtFinder *f, uint64_t va)
     Found found = { 0 };
 
     if (kt_finder_wants(f, va)) {
-        found.k = kt_finder_look(f, va, &found.slide, &found.complete);
+        found.k = kt_finder_try(f, va, &found.slide, &found.complete);
     }
     return found;
 }
@@ -170,7 +170,7 @@ static void found_late(void)
     found = look(f, BASE);
     g_assert_nonnull(found.k);
     g_assert_true(found.complete);
-    kt_finder_again(f, false);
+    kt_finder_restart(f, false);
     map_nothing_known();
     g_assert_null(look(f, BASE).k);
     map_kernel();
@@ -195,8 +195,8 @@ static void gives_up(void)
     g_assert_false(kt_finder_wants(f, BASE));
     map_kernel();
     g_assert_null(look(f, BASE).k);
-    g_assert_true(kt_finder_again(f, false));
-    g_assert_false(kt_finder_again(f, false));
+    g_assert_true(kt_finder_restart(f, false));
+    g_assert_false(kt_finder_restart(f, false));
     g_assert_nonnull(look(f, BASE).k);
 }
 
@@ -417,7 +417,7 @@ static void without_data_symbols_its_start_is_waited_for(void)
     kt_finder_late(f, false);
     g_assert_false(kt_finder_wants(f, BASE + 0x1234));
     g_assert_true(look(f, BASE + 0x200).complete);
-    kt_finder_again(f, false);
+    kt_finder_restart(f, false);
     kt_finder_late(f, true);
     g_assert_true(look(f, BASE + 0x1234).k == k);
 }
@@ -517,7 +517,7 @@ static void after_kexec(void)
     before = look(f, BASE).k;
     g_assert_nonnull(before);
     memcpy(memory.bytes + (STATE - memory.va), &up, sizeof(up));
-    kt_finder_again(f, true);
+    kt_finder_restart(f, true);
     for (unsigned i = 0; i < 100; i++) {
         g_assert_null(look(f, BASE + 0x300).k);
     }

@@ -11,6 +11,7 @@
 #include "kalloc-tracer/api/kt-check.h"
 #include "kalloc-tracer/api/kt-leak.h"
 #include "kalloc-tracer/api/kt-modules.h"
+#include "kalloc-tracer/api/kt-objects.h"
 #include "kalloc-tracer/api/kt-query.h"
 #include "kalloc-tracer/api/kt-replay.h"
 #include "kalloc-tracer/api/kt-tracer.h"

@@ -3,16 +3,14 @@
  * ka whatis: print what is known about an address in one line.
  *
  * Called through mc_run(). The sources are a table, most specific first; each
- * source that knows the address adds a fact. Sources that read the guest's
- * memory are in whatis-vm.c.
+ * source that knows the address appends its fact and returns true. No source
+ * guesses. kalloc-tracer reads the guest's memory (kt-objects.h).
  */
-#include "monitor-cmds/commands/whatis.h"
-
 #include "monitor-cmds/commands/commands.h"
 
 /* ---- blocks -------------------------------------------------------------- */
 
-static void put_cache(const McWhatis *w, KtCacheId id, GString *out)
+static void put_cache(const KtAddress *w, KtCacheId id, GString *out)
 {
     KtCacheInfo cache;
 
@@ -22,7 +20,7 @@ static void put_cache(const McWhatis *w, KtCacheId id, GString *out)
     }
 }
 
-static bool from_block(const McWhatis *w, GString *out)
+static bool from_block(const KtAddress *w, GString *out)
 {
     const KtBlock *b = &w->block;
 
@@ -49,7 +47,7 @@ static bool count_past(const KtBlock *b, void *opaque)
     return true;
 }
 
-static bool from_history(const McWhatis *w, GString *out)
+static bool from_history(const KtAddress *w, GString *out)
 {
     uint64_t n = 0;
 
@@ -63,7 +61,7 @@ static bool from_history(const McWhatis *w, GString *out)
 
 /* ---- kernel and modules -------------------------------------------------- */
 
-static void put_symbol(const McWhatis *w, const GsSymbol *sym, GString *out)
+static void put_symbol(const KtAddress *w, const GsSymbol *sym, GString *out)
 {
     g_string_append(out, gs_kernel_is_code(w->kernel, sym) ? "text " :
                                                              "data ");
@@ -71,7 +69,7 @@ static void put_symbol(const McWhatis *w, const GsSymbol *sym, GString *out)
     g_string_append_printf(out, "+0x%" PRIx64, w->va - sym->va);
 }
 
-static bool from_module(const McWhatis *w, GString *out)
+static bool from_module(const KtAddress *w, GString *out)
 {
     GsModule mod;
     GsSymbol sym;
@@ -88,7 +86,7 @@ static bool from_module(const McWhatis *w, GString *out)
     return true;
 }
 
-static bool from_kernel(const McWhatis *w, GString *out)
+static bool from_kernel(const KtAddress *w, GString *out)
 {
     GsModule mod;
     GsSymbol sym;
@@ -120,7 +118,7 @@ static const struct {
 
 /* Return the number of bits of a user address, at most what the CPU can
  * have. */
-static unsigned user_bits(const McWhatis *w)
+static unsigned user_bits(const KtAddress *w)
 {
     static const uint8_t bits[GS_ARCH__COUNT] = {
         [GS_ARCH_X86_64] = 56, [GS_ARCH_ARM64] = 52, [GS_ARCH_RISCV64] = 56,
@@ -131,14 +129,14 @@ static unsigned user_bits(const McWhatis *w)
         uint32_t on = 0;
 
         if (gs_kernel_lookup(w->kernel, narrower[i].unused, &sym) &&
-            mc_whatis_read(w, sym.va, &on, narrower[i].bytes) && !on) {
+            kt_address_read(w, sym.va, &on, narrower[i].bytes) && !on) {
             return narrower[i].bits;
         }
     }
     return bits[gs_kernel_arch(w->kernel)->id];
 }
 
-static bool is_canonical(const McWhatis *w)
+static bool is_canonical(const KtAddress *w)
 {
     int64_t top = (int64_t)w->va >> user_bits(w);
 
@@ -147,52 +145,159 @@ static bool is_canonical(const McWhatis *w)
 
 /* Return false for pointers to percpu memory: they are no addresses, and can
  * have the value of any address. */
-static bool is_pointer(const McWhatis *w)
+static bool is_pointer(const KtAddress *w)
 {
     return w->has_block && w->block.layer == KT_LAYER_PERCPU;
 }
 
-static bool from_user(const McWhatis *w, GString *out)
+static bool from_user(const KtAddress *w, GString *out)
 {
     g_string_append(out, "user address");
     return w->kernel && w->va < gs_kernel_lowest(w->kernel) &&
            !is_pointer(w) && is_canonical(w);
 }
 
-static bool from_no_address(const McWhatis *w, GString *out)
+static bool from_no_address(const KtAddress *w, GString *out)
 {
     g_string_append(out, "not canonical: no address");
     return w->kernel && !gs_kernel_is_plain(w->kernel) && !is_pointer(w) &&
            !is_canonical(w);
 }
 
+/* ---- the guest's memory -------------------------------------------------- */
+
+static bool from_task_stack(const KtAddress *w, GString *out)
+{
+    KtTaskName task;
+
+    if (!kt_address_task_stack(w, &task)) {
+        return false;
+    }
+    g_string_append(out, "stack of ");
+    mc_put_word(out, task.comm);
+    g_string_append_printf(out, " pid=%" PRIu32, task.pid);
+    return true;
+}
+
+static bool from_percpu(const KtAddress *w, GString *out)
+{
+    KtPercpuPlace p;
+
+    if (!kt_address_percpu(w, &p)) {
+        return false;
+    }
+    g_string_append_printf(out, "percpu of CPU %u: ", p.cpu);
+    if (p.in_block) {
+        g_string_append_printf(
+            out, "%s block %016" PRIx64, p.block.state == KT_BLOCK_FREED ?
+            "freed" : "live", p.block.va);
+    } else {
+        g_string_append(out, "variables");
+    }
+    g_string_append_printf(out, " +%" PRIx64, p.offset);
+    return true;
+}
+
+static bool from_slab(const KtAddress *w, GString *out)
+{
+    KtCacheInfo cache;
+
+    if (!kt_address_slab(w, &cache)) {
+        return false;
+    }
+    g_string_append(out, "slab of ");
+    mc_put_word(out, cache.name);
+    return true;
+}
+
+static bool from_direct_map(const KtAddress *w, GString *out)
+{
+    uint64_t phys = 0;
+    bool known = kt_address_direct_map(w, &phys);
+
+    g_string_append_printf(out, "direct map of physical %" PRIx64, phys);
+    return known;
+}
+
+static bool from_struct_page(const KtAddress *w, GString *out)
+{
+    uint64_t phys = 0, offset = 0;
+    bool known = kt_address_struct_page(w, &phys, &offset);
+
+    g_string_append_printf(out, "struct page of physical %" PRIx64 " +%"
+                           PRIx64, phys, offset);
+    return known;
+}
+
+/* Return the name of a flag of include/linux/vmalloc.h (VM_IOREMAP and so
+ * on). */
+static const char *area_kind(const KtVmArea *area)
+{
+    return area->flags & 1 ? "ioremap" : area->flags & 2 ? "vmalloc" :
+           area->flags & 4 ? "vmap" : "other";
+}
+
+static bool from_area(const KtAddress *w, GString *out)
+{
+    KtVmArea area;
+    GsSymbol sym;
+
+    if (!kt_address_area(w, &area)) {
+        return false;
+    }
+    g_string_append_printf(out, "%s area %016" PRIx64 "-%016" PRIx64,
+                           area_kind(&area), area.va, area.va + area.size - 1);
+    if (area.flags & 1) {
+        g_string_append_printf(out, " of physical %" PRIx64, area.phys);
+    }
+    if (gs_kernel_symbolize(w->kernel, area.caller, &sym)) {
+        g_string_append(out, " by ");
+        mc_put_word(out, sym.name);
+        g_string_append_printf(out, "+0x%" PRIx64, area.caller - sym.va);
+    }
+    return true;
+}
+
+static bool from_vmalloc(const KtAddress *w, GString *out)
+{
+    g_string_append(out, "vmalloc space");
+    return kt_address_in_vmalloc(w);
+}
+
+static bool from_not_mapped(const KtAddress *w, GString *out)
+{
+    g_string_append(out, "not mapped");
+    return w->vm && w->vm->n_vcpus && !kt_address_is_mapped(w) &&
+           !(w->has_block && w->block.layer == KT_LAYER_PERCPU);
+}
+
 /* ---- all ----------------------------------------------------------------- */
 
 static const struct {
     const char *key;
-    McWhatisFn *find;
+    bool (*find)(const KtAddress *w, GString *out);
 } sources[] = {
     { "block", from_block },
     { "past", from_history },
-    { "task_stack", mc_whatis_task_stack },
-    { "percpu", mc_whatis_percpu },
-    { "slab", mc_whatis_slab },
+    { "task_stack", from_task_stack },
+    { "percpu", from_percpu },
+    { "slab", from_slab },
     { "module", from_module },
     { "kernel", from_kernel },
-    { "struct_page", mc_whatis_struct_page },
-    { "direct_map", mc_whatis_direct_map },
-    { "area", mc_whatis_area },
-    { "vmalloc", mc_whatis_vmalloc },
+    { "struct_page", from_struct_page },
+    { "direct_map", from_direct_map },
+    { "area", from_area },
+    { "vmalloc", from_vmalloc },
     { "user", from_user },
     { "no_address", from_no_address },
-    { "not_mapped", mc_whatis_not_mapped },
+    { "not_mapped", from_not_mapped },
 };
 
 bool mc_cmd_whatis(McOut *out, const McArgs *args, GError **errp)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     McFact fact[G_N_ELEMENTS(sources)];
-    McWhatis w = {
+    KtAddress w = {
         .va = args->va.lo, .tracer = out->ctx->tracer,
         .kernel = mc_symbols(out->ctx), .vm = out->ctx->vm,
     };

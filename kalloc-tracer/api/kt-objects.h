@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Objects of the running kernel: what its own structures say about an address.
+ * Implemented in objects/. All functions may be called on any thread, and take
+ * the tracer's lock themselves. The guest may run meanwhile.
+ */
+#ifndef KT_OBJECTS_H
+#define KT_OBJECTS_H
+
+#include "kalloc-tracer/api/kt-query.h"
+#include "kalloc-tracer/api/kt-tracer.h"
+#include "kalloc-tracer/api/kt-vm.h"
+
+/**
+ * struct KtAddress - an address in question, and where to read about it
+ * @tracer: (borrowed) never NULL
+ * @kernel: (borrowed, nullable) the running kernel
+ * @vm: (borrowed, nullable) the VM; without it no memory is read
+ * @has_block: @block contains the address
+ */
+typedef struct KtAddress {
+    uint64_t va;
+    KtTracer *tracer;
+    const GsKernel *kernel;
+    const KtVm *vm;
+    bool has_block;
+    KtBlock block;
+} KtAddress;
+
+/** struct KtTaskName - pid and comm of a task; @comm: untrusted bytes */
+typedef struct KtTaskName {
+    uint32_t pid;
+    char comm[17];
+} KtTaskName;
+
+/** struct KtPercpuPlace - a place in the percpu memory of @cpu: at @offset in
+ *  @block if @in_block, else in the kernel's percpu variables */
+typedef struct KtPercpuPlace {
+    unsigned cpu;
+    bool in_block;
+    KtBlock block;
+    uint64_t offset;
+} KtPercpuPlace;
+
+/** struct KtVmArea - the kernel's struct vm_struct; @size includes the guard
+ *  page, @flags are those of include/linux/vmalloc.h (1: VM_IOREMAP) */
+typedef struct KtVmArea {
+    uint64_t va, size, flags, phys, caller;
+} KtVmArea;
+
+/** kt_address_read() - read the guest's memory at @va, as any vCPU maps it.
+ *  Return false if no vCPU maps it. */
+bool kt_address_read(const KtAddress *a, uint64_t va, void *buf, size_t len);
+/** kt_address_is_mapped() - return true if a vCPU maps the address */
+bool kt_address_is_mapped(const KtAddress *a);
+
+/* Each function below returns false if the address is no such place, or if this
+ * is unknown. None guesses. */
+
+/** kt_address_task_stack() - find the task whose stack the block is */
+bool kt_address_task_stack(const KtAddress *a, KtTaskName *out);
+/** kt_address_percpu() - find the address in percpu memory */
+bool kt_address_percpu(const KtAddress *a, KtPercpuPlace *out);
+/** kt_address_slab() - find the cache of the slab that contains the address */
+bool kt_address_slab(const KtAddress *a, KtCacheInfo *out);
+/** kt_address_direct_map() - find the physical address by the direct map */
+bool kt_address_direct_map(const KtAddress *a, uint64_t *phys);
+/** kt_address_struct_page() - the address is in a struct page: find the
+ *  physical address of its page, and the offset in the structure */
+bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
+                            uint64_t *offset);
+/** kt_address_area() - find the vmalloc area, unless the block is known */
+bool kt_address_area(const KtAddress *a, KtVmArea *out);
+/** kt_address_in_vmalloc() - return true in the vmalloc space */
+bool kt_address_in_vmalloc(const KtAddress *a);
+
+#endif /* KT_OBJECTS_H */

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the running kernel's own structures say about an address: tasks' stacks,
+ * percpu memory, slabs, pages and vmalloc areas. Owns no state; the public
+ * header is api/kt-objects.h.
+ *
+ * Called by ka whatis, on any thread. Takes the tracer's lock for each query of
+ * the map. The guest may run meanwhile.
+ *
+ * Addresses and offsets come from the kernel's symbols and BTF. All values that
+ * are read are untrusted, and only compared with facts that the tracer has
+ * recorded itself: known caches, blocks that are tasks or areas.
+ */
+#include "kalloc-tracer/api/kt-objects.h"
+
+#include <string.h>
+
+/* Limit of blocks that are visited, and the size of the largest stack. */
+#define BLOCKS_MAX 65536
+#define STACK_MAX 0x10000ull
+/* The largest page. */
+#define INFO_MAX 0x10000u
+
+bool kt_address_read(const KtAddress *a, uint64_t va, void *buf, size_t len)
+{
+    for (unsigned i = 0; a->vm && i < a->vm->n_vcpus; i++) {
+        if (a->vm->read(a->vm->opaque, i, va, buf, len)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_u64(const KtAddress *a, uint64_t va, uint64_t *out)
+{
+    bool ok = kt_address_read(a, va, out, sizeof(*out));
+
+    *out = ok ? GUINT64_FROM_LE(*out) : 0;
+    return ok;
+}
+
+static bool is_mapped(const KtAddress *a, uint64_t va)
+{
+    uint8_t byte;
+
+    return kt_address_read(a, va, &byte, 1);
+}
+
+bool kt_address_is_mapped(const KtAddress *a)
+{
+    return is_mapped(a, a->va);
+}
+
+/* Read a variable of 8 bytes. */
+static bool read_variable(const KtAddress *a, const char *name, uint64_t *out)
+{
+    GsSymbol sym;
+
+    return a->kernel && gs_kernel_lookup(a->kernel, name, &sym) &&
+           read_u64(a, sym.va, out);
+}
+
+/* ---- blocks of a type ---------------------------------------------------- */
+
+/** struct Made - live blocks that a function allocated: from the cache @cache,
+ *  or if that is NULL by kmalloc() with @size bytes; @va: their addresses */
+typedef struct Made {
+    KtTracer *t;
+    const char *cache;
+    uint32_t size;
+    GArray *va;
+} Made;
+
+static bool is_made(const Made *made, const KtBlock *b)
+{
+    KtCacheInfo cache;
+
+    if (b->state != KT_BLOCK_ALLOCATED) {
+        return false;
+    }
+    return made->cache ? kt_tracer_cache(made->t, b->cache, &cache) &&
+                         !strcmp(cache.name, made->cache) :
+                         b->layer == KT_LAYER_KMALLOC &&
+                         b->requested == made->size;
+}
+
+static bool take_made(const KtBlock *b, void *opaque)
+{
+    Made *made = opaque;
+
+    if (is_made(made, b)) {
+        g_array_append_val(made->va, b->va);
+    }
+    return made->va->len < BLOCKS_MAX;
+}
+
+/* Collect blocks with @function anywhere in their allocation stack, whatever
+ * the compiler inlined. */
+static void find_made(const KtAddress *a, const char *function, Made *made)
+{
+    GsSymbol sym;
+
+    if (gs_kernel_lookup(a->kernel, function, &sym)) {
+        kt_query_begin(a->tracer);
+        kt_query_alloc_pc(a->tracer, sym.va, sym.va + sym.size, take_made,
+                          made);
+        kt_query_end(a->tracer);
+    }
+}
+
+static Made made_init(const KtAddress *a, const char *cache, uint32_t size)
+{
+    return (Made) { a->tracer, cache, size,
+                    g_array_new(FALSE, FALSE, sizeof(uint64_t)) };
+}
+
+/* ---- stacks -------------------------------------------------------------- */
+
+static bool read_task(const KtAddress *a, uint64_t task, KtTaskName *out)
+{
+    uint32_t at_pid, at_comm;
+
+    *out = (KtTaskName) { 0 };
+    if (!gs_kernel_member(a->kernel, "task_struct", "pid", &at_pid, NULL) ||
+        !gs_kernel_member(a->kernel, "task_struct", "comm", &at_comm, NULL) ||
+        !kt_address_read(a, task + at_pid, &out->pid, sizeof(out->pid)) ||
+        !kt_address_read(a, task + at_comm, out->comm, 16)) {
+        return false;
+    }
+    out->pid = GUINT32_FROM_LE(out->pid);
+    return true;
+}
+
+bool kt_address_task_stack(const KtAddress *a, KtTaskName *out)
+{
+    g_autoptr(GArray) tasks = NULL;
+    uint32_t at;
+    Made made;
+
+    if (!a->vm || !a->kernel || !a->has_block ||
+        a->block.state != KT_BLOCK_ALLOCATED ||
+        kt_block_len(&a->block) > STACK_MAX ||
+        !gs_kernel_member(a->kernel, "task_struct", "stack", &at, NULL)) {
+        return false;
+    }
+    made = made_init(a, "task_struct", 0);
+    tasks = made.va;
+    find_made(a, "copy_process", &made);
+    for (unsigned i = 0; i < tasks->len; i++) {
+        uint64_t task = g_array_index(tasks, uint64_t, i);
+        uint64_t stack;
+
+        if (read_u64(a, task + at, &stack) && stack == a->block.va) {
+            return read_task(a, task, out);
+        }
+    }
+    return false;
+}
+
+/* ---- percpu -------------------------------------------------------------- */
+
+static bool find_percpu_block(const KtAddress *a, uint64_t pointer,
+                              KtPercpuPlace *out)
+{
+    kt_query_begin(a->tracer);
+    out->in_block = kt_query_find(a->tracer, pointer, &out->block) &&
+                    out->block.layer == KT_LAYER_PERCPU;
+    kt_query_end(a->tracer);
+    out->offset = pointer - out->block.va;
+    return out->in_block;
+}
+
+static bool find_percpu_variable(const KtAddress *a, uint64_t pointer,
+                                 KtPercpuPlace *out)
+{
+    GsSymbol start, end;
+
+    if (!gs_kernel_lookup(a->kernel, "__per_cpu_start", &start) ||
+        !gs_kernel_lookup(a->kernel, "__per_cpu_end", &end) ||
+        pointer < start.va || pointer >= end.va) {
+        return false;
+    }
+    out->offset = pointer - start.va;
+    return true;
+}
+
+bool kt_address_percpu(const KtAddress *a, KtPercpuPlace *out)
+{
+    GsSymbol offsets;
+
+    if (!a->vm || !a->kernel ||
+        !gs_kernel_lookup(a->kernel, "__per_cpu_offset", &offsets)) {
+        return false;
+    }
+    for (unsigned cpu = 0; cpu < a->vm->n_vcpus; cpu++) {
+        uint64_t offset;
+
+        *out = (KtPercpuPlace) { .cpu = cpu };
+        if (read_u64(a, offsets.va + 8 * cpu, &offset) && offset &&
+            (find_percpu_block(a, a->va - offset, out) ||
+             find_percpu_variable(a, a->va - offset, out))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- pages --------------------------------------------------------------- */
+
+/** struct Page - the page that contains @va, and its struct page */
+typedef struct Page {
+    uint64_t phys;
+    uint64_t page;
+} Page;
+
+/* Find the page by the direct map. Return false if the page or its struct page
+ * is not mapped. */
+static bool find_page(const KtAddress *a, Page *p)
+{
+    uint64_t word;
+    uint32_t size;
+
+    if (!a->vm || !a->kernel || !a->vm->page_offset || !a->vm->vmemmap ||
+        a->va < gs_kernel_lowest(a->kernel) ||
+        gs_kernel_in_image(a->kernel, a->va) ||
+        !gs_kernel_type_size(a->kernel, "page", &size)) {
+        return false;
+    }
+    p->phys = a->va - a->vm->page_offset;
+    if (p->phys >> 52) {
+        return false;
+    }
+    p->page = a->vm->vmemmap +
+              (p->phys >> gs_kernel_page_shift(a->kernel)) * size;
+    return read_u64(a, p->page, &word) && is_mapped(a, a->va);
+}
+
+/* Find the first page of a compound page, see cache_by() of the tracer's
+ * guest.c. */
+static bool find_head(const KtAddress *a, uint64_t *page)
+{
+    uint64_t head;
+    uint32_t at;
+
+    if ((!gs_kernel_member(a->kernel, "page", "compound_head", &at, NULL) &&
+         !gs_kernel_member(a->kernel, "page", "compound_info", &at, NULL)) ||
+        !read_u64(a, *page + at, &head)) {
+        return false;
+    }
+    if (head & 1) {
+        head &= ~1ull;
+        *page = (-head & (-head - 1)) ? head : *page & head;
+    }
+    return true;
+}
+
+static bool find_cache(const KtAddress *a, uint64_t va, KtCacheInfo *cache)
+{
+    KtStats stats;
+
+    kt_query_begin(a->tracer);
+    kt_query_stats(a->tracer, &stats);
+    kt_query_end(a->tracer);
+    for (unsigned i = 1; va && i <= stats.caches && i <= UINT16_MAX; i++) {
+        if (kt_tracer_cache(a->tracer, (KtCacheId) { i }, cache) &&
+            cache->va == va && !cache->destroyed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Find the slab's cache. If the page is no slab, the value at the place of the
+ * cache is no address of a known cache. */
+bool kt_address_slab(const KtAddress *a, KtCacheInfo *out)
+{
+    uint64_t va;
+    uint32_t at;
+    Page p;
+
+    return find_page(a, &p) && find_head(a, &p.page) &&
+           (gs_kernel_member(a->kernel, "slab", "slab_cache", &at, NULL) ||
+            gs_kernel_member(a->kernel, "page", "slab_cache", &at, NULL)) &&
+           read_u64(a, p.page + at, &va) && find_cache(a, va, out);
+}
+
+bool kt_address_direct_map(const KtAddress *a, uint64_t *phys)
+{
+    Page p;
+
+    if (!find_page(a, &p)) {
+        return false;
+    }
+    *phys = p.phys;
+    return true;
+}
+
+bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
+                            uint64_t *offset)
+{
+    KtAddress at = *a;
+    uint32_t size;
+    Page p;
+
+    if (!a->vm || !a->kernel || !a->vm->vmemmap ||
+        a->va < a->vm->vmemmap ||
+        !gs_kernel_type_size(a->kernel, "page", &size) || !size) {
+        return false;
+    }
+    at.va = a->vm->page_offset + ((a->va - a->vm->vmemmap) / size <<
+                                  gs_kernel_page_shift(a->kernel));
+    if (!find_page(&at, &p)) {
+        return false;
+    }
+    *phys = p.phys;
+    *offset = a->va - p.page;
+    return true;
+}
+
+/* ---- vmalloc ------------------------------------------------------------- */
+
+/** struct AreaAt - offsets of the members of struct vm_struct that are read;
+ *  @bytes: size of the structure */
+typedef struct AreaAt {
+    uint32_t addr, size, flags, phys, caller, bytes;
+} AreaAt;
+
+static bool find_area_members(const GsKernel *k, AreaAt *at)
+{
+    return gs_kernel_type_size(k, "vm_struct", &at->bytes) &&
+           gs_kernel_member(k, "vm_struct", "addr", &at->addr, NULL) &&
+           gs_kernel_member(k, "vm_struct", "size", &at->size, NULL) &&
+           gs_kernel_member(k, "vm_struct", "flags", &at->flags, NULL) &&
+           gs_kernel_member(k, "vm_struct", "phys_addr", &at->phys, NULL) &&
+           gs_kernel_member(k, "vm_struct", "caller", &at->caller, NULL);
+}
+
+/* Read a struct vm_struct. Return false if the area does not contain the
+ * address. */
+static bool read_area(const KtAddress *a, uint64_t vm, const AreaAt *at,
+                      KtVmArea *out)
+{
+    return read_u64(a, vm + at->addr, &out->va) &&
+           read_u64(a, vm + at->size, &out->size) &&
+           read_u64(a, vm + at->flags, &out->flags) &&
+           read_u64(a, vm + at->phys, &out->phys) &&
+           read_u64(a, vm + at->caller, &out->caller) &&
+           a->va >= out->va && a->va - out->va < out->size &&
+           out->va + out->size > out->va;
+}
+
+/* Find the vmalloc area in the kernel's own list. An area includes its guard
+ * page. If the block is known, its own line says more. */
+bool kt_address_area(const KtAddress *a, KtVmArea *out)
+{
+    static const char *const makers[] = {
+        "__get_vm_area_node", "pcpu_get_vm_areas",
+    };
+    g_autoptr(GArray) found = NULL;
+    AreaAt at;
+    Made made;
+
+    if (!a->vm || !a->kernel || !find_area_members(a->kernel, &at) ||
+        (a->has_block && a->block.state == KT_BLOCK_ALLOCATED)) {
+        return false;
+    }
+    made = made_init(a, NULL, at.bytes);
+    found = made.va;
+    for (unsigned i = 0; i < G_N_ELEMENTS(makers); i++) {
+        find_made(a, makers[i], &made);
+    }
+    for (unsigned i = 0; i < found->len; i++) {
+        if (read_area(a, g_array_index(found, uint64_t, i), &at, out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** struct Space - the range [lo, hi], both inclusive */
+typedef struct Space {
+    uint64_t lo, hi;
+} Space;
+
+/* Return (owned, nullable) vmcoreinfo: lines of text "KEY=value" for tools that
+ * analyse dumps (kernel/vmcore_info.c, before 6.9 crash_core.c). */
+static char *read_vmcoreinfo(const KtAddress *a)
+{
+    g_autofree char *text = NULL;
+    uint64_t va, len;
+
+    if (!read_variable(a, "vmcoreinfo_data", &va) || !va ||
+        !read_variable(a, "vmcoreinfo_size", &len) || len > INFO_MAX) {
+        return NULL;
+    }
+    text = g_malloc0(len + 1);
+    return kt_address_read(a, va, text, len) ? g_steal_pointer(&text) : NULL;
+}
+
+static bool find_number(const char *info, const char *name, uint64_t *out)
+{
+    g_autofree char *key = g_strdup_printf("NUMBER(%s)=", name);
+    const char *at = strstr(info, key);
+
+    *out = at ? g_ascii_strtoull(at + strlen(key), NULL, 0) : 0;
+    return *out != 0;
+}
+
+/* Read the vmalloc space from vmcoreinfo: arm64 (since 6.0) and riscv64 (5.19).
+ * One has the address after the end, which is even, the other the last
+ * address. */
+static bool space_by_vmcoreinfo(const KtAddress *a, Space *space)
+{
+    g_autofree char *info = read_vmcoreinfo(a);
+
+    if (!info || !find_number(info, "VMALLOC_START", &space->lo) ||
+        !find_number(info, "VMALLOC_END", &space->hi)) {
+        return false;
+    }
+    space->hi = (space->hi - 1) | 1;
+    return true;
+}
+
+/* Read the vmalloc space from variables of x86-64. */
+static bool space_by_variables(const KtAddress *a, Space *space)
+{
+    return read_variable(a, "vmalloc_base", &space->lo) &&
+           read_variable(a, "vmemmap_base", &space->hi) && space->hi--;
+}
+
+/* The images of some kernels are inside of the vmalloc space; an address of the
+ * image is not reported. */
+bool kt_address_in_vmalloc(const KtAddress *a)
+{
+    Space space;
+
+    return a->kernel && !gs_kernel_in_image(a->kernel, a->va) &&
+           (space_by_variables(a, &space) ||
+            space_by_vmcoreinfo(a, &space)) &&
+           a->va >= space.lo && a->va <= space.hi;
+}

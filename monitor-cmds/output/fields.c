@@ -380,7 +380,7 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
     return false;
 }
 
-/* ---- names of events ----------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static const char *name_at(const char *const *names, unsigned n, unsigned i)
 {
@@ -406,4 +406,26 @@ const char *mc_family_name(KtFamily family)
     };
 
     return name_at(names, G_N_ELEMENTS(names), family);
+}
+
+void mc_walk_event(McOut *o, const KtEvent *ev, const McWalk *walk)
+{
+    KtCacheInfo cache;
+    char comm[17];
+    uint32_t pid;
+
+    if (ev->kind == KT_EV_ALLOC) {
+        walk->word(o, "layer", kt_layer_name(ev->layer));
+    } else if (ev->kind == KT_EV_FREE) {
+        walk->word(o, "family", mc_family_name(ev->family));
+    }
+    if (kt_tracer_cache(o->ctx->tracer, ev->cache, &cache)) {
+        walk->word(o, "cache", cache.name);
+    }
+    if (kt_tracer_task(o->ctx->tracer, ev->task, &pid, comm)) {
+        walk->word(o, "comm", comm);
+        walk->number(o, "pid", pid);
+    }
+    walk->number(o, "cpu", ev->cpu);
+    walk->word(o, "hook", kt_tracer_hook_name(o->ctx->tracer, ev->hook));
 }

@@ -270,20 +270,9 @@ static void put_word(McOut *o, const char *key, const char *word)
     }
 }
 
-static void put_actors(McOut *o, const KtEvent *ev)
+static void put_key_number(McOut *o, const char *key, uint64_t v)
 {
-    KtCacheInfo cache;
-    char comm[17];
-    uint32_t pid;
-
-    if (kt_tracer_cache(o->ctx->tracer, ev->cache, &cache)) {
-        put_word(o, "cache", cache.name);
-    }
-    if (kt_tracer_task(o->ctx->tracer, ev->task, &pid, comm)) {
-        put_word(o, "comm", comm);
-        put_number(o->line, "pid", pid);
-    }
-    put_number(o->line, "cpu", ev->cpu);
+    put_number(o->line, key, v);
 }
 
 static void put_event_stack(McOut *o, KtStackId id)
@@ -308,12 +297,7 @@ static void json_event(McOut *o, const KtEvent *ev)
         put_number(o->line, "size", ev->size);
         put_number(o->line, "actual", ev->actual);
         put_number(o->line, "gfp", ev->gfp);
-        put_word(o, "layer", ev->kind == KT_EV_ALLOC ?
-                             kt_layer_name(ev->layer) : NULL);
-        put_word(o, "family", ev->kind == KT_EV_FREE ?
-                              mc_family_name(ev->family) : NULL);
-        put_actors(o, ev);
-        put_word(o, "hook", kt_tracer_hook_name(o->ctx->tracer, ev->hook));
+        mc_walk_event(o, ev, &(McWalk) { put_word, put_key_number });
         put_number(o->line, "flags", ev->flags);
         put_event_stack(o, ev->stack);
     }

@@ -199,20 +199,9 @@ static void put_word(McOut *o, const char *key, const char *word)
     }
 }
 
-static void put_actors(McOut *o, const KtEvent *ev)
+static void put_key_number(McOut *o, const char *key, uint64_t v)
 {
-    KtCacheInfo cache;
-    char comm[17];
-    uint32_t pid;
-
-    if (kt_tracer_cache(o->ctx->tracer, ev->cache, &cache)) {
-        put_word(o, "cache", cache.name);
-    }
-    if (kt_tracer_task(o->ctx->tracer, ev->task, &pid, comm)) {
-        put_word(o, "comm", comm);
-        g_string_append_printf(o->line, " pid=%u", pid);
-    }
-    g_string_append_printf(o->line, " cpu=%u", (unsigned)ev->cpu);
+    g_string_append_printf(o->line, " %s=%" PRIu64, key, v);
 }
 
 static void text_event(McOut *o, const KtEvent *ev)
@@ -223,13 +212,7 @@ static void text_event(McOut *o, const KtEvent *ev)
         mc_put_hex(o->line, ev->va, 16);
         g_string_append_printf(o->line, " (%5" PRIx64 "/%5" PRIx64 ")",
                                ev->size, ev->actual);
-        if (ev->kind == KT_EV_ALLOC) {
-            put_word(o, "layer", kt_layer_name(ev->layer));
-        } else if (ev->kind == KT_EV_FREE) {
-            put_word(o, "family", mc_family_name(ev->family));
-        }
-        put_actors(o, ev);
-        put_word(o, "hook", kt_tracer_hook_name(o->ctx->tracer, ev->hook));
+        mc_walk_event(o, ev, &(McWalk) { put_word, put_key_number });
         g_string_append(o->line, " [");
         put_stack(o, ev->stack, false);
         g_string_append_c(o->line, ']');

@@ -214,6 +214,16 @@ const char *mc_event_name(KtEventKind kind);
  *  called */
 const char *mc_family_name(KtFamily family);
 
+/** struct McWalk - how a format prints a member of an object; @word: NULL and
+ *  "" are omitted */
+typedef struct McWalk {
+    void (*word)(McOut *o, const char *key, const char *word);
+    void (*number)(McOut *o, const char *key, uint64_t v);
+} McWalk;
+/** mc_walk_event() - print what an event names: allocator, cache, task, vCPU
+ *  and hook, in the order of all formats */
+void mc_walk_event(McOut *o, const KtEvent *ev, const McWalk *walk);
+
 /* ---- shared by the formatters -------------------------------------------- */
 
 /** mc_field_applies() - return true if @row has field @f; @verbose: -v */

@@ -84,7 +84,7 @@ static bool is_made(const Made *made, const KtBlock *b)
                          b->requested == made->size;
 }
 
-static bool take_made(const KtBlock *b, void *opaque)
+static bool add_made(const KtBlock *b, void *opaque)
 {
     Made *made = opaque;
 
@@ -102,7 +102,7 @@ static void find_made(const KtAddress *a, const char *function, Made *made)
 
     if (gs_kernel_lookup(a->kernel, function, &sym)) {
         kt_query_begin(a->tracer);
-        kt_query_alloc_pc(a->tracer, sym.va, sym.va + sym.size, take_made,
+        kt_query_alloc_pc(a->tracer, sym.va, sym.va + sym.size, add_made,
                           made);
         kt_query_end(a->tracer);
     }

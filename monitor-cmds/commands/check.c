@@ -17,7 +17,7 @@ typedef struct Violation {
 typedef struct Checking {
     McOut *out;
     GArray *found;          /* Violation */
-    gint64 told_at;
+    gint64 printed_at;
 } Checking;
 
 static void clear_violation(gpointer v)
@@ -38,8 +38,8 @@ static void progress(uint64_t done, uint64_t total, void *opaque)
     Checking *c = opaque;
     gint64 now = g_get_monotonic_time();
 
-    if (now - c->told_at >= MC_PROGRESS_US) {
-        c->told_at = now;
+    if (now - c->printed_at >= MC_PROGRESS_US) {
+        c->printed_at = now;
         mc_out_printf(c->out, "... %" PRIu64 " of %" PRIu64, done, total);
         mc_out_flush(c->out);
     }

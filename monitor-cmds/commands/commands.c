@@ -75,8 +75,8 @@ int mc_run(const McContext *ctx, const char *line)
     return !ok ? 1 : out.closed ? 2 : 0;
 }
 
-bool mc_takes_only(const McArgs *args, uint32_t options, const char *why,
-                   GError **errp)
+bool mc_has_only(const McArgs *args, uint32_t options, const char *why,
+                 GError **errp)
 {
     uint32_t others = args->given & ~options;
 

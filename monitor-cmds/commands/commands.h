@@ -40,10 +40,10 @@ void mc_help_command(McOut *out, const McCommand *c);
 uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
                           uint64_t limit, uint64_t *more);
 
-/** mc_takes_only() - return true if only options of the set @options were given
+/** mc_has_only() - return true if only options of the set @options were given
  *  (1 << MC_OPT_*). Else set an error: @why, and the option to omit. */
-bool mc_takes_only(const McArgs *args, uint32_t options, const char *why,
-                   GError **errp);
+bool mc_has_only(const McArgs *args, uint32_t options, const char *why,
+                 GError **errp);
 
 /** mc_why_nothing() - return (owned) the reason why no event was recorded, as
  *  the end of a "no blocks" line; empty if events were recorded */

@@ -52,7 +52,7 @@ static void next_batch(Errors *s, const McRange *r)
 
 /* ---- what is not in the list --------------------------------------------- */
 
-static void take_stats(const McOut *out, KtStats *stats)
+static void copy_stats(const McOut *out, KtStats *stats)
 {
     kt_query_begin(out->ctx->tracer);
     kt_query_stats(out->ctx->tracer, stats);
@@ -116,7 +116,7 @@ static void print_head(McOut *out)
     g_autofree char *text = NULL;
     KtStats stats;
 
-    take_stats(out, &stats);
+    copy_stats(out, &stats);
     why = why_incomplete(out, &stats);
     if (why) {
         text = g_strconcat("not all errors are known: ", why, NULL);
@@ -133,7 +133,7 @@ static void print_clean(McOut *out, const Errors *s, const McArgs *args)
     g_autofree char *why = NULL;
     KtStats stats;
 
-    take_stats(out, &stats);
+    copy_stats(out, &stats);
     why = why_incomplete(out, &stats);
     if (args->has_va) {
         g_autofree char *range = mc_range_text(&args->va);

@@ -108,7 +108,7 @@ static bool remember_live(const KtBlock *b, void *opaque)
 
 /* Add the blocks of a loaded VM snapshot to @starts: their allocations are not
  * among the events that follow. */
-static void take_loaded(Events *e)
+static void add_loaded(Events *e)
 {
     KtTracer *t = kt_replay_tracer(e->replay);
     const McRange *r = &e->args->va;
@@ -129,7 +129,7 @@ static bool on_control(void *opaque, KtReplayControl control, uint64_t value)
         g_hash_table_remove_all(e->starts);
     }
     if (control == KT_REPLAY_LOAD) {
-        take_loaded(e);
+        add_loaded(e);
     }
     if (in_time(e, kt_replay_info(e->replay)->read_us) &&
         e->shown < e->args->limit) {
@@ -139,14 +139,14 @@ static bool on_control(void *opaque, KtReplayControl control, uint64_t value)
 }
 
 /* Warn on stderr that the end of the file is missing. The warning is not
- * repeated if reading the symbols has printed it already (@told): that pass
+ * repeated if reading the symbols has printed it already (@warned): that pass
  * stops before the first frame of events. */
-static void tell_damage(const KtReplayInfo *info, const char *path,
-                        const char *told)
+static void warn_damage(const KtReplayInfo *info, const char *path,
+                        const char *warned)
 {
     g_autofree char *n = NULL;
 
-    if (!info->damage || info->damage == told) {
+    if (!info->damage || info->damage == warned) {
         return;
     }
     n = info->missing_known ?
@@ -175,7 +175,7 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
         .load = args->has_va,
         .event = on_event, .control = on_control, .opaque = &e,
     };
-    const char *told = kt_replay_info(replay)->damage;
+    const char *warned = kt_replay_info(replay)->damage;
 
     here.tracer = kt_replay_tracer(replay);
     out->ctx = &here;
@@ -187,7 +187,7 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
     if (!e.shown) {
         out->format->none(out, "no events");
     }
-    tell_damage(kt_replay_info(replay), ctx->journal, told);
+    warn_damage(kt_replay_info(replay), ctx->journal, warned);
 }
 
 /* ---- the command --------------------------------------------------------- */

@@ -34,8 +34,8 @@ bool mc_on_progress(void *opaque, uint64_t bytes)
     McProgress *p = opaque;
     gint64 now = g_get_monotonic_time();
 
-    if (!p->quiet && now - p->told_at >= MC_PROGRESS_US) {
-        p->told_at = now;
+    if (!p->quiet && now - p->printed_at >= MC_PROGRESS_US) {
+        p->printed_at = now;
         mc_out_printf(p->out, "... %" PRIu64 " MiB", bytes >> 20);
         mc_out_flush(p->out);
     }

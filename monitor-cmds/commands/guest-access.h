@@ -17,11 +17,11 @@ const KtVm *mc_vm(const McOut *out, const char *word, GError **errp);
 bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len);
 
 /** struct McProgress - state of the progress lines of a long search; @quiet:
- *  print none; @told_at: time of the last line, or of the start */
+ *  print none; @printed_at: time of the last line, or of the start */
 typedef struct McProgress {
     McOut *out;
     bool quiet;
-    gint64 told_at;
+    gint64 printed_at;
 } McProgress;
 #define MC_PROGRESS_US (2 * G_USEC_PER_SEC)
 /** mc_on_progress() - callback for KtLeakPlan.progress; @opaque is an

@@ -80,7 +80,7 @@ static void add_to_group(Report *r, const KtBlock *b)
     }
 }
 
-static bool take_leak(const KtBlock *b, void *opaque)
+static bool add_leak(const KtBlock *b, void *opaque)
 {
     Report *r = opaque;
 
@@ -94,7 +94,7 @@ static bool take_leak(const KtBlock *b, void *opaque)
     return true;
 }
 
-static bool take_free(const KtError *e, void *opaque)
+static bool add_free(const KtError *e, void *opaque)
 {
     Report *r = opaque;
 
@@ -138,8 +138,8 @@ static bool next_report(Report *r, uint64_t after)
         r->sum.report = &r->head;
         r->sum.filtered = mc_filter_is_set(&r->args->filter);
         r->sum.withdrawn = r->head.found - r->head.not_kept;
-        kt_query_module_leaks(r->t, r->head.id, take_leak, r);
-        kt_query_module_frees(r->t, r->head.id, take_free, r);
+        kt_query_module_leaks(r->t, r->head.id, add_leak, r);
+        kt_query_module_frees(r->t, r->head.id, add_free, r);
         r->names = kt_query_module_names(r->t, r->head.id);
     }
     kt_query_end(r->t);

@@ -186,8 +186,8 @@ static bool set_every(McOut *out, const McArgs *args, GError **errp)
 {
     unsigned seconds = args->every;
 
-    if (!mc_takes_only(args, 1u << MC_OPT_EVERY, "--every: only sets the time "
-                       "between scans", errp)) {
+    if (!mc_has_only(args, 1u << MC_OPT_EVERY, "--every: only sets the time "
+                     "between scans", errp)) {
         return false;
     }
     kt_leak_set_every(out->ctx->tracer, seconds);

@@ -311,7 +311,7 @@ static bool add_stack(Look *l, unsigned vcpu, uint64_t sp)
 
 /* Add the words of one vCPU's stack. Return (owned) the line to print instead,
  * or NULL. */
-static char *look_at_stack(Look *l, unsigned vcpu)
+static char *read_stack_of(Look *l, unsigned vcpu)
 {
     uint64_t sp = l->args->va.lo;
 
@@ -343,7 +343,7 @@ bool mc_cmd_stack(McOut *out, const McArgs *args, GError **errp)
         end = MIN(end, first + 1);
     }
     for (unsigned vcpu = first; vcpu < end; vcpu++) {
-        char *why = look_at_stack(&l, vcpu);
+        char *why = read_stack_of(&l, vcpu);
 
         if (why) {
             g_ptr_array_add(said, why);

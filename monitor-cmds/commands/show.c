@@ -47,7 +47,7 @@ static bool count_past(const KtBlock *b, void *opaque)
     return true;
 }
 
-static void look_around(KtTracer *t, View *v, uint64_t va, unsigned n)
+static void find_neighbours(KtTracer *t, View *v, uint64_t va, unsigned n)
 {
     uint64_t below = v->has_hit ? v->hit.va : va;
     uint64_t above = below;
@@ -68,7 +68,7 @@ static void look(KtTracer *t, View *v, uint64_t va, unsigned n)
 {
     kt_query_begin(t);
     v->has_hit = kt_query_find(t, va, &v->hit);
-    look_around(t, v, va, n);
+    find_neighbours(t, v, va, n);
     kt_query_history(t, va, count_past, &v->past);
     kt_query_end(t);
 }

@@ -98,7 +98,7 @@ static void walk_all(Walk *w, McOut *out)
 typedef struct Adding {
     McTopTable *table;
     KtTracer *from;
-    bool take_away;
+    bool subtract;
 } Adding;
 
 static bool add_account(const KtAccountKey *key, const KtAccount *a,
@@ -106,13 +106,13 @@ static bool add_account(const KtAccountKey *key, const KtAccount *a,
 {
     const Adding *adding = opaque;
 
-    mc_top_add(adding->table, adding->from, key, a, adding->take_away);
+    mc_top_add(adding->table, adding->from, key, a, adding->subtract);
     return true;
 }
 
-static void add_totals(McTopTable *table, const KtTotals *t, bool take_away)
+static void add_totals(McTopTable *table, const KtTotals *t, bool subtract)
 {
-    const uint64_t sign = take_away ? UINT64_MAX : 1;
+    const uint64_t sign = subtract ? UINT64_MAX : 1;
     KtAccount *all = &table->all.a;
 
     all->allocs += sign * t->sum.allocs;
@@ -130,9 +130,9 @@ static void add_totals(McTopTable *table, const KtTotals *t, bool take_away)
 /* Add the accounts of @from at a mark. Return false if there is no such
  * mark. */
 static bool add_accounts(McTopTable *table, KtTracer *from, const char *point,
-                         bool take_away)
+                         bool subtract)
 {
-    Adding adding = { table, from, take_away };
+    Adding adding = { table, from, subtract };
     KtBy by = table->by == MC_BY_MODULE ? KT_BY_CALLER : (KtBy)table->by;
     KtTotals totals;
     bool found;
@@ -141,7 +141,7 @@ static bool add_accounts(McTopTable *table, KtTracer *from, const char *point,
     found = kt_query_totals(from, point, &totals);
     if (found) {
         kt_query_accounts(from, point, by, add_account, &adding);
-        add_totals(table, &totals, take_away);
+        add_totals(table, &totals, subtract);
     }
     kt_query_end(from);
     return found;
@@ -234,7 +234,7 @@ static void print_dropped(McOut *out, uint64_t n)
 
 /* ---- frees without an allocation ----------------------------------------- */
 
-static bool take_stray(const KtStray *s, void *opaque)
+static bool add_stray(const KtStray *s, void *opaque)
 {
     g_array_append_vals(opaque, s, 1);
     return true;
@@ -291,8 +291,8 @@ static void join_callers(KtTracer *t, GArray *list)
  * blocks and times. */
 static bool may_be_stray(const McArgs *args, GError **errp)
 {
-    if (!mc_takes_only(args, STRAY_OPTS, "--stray: groups only by who "
-                       "freed", errp)) {
+    if (!mc_has_only(args, STRAY_OPTS, "--stray: groups only by who "
+                     "freed", errp)) {
         return false;
     }
     if (args->by != MC_BY_CALLER && args->by != MC_BY_STACK) {
@@ -314,7 +314,7 @@ static bool list_strays(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     kt_query_begin(t);
-    kt_query_stray(t, take_stray, list);
+    kt_query_stray(t, add_stray, list);
     kt_query_end(t);
     if (args->by == MC_BY_CALLER) {
         join_callers(t, list);
@@ -376,7 +376,7 @@ static void clear_mark(gpointer p)
     g_free((char *)((KtMarkInfo *)p)->name);
 }
 
-static bool take_mark(const KtMarkInfo *p, void *opaque)
+static bool add_mark(const KtMarkInfo *p, void *opaque)
 {
     KtMarkInfo copy = { g_strdup(p->name), p->totals };
 
@@ -393,7 +393,7 @@ static unsigned print_marks(McOut *out, const char *name)
 
     g_array_set_clear_func(list, clear_mark);
     kt_query_begin(out->ctx->tracer);
-    kt_query_marks(out->ctx->tracer, take_mark, list);
+    kt_query_marks(out->ctx->tracer, add_mark, list);
     kt_query_end(out->ctx->tracer);
     for (unsigned i = 0; i < list->len; i++) {
         const KtMarkInfo *p = &g_array_index(list, KtMarkInfo, i);
@@ -471,7 +471,7 @@ bool mc_cmd_mark(McOut *out, const McArgs *args, GError **errp)
 /* ---- ka diff ------------------------------------------------------------- */
 
 static bool add_time(McOut *out, McTopTable *table, const char *word,
-                     bool take_away, GError **errp)
+                     bool subtract, GError **errp)
 {
     KtReplayPlan plan = { .apply = true };
     g_autoptr(KtReplay) r = NULL;
@@ -491,16 +491,16 @@ static bool add_time(McOut *out, McTopTable *table, const char *word,
         return false;
     }
     kt_replay_run(r, &plan);
-    return add_accounts(table, kt_replay_tracer(r), NULL, take_away);
+    return add_accounts(table, kt_replay_tracer(r), NULL, subtract);
 }
 
 static bool add_named(McOut *out, McTopTable *table, const char *word,
-                      bool take_away, GError **errp)
+                      bool subtract, GError **errp)
 {
     if (*word == '@') {
-        return add_time(out, table, word, take_away, errp);
+        return add_time(out, table, word, subtract, errp);
     }
-    return add_accounts(table, out->ctx->tracer, word, take_away) ||
+    return add_accounts(table, out->ctx->tracer, word, subtract) ||
            no_such_mark(word, errp);
 }
 

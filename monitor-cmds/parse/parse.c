@@ -372,7 +372,7 @@ static McOptionId find_option(const char *word)
 
 /* Parse several flags of one letter, such as "-sv". If one is unknown, none is
  * set. */
-static bool take_flags(McArgs *args, const char *word)
+static bool parse_flags(McArgs *args, const char *word)
 {
     uint32_t bits = 0;
 
@@ -414,14 +414,14 @@ static bool fail_option(const char *word, GError **errp)
 }
 
 /* Parse the option words[*i] and its value; set *i to the last word used. */
-static bool take_option(McArgs *args, char **words, unsigned *i,
-                        GError **errp)
+static bool parse_option(McArgs *args, char **words, unsigned *i,
+                         GError **errp)
 {
     McOptionId id = find_option(words[*i]);
     const McOption *o;
 
     if (id == MC_OPT__COUNT) {
-        return take_flags(args, words[*i]) || fail_option(words[*i], errp);
+        return parse_flags(args, words[*i]) || fail_option(words[*i], errp);
     }
     o = &mc_options[id];
     args->given |= 1u << id;
@@ -497,7 +497,7 @@ static bool split_words(McArgs *args, const char *line, GError **errp)
     for (unsigned i = 0; words[i]; i++) {
         if (words[i][0] != '-') {
             g_ptr_array_add(args->words, g_strdup(words[i]));
-        } else if (!take_option(args, words, &i, errp)) {
+        } else if (!parse_option(args, words, &i, errp)) {
             return false;
         }
     }

@@ -159,14 +159,15 @@ static void put_header(Dump *d)
 
 /* Warn on stderr if the stream is incomplete. A hole in the journal needs no
  * warning, it is a cell. */
-static int tell_end(const char *path, const KtReplayInfo *info, bool failed)
+static int warn_incomplete(const char *path, const KtReplayInfo *info,
+                           bool failed)
 {
     if (failed || fflush(stdout)) {
         perror("ka: stdout");
         return KA_NO_ANSWER;
     }
     if (info->damage || !info->ended) {
-        ka_warn_of_loss(path, info);
+        ka_warn_missing(path, info);
     }
     return KA_ANSWERED;
 }
@@ -192,7 +193,7 @@ int ka_dump_file(const char *path)
     }
     put_header(&d);
     kt_replay_run(r, &plan);
-    rc = tell_end(path, kt_replay_info(r), d.failed);
+    rc = warn_incomplete(path, kt_replay_info(r), d.failed);
     for (unsigned i = 0; i < G_N_ELEMENTS(d.seen); i++) {
         g_hash_table_unref(d.seen[i]);
     }

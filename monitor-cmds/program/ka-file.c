@@ -39,7 +39,7 @@ bool ka_flush(int error)
 /* ---- progress ------------------------------------------------------------ */
 
 typedef struct Progress {
-    gint64 begun, told;
+    gint64 begun, printed;
     bool terminal;
 } Progress;
 
@@ -52,8 +52,8 @@ static void on_progress(void *opaque, uint64_t done, uint64_t total)
         return;
     }
     now = g_get_monotonic_time();
-    if (now - p->begun >= PROGRESS_US && now - p->told >= PROGRESS_US / 4) {
-        p->told = now;
+    if (now - p->begun >= PROGRESS_US && now - p->printed >= PROGRESS_US / 4) {
+        p->printed = now;
         fprintf(stderr, "\rka: reading %3" PRIu64 "%% ",
                 total ? done * 100 / total : 100);
     }
@@ -61,14 +61,14 @@ static void on_progress(void *opaque, uint64_t done, uint64_t total)
 
 static void end_progress(const Progress *p)
 {
-    if (p->told) {
+    if (p->printed) {
         fputs("\r\033[K", stderr);
     }
 }
 
 /* ---- what is missing ----------------------------------------------------- */
 
-static void put_lost(GString *s, const KtReplayInfo *info)
+static void put_missing(GString *s, const KtReplayInfo *info)
 {
     g_string_append_printf(s, "the last %" PRIu64 " bytes",
                            info->missing_bytes);
@@ -83,7 +83,7 @@ static void put_lost(GString *s, const KtReplayInfo *info)
                            info->read_us);
 }
 
-void ka_warn_of_loss(const char *path, const KtReplayInfo *info)
+void ka_warn_missing(const char *path, const KtReplayInfo *info)
 {
     g_autoptr(GString) s = g_string_new(NULL);
 
@@ -99,7 +99,7 @@ void ka_warn_of_loss(const char *path, const KtReplayInfo *info)
     g_string_append(s, info->damage ? info->damage :
                     "it was not closed: the VM was killed, or still runs");
     g_string_append(s, ": ");
-    put_lost(s, info);
+    put_missing(s, info);
     fprintf(stderr, "ka: %s: %s\n", path, s->str);
 }
 
@@ -180,6 +180,6 @@ int ka_ask_file(const char *path, const char *line, uint64_t until_us)
     }
     kt_replay_run(r, &plan);
     end_progress(&p);
-    ka_warn_of_loss(path, kt_replay_info(r));
+    ka_warn_missing(path, kt_replay_info(r));
     return run_line(r, path, line, until_us);
 }

@@ -20,9 +20,9 @@
 int ka_ask_file(const char *path, const char *line, uint64_t until_us);
 /** ka_dump_file() - print all events as cells of 64 bytes, for programs */
 int ka_dump_file(const char *path);
-/** ka_warn_of_loss() - print on stderr what is missing in the file; nothing if
+/** ka_warn_missing() - print on stderr what is missing in the file; nothing if
  *  it is complete up to the requested time */
-void ka_warn_of_loss(const char *path, const KtReplayInfo *info);
+void ka_warn_missing(const char *path, const KtReplayInfo *info);
 /** ka_flush() - flush standard output; @error: errno of earlier output, or 0.
  *  Print a failure on stderr and return false. */
 bool ka_flush(int error);

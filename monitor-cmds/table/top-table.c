@@ -223,14 +223,14 @@ static void add_amounts(KtAccount *to, const KtAccount *a, uint64_t sign)
 /* Add an account to its row, or subtract it. If a row is the sum of several
  * accounts, its peak is unknown, because their peaks are of different times. */
 void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
-                const KtAccount *a, bool take_away)
+                const KtAccount *a, bool subtract)
 {
     KtAccountKey ours = translate(t->tracer, from, key);
     McTopRow *row = row_at(t, &ours, true);
 
     row->peak_known = !t->diff && !row->a.allocs && row->peak_known;
     row->a.peak = a->peak;
-    add_amounts(&row->a, a, take_away ? UINT64_MAX : 1);
+    add_amounts(&row->a, a, subtract ? UINT64_MAX : 1);
 }
 
 static unsigned life_class(uint64_t us)

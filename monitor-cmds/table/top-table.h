@@ -95,7 +95,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(McTopTable, mc_top_free)
 /** mc_top_add() - add an account of @from, whose ids may differ, or subtract
  *  it */
 void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
-                const KtAccount *a, bool take_away);
+                const KtAccount *a, bool subtract);
 /** mc_top_count() - count a block: its amounts if @amounts, else only its
  *  lifetime, if its row exists */
 void mc_top_count(McTopTable *t, const KtBlock *b, bool amounts);

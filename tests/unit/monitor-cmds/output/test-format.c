@@ -534,13 +534,13 @@ static void test_progress(Fixture *f, gconstpointer data)
     McContext ctx = { .tracer = test_world_tracer(f->w), .puts = keep,
                       .puts_opaque = got };
     McOut out;
-    McProgress p = { .out = &out, .told_at = g_get_monotonic_time() };
+    McProgress p = { .out = &out, .printed_at = g_get_monotonic_time() };
 
     mc_out_init(&out, &ctx);
     g_assert_true(mc_on_progress(&p, 5 << 20));
     g_assert_cmpstr(got->str, ==, "");
     for (unsigned i = 1; i <= 3; i++) {
-        p.told_at -= MC_PROGRESS_US;
+        p.printed_at -= MC_PROGRESS_US;
         g_assert_cmpint(mc_on_progress(&p, i << 20), ==, i < 3);
         g_assert_true(mc_on_progress(&p, i << 20) == (i < 3));
     }

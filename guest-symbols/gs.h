@@ -417,8 +417,8 @@ void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
  *  behind the last. */
 bool gs_kernel_nth_module(const GsKernel *k, unsigned i, GsModule *out);
 
-struct GsPack;
-struct GsUnpack;
+struct GsOut;
+struct GsBytes;
 /**
  * gs_kernel_pack_modules() - what is known of its modules, as a stream
  * gs_kernel_unpack_modules() - know that instead; nobody queries or unwinds
@@ -427,8 +427,8 @@ struct GsUnpack;
  *
  * Returns: how many loaded modules found no room, and are not known.
  */
-void gs_kernel_pack_modules(const GsKernel *k, struct GsPack *p);
-unsigned gs_kernel_unpack_modules(GsKernel *k, struct GsUnpack *u,
+void gs_kernel_pack_modules(const GsKernel *k, struct GsOut *p);
+unsigned gs_kernel_unpack_modules(GsKernel *k, struct GsBytes *u,
                                   uint64_t room);
 /* ---- saved kernels ---------------------------------------------------- */
 

@@ -1,119 +1,188 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Bounds-checked reads, see bytes.h. Used by every parser of this folder;
- * holds no state of its own.
- */
+/* The reader and the writer of bytes, see bytes.h: what is not inline. */
 #include "guest-symbols/base/bytes.h"
 
-#include <string.h>
+#include <stdarg.h>
 
-void gs_cursor_init(GsCursor *c, const void *data, size_t len,
-                    const char *what)
-{
-    *c = (GsCursor) { .data = data, .len = len, .what = what };
-}
+/* ---- failing ------------------------------------------------------------ */
 
-static void fail(GsCursor *c, size_t at)
+static bool fail_at(GsBytes *b, size_t at)
 {
-    if (!c->failed) {
-        c->failed = true;
-        c->failed_at = at;
+    if (!b->failed) {
+        b->failed = true;
+        b->failed_at = at;
     }
+    return false;
 }
 
-void gs_cursor_seek(GsCursor *c, uint64_t pos)
+void gs_bytes_fail(GsBytes *b, const char *fmt, ...)
 {
-    if (pos > c->len) {
-        fail(c, c->len);
+    va_list ap;
+
+    if (b->failed) {
         return;
     }
-    c->pos = pos;
+    fail_at(b, b->pos);
+    va_start(ap, fmt);
+    g_vsnprintf(b->why, sizeof(b->why), fmt, ap);
+    va_end(ap);
 }
 
-const uint8_t *gs_cursor_take(GsCursor *c, uint64_t n)
+bool gs_bytes_check(const GsBytes *b, GError **errp)
+{
+    const char *what = b->what ? b->what : "bytes";
+
+    if (!b->failed) {
+        return true;
+    }
+    if (*b->why) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s: %s", what, b->why);
+    } else {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "%s: truncated at byte 0x%zx of 0x%zx", what,
+                    b->failed_at, b->len);
+    }
+    return false;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+void gs_bytes_init(GsBytes *b, const void *data, size_t len, const char *what)
+{
+    *b = gs_bytes(data, len);
+    b->what = what;
+}
+
+bool gs_bytes_more(GsBytes *b)
+{
+    if (!b->failed && b->refill && b->refill(b)) {
+        return true;
+    }
+    return fail_at(b, b->pos);
+}
+
+void gs_bytes_seek(GsBytes *b, uint64_t pos)
+{
+    if (pos > b->len) {
+        fail_at(b, b->len);
+        return;
+    }
+    b->pos = pos;
+}
+
+const uint8_t *gs_bytes_take(GsBytes *b, uint64_t n)
 {
     const uint8_t *p;
 
-    if (c->failed || n > c->len - c->pos) {
-        fail(c, c->pos);
+    if (b->failed || n > gs_bytes_left(b)) {
+        fail_at(b, b->pos);
         return NULL;
     }
-    p = c->data + c->pos;
-    c->pos += n;
+    p = gs_bytes_at(b);
+    b->pos += n;
     return p;
 }
 
-uint8_t gs_cursor_u8(GsCursor *c)
+void gs_bytes_copy(GsBytes *b, void *buf, size_t len)
 {
-    const uint8_t *p = gs_cursor_take(c, 1);
+    uint8_t *to = buf;
 
-    return p ? *p : 0;
+    while (len && !b->failed) {
+        size_t n = MIN(len, gs_bytes_left(b));
+
+        if (n) {
+            memcpy(to, b->data + b->pos, n);
+        }
+        b->pos += n;
+        to += n;
+        len -= n;
+        if (len) {
+            gs_bytes_more(b);
+        }
+    }
+    if (len) {
+        memset(to, 0, len);
+    }
 }
 
-uint16_t gs_cursor_u16(GsCursor *c)
+uint16_t gs_bytes_u16(GsBytes *b)
 {
-    const uint8_t *p = gs_cursor_take(c, 2);
-    uint16_t v = 0;
+    uint16_t v;
 
-    if (p) {
-        memcpy(&v, p, sizeof(v));
-    }
+    gs_bytes_copy(b, &v, sizeof(v));
     return GUINT16_FROM_LE(v);
 }
 
-uint32_t gs_cursor_u32(GsCursor *c)
+uint32_t gs_bytes_u32(GsBytes *b)
 {
-    const uint8_t *p = gs_cursor_take(c, 4);
-    uint32_t v = 0;
+    uint32_t v;
 
-    if (p) {
-        memcpy(&v, p, sizeof(v));
-    }
+    gs_bytes_copy(b, &v, sizeof(v));
     return GUINT32_FROM_LE(v);
 }
 
-uint64_t gs_cursor_u64(GsCursor *c)
+uint64_t gs_bytes_u64(GsBytes *b)
 {
-    const uint8_t *p = gs_cursor_take(c, 8);
-    uint64_t v = 0;
+    uint64_t v;
 
-    if (p) {
-        memcpy(&v, p, sizeof(v));
-    }
+    gs_bytes_copy(b, &v, sizeof(v));
     return GUINT64_FROM_LE(v);
 }
 
-const char *gs_cursor_str(GsCursor *c, size_t *len)
+uint64_t gs_bytes_upto(GsBytes *b, uint64_t max, const char *what)
 {
-    return gs_cursor_name(c, c->len, len);
+    uint64_t v = gs_bytes_varint(b, UINT64_MAX);
+
+    if (v > max) {
+        gs_bytes_fail(b, "%s is %" G_GUINT64_FORMAT ", at most %"
+                      G_GUINT64_FORMAT " is possible", what, v, max);
+    }
+    return b->failed ? 0 : v;
 }
 
-const char *gs_cursor_name(GsCursor *c, size_t max, size_t *len)
+const char *gs_bytes_str(GsBytes *b, size_t max, size_t *len)
 {
-    const uint8_t *p = c->data + c->pos;
-    const uint8_t *nul = NULL;
+    size_t left = gs_bytes_left(b);
+    const uint8_t *p = NULL, *nul = NULL;
 
-    if (!c->failed && c->pos < c->len) {
-        nul = memchr(p, 0, MIN(c->len - c->pos, max + 1));
+    if (!b->failed && left) {
+        p = b->data + b->pos;
+        nul = memchr(p, 0, max < left ? max + 1 : left);
     }
     if (!nul) {
-        fail(c, c->pos);
+        fail_at(b, b->pos);
         return NULL;
     }
     if (len) {
         *len = nul - p;
     }
-    c->pos += nul - p + 1;
+    b->pos += nul - p + 1;
     return (const char *)p;
 }
 
-bool gs_cursor_ok(const GsCursor *c, GError **errp)
+void gs_bytes_text(GsBytes *b, char *buf, size_t size, const char *what)
 {
-    if (!c->failed) {
-        return true;
+    uint64_t len = gs_bytes_varint(b, UINT64_MAX);
+
+    memset(buf, 0, size);
+    if (len >= size) {
+        gs_bytes_fail(b, "%s is %" G_GUINT64_FORMAT " bytes long, less than "
+                      "%zu is possible", what, len, size);
+        return;
     }
-    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                "%s: truncated at byte 0x%zx of 0x%zx", c->what,
-                c->failed_at, c->len);
-    return false;
+    gs_bytes_copy(b, buf, len);
+    if (strlen(buf) != len) {
+        gs_bytes_fail(b, "%s has a NUL inside", what);
+        memset(buf, 0, size);
+    }
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+void gs_out_text(GsOut *out, const char *s)
+{
+    size_t len = strlen(s);
+
+    gs_out_varint(out, len);
+    gs_out_bytes(out, s, len);
 }

@@ -1,318 +1,196 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams of numbers: see stream.h.
+ * Compressed streams, see stream.h. Owns the blocks and zstd's contexts; runs
+ * in the thread of its caller.
  */
 #include "guest-symbols/base/stream.h"
 
-#include <stdarg.h>
-#include <string.h>
 #include <zstd.h>
 
-#include "guest-symbols/gs.h"
-
 #define ROOM        (64u * 1024)
-#define LEVEL       1               /* the guest stands still meanwhile */
+#define LEVEL       1               /* the guest is stopped meanwhile */
 
-struct GsPack {
-    GsPackSink sink;
+/* @out comes first: a GsOut of a stream is cast back to it. */
+struct GsStreamOut {
+    GsOut out;
+    GsStreamSink sink;
     void *opaque;
     ZSTD_CCtx *zstd;
-    size_t used;
-    uint8_t in[ROOM];
-    uint8_t out[ROOM];
+    uint8_t packed[ROOM];
 };
 
-struct GsUnpack {
-    GsUnpackSource source;
+/*
+ * @bytes comes first: a GsBytes of a stream is cast back to it.
+ * @packed: the source's bytes, in @in
+ * @left: bytes that may still be unpacked
+ */
+struct GsStreamIn {
+    GsBytes bytes;
+    GsStreamSource source;
     void *opaque;
     ZSTD_DCtx *zstd;
-    ZSTD_inBuffer packed;           /* in @in */
-    size_t pos, have;               /* of @out */
-    uint64_t left;                  /* that may be unpacked yet */
+    ZSTD_inBuffer packed;
+    uint64_t left;
     bool frame_done;
-    GError *err;
     uint8_t in[ROOM];
     uint8_t out[ROOM];
 };
 
 /* ---- bytes in memory ---------------------------------------------------- */
 
-void gs_pack_to_bytes(void *opaque, const void *buf, size_t len)
+void gs_stream_to_array(void *opaque, const void *buf, size_t len)
 {
     g_byte_array_append(opaque, buf, len);
 }
 
-size_t gs_unpack_from_bytes(void *opaque, void *buf, size_t len)
+size_t gs_stream_from_bytes(void *opaque, void *buf, size_t len)
 {
     GsBytes *b = opaque;
-    size_t n = MIN(len, b->left);
+    size_t n = MIN(len, gs_bytes_left(b));
 
-    if (n) {
-        memcpy(buf, b->at, n);
-        b->at += n;
-        b->left -= n;
-    }
+    gs_bytes_copy(b, buf, n);
     return n;
 }
 
 /* ---- writing ------------------------------------------------------------ */
 
-GsPack *gs_pack_new(GsPackSink sink, void *opaque)
+static void compress(GsStreamOut *s, ZSTD_EndDirective how)
 {
-    GsPack *p = g_new(GsPack, 1);
-
-    p->sink = sink;
-    p->opaque = opaque;
-    p->used = 0;
-    p->zstd = ZSTD_createCCtx();
-    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, LEVEL);
-    ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1);
-    return p;
-}
-
-static void flush(GsPack *p, ZSTD_EndDirective how)
-{
-    ZSTD_inBuffer in = { p->in, p->used, 0 };
+    ZSTD_inBuffer in = { s->out.to->data, s->out.to->len, 0 };
     size_t left;
 
     do {
-        ZSTD_outBuffer out = { p->out, ROOM, 0 };
+        ZSTD_outBuffer out = { s->packed, ROOM, 0 };
 
-        left = ZSTD_compressStream2(p->zstd, &out, &in, how);
+        left = ZSTD_compressStream2(s->zstd, &out, &in, how);
         g_assert(!ZSTD_isError(left));
         if (out.pos) {
-            p->sink(p->opaque, p->out, out.pos);
+            s->sink(s->opaque, s->packed, out.pos);
         }
     } while (how == ZSTD_e_end ? left > 0 : in.pos < in.size);
-    p->used = 0;
+    g_byte_array_set_size(s->out.to, 0);
 }
 
-void gs_pack_end(GsPack *p)
+static void drain(GsOut *out)
 {
-    flush(p, ZSTD_e_end);
-    ZSTD_freeCCtx(p->zstd);
-    g_free(p);
+    compress((GsStreamOut *)out, ZSTD_e_continue);
 }
 
-void gs_pack_bytes(GsPack *p, const void *buf, size_t len)
+GsStreamOut *gs_stream_out_new(GsStreamSink sink, void *opaque)
 {
-    const uint8_t *from = buf;
+    GsStreamOut *s = g_new(GsStreamOut, 1);
 
-    while (len) {
-        size_t n = MIN(len, ROOM - p->used);
-
-        memcpy(p->in + p->used, from, n);
-        p->used += n;
-        from += n;
-        len -= n;
-        if (p->used == ROOM) {
-            flush(p, ZSTD_e_continue);
-        }
-    }
+    s->out = gs_out(g_byte_array_sized_new(2 * GS_OUT_BLOCK));
+    s->out.drain = drain;
+    s->sink = sink;
+    s->opaque = opaque;
+    s->zstd = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1);
+    return s;
 }
 
-/* Seven bits a byte, the low ones first; the top bit says that more follow. */
-void gs_pack_u64(GsPack *p, uint64_t v)
+GsOut *gs_stream_out(GsStreamOut *s)
 {
-    uint8_t bytes[10];
-    unsigned n = 0;
-
-    while (v >= 0x80) {
-        bytes[n++] = v | 0x80;
-        v >>= 7;
-    }
-    bytes[n++] = v;
-    gs_pack_bytes(p, bytes, n);
+    return &s->out;
 }
 
-/* The sign goes to the lowest bit: small distances are short numbers. */
-void gs_pack_step(GsPack *p, uint64_t from, uint64_t v)
+void gs_stream_out_end(GsStreamOut *s)
 {
-    uint64_t d = v - from;
-
-    gs_pack_u64(p, d << 1 ^ (d >> 63 ? UINT64_MAX : 0));
-}
-
-void gs_pack_text(GsPack *p, const char *s)
-{
-    size_t len = strlen(s);
-
-    gs_pack_u64(p, len);
-    gs_pack_bytes(p, s, len);
+    compress(s, ZSTD_e_end);
+    ZSTD_freeCCtx(s->zstd);
+    g_byte_array_unref(s->out.to);
+    g_free(s);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-GsUnpack *gs_unpack_new(GsUnpackSource source, void *opaque, uint64_t max)
+static bool take_in(GsStreamIn *s)
 {
-    GsUnpack *u = g_new(GsUnpack, 1);
-
-    u->source = source;
-    u->opaque = opaque;
-    u->zstd = ZSTD_createDCtx();
-    u->packed = (ZSTD_inBuffer) { u->in, 0, 0 };
-    u->pos = u->have = 0;
-    u->left = max;
-    u->frame_done = false;
-    u->err = NULL;
-    return u;
-}
-
-void gs_unpack_free(GsUnpack *u)
-{
-    if (u) {
-        ZSTD_freeDCtx(u->zstd);
-        g_clear_error(&u->err);
-        g_free(u);
+    s->packed.size = s->source(s->opaque, s->in, ROOM);
+    s->packed.pos = 0;
+    if (!s->packed.size) {
+        gs_bytes_fail(&s->bytes, "it is cut short");
     }
+    return s->packed.size > 0;
 }
 
-void gs_unpack_fail(GsUnpack *u, const char *fmt, ...)
+/* Unpacks some more bytes to @s->out; false at the end of the frame. */
+static bool unpack(GsStreamIn *s)
 {
-    va_list ap;
+    ZSTD_outBuffer out = { s->out, ROOM, 0 };
 
-    if (!u->err) {
-        va_start(ap, fmt);
-        u->err = g_error_new_valist(GS_ERROR, GS_ERROR_FORMAT, fmt, ap);
-        va_end(ap);
-    }
-}
-
-bool gs_unpack_ok(const GsUnpack *u)
-{
-    return !u->err;
-}
-
-static bool take_in(GsUnpack *u)
-{
-    u->packed.size = u->source(u->opaque, u->in, ROOM);
-    u->packed.pos = 0;
-    if (!u->packed.size) {
-        gs_unpack_fail(u, "it is cut short");
-    }
-    return u->packed.size > 0;
-}
-
-/* Some more bytes in @u->out; false at the end of the frame. */
-static bool refill(GsUnpack *u)
-{
-    ZSTD_outBuffer out = { u->out, ROOM, 0 };
-
-    while (!out.pos && !u->frame_done && !u->err) {
-        size_t left = ZSTD_decompressStream(u->zstd, &out, &u->packed);
+    while (!out.pos && !s->frame_done && !s->bytes.failed) {
+        size_t left = ZSTD_decompressStream(s->zstd, &out, &s->packed);
 
         if (ZSTD_isError(left)) {
-            gs_unpack_fail(u, "it is damaged (%s)", ZSTD_getErrorName(left));
-        } else if (out.pos > u->left) {
-            gs_unpack_fail(u, "it is larger than can be");
+            gs_bytes_fail(&s->bytes, "it is damaged (%s)",
+                          ZSTD_getErrorName(left));
+        } else if (out.pos > s->left) {
+            gs_bytes_fail(&s->bytes, "it is larger than can be");
         } else if (!left) {
-            u->frame_done = true;
-        } else if (!out.pos && u->packed.pos == u->packed.size) {
-            take_in(u);
+            s->frame_done = true;
+        } else if (!out.pos && s->packed.pos == s->packed.size) {
+            take_in(s);
         }
     }
-    u->pos = 0;
-    u->have = u->err ? 0 : out.pos;
-    u->left -= u->have;
-    return u->have > 0;
+    s->bytes.pos = 0;
+    s->bytes.len = s->bytes.failed ? 0 : out.pos;
+    s->left -= s->bytes.len;
+    return s->bytes.len > 0;
 }
 
-void gs_unpack_bytes(GsUnpack *u, void *buf, size_t len)
+static bool refill(GsBytes *b)
 {
-    uint8_t *to = buf;
+    bool more = unpack((GsStreamIn *)b);
 
-    while (len && !u->err) {
-        size_t n = MIN(len, u->have - u->pos);
-
-        memcpy(to, u->out + u->pos, n);
-        u->pos += n;
-        to += n;
-        len -= n;
-        if (len && !refill(u)) {
-            gs_unpack_fail(u, "it ends too early");
-        }
+    if (!more) {
+        gs_bytes_fail(b, "it ends too early");
     }
-    if (len) {
-        memset(to, 0, len);
-    }
+    return more;
 }
 
-static uint8_t next_byte(GsUnpack *u)
+GsStreamIn *gs_stream_in_new(GsStreamSource source, void *opaque, uint64_t max)
 {
-    uint8_t byte = 0;
+    GsStreamIn *s = g_new(GsStreamIn, 1);
 
-    if (u->pos < u->have) {
-        return u->out[u->pos++];
-    }
-    gs_unpack_bytes(u, &byte, 1);
-    return byte;
+    s->bytes = gs_bytes(s->out, 0);
+    s->bytes.refill = refill;
+    s->source = source;
+    s->opaque = opaque;
+    s->zstd = ZSTD_createDCtx();
+    s->packed = (ZSTD_inBuffer) { s->in, 0, 0 };
+    s->left = max;
+    s->frame_done = false;
+    return s;
 }
 
-uint64_t gs_unpack_u64(GsUnpack *u)
+GsBytes *gs_stream_in(GsStreamIn *s)
 {
-    uint64_t v = 0;
-
-    for (unsigned shift = 0; !u->err; shift += 7) {
-        uint8_t byte = next_byte(u);
-
-        if (shift == 63 && byte > 1) {
-            gs_unpack_fail(u, "a number of more than 64 bits");
-            break;
-        }
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            break;
-        }
-    }
-    return u->err ? 0 : v;
+    return &s->bytes;
 }
 
-uint64_t gs_unpack_upto(GsUnpack *u, uint64_t max, const char *what)
+bool gs_stream_in_end(GsStreamIn *s, GError **errp)
 {
-    uint64_t v = gs_unpack_u64(u);
+    GsBytes *b = &s->bytes;
 
-    if (v > max) {
-        gs_unpack_fail(u, "%s is %" G_GUINT64_FORMAT ", at most %"
-                       G_GUINT64_FORMAT " is possible", what, v, max);
+    if (!b->failed && (gs_bytes_left(b) || unpack(s))) {
+        gs_bytes_fail(b, "it goes on behind its end");
     }
-    return u->err ? 0 : v;
+    if (!b->failed && (s->packed.pos < s->packed.size ||
+                       s->source(s->opaque, s->in, 1))) {
+        gs_bytes_fail(b, "something follows its end");
+    }
+    if (b->failed) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s", b->why);
+    }
+    return !b->failed;
 }
 
-uint64_t gs_unpack_step(GsUnpack *u, uint64_t from)
+void gs_stream_in_free(GsStreamIn *s)
 {
-    uint64_t z = gs_unpack_u64(u);
-
-    return u->err ? 0 : from + (z >> 1 ^ (z & 1 ? UINT64_MAX : 0));
-}
-
-void gs_unpack_text(GsUnpack *u, char *buf, size_t size, const char *what)
-{
-    uint64_t len = gs_unpack_u64(u);
-
-    memset(buf, 0, size);
-    if (len >= size) {
-        gs_unpack_fail(u, "%s is %" G_GUINT64_FORMAT " bytes long, less than "
-                       "%zu is possible", what, len, size);
-        return;
+    if (s) {
+        ZSTD_freeDCtx(s->zstd);
+        g_free(s);
     }
-    gs_unpack_bytes(u, buf, len);
-    if (strlen(buf) != len) {
-        gs_unpack_fail(u, "%s has a NUL inside", what);
-        memset(buf, 0, size);
-    }
-}
-
-bool gs_unpack_end(GsUnpack *u, GError **errp)
-{
-    if (!u->err && (u->pos < u->have || refill(u))) {
-        gs_unpack_fail(u, "it goes on behind its end");
-    }
-    if (!u->err && (u->packed.pos < u->packed.size ||
-                    u->source(u->opaque, u->in, 1))) {
-        gs_unpack_fail(u, "something follows its end");
-    }
-    if (u->err) {
-        g_propagate_error(errp, g_error_copy(u->err));
-    }
-    return !u->err;
 }

@@ -136,13 +136,13 @@ static bool unpack_bzip2(const uint8_t *in, size_t len, Out *out)
 static bool unpack_lz4(const uint8_t *in, size_t len, Out *out)
 {
     const size_t block_max = 8u << 20;
-    GsCursor c;
+    GsBytes c;
 
-    gs_cursor_init(&c, in, len, "lz4");
-    gs_cursor_seek(&c, 4);
-    while (gs_cursor_left(&c) > 4) {
-        uint32_t n = gs_cursor_u32(&c);
-        const uint8_t *block = gs_cursor_take(&c, n);
+    gs_bytes_init(&c, in, len, "lz4");
+    gs_bytes_seek(&c, 4);
+    while (gs_bytes_left(&c) > 4) {
+        uint32_t n = gs_bytes_u32(&c);
+        const uint8_t *block = gs_bytes_take(&c, n);
         size_t room;
         int got;
 

@@ -13,7 +13,7 @@
 #define NAME_MAX_LEN    64  /* ".orc_unwind_ip" is the longest asked for */
 
 typedef struct Elf {
-    GsCursor c;
+    GsBytes c;
     uint64_t contents;      /* bytes of all sections that have some */
     uint64_t phoff, shoff;
     unsigned phnum, shnum, shstrndx, machine;
@@ -39,10 +39,10 @@ static bool known_machine(unsigned machine)
 static bool elf_header(Elf *elf, GError **errp)
 {
     Elf64_Ehdr h;
-    const uint8_t *p = gs_cursor_take(&elf->c, sizeof(h));
+    const uint8_t *p = gs_bytes_take(&elf->c, sizeof(h));
 
     if (!p) {
-        return gs_cursor_ok(&elf->c, errp);
+        return gs_bytes_check(&elf->c, errp);
     }
     memcpy(&h, p, sizeof(h));
     if (h.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -72,14 +72,14 @@ static bool elf_header(Elf *elf, GError **errp)
 static bool elf_record(const Elf *elf, uint64_t off, unsigned i, unsigned num,
                        void *rec, size_t size)
 {
-    GsCursor c = elf->c;
+    GsBytes c = elf->c;
     const uint8_t *p;
 
     if (i >= num || off > elf->c.len) {
         return false;
     }
-    gs_cursor_seek(&c, off + (uint64_t)i * size);
-    p = gs_cursor_take(&c, size);
+    gs_bytes_seek(&c, off + (uint64_t)i * size);
+    p = gs_bytes_take(&c, size);
     if (p) {
         memcpy(rec, p, size);
     }
@@ -90,15 +90,15 @@ static bool elf_record(const Elf *elf, uint64_t off, unsigned i, unsigned num,
 static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
                                     uint32_t name)
 {
-    GsCursor c = elf->c;
+    GsBytes c = elf->c;
     uint64_t off = GUINT64_FROM_LE(strs->sh_offset);
     const char *s;
 
     if (name >= GUINT64_FROM_LE(strs->sh_size) || off > elf->c.len) {
         return "";
     }
-    gs_cursor_seek(&c, off + name);
-    s = gs_cursor_name(&c, NAME_MAX_LEN, NULL);
+    gs_bytes_seek(&c, off + name);
+    s = gs_bytes_str(&c, NAME_MAX_LEN, NULL);
     return s ? s : "";
 }
 
@@ -106,14 +106,14 @@ static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
 static void add_section(GsImage *img, Elf *elf, GsSection sec, uint64_t off,
                         bool contents)
 {
-    GsCursor c = elf->c;
+    GsBytes c = elf->c;
 
     if (!sec.len || sec.va + sec.len < sec.va) {
         return;
     }
     if (contents) {
-        gs_cursor_seek(&c, off);
-        sec.data = gs_cursor_take(&c, sec.len);
+        gs_bytes_seek(&c, off);
+        sec.data = gs_bytes_take(&c, sec.len);
         if (!sec.data) {
             return;
         }
@@ -178,7 +178,7 @@ bool gs_image_fill_elf(GsImage *img, GError **errp)
     const uint8_t *data = g_bytes_get_data(img->bytes, &len);
     Elf elf = { 0 };
 
-    gs_cursor_init(&elf.c, data, len, "ELF header");
+    gs_bytes_init(&elf.c, data, len, "ELF header");
     if (!elf_header(&elf, errp)) {
         return false;
     }

@@ -71,17 +71,17 @@ static GBytes *peel_bzimage(GBytes *outer, GError **errp)
     const uint8_t *data = g_bytes_get_data(outer, &len);
     unsigned sects, version;
     uint32_t at, payload;
-    GsCursor c;
+    GsBytes c;
 
-    gs_cursor_init(&c, data, len, "bzImage setup header");
-    gs_cursor_seek(&c, BZ_SETUP_SECTS);
-    sects = gs_cursor_u8(&c);
-    gs_cursor_seek(&c, BZ_VERSION);
-    version = gs_cursor_u16(&c);
-    gs_cursor_seek(&c, BZ_PAYLOAD_OFFSET);
-    at = gs_cursor_u32(&c);
-    payload = gs_cursor_u32(&c);
-    if (!gs_cursor_ok(&c, errp)) {
+    gs_bytes_init(&c, data, len, "bzImage setup header");
+    gs_bytes_seek(&c, BZ_SETUP_SECTS);
+    sects = gs_bytes_u8(&c);
+    gs_bytes_seek(&c, BZ_VERSION);
+    version = gs_bytes_u16(&c);
+    gs_bytes_seek(&c, BZ_PAYLOAD_OFFSET);
+    at = gs_bytes_u32(&c);
+    payload = gs_bytes_u32(&c);
+    if (!gs_bytes_check(&c, errp)) {
         return NULL;
     }
     if (version < 0x208) {
@@ -107,13 +107,13 @@ static GBytes *peel_zboot(GBytes *outer, GError **errp)
     size_t len;
     const uint8_t *data = g_bytes_get_data(outer, &len);
     uint32_t at, payload;
-    GsCursor c;
+    GsBytes c;
 
-    gs_cursor_init(&c, data, len, "EFI zboot header");
-    gs_cursor_seek(&c, 8);
-    at = gs_cursor_u32(&c);
-    payload = gs_cursor_u32(&c);
-    if (!gs_cursor_ok(&c, errp)) {
+    gs_bytes_init(&c, data, len, "EFI zboot header");
+    gs_bytes_seek(&c, 8);
+    at = gs_bytes_u32(&c);
+    payload = gs_bytes_u32(&c);
+    if (!gs_bytes_check(&c, errp)) {
         return NULL;
     }
     return unpack_part(outer, at, payload, "EFI zboot", errp);

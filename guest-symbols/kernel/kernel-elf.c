@@ -19,7 +19,7 @@
 
 /* The file; image.c has looked at its header. */
 typedef struct File {
-    GsCursor c;
+    GsBytes c;
     uint64_t entry, shoff;
     unsigned shnum;
 } File;
@@ -28,11 +28,11 @@ typedef struct File {
 
 static bool take(const File *f, uint64_t at, void *to, size_t len)
 {
-    GsCursor c = f->c;
+    GsBytes c = f->c;
     const uint8_t *from;
 
-    gs_cursor_seek(&c, at);
-    from = gs_cursor_take(&c, len);
+    gs_bytes_seek(&c, at);
+    from = gs_bytes_take(&c, len);
     if (from) {
         memcpy(to, from, len);
     }
@@ -43,7 +43,7 @@ static bool open_file(File *f, const void *data, size_t len, GError **errp)
 {
     Elf64_Ehdr h;
 
-    gs_cursor_init(&f->c, data, len, "ELF header");
+    gs_bytes_init(&f->c, data, len, "ELF header");
     if (len < SELFMAG || memcmp(data, ELFMAG, SELFMAG) ||
         !take(f, 0, &h, sizeof(h))) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
@@ -111,14 +111,14 @@ static bool is_name(const char *name)
 static const char *name_of(const File *f, const Elf64_Shdr *names,
                            const Elf64_Sym *sym, size_t *len)
 {
-    GsCursor c = f->c;
+    GsBytes c = f->c;
     uint64_t at = GUINT64_FROM_LE(names->sh_offset);
 
     if (at >= f->c.len) {
         return NULL;
     }
-    gs_cursor_seek(&c, at + GUINT32_FROM_LE(sym->st_name));
-    return gs_cursor_name(&c, GS_SYMBOL_NAME_MAX, len);
+    gs_bytes_seek(&c, at + GUINT32_FROM_LE(sym->st_name));
+    return gs_bytes_str(&c, GS_SYMBOL_NAME_MAX, len);
 }
 
 static bool add_symbol(const File *f, uint64_t at, const Elf64_Shdr *names,

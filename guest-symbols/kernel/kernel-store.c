@@ -26,23 +26,6 @@ typedef enum SavedFlag {
 
 /* ---- writing ---- */
 
-static void put_u32(GByteArray *out, uint32_t v)
-{
-    v = GUINT32_TO_LE(v);
-    g_byte_array_append(out, (const uint8_t *)&v, sizeof(v));
-}
-
-static void put_u64(GByteArray *out, uint64_t v)
-{
-    v = GUINT64_TO_LE(v);
-    g_byte_array_append(out, (const uint8_t *)&v, sizeof(v));
-}
-
-static void put_str(GByteArray *out, const char *s)
-{
-    g_byte_array_append(out, (const uint8_t *)s, strlen(s) + 1);
-}
-
 static uint32_t flags_of(const GsKernel *k)
 {
     return (k->memory ? SAVED_MEMORY : 0) | (k->plain ? SAVED_PLAIN : 0) |
@@ -51,61 +34,67 @@ static uint32_t flags_of(const GsKernel *k)
            (k->banner ? SAVED_BANNER : 0);
 }
 
-void gs_kernel_save(const GsKernel *k, GByteArray *out)
+void gs_kernel_save(const GsKernel *k, GByteArray *to)
 {
-    put_u32(out, SAVED_VERSION);
-    put_u32(out, flags_of(k));
-    put_str(out, k->arch->name);
-    put_str(out, k->banner ? k->banner : "");
-    put_u32(out, k->page_shift);
-    put_u64(out, k->slide);
-    put_u64(out, k->start);
-    put_u64(out, k->low);
+    GsOut out = gs_out(to);
+
+    gs_out_u32(&out, SAVED_VERSION);
+    gs_out_u32(&out, flags_of(k));
+    gs_out_str(&out, k->arch->name);
+    gs_out_str(&out, k->banner ? k->banner : "");
+    gs_out_u32(&out, k->page_shift);
+    gs_out_u64(&out, k->slide);
+    gs_out_u64(&out, k->start);
+    gs_out_u64(&out, k->low);
     for (size_t i = 0; i < G_N_ELEMENTS(k->text); i++) {
-        put_u64(out, k->text[i].start);
-        put_u64(out, k->text[i].end);
+        gs_out_u64(&out, k->text[i].start);
+        gs_out_u64(&out, k->text[i].end);
     }
-    put_u64(out, gs_kernel_symbol_bytes(k));
-    gs_symtab_save(k->symtab, out);
+    gs_out_u64(&out, gs_kernel_symbol_bytes(k));
+    gs_symtab_save(k->symtab, &out);
 }
 
-static void put_ranges(GByteArray *out, const GsRange *r, size_t n)
+static void put_ranges(GsOut *out, const GsRange *r, size_t n)
 {
-    put_u32(out, n);
+    gs_out_u32(out, n);
     for (size_t i = 0; i < n; i++) {
-        put_u64(out, r[i].start);
-        put_u64(out, r[i].end);
+        gs_out_u64(out, r[i].start);
+        gs_out_u64(out, r[i].end);
     }
 }
 
 static void put_module(uint64_t module_va, const GsModuleInfo *info,
                        void *opaque)
 {
-    GByteArray *out = opaque;
+    GsOut *out = opaque;
 
-    put_u64(out, module_va);
-    put_str(out, info->name);
+    gs_out_u64(out, module_va);
+    gs_out_str(out, info->name);
     put_ranges(out, info->mem, info->n_mem);
     put_ranges(out, info->text, info->n_text);
-    put_u32(out, info->n_syms);
+    gs_out_u32(out, info->n_syms);
     for (size_t i = 0; i < info->n_syms; i++) {
-        put_u64(out, info->syms[i].va - info->mem[0].start);
+        gs_out_u64(out, info->syms[i].va - info->mem[0].start);
     }
     for (size_t i = 0; i < info->n_syms; i++) {
-        g_byte_array_append(out, (const uint8_t *)&info->syms[i].type, 1);
-        put_str(out, info->syms[i].name);
+        gs_out_u8(out, info->syms[i].type);
+        gs_out_str(out, info->syms[i].name);
     }
 }
 
 bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
-                           GByteArray *out)
+                           GByteArray *to)
 {
-    return gs_modules_with(k->modules, module_va, put_module, out);
+    GsOut out = gs_out(to);
+
+    return gs_modules_with(k->modules, module_va, put_module, &out);
 }
 
-bool gs_kernel_save_nth_module(const GsKernel *k, unsigned i, GByteArray *out)
+bool gs_kernel_save_nth_module(const GsKernel *k, unsigned i, GByteArray *to)
 {
-    return gs_modules_with_nth(k->modules, i, put_module, out);
+    GsOut out = gs_out(to);
+
+    return gs_modules_with_nth(k->modules, i, put_module, &out);
 }
 
 /* ---- reading ---- */
@@ -115,15 +104,15 @@ static bool is_name(const char *s, size_t max)
     return s && strlen(s) <= max && gs_is_printable(s);
 }
 
-static bool take_ranges(GsCursor *c, GsRange *r, size_t *n)
+static bool take_ranges(GsBytes *c, GsRange *r, size_t *n)
 {
-    *n = gs_cursor_u32(c);
+    *n = gs_bytes_u32(c);
     if (*n > GS_MODULE_MAX_MEM) {
         return false;
     }
     for (size_t i = 0; i < *n; i++) {
-        r[i].start = gs_cursor_u64(c);
-        r[i].end = gs_cursor_u64(c);
+        r[i].start = gs_bytes_u64(c);
+        r[i].end = gs_bytes_u64(c);
         if (r[i].start >= r[i].end) {
             return false;
         }
@@ -131,18 +120,18 @@ static bool take_ranges(GsCursor *c, GsRange *r, size_t *n)
     return true;
 }
 
-static bool set_fail(GError **errp, const GsCursor *c, const char *what)
+static bool set_fail(GError **errp, const GsBytes *c, const char *what)
 {
     g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s: %s", c->what, what);
     return false;
 }
 
-static bool take_head(GsCursor *c, GsKernel *k, GError **errp)
+static bool take_head(GsBytes *c, GsKernel *k, GError **errp)
 {
-    uint32_t version = gs_cursor_u32(c);
-    uint32_t flags = gs_cursor_u32(c);
-    const char *arch = gs_cursor_str(c, NULL);
-    const char *banner = gs_cursor_str(c, NULL);
+    uint32_t version = gs_bytes_u32(c);
+    uint32_t flags = gs_bytes_u32(c);
+    const char *arch = gs_bytes_str(c, SIZE_MAX, NULL);
+    const char *banner = gs_bytes_str(c, SIZE_MAX, NULL);
 
     if (version != SAVED_VERSION || !arch || !banner) {
         return set_fail(errp, c, "not a kernel of this version");
@@ -157,24 +146,24 @@ static bool take_head(GsCursor *c, GsKernel *k, GError **errp)
     k->saved.on = true;
     k->saved.btf = flags & SAVED_BTF;
     k->saved.image = flags & SAVED_IMAGE;
-    k->page_shift = gs_cursor_u32(c);
-    k->slide = gs_cursor_u64(c);
-    k->start = gs_cursor_u64(c);
-    k->low = gs_cursor_u64(c);
+    k->page_shift = gs_bytes_u32(c);
+    k->slide = gs_bytes_u64(c);
+    k->start = gs_bytes_u64(c);
+    k->low = gs_bytes_u64(c);
     for (size_t i = 0; i < G_N_ELEMENTS(k->text); i++) {
-        k->text[i].start = gs_cursor_u64(c);
-        k->text[i].end = gs_cursor_u64(c);
+        k->text[i].start = gs_bytes_u64(c);
+        k->text[i].end = gs_bytes_u64(c);
     }
-    k->saved.symbol_bytes = gs_cursor_u64(c);
+    k->saved.symbol_bytes = gs_bytes_u64(c);
     return true;
 }
 
 GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp)
 {
     g_autoptr(GsKernel) k = gs_kernel_new_empty();
-    GsCursor c;
+    GsBytes c;
 
-    gs_cursor_init(&c, data, len, "saved kernel");
+    gs_bytes_init(&c, data, len, "saved kernel");
     if (!take_head(&c, k, errp)) {
         return NULL;
     }
@@ -198,22 +187,22 @@ static bool in_ranges(const GsModuleInfo *info, uint64_t va)
     return false;
 }
 
-static bool take_symbols(GsCursor *c, GsModuleInfo *info)
+static bool take_symbols(GsBytes *c, GsModuleInfo *info)
 {
-    info->n_syms = gs_cursor_u32(c);
-    if (info->n_syms > gs_cursor_left(c) / sizeof(uint64_t)) {
+    info->n_syms = gs_bytes_u32(c);
+    if (info->n_syms > gs_bytes_left(c) / sizeof(uint64_t)) {
         return false;
     }
     info->syms = g_new0(GsModuleSymbol, MAX(info->n_syms, 1));
     for (size_t i = 0; i < info->n_syms; i++) {
-        info->syms[i].va = info->mem[0].start + gs_cursor_u64(c);
+        info->syms[i].va = info->mem[0].start + gs_bytes_u64(c);
         if (!in_ranges(info, info->syms[i].va)) {
             return false;
         }
     }
     for (size_t i = 0; i < info->n_syms; i++) {
-        info->syms[i].type = gs_cursor_u8(c);
-        info->syms[i].name = gs_cursor_str(c, NULL);
+        info->syms[i].type = gs_bytes_u8(c);
+        info->syms[i].name = gs_bytes_str(c, SIZE_MAX, NULL);
         if (!g_ascii_isprint(info->syms[i].type) ||
             !is_name(info->syms[i].name, GS_SYMBOL_NAME_MAX)) {
             return false;
@@ -222,9 +211,9 @@ static bool take_symbols(GsCursor *c, GsModuleInfo *info)
     return true;
 }
 
-static bool take_module(GsCursor *c, GsModuleInfo *info)
+static bool take_module(GsBytes *c, GsModuleInfo *info)
 {
-    const char *name = gs_cursor_str(c, NULL);
+    const char *name = gs_bytes_str(c, SIZE_MAX, NULL);
 
     if (!is_name(name, GS_MODULE_NAME_MAX - 1)) {
         return false;
@@ -239,16 +228,16 @@ bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
 {
     GsModuleInfo info = { 0 };
     uint64_t module_va;
-    GsCursor c;
+    GsBytes c;
     bool ok;
 
-    gs_cursor_init(&c, data, len, "saved module");
-    module_va = gs_cursor_u64(&c);
+    gs_bytes_init(&c, data, len, "saved module");
+    module_va = gs_bytes_u64(&c);
     ok = take_module(&c, &info);
     if (!ok) {
         set_fail(errp, &c, "makes no sense");
     }
-    ok = ok && gs_cursor_ok(&c, errp) &&
+    ok = ok && gs_bytes_check(&c, errp) &&
          gs_modules_add(k->modules, k->orc, module_va, &info, errp);
     g_free(info.syms);
     return ok;

@@ -17,63 +17,63 @@
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void pack_ranges(const GsRange *r, size_t n, GsPack *p)
+static void pack_ranges(const GsRange *r, size_t n, GsOut *p)
 {
-    gs_pack_u64(p, n);
+    gs_out_varint(p, n);
     for (size_t i = 0; i < n; i++) {
-        gs_pack_u64(p, r[i].start);
-        gs_pack_u64(p, r[i].end - r[i].start);
+        gs_out_varint(p, r[i].start);
+        gs_out_varint(p, r[i].end - r[i].start);
     }
 }
 
-static void pack_symbols(const Module *mod, GsPack *p)
+static void pack_symbols(const Module *mod, GsOut *p)
 {
     uint64_t last = mod->n_mem ? mod->mem[0].start : 0;
 
-    gs_pack_u64(p, mod->n_syms);
+    gs_out_varint(p, mod->n_syms);
     for (size_t i = 0; i < mod->n_syms; i++) {
-        gs_pack_step(p, last, mod->syms[i].va);
-        gs_pack_bytes(p, &mod->syms[i].type, 1);
-        gs_pack_text(p, mod->syms[i].name);
+        gs_out_step(p, last, mod->syms[i].va);
+        gs_out_bytes(p, &mod->syms[i].type, 1);
+        gs_out_text(p, mod->syms[i].name);
         last = mod->syms[i].va;
     }
 }
 
-static void pack_orc(const GsOrcTable *t, GsPack *p)
+static void pack_orc(const GsOrcTable *t, GsOut *p)
 {
     size_t n = t ? gs_orc_table_n(t) : 0;
     uint64_t last = 0;
 
-    gs_pack_u64(p, n);
+    gs_out_varint(p, n);
     for (size_t i = 0; i < n; i++) {
         uint64_t va;
         const GsOrcRule *rule = gs_orc_table_nth(t, i, &va);
 
-        gs_pack_step(p, last, va);
-        gs_pack_bytes(p, rule, sizeof(*rule));
+        gs_out_step(p, last, va);
+        gs_out_bytes(p, rule, sizeof(*rule));
         last = va;
     }
 }
 
-static void pack_module(const Module *mod, GsOrcSet *orc, GsPack *p)
+static void pack_module(const Module *mod, GsOrcSet *orc, GsOut *p)
 {
     g_autoptr(GsOrcTable) table =
         mod->live ? gs_orc_set_module_table(orc, mod->va) : NULL;
 
-    gs_pack_u64(p, mod->va);
-    gs_pack_text(p, mod->name);
-    gs_pack_u64(p, mod->live);
+    gs_out_varint(p, mod->va);
+    gs_out_text(p, mod->name);
+    gs_out_varint(p, mod->live);
     pack_ranges(mod->mem, mod->n_mem, p);
     pack_ranges(mod->text, mod->n_text, p);
     pack_symbols(mod, p);
     pack_orc(table, p);
 }
 
-void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsPack *p)
+void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsOut *p)
 {
     HOLD_LOCK(m);
 
-    gs_pack_u64(p, m->all->len);
+    gs_out_varint(p, m->all->len);
     for (guint i = 0; i < m->all->len; i++) {
         pack_module(m->all->pdata[i], orc, p);
     }
@@ -81,20 +81,20 @@ void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsPack *p)
 
 /* ---- reading ------------------------------------------------------------ */
 
-static size_t unpack_ranges(GsRange *r, GsUnpack *u)
+static size_t unpack_ranges(GsRange *r, GsBytes *u)
 {
-    size_t n = gs_unpack_upto(u, GS_MODULE_MAX_MEM, "a module's areas");
+    size_t n = gs_bytes_upto(u, GS_MODULE_MAX_MEM, "a module's areas");
 
     for (size_t i = 0; i < n; i++) {
-        uint64_t start = gs_unpack_u64(u);
-        uint64_t len = gs_unpack_u64(u);
+        uint64_t start = gs_bytes_varint(u, UINT64_MAX);
+        uint64_t len = gs_bytes_varint(u, UINT64_MAX);
 
         if (!len || len > UINT32_MAX || start > UINT64_MAX - len) {
-            gs_unpack_fail(u, "a module's area is empty or too large");
+            gs_bytes_fail(u, "a module's area is empty or too large");
         }
         r[i] = (GsRange) { start, start + len };
     }
-    return gs_unpack_ok(u) ? n : 0;
+    return gs_bytes_ok(u) ? n : 0;
 }
 
 /* Names lie one behind the other; where, is told when all are there. */
@@ -104,21 +104,21 @@ typedef struct Symbols {
 } Symbols;
 
 static void unpack_symbol(Symbols *s, const GsModuleInfo *info, uint64_t *va,
-                          GsUnpack *u)
+                          GsBytes *u)
 {
     char name[GS_SYMBOL_NAME_MAX + 1];
     GsModuleSymbol sym;
 
-    *va = sym.va = gs_unpack_step(u, *va);
-    gs_unpack_bytes(u, &sym.type, 1);
-    gs_unpack_text(u, name, sizeof(name), "a symbol's name");
+    *va = sym.va = gs_bytes_step(u, *va);
+    gs_bytes_copy(u, &sym.type, 1);
+    gs_bytes_text(u, name, sizeof(name), "a symbol's name");
     if (!gs_is_printable(name) || !g_ascii_isprint(sym.type)) {
-        gs_unpack_fail(u, "a symbol's name or type cannot be printed");
+        gs_bytes_fail(u, "a symbol's name or type cannot be printed");
         return;
     }
     sym.name = GSIZE_TO_POINTER(s->names->len);
     if (!gs_ranges_have(info->mem, info->n_mem, sym.va)) {
-        gs_unpack_fail(u, "a symbol outside of its module");
+        gs_bytes_fail(u, "a symbol outside of its module");
         return;
     }
     g_byte_array_append(s->names, (uint8_t *)name, strlen(name) + 1);
@@ -126,16 +126,16 @@ static void unpack_symbol(Symbols *s, const GsModuleInfo *info, uint64_t *va,
 }
 
 /* @rows: that all modules may yet have. */
-static uint64_t unpack_n_rows(GsUnpack *u, uint64_t max, uint64_t *rows,
+static uint64_t unpack_n_rows(GsBytes *u, uint64_t max, uint64_t *rows,
                               const char *what)
 {
-    uint64_t n = gs_unpack_upto(u, MIN(max, *rows), what);
+    uint64_t n = gs_bytes_upto(u, MIN(max, *rows), what);
 
     *rows -= n;
     return n;
 }
 
-static void unpack_symbols(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
+static void unpack_symbols(GsModuleInfo *info, GsBytes *u, uint64_t *rows)
 {
     uint64_t n = unpack_n_rows(u, MAX_ROWS, rows, "a module's symbols");
     uint64_t va = info->n_mem ? info->mem[0].start : 0;
@@ -143,9 +143,9 @@ static void unpack_symbols(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
         g_array_new(FALSE, FALSE, sizeof(GsModuleSymbol)), g_byte_array_new()
     };
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         if (s.names->len > MAX_NAMES) {
-            gs_unpack_fail(u, "a module's names are too long");
+            gs_bytes_fail(u, "a module's names are too long");
             break;
         }
         unpack_symbol(&s, info, &va, u);
@@ -160,7 +160,7 @@ static void unpack_symbols(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
 }
 
 /* NULL for none. */
-static GsOrcTable *unpack_orc(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
+static GsOrcTable *unpack_orc(GsModuleInfo *info, GsBytes *u, uint64_t *rows)
 {
     uint64_t n = unpack_n_rows(u, MAX_ORC, rows, "a module's unwind rules");
     g_autoptr(GArray) vas = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -168,47 +168,47 @@ static GsOrcTable *unpack_orc(GsModuleInfo *info, GsUnpack *u, uint64_t *rows)
     GsOrcTable *t = NULL;
     uint64_t va = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         GsOrcRule rule;
 
-        va = gs_unpack_step(u, va);
-        gs_unpack_bytes(u, &rule, sizeof(rule));
+        va = gs_bytes_step(u, va);
+        gs_bytes_copy(u, &rule, sizeof(rule));
         g_array_append_val(vas, va);
         g_array_append_val(rules, rule);
     }
-    if (n && gs_unpack_ok(u)) {
+    if (n && gs_bytes_ok(u)) {
         info->n_orc = n;
         t = gs_orc_table_new_rules((uint64_t *)vas->data,
                                    (GsOrcRule *)rules->data, n);
         if (!t) {
-            gs_unpack_fail(u, "unwind rules of a module that are none");
+            gs_bytes_fail(u, "unwind rules of a module that are none");
         }
     }
     return t;
 }
 
 /* Returns: false for one that is loaded and finds no room. */
-static bool unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u,
+static bool unpack_module(GsModules *m, GsOrcSet *orc, GsBytes *u,
                           uint64_t *rows)
 {
-    uint64_t va = gs_unpack_u64(u);
+    uint64_t va = gs_bytes_varint(u, UINT64_MAX);
     g_autoptr(GsModuleInfo) info = g_new0(GsModuleInfo, 1);
     g_autoptr(GsOrcTable) table = NULL;
     bool live;
 
-    gs_unpack_text(u, info->name, sizeof(info->name), "a module's name");
+    gs_bytes_text(u, info->name, sizeof(info->name), "a module's name");
     if (!gs_is_printable(info->name)) {
-        gs_unpack_fail(u, "a module's name cannot be printed");
+        gs_bytes_fail(u, "a module's name cannot be printed");
     }
-    live = gs_unpack_upto(u, 1, "a flag");
+    live = gs_bytes_upto(u, 1, "a flag");
     info->n_mem = unpack_ranges(info->mem, u);
     if (!info->n_mem) {
-        gs_unpack_fail(u, "a module without areas");
+        gs_bytes_fail(u, "a module without areas");
     }
     info->n_text = unpack_ranges(info->text, u);
     unpack_symbols(info, u, rows);
     table = unpack_orc(info, u, rows);
-    if (!gs_unpack_ok(u)) {
+    if (!gs_bytes_ok(u)) {
         return true;
     }
     if (!gs_modules_append(m, va, info, live)) {
@@ -221,14 +221,14 @@ static bool unpack_module(GsModules *m, GsOrcSet *orc, GsUnpack *u,
 }
 
 /* The room is told anew before each, as it was when they were loaded. */
-unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u,
+unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsBytes *u,
                            uint64_t bytes)
 {
-    uint64_t n = gs_unpack_upto(u, MAX_MODULES, "the number of modules");
+    uint64_t n = gs_bytes_upto(u, MAX_MODULES, "the number of modules");
     uint64_t rows = MAX_ROWS;
     unsigned refused = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         gs_modules_set_room(m, bytes - MIN(bytes, gs_modules_bytes(m)));
         refused += !unpack_module(m, orc, u, &rows);
     }

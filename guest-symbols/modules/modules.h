@@ -106,12 +106,12 @@ bool gs_modules_is_text(const GsModules *m, uint64_t va);
 
 /** gs_modules_pack() - all of them, the unloaded ones too, and of @orc what
  *  it has of them. */
-void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsPack *p);
+void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsOut *p);
 /** gs_modules_unpack() - into @m, which has none; nobody else looks
  *  meanwhile. What a stream that fails held is not all there. @bytes: that
  *  gs_modules_bytes() may come to; returns how many that are loaded found no
  *  room. */
-unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsUnpack *u,
+unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsBytes *u,
                            uint64_t bytes);
 
 #endif /* GS_MODULES_H */

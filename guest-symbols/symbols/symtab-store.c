@@ -16,27 +16,8 @@
 
 /* ---- writing ---- */
 
-static void put_varint(GByteArray *out, uint64_t v)
-{
-    uint8_t bytes[10];
-    unsigned n = 0;
-
-    while (v > 0x7f) {
-        bytes[n++] = 0x80 | (v & 0x7f);
-        v >>= 7;
-    }
-    bytes[n++] = v;
-    g_byte_array_append(out, bytes, n);
-}
-
-static void put_u64(GByteArray *out, uint64_t v)
-{
-    v = GUINT64_TO_LE(v);
-    g_byte_array_append(out, (const uint8_t *)&v, sizeof(v));
-}
-
 typedef struct Rows {
-    GByteArray *deltas;
+    GsOut *deltas;
     GByteArray *names;
     uint64_t last;
 } Rows;
@@ -45,56 +26,41 @@ static void add_row(uint64_t va, const char *text, size_t len, void *opaque)
 {
     Rows *r = opaque;
 
-    put_varint(r->deltas, va - r->last);
+    gs_out_varint(r->deltas, va - r->last);
     r->last = va;
     g_byte_array_append(r->names, (const uint8_t *)text, len + 1);
 }
 
-void gs_symtab_save(const GsSymtab *tab, GByteArray *out)
+void gs_symtab_save(const GsSymtab *tab, GsOut *out)
 {
     g_autoptr(GByteArray) names = g_byte_array_new();
     Rows rows = { .deltas = out, .names = names };
 
-    put_u64(out, tab->low);
-    put_u64(out, tab->percpu_start);
-    put_u64(out, tab->percpu_end);
-    put_u64(out, tab->ends->len);
+    gs_out_u64(out, tab->low);
+    gs_out_u64(out, tab->percpu_start);
+    gs_out_u64(out, tab->percpu_end);
+    gs_out_u64(out, tab->ends->len);
     for (guint i = 0; i < tab->ends->len; i++) {
-        put_u64(out, g_array_index(tab->ends, uint64_t, i));
+        gs_out_u64(out, g_array_index(tab->ends, uint64_t, i));
     }
-    put_u64(out, tab->n);
+    gs_out_u64(out, tab->n);
     gs_symtab_foreach(tab, add_row, &rows);
-    g_byte_array_append(out, names->data, names->len);
+    gs_out_bytes(out, names->data, names->len);
 }
 
 /* ---- reading ---- */
 
-static uint64_t take_varint(GsCursor *c)
-{
-    uint64_t v = 0;
-
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = gs_cursor_u8(c);
-
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            break;
-        }
-    }
-    return v;
-}
-
 /* Sorted, as searches need them. */
-static bool take_ends(GsCursor *c, GArray *ends)
+static bool take_ends(GsBytes *c, GArray *ends)
 {
-    uint64_t n = gs_cursor_u64(c);
+    uint64_t n = gs_bytes_u64(c);
     uint64_t last = 0;
 
-    if (n > ENDS_MAX || n > gs_cursor_left(c) / sizeof(uint64_t)) {
+    if (n > ENDS_MAX || n > gs_bytes_left(c) / sizeof(uint64_t)) {
         return false;
     }
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t va = gs_cursor_u64(c);
+        uint64_t va = gs_bytes_u64(c);
 
         if (va < last) {
             return false;
@@ -105,22 +71,22 @@ static bool take_ends(GsCursor *c, GArray *ends)
     return true;
 }
 
-static bool take_rows(GsCursor *c, GsSymtab *tab)
+static bool take_rows(GsBytes *c, GsSymtab *tab)
 {
-    uint64_t n = gs_cursor_u64(c);
+    uint64_t n = gs_bytes_u64(c);
     g_autofree uint64_t *vas = NULL;
     uint64_t va = 0;
 
-    if (n > GS_SYMBOLS_MAX || n > gs_cursor_left(c)) {
+    if (n > GS_SYMBOLS_MAX || n > gs_bytes_left(c)) {
         return false;
     }
     vas = g_new(uint64_t, MAX(n, 1));
     for (uint64_t i = 0; i < n; i++) {
-        vas[i] = va += take_varint(c);
+        vas[i] = va += gs_bytes_varint(c, UINT64_MAX);
     }
     for (uint64_t i = 0; i < n && !c->failed; i++) {
         size_t len;
-        const char *text = gs_cursor_str(c, &len);
+        const char *text = gs_bytes_str(c, SIZE_MAX, &len);
 
         if (!text || len < 2 || len - 1 > GS_SYMBOL_NAME_MAX ||
             !gs_symtab_add(tab, vas[i], text[0], text + 1, len - 1)) {
@@ -130,20 +96,20 @@ static bool take_rows(GsCursor *c, GsSymtab *tab)
     return true;
 }
 
-GsSymtab *gs_symtab_load(GsCursor *c, GError **errp)
+GsSymtab *gs_symtab_load(GsBytes *c, GError **errp)
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
     g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    uint64_t low = gs_cursor_u64(c);
-    uint64_t percpu_start = gs_cursor_u64(c);
-    uint64_t percpu_end = gs_cursor_u64(c);
+    uint64_t low = gs_bytes_u64(c);
+    uint64_t percpu_start = gs_bytes_u64(c);
+    uint64_t percpu_end = gs_bytes_u64(c);
 
     if (!take_ends(c, ends) || !take_rows(c, tab)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "%s: its symbols make no sense", c->what);
         return NULL;
     }
-    if (!gs_cursor_ok(c, errp)) {
+    if (!gs_bytes_check(c, errp)) {
         return NULL;
     }
     gs_symtab_seal(tab, NULL);

@@ -9,9 +9,9 @@
 #include "guest-symbols/symbols/symtab.h"
 
 /** gs_symtab_save() - append a sealed table to @out. */
-void gs_symtab_save(const GsSymtab *tab, GByteArray *out);
+void gs_symtab_save(const GsSymtab *tab, GsOut *out);
 /** gs_symtab_load() - (owned) a sealed table of what that wrote, untrusted;
  *  it answers as the saved one. NULL (GS_ERROR_FORMAT) if it is none. */
-GsSymtab *gs_symtab_load(GsCursor *c, GError **errp);
+GsSymtab *gs_symtab_load(GsBytes *c, GError **errp);
 
 #endif /* GS_SYMTAB_SAVE_H */

@@ -44,18 +44,18 @@ static bool check_header(const uint8_t *data, size_t len, size_t *used,
 {
     uint64_t hdr_len, type_off, type_len, str_off, str_len;
     unsigned magic, version;
-    GsCursor c;
+    GsBytes c;
 
-    gs_cursor_init(&c, data, len, "BTF header");
-    magic = gs_cursor_u16(&c);
-    version = gs_cursor_u8(&c);
-    gs_cursor_u8(&c);
-    hdr_len = gs_cursor_u32(&c);
-    type_off = gs_cursor_u32(&c);
-    type_len = gs_cursor_u32(&c);
-    str_off = gs_cursor_u32(&c);
-    str_len = gs_cursor_u32(&c);
-    if (!gs_cursor_ok(&c, errp)) {
+    gs_bytes_init(&c, data, len, "BTF header");
+    magic = gs_bytes_u16(&c);
+    version = gs_bytes_u8(&c);
+    gs_bytes_u8(&c);
+    hdr_len = gs_bytes_u32(&c);
+    type_off = gs_bytes_u32(&c);
+    type_len = gs_bytes_u32(&c);
+    str_off = gs_bytes_u32(&c);
+    str_len = gs_bytes_u32(&c);
+    if (!gs_bytes_check(&c, errp)) {
         return false;
     }
     if (magic != BTF_MAGIC || version != BTF_VERSION ||

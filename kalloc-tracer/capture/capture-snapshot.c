@@ -39,14 +39,14 @@ static unsigned n_hooks(const KtCapture *c)
     return kt_hook_table_count(kt_tracer_hooks(c->shared.tracer));
 }
 
-static void pack_boot(KtCapture *c, GsPack *p)
+static void pack_boot(KtCapture *c, GsOut *p)
 {
     unsigned n = n_hooks(c);
 
-    gs_pack_u64(p, n);
+    gs_out_varint(p, n);
     for (unsigned id = 1; id <= n; id++) {
-        gs_pack_u64(p, kt_capture_hook_hits(c, (KtHookId) { id }));
-        gs_pack_u64(p, c->boot->inner_tells[id]);
+        gs_out_varint(p, kt_capture_hook_hits(c, (KtHookId) { id }));
+        gs_out_varint(p, c->boot->inner_tells[id]);
     }
     kt_guest_pack(c->boot->guest, p);
     gs_kernel_pack_modules(c->shared.kernel, p);
@@ -54,54 +54,55 @@ static void pack_boot(KtCapture *c, GsPack *p)
     kt_return_sites_pack(c->shared.sites, p);
 }
 
-static void pack_kernel(const GsKernel *k, GsPack *p)
+static void pack_kernel(const GsKernel *k, GsOut *p)
 {
     KtKernelAt at;
 
     kt_kernel_at(k, &at);
-    gs_pack_text(p, at.banner);
-    gs_pack_u64(p, at.memory);
-    gs_pack_u64(p, at.start);
-    gs_pack_u64(p, at.end);
+    gs_out_text(p, at.banner);
+    gs_out_varint(p, at.memory);
+    gs_out_varint(p, at.start);
+    gs_out_varint(p, at.end);
     kt_kernel_at_clear(&at);
 }
 
 static GByteArray *pack_all(KtCapture *c)
 {
     GByteArray *bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
 
-    gs_pack_u64(p, c->boot != NULL);
+    gs_out_varint(p, c->boot != NULL);
     if (c->boot) {
         pack_kernel(c->shared.kernel, p);
         pack_boot(c, p);
     }
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     return bytes;
 }
 
 /* A kernel that was not found again yet is as it was when it was saved. */
-void kt_capture_pack(KtCapture *c, GsPack *p)
+void kt_capture_pack(KtCapture *c, GsOut *p)
 {
     g_autoptr(GByteArray) bytes =
         c->returning ? g_byte_array_ref(c->returning->rest) : pack_all(c);
 
-    gs_pack_u64(p, bytes->len);
-    gs_pack_bytes(p, bytes->data, bytes->len);
+    gs_out_varint(p, bytes->len);
+    gs_out_bytes(p, bytes->data, bytes->len);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-GByteArray *kt_capture_unpack(GsUnpack *u)
+GByteArray *kt_capture_unpack(GsBytes *u)
 {
-    uint64_t left = gs_unpack_upto(u, REST_MAX, "what is known of the kernel");
+    uint64_t left = gs_bytes_upto(u, REST_MAX, "what is known of the kernel");
     GByteArray *rest = g_byte_array_new();
 
-    while (left && gs_unpack_ok(u)) {
+    while (left && gs_bytes_ok(u)) {
         uint8_t buf[PAGE];
         size_t n = MIN(left, sizeof(buf));
 
-        gs_unpack_bytes(u, buf, n);
+        gs_bytes_copy(u, buf, n);
         g_byte_array_append(rest, buf, n);
         left -= n;
     }
@@ -109,30 +110,30 @@ GByteArray *kt_capture_unpack(GsUnpack *u)
 }
 
 /* Returns: was a kernel known? */
-static bool unpack_kernel(KtKernelAt *at, GsUnpack *u)
+static bool unpack_kernel(KtKernelAt *at, GsBytes *u)
 {
     char banner[BANNER_MAX];
 
-    if (!gs_unpack_upto(u, 1, "a flag")) {
+    if (!gs_bytes_upto(u, 1, "a flag")) {
         return false;
     }
-    gs_unpack_text(u, banner, sizeof(banner), "the kernel's banner");
+    gs_bytes_text(u, banner, sizeof(banner), "the kernel's banner");
     at->banner = g_strdup(banner);
-    at->memory = gs_unpack_upto(u, 1, "a flag");
-    at->start = gs_unpack_u64(u);
-    at->end = gs_unpack_u64(u);
+    at->memory = gs_bytes_upto(u, 1, "a flag");
+    at->start = gs_bytes_varint(u, UINT64_MAX);
+    at->end = gs_bytes_varint(u, UINT64_MAX);
     return true;
 }
 
-static void unpack_hooks(KtCapture *c, KtBoot *boot, GsUnpack *u,
+static void unpack_hooks(KtCapture *c, KtBoot *boot, GsBytes *u,
                          const KtSnapshot *s)
 {
-    uint64_t n = gs_unpack_upto(u, UINT8_MAX, "the number of hooks");
+    uint64_t n = gs_bytes_upto(u, UINT8_MAX, "the number of hooks");
 
     for (unsigned i = 1; i <= n; i++) {
         KtHookId id = kt_snapshot_hook(s, i);
-        uint64_t hits = gs_unpack_u64(u);
-        bool tells = gs_unpack_upto(u, 1, "a flag");
+        uint64_t hits = gs_bytes_varint(u, UINT64_MAX);
+        bool tells = gs_bytes_upto(u, 1, "a flag");
 
         if (id.v) {
             c->vcpu[0].hits[id.v] = hits;
@@ -148,7 +149,7 @@ static void note_gap(KtCapture *c, uint8_t flags)
     kt_tracer_push(c->shared.tracer, 0, &gap);
 }
 
-static void unpack_calls(KtCapture *c, GsUnpack *u, const KtSnapshot *s)
+static void unpack_calls(KtCapture *c, GsBytes *u, const KtSnapshot *s)
 {
     unsigned lost = kt_pending_calls_unpack(c->shared.calls, u, s);
 
@@ -158,7 +159,7 @@ static void unpack_calls(KtCapture *c, GsUnpack *u, const KtSnapshot *s)
     }
 }
 
-static void unpack_boot(KtCapture *c, KtBoot *boot, GsUnpack *u,
+static void unpack_boot(KtCapture *c, KtBoot *boot, GsBytes *u,
                         const KtSnapshot *s)
 {
     unpack_hooks(c, boot, u, s);
@@ -199,8 +200,9 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
                         GError **errp)
 {
     GsBytes bytes = { r->rest->data, r->rest->len };
-    g_autoptr(GsUnpack)
-        u = gs_unpack_new(gs_unpack_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(gs_stream_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
+    GsBytes *u = gs_stream_in(reader);
     KtKernelAt at = { 0 };
     KtBoot *boot;
 
@@ -212,7 +214,7 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
     kt_tracer_inherit_modules(c->shared.tracer, k);
     kt_capture_set_kernel(c, k);
     kt_capture_publish(c, boot);
-    return gs_unpack_end(u, errp);
+    return gs_stream_in_end(reader, errp);
 }
 
 static void free_return(KtReturn *r)
@@ -340,15 +342,16 @@ bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
                         GError **errp)
 {
     GsBytes bytes = { rest->data, rest->len };
-    g_autoptr(GsUnpack)
-        u = gs_unpack_new(gs_unpack_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(gs_stream_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
+    GsBytes *u = gs_stream_in(reader);
     KtReturn *r = g_new0(KtReturn, 1);
     bool known = unpack_kernel(&r->at, u);
     bool ok;
 
     r->saved = s;
     r->rest = rest;
-    if (known && gs_unpack_ok(u) && c->finder &&
+    if (known && gs_bytes_ok(u) && c->finder &&
         !kt_finder_may_return(c->finder, &r->at)) {
         refuse_kernel(c, r);
         return true;
@@ -358,10 +361,10 @@ bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
         kt_snapshot_forget_pages(s);
     }
     kt_snapshot_install(c->shared.tracer, s);
-    if (known && gs_unpack_ok(u)) {
+    if (known && gs_bytes_ok(u)) {
         ok = return_now(c, r, errp);
     } else {
-        ok = gs_unpack_end(u, errp);
+        ok = gs_stream_in_end(reader, errp);
         free_return(r);
     }
     if (!ok) {

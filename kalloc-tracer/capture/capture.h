@@ -36,12 +36,12 @@ void kt_capture_reset(KtCapture *c);
 /** kt_capture_pack() - what is known of the running kernel and of its calls,
  *  behind kt_snapshot_pack()'s; counters are in sync; lock held, no vCPU
  *  executes. */
-void kt_capture_pack(KtCapture *c, GsPack *p);
+void kt_capture_pack(KtCapture *c, GsOut *p);
 /**
  * kt_capture_unpack() - read that, not taking it yet
- * Returns: (owned) to be used only if gs_unpack_ok().
+ * Returns: (owned) to be used only if gs_bytes_ok().
  */
-GByteArray *kt_capture_unpack(GsUnpack *u);
+GByteArray *kt_capture_unpack(GsBytes *u);
 /**
  * kt_capture_install() - the VM is where that was saved
  * @s: (taken) unpacked before, and not installed yet

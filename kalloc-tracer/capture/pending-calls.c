@@ -272,20 +272,20 @@ void kt_pending_calls_clear(KtPendingCalls *c)
 
 /* ---- states ------------------------------------------------------------- */
 
-static void pack_call(const KtPendingCall *call, GsPack *p)
+static void pack_call(const KtPendingCall *call, GsOut *p)
 {
-    gs_pack_u64(p, call->sp);
-    gs_pack_u64(p, call->ra);
-    gs_pack_u64(p, call->size);
-    gs_pack_u64(p, call->ptr);
-    gs_pack_u64(p, call->cache);
-    gs_pack_u64(p, call->gfp);
-    gs_pack_u64(p, call->hook.v);
+    gs_out_varint(p, call->sp);
+    gs_out_varint(p, call->ra);
+    gs_out_varint(p, call->size);
+    gs_out_varint(p, call->ptr);
+    gs_out_varint(p, call->cache);
+    gs_out_varint(p, call->gfp);
+    gs_out_varint(p, call->hook.v);
 }
 
-void kt_pending_calls_pack(KtPendingCalls *c, GsPack *p)
+void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p)
 {
-    gs_pack_u64(p, kt_pending_calls_pending(c));
+    gs_out_varint(p, kt_pending_calls_pending(c));
     for (unsigned i = 0; i < BUCKETS; i++) {
         const Bucket *b = &c->bucket[i];
 
@@ -296,28 +296,28 @@ void kt_pending_calls_pack(KtPendingCalls *c, GsPack *p)
 }
 
 /* False if one was lost for it. */
-static bool unpack_call(KtPendingCalls *c, GsUnpack *u, const KtSnapshot *s)
+static bool unpack_call(KtPendingCalls *c, GsBytes *u, const KtSnapshot *s)
 {
     unsigned stale;
-    KtPendingCall call = { .sp = gs_unpack_u64(u) };
+    KtPendingCall call = { .sp = gs_bytes_varint(u, UINT64_MAX) };
 
-    call.ra = gs_unpack_u64(u);
-    call.size = gs_unpack_u64(u);
-    call.ptr = gs_unpack_u64(u);
-    call.cache = gs_unpack_u64(u);
-    call.gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
-    call.hook = kt_snapshot_hook(s, gs_unpack_u64(u));
-    return !gs_unpack_ok(u) || !call.hook.v ||
+    call.ra = gs_bytes_varint(u, UINT64_MAX);
+    call.size = gs_bytes_varint(u, UINT64_MAX);
+    call.ptr = gs_bytes_varint(u, UINT64_MAX);
+    call.cache = gs_bytes_varint(u, UINT64_MAX);
+    call.gfp = gs_bytes_upto(u, UINT32_MAX, "gfp flags");
+    call.hook = kt_snapshot_hook(s, gs_bytes_varint(u, UINT64_MAX));
+    return !gs_bytes_ok(u) || !call.hook.v ||
            kt_pending_calls_push(c, &call, &stale);
 }
 
-unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsUnpack *u,
+unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsBytes *u,
                                  const KtSnapshot *s)
 {
-    uint64_t n = gs_unpack_upto(u, CALLS_MAX, "the number of calls");
+    uint64_t n = gs_bytes_upto(u, CALLS_MAX, "the number of calls");
     unsigned lost = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         lost += !unpack_call(c, u, s);
     }
     return lost;

@@ -76,11 +76,11 @@ void kt_pending_calls_clear(KtPendingCalls *c);
 
 /** kt_pending_calls_pack() - each of them, older ones of a stack pointer first;
  *  nobody pushes or pops meanwhile. */
-void kt_pending_calls_pack(KtPendingCalls *c, GsPack *p);
+void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p);
 /** kt_pending_calls_unpack() - push what that wrote, but for calls of hooks
  *  that are not here; @s: (borrowed) whose hooks they name. Returns: how many
  *  were lost for want of room. */
-unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsUnpack *u,
+unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsBytes *u,
                                  const KtSnapshot *s);
 
 #endif /* KT_CALLS_H */

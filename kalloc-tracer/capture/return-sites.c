@@ -201,29 +201,29 @@ void kt_return_sites_clear(KtReturnSites *s)
 
 /* ---- states ------------------------------------------------------------- */
 
-void kt_return_sites_pack(const KtReturnSites *s, GsPack *p)
+void kt_return_sites_pack(const KtReturnSites *s, GsOut *p)
 {
     uint64_t last = 0;
 
-    gs_pack_u64(p, s->n);
+    gs_out_varint(p, s->n);
     for (uint32_t i = 0; i < s->n; i++) {
-        gs_pack_step(p, last, s->site[i].va);
-        gs_pack_u64(p, s->site[i].wrapper);
+        gs_out_step(p, last, s->site[i].va);
+        gs_out_varint(p, s->site[i].wrapper);
         last = s->site[i].va;
     }
 }
 
 /* No code is translated that has not asked for its site. */
-static void unpack_site(KtReturnSites *s, uint64_t *va, GsUnpack *u,
+static void unpack_site(KtReturnSites *s, uint64_t *va, GsBytes *u,
                         const KtSnapshot *saved)
 {
     KtHookId wrapper;
     uint32_t site;
     bool added;
 
-    *va = gs_unpack_step(u, *va);
-    wrapper = kt_snapshot_hook(saved, gs_unpack_u64(u));
-    if (gs_unpack_ok(u)) {
+    *va = gs_bytes_step(u, *va);
+    wrapper = kt_snapshot_hook(saved, gs_bytes_varint(u, UINT64_MAX));
+    if (gs_bytes_ok(u)) {
         site = kt_return_sites_add(s, *va, wrapper, &added);
         if (site != KT_RETURN_SITE_NONE) {
             kt_return_sites_set_ready(s, site);
@@ -231,13 +231,13 @@ static void unpack_site(KtReturnSites *s, uint64_t *va, GsUnpack *u,
     }
 }
 
-void kt_return_sites_unpack(KtReturnSites *s, GsUnpack *u,
+void kt_return_sites_unpack(KtReturnSites *s, GsBytes *u,
                             const KtSnapshot *saved)
 {
-    uint64_t n = gs_unpack_upto(u, SITE_MAX, "the number of return sites");
+    uint64_t n = gs_bytes_upto(u, SITE_MAX, "the number of return sites");
     uint64_t va = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         unpack_site(s, &va, u, saved);
     }
 }

@@ -64,10 +64,10 @@ GS_HOT KtHookId kt_return_sites_wrapper(const KtReturnSites *s, uint32_t site);
 void kt_return_sites_clear(KtReturnSites *s);
 
 /** kt_return_sites_pack() - all of them; nobody adds meanwhile. */
-void kt_return_sites_pack(const KtReturnSites *s, GsPack *p);
+void kt_return_sites_pack(const KtReturnSites *s, GsOut *p);
 /** kt_return_sites_unpack() - add what that wrote, ready, for nothing is
  *  translated yet; @saved: (borrowed) whose hooks they name. */
-void kt_return_sites_unpack(KtReturnSites *s, GsUnpack *u,
+void kt_return_sites_unpack(KtReturnSites *s, GsBytes *u,
                             const KtSnapshot *saved);
 
 #endif /* KT_SITES_H */

@@ -36,13 +36,14 @@ static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
 {
     const VmState *v = userdata;
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(to_bytes, bytes);
+    GsOut *p = gs_stream_out(writer);
 
     kt_capture_lock(v->capture);
     kt_capture_sync_counters(v->capture);
     kt_snapshot_pack(v->tracer, p);
     kt_capture_pack(v->capture, p);
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     kt_capture_unlock(v->capture);
     if (bytes->len > BYTES_MAX) {
         qemu_plugin_vm_state_fail(s, "it is larger than 1 GiB");
@@ -71,12 +72,13 @@ static bool take_locked(const VmState *v, const GByteArray *bytes,
                         GError **errp)
 {
     GsBytes b = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack)
-        u = gs_unpack_new(gs_unpack_from_bytes, &b, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(gs_stream_from_bytes, &b, KT_SNAPSHOT_MAX_BYTES);
+    GsBytes *u = gs_stream_in(reader);
     g_autoptr(KtSnapshot) saved = kt_snapshot_unpack(v->tracer, u);
     g_autoptr(GByteArray) rest = kt_capture_unpack(u);
 
-    if (!gs_unpack_end(u, errp)) {
+    if (!gs_stream_in_end(reader, errp)) {
         return false;
     }
     kt_capture_sync_counters(v->capture);

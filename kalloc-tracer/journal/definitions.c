@@ -111,13 +111,13 @@ static bool first_sight(Seen *s, uint32_t id)
     return true;
 }
 
-static void begin(KtDefinitions *d, Tag tag, GByteArray *out)
+static void begin(KtDefinitions *d, Tag tag, GsOut *out)
 {
     if (!d->told) {
-        kt_put_u8(out, TAG_FORGET);
+        gs_out_u8(out, TAG_FORGET);
         d->told = true;
     }
-    kt_put_u8(out, tag);
+    gs_out_u8(out, tag);
 }
 
 static uint64_t *new_key(uint64_t pc)
@@ -128,15 +128,15 @@ static uint64_t *new_key(uint64_t pc)
     return key;
 }
 
-static void put_pc(KtDefinitions *d, uint64_t pc, GByteArray *out)
+static void put_pc(KtDefinitions *d, uint64_t pc, GsOut *out)
 {
     guint number = GPOINTER_TO_UINT(g_hash_table_lookup(d->number, &pc));
 
-    kt_put_varint(out, number);
+    gs_out_varint(out, number);
     if (number) {
         return;
     }
-    kt_put_varint(out, kt_zigzag(pc - d->last.pc));
+    gs_out_varint(out, gs_zigzag(pc - d->last.pc));
     d->last.pc = pc;
     number = g_hash_table_size(d->number) + 1;
     if (number <= KT_NAMED_PCS) {
@@ -145,7 +145,7 @@ static void put_pc(KtDefinitions *d, uint64_t pc, GByteArray *out)
     }
 }
 
-static void put_stack(KtDefinitions *d, uint32_t id, GByteArray *out)
+static void put_stack(KtDefinitions *d, uint32_t id, GsOut *out)
 {
     unsigned n, same;
     uint8_t stop;
@@ -156,44 +156,44 @@ static void put_stack(KtDefinitions *d, uint32_t id, GByteArray *out)
     }
     begin(d, TAG_STACK, out);
     same = shared_tail(&d->last, pc, n);
-    kt_put_varint(out, kt_zigzag((uint64_t)id - d->last.id));
-    kt_put_u8(out, n);
-    kt_put_u8(out, stop);
-    kt_put_u8(out, same);
+    gs_out_varint(out, gs_zigzag((uint64_t)id - d->last.id));
+    gs_out_u8(out, n);
+    gs_out_u8(out, stop);
+    gs_out_u8(out, same);
     for (unsigned i = 0; i < n - same; i++) {
         put_pc(d, pc[i], out);
     }
     keep_stack(&d->last, id, pc, n);
 }
 
-static void put_task(KtDefinitions *d, KtTaskId id, GByteArray *out)
+static void put_task(KtDefinitions *d, KtTaskId id, GsOut *out)
 {
     char comm[KT_COMM_LEN + 1];
     uint32_t pid;
 
     if (kt_tasks_caches_task(d->names, id, &pid, comm)) {
         begin(d, TAG_TASK, out);
-        kt_put_varint(out, id.v);
-        kt_put_varint(out, pid);
-        kt_put_str(out, comm);
+        gs_out_varint(out, id.v);
+        gs_out_varint(out, pid);
+        gs_out_str(out, comm);
     }
 }
 
-static void put_cache(KtDefinitions *d, KtCacheId id, GByteArray *out)
+static void put_cache(KtDefinitions *d, KtCacheId id, GsOut *out)
 {
     KtCacheInfo info;
 
     if (kt_tasks_caches_cache(d->names, id, &info)) {
         begin(d, TAG_CACHE, out);
-        kt_put_varint(out, id.v);
-        kt_put_u64(out, info.va);
-        kt_put_varint(out, info.object_size);
-        kt_put_varint(out, info.size);
-        kt_put_str(out, info.name);
+        gs_out_varint(out, id.v);
+        gs_out_u64(out, info.va);
+        gs_out_varint(out, info.object_size);
+        gs_out_varint(out, info.size);
+        gs_out_str(out, info.name);
     }
 }
 
-void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GByteArray *out)
+void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GsOut *out)
 {
     if (ev->stack.v && first_sight(&d->stack, ev->stack.v)) {
         put_stack(d, ev->stack.v, out);
@@ -234,26 +234,26 @@ void kt_definitions_reader_free(KtDefinitionsReader *r)
     }
 }
 
-static uint64_t read_pc(KtDefinitionsReader *r, KtBytes *in)
+static uint64_t read_pc(KtDefinitionsReader *r, GsBytes *in)
 {
-    uint64_t number = kt_bytes_varint(in, r->pc->len);
+    uint64_t number = gs_bytes_varint(in, r->pc->len);
 
     if (number) {
         return g_array_index(r->pc, uint64_t, number - 1);
     }
-    r->last.pc += kt_unzigzag(kt_bytes_varint(in, UINT64_MAX));
+    r->last.pc += gs_unzigzag(gs_bytes_varint(in, UINT64_MAX));
     if (r->pc->len < KT_NAMED_PCS) {
         g_array_append_val(r->pc, r->last.pc);
     }
     return r->last.pc;
 }
 
-static bool read_stack(KtDefinitionsReader *r, KtBytes *in)
+static bool read_stack(KtDefinitionsReader *r, GsBytes *in)
 {
-    uint64_t id = r->last.id + kt_unzigzag(kt_bytes_varint(in, UINT64_MAX));
-    unsigned n = kt_bytes_u8(in);
-    unsigned stop = kt_bytes_u8(in);
-    unsigned same = kt_bytes_u8(in);
+    uint64_t id = r->last.id + gs_unzigzag(gs_bytes_varint(in, UINT64_MAX));
+    unsigned n = gs_bytes_u8(in);
+    unsigned stop = gs_bytes_u8(in);
+    unsigned same = gs_bytes_u8(in);
     uint64_t pc[KT_MAX_FRAMES];
 
     if (in->failed || !id || id > KT_MAX_STACKS || !n || n > KT_MAX_FRAMES ||
@@ -269,11 +269,11 @@ static bool read_stack(KtDefinitionsReader *r, KtBytes *in)
     return !in->failed && r->ops->stack(r->opaque, id, pc, n, stop);
 }
 
-static bool read_task(KtDefinitionsReader *r, KtBytes *in)
+static bool read_task(KtDefinitionsReader *r, GsBytes *in)
 {
-    uint32_t id = kt_bytes_varint(in, KT_MAX_TASKS);
-    uint32_t pid = kt_bytes_varint(in, UINT32_MAX);
-    const char *text = kt_bytes_str(in, KT_COMM_LEN);
+    uint32_t id = gs_bytes_varint(in, KT_MAX_TASKS);
+    uint32_t pid = gs_bytes_varint(in, UINT32_MAX);
+    const char *text = gs_bytes_str(in, KT_COMM_LEN, NULL);
     char comm[KT_COMM_LEN + 1] = { 0 };
 
     if (in->failed || !id || !text) {
@@ -283,20 +283,20 @@ static bool read_task(KtDefinitionsReader *r, KtBytes *in)
     return r->ops->task(r->opaque, id, pid, comm);
 }
 
-static bool read_cache(KtDefinitionsReader *r, KtBytes *in)
+static bool read_cache(KtDefinitionsReader *r, GsBytes *in)
 {
-    uint16_t id = kt_bytes_varint(in, UINT16_MAX);
-    KtCacheInfo info = { .va = kt_bytes_u64(in) };
+    uint16_t id = gs_bytes_varint(in, UINT16_MAX);
+    KtCacheInfo info = { .va = gs_bytes_u64(in) };
 
-    info.object_size = kt_bytes_varint(in, UINT32_MAX);
-    info.size = kt_bytes_varint(in, UINT32_MAX);
-    info.name = kt_bytes_str(in, KT_CACHE_ESCAPED_MAX);
+    info.object_size = gs_bytes_varint(in, UINT32_MAX);
+    info.size = gs_bytes_varint(in, UINT32_MAX);
+    info.name = gs_bytes_str(in, KT_CACHE_ESCAPED_MAX, NULL);
     return !in->failed && id && r->ops->cache(r->opaque, id, &info);
 }
 
-static bool read_one(KtDefinitionsReader *r, KtBytes *in)
+static bool read_one(KtDefinitionsReader *r, GsBytes *in)
 {
-    switch (kt_bytes_u8(in)) {
+    switch (gs_bytes_u8(in)) {
     case TAG_FORGET:
         g_array_set_size(r->pc, 0);
         r->last = (Last) { 0 };
@@ -312,9 +312,9 @@ static bool read_one(KtDefinitionsReader *r, KtBytes *in)
     }
 }
 
-bool kt_definitions_read(KtDefinitionsReader *r, KtBytes *in)
+bool kt_definitions_read(KtDefinitionsReader *r, GsBytes *in)
 {
-    while (kt_bytes_left(in)) {
+    while (gs_bytes_left(in)) {
         if (!read_one(r, in)) {
             return false;
         }

@@ -10,7 +10,7 @@
 #define KT_JOURNAL_DEFS_H
 
 #include "kalloc-tracer/api/kt-types.h"
-#include "kalloc-tracer/base/bytes.h"
+#include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 
@@ -23,7 +23,7 @@ KtDefinitions *kt_definitions_new(const KtDepot *stacks,
                                   const KtTasksCaches *names);
 void kt_definitions_free(KtDefinitions *d);
 /** kt_definitions_add() - append to @out what @ev names first. */
-void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GByteArray *out);
+void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GsOut *out);
 /** kt_definitions_reset() - what was appended may not have reached the file,
  *  or means something else now: all is to be told again. */
 void kt_definitions_reset(KtDefinitions *d);
@@ -46,6 +46,6 @@ KtDefinitionsReader *kt_definitions_reader_new(const KtDefinitionsOps *ops,
                                                void *opaque);
 void kt_definitions_reader_free(KtDefinitionsReader *r);
 /** kt_definitions_read() - all of one frame's; false if they make no sense. */
-bool kt_definitions_read(KtDefinitionsReader *r, KtBytes *in);
+bool kt_definitions_read(KtDefinitionsReader *r, GsBytes *in);
 
 #endif /* KT_JOURNAL_DEFS_H */

@@ -53,7 +53,7 @@ static void advance(Before *b, const KtEvent *ev)
 
 static uint8_t *put_difference(uint8_t *to, uint64_t now, uint64_t before)
 {
-    return kt_write_varint(to, kt_zigzag(now - before));
+    return gs_write_varint(to, gs_zigzag(now - before));
 }
 
 static uint8_t *put_call(uint8_t *to, const KtEvent *ev)
@@ -63,20 +63,20 @@ static uint8_t *put_call(uint8_t *to, const KtEvent *ev)
     *to++ = ev->layer;
     *to++ = ev->family;
     *to++ = ev->flags;
-    to = kt_write_varint(to, ev->cache.v);
-    to = kt_write_varint(to, ev->gfp);
-    to = kt_write_varint(to, ev->size);
-    return kt_write_varint(to, ev->actual - ev->size);
+    to = gs_write_varint(to, ev->cache.v);
+    to = gs_write_varint(to, ev->gfp);
+    to = gs_write_varint(to, ev->size);
+    return gs_write_varint(to, ev->actual - ev->size);
 }
 
 /* @at: where each column goes on. */
 static void put_event(uint8_t *at[], const KtEvent *ev, Before *b)
 {
     at[KT_COL_US] = put_difference(at[KT_COL_US], ev->us, b->us);
-    at[KT_COL_CPU] = kt_write_varint(at[KT_COL_CPU], ev->cpu);
+    at[KT_COL_CPU] = gs_write_varint(at[KT_COL_CPU], ev->cpu);
     at[KT_COL_SEQ] = put_difference(at[KT_COL_SEQ], ev->seq, b->seq + 1);
     at[KT_COL_STACK] = put_difference(at[KT_COL_STACK], ev->stack.v, b->stack);
-    at[KT_COL_TASK] = kt_write_varint(at[KT_COL_TASK], ev->task.v);
+    at[KT_COL_TASK] = gs_write_varint(at[KT_COL_TASK], ev->task.v);
     at[KT_COL_CALL] = put_call(at[KT_COL_CALL], ev);
     at[KT_COL_VA] = put_difference(at[KT_COL_VA], ev->va, *va_before(b, ev));
     advance(b, ev);
@@ -102,38 +102,38 @@ void kt_event_codec_encode(const KtEvent *ev, unsigned n,
 
 /* ---- decoding ----------------------------------------------------------- */
 
-static uint64_t read_difference(KtBytes *col, uint64_t before, uint64_t max)
+static uint64_t read_difference(GsBytes *col, uint64_t before, uint64_t max)
 {
-    uint64_t now = before + kt_unzigzag(kt_bytes_varint(col, UINT64_MAX));
+    uint64_t now = before + gs_unzigzag(gs_bytes_varint(col, UINT64_MAX));
 
     col->failed |= now > max;
     return now;
 }
 
-static void read_call(KtBytes *col, KtEvent *ev)
+static void read_call(GsBytes *col, KtEvent *ev)
 {
-    ev->kind = kt_bytes_u8(col);
-    ev->hook.v = kt_bytes_u8(col);
-    ev->layer = kt_bytes_u8(col);
-    ev->family = kt_bytes_u8(col);
-    ev->flags = kt_bytes_u8(col);
-    ev->cache.v = kt_bytes_varint(col, UINT16_MAX);
-    ev->gfp = kt_bytes_varint(col, UINT32_MAX);
-    ev->size = kt_bytes_varint(col, UINT64_MAX);
-    ev->actual = ev->size + kt_bytes_varint(col, UINT64_MAX);
+    ev->kind = gs_bytes_u8(col);
+    ev->hook.v = gs_bytes_u8(col);
+    ev->layer = gs_bytes_u8(col);
+    ev->family = gs_bytes_u8(col);
+    ev->flags = gs_bytes_u8(col);
+    ev->cache.v = gs_bytes_varint(col, UINT16_MAX);
+    ev->gfp = gs_bytes_varint(col, UINT32_MAX);
+    ev->size = gs_bytes_varint(col, UINT64_MAX);
+    ev->actual = ev->size + gs_bytes_varint(col, UINT64_MAX);
 }
 
-static bool all_read(const KtBytes col[])
+static bool all_read(const GsBytes col[])
 {
     bool ok = true;
 
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
-        ok &= !col[i].failed && !kt_bytes_left(&col[i]);
+        ok &= !col[i].failed && !gs_bytes_left(&col[i]);
     }
     return ok;
 }
 
-bool kt_event_codec_decode(KtBytes col[KT_COL__COUNT], unsigned n, KtEvent *ev)
+bool kt_event_codec_decode(GsBytes col[KT_COL__COUNT], unsigned n, KtEvent *ev)
 {
     Before b = { 0 };
 
@@ -143,10 +143,10 @@ bool kt_event_codec_decode(KtBytes col[KT_COL__COUNT], unsigned n, KtEvent *ev)
     for (; n; n--, ev++) {
         memset(ev, 0, sizeof(*ev));
         ev->us = read_difference(&col[KT_COL_US], b.us, US_MASK);
-        ev->cpu = kt_bytes_varint(&col[KT_COL_CPU], UINT16_MAX);
+        ev->cpu = gs_bytes_varint(&col[KT_COL_CPU], UINT16_MAX);
         ev->seq = read_difference(&col[KT_COL_SEQ], b.seq + 1, UINT64_MAX);
         ev->stack.v = read_difference(&col[KT_COL_STACK], b.stack, UINT32_MAX);
-        ev->task.v = kt_bytes_varint(&col[KT_COL_TASK], UINT32_MAX);
+        ev->task.v = gs_bytes_varint(&col[KT_COL_TASK], UINT32_MAX);
         read_call(&col[KT_COL_CALL], ev);
         ev->va = read_difference(&col[KT_COL_VA], *va_before(&b, ev),
                                  UINT64_MAX);

@@ -11,7 +11,7 @@
 #define KT_EVENT_CODEC_H
 
 #include "kalloc-tracer/api/kt-types.h"
-#include "kalloc-tracer/base/bytes.h"
+#include "guest-symbols/base/bytes.h"
 
 /** Most events of a frame. */
 #define KT_RUN_EVENTS 16384
@@ -48,7 +48,7 @@ void kt_event_codec_encode(const KtEvent *ev, unsigned n,
  * Returns: false if the columns do not hold exactly @n events, or a number is
  * too large for its field. @ev has undefined contents then.
  */
-bool kt_event_codec_decode(KtBytes col[KT_COL__COUNT], unsigned n,
+bool kt_event_codec_decode(GsBytes col[KT_COL__COUNT], unsigned n,
                            KtEvent *ev);
 
 #endif /* KT_EVENT_CODEC_H */

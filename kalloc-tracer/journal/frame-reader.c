@@ -54,11 +54,11 @@ static bool load_stored(KtFrameReader *r, const KtFrame *f)
            kt_crc(r->stored, f->stored) == f->crc;
 }
 
-static bool unpack(KtFrameReader *r, KtBytes *in, uint32_t max, GByteArray *out)
+static bool unpack(KtFrameReader *r, GsBytes *in, uint32_t max, GByteArray *out)
 {
-    uint32_t raw = kt_bytes_u32(in);
-    uint32_t len = kt_bytes_u32(in);
-    const uint8_t *from = kt_bytes_take(in, len);
+    uint32_t raw = gs_bytes_u32(in);
+    uint32_t len = gs_bytes_u32(in);
+    const uint8_t *from = gs_bytes_take(in, len);
 
     if (!from || raw > max || len > raw) {
         return false;
@@ -80,14 +80,14 @@ bool kt_frame_reader_load(KtFrameReader *r, unsigned i, KtSections *out)
     const bool columns = f->kind == KT_FRAME_EVENTS;
     const unsigned most = columns ? KT_COL__COUNT : 1;
     const uint32_t max = columns ? KT_COLUMN_MAX : KT_SECTION_MAX;
-    KtBytes in;
+    GsBytes in;
 
     out->n = 0;
     if (!load_stored(r, f)) {
         return false;
     }
-    in = kt_bytes(r->stored, f->stored);
-    while (kt_bytes_left(&in)) {
+    in = gs_bytes(r->stored, f->stored);
+    while (gs_bytes_left(&in)) {
         if (out->n == most) {
             return false;
         }
@@ -172,13 +172,13 @@ static void walk(KtFrameReader *r)
 }
 
 /* Rows of the index: frames that follow each other up to it. */
-static bool read_rows(KtFrameReader *r, KtBytes *in, uint64_t end)
+static bool read_rows(KtFrameReader *r, GsBytes *in, uint64_t end)
 {
     uint64_t expected = KT_HEAD_BYTES;
 
-    while (kt_bytes_left(in)) {
-        uint64_t offset = kt_bytes_u64(in);
-        const uint8_t *header = kt_bytes_take(in, KT_FRAME_BYTES);
+    while (gs_bytes_left(in)) {
+        uint64_t offset = gs_bytes_u64(in);
+        const uint8_t *header = gs_bytes_take(in, KT_FRAME_BYTES);
         KtFrame f;
 
         if (!header || !kt_frame_get(&f, header) || offset != expected ||
@@ -199,13 +199,13 @@ static bool read_rows(KtFrameReader *r, KtBytes *in, uint64_t end)
 static bool use_index(KtFrameReader *r, const KtFrame *index)
 {
     KtSections s = { 0 };
-    KtBytes in;
+    GsBytes in;
     bool ok;
 
     ok = kt_frame_reader_load(r, 0, &s) && s.n == 1;
     g_array_set_size(r->frames, 0);
     if (ok) {
-        in = kt_bytes(s.data[0]->data, s.data[0]->len);
+        in = gs_bytes(s.data[0]->data, s.data[0]->len);
         ok = read_rows(r, &in, index->offset) &&
              index->number == r->frames->len;
     }

@@ -205,9 +205,9 @@ static void put_gap(KtFrameWriter *o, uint64_t n)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
 
-    kt_put_u64(data, n);
-    kt_put_u64(data, o->gap.first_seq);
-    kt_put_u64(data, o->gap.last_seq);
+    gs_out_u64(&GS_OUT(data), n);
+    gs_out_u64(&GS_OUT(data), o->gap.first_seq);
+    gs_out_u64(&GS_OUT(data), o->gap.last_seq);
     o->last_seq = MAX(o->last_seq, o->gap.last_seq);
     put_one_section(o, KT_FRAME_GAP, data);
 }
@@ -215,13 +215,14 @@ static void put_gap(KtFrameWriter *o, uint64_t n)
 static void put_hooks(KtFrameWriter *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
+    GsOut out = gs_out(data);
     unsigned n = kt_hook_table_count(o->hooks);
 
     for (unsigned i = 1; i <= n; i++) {
         KtHookId id = { i };
 
-        kt_put_u8(data, kt_hook_table_has_gfp(o->hooks, id));
-        kt_put_str(data, kt_hook_table_name(o->hooks, id));
+        gs_out_u8(&out, kt_hook_table_has_gfp(o->hooks, id));
+        gs_out_str(&out, kt_hook_table_name(o->hooks, id));
     }
     put_one_section(o, KT_FRAME_HOOKS, data);
 }
@@ -328,7 +329,7 @@ void kt_frame_writer_events(KtFrameWriter *o, const KtEvent *ev, unsigned n)
     b = begin(o);
     g_byte_array_set_size(o->def_bytes, 0);
     for (unsigned i = 0; i < n; i++) {
-        kt_definitions_add(o->defs, &ev[i], o->def_bytes);
+        kt_definitions_add(o->defs, &ev[i], &GS_OUT(o->def_bytes));
     }
     if (o->def_bytes->len) {
         put_one_section(o, KT_FRAME_DEFS, o->def_bytes);
@@ -350,8 +351,8 @@ static void stop_writing(KtFrameWriter *o)
 
 static bool forgets(KtFrameKind kind, const GByteArray *data)
 {
-    KtBytes in = kt_bytes(data->data, data->len);
-    uint32_t control = kind == KT_FRAME_CONTROL ? kt_bytes_u32(&in) : 0;
+    GsBytes in = gs_bytes(data->data, data->len);
+    uint32_t control = kind == KT_FRAME_CONTROL ? gs_bytes_u32(&in) : 0;
 
     return kind == KT_FRAME_CHECKPOINT || control == KT_CONTROL_RESET ||
            control == KT_CONTROL_CLEAR;
@@ -398,6 +399,7 @@ void kt_frame_writer_add(KtFrameWriter *o, KtFrameKind kind,
 static void put_index(KtFrameWriter *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
+    GsOut out = gs_out(data);
     guint n = o->index->len;
 
     if (n < o->number) {
@@ -408,8 +410,8 @@ static void put_index(KtFrameWriter *o)
         const KtFrame *f = &g_array_index(o->index, KtFrame, i);
 
         kt_frame_put(f, header);
-        kt_put_u64(data, f->offset);
-        g_byte_array_append(data, header, sizeof(header));
+        gs_out_u64(&out, f->offset);
+        gs_out_bytes(&out, header, sizeof(header));
     }
     put_one_section(o, KT_FRAME_INDEX, data);
 }

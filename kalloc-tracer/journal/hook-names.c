@@ -30,16 +30,16 @@ static void set_names(KtHookTable *table, GPtrArray *names,
     kt_hook_table_set(table, rows, names->len);
 }
 
-bool kt_hook_names_read(KtHookTable *table, KtBytes *in)
+bool kt_hook_names_read(KtHookTable *table, GsBytes *in)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     g_autoptr(GByteArray) has_gfp = g_byte_array_new();
 
-    while (kt_bytes_left(in) && names->len < KT_HOOKS_MAX) {
+    while (gs_bytes_left(in) && names->len < KT_HOOKS_MAX) {
         const char *name;
 
-        kt_put_u8(has_gfp, kt_bytes_u8(in));
-        name = kt_bytes_str(in, GS_SYMBOL_NAME_MAX);
+        gs_out_u8(&GS_OUT(has_gfp), gs_bytes_u8(in));
+        name = gs_bytes_str(in, GS_SYMBOL_NAME_MAX, NULL);
         if (!name) {
             return false;
         }

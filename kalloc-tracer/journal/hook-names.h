@@ -3,7 +3,7 @@
 #ifndef KT_SAVED_HOOKS_H
 #define KT_SAVED_HOOKS_H
 
-#include "kalloc-tracer/base/bytes.h"
+#include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/hooks/hook-table.h"
 
 /**
@@ -15,6 +15,6 @@
  *
  * Returns: false if the frame is malformed.
  */
-bool kt_hook_names_read(KtHookTable *table, KtBytes *in);
+bool kt_hook_names_read(KtHookTable *table, GsBytes *in);
 
 #endif /* KT_SAVED_HOOKS_H */

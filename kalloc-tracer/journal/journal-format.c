@@ -41,100 +41,104 @@ static void finish(GByteArray *a, uint8_t *out, size_t len)
 void kt_head_put(const KtHead *h, uint8_t out[KT_HEAD_LIVE])
 {
     GByteArray *a = g_byte_array_new();
+    GsOut w = gs_out(a);
 
-    g_byte_array_append(a, (const uint8_t *)KT_JOURNAL_MAGIC, 6);
-    kt_put_u8(a, KT_JOURNAL_VERSION);
-    kt_put_u8(a, 0);
-    kt_put_u64(a, h->history_bytes);
-    kt_put_u64(a, h->map_bytes);
-    kt_put_u32(a, h->max_stacks);
-    kt_put_u32(a, h->n_cpus);
-    kt_put_u64(a, h->begun);
+    gs_out_bytes(&w, (const uint8_t *)KT_JOURNAL_MAGIC, 6);
+    gs_out_u8(&w, KT_JOURNAL_VERSION);
+    gs_out_u8(&w, 0);
+    gs_out_u64(&w, h->history_bytes);
+    gs_out_u64(&w, h->map_bytes);
+    gs_out_u32(&w, h->max_stacks);
+    gs_out_u32(&w, h->n_cpus);
+    gs_out_u64(&w, h->begun);
     finish(a, out, KT_HEAD_LIVE);
 }
 
 bool kt_head_get(KtHead *h, const uint8_t in[KT_HEAD_LIVE])
 {
-    KtBytes b = kt_bytes(in + 8, KT_HEAD_LIVE - 8);
+    GsBytes b = gs_bytes(in + 8, KT_HEAD_LIVE - 8);
 
-    h->history_bytes = kt_bytes_u64(&b);
-    h->map_bytes = kt_bytes_u64(&b);
-    h->max_stacks = kt_bytes_u32(&b);
-    h->n_cpus = kt_bytes_u32(&b);
-    h->begun = kt_bytes_u64(&b);
+    h->history_bytes = gs_bytes_u64(&b);
+    h->map_bytes = gs_bytes_u64(&b);
+    h->max_stacks = gs_bytes_u32(&b);
+    h->n_cpus = gs_bytes_u32(&b);
+    h->begun = gs_bytes_u64(&b);
     return crc_fits(in, KT_HEAD_LIVE);
 }
 
 void kt_live_put(const KtLive *l, uint8_t out[KT_HEAD_LIVE])
 {
     GByteArray *a = g_byte_array_new();
+    GsOut w = gs_out(a);
 
-    kt_put_u64(a, l->promised);
-    kt_put_u64(a, l->dropped);
+    gs_out_u64(&w, l->promised);
+    gs_out_u64(&w, l->dropped);
     finish(a, out, KT_HEAD_LIVE);
 }
 
 bool kt_live_get(KtLive *l, const uint8_t in[KT_HEAD_LIVE])
 {
-    KtBytes b = kt_bytes(in, KT_HEAD_LIVE);
+    GsBytes b = gs_bytes(in, KT_HEAD_LIVE);
 
-    l->promised = kt_bytes_u64(&b);
-    l->dropped = kt_bytes_u64(&b);
+    l->promised = gs_bytes_u64(&b);
+    l->dropped = gs_bytes_u64(&b);
     return crc_fits(in, KT_HEAD_LIVE);
 }
 
 void kt_tail_put(uint64_t index, uint8_t out[KT_TAIL_BYTES])
 {
     GByteArray *a = g_byte_array_new();
+    GsOut w = gs_out(a);
 
-    kt_put_u64(a, KT_TAIL_MAGIC);
-    kt_put_u64(a, index);
+    gs_out_u64(&w, KT_TAIL_MAGIC);
+    gs_out_u64(&w, index);
     finish(a, out, KT_TAIL_BYTES);
 }
 
 bool kt_tail_get(uint64_t *index, const uint8_t in[KT_TAIL_BYTES])
 {
-    KtBytes b = kt_bytes(in, KT_TAIL_BYTES);
-    uint64_t magic = kt_bytes_u64(&b);
+    GsBytes b = gs_bytes(in, KT_TAIL_BYTES);
+    uint64_t magic = gs_bytes_u64(&b);
 
-    *index = kt_bytes_u64(&b);
+    *index = gs_bytes_u64(&b);
     return magic == KT_TAIL_MAGIC && crc_fits(in, KT_TAIL_BYTES);
 }
 
 void kt_frame_put(const KtFrame *f, uint8_t out[KT_FRAME_BYTES])
 {
     GByteArray *a = g_byte_array_new();
+    GsOut w = gs_out(a);
 
-    kt_put_u32(a, KT_FRAME_MAGIC);
-    kt_put_u32(a, f->kind);
-    kt_put_u32(a, f->number);
-    kt_put_u32(a, f->n);
-    kt_put_u32(a, f->stored);
-    kt_put_u32(a, f->raw);
-    kt_put_u64(a, f->first_seq);
-    kt_put_u64(a, f->last_seq);
-    kt_put_u64(a, f->first_us);
-    kt_put_u64(a, f->last_us);
-    kt_put_u32(a, f->crc);
+    gs_out_u32(&w, KT_FRAME_MAGIC);
+    gs_out_u32(&w, f->kind);
+    gs_out_u32(&w, f->number);
+    gs_out_u32(&w, f->n);
+    gs_out_u32(&w, f->stored);
+    gs_out_u32(&w, f->raw);
+    gs_out_u64(&w, f->first_seq);
+    gs_out_u64(&w, f->last_seq);
+    gs_out_u64(&w, f->first_us);
+    gs_out_u64(&w, f->last_us);
+    gs_out_u32(&w, f->crc);
     finish(a, out, KT_FRAME_BYTES);
 }
 
 bool kt_frame_get(KtFrame *f, const uint8_t in[KT_FRAME_BYTES])
 {
-    KtBytes b = kt_bytes(in, KT_FRAME_BYTES);
-    uint32_t magic = kt_bytes_u32(&b);
-    uint32_t kind = kt_bytes_u32(&b);
+    GsBytes b = gs_bytes(in, KT_FRAME_BYTES);
+    uint32_t magic = gs_bytes_u32(&b);
+    uint32_t kind = gs_bytes_u32(&b);
 
     f->kind = kind;
-    f->number = kt_bytes_u32(&b);
-    f->n = kt_bytes_u32(&b);
-    f->stored = kt_bytes_u32(&b);
-    f->raw = kt_bytes_u32(&b);
-    f->first_seq = kt_bytes_u64(&b);
-    f->last_seq = kt_bytes_u64(&b);
-    f->first_us = kt_bytes_u64(&b);
-    f->last_us = kt_bytes_u64(&b);
-    f->crc = kt_bytes_u32(&b);
+    f->number = gs_bytes_u32(&b);
+    f->n = gs_bytes_u32(&b);
+    f->stored = gs_bytes_u32(&b);
+    f->raw = gs_bytes_u32(&b);
+    f->first_seq = gs_bytes_u64(&b);
+    f->last_seq = gs_bytes_u64(&b);
+    f->first_us = gs_bytes_u64(&b);
+    f->last_us = gs_bytes_u64(&b);
+    f->crc = gs_bytes_u32(&b);
     return magic == KT_FRAME_MAGIC && kind <= UINT8_MAX &&
            f->stored <= KT_STORED_MAX && crc_fits(in, KT_FRAME_BYTES);
 }

@@ -9,7 +9,7 @@
 #ifndef KT_JOURNAL_FORMAT_H
 #define KT_JOURNAL_FORMAT_H
 
-#include "kalloc-tracer/base/bytes.h"
+#include "guest-symbols/base/bytes.h"
 
 #define KT_JOURNAL_MAGIC        "KAJRNL"
 #define KT_JOURNAL_VERSION      3

@@ -244,9 +244,10 @@ void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data)
 void kt_journal_control(KtJournal *j, KtControl control, uint32_t value)
 {
     GByteArray *data = g_byte_array_new();
+    GsOut out = gs_out(data);
 
-    kt_put_u32(data, control);
-    kt_put_u32(data, value);
+    gs_out_u32(&out, control);
+    gs_out_u32(&out, value);
     kt_journal_add_frame(j, KT_FRAME_CONTROL, data);
 }
 

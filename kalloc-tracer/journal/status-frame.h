@@ -7,10 +7,10 @@
 
 #include "kalloc-tracer/api/kt-query.h"
 #include "kalloc-tracer/api/kt-tracer.h"
-#include "kalloc-tracer/base/bytes.h"
+#include "guest-symbols/base/bytes.h"
 
 /** kt_status_put() - append @s, and the sizes and counters of @stats. */
-void kt_status_put(GByteArray *out, const KtStatus *s, const KtStats *stats);
+void kt_status_put(GsOut *out, const KtStatus *s, const KtStats *stats);
 
 /** struct KtStoredStatus - what was read; strings are owned */
 typedef struct KtStoredStatus {
@@ -25,7 +25,7 @@ typedef struct KtStoredStatus {
 
 /** kt_status_get() - (owned) NULL if it makes no sense. Counters that are not
  *  known here are left out. */
-KtStoredStatus *kt_status_get(KtBytes *in);
+KtStoredStatus *kt_status_get(GsBytes *in);
 void kt_status_free(KtStoredStatus *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtStoredStatus, kt_status_free)
 

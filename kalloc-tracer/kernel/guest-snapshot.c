@@ -9,41 +9,41 @@
 
 #define CACHES_MAX (UINT16_MAX + KT_BOOT_CACHES)
 
-void kt_guest_pack(KtGuest *g, GsPack *p)
+void kt_guest_pack(KtGuest *g, GsOut *p)
 {
     GHashTableIter it;
     gpointer va, id;
 
     g_mutex_lock(&g->lock);
-    gs_pack_u64(p, g->vmemmap);
-    gs_pack_u64(p, g->page_offset);
+    gs_out_varint(p, g->vmemmap);
+    gs_out_varint(p, g->page_offset);
     for (unsigned i = 0; i < KT_BOOT_CACHES; i++) {
-        gs_pack_u64(p, g->boot_cache[i].v);
+        gs_out_varint(p, g->boot_cache[i].v);
     }
-    gs_pack_u64(p, g->kmem_cache.v);
-    gs_pack_u64(p, g_hash_table_size(g->caches));
+    gs_out_varint(p, g->kmem_cache.v);
+    gs_out_varint(p, g_hash_table_size(g->caches));
     g_hash_table_iter_init(&it, g->caches);
     while (g_hash_table_iter_next(&it, &va, &id)) {
-        gs_pack_u64(p, *(uint64_t *)va);
-        gs_pack_u64(p, GPOINTER_TO_UINT(id));
+        gs_out_varint(p, *(uint64_t *)va);
+        gs_out_varint(p, GPOINTER_TO_UINT(id));
     }
     g_mutex_unlock(&g->lock);
 }
 
-void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSnapshot *s)
+void kt_guest_unpack(KtGuest *g, GsBytes *u, const KtSnapshot *s)
 {
     uint64_t n;
 
-    g->vmemmap = gs_unpack_u64(u);
-    g->page_offset = gs_unpack_u64(u);
+    g->vmemmap = gs_bytes_varint(u, UINT64_MAX);
+    g->page_offset = gs_bytes_varint(u, UINT64_MAX);
     for (unsigned i = 0; i < KT_BOOT_CACHES; i++) {
-        g->boot_cache[i] = kt_snapshot_cache(s, gs_unpack_u64(u));
+        g->boot_cache[i] = kt_snapshot_cache(s, gs_bytes_varint(u, UINT64_MAX));
     }
-    g->kmem_cache = kt_snapshot_cache(s, gs_unpack_u64(u));
-    n = gs_unpack_upto(u, CACHES_MAX, "the number of caches");
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        uint64_t va = gs_unpack_u64(u);
-        KtCacheId id = kt_snapshot_cache(s, gs_unpack_u64(u));
+    g->kmem_cache = kt_snapshot_cache(s, gs_bytes_varint(u, UINT64_MAX));
+    n = gs_bytes_upto(u, CACHES_MAX, "the number of caches");
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
+        uint64_t va = gs_bytes_varint(u, UINT64_MAX);
+        KtCacheId id = kt_snapshot_cache(s, gs_bytes_varint(u, UINT64_MAX));
 
         if (id.v) {
             g_hash_table_insert(g->caches, g_memdup2(&va, sizeof(va)),

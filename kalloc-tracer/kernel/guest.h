@@ -129,8 +129,8 @@ GS_HOT uint64_t kt_guest_large_above(const KtGuest *g);
 
 /** kt_guest_pack() - what was learned of the guest, into a stream behind
  *  kt_snapshot_pack()'s. */
-void kt_guest_pack(KtGuest *g, GsPack *p);
+void kt_guest_pack(KtGuest *g, GsOut *p);
 /** kt_guest_unpack() - into a new @g; @s: (borrowed) installed. */
-void kt_guest_unpack(KtGuest *g, GsUnpack *u, const KtSnapshot *s);
+void kt_guest_unpack(KtGuest *g, GsBytes *u, const KtSnapshot *s);
 
 #endif /* KT_GUEST_H */

@@ -37,7 +37,7 @@ bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
     return added;
 }
 
-void kt_load_modules(KtTracer *t, GsKernel *k, GsUnpack *u)
+void kt_load_modules(KtTracer *t, GsKernel *k, GsBytes *u)
 {
     KtBudget *budget = kt_tracer_budget(t);
     uint64_t room = kt_budget_room(budget, KT_MEM_KERNEL);

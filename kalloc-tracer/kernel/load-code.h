@@ -24,6 +24,6 @@ bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
 
 /** kt_load_modules() - as gs_kernel_unpack_modules(), whose bytes are those
  *  of @t's KT_MEM_KERNEL; which found no room is counted. */
-void kt_load_modules(KtTracer *t, GsKernel *k, GsUnpack *u);
+void kt_load_modules(KtTracer *t, GsKernel *k, GsBytes *u);
 
 #endif /* KT_LOAD_CODE_H */

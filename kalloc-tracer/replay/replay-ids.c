@@ -94,7 +94,7 @@ static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
     return set_id(ids->cache, id, ours.v);
 }
 
-bool kt_replay_ids_define(KtReplayIds *ids, KtBytes *in)
+bool kt_replay_ids_define(KtReplayIds *ids, GsBytes *in)
 {
     return kt_definitions_read(ids->defs, in);
 }

@@ -10,7 +10,7 @@
 #ifndef KT_REPLAY_IDS_H
 #define KT_REPLAY_IDS_H
 
-#include "kalloc-tracer/base/bytes.h"
+#include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/kt.h"
 
 typedef struct KtReplayIds KtReplayIds;
@@ -21,7 +21,7 @@ void kt_replay_ids_free(KtReplayIds *ids);
 
 /** kt_replay_ids_define() - all of one frame's definitions; false if they
  *  make no sense. */
-bool kt_replay_ids_define(KtReplayIds *ids, KtBytes *in);
+bool kt_replay_ids_define(KtReplayIds *ids, GsBytes *in);
 /** kt_replay_ids_translate() - what @ev names, from the file's numbers to the
  *  tracer's; false if one is not defined. */
 bool kt_replay_ids_translate(const KtReplayIds *ids, KtEvent *ev);

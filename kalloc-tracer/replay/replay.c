@@ -79,7 +79,7 @@ static void count_read(KtReplay *r, unsigned n)
 
 static bool read_events(KtReplay *r, const KtFrame *f)
 {
-    KtBytes col[KT_COL__COUNT];
+    GsBytes col[KT_COL__COUNT];
     unsigned n;
 
     if (r->sections.n != KT_COL__COUNT) {
@@ -91,7 +91,7 @@ static bool read_events(KtReplay *r, const KtFrame *f)
         if (!section) {
             return false;
         }
-        col[i] = kt_bytes(section->data, section->len);
+        col[i] = gs_bytes(section->data, section->len);
     }
     if (!kt_event_codec_decode(col, f->n, r->ev)) {
         return false;
@@ -121,10 +121,10 @@ static bool report_control(KtReplay *r, KtReplayControl control, uint64_t value)
     return true;
 }
 
-static bool read_control(KtReplay *r, KtBytes *in)
+static bool read_control(KtReplay *r, GsBytes *in)
 {
-    uint32_t control = kt_bytes_u32(in);
-    uint32_t value = kt_bytes_u32(in);
+    uint32_t control = gs_bytes_u32(in);
+    uint32_t value = gs_bytes_u32(in);
 
     if (in->failed || control < KT_CONTROL_RESET ||
         control > KT_CONTROL_ENABLED) {
@@ -143,14 +143,14 @@ static bool read_control(KtReplay *r, KtBytes *in)
 
 /* Blocks that were freed in it may look live, others are unknown. One that
  * is told again, behind what forgets, has no more events. */
-static bool read_gap(KtReplay *r, KtBytes *in)
+static bool read_gap(KtReplay *r, GsBytes *in)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .us = r->info.read_us };
-    uint64_t n = kt_bytes_u64(in);
+    uint64_t n = gs_bytes_u64(in);
     uint64_t last;
 
-    kt_bytes_u64(in);           /* the first of them */
-    last = kt_bytes_u64(in);
+    gs_bytes_u64(in);           /* the first of them */
+    last = gs_bytes_u64(in);
     r->last_seq = MAX(r->last_seq, last);
     if (in->failed) {
         return false;
@@ -164,16 +164,16 @@ static bool read_gap(KtReplay *r, KtBytes *in)
 
 /* No writer has packed that much into the file: what a frame unpacks to, and
  * the time that it takes, would be bounded for each frame alone. */
-static bool may_unpack(KtReplay *r, const KtBytes *in)
+static bool may_unpack(KtReplay *r, const GsBytes *in)
 {
-    r->unpacked += kt_bytes_left(in);
+    r->unpacked += gs_bytes_left(in);
     return r->unpacked <= r->info.bytes * UNPACKED_RATIO;
 }
 
 /* Symbols that are of no use leave what is known: addresses without names. */
-static bool read_kernel(KtReplay *r, KtBytes *in)
+static bool read_kernel(KtReplay *r, GsBytes *in)
 {
-    bool found = kt_bytes_u8(in);
+    bool found = gs_bytes_u8(in);
 
     if (in->failed || !may_unpack(r, in)) {
         return false;
@@ -181,8 +181,9 @@ static bool read_kernel(KtReplay *r, KtBytes *in)
     g_clear_pointer(&r->kernel, gs_kernel_free);
     r->kernel_found = found;
     r->kernel_given |= !found;
-    if (kt_bytes_left(in)) {
-        r->kernel = gs_kernel_new_saved(in->p, kt_bytes_left(in), NULL);
+    if (gs_bytes_left(in)) {
+        r->kernel = gs_kernel_new_saved(gs_bytes_at(in), gs_bytes_left(in),
+                                    NULL);
         return r->kernel != NULL;
     }
     return true;
@@ -190,17 +191,18 @@ static bool read_kernel(KtReplay *r, KtBytes *in)
 
 /* One that came with a VM's state begins with a byte: is it loaded yet? What
  * it left behind, if not, is of the time before. */
-static bool read_module(KtReplay *r, KtBytes *in, KtModuleEventKind kind)
+static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
 {
-    bool live = kind != KT_MODULE_EVENT_INHERITED || kt_bytes_u8(in);
-    KtBytes head = *in;
-    uint64_t va = kt_bytes_u64(&head);
+    bool live = kind != KT_MODULE_EVENT_INHERITED || gs_bytes_u8(in);
+    GsBytes head = *in;
+    uint64_t va = gs_bytes_u64(&head);
 
     if (!r->kernel) {
         return true;
     }
     if (!may_unpack(r, in) ||
-        !gs_kernel_load_module(r->kernel, in->p, kt_bytes_left(in), NULL)) {
+        !gs_kernel_load_module(r->kernel, gs_bytes_at(in),
+                               gs_bytes_left(in), NULL)) {
         return false;
     }
     if (live) {
@@ -211,9 +213,9 @@ static bool read_module(KtReplay *r, KtBytes *in, KtModuleEventKind kind)
     return true;
 }
 
-static bool read_module_gone(KtReplay *r, KtBytes *in)
+static bool read_module_gone(KtReplay *r, GsBytes *in)
 {
-    uint64_t va = kt_bytes_u64(in);
+    uint64_t va = gs_bytes_u64(in);
 
     if (r->kernel) {
         kt_tracer_replay_module(r->tracer, r->kernel, va, KT_MODULE_EVENT_GONE);
@@ -230,7 +232,7 @@ static void set_counters(KtReplay *r)
     }
 }
 
-static bool read_status(KtReplay *r, KtBytes *in)
+static bool read_status(KtReplay *r, GsBytes *in)
 {
     KtStoredStatus *s = kt_status_get(in);
 
@@ -250,7 +252,7 @@ static bool install(KtReplay *r)
 {
     GsBytes all = { r->checkpoint->data, r->checkpoint->len };
 
-    if (!kt_snapshot_load(r->tracer, gs_unpack_from_bytes, &all, NULL)) {
+    if (!kt_snapshot_load(r->tracer, gs_stream_from_bytes, &all, NULL)) {
         return false;
     }
     r->info.read_us = r->tracer->last_us;
@@ -275,22 +277,22 @@ static bool load_checkpoint(KtReplay *r)
     return ok && (report_control(r, KT_REPLAY_LOAD, 0) || true);
 }
 
-static bool read_checkpoint(KtReplay *r, KtBytes *in)
+static bool read_checkpoint(KtReplay *r, GsBytes *in)
 {
-    bool more = kt_bytes_u8(in);
+    bool more = gs_bytes_u8(in);
 
     if (in->failed || !may_unpack(r, in) ||
-        r->checkpoint->len + kt_bytes_left(in) > KT_CHECKPOINT_MAX) {
+        r->checkpoint->len + gs_bytes_left(in) > KT_CHECKPOINT_MAX) {
         return false;
     }
-    g_byte_array_append(r->checkpoint, in->p, kt_bytes_left(in));
+    g_byte_array_append(r->checkpoint, gs_bytes_at(in), gs_bytes_left(in));
     return more || load_checkpoint(r);
 }
 
-static bool read_mark(KtReplay *r, KtBytes *in)
+static bool read_mark(KtReplay *r, GsBytes *in)
 {
-    bool set = kt_bytes_u8(in);
-    const char *name = kt_bytes_str(in, KT_MARK_NAME_MAX);
+    bool set = gs_bytes_u8(in);
+    const char *name = gs_bytes_str(in, KT_MARK_NAME_MAX, NULL);
 
     if (!name) {
         return false;
@@ -309,8 +311,8 @@ static bool read_mark(KtReplay *r, KtBytes *in)
 static bool read_frame(KtReplay *r, const KtFrame *f)
 {
     const GByteArray *first = r->sections.n ? r->sections.data[0] : NULL;
-    KtBytes in = first ? kt_bytes(first->data, first->len) :
-                         kt_bytes(NULL, 0);
+    GsBytes in = first ? gs_bytes(first->data, first->len) :
+                         gs_bytes(NULL, 0);
 
     switch (f->kind) {
     case KT_FRAME_EVENTS:

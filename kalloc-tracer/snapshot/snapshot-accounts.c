@@ -12,16 +12,16 @@
 
 /* ---- writing ------------------------------------------------------------- */
 
-static void pack_account(GsPack *p, const KtAccount *a)
+static void pack_account(GsOut *p, const KtAccount *a)
 {
-    gs_pack_u64(p, a->allocs);
-    gs_pack_u64(p, a->asked);
-    gs_pack_step(p, a->asked, a->reserved);
-    gs_pack_step(p, a->allocs, a->frees);
-    gs_pack_step(p, a->asked, a->freed_asked);
-    gs_pack_step(p, a->reserved, a->freed_reserved);
-    gs_pack_u64(p, a->peak);
-    gs_pack_u64(p, a->cross);
+    gs_out_varint(p, a->allocs);
+    gs_out_varint(p, a->asked);
+    gs_out_step(p, a->asked, a->reserved);
+    gs_out_step(p, a->allocs, a->frees);
+    gs_out_step(p, a->asked, a->freed_asked);
+    gs_out_step(p, a->reserved, a->freed_reserved);
+    gs_out_varint(p, a->peak);
+    gs_out_varint(p, a->cross);
 }
 
 /* What has no account of its own goes with what is nobody's. */
@@ -35,7 +35,7 @@ static KtAccount account_at(const KtCells *c, uint32_t id)
     return a;
 }
 
-static void pack_cells(GsPack *p, const KtCells *c)
+static void pack_cells(GsOut *p, const KtCells *c)
 {
     uint32_t end = MAX(kt_cells_end(c), 1);
     uint64_t n = 0;
@@ -49,43 +49,43 @@ static void pack_cells(GsPack *p, const KtCells *c)
             }
             n += !pass;
             if (pass) {
-                gs_pack_step(p, last, id);
+                gs_out_step(p, last, id);
                 pack_account(p, &a);
                 last = id;
             }
         }
         if (!pass) {
-            gs_pack_u64(p, n);
+            gs_out_varint(p, n);
         }
     }
 }
 
-static void pack_callers(const KtAccounts *a, GsPack *p)
+static void pack_callers(const KtAccounts *a, GsOut *p)
 {
-    gs_pack_u64(p, a->pcs->len - 1);
+    gs_out_varint(p, a->pcs->len - 1);
     for (guint id = 1; id < a->pcs->len; id++) {
         uint64_t pc = g_array_index(a->pcs, uint64_t, id);
 
-        gs_pack_step(p, id > 1 ? g_array_index(a->pcs, uint64_t, id - 1) : 0,
-                     pc);
-        gs_pack_u64(p, kt_accounts_held(a, id)->peak);
+        gs_out_step(p, id > 1 ? g_array_index(a->pcs, uint64_t, id - 1) : 0,
+                    pc);
+        gs_out_varint(p, kt_accounts_held(a, id)->peak);
     }
 }
 
-static void pack_stray(const KtAccounts *a, GsPack *p)
+static void pack_stray(const KtAccounts *a, GsOut *p)
 {
     GHashTableIter it;
     gpointer value;
 
-    gs_pack_u64(p, g_hash_table_size(a->stray));
+    gs_out_varint(p, g_hash_table_size(a->stray));
     g_hash_table_iter_init(&it, a->stray);
     while (g_hash_table_iter_next(&it, NULL, &value)) {
         const KtStray *s = value;
 
-        gs_pack_u64(p, s->stack.v);
-        gs_pack_u64(p, s->unknown);
-        gs_pack_u64(p, s->invalid);
-        gs_pack_u64(p, s->pages);
+        gs_out_varint(p, s->stack.v);
+        gs_out_varint(p, s->unknown);
+        gs_out_varint(p, s->invalid);
+        gs_out_varint(p, s->pages);
     }
 }
 
@@ -99,20 +99,20 @@ static void numbers_of(KtTotals *t, uint64_t *out[9])
     memcpy(out, all, sizeof(all));
 }
 
-void kt_accounts_pack(const KtAccounts *a, GsPack *p)
+void kt_accounts_pack(const KtAccounts *a, GsOut *p)
 {
     KtTotals totals = a->now.totals;
     uint64_t *number[9];
 
-    gs_pack_u64(p, !a->off);
+    gs_out_varint(p, !a->off);
     if (a->off) {
         return;
     }
     numbers_of(&totals, number);
     for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
-        gs_pack_u64(p, *number[i]);
+        gs_out_varint(p, *number[i]);
     }
-    gs_pack_u64(p, a->now.all.peak);
+    gs_out_varint(p, a->now.all.peak);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         pack_cells(p, &a->now.by[i]);
     }
@@ -122,32 +122,32 @@ void kt_accounts_pack(const KtAccounts *a, GsPack *p)
 
 /* ---- reading ------------------------------------------------------------- */
 
-static KtAccount unpack_account(GsUnpack *u)
+static KtAccount unpack_account(GsBytes *u)
 {
-    KtAccount a = { .allocs = gs_unpack_u64(u) };
+    KtAccount a = { .allocs = gs_bytes_varint(u, UINT64_MAX) };
 
-    a.asked = gs_unpack_u64(u);
-    a.reserved = gs_unpack_step(u, a.asked);
-    a.frees = gs_unpack_step(u, a.allocs);
-    a.freed_asked = gs_unpack_step(u, a.asked);
-    a.freed_reserved = gs_unpack_step(u, a.reserved);
-    a.peak = gs_unpack_u64(u);
-    a.cross = gs_unpack_upto(u, ((uint64_t)1 << 40) - 1, "frees elsewhere");
+    a.asked = gs_bytes_varint(u, UINT64_MAX);
+    a.reserved = gs_bytes_step(u, a.asked);
+    a.frees = gs_bytes_step(u, a.allocs);
+    a.freed_asked = gs_bytes_step(u, a.asked);
+    a.freed_reserved = gs_bytes_step(u, a.reserved);
+    a.peak = gs_bytes_varint(u, UINT64_MAX);
+    a.cross = gs_bytes_upto(u, ((uint64_t)1 << 40) - 1, "frees elsewhere");
     return a;
 }
 
-static void unpack_cells(GsUnpack *u, KtCells *c, uint64_t max)
+static void unpack_cells(GsBytes *u, KtCells *c, uint64_t max)
 {
-    uint64_t n = gs_unpack_upto(u, max + 1, "the number of accounts");
+    uint64_t n = gs_bytes_upto(u, max + 1, "the number of accounts");
     uint64_t last = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        uint64_t id = gs_unpack_step(u, last);
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
+        uint64_t id = gs_bytes_step(u, last);
 
         if (id > max || (i && id <= last)) {
-            gs_unpack_fail(u, "accounts are out of order");
+            gs_bytes_fail(u, "accounts are out of order");
         }
-        if (gs_unpack_ok(u)) {
+        if (gs_bytes_ok(u)) {
             KtAccount a = unpack_account(u);
 
             kt_account_add(kt_cells_at(c, id), &a);
@@ -156,39 +156,39 @@ static void unpack_cells(GsUnpack *u, KtCells *c, uint64_t max)
     }
 }
 
-static void unpack_callers(KtAccounts *a, GsUnpack *u, uint32_t n_stacks)
+static void unpack_callers(KtAccounts *a, GsBytes *u, uint32_t n_stacks)
 {
-    uint64_t n = gs_unpack_upto(u, (uint64_t)n_stacks + 1,
-                                "the number of callers");
+    uint64_t n = gs_bytes_upto(u, (uint64_t)n_stacks + 1,
+                               "the number of callers");
     uint64_t last = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
-        uint64_t pc = gs_unpack_step(u, last);
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
+        uint64_t pc = gs_bytes_step(u, last);
 
         kt_held_peak(kt_accounts_held(a, kt_accounts_caller(a, pc)),
-                     gs_unpack_u64(u));
+                     gs_bytes_varint(u, UINT64_MAX));
         last = pc;
     }
 }
 
-static void unpack_stray(KtAccounts *a, GsUnpack *u, uint32_t n_stacks)
+static void unpack_stray(KtAccounts *a, GsBytes *u, uint32_t n_stacks)
 {
-    uint64_t n = gs_unpack_upto(u, (uint64_t)n_stacks + 1,
-                                "the number of stray frees");
+    uint64_t n = gs_bytes_upto(u, (uint64_t)n_stacks + 1,
+                               "the number of stray frees");
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         KtStray s = {
-            .stack = { gs_unpack_upto(u, n_stacks, "a backtrace") },
+            .stack = { gs_bytes_upto(u, n_stacks, "a backtrace") },
         };
 
-        s.unknown = gs_unpack_u64(u);
-        s.invalid = gs_unpack_u64(u);
-        s.pages = gs_unpack_u64(u);
+        s.unknown = gs_bytes_varint(u, UINT64_MAX);
+        s.invalid = gs_bytes_varint(u, UINT64_MAX);
+        s.pages = gs_bytes_varint(u, UINT64_MAX);
         kt_accounts_add_stray(a, &s);
     }
 }
 
-void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
+void kt_accounts_unpack(KtAccounts *a, GsBytes *u, uint32_t n_stacks,
                         uint32_t n_tasks, uint32_t n_caches)
 {
     const uint64_t max[KT_BY__COUNT] = {
@@ -198,15 +198,15 @@ void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
     };
     uint64_t *number[9];
 
-    if (!gs_unpack_upto(u, 1, "a flag")) {
+    if (!gs_bytes_upto(u, 1, "a flag")) {
         kt_accounts_end(a);
         return;
     }
     numbers_of(&a->now.totals, number);
     for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
-        *number[i] = gs_unpack_u64(u);
+        *number[i] = gs_bytes_varint(u, UINT64_MAX);
     }
-    a->now.all.peak = gs_unpack_u64(u);
+    a->now.all.peak = gs_bytes_varint(u, UINT64_MAX);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         unpack_cells(u, &a->now.by[i], max[i]);
     }

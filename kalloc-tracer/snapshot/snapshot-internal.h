@@ -15,9 +15,9 @@ typedef struct KtSnapshotIds {
 } KtSnapshotIds;
 
 /** kt_model_pack() - blocks, past lives, errors. */
-void kt_model_pack(const KtModel *m, GsPack *p);
+void kt_model_pack(const KtModel *m, GsOut *p);
 /** kt_model_unpack() - into @m, which is empty. */
-void kt_model_unpack(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids);
+void kt_model_unpack(KtModel *m, GsBytes *u, const KtSnapshotIds *ids);
 /** kt_model_drop_pages() - it has no blocks of pages. */
 void kt_model_drop_pages(KtModel *m);
 /** kt_model_renumber() - the ids of all that @m has; those of backtraces are
@@ -26,9 +26,9 @@ void kt_model_renumber(KtModel *m, const KtRenumber *to,
                        const KtDepot *stacks);
 
 /** kt_accounts_pack() - without marks. */
-void kt_accounts_pack(const KtAccounts *a, GsPack *p);
+void kt_accounts_pack(const KtAccounts *a, GsOut *p);
 /** kt_accounts_unpack() - into @a, which is empty. */
-void kt_accounts_unpack(KtAccounts *a, GsUnpack *u, uint32_t n_stacks,
+void kt_accounts_unpack(KtAccounts *a, GsBytes *u, uint32_t n_stacks,
                         uint32_t n_tasks, uint32_t n_caches);
 /** kt_accounts_renumber() - other ids, of the backtraces in @stacks; marks
  *  are dropped. What loses its id is nobody's: kt_accounts_settle() follows. */

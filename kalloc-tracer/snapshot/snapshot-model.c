@@ -18,30 +18,30 @@ enum {
 
 /* ---- what all blocks have ----------------------------------------------- */
 
-static void pack_block(GsPack *p, const KtBlock *b, uint64_t from,
+static void pack_block(GsOut *p, const KtBlock *b, uint64_t from,
                        unsigned flags)
 {
-    gs_pack_u64(p, flags | b->layer << 4);
-    gs_pack_step(p, from, b->va);
-    gs_pack_u64(p, b->requested);
-    gs_pack_step(p, b->requested, b->actual);
-    gs_pack_step(p, 0, b->alloc_us);
-    gs_pack_u64(p, b->alloc_stack.v);
-    gs_pack_u64(p, b->alloc_task.v);
-    gs_pack_u64(p, b->cache.v);
-    gs_pack_u64(p, b->gfp);
-    gs_pack_u64(p, b->hook.v);
-    gs_pack_u64(p, b->alloc_cpu);
+    gs_out_varint(p, flags | b->layer << 4);
+    gs_out_step(p, from, b->va);
+    gs_out_varint(p, b->requested);
+    gs_out_step(p, b->requested, b->actual);
+    gs_out_step(p, 0, b->alloc_us);
+    gs_out_varint(p, b->alloc_stack.v);
+    gs_out_varint(p, b->alloc_task.v);
+    gs_out_varint(p, b->cache.v);
+    gs_out_varint(p, b->gfp);
+    gs_out_varint(p, b->hook.v);
+    gs_out_varint(p, b->alloc_cpu);
     if (flags & B_FREED) {
-        gs_pack_step(p, b->alloc_us, b->free_us);
-        gs_pack_u64(p, b->free_stack.v);
-        gs_pack_u64(p, b->free_task.v);
-        gs_pack_u64(p, b->free_hook.v);
-        gs_pack_u64(p, b->free_cpu);
+        gs_out_step(p, b->alloc_us, b->free_us);
+        gs_out_varint(p, b->free_stack.v);
+        gs_out_varint(p, b->free_task.v);
+        gs_out_varint(p, b->free_hook.v);
+        gs_out_varint(p, b->free_cpu);
     }
     if (flags & B_RCU) {
-        gs_pack_step(p, b->alloc_us, b->rcu_us);
-        gs_pack_u64(p, b->rcu_stack.v);
+        gs_out_step(p, b->alloc_us, b->rcu_us);
+        gs_out_varint(p, b->rcu_stack.v);
     }
 }
 
@@ -52,43 +52,43 @@ static unsigned flags_of(const KtBlock *b)
            (b->rcu_queued && (b->rcu_stack.v || b->rcu_us) ? B_RCU : 0);
 }
 
-static KtHookId unpack_hook(GsUnpack *u, const KtSnapshotIds *ids)
+static KtHookId unpack_hook(GsBytes *u, const KtSnapshotIds *ids)
 {
-    return ids->hook[gs_unpack_upto(u, ids->hooks, "the number of a hook")];
+    return ids->hook[gs_bytes_upto(u, ids->hooks, "the number of a hook")];
 }
 
-static KtStackId unpack_stack(GsUnpack *u, const KtSnapshotIds *ids)
+static KtStackId unpack_stack(GsBytes *u, const KtSnapshotIds *ids)
 {
     return (KtStackId) {
-        gs_unpack_upto(u, ids->stacks, "the number of a backtrace")
+        gs_bytes_upto(u, ids->stacks, "the number of a backtrace")
     };
 }
 
-static KtTaskId unpack_task(GsUnpack *u, const KtSnapshotIds *ids)
+static KtTaskId unpack_task(GsBytes *u, const KtSnapshotIds *ids)
 {
     return (KtTaskId) {
-        gs_unpack_upto(u, ids->tasks, "the number of a task")
+        gs_bytes_upto(u, ids->tasks, "the number of a task")
     };
 }
 
-static KtCacheId unpack_cache(GsUnpack *u, const KtSnapshotIds *ids)
+static KtCacheId unpack_cache(GsBytes *u, const KtSnapshotIds *ids)
 {
     return (KtCacheId) {
-        gs_unpack_upto(u, ids->caches, "the number of a cache")
+        gs_bytes_upto(u, ids->caches, "the number of a cache")
     };
 }
 
-static uint64_t unpack_us(GsUnpack *u, uint64_t from)
+static uint64_t unpack_us(GsBytes *u, uint64_t from)
 {
-    uint64_t us = gs_unpack_step(u, from);
+    uint64_t us = gs_bytes_step(u, from);
 
     if (us > US_MAX) {
-        gs_unpack_fail(u, "a time has more than 48 bits");
+        gs_bytes_fail(u, "a time has more than 48 bits");
     }
     return us & US_MAX;
 }
 
-static void unpack_end(GsUnpack *u, KtBlock *b, unsigned flags,
+static void unpack_end(GsBytes *u, KtBlock *b, unsigned flags,
                        const KtSnapshotIds *ids)
 {
     if (flags & B_FREED) {
@@ -96,7 +96,7 @@ static void unpack_end(GsUnpack *u, KtBlock *b, unsigned flags,
         b->free_stack = unpack_stack(u, ids);
         b->free_task = unpack_task(u, ids);
         b->free_hook = unpack_hook(u, ids);
-        b->free_cpu = gs_unpack_upto(u, UINT16_MAX, "a vCPU");
+        b->free_cpu = gs_bytes_upto(u, UINT16_MAX, "a vCPU");
     }
     if (flags & B_RCU) {
         b->rcu_us = unpack_us(u, b->alloc_us);
@@ -104,10 +104,10 @@ static void unpack_end(GsUnpack *u, KtBlock *b, unsigned flags,
     }
 }
 
-static unsigned unpack_block(GsUnpack *u, KtBlock *b, uint64_t from,
+static unsigned unpack_block(GsBytes *u, KtBlock *b, uint64_t from,
                              const KtSnapshotIds *ids)
 {
-    unsigned head = gs_unpack_upto(u, UINT8_MAX, "the kind of a block");
+    unsigned head = gs_bytes_upto(u, UINT8_MAX, "the kind of a block");
 
     *b = (KtBlock) {
         .layer = head >> 4,
@@ -115,18 +115,18 @@ static unsigned unpack_block(GsUnpack *u, KtBlock *b, uint64_t from,
         .rcu_queued = head & B_QUEUED,
     };
     if (b->layer == KT_LAYER_NONE || b->layer >= KT_LAYER__COUNT) {
-        gs_unpack_fail(u, "a block of an unknown layer");
+        gs_bytes_fail(u, "a block of an unknown layer");
     }
-    b->va = gs_unpack_step(u, from);
-    b->requested = gs_unpack_u64(u);
-    b->actual = gs_unpack_step(u, b->requested);
+    b->va = gs_bytes_step(u, from);
+    b->requested = gs_bytes_varint(u, UINT64_MAX);
+    b->actual = gs_bytes_step(u, b->requested);
     b->alloc_us = unpack_us(u, 0);
     b->alloc_stack = unpack_stack(u, ids);
     b->alloc_task = unpack_task(u, ids);
     b->cache = unpack_cache(u, ids);
-    b->gfp = gs_unpack_upto(u, UINT32_MAX, "gfp flags");
+    b->gfp = gs_bytes_upto(u, UINT32_MAX, "gfp flags");
     b->hook = unpack_hook(u, ids);
-    b->alloc_cpu = gs_unpack_upto(u, UINT16_MAX, "a vCPU");
+    b->alloc_cpu = gs_bytes_upto(u, UINT16_MAX, "a vCPU");
     unpack_end(u, b, head, ids);
     return head & (B_OLD | B_RCU);
 }
@@ -140,20 +140,20 @@ static uint32_t reported(const KtBlocks *b, uint32_t index)
     return r->end ? kt_end(b, r->end)->reported : 0;
 }
 
-static void pack_map(const KtModel *m, const KtMap *map, GsPack *p)
+static void pack_map(const KtModel *m, const KtMap *map, GsOut *p)
 {
     KtMapIter it = kt_map_seek(map, 0);
     KtMapEntry e;
     uint64_t last = 0;
 
-    gs_pack_u64(p, map->n);
+    gs_out_varint(p, map->n);
     while ((e = kt_map_next(map, &it)).val) {
         KtBlock b;
 
         kt_blocks_get(&m->blocks, e.val, &b);
         pack_block(p, &b, last, flags_of(&b) |
                    (kt_rec(&m->blocks, e.val)->old ? B_OLD : 0));
-        gs_pack_u64(p, reported(&m->blocks, e.val));
+        gs_out_varint(p, reported(&m->blocks, e.val));
         last = b.va;
     }
 }
@@ -225,23 +225,23 @@ static void expect(KtModel *m, uint32_t index, uint64_t n)
     }
 }
 
-static void unpack_map(KtModel *m, KtMapId id, GsUnpack *u,
+static void unpack_map(KtModel *m, KtMapId id, GsBytes *u,
                        const KtSnapshotIds *ids)
 {
-    uint64_t n = gs_unpack_upto(u, UINT32_MAX, "the number of blocks");
+    uint64_t n = gs_bytes_upto(u, UINT32_MAX, "the number of blocks");
     uint64_t before = 0, last = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         KtBlock b;
         unsigned flags = unpack_block(u, &b, before, ids);
-        uint64_t frees = gs_unpack_upto(u, UINT8_MAX, "reported frees");
+        uint64_t frees = gs_bytes_upto(u, UINT8_MAX, "reported frees");
         uint64_t len = kt_block_len(&b);
 
         if ((b.layer == KT_LAYER_PAGES) != (id == KT_MAP_PAGES) ||
             (i && b.va <= last)) {
-            gs_unpack_fail(u, "blocks overlap or are out of order");
+            gs_bytes_fail(u, "blocks overlap or are out of order");
         }
-        if (!gs_unpack_ok(u)) {
+        if (!gs_bytes_ok(u)) {
             return;
         }
         before = b.va;
@@ -253,7 +253,7 @@ static void unpack_map(KtModel *m, KtMapId id, GsUnpack *u,
 /* ---- past lives, errors ------------------------------------------------- */
 
 typedef struct PackRows {
-    GsPack *p;
+    GsOut *p;
     uint64_t last;
 } PackRows;
 
@@ -266,69 +266,69 @@ static bool pack_row(const KtBlock *b, void *opaque)
     return true;
 }
 
-static void pack_history(const KtHistory *h, GsPack *p)
+static void pack_history(const KtHistory *h, GsOut *p)
 {
     PackRows rows = { p, 0 };
 
-    gs_pack_u64(p, kt_history_rows(h));
+    gs_out_varint(p, kt_history_rows(h));
     kt_history_foreach(h, pack_row, &rows);
 }
 
-static void unpack_history(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
+static void unpack_history(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
 {
-    uint64_t n = gs_unpack_upto(u, UINT32_MAX, "the number of past lives");
+    uint64_t n = gs_bytes_upto(u, UINT32_MAX, "the number of past lives");
     uint64_t last = 0;
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         KtBlock b;
 
         unpack_block(u, &b, last, ids);
         last = b.va;
-        if (gs_unpack_ok(u)) {
+        if (gs_bytes_ok(u)) {
             kt_history_add(m->history, &b);
         }
     }
 }
 
-static void pack_error(const KtError *e, GsPack *p)
+static void pack_error(const KtError *e, GsOut *p)
 {
-    gs_pack_u64(p, e->kind);
-    gs_pack_u64(p, e->va);
-    gs_pack_u64(p, e->stack.v);
-    gs_pack_u64(p, e->task.v);
-    gs_pack_u64(p, e->cpu);
-    gs_pack_u64(p, e->hook.v);
-    gs_pack_u64(p, e->cache.v);
-    gs_pack_step(p, 0, e->us);
-    gs_pack_u64(p, e->size);
-    gs_pack_u64(p, e->has_block);
+    gs_out_varint(p, e->kind);
+    gs_out_varint(p, e->va);
+    gs_out_varint(p, e->stack.v);
+    gs_out_varint(p, e->task.v);
+    gs_out_varint(p, e->cpu);
+    gs_out_varint(p, e->hook.v);
+    gs_out_varint(p, e->cache.v);
+    gs_out_step(p, 0, e->us);
+    gs_out_varint(p, e->size);
+    gs_out_varint(p, e->has_block);
     if (e->has_block) {
         pack_block(p, &e->block, e->va, flags_of(&e->block));
     }
 }
 
-static void unpack_error(KtError *e, GsUnpack *u, const KtSnapshotIds *ids)
+static void unpack_error(KtError *e, GsBytes *u, const KtSnapshotIds *ids)
 {
-    e->kind = gs_unpack_upto(u, KT_ERR__COUNT - 1, "the kind of an error");
-    e->va = gs_unpack_u64(u);
+    e->kind = gs_bytes_upto(u, KT_ERR__COUNT - 1, "the kind of an error");
+    e->va = gs_bytes_varint(u, UINT64_MAX);
     e->stack = unpack_stack(u, ids);
     e->task = unpack_task(u, ids);
-    e->cpu = gs_unpack_upto(u, UINT16_MAX, "a vCPU");
+    e->cpu = gs_bytes_upto(u, UINT16_MAX, "a vCPU");
     e->hook = unpack_hook(u, ids);
     e->cache = unpack_cache(u, ids);
     e->us = unpack_us(u, 0);
-    e->size = gs_unpack_u64(u);
-    e->has_block = gs_unpack_upto(u, 1, "a flag");
+    e->size = gs_bytes_varint(u, UINT64_MAX);
+    e->has_block = gs_bytes_upto(u, 1, "a flag");
     if (e->has_block) {
         unpack_block(u, &e->block, e->va, ids);
     }
 }
 
-static void unpack_errors(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
+static void unpack_errors(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
 {
-    uint64_t n = gs_unpack_upto(u, KT_MAX_ERRORS, "the number of errors");
+    uint64_t n = gs_bytes_upto(u, KT_MAX_ERRORS, "the number of errors");
 
-    for (uint64_t i = 1; i <= n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 1; i <= n && gs_bytes_ok(u); i++) {
         KtError e = { 0 };
 
         unpack_error(&e, u, ids);
@@ -343,15 +343,15 @@ static void unpack_errors(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
 /* What is uncertain, as one number. */
 enum { GAP = 1, UNSEEN = 2 };
 
-void kt_model_pack(const KtModel *m, GsPack *p)
+void kt_model_pack(const KtModel *m, GsOut *p)
 {
-    gs_pack_u64(p, m->complete);
-    gs_pack_u64(p, (m->gap ? GAP : 0) | (m->unseen ? UNSEEN : 0));
+    gs_out_varint(p, m->complete);
+    gs_out_varint(p, (m->gap ? GAP : 0) | (m->unseen ? UNSEEN : 0));
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         pack_map(m, &m->map[i], p);
     }
     pack_history(m->history, p);
-    gs_pack_u64(p, m->errors.list->len);
+    gs_out_varint(p, m->errors.list->len);
     for (unsigned i = 0; i < m->errors.list->len; i++) {
         pack_error(&g_array_index(m->errors.list, KtError, i), p);
     }
@@ -377,7 +377,7 @@ static void recount(const KtModel *m, KtAccounts *out)
 }
 
 /* Before version 2 nobody kept accounts: they begin with what is live. */
-static void unpack_accounts(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
+static void unpack_accounts(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
 {
     KtAccounts live;
 
@@ -386,23 +386,23 @@ static void unpack_accounts(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
         return;
     }
     kt_accounts_unpack(&m->accounts, u, ids->stacks, ids->tasks, ids->caches);
-    if (m->accounts.off || !gs_unpack_ok(u)) {
+    if (m->accounts.off || !gs_bytes_ok(u)) {
         return;
     }
     kt_accounts_init(&live, NULL, m->accounts.stacks);
     recount(m, &live);
     if (!kt_accounts_settle(&m->accounts, &live)) {
-        gs_unpack_fail(u, "accounts do not fit the blocks");
+        gs_bytes_fail(u, "accounts do not fit the blocks");
     }
     kt_accounts_deinit(&live);
 }
 
-void kt_model_unpack(KtModel *m, GsUnpack *u, const KtSnapshotIds *ids)
+void kt_model_unpack(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
 {
     uint64_t lost;
 
-    m->complete = gs_unpack_upto(u, 1, "a flag");
-    lost = gs_unpack_upto(u, GAP | UNSEEN, "what was lost");
+    m->complete = gs_bytes_upto(u, 1, "a flag");
+    lost = gs_bytes_upto(u, GAP | UNSEEN, "what was lost");
     m->gap = lost & GAP;
     m->unseen = lost & UNSEEN;
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {

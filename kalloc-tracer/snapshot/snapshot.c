@@ -62,199 +62,199 @@ static bool is_of_process(KtCounter c)
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void pack_hooks(const KtHookTable *hooks, GsPack *p)
+static void pack_hooks(const KtHookTable *hooks, GsOut *p)
 {
     unsigned n = kt_hook_table_count(hooks);
 
-    gs_pack_u64(p, n);
+    gs_out_varint(p, n);
     for (unsigned id = 1; id <= n; id++) {
-        gs_pack_text(p, kt_hook_table_name(hooks, (KtHookId) { id }));
+        gs_out_text(p, kt_hook_table_name(hooks, (KtHookId) { id }));
     }
 }
 
-static void pack_stacks(const KtDepot *d, uint32_t n_stacks, GsPack *p)
+static void pack_stacks(const KtDepot *d, uint32_t n_stacks, GsOut *p)
 {
-    gs_pack_u64(p, n_stacks);
+    gs_out_varint(p, n_stacks);
     for (uint32_t id = 1; id <= n_stacks; id++) {
         unsigned n;
         uint8_t stop;
         const uint64_t *pc = kt_depot_get(d, id, &n, &stop);
 
-        gs_pack_u64(p, n);
-        gs_pack_u64(p, stop);
+        gs_out_varint(p, n);
+        gs_out_varint(p, stop);
         for (unsigned i = 0; i < n; i++) {
-            gs_pack_step(p, i ? pc[i - 1] : 0, pc[i]);
+            gs_out_step(p, i ? pc[i - 1] : 0, pc[i]);
         }
     }
 }
 
-static void pack_tasks(const KtTasksCaches *names, GsPack *p)
+static void pack_tasks(const KtTasksCaches *names, GsOut *p)
 {
     uint32_t n = kt_tasks_caches_n_tasks(names);
 
-    gs_pack_u64(p, n);
+    gs_out_varint(p, n);
     for (uint32_t id = 1; id <= n; id++) {
         char comm[KT_COMM_LEN + 1];
         uint32_t pid = 0;
 
         kt_tasks_caches_task(names, (KtTaskId) { id }, &pid, comm);
-        gs_pack_u64(p, pid);
-        gs_pack_text(p, comm);
+        gs_out_varint(p, pid);
+        gs_out_text(p, comm);
     }
 }
 
-static void pack_caches(const KtTasksCaches *names, GsPack *p)
+static void pack_caches(const KtTasksCaches *names, GsOut *p)
 {
     uint32_t n = kt_tasks_caches_n_caches(names);
 
-    gs_pack_u64(p, n);
+    gs_out_varint(p, n);
     for (uint32_t id = 1; id <= n; id++) {
         KtCacheInfo info = { 0 };
 
         kt_tasks_caches_cache(names, (KtCacheId) { id }, &info);
-        gs_pack_u64(p, info.va);
-        gs_pack_text(p, info.name);
-        gs_pack_u64(p, info.object_size);
-        gs_pack_u64(p, info.size);
-        gs_pack_u64(p, info.destroyed);
+        gs_out_varint(p, info.va);
+        gs_out_text(p, info.name);
+        gs_out_varint(p, info.object_size);
+        gs_out_varint(p, info.size);
+        gs_out_varint(p, info.destroyed);
     }
 }
 
-static void pack_counters(const KtTracer *t, GsPack *p)
+static void pack_counters(const KtTracer *t, GsOut *p)
 {
-    gs_pack_u64(p, KT_CNT__COUNT);
+    gs_out_varint(p, KT_CNT__COUNT);
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
-        gs_pack_text(p, kt_counter_name(i));
-        gs_pack_u64(p, kt_counters_get(t->counters, i));
+        gs_out_text(p, kt_counter_name(i));
+        gs_out_varint(p, kt_counters_get(t->counters, i));
     }
 }
 
-void kt_snapshot_pack(KtTracer *t, GsPack *p)
+void kt_snapshot_pack(KtTracer *t, GsOut *p)
 {
     kt_tracer_lock_drained(t);
-    gs_pack_text(p, MAGIC);
-    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
+    gs_out_text(p, MAGIC);
+    gs_out_varint(p, KT_SNAPSHOT_VERSION);
     pack_hooks(t->hooks, p);
     pack_stacks(t->stacks, kt_depot_count(t->stacks), p);
     pack_tasks(t->names, p);
     pack_caches(t->names, p);
     pack_counters(t, p);
-    gs_pack_u64(p, kt_tracer_enabled(t));
-    gs_pack_u64(p, t->events);
-    gs_pack_u64(p, t->last_us);
+    gs_out_varint(p, kt_tracer_enabled(t));
+    gs_out_varint(p, t->events);
+    gs_out_varint(p, t->last_us);
     kt_model_pack(t->model, p);
-    gs_pack_u64(p, t->previous != NULL);
+    gs_out_varint(p, t->previous != NULL);
     if (t->previous) {
         kt_model_pack(t->previous, p);
     }
-    gs_pack_u64(p, t->previous_live);
+    gs_out_varint(p, t->previous_live);
     pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-static void unpack_hooks(KtSnapshot *s, GsUnpack *u, const KtHookTable *hooks)
+static void unpack_hooks(KtSnapshot *s, GsBytes *u, const KtHookTable *hooks)
 {
     char name[KT_HOOK_NAME_MAX + 1];
 
-    s->ids.hooks = gs_unpack_upto(u, UINT8_MAX, "the number of hooks");
+    s->ids.hooks = gs_bytes_upto(u, UINT8_MAX, "the number of hooks");
     for (unsigned i = 1; i <= s->ids.hooks; i++) {
-        gs_unpack_text(u, name, sizeof(name), "a hook's name");
+        gs_bytes_text(u, name, sizeof(name), "a hook's name");
         s->ids.hook[i] = kt_hook_table_find(hooks, name);
     }
 }
 
 /* Each is there once, or two of them would come to have one id. */
-static void keep_stack(KtSnapshot *s, GsUnpack *u, uint32_t id,
+static void keep_stack(KtSnapshot *s, GsBytes *u, uint32_t id,
                        const uint64_t *pc, unsigned n, uint8_t stop)
 {
     uint32_t got = n ? kt_depot_intern(s->stacks, pc, n, stop) : id;
 
     if (!got) {
-        gs_unpack_fail(u, "its backtraces take more memory than mem= has for "
+        gs_bytes_fail(u, "its backtraces take more memory than mem= has for "
                        "backtraces");
     } else if (!n || got != id) {
-        gs_unpack_fail(u, "a backtrace is empty or there twice");
+        gs_bytes_fail(u, "a backtrace is empty or there twice");
     }
 }
 
-static void unpack_stack(KtSnapshot *s, GsUnpack *u, uint32_t id)
+static void unpack_stack(KtSnapshot *s, GsBytes *u, uint32_t id)
 {
-    unsigned n = gs_unpack_upto(u, KT_MAX_FRAMES, "a backtrace's length");
-    uint8_t stop = gs_unpack_upto(u, GS_STOP__COUNT - 1, "a backtrace's end");
+    unsigned n = gs_bytes_upto(u, KT_MAX_FRAMES, "a backtrace's length");
+    uint8_t stop = gs_bytes_upto(u, GS_STOP__COUNT - 1, "a backtrace's end");
     uint64_t pc[KT_MAX_FRAMES];
 
     for (unsigned i = 0; i < n; i++) {
-        pc[i] = gs_unpack_step(u, i ? pc[i - 1] : 0);
+        pc[i] = gs_bytes_step(u, i ? pc[i - 1] : 0);
     }
-    if (gs_unpack_ok(u)) {
+    if (gs_bytes_ok(u)) {
         keep_stack(s, u, id, pc, n, stop);
     }
 }
 
 /* They are gone once they are known by the tracer's ids. Until then they may
  * take what a tracer of the same bound has for its own. */
-static void unpack_stacks(KtSnapshot *s, GsUnpack *u, uint64_t mem_bytes)
+static void unpack_stacks(KtSnapshot *s, GsBytes *u, uint64_t mem_bytes)
 {
-    uint64_t n = gs_unpack_upto(u, KT_MAX_STACKS, "the number of backtraces");
+    uint64_t n = gs_bytes_upto(u, KT_MAX_STACKS, "the number of backtraces");
 
     s->for_stacks = kt_budget_new(mem_bytes);
     s->stacks = kt_depot_new(n);
     kt_depot_charge(s->stacks, s->for_stacks, KT_MEM_STACKS);
     s->ids.stacks = n;
-    for (uint32_t id = 1; id <= n && gs_unpack_ok(u); id++) {
+    for (uint32_t id = 1; id <= n && gs_bytes_ok(u); id++) {
         unpack_stack(s, u, id);
     }
 }
 
-static void unpack_tasks(KtSnapshot *s, GsUnpack *u)
+static void unpack_tasks(KtSnapshot *s, GsBytes *u)
 {
-    uint64_t n = gs_unpack_upto(u, KT_MAX_TASKS, "the number of tasks");
+    uint64_t n = gs_bytes_upto(u, KT_MAX_TASKS, "the number of tasks");
 
     s->ids.tasks = n;
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         char comm[KT_COMM_LEN + 1];
         Task task;
 
-        task.pid = gs_unpack_upto(u, UINT32_MAX, "a pid");
-        gs_unpack_text(u, comm, sizeof(comm), "a task's name");
+        task.pid = gs_bytes_upto(u, UINT32_MAX, "a pid");
+        gs_bytes_text(u, comm, sizeof(comm), "a task's name");
         memcpy(task.comm, comm, sizeof(task.comm));
         g_array_append_val(s->tasks, task);
     }
 }
 
-static void unpack_caches(KtSnapshot *s, GsUnpack *u)
+static void unpack_caches(KtSnapshot *s, GsBytes *u)
 {
-    uint64_t n = gs_unpack_upto(u, UINT16_MAX, "the number of caches");
+    uint64_t n = gs_bytes_upto(u, UINT16_MAX, "the number of caches");
 
     s->ids.caches = n;
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         char name[CACHE_NAME];
-        KtCacheInfo info = { .va = gs_unpack_u64(u) };
+        KtCacheInfo info = { .va = gs_bytes_varint(u, UINT64_MAX) };
 
-        gs_unpack_text(u, name, sizeof(name), "a cache's name");
+        gs_bytes_text(u, name, sizeof(name), "a cache's name");
         if (!gs_is_printable(name)) {
-            gs_unpack_fail(u, "a cache's name has what cannot be printed");
+            gs_bytes_fail(u, "a cache's name has what cannot be printed");
         }
         info.name = g_strdup(name);
-        info.object_size = gs_unpack_upto(u, UINT32_MAX, "a size");
-        info.size = gs_unpack_upto(u, UINT32_MAX, "a size");
-        info.destroyed = gs_unpack_upto(u, 1, "a flag");
+        info.object_size = gs_bytes_upto(u, UINT32_MAX, "a size");
+        info.size = gs_bytes_upto(u, UINT32_MAX, "a size");
+        info.destroyed = gs_bytes_upto(u, 1, "a flag");
         g_array_append_val(s->caches, info);
     }
 }
 
 /* Counters that are not here are another version's. */
-static void unpack_counters(KtSnapshot *s, GsUnpack *u)
+static void unpack_counters(KtSnapshot *s, GsBytes *u)
 {
-    uint64_t n = gs_unpack_upto(u, 1024, "the number of counters");
+    uint64_t n = gs_bytes_upto(u, 1024, "the number of counters");
 
-    for (uint64_t i = 0; i < n && gs_unpack_ok(u); i++) {
+    for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         char name[CNT_NAME];
         uint64_t value;
 
-        gs_unpack_text(u, name, sizeof(name), "a counter's name");
-        value = gs_unpack_u64(u);
+        gs_bytes_text(u, name, sizeof(name), "a counter's name");
+        value = gs_bytes_varint(u, UINT64_MAX);
         for (unsigned c = 0; c < KT_CNT__COUNT; c++) {
             if (!strcmp(name, kt_counter_name(c))) {
                 s->count[c] = value;
@@ -268,32 +268,32 @@ static void clear_cache(gpointer at)
     g_free((char *)((KtCacheInfo *)at)->name);
 }
 
-static unsigned unpack_version(GsUnpack *u)
+static unsigned unpack_version(GsBytes *u)
 {
     char magic[sizeof(MAGIC)];
     uint64_t version;
 
-    gs_unpack_text(u, magic, sizeof(magic), "its first word");
+    gs_bytes_text(u, magic, sizeof(magic), "its first word");
     if (strcmp(magic, MAGIC)) {
-        gs_unpack_fail(u, "it is no state of ka's");
+        gs_bytes_fail(u, "it is no state of ka's");
     }
-    version = gs_unpack_u64(u);
+    version = gs_bytes_varint(u, UINT64_MAX);
     if (version < 1 || version > KT_SNAPSHOT_VERSION) {
-        gs_unpack_fail(u,
-                       "it is of version %" G_GUINT64_FORMAT ", version %d "
-                       "is known here",
-                       version, KT_SNAPSHOT_VERSION);
+        gs_bytes_fail(u,
+                      "it is of version %" G_GUINT64_FORMAT ", version %d "
+                      "is known here",
+                      version, KT_SNAPSHOT_VERSION);
     }
     return version;
 }
 
-static KtModel *unpack_model(KtTracer *t, GsUnpack *u, const KtSnapshot *s,
+static KtModel *unpack_model(KtTracer *t, GsBytes *u, const KtSnapshot *s,
                              bool previous)
 {
     KtModel *m = kt_model_new(t->counters, t->budget, s->stacks,
                               previous ? 0 : t->config.history_bytes);
 
-    if (gs_unpack_ok(u)) {
+    if (gs_bytes_ok(u)) {
         kt_model_unpack(m, u, &s->ids);
     }
     if (previous) {
@@ -330,7 +330,7 @@ static void end_loan(KtSnapshot *s)
     }
 }
 
-KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsUnpack *u)
+KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsBytes *u)
 {
     KtSnapshot *s = g_new0(KtSnapshot, 1);
 
@@ -344,14 +344,14 @@ KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsUnpack *u)
     unpack_tasks(s, u);
     unpack_caches(s, u);
     unpack_counters(s, u);
-    s->enabled = gs_unpack_upto(u, 1, "a flag");
-    s->events = gs_unpack_u64(u);
-    s->last_us = gs_unpack_u64(u);
+    s->enabled = gs_bytes_upto(u, 1, "a flag");
+    s->events = gs_bytes_varint(u, UINT64_MAX);
+    s->last_us = gs_bytes_varint(u, UINT64_MAX);
     s->model = unpack_model(t, u, s, false);
-    if (gs_unpack_upto(u, 1, "a flag")) {
+    if (gs_bytes_upto(u, 1, "a flag")) {
         s->previous = unpack_model(t, u, s, true);
     }
-    s->previous_live = gs_unpack_u64(u);
+    s->previous_live = gs_bytes_varint(u, UINT64_MAX);
     if (kt_budget_bounded(t->budget)) {
         g_clear_pointer(&s->previous, kt_model_free);
     }
@@ -495,22 +495,24 @@ void kt_tracer_reset_unknown(KtTracer *t)
 
 /* ---- the whole of it ---------------------------------------------------- */
 
-void kt_snapshot_save(KtTracer *t, GsPackSink sink, void *opaque)
+void kt_snapshot_save(KtTracer *t, GsStreamSink sink, void *opaque)
 {
-    GsPack *p = gs_pack_new(sink, opaque);
+    GsStreamOut *writer = gs_stream_out_new(sink, opaque);
+    GsOut *p = gs_stream_out(writer);
 
     kt_snapshot_pack(t, p);
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
 }
 
-bool kt_snapshot_load(KtTracer *t, GsUnpackSource source, void *opaque,
+bool kt_snapshot_load(KtTracer *t, GsStreamSource source, void *opaque,
                       GError **errp)
 {
-    g_autoptr(GsUnpack)
-        u = gs_unpack_new(source, opaque, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(source, opaque, KT_SNAPSHOT_MAX_BYTES);
+    GsBytes *u = gs_stream_in(reader);
     g_autoptr(KtSnapshot) s = kt_snapshot_unpack(t, u);
 
-    if (!gs_unpack_end(u, errp)) {
+    if (!gs_stream_in_end(reader, errp)) {
         return false;
     }
     kt_snapshot_install(t, s);

@@ -29,15 +29,15 @@ typedef struct KtSnapshot KtSnapshot;
  * Any thread that may query. Nobody pushes meanwhile, or the state is that of
  * some moment of the call.
  */
-void kt_snapshot_pack(KtTracer *t, GsPack *p);
+void kt_snapshot_pack(KtTracer *t, GsOut *p);
 
 /**
  * kt_snapshot_unpack() - read such a state, for kt_snapshot_install()
  * @t: (borrowed) whose limits are to hold; it is not changed
  *
- * Returns: (owned) never NULL; to be used only if gs_unpack_ok().
+ * Returns: (owned) never NULL; to be used only if gs_bytes_ok().
  */
-KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsUnpack *u);
+KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsBytes *u);
 void kt_snapshot_free(KtSnapshot *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSnapshot, kt_snapshot_free)
 
@@ -61,10 +61,10 @@ KtHookId kt_snapshot_hook(const KtSnapshot *s, uint64_t saved);
 KtCacheId kt_snapshot_cache(const KtSnapshot *s, uint64_t saved);
 
 /** kt_snapshot_save() - the whole of it: a stream of its own to @sink. */
-void kt_snapshot_save(KtTracer *t, GsPackSink sink, void *opaque);
+void kt_snapshot_save(KtTracer *t, GsStreamSink sink, void *opaque);
 /** kt_snapshot_load() - from such a stream; false: @t is as it was. @errp: what
  *  is wrong with the stream, one line. */
-bool kt_snapshot_load(KtTracer *t, GsUnpackSource source, void *opaque,
+bool kt_snapshot_load(KtTracer *t, GsStreamSource source, void *opaque,
                       GError **errp);
 
 /**

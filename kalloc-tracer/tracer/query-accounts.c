@@ -155,8 +155,8 @@ static void note_locked(KtTracer *t, bool set, const char *name)
 
     if (t->journal) {
         data = g_byte_array_new();
-        kt_put_u8(data, set);
-        kt_put_str(data, name);
+        gs_out_u8(&GS_OUT(data), set);
+        gs_out_str(&GS_OUT(data), name);
         kt_journal_add_frame(t->journal, KT_FRAME_MARK, data);
     }
 }

@@ -73,7 +73,7 @@ void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
         return;
     }
     data = g_byte_array_new();
-    kt_put_u8(data, found);
+    gs_out_u8(&GS_OUT(data), found);
     gs_kernel_save(k, data);
     if (data->len > KT_SECTION_MAX) {
         g_byte_array_set_size(data, 1);
@@ -101,7 +101,7 @@ static GByteArray *gone_frame(const KtTracer *t, uint64_t module_va)
     GByteArray *data = t->journal ? g_byte_array_new() : NULL;
 
     if (data) {
-        kt_put_u64(data, module_va);
+        gs_out_u64(&GS_OUT(data), module_va);
     }
     return data;
 }
@@ -131,7 +131,7 @@ static GByteArray *inherited_frame(const KtTracer *t, const GsKernel *k,
     if (!data) {
         return NULL;
     }
-    kt_put_u8(data, live);
+    gs_out_u8(&GS_OUT(data), live);
     if (!gs_kernel_save_nth_module(k, i, data) || data->len > KT_SECTION_MAX) {
         return NULL;
     }
@@ -174,7 +174,7 @@ static void part_locked(KtTracer *t, const GByteArray *all, size_t at,
 {
     GByteArray *data = g_byte_array_new();
 
-    kt_put_u8(data, at + len < all->len);
+    gs_out_u8(&GS_OUT(data), at + len < all->len);
     g_byte_array_append(data, all->data + at, len);
     kt_journal_add_frame(t->journal, KT_FRAME_CHECKPOINT, data);
 }
@@ -187,7 +187,7 @@ void kt_tracer_save_checkpoint(KtTracer *t)
         return;
     }
     all = g_byte_array_new();
-    kt_snapshot_save(t, gs_pack_to_bytes, all);
+    kt_snapshot_save(t, gs_stream_to_array, all);
     kt_tracer_lock_drained(t);
     for (size_t at = 0; at < all->len; at += KT_MEM_BYTES) {
         part_locked(t, all, at, MIN(KT_MEM_BYTES, all->len - at));
@@ -214,7 +214,7 @@ void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
     data = g_byte_array_new();
     kt_query_begin(t);
     kt_query_stats(t, &stats);
-    kt_status_put(data, s, &stats);
+    kt_status_put(&GS_OUT(data), s, &stats);
     if (!same_bytes(t->status, data)) {
         kt_journal_add_frame(t->journal, KT_FRAME_STATUS,
                              g_byte_array_ref(data));

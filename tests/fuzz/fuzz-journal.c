@@ -31,28 +31,29 @@ static void put_head(GByteArray *file)
 }
 
 /* Copy sections, uncompressed. In the input their lengths have 16 bits. */
-static void put_sections(GByteArray *out, KtBytes *in, unsigned n)
+static void put_sections(GByteArray *to, GsBytes *in, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++) {
-        size_t len = kt_bytes_u8(in) | kt_bytes_u8(in) << 8;
+    GsOut out = gs_out(to);
 
-        len = MIN(len, kt_bytes_left(in));
-        kt_put_u32(out, len);
-        kt_put_u32(out, len);
-        g_byte_array_append(out, in->p, len);
-        kt_bytes_take(in, len);
+    for (unsigned i = 0; i < n; i++) {
+        size_t len = gs_bytes_u8(in) | gs_bytes_u8(in) << 8;
+
+        len = MIN(len, gs_bytes_left(in));
+        gs_out_u32(&out, len);
+        gs_out_u32(&out, len);
+        gs_out_bytes(&out, gs_bytes_take(in, len), len);
     }
 }
 
-static void put_frame(GByteArray *file, KtBytes *in, uint32_t number)
+static void put_frame(GByteArray *file, GsBytes *in, uint32_t number)
 {
     g_autoptr(GByteArray) payload = g_byte_array_new();
     KtFrame f = { .number = number, .last_us = 1000, .last_seq = 100 };
     uint8_t header[KT_FRAME_BYTES];
 
-    f.kind = kt_bytes_u8(in);
-    f.n = kt_bytes_u8(in);
-    put_sections(payload, in, kt_bytes_u8(in) % 12);
+    f.kind = gs_bytes_u8(in);
+    f.n = gs_bytes_u8(in);
+    put_sections(payload, in, gs_bytes_u8(in) % 12);
     f.stored = payload->len;
     f.crc = kt_crc(payload->data, payload->len);
     kt_frame_put(&f, header);
@@ -91,18 +92,18 @@ static void read_file(const char *path, bool apply)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     g_autoptr(GByteArray) file = g_byte_array_new();
-    KtBytes in = kt_bytes(data, size);
-    bool framed = kt_bytes_u8(&in);
+    GsBytes in = gs_bytes(data, size);
+    bool framed = gs_bytes_u8(&in);
     char path[32];
     int fd = memfd_create("journal", 0);
 
     if (framed) {
         put_head(file);
-        for (uint32_t i = 0; kt_bytes_left(&in); i++) {
+        for (uint32_t i = 0; gs_bytes_left(&in); i++) {
             put_frame(file, &in, i);
         }
     } else {
-        g_byte_array_append(file, in.p, kt_bytes_left(&in));
+        g_byte_array_append(file, in.data + in.pos, gs_bytes_left(&in));
     }
     g_snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (write(fd, file->data, file->len) == (ssize_t)file->len) {

@@ -19,7 +19,7 @@ static bool load(KtTracer *t, const GByteArray *bytes)
 {
     GsBytes b = { bytes->data, bytes->len };
     g_autoptr(GError) err = NULL;
-    bool ok = kt_snapshot_load(t, gs_unpack_from_bytes, &b, &err);
+    bool ok = kt_snapshot_load(t, gs_stream_from_bytes, &b, &err);
 
     if (ok != !err) {
         abort();
@@ -31,24 +31,26 @@ static GByteArray *save(KtTracer *t)
 {
     GByteArray *bytes = g_byte_array_new();
 
-    kt_snapshot_save(t, gs_pack_to_bytes, bytes);
+    kt_snapshot_save(t, gs_stream_to_array, bytes);
     return bytes;
 }
 
 static GByteArray *input(const uint8_t *data, size_t len)
 {
     GByteArray *bytes = g_byte_array_new();
-    GsPack *p;
+    GsStreamOut *writer;
+    GsOut *p;
 
     if (data[0] & 1) {
         g_byte_array_append(bytes, data + 1, len - 1);
         return bytes;
     }
-    p = gs_pack_new(gs_pack_to_bytes, bytes);
-    gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
-    gs_pack_bytes(p, data + 1, len - 1);
-    gs_pack_end(p);
+    writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    p = gs_stream_out(writer);
+    gs_out_text(p, "ka state");
+    gs_out_varint(p, KT_SNAPSHOT_VERSION);
+    gs_out_bytes(p, data + 1, len - 1);
+    gs_stream_out_end(writer);
     return bytes;
 }
 

@@ -18,14 +18,16 @@ static EmptyState empty_state(void)
     const KtConfig config = KT_CONFIG_DEFAULT;
     EmptyState e = { .t = kt_tracer_new(&config, NULL) };
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    g_autoptr(GsUnpack) u = NULL;
+    g_autoptr(GsStreamIn) reader = NULL;
+    GsBytes *u;
     GsBytes in;
 
-    kt_snapshot_save(e.t, gs_pack_to_bytes, bytes);
+    kt_snapshot_save(e.t, gs_stream_to_array, bytes);
     in = (GsBytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(gs_unpack_from_bytes, &in, KT_SNAPSHOT_MAX_BYTES);
+    reader = gs_stream_in_new(gs_stream_from_bytes, &in, KT_SNAPSHOT_MAX_BYTES);
+    u = gs_stream_in(reader);
     e.saved = kt_snapshot_unpack(e.t, u);
-    g_assert_true(gs_unpack_end(u, NULL));
+    g_assert_true(gs_stream_in_end(reader, NULL));
     return e;
 }
 
@@ -37,17 +39,19 @@ static void empty_state_clear(EmptyState *e)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(EmptyState, empty_state_clear)
 
 /* Reads @part, of the type that the function is for. */
-typedef void UnpackPart(void *part, GsUnpack *u, const KtSnapshot *saved);
+typedef void UnpackPart(void *part, GsBytes *u, const KtSnapshot *saved);
 
 static bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
                         GError **errp)
 {
     g_auto(EmptyState) state = empty_state();
     GsBytes in = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
+    GsBytes *u = gs_stream_in(reader);
 
     fn(part, u, state.saved);
-    return gs_unpack_end(u, errp);
+    return gs_stream_in_end(reader, errp);
 }
 
 /* @too_many: what is said of a part that begins with a number above @most. */
@@ -56,11 +60,12 @@ static void check_most(UnpackPart *fn, void *part, uint64_t most,
 {
     for (uint64_t n = most; n <= most + 1; n++) {
         g_autoptr(GByteArray) bytes = g_byte_array_new();
-        GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+        GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+        GsOut *p = gs_stream_out(writer);
         g_autoptr(GError) err = NULL;
 
-        gs_pack_u64(p, n);
-        gs_pack_end(p);
+        gs_out_varint(p, n);
+        gs_stream_out_end(writer);
         g_assert_false(unpack_part(fn, part, bytes, &err));
         g_assert_cmpstr(err->message, ==, n == most ? "it ends too early" :
                                                       too_many);

@@ -50,10 +50,11 @@ static void assert_first(GsKernel *k)
 static GByteArray *packed(GsKernel *k)
 {
     GByteArray *bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
 
     gs_kernel_pack_modules(k, p);
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     return bytes;
 }
 
@@ -83,13 +84,14 @@ static void test_pack(void)
     g_autoptr(GByteArray) bytes = packed(k), again = NULL;
     g_autoptr(GByteArray) same = packed(k);
     GsBytes in = { bytes->data, bytes->len };
-    GsUnpack *u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    GsStreamIn *reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
+    GsBytes *u = gs_stream_in(reader);
     GsOrcReader *r;
     GsOrcRule rule;
 
     add_a(to);
     gs_kernel_unpack_modules(to, u, UINT64_MAX);
-    g_assert_true(gs_unpack_end(u, NULL));
+    g_assert_true(gs_stream_in_end(reader, NULL));
     again = packed(to);
     g_assert_cmpmem(again->data, again->len, same->data, same->len);
     g_assert_cmpuint(gs_modules_n(to->modules), ==, 1);
@@ -100,7 +102,7 @@ static void test_pack(void)
                     GS_ORC_FOUND);
     g_assert_cmpint(rule.sp_off, ==, 32);
     gs_orc_reader_free(r);
-    gs_unpack_free(u);
+    gs_stream_in_free(reader);
     kernel_free(k);
     kernel_free(to);
 }
@@ -113,39 +115,42 @@ static void test_nonsense(void)
 
     for (unsigned i = 0; i < 2000; i++) {
         g_autoptr(GByteArray) bytes = g_byte_array_new();
-        GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
-        GsUnpack *u;
+        GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+        GsOut *p = gs_stream_out(writer);
+        GsStreamIn *reader;
+        GsBytes *u;
         GsBytes in;
 
-        gs_pack_u64(p, 1 + g_rand_int_range(r, 0, 2));
+        gs_out_varint(p, 1 + g_rand_int_range(r, 0, 2));
         for (unsigned j = g_rand_int_range(r, 0, 60); j > 0; j--) {
-            gs_pack_u64(p, g_rand_int_range(r, 0, 4));
+            gs_out_varint(p, g_rand_int_range(r, 0, 4));
         }
-        gs_pack_end(p);
+        gs_stream_out_end(writer);
         in = (GsBytes) { bytes->data, bytes->len };
-        u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+        reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
+        u = gs_stream_in(reader);
         gs_kernel_unpack_modules(to, u, UINT64_MAX);
-        if (!gs_unpack_end(u, NULL)) {
+        if (!gs_stream_in_end(reader, NULL)) {
             gs_kernel_unpack_modules(to, u, UINT64_MAX);
             g_assert_cmpuint(gs_modules_n(to->modules), ==, 0);
         }
-        gs_unpack_free(u);
+        gs_stream_in_free(reader);
     }
     kernel_free(to);
 }
 
 /* Of a module, what comes before its symbols. */
-static void pack_head(GsPack *p, const char *name, bool area)
+static void pack_head(GsOut *p, const char *name, bool area)
 {
-    gs_pack_u64(p, ID_A);
-    gs_pack_text(p, name);
-    gs_pack_u64(p, 1);          /* live */
-    gs_pack_u64(p, area);
+    gs_out_varint(p, ID_A);
+    gs_out_text(p, name);
+    gs_out_varint(p, 1);          /* live */
+    gs_out_varint(p, area);
     if (area) {
-        gs_pack_u64(p, BASE);
-        gs_pack_u64(p, SIZE);
+        gs_out_varint(p, BASE);
+        gs_out_varint(p, SIZE);
     }
-    gs_pack_u64(p, 0);          /* text */
+    gs_out_varint(p, 0);          /* text */
 }
 
 /* A stream of one module with one symbol. */
@@ -153,28 +158,31 @@ static bool is_taken(const char *name, char type, const char *symbol,
                      bool area)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
     GsKernel *to = kernel_new();
-    GsUnpack *u;
+    GsStreamIn *reader;
+    GsBytes *u;
     GsBytes in;
     bool ok;
 
-    gs_pack_u64(p, 1);
+    gs_out_varint(p, 1);
     pack_head(p, name, area);
-    gs_pack_u64(p, area);
+    gs_out_varint(p, area);
     if (area) {
-        gs_pack_step(p, BASE, BASE + 16);
-        gs_pack_bytes(p, &type, 1);
-        gs_pack_text(p, symbol);
+        gs_out_step(p, BASE, BASE + 16);
+        gs_out_bytes(p, &type, 1);
+        gs_out_text(p, symbol);
     }
-    gs_pack_u64(p, 0);          /* rules */
-    gs_pack_end(p);
+    gs_out_varint(p, 0);          /* rules */
+    gs_stream_out_end(writer);
     in = (GsBytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
+    u = gs_stream_in(reader);
     gs_kernel_unpack_modules(to, u, UINT64_MAX);
-    ok = gs_unpack_end(u, NULL);
+    ok = gs_stream_in_end(reader, NULL);
     g_assert_cmpuint(gs_modules_n(to->modules), ==, ok);
-    gs_unpack_free(u);
+    gs_stream_in_free(reader);
     kernel_free(to);
     return ok;
 }
@@ -194,27 +202,30 @@ static void test_names_are_printable(void)
 static char *why_not(uint64_t n)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
     g_autoptr(GError) err = NULL;
     GsKernel *to = kernel_new();
-    GsUnpack *u;
+    GsStreamIn *reader;
+    GsBytes *u;
     GsBytes in;
 
-    gs_pack_u64(p, 2);
+    gs_out_varint(p, 2);
     pack_head(p, "alpha", true);
-    gs_pack_u64(p, 1);
-    gs_pack_step(p, BASE, BASE);
-    gs_pack_bytes(p, "t", 1);
-    gs_pack_text(p, "first");
-    gs_pack_u64(p, 0);          /* rules */
+    gs_out_varint(p, 1);
+    gs_out_step(p, BASE, BASE);
+    gs_out_bytes(p, "t", 1);
+    gs_out_text(p, "first");
+    gs_out_varint(p, 0);          /* rules */
     pack_head(p, "beta", true);
-    gs_pack_u64(p, n);
-    gs_pack_end(p);
+    gs_out_varint(p, n);
+    gs_stream_out_end(writer);
     in = (GsBytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
+    u = gs_stream_in(reader);
     gs_kernel_unpack_modules(to, u, UINT64_MAX);
-    g_assert_false(gs_unpack_end(u, &err));
-    gs_unpack_free(u);
+    g_assert_false(gs_stream_in_end(reader, &err));
+    gs_stream_in_free(reader);
     kernel_free(to);
     return g_strdup(err->message);
 }
@@ -251,10 +262,12 @@ static unsigned refused_of(GsKernel *to, const GByteArray *bytes,
                            uint64_t room)
 {
     GsBytes in = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 20);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
+    GsBytes *u = gs_stream_in(reader);
     unsigned refused = gs_kernel_unpack_modules(to, u, room);
 
-    g_assert_true(gs_unpack_end(u, NULL));
+    g_assert_true(gs_stream_in_end(reader, NULL));
     return refused;
 }
 

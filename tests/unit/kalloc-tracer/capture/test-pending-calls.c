@@ -107,14 +107,15 @@ static void clear_forgets(void)
 static GByteArray *packed(KtPendingCalls *c)
 {
     GByteArray *bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
 
     kt_pending_calls_pack(c, p);
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     return bytes;
 }
 
-static void unpack(void *c, GsUnpack *u, const KtSnapshot *saved)
+static void unpack(void *c, GsBytes *u, const KtSnapshot *saved)
 {
     g_assert_cmpuint(kt_pending_calls_unpack(c, u, saved), ==, 0);
 }
@@ -124,7 +125,7 @@ typedef struct Some {
     unsigned lost;
 } Some;
 
-static void unpack_some(void *opaque, GsUnpack *u, const KtSnapshot *saved)
+static void unpack_some(void *opaque, GsBytes *u, const KtSnapshot *saved)
 {
     Some *to = opaque;
 

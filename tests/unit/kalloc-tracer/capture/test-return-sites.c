@@ -107,7 +107,7 @@ static void threads_agree(void)
 
 /* ---- states ------------------------------------------------------------- */
 
-static void unpack(void *s, GsUnpack *u, const KtSnapshot *saved)
+static void unpack(void *s, GsBytes *u, const KtSnapshot *saved)
 {
     kt_return_sites_unpack(s, u, saved);
 }
@@ -116,14 +116,15 @@ static void a_state_has_all(void)
 {
     KtReturnSites *s = kt_return_sites_new(), *to = kt_return_sites_new();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
     bool added;
 
     for (unsigned i = 1; i <= 100; i++) {
         kt_return_sites_add(s, UINT64_MAX / i, (KtHookId) { i % 3 }, &added);
     }
     kt_return_sites_pack(s, p);
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     g_assert_true(unpack_part(unpack, to, bytes, NULL));
     for (unsigned i = 1; i <= 100; i++) {
         uint32_t site = kt_return_sites_find(to, UINT64_MAX / i);

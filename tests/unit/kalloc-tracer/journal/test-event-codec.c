@@ -28,10 +28,10 @@ static void columns_deinit(Columns *c)
 
 static bool decode(const Columns *c, unsigned n, KtEvent *ev)
 {
-    KtBytes col[KT_COL__COUNT];
+    GsBytes col[KT_COL__COUNT];
 
     for (unsigned i = 0; i < KT_COL__COUNT; i++) {
-        col[i] = kt_bytes(c->col[i]->data, c->col[i]->len);
+        col[i] = gs_bytes(c->col[i]->data, c->col[i]->len);
     }
     return kt_event_codec_decode(col, n, ev);
 }
@@ -117,7 +117,7 @@ static void test_too_large(void)
         kt_event_codec_encode(&least, 1, c.col);
         g_assert_true(decode(&c, 1, &back));
         g_byte_array_set_size(c.col[rows[i].col], 0);
-        kt_put_varint(c.col[rows[i].col], rows[i].number);
+        gs_out_varint(&GS_OUT(c.col[rows[i].col]), rows[i].number);
         g_assert_false(decode(&c, 1, &back));
         columns_deinit(&c);
     }

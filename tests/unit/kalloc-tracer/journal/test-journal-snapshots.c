@@ -59,7 +59,7 @@ static GByteArray *save(KtTracer *t)
 {
     GByteArray *state = g_byte_array_new();
 
-    kt_snapshot_save(t, gs_pack_to_bytes, state);
+    kt_snapshot_save(t, gs_stream_to_array, state);
     return state;
 }
 
@@ -67,7 +67,7 @@ static void load(KtTracer *t, const GByteArray *state)
 {
     GsBytes in = { state->data, state->len };
 
-    g_assert_true(kt_snapshot_load(t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(t, gs_stream_from_bytes, &in, NULL));
 }
 
 /* Of a process that is gone: a tracer that saw so many allocations. */

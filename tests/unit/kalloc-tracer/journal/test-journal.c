@@ -227,11 +227,11 @@ static void state_is_loaded(void)
     kt_tracer_push(t, 0, &(KtEvent) {
         .kind = KT_EV_ALLOC, .va = 0x5000, .size = 64, .us = 3,
         .layer = KT_LAYER_KMALLOC });
-    kt_snapshot_save(t, gs_pack_to_bytes, state);
+    kt_snapshot_save(t, gs_stream_to_array, state);
     kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_FREE, .va = 0x5000 });
     push_resizes(t, 100);
     in = (GsBytes) { state->data, state->len };
-    g_assert_true(kt_snapshot_load(t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(t, gs_stream_from_bytes, &in, NULL));
     push_samples(t);
     kt_tracer_save_status(t, &(KtStatus) { 0 });
     was = stats(t);

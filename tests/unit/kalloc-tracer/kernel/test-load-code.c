@@ -88,20 +88,23 @@ static void test_does_not_fit(void)
 static GByteArray *packed(GsKernel *k)
 {
     GByteArray *bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
 
     gs_kernel_pack_modules(k, p);
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     return bytes;
 }
 
 static void learn_modules(World *w, const GByteArray *bytes)
 {
     GsBytes in = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack) u = gs_unpack_new(gs_unpack_from_bytes, &in, 1 << 24);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 24);
+    GsBytes *u = gs_stream_in(reader);
 
     kt_load_modules(w->t, w->k, u);
-    g_assert_true(gs_unpack_end(u, NULL));
+    g_assert_true(gs_stream_in_end(reader, NULL));
 }
 
 /* The state is taken all the same, and what is not known is counted. */
@@ -137,25 +140,25 @@ static uint64_t area(unsigned module, unsigned i)
     return CODE + (uint64_t)((MODULES - 1 - module) * AREAS + i) * 0x1000;
 }
 
-static void pack_module(GsPack *p, unsigned nth)
+static void pack_module(GsOut *p, unsigned nth)
 {
     g_autofree char *name = g_strdup_printf("m%u", nth);
 
-    gs_pack_u64(p, area(nth, 0));
-    gs_pack_text(p, name);
-    gs_pack_u64(p, 1);          /* live */
+    gs_out_varint(p, area(nth, 0));
+    gs_out_text(p, name);
+    gs_out_varint(p, 1);          /* live */
     for (unsigned text = 0; text < 2; text++) {
-        gs_pack_u64(p, AREAS);
+        gs_out_varint(p, AREAS);
         for (unsigned i = 0; i < AREAS; i++) {
-            gs_pack_u64(p, area(nth, i));
-            gs_pack_u64(p, 0x1000);
+            gs_out_varint(p, area(nth, i));
+            gs_out_varint(p, 0x1000);
         }
     }
-    gs_pack_u64(p, 1);          /* symbols */
-    gs_pack_step(p, area(nth, 0), area(nth, AREAS - 1));
-    gs_pack_bytes(p, "t", 1);
-    gs_pack_text(p, name);
-    gs_pack_u64(p, 0);          /* rules */
+    gs_out_varint(p, 1);          /* symbols */
+    gs_out_step(p, area(nth, 0), area(nth, AREAS - 1));
+    gs_out_bytes(p, "t", 1);
+    gs_out_text(p, name);
+    gs_out_varint(p, 0);          /* rules */
 }
 
 /* It takes no longer to know them than to read them: to look, for each area,
@@ -164,13 +167,14 @@ static void test_state_of_many_modules(void)
 {
     World w = world_new();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
 
-    gs_pack_u64(p, MODULES);
+    gs_out_varint(p, MODULES);
     for (unsigned i = 0; i < MODULES; i++) {
         pack_module(p, i);
     }
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     learn_modules(&w, bytes);
     kt_tracer_inherit_modules(w.t, w.k);
     kt_query_begin(w.t);

@@ -140,7 +140,7 @@ static void load(LeakGuest *g, const GByteArray *state)
 {
     GsBytes in = { state->data, state->len };
 
-    g_assert_true(kt_snapshot_load(g->t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(g->t, gs_stream_from_bytes, &in, NULL));
 }
 
 static void lose(LeakGuest *g, const GByteArray *state)
@@ -159,7 +159,7 @@ static void test_of_one_life(gconstpointer data)
     KtLeakHold hold;
     uint64_t us;
 
-    kt_snapshot_save(g->t, gs_pack_to_bytes, state);
+    kt_snapshot_save(g->t, gs_stream_to_array, state);
     g_free(kt_leak_periodic(g->t, plan_of(g)));
     g_assert_cmpuint(kt_leak_clear(g->t), ==, LEAKS);
     push(g, KT_EV_FREE, 5);

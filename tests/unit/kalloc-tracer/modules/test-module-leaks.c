@@ -128,9 +128,9 @@ static void go_to_state(TestWorld *w)
     KtTracer *t = test_world_tracer(w);
     GsBytes in;
 
-    kt_snapshot_save(t, gs_pack_to_bytes, state);
+    kt_snapshot_save(t, gs_stream_to_array, state);
     in = (GsBytes) { state->data, state->len };
-    g_assert_true(kt_snapshot_load(t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(t, gs_stream_from_bytes, &in, NULL));
 }
 
 /* What is loaded in a VM's state came some time before: what it allocated

@@ -206,7 +206,7 @@ static bool load_snapshot(KtTracer *t, GError **errp)
     g_assert_true(g_file_get_contents(
         KA_SOURCE_DIR "/tests/data/version-2.snapshot", &data, &len, NULL));
     in = (GsBytes) { (uint8_t *)data, len };
-    return kt_snapshot_load(t, gs_unpack_from_bytes, &in, errp);
+    return kt_snapshot_load(t, gs_stream_from_bytes, &in, errp);
 }
 
 static void snapshot(void)

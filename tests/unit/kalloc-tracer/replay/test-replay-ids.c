@@ -27,25 +27,27 @@ static GByteArray *entries(const uint8_t *entry, size_t len, unsigned n)
 static GByteArray *stack_entry(uint32_t id)
 {
     GByteArray *out = g_byte_array_new();
+    GsOut w = gs_out(out);
 
-    kt_put_u8(out, 1);
-    kt_put_varint(out, kt_zigzag(id));
-    kt_put_u8(out, 1);          /* frames */
-    kt_put_u8(out, GS_STOP_END);
-    kt_put_u8(out, 0);
-    kt_put_varint(out, 0);
-    kt_put_varint(out, kt_zigzag(0x1000));
+    gs_out_u8(&w, 1);
+    gs_out_varint(&w, gs_zigzag(id));
+    gs_out_u8(&w, 1);          /* frames */
+    gs_out_u8(&w, GS_STOP_END);
+    gs_out_u8(&w, 0);
+    gs_out_varint(&w, 0);
+    gs_out_varint(&w, gs_zigzag(0x1000));
     return out;
 }
 
 static GByteArray *task_entry(uint32_t id)
 {
     GByteArray *out = g_byte_array_new();
+    GsOut w = gs_out(out);
 
-    kt_put_u8(out, 2);
-    kt_put_varint(out, id);
-    kt_put_varint(out, 42);
-    kt_put_str(out, "init");
+    gs_out_u8(&w, 2);
+    gs_out_varint(&w, id);
+    gs_out_varint(&w, 42);
+    gs_out_str(&w, "init");
     return out;
 }
 

@@ -22,7 +22,7 @@ static GByteArray *with_stacks(KtTracer *t, unsigned n)
     for (pc[0] = 0; pc[0] < n; pc[0]++) {
         kt_tracer_intern_stack(t, pc, KT_MAX_FRAMES, GS_STOP_END);
     }
-    kt_snapshot_save(t, gs_pack_to_bytes, state);
+    kt_snapshot_save(t, gs_stream_to_array, state);
     return state;
 }
 
@@ -40,11 +40,11 @@ static void stacks_beyond_the_bound(void)
     uint32_t n = kt_depot_count(t->stacks);
 
     g_assert_cmpuint(n, <, many / 4);
-    g_assert_false(kt_snapshot_load(t, gs_unpack_from_bytes, &in, &err));
+    g_assert_false(kt_snapshot_load(t, gs_stream_from_bytes, &in, &err));
     g_assert_cmpstr(err->message, ==, "its backtraces take more memory than "
                     "mem= has for backtraces");
     in = (GsBytes) { full->data, full->len };
-    g_assert_true(kt_snapshot_load(t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(t, gs_stream_from_bytes, &in, NULL));
     g_assert_cmpuint(kt_depot_count(t->stacks), ==, n);
 }
 
@@ -75,9 +75,9 @@ static void accounts_come_whole(void)
     allocate(a, 50000);
     before = dump(a);
     g_assert_false(a->model->accounts.now.by[KT_BY_STACK].refused);
-    kt_snapshot_save(a, gs_pack_to_bytes, state);
+    kt_snapshot_save(a, gs_stream_to_array, state);
     in = (GsBytes) { state->data, state->len };
-    g_assert_true(kt_snapshot_load(b, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(b, gs_stream_from_bytes, &in, NULL));
     after = dump(b);
     g_assert_cmpuint(kt_budget_used(b->budget, KT_MEM_ACCOUNTS), ==,
                      kt_budget_used(a->budget, KT_MEM_ACCOUNTS));

@@ -119,14 +119,14 @@ static GByteArray *save(KtTracer *t)
 {
     GByteArray *bytes = g_byte_array_new();
 
-    kt_snapshot_save(t, gs_pack_to_bytes, bytes);
+    kt_snapshot_save(t, gs_stream_to_array, bytes);
     return bytes;
 }
 
 /* A few at a time, as they may come. */
 static size_t few_bytes(void *opaque, void *buf, size_t len)
 {
-    return gs_unpack_from_bytes(opaque, buf, MIN(len, 1000));
+    return gs_stream_from_bytes(opaque, buf, MIN(len, 1000));
 }
 
 static bool load(KtTracer *t, const void *at, size_t len, GError **errp)
@@ -269,11 +269,12 @@ static void test_without_pages(void)
     g_autoptr(KtTracer) b = new_tracer();
     g_autoptr(GByteArray) bytes = save(a);
     GsBytes from = { bytes->data, bytes->len };
-    g_autoptr(GsUnpack)
-        u = gs_unpack_new(few_bytes, &from, KT_SNAPSHOT_MAX_BYTES);
+    g_autoptr(GsStreamIn) reader =
+        gs_stream_in_new(few_bytes, &from, KT_SNAPSHOT_MAX_BYTES);
+    GsBytes *u = gs_stream_in(reader);
     g_autoptr(KtSnapshot) s = kt_snapshot_unpack(b, u);
 
-    g_assert_true(gs_unpack_end(u, NULL));
+    g_assert_true(gs_stream_in_end(reader, NULL));
     kt_snapshot_forget_pages(s);
     kt_snapshot_install(b, s);
     assert_nothing_lost(b);
@@ -359,97 +360,98 @@ static void test_flipped(void)
 }
 
 /* Streams that are sound, with a state that cannot be. */
-static void assert_no_state(void (*fill)(GsPack *p))
+static void assert_no_state(void (*fill)(GsOut *p))
 {
     g_autoptr(KtTracer) t = random_tracer(4);
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_autofree char *before = dump(t);
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
 
     fill(p);
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     assert_refused(t, before, bytes->data, bytes->len);
 }
 
-static void nothing(GsPack *p)
+static void nothing(GsOut *p)
 {
 }
 
-static void other_words(GsPack *p)
+static void other_words(GsOut *p)
 {
-    gs_pack_text(p, "ki state");
+    gs_out_text(p, "ki state");
 }
 
-static void newer(GsPack *p)
+static void newer(GsOut *p)
 {
-    gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_SNAPSHOT_VERSION + 1);
+    gs_out_text(p, "ka state");
+    gs_out_varint(p, KT_SNAPSHOT_VERSION + 1);
 }
 
-static void many_stacks(GsPack *p)
+static void many_stacks(GsOut *p)
 {
-    gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
-    gs_pack_u64(p, 0);
-    gs_pack_u64(p, UINT64_MAX);
+    gs_out_text(p, "ka state");
+    gs_out_varint(p, KT_SNAPSHOT_VERSION);
+    gs_out_varint(p, 0);
+    gs_out_varint(p, UINT64_MAX);
 }
 
-static void put_names(GsPack *p)
+static void put_names(GsOut *p)
 {
-    gs_pack_text(p, "ka state");
-    gs_pack_u64(p, KT_SNAPSHOT_VERSION);
+    gs_out_text(p, "ka state");
+    gs_out_varint(p, KT_SNAPSHOT_VERSION);
     for (unsigned i = 0; i < 5; i++) {
-        gs_pack_u64(p, 0);      /* hooks, stacks, tasks, caches, counters */
+        gs_out_varint(p, 0);      /* hooks, stacks, tasks, caches, counters */
     }
-    gs_pack_u64(p, 1);          /* on */
-    gs_pack_u64(p, 0);
-    gs_pack_u64(p, 0);
-    gs_pack_u64(p, 1);          /* complete */
-    gs_pack_u64(p, 0);
+    gs_out_varint(p, 1);          /* on */
+    gs_out_varint(p, 0);
+    gs_out_varint(p, 0);
+    gs_out_varint(p, 1);          /* complete */
+    gs_out_varint(p, 0);
 }
 
-static void put_block(GsPack *p, uint64_t va, uint64_t from, uint64_t stack)
+static void put_block(GsOut *p, uint64_t va, uint64_t from, uint64_t stack)
 {
-    gs_pack_u64(p, KT_LAYER_KMALLOC << 4);
-    gs_pack_step(p, from, va);
-    gs_pack_u64(p, 64);
-    gs_pack_step(p, 64, 64);
-    gs_pack_step(p, 0, 5);
-    gs_pack_u64(p, stack);
+    gs_out_varint(p, KT_LAYER_KMALLOC << 4);
+    gs_out_step(p, from, va);
+    gs_out_varint(p, 64);
+    gs_out_step(p, 64, 64);
+    gs_out_step(p, 0, 5);
+    gs_out_varint(p, stack);
     for (unsigned i = 0; i < 6; i++) {
-        gs_pack_u64(p, 0);
+        gs_out_varint(p, 0);
     }
 }
 
-static void two_that_overlap(GsPack *p)
+static void two_that_overlap(GsOut *p)
 {
     put_names(p);
-    gs_pack_u64(p, 0);
-    gs_pack_u64(p, 2);
+    gs_out_varint(p, 0);
+    gs_out_varint(p, 2);
     put_block(p, VA, 0, 0);
     put_block(p, VA + 32, VA, 0);
 }
 
-static void unknown_stack(GsPack *p)
+static void unknown_stack(GsOut *p)
 {
     put_names(p);
-    gs_pack_u64(p, 0);
-    gs_pack_u64(p, 1);
+    gs_out_varint(p, 0);
+    gs_out_varint(p, 1);
     put_block(p, VA, 0, 1);
 }
 
-static void object_among_pages(GsPack *p)
+static void object_among_pages(GsOut *p)
 {
     put_names(p);
-    gs_pack_u64(p, 1);
+    gs_out_varint(p, 1);
     put_block(p, VA, 0, 0);
 }
 
-static void endless(GsPack *p)
+static void endless(GsOut *p)
 {
     put_names(p);
-    gs_pack_u64(p, 0);
-    gs_pack_u64(p, UINT32_MAX);
+    gs_out_varint(p, 0);
+    gs_out_varint(p, UINT32_MAX);
 }
 
 static void test_no_state(void)
@@ -470,26 +472,29 @@ static void test_numbers(void)
         0, 1, 127, 128, 1ull << 32, 1ull << 63, UINT64_MAX
     };
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
-    g_autoptr(GsUnpack) u = NULL;
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
+    g_autoptr(GsStreamIn) reader = NULL;
+    GsBytes *u;
     GsBytes b;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(v); i++) {
         for (unsigned j = 0; j < G_N_ELEMENTS(v); j++) {
-            gs_pack_u64(p, v[i]);
-            gs_pack_step(p, v[i], v[j]);
+            gs_out_varint(p, v[i]);
+            gs_out_step(p, v[i], v[j]);
         }
     }
-    gs_pack_end(p);
+    gs_stream_out_end(writer);
     b = (GsBytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(few_bytes, &b, 10000);
+    reader = gs_stream_in_new(few_bytes, &b, 10000);
+    u = gs_stream_in(reader);
     for (unsigned i = 0; i < G_N_ELEMENTS(v); i++) {
         for (unsigned j = 0; j < G_N_ELEMENTS(v); j++) {
-            g_assert_cmpuint(gs_unpack_u64(u), ==, v[i]);
-            g_assert_cmpuint(gs_unpack_step(u, v[i]), ==, v[j]);
+            g_assert_cmpuint(gs_bytes_varint(u, UINT64_MAX), ==, v[i]);
+            g_assert_cmpuint(gs_bytes_step(u, v[i]), ==, v[j]);
         }
     }
-    g_assert_true(gs_unpack_end(u, NULL));
+    g_assert_true(gs_stream_in_end(reader, NULL));
 }
 
 /* A small stream that unpacks to more than is said to be possible. */
@@ -497,19 +502,22 @@ static void test_bomb(void)
 {
     static const uint8_t zeros[1 << 20];
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    GsPack *p = gs_pack_new(gs_pack_to_bytes, bytes);
+    GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
+    GsOut *p = gs_stream_out(writer);
     g_autoptr(GError) err = NULL;
-    g_autoptr(GsUnpack) u = NULL;
+    g_autoptr(GsStreamIn) reader = NULL;
+    GsBytes *u;
     GsBytes b;
 
-    gs_pack_bytes(p, zeros, sizeof(zeros));
-    gs_pack_end(p);
+    gs_out_bytes(p, zeros, sizeof(zeros));
+    gs_stream_out_end(writer);
     b = (GsBytes) { bytes->data, bytes->len };
-    u = gs_unpack_new(few_bytes, &b, sizeof(zeros) / 2);
+    reader = gs_stream_in_new(few_bytes, &b, sizeof(zeros) / 2);
+    u = gs_stream_in(reader);
     for (size_t i = 0; i < sizeof(zeros); i++) {
-        gs_unpack_u64(u);
+        gs_bytes_varint(u, UINT64_MAX);
     }
-    g_assert_false(gs_unpack_end(u, &err));
+    g_assert_false(gs_stream_in_end(reader, &err));
     g_assert_cmpstr(err->message, ==, "it is larger than can be");
 }
 

@@ -79,9 +79,9 @@ static void free_of_a_loaded_block(void)
     push(before, KT_EV_ALLOC, VA, 10);
     push(before, KT_EV_ALLOC, VA + 64, 11);
     push(before, KT_EV_FREE, VA + 64, 12);
-    kt_snapshot_save(before, gs_pack_to_bytes, state);
+    kt_snapshot_save(before, gs_stream_to_array, state);
     in = (GsBytes) { state->data, state->len };
-    g_assert_true(kt_snapshot_load(t, gs_unpack_from_bytes, &in, NULL));
+    g_assert_true(kt_snapshot_load(t, gs_stream_from_bytes, &in, NULL));
     push(t, KT_EV_FREE, VA, 100);
     push(t, KT_EV_FREE, VA + 64, 101);
     kt_tracer_free(t);

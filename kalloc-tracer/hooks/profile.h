@@ -7,8 +7,23 @@
 #ifndef KT_PROFILE_H
 #define KT_PROFILE_H
 
-#include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hook-table.h"
+
+/** KT_NO_MEMBER - the offset of a member that is not known. */
+#define KT_NO_MEMBER UINT32_MAX
+
+/**
+ * struct KtCacheLayout - offsets in the cache objects of a kernel
+ * @name: offset of the pointer to the cache's name
+ * @size: offset of the size of the cache's objects
+ * @size_bytes: width of that size: 2, 4 or 8 bytes
+ *
+ * This is for kernels other than Linux. An offset can be KT_NO_MEMBER.
+ */
+typedef struct KtCacheLayout {
+    uint32_t name, size;
+    unsigned size_bytes;
+} KtCacheLayout;
 
 /**
  * struct KtProfile - a profile that was read

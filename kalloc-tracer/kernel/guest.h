@@ -8,6 +8,7 @@
 #define KT_GUEST_H
 
 #include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 /** KtView - host view of guest RAM on the vCPU's own thread; NULL when @va is
@@ -17,18 +18,6 @@ typedef const void *(*KtView)(uint64_t va, size_t *avail);
 GS_HOT bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len);
 
 typedef struct KtGuest KtGuest;
-
-#define KT_NO_MEMBER UINT32_MAX
-
-/**
- * struct KtCacheLayout - where in a cache of a kernel that is no Linux
- * @name: the address of its name; @size: that of its objects, in @size_bytes
- *        bytes. KT_NO_MEMBER where it is not known
- */
-typedef struct KtCacheLayout {
-    uint32_t name, size;
-    unsigned size_bytes;
-} KtCacheLayout;
 
 /**
  * kt_guest_new() - find offsets and variables in one kernel's BTF and symbols

@@ -3,6 +3,8 @@
 #ifndef KT_CAPTURE_PARTS_H
 #define KT_CAPTURE_PARTS_H
 
+#include <time.h>
+
 #include "kalloc-tracer/capture/capture.h"
 #include "kalloc-tracer/capture/record.h"
 
@@ -25,6 +27,30 @@ struct KtCapture {
     bool gave_up;                       /* atomic: it was looked for in vain */
     GMutex lock;
 };
+
+static inline uint64_t kt_clock_ns(clockid_t clock)
+{
+    struct timespec ts;
+
+    clock_gettime(clock, &ts);
+    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/** kt_capture_boot() - (nullable) Return the published boot; any thread. */
+static inline KtBoot *kt_capture_boot(const KtCapture *c)
+{
+    return __atomic_load_n(&c->boot, __ATOMIC_ACQUIRE);
+}
+
+/** kt_capture_may_find() - Return true if the kernel can be found from a block
+ *  that begins at @va. Any thread, lock free. */
+bool kt_capture_may_find(const KtCapture *c, uint64_t va);
+/** kt_capture_look() - Look for the kernel at @va, where a block is executed.
+ *  On the vCPU's thread; takes the lock. */
+void kt_capture_look(KtCapture *c, uint64_t va);
+/** kt_capture_leave_kernel() - End the boot because kexec starts another
+ *  kernel; no vCPU executes. @userdata: the KtCapture */
+void kt_capture_leave_kernel(void *userdata);
 
 /** kt_capture_set_kernel() - @k runs; its slide and modules are set. */
 void kt_capture_set_kernel(KtCapture *c, GsKernel *k);

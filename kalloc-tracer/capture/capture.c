@@ -16,9 +16,7 @@
  */
 #include "kalloc-tracer/capture/capture.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/check/check.h"
@@ -45,24 +43,11 @@ static unsigned packed_left(void *udata)
     return (uint64_t)(uintptr_t)udata >> 32;
 }
 
-static KtBoot *boot_now(const KtCapture *c)
-{
-    return __atomic_load_n(&c->boot, __ATOMIC_ACQUIRE);
-}
-
 /* ---- callbacks ---------------------------------------------------------- */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec ts;
-
-    clock_gettime(clock, &ts);
-    return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 static uint64_t host_ns(void)
 {
-    return clock_ns(CLOCK_MONOTONIC);
+    return kt_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Our own cost, measured on a sample: `ka stat` shows the mean. The first look
@@ -160,7 +145,7 @@ static void on_entry(unsigned vcpu_index, void *udata)
 {
     KtHookCall m = {
         .c = &capture.shared,
-        .boot = boot_now(&capture),
+        .boot = kt_capture_boot(&capture),
         .v = &capture.vcpu[vcpu_index],
         .insns_left = packed_left(udata),
     };
@@ -201,7 +186,7 @@ static void on_return(unsigned vcpu_index, void *udata)
     uint32_t site = packed_id(udata);
     KtHookCall m = {
         .c = &capture.shared,
-        .boot = boot_now(&capture),
+        .boot = kt_capture_boot(&capture),
         .v = &capture.vcpu[vcpu_index],
         .insns_left = packed_left(udata),
         .ra = kt_return_sites_va(capture.shared.sites, site),
@@ -235,91 +220,9 @@ static void on_return(unsigned vcpu_index, void *udata)
     cost_end(m.v, since);
 }
 
-/* ---- finding the kernel ------------------------------------------------- */
-
-void kt_capture_set_kernel(KtCapture *c, GsKernel *k)
-{
-    c->shared.kernel = k;
-    for (unsigned i = 0; i < c->max_vcpus; i++) {
-        if (c->vcpu[i].ready) {
-            kt_vcpu_set_kernel(&c->vcpu[i], k);
-        }
-    }
-}
-
-KtBoot *kt_capture_new_boot(KtCapture *c)
-{
-    GsKernel *k = c->shared.kernel;
-    KtBudget *budget = kt_tracer_budget(c->shared.tracer);
-    KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
-
-    boot->guest = kt_guest_new(k, c->shared.tracer,
-                               qemu_plugin_vaddr_to_host);
-    if (c->shared.profile) {
-        kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
-    }
-    if (c->pages) {
-        boot->pages = kt_struct_page_new(k, boot->guest);
-    }
-    boot->hooks = kt_hooks_resolve(kt_tracer_hooks(c->shared.tracer), k,
-                                   boot->pages);
-    for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
-        boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
-    }
-    kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
-    kt_tracer_save_kernel(c->shared.tracer, k, true);
-    return boot;
-}
-
-void kt_capture_publish(KtCapture *c, KtBoot *boot)
-{
-    __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
-}
-
-/* What is translated already has no hooks. */
-static void look_at_locked(KtCapture *c, uint64_t va)
-{
-    uint64_t slide;
-    bool complete;
-    GsKernel *k;
-
-    if (kt_capture_return(c, va)) {
-        qemu_plugin_request_flush();
-        return;
-    }
-    k = kt_finder_try(c->finder, va, &slide, &complete);
-    if (k) {
-        kt_capture_drop_return(c);
-        gs_kernel_set_slide(k, slide);
-        kt_capture_set_kernel(c, k);
-        kt_tracer_set_complete(c->shared.tracer, complete);
-        kt_capture_publish(c, kt_capture_new_boot(c));
-        qemu_plugin_request_flush();
-    }
-}
-
-static bool may_tell_kernel(const KtCapture *c, uint64_t va)
-{
-    return kt_finder_wants(c->finder, va) || kt_capture_wants_return(c, va);
-}
-
 static void look_for_kernel(unsigned vcpu_index, void *udata)
 {
-    KtCapture *c = &capture;
-    uint64_t va = (uintptr_t)udata;
-
-    if (boot_now(c) || !may_tell_kernel(c, va)) {
-        return;
-    }
-    g_mutex_lock(&c->lock);
-    if (!c->boot) {
-        uint64_t since = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
-        look_at_locked(c, va);
-        kt_tracer_count(c->shared.tracer, KT_CNT_FIND_NS,
-                        clock_ns(CLOCK_THREAD_CPUTIME_ID) - since);
-    }
-    g_mutex_unlock(&c->lock);
+    kt_capture_look(&capture, (uintptr_t)udata);
 }
 
 /* ---- translation -------------------------------------------------------- */
@@ -327,14 +230,14 @@ static void look_for_kernel(unsigned vcpu_index, void *udata)
 static bool want_block(uint64_t va, void *userdata)
 {
     KtCapture *c = userdata;
-    const KtBoot *boot = boot_now(c);
+    const KtBoot *boot = kt_capture_boot(c);
 
     if (va < c->lowest) {               /* the user's */
         return false;
     }
     kt_return_sites_note_block(c->shared.sites, va);
     if (!boot) {
-        return c->finder && may_tell_kernel(c, va);
+        return c->finder && kt_capture_may_find(c, va);
     }
     return kt_hooks_page(boot->hooks, va) ||
            kt_return_sites_find(c->shared.sites, va) != KT_RETURN_SITE_NONE;
@@ -368,11 +271,11 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     KtCapture *c = &capture;
     uint64_t va = qemu_plugin_tb_vaddr(tb);
     size_t n = qemu_plugin_tb_n_insns(tb);
-    const KtBoot *boot = boot_now(c);
+    const KtBoot *boot = kt_capture_boot(c);
     uint32_t site;
 
     if (!boot) {
-        if (n && c->finder && may_tell_kernel(c, va)) {
+        if (n && c->finder && kt_capture_may_find(c, va)) {
             qemu_plugin_register_vcpu_insn_exec_cb(
                 qemu_plugin_tb_get_insn(tb, 0), look_for_kernel,
                 QEMU_PLUGIN_CB_R_REGS, (void *)(uintptr_t)va);
@@ -431,52 +334,9 @@ static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
     g_mutex_unlock(&c->lock);
 }
 
-/* ---- the end of a boot -------------------------------------------------- */
-
-void kt_capture_drop_boot(KtCapture *c)
-{
-    KtBoot *boot = c->boot;
-
-    __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
-    kt_pending_calls_clear(c->shared.calls);
-    kt_return_sites_clear(c->shared.sites);
-    for (unsigned i = 0; i < c->max_vcpus; i++) {
-        if (c->vcpu[i].ready) {
-            kt_vcpu_forget(&c->vcpu[i]);
-        }
-    }
-    if (boot) {
-        kt_hooks_free(boot->hooks);
-        kt_struct_page_free(boot->pages);
-        kt_guest_free(boot->guest);
-        g_aligned_free(boot);
-    }
-}
-
-/* No vCPU executes. */
-static void end_boot(KtCapture *c)
-{
-    kt_capture_drop_boot(c);
-    kt_tracer_reset(c->shared.tracer);
-    qemu_plugin_request_flush();
-}
-
-/* The old kernel still runs for some instructions. */
-static void leave_kernel(void *userdata)
-{
-    KtCapture *c = userdata;
-
-    g_mutex_lock(&c->lock);
-    if (c->boot) {
-        kt_finder_restart(c->finder, true);
-        end_boot(c);
-    }
-    g_mutex_unlock(&c->lock);
-}
-
 static void on_kexec(void)
 {
-    qemu_plugin_request_exclusive(leave_kernel, &capture);
+    qemu_plugin_request_exclusive(kt_capture_leave_kernel, &capture);
 }
 
 /* ---- outside ------------------------------------------------------------ */
@@ -517,22 +377,6 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     return c;
-}
-
-/* A map that was lost is none of the next boot's either. */
-void kt_capture_reset(KtCapture *c)
-{
-    bool booted = c->boot || c->returning ||
-                  kt_tracer_has_gap(c->shared.tracer);
-
-    kt_capture_forget_return(c);
-    /* Blocks may have been translated when nobody looked any more. */
-    if (c->finder && kt_finder_restart(c->finder, false)) {
-        qemu_plugin_request_flush();
-    }
-    if (booted) {
-        end_boot(c);
-    }
 }
 
 void kt_capture_lock(KtCapture *c)

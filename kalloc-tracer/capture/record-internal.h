@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What record.c, record-lost.c, record-pages.c and record-sizes.c share. */
+/* What the files record*.c share. */
 #ifndef KT_RECORD_PARTS_H
 #define KT_RECORD_PARTS_H
 
@@ -12,6 +12,16 @@ GS_HOT void kt_record_complete(KtHookCall *m);
 /** kt_record_event() - @m->ev, completed, as an event of that kind. */
 void kt_record_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
                      uint64_t va);
+/** kt_record_push() - push @m->ev, which kt_record_complete() has filled. */
+static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
+                                  KtHookId hook, uint64_t va)
+{
+    m->ev.kind = kind;
+    m->ev.hook = m->wrapper.v ? m->wrapper : hook;
+    m->ev.va = va;
+    kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
+}
+
 /** kt_record_lose() - something was not recorded: counted, and a gap. */
 void kt_record_lose(KtHookCall *m, KtCounter why);
 /** kt_record_lose_call() - likewise a call that was entered, which @hands_out

@@ -15,132 +15,8 @@
 #include "kalloc-tracer/capture/record-internal.h"
 
 #define BULK_MAX        4096            /* pointers taken of one bulk call */
-#define FRAMES_MAX      KT_MAX_FRAMES
 #define ZERO_SIZE_PTR   16ull
 #define ERR_PTR_MIN     ((uint64_t)-4095)
-
-/* ---- events ------------------------------------------------------------- */
-
-static const void *stack_page(void *opaque, uint64_t va)
-{
-    size_t avail;
-
-    return qemu_plugin_vaddr_to_host(va & ~0xfffull, &avail);
-}
-
-static void count_stop(KtVcpu *v, GsStop stop)
-{
-    static const KtCounter counter[GS_STOP__COUNT] = {
-        [GS_STOP_END] = KT_CNT_STACK_END,
-        [GS_STOP_USER] = KT_CNT_STACK_USER,
-        [GS_STOP_UNKNOWN_PC] = KT_CNT_STACK_UNKNOWN_PC,
-        [GS_STOP_BAD_FRAME] = KT_CNT_STACK_BAD_FRAME,
-        [GS_STOP_DEPTH] = KT_CNT_STACK_DEPTH,
-    };
-
-    kt_vcpu_count(v, counter[stop], 1);
-}
-
-/* Frames inside wrappers are dropped: the call is their caller's. */
-static unsigned skip_wrappers(KtHookCall *m, const uint64_t *frames, unsigned n)
-{
-    unsigned skip = 0;
-    KtHookId wrapper = m->wrapper;
-
-    while (wrapper.v && skip + 1 < n) {
-        m->wrapper = wrapper;
-        skip++;
-        wrapper = kt_hooks_wrapper(m->boot->hooks, frames[skip], m->pages);
-    }
-    return skip;
-}
-
-/* What a stack leads to, for gs_unwind_remember(). */
-static uint64_t pack_stack(const KtHookCall *m, GsStop stop)
-{
-    return m->ev.stack.v | (uint64_t)m->wrapper.v << 32 |
-           (uint64_t)stop << 40;
-}
-
-static GsStop unpack_stack(KtHookCall *m, uint64_t value)
-{
-    m->ev.stack.v = value;
-    m->wrapper.v = value >> 32;
-    return value >> 40;
-}
-
-static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
-{
-    uint64_t frames[FRAMES_MAX];
-    unsigned n = 0, skip;
-    GsStop stop = gs_unwind(m->v->unwinder, regs, stack_page, NULL, frames,
-                            FRAMES_MAX, &n);
-
-    count_stop(m->v, stop);
-    skip = skip_wrappers(m, frames, n);
-    m->ev.stack = kt_tracer_intern_stack(m->c->tracer, frames + skip, n - skip,
-                                         stop);
-    if (m->ev.stack.v) {
-        gs_unwind_remember(m->v->unwinder, kind, pack_stack(m, stop));
-    }
-}
-
-/* Most stacks were seen before: then neither their frames are needed nor the
- * depot. */
-GS_HOT
-static void find_stack(KtHookCall *m)
-{
-    const GsRegs regs = {
-        .ip = m->ra,
-        .sp = m->sp_after,
-        .bp = kt_vcpu_reg(m->v, GS_REG_FP),
-    };
-    uint32_t kind = m->wrapper.v << 1 | m->pages;
-    uint64_t value;
-
-    if (gs_unwind_again(m->v->unwinder, &regs, stack_page, NULL, kind,
-                        &value)) {
-        count_stop(m->v, unpack_stack(m, value));
-    } else {
-        walk_stack(m, &regs, kind);
-    }
-}
-
-/* Once a callback, when an event is certain. */
-GS_HOT
-void kt_record_complete(KtHookCall *m)
-{
-    KtTaskAt task;
-
-    if (m->have_stack) {
-        return;
-    }
-    kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
-    find_stack(m);
-    m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen, &task);
-    if (!m->ev.task.v && !m->c->profile) {
-        kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);
-    }
-    m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
-    m->ev.cpu = m->v->index;
-    m->have_stack = true;
-}
-
-static void push_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
-                       uint64_t va)
-{
-    m->ev.kind = kind;
-    m->ev.hook = m->wrapper.v ? m->wrapper : hook;
-    m->ev.va = va;
-    kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
-}
-
-void kt_record_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
-                     uint64_t va)
-{
-    kt_record_complete(m);
-    push_event(m, kind, hook, va);
-}
 
 /* NULL, ZERO_SIZE_PTR and ERR_PTR are no blocks. */
 static bool is_block(uint64_t va)
@@ -203,7 +79,7 @@ static void record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
         kt_guest_slab(m->boot->guest, &m->v->seen, va, &m->ev.cache)) {
         m->ev.flags = KT_EVF_SLAB_READ;
     }
-    push_event(m, KT_EV_FREE, id, va);
+    kt_record_push(m, KT_EV_FREE, id, va);
     kt_guest_object_freed(m->boot->guest, cache, va);
 }
 
@@ -215,7 +91,7 @@ static void record_queue(KtHookCall *m, KtHookId id, uint64_t va)
     }
     m->wrapper = kt_record_free_site(m);
     kt_record_complete(m);
-    push_event(m, KT_EV_RCU_QUEUE, id, va);
+    kt_record_push(m, KT_EV_RCU_QUEUE, id, va);
 }
 
 static KtCacheId cache_arg(KtHookCall *m, const KtHookRow *hook)
@@ -477,7 +353,7 @@ static void tell_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
     kt_record_complete(m);
     m->ev.gfp = call->gfp;
     kt_record_sizes(m, call, va);
-    push_event(m, KT_EV_ALLOC, call->hook, va);
+    kt_record_push(m, KT_EV_ALLOC, call->hook, va);
 }
 
 GS_HOT
@@ -543,7 +419,7 @@ static void leave_realloc(KtHookCall *m, const KtPendingCall *call,
     }
     kt_record_complete(m);
     m->ev.size = call->size;
-    push_event(m, KT_EV_RESIZE, call->hook, result);
+    kt_record_push(m, KT_EV_RESIZE, call->hook, result);
 }
 
 static void leave_module_add(KtHookCall *m, const KtPendingCall *call)

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Boots: the kernel is found, and dropped when it ends.
+ */
+#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/tracer/tracer.h"
+
+/* ---- the start of a boot ------------------------------------------------- */
+
+void kt_capture_set_kernel(KtCapture *c, GsKernel *k)
+{
+    c->shared.kernel = k;
+    for (unsigned i = 0; i < c->max_vcpus; i++) {
+        if (c->vcpu[i].ready) {
+            kt_vcpu_set_kernel(&c->vcpu[i], k);
+        }
+    }
+}
+
+KtBoot *kt_capture_new_boot(KtCapture *c)
+{
+    GsKernel *k = c->shared.kernel;
+    KtBudget *budget = kt_tracer_budget(c->shared.tracer);
+    KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
+
+    boot->guest = kt_guest_new(k, c->shared.tracer,
+                               qemu_plugin_vaddr_to_host);
+    if (c->shared.profile) {
+        kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
+    }
+    if (c->pages) {
+        boot->pages = kt_struct_page_new(k, boot->guest);
+    }
+    boot->hooks = kt_hooks_resolve(kt_tracer_hooks(c->shared.tracer), k,
+                                   boot->pages);
+    for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
+        boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
+    }
+    kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
+    kt_tracer_save_kernel(c->shared.tracer, k, true);
+    return boot;
+}
+
+void kt_capture_publish(KtCapture *c, KtBoot *boot)
+{
+    __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
+}
+
+/* What is translated already has no hooks. */
+static void look_at_locked(KtCapture *c, uint64_t va)
+{
+    uint64_t slide;
+    bool complete;
+    GsKernel *k;
+
+    if (kt_capture_return(c, va)) {
+        qemu_plugin_request_flush();
+        return;
+    }
+    k = kt_finder_try(c->finder, va, &slide, &complete);
+    if (k) {
+        kt_capture_drop_return(c);
+        gs_kernel_set_slide(k, slide);
+        kt_capture_set_kernel(c, k);
+        kt_tracer_set_complete(c->shared.tracer, complete);
+        kt_capture_publish(c, kt_capture_new_boot(c));
+        qemu_plugin_request_flush();
+    }
+}
+
+bool kt_capture_may_find(const KtCapture *c, uint64_t va)
+{
+    return kt_finder_wants(c->finder, va) || kt_capture_wants_return(c, va);
+}
+
+void kt_capture_look(KtCapture *c, uint64_t va)
+{
+    if (kt_capture_boot(c) || !kt_capture_may_find(c, va)) {
+        return;
+    }
+    g_mutex_lock(&c->lock);
+    if (!c->boot) {
+        uint64_t since = kt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+        look_at_locked(c, va);
+        kt_tracer_count(c->shared.tracer, KT_CNT_FIND_NS,
+                        kt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - since);
+    }
+    g_mutex_unlock(&c->lock);
+}
+
+/* ---- the end of a boot -------------------------------------------------- */
+
+void kt_capture_drop_boot(KtCapture *c)
+{
+    KtBoot *boot = c->boot;
+
+    __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
+    kt_pending_calls_clear(c->shared.calls);
+    kt_return_sites_clear(c->shared.sites);
+    for (unsigned i = 0; i < c->max_vcpus; i++) {
+        if (c->vcpu[i].ready) {
+            kt_vcpu_forget(&c->vcpu[i]);
+        }
+    }
+    if (boot) {
+        kt_hooks_free(boot->hooks);
+        kt_struct_page_free(boot->pages);
+        kt_guest_free(boot->guest);
+        g_aligned_free(boot);
+    }
+}
+
+/* No vCPU executes. */
+static void end_boot(KtCapture *c)
+{
+    kt_capture_drop_boot(c);
+    kt_tracer_reset(c->shared.tracer);
+    qemu_plugin_request_flush();
+}
+
+/* The old kernel still runs for some instructions. */
+void kt_capture_leave_kernel(void *userdata)
+{
+    KtCapture *c = userdata;
+
+    g_mutex_lock(&c->lock);
+    if (c->boot) {
+        kt_finder_restart(c->finder, true);
+        end_boot(c);
+    }
+    g_mutex_unlock(&c->lock);
+}
+
+/* A map that was lost is none of the next boot's either. */
+void kt_capture_reset(KtCapture *c)
+{
+    bool booted = c->boot || c->returning ||
+                  kt_tracer_has_gap(c->shared.tracer);
+
+    kt_capture_forget_return(c);
+    /* Blocks may have been translated when nobody looked any more. */
+    if (c->finder && kt_finder_restart(c->finder, false)) {
+        qemu_plugin_request_flush();
+    }
+    if (booted) {
+        end_boot(c);
+    }
+}

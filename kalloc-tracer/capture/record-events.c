@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Record: what all events of a callback have in common: backtrace, task, time.
+ */
+#include "kalloc-tracer/capture/record-internal.h"
+
+static const void *stack_page(void *opaque, uint64_t va)
+{
+    size_t avail;
+
+    return qemu_plugin_vaddr_to_host(va & ~0xfffull, &avail);
+}
+
+static void count_stop(KtVcpu *v, GsStop stop)
+{
+    static const KtCounter counter[GS_STOP__COUNT] = {
+        [GS_STOP_END] = KT_CNT_STACK_END,
+        [GS_STOP_USER] = KT_CNT_STACK_USER,
+        [GS_STOP_UNKNOWN_PC] = KT_CNT_STACK_UNKNOWN_PC,
+        [GS_STOP_BAD_FRAME] = KT_CNT_STACK_BAD_FRAME,
+        [GS_STOP_DEPTH] = KT_CNT_STACK_DEPTH,
+    };
+
+    kt_vcpu_count(v, counter[stop], 1);
+}
+
+/* Frames inside wrappers are dropped: the call is their caller's. */
+static unsigned skip_wrappers(KtHookCall *m, const uint64_t *frames, unsigned n)
+{
+    unsigned skip = 0;
+    KtHookId wrapper = m->wrapper;
+
+    while (wrapper.v && skip + 1 < n) {
+        m->wrapper = wrapper;
+        skip++;
+        wrapper = kt_hooks_wrapper(m->boot->hooks, frames[skip], m->pages);
+    }
+    return skip;
+}
+
+/* What a stack leads to, for gs_unwind_remember(). */
+static uint64_t pack_stack(const KtHookCall *m, GsStop stop)
+{
+    return m->ev.stack.v | (uint64_t)m->wrapper.v << 32 |
+           (uint64_t)stop << 40;
+}
+
+static GsStop unpack_stack(KtHookCall *m, uint64_t value)
+{
+    m->ev.stack.v = value;
+    m->wrapper.v = value >> 32;
+    return value >> 40;
+}
+
+static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
+{
+    uint64_t frames[KT_MAX_FRAMES];
+    unsigned n = 0, skip;
+    GsStop stop = gs_unwind(m->v->unwinder, regs, stack_page, NULL, frames,
+                            KT_MAX_FRAMES, &n);
+
+    count_stop(m->v, stop);
+    skip = skip_wrappers(m, frames, n);
+    m->ev.stack = kt_tracer_intern_stack(m->c->tracer, frames + skip, n - skip,
+                                         stop);
+    if (m->ev.stack.v) {
+        gs_unwind_remember(m->v->unwinder, kind, pack_stack(m, stop));
+    }
+}
+
+/* Most stacks were seen before: then neither their frames are needed nor the
+ * depot. */
+GS_HOT
+static void find_stack(KtHookCall *m)
+{
+    const GsRegs regs = {
+        .ip = m->ra,
+        .sp = m->sp_after,
+        .bp = kt_vcpu_reg(m->v, GS_REG_FP),
+    };
+    uint32_t kind = m->wrapper.v << 1 | m->pages;
+    uint64_t value;
+
+    if (gs_unwind_again(m->v->unwinder, &regs, stack_page, NULL, kind,
+                        &value)) {
+        count_stop(m->v, unpack_stack(m, value));
+    } else {
+        walk_stack(m, &regs, kind);
+    }
+}
+
+/* Once a callback, when an event is certain. */
+GS_HOT
+void kt_record_complete(KtHookCall *m)
+{
+    KtTaskAt task;
+
+    if (m->have_stack) {
+        return;
+    }
+    kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
+    find_stack(m);
+    m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen, &task);
+    if (!m->ev.task.v && !m->c->profile) {
+        kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);
+    }
+    m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
+    m->ev.cpu = m->v->index;
+    m->have_stack = true;
+}
+
+void kt_record_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
+                     uint64_t va)
+{
+    kt_record_complete(m);
+    kt_record_push(m, kind, hook, va);
+}

@@ -403,32 +403,3 @@ bool kt_capture_found(const KtCapture *c)
 {
     return c->boot != NULL;
 }
-
-const KtHooks *kt_capture_hooks(const KtCapture *c)
-{
-    return c->boot ? c->boot->hooks : NULL;
-}
-
-uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id)
-{
-    uint64_t hits = 0;
-
-    for (unsigned i = 0; i < c->max_vcpus; i++) {
-        hits += __atomic_load_n(&c->vcpu[i].hits[id.v], __ATOMIC_RELAXED);
-    }
-    return hits;
-}
-
-void kt_capture_sync_counters(KtCapture *c)
-{
-    for (unsigned i = 0; i < c->max_vcpus; i++) {
-        KtVcpu *v = &c->vcpu[i];
-
-        for (unsigned n = 0; n < KT_CNT__COUNT; n++) {
-            uint64_t now = __atomic_load_n(&v->count[n], __ATOMIC_RELAXED);
-
-            kt_tracer_count(c->shared.tracer, n, now - v->counted[n]);
-            v->counted[n] = now;
-        }
-    }
-}

@@ -75,6 +75,11 @@ bool kt_capture_found(const KtCapture *c);
 const KtHooks *kt_capture_hooks(const KtCapture *c);
 /** kt_capture_hook_hits() - events of a hook row; lock held. */
 uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id);
+/** kt_capture_hook_status() - Describe row @i, from 0, of the hook table; lock
+ *  held. @out: (out) zeroed; its strings are borrowed. Returns: false if there
+ *  is no such row. */
+bool kt_capture_hook_status(const KtCapture *c, unsigned i,
+                            KtHookStatus *out);
 /** kt_capture_sync_counters() - bring what the vCPUs counted for themselves
  *  into the tracer's counters; lock held. */
 void kt_capture_sync_counters(KtCapture *c);

@@ -11,21 +11,20 @@
 
 #include "kalloc-tracer/capture/capture.h"
 #include "monitor-cmds/mc.h"
-#include "kalloc-tracer/plugin/options.h"
-#include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/capture/vmstate.h"
+#include "kalloc-tracer/plugin/given-kernel.h"
+#include "kalloc-tracer/plugin/options.h"
+#include "kalloc-tracer/plugin/qemu-check.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 typedef struct Plugin {
     KtTracer *tracer;
-    GsKernel *kernel;           /* of the file that was given */
-    KtProfile *profile;         /* NULL for Linux */
+    KtGivenKernel given;
     char *why_no_kernel;        /* that file cannot be read */
     KtFinder *finder;
     KtCapture *capture;
-    bool pages;
 } Plugin;
 
 static Plugin *plugin;
@@ -54,37 +53,11 @@ static bool print(void *opaque, const char *text)
     return qemu_plugin_monitor_puts(opaque, text) >= 0;
 }
 
-/* Where the function is in the running kernel, and how that is known. */
-static void put_where(const Plugin *p, KtHookId id, McHookStatus *out)
-{
-    const KtHooks *hooks = kt_capture_hooks(p->capture);
-
-    if (!hooks || !kt_hooks_va(hooks, id)) {
-        return;
-    }
-    out->va = kt_hooks_va(hooks, id);
-    out->symbol = kt_hooks_symbol(hooks, id);
-    out->from = gs_kernel_symbols_from(kt_capture_kernel(p->capture));
-    out->args_from = kt_hooks_args_by_btf(hooks, id) ? "BTF" : NULL;
-}
-
 static bool hook_row(void *opaque, unsigned i, McHookStatus *out)
 {
     const Plugin *p = opaque;
-    KtHookId id = { i + 1 };
-    const KtHookTable *hooks = kt_tracer_hooks(p->tracer);
-    const KtHook *hook = kt_hook_table_row(hooks, id);
 
-    if (!hook) {
-        return false;
-    }
-    out->name = hook->symbol;
-    put_where(p, id, out);
-    out->note = kt_hook_table_is_pages(hooks, id) && !p->pages ?
-                    "hooked with pages=on" :
-                    kt_hook_table_missing_note(hooks, id);
-    out->hits = kt_capture_hook_hits(p->capture, id);
-    return true;
+    return kt_capture_hook_status(p->capture, i, out);
 }
 
 static char *why_no_kernel(const Plugin *p)
@@ -125,7 +98,7 @@ static McContext context_locked(Plugin *p, char **why)
 
     kt_capture_sync_counters(p->capture);
     ctx.kernel = kt_capture_kernel(p->capture);
-    ctx.kernel = ctx.kernel ? ctx.kernel : p->kernel;
+    ctx.kernel = ctx.kernel ? ctx.kernel : p->given.kernel;
     ctx.why_no_kernel = *why = ctx.kernel ? NULL : why_no_kernel(p);
     ctx.kernel_found = kt_capture_found(p->capture);
     return ctx;
@@ -226,93 +199,22 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
     kt_tracer_end_journal(p->tracer);
 }
 
-static char *arch_names(void)
-{
-    GString *names = g_string_new(NULL);
-    const GsArch *arch;
-
-    for (unsigned i = 0; (arch = gs_arch_nth(i)); i++) {
-        g_string_append_printf(names, "%s%s", i ? ", " : "", arch->name);
-    }
-    return g_string_free(names, FALSE);
-}
-
-static bool check_qemu(const qemu_info_t *info)
-{
-#define KT_CHECK_WEAK(fn) if (!fn) { \
-        say("this QEMU lacks " #fn "(): it is not built with ka's patches, " \
-            "see qemu-patches/README.md"); \
-        return false; \
-    }
-    KT_PATCHED_API(KT_CHECK_WEAK)
-#undef KT_CHECK_WEAK
-    if (!info->system_emulation) {
-        say("a kernel is traced: use qemu-system-%s, not user mode",
-            info->target_name);
-        return false;
-    }
-    if (!gs_arch_find(info->target_name)) {
-        g_autofree char *names = arch_names();
-
-        say("guest architecture '%s' is not supported, these are: %s",
-            info->target_name, names);
-        return false;
-    }
-    return true;
-}
-
-/* One function at least: or it is another kernel's profile. */
-static bool profile_fits(const Plugin *p, const GsKernel *k,
-                         const KtOptions *o, GError **errp)
-{
-    g_autoptr(KtHooks) hooks = kt_hooks_resolve(kt_tracer_hooks(p->tracer), k,
-                                                false);
-
-    if (!kt_hooks_n_found(hooks)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s: has none of the functions that %s hooks", o->kernel,
-                    o->profile);
-        return false;
-    }
-    return true;
-}
-
-static GsKernel *open_told_kernel(Plugin *p, const KtOptions *o, GError **errp)
-{
-    g_autoptr(GsKernel) k = NULL;
-
-    p->profile = kt_profile_open(o->profile, errp);
-    if (!p->profile) {
-        return NULL;
-    }
-    kt_hook_table_set(kt_tracer_hooks(p->tracer), p->profile->hook,
-                      p->profile->n_hooks);
-    k = gs_kernel_open_elf(o->kernel, &p->profile->elf, errp);
-    return k && profile_fits(p, k, o, errp) ? g_steal_pointer(&k) : NULL;
-}
-
 /* A kernel that cannot be read does not keep the VM from booting. */
 static void open_kernel(Plugin *p, const GsArch *arch, const KtOptions *o)
 {
     g_autoptr(GError) err = NULL;
 
-    if (o->kernel) {
-        p->kernel = o->profile ? open_told_kernel(p, o, &err)
-                               : gs_kernel_open(o->kernel, &err);
-    }
-    if (p->kernel && gs_kernel_arch(p->kernel) != arch) {
-        g_set_error(&err, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s: a kernel for %s, the guest is %s", o->kernel,
-                    gs_kernel_arch(p->kernel)->name, arch->name);
-        g_clear_pointer(&p->kernel, gs_kernel_free);
-    }
-    if (err) {
-        p->why_no_kernel = g_strdup(err->message);
-        say("nothing will be traced: %s", p->why_no_kernel);
-    } else {
-        p->finder = kt_finder_new(arch, p->kernel,
+    if (kt_given_kernel_open(&p->given, kt_tracer_hooks(p->tracer), arch, o,
+                             &err)) {
+        p->finder = kt_finder_new(arch, p->given.kernel,
                                   qemu_plugin_vaddr_to_host);
         kt_finder_set_room(p->finder, o->mem);
+    } else {
+        p->why_no_kernel = g_strdup(err->message);
+        say("nothing will be traced: %s", p->why_no_kernel);
+    }
+    if (p->given.kernel) {
+        kt_tracer_save_kernel(p->tracer, p->given.kernel, false);
     }
 }
 
@@ -364,14 +266,10 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     if (o->check) {
         kt_tracer_set_check(p->tracer, on_violation, NULL);
     }
-    p->pages = o->pages;
     open_kernel(p, arch, o);
-    if (p->kernel) {
-        kt_tracer_save_kernel(p->tracer, p->kernel, false);
-    }
     kt_tracer_on_second(p->tracer, on_second, p);
-    p->capture = kt_capture_start(id, arch, p->tracer, p->finder, p->profile,
-                                  n_cpus, o->pages);
+    p->capture = kt_capture_start(id, arch, p->tracer, p->finder,
+                                  p->given.profile, n_cpus, o->pages);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);
     g_timeout_add_seconds(1, each_second, p);
@@ -392,10 +290,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
         say("the plugin is loaded already: one instance traces a VM");
         return -1;
     }
-    if (!check_qemu(info)) {
-        return -1;
-    }
-    if (!kt_options_parse(&options, argc, argv, &why)) {
+    why = kt_qemu_check(info);
+    if (why || !kt_options_parse(&options, argc, argv, &why)) {
         say("%s", why);
         return -1;
     }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a kernel has its direct map: see direct-map.h. x86-64 keeps both bases
- * in variables; on arm64 they are compiled in, and differ by configuration and
- * version, on riscv64 partly so: there what is possible is enumerated, and
- * the caller tries which holds.
+ * Find the direct map: see direct-map.h.
+ *
+ *     x86-64    both bases are in variables
+ *     arm64     the bases are constants that depend on the configuration and
+ *               the version: five widths of addresses, three layouts each
+ *     riscv64   one base is in a variable, the other one of two constants
  */
 #include "kalloc-tracer/kernel/direct-map.h"
 
@@ -21,8 +23,8 @@ static bool load(const GsMem *mem, uint64_t va, void *to, size_t len)
 
 /* ---- x86-64 ------------------------------------------------------------- */
 
-/* Both are set by kernel_randomize_memory(), long before the first kmalloc,
- * and constant from then on (arch/x86/mm/kaslr.c). */
+/* kernel_randomize_memory() in arch/x86/mm/kaslr.c sets both variables long
+ * before the first kmalloc(). Then they do not change. */
 static unsigned guess_x86_64(const KtDirectMapAt *at, const GsMem *mem,
                              KtDirectMap *out)
 {
@@ -34,17 +36,18 @@ static unsigned guess_x86_64(const KtDirectMapAt *at, const GsMem *mem,
 
 #define STRUCT_PAGE_SHIFT   6       /* STRUCT_PAGE_MAX_SHIFT, of 64 bytes */
 
-/* VA_BITS_MIN: kernels for 52 bits run on CPUs without them, too, where page
- * tables of 16K pages then give 47 (since 6.9). */
+/* Return VA_BITS_MIN. A kernel for 52 bits also runs on CPUs that have less: 48
+ * bits, or 47 with 16K pages (since 6.9). */
 static unsigned least_bits_arm64(unsigned va_bits, unsigned page_shift)
 {
     return va_bits <= 48 ? va_bits : page_shift == 14 ? 47 : 48;
 }
 
 /*
- * PAGE_OFFSET is the least address of the kernel's half, VA_BITS wide; the
- * struct pages are below the top. Where exactly changed twice in arch/arm64/
- * include/asm/memory.h: see VMEMMAP_START there in 6.9, in 5.11, and before.
+ * Add the three layouts for one width. PAGE_OFFSET is the lowest address of the
+ * kernel's half, VA_BITS wide. The memory map is near the top; its place
+ * changed twice in arch/arm64/include/asm/memory.h: see VMEMMAP_START in 6.9,
+ * in 5.11, and before.
  */
 static void add_arm64(const KtDirectMapAt *at, unsigned va_bits,
                       uint64_t memstart, KtDirectMap *out)
@@ -72,8 +75,8 @@ static unsigned guess_arm64(const KtDirectMapAt *at, const GsMem *mem,
     static const unsigned va_bits[] = { 48, 52, 39, 47, 42 };
     uint64_t memstart = 0;
 
-    /* A kernel without KALLSYMS_ALL does not say where its memory starts. The
-     * struct page of an address is the same wherever that is. */
+    /* Without KALLSYMS_ALL there is no symbol memstart_addr. Then 0 is used:
+     * the struct page of an address does not depend on it. */
     G_STATIC_ASSERT(3 * G_N_ELEMENTS(va_bits) <= KT_DIRECT_MAP_MAX);
     if (at->memstart_addr && !load(mem, at->memstart_addr, &memstart, 8)) {
         return 0;
@@ -87,9 +90,11 @@ static unsigned guess_arm64(const KtDirectMapAt *at, const GsMem *mem,
 /* ---- riscv64 ------------------------------------------------------------ */
 
 /*
- * Below the direct map lies the vmalloc area, an eighth of the address space
- * that page tables of this depth give, below that the struct pages, counted
- * from the first page of memory (arch/riscv/include/asm/pgtable.h).
+ * From high to low addresses (arch/riscv/include/asm/pgtable.h):
+ *
+ *     direct map    from PAGE_OFFSET on
+ *     vmalloc area  an eighth of the address space of the page tables
+ *     memory map    its first struct page is that of the first page of memory
  */
 static unsigned guess_riscv64(const KtDirectMapAt *at, const GsMem *mem,
                               KtDirectMap *out)
@@ -110,7 +115,7 @@ static unsigned guess_riscv64(const KtDirectMapAt *at, const GsMem *mem,
     load(mem, at->l5, &l5, 1);
     bits = l5 ? 57 : l4 ? 48 : 39;
     for (unsigned i = 0; i < 2; i++) {
-        /* PAGE_OFFSET; that of Sv39 was moved once */
+        /* PAGE_OFFSET; that of Sv39 changed once */
         page_offset = bits == 57 ? 0xff60000000000000ull :
                       bits == 48 ? 0xffffaf8000000000ull :
                       i ? 0xffffffd800000000ull : 0xffffffd600000000ull;

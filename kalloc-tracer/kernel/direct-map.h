@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a kernel has its direct map of memory, and the struct pages that tell
- * of it. QEMU-free.
+ * Find the direct map and the memory map of a kernel. QEMU-free.
+ *
+ *     page_offset + pfn * PAGE_SIZE            address of page frame pfn
+ *     vmemmap + pfn * sizeof(struct page)      address of its struct page
+ *
+ * Called by guest.c for each new kernel, in a vCPU thread, and by leak/. No
+ * shared state, no locks.
  */
 #ifndef KT_DIRECT_MAP_H
 #define KT_DIRECT_MAP_H
 
 #include "kalloc-tracer/kt.h"
 
-/** struct KtDirectMap - the direct map, and the struct page, of page frame 0
- *  (which need not exist) */
+/** struct KtDirectMap - direct-map address of page frame 0, and of its struct
+ *  page. The page need not exist: only differences are used. */
 typedef struct KtDirectMap {
     uint64_t page_offset;
     uint64_t vmemmap;
 } KtDirectMap;
 
-/** struct KtDirectMapAt - what one kernel tells of that; addresses of variables
- *  are 0 where it has none */
+/** struct KtDirectMapAt - what a kernel's symbols and types say about it;
+ *  addresses of variables, 0 if there is no such variable */
 typedef struct KtDirectMapAt {
     GsArchId arch;
     unsigned page_shift;
@@ -28,16 +33,18 @@ typedef struct KtDirectMapAt {
 
 #define KT_DIRECT_MAP_MAX 16
 
-/** kt_direct_map_init() - false: the kernel does not tell. */
+/** kt_direct_map_init() - find the variables in @k's symbols. Returns: false if
+ *  the size of struct page is unknown. */
 bool kt_direct_map_init(KtDirectMapAt *at, const GsKernel *k);
 
 /**
- * kt_direct_map_guess() - what it can be
- * @read: guest memory
- * @certain: (out) the kernel's own variables tell; otherwise each is to be
- *           tried with an object whose struct page is known
+ * kt_direct_map_guess() - list the possible direct maps
+ * @mem: guest memory
+ * @out: (out) the possible direct maps
+ * @certain: (out) true on x86-64: the kernel's variables have the bases.
+ *           Otherwise try each with an object whose kmem_cache is known
  *
- * Returns: how many; 0 before the kernel has decided.
+ * Returns: how many there are; 0 before the kernel has set its variables.
  */
 unsigned kt_direct_map_guess(const KtDirectMapAt *at, const GsMem *mem,
                              KtDirectMap out[KT_DIRECT_MAP_MAX], bool *certain);

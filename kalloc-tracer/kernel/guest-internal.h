@@ -11,37 +11,65 @@
 /* Softirq bits of preempt_count, see include/linux/preempt.h. */
 #define IN_SOFTIRQ      0x0000ff00u
 
+/**
+ * struct KtGuestLayout - offsets in a kernel's structs, UNKNOWN if it has no
+ * such member, and addresses of variables, 0 if there are none
+ * @base_is_task: GS_REG_BASE has the current task, not the per-CPU base
+ * @current_task, @preempt_count: per-CPU offsets; unused if @base_is_task
+ * @in_interrupt: bits of preempt_count that mean "in interrupt"
+ * @size_bytes: bytes of members @cache_object_size and @cache_size
+ * @page_head: in struct page: compound_head or compound_info
+ * @slab_cache: in struct slab, in struct page before 5.17
+ * @sheaf_head, @sheaf_size, @sheaf_objects: in struct slab_sheaf
+ * @has_pages: @page_head, @slab_cache and @direct_map are known
+ * @page_shift: log2 of the bytes of a page
+ */
 typedef struct KtGuestLayout {
     bool base_is_task;
-    uint64_t current_task;      /* percpu offsets, unless @base_is_task */
+    uint64_t current_task;
     uint64_t preempt_count;
-    uint32_t in_interrupt;      /* its bits */
+    uint32_t in_interrupt;
     uint32_t task_pid, task_comm, task_softirq, task_preempt;
     uint32_t cache_name, cache_object_size, cache_size;
-    unsigned size_bytes;                /* of the latter two */
-    uint32_t page_head;                 /* struct page */
-    uint32_t slab_cache;                /* struct slab, or page before 5.17 */
-    uint32_t sheaf_head, sheaf_size, sheaf_objects;     /* slab_sheaf */
-    bool has_pages;                     /* these two, and @linear */
+    unsigned size_bytes;
+    uint32_t page_head;
+    uint32_t slab_cache;
+    uint32_t sheaf_head, sheaf_size, sheaf_objects;
+    bool has_pages;
     KtDirectMapAt direct_map;
     unsigned page_shift;
 } KtGuestLayout;
 
+/* "kmem_cache" and "kmem_cache_node" */
 #define KT_BOOT_CACHES 2
 
+/*
+ * struct KtGuest
+ * @at: offsets; do not change after kt_guest_new() and kt_guest_set_caches()
+ * @from_profile: the kernel is not Linux
+ * @vmemmap, @page_offset: (atomic) the direct map, 0 until it is known;
+ *                         @page_offset is stored last, with release
+ * @lock: protects the members below, except @cache_epoch
+ * @caches: address of a kmem_cache -> id
+ * @boot_cache: ids of the static caches of early boot
+ * @boot_copy: the address that each was copied to, 0 if it was not yet
+ * @kmem_cache: id of the cache "kmem_cache", whose objects are caches
+ * @cache_epoch: (atomic) grows when a cache is destroyed: each KtGuestCpu must
+ *               be cleared
+ */
 struct KtGuest {
     KtGuestLayout at;
-    bool from_profile;                  /* not Linux */
+    bool from_profile;
     const GsKernel *kernel;
     KtTracer *tracer;
     KtView view;
-    uint64_t vmemmap, page_offset;      /* 0 until they are known */
+    uint64_t vmemmap, page_offset;
     GMutex lock;
-    GHashTable *caches;                 /* kmem_cache va -> id */
-    KtCacheId boot_cache[KT_BOOT_CACHES];   /* static ones of early boot */
-    uint64_t boot_copy[KT_BOOT_CACHES]; /* where they were copied to, or 0 */
-    KtCacheId kmem_cache;               /* the cache of kmem_caches */
-    unsigned cache_epoch;               /* bumped when an id is dropped */
+    GHashTable *caches;
+    KtCacheId boot_cache[KT_BOOT_CACHES];
+    uint64_t boot_copy[KT_BOOT_CACHES];
+    KtCacheId kmem_cache;
+    unsigned cache_epoch;
 };
 
 /** kt_guest_find_layout() - find offsets and variables in @k's types and

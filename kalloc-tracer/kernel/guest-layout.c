@@ -6,11 +6,13 @@
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 
-/* in_interrupt(): softirq and hardirq bits of preempt_count, see
- * include/linux/preempt.h; an NMI counts as a hardirq, too. Since 7.3 there is
- * the count of local_interrupt_disable() where hardirqs were counted since
- * 5.2. With PREEMPT_RT the softirq bits are the task's, in a member of its
- * own. */
+/*
+ * in_interrupt() tests the softirq and hardirq bits of preempt_count, see
+ * include/linux/preempt.h. An NMI sets the hardirq bits, too. Since 7.3 the
+ * hardirq bits are higher: their old place has the count of
+ * local_interrupt_disable(). With PREEMPT_RT the softirq bits are in the task's
+ * softirq_disable_cnt.
+ */
 #define IN_HARDIRQ          0x00ff0000u
 #define IN_HARDIRQ_MOVED    0x0f000000u
 
@@ -29,8 +31,8 @@ static uint64_t symbol(const GsKernel *k, const char *name)
 }
 
 /*
- * A percpu variable, which moved into struct pcpu_hot in 6.2 (commits
- * 7443b296e699, d7b6d709a76a) and out again in 6.15.
+ * Return the address of a per-CPU variable. From 6.2 (commits 7443b296e699,
+ * d7b6d709a76a) to 6.14 it is a member of struct pcpu_hot.
  */
 static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
 {
@@ -43,7 +45,8 @@ static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
     return symbol(k, name);
 }
 
-/* Without KALLSYMS_ALL only functions have names. */
+/* Has preempt_count a count of local_interrupt_disable()? Without KALLSYMS_ALL
+ * only functions have symbols, so a function is tried, too. */
 static bool counts_disabled_interrupts(const GsKernel *k)
 {
     GsSymbol sym;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned of a guest, as a stream, and back; see guest.h.
+ * The part of a VM snapshot that belongs to a KtGuest: see kt_guest_pack().
  *
- * A cache must keep its id though it does not look as it did when it was
- * first seen: it grows when another one is merged into it.
+ * A cache must keep its id even if its members change: object_size grows when
+ * the kernel merges another cache into it. So the table address -> id is
+ * stored, and not read from guest memory again.
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 

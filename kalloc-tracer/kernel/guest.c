@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the hot path reads of the guest's kernel.
+ * KtGuest: see guest.h. Almost all of this runs for each event.
  *
- * A KtGuest is made when the kernel is found; its layout is immutable, the
- * table of caches has a lock of its own, taken only when a cache is not in
- * the vCPU's small memory. Everything read is untrusted: pointers are only
- * ever followed through the view, names are capped, sizes are only reported.
+ *     kt_guest_task()    compare pid and comm with the last ones of this vCPU;
+ *                        intern the task only if they differ
+ *     kt_guest_cache()   KtGuestCpu.cache, a direct-mapped cache; only a miss
+ *                        takes KtGuest.lock and reads the kmem_cache
+ *
+ * Guest memory is not trusted: it is read through the view only, names are
+ * bounded, and sizes are reported but never used to copy.
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 
@@ -100,7 +103,7 @@ static inline bool current_task(const KtGuest *g, uint64_t base, uint64_t *task)
            kt_guest_u64(g, base + g->at.current_task, task);
 }
 
-/* Both are mostly in one page: then one look at the TLB does. */
+/* pid and comm are mostly in one page: then one TLB lookup is enough. */
 void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at)
 {
     uint64_t lo = MIN(g->at.task_pid, g->at.task_comm);
@@ -187,7 +190,8 @@ bool kt_guest_in_interrupt(KtGuest *g, uint64_t base)
 
 /* ---- caches ------------------------------------------------------------- */
 
-/* A name ends at NUL, at the cap, or where memory ends; false for none. */
+/* Read the name of a cache, at most CACHE_NAME_MAX - 1 bytes. Return false if
+ * it is empty or unreadable. */
 static bool read_name(const KtGuest *g, uint64_t cache_va,
                       char name[CACHE_NAME_MAX])
 {
@@ -209,9 +213,10 @@ static bool read_name(const KtGuest *g, uint64_t cache_va,
 }
 
 /*
- * "kmem_cache" and "kmem_cache_node" begin as static structs and are copied
- * to allocated ones by bootstrap() in mm/slub.c: one cache at two addresses,
- * no more, or a guest could have any number of them known.
+ * "kmem_cache" and "kmem_cache_node" begin as static structs, and bootstrap()
+ * in mm/slub.c copies each to an allocated one. Return the id of the static one
+ * if @cache_va may be its copy, else 0. Only one copy of each is accepted, so
+ * that a guest cannot create any number of aliases.
  */
 static KtCacheId boot_alias_locked(KtGuest *g, uint64_t cache_va,
                                    const char *name)
@@ -416,7 +421,7 @@ static bool read_direct_map(KtGuest *g)
     return true;
 }
 
-/* The cache of the slab that @object is in, 0 unknown. */
+/* Return the cache of the slab that contains @object, 0 if unknown. */
 static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
                          uint64_t object)
 {
@@ -432,7 +437,7 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
         return 0;
     }
     if (head & 1) {
-        /* compound_info is a mask where a page is as long as a power of 2 */
+        /* compound_info has a mask if sizeof(struct page) is a power of 2 */
         head &= ~1ull;
         page = (-head & (-head - 1)) ? head : page & head;
     }
@@ -483,8 +488,8 @@ bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
     return true;
 }
 
-/* What stands in the place of the cache in a page that is no slab is not to
- * be followed: it is only compared with the caches that were seen. */
+/* If the page is no slab, the word at slab_cache is anything. So it is never
+ * dereferenced, only compared with known caches. */
 bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
                    KtCacheId *cache)
 {

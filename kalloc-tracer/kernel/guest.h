@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the hot path reads of the guest: the current task, whether it is in
- * an interrupt, kmem_caches, and which cache an object's slab page is of.
+ * KtGuest: what the event path reads from a running Linux kernel for each
+ * event: the current task, whether the CPU is in an interrupt, kmem_caches, and
+ * the cache of an object's slab page.
+ *
+ * Created by capture/ when the kernel is found, and freed at the next boot.
  * QEMU-free: memory comes through a KtView.
+ *
+ * Threads: functions with a KtGuestCpu run in the thread of that vCPU. Others
+ * may be called in any vCPU thread at once. The offsets do not change after
+ * kt_guest_new(); the table of caches has its own lock.
  */
 #ifndef KT_GUEST_H
 #define KT_GUEST_H
@@ -11,29 +18,34 @@
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
-/** KtView - host view of guest RAM on the vCPU's own thread; NULL when @va is
- *  not plain readable RAM; @avail bytes up to the end of the page. */
+/** KtView - return the host address of guest memory at @va, NULL if it is not
+ *  plain readable RAM. Call in the thread of the vCPU whose page tables are
+ *  meant. @avail: (out) bytes up to the end of the page */
 typedef const void *(*KtView)(uint64_t va, size_t *avail);
-/** kt_view_read() - copy bytes, across pages; false if any is not RAM. */
+/** kt_view_read() - copy @len bytes, also across pages; false if any of them is
+ *  not RAM. */
 GS_HOT bool kt_view_read(KtView view, uint64_t va, void *buf, size_t len);
 
 typedef struct KtGuest KtGuest;
 
 /**
- * kt_guest_new() - find offsets and variables in one kernel's BTF and symbols
- * @k: (borrowed) with its slide set
+ * kt_guest_new() - find offsets and variables in a kernel's BTF and symbols
+ * @k: (borrowed) its slide is set
  * @t: (borrowed) interns tasks and caches
+ * @view: guest memory
  *
- * What the kernel does not tell (no BTF, unknown member) stays unknown: the
- * functions below then return 0.
+ * What the kernel does not describe (no BTF, no such member) stays unknown: the
+ * functions below return 0, NULL or false for it.
+ *
+ * Returns: (owned) the guest.
  */
 KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view);
 void kt_guest_free(KtGuest *g);
-/** kt_guest_set_caches() - it is a kernel of which only that is known; before
- *  any other call. */
+/** kt_guest_set_caches() - use the offsets of a kernel profile: the kernel is
+ *  not Linux, and only its caches are known. Call before any other function. */
 void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at);
 
-/** struct KtGuestCache - a kmem_cache: its address, and what was read of it */
+/** struct KtGuestCache - a kmem_cache: its address, and the members read */
 typedef struct KtGuestCache {
     uint64_t va;
     uint32_t size, object_size;
@@ -42,8 +54,14 @@ typedef struct KtGuestCache {
 
 #define KT_GUEST_CACHES 64
 
-/** struct KtGuestCpu - one vCPU's memory of what it read last; zeroed for a
- *  new boot */
+/**
+ * struct KtGuestCpu - cache of one vCPU: the task and caches it read last
+ * @task_va, @pid, @comm, @task: the last task, and its id
+ * @cache: direct-mapped by address
+ * @cache_epoch: value of KtGuest.cache_epoch for which @cache is valid
+ *
+ * Clear it with zeros at a new boot.
+ */
 typedef struct KtGuestCpu {
     uint64_t task_va;
     uint32_t pid;
@@ -53,71 +71,84 @@ typedef struct KtGuestCpu {
     unsigned cache_epoch;
 } KtGuestCpu;
 
-/** kt_guest_read() - kt_view_read() of its memory. */
+/** kt_guest_read() - copy guest memory; false if it is not readable. */
 GS_HOT bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
+/** kt_guest_u64() - read a word; false if it is not readable. */
 GS_HOT bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
 
-/* @base: what GS_REG_BASE holds. */
-/** struct KtTaskAt - a task, and where in the host's memory what is read of
- *  it is, NULL where that is not in one page; good for a callback */
+/**
+ * struct KtTaskAt - addresses of a task
+ * @va: its task_struct in the guest
+ * @pid, @comm: host addresses of both members; NULL if they are not in one
+ *              page. Valid until the callback of QEMU returns
+ */
 typedef struct KtTaskAt {
     uint64_t va;
     const char *pid, *comm;
 } KtTaskAt;
 
-/** kt_guest_find_task() - find the current task of a vCPU, and begin to load
- *  what kt_guest_task() will read; @at: (out) */
+/** kt_guest_find_task() - find the current task of a vCPU, and prefetch what
+ *  kt_guest_task() reads. @base: value of GS_REG_BASE; @at: (out) */
 GS_HOT void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at);
-/** kt_guest_task() - its id, 0 unknown. */
+/** kt_guest_task() - read and intern the task. Returns: its id, 0 if
+ *  unknown. */
 GS_HOT KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, const KtTaskAt *at);
-/** kt_guest_in_interrupt() - the kernel's in_interrupt(), false if unknown. */
+/** kt_guest_in_interrupt() - evaluate the kernel's in_interrupt() for a vCPU;
+ *  false if unknown. @base: value of GS_REG_BASE */
 bool kt_guest_in_interrupt(KtGuest *g, uint64_t base);
 
-/** kt_guest_cache() - the kmem_cache at @cache_va, (borrowed until the next
- *  call on @cpu) or NULL if it is unknown. */
+/** kt_guest_cache() - find or read the kmem_cache at @cache_va. Returns:
+ *  (borrowed until the next call with @cpu) NULL if it is unreadable. */
 GS_HOT const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
                                           uint64_t cache_va);
-/** kt_guest_object_size() - bytes that a caller may use of an object of the
- *  kmem_cache at @cache_va now: they grow when another cache is merged into
- *  it (__kmem_cache_alias() in mm/slub.c). False if it cannot be read. */
+/** kt_guest_object_size() - read the object_size of a kmem_cache: bytes that a
+ *  caller may use. It grows if the kernel merges another cache into this one
+ *  (__kmem_cache_alias() in mm/slub.c). False if it is unreadable. */
 GS_HOT bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
                                  uint32_t *size);
-/** kt_guest_cache_of() - kmem_cache whose slab page holds @object, 0 unknown;
- *  meaningful only for an object known to be from a slab. */
+/** kt_guest_cache_of() - return the address of the kmem_cache of the slab page
+ *  that contains @object, 0 if unknown. The result is meaningful only if the
+ *  object is known to be from a slab. */
 GS_HOT uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
 /**
- * kt_guest_find_direct_map() - try an object that was just allocated
- * @cache_va: the kmem_cache it is from
+ * kt_guest_find_direct_map() - find the direct map by a new object
+ * @object: an object that was just allocated
+ * @cache_va: its kmem_cache
  *
- * Where the kernel does not say where its struct pages are, that is found by
- * the one of such an object.
+ * On arm64 and riscv64 no variable says where the direct map and the struct
+ * pages are. Of the possible places, the right one leads from the object to
+ * its cache. No effect if they are known.
  */
 GS_HOT void kt_guest_find_direct_map(KtGuest *g, uint64_t object,
                                      uint64_t cache_va);
 /** kt_guest_direct_map() - return the addresses of page frame 0's struct page,
  *  and of its memory in the direct map. False if they are not known yet. */
 bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
-/** kt_guest_has_direct_map() - is that known already? Any thread. */
+/** kt_guest_has_direct_map() - return true if the direct map is known. Any
+ *  thread. */
 bool kt_guest_has_direct_map(const KtGuest *g);
-/** kt_guest_slab() - does the kernel tell which slab @object is in? @cache is
- *  that of its page: an id, 0 when it is none that was seen before. */
+/** kt_guest_slab() - find the cache of the page that contains @object. @cache:
+ *  (out) its id, 0 if the page is no slab of a known cache. Returns: false if
+ *  struct pages cannot be read. */
 GS_HOT bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
                           KtCacheId *cache);
-/** kt_guest_object_freed() - tell of an object freed to @cache: a kmem_cache
- *  that is freed itself is forgotten. */
+/** kt_guest_object_freed() - handle the free of an object of @cache. If the
+ *  object is itself a kmem_cache, remove that cache from the table. */
 GS_HOT void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);
 
-/** kt_guest_sheaf() - the array of the struct slab_sheaf whose rcu_head is at
- *  @head, false if unknown or unreadable. */
+/** kt_guest_sheaf() - find the array of objects of the struct slab_sheaf whose
+ *  rcu_head is at @head. @objects, @n: (out) its address and length. False if
+ *  unknown or unreadable. */
 bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
                     uint32_t *n);
-/** kt_guest_page_shift() - log2 of the size of a page. */
+/** kt_guest_page_shift() - return log2 of the bytes of a page. */
 GS_HOT unsigned kt_guest_page_shift(const KtGuest *g);
-/** kt_guest_large_above() - kmalloc serves more than that from pages. */
+/** kt_guest_large_above() - return the size in bytes above which kmalloc() uses
+ *  the page allocator. */
 GS_HOT uint64_t kt_guest_large_above(const KtGuest *g);
 
-/** kt_guest_pack() - what was learned of the guest, into a stream behind
- *  kt_snapshot_pack()'s. */
+/** kt_guest_pack() - write the table of caches and the direct map to a stream,
+ *  after kt_snapshot_pack(). */
 void kt_guest_pack(KtGuest *g, GsOut *p);
 /** kt_guest_unpack() - into a new @g; @s: (borrowed) installed. */
 void kt_guest_unpack(KtGuest *g, GsBytes *u, const KtSnapshot *s);

@@ -1,43 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finding the guest's kernel: see kernel-finder.h.
+ * KtFinder: see kernel-finder.h.
  *
- * Of a file it is known where start_kernel() is linked: a block that begins
- * there, up to KASLR's steps, and the file's banner at the slide that follows
- * are the kernel. One that a profile tells of runs where it is linked, and
- * begins with the file's own code. Without a file, the first block that runs
- * where kernels are mapped is looked around at, and again after two, four,
- * eight ... blocks, should that have been something else. So is a file's
- * kernel that runs already, in a VM's state, by its banner at each slide that
- * has the block in its code.
+ * With a file, start_kernel() is known. A block that begins there, plus a
+ * multiple of KASLR's step, gives a slide; the file's banner must be at that
+ * slide. A kernel that is not Linux has no slide: its code is compared.
  *
- * Guest memory is read while a block executes, not while it is translated:
- * the vCPU's TLB may have to be filled, which may write accessed bits to a
- * page that QEMU holds locked while it translates.
+ *     block at  start_kernel + slide     banner at  linux_banner + slide ?
+ *
+ * Without a file, the first block that runs in the kernel's address range is
+ * tried: gs_kernel_new_from_memory() searches a kernel around it. If there is
+ * none, because other code ran there (a boot loader, early assembly), blocks
+ * number 2, 4, 8, ... are tried, TRIES_MAX in all.
+ *
+ * A file's kernel that runs already (a loaded snapshot, a late start) is found
+ * by its banner, at each slide for which the block is inside the kernel's code.
+ *
+ * Guest memory is read when a block runs, not when it is translated. A read may
+ * fill the vCPU's TLB and set accessed bits in a page table, in a page that
+ * QEMU locks during translation.
  */
 #include "kalloc-tracer/kernel/kernel-finder.h"
 
 #include <string.h>
 
 #define TRIES_MAX       12
-#define CODE_BYTES      64      /* compared with the file's */
-#define SLIDES_MAX      4096    /* tried in one look */
+#define CODE_BYTES      64      /* compared with the code of the file */
+#define SLIDES_MAX      4096    /* slides of one try */
 #define ANY_BANNER      "Linux version "
 
 struct KtFinder {
     const GsArch *arch;
     KtView view;
     GsKernel *file;
-    uint64_t start;             /* of @file, link time, 0 unknown */
-    uint64_t step;              /* it is moved by multiples; 0: not at all */
-    uint64_t lowest;            /* address of a kernel's */
+    uint64_t start;             /* link address of @file's entry, or 0 */
+    uint64_t step;              /* slides are multiples; 0: no slide */
+    uint64_t lowest;            /* lowest address of kernel code */
     bool ran;                   /* @file was found */
-    GsKernel *found;            /* owned, in memory */
-    uint64_t blocks;            /* that ran where kernels are */
+    GsKernel *found;            /* owned; read from guest memory */
+    uint64_t blocks;            /* blocks tried, in the kernel's range */
     unsigned tries;             /* atomic */
-    bool after_kexec;           /* @found may run for a while yet */
-    uint64_t room;              /* for an image in memory, 0: no bound */
-    bool late;                  /* atomic: the first block may be any */
+    bool after_kexec;           /* @found may still run */
+    uint64_t room;              /* most bytes of a copied image; 0: any */
+    bool late;                  /* atomic: see kt_finder_late() */
     GError *err;
 };
 
@@ -105,7 +110,7 @@ static void set_tries(KtFinder *f, unsigned tries)
     __atomic_store_n(&f->tries, tries, __ATOMIC_RELAXED);
 }
 
-/* Of the blocks that may tell it is the first, the second, the fourth ... */
+/* Count a block. Return true for blocks 1, 2, 4, 8, ... */
 static bool is_due(KtFinder *f)
 {
     f->blocks++;
@@ -130,7 +135,8 @@ static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
     return kt_view_read(f->view, va, buf, len);
 }
 
-/* By enum slab_state in mm/slab.h, whose first is DOWN: no slab yet. */
+/* Has the kernel allocated nothing yet? Then slab_state is 0, which is DOWN in
+ * mm/slab.h. */
 static bool nothing_allocated(KtFinder *f, const GsKernel *k, uint64_t slide)
 {
     GsSymbol sym;
@@ -141,9 +147,9 @@ static bool nothing_allocated(KtFinder *f, const GsKernel *k, uint64_t slide)
                        sizeof(state)) && state == 0;
 }
 
-/* ---- of a file ---------------------------------------------------------- */
+/* ---- with a file -------------------------------------------------------- */
 
-/* Of a kernel that is moved by @slide; 0 unknown. */
+/* Return the address of the banner at a slide, 0 if unknown. */
 static uint64_t banner_va(const GsKernel *k, uint64_t slide)
 {
     uint64_t va = gs_kernel_banner_va(k);
@@ -155,7 +161,7 @@ static uint64_t banner_va(const GsKernel *k, uint64_t slide)
     return va ? va - gs_kernel_slide(k) + slide : 0;
 }
 
-/* Does that begin with @text? */
+/* Does the banner in guest memory begin with @text? */
 static bool banner_is(KtFinder *f, const GsKernel *k, uint64_t slide,
                       const char *text)
 {
@@ -174,7 +180,8 @@ static bool banner_matches(KtFinder *f, const GsKernel *k, uint64_t slide)
            banner_is(f, k, slide, banner);
 }
 
-/* Another program may have run there before it. */
+/* Compare the code at the entry with the file: another program may have run
+ * there before the kernel. */
 static bool code_matches(KtFinder *f)
 {
     uint8_t code[CODE_BYTES], there[CODE_BYTES];
@@ -187,7 +194,7 @@ static bool code_matches(KtFinder *f)
            !memcmp(there, code, len);
 }
 
-/* The slide from @from to @to, which wrap, where that banner is. */
+/* Find the slide from @from to @to (which may wrap) that has the banner. */
 static bool find_slide(KtFinder *f, uint64_t from, uint64_t to,
                        const char *banner, uint64_t *slide)
 {
@@ -211,7 +218,7 @@ static bool link_text(const GsKernel *k, uint64_t *start, uint64_t *end)
     return true;
 }
 
-/* It has begun some time ago, and is at @va now. */
+/* Find the slide if the file's kernel runs already, and @va is in its code. */
 static bool runs_at(KtFinder *f, uint64_t va, uint64_t *slide)
 {
     const char *banner = gs_kernel_banner(f->file);
@@ -233,9 +240,9 @@ static bool starts_at(KtFinder *f, uint64_t va, uint64_t *slide)
            (f->step ? banner_matches(f, f->file, *slide) : code_matches(f));
 }
 
-/* Before it has slabs its start is to come, and may be at another slide: arm64
- * maps its kernel where it is linked, and maps it anew when it has read of
- * KASLR. However long that takes, it is no reason to give up. */
+/* Has the kernel run for some time already? If it has no slabs yet, it has not
+ * reached start_kernel(), and may still get another slide: arm64 runs at the
+ * link address until it has read the KASLR seed. Such a try does not count. */
 static bool has_begun(KtFinder *f, uint64_t va, uint64_t *slide)
 {
     if (!f->late || !is_due(f) || !runs_at(f, va, slide)) {
@@ -251,7 +258,7 @@ static bool has_begun(KtFinder *f, uint64_t va, uint64_t *slide)
 static GsKernel *try_file(KtFinder *f, uint64_t va, uint64_t *slide,
                           bool *complete)
 {
-    *complete = starts_at(f, va, slide);    /* nothing is allocated before */
+    *complete = starts_at(f, va, slide);    /* nothing is allocated yet */
     if (!*complete && !has_begun(f, va, slide)) {
         return NULL;
     }
@@ -260,10 +267,10 @@ static GsKernel *try_file(KtFinder *f, uint64_t va, uint64_t *slide,
     return f->file;
 }
 
-/* ---- in memory ---------------------------------------------------------- */
+/* ---- in guest memory ---------------------------------------------------- */
 
-/* The kernel that was found before, on its way to another; which may lie
- * where that was. */
+/* After kexec: is this block still code of the old kernel? The new one may be
+ * at the same address, so the banner and the state of its slabs decide. */
 static bool still_runs(KtFinder *f, uint64_t va)
 {
     return f->found && gs_kernel_in_image(f->found, va) &&
@@ -307,7 +314,7 @@ GsKernel *kt_finder_try(KtFinder *f, uint64_t va, uint64_t *slide,
     return (f->file ? try_file : try_memory)(f, va, slide, complete);
 }
 
-/* ---- once more ---------------------------------------------------------- */
+/* ---- a loaded snapshot -------------------------------------------------- */
 
 void kt_kernel_at(const GsKernel *k, KtKernelAt *out)
 {
@@ -325,7 +332,7 @@ void kt_kernel_at_clear(KtKernelAt *at)
     g_clear_pointer(&at->banner, g_free);
 }
 
-/* Is @k that kernel? */
+/* Is @k the kernel @at? */
 static bool is_at(const GsKernel *k, const KtKernelAt *at)
 {
     KtKernelAt mine;
@@ -345,8 +352,8 @@ bool kt_finder_may_return(const KtFinder *f, const KtKernelAt *at)
     return !banner || !*at->banner || !strcmp(banner, at->banner);
 }
 
-/* Found without a file. Of its image there was what is mapped, which need not
- * have been all of its code; but it had the banner. */
+/* Find the file's kernel if the snapshot was made without a file. @at has the
+ * mapped part of the image: maybe not all of its code, but the banner. */
 static bool file_is_in(KtFinder *f, const KtKernelAt *at, uint64_t *slide)
 {
     uint64_t va = banner_va(f->file, 0);
@@ -356,6 +363,7 @@ static bool file_is_in(KtFinder *f, const KtKernelAt *at, uint64_t *slide)
                       at->banner, slide);
 }
 
+/* Is the file's kernel at this slide? */
 static bool file_is_at(KtFinder *f, const KtKernelAt *at, uint64_t slide)
 {
     if (!f->step) {
@@ -365,7 +373,8 @@ static bool file_is_at(KtFinder *f, const KtKernelAt *at, uint64_t slide)
            (!*at->banner || banner_is(f, f->file, slide, at->banner));
 }
 
-/* What was loaded in it was so in a time that was left. */
+/* Return @k without modules: they were loaded in another life of the VM.
+ * Setting the slide removes them. */
 static GsKernel *without_modules(GsKernel *k)
 {
     gs_kernel_set_slide(k, gs_kernel_slide(k));
@@ -386,8 +395,8 @@ static GsKernel *return_of_file(KtFinder *f, const KtKernelAt *at)
     return f->file;
 }
 
-/* The state that tells of it does not tell where its image is, if it was a
- * file's: then what runs tells. */
+/* Read the kernel from memory again. If the snapshot was made with a file, the
+ * address of the image is unknown, and the block at @va is used. */
 static GsKernel *read_again(KtFinder *f, const KtKernelAt *at, uint64_t va)
 {
     const GsMem memory = {

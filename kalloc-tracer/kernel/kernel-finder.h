@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finding the guest's kernel as it starts: of a file, or in memory. QEMU-free:
- * memory comes through a KtView, on the vCPU's own thread.
+ * KtFinder: finds the kernel that starts in the guest, by the blocks of code
+ * that run. Either a given file's kernel, at some KASLR slide, or, without a
+ * file, any Linux kernel in guest memory.
+ *
+ * Created by plugin/. capture/ calls kt_finder_try() for each block that
+ * kt_finder_wants(), until a kernel is found. QEMU-free: memory comes through a
+ * KtView, in the thread of the vCPU that runs the block.
  */
 #ifndef KT_KERNEL_FINDER_H
 #define KT_KERNEL_FINDER_H
@@ -11,42 +16,50 @@
 typedef struct KtFinder KtFinder;
 
 /**
- * kt_finder_new() - look for a kernel
+ * kt_finder_new() - make a finder
  * @arch: the guest's
- * @file: (borrowed) the one that will run, NULL to take what is in memory
+ * @file: (borrowed, nullable) the kernel that will run; NULL: read it from
+ *        guest memory
  * @view: guest memory
+ *
+ * Returns: (owned) the finder.
  */
 KtFinder *kt_finder_new(const GsArch *arch, GsKernel *file, KtView view);
 void kt_finder_free(KtFinder *f);
-/** kt_finder_set_room() - a kernel of whose image more bytes would have to be
- *  copied at once is not read; 0: there is no such bound. */
+/** kt_finder_set_room() - refuse a kernel if more than @bytes of its image
+ *  would have to be copied at once; 0: no limit. */
 void kt_finder_set_room(KtFinder *f, uint64_t bytes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtFinder, kt_finder_free)
 
-/** kt_finder_lowest() - no kernel's code or stack is below that address. */
+/** kt_finder_lowest() - return the lowest address of kernel code or stacks. */
 uint64_t kt_finder_lowest(const KtFinder *f);
-/** kt_finder_may_run() - may there be code of a kernel's at @va? Any thread. */
+/** kt_finder_may_run() - return true if kernel code may be at @va. Any
+ *  thread. */
 bool kt_finder_may_run(const KtFinder *f, uint64_t va);
-/** kt_finder_wants() - may the block that begins at @va tell? Any thread,
- *  lock free, also while code is translated. */
+/** kt_finder_wants() - return true if kt_finder_try() should be called when the
+ *  block of code at @va runs. Any thread, also during translation. No locks. */
 bool kt_finder_wants(const KtFinder *f, uint64_t va);
 
 /**
- * kt_finder_try() - such a block runs; one thread at a time
+ * kt_finder_try() - try to find the kernel by a block of code that runs
+ * @va: start of the block
  * @slide: (out) of the kernel
- * @complete: (out) it has not allocated anything yet
+ * @complete: (out) true if the kernel has not allocated anything yet, so that
+ *            the map will have all blocks
  *
- * Returns: (borrowed until the next one is found) the kernel that runs, or
- * NULL.
+ * One thread at a time.
+ *
+ * Returns: (borrowed until the next kernel is found) NULL if none was found.
  */
 GsKernel *kt_finder_try(KtFinder *f, uint64_t va, uint64_t *slide,
                         bool *complete);
 
 /**
- * struct KtKernelAt - where a kernel runs
- * @banner: (owned) "" when it has none
- * @start, @end: its image in memory; of a file's kernel both are its slide
- * @memory: which of the two
+ * struct KtKernelAt - identity of a running kernel, for VM snapshots
+ * @banner: (owned) the text of linux_banner, "" if unknown
+ * @start, @end: the image in guest memory; if @memory is false, both are the
+ *               slide of the file's kernel
+ * @memory: the kernel was read from guest memory, not from a file
  */
 typedef struct KtKernelAt {
     char *banner;
@@ -54,51 +67,60 @@ typedef struct KtKernelAt {
     bool memory;
 } KtKernelAt;
 
-/** kt_kernel_at() - where @k runs. */
+/** kt_kernel_at() - describe @k. Clear @out with kt_kernel_at_clear(). */
 void kt_kernel_at(const GsKernel *k, KtKernelAt *out);
 void kt_kernel_at_clear(KtKernelAt *at);
 
-/** kt_finder_may_return() - false: it is certainly not the file's. */
+/** kt_finder_may_return() - return false if the file is certainly another
+ *  kernel than @at. */
 bool kt_finder_may_return(const KtFinder *f, const KtKernelAt *at);
 /**
- * kt_finder_return() - a kernel that ran before runs again: a snapshot was
- * loaded. Nothing uses what was found last
- * @at: told by whoever saved it, with a file of it or without
- * @va: of a block of it that runs, 0: none is known
- * @view: guest memory, as a vCPU maps it that is in the kernel
+ * kt_finder_return() - find the kernel of a VM snapshot that was loaded
+ * @at: identity of the kernel when the snapshot was made, which may have been
+ *      with or without a file
+ * @va: address of a block of it that runs, 0 if none is known
+ * @view: guest memory as a vCPU maps it that is in the kernel
  *
- * It is not asked what was found before, unless it is the same.
- * Returns: (borrowed until the next one is found), with no modules; or NULL if
- * it is not there, or not to be read.
+ * Call when nothing uses the kernel that was found last.
+ *
+ * Returns: (borrowed until the next kernel is found) the kernel, without
+ * modules; NULL if it is not there or not readable.
  */
 GsKernel *kt_finder_return(KtFinder *f, const KtKernelAt *at, uint64_t va,
                            KtView view);
 
 /**
- * kt_finder_known() - the same without a look, where no vCPU can: what was
- * found last, by the same banner at the same place
+ * kt_finder_known() - return the kernel that was found last, if it is @at
+ *
+ * For a time when no vCPU can read guest memory. Compares banner and address
+ * only.
+ *
+ * Returns: (borrowed) the kernel, without modules, or NULL.
  */
 GsKernel *kt_finder_known(KtFinder *f, const KtKernelAt *at);
 
 /**
- * kt_finder_late() - what will be found may have run for long: it is complete
- * only if it has allocated nothing
- * @begun: false: or its start is to come, which is waited for where a file
- * does not tell the one from the other
+ * kt_finder_late() - expect a kernel that may have run for some time already
+ * @begun: it certainly has. If false, the kernel may also start later, and is
+ *         waited for if its file cannot distinguish the two cases
+ *
+ * A kernel that is found then is complete only if it has allocated nothing.
  */
 void kt_finder_late(KtFinder *f, bool begun);
 
 /**
- * kt_finder_restart() - the guest starts anew
- * @after_kexec: what was found runs on for a while
+ * kt_finder_restart() - search again: the guest was reset, or kexec'ed
+ * @after_kexec: the kernel that was found last still runs for a while
  *
- * What was found stays, to name what is known of it. Returns: had it looked
- * at anything?
+ * The kernel that was found last stays valid, because its symbols are still
+ * needed.
+ *
+ * Returns: true if blocks were tried since the last restart.
  */
 bool kt_finder_restart(KtFinder *f, bool after_kexec);
 
-/** kt_finder_why_not() - (borrowed, nullable) what was wrong with the memory
- *  that was looked at last. */
+/** kt_finder_why_not() - return (borrowed, nullable) the error of the last try
+ *  to read a kernel from memory. */
 const char *kt_finder_why_not(const KtFinder *f);
 
 #endif /* KT_KERNEL_FINDER_H */

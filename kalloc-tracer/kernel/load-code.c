@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Learn: see load-code.h.
+ * Load code: see load-code.h.
  */
 #include "kalloc-tracer/kernel/load-code.h"
 
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-/* Of the bound, what is copied of the guest's at once. */
+/* At most 1/SHARE of the memory limit is copied from the guest at once. */
 #define SHARE 64
 
 static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
@@ -32,7 +32,7 @@ bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
     do {
         bytes = gs_kernel_bytes(k);
         kt_budget_set(budget, KT_MEM_KERNEL, bytes);
-        /* another vCPU, which has learned more, may have been first */
+        /* another vCPU may have added code meanwhile: then publish again */
     } while (gs_kernel_bytes(k) != bytes);
     return added;
 }

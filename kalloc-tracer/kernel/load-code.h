@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Learn: what is known of code that comes while the kernel runs or with a
- * VM's state, modules and what BPF generates, within the bound on memory.
+ * Load the symbols of code that appears while the kernel runs: modules, and
+ * code that BPF generates. The memory is part KT_MEM_KERNEL of the budget, and
+ * stays within the memory limit.
+ *
+ * Called by capture/ in a vCPU thread, after a hooked function has loaded code.
  */
 #ifndef KT_LOAD_CODE_H
 #define KT_LOAD_CODE_H
 
 #include "kalloc-tracer/kernel/guest.h"
 
-/** KtLoadFn - gs_kernel_add_module() or gs_kernel_add_bpf() */
+/** KtLoadFn - gs_kernel_add_module() or gs_kernel_add_bpf(). */
 typedef bool (*KtLoadFn)(GsKernel *k, const GsMem *mem, uint64_t va,
                          GError **errp);
 
 /**
- * kt_load_code() - any thread
- * @t: whose bound it is, and who is told what the kernel takes now
- * @g: where it is read
- * @va: what tells of the code, as @add wants it
- * Returns: is it known now?
+ * kt_load_code() - load the symbols of one module or BPF program
+ * @t: its memory limit applies, and its counter of kernel memory is updated
+ * @g: reads guest memory
+ * @add: how to load
+ * @va: address of the guest's struct module or BPF struct, as @add expects
+ *
+ * Any vCPU thread, also several at once.
+ *
+ * Returns: true if the symbols of the code are known now.
  */
 bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
                   uint64_t va);
 
-/** kt_load_modules() - as gs_kernel_unpack_modules(), whose bytes are those
- *  of @t's KT_MEM_KERNEL; which found no room is counted. */
+/** kt_load_modules() - unpack the modules of a VM snapshot with
+ *  gs_kernel_unpack_modules(). Modules that exceed the memory limit are counted
+ *  in KT_CNT_MODULES_FAILED. */
 void kt_load_modules(KtTracer *t, GsKernel *k, GsBytes *u);
 
 #endif /* KT_LOAD_CODE_H */

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the hot path reads of struct page: see struct-page.h.
+ * KtStructPages: see struct-page.h.
  *
- * Immutable after it was made. All is untrusted: a pointer that is no struct
- * page of the memory map gives 0, walks are bounded.
+ * Guest memory is not trusted: an address outside the memory map is refused,
+ * and all walks are bounded.
  */
 #include "kalloc-tracer/kernel/struct-page.h"
 
-#define MAX_ORDER       20      /* far above any MAX_PAGE_ORDER */
+#define MAX_ORDER       20      /* larger than any MAX_PAGE_ORDER */
 #define MAX_PFN         (1ull << 40)
 #define UNKNOWN         UINT32_MAX
 
 struct KtStructPages {
     KtGuest *guest;
     unsigned shift;             /* log2 of the size of a page */
-    uint32_t page_size;         /* of struct page */
-    uint32_t flags, lru;        /* in it */
-    uint64_t head_bit;          /* of the flags; 0 unknown */
-    uint32_t folio_order;       /* a byte of struct folio */
+    uint32_t page_size;         /* bytes of struct page */
+    uint32_t flags, lru;        /* offsets in struct page */
+    uint64_t head_bit;          /* PG_head of the flags; 0 if unknown */
+    uint32_t folio_order;       /* offset of a byte in struct folio */
     uint32_t batch_nr, batch_folios;
 };
 
@@ -28,8 +28,9 @@ static uint32_t member(const GsKernel *k, const char *type, const char *name)
     return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
 }
 
-/* The order of a folio is a byte of its second struct page: _folio_order,
- * later the low byte of _flags_1 (folio_order() in include/linux/mm.h). */
+/* Return the offset of a folio's order, a byte of its second struct page:
+ * _folio_order, later the low byte of _flags_1 (folio_order() in
+ * include/linux/mm.h). */
 static uint32_t folio_order(const GsKernel *k)
 {
     uint32_t at = member(k, "folio", "_folio_order");

@@ -1,49 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the hot path reads of struct page: which memory it stands for, the
- * order of a folio, the pages of a list or of a folio_batch. QEMU-free.
+ * KtStructPages: what the event path reads from struct page for hooks of the
+ * page allocator: the memory of a page, the order of a folio, the pages of an
+ * array, list or folio_batch. QEMU-free.
+ *
+ * Created by capture/ with each KtGuest. Immutable, so any vCPU thread may use
+ * it without a lock.
  */
 #ifndef KT_STRUCT_PAGE_H
 #define KT_STRUCT_PAGE_H
 
 #include "kalloc-tracer/kernel/guest.h"
 
-/** Pages taken of one bulk call or list. */
+/** KT_PAGES_MAX - most pages of one array or list; a walk stops there. */
 #define KT_PAGES_MAX 65536
 
 typedef struct KtStructPages KtStructPages;
 
 /**
- * kt_struct_page_new() - find offsets in one kernel's BTF
- * @g: (borrowed) reads the guest
+ * kt_struct_page_new() - find offsets in a kernel's BTF
+ * @g: (borrowed) reads guest memory; must outlive the result
  *
- * Returns: (owned) NULL when the kernel does not tell its struct page.
+ * Returns: (owned) NULL if the kernel's types do not describe struct page.
  */
 KtStructPages *kt_struct_page_new(const GsKernel *k, KtGuest *g);
 void kt_struct_page_free(KtStructPages *p);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtStructPages, kt_struct_page_free)
 
-/** kt_struct_page_va() - where the memory of the struct page at @page is
- *  mapped, 0 if there is no struct page. */
+/** kt_struct_page_va() - return the direct-map address of the page whose struct
+ *  page is at @page, 0 if there is none. */
 uint64_t kt_struct_page_va(const KtStructPages *p, uint64_t page);
-/** kt_struct_page_va_of() - likewise of the page frame @pfn. */
+/** kt_struct_page_va_of() - return the direct-map address of page frame
+ *  @pfn. */
 uint64_t kt_struct_page_va_of(const KtStructPages *p, uint64_t pfn);
-/** kt_struct_page_len() - bytes of 2^@order pages, 0 if the order is none. */
+/** kt_struct_page_len() - return the bytes of 2^@order pages, 0 if @order is
+ *  too large. */
 uint64_t kt_struct_page_len(const KtStructPages *p, uint64_t order);
-/** kt_struct_page_folio_len() - bytes of the folio at @folio, 0 if unreadable.
- * */
+/** kt_struct_page_folio_len() - return the bytes of the folio at @folio, 0 if
+ *  it is unreadable. */
 uint64_t kt_struct_page_folio_len(const KtStructPages *p, uint64_t folio);
 
-/** Callback of the walks below: a struct page or folio; false stops. */
+/** KtStructPageFn - called with each struct page or folio of a walk; return
+ *  false to stop. */
 typedef bool (*KtStructPageFn)(uint64_t page, void *opaque);
 
 /**
- * kt_struct_page_walk_array() - the pages of an array of @n pointers, without
- * NULLs kt_struct_page_walk_list() - at most @n pages of a list that is linked
- * by lru kt_struct_page_walk_batch() - the folios of a struct folio_batch
+ * kt_struct_page_walk_array() - walk an array of @n pointers; NULLs are skipped
  *
- * Returns: false when there are more than KT_PAGES_MAX, when something could
- * not be read or @fn stopped.
+ * The other two walk at most @n pages of a list that is linked by page.lru, and
+ * the folios of a struct folio_batch.
+ *
+ * Returns: false if there are more than KT_PAGES_MAX pages, if memory is
+ * unreadable, or if @fn returned false.
  */
 bool kt_struct_page_walk_array(const KtStructPages *p, uint64_t array,
                                uint64_t n, KtStructPageFn fn, void *opaque);

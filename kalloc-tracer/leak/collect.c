@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Collect: see collect.h. The tracer's lock is held only while live blocks are
- * copied.
+ * Collect live blocks and roots: see collect.h.
+ *
+ *     check()        is the VM stopped, and its kernel known?
+ *     copy_blocks()  copy live blocks, under the tracer's lock
+ *     find_vcpu()    find a vCPU that maps the kernel
+ *     add_blocks()   add the blocks to the marker
+ *     kt_roots_find(), add_pages()
+ *
+ * Only copy_blocks() holds the tracer's lock.
  */
 #include "kalloc-tracer/leak/collect.h"
 
 #include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/leak/roots.h"
 
-#define SMALL           (1ull << 31)
+#define SMALL           (1ull << 31)    /* no kernel memory is below */
 
 /* ---- the VM ------------------------------------------------------------- */
 
-/* Of memory that the kernel has for as long as it runs; or of a block. */
+/* Return an address that each kernel page table maps: init_task, or, if there
+ * is no such symbol, a block. */
 static uint64_t landmark(const KtLiveSet *w)
 {
     uint64_t va = kt_live_set_symbol(w, "init_task");
@@ -24,7 +32,8 @@ static uint64_t landmark(const KtLiveSet *w)
     return va;
 }
 
-/* A vCPU in user mode may have page tables without the kernel's memory. */
+/* Find a vCPU whose page tables map the kernel. With page-table isolation,
+ * those of user mode do not. */
 static bool find_vcpu(KtLiveSet *w)
 {
     uint64_t va = landmark(w), v;
@@ -82,8 +91,13 @@ static void copy_blocks(KtLiveSet *w)
     kt_query_end(w->tracer);
 }
 
-/* Per-CPU memory of the first chunk is counted from where the variables are:
- * from 0, or within the kernel's image. */
+/*
+ * Return the flags of per-CPU memory. Its address is a __percpu pointer: the
+ * memory of a CPU is at that address + __per_cpu_offset[cpu]. In the first
+ * chunk, which also has the per-CPU variables, __percpu pointers are small
+ * numbers (x86-64) or addresses in the image (arm64, riscv64). So other numbers
+ * near them are no pointers to the block.
+ */
 static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
 {
     return KT_MARKERF_HANDLE |
@@ -92,10 +106,13 @@ static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
                 0);
 }
 
-/* The word that a block's size ends in was asked for in part, so it has no
- * pointer. It may look like one, of the free object that was there before,
- * with a short string's bytes over its lowest, where free lists are not
- * encoded. Words behind it may be in use: ksize() tells the kernel of them. */
+/*
+ * Skip the word that the requested size ends in, such as bytes 8 to 15 of
+ * kmalloc(12). It has no pointer of the owner. It may have a stale one: the
+ * freelist pointer of the free object (plain without
+ * CONFIG_SLAB_FREELIST_HARDENED), with the end of a short string in its low
+ * bytes. Later words are not skipped: callers of ksize() use them.
+ */
 static void skip_last_word(KtLiveSet *w, uint32_t i, const KtLiveBlock *b)
 {
     if (b->requested % 8 && b->requested < b->len) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The first phase of a leak scan and of a search for references: collect what
- * is to be searched, in a KtLiveSet.
+ * Collect: the first phase of a leak scan (leak-scan.c) and of a search for
+ * references (refs.c). See README.md for the other phases.
  */
 #ifndef KT_COLLECT_H
 #define KT_COLLECT_H

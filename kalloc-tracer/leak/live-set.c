@@ -4,7 +4,7 @@
  */
 #include "kalloc-tracer/leak/live-set.h"
 
-#define READS_A_LOOK    4096        /* at the clock */
+#define READS_PER_CHECK 4096        /* of the deadline */
 
 /* ---- memory ------------------------------------------------------------- */
 
@@ -35,13 +35,14 @@ bool kt_live_set_fail(const KtLiveSet *w, GError **errp)
     return false;
 }
 
-/* Whatever a guest says of itself, looking at it ends. */
+/* Every walk of a list in guest memory reads through here. So each walk ends at
+ * the deadline, even if the guest made the list endless. */
 static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
 {
     KtLiveSet *w = opaque;
     const KtVm *vm = w->plan->vm;
 
-    if (++w->reads % READS_A_LOOK == 0) {
+    if (++w->reads % READS_PER_CHECK == 0) {
         kt_live_set_progress(w, 0);
     }
     return !w->ended && vm->read(vm->opaque, w->vcpu, va, buf, len);

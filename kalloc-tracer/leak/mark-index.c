@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Index of a scan: see mark-index.h. Extents are sorted by address; a hash by
- * the 2 MiB of an address leads to a table of pages, and a page to the first
- * of its extents.
+ * Index of a marker: see mark-index.h.
  */
 #include "kalloc-tracer/leak/mark-index.h"
 
@@ -17,10 +15,10 @@
 #define CHUNKS_MAX      (1u << 17)      /* 256 GiB of addresses */
 #define EXTENT_MAX      (1ull << 34)
 #define BLOCKS_MAX      (1u << 29)
-#define GROUP           32
-#define STEPS           4               /* from a guess */
+#define GROUP           32              /* addresses looked up together */
+#define STEPS           4               /* from a guess, then binary search */
 
-/* What overlaps with a page: @n extents from @first on. */
+/* Extents that overlap a page: @n of them, from number @first on. */
 typedef struct Page {
     uint32_t first;
     uint32_t n;
@@ -28,14 +26,15 @@ typedef struct Page {
 
 typedef struct Chunk {
     uint64_t number;
-    Page *page;                 /* CHUNK_PAGES; NULL: there is no chunk */
+    Page *page;                 /* CHUNK_PAGES of them; NULL: free slot */
 } Chunk;
 
 struct KtMarkIndex {
     KtExtent *extent;
     uint32_t n_extents, room;
-    Chunk *chunk;               /* a power of 2 of them */
-    uint64_t odd;               /* of their hash: the guest must not know it */
+    Chunk *chunk;               /* hash table with a power of 2 slots */
+    uint64_t odd;               /* random factor of the hash: a guest that
+                                 * knew it could make all chunks collide */
     uint32_t chunk_mask;
     uint32_t n_chunks;
 };
@@ -93,8 +92,8 @@ static uint32_t sorted_head(const KtMarkIndex *ix)
     return n;
 }
 
-/* They come nearly sorted: blocks in their order, then what other addresses
- * some of them have. */
+/* Sort the extents by address. The blocks come first and are sorted already,
+ * aliases follow: so sort the tail, and merge it into the head from the end. */
 static void sort(KtMarkIndex *ix)
 {
     uint32_t head = sorted_head(ix), tail = ix->n_extents - head;
@@ -112,6 +111,7 @@ static void sort(KtMarkIndex *ix)
     }
 }
 
+/* Keep the first of extents that overlap. */
 static void drop_overlaps(KtMarkIndex *ix,
                           void (*drop)(void *opaque, uint32_t block),
                           void *opaque)
@@ -131,7 +131,7 @@ static void drop_overlaps(KtMarkIndex *ix,
 
 /* ---- pages -------------------------------------------------------------- */
 
-/* The chunk's place, or the free one that it would take. */
+/* Return the slot of a chunk, or the free slot where it belongs. */
 static inline Chunk *chunk_place(const KtMarkIndex *ix, uint64_t number)
 {
     uint32_t i = number * ix->odd >> 32 & ix->chunk_mask;
@@ -147,7 +147,7 @@ static inline uint64_t last_of(const KtExtent *e)
     return e->va + e->len - 1;
 }
 
-/* A hash with room for all of them, and as much again. */
+/* Count the chunks that extents touch, and make a table of twice the size. */
 static void make_chunks(KtMarkIndex *ix)
 {
     uint64_t n = 0, behind = 0, size = 16;
@@ -235,7 +235,7 @@ static inline const Page *page_of(const KtMarkIndex *ix, uint64_t va)
     return c->page ? &c->page[n % CHUNK_PAGES] : NULL;
 }
 
-/* How many of @e, from the first one, end at or before @va. */
+/* Count the extents that end at or before @va, by binary search. */
 static uint32_t ends_before(const KtExtent *e, uint32_t n, uint64_t va)
 {
     uint32_t lo = 0;
@@ -252,7 +252,7 @@ static uint32_t ends_before(const KtExtent *e, uint32_t n, uint64_t va)
     return lo;
 }
 
-/* Extents of a page are mostly alike: where would it be then? */
+/* Guess the extent: objects in a page mostly have one size, so interpolate. */
 static inline const KtExtent *guess(const KtMarkIndex *ix, const Page *p,
                                     uint64_t va)
 {
@@ -271,7 +271,7 @@ static const KtExtent *look_all(const KtExtent *first, uint32_t n, uint64_t va)
     return i < n && is_in(first + i, va) ? first + i : NULL;
 }
 
-/* A few steps from the guess, then by halves. */
+/* Find the extent of @va: a few steps from the guess @e, then binary search. */
 static const KtExtent *look(const KtMarkIndex *ix, const Page *p, uint64_t va,
                             const KtExtent *e)
 {
@@ -320,8 +320,8 @@ void kt_mark_index_find(const KtMarkIndex *ix, const uint64_t *va, unsigned n,
     }
 }
 
-/* [@va, @va + @len) is in one page, which may be the last there is. False: @fn
- * said so. */
+/* Handle one page of kt_mark_index_gaps(). The page may be the last one of the
+ * address space, so @va + @len may be 0. Return false if @fn did. */
 static bool gaps_of_page(const KtMarkIndex *ix, uint64_t va, uint64_t len,
                          bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                          void *opaque)
@@ -335,7 +335,7 @@ static bool gaps_of_page(const KtMarkIndex *ix, uint64_t va, uint64_t len,
         uint64_t gap = e[i].va > va ? e[i].va - va : 0;
         uint64_t covered;
 
-        if (e[i].len == 1) {            /* a number */
+        if (e[i].len == 1) {            /* KT_MARKERF_EXACT: no memory */
             continue;
         }
         if (gap && !fn(opaque, va, gap)) {

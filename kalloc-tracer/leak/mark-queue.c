@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Grey blocks: see mark-queue.h. */
+/* Queue of the mark phase: see mark-queue.h. */
 #include "kalloc-tracer/leak/mark-queue.h"
 
 #include <glib.h>
 
-/* Each level has room for what is behind its last, too. */
+/* Each level has a word more than it needs: find_group() may start at the
+ * number after the last one. */
 void kt_mark_queue_init(KtMarkQueue *q, uint32_t n)
 {
     uint64_t words = n;
@@ -29,8 +30,8 @@ static inline uint64_t bits_from(const KtMarkQueue *q, unsigned level,
     return q->level[level][i / 64] >> i % 64;
 }
 
-/* The first group from @i on that is not empty: up to the level that knows of
- * one, then down to it. */
+/* Find the first group from @i on that is not empty. Go up until a level has a
+ * set bit from there on, then down to the group. */
 static bool find_group(const KtMarkQueue *q, uint32_t i, uint32_t *group)
 {
     unsigned l = 1;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Grey blocks of a scan (mark.h), those that were reached and not looked at so
- * far, by number. For mark.c only.
+ * Queue of the mark phase (mark.h): numbers of blocks that were reached but not
+ * scanned yet. For mark.c only; one thread.
  *
- * They are taken in the order of their numbers, round and round, which is
- * mostly that of addresses. When the turn of one comes its neighbours are
- * mostly grey as well, so that few pages are read twice.
+ * The queue is a set in number order, not a list. Numbers are sorted by
+ * address, so neighbours in memory are scanned together and few guest pages
+ * are read twice. Popping goes around: after the last group comes the first.
  *
- * Host memory: a bit for each block, and a 63rd as much again.
+ *     level 2   1 bit for each word of level 1 that is not 0
+ *     level 1   1 bit for each word of level 0 that is not 0
+ *     level 0   1 bit for each block; one word is a group of 64 blocks
+ *
+ * So the next non-empty group is found in a few steps up and down, O(levels).
+ * Host memory: one bit a block, and 1/63 more.
  */
 #ifndef KT_MARK_QUEUE_H
 #define KT_MARK_QUEUE_H
@@ -20,21 +25,20 @@
                                      * blocks */
 
 /**
- * struct KtMarkQueue - a set of numbers
- * @level: a bit for each number, then a bit for each word of these that is not
- *         0, and so on up to one word
- * @group: that was taken last
+ * struct KtMarkQueue - a set of block numbers
+ * @level: bitmaps as drawn above
+ * @group: the group that was popped last
  */
 typedef struct KtMarkQueue {
     uint64_t *level[KT_MARK_QUEUE_LEVELS];
     uint32_t group;
 } KtMarkQueue;
 
-/** kt_mark_queue_init() - for numbers below @n; none is in it. */
+/** kt_mark_queue_init() - make an empty queue for numbers below @n. */
 void kt_mark_queue_init(KtMarkQueue *q, uint32_t n);
 void kt_mark_queue_deinit(KtMarkQueue *q);
 
-/** kt_mark_queue_add() - @i is, from now on. */
+/** kt_mark_queue_add() - add number @i; no effect if it is queued. */
 static inline void kt_mark_queue_add(KtMarkQueue *q, uint32_t i)
 {
     bool first = true;
@@ -47,9 +51,9 @@ static inline void kt_mark_queue_add(KtMarkQueue *q, uint32_t i)
     }
 }
 
-/** kt_mark_queue_pop() - a group's numbers leave the set: a bit for each, from
- *  @first on. The next group that has some, and the last one is the next if it
- *  has some again. Returns: 0 when there is none. */
+/** kt_mark_queue_pop() - remove the next group. @first: (out) its first number.
+ *  A group that got new numbers is popped again at once. Returns: bit n is
+ *  set for number @first + n; 0 if the queue is empty. */
 uint64_t kt_mark_queue_pop(KtMarkQueue *q, uint32_t *first);
 
 #endif /* KT_MARK_QUEUE_H */

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scan: see mark.h.
+ * The marker: see mark.h.
  *
- * Words that may be pointers wait until there are some, and are looked up
- * together (mark-index.h). Grey blocks wait for their turn (mark-queue.h).
+ * A word takes this way; each step drops most of the words that reach it:
+ *
+ *     gather()        pointers into the scanned block itself
+ *                     the filter: 2 MiB without any block (mark-index.h)
+ *     waiting[]       up to 64 words are buffered
+ *     is_new()        words that were looked up lately
+ *     mark_words()    index lookup; all words of the buffer together, so that
+ *                     their cache misses overlap
+ *     mark()          set the state; add to the queue if newly reached
  */
 #include "kalloc-tracer/leak/mark.h"
 #include "kalloc-tracer/base/host-memory.h"
@@ -13,28 +20,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAITING     64
-#define AT_ONCE     8           /* words */
-#define SEEN_BITS   10
+#define WAITING     64          /* words in the buffer */
+#define AT_ONCE     8           /* words that gather() handles in one loop */
+#define SEEN_BITS   10          /* log2 of the words that is_new() keeps */
 
 typedef struct Block {
     uint64_t va, len;
-    uint32_t alias;             /* first of them */
+    uint32_t alias;             /* index of the first one */
     uint16_t n_alias;
     uint8_t flags:6;            /* KtMarkerFlag */
-    bool areas:1, skips:1;      /* it has some */
+    bool areas:1, skips:1;      /* does it have any? */
 } Block;
 G_STATIC_ASSERT(sizeof(Block) == 24);
 
-/* What becomes of a block, in a byte: its KtHold, and is it unreached? */
+/* State of a block in one byte: its KtHold in two bits, and REACHED. */
 enum {
     HOLD_MASK = 3,
     REACHED = 4,
 };
 
-/* A block while its own words are looked at: many lead back into it (an empty
- * list, a lock that nobody waits for), and need no search.
- * @least: of the offsets that they lead to; no less than @len: none does */
+/* The block that is scanned now. Many of its words point back into it (an empty
+ * list_head, a lock without waiters), and need no lookup.
+ * @least: smallest offset that its words point to; >= @len if none does */
 typedef struct Own {
     uint64_t va, len, least;
 } Own;
@@ -51,12 +58,12 @@ struct KtMarker {
     uint64_t waiting[WAITING];
     unsigned n_waiting;
     Own own;
-    uint64_t seen[1u << SEEN_BITS];     /* words that were looked up, by hash */
+    uint64_t seen[1u << SEEN_BITS];     /* words looked up lately, by hash */
     uint64_t dropped;
     uint64_t pages_lo, pages_hi, page_struct, pages_va, page_bytes;
-    bool no_pages;              /* they are not followed now */
-    bool among_pages;           /* blocks lie there: only a guest that lies
-                                 * has such */
+    bool no_pages;              /* ignore addresses of struct pages */
+    bool among_pages;           /* a block overlaps the memory map: possible
+                                 * only if the guest's types are wrong */
     bool unreached;             /* words of unreached blocks are scanned */
     uint32_t self;              /* of this block */
 };
@@ -70,7 +77,7 @@ KtMarker *kt_marker_new(void)
     s->area = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
     s->skip = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
     s->self = KT_MARKER_NONE;
-    s->seen[0] = 1;             /* 0 would have its place there, and was not */
+    s->seen[0] = 1;             /* so that 0 does not count as looked up */
     return s;
 }
 
@@ -94,7 +101,7 @@ static inline Block *block_at(const KtMarker *s, uint32_t i)
     return &((Block *)s->block->data)[i];
 }
 
-/* ---- what there is ------------------------------------------------------ */
+/* ---- blocks ------------------------------------------------------------- */
 
 void kt_marker_reserve(KtMarker *s, uint32_t n)
 {
@@ -113,6 +120,8 @@ uint32_t kt_marker_add(KtMarker *s, uint64_t va, uint64_t len, unsigned flags)
     return s->block->len - 1;
 }
 
+/* The index has no room for the block, so it cannot be reached: make it a
+ * root. */
 static void drop(void *opaque, uint32_t block)
 {
     KtMarker *s = opaque;
@@ -207,7 +216,8 @@ static int area_order(const void *a, const void *b)
            (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-/* By the numbers of their chunks: the last may be the last of all. */
+/* Let addresses of struct pages pass the filter. Chunk numbers are compared,
+ * not addresses: the memory map may end at the end of the address space. */
 static void let_pages_through(KtMarker *s)
 {
     uint64_t first = s->pages_lo >> KT_MARKER_CHUNK_SHIFT;
@@ -250,7 +260,7 @@ void kt_marker_gaps(const KtMarker *s, uint64_t va, uint64_t len,
 
 /* ---- words of a block --------------------------------------------------- */
 
-/* The first of @list that is @block's, NULL: none is. */
+/* Find the first area of @block in a sorted list; NULL if there is none. */
 static const KtMarkerArea *first_of(const GArray *list, uint32_t block)
 {
     const KtMarkerArea *a = (const KtMarkerArea *)list->data;
@@ -268,7 +278,7 @@ static const KtMarkerArea *first_of(const GArray *list, uint32_t block)
     return lo < list->len && a[lo].block == block ? &a[lo] : NULL;
 }
 
-/* The next of the same block, or NULL. */
+/* Return the next area of the same block, or NULL. */
 static const KtMarkerArea *next_of(const GArray *list, const KtMarkerArea *a)
 {
     const KtMarkerArea *end = (const KtMarkerArea *)list->data + list->len;
@@ -276,24 +286,24 @@ static const KtMarkerArea *next_of(const GArray *list, const KtMarkerArea *a)
     return a + 1 < end && a[1].block == a->block ? a + 1 : NULL;
 }
 
-/* Where a block's words are looked at. */
-typedef struct Look {
+/* Arguments of a walk over the words of a block. */
+typedef struct Walk {
     const KtMarker *s;
     uint32_t block;
-    uint64_t va;                /* one of its addresses */
+    uint64_t va;                /* address or alias of the block */
     KtReader *r;
     KtSpanFn *fn;
     void *opaque;
-} Look;
+} Walk;
 
-static void each_between(const Look *l, uint64_t lo, uint64_t hi)
+static void each_between(const Walk *l, uint64_t lo, uint64_t hi)
 {
     if (lo < hi) {
         kt_reader_each(l->r, l->va + lo, hi - lo, l->fn, l->opaque);
     }
 }
 
-static void each_unskipped(const Look *l, uint64_t lo, uint64_t hi)
+static void each_unskipped(const Walk *l, uint64_t lo, uint64_t hi)
 {
     const GArray *skips = l->s->skip;
     const KtMarkerArea *skip = block_at(l->s, l->block)->skips ?
@@ -307,7 +317,7 @@ static void each_unskipped(const Look *l, uint64_t lo, uint64_t hi)
     each_between(l, lo, hi);
 }
 
-static void each_at(const Look *l, bool whole)
+static void each_at(const Walk *l, bool whole)
 {
     const Block *b = block_at(l->s, l->block);
     const KtMarkerArea *a = b->areas ? first_of(l->s->area, l->block) : NULL;
@@ -326,7 +336,7 @@ void kt_marker_each(const KtMarker *s, uint32_t i, KtReader *r, bool whole,
                     KtSpanFn *fn, void *opaque)
 {
     const Block *b = block_at(s, i);
-    Look l = { s, i, b->va, r, fn, opaque };
+    Walk l = { s, i, b->va, r, fn, opaque };
 
     if (b->flags & KT_MARKERF_NO_SCAN) {
         return;
@@ -357,7 +367,8 @@ static inline void mark(KtMarker *s, uint32_t i, KtHold how)
     }
 }
 
-/* Small numbers are mostly just that. */
+/* Below KT_MARKER_LOW only the exact address counts: most such words are plain
+ * numbers. */
 static inline bool is_pointer(const KtExtent *e, uint64_t word)
 {
     return e && (e->va >= KT_MARKER_LOW || word == e->va);
@@ -380,7 +391,7 @@ static void mark_words(KtMarker *s, const uint64_t *word, unsigned n)
     }
 }
 
-/* A struct page refers to what begins in its page. */
+/* The address of a struct page refers to the block that begins in its page. */
 static void mark_by_page(KtMarker *s, uint64_t word)
 {
     uint64_t n = (word - s->pages_lo) / s->page_struct;
@@ -405,7 +416,7 @@ static inline bool is_new(KtMarker *s, uint64_t word)
     return is;
 }
 
-/* Nothing waits then. */
+/* Walk up all buffered words; the buffer is empty then. */
 static G_GNUC_NO_INLINE void mark_waiting(KtMarker *s)
 {
     uint64_t *word = s->waiting;
@@ -432,7 +443,10 @@ void kt_marker_word(KtMarker *s, uint64_t word)
     mark_waiting(s);
 }
 
-/* gcc unrolls nothing by itself at -O2: a fifth of the time that this takes. */
+/* Add @n words to the buffer, except pointers into the block itself and words
+ * that the filter rejects. Without branches: each word is stored, and the next
+ * one overwrites it if it is rejected. gcc does not unroll at -O2 by itself;
+ * unrolling saves a fifth of the time. */
 static inline void gather(KtMarker *s, const uint64_t *word, size_t n)
 {
     unsigned to = s->n_waiting;
@@ -480,7 +494,8 @@ void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len)
     mark_waiting(s);
 }
 
-/* The index finds @b, and nothing else, by each address that is in it. */
+/* Return true if each address in [va, va + len) of @b refers to @b and nothing
+ * else, so that gather() need not look it up. */
 static bool is_alone(const Block *b)
 {
     return !(b->flags & (KT_MARKERF_HANDLE | KT_MARKERF_ROOT)) &&
@@ -511,7 +526,7 @@ static void mark_flagged(KtMarker *s, KtMarkerFlag flag)
     }
 }
 
-/* @bits: of numbers from @i on */
+/* Scan a group of the queue. @bits: bit n is block @i + n */
 static void scan_group(KtMarker *s, KtReader *r, uint32_t i, uint64_t bits,
                        bool second_pass)
 {

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scan: which blocks can be reached from given memory, by pointers.
+ * Marker: the mark phase of a conservative collector. It finds the blocks that
+ * are reachable by pointers from given memory, and never moves or frees them.
+ * "Conservative" means: every aligned word whose value is an address in a
+ * block counts as a pointer to that block, even if it is a number by chance.
  *
- * Conservative marking in three colours. Every aligned word that is an
- * address in a block counts as a pointer to it, whatever it is in truth. A
- * block is white until a pointer to it was seen, grey until its own words
- * were looked at, then black. Grey ones wait in a list: nothing recurses.
+ *     root word --> block A --> block B --> ...
  *
- * Knows neither kernels nor the tracer. One thread.
+ *     unreached   no pointer to the block was found yet
+ *     queued      reached; its own words must still be scanned (mark-queue.h)
+ *     scanned     reached, and its words were scanned
+ *
+ * Blocks in the queue replace recursion: the depth of a list in the guest costs
+ * no host stack. Order of calls:
+ *
+ *     kt_marker_new()
+ *     kt_marker_add(), _alias(), _area(), _skip()   describe all blocks
+ *     kt_marker_seal()                              build the index
+ *     kt_marker_word(), _root(), _span()            scan roots
+ *     kt_marker_run()                               scan reached blocks
+ *     kt_marker_scan_unreached()                    then the others
+ *     kt_marker_reached(), _hold()                  results
+ *
+ * The marker knows neither kernels nor the tracer. Used by leak-scan.c and
+ * refs.c; collect.c, roots*.c and skip-*.c describe blocks. A marker and a
+ * reader belong to one thread.
  */
-#ifndef KT_MARKER_H
-#define KT_MARKER_H
+#ifndef KT_MARK_H
+#define KT_MARK_H
 
 #include "kalloc-tracer/kt.h"
 
@@ -19,13 +36,14 @@
 #define KT_READER_PAGE 4096
 
 /**
- * struct KtReader - words of guest memory, by pages that are kept for a while
- * @mem: the guest's
- * @tick: (nullable) called now and then; false ends all that is under way
- * @opaque: handed to @tick
- * @bytes: read so far; @unreadable: pages that are not to be read; @looks:
- *         at pages, those that were kept included
- * @stopped: @tick said so
+ * struct KtReader - reads guest memory by words, with a cache of pages
+ * @mem: guest memory
+ * @tick: (nullable) called every few thousand pages; false stops the reader
+ * @opaque: argument of @tick
+ * @bytes: bytes read so far
+ * @unreadable: pages that could not be read
+ * @looks: accesses to pages, in the cache or not
+ * @stopped: @tick returned false: kt_reader_each() does nothing any more
  */
 typedef struct KtReader {
     GsMem mem;
@@ -38,16 +56,17 @@ typedef struct KtReader {
     struct KtReaderPage *page;
 } KtReader;
 
-/** KtSpanFn - @n words as they stand at @va, which all lie in one page. */
+/** KtSpanFn - called with @n words at @va; all are in one page. */
 typedef void KtSpanFn(void *opaque, uint64_t va, const uint64_t *word,
                       size_t n);
 
-/** kt_reader_init() - the other members are the caller's to set before. */
+/** kt_reader_init() - allocate the cache. Set @mem, @tick and @opaque
+ *  before. */
 void kt_reader_init(KtReader *r);
 void kt_reader_deinit(KtReader *r);
-/** kt_reader_each() - all aligned words of [@va, @va + @len) that can be
- *  read, unless it is stopped. What follows 16 MiB that cannot be read is left
- *  out: a guest can claim blocks of any size. */
+/** kt_reader_each() - call @fn for all aligned words of [@va, @va + @len).
+ *  Unreadable pages are skipped. 16 MiB of them end the call, because a guest
+ *  can claim blocks of any size. */
 void kt_reader_each(KtReader *r, uint64_t va, uint64_t len, KtSpanFn *fn,
                     void *opaque);
 
@@ -82,8 +101,8 @@ typedef enum KtMarkerFlag {
     KT_MARKERF_EXACT = 1 << 5,
 } KtMarkerFlag;
 
-/** struct KtMarkerArea - the only part of a block that has pointers; there may
- *  be several of a block */
+/** struct KtMarkerArea - a part of a block that may have pointers; a block may
+ *  have several */
 typedef struct KtMarkerArea {
     uint32_t block;
     uint64_t lo, hi;            /* offsets, @hi excluded */
@@ -93,75 +112,75 @@ KtMarker *kt_marker_new(void);
 void kt_marker_free(KtMarker *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtMarker, kt_marker_free)
 
-/** kt_marker_reserve() - @n blocks will come; before the first. */
+/** kt_marker_reserve() - reserve memory for @n blocks. Call before the first
+ *  kt_marker_add(). */
 void kt_marker_reserve(KtMarker *s, uint32_t n);
-/** kt_marker_add() - a block; all of them before kt_marker_seal(). Returns: its
- *  number, 0, 1, ... */
+/** kt_marker_add() - add a block with some KtMarkerFlag. Returns: its number:
+ *  0, 1, 2, ... */
 uint32_t kt_marker_add(KtMarker *s, uint64_t va, uint64_t len, unsigned flags);
-/** kt_marker_alias() - the block last added is at @va, too. Beyond
- *  KT_MARKER_ALIASES_MAX it counts as reached instead. */
+/** kt_marker_alias() - add another address of the block that was added last.
+ *  Above KT_MARKER_ALIASES_MAX the block becomes a root instead. */
 void kt_marker_alias(KtMarker *s, uint64_t va);
-/** So many are kept of all blocks: a guest claims CPUs as it likes. */
+/** Most aliases of all blocks: a guest can claim any number of CPUs. */
 #define KT_MARKER_ALIASES_MAX (1u << 22)
-/** kt_marker_set_flags() - more of them; before the first root. */
+/** kt_marker_set_flags() - add flags. Call before the first root. */
 void kt_marker_set_flags(KtMarker *s, uint32_t block, unsigned flags);
-/** kt_marker_area() - a part of a block that has pointers; others have none
- *  then. */
+/** kt_marker_area() - scan only this part of a block, and other parts that are
+ *  added. */
 void kt_marker_area(KtMarker *s, KtMarkerArea area);
-/** kt_marker_skip() - words from offset @lo up to @hi of a block are no
- *  pointers, whatever its areas are. */
+/** kt_marker_skip() - skip the words from offset @lo up to @hi of a block, also
+ *  inside its areas. */
 void kt_marker_skip(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi);
-/** kt_marker_pages() - struct pages, of @size bytes each, are from @lo to @hi;
- *  the first tells of the page at @va, the next of the next, of @page bytes */
+/** kt_marker_pages() - set the memory map: struct pages of @size bytes each, in
+ *  [@lo, @hi). The first one describes the page of @page bytes at @va, the next
+ *  one the next page. */
 void kt_marker_pages(KtMarker *s, uint64_t lo, uint64_t hi, uint64_t size,
                      uint64_t va, uint64_t page);
-/** kt_marker_follow_pages() - do addresses of struct pages refer to blocks from
- *  now on? As they do at first. */
+/** kt_marker_follow_pages() - set if addresses of struct pages refer to blocks
+ *  with KT_MARKERF_BY_PAGE. True at first. */
 void kt_marker_follow_pages(KtMarker *s, bool follow);
-/** kt_marker_seal() - there are no more blocks. Returns: how many cannot be
- *  found by address, as they overlap others or there is no room: they count
- *  as reached. */
+/** kt_marker_seal() - build the index; no more blocks can be added. Returns:
+ *  the number of blocks that the index has no entry for, because they overlap
+ *  others or there is no room. They are roots now. */
 uint64_t kt_marker_seal(KtMarker *s);
 
-/** kt_marker_find() - the block that @va is an address of, or KT_MARKER_NONE.
- * */
+/** kt_marker_find() - return the block that contains @va, or KT_MARKER_NONE. */
 uint32_t kt_marker_find(const KtMarker *s, uint64_t va);
 /** kt_marker_gaps() - call @fn for the parts of [@va, @va + @len) that are in
- *  no block, page by page, until it says false. */
+ *  no block, page by page, until it returns false. */
 void kt_marker_gaps(const KtMarker *s, uint64_t va, uint64_t len,
                     bool (*fn)(void *opaque, uint64_t va, uint64_t len),
                     void *opaque);
-/** kt_marker_each() - the words of block @i that may be pointers; @whole: not
- *  only those of its areas, and also those that were cut. */
+/** kt_marker_each() - call @fn for the words of block @i that may be pointers.
+ *  @whole: ignore areas and skipped words */
 void kt_marker_each(const KtMarker *s, uint32_t i, KtReader *r, bool whole,
                     KtSpanFn *fn, void *opaque);
 
 /* ---- marking ------------------------------------------------------------ */
 
-/** How a block is referred to, the surest of all. */
+/** The strongest kind of pointer to a block, weakest first. */
 typedef enum KtHold {
     KT_HOLD_NONE,
-    KT_HOLD_INTERIOR,       /* by pointers into it only */
-    KT_HOLD_START,          /* by a pointer to its start; tags in the lowest
-                             * three bits do not matter */
+    KT_HOLD_INTERIOR,       /* into the block */
+    KT_HOLD_START,          /* to its start; bits 0 to 2 may be a tag */
 } KtHold;
 
-/** kt_marker_word() - a word of a root. */
+/** kt_marker_word() - mark what one word refers to, such as a register. */
 void kt_marker_word(KtMarker *s, uint64_t word);
-/** kt_marker_root() - memory that is known to be in use. */
+/** kt_marker_root() - read memory, and mark what its words refer to. */
 void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len);
-/** kt_marker_span() - likewise: @n words of it; a KtSpanFn of a KtMarker. They
- *  may wait for kt_marker_run(). */
+/** kt_marker_span() - mark what @n words refer to; a KtSpanFn whose @opaque is
+ *  the KtMarker. Words may be buffered until kt_marker_run(). */
 void kt_marker_span(void *scan, uint64_t va, const uint64_t *word, size_t n);
-/** kt_marker_run() - follow the pointers, until all that is reached is black.
- * */
+/** kt_marker_run() - scan reached blocks until the queue is empty. */
 void kt_marker_run(KtMarker *s, KtReader *r);
-/** kt_marker_scan_unreached() - then: how do unreached blocks refer to each
- *  other? */
+/** kt_marker_scan_unreached() - find the pointers between unreached blocks, for
+ *  kt_marker_hold(). Call after kt_marker_run(). */
 void kt_marker_scan_unreached(KtMarker *s, KtReader *r);
-/** kt_marker_reached() - is it black? */
+/** kt_marker_reached() - return true if the block is reachable or a root. */
 bool kt_marker_reached(const KtMarker *s, uint32_t block);
-/** kt_marker_hold() - by all that is black; of a white block, by white ones. */
+/** kt_marker_hold() - return the strongest pointer to the block: from reached
+ *  memory, or, if the block is unreached, from other unreached blocks. */
 KtHold kt_marker_hold(const KtMarker *s, uint32_t block);
 
-#endif /* KT_MARKER_H */
+#endif /* KT_MARK_H */

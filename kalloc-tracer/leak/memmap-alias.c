@@ -1,22 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where in memory the struct pages are: see kt_page_use_find_memmap_alias(). No
- * variable of the kernel tells. A page that has all of the words of a page of
- * struct pages is that, or as good; they are in long runs, so where one was
- * found its neighbours are next to it.
+ * Find the alias of the memory map in the direct map: see
+ * kt_page_use_find_memmap_alias().
+ *
+ *     vmemmap             direct map (all physical memory)
+ *     +-------------+
+ *     | page  0..63 | -------.   +--------------+
+ *     | page 64..   | ---.    '->| same bytes   |  KT_PAGE_ALIASED
+ *     | ...         |     '----->| same bytes   |  KT_PAGE_ALIASED
+ *     +-------------+            +--------------+
+ *
+ * Without this, every struct page would be scanned twice, and pointers in the
+ * struct pages of free pages would keep blocks alive.
+ *
+ * No variable of the kernel says which pages these are, so contents decide. All
+ * pages of the memory map are put in a hash table by their first eight words.
+ * A page of the kernel with equal words is compared as a whole. The alias is in
+ * long runs, so a match is extended to both sides. A page that is equal by
+ * chance has no pointer that the memory map lacks.
  */
 #include "kalloc-tracer/leak/page-use.h"
 
 #include <string.h>
 
-#define WORDS   8               /* that a page is first looked up by */
+#define WORDS   8               /* at the start of a page: the hash key */
 
 typedef struct MemmapAlias {
     KtPageUses *p;
     const GsMem *mem;
     uint64_t page;              /* bytes */
-    uint8_t *one, *other;       /* pages */
-    GHashTable *by_words;       /* hash of the first of them -> address */
+    uint8_t *one, *other;       /* buffers of a page */
+    GHashTable *by_words;       /* hash of WORDS words -> address */
 } MemmapAlias;
 
 static bool hash_words(const MemmapAlias *m, uint64_t va, uint64_t *hash)
@@ -42,7 +56,8 @@ static bool same(const MemmapAlias *m, uint64_t a, uint64_t b)
            !memcmp(m->one, m->other, m->page);
 }
 
-/* By their length: of all addresses they may be the last. */
+/* Fill @by_words. The memory map may end at the end of the address space, so
+ * the loop counts bytes, not addresses. */
 static void index_memmap(MemmapAlias *m)
 {
     uint64_t first = kt_page_use_struct(m->p, 0), va = first & -m->page;
@@ -56,7 +71,8 @@ static void index_memmap(MemmapAlias *m)
     }
 }
 
-/* From @va on, in steps of @step, as long as they are the same. */
+/* Set pages from @va on to KT_PAGE_ALIASED, in steps of @step, as long as they
+ * are equal to the memory map from @structs on. */
 static void set_run(const MemmapAlias *m, uint64_t va, uint64_t structs,
                      uint64_t step)
 {

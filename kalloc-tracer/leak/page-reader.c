@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Words of guest memory: see mark.h. What is allocated together is mostly
- * scanned together, so a few pages that are kept save most of the reads.
+ * KtReader, which reads guest memory by words: see mark.h. Blocks that are
+ * allocated together are mostly scanned together, so a direct-mapped cache of
+ * 256 pages saves most reads.
  */
 #include "kalloc-tracer/leak/mark.h"
 
 #include <string.h>
 
-#define PAGES       256         /* kept, by the low bits of their number */
-#define TICK_LOOKS  2048        /* at pages, read anew or not */
-#define HOLE_PAGES  4096        /* longer ones end a range */
+#define PAGES       256         /* in the cache; slot: page number % PAGES */
+#define TICK_LOOKS  2048        /* page accesses between two ticks */
+#define HOLE_PAGES  4096        /* unreadable pages that end a range */
 
 struct KtReaderPage {
-    uint64_t va;                /* 1: none */
+    uint64_t va;                /* 1: free slot */
     bool readable;
     uint64_t word[KT_READER_PAGE / sizeof(uint64_t)];
 };
@@ -56,7 +57,7 @@ void kt_reader_each(KtReader *r, uint64_t va, uint64_t len, KtSpanFn *fn,
     unsigned hole = 0;
 
     if (va >= end) {
-        return;             /* nor may rounding up make it 0 */
+        return;             /* rounding @va up must not wrap to 0 */
     }
     va = (va + 7) & ~7ull;
     while (va < end && !r->stopped && hole < HOLE_PAGES) {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pages by use: see page-use.h.
+ * Page use: see page-use.h.
  *
- * Free ones are found by the lists that they are in, which no version of the
- * kernel has changed much: those of each zone and order, and those of each
- * CPU. Slab pages name their cache, pages of files and of users have a
- * mapping. Guest memory may say anything: lists end when they meet a page for
- * the second time, or one that cannot begin a piece of their order, so that
- * no page is marked more often than there are orders; and there are at most
- * PAGES_MAX pages.
+ *     free    on a free list of a zone (free_area[order].free_list[type]) or of
+ *             a CPU (per_cpu_pages.lists): stable in all supported kernels
+ *     slab    its slab_cache is the address of a kmem_cache
+ *     user    its mapping is not NULL
+ *     kernel  all others
+ *
+ * Guest memory can be wrong in any way. A walk of a list ends at a page that is
+ * free already, or whose number is not aligned to the order. So each page is
+ * set at most once for each order. There are at most PAGES_MAX pages.
  */
 #include "kalloc-tracer/leak/page-use.h"
 
@@ -22,11 +24,11 @@
 #define LISTS_MAX       256
 #define BATCH           32
 #define STRUCT_PAGE_MAX 256
-#define SLAB_PAGES      8               /* that begin at a multiple of that */
+#define SLAB_PAGES      8               /* most pages of a slab, aligned */
 
 #define UNKNOWN UINT32_MAX
 
-/* A member, UNKNOWN where the kernel has none. */
+/* Offset and size of a member; offset UNKNOWN if this kernel lacks it. */
 typedef struct Member {
     uint32_t at, size;
 } Member;
@@ -58,7 +60,7 @@ static Member member(const GsKernel *k, const char *type, const char *name)
     return m;
 }
 
-/* The first of two that the kernel has. */
+/* Return @a if the kernel has it, else @b. */
 static Member either(Member a, Member b)
 {
     return a.at != UNKNOWN ? a : b;
@@ -96,7 +98,7 @@ static bool load(const Reading *r, uint64_t va, uint64_t *out)
     return r->mem->read(r->mem->opaque, va, out, sizeof(*out));
 }
 
-/* @or: where there is no such variable, or it cannot be read */
+/* Read a variable. Return @or if it is missing or unreadable. */
 static uint64_t variable(const Reading *r, const char *name, uint64_t or)
 {
     GsSymbol sym;
@@ -187,9 +189,9 @@ static void walk_areas(const Reading *r, uint64_t zone)
 }
 
 /*
- * Lists of a CPU: those of movable, unmovable and reclaimable pages, for each
- * order up to PAGE_ALLOC_COSTLY_ORDER since 5.13 (44042b449872), then those
- * of a whole page block.
+ * Walk the free lists of each CPU. Three lists (unmovable, movable,
+ * reclaimable) for each order from 0 to PAGE_ALLOC_COSTLY_ORDER (3), then lists
+ * of whole page blocks (order 9). Before 5.13 (44042b449872) only order 0.
  */
 static void walk_cpus(const Reading *r, uint64_t zone)
 {
@@ -250,9 +252,9 @@ static void find_free(const Reading *r)
 
 /* ---- one page ----------------------------------------------------------- */
 
-/* The struct page of the pages that belong together, which @page (of those
- * at @va) is one of. compound_info is a mask where a page is as long as a
- * power of 2. */
+/* Return the address of the head's struct page. @page: copy of the struct page
+ * at @va. A tail page has bit 0 of compound_head set. The newer compound_info
+ * has a mask instead of an address if sizeof(struct page) is a power of 2. */
 static uint64_t head_of(const Reading *r, const uint8_t *page, uint64_t va)
 {
     uint64_t head;
@@ -311,9 +313,9 @@ static void read_all(const Reading *r)
     }
 }
 
-/* ---- where they are ----------------------------------------------------- */
+/* ---- direct map --------------------------------------------------------- */
 
-/* Is the sample's struct page where that place has it? */
+/* Does this direct map lead from the sample's object to its cache? */
 static bool fits(const Reading *r, const KtSlabSample *sample)
 {
     KtPageUses *p = r->p;
@@ -340,8 +342,9 @@ static bool fits_any(const Reading *r)
 }
 
 /*
- * Even where a kernel says where its struct pages are, a sample tells: one that
- * keeps them by section (without SPARSEMEM_VMEMMAP) has none there.
+ * Find the direct map. If there is a sample it decides, even if the kernel's
+ * variables seem to: without SPARSEMEM_VMEMMAP struct pages are kept by section
+ * and not at vmemmap.
  */
 static bool find_place(const Reading *r, const KtDirectMapAt *at)
 {
@@ -363,7 +366,7 @@ static bool is_in(Member m, uint64_t struct_page)
     return m.at + 8ull <= struct_page;
 }
 
-/* What is read of a copy of one. */
+/* Are all members that head_of() and use_of_head() read inside struct page? */
 static bool fits_struct(const Layout *at, uint64_t struct_page)
 {
     return is_in(at->head, struct_page) && is_in(at->mapping, struct_page) &&

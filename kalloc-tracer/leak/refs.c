@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who refers to a block: every word of the guest's memory that is in use is
- * compared with its addresses.
+ * Search for references, for `ka refs`: compare every word of the live set, in
+ * blocks and roots, with a range of addresses. Nothing is skipped, except
+ * memory that is not scanned at all. What a leak scan would skip in free lists
+ * has the place KT_PLACE_FREELIST.
+ *
+ * Runs in the thread of the monitor command, while the VM is stopped. The
+ * tracer's lock is held only to copy the blocks that refer.
  */
 #include "kalloc-tracer/leak/collect.h"
 
@@ -25,15 +30,22 @@ const char *kt_place_name(KtPlace place)
     return place < KT_PLACE__COUNT ? place_names[place] : "?";
 }
 
-/* What is being looked at. */
+/*
+ * struct Search - state of one search
+ * @lo, @len: the addresses that are searched for
+ * @out: KtRef, what was found
+ * @more: number of references above KT_REFS_MAX
+ * @here: place and owner of the words that are compared now
+ * @free_objects: if they are in a sheaf, the address of its array
+ */
 typedef struct Search {
     KtLiveSet *w;
     KtReader reader;
     uint64_t lo, len;
-    GArray *out;                /* KtRef */
+    GArray *out;
     uint64_t more;
-    KtRef here;                 /* what its words have in common */
-    uint64_t free_objects;      /* of a sheaf: where they begin */
+    KtRef here;
+    uint64_t free_objects;
 } Search;
 
 static bool tick(void *opaque)
@@ -88,7 +100,7 @@ static bool compare_gap(void *opaque, uint64_t va, uint64_t len)
     return !s->reader.stopped;
 }
 
-/* Free objects, or what was handed out of these. */
+/* Compare words of a sheaf: its array has free objects, and stale entries. */
 static void compare_sheaf(void *opaque, uint64_t va, const uint64_t *word,
                           size_t n)
 {
@@ -152,6 +164,7 @@ static void search_registers(Search *s)
     }
 }
 
+/* Order: pointers to the start first, then by place, then by address. */
 static int by_certainty(const void *a, const void *b, void *opaque)
 {
     const KtRef *x = a, *y = b;
@@ -162,7 +175,7 @@ static int by_certainty(const void *a, const void *b, void *opaque)
     return start ? start : place ? place : (x->va > y->va) - (x->va < y->va);
 }
 
-/* Whole blocks, where so far there are their starts. */
+/* Replace the addresses of referring blocks by the blocks themselves. */
 static void name_owners(Search *s)
 {
     kt_query_begin(s->w->tracer);

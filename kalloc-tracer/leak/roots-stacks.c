@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stacks: what is on one counts from the stack pointer on. Whole ones are full
- * of what was there before, so a block that is one has no words of its own.
- * The kernel keeps some of tasks that are gone, for the next ones, and one a
- * CPU for its interrupts.
+ * Stacks of tasks and interrupts: kt_roots_find_stacks().
+ *
+ *     stack + stack_size  +-----------------+  high addresses
+ *                         | frames in use   |  root (KT_PLACE_STACK)
+ *                   sp -> +-----------------+
+ *                         | stale frames    |  not scanned
+ *     stack               +-----------------+  low addresses
+ *
+ * The memory below sp is full of stale pointers. So a block that is a stack
+ * becomes KT_MARKERF_NO_SCAN, and its used part is added as a region. This also
+ * holds for stacks without a task: the kernel caches stacks of ended tasks for
+ * new ones. Each CPU has an interrupt stack, which is a root only while it is
+ * in use.
  */
 #include "kalloc-tracer/leak/roots.h"
 
@@ -16,8 +25,11 @@ typedef struct TaskLayout {
 } TaskLayout;
 
 /*
- * @sites: where tasks' stacks were allocated
- * @free_rcu: what frees them, @rcu: where one says that; 0: not known
+ * struct Finding - state of the search
+ * @at: offsets in task_struct
+ * @sites: return addresses of the calls that allocated tasks' stacks
+ * @free_rcu: address of thread_stack_free_rcu(), 0 if unknown
+ * @rcu: offset of the rcu_head in struct vm_stack
  */
 typedef struct Finding {
     KtLiveSet *w;
@@ -61,6 +73,7 @@ static bool is_sp(const KtRegister *r)
     return !strcmp(r->name, "sp") || !strcmp(r->name, "rsp");
 }
 
+/* Find a register whose value is in the stack, or only an sp. */
 static const KtRegister *find_in(const KtLiveSet *w, uint64_t stack,
                                  bool only_sp)
 {
@@ -74,7 +87,7 @@ static const KtRegister *find_in(const KtLiveSet *w, uint64_t stack,
     return NULL;
 }
 
-/* From where on a vCPU uses the stack now, 0: none does. */
+/* Return the sp of the vCPU that runs on the stack now, 0 if none does. */
 static uint64_t running_sp(const KtLiveSet *w, uint64_t stack)
 {
     const KtRegister *sp = find_in(w, stack, true);
@@ -95,9 +108,9 @@ static void set_stack(KtLiveSet *w, const KtLiveBlock *b)
     g_array_index(w->live, KtLiveBlock, i).is_stack = true;
 }
 
-/* ---- of tasks ----------------------------------------------------------- */
+/* ---- tasks -------------------------------------------------------------- */
 
-/* The return address into what allocated it, NULL: not known. */
+/* Return the innermost return address of the block's allocation, or NULL. */
 static gpointer site_of(const KtLiveSet *w, const KtLiveBlock *b)
 {
     GsStop stop;
@@ -107,7 +120,7 @@ static gpointer site_of(const KtLiveSet *w, const KtLiveBlock *b)
     return n ? GSIZE_TO_POINTER(frame[0]) : NULL;
 }
 
-/* Its words count as a stack's, not as a block's or as those of pages. */
+/* Exclude the stack from blocks and pages: its words are scanned as a stack. */
 static void set_block_of_stack(const Finding *f, uint64_t stack)
 {
     KtLiveSet *w = f->w;
@@ -125,9 +138,17 @@ static void set_block_of_stack(const Finding *f, uint64_t stack)
     }
 }
 
-/* All of one counts whose task runs while its vCPU is on another stack: in an
- * interrupt, an exception, or in user mode. Registers may have any address in
- * it then, and others in that of a task which sleeps. */
+/*
+ * Add the stack of the task at @task as a root, from one of these on:
+ *
+ *     the sp of a vCPU          the task runs on this stack
+ *     task_struct.thread.sp     the task sleeps
+ *     the start of the stack    the task runs, but its vCPU is on another stack
+ *                               (interrupt, exception) or in user mode
+ *
+ * on_cpu says if the task runs. In kernels without SMP there is no on_cpu: then
+ * any register that points into the stack says so.
+ */
 static void add_stack(const Finding *f, uint64_t task)
 {
     const TaskLayout *at = &f->at;
@@ -155,7 +176,7 @@ static void add_stack(const Finding *f, uint64_t task)
                     stack + w->stack_size, load_u32(w, task + at->pid));
 }
 
-/* (owned) By the number of a cache: does it have tasks? */
+/* Return (owned) an array by cache id: does the cache have task_structs? */
 static bool *caches_of_tasks(const KtLiveSet *w)
 {
     bool *is = g_new0(bool, UINT16_MAX + 1);
@@ -169,10 +190,18 @@ static bool *caches_of_tasks(const KtLiveSet *w)
 }
 
 /*
- * One that a task has left is freed after a grace period, and until then a
- * link of the chain of what waits for that: its first words are a struct
- * vm_stack (kernel/fork.c, since 5.18). That of one which was kept instead
- * stays there.
+ * Since 5.18 (kernel/fork.c) the stack of an ended task is freed after a grace
+ * period. Until then, its first words are a struct vm_stack, whose rcu_head
+ * links it to other callbacks that wait:
+ *
+ *     stack of an ended task         another object
+ *     +-------------------+          +---------------+
+ *     | rcu.next ---------|--------->| rcu.next, ... |
+ *     | rcu.func          |          +---------------+
+ *     | stale frames      |
+ *
+ * So rcu.next is scanned, and nothing else. A stack that was cached instead of
+ * freed keeps the old words.
  */
 static void find_free_rcu(Finding *f)
 {
@@ -204,7 +233,8 @@ static void set_unused(const Finding *f, const KtLiveBlock *b)
     }
 }
 
-/* Those that were allocated as tasks' stacks were, and have no task now. */
+/* Find stacks without a task: blocks of the size of a stack, allocated by the
+ * same call as the stack of a task. */
 static void find_unused_stacks(const Finding *f)
 {
     KtLiveSet *w = f->w;
@@ -238,13 +268,13 @@ static void find_tasks(const Finding *f)
     find_unused_stacks(f);
 }
 
-/* ---- of interrupts ------------------------------------------------------ */
+/* ---- interrupts --------------------------------------------------------- */
 
-/* Per-CPU variables that have a CPU's. */
+/* Per-CPU variables with the address of the CPU's interrupt stack. */
 static const struct {
     const char *symbol;
     const char *type, *member;
-    bool last;                  /* the address of its last word */
+    bool last;                  /* address of the last word, not the first */
 } irq_stack[] = {
     { .symbol = "irq_stack_ptr" },                      /* arm64, riscv64 */
     { .symbol = "hardirq_stack_ptr", .last = true },    /* x86-64 */
@@ -257,7 +287,7 @@ static void add_irq_stack(KtLiveSet *w, uint64_t stack, uint32_t cpu)
     uint64_t from = w->plan->no_stacks ? 0 : running_sp(w, stack);
 
     if (!from && !w->plan->no_stacks && find_in(w, stack, false)) {
-        from = stack;           /* of one that another one interrupted */
+        from = stack;           /* an exception interrupted its user */
     }
     if (!b && from) {
         kt_live_set_add(w, KT_PLACE_PERCPU, from, stack + w->stack_size, cpu);

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory of a kernel that is in use without being a block: variables, per-CPU
- * variables, stacks, struct pages, and pages that belong to the kernel. What
- * a kernel does not tell of is left out, and said to be missing.
+ * Roots, except stacks: see roots.h.
+ *
+ *     variables   .data, .bss and ro_after_init of the image, by symbols
+ *     per CPU     per-CPU variables of each CPU
+ *     registers   of all vCPUs
+ *     pages       pages of the kernel that belong to no block, and the struct
+ *                 pages of pages in use
+ *
+ * Memory that two addresses map is scanned once: pages of the image, of per-CPU
+ * variables and of vmalloc blocks are KT_PAGE_ALIASED in the direct map.
  */
 #include "kalloc-tracer/leak/roots.h"
 
@@ -10,10 +17,10 @@
 #include <string.h>
 
 #define CPUS_MAX        512
-#define DATA_MAX        (512ull << 20)  /* bytes, as the whole image has */
-#define PERCPU_MAX      (64ull << 20)   /* of a CPU's variables */
-#define THREAD_SIZE     16384       /* where no type tells */
-#define THREAD_SIZE_MAX 262144      /* riscv64 with KASAN: up to half of it */
+#define DATA_MAX        (512ull << 20)  /* bytes; no image is larger */
+#define PERCPU_MAX      (64ull << 20)   /* bytes of per-CPU variables */
+#define THREAD_SIZE     16384       /* if there is no type thread_union */
+#define THREAD_SIZE_MAX 262144      /* twice that of riscv64 with KASAN */
 #define SAMPLES         64
 
 /* ---- variables ---------------------------------------------------------- */
@@ -33,7 +40,7 @@ static bool variable(const KtLiveSet *w, const char *name, uint64_t *out)
     return va && kt_live_set_load(w, va, out);
 }
 
-/* [@va, @end) without [@but, @but_end) */
+/* Add [@va, @end) without [@but, @but_end). */
 static void add_but(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
                     uint64_t but, uint64_t but_end, uint32_t number)
 {
@@ -45,7 +52,8 @@ static void add_but(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
     kt_live_set_add(w, place, but_end, end, number);
 }
 
-/* What the image's addresses are above physical ones: arm64, riscv64. */
+/* Read the offset from physical to virtual addresses of the image, on arm64 and
+ * riscv64. */
 static bool image_offset(const KtLiveSet *w, uint64_t *out)
 {
     uint64_t map = kt_live_set_symbol(w, "kernel_map");
@@ -58,7 +66,7 @@ static bool image_offset(const KtLiveSet *w, uint64_t *out)
             kt_live_set_load(w, map + at, out));
 }
 
-/* Where in the direct map the image's @va is, 0 unknown. */
+/* Return the direct-map address of an address in the image, 0 if unknown. */
 static uint64_t direct_of(const KtLiveSet *w, uint64_t va)
 {
     const GsArch *arch = gs_kernel_arch(w->plan->kernel);
@@ -74,8 +82,9 @@ static uint64_t direct_of(const KtLiveSet *w, uint64_t va)
     return w->pages->direct_map.page_offset + v;
 }
 
-/* Where there are no symbols, or they are lies, their pages are looked at as
- * the kernel's. */
+/* Add the kernel's variables, without the stack of init_task. If symbols are
+ * missing or wrong, the pages of the image stay KT_PAGE_KERNEL, and are scanned
+ * as such. */
 static void find_data(KtLiveSet *w)
 {
     uint64_t stack = kt_live_set_symbol(w, "init_stack");
@@ -100,6 +109,7 @@ static void find_data(KtLiveSet *w)
 
 /* ---- per CPU ------------------------------------------------------------ */
 
+/* Does a register of a vCPU have an address in [@va, @va + @len)? */
 static bool in_use(const KtLiveSet *w, uint64_t va, uint64_t len)
 {
     const KtRegister *r = (const KtRegister *)w->registers->data;
@@ -126,8 +136,9 @@ void kt_roots_find_percpu(KtLiveSet *w)
     }
 }
 
-/* An interrupt's stack is of use only while an interrupt uses it. Without
- * symbols these are the kernel's pages, too. */
+/* Add the per-CPU variables of each CPU. They contain the CPU's interrupt stack
+ * (irq_stack_backing_store); it is excluded unless a vCPU uses it now. Without
+ * symbols, these pages are scanned as pages of the kernel. */
 static void find_percpu(KtLiveSet *w)
 {
     GsSymbol start, end, irq = { 0 };
@@ -177,7 +188,7 @@ static bool is_cache(void *opaque, uint64_t va)
     return g_hash_table_contains(opaque, &va);
 }
 
-/* (owned) Addresses of the caches. */
+/* Return (owned) a set of the addresses of all caches. */
 static GHashTable *list_caches(const KtLiveSet *w)
 {
     GHashTable *caches = g_hash_table_new_full(gs_number_hash, g_int64_equal,
@@ -193,7 +204,7 @@ static GHashTable *list_caches(const KtLiveSet *w)
     return caches;
 }
 
-/* Objects from all over memory. */
+/* Choose up to SAMPLES slab objects, spread over all addresses. */
 static void find_samples(const KtLiveSet *w, KtSlabSample out[SAMPLES + 1])
 {
     unsigned step = w->live->len / SAMPLES + 1, n = 0, next = 0;
@@ -226,7 +237,8 @@ static void find_pages(KtLiveSet *w)
     }
 }
 
-/* Runs of pages of the kernel's, and of struct pages in use. */
+/* Add each run of kernel pages, and each run of struct pages in use. The loop
+ * makes one more step than there are pages, to end the last runs. */
 static void add_pages(KtLiveSet *w)
 {
     const KtPageUses *p = w->pages;
@@ -252,18 +264,30 @@ static void add_pages(KtLiveSet *w)
 /* ---- vmalloc ------------------------------------------------------------ */
 
 /*
- * The kernel's own books of vmalloc'ed memory have its address, which makes
- * nobody its owner: in a struct vmap_area that and the struct vm_struct are
- * left out, and in one of these the address: who asked for memory was given
- * that, and a word that is the address of its struct vm_struct is mostly of
- * what was there before. Stacks that the kernel keeps for new tasks it does
- * keep by their struct vm_struct. The memory's pages are looked at by the
- * addresses of vmalloc.
+ * The kernel describes vmalloc memory by two structs that have its address:
+ *
+ *     vmap_area { va_start, va_end, vm } --> vm_struct { addr, pages, ... }
+ *        |            |                          |
+ *        v            v                          v
+ *     start        end = maybe the start     the memory
+ *     of a block   of the next block
+ *
+ * They exist for each block, so their pointers say nothing about an owner, and
+ * are skipped: in a vmap_area all three members, in a vm_struct the address.
+ * Without va_start and addr, a leaked block of vmalloc is unreached. A
+ * vm_struct itself is a root: owners keep the address of the memory, and most
+ * words that point to the vm_struct are stale. The exception is the vm_struct
+ * of a task's stack, which the kernel also caches for new tasks: see
+ * KT_MARKERF_STACK_VM.
+ *
+ * The pages of the memory are KT_PAGE_ALIASED: they are scanned as words of the
+ * vmalloc block.
  */
+/* Where members to skip are in vm_struct or vmap_area. */
 typedef struct VmLayout {
     const char *type;
     uint32_t size;
-    uint32_t skip[3];           /* members that are left out */
+    uint32_t skip[3];           /* offsets of members */
 } VmLayout;
 
 static void skip(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
@@ -310,7 +334,8 @@ static const KtLiveBlock *vmalloc_at(const KtLiveSet *w, uint64_t va)
     return b && b->layer == KT_LAYER_VMALLOC ? b : NULL;
 }
 
-/* The vmalloc block whose struct vm_struct @b is. */
+/* Return the vmalloc block that @b describes, if @b is its vm_struct, or NULL.
+ * A vm_struct is known by its size and its addr. */
 static const KtLiveBlock *vmalloc_of(const KtLiveSet *w, const VmLayout *vm,
                                 const KtLiveBlock *b)
 {
@@ -322,8 +347,9 @@ static const KtLiveBlock *vmalloc_of(const KtLiveSet *w, const VmLayout *vm,
                NULL;
 }
 
-/* Does @area's struct vm_struct tell of the same place? That of an area that
- * waits to be freed is gone, and its memory somebody else's by now. */
+/* Does the vm_struct of the vmap_area at @va have the same address? An area
+ * that waits to be freed has a stale pointer to a freed vm_struct, whose memory
+ * may be another block now. */
 static bool is_current(const KtLiveSet *w, const VmLayout *area,
                        const VmLayout *vm, uint64_t va, uint64_t start)
 {
@@ -333,8 +359,10 @@ static bool is_current(const KtLiveSet *w, const VmLayout *area,
            kt_live_set_load(w, of + vm->skip[0], &addr) && addr == start;
 }
 
-/* A struct vmap_area that begins, or ends, at a vmalloc block's start, or whose
- * struct vm_struct is not its own any more. */
+/* If block @i is a vmap_area, skip its pointers: all of them if it describes a
+ * vmalloc block or its vm is stale, only the addresses if its end is the start
+ * of a vmalloc block. A vmap_area is known by its size and page-aligned,
+ * ascending addresses. */
 static void skip_area(KtLiveSet *w, uint32_t i, const VmLayout *area,
                       const VmLayout *vm)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Roots of a leak scan: memory in use that belongs to no block. Each function
- * adds what one part of the kernel tells to a KtLiveSet: memory to scan
- * (roots*.c), or words that are not pointers (skip-*.c).
+ * Roots of a leak scan: memory in use that belongs to no block. Functions
+ * kt_roots_*() add such memory to a KtLiveSet. Functions kt_skip_*() exclude
+ * words that look like pointers but keep no block alive.
  *
  * Called by collect.c, in the thread of the monitor command, while the VM is
- * stopped. A part that the kernel does not describe adds nothing, and what is
- * unknown is listed in KtLiveSet.missing.
+ * stopped. No locks. What a kernel's types or symbols do not describe is not
+ * added; if it may refer to blocks, it is listed in KtLiveSet.missing.
  */
 #ifndef KT_ROOTS_H
 #define KT_ROOTS_H

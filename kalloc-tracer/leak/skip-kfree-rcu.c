@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pages that the kernel keeps for later, with what they had when they were
- * last used. kfree_rcu() lists blocks in pages, and has some for each CPU
- * in reserve (kernel/rcu/tree.c, since 5.8; mm/slab_common.c since 6.14): all
- * that was freed is still in these.
+ * Skip pages that kfree_rcu() keeps in reserve. kfree_rcu() stores pointers to
+ * blocks that wait for a grace period in whole pages (kernel/rcu/tree.c since
+ * 5.8, mm/slab_common.c since 6.14). Empty pages are kept in a list for each
+ * CPU, and still have the pointers to the blocks that were freed:
+ *
+ *     krc.bkvcache.first --> page --> page --> NULL     (of each CPU)
+ *
+ * Such pages become KT_PAGE_SKIPPED.
  */
 #include "kalloc-tracer/leak/roots.h"
 
-#define KEPT_MAX 4096           /* of a CPU, whatever a guest says */
+#define KEPT_MAX 4096           /* most pages of a CPU */
 
 static void skip_page(KtPageUses *p, uint64_t va)
 {
@@ -18,7 +22,7 @@ static void skip_page(KtPageUses *p, uint64_t va)
     }
 }
 
-/* Each begins with the address of the next. */
+/* Skip a list of pages; the first word of a page is the address of the next. */
 static void skip_list(KtLiveSet *w, uint64_t head)
 {
     uint64_t at = head;

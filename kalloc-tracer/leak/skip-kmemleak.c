@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel's own leak detector has a record of each block, with the block's
- * address: its book, which makes nobody the owner. All records are in its
- * lists. One that is not used any more (its use_count is 0) waits for the end
- * of a grace period, and its rcu_head refers to what waits behind it, which may
- * be anything. Before that, this place has what was left there.
+ * Skip the records of kmemleak, the kernel's own leak detector. A record, a
+ * struct kmemleak_object, has the address of a block but does not own it:
+ *
+ *     use_count > 0     the record is in kmemleak's lists: no word is scanned
+ *     use_count == 0    the record waits for a grace period to be freed. Its
+ *                       rcu_head links it to other callbacks, so the rcu_head
+ *                       is scanned. Before, the rcu_head has stale words
+ *
+ * All records are roots: kmemleak's lists are the owner.
  */
 #include <string.h>
 
@@ -13,10 +17,10 @@
 typedef struct Record {
     KtCacheId cache;
     uint32_t rcu, rcu_size, use_count, use_size;
-    bool waits;                 /* the kernel tells where these are */
+    bool waits;                 /* all four are known */
 } Record;
 
-/* The newest of that name; none: 0. */
+/* Return the newest cache with that name, 0 if there is none. */
 static KtCacheId find_cache(const KtLiveSet *w, const char *name)
 {
     KtCacheId found = { 0 };

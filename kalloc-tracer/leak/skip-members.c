@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Members that hold nothing, see skip-members.def, in the blocks of caches
- * that have their type's name.
+ * Skip members that look like pointers but keep nothing alive: the rows of
+ * skip-members.def. Each applies to the blocks of the cache that has the name
+ * of the type.
  */
 #include "kalloc-tracer/leak/roots.h"
 
@@ -23,14 +24,18 @@ static const struct {
 
 #define ROWS G_N_ELEMENTS(rows)
 
-/* Where they are in this kernel, and in a struct rb_node. */
+/*
+ * struct Finding - offsets and sizes in this kernel
+ * @at, @size: of the member of each row
+ * @parent, @left, @right: offsets in struct rb_node
+ */
 typedef struct Finding {
     KtLiveSet *w;
     uint32_t at[ROWS], size[ROWS];
     uint32_t parent, left, right;
 } Finding;
 
-/* A bit for each row that this kernel has. */
+/* Return a bit for each row whose member this kernel has. */
 static unsigned find_rows(Finding *f)
 {
     const GsKernel *k = f->w->plan->kernel;
@@ -50,7 +55,7 @@ static unsigned find_rows(Finding *f)
     return found;
 }
 
-/* (owned) A bit for each row, by the number of the cache. */
+/* Return (owned) an array by cache id, with a bit for each row. */
 static uint8_t *rows_of_caches(const KtLiveSet *w, unsigned found)
 {
     uint8_t *bits = g_new0(uint8_t, UINT16_MAX + 1);
@@ -66,7 +71,9 @@ static uint8_t *rows_of_caches(const KtLiveSet *w, unsigned found)
     return bits;
 }
 
-/* The root has no parent. One that was cleared is its own. */
+/* Is the rb_node in a tree? Then its parent has it as a child, or it is the
+ * root and has no parent. RB_CLEAR_NODE() sets the parent to the node
+ * itself. */
 static bool is_linked(const Finding *f, uint64_t node)
 {
     uint64_t parent, left, right;

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sheaves: arrays of a cache's free objects, which a CPU has at hand (struct
- * slab_sheaf in mm/slub.c, since 6.18). Objects that were handed out stay
- * written there until others take their place, and would all be held by that.
+ * Skip the objects of sheaves. A sheaf is an array of a cache's free objects
+ * that a CPU allocates from (struct slab_sheaf in mm/slub.c, since 6.18):
  *
- * A sheaf is known by its size, which is that of an array of as many objects
- * as the cache has in one, together with the cache that it names.
+ *     slab_sheaf { ..., cache, ..., size, objects[sheaf_capacity] }
+ *                                         |  objects[size..]: stale, the
+ *                                         |  objects are in use elsewhere
+ *
+ * Stale entries would keep alive every object that was allocated from the
+ * sheaf, so the whole array is skipped. A block is a sheaf if its requested
+ * size is that of a sheaf of some cache, and its member `cache` points to a
+ * cache with sheaves of that size.
  */
 #include "kalloc-tracer/leak/roots.h"
 
 #include <string.h>
 
-/* Where its members are in this kernel. */
+/* Offsets in struct slab_sheaf and struct kmem_cache of this kernel. */
 typedef struct Sheaves {
     KtLiveSet *w;
     uint32_t cache, objects, capacity;
-    KtCacheId caches;               /* whose objects are caches */
-    GHashTable *size;               /* bytes of the sheaves that there are */
+    KtCacheId caches;               /* id of the cache "kmem_cache" */
+    GHashTable *size;               /* bytes of sheaves, of all caches */
 } Sheaves;
 
 static bool find_members(Sheaves *s)
@@ -43,7 +48,7 @@ static bool find_caches(Sheaves *s)
     return false;
 }
 
-/* Of a sheaf of the cache at @va, 0 if it has none. */
+/* Return the bytes of a sheaf of the cache at @va, 0 if it has no sheaves. */
 static uint64_t sheaf_size(const Sheaves *s, uint64_t va)
 {
     uint64_t word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leak scans that are made by themselves: when, what is told of them, and what
- * is listed afterwards.
+ * Periodic leak scans: when they are made, what they report, and what
+ * kt_leak_list() returns after them.
  */
 #include "tests/lib/leak-guest.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
@@ -74,7 +74,7 @@ static void test_new_leaks_are_told_once(void)
                   "ka leak list prints them");
 }
 
-/* Neither what was freed, nor what was allocated there since. */
+/* A freed block is not listed, nor a new block at its address. */
 static void test_the_list_is_of_what_still_lives(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
@@ -93,7 +93,7 @@ static void test_the_list_is_of_what_still_lives(void)
                   "ka leak list prints them");
 }
 
-/* All vCPUs are in user mode: the next second it may be another. */
+/* All vCPUs are in user mode: the scan is tried again in the next second. */
 static void test_what_cannot_be_now_is_tried_again(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
@@ -112,7 +112,7 @@ static void test_what_cannot_be_now_is_tried_again(void)
     g_assert_false(kt_leak_periodic_due(g->t));
 }
 
-/* It is told once, and not tried until the next is due. */
+/* The error is reported once, and the scan waits until the next one is due. */
 static void test_what_cannot_ever_be_is_told_once(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
@@ -148,8 +148,8 @@ static void lose(LeakGuest *g, const GByteArray *state)
     kt_tracer_reset_unknown(g->t);
 }
 
-/* Blocks of another time may have the address and time of one that was
- * reported or cleared there. */
+/* After a reset or a loaded snapshot, a block may have the same address and
+ * time as one that was reported or cleared before. */
 static void test_of_one_life(gconstpointer data)
 {
     void (*const leave)(LeakGuest *, const GByteArray *) = data;

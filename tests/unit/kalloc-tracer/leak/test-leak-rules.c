@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rules file: what is read, what is refused and why. And a search that
- * nobody waits for any more ends, whatever it is at.
+ * The rules file: what is accepted, what is refused and why. And a search ends
+ * soon after its deadline, in whatever phase it is.
  */
 #include "kalloc-tracer/leak/leak-rules.h"
 #include "kalloc-tracer/leak/live-set.h"
@@ -68,7 +68,7 @@ static bool note_bytes(void *opaque, uint64_t bytes)
     return true;
 }
 
-/* Who has nothing to tell of bytes does not take back what was told. */
+/* A call with 0 bytes does not reset the progress. */
 static void test_progress_does_not_go_back(void)
 {
     uint64_t told = 0;
@@ -80,7 +80,7 @@ static void test_progress_does_not_go_back(void)
     g_assert_cmpuint(told, ==, 100);
 }
 
-/* Before the first scan, and of a guest without blocks. */
+/* Before the first scan, and in a guest without blocks. */
 static void test_nothing_is_known(void)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
@@ -99,8 +99,8 @@ static bool has_left(void *opaque, uint64_t bytes)
     return false;
 }
 
-/* A guest whose every symbol is the function of a rule, and which allocates
- * with ever new stacks, does not hold up who has left. */
+/* In this guest every symbol is a function of a rule, and every block has its
+ * own stack. Applying the rules still ends soon after the deadline. */
 static void test_rules_end_when_nobody_waits(void)
 {
     g_autoptr(GString) map = g_string_new("ffffffff81000000 T _stext\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Searches of a small guest's memory (lib/leak-guest.h): what its pages are
- * used for, which memory counts as in use, and that whatever it says of itself
- * is looked at for so long only.
+ * Scans and searches of a small guest: the use of its pages, which memory is a
+ * root, which words are skipped, and that a search ends, whatever the guest
+ * claims.
  */
 #include "tests/lib/leak-guest.h"
 #include "kalloc-tracer/leak/page-use.h"
@@ -56,12 +56,12 @@ static void test_pages_by_use(void)
     check_use(p, LG_AT_FREE_CPU + 0x1000, KT_PAGE_KERNEL);
 }
 
-/* What is wrong in a list ends it. */
+/* A wrong entry in a free list ends the walk. */
 static void test_lists_that_lie(void)
 {
     static const struct {
         uint64_t next;
-        bool free;              /* that page, by this list */
+        bool free;              /* the page is found free */
     } row[] = {
         { 0, false }, { ~0ull, false }, { LG_VMEMMAP, false },
         { LG_VMEMMAP + LG_PAGE_LRU, false },            /* before the first */
@@ -78,7 +78,7 @@ static void test_lists_that_lie(void)
 
         lg_put(g, head, row[i].next);
         lg_put(g, STRUCT(LG_AT_FREE) + LG_PAGE_LRU,
-               STRUCT(LG_AT_FREE) + LG_PAGE_LRU);       /* a ring of one */
+               STRUCT(LG_AT_FREE) + LG_PAGE_LRU);       /* points to itself */
         p = read_pages(g);
         g_assert_nonnull(p);
         check_use(p, LG_AT_FREE + 0x1000, row[i].free ? KT_PAGE_FREE :
@@ -90,7 +90,7 @@ static void test_tails_of_what_is_no_head(void)
 {
     static const uint64_t head[] = {
         1, ~0ull, LG_VMEMMAP + LG_AT_KERNEL / 64 + 2,
-        LG_VMEMMAP + LG_AT_KERNEL / 64 + 64 + 1,        /* a later one */
+        LG_VMEMMAP + LG_AT_KERNEL / 64 + 64 + 1,  /* after it */
         LG_VMEMMAP + 64 * LG_PAGES + 1,
     };
 
@@ -108,7 +108,7 @@ static void test_tails_of_what_is_no_head(void)
 static void test_how_many_pages_are_said(void)
 {
     static const struct {
-        uint64_t lo, end, n;    /* 0: nothing is told */
+        uint64_t lo, end, n;    /* 0: no variable */
     } row[] = {
         { 1, 1, 0 }, { 2, 1, 0 }, { ~0ull, 0, 0 }, { 0, 0, 0 },
         { 0, ~0ull, 1ull << 26 }, { 5, 6, 1 },
@@ -149,7 +149,7 @@ static bool is_leaked(LeakGuest *g, uint64_t va)
     return false;
 }
 
-/* All that there is to be looked at is found, and nobody refers to these. */
+/* All roots are found, and the objects that none refers to are reported. */
 static void test_leaked_unless_referred_to(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
@@ -176,7 +176,7 @@ static void test_leaked_unless_referred_to(void)
     g_string_free(got, TRUE);
 }
 
-/* Does a word there refer to a block? */
+/* Does a word at this place keep a block alive? */
 static const struct {
     const char *what;
     uint64_t va;
@@ -222,14 +222,14 @@ static void test_registers(void)
 
     g->reg = OBJECT + 4;
     g_assert_false(is_leaked(g, OBJECT));
-    /* an interrupt's stack that one has an address in is used */
+    /* an interrupt stack is in use if a register points into it */
     g->reg = LG_DIRECT + LG_AT_PERCPU + 0xe00;
     lg_put(g, LG_DIRECT + LG_AT_PERCPU + 0xd00, OBJECT);
     g_assert_false(is_leaked(g, OBJECT));
 }
 
-/* Memory of vmalloc leads on when it is referred to, at all its addresses; a
- * struct vm_struct does not refer to it. */
+/* A vmalloc block is scanned at all its addresses if it is reached. Its
+ * vm_struct does not count as a pointer to it. */
 static void test_vmalloc(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
@@ -254,7 +254,7 @@ static void test_other_addresses(void)
     g_assert_false(is_leaked(g, LG_LARGE));
 }
 
-/* A record of the kernel's own detector, in @g from then on. */
+/* Add a record of kmemleak to the guest. */
 static uint64_t add_record(LeakGuest *g)
 {
     const uint64_t va = LG_DIRECT + LG_AT_SLAB + 0x4000;
@@ -265,7 +265,7 @@ static uint64_t add_record(LeakGuest *g)
     return va;
 }
 
-/* Only what waits behind one that is not used any more is referred to. */
+/* Only the rcu_head of a record with use_count 0 is scanned. */
 static void test_records_of_kmemleak(void)
 {
     static const struct {
@@ -287,22 +287,22 @@ static void test_records_of_kmemleak(void)
     }
 }
 
-/* ---- words that hold nothing -------------------------------------------- */
+/* ---- skipped words ------------------------------------------------------ */
 
 #define NODE(i) (LG_TASK(i) + LG_TASK_NODE)
 
-/* The last task's node has the first one's address, and an object's. */
+/* The rb_node of the last task points to the first task and to an object. */
 static void test_nodes_that_are_in_no_tree(void)
 {
     static const struct {
-        uint64_t parent, child;         /* that it, and the parent, has */
+        uint64_t parent, child;         /* in the node, and in its parent */
         bool counts;
     } row[] = {
         { NODE(0), NODE(1), true }, { NODE(0) | 1, NODE(1), true },
         { NODE(0), 0, false }, { NODE(0), NODE(1) + 8, false },
-        { NODE(1), 0, false },          /* cleared: its own */
-        { 0, 0, true },                 /* the root has none */
-        { 0x1000, 0, false },           /* that cannot be read */
+        { NODE(1), 0, false },          /* cleared: points to itself */
+        { 0, 0, true },                 /* the root: no parent */
+        { 0x1000, 0, false },           /* unreadable */
     };
 
     for (unsigned i = 0; i < 2 * G_N_ELEMENTS(row); i++) {
@@ -317,7 +317,7 @@ static void test_nodes_that_are_in_no_tree(void)
     }
 }
 
-/* Only in a block that is one. */
+/* The member is skipped only in blocks of its type. */
 static void test_flags_are_no_address(void)
 {
     static const char *const name[] = { "kmem_cache", "other" };
@@ -338,7 +338,7 @@ static void test_flags_are_no_address(void)
     }
 }
 
-/* Of a size that was asked for, and what it has at which offset. */
+/* Requested size, and the offset of a pointer in the block. */
 static void test_words_asked_for_in_part(void)
 {
     static const struct {
@@ -347,7 +347,7 @@ static void test_words_asked_for_in_part(void)
     } row[] = {
         { 2, 0, false }, { 7, 0, false }, { 8, 0, true }, { 9, 0, true },
         { 9, 8, false }, { 15, 8, false }, { 16, 8, true },
-        { 2, 8, true },                 /* ksize() tells of it */
+        { 2, 8, true },                 /* after it: ksize() */
         { 64, 56, true }, { 63, 56, false }, { 57, 48, true },
     };
 
@@ -364,11 +364,11 @@ static void test_words_asked_for_in_part(void)
     }
 }
 
-/* What a page was in before it was LG_LARGE's, and whose it is now. */
+/* The page of LG_LARGE has a stale freelist pointer of the slab it was. */
 static void test_a_page_that_was_a_slab(void)
 {
     static const struct {
-        uint64_t at;            /* the struct page's */
+        uint64_t at;            /* of the struct page */
         uint32_t word;
         uint64_t value;
         bool counts;
@@ -376,7 +376,7 @@ static void test_a_page_that_was_a_slab(void)
         { LG_AT_LARGE, LG_PAGE_FREELIST, LG_LARGE + 0x100, false },
         { LG_AT_LARGE, LG_PAGE_FREELIST, LG_LARGE + 0x1100, false },
         { LG_AT_LARGE, LG_PAGE_FREELIST + 8, LG_LARGE + 0x100, true },
-        { LG_AT_SLAB, LG_PAGE_FREELIST, LG_LARGE, true },   /* not its slab's */
+        { LG_AT_SLAB, LG_PAGE_FREELIST, LG_LARGE, true },   /* another slab's */
         { LG_AT_LARGE, LG_PAGE_FREELIST, OBJECT, true },
     };
 
@@ -384,13 +384,14 @@ static void test_a_page_that_was_a_slab(void)
         g_autoptr(LeakGuest) g = leak_guest_new();
         uint64_t object = row[i].value == OBJECT ? OBJECT : LG_LARGE;
 
-        lg_put(g, STRUCT(0), 1);            /* not nothing but zeroes */
+        lg_put(g, STRUCT(0), 1);            /* the page must not be all zero */
         lg_put(g, STRUCT(row[i].at) + row[i].word, row[i].value);
         g_assert_cmpint(is_leaked(g, object), ==, !row[i].counts);
     }
 }
 
-/* They are looked at by their own addresses, without those of free pages. */
+/* The memory map is scanned at vmemmap only, without struct pages of free
+ * pages. */
 static void test_struct_pages_are_in_memory(void)
 {
     g_autoptr(LeakGuest) same = leak_guest_new(), other = leak_guest_new();
@@ -398,14 +399,14 @@ static void test_struct_pages_are_in_memory(void)
     lg_put(same, STRUCT(0), 1);
     lg_put(same, STRUCT(LG_AT_FREE) + 48, OBJECT);
     g_assert_true(is_leaked(same, OBJECT));
-    /* a page that has much of it, and more, is the kernel's */
+    /* a page that is equal only in part is scanned */
     memcpy(lg_at(other, LG_DIRECT + LG_AT_KERNEL, 512),
            lg_at(other, LG_VMEMMAP, 512), 512);
     lg_put(other, LG_DIRECT + LG_AT_KERNEL + 0x300, OBJECT);
     g_assert_false(is_leaked(other, OBJECT));
 }
 
-/* Each CPU has a list of pages for what kfree_rcu() will be given. */
+/* Each CPU has a list of pages that kfree_rcu() keeps in reserve. */
 static void test_pages_kept_for_kfree_rcu(void)
 {
     const uint64_t page = LG_DIRECT + LG_AT_KERNEL + 0x1000;
@@ -417,14 +418,14 @@ static void test_pages_kept_for_kfree_rcu(void)
     g_assert_false(is_leaked(g, OBJECT));
     lg_put(g, head, page);
     g_assert_true(is_leaked(g, OBJECT));
-    lg_put(g, page, page);              /* a list without end */
+    lg_put(g, page, page);              /* an endless list */
     g_assert_true(is_leaked(g, OBJECT));
     lg_put(g, page, 0);
-    lg_put(g, head, LG_OBJECT(7));      /* it lies: no page of the kernel's */
+    lg_put(g, head, LG_OBJECT(7));      /* wrong: not a page of the kernel */
     g_assert_false(is_leaked(g, OBJECT));
 }
 
-/* ---- who refers to a block ---------------------------------------------- */
+/* ---- references to a block ---------------------------------------------- */
 
 static void test_refs_of_each_place(void)
 {
@@ -454,7 +455,7 @@ static void test_refs_of_each_place(void)
     }
     g_assert_true(kt_refs(g->t, &plan, OBJECT, OBJECT + 63, &refs, &more,
                           &bytes, NULL));
-    /* struct pages' words are in a page of the kernel's, too */
+    /* words of struct pages are in pages of the direct map, too */
     g_assert_cmpuint(refs->len, ==, G_N_ELEMENTS(row) + 3);
     for (unsigned i = 0; i < refs->len; i++) {
         const KtRef *r = &g_array_index(refs, KtRef, i);
@@ -473,7 +474,7 @@ static void test_refs_of_each_place(void)
     g_assert_cmpuint(more, ==, 0);
 }
 
-/* ---- what cannot be ----------------------------------------------------- */
+/* ---- impossible claims -------------------------------------------------- */
 
 static bool stop(void *opaque, uint64_t bytes)
 {
@@ -516,7 +517,7 @@ static void test_roots_that_are_not_known(void)
     check_pages_not_known(g);
 }
 
-/* The variable tells of a place, and nothing is there. */
+/* The variable has an address at which nothing is mapped. */
 static void test_no_struct_pages_there(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();

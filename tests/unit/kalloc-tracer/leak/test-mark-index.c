@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Gaps between blocks, as an index of them tells: all, until it is enough. */
+/* Gaps between blocks: the index lists all, until the callback stops it. */
 #include "kalloc-tracer/leak/mark-index.h"
 
 #define BASE 0xffff888000000000ull
@@ -22,7 +22,7 @@ static void never(void *opaque, uint32_t block)
     g_assert_not_reached();
 }
 
-/* Three blocks, and a number of per-CPU memory, which is elsewhere. */
+/* Three blocks, and a handle of per-CPU memory, which covers no address. */
 static KtMarkIndex *index_new(void)
 {
     static const struct {
@@ -51,8 +51,8 @@ static void test_gaps(void)
     kt_mark_index_free(ix);
 }
 
-/* Of all addresses the first gaps are enough, those of one page or of several,
- * before a block and behind it. */
+/* The callback stops at the first, second, ... gap of the whole address space:
+ * in one page or several, before a block or after it. */
 static void test_enough(void)
 {
     for (unsigned enough = 1; enough < 10; enough++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Grey blocks: each comes out once, in its turn. */
+/* The queue of the mark phase: each number is popped once, in order. */
 #include "kalloc-tracer/leak/mark-queue.h"
 
 #include <glib.h>
 
-/* All that are left, each once, by groups in their order. */
+/* Pop all numbers, and check that they come in groups and in order. */
 static void take_all(KtMarkQueue *g, bool *in, unsigned n)
 {
     uint32_t first, last = 0;
@@ -61,7 +61,7 @@ static void test_all(void)
     }
 }
 
-/* The one that was taken comes first if it has some again. */
+/* A group that got new numbers is popped again at once. */
 static void test_stays_near(void)
 {
     static const uint32_t turn[] = { 700, 701, 5000, 70000, 3 };

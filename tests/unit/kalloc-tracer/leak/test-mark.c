@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Marking: each kind of pointer, block and root on a small memory; then random
- * memories against a marker that goes over a list of blocks to no more change.
+ * The mark phase: each kind of pointer, block and root, in a small memory. Then
+ * random memories: the results must equal those of a naive marker, which
+ * repeats a pass over a list of blocks until nothing changes.
  */
 #include <string.h>
 
@@ -77,10 +78,10 @@ static void test_pointers(void)
     }
     *at(w, BASE) = BASE + 0x1000;               /* start */
     *at(w, BASE + 8) = BASE + 0x1100 + 0x7f;    /* last byte */
-    *at(w, BASE + 16) = BASE + 0x1200 + 0x80;   /* behind it */
+    *at(w, BASE + 16) = BASE + 0x1200 + 0x80;   /* after the last byte */
     *at(w, BASE + 24) = BASE + 0x1300 + 2;      /* tagged */
     *at(w, BASE + 0x1010) = BASE + 0x1400;      /* by a block */
-    *at(w, BASE + 0x1510) = BASE + 0x1600;      /* by a lost one */
+    *at(w, BASE + 0x1510) = BASE + 0x1600;      /* by an unreached block */
     *at(w, BASE + 0x1710) = BASE + 0x1700;      /* by itself */
     g_assert_cmpuint(kt_marker_seal(w->scan), ==, 0);
     run(w);
@@ -94,13 +95,13 @@ static void test_pointers(void)
     check(w, 7, false, KT_HOLD_NONE);
 }
 
-/* A block's words that lead into itself say how it is held, if it is reached;
- * what is beside it is none of its own. */
+/* A reached block's pointers into itself count for its KtHold. Pointers to
+ * memory next to it do not. */
 static void test_own_words(void)
 {
     static const struct {
-        unsigned from, at;          /* the block, in its page; the word in it */
-        uint64_t to;                /* likewise */
+        unsigned from, at;          /* offsets: block in page, word */
+        uint64_t to;                /* offset in the page that it points to */
         KtHold hold;
     } row[] = {
         { 0x40, 0x10, 0, KT_HOLD_START },
@@ -125,7 +126,7 @@ static void test_own_words(void)
     }
 }
 
-/* A word that is there again counts, if it was a white block's own before. */
+/* A word that was seen in an unreached block counts when it is seen again. */
 static void test_words_again(void)
 {
     g_autoptr(World) w = world_new();
@@ -184,7 +185,7 @@ static void test_flags(void)
     check(w, 5, false, KT_HOLD_NONE);
 }
 
-/* Per-CPU memory: a cookie, and where the CPUs' instances are. */
+/* Per-CPU memory: a handle, and one alias for each CPU. */
 static void test_aliases(void)
 {
     g_autoptr(World) w = world_new();
@@ -201,9 +202,9 @@ static void test_aliases(void)
                   KT_MARKERF_HANDLE | KT_MARKERF_EXACT);
     kt_marker_add(w->scan, 0x70004, 4, KT_MARKERF_HANDLE | KT_MARKERF_EXACT);
     *at(w, BASE) = 0x30000;
-    *at(w, BASE + 8) = 0x40010;     /* a number */
+    *at(w, BASE + 8) = 0x40010;     /* no exact address */
     *at(w, BASE + 16) = 0x5000000010;
-    *at(w, BASE + 24) = 0x60001;    /* tagged: a number, too */
+    *at(w, BASE + 24) = 0x60001;    /* tagged: not exact */
     *at(w, BASE + 32) = 0x70004;
     *at(w, BASE + 0x3010) = BASE + 0x4000;
     kt_marker_seal(w->scan);
@@ -217,7 +218,7 @@ static void test_aliases(void)
     check(w, 5, true, KT_HOLD_INTERIOR);    /* no multiple of 8 */
 }
 
-/* Books of a thing refer to it only if somebody refers to them. */
+/* The vm_struct of a stack counts as a pointer only if it is reached itself. */
 static void test_areas_and_books(void)
 {
     g_autoptr(World) w = world_new();
@@ -235,14 +236,14 @@ static void test_areas_and_books(void)
     *at(w, BASE + 8) = BASE + 0x1040;
     kt_marker_seal(w->scan);
     run(w);
-    check(w, 2, true, KT_HOLD_NONE);    /* of itself */
+    check(w, 2, true, KT_HOLD_NONE);    /* after the first pass */
     check(w, 3, false, KT_HOLD_NONE);   /* outside the area */
-    check(w, 4, true, KT_HOLD_START);   /* by a book that is referred to */
+    check(w, 4, true, KT_HOLD_START);   /* by a reached vm_struct */
     check(w, 5, false, KT_HOLD_NONE);
     check(w, 6, true, KT_HOLD_START);
 }
 
-/* Of areas, of a whole block, and more than there is. */
+/* Skip words of areas, of a whole block, and more than the block has. */
 static void test_cuts(void)
 {
     static const struct {
@@ -279,7 +280,7 @@ static void test_cuts(void)
     }
 }
 
-/* As of a guest that says it has 512 CPUs, and per-CPU blocks without end. */
+/* A guest that claims 512 CPUs and very many per-CPU blocks. */
 static void test_too_many_aliases(void)
 {
     g_autoptr(World) w = world_new();
@@ -319,7 +320,7 @@ static void test_struct_pages(gconstpointer blocks_among)
     check(w, 2, blocks_among, blocks_among ? KT_HOLD_START : KT_HOLD_NONE);
 }
 
-/* What a hostile guest can make the tracer believe. */
+/* Blocks that overlap, or are very long: a hostile guest can cause both. */
 static void test_absurd_blocks(void)
 {
     g_autoptr(World) w = world_new();
@@ -362,7 +363,7 @@ static void test_holes_and_end(void)
     g_assert_cmpuint(w->ticks, ==, 2);
 }
 
-/* A guest may claim that all its CPUs' memory is the same. */
+/* A guest may claim the same per-CPU offset for all CPUs. */
 static void test_looks_at_one_page_end(void)
 {
     g_autoptr(World) w = world_new();
@@ -385,7 +386,7 @@ static bool sum_gap(void *opaque, uint64_t va, uint64_t len)
     return true;
 }
 
-/* A guest says where its memory is: what reaches the last address ends. */
+/* A guest may claim memory up to the last address: loops must end there. */
 static void test_ends_with_the_last_address(void)
 {
     g_autoptr(World) w = world_new();
@@ -402,7 +403,7 @@ static void test_ends_with_the_last_address(void)
     g_assert_cmpuint(w->reader.bytes + w->reader.unreadable, ==, 0);
 }
 
-/* ---- against the naive one ---------------------------------------------- */
+/* ---- against a naive marker --------------------------------------------- */
 
 typedef struct Naive {
     unsigned n;
@@ -421,7 +422,7 @@ static unsigned naive_find(const Naive *v, uint64_t word)
     return v->n;
 }
 
-/* Blocks of one size or of any, in order or not, some far from the others. */
+/* Make random blocks: of one size or many, sorted or not, near or far. */
 static void fill_anywhere(Naive *v, GRand *r)
 {
     unsigned n = g_rand_int_range(r, 1, G_N_ELEMENTS(v->va));
@@ -473,7 +474,8 @@ static void test_finds_as_a_naive_list(void)
     }
 }
 
-/* Of @self; a white one's words are about other white ones only. */
+/* Mark by the words of @self. Words of an unreached block count for other
+ * unreached blocks only. */
 static bool naive_words(Naive *v, World *w, uint64_t va, uint64_t len,
                         bool white, unsigned self)
 {
@@ -535,7 +537,7 @@ static void fill(Naive *v, World *w, GRand *r)
         uint64_t where = i % 32 ? v->va[from] + g_rand_int_range(
             r, 0, v->len[from]) : BASE + g_rand_int_range(r, 0, 4088);
 
-        to = g_rand_int_range(r, 0, 4) ? to : from;     /* its own */
+        to = g_rand_int_range(r, 0, 4) ? to : from;     /* itself */
         word = g_rand_int_range(r, 0, 4) ? v->va[to] +
                g_rand_int_range(r, -2, v->len[to] + 2) : word;
         *at(w, where & ~7ull) = word;

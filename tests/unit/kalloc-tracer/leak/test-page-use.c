@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Struct pages of a guest that lies: types with members that are in none, and
- * an array of them that ends where addresses do. What pages are used for is in
+ * Struct pages of a hostile guest: members beyond the end of struct page, and a
+ * memory map that ends at the last address. The use of pages is tested in
  * test-leak-scan.c.
  */
 #include "tests/lib/leak-guest.h"
 #include "kalloc-tracer/leak/page-use.h"
 
-#define READS_MAX 10000         /* more would have no end */
+#define READS_MAX 10000         /* more: an endless loop */
 
 typedef struct World {
     LeakGuest *g;
     GsMem mem;
-    unsigned reads, structs;    /* these of struct pages */
+    unsigned reads, structs;    /* of these: of struct pages */
 } World;
 
 static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
@@ -46,7 +46,7 @@ static KtPageUses *read_pages(World *w)
 
 /* ---- types -------------------------------------------------------------- */
 
-/* Bytes from the start of a struct page, of 64. */
+/* Offsets of members in a struct page of 64 bytes. */
 typedef struct Members {
     uint32_t head, mapping, cache;
 } Members;
@@ -72,7 +72,7 @@ static GsBtf *make_types(const Members *at)
     return types;
 }
 
-/* None is read to look for them there. */
+/* No struct page is read then. */
 static void test_members_of_no_struct_page(void)
 {
     static const struct {
@@ -102,9 +102,9 @@ static void test_members_of_no_struct_page(void)
     }
 }
 
-/* ---- the array ---------------------------------------------------------- */
+/* ---- the memory map ----------------------------------------------------- */
 
-/* It ends in the last page, where the next one is the first of all. */
+/* The memory map ends in the last page: after it, addresses wrap to 0. */
 static void test_mirror_of_the_last_struct_pages(void)
 {
     World w = world_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What of stacks counts in a search for pointers: a world of a task, a stack
- * that nobody has, an interrupt's stack, and blocks that only words on them
- * refer to.
+ * Which words of stacks are scanned: the guest has a task, a stack without a
+ * task, an interrupt stack, and blocks that only words on these stacks refer
+ * to.
  */
 #include <string.h>
 
@@ -33,7 +33,7 @@ typedef struct World {
     KtReader reader;
 } World;
 
-/* Everything can be read, and is 0 where it is not known. */
+/* Read guest memory: all of it is readable, and 0 unless it was set. */
 static bool read_world(void *opaque, uint64_t va, void *buf, size_t len)
 {
     World *t = opaque;
@@ -121,7 +121,7 @@ static void add_live(World *t, uint64_t va, uint64_t len, uint8_t layer,
     kt_marker_add(t->w.scan, va, len, 0);
 }
 
-/* The heap's blocks are first, as they are by address. */
+/* Blocks of the heap have the lowest addresses, so they come first. */
 static void add_all_live(World *t)
 {
     for (unsigned i = 0; i < N_STACKS; i++) {
@@ -183,7 +183,7 @@ static void world_free(World *t)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
 
-/* From what is found, and from pointers to all of the vmalloc'ed blocks. */
+/* Scan from the roots, and from pointers to all blocks of vmalloc. */
 static void scan(World *t)
 {
     kt_roots_find_stacks(&t->w);
@@ -215,7 +215,7 @@ static void a_task_stack_counts_from_its_pointer_on(void)
 {
     g_autoptr(World) t = world_new();
 
-    put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);   /* below */
+    put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);   /* below sp */
     scan(t);
     g_assert_cmpuint(t->w.tasks, ==, 1);
     g_assert_true(kt_marker_reached(t->w.scan, TASK));
@@ -231,7 +231,7 @@ static void a_running_one_from_its_register_on(void)
     g_assert_false(kt_marker_reached(t->w.scan, TASK));
 }
 
-/* It was interrupted: a register that has an address in it says nothing. */
+/* The task was interrupted: a register that points into its stack is no sp. */
 static void all_counts_while_its_task_is_on_another(void)
 {
     g_autoptr(World) t = world_new();
@@ -245,7 +245,7 @@ static void all_counts_while_its_task_is_on_another(void)
     g_assert_true(kt_marker_reached(t->w.scan, SPARE));
 }
 
-/* Somebody who wakes it has an address of its stack. */
+/* The task sleeps; a CPU that wakes it has an address in its stack. */
 static void of_one_that_sleeps_registers_say_nothing(void)
 {
     g_autoptr(World) t = world_new();
@@ -263,12 +263,12 @@ static void nobodys_stack_has_no_words(void)
 
     scan(t);
     g_assert_false(kt_marker_reached(t->w.scan, SPARE));
-    /* of the same size, but allocated elsewhere: no stack */
+    /* same size, but allocated by another call: no stack */
     g_assert_true(kt_marker_reached(t->w.scan, NO_STACK));
 }
 
-/* What is behind it in the chain of what waits for a grace period is held by
- * it alone; nothing else on it counts. */
+/* A stack that waits for a grace period: only its rcu_head is scanned, which
+ * refers to the next callback. */
 static void one_that_waits_for_rcu_is_a_link(void)
 {
     g_autoptr(World) waits = world_new(), kept = world_new();

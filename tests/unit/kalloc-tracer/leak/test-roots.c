@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Roots of a guest that lies about where they are: what it claims is looked at
- * for as long as it may be true. What counts as a root is in test-leak-scan.c.
+ * Roots of a hostile guest: wrong addresses and sizes are bounded. Which memory
+ * is a root is tested in test-leak-scan.c.
  */
 #include "tests/lib/leak-guest.h"
 
-/* A scan of so many reads has no end: the guest has 64 pages. */
+/* More reads mean an endless loop: the guest has 64 pages. */
 #define READS_MAX 4096
 
 static unsigned reads;
@@ -44,7 +44,7 @@ static void move_symbol(LeakGuest *g, const char *name, uint64_t to)
     g->k.symtab = lg_symbols(name, to);
 }
 
-/* None of them has an end that could be true. */
+/* Symbols of ranges whose end is impossible. */
 static void test_ends_that_cannot_be(void)
 {
     static const struct {
@@ -85,8 +85,8 @@ static void test_stacks_that_are_too_long(void)
     }
 }
 
-/* riscv64's may have 64 KiB, and twice that with KASAN. A word at the end of
- * that of a task which sleeps, in pages that do not count. */
+/* A stack of riscv64 may have 64 KiB, and twice that with KASAN. The pointer is
+ * the last word of a sleeping task's stack. */
 static void test_the_longest_stack(void)
 {
     const uint32_t len = 128 << 10;
@@ -105,7 +105,7 @@ static void test_the_longest_stack(void)
     g_assert_false(is_leaked(&after, LG_OBJECT(5)));
 }
 
-/* Then its pages are those of the kernel. */
+/* Without symbols, pages of the image are scanned as pages of the kernel. */
 static void test_pages_of_such_variables_count(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lies in an array of free objects is not held by that. */
+/* The array of a struct slab_sheaf keeps no object alive. */
 #include "tests/lib/leak-guest.h"
 
 #define OBJECT  LG_OBJECT(7)
 #define CACHE   (LG_DIRECT + LG_AT_SLAB + 0x4000)
 #define SHEAF   (LG_DIRECT + LG_AT_SLAB + 0x4800)
-#define ROOM    4u              /* objects of a sheaf */
+#define ROOM    4u              /* sheaf_capacity */
 #define SIZE    (LG_SHEAF_OBJECTS + 8 * ROOM)
 
-/* What refers to OBJECT, by a word of the sheaf. */
+/* Return the place of the word at @va if it refers to OBJECT, or
+ * KT_PLACE__COUNT. */
 static KtPlace place_of(LeakGuest *g, uint64_t va)
 {
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };

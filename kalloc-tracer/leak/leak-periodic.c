@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leak scans every so many seconds, and what the last scan reported. A scan
- * that cannot be made now, as in a moment when all vCPUs are in user mode, is
- * tried again each second for a while.
+ * Periodic leak scans, and the list of leaks that are still live.
+ *
+ * The plugin calls kt_leak_periodic_due() in each second that the VM runs, in
+ * the thread of monitor commands. If a scan is due it stops the VM and calls
+ * kt_leak_periodic(). A scan that is impossible now, for example because all
+ * vCPUs are in user mode, is tried again each second, TRIES_MAX times.
  */
 #include "kalloc-tracer/leak/leak-rules.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define TRIES_MAX   10u
 
-/* ---- what is leaked ----------------------------------------------------- */
+/* ---- list --------------------------------------------------------------- */
 
 bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
 {
@@ -32,7 +35,7 @@ bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
     return l->scanned;
 }
 
-/* ---- every so many seconds ---------------------------------------------- */
+/* ---- periodic scans ----------------------------------------------------- */
 
 void kt_leak_set_every(KtTracer *t, unsigned seconds)
 {
@@ -57,8 +60,9 @@ static void begin_anew(KtLeakScanner *l)
     l->waited = l->tries = 0;
 }
 
-/* Nobody is told the same thing each time. */
-static char *tell_failure(KtTracer *t, const GError *err)
+/* Count a scan that failed. Return (owned) a line for the user, NULL if it will
+ * be tried again, or if the last scan failed for the same reason. */
+static char *report_failure(KtTracer *t, const GError *err)
 {
     KtLeakScanner *l = t->leaks;
     bool is_new = g_strcmp0(l->why_not, err->message) != 0;
@@ -81,7 +85,7 @@ char *kt_leak_periodic(KtTracer *t, const KtLeakPlan *plan)
     g_auto(KtLeakReport) r = { 0 };
 
     if (!kt_leak_scan(t, plan, &r, &err)) {
-        return tell_failure(t, err);
+        return report_failure(t, err);
     }
     begin_anew(t->leaks);
     g_clear_pointer(&t->leaks->why_not, g_free);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rules of leak scans: those of leak-rules.def and of a file. Functions are
- * looked up once a scan; a stack is compared with them once, however many
- * blocks have it.
+ * Rules of leak scans: the built-in ones of leak-rules.def, and those of the
+ * file of option leak-rules=.
+ *
+ * Per scan, each rule's function is looked up once in the kernel's symbols, and
+ * each stack is compared with all functions once: the result is kept by stack
+ * id. So the cost per block is O(1), except for scan-area rules.
+ *
+ * Runs in the thread of monitor commands.
  */
 #include "kalloc-tracer/leak/leak-rules.h"
 
@@ -13,7 +18,8 @@
 
 #define RULES_MAX   1024
 #define FILE_MAX    (1u << 20)
-#define WORK_A_LOOK (1u << 16)      /* functions compared, at the clock */
+#define WORK_PER_CHECK (1u << 16)   /* comparisons between two checks of the
+                                     * deadline */
 
 static const char *const kind_name[] = {
     [KT_LEAK_RULE_NOT_LEAK] = "not-leak",
@@ -99,7 +105,7 @@ static bool find_name(const char *const *names, unsigned n, const char *word,
     return false;
 }
 
-/* "10-40", hex offsets, the second excluded. */
+/* Parse a range of hex offsets such as "10-40", the second excluded. */
 static bool parse_area(const char *word, KtLeakRule *r)
 {
     char *end;
@@ -116,7 +122,8 @@ static bool parse_area(const char *word, KtLeakRule *r)
     return !errno && !*end && r->lo < r->hi;
 }
 
-/* What is wrong with the words, NULL for nothing. */
+/* Parse the words of a rule. Return (static) the error, NULL if there is
+ * none. */
 static const char *parse_words(char **word, KtLeakRule *r)
 {
     unsigned kind, by, n = 3;
@@ -140,7 +147,7 @@ static const char *parse_words(char **word, KtLeakRule *r)
     return word[n] ? "one word too many; comments begin with #" : NULL;
 }
 
-/* (owned) The words up to a comment. */
+/* Return (owned) the words of a line, without its comment. */
 static char **split_row(const char *row)
 {
     g_autofree char *text = g_strndup(row, strcspn(row, "#"));
@@ -208,28 +215,38 @@ bool kt_leak_rules_load(KtTracer *t, const char *path, GError **errp)
     return kt_leaks_parse(t->leaks, text, path, errp);
 }
 
-/* ---- applying them ------------------------------------------------------ */
+/* ---- apply -------------------------------------------------------------- */
 
-/* Code of a rule's function. */
+/* One function that a rule names: several functions may have one name. */
 typedef struct Code {
     uint64_t va, size;
     uint32_t rule;
 } Code;
 
+/*
+ * struct Applying - state of kt_leak_apply_rules()
+ * @code: Code
+ * @rule: index of the rule whose function is looked up now
+ * @n_stacks: length of @by_stack
+ * @by_stack: by stack id: 0 if not compared yet, else 1 + a bit for each kind
+ *            of rule that matches
+ * @work: comparisons since the last check of the deadline
+ */
 typedef struct Applying {
     const KtLeakScanner *l;
     KtLiveSet *w;
-    GArray *code;               /* Code */
-    uint32_t rule;              /* whose function is looked up */
+    GArray *code;
+    uint32_t rule;
     uint32_t n_stacks;
-    uint8_t *by_stack;          /* by id: bits of kinds, + 1; 0: not known */
-    uint64_t work;              /* functions compared since the last look */
+    uint8_t *by_stack;
+    uint64_t work;
 } Applying;
 
-/* How many stacks there are, and symbols of a rule's name, the guest says. */
+/* Check the deadline now and then: the guest decides how many stacks there are,
+ * and how many symbols have the name of a rule. */
 static bool goes_on(Applying *a)
 {
-    if (a->work >= WORK_A_LOOK) {
+    if (a->work >= WORK_PER_CHECK) {
         a->work = 0;
         kt_live_set_progress(a->w, 0);
     }
@@ -275,7 +292,7 @@ static bool has_frame(const Applying *a, KtStackId id, const Code *c)
     return false;
 }
 
-/* A bit for each kind of rule that a function of the stack has. */
+/* Return a bit for each kind of rule that names a function of the stack. */
 static unsigned kinds_of_stack(Applying *a, KtStackId id)
 {
     unsigned kinds = 0;
@@ -307,6 +324,8 @@ static bool is_cache(const Applying *a, KtCacheId id, const KtLeakRule *r)
            !strcmp(info.name, r->name);
 }
 
+/* Return (owned) an array by cache id, with a bit for each kind of rule that
+ * names the cache. */
 static unsigned *kinds_of_caches(const Applying *a)
 {
     unsigned *kinds = g_new0(unsigned, UINT16_MAX + 1);
@@ -324,6 +343,7 @@ static unsigned *kinds_of_caches(const Applying *a)
     return kinds;
 }
 
+/* Add the area of each scan-area rule that matches the block. */
 static void add_areas(Applying *a, uint32_t block)
 {
     const KtLiveBlock *b = kt_live_set_block(a->w, block);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rules of leak scans, and what a tracer keeps between two of them. */
+/*
+ * KtLeakScanner: what the leak room keeps between two scans of a tracer: the
+ * rules, the findings of the last scan, the blocks that the user cleared, and
+ * when the next periodic scan is due. Only the thread of monitor commands uses
+ * it.
+ */
 #ifndef KT_LEAK_RULES_H
 #define KT_LEAK_RULES_H
 
 #include "kalloc-tracer/leak/live-set.h"
 
-/** What a rule says, see leak-rules.def. */
+/** What a rule does with a block, see leak-rules.def. */
 typedef enum KtLeakRuleKind {
     KT_LEAK_RULE_NOT_LEAK,
     KT_LEAK_RULE_IGNORE,
@@ -14,14 +19,15 @@ typedef enum KtLeakRuleKind {
     KT_LEAK_RULE__COUNT
 } KtLeakRuleKind;
 
-/** What a rule goes by. */
+/** What a rule matches: a function of the allocation's stack, or a cache. */
 typedef enum KtLeakRuleBy {
     KT_LEAK_BY_FUNC,
     KT_LEAK_BY_CACHE,
     KT_LEAK_BY__COUNT
 } KtLeakRuleBy;
 
-/** struct KtLeakRule - @name is owned; [@lo, @hi) of a scan area */
+/** struct KtLeakRule - one rule; @name (owned) of the function or cache;
+ *  [@lo, @hi): offsets of a scan area */
 typedef struct KtLeakRule {
     KtLeakRuleKind kind;
     KtLeakRuleBy by;
@@ -29,7 +35,8 @@ typedef struct KtLeakRule {
     uint64_t lo, hi;
 } KtLeakRule;
 
-/** struct KtLeakFinding - a block that was reported */
+/** struct KtLeakFinding - a block that a scan reported; it is the same block if
+ *  both address and time of allocation are equal */
 typedef struct KtLeakFinding {
     uint64_t va, alloc_us;
     KtLeakHold hold;
@@ -63,13 +70,14 @@ void kt_leak_scanner_free(KtLeakScanner *l);
 void kt_leaks_leave(KtLeakScanner *l);
 /** kt_leaks_now() - (borrowed) @t's, without what was left. */
 KtLeakScanner *kt_leaks_now(KtTracer *t);
-/** kt_leaks_parse() - add the rules of a file's text; @name is what errors
- *  call it. */
+/** kt_leaks_parse() - add the rules of a file; none is added on error. @name:
+ *  of the file, for @errp */
 bool kt_leaks_parse(KtLeakScanner *l, const char *text, const char *name,
                     GError **errp);
 
-/** kt_leak_apply_rules() - tell @w->scan; @excused: a bit for each block
- *  that a rule calls no leak. It stops when @w->ended. */
+/** kt_leak_apply_rules() - set the flags and areas of blocks that a rule
+ *  matches. @excused: (out) by block: true if a rule says it is no leak. Stops
+ *  early if @w->ended. */
 void kt_leak_apply_rules(const KtLeakScanner *l, KtLiveSet *w,
                          uint8_t *excused);
 

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leak scans: blocks that nothing in use refers to. The world is looked at
- * (live-set.c, roots.c), rules are applied, the scan goes from all
- * roots, and what it did not reach is reported.
+ * Leak scan: report the live blocks that no pointer reaches from the roots.
+ *
+ *     kt_leak_collect()       live blocks and roots of the stopped VM
+ *     kt_leak_apply_rules()   flags of blocks that a rule names
+ *     scan()                  mark phase: registers, regions, then blocks
+ *     report_all()            unreached blocks become findings
+ *
+ * Runs in the thread of monitor commands. Only report_all() holds the tracer's
+ * lock, and reads no guest memory.
  */
 #include "kalloc-tracer/leak/collect.h"
 #include "kalloc-tracer/leak/leak-rules.h"
@@ -41,6 +47,7 @@ static bool scan_gap(void *opaque, uint64_t va, uint64_t len)
     return !s->reader.stopped;
 }
 
+/* Scan struct pages, except freelist pointers into the page's own slab. */
 static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,
                               size_t n)
 {
@@ -82,7 +89,8 @@ static void scan(Scanning *s)
     for (unsigned i = 0; i < w->region->len && !s->reader.stopped; i++) {
         const KtRegion *r = &g_array_index(w->region, KtRegion, i);
 
-        /* struct pages refer to each other */
+        /* struct pages point to each other (lists, compound_head); such a
+         * pointer keeps no block alive */
         kt_marker_follow_pages(w->scan, r->place != KT_PLACE_STRUCT_PAGE &&
                                             r->place != KT_PLACE_PAGE);
         scan_region(s, r);
@@ -101,19 +109,19 @@ static int by_va(const void *key, const void *m)
     return (va > at) - (va < at);
 }
 
-/* NULL: the scan that left these did not report that block. */
-static const KtLeakFinding *find_finding(const GArray *marks, uint64_t va,
+/* Find the block among the findings of a scan; NULL if it was not reported. */
+static const KtLeakFinding *find_finding(const GArray *findings, uint64_t va,
                                          uint64_t alloc_us)
 {
-    const KtLeakFinding *m = !marks->len ?
+    const KtLeakFinding *m = !findings->len ?
                                  NULL :
-                                 bsearch(&va, marks->data, marks->len,
+                                 bsearch(&va, findings->data, findings->len,
                                          sizeof(KtLeakFinding), by_va);
 
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
 
-/* NULL: that block was not cleared. */
+/* Find the block among the cleared ones; NULL if it was not cleared. */
 static const KtLeakFinding *find_cleared(const KtLeakScanner *l, uint64_t va,
                                          uint64_t alloc_us)
 {
@@ -130,21 +138,23 @@ static KtLeakHold hold_of(const KtMarker *s, uint32_t i)
            hold == KT_HOLD_INTERIOR ? KT_LEAK_INTERIOR : KT_LEAK_NOTHING;
 }
 
+/* Report an unreached block: count it as cleared, or add it to @out and to the
+ * findings of this scan. @before: findings of the last scan */
 static void report(const KtLiveSet *w, uint32_t i, const GArray *before,
                    KtLeakReport *out)
 {
     KtLeakScanner *l = w->tracer->leaks;
     KtLeak leak = { .hold = hold_of(w->scan, i) };
     const KtLiveBlock *b = kt_live_set_block(w, i);
-    KtLeakFinding mark = { b->va, b->alloc_us, leak.hold };
+    KtLeakFinding finding = { b->va, b->alloc_us, leak.hold };
 
-    if (find_cleared(l, mark.va, mark.alloc_us)) {
+    if (find_cleared(l, b->va, b->alloc_us)) {
         out->cleared++;
-    } else if (kt_query_find(w->tracer, mark.va, &leak.block) &&
-               leak.block.va == mark.va) {
+    } else if (kt_query_find(w->tracer, b->va, &leak.block) &&
+               leak.block.va == b->va) {
         g_array_append_val(out->leaks, leak);
-        g_array_append_val(l->last, mark);
-        out->fresh += !find_finding(before, mark.va, mark.alloc_us);
+        g_array_append_val(l->last, finding);
+        out->fresh += !find_finding(before, b->va, b->alloc_us);
     }
 }
 
@@ -224,7 +234,7 @@ void kt_leak_report_clear(KtLeakReport *r)
     g_clear_pointer(&r->missing, g_ptr_array_unref);
 }
 
-/* ---- afterwards --------------------------------------------------------- */
+/* ---- findings of the last scan ------------------------------------------ */
 
 uint64_t kt_leak_clear(KtTracer *t)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the direct map can be: what real kernels of known configurations use
- * is among the guesses. The addresses are those of Documentation/arch/arm64/
- * memory.rst, Documentation/arch/riscv/vm-layout.rst and of running kernels.
+ * The direct map: the layouts of real kernels are among the guesses. The
+ * expected addresses are those of Documentation/arch/arm64/memory.rst, of
+ * Documentation/arch/riscv/vm-layout.rst, and of running kernels.
  */
 #include "kalloc-tracer/kernel/direct-map.h"
 

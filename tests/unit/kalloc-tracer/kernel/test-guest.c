@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What capture reads of the guest, against a few pages of made memory: reads
- * cross pages, stop where memory ends, and nothing is guessed for a kernel
- * that does not tell its layout.
+ * KtGuest, with a few pages of guest memory made by hand: reads cross pages and
+ * stop at the end of memory, and what a kernel's types do not describe stays
+ * unknown.
  */
 #include "kalloc-tracer/kernel/guest.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define BASE 0xffff888000000000ull
-#define IMAGE 0xffffffff81000000ull     /* the first page, too */
+#define IMAGE 0xffffffff81000000ull     /* maps the first page, too */
 #define PAGES 2
 
 static uint8_t memory[PAGES * 4096];
@@ -30,7 +30,8 @@ static const void *view(uint64_t va, size_t *avail)
 
 static GsKernel *kernel;
 
-/* @types: (owned, nullable); @symbol: one more, in front of all others */
+/* Make a kernel. @types: (owned, nullable) its BTF; @symbol: one more symbol,
+ * before all others */
 static KtGuest *guest_with(struct btf *types, const char *symbol, KtTracer **t)
 {
     static const char map[] = "ffffffff81000000 T _stext\n"
@@ -170,8 +171,8 @@ static void task_is_read_where_types_have_it(void)
     kt_tracer_free(t);
 }
 
-/* Eight times nearly 512 MiB, and 16 bytes of a comm: a few bytes, if that is
- * added up in 32 bits. */
+/* Eight nested structs of almost 512 MiB: the sum of the offsets would overflow
+ * 32 bits, and point into the first bytes. */
 static void task_is_read_in_its_page_only(void)
 {
     static const unsigned depth[] = { 1, 8 };
@@ -214,8 +215,8 @@ static struct btf *preempt_types(bool rt)
     return b;
 }
 
-/* Of 5.2, and of 7.3: with its own word for PREEMPT_NEED_RESCHED and without,
- * where that is bit 31 and set mostly. */
+/* preempt_count of 5.2 and of 7.3. PREEMPT_NEED_RESCHED is in another word, or
+ * in bit 31, where it is mostly set. */
 static void in_interrupt_by_the_kernels_own_bits(void)
 {
     static const char *const moved_by[] = {
@@ -231,13 +232,13 @@ static void in_interrupt_by_the_kernels_own_bits(void)
         { 0x800000ff, 0, false, false, false },
         { 0x80000200, 0, false, true, true },       /* BH disabled */
         { 0x80000100, 0, false, true, true },
-        { 0x00010001, 0, false, true, false },      /* or disabled once */
+        { 0x00010001, 0, false, true, false },      /* or irqs off once */
         { 0x00ff0001, 0, false, true, false },      /* or many times */
         { 0x00110000, 0, false, true, false },      /* NMI */
         { 0x01000001, 0, false, false, true },
         { 0x01010001, 0, false, true, true },
         { 0x91000000, 0, false, false, true },      /* NMI */
-        { 0x22000000, 0, false, false, true },      /* in another one */
+        { 0x22000000, 0, false, false, true },      /* NMI in an NMI */
         { 0x00000001, 0, true, false, false },
         { 0x00000001, 0x100, true, true, true },
         { 0x01000000, 0, true, false, true },
@@ -259,8 +260,8 @@ static void in_interrupt_by_the_kernels_own_bits(void)
     }
 }
 
-/* Zones of a kernel that a profile tells: 32 bytes apart, the name's address
- * at 8 and the size, of two bytes, at 16. */
+/* Caches (zones) of a kernel with a profile: one each 32 bytes, with the
+ * address of the name at 8 and the size, two bytes, at 16. */
 static void caches_as_told(void)
 {
     const KtCacheLayout at = { .name = 8, .size = 16, .size_bytes = 2 };
@@ -285,14 +286,15 @@ static void caches_as_told(void)
     g_assert_cmpstr(info.name, ==, "proc");
     c = kt_guest_cache(g, &cpu, BASE + 32);
     g_assert_cmpuint(c->size, ==, 0x40);
-    g_assert_cmpuint(c->id.v, !=, first.v);     /* a name is no identity */
+    g_assert_cmpuint(c->id.v, !=, first.v);     /* same name, other cache */
     g_assert_null(kt_guest_cache(g, &cpu, BASE - 4096));
     g_assert_cmpuint(task_of(g, &cpu), ==, 0);
     kt_guest_free(g);
     kt_tracer_free(t);
 }
 
-/* Where nothing is known of them they are still different ones. */
+/* The profile has neither name nor size: caches are distinguished by
+ * address. */
 static void caches_without_a_name(void)
 {
     const KtCacheLayout at = { KT_NO_MEMBER, KT_NO_MEMBER, 4 };
@@ -327,7 +329,8 @@ static struct btf *cache_types(void)
     return b;
 }
 
-/* That of the image is copied once; who else has its name is another. */
+/* The static cache of the image is copied once. A third cache of the same name
+ * is another cache. */
 static void boot_cache_has_one_copy(void)
 {
     KtTracer *t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finding the kernel: in memory, by its file, and what is none.
+ * The finder: kernels in memory, kernels of a file, and no kernel at all.
  */
 #include "tests/lib/kallsyms-writer.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
@@ -24,12 +24,12 @@ static const KsSymbol symbols[] = {
     { RODATA + KS_BANNER_AT, 'D', "linux_banner" },
 };
 
-/* What the guest has mapped; one at a time. */
+/* Memory that the guest has mapped. */
 static struct {
     uint64_t va;
     uint64_t len;
     uint8_t *bytes;
-    uint64_t hole;          /* a page that cannot be read */
+    uint64_t hole;          /* an unreadable page */
     unsigned views;
 } memory;
 
@@ -58,7 +58,7 @@ static void map_nothing_known(void)
     memset(memory.bytes, 0xcc, HUGE);
 }
 
-/* Text, then read-only data: as a kernel lies when it begins to run. */
+/* Make an image: text, then read-only data, as when a kernel starts. */
 static void map_kernel(void)
 {
     KsWriter w = {
@@ -122,7 +122,7 @@ static void any_part_of_it(void)
     g_assert_nonnull(look(f, RODATA + HUGE - 1).k);
 }
 
-/* The kernel gives memory back: what is there is enough. */
+/* The kernel has freed some of its memory: the rest is enough. */
 static void a_page_is_gone(void)
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
@@ -158,7 +158,7 @@ static void says_why_not(void)
     g_assert_nonnull(strstr(kt_finder_why_not(f), "mapped"));
 }
 
-/* Something ran there before: then the kernel itself has to tell. */
+/* Other code ran there before: then slab_state says if the map is complete. */
 static void found_late(void)
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
@@ -200,7 +200,7 @@ static void gives_up(void)
     g_assert_nonnull(look(f, BASE).k);
 }
 
-/* ---- of a file ---------------------------------------------------------- */
+/* ---- with a file -------------------------------------------------------- */
 
 static void expect_at_its_slide(bool data_symbols)
 {
@@ -245,13 +245,13 @@ static void the_files_kernel_at_its_slide(void)
     expect_at_its_slide(true);
 }
 
-/* Without KALLSYMS_ALL: the banner has no name. */
+/* Without KALLSYMS_ALL there is no symbol of the banner. */
 static void the_files_kernel_without_data_symbols(void)
 {
     expect_at_its_slide(false);
 }
 
-/* ---- of a file, some time after it began -------------------------------- */
+/* ---- with a file, after the kernel has started -------------------------- */
 
 static const KsSymbol file_symbols[] = {
     { KS_TEXT, 'T', "_stext" },
@@ -260,7 +260,7 @@ static const KsSymbol file_symbols[] = {
     { KS_RODATA + STATE_AT, 'D', "slab_state" },
     { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
 };
-#define N_DATA_SYMBOLS 2        /* the last; without KALLSYMS_ALL: none */
+#define N_DATA_SYMBOLS 2        /* the last ones; 0 without KALLSYMS_ALL */
 
 static GsKernel *file_kernel_of(unsigned n_symbols)
 {
@@ -298,7 +298,7 @@ static GsKernel *system_map(void)
     return k;
 }
 
-/* What of it is looked at: its banner, and that it has slabs. */
+/* Set what the finder reads: the banner, and slab_state. */
 static void map_banner(uint64_t slide, const char *banner)
 {
     clear_memory();
@@ -338,7 +338,7 @@ static void the_files_kernel_runs_already(void)
     expect_late(k);
 }
 
-/* It has no banner to compare with, but says where there is one. */
+/* The file has no banner text, but a symbol of it. */
 static void the_system_maps_kernel_runs_already(void)
 {
     g_autoptr(GsKernel) k = system_map();
@@ -367,7 +367,7 @@ static void run_before_slabs(KtFinder *f)
     }
 }
 
-/* It runs where it is linked for some time; and then where KASLR says. */
+/* The kernel runs at its link address first, then at its slide. */
 static void before_it_starts(void)
 {
     g_autoptr(GsKernel) k = file_kernel();
@@ -375,7 +375,7 @@ static void before_it_starts(void)
     uint64_t slide = BASE - KS_TEXT;
     Found found;
 
-    gs_kernel_set_slide(k, 7 * HUGE);       /* of a boot before */
+    gs_kernel_set_slide(k, 7 * HUGE);       /* of the boot before */
     kt_finder_late(f, false);
     map_before_slabs(slide);
     run_before_slabs(f);
@@ -387,7 +387,7 @@ static void before_it_starts(void)
     g_assert_true(found.complete);
 }
 
-/* Saved between its start and its first slab, and by who did not tell. */
+/* The snapshot was made after the start and before the first slab. */
 static void after_its_start_before_slabs(void)
 {
     g_autoptr(GsKernel) k = file_kernel();
@@ -406,7 +406,7 @@ static void after_its_start_before_slabs(void)
     g_assert_false(found.complete);
 }
 
-/* Nothing tells whether it has slabs. */
+/* The file has no symbol slab_state. */
 static void without_data_symbols_its_start_is_waited_for(void)
 {
     unsigned n = G_N_ELEMENTS(file_symbols) - N_DATA_SYMBOLS;
@@ -422,7 +422,7 @@ static void without_data_symbols_its_start_is_waited_for(void)
     g_assert_true(look(f, BASE + 0x1234).k == k);
 }
 
-/* A state tells of an image in memory: saved without the file. */
+/* The snapshot was made without a file: it has the address of the image. */
 static void the_files_kernel_by_its_image(void)
 {
     g_autoptr(GsKernel) k = file_kernel();
@@ -449,7 +449,7 @@ static void the_files_kernel_by_its_image(void)
     g_assert_null(kt_finder_return(f, &at, 0, view));
 }
 
-/* It was found when memory of its start was given back, and is unmapped. */
+/* The kernel was found after it had freed and unmapped its init code. */
 static void the_files_kernel_by_part_of_its_image(void)
 {
     g_autoptr(GsKernel) k = file_kernel();
@@ -469,9 +469,9 @@ static void the_files_kernel_by_part_of_its_image(void)
     g_assert_null(kt_finder_return(f, &at, 0, view));
 }
 
-/* ---- of a profile ------------------------------------------------------- */
+/* ---- with a profile ----------------------------------------------------- */
 
-/* One that a profile tells of: there and nowhere else, and with that code. */
+/* A kernel that is not Linux: at its link address only, and with its code. */
 static void a_plain_kernel_where_it_is_linked(void)
 {
     static const uint8_t code[4096] = { 1, 2, 3, 4 };
@@ -506,7 +506,7 @@ static void a_plain_kernel_where_it_is_linked(void)
     g_assert_true(found.complete);
 }
 
-/* The old kernel goes on, until there is another one where it was. */
+/* kexec: the old kernel still runs, until another one is at its address. */
 static void after_kexec(void)
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
@@ -525,9 +525,9 @@ static void after_kexec(void)
     g_assert_nonnull(look(f, BASE).k);
 }
 
-/* ---- once more ---------------------------------------------------------- */
+/* ---- a loaded snapshot -------------------------------------------------- */
 
-/* A state was loaded, and all vCPUs run programs. */
+/* A snapshot was loaded, and all vCPUs are in user mode. */
 static void known_without_a_look(void)
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);

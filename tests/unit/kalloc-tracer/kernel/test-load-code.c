@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code that comes while the kernel runs takes memory, whatever its kind: the
- * bound has to see it, and refuse what does not fit.
+ * Symbols of modules and BPF code count in the memory limit, and are refused if
+ * they exceed it.
  */
 #include "kalloc-tracer/kernel/load-code.h"
 
@@ -47,7 +47,7 @@ static void world_free(World *w)
     gs_kernel_free(w->k);
 }
 
-/* As BPF does: code of one name. */
+/* Add code as BPF does: each piece has the same name. */
 static bool add_one(GsKernel *k, const GsMem *mem, uint64_t va, GError **errp)
 {
     const GsModuleSymbol f = { .va = va, .name = "bpf_prog_f", .type = 't' };
@@ -84,7 +84,7 @@ static void test_does_not_fit(void)
     world_free(&w);
 }
 
-/* (owned) a state's modules: those of @k. */
+/* Return (owned) the modules of @k, packed as for a snapshot. */
 static GByteArray *packed(GsKernel *k)
 {
     GByteArray *bytes = g_byte_array_new();
@@ -107,7 +107,8 @@ static void learn_modules(World *w, const GByteArray *bytes)
     g_assert_true(gs_stream_in_end(reader, NULL));
 }
 
-/* The state is taken all the same, and what is not known is counted. */
+/* The snapshot is loaded without the modules that do not fit; they are
+ * counted. */
 static void test_state_does_not_fit(void)
 {
     World w = world_new();
@@ -132,7 +133,7 @@ static void test_state_does_not_fit(void)
     world_free(&w);
 }
 
-#define MODULES 8192u       /* as many as can be, of as many areas */
+#define MODULES 8192u       /* the most, each with the most areas */
 #define AREAS   8u
 
 static uint64_t area(unsigned module, unsigned i)
@@ -161,8 +162,8 @@ static void pack_module(GsOut *p, unsigned nth)
     gs_out_varint(p, 0);          /* rules */
 }
 
-/* It takes no longer to know them than to read them: to look, for each area,
- * at those of all others would take many seconds. */
+/* Loading is about linear in the number of areas. Comparing each area with all
+ * others would take many seconds. */
 static void test_state_of_many_modules(void)
 {
     World w = world_new();

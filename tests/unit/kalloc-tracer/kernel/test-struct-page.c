@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is read of struct page, against made memory: a memory map of a few
- * pages, folios, lists and batches, also such as no sound kernel has; and the
- * slab of an object, which is only looked up.
+ * KtStructPages, with memory made by hand: a memory map of a few pages, folios,
+ * lists and batches, also broken ones. And kt_guest_slab(), which only compares
+ * with known caches.
  */
 #include "kalloc-tracer/kernel/struct-page.h"
 
@@ -19,7 +19,7 @@
 #define NAME 0xffff888000002800ull
 #define PG_HEAD (1ull << 6)
 
-/* Memory of the guest: the map's first pages, the variables, three pages. */
+/* Guest memory: the first pages of the memory map, variables, three pages. */
 static uint64_t map_page[512], vars[512], direct[3][512];
 
 static const void *view(uint64_t va, size_t *avail)
@@ -176,7 +176,7 @@ static void walks(void)
     end_world(&w);
 }
 
-/* head -> page 1 -> page 4 -> head; then one that never ends. */
+/* head -> page 1 -> page 4 -> head; then an endless list. */
 static void lists(void)
 {
     World w = new_world(true);
@@ -208,7 +208,7 @@ static void nothing_without_types(void)
     end_world(&w);
 }
 
-/* Only a cache that was seen before is one, whatever the page says. */
+/* A word of the page that is not the address of a known cache is no cache. */
 static void slab_of_an_object(void)
 {
     World w = new_world(true);

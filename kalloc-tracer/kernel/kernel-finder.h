@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * KtFinder: finds the kernel that starts in the guest, by the blocks of code
- * that run. Either a given file's kernel, at some KASLR slide, or, without a
- * file, any Linux kernel in guest memory.
+ * that run. With a file, it finds that kernel, at any KASLR slide. Without one,
+ * it finds any Linux kernel in guest memory.
  *
  * Created by plugin/. capture/ calls kt_finder_try() for each block that
  * kt_finder_wants(), until a kernel is found. QEMU-free: memory comes through a

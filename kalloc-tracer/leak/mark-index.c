@@ -150,15 +150,15 @@ static inline uint64_t last_of(const KtExtent *e)
 /* Count the chunks that extents touch, and make a table of twice the size. */
 static void make_chunks(KtMarkIndex *ix)
 {
-    uint64_t n = 0, behind = 0, size = 16;
+    uint64_t n = 0, next = 0, size = 16;
 
     for (uint32_t i = 0; i < ix->n_extents && n < CHUNKS_MAX; i++) {
         uint64_t first = ix->extent[i].va >> KT_MARKER_CHUNK_SHIFT;
         uint64_t last = last_of(&ix->extent[i]) >> KT_MARKER_CHUNK_SHIFT;
 
-        first = MAX(first, behind);
+        first = MAX(first, next);
         n += last + 1 - MIN(first, last + 1);
-        behind = last + 1;
+        next = last + 1;
     }
     while (size < 2 * MIN(n, CHUNKS_MAX)) {
         size *= 2;
@@ -264,7 +264,8 @@ static inline bool is_in(const KtExtent *e, uint64_t va)
     return va - e->va < e->len;
 }
 
-static const KtExtent *look_all(const KtExtent *first, uint32_t n, uint64_t va)
+static const KtExtent *find_binary(const KtExtent *first, uint32_t n,
+                                   uint64_t va)
 {
     uint32_t i = ends_before(first, n, va);
 
@@ -272,8 +273,8 @@ static const KtExtent *look_all(const KtExtent *first, uint32_t n, uint64_t va)
 }
 
 /* Find the extent of @va: a few steps from the guess @e, then binary search. */
-static const KtExtent *look(const KtMarkIndex *ix, const Page *p, uint64_t va,
-                            const KtExtent *e)
+static const KtExtent *find_near(const KtMarkIndex *ix, const Page *p,
+                                 uint64_t va, const KtExtent *e)
 {
     const KtExtent *first = &ix->extent[p->first], *end = first + p->n;
 
@@ -291,7 +292,7 @@ static const KtExtent *look(const KtMarkIndex *ix, const Page *p, uint64_t va,
             return is_in(e, va) ? e : NULL;
         }
     }
-    return look_all(first, p->n, va);
+    return find_binary(first, p->n, va);
 }
 
 static void find_group(const KtMarkIndex *ix, const uint64_t *va, unsigned n,
@@ -308,7 +309,7 @@ static void find_group(const KtMarkIndex *ix, const uint64_t *va, unsigned n,
         kt_prefetch(out[i]);
     }
     for (unsigned i = 0; i < n; i++) {
-        out[i] = out[i] ? look(ix, page[i], va[i], out[i]) : NULL;
+        out[i] = out[i] ? find_near(ix, page[i], va[i], out[i]) : NULL;
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * The marker: see mark.h.
  *
- * A word takes this way; each step drops most of the words that reach it:
+ * The way of a word; each step drops most of the words that reach it:
  *
  *     gather()        pointers into the scanned block itself
  *                     the filter: 2 MiB without any block (mark-index.h)
@@ -50,7 +50,7 @@ struct KtMarker {
     GArray *block;              /* Block */
     GArray *alias;              /* uint64_t */
     GArray *area;               /* KtMarkerArea, by block */
-    GArray *skip;               /* KtMarkerArea, likewise: no pointers there */
+    GArray *skip;               /* KtMarkerArea, by block: words to skip */
     KtMarkIndex *index;
     KtMarkerFilter filter;
     uint8_t *state;             /* by block */
@@ -216,9 +216,9 @@ static int area_order(const void *a, const void *b)
            (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-/* Let addresses of struct pages pass the filter. Chunk numbers are compared,
+/* Add addresses of struct pages to the filter. Chunk numbers are compared,
  * not addresses: the memory map may end at the end of the address space. */
-static void let_pages_through(KtMarker *s)
+static void add_pages_to_filter(KtMarker *s)
 {
     uint64_t first = s->pages_lo >> KT_MARKER_CHUNK_SHIFT;
     uint64_t last = (s->pages_hi - 1) >> KT_MARKER_CHUNK_SHIFT;
@@ -239,7 +239,7 @@ uint64_t kt_marker_seal(KtMarker *s)
     kt_mark_queue_init(&s->queue, s->block->len);
     add_blocks(s);
     kt_mark_index_seal(s->index, &s->filter, drop, s);
-    let_pages_through(s);
+    add_pages_to_filter(s);
     return s->dropped;
 }
 

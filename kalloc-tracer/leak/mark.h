@@ -42,7 +42,7 @@
  * @opaque: argument of @tick
  * @bytes: bytes read so far
  * @unreadable: pages that could not be read
- * @looks: accesses to pages, in the cache or not
+ * @accesses: accesses to pages, in the cache or not
  * @stopped: @tick returned false: kt_reader_each() does nothing any more
  */
 typedef struct KtReader {
@@ -51,7 +51,7 @@ typedef struct KtReader {
     void *opaque;
     uint64_t bytes;
     uint64_t unreadable;
-    uint64_t looks;
+    uint64_t accesses;
     bool stopped;
     struct KtReaderPage *page;
 } KtReader;

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define PAGES       256         /* in the cache; slot: page number % PAGES */
-#define TICK_LOOKS  2048        /* page accesses between two ticks */
-#define HOLE_PAGES  4096        /* unreadable pages that end a range */
+#define PAGES         256       /* in the cache; slot: page number % PAGES */
+#define TICK_ACCESSES 2048      /* page accesses between two ticks */
+#define HOLE_PAGES    4096      /* unreadable pages that end a range */
 
 struct KtReaderPage {
     uint64_t va;                /* 1: free slot */
@@ -20,7 +20,7 @@ struct KtReaderPage {
 
 void kt_reader_init(KtReader *r)
 {
-    r->bytes = r->unreadable = r->looks = 0;
+    r->bytes = r->unreadable = r->accesses = 0;
     r->stopped = false;
     r->page = g_new(struct KtReaderPage, PAGES);
     for (unsigned i = 0; i < PAGES; i++) {
@@ -44,7 +44,7 @@ static const struct KtReaderPage *page_at(KtReader *r, uint64_t va)
         r->bytes += p->readable ? KT_READER_PAGE : 0;
         r->unreadable += !p->readable;
     }
-    if (++r->looks % TICK_LOOKS == 0 && r->tick && !r->tick(r->opaque)) {
+    if (++r->accesses % TICK_ACCESSES == 0 && r->tick && !r->tick(r->opaque)) {
         r->stopped = true;
     }
     return p->readable ? p : NULL;

@@ -232,8 +232,8 @@ static void find_pages(KtLiveSet *w)
                                 caches);
     if (!w->pages) {
         kt_live_set_add_missing(
-            w, g_strdup("pages that are no blocks: the kernel does not tell "
-                        "where they are"));
+            w, g_strdup("pages that are no blocks: the kernel's types do not "
+                        "say where they are"));
     }
 }
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
-#include "kalloc-tracer/check/check.h"
+#include "kalloc-tracer/check/checker.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checker: the pools' free records, and the lists of each stack. See check.h.
+ * Checker: the pools' free records, and the lists of each stack. See exam.h.
  */
-#include "kalloc-tracer/check/check.h"
+#include "kalloc-tracer/check/exam.h"
 
 #include <inttypes.h>
 

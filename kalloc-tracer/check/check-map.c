@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checker: the nodes of a map. See check.h and map-node.h.
+ * Checker: the nodes of a map. See exam.h and map-node.h.
  *
  * Every leaf is reached by a search for the first key that its parents let
  * it have. So each search is proved to end where it should, and the nodes
  * above a leaf are looked at on the way.
  */
-#include "kalloc-tracer/check/check.h"
+#include "kalloc-tracer/check/exam.h"
 
 #include <inttypes.h>
 

@@ -8,6 +8,7 @@
  * the thread has done other things for WHOLE_SHARE times as long as it takes.
  */
 #include "kalloc-tracer/check/check.h"
+#include "kalloc-tracer/check/checker.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <inttypes.h>
@@ -147,7 +148,7 @@ static void check_whole(KtTracer *t, const KtCheckFns *fns, KtCheckReport *out)
     for (unsigned i = 0; i < G_N_ELEMENTS(boots) && boots[i]; i++) {
         KtExam x = exam_of(t, boots[i], fns);
 
-        kt_exam_whole(&x);
+        kt_check_whole(&x);
         if (i == 0) {
             check_threads(&x, t);
         }
@@ -197,7 +198,7 @@ static void run_part(KtTracer *t, const KtCheckFns *fns)
         c->at = (KtCheckAt) { 0 };
     }
     while (more && now_ns() < until) {
-        more = kt_exam_part(&x, &c->at);
+        more = kt_check_part(&x, &c->at);
     }
     if (!more) {
         kt_counters_add(t->counters, KT_CNT_CHECK_ROUNDS, 1);

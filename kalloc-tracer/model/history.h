@@ -48,13 +48,6 @@ bool kt_history_some(const KtHistory *h, uint64_t *at, unsigned n,
                      KtBlockFn fn, void *opaque);
 /** kt_history_renumber() - give every past life other ids. */
 void kt_history_renumber(KtHistory *h, const KtRenumber *to);
-struct KtExam;
-/** kt_history_check() - all rows, and that each is found by its address; for
- *  the checker, see check.h. kt_history_check_rows() - @n rows from number
- *  @at on, which moves; false when there is none left. */
-void kt_history_check(const KtHistory *h, struct KtExam *x);
-bool kt_history_check_rows(const KtHistory *h, struct KtExam *x, uint64_t *at,
-                           unsigned n);
 /** kt_history_shrink() - drop the oldest rows until @bytes went back to the
  *  system, or all. Returns: how many bytes did. */
 uint64_t kt_history_shrink(KtHistory *h, uint64_t bytes);

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/check/check.h"
+#include "kalloc-tracer/check/checker.h"
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/hooks/hook-table.h"

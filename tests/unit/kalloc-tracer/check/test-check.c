@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/model/map-node.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -518,7 +519,7 @@ static uint64_t parts_find(World *w)
         .last_us = w->t->last_us, .boot = "", .fns = &fns,
     };
 
-    while (kt_exam_part(&x, &at)) {
+    while (kt_check_part(&x, &at)) {
         continue;
     }
     return x.report.violations;

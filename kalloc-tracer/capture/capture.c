@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
-#include "kalloc-tracer/check/checker.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -369,7 +368,8 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->vcpu = g_aligned_alloc0(max_vcpus, sizeof(KtVcpu), 64);
     c->shared.sites = kt_return_sites_new();
     c->shared.calls = kt_pending_calls_new();
-    kt_tracer_set_calls(t, c->shared.calls);
+    kt_tracer_add_check(t, KT_CHECK_CALLS, kt_pending_calls_check,
+                        c->shared.calls);
     account_for(c);
     g_mutex_init(&c->lock);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);

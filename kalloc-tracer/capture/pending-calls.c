@@ -242,17 +242,17 @@ static char *check_bucket(KtPendingCalls *c, unsigned bucket)
     return NULL;
 }
 
-char *kt_pending_calls_check(KtPendingCalls *c, uint64_t *n)
+char *kt_pending_calls_check(void *calls, KtCheckReport *report)
 {
+    KtPendingCalls *c = calls;
     char *wrong = NULL;
 
-    *n = 0;
     for (unsigned i = 0; i < BUCKETS && !wrong; i++) {
         Bucket *b = &c->bucket[i];
 
         lock_bucket(b);
         wrong = check_bucket(c, i);
-        *n += b->n_listed + b->n;
+        report->calls += b->n_listed + b->n;
         unlock_bucket(b);
     }
     return wrong;

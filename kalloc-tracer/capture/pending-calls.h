@@ -69,8 +69,9 @@ GS_HOT unsigned kt_pending_calls_pop(KtPendingCalls *c, uint64_t sp,
 /** kt_pending_calls_pending() - how many are under way. */
 unsigned kt_pending_calls_pending(KtPendingCalls *c);
 /** kt_pending_calls_check() - (owned, nullable) what is wrong in the table,
- *  beside those who push and pop. @n: (out) calls looked at. */
-char *kt_pending_calls_check(KtPendingCalls *c, uint64_t *n);
+ *  beside those who push and pop. See kt_tracer_add_check(). @calls: a
+ *  KtPendingCalls */
+char *kt_pending_calls_check(void *calls, KtCheckReport *report);
 /** kt_pending_calls_clear() - a new boot. */
 void kt_pending_calls_clear(KtPendingCalls *c);
 

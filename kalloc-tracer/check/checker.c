@@ -8,7 +8,6 @@
  * the thread has done other things for WHOLE_SHARE times as long as it takes.
  */
 #include "kalloc-tracer/check/check.h"
-#include "kalloc-tracer/check/checker.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <inttypes.h>
@@ -18,15 +17,20 @@
 #define WHOLE_SHARE 50
 #define WHOLE_EVERY 1000000000ull   /* at most once a second */
 
-struct KtChecker {
+/**
+ * struct KtChecker - what a tracer's checker keeps
+ * @fn: (nullable) is called for the first violation of each rule, on the
+ *      thread that found it, with the tracer's lock held
+ */
+typedef struct KtChecker {
+    KtTracer *tracer;
     KtCheckFn fn;
     void *opaque;
-    KtCheckAt at;
-    const KtModel *model;           /* that @at is of */
+    KtCheckAt at;                   /* of the running boot */
     uint64_t whole_ns;              /* what the last one took */
     uint64_t whole_at;              /* when it ended */
     char *told[KT_CHECK__COUNT];    /* where a rule was violated first */
-};
+} KtChecker;
 
 static uint64_t now_ns(void)
 {
@@ -36,22 +40,34 @@ static uint64_t now_ns(void)
     return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-KtChecker *kt_checker_new(KtCheckFn fn, void *opaque)
+static void *checker_new(KtBudget *budget)
 {
-    KtChecker *c = g_new0(KtChecker, 1);
-
-    c->fn = fn;
-    c->opaque = opaque;
-    return c;
+    return g_new0(KtChecker, 1);
 }
 
-void kt_checker_free(KtChecker *c)
+static void checker_free(void *part)
 {
-    for (unsigned i = 0; c && i < KT_CHECK__COUNT; i++) {
+    KtChecker *c = part;
+
+    for (unsigned i = 0; i < KT_CHECK__COUNT; i++) {
         g_free(c->told[i]);
     }
     g_free(c);
 }
+
+static void checker_reset(void *part, KtBootEnd why)
+{
+    KtChecker *c = part;
+
+    c->at = (KtCheckAt) { 0 };
+}
+
+static const KtBootPart checker_part = {
+    .name = "checker",
+    .new = checker_new,
+    .free = checker_free,
+    .reset = checker_reset,
+};
 
 /* ---- one examination ---------------------------------------------------- */
 
@@ -111,20 +127,28 @@ static void check_accounts(KtExam *x, const KtTracer *t)
     }
 }
 
+/* What other rooms registered. */
+static void check_extra(KtExam *x, const KtTracer *t)
+{
+    const KtRegisteredCheck *check;
+
+    for (unsigned i = 0; (check = kt_registry_check(&t->registry, i)); i++) {
+        g_autofree char *where = check->fn(check->opaque, &x->report);
+
+        if (where) {
+            kt_exam_found(x, check->rule, "%s", where);
+        }
+    }
+}
+
 static void check_threads(KtExam *x, KtTracer *t)
 {
     g_autofree char *where = kt_queue_check(t->queue);
-    g_autofree char *call = NULL;
 
     if (where) {
         kt_exam_found(x, KT_CHECK_QUEUE_ORDER, "%s", where);
     }
-    if (t->calls) {
-        call = kt_pending_calls_check(t->calls, &x->report.calls);
-    }
-    if (call) {
-        kt_exam_found(x, KT_CHECK_CALLS, "%s", call);
-    }
+    check_extra(x, t);
     check_events(x, t);
     check_accounts(x, t);
 }
@@ -164,9 +188,11 @@ void kt_query_check(KtTracer *t, const KtCheckFns *fns, KtCheckReport *out)
 
 void kt_query_checked(KtTracer *t, KtCheckFn fn, void *opaque)
 {
-    for (unsigned i = 0; t->checker && i < KT_CHECK__COUNT; i++) {
-        if (t->checker->told[i]) {
-            fn(i, t->checker->told[i], opaque);
+    const KtChecker *c = kt_tracer_part(t, &checker_part);
+
+    for (unsigned i = 0; i < KT_CHECK__COUNT; i++) {
+        if (c->told[i]) {
+            fn(i, c->told[i], opaque);
         }
     }
 }
@@ -186,17 +212,13 @@ static void tell(KtCheckRule rule, const char *where, void *opaque)
     }
 }
 
-static void run_part(KtTracer *t, const KtCheckFns *fns)
+static void run_part(KtChecker *c, const KtCheckFns *fns)
 {
-    KtChecker *c = t->checker;
+    KtTracer *t = c->tracer;
     KtExam x = exam_of(t, t->model, fns);
     uint64_t until = now_ns() + PART_NS;
     bool more = true;
 
-    if (c->model != t->model) {
-        c->model = t->model;
-        c->at = (KtCheckAt) { 0 };
-    }
     while (more && now_ns() < until) {
         more = kt_check_part(&x, &c->at);
     }
@@ -212,9 +234,11 @@ static bool whole_is_due(const KtChecker *c, uint64_t now)
     return now - c->whole_at >= MAX(WHOLE_EVERY, c->whole_ns * WHOLE_SHARE);
 }
 
-void kt_checker_run(KtTracer *t)
+/* A part of it, or all of it if that is due. */
+static void run(void *opaque)
 {
-    KtChecker *c = t->checker;
+    KtChecker *c = opaque;
+    KtTracer *t = c->tracer;
     const KtCheckFns fns = { .violation = tell, .opaque = c };
     uint64_t begin = now_ns();
     KtCheckReport report;
@@ -225,18 +249,17 @@ void kt_checker_run(KtTracer *t)
         c->whole_ns = c->whole_at - begin;
         kt_counters_add(t->counters, KT_CNT_CHECK_WHOLE, 1);
     } else {
-        run_part(t, &fns);
+        run_part(c, &fns);
     }
     kt_counters_add(t->counters, KT_CNT_CHECK_NS, now_ns() - begin);
 }
 
 void kt_tracer_set_check(KtTracer *t, KtCheckFn fn, void *opaque)
 {
-    kt_checker_free(t->checker);
-    t->checker = kt_checker_new(fn, opaque);
-}
+    KtChecker *c = kt_tracer_part(t, &checker_part);
 
-void kt_tracer_set_calls(KtTracer *t, KtPendingCalls *calls)
-{
-    t->calls = calls;
+    c->tracer = t;
+    c->fn = fn;
+    c->opaque = opaque;
+    kt_tracer_on_idle(t, run, c);
 }

@@ -100,7 +100,7 @@ static void report_free(gpointer p)
     g_free(r);
 }
 
-KtModules *kt_modules_new(KtBudget *budget)
+static void *modules_new(KtBudget *budget)
 {
     KtModules *m = g_new0(KtModules, 1);
 
@@ -108,16 +108,6 @@ KtModules *kt_modules_new(KtBudget *budget)
     m->reports = g_ptr_array_new_with_free_func(report_free);
     m->budget = budget;
     return m;
-}
-
-void kt_modules_free(KtModules *m)
-{
-    if (m) {
-        kt_modules_forget(m, true);
-        g_ptr_array_unref(m->loaded);
-        g_ptr_array_unref(m->reports);
-        g_free(m);
-    }
 }
 
 static void drop_report(KtModules *m, guint i)
@@ -129,15 +119,39 @@ static void drop_report(KtModules *m, guint i)
     g_ptr_array_remove_index(m->reports, i);
 }
 
-void kt_modules_forget(KtModules *m, bool all)
+static void drop_reports(KtModules *m)
 {
     while (m->reports->len) {
         drop_report(m, m->reports->len - 1);
     }
-    if (all) {
+}
+
+static void modules_free(void *part)
+{
+    KtModules *m = part;
+
+    drop_reports(m);
+    g_ptr_array_unref(m->loaded);
+    g_ptr_array_unref(m->reports);
+    g_free(m);
+}
+
+static void modules_reset(void *part, KtBootEnd why)
+{
+    KtModules *m = part;
+
+    drop_reports(m);
+    if (why != KT_BOOT_CLEAR) {
         g_ptr_array_set_size(m->loaded, 0);
     }
 }
+
+const KtBootPart kt_modules_part = {
+    .name = "modules",
+    .new = modules_new,
+    .free = modules_free,
+    .reset = modules_reset,
+};
 
 /* ---- what is noted ------------------------------------------------------ */
 

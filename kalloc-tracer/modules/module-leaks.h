@@ -10,7 +10,7 @@
 #ifndef KT_MODULE_LEAKS_H
 #define KT_MODULE_LEAKS_H
 
-#include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/base/boot-part.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/model/model.h"
@@ -18,9 +18,9 @@
 
 typedef struct KtModules KtModules;
 
-/** kt_modules_new() - (owned) @budget: (borrowed) */
-KtModules *kt_modules_new(KtBudget *budget);
-void kt_modules_free(KtModules *m);
+/** kt_modules_part - the KtModules of a tracer, as a boot part. `ka clear`
+ *  drops reports, the end of a boot what is loaded, too. */
+extern const KtBootPart kt_modules_part;
 
 /**
  * kt_modules_describe() - a module is loaded, or about to be unloaded (@gone);
@@ -52,9 +52,6 @@ typedef struct KtModulesNow {
  *  came with it, or unloaded; @note is taken. */
 void kt_modules_apply(KtModules *m, KtModule *note, KtModuleEventKind kind,
                       const KtModulesNow *now);
-
-/** kt_modules_forget() - the reports; with @all what is loaded, too. */
-void kt_modules_forget(KtModules *m, bool all);
 
 /** struct KtLeft - a block, to be known again */
 typedef struct KtLeft {

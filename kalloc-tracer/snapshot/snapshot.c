@@ -444,7 +444,7 @@ static void renumber(KtTracer *t, KtSnapshot *s)
 
 static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
 {
-    kt_modules_forget(t->modules, true);
+    kt_registry_reset(&t->registry, KT_BOOT_LOAD);
     kt_leaks_leave(t->leaks);
     kt_model_free(t->model);
     kt_model_free(t->previous);

@@ -7,7 +7,7 @@
 
 void kt_query_modules(KtTracer *t, KtModuleFn fn, void *opaque)
 {
-    const GPtrArray *reports = kt_modules_reports(t->modules);
+    const GPtrArray *reports = kt_modules_reports(kt_tracer_modules(t));
 
     for (guint i = 0; i < reports->len; i++) {
         const KtReport *r = reports->pdata[i];
@@ -18,9 +18,9 @@ void kt_query_modules(KtTracer *t, KtModuleFn fn, void *opaque)
     }
 }
 
-static const KtReport *find_report(const KtTracer *t, uint64_t id)
+static const KtReport *find_report(KtTracer *t, uint64_t id)
 {
-    const GPtrArray *reports = kt_modules_reports(t->modules);
+    const GPtrArray *reports = kt_modules_reports(kt_tracer_modules(t));
 
     for (guint i = 0; i < reports->len; i++) {
         const KtReport *r = reports->pdata[i];
@@ -88,5 +88,5 @@ void kt_query_module_frees(KtTracer *t, uint64_t id, KtErrorFn fn,
 
 bool kt_query_module_loaded(KtTracer *t, const char *name)
 {
-    return kt_modules_is_loaded(t->modules, name);
+    return kt_modules_is_loaded(kt_tracer_modules(t), name);
 }

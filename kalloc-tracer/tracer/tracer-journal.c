@@ -32,7 +32,7 @@ static void apply_note(KtTracer *t, const KtModuleEvent *note)
         kt_journal_add_frame(t->journal, frame[note->kind], note->frame);
     }
     if (note->module) {
-        kt_modules_apply(t->modules, note->module, note->kind,
+        kt_modules_apply(kt_tracer_modules(t), note->module, note->kind,
                          &(KtModulesNow) {
             .us = t->last_us, .unseen = !kt_tracer_enabled(t),
             .model = t->model, .stacks = t->stacks, .counters = t->counters });
@@ -55,7 +55,7 @@ void kt_tracer_replay_module(KtTracer *t, const GsKernel *k, uint64_t module_va,
 {
     const KtModuleEvent note = {
         .kind = kind,
-        .module = kt_modules_describe(t->modules, k, module_va,
+        .module = kt_modules_describe(kt_tracer_modules(t), k, module_va,
                                       kind == KT_MODULE_EVENT_GONE),
     };
 
@@ -117,8 +117,10 @@ static void add_note(KtTracer *t, KtModuleEvent note)
 
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
 {
+    KtModules *modules = kt_tracer_modules(t);
+
     add_note(t, (KtModuleEvent) { .module = kt_modules_describe(
-                                      t->modules, k, module_va, false),
+                                      modules, k, module_va, false),
                                   .frame = module_frame(t, k, module_va) });
 }
 
@@ -140,13 +142,14 @@ static GByteArray *inherited_frame(const KtTracer *t, const GsKernel *k,
 
 void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k)
 {
+    KtModules *modules = kt_tracer_modules(t);
     GsModule mod;
 
     for (unsigned i = 0; gs_kernel_nth_module(k, i, &mod); i++) {
         add_note(t, (KtModuleEvent) {
                         .kind = KT_MODULE_EVENT_INHERITED,
                         .module = mod.live ? kt_modules_describe(
-                                                 t->modules, k, mod.va, false) :
+                                                 modules, k, mod.va, false) :
                                              NULL,
                         .frame = inherited_frame(t, k, i, mod.live) });
     }
@@ -161,7 +164,7 @@ void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
     }
     add_note(t, (KtModuleEvent) { .kind = KT_MODULE_EVENT_GONE,
                                   .module = kt_modules_describe(
-                                      t->modules, k, module_va, true),
+                                      kt_tracer_modules(t), k, module_va, true),
                                   .frame = gone_frame(t, module_va) });
     gs_kernel_drop_module(k, module_va);
 }

@@ -23,10 +23,10 @@
 /* Every so many events who pushes looks how full the queue is. */
 #define LOOK_EVERY  (KT_QUEUE_SLOTS / 8)
 /* How long the thread sleeps: what it does when it wakes takes the guest's
- * data out of the near caches, so it does much at a time. With check=on what
- * is to be examined grows old meanwhile. */
+ * data out of the near caches, so it does much at a time. With idle work it
+ * sleeps less. */
 #define NAP_MS      64
-#define CHECK_MS    8
+#define IDLE_NAP_MS 8
 /* Events taken from the queue at once. */
 #define BATCH       64
 #define JOURNAL_BYTES ((uint64_t)8 << 20)
@@ -96,7 +96,8 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->hooks = kt_hook_table_new();
     t->counters = kt_counters_new();
     t->notes = kt_module_events_new(kt_module_free);
-    t->modules = kt_modules_new(t->budget);
+    kt_registry_init(&t->registry);
+    kt_tracer_modules(t);
     t->enabled = true;
     pthread_mutex_init(&t->lock, NULL);
     init_stopping(t);
@@ -272,11 +273,11 @@ static void apply_pending(KtTracer *t)
 }
 
 /* Who waits comes first. */
-static void check_some(KtTracer *t)
+static void work_idle(KtTracer *t)
 {
-    if (t->checker && !somebody_waits(t) &&
+    if (t->on_idle && !somebody_waits(t) &&
         pthread_mutex_trylock(&t->lock) == 0) {
-        kt_checker_run(t);
+        t->on_idle(t->on_idle_opaque);
         pthread_mutex_unlock(&t->lock);
     }
 }
@@ -308,8 +309,8 @@ static void *applier(void *opaque)
     do {
         kt_tracer_tick(t);
         apply_pending(t);
-        check_some(t);
-    } while (!told_to_stop(t, t->checker ? CHECK_MS : NAP_MS));
+        work_idle(t);
+    } while (!told_to_stop(t, t->on_idle ? IDLE_NAP_MS : NAP_MS));
     return NULL;
 }
 
@@ -347,7 +348,6 @@ void kt_tracer_free(KtTracer *t)
     kt_tracer_stop(t);
     drain_locked(t, kt_queue_taken(t->queue));
     kt_journal_close(t->journal);
-    kt_checker_free(t->checker);
     if (t->status) {
         g_byte_array_unref(t->status);
     }
@@ -356,7 +356,7 @@ void kt_tracer_free(KtTracer *t)
     kt_queue_free(t->queue);
     kt_tasks_caches_free(t->names);
     kt_module_events_free(t->notes);
-    kt_modules_free(t->modules);
+    kt_registry_deinit(&t->registry);
     kt_leak_scanner_free(t->leaks);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
@@ -390,7 +390,7 @@ static void reset_locked(KtTracer *t)
     t->previous = t->model;
     t->previous_live = t->model->live_blocks;
     kt_model_count_forgotten(t->model);
-    kt_modules_forget(t->modules, true);
+    kt_registry_reset(&t->registry, KT_BOOT_RESET);
     kt_leaks_leave(t->leaks);
     kt_model_retire(t->previous);
     if (kt_budget_bounded(t->budget)) {
@@ -405,7 +405,7 @@ static void clear_locked(KtTracer *t)
     bool unseen = t->model->unseen;
 
     kt_model_count_forgotten(t->model);
-    kt_modules_forget(t->modules, false);
+    kt_registry_reset(&t->registry, KT_BOOT_CLEAR);
     kt_model_free(t->model);
     t->model = new_model(t);
     t->model->complete = complete;
@@ -494,7 +494,37 @@ void kt_tracer_replay_control(KtTracer *t, KtControl control, uint32_t value)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- counters, stacks, names -------------------------------------------- */
+/* ---- what other rooms register ------------------------------------------ */
+
+void *kt_tracer_part(KtTracer *t, const KtBootPart *row)
+{
+    return kt_registry_part(&t->registry, row, t->budget);
+}
+
+KtModules *kt_tracer_modules(KtTracer *t)
+{
+    return kt_tracer_part(t, &kt_modules_part);
+}
+
+void kt_tracer_add_check(KtTracer *t, KtCheckRule rule, KtCheckExtra *fn,
+                         void *opaque)
+{
+    kt_registry_add_check(&t->registry,
+                          &(KtRegisteredCheck) { rule, fn, opaque });
+}
+
+void kt_tracer_on_idle(KtTracer *t, void (*fn)(void *opaque), void *opaque)
+{
+    t->on_idle = fn;
+    t->on_idle_opaque = opaque;
+}
+
+uint64_t kt_tracer_epoch(const KtTracer *t)
+{
+    return __atomic_load_n(&t->registry.epoch, __ATOMIC_ACQUIRE);
+}
+
+/* ---- counters and memory ------------------------------------------------ */
 
 KtBudget *kt_tracer_budget(KtTracer *t)
 {
@@ -524,77 +554,4 @@ void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n)
 uint64_t kt_tracer_counter(KtTracer *t, KtCounter c)
 {
     return kt_counters_get(t->counters, c);
-}
-
-KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
-                                 unsigned n, GsStop stop)
-{
-    KtStackId id = { 0 };
-
-    if (n == 0) {
-        return id;
-    }
-    if (n > KT_MAX_FRAMES) {
-        n = KT_MAX_FRAMES;
-        stop = GS_STOP_DEPTH;
-    }
-    id.v = kt_depot_intern(t->stacks, frames, n, stop);
-    if (!id.v) {
-        kt_counters_add(t->counters, KT_CNT_DROP_STACK, 1);
-    }
-    return id;
-}
-
-const uint64_t *kt_tracer_stack(KtTracer *t, KtStackId id, unsigned *n,
-                                GsStop *stop)
-{
-    uint8_t tag;
-    const uint64_t *frames = kt_depot_get(t->stacks, id.v, n, &tag);
-
-    *stop = tag;
-    return frames;
-}
-
-KtTaskId kt_tracer_intern_task(KtTracer *t, uint32_t pid,
-                               const char comm[16])
-{
-    KtTaskId id = kt_tasks_caches_intern_task(t->names, pid, comm);
-
-    if (!id.v) {
-        kt_counters_add(t->counters, KT_CNT_TASK_UNKNOWN, 1);
-    }
-    return id;
-}
-
-bool kt_tracer_task(KtTracer *t, KtTaskId id, uint32_t *pid, char comm[17])
-{
-    return kt_tasks_caches_task(t->names, id, pid, comm);
-}
-
-KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
-                              const char *name, uint32_t object_size,
-                              uint32_t size)
-{
-    const KtCacheInfo info = {
-        .va = cache_va,
-        .name = name,
-        .object_size = object_size,
-        .size = size,
-    };
-    KtCacheId id = kt_tasks_caches_add_cache(t->names, &info);
-
-    if (!id.v) {
-        kt_counters_add(t->counters, KT_CNT_DROP_CACHE, 1);
-    }
-    return id;
-}
-
-bool kt_tracer_cache(KtTracer *t, KtCacheId id, KtCacheInfo *out)
-{
-    return kt_tasks_caches_cache(t->names, id, out);
-}
-
-void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id)
-{
-    kt_tasks_caches_cache_destroyed(t->names, id);
 }

@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 #include "kalloc-tracer/base/budget.h"
-#include "kalloc-tracer/check/checker.h"
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/hooks/hook-table.h"
@@ -19,6 +18,7 @@
 #include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/modules/module-events.h"
 #include "kalloc-tracer/tracer/queue.h"
+#include "kalloc-tracer/tracer/registry.h"
 
 /** struct KtTold - sizes as the tracer that wrote a file had them: of what it
  *  had interned, a file holds only what events name. */
@@ -49,11 +49,9 @@ struct KtTracer {
                              * memory is bounded */
     uint64_t previous_live; /* blocks of that boot */
     uint64_t errors_before; /* error.dropped when @model began */
-    KtModules *modules;     /* what they left behind */
     bool warned;            /* that blocks are not kept */
     KtJournal *journal;     /* NULL for none */
-    KtChecker *checker;     /* NULL: nothing is checked at run time */
-    KtPendingCalls *calls;  /* borrowed, for the checker; NULL: not known */
+    KtRegistry registry;    /* boot parts and checks of other rooms */
     GByteArray *status;     /* the last that was written to it */
     uint64_t flushed_at;    /* host's clock, ns */
     uint64_t events;        /* applied */
@@ -62,6 +60,8 @@ struct KtTracer {
     KtTold told;            /* of a tracer that was read from a file */
     void (*on_second)(void *opaque);    /* set before there is an applier */
     void *on_second_opaque;
+    void (*on_idle)(void *opaque);      /* likewise */
+    void *on_idle_opaque;
 };
 
 /** kt_tracer_budget() - (borrowed) where all of its memory is accounted for,
@@ -74,6 +74,45 @@ KtBudget *kt_tracer_budget(KtTracer *t);
  * Change it with kt_hook_table_set() before anything is traced only.
  */
 KtHookTable *kt_tracer_hooks(KtTracer *t);
+
+/**
+ * kt_tracer_part() - Return what a feature keeps for the running boot
+ *
+ * The part is made by the first call. Any thread. Returns: (borrowed, for the
+ * tracer's life).
+ */
+void *kt_tracer_part(KtTracer *t, const KtBootPart *row);
+
+/**
+ * kt_tracer_add_check() - Let the checker examine more than the model
+ * @rule: the rule that does not hold if @fn returns a text
+ *
+ * @fn is called by `ka check` and by check=on, with the tracer's lock; @opaque
+ * is borrowed for the tracer's life. Call before kt_tracer_start().
+ */
+void kt_tracer_add_check(KtTracer *t, KtCheckRule rule, KtCheckExtra *fn,
+                         void *opaque);
+
+/**
+ * kt_tracer_on_idle() - Call @fn on the consumer thread when it has nothing
+ * to apply
+ *
+ * @fn has the tracer's lock, and must return within a millisecond or so. The
+ * thread sleeps less between two looks at the queue if there is such work.
+ * One @fn at most; call before kt_tracer_start().
+ */
+void kt_tracer_on_idle(KtTracer *t, void (*fn)(void *opaque), void *opaque);
+
+/**
+ * kt_tracer_epoch() - Return a number that grows with each reset of the VM and
+ * each loaded snapshot
+ *
+ * Any thread. What was learnt of blocks in another epoch is not valid.
+ */
+uint64_t kt_tracer_epoch(const KtTracer *t);
+
+/** kt_tracer_modules() - (borrowed) Return the part of loaded modules. */
+KtModules *kt_tracer_modules(KtTracer *t);
 
 /** kt_tracer_lock_drained() - take the lock with everything applied that was
  *  pushed before. */

@@ -35,8 +35,6 @@ QEMU_ROOMS = {'kalloc-tracer/capture', 'kalloc-tracer/plugin'}
 KNOTS = {
     ('kalloc-tracer/base/tasks-and-caches.c',
      'kalloc-tracer/model/blocks.h'),
-    ('kalloc-tracer/check/checker.h',
-     'kalloc-tracer/capture/pending-calls.h'),
     ('kalloc-tracer/hooks/profile.h',
      'kalloc-tracer/kernel/guest.h'),
     ('kalloc-tracer/snapshot/snapshot.c',
@@ -45,8 +43,6 @@ KNOTS = {
      'kalloc-tracer/snapshot/snapshot.h'),
     ('kalloc-tracer/tracer/tracer.c',
      'kalloc-tracer/leak/leak-rules.h'),
-    ('kalloc-tracer/tracer/tracer.h',
-     'kalloc-tracer/check/checker.h'),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -4,6 +4,7 @@
  * resets.
  */
 #include "tests/unit/capture-world.h"
+#include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static void calls_become_events(void)
@@ -72,7 +73,7 @@ static void calls_while_off(void)
     }
     g_assert_cmpuint(stats_of(w).events, ==, 0);
     g_assert_cmpuint(kt_capture_hook_hits(w->capture, id), ==, 1);
-    g_assert_cmpuint(kt_pending_calls_pending(w->t->calls), ==, 0);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 0);
     g_assert_cmpuint(counter(w, KT_CNT_CALL_DROPPED), ==, 0);
     g_assert_cmpuint(counter(w, KT_CNT_CALL_STALE), ==, 0);
     g_assert_cmpuint(counter(w, KT_CNT_RETURN_FOREIGN), ==, 0);

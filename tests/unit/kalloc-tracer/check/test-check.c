@@ -63,7 +63,8 @@ static World new_world(void)
     kt_tracer_intern_task(w.t, 1, "test\0\0\0\0\0\0\0\0\0\0\0");
     kt_tracer_add_cache(w.t, 1, "cache", 64, 64);
     kt_tracer_set_complete(w.t, true);
-    kt_tracer_set_calls(w.t, w.calls);
+    kt_tracer_add_check(w.t, KT_CHECK_CALLS, kt_pending_calls_check,
+                        w.calls);
     for (unsigned i = 0; i < N; i++) {
         alloc(&w, nth(i), 64);
         if (i % 9 == 0) {

@@ -198,7 +198,8 @@ static void holds_together_whatever_comes(void)
     GThread *thread[PRODUCERS + 1];
     uint64_t pushed = 0;
 
-    kt_tracer_set_calls(w.t, w.calls);
+    kt_tracer_add_check(w.t, KT_CHECK_CALLS, kt_pending_calls_check,
+                        w.calls);
     kt_tracer_set_check(w.t, violated, (char *)"running");
     kt_tracer_start(w.t);
     for (unsigned i = 0; i < PRODUCERS; i++) {

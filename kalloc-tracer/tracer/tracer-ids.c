@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Ids of a tracer: backtraces, tasks and caches that events refer to. Any
+ * thread; the tables are thread-safe by themselves.
+ */
+#include "kalloc-tracer/tracer/tracer.h"
+
+KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
+                                 unsigned n, GsStop stop)
+{
+    KtStackId id = { 0 };
+
+    if (n == 0) {
+        return id;
+    }
+    if (n > KT_MAX_FRAMES) {
+        n = KT_MAX_FRAMES;
+        stop = GS_STOP_DEPTH;
+    }
+    id.v = kt_depot_intern(t->stacks, frames, n, stop);
+    if (!id.v) {
+        kt_counters_add(t->counters, KT_CNT_DROP_STACK, 1);
+    }
+    return id;
+}
+
+const uint64_t *kt_tracer_stack(KtTracer *t, KtStackId id, unsigned *n,
+                                GsStop *stop)
+{
+    uint8_t tag;
+    const uint64_t *frames = kt_depot_get(t->stacks, id.v, n, &tag);
+
+    *stop = tag;
+    return frames;
+}
+
+KtTaskId kt_tracer_intern_task(KtTracer *t, uint32_t pid,
+                               const char comm[16])
+{
+    KtTaskId id = kt_tasks_caches_intern_task(t->names, pid, comm);
+
+    if (!id.v) {
+        kt_counters_add(t->counters, KT_CNT_TASK_UNKNOWN, 1);
+    }
+    return id;
+}
+
+bool kt_tracer_task(KtTracer *t, KtTaskId id, uint32_t *pid, char comm[17])
+{
+    return kt_tasks_caches_task(t->names, id, pid, comm);
+}
+
+KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
+                              const char *name, uint32_t object_size,
+                              uint32_t size)
+{
+    const KtCacheInfo info = {
+        .va = cache_va,
+        .name = name,
+        .object_size = object_size,
+        .size = size,
+    };
+    KtCacheId id = kt_tasks_caches_add_cache(t->names, &info);
+
+    if (!id.v) {
+        kt_counters_add(t->counters, KT_CNT_DROP_CACHE, 1);
+    }
+    return id;
+}
+
+bool kt_tracer_cache(KtTracer *t, KtCacheId id, KtCacheInfo *out)
+{
+    return kt_tasks_caches_cache(t->names, id, out);
+}
+
+void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id)
+{
+    kt_tasks_caches_cache_destroyed(t->names, id);
+}

@@ -108,7 +108,7 @@ bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us);
  *  never. As all of these, on the thread of monitor commands. */
 void kt_leak_set_every(KtTracer *t, unsigned seconds);
 #define KT_LEAK_EVERY_MAX 86400
-unsigned kt_leak_every(const KtTracer *t);
+unsigned kt_leak_every(KtTracer *t);
 /** kt_leak_periodic_due() - to be asked each second that the VM runs: is a scan
  *  wanted now? */
 bool kt_leak_periodic_due(KtTracer *t);

@@ -16,7 +16,7 @@
 
 bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
 {
-    const KtLeakScanner *l = kt_leaks_now(t);
+    const KtLeakScanner *l = kt_leak_scanner_now(t);
 
     *us = l->last_us;
     *out = g_array_new(FALSE, FALSE, sizeof(KtLeak));
@@ -39,18 +39,20 @@ bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
 
 void kt_leak_set_every(KtTracer *t, unsigned seconds)
 {
-    t->leaks->every = seconds;
-    t->leaks->waited = t->leaks->tries = 0;
+    KtLeakScanner *l = kt_leak_scanner_of(t);
+
+    l->every = seconds;
+    l->waited = l->tries = 0;
 }
 
-unsigned kt_leak_every(const KtTracer *t)
+unsigned kt_leak_every(KtTracer *t)
 {
-    return t->leaks->every;
+    return kt_leak_scanner_of(t)->every;
 }
 
 bool kt_leak_periodic_due(KtTracer *t)
 {
-    KtLeakScanner *l = t->leaks;
+    KtLeakScanner *l = kt_leak_scanner_of(t);
 
     return l->every && ++l->waited >= l->every;
 }
@@ -64,7 +66,7 @@ static void begin_anew(KtLeakScanner *l)
  * be tried again, or if the last scan failed for the same reason. */
 static char *report_failure(KtTracer *t, const GError *err)
 {
-    KtLeakScanner *l = t->leaks;
+    KtLeakScanner *l = kt_leak_scanner_of(t);
     bool is_new = g_strcmp0(l->why_not, err->message) != 0;
 
     if (!g_error_matches(err, GS_ERROR, GS_ERROR_UNSUPPORTED) &&
@@ -81,16 +83,16 @@ static char *report_failure(KtTracer *t, const GError *err)
 
 char *kt_leak_periodic(KtTracer *t, const KtLeakPlan *plan)
 {
+    KtLeakScanner *l = kt_leak_scanner_of(t);
     g_autoptr(GError) err = NULL;
     g_auto(KtLeakReport) r = { 0 };
 
     if (!kt_leak_scan(t, plan, &r, &err)) {
         return report_failure(t, err);
     }
-    begin_anew(t->leaks);
-    g_clear_pointer(&t->leaks->why_not, g_free);
+    begin_anew(l);
+    g_clear_pointer(&l->why_not, g_free);
     return !r.fresh ? NULL : g_strdup_printf(
         "leak scan at %" G_GUINT64_FORMAT "us: %u leaked blocks, %u of them "
-        "new; ka leak list prints them", t->leaks->last_us, r.leaks->len,
-        r.fresh);
+        "new; ka leak list prints them", l->last_us, r.leaks->len, r.fresh);
 }

@@ -74,16 +74,34 @@ void kt_leak_scanner_free(KtLeakScanner *l)
     }
 }
 
-void kt_leaks_leave(KtLeakScanner *l)
+static void *scanner_new(KtBudget *budget)
 {
-    __atomic_store_n(&l->left, true, __ATOMIC_RELEASE);
+    return kt_leak_scanner_new();
 }
 
-KtLeakScanner *kt_leaks_now(KtTracer *t)
+static void scanner_free(void *part)
 {
-    KtLeakScanner *l = t->leaks;
+    kt_leak_scanner_free(part);
+}
 
-    if (__atomic_exchange_n(&l->left, false, __ATOMIC_ACQ_REL)) {
+KtLeakScanner *kt_leak_scanner_of(KtTracer *t)
+{
+    static const KtBootPart part = {
+        .name = "leak-scanner",
+        .new = scanner_new,
+        .free = scanner_free,
+    };
+
+    return kt_tracer_part(t, &part);
+}
+
+KtLeakScanner *kt_leak_scanner_now(KtTracer *t)
+{
+    KtLeakScanner *l = kt_leak_scanner_of(t);
+    uint64_t epoch = kt_tracer_epoch(t);
+
+    if (l->epoch != epoch) {
+        l->epoch = epoch;
         g_hash_table_remove_all(l->cleared);
         g_array_set_size(l->last, 0);
         l->last_us = 0;
@@ -212,7 +230,7 @@ bool kt_leak_rules_load(KtTracer *t, const char *path, GError **errp)
                     "bytes that are no text", path);
         return false;
     }
-    return kt_leaks_parse(t->leaks, text, path, errp);
+    return kt_leaks_parse(kt_leak_scanner_of(t), text, path, errp);
 }
 
 /* ---- apply -------------------------------------------------------------- */

@@ -50,7 +50,7 @@ typedef struct KtLeakFinding {
  * @every: seconds from one scan to the next while the VM runs, 0: none by
  *         itself; @waited: of them; @tries: of the one that is due
  * @why_not: (owned, nullable) could not be made, the last time
- * @left: (atomic) the VM is not where it was scanned
+ * @epoch: of the boot that @cleared and @last are of, see kt_tracer_epoch()
  */
 typedef struct KtLeakScanner {
     GArray *rules;
@@ -60,16 +60,17 @@ typedef struct KtLeakScanner {
     bool scanned;
     unsigned every, waited, tries;
     char *why_not;
-    bool left;
+    uint64_t epoch;
 } KtLeakScanner;
 
 KtLeakScanner *kt_leak_scanner_new(void);
 void kt_leak_scanner_free(KtLeakScanner *l);
-/** kt_leaks_leave() - the VM was reset, or is at another time of its life:
- *  blocks that were reported or cleared are none of its own. Any thread. */
-void kt_leaks_leave(KtLeakScanner *l);
-/** kt_leaks_now() - (borrowed) @t's, without what was left. */
-KtLeakScanner *kt_leaks_now(KtTracer *t);
+/** kt_leak_scanner_of() - (borrowed) Return the scanner of a tracer; the first
+ *  call makes it. */
+KtLeakScanner *kt_leak_scanner_of(KtTracer *t);
+/** kt_leak_scanner_now() - (borrowed) Return the scanner of a tracer. Findings
+ *  of another epoch are dropped first: their blocks are of another boot. */
+KtLeakScanner *kt_leak_scanner_now(KtTracer *t);
 /** kt_leaks_parse() - add the rules of a file; none is added on error. @name:
  *  of the file, for @errp */
 bool kt_leaks_parse(KtLeakScanner *l, const char *text, const char *name,

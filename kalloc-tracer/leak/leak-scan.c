@@ -143,7 +143,7 @@ static KtLeakHold hold_of(const KtMarker *s, uint32_t i)
 static void report(const KtLiveSet *w, uint32_t i, const GArray *before,
                    KtLeakReport *out)
 {
-    KtLeakScanner *l = w->tracer->leaks;
+    KtLeakScanner *l = kt_leak_scanner_of(w->tracer);
     KtLeak leak = { .hold = hold_of(w->scan, i) };
     const KtLiveBlock *b = kt_live_set_block(w, i);
     KtLeakFinding finding = { b->va, b->alloc_us, leak.hold };
@@ -161,7 +161,7 @@ static void report(const KtLiveSet *w, uint32_t i, const GArray *before,
 static void report_all(const KtLiveSet *w, const uint8_t *excused,
                        KtLeakReport *out)
 {
-    KtLeakScanner *l = w->tracer->leaks;
+    KtLeakScanner *l = kt_leak_scanner_of(w->tracer);
     g_autoptr(GArray) before = g_steal_pointer(&l->last);
     KtStats stats;
 
@@ -204,7 +204,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
         return false;
     }
     excused = g_malloc0(w->live->len + 1);
-    kt_leak_apply_rules(kt_leaks_now(t), w, excused);
+    kt_leak_apply_rules(kt_leak_scanner_now(t), w, excused);
     if (w->ended) {
         return kt_live_set_fail(w, errp);
     }
@@ -238,7 +238,7 @@ void kt_leak_report_clear(KtLeakReport *r)
 
 uint64_t kt_leak_clear(KtTracer *t)
 {
-    KtLeakScanner *l = kt_leaks_now(t);
+    KtLeakScanner *l = kt_leak_scanner_now(t);
     uint64_t n = l->last->len;
 
     for (unsigned i = 0; i < l->last->len; i++) {
@@ -253,7 +253,7 @@ uint64_t kt_leak_clear(KtTracer *t)
 
 bool kt_leak_scanned(KtTracer *t, uint64_t *us)
 {
-    const KtLeakScanner *l = kt_leaks_now(t);
+    const KtLeakScanner *l = kt_leak_scanner_now(t);
 
     *us = l->last_us;
     return l->scanned;
@@ -262,7 +262,8 @@ bool kt_leak_scanned(KtTracer *t, uint64_t *us)
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold)
 {
-    const KtLeakFinding *m = find_finding(kt_leaks_now(t)->last, va, alloc_us);
+    const KtLeakFinding *m = find_finding(kt_leak_scanner_now(t)->last, va,
+                                          alloc_us);
 
     if (m) {
         *hold = m->hold;
@@ -273,7 +274,8 @@ bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
 bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
                      KtLeakHold *hold)
 {
-    const KtLeakFinding *m = find_cleared(kt_leaks_now(t), va, alloc_us);
+    const KtLeakFinding *m = find_cleared(kt_leak_scanner_now(t), va,
+                                          alloc_us);
 
     if (m) {
         *hold = m->hold;

@@ -14,7 +14,6 @@
 
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/hooks/hook-table.h"
-#include "kalloc-tracer/leak/leak-rules.h"
 #include "guest-symbols/base/printable.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -445,7 +444,6 @@ static void renumber(KtTracer *t, KtSnapshot *s)
 static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
 {
     kt_registry_reset(&t->registry, KT_BOOT_LOAD);
-    kt_leaks_leave(t->leaks);
     kt_model_free(t->model);
     kt_model_free(t->previous);
     t->model = model;

@@ -14,7 +14,6 @@
  * one who is to fill it may be waiting for the lock himself.
  */
 #include "kalloc-tracer/tracer/tracer.h"
-#include "kalloc-tracer/leak/leak-rules.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -91,7 +90,6 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->queue = kt_queue_new();
     t->stacks = kt_depot_new(MIN(config->max_stacks, KT_MAX_STACKS));
     kt_depot_charge(t->stacks, t->budget, KT_MEM_STACKS);
-    t->leaks = kt_leak_scanner_new();
     t->names = kt_tasks_caches_new(t->budget);
     t->hooks = kt_hook_table_new();
     t->counters = kt_counters_new();
@@ -357,7 +355,6 @@ void kt_tracer_free(KtTracer *t)
     kt_tasks_caches_free(t->names);
     kt_module_events_free(t->notes);
     kt_registry_deinit(&t->registry);
-    kt_leak_scanner_free(t->leaks);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);
     kt_hook_table_free(t->hooks);
@@ -391,7 +388,6 @@ static void reset_locked(KtTracer *t)
     t->previous_live = t->model->live_blocks;
     kt_model_count_forgotten(t->model);
     kt_registry_reset(&t->registry, KT_BOOT_RESET);
-    kt_leaks_leave(t->leaks);
     kt_model_retire(t->previous);
     if (kt_budget_bounded(t->budget)) {
         g_clear_pointer(&t->previous, kt_model_free);

@@ -56,7 +56,6 @@ struct KtTracer {
     uint64_t flushed_at;    /* host's clock, ns */
     uint64_t events;        /* applied */
     uint64_t last_us;
-    struct KtLeakScanner *leaks; /* of leak scans; see leak-rules.h */
     KtTold told;            /* of a tracer that was read from a file */
     void (*on_second)(void *opaque);    /* set before there is an applier */
     void *on_second_opaque;

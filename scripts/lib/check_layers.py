@@ -37,12 +37,8 @@ KNOTS = {
      'kalloc-tracer/model/blocks.h'),
     ('kalloc-tracer/hooks/profile.h',
      'kalloc-tracer/kernel/guest.h'),
-    ('kalloc-tracer/snapshot/snapshot.c',
-     'kalloc-tracer/leak/leak-rules.h'),
     ('kalloc-tracer/tracer/tracer-journal.c',
      'kalloc-tracer/snapshot/snapshot.h'),
-    ('kalloc-tracer/tracer/tracer.c',
-     'kalloc-tracer/leak/leak-rules.h'),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files of this room share. */
-#ifndef KT_STATE_PARTS_H
-#define KT_STATE_PARTS_H
+#ifndef KT_SNAPSHOT_INTERNAL_H
+#define KT_SNAPSHOT_INTERNAL_H
 
 #include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
@@ -35,4 +35,14 @@ void kt_accounts_unpack(KtAccounts *a, GsBytes *u, uint32_t n_stacks,
 void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
                           const KtDepot *stacks);
 
-#endif /* KT_STATE_PARTS_H */
+/**
+ * kt_checkpoint_write() - Write all that the tracer knows into its journal
+ *
+ * The events in the journal did not lead to what the tracer knows, because a
+ * snapshot was loaded: whoever reads the journal continues from this frame.
+ * Any thread that holds no lock of the tracer; no events are pushed meanwhile.
+ * Does nothing without a journal.
+ */
+void kt_checkpoint_write(KtTracer *t);
+
+#endif /* KT_SNAPSHOT_INTERNAL_H */

@@ -469,7 +469,7 @@ void kt_snapshot_install(KtTracer *t, KtSnapshot *s)
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&t->lock);
     kt_tracer_count(t, KT_CNT_LOADS, 1);
-    kt_tracer_save_checkpoint(t);
+    kt_checkpoint_write(t);
 }
 
 void kt_tracer_reset_unknown(KtTracer *t)
@@ -488,7 +488,7 @@ void kt_tracer_reset_unknown(KtTracer *t)
     t->events++;
     pthread_mutex_unlock(&t->lock);
     kt_tracer_count(t, KT_CNT_LOADS_BLIND, 1);
-    kt_tracer_save_checkpoint(t);
+    kt_checkpoint_write(t);
 }
 
 /* ---- the whole of it ---------------------------------------------------- */

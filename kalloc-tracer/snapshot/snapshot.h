@@ -9,8 +9,8 @@
  * Ids of stacks, tasks and caches are others after a load, for tables of them
  * only grow; listings do not show them.
  */
-#ifndef KT_STATE_H
-#define KT_STATE_H
+#ifndef KT_SNAPSHOT_H
+#define KT_SNAPSHOT_H
 
 #include "kalloc-tracer/kt.h"
 #include "guest-symbols/base/stream.h"
@@ -73,4 +73,4 @@ bool kt_snapshot_load(KtTracer *t, GsStreamSource source, void *opaque,
  */
 void kt_tracer_reset_unknown(KtTracer *t);
 
-#endif /* KT_STATE_H */
+#endif /* KT_SNAPSHOT_H */

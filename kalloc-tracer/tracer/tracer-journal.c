@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "kalloc-tracer/journal/status-frame.h"
-#include "kalloc-tracer/snapshot/snapshot.h"
 
 #define FLUSH_NS 1000000000ull
 
@@ -167,35 +166,6 @@ void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
                                       kt_tracer_modules(t), k, module_va, true),
                                   .frame = gone_frame(t, module_va) });
     gs_kernel_drop_module(k, module_va);
-}
-
-/* ---- checkpoints -------------------------------------------------------- */
-
-/* A frame's bytes: whether more follow, then part of the state's stream. */
-static void part_locked(KtTracer *t, const GByteArray *all, size_t at,
-                        size_t len)
-{
-    GByteArray *data = g_byte_array_new();
-
-    gs_out_u8(&GS_OUT(data), at + len < all->len);
-    g_byte_array_append(data, all->data + at, len);
-    kt_journal_add_frame(t->journal, KT_FRAME_CHECKPOINT, data);
-}
-
-void kt_tracer_save_checkpoint(KtTracer *t)
-{
-    g_autoptr(GByteArray) all = NULL;
-
-    if (!t->journal) {
-        return;
-    }
-    all = g_byte_array_new();
-    kt_snapshot_save(t, gs_stream_to_array, all);
-    kt_tracer_lock_drained(t);
-    for (size_t at = 0; at < all->len; at += KT_MEM_BYTES) {
-        part_locked(t, all, at, MIN(KT_MEM_BYTES, all->len - at));
-    }
-    pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- status ------------------------------------------------------------- */

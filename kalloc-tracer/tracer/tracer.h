@@ -117,10 +117,6 @@ KtModules *kt_tracer_modules(KtTracer *t);
  *  pushed before. */
 void kt_tracer_lock_drained(KtTracer *t);
 
-/** kt_tracer_save_checkpoint() - the journal goes on from what the tracer
- *  knows now, which no events led to; nobody pushes, no lock held. */
-void kt_tracer_save_checkpoint(KtTracer *t);
-
 /** kt_tracer_tick() - once a second the journal is written, and the status
  *  asked for; on the tracer's own thread, no lock held. */
 void kt_tracer_tick(KtTracer *t);

@@ -37,8 +37,6 @@ KNOTS = {
      'kalloc-tracer/model/blocks.h'),
     ('kalloc-tracer/hooks/profile.h',
      'kalloc-tracer/kernel/guest.h'),
-    ('kalloc-tracer/tracer/tracer-journal.c',
-     'kalloc-tracer/snapshot/snapshot.h'),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

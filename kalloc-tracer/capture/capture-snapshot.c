@@ -126,12 +126,12 @@ static bool unpack_kernel(KtKernelAt *at, GsBytes *u)
 }
 
 static void unpack_hooks(KtCapture *c, KtBoot *boot, GsBytes *u,
-                         const KtSnapshot *s)
+                         const KtIdMap *ids)
 {
     uint64_t n = gs_bytes_upto(u, UINT8_MAX, "the number of hooks");
 
     for (unsigned i = 1; i <= n; i++) {
-        KtHookId id = kt_snapshot_hook(s, i);
+        KtHookId id = kt_id_map_hook(ids, i);
         uint64_t hits = gs_bytes_varint(u, UINT64_MAX);
         bool tells = gs_bytes_upto(u, 1, "a flag");
 
@@ -149,9 +149,9 @@ static void note_gap(KtCapture *c, uint8_t flags)
     kt_tracer_push(c->shared.tracer, 0, &gap);
 }
 
-static void unpack_calls(KtCapture *c, GsBytes *u, const KtSnapshot *s)
+static void unpack_calls(KtCapture *c, GsBytes *u, const KtIdMap *ids)
 {
-    unsigned lost = kt_pending_calls_unpack(c->shared.calls, u, s);
+    unsigned lost = kt_pending_calls_unpack(c->shared.calls, u, ids);
 
     if (lost) {
         kt_tracer_count(c->shared.tracer, KT_CNT_CALL_DROPPED, lost);
@@ -162,11 +162,14 @@ static void unpack_calls(KtCapture *c, GsBytes *u, const KtSnapshot *s)
 static void unpack_boot(KtCapture *c, KtBoot *boot, GsBytes *u,
                         const KtSnapshot *s)
 {
-    unpack_hooks(c, boot, u, s);
-    kt_guest_unpack(boot->guest, u, s);
+    const KtIdMap map = kt_snapshot_ids(s);
+    const KtIdMap *ids = &map;
+
+    unpack_hooks(c, boot, u, ids);
+    kt_guest_unpack(boot->guest, u, ids);
     kt_load_modules(c->shared.tracer, c->shared.kernel, u);
-    unpack_calls(c, u, s);
-    kt_return_sites_unpack(c->shared.sites, u, s);
+    unpack_calls(c, u, ids);
+    kt_return_sites_unpack(c->shared.sites, u, ids);
 }
 
 /* ---- the kernel runs again ---------------------------------------------- */

@@ -296,7 +296,7 @@ void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p)
 }
 
 /* False if one was lost for it. */
-static bool unpack_call(KtPendingCalls *c, GsBytes *u, const KtSnapshot *s)
+static bool unpack_call(KtPendingCalls *c, GsBytes *u, const KtIdMap *ids)
 {
     unsigned stale;
     KtPendingCall call = { .sp = gs_bytes_varint(u, UINT64_MAX) };
@@ -306,19 +306,19 @@ static bool unpack_call(KtPendingCalls *c, GsBytes *u, const KtSnapshot *s)
     call.ptr = gs_bytes_varint(u, UINT64_MAX);
     call.cache = gs_bytes_varint(u, UINT64_MAX);
     call.gfp = gs_bytes_upto(u, UINT32_MAX, "gfp flags");
-    call.hook = kt_snapshot_hook(s, gs_bytes_varint(u, UINT64_MAX));
+    call.hook = kt_id_map_hook(ids, gs_bytes_varint(u, UINT64_MAX));
     return !gs_bytes_ok(u) || !call.hook.v ||
            kt_pending_calls_push(c, &call, &stale);
 }
 
 unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsBytes *u,
-                                 const KtSnapshot *s)
+                                 const KtIdMap *ids)
 {
     uint64_t n = gs_bytes_upto(u, CALLS_MAX, "the number of calls");
     unsigned lost = 0;
 
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
-        lost += !unpack_call(c, u, s);
+        lost += !unpack_call(c, u, ids);
     }
     return lost;
 }

@@ -11,7 +11,8 @@
 
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/snapshot/snapshot.h"
+#include "guest-symbols/base/stream.h"
+#include "kalloc-tracer/base/id-map.h"
 
 /**
  * struct KtPendingCall - a call under way
@@ -79,9 +80,9 @@ void kt_pending_calls_clear(KtPendingCalls *c);
  *  nobody pushes or pops meanwhile. */
 void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p);
 /** kt_pending_calls_unpack() - push what that wrote, but for calls of hooks
- *  that are not here; @s: (borrowed) whose hooks they name. Returns: how many
- *  were lost for want of room. */
+ *  that are not here; @ids: of the snapshot, whose hooks they name. Returns:
+ *  how many were lost for want of room. */
 unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsBytes *u,
-                                 const KtSnapshot *s);
+                                 const KtIdMap *ids);
 
 #endif /* KT_CALLS_H */

@@ -215,14 +215,14 @@ void kt_return_sites_pack(const KtReturnSites *s, GsOut *p)
 
 /* No code is translated that has not asked for its site. */
 static void unpack_site(KtReturnSites *s, uint64_t *va, GsBytes *u,
-                        const KtSnapshot *saved)
+                        const KtIdMap *ids)
 {
     KtHookId wrapper;
     uint32_t site;
     bool added;
 
     *va = gs_bytes_step(u, *va);
-    wrapper = kt_snapshot_hook(saved, gs_bytes_varint(u, UINT64_MAX));
+    wrapper = kt_id_map_hook(ids, gs_bytes_varint(u, UINT64_MAX));
     if (gs_bytes_ok(u)) {
         site = kt_return_sites_add(s, *va, wrapper, &added);
         if (site != KT_RETURN_SITE_NONE) {
@@ -232,12 +232,12 @@ static void unpack_site(KtReturnSites *s, uint64_t *va, GsBytes *u,
 }
 
 void kt_return_sites_unpack(KtReturnSites *s, GsBytes *u,
-                            const KtSnapshot *saved)
+                            const KtIdMap *ids)
 {
     uint64_t n = gs_bytes_upto(u, SITE_MAX, "the number of return sites");
     uint64_t va = 0;
 
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
-        unpack_site(s, &va, u, saved);
+        unpack_site(s, &va, u, ids);
     }
 }

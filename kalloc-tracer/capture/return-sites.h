@@ -9,7 +9,8 @@
 #define KT_SITES_H
 
 #include "kalloc-tracer/kt.h"
-#include "kalloc-tracer/snapshot/snapshot.h"
+#include "guest-symbols/base/stream.h"
+#include "kalloc-tracer/base/id-map.h"
 
 typedef struct KtReturnSites KtReturnSites;
 
@@ -66,8 +67,8 @@ void kt_return_sites_clear(KtReturnSites *s);
 /** kt_return_sites_pack() - all of them; nobody adds meanwhile. */
 void kt_return_sites_pack(const KtReturnSites *s, GsOut *p);
 /** kt_return_sites_unpack() - add what that wrote, ready, for nothing is
- *  translated yet; @saved: (borrowed) whose hooks they name. */
+ *  translated yet; @ids: of a snapshot, whose hooks they name. */
 void kt_return_sites_unpack(KtReturnSites *s, GsBytes *u,
-                            const KtSnapshot *saved);
+                            const KtIdMap *ids);
 
 #endif /* KT_SITES_H */

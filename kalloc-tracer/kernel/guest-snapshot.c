@@ -31,20 +31,20 @@ void kt_guest_pack(KtGuest *g, GsOut *p)
     g_mutex_unlock(&g->lock);
 }
 
-void kt_guest_unpack(KtGuest *g, GsBytes *u, const KtSnapshot *s)
+void kt_guest_unpack(KtGuest *g, GsBytes *u, const KtIdMap *ids)
 {
     uint64_t n;
 
     g->vmemmap = gs_bytes_varint(u, UINT64_MAX);
     g->page_offset = gs_bytes_varint(u, UINT64_MAX);
     for (unsigned i = 0; i < KT_BOOT_CACHES; i++) {
-        g->boot_cache[i] = kt_snapshot_cache(s, gs_bytes_varint(u, UINT64_MAX));
+        g->boot_cache[i] = kt_id_map_cache(ids, gs_bytes_varint(u, UINT64_MAX));
     }
-    g->kmem_cache = kt_snapshot_cache(s, gs_bytes_varint(u, UINT64_MAX));
+    g->kmem_cache = kt_id_map_cache(ids, gs_bytes_varint(u, UINT64_MAX));
     n = gs_bytes_upto(u, CACHES_MAX, "the number of caches");
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         uint64_t va = gs_bytes_varint(u, UINT64_MAX);
-        KtCacheId id = kt_snapshot_cache(s, gs_bytes_varint(u, UINT64_MAX));
+        KtCacheId id = kt_id_map_cache(ids, gs_bytes_varint(u, UINT64_MAX));
 
         if (id.v) {
             g_hash_table_insert(g->caches, g_memdup2(&va, sizeof(va)),

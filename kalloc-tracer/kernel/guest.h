@@ -15,8 +15,9 @@
 #define KT_GUEST_H
 
 #include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/base/id-map.h"
 #include "kalloc-tracer/hooks/profile.h"
-#include "kalloc-tracer/snapshot/snapshot.h"
+#include "guest-symbols/base/stream.h"
 
 /** KtView - return the host address of guest memory at @va, NULL if it is not
  *  plain readable RAM. Call in the thread of the vCPU whose page tables are
@@ -150,7 +151,8 @@ GS_HOT uint64_t kt_guest_large_above(const KtGuest *g);
 /** kt_guest_pack() - write the table of caches and the direct map to a stream,
  *  after kt_snapshot_pack(). */
 void kt_guest_pack(KtGuest *g, GsOut *p);
-/** kt_guest_unpack() - into a new @g; @s: (borrowed) installed. */
-void kt_guest_unpack(KtGuest *g, GsBytes *u, const KtSnapshot *s);
+/** kt_guest_unpack() - into a new @g; @ids: of a
+ *  snapshot that is installed. */
+void kt_guest_unpack(KtGuest *g, GsBytes *u, const KtIdMap *ids);
 
 #endif /* KT_GUEST_H */

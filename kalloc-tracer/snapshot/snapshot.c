@@ -381,14 +381,14 @@ void kt_snapshot_forget_pages(KtSnapshot *s)
     }
 }
 
-KtHookId kt_snapshot_hook(const KtSnapshot *s, uint64_t saved)
+KtIdMap kt_snapshot_ids(const KtSnapshot *s)
 {
-    return s->ids.hook[saved <= s->ids.hooks ? saved : 0];
-}
-
-KtCacheId kt_snapshot_cache(const KtSnapshot *s, uint64_t saved)
-{
-    return (KtCacheId) { saved <= s->ids.caches ? s->cache_id[saved] : 0 };
+    return (KtIdMap) {
+        .hook = s->ids.hook,
+        .n_hooks = s->ids.hooks,
+        .cache = s->cache_id,
+        .n_caches = s->cache_id ? s->ids.caches : 0,
+    };
 }
 
 /* ---- installing --------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #ifndef KT_SNAPSHOT_H
 #define KT_SNAPSHOT_H
 
+#include "kalloc-tracer/base/id-map.h"
 #include "kalloc-tracer/kt.h"
 #include "guest-symbols/base/stream.h"
 
@@ -53,12 +54,9 @@ void kt_snapshot_forget_pages(KtSnapshot *s);
  */
 void kt_snapshot_install(KtTracer *t, KtSnapshot *s);
 
-/** kt_snapshot_hook() - the row of this table that the stream's row @saved is,
- *  0 for one that is not here. */
-KtHookId kt_snapshot_hook(const KtSnapshot *s, uint64_t saved);
-/** kt_snapshot_cache() - after kt_snapshot_install(): the cache that the stream
- *  calls @saved, 0 unknown. */
-KtCacheId kt_snapshot_cache(const KtSnapshot *s, uint64_t saved);
+/** kt_snapshot_ids() - Return what ids of the snapshot are in the tracer; it
+ *  borrows from @s. Caches are known after kt_snapshot_install(). */
+KtIdMap kt_snapshot_ids(const KtSnapshot *s);
 
 /** kt_snapshot_save() - the whole of it: a stream of its own to @sink. */
 void kt_snapshot_save(KtTracer *t, GsStreamSink sink, void *opaque);

@@ -39,7 +39,7 @@ static void empty_state_clear(EmptyState *e)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(EmptyState, empty_state_clear)
 
 /* Reads @part, of the type that the function is for. */
-typedef void UnpackPart(void *part, GsBytes *u, const KtSnapshot *saved);
+typedef void UnpackPart(void *part, GsBytes *u, const KtIdMap *ids);
 
 static bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
                         GError **errp)
@@ -49,8 +49,9 @@ static bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
     g_autoptr(GsStreamIn) reader =
         gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
     GsBytes *u = gs_stream_in(reader);
+    const KtIdMap ids = kt_snapshot_ids(state.saved);
 
-    fn(part, u, state.saved);
+    fn(part, u, &ids);
     return gs_stream_in_end(reader, errp);
 }
 

@@ -115,9 +115,9 @@ static GByteArray *packed(KtPendingCalls *c)
     return bytes;
 }
 
-static void unpack(void *c, GsBytes *u, const KtSnapshot *saved)
+static void unpack(void *c, GsBytes *u, const KtIdMap *ids)
 {
-    g_assert_cmpuint(kt_pending_calls_unpack(c, u, saved), ==, 0);
+    g_assert_cmpuint(kt_pending_calls_unpack(c, u, ids), ==, 0);
 }
 
 typedef struct Some {
@@ -125,11 +125,11 @@ typedef struct Some {
     unsigned lost;
 } Some;
 
-static void unpack_some(void *opaque, GsBytes *u, const KtSnapshot *saved)
+static void unpack_some(void *opaque, GsBytes *u, const KtIdMap *ids)
 {
     Some *to = opaque;
 
-    to->lost = kt_pending_calls_unpack(to->calls, u, saved);
+    to->lost = kt_pending_calls_unpack(to->calls, u, ids);
 }
 
 /* More of them than have a place of their own, and one as large as can be. */

@@ -107,9 +107,9 @@ static void threads_agree(void)
 
 /* ---- states ------------------------------------------------------------- */
 
-static void unpack(void *s, GsBytes *u, const KtSnapshot *saved)
+static void unpack(void *s, GsBytes *u, const KtIdMap *ids)
 {
-    kt_return_sites_unpack(s, u, saved);
+    kt_return_sites_unpack(s, u, ids);
 }
 
 static void a_state_has_all(void)

@@ -361,7 +361,7 @@ bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
     }
     leave_all(c, known);
     if (!c->pages) {
-        kt_snapshot_forget_pages(s);
+        kt_snapshot_drop_pages(s);
     }
     kt_snapshot_install(c->shared.tracer, s);
     if (known && gs_bytes_ok(u)) {

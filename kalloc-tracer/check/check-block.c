@@ -76,10 +76,10 @@ static bool check_end(KtExam *x, const KtRec *r, uint32_t index)
         return true;
     }
     e = kt_end(&x->m->blocks, r->end);
-    once = kt_seen_add(&x->ends, r->end);
+    once = kt_index_set_add(&x->ends, r->end);
     x->in_free += r->freed && e->stack;
     if (e->rcu) {
-        once = kt_seen_add(&x->rcus, e->rcu) && once;
+        once = kt_index_set_add(&x->rcus, e->rcu) && once;
         x->in_rcu += kt_rcu(&x->m->blocks, e->rcu)->stack != 0;
     }
     if (!once) {
@@ -130,7 +130,7 @@ void kt_exam_entry(KtExam *x, KtLeafWalk *w, KtMapEntry e)
                       PRIx64, x->boot, e.key, e.val, (uint64_t)r->va);
         return;
     }
-    if (x->whole && !kt_seen_add(&x->recs, e.val)) {
+    if (x->whole && !kt_index_set_add(&x->recs, e.val)) {
         kt_exam_found(x, KT_CHECK_BLOCK_TWICE, "%s%" PRIx64 ", record %u",
                       x->boot, e.key, e.val);
         return;

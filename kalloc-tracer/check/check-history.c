@@ -63,7 +63,7 @@ bool kt_exam_history_rows(KtExam *x, uint64_t *at, unsigned n)
 /* The rows of a bucket, newest first. Where a link leads to another bucket's
  * row, what it named is gone, and all before it. */
 static void walk_bucket(const KtHistory *h, KtExam *x, uint32_t *head,
-                        KtSeen *seen)
+                        KtIndexSet *seen)
 {
     uint64_t number = resolve(h, *head, h->next);
     uint64_t first = h->oldest;
@@ -77,7 +77,7 @@ static void walk_bucket(const KtHistory *h, KtExam *x, uint32_t *head,
         if (head_of(h, level, granule(level, r.va)) != head) {
             return;
         }
-        kt_seen_add(seen, number - first);
+        kt_index_set_add(seen, number - first);
         number = resolve(h, r.link, number);
     }
 }
@@ -102,21 +102,21 @@ static void check_levels(const KtHistory *h, KtExam *x)
 
 static void check_buckets(const KtHistory *h, KtExam *x)
 {
-    KtSeen seen;
+    KtIndexSet seen;
 
-    kt_seen_init(&seen, kt_history_rows(h));
+    kt_index_set_init(&seen, kt_history_rows(h));
     for (uint64_t i = 0; i <= h->mask; i++) {
         walk_bucket(h, x, &h->head[i], &seen);
     }
     for (uint64_t i = 0; i < seen.size && seen.n != seen.size; i++) {
-        if (!kt_seen_has(&seen, i)) {
+        if (!kt_index_set_has(&seen, i)) {
             kt_exam_found(x, KT_CHECK_HISTORY_INDEX, "%srow %" PRIu64 " is "
                           "not found by its address, %" PRIu64 " are not",
                           x->boot, h->oldest + i, seen.size - seen.n);
             break;
         }
     }
-    kt_seen_deinit(&seen);
+    kt_index_set_deinit(&seen);
 }
 
 void kt_exam_history(KtExam *x)

@@ -9,7 +9,7 @@
 /* A list of blocks, and how its records tell their stack. */
 typedef struct Index {
     const KtList *list;
-    const KtSeen *seen;
+    const KtIndexSet *seen;
     uint32_t (*stack)(const void *record);
     uint64_t expected;
     const char *name;
@@ -43,16 +43,17 @@ static bool in_pool(const KtPool *p, uint32_t index)
 /* ---- pools -------------------------------------------------------------- */
 
 /* How many of the pool's free list are sound: in it once, and not in use. */
-static void walk_free(KtExam *x, const KtPool *p, const KtSeen *seen,
-                      KtSeen *free, KtCheckRule rule, const char *what)
+static void walk_free(KtExam *x, const KtPool *p, const KtIndexSet *seen,
+                      KtIndexSet *free, KtCheckRule rule, const char *what)
 {
     uint32_t i = p->free;
 
     while (i) {
-        if (!in_pool(p, i) || !kt_seen_add(free, i) || kt_seen_has(seen, i)) {
+        if (!in_pool(p, i) || !kt_index_set_add(free, i) ||
+            kt_index_set_has(seen, i)) {
             kt_exam_found(x, rule, "%s%s: record %u is free and %s", x->boot,
                           what, i, !in_pool(p, i) ? "was never made" :
-                          kt_seen_has(seen, i) ? "in use" :
+                          kt_index_set_has(seen, i) ? "in use" :
                                                  "twice so");
             return;
         }
@@ -64,22 +65,22 @@ static void walk_free(KtExam *x, const KtPool *p, const KtSeen *seen,
     }
 }
 
-void kt_exam_free_list(KtExam *x, const KtPool *p, const KtSeen *seen,
+void kt_exam_free_list(KtExam *x, const KtPool *p, const KtIndexSet *seen,
                        KtCheckRule rule, const char *what)
 {
-    KtSeen free;
+    KtIndexSet free;
 
-    kt_seen_init(&free, p->used);
+    kt_index_set_init(&free, p->used);
     walk_free(x, p, seen, &free, rule, what);
     for (uint64_t i = 1; i < p->used && seen->n + free.n + 1 != p->used; i++) {
-        if (!kt_seen_has(seen, i) && !kt_seen_has(&free, i)) {
+        if (!kt_index_set_has(seen, i) && !kt_index_set_has(&free, i)) {
             kt_exam_found(x, rule, "%s%s: record %" PRIu64 " is neither in "
                           "use nor free, %" PRIu64 " are", x->boot, what, i,
                           p->used - 1 - seen->n - free.n);
             break;
         }
     }
-    kt_seen_deinit(&free);
+    kt_index_set_deinit(&free);
 }
 
 /* ---- neighbours --------------------------------------------------------- */
@@ -140,7 +141,7 @@ static uint64_t walk_list(KtExam *x, const Index *index, uint32_t stack)
     for (uint32_t i = kt_list_head(l, stack), prev = 0; i; n++) {
         const KtLink *link;
 
-        if (!kt_seen_has(index->seen, i) || n > index->expected ||
+        if (!kt_index_set_has(index->seen, i) || n > index->expected ||
             index->stack(kt_pool_at(l->pool, i)) != stack ||
             link_at(l, i)->prev != prev) {
             kt_exam_found(x, KT_CHECK_INDEX_LIST, "%srecord %u, number %"

@@ -57,7 +57,7 @@ static bool inner_is_sound(KtExam *x, const KtMap *m, uint32_t node,
 
 static void count_node(KtExam *x, const KtMap *m, uint32_t node)
 {
-    if (x->whole && kt_seen_add(&x->nodes, node)) {
+    if (x->whole && kt_index_set_add(&x->nodes, node)) {
         x->report.nodes++;
     }
 }
@@ -103,7 +103,7 @@ static bool leaf_is_sound(KtExam *x, const KtMap *m, KtMapId id, uint32_t leaf,
                       "entries", leaf, map_name(id), l->n);
         return false;
     }
-    if (x->whole && kt_seen_has(&x->nodes, leaf)) {
+    if (x->whole && kt_index_set_has(&x->nodes, leaf)) {
         kt_exam_found(x, KT_CHECK_MAP_NODE, "leaf %u of the map of %s is in "
                       "it twice", leaf, map_name(id));
         return false;

@@ -83,12 +83,12 @@ static void check_map(KtExam *x, KtMapId id)
     KtLeafWalk w = { .map = id };
     uint64_t before = x->report.blocks;
 
-    kt_seen_init(&x->nodes, x->m->map[id].nodes.used);
+    kt_index_set_init(&x->nodes, x->m->map[id].nodes.used);
     while (kt_exam_leaf(x, &w)) {
         continue;
     }
     kt_exam_map_end(x, id, x->report.blocks - before);
-    kt_seen_deinit(&x->nodes);
+    kt_index_set_deinit(&x->nodes);
 }
 
 static void check_pools(KtExam *x)
@@ -131,9 +131,9 @@ void kt_check_whole(KtExam *x)
 
     x->whole = true;
     x->total = count_parts(x->m);
-    kt_seen_init(&x->recs, b->rec.used);
-    kt_seen_init(&x->ends, b->end.used);
-    kt_seen_init(&x->rcus, b->rcu.used);
+    kt_index_set_init(&x->recs, b->rec.used);
+    kt_index_set_init(&x->ends, b->end.used);
+    kt_index_set_init(&x->rcus, b->rcu.used);
     kt_accounts_init(&x->recount, NULL, x->m->accounts.stacks);
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         check_map(x, i);
@@ -144,9 +144,9 @@ void kt_check_whole(KtExam *x)
     kt_exam_lists(x);
     kt_exam_history(x);
     check_errors(x);
-    kt_seen_deinit(&x->recs);
-    kt_seen_deinit(&x->ends);
-    kt_seen_deinit(&x->rcus);
+    kt_index_set_deinit(&x->recs);
+    kt_index_set_deinit(&x->ends);
+    kt_index_set_deinit(&x->rcus);
     kt_accounts_deinit(&x->recount);
 }
 

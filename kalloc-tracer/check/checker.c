@@ -199,7 +199,7 @@ void kt_query_checked(KtTracer *t, KtCheckFn fn, void *opaque)
 
 /* ---- at run time -------------------------------------------------------- */
 
-static void tell(KtCheckRule rule, const char *where, void *opaque)
+static void on_violation(KtCheckRule rule, const char *where, void *opaque)
 {
     KtChecker *c = opaque;
 
@@ -239,7 +239,7 @@ static void run(void *opaque)
 {
     KtChecker *c = opaque;
     KtTracer *t = c->tracer;
-    const KtCheckFns fns = { .violation = tell, .opaque = c };
+    const KtCheckFns fns = { .violation = on_violation, .opaque = c };
     uint64_t begin = now_ns();
     KtCheckReport report;
 

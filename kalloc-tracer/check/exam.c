@@ -12,25 +12,25 @@
 
 /* ---- sets --------------------------------------------------------------- */
 
-void kt_seen_init(KtSeen *s, uint64_t size)
+void kt_index_set_init(KtIndexSet *s, uint64_t size)
 {
-    *s = (KtSeen) { g_malloc0(size / 8 + 1), size, 0 };
+    *s = (KtIndexSet) { g_malloc0(size / 8 + 1), size, 0 };
 }
 
-void kt_seen_deinit(KtSeen *s)
+void kt_index_set_deinit(KtIndexSet *s)
 {
     g_free(s->bits);
-    *s = (KtSeen) { 0 };
+    *s = (KtIndexSet) { 0 };
 }
 
-bool kt_seen_has(const KtSeen *s, uint64_t i)
+bool kt_index_set_has(const KtIndexSet *s, uint64_t i)
 {
     return i < s->size && (s->bits[i / 8] >> i % 8 & 1);
 }
 
-bool kt_seen_add(KtSeen *s, uint64_t i)
+bool kt_index_set_add(KtIndexSet *s, uint64_t i)
 {
-    if (i >= s->size || kt_seen_has(s, i)) {
+    if (i >= s->size || kt_index_set_has(s, i)) {
         return false;
     }
     s->bits[i / 8] |= 1 << i % 8;

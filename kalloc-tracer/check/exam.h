@@ -10,18 +10,19 @@
 #include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/model/model.h"
 
-/** struct KtSeen - a set of record numbers; @n: how many are in it */
-typedef struct KtSeen {
+/** struct KtIndexSet - a set of record numbers; @n: how many are in it */
+typedef struct KtIndexSet {
     uint8_t *bits;
     uint64_t size;
     uint64_t n;
-} KtSeen;
+} KtIndexSet;
 
-void kt_seen_init(KtSeen *s, uint64_t size);
-void kt_seen_deinit(KtSeen *s);
-bool kt_seen_has(const KtSeen *s, uint64_t i);
-/** kt_seen_add() - false when it is in there already, or beyond the size. */
-bool kt_seen_add(KtSeen *s, uint64_t i);
+void kt_index_set_init(KtIndexSet *s, uint64_t size);
+void kt_index_set_deinit(KtIndexSet *s);
+bool kt_index_set_has(const KtIndexSet *s, uint64_t i);
+/** kt_index_set_add() - Add a number. Returns: false if it is in the set
+ *  already, or not below the size. */
+bool kt_index_set_add(KtIndexSet *s, uint64_t i);
 
 /**
  * struct KtExam - an examination of one boot
@@ -43,7 +44,7 @@ typedef struct KtExam {
     const char *boot;
     const KtCheckFns *fns;
     bool whole;
-    KtSeen recs, ends, rcus, nodes;
+    KtIndexSet recs, ends, rcus, nodes;
     KtAccounts recount;
     uint64_t live, freed, live_bytes, huge;
     uint64_t in_alloc, in_free, in_rcu;     /* that are to be in lists */
@@ -87,7 +88,7 @@ void kt_exam_map_end(KtExam *x, KtMapId id, uint64_t entries);
 /** kt_exam_entry() - a block as the map has it. */
 void kt_exam_entry(KtExam *x, KtLeafWalk *w, KtMapEntry e);
 /** kt_exam_free_list() - what is free in @p is not in @seen, all else is. */
-void kt_exam_free_list(KtExam *x, const KtPool *p, const KtSeen *seen,
+void kt_exam_free_list(KtExam *x, const KtPool *p, const KtIndexSet *seen,
                        KtCheckRule rule, const char *what);
 /** kt_exam_links() - the neighbours of a block in the lists of its stacks. */
 void kt_exam_links(KtExam *x, uint32_t index);

@@ -99,7 +99,7 @@ unsigned kt_module_events_before(const KtModuleEvents *notes, uint64_t done,
     return MIN(next - done, n);
 }
 
-bool kt_module_events_take(KtModuleEvents *n, uint64_t done, KtModuleEvent *out)
+bool kt_module_events_pop(KtModuleEvents *n, uint64_t done, KtModuleEvent *out)
 {
     KtModuleEvent *first;
     bool due;

@@ -52,9 +52,9 @@ GS_HOT uint64_t kt_module_events_next(const KtModuleEvents *n);
  * thread. */
 unsigned kt_module_events_before(const KtModuleEvents *notes, uint64_t done,
                                  unsigned n);
-/** kt_module_events_take() - the next one that comes behind @done or earlier,
+/** kt_module_events_pop() - the next one that comes behind @done or earlier,
  *  if there is one; any thread. The caller owns what is in @out. */
-bool kt_module_events_take(KtModuleEvents *n, uint64_t done,
+bool kt_module_events_pop(KtModuleEvents *n, uint64_t done,
                            KtModuleEvent *out);
 
 #endif /* KT_NOTES_H */

@@ -68,7 +68,7 @@ struct KtModules {
 
 static uint64_t report_bytes(const KtReport *r)
 {
-    return r->leaks->len * sizeof(KtLeft);
+    return r->leaks->len * sizeof(KtUnfreed);
 }
 
 void kt_module_free(KtModule *mod)
@@ -182,7 +182,7 @@ static void find_not_theirs(KtModule *note, const GsKernel *k)
 }
 
 /* None where there is no room for them. */
-static void take_names(KtModules *m, KtModule *note, const GsKernel *k)
+static void add_names(KtModules *m, KtModule *note, const GsKernel *k)
 {
     uint64_t used = __atomic_load_n(&m->name_bytes, __ATOMIC_RELAXED);
     uint64_t bytes;
@@ -219,7 +219,7 @@ KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
     for (unsigned i = 0; i < mod.n; i++) {
         note->span[note->n++] = (Span) { mod.area[i], 0, UINT64_MAX };
     }
-    take_names(m, note, k);
+    add_names(m, note, k);
     if (gone) {
         find_not_theirs(note, k);
     }
@@ -372,7 +372,7 @@ static bool any_frame(const Check *c, uint32_t stack)
 static void add_leak(Check *c, const KtRec *r)
 {
     KtReport *report = c->report;
-    KtLeft leak = { r->va, r->alloc_us, { r->stack } };
+    KtUnfreed leak = { r->va, r->alloc_us, { r->stack } };
 
     report->head.found++;
     if (c->m->n_leaks + report->leaks->len >= MAX_LEAKS ||
@@ -383,7 +383,7 @@ static void add_leak(Check *c, const KtRec *r)
     g_array_append_val(report->leaks, leak);
 }
 
-static void look_at(Check *c, const KtRec *r)
+static void examine_block(Check *c, const KtRec *r)
 {
     if (r->freed || r->queued || r->layer == KT_LAYER_PAGES ||
         !did(c, r->stack, r->alloc_us)) {
@@ -398,7 +398,7 @@ static void look_at(Check *c, const KtRec *r)
 
 static int by_address(const void *a, const void *b)
 {
-    const KtLeft *x = a, *y = b;
+    const KtUnfreed *x = a, *y = b;
 
     return x->va < y->va ? -1 : x->va > y->va;
 }
@@ -448,7 +448,7 @@ static void find_leaks(Check *c)
             continue;
         }
         for (; i; i = kt_rec(b, i)->link.next) {
-            look_at(c, kt_rec(b, i));
+            examine_block(c, kt_rec(b, i));
         }
         if (c->report->leaks->len > before) {
             name_frames(c, stack);
@@ -491,7 +491,7 @@ static KtReport *report_new(KtModules *m, const KtModule *mod, uint64_t now_us)
         .id = ++m->last_id, .name = r->name, .loaded_us = mod->us,
         .us = now_us,
     };
-    r->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeft));
+    r->leaks = g_array_new(FALSE, FALSE, sizeof(KtUnfreed));
     r->errors = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     r->names = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                      g_free);

@@ -53,15 +53,15 @@ typedef struct KtModulesNow {
 void kt_modules_apply(KtModules *m, KtModule *note, KtModuleEventKind kind,
                       const KtModulesNow *now);
 
-/** struct KtLeft - a block, to be known again */
-typedef struct KtLeft {
+/** struct KtUnfreed - a block, to be known again */
+typedef struct KtUnfreed {
     uint64_t va;
     uint64_t us;
     KtStackId stack;
-} KtLeft;
+} KtUnfreed;
 
-/** struct KtReport - @leaks: KtLeft; @errors: ids of its bad frees, uint64_t;
- *  @names: see kt_query_module_names() */
+/** struct KtReport - @leaks: KtUnfreed; @errors: ids of its bad frees,
+ *  uint64_t; @names: see kt_query_module_names() */
 typedef struct KtReport {
     KtModuleReport head;
     char name[64];

@@ -26,7 +26,7 @@ static const Name *last(const KtModuleNames *n)
 }
 
 /* Of several at one address the first names it best. */
-static bool take(const GsModuleSymbol *sym, void *opaque)
+static bool add_symbol(const GsModuleSymbol *sym, void *opaque)
 {
     KtModuleNames *n = opaque;
     Name row = { sym->va, NULL };
@@ -54,7 +54,7 @@ KtModuleNames *kt_module_names_new(const GsKernel *k, uint64_t module_va,
     n->rows = g_array_new(FALSE, FALSE, sizeof(Name));
     n->texts = g_string_chunk_new(1024);
     n->module = g_strdup(gs_kernel_module(k, module_va, &mod) ? mod.name : "");
-    gs_kernel_module_symbols(k, module_va, take, n);
+    gs_kernel_module_symbols(k, module_va, add_symbol, n);
     return n;
 }
 

@@ -243,7 +243,7 @@ static bool read_status(KtReplay *r, GsBytes *in)
     r->status = s;
     r->kernel_found = s->kernel_found;
     set_counters(r);
-    r->tracer->told = (KtTold) { .any = true, .stats = s->stats };
+    r->tracer->recorded = (KtRecordedStats) { .any = true, .stats = s->stats };
     return true;
 }
 
@@ -260,7 +260,7 @@ static bool install(KtReplay *r)
 }
 
 /* The state's own is told anew when it is found. */
-static void leave_kernel(KtReplay *r)
+static void drop_kernel(KtReplay *r)
 {
     r->kernel_found = false;
     if (!r->kernel_given) {
@@ -272,7 +272,7 @@ static bool load_checkpoint(KtReplay *r)
 {
     bool ok = !(r->plan->apply || r->plan->load) || install(r);
 
-    leave_kernel(r);
+    drop_kernel(r);
     g_byte_array_set_size(r->checkpoint, 0);
     return ok && (report_control(r, KT_REPLAY_LOAD, 0) || true);
 }

@@ -413,7 +413,7 @@ void kt_model_unpack(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
     unpack_accounts(m, u, ids);
 }
 
-static void forget_live(KtModel *m, uint32_t index)
+static void uncount_live(KtModel *m, uint32_t index)
 {
     KtWho who = kt_model_who(kt_rec(&m->blocks, index));
 
@@ -435,7 +435,7 @@ void kt_model_drop_pages(KtModel *m)
 
         m->freed_blocks -= r->freed;
         if (!r->freed) {
-            forget_live(m, e.val);
+            uncount_live(m, e.val);
         }
         m->count[KT_CNT_FORGOTTEN]++;
         kt_blocks_unset(&m->blocks, e.val);

@@ -373,7 +373,7 @@ void kt_snapshot_free(KtSnapshot *s)
     g_free(s);
 }
 
-void kt_snapshot_forget_pages(KtSnapshot *s)
+void kt_snapshot_drop_pages(KtSnapshot *s)
 {
     kt_model_drop_pages(s->model);
     if (s->previous) {

@@ -42,9 +42,9 @@ KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsBytes *u);
 void kt_snapshot_free(KtSnapshot *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSnapshot, kt_snapshot_free)
 
-/** kt_snapshot_forget_pages() - the page allocator is not traced here: its
+/** kt_snapshot_drop_pages() - the page allocator is not traced here: its
  *  blocks are dropped, before kt_snapshot_install(). */
-void kt_snapshot_forget_pages(KtSnapshot *s);
+void kt_snapshot_drop_pages(KtSnapshot *s);
 
 /**
  * kt_snapshot_install() - @t knows what @s says, and nothing else

@@ -149,7 +149,7 @@ void kt_query_marks(KtTracer *t, KtMarkFn fn, void *opaque)
     }
 }
 
-static void note_locked(KtTracer *t, bool set, const char *name)
+static void write_mark_locked(KtTracer *t, bool set, const char *name)
 {
     GByteArray *data;
 
@@ -171,7 +171,7 @@ bool kt_tracer_set_mark(KtTracer *t, const char *name, GError **errp)
     a->now.totals.us = t->last_us;
     ok = kt_accounts_set_mark(a, name, errp);
     if (ok) {
-        note_locked(t, true, name);
+        write_mark_locked(t, true, name);
     }
     pthread_mutex_unlock(&t->lock);
     return ok;
@@ -184,7 +184,7 @@ bool kt_tracer_drop_mark(KtTracer *t, const char *name)
     kt_tracer_lock_drained(t);
     ok = kt_accounts_drop_mark(&t->model->accounts, name);
     if (ok) {
-        note_locked(t, false, name);
+        write_mark_locked(t, false, name);
     }
     pthread_mutex_unlock(&t->lock);
     return ok;

@@ -32,7 +32,7 @@ static const KtReport *find_report(KtTracer *t, uint64_t id)
     return NULL;
 }
 
-static bool is_still_there(KtTracer *t, const KtLeft *leak, KtBlock *b)
+static bool is_still_there(KtTracer *t, const KtUnfreed *leak, KtBlock *b)
 {
     return kt_query_find(t, leak->va, b) && b->va == leak->va &&
            b->state == KT_BLOCK_ALLOCATED && !b->rcu_queued &&
@@ -47,7 +47,7 @@ void kt_query_module_leaks(KtTracer *t, uint64_t id, KtBlockFn fn,
     for (guint i = 0; r && i < r->leaks->len; i++) {
         KtBlock b;
 
-        if (is_still_there(t, &g_array_index(r->leaks, KtLeft, i), &b) &&
+        if (is_still_there(t, &g_array_index(r->leaks, KtUnfreed, i), &b) &&
             !fn(&b, opaque)) {
             return;
         }

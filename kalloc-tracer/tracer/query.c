@@ -26,7 +26,7 @@ void kt_query_end(KtTracer *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-static bool give(const KtModel *m, uint32_t index, KtBlock *out)
+static bool read_block(const KtModel *m, uint32_t index, KtBlock *out)
 {
     if (index) {
         kt_blocks_get(&m->blocks, index, out);
@@ -50,7 +50,7 @@ bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out)
         KtMapEntry e = kt_map_floor(&m->map[i], va);
 
         if (reaches(m, e, va)) {
-            return give(m, e.val, out);
+            return read_block(m, e.val, out);
         }
     }
     return false;
@@ -68,7 +68,7 @@ bool kt_query_next(KtTracer *t, uint64_t va, KtBlock *out)
             best = e;
         }
     }
-    return give(m, best.val, out);
+    return read_block(m, best.val, out);
 }
 
 /* The last block of a map that ends below @va. */
@@ -94,7 +94,7 @@ bool kt_query_prev(KtTracer *t, uint64_t va, KtBlock *out)
             best = e;
         }
     }
-    return give(m, best.val, out);
+    return read_block(m, best.val, out);
 }
 
 /* A map's blocks from the one that contains @lo on. */
@@ -204,7 +204,7 @@ static void found(GArray *list, const KtModel *m, uint32_t index)
     g_array_append_val(list, f);
 }
 
-static void take_alloc(const KtModel *m, uint32_t stack, GArray *list)
+static void collect_by_alloc(const KtModel *m, uint32_t stack, GArray *list)
 {
     uint32_t i = kt_list_head(&m->blocks.by_alloc, stack);
 
@@ -213,7 +213,7 @@ static void take_alloc(const KtModel *m, uint32_t stack, GArray *list)
     }
 }
 
-static void take_free(const KtModel *m, uint32_t stack, GArray *list)
+static void collect_by_free(const KtModel *m, uint32_t stack, GArray *list)
 {
     const KtBlocks *b = &m->blocks;
 
@@ -240,10 +240,10 @@ static bool any_frame(const uint64_t *pc, unsigned n, uint64_t lo,
     return false;
 }
 
-typedef void (*TakeFn)(const KtModel *m, uint32_t stack, GArray *list);
+typedef void (*CollectFn)(const KtModel *m, uint32_t stack, GArray *list);
 
 static GArray *find_by_stack(const KtTracer *t, uint64_t lo, uint64_t hi,
-                             TakeFn take)
+                             CollectFn collect)
 {
     GArray *list = g_array_new(FALSE, FALSE, sizeof(Found));
     uint32_t count = kt_depot_count(t->stacks);
@@ -254,7 +254,7 @@ static GArray *find_by_stack(const KtTracer *t, uint64_t lo, uint64_t hi,
         const uint64_t *pc = kt_depot_get(t->stacks, id, &n, &stop);
 
         if (any_frame(pc, n, lo, hi)) {
-            take(t->model, id, list);
+            collect(t->model, id, list);
         }
     }
     if (list->len) {
@@ -263,10 +263,10 @@ static GArray *find_by_stack(const KtTracer *t, uint64_t lo, uint64_t hi,
     return list;
 }
 
-static void query_stacks(KtTracer *t, uint64_t lo, uint64_t hi, TakeFn take,
-                         KtBlockFn fn, void *opaque)
+static void query_stacks(KtTracer *t, uint64_t lo, uint64_t hi,
+                         CollectFn collect, KtBlockFn fn, void *opaque)
 {
-    g_autoptr(GArray) list = find_by_stack(t, lo, hi, take);
+    g_autoptr(GArray) list = find_by_stack(t, lo, hi, collect);
     uint32_t last = 0;
 
     for (unsigned i = 0; i < list->len; i++) {
@@ -287,13 +287,13 @@ static void query_stacks(KtTracer *t, uint64_t lo, uint64_t hi, TakeFn take,
 void kt_query_alloc_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                        void *opaque)
 {
-    query_stacks(t, lo, hi, take_alloc, fn, opaque);
+    query_stacks(t, lo, hi, collect_by_alloc, fn, opaque);
 }
 
 void kt_query_free_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                       void *opaque)
 {
-    query_stacks(t, lo, hi, take_free, fn, opaque);
+    query_stacks(t, lo, hi, collect_by_free, fn, opaque);
 }
 
 /* ---- errors, sizes ------------------------------------------------------ */
@@ -327,9 +327,9 @@ void kt_query_errors(KtTracer *t, uint64_t lo, uint64_t hi, KtErrorFn fn,
 }
 
 /* Of a file: what is not in it, and host memory of the one who wrote it. */
-static void as_told(const KtTold *told, KtStats *out)
+static void use_recorded(const KtRecordedStats *recorded, KtStats *out)
 {
-    const KtStats *s = &told->stats;
+    const KtStats *s = &recorded->stats;
 
     out->stacks = s->stacks;
     out->tasks = s->tasks;
@@ -377,7 +377,7 @@ void kt_query_stats(KtTracer *t, KtStats *out)
         out->counter[i] = kt_tracer_counter(t, i);
     }
     out->errors_dropped = out->counter[KT_CNT_DROP_ERROR] - t->errors_before;
-    if (t->told.any) {
-        as_told(&t->told, out);
+    if (t->recorded.any) {
+        use_recorded(&t->recorded, out);
     }
 }

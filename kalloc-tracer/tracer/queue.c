@@ -40,12 +40,12 @@ void kt_queue_free(KtQueue *q)
     }
 }
 
-uint64_t kt_queue_take(KtQueue *q)
+uint64_t kt_queue_reserve(KtQueue *q)
 {
     return __atomic_add_fetch(&q->taken, 1, __ATOMIC_SEQ_CST);
 }
 
-uint64_t kt_queue_taken(const KtQueue *q)
+uint64_t kt_queue_reserved(const KtQueue *q)
 {
     return __atomic_load_n(&q->taken, __ATOMIC_SEQ_CST);
 }
@@ -60,7 +60,7 @@ bool kt_queue_ready(const KtQueue *q, uint64_t seq)
     return seq - kt_queue_done(q) <= KT_QUEUE_SLOTS;
 }
 
-void kt_queue_put(KtQueue *q, uint64_t seq, const KtEvent *ev)
+void kt_queue_publish(KtQueue *q, uint64_t seq, const KtEvent *ev)
 {
     KtEvent *slot = &q->slot[seq & MASK];
 
@@ -108,7 +108,7 @@ char *kt_queue_check(const KtQueue *q)
                                    PRIu64 " was applied", i, seq, newest);
         }
     }
-    taken = kt_queue_taken(q);
+    taken = kt_queue_reserved(q);
     return taken >= done ? NULL :
            g_strdup_printf("%" PRIu64 " events were applied, %" PRIu64
                            " pushed", done, taken);

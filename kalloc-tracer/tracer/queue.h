@@ -23,15 +23,15 @@ typedef struct KtQueue KtQueue;
 KtQueue *kt_queue_new(void);
 void kt_queue_free(KtQueue *q);
 
-/** kt_queue_take() - the next place in the order; it must be filled. */
-GS_HOT uint64_t kt_queue_take(KtQueue *q);
+/** kt_queue_reserve() - the next place in the order; it must be filled. */
+GS_HOT uint64_t kt_queue_reserve(KtQueue *q);
 /** kt_queue_ready() - is the slot of that place free? */
 GS_HOT bool kt_queue_ready(const KtQueue *q, uint64_t seq);
-/** kt_queue_put() - fill a place whose slot is ready: copies @ev. */
-GS_HOT void kt_queue_put(KtQueue *q, uint64_t seq, const KtEvent *ev);
+/** kt_queue_publish() - fill a place whose slot is ready: copies @ev. */
+GS_HOT void kt_queue_publish(KtQueue *q, uint64_t seq, const KtEvent *ev);
 
-/** kt_queue_taken() - places taken so far: the number of the last one. */
-uint64_t kt_queue_taken(const KtQueue *q);
+/** kt_queue_reserved() - places taken so far: the number of the last one. */
+uint64_t kt_queue_reserved(const KtQueue *q);
 /** kt_queue_done() - the number of the last place consumed. */
 GS_HOT uint64_t kt_queue_done(const KtQueue *q);
 

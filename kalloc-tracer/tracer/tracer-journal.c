@@ -19,7 +19,7 @@ bool kt_tracer_has_journal(const KtTracer *t)
 /* ---- kernel and modules ------------------------------------------------- */
 
 /* To the journal in the same place as to the map: it tells of that moment. */
-static void apply_note(KtTracer *t, const KtModuleEvent *note)
+static void apply_event(KtTracer *t, const KtModuleEvent *note)
 {
     static const KtFrameKind frame[] = {
         [KT_MODULE_EVENT_LOADED] = KT_FRAME_MODULE,
@@ -38,14 +38,14 @@ static void apply_note(KtTracer *t, const KtModuleEvent *note)
     }
 }
 
-void kt_tracer_take_module_events(KtTracer *t)
+void kt_tracer_apply_module_events(KtTracer *t)
 {
     uint64_t done = kt_queue_done(t->queue);
     KtModuleEvent note;
 
-    while (kt_module_events_next(t->notes) <= done &&
-           kt_module_events_take(t->notes, done, &note)) {
-        apply_note(t, &note);
+    while (kt_module_events_next(t->module_events) <= done &&
+           kt_module_events_pop(t->module_events, done, &note)) {
+        apply_event(t, &note);
     }
 }
 
@@ -59,7 +59,7 @@ void kt_tracer_replay_module(KtTracer *t, const GsKernel *k, uint64_t module_va,
     };
 
     pthread_mutex_lock(&t->lock);
-    apply_note(t, &note);
+    apply_event(t, &note);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -106,11 +106,11 @@ static GByteArray *gone_frame(const KtTracer *t, uint64_t module_va)
 }
 
 /* It has taken its time: its place is behind what others did meanwhile. */
-static void add_note(KtTracer *t, KtModuleEvent note)
+static void add_event(KtTracer *t, KtModuleEvent note)
 {
     if (note.module || note.frame) {
-        note.after = kt_queue_taken(t->queue);
-        kt_module_events_add(t->notes, &note);
+        note.after = kt_queue_reserved(t->queue);
+        kt_module_events_add(t->module_events, &note);
     }
 }
 
@@ -118,7 +118,7 @@ void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
 {
     KtModules *modules = kt_tracer_modules(t);
 
-    add_note(t, (KtModuleEvent) { .module = kt_modules_describe(
+    add_event(t, (KtModuleEvent) { .module = kt_modules_describe(
                                       modules, k, module_va, false),
                                   .frame = module_frame(t, k, module_va) });
 }
@@ -145,7 +145,7 @@ void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k)
     GsModule mod;
 
     for (unsigned i = 0; gs_kernel_nth_module(k, i, &mod); i++) {
-        add_note(t, (KtModuleEvent) {
+        add_event(t, (KtModuleEvent) {
                         .kind = KT_MODULE_EVENT_INHERITED,
                         .module = mod.live ? kt_modules_describe(
                                                  modules, k, mod.va, false) :
@@ -161,7 +161,7 @@ void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
     if (!gs_kernel_module(k, module_va, &mod)) {
         return;
     }
-    add_note(t, (KtModuleEvent) { .kind = KT_MODULE_EVENT_GONE,
+    add_event(t, (KtModuleEvent) { .kind = KT_MODULE_EVENT_GONE,
                                   .module = kt_modules_describe(
                                       kt_tracer_modules(t), k, module_va, true),
                                   .frame = gone_frame(t, module_va) });

@@ -93,7 +93,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
     t->names = kt_tasks_caches_new(t->budget);
     t->hooks = kt_hook_table_new();
     t->counters = kt_counters_new();
-    t->notes = kt_module_events_new(kt_module_free);
+    t->module_events = kt_module_events_new(kt_module_free);
     kt_registry_init(&t->registry);
     kt_tracer_modules(t);
     t->enabled = true;
@@ -157,15 +157,15 @@ static uint64_t thread_ns(void)
 
 /* Of the next @n events those that come before the next note of a module; 0
  * when one that is due was added just now: it is taken the next time. */
-static unsigned up_to_note_locked(KtTracer *t, unsigned n)
+static unsigned up_to_module_event_locked(KtTracer *t, unsigned n)
 {
     uint64_t done = kt_queue_done(t->queue);
 
-    if (G_LIKELY(kt_module_events_next(t->notes) >= done + n)) {
+    if (G_LIKELY(kt_module_events_next(t->module_events) >= done + n)) {
         return n;
     }
-    kt_tracer_take_module_events(t);
-    return kt_module_events_before(t->notes, done, n);
+    kt_tracer_apply_module_events(t);
+    return kt_module_events_before(t->module_events, done, n);
 }
 
 static void drain_events_locked(KtTracer *t, uint64_t target)
@@ -177,7 +177,7 @@ static void drain_events_locked(KtTracer *t, uint64_t target)
         if (n == 0) {
             return;
         }
-        n = up_to_note_locked(t, n);
+        n = up_to_module_event_locked(t, n);
         if (G_LIKELY(n)) {
             apply_locked(t, ev, n);
             kt_queue_consume(t->queue, n);
@@ -198,7 +198,7 @@ static void drain_locked(KtTracer *t, uint64_t target)
         drain_events_locked(t, target);
         kt_tracer_count(t, KT_CNT_APPLY_NS, thread_ns() - since);
     }
-    kt_tracer_take_module_events(t);
+    kt_tracer_apply_module_events(t);
 }
 
 /* Producers that never pause would take the lock anew before a query that
@@ -210,7 +210,7 @@ static bool somebody_waits(const KtTracer *t)
 
 void kt_tracer_lock_drained(KtTracer *t)
 {
-    uint64_t target = kt_queue_taken(t->queue);
+    uint64_t target = kt_queue_reserved(t->queue);
 
     for (;;) {
         __atomic_add_fetch(&t->waiting, 1, __ATOMIC_RELAXED);
@@ -241,12 +241,12 @@ static void wait_for_slot(KtTracer *t, uint64_t seq)
 
 void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
 {
-    uint64_t seq = kt_queue_take(t->queue);
+    uint64_t seq = kt_queue_reserve(t->queue);
 
     if (G_UNLIKELY(!kt_queue_ready(t->queue, seq))) {
         wait_for_slot(t, seq);
     }
-    kt_queue_put(t->queue, seq, ev);
+    kt_queue_publish(t->queue, seq, ev);
     if (seq % LOOK_EVERY == 0 &&
         seq - kt_queue_done(t->queue) >= KT_QUEUE_SLOTS / 2 &&
         !somebody_waits(t) && pthread_mutex_trylock(&t->lock) == 0) {
@@ -259,10 +259,10 @@ void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
 
 static void apply_pending(KtTracer *t)
 {
-    uint64_t target = kt_queue_taken(t->queue);
+    uint64_t target = kt_queue_reserved(t->queue);
 
     if ((kt_queue_done(t->queue) >= target &&
-         kt_module_events_next(t->notes) > target) ||
+         kt_module_events_next(t->module_events) > target) ||
         somebody_waits(t) || pthread_mutex_trylock(&t->lock)) {
         return;
     }
@@ -281,7 +281,7 @@ static void work_idle(KtTracer *t)
 }
 
 /* Sleeps so long, or until told. */
-static bool told_to_stop(KtTracer *t, unsigned ms)
+static bool wait_for_stop(KtTracer *t, unsigned ms)
 {
     struct timespec until;
     bool stop;
@@ -308,7 +308,7 @@ static void *applier(void *opaque)
         kt_tracer_tick(t);
         apply_pending(t);
         work_idle(t);
-    } while (!told_to_stop(t, t->on_idle ? IDLE_NAP_MS : NAP_MS));
+    } while (!wait_for_stop(t, t->on_idle ? IDLE_NAP_MS : NAP_MS));
     return NULL;
 }
 
@@ -344,7 +344,7 @@ void kt_tracer_free(KtTracer *t)
         return;
     }
     kt_tracer_stop(t);
-    drain_locked(t, kt_queue_taken(t->queue));
+    drain_locked(t, kt_queue_reserved(t->queue));
     kt_journal_close(t->journal);
     if (t->status) {
         g_byte_array_unref(t->status);
@@ -353,7 +353,7 @@ void kt_tracer_free(KtTracer *t)
     kt_model_free(t->model);
     kt_queue_free(t->queue);
     kt_tasks_caches_free(t->names);
-    kt_module_events_free(t->notes);
+    kt_module_events_free(t->module_events);
     kt_registry_deinit(&t->registry);
     kt_depot_free(t->stacks);
     kt_counters_free(t->counters);

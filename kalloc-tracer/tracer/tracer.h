@@ -20,12 +20,12 @@
 #include "kalloc-tracer/tracer/queue.h"
 #include "kalloc-tracer/tracer/registry.h"
 
-/** struct KtTold - sizes as the tracer that wrote a file had them: of what it
- *  had interned, a file holds only what events name. */
-typedef struct KtTold {
+/** struct KtRecordedStats - sizes of the tracer that wrote a journal. The
+ *  journal itself has only those stacks, tasks and caches that events name. */
+typedef struct KtRecordedStats {
     bool any;
     KtStats stats;          /* host memory and the bound of it: as then */
-} KtTold;
+} KtRecordedStats;
 
 struct KtTracer {
     KtConfig config;        /* .journal is not kept */
@@ -35,7 +35,7 @@ struct KtTracer {
     KtTasksCaches *names;
     KtHookTable *hooks;
     KtCounters *counters;
-    KtModuleEvents *notes;
+    KtModuleEvents *module_events;
     bool enabled;           /* atomic */
     unsigned waiting;       /* atomic: so many are about to take the lock */
     pthread_t applier;
@@ -56,7 +56,7 @@ struct KtTracer {
     uint64_t flushed_at;    /* host's clock, ns */
     uint64_t events;        /* applied */
     uint64_t last_us;
-    KtTold told;            /* of a tracer that was read from a file */
+    KtRecordedStats recorded;   /* of a tracer that a journal was read into */
     void (*on_second)(void *opaque);    /* set before there is an applier */
     void *on_second_opaque;
     void (*on_idle)(void *opaque);      /* likewise */
@@ -121,9 +121,9 @@ void kt_tracer_lock_drained(KtTracer *t);
  *  asked for; on the tracer's own thread, no lock held. */
 void kt_tracer_tick(KtTracer *t);
 
-/** kt_tracer_take_module_events() - those of modules that come behind what is
+/** kt_tracer_apply_module_events() - those of modules that come behind what is
  *  applied by now; lock held. */
-void kt_tracer_take_module_events(KtTracer *t);
+void kt_tracer_apply_module_events(KtTracer *t);
 
 /* Of a tracer that is made of a file; it has no applier and nobody pushes. */
 

@@ -47,8 +47,7 @@ static void alloc(World *w, uint64_t va, uint64_t size)
                         .cache = { 1 } });
 }
 
-/* Every third was freed, every ninth by kfree_rcu(), the first 100 live for
- * the second time; one is huge, one freed twice. */
+/* Every third is freed, every ninth by kfree_rcu(); one is huge. */
 static World new_world(void)
 {
     const KtConfig config = {
@@ -357,15 +356,16 @@ static void break_history_level(World *w)
 
 static void break_queue_order(World *w)
 {
-    kt_queue_put(w->t->queue, w->t->events + 3 * KT_QUEUE_SLOTS,
-                 &(KtEvent) { .kind = KT_EV_GAP });
+    kt_queue_publish(w->t->queue, w->t->events + 3 * KT_QUEUE_SLOTS,
+                     &(KtEvent) { .kind = KT_EV_GAP });
 }
 
 /* An event that was applied without having been there. */
 static void break_queue_lost(World *w)
 {
-    kt_queue_put(w->t->queue, kt_queue_done(w->t->queue) - 7 - KT_QUEUE_SLOTS,
-                 &(KtEvent) { .kind = KT_EV_GAP });
+    kt_queue_publish(w->t->queue,
+                     kt_queue_done(w->t->queue) - 7 - KT_QUEUE_SLOTS,
+                     &(KtEvent) { .kind = KT_EV_GAP });
 }
 
 static void break_calls(World *w)

@@ -34,14 +34,14 @@ static void test_by_place(void)
     kt_module_events_add(
         n, &(KtModuleEvent) { .after = 5, .kind = KT_MODULE_EVENT_GONE });
     g_assert_cmpuint(kt_module_events_next(n), ==, 5);
-    g_assert_false(kt_module_events_take(n, 4, &note));
-    g_assert_true(kt_module_events_take(n, 6, &note) &&
+    g_assert_false(kt_module_events_pop(n, 4, &note));
+    g_assert_true(kt_module_events_pop(n, 6, &note) &&
                   note.kind != KT_MODULE_EVENT_GONE);
-    g_assert_true(kt_module_events_take(n, 6, &note) &&
+    g_assert_true(kt_module_events_pop(n, 6, &note) &&
                   note.kind == KT_MODULE_EVENT_GONE);
     g_assert_cmpuint(kt_module_events_next(n), ==, 7);
-    g_assert_false(kt_module_events_take(n, 6, &note));
-    g_assert_true(kt_module_events_take(n, 7, &note) && note.after == 7);
+    g_assert_false(kt_module_events_pop(n, 6, &note));
+    g_assert_true(kt_module_events_pop(n, 7, &note) && note.after == 7);
     g_assert_cmpuint(kt_module_events_next(n), ==, UINT64_MAX);
     kt_module_events_free(n);
 }
@@ -97,7 +97,8 @@ static gpointer add_in_time(gpointer opaque)
     while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
         uint64_t place = kt_queue_done(l->t->queue) + 30;
 
-        kt_module_events_add(l->t->notes, &(KtModuleEvent) { .after = place });
+        kt_module_events_add(l->t->module_events,
+                             &(KtModuleEvent) { .after = place });
         while (kt_queue_done(l->t->queue) < place &&
                !__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
             continue;
@@ -113,8 +114,10 @@ static gpointer add_late(gpointer opaque)
     Late *l = opaque;
 
     while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
-        if (kt_module_events_next(l->t->notes) > kt_queue_done(l->t->queue)) {
-            kt_module_events_add(l->t->notes, &(KtModuleEvent) { .after = 0 });
+        if (kt_module_events_next(l->t->module_events) >
+            kt_queue_done(l->t->queue)) {
+            kt_module_events_add(l->t->module_events,
+                                 &(KtModuleEvent) { .after = 0 });
         }
     }
     return NULL;
@@ -144,7 +147,7 @@ static void test_late(void)
     kt_query_stats(t, &stats);
     kt_query_end(t);
     g_assert_cmpuint(stats.events, ==, EVENTS);
-    g_assert_cmpuint(kt_module_events_next(t->notes), >, EVENTS);
+    g_assert_cmpuint(kt_module_events_next(t->module_events), >, EVENTS);
 }
 
 /* ---- the order ---------------------------------------------------------- */

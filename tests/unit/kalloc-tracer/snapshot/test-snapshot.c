@@ -275,7 +275,7 @@ static void test_without_pages(void)
     g_autoptr(KtSnapshot) s = kt_snapshot_unpack(b, u);
 
     g_assert_true(gs_stream_in_end(reader, NULL));
-    kt_snapshot_forget_pages(s);
+    kt_snapshot_drop_pages(s);
     kt_snapshot_install(b, s);
     assert_nothing_lost(b);
     g_assert_cmpuint(kt_tracer_counter(b, KT_CNT_FORGOTTEN), >,

@@ -20,11 +20,11 @@ static void order_of_one_thread(void)
 
     for (unsigned i = 1; i <= 3 * KT_QUEUE_SLOTS; i++) {
         KtEvent ev = { .va = i, .seq = 99 };
-        uint64_t seq = kt_queue_take(q);
+        uint64_t seq = kt_queue_reserve(q);
         const KtEvent *out;
 
         g_assert_cmpuint(seq, ==, i);
-        kt_queue_put(q, seq, &ev);
+        kt_queue_publish(q, seq, &ev);
         out = kt_queue_peek(q, 10, &n);
         g_assert_cmpuint(n, ==, 1);
         g_assert_cmpuint(out->va, ==, i);
@@ -39,14 +39,14 @@ static void stops_at_an_unfilled_place(void)
 {
     KtQueue *q = kt_queue_new();
     const KtEvent ev = { .va = 1 };
-    uint64_t first = kt_queue_take(q);
-    uint64_t second = kt_queue_take(q);
+    uint64_t first = kt_queue_reserve(q);
+    uint64_t second = kt_queue_reserve(q);
     unsigned n;
 
-    kt_queue_put(q, second, &ev);
+    kt_queue_publish(q, second, &ev);
     kt_queue_peek(q, 10, &n);
     g_assert_cmpuint(n, ==, 0);
-    kt_queue_put(q, first, &ev);
+    kt_queue_publish(q, first, &ev);
     kt_queue_peek(q, 10, &n);
     g_assert_cmpuint(n, ==, 2);
     kt_queue_peek(q, 1, &n);
@@ -61,12 +61,12 @@ static void full_ring_is_not_ready(void)
     unsigned n;
 
     for (unsigned i = 0; i < KT_QUEUE_SLOTS; i++) {
-        uint64_t seq = kt_queue_take(q);
+        uint64_t seq = kt_queue_reserve(q);
 
         g_assert_true(kt_queue_ready(q, seq));
-        kt_queue_put(q, seq, &ev);
+        kt_queue_publish(q, seq, &ev);
     }
-    g_assert_false(kt_queue_ready(q, kt_queue_take(q)));
+    g_assert_false(kt_queue_ready(q, kt_queue_reserve(q)));
     kt_queue_peek(q, 5, &n);
     g_assert_cmpuint(n, ==, 5);
     kt_queue_consume(q, n);

@@ -13,8 +13,11 @@
  *     };
  *     Faults *f = kt_tracer_part(t, &part);
  *
- * A part charges its memory to the budget that it is given: so the limit holds
- * when memory is requested, and nobody has to ask for sizes afterwards.
+ * A part charges its memory to the budget that new() gets. So the limit is
+ * compared when memory is requested, and the tracer need not ask for sizes.
+ *
+ * Parts are not in snapshots: version 2 of the stream has no place for them. A
+ * part that has to be in it adds pack and unpack here, and grows the version.
  */
 #ifndef KT_BOOT_PART_H
 #define KT_BOOT_PART_H
@@ -22,7 +25,7 @@
 #include "kalloc-tracer/api/kt-check.h"
 #include "kalloc-tracer/base/budget.h"
 
-/** Why what a part keeps is no longer valid. */
+/** Why the content of a part is no longer valid. */
 typedef enum KtBootEnd {
     KT_BOOT_RESET, /* the VM was reset: another boot begins */
     KT_BOOT_CLEAR, /* `ka clear`: the same boot goes on */
@@ -30,12 +33,13 @@ typedef enum KtBootEnd {
 } KtBootEnd;
 
 /**
- * struct KtBootPart - the row of a part; functions may be NULL, but not @new
- * @name: for messages
- * @new: make the part, empty; any thread. Returns: (owned)
- * @free: the tracer is freed
- * @reset: the boot ended; any thread, with the tracer's lock
- * @rule, @check: examine the part, as kt_tracer_add_check() describes
+ * struct KtBootPart - the row of a part
+ * @name: of the part, for messages
+ * @new: create the part, empty. Any thread. Returns: (owned)
+ * @free: (nullable) free the part, when the tracer is freed
+ * @reset: (nullable) drop what is no longer valid. Any thread, with the
+ *         tracer's lock
+ * @rule, @check: (nullable) examine the part, see kt_tracer_add_check()
  */
 typedef struct KtBootPart {
     const char *name;

@@ -58,7 +58,7 @@ static bool end_fits(KtExam *x, const KtRec *r, uint32_t index)
                        kt_exam_ids(x, kt_rcu(b, e->rcu)->stack, 0, 0));
 }
 
-/* Returns: may the block's end be looked at? */
+/* Returns: true if the record of the block's end can be used further. */
 static bool check_end(KtExam *x, const KtRec *r, uint32_t index)
 {
     const KtEnd *e;

@@ -17,8 +17,8 @@ static void bad_row(KtExam *x, uint64_t number, const char *what)
                   number, what);
 }
 
-/* Returns: can it be read? Rows are unpacked before their huge sizes are
- * looked up, which may be missing. */
+/* Returns: true if the row can be read. It is unpacked here without its sizes
+ * of 4 GiB and more, which are in a table and may be missing. */
 static bool check_row(const KtHistory *h, KtExam *x, uint64_t number)
 {
     Row r;
@@ -60,8 +60,9 @@ bool kt_exam_history_rows(KtExam *x, uint64_t *at, unsigned n)
 
 /* ---- index -------------------------------------------------------------- */
 
-/* The rows of a bucket, newest first. Where a link leads to another bucket's
- * row, what it named is gone, and all before it. */
+/* Mark the rows of a bucket in @seen, newest first. If a link leads to a row of
+ * another bucket, the row that was meant has been overwritten by a newer one,
+ * and so have all rows before it: the walk ends. */
 static void walk_bucket(const KtHistory *h, KtExam *x, uint32_t *head,
                         KtIndexSet *seen)
 {

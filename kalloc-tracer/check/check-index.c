@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checker: the pools' free records, and the lists of each stack. See exam.h.
+ * Examine the free records of pools, and the lists of blocks by stack. See
+ * exam.h.
  */
 #include "kalloc-tracer/check/exam.h"
 
 #include <inttypes.h>
 
-/* A list of blocks, and how its records tell their stack. */
+/* One kind of list by stack: @stack reads the stack id of a record, @expected
+ * is how many records must be in all lists together. */
 typedef struct Index {
     const KtList *list;
     const KtIndexSet *seen;
@@ -42,7 +44,8 @@ static bool in_pool(const KtPool *p, uint32_t index)
 
 /* ---- pools -------------------------------------------------------------- */
 
-/* How many of the pool's free list are sound: in it once, and not in use. */
+/* Collect the pool's free list in @free. Each record must be there once, and
+ * must not be in use. Stop at the first that is wrong. */
 static void walk_free(KtExam *x, const KtPool *p, const KtIndexSet *seen,
                       KtIndexSet *free, KtCheckRule rule, const char *what)
 {
@@ -131,8 +134,8 @@ void kt_exam_links(KtExam *x, uint32_t index)
 
 /* ---- lists -------------------------------------------------------------- */
 
-/* Returns: how many are in the list of @stack; at most one more than there
- * can be. */
+/* Returns: how many records are in the list of @stack. A circle ends at one
+ * more than there can be. */
 static uint64_t walk_list(KtExam *x, const Index *index, uint32_t stack)
 {
     const KtList *l = index->list;

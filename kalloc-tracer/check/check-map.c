@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checker: the nodes of a map. See exam.h and map-node.h.
+ * Examine the nodes of a map. See exam.h and map-node.h.
  *
- * Every leaf is reached by a search for the first key that its parents let
- * it have. So each search is proved to end where it should, and the nodes
- * above a leaf are looked at on the way.
+ * Each leaf is reached by a search from the root, for the first key that its
+ * parents allow in it. So the examination also proves that searches end at the
+ * right leaf, and it examines the inner nodes on the way.
  */
 #include "kalloc-tracer/check/exam.h"
 
@@ -12,7 +12,7 @@
 
 #include "kalloc-tracer/model/map-node.h"
 
-/* The keys that a node may have; @top is the greatest. */
+/* Range of keys that the parents allow in a node; @top is included. */
 typedef struct Bounds {
     uint64_t lo;
     uint64_t top;
@@ -28,7 +28,8 @@ static const char *map_name(KtMapId id)
     return id == KT_MAP_PAGES ? "pages" : "blocks";
 }
 
-/* Keys from the lower bound on, ascending, the last within the upper one. */
+/* The first key of an inner node is the lower bound, keys ascend, and the last
+ * is not above the upper bound. */
 static bool inner_is_sound(KtExam *x, const KtMap *m, uint32_t node,
                            const Bounds *b, KtMapId id)
 {
@@ -62,7 +63,8 @@ static void count_node(KtExam *x, const KtMap *m, uint32_t node)
     }
 }
 
-/* The leaf that a search for @key ends at, 0 when the way is not sound. */
+/* Search the leaf of @key, and its bounds @b. Returns: 0 if a node on the way
+ * is damaged. */
 static uint32_t find_leaf(KtExam *x, const KtMap *m, KtMapId id, uint64_t key,
                           Bounds *b)
 {
@@ -126,7 +128,8 @@ static bool leaf_is_sound(KtExam *x, const KtMap *m, KtMapId id, uint32_t leaf,
     return true;
 }
 
-/* The leaf's own link is for the next step. */
+/* Compare the leaf with the link of the leaf before; keep its own link in @w
+ * for the next one. */
 static void check_chain(KtExam *x, const KtMap *m, KtLeafWalk *w,
                         uint32_t leaf, const Bounds *b)
 {

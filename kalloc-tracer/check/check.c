@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* Of a partial examination: leaves, and rows of history, at a time. */
+/* One call of kt_check_part() examines so many leaves, or rows of history. */
 #define PART_LEAVES 64
 #define PART_ROWS   2048
 
@@ -101,7 +101,8 @@ static void check_pools(KtExam *x)
                       "ends by kfree_rcu()");
 }
 
-/* Where blocks are damaged, they are no measure of anything. */
+/* Accounts are compared with a recount of the blocks. If blocks are damaged,
+ * the recount means nothing: skip it. */
 static void check_accounts(KtExam *x)
 {
     g_autofree char *where = NULL;
@@ -152,7 +153,7 @@ void kt_check_whole(KtExam *x)
 
 /* ---- a part of it ------------------------------------------------------- */
 
-/* From the leaf before the place on: its last block may reach too far. */
+/* Begin with the leaf before @at: its last block may overlap the next leaf. */
 static bool part_of_map(KtExam *x, KtCheckAt *at)
 {
     KtLeafWalk w = { .map = at->map, .key = at->key ? at->key - 1 : 0 };

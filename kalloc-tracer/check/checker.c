@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checker: when the tracer is examined, by whom, and what is told. See
- * check.h; everything here has the tracer's lock.
+ * Checker: decides when a tracer is examined. `ka check` examines everything at
+ * once (kt_query_check()).
  *
- * With check=on the applying thread looks at a part at a time; when it has
- * been through, that was a round. All of it at once, with sums, follows when
- * the thread has done other things for WHOLE_SHARE times as long as it takes.
+ * With check=on the consumer thread examines a part of PART_NS whenever it is
+ * idle; a round is all parts. A whole examination, with sums, runs on the same
+ * thread, at most once a second: it takes 1 / WHOLE_SHARE of the thread's time.
+ *
+ * Threads: any, with the tracer's lock.
  */
 #include "kalloc-tracer/check/check.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -13,7 +15,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#define PART_NS     300000ull       /* at a time, some 4 % of the thread */
+#define PART_NS     300000ull       /* some 4 % of the consumer's time */
 #define WHOLE_SHARE 50
 #define WHOLE_EVERY 1000000000ull   /* at most once a second */
 
@@ -81,7 +83,8 @@ static KtExam exam_of(const KtTracer *t, const KtModel *m,
     };
 }
 
-/* Events are counted when they are applied, by whoever has the lock. */
+/* Events are counted by kind when they are applied: the sum must be the number
+ * of applied events. */
 static void check_events(KtExam *x, KtTracer *t)
 {
     static const KtCounter kinds[] = {
@@ -99,13 +102,15 @@ static void check_events(KtExam *x, KtTracer *t)
     }
 }
 
-/* What a batch counts is made known at its end; what came since, here. */
+/* A batch of events counts in the model; kt_model_apply() adds the numbers to
+ * the counters at its end. What is not added yet is added here. */
 static uint64_t count_of(const KtTracer *t, KtCounter c)
 {
     return kt_counters_get(t->counters, c) + t->model->count[c];
 }
 
-/* Where a block can have gone: see docs/limits.md. */
+/* Each block that was ever allocated must be in the map, in the history, or in
+ * a counter of what was dropped: see docs/limits.md. */
 static void check_accounts(KtExam *x, const KtTracer *t)
 {
     static const KtCounter gone[] = {

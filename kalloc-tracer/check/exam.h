@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An examination of one boot: what its parts (check-*.c) share.
+ * Examination of one boot: the object that the files check-*.c share, and the
+ * functions of each.
+ *
+ * Threads: as check.h.
  */
 #ifndef KT_EXAM_H
 #define KT_EXAM_H
@@ -10,7 +13,11 @@
 #include "kalloc-tracer/base/tasks-and-caches.h"
 #include "kalloc-tracer/model/model.h"
 
-/** struct KtIndexSet - a set of record numbers; @n: how many are in it */
+/**
+ * struct KtIndexSet - a set of record numbers, as a bitmap
+ * @size: numbers are below it
+ * @n: how many numbers are in the set
+ */
 typedef struct KtIndexSet {
     uint8_t *bits;
     uint64_t size;
@@ -26,14 +33,18 @@ bool kt_index_set_add(KtIndexSet *s, uint64_t i);
 
 /**
  * struct KtExam - an examination of one boot
- * @m: (borrowed) the boot; @stacks, @names: (borrowed) what it may refer to
+ * @m: (borrowed) the boot
+ * @stacks, @names: (borrowed) the tables that its ids refer to
  * @last_us: time of the newest event
- * @boot: which boot it is, for messages
- * @fns: (borrowed) who is told
- * @whole: everything is visited; the sets and sums are kept
- * @recs, @ends, @rcus, @nodes: records visited
- * @recount: (whole) what accounts the live blocks make
- * @report: what was looked at and found
+ * @boot: prefix of messages: "", or which boot it is
+ * @fns: (borrowed) callbacks for violations and progress
+ * @whole: everything is visited, and the members from @recs to @in_rcu count
+ * @recs, @ends, @rcus, @nodes: records that were visited
+ * @recount: accounts, counted again from the live blocks
+ * @live, @freed, @live_bytes, @huge: counted from the blocks
+ * @in_alloc, @in_free, @in_rcu: how many blocks must be in the lists by stack
+ * @total, @done: parts in all and examined, for progress
+ * @report: what was examined and found so far
  * @found: violations, by rule
  */
 typedef struct KtExam {
@@ -47,57 +58,73 @@ typedef struct KtExam {
     KtIndexSet recs, ends, rcus, nodes;
     KtAccounts recount;
     uint64_t live, freed, live_bytes, huge;
-    uint64_t in_alloc, in_free, in_rcu;     /* that are to be in lists */
-    uint64_t total;                         /* parts, for progress */
+    uint64_t in_alloc, in_free, in_rcu;
+    uint64_t total;
     uint64_t done;
     KtCheckReport report;
     uint64_t found[KT_CHECK__COUNT];
 } KtExam;
 
-/** kt_exam_found() - a violation: the first of a rule is told. */
+/** kt_exam_found() - Count a violation of @rule; report the first of each rule
+ *  to @x->fns, with the formatted text as the place. */
 void kt_exam_found(KtExam *x, KtCheckRule rule, const char *fmt, ...)
     G_GNUC_PRINTF(3, 4);
-/** kt_exam_step() - @n more parts were looked at. */
+/** kt_exam_step() - Count @n more examined parts, for progress. */
 void kt_exam_step(KtExam *x, uint64_t n);
 
-/** kt_exam_ids() - false when one of these is not known. */
+/** kt_exam_ids() - Return false if one of the ids is not in its table. Id 0 is
+ *  always valid. */
 bool kt_exam_ids(const KtExam *x, uint32_t stack, uint32_t task,
                  uint32_t cache);
 
-/* ---- parts of it, check-*.c --------------------------------------------- */
+/* ---- check-map.c -------------------------------------------------------- */
 
-/** struct KtLeafWalk - the leaves of a map, in their order
- *  @key: one of the leaf to come; @next: number that its predecessor links
- *  to, 0 unknown; @last_va, @has_last: where the block before ended */
+/**
+ * struct KtLeafWalk - a walk over the leaves of a map, by address
+ * @key: a key in the next leaf
+ * @next: number of the leaf that the last leaf links to, 0 if unknown
+ * @has_last, @last_start, @last: first and last byte of the block before
+ */
 typedef struct KtLeafWalk {
     KtMapId map;
     uint64_t key;
     uint32_t next;
-    bool has_key;           /* the last key, in @key_before */
-    uint64_t key_before;
     bool has_last;
     uint64_t last;
     uint64_t last_start;
 } KtLeafWalk;
 
-/** kt_exam_leaf() - the leaf of @w->key, the nodes above it and its blocks;
- *  false when there is none after it. */
+/** kt_exam_leaf() - Examine the leaf of @w->key, the nodes above it and its
+ *  blocks, and advance @w. Returns: false if it was the last leaf. */
 bool kt_exam_leaf(KtExam *x, KtLeafWalk *w);
-/** kt_exam_map_end() - after the last leaf of a map. */
+/** kt_exam_map_end() - Compare counts after the last leaf of a map. */
 void kt_exam_map_end(KtExam *x, KtMapId id, uint64_t entries);
-/** kt_exam_entry() - a block as the map has it. */
+
+/* ---- check-block.c ------------------------------------------------------ */
+
+/** kt_exam_entry() - Examine one block of the map. */
 void kt_exam_entry(KtExam *x, KtLeafWalk *w, KtMapEntry e);
-/** kt_exam_free_list() - what is free in @p is not in @seen, all else is. */
+
+/* ---- check-index.c ------------------------------------------------------ */
+
+/** kt_exam_free_list() - Each record of pool @p must be either in @seen or in
+ *  the pool's list of free records. @what: name of the pool, for messages. */
 void kt_exam_free_list(KtExam *x, const KtPool *p, const KtIndexSet *seen,
                        KtCheckRule rule, const char *what);
-/** kt_exam_links() - the neighbours of a block in the lists of its stacks. */
+/** kt_exam_links() - Examine the neighbours of a block in the lists of its
+ *  stacks. */
 void kt_exam_links(KtExam *x, uint32_t index);
-/** kt_exam_lists() - every list from its head to its end. */
+/** kt_exam_lists() - Examine the list of every stack, from its head to its
+ *  end. */
 void kt_exam_lists(KtExam *x);
-/** kt_exam_history() - all rows, and that each is found by its address. */
+
+/* ---- check-history.c ---------------------------------------------------- */
+
+/** kt_exam_history() - Examine all rows, and that each is found by its
+ *  address. */
 void kt_exam_history(KtExam *x);
-/** kt_exam_history_rows() - @n rows from number @at on, which moves; false
- *  when there is none left. */
+/** kt_exam_history_rows() - Examine @n rows from number *@at on, and advance
+ *  *@at. Returns: false if there are no more rows. */
 bool kt_exam_history_rows(KtExam *x, uint64_t *at, unsigned n);
 
 #endif /* KT_EXAM_H */

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What comes between two events: see module-events.h.
- */
+/* Queue of module events: see module-events.h. */
 #include "kalloc-tracer/modules/module-events.h"
 
 #include <pthread.h>
 
 /*
- * @lock: of @waiting; not a GMutex, which the thread sanitizer does not see
- * @next: (atomic) place of the first
- * @waiting: KtModuleEvent*, by place; of one place, in the order that they came
- * @free_module: frees the module of an event that nobody took
+ * @lock: protects @waiting. No GMutex: the thread sanitizer does not know it
+ * @next: (atomic) place of the first module event, UINT64_MAX if there is none
+ * @waiting: KtModuleEvent*, by place; if the place is equal, oldest first
+ * @free_module: frees the module of an event that was never popped
  */
 struct KtModuleEvents {
     pthread_mutex_t lock;
@@ -63,7 +61,7 @@ static void publish_locked(KtModuleEvents *n)
                      __ATOMIC_RELEASE);
 }
 
-/* Behind those of the same place. */
+/* Sort a new event after those that have the same place. */
 static gint by_place(gconstpointer there, gconstpointer added, gpointer opaque)
 {
     return ((const KtModuleEvent *)there)->after <=
@@ -86,8 +84,8 @@ uint64_t kt_module_events_next(const KtModuleEvents *n)
     return __atomic_load_n(&n->next, __ATOMIC_ACQUIRE);
 }
 
-/* The place of a note was read before the note was added: by then it may be
- * long past. */
+/* The place was read before the module event was added. Meanwhile events after
+ * that place may have been applied: then the module event is due at once. */
 unsigned kt_module_events_before(const KtModuleEvents *notes, uint64_t done,
                                  unsigned n)
 {

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Modules that are loaded, and what those that were unloaded left behind: see
- * module-leaks.h.
+ * Loaded modules, and reports of unloaded ones: see module-leaks.h.
  *
- * A block is a module's when its allocation stack has a frame of it. Areas
- * are used again: that of a module's init code as soon as it is loaded, the
- * others when it is gone. So each area is a module's from when to when, and
- * the time of the allocation decides.
+ * A block belongs to a module if its allocation stack has a return address in
+ * the module. Areas of modules are used again: the area of the init code right
+ * after the load, the others after the unload. So each area has the time span
+ * in which it was the module's, and the time of the allocation decides:
  *
- * Between the module's frame and the allocator there may be code that works
- * for somebody else (not-module-code.def): an interrupt, or an allocator that
- * fills its own stores. Such a stack is not the module's. Nor are pages, which
- * are somebody's with a layer of its own above.
+ *     area ffffffffc0000000   |-- ext4 init --|-------- nfs text --------|
+ *                             us 100          us 250                     us 900
+ *
+ *     A block that was allocated at us 180 with this area in its stack is
+ *     ext4's.
+ *
+ * Two kinds of blocks are left out. First, code between the module's frame and
+ * the allocator may allocate for itself (not-module-code.def), for example an
+ * interrupt. Second, blocks of pages: a layer above (slab, vmalloc) has a block
+ * for them, which is compared instead.
  */
 #include "kalloc-tracer/modules/module-leaks.h"
 
@@ -23,21 +28,23 @@
 #define MAX_REPORTS 256
 #define MAX_LEAKS (1u << 18)            /* of all reports */
 #define MAX_FREES 256                   /* of a report */
-#define MAX_NOT_THEIRS 32
+#define MAX_OTHER_CODE 32
 #define MAX_NAME_BYTES (64u << 20)      /* of modules that are loaded */
 #define MAX_NAMED_BYTES (64u << 10)     /* of a report's frames */
 
-/* Behind @since, up to @until, it was the module's. */
+/* An area that was the module's after @since, and up to @until. */
 typedef struct Span {
     GsModuleArea at;
     uint64_t since, until;
 } Span;
 
 /**
- * struct KtModule - a module that is loaded, or what is noted of one
- * @us: when it was loaded, 0 before that could be seen
- * @names: of its functions, accounted for in @owner; NULL: no room
- * @not_theirs: of this kernel, set in the note of its end
+ * struct KtModule - a loaded module, or the description in a module event
+ * @us: time of the load; 0 if it was loaded before ka could see it
+ * @names: (nullable) names of its functions, charged to @owner; NULL if there
+ *         was no memory for them
+ * @other_code: rows of not-module-code.def as addresses of this kernel; only
+ *              in the description of an unload
  */
 struct KtModule {
     uint64_t va;
@@ -47,13 +54,14 @@ struct KtModule {
     Span span[GS_MODULE_AREAS_MAX];
     KtModules *owner;
     KtModuleNames *names;
-    unsigned n_not_theirs;
-    GsModuleArea not_theirs[MAX_NOT_THEIRS];
+    unsigned n_other_code;
+    GsModuleArea other_code[MAX_OTHER_CODE];
 };
 
 /*
- * @name_bytes: (atomic) that names of modules take
- * @loaded: KtModule*; @reports: KtReport*
+ * @name_bytes: (atomic) memory of the names of all modules
+ * @loaded: KtModule*, without an order
+ * @reports: KtReport*, oldest first
  */
 struct KtModules {
     uint64_t name_bytes;
@@ -153,35 +161,35 @@ const KtBootPart kt_modules_part = {
     .reset = modules_reset,
 };
 
-/* ---- what is noted ------------------------------------------------------ */
+/* ---- descriptions ------------------------------------------------------- */
 
 static const struct {
     const char *start, *end;
-} not_theirs[] = {
-#define KT_NOT_THEIRS(start, end) { start, end },
+} other_code[] = {
+#define KT_NOT_MODULE_CODE(start, end) { start, end },
 #include "kalloc-tracer/modules/not-module-code.def"
 };
-G_STATIC_ASSERT(G_N_ELEMENTS(not_theirs) <= MAX_NOT_THEIRS);
+G_STATIC_ASSERT(G_N_ELEMENTS(other_code) <= MAX_OTHER_CODE);
 
-static void find_not_theirs(KtModule *note, const GsKernel *k)
+static void find_other_code(KtModule *note, const GsKernel *k)
 {
     GsSymbol from, to;
 
-    for (unsigned i = 0; i < G_N_ELEMENTS(not_theirs); i++) {
-        if (!gs_kernel_lookup(k, not_theirs[i].start, &from)) {
+    for (unsigned i = 0; i < G_N_ELEMENTS(other_code); i++) {
+        if (!gs_kernel_lookup(k, other_code[i].start, &from)) {
             continue;
         }
         to = from;
-        if (not_theirs[i].end &&
-            !gs_kernel_lookup(k, not_theirs[i].end, &to)) {
+        if (other_code[i].end &&
+            !gs_kernel_lookup(k, other_code[i].end, &to)) {
             continue;
         }
-        note->not_theirs[note->n_not_theirs++] = (GsModuleArea) {
-            from.va, not_theirs[i].end ? to.va : from.va + from.size };
+        note->other_code[note->n_other_code++] = (GsModuleArea) {
+            from.va, other_code[i].end ? to.va : from.va + from.size };
     }
 }
 
-/* None where there is no room for them. */
+/* If there is no memory for the names, the module has none. */
 static void add_names(KtModules *m, KtModule *note, const GsKernel *k)
 {
     uint64_t used = __atomic_load_n(&m->name_bytes, __ATOMIC_RELAXED);
@@ -197,7 +205,8 @@ static void add_names(KtModules *m, KtModule *note, const GsKernel *k)
     __atomic_fetch_add(&m->name_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Programs of BPF allocate for their maps, which outlive them. */
+/* BPF programs are no modules here: they allocate for maps, which live longer
+ * than the program. */
 static bool is_module(const GsModule *mod)
 {
     return strcmp(mod->name, "bpf") != 0;
@@ -221,7 +230,7 @@ KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
     }
     add_names(m, note, k);
     if (gone) {
-        find_not_theirs(note, k);
+        find_other_code(note, k);
     }
     return note;
 }
@@ -238,7 +247,8 @@ static guint find_loaded(const KtModules *m, uint64_t va)
     return i;
 }
 
-/* What others had there, their init code for one, was theirs until now. */
+/* Areas of @by that another module had before (init code, for example) were
+ * that module's until now. */
 static void end_spans(KtModules *m, const KtModule *by)
 {
     for (guint i = 0; i < m->loaded->len; i++) {
@@ -255,7 +265,8 @@ static void end_spans(KtModules *m, const KtModule *by)
     }
 }
 
-/* Those that a VM's state came with lie apart, and came who knows when. */
+/* Modules that came with a snapshot do not overlap each other, and the time of
+ * their load is not known. */
 static void load(KtModules *m, KtModule *note, bool inherited, uint64_t now_us)
 {
     guint i = find_loaded(m, note->va);
@@ -284,7 +295,8 @@ static bool in_area(const GsModuleArea *a, uint64_t pc)
     return pc >= a->start && pc < a->end;
 }
 
-/* Return addresses may be those of the byte behind. */
+/* A return address may be the first byte after the area, if the call is its
+ * last instruction: so compare the byte before. */
 static bool in_span(const KtModule *mod, uint64_t pc, uint64_t us)
 {
     for (unsigned i = 0; i < mod->n; i++) {
@@ -299,16 +311,20 @@ static bool in_span(const KtModule *mod, uint64_t pc, uint64_t us)
 
 static bool is_other(const KtModule *mod, uint64_t pc)
 {
-    for (unsigned i = 0; i < mod->n_not_theirs; i++) {
-        if (in_area(&mod->not_theirs[i], pc - 1)) {
+    for (unsigned i = 0; i < mod->n_other_code; i++) {
+        if (in_area(&mod->other_code[i], pc - 1)) {
             return true;
         }
     }
     return false;
 }
 
-/** struct Check - the end of @mod; @around: all of its areas; @report: what
- *  is found, with @named_bytes of names; @unseen: as in KtModulesNow */
+/**
+ * struct Check - the search for blocks of a module that is unloaded
+ * @around: from the first to the last byte of all areas of @mod
+ * @report: the result; @named_bytes: memory of the names in it
+ * @unseen: as in KtModulesNow
+ */
 typedef struct Check {
     KtModules *m;
     const KtModule *mod;
@@ -320,8 +336,8 @@ typedef struct Check {
     bool unseen;
 } Check;
 
-/* Did @mod do what has that stack, at that time? */
-static bool did(const Check *c, uint32_t stack, uint64_t us)
+/* Return true if the call at @us with this stack was made by the module. */
+static bool is_by_module(const Check *c, uint32_t stack, uint64_t us)
 {
     unsigned n = 0;
     uint8_t stop;
@@ -350,7 +366,8 @@ static void set_around(Check *c)
     }
 }
 
-/* Of all stacks: most have no frame near. */
+/* Return true if a frame of the stack is in an area of the module, at any time.
+ * This is called for every stack; most have no frame inside @around. */
 static bool any_frame(const Check *c, uint32_t stack)
 {
     unsigned n;
@@ -386,7 +403,7 @@ static void add_leak(Check *c, const KtRec *r)
 static void examine_block(Check *c, const KtRec *r)
 {
     if (r->freed || r->queued || r->layer == KT_LAYER_PAGES ||
-        !did(c, r->stack, r->alloc_us)) {
+        !is_by_module(c, r->stack, r->alloc_us)) {
         return;
     }
     if (r->old || c->unseen) {
@@ -403,7 +420,8 @@ static int by_address(const void *a, const void *b)
     return x->va < y->va ? -1 : x->va > y->va;
 }
 
-/* That it has no name is remembered, too. */
+/* If the address has no name, NULL is stored, so that it is not searched
+ * again. */
 static void name_frame(Check *c, const GsModuleArea *a, uint64_t pc)
 {
     GHashTable *names = c->report->names;
@@ -471,7 +489,7 @@ static void find_bad_frees(Check *c)
     for (unsigned i = 0; i < errors->len; i++) {
         const KtError *e = &g_array_index(errors, KtError, i);
 
-        if (!is_bad_free(e) || !did(c, e->stack.v, e->us)) {
+        if (!is_bad_free(e) || !is_by_module(c, e->stack.v, e->us)) {
             continue;
         }
         r->head.bad_frees++;
@@ -511,8 +529,8 @@ static void keep_report(KtModules *m, KtReport *r, KtCounters *counters)
     kt_counters_add(counters, KT_CNT_MODULE_LEAKS_DROPPED, r->head.not_kept);
 }
 
-/* The areas are those that it was loaded to, if that was seen: of the ones
- * that are known now others may have taken some. */
+/* Use the areas of the module's load, if the load was seen: by now other
+ * modules may have got some of these areas. */
 static void unload(KtModules *m, KtModule *note, const KtModulesNow *now)
 {
     Check c = {

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Modules that are loaded, and what those that were unloaded left behind.
+ * Loaded modules, and reports of what unloaded modules did not free.
  *
- * The vCPU thread that loads or unloads a module only notes it
- * (module-events.h). Whoever applies events takes the notes in their places:
- * what a module has not freed is looked for when all events before its end are
- * applied, and no later ones.
+ * The vCPU thread that sees a load or unload describes the module
+ * (kt_modules_describe()) and adds a module event (module-events.h). Whoever
+ * applies events handles the module event at its place: all events before the
+ * unload are applied, and no later ones. So the map shows what the module had
+ * not freed at its end.
+ *
+ * Threads: kt_modules_describe() and kt_module_free() on any thread, all else
+ * under the tracer's lock.
  */
 #ifndef KT_MODULE_LEAKS_H
 #define KT_MODULE_LEAKS_H
@@ -18,28 +22,30 @@
 
 typedef struct KtModules KtModules;
 
-/** kt_modules_part - the KtModules of a tracer, as a boot part. `ka clear`
- *  drops reports, the end of a boot what is loaded, too. */
+/** kt_modules_part - the boot part whose object is a KtModules. `ka clear`
+ *  drops the reports; the end of a boot also drops the loaded modules. */
 extern const KtBootPart kt_modules_part;
 
 /**
- * kt_modules_describe() - a module is loaded, or about to be unloaded (@gone);
- * any thread
- * @k: knows it as @module_va, and as loaded
+ * kt_modules_describe() - Describe a module that is loaded, or that will be
+ * unloaded (@gone)
+ * @k: has the module as loaded, by @module_va
  *
- * Returns: (owned, nullable) what there is to note, not longer than @m; NULL
- *          for what is no module.
+ * Any thread. Returns: (owned, nullable) the description, to be freed before
+ * @m; NULL if it is not a module (BPF programs are not).
  */
 KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
                               uint64_t module_va, bool gone);
-/** kt_module_free() - any thread; NULL does nothing. */
+/** kt_module_free() - Free a description. Any thread; NULL does nothing. */
 void kt_module_free(KtModule *mod);
 
-/* The rest under the tracer's lock. */
+/* The rest needs the tracer's lock. */
 
-/** struct KtModulesNow - what is known when a note is taken
- *  @us: time of the last event; @unseen: nothing is recorded, blocks may
- *  have been freed */
+/**
+ * struct KtModulesNow - the tracer at the moment of a module event
+ * @us: time of the last event
+ * @unseen: recording is off: blocks may have been freed unseen
+ */
 typedef struct KtModulesNow {
     uint64_t us;
     bool unseen;
@@ -48,20 +54,24 @@ typedef struct KtModulesNow {
     KtCounters *counters;
 } KtModulesNow;
 
-/** kt_modules_apply() - it is loaded, who knows since when where a VM's state
- *  came with it, or unloaded; @note is taken. */
+/** kt_modules_apply() - Apply a module event: add the module, or remove it and
+ *  make a report. @note is owned by @m from now on. */
 void kt_modules_apply(KtModules *m, KtModule *note, KtModuleEventKind kind,
                       const KtModulesNow *now);
 
-/** struct KtUnfreed - a block, to be known again */
+/** struct KtUnfreed - a block of a report: what identifies it in the map */
 typedef struct KtUnfreed {
     uint64_t va;
     uint64_t us;
     KtStackId stack;
 } KtUnfreed;
 
-/** struct KtReport - @leaks: KtUnfreed; @errors: ids of its bad frees,
- *  uint64_t; @names: see kt_query_module_names() */
+/**
+ * struct KtReport - what one unloaded module did not free
+ * @leaks: KtUnfreed, by address
+ * @errors: uint64_t, ids of errors: frees by the module that were wrong
+ * @names: see kt_query_module_names()
+ */
 typedef struct KtReport {
     KtModuleReport head;
     char name[64];
@@ -70,9 +80,9 @@ typedef struct KtReport {
     GHashTable *names;
 } KtReport;
 
-/** kt_modules_reports() - (borrowed) KtReport*, oldest first. */
+/** kt_modules_reports() - (borrowed) Return all KtReport*, oldest first. */
 const GPtrArray *kt_modules_reports(const KtModules *m);
-/** kt_modules_is_loaded() - is there one of that name? */
+/** kt_modules_is_loaded() - Return true if a module of that name is loaded. */
 bool kt_modules_is_loaded(const KtModules *m, const char *name);
 
 #endif /* KT_MODULE_LEAKS_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Names of a module's functions: see module-names.h.
- */
+/* Names of a module's functions: see module-names.h. */
 #include "kalloc-tracer/modules/module-names.h"
 
 #include <inttypes.h>
@@ -14,7 +12,7 @@ typedef struct Name {
 
 struct KtModuleNames {
     char *module;
-    GArray *rows;           /* Name, ascending, one an address */
+    GArray *rows;           /* Name, by address, one for each address */
     GStringChunk *texts;
     uint64_t bytes, room;
 };
@@ -25,7 +23,7 @@ static const Name *last(const KtModuleNames *n)
                           NULL;
 }
 
-/* Of several at one address the first names it best. */
+/* Symbols come by address. Of several at one address the first is used. */
 static bool add_symbol(const GsModuleSymbol *sym, void *opaque)
 {
     KtModuleNames *n = opaque;
@@ -73,7 +71,7 @@ uint64_t kt_module_names_bytes(const KtModuleNames *n)
     return n ? n->bytes : 0;
 }
 
-/* How many begin at or below @va. */
+/* Return the number of functions that begin at or below @va. */
 static guint n_upto(const KtModuleNames *n, uint64_t va)
 {
     guint lo = 0, hi = n->rows->len;

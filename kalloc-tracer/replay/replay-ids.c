@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A journal's numbers: see replay-ids.h.
+ * Translation of ids: see replay-ids.h.
  *
- * A tracer hands out 1, 2, ..., so that arrays hold them. Behind a
- * definition the file has an event that is the first of its run to name it,
- * which takes a byte at least: that bounds what a small file that unpacks to
- * much makes its reader keep. Only a file that is torn may have a run's
- * definitions without its events.
+ * A tracer's ids are 1, 2, 3 and so on, so arrays are used. The number of
+ * definitions is bounded by the size of the file: an event follows that uses
+ * the definition for the first time, and an event is at least one byte. So a
+ * small file that unpacks to much cannot make its reader allocate without
+ * limit. A torn file may end between the definitions of a run and its events:
+ * TORN_MAX more are allowed.
  */
 #include "kalloc-tracer/replay/replay-ids.h"
 
@@ -14,14 +15,14 @@
 #include "kalloc-tracer/journal/definitions.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-#define TORN_MAX    (3 * KT_RUN_EVENTS)     /* a stack, a task, a cache each */
+#define TORN_MAX    (3 * KT_RUN_EVENTS)     /* stack, task, cache of each */
 
 struct KtReplayIds {
     KtTracer *tracer;
     KtDefinitionsReader *defs;
     uint64_t left;                  /* definitions that may follow */
-    GArray *stack, *task, *cache;   /* by the file's number less 1: ours */
-    bool *cache_named;              /* by ours: the file has a number for it */
+    GArray *stack, *task, *cache;   /* [file's id - 1]: the tracer's id */
+    bool *cache_named;              /* [tracer's id]: the file has an id */
 };
 
 /* ---- definitions -------------------------------------------------------- */
@@ -40,7 +41,7 @@ static bool set_id(GArray *map, uint32_t theirs, uint32_t ours)
     return ours != 0;
 }
 
-/* 0 for what is not defined. */
+/* Return the tracer's id, 0 if the file's id is not defined. */
 static uint32_t get_id(const GArray *map, uint32_t theirs)
 {
     return theirs && theirs <= map->len ?
@@ -67,7 +68,8 @@ static bool define_task(void *opaque, uint32_t id, uint32_t pid,
                   kt_tracer_intern_task(ids->tracer, pid, comm).v);
 }
 
-/* One that a checkpoint brought has no number of the file's yet. */
+/* A cache that came with a checkpoint is in the tracer already, but the file
+ * has no id for it yet: then this definition is that cache. */
 static KtCacheId our_cache(const KtReplayIds *ids, const KtCacheInfo *info)
 {
     KtCacheId known = kt_tasks_caches_find_cache(ids->tracer->names, info);
@@ -77,7 +79,7 @@ static KtCacheId our_cache(const KtReplayIds *ids, const KtCacheInfo *info)
                kt_tasks_caches_restore_cache(ids->tracer->names, info);
 }
 
-/* Told again after a hole it is the same one. */
+/* After a gap the file defines ids again: an id that is defined stays. */
 static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
 {
     KtReplayIds *ids = opaque;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replay: a journal's frames, one after the other, into a tracer. The
- * "replay" section of kt.h.
+ * Replay: read the frames of a journal, one after the other, into a tracer. See
+ * kt-replay.h.
  *
- * The file's numbers of stacks, tasks and caches become this tracer's
- * (replay-ids.c). What makes no sense ends the replay, as damage does: the
- * answers are those of the moment before.
+ * The program ka calls it, on one thread. The journal's ids of stacks, tasks
+ * and caches become ids of the tracer (replay-ids.c). A frame that makes no
+ * sense ends the replay, as a damaged frame does: queries answer as of the
+ * moment before that frame.
  */
 #include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/frame-reader.h"
@@ -17,7 +18,7 @@
 
 #include <string.h>
 
-#define PIECE 64            /* events applied at once */
+#define PIECE 64            /* events that are applied at once */
 #define UNPACKED_RATIO 256  /* bytes of VM states, which are packed, kernels
                              * and modules together, a byte of the file */
 
@@ -41,7 +42,8 @@ struct KtReplay {
 
 /* ---- frames of events --------------------------------------------------- */
 
-/* How many of the run are wanted; the first one too late ends it all. */
+/* Return how many of the next events are not too late (plan->until_us). The
+ * first event that is too late ends the replay. */
 static unsigned wanted(KtReplay *r, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -64,7 +66,8 @@ static unsigned report_events(KtReplay *r, unsigned n)
     return n;
 }
 
-/* No frame has events of two times: a VM state is loaded in between. */
+/* A load of a snapshot is a frame of its own. So all events of one frame are
+ * from one time of the VM's life, and the maximum is the newest. */
 static void count_read(KtReplay *r, unsigned n)
 {
     uint64_t us = 0;
@@ -141,8 +144,9 @@ static bool read_control(KtReplay *r, GsBytes *in)
     return true;
 }
 
-/* Blocks that were freed in it may look live, others are unknown. One that
- * is told again, behind what forgets, has no more events. */
+/* Events are missing, because the disk was full: apply a gap. Blocks that were
+ * freed in the gap still look live, blocks that were allocated in it are
+ * unknown. A reset or clear writes the frame again with 0 events. */
 static bool read_gap(KtReplay *r, GsBytes *in)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .us = r->info.read_us };
@@ -162,15 +166,16 @@ static bool read_gap(KtReplay *r, GsBytes *in)
     return true;
 }
 
-/* No writer has packed that much into the file: what a frame unpacks to, and
- * the time that it takes, would be bounded for each frame alone. */
+/* Bound what all frames of the file unpack to, together: no writer compresses
+ * more than UNPACKED_RATIO to 1. The limits of single frames do not bound the
+ * sum. */
 static bool may_unpack(KtReplay *r, const GsBytes *in)
 {
     r->unpacked += gs_bytes_left(in);
     return r->unpacked <= r->info.bytes * UNPACKED_RATIO;
 }
 
-/* Symbols that are of no use leave what is known: addresses without names. */
+/* If the symbols cannot be used, addresses have no names; that is no damage. */
 static bool read_kernel(KtReplay *r, GsBytes *in)
 {
     bool found = gs_bytes_u8(in);
@@ -189,8 +194,9 @@ static bool read_kernel(KtReplay *r, GsBytes *in)
     return true;
 }
 
-/* One that came with a VM's state begins with a byte: is it loaded yet? What
- * it left behind, if not, is of the time before. */
+/* An inherited module begins with a byte: 1 if it is still loaded. If it is
+ * not, its report belongs to the time before the snapshot, and is not made
+ * again. */
 static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
 {
     bool live = kind != KT_MODULE_EVENT_INHERITED || gs_bytes_u8(in);
@@ -247,7 +253,7 @@ static bool read_status(KtReplay *r, GsBytes *in)
     return true;
 }
 
-/* Its time may be an earlier one than that of what was read. */
+/* The time of the snapshot may be earlier than that of the events before. */
 static bool install(KtReplay *r)
 {
     GsBytes all = { r->checkpoint->data, r->checkpoint->len };
@@ -259,7 +265,8 @@ static bool install(KtReplay *r)
     return true;
 }
 
-/* The state's own is told anew when it is found. */
+/* The journal has a new kernel frame when the kernel of the snapshot is found.
+ * A kernel that was given as a file stays. */
 static void drop_kernel(KtReplay *r)
 {
     r->kernel_found = false;
@@ -352,7 +359,8 @@ static bool may_skip(const KtReplay *r, const KtFrame *f)
            f->last_us < r->plan->since_us;
 }
 
-/* What is behind one of its events that is too late is, too. */
+/* Skip a frame of events. If its last event is too late, so is all that
+ * follows. */
 static void skip(KtReplay *r, const KtFrame *f)
 {
     r->last_seq = f->last_seq;
@@ -362,7 +370,8 @@ static void skip(KtReplay *r, const KtFrame *f)
     }
 }
 
-/* The events that were to be in the file, but for those that were read. */
+/* The writer promised events up to a number. Those that were not read are
+ * lost. */
 static void set_lost(KtReplay *r, uint64_t promised)
 {
     unsigned n = kt_frame_reader_n(r->reader);
@@ -374,7 +383,7 @@ static void set_lost(KtReplay *r, uint64_t promised)
     r->info.missing_events = promised - MIN(promised, r->last_seq);
 }
 
-/* @f is not to be used, nor is what follows. */
+/* End the replay before @f, which cannot be used. */
 static void end_at(KtReplay *r, const KtFrame *f, const char *damage)
 {
     const KtJournalSpan *span = kt_frame_reader_span(r->reader);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checkpoint: a snapshot inside the journal. See snapshot-internal.h.
+ * Checkpoint: a snapshot inside the journal, cut into frames of at most
+ * KT_MEM_BYTES. See snapshot-internal.h and docs/journal.md.
  */
 #include "kalloc-tracer/journal/journal.h"
 #include "kalloc-tracer/snapshot/snapshot-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-/* A frame's bytes: whether more follow, then part of the state's stream. */
+/* Write one frame: a byte, 1 if more frames follow, then a part of the
+ * stream. */
 static void part_locked(KtTracer *t, const GByteArray *all, size_t at,
                         size_t len)
 {

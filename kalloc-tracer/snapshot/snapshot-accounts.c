@@ -2,9 +2,9 @@
 /*
  * Accounts in a snapshot: see snapshot-internal.h.
  *
- * Sums by stack, cache, task and size are written. Of callers only the peaks
- * are: all else is the sum over their stacks, and kt_accounts_settle() makes
- * it again after the blocks were read.
+ * Sums by stack, cache, task and size are written. Sums by caller are the sums
+ * over the caller's stacks: only their peaks are written, and
+ * kt_accounts_settle() adds up the rest after the blocks were read.
  */
 #include "kalloc-tracer/snapshot/snapshot-internal.h"
 
@@ -24,7 +24,7 @@ static void pack_account(GsOut *p, const KtAccount *a)
     gs_out_varint(p, a->cross);
 }
 
-/* What has no account of its own goes with what is nobody's. */
+/* What had no room for an account of its own is written as part of id 0. */
 static KtAccount account_at(const KtCells *c, uint32_t id)
 {
     KtAccount a = *kt_cells_get(c, id);
@@ -274,8 +274,8 @@ static void move_stray(KtAccounts *to, const KtAccounts *from,
     }
 }
 
-/* Those of other ids are made beside the ones that they replace: within the
- * bound for both, once these are gone. */
+/* The renumbered accounts exist beside the old ones until these are freed: lend
+ * the memory of the old ones meanwhile. */
 void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
                           const KtDepot *stacks)
 {

@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of this room share. */
+/* Shared by the files of this room: the parts of a snapshot. */
 #ifndef KT_SNAPSHOT_INTERNAL_H
 #define KT_SNAPSHOT_INTERNAL_H
 
 #include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
-/** struct KtSnapshotIds - the stream's version; how many there are of what
- *  blocks name; and the rows of this hook table by the stream's numbers */
+/**
+ * struct KtSnapshotIds - bounds of the ids in a stream
+ * @version: of the stream
+ * @stacks, @tasks, @caches, @hooks: the greatest id of each kind
+ * @hook: ids of this tracer's hooks, by the stream's hook ids
+ */
 typedef struct KtSnapshotIds {
     unsigned version;
     uint64_t stacks, tasks, caches, hooks;
     KtHookId hook[256];
 } KtSnapshotIds;
 
-/** kt_model_pack() - blocks, past lives, errors. */
+/** kt_model_pack() - Write one boot: blocks, past lives, errors, accounts. The
+ *  tracer's lock is held. */
 void kt_model_pack(const KtModel *m, GsOut *p);
-/** kt_model_unpack() - into @m, which is empty. */
+/** kt_model_unpack() - Read one boot into @m, which is empty and belongs to no
+ *  tracer yet. Its ids are those of the stream. Errors are in @u. */
 void kt_model_unpack(KtModel *m, GsBytes *u, const KtSnapshotIds *ids);
-/** kt_model_drop_pages() - it has no blocks of pages. */
+/** kt_model_drop_pages() - Drop all blocks of the page allocator. */
 void kt_model_drop_pages(KtModel *m);
-/** kt_model_renumber() - the ids of all that @m has; those of backtraces are
- *  @stacks' from now on. */
+/** kt_model_renumber() - Replace ids of the stream by ids of the tracer. Ids of
+ *  backtraces belong to @stacks from now on. */
 void kt_model_renumber(KtModel *m, const KtRenumber *to,
                        const KtDepot *stacks);
 
-/** kt_accounts_pack() - without marks. */
+/** kt_accounts_pack() - Write the accounts of now, without marks. */
 void kt_accounts_pack(const KtAccounts *a, GsOut *p);
-/** kt_accounts_unpack() - into @a, which is empty. */
+/** kt_accounts_unpack() - Read accounts into @a, which is empty. */
 void kt_accounts_unpack(KtAccounts *a, GsBytes *u, uint32_t n_stacks,
                         uint32_t n_tasks, uint32_t n_caches);
-/** kt_accounts_renumber() - other ids, of the backtraces in @stacks; marks
- *  are dropped. What loses its id is nobody's: kt_accounts_settle() follows. */
+/** kt_accounts_renumber() - Replace ids of the stream by ids of the tracer, and
+ *  drop marks. What has no id here is counted under id 0: call
+ *  kt_accounts_settle() afterwards. */
 void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
                           const KtDepot *stacks);
 

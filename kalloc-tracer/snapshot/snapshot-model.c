@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of one boot: blocks, past lives, errors. See snapshot.h.
+ * One boot in a snapshot: blocks, past lives, errors. See snapshot-internal.h.
  *
- * Blocks go in the order of their addresses, past lives and errors in that in
- * which they came about. What is read goes through the same functions that
- * events do, with the rules checked that these keep: blocks of a map ascend
- * and do not overlap, names that they bear exist.
+ * Blocks are written by address, past lives and errors from the oldest to the
+ * newest. Numbers are written as the difference to the one before where this is
+ * shorter.
+ *
+ * Reading uses the same functions that apply events. Before, it checks what
+ * these functions rely on: addresses ascend, blocks do not overlap, and ids
+ * are in the tables of the stream.
  */
 #include "kalloc-tracer/snapshot/snapshot-internal.h"
 
-/* Bits that a block is written with. */
+/* Flags in the first number of a block, below its layer. */
 enum {
     B_FREED = 1, B_QUEUED = 2, B_OLD = 4, B_RCU = 8,
 };
 
 #define US_MAX ((1ull << 48) - 1)
 
-/* ---- what all blocks have ----------------------------------------------- */
+/* ---- one block ---------------------------------------------------------- */
 
 static void pack_block(GsOut *p, const KtBlock *b, uint64_t from,
                        unsigned flags)
@@ -158,7 +161,7 @@ static void pack_map(const KtModel *m, const KtMap *map, GsOut *p)
     }
 }
 
-/* As the events that made the block would have left it. */
+/* Fill a record as the events of the block would have done. */
 static void set_block(KtModel *m, uint32_t index, const KtBlock *b,
                       unsigned flags)
 {
@@ -197,7 +200,8 @@ static void count_block(KtModel *m, uint32_t index)
     }
 }
 
-/* A block that finds no room is dropped, as when it is allocated. */
+/* Add a block. Without memory it is dropped and counted, as at its allocation.
+ * Returns: its record, 0 if it was dropped. */
 static uint32_t add_block(KtModel *m, KtMap *map, const KtBlock *b,
                           unsigned flags)
 {
@@ -217,7 +221,7 @@ static uint32_t add_block(KtModel *m, KtMap *map, const KtBlock *b,
     return index;
 }
 
-/* What frees of it were reported before they came. */
+/* Count the frees that were reported as errors before they happened. */
 static void expect(KtModel *m, uint32_t index, uint64_t n)
 {
     for (uint64_t i = 0; index && i < n; i++) {
@@ -340,7 +344,7 @@ static void unpack_errors(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* What is uncertain, as one number. */
+/* Flags of a boot whose events are not complete. */
 enum { GAP = 1, UNSEEN = 2 };
 
 void kt_model_pack(const KtModel *m, GsOut *p)
@@ -358,7 +362,7 @@ void kt_model_pack(const KtModel *m, GsOut *p)
     kt_accounts_pack(&m->accounts, p);
 }
 
-/* The live blocks, into empty accounts. */
+/* Count all live blocks in @out, which is empty. */
 static void recount(const KtModel *m, KtAccounts *out)
 {
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
@@ -376,7 +380,7 @@ static void recount(const KtModel *m, KtAccounts *out)
     }
 }
 
-/* Before version 2 nobody kept accounts: they begin with what is live. */
+/* Version 1 had no accounts: begin with the live blocks. */
 static void unpack_accounts(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
 {
     KtAccounts live;
@@ -456,7 +460,7 @@ static void renumber_block(KtBlock *b, const KtRenumber *to)
     b->cache.v = to->cache[b->cache.v];
 }
 
-/* What finds no room in the tables is nobody's, the live part of it, too. */
+/* An account that finds no room is added to id 0, with its live blocks. */
 static void settle(KtModel *m)
 {
     KtAccounts live;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of a tracer: see snapshot.h.
+ * Snapshot of a tracer: see snapshot.h.
  *
- * Names come first, then the boots that use them. A state is read with the
- * ids of the stream; only when it is whole are its stacks, tasks and caches
- * looked for in the tracer's tables, and its blocks given the ids there.
- * Backtraces, tasks and caches that nothing names any more stay in these
- * tables, as they do after `ka clear`.
+ * The stream has, in this order: magic and version; tables that blocks refer to
+ * by id (hooks, stacks, tasks, caches); counters; the running boot; the boot
+ * before it, if there is one.
+ *
+ * kt_snapshot_unpack() keeps the stream's ids. kt_snapshot_install() interns
+ * stacks, tasks and caches in the tracer's tables and renumbers the blocks.
+ * Entries of these tables that no block refers to any more stay, as they do
+ * after `ka clear`.
  */
 #include "kalloc-tracer/snapshot/snapshot-internal.h"
 
@@ -29,21 +32,23 @@ typedef struct Task {
 struct KtSnapshot {
     KtSnapshotIds ids;
     KtDepot *stacks;            /* by the ids of the stream */
-    KtBudget *for_stacks;       /* bounds these */
+    KtBudget *for_stacks;       /* limits @stacks */
     GArray *tasks;              /* Task, from id 1 on */
     GArray *caches;             /* KtCacheInfo, from id 1 on; owns names */
     uint64_t count[KT_CNT__COUNT];
     KtModel *model, *previous;  /* @previous: NULL for none */
     uint64_t previous_live;
     KtBudget *budget;           /* borrowed */
-    uint64_t lent[KT_MEM__COUNT]; /* of what the present boots take */
+    uint64_t lent[KT_MEM__COUNT]; /* see lend_memory() */
     bool enabled;
     uint64_t events;
     uint64_t last_us;
-    uint16_t *cache_id;         /* by the ids of the stream, once installed */
+    uint16_t *cache_id;         /* by the ids of the stream; NULL until the
+                                 * snapshot is installed */
 };
 
-/* Of the host's work and of this process's life, not of the guest's. */
+/* Return true for counters of this process and its costs: a load does not
+ * change them, because they do not describe the guest. */
 static bool is_of_process(KtCounter c)
 {
     static const KtCounter mine[] = {
@@ -163,7 +168,7 @@ static void unpack_hooks(KtSnapshot *s, GsBytes *u, const KtHookTable *hooks)
     }
 }
 
-/* Each is there once, or two of them would come to have one id. */
+/* Refuse a stack that is there twice: both would get one id. */
 static void keep_stack(KtSnapshot *s, GsBytes *u, uint32_t id,
                        const uint64_t *pc, unsigned n, uint8_t stop)
 {
@@ -191,8 +196,8 @@ static void unpack_stack(KtSnapshot *s, GsBytes *u, uint32_t id)
     }
 }
 
-/* They are gone once they are known by the tracer's ids. Until then they may
- * take what a tracer of the same bound has for its own. */
+/* The stacks of the stream are freed after they are interned in the tracer.
+ * Until then they have a budget of their own, as large as the tracer's. */
 static void unpack_stacks(KtSnapshot *s, GsBytes *u, uint64_t mem_bytes)
 {
     uint64_t n = gs_bytes_upto(u, KT_MAX_STACKS, "the number of backtraces");
@@ -243,7 +248,7 @@ static void unpack_caches(KtSnapshot *s, GsBytes *u)
     }
 }
 
-/* Counters that are not here are another version's. */
+/* Counters with unknown names belong to another version of ka: skip them. */
 static void unpack_counters(KtSnapshot *s, GsBytes *u)
 {
     uint64_t n = gs_bytes_upto(u, 1024, "the number of counters");
@@ -301,8 +306,9 @@ static KtModel *unpack_model(KtTracer *t, GsBytes *u, const KtSnapshot *s,
     return m;
 }
 
-/* The boots that are read take the place of those that there are: within the
- * bound for both, once these are gone. */
+/* The boots that are read replace the boots of the tracer. Until these are
+ * freed both exist: lend the new ones as much memory as the old ones use. So
+ * the limit holds again after the load. */
 static void lend_memory(KtSnapshot *s, KtBudget *b)
 {
     static const KtMemoryPart replaced[] = {
@@ -393,7 +399,7 @@ KtIdMap kt_snapshot_ids(const KtSnapshot *s)
 
 /* ---- installing --------------------------------------------------------- */
 
-/* What finds no room in the depot is a stack unknown from now on. */
+/* A stack that finds no room in the depot gets id 0: unknown. */
 static uint32_t *intern_stacks(KtTracer *t, const KtSnapshot *s)
 {
     uint32_t *ids = g_new0(uint32_t, s->ids.stacks + 1);

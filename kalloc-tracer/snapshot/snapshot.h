@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * State: all that a tracer knows, as a stream, and back. QEMU-free.
+ * Snapshot: all that a tracer knows, as a stream of bytes, and back.
  *
- * For snapshots and migration of the VM, and wherever else a map has to be
- * carried to another time or process. What was read is checked before any of
- * it counts: a tracer is given a whole state or keeps the one it has.
+ * It is used for snapshots and migration of the VM (capture/vmstate.c), and for
+ * checkpoints in the journal. A load has two steps: kt_snapshot_unpack() reads
+ * and checks the whole stream, and does not change the tracer. Then
+ * kt_snapshot_install() replaces what the tracer knows. So a damaged stream
+ * leaves the tracer as it was.
  *
- * Ids of stacks, tasks and caches are others after a load, for tables of them
- * only grow; listings do not show them.
+ * Tables of stacks, tasks and caches only grow. So the ids of a stream become
+ * other ids when it is installed; kt_snapshot_ids() says which.
+ *
+ * Threads: any thread that may query.
  */
 #ifndef KT_SNAPSHOT_H
 #define KT_SNAPSHOT_H
@@ -16,41 +20,43 @@
 #include "kalloc-tracer/kt.h"
 #include "guest-symbols/base/stream.h"
 
-/** KT_SNAPSHOT_VERSION - of the stream; older ones can be read, newer cannot.
- * */
+/** KT_SNAPSHOT_VERSION - version of the stream that is written. Older versions
+ *  can be read, newer ones are refused. */
 #define KT_SNAPSHOT_VERSION 2
-/** KT_SNAPSHOT_MAX_BYTES - that a stream may unpack to. */
+/** KT_SNAPSHOT_MAX_BYTES - limit of an unpacked stream. */
 #define KT_SNAPSHOT_MAX_BYTES ((uint64_t)16 << 30)
 
 typedef struct KtSnapshot KtSnapshot;
 
 /**
- * kt_snapshot_pack() - write what @t knows, everything applied that was pushed
+ * kt_snapshot_pack() - Write all that @t knows, after all pushed events are
+ * applied
  *
- * Any thread that may query. Nobody pushes meanwhile, or the state is that of
- * some moment of the call.
+ * If events are pushed meanwhile, the snapshot is of some moment during the
+ * call.
  */
 void kt_snapshot_pack(KtTracer *t, GsOut *p);
 
 /**
- * kt_snapshot_unpack() - read such a state, for kt_snapshot_install()
- * @t: (borrowed) whose limits are to hold; it is not changed
+ * kt_snapshot_unpack() - Read a snapshot, for kt_snapshot_install()
+ * @t: (borrowed) the tracer whose limits count; it is not changed
  *
- * Returns: (owned) never NULL; to be used only if gs_bytes_ok().
+ * Errors are in @u. Returns: (owned) never NULL; if gs_unpack_ok() is false,
+ * only kt_snapshot_free() may be called.
  */
 KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsBytes *u);
 void kt_snapshot_free(KtSnapshot *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSnapshot, kt_snapshot_free)
 
-/** kt_snapshot_drop_pages() - the page allocator is not traced here: its
- *  blocks are dropped, before kt_snapshot_install(). */
+/** kt_snapshot_drop_pages() - Drop the blocks of the page allocator, because it
+ *  is not traced here. Call before kt_snapshot_install(). */
 void kt_snapshot_drop_pages(KtSnapshot *s);
 
 /**
- * kt_snapshot_install() - @t knows what @s says, and nothing else
+ * kt_snapshot_install() - Replace all that @t knows by the snapshot
  *
- * Any thread that may query; nobody pushes meanwhile. What does not fit its
- * limits is dropped, counted. Once for a state.
+ * No events are pushed meanwhile. What exceeds the limits of @t is dropped, and
+ * counted. Call once for a snapshot.
  */
 void kt_snapshot_install(KtTracer *t, KtSnapshot *s);
 
@@ -58,16 +64,19 @@ void kt_snapshot_install(KtTracer *t, KtSnapshot *s);
  *  borrows from @s. Caches are known after kt_snapshot_install(). */
 KtIdMap kt_snapshot_ids(const KtSnapshot *s);
 
-/** kt_snapshot_save() - the whole of it: a stream of its own to @sink. */
+/** kt_snapshot_save() - Write a stream that has only the snapshot. */
 void kt_snapshot_save(KtTracer *t, GsStreamSink sink, void *opaque);
-/** kt_snapshot_load() - from such a stream; false: @t is as it was. @errp: what
- *  is wrong with the stream, one line. */
+/** kt_snapshot_load() - Read a stream of kt_snapshot_save() and install it.
+ *  Returns: false if the stream is damaged; then @t is as it was, and @errp is
+ *  one line that says what is wrong. */
 bool kt_snapshot_load(KtTracer *t, GsStreamSource source, void *opaque,
                       GError **errp);
 
 /**
- * kt_tracer_reset_unknown() - another time of the VM's life began, of which
- * nothing is known: the map is empty, and not complete
+ * kt_tracer_reset_unknown() - Begin with an empty map that is not complete
+ *
+ * Call it if the VM was set to another time of its life and there is no
+ * snapshot of ka for that time. No events are pushed meanwhile.
  */
 void kt_tracer_reset_unknown(KtTracer *t);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queries of accounts, and the marks that are kept of them: kt-accounts.h.
+ * Queries of accounts, and marks: kt-accounts.h.
  *
- * As query.c: between kt_query_begin() and kt_query_end(). Points are made and
- * dropped with the lock held, and noted in the journal in their place among
- * events, so that a file knows them, too.
+ * Queries run between kt_query_begin() and kt_query_end(), as those of query.c
+ * do. Marks are set and dropped under the tracer's lock, and are written to the
+ * journal between the same two events: so replay gets the same marks.
  */
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -38,7 +38,8 @@ static KtAccountKey key_of(const KtAccounts *a, KtBy by, uint32_t id)
     return key;
 }
 
-/* What had no room for an account is told with what is nobody's. */
+/* Id 0 has the blocks without a stack, task or cache. What had no room for an
+ * account of its own is added to it. */
 static KtAccount account_of(const KtCells *c, uint32_t id)
 {
     KtAccount a = *kt_cells_get(c, id);
@@ -130,7 +131,7 @@ bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
     return kt_history_some(t->model->history, at, n, fn, opaque);
 }
 
-/* ---- marks -------------------------------------------------------------- */
+/* ---- marks --------------------------------------------------------------- */
 
 void kt_query_marks(KtTracer *t, KtMarkFn fn, void *opaque)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queries of what modules left behind. A report is of the time when the
- * module was unloaded; what has been freed since is found to be so now.
+ * Queries of what unloaded modules did not free: kt-modules.h. They run between
+ * kt_query_begin() and kt_query_end().
+ *
+ * A report lists the blocks that were not freed when the module was unloaded.
+ * Blocks that were freed since are left out here: each one is searched in the
+ * map again.
  */
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -32,6 +36,7 @@ static const KtReport *find_report(KtTracer *t, uint64_t id)
     return NULL;
 }
 
+/* The same block, not another one at the same address. */
 static bool is_still_there(KtTracer *t, const KtUnfreed *leak, KtBlock *b)
 {
     return kt_query_find(t, leak->va, b) && b->va == leak->va &&

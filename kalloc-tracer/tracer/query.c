@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queries: what the model knows, by value.
+ * Queries of blocks, errors and sizes: kt-query.h.
  *
- * Between kt_query_begin() and kt_query_end(), which hold the tracer's lock
- * after every event was applied that was pushed before. Callbacks run under
- * that lock.
+ * Monitor commands and the program ka call them, between kt_query_begin() and
+ * kt_query_end(): begin applies all events that were pushed before, and holds
+ * the tracer's lock until the end. Results are copied out; callbacks run under
+ * the lock.
  */
 #include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <stdlib.h>
 
-#define AHEAD   16      /* records that are being loaded */
+#define AHEAD   16      /* prefetch the record so many blocks ahead */
 
 void kt_query_begin(KtTracer *t)
 {
@@ -41,7 +42,8 @@ static bool reaches(const KtModel *m, KtMapEntry e, uint64_t va)
 
 /* ---- by address --------------------------------------------------------- */
 
-/* An object of a slab rather than the pages of the slab. */
+/* The map of objects comes first: an address in a slab belongs to the object,
+ * not to the pages of the slab. */
 bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out)
 {
     const KtModel *m = t->model;
@@ -71,7 +73,7 @@ bool kt_query_next(KtTracer *t, uint64_t va, KtBlock *out)
     return read_block(m, best.val, out);
 }
 
-/* The last block of a map that ends below @va. */
+/* Find the last block of one map that ends below @va. */
 static KtMapEntry below(const KtModel *m, const KtMap *map, uint64_t va)
 {
     KtMapEntry e = kt_map_floor(map, va);
@@ -97,7 +99,7 @@ bool kt_query_prev(KtTracer *t, uint64_t va, KtBlock *out)
     return read_block(m, best.val, out);
 }
 
-/* A map's blocks from the one that contains @lo on. */
+/* Begin with the block that contains @lo, or with the first one after it. */
 static KtMapIter begin_at(const KtModel *m, const KtMap *map, uint64_t lo)
 {
     KtMapEntry e = kt_map_floor(map, lo);
@@ -105,8 +107,8 @@ static KtMapIter begin_at(const KtModel *m, const KtMap *map, uint64_t lo)
     return kt_map_seek(map, reaches(m, e, lo) ? e.key : lo);
 }
 
-/* Blocks of a map in their order. Their records are anywhere: they begin to be
- * loaded a few blocks before. */
+/* A walk over the blocks of one map by address. The records of neighbours lie
+ * anywhere in memory, so each is prefetched AHEAD blocks before its turn. */
 typedef struct Walk {
     const KtMap *map;
     KtMapIter it, ahead;
@@ -174,8 +176,8 @@ void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque)
 
 /* ---- by stack ----------------------------------------------------------- */
 
-/* Blocks found, to be told in order of address, pages before what lies in
- * them. */
+/* A block that was found. Blocks are returned by address; pages come before
+ * the objects that lie in them. */
 typedef struct Found {
     uint64_t va;
     uint32_t index;
@@ -326,7 +328,8 @@ void kt_query_errors(KtTracer *t, uint64_t lo, uint64_t hi, KtErrorFn fn,
     }
 }
 
-/* Of a file: what is not in it, and host memory of the one who wrote it. */
+/* A journal does not contain all stacks, tasks and caches, and the memory of
+ * the reader says nothing: show the numbers of the tracer that wrote it. */
 static void use_recorded(const KtRecordedStats *recorded, KtStats *out)
 {
     const KtStats *s = &recorded->stats;

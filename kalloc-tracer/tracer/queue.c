@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queue: see queue.h.
+ * Queue of events: see queue.h.
  *
- * Numbers begin with 1; number s has slot s % KT_QUEUE_SLOTS. A slot is
- * published by storing the number as its event's seq, last and with release;
- * it may be written again when the number one round before was consumed.
+ * Numbers begin at 1. Number s has slot s % KT_QUEUE_SLOTS. To publish a slot,
+ * the producer stores s as the event's seq, as the last store and with release
+ * semantics. A slot may be written again when the number of one round before
+ * (s - KT_QUEUE_SLOTS) is consumed.
  */
 #include "kalloc-tracer/tracer/queue.h"
 
@@ -14,7 +15,7 @@
 #define MASK (KT_QUEUE_SLOTS - 1)
 
 struct KtQueue {
-    KtEvent *slot;          /* aligned to cache lines, within @memory */
+    KtEvent *slot;          /* aligned to cache lines; inside @memory */
     void *memory;
     char pad0[64];
     uint64_t taken;         /* atomic, written by producers */
@@ -88,8 +89,9 @@ void kt_queue_consume(KtQueue *q, unsigned n)
     __atomic_store_n(&q->done, q->done + n, __ATOMIC_RELEASE);
 }
 
-/* A slot has the number that was written last: of a place not yet consumed,
- * or of the one a round before. Producers may be about to write more. */
+/* A slot contains the number that was written last: of a place that is not
+ * consumed yet, or of the place one round before. Producers may publish more
+ * slots during the check. */
 char *kt_queue_check(const KtQueue *q)
 {
     uint64_t done = q->done;

@@ -2,20 +2,34 @@
 /*
  * Queue: events of all vCPUs in one global order.
  *
- * One ring for all producers. A producer takes the next number of a global
- * count, which is both the event's place in the order and its slot, writes
- * the slot and publishes it. So the consumer finds the order made, whatever
- * the number of vCPUs; rings of their own would need the same global count
- * and a merge on top. Every slot is a cache line.
+ * The queue is one ring for all producers. A producer reserves the next number
+ * of a global counter. The number is the event's place in the order, and tells
+ * its slot. The producer writes the slot and publishes it by a release store of
+ * the number. A slot is one cache line. Example, with events 5 to 8:
  *
- * One consumer at a time (the tracer's lock), any number of producers.
+ *     slot      5         6         7         8
+ *             +---------+---------+---------+---------+
+ *             | seq 5   | seq 6   | seq of  | seq 8   |
+ *             |         |         | a round |         |
+ *             |         |         | before  |         |
+ *             +---------+---------+---------+---------+
+ *
+ * Numbers 5, 6 and 8 are published; 7 is reserved. The consumer finds 5 and 6,
+ * and 8 only after 7 is published.
+ *
+ * A ring for each vCPU would need the same global counter for the order, and a
+ * merge in addition.
+ *
+ * Threads: any number of producers; one consumer at a time, which holds the
+ * tracer's lock.
  */
 #ifndef KT_QUEUE_H
 #define KT_QUEUE_H
 
 #include "kalloc-tracer/kt.h"
 
-/* An eighth of a second of a busy guest, see NAP_MS of tracer.c. */
+/* A busy guest fills the queue in an eighth of a second, twice the time that
+ * the consumer thread sleeps (NAP_MS of tracer.c). */
 #define KT_QUEUE_SLOTS 16384
 
 typedef struct KtQueue KtQueue;
@@ -23,30 +37,38 @@ typedef struct KtQueue KtQueue;
 KtQueue *kt_queue_new(void);
 void kt_queue_free(KtQueue *q);
 
-/** kt_queue_reserve() - the next place in the order; it must be filled. */
+/** kt_queue_reserve() - Reserve the next place in the order. The caller must
+ *  publish it: the consumer does not go past it. Any producer. */
 GS_HOT uint64_t kt_queue_reserve(KtQueue *q);
-/** kt_queue_ready() - is the slot of that place free? */
+/** kt_queue_ready() - Return true if the slot of place @seq may be written:
+ *  the event that it held one round before is consumed. Any thread. */
 GS_HOT bool kt_queue_ready(const KtQueue *q, uint64_t seq);
-/** kt_queue_publish() - fill a place whose slot is ready: copies @ev. */
+/** kt_queue_publish() - Copy @ev to the reserved place @seq, whose slot is
+ *  ready, and make it visible to the consumer. */
 GS_HOT void kt_queue_publish(KtQueue *q, uint64_t seq, const KtEvent *ev);
 
-/** kt_queue_reserved() - places taken so far: the number of the last one. */
+/** kt_queue_reserved() - Return the number of the last place that was reserved.
+ *  Any thread. */
 uint64_t kt_queue_reserved(const KtQueue *q);
-/** kt_queue_done() - the number of the last place consumed. */
+/** kt_queue_done() - Return the number of the last place that was consumed. Any
+ *  thread. */
 GS_HOT uint64_t kt_queue_done(const KtQueue *q);
 
 /**
- * kt_queue_peek() - the next events in order, as far as they are published;
- * consumer only
- * @max: how many at most
- * @n: (out) how many
- * Returns: (borrowed until kt_queue_consume()) the first of them.
+ * kt_queue_peek() - Find the next events in order, as far as they are published
+ * @max: return at most so many
+ * @n: (out) how many there are, 0 if the next one is not published
+ *
+ * Consumer only. @n may be less than is published at the end of the ring.
+ * Returns: (borrowed until kt_queue_consume()) the first event.
  */
 const KtEvent *kt_queue_peek(const KtQueue *q, unsigned max, unsigned *n);
+/** kt_queue_consume() - Make the slots of the next @n events free again.
+ *  Consumer only. */
 void kt_queue_consume(KtQueue *q, unsigned n);
 
-/** kt_queue_check() - (owned, nullable) what is wrong with the numbers of the
- *  events in it; consumer only, beside producers. */
+/** kt_queue_check() - Check the numbers in the slots. Consumer only; producers
+ *  may run. Returns: (owned, nullable) what is wrong. */
 char *kt_queue_check(const KtQueue *q);
 
 #endif /* KT_QUEUE_H */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Registry: what other rooms registered with a tracer, so that the tracer
- * need not know them: boot parts, checks, and work for idle time.
+ * Registry: the boot parts and checks that other rooms registered with a
+ * tracer. So the tracer calls rooms that come after it, without including them.
+ *
+ * Threads: anyone may add and find entries at any time. Entries never move.
  */
 #ifndef KT_REGISTRY_H
 #define KT_REGISTRY_H
@@ -14,20 +16,21 @@
 #define KT_CHECKS_MAX   16
 
 /**
- * kt_check_extra() - examine something that is not in the model
- * @report: what was examined is added to it
+ * KtCheckExtra - Examine something that is not in the model
+ * @report: add what was examined to its numbers
  *
- * With the tracer's lock. Returns: (owned, nullable) where something is wrong.
+ * The tracer's lock is held. Returns: (owned, nullable) where something is
+ * wrong.
  */
 typedef char *KtCheckExtra(void *opaque, KtCheckReport *report);
 
-/** struct KtRegisteredPart - a row, and the object that it made */
+/** struct KtRegisteredPart - a row, and the object that its new() returned */
 typedef struct KtRegisteredPart {
     const KtBootPart *row;
     void *part;
 } KtRegisteredPart;
 
-/** struct KtRegisteredCheck - a check, and the rule that it is of */
+/** struct KtRegisteredCheck - a function, and the rule that it examines */
 typedef struct KtRegisteredCheck {
     KtCheckRule rule;
     KtCheckExtra *fn;
@@ -53,12 +56,12 @@ void kt_registry_init(KtRegistry *r);
 /** kt_registry_deinit() - Free all parts, the last one first. */
 void kt_registry_deinit(KtRegistry *r);
 
-/** kt_registry_part() - Return the part of @row; make it if there is none.
- *  Any thread. */
+/** kt_registry_part() - Return the part of @row; create it if there is none.
+ *  Any thread. Returns: (borrowed until kt_registry_deinit()). */
 void *kt_registry_part(KtRegistry *r, const KtBootPart *row, KtBudget *budget);
-/** kt_registry_reset() - Reset all parts; with the tracer's lock. */
+/** kt_registry_reset() - Reset all parts. The tracer's lock is held. */
 void kt_registry_reset(KtRegistry *r, KtBootEnd why);
-/** kt_registry_add_check() - Add a check; any thread. */
+/** kt_registry_add_check() - Add a check. Any thread. */
 void kt_registry_add_check(KtRegistry *r, const KtRegisteredCheck *check);
 /** kt_registry_check() - Return the check number @i, NULL after the last. */
 const KtRegisteredCheck *kt_registry_check(const KtRegistry *r, unsigned i);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ids of a tracer: backtraces, tasks and caches that events refer to. Any
- * thread; the tables are thread-safe by themselves.
+ * Ids of backtraces, tasks and caches. Producers intern them before they push
+ * an event that refers to them.
+ *
+ * Threads: any; the tables are thread-safe by themselves. If a table is full,
+ * the id is 0, and a counter grows.
  */
 #include "kalloc-tracer/tracer/tracer.h"
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the tracer tells its journal beside events: symbols, modules, the
- * status; and when it is written.
+ * What the tracer writes into its journal besides events: the kernel's symbols,
+ * modules, the status; and when the journal is flushed.
+ *
+ * Module events are queued by vCPU threads and applied by the consumer, see
+ * module-events.h.
  */
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -18,7 +21,8 @@ bool kt_tracer_has_journal(const KtTracer *t)
 
 /* ---- kernel and modules ------------------------------------------------- */
 
-/* To the journal in the same place as to the map: it tells of that moment. */
+/* The journal gets the frame between the same two events as the table of
+ * modules gets the module. */
 static void apply_event(KtTracer *t, const KtModuleEvent *note)
 {
     static const KtFrameKind frame[] = {
@@ -63,7 +67,8 @@ void kt_tracer_replay_module(KtTracer *t, const GsKernel *k, uint64_t module_va,
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Symbols beyond what a section may have are left out. */
+/* If the symbols exceed what a frame may have, only the first byte is written:
+ * the file then says that there was a kernel, without its symbols. */
 void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
 {
     GByteArray *data;
@@ -82,7 +87,8 @@ void kt_tracer_save_kernel(KtTracer *t, const GsKernel *k, bool found)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* NULL: none is wanted, or it is larger than a section may be. */
+/* Returns: (owned) the frame; NULL without a journal, or if the module is
+ * larger than a frame may be. */
 static GByteArray *module_frame(const KtTracer *t, const GsKernel *k,
                                 uint64_t module_va)
 {
@@ -105,7 +111,8 @@ static GByteArray *gone_frame(const KtTracer *t, uint64_t module_va)
     return data;
 }
 
-/* It has taken its time: its place is behind what others did meanwhile. */
+/* The description of a module takes time to make. So the place is read now:
+ * after all events that other vCPUs pushed meanwhile. */
 static void add_event(KtTracer *t, KtModuleEvent note)
 {
     if (note.module || note.frame) {
@@ -123,7 +130,7 @@ void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
                                   .frame = module_frame(t, k, module_va) });
 }
 
-/* The file's map has stacks with frames of those that were unloaded, too. */
+/* Unloaded modules are written, too: stacks of old blocks name them. */
 static GByteArray *inherited_frame(const KtTracer *t, const GsKernel *k,
                                    unsigned i, bool live)
 {
@@ -175,7 +182,8 @@ static bool same_bytes(const GByteArray *a, const GByteArray *b)
     return a && a->len == b->len && !memcmp(a->data, b->data, a->len);
 }
 
-/* The events first: packing them counts. */
+/* kt_query_begin() flushes the events first: packing them changes counters, and
+ * the status has to contain their final values. */
 void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
 {
     g_autoptr(GByteArray) data = NULL;
@@ -216,7 +224,8 @@ static uint64_t now_ns(void)
     return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* Whether it is time, and if so, have it written; who waits goes first. */
+/* Flush the journal if a second has passed. Return true if it was flushed. If
+ * the lock is busy, try again at the next tick. */
 static bool flush_if_due(KtTracer *t)
 {
     uint64_t now = now_ns();

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tracer: the queue, the model behind it, and the lock between them.
+ * Tracer: the queue of events, the model, and the lock between them.
  *
- * vCPU threads push, a thread of its own applies what is queued, in global
- * order: the map's memory is cold, and a guest need not wait for it. The
- * thread looks at the queue now and then; nobody wakes it, since a wake costs
- * its caller more than many events do. Where events come faster than it
- * looks, those who push apply them when the queue is half full.
+ * vCPU threads push events. The consumer thread applies them in global order.
+ * The model's memory is cold in the vCPU's cache: so the guest does not wait
+ * for cache misses of the model. The consumer polls the queue; no producer
+ * wakes it, because a wake costs the producer more than many events do. If
+ * events come faster than the consumer polls, the producer that finds the queue
+ * half full applies them, unless the lock is busy.
  *
- * Whoever needs the model's present state (a query, a reset) takes the lock
- * and first applies all that was pushed before. A place in the order that is
- * taken but not yet filled is waited for with the lock released, because the
- * one who is to fill it may be waiting for the lock himself.
+ * A query or a reset needs the model of this moment: kt_tracer_lock_drained()
+ * takes the lock and applies all events that were pushed before. A place may be
+ * reserved but not published yet. Then the lock is released while waiting,
+ * because the producer of that place may itself wait for the lock.
  */
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -19,14 +20,14 @@
 #include <signal.h>
 #include <time.h>
 
-/* Every so many events who pushes looks how full the queue is. */
+/* A producer checks how full the queue is once every so many events. */
 #define LOOK_EVERY  (KT_QUEUE_SLOTS / 8)
-/* How long the thread sleeps: what it does when it wakes takes the guest's
- * data out of the near caches, so it does much at a time. With idle work it
- * sleeps less. */
+/* Sleep of the consumer thread between two polls. Applying events evicts the
+ * guest's data from the CPU caches, so the thread applies many at a time. With
+ * idle work it polls more often. */
 #define NAP_MS      64
 #define IDLE_NAP_MS 8
-/* Events taken from the queue at once. */
+/* Events that are applied between two updates of the queue's done number. */
 #define BATCH       64
 #define JOURNAL_BYTES ((uint64_t)8 << 20)
 #define MAP_BYTES_MAX ((uint64_t)8 << 30)
@@ -42,7 +43,7 @@ static void init_stopping(KtTracer *t)
     pthread_condattr_destroy(&attr);
 }
 
-/* Beyond the least bound there is room for vCPUs that no VM has yet. */
+/* KT_BUDGET_MIN already has room for the first 64 vCPUs. */
 static bool check_memory(const KtConfig *c, GError **errp)
 {
     uint64_t least = KT_BUDGET_MIN + c->n_cpus / 64 * 64 * KT_BUDGET_VCPU;
@@ -112,7 +113,7 @@ KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
 
 /* ---- applying ----------------------------------------------------------- */
 
-/* Told once: a guest that can fill the memory can do so again and again. */
+/* Warn once: a guest that can fill the memory can do so again and again. */
 static void warn_locked(KtTracer *t)
 {
     uint64_t limit = t->config.mem_bytes ?
@@ -155,8 +156,8 @@ static uint64_t thread_ns(void)
     return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* Of the next @n events those that come before the next note of a module; 0
- * when one that is due was added just now: it is taken the next time. */
+/* Return how many of the next @n events come before the next module event. 0 if
+ * a module event was added just now and is due: the caller tries again. */
 static unsigned up_to_module_event_locked(KtTracer *t, unsigned n)
 {
     uint64_t done = kt_queue_done(t->queue);
@@ -185,7 +186,8 @@ static void drain_events_locked(KtTracer *t, uint64_t target)
     }
 }
 
-/* Apply what is published, up to the place @target or a bit beyond. */
+/* Apply published events up to the place @target, and a few after it if they
+ * are in the same batch. Stop at the first place that is not published. */
 static void drain_locked(KtTracer *t, uint64_t target)
 {
     uint64_t since;
@@ -201,8 +203,9 @@ static void drain_locked(KtTracer *t, uint64_t target)
     kt_tracer_apply_module_events(t);
 }
 
-/* Producers that never pause would take the lock anew before a query that
- * they woke up runs: they leave it, and the applying, to who waits. */
+/* Producers that never pause could lock again and again before a waiting query
+ * runs. So a producer does not lock while a thread waits: the waiting thread
+ * applies the events. */
 static bool somebody_waits(const KtTracer *t)
 {
     return __atomic_load_n(&t->waiting, __ATOMIC_RELAXED);
@@ -255,7 +258,7 @@ void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
     }
 }
 
-/* ---- the applying thread ------------------------------------------------ */
+/* ---- the consumer thread ------------------------------------------------ */
 
 static void apply_pending(KtTracer *t)
 {
@@ -270,7 +273,7 @@ static void apply_pending(KtTracer *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Who waits comes first. */
+/* A thread that waits for the lock comes first. */
 static void work_idle(KtTracer *t)
 {
     if (t->on_idle && !somebody_waits(t) &&
@@ -280,7 +283,7 @@ static void work_idle(KtTracer *t)
     }
 }
 
-/* Sleeps so long, or until told. */
+/* Sleep for @ms, or until kt_tracer_stop(). Return true in the second case. */
 static bool wait_for_stop(KtTracer *t, unsigned ms)
 {
     struct timespec until;
@@ -312,7 +315,7 @@ static void *applier(void *opaque)
     return NULL;
 }
 
-/* Signals are for QEMU's threads. */
+/* All signals are blocked in the thread: they are for QEMU's threads. */
 void kt_tracer_start(KtTracer *t)
 {
     sigset_t all, before;
@@ -365,7 +368,7 @@ void kt_tracer_free(KtTracer *t)
     g_free(t);
 }
 
-/* ---- state of the boot -------------------------------------------------- */
+/* ---- boots --------------------------------------------------------------- */
 
 static void control_locked(KtTracer *t, KtControl control, uint32_t value)
 {
@@ -461,7 +464,7 @@ bool kt_tracer_enabled(const KtTracer *t)
     return __atomic_load_n(&t->enabled, __ATOMIC_RELAXED);
 }
 
-/* ---- from a file --------------------------------------------------------- */
+/* ---- replay -------------------------------------------------------------- */
 
 void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n)
 {

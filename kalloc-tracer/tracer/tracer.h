@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tracer's parts, for tracer.c and query.c only.
+ * The tracer object, for this room and the rooms after it. Monitor commands see
+ * kt.h only.
+ *
+ * Producers (vCPU threads) push events to @queue without a lock. One consumer
+ * at a time, which holds @lock, applies them to @model and hands them to
+ * @journal. Queries hold @lock, too. See docs/concurrency.md.
  */
 #ifndef KT_TRACER_H
 #define KT_TRACER_H
@@ -24,11 +29,13 @@
  *  journal itself has only those stacks, tasks and caches that events name. */
 typedef struct KtRecordedStats {
     bool any;
-    KtStats stats;          /* host memory and the bound of it: as then */
+    KtStats stats;
 } KtRecordedStats;
 
+/* Members before @lock are thread-safe by themselves, or are set before
+ * kt_tracer_start(). Members after @lock need it. */
 struct KtTracer {
-    KtConfig config;        /* .journal is not kept */
+    KtConfig config;        /* without .journal, which is borrowed */
     KtBudget *budget;
     KtQueue *queue;
     KtDepot *stacks;
@@ -37,34 +44,34 @@ struct KtTracer {
     KtCounters *counters;
     KtModuleEvents *module_events;
     bool enabled;           /* atomic */
-    unsigned waiting;       /* atomic: so many are about to take the lock */
-    pthread_t applier;
-    bool started;           /* there is an applier */
-    pthread_mutex_t stop_lock;  /* of @stop */
+    unsigned waiting;       /* atomic: threads in kt_tracer_lock_drained() */
+    pthread_t applier;      /* the consumer thread */
+    bool started;           /* @applier runs */
+    pthread_mutex_t stop_lock;  /* protects @stop */
     pthread_cond_t stopped;
-    bool stop;              /* it is to end */
-    pthread_mutex_t lock;   /* of all that follows, and of consuming */
-    KtModel *model;
-    KtModel *previous;      /* the boot before a reset, NULL for none, or when
-                             * memory is bounded */
-    uint64_t previous_live; /* blocks of that boot */
+    bool stop;              /* @applier has to end */
+    pthread_mutex_t lock;   /* protects the members below, and consuming */
+    KtModel *model;         /* the running boot */
+    KtModel *previous;      /* the boot before the last reset; NULL if there
+                             * was none, or if memory is bounded (mem=) */
+    uint64_t previous_live; /* live blocks at the end of @previous */
     uint64_t errors_before; /* error.dropped when @model began */
-    bool warned;            /* that blocks are not kept */
-    KtJournal *journal;     /* NULL for none */
+    bool warned;            /* warn_locked() was called */
+    KtJournal *journal;     /* NULL: no journal is written */
     KtRegistry registry;    /* boot parts and checks of other rooms */
-    GByteArray *status;     /* the last that was written to it */
-    uint64_t flushed_at;    /* host's clock, ns */
-    uint64_t events;        /* applied */
-    uint64_t last_us;
+    GByteArray *status;     /* the last status frame of the journal */
+    uint64_t flushed_at;    /* last flush of the journal: host's clock, ns */
+    uint64_t events;        /* number of events applied */
+    uint64_t last_us;       /* time of the newest event applied */
     KtRecordedStats recorded;   /* of a tracer that a journal was read into */
-    void (*on_second)(void *opaque);    /* set before there is an applier */
+    void (*on_second)(void *opaque);    /* set before kt_tracer_start() */
     void *on_second_opaque;
-    void (*on_idle)(void *opaque);      /* likewise */
+    void (*on_idle)(void *opaque);      /* set before kt_tracer_start() */
     void *on_idle_opaque;
 };
 
-/** kt_tracer_budget() - (borrowed) where all of its memory is accounted for,
- *  and what others hold for it. */
+/** kt_tracer_budget() - (borrowed) Return the budget that all of the tracer's
+ *  memory is charged to. */
 KtBudget *kt_tracer_budget(KtTracer *t);
 
 /**
@@ -113,28 +120,34 @@ uint64_t kt_tracer_epoch(const KtTracer *t);
 /** kt_tracer_modules() - (borrowed) Return the part of loaded modules. */
 KtModules *kt_tracer_modules(KtTracer *t);
 
-/** kt_tracer_lock_drained() - take the lock with everything applied that was
- *  pushed before. */
+/**
+ * kt_tracer_lock_drained() - Lock the tracer after all events that were pushed
+ * before this call are applied
+ *
+ * Any thread that holds no lock of the tracer; it waits for producers that have
+ * reserved a place and not published it. Release with pthread_mutex_unlock().
+ */
 void kt_tracer_lock_drained(KtTracer *t);
 
-/** kt_tracer_tick() - once a second the journal is written, and the status
- *  asked for; on the tracer's own thread, no lock held. */
+/** kt_tracer_tick() - Flush the journal and call @on_second, if a second has
+ *  passed since the last time. The consumer thread, without a lock. */
 void kt_tracer_tick(KtTracer *t);
 
-/** kt_tracer_apply_module_events() - those of modules that come behind what is
- *  applied by now; lock held. */
+/** kt_tracer_apply_module_events() - Apply the module events whose place is not
+ *  after the last event that was applied. The tracer's lock is held. */
 void kt_tracer_apply_module_events(KtTracer *t);
 
-/* Of a tracer that is made of a file; it has no applier and nobody pushes. */
+/* For a tracer that a journal is read into: it has no consumer thread, and no
+ * events are pushed. */
 
-/** kt_tracer_replay() - apply events with this tracer's ids. */
+/** kt_tracer_replay() - Apply @n events, which have ids of this tracer. */
 void kt_tracer_replay(KtTracer *t, const KtEvent *ev, unsigned n);
-/** kt_tracer_replay_control() - as kt_tracer_reset() and the like, whose gaps
- *  are events of their own here. */
+/** kt_tracer_replay_control() - Apply a control frame, as kt_tracer_reset() and
+ *  others do, but without a gap: the journal has the gap as an event. */
 void kt_tracer_replay_control(KtTracer *t, KtControl control, uint32_t value);
 
-/** kt_tracer_replay_module() - @k knows it as loaded, also where it is about
- *  to be unloaded. */
+/** kt_tracer_replay_module() - Apply a module event. The module is still loaded
+ *  in @k, even if the event is its unload. */
 void kt_tracer_replay_module(KtTracer *t, const GsKernel *k, uint64_t module_va,
                              KtModuleEventKind kind);
 

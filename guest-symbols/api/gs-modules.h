@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Modules and BPF programs of a kernel. The embedder adds them when the guest
+ * loads them and drops them when it unloads them.
+ *
+ * Any thread, while others unwind or symbolize; only
+ * gs_kernel_unpack_modules() must be alone.
+ */
+#ifndef GS_MODULES_API_H
+#define GS_MODULES_API_H
+
+#include "guest-symbols/api/gs-kernel.h"
+
+/* ---- adding and dropping ------------------------------------------------ */
+
+/**
+ * gs_kernel_add_module() - read a loaded module from guest memory
+ * @mem: guest memory
+ * @module_va: address of its struct module
+ * @errp: what was unreadable or inconsistent
+ *
+ * Reads name, memory areas, kallsyms and ORC tables, at offsets from BTF: both
+ * the module_layout form of 6.3 and before, and module_memory since. Replaces
+ * a module that is known at @module_va. A module is added whole or not at all.
+ */
+bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
+                          GError **errp);
+
+/**
+ * gs_kernel_add_bpf() - read generated code of a BPF program
+ * @ksym_va: address of its struct bpf_ksym
+ *
+ * The program is known as a module named "bpf" (as in /proc/kallsyms) with
+ * @ksym_va as its address.
+ */
+bool gs_kernel_add_bpf(GsKernel *k, const GsMem *mem, uint64_t ksym_va,
+                       GError **errp);
+
+/** struct GsModuleSymbol - a symbol of a module; @name is borrowed for the
+ *  call */
+typedef struct GsModuleSymbol {
+    uint64_t va;
+    const char *name;
+    char type;
+} GsModuleSymbol;
+
+/** gs_kernel_add_module_data() - add a module from parts, for tests. Arrays
+ *  are copied; @orc_ip and @orc as in guest memory, @orc_ip_va the run-time
+ *  address of the former. */
+bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
+                               const char *name, uint64_t base, uint64_t size,
+                               const GsModuleSymbol *syms, size_t n_syms,
+                               uint64_t orc_ip_va, const int32_t *orc_ip,
+                               const void *orc, size_t n_orc, GError **errp);
+
+/** gs_kernel_drop_module() - mark a module as unloaded. Its symbols still name
+ *  addresses in old backtraces until its memory is reused; its ORC is no
+ *  longer used. */
+void gs_kernel_drop_module(GsKernel *k, uint64_t module_va);
+
+/** gs_kernel_set_module_room() - limit what modules to come may take to
+ *  @bytes of host memory. Unloaded modules are removed to make room; then a
+ *  module that does not fit is refused. */
+void gs_kernel_set_module_room(GsKernel *k, uint64_t bytes);
+
+/* ---- queries ------------------------------------------------------------ */
+
+/** struct GsModuleArea - [start, end), run time */
+typedef struct GsModuleArea {
+    uint64_t start;
+    uint64_t end;
+} GsModuleArea;
+#define GS_MODULE_AREAS_MAX 8
+
+/**
+ * struct GsModule - a module, by value
+ * @va: the address that it was added by
+ * @name: (borrowed from the kernel, valid until it is freed)
+ * @live: it is loaded; false: it was, and is unloaded
+ * @n, @area: its code and data, init code included, except what other modules
+ *            have reused since
+ */
+typedef struct GsModule {
+    uint64_t va;
+    const char *name;
+    bool live;
+    unsigned n;
+    GsModuleArea area[GS_MODULE_AREAS_MAX];
+} GsModule;
+
+/** gs_kernel_n_modules() - count the loaded modules. */
+size_t gs_kernel_n_modules(const GsKernel *k);
+/** gs_kernel_module() - find the loaded module that was added as
+ *  @module_va. */
+bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out);
+/** gs_kernel_module_at() - find the module that @va is in, or was in last. */
+bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out);
+/** gs_kernel_nth_module() - return the @i-th module, oldest first, unloaded
+ *  ones included; false behind the last. */
+bool gs_kernel_nth_module(const GsKernel *k, unsigned i, GsModule *out);
+
+typedef bool (*GsModuleSymbolFn)(const GsModuleSymbol *sym, void *opaque);
+/** gs_kernel_module_symbols() - call @fn for the symbols of the loaded module
+ *  @module_va, by address, until it returns false. If several have one
+ *  address, the best name comes first. @fn runs under a lock. */
+void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
+                              GsModuleSymbolFn fn, void *opaque);
+
+/* ---- modules in a VM snapshot ------------------------------------------- */
+
+struct GsOut;
+struct GsBytes;
+
+/** gs_kernel_pack_modules() - write all modules to a stream. */
+void gs_kernel_pack_modules(const GsKernel *k, struct GsOut *out);
+/**
+ * gs_kernel_unpack_modules() - replace all modules by those of a stream
+ * @in: untrusted; if it fails no module is known
+ * @room: bytes that they may take beyond what modules take now
+ *
+ * No other thread may query or unwind meanwhile. Returns: how many loaded
+ * modules were left out because they did not fit.
+ */
+unsigned gs_kernel_unpack_modules(GsKernel *k, struct GsBytes *in,
+                                  uint64_t room);
+
+/* ---- modules in a journal ----------------------------------------------- */
+
+/** gs_kernel_save_module() - append the module (or BPF program) that was added
+ *  as @module_va; false if none is loaded there. */
+bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
+                           GByteArray *out);
+/** gs_kernel_save_nth_module() - append the one that gs_kernel_nth_module()
+ *  returns. */
+bool gs_kernel_save_nth_module(const GsKernel *k, unsigned i, GByteArray *out);
+/** gs_kernel_load_module() - add what these wrote, untrusted, to @k. */
+bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
+                           GError **errp);
+
+#endif /* GS_MODULES_API_H */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stack walks: one GsUnwinder a thread, which nobody else uses. Modules may
+ * come and go meanwhile.
+ */
+#ifndef GS_UNWIND_API_H
+#define GS_UNWIND_API_H
+
+#include "guest-symbols/api/gs-kernel.h"
+
+/** Why a backtrace ended; kept with each stack. */
+typedef enum GsStop {
+    GS_STOP_END,            /* the real end of the stack */
+    GS_STOP_USER,           /* registers of user mode reached */
+    GS_STOP_UNKNOWN_PC,     /* not code, or code without unwind information */
+    GS_STOP_BAD_FRAME,      /* stack unreadable, or not moving upwards */
+    GS_STOP_DEPTH,          /* @max frames stored */
+    GS_STOP__COUNT
+} GsStop;
+const char *gs_stop_name(GsStop stop);
+
+/** struct GsRegs - registers that an unwind starts from; @bp: the frame
+ *  pointer. @ip is a return address unless @exact_ip (an interrupted
+ *  instruction). */
+typedef struct GsRegs {
+    uint64_t ip;
+    uint64_t sp;
+    uint64_t bp;
+    bool exact_ip;
+} GsRegs;
+
+/**
+ * GsPageFn - return the host's view of the guest page that contains @va
+ * Returns: (borrowed for the unwind) host pointer to the *page's first byte*
+ * (4096-byte pages), or NULL if the page is not plain RAM.
+ */
+typedef const void *(*GsPageFn)(void *opaque, uint64_t va);
+
+typedef struct GsUnwinder GsUnwinder;
+
+/**
+ * gs_unwinder_new() - make a walker for one vCPU thread
+ * @k: (borrowed) with its slide set; must outlive the walker
+ */
+GsUnwinder *gs_unwinder_new(const GsKernel *k);
+void gs_unwinder_free(GsUnwinder *u);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsUnwinder, gs_unwinder_free)
+
+/**
+ * gs_unwind() - walk a stack: no allocation, no lock, no formatting
+ * @regs: where to start; @regs->ip is stored as the first frame
+ * @page: host view of guest stack pages
+ * @frames: (out) leaf first; return addresses as they are on the stack, and
+ *          the exact ip of interrupted code after exception frames, as the
+ *          kernel's own arch_stack_walk() delivers them
+ * @max: capacity of @frames
+ * @n: (out) how many were stored
+ */
+GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                 void *opaque, uint64_t *frames, unsigned max, unsigned *n);
+
+/** gs_unwind_expect() - prefetch what the unwind of a stack that begins at @ip
+ *  needs first. */
+GS_HOT void gs_unwind_expect(GsUnwinder *u, uint64_t ip);
+
+/**
+ * gs_unwind_again() - recognise a stack that was unwound before
+ * @regs, @page, @opaque: as for gs_unwind()
+ * @kind: the @kind that it was remembered with
+ * @value: (out) the value that it was remembered with
+ *
+ * Returns: true if gs_unwind() would now return the same frames and the same
+ * reason as then. False proves nothing: not every stack can be kept, and kept
+ * ones are replaced.
+ */
+GS_HOT bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                            void *opaque, uint32_t kind, uint64_t *value);
+/** gs_unwind_remember() - keep the stack of the last gs_unwind(), with @value.
+ *  Its @max must be the same each time. */
+void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value);
+
+#endif /* GS_UNWIND_API_H */

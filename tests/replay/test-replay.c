@@ -7,14 +7,14 @@
  * the file expected, byte for byte. The output of each command comes after a
  * line "$ ka <command>"; a result other than 0 is a line "= <result>". Lines
  * "+ <statement>" in cmd run more of the script between commands. A case with
- * a file guest instead of events has the guest of leak-world.h.
+ * a file guest instead of events has the guest of leak-script.h.
  *
  * KA_REPLAY_UPDATE=1 writes the files instead of comparing: read the diff.
  */
 #include <string.h>
 
 #include "tests/lib/events.h"
-#include "tests/replay/leak-world.h"
+#include "tests/replay/leak-script.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A small guest for golden cases, see leak-world.h. */
-#include "tests/replay/leak-world.h"
+/* A small guest for golden cases, see leak-script.h. */
+#include "tests/replay/leak-script.h"
 
 #include "tests/lib/leak-guest.h"
 #include "monitor-cmds/mc.h"

@@ -7,6 +7,7 @@
  * each three bytes are a position and a value that is xored there. If byte 0 is
  * 255, the rest is the read-only data itself.
  */
+#include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"
 #include "guest-symbols/symbols/kallsyms.h"
 

@@ -11,7 +11,7 @@
  * uses as roots nothing refers to a block that it reported. Only other blocks
  * may.
  */
-#include "tests/lib/leak-guest.h"
+#include "tests/lib/guest-memory.h"
 
 #include <stdlib.h>
 

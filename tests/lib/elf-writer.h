@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes ELF kernels with a few sections, and a bzImage around them, for
- * tests. Single thread, no checks: the tests know what they write.
+ * Writes ELF kernels with a few sections, and bzImages that contain them.
+ * The writer does not check its arguments. Single-threaded.
  */
 #ifndef ELF_WRITER_H
 #define ELF_WRITER_H
@@ -13,8 +13,15 @@
 
 #define ELF_WRITER_MAX  16
 
-/** struct ElfWriter - zero-initialise; @sec[0] stays the null section;
- *  @machine: 0: x86-64 */
+/**
+ * struct ElfWriter - an ELF file under construction
+ * @sec: the section headers; @sec[0] stays the null section
+ * @n: number of sections
+ * @bytes: (owned) ELF header, then the contents of the sections
+ * @names: (owned) the names of the sections
+ * @machine: e_machine; 0 means x86-64
+ * @entry: e_entry
+ */
 typedef struct ElfWriter {
     Elf64_Shdr sec[ELF_WRITER_MAX];
     unsigned n;
@@ -24,7 +31,7 @@ typedef struct ElfWriter {
     uint64_t entry;
 } ElfWriter;
 
-/** struct ElfSymbol - a global symbol of a section (its number) */
+/** struct ElfSymbol - a global symbol; @section is its section's number */
 typedef struct ElfSymbol {
     const char *name;
     uint64_t va;
@@ -32,114 +39,30 @@ typedef struct ElfSymbol {
     unsigned type;
 } ElfSymbol;
 
-static inline void elf_writer_start(ElfWriter *w)
-{
-    *w = (ElfWriter) { .n = 1 };
-    w->bytes = g_byte_array_new();
-    w->names = g_byte_array_new();
-    g_byte_array_set_size(w->bytes, sizeof(Elf64_Ehdr));
-    memset(w->bytes->data, 0, sizeof(Elf64_Ehdr));
-    g_byte_array_append(w->names, (const uint8_t *)"", 1);
-}
+/** elf_writer_start() - begin a file without sections. */
+void elf_writer_start(ElfWriter *w);
 
-/** elf_writer_add() - a loaded section; @data NULL makes a bss. */
-static inline void elf_writer_add(ElfWriter *w, const char *name, uint64_t va,
-                                  uint64_t flags, const void *data, size_t len)
-{
-    Elf64_Shdr *sh = &w->sec[w->n++];
+/** elf_writer_add() - add a section that is loaded; without @data it is
+ *  SHT_NOBITS. */
+void elf_writer_add(ElfWriter *w, const char *name, uint64_t va,
+                    uint64_t flags, const void *data, size_t len);
 
-    *sh = (Elf64_Shdr) {
-        .sh_name = w->names->len,
-        .sh_type = data ? SHT_PROGBITS : SHT_NOBITS,
-        .sh_flags = SHF_ALLOC | flags,
-        .sh_addr = va,
-        .sh_offset = w->bytes->len,
-        .sh_size = len,
-    };
-    g_byte_array_append(w->names, (const uint8_t *)name, strlen(name) + 1);
-    if (data) {
-        g_byte_array_append(w->bytes, data, len);
-    }
-}
+/** elf_writer_table() - add a section that is not loaded. Its sh_link is the
+ *  section after it. */
+void elf_writer_table(ElfWriter *w, unsigned type, const GByteArray *bytes);
 
-static inline void elf_writer_table(ElfWriter *w, unsigned type,
-                                    const GByteArray *bytes)
-{
-    w->sec[w->n] = (Elf64_Shdr) {
-        .sh_type = type, .sh_offset = w->bytes->len, .sh_size = bytes->len,
-        .sh_link = w->n + 1,
-    };
-    w->n++;
-    g_byte_array_append(w->bytes, bytes->data, bytes->len);
-}
+/** elf_writer_symbols() - add the symbol table. Call at most once. */
+void elf_writer_symbols(ElfWriter *w, const ElfSymbol *syms, unsigned n);
 
-/** elf_writer_symbols() - the symbol table, once. */
-static inline void elf_writer_symbols(ElfWriter *w, const ElfSymbol *syms,
-                                      unsigned n)
-{
-    g_autoptr(GByteArray) table = g_byte_array_new();
-    g_autoptr(GByteArray) names = g_byte_array_new();
-
-    g_byte_array_append(names, (const uint8_t *)"", 1);
-    for (unsigned i = 0; i < n; i++) {
-        Elf64_Sym sym = {
-            .st_name = names->len, .st_value = syms[i].va,
-            .st_shndx = syms[i].section,
-            .st_info = ELF64_ST_INFO(STB_GLOBAL, syms[i].type),
-        };
-
-        g_byte_array_append(table, (const uint8_t *)&sym, sizeof(sym));
-        g_byte_array_append(names, (const uint8_t *)syms[i].name,
-                            strlen(syms[i].name) + 1);
-    }
-    elf_writer_table(w, SHT_SYMTAB, table);
-    elf_writer_table(w, SHT_STRTAB, names);
-}
-
-/** elf_writer_finish() - (owned) the file; @w is done with. */
-static inline GBytes *elf_writer_finish(ElfWriter *w)
-{
-    Elf64_Ehdr h = {
-        .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
-        .e_type = ET_EXEC, .e_version = 1, .e_entry = w->entry,
-        .e_machine = w->machine ? w->machine : EM_X86_64,
-        .e_ehsize = sizeof(h), .e_shentsize = sizeof(Elf64_Shdr),
-    };
-
-    w->sec[w->n] = (Elf64_Shdr) {
-        .sh_type = SHT_STRTAB, .sh_offset = w->bytes->len,
-        .sh_size = w->names->len,
-    };
-    h.e_shstrndx = w->n++;
-    h.e_shnum = w->n;
-    g_byte_array_append(w->bytes, w->names->data, w->names->len);
-    h.e_shoff = w->bytes->len;
-    g_byte_array_append(w->bytes, (const uint8_t *)w->sec,
-                        w->n * sizeof(*w->sec));
-    memcpy(w->bytes->data, &h, sizeof(h));
-    g_byte_array_free(w->names, TRUE);
-    return g_byte_array_free_to_bytes(w->bytes);
-}
+/** elf_writer_finish() - end the file and clear @w. Returns: (owned) the
+ *  file. */
+GBytes *elf_writer_finish(ElfWriter *w);
 
 #define BZ_WRITER_SETUP     (3 * 512)   /* boot sector, two setup sectors */
-#define BZ_WRITER_CODE      0x100       /* of the decompressor */
+#define BZ_WRITER_CODE      0x100       /* bytes of the decompressor */
 
-/** bz_writer_wrap() - (owned) a bzImage around @payload. */
-static inline GBytes *bz_writer_wrap(const void *payload, uint32_t len)
-{
-    GByteArray *b = g_byte_array_new();
-    uint32_t code = BZ_WRITER_CODE;
-    uint16_t version = 0x20f;
-
-    g_byte_array_set_size(b, BZ_WRITER_SETUP + BZ_WRITER_CODE);
-    memset(b->data, 0, b->len);
-    b->data[0x1f1] = 2;
-    memcpy(b->data + 0x202, "HdrS", 4);
-    memcpy(b->data + 0x206, &version, 2);
-    memcpy(b->data + 0x248, &code, 4);
-    memcpy(b->data + 0x24c, &len, 4);
-    g_byte_array_append(b, payload, len);
-    return g_byte_array_free_to_bytes(b);
-}
+/** bz_writer_wrap() - make a bzImage of @payload. Returns: (owned) the
+ *  file. */
+GBytes *bz_writer_wrap(const void *payload, uint32_t len);
 
 #endif /* ELF_WRITER_H */

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes kallsyms tables in the order and with the addresses of any release
- * since 4.6, for tests. The tokens are few and fixed, which a decoder cannot
- * tell from those of a real kernel. Single thread, no checks.
+ * Writes kallsyms tables. The order of the parts and the encoding of addresses
+ * are those of any release since 4.6. The token table is small and fixed; a
+ * decoder needs no more. The writer does not check its arguments.
+ * Single-threaded.
  */
 #ifndef KALLSYMS_WRITER_H
 #define KALLSYMS_WRITER_H
 
-#include "tests/lib/elf-writer.h"
-#include <stdbool.h>
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
 
-typedef enum KsOrder { KS_4_6, KS_4_20, KS_6_2, KS_6_4, KS_7_0,
-               KS_ORDER__COUNT } KsOrder;
+/* The order of the parts, by the first release that has it. */
+typedef enum KsOrder {
+    KS_4_6, KS_4_20, KS_6_2, KS_6_4, KS_7_0, KS_ORDER__COUNT
+} KsOrder;
 
+/* How addresses are encoded. */
 typedef enum KsAddresses {
     KS_BASE_RELATIVE, KS_PERCPU, KS_ABSOLUTE, KS_PLACE, KS_ADDRESSES__COUNT
 } KsAddresses;
@@ -24,11 +29,13 @@ typedef struct KsSymbol {
 } KsSymbol;
 
 /**
- * struct KsWriter - what to write, and where it went
+ * struct KsWriter - what to write, and the result
  * @va: address of the first byte, a multiple of 8
- * @syms: in address order
+ * @syms: (borrowed) the symbols, in address order
+ * @n: number of symbols
  * @out: (owned) the bytes
- * @markers, @tokens: their positions in @out, for tests that do damage
+ * @markers, @tokens: positions of these parts in @out, for tests that damage
+ *                    them
  */
 typedef struct KsWriter {
     KsOrder order;
@@ -41,155 +48,12 @@ typedef struct KsWriter {
     size_t tokens;
 } KsWriter;
 
-/* Codes no name contains, and the text they stand for. */
-static const char *const ks_tokens[256] = {
-    [0x01] = "kmem_cache_", [0x02] = "func_", [0x80] = "__", [0xff] = "alloc",
-};
+/** ks_put() - append the low @size bytes of @v. */
+void ks_put(GByteArray *out, uint64_t v, unsigned size);
 
-static inline void ks_put(GByteArray *out, uint64_t v, unsigned size)
-{
-    g_byte_array_append(out, (const uint8_t *)&v, size);
-}
-
-static inline void ks_align(KsWriter *w)
-{
-    while (w->out->len & (w->order == KS_7_0 ? 3 : 7)) {
-        ks_put(w->out, 0, 1);
-    }
-}
-
-static inline void ks_put_name(GByteArray *out, const KsSymbol *sym)
-{
-    g_autofree char *full = g_strdup_printf("%c%s", sym->type, sym->name);
-    g_autoptr(GByteArray) codes = g_byte_array_new();
-
-    for (const char *s = full; *s;) {
-        unsigned best = (uint8_t)*s;
-
-        for (unsigned i = 0; i < 256; i++) {
-            if (ks_tokens[i] && g_str_has_prefix(s, ks_tokens[i])) {
-                best = i;
-            }
-        }
-        ks_put(codes, best, 1);
-        s += ks_tokens[best] ? strlen(ks_tokens[best]) : 1;
-    }
-    if (codes->len >= 0x80) {
-        ks_put(out, 0x80 | (codes->len & 0x7f), 1);
-        ks_put(out, codes->len >> 7, 1);
-    } else {
-        ks_put(out, codes->len, 1);
-    }
-    g_byte_array_append(out, codes->data, codes->len);
-}
-
-static inline void ks_put_names(KsWriter *w)
-{
-    unsigned word = w->order == KS_4_6 ? 8 : 4;
-    g_autofree uint64_t *markers = g_new(uint64_t, w->n / 256 + 1);
-    size_t start;
-
-    ks_align(w);
-    ks_put(w->out, w->n, word);
-    ks_align(w);
-    start = w->out->len;
-    for (uint32_t i = 0; i < w->n; i++) {
-        if (i % 256 == 0) {
-            markers[i / 256] = w->out->len - start;
-        }
-        ks_put_name(w->out, &w->syms[i]);
-    }
-    ks_align(w);
-    w->markers = w->out->len;
-    for (uint32_t i = 0; i < (w->n + 255) / 256; i++) {
-        ks_put(w->out, markers[i], word);
-    }
-}
-
-/* Not in name order: nothing that reads the table here depends on it. */
-static inline void ks_put_seqs(KsWriter *w)
-{
-    ks_align(w);
-    for (uint32_t i = 0; i < w->n; i++) {
-        uint32_t seq = w->n - 1 - i;
-
-        ks_put(w->out, seq >> 16, 1);
-        ks_put(w->out, seq >> 8, 1);
-        ks_put(w->out, seq, 1);
-    }
-}
-
-static inline void ks_put_tokens(KsWriter *w)
-{
-    uint16_t index[256];
-
-    ks_align(w);
-    w->tokens = w->out->len;
-    for (unsigned i = 0; i < 256; i++) {
-        bool plain = g_ascii_isalnum(i) || i == '_' || i == '.';
-        char self[2] = { plain ? i : 0, 0 };
-        const char *text = ks_tokens[i] ? ks_tokens[i] : self;
-
-        index[i] = w->out->len - w->tokens;
-        g_byte_array_append(w->out, (const uint8_t *)text, strlen(text) + 1);
-    }
-    ks_align(w);
-    g_byte_array_append(w->out, (const uint8_t *)index, sizeof(index));
-}
-
-static inline uint64_t ks_base(const KsWriter *w)
-{
-    for (uint32_t i = 0; i < w->n; i++) {
-        if (w->syms[i].va >> 63) {
-            return w->syms[i].va;
-        }
-    }
-    return 0;
-}
-
-static inline void ks_put_addresses(KsWriter *w)
-{
-    uint64_t base = ks_base(w);
-
-    ks_align(w);
-    for (uint32_t i = 0; i < w->n; i++) {
-        uint64_t va = w->syms[i].va;
-
-        if (w->addresses == KS_ABSOLUTE) {
-            ks_put(w->out, va, 8);
-        } else if (w->addresses == KS_PLACE) {
-            ks_put(w->out, va - (w->va + w->out->len), 4);
-        } else if (w->addresses == KS_BASE_RELATIVE) {
-            ks_put(w->out, va - base, 4);
-        } else {
-            ks_put(w->out, va >> 63 ? base - va - 1 : va, 4);
-        }
-    }
-    if (w->addresses == KS_BASE_RELATIVE || w->addresses == KS_PERCPU) {
-        ks_align(w);
-        ks_put(w->out, base, 8);
-    }
-}
-
-/** ks_write() - fills @w->out, (owned) g_byte_array_unref(). */
-static inline void ks_write(KsWriter *w)
-{
-    w->out = g_byte_array_new();
-    if (w->order < KS_6_4) {
-        ks_put_addresses(w);
-        ks_put_names(w);
-        if (w->order == KS_6_2) {
-            ks_put_seqs(w);
-        }
-        ks_put_tokens(w);
-    } else {
-        ks_put_names(w);
-        ks_put_tokens(w);
-        ks_put_addresses(w);
-        ks_put_seqs(w);
-    }
-    ks_align(w);
-}
+/** ks_write() - write the tables to a new @w->out. The caller owns the
+ *  array. */
+void ks_write(KsWriter *w);
 
 #define KS_TEXT     0xffffffff81000000ull
 #define KS_RODATA   0xffffffff81800000ull
@@ -198,30 +62,13 @@ static inline void ks_write(KsWriter *w)
 #define KS_BANNER_AT    0x40    /* positions in .rodata */
 #define KS_TABLE        0x100
 
-/** ks_kernel() - (owned) an ELF kernel around the table that @w describes;
- *  @w->va is set here. Its text is @text_len bytes of int3. */
-static inline GBytes *ks_kernel(KsWriter *w, size_t text_len)
-{
-    g_autofree uint8_t *text = g_malloc(text_len);
-    g_autoptr(GByteArray) ro = g_byte_array_new();
-    ElfWriter elf;
-
-    memset(text, 0xcc, text_len);
-    w->va = KS_RODATA + KS_TABLE;
-    ks_write(w);
-    g_byte_array_append(ro, (const uint8_t *)KS_DRAFT, sizeof(KS_DRAFT));
-    while (ro->len < KS_BANNER_AT) {
-        ks_put(ro, 0, 1);
-    }
-    g_byte_array_append(ro, (const uint8_t *)KS_BANNER, sizeof(KS_BANNER));
-    while (ro->len < KS_TABLE) {
-        ks_put(ro, 0x55, 1);
-    }
-    g_byte_array_append(ro, w->out->data, w->out->len);
-    elf_writer_start(&elf);
-    elf_writer_add(&elf, ".text", KS_TEXT, SHF_EXECINSTR, text, text_len);
-    elf_writer_add(&elf, ".rodata", KS_RODATA, 0, ro->data, ro->len);
-    return elf_writer_finish(&elf);
-}
+/**
+ * ks_kernel() - make an ELF kernel that contains the tables
+ * @w: what to write; @w->va and @w->out are set
+ * @text_len: bytes of text, all int3
+ *
+ * Returns: (owned) the file.
+ */
+GBytes *ks_kernel(KsWriter *w, size_t text_len);
 
 #endif /* KALLSYMS_WRITER_H */

@@ -2,12 +2,12 @@
 /* A small guest for golden cases, see leak-script.h. */
 #include "tests/replay/leak-script.h"
 
-#include "tests/lib/leak-guest.h"
+#include "tests/lib/guest-memory.h"
 #include "monitor-cmds/mc.h"
 
 #define PCS_MAX 8u
 
-struct LeakWorld {
+struct LeakScript {
     LeakGuest *g;
     McContext ctx;
     GString *out;
@@ -19,9 +19,9 @@ static bool take(void *opaque, const char *text)
     return true;
 }
 
-LeakWorld *leak_world_new(void)
+LeakScript *leak_script_new(void)
 {
-    LeakWorld *w = g_new0(LeakWorld, 1);
+    LeakScript *w = g_new0(LeakScript, 1);
 
     w->g = leak_guest_new();
     kt_tracer_set_enabled(w->g->t, true);
@@ -34,7 +34,7 @@ LeakWorld *leak_world_new(void)
     return w;
 }
 
-void leak_world_free(LeakWorld *w)
+void leak_script_free(LeakScript *w)
 {
     leak_guest_free(w->g);
     g_string_free(w->out, TRUE);
@@ -52,7 +52,7 @@ static uint64_t number(char *const *words, unsigned i, unsigned base)
     return v;
 }
 
-static void push(LeakWorld *w, char *const *words, KtEventKind kind,
+static void push(LeakScript *w, char *const *words, KtEventKind kind,
                  uint64_t size)
 {
     static const char comm[16] = "worker";
@@ -76,27 +76,27 @@ static void push(LeakWorld *w, char *const *words, KtEventKind kind,
     kt_tracer_push(w->g->t, 0, &ev);
 }
 
-static void do_alloc(LeakWorld *w, char *const *words)
+static void do_alloc(LeakScript *w, char *const *words)
 {
     push(w, words, KT_EV_ALLOC, number(words, 2, 16));
 }
 
-static void do_free(LeakWorld *w, char *const *words)
+static void do_free(LeakScript *w, char *const *words)
 {
     push(w, words, KT_EV_FREE, 0);
 }
 
-static void do_word(LeakWorld *w, char *const *words)
+static void do_word(LeakScript *w, char *const *words)
 {
     lg_put(w->g, number(words, 1, 16), number(words, 2, 16));
 }
 
-static void do_reg(LeakWorld *w, char *const *words)
+static void do_reg(LeakScript *w, char *const *words)
 {
     w->g->reg = number(words, 1, 16);
 }
 
-static void do_hold(LeakWorld *w, char *const *words)
+static void do_hold(LeakScript *w, char *const *words)
 {
     uint64_t at = LG_IMAGE + LG_ROOT + 0x100;
 
@@ -109,7 +109,7 @@ static void do_hold(LeakWorld *w, char *const *words)
     lg_put(w->g, at + 16, LG_PERCPU);
 }
 
-static void do_running(LeakWorld *w, char *const *words)
+static void do_running(LeakScript *w, char *const *words)
 {
     w->g->vm.running = true;
 }
@@ -117,13 +117,13 @@ static void do_running(LeakWorld *w, char *const *words)
 static const struct {
     const char *word;
     unsigned n;             /* words that follow it, at least */
-    void (*run)(LeakWorld *w, char *const *words);
+    void (*run)(LeakScript *w, char *const *words);
 } statements[] = {
     { "alloc", 3, do_alloc }, { "free", 2, do_free }, { "word", 2, do_word },
     { "reg", 1, do_reg }, { "hold", 0, do_hold }, { "running", 0, do_running },
 };
 
-static void run_line(LeakWorld *w, char *line)
+static void run_line(LeakScript *w, char *line)
 {
     g_auto(GStrv) words = NULL;
 
@@ -142,7 +142,7 @@ static void run_line(LeakWorld *w, char *line)
     g_error("%s: no such statement", line);
 }
 
-void leak_world_events(LeakWorld *w, const char *script)
+void leak_script_events(LeakScript *w, const char *script)
 {
     g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
 
@@ -153,7 +153,7 @@ void leak_world_events(LeakWorld *w, const char *script)
 
 /* ---- commands ------------------------------------------------------------ */
 
-char *leak_world_run(LeakWorld *w, const char *line, int *rc)
+char *leak_script_run(LeakScript *w, const char *line, int *rc)
 {
     g_autoptr(GRegex) times = g_regex_new("(in |\"host_us\":)\\d+", 0, 0,
                                           NULL);

@@ -12,21 +12,21 @@
  *                              referred to
  *   running                    the VM runs
  */
-#ifndef LEAK_WORLD_H
-#define LEAK_WORLD_H
+#ifndef LEAK_SCRIPT_H
+#define LEAK_SCRIPT_H
 
 #include <glib.h>
 
-typedef struct LeakWorld LeakWorld;
+typedef struct LeakScript LeakScript;
 
-LeakWorld *leak_world_new(void);
-void leak_world_free(LeakWorld *w);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(LeakWorld, leak_world_free)
+LeakScript *leak_script_new(void);
+void leak_script_free(LeakScript *w);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LeakScript, leak_script_free)
 
-/** leak_world_events() - run a script; a wrong one fails the test. */
-void leak_world_events(LeakWorld *w, const char *script);
-/** leak_world_run() - (owned) what a command printed, with N for times of the
+/** leak_script_events() - run a script; a wrong one fails the test. */
+void leak_script_events(LeakScript *w, const char *script);
+/** leak_script_run() - (owned) what a command printed, with N for times of the
  *  host; @rc: its result. */
-char *leak_world_run(LeakWorld *w, const char *line, int *rc);
+char *leak_script_run(LeakScript *w, const char *line, int *rc);
 
-#endif /* LEAK_WORLD_H */
+#endif /* LEAK_SCRIPT_H */

@@ -21,7 +21,7 @@
 /* One of the two. */
 typedef struct Case {
     TestWorld *world;
-    LeakWorld *leaks;
+    LeakScript *leaks;
 } Case;
 
 static char *read_case(const char *dir, const char *name)
@@ -43,8 +43,8 @@ static void open_case(Case *c, const char *dir)
 
     *c = (Case) { 0 };
     if (of_leaks) {
-        c->leaks = leak_world_new();
-        leak_world_events(c->leaks, script);
+        c->leaks = leak_script_new();
+        leak_script_events(c->leaks, script);
     } else {
         c->world = test_world_new(script);
     }
@@ -53,13 +53,13 @@ static void open_case(Case *c, const char *dir)
 static void close_case(Case *c)
 {
     g_clear_pointer(&c->world, test_world_free);
-    g_clear_pointer(&c->leaks, leak_world_free);
+    g_clear_pointer(&c->leaks, leak_script_free);
 }
 
 static void run_events(Case *c, const char *script)
 {
     if (c->leaks) {
-        leak_world_events(c->leaks, script);
+        leak_script_events(c->leaks, script);
     } else {
         test_world_events(c->world, script);
     }
@@ -75,7 +75,7 @@ static void run_command(Case *c, const char *line, GString *out)
         g_string_append_printf(out, "%s\n", line);
         return;
     }
-    printed = c->leaks ? leak_world_run(c->leaks, line, &rc)
+    printed = c->leaks ? leak_script_run(c->leaks, line, &rc)
                        : test_world_run(c->world, line, &rc);
     g_string_append_printf(out, "$ ka%s%s\n%s", *line ? " " : "", line,
                            printed);

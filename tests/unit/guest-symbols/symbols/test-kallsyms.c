@@ -3,6 +3,7 @@
  * Decoding of kallsyms: every order of the parts with every way to write
  * addresses, long names, damage.
  */
+#include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"
 #include "guest-symbols/symbols/kallsyms.h"
 

@@ -3,7 +3,7 @@
  * Stack walks over stacks made by hand: each kind of frame that a kernel
  * has, each way a walk ends, and modules that come and go meanwhile.
  */
-#include "tests/lib/fake-guest.h"
+#include "tests/lib/guest-stacks.h"
 
 #define LAYOUT GS_ORC_LAYOUT_6_4
 #define TEXT 0xffffffff81000000ull

@@ -3,7 +3,7 @@
  * Stacks that are recognised: what is, what no longer is when a word of it
  * has changed, and what never can be.
  */
-#include "tests/lib/fake-guest.h"
+#include "tests/lib/guest-stacks.h"
 #include "guest-symbols/unwind/walk-cache.h"
 
 #define TEXT 0xffffffff81000000ull

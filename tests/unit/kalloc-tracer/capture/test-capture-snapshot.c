@@ -3,13 +3,14 @@
  * The VM's state with what capture knows: loaded by a ka with or without
  * kernel=FILE, at once or as soon as the kernel runs.
  */
-#include "tests/unit/capture-world.h"
-#include "tests/unit/journal-files.h"
+#include "tests/lib/elf-writer.h"
+#include "tests/lib/fake-capture.h"
+#include "tests/lib/journal-files.h"
 
 /* Saved with one block live, and a call under way. */
 static GByteArray *state_of(bool file)
 {
-    g_autoptr(World) w = world_new(NULL, file);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, file);
 
     test_qemu_run(START);
     g_assert_true(kt_capture_found(w->capture));
@@ -18,10 +19,10 @@ static GByteArray *state_of(bool file)
     return test_qemu_save();
 }
 
-static World *load_with(const char *journal, const GByteArray *state,
+static FakeCapture *load_with(const char *journal, const GByteArray *state,
                         bool file, bool hidden)
 {
-    World *w = world_new(journal, file);
+    FakeCapture *w = fake_capture_new(journal, file);
     g_autofree char *why = NULL;
 
     set_slabs_up(w);
@@ -31,7 +32,7 @@ static World *load_with(const char *journal, const GByteArray *state,
     return w;
 }
 
-static World *load(const GByteArray *state, bool file, bool hidden)
+static FakeCapture *load(const GByteArray *state, bool file, bool hidden)
 {
     return load_with(NULL, state, file, hidden);
 }
@@ -41,7 +42,7 @@ static void goes_on(gconstpointer data)
 {
     const bool *file = data;
     g_autoptr(GByteArray) state = state_of(file[0]);
-    g_autoptr(World) w = load(state, file[1], false);
+    g_autoptr(FakeCapture) w = load(state, file[1], false);
 
     g_assert_true(kt_capture_found(w->capture));
     leave_kmalloc(w, 2, BLOCK + 64);
@@ -50,7 +51,7 @@ static void goes_on(gconstpointer data)
     run_kfree(w, BLOCK + 64);
     g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 0);
 }
 
 /* No stopped vCPU maps it. What happened until it was found is a gap: BLOCK
@@ -59,30 +60,30 @@ static void found_as_soon_as_it_runs(gconstpointer data)
 {
     const bool *file = data;
     g_autoptr(GByteArray) state = state_of(file[0]);
-    g_autoptr(World) w = load(state, file[1], true);
+    g_autoptr(FakeCapture) w = load(state, file[1], true);
 
     g_assert_false(kt_capture_found(w->capture));
     test_qemu_run(TEXT + 0x600);
     g_assert_true(kt_capture_found(w->capture));
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 1);
     leave_kmalloc(w, 2, BLOCK + 64);
     run_kfree(w, BLOCK + 64);
     run_kmalloc(w, BLOCK);
     g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_RETIRED_GAP), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_RETIRED_GAP), ==, 1);
 }
 
 /* As above, but what runs is not what was saved. */
 static void another_kernel_runs(void)
 {
     g_autoptr(GByteArray) state = state_of(false);
-    g_autoptr(World) w = load(state, false, true);
+    g_autoptr(FakeCapture) w = load(state, false, true);
 
     set_banner(w, "Linux version 5.0 (nobody) #2");
     test_qemu_run(TEXT + 0x600);
     g_assert_true(kt_capture_found(w->capture));
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 1);
     run_kmalloc(w, BLOCK);
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
 }
@@ -91,38 +92,38 @@ static void another_kernel_runs(void)
 static void of_another_kernel_than_the_file(void)
 {
     g_autoptr(GByteArray) state = NULL;
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
     set_banner(w, "Linux version 5.0 (nobody) #2");
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
     state = test_qemu_save();
-    g_clear_pointer(&w, world_free);
+    g_clear_pointer(&w, fake_capture_free);
     w = load(state, true, false);
     g_assert_false(kt_capture_found(w->capture));
     g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_LOADS_BLIND), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_LOADS_BLIND), ==, 1);
 }
 
 /* It is told once when the kernel is nowhere. */
 static void never_found_again(void)
 {
     g_autoptr(GByteArray) state = state_of(true);
-    g_autoptr(World) w = load(state, true, true);
+    g_autoptr(FakeCapture) w = load(state, true, true);
 
     set_banner(w, "something else");
     for (unsigned i = 0; i < 5000; i++) {
         test_qemu_run(TEXT + 0x600);
     }
     g_assert_false(kt_capture_found(w->capture));
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 1);
 }
 
 /* The VM's state came without a map. */
 static void blind(gconstpointer data)
 {
     const bool *file = data;
-    g_autoptr(World) w = load(NULL, *file, false);
+    g_autoptr(FakeCapture) w = load(NULL, *file, false);
 
     g_assert_false(kt_capture_found(w->capture));
     test_qemu_run(TEXT + 0x600);
@@ -137,7 +138,7 @@ static void blind(gconstpointer data)
  * again behind it. */
 static void not_retried_after_a_load(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
 
     test_qemu_run(START);
@@ -158,7 +159,7 @@ static void not_retried_after_a_load(void)
  * is hooked, is no hook. */
 static void hooks_are_the_kernels_own(gconstpointer file)
 {
-    g_autoptr(World) w = world_new(NULL, *(const bool *)file);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, *(const bool *)file);
     g_autoptr(GByteArray) state = NULL;
 
     test_qemu_run(START);
@@ -198,7 +199,7 @@ static unsigned n_reports(KtTracer *t)
 static void modules_came_before(gconstpointer hidden)
 {
     char *path = new_path();
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
     g_autoptr(KtReplay) r = NULL;
 
@@ -206,7 +207,7 @@ static void modules_came_before(gconstpointer hidden)
     load_module(w, MODULES, "m", "f");
     run_kmalloc(w, BLOCK);
     state = test_qemu_save();
-    g_clear_pointer(&w, world_free);
+    g_clear_pointer(&w, fake_capture_free);
     w = load_with(path, state, false, *(const bool *)hidden);
     test_qemu_run(TEXT + 0x600);
     kt_tracer_drop_module(w->t, (GsKernel *)kt_capture_kernel(w->capture),
@@ -234,7 +235,7 @@ static bool is_loaded(KtTracer *t, const char *name)
 static void unloaded_modules_are_named(void)
 {
     char *path = new_path();
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
     g_autoptr(KtReplay) r = NULL;
     const GsKernel *k;
@@ -246,7 +247,7 @@ static void unloaded_modules_are_named(void)
                           MODULES + 0x10000);
     load_module(w, MODULES + 0x20000, "again", "g");
     state = test_qemu_save();
-    g_clear_pointer(&w, world_free);
+    g_clear_pointer(&w, fake_capture_free);
     w = load_with(path, state, false, false);
     kt_tracer_save_status(w->t, &(KtStatus) { .kernel_found = true });
     r = read_all(path);
@@ -290,9 +291,9 @@ static GsKernel *plain_file(void)
     return k;
 }
 
-static World *plain_world(void)
+static FakeCapture *plain_world(void)
 {
-    World *w = world_of(NULL, plain_file());
+    FakeCapture *w = fake_capture_new_of(NULL, plain_file());
 
     gs_kernel_read_image(w->file, LOW, test_qemu_map(LOW, 4096), 4096);
     return w;
@@ -302,23 +303,23 @@ static World *plain_world(void)
  * architecture has Linux. In the same one it is the one that ran. */
 static void a_profiles_kernel_is_found_late(void)
 {
-    g_autoptr(World) w = plain_world();
+    g_autoptr(FakeCapture) w = plain_world();
     g_autoptr(GByteArray) state = NULL;
 
     test_qemu_run(LOW);
     g_assert_true(kt_capture_found(w->capture));
     state = test_qemu_save();
-    g_clear_pointer(&w, world_free);
+    g_clear_pointer(&w, fake_capture_free);
     w = plain_world();
     test_qemu_hide(true);
     g_assert_null(test_qemu_load(state));
     g_assert_false(kt_capture_found(w->capture));
     test_qemu_run(LOW + 0x200);
     g_assert_true(kt_capture_found(w->capture));
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 1);
     g_assert_null(test_qemu_load(state));
     g_assert_true(kt_capture_found(w->capture));
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 0);
 }
 
 int main(int argc, char **argv)

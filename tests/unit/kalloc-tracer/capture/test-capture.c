@@ -3,13 +3,13 @@
  * Capture: the kernel is found, its calls become events; switching off and on,
  * resets.
  */
-#include "tests/unit/capture-world.h"
+#include "tests/lib/fake-capture.h"
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static void calls_become_events(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
     test_qemu_run(START);
     g_assert_true(kt_capture_found(w->capture));
@@ -26,7 +26,7 @@ static void calls_become_events(void)
  * life before. */
 static void bulk_allocation_that_fails(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
@@ -41,7 +41,7 @@ static void bulk_allocation_that_fails(void)
 /* Who was inside the allocator all the time is handed what was freed since. */
 static void calls_under_way_when_switched_on(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
@@ -60,7 +60,7 @@ static void calls_under_way_when_switched_on(void)
 /* They are no events, leave nothing behind, and none is counted as lost. */
 static void calls_while_off(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     KtHookId id = kt_hook_table_find(kt_tracer_hooks(w->t), "__kmalloc");
 
     test_qemu_run(START);
@@ -74,13 +74,13 @@ static void calls_while_off(void)
     g_assert_cmpuint(stats_of(w).events, ==, 0);
     g_assert_cmpuint(kt_capture_hook_hits(w->capture, id), ==, 1);
     g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_CALL_DROPPED), ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_CALL_STALE), ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_RETURN_FOREIGN), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALL_DROPPED), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALL_STALE), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_RETURN_FOREIGN), ==, 0);
 }
 
 /* Its stack cannot be read: nobody will see it return. */
-static void lose_kmalloc(World *w)
+static void lose_kmalloc(FakeCapture *w)
 {
     *test_qemu_reg(GS_REG_SP) = STACK + (1 << 20);
     *test_qemu_reg(GS_REG_ARG0) = 64;
@@ -90,7 +90,7 @@ static void lose_kmalloc(World *w)
 /* It is handed what another vCPU frees meanwhile, and frees it. */
 static void what_a_lost_call_hands_out(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
@@ -98,8 +98,8 @@ static void what_a_lost_call_hands_out(void)
     run_kfree(w, BLOCK);
     run_kfree(w, BLOCK);
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_CALL_UNREADABLE), ==, 1);
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALL_UNREADABLE), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 1);
     test_qemu_reset();
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
@@ -111,27 +111,27 @@ static void what_a_lost_call_hands_out(void)
 /* Of those that are lost while nothing is recorded one may matter later. */
 static void calls_lost_while_off(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
     test_qemu_run(START);
     kt_tracer_set_enabled(w->t, false);
     for (unsigned i = 0; i < 1000; i++) {
         lose_kmalloc(w);
     }
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 1);
-    g_assert_cmpuint(counter(w, KT_CNT_CALL_UNREADABLE), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALL_UNREADABLE), ==, 1);
     kt_tracer_set_enabled(w->t, true);
     run_kmalloc(w, BLOCK);
     run_kfree(w, BLOCK);
     run_kfree(w, BLOCK);
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
-    g_assert_cmpuint(counter(w, KT_CNT_GAPS), ==, 2);
+    g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 2);
 }
 
 /* Its loading fails, or free_module() has told of it before: once is enough. */
 static void modules_go_once(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const GsKernel *k;
 
     test_qemu_run(START);
@@ -141,17 +141,17 @@ static void modules_go_once(void)
     for (unsigned i = 0; i < 2; i++) {
         call(w, 1, MODULE_UNDO, MODULES + 0x10000);
         g_assert_cmpuint(gs_kernel_n_modules(k), ==, 0);
-        g_assert_cmpuint(counter(w, KT_CNT_MODULES_CHECKED), ==, 1);
+        g_assert_cmpuint(counter_of(w, KT_CNT_MODULES_CHECKED), ==, 1);
     }
     call(w, 1, MODULE_UNDO, MODULES);
-    g_assert_cmpuint(counter(w, KT_CNT_MODULES_CHECKED), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_MODULES_CHECKED), ==, 1);
 }
 
 /* The map was lost with all that was allocated before. What boots then is
  * seen from its first allocation on. */
 static void reset_of_what_was_lost(void)
 {
-    g_autoptr(World) w = world_new(NULL, false);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
 
     g_assert_null(test_qemu_load(NULL));
@@ -171,7 +171,7 @@ static void reset_of_what_was_lost(void)
  * runs some blocks before its start. */
 static void started_after_a_load(gconstpointer file)
 {
-    g_autoptr(World) w = world_new(NULL, *(const bool *)file);
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, *(const bool *)file);
     g_autoptr(GByteArray) state = test_qemu_save();
 
     g_assert_null(test_qemu_load(state));

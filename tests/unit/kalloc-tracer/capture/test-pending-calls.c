@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls under way: pairing by stack pointer and return address. */
 #include "kalloc-tracer/capture/pending-calls.h"
-#include "tests/unit/empty-state.h"
+#include "tests/lib/empty-snapshot.h"
 
 static KtPendingCall call_at(uint64_t sp, uint64_t ra, uint8_t hook)
 {

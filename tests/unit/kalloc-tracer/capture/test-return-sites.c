@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Return sites: found once added, from any thread, at a fixed index. */
 #include "kalloc-tracer/capture/return-sites.h"
-#include "tests/unit/empty-state.h"
+#include "tests/lib/empty-snapshot.h"
 
 static void added_once_found_always(void)
 {

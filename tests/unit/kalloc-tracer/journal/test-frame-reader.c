@@ -3,7 +3,7 @@
  * Frames of a journal, read: what is in one is bounded by what a writer would
  * have put there.
  */
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 
 /* ---- help --------------------------------------------------------------- */

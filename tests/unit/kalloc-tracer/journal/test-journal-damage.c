@@ -6,8 +6,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static bool add_event(void *opaque, const KtEvent *ev)
@@ -85,7 +86,7 @@ static void file_of_another_vm(void)
     g_autoptr(KtTracer) next = NULL;
 
     push_samples(t);
-    stats(t);
+    tracer_stats(t);
     expect_not_begun(path, "another VM writes to it");
     g_assert_cmpuint(events_in(path), ==, 5);
     g_clear_pointer(&t, kt_tracer_free);
@@ -135,18 +136,18 @@ static void disk_full(void)
 
     signal(SIGXFSZ, SIG_IGN);
     push_resizes(t, 10);
-    stats(t);
+    tracer_stats(t);
     whole = size_of(path);
     limit_files(whole + 7);
     push_resizes(t, 100);
-    g_assert_cmpuint(stats(t).events, ==, 110);
+    g_assert_cmpuint(tracer_stats(t).events, ==, 110);
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
     kt_tracer_set_complete(t, true);
     g_assert_cmpuint(size_of(path), ==, whole);
     g_assert_cmpuint(events_in(path), ==, 10);
     limit_files(RLIM_INFINITY);
     push_resizes(t, 5);
-    stats(t);
+    tracer_stats(t);
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_JOURNAL_LOST), ==, 100);
     r = read_all(path);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 15);
@@ -244,10 +245,10 @@ static void full_and_stacks(void)
     signal(SIGXFSZ, SIG_IGN);
     limit_files(size_of(path) + 7);
     push_samples(t);
-    stats(t);
+    tracer_stats(t);
     limit_files(RLIM_INFINITY);
     push_samples(t);
-    stats(t);
+    tracer_stats(t);
     r = read_all(path);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
     g_assert_cmpuint(kt_replay_info(r)->gap_events, ==, 5);
@@ -270,10 +271,10 @@ static void torn_end(void)
     gsize len;
 
     push_resizes(t, 2);
-    stats(t);
+    tracer_stats(t);
     whole = size_of(path);
     push_resizes(t, 3);
-    stats(t);
+    tracer_stats(t);
     g_assert_true(g_file_get_contents(path, &data, &len, NULL));
     kt_tracer_free(t);
     for (gsize cut = whole; cut < len; cut++) {
@@ -307,7 +308,7 @@ static void damaged(void)
     for (unsigned i = 0; i < 20; i++) {
         push_samples(t);
         push_resizes(t, 50);
-        stats(t);
+        tracer_stats(t);
     }
     kt_tracer_free(t);
     good = list_events(path, NULL);
@@ -390,9 +391,9 @@ static void cells_of_a_torn_file(void)
     path = new_path();
     t = new_tracer(path, NULL);
     push_resizes(t, 2);
-    stats(t);
+    tracer_stats(t);
     push_resizes(t, 3);
-    stats(t);
+    tracer_stats(t);
     whole = said_of_cells(path);
     g_assert_true(g_file_get_contents(path, &data, &len, NULL));
     kt_tracer_free(t);

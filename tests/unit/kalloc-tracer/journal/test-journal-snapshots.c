@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 #define VA  0xffff888000001000u
@@ -98,10 +98,10 @@ static void expect_same(KtTracer *t, const char *path)
     KtStats was, is;
 
     kt_tracer_save_status(t, &(KtStatus) { 0 });
-    was = stats(t);
+    was = tracer_stats(t);
     r = read_all(path);
     g_assert_null(kt_replay_info(r)->damage);
-    is = stats(kt_replay_tracer(r));
+    is = tracer_stats(kt_replay_tracer(r));
     g_assert_cmpuint(is.errors, ==, was.errors);
     g_assert_cmpuint(is.live_blocks, ==, was.live_blocks);
     g_assert_cmpuint(n_caches(kt_replay_tracer(r)), ==, n_caches(t));
@@ -120,7 +120,7 @@ static void caches_of_a_state(void)
     push_frees(t, N / 2, 100);
     push_allocs(t, N / 2, 200);
     expect_same(t, path);
-    g_assert_cmpuint(stats(t).errors, ==, 0);
+    g_assert_cmpuint(tracer_stats(t).errors, ==, 0);
     g_assert_cmpuint(n_caches(t), ==, 1);
     remove_path(path);
 }
@@ -164,10 +164,10 @@ static void kernel_of_a_state(void)
 
     save_kernel(t, 0, true);
     load(t, state);
-    stats(t);
+    tracer_stats(t);
     expect_kernel(path, false, false);
     save_kernel(t, 0, true);
-    stats(t);
+    tracer_stats(t);
     expect_kernel(path, true, true);
     remove_path(path);
 }
@@ -182,7 +182,7 @@ static void kernel_of_a_file(void)
     save_kernel(t, 0, false);
     save_kernel(t, 0x1000000, true);
     load(t, state);
-    stats(t);
+    tracer_stats(t);
     expect_kernel(path, true, false);
     remove_path(path);
 }
@@ -229,20 +229,20 @@ static void full_and_gone(gconstpointer data)
     signal(SIGXFSZ, SIG_IGN);
     kt_tracer_set_complete(t, true);
     push_allocs(t, N / 2, 100);
-    stats(t);
+    tracer_stats(t);
     limit_files(size_of(path));
     go(t, state);
     for (unsigned i = N / 2; i < N; i++) {
         push_alloc(t, VA + 64 * i, 200);
     }
-    stats(t);
+    tracer_stats(t);
     limit_files(RLIM_INFINITY);
     for (unsigned i = N / 2; i < N; i++) {
         push_free(t, VA + 64 * i, 300);
     }
-    g_assert_cmpuint(stats(t).errors, ==, 0);
+    g_assert_cmpuint(tracer_stats(t).errors, ==, 0);
     r = read_all(path);
-    g_assert_cmpuint(stats(kt_replay_tracer(r)).errors, ==, 0);
+    g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).errors, ==, 0);
     g_assert_cmpuint(kt_replay_info(r)->gap_events, >=, N / 2);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, N);
     g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, 0);
@@ -258,13 +258,13 @@ static void full_and_then_gone(void)
     signal(SIGXFSZ, SIG_IGN);
     limit_files(size_of(path));
     push_allocs(t, N, 100);
-    stats(t);
+    tracer_stats(t);
     kt_tracer_reset(t);
     kt_tracer_set_complete(t, true);
-    stats(t);
+    tracer_stats(t);
     limit_files(RLIM_INFINITY);
     push_frees(t, 1, 200);
-    g_assert_cmpuint(stats(t).errors, ==, 1);
+    g_assert_cmpuint(tracer_stats(t).errors, ==, 1);
     expect_same(t, path);
     remove_path(path);
 }
@@ -283,18 +283,18 @@ static void back_in_time(void)
     state = save(t);
     push_alloc(t, VA + 64, 5000);
     load(t, state);
-    stats(t);
+    tracer_stats(t);
     limit_files(size_of(path));
     push_alloc(t, VA + 128, 250);
-    stats(t);
+    tracer_stats(t);
     limit_files(RLIM_INFINITY);
     push_alloc(t, VA + 192, 300);
-    stats(t);
+    tracer_stats(t);
     r = read_all(path);
     g_assert_cmpuint(kt_replay_info(r)->gap_events, ==, 1);
     g_assert_cmpuint(kt_replay_info(r)->read_us, ==, 300);
     g_assert_cmpuint(kt_replay_info(r)->last_us, ==, 5000);
-    g_assert_cmpuint(stats(kt_replay_tracer(r)).last_us, ==, 300);
+    g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).last_us, ==, 300);
     remove_path(path);
 }
 

@@ -3,7 +3,7 @@
  * The journal: what the tracer writes, tests/lib/journal.py reads back. Files
  * that cannot be written or are no journals: test-journal-damage.c.
  */
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 /* ---- help --------------------------------------------------------------- */
@@ -68,10 +68,10 @@ static void flushed_by_queries(void)
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
 
     push_samples(t);
-    stats(t);
+    tracer_stats(t);
     g_assert_cmpuint(events_in(path), ==, 5);
     kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE });
-    stats(t);
+    tracer_stats(t);
     g_assert_cmpuint(events_in(path), ==, 6);
     remove_path(path);
 }
@@ -125,7 +125,7 @@ static void as_of_a_time(void)
             .kind = KT_EV_ALLOC, .va = i * 64, .size = 64, .us = i * 100,
             .layer = KT_LAYER_KMALLOC });
         if (i % 4 == 0) {
-            stats(t);
+            tracer_stats(t);
         }
     }
     kt_tracer_free(t);
@@ -134,7 +134,7 @@ static void as_of_a_time(void)
         g_autoptr(KtReplay) r = kt_replay_open(path, NULL);
 
         kt_replay_run(r, &plan);
-        g_assert_cmpuint(stats(kt_replay_tracer(r)).live_blocks, ==,
+        g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).live_blocks, ==,
                          MIN(us / 100, 10));
         g_assert_true(kt_replay_info(r)->reached == (us < 1000));
     }
@@ -173,7 +173,7 @@ static void names_of_a_time(void)
     push_at(t, 400);
     save_kernel(t, 0x3000000, true);
     push_at(t, 500);
-    stats(t);
+    tracer_stats(t);
     expect_slide(path, 99, 0x1000000);
     expect_slide(path, 150, 0x1000000);
     expect_slide(path, 250, 0x1000000);
@@ -197,9 +197,9 @@ static void state_comes_back(void)
     kt_tracer_count(t, KT_CNT_ALLOC_FAILED, 7);
     kt_tracer_set_enabled(t, false);
     kt_tracer_save_status(t, &status);
-    was = stats(t);
+    was = tracer_stats(t);
     r = read_all(path);
-    is = stats(kt_replay_tracer(r));
+    is = tracer_stats(kt_replay_tracer(r));
     assert_same_stats(&was, &is);
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         g_assert_cmpuint(kt_tracer_counter(t, i), ==,
@@ -234,10 +234,10 @@ static void state_is_loaded(void)
     g_assert_true(kt_snapshot_load(t, gs_stream_from_bytes, &in, NULL));
     push_samples(t);
     kt_tracer_save_status(t, &(KtStatus) { 0 });
-    was = stats(t);
+    was = tracer_stats(t);
     r = read_all(path);
     g_assert_null(kt_replay_info(r)->damage);
-    is = stats(kt_replay_tracer(r));
+    is = tracer_stats(kt_replay_tracer(r));
     assert_same_stats(&was, &is);
     kt_query_begin(t);
     kt_query_begin(kt_replay_tracer(r));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What `ka stat` prints beside what events tell, from a journal. */
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 #include "monitor-cmds/mc.h"
 
 static bool keep(void *opaque, const char *text)

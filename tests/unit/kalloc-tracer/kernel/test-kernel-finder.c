@@ -2,6 +2,7 @@
 /*
  * The finder: kernels in memory, kernels of a file, and no kernel at all.
  */
+#include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 

@@ -3,7 +3,7 @@
  * Periodic leak scans: when they are made, what they report, and what
  * kt_leak_list() returns after them.
  */
-#include "tests/lib/leak-guest.h"
+#include "tests/lib/guest-memory.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 #define LEAKS (LG_OBJECTS + 3)      /* see test-leak-scan.c */

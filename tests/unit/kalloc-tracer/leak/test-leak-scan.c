@@ -4,7 +4,7 @@
  * root, which words are skipped, and that a search ends, whatever the guest
  * claims.
  */
-#include "tests/lib/leak-guest.h"
+#include "tests/lib/guest-memory.h"
 #include "kalloc-tracer/leak/page-use.h"
 
 #include <inttypes.h>

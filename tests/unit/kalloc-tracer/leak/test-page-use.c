@@ -4,8 +4,10 @@
  * memory map that ends at the last address. The use of pages is tested in
  * test-leak-scan.c.
  */
-#include "tests/lib/leak-guest.h"
+#include "tests/lib/guest-memory.h"
 #include "kalloc-tracer/leak/page-use.h"
+
+#include <bpf/btf.h>
 
 #define READS_MAX 10000         /* more: an endless loop */
 

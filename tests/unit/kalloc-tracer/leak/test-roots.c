@@ -3,7 +3,7 @@
  * Roots of a hostile guest: wrong addresses and sizes are bounded. Which memory
  * is a root is tested in test-leak-scan.c.
  */
-#include "tests/lib/leak-guest.h"
+#include "tests/lib/guest-memory.h"
 
 /* More reads mean an endless loop: the guest has 64 pages. */
 #define READS_MAX 4096

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The array of a struct slab_sheaf keeps no object alive. */
-#include "tests/lib/leak-guest.h"
+#include "tests/lib/guest-memory.h"
 
 #define OBJECT  LG_OBJECT(7)
 #define CACHE   (LG_DIRECT + LG_AT_SLAB + 0x4000)

@@ -7,7 +7,7 @@
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/model/history.h"
 #include "kalloc-tracer/tracer/tracer.h"
-#include "tests/unit/model-world.h"
+#include "tests/lib/fed-tracer.h"
 
 #define BOUND   ((uint64_t)64 << 20)
 #define STEP    64
@@ -22,10 +22,10 @@ static void note_warning(const char *line)
     warnings++;
 }
 
-static World bounded_world(void)
+static FedTracer bounded_world(void)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
-    World w = { .us = 1 };
+    FedTracer w = { .us = 1 };
 
     config.mem_bytes = BOUND;
     config.warn = note_warning;
@@ -36,7 +36,7 @@ static World bounded_world(void)
 }
 
 /* Every block that ever was is somewhere, and within the bound. */
-static KtStats check(World *w)
+static KtStats check(FedTracer *w)
 {
     KtStats s = stats(w);
     uint64_t parts = 0;
@@ -65,21 +65,21 @@ static uint64_t block(unsigned i)
     return AREA + (uint64_t)i * STEP;
 }
 
-static void alloc_blocks(World *w, unsigned from, unsigned to)
+static void alloc_blocks(FedTracer *w, unsigned from, unsigned to)
 {
     for (unsigned i = from; i < to; i++) {
         alloc(w, block(i), STEP);
     }
 }
 
-static void free_blocks(World *w, unsigned from, unsigned to)
+static void free_blocks(FedTracer *w, unsigned from, unsigned to)
 {
     for (unsigned i = from; i < to; i++) {
         kfree(w, block(i));
     }
 }
 
-static bool is_known(World *w, unsigned i)
+static bool is_known(FedTracer *w, unsigned i)
 {
     KtBlock b;
 
@@ -92,7 +92,7 @@ static bool count_past(const KtBlock *b, void *opaque)
     return true;
 }
 
-static unsigned past_lives(World *w, unsigned i)
+static unsigned past_lives(FedTracer *w, unsigned i)
 {
     unsigned n = 0;
 
@@ -103,7 +103,7 @@ static unsigned past_lives(World *w, unsigned i)
 }
 
 /* Free and allocate again, over and over: rows of the history. */
-static void churn(World *w, unsigned from, unsigned to, unsigned times)
+static void churn(FedTracer *w, unsigned from, unsigned to, unsigned times)
 {
     for (unsigned k = 0; k < times; k++) {
         free_blocks(w, from, to);
@@ -225,7 +225,7 @@ static void history_lives_on_what_is_left(void)
 
 static void history_goes_before_blocks(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     KtStats s;
     uint64_t most;
 
@@ -250,7 +250,7 @@ static void history_goes_before_blocks(void)
 static void freed_blocks_go_oldest_first(void)
 {
     const unsigned n = 300000;
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     uint64_t gone;
     KtStats s;
 
@@ -280,7 +280,7 @@ static void freed_blocks_go_oldest_first(void)
 static void blocks_are_not_kept_beyond_the_bound(void)
 {
     const unsigned n = 1500000;
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     uint64_t kept;
     KtStats s;
 
@@ -314,7 +314,7 @@ static void blocks_are_not_kept_beyond_the_bound(void)
 static void the_end_of_every_block_is_kept(void)
 {
     const unsigned n = 1000000;
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     uint64_t kept;
     KtBlock b;
 
@@ -334,7 +334,7 @@ static void the_end_of_every_block_is_kept(void)
 
 static void memory_comes_back(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
 
     alloc_blocks(&w, 0, 1000000);
     g_assert_true(check(&w).full);
@@ -354,7 +354,7 @@ static void memory_comes_back(void)
 static void new_ones_are_kept_when_others_went(void)
 {
     for (unsigned i = 0; i < 16; i++) {
-        World w = bounded_world();
+        FedTracer w = bounded_world();
         uint64_t kept, dropped;
 
         kt_budget_charge(kt_tracer_budget(w.t), KT_MEM_FIXED,
@@ -376,7 +376,7 @@ static void new_ones_are_kept_when_others_went(void)
 
 static void backtraces_have_their_share(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     uint64_t pc[16] = { 0xffffffff81000000 };
     KtStats s;
 
@@ -403,7 +403,7 @@ static void backtraces_have_their_share(void)
 
 static void names_have_their_share(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     char comm[16] = "storm";
     unsigned unknown = 0;
 
@@ -425,7 +425,7 @@ static void names_have_their_share(void)
 
 static void errors_have_their_share(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
 
     alloc(&w, VA, 64);
     for (unsigned i = 0; i < 65536; i++) {
@@ -441,7 +441,7 @@ static void errors_have_their_share(void)
 /* Sizes of 4 GiB and more take memory of their own. */
 static void huge_sizes_are_bounded(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     unsigned n = 600000;
 
     for (uint64_t i = 0; i < n; i++) {
@@ -463,7 +463,7 @@ static void huge_sizes_are_bounded(void)
 /* Pages that are freed in parts make blocks, too. */
 static void parts_of_pages_are_bounded(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
 
     for (unsigned i = 0; i < 1000000; i++) {
         uint64_t va = AREA + (uint64_t)i * 0x10000;
@@ -479,7 +479,7 @@ static void parts_of_pages_are_bounded(void)
 
 static void anything_is_accounted_for(void)
 {
-    World w = bounded_world();
+    FedTracer w = bounded_world();
     GRand *r = g_rand_new_with_seed(6);
 
     for (unsigned i = 0; i < 2000000; i++) {

@@ -4,9 +4,9 @@
  * went and change hands inside the allocator; and for objects whose slab was
  * given back to it.
  */
-#include "tests/unit/model-world.h"
+#include "tests/lib/fed-tracer.h"
 
-static void alloc_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
+static void alloc_pages(FedTracer *w, uint64_t va, unsigned n, uint8_t flags)
 {
     push(w, (KtEvent) {
         .kind = KT_EV_ALLOC, .va = va, .size = n * 4096ull,
@@ -15,7 +15,7 @@ static void alloc_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
     });
 }
 
-static void free_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
+static void free_pages(FedTracer *w, uint64_t va, unsigned n, uint8_t flags)
 {
     push(w, (KtEvent) {
         .kind = KT_EV_FREE, .va = va, .size = n * 4096ull,
@@ -23,7 +23,7 @@ static void free_pages(World *w, uint64_t va, unsigned n, uint8_t flags)
     });
 }
 
-static void expect_pages(World *w, uint64_t va, uint64_t start, unsigned n,
+static void expect_pages(FedTracer *w, uint64_t va, uint64_t start, unsigned n,
                          KtBlockState state)
 {
     KtBlock b;
@@ -41,7 +41,7 @@ static void expect_pages(World *w, uint64_t va, uint64_t start, unsigned n,
 /* split_page() and the split of a huge page: any part, in any order. */
 static void pages_come_back_in_parts(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc_pages(&w, VA, 8, 0);
     free_pages(&w, VA + 0x2000, 2, 0);
@@ -65,7 +65,7 @@ static void pages_come_back_in_parts(void)
 
 static void pages_of_nobody(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     free_pages(&w, VA, 1, 0);
     free_pages(&w, VA, 1024, KT_EVF_FRESH);
@@ -76,7 +76,7 @@ static void pages_of_nobody(void)
 
 static void pages_freed_twice(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc_pages(&w, VA, 4, 0);
     free_pages(&w, VA, 4, 0);
@@ -92,7 +92,7 @@ static void pages_freed_twice(void)
 
 static void pages_told_of_again(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc_pages(&w, VA, 2, 0);
     alloc_pages(&w, VA, 1, KT_EVF_IF_NEW);
@@ -107,7 +107,7 @@ static void pages_told_of_again(void)
 
 static void pages_change_hands(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc_pages(&w, VA, 8, 0);
     w.us = 100;
@@ -140,7 +140,7 @@ static void slab_was_given_back(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        World w = new_world(true);
+        FedTracer w = fed_tracer_new(true);
 
         alloc_in(&w, cases[i].layer, VA, 64, cases[i].of);
         for (unsigned n = 0; n < 2; n++) {
@@ -157,7 +157,7 @@ static void slab_was_given_back(void)
 /* What a page says of itself is not what the caller says of the block. */
 static void a_page_names_no_cache(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc_in(&w, KT_LAYER_LARGE, VA, 16384, 0);

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "kalloc-tracer/model/blocks.h"
-#include "tests/unit/model-world.h"
+#include "tests/lib/fed-tracer.h"
 
 /* ---- frees -------------------------------------------------------------- */
 
 static void plain_life(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -30,7 +30,7 @@ static void plain_life(void)
 
 static void double_free(void)
 {
-    World w = new_world(false);
+    FedTracer w = fed_tracer_new(false);
 
     alloc(&w, VA, 64);
     kfree(&w, VA);
@@ -41,7 +41,7 @@ static void double_free(void)
 
 static void invalid_free(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     kfree(&w, VA);
     alloc(&w, VA, 64);
@@ -53,7 +53,7 @@ static void invalid_free(void)
 
 static void unknown_free_of_late_tracing(void)
 {
-    World w = new_world(false);
+    FedTracer w = fed_tracer_new(false);
 
     kfree(&w, VA);
     alloc(&w, VA, 64);
@@ -65,7 +65,7 @@ static void unknown_free_of_late_tracing(void)
 
 static void interior_free(void)
 {
-    World w = new_world(false);
+    FedTracer w = fed_tracer_new(false);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -93,7 +93,7 @@ static void families(void)
     for (unsigned f = 0; f < KT_FAMILY__COUNT; f++) {
         for (unsigned l = KT_LAYER_KMALLOC;
              f != KT_FAMILY_PAGES && l < KT_LAYER_PAGES; l++) {
-            World w = new_world(true);
+            FedTracer w = fed_tracer_new(true);
             KtBlock b;
 
             alloc_in(&w, l, VA, 64, 3);
@@ -108,7 +108,7 @@ static void families(void)
 
 static void pages_are_apart(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc_in(&w, KT_LAYER_PAGES, VA, 4096, 0);
@@ -123,7 +123,7 @@ static void pages_are_apart(void)
     expect(&w, "double-free");
 }
 
-static void free_sized(World *w, uint64_t va, uint64_t size)
+static void free_sized(FedTracer *w, uint64_t va, uint64_t size)
 {
     push(w, (KtEvent) {
         .kind = KT_EV_FREE, .va = va, .size = size,
@@ -134,7 +134,7 @@ static void free_sized(World *w, uint64_t va, uint64_t size)
 /* What was asked for counts, not what was reserved. */
 static void wrong_size(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     const uint64_t sizes[] = { 64, 0, 5ull << 32 };
     KtBlock b;
 
@@ -152,7 +152,7 @@ static void wrong_size(void)
 
 static void wrong_cache(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
@@ -172,7 +172,7 @@ static void wrong_cache(void)
 
 static void queued_then_freed(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -191,7 +191,7 @@ static void queued_then_freed(void)
 /* One mistake, one error: the second free was told when it was queued. */
 static void queued_twice_is_told_once(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc(&w, VA, 64);
     kfree_rcu(&w, VA);
@@ -205,7 +205,7 @@ static void queued_twice_is_told_once(void)
 
 static void queued_when_freed(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc(&w, VA, 64);
     kfree(&w, VA);
@@ -216,7 +216,7 @@ static void queued_when_freed(void)
 
 static void freed_while_queued(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc(&w, VA, 64);
     kfree_rcu(&w, VA);
@@ -227,7 +227,7 @@ static void freed_while_queued(void)
 
 static void queue_of_unknown(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     kfree_rcu(&w, VA);
     alloc(&w, VA, 64);
@@ -240,7 +240,7 @@ static void queue_of_unknown(void)
 
 static void overlap_is_told_once(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     for (unsigned i = 0; i < 8; i++) {
@@ -259,7 +259,7 @@ static void overlap_is_told_once(void)
 
 static void no_bytes(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA,
@@ -278,7 +278,7 @@ static void no_bytes(void)
 
 static void resized(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 40,
@@ -302,7 +302,7 @@ static void resized(void)
 /* Whatever happens to blocks from before a gap, it is nobody's fault. */
 static void nothing_is_certain_after_a_gap(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     alloc(&w, VA, 64);
     alloc(&w, VA + 64, 64);
@@ -333,7 +333,7 @@ static void nothing_is_certain_after_a_gap(void)
  * it was entered. What lives is nobody else's. */
 static void a_lost_call_hands_out_what_is_freed(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     push(&w, (KtEvent) { .kind = KT_EV_GAP, .flags = KT_EVF_UNSEEN });
     kt_tracer_clear(w.t);
@@ -385,7 +385,7 @@ static void a_gap_looks_at_what_is_new(void)
 
 static void switching_on_twice_is_no_gap(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     g_assert_true(kt_tracer_enabled(w.t));
     kt_tracer_set_enabled(w.t, true);
@@ -399,7 +399,7 @@ static void switching_on_twice_is_no_gap(void)
 
 static void clear_forgets(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -414,7 +414,7 @@ static void clear_forgets(void)
 
 static void reset_begins_a_boot(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     char comm[17];
     uint32_t pid;
     KtTaskId task = kt_tracer_intern_task(w.t, 7, "a\0c4567890123456");
@@ -443,7 +443,7 @@ static void reset_begins_a_boot(void)
 
 static void errors_are_bounded(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     for (unsigned i = 0; i < 65536 + 10; i++) {
         kfree(&w, VA + i * 8);
@@ -456,7 +456,7 @@ static void errors_are_bounded(void)
 static void map_is_bounded(void)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
-    World w = { .us = 1 };
+    FedTracer w = { .us = 1 };
     unsigned n = 1000000;
 
     config.map_bytes = 16 * 1024 * 1024;
@@ -480,7 +480,7 @@ static void map_is_bounded(void)
 /* One allocation over a million blocks, again and again. */
 static void overlap_storm(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     const unsigned n = 1000000;
 
     for (unsigned round = 0; round < 2; round++) {
@@ -495,7 +495,7 @@ static void overlap_storm(void)
 
 static void wrapping_sizes(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, UINT64_MAX, UINT64_MAX);
@@ -516,7 +516,7 @@ static void wrapping_sizes(void)
 /* Fields out of range are survived. */
 static void nonsense(void)
 {
-    World w = new_world(true);
+    FedTracer w = fed_tracer_new(true);
 
     for (unsigned i = 0; i < 256; i++) {
         KtEvent ev;

@@ -5,7 +5,7 @@
  */
 #include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/journal/event-codec.h"
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 
 /* A stack's entry: its number, one from the one before; one frame that is
  * new, one word from the last that was; then with the frame of before. */
@@ -82,7 +82,7 @@ static void more_than_the_file_can_have(void)
     r = read_note(KT_FRAME_DEFS, entries(new_stack, sizeof(new_stack), n));
     g_assert_cmpuint(kt_replay_info(r)->bytes, <, 4096);
     g_assert_cmpstr(kt_replay_info(r)->damage, ==, "a frame makes no sense");
-    g_assert_cmpuint(stats(kt_replay_tracer(r)).stacks, <, n / 16);
+    g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).stacks, <, n / 16);
 }
 
 static void many_numbers_of_one_stack(void)
@@ -115,8 +115,8 @@ static void all_new(void)
     r = read_all(path);
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, n);
-    g_assert_cmpuint(stats(kt_replay_tracer(r)).stacks, ==, n);
-    g_assert_cmpuint(stats(kt_replay_tracer(r)).tasks, ==, n);
+    g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).stacks, ==, n);
+    g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).tasks, ==, n);
     g_assert_cmpuint(kt_replay_info(r)->bytes, >, 2 * n);
     remove_path(path);
 }
@@ -128,7 +128,8 @@ static void torn_behind_definitions(void)
         new_stack, sizeof(new_stack), KT_RUN_EVENTS));
 
     g_assert_null(kt_replay_info(r)->damage);
-    g_assert_cmpuint(stats(kt_replay_tracer(r)).stacks, ==, KT_RUN_EVENTS);
+    g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).stacks, ==,
+                     KT_RUN_EVENTS);
 }
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@
  * with a profile. Each has a hook table of its own, and queries of one do not
  * change the answers of the other.
  */
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/tracer/tracer.h"
 

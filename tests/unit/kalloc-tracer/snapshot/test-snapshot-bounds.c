@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state of a tracer within a bound on memory (mem=). */
 #include "kalloc-tracer/base/budget.h"
-#include "tests/unit/state-dump.h"
+#include "tests/lib/snapshot-dump.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -73,12 +73,12 @@ static void accounts_come_whole(void)
     GsBytes in;
 
     allocate(a, 50000);
-    before = dump(a);
+    before = snapshot_dump(a);
     g_assert_false(a->model->accounts.now.by[KT_BY_STACK].refused);
     kt_snapshot_save(a, gs_stream_to_array, state);
     in = (GsBytes) { state->data, state->len };
     g_assert_true(kt_snapshot_load(b, gs_stream_from_bytes, &in, NULL));
-    after = dump(b);
+    after = snapshot_dump(b);
     g_assert_cmpuint(kt_budget_used(b->budget, KT_MEM_ACCOUNTS), ==,
                      kt_budget_used(a->budget, KT_MEM_ACCOUNTS));
     g_assert_cmpint(strcmp(after, before), ==, 0);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/hooks/hooks.h"
-#include "tests/unit/state-dump.h"
+#include "tests/lib/snapshot-dump.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -168,14 +168,14 @@ static void test_round_trip(void)
     for (uint32_t seed = 1; seed <= 20; seed++) {
         g_autoptr(KtTracer) a = random_tracer(seed);
         g_autoptr(KtTracer) b = random_tracer(seed + 1000);
-        g_autofree char *before = dump(a);
+        g_autofree char *before = snapshot_dump(a);
         g_autoptr(GByteArray) bytes = save(a);
         g_autofree char *after = NULL, *same = NULL;
 
         assert_loads(b, bytes);
-        after = dump(b);
+        after = snapshot_dump(b);
         g_assert_cmpstr(after, ==, before);
-        same = dump(a);
+        same = snapshot_dump(a);
         g_assert_cmpstr(same, ==, before);
     }
 }
@@ -195,8 +195,8 @@ static void test_life_after(void)
         push_many(a, ra, 2000);
         push_many(b, rb, 2000);
         examine(b);
-        one = dump(a);
-        two = dump(b);
+        one = snapshot_dump(a);
+        two = snapshot_dump(b);
         g_assert_cmpstr(one, ==, two);
     }
 }
@@ -206,7 +206,7 @@ static void test_back_and_forth(void)
 {
     g_autoptr(GRand) r = g_rand_new_with_seed(7);
     g_autoptr(KtTracer) t = random_tracer(6);
-    g_autofree char *before = dump(t);
+    g_autofree char *before = snapshot_dump(t);
     g_autoptr(GByteArray) bytes = save(t);
     KtStats first = { 0 }, last = { 0 };
 
@@ -216,7 +216,7 @@ static void test_back_and_forth(void)
         push_many(t, r, 500);
         kt_tracer_add_cache(t, 77, "of another time", 8, 8);
         assert_loads(t, bytes);
-        after = dump(t);
+        after = snapshot_dump(t);
         g_assert_cmpstr(after, ==, before);
         kt_query_stats(t, &last);
         first = i ? first : last;
@@ -313,7 +313,7 @@ static void assert_refused(KtTracer *t, const char *before, const void *at,
     g_assert_false(load(t, at, len, &err));
     g_assert_error(err, GS_ERROR, GS_ERROR_FORMAT);
     g_assert_null(strchr(err->message, '\n'));
-    after = dump(t);
+    after = snapshot_dump(t);
     g_assert_cmpstr(after, ==, before);
 }
 
@@ -322,7 +322,7 @@ static void test_cut_short(void)
     g_autoptr(KtTracer) a = random_tracer(3);
     g_autoptr(KtTracer) b = random_tracer(4);
     g_autoptr(GByteArray) bytes = save(a);
-    g_autofree char *before = dump(b);
+    g_autofree char *before = snapshot_dump(b);
 
     for (size_t len = 0; len < bytes->len; len += 1 + len / 8) {
         assert_refused(b, before, bytes->data, len);
@@ -340,7 +340,7 @@ static void test_flipped(void)
     g_autoptr(KtTracer) a = random_tracer(3);
     g_autoptr(KtTracer) b = random_tracer(4);
     g_autoptr(GByteArray) bytes = save(a), saved = save(b);
-    g_autofree char *whole = dump(a), *before = dump(b);
+    g_autofree char *whole = snapshot_dump(a), *before = snapshot_dump(b);
 
     for (unsigned i = 0; i < 60; i++) {
         size_t any = g_rand_int_range(r, 0, bytes->len);
@@ -352,7 +352,7 @@ static void test_flipped(void)
         bytes->data[at] ^= bit;
         loaded = load(b, bytes->data, bytes->len, NULL);
         bytes->data[at] ^= bit;
-        after = dump(b);
+        after = snapshot_dump(b);
         g_assert_cmpstr(after, ==, loaded ? whole : before);
         assert_loads(b, saved);
     }
@@ -364,7 +364,7 @@ static void assert_no_state(void (*fill)(GsOut *p))
 {
     g_autoptr(KtTracer) t = random_tracer(4);
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    g_autofree char *before = dump(t);
+    g_autofree char *before = snapshot_dump(t);
     GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
     GsOut *p = gs_stream_out(writer);
 
@@ -556,8 +556,8 @@ static void test_longest_name_of_a_hook(void)
         .layer = KT_LAYER_KMALLOC });
     bytes = save(a);
     assert_loads(b, bytes);
-    before = dump(a);
-    after = dump(b);
+    before = snapshot_dump(a);
+    after = snapshot_dump(b);
     g_assert_cmpstr(after, ==, before);
 }
 

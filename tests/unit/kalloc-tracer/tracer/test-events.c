@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ka events: what is listed of a journal's file, and what is told of it. */
-#include "tests/unit/journal-files.h"
+#include "tests/lib/journal-files.h"
 #include "monitor-cmds/mc.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
@@ -122,9 +122,9 @@ static void damaged_event(void)
     }
     t = new_tracer(path, NULL);
     push(t, KT_EV_ALLOC, VA, 10);
-    stats(t);
+    tracer_stats(t);
     push(t, KT_EV_ALLOC, VA + 64, 11);
-    stats(t);
+    tracer_stats(t);
     whole = size_of(path);
     kt_tracer_free(t);
     good = said(path);

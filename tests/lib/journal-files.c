@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Journals in a file of their own: made, filled and read back by tests. */
-#ifndef TEST_JOURNAL_FILES_H
-#define TEST_JOURNAL_FILES_H
+#include "tests/lib/journal-files.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kalloc-tracer/journal/journal.h"
-#include "kalloc-tracer/kt.h"
-
-#ifndef KA_SOURCE_DIR
-#define KA_SOURCE_DIR "."
-#endif
-
-/* (owned) a path in a folder of its own. */
-static inline char *new_path(void)
+char *new_path(void)
 {
     g_autofree char *dir = g_dir_make_tmp("ka-journal-XXXXXX", NULL);
 
@@ -24,7 +14,7 @@ static inline char *new_path(void)
     return g_build_filename(dir, "journal", NULL);
 }
 
-static inline void remove_path(char *path)
+void remove_path(char *path)
 {
     g_autofree char *dir = g_path_get_dirname(path);
 
@@ -33,7 +23,7 @@ static inline void remove_path(char *path)
     g_free(path);
 }
 
-static inline KtTracer *new_tracer(const char *path, GError **errp)
+KtTracer *new_tracer(const char *path, GError **errp)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
 
@@ -41,8 +31,7 @@ static inline KtTracer *new_tracer(const char *path, GError **errp)
     return kt_tracer_new(&config, errp);
 }
 
-/* (owned) what the reader prints of a file; @rc its result. */
-static inline char *read_back(const char *path, int *rc)
+char *read_back(const char *path, int *rc)
 {
     const char *argv[] = {
         "python3", "-B", KA_SOURCE_DIR "/tests/lib/journal.py", path, NULL
@@ -61,7 +50,7 @@ static inline char *read_back(const char *path, int *rc)
     return out;
 }
 
-static inline KtStats stats(KtTracer *t)
+KtStats tracer_stats(KtTracer *t)
 {
     KtStats s;
 
@@ -71,8 +60,7 @@ static inline KtStats stats(KtTracer *t)
     return s;
 }
 
-/* (owned) a kernel of few symbols. */
-static inline GsKernel *small_kernel(void)
+GsKernel *small_kernel(void)
 {
     static const char map[] = "ffffffff81000000 T _stext\n"
                               "ffffffff81000100 T kmalloc\n"
@@ -83,8 +71,7 @@ static inline GsKernel *small_kernel(void)
     return k;
 }
 
-/* One that was @found to run there, or that was given as a file. */
-static inline void save_kernel(KtTracer *t, uint64_t slide, bool found)
+void save_kernel(KtTracer *t, uint64_t slide, bool found)
 {
     g_autoptr(GsKernel) k = small_kernel();
 
@@ -92,7 +79,7 @@ static inline void save_kernel(KtTracer *t, uint64_t slide, bool found)
     kt_tracer_save_kernel(t, k, found);
 }
 
-static inline KtReplay *read_all(const char *path)
+KtReplay *read_all(const char *path)
 {
     const KtReplayPlan plan = { .until_us = UINT64_MAX, .apply = true };
     g_autoptr(GError) err = NULL;
@@ -103,7 +90,7 @@ static inline KtReplay *read_all(const char *path)
     return r;
 }
 
-static inline void push_samples(KtTracer *t)
+void push_samples(KtTracer *t)
 {
     uint64_t pc[20] = { 0xffffffff81000010, 0xffffffff81000020 };
     KtEvent ev = {
@@ -134,8 +121,7 @@ static inline void push_samples(KtTracer *t)
     kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RCU_QUEUE });
 }
 
-/* Without waiting for the disk. */
-static inline void put_file(const char *path, const char *data, gsize len)
+void put_file(const char *path, const char *data, gsize len)
 {
     FILE *f = fopen(path, "w");
 
@@ -144,7 +130,7 @@ static inline void put_file(const char *path, const char *data, gsize len)
     g_assert_cmpint(fclose(f), ==, 0);
 }
 
-static inline uint64_t size_of(const char *path)
+uint64_t size_of(const char *path)
 {
     struct stat st;
 
@@ -152,7 +138,7 @@ static inline uint64_t size_of(const char *path)
     return st.st_size;
 }
 
-static inline void push_resizes(KtTracer *t, unsigned n)
+void push_resizes(KtTracer *t, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         kt_tracer_push(t, 0, &(KtEvent) {
@@ -161,16 +147,7 @@ static inline void push_resizes(KtTracer *t, unsigned n)
     }
 }
 
-/* A journal that is written without a tracer. */
-typedef struct Bare {
-    KtDepot *stacks;
-    KtTasksCaches *names;
-    KtHookTable *hooks;
-    KtCounters *counters;
-    KtJournal *j;
-} Bare;
-
-static inline Bare bare_new(const char *path)
+Bare bare_new(const char *path)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     Bare b = {
@@ -188,7 +165,7 @@ static inline Bare bare_new(const char *path)
     return b;
 }
 
-static inline void bare_free(Bare *b)
+void bare_free(Bare *b)
 {
     kt_journal_close(b->j);
     kt_counters_free(b->counters);
@@ -197,8 +174,7 @@ static inline void bare_free(Bare *b)
     kt_depot_free(b->stacks);
 }
 
-/* (owned) what is read of a journal of that one frame; @data: taken. */
-static inline KtReplay *read_note(KtFrameKind kind, GByteArray *data)
+KtReplay *read_note(KtFrameKind kind, GByteArray *data)
 {
     char *path = new_path();
     Bare b = bare_new(path);
@@ -211,11 +187,9 @@ static inline KtReplay *read_note(KtFrameKind kind, GByteArray *data)
     return r;
 }
 
-static inline uint64_t events_in(const char *path)
+uint64_t events_in(const char *path)
 {
     g_autoptr(KtReplay) r = read_all(path);
 
     return kt_replay_info(r)->read_events;
 }
-
-#endif /* TEST_JOURNAL_FILES_H */

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All that a tracer tells, as text, with stacks and names in place of ids. */
-#ifndef TEST_STATE_DUMP_H
-#define TEST_STATE_DUMP_H
+#include "tests/lib/snapshot-dump.h"
 
 #include <string.h>
-
-#include "kalloc-tracer/tracer/tracer.h"
-
-#define VA 0xffff888000001000ull
-#define ADDRESSES 300
 
 typedef struct Dump {
     KtTracer *t;
@@ -82,7 +75,7 @@ static bool dump_error(const KtError *e, void *opaque)
                         : g_string_append_c(d->s, '\n') != NULL;
 }
 
-/* Counters but those of this process's work. */
+/* Counters from KT_CNT_COST_NS on are about this process, so they differ. */
 static void dump_counters(Dump *d)
 {
     for (unsigned i = 0; i < KT_CNT_COST_NS; i++) {
@@ -146,7 +139,7 @@ static void dump_totals(Dump *d)
                            (gulong)t.splits, (gulong)t.stray);
 }
 
-/* In the order of what they say: ids are others after a load. */
+/* Sort the accounts by their text: ids are different after a load. */
 static void dump_accounts(Dump *d)
 {
     for (unsigned by = 0; by < KT_BY__COUNT; by++) {
@@ -164,8 +157,8 @@ static void dump_accounts(Dump *d)
     dump_totals(d);
 }
 
-/* Each address twice: by the stack lists, and by its past. */
-static char *dump(KtTracer *t)
+/* Blocks appear several times: by address, with their history, by stack. */
+char *snapshot_dump(KtTracer *t)
 {
     Dump d = { t, g_string_new(NULL) };
 
@@ -183,5 +176,3 @@ static char *dump(KtTracer *t)
     kt_query_end(t);
     return g_string_free(d.s, FALSE);
 }
-
-#endif /* TEST_STATE_DUMP_H */

@@ -1,37 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A VM in which a kernel runs that has kmalloc() and its frees, for tests of
- * capture: in memory as KASLR has moved it, and as a file.
- */
-#ifndef TEST_CAPTURE_WORLD_H
-#define TEST_CAPTURE_WORLD_H
+#include "tests/lib/fake-capture.h"
 
-#include "tests/lib/fake-qemu.h"
-#include "tests/lib/kallsyms-writer.h"
-
-#define SLIDE   0x1a00000ull
-#define TEXT    (KS_TEXT + SLIDE)
-#define START   (TEXT + 0x200)
-#define KMALLOC (TEXT + 0x300)
-#define KFREE   (TEXT + 0x400)
-#define CALLER  (TEXT + 0x500)
-#define CACHE_FREE  (TEXT + 0x600)
-#define MODULE_UNDO (TEXT + 0x780)
-#define IN_FREE_BULK 0x21       /* a place on the stack, see call() */
-#define STATE   0x20            /* of slab_state in .rodata */
-#define STACK   0xffffc90000000000ull
-#define BLOCK   0xffff888000001000ull
-#define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 10
-
-typedef struct World {
-    KtTracer *t;
-    GsKernel *file;
-    KtCapture *capture;
-    uint8_t *stack, *image;
-} World;
-
-static inline void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
+static void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
 {
     const KsSymbol linked[N_SYMBOLS] = {
         { KS_TEXT, 'T', "_stext" },
@@ -52,7 +22,7 @@ static inline void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
     }
 }
 
-static inline GsKernel *kernel_file(void)
+static GsKernel *kernel_file(void)
 {
     KsSymbol syms[N_SYMBOLS];
     KsWriter w = {
@@ -71,8 +41,8 @@ static inline GsKernel *kernel_file(void)
     return k;
 }
 
-/* From text to read-only data, and nothing around it. */
-static inline void map_kernel(World *w)
+/* Map the kernel from its text to its read-only data. */
+static void map_kernel(FakeCapture *w)
 {
     KsSymbol syms[N_SYMBOLS];
     KsWriter ks = {
@@ -90,8 +60,7 @@ static inline void map_kernel(World *w)
     g_byte_array_unref(ks.out);
 }
 
-/* Another one, with the same symbols; @banner is no longer than KS_BANNER. */
-static inline void set_banner(World *w, const char *banner)
+void set_banner(FakeCapture *w, const char *banner)
 {
     uint8_t *at = w->image + (KS_RODATA - KS_TEXT) + KS_BANNER_AT;
 
@@ -99,18 +68,16 @@ static inline void set_banner(World *w, const char *banner)
     memcpy(at, banner, strlen(banner));
 }
 
-/* What it had allocated before is not known. */
-static inline void set_slabs_up(World *w)
+void set_slabs_up(FakeCapture *w)
 {
     w->image[KS_RODATA - KS_TEXT + STATE] = 3;
 }
 
-/* @file: (taken, nullable) of kernel=FILE. Nothing has run yet. */
-static inline World *world_of(const char *journal, GsKernel *file)
+FakeCapture *fake_capture_new_of(const char *journal, GsKernel *file)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(GError) err = NULL;
-    World *w = g_new0(World, 1);
+    FakeCapture *w = g_new0(FakeCapture, 1);
 
     config.journal = journal;
     w->t = kt_tracer_new(&config, &err);
@@ -122,24 +89,20 @@ static inline World *world_of(const char *journal, GsKernel *file)
     return w;
 }
 
-static inline World *world_new(const char *journal, bool file)
+FakeCapture *fake_capture_new(const char *journal, bool file)
 {
-    return world_of(journal, file ? kernel_file() : NULL);
+    return fake_capture_new_of(journal, file ? kernel_file() : NULL);
 }
 
-static inline void world_free(World *w)
+void fake_capture_free(FakeCapture *w)
 {
     test_qemu_end();
     kt_tracer_free(w->t);
     gs_kernel_free(w->file);
     g_free(w);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
 
-/* ---- the guest ---------------------------------------------------------- */
-
-/* Each call under way has a place of its own on the stack. */
-static inline void call(World *w, unsigned place, uint64_t va, uint64_t arg)
+void call(FakeCapture *w, unsigned place, uint64_t va, uint64_t arg)
 {
     uint64_t ra = CALLER + 0x10 * place;
 
@@ -149,32 +112,31 @@ static inline void call(World *w, unsigned place, uint64_t va, uint64_t arg)
     test_qemu_run(va);
 }
 
-static inline void enter_kmalloc(World *w, unsigned place)
+void enter_kmalloc(FakeCapture *w, unsigned place)
 {
     call(w, place, KMALLOC, 64);
 }
 
-static inline void leave_kmalloc(World *w, unsigned place, uint64_t va)
+void leave_kmalloc(FakeCapture *w, unsigned place, uint64_t va)
 {
     *test_qemu_reg(GS_REG_SP) = STACK + 64 * place + 8;
     *test_qemu_reg(GS_REG_RESULT) = va;
     test_qemu_run(CALLER + 0x10 * place);
 }
 
-static inline void run_kmalloc(World *w, uint64_t va)
+void run_kmalloc(FakeCapture *w, uint64_t va)
 {
     enter_kmalloc(w, 0);
     leave_kmalloc(w, 0, va);
 }
 
-static inline void run_kfree(World *w, uint64_t va)
+void run_kfree(FakeCapture *w, uint64_t va)
 {
     call(w, 1, KFREE, va);
 }
 
-/* A module of one function, known by @va + 0x10000. */
-static inline void load_module(World *w, uint64_t va, const char *name,
-                               const char *function)
+void load_module(FakeCapture *w, uint64_t va, const char *name,
+                 const char *function)
 {
     const GsModuleSymbol sym = { va + 0x10, function, 'T' };
     GsKernel *k = (GsKernel *)kt_capture_kernel(w->capture);
@@ -184,9 +146,7 @@ static inline void load_module(World *w, uint64_t va, const char *name,
     kt_tracer_save_module(w->t, k, va + 0x10000);
 }
 
-/* ---- what is known of it ------------------------------------------------ */
-
-static inline KtStats stats_of(World *w)
+KtStats stats_of(FakeCapture *w)
 {
     KtStats s;
 
@@ -196,7 +156,7 @@ static inline KtStats stats_of(World *w)
     return s;
 }
 
-static inline uint64_t counter(World *w, KtCounter c)
+uint64_t counter_of(FakeCapture *w, KtCounter c)
 {
     kt_capture_lock(w->capture);
     kt_capture_sync_counters(w->capture);
@@ -204,5 +164,3 @@ static inline uint64_t counter(World *w, KtCounter c)
     stats_of(w);
     return kt_tracer_counter(w->t, c);
 }
-
-#endif /* TEST_CAPTURE_WORLD_H */

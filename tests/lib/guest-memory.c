@@ -1,104 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A small guest for searches of its memory: 64 pages of RAM, mapped as an
- * x86-64 kernel maps them, with what page-use.c and roots.c look at:
- * struct pages, a zone's lists, variables, per-CPU memory, tasks with stacks,
- * books of vmalloc; and a tracer that knows the blocks. Types by libbpf. One
- * thread.
- */
-#ifndef LEAK_GUEST_H
-#define LEAK_GUEST_H
-
-#include "kalloc-tracer/kt.h"
-#include "guest-symbols/types/btf.h"
-#include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/modules/modules.h"
-#include "guest-symbols/symbols/symtab.h"
+#include "tests/lib/guest-memory.h"
 
 #include <bpf/btf.h>
 #include <string.h>
 
-#define LG_PAGES    64u
-#define LG_RAM      (LG_PAGES * 4096u)
-#define LG_DIRECT   0xffff888000000000ull
-#define LG_VMEMMAP  0xffffea0000000000ull
-#define LG_VMALLOC  0xffffc90000000000ull
-#define LG_IMAGE    0xffffffff81000000ull
-#define LG_STACK    4096u
-
-/* Where in RAM it is. */
-enum {
-    LG_AT_STRUCTS = 0x1000,
-    LG_AT_IMAGE = 0x10000,
-    LG_AT_BSS = 0x14000,
-    LG_AT_RO = 0x15000,
-    LG_AT_PERCPU = 0x18000,     /* a page for each of two CPUs */
-    LG_AT_SLAB = 0x1c000,       /* of objects, 8 pages */
-    LG_AT_VMALLOC = 0x24000,    /* 8 pages, the first 2 of them stacks */
-    LG_AT_LARGE = 0x2c000,      /* 2 pages */
-    LG_AT_KERNEL = 0x2e000,     /* of the kernel's, and no block */
-    LG_AT_USER = 0x30000,
-    LG_AT_FREE = 0x32000,       /* 2 pages, together */
-    LG_AT_FREE_CPU = 0x34000,   /* on a CPU's list */
-};
-
-/* Offsets in the image's variables. */
-enum {
-    LG_PHYS_BASE = 0x0,
-    LG_PAGE_OFFSET_BASE = 0x8,
-    LG_VMEMMAP_BASE = 0x10,
-    LG_MIN_LOW_PFN = 0x18,
-    LG_MAX_PFN = 0x20,
-    LG_NR_CPU_IDS = 0x28,
-    LG_PER_CPU_OFFSET = 0x30,
-    LG_INIT_TASK = 0x100,
-    LG_CONTIG = 0x200,          /* contig_page_data */
-    LG_ROOT = 0x800,            /* words that a test may set, 64 of them */
-    LG_INIT_STACK = 0x1000,
-    LG_DATA_END = 0x4000,
-};
-
-/* Offsets in the types below. */
-enum {
-    LG_PAGE_HEAD = 8, LG_PAGE_LRU = 8, LG_PAGE_CACHE = 8, LG_PAGE_MAPPING = 24,
-    LG_PAGE_FREELIST = 40,
-    LG_FREE_AREA = 8, LG_AREA_SIZE = 40, LG_ZONE_SIZE = 128,
-    LG_PCP_LISTS = 8, LG_PCP = 0x100,
-    LG_TASK_SIZE = 256, LG_TASK_STACK = 0, LG_TASK_ON_CPU = 8,
-    LG_TASK_PID = 12, LG_TASK_SP = 16, LG_TASK_NODE = 64,
-    LG_NODE_RIGHT = 8, LG_NODE_LEFT = 16,
-    LG_KMEM_CACHE_SIZE = 64, LG_KMEM_CACHE_FLAGS = 8,
-    LG_KMEM_CACHE_CAPACITY = 24, LG_SHEAF_CACHE = 16, LG_SHEAF_OBJECTS = 32,
-    LG_KRC = 0x980, LG_KRC_LIST = 16,           /* a per-CPU variable */
-    LG_VM_SIZE = 40, LG_VM_ADDR = 8, LG_VM_PAGES = 24,
-    LG_AREA_START = 0, LG_AREA_END = 8, LG_AREA_VM = 40, LG_VMAP_SIZE = 48,
-    LG_RECORD_RCU = 8, LG_RECORD_USE = 24, LG_RECORD_POINTER = 32,
-    LG_RECORD_SIZE = 64,
-};
-
-/* Blocks, beside those of stacks. */
-#define LG_OBJECTS      16u     /* of 64 bytes */
-#define LG_OBJECT(i)    (LG_DIRECT + LG_AT_SLAB + 64ull * (i))
-#define LG_TASK(i)      (LG_DIRECT + LG_AT_SLAB + 0x1000 + 256ull * (i))
-#define LG_VM(i)        (LG_DIRECT + LG_AT_SLAB + 0x2000 + 64ull * (i))
-#define LG_VMAP         (LG_DIRECT + LG_AT_SLAB + 0x3000)
-#define LG_PAGE_LIST(i) (LG_DIRECT + LG_AT_SLAB + 0x2800 + 32ull * (i))
-#define LG_LARGE        (LG_DIRECT + LG_AT_LARGE)
-#define LG_TASK_STACK_VA(i) (LG_VMALLOC + 4096ull * (i))
-#define LG_VMALLOCED    (LG_VMALLOC + 0x4000)
-#define LG_PERCPU       0x800ull
-#define LG_CACHE(i)     (LG_DIRECT + LG_AT_KERNEL + 0x800 + 64ull * (i))
-
-typedef struct LeakGuest {
-    KtTracer *t;
-    GsKernel k;
-    KtVm vm;
-    uint64_t reg;               /* rdi of the only vCPU */
-    uint8_t ram[LG_RAM];
-} LeakGuest;
-
-/* NULL: nothing is mapped there. */
-static inline uint8_t *lg_at(LeakGuest *g, uint64_t va, size_t len)
+uint8_t *lg_at(LeakGuest *g, uint64_t va, size_t len)
 {
     static const struct {
         uint64_t va, len, at;
@@ -118,13 +24,12 @@ static inline uint8_t *lg_at(LeakGuest *g, uint64_t va, size_t len)
     return NULL;
 }
 
-static inline void lg_put(LeakGuest *g, uint64_t va, uint64_t word)
+void lg_put(LeakGuest *g, uint64_t va, uint64_t word)
 {
     memcpy(lg_at(g, va, sizeof(word)), &word, sizeof(word));
 }
 
-static inline bool lg_read(void *opaque, unsigned vcpu, uint64_t va, void *buf,
-                           size_t len)
+bool lg_read(void *opaque, unsigned vcpu, uint64_t va, void *buf, size_t len)
 {
     const uint8_t *from = lg_at(opaque, va, len);
 
@@ -134,8 +39,7 @@ static inline bool lg_read(void *opaque, unsigned vcpu, uint64_t va, void *buf,
     return from;
 }
 
-static inline bool lg_reg(void *opaque, unsigned vcpu, unsigned i,
-                          KtRegister *out)
+static bool lg_reg(void *opaque, unsigned vcpu, unsigned i, KtRegister *out)
 {
     const LeakGuest *g = opaque;
 
@@ -145,7 +49,7 @@ static inline bool lg_reg(void *opaque, unsigned vcpu, unsigned i,
 
 /* ---- the kernel --------------------------------------------------------- */
 
-static inline void lg_add_zone_types(struct btf *b, int list, int t_long)
+static void lg_add_zone_types(struct btf *b, int list, int t_long)
 {
     int lists = btf__add_array(b, t_long, list, 2), areas, zones, cpu;
     int area = btf__add_struct(b, "free_area", LG_AREA_SIZE), zone;
@@ -163,8 +67,8 @@ static inline void lg_add_zone_types(struct btf *b, int list, int t_long)
     btf__add_field(b, "lists", cpu, LG_PCP_LISTS * 8, 0);
 }
 
-static inline void lg_add_task_types(struct btf *b, int t_int, int t_long,
-                                     uint32_t stack)
+static void lg_add_task_types(struct btf *b, int t_int, int t_long,
+                              uint32_t stack)
 {
     int thread = btf__add_struct(b, "thread_struct", 8), node, entity;
 
@@ -184,7 +88,7 @@ static inline void lg_add_task_types(struct btf *b, int t_int, int t_long,
     btf__add_union(b, "thread_union", stack);
 }
 
-static inline void lg_add_vmalloc_types(struct btf *b, int t_long)
+static void lg_add_vmalloc_types(struct btf *b, int t_long)
 {
     btf__add_struct(b, "vm_struct", LG_VM_SIZE);
     btf__add_field(b, "addr", t_long, LG_VM_ADDR * 8, 0);
@@ -195,8 +99,8 @@ static inline void lg_add_vmalloc_types(struct btf *b, int t_long)
     btf__add_field(b, "vm", t_long, LG_AREA_VM * 8, 0);
 }
 
-static inline void lg_add_kmemleak_types(struct btf *b, int t_int, int t_long,
-                                         int list)
+static void lg_add_kmemleak_types(struct btf *b, int t_int, int t_long,
+                                  int list)
 {
     btf__add_struct(b, "kmemleak_object", LG_RECORD_SIZE);
     btf__add_field(b, "rcu", list, LG_RECORD_RCU * 8, 0);
@@ -204,7 +108,7 @@ static inline void lg_add_kmemleak_types(struct btf *b, int t_int, int t_long,
     btf__add_field(b, "pointer", t_long, LG_RECORD_POINTER * 8, 0);
 }
 
-static inline void lg_add_slab_types(struct btf *b, int t_int, int t_long)
+static void lg_add_slab_types(struct btf *b, int t_int, int t_long)
 {
     int list;
 
@@ -223,8 +127,7 @@ static inline void lg_add_slab_types(struct btf *b, int t_int, int t_long)
     btf__add_field(b, "bkvcache", list, LG_KRC_LIST * 8, 0);
 }
 
-/* @stack: bytes of a task's. */
-static inline GsBtf *lg_types(uint32_t stack)
+GsBtf *lg_types(uint32_t stack)
 {
     struct btf *b = btf__new_empty();
     int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
@@ -251,8 +154,7 @@ static inline GsBtf *lg_types(uint32_t stack)
     return types;
 }
 
-/* @moved: (nullable) that symbol is at @to. */
-static inline GsSymtab *lg_symbols(const char *moved, uint64_t to)
+GsSymtab *lg_symbols(const char *moved, uint64_t to)
 {
     static const struct {
         const char *name;
@@ -293,7 +195,7 @@ static inline GsSymtab *lg_symbols(const char *moved, uint64_t to)
     return tab;
 }
 
-static inline void lg_make_kernel(GsKernel *k)
+static void lg_make_kernel(GsKernel *k)
 {
     const GsRange image = { LG_IMAGE - 0x1000, LG_IMAGE + 0x6000 };
     const GsRange text = { LG_IMAGE - 0x1000, LG_IMAGE };
@@ -310,9 +212,9 @@ static inline void lg_make_kernel(GsKernel *k)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static inline void lg_alloc_sized(LeakGuest *g, uint64_t va, uint64_t size,
-                                  uint64_t actual, KtLayer layer,
-                                  KtCacheId cache)
+void lg_alloc_sized(LeakGuest *g, uint64_t va, uint64_t size,
+                    uint64_t actual, KtLayer layer,
+                    KtCacheId cache)
 {
     KtEvent ev = { .kind = KT_EV_ALLOC, .va = va, .size = size,
                    .actual = actual, .us = 1, .layer = layer, .cache = cache,
@@ -321,13 +223,13 @@ static inline void lg_alloc_sized(LeakGuest *g, uint64_t va, uint64_t size,
     kt_tracer_push(g->t, 0, &ev);
 }
 
-static inline void lg_alloc(LeakGuest *g, uint64_t va, uint64_t size,
-                            KtLayer layer, KtCacheId cache)
+void lg_alloc(LeakGuest *g, uint64_t va, uint64_t size,
+              KtLayer layer, KtCacheId cache)
 {
     lg_alloc_sized(g, va, size, size, layer, cache);
 }
 
-static inline void lg_add_blocks(LeakGuest *g)
+static void lg_add_blocks(LeakGuest *g)
 {
     KtCacheId objects = kt_tracer_add_cache(g->t, LG_CACHE(0), "object", 64,
                                             64);
@@ -356,12 +258,12 @@ static inline void lg_add_blocks(LeakGuest *g)
 
 /* ---- memory ------------------------------------------------------------- */
 
-static inline uint64_t lg_struct(uint64_t at)
+uint64_t lg_struct(uint64_t at)
 {
     return LG_VMEMMAP + at / 4096 * 64;
 }
 
-static inline void lg_list(LeakGuest *g, uint64_t head, uint64_t entry)
+static void lg_list(LeakGuest *g, uint64_t head, uint64_t entry)
 {
     lg_put(g, head, entry ? entry : head);
     lg_put(g, head + 8, entry ? entry : head);
@@ -371,7 +273,7 @@ static inline void lg_list(LeakGuest *g, uint64_t head, uint64_t entry)
     }
 }
 
-static inline void lg_put_pages(LeakGuest *g)
+static void lg_put_pages(LeakGuest *g)
 {
     const uint64_t slab = LG_AT_SLAB, zone = LG_IMAGE + LG_CONTIG;
 
@@ -404,17 +306,16 @@ static inline void lg_put_pages(LeakGuest *g)
     }
 }
 
-static inline void lg_put_task(LeakGuest *g, uint64_t task, uint64_t stack,
-                               uint64_t pid)
+static void lg_put_task(LeakGuest *g, uint64_t task, uint64_t stack,
+                        uint64_t pid)
 {
     lg_put(g, task + LG_TASK_STACK, stack);
     lg_put(g, task + LG_TASK_ON_CPU, pid << 32);
     lg_put(g, task + LG_TASK_SP, stack + LG_STACK / 2);
 }
 
-/* A struct vm_struct, and the list of its pages. */
-static inline void lg_put_book(LeakGuest *g, unsigned i, uint64_t va,
-                               unsigned pages)
+/* Write a struct vm_struct and the list of its pages. */
+static void lg_put_book(LeakGuest *g, unsigned i, uint64_t va, unsigned pages)
 {
     lg_put(g, LG_VM(i) + LG_VM_ADDR, va);
     lg_put(g, LG_VM(i) + LG_VM_PAGES, LG_PAGE_LIST(i));
@@ -424,7 +325,7 @@ static inline void lg_put_book(LeakGuest *g, unsigned i, uint64_t va,
     }
 }
 
-static inline void lg_put_vmalloc(LeakGuest *g)
+static void lg_put_vmalloc(LeakGuest *g)
 {
     for (unsigned i = 0; i < 2; i++) {
         lg_put_book(g, i, LG_TASK_STACK_VA(i), 1);
@@ -436,9 +337,7 @@ static inline void lg_put_vmalloc(LeakGuest *g)
     lg_put(g, LG_VMAP + LG_AREA_VM, LG_VM(2));
 }
 
-/** lg_reset() - memory as it is at first: tasks, their stacks and books are
- *  referred to, nothing else is. */
-static inline void lg_reset(LeakGuest *g)
+void lg_reset(LeakGuest *g)
 {
     const uint64_t image = LG_IMAGE;
 
@@ -463,7 +362,7 @@ static inline void lg_reset(LeakGuest *g)
     lg_put(g, image + LG_INIT_TASK + 48, LG_VMAP);
 }
 
-static inline LeakGuest *leak_guest_new(void)
+LeakGuest *leak_guest_new(void)
 {
     const KtConfig config = KT_CONFIG_DEFAULT;
     LeakGuest *g = g_new0(LeakGuest, 1);
@@ -478,7 +377,7 @@ static inline LeakGuest *leak_guest_new(void)
     return g;
 }
 
-static inline void leak_guest_free(LeakGuest *g)
+void leak_guest_free(LeakGuest *g)
 {
     kt_tracer_free(g->t);
     gs_orc_set_free(g->k.orc);
@@ -487,6 +386,3 @@ static inline void leak_guest_free(LeakGuest *g)
     gs_btf_free(g->k.btf);
     g_free(g);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(LeakGuest, leak_guest_free)
-
-#endif /* LEAK_GUEST_H */

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A state that says nothing but which hooks its numbers mean, and parts of
- * states that are read with it.
- */
-#ifndef TEST_EMPTY_STATE_H
-#define TEST_EMPTY_STATE_H
+#include "tests/lib/empty-snapshot.h"
 
-#include "kalloc-tracer/snapshot/snapshot.h"
-
-typedef struct EmptyState {
+typedef struct EmptySnapshot {
     KtTracer *t;
     KtSnapshot *saved;
-} EmptyState;
+} EmptySnapshot;
 
-static EmptyState empty_state(void)
+static EmptySnapshot empty_snapshot(void)
 {
     const KtConfig config = KT_CONFIG_DEFAULT;
-    EmptyState e = { .t = kt_tracer_new(&config, NULL) };
+    EmptySnapshot e = { .t = kt_tracer_new(&config, NULL) };
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_autoptr(GsStreamIn) reader = NULL;
     GsBytes *u;
@@ -31,20 +24,17 @@ static EmptyState empty_state(void)
     return e;
 }
 
-static void empty_state_clear(EmptyState *e)
+static void empty_snapshot_clear(EmptySnapshot *e)
 {
     kt_snapshot_free(e->saved);
     kt_tracer_free(e->t);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(EmptyState, empty_state_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(EmptySnapshot, empty_snapshot_clear)
 
-/* Reads @part, of the type that the function is for. */
-typedef void UnpackPart(void *part, GsBytes *u, const KtIdMap *ids);
-
-static bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
-                        GError **errp)
+bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
+                 GError **errp)
 {
-    g_auto(EmptyState) state = empty_state();
+    g_auto(EmptySnapshot) state = empty_snapshot();
     GsBytes in = { bytes->data, bytes->len };
     g_autoptr(GsStreamIn) reader =
         gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
@@ -55,9 +45,7 @@ static bool unpack_part(UnpackPart *fn, void *part, const GByteArray *bytes,
     return gs_stream_in_end(reader, errp);
 }
 
-/* @too_many: what is said of a part that begins with a number above @most. */
-static void check_most(UnpackPart *fn, void *part, uint64_t most,
-                       const char *too_many)
+void check_most(UnpackPart *fn, void *part, uint64_t most, const char *too_many)
 {
     for (uint64_t n = most; n <= most + 1; n++) {
         g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -72,5 +60,3 @@ static void check_most(UnpackPart *fn, void *part, uint64_t most,
                                                       too_many);
     }
 }
-
-#endif /* TEST_EMPTY_STATE_H */

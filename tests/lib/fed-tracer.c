@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A tracer that is fed events by hand, for tests of the model's rules. */
-#ifndef MODEL_WORLD_H
-#define MODEL_WORLD_H
+#include "tests/lib/fed-tracer.h"
 
-#include "kalloc-tracer/kt.h"
-
-#define VA 0xffff888000001000ull
-
-/* A tracer and the time of its next event. */
-typedef struct World {
-    KtTracer *t;
-    uint64_t us;
-} World;
-
-static inline World new_world(bool complete)
+FedTracer fed_tracer_new(bool complete)
 {
     const KtConfig config = KT_CONFIG_DEFAULT;
-    World w = { kt_tracer_new(&config, NULL), 100 };
+    FedTracer w = { kt_tracer_new(&config, NULL), 100 };
 
     kt_tracer_set_complete(w.t, complete);
     return w;
 }
 
-static inline void push(World *w, KtEvent ev)
+void push(FedTracer *w, KtEvent ev)
 {
     ev.us = w->us++;
     kt_tracer_push(w->t, 0, &ev);
 }
 
-static inline void alloc_in(World *w, KtLayer layer, uint64_t va,
-                            uint64_t size, uint16_t cache)
+void alloc_in(FedTracer *w, KtLayer layer, uint64_t va,
+              uint64_t size, uint16_t cache)
 {
     push(w, (KtEvent) {
         .kind = KT_EV_ALLOC, .va = va, .size = size, .layer = layer,
@@ -37,51 +25,47 @@ static inline void alloc_in(World *w, KtLayer layer, uint64_t va,
     });
 }
 
-static inline void alloc(World *w, uint64_t va, uint64_t size)
+void alloc(FedTracer *w, uint64_t va, uint64_t size)
 {
     alloc_in(w, KT_LAYER_KMALLOC, va, size, 0);
 }
 
-static inline void free_by(World *w, KtFamily family, uint64_t va,
-                           uint16_t cache)
+void free_by(FedTracer *w, KtFamily family, uint64_t va, uint16_t cache)
 {
     push(w, (KtEvent) {
         .kind = KT_EV_FREE, .va = va, .family = family, .cache = { cache },
     });
 }
 
-static inline void kfree(World *w, uint64_t va)
+void kfree(FedTracer *w, uint64_t va)
 {
     free_by(w, KT_FAMILY_KFREE, va, 0);
 }
 
-static inline void kfree_rcu(World *w, uint64_t va)
+void kfree_rcu(FedTracer *w, uint64_t va)
 {
     push(w, (KtEvent) { .kind = KT_EV_RCU_QUEUE, .va = va });
 }
 
-static inline void resize(World *w, uint64_t va, uint64_t size)
+void resize(FedTracer *w, uint64_t va, uint64_t size)
 {
     push(w, (KtEvent) { .kind = KT_EV_RESIZE, .va = va, .size = size });
 }
 
-static inline void off_and_on(World *w)
+void off_and_on(FedTracer *w)
 {
     kt_tracer_set_enabled(w->t, false);
     kt_tracer_set_enabled(w->t, true);
 }
 
-/* ---- what was found ----------------------------------------------------- */
-
-static inline bool append_kind(const KtError *e, void *opaque)
+static bool append_kind(const KtError *e, void *opaque)
 {
     g_string_append_printf(opaque, "%s%s", ((GString *)opaque)->len ? " " : "",
                            kt_error_name(e->kind));
     return true;
 }
 
-/* Ends the world: its errors, in order, are these. */
-static inline void expect(World *w, const char *kinds)
+void expect(FedTracer *w, const char *kinds)
 {
     g_autoptr(GString) got = g_string_new(NULL);
 
@@ -92,7 +76,7 @@ static inline void expect(World *w, const char *kinds)
     kt_tracer_free(w->t);
 }
 
-static inline KtStats stats(World *w)
+KtStats stats(FedTracer *w)
 {
     KtStats s;
 
@@ -102,7 +86,7 @@ static inline KtStats stats(World *w)
     return s;
 }
 
-static inline bool find(World *w, uint64_t va, KtBlock *b)
+bool find(FedTracer *w, uint64_t va, KtBlock *b)
 {
     bool found;
 
@@ -112,10 +96,8 @@ static inline bool find(World *w, uint64_t va, KtBlock *b)
     return found;
 }
 
-static inline uint64_t counter(World *w, KtCounter c)
+uint64_t counter(FedTracer *w, KtCounter c)
 {
     stats(w);
     return kt_tracer_counter(w->t, c);
 }
-
-#endif /* MODEL_WORLD_H */

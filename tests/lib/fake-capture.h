@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Capture of a VM on the fake QEMU. The guest's kernel has kmalloc() and the
+ * functions that free. It is in guest memory, moved by SLIDE as KASLR does, and
+ * there is a file of it. One at a time; single-threaded.
+ */
+#ifndef FAKE_CAPTURE_H
+#define FAKE_CAPTURE_H
+
+#include "tests/lib/fake-qemu.h"
+#include "tests/lib/kallsyms-writer.h"
+
+#define SLIDE   0x1a00000ull
+#define TEXT    (KS_TEXT + SLIDE)
+#define START   (TEXT + 0x200)
+#define KMALLOC (TEXT + 0x300)
+#define KFREE   (TEXT + 0x400)
+#define CALLER  (TEXT + 0x500)
+#define CACHE_FREE  (TEXT + 0x600)
+#define MODULE_UNDO (TEXT + 0x780)
+#define IN_FREE_BULK 0x21       /* a place on the stack, see call() */
+#define STATE   0x20            /* position of slab_state in .rodata */
+#define STACK   0xffffc90000000000ull
+#define BLOCK   0xffff888000001000ull
+#define MODULES 0xffffffffc0100000ull
+#define N_SYMBOLS 10
+
+/**
+ * struct FakeCapture - a VM, its tracer and its capture
+ * @file: (owned, nullable) the kernel of kernel=FILE
+ * @capture: freed by test_qemu_end()
+ * @stack, @image: guest memory at STACK and at TEXT, of the fake QEMU
+ */
+typedef struct FakeCapture {
+    KtTracer *t;
+    GsKernel *file;
+    KtCapture *capture;
+    uint8_t *stack, *image;
+} FakeCapture;
+
+/** set_banner() - change the running kernel's banner. @banner is not longer
+ *  than KS_BANNER. */
+void set_banner(FakeCapture *w, const char *banner);
+
+/** set_slabs_up() - set slab_state to up: the kernel has allocated before it
+ *  is seen first. */
+void set_slabs_up(FakeCapture *w);
+
+/**
+ * fake_capture_new_of() - start capture; no guest code has run yet
+ * @journal: (nullable) the path of a journal to write
+ * @file: (taken, nullable) the kernel of kernel=FILE
+ */
+FakeCapture *fake_capture_new_of(const char *journal, GsKernel *file);
+
+/** fake_capture_new() - the same. If @file, kernel=FILE is the same kernel. */
+FakeCapture *fake_capture_new(const char *journal, bool file);
+
+void fake_capture_free(FakeCapture *w);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(FakeCapture, fake_capture_free)
+
+/** call() - run the first instruction of a function. @place is the slot of
+ *  the stack and the call site; calls that overlap need different ones. */
+void call(FakeCapture *w, unsigned place, uint64_t va, uint64_t arg);
+
+/* Enter kmalloc(), return from it with @va, or both. */
+void enter_kmalloc(FakeCapture *w, unsigned place);
+void leave_kmalloc(FakeCapture *w, unsigned place, uint64_t va);
+void run_kmalloc(FakeCapture *w, uint64_t va);
+
+/** run_kfree() - call kfree(). */
+void run_kfree(FakeCapture *w, uint64_t va);
+
+/** load_module() - add a module with one function. Its id is @va +
+ *  0x10000. */
+void load_module(FakeCapture *w, uint64_t va, const char *name,
+                 const char *function);
+
+/* Query the tracer once all events are applied. */
+KtStats stats_of(FakeCapture *w);
+uint64_t counter_of(FakeCapture *w, KtCounter c);
+
+#endif /* FAKE_CAPTURE_H */

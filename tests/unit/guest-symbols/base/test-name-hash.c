@@ -2,6 +2,7 @@
 /*
  * The hash of names: of such as somebody chose to collide.
  */
+#include "tests/lib/test-main.h"
 #include "guest-symbols/base/name-hash.h"
 
 #include <string.h>
@@ -83,10 +84,11 @@ static void test_high_bits(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/name-hash/same-name-same-hash",
-                    test_same_name_same_hash);
-    g_test_add_func("/name-hash/swapped-pairs", test_swapped_pairs);
-    g_test_add_func("/name-hash/high-bits", test_high_bits);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/name-hash/same-name-same-hash", test_same_name_same_hash },
+        { "/name-hash/swapped-pairs", test_swapped_pairs },
+        { "/name-hash/high-bits", test_high_bits },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Hashes of numbers that were chosen to have the same: nearly all differ. */
+#include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"
 
 #include <stdbool.h>
@@ -69,8 +70,10 @@ static void test_same_number(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/number-hash/chosen-numbers", test_chosen_numbers);
-    g_test_add_func("/number-hash/same-number", test_same_number);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/number-hash/chosen-numbers", test_chosen_numbers },
+        { "/number-hash/same-number", test_same_number },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

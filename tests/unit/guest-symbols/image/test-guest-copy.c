@@ -2,6 +2,7 @@
 /*
  * Guest memory that is copied where somebody looks.
  */
+#include "tests/lib/test-main.h"
 #include "guest-symbols/image/guest-copy.h"
 
 #include <string.h>
@@ -183,18 +184,15 @@ static void test_what_is_not_there_is_not_found(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/memory-copy/asked-for",
-                    test_only_what_is_asked_for_is_read);
-    g_test_add_func("/memory-copy/stays", test_what_was_copied_stays);
-    g_test_add_func("/memory-copy/zeros", test_what_cannot_be_read_is_zeros);
-    g_test_add_func("/memory-copy/cut",
-                    test_a_range_that_is_not_inside_is_cut);
-    g_test_add_func("/memory-copy/room",
-                    test_no_more_is_copied_than_there_is_room_for);
-    g_test_add_func("/memory-copy/found",
-                    test_bytes_are_found_wherever_they_lie);
-    g_test_add_func("/memory-copy/not-found",
-                    test_what_is_not_there_is_not_found);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/memory-copy/asked-for", test_only_what_is_asked_for_is_read },
+        { "/memory-copy/stays", test_what_was_copied_stays },
+        { "/memory-copy/zeros", test_what_cannot_be_read_is_zeros },
+        { "/memory-copy/cut", test_a_range_that_is_not_inside_is_cut },
+        { "/memory-copy/room", test_no_more_is_copied_than_there_is_room_for },
+        { "/memory-copy/found", test_bytes_are_found_wherever_they_lie },
+        { "/memory-copy/not-found", test_what_is_not_there_is_not_found },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

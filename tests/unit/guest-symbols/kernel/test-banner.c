@@ -4,6 +4,7 @@
  * only begins like it.
  */
 #include "tests/lib/elf-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/kernel/banner.h"
 
 #define RODATA  0xffffffff81800000ull
@@ -70,9 +71,11 @@ static void test_decoys(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/banner/by-text", test_by_text);
-    g_test_add_func("/banner/by-symbol", test_by_symbol);
-    g_test_add_func("/banner/decoys", test_decoys);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/banner/by-text", test_by_text },
+        { "/banner/by-symbol", test_by_symbol },
+        { "/banner/decoys", test_decoys },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernels of any kind, from ELF files with a symbol table. */
 #include "tests/lib/elf-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"
 
 #define HIGH    0xfffffff02a000000ull
@@ -195,14 +196,16 @@ static void cut_files(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/elf-kernel/symbols", symbols);
-    g_test_add_func("/elf-kernel/it-starts-at-its-entry-or-where-told",
-                    it_starts_at_its_entry_or_where_told);
-    g_test_add_func("/elf-kernel/its-part-of-the-address-space",
-                    its_part_of_the_address_space);
-    g_test_add_func("/elf-kernel/bad-files", bad_files);
-    g_test_add_func("/elf-kernel/long-names", long_names);
-    g_test_add_func("/elf-kernel/cut-files", cut_files);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/elf-kernel/symbols", symbols },
+        { "/elf-kernel/it-starts-at-its-entry-or-where-told",
+          it_starts_at_its_entry_or_where_told },
+        { "/elf-kernel/its-part-of-the-address-space",
+          its_part_of_the_address_space },
+        { "/elf-kernel/bad-files", bad_files },
+        { "/elf-kernel/long-names", long_names },
+        { "/elf-kernel/cut-files", cut_files },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

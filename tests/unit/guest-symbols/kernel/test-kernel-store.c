@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"
 
 static const char map[] =
@@ -190,9 +191,11 @@ static void damaged(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/saved/names-as-before", names_as_before);
-    g_test_add_func("/saved/longest-name", longest_name);
-    g_test_add_func("/saved/damaged", damaged);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/saved/names-as-before", names_as_before },
+        { "/saved/longest-name", longest_name },
+        { "/saved/damaged", damaged },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

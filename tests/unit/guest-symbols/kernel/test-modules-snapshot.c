@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The registry of modules as a stream: what comes out is what went in. */
 #include "tests/lib/orc-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules-internal.h"
 
@@ -319,14 +320,15 @@ static void test_bad_parts(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/modules-state/pack", test_pack);
-    g_test_add_func("/modules-state/nonsense", test_nonsense);
-    g_test_add_func("/modules-state/names-are-printable",
-                    test_names_are_printable);
-    g_test_add_func("/modules-state/symbols-of-all-are-bounded",
-                    test_symbols_of_all_are_bounded);
-    g_test_add_func("/modules-state/bounded-room", test_bounded_room);
-    g_test_add_func("/modules-state/bad-parts", test_bad_parts);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/modules-state/pack", test_pack },
+        { "/modules-state/nonsense", test_nonsense },
+        { "/modules-state/names-are-printable", test_names_are_printable },
+        { "/modules-state/symbols-of-all-are-bounded",
+          test_symbols_of_all_are_bounded },
+        { "/modules-state/bounded-room", test_bounded_room },
+        { "/modules-state/bad-parts", test_bad_parts },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -3,6 +3,7 @@
  * ORC tables and the layout of struct module, as real kernels have them:
  * KA_TEST_KERNELS=<vmlinuz>[:<vmlinuz>...].
  */
+#include "tests/lib/test-main.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 
@@ -84,7 +85,9 @@ static void test_real(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/real-kernels/tables", test_real);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/real-kernels/tables", test_real },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -2,6 +2,7 @@
 /*
  * System.map files, the stub that Debian ships, and what is wrong in others.
  */
+#include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"
 
 #include <string.h>
@@ -149,12 +150,14 @@ static void test_open(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/systemmap/good", test_good);
-    g_test_add_func("/systemmap/slide", test_slide);
-    g_test_add_func("/systemmap/foreach-slides", test_foreach_slides);
-    g_test_add_func("/systemmap/bad", test_bad);
-    g_test_add_func("/systemmap/no-escapes-in-errors", test_escapes);
-    g_test_add_func("/systemmap/open-fails", test_open);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/systemmap/good", test_good },
+        { "/systemmap/slide", test_slide },
+        { "/systemmap/foreach-slides", test_foreach_slides },
+        { "/systemmap/bad", test_bad },
+        { "/systemmap/no-escapes-in-errors", test_escapes },
+        { "/systemmap/open-fails", test_open },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * a guest memory that means well or does not.
  */
 #include "tests/lib/orc-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/modules/modules.h"
 
 #define BASE 0xffffffffc0100000ull
@@ -542,21 +543,21 @@ static void test_read_unreadable(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/modules/symbolize", test_symbolize);
-    g_test_add_func("/modules/lookup", test_lookup);
-    g_test_add_func("/modules/foreach", test_foreach);
-    g_test_add_func("/modules/drop-keeps-names", test_drop_keeps_names);
-    g_test_add_func("/modules/range-reused", test_range_reused);
-    g_test_add_func("/modules/replaced-and-cleared",
-                    test_replaced_and_cleared);
-    g_test_add_func("/modules/many-loads", test_many_loads);
-    g_test_add_func("/modules/bounded-room", test_bounded_room);
-    g_test_add_func("/modules/race", test_race);
-    g_test_add_func("/modules/read", test_read);
-    g_test_add_func("/modules/read-without-typetab",
-                    test_read_without_typetab);
-    g_test_add_func("/modules/read-lies", test_read_lies);
-    g_test_add_func("/modules/read-unreadable", test_read_unreadable);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/modules/symbolize", test_symbolize },
+        { "/modules/lookup", test_lookup },
+        { "/modules/foreach", test_foreach },
+        { "/modules/drop-keeps-names", test_drop_keeps_names },
+        { "/modules/range-reused", test_range_reused },
+        { "/modules/replaced-and-cleared", test_replaced_and_cleared },
+        { "/modules/many-loads", test_many_loads },
+        { "/modules/bounded-room", test_bounded_room },
+        { "/modules/race", test_race },
+        { "/modules/read", test_read },
+        { "/modules/read-without-typetab", test_read_without_typetab },
+        { "/modules/read-lies", test_read_lies },
+        { "/modules/read-unreadable", test_read_unreadable },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

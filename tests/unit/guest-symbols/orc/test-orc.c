@@ -4,6 +4,7 @@
  * and go.
  */
 #include "tests/lib/orc-writer.h"
+#include "tests/lib/test-main.h"
 
 #define TEXT 0xffffffff81000000ull
 #define IP_VA 0xffffffff82000000ull
@@ -420,21 +421,22 @@ static void test_set_race(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/orc/layouts", test_layouts);
-    g_test_add_func("/orc/layout-by-hash", test_layout_by_hash);
-    g_test_add_func("/orc/unknown-register", test_unknown_register);
-    g_test_add_func("/orc/find-edges", test_find_edges);
-    g_test_add_func("/orc/sorts", test_sorts);
-    g_test_add_func("/orc/weak-gives-way", test_weak_gives_way);
-    g_test_add_func("/orc/last-of-equals", test_last_of_equals);
-    g_test_add_func("/orc/search-agrees-with-scan",
-                    test_search_agrees_with_scan);
-    g_test_add_func("/orc/rejects", test_rejects);
-    g_test_add_func("/orc/set/places", test_set_places);
-    g_test_add_func("/orc/set/slide", test_set_slide);
-    g_test_add_func("/orc/set/modules", test_set_modules);
-    g_test_add_func("/orc/set/keeps-nothing", test_set_keeps_nothing);
-    g_test_add_func("/orc/set/race", test_set_race);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/orc/layouts", test_layouts },
+        { "/orc/layout-by-hash", test_layout_by_hash },
+        { "/orc/unknown-register", test_unknown_register },
+        { "/orc/find-edges", test_find_edges },
+        { "/orc/sorts", test_sorts },
+        { "/orc/weak-gives-way", test_weak_gives_way },
+        { "/orc/last-of-equals", test_last_of_equals },
+        { "/orc/search-agrees-with-scan", test_search_agrees_with_scan },
+        { "/orc/rejects", test_rejects },
+        { "/orc/set/places", test_set_places },
+        { "/orc/set/slide", test_set_slide },
+        { "/orc/set/modules", test_set_modules },
+        { "/orc/set/keeps-nothing", test_set_keeps_nothing },
+        { "/orc/set/race", test_set_race },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

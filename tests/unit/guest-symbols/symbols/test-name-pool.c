@@ -2,6 +2,7 @@
 /*
  * Interned names: one copy of each, bounds, names that were chosen to collide.
  */
+#include "tests/lib/test-main.h"
 #include "guest-symbols/symbols/name-pool.h"
 
 #include <string.h>
@@ -46,9 +47,11 @@ static void test_chosen_to_collide(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/name-pool/one-copy", test_one_copy);
-    g_test_add_func("/name-pool/bounds", test_bounds);
-    g_test_add_func("/name-pool/chosen-to-collide", test_chosen_to_collide);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/name-pool/one-copy", test_one_copy },
+        { "/name-pool/bounds", test_bounds },
+        { "/name-pool/chosen-to-collide", test_chosen_to_collide },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

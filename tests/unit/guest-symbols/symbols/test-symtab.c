@@ -3,6 +3,7 @@
  * The symbol table: order, names, extents, near misses.
  */
 #include "tests/lib/elf-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/symbols/symtab.h"
 
 #include <malloc.h>
@@ -516,22 +517,24 @@ static void test_twins(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/symtab/lookup", test_lookup);
-    g_test_add_func("/symtab/symbolize", test_symbolize);
-    g_test_add_func("/symtab/section-end", test_section_end);
-    g_test_add_func("/symtab/percpu", test_percpu_not_symbolized);
-    g_test_add_func("/symtab/percpu-linked-high", test_percpu_high);
-    g_test_add_func("/symtab/unknown-size", test_unknown_size);
-    g_test_add_func("/symtab/empty", test_empty);
-    g_test_add_func("/symtab/foreach-named", test_foreach);
-    g_test_add_func("/symtab/many-duplicates", test_many_duplicates);
-    g_test_add_func("/symtab/many-of-an-address", test_many_of_an_address);
-    g_test_add_func("/symtab/caps", test_caps);
-    g_test_add_func("/symtab/suggest", test_suggest);
-    g_test_add_func("/symtab/real-size", test_real_size);
-    g_test_add_func("/symtab/bytes-are-all", test_bytes_are_all);
-    g_test_add_func("/symtab/far-apart", test_far_apart);
-    g_test_add_func("/symtab/twins", test_twins);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/symtab/lookup", test_lookup },
+        { "/symtab/symbolize", test_symbolize },
+        { "/symtab/section-end", test_section_end },
+        { "/symtab/percpu", test_percpu_not_symbolized },
+        { "/symtab/percpu-linked-high", test_percpu_high },
+        { "/symtab/unknown-size", test_unknown_size },
+        { "/symtab/empty", test_empty },
+        { "/symtab/foreach-named", test_foreach },
+        { "/symtab/many-duplicates", test_many_duplicates },
+        { "/symtab/many-of-an-address", test_many_of_an_address },
+        { "/symtab/caps", test_caps },
+        { "/symtab/suggest", test_suggest },
+        { "/symtab/real-size", test_real_size },
+        { "/symtab/bytes-are-all", test_bytes_are_all },
+        { "/symtab/far-apart", test_far_apart },
+        { "/symtab/twins", test_twins },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

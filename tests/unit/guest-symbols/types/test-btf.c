@@ -3,6 +3,7 @@
  * Types: members through anonymous structs and paths, bit fields, enums,
  * and sections that are not what they claim. The types are made by libbpf.
  */
+#include "tests/lib/test-main.h"
 #include "guest-symbols/types/btf.h"
 
 #include <bpf/btf.h>
@@ -432,19 +433,21 @@ static void test_damage(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/btf/members", test_members);
-    g_test_add_func("/btf/missing-members", test_missing);
-    g_test_add_func("/btf/members-too-far-away", test_members_too_far_away);
-    g_test_add_func("/btf/sizes", test_sizes);
-    g_test_add_func("/btf/enums", test_enums);
-    g_test_add_func("/btf/loops", test_loop);
-    g_test_add_func("/btf/search", test_search);
-    g_test_add_func("/btf/search-in-headers", test_search_in_headers);
-    g_test_add_func("/btf/libbpf-is-quiet", test_libbpf_is_quiet);
-    g_test_add_func("/btf/many-members", test_many_members);
-    g_test_add_func("/btf/many-of-itself", test_many_of_itself);
-    g_test_add_func("/btf/damage", test_damage);
-    g_test_add_func("/btf/chosen-to-collide", test_chosen_to_collide);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/btf/members", test_members },
+        { "/btf/missing-members", test_missing },
+        { "/btf/members-too-far-away", test_members_too_far_away },
+        { "/btf/sizes", test_sizes },
+        { "/btf/enums", test_enums },
+        { "/btf/loops", test_loop },
+        { "/btf/search", test_search },
+        { "/btf/search-in-headers", test_search_in_headers },
+        { "/btf/libbpf-is-quiet", test_libbpf_is_quiet },
+        { "/btf/many-members", test_many_members },
+        { "/btf/many-of-itself", test_many_of_itself },
+        { "/btf/damage", test_damage },
+        { "/btf/chosen-to-collide", test_chosen_to_collide },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * them, signed return addresses, and stacks that nobody would build.
  */
 #include "tests/lib/frame-types.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
@@ -427,10 +428,7 @@ static void not_recognised_without_a_name(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } tests[] = {
+    static const TestCase cases[] = {
         { "/frames/arm64-kernel-thread", arm64_kernel_thread },
         { "/frames/arm64-system-call", arm64_system_call },
         { "/frames/arm64-interrupt-on-its-stack",
@@ -454,9 +452,5 @@ int main(int argc, char **argv)
           not_recognised_without_a_name },
     };
 
-    g_test_init(&argc, &argv, NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(tests); i++) {
-        g_test_add_func(tests[i].name, tests[i].run);
-    }
-    return g_test_run();
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

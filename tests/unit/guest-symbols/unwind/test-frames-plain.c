@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks of kernels of any kind, which are walked by frame records alone. */
 #include "tests/lib/elf-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"
 
 #define HIGH    0xfffffff02a000000ull
@@ -133,9 +134,10 @@ static void signed_return_addresses(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/frames-plain/walks", walks);
-    g_test_add_func("/frames-plain/signed-return-addresses",
-                    signed_return_addresses);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/frames-plain/walks", walks },
+        { "/frames-plain/signed-return-addresses", signed_return_addresses },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * has, each way a walk ends, and modules that come and go meanwhile.
  */
 #include "tests/lib/guest-stacks.h"
+#include "tests/lib/test-main.h"
 
 #define LAYOUT GS_ORC_LAYOUT_6_4
 #define TEXT 0xffffffff81000000ull
@@ -500,39 +501,37 @@ static void test_real(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/unwind/calls", test_calls);
-    g_test_add_func("/unwind/warm-equals-cold", test_warm_equals_cold);
-    g_test_add_func("/unwind/frame-pointer", test_frame_pointer);
-    g_test_add_func("/unwind/return-address-is-of-the-call",
-                    test_return_address_is_of_the_call);
-    g_test_add_func("/unwind/unreadable-frame-pointer",
-                    test_unreadable_frame_pointer);
-    g_test_add_func("/unwind/exact-start", test_exact_start);
-    g_test_add_func("/unwind/interrupt", test_interrupt);
-    g_test_add_func("/unwind/old-irq-stack", test_old_irq_stack);
-    g_test_add_func("/unwind/nmi-in-entry", test_nmi_in_entry);
-    g_test_add_func("/unwind/register-base-needs-registers",
-                    test_register_base_needs_registers);
-    g_test_add_func("/unwind/partial-registers-alone",
-                    test_partial_registers_alone);
-    g_test_add_func("/unwind/null-call", test_null_call);
-    g_test_add_func("/unwind/bpf", test_bpf);
-    g_test_add_func("/unwind/bpf-without-frame-pointer",
-                    test_bpf_without_frame_pointer);
-    g_test_add_func("/unwind/foreign-page", test_foreign_page);
-    g_test_add_func("/unwind/user", test_user);
-    g_test_add_func("/unwind/unknown", test_unknown);
-    g_test_add_func("/unwind/bad-stack", test_bad_stack);
-    g_test_add_func("/unwind/not-upwards", test_not_upwards);
-    g_test_add_func("/unwind/stack-ring", test_stack_ring);
-    g_test_add_func("/unwind/depth", test_depth);
-    g_test_add_func("/unwind/two-pages", test_two_pages);
-    g_test_add_func("/unwind/slide", test_slide);
-    g_test_add_func("/unwind/stop-names", test_stop_names);
-    g_test_add_func("/unwind/module-comes-and-goes",
-                    test_module_comes_and_goes);
-    g_test_add_func("/unwind/module-race", test_module_race);
-    g_test_add_func("/unwind/real-kernels", test_real);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/unwind/calls", test_calls },
+        { "/unwind/warm-equals-cold", test_warm_equals_cold },
+        { "/unwind/frame-pointer", test_frame_pointer },
+        { "/unwind/return-address-is-of-the-call",
+          test_return_address_is_of_the_call },
+        { "/unwind/unreadable-frame-pointer", test_unreadable_frame_pointer },
+        { "/unwind/exact-start", test_exact_start },
+        { "/unwind/interrupt", test_interrupt },
+        { "/unwind/old-irq-stack", test_old_irq_stack },
+        { "/unwind/nmi-in-entry", test_nmi_in_entry },
+        { "/unwind/register-base-needs-registers",
+          test_register_base_needs_registers },
+        { "/unwind/partial-registers-alone", test_partial_registers_alone },
+        { "/unwind/null-call", test_null_call },
+        { "/unwind/bpf", test_bpf },
+        { "/unwind/bpf-without-frame-pointer", test_bpf_without_frame_pointer },
+        { "/unwind/foreign-page", test_foreign_page },
+        { "/unwind/user", test_user },
+        { "/unwind/unknown", test_unknown },
+        { "/unwind/bad-stack", test_bad_stack },
+        { "/unwind/not-upwards", test_not_upwards },
+        { "/unwind/stack-ring", test_stack_ring },
+        { "/unwind/depth", test_depth },
+        { "/unwind/two-pages", test_two_pages },
+        { "/unwind/slide", test_slide },
+        { "/unwind/stop-names", test_stop_names },
+        { "/unwind/module-comes-and-goes", test_module_comes_and_goes },
+        { "/unwind/module-race", test_module_race },
+        { "/unwind/real-kernels", test_real },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

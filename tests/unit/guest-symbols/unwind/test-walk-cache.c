@@ -4,6 +4,7 @@
  * has changed, and what never can be.
  */
 #include "tests/lib/guest-stacks.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/unwind/walk-cache.h"
 
 #define TEXT 0xffffffff81000000ull
@@ -339,25 +340,26 @@ static void test_inexact_start_only(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/paths/what-was-remembered", test_what_was_remembered);
-    g_test_add_func("/paths/of-its-kind", test_of_its_kind);
-    g_test_add_func("/paths/alternatives", test_alternatives);
-    g_test_add_func("/paths/elsewhere-in-memory", test_elsewhere_in_memory);
-    g_test_add_func("/paths/user", test_user);
-    g_test_add_func("/paths/frame-pointers", test_frame_pointers);
-    g_test_add_func("/paths/frame-pointer-in-register",
-                    test_frame_pointer_in_register);
-    g_test_add_func("/paths/through-an-interrupt", test_through_an_interrupt);
-    g_test_add_func("/paths/frame-pointer-of-an-interrupt",
-                    test_frame_pointer_of_an_interrupt);
-    g_test_add_func("/paths/from-another-stack", test_from_another_stack);
-    g_test_add_func("/paths/another-address", test_another_address);
-    g_test_add_func("/paths/down-the-stack", test_down_the_stack);
-    g_test_add_func("/paths/unreadable", test_unreadable);
-    g_test_add_func("/paths/modules-came-or-went", test_modules_came_or_went);
-    g_test_add_func("/paths/cut-short", test_cut_short);
-    g_test_add_func("/paths/too-deep", test_too_deep);
-    g_test_add_func("/paths/inexact-start", test_inexact_start_only);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/paths/what-was-remembered", test_what_was_remembered },
+        { "/paths/of-its-kind", test_of_its_kind },
+        { "/paths/alternatives", test_alternatives },
+        { "/paths/elsewhere-in-memory", test_elsewhere_in_memory },
+        { "/paths/user", test_user },
+        { "/paths/frame-pointers", test_frame_pointers },
+        { "/paths/frame-pointer-in-register", test_frame_pointer_in_register },
+        { "/paths/through-an-interrupt", test_through_an_interrupt },
+        { "/paths/frame-pointer-of-an-interrupt",
+          test_frame_pointer_of_an_interrupt },
+        { "/paths/from-another-stack", test_from_another_stack },
+        { "/paths/another-address", test_another_address },
+        { "/paths/down-the-stack", test_down_the_stack },
+        { "/paths/unreadable", test_unreadable },
+        { "/paths/modules-came-or-went", test_modules_came_or_went },
+        { "/paths/cut-short", test_cut_short },
+        { "/paths/too-deep", test_too_deep },
+        { "/paths/inexact-start", test_inexact_start_only },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

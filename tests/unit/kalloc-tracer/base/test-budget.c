@@ -3,6 +3,7 @@
  * The budget: what each part may take, what is left, and that the total is
  * exact among threads.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/budget.h"
 
 static void budget_is_a_bound(void)
@@ -103,11 +104,12 @@ static void budget_holds_among_threads(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/budget/is-a-bound", budget_is_a_bound);
-    g_test_add_func("/budget/room-is-what-can-be-taken",
-                    room_is_what_can_be_taken);
-    g_test_add_func("/budget/loan-is-of-its-part", loan_is_of_its_part);
-    g_test_add_func("/budget/holds-among-threads", budget_holds_among_threads);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/budget/is-a-bound", budget_is_a_bound },
+        { "/budget/room-is-what-can-be-taken", room_is_what_can_be_taken },
+        { "/budget/loan-is-of-its-part", loan_is_of_its_part },
+        { "/budget/holds-among-threads", budget_holds_among_threads },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

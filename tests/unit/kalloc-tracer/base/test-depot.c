@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
 
@@ -165,11 +166,13 @@ static void tracer_counts_and_cuts(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/depot/same-stack-same-id", same_stack_same_id);
-    g_test_add_func("/depot/grows-and-keeps", grows_and_keeps);
-    g_test_add_func("/depot/unknown-ids", unknown_ids_have_no_stack);
-    g_test_add_func("/depot/threads-agree", threads_agree);
-    g_test_add_func("/depot/tracer-counts-and-cuts", tracer_counts_and_cuts);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/depot/same-stack-same-id", same_stack_same_id },
+        { "/depot/grows-and-keeps", grows_and_keeps },
+        { "/depot/unknown-ids", unknown_ids_have_no_stack },
+        { "/depot/threads-agree", threads_agree },
+        { "/depot/tracer-counts-and-cuts", tracer_counts_and_cuts },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -2,6 +2,7 @@
 /* Names of tasks and caches, which the guest makes up, and of our tables. */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 
@@ -213,17 +214,16 @@ static void tables_have_names(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/names/caches", cache_names);
-    g_test_add_func("/names/caches-are-bounded", caches_are_bounded);
-    g_test_add_func("/names/caches-at-chosen-addresses",
-                    caches_at_chosen_addresses);
-    g_test_add_func("/names/caches-of-a-state", caches_of_a_state);
-    g_test_add_func("/names/caches-that-were-left-behind",
-                    caches_that_were_left_behind);
-    g_test_add_func("/names/caches-of-a-state-that-lies",
-                    caches_of_a_state_that_lies);
-    g_test_add_func("/names/tasks", task_names);
-    g_test_add_func("/names/tables", tables_have_names);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/names/caches", cache_names },
+        { "/names/caches-are-bounded", caches_are_bounded },
+        { "/names/caches-at-chosen-addresses", caches_at_chosen_addresses },
+        { "/names/caches-of-a-state", caches_of_a_state },
+        { "/names/caches-that-were-left-behind", caches_that_were_left_behind },
+        { "/names/caches-of-a-state-that-lies", caches_of_a_state_that_lies },
+        { "/names/tasks", task_names },
+        { "/names/tables", tables_have_names },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

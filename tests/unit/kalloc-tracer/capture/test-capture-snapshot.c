@@ -6,6 +6,7 @@
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/fake-capture.h"
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 
 /* Saved with one block live, and a call under way. */
 static GByteArray *state_of(bool file)
@@ -325,41 +326,43 @@ static void a_profiles_kernel_is_found_late(void)
 int main(int argc, char **argv)
 {
     /* Saved with kernel=FILE, loaded with it. */
-    static const bool cases[][2] = {
+    static const bool with_file[][2] = {
         { false, false }, { true, true }, { false, true }, { true, false },
     };
+    static const TestCase cases[] = {
+        { "/capture-state/without-file",
+          .data_fn = goes_on, .data = with_file[0] },
+        { "/capture-state/with-file",
+          .data_fn = goes_on, .data = with_file[1] },
+        { "/capture-state/then-with-file",
+          .data_fn = goes_on, .data = with_file[2] },
+        { "/capture-state/late",
+          .data_fn = found_as_soon_as_it_runs, .data = with_file[0] },
+        { "/capture-state/late-with-file",
+          .data_fn = found_as_soon_as_it_runs, .data = with_file[1] },
+        { "/capture-state/late-then-with-file",
+          .data_fn = found_as_soon_as_it_runs, .data = with_file[2] },
+        { "/capture-state/late-then-without-file",
+          .data_fn = found_as_soon_as_it_runs, .data = with_file[3] },
+        { "/capture-state/another-kernel-runs", another_kernel_runs },
+        { "/capture-state/of-another-kernel-than-the-file",
+          of_another_kernel_than_the_file },
+        { "/capture-state/never-found-again", never_found_again },
+        { "/capture-state/blind", .data_fn = blind, .data = with_file[0] },
+        { "/capture-state/blind-with-file",
+          .data_fn = blind, .data = with_file[1] },
+        { "/capture-state/not-retried", not_retried_after_a_load },
+        { "/capture-state/hooks",
+          .data_fn = hooks_are_the_kernels_own, .data = with_file[0] },
+        { "/capture-state/hooks-with-file",
+          .data_fn = hooks_are_the_kernels_own, .data = with_file[1] },
+        { "/capture-state/modules-came-before",
+          .data_fn = modules_came_before, .data = with_file[0] },
+        { "/capture-state/modules-came-before-late",
+          .data_fn = modules_came_before, .data = with_file[1] },
+        { "/capture-state/unloaded-modules", unloaded_modules_are_named },
+        { "/capture-state/a-profiles-kernel", a_profiles_kernel_is_found_late },
+    };
 
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_data_func("/capture-state/without-file", cases[0], goes_on);
-    g_test_add_data_func("/capture-state/with-file", cases[1], goes_on);
-    g_test_add_data_func("/capture-state/then-with-file", cases[2], goes_on);
-    g_test_add_data_func("/capture-state/late", cases[0],
-                         found_as_soon_as_it_runs);
-    g_test_add_data_func("/capture-state/late-with-file", cases[1],
-                         found_as_soon_as_it_runs);
-    g_test_add_data_func("/capture-state/late-then-with-file", cases[2],
-                         found_as_soon_as_it_runs);
-    g_test_add_data_func("/capture-state/late-then-without-file", cases[3],
-                         found_as_soon_as_it_runs);
-    g_test_add_func("/capture-state/another-kernel-runs", another_kernel_runs);
-    g_test_add_func("/capture-state/of-another-kernel-than-the-file",
-                    of_another_kernel_than_the_file);
-    g_test_add_func("/capture-state/never-found-again", never_found_again);
-    g_test_add_data_func("/capture-state/blind", &cases[0][0], blind);
-    g_test_add_data_func("/capture-state/blind-with-file", &cases[1][0],
-                         blind);
-    g_test_add_func("/capture-state/not-retried", not_retried_after_a_load);
-    g_test_add_data_func("/capture-state/hooks", &cases[0][0],
-                         hooks_are_the_kernels_own);
-    g_test_add_data_func("/capture-state/hooks-with-file", &cases[1][0],
-                         hooks_are_the_kernels_own);
-    g_test_add_data_func("/capture-state/modules-came-before", &cases[0][0],
-                         modules_came_before);
-    g_test_add_data_func("/capture-state/modules-came-before-late",
-                         &cases[1][0], modules_came_before);
-    g_test_add_func("/capture-state/unloaded-modules",
-                    unloaded_modules_are_named);
-    g_test_add_func("/capture-state/a-profiles-kernel",
-                    a_profiles_kernel_is_found_late);
-    return g_test_run();
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

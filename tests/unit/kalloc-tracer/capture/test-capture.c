@@ -4,6 +4,7 @@
  * resets.
  */
 #include "tests/lib/fake-capture.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -185,22 +186,21 @@ static void started_after_a_load(gconstpointer file)
 int main(int argc, char **argv)
 {
     static const bool file[] = { false, true };
+    static const TestCase cases[] = {
+        { "/capture/calls-become-events", calls_become_events },
+        { "/capture/bulk-allocation-that-fails", bulk_allocation_that_fails },
+        { "/capture/calls-under-way-when-switched-on",
+          calls_under_way_when_switched_on },
+        { "/capture/calls-while-off", calls_while_off },
+        { "/capture/what-a-lost-call-hands-out", what_a_lost_call_hands_out },
+        { "/capture/calls-lost-while-off", calls_lost_while_off },
+        { "/capture/modules-go-once", modules_go_once },
+        { "/capture/reset-of-what-was-lost", reset_of_what_was_lost },
+        { "/capture/started-after-a-load",
+          .data_fn = started_after_a_load, .data = &file[0] },
+        { "/capture/started-after-a-load-with-file",
+          .data_fn = started_after_a_load, .data = &file[1] },
+    };
 
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/capture/calls-become-events", calls_become_events);
-    g_test_add_func("/capture/bulk-allocation-that-fails",
-                    bulk_allocation_that_fails);
-    g_test_add_func("/capture/calls-under-way-when-switched-on",
-                    calls_under_way_when_switched_on);
-    g_test_add_func("/capture/calls-while-off", calls_while_off);
-    g_test_add_func("/capture/what-a-lost-call-hands-out",
-                    what_a_lost_call_hands_out);
-    g_test_add_func("/capture/calls-lost-while-off", calls_lost_while_off);
-    g_test_add_func("/capture/modules-go-once", modules_go_once);
-    g_test_add_func("/capture/reset-of-what-was-lost", reset_of_what_was_lost);
-    g_test_add_data_func("/capture/started-after-a-load", &file[0],
-                         started_after_a_load);
-    g_test_add_data_func("/capture/started-after-a-load-with-file", &file[1],
-                         started_after_a_load);
-    return g_test_run();
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

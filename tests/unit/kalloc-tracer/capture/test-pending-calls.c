@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls under way: pairing by stack pointer and return address. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "tests/lib/empty-snapshot.h"
 
@@ -192,22 +193,20 @@ static void a_state_has_no_more_than_fit(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calls/returns-match-out-of-order",
-                    returns_match_out_of_order);
-    g_test_add_func("/calls/tail-called-share-a-return",
-                    tail_called_share_a_return);
-    g_test_add_func("/calls/other-return-address-is-foreign",
-                    other_return_address_is_foreign);
-    g_test_add_func("/calls/reused-stack-drops-the-stale-call",
-                    reused_stack_drops_the_stale_call);
-    g_test_add_func("/calls/full-bucket-gives-up-its-oldest",
-                    a_full_bucket_gives_up_its_oldest);
-    g_test_add_func("/calls/clear-forgets", clear_forgets);
-    g_test_add_func("/calls/state-has-all", a_state_has_all);
-    g_test_add_func("/calls/state-tells-what-it-lost",
-                    a_state_tells_what_it_lost);
-    g_test_add_func("/calls/state-has-no-more-than-fit",
-                    a_state_has_no_more_than_fit);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/calls/returns-match-out-of-order", returns_match_out_of_order },
+        { "/calls/tail-called-share-a-return", tail_called_share_a_return },
+        { "/calls/other-return-address-is-foreign",
+          other_return_address_is_foreign },
+        { "/calls/reused-stack-drops-the-stale-call",
+          reused_stack_drops_the_stale_call },
+        { "/calls/full-bucket-gives-up-its-oldest",
+          a_full_bucket_gives_up_its_oldest },
+        { "/calls/clear-forgets", clear_forgets },
+        { "/calls/state-has-all", a_state_has_all },
+        { "/calls/state-tells-what-it-lost", a_state_tells_what_it_lost },
+        { "/calls/state-has-no-more-than-fit", a_state_has_no_more_than_fit },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Return sites: found once added, from any thread, at a fixed index. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/capture/return-sites.h"
 #include "tests/lib/empty-snapshot.h"
 
@@ -148,18 +149,16 @@ static void a_state_has_no_more_than_fit(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/sites/added-once-found-always",
-                    added_once_found_always);
-    g_test_add_func("/sites/a-site-is-ready-when-said-so",
-                    a_site_is_ready_when_said_so);
-    g_test_add_func("/sites/a-block-is-known-once-noted",
-                    a_block_is_known_once_noted);
-    g_test_add_func("/sites/address-zero-is-none", address_zero_is_none);
-    g_test_add_func("/sites/full-table-refuses", a_full_table_refuses);
-    g_test_add_func("/sites/threads-agree", threads_agree);
-    g_test_add_func("/sites/state-has-all", a_state_has_all);
-    g_test_add_func("/sites/state-has-no-more-than-fit",
-                    a_state_has_no_more_than_fit);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/sites/added-once-found-always", added_once_found_always },
+        { "/sites/a-site-is-ready-when-said-so", a_site_is_ready_when_said_so },
+        { "/sites/a-block-is-known-once-noted", a_block_is_known_once_noted },
+        { "/sites/address-zero-is-none", address_zero_is_none },
+        { "/sites/full-table-refuses", a_full_table_refuses },
+        { "/sites/threads-agree", threads_agree },
+        { "/sites/state-has-all", a_state_has_all },
+        { "/sites/state-has-no-more-than-fit", a_state_has_no_more_than_fit },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

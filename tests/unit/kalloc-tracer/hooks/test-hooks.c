@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The hook table against kernels, here System.maps of a few lines. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/hooks/hooks.h"
 
 #include <string.h>
@@ -384,42 +385,40 @@ static void every_row_has_what_its_role_needs(void)
 
 int main(int argc, char **argv)
 {
+    static const TestCase cases[] = {
+        { "/hooks/presence-decides", presence_decides },
+        { "/hooks/slide-moves-all", slide_moves_all },
+        { "/hooks/blocks-of-the-page-before-are-wanted",
+          blocks_of_the_page_before_are_wanted },
+        { "/hooks/an-outer-one-is-both", an_outer_one_is_both },
+        { "/hooks/arrays-of-vmalloc-are-wrapped",
+          arrays_of_vmalloc_are_wrapped },
+        { "/hooks/a-vmalloc-of-any-kind-is-an-outer-one",
+          a_vmalloc_of_any_kind_is_an_outer_one },
+        { "/hooks/wrappers-are-named-not-hooked",
+          wrappers_are_named_not_hooked },
+        { "/hooks/a-split-function-is-hooked-in-its-part",
+          a_split_function_is_hooked_in_its_part },
+        { "/hooks/what-works-for-the-allocator-is-not-hooked",
+          what_works_for_the_allocator_is_not_hooked },
+        { "/hooks/an-allocation-that-fails-undoes-its-own",
+          an_allocation_that_fails_undoes_its_own },
+        { "/hooks/what-undoes-may-be-cloned", what_undoes_may_be_cloned },
+        { "/hooks/a-hook-tells-how-it-was-found",
+          a_hook_tells_how_it_was_found },
+        { "/hooks/an-empty-kernel-has-no-hooks", an_empty_kernel_has_no_hooks },
+        { "/hooks/pages-are-an-option", pages_are_an_option },
+        { "/hooks/wrappers-of-pages-are-apart", wrappers_of_pages_are_apart },
+        { "/hooks/a-site-has-a-wrapper-of-each-kind",
+          a_site_has_a_wrapper_of_each_kind },
+        { "/hooks/arguments-of-pages", arguments_of_pages },
+        { "/hooks/every-row-has-what-its-role-needs",
+          every_row_has_what_its_role_needs },
+    };
     int failed;
 
-    g_test_init(&argc, &argv, NULL);
     table = kt_hook_table_new();
-    g_test_add_func("/hooks/presence-decides", presence_decides);
-    g_test_add_func("/hooks/slide-moves-all", slide_moves_all);
-    g_test_add_func("/hooks/blocks-of-the-page-before-are-wanted",
-                    blocks_of_the_page_before_are_wanted);
-    g_test_add_func("/hooks/an-outer-one-is-both", an_outer_one_is_both);
-    g_test_add_func("/hooks/arrays-of-vmalloc-are-wrapped",
-                    arrays_of_vmalloc_are_wrapped);
-    g_test_add_func("/hooks/a-vmalloc-of-any-kind-is-an-outer-one",
-                    a_vmalloc_of_any_kind_is_an_outer_one);
-    g_test_add_func("/hooks/wrappers-are-named-not-hooked",
-                    wrappers_are_named_not_hooked);
-    g_test_add_func("/hooks/a-split-function-is-hooked-in-its-part",
-                    a_split_function_is_hooked_in_its_part);
-    g_test_add_func("/hooks/what-works-for-the-allocator-is-not-hooked",
-                    what_works_for_the_allocator_is_not_hooked);
-    g_test_add_func("/hooks/an-allocation-that-fails-undoes-its-own",
-                    an_allocation_that_fails_undoes_its_own);
-    g_test_add_func("/hooks/what-undoes-may-be-cloned",
-                    what_undoes_may_be_cloned);
-    g_test_add_func("/hooks/a-hook-tells-how-it-was-found",
-                    a_hook_tells_how_it_was_found);
-    g_test_add_func("/hooks/an-empty-kernel-has-no-hooks",
-                    an_empty_kernel_has_no_hooks);
-    g_test_add_func("/hooks/pages-are-an-option", pages_are_an_option);
-    g_test_add_func("/hooks/wrappers-of-pages-are-apart",
-                    wrappers_of_pages_are_apart);
-    g_test_add_func("/hooks/a-site-has-a-wrapper-of-each-kind",
-                    a_site_has_a_wrapper_of_each_kind);
-    g_test_add_func("/hooks/arguments-of-pages", arguments_of_pages);
-    g_test_add_func("/hooks/every-row-has-what-its-role-needs",
-                    every_row_has_what_its_role_needs);
-    failed = g_test_run();
+    failed = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
     kt_hook_table_free(table);
     return failed;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Profiles: what they say, what the tracer makes of it, and bad ones. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
 
@@ -261,14 +262,16 @@ static void what_sets_up_is_told(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/profile/every-key", every_key);
-    g_test_add_func("/profile/little-is-enough", little_is_enough);
-    g_test_add_func("/profile/sizes", sizes);
-    g_test_add_func("/profile/bad-profiles", bad_profiles);
-    g_test_add_func("/profile/limits", limits);
-    g_test_add_func("/profile/unreadable-files", unreadable_files);
-    g_test_add_func("/profile/the-table-in-use", the_table_in_use);
-    g_test_add_func("/profile/what-sets-up-is-told", what_sets_up_is_told);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/profile/every-key", every_key },
+        { "/profile/little-is-enough", little_is_enough },
+        { "/profile/sizes", sizes },
+        { "/profile/bad-profiles", bad_profiles },
+        { "/profile/limits", limits },
+        { "/profile/unreadable-files", unreadable_files },
+        { "/profile/the-table-in-use", the_table_in_use },
+        { "/profile/what-sets-up-is-told", what_sets_up_is_told },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

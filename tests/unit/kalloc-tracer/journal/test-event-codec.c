@@ -4,6 +4,7 @@
  * the least and the greatest number in each field. Columns that are too short
  * or too long, or have a number that is too large, are refused.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/journal/event-codec.h"
 
 #define N 1000
@@ -140,10 +141,12 @@ static void test_torn(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/event-codec/limits", test_limits);
-    g_test_add_func("/event-codec/any-events", test_any_events);
-    g_test_add_func("/event-codec/too-large", test_too_large);
-    g_test_add_func("/event-codec/torn", test_torn);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/event-codec/limits", test_limits },
+        { "/event-codec/any-events", test_any_events },
+        { "/event-codec/too-large", test_too_large },
+        { "/event-codec/torn", test_torn },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * have put there.
  */
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 
 /* ---- help --------------------------------------------------------------- */
@@ -125,12 +126,12 @@ static void kernels_of_a_small_file(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/journal-read/sections-of-a-kind", sections_of_a_kind);
-    g_test_add_func("/journal-read/long-column", long_column);
-    g_test_add_func("/journal-read/state-of-a-small-file",
-                    state_of_a_small_file);
-    g_test_add_func("/journal-read/kernels-of-a-small-file",
-                    kernels_of_a_small_file);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/journal-read/sections-of-a-kind", sections_of_a_kind },
+        { "/journal-read/long-column", long_column },
+        { "/journal-read/state-of-a-small-file", state_of_a_small_file },
+        { "/journal-read/kernels-of-a-small-file", kernels_of_a_small_file },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

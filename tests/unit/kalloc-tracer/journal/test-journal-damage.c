@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static bool add_event(void *opaque, const KtEvent *ev)
@@ -451,22 +452,21 @@ static void not_a_journal(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/journal-damage/disk-full", disk_full);
-    g_test_add_func("/journal-damage/too-much-to-keep", too_much_to_keep);
-    g_test_add_func("/journal-damage/head-cannot-be-written",
-                    head_cannot_be_written);
-    g_test_add_func("/journal-damage/full-and-stacks", full_and_stacks);
-    g_test_add_func("/journal-damage/torn-end", torn_end);
-    g_test_add_func("/journal-damage/damaged", damaged);
-    g_test_add_func("/journal-damage/index-without-rows",
-                    index_without_rows);
-    g_test_add_func("/journal-damage/cells-of-a-torn-file",
-                    cells_of_a_torn_file);
-    g_test_add_func("/journal-damage/absurd-bounds", absurd_bounds);
-    g_test_add_func("/journal-damage/not-a-journal", not_a_journal);
-    g_test_add_func("/journal-damage/cannot-begin", cannot_begin);
-    g_test_add_func("/journal-damage/file-of-another-vm", file_of_another_vm);
-    g_test_add_func("/journal-damage/no-regular-file", no_regular_file);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/journal-damage/disk-full", disk_full },
+        { "/journal-damage/too-much-to-keep", too_much_to_keep },
+        { "/journal-damage/head-cannot-be-written", head_cannot_be_written },
+        { "/journal-damage/full-and-stacks", full_and_stacks },
+        { "/journal-damage/torn-end", torn_end },
+        { "/journal-damage/damaged", damaged },
+        { "/journal-damage/index-without-rows", index_without_rows },
+        { "/journal-damage/cells-of-a-torn-file", cells_of_a_torn_file },
+        { "/journal-damage/absurd-bounds", absurd_bounds },
+        { "/journal-damage/not-a-journal", not_a_journal },
+        { "/journal-damage/cannot-begin", cannot_begin },
+        { "/journal-damage/file-of-another-vm", file_of_another_vm },
+        { "/journal-damage/no-regular-file", no_regular_file },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

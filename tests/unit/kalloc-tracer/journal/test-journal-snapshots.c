@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 #define VA  0xffff888000001000u
@@ -300,20 +301,22 @@ static void back_in_time(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/journal-states/caches-of-a-state", caches_of_a_state);
-    g_test_add_func("/journal-states/cache-of-a-second-life",
-                    cache_of_a_second_life);
-    g_test_add_func("/journal-states/kernel-of-a-state", kernel_of_a_state);
-    g_test_add_func("/journal-states/kernel-of-a-file", kernel_of_a_file);
-    g_test_add_data_func("/journal-states/full", go_nowhere, full_and_gone);
-    g_test_add_data_func("/journal-states/full-and-state", go_to_state,
-                         full_and_gone);
-    g_test_add_data_func("/journal-states/full-and-reset", go_to_reset,
-                         full_and_gone);
-    g_test_add_data_func("/journal-states/full-and-clear", go_to_clear,
-                         full_and_gone);
-    g_test_add_func("/journal-states/full-and-then-gone", full_and_then_gone);
-    g_test_add_func("/journal-states/back-in-time", back_in_time);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/journal-states/caches-of-a-state", caches_of_a_state },
+        { "/journal-states/cache-of-a-second-life", cache_of_a_second_life },
+        { "/journal-states/kernel-of-a-state", kernel_of_a_state },
+        { "/journal-states/kernel-of-a-file", kernel_of_a_file },
+        { "/journal-states/full", .data_fn = full_and_gone,
+          .data = go_nowhere },
+        { "/journal-states/full-and-state", .data_fn = full_and_gone,
+          .data = go_to_state },
+        { "/journal-states/full-and-reset", .data_fn = full_and_gone,
+          .data = go_to_reset },
+        { "/journal-states/full-and-clear", .data_fn = full_and_gone,
+          .data = go_to_clear },
+        { "/journal-states/full-and-then-gone", full_and_then_gone },
+        { "/journal-states/back-in-time", back_in_time },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * that cannot be written or are no journals: test-journal-damage.c.
  */
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 /* ---- help --------------------------------------------------------------- */
@@ -252,14 +253,16 @@ static void state_is_loaded(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/journal/written-and-read", written_and_read);
-    g_test_add_func("/journal/flushed-by-queries", flushed_by_queries);
-    g_test_add_func("/journal/many-events", many_events);
-    g_test_add_func("/journal/no-such-folder", no_such_folder);
-    g_test_add_func("/journal/as-of-a-time", as_of_a_time);
-    g_test_add_func("/journal/names-of-a-time", names_of_a_time);
-    g_test_add_func("/journal/state-comes-back", state_comes_back);
-    g_test_add_func("/journal/state-is-loaded", state_is_loaded);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/journal/written-and-read", written_and_read },
+        { "/journal/flushed-by-queries", flushed_by_queries },
+        { "/journal/many-events", many_events },
+        { "/journal/no-such-folder", no_such_folder },
+        { "/journal/as-of-a-time", as_of_a_time },
+        { "/journal/names-of-a-time", names_of_a_time },
+        { "/journal/state-comes-back", state_comes_back },
+        { "/journal/state-is-loaded", state_is_loaded },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What `ka stat` prints beside what events tell, from a journal. */
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 #include "monitor-cmds/mc.h"
 
 static bool keep(void *opaque, const char *text)
@@ -52,7 +53,9 @@ static void name_of_any_bytes(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/journal-status/name-of-any-bytes", name_of_any_bytes);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/journal-status/name-of-any-bytes", name_of_any_bytes },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * expected addresses are those of Documentation/arch/arm64/memory.rst, of
  * Documentation/arch/riscv/vm-layout.rst, and of running kernels.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/kernel/direct-map.h"
 
 #include <string.h>
@@ -146,15 +147,17 @@ static void nothing_before_the_kernel_has_decided(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/linear/x86-64-tells", x86_64_tells);
-    g_test_add_func("/linear/arm64-of-each-time", arm64_of_each_time);
-    g_test_add_func("/linear/arm64-counts-from-page-frame-0",
-                    arm64_counts_from_page_frame_0);
-    g_test_add_func("/linear/arm64-without-the-start-of-memory",
-                    arm64_without_the_start_of_memory);
-    g_test_add_func("/linear/riscv64-of-each-depth", riscv64_of_each_depth);
-    g_test_add_func("/linear/nothing-before-the-kernel-has-decided",
-                    nothing_before_the_kernel_has_decided);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/linear/x86-64-tells", x86_64_tells },
+        { "/linear/arm64-of-each-time", arm64_of_each_time },
+        { "/linear/arm64-counts-from-page-frame-0",
+          arm64_counts_from_page_frame_0 },
+        { "/linear/arm64-without-the-start-of-memory",
+          arm64_without_the_start_of_memory },
+        { "/linear/riscv64-of-each-depth", riscv64_of_each_depth },
+        { "/linear/nothing-before-the-kernel-has-decided",
+          nothing_before_the_kernel_has_decided },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * stop at the end of memory, and what a kernel's types do not describe stays
  * unknown.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/kernel/guest.h"
 
 #include "guest-symbols/types/btf.h"
@@ -355,24 +356,22 @@ static void boot_cache_has_one_copy(void)
 
 int main(int argc, char **argv)
 {
-    int failed;
+    static const TestCase cases[] = {
+        { "/guest/reads-cross-pages", reads_cross_pages },
+        { "/guest/reads-stop-where-memory-ends", reads_stop_where_memory_ends },
+        { "/guest/nothing-is-guessed-without-types",
+          nothing_is_guessed_without_types },
+        { "/guest/task-is-read-where-types-have-it",
+          task_is_read_where_types_have_it },
+        { "/guest/task-is-read-in-its-page-only",
+          task_is_read_in_its_page_only },
+        { "/guest/in-interrupt", in_interrupt_by_the_kernels_own_bits },
+        { "/guest/caches-as-told", caches_as_told },
+        { "/guest/caches-without-a-name", caches_without_a_name },
+        { "/guest/boot-cache-has-one-copy", boot_cache_has_one_copy },
+    };
+    int failed = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/guest/reads-cross-pages", reads_cross_pages);
-    g_test_add_func("/guest/reads-stop-where-memory-ends",
-                    reads_stop_where_memory_ends);
-    g_test_add_func("/guest/nothing-is-guessed-without-types",
-                    nothing_is_guessed_without_types);
-    g_test_add_func("/guest/task-is-read-where-types-have-it",
-                    task_is_read_where_types_have_it);
-    g_test_add_func("/guest/task-is-read-in-its-page-only",
-                    task_is_read_in_its_page_only);
-    g_test_add_func("/guest/in-interrupt",
-                    in_interrupt_by_the_kernels_own_bits);
-    g_test_add_func("/guest/caches-as-told", caches_as_told);
-    g_test_add_func("/guest/caches-without-a-name", caches_without_a_name);
-    g_test_add_func("/guest/boot-cache-has-one-copy", boot_cache_has_one_copy);
-    failed = g_test_run();
     gs_kernel_free(kernel);
     return failed;
 }

@@ -3,6 +3,7 @@
  * The finder: kernels in memory, kernels of a file, and no kernel at all.
  */
 #include "tests/lib/elf-writer.h"
+#include "tests/lib/test-main.h"
 #include "tests/lib/kallsyms-writer.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 
@@ -563,36 +564,36 @@ static void not_another_one(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/find/the-first-block-tells", the_first_block_tells);
-    g_test_add_func("/find/any-part-of-it", any_part_of_it);
-    g_test_add_func("/find/a-page-is-gone", a_page_is_gone);
-    g_test_add_func("/find/other-addresses",
-                    user_and_module_addresses_are_not_looked_at);
-    g_test_add_func("/find/says-why-not", says_why_not);
-    g_test_add_func("/find/late", found_late);
-    g_test_add_func("/find/after-kexec", after_kexec);
-    g_test_add_func("/find/gives-up", gives_up);
-    g_test_add_func("/find/known-without-a-look", known_without_a_look);
-    g_test_add_func("/find/not-another-one", not_another_one);
-    g_test_add_func("/find/the-files-kernel", the_files_kernel_at_its_slide);
-    g_test_add_func("/find/the-files-kernel-without-data-symbols",
-                    the_files_kernel_without_data_symbols);
-    g_test_add_func("/find/the-files-kernel-runs-already",
-                    the_files_kernel_runs_already);
-    g_test_add_func("/find/the-system-maps-kernel-runs-already",
-                    the_system_maps_kernel_runs_already);
-    g_test_add_func("/find/late-is-given-up", late_is_given_up);
-    g_test_add_func("/find/before-it-starts", before_it_starts);
-    g_test_add_func("/find/after-its-start-before-slabs",
-                    after_its_start_before_slabs);
-    g_test_add_func("/find/without-data-symbols-its-start",
-                    without_data_symbols_its_start_is_waited_for);
-    g_test_add_func("/find/the-files-kernel-by-its-image",
-                    the_files_kernel_by_its_image);
-    g_test_add_func("/find/the-files-kernel-by-part-of-its-image",
-                    the_files_kernel_by_part_of_its_image);
-    g_test_add_func("/find/a-plain-kernel",
-                    a_plain_kernel_where_it_is_linked);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/find/the-first-block-tells", the_first_block_tells },
+        { "/find/any-part-of-it", any_part_of_it },
+        { "/find/a-page-is-gone", a_page_is_gone },
+        { "/find/other-addresses",
+          user_and_module_addresses_are_not_looked_at },
+        { "/find/says-why-not", says_why_not },
+        { "/find/late", found_late },
+        { "/find/after-kexec", after_kexec },
+        { "/find/gives-up", gives_up },
+        { "/find/known-without-a-look", known_without_a_look },
+        { "/find/not-another-one", not_another_one },
+        { "/find/the-files-kernel", the_files_kernel_at_its_slide },
+        { "/find/the-files-kernel-without-data-symbols",
+          the_files_kernel_without_data_symbols },
+        { "/find/the-files-kernel-runs-already",
+          the_files_kernel_runs_already },
+        { "/find/the-system-maps-kernel-runs-already",
+          the_system_maps_kernel_runs_already },
+        { "/find/late-is-given-up", late_is_given_up },
+        { "/find/before-it-starts", before_it_starts },
+        { "/find/after-its-start-before-slabs", after_its_start_before_slabs },
+        { "/find/without-data-symbols-its-start",
+          without_data_symbols_its_start_is_waited_for },
+        { "/find/the-files-kernel-by-its-image",
+          the_files_kernel_by_its_image },
+        { "/find/the-files-kernel-by-part-of-its-image",
+          the_files_kernel_by_part_of_its_image },
+        { "/find/a-plain-kernel", a_plain_kernel_where_it_is_linked },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

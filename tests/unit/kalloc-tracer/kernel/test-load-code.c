@@ -3,6 +3,7 @@
  * Symbols of modules and BPF code count in the memory limit, and are refused if
  * they exceed it.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/kernel/load-code.h"
 
 #include <string.h>
@@ -195,11 +196,12 @@ static void test_state_of_many_modules(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/learn/is-told", test_is_told);
-    g_test_add_func("/learn/does-not-fit", test_does_not_fit);
-    g_test_add_func("/learn/state-does-not-fit", test_state_does_not_fit);
-    g_test_add_func("/learn/state-of-many-modules",
-                    test_state_of_many_modules);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/learn/is-told", test_is_told },
+        { "/learn/does-not-fit", test_does_not_fit },
+        { "/learn/state-does-not-fit", test_state_does_not_fit },
+        { "/learn/state-of-many-modules", test_state_of_many_modules },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * lists and batches, also broken ones. And kt_guest_slab(), which only compares
  * with known caches.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/kernel/struct-page.h"
 
 #include <bpf/btf.h>
@@ -235,12 +236,14 @@ static void slab_of_an_object(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pages/addresses", addresses);
-    g_test_add_func("/pages/lengths", lengths);
-    g_test_add_func("/pages/walks", walks);
-    g_test_add_func("/pages/lists", lists);
-    g_test_add_func("/pages/nothing-without-types", nothing_without_types);
-    g_test_add_func("/pages/slab-of-an-object", slab_of_an_object);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/pages/addresses", addresses },
+        { "/pages/lengths", lengths },
+        { "/pages/walks", walks },
+        { "/pages/lists", lists },
+        { "/pages/nothing-without-types", nothing_without_types },
+        { "/pages/slab-of-an-object", slab_of_an_object },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,6 +4,7 @@
  * kt_leak_list() returns after them.
  */
 #include "tests/lib/guest-memory.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 #define LEAKS (LG_OBJECTS + 3)      /* see test-leak-scan.c */
@@ -179,19 +180,20 @@ static void test_of_one_life(gconstpointer data)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/leak-watch/due-each-so-many-seconds",
-                    test_due_each_so_many_seconds);
-    g_test_add_func("/leak-watch/new-leaks-are-told-once",
-                    test_new_leaks_are_told_once);
-    g_test_add_func("/leak-watch/the-list-is-of-what-still-lives",
-                    test_the_list_is_of_what_still_lives);
-    g_test_add_func("/leak-watch/what-cannot-be-now-is-tried-again",
-                    test_what_cannot_be_now_is_tried_again);
-    g_test_add_func("/leak-watch/what-cannot-ever-be-is-told-once",
-                    test_what_cannot_ever_be_is_told_once);
-    g_test_add_data_func("/leak-watch/reset", reset, test_of_one_life);
-    g_test_add_data_func("/leak-watch/state", load, test_of_one_life);
-    g_test_add_data_func("/leak-watch/lost", lose, test_of_one_life);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/leak-watch/due-each-so-many-seconds",
+          test_due_each_so_many_seconds },
+        { "/leak-watch/new-leaks-are-told-once", test_new_leaks_are_told_once },
+        { "/leak-watch/the-list-is-of-what-still-lives",
+          test_the_list_is_of_what_still_lives },
+        { "/leak-watch/what-cannot-be-now-is-tried-again",
+          test_what_cannot_be_now_is_tried_again },
+        { "/leak-watch/what-cannot-ever-be-is-told-once",
+          test_what_cannot_ever_be_is_told_once },
+        { "/leak-watch/reset", .data_fn = test_of_one_life, .data = reset },
+        { "/leak-watch/state", .data_fn = test_of_one_life, .data = load },
+        { "/leak-watch/lost", .data_fn = test_of_one_life, .data = lose },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

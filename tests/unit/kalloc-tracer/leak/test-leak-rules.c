@@ -3,6 +3,7 @@
  * The rules file: what is accepted, what is refused and why. And a search ends
  * soon after its deadline, in whatever phase it is.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/leak/leak-rules.h"
 #include "kalloc-tracer/leak/live-set.h"
 
@@ -147,13 +148,13 @@ static void test_rules_end_when_nobody_waits(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/rules/are-read", test_rules_are_read);
-    g_test_add_func("/rules/bad-ones-are-refused", test_bad_rules_are_refused);
-    g_test_add_func("/rules/end-when-nobody-waits",
-                    test_rules_end_when_nobody_waits);
-    g_test_add_func("/rules/progress-does-not-go-back",
-                    test_progress_does_not_go_back);
-    g_test_add_func("/rules/nothing-is-known", test_nothing_is_known);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/rules/are-read", test_rules_are_read },
+        { "/rules/bad-ones-are-refused", test_bad_rules_are_refused },
+        { "/rules/end-when-nobody-waits", test_rules_end_when_nobody_waits },
+        { "/rules/progress-does-not-go-back", test_progress_does_not_go_back },
+        { "/rules/nothing-is-known", test_nothing_is_known },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

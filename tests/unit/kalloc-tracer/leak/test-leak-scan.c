@@ -5,6 +5,7 @@
  * claims.
  */
 #include "tests/lib/guest-memory.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/leak/page-use.h"
 
 #include <inttypes.h>
@@ -528,35 +529,28 @@ static void test_no_struct_pages_there(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pages/by-use", test_pages_by_use);
-    g_test_add_func("/pages/lists-that-lie", test_lists_that_lie);
-    g_test_add_func("/pages/tails-of-what-is-no-head",
-                    test_tails_of_what_is_no_head);
-    g_test_add_func("/pages/how-many-are-said", test_how_many_pages_are_said);
-    g_test_add_func("/leak/leaked-unless-referred-to",
-                    test_leaked_unless_referred_to);
-    g_test_add_func("/leak/what-counts-as-in-use",
-                    test_what_counts_as_in_use);
-    g_test_add_func("/leak/registers", test_registers);
-    g_test_add_func("/leak/vmalloc", test_vmalloc);
-    g_test_add_func("/leak/other-addresses", test_other_addresses);
-    g_test_add_func("/leak/records-of-kmemleak", test_records_of_kmemleak);
-    g_test_add_func("/leak/nodes-that-are-in-no-tree",
-                    test_nodes_that_are_in_no_tree);
-    g_test_add_func("/leak/flags-are-no-address", test_flags_are_no_address);
-    g_test_add_func("/leak/words-asked-for-in-part",
-                    test_words_asked_for_in_part);
-    g_test_add_func("/leak/a-page-that-was-a-slab",
-                    test_a_page_that_was_a_slab);
-    g_test_add_func("/leak/struct-pages-are-in-memory",
-                    test_struct_pages_are_in_memory);
-    g_test_add_func("/leak/pages-kept-for-kfree-rcu",
-                    test_pages_kept_for_kfree_rcu);
-    g_test_add_func("/leak/a-guest-without-end", test_a_guest_without_end);
-    g_test_add_func("/leak/roots-that-are-not-known",
-                    test_roots_that_are_not_known);
-    g_test_add_func("/leak/no-struct-pages-there", test_no_struct_pages_there);
-    g_test_add_func("/refs/of-each-place", test_refs_of_each_place);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/pages/by-use", test_pages_by_use },
+        { "/pages/lists-that-lie", test_lists_that_lie },
+        { "/pages/tails-of-what-is-no-head", test_tails_of_what_is_no_head },
+        { "/pages/how-many-are-said", test_how_many_pages_are_said },
+        { "/leak/leaked-unless-referred-to", test_leaked_unless_referred_to },
+        { "/leak/what-counts-as-in-use", test_what_counts_as_in_use },
+        { "/leak/registers", test_registers },
+        { "/leak/vmalloc", test_vmalloc },
+        { "/leak/other-addresses", test_other_addresses },
+        { "/leak/records-of-kmemleak", test_records_of_kmemleak },
+        { "/leak/nodes-that-are-in-no-tree", test_nodes_that_are_in_no_tree },
+        { "/leak/flags-are-no-address", test_flags_are_no_address },
+        { "/leak/words-asked-for-in-part", test_words_asked_for_in_part },
+        { "/leak/a-page-that-was-a-slab", test_a_page_that_was_a_slab },
+        { "/leak/struct-pages-are-in-memory", test_struct_pages_are_in_memory },
+        { "/leak/pages-kept-for-kfree-rcu", test_pages_kept_for_kfree_rcu },
+        { "/leak/a-guest-without-end", test_a_guest_without_end },
+        { "/leak/roots-that-are-not-known", test_roots_that_are_not_known },
+        { "/leak/no-struct-pages-there", test_no_struct_pages_there },
+        { "/refs/of-each-place", test_refs_of_each_place },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

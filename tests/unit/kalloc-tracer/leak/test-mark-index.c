@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Gaps between blocks: the index lists all, until the callback stops it. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/leak/mark-index.h"
 
 #define BASE 0xffff888000000000ull
@@ -67,8 +68,10 @@ static void test_enough(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/scan-index/gaps", test_gaps);
-    g_test_add_func("/scan-index/enough", test_enough);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/scan-index/gaps", test_gaps },
+        { "/scan-index/enough", test_enough },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

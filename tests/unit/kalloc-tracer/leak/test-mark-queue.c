@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The queue of the mark phase: each number is popped once, in order. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/leak/mark-queue.h"
 
 #include <glib.h>
@@ -89,8 +90,10 @@ static void test_stays_near(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/scan-grey/all", test_all);
-    g_test_add_func("/scan-grey/stays-near", test_stays_near);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/scan-grey/all", test_all },
+        { "/scan-grey/stays-near", test_stays_near },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

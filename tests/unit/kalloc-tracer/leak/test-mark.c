@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/leak/mark.h"
 
 #define BASE    0xffff888000000000ull
@@ -566,27 +567,25 @@ static void test_agrees_with_naive_marking(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/scan/pointers", test_pointers);
-    g_test_add_func("/scan/own-words", test_own_words);
-    g_test_add_func("/scan/words-again", test_words_again);
-    g_test_add_func("/scan/cycles", test_cycles);
-    g_test_add_func("/scan/flags", test_flags);
-    g_test_add_func("/scan/aliases", test_aliases);
-    g_test_add_func("/scan/too-many-aliases", test_too_many_aliases);
-    g_test_add_func("/scan/areas-and-books", test_areas_and_books);
-    g_test_add_func("/scan/cuts", test_cuts);
-    g_test_add_data_func("/scan/struct-pages", NULL, test_struct_pages);
-    g_test_add_data_func("/scan/blocks-among-them", "", test_struct_pages);
-    g_test_add_func("/scan/absurd-blocks", test_absurd_blocks);
-    g_test_add_func("/scan/holes-and-end", test_holes_and_end);
-    g_test_add_func("/scan/looks-at-one-page-end",
-                    test_looks_at_one_page_end);
-    g_test_add_func("/scan/ends-with-the-last-address",
-                    test_ends_with_the_last_address);
-    g_test_add_func("/scan/finds-as-a-naive-list",
-                    test_finds_as_a_naive_list);
-    g_test_add_func("/scan/agrees-with-naive-marking",
-                    test_agrees_with_naive_marking);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/scan/pointers", test_pointers },
+        { "/scan/own-words", test_own_words },
+        { "/scan/words-again", test_words_again },
+        { "/scan/cycles", test_cycles },
+        { "/scan/flags", test_flags },
+        { "/scan/aliases", test_aliases },
+        { "/scan/too-many-aliases", test_too_many_aliases },
+        { "/scan/areas-and-books", test_areas_and_books },
+        { "/scan/cuts", test_cuts },
+        { "/scan/struct-pages", .data_fn = test_struct_pages },
+        { "/scan/blocks-among-them", .data_fn = test_struct_pages, .data = "" },
+        { "/scan/absurd-blocks", test_absurd_blocks },
+        { "/scan/holes-and-end", test_holes_and_end },
+        { "/scan/looks-at-one-page-end", test_looks_at_one_page_end },
+        { "/scan/ends-with-the-last-address", test_ends_with_the_last_address },
+        { "/scan/finds-as-a-naive-list", test_finds_as_a_naive_list },
+        { "/scan/agrees-with-naive-marking", test_agrees_with_naive_marking },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -5,6 +5,7 @@
  * test-leak-scan.c.
  */
 #include "tests/lib/guest-memory.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/leak/page-use.h"
 
 #include <bpf/btf.h>
@@ -129,10 +130,12 @@ static void test_mirror_of_the_last_struct_pages(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/leak-pages/members-of-no-struct-page",
-                    test_members_of_no_struct_page);
-    g_test_add_func("/leak-pages/mirror-of-the-last-struct-pages",
-                    test_mirror_of_the_last_struct_pages);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/leak-pages/members-of-no-struct-page",
+          test_members_of_no_struct_page },
+        { "/leak-pages/mirror-of-the-last-struct-pages",
+          test_mirror_of_the_last_struct_pages },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

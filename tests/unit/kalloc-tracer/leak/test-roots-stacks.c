@@ -8,6 +8,7 @@
 
 #include <bpf/btf.h>
 
+#include "tests/lib/test-main.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "kalloc-tracer/leak/roots.h"
@@ -323,24 +324,25 @@ static void without_types_no_leak_is_certain(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/stacks/a-task-stack-counts-from-its-pointer-on",
-                    a_task_stack_counts_from_its_pointer_on);
-    g_test_add_func("/stacks/a-running-one-from-its-register-on",
-                    a_running_one_from_its_register_on);
-    g_test_add_func("/stacks/all-counts-while-its-task-is-on-another",
-                    all_counts_while_its_task_is_on_another);
-    g_test_add_func("/stacks/of-one-that-sleeps-registers-say-nothing",
-                    of_one_that_sleeps_registers_say_nothing);
-    g_test_add_func("/stacks/nobodys-stack-has-no-words",
-                    nobodys_stack_has_no_words);
-    g_test_add_func("/stacks/one-that-waits-for-rcu-is-a-link",
-                    one_that_waits_for_rcu_is_a_link);
-    g_test_add_func("/stacks/an-interrupt-stack-has-words-while-one-uses-it",
-                    an_interrupt_stack_has_words_while_one_uses_it);
-    g_test_add_func("/stacks/no-stack-counts-when-told-so",
-                    no_stack_counts_when_told_so);
-    g_test_add_func("/stacks/without-types-no-leak-is-certain",
-                    without_types_no_leak_is_certain);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/stacks/a-task-stack-counts-from-its-pointer-on",
+          a_task_stack_counts_from_its_pointer_on },
+        { "/stacks/a-running-one-from-its-register-on",
+          a_running_one_from_its_register_on },
+        { "/stacks/all-counts-while-its-task-is-on-another",
+          all_counts_while_its_task_is_on_another },
+        { "/stacks/of-one-that-sleeps-registers-say-nothing",
+          of_one_that_sleeps_registers_say_nothing },
+        { "/stacks/nobodys-stack-has-no-words", nobodys_stack_has_no_words },
+        { "/stacks/one-that-waits-for-rcu-is-a-link",
+          one_that_waits_for_rcu_is_a_link },
+        { "/stacks/an-interrupt-stack-has-words-while-one-uses-it",
+          an_interrupt_stack_has_words_while_one_uses_it },
+        { "/stacks/no-stack-counts-when-told-so",
+          no_stack_counts_when_told_so },
+        { "/stacks/without-types-no-leak-is-certain",
+          without_types_no_leak_is_certain },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

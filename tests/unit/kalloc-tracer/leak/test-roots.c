@@ -4,6 +4,7 @@
  * is a root is tested in test-leak-scan.c.
  */
 #include "tests/lib/guest-memory.h"
+#include "tests/lib/test-main.h"
 
 /* More reads mean an endless loop: the guest has 64 pages. */
 #define READS_MAX 4096
@@ -119,13 +120,14 @@ static void test_pages_of_such_variables_count(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/leak-roots/ends-that-cannot-be",
-                    test_ends_that_cannot_be);
-    g_test_add_func("/leak-roots/stacks-that-are-too-long",
-                    test_stacks_that_are_too_long);
-    g_test_add_func("/leak-roots/the-longest-stack", test_the_longest_stack);
-    g_test_add_func("/leak-roots/pages-of-such-variables-count",
-                    test_pages_of_such_variables_count);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/leak-roots/ends-that-cannot-be", test_ends_that_cannot_be },
+        { "/leak-roots/stacks-that-are-too-long",
+          test_stacks_that_are_too_long },
+        { "/leak-roots/the-longest-stack", test_the_longest_stack },
+        { "/leak-roots/pages-of-such-variables-count",
+          test_pages_of_such_variables_count },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The array of a struct slab_sheaf keeps no object alive. */
 #include "tests/lib/guest-memory.h"
+#include "tests/lib/test-main.h"
 
 #define OBJECT  LG_OBJECT(7)
 #define CACHE   (LG_DIRECT + LG_AT_SLAB + 0x4000)
@@ -86,8 +87,9 @@ static void test_only_a_sheafs_objects(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/leak-sheaves/only-a-sheafs-objects",
-                    test_only_a_sheafs_objects);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/leak-sheaves/only-a-sheafs-objects", test_only_a_sheafs_objects },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

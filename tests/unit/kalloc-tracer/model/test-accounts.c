@@ -3,6 +3,7 @@
  * Accounts where memory is short, and the classes of sizes. That they are
  * right otherwise is compared with a naive model in test-agree.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/accounts.h"
 
 #include <string.h>
@@ -167,14 +168,14 @@ static void test_classes_of_sizes(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/accounts/callers-are-sums", test_callers_are_sums);
-    g_test_add_func("/accounts/callers-without-room",
-                    test_callers_without_room);
-    g_test_add_func("/accounts/points-without-room", test_marks_without_room);
-    g_test_add_func("/accounts/points-stay-as-they-are",
-                    test_marks_stay_as_they_are);
-    g_test_add_func("/accounts/strays-without-room", test_strays_without_room);
-    g_test_add_func("/accounts/classes-of-sizes", test_classes_of_sizes);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/accounts/callers-are-sums", test_callers_are_sums },
+        { "/accounts/callers-without-room", test_callers_without_room },
+        { "/accounts/points-without-room", test_marks_without_room },
+        { "/accounts/points-stay-as-they-are", test_marks_stay_as_they_are },
+        { "/accounts/strays-without-room", test_strays_without_room },
+        { "/accounts/classes-of-sizes", test_classes_of_sizes },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

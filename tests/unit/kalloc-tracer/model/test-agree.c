@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "tests/lib/naive-run.h"
+#include "tests/lib/test-main.h"
 
 static void agrees_with_the_naive_model(void)
 {
@@ -31,8 +32,9 @@ static void agrees_with_the_naive_model(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/model/agrees-with-the-naive-model",
-                    agrees_with_the_naive_model);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/model/agrees-with-the-naive-model", agrees_with_the_naive_model },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

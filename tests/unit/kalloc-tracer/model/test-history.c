@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Past lives: found by any address inside, newest first, oldest dropped. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/history.h"
 
 typedef struct Found {
@@ -247,14 +248,16 @@ static void test_random(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/history/fields", test_fields);
-    g_test_add_func("/history/sizes", test_sizes);
-    g_test_add_func("/history/bounds", test_bounds);
-    g_test_add_func("/history/newest-first", test_newest_first);
-    g_test_add_func("/history/oldest-dropped", test_oldest_dropped);
-    g_test_add_func("/history/no-memory", test_no_memory);
-    g_test_add_func("/history/many-huge", test_many_huge);
-    g_test_add_func("/history/random-against-list", test_random);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/history/fields", test_fields },
+        { "/history/sizes", test_sizes },
+        { "/history/bounds", test_bounds },
+        { "/history/newest-first", test_newest_first },
+        { "/history/oldest-dropped", test_oldest_dropped },
+        { "/history/no-memory", test_no_memory },
+        { "/history/many-huge", test_many_huge },
+        { "/history/random-against-list", test_random },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -8,6 +8,7 @@
 #include "kalloc-tracer/model/history.h"
 #include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/fed-tracer.h"
+#include "tests/lib/test-main.h"
 
 #define BOUND   ((uint64_t)64 << 20)
 #define STEP    64
@@ -512,10 +513,7 @@ static void anything_is_accounted_for(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        GTestFunc fn;
-    } tests[] = {
+    static const TestCase cases[] = {
         { "/limits/too-little-is-refused", too_little_is_refused },
         { "/limits/history-shrinks-from-its-oldest",
           history_shrinks_from_its_oldest },
@@ -540,9 +538,5 @@ int main(int argc, char **argv)
         { "/limits/anything-is-accounted-for", anything_is_accounted_for },
     };
 
-    g_test_init(&argc, &argv, NULL);
-    for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
-        g_test_add_func(tests[i].name, tests[i].fn);
-    }
-    return g_test_run();
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

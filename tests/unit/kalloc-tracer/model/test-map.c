@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/map.h"
 
 typedef enum OpKind { END, INSERT, REMOVE, FLOOR, ABOVE, SEEK } OpKind;
@@ -380,16 +381,18 @@ static void test_stale_hints(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/map/empty", test_empty);
-    g_test_add_func("/map/neighbours", test_neighbours);
-    g_test_add_func("/map/far-apart", test_far_apart);
-    g_test_add_func("/map/ascending", test_ascending);
-    g_test_add_func("/map/descending", test_descending);
-    g_test_add_func("/map/scattered", test_scattered);
-    g_test_add_func("/map/one-a-leaf", test_one_a_leaf);
-    g_test_add_func("/map/fill-factor", test_fill_factor);
-    g_test_add_func("/map/random-against-sorted-array", test_random);
-    g_test_add_func("/map/stale-hints", test_stale_hints);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/map/empty", test_empty },
+        { "/map/neighbours", test_neighbours },
+        { "/map/far-apart", test_far_apart },
+        { "/map/ascending", test_ascending },
+        { "/map/descending", test_descending },
+        { "/map/scattered", test_scattered },
+        { "/map/one-a-leaf", test_one_a_leaf },
+        { "/map/fill-factor", test_fill_factor },
+        { "/map/random-against-sorted-array", test_random },
+        { "/map/stale-hints", test_stale_hints },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

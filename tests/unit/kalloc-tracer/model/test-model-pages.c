@@ -5,6 +5,7 @@
  * given back to it.
  */
 #include "tests/lib/fed-tracer.h"
+#include "tests/lib/test-main.h"
 
 static void alloc_pages(FedTracer *w, uint64_t va, unsigned n, uint8_t flags)
 {
@@ -170,24 +171,17 @@ static void a_page_names_no_cache(void)
     expect(&w, "");
 }
 
-static const struct {
-    const char *path;
-    void (*fn)(void);
-} tests[] = {
-    { "/model/pages/in-parts", pages_come_back_in_parts },
-    { "/model/pages/of-nobody", pages_of_nobody },
-    { "/model/pages/freed-twice", pages_freed_twice },
-    { "/model/pages/told-of-again", pages_told_of_again },
-    { "/model/pages/change-hands", pages_change_hands },
-    { "/model/slab/given-back", slab_was_given_back },
-    { "/model/slab/names-no-cache", a_page_names_no_cache },
-};
-
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
-        g_test_add_func(tests[i].path, tests[i].fn);
-    }
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/model/pages/in-parts", pages_come_back_in_parts },
+        { "/model/pages/of-nobody", pages_of_nobody },
+        { "/model/pages/freed-twice", pages_freed_twice },
+        { "/model/pages/told-of-again", pages_told_of_again },
+        { "/model/pages/change-hands", pages_change_hands },
+        { "/model/slab/given-back", slab_was_given_back },
+        { "/model/slab/names-no-cache", a_page_names_no_cache },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -7,6 +7,7 @@
 
 #include "kalloc-tracer/model/blocks.h"
 #include "tests/lib/fed-tracer.h"
+#include "tests/lib/test-main.h"
 
 /* ---- frees -------------------------------------------------------------- */
 
@@ -555,46 +556,39 @@ static void chosen_gfps(void)
     kt_blocks_deinit(&b);
 }
 
-static const struct {
-    const char *path;
-    void (*fn)(void);
-} tests[] = {
-    { "/model/plain-life", plain_life },
-    { "/model/double-free", double_free },
-    { "/model/invalid-free", invalid_free },
-    { "/model/unknown-free-of-late-tracing", unknown_free_of_late_tracing },
-    { "/model/interior-free", interior_free },
-    { "/model/families", families },
-    { "/model/pages-are-apart", pages_are_apart },
-    { "/model/wrong-size", wrong_size },
-    { "/model/wrong-cache", wrong_cache },
-    { "/model/rcu/queued-then-freed", queued_then_freed },
-    { "/model/rcu/queued-twice-is-told-once", queued_twice_is_told_once },
-    { "/model/rcu/queued-when-freed", queued_when_freed },
-    { "/model/rcu/freed-while-queued", freed_while_queued },
-    { "/model/rcu/unknown", queue_of_unknown },
-    { "/model/overlap-is-told-once", overlap_is_told_once },
-    { "/model/no-bytes", no_bytes },
-    { "/model/resized", resized },
-    { "/model/gap/nothing-is-certain", nothing_is_certain_after_a_gap },
-    { "/model/gap/lost-call", a_lost_call_hands_out_what_is_freed },
-    { "/model/gap/looks-at-what-is-new", a_gap_looks_at_what_is_new },
-    { "/model/gap/on-twice-is-none", switching_on_twice_is_no_gap },
-    { "/model/clear-forgets", clear_forgets },
-    { "/model/reset-begins-a-boot", reset_begins_a_boot },
-    { "/model/errors-are-bounded", errors_are_bounded },
-    { "/model/map-is-bounded", map_is_bounded },
-    { "/model/overlap-storm", overlap_storm },
-    { "/model/wrapping-sizes", wrapping_sizes },
-    { "/model/nonsense", nonsense },
-    { "/model/chosen-gfps", chosen_gfps },
-};
-
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
-        g_test_add_func(tests[i].path, tests[i].fn);
-    }
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/model/plain-life", plain_life },
+        { "/model/double-free", double_free },
+        { "/model/invalid-free", invalid_free },
+        { "/model/unknown-free-of-late-tracing", unknown_free_of_late_tracing },
+        { "/model/interior-free", interior_free },
+        { "/model/families", families },
+        { "/model/pages-are-apart", pages_are_apart },
+        { "/model/wrong-size", wrong_size },
+        { "/model/wrong-cache", wrong_cache },
+        { "/model/rcu/queued-then-freed", queued_then_freed },
+        { "/model/rcu/queued-twice-is-told-once", queued_twice_is_told_once },
+        { "/model/rcu/queued-when-freed", queued_when_freed },
+        { "/model/rcu/freed-while-queued", freed_while_queued },
+        { "/model/rcu/unknown", queue_of_unknown },
+        { "/model/overlap-is-told-once", overlap_is_told_once },
+        { "/model/no-bytes", no_bytes },
+        { "/model/resized", resized },
+        { "/model/gap/nothing-is-certain", nothing_is_certain_after_a_gap },
+        { "/model/gap/lost-call", a_lost_call_hands_out_what_is_freed },
+        { "/model/gap/looks-at-what-is-new", a_gap_looks_at_what_is_new },
+        { "/model/gap/on-twice-is-none", switching_on_twice_is_no_gap },
+        { "/model/clear-forgets", clear_forgets },
+        { "/model/reset-begins-a-boot", reset_begins_a_boot },
+        { "/model/errors-are-bounded", errors_are_bounded },
+        { "/model/map-is-bounded", map_is_bounded },
+        { "/model/overlap-storm", overlap_storm },
+        { "/model/wrapping-sizes", wrapping_sizes },
+        { "/model/nonsense", nonsense },
+        { "/model/chosen-gfps", chosen_gfps },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

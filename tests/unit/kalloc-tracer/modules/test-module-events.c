@@ -4,6 +4,7 @@
  * report of a module's end is, to the microsecond, the one of the journal,
  * whatever other vCPUs do meanwhile.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/modules/module-events.h"
 
 #include <string.h>
@@ -272,12 +273,13 @@ static void test_journal_tells_the_same(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/notes/by-place", test_by_place);
-    g_test_add_func("/notes/freed-with-the-list", test_freed_with_the_list);
-    g_test_add_func("/notes/events-before", test_events_before);
-    g_test_add_func("/notes/late", test_late);
-    g_test_add_func("/notes/journal-tells-the-same",
-                    test_journal_tells_the_same);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/notes/by-place", test_by_place },
+        { "/notes/freed-with-the-list", test_freed_with_the_list },
+        { "/notes/events-before", test_events_before },
+        { "/notes/late", test_late },
+        { "/notes/journal-tells-the-same", test_journal_tells_the_same },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -5,6 +5,7 @@
  * What they say is in tests/replay.
  */
 #include "tests/lib/events.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 #define KERNEL "symbol va=ffffffff81000000 name=_stext\n" \
@@ -195,16 +196,16 @@ static void test_state_is_loaded_with_a_gap(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/module-leaks/oldest-reports-go", test_oldest_reports_go);
-    g_test_add_func("/module-leaks/in-order", test_in_order);
-    g_test_add_func("/module-leaks/unloaded-while-off",
-                    test_unloaded_while_off);
-    g_test_add_func("/module-leaks/withdrawn", test_withdrawn);
-    g_test_add_func("/module-leaks/state-is-loaded", test_state_is_loaded);
-    g_test_add_func("/module-leaks/frames-without-a-name",
-                    test_frames_without_a_name);
-    g_test_add_func("/module-leaks/state-is-loaded-with-a-gap",
-                    test_state_is_loaded_with_a_gap);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/module-leaks/oldest-reports-go", test_oldest_reports_go },
+        { "/module-leaks/in-order", test_in_order },
+        { "/module-leaks/unloaded-while-off", test_unloaded_while_off },
+        { "/module-leaks/withdrawn", test_withdrawn },
+        { "/module-leaks/state-is-loaded", test_state_is_loaded },
+        { "/module-leaks/frames-without-a-name", test_frames_without_a_name },
+        { "/module-leaks/state-is-loaded-with-a-gap",
+          test_state_is_loaded_with_a_gap },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -2,6 +2,7 @@
 /* Names of a module's functions, as a guest may have them. */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/modules/module-names.h"
 
 #define BASE    0xffffffffc0000000ull
@@ -75,9 +76,10 @@ static void test_many_at_one_address(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/module-names/functions", test_functions);
-    g_test_add_func("/module-names/many-at-one-address",
-                    test_many_at_one_address);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/module-names/functions", test_functions },
+        { "/module-names/many-at-one-address", test_many_at_one_address },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plugin's options: words to values, and one line for a bad word. */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/plugin/options.h"
 
 #include <glib.h>
@@ -102,15 +103,14 @@ static void a_profile_needs_a_kernel(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/options/defaults-hold", defaults_hold);
-    g_test_add_func("/options/sizes-take-suffixes", sizes_take_suffixes);
-    g_test_add_func("/options/switches-are-on-or-off",
-                    switches_are_on_or_off);
-    g_test_add_func("/options/seconds-are-a-number", seconds_are_a_number);
-    g_test_add_func("/options/bad-words-get-one-line",
-                    bad_words_get_one_line);
-    g_test_add_func("/options/a-profile-needs-a-kernel",
-                    a_profile_needs_a_kernel);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/options/defaults-hold", defaults_hold },
+        { "/options/sizes-take-suffixes", sizes_take_suffixes },
+        { "/options/switches-are-on-or-off", switches_are_on_or_off },
+        { "/options/seconds-are-a-number", seconds_are_a_number },
+        { "/options/bad-words-get-one-line", bad_words_get_one_line },
+        { "/options/a-profile-needs-a-kernel", a_profile_needs_a_kernel },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
@@ -345,8 +346,10 @@ static void journal(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/old-files/snapshot", snapshot);
-    g_test_add_func("/old-files/journal", journal);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/old-files/snapshot", snapshot },
+        { "/old-files/journal", journal },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

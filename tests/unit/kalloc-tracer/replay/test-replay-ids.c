@@ -3,6 +3,7 @@
  * A journal's numbers become the reader's. What a file makes its reader keep
  * is bounded by what a tracer would have written, and by the file's size.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/blocks.h"
 #include "kalloc-tracer/journal/event-codec.h"
 #include "tests/lib/journal-files.h"
@@ -134,14 +135,14 @@ static void torn_behind_definitions(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/replay-ids/numbers-of-a-tracer", numbers_of_a_tracer);
-    g_test_add_func("/replay-ids/more-than-the-file-can-have",
-                    more_than_the_file_can_have);
-    g_test_add_func("/replay-ids/many-numbers-of-one-stack",
-                    many_numbers_of_one_stack);
-    g_test_add_func("/replay-ids/all-new", all_new);
-    g_test_add_func("/replay-ids/torn-behind-definitions",
-                    torn_behind_definitions);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/replay-ids/numbers-of-a-tracer", numbers_of_a_tracer },
+        { "/replay-ids/more-than-the-file-can-have",
+          more_than_the_file_can_have },
+        { "/replay-ids/many-numbers-of-one-stack", many_numbers_of_one_stack },
+        { "/replay-ids/all-new", all_new },
+        { "/replay-ids/torn-behind-definitions", torn_behind_definitions },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

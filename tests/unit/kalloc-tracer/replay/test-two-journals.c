@@ -5,6 +5,7 @@
  * change the answers of the other.
  */
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/hooks/profile.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -113,7 +114,9 @@ static void two_tables(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/two-journals/two-tables", two_tables);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/two-journals/two-tables", two_tables },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

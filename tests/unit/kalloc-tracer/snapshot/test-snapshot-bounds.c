@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state of a tracer within a bound on memory (mem=). */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/budget.h"
 #include "tests/lib/snapshot-dump.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
@@ -86,9 +87,10 @@ static void accounts_come_whole(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/state-bounds/stacks-beyond-the-bound",
-                    stacks_beyond_the_bound);
-    g_test_add_func("/state-bounds/accounts-come-whole", accounts_come_whole);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/state-bounds/stacks-beyond-the-bound", stacks_beyond_the_bound },
+        { "/state-bounds/accounts-come-whole", accounts_come_whole },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "tests/lib/snapshot-dump.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
@@ -563,20 +564,21 @@ static void test_longest_name_of_a_hook(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/state/round-trip", test_round_trip);
-    g_test_add_func("/state/life-after", test_life_after);
-    g_test_add_func("/state/back-and-forth", test_back_and_forth);
-    g_test_add_func("/state/less-history", test_less_history);
-    g_test_add_func("/state/without-pages", test_without_pages);
-    g_test_add_func("/state/costs-stay", test_costs_stay);
-    g_test_add_func("/state/cut-short", test_cut_short);
-    g_test_add_func("/state/flipped", test_flipped);
-    g_test_add_func("/state/no-state", test_no_state);
-    g_test_add_func("/state/numbers", test_numbers);
-    g_test_add_func("/state/bomb", test_bomb);
-    g_test_add_func("/state/lost", test_lost);
-    g_test_add_func("/state/longest-name-of-a-hook",
-                    test_longest_name_of_a_hook);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/state/round-trip", test_round_trip },
+        { "/state/life-after", test_life_after },
+        { "/state/back-and-forth", test_back_and_forth },
+        { "/state/less-history", test_less_history },
+        { "/state/without-pages", test_without_pages },
+        { "/state/costs-stay", test_costs_stay },
+        { "/state/cut-short", test_cut_short },
+        { "/state/flipped", test_flipped },
+        { "/state/no-state", test_no_state },
+        { "/state/numbers", test_numbers },
+        { "/state/bomb", test_bomb },
+        { "/state/lost", test_lost },
+        { "/state/longest-name-of-a-hook", test_longest_name_of_a_hook },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

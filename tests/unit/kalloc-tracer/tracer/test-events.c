@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ka events: what is listed of a journal's file, and what is told of it. */
 #include "tests/lib/journal-files.h"
+#include "tests/lib/test-main.h"
 #include "monitor-cmds/mc.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
@@ -141,9 +142,11 @@ static void damaged_event(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/events/marks-behind-the-limit", marks_behind_the_limit);
-    g_test_add_func("/events/free-of-a-loaded-block", free_of_a_loaded_block);
-    g_test_add_func("/events/damaged-event", damaged_event);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/events/marks-behind-the-limit", marks_behind_the_limit },
+        { "/events/free-of-a-loaded-block", free_of_a_loaded_block },
+        { "/events/damaged-event", damaged_event },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/tracer/queue.h"
 
@@ -263,14 +264,15 @@ static void switches_while_pushing(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/queue/order-of-one-thread", order_of_one_thread);
-    g_test_add_func("/queue/stops-at-an-unfilled-place",
-                    stops_at_an_unfilled_place);
-    g_test_add_func("/queue/full-ring-is-not-ready", full_ring_is_not_ready);
-    g_test_add_func("/queue/order-of-many-threads", order_of_many_threads);
-    g_test_add_func("/queue/producers-wait-for-a-long-query",
-                    producers_wait_for_a_long_query);
-    g_test_add_func("/queue/switches-while-pushing", switches_while_pushing);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/queue/order-of-one-thread", order_of_one_thread },
+        { "/queue/stops-at-an-unfilled-place", stops_at_an_unfilled_place },
+        { "/queue/full-ring-is-not-ready", full_ring_is_not_ready },
+        { "/queue/order-of-many-threads", order_of_many_threads },
+        { "/queue/producers-wait-for-a-long-query",
+          producers_wait_for_a_long_query },
+        { "/queue/switches-while-pushing", switches_while_pushing },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

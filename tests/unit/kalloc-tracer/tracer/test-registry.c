@@ -3,6 +3,7 @@
  * What other rooms register with a tracer: boot parts are made once, and are
  * told when a boot ends; checks run with `ka check`; idle work runs.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -201,13 +202,15 @@ static void idle_work_runs(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/registry/once", a_part_is_made_once);
-    g_test_add_func("/registry/threads", threads_get_the_same_part);
-    g_test_add_func("/registry/ends", ends_of_boots);
-    g_test_add_func("/registry/epochs", epochs);
-    g_test_add_func("/registry/check", a_part_is_checked);
-    g_test_add_func("/registry/bare", a_row_may_be_bare);
-    g_test_add_func("/registry/idle", idle_work_runs);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/registry/once", a_part_is_made_once },
+        { "/registry/threads", threads_get_the_same_part },
+        { "/registry/ends", ends_of_boots },
+        { "/registry/epochs", epochs },
+        { "/registry/check", a_part_is_checked },
+        { "/registry/bare", a_row_may_be_bare },
+        { "/registry/idle", idle_work_runs },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

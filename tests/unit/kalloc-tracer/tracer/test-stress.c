@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -227,8 +228,10 @@ static void holds_together_whatever_comes(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/stress/holds-together-whatever-comes",
-                    holds_together_whatever_comes);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/stress/holds-together-whatever-comes",
+          holds_together_whatever_comes },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -3,6 +3,7 @@
  * The tracer's applying thread: events get into the model without anybody
  * asking, in order, beside those who push and those who ask.
  */
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/kt.h"
 
 #define BASE 0xffff888000000000ull
@@ -118,11 +119,12 @@ static void beside_producers_and_queries(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/tracer/applies-without-being-asked",
-                    applies_without_being_asked);
-    g_test_add_func("/tracer/stops", stops_and_leaves_the_rest_to_others);
-    g_test_add_func("/tracer/beside-producers-and-queries",
-                    beside_producers_and_queries);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/tracer/applies-without-being-asked", applies_without_being_asked },
+        { "/tracer/stops", stops_and_leaves_the_rest_to_others },
+        { "/tracer/beside-producers-and-queries",
+          beside_producers_and_queries },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "monitor-cmds/commands/commands.h"
 #include "tests/lib/events.h"
 #include "monitor-cmds/commands/help.h"
@@ -329,15 +330,17 @@ static void test_rows(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/help/rundown-has-every-command", test_rundown);
-    g_test_add_func("/help/page-of-every-command", test_pages);
-    g_test_add_func("/help/option-prints-the-page", test_help_option);
-    g_test_add_func("/help/man-page", test_man);
-    g_test_add_func("/help/markdown", test_markdown);
-    g_test_add_func("/help/files-are-up-to-date", test_files);
-    g_test_add_func("/help/objects-are-told-of", test_objects);
-    g_test_add_func("/help/completion", test_complete);
-    g_test_add_func("/help/rows-are-whole", test_rows);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/help/rundown-has-every-command", test_rundown },
+        { "/help/page-of-every-command", test_pages },
+        { "/help/option-prints-the-page", test_help_option },
+        { "/help/man-page", test_man },
+        { "/help/markdown", test_markdown },
+        { "/help/files-are-up-to-date", test_files },
+        { "/help/objects-are-told-of", test_objects },
+        { "/help/completion", test_complete },
+        { "/help/rows-are-whole", test_rows },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of accounts: what their columns tell of blocks that are counted. */
+#include "tests/lib/test-main.h"
 #include "monitor-cmds/table/top-table.h"
 
 #include <stdlib.h>
@@ -120,8 +121,10 @@ static void counts_each_life_once(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/top/newer-than-now", newer_than_now);
-    g_test_add_func("/top/counts-each-life-once", counts_each_life_once);
-    return g_test_run();
+    static const TestCase cases[] = {
+        { "/top/newer-than-now", newer_than_now },
+        { "/top/counts-each-life-once", counts_each_life_once },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

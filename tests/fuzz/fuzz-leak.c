@@ -3,7 +3,7 @@
  * Fuzz target: leak scans and reference searches in untrusted guest memory.
  *
  * Byte 0 has switches. Then each four bytes change a small guest
- * (lib/leak-guest.h): a page and a word in it, or an entry of its table of
+ * (lib/guest-memory.h): a page and a word in it, or an entry of its table of
  * variables, and the new value: an address in one of its parts, a small number,
  * or the old value with one byte xored.
  *

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scripts of events for tests; the language is in events.h.
- *
- * Single-threaded. Anything wrong in a script is a wrong test and aborts.
+ * Scripts of events for tests; the language is in events.h. Single-threaded.
+ * An error in a script aborts.
  */
 #include "tests/lib/events.h"
 #include "tests/lib/fake-vm.h"
@@ -19,7 +18,7 @@ struct TestWorld {
     GPtrArray *strings;
     GHashTable *caches;     /* name -> id */
     GArray *modsyms;        /* GsModuleSymbol */
-    GHashTable *module;     /* arguments of the module under way */
+    GHashTable *module;     /* arguments of the current module */
     char *why;
     TestVm *vm;
     McContext ctx;
@@ -120,7 +119,7 @@ static void finish_module(TestWorld *w)
     g_array_set_size(w->modsyms, 0);
 }
 
-/* The kernel comes to life with the first use after its symbols. */
+/* Make the kernel of the symbols so far. Does nothing if it was made. */
 static void finish_kernel(TestWorld *w)
 {
     g_autoptr(GError) err = NULL;
@@ -238,7 +237,7 @@ static uint8_t read_family(GHashTable *a)
     g_error("%s: no such family", name);
 }
 
-/* A row of the hook table, by the name of its function. */
+/* Find a row of the hook table by the name of its function. */
 static KtHookId read_hook(TestWorld *w, GHashTable *a)
 {
     const char *name = text(a, "hook", NULL);

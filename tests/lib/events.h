@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A readable script of allocator events, made into a tracer and a kernel.
+ * Scripts of allocator events. A script makes a tracer, a kernel and a sink for
+ * the output of commands. Single-threaded.
  *
- * One statement a line, '#' begins a comment:
+ * One statement a line; '#' begins a comment:
  *
  *   alloc va= size= [actual=] [us=] [stack=a,b,c] [stop=] [cache=] [layer=]
  *         [cpu=] [pid=] [comm=] [gfp=] [hook=]
@@ -10,26 +11,28 @@
  *        [size= sized=1]
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu
  *   resize va= size= [us=] ...     krealloc in place
- *   gap [unseen=1]                 something was not recorded; a call that was
- *                                  to hand out memory
+ *   gap [unseen=1]                 events were not recorded; unseen: one of
+ *                                  them was a call that allocates
  *   complete                       tracing began before the first allocation
- *   off | on | clear | reset       as the commands, or a reset of the VM
- *   many n= va= step= size= ...    n allocations, step apart
- *   symbol va= name= [type=]       of the kernel (before the first "kernel")
- *   inherit                        modules came with a VM's state
- *   load va=, unload va=           the module is loaded, unloaded
- *   module va= name= base= size=   then modsym va= name= for its symbols
+ *   off | on | clear | reset       the commands, or a reset of the VM
+ *   many n= va= step= size= ...    n allocations at a distance of step
+ *   symbol va= name= [type=]       a symbol of the kernel; before its first use
+ *   inherit                        modules came with a snapshot
+ *   load va=, unload va=           load or unload a module
+ *   module va= name= base= size=   describe a module; then modsym va= name= for
+ *                                  each of its symbols
  *   hook name= [va=] [hits=] [note=]   a row of the hook table
  *   count counter= [n=]            add to a counter
- *   why <text>                     why there is no kernel
+ *   why <text>                     the reason why there is no kernel
  *   vm n= [running=1] [page_offset=] [vmemmap=]
- *                                  the VM can be looked at: n vCPUs
- *   reg cpu= name= value=          a register of one
- *   word va= value=                8 bytes of its memory, in a page of zeros
- *   text va= value=                the same of a text
+ *                                  a VM with n vCPUs
+ *   reg cpu= name= value=          set a register of a vCPU
+ *   word va= value=                write 8 bytes of the VM's memory; the
+ *                                  other bytes of the page are 0
+ *   text va= value=                write a text to the VM's memory
  *   lost                           the running kernel is not recognised
  *
- * Numbers are hex, but us, cpu, pid and n. In values \xNN is that byte.
+ * Numbers are hex, except us, cpu, pid and n. In values \xNN is a byte.
  */
 #ifndef TEST_EVENTS_H
 #define TEST_EVENTS_H
@@ -38,21 +41,25 @@
 
 typedef struct TestWorld TestWorld;
 
-/** test_world_new() - (owned) run @script; a wrong one fails the test. */
+/** test_world_new() - run a script. An error in the script aborts. Returns:
+ *  (owned) its result. */
 TestWorld *test_world_new(const char *script);
 void test_world_free(TestWorld *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TestWorld, test_world_free)
 
+/** test_world_tracer() - (borrowed) the tracer. */
 KtTracer *test_world_tracer(TestWorld *w);
-/** test_world_context() - (borrowed) a context whose output is kept. */
+/** test_world_context() - (borrowed) the context of commands. Its output is
+ *  kept for test_world_run(). */
 McContext *test_world_context(TestWorld *w);
-/** test_world_run() - (owned) what a command printed; @rc: its result. */
+/** test_world_run() - run a command; @rc is its result. Returns: (owned) its
+ *  output. */
 char *test_world_run(TestWorld *w, const char *args, int *rc);
-/** test_world_events() - run more of a script. */
+/** test_world_events() - run more statements. */
 void test_world_events(TestWorld *w, const char *script);
-/** test_world_chunks() - calls of the sink since the last run began. */
+/** test_world_chunks() - how often the last command called the sink. */
 unsigned test_world_chunks(TestWorld *w);
-/** test_world_close_after() - the sink refuses after so many calls. */
+/** test_world_close_after() - let the sink fail after @calls calls. */
 void test_world_close_after(TestWorld *w, unsigned calls);
 
 #endif /* TEST_EVENTS_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * QEMU's plugin API for tests: see fake-qemu.h.
- */
+/* QEMU's plugin API for tests: see fake-qemu.h. */
 #include "tests/lib/fake-qemu.h"
 
 #include <string.h>
@@ -34,7 +32,7 @@ typedef struct Ram {
     uint8_t *bytes;
 } Ram;
 
-/* What the plugin has registered, and the machine. */
+/* The callbacks that the plugin registered, and the machine. */
 static struct {
     KtCapture *capture;
     KtFinder *finder;
@@ -233,7 +231,7 @@ size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest,
     return len;
 }
 
-/* The handle of a register is its number, and one. */
+/* The handle of a register is its number plus one. */
 GArray *qemu_plugin_get_registers(void)
 {
     GArray *list = g_array_new(FALSE, FALSE,

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QEMU's plugin API with one vCPU and no emulation, for tests of capture: a
- * block is one instruction, translated each time that it runs. One VM at a
- * time, one thread.
+ * QEMU's plugin API with one vCPU and no emulation, for tests of capture. A
+ * translation block is one instruction, and is translated each time that it
+ * runs. One VM at a time. Single-threaded.
  */
 #ifndef FAKE_QEMU_H
 #define FAKE_QEMU_H
 
 #include "kalloc-tracer/capture/capture.h"
 
-/** test_qemu_start() - capture for @t (borrowed), @arch is the first one's;
- *  @file: (borrowed, nullable) the kernel that was given */
+/** test_qemu_start() - start capture for @t (borrowed) on the first
+ *  architecture. @file: (borrowed, nullable) the kernel of kernel=FILE.
+ *  Returns: (borrowed) the capture. */
 KtCapture *test_qemu_start(KtTracer *t, GsKernel *file);
-/** test_qemu_end() - all of it is gone, the memory too. */
+/** test_qemu_end() - end the VM; frees the capture and guest memory. */
 void test_qemu_end(void);
 
-/** test_qemu_map() - (borrowed until it ends) @len bytes of zeroed RAM, instead
- *  of what was mapped at @va; whole pages. */
+/** test_qemu_map() - map @len bytes of zeroed RAM at @va, in place of what was
+ *  mapped there; whole pages. Returns: (borrowed until test_qemu_end()) it. */
 uint8_t *test_qemu_map(uint64_t va, size_t len);
-/** test_qemu_hide() - no stopped vCPU maps the kernel; one that runs does. */
+/** test_qemu_hide() - let the kernel be mapped only while a vCPU runs. */
 void test_qemu_hide(bool hidden);
-/** test_qemu_reg() - a register's value. */
+/** test_qemu_reg() - (borrowed) the value of a register. */
 uint64_t *test_qemu_reg(GsReg r);
-/** test_qemu_trap() - there are breakpoints everywhere. */
+/** test_qemu_trap() - let each instruction be a breakpoint. */
 void test_qemu_trap(bool trap);
 
-/** test_qemu_run() - the block at @va runs. */
+/** test_qemu_run() - run the instruction at @va. */
 void test_qemu_run(uint64_t va);
-/** test_qemu_reset() - the VM is reset. */
+/** test_qemu_reset() - reset the VM. */
 void test_qemu_reset(void);
-/** test_qemu_save() - (owned) the plugin's section of the VM's state. */
+/** test_qemu_save() - (owned) the plugin's section of a saved VM. */
 GByteArray *test_qemu_save(void);
-/** test_qemu_load() - such a section is loaded, NULL: a state without one.
- *  Returns: (owned, nullable) why it was refused. */
+/** test_qemu_load() - load a VM with that section, or with none if it is NULL.
+ *  Returns: (owned, nullable) why the section was refused. */
 char *test_qemu_load(const GByteArray *section);
 
 #endif /* FAKE_QEMU_H */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A VM to be looked at, see fake-vm.h: pages in a hash table, registers in an
- * array.
- */
+/* A VM for tests, see fake-vm.h. Pages are in a hash table. */
 #include "tests/lib/fake-vm.h"
 
 #include <string.h>

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The naive model's accounts: an array that is searched from end to end.
- * Single-threaded.
- */
+/* The naive model's accounts: an array with linear search. Single-threaded. */
 #include "tests/lib/naive-model.h"
 
-/* The end of the first class that @asked is not beyond. */
+/* Return the upper bound of the size class of @asked. */
 static uint64_t size_key(uint64_t asked)
 {
     if (asked <= 8) {
@@ -90,7 +87,7 @@ void naive_account_lose(Naive *m, const KtBlock *b)
     m->totals.lost_reserved += kt_block_len(b);
 }
 
-/* An allocation was of this block, and not of another one. */
+/* Count the allocation of a block in its account, or remove it if @back. */
 static void retell(Naive *m, const KtBlock *b, KtBy by, bool back)
 {
     KtAccount *a = of(m, b, by);

@@ -65,7 +65,7 @@ static void add_error(Naive *m, KtErrorKind kind, const KtEvent *ev,
     g_array_append_val(m->errors, e);
 }
 
-/* What history keeps of a block. */
+/* Copy what history keeps of a block. */
 static void add_history(Naive *m, const NaiveBlock *x)
 {
     KtBlock past = {
@@ -89,7 +89,7 @@ static void add_history(Naive *m, const NaiveBlock *x)
     }
 }
 
-/* The first block of a map that meets [lo, hi]. */
+/* Find the first block of a map that overlaps [lo, hi]. */
 static NaiveBlock *first_in(const Naive *m, bool pages, uint64_t lo,
                             uint64_t hi)
 {
@@ -137,7 +137,7 @@ static void set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev)
     x->b.free_hook = ev->hook;
 }
 
-/* A block in two: what begins @len bytes after its start is another. */
+/* Split a block: the second one begins @len bytes after its start. */
 static void split(Naive *m, unsigned i, uint64_t len)
 {
     NaiveBlock rest = *naive_nth(m, i);
@@ -156,13 +156,13 @@ static void split(Naive *m, unsigned i, uint64_t len)
     g_array_append_val(m->blocks, rest);
 }
 
-/* Free what is live in [@lo, @hi]; was there anything? */
+/* Free the live blocks in [@lo, @hi]. Returns: true if there were any. */
 static bool free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
                        const KtEvent *ev)
 {
     bool any = false;
 
-    /* the array grows meanwhile: a part is looked at when its turn comes */
+    /* the array grows meanwhile; its new entries are visited too */
     for (unsigned i = 0; i < m->blocks->len; i++) {
         NaiveBlock *x = naive_nth(m, i);
 
@@ -238,7 +238,7 @@ static bool family_fits(unsigned family, KtLayer layer)
     }
 }
 
-/* -1: nothing wrong. */
+/* Returns: the kind of error, or -1 if there is none. */
 static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
 {
     if (!x) {

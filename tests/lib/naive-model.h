@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tracer's rules once more, as plainly as possible: an array of blocks,
- * searched from end to end. A tracer must agree with it on everything;
- * naive-run.h compares them.
+ * A second implementation of the tracer's rules, as simple as possible: an
+ * array of blocks, with linear search. A tracer must agree with it on
+ * everything; naive-run.h compares the two. Single-threaded.
  */
 #ifndef TEST_NAIVE_MODEL_H
 #define TEST_NAIVE_MODEL_H
@@ -11,31 +11,31 @@
 
 #define NAIVE_HISTORY_ROWS 40
 
-/** struct NaiveBlock - a block, and what queries do not tell of it */
+/** struct NaiveBlock - a block, and what queries do not return */
 typedef struct NaiveBlock {
     KtBlock b;
     bool pages;             /* in the map of the page allocator */
-    bool old;               /* from before a gap */
-    unsigned reported;      /* frees to come that were reported */
+    bool old;               /* allocated before the last gap */
+    unsigned reported;      /* later frees that were reported already */
 } NaiveBlock;
 
-/** struct NaiveAccount - of one key, which is a pc or a number */
+/** struct NaiveAccount - the account of a key, which is a pc or a number */
 typedef struct NaiveAccount {
     KtBy by;
     uint64_t key;
     KtAccount a;
 } NaiveAccount;
 
-/** struct Naive - the model; @t and @us are its user's */
+/** struct Naive - the model; its user sets @t and @us */
 typedef struct Naive {
-    KtTracer *t;            /* what it is compared with */
+    KtTracer *t;            /* the tracer that is compared */
     uint64_t us;            /* time of the last event */
     GArray *blocks;         /* NaiveBlock, any order */
     GArray *history;        /* KtBlock, oldest first */
     GArray *errors;         /* KtError */
     GArray *accounts;       /* NaiveAccount */
     KtTotals totals;
-    bool split;             /* then peaks by size depend on the order */
+    bool split;             /* a block was split: peaks depend on order */
     bool complete;
     bool gap;
     bool unseen;
@@ -43,7 +43,7 @@ typedef struct Naive {
     uint64_t unknown_frees;
     uint64_t unknown_pages;
     uint64_t evicted;
-    uint64_t previous;      /* live blocks of the boot before */
+    uint64_t previous;      /* live blocks of the previous boot */
 } Naive;
 
 void naive_init(Naive *m);
@@ -51,19 +51,19 @@ void naive_deinit(Naive *m);
 
 /* ---- accounts, naive-accounts.c ----------------------------------------- */
 
-/** naive_key() - whose account the block is in. */
+/** naive_key() - the key of the account that the block is in. */
 uint64_t naive_key(const KtBlock *b, KtBy by);
 NaiveAccount *naive_account(Naive *m, KtBy by, uint64_t key);
 void naive_account_alloc(Naive *m, const KtBlock *b);
 void naive_account_free(Naive *m, const KtBlock *b, unsigned cpu);
 void naive_account_lose(Naive *m, const KtBlock *b);
-/** naive_account_change() - a block is another now, and perhaps a second one
+/** naive_account_change() - a block became @after, or @after and @second
  *  (nullable). */
 void naive_account_change(Naive *m, const KtBlock *before,
                           const KtBlock *after, const KtBlock *second);
 void naive_account_cache(Naive *m, const KtBlock *before,
                          const KtBlock *after);
-/** naive_account_peaks() - as of now; after each event. */
+/** naive_account_peaks() - update the peaks. Call after each event. */
 void naive_account_peaks(Naive *m);
 
 void naive_event(Naive *m, const KtEvent *ev);
@@ -73,7 +73,7 @@ void naive_forget(Naive *m);
 NaiveBlock *naive_nth(const Naive *m, unsigned i);
 NaiveBlock *naive_find(const Naive *m, bool pages, uint64_t va);
 unsigned naive_live(const Naive *m);
-/** naive_end() - last address of @len bytes at @va; at least @va. */
+/** naive_end() - the last address of @len bytes at @va, and at least @va. */
 uint64_t naive_end(uint64_t va, uint64_t len);
 uint64_t naive_last(const NaiveBlock *x);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Comparing a tracer with the naive model: see naive-run.h. Single-threaded.
+ * Compare a tracer with the naive model: see naive-run.h. Single-threaded.
  *
- * Eight bytes make an event. Most addresses lie within two pages, so that
- * blocks meet; some begin one of 8192 pages, so that the map has levels; some
- * are at the ends of the address space.
+ * Eight bytes make an event. Most addresses are within two pages, so that
+ * blocks overlap. Some are the start of one of 8192 pages, so that the map's
+ * tree has several levels. Some are at the ends of the address space.
  */
 #include "tests/lib/naive-run.h"
 
@@ -91,7 +91,7 @@ static void compare_range(const Naive *m, uint64_t lo, uint64_t hi)
     same_lists(want, got);
 }
 
-/* Frames of stack i: 0x100 * i, and 0x1000 of all. */
+/* The frames of stack i are 0x100 * i and 0x1000. */
 static bool stack_meets(KtStackId id, uint64_t lo, uint64_t hi)
 {
     return id.v && ((0x100 * id.v >= lo && 0x100 * id.v <= hi) ||
@@ -120,7 +120,7 @@ static void compare_stacks(const Naive *m, uint64_t lo, uint64_t hi)
     kt_query_free_pc(m->t, lo, hi, collect, got_free);
     g_array_sort(want_alloc, by_place);
     g_array_sort(want_free, by_place);
-    /* Of two blocks at one address either may come first. */
+    /* two blocks at one address may be in any order */
     g_array_sort(got_alloc, by_place);
     g_array_sort(got_free, by_place);
     same_lists(want_alloc, got_alloc);
@@ -151,7 +151,8 @@ static void compare_one(bool got, const KtBlock *b, const NaiveBlock *want)
     }
 }
 
-/* Of two blocks at one address the one that is not of the page allocator. */
+/* Return true if @x is nearer than @best. Of two blocks at one address the page
+ * allocator's is farther. */
 static bool nearer(const NaiveBlock *x, const NaiveBlock *best, int direction)
 {
     if (!best || x->b.va == best->b.va) {
@@ -439,7 +440,7 @@ static void one_op(Naive *m, const uint8_t *p)
     push_event(m, make_event(m, p));
 }
 
-/* All that events name. */
+/* Add the stacks, tasks and caches that events use. */
 static void add_names(KtTracer *t)
 {
     static const char comm[16] = "task";

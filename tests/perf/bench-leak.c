@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a leak scan costs by what memory holds, with synthetic blocks and one
- * core: a million blocks side by side, of which each is reached. Prints "name
- * value unit" lines.
+ * Benchmark of leak scans, for several contents of memory. One thread scans a
+ * million synthetic blocks; all are reached. Prints "name value unit" lines.
  *
- * Pointers lead to random blocks, which is the worst case: no two of them are
- * in one line of the host's cache. Memory is copied from the host's, without a
- * guest's page tables.
+ * Pointers lead to random blocks, which is the worst case for the host's
+ * caches. Memory is copied from the host's; there are no guest page tables.
  */
 #include <string.h>
 
@@ -26,9 +24,10 @@ static GOptionEntry options[] = {
     { NULL },
 };
 
-/* The first @links words of a block lead to others, so that all are reached:
- * one makes a list, two a tree. Of other words one in @pointer_in is a
- * pointer, else one in @noise_in is not 0. */
+/* The contents of memory. The first @links words of a block are pointers to
+ * others, so that all are reached: one makes a list, two make a tree. Of the
+ * other words, one in @pointer_in is a pointer; of the rest, one in @noise_in
+ * is not 0. */
 typedef struct Kind {
     const char *name;
     unsigned links;
@@ -160,7 +159,7 @@ static void scan(Bench *b, const Kind *k)
     put(k, "gib_per_s", b->bytes / seconds / (1 << 30), "GiB/s");
     put(k, "read_share", (double)r.bytes / b->bytes, "ratio");
     put(k, "index_ms", (sealed - begin) / 1e6, "ms");
-    if (k == kinds) {           /* later ones take what this one gave back */
+    if (k == kinds) {           /* later kinds reuse the memory */
         put(k, "bytes_per_block",
             (double)(resident() - before) / n_blocks, "bytes");
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the model costs at scale, with synthetic events and one core: memory a
- * block and a past life, events a second, and the queries behind `ka show`,
+ * Benchmark of the model at scale, with synthetic events and one thread: memory
+ * per block and per past life, events per second, and the queries of `ka show`,
  * `ka <va>-<va>` and `ka alloc <pc>`. Prints "name value unit" lines.
  *
- * Blocks are allocated in random order over their whole area, the worst case
- * for the map. Then each is freed and allocated again, in another random
- * order, 1000 others between the two: every one leaves a past life.
+ * Blocks are allocated in random order over their whole area, which is the
+ * worst case for the map. Then each block is freed, and allocated again 1000
+ * events later, in another random order. So each block has a past life.
  */
 #include "tests/perf/bench.h"
 #include "kalloc-tracer/kt.h"
@@ -70,7 +70,7 @@ static uint32_t *new_order(uint32_t n, GRand *rand)
     return a;
 }
 
-/* Different leaves, common roots. */
+/* The stacks have different leaves and common roots. */
 static void make_stack(uint64_t *pc, uint32_t i)
 {
     for (int k = 0; k < depth; k++) {
@@ -162,7 +162,7 @@ static void churn(Bench *b)
     uint64_t start;
     KtStats s;
 
-    /* What freed blocks need is no history's. */
+    /* Do not count the memory of freed blocks as history. */
     for (int i = 0; i < 2 * LAG; i++) {
         (i < LAG ? free_block : alloc_block)(b, b->order[i % LAG]);
     }
@@ -239,7 +239,7 @@ static void range(Bench *b, GRand *rand)
     kt_query_end(b->t);
 }
 
-/* The leaf of one stack: its blocks are some hundreds. */
+/* Query the leaf of one stack, which has some hundred blocks. */
 static void alloc_pc(Bench *b, GRand *rand)
 {
     const int n = 20;
@@ -256,8 +256,8 @@ static void alloc_pc(Bench *b, GRand *rand)
     kt_query_end(b->t);
 }
 
-/* The best of many rounds: a small map is all in the host's caches, unless
- * something else was running there. */
+/* Take the best of many rounds. A small map fits in the host's caches, unless
+ * another process evicts it. */
 static void small(GRand *rand)
 {
     const KtConfig config = KT_CONFIG_DEFAULT;

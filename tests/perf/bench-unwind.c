@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a stack frame costs: 200 different stacks of 16 frames each, walked in
- * turns, over a table as large as a distribution kernel's. Like those of a
- * running guest the stacks fit in the host's second-level cache. Prints
- * "name value unit" lines: with the unwinder's cache as it is in use, a whole
- * stack that is recognised instead, and with the cache emptied before each
- * round, as by insmod.
+ * Benchmark of stack walks, per frame: 200 different stacks of 16 frames,
+ * walked in turn, with an ORC table as large as a distribution kernel's. As in
+ * a running guest, the stacks fit in the host's second-level cache.
+ *
+ * Prints "name value unit" lines for three cases: the unwinder's cache is warm;
+ * the whole stack is recognised; the cache is emptied before each round, as
+ * insmod does.
  */
 #include "tests/lib/orc-writer.h"
 #include "guest-symbols/kernel/kernel.h"
@@ -41,7 +42,7 @@ static const void *stack_page(void *opaque, uint64_t va)
     return off < N_STACKS * STACK_WORDS * 8 ? (char *)b->stacks + off : NULL;
 }
 
-/* A prologue, a body in which calls are made, an epilogue. */
+/* A function: prologue, body with calls, epilogue. */
 static void make_table(Bench *b, GRand *rand)
 {
     b->rows = g_new0(OrcRow, N_FUNCS * ROWS_A_FUNC);
@@ -117,7 +118,7 @@ static void bench_clear(Bench *b)
     g_free(b->stacks);
 }
 
-/* Returns: nanoseconds a frame, over all stacks in turns. */
+/* Walk all stacks in turn. Returns: nanoseconds per frame. */
 static double run(Bench *b, unsigned rounds, bool cold)
 {
     uint64_t frames[64];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What a benchmark measures itself by.
- */
+/* What all benchmarks measure: memory of the process and processor time. */
 #ifndef PERF_BENCH_H
 #define PERF_BENCH_H
 
@@ -10,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Host memory that this process has, bytes. */
+/* Return the resident memory of this process, in bytes. */
 static inline uint64_t resident(void)
 {
     unsigned long total = 0;
@@ -26,7 +24,8 @@ static inline uint64_t resident(void)
     return (uint64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Processor time: what the host does besides is not what is measured. */
+/* Return the processor time of this thread, in nanoseconds. Other processes do
+ * not change it. */
 static inline uint64_t now_ns(void)
 {
     struct timespec ts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Makes a journal: 1000 allocations, at the microseconds 1, 2, 3...
+ * Write a journal of 1000 allocations, at the microseconds 1, 2, 3...
  *
  * usage: ka-journal FILE
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs a script of events (tests/lib/events.h), then each line of standard
- * input as a command, and prints what they print.
+ * Run a script of events (tests/lib/events.h), then each line of standard
+ * input as a command. Print the output of the commands.
  *
  * usage: ka-say SCRIPT <COMMANDS
  */

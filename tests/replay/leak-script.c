@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A small guest for golden cases, see leak-script.h. */
+/* Scripts for the small guest of leak scans: see leak-script.h. */
 #include "tests/replay/leak-script.h"
 
 #include "tests/lib/guest-memory.h"

@@ -2,14 +2,15 @@
 /*
  * Golden cases: tests/replay/cases/NNN-name/{events,cmd,expected}.
  *
- * Each case replays a script of events (language: tests/lib/events.h), runs
- * the commands of the file cmd, one a line, and compares what they print with
- * the file expected, byte for byte. The output of each command comes after a
- * line "$ ka <command>"; a result other than 0 is a line "= <result>". Lines
- * "+ <statement>" in cmd run more of the script between commands. A case with
- * a file guest instead of events has the guest of leak-script.h.
+ * Each case runs the script events (language: tests/lib/events.h), then the
+ * commands of the file cmd, one a line. Their output must be equal to the file
+ * expected. Before the output of a command is a line "$ ka <command>"; after
+ * it, if the result is not 0, a line "= <result>". A line "+ <statement>" in
+ * cmd is a statement of the script. A case that has a file guest instead of
+ * events uses the guest and the language of leak-script.h.
  *
- * KA_REPLAY_UPDATE=1 writes the files instead of comparing: read the diff.
+ * KA_REPLAY_UPDATE=1 writes the files expected instead of comparing them. Read
+ * the diff then.
  */
 #include <string.h>
 
@@ -18,7 +19,7 @@
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 
-/* One of the two. */
+/* One of the two is NULL. */
 typedef struct Case {
     TestWorld *world;
     LeakScript *leaks;
@@ -112,7 +113,7 @@ static void run_case(gconstpointer data)
 
     open_case(&c, dir);
     for (unsigned i = 0; lines[i]; i++) {
-        /* the end of the file is no command; "ka" alone is a blank */
+        /* skip the end of the file; "ka" alone is a blank line */
         if (*lines[i]) {
             run_command(&c, g_strstrip(lines[i]), out);
         }

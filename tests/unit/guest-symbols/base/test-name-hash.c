@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The hash of names: of such as somebody chose to collide.
+ * The hash of names: equal names have equal hashes, and names that were chosen
+ * to collide have different ones.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/base/name-hash.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hashes of numbers that were chosen to have the same: nearly all differ. */
+/*
+ * The hash of numbers: equal numbers have equal hashes, and most numbers that
+ * were chosen to collide have different ones.
+ */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Guest memory that is copied where somebody looks.
+ * A copy of guest memory reads only the pages that are used, once, within its
+ * limit. Memory that cannot be read is zeros.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/image/guest-copy.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kernel files: wrappers, compressions, ELF sections, damage.
+ * Kernel files are unpacked from every wrapper and compression, and their ELF
+ * sections are found. Damaged files are refused.
  */
 #include "tests/lib/elf-writer.h"
 #include "guest-symbols/image/image.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's line about itself: by its symbol, by its text, and among what
- * only begins like it.
+ * The kernel's banner is found by its symbol or by its text. Text that only
+ * begins like a banner is not one.
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/test-main.h"

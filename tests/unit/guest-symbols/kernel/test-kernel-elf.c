@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels of any kind, from ELF files with a symbol table. */
+/* Kernels other than Linux are read from ELF files with a symbol table. */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel that was saved and loaded again names addresses as the first one
- * did; damaged bytes are refused or give some kernel, but never a crash.
+ * A kernel that is saved and loaded names addresses as before. Damaged bytes
+ * never crash the loader: it refuses them, or loads some kernel.
  */
 #include <string.h>
 

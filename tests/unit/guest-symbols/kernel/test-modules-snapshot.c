@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The registry of modules as a stream: what comes out is what went in. */
+/* The table of modules is the same after it was saved and loaded. */
 #include "tests/lib/orc-writer.h"
 #include "tests/lib/test-main.h"
 #include "guest-symbols/kernel/kernel.h"

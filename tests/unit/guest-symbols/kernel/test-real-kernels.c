@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ORC tables and the layout of struct module, as real kernels have them:
+ * ORC tables and the layout of struct module, in real kernels:
  * KA_TEST_KERNELS=<vmlinuz>[:<vmlinuz>...].
  */
 #include "tests/lib/test-main.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * System.map files, the stub that Debian ships, and what is wrong in others.
+ * System.map files are read, and the stub that Debian ships is recognised.
+ * Other wrong files are refused.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"

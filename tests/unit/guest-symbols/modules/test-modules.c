@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The registry of modules, and reading a struct module of either form out of
- * a guest memory that means well or does not.
+ * The table of modules, and reads of struct module in both layouts, from
+ * correct and from hostile guest memory.
  */
 #include "tests/lib/orc-writer.h"
 #include "tests/lib/test-main.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ORC tables and the set of them: layouts, order, search, modules that come
- * and go.
+ * ORC tables of each layout are decoded and searched, and modules add tables
+ * and remove them.
  */
 #include "tests/lib/orc-writer.h"
 #include "tests/lib/test-main.h"

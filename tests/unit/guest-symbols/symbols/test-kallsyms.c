@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decoding of kallsyms: every order of the parts with every way to write
- * addresses, long names, damage.
+ * Kallsyms tables are decoded: every order of the parts with every encoding of
+ * addresses, long names, and damaged tables.
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Interned names: one copy of each, bounds, names that were chosen to collide.
+ * The pool of names keeps one copy of each name, within its bounds, also if
+ * names are chosen to collide.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/symbols/name-pool.h"

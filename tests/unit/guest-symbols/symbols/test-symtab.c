@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The symbol table: order, names, extents, near misses.
+ * The symbol table: order and extents of symbols, lookup by name, and
+ * addresses just outside a symbol.
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/test-main.h"

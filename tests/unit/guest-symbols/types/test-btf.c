@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Types: members through anonymous structs and paths, bit fields, enums,
- * and sections that are not what they claim. The types are made by libbpf.
+ * Members of types are found through anonymous structs and paths, also bit
+ * fields and enums. Damaged sections are refused. The types are made with
+ * libbpf.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/types/btf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Walks by frame records: arm64 and riscv64 stacks as their kernels build
- * them, signed return addresses, and stacks that nobody would build.
+ * Walks by frame records find the frames of arm64 and riscv64 stacks, also
+ * with signed return addresses. They end at records that no kernel writes.
  */
 #include "tests/lib/frame-types.h"
 #include "tests/lib/test-main.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks of kernels of any kind, which are walked by frame records alone. */
+/* Stacks of kernels other than Linux are walked by frame records alone. */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/test-main.h"
 #include "guest-symbols/gs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stack walks over stacks made by hand: each kind of frame that a kernel
- * has, each way a walk ends, and modules that come and go meanwhile.
+ * ORC walks find each kind of frame that a kernel has, end for each reason,
+ * and follow modules that are loaded and unloaded.
  */
 #include "tests/lib/guest-stacks.h"
 #include "tests/lib/test-main.h"

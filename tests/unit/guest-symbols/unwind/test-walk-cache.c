@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stacks that are recognised: what is, what no longer is when a word of it
- * has changed, and what never can be.
+ * A stack that was walked before is recognised. It is not recognised once a
+ * word that the walk read has changed.
  */
 #include "tests/lib/guest-stacks.h"
 #include "tests/lib/test-main.h"

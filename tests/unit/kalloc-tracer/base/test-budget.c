@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The budget: what each part may take, what is left, and that the total is
- * exact among threads.
+ * The memory budget: the share of each part, what remains, and an exact total
+ * while several threads use it.
  */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/budget.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stack depot: one id for one stack, from any thread, up to its cap. */
+/*
+ * The stack depot: equal stacks get the same id, from any thread, until the
+ * depot is full.
+ */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of tasks and caches, which the guest makes up, and of our tables. */
+/*
+ * The table of tasks and caches handles any names that a guest makes up. Names
+ * of enum values are parsed back to the same values.
+ */
 #include <string.h>
 
 #include "tests/lib/test-main.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The VM's state with what capture knows: loaded by a ka with or without
- * kernel=FILE, at once or as soon as the kernel runs.
+ * The VM's state includes what capture knows. It is loaded with or without
+ * kernel=FILE, at once or when the kernel runs.
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/fake-capture.h"

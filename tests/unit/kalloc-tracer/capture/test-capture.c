@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture: the kernel is found, its calls become events; switching off and on,
- * resets.
+ * Capture finds the kernel and turns its calls into events, also after
+ * recording was off and after a reset of the VM.
  */
 #include "tests/lib/fake-capture.h"
 #include "tests/lib/test-main.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls under way: pairing by stack pointer and return address. */
+/*
+ * Entries and returns of calls are paired by stack pointer and return address.
+ */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "tests/lib/empty-snapshot.h"

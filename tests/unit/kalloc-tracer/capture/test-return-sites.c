@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Return sites: found once added, from any thread, at a fixed index. */
+/*
+ * A return site is found as soon as it is added, from any thread, and its
+ * index never changes.
+ */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/capture/return-sites.h"
 #include "tests/lib/empty-snapshot.h"

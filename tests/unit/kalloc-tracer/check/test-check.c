@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The checker names what is broken: each rule is violated once, by a hand
- * that reaches into the tracer, and nothing else is said to be wrong than
- * what that damages.
+ * The self-check reports each rule that is broken. A test breaks one rule at a
+ * time in the tracer's memory, and expects no report but those of that damage.
  */
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The hook table against kernels, here System.maps of a few lines. */
+/*
+ * The hook table chooses the functions to hook in a kernel, here in System.map
+ * files of a few lines.
+ */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/hooks/hooks.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Profiles: what they say, what the tracer makes of it, and bad ones. */
+/*
+ * Kernel profiles are parsed and become rows of the hook table. Wrong profiles
+ * are refused.
+ */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"

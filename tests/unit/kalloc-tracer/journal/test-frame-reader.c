@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a journal, read: what is in one is bounded by what a writer would
- * have put there.
+ * The reader of frames accepts no more in a frame than a writer would have put
+ * there.
  */
 #include "tests/lib/journal-files.h"
 #include "tests/lib/test-main.h"

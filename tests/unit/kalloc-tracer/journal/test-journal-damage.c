@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Journals that cannot be written, are torn or damaged, or are none: what is
- * missing is known.
+ * Journals that cannot be written, are torn, damaged, or no journals: the
+ * reader reports what is missing.
  */
 #include <fcntl.h>
 #include <signal.h>

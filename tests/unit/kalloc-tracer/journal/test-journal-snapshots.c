@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Journals of a VM that goes elsewhere in its life: states of this and of
- * another process are loaded, the VM is reset, what is known is forgotten,
- * and the disk may be full just then. The file tells what the tracer knows.
+ * The journal agrees with the tracer after snapshots are loaded, the VM is
+ * reset and the tracer is cleared, also if the disk is full then.
  */
 #include <signal.h>
 #include <sys/resource.h>

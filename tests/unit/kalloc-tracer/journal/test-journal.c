@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The journal: what the tracer writes, tests/lib/journal.py reads back. Files
- * that cannot be written or are no journals: test-journal-damage.c.
+ * An independent reader, tests/lib/journal.py, reads what the tracer wrote.
+ * Files that cannot be written, or are no journals, are in
+ * test-journal-damage.c.
  */
 #include "tests/lib/journal-files.h"
 #include "tests/lib/test-main.h"

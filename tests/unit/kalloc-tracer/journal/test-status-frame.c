@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `ka stat` prints beside what events tell, from a journal. */
+/* `ka stat` prints from a journal what its status frames contain. */
 #include "tests/lib/journal-files.h"
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/mc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Accounts where memory is short, and the classes of sizes. That they are
- * right otherwise is compared with a naive model in test-agree.
+ * Accounts while memory is short, and the size classes. In test-agree.c
+ * accounts are compared with a naive model.
  */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/accounts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Random events: the tracer and the naive model must agree on everything. */
+/* The tracer and the naive model agree on everything after random events. */
 #include <glib.h>
 #include <stdbool.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Past lives: found by any address inside, newest first, oldest dropped. */
+/*
+ * Past lives are found by any address inside the block, newest first. The
+ * oldest are dropped first.
+ */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/history.h"
 

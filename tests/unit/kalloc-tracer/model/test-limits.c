@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A tracer within a bound on memory (mem=): what it gives up, in which order,
- * that every event is accounted for, and that nothing becomes an error
- * because it was not kept.
+ * A tracer within a memory limit (mem=): what it evicts, in which order, that
+ * each event is counted, and that an evicted block never causes an error.
  */
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/model/history.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The interval map's B+tree: operation arrays for its corners, then a million
- * random operations against a sorted array.
+ * The B+tree of the map: lists of operations for its special cases, then a
+ * million random operations compared with a sorted array.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rules of the model for pages, which come back in other pieces than they
- * went and change hands inside the allocator; and for objects whose slab was
- * given back to it.
+ * The model's rules for pages, which are freed in other pieces than they were
+ * allocated in and are passed on inside the allocator, and for objects whose
+ * slab was freed.
  */
 #include "tests/lib/fed-tracer.h"
 #include "tests/lib/test-main.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rules of the model: every error kind and what must be none, what becomes of
- * blocks, names, and whatever a hostile guest may send.
+ * The model's rules: each kind of error, what is no error, what happens to
+ * blocks and names, and events of a hostile guest.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What comes between two events has one place in their order: that of the
- * report of a module's end is, to the microsecond, the one of the journal,
- * whatever other vCPUs do meanwhile.
+ * A module event has one place in the order of events. The report of an
+ * unloaded module has the same time in the tracer and in the journal, also
+ * while other vCPUs run.
  */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/modules/module-events.h"

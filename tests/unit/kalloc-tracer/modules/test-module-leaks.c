@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reports of what modules left behind: how many are kept, and that they are
- * of the moment when the module was unloaded, whoever applies the events.
- * What they say is in tests/replay.
+ * Reports of what modules left behind: how many are kept, and that they are of
+ * the moment when the module was unloaded. Their text is in tests/replay.
  */
 #include "tests/lib/events.h"
 #include "tests/lib/test-main.h"

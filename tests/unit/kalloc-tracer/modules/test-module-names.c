@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of a module's functions, as a guest may have them. */
+/* Names of a module's functions: any names that a guest may have. */
 #include <string.h>
 
 #include "tests/lib/test-main.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The plugin's options: words to values, and one line for a bad word. */
+/*
+ * The plugin's options are parsed to values. A wrong option is refused with
+ * one line.
+ */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/plugin/options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state of a tracer within a bound on memory (mem=). */
+/* Snapshots of a tracer within a memory limit (mem=). */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/budget.h"
 #include "tests/lib/snapshot-dump.h"

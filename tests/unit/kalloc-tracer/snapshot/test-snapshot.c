@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of a tracer: what comes out is what went in, of random maps; and
- * what is no state leaves a tracer as it was.
- *
- * Two tracers are compared by all that queries tell of them, with stacks and
- * names in place of ids.
+ * A tracer that loads a snapshot answers all queries as the one that saved it
+ * did, for random maps. Bytes that are no snapshot leave a tracer unchanged.
+ * Two tracers are compared with stacks and names in place of ids.
  */
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ka events: what is listed of a journal's file, and what is told of it. */
+/*
+ * `ka events` lists the events of a journal. It says how many are missing or
+ * damaged.
+ */
 #include "tests/lib/journal-files.h"
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/mc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The queue and the tracer's lock under threads: nothing is lost, and events
- * are applied in the order in which they were pushed.
+ * The queue and the tracer's lock with several threads: no event is lost, and
+ * events are applied in the order in which they were pushed.
  */
 #include <pthread.h>
 #include <sched.h>

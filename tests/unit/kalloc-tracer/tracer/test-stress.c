@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Everything at once: threads that push, ask, clear, reset, switch, check and
- * examine beside the applying thread. Nothing is lost, and what the tracer
- * holds fits together; the thread sanitizer sees the locks.
+ * Threads push, query, clear, reset, switch and check at once beside the
+ * consumer thread. No event is lost, the self-check finds nothing, and the
+ * thread sanitizer sees the locks.
  */
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tracer's applying thread: events get into the model without anybody
- * asking, in order, beside those who push and those who ask.
+ * The consumer thread applies events in order, beside producers and queries,
+ * without being asked to.
  */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/kt.h"

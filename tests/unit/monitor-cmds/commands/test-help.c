@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Help, manual and completion name every row of the tables, and the files in
- * docs/ are what the tables say now.
+ * docs/ are what the tables produce.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Output: chunks of whole lines, listings over several batches, a sink that
- * closes, valid JSON whatever the names are, ka stat.
+ * Output comes in chunks of whole lines and ends if the sink closes. JSON is
+ * valid for any names. Long listings and `ka stat` are included.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Command lines to arguments: numbers, symbols, ranges, options, and that
- * every wrong line is told in one line.
+ * Command lines are parsed to arguments: numbers, symbols, ranges and options.
+ * Each wrong line is refused with one line.
  */
 #include <inttypes.h>
 #include <string.h>

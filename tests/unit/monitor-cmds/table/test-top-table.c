@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables of accounts: what their columns tell of blocks that are counted. */
+/*
+ * The tables of `ka top`: each life of a block is counted once, while the VM
+ * runs and blocks end.
+ */
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/table/top-table.h"
 

@@ -18,7 +18,7 @@
 /* More page frames take long: see test-leak-scan.c. */
 #define PFN_MAX     0xffff
 #define LOW         (1ull << 31)
-#define LOOKS_MAX   1
+#define REFS_MAX    1
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -98,7 +98,7 @@ static void search(LeakGuest *g, bool no_stacks)
         if (b->state != KT_BLOCK_ALLOCATED) {
             abort();
         }
-        if (!no_stacks && i < LOOKS_MAX) {
+        if (!no_stacks && i < REFS_MAX) {
             check_refs(g, &plan, b);
         }
     }

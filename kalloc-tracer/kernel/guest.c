@@ -304,6 +304,7 @@ static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
     return id;
 }
 
+/* Find the id of a cache in the table; read and add it if it is new. */
 static KtCacheId find_cache(KtGuest *g, uint64_t cache_va)
 {
     gpointer value;
@@ -444,6 +445,7 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
     return kt_guest_u64(g, page + g->at.slab_cache, &cache) ? cache : 0;
 }
 
+/* Keep the possible direct map that leads from the object to its cache. */
 static void find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
     KtDirectMap direct_map[KT_DIRECT_MAP_MAX];

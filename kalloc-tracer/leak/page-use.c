@@ -159,6 +159,8 @@ void kt_page_use_set_aliased(KtPageUses *p, uint64_t va, uint64_t len)
 
 /* ---- free pages --------------------------------------------------------- */
 
+/* Walk a free list at @list, and set each of its pieces of 2^@order pages to
+ * KT_PAGE_FREE. */
 static void walk(const Reading *r, uint64_t list, unsigned order)
 {
     KtPageUses *p = r->p;

@@ -220,6 +220,7 @@ static bool waits_for_rcu(const Finding *f, const KtLiveBlock *b)
            func == f->free_rcu;
 }
 
+/* Exclude a stack without a task. */
 static void set_unused(const Finding *f, const KtLiveBlock *b)
 {
     KtLiveSet *w = f->w;
@@ -281,6 +282,8 @@ static const struct {
     { "pcpu_hot", "pcpu_hot", "hardirq_stack_ptr", true },
 };
 
+/* Add the interrupt stack of a CPU from its sp on if it is in use; else exclude
+ * the block that it is in, if any. */
 static void add_irq_stack(KtLiveSet *w, uint64_t stack, uint32_t cpu)
 {
     const KtLiveBlock *b = kt_live_set_find(w, stack);

@@ -297,6 +297,8 @@ static void skip(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
     }
 }
 
+/* Set the pages of a vmalloc block to KT_PAGE_ALIASED. @list: its array of
+ * struct page pointers, vm_struct.pages; @len: bytes of the block */
 static void alias_pages(KtLiveSet *w, uint64_t list, uint64_t len)
 {
     const KtPageUses *p = w->pages;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A mutex held until the end of a block. Internal to guest-symbols.
+ * A mutex that is held until the end of a block. For guest-symbols only.
  *
- * A pthread mutex and not a GMutex: the thread sanitizer knows what the
- * former orders, while GLib's own is made of futexes it cannot see.
+ * It is a pthread mutex, not a GMutex: the thread sanitizer knows the former,
+ * while GLib's own is made of futexes that the sanitizer does not see.
  */
 #ifndef GS_LOCK_H
 #define GS_LOCK_H
@@ -22,7 +22,7 @@ static inline void gs_lock_drop(pthread_mutex_t **lock)
     pthread_mutex_unlock(*lock);
 }
 
-/** GS_HOLD() - a declaration: take @lock, drop it where the block ends. */
+/** GS_HOLD() - lock a mutex until the end of the block; a declaration. */
 #define GS_HOLD(lock) \
     __attribute__((cleanup(gs_lock_drop))) pthread_mutex_t *held G_GNUC_UNUSED \
         = gs_lock_take(lock)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What may be printed as it is: names of files and streams are checked with
- * it before anything else sees them. */
+/*
+ * Checks that text can be printed as it is: for names in files and streams,
+ * before they are used.
+ */
 #ifndef GS_PRINTABLE_H
 #define GS_PRINTABLE_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ranks names by their distance to what somebody typed. Used by symtab.c
- * when a lookup fails.
+ * Ranks names by their distance to a mistyped one. Called by symtab.c if a
+ * lookup fails, in the thread of the command.
  *
- * The distance is that of Levenshtein with neighbours swapped for one (the
- * usual typing errors), cut off at a quarter of the name's length; a candidate
- * that continues the typed name ("kmalloc" for "kmallo") also counts.
+ * The distance is Levenshtein's, where swapping two neighbours counts as one
+ * (Damerau). It is limited to a quarter of the name's length. A candidate that
+ * continues the typed name ("kmalloc" for "kmallo") also counts.
  */
 #include "guest-symbols/base/suggest.h"
 

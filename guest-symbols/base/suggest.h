@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Near misses of a mistyped name, found by offering every known name.
- * Cold path; one GsSuggest belongs to one caller.
+ * Finds names that are similar to a mistyped one: every known name is offered.
+ * Cold path; a GsSuggest belongs to one thread.
  */
 #ifndef GS_SUGGEST_H
 #define GS_SUGGEST_H
@@ -11,16 +11,16 @@
 typedef struct GsSuggest GsSuggest;
 
 /**
- * gs_suggest_new() - look for names like @name
+ * gs_suggest_new() - (owned) begin a search for names similar to @name
  * @max: keep at most this many
  */
 GsSuggest *gs_suggest_new(const char *name, unsigned max);
 
-/** gs_suggest_offer() - a candidate; copied if it is near. */
+/** gs_suggest_offer() - compare a candidate; it is copied if it is similar. */
 void gs_suggest_offer(GsSuggest *s, const char *candidate);
 
-/** gs_suggest_finish() - frees @s. Returns: (owned, g_strfreev) the best,
- *  best first, each once. */
+/** gs_suggest_finish() - end the search and free @s. Returns: (owned,
+ *  g_strfreev) the most similar names, best first, each once. */
 char **gs_suggest_finish(GsSuggest *s);
 
 #endif /* GS_SUGGEST_H */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copies guest memory by need. A kernel's image has 50 MiB, of which its
- * tables, that are read while it is found, are half, and to have all of it in
- * memory takes as long as to read these.
+ * Copies guest memory when it is needed. A kernel's image has 50 MiB; its
+ * tables, which are read while it is opened, are half of that. Copying all of
+ * it would take as long as reading the tables. One thread; called by image.c
+ * and kernel-memory.c.
  *
- * What was copied once is not copied again: the guest may change it meanwhile,
- * but not under the eyes of who reads it.
+ * A chunk is copied once: the guest may change its memory at any time, but a
+ * reader must not see a value change between check and use.
  */
 #include "guest-symbols/image/guest-copy.h"
 
@@ -76,7 +77,7 @@ bool gs_guest_copy_full(const GsGuestCopy *c)
     return c->full;
 }
 
-/* What cannot be read is zeros: memory that the kernel gave back. */
+/* Unreadable memory becomes zeros: the kernel has freed it. */
 static void read_pages(const GsGuestCopy *c, uint64_t off, uint8_t *to,
                        size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A range of guest memory that is copied where and when somebody looks.
- * Internal to guest-symbols; for one thread.
+ * A copy of a range of guest memory, made piece by piece when a piece is
+ * needed. For guest-symbols only; one thread.
  */
 #ifndef GS_MEMORY_COPY_H
 #define GS_MEMORY_COPY_H
@@ -11,32 +11,32 @@
 typedef struct GsGuestCopy GsGuestCopy;
 
 /**
- * gs_guest_copy_new() - nothing of [@start, @end) is copied yet
- * @mem: (borrowed as long as it lives)
- * Returns: (owned) or NULL when there is no room.
+ * gs_guest_copy_new() - make a copy of [@start, @end), still empty
+ * @mem: (borrowed as long as the copy lives)
+ * Returns: (owned) or NULL if there is not enough memory.
  */
 GsGuestCopy *gs_guest_copy_new(const GsMem *mem, uint64_t start, uint64_t end);
 void gs_guest_copy_free(GsGuestCopy *c);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsGuestCopy, gs_guest_copy_free)
 
-/** gs_guest_copy_start() - the range's first address; @len: (out) */
+/** gs_guest_copy_start() - return the range's first address; @len: (out) */
 uint64_t gs_guest_copy_start(const GsGuestCopy *c, size_t *len);
-/** gs_guest_copy_data() - (borrowed) the copy of @start; zeros where nobody
- *  has asked, and where there is nothing to be read. */
+/** gs_guest_copy_data() - (borrowed) return the copy of @start; zeros where
+ *  nothing was needed yet, and where guest memory is unreadable. */
 const uint8_t *gs_guest_copy_data(const GsGuestCopy *c);
 
-/** gs_guest_copy_need() - copy what of [@va, @va + @len) is in the range, as
- *  far as @mem->room goes; @c: (nullable) */
+/** gs_guest_copy_need() - copy the part of [@va, @va + @len) that is in the
+ *  range, up to @mem->room bytes in all; @c: (nullable) */
 void gs_guest_copy_need(GsGuestCopy *c, uint64_t va, size_t len);
-/** gs_guest_copy_full() - was more needed than there is room for? */
+/** gs_guest_copy_full() - was more needed than @mem->room allows? */
 bool gs_guest_copy_full(const GsGuestCopy *c);
 
 /**
- * gs_guest_copy_find() - look for bytes without a copy
+ * gs_guest_copy_find() - search for bytes without copying the range
  * @c: (nullable)
  * @what: @len bytes, at most GS_FIND_MAX
- * @va: (in, out) from where on; where they are
- * Returns: false when they are not there.
+ * @va: (in, out) where to begin; where they were found
+ * Returns: false if they were not found.
  */
 bool gs_guest_copy_find(const GsGuestCopy *c, const void *what, size_t len,
                         uint64_t *va);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The inside of a GsImage: for image.c, and image-elf.c, which lists the
+ * The layout of a GsImage: for image.c, and image-elf.c, which lists the
  * sections of ELF files.
  */
 #ifndef GS_IMAGE_INSIDE_H

@@ -2,10 +2,14 @@
 /*
  * From the bytes of a kernel file to sections with link-time addresses.
  *
- * A file is a nest of wrappers (bzImage, EFI zboot, bare compressed stream)
- * around an ELF vmlinux or a raw "Image". gs_image_new() peels one wrapper
- * after the other, then lists the loaded sections. Called by kernel.c while a
- * kernel is opened; immutable afterwards, so free of locks.
+ * A file is a nest of wrappers around an ELF vmlinux or a raw "Image":
+ *
+ *     bzImage { setup, payload { gzip stream { ELF vmlinux } } }
+ *     EFI zboot { zstd stream { raw Image } }
+ *
+ * gs_image_new() removes one wrapper after the other, then lists the loaded
+ * sections. Called by kernel-open.c while a kernel is opened; does not change
+ * afterwards, so there are no locks.
  */
 #include "guest-symbols/image/image-internal.h"
 #include "guest-symbols/base/bytes.h"
@@ -16,7 +20,7 @@
 
 #define WRAPPERS_MAX    4
 
-/* A wrapper: recognised by @is, @peel gives the bytes inside it. */
+/* A wrapper: @is recognises it, @peel returns the bytes inside. */
 typedef struct Wrapper {
     bool (*is)(const uint8_t *data, size_t len);
     GBytes *(*peel)(GBytes *outer, GError **errp);
@@ -169,7 +173,7 @@ static const Form forms[] = {
 
 /* ---- putting it together ---- */
 
-/* Takes @bytes; gives what is inside the wrappers. */
+/* Takes ownership of @bytes; returns the bytes inside all wrappers. */
 static GBytes *peel(GBytes *bytes, GError **errp)
 {
     for (unsigned depth = 0; depth < WRAPPERS_MAX; depth++) {

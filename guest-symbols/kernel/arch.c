@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of architectures.
+ * The table of architectures. Constant data, any thread.
  */
 #include "guest-symbols/kernel/arch.h"
 #include "guest-symbols/kernel/kernel.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's own line about itself: see banner.h. */
+/* Finds the "Linux version ..." line, see banner.h. Runs while a kernel is
+ * opened, in that thread; no state. */
 #include "guest-symbols/kernel/banner.h"
 #include "guest-symbols/image/guest-copy.h"
 
@@ -32,7 +33,7 @@ static bool has_build_number(const char *banner)
     return hash && g_ascii_isdigit(hash[1]);
 }
 
-/* The best of what begins like a banner in one section. */
+/* Finds the best line that begins like a banner in one section. */
 static char *search_section(const GsImage *img, const GsSection *s,
                             unsigned *tries, uint64_t *va)
 {

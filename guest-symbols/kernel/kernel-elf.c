@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kernels of any kind from ELF files with a symbol table (.symtab). Called
- * while a kernel is opened; stateless.
+ * Opens kernels of any kind by the symbol table (.symtab) of their ELF file.
+ * Runs while a kernel is opened, in that thread; no state.
  *
- * What Linux tells by itself is told by a struct GsElfOptions here. Such a
- * kernel runs where it is linked.
+ * Facts that a Linux image contains come from a GsElfOptions here. Such a
+ * kernel runs at the addresses where it is linked.
  */
 #include "guest-symbols/base/bytes.h"
 #include "guest-symbols/kernel/kernel.h"
@@ -72,7 +72,8 @@ static bool find_symtab(const File *f, Elf64_Shdr *syms, Elf64_Shdr *names)
     return false;
 }
 
-/* As nm has it: what the symbol names, upper case when others see it. */
+/* Returns nm's letter: the kind of section, in upper case for a global
+ * symbol. */
 static char letter_of(const File *f, const Elf64_Sym *sym)
 {
     unsigned index = GUINT16_FROM_LE(sym->st_shndx);
@@ -93,7 +94,7 @@ static char letter_of(const File *f, const Elf64_Sym *sym)
            g_ascii_tolower(letter);
 }
 
-/* Of code or data. */
+/* Is it a symbol of code or data? */
 static bool is_wanted(const Elf64_Sym *sym)
 {
     unsigned type = ELF64_ST_TYPE(sym->st_info);
@@ -102,7 +103,7 @@ static bool is_wanted(const Elf64_Sym *sym)
            sym->st_shndx != SHN_UNDEF;
 }
 
-/* Not one of the assembler's marks ("$x"). */
+/* The assembler's mapping symbols ("$x") are not names. */
 static bool is_name(const char *name)
 {
     return *name && *name != '$';
@@ -166,8 +167,8 @@ static GsSymtab *read_symbols(const File *f, GError **errp)
 
 /* ---- the kernel --------------------------------------------------------- */
 
-/* Kernels are in the upper half of the address space, or from their lowest
- * section up. */
+/* A kernel is in the upper half of the address space; otherwise its addresses
+ * begin with its lowest section. */
 static void find_low(GsKernel *k)
 {
     for (size_t i = 0; i < gs_image_n_sections(k->image) &&

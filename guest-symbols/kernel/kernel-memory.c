@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel as it lies in guest memory, without a file of it.
+ * Opens a kernel in guest memory, without its file. Called once a boot, by the
+ * thread that finds the kernel.
  *
  * Early in boot the kernel maps its image, from _text to _end, and nothing
  * around it (arch/x86/boot/startup/map_kernel.c, formerly head64.c;
- * arch/arm64/kernel/pi/map_kernel.c; arch/riscv/mm/init.c); the tables in its
- * read-only data are relocated by then. So what is mapped around the first
+ * arch/arm64/kernel/pi/map_kernel.c; arch/riscv/mm/init.c). The tables in its
+ * read-only data are relocated by then. So the mapped range around the first
  * instruction that runs there is read like a file's image, but at run-time
- * addresses; what of it is looked at is copied first.
+ * addresses; each part is copied before it is read.
  *
- * The guest may lie: what is copied is bounded, and the readers of the copy
- * are those that read files.
+ * The guest may lie: copies are bounded, and the readers of the copy are those
+ * that read files.
  */
 #include "guest-symbols/kernel/kernel.h"
 
@@ -23,7 +24,7 @@ static bool is_mapped(const GsMem *mem, uint64_t va)
     return mem->read(mem->opaque, va, &byte, 1);
 }
 
-/* The steps around @va that are mapped. */
+/* Finds the mapped steps around @va. */
 static bool find_extent(const GsArch *arch, const GsMem *mem, uint64_t va,
                         uint64_t *start, uint64_t *end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What gs.h says of a kernel's modules: each function asks the table of
- * modules (modules/). Any thread, but for gs_kernel_unpack_modules().
+ * The module functions of gs.h: each asks the table of modules (modules/). Any
+ * thread, except for gs_kernel_unpack_modules().
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"

@@ -44,8 +44,8 @@ static bool read_all(int fd, uint8_t *buf, size_t len, GError **errp)
 }
 
 /*
- * Reads instead of mapping: a file that is rebuilt while it is mapped would
- * take the process down.
+ * The file is read, not mapped: a mapped file that is truncated by a rebuild
+ * would kill the process (SIGBUS).
  */
 static GBytes *read_open_file(int fd, GError **errp)
 {
@@ -90,7 +90,7 @@ GBytes *gs_kernel_read_file(const char *path, GError **errp)
 
 /* ---- its tables ---- */
 
-/* Types where sections have no names. */
+/* Searches for types in an image whose sections have no names. */
 static void search_btf(GsKernel *k)
 {
     size_t room = BTF_SEARCH_MAX;
@@ -119,7 +119,7 @@ static bool load_btf(GsKernel *k, GError **errp)
     return true;
 }
 
-/* What the labels tell of an image whose sections have no names. */
+/* The labels around the sections of an image whose sections have no names. */
 static const struct {
     const char *name;
     const char *start;
@@ -264,7 +264,7 @@ GsKernel *gs_kernel_new_empty(void)
     return k;
 }
 
-/* What can be told once the tables are read. */
+/* Sets what follows from the tables. */
 static void finish(GsKernel *k)
 {
     GsSymbol start;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel's names as bytes, and back: what symbolizes addresses after the
- * guest is gone. The "saved kernels" section of gs.h.
+ * A kernel's names as bytes, and back: the "stored kernels" of gs.h. Called by
+ * the writer of a journal and by its reader, in their threads.
  *
- * No types, no unwind tables, no image: a kernel that was loaded again only
- * answers what commands ask. Its bytes come from a file and are untrusted.
+ * A stored kernel has no types, no unwind tables and no image: it answers what
+ * commands ask about addresses and names. Its bytes come from a file:
+ * untrusted.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Answers for a kernel in run-time addresses.
+ * Answers questions about a kernel in run-time addresses.
  *
- * The tables of image.c, kallsyms.c, systemmap.c and btf.c know link-time
- * addresses and never change; modules.c and orc.c know run-time ones and
- * lock for themselves. What is here only adds the slide and asks the kernel
- * proper before its modules. Except gs_kernel_set_slide(), everything may be
- * called from any thread.
+ * The tables of image/, symbols/ and types/ use link-time addresses and never
+ * change; modules/ and orc/ use run-time addresses and have their own locks.
+ * This file adds the slide, and asks the kernel proper before its modules. Any
+ * thread, except for gs_kernel_set_slide().
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
@@ -16,7 +15,7 @@
 
 #include <string.h>
 
-/* An address, a rule, and its share of the index. */
+/* Bytes of an ORC entry: an address, a rule, and a share of the index. */
 #define ORC_ROW_BYTES 13
 
 void gs_kernel_free(GsKernel *k)
@@ -112,10 +111,10 @@ bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
 }
 
 /*
- * The letter is nm's word for a symbol's section. Of .data that is code where
- * one piece of it is executable, as in x86-64's 7.3; and a weak symbol may be
- * of either. There is code that no labels of text enclose, so the letter
- * counts where none of data say otherwise.
+ * The letter says which section nm found the symbol in. It is a code letter for
+ * .data as well if a part of .data is executable (x86-64, 7.3), and a weak
+ * symbol may be either. Some code is outside all text labels. So a symbol is
+ * code if its letter says so and the data labels do not enclose it.
  */
 bool gs_kernel_is_code(const GsKernel *k, const GsSymbol *sym)
 {
@@ -178,7 +177,7 @@ bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out)
     return gs_modules_lookup(k->modules, NULL, name, out);
 }
 
-/* Slides each symbol on its way to somebody else's function. */
+/* Adds the slide to each symbol before the caller's function gets it. */
 typedef struct Visitor {
     const GsKernel *k;
     GsSymbolFn fn;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The inside of a GsKernel, for the files of guest-symbols only.
+ * The layout of a GsKernel, for kernel/ and unwind/.
  *
  * @image, @symtab, @btf, @text, @data and @banner are set when the kernel is
- * opened and do not change afterwards. @slide changes only while nobody
- * queries (see gs_kernel_set_slide()). @modules has its own lock; @orc is
- * read-only after opening but for its slide.
+ * opened and do not change. @slide changes only while nobody asks (see
+ * gs_kernel_set_slide()). @modules has its own lock; @orc does not change
+ * after opening, except its slide and modules.
  */
 #ifndef GS_KERNEL_H
 #define GS_KERNEL_H
@@ -26,7 +26,7 @@ typedef struct GsTextRange {
     uint64_t end;
 } GsTextRange;
 
-/* A static function that ftrace copies to make its trampolines. */
+/* A function that ftrace copies to make trampolines. */
 #define GS_TRAMPOLINE_BYTES 16
 typedef struct GsTemplate {
     uint64_t va;                        /* link time; 0 = not in this kernel */
@@ -39,8 +39,8 @@ typedef struct GsTemplate {
  * @page_shift: log2 of its page size
  * @image: NULL for a System.map, and when it was read from memory
  * @symtab: symbols of the kernel proper in link-time addresses
- * @btf: NULL when the image has none, or @btf_left_out: it may be among what
- *       there was no room to look at
+ * @btf: NULL if the image has none, or, if @btf_left_out is set, if it may be
+ *       in the part that the search did not reach
  * @orc: never NULL; empty for kernels without ORC tables
  * @modules: never NULL
  * @text: [_stext, _etext) and [_sinittext, _einittext)
@@ -50,11 +50,13 @@ typedef struct GsTemplate {
  * @banner: "Linux version ...", NULL for a System.map
  * @banner_va: its link-time address, 0 unknown
  * @memory: read from the guest's memory, in run-time addresses
- * @extent: where in it
- * @start: link-time address of the code that tells that it runs, 0 unknown
- * @low: from there up addresses are the kernel's; 0: the upper half is
- * @plain: of gs_kernel_open_elf(), of whose options the rest is
- * @saved: of gs_kernel_new_saved(), what its tables told when they were there
+ * @extent: where in guest memory it was read
+ * @start: link-time address of code that runs before anything is allocated,
+ *         0 unknown
+ * @low: lowest address of the kernel; 0: the start of the upper half
+ * @plain: opened by gs_kernel_open_elf(); @va_bits and @outermost are from its
+ *         options
+ * @saved: made by gs_kernel_new_saved(): facts about tables that are not stored
  */
 struct GsKernel {
     const GsArch *arch;
@@ -86,16 +88,16 @@ struct GsKernel {
     } saved;
 };
 
-/** gs_kernel_new_empty() - (owned) a kernel of which nothing is known. */
+/** gs_kernel_new_empty() - (owned) make a kernel with empty tables. */
 GsKernel *gs_kernel_new_empty(void);
-/** gs_kernel_find_data() - set @data by @symtab. */
+/** gs_kernel_find_data() - set @data from the labels in @symtab. */
 void gs_kernel_find_data(GsKernel *k);
-/** gs_kernel_read_file() - (owned) a file's bytes, at most 2 GiB. */
+/** gs_kernel_read_file() - (owned) read a file of at most 2 GiB. */
 GBytes *gs_kernel_read_file(const char *path, GError **errp);
 
 /**
- * gs_kernel_new_from_image() - read an image's tables
- * @arch: (nullable) what it is for; NULL: the image tells
+ * gs_kernel_new_from_image() - make a kernel from an image's tables
+ * @arch: (nullable) its architecture; NULL: find out from the image
  * @img: (taken)
  * Returns: (owned) or NULL.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The "modules" section of gs.h: from a struct module in guest memory, or
- * from parts, to the registry (modules.c) and the ORC set (orc-set.c).
+ * Adds modules and BPF programs to a kernel: from a struct module or bpf_ksym
+ * in guest memory, or from parts. Called by the vCPU thread that runs the
+ * guest's module loader, and by tests.
  *
- * Called by the vCPU thread that runs the guest's module loader, and by
- * tests. All that can fail is done before either of the two is touched: a
- * module is learned whole or not at all.
+ * Everything that can fail is done before the table of modules and the ORC set
+ * are changed: a module is added whole or not at all.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
@@ -52,7 +52,7 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
     return gs_modules_add(k->modules, k->orc, module_va, &info, errp);
 }
 
-/* Names end up on terminals. */
+/* Names from the guest are printed on terminals. */
 static bool is_visible(const char *name)
 {
     for (const char *p = name; *p; p++) {

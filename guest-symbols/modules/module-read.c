@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read a struct module out of guest memory, by the offsets that the kernel's
- * own BTF gives.
+ * Reads a struct module from guest memory, at offsets from the kernel's BTF.
  *
  * Two shapes exist: core_layout and init_layout, each {base, size, text_size},
  * up to 6.3, and since ac3b43283923 (6.4) an array mem[] of {base, size} by
  * enum mod_mem_type. Both become the same list of GsModuleMem rows. Symbols
- * are those of struct mod_kallsyms, which while the module initialises are
- * all it has and afterwards those that stay.
+ * are those of struct mod_kallsyms: all of the module's while it initialises,
+ * later those that remain.
  *
- * Called by modules.c with no lock held; nothing here is shared. Sizes and
- * pointers come from the guest: each is capped before it is believed.
+ * Called by module-add.c in a vCPU thread, without a lock; nothing here is
+ * shared. Sizes and pointers come from the guest: each is capped before use.
  */
 #include "guest-symbols/modules/module-read.h"
 #include "guest-symbols/types/btf.h"
@@ -197,7 +196,7 @@ static char *guest_dup_some(const GsMem *mem, uint64_t va, size_t max,
 
 /* ---- parts ------------------------------------------------------------ */
 
-/* What a hostile guest calls things ends up on somebody's terminal. */
+/* Names from the guest are printed on terminals. */
 static void make_printable(char *s)
 {
     for (; *s; s++) {
@@ -272,7 +271,7 @@ static bool in_text(const GsModuleInfo *info, uint64_t va)
     return false;
 }
 
-/* Without typetab (before 1c7651f43777, 5.2) only this much is known. */
+/* Guesses the type letter: before 1c7651f43777 (5.2) there is no typetab. */
 static char guess_type(const GsModuleInfo *info, uint64_t va, uint8_t st_info)
 {
     char type = in_text(info, va) ? 't' : 'd';

@@ -61,7 +61,7 @@ bool gs_module_shape_init(GsModuleShape *shape, const GsBtf *btf,
                           GError **errp);
 
 /**
- * struct GsModuleInfo - what was read
+ * struct GsModuleInfo - one module, as read or as handed to GsModules
  * @name: module name, printable
  * @mem: its memory areas, run time; none is empty
  * @text: the code among them
@@ -85,7 +85,7 @@ typedef struct GsModuleInfo {
 } GsModuleInfo;
 
 /**
- * gs_module_read() - copy what matters of a struct module
+ * gs_module_read() - read a struct module and its symbols and ORC
  * @errp: GS_ERROR_GUEST
  * Returns: (owned) or NULL.
  */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inside of the registry of modules, for modules.c and modules-snapshot.c.
- * */
+/*
+ * The layout of the table of modules: for modules.c, modules-query.c and
+ * modules-snapshot.c.
+ */
 #ifndef GS_MODULES_INSIDE_H
 #define GS_MODULES_INSIDE_H
 
@@ -83,8 +85,8 @@ static inline bool gs_ranges_have(const GsRange *r, size_t n, uint64_t va)
     return false;
 }
 
-/** gs_modules_append() - one of many that lie apart from all others, without
- *  its ORC; its names are found when gs_modules_index() was called. */
+/** gs_modules_append() - add one of many modules that overlap with no other,
+ *  without its ORC. Its symbols are found after gs_modules_index(). */
 bool gs_modules_append(GsModules *m, uint64_t module_va,
                        const GsModuleInfo *info, bool live);
 void gs_modules_index(GsModules *m);

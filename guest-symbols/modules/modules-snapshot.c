@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The registry of modules as a stream, for snapshots of the VM, and back.
+ * The table of modules as a stream, for snapshots of the VM, and back.
  *
- * What is read may be anybody's: it is taken under the same limits as what is
- * read in a guest's memory. Names are printable, as those are made. No two
- * areas overlap, as none did when they were written, which is not looked at:
- * to compare each with all others would take a stream of a few bytes a module
- * half a minute, and who lies about that gets wrong names.
+ * The stream is untrusted: the limits are those for modules that are read from
+ * guest memory, and names must be printable. Areas must not overlap, but that
+ * is not checked: comparing each with all others would take half a minute for
+ * a stream of a few bytes a module. A stream that violates it gets wrong
+ * names, nothing worse.
  */
 #include <string.h>
 
@@ -97,7 +97,8 @@ static size_t unpack_ranges(GsRange *r, GsBytes *u)
     return gs_bytes_ok(u) ? n : 0;
 }
 
-/* Names lie one behind the other; where, is told when all are there. */
+/* Names are appended to one array; while it grows, GsModuleSymbol.name is an
+ * offset in it. */
 typedef struct Symbols {
     GArray *list;           /* GsModuleSymbol, of names the offsets */
     GByteArray *names;
@@ -125,7 +126,7 @@ static void unpack_symbol(Symbols *s, const GsModuleInfo *info, uint64_t *va,
     g_array_append_val(s->list, sym);
 }
 
-/* @rows: that all modules may yet have. */
+/* @rows: (in, out) how many more rows all modules may have */
 static uint64_t unpack_n_rows(GsBytes *u, uint64_t max, uint64_t *rows,
                               const char *what)
 {
@@ -159,7 +160,7 @@ static void unpack_symbols(GsModuleInfo *info, GsBytes *u, uint64_t *rows)
     }
 }
 
-/* NULL for none. */
+/* Returns: (owned) NULL if the module has no ORC, or @u has failed. */
 static GsOrcTable *unpack_orc(GsModuleInfo *info, GsBytes *u, uint64_t *rows)
 {
     uint64_t n = unpack_n_rows(u, MAX_ORC, rows, "a module's unwind rules");
@@ -187,7 +188,7 @@ static GsOrcTable *unpack_orc(GsModuleInfo *info, GsBytes *u, uint64_t *rows)
     return t;
 }
 
-/* Returns: false for one that is loaded and finds no room. */
+/* Returns: false if a loaded module does not fit. */
 static bool unpack_module(GsModules *m, GsOrcSet *orc, GsBytes *u,
                           uint64_t *rows)
 {
@@ -220,7 +221,7 @@ static bool unpack_module(GsModules *m, GsOrcSet *orc, GsBytes *u,
     return true;
 }
 
-/* The room is told anew before each, as it was when they were loaded. */
+/* The room is set again before each module, as when they were loaded. */
 unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsBytes *u,
                            uint64_t bytes)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The registry of modules: who lies where, and the names inside.
+ * The table of modules: which module is where, and its symbols. Owns
+ * GsModules.
  *
- * Modules are added and dropped by the vCPU thread that runs the guest's
- * loader; queries come from the monitor's thread. One mutex covers it all:
- * none of this is on the way of an event. A dropped module stays as "dead",
- * so that backtraces taken in it keep their names, until something else is
- * loaded over it or too many are dead.
+ * The vCPU thread that runs the guest's module loader adds and drops modules;
+ * the monitor's thread asks. One mutex covers everything: no event comes
+ * through here. A dropped module is "dead" but stays in the table, so that
+ * backtraces through it keep their names, until something is loaded over it or
+ * there are too many dead.
  *
- * Names are interned for the life of the registry, because symbols are given
- * out with borrowed names. The guest decides how much all this is, so the
- * pool, the number of modules and their rows (symbols and ORC entries) are
- * capped: too many dead are forgotten, too many live are refused.
+ * Names are interned for the life of the table, because GsSymbol borrows them.
+ * The guest decides how much all this is, so the pool of names, the number of
+ * modules and their rows (symbols and ORC entries) are capped: the longest
+ * dead modules are removed; if there are too many live ones, the next is
+ * refused.
  *
  * Lock order: GsModules.lock, then the lock of the GsOrcSet.
  */
@@ -199,7 +201,8 @@ static size_t drop_ranges(GsRange *r, size_t n, const GsRange *taken)
     return kept;
 }
 
-/* What @mod had in @taken is somebody else's now, its init code for one. */
+/* Removes from @mod its areas in @taken, which another module uses now: the
+ * init code, for example. */
 static void take_range(Module *mod, const GsRange *taken)
 {
     size_t n_mem = drop_ranges(mod->mem, mod->n_mem, taken);
@@ -238,7 +241,7 @@ static void take_ranges_locked(GsModules *m, const Module *by)
     }
 }
 
-/* Room for one more of @rows, by forgetting the longest dead. */
+/* Makes room for a module of @rows by removing the longest dead. */
 static void bound_dead_locked(GsModules *m, size_t rows)
 {
     size_t n_dead = 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The loaded modules of a kernel and their symbols. Internal to
- * guest-symbols; gs_kernel_add_module() and its siblings of gs.h are
- * implemented on it.
+ * The table of loaded modules of one kernel, and their symbols. For
+ * guest-symbols only: the module functions of gs.h are implemented on it.
  *
- * Every function may be called from any thread: there is a lock inside. A
- * module's name in a GsSymbol given out stays valid until gs_modules_free().
+ * Any thread may call any function: there is a lock inside. A module's name in
+ * a GsSymbol stays valid until gs_modules_free().
  */
 #ifndef GS_MODULES_H
 #define GS_MODULES_H
@@ -20,13 +19,13 @@ GsModules *gs_modules_new(void);
 void gs_modules_free(GsModules *m);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsModules, gs_modules_free)
 
-/** gs_modules_set_room() - those that come may take so many bytes more, at
- *  most; the dead go where it is too little. */
+/** gs_modules_set_room() - allow modules to come @bytes more; unloaded modules
+ *  are removed if that is too little. */
 void gs_modules_set_room(GsModules *m, uint64_t bytes);
-/** gs_modules_bytes() - about the host memory of them, with their ORC. */
+/** gs_modules_bytes() - estimate the host memory of all modules, with ORC. */
 uint64_t gs_modules_bytes(const GsModules *m);
 
-/** gs_modules_clear() - a new boot: no module is loaded, none ever was. */
+/** gs_modules_clear() - remove all modules, loaded and unloaded: a new boot. */
 void gs_modules_clear(GsModules *m);
 
 /**
@@ -49,36 +48,36 @@ bool gs_modules_shape(GsModules *m, const GsBtf *btf, GsModuleShape *shape,
                       GError **errp);
 
 /**
- * gs_modules_symbolize() - the symbol of a loaded module that covers @va
+ * gs_modules_symbolize() - find the symbol of a module that covers @va
  *
- * Those of an unloaded one answer, too, until its range is used again.
+ * Symbols of an unloaded module are found until its memory is reused.
  */
 bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out);
 
 /**
- * gs_modules_lookup() - symbol by its exact name
+ * gs_modules_lookup() - find a symbol by its exact name
  * @module: (nullable) only in that module
  *
- * Global before local, then the lowest address. Unloaded modules are asked
- * only when no loaded one knows the name.
+ * Prefers global symbols, then the lowest address. Unloaded modules are
+ * searched only if no loaded one has the name.
  */
 bool gs_modules_lookup(const GsModules *m, const char *module,
                        const char *name, GsSymbol *out);
 
-/** gs_modules_foreach_named() - loaded modules' symbols of that name, in
- *  address order, until @fn returns false. @fn is called without the lock.
- *  Returns the number visited. */
+/** gs_modules_foreach_named() - call @fn, without the lock, for the symbols of
+ *  loaded modules with that name, in address order, until it returns false.
+ *  Returns: how many calls. */
 unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
                                   GsSymbolFn fn, void *opaque);
 
-/** gs_modules_with() - what is known of the loaded module that was added as
- *  @module_va, without its ORC; false if there is none. @fn runs under the
- *  lock. */
+/** gs_modules_with() - call @fn, under the lock, with the loaded module that
+ *  was added as @module_va, without its ORC; false if there is none. */
 typedef void (*GsModuleFn)(uint64_t module_va, const GsModuleInfo *info,
                            void *opaque);
 bool gs_modules_with(const GsModules *m, uint64_t module_va, GsModuleFn fn,
                      void *opaque);
-/** gs_modules_with_nth() - of the one that gs_kernel_nth_module() tells of. */
+/** gs_modules_with_nth() - the same for the @i-th module, as in
+ *  gs_modules_nth(). */
 bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
                          void *opaque);
 
@@ -95,17 +94,17 @@ bool gs_modules_at(const GsModules *m, uint64_t va, GsModule *out);
 void gs_modules_foreach_symbol(const GsModules *m, uint64_t module_va,
                                GsModuleSymbolFn fn, void *opaque);
 
-/** gs_modules_n_symbols() - of the loaded modules. */
+/** gs_modules_n_symbols() - count the symbols of the loaded modules. */
 size_t gs_modules_n_symbols(const GsModules *m);
 
-/** gs_modules_n() - how many are loaded. */
+/** gs_modules_n() - count the loaded modules. */
 size_t gs_modules_n(const GsModules *m);
 
 /** gs_modules_is_text() - is @va code of a loaded module? */
 bool gs_modules_is_text(const GsModules *m, uint64_t va);
 
-/** gs_modules_pack() - all of them, the unloaded ones too, and of @orc what
- *  it has of them. */
+/** gs_modules_pack() - write all modules, unloaded ones included, with their
+ *  ORC from @orc. */
 void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsOut *p);
 /** gs_modules_unpack() - into @m, which has none; nobody else looks
  *  meanwhile. What a stream that fails held is not all there. @bytes: that

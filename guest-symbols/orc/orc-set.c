@@ -3,18 +3,23 @@
  * GsOrcSet: which table is in force at a run-time address.
  *
  * The kernel's own table is fixed when the kernel is opened. Modules come and
- * go while vCPU threads unwind, so what is known of them is an immutable
- * snapshot behind one atomic pointer. Writers (modules.c, any thread) take
- * the lock, publish a new snapshot, move the generation and free old ones.
+ * go while vCPU threads unwind. So all that is known of modules is in an
+ * immutable snapshot behind one atomic pointer. A writer (modules.c, any
+ * thread) takes the lock, publishes a new snapshot, increments the generation,
+ * retires the old snapshot and frees those that nobody reads.
  *
- * A reader announces the snapshot it is about to search in a hazard pointer
- * of its own and looks whether that is still the current one; a writer frees
- * only those that no reader has announced. Sequential consistency of those
- * four accesses is what makes it right: either the reader sees the new
- * pointer, or the writer sees the announcement. Readers do this only when an
- * unwinder's cache misses on module code, so the way of a cached frame has
- * no barrier, and an idle reader holds nothing back: at most one retired
- * snapshot a reader ever exists.
+ * Each reader has a hazard pointer:
+ *
+ *     reader                              writer
+ *     1. p = current                      1. current = new
+ *     2. hazard = p                       2. free a retired snapshot unless
+ *     3. if current != p: again              it is in some hazard pointer
+ *     4. search p
+ *
+ * These four accesses are sequentially consistent. Either the reader sees the
+ * new pointer in step 3, or the writer sees the hazard pointer in step 2. A
+ * reader does this only after a cache miss of its unwinder on module code; a
+ * cached frame costs no barrier. At most one retired snapshot a reader exists.
  */
 #include "guest-symbols/base/lock.h"
 #include "guest-symbols/orc/orc.h"

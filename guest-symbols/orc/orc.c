@@ -2,14 +2,17 @@
 /*
  * ORC tables: recognise the layout, sort, normalise, search.
  *
- * objtool writes two parallel arrays into each image and module: .orc_unwind_ip
- * with the addresses and .orc_unwind with six-byte entries {int16 sp_offset,
- * int16 bp_offset, uint16 flags}. The meaning of the flags has changed four
- * times; it is told apart here by the data (never by the kernel's version)
- * and turned into GsOrcRule, so that nobody else has to know.
+ * objtool writes two parallel arrays into each image and module:
  *
- * Called by orc-set.c when a kernel is opened and by modules.c when a module
- * is loaded. A table does not change once made: any thread may search it.
+ *     .orc_unwind_ip   int32, distance from the element itself to the code
+ *     .orc_unwind      {int16 sp_offset, int16 bp_offset, uint16 flags}
+ *
+ * The meaning of the flags has changed four times. It is recognised by the
+ * data, never by the kernel's version, and turned into a GsOrcRule, so no
+ * other file knows of layouts.
+ *
+ * orc-set.c calls this when a kernel is opened, modules.c when a module is
+ * loaded. A table does not change once made: any thread may search it.
  */
 #include "guest-symbols/orc/orc.h"
 #include <inttypes.h>
@@ -131,8 +134,8 @@ static const Layout layouts[GS_ORC_LAYOUT__COUNT] = {
 
 /*
  * @ip: ascending distances from @base
- * @block: entry in force at each (1 << BLOCK_SHIFT) bytes, NULL where that
- *         would take more room than it is worth
+ * @block: entry in force at each multiple of (1 << BLOCK_SHIFT) bytes: a search
+ *         starts there. NULL if the table would be larger than it is useful
  */
 struct GsOrcTable {
     atomic_uint refs;
@@ -320,13 +323,14 @@ static bool is_near(uint64_t first, uint64_t last, GError **errp)
     return true;
 }
 
-/* Equal addresses: what fills a gap between object files gives way. */
+/* Of entries with equal addresses, one that only fills a gap between object
+ * files is dropped. */
 static bool gives_way(const GsOrcRule *to, const GsOrcRule *rule)
 {
     return rule->type == GS_ORC_UNDEFINED && to->type != GS_ORC_UNDEFINED;
 }
 
-/* Images are sorted when they are built since Linux 5.6. */
+/* Since Linux 5.6, the kernel's build sorts the table. */
 static bool fill_ascending(GsOrcTable *t, const GsOrcRaw *raw,
                            const Layout *l, size_t n, GError **errp)
 {

@@ -2,10 +2,22 @@
 /*
  * ORC: the unwind tables that x86-64 kernels carry for themselves.
  *
- * Internal to guest-symbols. A GsOrcTable is one image's or module's table
- * in a form of our own, the same for every kernel release. A GsOrcSet is the
- * table of the kernel proper plus those of the loaded modules, searched by
- * run-time address through one GsOrcReader a thread.
+ * A GsOrcTable is the table of one image or module in our own form, which is
+ * the same for every kernel release. A GsOrcSet is the table of the kernel
+ * proper plus those of the loaded modules. A GsOrcReader, one a thread,
+ * searches a set by run-time address.
+ *
+ * The lookup, for address va:
+ *
+ *     va --> snapshot of the set: which span contains va?
+ *        --> its table: i = (va - base) >> shift; block[i] and block[i + 1]
+ *            bound the search
+ *        --> binary search in ip[] for the last entry at or below va
+ *        --> rule: {type, where sp is, where bp is}
+ *
+ * Example: in "push %rbp; mov %rsp,%rbp; call f" the caller's sp is sp + 8 at
+ * the first instruction, sp + 16 behind the push, and bp + 16 behind the mov:
+ * three entries, each in force up to the next.
  */
 #ifndef GS_ORC_H
 #define GS_ORC_H
@@ -15,8 +27,8 @@
 #include <stdatomic.h>
 
 /**
- * enum GsOrcLayout - how the 16 flag bits of an entry are to be read
- * @GS_ORC_LAYOUT_PROBE: find out from the entries themselves
+ * enum GsOrcLayout - what the 16 flag bits of an entry mean
+ * @GS_ORC_LAYOUT_PROBE: unknown; find out from the entries
  *
  * The others are named after the release that introduced them; the kernel
  * commits are cited beside the table in orc.c.
@@ -104,10 +116,10 @@ typedef struct GsOrcRaw {
 typedef struct GsOrcTable GsOrcTable;
 
 /**
- * gs_orc_layout_probe() - which layout the entries of a table have
+ * gs_orc_layout_probe() - find the layout of a table's entries
  *
- * By the header's hash where it is known, else by the shape of the entries.
- * Never GS_ORC_LAYOUT_PROBE.
+ * A known hash in the header decides, else the shape of the entries. Never
+ * returns GS_ORC_LAYOUT_PROBE.
  */
 GsOrcLayout gs_orc_layout_probe(const GsOrcRaw *raw);
 
@@ -121,11 +133,11 @@ GsOrcLayout gs_orc_layout_probe(const GsOrcRaw *raw);
 GsOrcTable *gs_orc_table_new(const GsOrcRaw *raw, GsOrcLayout layout,
                              GError **errp);
 /**
- * gs_orc_table_new_rules() - from entries in this form
+ * gs_orc_table_new_rules() - make a table from normalised entries
  * @va: (borrowed) ascending, less than 4 GiB in all
  * @rule: (borrowed) as many
  *
- * Returns: (owned) NULL when they are not that, or no rules.
+ * Returns: (owned) NULL if @va is not ascending, or a rule is not valid.
  */
 GsOrcTable *gs_orc_table_new_rules(const uint64_t *va, const GsOrcRule *rule,
                                    size_t n);
@@ -133,15 +145,16 @@ GsOrcTable *gs_orc_table_ref(GsOrcTable *t);
 void gs_orc_table_unref(GsOrcTable *t);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsOrcTable, gs_orc_table_unref)
 
-/** gs_orc_table_n() - entries after equal addresses were merged. */
+/** gs_orc_table_n() - count the entries; equal addresses are merged. */
 size_t gs_orc_table_n(const GsOrcTable *t);
 
-/** gs_orc_table_nth() - address of entry @i and (borrowed) its rule. */
+/** gs_orc_table_nth() - return the address of entry @i and (borrowed) its
+ *  rule. */
 const GsOrcRule *gs_orc_table_nth(const GsOrcTable *t, size_t i,
                                   uint64_t *va);
 
 /**
- * gs_orc_table_find() - rule of the instruction at @va
+ * gs_orc_table_find() - find the rule of the instruction at @va
  * Returns: (borrowed) NULL below the table's first address.
  */
 const GsOrcRule *gs_orc_table_find(const GsOrcTable *t, uint64_t va);
@@ -158,16 +171,16 @@ typedef struct GsRange {
 
 GsOrcSet *gs_orc_set_new(void);
 
-/** gs_orc_set_free() - all readers must be gone. */
+/** gs_orc_set_free() - free a set; its readers must be freed before. */
 void gs_orc_set_free(GsOrcSet *set);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsOrcSet, gs_orc_set_free)
 
 /**
- * gs_orc_set_load_image() - take code ranges and tables of a kernel image
- * @errp: GS_ERROR_FORMAT when the tables are damaged
+ * gs_orc_set_load_image() - add code ranges and tables of a kernel image
+ * @errp: GS_ERROR_FORMAT if the tables are damaged
  *
- * A kernel without tables is fine: its code is then unwound by frame
- * pointers. To be called before the set is shared.
+ * A kernel without tables is no error: its code is unwound by frame pointers.
+ * Call this before the set is shared.
  */
 bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp);
 
@@ -183,48 +196,52 @@ bool gs_orc_set_load(GsOrcSet *set, GsRange image, const GsRange *text,
 /** gs_orc_set_in_image() - is @va (run time) in the kernel's image? */
 bool gs_orc_set_in_image(const GsOrcSet *set, uint64_t va);
 
-/** gs_orc_set_layout() - that of the kernel, PROBE when it has no table. */
+/** gs_orc_set_layout() - return the kernel's layout; PROBE if it has no
+ *  table. */
 GsOrcLayout gs_orc_set_layout(const GsOrcSet *set);
 
-/** gs_orc_set_table() - (borrowed, nullable) table of the kernel proper, in
- *  link-time addresses. */
+/** gs_orc_set_table() - (borrowed, nullable) return the table of the kernel
+ *  proper, in link-time addresses. */
 const GsOrcTable *gs_orc_set_table(const GsOrcSet *set);
 
-/** gs_orc_set_set_slide() - a new boot: forgets the modules, too. */
+/** gs_orc_set_set_slide() - set the slide of a new boot; all modules are
+ *  removed. */
 void gs_orc_set_set_slide(GsOrcSet *set, uint64_t slide);
 
 /**
- * gs_orc_set_add_module() - make a module's code known; any thread
- * @key: what gs_orc_set_drop_module() will name it by
- * @text: run-time ranges of its code; what other modules had there is gone
- * @table: (nullable, referenced) NULL when it has no ORC
+ * gs_orc_set_add_module() - add a module's code; any thread
+ * @key: identifies it in gs_orc_set_drop_module()
+ * @text: run-time ranges of its code; other modules lose these ranges
+ * @table: (nullable, referenced) NULL if it has no ORC
  */
 void gs_orc_set_add_module(GsOrcSet *set, uint64_t key, const GsRange *text,
                            size_t n_text, GsOrcTable *table);
-/** gs_orc_set_append_module() - one of many that lie apart from all others;
- *  they are known when gs_orc_set_publish() was called. */
+/** gs_orc_set_append_module() - add one of many modules that overlap with no
+ *  other; readers find them after gs_orc_set_publish(). */
 void gs_orc_set_append_module(GsOrcSet *set, uint64_t key,
                               const GsRange *text, size_t n_text,
                               GsOrcTable *table);
 void gs_orc_set_publish(GsOrcSet *set);
 void gs_orc_set_drop_module(GsOrcSet *set, uint64_t key);
 
-/** gs_orc_set_module_table() - (referenced, nullable) that of a module. */
+/** gs_orc_set_module_table() - (referenced, nullable) return the table of a
+ *  module. */
 GsOrcTable *gs_orc_set_module_table(GsOrcSet *set, uint64_t key);
 
 /**
- * gs_orc_set_generation() - counter that moves with every change of the set
- * Returns: (borrowed) lives as long as the set. What a reader found is true
- * while the value is the one loaded (acquire) before it looked.
+ * gs_orc_set_generation() - return the counter of the set's changes
+ * Returns: (borrowed, as long as the set lives). A rule that a reader found is
+ * valid while the counter has the value that was loaded (acquire) before.
  */
 const atomic_uint_fast64_t *gs_orc_set_generation(const GsOrcSet *set);
 
-/** gs_orc_set_n_retired() - snapshots kept only for readers (tests). */
+/** gs_orc_set_n_retired() - count the snapshots that are kept for readers only
+ *  (tests). */
 size_t gs_orc_set_n_retired(GsOrcSet *set);
 
 /* ---- readers ---------------------------------------------------------- */
 
-/** What an address is. */
+/** What gs_orc_reader_find() says about an address. */
 typedef enum GsOrcPlace {
     GS_ORC_NOT_TEXT,
     GS_ORC_NO_TABLE,        /* code, or room for generated code, sans ORC */
@@ -237,10 +254,10 @@ GsOrcReader *gs_orc_reader_new(GsOrcSet *set);
 void gs_orc_reader_free(GsOrcReader *r);
 
 /**
- * gs_orc_reader_find() - rule for a run-time address
+ * gs_orc_reader_find() - find the rule for a run-time address
  * @out: (out) set when GS_ORC_FOUND is returned
  *
- * One thread at a time may use a reader. Takes no lock, never waits.
+ * A reader belongs to one thread. No lock, no waiting.
  */
 GsOrcPlace gs_orc_reader_find(GsOrcReader *r, uint64_t pc, GsOrcRule *out);
 

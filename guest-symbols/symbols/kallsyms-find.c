@@ -5,19 +5,21 @@
  *
  * The table is written by the kernel's scripts/kallsyms.c. Names are strings
  * of byte codes; each code stands for a token, a NUL-terminated piece of
- * text. Digits occur in names but are too common to be given away, so the
- * codes of '0' to '9' stand for themselves: their tokens are 20 bytes that
- * can be searched for. From there:
+ * text. The codes of '0' to '9' always stand for themselves, because digits are
+ * frequent in names: their ten tokens are 20 bytes, which are searched for.
+ * From there:
  *
  *  - the token table begins 48 strings earlier, where the 256 offsets of the
  *    token index, which follows the table, agree with the 256 strings;
  *  - the markers end before the tokens (or before the by-name order, whose
- *    length then tells their count) and rise from 0;
- *  - the names end before the markers, and begin where the word in front of
- *    them is a count that suits the markers and every 256th name lies where
- *    its marker says.
+ *    length gives their count) and ascend from 0;
+ *  - the names end before the markers. They begin where the word in front of
+ *    them is a count that fits the markers, and every 256th name is where its
+ *    marker says.
  *
- * Each step checks itself, so a chance match does not survive.
+ *    | num_syms | names ... | markers | (by-name order) | tokens | index |
+ *
+ * Each part confirms the others, so a chance match is rejected.
  */
 #include "guest-symbols/symbols/kallsyms-find.h"
 #include "guest-symbols/symbols/symtab.h"
@@ -28,8 +30,8 @@
 #define CODES_MAX       514u        /* bytes of one name, its length included */
 #define PER_MARKER      256u
 
-/* Where the addresses lie differs, too: kallsyms.c tries both places. What is
- * told in a few steps comes first. */
+/* Layouts also differ in where the addresses are: kallsyms.c tries both places.
+ * Layouts that are checked in few steps come first. */
 static const GsKallsymsLayout layouts[] = {
     { "4.20 (80ffbaa5b1bd) to 6.1, and since 6.4 (404bad70fcf7)", 4, false, 8 },
     { "4.6 (2213e9a66bb8) to 4.19", 8, false, 8 },
@@ -246,7 +248,7 @@ static bool check_names(const GsArea *area, const GsKallsymsParts *parts,
     return parts->markers - pos < 16 && all_zero(area, pos, parts->markers);
 }
 
-/* Tries every place from which the last marker reaches the markers. */
+/* Tries every start of the names from which the last marker fits. */
 static bool find_names(const GsArea *area, GsKallsymsParts *parts)
 {
     unsigned word = parts->layout->word, align = parts->layout->align;
@@ -286,7 +288,7 @@ static bool try_end(const GsArea *area, size_t end, uint32_t expect,
            find_names(area, parts);
 }
 
-/* Markers that end right before the tokens, but for alignment. */
+/* Finds markers that end right before the tokens, up to alignment. */
 static bool find_adjacent(const GsArea *area, GsKallsymsParts *parts)
 {
     return try_end(area, parts->tokens, 0, parts) ||
@@ -295,8 +297,8 @@ static bool find_adjacent(const GsArea *area, GsKallsymsParts *parts)
 }
 
 /*
- * Markers in front of the by-name order, which has three bytes a symbol:
- * each possible distance goes with one count of markers.
+ * Finds markers in front of the by-name order, which has three bytes a symbol:
+ * each possible length of it fits one count of markers.
  */
 static bool find_behind_seqs(const GsArea *area, GsKallsymsParts *parts)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the parts of a kallsyms table lie in an image. Internal to
- * kallsyms.c and kallsyms-find.c.
+ * Finds the parts of a kallsyms table in an image. For kallsyms.c only; no
+ * state, one thread.
  */
 #ifndef GS_KALLSYMS_FIND_H
 #define GS_KALLSYMS_FIND_H
@@ -11,8 +11,8 @@
 #define GS_KALLSYMS_TOKENS  256
 
 /**
- * struct GsKallsymsLayout - how names, markers and tokens lie
- * @since: releases and commit that made it
+ * struct GsKallsymsLayout - how names, markers and tokens are arranged
+ * @since: the release and commit that introduced it
  * @word: bytes of each marker and of num_syms
  * @seqs_first: the by-name order lies between markers and tokens
  * @align: of each part; num_syms takes so many bytes
@@ -26,8 +26,8 @@ typedef struct GsKallsymsLayout {
 
 /**
  * struct GsArea - (borrowed) the run of image bytes that is searched
- * @steps: (borrowed) how much may yet be done, of one look at an image, however
- *         much of it looks like a table
+ * @steps: (borrowed) how many steps the search of this image may still take:
+ *         a bound for images full of things that look like a table
  */
 typedef struct GsArea {
     const uint8_t *data;
@@ -36,8 +36,8 @@ typedef struct GsArea {
     uint64_t *steps;
 } GsArea;
 
-/** gs_kallsyms_spend() - @n steps. Returns: false when there are not as many,
- *  and then none any more. */
+/** gs_kallsyms_spend() - take @n steps. Returns: false if fewer are left; then
+ *  none is left any more. */
 static inline bool gs_kallsyms_spend(const GsArea *area, uint64_t n)
 {
     bool enough = n <= *area->steps;
@@ -46,7 +46,7 @@ static inline bool gs_kallsyms_spend(const GsArea *area, uint64_t n)
     return enough;
 }
 
-/* Of bytes that are only searched, so many are a step. */
+/* So many bytes that are only searched count as one step. */
 #define GS_KALLSYMS_STEP_BYTES  64
 
 /**
@@ -71,20 +71,21 @@ typedef struct GsKallsymsParts {
 } GsKallsymsParts;
 
 /**
- * gs_kallsyms_find() - the next table at or behind *@from
+ * gs_kallsyms_find() - find the next table at or behind *@from
  * @from: (in, out) where to search; behind the found tokens afterwards
- * @layout_known: (out) false when there are tokens whose surroundings follow
- *                no known layout
- * Returns: false when there are no more tokens, or steps.
+ * @layout_known: (out) false if tokens were found, but what is around them
+ *                follows no known layout
+ * Returns: false if there are no more tokens, or no more steps.
  */
 bool gs_kallsyms_find(const GsArea *area, size_t *from,
                       GsKallsymsParts *parts, bool *layout_known);
 
-/** gs_kallsyms_mark() - (static) bytes that each table has in its tokens. */
+/** gs_kallsyms_mark() - (static) return bytes that are in the tokens of every
+ *  table. */
 const char *gs_kallsyms_mark(size_t *len);
 
 /**
- * gs_kallsyms_name() - position and length of a compressed name
+ * gs_kallsyms_name() - find where a compressed name is and how long
  * @pos: (in, out) its length byte(s); behind it afterwards
  * @data: (out) its first token code
  * Returns: its token count, 0 past the end.

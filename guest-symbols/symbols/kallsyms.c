@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decodes a kernel's own symbol table. kernel.c calls it while a kernel is
- * opened; kallsyms-find.c has found the parts.
+ * Decodes a kernel's own symbol table, whose parts kallsyms-find.c finds.
+ * kernel-open.c calls it while a kernel is opened, in that thread.
  *
- * Which way the addresses are written cannot be told from the tables alone
- * (it is a configuration choice), so every way that is possible in a layout
- * is tried, and the one is taken that puts the symbols in order.
+ * How the addresses are encoded is a configuration choice that the tables do
+ * not contain. So every encoding that a layout allows is tried, and the one
+ * that yields ascending addresses is used.
  */
 #include "guest-symbols/symbols/kallsyms.h"
 #include "guest-symbols/symbols/kallsyms-find.h"
 
 #include <string.h>
 
-/* In memory: bytes before a table's tokens and from these on, and how many
- * places are tried. */
+/* In guest memory: bytes to search before a table's tokens and behind their
+ * start, and how many places to try. */
 #define AROUND_BEFORE   (8u << 20)
 #define AROUND_BEHIND   (4u << 20)
 #define AROUND_MAX      4
 
-/* Of one look: real kernels take 2 M, most of them to read their symbols. */
+/* Steps for one image: real kernels take 2 M, most of them for reading the
+ * symbols. */
 #define STEPS_MAX       (64u << 20)
 #define SYMBOL_STEPS    8
 
-/* One look at an image; @steps are left. */
+/* One search of an image; @steps are left. */
 typedef struct Look {
     GsImage *img;
     uint64_t steps;
 } Look;
 
-/* How symbols' addresses are written: @at gives the @i-th one. */
+/* An encoding of addresses: @at returns the @i-th one. */
 typedef struct Encoding {
     const char *since;
     unsigned size;          /* bytes of an entry */
@@ -98,10 +99,10 @@ static size_t align(const Decoder *d, size_t pos)
 /*
  * A relocatable arm64 Image leaves the base to a relocation, which looks
  * like {place, R_AARCH64_RELATIVE, value}. The image is linked at a multiple
- * of 64 KiB, the place is there plus the position of the base in the file,
- * and the value is the first symbol's address, near the start. Of several
- * that could be it the one nearest to the start is. Tells where the image is
- * linked in @d->linked_at.
+ * of 64 KiB, the place is that plus the position of the base in the file, and
+ * the value is the first symbol's address, near the start. If several entries
+ * fit, the one nearest to the start is right. Sets @d->linked_at to the link
+ * address of the image.
  */
 static uint64_t relocated_base(Decoder *d, size_t pos)
 {
@@ -200,7 +201,7 @@ static uint64_t address(const Decoder *d, uint32_t i)
                       d->area.va + pos);
 }
 
-/* Raw images do not know yet where they are linked. */
+/* The link address of a raw image is not known yet. */
 static void find_span(Decoder *d)
 {
     d->least = UINT64_MAX;
@@ -220,8 +221,8 @@ static void find_span(Decoder *d)
 }
 
 /*
- * How badly the symbols are out of order, UINT32_MAX when that is @limit or
- * more, or most of them do not lie in the kernel: then the rest is not read.
+ * Returns how many symbols are out of order; UINT32_MAX, without reading the
+ * rest, once there are @limit or most are outside the kernel.
  */
 static uint32_t disorder(const Decoder *d, uint32_t limit)
 {
@@ -241,7 +242,7 @@ static uint32_t disorder(const Decoder *d, uint32_t limit)
     return n;
 }
 
-/* Leaves @d set up for the encoding and the place that fit best. */
+/* Sets @d up for the encoding and the place that fit best. */
 static bool choose_encoding(Decoder *d, GError **errp)
 {
     uint32_t best = d->parts.n / 100 + 1;
@@ -363,7 +364,8 @@ static GsSymtab *decode(Decoder *d, GError **errp)
     return plausible(d->img, tab, errp) ? g_steal_pointer(&tab) : NULL;
 }
 
-/* Every table in [@from, @to) of a section; the first that makes sense. */
+/* Tries every table in [@from, @to) of a section; returns the first valid
+ * one. */
 static GsSymtab *search_part(Look *look, const GsSection *sec, size_t from,
                              size_t to, GError **errp)
 {
@@ -396,9 +398,9 @@ static GsSymtab *search_part(Look *look, const GsSection *sec, size_t from,
 }
 
 /*
- * Of memory, only what is around something like tokens, as far as a
- * distribution kernel's table reaches twice over. Whatever the result of
- * that, it is only a short cut.
+ * Searches guest memory only around bytes that look like tokens, twice as far
+ * as the table of a distribution kernel reaches. This only saves time: if it
+ * finds nothing, the whole section is searched.
  */
 static GsSymtab *search_around(Look *look, const GsSection *sec,
                                GError **errp)

@@ -12,9 +12,9 @@
 /**
  * gs_kallsyms_decode() - find and decode the tables
  * @img: a kernel of 64 bits, little-endian, Linux 4.6 or newer; a raw image
- *       is rebased when its table tells where it is linked
- * @errp: GS_ERROR_NO_SYMBOLS when there is no table, GS_ERROR_FORMAT when
- *        there is one that makes no sense
+ *       is rebased to the link address that its table contains
+ * @errp: GS_ERROR_NO_SYMBOLS if there is no table, GS_ERROR_FORMAT if it is
+ *        not consistent
  * Returns: (owned) a sealed table, or NULL.
  */
 GsSymtab *gs_kallsyms_decode(GsImage *img, GError **errp);

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names written as kallsyms writes them: each byte stands for a piece of
- * text, which takes about half the room. Internal to guest-symbols; a
- * GsNameCodes does not change once made.
+ * Names as kallsyms writes them: each byte is a code that stands for a piece
+ * of text. A kernel's name takes about half its length. For the files of
+ * symbols/ only; a GsNameCodes does not change once it is shared: any thread.
+ *
+ * Example: if code 0x02 is "kmem_", 0x8f "_alloc" and the letters stand for
+ * themselves, then T kmem_cache_alloc is
+ *
+ *     length  codes
+ *     08      'T' 02 'c' 'a' 'c' 'h' 'e' 8f
+ *
+ * (a piece may have any length; the type letter is coded with the name).
  */
 #ifndef GS_NAME_CODES_H
 #define GS_NAME_CODES_H
 
 #include "guest-symbols/gs.h"
 
-/* A symbol's type letter and name, as they are written. */
+/* The longest text of an entry: a type letter and a name. */
 #define GS_CODES_TEXT_MAX   (1 + GS_SYMBOL_NAME_MAX)
-/* Pieces are copied in whole words, so somewhat beyond their end. */
+/* Pieces are copied in whole words, so up to a word beyond their end. */
 #define GS_CODES_WORD       16
 #define GS_CODES_ROOM       (GS_CODES_TEXT_MAX + GS_CODES_WORD)
 
@@ -30,24 +38,25 @@ typedef struct GsNameCodes {
     GByteArray *text;
 } GsNameCodes;
 
-/** gs_codes_new() - (owned) codes that stand for nothing. */
+/** gs_codes_new() - (owned) make codes without text. */
 GsNameCodes *gs_codes_new(void);
-/** gs_codes_new_plain() - (owned) each code is the character itself. */
+/** gs_codes_new_plain() - (owned) make codes that stand for themselves as
+ *  characters. */
 GsNameCodes *gs_codes_new_plain(void);
 void gs_codes_free(GsNameCodes *c);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsNameCodes, gs_codes_free)
 
-/** gs_codes_set() - what @code stands for, before it is shared. */
+/** gs_codes_set() - set the piece of @code, before the codes are shared. */
 void gs_codes_set(GsNameCodes *c, uint8_t code, const char *text, size_t len);
 
-/** gs_codes_bytes() - host memory they take. */
+/** gs_codes_bytes() - return the host memory of the codes. */
 size_t gs_codes_bytes(const GsNameCodes *c);
 
 /**
- * gs_codes_expand() - what @n codes stand for
+ * gs_codes_expand() - write the text of @n codes
  * @buf: (out) not terminated
- * Returns: its length; 0 if it is longer than GS_CODES_TEXT_MAX or has
- * something else in it than visible characters.
+ * Returns: its length; 0 if it is longer than GS_CODES_TEXT_MAX or has a
+ * character that is not visible ASCII.
  */
 size_t gs_codes_expand(const GsNameCodes *c, const uint8_t *codes, size_t n,
                        char buf[GS_CODES_ROOM]);

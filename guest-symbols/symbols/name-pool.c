@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Interned strings: equal strings have equal addresses, which lets modules.c
- * look for a name by comparing pointers, and lets a module that is loaded a
- * hundred times cost its names once. The caller holds its own lock.
+ * Interned strings: equal strings have equal addresses. So modules.c searches
+ * for a name by comparing pointers, and a module that is loaded a hundred times
+ * costs its names once. The caller locks.
  */
 #include "guest-symbols/symbols/name-pool.h"
 #include "guest-symbols/base/name-hash.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Makes a table of symbols: collects them in a draft, puts them in order,
- * writes their names and indexes these.
+ * Makes a table of symbols: collects them in a draft, sorts them, writes their
+ * names and builds the index of names.
  *
- * kallsyms.c, systemmap.c and kernel-elf.c fill it while a kernel is opened;
- * nothing here runs afterwards. A kernel's own table is sorted, and its names
- * are written in codes that can be kept as they are: then a name is expanded
- * once, to be checked and hashed, and copied.
+ * kallsyms.c, systemmap.c, kernel-elf.c and symtab-store.c fill it while a
+ * kernel is opened, in one thread; nothing here runs afterwards. kallsyms is
+ * sorted by address, and its names are kept in their codes: a name is expanded
+ * once, to be checked and hashed.
  */
 #include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/base/name-hash.h"
@@ -28,10 +28,10 @@ typedef struct Row {
 } Row;
 
 /**
- * struct GsSymtabDraft - symbols as they come
- * @names: (borrowed) where their names are, unless in @own
- * @text: bytes of all names
- * @entries: bytes that names and their lengths take
+ * struct GsSymtabDraft - symbols in the order in which they were added
+ * @names: (borrowed) their names, or NULL if these are in @own
+ * @text: bytes of all names, expanded
+ * @entries: bytes of all names as they are written, with their lengths
  */
 struct GsSymtabDraft {
     GArray *rows;           /* of Row */
@@ -158,10 +158,9 @@ bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
 /* ---- order -------------------------------------------------------------- */
 
 /*
- * Of several names of one address the first should be the one that people
- * know. Same preferences as scripts/kallsyms.c: linker-made labels last, weak
- * ones late, few leading underscores first; and behind them all those that
- * cover nothing. Smaller is better.
+ * Ranks names of one address, smaller is better: the best known name should
+ * come first. The order is that of scripts/kallsyms.c: few leading underscores
+ * first, weak symbols later, labels of the linker last.
  */
 static unsigned name_rank(const char *name, char type)
 {
@@ -226,7 +225,7 @@ static void sort_aliases(const GsSymtab *tab, Row *rows, unsigned n)
     }
 }
 
-/* Already sorted tables are the rule: then only aliases need a look. */
+/* Most tables are sorted already: then only the aliases are sorted. */
 static void sort_rows(GsSymtab *tab)
 {
     const GsSymtabDraft *d = tab->draft;
@@ -264,7 +263,7 @@ static void place_rows(GsSymtab *tab)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* Is the name of row @i that of the next with GS_TWIN in front? */
+/* Is the name of row @i that of the next row with GS_TWIN in front? */
 static bool is_twin(const GsSymtab *tab, uint32_t i)
 {
     const GsSymtabDraft *d = tab->draft;

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The inside of a GsSymtab: for symtab.c, which asks it, and symtab-build.c,
- * which makes it.
+ * The layout of a sealed GsSymtab: for symtab.c, which answers, and
+ * symtab-build.c, which makes it.
+ *
+ *     row            0        1        2        3    ...   by address
+ *     offset[]       u32      u32      u32      u32        from a span's base
+ *     names          03 'T'.. 00       05 't'.. 04 't'..   variable length
+ *                    ^ twin of the next row: only a 0
+ *     marker[]       position in names of every (1 << GS_MARKER_SHIFT)-th row
+ *     bucket[hash]   --> row[]: three bytes each, the rows with that hash
+ *
+ * From address to name: binary search in offset[], then skip from the marker
+ * below to the entry. From name to address: hash, then compare the names of
+ * the bucket's rows.
  */
 #ifndef GS_SYMTAB_INSIDE_H
 #define GS_SYMTAB_INSIDE_H
@@ -15,7 +26,7 @@
 
 typedef struct GsSymtabDraft GsSymtabDraft;
 
-/** struct GsSymtabSpan - from row @first on addresses are counted from
+/** struct GsSymtabSpan - the offsets from row @first on are relative to
  *  @base. */
 typedef struct GsSymtabSpan {
     uint64_t base;
@@ -23,17 +34,17 @@ typedef struct GsSymtabSpan {
 } GsSymtabSpan;
 
 /**
- * struct GsSymtab - rows are symbols by address, of one address those first
- *                   that can cover what is behind it
- * @draft: until it is sealed, when all else is yet to come
- * @codes: that names are written in
- * @names: type letter and name of each row, as gs_codes_take() reads them;
- *         without codes it is what the next row's is, with GS_TWIN in front
- * @marker: where in @names each (1 << GS_MARKER_SHIFT)-th row is
- * @offset: each row's address, from that of its span in @spans
- * @bucket: where in @row those of a hash begin; one more is the end
+ * struct GsSymtab - a table; rows are symbols by address, and of one address
+ *                   those first that can cover the bytes behind it
+ * @draft: the symbols until the table is sealed; then NULL
+ * @codes: codes of the names
+ * @names: type letter and name of each row, as gs_codes_take() reads them; an
+ *         entry without codes is the next row's with GS_TWIN in front
+ * @marker: position in @names of each (1 << GS_MARKER_SHIFT)-th row
+ * @offset: each row's address, relative to its span in @spans
+ * @bucket: where in @row the rows of a hash begin; one more is the end
  * @row: three bytes each, ascending in a bucket
- * @ends: of uint64_t, sorted: no extent crosses one
+ * @ends: of uint64_t, sorted: no symbol's size crosses one
  * @percpu_start, @percpu_end: link-time range of the percpu template
  * @low: 0, or see gs_symtab_set_low()
  */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A symbol table as bytes, and back: for the journal, which outlives the
- * kernel.
+ * A symbol table as bytes, and back: for the journal, which is read after the
+ * kernel is gone. Called by kernel-store.c.
  *
- * The rows in their order: how far each is from the one before, then type
- * letter and name of each. What bounds extents goes with them, since the
- * image that told it does not.
+ *     u64  low, percpu_start, percpu_end
+ *     u64  number of ends, then each as u64
+ *     u64  number of rows
+ *     varint per row: distance from the row before
+ *     string per row: type letter and name, NUL
+ *
+ * The ends go with the rows, because they come from the image, which is not
+ * stored.
  */
 #include "guest-symbols/symbols/symtab-store.h"
 #include "guest-symbols/symbols/symtab-internal.h"

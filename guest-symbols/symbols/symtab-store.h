@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A symbol table as bytes, and back. Internal to guest-symbols.
+ * A symbol table as bytes, and back. For guest-symbols only.
  */
 #ifndef GS_SYMTAB_SAVE_H
 #define GS_SYMTAB_SAVE_H
@@ -10,8 +10,8 @@
 
 /** gs_symtab_save() - append a sealed table to @out. */
 void gs_symtab_save(const GsSymtab *tab, GsOut *out);
-/** gs_symtab_load() - (owned) a sealed table of what that wrote, untrusted;
- *  it answers as the saved one. NULL (GS_ERROR_FORMAT) if it is none. */
+/** gs_symtab_load() - (owned) make a sealed table from these bytes, which are
+ *  untrusted. Returns: NULL (GS_ERROR_FORMAT) if they are not a table. */
 GsSymtab *gs_symtab_load(GsBytes *c, GError **errp);
 
 #endif /* GS_SYMTAB_SAVE_H */

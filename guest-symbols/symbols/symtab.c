@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel's symbols, sorted by address and hashed by name.
+ * Answers from a sealed table of symbols: by address and by name. kernel.c
+ * asks, from any thread; nothing changes after sealing, so there are no locks.
  *
- * kernel.c asks it; symtab-build.c has made it. A distribution kernel's table
- * has to fit in 4 MiB: a row is four bytes of address, three in the index of
- * names, and a name of some ten codes, which only goes by way of the rows
- * between a marker and it. After sealing nothing changes, so there are no
- * locks.
+ * The table of a distribution kernel (150,000 to 200,000 symbols) must fit in
+ * 4 MiB. So a row is four bytes of address, three in the index of names, and a
+ * name of some ten codes. A row's name is found by skipping entries from the
+ * marker below. The layout is drawn in symtab-internal.h.
  */
 #include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/base/name-hash.h"

@@ -2,8 +2,9 @@
 /*
  * The symbols of one kernel: by address and by name, in link-time addresses.
  *
- * Filled with gs_symtab_add(), sealed once, read-only from then on (any
- * thread, no lock). Internal to guest-symbols.
+ * A table is filled with gs_symtab_add() by one thread and then sealed. A
+ * sealed table does not change: any thread, no lock. For guest-symbols only;
+ * kernel.c adds the slide.
  */
 #ifndef GS_SYMTAB_H
 #define GS_SYMTAB_H
@@ -21,26 +22,25 @@ typedef struct GsSymtab GsSymtab;
 
 GsSymtab *gs_symtab_new(void);
 /**
- * gs_symtab_new_coded() - one whose names are written already
- * @codes: (taken) in these codes
- * @names: (borrowed until it is sealed) and stand here
+ * gs_symtab_new_coded() - make a table whose names are written in codes
+ * @codes: (taken) the codes
+ * @names: (borrowed until the table is sealed) the entries, see name-codes.h
  */
 GsSymtab *gs_symtab_new_coded(GsNameCodes *codes, const uint8_t *names);
 void gs_symtab_free(GsSymtab *tab);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsSymtab, gs_symtab_free)
 
 /**
- * gs_symtab_add() - one more symbol, in any order, before sealing
+ * gs_symtab_add() - add a symbol, in any order, before sealing
  * @name: (borrowed) need not be NUL-terminated
- * Returns: false when one of the bounds above is exceeded, or the name or the
- * type is not of visible ASCII characters.
+ * Returns: false if a bound above is exceeded, or the name or the type has a
+ * character that is not visible ASCII.
  */
 bool gs_symtab_add(GsSymtab *tab, uint64_t va, char type, const char *name,
                    size_t len);
 /**
- * gs_symtab_add_coded() - the same of a table whose names are written already
- * @at: where in these, type letter and name begin: a length, and so many codes
- *      (see gs_codes_take()), all of them readable
+ * gs_symtab_add_coded() - add a symbol of gs_symtab_new_coded()
+ * @at: position of its entry in the names; all its bytes are readable
  */
 bool gs_symtab_add_coded(GsSymtab *tab, uint64_t va, size_t at);
 
@@ -53,39 +53,39 @@ void gs_symtab_seal(GsSymtab *tab, const GsImage *img);
 
 size_t gs_symtab_n(const GsSymtab *tab);
 
-/** gs_symtab_bytes() - host memory that a sealed table takes. */
+/** gs_symtab_bytes() - return the host memory of a sealed table. */
 size_t gs_symtab_bytes(const GsSymtab *tab);
 
-/** gs_symtab_n_unsorted() - how often an added symbol lay below the one
- *  added before it: the measure of a misread table. */
+/** gs_symtab_n_unsorted() - count the symbols that were added with an address
+ *  below that of the one before: many mean that the table was misread. */
 size_t gs_symtab_n_unsorted(const GsSymtab *tab);
 
-/** gs_symtab_lookup() - rules as gs_kernel_lookup(), names without module. */
+/** gs_symtab_lookup() - find a name without module, see gs_kernel_lookup(). */
 bool gs_symtab_lookup(const GsSymtab *tab, const char *name, GsSymbol *out);
 unsigned gs_symtab_foreach_named(const GsSymtab *tab, const char *name,
                                  GsSymbolFn fn, void *opaque);
 
-/** gs_symtab_foreach() - every row by address: @text is its type letter and
- *  name, @len bytes and a NUL. */
+/** gs_symtab_foreach() - call a function for each row by address: @text is its
+ *  type letter and name, @len bytes and a NUL. */
 typedef void (*GsSymtabFn)(uint64_t va, const char *text, size_t len,
                            void *opaque);
 void gs_symtab_foreach(const GsSymtab *tab, GsSymtabFn fn, void *opaque);
 
-/** gs_symtab_set_low() - addresses from @va up can be a symbol's, too, not
- *  only those of the upper half; before it is shared. */
+/** gs_symtab_set_low() - make addresses from @va up, not only those of the
+ *  upper half, addresses of symbols; before the table is shared. */
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va);
 
-/** gs_symtab_symbolize() - rules as gs_kernel_symbolize(). */
+/** gs_symtab_symbolize() - find what covers @va, see gs_kernel_symbolize(). */
 bool gs_symtab_symbolize(const GsSymtab *tab, uint64_t va, GsSymbol *out);
 
-/** gs_symtab_suggest() - as gs_kernel_suggest(). */
+/** gs_symtab_suggest() - see gs_kernel_suggest(). */
 char **gs_symtab_suggest(const GsSymtab *tab, const char *name, unsigned max);
 
 /**
  * gs_symbol_slides() - does a link-time address move with the kernel?
  *
- * What is linked low are offsets: percpu variables (at 0 on x86-64 up to
- * Linux 6.14) and other absolute values. Kernels live in the upper half.
+ * Low addresses are offsets: percpu variables (linked at 0 on x86-64 up to
+ * Linux 6.14) and other absolute values. Kernels are in the upper half.
  */
 static inline bool gs_symbol_slides(uint64_t va)
 {

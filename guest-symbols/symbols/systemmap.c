@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads System.map files. Called by kernel.c while a kernel is opened;
- * stateless. A line that is not understood is an error, not skipped: half a
- * symbol table gives wrong names.
+ * Reads System.map files. kernel-open.c calls it while a kernel is opened, in
+ * that thread; no state. A line that cannot be parsed is an error and is not
+ * skipped: with half a symbol table, addresses get wrong names.
  */
 #include "guest-symbols/symbols/systemmap.h"
 

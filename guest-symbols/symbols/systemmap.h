@@ -12,7 +12,7 @@
 bool gs_systemmap_is(const uint8_t *data, size_t len);
 
 /**
- * gs_systemmap_decode() - all symbols of a System.map
+ * gs_systemmap_decode() - read all symbols of a System.map
  * @errp: GS_ERROR_FORMAT with the number of the line that is wrong;
  *        GS_ERROR_NO_SYMBOLS for the stub that Debian ships instead
  * Returns: (owned) a sealed table, or NULL.

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where members lie in the structs of one kernel build.
+ * Types of one kernel build, see btf.h. kernel-open.c makes a GsBtf when it
+ * opens a kernel; any thread asks. Nothing changes after gs_btf_new(): no
+ * locks.
  *
- * kernel.c makes a GsBtf when it opens a kernel; libbpf keeps the types, the
- * hash table here makes a lookup by name constant-time (libbpf's own search
- * compares every name). Enumerators, of which a kernel has more than types,
- * are asked for two or three times a boot: they are gone through. libbpf
- * checks the sizes of the type records, but trusts the header further than an
- * untrusted file deserves, and copies all before it looks at anything, so what
- * can be told at once is checked first. Nothing changes after gs_btf_new(): no
- * locks, but for libbpf's own words.
+ * libbpf keeps the types. A hash table from names to type ids makes a lookup
+ * by name O(1): libbpf's own search compares every name. Enumerators, of which
+ * a kernel has more than types, are needed two or three times a boot: they are
+ * searched one by one.
+ *
+ * libbpf checks the sizes of type records, but trusts the header and copies
+ * everything before it checks. So the header is checked here first.
  */
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/base/bytes.h"

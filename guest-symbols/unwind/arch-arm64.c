@@ -2,11 +2,14 @@
 /*
  * Frames of arm64 kernels: arch/arm64/kernel/{entry.S,stacktrace.c}.
  *
- * x29 points at {caller's x29, return address}. An exception leaves such a
- * record in its struct pt_regs: with the interrupted x29 and pc if it came
- * from the kernel, of zeros if from user mode; a task's first registers have
- * one of zeros, too. Since 6.13 (commit c2c6b27b5aa1) both are of zeros, and
- * a word behind the record tells which.
+ * Owns gs_arm64_frames; called by frame-records.c on vCPU threads.
+ *
+ * x29 points to {caller's x29, return address}. An exception stores such a
+ * record in its struct pt_regs. If it came from the kernel, the record holds
+ * the interrupted x29 and pc; if it came from user mode, zeros. The record in
+ * a task's first registers holds zeros as well. Since 6.13 (commit
+ * c2c6b27b5aa1) the record always holds zeros, and a word behind it says which
+ * of them it is.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/frame-records.h"
@@ -24,11 +27,11 @@ enum {
 #define META_PT_REGS 2
 
 /*
- * Code is at most three eighths up from the middle of the kernel's address
- * space (KASLR, arch/arm64/kernel/pi/kaslr_early.c), so the number of leading
- * ones tells how wide that is, but for 47 and 48 bits, where the lesser is
- * right for both: from there up, addresses of code are all ones. Signatures
- * are above.
+ * Returns the upper bits, which are ones in every address of code; signatures
+ * are in these bits. KASLR places code at most three eighths above the middle
+ * of the kernel's address space (arch/arm64/kernel/pi/kaslr_early.c). So the
+ * number of leading ones gives the width of that space. 47 and 48 bits cannot
+ * be distinguished; the smaller is right for both.
  */
 static uint64_t canonical_bits(uint64_t text)
 {
@@ -55,8 +58,8 @@ static void prepare(GsFrameRecords *f, const GsKernel *k)
     f->has_meta = gs_kernel_type_size(k, "frame_record_meta", &size);
 }
 
-/* Registers of user mode have a pc of the user's; a task's first registers
- * have none, or none of that mode. */
+/* Does the stack end in user mode or in the task's first registers? Those of
+ * user mode have a user address as pc. */
 static GsStop end_at(Walk *w, uint64_t regs)
 {
     uint64_t pc, pstate;

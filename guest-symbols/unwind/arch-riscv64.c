@@ -2,10 +2,12 @@
 /*
  * Frames of riscv64 kernels: arch/riscv/kernel/{entry.S,stacktrace.c}.
  *
+ * Owns gs_riscv64_frames; called by frame-records.c on vCPU threads.
+ *
  * s0 points behind {caller's s0, return address}. handle_exception() makes no
- * record: the return address of what it calls lies in its code, and there the
- * frame pointer is that of its struct pt_regs. Where a task begins the frame
- * pointer is something else altogether.
+ * record. A return address in its code says that the frame pointer is the end
+ * of its struct pt_regs. In the outermost functions of a task the frame pointer
+ * is undefined.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/frame-records.h"
@@ -24,7 +26,8 @@ enum {
 
 #define STATUS_SPP 0x100ull     /* it came from the kernel */
 
-/* The code in front of _stext starts a CPU, with no stack before its own. */
+/* Outermost are the functions that a task begins in, and the code in front of
+ * _stext, which starts a CPU. */
 static void find_outermost(GsFrameRecords *f, const GsKernel *k)
 {
     static const char *const names[] = {
@@ -66,7 +69,7 @@ static bool in_entry(const GsFrameRecords *f, uint64_t pc)
     return pc >= f->entry.start && pc < f->entry.end;
 }
 
-/* The registers at @w->sp. */
+/* Continues from the struct pt_regs at @w->sp. */
 static GsStop take_regs(Walk *w)
 {
     uint64_t regs = w->sp, status;
@@ -91,8 +94,9 @@ static GsStop take_regs(Walk *w)
 }
 
 /*
- * A function that calls nothing keeps its return address in the register, and
- * only its caller's s0 where that would be.
+ * Was a leaf function interrupted? A function that calls nothing keeps its
+ * return address in the register. Its record has the caller's s0 in place of
+ * the return address.
  */
 static bool interrupted_leaf(const GsFrameRecords *f, Walk *w, uint64_t regs,
                              uint64_t word)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Walks stacks by frame records: see frame-records.h. Called by the vCPU
- * threads for every recorded event.
+ * Walks stacks by frame records, see frame-records.h. vCPU threads call it for
+ * each recorded event.
  *
- * Whatever the stack holds, a walk ends: each frame costs one of @max, and
- * nothing is read but aligned 8-byte words in the kernel's part of the
- * address space.
+ * Every walk ends, whatever the stack contains: each frame takes one of @max,
+ * and only aligned 8-byte words in the kernel's part of the address space are
+ * read.
  */
 #include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/kernel/kernel.h"
@@ -15,7 +15,8 @@
 
 static bool in_range(const GsRange *r, uint64_t pc)
 {
-    /* a call may be the last instruction; an empty range has none */
+    /* @pc may be right behind a call that ends the range; an empty range
+     * contains nothing */
     return pc >= r->start && pc <= r->end && r->end;
 }
 
@@ -58,8 +59,9 @@ void gs_frame_records_add_outermost(GsFrameRecords *f, uint64_t start,
 }
 
 /*
- * Code that nothing tells of (BPF, trampolines) keeps frame records, too: it
- * is taken for code if its caller is, or if the stack ends there.
+ * Is the frame in @w code? BPF programs and trampolines are in no table but
+ * keep frame records: an unknown address counts as code if its caller is code,
+ * or if the stack ends there.
  */
 static bool is_code(const GsFrameRecords *f, const Walk *w)
 {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stack walks by frame records, for architectures whose kernels always have
- * a frame pointer. Internal to guest-symbols.
+ * Stack walks by frame records, for architectures whose kernels always keep a
+ * frame pointer. For the files of unwind/ only; called by vCPU threads.
  *
- * A function saves its caller's frame pointer and its own return address next
- * to each other and lets the frame pointer point there, so the records of a
- * stack are a list. What the list looks like where an exception or a system
- * call entered the kernel is each architecture's own.
+ * A function saves the caller's frame pointer and its own return address next
+ * to each other: a frame record. The frame pointer points there, so the
+ * records of a stack are a linked list:
+ *
+ *     fp --> { caller's fp, return address } --> { ... } --> { 0, 0 }
+ *
+ * Each architecture has its own records where an exception or a system call
+ * entered the kernel; those are its GsFrameRules.
  */
 #ifndef GS_FRAMES_H
 #define GS_FRAMES_H
@@ -15,19 +19,19 @@
 #include "guest-symbols/unwind/walk-cache.h"
 
 /**
- * struct GsFrameRecords - a kernel's frames, as one unwinder sees them
- * @canonical: bits that every address of its code has set; a return address
- *             with other ones is signed
- * @signature: (plain) bits that none of them has set, likewise
- * @text: of the kernel proper, run time
- * @regs_at: where in struct pt_regs the frame record of an exception is
- * @has_regs_at: and that is known
- * @has_meta: such records tell what they are (struct frame_record_meta)
- * @entry: code that an exception enters through, whose frames are struct
- *         pt_regs
+ * struct GsFrameRecords - what one unwinder knows of a kernel's frames
+ * @rules: how to step
+ * @canonical: bits that are set in every address of code; if a return address
+ *             has them clear, it is signed
+ * @signature: (plain kernels) bits that are clear in every address of code
+ * @text: run-time code of the kernel proper
+ * @regs_at: offset of the frame record of an exception in struct pt_regs
+ * @has_regs_at: that offset is known
+ * @has_meta: these records have a type (struct frame_record_meta)
+ * @entry: code that exceptions enter through; its frames are struct pt_regs
  * @outermost: functions that a task begins in
- * @record_at: from the frame pointer to the record
- * @reader: finds the text of modules
+ * @record_at: distance from the frame pointer to the record
+ * @reader: finds the code of modules
  */
 typedef struct GsFrameRecords {
     const struct GsFrameRules *rules;
@@ -42,13 +46,13 @@ typedef struct GsFrameRecords {
     GsOrcReader *reader;
 } GsFrameRecords;
 
-/* What a step says when the walk goes on. */
+/* A step returns this if the walk continues. */
 #define GS_GO_ON GS_STOP__COUNT
 
 /**
- * struct GsFrameRules - one architecture's
- * @prepare: find what there is to know of @k; @f is zeroed but for @text
- * @step: from the frame in @w to its caller's
+ * struct GsFrameRules - how one architecture's frames are walked
+ * @prepare: fill in @f for @k; only @rules, @reader and @text are set before
+ * @step: move @w from its frame to the caller's
  */
 typedef struct GsFrameRules {
     void (*prepare)(GsFrameRecords *f, const GsKernel *k);
@@ -56,38 +60,38 @@ typedef struct GsFrameRules {
 } GsFrameRules;
 
 extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
-/** gs_plain_frames - nothing but records: of a kernel opened by
- *  gs_kernel_open_elf() */
+/** gs_plain_frames - rules for kernels of gs_kernel_open_elf() */
 extern const GsFrameRules gs_plain_frames;
 
 /** gs_frame_rules_find() - find the rules for the stacks of @k. Returns:
  *  (static) NULL if they are walked with ORC. */
 const GsFrameRules *gs_frame_rules_find(const GsKernel *k);
 
-/** gs_frame_records_prepare() - @k: with its slide set. */
+/** gs_frame_records_prepare() - fill in @f for @k, whose slide is set. */
 void gs_frame_records_prepare(GsFrameRecords *f, const GsFrameRules *rules,
                               const GsKernel *k, GsOrcReader *reader);
 
-/** gs_frame_records_walk() - see gs_unwind(); @w: as it begins there. */
+/** gs_frame_records_walk() - walk the stack that begins in @w, see
+ *  gs_unwind(). */
 GsStop gs_frame_records_walk(const GsFrameRecords *f, Walk *w, uint64_t *frames,
                              unsigned max, unsigned *n);
 
 /**
- * gs_frame_records_move() - the record that is read next is at @va
+ * gs_frame_records_move() - move @w to the record at @va
  *
- * Within a stack that is further up; where stacks are switched it may be
- * anywhere, which is bounded. Returns: false when it cannot be a record.
+ * Within a stack the next record is further up. Another stack may be anywhere,
+ * so the number of switches is limited. Returns: false if no record can be at
+ * @va.
  */
 bool gs_frame_records_move(Walk *w, uint64_t va);
-/** gs_frame_records_is_text() - is @pc, a return address or not, in known
- * code? */
+/** gs_frame_records_is_text() - is @pc in known code, or right behind it (as
+ *  the return address of a call that does not return)? */
 bool gs_frame_records_is_text(const GsFrameRecords *f, uint64_t pc);
-/** gs_frame_records_add_outermost() - stacks begin in the code of [@start,
- *  @end); GS_OUTERMOST_MAX are kept. */
+/** gs_frame_records_add_outermost() - add [@start, @end) to the code that
+ *  stacks begin in; the first GS_OUTERMOST_MAX are kept. */
 void gs_frame_records_add_outermost(GsFrameRecords *f, uint64_t start,
                                     uint64_t end);
-/** gs_frame_records_is_outermost() - does the return address @pc lie in such?
- * */
+/** gs_frame_records_is_outermost() - is the return address @pc in that code? */
 bool gs_frame_records_is_outermost(const GsFrameRecords *f, uint64_t pc);
 
 #endif /* GS_FRAMES_H */

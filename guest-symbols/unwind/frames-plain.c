@@ -7,8 +7,8 @@
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/frame-records.h"
 
-/* Where a function's frame pointer points: at its record, {caller's frame
- * pointer, return address}, or behind it (RISC-V psABI). */
+/* A frame pointer points to the record {caller's frame pointer, return
+ * address}, or behind it (RISC-V psABI). */
 static void prepare(GsFrameRecords *f, const GsKernel *k)
 {
     uint64_t above = k->va_bits && k->va_bits < 64 ? ~0ull << k->va_bits : 0;
@@ -29,7 +29,7 @@ static GsStop step(const GsFrameRecords *f, Walk *w)
 {
     uint64_t record = w->bp + f->record_at, ra;
 
-    w->trail->plain = false;            /* few frames, and no hurry */
+    w->trail->plain = false;            /* such walks are not cached */
     if (!w->bp || gs_frame_records_is_outermost(f, w->ip)) {
         return GS_STOP_END;
     }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stack walk: x86-64 kernel stacks, frame for frame as the kernel's own
- * arch_stack_walk() reports them (arch/x86/kernel/{stacktrace,unwind_orc}.c).
- * Other architectures' stacks are walked by frame-records.c.
+ * The stack walk of x86-64: frame for frame what the kernel's own
+ * arch_stack_walk() reports (arch/x86/kernel/{stacktrace,unwind_orc}.c). Owns
+ * GsUnwinder. Stacks of other architectures are walked by frame-records.c.
  *
- * Called by the vCPU threads for every recorded event, one GsUnwinder a
- * thread, so this is the hot path of the whole tracer: an ip seen before
- * costs one probe of a two-way cache and the words that its frame has on the
- * stack. Only a miss goes to orc-set.c. The cache is emptied when the set's
- * generation has moved; a rule that was looked up while a module came or
- * went is at worst used until the end of the unwind that did it.
+ * vCPU threads call it for each recorded event, one GsUnwinder a thread: this
+ * is the hot path of the tracer. The rule of a frame is found in three steps:
  *
- * Whatever the stack holds, a walk ends: each frame costs one of @max, and
- * nothing is read but 8-byte words in the kernel's half of the address space.
+ *     shorts   8 bytes an entry, two ways: nineteen frames of twenty
+ *     cache    16 bytes an entry, two ways: other rules
+ *     orc-set  binary search in the tables, after a miss in both
+ *
+ * Both caches are emptied when the generation of the ORC set has changed; at
+ * worst the unwind that runs at that moment uses an old rule.
+ *
+ * Every walk ends, whatever the stack contains: each frame takes one of @max,
+ * and only 8-byte words in the kernel's half of the address space are read.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
@@ -32,8 +35,8 @@
 #define MAX_TRAMPOLINE 1024
 
 /*
- * What BPF and other generated code without a table is taken for: it pushes
- * bp, so the frame starts two words below.
+ * The rule for BPF and other generated code without a table: such code pushes
+ * bp, so its frame starts two words below the caller's.
  */
 static const GsOrcRule frame_pointer_rule = {
     .type = GS_ORC_CALL, .sp = GS_ORC_SP_BP, .sp_off = 16,
@@ -58,10 +61,11 @@ typedef struct CacheSet {
 G_STATIC_ASSERT(sizeof(CacheSet) == 32);
 
 /*
- * The rule of nineteen in twenty frames (a call, sp-based, bp untouched or
- * saved below) and its address in one word: what a busy kernel needs stays in
- * the host's caches while the guest runs. @pc: sign-extended, as addresses of
- * the kernel's text are; @bp_off: 0 = bp is untouched; @sp_off: 0 = empty.
+ * A short rule and its address in one word: a call frame, based on sp, with bp
+ * untouched or saved below. Nineteen frames of twenty have such a rule. The
+ * entries of a busy kernel stay in the host's caches while the guest runs.
+ * @pc: sign-extended, as addresses of kernel text are; @bp_off: 0 = bp is
+ * untouched; @sp_off: 0 = the entry is empty.
  */
 typedef struct ShortEntry {
     int32_t pc;
@@ -74,7 +78,7 @@ typedef struct ShortSet {
 } ShortSet;
 G_STATIC_ASSERT(sizeof(ShortSet) == 16);
 
-/* What every walk needs comes first. */
+/* The members that every walk needs come first. */
 struct GsUnwinder {
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
@@ -86,10 +90,10 @@ struct GsUnwinder {
     GsOrcReader *reader;
     GsFrameRecords frames;
     ShortSet shorts[1 << SHORT_BITS];
-    CacheSet cache[1 << CACHE_BITS];    /* of the rules that are not short */
+    CacheSet cache[1 << CACHE_BITS];    /* rules that are not short */
 };
 
-/* What a step says when the walk goes on. */
+/* A step returns this if the walk continues. */
 #define GO_ON GS_STOP__COUNT
 
 /* Before the first page: zeros, at an address that no guest page can have. */
@@ -99,8 +103,9 @@ static const uint64_t no_page[512];
 /* ---- rules ------------------------------------------------------------ */
 
 /*
- * A trampoline is a copy of its template at the start of a page, so the frame
- * at an offset in it is that of the template at the same offset.
+ * Finds the rule in an ftrace trampoline. A trampoline is a copy of a template
+ * at the start of a page, so the rule at an offset in it is the template's rule
+ * at the same offset.
  */
 static bool trampoline_rule(GsUnwinder *u, const Walk *w, uint64_t pc,
                             GsOrcRule *out)
@@ -125,15 +130,15 @@ static bool trampoline_rule(GsUnwinder *u, const Walk *w, uint64_t pc,
     return false;
 }
 
-/* Frame pointers are a guess: only one that points up this very stack. */
+/* A guessed frame pointer must point up the same stack. */
 static bool plausible_bp(const Walk *w)
 {
     return w->bp >= w->sp && w->bp - w->sp < MAX_STACK;
 }
 
 /*
- * A return address is looked up one byte lower: the call is what the frame
- * belongs to, and after a call that does not return comes other code.
+ * Returns the address whose rule is needed: one byte below a return address,
+ * because code behind a call that does not return may be another function's.
  */
 static inline uint64_t pc_of(const Walk *w)
 {
@@ -209,7 +214,7 @@ static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, Walk *w)
     return (GsOrcRule) { .type = GS_ORC_NONE };
 }
 
-/* NULL: ask rule_slow(). */
+/* Returns: NULL if rule_slow() has to find the rule. */
 static inline const ShortEntry *short_for(GsUnwinder *u, const Walk *w)
 {
     uint64_t pc = pc_of(w);
@@ -223,8 +228,8 @@ static inline const ShortEntry *short_for(GsUnwinder *u, const Walk *w)
 
 /* ---- one frame -------------------------------------------------------- */
 
-/* Where a word is of the registers that the frame was interrupted with, or
- * 0, which cannot be read. */
+/* Returns: the address of a word in the registers that the frame was
+ * interrupted with; 0, which is not readable, if they are not saved. */
 static uint64_t saved_reg(const Walk *w, unsigned off)
 {
     uint64_t regs = w->full ? w->regs : w->prev;
@@ -232,7 +237,7 @@ static uint64_t saved_reg(const Walk *w, unsigned off)
     return w->regs && regs ? regs + off : 0;
 }
 
-/* The stack goes on from what is read at @va. */
+/* Reads at @va the pointer that the stack continues from. */
 static bool read_base(Walk *w, uint64_t va, uint64_t *base)
 {
     if (!read_word(w, va, base)) {
@@ -272,8 +277,8 @@ static bool find_cfa(Walk *w, const GsOrcRule *rule, uint64_t *cfa)
     }
 }
 
-/* Few frames are found by it: that it cannot be read is no matter yet, and
- * such a frame is not found from 0. */
+/* An unreadable bp is no error yet: it becomes 0, and only a frame that is
+ * found by bp fails then. */
 static inline void read_bp(Walk *w, uint64_t va)
 {
     if (G_UNLIKELY(!read_word(w, va, &w->bp))) {
@@ -303,8 +308,8 @@ static bool find_bp(Walk *w, const GsOrcRule *rule, uint64_t cfa)
 }
 
 /*
- * Registers saved at @va: of which only the iret frame exists when @partial,
- * @va then being where that starts.
+ * Continues from registers saved at @va. @partial: only the iret frame is
+ * there, and @va is where the iret frame starts.
  */
 static GsStop take_regs(Walk *w, uint64_t va, bool partial)
 {
@@ -337,10 +342,10 @@ static GsStop take_regs(Walk *w, uint64_t va, bool partial)
 }
 
 /*
- * Within a stack the pointer only moves up. It may jump where stacks are
- * switched, which the rule's base shows: a stack pointer saved in registers
- * or on the other stack, or kept in bp. The kernel knows its stacks' bounds;
- * here the number of jumps is bounded instead.
+ * Is the move from @old_sp possible? Within a stack, sp only moves up. It may
+ * jump if the rule can switch stacks: sp was saved in registers or on the other
+ * stack, or kept in bp. The kernel knows the bounds of its stacks; here the
+ * number of jumps is limited instead.
  */
 static bool moved_well(Walk *w, const GsOrcRule *rule, uint64_t old_sp)
 {
@@ -394,7 +399,7 @@ static G_GNUC_NO_INLINE GsStop step(Walk *w, const GsOrcRule *rule)
     return GO_ON;
 }
 
-/* Nineteen of twenty frames: a call, sp-based, bp saved or untouched. */
+/* The step of a short rule: nineteen frames of twenty. */
 static inline GsStop step_short(Walk *w, const ShortEntry *e)
 {
     uint64_t cfa = w->sp + e->sp_off;
@@ -431,8 +436,9 @@ static void sync_generation(GsUnwinder *u)
 }
 
 /*
- * A frame is stored once its ip is known to be code, as the kernel does; so
- * DEPTH means that there is more. @e or @rule is that of @w's frame.
+ * Walks from the frame in @w, whose rule is @e or, if that is NULL, @rule. A
+ * frame is stored once its ip is known to be code, as the kernel does. So
+ * GS_STOP_DEPTH means that there are more frames.
  */
 static GsStop walk(GsUnwinder *u, Walk *w, const ShortEntry *e, GsOrcRule rule,
                    uint64_t *frames, unsigned max, unsigned *n)
@@ -472,8 +478,8 @@ static Walk begin(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     };
 }
 
-/* The second return address, where one look at the stack tells it: with the
- * first it finds the paths that are worth a comparison. */
+/* Returns: the second return address if one access to the stack is enough to
+ * know it, else 0. With the first it is the key of the walk cache. */
 static uint64_t second_pc(GsUnwinder *u, Walk *w, const ShortEntry *e)
 {
     uint64_t pc = 0, va;

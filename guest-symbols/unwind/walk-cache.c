@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Paths: see walk-cache.h. Found by the first two return addresses, in sets of
- * eight. The one of a set that was found last comes first; a new one takes
- * its place, and it that of another, in turns.
+ * The walk cache, see walk-cache.h. Called by the vCPU thread that owns it,
+ * for each event.
+ *
+ * Kept walks ("paths") are found by a key, a hash of the first two return
+ * addresses, in sets of eight. In each set the path that was found last is
+ * first. A new path replaces the first one, which moves to another place in
+ * the set: these places are replaced in turns.
+ *
+ * A path is one cache line: its hash, its value, three bytes of the hash on
+ * the way (@early) and up to 44 bytes of codes. Most codes are one byte: "the
+ * next return address is so many words up".
  */
 #include "guest-symbols/unwind/walk-cache.h"
 
@@ -12,20 +20,20 @@
 
 #define SET_BITS    8
 #define WAYS        8
-/* Both unwinders allow as many, or more. */
+/* Switches of the stack; both unwinders allow at least as many. */
 #define MAX_FAR     8
 
 /*
- * What a walk read, in the code of a path. Up to CODE_WORD_MAX: a return
- * address so many words up from the last one. The others but the frames are
- * followed by a distance of 16 bits from there.
+ * The codes of a path: what a walk read. A code up to CODE_WORD_MAX is a return
+ * address, so many words up from the last place. The others, except the frames,
+ * are followed by a 16-bit distance from the last place.
  */
 enum {
     CODE_WORD_MAX = 0xdf,
     CODE_WORD,              /* a return address */
-    CODE_PC,                /* likewise, which others are not told from */
+    CODE_PC,                /* the same; the last place stays */
     CODE_SIGN,
-    CODE_BASE,              /* a pointer: others are told from there now */
+    CODE_BASE,              /* a pointer, which is the last place now */
     CODE_BASE_MORE,         /* another one for the same frame */
     CODE_FP,                /* a frame pointer */
     CODE_BITS,              /* + GsBits */
@@ -34,7 +42,7 @@ enum {
     CODE_AWAY,              /* to another stack */
     CODE_FRAME,
     CODE_FRAME_FAR,
-    CODE_RECORD,            /* a frame, but what is in it is told by others */
+    CODE_RECORD,            /* a frame whose words have codes of their own */
     CODE_RECORD_FAR,
 };
 
@@ -45,9 +53,9 @@ static const uint64_t bits_of[PATH_BITS__COUNT] = {
 };
 
 /*
- * One cache line. @early: of the hash after EARLY codes, and after twice and
- * four times as many, so that stacks that only begin alike are told apart
- * soon.
+ * One cache line. @early: bytes of the hash after EARLY codes, and after twice
+ * and four times as many: stacks that differ after an equal beginning are
+ * rejected early.
  */
 typedef struct Path {
     uint64_t hash;
@@ -60,10 +68,10 @@ G_STATIC_ASSERT(sizeof(Path) == 64);
 
 #define EARLY 4
 
-/* Keys lie by themselves: a path that is not meant is not looked at. */
+/* Keys are apart from the paths: a path with another key is not touched. */
 struct GsWalkCache {
     GsRecords records;
-    uint8_t next[1 << SET_BITS];        /* whose turn it is, less 1 */
+    uint8_t next[1 << SET_BITS];        /* the next to be replaced, less 1 */
     uint32_t key[1 << SET_BITS][WAYS];  /* 0: empty */
     Path path[1 << SET_BITS][WAYS] __attribute__((aligned(64)));
 };
@@ -105,7 +113,8 @@ G_GNUC_NO_INLINE bool gs_walk_turn_page(Walk *w, uint64_t va)
 
 /* ---- hashing ------------------------------------------------------------ */
 
-/* Two chains in turns, so that one need not wait for the other. */
+/* Two chains, used alternately: multiplications of one overlap with those of
+ * the other. */
 static inline void mix(uint64_t h[2], uint64_t word)
 {
     uint64_t next = gs_fold(h[0] ^ word);
@@ -124,7 +133,7 @@ static inline uint64_t finish(const uint64_t h[2], uint32_t kind, uint64_t n)
     return gs_fold(gs_fold(h[0] ^ kind) ^ h[1] ^ n);
 }
 
-/* Added: a word that is @ip, too, must not take it out again. */
+/* @ip is added, not xored: an equal word would cancel it out. */
 static inline void start(uint64_t h[2], uint64_t ip)
 {
     h[0] = ip + gs_secret.salt;
@@ -152,22 +161,22 @@ static inline uint64_t sign_of(uint64_t word)
 
 /* ---- moving ------------------------------------------------------------- */
 
-/* Both are stricter than the walks are. */
+/* Both checks are stricter than those of the walks. */
 #define MAX_UP (MAX_STACK - 64)
 
-/* Is @va further up the stack than @sp, or right there? */
+/* Is @va on the stack of @sp: at @sp or above? */
 static inline bool leads_up(uint64_t sp, uint64_t va)
 {
     return va - sp < MAX_UP;
 }
 
-/* To another stack, and not only out of this one's page? */
+/* Is @va on another stack, and not just beyond the page of @sp? */
 static inline bool leads_away(uint64_t sp, uint64_t va)
 {
     return va - sp + MAX_STACK > 2 * MAX_STACK;
 }
 
-/* ---- the walk tells ----------------------------------------------------- */
+/* ---- recording a walk --------------------------------------------------- */
 
 void gs_trail_begin(GsTrail *t, const Walk *w)
 {
@@ -204,7 +213,7 @@ static bool put(GsTrail *t, uint8_t code)
     return put_byte(t, code);
 }
 
-/* @va as told from the last place. */
+/* The distance of @va from the last place. */
 static void put_at(GsTrail *t, uint8_t code, uint64_t va)
 {
     int64_t off = (int64_t)(va - t->at) / 8;
@@ -268,7 +277,8 @@ void gs_trail_base(GsTrail *t, uint64_t va, uint64_t pointer)
     t->top = pointer;
 }
 
-/* Another stack: they are counted, and what is neither is not compared. */
+/* A move to another stack is counted; a move that is neither up the stack nor
+ * away makes the walk one that cannot be kept. */
 static bool is_away(GsTrail *t, uint64_t sp, uint64_t va)
 {
     if (leads_up(sp, va)) {
@@ -308,7 +318,8 @@ void gs_trail_fp(GsTrail *t, uint64_t va)
 
 /* ---- comparing ---------------------------------------------------------- */
 
-/* A walk that is followed again; the first words as in struct GsTrail. */
+/* A kept walk that is followed again; the first members as in struct
+ * GsTrail. */
 typedef struct Again {
     uint64_t h[2];
     uint64_t at, sp, top;
@@ -402,7 +413,7 @@ static G_GNUC_NO_INLINE bool follow_other(const GsWalkCache *p, Again *a,
     }
 }
 
-/* How many codes more before it is worth a look whether it still can be. */
+/* How many codes until the next comparison with @early. */
 typedef struct Looks {
     unsigned left, n;
 } Looks;
@@ -419,15 +430,15 @@ static inline bool still_same(Looks *l, const Path *path, const uint64_t h[2])
     return early_of(h) == path->early[l->n++];
 }
 
-/* A path and how far it was followed. */
+/* A path, and how far it was followed. */
 typedef struct Along {
     const Path *path;
     const uint8_t *code, *end;
     Looks looks;
 } Along;
 
-/* Most of a path is one run of calls, by words or by frame records. What is
- * in @a lies in registers meanwhile. */
+/* Most of a path is one run of calls, by words or by frame records. The
+ * members of @a are kept in registers during the run. */
 static inline bool follow_words(Along *p, Again *a, Walk *w)
 {
     uint64_t h[2] = { a->h[0], a->h[1] }, at = a->at, pc;
@@ -490,7 +501,7 @@ static bool same_path(const GsWalkCache *p, const Path *path, const Walk *begin,
     return finish(a.h, kind, path->n) == path->hash;
 }
 
-/* That of @i was found: it comes first. */
+/* Moves the path at @i, which was found, to the first place. */
 static void swap_first(uint32_t *key, Path *path, unsigned i)
 {
     uint32_t first_key = key[0];

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Paths: whole stacks that were unwound before, recognised by their words.
- * Internal to guest-symbols; one thread.
+ * The walk cache: recognises stacks that were unwound before, without ORC
+ * rules. For the files of unwind/ only; one cache belongs to one thread.
  *
- * A walk is a function of the words that it reads: return addresses decide
- * by which rule it goes on, pointers where it reads next, and some bits of
- * saved registers whether it ends. A trail notes for each word where it was
- * found, as seen from the one before, and what it decided. Later the same
- * places are read without any rule: a pointer is followed wherever it leads
- * now (RANDOMIZE_KSTACK_OFFSET moves stacks about), all else goes into a
- * hash. If that is the same, a walk would go the same way. Nineteen stacks of
- * twenty in a busy guest are among the last two thousand.
+ * A walk depends only on the words that it reads. Return addresses select the
+ * next rule, pointers say where to read next, and some bits of saved registers
+ * say whether the walk ends. While a stack is unwound, a GsTrail records for
+ * each such word its place, relative to the word before, and what it decided:
  *
- * The hash is of 64 bits, by a key made at random for each run, since the
- * guest may choose the words: it cannot make up a stack that is taken for
- * another one.
+ *     stack (grows down)          trail
+ *     sp+0x00  ...
+ *     sp+0x08  return address A   word, 1 up
+ *     sp+0x10  ...
+ *     sp+0x28  return address B   word, 4 up
+ *     sp+0x30  saved sp ------+   base: follow this pointer
+ *     ...                     |
+ *     irq stack -> task stack v   away (to another stack)
+ *     x+0x10   return address C   word, 2 up
+ *
+ * To recognise a stack, the cache reads the same places again. It follows
+ * pointers to wherever they lead now (RANDOMIZE_KSTACK_OFFSET moves stacks),
+ * and adds all other words to a hash. If the hash is the same, a walk would
+ * read the same words and return the same frames. In a busy guest, nineteen
+ * stacks of twenty are among the last two thousand.
+ *
+ * The hash has 64 bits and a random key for each process (base/name-hash.h).
+ * The guest chooses the words, but cannot construct two stacks with one hash.
  */
 #ifndef GS_PATHS_H
 #define GS_PATHS_H
@@ -24,8 +35,8 @@
 #define GS_PATH_CODE 44
 #define GS_PATH_EARLY 3
 
-/** enum GsBits - which bits of a word decide; PATH_BITS_NONE: only that it
- *  can be read */
+/** enum GsBits - which bits of a word a walk depends on; PATH_BITS_NONE: only
+ *  on whether the word is readable */
 typedef enum GsBits {
     PATH_BITS_NONE,
     PATH_BITS_CS,           /* x86-64: the privilege level */
@@ -35,20 +46,22 @@ typedef enum GsBits {
 } GsBits;
 
 /**
- * struct GsTrail - a walk as it is under way
- * @h: of what it has read
- * @at: the place that the next one is told from
+ * struct GsTrail - the record of one walk
+ * @h: hash of the words read so far
+ * @ip: where the walk began
+ * @at: the last place; the next one is recorded relative to it
  * @sp: the stack pointer of the frame before, while @moving
- * @top: that of this one
- * @first: the second return address, 0 if a look at the stack does not tell
- * @bp_at: where the frame pointer was read, 0 where it is still the register
- * @bp_far: the base has moved since: nothing tells that place from there
+ * @top: the stack pointer of this frame
+ * @first: the second return address; 0 if it is not known without a walk
+ * @bp_at: where the frame pointer was read; 0: it is still in the register
+ * @bp_far: the base has moved since, so @bp_at cannot be recorded from @at
  * @far: how often the stack was switched
- * @n, @n_codes: bytes of @code, and codes
- * @early, @n_early: of @h on the way, see walk-cache.c
+ * @n, @n_codes: bytes of @code, and number of codes in it
+ * @early, @n_early: parts of @h on the way, see walk-cache.c
  * @moving: the frame was found by a pointer
- * @plain: such a walk as can be compared
- * @done: and it has ended
+ * @plain: the walk can be kept: all it depends on is recorded
+ * @done: the walk has ended at the end of the stack or in user mode
+ * @code: the places, see walk-cache.c
  */
 typedef struct GsTrail {
     uint64_t h[2];
@@ -70,8 +83,8 @@ typedef struct GsTrail {
 
 /**
  * struct GsRecords - how frame records are read
- * @at: from the frame pointer to the record
- * @set, @clear: bits of a return address that say nothing
+ * @at: distance from the frame pointer to the record
+ * @set, @clear: bits of a return address to set and to clear (signatures)
  */
 typedef struct GsRecords {
     int at;
@@ -80,52 +93,57 @@ typedef struct GsRecords {
 
 typedef struct GsWalkCache GsWalkCache;
 
-/** gs_walk_cache_new() - @records: (copied) of stacks that have such. */
+/** gs_walk_cache_new() - (owned) make an empty cache; @records: (copied) for
+ *  stacks with frame records. */
 GsWalkCache *gs_walk_cache_new(const GsRecords *records);
 void gs_walk_cache_free(GsWalkCache *p);
 void gs_walk_cache_clear(GsWalkCache *p);
 
 /**
- * gs_walk_cache_find() - see gs_unwind_again()
- * @w: where the walk begins
+ * gs_walk_cache_find() - find the stack that begins in @w, see
+ * gs_unwind_again()
  * @first: as in struct GsTrail
  */
 GS_HOT bool gs_walk_cache_find(GsWalkCache *p, Walk *w, uint64_t first,
                                uint32_t kind, uint64_t *value);
-/** gs_walk_cache_add() - keep @t, unless it cannot be compared. */
+/** gs_walk_cache_add() - keep @t with @kind and @value, if it is @plain and
+ *  @done. */
 void gs_walk_cache_add(GsWalkCache *p, const GsTrail *t, uint32_t kind,
                        uint64_t value);
 
-/* ---- the walk tells ----------------------------------------------------- */
+/* ---- recording a walk --------------------------------------------------- */
 
-/** gs_trail_begin() - a walk begins as in @w; @t->first is still to be set. */
+/** gs_trail_begin() - begin to record the walk @w; the caller sets @t->first
+ *  afterwards. */
 void gs_trail_begin(GsTrail *t, const Walk *w);
-/** gs_trail_call() - the return address @pc was read at @va. */
+/** gs_trail_call() - record that the return address @pc was read at @va. */
 void gs_trail_call(GsTrail *t, uint64_t va, uint64_t pc);
-/** gs_trail_pc() - likewise, and others are told from where the last was. */
+/** gs_trail_pc() - the same, but later places are still recorded relative to
+ *  the place before @va. */
 void gs_trail_pc(GsTrail *t, uint64_t va, uint64_t pc);
-/** gs_trail_bits() - @word was read at @va, of which only these decided. */
+/** gs_trail_bits() - record that @word was read at @va, and that the walk
+ *  depends on @bits of it. */
 void gs_trail_bits(GsTrail *t, uint64_t va, uint64_t word, GsBits bits);
-/** gs_trail_sign() - @word was read at @va, and its sign decided, or that
- *  it is 0. */
+/** gs_trail_sign() - record that @word was read at @va, and that the walk
+ *  depends on whether it is negative, zero or positive. */
 void gs_trail_sign(GsTrail *t, uint64_t va, uint64_t word);
-/** gs_trail_base() - @pointer was read at @va, 0: it is the frame pointer in
- *  the register; the stack goes on from there. */
+/** gs_trail_base() - record that the walk continues at @pointer, which was
+ *  read at @va; @va 0: it is the frame pointer in the register. */
 void gs_trail_base(GsTrail *t, uint64_t va, uint64_t pointer);
-/** gs_trail_moved() - and so it did: a walk looks whether the stack pointer
- *  of the next frame can be. */
+/** gs_trail_moved() - record the move to the next frame: a walk checks that
+ *  its stack pointer is possible. */
 void gs_trail_moved(GsTrail *t);
-/** gs_trail_record() - the frame pointer led to the frame record at @va; its
- *  first word is the next frame pointer. */
+/** gs_trail_record() - record that the frame pointer leads to the frame record
+ *  at @va; its first word is the next frame pointer. */
 void gs_trail_record(GsTrail *t, uint64_t va);
-/** gs_trail_frame() - likewise, and the second word is the return address of
- *  which @pc is left without the bits of struct GsRecords. */
+/** gs_trail_frame() - the same, and the second word is the return address:
+ *  @pc, after the bits of struct GsRecords were set and cleared. */
 void gs_trail_frame(GsTrail *t, uint64_t va, uint64_t pc);
-/** gs_trail_fp() - the next frame pointer was read at @va. */
+/** gs_trail_fp() - record that the next frame pointer was read at @va. */
 void gs_trail_fp(GsTrail *t, uint64_t va);
 
-/** gs_trail_bp() - the frame pointer was read at @va, of the frame before a
- *  move of the base if @far; it may never matter. */
+/** gs_trail_bp() - note where the frame pointer was read; most walks never use
+ *  it. @far: the base moves after this frame. */
 static inline void gs_trail_bp(GsTrail *t, uint64_t va, bool far)
 {
     t->bp_at = va;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One stack walk and how it reads the stack, for unwind.c and walk-cache.c
- * only.
+ * One stack walk and how it reads guest memory, for the files of unwind/ only.
+ *
+ * A Walk is a value on the stack of the walking thread. It holds the registers
+ * of the current frame and the host's view of one guest page: read_word()
+ * reads from that page and calls gs_walk_turn_page() if the word is on another
+ * one.
  */
 #ifndef GS_WALK_H
 #define GS_WALK_H
@@ -12,7 +16,8 @@
 /* More than any kernel stack has (KASAN doubles them to 32 KiB). */
 #define MAX_STACK 65536
 
-/* struct pt_regs of x86-64, bytes; the iret frame is its tail from PT_IP. */
+/* Offsets in struct pt_regs of x86-64. The iret frame is its tail, from PT_IP
+ * on. */
 enum {
     PT_BP = 32,
     PT_IP = 128,
@@ -21,10 +26,18 @@ enum {
 };
 
 /*
- * One walk. @regs: guest address of the pt_regs that the current frame was
- * interrupted with, 0 after a call frame; @full: all of it is there, not just
- * the iret frame; @prev: full registers right below a partial set; @low: as
- * in struct GsKernel.
+ * One walk.
+ * @ip, @sp, @bp: registers of the current frame
+ * @exact: @ip is an interrupted instruction (1) or a return address (0)
+ * @regs: guest address of the pt_regs that the current frame was interrupted
+ *        with; 0 after a call frame
+ * @prev: full registers right below a partial set
+ * @full: all of @regs is there, not just the iret frame
+ * @switches: how often the walk moved to another stack
+ * @low: as in struct GsKernel
+ * @page_va, @page_host: the page that is read, in the guest and in the host
+ * @page, @opaque: the embedder's GsPageFn
+ * @trail: what this walk reads, for the walk cache
  */
 typedef struct Walk {
     uint64_t ip;
@@ -49,10 +62,12 @@ static inline bool gs_walk_in_kernel(const Walk *w, uint64_t va)
     return (int64_t)va < 0 || (w->low && va >= w->low);
 }
 
-/** gs_walk_turn_page() - make the page of @va the one that is read. */
+/** gs_walk_turn_page() - make the page of @va the one that is read; false if
+ *  it is not the kernel's, or not RAM. */
 GS_HOT bool gs_walk_turn_page(Walk *w, uint64_t va);
 
-/* The guest may be writing: every word is read once, and whole. */
+/* Reads the word at @va, which must be aligned. The guest may write at the
+ * same time, so a word is read once, with one access. */
 static inline bool read_word(Walk *w, uint64_t va, uint64_t *out)
 {
     uint64_t off = va - w->page_va;

@@ -87,6 +87,9 @@ void gs_bytes_copy(GsBytes *b, void *buf, size_t len)
 {
     uint8_t *to = buf;
 
+    if (!b->refill && len > gs_bytes_left(b)) {
+        fail_at(b, b->pos);
+    }
     while (len && !b->failed) {
         size_t n = MIN(len, gs_bytes_left(b));
 
@@ -110,7 +113,7 @@ uint16_t gs_bytes_u16(GsBytes *b)
     uint16_t v;
 
     gs_bytes_copy(b, &v, sizeof(v));
-    return GUINT16_FROM_LE(v);
+    return b->failed ? 0 : GUINT16_FROM_LE(v);
 }
 
 uint32_t gs_bytes_u32(GsBytes *b)
@@ -118,7 +121,7 @@ uint32_t gs_bytes_u32(GsBytes *b)
     uint32_t v;
 
     gs_bytes_copy(b, &v, sizeof(v));
-    return GUINT32_FROM_LE(v);
+    return b->failed ? 0 : GUINT32_FROM_LE(v);
 }
 
 uint64_t gs_bytes_u64(GsBytes *b)
@@ -126,7 +129,7 @@ uint64_t gs_bytes_u64(GsBytes *b)
     uint64_t v;
 
     gs_bytes_copy(b, &v, sizeof(v));
-    return GUINT64_FROM_LE(v);
+    return b->failed ? 0 : GUINT64_FROM_LE(v);
 }
 
 uint64_t gs_bytes_upto(GsBytes *b, uint64_t max, const char *what)

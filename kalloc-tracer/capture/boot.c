@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Boots: the kernel is found, and dropped when it ends.
+ * Boot: what is known of the running kernel, from the moment it is found until
+ * the VM is reset, kexec starts another kernel, or a snapshot is loaded.
+ *
+ *     unknown --kt_capture_look() finds it--> kt_capture_new_boot()
+ *        ^                                        | kt_capture_publish()
+ *        |                                        v
+ *        '------ kt_capture_drop_boot() ------ running
+ *
+ * The pointer to the boot is published with a release store and read with an
+ * acquire load by all callbacks. It is dropped only while no vCPU executes, so
+ * callbacks need no lock and no reference.
+ *
+ * Blocks that were translated before a change of state have the wrong hooks.
+ * So each change requests a flush of QEMU's translated code.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -46,20 +59,19 @@ void kt_capture_publish(KtCapture *c, KtBoot *boot)
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }
 
-/* What is translated already has no hooks. */
 static void look_at_locked(KtCapture *c, uint64_t va)
 {
     uint64_t slide;
     bool complete;
     GsKernel *k;
 
-    if (kt_capture_return(c, va)) {
+    if (kt_capture_resume(c, va)) {
         qemu_plugin_request_flush();
         return;
     }
     k = kt_finder_try(c->finder, va, &slide, &complete);
     if (k) {
-        kt_capture_drop_return(c);
+        kt_capture_cancel_resume(c);
         gs_kernel_set_slide(k, slide);
         kt_capture_set_kernel(c, k);
         kt_tracer_set_complete(c->shared.tracer, complete);
@@ -70,7 +82,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
 
 bool kt_capture_may_find(const KtCapture *c, uint64_t va)
 {
-    return kt_finder_wants(c->finder, va) || kt_capture_wants_return(c, va);
+    return kt_finder_wants(c->finder, va) || kt_capture_may_resume(c, va);
 }
 
 void kt_capture_look(KtCapture *c, uint64_t va)
@@ -100,7 +112,7 @@ void kt_capture_drop_boot(KtCapture *c)
     kt_return_sites_clear(c->shared.sites);
     for (unsigned i = 0; i < c->max_vcpus; i++) {
         if (c->vcpu[i].ready) {
-            kt_vcpu_forget(&c->vcpu[i]);
+            kt_vcpu_reset(&c->vcpu[i]);
         }
     }
     if (boot) {
@@ -111,7 +123,7 @@ void kt_capture_drop_boot(KtCapture *c)
     }
 }
 
-/* No vCPU executes. */
+/* Call while no vCPU executes. */
 static void end_boot(KtCapture *c)
 {
     kt_capture_drop_boot(c);
@@ -119,8 +131,7 @@ static void end_boot(KtCapture *c)
     qemu_plugin_request_flush();
 }
 
-/* The old kernel still runs for some instructions. */
-void kt_capture_leave_kernel(void *userdata)
+void kt_capture_end_by_kexec(void *userdata)
 {
     KtCapture *c = userdata;
 
@@ -132,14 +143,14 @@ void kt_capture_leave_kernel(void *userdata)
     g_mutex_unlock(&c->lock);
 }
 
-/* A map that was lost is none of the next boot's either. */
+/* The map of an unknown or lost boot must not become part of the next one. */
 void kt_capture_reset(KtCapture *c)
 {
-    bool booted = c->boot || c->returning ||
+    bool booted = c->boot || c->resume ||
                   kt_tracer_has_gap(c->shared.tracer);
 
-    kt_capture_forget_return(c);
-    /* Blocks may have been translated when nobody looked any more. */
+    kt_capture_clear_resume(c);
+    /* Blocks that were translated after the finder gave up have no callback. */
     if (c->finder && kt_finder_restart(c->finder, false)) {
         qemu_plugin_request_flush();
     }

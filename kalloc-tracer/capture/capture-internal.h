@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What capture.c and capture-snapshot.c share. */
+/*
+ * What the files of capture share: the object, and the boot of the running
+ * kernel.
+ */
 #ifndef KT_CAPTURE_PARTS_H
 #define KT_CAPTURE_PARTS_H
 
@@ -8,26 +11,40 @@
 #include "kalloc-tracer/capture/capture.h"
 #include "kalloc-tracer/capture/record.h"
 
-/** struct KtReturn - of a snapshot that was loaded: a kernel that runs again
- *  and is not found yet, see capture-snapshot.c */
-typedef struct KtReturn KtReturn;
+/** struct KtResume - a loaded snapshot whose kernel is not found yet, see
+ *  capture-snapshot.c */
+typedef struct KtResume KtResume;
 
+/**
+ * struct KtCapture - all that capture knows of a VM
+ * @boot: (atomic) NULL until the kernel is found
+ * @vcpu: @max_vcpus of them
+ * @finder: NULL: nothing is traced
+ * @lowest: lowest address of kernel space
+ * @clock_ns: cost of reading the clock twice
+ * @pages: trace the page allocator, too
+ * @applying: the tracer's thread was started
+ * @resume: (atomic) NULL: no snapshot waits for its kernel
+ * @stopped_looking: (atomic) the search for @resume's kernel failed
+ * @lock: of @boot and @resume, and of the kernel's slide and modules
+ */
 struct KtCapture {
     KtShared shared;
-    KtBoot *boot;                       /* NULL until the kernel is found */
-    KtVcpu *vcpu;                       /* @max_vcpus of them */
+    KtBoot *boot;
+    KtVcpu *vcpu;
     unsigned max_vcpus;
     const GsArch *arch;
-    KtFinder *finder;                   /* NULL: nothing is traced */
-    uint64_t lowest;                    /* address of a kernel's */
-    uint64_t clock_ns;                  /* that measuring itself takes */
-    bool pages;                         /* trace the page allocator, too */
-    bool applying;                      /* the tracer's thread was started */
-    KtReturn *returning;                /* NULL: nothing to return to */
-    bool gave_up;                       /* atomic: it was looked for in vain */
+    KtFinder *finder;
+    uint64_t lowest;
+    uint64_t clock_ns;
+    bool pages;
+    bool applying;
+    KtResume *resume;
+    bool stopped_looking;
     GMutex lock;
 };
 
+/** kt_clock_ns() - Read a clock of the host, in ns. */
 static inline uint64_t kt_clock_ns(clockid_t clock)
 {
     struct timespec ts;
@@ -48,31 +65,35 @@ bool kt_capture_may_find(const KtCapture *c, uint64_t va);
 /** kt_capture_look() - Look for the kernel at @va, where a block is executed.
  *  On the vCPU's thread; takes the lock. */
 void kt_capture_look(KtCapture *c, uint64_t va);
-/** kt_capture_leave_kernel() - End the boot because kexec starts another
+/** kt_capture_end_by_kexec() - End the boot because kexec starts another
  *  kernel; no vCPU executes. @userdata: the KtCapture */
-void kt_capture_leave_kernel(void *userdata);
+void kt_capture_end_by_kexec(void *userdata);
 
-/** kt_capture_set_kernel() - @k runs; its slide and modules are set. */
+/** kt_capture_set_kernel() - Set the running kernel, for all vCPUs. @k:
+ *  (borrowed) its slide and modules are set. */
 void kt_capture_set_kernel(KtCapture *c, GsKernel *k);
-/** kt_capture_new_boot() - (owned) of that kernel, not published. */
+/** kt_capture_new_boot() - (owned) Create the boot of that kernel; it is not
+ *  published yet. Lock held. */
 KtBoot *kt_capture_new_boot(KtCapture *c);
-/** kt_capture_publish() - its hooks count from now on; what is translated
- *  already has none. */
+/** kt_capture_publish() - Make @boot visible to callbacks. The caller requests
+ *  a flush, because translated code has no hooks of it. Lock held. */
 void kt_capture_publish(KtCapture *c, KtBoot *boot);
-/** kt_capture_drop_boot() - as if nothing ran; no vCPU executes. */
+/** kt_capture_drop_boot() - Free the boot, if any, and all that belongs to it.
+ *  Lock held, no vCPU executes. */
 void kt_capture_drop_boot(KtCapture *c);
 
-/** kt_capture_wants_return() - may a block at @va tell that the kernel of a
- *  snapshot runs again? Any thread, lock free. */
-bool kt_capture_wants_return(const KtCapture *c, uint64_t va);
-/** kt_capture_return() - such a block, at @va, runs; lock held. False: not
+/** kt_capture_may_resume() - Return true if a snapshot waits for its kernel,
+ *  and a block at @va may belong to that kernel. Any thread, lock free. */
+bool kt_capture_may_resume(const KtCapture *c, uint64_t va);
+/** kt_capture_resume() - Look for the snapshot's kernel at @va, where a block
+ *  is executed, and continue with it. Lock held. Returns: false if it is not
  *  found. */
-bool kt_capture_return(KtCapture *c, uint64_t va);
-/** kt_capture_drop_return() - another one runs, if there was one to return to:
- *  what happened until now is a gap; lock held. */
-void kt_capture_drop_return(KtCapture *c);
-/** kt_capture_forget_return() - there is nothing to return to; lock held or
- *  no vCPU executes. */
-void kt_capture_forget_return(KtCapture *c);
+bool kt_capture_resume(KtCapture *c, uint64_t va);
+/** kt_capture_cancel_resume() - Drop the snapshot, if any, because another
+ *  kernel runs, and push a gap. Lock held. */
+void kt_capture_cancel_resume(KtCapture *c);
+/** kt_capture_clear_resume() - Drop the snapshot, if any, without a gap. Lock
+ *  held or no vCPU executes. */
+void kt_capture_clear_resume(KtCapture *c);
 
 #endif /* KT_CAPTURE_PARTS_H */

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What capture knows beside the map, with the VM's state: the kernel and
- * where it runs, modules, calls under way, return sites, caches.
+ * What a VM snapshot has of capture, beside the map: the kernel and its
+ * address, modules, pending calls, return sites, caches.
  *
- * When a state was loaded, nothing of before counts, and all code will be
- * translated anew. Mostly the kernel is there at once, in the memory that was
- * loaded, as some vCPU maps it: then nothing is missed. Where no vCPU shows it
- * now (in user mode, with page tables of their own, or on arm64 and riscv64)
- * it is the one that was known before the load, or it is looked for as soon as
- * it runs, and what happens until then is a gap.
+ * After a load nothing from before is valid, and QEMU translates all code
+ * anew. The snapshot's kernel has to be found in the loaded memory:
  *
- * It is a stream of its own inside that of the map, since it can be used only
- * when the kernel was found.
+ *   1. At once, through the page tables of any vCPU. Then nothing is missed.
+ *   2. If no vCPU maps it now (in user mode with separate page tables, or on
+ *      arm64 and riscv64): the kernel known before the load, if it is the same.
+ *   3. Else as soon as it executes (KtResume). Events until then are a gap.
+ *
+ * These data need the kernel, so they are a stream of their own inside the
+ * stream of the map, and are decoded when the kernel is found.
+ *
+ * Threads: QEMU's main thread, or the vCPU that found the kernel; always with
+ * the capture's lock.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/kernel/load-code.h"
@@ -25,9 +29,11 @@
 #define TRIES_MAX   4096
 #define PAGE        4096u
 
-struct KtReturn {
+/* @rest: the inner stream
+ * @at: the kernel to look for */
+struct KtResume {
     KtSnapshot *saved;
-    GByteArray *rest;           /* the inner stream */
+    GByteArray *rest;
     KtKernelAt at;
     unsigned tries;
 };
@@ -46,7 +52,7 @@ static void pack_boot(KtCapture *c, GsOut *p)
     gs_out_varint(p, n);
     for (unsigned id = 1; id <= n; id++) {
         gs_out_varint(p, kt_capture_hook_hits(c, (KtHookId) { id }));
-        gs_out_varint(p, c->boot->inner_tells[id]);
+        gs_out_varint(p, c->boot->inner_records[id]);
     }
     kt_guest_pack(c->boot->guest, p);
     gs_kernel_pack_modules(c->shared.kernel, p);
@@ -81,11 +87,11 @@ static GByteArray *pack_all(KtCapture *c)
     return bytes;
 }
 
-/* A kernel that was not found again yet is as it was when it was saved. */
+/* While a snapshot waits for its kernel, its inner stream is still valid. */
 void kt_capture_pack(KtCapture *c, GsOut *p)
 {
     g_autoptr(GByteArray) bytes =
-        c->returning ? g_byte_array_ref(c->returning->rest) : pack_all(c);
+        c->resume ? g_byte_array_ref(c->resume->rest) : pack_all(c);
 
     gs_out_varint(p, bytes->len);
     gs_out_bytes(p, bytes->data, bytes->len);
@@ -95,7 +101,7 @@ void kt_capture_pack(KtCapture *c, GsOut *p)
 
 GByteArray *kt_capture_unpack(GsBytes *u)
 {
-    uint64_t left = gs_bytes_upto(u, REST_MAX, "what is known of the kernel");
+    uint64_t left = gs_bytes_upto(u, REST_MAX, "the data on the kernel");
     GByteArray *rest = g_byte_array_new();
 
     while (left && gs_bytes_ok(u)) {
@@ -109,7 +115,7 @@ GByteArray *kt_capture_unpack(GsBytes *u)
     return rest;
 }
 
-/* Returns: was a kernel known? */
+/* Return true if the snapshot has a kernel; @at is set then. */
 static bool unpack_kernel(KtKernelAt *at, GsBytes *u)
 {
     char banner[BANNER_MAX];
@@ -133,16 +139,16 @@ static void unpack_hooks(KtCapture *c, KtBoot *boot, GsBytes *u,
     for (unsigned i = 1; i <= n; i++) {
         KtHookId id = kt_id_map_hook(ids, i);
         uint64_t hits = gs_bytes_varint(u, UINT64_MAX);
-        bool tells = gs_bytes_upto(u, 1, "a flag");
+        bool records = gs_bytes_upto(u, 1, "a flag");
 
         if (id.v) {
             c->vcpu[0].hits[id.v] = hits;
-            boot->inner_tells[id.v] = tells;
+            boot->inner_records[id.v] = records;
         }
     }
 }
 
-static void note_gap(KtCapture *c, uint8_t flags)
+static void push_gap(KtCapture *c, uint8_t flags)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .flags = flags };
 
@@ -155,7 +161,7 @@ static void unpack_calls(KtCapture *c, GsBytes *u, const KtIdMap *ids)
 
     if (lost) {
         kt_tracer_count(c->shared.tracer, KT_CNT_CALL_DROPPED, lost);
-        note_gap(c, KT_EVF_UNSEEN);
+        push_gap(c, KT_EVF_UNSEEN);
     }
 }
 
@@ -172,9 +178,9 @@ static void unpack_boot(KtCapture *c, KtBoot *boot, GsBytes *u,
     kt_return_sites_unpack(c->shared.sites, u, ids);
 }
 
-/* ---- the kernel runs again ---------------------------------------------- */
+/* ---- the kernel is found ------------------------------------------------- */
 
-/* Guest memory as that vCPU maps it; lock held. */
+/* Guest memory through the page tables of one vCPU; lock held. */
 static unsigned viewer;
 static uint8_t viewed[PAGE];
 
@@ -199,7 +205,7 @@ static GsKernel *find_by_vcpus(KtCapture *c, const KtKernelAt *at)
     return k ? k : kt_finder_known(c->finder, at);
 }
 
-static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
+static bool resume_kernel(KtCapture *c, GsKernel *k, const KtResume *r,
                         GError **errp)
 {
     GsBytes bytes = { r->rest->data, r->rest->len };
@@ -220,7 +226,7 @@ static bool take_kernel(KtCapture *c, GsKernel *k, const KtReturn *r,
     return gs_stream_in_end(reader, errp);
 }
 
-static void free_return(KtReturn *r)
+static void free_resume(KtResume *r)
 {
     kt_snapshot_free(r->saved);
     g_byte_array_unref(r->rest);
@@ -228,44 +234,44 @@ static void free_return(KtReturn *r)
     g_free(r);
 }
 
-void kt_capture_forget_return(KtCapture *c)
+void kt_capture_clear_resume(KtCapture *c)
 {
-    KtReturn *r = c->returning;
+    KtResume *r = c->resume;
 
-    __atomic_store_n(&c->returning, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&c->resume, NULL, __ATOMIC_RELEASE);
     if (r) {
-        free_return(r);
+        free_resume(r);
     }
 }
 
-bool kt_capture_wants_return(const KtCapture *c, uint64_t va)
+bool kt_capture_may_resume(const KtCapture *c, uint64_t va)
 {
-    return __atomic_load_n(&c->returning, __ATOMIC_RELAXED) &&
-           !__atomic_load_n(&c->gave_up, __ATOMIC_RELAXED) &&
+    return __atomic_load_n(&c->resume, __ATOMIC_RELAXED) &&
+           !__atomic_load_n(&c->stopped_looking, __ATOMIC_RELAXED) &&
            kt_finder_may_run(c->finder, va);
 }
 
-void kt_capture_drop_return(KtCapture *c)
+void kt_capture_cancel_resume(KtCapture *c)
 {
-    if (c->returning) {
-        note_gap(c, 0);
-        kt_capture_forget_return(c);
+    if (c->resume) {
+        push_gap(c, 0);
+        kt_capture_clear_resume(c);
     }
 }
 
-/* Nothing is told of what it does from now on. */
-static void give_up(KtCapture *c)
+static void stop_looking(KtCapture *c)
 {
-    __atomic_store_n(&c->gave_up, true, __ATOMIC_RELAXED);
-    note_gap(c, 0);
-    fputs("ka: the kernel that the VM's state tells of was not found where it "
-          "ran: nothing is traced\n", stderr);
+    __atomic_store_n(&c->stopped_looking, true, __ATOMIC_RELAXED);
+    push_gap(c, 0);
+    fputs("ka: the kernel of the loaded VM snapshot was not found at its "
+          "address: nothing is traced\n", stderr);
 }
 
-/* Each try may read all of an image: it is tried after 1, 2, 4 ... blocks. */
-bool kt_capture_return(KtCapture *c, uint64_t va)
+/* A try can read a whole kernel image. So we try at the blocks 1, 2, 4, 8 ...,
+ * and stop after TRIES_MAX blocks. */
+bool kt_capture_resume(KtCapture *c, uint64_t va)
 {
-    KtReturn *r = c->returning;
+    KtResume *r = c->resume;
     g_autoptr(GError) err = NULL;
     GsKernel *k;
 
@@ -279,26 +285,27 @@ bool kt_capture_return(KtCapture *c, uint64_t va)
     k = kt_finder_return(c->finder, &r->at, va, qemu_plugin_vaddr_to_host);
     if (!k) {
         if (r->tries == TRIES_MAX) {
-            give_up(c);
+            stop_looking(c);
         }
         return false;
     }
-    /* Before others see the boot and tell of blocks: frees were missed. */
-    note_gap(c, 0);
-    if (!take_kernel(c, k, r, &err)) {
-        qemu_plugin_outs("ka: what the snapshot tells of its kernel is "
-                         "damaged\n");
+    /* Frees were missed. The gap must come before events of the new boot. */
+    push_gap(c, 0);
+    if (!resume_kernel(c, k, r, &err)) {
+        qemu_plugin_outs("ka: the loaded VM snapshot is damaged: its data on "
+                         "the kernel cannot be read\n");
     }
-    kt_capture_forget_return(c);
+    kt_capture_clear_resume(c);
     return true;
 }
 
-/* ---- from outside ------------------------------------------------------- */
+/* ---- loading ------------------------------------------------------------- */
 
-/* @begun: a kernel may be running whose start nobody will see. */
-static void leave_all(KtCapture *c, bool begun)
+/* @begun: a kernel may be running already, so its early allocations are
+ * unknown. */
+static void reset_all(KtCapture *c, bool begun)
 {
-    kt_capture_forget_return(c);
+    kt_capture_clear_resume(c);
     kt_capture_drop_boot(c);
     c->shared.kernel = NULL;
     for (unsigned i = 0; i < c->max_vcpus; i++) {
@@ -310,35 +317,36 @@ static void leave_all(KtCapture *c, bool begun)
     }
 }
 
-void kt_capture_lost(KtCapture *c)
+void kt_capture_reset_unknown(KtCapture *c)
 {
-    leave_all(c, true);
+    reset_all(c, true);
     kt_tracer_reset_unknown(c->shared.tracer);
 }
 
-/* @r: taken. */
-static bool return_now(KtCapture *c, KtReturn *r, GError **errp)
+/* @r: (owned by the callee) */
+static bool resume_now(KtCapture *c, KtResume *r, GError **errp)
 {
     GsKernel *k = c->finder ? find_by_vcpus(c, &r->at) : NULL;
     bool ok = true;
 
     if (k) {
-        ok = take_kernel(c, k, r, errp);
-        free_return(r);
+        ok = resume_kernel(c, k, r, errp);
+        free_resume(r);
     } else {
-        __atomic_store_n(&c->gave_up, false, __ATOMIC_RELAXED);
-        __atomic_store_n(&c->returning, r, __ATOMIC_RELEASE);
+        __atomic_store_n(&c->stopped_looking, false, __ATOMIC_RELAXED);
+        __atomic_store_n(&c->resume, r, __ATOMIC_RELEASE);
     }
     return ok;
 }
 
-/* @r: taken. Of blocks that nobody will tell of nothing is to be known. */
-static void refuse_kernel(KtCapture *c, KtReturn *r)
+/* Nothing will be traced, so the snapshot's map must not be used, either.
+ * @r: (owned by the callee) */
+static void refuse_kernel(KtCapture *c, KtResume *r)
 {
-    free_return(r);
-    kt_capture_lost(c);
-    fputs("ka: the VM's state is of another kernel than kernel=FILE: what was "
-          "allocated is unknown, and nothing is traced\n", stderr);
+    free_resume(r);
+    kt_capture_reset_unknown(c);
+    fputs("ka: the loaded VM snapshot has another kernel than kernel=FILE: "
+          "earlier allocations are unknown, and nothing is traced\n", stderr);
 }
 
 bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
@@ -348,7 +356,7 @@ bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
     g_autoptr(GsStreamIn) reader =
         gs_stream_in_new(gs_stream_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
     GsBytes *u = gs_stream_in(reader);
-    KtReturn *r = g_new0(KtReturn, 1);
+    KtResume *r = g_new0(KtResume, 1);
     bool known = unpack_kernel(&r->at, u);
     bool ok;
 
@@ -359,19 +367,19 @@ bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
         refuse_kernel(c, r);
         return true;
     }
-    leave_all(c, known);
+    reset_all(c, known);
     if (!c->pages) {
         kt_snapshot_drop_pages(s);
     }
     kt_snapshot_install(c->shared.tracer, s);
     if (known && gs_bytes_ok(u)) {
-        ok = return_now(c, r, errp);
+        ok = resume_now(c, r, errp);
     } else {
         ok = gs_stream_in_end(reader, errp);
-        free_return(r);
+        free_resume(r);
     }
     if (!ok) {
-        kt_capture_lost(c);
+        kt_capture_reset_unknown(c);
     }
     return ok;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What capture says of itself: the state of each hook, and the counters of
- * the vCPUs.
+ * Status of capture: where each hook is and how often it was entered, and the
+ * counters of the vCPUs. For `ka stat` and the journal, with the capture's
+ * lock; the vCPUs may run.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -21,7 +22,8 @@ uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id)
     return hits;
 }
 
-/* Where the function is in the running kernel, and how that is known. */
+/* Fill in the function's address in the running kernel, and where the address
+ * and the argument positions come from. */
 static void put_address(const KtCapture *c, KtHookId id, KtHookStatus *out)
 {
     const KtHooks *hooks = kt_capture_hooks(c);

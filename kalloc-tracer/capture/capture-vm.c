@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The VM as commands see it: memory and registers, see struct KtVm. Runs in
- * QEMU's main thread with the big lock and the capture's.
+ * KtVm of a running QEMU: guest memory and registers for monitor commands and
+ * leak scans. QEMU's main thread, with the BQL and the capture's lock.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 
-/* Up to the last; there may be gaps where one was unplugged. */
+/* Count up to the last vCPU. Unplugged ones in between count, too. */
 static unsigned count_vcpus(const KtCapture *c)
 {
     unsigned n = c->max_vcpus;

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture: from executed instructions to events.
+ * Capture: QEMU's callbacks.
  *
- * Translation. While no kernel is known, only blocks are looked at that may
- * tell it, see kernel-finder.h. From then on a block is instrumented only if
- * it holds the entry of a hooked function or begins at a return site.
- * Everything else is translated as if there were no plugin.
+ * Translation. QEMU asks want_block() for each block of guest code. While the
+ * kernel is unknown, we instrument only blocks from which kernel-finder.h can
+ * recognise it. Afterwards we instrument a block only if it contains the entry
+ * of a hooked function, or begins at a return site. QEMU translates all other
+ * blocks as if there were no plugin.
  *
- * Execution. The callbacks of entries and return sites hand over to record.c.
+ *     want_block(va) -- no --> plain code
+ *          | yes
+ *     on_translate(): entry of a hook     -> on_entry() at that instruction
+ *                     begin = return site -> on_return() at the first one
+ *                     kernel unknown      -> look_for_kernel()
  *
- * Threads. Callbacks run on vCPU threads without the BQL and take no lock
- * that a monitor command holds for long: translation takes none at all,
- * execution the tracer's only now and then, by trying. The one exception is
- * the moment that the kernel is looked for.
+ * Execution. on_entry() and on_return() are the hot path; record.c does the
+ * work.
+ *
+ * Threads. These callbacks run on vCPU threads without the BQL. Translation
+ * takes no lock. Execution takes no lock that a monitor command holds for long:
+ * it only tries the tracer's lock. The exception is look_for_kernel(), which
+ * waits for our lock until the kernel is found. QEMU calls on_vcpu_init() and
+ * on_vcpu_exit() on the vCPU's thread, too.
  */
 #include "kalloc-tracer/capture/capture.h"
 
@@ -22,9 +31,10 @@
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-#define COST_PERIOD     64              /* one callback in so many is timed */
+#define COST_PERIOD     64              /* time one callback in 64 */
 
-/* QEMU's execution callbacks carry one pointer: it packs (id, insns left). */
+/* One VM has one capture. Execution callbacks get one pointer of user data; we
+ * pack (id, instructions left) into it, so the object is static. */
 static KtCapture capture __attribute__((aligned(64)));
 
 static void *pack(uint32_t id, unsigned insns_left)
@@ -49,9 +59,9 @@ static uint64_t host_ns(void)
     return kt_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Our own cost, measured on a sample: `ka stat` shows the mean. The first look
- * at the clock brings its code and data into the host's caches, which the
- * callback would be charged for. */
+/* Measure the cost of a sample of callbacks; `ka stat` shows the mean. The
+ * first read of the clock warms the host's caches, so that the callback is not
+ * charged for it. */
 static uint64_t cost_begin(KtVcpu *v)
 {
     if (v->cost_tick++ % COST_PERIOD) {
@@ -72,7 +82,7 @@ static void cost_end(KtVcpu *v, uint64_t since)
     }
 }
 
-/* Two looks at the clock with nothing in between: the shortest of many. */
+/* Measure the cost of reading the clock: the minimum of many. */
 static uint64_t measure_clock(void)
 {
     uint64_t best = UINT64_MAX;
@@ -85,8 +95,8 @@ static uint64_t measure_clock(void)
     return best;
 }
 
-/* Code that comes and goes is followed also while nothing is recorded: later
- * frames are named and unwound by what is known of it. */
+/* Code that is loaded and unloaded is followed while recording is off, too:
+ * later backtraces through it need its symbols. */
 static bool is_followed(const KtBoot *boot, KtHookId id)
 {
     switch (boot->row[id.v].role) {
@@ -106,10 +116,10 @@ static bool is_wanted(const KtHookCall *m, KtHookId id)
            is_followed(m->boot, id);
 }
 
-/* @top: on x86-64 the return address */
-static KtEntered entered(const KtVcpu *v, KtHookId id)
+/* What identifies a call. The word at sp is the return address on x86-64. */
+static KtEntry read_entry(const KtVcpu *v, KtHookId id)
 {
-    KtEntered e = {
+    KtEntry e = {
         .id = id.v, .sp = kt_vcpu_reg(v, GS_REG_SP),
         .arg0 = kt_vcpu_arg(v, 0), .arg1 = kt_vcpu_arg(v, 1),
     };
@@ -123,15 +133,15 @@ static KtEntered entered(const KtVcpu *v, KtHookId id)
 }
 
 /*
- * The instruction at an entry was a breakpoint: it is about to be patched, or
- * probed. Mostly the kernel then does what it stood for, and goes on behind
- * it. Where the breakpoint is gone by then the very same call comes again, and
- * next, to an instruction like any other. Of an allocation that is no matter:
- * it returns once; and a loop may ask for the same again and again.
+ * A hooked entry can run twice for one call: the first instruction was an int3
+ * (kprobe, or text being patched), the handler finds it gone and re-executes
+ * it. Return true if this entry repeats the trapped one: same hook, sp, return
+ * address, arguments. Only frees matter: an allocation returns once, and a loop
+ * may repeat the same request.
  */
 static bool is_retried(const KtHookCall *m, KtHookId id)
 {
-    const KtEntered now = entered(m->v, id);
+    const KtEntry now = read_entry(m->v, id);
     KtRole role = m->boot->row[id.v].role;
 
     m->v->trapped = false;
@@ -174,7 +184,7 @@ static void on_trapped_entry(unsigned vcpu_index, void *udata)
 
     on_entry(vcpu_index, udata);
     if (v->unwinder) {
-        v->trap = entered(v, (KtHookId) { packed_id(udata) });
+        v->trap = read_entry(v, (KtHookId) { packed_id(udata) });
         v->trapped = true;
     }
 }
@@ -210,7 +220,7 @@ static void on_return(unsigned vcpu_index, void *udata)
             m.wrapper = m.have_stack ?
                             m.wrapper :
                             kt_return_sites_wrapper(m.c->sites, site);
-            kt_record_leave(&m, &call);
+            kt_record_return(&m, &call);
         }
         left = left > 1 ?
                    kt_pending_calls_pop(m.c->calls, m.sp_after, m.ra, &call) :
@@ -231,10 +241,10 @@ static bool want_block(uint64_t va, void *userdata)
     KtCapture *c = userdata;
     const KtBoot *boot = kt_capture_boot(c);
 
-    if (va < c->lowest) {               /* the user's */
+    if (va < c->lowest) {               /* user space */
         return false;
     }
-    kt_return_sites_note_block(c->shared.sites, va);
+    kt_return_sites_add_block(c->shared.sites, va);
     if (!boot) {
         return c->finder && kt_capture_may_find(c, va);
     }
@@ -300,7 +310,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
         return;
     }
     g_mutex_lock(&c->lock);
-    /* Not earlier: QEMU may go to the background before it makes vCPUs. */
+    /* QEMU -daemonize forks before it makes vCPUs; threads start after that. */
     if (!c->applying) {
         c->applying = true;
         kt_tracer_start(c->shared.tracer);
@@ -308,15 +318,16 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
     kt_budget_charge(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
                      KT_BUDGET_VCPU);
     if (!kt_vcpu_init(&c->vcpu[index], index, c->arch)) {
-        qemu_plugin_outs("ka: this target's registers cannot be read: "
-                         "nothing is traced\n");
+        qemu_plugin_outs("ka: QEMU does not have all registers that ka needs "
+                         "for this guest: nothing is traced\n");
     } else if (c->boot) {
         kt_vcpu_set_kernel(&c->vcpu[index], c->shared.kernel);
     }
     g_mutex_unlock(&c->lock);
 }
 
-/* Its thread has ended; what held its registers is about to be freed. */
+/* The vCPU is unplugged: its thread has ended, and QEMU is about to free its
+ * registers. */
 static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
 {
     KtCapture *c = &capture;
@@ -335,10 +346,10 @@ static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
 
 static void on_kexec(void)
 {
-    qemu_plugin_request_exclusive(kt_capture_leave_kernel, &capture);
+    qemu_plugin_request_exclusive(kt_capture_end_by_kexec, &capture);
 }
 
-/* ---- outside ------------------------------------------------------------ */
+/* ---- start -------------------------------------------------------------- */
 
 static void account_for(const KtCapture *c)
 {

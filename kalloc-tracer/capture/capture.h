@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture: from executed instructions to events. The hot path; talks to QEMU.
+ * Capture: registers callbacks with QEMU, finds the guest's kernel, and turns
+ * executed instructions into events of a tracer. plugin.c starts it; monitor
+ * commands and the vmstate handlers use it with its lock held.
  */
 #ifndef KT_CAPTURE_H
 #define KT_CAPTURE_H
@@ -14,74 +16,83 @@
 typedef struct KtCapture KtCapture;
 
 /**
- * kt_capture_start() - register the callbacks; from qemu_plugin_install()
- * @arch: the guest's
- * @t: (borrowed) takes the events
- * @finder: (borrowed, nullable) tells the guest's kernel; without it nothing
- *          is traced
- * @profile: (borrowed, nullable) tells of a kernel that is no Linux
+ * kt_capture_start() - Register the callbacks
+ * @arch: the guest's architecture
+ * @t: (borrowed) gets the events
+ * @finder: (borrowed, nullable) finds the guest's kernel; NULL: nothing is
+ *          traced
+ * @profile: (borrowed, nullable) describes a kernel other than Linux
+ * @max_vcpus: most vCPUs that the VM can have
  * @pages: trace the page allocator, too
  *
- * Returns: (owned by the process: QEMU's callbacks refer to it to the end)
+ * Call once, from qemu_plugin_install(). QEMU's callbacks use the result as
+ * long as the process lives, so it is never freed.
  */
 KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
                             KtTracer *t, KtFinder *finder,
                             const KtProfile *profile, unsigned max_vcpus,
                             bool pages);
 
-/** kt_capture_reset() - the VM was reset: look for the kernel again; lock
- *  held, all vCPUs are stopped. */
+/** kt_capture_reset() - Look for the kernel again, after a reset of the VM.
+ *  Lock held, all vCPUs are stopped. */
 void kt_capture_reset(KtCapture *c);
 
-/** kt_capture_pack() - what is known of the running kernel and of its calls,
- *  behind kt_snapshot_pack()'s; counters are in sync; lock held, no vCPU
- *  executes. */
+/** kt_capture_pack() - Write the running kernel, its modules and its pending
+ *  calls; kt_snapshot_pack() goes first, after kt_capture_sync_counters().
+ *  Lock held, no vCPU executes. */
 void kt_capture_pack(KtCapture *c, GsOut *p);
 /**
- * kt_capture_unpack() - read that, not taking it yet
- * Returns: (owned) to be used only if gs_bytes_ok().
+ * kt_capture_unpack() - Read what kt_capture_pack() wrote, for
+ * kt_capture_install(); nothing changes yet
+ *
+ * Returns: (owned) valid only if gs_bytes_ok().
  */
 GByteArray *kt_capture_unpack(GsBytes *u);
 /**
- * kt_capture_install() - the VM is where that was saved
- * @s: (taken) unpacked before, and not installed yet
- * @rest: (taken) of kt_capture_unpack()
- * @errp: what is wrong; then nothing is known of the VM
+ * kt_capture_install() - Continue from a snapshot that QEMU has loaded
+ * @s: (owned by the callee) unpacked, not installed yet
+ * @rest: (owned by the callee) of kt_capture_unpack()
+ * @errp: one line
  *
  * Lock held, no vCPU executes; the VM's memory and vCPUs are loaded.
+ *
+ * Returns: false if the snapshot is damaged; then the map is empty and not
+ * complete.
  */
 bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
                         GError **errp);
-/** kt_capture_lost() - the VM is somewhere else, and nothing is known; lock
- *  held, no vCPU executes. */
-void kt_capture_lost(KtCapture *c);
+/** kt_capture_reset_unknown() - Drop all, because QEMU loaded a VM without our
+ *  snapshot. Lock held, no vCPU executes. */
+void kt_capture_reset_unknown(KtCapture *c);
 
-/** kt_capture_lock()/_unlock() - hold the kernel's slide and modules' owner
- *  steady for the length of a monitor command. */
+/** kt_capture_lock(), _trylock(), _unlock() - Keep the kernel, its slide and
+ *  its modules unchanged, for the length of a monitor command. */
 void kt_capture_lock(KtCapture *c);
 bool kt_capture_trylock(KtCapture *c);
 void kt_capture_unlock(KtCapture *c);
 
-/** kt_capture_vm() - the VM, for the length of a monitor command; lock
- *  held. */
+/** kt_capture_vm() - Return access to the VM, valid for the length of a monitor
+ *  command. Lock held. */
 KtVm kt_capture_vm(KtCapture *c);
-/** kt_capture_kernel() - (borrowed, nullable) the kernel that was found last;
- *  lock held. */
+/** kt_capture_kernel() - (borrowed, nullable) Return the kernel that was found
+ *  last. Lock held. */
 const GsKernel *kt_capture_kernel(const KtCapture *c);
-/** kt_capture_found() - the running kernel was recognised; lock held. */
-bool kt_capture_found(const KtCapture *c);
-/** kt_capture_hooks() - (borrowed, nullable) those of the running kernel; lock
+/** kt_capture_found() - Return true if the running kernel is known. Lock
  *  held. */
+bool kt_capture_found(const KtCapture *c);
+/** kt_capture_hooks() - (borrowed, nullable) Return the hooks of the running
+ *  kernel. Lock held. */
 const KtHooks *kt_capture_hooks(const KtCapture *c);
-/** kt_capture_hook_hits() - events of a hook row; lock held. */
+/** kt_capture_hook_hits() - Return how often the function of a row was entered
+ *  while recording was on. Lock held. */
 uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id);
-/** kt_capture_hook_status() - Describe row @i, from 0, of the hook table; lock
- *  held. @out: (out) zeroed; its strings are borrowed. Returns: false if there
- *  is no such row. */
+/** kt_capture_hook_status() - Describe row @i, from 0, of the hook table. Lock
+ *  held. @out: (out) zeroed by the caller; its strings are borrowed. Returns:
+ *  false if there is no such row. */
 bool kt_capture_hook_status(const KtCapture *c, unsigned i,
                             KtHookStatus *out);
-/** kt_capture_sync_counters() - bring what the vCPUs counted for themselves
- *  into the tracer's counters; lock held. */
+/** kt_capture_sync_counters() - Add what the vCPUs counted since the last call
+ *  to the tracer's counters. Lock held. */
 void kt_capture_sync_counters(KtCapture *c);
 
 #endif /* KT_CAPTURE_H */

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls under way: a table of small buckets, each with a lock of its own,
- * keyed by the stack pointer.  Kernel stacks are unique for a task, so two
- * tasks never share a key, and a lock is as good as never contended.
+ * Pending calls: see pending-calls.h.
  *
- * A bucket has its newest calls in place, which is where nearly all begin and
- * end, so that the whole table stays in the host's caches; those of tasks
- * that sleep inside the allocator move on to a list.  Both are kept in the
- * order of entry.  A new call with a stack pointer that an older one holds
- * with another return address proves that the older one is gone (an oops, a
- * killed task, a longjmp-like exit).
+ * A hash table by stack pointer, with a spin lock in each bucket. Each task has
+ * a kernel stack of its own, so two tasks have different keys, and a lock is
+ * hardly ever contended.
+ *
+ *     bucket[i]  | lock | n | n_listed | call[0] | call[1] | call[2] |
+ *                                        newer ------------->  newest
+ *     list[i]    | oldest ... | (n_listed calls, older than those in place)
+ *
+ * Nearly all calls begin and end in the bucket itself, so the whole table
+ * stays in the host's caches. If a bucket is full, its oldest call moves to the
+ * list; these are tasks that sleep in the allocator.
+ *
+ * Stale calls. A call never returns after an oops or if its task is killed. If
+ * a new call has the stack pointer of an older one, but another return address
+ * (or the same function again), the older one is stale and is removed.
  */
 #include "kalloc-tracer/capture/pending-calls.h"
 
@@ -25,18 +32,19 @@
 #define CALLS_MAX       (BUCKETS * (BUCKET_SIZE + LIST_MAX))
 #define CACHE_LINE      64
 
-/* The lock and the first call, mostly the only one, share a cache line. */
+/* The lock and the first call, which is mostly the only one, share a cache
+ * line. */
 typedef struct Bucket {
     uint32_t lock;
     uint16_t n;
-    uint16_t n_listed;                  /* older than those in place */
+    uint16_t n_listed;
     KtPendingCall call[BUCKET_SIZE];
 } __attribute__((aligned(CACHE_LINE))) Bucket;
 
 struct KtPendingCalls {
     Bucket bucket[BUCKETS];
     KtPendingCall *list[BUCKETS];       /* grows by doubling, never shrinks */
-    uint16_t room[BUCKETS];             /* of a list */
+    uint16_t room[BUCKETS];             /* capacity of a list */
     KtBudget *budget;
 };
 
@@ -82,7 +90,7 @@ static unsigned bucket_of(uint64_t sp)
     return (sp >> 3) * 0x9e3779b97f4a7c15ull >> (64 - BUCKET_BITS);
 }
 
-/* The calls of a bucket, numbered from the oldest. */
+/* Return call @i of a bucket, counted from the oldest. */
 static KtPendingCall *call_at(KtPendingCalls *c, unsigned bucket, unsigned i)
 {
     Bucket *b = &c->bucket[bucket];
@@ -105,7 +113,8 @@ static void remove_at(KtPendingCalls *c, unsigned bucket, unsigned i)
     }
 }
 
-/* May the list take one more? The first ones need not ask for memory. */
+/* Return true if the list has room for one more call, after growing it if
+ * needed. The first LIST_FIRST calls do not depend on the budget. */
 static bool grow_list(KtPendingCalls *c, unsigned bucket)
 {
     uint16_t room = c->room[bucket];
@@ -127,7 +136,8 @@ static bool grow_list(KtPendingCalls *c, unsigned bucket)
     return true;
 }
 
-/* The oldest call in place moves to the list; false if one was given up. */
+/* Move the oldest call in place to the list. Return false if the oldest call of
+ * the list was dropped for it. */
 static bool make_room(KtPendingCalls *c, unsigned bucket)
 {
     Bucket *b = &c->bucket[bucket];
@@ -149,7 +159,8 @@ void kt_pending_calls_expect(const KtPendingCalls *c, uint64_t sp)
     __builtin_prefetch(&c->bucket[bucket_of(sp)], 1);
 }
 
-/* An entry of the same function at the same place is a call made anew, too. */
+/* The same function at the same place, with the same return address, is a new
+ * call, too: a function cannot be entered twice before it returns. */
 static bool proves_stale(const KtPendingCall *old, const KtPendingCall *now)
 {
     return old->sp == now->sp &&
@@ -215,7 +226,7 @@ unsigned kt_pending_calls_pending(KtPendingCalls *c)
     return n;
 }
 
-/* The lock is held. Calls that prove each other stale are never both there. */
+/* Lock held. A call and one that makes it stale are never both there. */
 static char *check_bucket(KtPendingCalls *c, unsigned bucket)
 {
     const Bucket *b = &c->bucket[bucket];
@@ -270,7 +281,7 @@ void kt_pending_calls_clear(KtPendingCalls *c)
     }
 }
 
-/* ---- states ------------------------------------------------------------- */
+/* ---- snapshots ----------------------------------------------------------- */
 
 static void pack_call(const KtPendingCall *call, GsOut *p)
 {

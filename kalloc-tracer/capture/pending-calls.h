@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls of hooked functions that have not returned yet. QEMU-free.
+ * Pending calls: calls of hooked functions that have not returned yet.
+ * QEMU-free.
  *
- * A call is known by the stack pointer it was made with and its return
- * address, not by its vCPU or order: tasks sleep and migrate inside the
- * allocator, and interrupts nest.
+ *     entry of a hook -> push (sp, ra, arguments)
+ *     return site     -> pop by (sp, ra)
+ *
+ * The key of a call is (stack pointer after the return, return address). The
+ * vCPU and the order of entry cannot be the key: a task can sleep in the
+ * allocator and continue on another vCPU, and interrupts nest.
+ *
+ * All vCPU threads push and pop at the same time.
  */
 #ifndef KT_CALLS_H
 #define KT_CALLS_H
@@ -15,12 +21,14 @@
 #include "kalloc-tracer/base/id-map.h"
 
 /**
- * struct KtPendingCall - a call under way
- * @sp: the stack pointer when it has returned
+ * struct KtPendingCall - a call that has not returned
+ * @sp: the stack pointer after the return
  * @ra: the return address
- * @size: requested bytes; for a bulk call the capacity of the array
- * @ptr: pointer argument: the array of a bulk call, krealloc's old pointer
- * @cache: struct kmem_cache of the call, 0 none
+ * @size: requested bytes; for a bulk call, the capacity of the array
+ * @ptr: the pointer argument: the array of a bulk call, or krealloc()'s block
+ * @cache: the struct kmem_cache argument, 0 for none
+ * @gfp: GFP flags
+ * @hook: the function
  */
 typedef struct KtPendingCall {
     uint64_t sp;
@@ -36,48 +44,53 @@ typedef struct KtPendingCalls KtPendingCalls;
 
 KtPendingCalls *kt_pending_calls_new(void);
 void kt_pending_calls_free(KtPendingCalls *c);
-/** kt_pending_calls_charge() - before the first call: @budget (borrowed) is
- *  where memory is taken for tasks that sleep in the allocator. */
+/** kt_pending_calls_charge() - Charge the table, and lists that grow later, to
+ *  @budget (borrowed). Call once, before the first push. */
 void kt_pending_calls_charge(KtPendingCalls *c, KtBudget *budget);
 
 /**
- * kt_pending_calls_push() - a hooked function was entered; any vCPU thread
- * @stale: (out) older calls found to have been abandoned: their place on the
- *         stack is in use again
+ * kt_pending_calls_push() - Add a call at its entry
+ * @call: (copied)
+ * @stale: (out) number of older calls that were removed because they will never
+ *         return: their place on the stack is in use again
  *
- * Returns: false when there was no room: the oldest call of the bucket was
- * given up for this one.
+ * Any vCPU thread; takes the lock of one bucket.
+ *
+ * Returns: false if there was no memory, and the oldest call of the bucket was
+ * dropped instead. @call is added in any case.
  */
 GS_HOT bool kt_pending_calls_push(KtPendingCalls *c, const KtPendingCall *call,
                                   unsigned *stale);
 
-/** kt_pending_calls_expect() - calls with that stack pointer are pushed or
- *  popped soon: what is needed first is loaded meanwhile. */
+/** kt_pending_calls_expect() - Prefetch the bucket of a stack pointer, shortly
+ *  before a push or pop. */
 GS_HOT void kt_pending_calls_expect(const KtPendingCalls *c, uint64_t sp);
 
 /**
- * kt_pending_calls_pop() - a return site was reached; any vCPU thread
- * @out: (out) the newest call made with that stack pointer and return address
+ * kt_pending_calls_pop() - Remove the newest call with that key, at its return
+ * @out: (out) the call; unchanged if there is none
  *
- * To be called until it returns less than 2: a hooked function that was
- * entered by a jump from another one shares its return.
+ * Several calls can have one key: if a hooked function ends with a jump to
+ * another one, both return at once. So call this until it returns less than 2.
  *
- * Returns: how many such calls there were, with @out.
+ * Any vCPU thread; takes the lock of one bucket.
+ *
+ * Returns: the number of calls that had the key, @out included.
  */
 GS_HOT unsigned kt_pending_calls_pop(KtPendingCalls *c, uint64_t sp,
                                      uint64_t ra, KtPendingCall *out);
 
-/** kt_pending_calls_pending() - how many are under way. */
+/** kt_pending_calls_pending() - Return the number of calls. Any thread. */
 unsigned kt_pending_calls_pending(KtPendingCalls *c);
-/** kt_pending_calls_check() - (owned, nullable) what is wrong in the table,
- *  beside those who push and pop. See kt_tracer_add_check(). @calls: a
- *  KtPendingCalls */
+/** kt_pending_calls_check() - (owned, nullable) Return one line on what is
+ *  wrong in the table, NULL if nothing is. @calls: a KtPendingCalls. Any
+ *  thread, while others push and pop. See kt_tracer_add_check(). */
 char *kt_pending_calls_check(void *calls, KtCheckReport *report);
-/** kt_pending_calls_clear() - a new boot. */
+/** kt_pending_calls_clear() - Remove all calls, for a new boot. */
 void kt_pending_calls_clear(KtPendingCalls *c);
 
-/** kt_pending_calls_pack() - each of them, older ones of a stack pointer first;
- *  nobody pushes or pops meanwhile. */
+/** kt_pending_calls_pack() - Write all calls; those with one stack pointer from
+ *  the oldest on. No other thread uses the table. */
 void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p);
 /** kt_pending_calls_unpack() - push what that wrote, but for calls of hooks
  *  that are not here; @ids: of the snapshot, whose hooks they name. Returns:

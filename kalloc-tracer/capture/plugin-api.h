@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QEMU's plugin API as this plugin uses it. What qemu-patches/ adds is
- * declared weak, so that the plugin loads into a QEMU without it and can say
- * what is missing.
+ * QEMU's plugin API. The functions that qemu-patches/ adds are declared weak:
+ * the plugin then loads into an unpatched QEMU, too, and can say which function
+ * is missing (plugin/qemu-check.c).
  */
 #ifndef KT_QEMU_API_H
 #define KT_QEMU_API_H

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Record: what all events of a callback have in common: backtrace, task, time.
+ * Record: backtrace, task and time, which all events of a callback share.
+ *
+ * A walk of the guest's stack is the dearest part of an event, and most stacks
+ * were seen before. So the unwinder caches walks: gs_unwind_again() compares
+ * the stack with the cached walk and returns a value that we stored for it.
+ * That value is the stack's id in the depot, the wrapper and the reason why the
+ * walk stopped.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
@@ -24,7 +30,8 @@ static void count_stop(KtVcpu *v, GsStop stop)
     kt_vcpu_count(v, counter[stop], 1);
 }
 
-/* Frames inside wrappers are dropped: the call is their caller's. */
+/* Drop the frames inside wrappers, so that the backtrace begins at the caller
+ * of the outermost wrapper. Return how many to drop; one frame is kept. */
 static unsigned skip_wrappers(KtHookCall *m, const uint64_t *frames, unsigned n)
 {
     unsigned skip = 0;
@@ -38,7 +45,7 @@ static unsigned skip_wrappers(KtHookCall *m, const uint64_t *frames, unsigned n)
     return skip;
 }
 
-/* What a stack leads to, for gs_unwind_remember(). */
+/* The value that gs_unwind_remember() stores for a stack. */
 static uint64_t pack_stack(const KtHookCall *m, GsStop stop)
 {
     return m->ev.stack.v | (uint64_t)m->wrapper.v << 32 |
@@ -68,8 +75,7 @@ static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
     }
 }
 
-/* Most stacks were seen before: then neither their frames are needed nor the
- * depot. */
+/* A cached walk needs neither the frames nor the depot. */
 GS_HOT
 static void find_stack(KtHookCall *m)
 {
@@ -89,7 +95,6 @@ static void find_stack(KtHookCall *m)
     }
 }
 
-/* Once a callback, when an event is certain. */
 GS_HOT
 void kt_record_complete(KtHookCall *m)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files record*.c share. */
+/* What the files record*.c share. All functions run on the vCPU's own
+ * thread. */
 #ifndef KT_RECORD_PARTS_H
 #define KT_RECORD_PARTS_H
 
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/capture/record.h"
 
-/** kt_record_complete() - @m->ev has its backtrace, task and time from here
- *  on; once a callback. */
+/** kt_record_complete() - Fill in backtrace, task, time and vCPU of @m->ev. The
+ *  first call of a callback does the work; later calls return at once. */
 GS_HOT void kt_record_complete(KtHookCall *m);
-/** kt_record_event() - @m->ev, completed, as an event of that kind. */
+/** kt_record_event() - Complete @m->ev and push it. */
 void kt_record_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
                      uint64_t va);
-/** kt_record_push() - push @m->ev, which kt_record_complete() has filled. */
+/** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
+ *  the call came through a wrapper, the event names the wrapper. */
 static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
                                   KtHookId hook, uint64_t va)
 {
@@ -22,29 +24,32 @@ static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
     kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
 }
 
-/** kt_record_lose() - something was not recorded: counted, and a gap. */
-void kt_record_lose(KtHookCall *m, KtCounter why);
-/** kt_record_lose_call() - likewise a call that was entered, which @hands_out
- *  memory when it returns; while nothing is recorded only the first. */
-void kt_record_lose_call(KtHookCall *m, KtCounter why, bool hands_out);
-/** kt_record_await() - @call is under way: its return will be seen. */
+/** kt_record_drop() - Count an event that cannot be recorded; push a gap. */
+void kt_record_drop(KtHookCall *m, KtCounter why);
+/** kt_record_drop_call() - Drop a call between its entry and its return, as
+ *  record-lost.c explains. @hands_out: it returns memory. */
+void kt_record_drop_call(KtHookCall *m, KtCounter why, bool hands_out);
+/** kt_record_await() - Make @m->ra a return site and store @call until it
+ *  returns. Drops the call if one of the tables is full. */
 GS_HOT void kt_record_await(KtHookCall *m, const KtPendingCall *call);
-/** kt_record_free_site() - the wrapper that a free is called from. */
+/** kt_record_free_site() - Return the wrapper that a free is called from, 0 for
+ *  none. */
 GS_HOT KtHookId kt_record_free_site(KtHookCall *m);
 
-/** kt_record_outer_tells() - is @va the work of @call, of a KT_HOOK_OUTER
- *  function, itself? Sets the flags of the event that tells so. */
-GS_HOT bool kt_record_outer_tells(KtHookCall *m, const KtPendingCall *call,
+/** kt_record_outer_allocated() - Return true if the KT_HOOK_OUTER function of
+ *  @call made the block at @va itself, so that no inner hook records it. Sets
+ *  @m->ev.flags for that event. */
+GS_HOT bool kt_record_outer_allocated(KtHookCall *m, const KtPendingCall *call,
                                   uint64_t va);
-/** kt_record_sizes() - layer, sizes and cache of what @call allocated at
- *  @va. */
+/** kt_record_sizes() - Fill in layer, sizes and cache of the block at @va that
+ *  @call allocated. */
 GS_HOT void kt_record_sizes(KtHookCall *m, const KtPendingCall *call,
                             uint64_t va);
 
-/** kt_record_pages_enter(), kt_record_pages_leave() - of a row of the page
- *  allocator. */
+/** kt_record_pages_enter(), kt_record_pages_return() - As kt_record_enter() and
+ *  kt_record_return(), for a row of the page allocator. */
 void kt_record_pages_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
-void kt_record_pages_leave(KtHookCall *m, const KtPendingCall *call,
+void kt_record_pages_return(KtHookCall *m, const KtPendingCall *call,
                            uint64_t result);
 
 #endif /* KT_RECORD_PARTS_H */

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Record: what could not be recorded. It is counted, and an event says so:
- * the model takes no free of an unknown address for an error from then on.
+ * Record: what could not be recorded. Each drop is counted.
  *
- * A call that is lost before its return hands out what may be freed until
- * then, by others, and is recorded. So it has an event of its own kind. Calls
- * are followed while nothing is recorded, too, as they may return when it is:
- * the first that is lost then has to be told of, and the rest is no loss.
+ * An allocating call can be dropped between entry and return. The guest then
+ * owns memory that is not in the map; it may be freed, or overlap a block that
+ * the map has as freed. So every drop pushes a KT_EV_GAP event: from then on a
+ * free of an unknown address is no error. If the call hands out memory the gap
+ * carries KT_EVF_UNSEEN: double frees of freed blocks are not reported either.
+ *
+ * Calls are followed while recording is off, because they may return after it
+ * is switched on. The first one dropped in that time pushes a gap; later ones
+ * are not counted.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
-static void lose(KtHookCall *m, KtCounter why, uint8_t flags)
+static void push_gap(KtHookCall *m, KtCounter why, uint8_t flags)
 {
     const KtEvent gap = {
         .kind = KT_EV_GAP, .cpu = m->v->index, .flags = flags,
@@ -20,17 +24,17 @@ static void lose(KtHookCall *m, KtCounter why, uint8_t flags)
     kt_tracer_push(m->c->tracer, m->v->index, &gap);
 }
 
-void kt_record_lose(KtHookCall *m, KtCounter why)
+void kt_record_drop(KtHookCall *m, KtCounter why)
 {
-    lose(m, why, 0);
+    push_gap(m, why, 0);
 }
 
-void kt_record_lose_call(KtHookCall *m, KtCounter why, bool hands_out)
+void kt_record_drop_call(KtHookCall *m, KtCounter why, bool hands_out)
 {
-    bool told = hands_out && __atomic_exchange_n(&m->boot->unseen, true,
-                                                 __ATOMIC_RELAXED);
+    bool pushed = hands_out && __atomic_exchange_n(&m->boot->unseen, true,
+                                                   __ATOMIC_RELAXED);
 
-    if (!told || kt_tracer_enabled(m->c->tracer)) {
-        lose(m, why, hands_out ? KT_EVF_UNSEEN : 0);
+    if (!pushed || kt_tracer_enabled(m->c->tracer)) {
+        push_gap(m, why, hands_out ? KT_EVF_UNSEEN : 0);
     }
 }

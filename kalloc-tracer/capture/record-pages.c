@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Record: the page allocator (pages=on).
+ * Record: entries and returns of the page allocator (pages=on).
  *
- * The same order as in record.c: a free at entry, an allocation at return.
- * Pages that compaction takes out of the free lists are its own until it
- * gives them back, by freeing them, or to a folio that is migrated: so each
- * free is of something that was handed out, and a free of what is free
- * already is an error.
+ * As in record.c, a free is recorded at entry and an allocation at return.
+ *
+ * Compaction removes pages from the free lists (ISOLATE). They count as
+ * allocated, by compaction, until it frees them or gives them to a folio that
+ * is migrated (MIGRATE):
+ *
+ *     free --ISOLATE--> compaction's --MIGRATE--> the folio's --FREE--> free
+ *                            '--------FREE--------> free
+ *
+ * So each correct free is of pages that were allocated, and a free of free
+ * pages is an error. ISOLATE, MIGRATE and alloc_contig_range() may cover blocks
+ * that are allocated already, and carry KT_EVF_TAKE.
+ *
+ * On the vCPU's own thread.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
+/* For callbacks that walk a list or an array of pages.
+ * @folios: each has an order of its own; false: single pages */
 typedef struct PageWalk {
     KtHookCall *m;
     KtHookId id;
-    bool folios;            /* their own order, not single pages */
+    bool folios;
     uint8_t flags;
 } PageWalk;
 
@@ -23,7 +34,7 @@ static void free_range(KtHookCall *m, KtHookId id, uint64_t va, uint64_t len,
                        uint8_t flags)
 {
     if (!va || !len) {
-        kt_record_lose(m, KT_CNT_PAGE_UNREADABLE);
+        kt_record_drop(m, KT_CNT_PAGE_UNREADABLE);
         return;
     }
     if (!m->have_stack) {
@@ -36,13 +47,18 @@ static void free_range(KtHookCall *m, KtHookId id, uint64_t va, uint64_t len,
 }
 
 /*
- * free_unref_page() and __free_pages_core() leave it to __free_pages_ok(), as
- * free_frozen_pages() does to __free_frozen_pages(), and that again: by calls
- * or by jumps, which look like calls from where the first one was called, of
- * rows further down the table. The event says that it may be one told before:
- * an interrupt between the two can hide that here, the model sees it.
+ * Return true if this free repeats one that was just recorded. A hooked
+ * function can pass the work to another hooked one: free_unref_page() to
+ * __free_pages_ok(), free_frozen_pages() to __free_frozen_pages() and that to
+ * __free_pages_ok().
+ *
+ * If it is a call, the return address is inside a freeing function. If it is a
+ * jump, sp and return address are those of the first entry, the pages are the
+ * same, and the row is further down the table. An interrupt between the two
+ * entries hides a jump; therefore the event of an inner function carries
+ * KT_EVF_AGAIN, and the model ignores it if the pages were just freed.
  */
-static bool told_already(KtHookCall *m, const KtHookRow *hook, KtHookId id,
+static bool is_repeated(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                          uint64_t va, uint64_t len)
 {
     const KtPageFree last = m->v->page_free;
@@ -56,10 +72,11 @@ static bool told_already(KtHookCall *m, const KtHookRow *hook, KtHookId id,
 }
 
 /*
- * Pages that the memory cgroup does not pay for are freed again by the call
- * that got them, which hands out nothing then.
+ * Return true if an allocating function frees its own pages, because the memory
+ * cgroup refused the charge. The function then returns NULL, so no caller ever
+ * had these pages. The caller is behind the wrapper __free_pages(), if any.
  */
-static bool takes_back(KtHookCall *m)
+static bool is_undone(KtHookCall *m)
 {
     uint64_t caller = m->ra;
 
@@ -86,7 +103,7 @@ static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     uint64_t len = kt_struct_page_len(p, kt_vcpu_arg(m->v, hook->size) &
                                              UINT32_MAX);
 
-    if (!told_already(m, hook, id, va, len) && !takes_back(m)) {
+    if (!is_repeated(m, hook, id, va, len) && !is_undone(m)) {
         free_range(m, id, va, len,
                    (hook->flags & KT_HOOK_FRESH ? KT_EVF_FRESH : 0) |
                    (hook->flags & KT_HOOK_INNER ? KT_EVF_AGAIN : 0));
@@ -119,7 +136,7 @@ static void enter_free_many(KtHookCall *m, const KtHookRow *hook, KtHookId id)
         all = kt_struct_page_walk_list(p, at, UINT64_MAX, free_page, &w);
     }
     if (!all) {
-        kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+        kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
     }
 }
 
@@ -168,7 +185,7 @@ static void alloc_range(KtHookCall *m, const KtPendingCall *call, uint64_t va,
                         uint64_t len, uint8_t flags)
 {
     if (!va || !len) {
-        kt_record_lose(m, KT_CNT_PAGE_UNREADABLE);
+        kt_record_drop(m, KT_CNT_PAGE_UNREADABLE);
         return;
     }
     m->ev.layer = KT_LAYER_PAGES;
@@ -192,9 +209,9 @@ static bool alloc_page(uint64_t page, void *opaque)
     return true;
 }
 
-/* What the caller had in the array before is skipped by the kernel, and
- * counted as if it came from here. */
-static void leave_bulk(KtHookCall *m, const KtPendingCall *call,
+/* The kernel skips entries of the array that the caller had filled before, but
+ * its result counts them. KT_EVF_IF_NEW ignores pages of live blocks. */
+static void return_bulk(KtHookCall *m, const KtPendingCall *call,
                        uint64_t result)
 {
     const KtStructPages *p = m->boot->pages;
@@ -208,11 +225,11 @@ static void leave_bulk(KtHookCall *m, const KtPendingCall *call,
                                                        alloc_page, &w) :
                              kt_struct_page_walk_list(p, call->cache, n,
                                                       alloc_page, &w))) {
-        kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+        kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
     }
 }
 
-static void leave_contig(KtHookCall *m, const KtPendingCall *call,
+static void return_contig(KtHookCall *m, const KtPendingCall *call,
                          uint64_t result)
 {
     const KtStructPages *p = m->boot->pages;
@@ -226,7 +243,7 @@ static void leave_contig(KtHookCall *m, const KtPendingCall *call,
     }
 }
 
-void kt_record_pages_leave(KtHookCall *m, const KtPendingCall *call,
+void kt_record_pages_return(KtHookCall *m, const KtPendingCall *call,
                            uint64_t result)
 {
     const KtStructPages *p = m->boot->pages;
@@ -235,10 +252,10 @@ void kt_record_pages_leave(KtHookCall *m, const KtPendingCall *call,
 
     switch (role) {
     case KT_ROLE_PAGE_BULK:
-        leave_bulk(m, call, result);
+        return_bulk(m, call, result);
         return;
     case KT_ROLE_PAGE_CONTIG:
-        leave_contig(m, call, result);
+        return_contig(m, call, result);
         return;
     case KT_ROLE_PAGE_ISOLATE:
         if (result & UINT32_MAX) {

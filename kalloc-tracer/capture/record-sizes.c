@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Record: which layer a new block is of, what was asked for, and what the
- * allocator reserved. Part of the hot path, see record.c.
+ * Record: layer, requested size and reserved size of a new block.
+ *
+ *   layer     reserved bytes
+ *   kmalloc   the object size of the slab cache, which the slab page names
+ *   large     the next power of two pages
+ *   cache     the object size of the kmem_cache that the call named
+ *   vmalloc   whole pages
+ *
+ * A profile's hooks have a rule instead (reserve-rule.h). On the vCPU's own
+ * thread; part of the hot path.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
@@ -12,7 +20,7 @@ static uint64_t round_up_pages(const KtGuest *g, uint64_t size)
     return (size + page - 1) & -page;
 }
 
-/* The page allocator hands out powers of two. */
+/* kmalloc() gets such blocks from the page allocator: powers of two pages. */
 static uint64_t large_size(const KtGuest *g, uint64_t size)
 {
     uint64_t actual = 1ull << kt_guest_page_shift(g);
@@ -71,8 +79,8 @@ static void set_sizes(KtHookCall *m, const KtPendingCall *call, KtLayer layer,
     }
 }
 
-/* As a profile says: the allocator's rule, or what the cache tells. */
-static void set_told_sizes(KtHookCall *m, const KtPendingCall *call,
+/* Fill in the sizes by the profile: by its rule, or by the cache. */
+static void set_profile_sizes(KtHookCall *m, const KtPendingCall *call,
                            const KtHookRow *hook)
 {
     const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen,
@@ -102,22 +110,24 @@ void kt_record_sizes(KtHookCall *m, const KtPendingCall *call, uint64_t va)
     m->ev.actual = 0;
     m->ev.cache = (KtCacheId) { 0 };
     if (hook->sizes) {
-        set_told_sizes(m, call, hook);
+        set_profile_sizes(m, call, hook);
     } else {
         set_sizes(m, call, hook->layer, va);
     }
 }
 
 /*
- * kvmalloc() of memory that is no slab's, or too large for one, calls another
- * hook also where it has the code for slabs inside (since 6.15). Where a slab
- * cannot be told (no BTF), the model knows whether another hook told of it.
+ * Since 6.15 __kvmalloc_node() has the slab path of __kmalloc_node() inlined.
+ * It still calls other hooks for large blocks and for vmalloc, and these record
+ * their blocks. So only a block in a slab page is its own. Without BTF the slab
+ * page cannot be read; then the event carries KT_EVF_IF_NEW, and the model
+ * ignores it if another hook has recorded the block.
  */
-bool kt_record_outer_tells(KtHookCall *m, const KtPendingCall *call,
+bool kt_record_outer_allocated(KtHookCall *m, const KtPendingCall *call,
                            uint64_t va)
 {
     KtGuest *g = m->boot->guest;
-    bool can_tell = kt_guest_has_direct_map(g);
+    bool has_direct_map = kt_guest_has_direct_map(g);
 
     m->ev.flags = 0;
     if (m->boot->row[call->hook.v].layer != KT_LAYER_KMALLOC) {
@@ -129,6 +139,6 @@ bool kt_record_outer_tells(KtHookCall *m, const KtPendingCall *call,
     if (kt_guest_cache_of(g, va)) {
         return true;
     }
-    m->ev.flags = can_tell ? 0 : KT_EVF_IF_NEW;
-    return !can_tell;
+    m->ev.flags = has_direct_map ? 0 : KT_EVF_IF_NEW;
+    return !has_direct_map;
 }

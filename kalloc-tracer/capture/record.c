@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Record: see record.h.
+ * Record: entries and returns of the slab allocator, vmalloc, percpu memory,
+ * and modules; see record.h.
  *
- * A free is recorded at the function's entry, before the memory can be handed
- * out again; an allocation when the function has returned, after the memory
- * is owned. Between the two no other event of that memory can lie, on
- * whatever vCPU, so the order of events is the order of ownership.
+ * Order. A free is recorded at the function's entry, before the allocator can
+ * hand the memory out again. An allocation is recorded at the return, when the
+ * caller owns the memory. So if one vCPU frees a block and another one gets the
+ * same memory, the free comes first in the journal, too:
  *
- * At entry the return address is read and made a return site:
- * published first, then what is translated there is dropped, so that no
- * return is missed. A call under way is known by (stack pointer, return
- * address), see pending-calls.h.
+ *     vCPU 0   kfree(p) entry  -> FREE p        (seq 10)
+ *     vCPU 1                    kmalloc() return -> ALLOC p   (seq 11)
+ *
+ * Returns. At entry the return address becomes a return site. The site is
+ * published first, then code that is already translated there is invalidated.
+ * In this order no return is missed.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
-#define BULK_MAX        4096            /* pointers taken of one bulk call */
+#define BULK_MAX        4096            /* most pointers read of a bulk call */
 #define ZERO_SIZE_PTR   16ull
 #define ERR_PTR_MIN     ((uint64_t)-4095)
 
-/* NULL, ZERO_SIZE_PTR and ERR_PTR are no blocks. */
+/* NULL, ZERO_SIZE_PTR and ERR_PTR() values are no blocks. */
 static bool is_block(uint64_t va)
 {
     return va > ZERO_SIZE_PTR && va < ERR_PTR_MIN;
@@ -26,7 +29,8 @@ static bool is_block(uint64_t va)
 
 /* ---- entries ------------------------------------------------------------ */
 
-/* On the stack, or in a register. */
+/* Read @m->ra and @m->sp_after. The return address is on the stack (x86) or in
+ * the link register. */
 static bool read_return_address(KtHookCall *m, KtRole role)
 {
     uint64_t sp = kt_vcpu_reg(m->v, GS_REG_SP);
@@ -42,8 +46,8 @@ static bool read_return_address(KtHookCall *m, KtRole role)
     kt_pending_calls_expect(m->c->calls, m->sp_after);
     at = qemu_plugin_vaddr_to_host(sp, &avail);
     if (!at || avail < sizeof(m->ra)) {
-        kt_record_lose_call(m, KT_CNT_CALL_UNREADABLE,
-                            kt_role_hands_out(role));
+        kt_record_drop_call(m, KT_CNT_CALL_UNREADABLE,
+                            kt_role_allocates(role));
         return false;
     }
     memcpy(&m->ra, at, sizeof(m->ra));
@@ -54,7 +58,7 @@ KtHookId kt_record_free_site(KtHookCall *m)
 {
     unsigned i = m->ra % G_N_ELEMENTS(m->v->free_site);
 
-    return kt_hooks_wrapper_by(m->boot->hooks, &m->v->free_site[i], m->ra,
+    return kt_hooks_wrapper_cached(m->boot->hooks, &m->v->free_site[i], m->ra,
                                m->pages);
 }
 
@@ -131,7 +135,7 @@ static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
 
         if (i == BULK_MAX ||
             !kt_guest_u64(m->boot->guest, array + 8 * i, &va)) {
-            kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+            kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
         record_free(m, hook, id, va, cache);
@@ -142,7 +146,7 @@ static void enter_free_bulk(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     KtHookRow kind = *hook;
 
-    /* kfree_bulk() passes no cache: any object of any slab */
+    /* kfree_bulk() passes no cache: the objects can be of any cache. */
     if (!kt_vcpu_arg(m->v, hook->cache)) {
         kind.family = KT_FAMILY_KFREE;
     }
@@ -157,16 +161,16 @@ static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 
     if (!kt_guest_sheaf(m->boot->guest, kt_vcpu_arg(m->v, hook->ptr), &array,
                         &n)) {
-        kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+        kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
         return;
     }
     free_array(m, hook, id, array, n, (KtCacheId) { 0 });
 }
 
 /*
- * kvfree_call_rcu(head, ptr) since 6.2; before, the second argument was the
- * offset of the rcu_head in the block, or the block itself without a head
- * (commit 04a522b7da3d). Offsets are less than a page.
+ * Since 6.2 the call is kvfree_call_rcu(head, ptr). Before (commit
+ * 04a522b7da3d) the second argument was the offset of the rcu_head in the
+ * block, or, without a head, the block itself. An offset is less than a page.
  */
 static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
@@ -177,9 +181,11 @@ static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 }
 
 /*
- * Published first, then translated anew: no return is missed. A vCPU that
- * finds a site which another one has published, but not yet seen to, does the
- * same once more rather than wait.
+ * Make @m->ra a return site that is ready. A vCPU can find a site that another
+ * vCPU has published but not yet made ready. It then invalidates the code
+ * itself instead of waiting.
+ *
+ * Returns: false if the table is full.
  */
 static bool hook_return_site(KtHookCall *m)
 {
@@ -202,7 +208,7 @@ static bool hook_return_site(KtHookCall *m)
         return false;
     }
     if (!kt_return_sites_ready(sites, site)) {
-        if (kt_return_sites_maybe_block(sites, m->ra)) {
+        if (kt_return_sites_may_have_block(sites, m->ra)) {
             qemu_plugin_invalidate_vaddr(m->ra);
         }
         kt_return_sites_set_ready(sites, site);
@@ -218,8 +224,8 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 
     if (!hook_return_site(m) ||
         !kt_pending_calls_push(m->c->calls, call, &stale)) {
-        kt_record_lose_call(m, KT_CNT_CALL_DROPPED,
-                            kt_role_hands_out(m->boot->row[call->hook.v].role));
+        kt_record_drop_call(m, KT_CNT_CALL_DROPPED,
+                            kt_role_allocates(m->boot->row[call->hook.v].role));
         return;
     }
     if (stale) {
@@ -227,7 +233,7 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
     }
 }
 
-static void note_module(KtHookCall *m, uint64_t va, bool added)
+static void save_module(KtHookCall *m, uint64_t va, bool added)
 {
     if (added) {
         kt_tracer_save_module(m->c->tracer, m->c->kernel, va);
@@ -238,7 +244,7 @@ static void note_module(KtHookCall *m, uint64_t va, bool added)
 
 static void enter_bpf_add(KtHookCall *m, uint64_t ksym)
 {
-    note_module(m, ksym,
+    save_module(m, ksym,
                 kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
                              gs_kernel_add_bpf, ksym));
 }
@@ -260,7 +266,7 @@ static void await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     kt_record_await(m, &call);
 }
 
-/* Another hook's work, or what works for the allocator. */
+/* Return true if the call is no event because of its caller. */
 static bool is_inner(const KtHookCall *m, const KtHookRow *hook)
 {
     return kt_hook_row_undoes(hook, m->ra) ||
@@ -314,15 +320,16 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
 }
 
 /*
- * Who is inside an allocator when recording goes on may be handed what was
- * freed behind the gap, and that has to be seen: so the call is under way like
- * any other. And where a kmem_cache was may be another one by then.
+ * Two things are kept up while recording is off. A call may still be inside the
+ * allocator when recording is switched on, and then return memory that was
+ * freed after the gap: so allocating calls are followed. A kmem_cache may be
+ * freed and another one made at the same address: so cached caches are dropped.
  */
 void kt_record_skip(KtHookCall *m, KtHookId id)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
-    if (kt_role_hands_out(hook->role)) {
+    if (kt_role_allocates(hook->role)) {
         kt_record_enter(m, id);
     } else if (hook->role == KT_ROLE_FREE) {
         kt_guest_object_freed(m->boot->guest, cache_arg(m, hook),
@@ -332,23 +339,25 @@ void kt_record_skip(KtHookCall *m, KtHookId id)
 
 /* ---- returns ------------------------------------------------------------ */
 
-/* The function calls another hook for its blocks, as was seen before. */
-static bool told_by_inner(const KtHookCall *m, KtHookId id)
+/* Return true if an earlier call showed that the function calls another hook
+ * for its blocks, and that hook records them. */
+static bool is_recorded_by_inner(const KtHookCall *m, KtHookId id)
 {
-    return __atomic_load_n(&m->boot->inner_tells[id.v], __ATOMIC_RELAXED);
+    return __atomic_load_n(&m->boot->inner_records[id.v], __ATOMIC_RELAXED);
 }
 
-/* A hook for the same layer was called by it: by a jump, or from inside. */
-static void note_inner(KtHookCall *m, KtHookId id, KtLayer layer)
+/* Hook @id called a hook of the same layer, or jumped to it. If @id is a
+ * KT_HOOK_OUTER one, the inner hook records its blocks from now on. */
+static void set_inner_records(KtHookCall *m, KtHookId id, KtLayer layer)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
     if (id.v && hook->layer == layer && (hook->flags & KT_HOOK_OUTER)) {
-        __atomic_store_n(&m->boot->inner_tells[id.v], true, __ATOMIC_RELAXED);
+        __atomic_store_n(&m->boot->inner_records[id.v], true, __ATOMIC_RELAXED);
     }
 }
 
-static void tell_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
+static void push_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
 {
     kt_record_complete(m);
     m->ev.gfp = call->gfp;
@@ -361,29 +370,30 @@ static void record_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
     bool outer = hook->flags & KT_HOOK_OUTER;
-    bool again = m->told == va;
-    KtLayer told_layer = m->told_layer;
+    bool again = m->recorded == va;
+    KtLayer recorded_layer = m->recorded_layer;
 
-    note_inner(m, m->wrapper, hook->layer);
-    m->told = va;
-    m->told_layer = hook->layer;
-    if (outer && told_by_inner(m, call->hook)) {
+    set_inner_records(m, m->wrapper, hook->layer);
+    m->recorded = va;
+    m->recorded_layer = hook->layer;
+    if (outer && is_recorded_by_inner(m, call->hook)) {
         return;
     }
     if (!is_block(va)) {
         kt_vcpu_count(m->v, va == ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
                                                 : KT_CNT_ALLOC_FAILED, 1);
     } else if (again) {
-        note_inner(m, call->hook, told_layer);
+        set_inner_records(m, call->hook, recorded_layer);
     } else if (!outer) {
-        tell_alloc(m, call, va);
-    } else if (kt_record_outer_tells(m, call, va)) {
-        tell_alloc(m, call, va);
+        push_alloc(m, call, va);
+    } else if (kt_record_outer_allocated(m, call, va)) {
+        push_alloc(m, call, va);
         m->ev.flags = 0;
     }
 }
 
-/* All or none (mm/slub.c); told by the number, since 7.1 by a truth value. */
+/* A bulk call allocates all or none (mm/slub.c). It returns the number of
+ * blocks, since 7.1 a bool. */
 static uint64_t bulk_count(uint64_t result, uint64_t wanted)
 {
     bool all = (result & UINT32_MAX) == wanted || (result & 0xff) == 1;
@@ -391,7 +401,7 @@ static uint64_t bulk_count(uint64_t result, uint64_t wanted)
     return all ? wanted : 0;
 }
 
-static void leave_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
+static void return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
                              uint64_t result)
 {
     uint64_t n = bulk_count(result, call->size);
@@ -404,39 +414,39 @@ static void leave_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
 
         if (i == BULK_MAX ||
             !kt_guest_u64(m->boot->guest, call->ptr + 8 * i, &va)) {
-            kt_record_lose(m, KT_CNT_BULK_UNREADABLE);
+            kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
         record_alloc(m, call, va);
     }
 }
 
-static void leave_realloc(KtHookCall *m, const KtPendingCall *call,
+static void return_realloc(KtHookCall *m, const KtPendingCall *call,
                           uint64_t result)
 {
     if (result != call->ptr || !is_block(result)) {
-        return;             /* moved: the copy's own events tell */
+        return;             /* moved: kmalloc() and kfree() are recorded */
     }
     kt_record_complete(m);
     m->ev.size = call->size;
     kt_record_push(m, KT_EV_RESIZE, call->hook, result);
 }
 
-static void leave_module_add(KtHookCall *m, const KtPendingCall *call)
+static void return_module_add(KtHookCall *m, const KtPendingCall *call)
 {
-    note_module(m, call->ptr,
+    save_module(m, call->ptr,
                 kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
                              gs_kernel_add_module, call->ptr));
 }
 
-void kt_record_leave(KtHookCall *m, const KtPendingCall *call)
+void kt_record_return(KtHookCall *m, const KtPendingCall *call)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
     uint64_t result = kt_vcpu_reg(m->v, GS_REG_RESULT);
 
     m->pages = hook->pages;
     if (m->pages) {
-        kt_record_pages_leave(m, call, result);
+        kt_record_pages_return(m, call, result);
         return;
     }
     switch (hook->role) {
@@ -444,13 +454,13 @@ void kt_record_leave(KtHookCall *m, const KtPendingCall *call)
         record_alloc(m, call, result);
         break;
     case KT_ROLE_ALLOC_BULK:
-        leave_alloc_bulk(m, call, result);
+        return_alloc_bulk(m, call, result);
         break;
     case KT_ROLE_REALLOC:
-        leave_realloc(m, call, result);
+        return_realloc(m, call, result);
         break;
     default:
-        leave_module_add(m, call);
+        return_module_add(m, call);
         break;
     }
 }

@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Record: what a hooked function's entry and return mean, as events. The hot
- * path, on the vCPU's own thread; takes no lock but a bucket's of the calls
- * under way, and the tracer's now and then.
+ * Record: turns entries and returns of hooked functions into events. This is
+ * the hot path.
+ *
+ *     entry of kfree()            entry of __kmalloc()
+ *          |                           |  return site: *(sp) is hooked
+ *          |                           |  pending call: (sp, ra) -> size, gfp
+ *          |                           v
+ *          |                      ... the function runs; tasks may sleep ...
+ *          |                           |
+ *          |                           v  a block at the return site begins
+ *          |                      pending call found by (sp, ra)
+ *          |                      result register = the new block
+ *          v                           v
+ *     KT_EV_FREE                  KT_EV_ALLOC      -> kt_tracer_push()
+ *
+ * capture.c calls these functions in the execution callbacks, on the vCPU's own
+ * thread. They take the lock of one bucket of pending calls for a moment, and
+ * sometimes try the tracer's lock (see kt_tracer_push()).
  */
 #ifndef KT_RECORD_H
 #define KT_RECORD_H
@@ -16,42 +31,53 @@
 #include "kalloc-tracer/capture/vcpu.h"
 
 /**
- * struct KtBoot - what is known of one boot; published when complete
- * @row: of @hooks, by id
- * @inner_tells: (atomic) KT_HOOK_OUTER functions, by id, that call other hooks
- *               for blocks of their layer
- * @unseen: (atomic) a call was lost that will hand out memory, as was told
+ * struct KtBoot - what is known of one boot; published when it is complete
+ * @row: rows of @hooks, by id: one load instead of a call
+ * @inner_records: (atomic) by id: this KT_HOOK_OUTER function calls another
+ *               hook for its blocks, and that hook records them
+ * @unseen: (atomic) an allocating call was dropped and a gap with
+ *               KT_EVF_UNSEEN was pushed for it
+ * @pages: NULL if the page allocator is not traced
  */
 typedef struct KtBoot {
     KtHookRow row[256];
-    bool inner_tells[256];
+    bool inner_records[256];
     bool unseen;
     KtHooks *hooks;
     KtGuest *guest;
-    KtStructPages *pages; /* NULL: the page allocator is not traced */
+    KtStructPages *pages;
 } KtBoot;
 
-/** struct KtShared - what all vCPUs work on; @profile: NULL for Linux */
+/**
+ * struct KtShared - what the callbacks of all vCPUs use
+ * @profile: NULL for Linux
+ * @kernel: the running kernel
+ * @kexec: called if the kernel is about to start another one
+ */
 typedef struct KtShared {
     KtTracer *tracer;
     const KtProfile *profile;
     GsKernel *kernel;
     KtReturnSites *sites;
     KtPendingCalls *calls;
-    void (*kexec)(void);        /* the kernel is left for another */
+    void (*kexec)(void);
 } KtShared;
 
 /**
  * struct KtHookCall - one callback, and what its events have in common
- * @c, @boot, @v: (borrowed) where it happens
- * @insns_left: instructions of the block that have not run, for the clock
- * @pages: it is of the page allocator
- * @have_stack: @ev has its backtrace, task and time already
- * @ra: where the call returns to; @sp_after: the stack pointer there
- * @wrapper: the outermost wrapper that made the call
- * @told, @told_layer: the block that a call with this return told of; one that
- *        entered it by a jump has the same (5.10's __kmalloc() and
- *        kmalloc_order_trace())
+ * @c, @boot, @v: (borrowed)
+ * @insns_left: instructions of the translated block that have not run yet; the
+ *        virtual clock counts them already
+ * @pages: the hook is of the page allocator
+ * @have_stack: @ev has its backtrace, task and time
+ * @ra: the call's return address
+ * @sp_after: the stack pointer after the return
+ * @wrapper: the outermost wrapper that made the call, 0 for none
+ * @recorded, @recorded_layer: the last block that a call with this return
+ *        recorded, and its layer. A function that jumps to another one returns
+ *        together with it and has the same result: in 5.10, __kmalloc() jumps
+ *        to kmalloc_order_trace(). Such a block is recorded once
+ * @ev: the event that is being made
  */
 typedef struct KtHookCall {
     const KtShared *c;
@@ -61,20 +87,21 @@ typedef struct KtHookCall {
     bool pages;
     bool have_stack;
     uint64_t ra, sp_after;
-    uint64_t told;
-    KtLayer told_layer;
+    uint64_t recorded;
+    KtLayer recorded_layer;
     KtHookId wrapper;
     KtEvent ev;
 } KtHookCall;
 
-/** kt_record_enter() - the hooked function @id is entered. */
+/** kt_record_enter() - Record that the hooked function @id is entered. */
 GS_HOT void kt_record_enter(KtHookCall *m, KtHookId id);
 
-/** kt_record_skip() - it is while nothing is recorded: seen is only what later
- *  events need to be told rightly. */
+/** kt_record_skip() - As kt_record_enter() while recording is off: record no
+ *  event, but keep what later events depend on. */
 void kt_record_skip(KtHookCall *m, KtHookId id);
 
-/** kt_record_leave() - @call has returned; @m has its ra and sp_after. */
-GS_HOT void kt_record_leave(KtHookCall *m, const KtPendingCall *call);
+/** kt_record_return() - Record that @call has returned. @m->ra and @m->sp_after
+ *  are set. */
+GS_HOT void kt_record_return(KtHookCall *m, const KtPendingCall *call);
 
 #endif /* KT_RECORD_H */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Return sites: in the order in which they were added, found by a table of
- * fixed size with open addressing. So those that a guest uses lie close
- * together.
+ * Return sites: see return-sites.h.
  *
- * Additions take a lock; a site is complete before its slot is published, so
- * that readers, who take none, never see half a site.  An index never
- * changes.  A kernel has some 10,000 call sites of its allocators; the table
- * takes 10 times that.
+ *     slot[hash(va)]  open addressing, holds the index of a site + 1
+ *     site[]          in the order of addition, so that sites in use lie close
+ *                     together; an index never changes
+ *     seen[]          bit set by hash: "never a site" with one load
+ *     block[]         bit set by hash: where a translated block began
+ *
+ * An addition takes a lock. It writes the site first and publishes the slot
+ * with a release store. Readers take no lock and never see half a site. A
+ * kernel has about 10,000 call sites of its allocators; the table has room for
+ * ten times as many.
  */
 #include "kalloc-tracer/capture/return-sites.h"
 
@@ -27,12 +31,12 @@ typedef struct Site {
 } Site;
 
 struct KtReturnSites {
-    uint64_t seen[SEEN_BITS / 64];      /* by hash: "never added" in one look */
-    uint32_t slot[SITE_SLOTS];          /* index of a site + 1; 0: free */
+    uint64_t seen[SEEN_BITS / 64];
+    uint32_t slot[SITE_SLOTS];          /* 0: free */
     Site site[SITE_MAX];
-    uint64_t block[BLOCK_BITS / 64];    /* by hash: a block began there */
+    uint64_t block[BLOCK_BITS / 64];
     unsigned n;
-    pthread_mutex_t add_lock;           /* claims only: they are rare */
+    pthread_mutex_t add_lock;           /* additions are rare */
 };
 
 KtReturnSites *kt_return_sites_new(void)
@@ -67,9 +71,8 @@ static uint32_t first_slot(uint64_t va)
 }
 
 /*
- * The translator asks for every block; most never were a return site. With
- * @block these bits are in one order for all threads (SEQ_CST): who adds a
- * site and who notes a block write the one and then read the other.
+ * The translator looks up each block, and most are no return site. The order of
+ * these loads and stores with those of block[] matters: see return-sites.h.
  */
 static bool maybe_seen(const KtReturnSites *s, uint64_t va)
 {
@@ -154,7 +157,7 @@ static uint64_t *block_word(KtReturnSites *s, uint64_t va, uint64_t *bit)
     return &s->block[i / 64];
 }
 
-void kt_return_sites_note_block(KtReturnSites *s, uint64_t va)
+void kt_return_sites_add_block(KtReturnSites *s, uint64_t va)
 {
     uint64_t bit;
     uint64_t *word = block_word(s, va, &bit);
@@ -162,7 +165,7 @@ void kt_return_sites_note_block(KtReturnSites *s, uint64_t va)
     __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-bool kt_return_sites_maybe_block(KtReturnSites *s, uint64_t va)
+bool kt_return_sites_may_have_block(KtReturnSites *s, uint64_t va)
 {
     uint64_t bit;
     uint64_t *word = block_word(s, va, &bit);
@@ -199,7 +202,7 @@ void kt_return_sites_clear(KtReturnSites *s)
     s->n = 0;
 }
 
-/* ---- states ------------------------------------------------------------- */
+/* ---- snapshots ----------------------------------------------------------- */
 
 void kt_return_sites_pack(const KtReturnSites *s, GsOut *p)
 {
@@ -213,7 +216,7 @@ void kt_return_sites_pack(const KtReturnSites *s, GsOut *p)
     }
 }
 
-/* No code is translated that has not asked for its site. */
+/* After a load QEMU translates all code anew, so the site is ready. */
 static void unpack_site(KtReturnSites *s, uint64_t *va, GsBytes *u,
                         const KtIdMap *ids)
 {

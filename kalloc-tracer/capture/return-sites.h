@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Return sites: addresses that a hooked call will return to. QEMU-free.
+ * Return sites: the set of addresses that hooked calls return to. QEMU-free.
  *
- * Grow-only for one boot. Any thread adds and looks up without a lock: the
- * translator must not block, see qemu-patches/README.md on invalidation.
+ * A call instruction ends a translated block, so the return address begins a
+ * block. If that block is translated after the site was added, it gets a
+ * callback. If it was translated before, it must be invalidated:
+ *
+ *     vCPU at the hook's entry           translator, any vCPU
+ *     1. add the site (publish)          1. add_block(va)
+ *     2. may_have_block(va)?             2. find(va): a site?
+ *        yes: invalidate, set_ready         yes: add a callback
+ *
+ * Each side writes first and then reads what the other side wrote, in one total
+ * order (SEQ_CST). So at least one of them sees the other, and no return is
+ * missed.
+ *
+ * Sites are only added during a boot. Any thread may look up without a lock,
+ * because the translator must not block; see qemu-patches/README.md.
  */
 #ifndef KT_SITES_H
 #define KT_SITES_H
@@ -18,53 +31,58 @@ typedef struct KtReturnSites KtReturnSites;
 
 KtReturnSites *kt_return_sites_new(void);
 void kt_return_sites_free(KtReturnSites *s);
-/** kt_return_sites_bytes() - host memory of a table, however full. */
+/** kt_return_sites_bytes() - Return the size of a table in host memory. */
 uint64_t kt_return_sites_bytes(void);
 
 /**
- * kt_return_sites_add() - make sure that @va is a return site
- * @wrapper: what kt_return_sites_wrapper() shall say of it
- * @added: (out) this call added it
+ * kt_return_sites_add() - Make @va a return site
+ * @wrapper: for kt_return_sites_wrapper()
+ * @added: (out) true if it was none before
  *
- * Returns: its index, or KT_RETURN_SITE_NONE when the table is full.
+ * Any thread; takes a lock if the site is new.
+ *
+ * Returns: the site's index, KT_RETURN_SITE_NONE if the table is full.
  */
 uint32_t kt_return_sites_add(KtReturnSites *s, uint64_t va, KtHookId wrapper,
                              bool *added);
 /**
- * kt_return_sites_ready() - has the code at the site been translated anew?
+ * kt_return_sites_ready() - Return true if code that was translated at the site
+ * before it was added has been invalidated
  *
- * Until it has, a call may return through old code and not be seen: whoever
- * makes one meanwhile has to see to it as well, then say so by
- * kt_return_sites_set_ready().
+ * Until then a call can return through that code without a callback. So each
+ * vCPU that finds a site which is not ready invalidates the code itself and
+ * then calls kt_return_sites_set_ready(). Any thread, lock free.
  */
 bool kt_return_sites_ready(const KtReturnSites *s, uint32_t site);
 void kt_return_sites_set_ready(KtReturnSites *s, uint32_t site);
 /**
- * kt_return_sites_note_block() - a block that begins at @va is about to be
- * translated
+ * kt_return_sites_add_block() - Remember that a block at @va is translated
  *
- * To be said before the site is looked for, as a site is published before
- * kt_return_sites_maybe_block() is asked: so one of the two sees the other.
+ * Call before kt_return_sites_find(), as the file header explains. Any thread,
+ * lock free.
  */
-void kt_return_sites_note_block(KtReturnSites *s, uint64_t va);
+void kt_return_sites_add_block(KtReturnSites *s, uint64_t va);
 /**
- * kt_return_sites_maybe_block() - may there be translated code that begins at
- * @va?
+ * kt_return_sites_may_have_block() - Return true if there may be translated
+ * code that begins at @va
  *
- * A return site begins a block, because the call before it ends one: where no
- * block began, there is nothing to translate anew. False is certain.
+ * False is certain. True can be wrong: it is a set of hashes. Call after
+ * kt_return_sites_add(). Any thread, lock free.
  */
-bool kt_return_sites_maybe_block(KtReturnSites *s, uint64_t va);
-/** kt_return_sites_find() - its index or KT_RETURN_SITE_NONE; lock free. */
+bool kt_return_sites_may_have_block(KtReturnSites *s, uint64_t va);
+/** kt_return_sites_find() - Return the index of the site at @va, or
+ *  KT_RETURN_SITE_NONE. Any thread, lock free. */
 uint32_t kt_return_sites_find(const KtReturnSites *s, uint64_t va);
+/** kt_return_sites_va() - Return the address of a site. */
 GS_HOT uint64_t kt_return_sites_va(const KtReturnSites *s, uint32_t site);
-/** kt_return_sites_wrapper() - the wrapper that the site lies in, or 0. */
+/** kt_return_sites_wrapper() - Return the wrapper whose code contains the site,
+ *  0 for none. */
 GS_HOT KtHookId kt_return_sites_wrapper(const KtReturnSites *s, uint32_t site);
-/** kt_return_sites_clear() - a new boot; nobody else uses the table meanwhile.
- * */
+/** kt_return_sites_clear() - Remove all sites, for a new boot. No other thread
+ *  uses the table. */
 void kt_return_sites_clear(KtReturnSites *s);
 
-/** kt_return_sites_pack() - all of them; nobody adds meanwhile. */
+/** kt_return_sites_pack() - Write all sites. No other thread adds. */
 void kt_return_sites_pack(const KtReturnSites *s, GsOut *p);
 /** kt_return_sites_unpack() - add what that wrote, ready, for nothing is
  *  translated yet; @ids: of a snapshot, whose hooks they name. */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * One vCPU as capture sees it. Made in the vCPU's init callback, on its own
- * thread; its place lives as long as QEMU does, what is in it until the vCPU
- * is unplugged.
- */
+/* Registers, caches and counters of a vCPU: see vcpu.h. */
 #include "kalloc-tracer/capture/vcpu.h"
 
-/* The registers that every gdb shows; not, say, the system registers. */
+/* Return true for the registers that gdb shows for every target: general ones,
+ * no system registers. */
 static bool is_core(const qemu_plugin_reg_descriptor *desc)
 {
     return desc->feature && (g_str_has_suffix(desc->feature, ".core") ||
@@ -59,7 +56,7 @@ bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch)
 
 void kt_vcpu_unplug(KtVcpu *v)
 {
-    kt_vcpu_forget(v);
+    kt_vcpu_reset(v);
     g_clear_pointer(&v->shown, g_array_unref);
     memset(v->reg, 0, sizeof(v->reg));
     v->ready = false;
@@ -70,7 +67,7 @@ void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k)
     v->unwinder = gs_unwinder_new(k);
 }
 
-void kt_vcpu_forget(KtVcpu *v)
+void kt_vcpu_reset(KtVcpu *v)
 {
     memset(&v->seen, 0, sizeof(v->seen));
     memset(v->free_site, 0, sizeof(v->free_site));

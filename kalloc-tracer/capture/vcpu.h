@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One vCPU as capture sees it: registers, caches, counters. Used by the
- * vCPU's own thread; others only read the counters.
+ * KtVcpu: registers, caches and counters of one vCPU. Only the vCPU's own
+ * thread uses it; other threads may read the counters. The array of KtVcpu
+ * lives as long as QEMU.
  */
 #ifndef KT_VCPU_H
 #define KT_VCPU_H
@@ -10,64 +11,82 @@
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/capture/plugin-api.h"
 
-/* The last page free that may leave its work to another hook. */
+/** struct KtPageFree - the last free of pages, see record-pages.c */
 typedef struct KtPageFree {
     uint64_t sp, ra, va, len;
     KtHookId id;
 } KtPageFree;
 
-/* What tells one call of a hooked function from another. */
-typedef struct KtEntered {
+/** struct KtEntry - what identifies one call of a hooked function */
+typedef struct KtEntry {
     uint64_t id, sp, top, arg0, arg1;
-} KtEntered;
+} KtEntry;
 
-/* A register for people; @name is the API's. */
+/** struct KtVcpuReg - a register for `ka regs`; @name: (borrowed) from QEMU */
 typedef struct KtVcpuReg {
     const char *name;
     const uint64_t *at;
 } KtVcpuReg;
 
-/* What every event needs comes first, in as few cache lines as it takes. */
+/**
+ * struct KtVcpu - a vCPU; what each event needs comes first
+ * @reg: (borrowed) QEMU's copies of the registers
+ * @unwinder: NULL: the kernel is unknown, or not @ready
+ * @cost_tick: counts callbacks, to time one in 64
+ * @ready: @reg is set
+ * @trapped: the last entry was at a breakpoint; @trap describes it
+ * @free_site: caches kt_hooks_wrapper() by the return address of frees
+ * @return_site: addresses of return sites that are ready
+ * @hits: entries, by hook id
+ * @count: counters of this vCPU
+ * @counted: the part of @count that was added to the tracer's counters
+ * @shown: of KtVcpuReg; NULL: there is no such vCPU
+ */
 typedef struct KtVcpu {
     const uint64_t *reg[GS_REG__COUNT];
-    GsUnwinder *unwinder;                   /* NULL: no kernel, or not @ready */
+    GsUnwinder *unwinder;
     unsigned index;
     unsigned cost_tick:30;
-    unsigned ready:1;                       /* @reg is set */
-    unsigned trapped:1;                     /* @trap is the last entry */
+    unsigned ready:1;
+    unsigned trapped:1;
     KtGuestCpu seen;
-    KtReturnSiteWrapper free_site[256];
-    uint64_t return_site[1024];             /* known to be ready, by address */
+    KtWrapperCache free_site[256];
+    uint64_t return_site[1024];
     KtPageFree page_free;
-    KtEntered trap;
-    uint64_t hits[256];                     /* by hook id */
+    KtEntry trap;
+    uint64_t hits[256];
     uint64_t count[KT_CNT__COUNT];
-    uint64_t counted[KT_CNT__COUNT];        /* of it, told to the tracer */
-    GArray *shown;                          /* KtVcpuReg; NULL: not there */
+    uint64_t counted[KT_CNT__COUNT];
+    GArray *shown;
 } __attribute__((aligned(64))) KtVcpu;
 
 /**
- * kt_vcpu_init() - from the vCPU's init callback
+ * kt_vcpu_init() - Find the registers of a vCPU
  * @v: zeroed
- * @arch: the guest's
- * Returns: false when a register is not to be had from this QEMU or target.
+ * @arch: the guest's architecture
+ *
+ * Call from QEMU's callback for a new vCPU, on the vCPU's thread.
+ *
+ * Returns: false if QEMU does not have a register that @arch needs.
  */
 bool kt_vcpu_init(KtVcpu *v, unsigned index, const GsArch *arch);
-/** kt_vcpu_unplug() - it is unplugged: its registers are gone. Counters stay.
- * */
+/** kt_vcpu_unplug() - Drop the registers of a vCPU that is unplugged. Counters
+ *  stay. */
 void kt_vcpu_unplug(KtVcpu *v);
-/** kt_vcpu_set_kernel() - @k: (borrowed) runs on it from now on, until
- *  kt_vcpu_forget(). */
+/** kt_vcpu_set_kernel() - Set the kernel whose stacks are walked. @k: (borrowed
+ *  until kt_vcpu_reset()) */
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k);
-/** kt_vcpu_forget() - drop what is known of the boot, and of its kernel. */
-void kt_vcpu_forget(KtVcpu *v);
+/** kt_vcpu_reset() - Drop the kernel and all caches of its boot. */
+void kt_vcpu_reset(KtVcpu *v);
 
+/** kt_vcpu_reg() - Return the value of a register. */
 static inline uint64_t kt_vcpu_reg(const KtVcpu *v, GsReg r)
 {
     return *v->reg[r];
 }
 
-/** kt_vcpu_arg() - argument @n (0-5) at a function's entry. */
+/** kt_vcpu_arg() - Return argument @n, 0 to 5, at a function's entry; 0 if @n
+ *  is KT_NO_ARG. */
 static inline uint64_t kt_vcpu_arg(const KtVcpu *v, int n)
 {
     static const uint8_t order[] = {
@@ -78,7 +97,8 @@ static inline uint64_t kt_vcpu_arg(const KtVcpu *v, int n)
     return n >= 0 && n < 6 ? kt_vcpu_reg(v, order[n]) : 0;
 }
 
-/* single writer: a plain add, stored so that readers see whole values */
+/** kt_vcpu_count() - Add to a counter. The vCPU is the only writer, so the add
+ *  is not atomic; the store is, for readers on other threads. */
 static inline void kt_vcpu_count(KtVcpu *v, KtCounter c, uint64_t n)
 {
     __atomic_store_n(&v->count[c], v->count[c] + n, __ATOMIC_RELAXED);

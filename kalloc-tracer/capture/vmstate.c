@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tracer's section of the VM's state: see vmstate.h.
+ * QEMU's handlers for our section of the vmstate: see vmstate.h.
  *
- * QEMU calls with the BQL held and all vCPUs stopped. While bytes go to or
- * come from it, it may run other handlers of its main loop, a command of
- * ours among them: so nothing is locked then, and the section is in memory
- * whole.
+ * QEMU calls them with the BQL held and all vCPUs stopped. While it reads or
+ * writes bytes of the section it may run other handlers of its main loop, and
+ * so one of our monitor commands. Therefore we hold no lock then: the whole
+ * section is built, or read, in memory.
  */
 #include "kalloc-tracer/capture/vmstate.h"
 
@@ -22,7 +22,7 @@ typedef struct VmState {
     KtTracer *tracer;
 } VmState;
 
-/* Too many are not kept: their count tells. */
+/* Append up to BYTES_MAX bytes, and one more piece that shows the excess. */
 static void to_bytes(void *opaque, const void *buf, size_t len)
 {
     GByteArray *bytes = opaque;
@@ -46,13 +46,13 @@ static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
     gs_stream_out_end(writer);
     kt_capture_unlock(v->capture);
     if (bytes->len > BYTES_MAX) {
-        qemu_plugin_vm_state_fail(s, "it is larger than 1 GiB");
+        qemu_plugin_vm_state_fail(s, "ka's section is larger than 1 GiB");
     } else {
         qemu_plugin_vm_state_put(s, bytes->data, bytes->len);
     }
 }
 
-/* NULL when there is more than can be. */
+/* Return NULL if the section is larger than BYTES_MAX. */
 static GByteArray *read_all(struct qemu_plugin_vm_state *s)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -68,7 +68,7 @@ static GByteArray *read_all(struct qemu_plugin_vm_state *s)
     return g_steal_pointer(&bytes);
 }
 
-static bool take_locked(const VmState *v, const GByteArray *bytes,
+static bool load_locked(const VmState *v, const GByteArray *bytes,
                         GError **errp)
 {
     GsBytes b = { bytes->data, bytes->len };
@@ -92,11 +92,11 @@ static void load(const VmState *v, struct qemu_plugin_vm_state *s)
     g_autoptr(GError) err = NULL;
 
     if (!bytes) {
-        qemu_plugin_vm_state_fail(s, "it is larger than 1 GiB");
+        qemu_plugin_vm_state_fail(s, "ka's section is larger than 1 GiB");
         return;
     }
     kt_capture_lock(v->capture);
-    if (!take_locked(v, bytes, &err)) {
+    if (!load_locked(v, bytes, &err)) {
         qemu_plugin_vm_state_fail(s, err->message);
     }
     kt_capture_unlock(v->capture);
@@ -113,13 +113,13 @@ static void on_load(struct qemu_plugin_vm_state *s, uint32_t version,
     }
     kt_capture_lock(v->capture);
     kt_capture_sync_counters(v->capture);
-    kt_capture_lost(v->capture);
+    kt_capture_reset_unknown(v->capture);
     kt_capture_unlock(v->capture);
-    fputs("ka: the VM's state came without a map: what was allocated before "
-          "is unknown\n", stderr);
+    fputs("ka: the loaded VM snapshot came without a map: earlier "
+          "allocations are unknown\n", stderr);
 }
 
-void kt_vm_state_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t)
+void kt_vmstate_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t)
 {
     VmState *v = g_new(VmState, 1);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The tracer's section of the VM's state: snapshots, migration.
- */
+/* Our section in QEMU's vmstate: the tracer goes with VM snapshots and
+ * migration. */
 #ifndef KT_VM_STATE_H
 #define KT_VM_STATE_H
 
 #include "kalloc-tracer/capture/capture.h"
 
 /**
- * kt_vm_state_register() - from qemu_plugin_install()
- * @c, @t: (borrowed to the end)
+ * kt_vmstate_register() - Register the handlers that save and load the section
+ * @c, @t: (borrowed, for the life of the process)
+ *
+ * Call once, from qemu_plugin_install().
  */
-void kt_vm_state_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t);
+void kt_vmstate_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t);
 
 #endif /* KT_VM_STATE_H */

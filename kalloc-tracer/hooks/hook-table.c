@@ -12,7 +12,7 @@ enum {
 };
 G_STATIC_ASSERT(HOOK__COUNT - 1 <= KT_HOOKS_MAX);
 
-/* -1 is "no such argument": given first, a row's own columns override it */
+/* KT_NO_ARG comes first, then the columns of a row override it. */
 _Pragma("GCC diagnostic push")
 _Pragma("GCC diagnostic ignored \"-Woverride-init\"")
 static const KtHook linux_rows[HOOK__COUNT] = {

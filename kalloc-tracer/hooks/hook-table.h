@@ -14,82 +14,106 @@
 #include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/hooks/reserve-rule.h"
 
-/** What a hooked function does; decides what its entry and return mean. */
+/** KtRole - what a hooked function does. It decides which events its entry and
+ *  its return produce. */
 typedef enum KtRole {
-    KT_ROLE_ALLOC,          /* returns memory */
-    KT_ROLE_ALLOC_BULK,     /* fills an array, returns how many */
-    KT_ROLE_REALLOC,        /* returns its argument when resized in place */
+    KT_ROLE_ALLOC,          /* returns a new block */
+    KT_ROLE_ALLOC_BULK,     /* fills an array with blocks, returns their
+                             * number */
+    KT_ROLE_REALLOC,        /* returns its argument if it resized in place */
     KT_ROLE_FREE,
     KT_ROLE_FREE_BULK,
-    KT_ROLE_FREE_SHEAF,     /* the objects of a struct slab_sheaf */
-    KT_ROLE_RCU_QUEUE,
-    KT_ROLE_WRAPPER,        /* only named: not hooked */
-    KT_ROLE_MODULE_ADD,     /* at return */
-    KT_ROLE_MODULE_DROP,
-    KT_ROLE_BPF_ADD,        /* a program or trampoline, at entry */
+    KT_ROLE_FREE_SHEAF,     /* frees the objects of a struct slab_sheaf */
+    KT_ROLE_RCU_QUEUE,      /* kfree_rcu(): freed after a grace period */
+    KT_ROLE_WRAPPER,        /* not hooked: backtraces that begin in it
+                             * begin at its caller instead */
+    KT_ROLE_MODULE_ADD,     /* a module is loaded; used at the return */
+    KT_ROLE_MODULE_DROP,    /* a module or BPF program is unloaded */
+    KT_ROLE_BPF_ADD,        /* a BPF program or trampoline is loaded; used
+                             * at the entry */
     KT_ROLE_KEXEC,          /* another kernel is about to run */
-    KT_ROLE_SETUP,          /* works for the allocators: not hooked; what it
-                             * calls is no event */
-    /* The page allocator's, hooked with pages=on; see record-pages.c. */
+    KT_ROLE_SETUP,          /* internal work of an allocator: not hooked;
+                             * calls from it to hooks with KT_HOOK_SETUP
+                             * are no events */
+    /* Page allocator, hooked if pages=on; see record-pages.c. */
     KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */
-    KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns how many */
-    KT_ROLE_PAGE_ISOLATE,   /* takes free pages away, returns not 0 if so */
-    KT_ROLE_PAGE_MIGRATE,   /* returns a folio of those taken away */
-    KT_ROLE_PAGE_CONTIG,    /* returns 0 when it got the range */
+    KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns the
+                             * number of pages */
+    KT_ROLE_PAGE_ISOLATE,   /* removes pages from the free lists, returns
+                             * 0 if it could not */
+    KT_ROLE_PAGE_MIGRATE,   /* returns a folio of isolated pages */
+    KT_ROLE_PAGE_CONTIG,    /* returns 0 if it allocated the range */
     KT_ROLE_PAGE_FREE,
-    KT_ROLE_PAGE_FREE_BATCH,    /* a struct folio_batch */
-    KT_ROLE_PAGE_FREE_LIST,     /* a list of single pages */
-    KT_ROLE_PAGE_WRAPPER,
+    KT_ROLE_PAGE_FREE_BATCH,    /* frees a struct folio_batch */
+    KT_ROLE_PAGE_FREE_LIST,     /* frees a list of single pages */
+    KT_ROLE_PAGE_WRAPPER,   /* as KT_ROLE_WRAPPER, for events of pages */
 } KtRole;
 
-/** kt_role_hands_out() - memory, which its return tells of. */
-static inline bool kt_role_hands_out(KtRole role)
+/** kt_role_allocates() - Return true if the function hands memory to its
+ *  caller, so that its return is an event. */
+static inline bool kt_role_allocates(KtRole role)
 {
     return role <= KT_ROLE_REALLOC ||
            (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
 }
 
-/** The position of .gfp is that of the parameter "flags" or "gfp_flags" in
- *  BTF. */
+/* Flags of a row. */
+
+/** The position of .gfp is that of the parameter "flags" or "gfp_flags" in the
+ *  kernel's BTF; without BTF the row's own position counts. */
 #define KT_HOOK_GFP_BY_NAME     (1 << 0)
-/** In interrupt context the function only defers to a KT_HOOK_DEFERRED one,
- *  where the kernel works the deferred frees off by calling it again. */
+/** In interrupt context the function only queues the pointer, and the kernel
+ *  calls the function again later for the real free. Such an entry is no event
+ *  if kt_hooks_vfree_called_again(). */
 #define KT_HOOK_NOT_IN_IRQ      (1 << 1)
-/** Queues the pointer; the real free comes through another hook, where the
- *  kernel works that way, see kt_hooks_vfree_called_again(). */
+/** The function queues the pointer, and the real free comes through another
+ *  hook, if kt_hooks_vfree_called_again(). */
 #define KT_HOOK_DEFERRED        (1 << 2)
 
-/** Called from inside another hook of its kind it is that one's work, which
- *  tells of it. */
+/** A call from inside another hook with the same role is no event: that hook's
+ *  own event covers it. */
 #define KT_HOOK_INNER           (1 << 3)
 
-/** Where the compiler split the function, its part ("symbol.part.0") is hooked
- *  instead: other code of the same file calls that directly. */
+/** If the compiler split the function, hook its part "symbol.part.0" instead:
+ *  code of the same source file calls the part directly. */
 #define KT_HOOK_SPLIT           (1 << 4)
 
-/** Frees pages that may be new to the page allocator. */
+/** The function can free pages that the page allocator never had (boot, memory
+ *  hotplug), so the free of an unknown page is no error. */
 #define KT_HOOK_FRESH           (1 << 5)
 
-/** Called from inside a KT_ROLE_SETUP function it is no event. */
+/** A call from inside a KT_ROLE_SETUP function is no event. */
 #define KT_HOOK_SETUP           (1 << 6)
 
-/** A wrapper, too: that calls other hooks for what it allocates, or has their
- *  code inside. */
+/** The function allocates, and is a wrapper too: in some kernels it calls
+ *  another hook for its blocks, in others the compiler inlined that hook. */
 #define KT_HOOK_OUTER           (1 << 7)
 
-/** Called from inside a function that allocates what it frees (in bulk, if it
- *  frees in bulk), it takes back what never left that one: no event. */
+/** A call from inside a function that allocates the same kind of memory (in
+ *  bulk, if it frees in bulk) undoes a failed allocation. No caller ever got
+ *  that memory, so the call is no event. */
 #define KT_HOOK_UNDO            (1 << 8)
 
+/** KT_NO_ARG - the function has no such argument. */
 #define KT_NO_ARG (-1)
 
-/** KT_HOOK_NAME_MAX - characters of a hooked function's name. */
+/** KT_HOOK_NAME_MAX - longest name of a hooked function, in characters. */
 #define KT_HOOK_NAME_MAX 255
 
-/** struct KtHook - a row of the table; argument numbers or KT_NO_ARG
- *  @undone_by: calls from inside that function take back what nobody was
- *              handed: no events; NULL: none. As KT_HOOK_UNDO, for the hottest
- *  @sizes: what it reserves, of a profile's row; NULL: as Linux does */
+/**
+ * struct KtHook - a row of the table
+ * @symbol: name of the function
+ * @layer: what an allocating function hands out
+ * @family: what a freeing function may free
+ * @size, @ptr, @cache, @gfp, @array, @count: numbers of arguments, from 0, or
+ *       KT_NO_ARG; hooks.def describes them
+ * @flags: KT_HOOK_*
+ * @undone_by: (nullable) calls from inside this function undo a failed
+ *       allocation and are no events. It is KT_HOOK_UNDO for one known caller,
+ *       cheap enough for the most frequent hooks
+ * @sizes: (nullable) how much the allocator reserves, in a profile's row; NULL
+ *       for Linux's rules
+ */
 typedef struct KtHook {
     const char *symbol;
     KtRole role;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The hook table's addresses in one kernel.
+ * The hook table's functions in one kernel: see hooks.h.
  *
- * Made once for each boot, when the kernel's slide is known; immutable
- * afterwards, so translation and execution callbacks read it without a lock.
- * Presence of a symbol decides, never a version number.
+ * Lookups by address, from the most to the least frequent:
+ *
+ *   page[]   hash set of the pages that blocks with an entry can begin in.
+ *            The translator asks for each block; nearly all answers are no.
+ *   entry[]  hash table: address of an entry -> id.
+ *   wrappers sorted by address: which wrapper contains a return address?
+ *   pieces   array of code ranges: which function of the table is a caller
+ *            in? A function can have several (.cold, .part.0).
  */
 #include "kalloc-tracer/hooks/hooks.h"
 
@@ -19,19 +24,19 @@ typedef struct Range {
     uint64_t start, end;
 } Range;
 
-/* Code of a row's function. */
+/* A range of code of row @id's function. */
 typedef struct Piece {
     Range code;
     uint8_t id;
 } Piece;
 
-/* What a compiler makes of a function that only its own file calls: beside it
- * or in its place. */
-static const char *const made_of_it[] = {
+/* A compiler can replace a static function by clones with these suffixes, or
+ * make them beside it. */
+static const char *const clone_suffix[] = {
     "", ".constprop.0", ".isra.0", ".constprop.0.isra.0", ".part.0",
 };
 
-/* Functions that are wrappers, by address. */
+/* Wrappers, sorted by address. */
 typedef struct Wrappers {
     unsigned n;
     struct {
@@ -44,12 +49,12 @@ struct KtHooks {
     KtHookRow row[ROWS_MAX];
     uint64_t va[ROWS_MAX];
     Wrappers wrappers, page_wrappers;
-    GArray *pieces;                     /* Piece: the functions' code */
+    GArray *pieces;                     /* of Piece */
     const KtHook *table;                /* (borrowed) its first is id 1 */
     unsigned n_rows;
-    bool split[ROWS_MAX];               /* va is that of its part */
-    char *symbol[ROWS_MAX];             /* whose va it is; NULL = missing */
-    bool by_btf[ROWS_MAX];              /* BTF told where an argument is */
+    bool split[ROWS_MAX];               /* va is that of symbol.part.0 */
+    char *symbol[ROWS_MAX];             /* whose va it is; NULL: missing */
+    bool by_btf[ROWS_MAX];              /* BTF has an argument's position */
     unsigned n_found;
     bool vfree_called_again;
     uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
@@ -77,17 +82,17 @@ static void add_entry(KtHooks *h, uint8_t id)
 
     while (h->entry[i]) {
         if (h->va[h->entry[i]] == h->va[id]) {
-            return;             /* an alias: the first row has it */
+            return;             /* an alias: the first row keeps it */
         }
         i = (i + 1) & (ENTRY_SLOTS - 1);
     }
     h->entry[i] = id;
-    /* a block that begins in the page before can run into this one */
+    /* A block that begins in the page before can run into this one. */
     add_page(h, h->va[id] >> PAGE_SHIFT);
     add_page(h, (h->va[id] >> PAGE_SHIFT) - 1);
 }
 
-/* By name where BTF tells, else as in the table. */
+/* Find an argument by its name in BTF; without it use @otherwise. */
 static int arg_by_name(KtHooks *h, const GsKernel *k, uint8_t id,
                        const char *param, int otherwise)
 {
@@ -97,8 +102,8 @@ static int arg_by_name(KtHooks *h, const GsKernel *k, uint8_t id,
     return arg >= 0 ? arg : otherwise;
 }
 
-/* The order of a function that frees single pages (free_unref_page() before
- * 5.13) is no argument: none is 0. */
+/* free_unref_page() before 5.13 frees a single page and has no argument for
+ * the order; no argument means order 0. */
 static int order_arg(const GsKernel *k, const KtHook *hook)
 {
     bool single = gs_kernel_func_param(k, hook->symbol, "page") >= 0 &&
@@ -107,8 +112,8 @@ static int order_arg(const GsKernel *k, const KtHook *hook)
     return single ? KT_NO_ARG : hook->size;
 }
 
-/* The list of alloc_pages_bulk() went in 6.14, the first argument of
- * alloc_pages_nolock() came in 6.17. */
+/* Positions changed: alloc_pages_bulk() lost its list argument in 6.14, and
+ * alloc_pages_nolock() got a new first argument in 6.17. */
 static void find_page_args(KtHooks *h, const GsKernel *k, uint8_t id)
 {
     const KtHook *hook = &h->table[id - 1];
@@ -139,7 +144,7 @@ static void add_wrapper(Wrappers *w, Range code, uint8_t id)
         i--;
     }
     if (i && w->row[i - 1].code.start == code.start) {
-        return;                 /* an alias: the first row has it */
+        return;                 /* an alias: the first row keeps it */
     }
     memmove(&w->row[i + 1], &w->row[i], (w->n - i) * sizeof(w->row[0]));
     w->row[i].code = code;
@@ -147,7 +152,7 @@ static void add_wrapper(Wrappers *w, Range code, uint8_t id)
     w->n++;
 }
 
-static void note_wrapper(KtHooks *h, uint8_t id, Range code)
+static void add_wrapper_row(KtHooks *h, uint8_t id, Range code)
 {
     KtRole role = h->table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
@@ -185,7 +190,8 @@ static void add_piece(KtHooks *h, uint8_t id, const GsSymbol *sym)
     g_array_append_val(h->pieces, piece);
 }
 
-/* With what is unlikely to run, which compilers put elsewhere. */
+/* Add the code of function @name, and of its unlikely paths, which compilers
+ * put into name.cold. Return false if the kernel lacks it. */
 static bool find_code(KtHooks *h, const GsKernel *k, uint8_t id,
                       const char *name, GsSymbol *out)
 {
@@ -202,12 +208,13 @@ static bool find_code(KtHooks *h, const GsKernel *k, uint8_t id,
     return true;
 }
 
-/* No argument of it is looked at: any part of it will do. */
+/* A setup function is only recognised as a caller, and its arguments are not
+ * read. So all of its clones count. */
 static void find_setup(KtHooks *h, const GsKernel *k, uint8_t id)
 {
-    for (unsigned i = 0; i < G_N_ELEMENTS(made_of_it); i++) {
+    for (unsigned i = 0; i < G_N_ELEMENTS(clone_suffix); i++) {
         g_autofree char *name = g_strconcat(h->table[id - 1].symbol,
-                                            made_of_it[i], NULL);
+                                            clone_suffix[i], NULL);
         GsSymbol sym;
 
         if (find_code(h, k, id, name, &sym) && !h->symbol[id]) {
@@ -257,7 +264,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         find_gfp(h, k, id);
     }
     find_page_args(h, k, id);
-    note_wrapper(h, id, range_of(&sym));
+    add_wrapper_row(h, id, range_of(&sym));
     find_undoing(h, k, id);
     if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_PAGE_WRAPPER) {
         h->n_found++;
@@ -342,7 +349,9 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va)
     return false;
 }
 
-/* The next row whose code contains @va, from @i on; NULL for none. */
+/* Return the next row whose code contains @va, NULL for none. @i: (in, out)
+ * the piece to continue at. An entry's own address does not count: a return
+ * address is always behind it. */
 static const KtHook *caller_at(const KtHooks *h, uint64_t va, unsigned *i)
 {
     while (*i < h->pieces->len) {
@@ -386,7 +395,8 @@ bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)
     return false;
 }
 
-/* Only of the same kind: pcpu_alloc() frees by kvfree() what was vmalloc's. */
+/* The caller must allocate what @row frees. pcpu_alloc() does not: it frees a
+ * bitmap with kvfree(), and that vmalloc block is an event of its own. */
 static bool undoes(const KtHookRow *row, const KtHook *caller)
 {
     if (row->role == KT_ROLE_FREE_BULK) {

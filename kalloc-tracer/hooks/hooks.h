@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The functions of the hook table in one kernel: their addresses and the
- * positions of their arguments. QEMU-free.
+ * KtHooks: the rows of a hook table in one kernel. It has the address of each
+ * function, the positions of its arguments, and finds the function that an
+ * address belongs to. QEMU-free.
+ *
+ * capture/ resolves the table once for each boot. The result is immutable, so
+ * translation and the callbacks of all vCPUs read it without a lock.
  */
 #ifndef KT_HOOKS_H
 #define KT_HOOKS_H
@@ -9,11 +13,11 @@
 #include "kalloc-tracer/hooks/hook-table.h"
 
 /**
- * struct KtHookRow - a row as it is in one kernel, for the hot path; argument
- * numbers or KT_NO_ARG
- * @pages: it is about the page allocator
- * @list: of a bulk call
- * @undo_at, @undo_len: code of the KtHook's @undone_by; 0: there is none
+ * struct KtHookRow - a row in one kernel, for the hot path
+ * @size, @ptr, @cache, @gfp, @array, @count: as in KtHook, for this kernel
+ * @list: the argument with the list that a bulk call fills, or KT_NO_ARG
+ * @pages: the row is about the page allocator
+ * @undo_at, @undo_len: the code of the KtHook's @undone_by; 0: none
  */
 typedef struct KtHookRow {
     uint16_t flags;
@@ -25,8 +29,8 @@ typedef struct KtHookRow {
     const KtReserveRule *sizes;
 } KtHookRow;
 
-/** kt_hook_row_undoes() - is it called from inside its KtHook's @undone_by,
- *  at @va? */
+/** kt_hook_row_undoes() - Return true if @va is inside the KtHook's @undone_by,
+ *  so that a call from there is no event. */
 static inline bool kt_hook_row_undoes(const KtHookRow *row, uint64_t va)
 {
     return va - row->undo_at < row->undo_len;
@@ -35,67 +39,78 @@ static inline bool kt_hook_row_undoes(const KtHookRow *row, uint64_t va)
 typedef struct KtHooks KtHooks;
 
 /**
- * kt_hooks_resolve() - find the table's functions in a kernel
+ * kt_hooks_resolve() - Find the table's functions in a kernel
  * @table: (borrowed) must not change while the result exists
- * @k: (borrowed for the call) with its slide set
- * @pages: those of the page allocator, too
+ * @k: (borrowed for the call) its slide is set
+ * @pages: find the rows of the page allocator, too
  *
- * Returns: (owned) immutable afterwards: any thread may read it.
+ * A function is hooked if the kernel has its symbol; the kernel's version does
+ * not matter.
+ *
+ * Returns: (owned) never NULL; immutable, any thread may read it.
  */
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
                           bool pages);
 void kt_hooks_free(KtHooks *h);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtHooks, kt_hooks_free)
 
-/** kt_hooks_va() - run-time entry of @id, 0 when the kernel lacks it. */
+/** kt_hooks_va() - Return the run-time address of @id's entry, 0 if the kernel
+ *  lacks the function. */
 uint64_t kt_hooks_va(const KtHooks *h, KtHookId id);
-/** kt_hooks_symbol() - (borrowed) the symbol whose address @id has: the row's
- *  own, or of the part that it was split into; NULL when it is missing. */
+/** kt_hooks_symbol() - (borrowed) Return the symbol that is hooked for @id: the
+ *  row's own, or that of its part (KT_HOOK_SPLIT); NULL if the kernel lacks
+ *  the function. */
 const char *kt_hooks_symbol(const KtHooks *h, KtHookId id);
-/** kt_hooks_args_by_btf() - did BTF tell where an argument of @id is? */
+/** kt_hooks_args_by_btf() - Return true if the position of an argument of @id
+ *  comes from BTF. */
 bool kt_hooks_args_by_btf(const KtHooks *h, KtHookId id);
-/** kt_hooks_n_found() - hooked functions found (wrappers not counted). */
+/** kt_hooks_n_found() - Return the number of functions that are hooked.
+ *  Wrappers and KT_ROLE_SETUP functions do not count. */
 unsigned kt_hooks_n_found(const KtHooks *h);
-/** kt_hooks_at() - the hooked function that begins at @va; hot path. */
+/** kt_hooks_at() - Return the hooked function that begins at @va, 0 for none.
+ *  Called for each instruction of blocks that kt_hooks_page() selects. */
 KtHookId kt_hooks_at(const KtHooks *h, uint64_t va);
-/** kt_hooks_page() - can a block that begins at @va hold an entry? Looks at
- *  its page and the next; hot path. */
+/** kt_hooks_page() - Return true if a translated block that begins at @va can
+ *  contain an entry: a hooked function begins in its page or in the next one.
+ *  Called for each block that QEMU translates. */
 bool kt_hooks_page(const KtHooks *h, uint64_t va);
-/** kt_hooks_wrapper() - the wrapper whose code contains @va, or 0; @pages:
- *  a wrapper of the page allocator. */
+/** kt_hooks_wrapper() - Return the wrapper whose code contains @va, 0 for none.
+ *  @pages: look at wrappers of the page allocator only, else at the others. */
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
 
-/** struct KtReturnSiteWrapper - what kt_hooks_wrapper() said of @ra and @pages
- * */
-typedef struct KtReturnSiteWrapper {
+/** struct KtWrapperCache - the last result of kt_hooks_wrapper() for @ra and
+ *  @pages; zeroed for a new boot */
+typedef struct KtWrapperCache {
     uint64_t ra;
     KtHookId wrapper;
     bool pages;
-} KtReturnSiteWrapper;
+} KtWrapperCache;
 
-/** kt_hooks_wrapper_by() - the same, remembered; hot path. */
-static inline KtHookId kt_hooks_wrapper_by(const KtHooks *h,
-                                           KtReturnSiteWrapper *seen,
+/** kt_hooks_wrapper_cached() - As kt_hooks_wrapper(), with a cache of one
+ *  result. The owner of @seen calls it; hot path. */
+static inline KtHookId kt_hooks_wrapper_cached(const KtHooks *h,
+                                           KtWrapperCache *seen,
                                            uint64_t ra, bool pages)
 {
     if (seen->ra != ra || seen->pages != pages) {
-        *seen = (KtReturnSiteWrapper) { ra, kt_hooks_wrapper(h, ra, pages),
+        *seen = (KtWrapperCache) { ra, kt_hooks_wrapper(h, ra, pages),
                                         pages };
     }
     return seen->wrapper;
 }
 
-/** kt_hooks_in_role() - is @va inside a hooked function of that role, but a
- *  KT_HOOK_OUTER one? */
+/** kt_hooks_in_role() - Return true if @va is inside a function of the table
+ *  with that role. KT_HOOK_OUTER functions do not count. */
 GS_HOT bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role);
-/** kt_hooks_is_inner() - is a call of @row from @va no event, since another
- *  function's work? As its KT_HOOK_INNER, _SETUP and _UNDO say. */
+/** kt_hooks_is_inner() - Return true if a call of @row from @va is no event
+ *  because of @row's KT_HOOK_INNER, KT_HOOK_SETUP or KT_HOOK_UNDO. */
 GS_HOT bool kt_hooks_is_inner(const KtHooks *h, const KtHookRow *row,
                               uint64_t va);
-/** kt_hooks_row() - the row @id in this kernel; all 0 when there is none. */
+/** kt_hooks_row() - Return row @id in this kernel; all 0 if there is none. */
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id);
-/** kt_hooks_vfree_called_again() - are deferred vfrees worked off by calling
- *  vfree()? (Since 6.3, commit 208162f42f95; __vunmap() before.) */
+/** kt_hooks_vfree_called_again() - Return true if the kernel calls vfree() for
+ *  each pointer that vfree_atomic() queued. It does since 6.3 (commit
+ *  208162f42f95); earlier kernels call __vunmap(). */
 GS_HOT bool kt_hooks_vfree_called_again(const KtHooks *h);
 
 #endif /* KT_HOOKS_H */

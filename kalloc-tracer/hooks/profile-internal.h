@@ -5,16 +5,25 @@
 
 #include "kalloc-tracer/hooks/profile.h"
 
+/**
+ * struct KtProfileReader - a profile and the memory that it owns
+ * @p: what kt_profile_open() returns; the first member
+ * @sizes: the rule of [kernel], for hooks without keys of their own
+ * @strings: owns all names
+ * @outermost: names of @p.elf.outermost
+ * @hooks: of KtHook, complete ones
+ * @sizes_of: owns a KtReserveRule for each allocating hook
+ */
 typedef struct KtProfileReader {
     KtProfile p;
-    KtReserveRule sizes; /* of hooks that do not say themselves */
+    KtReserveRule sizes;
     GStringChunk *strings;
     GPtrArray *outermost;
-    GArray *hooks;              /* KtHook, once they are complete */
-    GPtrArray *sizes_of;        /* KtReserveRule of single hooks */
+    GArray *hooks;
+    GPtrArray *sizes_of;
 } KtProfileReader;
 
-/* A hook's group. */
+/** struct KtHookDraft - a [hook] group while its keys are read */
 typedef struct KtHookDraft {
     KtHook hook;
     KtReserveRule sizes;
@@ -22,10 +31,11 @@ typedef struct KtHookDraft {
 } KtHookDraft;
 
 /**
- * struct KtProfileKey - a row of a group
- * @parse: @value to @field, false when it cannot be one
- * @at: where the field is in the group's struct
- * @roles: of hooks that may have it, bits
+ * struct KtProfileKey - a key that a group may have
+ * @parse: stores @value in @field; returns false if the value is wrong
+ * @at: offset of the field in the group's struct
+ * @wants: what a right value is, for the error
+ * @roles: bits 1 << KT_ROLE_*: hooks with these roles may have the key
  */
 typedef struct KtProfileKey {
     const char *name;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The keys of a profile: how each value is read, and which field it sets.
- * One table for each kind of group. Part of profile.c.
+ * The keys of a profile: how each value is read, and which field it sets. Each
+ * kind of group ([kernel], [cache], [hook NAME]) has a table. To add a key, add
+ * a row, and if needed a function that parses its value.
  */
 #include "kalloc-tracer/hooks/profile-internal.h"
 
@@ -105,22 +106,23 @@ bool kt_profile_parse_name(KtProfileReader *p, void *field, const char *value)
     return true;
 }
 
-/* Words are apart by blanks. */
+/* Call @add for each word of @value; blanks separate words. Return false if
+ * there is none, or one is wrong. */
 static bool each_word(KtProfileReader *p, void *field, const char *value,
-                      bool (*take)(KtProfileReader *, void *, const char *))
+                      bool (*add)(KtProfileReader *, void *, const char *))
 {
     g_auto(GStrv) words = g_strsplit_set(value, " \t", -1);
     unsigned n = 0;
 
     for (char **w = words; *w; w++) {
-        if (**w && (!take(p, field, *w) || !++n)) {
+        if (**w && (!add(p, field, *w) || !++n)) {
             return false;
         }
     }
     return n > 0;
 }
 
-static bool take_outermost(KtProfileReader *p, void *field, const char *word)
+static bool add_outermost(KtProfileReader *p, void *field, const char *word)
 {
     const char *name;
 
@@ -134,10 +136,10 @@ static bool take_outermost(KtProfileReader *p, void *field, const char *word)
 
 static bool parse_outermost(KtProfileReader *p, void *field, const char *value)
 {
-    return each_word(p, field, value, take_outermost);
+    return each_word(p, field, value, add_outermost);
 }
 
-static bool take_bucket(KtProfileReader *p, void *field, const char *word)
+static bool add_bucket(KtProfileReader *p, void *field, const char *word)
 {
     KtReserveRule *s = field;
     uint64_t n;
@@ -153,7 +155,7 @@ static bool take_bucket(KtProfileReader *p, void *field, const char *word)
 static bool parse_buckets(KtProfileReader *p, void *field, const char *value)
 {
     ((KtReserveRule *)field)->n_buckets = 0;
-    return each_word(p, field, value, take_bucket);
+    return each_word(p, field, value, add_bucket);
 }
 
 static bool parse_role(KtProfileReader *p, void *field, const char *value)

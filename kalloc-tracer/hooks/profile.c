@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles: key files, see profile.h. Read once, at install, in QEMU's main
- * thread; constant afterwards.
- *
- * A group's keys are a table of where their values go and how they are read;
- * what a hook needs is a table by its role.
+ * Profiles: see profile.h. This file reads the groups of the key file and
+ * checks that each hook is complete. profile-keys.c reads single values.
  */
 #include "kalloc-tracer/hooks/profile-internal.h"
 
@@ -45,7 +42,8 @@ static bool parse_key(KtProfileReader *p, GKeyFile *file, const char *group,
     return false;
 }
 
-/* Each key of the group must be a row, and of hooks one that suits @role. */
+/* Read a group. Each of its keys must be in @keys; if @role is set, the key
+ * must suit that role, too. */
 static bool parse_group(KtProfileReader *p, GKeyFile *file, const char *group,
                         const KtProfileKeys *keys, const unsigned *role,
                         void *base, GError **errp)
@@ -79,8 +77,8 @@ static bool has_sizes(const KtProfileReader *p, const KtHookDraft *d)
             p->p.caches.size != KT_NO_MEMBER);
 }
 
-/* NULL, or what the hook lacks. */
-static const char *what_is_missing(const KtProfileReader *p,
+/* Return an error if the hook lacks a key or has one too many, else NULL. */
+static const char *missing_key(const KtProfileReader *p,
                                    const KtHookDraft *d)
 {
     bool alloc = d->hook.role == KT_ROLE_ALLOC;
@@ -109,7 +107,7 @@ static const char *what_is_missing(const KtProfileReader *p,
     return NULL;
 }
 
-static const KtReserveRule *keep_sizes(KtProfileReader *p,
+static const KtReserveRule *copy_sizes(KtProfileReader *p,
                                        const KtReserveRule *sizes)
 {
     KtReserveRule *kept = g_memdup2(sizes, sizeof(*sizes));
@@ -153,19 +151,19 @@ static bool parse_hook(KtProfileReader *p, GKeyFile *file, const char *group,
     if (!parse_group(p, file, group, &kt_profile_hook_keys, &role, &d, errp)) {
         return false;
     }
-    missing = what_is_missing(p, &d);
+    missing = missing_key(p, &d);
     if (missing || p->hooks->len == KT_HOOKS_MAX) {
         fail(errp, group, "%s", missing ? missing : "more than 254 hooks");
         return false;
     }
     d.hook.flags = d.inner ? KT_HOOK_INNER : 0;
-    d.hook.sizes = role == KT_ROLE_ALLOC ? keep_sizes(p, &d.sizes) : NULL;
+    d.hook.sizes = role == KT_ROLE_ALLOC ? copy_sizes(p, &d.sizes) : NULL;
     g_array_append_val(p->hooks, d.hook);
     return true;
 }
 
-/* Calls from inside a function that fills the allocator are no events. */
-static void note_setup(KtProfileReader *p)
+/* If the profile has setup functions, calls from them are no events. */
+static void mark_setup(KtProfileReader *p)
 {
     bool any = false;
 
@@ -183,7 +181,7 @@ static bool parse_groups(KtProfileReader *p, GKeyFile *file, GError **errp)
 {
     g_auto(GStrv) groups = g_key_file_get_groups(file, NULL);
 
-    /* The groups that hooks depend on come first, wherever they stand. */
+    /* Hooks need the values of these groups, so read them first. */
     if (!parse_group(p, file, "kernel", &kt_profile_kernel_keys, NULL, p,
                      errp) ||
         !parse_group(p, file, "cache", &kt_profile_cache_keys, NULL, p, errp)) {
@@ -266,7 +264,7 @@ KtProfile *kt_profile_new_from_data(const char *data, size_t len,
         kt_profile_free(&p->p);
         return NULL;
     }
-    note_setup(p);
+    mark_setup(p);
     g_ptr_array_add(p->outermost, NULL);
     p->p.elf.outermost = (const char *const *)p->outermost->pdata;
     p->p.hook = (const KtHook *)p->hooks->data;

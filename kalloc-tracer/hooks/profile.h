@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles: what is built in for Linux (its hook table, how its stacks are
- * walked, what its allocators reserve), as a file for any other kernel;
- * docs/profiles.md describes it. QEMU-free.
+ * Profiles: a file that describes the allocators of a kernel other than Linux.
+ * It has what is built in for Linux: the hook table, how to walk stacks, and
+ * how much the allocators reserve. docs/profiles.md describes the format.
+ * QEMU-free.
+ *
+ * The plugin reads a profile once, at install, in QEMU's main thread. It is
+ * constant afterwards.
  */
 #ifndef KT_PROFILE_H
 #define KT_PROFILE_H
@@ -26,7 +30,7 @@ typedef struct KtCacheLayout {
 } KtCacheLayout;
 
 /**
- * struct KtProfile - a profile that was read
+ * struct KtProfile - the contents of a profile
  * @elf: for gs_kernel_open_elf()
  * @caches: for kt_guest_set_caches()
  * @hook: rows for kt_hook_table_set(), @n_hooks of them
@@ -39,14 +43,15 @@ typedef struct KtProfile {
 } KtProfile;
 
 /**
- * kt_profile_open() - read a profile
- * @errp: one line: what is wrong, with which key of which group of which
- *        file, and what would be right
+ * kt_profile_open() - Read a profile
+ * @errp: one line: the file, the group, the key, what is wrong with it, and
+ *        what would be right
  *
- * Returns: (owned) or NULL.
+ * Returns: (owned) NULL on error.
  */
 KtProfile *kt_profile_open(const char *path, GError **errp);
-/** kt_profile_new_from_data() - the same from memory (tests, fuzzers). */
+/** kt_profile_new_from_data() - Read a profile from memory (for tests and fuzz
+ *  targets). @name: stands for the file in errors. */
 KtProfile *kt_profile_new_from_data(const char *data, size_t len,
                                     const char *name, GError **errp);
 void kt_profile_free(KtProfile *p);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What an allocator reserves: see reserve-rule.h. Stateless.
- */
+/* How much an allocator reserves: see reserve-rule.h. */
 #include "kalloc-tracer/hooks/reserve-rule.h"
 
 static uint64_t round_up(uint64_t size, uint64_t to)

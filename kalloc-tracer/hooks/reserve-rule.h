@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much an allocator reserves for a request, where it is a profile that
- * tells. Constant once the profile is read.
+ * How much memory an allocator reserves for a request, as a profile describes
+ * it. For Linux, capture/ reads this from the guest instead. Rules are
+ * constant after the profile was read; any thread may use them.
+ *
+ * Example: buckets 16 48 384 and rounding 4096. A request of 17 bytes gets 48,
+ * one of 385 bytes gets 4096.
  */
 #ifndef KT_SIZES_H
 #define KT_SIZES_H
@@ -11,11 +15,13 @@
 #define KT_BUCKETS_MAX 64
 
 /**
- * struct KtReserveRule - one allocator's rule; without any it reserves what it
- *                  is asked for
- * @fixed: it is not asked: all blocks have so many bytes
- * @rounding: requests are rounded up to multiples of that, at least one
- * @bucket: sizes of blocks, ascending; what is more than the last is rounded
+ * struct KtReserveRule - the rule of one allocator
+ * @fixed: all blocks have this size, and the function has no size argument;
+ *         0: not so
+ * @bucket, @n_buckets: sizes of blocks, ascending; a request gets the first
+ *         one that is large enough
+ * @rounding: a request that is larger than all buckets is rounded up to a
+ *         multiple of this, and to at least one; 0: it is not rounded
  */
 typedef struct KtReserveRule {
     uint64_t fixed, rounding;
@@ -23,7 +29,8 @@ typedef struct KtReserveRule {
     uint64_t bucket[KT_BUCKETS_MAX];
 } KtReserveRule;
 
-/** kt_reserve_rule_bytes() - bytes reserved for a request of @size. */
+/** kt_reserve_rule_bytes() - Return the bytes that are reserved for a request
+ *  of @size bytes. */
 uint64_t kt_reserve_rule_bytes(const KtReserveRule *s, uint64_t size);
 
 #endif /* KT_SIZES_H */

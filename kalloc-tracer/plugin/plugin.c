@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The plugin: reads its options, wires capture, tracer and commands together.
- * Runs in QEMU's main thread; no logic of its own.
+ * The plugin: reads its options and connects capture, tracer and commands.
+ *
+ *     options -> tracer (events, map, journal)
+ *             -> kernel, profile -> finder
+ *             -> capture --events--> tracer
+ *     monitor command "ka" -> McContext -> mc_run() --queries--> tracer
+ *
+ * QEMU's main thread, with the BQL, calls everything here; only on_second()
+ * and on_violation() run on the tracer's thread.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,16 +29,20 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 typedef struct Plugin {
     KtTracer *tracer;
     KtGivenKernel given;
-    char *why_no_kernel;        /* that file cannot be read */
+    char *why_no_kernel;        /* why kernel= or profile= cannot be used */
     KtFinder *finder;
     KtCapture *capture;
 } Plugin;
 
 static Plugin *plugin;
 
+static const char loaded_twice[] =
+    "the plugin is loaded twice: use one -plugin option with libka.so";
+
 static void say(const char *fmt, ...) G_GNUC_PRINTF(1, 2);
 
-/* Messages may quote the guest or a file: nothing but ASCII is printed. */
+/* Print a line on stderr. It may quote the guest or a file, so characters other
+ * than printable ASCII become "?". */
 static void say(const char *fmt, ...)
 {
     g_autofree char *text = NULL;
@@ -67,13 +78,13 @@ static char *why_no_kernel(const Plugin *p)
     if (p->why_no_kernel) {
         return g_strdup(p->why_no_kernel);
     }
-    return g_strdup_printf("no kernel was recognised in the guest's memory; "
+    return g_strdup_printf("no kernel was recognised in the guest's memory: "
                            "add kernel=FILE to the plugin's options%s%s%s",
                            why_not ? " (" : "", why_not ? why_not : "",
                            why_not ? ")" : "");
 }
 
-/* For the journal; the capture's lock is held. */
+/* Write the status to the journal. The capture's lock is held. */
 static void save_status_locked(Plugin *p, const McContext *ctx)
 {
     kt_tracer_save_status(p->tracer, &(KtStatus) {
@@ -85,7 +96,8 @@ static void save_status_locked(Plugin *p, const McContext *ctx)
     });
 }
 
-/* What a command sees now; the capture's lock is held. @why: (out, owned) */
+/* Return what a command may use. The capture's lock is held. @why: (out, owned)
+ * the context borrows it */
 static McContext context_locked(Plugin *p, char **why)
 {
     McContext ctx = {
@@ -104,7 +116,8 @@ static McContext context_locked(Plugin *p, char **why)
     return ctx;
 }
 
-/* The journal is to answer as this command does, and after it as the next. */
+/* The status is saved before and after the command, so that `ka -f` on the
+ * journal answers as the VM did at both times. */
 static void run_command(struct qemu_plugin_monitor *mon, const char *args,
                         void *userdata)
 {
@@ -124,8 +137,8 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
     kt_capture_unlock(p->capture);
 }
 
-/* On the tracer's thread. Whoever holds the lock will save it himself, or is
- * looking for the kernel. */
+/* Save the status once a second; on the tracer's thread. If another thread has
+ * the lock, it saves the status itself, or looks for the kernel. */
 static void on_second(void *userdata)
 {
     Plugin *p = userdata;
@@ -160,7 +173,7 @@ static void scan_paused(void *userdata)
     }
 }
 
-/* QEMU's main loop runs the default context's sources, with its big lock. */
+/* QEMU's main loop calls this, with the BQL. */
 static gboolean each_second(gpointer userdata)
 {
     Plugin *p = userdata;
@@ -189,7 +202,8 @@ static void on_vm_reset(void *userdata)
     kt_capture_unlock(p->capture);
 }
 
-/* vCPUs may still run: nothing is freed, what is queued is written out. */
+/* vCPUs may still run, so nothing is freed. Queued events are written to the
+ * journal. */
 static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
 {
     Plugin *p = userdata;
@@ -199,7 +213,7 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
     kt_tracer_end_journal(p->tracer);
 }
 
-/* A kernel that cannot be read does not keep the VM from booting. */
+/* If the kernel cannot be read, the VM boots without being traced. */
 static void open_kernel(Plugin *p, const GsArch *arch, const KtOptions *o)
 {
     g_autoptr(GError) err = NULL;
@@ -211,7 +225,7 @@ static void open_kernel(Plugin *p, const GsArch *arch, const KtOptions *o)
         kt_finder_set_room(p->finder, o->mem);
     } else {
         p->why_no_kernel = g_strdup(err->message);
-        say("nothing will be traced: %s", p->why_no_kernel);
+        say("%s; the VM runs, but nothing is traced", p->why_no_kernel);
     }
     if (p->given.kernel) {
         kt_tracer_save_kernel(p->tracer, p->given.kernel, false);
@@ -253,7 +267,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
 
     if (!qemu_plugin_register_monitor_cmd(id, "ka", mc_help_params(),
                                           mc_help_short(), run_command, p)) {
-        say("the plugin is loaded already: one instance traces a VM");
+        say("%s", loaded_twice);
         g_free(p);
         return false;
     }
@@ -273,7 +287,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);
     g_timeout_add_seconds(1, each_second, p);
-    kt_vm_state_register(id, p->capture, p->tracer);
+    kt_vmstate_register(id, p->capture, p->tracer);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);
     plugin = p;
     return true;
@@ -287,7 +301,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
     KtOptions options;
 
     if (plugin) {
-        say("the plugin is loaded already: one instance traces a VM");
+        say("%s", loaded_twice);
         return -1;
     }
     why = kt_qemu_check(info);

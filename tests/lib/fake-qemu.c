@@ -107,7 +107,7 @@ KtCapture *test_qemu_start(KtTracer *t, GsKernel *file)
     g_array_set_clear_func(qemu.ram, clear_ram);
     qemu.finder = kt_finder_new(arch, file, qemu_plugin_vaddr_to_host);
     qemu.capture = kt_capture_start(0, arch, t, qemu.finder, NULL, 1, false);
-    kt_vm_state_register(0, qemu.capture, t);
+    kt_vmstate_register(0, qemu.capture, t);
     qemu.vcpu_init(0, 0);
     return qemu.capture;
 }
@@ -116,7 +116,7 @@ void test_qemu_end(void)
 {
     KtCapture *c = qemu.capture;
 
-    kt_capture_forget_return(c);
+    kt_capture_clear_resume(c);
     kt_capture_drop_boot(c);
     kt_vcpu_unplug(&c->vcpu[0]);
     g_aligned_free(c->vcpu);

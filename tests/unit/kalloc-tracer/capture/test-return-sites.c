@@ -46,11 +46,11 @@ static void a_block_is_known_once_noted(void)
 {
     KtReturnSites *s = kt_return_sites_new();
 
-    g_assert_false(kt_return_sites_maybe_block(s, 0xffffffff81000010));
-    kt_return_sites_note_block(s, 0xffffffff81000010);
-    g_assert_true(kt_return_sites_maybe_block(s, 0xffffffff81000010));
+    g_assert_false(kt_return_sites_may_have_block(s, 0xffffffff81000010));
+    kt_return_sites_add_block(s, 0xffffffff81000010);
+    g_assert_true(kt_return_sites_may_have_block(s, 0xffffffff81000010));
     kt_return_sites_clear(s);
-    g_assert_false(kt_return_sites_maybe_block(s, 0xffffffff81000010));
+    g_assert_false(kt_return_sites_may_have_block(s, 0xffffffff81000010));
     kt_return_sites_free(s);
 }
 

@@ -322,10 +322,10 @@ static void a_site_has_a_wrapper_of_each_kind(void)
     g_autoptr(GsKernel) k = kernel_of(map_pages);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
     const uint64_t slab = 0xffffffff81001250;
-    KtReturnSiteWrapper seen = { 0 };
+    KtWrapperCache seen = { 0 };
 
     for (unsigned i = 0; i < 4; i++) {
-        g_assert_cmpuint(kt_hooks_wrapper_by(h, &seen, slab, i % 2).v, ==,
+        g_assert_cmpuint(kt_hooks_wrapper_cached(h, &seen, slab, i % 2).v, ==,
                          i % 2 ? 0 : id_of("kvmalloc_node").v);
     }
     g_assert_cmpuint(sizeof(seen), ==, 16);

@@ -15,7 +15,8 @@ static bool profile_fits(const GsKernel *k, const KtHookTable *table,
 
     if (!kt_hooks_n_found(hooks)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s: has none of the functions that %s hooks", o->kernel,
+                    "%s: the kernel has none of the functions that profile %s "
+                    "names: use the profile for this kernel", o->kernel,
                     o->profile);
         return false;
     }
@@ -48,7 +49,7 @@ bool kt_given_kernel_open(KtGivenKernel *out, KtHookTable *table,
                              : gs_kernel_open(o->kernel, errp);
     if (out->kernel && gs_kernel_arch(out->kernel) != arch) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s: a kernel for %s, the guest is %s", o->kernel,
+                    "%s: this kernel is for %s, but the guest is %s", o->kernel,
                     gs_kernel_arch(out->kernel)->name, arch->name);
         g_clear_pointer(&out->kernel, gs_kernel_free);
     }

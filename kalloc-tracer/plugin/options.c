@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The plugin's options: "name=value" words against the table of options.def.
- * Called once, at install, in QEMU's main thread.
+ * The plugin's options: reads words "name=value" by the rows of options.def.
+ * plugin.c calls it once, at install, in QEMU's main thread. A row's type T
+ * selects parse_T(), and wants_T, which describes a right value in errors.
  */
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/plugin/options.h"
@@ -69,7 +70,8 @@ static bool parse_BOOL(void *field, const char *value)
 }
 
 #define wants_BOOL "on or off"
-#define wants_SECONDS "seconds, up to " G_STRINGIFY(KT_LEAK_EVERY_MAX)
+#define wants_SECONDS "a number of seconds, at most " \
+    G_STRINGIFY(KT_LEAK_EVERY_MAX)
 #define wants_PATH "a file name"
 #define wants_SIZE "a size in bytes, such as 512M"
 
@@ -109,15 +111,15 @@ static bool parse_word(KtOptions *out, const char *word, char **why)
         g_autofree char *all = names();
         g_autofree char *shown = g_strescape(word, NULL);
 
-        *why = g_strdup_printf("unknown option '%s': known are %s", shown,
-                               all);
+        *why = g_strdup_printf("unknown option '%s': the options are %s",
+                               shown, all);
         return false;
     }
     if (!o->parse((char *)out + o->offset, eq + 1)) {
         g_autofree char *shown = g_strescape(eq + 1, NULL);
 
-        *why = g_strdup_printf("option '%s' wants %s, not '%s'", o->name,
-                               o->wants, shown);
+        *why = g_strdup_printf("option '%s': '%s' is not right, use %s",
+                               o->name, shown, o->wants);
         return false;
     }
     return true;
@@ -126,11 +128,11 @@ static bool parse_word(KtOptions *out, const char *word, char **why)
 static bool fit_together(const KtOptions *o, char **why)
 {
     if (o->profile && !o->kernel) {
-        *why = g_strdup("option 'profile' wants the kernel, too: add "
+        *why = g_strdup("option 'profile' needs option 'kernel': add "
                         "kernel=FILE, an ELF file with symbols");
     } else if (o->profile && o->pages) {
-        *why = g_strdup("option 'pages' is for Linux: leave it out with "
-                        "'profile'");
+        *why = g_strdup("options 'pages' and 'profile' exclude each other: "
+                        "'pages' is for Linux only, remove one of them");
     } else {
         return true;
     }

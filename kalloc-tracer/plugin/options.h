@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The plugin's options, from the rows of options.def. QEMU-free. */
+/* The plugin's options: one field for each row of options.def. QEMU-free. */
 #ifndef KT_OPTIONS_H
 #define KT_OPTIONS_H
 
@@ -17,10 +17,12 @@ typedef struct KtOptions {
 } KtOptions;
 
 /**
- * kt_options_parse() - "name=value" words to options
- * @out: (out) defaults where a word is missing; strings are borrowed from
- *       @argv
- * @why: (out, owned) one line on a word that cannot be used
+ * kt_options_parse() - Read words "name=value"
+ * @out: (out) options without a word have their default; strings are borrowed
+ *       from @argv
+ * @why: (out, owned) one line, set on error only
+ *
+ * Returns: false if a word, or the combination of options, is wrong.
  */
 bool kt_options_parse(KtOptions *out, int argc, char **argv, char **why);
 

@@ -13,7 +13,7 @@ static char *arch_names(void)
     return g_string_free(names, FALSE);
 }
 
-/* The first function of the patches that is missing, NULL for none. */
+/* Return the first function of the patches that QEMU lacks, NULL for none. */
 static const char *missing_function(void)
 {
 #define KT_CHECK_WEAK(fn) if (!fn) { \
@@ -30,18 +30,19 @@ char *kt_qemu_check(const qemu_info_t *info)
     g_autofree char *names = NULL;
 
     if (missing) {
-        return g_strdup_printf("this QEMU lacks %s(): it is not built with "
-                               "ka's patches, see qemu-patches/README.md",
+        return g_strdup_printf("this QEMU has no %s(): build QEMU with ka's "
+                               "patches, see qemu-patches/README.md",
                                missing);
     }
     if (!info->system_emulation) {
-        return g_strdup_printf("a kernel is traced: use qemu-system-%s, not "
-                               "user mode", info->target_name);
+        return g_strdup_printf("ka traces a kernel, and qemu-%s has none: use "
+                               "qemu-system-%s", info->target_name,
+                               info->target_name);
     }
     if (!gs_arch_find(info->target_name)) {
         names = arch_names();
-        return g_strdup_printf("guest architecture '%s' is not supported, "
-                               "these are: %s", info->target_name, names);
+        return g_strdup_printf("guest architecture '%s' is not supported: use "
+                               "one of %s", info->target_name, names);
     }
     return NULL;
 }

@@ -38,7 +38,7 @@ static bool parse_key(KtProfileReader *p, GKeyFile *file, const char *group,
         return true;
     }
     safe = g_strescape(value, NULL);
-    fail(errp, group, "%s = %.80s: wants %s", name, safe, key->wants);
+    fail(errp, group, "%s = %.80s: not right, use %s", name, safe, key->wants);
     return false;
 }
 
@@ -58,7 +58,9 @@ static bool parse_group(KtProfileReader *p, GKeyFile *file, const char *group,
                 kt_profile_key_names(keys, role ? 1u << *role : 0);
             g_autofree char *safe = g_strescape(*name, NULL);
 
-            fail(errp, group, "no key '%.80s' here: there are %s", safe, all);
+            fail(errp, group,
+                 "'%.80s' is not a key of this group: use one of %s", safe,
+                 all);
             return false;
         }
         if (!parse_key(p, file, group, *name, key, base, errp)) {
@@ -86,23 +88,26 @@ static const char *missing_key(const KtProfileReader *p,
     bool realloc = d->hook.role == KT_ROLE_REALLOC;
 
     if ((alloc || frees) && !d->has_layer) {
-        return "layer is missing: kmalloc, cache or vmalloc";
+        return "layer is missing: add kmalloc, cache or vmalloc";
     }
     if (alloc && d->hook.layer == KT_LAYER_NONE) {
-        return "layer = any is for functions that free";
+        return "layer = any is for functions that free: use kmalloc, cache or "
+               "vmalloc";
     }
     if (alloc && !has_sizes(p, d)) {
-        return "nothing tells the size: add size (an argument), fixed, or "
-               "cache and the group [cache] with size_at";
+        return "the block's size is not known: add size (an argument), fixed, "
+               "or cache and the group [cache] with size_at";
     }
     if (alloc && d->sizes.fixed && d->hook.size != KT_NO_ARG) {
-        return "size and fixed are both given: one of them";
+        return "size and fixed exclude each other: remove one of them";
     }
     if ((frees || realloc) && d->hook.ptr == KT_NO_ARG) {
-        return "ptr is missing: the argument that is freed or resized";
+        return "ptr is missing: add the number of the argument that is freed "
+               "or resized";
     }
     if (realloc && d->hook.size == KT_NO_ARG) {
-        return "size is missing: the argument with the new size";
+        return "size is missing: add the number of the argument with the new "
+               "size";
     }
     return NULL;
 }
@@ -123,7 +128,7 @@ static bool parse_role_of(KtProfileReader *p, GKeyFile *file, const char *group,
                                                    "role");
 
     if (!g_key_file_has_key(file, group, "role", NULL)) {
-        fail(errp, group, "role is missing: %s", role->wants);
+        fail(errp, group, "role is missing: add %s", role->wants);
         return false;
     }
     return parse_key(p, file, group, "role", role, d, errp);
@@ -141,7 +146,7 @@ static bool parse_hook(KtProfileReader *p, GKeyFile *file, const char *group,
     unsigned role;
 
     if (!kt_profile_parse_name(p, &d.hook.symbol, group + strlen("hook "))) {
-        fail(errp, group, "wants %s", KT_PROFILE_WANTS_NAME);
+        fail(errp, group, "not right, use %s", KT_PROFILE_WANTS_NAME);
         return false;
     }
     if (!parse_role_of(p, file, group, &d, errp)) {
@@ -153,7 +158,8 @@ static bool parse_hook(KtProfileReader *p, GKeyFile *file, const char *group,
     }
     missing = missing_key(p, &d);
     if (missing || p->hooks->len == KT_HOOKS_MAX) {
-        fail(errp, group, "%s", missing ? missing : "more than 254 hooks");
+        fail(errp, group, "%s",
+             missing ? missing : "more than 254 hooks: remove some");
         return false;
     }
     d.hook.flags = d.inner ? KT_HOOK_INNER : 0;
@@ -193,14 +199,15 @@ static bool parse_groups(KtProfileReader *p, GKeyFile *file, GError **errp)
                 return false;
             }
         } else if (strcmp(*g, "kernel") && strcmp(*g, "cache")) {
-            fail(errp, *g, "is no group: there are [kernel], [cache] and "
+            fail(errp, *g, "is not a group: use [kernel], [cache] or "
                  "[hook FUNCTION]");
             return false;
         }
     }
     if (!p->hooks->len) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "no group [hook FUNCTION]: nothing would be traced");
+                    "no group [hook FUNCTION]: add one, else nothing is "
+                    "traced");
         return false;
     }
     return true;
@@ -214,7 +221,7 @@ static bool load(KtProfileReader *p, const char *data, size_t len,
 
     if (len > FILE_MAX) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "more than %d bytes: is it a profile?", FILE_MAX);
+                    "more than %d bytes: this is not a profile", FILE_MAX);
         return false;
     }
     if (!g_key_file_load_from_data(file, data, len, G_KEY_FILE_NONE, &err)) {
@@ -279,7 +286,7 @@ KtProfile *kt_profile_open(const char *path, GError **errp)
 
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO,
-                    "%s: no such file, or not a regular one", path);
+                    "%s: no such file, or not a regular file", path);
         return NULL;
     }
     return g_file_get_contents(path, &data, &len, errp)

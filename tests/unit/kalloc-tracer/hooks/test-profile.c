@@ -114,37 +114,40 @@ static void bad_profiles(void)
         { "", "no group [hook FUNCTION]" },
         { "x = 1\n", "group" },
         { "[kernel]\nname\n", "name" },
-        { "[kernal]\n" ALLOC, "[kernal] is no group: there are [kernel]" },
-        { "[kernel]\nfoo = 1\n" ALLOC, "[kernel] no key 'foo' here: there are "
-          "start, outermost, va_bits, rounding, buckets" },
-        { "[kernel]\nstart =\n" ALLOC, "start = : wants a function's name" },
-        { "[kernel]\noutermost = \n" ALLOC, "wants functions' names" },
-        { "[kernel]\nva_bits = 64\n" ALLOC, "wants the bits of an address" },
-        { "[kernel]\nrounding = 24\n" ALLOC, "wants a power of two" },
-        { "[kernel]\nrounding = 0\n" ALLOC, "wants a power of two" },
-        { "[kernel]\nbuckets = 16 16\n" ALLOC, "wants sizes in bytes" },
-        { "[kernel]\nbuckets = 16;32\n" ALLOC, "wants sizes in bytes" },
-        { "[cache]\nsize_at = -1\n" ALLOC, "[cache] size_at = -1: wants an "
-          "offset" },
-        { "[cache]\nsize_bytes = 3\n" ALLOC, "wants 2, 4 or 8" },
-        { "[hook a]\nlayer = kmalloc\n", "[hook a] role is missing: alloc, " },
-        { "[hook a]\nrole = allocate\n", "role = allocate: wants alloc, " },
-        { "[hook ]\nrole = wrapper\n", "wants a function's name" },
-        { "[hook a b]\nrole = wrapper\n", "wants a function's name" },
-        { "[hook a]\nrole = wrapper\nsize = 1\n", "[hook a] no key 'size' "
-          "here: there are role" },
+        { "[kernal]\n" ALLOC, "[kernal] is not a group: use [kernel]" },
+        { "[kernel]\nfoo = 1\n" ALLOC, "[kernel] 'foo' is not a key of this "
+          "group: use one of start, outermost, va_bits, rounding, buckets" },
+        { "[kernel]\nstart =\n" ALLOC, "start = : not right, use a "
+          "function's name" },
+        { "[kernel]\noutermost = \n" ALLOC, "use functions' names" },
+        { "[kernel]\nva_bits = 64\n" ALLOC, "use the bits of an address" },
+        { "[kernel]\nrounding = 24\n" ALLOC, "use a power of two" },
+        { "[kernel]\nrounding = 0\n" ALLOC, "use a power of two" },
+        { "[kernel]\nbuckets = 16 16\n" ALLOC, "use sizes in bytes" },
+        { "[kernel]\nbuckets = 16;32\n" ALLOC, "use sizes in bytes" },
+        { "[cache]\nsize_at = -1\n" ALLOC, "[cache] size_at = -1: not right, "
+          "use an offset" },
+        { "[cache]\nsize_bytes = 3\n" ALLOC, "use 2, 4 or 8" },
+        { "[hook a]\nlayer = kmalloc\n", "[hook a] role is missing: add "
+          "alloc, " },
+        { "[hook a]\nrole = allocate\n", "role = allocate: not right, use "
+          "alloc, " },
+        { "[hook ]\nrole = wrapper\n", "use a function's name" },
+        { "[hook a b]\nrole = wrapper\n", "use a function's name" },
+        { "[hook a]\nrole = wrapper\nsize = 1\n", "[hook a] 'size' is not "
+          "a key of this group: use one of role" },
         { "[hook a]\nrole = alloc\nsize = 0\n", "layer is missing" },
-        { "[hook a]\nrole = alloc\nlayer = slab\nsize = 0\n", "wants kmalloc, "
+        { "[hook a]\nrole = alloc\nlayer = slab\nsize = 0\n", "use kmalloc, "
           "cache, vmalloc" },
         { "[hook a]\nrole = alloc\nlayer = any\nsize = 0\n", "layer = any" },
-        { "[hook a]\nrole = alloc\nlayer = cache\ncache = 0\n", "nothing "
-          "tells the size" },
-        { ALLOC "fixed = 8\n", "size and fixed are both given" },
+        { "[hook a]\nrole = alloc\nlayer = cache\ncache = 0\n", "size is "
+          "not known" },
+        { ALLOC "fixed = 8\n", "size and fixed exclude each other" },
         { "[hook a]\nrole = alloc\nlayer = kmalloc\nsize = 6\n", "[hook a] "
-          "size = 6: wants an argument's number, 0 to 5" },
+          "size = 6: not right, use an argument's number, 0 to 5" },
         { "[hook a]\nrole = free\nlayer = kmalloc\n", "ptr is missing" },
         { "[hook a]\nrole = realloc\nptr = 0\n", "size is missing" },
-        { ALLOC "inner = true\n", "wants yes or no" },
+        { ALLOC "inner = true\n", "use yes or no" },
         { "[hook a]\nrole = \033[31m\n", "role = \\033[31m" },
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Boot: what is known of the running kernel, from the moment it is found until
- * the VM is reset, kexec starts another kernel, or a snapshot is loaded.
+ * Boot: the data on the running kernel, from the moment it is found until the
+ * VM is reset, kexec starts another kernel, or a snapshot is loaded.
  *
  *     unknown --kt_capture_look() finds it--> kt_capture_new_boot()
  *        ^                                        | kt_capture_publish()

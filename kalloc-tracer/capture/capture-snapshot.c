@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a VM snapshot has of capture, beside the map: the kernel and its
- * address, modules, pending calls, return sites, caches.
+ * Capture in a VM snapshot: the kernel and its address, modules, pending
+ * calls, return sites, caches. The map is not part of it.
  *
  * After a load nothing from before is valid, and QEMU translates all code
- * anew. The snapshot's kernel has to be found in the loaded memory:
+ * again. The snapshot's kernel has to be found in the loaded memory:
  *
  *   1. At once, through the page tables of any vCPU. Then nothing is missed.
  *   2. If no vCPU maps it now (in user mode with separate page tables, or on

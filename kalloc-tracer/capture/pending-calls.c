@@ -306,7 +306,7 @@ void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p)
     }
 }
 
-/* False if one was lost for it. */
+/* Return false if a call was dropped for lack of memory. */
 static bool unpack_call(KtPendingCalls *c, GsBytes *u, const KtIdMap *ids)
 {
     unsigned stale;

@@ -92,9 +92,10 @@ void kt_pending_calls_clear(KtPendingCalls *c);
 /** kt_pending_calls_pack() - Write all calls; those with one stack pointer from
  *  the oldest on. No other thread uses the table. */
 void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p);
-/** kt_pending_calls_unpack() - push what that wrote, but for calls of hooks
- *  that are not here; @ids: of the snapshot, whose hooks they name. Returns:
- *  how many were lost for want of room. */
+/** kt_pending_calls_unpack() - Push the calls that kt_pending_calls_pack()
+ *  wrote, except those of hooks that this table does not have. @ids: (borrowed)
+ *  translates the ids of hooks. Returns: the number of calls that were dropped
+ *  for lack of memory. */
 unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsBytes *u,
                                  const KtIdMap *ids);
 

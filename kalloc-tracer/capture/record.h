@@ -31,7 +31,7 @@
 #include "kalloc-tracer/capture/vcpu.h"
 
 /**
- * struct KtBoot - what is known of one boot; published when it is complete
+ * struct KtBoot - the data on one boot; published when it is complete
  * @row: rows of @hooks, by id: one load instead of a call
  * @inner_records: (atomic) by id: this KT_HOOK_OUTER function calls another
  *               hook for its blocks, and that hook records them

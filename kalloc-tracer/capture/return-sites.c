@@ -216,7 +216,7 @@ void kt_return_sites_pack(const KtReturnSites *s, GsOut *p)
     }
 }
 
-/* After a load QEMU translates all code anew, so the site is ready. */
+/* After a load QEMU translates all code again, so the site is ready. */
 static void unpack_site(KtReturnSites *s, uint64_t *va, GsBytes *u,
                         const KtIdMap *ids)
 {

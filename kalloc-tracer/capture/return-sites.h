@@ -84,8 +84,9 @@ void kt_return_sites_clear(KtReturnSites *s);
 
 /** kt_return_sites_pack() - Write all sites. No other thread adds. */
 void kt_return_sites_pack(const KtReturnSites *s, GsOut *p);
-/** kt_return_sites_unpack() - add what that wrote, ready, for nothing is
- *  translated yet; @ids: of a snapshot, whose hooks they name. */
+/** kt_return_sites_unpack() - Add the sites that kt_return_sites_pack() wrote.
+ *  They are ready, because no code is translated yet. @ids: (borrowed)
+ *  translates the ids of hooks. */
 void kt_return_sites_unpack(KtReturnSites *s, GsBytes *u,
                             const KtIdMap *ids);
 

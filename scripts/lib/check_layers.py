@@ -31,14 +31,6 @@ UMBRELLAS = {'guest-symbols/gs.h', 'kalloc-tracer/kt.h', 'monitor-cmds/mc.h'}
 QEMU_HEADER = 'qemu-plugin.h'
 QEMU_ROOMS = {'kalloc-tracer/capture', 'kalloc-tracer/plugin'}
 
-# Includes against the order that are still to be untied: none may come back.
-KNOTS = {
-    ('kalloc-tracer/base/tasks-and-caches.c',
-     'kalloc-tracer/model/blocks.h'),
-    ('kalloc-tracer/hooks/profile.h',
-     'kalloc-tracer/kernel/guest.h'),
-}
-
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -130,7 +122,7 @@ def examine(rooms, root):
                 continue
             for number, kind, header in includes(os.path.join(root, where)):
                 text = complaint(rooms, root, where, kind, header)
-                if text and (where, header) not in KNOTS:
+                if text:
                     bad[library].append(f'{where}:{number}: {text}')
     return bad
 

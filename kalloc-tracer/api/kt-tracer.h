@@ -7,7 +7,7 @@
 #ifndef KT_TRACER_API_H
 #define KT_TRACER_API_H
 
-#include "kalloc-tracer/api/kt-types.h"
+#include "kalloc-tracer/api/kt-event.h"
 
 /**
  * struct KtConfig - limits of a tracer

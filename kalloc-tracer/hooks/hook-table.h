@@ -11,7 +11,7 @@
 #ifndef KT_HOOK_TABLE_H
 #define KT_HOOK_TABLE_H
 
-#include "kalloc-tracer/api/kt-types.h"
+#include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/hooks/reserve-rule.h"
 
 /** KtRole - what a hooked function does. It decides which events its entry and

@@ -9,8 +9,8 @@
 #ifndef KT_JOURNAL_DEFS_H
 #define KT_JOURNAL_DEFS_H
 
-#include "kalloc-tracer/api/kt-types.h"
 #include "guest-symbols/base/bytes.h"
+#include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 

@@ -10,8 +10,8 @@
 #ifndef KT_EVENT_CODEC_H
 #define KT_EVENT_CODEC_H
 
-#include "kalloc-tracer/api/kt-types.h"
 #include "guest-symbols/base/bytes.h"
+#include "kalloc-tracer/api/kt-event.h"
 
 /** Most events of a frame. */
 #define KT_RUN_EVENTS 16384

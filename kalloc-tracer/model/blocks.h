@@ -10,7 +10,7 @@
 #ifndef KT_BLOCKS_H
 #define KT_BLOCKS_H
 
-#include "kalloc-tracer/api/kt-types.h"
+#include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/pool.h"
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The event: what an allocator of the guest did, in 64 bytes.
+ *
+ * vCPU threads make events, the queue puts them into one order, and the
+ * consumer applies them to the model and writes them to the journal. Plain
+ * data: any thread.
+ */
+#ifndef KT_EVENT_API_H
+#define KT_EVENT_API_H
+
+#include "kalloc-tracer/api/kt-types.h"
+
+/** What happened. */
+typedef enum KtEventKind {
+    KT_EV_NONE,
+    KT_EV_ALLOC,        /* memory was handed out: va, size, actual, cache */
+    KT_EV_FREE,         /* memory at va is about to be released */
+    KT_EV_RESIZE,       /* krealloc in place: same va, new size */
+    KT_EV_RCU_QUEUE,    /* kfree_rcu: va will be freed after a grace period */
+    KT_EV_GAP,          /* events before this one were not recorded */
+    KT_EV__COUNT
+} KtEventKind;
+
+/** The kind of free function: it decides what the function may free. */
+typedef enum KtFamily {
+    KT_FAMILY_ANY,      /* as kvfree(): may free any layer */
+    KT_FAMILY_KFREE,    /* kfree: kmalloc, large, and cache objects */
+    KT_FAMILY_CACHE,    /* kmem_cache_free: cache objects of event.cache */
+    KT_FAMILY_VFREE,
+    KT_FAMILY_PERCPU,
+    KT_FAMILY_PAGES,
+    /* Only kernels other than Linux, described by a profile: */
+    KT_FAMILY_KMALLOC,  /* kmalloc, large */
+    KT_FAMILY_ZONE,     /* cache objects of event.cache */
+    KT_FAMILY__COUNT
+} KtFamily;
+
+/** What an event says besides its kind; bits of KtEvent.flags. */
+typedef enum KtEventFlag {
+    /** ALLOC: ignore the event if va lies in a live block. A bulk call also
+     *  reports pages that its caller had before. */
+    KT_EVF_IF_NEW = 1 << 0,
+    /** ALLOC: the memory is taken from the live block that has it, which is
+     *  no error. Inside the page allocator pages change hands so. */
+    KT_EVF_TAKE = 1 << 1,
+    /** FREE of pages: the allocator may see this memory for the first time
+     *  (boot, hotplug), so the free is never an error. */
+    KT_EVF_FRESH = 1 << 2,
+    /** FREE of pages: the same call may have freed this memory already. */
+    KT_EVF_AGAIN = 1 << 3,
+    /** FREE by kfree(): cache was read from the slab at va just now; it is 0
+     *  if the page there is no slab of a known cache. */
+    KT_EVF_SLAB_READ = 1 << 4,
+    /** FREE: the caller passed size, which should be the requested size. */
+    KT_EVF_SIZED = 1 << 5,
+    /** GAP: one of the dropped calls hands out memory, which will not be in
+     *  the map. */
+    KT_EVF_UNSEEN = 1 << 6,
+} KtEventFlag;
+
+/**
+ * struct KtEvent - what an allocator did, 64 bytes
+ * @seq: place in the global order; kt_tracer_push() assigns it
+ * @va: start of the block, or the pointer that is freed
+ * @size: requested bytes (ALLOC, RESIZE); freed bytes (FREE of pages, 0: up to
+ *        the end of the block); the size passed by the caller (KT_EVF_SIZED)
+ * @actual: ALLOC: bytes that the allocator reserved; 0: unknown, @size counts
+ * @us: guest time, microseconds since the VM's clock started (48 bits)
+ * @cpu: vCPU
+ * @stack: backtrace; the first frame is the caller of the hooked function
+ * @task: 0: unknown
+ * @gfp: guest gfp flags, as the caller passed them
+ * @cache: kmem_cache; 0: unknown
+ * @kind, @flags: KtEventKind, KtEventFlag bits
+ * @hook: the hooked function
+ * @layer: ALLOC: KtLayer
+ * @family: FREE: KtFamily
+ */
+typedef struct KtEvent {
+    uint64_t seq;
+    uint64_t va;
+    uint64_t size;
+    uint64_t actual;
+    uint64_t us:48;
+    uint64_t cpu:16;
+    KtStackId stack;
+    KtTaskId task;
+    uint32_t gfp;
+    KtCacheId cache;
+    uint8_t kind;
+    KtHookId hook;
+    uint8_t layer;
+    uint8_t family;
+    uint8_t flags;
+    uint8_t pad[5];
+} KtEvent;
+G_STATIC_ASSERT(sizeof(KtEvent) == 64);
+
+#endif /* KT_EVENT_API_H */

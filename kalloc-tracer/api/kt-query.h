@@ -1,47 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Queries: between begin and end only, one thread at a time. They run under the
- * tracer's lock after draining the queue, so that they see every event that
- * happened before them.
+ * Queries of blocks, past lives, errors and sizes.
+ *
+ * Call them between kt_query_begin() and kt_query_end(), on one thread at a
+ * time. Begin applies all pushed events, so a query sees every event that
+ * happened before it; then it holds the tracer's lock, so nothing changes
+ * until the end. Example: the block that contains an address, and its caller.
+ *
+ *     KtBlock b;
+ *
+ *     kt_query_begin(t);
+ *     if (kt_query_find(t, va, &b)) {
+ *         frames = kt_tracer_stack(t, b.alloc_stack, &n, &stop);
+ *     }
+ *     kt_query_end(t);
+ *
+ * Callbacks get blocks that are valid for the call, and end the query by
+ * returning false. Ranges [lo, hi] include both ends.
  */
 #ifndef KT_QUERY_API_H
 #define KT_QUERY_API_H
 
 #include "kalloc-tracer/api/kt-types.h"
 
-void kt_query_begin(KtTracer *t);   /* drains the queue, takes the lock */
+/** kt_query_begin() - take the tracer's lock, after all pushed events were
+ *  applied. Never on a vCPU thread. */
+void kt_query_begin(KtTracer *t);
+/** kt_query_end() - release the tracer's lock. */
 void kt_query_end(KtTracer *t);
 
-/** kt_query_find() - the block (allocated or freed) that contains @va. */
+/* ---- blocks ------------------------------------------------------------- */
+
+/** kt_query_find() - find the live or freed block that contains @va. */
 bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out);
-/** kt_query_next()/_prev() - nearest block that starts above / lies below
- *  @va (exclusive of a block that contains it). */
+/** kt_query_next() - find the nearest block that starts above @va. */
 bool kt_query_next(KtTracer *t, uint64_t va, KtBlock *out);
+/** kt_query_prev() - find the nearest block that starts below @va and does not
+ *  contain it. */
 bool kt_query_prev(KtTracer *t, uint64_t va, KtBlock *out);
-/** kt_query_range() - blocks that overlap [lo, hi] (inclusive), by address. */
+/** kt_query_range() - call @fn for blocks that overlap [@lo, @hi], by
+ *  address. */
 void kt_query_range(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                     void *opaque);
-/** kt_query_alloc_pc() - blocks with a frame of their allocation stack in
- *  [lo, hi], by address. */
+/** kt_query_alloc_pc() - call @fn for blocks whose allocation stack has a frame
+ *  in [@lo, @hi], by address. */
 void kt_query_alloc_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                        void *opaque);
-/** kt_query_free_pc() - freed blocks, likewise by their free stack (or the
- *  stack that queued them with kfree_rcu). */
+/** kt_query_free_pc() - call @fn for blocks whose free stack, or the stack that
+ *  queued them with kfree_rcu(), has a frame in [@lo, @hi], by address. */
 void kt_query_free_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                       void *opaque);
-/** kt_query_history() - past lives that contained @va, newest first. */
+/** kt_query_history() - call @fn for the past lives that contained @va, the
+ *  newest first. */
 void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque);
 
+/* ---- errors -------------------------------------------------------------- */
+
 /**
- * struct KtError - a record of its own
- * @kind: what is wrong
- * @va: the address at fault
- * @has_block: @block is the block as it was then; else the address had none
- * @stack: the stack that caught it
- * @size: that the call passed (KT_ERR_WRONG_SIZE)
+ * struct KtError - an error that the guest made
+ * @id: 1, 2, ... in the order of detection
+ * @va: the address that was freed or allocated
+ * @has_block: @block is the block that had @va at that time; else none did
+ * @stack, @task, @cpu, @hook: the call that made the error
+ * @cache: the cache that this call named; 0: none or unknown
+ * @size: the size that this call passed (KT_ERR_WRONG_SIZE)
  */
 typedef struct KtError {
-    uint64_t id;            /* 1, 2, ... in order of detection */
+    uint64_t id;
     KtErrorKind kind;
     uint64_t va;
     bool has_block;
@@ -50,36 +75,43 @@ typedef struct KtError {
     KtTaskId task;
     uint16_t cpu;
     KtHookId hook;
-    KtCacheId cache;        /* of the call that was caught, 0 unknown */
+    KtCacheId cache;
     uint64_t us;
     uint64_t size;
 } KtError;
+/** Called for each error of a query; false ends the query. */
 typedef bool (*KtErrorFn)(const KtError *e, void *opaque);
-/** kt_query_errors() - errors whose address or block touches [lo, hi],
- *  oldest first. */
+/** kt_query_errors() - call @fn for errors whose address or block overlaps
+ *  [@lo, @hi], the oldest first. */
 void kt_query_errors(KtTracer *t, uint64_t lo, uint64_t hi, KtErrorFn fn,
                      void *opaque);
 
-/** struct KtStats - sizes of the model for `ka stat` */
+/* ---- sizes --------------------------------------------------------------- */
+
+/** struct KtStats - sizes and counters for `ka stat`, all of one moment */
 typedef struct KtStats {
-    uint64_t live_blocks, live_bytes;       /* bytes: actual */
+    uint64_t live_blocks, live_bytes;       /* bytes: reserved ones */
     uint64_t freed_blocks, history_rows;
     uint64_t errors;
     uint64_t stacks, tasks, caches;
     uint64_t map_bytes, history_bytes, depot_bytes;     /* host memory */
     uint64_t events;                        /* applied */
-    uint64_t previous_live_blocks;          /* of the boot before a reset */
+    uint64_t previous_live_blocks;          /* of the boot before this one */
     uint64_t last_us;                       /* time of the newest event */
-    uint64_t part_bytes[KT_MEM__COUNT];     /* host memory by part */
-    uint64_t mem_bytes;                     /* of all parts */
-    uint64_t mem_bound;                     /* 0: none */
-    uint64_t counter[KT_CNT__COUNT];        /* of the same moment */
+    uint64_t part_bytes[KT_MEM__COUNT];     /* host memory by use */
+    uint64_t mem_bytes;                     /* sum of @part_bytes */
+    uint64_t mem_bound;                     /* limit of it; 0: none */
+    uint64_t counter[KT_CNT__COUNT];
     bool full;                              /* new blocks are not kept */
-    bool complete;                          /* traced from the first block on */
-    bool gap;                               /* events went unrecorded since */
-    bool unseen;                            /* double frees are not known */
+    bool complete;                          /* recorded from the first
+                                             * allocation on */
+    bool gap;                               /* events were not recorded */
+    bool unseen;                            /* a dropped call handed out
+                                             * memory: no double frees of
+                                             * freed blocks are reported */
     uint64_t errors_dropped;                /* since the reset or ka clear */
 } KtStats;
+/** kt_query_stats() - read all sizes and counters. */
 void kt_query_stats(KtTracer *t, KtStats *out);
 
 #endif /* KT_QUERY_API_H */

@@ -5,7 +5,7 @@
 #ifndef KT_REPLAY_API_H
 #define KT_REPLAY_API_H
 
-#include "kalloc-tracer/api/kt-tracer.h"
+#include "kalloc-tracer/api/kt-journal.h"
 
 typedef struct KtReplay KtReplay;
 

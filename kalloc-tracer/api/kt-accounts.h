@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Accounts: how much was allocated and freed, and by whom; docs/accounts.md
- * says what counts.
+ * Accounts: how much was allocated and freed since the boot, and by whom.
+ *
+ * There is an account for each stack, caller, cache, task and class of sizes.
+ * A free counts in the account that allocated. What is live is the difference:
+ *
+ *     live blocks = allocs - frees
+ *     live bytes  = reserved - freed_reserved
+ *
+ * docs/accounts.md says what counts as an allocation and as a free. Functions
+ * kt_query_*() need kt_query_begin(), see kt-query.h.
  */
 #ifndef KT_ACCOUNTS_API_H
 #define KT_ACCOUNTS_API_H
 
 #include "kalloc-tracer/api/kt-types.h"
 
-/** What accounts are kept by. */
+/** What accounts are grouped by. */
 typedef enum KtBy {
     KT_BY_CALLER,           /* first frame of the allocation's backtrace */
     KT_BY_STACK,
-    KT_BY_CACHE,            /* or the layer of what is of no known cache */
-    KT_BY_TASK,             /* that allocated */
-    KT_BY_SIZE,             /* that was asked for, in classes */
+    KT_BY_CACHE,            /* cache, or layer if no cache is known */
+    KT_BY_TASK,             /* the task that allocated */
+    KT_BY_SIZE,             /* requested bytes, in classes */
     KT_BY__COUNT
 } KtBy;
 
 /**
- * struct KtAccount - what was allocated and freed, of a boot so far
- * @allocs, @asked, @reserved: allocations; bytes that they asked for, and got
- * @frees, @freed_asked, @freed_reserved: likewise of blocks that are no more
- * @peak: most bytes that were live at a time, slack included
+ * struct KtAccount - sums of a boot
+ * @allocs, @asked, @reserved: allocations, the bytes that they requested and
+ *                             those that the allocator reserved
+ * @frees, @freed_asked, @freed_reserved: the same of blocks that were freed
+ * @peak: most reserved bytes that were live at one time
  * @cross: frees on another vCPU than that of the allocation
- * @caller: of a stack: the number of its caller, for the tracer alone
- *
- * What is live is the difference. A free counts for who allocated.
+ * @caller: of an account by stack: number of its caller; internal
  */
 typedef struct KtAccount {
     uint64_t allocs, asked, reserved;
@@ -37,27 +44,30 @@ typedef struct KtAccount {
 } KtAccount;
 G_STATIC_ASSERT(sizeof(KtAccount) == 64);
 
-/** struct KtAccountKey - whose account: what of it is set depends on @by */
+/** struct KtAccountKey - whose account it is; @by says which fields are set */
 typedef struct KtAccountKey {
     KtBy by;
-    uint64_t pc;            /* CALLER: 0 when there is no backtrace */
+    uint64_t pc;            /* CALLER; 0: there was no backtrace */
     KtStackId stack;
-    KtCacheId cache;        /* CACHE: 0 for none, then @layer tells */
+    KtCacheId cache;        /* CACHE; 0: none, @layer is set */
     KtLayer layer;
     KtTaskId task;
-    uint64_t lo, hi;        /* SIZE: the class, both inclusive */
+    uint64_t lo, hi;        /* SIZE: least and greatest size of the class */
 } KtAccountKey;
 
 /**
- * struct KtTotals - of all accounts together
- * @sum: of everything; @us: time of the newest event
- * @resizes, @grown, @shrunk: by krealloc in place: calls, and the bytes by
- *          which they changed what had been asked for. @sum has grown bytes
- *          among those asked for, and shrunk ones among those freed
- * @lost, @lost_asked, @lost_reserved: blocks that count as freed, though no
- *          free of them was seen: taken by another allocation, or not kept
- * @splits: parts of pages that count as allocations: others were freed
- * @stray: frees of what nobody was seen to allocate
+ * struct KtTotals - sums of all accounts
+ * @sum: of everything
+ * @us: time of the newest event
+ * @resizes, @grown, @shrunk: krealloc in place: calls, and bytes by which the
+ *          requested size grew or shrank. @sum has grown bytes in asked, and
+ *          shrunk ones in freed_asked
+ * @lost, @lost_asked, @lost_reserved: blocks that count as freed although no
+ *          free was recorded: their memory was allocated again, or they were
+ *          not kept
+ * @splits: parts of page blocks that count as allocations, because the other
+ *          parts were freed
+ * @stray: frees without a recorded allocation
  */
 typedef struct KtTotals {
     KtAccount sum;
@@ -68,67 +78,76 @@ typedef struct KtTotals {
     uint64_t stray;
 } KtTotals;
 
+/** Called for each account; false ends the query. */
 typedef bool (*KtAccountFn)(const KtAccountKey *key, const KtAccount *a,
                             void *opaque);
 
-/** KT_MARKS_MAX - marks whose accounts may be kept at once;
- *  KT_MARK_NAME_MAX - bytes of a name. */
+/* Marks that may exist at one time, and bytes of a mark's name. */
 #define KT_MARKS_MAX 32
 #define KT_MARK_NAME_MAX 64
 
 /**
- * kt_query_accounts() - everybody's account, in no order; false of @fn stops
- * @mark: (nullable) as of that mark, NULL: now
+ * kt_query_accounts() - call @fn for each account, in no order
+ * @mark: (nullable) as of that mark; NULL: now
  *
- * Returns: false when there is no such mark.
+ * Returns: false if there is no such mark.
  */
 bool kt_query_accounts(KtTracer *t, const char *mark, KtBy by,
                        KtAccountFn fn, void *opaque);
-/** kt_query_totals() - likewise all together. */
+/** kt_query_totals() - read the sums of all accounts, as
+ *  kt_query_accounts(). */
 bool kt_query_totals(KtTracer *t, const char *mark, KtTotals *out);
 
-/** struct KtMarkInfo - a mark; @name is borrowed for the call */
+/** struct KtMarkInfo - a mark: the accounts at a time that the user named.
+ *  @name is borrowed for the call */
 typedef struct KtMarkInfo {
     const char *name;
     KtTotals totals;
 } KtMarkInfo;
 typedef bool (*KtMarkFn)(const KtMarkInfo *p, void *opaque);
-/** kt_query_marks() - all of them, oldest first. */
+/** kt_query_marks() - call @fn for each mark, the oldest first. */
 void kt_query_marks(KtTracer *t, KtMarkFn fn, void *opaque);
 
 /**
- * kt_tracer_set_mark() - keep the accounts as they are now, as @name
- * @errp: there are too many, or no memory for it within the bound
+ * kt_tracer_set_mark() - keep a copy of the accounts as they are now
+ * @errp: there are too many marks, or the memory limit is reached
  *
- * A mark of that name is replaced. Marks go with the boot, with `ka clear`
- * and when a VM's state is loaded. Any thread that may query.
+ * A mark of the same name is replaced. Marks are dropped by a reset, by
+ * `ka clear` and when a VM state is loaded. Takes the tracer's lock: do not
+ * call it between kt_query_begin() and kt_query_end().
  */
 bool kt_tracer_set_mark(KtTracer *t, const char *name, GError **errp);
-/** kt_tracer_drop_mark() - false: there is none of that name. */
+/** kt_tracer_drop_mark() - drop a mark; return false if there is none of that
+ *  name. Takes the tracer's lock. */
 bool kt_tracer_drop_mark(KtTracer *t, const char *name);
 
-/** struct KtStray - frees that one backtrace made of what nobody was seen to
- *  allocate: @unknown: perhaps allocated before tracing began; @invalid:
- *  reported as errors; @pages: of the page allocator */
+/**
+ * struct KtStray - frees by one backtrace without a recorded allocation
+ * @stack: 0: of all backtraces for which there was no room
+ * @unknown: perhaps allocated before recording began, or in a gap
+ * @invalid: reported as errors
+ * @pages: by the page allocator
+ */
 typedef struct KtStray {
-    KtStackId stack;        /* 0: of all that there was no room for, too */
+    KtStackId stack;
     uint64_t unknown, invalid, pages;
 } KtStray;
 typedef bool (*KtStrayFn)(const KtStray *s, void *opaque);
+/** kt_query_stray() - call @fn for each backtrace with such frees. */
 void kt_query_stray(KtTracer *t, KtStrayFn fn, void *opaque);
 
 /**
- * kt_query_past() - past lives of all addresses, oldest first
- * @at: (in, out) where to go on: 0 for the first; numbers ascend, so that
- *      what was dropped meanwhile is passed over
- * @n: at most so many
+ * kt_query_past() - call @fn for past lives of all addresses, oldest first
+ * @at: (in, out) number of the past life to continue at; 0: the oldest. Numbers
+ *      ascend; those that were evicted since the last call are skipped
+ * @n: most past lives for this call
  *
- * Returns: false when there are no more.
+ * Returns: false if there are no more.
  */
 bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
                    void *opaque);
-/** kt_size_class_of() - the class of sizes that @asked is in, as its key
- *  tells it: both inclusive. */
+/** kt_size_class_of() - find the least and the greatest size of the class that
+ *  has @asked. Any thread. */
 void kt_size_class_of(uint64_t asked, uint64_t *lo, uint64_t *hi);
 
 #endif /* KT_ACCOUNTS_API_H */

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replay: a journal's file as a tracer.
+ * Replay: read a journal's file into a tracer, which answers the queries that
+ * the running tracer would have answered then.
+ *
+ *     r = kt_replay_open(path, &err);
+ *     kt_replay_run(r, &(KtReplayPlan) { .until_us = at, .apply = true });
+ *     kt_query_begin(kt_replay_tracer(r)); ...
+ *
+ * One thread for each KtReplay. The file is untrusted: damage ends the reading
+ * and is reported in KtReplayInfo.
  */
 #ifndef KT_REPLAY_API_H
 #define KT_REPLAY_API_H
@@ -10,24 +18,24 @@
 typedef struct KtReplay KtReplay;
 
 /**
- * struct KtReplayInfo - what a file holds, and what it lacks
- * @begun: when it was, host's clock, seconds since 1970
- * @bytes: of the file
- * @frames, @events: that are whole, as far as their headers tell
- * @first_us, @last_us: of these events
- * @ended: the VM ended in order: nothing is missing
- * @damage: (nullable) why there is no more than that, one line
- * @missing_bytes: at the end of the file that cannot be read
+ * struct KtReplayInfo - what a file contains, and what is missing
+ * @begun: when the file was begun: the host's clock, seconds since 1970
+ * @bytes: size of the file
+ * @frames, @events: whole frames, and events in them, as the headers say
+ * @first_us, @last_us: times of these events
+ * @ended: the VM ended in order, so nothing is missing
+ * @damage: (nullable) one line: why the rest of the file cannot be read
+ * @missing_bytes: bytes at the end of the file that cannot be read
  * @missing_known: @missing_events is known
- * @missing_least: but there may be more: the file was not ended
- * @missing_events: that were to be written, and cannot be read
- * @gap_events: not written when the disk was full, as far as was read;
- *               others follow them
- * @read_events: applied so far by kt_replay_run()
- * @read_us: time of the last of them, or of the VM state that was loaded
- *           behind it: it may go back
- * @reached: the time that was asked for was reached: what comes later does
- *           not matter
+ * @missing_least: @missing_events is a lower bound: the file was not ended
+ * @missing_events: events that the tracer meant to write, and that cannot be
+ *                  read
+ * @gap_events: events that were not written while the disk was full, as far as
+ *              the file was read
+ * @read_events: events that kt_replay_run() has read
+ * @read_us: time of the last of them. It may go back: if a VM state was loaded
+ *           after that event, it is the time of that state
+ * @reached: the time that the plan asked for was reached
  */
 typedef struct KtReplayInfo {
     uint64_t begun;
@@ -45,26 +53,27 @@ typedef struct KtReplayInfo {
     bool reached;
 } KtReplayInfo;
 
-/** What is told of a file beside events, in its place among them. */
+/** What a file contains besides events, in its place among them. */
 typedef enum KtReplayControl {
-    KT_REPLAY_RESET, /* a new boot */
-    KT_REPLAY_CLEAR,
-    KT_REPLAY_COMPLETE, /* with its value */
-    KT_REPLAY_ENABLED,  /* likewise */
-    KT_REPLAY_GAP,     /* events that are missing: their number */
-    KT_REPLAY_LOAD,     /* a VM state was loaded: another time begins */
+    KT_REPLAY_RESET,        /* a new boot */
+    KT_REPLAY_CLEAR,        /* `ka clear` */
+    KT_REPLAY_COMPLETE,     /* kt_tracer_set_complete(), with its value */
+    KT_REPLAY_ENABLED,      /* `ka on` and `ka off`: 1 and 0 */
+    KT_REPLAY_GAP,          /* events that are missing: their number */
+    KT_REPLAY_LOAD,         /* a VM state was loaded: time may go back */
 } KtReplayControl;
 
 /**
  * struct KtReplayPlan - what to read
- * @until_us: stop before the first event that is later; UINT64_MAX: all
- * @since_us: runs of events that are all earlier may be skipped; only without
- *            @apply
- * @apply: to the tracer: queries answer then
- * @load: VM states only: in @control of one, queries answer as of that moment
- * @event, @control: (nullable) are told of each in order, before it is applied;
- *                false stops. Ids are those of the replay's tracer
- * @progress: (nullable) called now and then: bytes done and in all
+ * @until_us: stop before the first event that is later; UINT64_MAX: read all
+ * @since_us: frames whose events are all earlier may be skipped; has no effect
+ *            with @apply
+ * @apply: apply what is read to the tracer, so that queries answer
+ * @load: apply VM states only: queries answer in @control of such a state
+ * @event, @control: (nullable) called for each event and control in order,
+ *                   before it is applied; false ends the reading. Ids are
+ *                   those of kt_replay_tracer()
+ * @progress: (nullable) called now and then, with bytes
  */
 typedef struct KtReplayPlan {
     uint64_t until_us;
@@ -76,22 +85,28 @@ typedef struct KtReplayPlan {
     void *opaque;
 } KtReplayPlan;
 
-/** kt_replay_open() - (owned) Open a journal. One thread at a time may use the
- *  result; several journals can be open at once. */
+/**
+ * kt_replay_open() - open a journal
+ * @errp: no journal, or of another format version
+ *
+ * Several files can be open in one process. Returns: (owned) NULL on error.
+ */
 KtReplay *kt_replay_open(const char *path, GError **errp);
 void kt_replay_free(KtReplay *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtReplay, kt_replay_free)
 
-/** kt_replay_run() - read, once. Damage is no failure: it ends there, and
- *  kt_replay_info() says so. */
+/** kt_replay_run() - read the file; call it once. Damage is no failure: reading
+ *  ends there, and kt_replay_info() says so. */
 void kt_replay_run(KtReplay *r, const KtReplayPlan *plan);
-/** kt_replay_info() - (borrowed) as of now. */
+/** kt_replay_info() - return what is known of the file now (borrowed). */
 const KtReplayInfo *kt_replay_info(const KtReplay *r);
-/** kt_replay_tracer() - (borrowed) made of what was read. */
+/** kt_replay_tracer() - return the tracer that is made of the file
+ *  (borrowed). */
 KtTracer *kt_replay_tracer(KtReplay *r);
-/** kt_replay_kernel() - (borrowed, nullable) the kernel found last. */
+/** kt_replay_kernel() - return the kernel that was stored last (borrowed,
+ *  nullable). */
 const GsKernel *kt_replay_kernel(const KtReplay *r);
-/** kt_replay_status() - the last status that was read. */
+/** kt_replay_status() - read the last status in the file. */
 void kt_replay_status(KtReplay *r, KtStatus *out);
 
 #endif /* KT_REPLAY_API_H */

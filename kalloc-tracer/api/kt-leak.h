@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Searches of a stopped VM's memory: leaked blocks, and who refers to a
- * block. */
+/*
+ * Leak scans, and the search for what refers to a block.
+ *
+ * A scan reads the memory of a stopped VM like a garbage collector: it marks
+ * the blocks that can be reached from roots (variables, stacks, registers),
+ * and reports live blocks that cannot. docs/leaks.md explains it.
+ *
+ * Call everything here on the thread of monitor commands, not between
+ * kt_query_begin() and kt_query_end().
+ */
 #ifndef KT_LEAK_API_H
 #define KT_LEAK_API_H
 
@@ -9,13 +17,12 @@
 
 /**
  * struct KtLeakPlan - how to search
- * @vm: (borrowed) stopped
- * @kernel: (borrowed) that runs in it
- * @no_stacks: leave the stacks of tasks out
- * @seconds: give up after so many, 0 for KT_LEAK_SECONDS
- * @progress: (nullable) called now and then with bytes read so far; false
+ * @vm: (borrowed) a stopped VM
+ * @kernel: (borrowed) the kernel that runs in it
+ * @no_stacks: do not use the stacks of tasks as roots
+ * @seconds: give up after so many; 0: KT_LEAK_SECONDS
+ * @progress: (nullable) called now and then with the bytes read so far; false
  *            ends the search
- * @opaque: handed to @progress
  */
 typedef struct KtLeakPlan {
     const KtVm *vm;
@@ -26,19 +33,19 @@ typedef struct KtLeakPlan {
     void *opaque;
 } KtLeakPlan;
 #define KT_LEAK_SECONDS         120u
-#define KT_LEAK_WATCH_SECONDS   10u     /* where a guest waits for its end */
+#define KT_LEAK_WATCH_SECONDS   10u     /* of a periodic scan: the VM waits */
 
-/** How surely a leaked block is one. */
+/** What still refers to a leaked block: the less, the surer is the leak. */
 typedef enum KtLeakHold {
-    KT_LEAK_NOTHING,        /* no word of memory refers to it */
-    KT_LEAK_INTERIOR,       /* only into it, and only other leaked blocks */
-    KT_LEAK_START,          /* leaked blocks have its address */
+    KT_LEAK_NOTHING,        /* no word of memory */
+    KT_LEAK_INTERIOR,       /* other leaked blocks have an address inside it */
+    KT_LEAK_START,          /* other leaked blocks have its start */
     KT_LEAK__COUNT
 } KtLeakHold;
-/** kt_leak_hold_name() - (static) "nothing", "interior", "start". */
+/** kt_leak_hold_name() - return "nothing", "interior" or "start". */
 const char *kt_leak_hold_name(KtLeakHold hold);
 
-/** struct KtLeak - a block that nothing reaches */
+/** struct KtLeak - a leaked block: nothing in use refers to it */
 typedef struct KtLeak {
     KtBlock block;
     KtLeakHold hold;
@@ -46,17 +53,18 @@ typedef struct KtLeak {
 
 /**
  * struct KtLeakReport - what a scan found
- * @leaks: (owned) KtLeak, by address; @fresh: of these, not reported by the
- *         scan before
- * @missing: (owned) texts: what could not be looked at, and why
- * @blocks: that were examined; @excused: by rules, of those that nothing
- *          reaches; @cleared: likewise, by `ka leak clear`
- * @interior: reached by interior pointers only
- * @unplaced: blocks that count as reached, as they overlap others
- * @tasks: whose stacks were looked at
- * @bytes: of guest memory that were read; @guest_bytes: that the guest has;
- *         @unreadable: pages of what should be there and is not
- * @us: host microseconds that it took
+ * @leaks: (owned) KtLeak, by address
+ * @missing: (owned) lines: what could not be read, and why
+ * @fresh: of @leaks, those that the scan before did not report
+ * @blocks: blocks that were examined
+ * @excused: unreached blocks that a rule excuses
+ * @cleared: unreached blocks that the user dismissed by `ka leak clear`
+ * @interior: blocks reached only by a pointer into them
+ * @unplaced: blocks that overlap others, and count as reached
+ * @tasks: tasks whose stacks were used
+ * @bytes, @guest_bytes: memory that was read, and that the guest has
+ * @unreadable: pages that should be there and could not be read
+ * @us: host time of the scan, microseconds
  */
 typedef struct KtLeakReport {
     GArray *leaks;
@@ -69,69 +77,74 @@ typedef struct KtLeakReport {
 } KtLeakReport;
 
 /**
- * kt_leak_scan() - find live blocks that nothing in use refers to
- * @out: (out) to be given to kt_leak_report_clear()
- * @errp: the VM runs, or its memory cannot be read now, or @plan->progress
- *        ended it
+ * kt_leak_scan() - report the live blocks that nothing in use refers to
+ * @out: (out) free it with kt_leak_report_clear()
+ * @errp: the VM runs, its memory cannot be read, @plan->progress ended the
+ *        search, or the time is over
  *
- * On the thread of a monitor command, which holds no lock of the tracer's.
- * Pages of the page allocator are no blocks here, whatever pages= says.
+ * Pages of the page allocator are not examined, whatever the option pages=
+ * says.
  */
 bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
                   GError **errp);
 void kt_leak_report_clear(KtLeakReport *r);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtLeakReport, kt_leak_report_clear)
 
-/** kt_leak_clear() - what the last scan reported is not reported again, as
- *  long as it lives. Returns: how many. */
+/** kt_leak_clear() - dismiss what the last scan reported: later scans do not
+ *  report these blocks while they live. Return their number. */
 uint64_t kt_leak_clear(KtTracer *t);
-/** kt_leak_scanned() - was there a scan? @us: (out) guest's time of it */
+/** kt_leak_scanned() - return true if there was a scan. @us: (out) guest time
+ *  of the last one. */
 bool kt_leak_scanned(KtTracer *t, uint64_t *us);
-/** kt_leak_known() - did the last scan report the block (that was allocated
- *  at @alloc_us)? */
+/** kt_leak_known() - return true if the last scan reported the block at @va
+ *  that was allocated at @alloc_us. */
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold);
-/** kt_leak_cleared() - did a scan report it that kt_leak_clear() was called
- *  after? */
+/** kt_leak_cleared() - return true if the block was reported by a scan and the
+ *  user then dismissed that report with kt_leak_clear(). */
 bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
                      KtLeakHold *hold);
 
 /**
- * kt_leak_list() - what the last scan reported and still lives
+ * kt_leak_list() - list the blocks of the last report that are still live
  * @out: (out, owned) KtLeak, by address
- * @us: (out) guest's time of that scan
- * Returns: false: there was no scan, and @out is empty.
+ * @us: (out) guest time of that scan
+ *
+ * Returns: false if there was no scan; @out is empty then.
  */
 bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us);
 
-/** kt_leak_set_every() - have kt_leak_periodic_due() be true each @seconds; 0:
- *  never. As all of these, on the thread of monitor commands. */
+/** kt_leak_set_every() - scan each @seconds while the VM runs; 0: never. */
 void kt_leak_set_every(KtTracer *t, unsigned seconds);
 #define KT_LEAK_EVERY_MAX 86400
+/** kt_leak_every() - return the seconds of kt_leak_set_every(). */
 unsigned kt_leak_every(KtTracer *t);
-/** kt_leak_periodic_due() - to be asked each second that the VM runs: is a scan
- *  wanted now? */
+/** kt_leak_periodic_due() - return true if it is time for a periodic scan. Ask
+ *  once a second while the VM runs. */
 bool kt_leak_periodic_due(KtTracer *t);
 /**
- * kt_leak_periodic() - make it
- * @plan: as for kt_leak_scan(): the VM stands still
- * Returns: (owned, nullable) a line for the user: there are new leaked blocks,
- * or there was no scan. One that cannot be made just now is due again.
+ * kt_leak_periodic() - make a periodic scan of the VM, which is stopped
+ * @plan: as for kt_leak_scan()
+ *
+ * A scan that is not possible right now is due again. Returns: (owned,
+ * nullable) a line for the user: there are new leaked blocks, or the scan
+ * failed.
  */
 char *kt_leak_periodic(KtTracer *t, const KtLeakPlan *plan);
 
 /**
- * kt_leak_rules_load() - rules of a file, beside those that are built in
- * @path: see docs/leaks.md
- * @errp: FILE:LINE: what is wrong with it
+ * kt_leak_rules_load() - add the rules of a file to the built-in ones
+ * @path: docs/leaks.md has the format
+ * @errp: FILE:LINE: what is wrong
  *
- * Before the first scan. Of a file that is refused nothing is kept.
+ * Call it before the first scan. If there is an error no rule of the file is
+ * used.
  */
 bool kt_leak_rules_load(KtTracer *t, const char *path, GError **errp);
 
 /* ---- who refers to a block ---------------------------------------------- */
 
-/** What kind of memory it is. */
+/** The kind of memory that has a word. */
 typedef enum KtPlace {
     KT_PLACE_BLOCK,
     KT_PLACE_DATA,          /* variables of the kernel proper */
@@ -139,24 +152,23 @@ typedef enum KtPlace {
     KT_PLACE_STACK,         /* of a task */
     KT_PLACE_REGISTER,
     KT_PLACE_STRUCT_PAGE,
-    KT_PLACE_PAGE,          /* of the kernel's, and no block */
-    KT_PLACE_FREELIST,      /* of a struct page: what its slab has, or had, on
-                             * its list of free objects; of a struct
-                             * slab_sheaf: what it has, or had, as free; holds
-                             * no block */
+    KT_PLACE_PAGE,          /* a page of the kernel that is no block */
+    KT_PLACE_FREELIST,      /* a list of free objects, of a slab (in struct
+                             * page) or of a struct slab_sheaf; may be stale.
+                             * It does not keep a block reached */
     KT_PLACE__COUNT
 } KtPlace;
-/** kt_place_name() - (static) "block", "data" and so on. */
+/** kt_place_name() - return "block", "data" and so on. */
 const char *kt_place_name(KtPlace place);
 
 /**
  * struct KtRef - a word that refers to a block
- * @place: where it is
- * @va: its address, 0 for a register
+ * @place: the kind of memory that has the word
+ * @va: address of the word; 0: a register
  * @value: the word
- * @owner: of a KT_PLACE_BLOCK the block; else @number tells
- * @number: pid, CPU, or vCPU of the register
- * @name: (borrowed from the VM) the register's
+ * @owner: KT_PLACE_BLOCK: the block that has the word
+ * @number: other places: pid of the task, CPU, or vCPU of the register
+ * @name: the register's name (borrowed from the VM)
  */
 typedef struct KtRef {
     KtPlace place;
@@ -167,10 +179,11 @@ typedef struct KtRef {
 } KtRef;
 
 /**
- * kt_refs() - all words that refer to [@lo, @hi]
- * @out: (out, owned) KtRef: those to @lo first, then by place and address
- * @more: (out) those that did not fit into KT_REFS_MAX
- * @bytes: (out) of memory that was read
+ * kt_refs() - find all words that refer to [@lo, @hi]
+ * @out: (out, owned) KtRef: references to @lo first, then by place and address
+ * @more: (out) references beyond KT_REFS_MAX, which are not in @out
+ * @bytes: (out) memory that was read
+ * @errp: as for kt_leak_scan()
  */
 bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
              GArray **out, uint64_t *more, uint64_t *bytes, GError **errp);

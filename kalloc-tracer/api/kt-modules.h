@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What modules left behind when they were unloaded. */
+/*
+ * Blocks that modules had not freed when they were unloaded.
+ *
+ * A block belongs to a module if its allocation stack has a frame in the
+ * module. The report is made when the module is unloaded, at its place in the
+ * order of events. Functions kt_query_*() need kt_query_begin(), see
+ * kt-query.h.
+ */
 #ifndef KT_MODULES_API_H
 #define KT_MODULES_API_H
 
@@ -7,16 +14,15 @@
 
 /**
  * struct KtModuleReport - made when a module was unloaded
- * @id: 1, 2, ... in that order
+ * @id: 1, 2, ... in the order of reports
  * @name: (borrowed until kt_query_end())
- * @loaded_us: when it was loaded; 0: before that could be seen
- * @us: when it was unloaded
- * @found: blocks with a frame of it in their allocation stack that were not
- *         freed then, nor queued to be by kfree_rcu()
- * @not_kept: of them, those that there was no memory to list
- * @unsure: blocks that may have been freed while nothing was recorded: not
- *          among those found
- * @bad_frees: frees by it of what was not allocated: errors of their own
+ * @loaded_us: time when it was loaded; 0: before recording began
+ * @us: time when it was unloaded
+ * @found: its blocks that were neither freed nor queued by kfree_rcu()
+ * @not_kept: of @found, blocks that are not listed: the memory limit was
+ *            reached
+ * @unsure: blocks that may have been freed in a gap; they are not in @found
+ * @bad_frees: errors that the module's frees made
  */
 typedef struct KtModuleReport {
     uint64_t id;
@@ -29,24 +35,26 @@ typedef struct KtModuleReport {
     uint64_t bad_frees;
 } KtModuleReport;
 
+/** Called for each report; false ends the query. */
 typedef bool (*KtModuleFn)(const KtModuleReport *r, void *opaque);
 
-/** kt_query_modules() - every report, oldest first; false from @fn stops. */
+/** kt_query_modules() - call @fn for each report, the oldest first. */
 void kt_query_modules(KtTracer *t, KtModuleFn fn, void *opaque);
-/** kt_query_module_leaks() - blocks of the report @id that are not freed now,
- *  either, in the order of their addresses then. */
+/** kt_query_module_leaks() - call @fn for the blocks of report @id that are
+ *  still not freed, by the address that they had then. */
 void kt_query_module_leaks(KtTracer *t, uint64_t id, KtBlockFn fn,
                            void *opaque);
-/** kt_query_module_names() - (owned reference, immutable) names of program
- *  counters (uint64_t) of it in its report's stacks, as they were when it was
- *  loaded: "function+0xoff[module]", NULL where it has none; NULL: there is no
- *  such report. */
+/** kt_query_module_names() - return the names of addresses in report @id's
+ *  stacks that lie in the module: uint64_t -> "function+0xoff[module]", as they
+ *  were when it was loaded. A reference (owned), not to be changed; NULL if
+ *  there is no such report. */
 GHashTable *kt_query_module_names(KtTracer *t, uint64_t id);
-/** kt_query_module_frees() - its bad frees, oldest first, as far as they are
- *  kept. */
+/** kt_query_module_frees() - call @fn for the errors that the module's frees
+ *  made, the oldest first, as far as they are kept. */
 void kt_query_module_frees(KtTracer *t, uint64_t id, KtErrorFn fn,
                            void *opaque);
-/** kt_query_module_loaded() - is a module of that name loaded? */
+/** kt_query_module_loaded() - return true if a module of that name is
+ *  loaded. */
 bool kt_query_module_loaded(KtTracer *t, const char *name);
 
 #endif /* KT_MODULES_API_H */

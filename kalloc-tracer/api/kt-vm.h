@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The VM itself, beside what the tracer knows of it. */
+/*
+ * The VM's memory and registers, for commands that read more than the map.
+ *
+ * The plugin makes a KtVm for the length of a monitor command; use it on the
+ * command's thread only. Tests make one of their own.
+ */
 #ifndef KT_VM_API_H
 #define KT_VM_API_H
 
@@ -7,29 +12,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** struct KtRegister - a register of a vCPU's; @name (borrowed) is gdb's. */
+/** struct KtRegister - a register of a vCPU; @name (borrowed) is gdb's */
 typedef struct KtRegister {
     const char *name;
     uint64_t value;
 } KtRegister;
 
 /**
- * struct KtVm - the VM, for a command that looks at more than the tracer
- * @n_vcpus: they are 0 to @n_vcpus - 1; one that is unplugged has no registers
- *           and no memory
- * @running: they execute meanwhile: what is read at different times may not
- *           fit together, and registers are not to be had
- * @read: @len bytes of RAM at @va, as @vcpu maps it. False, with @buf
- *        undefined, unless there is RAM for all of them; no device is ever
- *        accessed. Best asked for whole pages.
- * @reg: register number @i, of those that hold 64 bits, the program counter
- *       included. False: there is none with that number, or @running.
- * @opaque: handed to both
- * @page_offset, @vmemmap: of page frame 0 (which need not exist) the address
- *                         in the direct map, and that of its struct page; 0
- *                         where that is not known
- *
- * Borrowed for the length of a monitor command, on its thread.
+ * struct KtVm - a VM
+ * @n_vcpus: vCPUs are 0 to @n_vcpus - 1. An unplugged one has neither registers
+ *           nor memory
+ * @running: the vCPUs run meanwhile: values that are read one after another may
+ *           not fit together, and registers cannot be read
+ * @read: read @len bytes at @va as @vcpu maps it. Return false, with @buf
+ *        undefined, if part of it is no RAM; devices are never accessed. Whole
+ *        pages are fastest
+ * @reg: read register number @i of those with 64 bits, the program counter
+ *       included. Return false if there is no such register, or @running
+ * @opaque: passed to both
+ * @page_offset: address of page frame 0 in the direct map; 0: unknown
+ * @vmemmap: address of the struct page of page frame 0, which need not exist;
+ *           0: unknown
  */
 typedef struct KtVm {
     unsigned n_vcpus;

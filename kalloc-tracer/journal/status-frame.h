@@ -8,7 +8,6 @@
 #include "kalloc-tracer/api/kt-journal.h"
 #include "kalloc-tracer/api/kt-query.h"
 #include "guest-symbols/base/bytes.h"
-#include "kalloc-tracer/api/kt-tracer.h"
 
 /** kt_status_put() - append @s, and the sizes and counters of @stats. */
 void kt_status_put(GsOut *out, const KtStatus *s, const KtStats *stats);

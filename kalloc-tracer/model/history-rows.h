@@ -1,6 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rows of the history and their index, for history*.c only.
+ * Rows of the history and their index, for history*.c and the self-check.
+ *
+ * A row is a past life in 47 bytes. Numbers are little-endian and packed:
+ *
+ *     byte  0        8          12       16        22      24       30
+ *          +--------+-----------+--------+---------+-------+--------+------
+ *          | va     | requested | actual | alloc_us| cache | free_us| alloc_
+ *          +--------+-----------+--------+---------+-------+--------+------
+ *     byte  30          33         36         39     42      43    47
+ *          +-----------+----------+----------+------+-------+------+
+ *          |alloc_stack|free_stack|alloc_task| other| flags | link |
+ *          +-----------+----------+----------+------+-------+------+
+ *
+ * The index finds the rows that contained an address. Level L divides the
+ * address space into granules of 64 << 2L bytes. A row of a block of LEN bytes
+ * is registered once: at the smallest level whose granule is not smaller than
+ * LEN, under the granule of its start. So a block lies in at most two granules
+ * of its level, and an address A is found with two lookups for each level:
+ * under A's granule, and under the one before it. Example, level 0 (64 bytes):
+ *
+ *     granule   |     10     |     11     |     12     |
+ *                         [ block, 40 bytes ]             registered under 10
+ *                                ^ A                      looked up: 11, 10
+ *
+ * The rows of one bucket are a chain from the newest to the oldest (link).
  */
 #ifndef KT_HISTORY_ROWS_H
 #define KT_HISTORY_ROWS_H
@@ -14,7 +38,8 @@
 #define SHIFT_STEP  2
 #define LEVELS      30      /* shifts 6, 8, ... 64 */
 
-/* A row, unpacked. */
+/* A row, unpacked. @other: if kfree_rcu() queued the block, the stack that
+ * did so; else the task that freed it */
 typedef struct Row {
     uint64_t va;
     uint64_t requested;
@@ -25,15 +50,16 @@ typedef struct Row {
     uint32_t alloc_stack;
     uint32_t free_stack;
     uint32_t alloc_task;
-    uint32_t other;         /* rcu stack if queued, else free task */
+    uint32_t other;
     uint32_t flags;
     uint32_t link;
 } Row;
 
-/* Row.flags: the layer, and these. */
+/* Row.flags: KtLayer in the lower bits, and these. */
 #define ROW_LAYER   7
 #define ROW_QUEUED  8
-#define ROW_HUGE    16      /* the sizes are in KtHistory.huge */
+#define ROW_HUGE    16      /* a size has more than 32 bits: both are in
+                             * KtHistory.huge */
 #define ROW_FREED   32
 
 typedef struct Huge {
@@ -41,18 +67,22 @@ typedef struct Huge {
     uint64_t actual;
 } Huge;
 
+/*
+ * Rows have numbers 1, 2, ... in the order in which they were added; row N is
+ * in slot N % @capacity.
+ */
 struct KtHistory {
     uint8_t *rows;
     uint64_t capacity;
     uint64_t next;          /* number of the next row */
-    uint64_t oldest;        /* of the oldest that is kept; @next: none is */
+    uint64_t oldest;        /* number of the oldest row; @next: no row */
     uint64_t ready;         /* rows below this number have memory */
     uint64_t evicted;
-    bool *held;             /* by segment: memory was taken for it */
+    bool *held;             /* by segment: the budget was charged for it */
     KtBudget *budget;
-    uint32_t *head;
-    uint32_t mask;
-    uint64_t at_level[LEVELS];
+    uint32_t *head;         /* hash table: newest row of each bucket */
+    uint32_t mask;          /* buckets - 1 */
+    uint64_t at_level[LEVELS];  /* rows of each level */
     GHashTable *huge;       /* slot -> Huge */
 };
 
@@ -93,6 +123,7 @@ static inline void unpack(const uint8_t *at, Row *r)
     r->link = w[5] >> 24;
 }
 
+/* Return the place of a row in the ring. */
 static inline uint64_t slot_of(const KtHistory *h, uint64_t number)
 {
     return number % h->capacity;
@@ -103,6 +134,7 @@ static inline uint8_t *row_at(const KtHistory *h, uint64_t number)
     return h->rows + slot_of(h, number) * ROW_BYTES;
 }
 
+/* Read a row, with its sizes if they are huge. */
 static inline void read_row(const KtHistory *h, uint64_t number, Row *r)
 {
     const Huge *huge;
@@ -116,6 +148,7 @@ static inline void read_row(const KtHistory *h, uint64_t number, Row *r)
     }
 }
 
+/* Convert a row to what queries return. */
 static inline void to_block(const Row *r, KtBlock *b)
 {
     bool queued = r->flags & ROW_QUEUED;
@@ -141,6 +174,7 @@ static inline void to_block(const Row *r, KtBlock *b)
 
 /* ---- index -------------------------------------------------------------- */
 
+/* Return the smallest level whose granules have at least @len bytes. */
 static inline unsigned level_of(uint64_t len)
 {
     unsigned bits = len > 1 ? 64 - __builtin_clzll(len - 1) : 0;
@@ -149,6 +183,7 @@ static inline unsigned level_of(uint64_t len)
            (bits - FIRST_SHIFT + SHIFT_STEP - 1) / SHIFT_STEP;
 }
 
+/* Return the number of the granule of @level that contains @va. */
 static inline uint64_t granule(unsigned level, uint64_t va)
 {
     unsigned shift = FIRST_SHIFT + level * SHIFT_STEP;
@@ -156,6 +191,7 @@ static inline uint64_t granule(unsigned level, uint64_t va)
     return shift < 64 ? va >> shift : 0;
 }
 
+/* Return the bucket of granule @key of @level. */
 static inline uint32_t *head_of(const KtHistory *h, unsigned level,
                                 uint64_t key)
 {
@@ -166,7 +202,10 @@ static inline uint32_t *head_of(const KtHistory *h, unsigned level,
     return &h->head[(x >> 32) & h->mask];
 }
 
-/* The row's number if it is in the ring and older than @before, else 0. */
+/* Return the number of the row that a link refers to; 0 if it is not in the
+ * ring any more, or not older than row @before. A link has the lower 32 bits
+ * of the number; the age (next - number) says whether the row still exists,
+ * so the links of evicted rows need not be removed. */
 static inline uint64_t resolve(const KtHistory *h, uint32_t link,
                                uint64_t before)
 {

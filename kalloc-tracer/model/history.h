@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * History: past lives of addresses, newest first, oldest dropped first.
+ * History: past lives, that is blocks whose memory was allocated again.
  *
- * A ring of 47-byte rows with a hash index: a row is registered under
- * (level, start >> shift of the level), where the level is the smallest whose
- * granule is not smaller than the block; so a block lies in two granules of
- * its level at most, and an address is looked up under two keys a level.
- * A row links to the one registered before it in its bucket. Overwritten
- * rows are known by their age, so that nothing is ever unlinked.
+ * The model adds them, queries and the self-check read them. It is a ring of
+ * rows of 47 bytes: if it is full, the oldest row is evicted. A hash index
+ * finds the rows that contained an address. history-rows.h draws both.
  *
- * No locking: the tracer's lock covers it.
+ * No lock: the tracer's lock is held.
  */
 #ifndef KT_HISTORY_H
 #define KT_HISTORY_H
@@ -20,42 +17,55 @@
 
 typedef struct KtHistory KtHistory;
 
-/** kt_history_new() - (owned) a history of at most @bytes of host memory.
- *  @budget: (borrowed, nullable) where they are taken as it grows. */
+/**
+ * kt_history_new() - make an empty history
+ * @bytes: host memory, at most
+ * @budget: (borrowed, nullable) charged as the history grows
+ *
+ * Returns: (owned)
+ */
 KtHistory *kt_history_new(uint64_t bytes, KtBudget *budget);
 void kt_history_free(KtHistory *h);
 
-/** kt_history_add() - @b ended. Kept are its place, sizes, times, layer,
- *  cache, allocating stack and task, and its free stack; of a block that
- *  kfree_rcu() queued its rcu stack, else its free task.
- *  Returns: false when a row was dropped: another for it, or itself. */
+/**
+ * kt_history_add() - add a block whose memory was allocated again
+ *
+ * The row has the address, sizes, times, layer, cache, the stack and task of
+ * the allocation, and the stack of the free. If kfree_rcu() queued the block it
+ * has that stack too, else the task of the free.
+ *
+ * Returns: false if a row was evicted to make room, or there was no memory for
+ * this one.
+ */
 bool kt_history_add(KtHistory *h, const KtBlock *b);
 
-/** kt_history_touch() - start to load what adding a block of @len bytes at
- *  @va will need. */
+/** kt_history_touch() - prefetch what kt_history_add() of a block of @len bytes
+ *  at @va will need. */
 void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len);
 
-/** kt_history_find() - past lives that contained @va, newest first. */
+/** kt_history_find() - call @fn for the past lives that contained @va, the
+ *  newest first; false ends it. */
 void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
                      void *opaque);
 
-/** kt_history_foreach() - all past lives, oldest first, until @fn returns
- *  false. */
+/** kt_history_foreach() - call @fn for all past lives, the oldest first; false
+ *  ends it. */
 void kt_history_foreach(const KtHistory *h, KtBlockFn fn, void *opaque);
-/** kt_history_some() - at most @n of them, from number *@at on, which moves;
- *  0 is the oldest. Returns: false when there are no more. */
+/** kt_history_some() - call @fn for at most @n past lives. @at: (in, out)
+ *  number to continue at; 0: the oldest. Return false if there are no more. */
 bool kt_history_some(const KtHistory *h, uint64_t *at, unsigned n,
                      KtBlockFn fn, void *opaque);
-/** kt_history_renumber() - give every past life other ids. */
+/** kt_history_renumber() - replace the ids in all past lives. */
 void kt_history_renumber(KtHistory *h, const KtRenumber *to);
-/** kt_history_shrink() - drop the oldest rows until @bytes went back to the
- *  system, or all. Returns: how many bytes did. */
+/** kt_history_shrink() - evict the oldest rows until @bytes of memory are
+ *  returned to the host, or no row is left. Return how many bytes were. */
 uint64_t kt_history_shrink(KtHistory *h, uint64_t bytes);
-/** kt_history_evicted() - rows that were dropped, or not kept, so far. */
+/** kt_history_evicted() - return how many rows were evicted, or not kept. */
 uint64_t kt_history_evicted(const KtHistory *h);
 
+/** kt_history_rows() - return the number of past lives. */
 uint64_t kt_history_rows(const KtHistory *h);
-/** kt_history_bytes() - host memory of the rows so far and the index. */
+/** kt_history_bytes() - return the host memory of rows and index. */
 uint64_t kt_history_bytes(const KtHistory *h);
 
 #endif /* KT_HISTORY_H */

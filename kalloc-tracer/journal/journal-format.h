@@ -1,10 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a journal is made of: docs/journal.md in numbers. For the writer and
- * the reader of it.
+ * The fixed parts of a journal: docs/journal.md in numbers. Used by the frame
+ * writer and the frame reader.
  *
- * All integers are little-endian. A file is a head, frames, and, if it was
- * ended, a tail that tells where the index is.
+ *     offset 0       64          128                           size - 24
+ *           +-------+-----------+---------+-- --+-------------+------+
+ *           | head  | live      | frame 0 | ... | index frame | tail |
+ *           | once  | rewritten |         |     | if ended    |      |
+ *           +-------+-----------+---------+-- --+-------------+------+
+ *
+ * A frame is a header and one section or, of events, a section for each column:
+ *
+ *     offset  0       4      8        12   16       20
+ *            +-------+------+--------+----+--------+-----+---
+ *            | magic | kind | number | n  | stored | raw | ...
+ *            +-------+------+--------+----+--------+-----+---
+ *     offset  24          32         40         48        56    60
+ *         ---+-----------+----------+----------+---------+-----+---------+
+ *        ... | first_seq | last_seq | first_us | last_us | crc | crc of  |
+ *            |           |          |          |         |     | 0 to 59 |
+ *         ---+-----------+----------+----------+---------+-----+---------+
+ *
+ *     section: unpacked length (4), stored length (4), bytes; the bytes are
+ *     packed with zstd if the stored length is less
+ *
+ * Integers are little-endian. Head, live, header and tail each end with a
+ * checksum of the bytes before it. Pure functions: any thread.
  */
 #ifndef KT_JOURNAL_FORMAT_H
 #define KT_JOURNAL_FORMAT_H
@@ -15,95 +36,107 @@
 #define KT_JOURNAL_VERSION      3
 
 #define KT_HEAD_BYTES           128
-#define KT_HEAD_LIVE            64      /* where its second half begins */
-#define KT_FRAME_BYTES          64      /* of a frame's header */
+#define KT_HEAD_LIVE            64      /* offset of the second half */
+#define KT_FRAME_BYTES          64      /* of a header */
 #define KT_TAIL_BYTES           24
 #define KT_FRAME_MAGIC          0x7246414b      /* "KAFr" */
 #define KT_TAIL_MAGIC           0x00444e454a414bull     /* "KAJEND" */
 
-/* Caps of what a reader believes. */
-#define KT_STORED_MAX           (64u << 20)     /* bytes of a payload */
-#define KT_SECTION_MAX          (64u << 20)     /* bytes of one, unpacked; of
-                                                 * columns KT_COLUMN_MAX */
-#define KT_MEM_BYTES (8u << 20)                 /* of a checkpoint, a frame */
-#define KT_CHECKPOINT_MAX       (1u << 30)      /* bytes of its parts */
-#define KT_NAMED_PCS            (1u << 20)      /* that get a number */
+/* Limits of what a reader accepts. */
+#define KT_STORED_MAX           (64u << 20)     /* bytes behind a header */
+#define KT_SECTION_MAX          (64u << 20)     /* bytes of a section, unpacked;
+                                                 * columns: KT_COLUMN_MAX */
+#define KT_MEM_BYTES (8u << 20)                 /* checkpoint bytes a frame */
+#define KT_CHECKPOINT_MAX       (1u << 30)      /* bytes of a checkpoint */
+#define KT_NAMED_PCS            (1u << 20)      /* program counters that get a
+                                                 * number */
 
-/** What a frame is. Readers skip kinds from KT_FRAME_MAY_SKIP on that they
- *  do not know, and stop at others. */
+/** What a frame contains. A reader stops at a kind that it does not know, and
+ *  skips it if the number is KT_FRAME_MAY_SKIP or more. */
 typedef enum KtFrameKind {
     KT_FRAME_EVENTS = 1,  /* columns of event-codec.h, a section each */
-    KT_FRAME_DEFS,        /* stacks, tasks, caches */
-    KT_FRAME_HOOKS,       /* the hook table */
-    KT_FRAME_KERNEL,      /* gs_kernel_save(); begins with a byte: found */
+    KT_FRAME_DEFS,        /* stacks, tasks, caches: definitions.h */
+    KT_FRAME_HOOKS,       /* the hook table: hook-names.h */
+    KT_FRAME_KERNEL,      /* a byte: found or not; then gs_kernel_save() */
     KT_FRAME_MODULE,      /* gs_kernel_save_module() */
-    KT_FRAME_MODULE_GONE, /* its address */
+    KT_FRAME_MODULE_GONE, /* address of a module that was unloaded */
     KT_FRAME_CONTROL,     /* KtControl and a value */
-    KT_FRAME_STATUS,      /* counters, sizes, hooks: status-frame.c */
-    KT_FRAME_GAP,        /* events that were not written, by number */
-    KT_FRAME_CHECKPOINT,  /* a part of kt_snapshot_save()'s stream: a byte,
-                             * more follow or not, then its bytes; events go
-                             * on from that state */
+    KT_FRAME_STATUS,      /* counters, sizes, hooks: status-frame.h */
+    KT_FRAME_GAP,         /* number of events that were not written */
+    KT_FRAME_CHECKPOINT,  /* a part of a snapshot: a byte, more parts follow or
+                             * not; then bytes. Events continue from that
+                             * state */
     KT_FRAME_MAY_SKIP = 0x80,
-    KT_FRAME_INDEX = 0x80, /* of all frames before it */
-    KT_FRAME_MARK,         /* accounts kept: a byte, set or dropped; a name */
-    KT_FRAME_INHERITED,    /* a module that a VM's state came with: a byte,
-                             * loaded or not any more; then as
-                             * KT_FRAME_MODULE */
+    KT_FRAME_INDEX = 0x80, /* headers of all frames before it */
+    KT_FRAME_MARK,         /* a mark: a byte, set or dropped; its name */
+    KT_FRAME_INHERITED,    /* a module of a VM state that was loaded: a byte,
+                             * loaded or unloaded; then as KT_FRAME_MODULE */
 } KtFrameKind;
 
-/** What becomes of a boot; the payload of KT_FRAME_CONTROL. */
+/** What happened to the boot; the content of KT_FRAME_CONTROL. */
 typedef enum KtControl {
     KT_CONTROL_RESET = 1, /* the VM was reset: a new boot */
     KT_CONTROL_CLEAR,     /* `ka clear`; a gap follows */
-    KT_CONTROL_COMPLETE,  /* tracing began before the first allocation, or
-                             * not: the value */
-    KT_CONTROL_ENABLED,   /* `ka on`, `ka off`: the value */
+    KT_CONTROL_COMPLETE,  /* kt_tracer_set_complete(), with its value */
+    KT_CONTROL_ENABLED,   /* `ka on`, `ka off`: 1, 0 */
 } KtControl;
 
-/** struct KtFrame - a frame's header, and where it stands
- *  @n: events in it; @seq, @us: their first and last (least and greatest),
- *      of other kinds those of the event before
- *  @stored: bytes behind the header; @raw: of its sections, unpacked */
+/**
+ * struct KtFrame - the header of a frame, and its place in the file
+ * @number: 0, 1, 2, ... in the file
+ * @n: events in the frame
+ * @stored: bytes behind the header
+ * @raw: bytes of the sections, unpacked
+ * @first_seq, @last_seq: numbers of its first and last event
+ * @first_us, @last_us: least and greatest time of its events. Without events,
+ *                      these four are those of the last event before
+ * @crc: checksum of the stored bytes
+ */
 typedef struct KtFrame {
     uint64_t offset;
     uint8_t kind;
-    uint32_t number;        /* from 0, in the file */
+    uint32_t number;
     uint32_t n;
     uint32_t stored;
     uint32_t raw;
     uint64_t first_seq, last_seq;
     uint64_t first_us, last_us;
-    uint32_t crc;           /* of what is stored */
+    uint32_t crc;
 } KtFrame;
 
-/** struct KtHead - the first half of the head, written once */
+/** struct KtHead - first half of the head: limits of the tracer that wrote the
+ *  file. @begun: the host's clock, seconds since 1970 */
 typedef struct KtHead {
     uint64_t history_bytes;
     uint64_t map_bytes;
     uint32_t max_stacks;
     uint32_t n_cpus;
-    uint64_t begun;         /* host's clock, seconds since 1970 */
+    uint64_t begun;
 } KtHead;
 
-/** struct KtLive - the second half, written while the guest runs
- *  @promised: the file will have events up to this number
- *  @dropped: events that it never will have, because writing failed */
+/**
+ * struct KtLive - second half of the head, rewritten while the guest runs
+ * @promised: the file will have events up to this number
+ * @dropped: events that it will never have: writing failed
+ */
 typedef struct KtLive {
     uint64_t promised;
     uint64_t dropped;
 } KtLive;
 
+/* Write a part as bytes, with its checksum. */
 void kt_head_put(const KtHead *h, uint8_t out[KT_HEAD_LIVE]);
-bool kt_head_get(KtHead *h, const uint8_t in[KT_HEAD_LIVE]);
 void kt_live_put(const KtLive *l, uint8_t out[KT_HEAD_LIVE]);
-bool kt_live_get(KtLive *l, const uint8_t in[KT_HEAD_LIVE]);
 void kt_tail_put(uint64_t index, uint8_t out[KT_TAIL_BYTES]);
-bool kt_tail_get(uint64_t *index, const uint8_t in[KT_TAIL_BYTES]);
 void kt_frame_put(const KtFrame *f, uint8_t out[KT_FRAME_BYTES]);
-/** kt_frame_get() - @f->offset is the caller's; false for no header. */
+/* Read a part; return false if the checksum is wrong or it is no such part.
+ * @f->offset is set by the caller. */
+bool kt_head_get(KtHead *h, const uint8_t in[KT_HEAD_LIVE]);
+bool kt_live_get(KtLive *l, const uint8_t in[KT_HEAD_LIVE]);
+bool kt_tail_get(uint64_t *index, const uint8_t in[KT_TAIL_BYTES]);
 bool kt_frame_get(KtFrame *f, const uint8_t in[KT_FRAME_BYTES]);
 
+/** kt_crc() - return zlib's crc32 of @data. */
 uint32_t kt_crc(const void *data, size_t len);
 
 #endif /* KT_JOURNAL_FORMAT_H */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The order in which blocks were freed, for blocks.c only: a list through the
- * pool KtBlocks.age, whose records have the indexes of the KtEnds. Without a
- * bound on memory nobody asks for it, and there is none.
+ * The order in which blocks were freed, for blocks.c only.
+ *
+ * Evicting needs the block that was freed first. The order is a list through
+ * the pool KtBlocks.age, whose records have the numbers of the KtEnds. Without
+ * a memory limit nothing is evicted, and there is no list.
  */
 #ifndef KT_BLOCKS_AGE_H
 #define KT_BLOCKS_AGE_H
@@ -14,7 +16,7 @@ static inline KtLink *age_at(const KtBlocks *b, uint32_t end)
     return kt_pool_at(&b->age, end);
 }
 
-/* @end becomes the newest. */
+/* Add the block of @end as the newest. */
 static inline void age_add(KtBlocks *b, uint32_t end)
 {
     if (!b->bounded) {

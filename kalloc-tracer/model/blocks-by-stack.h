@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Lists of what has the same stack, for blocks.c only.
+ * Lists of the records with the same stack, for blocks.c only.
+ *
+ * KtList.head has the first record of each stack's list, by stack id; the
+ * records are linked in both directions. Adding and removing is O(1). Stack 0
+ * means "none": its blocks are in no list.
  */
 #ifndef KT_BLOCKS_LIST_H
 #define KT_BLOCKS_LIST_H
@@ -39,7 +43,6 @@ static inline void list_grow(KtList *l, uint32_t stack)
     l->n = n;
 }
 
-/* Stack 0 is none: its blocks are in no list. */
 static inline void list_add(KtList *l, uint32_t stack, uint32_t index)
 {
     KtLink *link = link_at(l, index);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where there are blocks that are younger than the last gap, for blocks.c
- * only: a bit for each group of records. A gap makes all blocks old, and looks
- * at these groups alone: what it costs was paid for by the events that made
- * their blocks young, however often a guest has gaps.
+ * Blocks that were allocated after the last gap, for blocks.c only.
+ *
+ * A gap sets KtRec.old in all blocks. A dirty bitmap says which can still be
+ * new: one bit per 64 records, set when a record of the group is allocated.
+ * A gap visits only the groups whose bit is set, and clears the bits. Each
+ * visit is paid for by an earlier allocation, so gaps cost O(1) amortised per
+ * event, however often a guest has them.
  */
 #ifndef KT_BLOCKS_YOUNG_H
 #define KT_BLOCKS_YOUNG_H
@@ -15,7 +18,7 @@
 #define GROUP_SHIFT 6
 #define WORD_SHIFT  (GROUP_SHIFT + 6)       /* records of a word's groups */
 
-/* Room for the bit of @index. */
+/* Make room for the bit of record @index. */
 static inline void young_reserve(KtBlocks *b, uint32_t index)
 {
     uint32_t n = MAX(64, b->n_young);
@@ -45,8 +48,8 @@ static inline void young_add(KtBlocks *b, uint32_t index)
     b->young[index >> WORD_SHIFT] |= 1ull << (index >> GROUP_SHIFT & 63);
 }
 
-/* Of one group. Released records are marked too: kt_blocks_set() makes them
- * new. Returns: how many there are. */
+/* Set @old in all records of a group, also released ones: kt_blocks_set()
+ * clears it. Return their number. */
 static inline uint64_t age_group(KtBlocks *b, uint64_t group)
 {
     uint64_t first = MAX(group << GROUP_SHIFT, 1);

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Blocks: a 48-byte record for each allocated or freed block.
+ * Blocks: the record of each live or freed block.
  *
- * What only a freed block has (who freed it, when) is in a record of its
- * own, likewise what only a block has that kfree_rcu() queued. Each record
- * is in the list of its stack, so that the blocks of a stack are found
- * without a search. No locking: the tracer's lock covers it.
+ * A live block needs one record of 48 bytes (KtRec). What only some blocks have
+ * is in records of their own, so that it costs nothing for the others:
+ *
+ *     KtRec  va, sizes, who allocated      every block
+ *       `--> KtEnd  who freed, when        freed, or queued by kfree_rcu()
+ *              `--> KtRcu  who queued      queued by kfree_rcu()
+ *
+ * Records are found by number (32 bits, 0 is none). Each is in a list with all
+ * others of the same stack, so `ka blocks --alloc-pc` needs no search.
+ *
+ * No lock: the tracer's lock is held.
  */
 #ifndef KT_BLOCKS_H
 #define KT_BLOCKS_H
@@ -14,7 +21,7 @@
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/pool.h"
 
-/** struct KtLink - place in a doubly linked list, by record index; 0 ends */
+/** struct KtLink - place in a doubly linked list of records; 0: no neighbour */
 typedef struct KtLink {
     uint32_t prev;
     uint32_t next;
@@ -22,15 +29,17 @@ typedef struct KtLink {
 
 /**
  * struct KtRec - a block
- * @va: its start. Comes first: the pool overwrites its low half when the
- *      record is released
- * @requested, @actual: bytes; when @huge they are in a side table
- * @link: in the list of @stack
- * @end: index of its KtEnd; 0 while plainly allocated
+ * @va: its start. Must be the first member: the pool links released records
+ *      through it
+ * @requested, @actual: requested and reserved bytes; if @huge, in a side table
+ * @link: place in the list of @stack
+ * @end: its KtEnd, 0: neither freed nor queued
  * @gfp: index in the table of gfp values
- * @freed: KT_BLOCK_FREED
+ * @freed: it is KT_BLOCK_FREED
  * @queued: kfree_rcu() queued it
- * @old: it was here before events went unrecorded
+ * @huge: a size has more than 32 bits
+ * @old: it was allocated before the last gap, so it may have been freed and
+ *       handed out again in the gap
  */
 typedef struct KtRec {
     uint64_t va;
@@ -54,10 +63,11 @@ typedef struct KtRec {
 G_STATIC_ASSERT(sizeof(KtRec) == 48);
 
 /**
- * struct KtEnd - how a block ended, or that it is queued to
- * @rcu: index of its KtRcu, 0 none
- * @reported: frees still to come that were reported already, when they were
- *            queued
+ * struct KtEnd - how a block ended, or is about to
+ * @block: its KtRec
+ * @rcu: its KtRcu, 0: none
+ * @reported: frees still to come that were already reported as errors, when
+ *            kfree_rcu() queued the block again
  */
 typedef struct KtEnd {
     uint64_t free_us:48;
@@ -81,21 +91,21 @@ typedef struct KtRcu {
 } KtRcu;
 G_STATIC_ASSERT(sizeof(KtRcu) == 24);
 
-/** struct KtList - lists of a pool's records, one for each stack */
+/** struct KtList - lists of the records of a pool, one for each stack. @offset:
+ *  of the KtLink in a record; @head: by stack id, @n of them */
 typedef struct KtList {
     KtPool *pool;
-    uint32_t offset;        /* of the KtLink in a record */
+    uint32_t offset;
     uint32_t n;
     uint32_t *head;
     KtBudget *budget;
 } KtList;
 
 /**
- * struct KtBlocks - all of them
- * @age: (KtLink, by the index of the KtEnd) freed blocks from the @oldest to
- *       the @newest; only with a bound, for who makes room
- * @young: a bit for each group of records that may have one that is not old;
- *         @n_young words
+ * struct KtBlocks - all blocks of a boot
+ * @age: (KtLink, numbered as the KtEnds) freed blocks from the @oldest to the
+ *       @newest; only if memory has a limit: blocks-by-age.h
+ * @young: bitmap of groups of records, @n_young words: blocks-since-gap.h
  */
 typedef struct KtBlocks {
     KtPool rec;
@@ -119,11 +129,13 @@ typedef struct KtBlocks {
     uint16_t last_gfp_id;
 } KtBlocks;
 
-/** kt_blocks_init() - @budget: (borrowed, nullable) where memory is taken.
- *  With a bound each record comes with the memory for its end. */
+/** kt_blocks_init() - make an empty table. @budget: (borrowed, nullable) what
+ *  memory is charged to. If it has a limit, the memory for a block's KtEnd is
+ *  reserved with the block, so a free never fails. */
 void kt_blocks_init(KtBlocks *b, KtBudget *budget);
 void kt_blocks_deinit(KtBlocks *b);
 
+/* Return a record; none of them moves. */
 static inline KtRec *kt_rec(const KtBlocks *b, uint32_t index)
 {
     return kt_pool_at(&b->rec, index);
@@ -139,81 +151,89 @@ static inline KtRcu *kt_rcu(const KtBlocks *b, uint32_t index)
     return kt_pool_at(&b->rcu, index);
 }
 
-/** kt_blocks_new() - an unset record, 0 without memory. */
+/** kt_blocks_new() - allocate a record, not set yet; return 0 if there is no
+ *  memory. */
 uint32_t kt_blocks_new(KtBlocks *b);
-/** kt_blocks_fit() - may a block have such sizes? Those of 4 GiB and more
- *  take memory. */
+/** kt_blocks_fit() - return true if there is memory for a block of such sizes:
+ *  sizes of 4 GiB and more need some. */
 bool kt_blocks_fit(const KtBlocks *b, uint64_t requested, uint64_t actual);
-/** kt_blocks_oldest() - the block that was freed first, 0 for none or without
- *  a bound. One with reported frees to come is not, while there are others. */
+/** kt_blocks_oldest() - return the block that was freed first; 0 if there is
+ *  none or memory has no limit. A block with reported frees still to come is
+ *  returned only if there are no others. */
 uint32_t kt_blocks_oldest(KtBlocks *b);
-/** kt_blocks_set() - make it the block that @ev allocated. */
+/** kt_blocks_set() - make the record the block that @ev allocated. */
 void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev);
-/** kt_blocks_unset() - it left the map: leave lists, drop extensions. */
+/** kt_blocks_unset() - remove the record from all lists, and release its KtEnd
+ *  and KtRcu: the block is no longer in the map. */
 void kt_blocks_unset(KtBlocks *b, uint32_t index);
-/** kt_blocks_release() - give an unset record back. */
+/** kt_blocks_release() - release a record that is not set. */
 void kt_blocks_release(KtBlocks *b, uint32_t index);
 
-/** kt_blocks_copy() - make @to the part of @from that begins at @va: the same
- *  allocation, not freed, not queued. */
+/** kt_blocks_copy() - make record @to a block of @len bytes at @va, a part of
+ *  @from: allocated by the same event, neither freed nor queued. */
 void kt_blocks_copy(KtBlocks *b, uint32_t to, uint32_t from, uint64_t va,
                     uint64_t len);
-/** kt_blocks_shrink() - only @len bytes are left of it. */
+/** kt_blocks_shrink() - keep only the first @len bytes of a block. */
 void kt_blocks_shrink(KtBlocks *b, uint32_t index, uint64_t len);
+/** kt_blocks_resize() - set the requested bytes (krealloc in place). */
 void kt_blocks_resize(KtBlocks *b, uint32_t index, uint64_t requested);
-/** kt_blocks_set_freed() - @ev freed it. */
+/** kt_blocks_set_freed() - record that @ev freed the block. */
 void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev);
-/** kt_blocks_set_queued() - kfree_rcu() queued it. Returns: false when there
- *  is no memory to keep by whom. */
+/** kt_blocks_set_queued() - record that kfree_rcu() queued the block. Return
+ *  false if there is no memory for the stack that did so. */
 bool kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev);
 
-/** kt_blocks_expect() - one more free of it will come that was reported;
- *  kt_blocks_expected() - was this one? */
+/** kt_blocks_expect() - count a free of the block that was reported when it was
+ *  queued, and is still to come. */
 void kt_blocks_expect(KtBlocks *b, uint32_t index);
+/** kt_blocks_expected() - return true if such a free is to come, and count it
+ *  as seen. */
 bool kt_blocks_expected(KtBlocks *b, uint32_t index);
-/** kt_blocks_freed_so() - was it freed by the call that @ev tells of? */
+/** kt_blocks_freed_so() - return true if a call with the stack and task of @ev
+ *  freed the block. */
 bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev);
 
-/** kt_blocks_age() - every block is older than a gap from now on. Returns: how
- *  many records it looked at; those of before the gap before are few. */
+/** kt_blocks_age() - set @old in all blocks: there is a gap. Return how many
+ *  records were visited; see blocks-since-gap.h. */
 uint64_t kt_blocks_age(KtBlocks *b);
 
-/** kt_blocks_requested() - bytes that were asked for. */
+/** kt_blocks_requested() - return the requested bytes. */
 uint64_t kt_blocks_requested(const KtBlocks *b, uint32_t index);
-/** kt_blocks_len() - bytes in the map, 0 for a block of no bytes. */
+/** kt_blocks_len() - return the bytes in the map; may be 0. */
 uint64_t kt_blocks_len(const KtBlocks *b, uint32_t index);
-/** kt_blocks_last() - its last address; its start when it has no bytes, the
- *  last there is when it would wrap. */
+/** kt_blocks_last() - return the last address of the block; its start if it has
+ *  no bytes, UINT64_MAX if it would wrap. */
 uint64_t kt_blocks_last(const KtBlocks *b, uint32_t index);
+/** kt_blocks_get() - read a block as queries return it. */
 void kt_blocks_get(const KtBlocks *b, uint32_t index, KtBlock *out);
 
-/** kt_blocks_touch_stack() - start to load the list heads that @ev needs;
- *  kt_blocks_touch() - then its block and the heads' records;
- *  kt_blocks_touch_links() - then the neighbours in the block's lists;
- *  kt_blocks_touch_end() - then those in the list of the stack that freed. */
+/* Prefetch in four steps what applying @ev will need; each step reads what the
+ * step before prefetched: list heads of the stack; the block and the records
+ * at these heads; neighbours in the block's lists; neighbours in the list of
+ * the stack that freed it. */
 void kt_blocks_touch_stack(const KtBlocks *b, const KtEvent *ev);
 void kt_blocks_touch(const KtBlocks *b, const KtEvent *ev, uint32_t index);
 void kt_blocks_touch_links(const KtBlocks *b, uint32_t index);
 void kt_blocks_touch_end(const KtBlocks *b, uint32_t index);
 
-/** kt_list_head() - first record of the list of @stack, 0 if empty. */
+/** kt_list_head() - return the first record of a stack's list, 0 if empty. */
 static inline uint32_t kt_list_head(const KtList *l, uint32_t stack)
 {
     return stack < l->n ? l->head[stack] : 0;
 }
 
-/** struct KtRenumber - new ids by old ones, which are below the lengths of
- *  these (borrowed) arrays; 0 stays 0, and no two stacks become one */
+/** struct KtRenumber - new ids by old ids (borrowed arrays, as long as the
+ *  greatest old id needs). 0 stays 0; two stacks never become one */
 typedef struct KtRenumber {
     const uint32_t *stack;
     const uint32_t *task;
     const uint16_t *cache;
 } KtRenumber;
 
-/** kt_blocks_renumber() - give every block other ids. */
+/** kt_blocks_renumber() - replace the ids in all blocks. */
 void kt_blocks_renumber(KtBlocks *b, const KtRenumber *to);
 
-/** kt_blocks_bytes() - host memory. */
+/** kt_blocks_bytes() - return the host memory of all records. */
 uint64_t kt_blocks_bytes(const KtBlocks *b);
 
 #endif /* KT_BLOCKS_H */

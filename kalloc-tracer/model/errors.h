@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Errors: the rules that tell them, and the list of those found.
+ * Errors: the rules that decide whether a call is an error, and the list of
+ * errors.
  *
- * A rule sees a call and the block it hits and says what it thinks; the
- * model acts on it. No rule accuses on the strength of what it cannot know:
- * a block that was here before events went unrecorded may be another one by
- * now. No locking: the tracer's lock covers the list.
+ * The model calls a rule with a call and the block at its address, and acts on
+ * the result. A rule reports only what is certain. Example: a block that was
+ * allocated before a gap may have been freed and handed out again in the gap;
+ * then freeing its address is right, so nothing is reported.
+ *
+ * No lock: the tracer's lock is held. Rules are pure functions.
  */
 #ifndef KT_ERRORS_H
 #define KT_ERRORS_H
@@ -13,25 +16,26 @@
 #include "kalloc-tracer/api/kt-query.h"
 #include "kalloc-tracer/model/blocks.h"
 
-/* The list's length; later errors are dropped and counted. */
+/* Length of the list; later errors are dropped, and counted. */
 #define KT_MAX_ERRORS 65536
 
-/** What a rule says of a call. */
+/** The result of a rule. */
 typedef enum KtVerdict {
     KT_OK,
-    KT_OK_UNKNOWN,      /* nothing is known of that address: counted */
-    KT_BAD,             /* an error: its kind is told */
+    KT_OK_UNKNOWN,      /* nothing is known of the address; is counted */
+    KT_BAD,             /* an error; @kind says which */
 } KtVerdict;
 
 /**
- * struct KtCase - a call and what it hits
+ * struct KtCase - what a rule decides on
  * @ev: the call
- * @rec: the block that contains its address, NULL for none
- * @requested: (KT_EVF_SIZED) the size that was asked for of @rec
- * @certain: every allocation since boot was seen
- * @unseen: what was freed may have been handed out again, and nobody saw it
- * @whole: (pages) the block ends where the freed range ends
- * @again: (pages) the call that freed the block tells so once more
+ * @rec: (nullable) the block that contains the call's address
+ * @requested: KT_EVF_SIZED: requested bytes of @rec
+ * @certain: every allocation since boot was recorded
+ * @unseen: freed memory may have been handed out again by a call that was not
+ *          recorded
+ * @whole: pages: the freed range ends where the block ends
+ * @again: pages: the call that freed the block may report it once more
  */
 typedef struct KtCase {
     const KtEvent *ev;
@@ -43,29 +47,29 @@ typedef struct KtCase {
     bool again;
 } KtCase;
 
-/** kt_rule_free() - of a KT_EV_FREE. */
+/** kt_rule_free() - decide on a KT_EV_FREE of any family but pages. */
 KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind);
-/** kt_rule_free_pages() - the same by the family of pages. */
+/** kt_rule_free_pages() - decide on a KT_EV_FREE of pages. */
 KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind);
-/** kt_rule_queue() - of a KT_EV_RCU_QUEUE. Only tells what the free that
- *  follows it could not: that the block was queued or freed before. */
+/** kt_rule_queue() - decide on a KT_EV_RCU_QUEUE. Only reports a block that was
+ *  queued or freed before; everything else is found when the free follows. */
 KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind);
 
-/** struct KtErrors - the list, by id */
+/** struct KtErrors - the errors of a boot, by id */
 typedef struct KtErrors {
     GArray *list;       /* KtError */
-    unsigned room;      /* so many are paid for */
+    unsigned room;      /* entries that are charged to @budget */
     KtBudget *budget;   /* borrowed */
 } KtErrors;
 
 void kt_errors_init(KtErrors *e, KtBudget *budget);
 void kt_errors_deinit(KtErrors *e);
-/** kt_errors_add() - @ev was caught; false when the list is full. @block:
- *  (nullable, copied) the block as it was. */
+/** kt_errors_add() - add the error that @ev made. @block: (nullable, copied)
+ *  the block before @ev. Return false if the list is full. */
 bool kt_errors_add(KtErrors *e, KtErrorKind kind, const KtEvent *ev,
                    const KtBlock *block);
-/** kt_errors_keep() - likewise an error that was told elsewhere, but for its
- *  id (copied). */
+/** kt_errors_keep() - add an error of a snapshot (copied), with a new id. As
+ *  kt_errors_add(). */
 bool kt_errors_keep(KtErrors *e, const KtError *err);
 
 #endif /* KT_ERRORS_H */

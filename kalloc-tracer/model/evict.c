@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Giving up: see evict.h. The model calls it where it finds no memory, and at
- * the end of a batch; what is given up is counted by it or by the history.
+ * Eviction: see evict.h. The model calls it when a record cannot be allocated,
+ * and at the end of a batch of events. What is evicted is counted.
  *
- * Each call frees enough for several blocks, or for a piece of memory for
- * thousands, so that an event pays a small, constant share.
+ * Each call evicts several blocks, or frees a piece of memory for thousands,
+ * so an event pays a small, constant share.
  */
 #include "kalloc-tracer/model/evict.h"
 
 #include "kalloc-tracer/model/model.h"
 
-/* Freed blocks that go at once. */
+/* Freed blocks that are evicted at once. */
 #define SOME_BLOCKS 16
 
 static void evict_block(KtModel *m, uint32_t index)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a model gives up when there is no memory: past lives first, the oldest
- * first; then blocks that were freed and not reused, the one freed first
- * first. A block that is allocated is never given up. No locking: the
- * tracer's lock covers it.
+ * What a model evicts when the memory limit is reached: past lives first, the
+ * oldest before the others; then freed blocks, in the order of their frees. A
+ * live block is never evicted: if nothing else is left, new blocks are not
+ * kept.
+ *
+ * No lock: the tracer's lock is held.
  */
 #ifndef KT_EVICT_H
 #define KT_EVICT_H
@@ -12,12 +14,13 @@
 
 typedef struct KtModel KtModel;
 
-/** kt_evict_for_block() - make room for another block or its place in a map.
- *  Returns: false when there is nothing left to give up. */
+/** kt_evict_for_block() - make room for a block and its place in a map. Return
+ *  false if there is nothing left to evict. */
 bool kt_evict_for_block(KtModel *m);
 
-/** kt_evict_for_others() - past lives make room for what other threads take,
- *  who cannot ask for it: backtraces, names, symbols. After each batch. */
+/** kt_evict_for_others() - evict past lives until other threads have room for
+ *  backtraces, tasks and symbols, which cannot evict anything themselves. Call
+ *  it after each batch of events. */
 void kt_evict_for_others(KtModel *m);
 
 #endif /* KT_EVICT_H */

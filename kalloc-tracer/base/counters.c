@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counters: see counters.h. Relaxed atomics; a sum read while threads add is
- * a value the counter had at some time in between.
+ * Counters: see counters.h. Relaxed atomics: a sum that is read while threads
+ * add is a value that the counter had at some time in between.
  */
 #include "kalloc-tracer/base/counters.h"
 

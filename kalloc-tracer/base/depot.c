@@ -2,15 +2,17 @@
 /*
  * Depot: see depot.h.
  *
- * An open-addressing table of (entry, tag) in one 64-bit word each is searched
- * without a lock: a slot goes from 0 to its final value once, by a release
- * store after the entry is complete. A table that fills up is replaced by
- * one of twice the size; the old one is kept, since somebody may still be
- * searching it (what he misses there he looks for again under the mutex).
- * All tables together take at most twice the last one's size.
+ * The hash table is open-addressing; a slot has the address of an entry and 16
+ * bits of its hash in one word. Lookups take no lock: a slot changes once,
+ * from 0 to its final value, by a release store after the entry is complete.
  *
- * Entries lie in arenas that never move, and are found from their id through
- * pages of pointers.
+ * A table that fills up is replaced by one of twice the size. Old tables are
+ * kept until the end, since a thread may still search one; if it does not find
+ * the words there, it searches the new table under the mutex. All tables
+ * together take at most twice the size of the last.
+ *
+ * Entries lie in arenas, which never move, and are found by id through pages of
+ * pointers.
  */
 #include "kalloc-tracer/base/depot.h"
 
@@ -25,7 +27,7 @@
 #define PAGE_IDS        (1u << PAGE_SHIFT)
 #define FIRST_SLOTS     1024
 
-/* An entry: a header word, then its words. */
+/* What an id names. Its words follow the header. */
 typedef struct Entry {
     uint32_t hash;
     uint32_t id;
@@ -107,8 +109,8 @@ void kt_depot_free(KtDepot *d)
     g_free(d);
 }
 
-/* Two lanes, so that the multiplications of long stacks overlap. The seed
- * keeps a guest from choosing stacks that collide. */
+/* Two lanes, so that the multiplications of long stacks overlap. The seed is
+ * secret: a guest cannot choose stacks that collide. */
 static uint32_t hash_words(const KtDepot *d, const uint64_t *w, unsigned n,
                            uint8_t tag)
 {
@@ -143,8 +145,8 @@ static bool entry_is(const Entry *e, const uint64_t *words, unsigned n,
            memcmp(e->words, words, n * sizeof(*words)) == 0;
 }
 
-/* User space addresses of 64-bit hosts have 48 bits at most, unless a process
- * asks for more. */
+/* Addresses in user space have at most 48 bits, unless a process asks for
+ * more. */
 static uint64_t to_slot(const Entry *e)
 {
     return (uint64_t)(uintptr_t)e << 16 | e->hash >> 16;
@@ -155,7 +157,7 @@ static const Entry *from_slot(uint64_t slot)
     return (const Entry *)(uintptr_t)(slot >> 16);
 }
 
-/* The id, or 0 with the empty slot that ended the search in *@end. */
+/* Return the id; or 0, with the empty slot that ended the search in *@end. */
 static uint32_t search(Table *t, uint32_t hash,
                        const uint64_t *words, unsigned n, uint8_t tag,
                        uint64_t **end)
@@ -183,7 +185,8 @@ static bool take_bytes_locked(KtDepot *d, uint64_t n)
     return true;
 }
 
-/* NULL without memory. */
+/* Replace the table by one of twice the size. Return NULL if there is no
+ * memory. */
 static Table *grow_locked(KtDepot *d)
 {
     Table *old = d->table;
@@ -212,7 +215,7 @@ static Table *grow_locked(KtDepot *d)
     return t;
 }
 
-/* NULL without memory. */
+/* Allocate an entry of @n words. Return NULL if there is no memory. */
 static Entry *new_entry_locked(KtDepot *d, unsigned n)
 {
     size_t len = sizeof(Entry) + n * sizeof(uint64_t);
@@ -234,7 +237,7 @@ static Entry *new_entry_locked(KtDepot *d, unsigned n)
     return e;
 }
 
-/* A page for the pointer of that entry; false without memory. */
+/* Make the page of pointers for @id. Return false if there is no memory. */
 static bool make_page_locked(KtDepot *d, uint32_t id)
 {
     Entry ***page = &d->page[id >> PAGE_SHIFT];
@@ -278,7 +281,8 @@ static uint32_t insert_locked(KtDepot *d, uint32_t hash,
     e->tag = tag;
     memcpy(e->words, words, n * sizeof(*words));
     d->page[id >> PAGE_SHIFT][id & (PAGE_IDS - 1)] = e;
-    /* The count first: who finds the slot may ask for the id at once. */
+    /* The count first: a thread that finds the slot may call kt_depot_get() for
+     * the id at once. */
     __atomic_store_n(&d->count, id, __ATOMIC_RELEASE);
     __atomic_store_n(end, to_slot(e), __ATOMIC_RELEASE);
     return id;

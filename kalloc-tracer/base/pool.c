@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pool of fixed-size records: see pool.h.
- *
- * Used by the map (nodes) and the block table (records); their owner's lock,
- * which is the tracer's, covers it.
+ * Pool: see pool.h.
  */
 #include "kalloc-tracer/base/pool.h"
 
@@ -11,12 +8,12 @@
 
 #include <sys/mman.h>
 
-/* Below such a bound chunks are small. */
+/* If the memory limit is less, chunks are small. */
 #define SMALL_BOUND ((uint64_t)1 << 30)
 #define SMALL_CHUNK (512u * 1024)
 
-/* Anonymous memory aligned to a huge page if it is as large as one, NULL when
- * there is none. */
+/* Map anonymous memory, aligned to a huge page if it is at least as large as
+ * one. Return NULL if there is none. */
 static void *map_chunk(size_t len)
 {
     size_t span = len >= KT_HUGE_PAGE ? len + KT_HUGE_PAGE : len;

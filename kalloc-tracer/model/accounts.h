@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Accounts: how much was allocated and freed, by whom, of one boot.
+ * Accounts: how much was allocated and freed in one boot, and by whom.
  *
- * Past lives are bounded, so totals are counted as events are applied: an
- * account of 64 bytes for each stack, cache, task and class of sizes, found by
- * number without a search. The accounts by stack are as many as there are
- * backtraces, and are loaded ahead; those of the others are few and stay in
- * the host's caches. Accounts of callers, and that of everything, are sums of
- * others: only what they hold and held at most is counted.
+ * The history is bounded, so sums cannot be made from it: they are counted
+ * when an event is applied. Each allocation and each free counts once in each
+ * of four tables of accounts (64 bytes each), found by number:
  *
- * The live part of every account is what a recount of the map gives; the
- * checker sees to it. No locking: the tracer's lock covers it.
+ *     by stack    number = id of the allocation's backtrace
+ *     by cache    number = id of the cache, or the layer if there is none
+ *     by task     number = id of the allocating task
+ *     by size     number = class of the requested size
+ *
+ * So the sums of the four tables are the same, and the live part of each
+ * account (allocations less frees) is what a recount of the map gives. The
+ * self-check compares both. Callers have no table: their sums are those of
+ * their stacks. Only live bytes and peak are counted for them (KtHeld).
+ *
+ * There are as many accounts by stack as backtraces, so they are prefetched;
+ * the others are few and stay in the host's cache.
+ *
+ * No lock: the tracer's lock is held.
  */
 #ifndef KT_ACCOUNTS_H
 #define KT_ACCOUNTS_H
@@ -21,10 +30,10 @@
 #include "kalloc-tracer/model/blocks.h"
 
 /**
- * struct KtCells - accounts by number
- * @pool: those of all numbers that it has room for
- * @refused: there was no memory for more: none is made any more, and what has
- *           no account counts in @rest
+ * struct KtCells - a table of accounts
+ * @pool: accounts by number
+ * @refused: the memory limit was reached: no account is added any more, and
+ *           whatever has none counts in @rest
  */
 typedef struct KtCells {
     KtPool pool;
@@ -32,27 +41,28 @@ typedef struct KtCells {
     KtAccount rest;
 } KtCells;
 
-/** kt_cells_end() - numbers below it have accounts. */
+/** kt_cells_end() - return the number above the greatest that has memory. */
 static inline uint32_t kt_cells_end(const KtCells *c)
 {
     return kt_pool_capacity(&c->pool);
 }
 
-/** struct KtHeld - bytes that are live of somebody, slack included, and the
- *  most that ever were */
+/** struct KtHeld - reserved bytes of a caller that are live, and the most that
+ *  ever were at one time */
 typedef struct KtHeld {
     uint64_t live, peak;
 } KtHeld;
 
-/** KT_BY_KEPT - the first of KtBy whose accounts are kept; the others are put
- *  together from these. */
+/* The first of KtBy whose accounts are stored. Those of callers are made from
+ * the accounts of stacks when somebody asks. */
 #define KT_BY_KEPT KT_BY_STACK
 
 /**
- * struct KtTables - all accounts at one time
- * @by: but for those of callers
- * @held: KtHeld of each caller by number; @all: of everything
- * @totals: but for the sum
+ * struct KtTables - all accounts, now or at a mark
+ * @by: the four tables; that of callers is unused
+ * @held: KtHeld of each caller, by number
+ * @all: live bytes and peak of everything
+ * @totals: without the sum
  */
 typedef struct KtTables {
     KtCells by[KT_BY__COUNT];
@@ -69,14 +79,15 @@ typedef struct KtMark {
 } KtMark;
 
 /**
- * struct KtAccounts - of one boot
- * @now: as they are
- * @stacks: (borrowed, nullable) whose backtraces tell callers
- * @callers: pc -> number; @pcs: pc of each number, that of 0 unused
- * @short_of_callers: for some there was no room
+ * struct KtAccounts - accounts of a boot
+ * @now: the current ones
+ * @stacks: (borrowed, nullable) backtraces, whose first frame is the caller
+ * @callers: program counter -> number of the caller
+ * @pcs: program counter of each number; 0 is unused
+ * @short_of_callers: there was no room for some callers
  * @marks: KtMark, oldest first
  * @stray: stack -> KtStray
- * @off: the boot is over, nothing is counted
+ * @off: the boot is over: nothing is counted
  */
 typedef struct KtAccounts {
     KtTables now;
@@ -90,58 +101,63 @@ typedef struct KtAccounts {
     bool off;
 } KtAccounts;
 
-/** struct KtWho - who a block is accounted to */
+/** struct KtWho - who allocated a block: the accounts that it counts in */
 typedef struct KtWho {
     uint32_t stack, task, cache;
     KtLayer layer;
 } KtWho;
 
-/** struct KtAmount - bytes of a block */
+/** struct KtAmount - requested and reserved bytes of a block */
 typedef struct KtAmount {
     uint64_t asked, reserved;
 } KtAmount;
 
-/** kt_accounts_init() - both borrowed, @stacks may come later. */
+/** kt_accounts_init() - begin with empty accounts. @budget and @stacks are
+ *  borrowed; @stacks may be set later. */
 void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks);
 void kt_accounts_deinit(KtAccounts *a);
-/** kt_accounts_bytes() - host memory of all but marks. */
+/** kt_accounts_bytes() - return the host memory, without that of marks. */
 uint64_t kt_accounts_bytes(const KtAccounts *a);
-/** kt_accounts_end() - the boot is over: nothing is kept. */
+/** kt_accounts_end() - drop everything: the boot is over. */
 void kt_accounts_end(KtAccounts *a);
 
 /* ---- events -------------------------------------------------------------- */
 
-/** kt_accounts_alloc() - a block more. */
+/** kt_accounts_alloc() - count an allocation. */
 void kt_accounts_alloc(KtAccounts *a, const KtWho *w, KtAmount n);
-/** kt_accounts_free() - a block less. @cross: on another vCPU. */
+/** kt_accounts_free() - count a free. @cross: on another vCPU than the
+ *  allocation. */
 void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross);
-/** kt_accounts_free_unseen() - a block less, whose free was not seen. */
+/** kt_accounts_free_unseen() - count as freed a block whose free was not
+ *  recorded. */
 void kt_accounts_free_unseen(KtAccounts *a, const KtWho *w, KtAmount n);
-/** kt_accounts_alloc_unkept() - a block that was allocated and cannot be kept.
- * */
+/** kt_accounts_alloc_unkept() - count a block that cannot be kept as allocated,
+ *  and at once as freed. */
 void kt_accounts_alloc_unkept(KtAccounts *a, const KtWho *w, KtAmount n);
-/** kt_accounts_resize() - a block asks for other bytes than before. */
+/** kt_accounts_resize() - count a krealloc in place. */
 void kt_accounts_resize(KtAccounts *a, const KtWho *w, KtAmount before,
                         KtAmount after);
-/** kt_accounts_split() - a block became two. */
+/** kt_accounts_split() - count that a block became two, of one allocation. */
 void kt_accounts_split(KtAccounts *a, const KtWho *w, KtAmount before,
                        KtAmount first, KtAmount second);
-/** kt_accounts_truncate() - the end of a block was lost. */
+/** kt_accounts_truncate() - count the end of a block as freed: there is no
+ *  memory for a record of it. */
 void kt_accounts_truncate(KtAccounts *a, const KtWho *w, KtAmount before,
                           KtAmount after);
-/** kt_accounts_found_cache() - a live block turns out to be of @cache. */
+/** kt_accounts_found_cache() - move a live block to the account of @cache,
+ *  which was unknown when it was allocated. */
 void kt_accounts_found_cache(KtAccounts *a, const KtWho *w, KtAmount n,
                              uint32_t cache);
-/** kt_accounts_stray() - a free of what nobody allocated. */
+/** kt_accounts_stray() - count a free without a recorded allocation. */
 typedef enum KtStrayKind {
     KT_STRAY_UNKNOWN, KT_STRAY_INVALID, KT_STRAY_PAGES
 } KtStrayKind;
 void kt_accounts_stray(KtAccounts *a, uint32_t stack, KtStrayKind kind);
-/** kt_accounts_add_stray() - those of a backtrace, into the table alone. */
+/** kt_accounts_add_stray() - add the frees of a backtrace to the table, but not
+ *  to the totals. */
 void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of);
 
-/** kt_accounts_touch() - start to load the account of @stack;
- *  kt_accounts_touch_caller() - then that of its caller. */
+/* Prefetch in two steps: the account of @stack; then that of its caller. */
 static inline void kt_accounts_touch(const KtAccounts *a, uint32_t stack)
 {
     const KtCells *c = &a->now.by[KT_BY_STACK];
@@ -165,8 +181,9 @@ static inline void kt_accounts_touch_caller(const KtAccounts *a,
 
 /* ---- numbers ------------------------------------------------------------- */
 
-/** kt_size_class() - the class of @asked, below KT_SIZE_CLASSES: four for
- *  each power of two; kt_size_class_range() - and back. */
+/** kt_size_class() - return the class of a requested size, less than
+ *  KT_SIZE_CLASSES: each power of two has four, as 65..80, 81..96, 97..112,
+ *  113..128. */
 #define KT_SIZE_CLASSES 256
 static inline uint32_t kt_size_class(uint64_t asked)
 {
@@ -179,22 +196,26 @@ static inline uint32_t kt_size_class(uint64_t asked)
     bits = 63 - __builtin_clzll(x);
     return (bits - 1) * 4 + (x >> (bits - 2) & 3) + 1;
 }
+/** kt_size_class_range() - find the least and the greatest size of a class. */
 void kt_size_class_range(uint32_t size_class, uint64_t *lo, uint64_t *hi);
 
-/** kt_cells_at() - (borrowed) the account of @id, made if need be. */
-KtAccount *kt_cells_at(KtCells *c, uint32_t id);
-/** kt_cells_clear() - there are none. */
-void kt_cells_clear(KtCells *c);
-/** kt_account_add() - @a to another, whose peak becomes at least that. */
-void kt_account_add(KtAccount *to, const KtAccount *a);
-/** kt_cells_sum() - of all accounts there; a peak at least that of each. */
-KtAccount kt_cells_sum(const KtCells *c);
-/** kt_accounts_caller() - the number of a caller, not 0;
- *  kt_accounts_caller_of() - of who called for @stack. */
-uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc);
-uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack);
-/** kt_cells_get() - (borrowed) the account of @id; all 0 when there is
+/** kt_cells_at() - return the account of @id (borrowed); make it if there is
  *  none. */
+KtAccount *kt_cells_at(KtCells *c, uint32_t id);
+/** kt_cells_clear() - remove all accounts. */
+void kt_cells_clear(KtCells *c);
+/** kt_account_add() - add @a to @to. The peak becomes at least that of @a. */
+void kt_account_add(KtAccount *to, const KtAccount *a);
+/** kt_cells_sum() - return the sum of all accounts. Its peak is at least that
+ *  of each. */
+KtAccount kt_cells_sum(const KtCells *c);
+/** kt_accounts_caller() - get the number of a caller; never 0. */
+uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc);
+/** kt_accounts_caller_of() - get the number of the caller of @stack: its first
+ *  frame. */
+uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack);
+/** kt_cells_get() - return the account of @id (borrowed); one with zeros if
+ *  there is none. */
 const KtAccount *kt_cells_get(const KtCells *c, uint32_t id);
 static inline bool kt_account_is_empty(const KtAccount *a)
 {
@@ -203,26 +224,31 @@ static inline bool kt_account_is_empty(const KtAccount *a)
 
 /* ---- marks -------------------------------------------------------------- */
 
+/** kt_accounts_set_mark() - as kt_tracer_set_mark(). */
 bool kt_accounts_set_mark(KtAccounts *a, const char *name, GError **errp);
+/** kt_accounts_drop_mark() - as kt_tracer_drop_mark(). */
 bool kt_accounts_drop_mark(KtAccounts *a, const char *name);
-/** kt_accounts_tables() - (borrowed) as of a mark, NULL: now. Returns NULL
- *  when there is none of that name. */
+/** kt_accounts_tables() - return the accounts at a mark (borrowed); NULL: now.
+ *  NULL if there is no such mark. */
 const KtTables *kt_accounts_tables(const KtAccounts *a, const char *mark);
 void kt_mark_free(gpointer mark);
-/** kt_tables_init() - all but @held, which the caller makes;
- *  kt_tables_clear() - that included. */
+/** kt_tables_init() - make empty tables, without @held, which the caller
+ *  sets. */
 void kt_tables_init(KtTables *t, KtBudget *budget);
+/** kt_tables_clear() - free everything, @held included. */
 void kt_tables_clear(KtTables *t);
-/** kt_tables_totals() - with their sum. */
+/** kt_tables_totals() - return the totals, with the sum of all accounts. */
 KtTotals kt_tables_totals(const KtTables *t);
-/** kt_tables_callers() - into @out, which is empty: their accounts by number,
- *  for kt_cells_clear(). */
+/** kt_tables_callers() - make the accounts of callers, by number. @out: (out)
+ *  was empty; free it with kt_cells_clear(). */
 void kt_tables_callers(const KtTables *t, KtCells *out);
-/** kt_accounts_held() - (borrowed, until the next is made) of a caller. */
+/** kt_accounts_held() - return the live bytes of a caller (borrowed until
+ *  another caller is added). */
 static inline KtHeld *kt_accounts_held(const KtAccounts *a, uint32_t caller)
 {
     return &g_array_index(a->now.held, KtHeld, caller);
 }
+/** kt_held_peak() - raise the peak to @peak and to what is live. */
 static inline void kt_held_peak(KtHeld *h, uint64_t peak)
 {
     h->peak = MAX(MAX(h->peak, peak), h->live);
@@ -231,15 +257,18 @@ static inline void kt_held_peak(KtHeld *h, uint64_t peak)
 /* ---- compared with a recount of the map, accounts-compare.c -------------- */
 
 /**
- * kt_accounts_settle() - make the live parts what @recount says
+ * kt_accounts_settle() - make the live parts those of @recount
  *
- * Where an account has more, the rest counts as lost; where it has less, that
- * comes from the account of nobody. Returns: false when that has not got it,
- * or sums differ: these are no accounts of these blocks.
+ * After a snapshot was read, the accounts may differ from its blocks. If an
+ * account has more live than @recount, the rest counts as freed without a
+ * recorded free; if it has less, the difference is taken from the account with
+ * number 0. Returns: false if that does not have enough, or the sums of the
+ * tables differ: then these are not the accounts of these blocks.
  */
 bool kt_accounts_settle(KtAccounts *a, const KtAccounts *recount);
-/** kt_accounts_differ() - (nullable, owned) the first account whose live part
- *  is not what @recount says, or sum that is not that of all; in words. */
+/** kt_accounts_differ() - return one line (owned) about the first account whose
+ *  live part differs from @recount, or whose kind has another sum than the
+ *  other kinds; NULL if everything agrees. */
 char *kt_accounts_differ(const KtAccounts *a, const KtAccounts *recount);
 
 #endif /* KT_ACCOUNTS_H */

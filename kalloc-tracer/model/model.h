@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Model: what the events of one boot make: blocks, past lives, errors.
+ * Model: what the events of one boot make: blocks, past lives, errors, sums.
  *
- * Two maps: page-allocator blocks lie under the slabs and vmalloc areas made
- * of them, so they have a map of their own; all other layers share one, in
- * which no two blocks overlap. No locking: the tracer's lock covers it.
+ * There are two maps. Pages of the page allocator lie under the slabs and
+ * vmalloc areas that are made of them, so page blocks have a map of their own.
+ * All other layers share one. Blocks of one map never overlap.
+ *
+ * The tracer makes a model for each boot, and applies events to it. No lock:
+ * the tracer's lock is held.
  */
 #ifndef KT_MODEL_H
 #define KT_MODEL_H
@@ -28,14 +31,14 @@ typedef enum KtMapId {
 
 /**
  * struct KtModel - one boot
- * @counters: (borrowed) where events and drops are counted
- * @count: what is not yet added to them
- * @budget: (borrowed) where memory is taken
+ * @counters: (borrowed)
+ * @count: what is to be added to @counters at the end of a batch
+ * @budget: (borrowed) what memory is charged to
  * @full: the last new block was not kept
- * @complete: the first allocation of the boot was seen
- * @gap: events went unrecorded since
- * @unseen: so may what is freed now be handed out: a call was lost that had
- *          not returned
+ * @complete: the first allocation of the boot was recorded
+ * @gap: events were not recorded
+ * @unseen: a dropped call may have handed out memory, so a second free of a
+ *          freed block may be right
  */
 struct KtModel {
     KtMap map[KT_MAP__COUNT];
@@ -45,12 +48,13 @@ struct KtModel {
     KtAccounts accounts;
     KtCounters *counters;
     uint64_t count[KT_CNT__COUNT];
-    /* The three sizes are apart, or the compiler would update two at once
-     * and wait for them to be stored as one each time. */
+    /* These three are apart on purpose: next to each other the compiler
+     * updates two with one vector store, which each following load waits
+     * for. */
     uint64_t live_blocks;
     KtBudget *budget;
     uint64_t live_bytes;
-    uint64_t history_evicted;   /* of it, counted */
+    uint64_t history_evicted;   /* rows that are in @counters already */
     bool full;
     bool complete;
     bool gap;
@@ -58,34 +62,35 @@ struct KtModel {
     uint64_t freed_blocks;
 };
 
-/** kt_model_new() - (owned) an empty boot; @history_bytes as in struct
- *  KtConfig, the rest is borrowed. @stacks: (nullable) the backtraces. */
+/** kt_model_new() - make an empty boot (owned). @history_bytes: as in struct
+ *  KtConfig; the rest is borrowed; @stacks is nullable. */
 KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
                       const KtDepot *stacks, uint64_t history_bytes);
 void kt_model_free(KtModel *m);
 
-/** kt_model_apply() - @n events, in order. Any contents are survived. */
+/** kt_model_apply() - apply @n events in order. Their contents are
+ *  untrusted. */
 void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n);
 
-/** kt_model_publish() - what it counted without an event, to where events
- *  are counted. */
+/** kt_model_publish() - add @count to the counters. kt_model_apply() does so
+ *  itself. */
 void kt_model_publish(KtModel *m);
 /** kt_model_count_forgotten() - count the blocks and past lives, which the
  *  caller is about to drop. */
 void kt_model_count_forgotten(KtModel *m);
-/** kt_model_retire() - the boot ended: only its blocks are kept. */
+/** kt_model_retire() - keep only the blocks: the boot ended. */
 void kt_model_retire(KtModel *m);
 
-/** kt_model_bytes() - host memory of blocks and maps. */
+/** kt_model_bytes() - return the host memory of blocks and maps. */
 uint64_t kt_model_bytes(const KtModel *m);
 
-/** kt_model_who() - who a block is accounted to; kt_model_amount() - its
- *  bytes. */
+/** kt_model_who() - return the accounts that a block counts in. */
 static inline KtWho kt_model_who(const KtRec *r)
 {
     return (KtWho) { r->stack, r->task, r->cache, r->layer };
 }
 
+/** kt_model_amount() - return the bytes that a block counts with. */
 static inline KtAmount kt_model_amount(const KtModel *m, uint32_t index)
 {
     return (KtAmount) {

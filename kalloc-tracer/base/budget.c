@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Budget: see budget.h. The total is exact under any number of threads; a
- * part's own cap may be passed by what another thread takes for it at the
- * same time.
+ * Budget: see budget.h. The total never passes its limit, with any number of
+ * threads: it grows by compare-and-swap. The limit of a part may be passed a
+ * little, if two threads charge the same part at the same time.
  */
 #include "kalloc-tracer/base/budget.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of layers, counters and parts. Constant data, any thread.
+ * Names of layers, counters and memory parts. Constant data: any thread.
  */
 #include "kalloc-tracer/api/kt-types.h"
 

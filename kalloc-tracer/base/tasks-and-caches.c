@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names: see tasks-and-caches.h.
+ * Tasks and caches: see tasks-and-caches.h.
  *
- * Tasks are entries of a depot: a word for the pid, two for the comm. Caches
- * are few; a mutex guards adding one, readers see a cache once the count
- * that includes it is published.
+ * A task is an entry of a depot: one word for the pid, two for the name. There
+ * are few caches: a mutex guards adding one, and a reader may use a cache as
+ * soon as it sees a count that includes it (release store, acquire load).
  */
 #include "kalloc-tracer/base/tasks-and-caches.h"
 
@@ -15,13 +15,14 @@
 #include "kalloc-tracer/base/depot.h"
 
 #define MAX_CACHES UINT16_MAX
-/* Of a cache, besides its name: in the tables, and what malloc() adds. */
+/* Bytes of a cache besides its name: in the tables, and of malloc(). */
 #define CACHE_MORE 128
 #define TASK_WORDS 3
 #define ESCAPED_MAX (KT_CACHE_ESCAPED_MAX + 1)
 
-/* A cache of a time of the VM's that was left. @revived: so many came to be
- * again of those that look like that, at the first of them. */
+/* A cache that existed before a VM state was loaded, and does not exist in that
+ * state. The guest may create it again. @revived: of all equal caches, how many
+ * were created again; counted in the first of them */
 typedef struct Undone {
     uint32_t id;
     uint32_t revived;
@@ -29,14 +30,14 @@ typedef struct Undone {
 
 struct KtTasksCaches {
     KtDepot *tasks;
-    KtCacheInfo **cache;    /* by id, set before n_caches says so; names
+    KtCacheInfo **cache;    /* by id, set before n_caches is; names are
                              * owned, .destroyed is atomic */
     uint32_t n_caches;      /* atomic */
     pthread_mutex_t lock;   /* of @by_va and of adding */
     GHashTable *by_va;      /* va of a cache not destroyed -> id */
     GArray *undone;         /* Undone, sorted by compare() */
     KtBudget *budget;
-    uint64_t cache_bytes;   /* taken */
+    uint64_t cache_bytes;   /* charged */
 };
 
 KtTasksCaches *kt_tasks_caches_new(KtBudget *budget)
@@ -74,8 +75,8 @@ void kt_tasks_caches_free(KtTasksCaches *n)
 
 /* ---- tasks -------------------------------------------------------------- */
 
-/* What follows the NUL is no part of the name; what cannot be printed is
- * replaced, since the field has no room to escape it. */
+/* Copy the name up to the NUL. Bytes that cannot be printed are replaced: there
+ * is no room to escape them. */
 static void clean_comm(char out[KT_COMM_LEN], const char comm[KT_COMM_LEN])
 {
     memset(out, 0, KT_COMM_LEN);
@@ -118,7 +119,8 @@ uint32_t kt_tasks_caches_n_tasks(const KtTasksCaches *n)
 
 /* ---- caches ------------------------------------------------------------- */
 
-/* Printable ASCII as it is, all else as \xNN, the backslash too. */
+/* Copy printable ASCII, and escape everything else, also backslashes, as
+ * \xNN. */
 static void escape(char out[ESCAPED_MAX], const char *name)
 {
     for (unsigned i = 0; i < KT_CACHE_NAME_MAX && name[i]; i++) {
@@ -131,7 +133,7 @@ static void escape(char out[ESCAPED_MAX], const char *name)
     *out = '\0';
 }
 
-/* 0: they are equal. */
+/* Compare two caches; 0: they are equal. */
 static int compare(const KtCacheInfo *a, const KtCacheInfo *b)
 {
     if (a->va != b->va) {
@@ -154,7 +156,8 @@ static void set_destroyed(KtCacheInfo *c)
     __atomic_store_n(&c->destroyed, true, __ATOMIC_RELAXED);
 }
 
-/* The cache at that address: @info's, or one whose end went unseen. */
+/* Find the cache at an address. If it is another one than @info, its end was
+ * not recorded: set it destroyed. */
 static uint32_t find_locked(KtTasksCaches *n, const KtCacheInfo *info)
 {
     uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(n->by_va, &info->va));
@@ -209,7 +212,7 @@ static void set_life_locked(KtTasksCaches *n, uint32_t id, bool destroyed)
     }
 }
 
-/* The first of the caches that were left behind and look like that, or where
+/* Return the place of the first undone cache that is equal to @info, or where
  * it would be. */
 static guint undone_like(const KtTasksCaches *n, const KtCacheInfo *info)
 {
@@ -227,8 +230,9 @@ static guint undone_like(const KtTasksCaches *n, const KtCacheInfo *info)
     return lo;
 }
 
-/* It was known before another time of the VM's life was loaded, and comes to
- * be again. Nothing names it but this. */
+/* If an undone cache is equal to @info, make it exist again with its old id. So
+ * loading a VM state again and again does not use up the ids. Return 0 if there
+ * is none. */
 static uint32_t revive_locked(KtTasksCaches *n, const KtCacheInfo *info)
 {
     guint first = undone_like(n, info), i = first;
@@ -340,7 +344,7 @@ uint32_t kt_tasks_caches_n_caches(const KtTasksCaches *n)
 
 /* ---- all caches at once ------------------------------------------------- */
 
-/* A cache, and its id, or its place in a list. */
+/* A cache, and its id or its place in a list. */
 typedef struct NumberedCache {
     const KtCacheInfo *info;
     uint32_t number;
@@ -354,7 +358,7 @@ static int by_cache(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* (owned) NumberedCache, sorted. */
+/* Return (owned) all known caches, sorted. */
 static GArray *sort_known(const KtTasksCaches *n)
 {
     GArray *sorted = g_array_new(FALSE, FALSE, sizeof(NumberedCache));
@@ -393,8 +397,9 @@ static void add_undone(KtTasksCaches *n, const GArray *known, uint32_t i)
     g_array_append_val(n->undone, u);
 }
 
-/* Of those that are equal the first is the first, and so on. Both lists
- * are a guest's, and long: they are gone through once. */
+/* Match known caches with @list. Of several equal ones, the first gets the
+ * first id, and so on. Both are sorted and walked once, since a guest decides
+ * how long they are. */
 static void match_locked(KtTasksCaches *n, const KtCacheInfo *list,
                          uint32_t n_list, uint16_t *ids)
 {

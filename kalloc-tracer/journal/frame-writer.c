@@ -2,12 +2,18 @@
 /*
  * Frames of a journal: see frame-writer.h.
  *
- * Each write begins at a place that is known, where the frame before ended:
- * what a failed write left behind is cut off. Events that could not be
- * written are gone, which a gap says as soon as there is room; everything
- * else (symbols, marks, the last status) is kept until then, and what events
- * name is told anew. Should that be more than can be kept, the file ends
- * where it is: what came after would not be true without it.
+ * Each write begins where the last good frame ended, so what a failed write
+ * left behind is overwritten or cut off. If a write fails:
+ *
+ *     events            are dropped and counted; a gap frame says so later
+ *     all other frames  are kept, and written before the next frame
+ *     definitions       are written anew with the next events
+ *
+ * Example: the disk is full for a while. On it: events 1-90, then the gap frame
+ * (91-200 are missing), a module frame that waited, events 201-...
+ *
+ * If more than KEPT_MAX bytes must be kept, nothing is written any more: what
+ * came later would be wrong without them.
  */
 #include "kalloc-tracer/journal/frame-writer.h"
 
@@ -30,8 +36,9 @@ typedef struct Kept {
     GByteArray *data;
 } Kept;
 
-/* @forgotten: a note that waits forgets blocks, and so the gap before it;
- * @again: events are missing behind it, too. */
+/* Events that were dropped and not yet reported. @forgotten: a frame that waits
+ * empties the map, so a reader would take the map after it for complete;
+ * @again: events after that frame were dropped as well */
 typedef struct Gap {
     uint64_t n;
     uint64_t first_seq, last_seq;
@@ -136,8 +143,8 @@ bool kt_write_at(int fd, const void *data, size_t len, uint64_t offset)
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* A section: its length, that of what is stored, and this, packed where that
- * is shorter. */
+/* Append a section: its length, the stored length, and the bytes, packed if
+ * that is shorter. */
 static void put_section(KtFrameWriter *o, const GByteArray *data)
 {
     guint at = o->out->len;
@@ -160,7 +167,7 @@ static void put_section(KtFrameWriter *o, const GByteArray *data)
     g_byte_array_set_size(o->out, at + sizeof(lengths) + len);
 }
 
-/* @f: what is known of it */
+/* Append a frame of @n sections; @f has what the caller knows of it. */
 static void put_frame(KtFrameWriter *o, KtFrame *f, GByteArray *const *section,
                       unsigned n)
 {
@@ -200,7 +207,7 @@ static void put_one_section(KtFrameWriter *o, KtFrameKind kind,
     put_frame(o, &f, &section, 1);
 }
 
-/* @n: how many of the gap's events are told */
+/* Append a gap frame that says that @n events are missing. */
 static void put_gap(KtFrameWriter *o, uint64_t n)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
@@ -229,14 +236,14 @@ static void put_hooks(KtFrameWriter *o)
 
 /* ---- to the file -------------------------------------------------------- */
 
-/* What is to be undone when the file does not take it. */
+/* What commit() restores if the frames cannot be written. */
 typedef struct Before {
     uint32_t number;
     guint index;
     uint64_t last_seq, last_us;
 } Before;
 
-/* Whatever waits for room goes first. */
+/* Begin to make frames. Those that wait for room come first. */
 static Before begin(KtFrameWriter *o)
 {
     Before b = { o->number, o->index->len, o->last_seq, o->last_us };
@@ -358,7 +365,8 @@ static bool forgets(KtFrameKind kind, const GByteArray *data)
            control == KT_CONTROL_CLEAR;
 }
 
-/* Of statuses the last one is enough. */
+/* Keep a frame that could not be written. Of several statuses only the last is
+ * kept. */
 static void keep(KtFrameWriter *o, KtFrameKind kind, const GByteArray *data)
 {
     Kept *k = g_queue_peek_tail(&o->kept);
@@ -395,7 +403,8 @@ void kt_frame_writer_add(KtFrameWriter *o, KtFrameKind kind,
     }
 }
 
-/* Of more frames than are kept it is left empty: readers walk then. */
+/* Append the index. It is empty if there were more frames than INDEX_MAX:
+ * readers then walk over the headers. */
 static void put_index(KtFrameWriter *o)
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
@@ -427,8 +436,8 @@ static void put_end(KtFrameWriter *o)
     commit(o, &b);
 }
 
-/* On a thread that may not block signals for long: beyond a limit of the
- * process (RLIMIT_FSIZE) a write fails, and does not end QEMU. */
+/* SIGXFSZ is blocked meanwhile: if the file grows beyond RLIMIT_FSIZE, the
+ * write fails, and the signal does not end QEMU. */
 void kt_frame_writer_end(KtFrameWriter *o)
 {
     const struct timespec at_once = { 0 };

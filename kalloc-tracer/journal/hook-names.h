@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The hook table of who wrote a journal. QEMU-free. */
-#ifndef KT_SAVED_HOOKS_H
-#define KT_SAVED_HOOKS_H
+#ifndef KT_HOOK_NAMES_H
+#define KT_HOOK_NAMES_H
 
 #include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/hooks/hook-table.h"
@@ -17,4 +17,4 @@
  */
 bool kt_hook_names_read(KtHookTable *table, GsBytes *in);
 
-#endif /* KT_SAVED_HOOKS_H */
+#endif /* KT_HOOK_NAMES_H */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Journal: every event, in order, and what it takes to answer from the file
- * as the tracer does. docs/journal.md describes the file.
+ * Journal: the file of all events, and of what queries need besides them.
+ * docs/journal.md describes it.
  *
- * Who appends holds the tracer's lock and pays for a copy; a thread of the
- * journal's own packs and writes. Until that is started, and after it was
- * stopped, who appends does that, too.
+ *     tracer --events, frames--> queue --> writer thread --> file
+ *
+ * Whoever appends holds the tracer's lock, and only copies. The writer thread
+ * encodes, packs and writes. Before kt_journal_start(), and after
+ * kt_journal_stop(), whoever appends does that itself.
  */
 #ifndef KT_JOURNAL_H
 #define KT_JOURNAL_H
@@ -19,34 +21,43 @@
 
 typedef struct KtJournal KtJournal;
 
-/** kt_journal_open() - (owned) begin the file @config->journal anew; the rest
- *  is borrowed. @counters: gets KT_CNT_JOURNAL_LOST when writing fails. */
+/**
+ * kt_journal_open() - create the file @config->journal
+ * @stacks, @names, @hooks: (borrowed) what ids in events stand for
+ * @counters: (borrowed) KT_CNT_JOURNAL_LOST is counted if writing fails
+ * @errp: the file cannot be created
+ *
+ * Returns: (owned) NULL on error.
+ */
 KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
                            const KtTasksCaches *names,
                            const KtHookTable *hooks, KtCounters *counters,
                            GError **errp);
-/** kt_journal_close() - write what is buffered and the index, and close. */
+/** kt_journal_close() - write everything and the index, close the file, and
+ *  free @j. NULL is fine. */
 void kt_journal_close(KtJournal *j);
-/** kt_journal_end() - the same, without freeing: what is appended from now on
- *  is counted as lost. */
+/** kt_journal_end() - write everything and the index, and close the file.
+ *  Events that are appended later are dropped, and counted. */
 void kt_journal_end(KtJournal *j);
 
-/** kt_journal_start() - pack and write on a thread of its own from now on. */
+/** kt_journal_start() - start the writer thread. */
 void kt_journal_start(KtJournal *j);
-/** kt_journal_stop() - when it has written what it has, end that thread. */
+/** kt_journal_stop() - wait until the writer thread has written everything, and
+ *  join it. */
 void kt_journal_stop(KtJournal *j);
 
-/** kt_journal_promise() - events up to number @seq will follow. Should the
- *  process be killed first, the file tells how many are missing. */
+/** kt_journal_promise() - say in the file that events up to number @seq will
+ *  follow. If the process is killed before, a reader knows how many are
+ *  missing. */
 void kt_journal_promise(KtJournal *j, uint64_t seq);
-/** kt_journal_events() - append. */
+/** kt_journal_events() - append events (copied). */
 void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n);
-/** kt_journal_control() - append what became of the boot. */
+/** kt_journal_control() - append a control frame. */
 void kt_journal_control(KtJournal *j, KtControl control, uint32_t value);
-/** kt_journal_add_frame() - append a frame; @data is taken. */
+/** kt_journal_add_frame() - append a frame. @data becomes the journal's. */
 void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data);
-/** kt_journal_flush() - have what is buffered written.
- *  @wait: return when it is in the file */
+/** kt_journal_flush() - hand everything to the writer thread. @wait: return
+ *  when it is in the file */
 void kt_journal_flush(KtJournal *j, bool wait);
 
 #endif /* KT_JOURNAL_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The status frame: see status-frame.h. Counters go by their names: a
- * reader may be newer, or older, than who wrote.
+ * The status frame: see status-frame.h. Counters are written with their names,
+ * since the reader may be newer or older than the writer.
  */
 #include "kalloc-tracer/journal/status-frame.h"
 
@@ -77,8 +77,7 @@ void kt_status_put(GsOut *out, const KtStatus *s, const KtStats *stats)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Any bytes, as the live tracer's: names of files are in it. Who prints it
- * makes it printable. */
+/* Read a text of any bytes: names of files are in it. Output escapes them. */
 static const char *read_text(GsBytes *in, GStringChunk *strings)
 {
     const char *s;

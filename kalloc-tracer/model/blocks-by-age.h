@@ -6,8 +6,8 @@
  * the pool KtBlocks.age, whose records have the numbers of the KtEnds. Without
  * a memory limit nothing is evicted, and there is no list.
  */
-#ifndef KT_BLOCKS_AGE_H
-#define KT_BLOCKS_AGE_H
+#ifndef KT_BLOCKS_BY_AGE_H
+#define KT_BLOCKS_BY_AGE_H
 
 #include "kalloc-tracer/model/blocks.h"
 
@@ -54,4 +54,4 @@ static inline void age_remove(KtBlocks *b, uint32_t end)
     }
 }
 
-#endif /* KT_BLOCKS_AGE_H */
+#endif /* KT_BLOCKS_BY_AGE_H */

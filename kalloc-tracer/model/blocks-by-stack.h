@@ -6,8 +6,8 @@
  * records are linked in both directions. Adding and removing is O(1). Stack 0
  * means "none": its blocks are in no list.
  */
-#ifndef KT_BLOCKS_LIST_H
-#define KT_BLOCKS_LIST_H
+#ifndef KT_BLOCKS_BY_STACK_H
+#define KT_BLOCKS_BY_STACK_H
 
 #include "kalloc-tracer/model/blocks.h"
 
@@ -78,4 +78,4 @@ static inline void list_remove(KtList *l, uint32_t stack, uint32_t index)
     }
 }
 
-#endif /* KT_BLOCKS_LIST_H */
+#endif /* KT_BLOCKS_BY_STACK_H */

@@ -8,8 +8,8 @@
  * visit is paid for by an earlier allocation, so gaps cost O(1) amortised per
  * event, however often a guest has them.
  */
-#ifndef KT_BLOCKS_YOUNG_H
-#define KT_BLOCKS_YOUNG_H
+#ifndef KT_BLOCKS_SINCE_GAP_H
+#define KT_BLOCKS_SINCE_GAP_H
 
 #include "kalloc-tracer/model/blocks.h"
 
@@ -61,4 +61,4 @@ static inline uint64_t age_group(KtBlocks *b, uint64_t group)
     return end - first;
 }
 
-#endif /* KT_BLOCKS_YOUNG_H */
+#endif /* KT_BLOCKS_SINCE_GAP_H */

@@ -13,7 +13,7 @@ typedef enum Tag {
     TAG_CACHE,
 } Tag;
 
-/* What both sides remember of the stack before. */
+/* The stack before, which writer and reader remember. */
 typedef struct Last {
     uint32_t id;
     uint64_t pc;            /* that got a number last */
@@ -41,7 +41,7 @@ static void keep_stack(Last *l, uint32_t id, const uint64_t *pc, unsigned n)
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* The ids that the file defines already. */
+/* The ids that are defined already, as a bitmap. */
 typedef struct Seen {
     uint64_t *bits;
     uint32_t n;             /* words */
@@ -88,7 +88,7 @@ void kt_definitions_free(KtDefinitions *d)
     }
 }
 
-/* True the first time for each @id. */
+/* Return true the first time for each @id. */
 static bool first_sight(Seen *s, uint32_t id)
 {
     uint32_t word = id / 64;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of a journal, read: see frame-reader.h.
+ * Frame reader: see frame-reader.h. If the file has an index, that is read;
+ * else all headers are walked.
  */
 #include "kalloc-tracer/journal/frame-reader.h"
 
@@ -17,7 +18,7 @@ struct KtFrameReader {
     KtHead head;
     KtJournalSpan span;
     GArray *frames;         /* of KtFrame */
-    uint8_t *stored;        /* room for a payload */
+    uint8_t *stored;        /* stored bytes of a frame */
     size_t room;
     ZSTD_DCtx *zstd;
 };
@@ -73,7 +74,7 @@ static bool unpack(KtFrameReader *r, GsBytes *in, uint32_t max, GByteArray *out)
     return ZSTD_decompressDCtx(r->zstd, out->data, raw, from, len) == raw;
 }
 
-/* Events have a section for each column, any other kind one. */
+/* A frame of events has a section for each column, any other frame one. */
 bool kt_frame_reader_load(KtFrameReader *r, unsigned i, KtSections *out)
 {
     const KtFrame *f = kt_frame_reader_frame(r, i);
@@ -111,7 +112,8 @@ void kt_sections_clear(KtSections *s)
 
 /* ---- finding the frames ------------------------------------------------- */
 
-/* The header at @offset: of a frame that is the next, and whole. */
+/* Read the header at @offset. Return NULL, or why it is not that of the next
+ * frame, or the frame is not whole. */
 static const char *look_at(KtFrameReader *r, uint64_t offset, KtFrame *f)
 {
     uint8_t header[KT_FRAME_BYTES];
@@ -131,8 +133,8 @@ static const char *look_at(KtFrameReader *r, uint64_t offset, KtFrame *f)
     return NULL;
 }
 
-/* Is the file's tail there, and of the frame before it? It was ended, then,
- * with an index of no use. */
+/* Return true if the file's tail is at @offset and refers to the frame before
+ * it: the file was ended, but its index cannot be used. */
 static bool tail_is_at(const KtFrameReader *r, uint64_t offset)
 {
     uint8_t tail[KT_TAIL_BYTES];
@@ -171,7 +173,7 @@ static void walk(KtFrameReader *r)
     r->span.good = offset;
 }
 
-/* Rows of the index: frames that follow each other up to it. */
+/* Read the rows of the index: frames without space between them. */
 static bool read_rows(KtFrameReader *r, GsBytes *in, uint64_t end)
 {
     uint64_t expected = KT_HEAD_BYTES;
@@ -195,7 +197,7 @@ static bool read_rows(KtFrameReader *r, GsBytes *in, uint64_t end)
     return expected == end;
 }
 
-/* The index alone stands in @frames. */
+/* Read all frames from the index. */
 static bool use_index(KtFrameReader *r, const KtFrame *index)
 {
     KtSections s = { 0 };

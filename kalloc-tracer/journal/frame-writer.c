@@ -28,9 +28,9 @@
 
 #define LEVEL       1
 #define KEPT_MAX    (64u << 20)     /* bytes of frames that wait for room */
-#define INDEX_MAX   65536           /* 5 MiB; of a busy guest's hour or so */
+#define INDEX_MAX   65536           /* 5 MiB: an hour of a busy guest */
 
-/* A frame that could not be written yet. */
+/* A frame that waits until writing is possible. */
 typedef struct Kept {
     KtFrameKind kind;
     GByteArray *data;
@@ -61,7 +61,8 @@ struct KtFrameWriter {
     bool hooks_told;
     GQueue kept;            /* of Kept */
     size_t kept_bytes;
-    bool stopped;          /* it was too much: nothing is written any more */
+    bool stopped;           /* too much was kept: nothing is written any
+                             * more */
     Gap gap;
     uint64_t dropped;       /* atomic */
     KtCounters *counters;
@@ -270,7 +271,7 @@ static bool commit(KtFrameWriter *o, const Before *b)
 {
     if (!kt_write_at(o->fd, o->out->data, o->out->len, o->offset)) {
         if (ftruncate(o->fd, o->offset)) {
-            /* It takes room from the head; readers stop at it. */
+            /* A torn frame remains; readers stop at it. */
         }
         o->number = b->number;
         g_array_set_size(o->index, b->index);

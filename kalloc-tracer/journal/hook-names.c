@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The hook table of who wrote a journal: see hook-names.h. */
+/* Hook names in a journal: see hook-names.h. */
 #include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/hooks/hook-table.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The hook table of who wrote a journal. QEMU-free. */
+/*
+ * Hook names in a journal: the hook table of the ka that wrote it, since ids in
+ * events are rows of that table. For the replay, one thread.
+ */
 #ifndef KT_HOOK_NAMES_H
 #define KT_HOOK_NAMES_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The fixed parts of a journal as bytes, and back: see journal-format.h.
- *
- * Each ends with a checksum of what is before it in the part, so that what a
- * damaged file says is not believed.
+ * The fixed parts of a journal as bytes, and back: see journal-format.h. Each
+ * part ends with a checksum of the bytes before it.
  */
 #include "kalloc-tracer/journal/journal-format.h"
 
@@ -29,7 +27,7 @@ static bool crc_fits(const uint8_t *in, size_t len)
     return GUINT32_FROM_LE(crc) == kt_crc(in, len - 4);
 }
 
-/* @a: what was put together, less than @len bytes of it. */
+/* Fill a part with the bytes of @a, zeros, and the checksum. */
 static void finish(GByteArray *a, uint8_t *out, size_t len)
 {
     memset(out, 0, len);

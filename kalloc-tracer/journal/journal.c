@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Journal: see journal.h. Collects runs of events, and hands them, and
- * whatever else is to be written, in order to the writer (frame-writer.c).
+ * Journal: see journal.h. Collects events, and gives jobs to the writer thread,
+ * which calls frame-writer.c.
  *
- * The tracer's lock covers @run and @used. @lock is of the jobs between the
- * two threads and is held for a moment only; the writer holds none while it
- * packs or writes. Jobs are bounded: a disk that is slower than the guest
- * makes the guest wait, as it would with write().
+ *     @run (tracer's lock) --full, or flush--> @jobs (@lock) --> writer thread
  *
- * How far the file will go is written to its head before events are applied,
- * with pwrite(): as soon as that returns it is in the page cache and
- * survives the process. A mapping would do, too, but QEMU would die of
- * SIGBUS when somebody truncates the file. Where the disk does not take even
- * that (it is full, and copies on write), it is tried again later.
+ * @lock protects the jobs and is held only for a moment; the writer holds no
+ * lock while it packs or writes. The number of jobs is bounded: a disk that is
+ * slower than the guest makes the guest wait, as write() would.
+ *
+ * Before events are applied, the head of the file gets their number (promised)
+ * by pwrite(): then it is in the page cache and survives the process, and a
+ * reader knows how many events are missing. A mapping would also do, but if
+ * somebody truncates the file QEMU would get SIGBUS. If this pwrite() fails
+ * (the disk is full, and the file system copies on write), it is tried again
+ * later.
  */
 #include "kalloc-tracer/journal/journal.h"
 
@@ -30,7 +32,7 @@
 
 #define JOBS_MAX 4
 
-/* A run of events, or a note. */
+/* What the writer thread has to write: events, or another frame. */
 typedef struct Job {
     KtEvent *ev;
     unsigned n;
@@ -278,8 +280,9 @@ static const char *why_not_open(void)
     return errno == ENXIO ? no_file : g_strerror(errno);
 }
 
-/* NULL: the file is this VM's from now on, until it is closed. Readers do not
- * lock it; where a file system has no locks, nobody can tell. */
+/* Lock the file for this VM until it is closed. Return NULL, or why that is not
+ * possible. Readers do not lock it. On a file system without locks it is used
+ * without. */
 static const char *why_not_ours(int fd)
 {
     struct stat st;
@@ -335,7 +338,7 @@ KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
                            const KtHookTable *hooks, KtCounters *counters,
                            GError **errp)
 {
-    /* Nobody is waited for: a FIFO has no reader yet. */
+    /* O_NONBLOCK: opening a FIFO would wait for a reader. */
     int fd = open(config->journal, O_WRONLY | O_CREAT | O_NONBLOCK |
                   O_CLOEXEC, 0666);
     const char *why_not = fd < 0 ? why_not_open() : why_not_ours(fd);

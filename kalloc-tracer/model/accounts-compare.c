@@ -18,7 +18,7 @@ static const char *const by_names[KT_BY__COUNT] = {
 
 /* ---- arithmetic ---------------------------------------------------------- */
 
-/* Live: blocks, bytes asked for, bytes reserved; modulo 2^64. */
+/* Live blocks, requested bytes, reserved bytes; modulo 2^64. */
 typedef struct Live {
     uint64_t n, asked, reserved;
 } Live;
@@ -80,7 +80,7 @@ static bool has_cell(const KtCells *c, uint32_t id)
     return id < kt_cells_end(c);
 }
 
-/* Live as recounted of what has no account of its own. */
+/* Return what the recount has live for all numbers without an account. */
 static Live live_of_rest(const KtCells *c, const KtCells *recount)
 {
     Live sum = { 0 };
@@ -93,8 +93,8 @@ static Live live_of_rest(const KtCells *c, const KtCells *recount)
     return sum;
 }
 
-/* An account that is to have @want live: what it lacks comes from @nobody,
- * what it has too much of is lost, and added to @lost. */
+/* Change an account so that @want is live. What is missing is moved from
+ * @nobody; what is too much counts as freed, and is added to @lost. */
 static bool settle_one(KtAccount *a, Live want, KtAccount *nobody, Live *lost)
 {
     Live lack = minus(want, live_of(a));
@@ -150,7 +150,7 @@ static void hold_for(KtAccounts *a, KtAccount *stack, uint32_t caller)
     kt_held_peak(h, stack->peak);
 }
 
-/* What callers hold, from the accounts of stacks; peaks are there. */
+/* Set the live bytes of callers, from the accounts of stacks. Peaks are set. */
 static void set_held(KtAccounts *a)
 {
     KtCells *stacks = &a->now.by[KT_BY_STACK];
@@ -243,7 +243,7 @@ static char *cells_differ(const KtAccounts *a, KtBy by, const KtAccount *all,
     return NULL;
 }
 
-/* Callers have numbers of their own in a recount. */
+/* Return the live bytes of a caller in the recount, which has other numbers. */
 static uint64_t held_in(const KtAccounts *recount, uint64_t pc)
 {
     gpointer id = g_hash_table_lookup(recount->callers, GSIZE_TO_POINTER(pc));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Points of time whose accounts are kept: see accounts.h.
+ * Marks: copies of all accounts at a time that the user named. See accounts.h.
  */
 #include "kalloc-tracer/model/accounts.h"
 
 #include <string.h>
 
-/* False without memory. */
+/* Copy a table. Return false if there is no memory. */
 static bool cells_copy(KtCells *to, const KtCells *from)
 {
     size_t chunk = kt_pool_chunk_bytes(&from->pool);
@@ -50,7 +50,7 @@ static guint find_mark(const KtAccounts *a, const char *name)
     return i;
 }
 
-/* NULL without memory. */
+/* Copy the current accounts as a mark. Return NULL if there is no memory. */
 static KtMark *new_mark(const KtAccounts *a, const char *name)
 {
     KtMark *p;

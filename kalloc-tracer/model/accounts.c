@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Accounts: see accounts.h. What model.c calls for each event.
+ * Accounts: see accounts.h. The model calls this for each event.
  *
- * Sums wrap as sizes may that a guest makes up; what is live stays right, as
- * it is a difference.
+ * A hostile guest can make sums wrap. What is live stays right, because it is
+ * the difference of two sums.
  */
 #include "kalloc-tracer/model/accounts.h"
 
@@ -13,9 +13,9 @@
 #define STACKS_SHIFT  15    /* 2 MiB at a time: a huge page */
 #define CELLS_SHIFT   10    /* 64 KiB */
 #define MAX_CALLERS   ((1u << 24) - 1)
-#define NOBODY        1     /* the caller of what has no backtrace */
-#define CALLER_BYTES  80    /* of one, in the three tables */
-#define STRAY_BYTES   96    /* of one, and its place in the table */
+#define NOBODY        1     /* the caller if there is no backtrace */
+#define CALLER_BYTES  80    /* of a caller, in three tables */
+#define STRAY_BYTES   96    /* of a KtStray and its hash entry */
 #define MAX_STRAY     65536
 
 /* ---- cells --------------------------------------------------------------- */
@@ -39,7 +39,8 @@ void kt_cells_clear(KtCells *c)
     c->pool.part = pool.part;
 }
 
-/* Memory that is mapped anew is 0. */
+/* Reserve memory up to the account of @id. New memory is 0, so the accounts are
+ * empty. */
 static G_GNUC_NO_INLINE KtAccount *make_cell(KtCells *c, uint32_t id)
 {
     uint64_t more = (uint64_t)id + 1 - c->pool.used;
@@ -59,7 +60,7 @@ static inline KtAccount *cell(KtCells *c, uint32_t id)
     if (G_UNLIKELY(id >> p->shift >= p->n_chunks)) {
         return make_cell(c, id);
     }
-    /* kt_pool_at() of records whose size the compiler knows. */
+    /* kt_pool_at(), with a record size that the compiler knows. */
     return (KtAccount *)p->chunk[id >> p->shift] +
            (id & ((1u << p->shift) - 1));
 }
@@ -194,7 +195,7 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
 
-/* Beside the cells. */
+/* Return the host memory besides that of the tables. */
 static uint64_t listed_bytes(const KtAccounts *a)
 {
     return (uint64_t)(a->pcs->len - 1) * CALLER_BYTES +
@@ -245,7 +246,7 @@ static uint64_t first_frame(const KtAccounts *a, uint32_t stack)
     return pc && n ? pc[0] : 0;
 }
 
-/* Without room for more they are nobody. */
+/* If there is no room for another caller, it is NOBODY. */
 uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
 {
     gpointer key = GSIZE_TO_POINTER(pc);
@@ -262,7 +263,7 @@ uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
     return add_caller(a, pc);
 }
 
-/* What has no account of its own is nobody's. */
+/* A stack without an account has the caller NOBODY. */
 uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack)
 {
     KtCells *c = &a->now.by[KT_BY_STACK];
@@ -278,13 +279,13 @@ static inline uint32_t cache_cell(uint32_t cache, KtLayer layer)
     return cache ? cache + KT_LAYER__COUNT : layer;
 }
 
-/* Where a block counts. */
+/* The accounts in which a block counts. */
 typedef struct Cells {
     KtAccount *by[KT_BY__COUNT];
     KtHeld *caller;
 } Cells;
 
-/* But for its size. */
+/* Find the accounts, without that of the size. */
 static inline void find_cells(KtAccounts *a, const KtWho *w, Cells *c)
 {
     KtAccount *stack = cell(&a->now.by[KT_BY_STACK], w->stack);
@@ -366,7 +367,7 @@ void kt_accounts_free_unseen(KtAccounts *a, const KtWho *w, KtAmount n)
     count_lost(a, 1, n);
 }
 
-/* First the free: it was never live as far as anybody knows. */
+/* First the free: the block must not count in the peaks. */
 void kt_accounts_alloc_unkept(KtAccounts *a, const KtWho *w, KtAmount n)
 {
     kt_accounts_free_unseen(a, w, n);
@@ -383,7 +384,7 @@ static KtAmount more(KtAmount than, KtAmount n)
     };
 }
 
-/* Takes an allocation back, which goes to another account. */
+/* Remove an allocation, which moves to another account. */
 static void undo_alloc(KtAccount *c, KtAmount n)
 {
     c->allocs--;
@@ -391,8 +392,8 @@ static void undo_alloc(KtAccount *c, KtAmount n)
     c->reserved -= n.reserved;
 }
 
-/* @n more blocks, and bytes that were asked for or given back; the class of
- * sizes is the caller's to see to. */
+/* Count @n more blocks, and bytes that grew or shrank, in all accounts but that
+ * of the size, which the caller changes. */
 static void change_all(KtAccounts *a, const KtWho *w, uint64_t n,
                        KtAmount grown, KtAmount shrunk)
 {
@@ -407,8 +408,7 @@ static void change_all(KtAccounts *a, const KtWho *w, uint64_t n,
     add_held(&a->now.all, grown.reserved - shrunk.reserved);
 }
 
-/* What was allocated as of one class of sizes is of the class of what it is
- * now; the bytes that went in between go with it. */
+/* Move an allocation to the class of its new size. */
 static void move_size(KtAccounts *a, KtAmount before, KtAmount after)
 {
     KtAccount *to = size_cell(a, after.asked);
@@ -469,7 +469,7 @@ void kt_accounts_found_cache(KtAccounts *a, const KtWho *w, KtAmount n,
     add_alloc(cell(c, cache_cell(cache, w->layer)), 1, n);
 }
 
-/* Beyond the limit they are of no backtrace. */
+/* If there is no room for another backtrace, count it for stack 0. */
 void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of)
 {
     uint32_t stack = more_of->stack.v;

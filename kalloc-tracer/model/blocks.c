@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Blocks: see blocks.h. The model (model.c) calls the changing functions in
- * the order of events, queries the others; the tracer's lock covers both.
+ * Blocks: see blocks.h. The model calls what changes them, in the order of
+ * events; queries and the self-check call the rest. The tracer's lock is held.
  */
 #include "kalloc-tracer/model/blocks-by-age.h"
 #include "kalloc-tracer/model/blocks-by-stack.h"
@@ -18,7 +18,7 @@
 #define HUGE_BYTES  96      /* of an entry of the table of huge sizes */
 #define GFP_BYTES   48      /* of one of the gfp values */
 
-/* Sizes that do not fit a record. */
+/* Sizes of 4 GiB and more, which do not fit into a record. */
 typedef struct Huge {
     uint64_t requested;
     uint64_t actual;
@@ -73,9 +73,9 @@ void kt_blocks_deinit(KtBlocks *b)
     kt_pool_deinit(&b->age);
 }
 
-/* Room for the ends of all blocks there are, and for the age of each: not of
- * all ends that there is memory for, or the last piece of memory may be one
- * for ends that no block can ever use. */
+/* Reserve a KtEnd and its place in the order of frees for each existing block.
+ * Not for each possible KtEnd: the last free memory would then go to ends that
+ * no block can use. */
 static bool reserve_ends(KtBlocks *b)
 {
     uint64_t more = kt_pool_in_use(&b->rec) - kt_pool_in_use(&b->end);
@@ -107,7 +107,8 @@ void kt_blocks_release(KtBlocks *b, uint32_t index)
 
 /* ---- age ---------------------------------------------------------------- */
 
-/* How many are put back, so that a guest cannot make it a long search. */
+/* Blocks that the search for the oldest may skip: a guest must not be able to
+ * make it long. */
 #define PUT_BACK 4
 
 uint32_t kt_blocks_oldest(KtBlocks *b)
@@ -126,7 +127,8 @@ uint32_t kt_blocks_oldest(KtBlocks *b)
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Index 0 is gfp 0, and any value beyond the table's limit. */
+/* Get the index of a gfp value. Index 0 is gfp 0, and any value for which there
+ * is no room. */
 static uint16_t gfp_id_slow(KtBlocks *b, uint32_t gfp)
 {
     gpointer key = GUINT_TO_POINTER(gfp);
@@ -242,7 +244,7 @@ void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev)
     };
     young_add(b, index);
     set_sizes(b, index, ev->size, ev->actual ? ev->actual : ev->size);
-    /* Not r->stack: reading it at once would wait for the stores above. */
+    /* Not r->stack: that load would wait for the stores above. */
     list_add(&b->by_alloc, ev->stack.v & KT_MAX_STACKS, index);
 }
 
@@ -301,7 +303,7 @@ void kt_blocks_resize(KtBlocks *b, uint32_t index, uint64_t requested)
     set_sizes(b, index, requested, get_sizes(b, index).actual);
 }
 
-/* The record's extension, made if need be; NULL without memory. */
+/* Return the KtEnd of a block; make it if there is none. NULL: no memory. */
 static KtEnd *extend(KtBlocks *b, uint32_t index)
 {
     KtRec *r = kt_rec(b, index);

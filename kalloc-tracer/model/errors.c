@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Errors: see errors.h. Called by the model under the tracer's lock; names
- * and texts are constant.
+ * Errors: see errors.h. The model calls this with the tracer's lock held.
  */
 #include "kalloc-tracer/model/errors.h"
 
@@ -17,8 +16,8 @@ static const struct {
 
 #define LAYER(l) (1u << KT_LAYER_##l)
 
-/* The layers a family may free. kfree() takes any slab object: SLUB always
- * did, since 6.4 its documentation says so. */
+/* The layers that each family may free. kfree() may free any slab object: SLUB
+ * always allowed it, and since 6.4 the documentation says so. */
 static const unsigned may_free[KT_FAMILY__COUNT] = {
     [KT_FAMILY_ANY] = ~0u,
     [KT_FAMILY_KFREE] = LAYER(KMALLOC) | LAYER(LARGE) | LAYER(CACHE),
@@ -60,10 +59,10 @@ static KtVerdict bad(KtErrorKind *kind, KtErrorKind is)
 }
 
 /*
- * kfree() where an object was freed and its slab has since been given back:
- * the kernel no longer sees that object freed twice, it sees a page that is
- * no slab, or another cache's slab, in which that address was never handed
- * out.
+ * Return true if the block was freed and then its whole slab was freed, too.
+ * For the kernel the address now lies in a page that is no slab, or in the slab
+ * of another cache, which never handed it out. So a second kfree() is an
+ * invalid free, no double free.
  */
 static bool slab_was_freed(const KtCase *c)
 {
@@ -75,7 +74,8 @@ static bool slab_was_freed(const KtCase *c)
            r->cache && r->cache != c->ev->cache.v;
 }
 
-/* The block may be another one by now. */
+/* Return true if the memory may have been freed and allocated again in a
+ * gap. */
 static bool in_doubt(const KtCase *c)
 {
     return c->rec->old || (c->unseen && c->rec->freed);
@@ -117,7 +117,8 @@ KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind)
     return v == KT_BAD && in_doubt(c) ? KT_OK_UNKNOWN : v;
 }
 
-/* Pages of early boot come from no call that was seen: never an error. */
+/* A free of unknown pages is never an error: pages of early boot have no
+ * recorded allocation. */
 KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind)
 {
     const KtRec *r = c->rec;
@@ -144,7 +145,7 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)
 
 /* ---- list --------------------------------------------------------------- */
 
-/* As many as the list takes room for at once. */
+/* Entries for which memory is charged at once. */
 #define SOME_ERRORS 64
 
 void kt_errors_init(KtErrors *e, KtBudget *budget)
@@ -160,7 +161,7 @@ void kt_errors_deinit(KtErrors *e)
     g_array_unref(e->list);
 }
 
-/* The list doubles, so that it has room for twice as many. */
+/* Charge memory for twice as many entries: GArray doubles, too. */
 static bool make_room(KtErrors *e)
 {
     unsigned more = MAX(e->room, SOME_ERRORS);

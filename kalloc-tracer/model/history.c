@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * History: see history.h.
+ * History: see history.h; history-rows.h draws rows and index.
  *
- * Rows are numbered 1, 2, ... as they come; row number s is at s % capacity.
- * Links and bucket heads are the low 32 bits of a row's number, which tell
- * the row as long as it is in the ring, since that is shorter than 2^32. A
- * stale link may come to name a row of another bucket. That is harmless:
- * every row is compared with the address that is asked for, and chains only
- * ever lead to older rows.
+ * Row N is in slot N % capacity. A link is the lower 32 bits of a row's number,
+ * which is enough, as the ring has fewer than 2^32 rows. When the ring comes
+ * around, an old link may lead to a row of another bucket. That is harmless:
+ * each row is compared with the address, and a chain only leads to older rows,
+ * so it ends.
  *
- * The ring's memory is taken from the budget a segment at a time, when a row
- * first gets there. Where there is none to take, or others need it, the rows
- * of the oldest segment go, and the system gets its pages back. They come back
- * as the ring comes around.
+ * Memory is charged to the budget a segment (1 MiB) at a time, when the first
+ * row is written to it. If there is none, or others need memory, the rows of
+ * the oldest segment are evicted, and its pages are returned to the host.
  */
 #include "kalloc-tracer/model/history-rows.h"
 
 #include <sys/mman.h>
 
 #define MAX_ROWS    (1u << 31)
-/* Rows of blocks of 4 GiB and more, whose sizes are not in the row. There
- * are a handful in any kernel that is not out to use up the host's memory. */
+/* Rows of blocks of 4 GiB and more, whose sizes are in a table. A kernel has a
+ * handful of them; the limit is for one that wants to use up the host's
+ * memory. */
 #define MAX_HUGE    65536
 #define HUGE_BYTES  96      /* of one of them */
 #define SEG_BYTES   ((uint64_t)1 << 20)
@@ -66,7 +65,7 @@ static uint64_t seg_len(const KtHistory *h, unsigned seg)
     return MIN(SEG_BYTES, rows_len(h) - seg * SEG_BYTES);
 }
 
-/* Where a row begins and ends. */
+/* The segments in which a row begins and ends. */
 static unsigned first_seg(const KtHistory *h, uint64_t number)
 {
     return slot_of(h, number) * ROW_BYTES / SEG_BYTES;
@@ -90,7 +89,7 @@ static uint64_t release_seg(KtHistory *h, unsigned seg)
     return len;
 }
 
-/* The oldest row goes: all that needs to be undone. */
+/* Evict the oldest row. Links to it need not be removed: see resolve(). */
 static void evict_oldest(KtHistory *h)
 {
     Row old;
@@ -106,15 +105,16 @@ static void evict_oldest(KtHistory *h)
     h->evicted++;
 }
 
-/* Is all that is kept in the segment that is written to? */
+/* Return true if all rows are in the segment that is written to. */
 static bool in_one_seg(const KtHistory *h, unsigned seg)
 {
     return seg == last_seg(h, h->next - 1) &&
            slot_of(h, h->oldest) <= slot_of(h, h->next - 1);
 }
 
-/* The oldest segment goes, with its rows. The one that is written to stays,
- * without the old rows behind the new ones. Returns: bytes given back. */
+/* Evict the rows of the oldest segment and return its memory to the host. If
+ * that is the segment that is written to, it stays, without its old rows.
+ * Return the number of bytes. */
 static uint64_t drop_oldest_seg(KtHistory *h)
 {
     while (h->oldest < h->next) {
@@ -146,7 +146,7 @@ static bool hold_seg(KtHistory *h, unsigned seg)
     return true;
 }
 
-/* Memory for the next row, and so for all that end in its segment. */
+/* Charge the segment of the next row, if it is not charged yet. */
 static bool hold_next(KtHistory *h)
 {
     uint64_t slot = slot_of(h, h->next);
@@ -195,7 +195,7 @@ KtHistory *kt_history_new(uint64_t bytes, KtBudget *budget)
     if (bounded) {
         bytes = MIN(bytes, kt_budget_max(budget));
     }
-    /* A head for 8 to 16 rows: half a byte a row. */
+    /* A bucket for each 8 to 16 rows: half a byte a row. */
     h->capacity = MIN(bytes / (ROW_BYTES + 1), MAX_ROWS);
     while (heads * 8 <= h->capacity) {
         heads *= 2;
@@ -257,7 +257,7 @@ static void keep_huge(KtHistory *h, Row *r)
     r->flags |= ROW_HUGE;
 }
 
-/* Room for another row: its memory, and that of sizes that it cannot hold. */
+/* Make room for another row, and for its sizes if they are huge. */
 static bool make_room(KtHistory *h, const KtBlock *b)
 {
     if (!h->rows || !h->head) {
@@ -330,7 +330,8 @@ void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len)
 
 /* ---- find --------------------------------------------------------------- */
 
-/* The chains an address may be in, each at its newest row that fits. */
+/* A search for an address: the chains that may have it, each at the newest row
+ * that does. */
 typedef struct Search {
     const KtHistory *h;
     uint64_t va;
@@ -346,7 +347,7 @@ static bool contains(const Row *r, uint64_t va)
     return va >= r->va && va - r->va < MAX(len, 1);
 }
 
-/* Move chain @i to its next row that contains the address, from @link. */
+/* Move chain @i, from @link on, to the next row that contains the address. */
 static bool advance(Search *s, unsigned i, uint32_t link, uint64_t before)
 {
     Row *r = &s->row[i];
@@ -411,7 +412,7 @@ void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
         unsigned i = newest(&s);
         KtBlock b;
 
-        /* Two chains may have grown together: see the top of the file. */
+        /* Two chains may have become one: see the head of the file. */
         to_block(&s.row[i], &b);
         if (s.at[i] != last && !fn(&b, opaque)) {
             return;

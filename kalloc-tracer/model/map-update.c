@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Changes of the map: insert with splitting, remove with merging. See map.h
- * for what it is and map-node.h for the nodes. The tracer's lock covers it.
+ * Changes of the map: see map.h; map-node.h draws the nodes. The tracer's lock
+ * is held.
  *
- * A full leaf first shares with a neighbour that has room, then splits; a
- * leaf that runs low is merged with a neighbour or filled up from it.
- * kt_map_insert() takes the nodes that a split may need beforehand, so that
- * nothing can fail half way.
+ * Insert: a full leaf first moves entries to a neighbour that has room; if both
+ * neighbours are full, it is split. kt_map_insert() reserves all nodes that a
+ * split may need beforehand, so it never fails half way. Remove: a leaf with
+ * few entries is merged with a neighbour, or gets entries from it.
  */
 #include "kalloc-tracer/model/map-node.h"
 
 #include <string.h>
 
-/* Entries of two neighbours, unpacked. */
+/* The entries of two neighbours, unpacked. */
 typedef struct Pair {
     uint64_t key[2 * LEAF_CAP];
     uint32_t val[2 * LEAF_CAP];
@@ -46,7 +46,8 @@ static void pair_store(const Pair *pair, unsigned from, unsigned to, Leaf *l)
     }
 }
 
-/* Give both leaves half of what they have, or false: keys too far apart. */
+/* Move entries so that both leaves have half of them. Return false if that is
+ * not possible: the keys are too far apart. */
 static bool share_leaves(KtMap *m, Inner *parent, unsigned left)
 {
     Leaf *a = leaf_at(m, parent->child[left]);
@@ -68,7 +69,7 @@ static bool share_leaves(KtMap *m, Inner *parent, unsigned left)
     return true;
 }
 
-/* Put both leaves into the left one, or false. */
+/* Merge two leaves into the left one; return false if that is not possible. */
 static bool merge_leaves(KtMap *m, Inner *parent, unsigned left)
 {
     Leaf *a = leaf_at(m, parent->child[left]);
@@ -101,7 +102,7 @@ static void inner_put(Inner *p, unsigned pos, uint64_t key, uint32_t child)
     p->n++;
 }
 
-/* Move what follows @at to a new node; the caller reserved one. */
+/* Move the children after @at to a new node, which the caller has reserved. */
 static uint32_t split_inner(KtMap *m, Inner *p, unsigned at)
 {
     uint32_t index = kt_pool_alloc(&m->nodes);
@@ -128,7 +129,7 @@ static void add_root(KtMap *m, uint64_t key, uint32_t child)
     m->height++;
 }
 
-/* Make @child the right neighbour of the node that @path leads to. */
+/* Add @child as the right neighbour of the node at the end of @path. */
 static void add_child(KtMap *m, const Path *path, uint64_t key,
                       uint32_t child)
 {
@@ -154,7 +155,7 @@ static void add_child(KtMap *m, const Path *path, uint64_t key,
     add_root(m, key, child);
 }
 
-/* Entries from @at on go to a new leaf for keys from @sep on. */
+/* Move the entries from @at on to a new leaf, for keys >= @sep. */
 static void split_leaf(KtMap *m, const Path *path, uint32_t leaf, unsigned at,
                        uint64_t sep)
 {
@@ -190,7 +191,7 @@ static bool share_full(KtMap *m, const Path *path)
            share_leaves(m, p, pos - 1);
 }
 
-/* May @key join the leaf's entries, all within 4 GiB? */
+/* Return true if @key is within 4 GiB of all entries of the leaf. */
 static bool leaf_spans(const Leaf *l, uint64_t key)
 {
     if (l->n == 0) {
@@ -227,7 +228,7 @@ static void leaf_put(Leaf *l, unsigned pos, uint64_t key, uint32_t val)
     l->n++;
 }
 
-/* Put an entry into its leaf if that needs nothing else. */
+/* Add an entry to its leaf, if there is room and nothing else must change. */
 static bool leaf_insert(KtMap *m, Leaf *l, unsigned pos, uint64_t key,
                         uint32_t val)
 {
@@ -243,7 +244,7 @@ static bool leaf_insert(KtMap *m, Leaf *l, unsigned pos, uint64_t key,
     return true;
 }
 
-/* One attempt; false after the tree was changed to make room. */
+/* Try to insert once. Return false if only room was made: try again. */
 static bool try_insert(KtMap *m, uint64_t key, uint32_t val)
 {
     Path path;
@@ -256,13 +257,15 @@ static bool try_insert(KtMap *m, uint64_t key, uint32_t val)
     }
     m->version++;
     if (!leaf_spans(l, key)) {
-        /* Beyond one end, never between entries. */
+        /* The key lies beyond one end of the leaf, never between its
+         * entries. */
         split_leaf(m, &path, leaf, pos,
                    pos < l->n ? leaf_entry(l, 0).key : key);
     } else if (share_full(m, &path)) {
         return false;
     } else if (pos == LEAF_CAP) {
-        /* Ascending keys leave full leaves behind. */
+        /* A key behind the last one: the leaf stays full, so ascending keys
+         * make full leaves. */
         split_leaf(m, &path, leaf, pos, key);
     } else {
         split_leaf(m, &path, leaf, LEAF_CAP / 2,
@@ -311,7 +314,7 @@ static void inner_drop(Inner *p, unsigned pos)
             (p->n - pos) * sizeof(*p->child));
 }
 
-/* Move entries between two inner nodes until the left one has @want. */
+/* Move children between two inner nodes until the left one has @want. */
 static void level_inner(Inner *a, Inner *b, unsigned want)
 {
     if (want > a->n) {
@@ -334,7 +337,7 @@ static void level_inner(Inner *a, Inner *b, unsigned want)
     a->n = want;
 }
 
-/* As share_leaves() or merge_leaves(): true when it merged. */
+/* Merge two neighbours, or balance them. Return true if they were merged. */
 static bool join_inner(KtMap *m, Inner *parent, unsigned left)
 {
     Inner *a = inner_at(m, parent->child[left]);

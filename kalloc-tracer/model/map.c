@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Map: see map.h. Here is its life and every search; changes are in
- * map-update.c, the nodes in map-node.h. The tracer's lock covers it.
+ * Map: see map.h. This file has all searches; changes are in map-update.c. The
+ * tracer's lock is held.
  */
 #include "kalloc-tracer/model/map-node.h"
 
@@ -28,7 +28,7 @@ uint64_t kt_map_bytes(const KtMap *m)
 
 /* ---- search ------------------------------------------------------------- */
 
-/* The last entry before the leaf that @path leads to. */
+/* Return the last entry before the leaf at the end of @path. */
 static KtMapEntry last_before(const KtMap *m, const Path *path)
 {
     unsigned level = 1;
@@ -138,7 +138,7 @@ static void prefetch_node(const void *node)
     }
 }
 
-/* One level down in each of the trees that are that high. */
+/* Step one level down in each search, if its tree is that high. */
 static void touch_level(KtMapHint *h, unsigned n, unsigned level)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -150,7 +150,7 @@ static void touch_level(KtMapHint *h, unsigned n, unsigned level)
         }
         p = inner_at(m, h[i].leaf);
         h[i].leaf = p->child[inner_pos(p, h[i].key)];
-        /* What is above fits into the caches. */
+        /* Higher levels stay in the host's cache. */
         if (level <= 2) {
             prefetch_node(inner_at(m, h[i].leaf));
         }

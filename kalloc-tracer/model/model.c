@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Model: see model.h. Applies events one by one in the order of their
- * sequence numbers; called by the tracer under its lock.
+ * Model: see model.h. Applies events one by one, with the tracer's lock held.
  *
- * An event's fields were read from a guest that may lie: sizes wrap, blocks
- * overlap, frees make no sense. Whatever comes, blocks of a map stay apart
- * (a new one retires those it overlaps, each once), and memory is bounded.
+ * Allocation: blocks that it overlaps leave the map and become past lives (if
+ * one is live, that is an error or, after a gap, a missed free). Free: the
+ * rules decide (errors.c), and the block stays in the map as freed until its
+ * memory is allocated again. Events come from a guest that may be hostile:
+ * whatever comes, blocks of a map do not overlap, and memory is bounded.
  */
 #include "kalloc-tracer/model/model.h"
 
 #include "kalloc-tracer/model/evict.h"
 
-/* How often room is made for one block. */
+/* Attempts to evict something for one block. */
 #define MAKE_ROOM 8
-/* Events whose memory is loaded at the same time. */
+/* Events that are prefetched together. */
 #define GROUP 32
 
 KtModel *kt_model_new(KtCounters *counters, KtBudget *budget,
@@ -69,7 +70,7 @@ uint64_t kt_model_bytes(const KtModel *m)
     return sum;
 }
 
-/* Made known to other threads when the batch is done. */
+/* Count; kt_model_publish() adds it to the counters at the end of the batch. */
 static void count(KtModel *m, KtCounter c)
 {
     m->count[c]++;
@@ -117,7 +118,7 @@ static KtMap *map_of_event(KtModel *m, const KtEvent *ev)
     return &m->map[pages ? KT_MAP_PAGES : KT_MAP_MAIN];
 }
 
-/* The block that contains the address of the hint, 0 for none. */
+/* Return the block that contains the address of the hint; 0: none. */
 static uint32_t hit(const KtModel *m, const KtMapHint *h)
 {
     KtMapEntry floor, above;
@@ -140,8 +141,8 @@ static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
     kt_blocks_set_freed(&m->blocks, index, ev);
 }
 
-/* There is no memory for a block: its free will be unknown, which must be no
- * error. */
+/* Count a block that cannot be kept. Its free will be unknown, which must not
+ * be reported: so there is a gap. */
 static void not_kept(KtModel *m)
 {
     m->gap = true;
@@ -149,7 +150,7 @@ static void not_kept(KtModel *m)
     count(m, KT_CNT_DROP_BLOCK);
 }
 
-/* A record in the map where none is; 0 without memory. */
+/* Add a block to the map, where none is. Return 0 if there is no memory. */
 static uint32_t new_block(KtModel *m, const KtMapHint *h)
 {
     uint32_t index = 0;
@@ -172,8 +173,8 @@ static uint32_t new_block(KtModel *m, const KtMapHint *h)
 
 /* ---- parts of blocks ---------------------------------------------------- */
 
-/* What is left of a live block behind its first @len bytes becomes a block of
- * its own; 0 without memory. */
+/* Split a live block after @len bytes. Return the new block, which has the
+ * rest; 0 if there is no memory: the rest is not kept. */
 static uint32_t split(KtModel *m, KtMap *map, uint32_t index, uint64_t len)
 {
     uint64_t va = kt_rec(&m->blocks, index)->va + len;
@@ -197,7 +198,8 @@ static uint32_t split(KtModel *m, KtMap *map, uint32_t index, uint64_t len)
     return part;
 }
 
-/* What a live block has of [@va, @last] is freed, the rest stays live. */
+/* Free the part of a live block that lies in [@va, @last]; the rest stays
+ * live. */
 static void free_part(KtModel *m, KtMap *map, uint32_t index, uint64_t va,
                       uint64_t last, const KtEvent *ev)
 {
@@ -214,7 +216,8 @@ static void free_part(KtModel *m, KtMap *map, uint32_t index, uint64_t va,
     }
 }
 
-/* Whatever is live in [@va, @last] is freed. Returns: was anything? */
+/* Free everything that is live in [@va, @last]. Return true if there was
+ * something. */
 static bool free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
                        const KtEvent *ev)
 {
@@ -236,7 +239,8 @@ static bool free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
 
 /* ---- allocations -------------------------------------------------------- */
 
-/* The block at @index ends where something else begins: a past life. */
+/* Remove a block from the map and make it a past life: its memory was allocated
+ * again. */
 static void retire(KtModel *m, uint32_t index)
 {
     KtBlock b;
@@ -255,8 +259,8 @@ static void retire(KtModel *m, uint32_t index)
     kt_blocks_unset(&m->blocks, index);
 }
 
-/* An allocation takes the place of a block. Only the first of the live ones
- * it takes is an error, so that one wrong call is one error. */
+/* Make room for an allocation that overlaps a block. If it overlaps several
+ * live blocks only the first is reported: one wrong call is one error. */
 static void replace(KtModel *m, uint32_t index, const KtEvent *ev,
                     bool *reported)
 {
@@ -279,7 +283,7 @@ static void replace_and_remove(KtModel *m, KtMap *map, KtMapEntry e,
     kt_blocks_release(&m->blocks, e.val);
 }
 
-/* Take everything out of (@from, @last]. */
+/* Make room for an allocation in (@from, @last]. */
 static void clear_above(KtModel *m, KtMap *map, KtMapEntry above,
                         uint64_t last, const KtEvent *ev, bool *reported)
 {
@@ -367,8 +371,8 @@ static void apply_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     place_alloc(m, ev, h);
 }
 
-/* krealloc() in place. The size may outgrow a block whose actual size was
- * not known; then it takes what it grows over. */
+/* krealloc() in place. If the reserved size was not known, the block may grow
+ * over others, which become past lives. */
 static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     uint32_t index = hit(m, h);
@@ -395,7 +399,7 @@ static void apply_resize(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 
 /* ---- frees -------------------------------------------------------------- */
 
-/* What a call hits, for the rules. */
+/* Collect what the rules need to know of a call. */
 static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
 {
     return (KtCase) {
@@ -408,7 +412,7 @@ static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
     };
 }
 
-/* Told by the free of a block that was not known to be of a cache. */
+/* The free of a block said which cache it is of, which was unknown. */
 static void found_cache(KtModel *m, uint32_t index, uint16_t cache)
 {
     KtRec *r = kt_rec(&m->blocks, index);
@@ -454,10 +458,9 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
 }
 
-/*
- * Pages come back in other pieces than they went: split_page(), the split of
- * a huge page, the tail of alloc_pages_exact(). Only a block that is freed
- * once more as a whole is an error.
+/* Pages may be freed in other pieces than they were allocated: after
+ * split_page(), the split of a huge page, or as the tail of
+ * alloc_pages_exact(). Only a block that is freed again as a whole is an error.
  */
 static void apply_free_pages(KtModel *m, const KtEvent *ev,
                              const KtMapHint *h)
@@ -498,7 +501,7 @@ static void apply_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
         count(m, KT_CNT_EV_UNKNOWN);
         break;
     case KT_BAD:
-        /* The free that will follow is the same error. */
+        /* The free that follows would be the same error again. */
         add_error(m, kind, ev, index);
         kt_blocks_expect(&m->blocks, index);
         break;
@@ -542,9 +545,10 @@ static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
 }
 
-/* Rounds that change nothing, each of which starts to load what the next one
- * and apply() will read. What an event of the group changes meanwhile makes
- * the later ones slower at most. */
+/* Prefetch for @n events, in rounds: each reads what the round before loaded,
+ * and starts to load what the next round, or apply(), will read. Nothing is
+ * changed. If an event of the group changes these places, the later events are
+ * applied slower, not differently. */
 static void touch(KtModel *m, const KtEvent *ev, unsigned n, KtMapHint *h)
 {
     uint32_t block[GROUP];

@@ -33,7 +33,7 @@ struct KtReplay {
     bool kernel_given;              /* as a file, not by the guest's memory */
     KtStoredStatus *status;         /* NULL before the first */
     GByteArray *checkpoint;         /* its parts so far */
-    uint64_t unpacked;              /* bytes of frames that take long to use */
+    uint64_t unpacked;              /* see may_unpack() */
     uint64_t last_seq;
     KtReplayInfo info;
     const KtReplayPlan *plan;

@@ -469,7 +469,7 @@ void kt_snapshot_install(KtTracer *t, KtSnapshot *s)
     kt_model_publish(t->model);     /* what found no room when it was read */
     end_loan(s);
     t->previous_live = s->previous_live;
-    t->errors_before = 0;           /* nobody knows: perhaps all are its */
+    t->errors_before = 0;           /* not in the stream: count all drops */
     t->events = s->events;
     t->last_us = s->last_us;
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);

@@ -4,7 +4,7 @@
  * kt_query_begin() and kt_query_end().
  *
  * A report lists the blocks that were not freed when the module was unloaded.
- * Blocks that were freed since are left out here: each one is searched in the
+ * Blocks that were freed since are skipped here: each one is searched in the
  * map again.
  */
 #include "kalloc-tracer/tracer/tracer.h"

@@ -3,9 +3,10 @@
  * Queue: events of all vCPUs in one global order.
  *
  * The queue is one ring for all producers. A producer reserves the next number
- * of a global counter. The number is the event's place in the order, and tells
- * its slot. The producer writes the slot and publishes it by a release store of
- * the number. A slot is one cache line. Example, with events 5 to 8:
+ * of a global counter. The number is the event's place in the order, and
+ * determines its slot. The producer writes the slot and publishes it by a
+ * release store of the number. A slot is one cache line. Example, with events 5
+ * to 8:
  *
  *     slot      5         6         7         8
  *             +---------+---------+---------+---------+

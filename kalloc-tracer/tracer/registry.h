@@ -39,7 +39,7 @@ typedef struct KtRegisteredCheck {
 
 /**
  * struct KtRegistry - parts and checks of one tracer
- * @lock: for those who add
+ * @lock: protects adding
  * @n_parts, @n_checks: (atomic) entries that readers may use; entries never
  *                      move and are never removed
  * @epoch: (atomic) grows with each reset and load

@@ -111,7 +111,7 @@ static GByteArray *gone_frame(const KtTracer *t, uint64_t module_va)
     return data;
 }
 
-/* The description of a module takes time to make. So the place is read now:
+/* Describing a module needs time. So the place is read now:
  * after all events that other vCPUs pushed meanwhile. */
 static void add_event(KtTracer *t, KtModuleEvent note)
 {

@@ -104,7 +104,7 @@ void kt_tracer_add_check(KtTracer *t, KtCheckRule rule, KtCheckExtra *fn,
  * to apply
  *
  * @fn has the tracer's lock, and must return within a millisecond or so. The
- * thread sleeps less between two looks at the queue if there is such work.
+ * thread polls the queue more often if there is such work.
  * One @fn at most; call before kt_tracer_start().
  */
 void kt_tracer_on_idle(KtTracer *t, void (*fn)(void *opaque), void *opaque);

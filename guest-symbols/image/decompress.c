@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unpacks compressed kernels. Called by image.c while a kernel is opened;
- * stateless, any thread. The streams are untrusted: each row of the table
- * writes through struct Out, which bounds what comes out.
+ * Decompression of kernel images. image.c calls it while a kernel is opened;
+ * stateless, any thread. The streams are untrusted: every decompressor in the
+ * table writes through struct Out, which bounds the size of the output.
  */
 #include "guest-symbols/image/decompress.h"
 #include "guest-symbols/base/bytes.h"
@@ -21,7 +21,7 @@
 #define OUT_FIRST       (64u << 10)
 #define LZMA_MEMORY     (256ull << 20)
 
-/* Unpacked bytes. @max bounds @cap, @cap grows by doubling. */
+/* The output. @cap is what is allocated: it doubles as needed, up to @max. */
 typedef struct Out {
     uint8_t *data;
     size_t len;
@@ -38,7 +38,7 @@ typedef struct Compression {
     UnpackFn unpack;    /* NULL: recognised, but not built in */
 } Compression;
 
-/* Makes room behind @out->len; 0 when the bound is reached. */
+/* Make room behind @out->len. Return its size, 0 if the bound is reached. */
 static size_t out_room(Out *out)
 {
     if (out->len == out->cap) {
@@ -130,8 +130,9 @@ static bool unpack_bzip2(const uint8_t *in, size_t len, Out *out)
 /*
  * The legacy frame of lz4's command line tool ("lz4 -l"), as read by the
  * kernel's lib/decompress_unlz4.c: the magic, then blocks of a 32-bit length
- * and data that unpack to at most 8 MiB each. The size word that the kernel
- * build appends looks like the length of a block that is not there.
+ * and data that unpack to at most 8 MiB each. The kernel's build appends the
+ * unpacked size. It looks like the length of one more block, without data: it
+ * ends the file.
  */
 static bool unpack_lz4(const uint8_t *in, size_t len, Out *out)
 {
@@ -220,8 +221,9 @@ const char *gs_compression_name(const uint8_t *data, size_t len)
 }
 
 /*
- * The kernel's build leaves the unpacked size in the last four bytes (gzip
- * has it there anyway). Only a hint: it saves copies when it is right.
+ * The last four bytes are the unpacked size: gzip's format has it there, and
+ * the kernel's build appends it for other formats. It is only a hint for the
+ * first allocation; a wrong one costs a copy.
  */
 static size_t size_hint(const uint8_t *data, size_t len, size_t max)
 {

@@ -68,7 +68,8 @@ static bool elf_header(Elf *elf, GError **errp)
     return true;
 }
 
-/* The @i-th of @num records of @size bytes at @off; false past the end. */
+/* Read record @i of a table of @num records of @size bytes at @off. False if it
+ * lies outside the table or the file. */
 static bool elf_record(const Elf *elf, uint64_t off, unsigned i, unsigned num,
                        void *rec, size_t size)
 {
@@ -86,7 +87,8 @@ static bool elf_record(const Elf *elf, uint64_t off, unsigned i, unsigned num,
     return p != NULL;
 }
 
-/* "" where it is none, or longer than any that somebody asks for. */
+/* Read a name of the string table. It is "" if there is none, or if it is
+ * longer than every name that callers compare with. */
 static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
                                     uint32_t name)
 {
@@ -102,7 +104,8 @@ static const char *elf_section_name(const Elf *elf, const Elf64_Shdr *strs,
     return s ? s : "";
 }
 
-/* Adds a run; drops one that wraps around or lies outside the file. */
+/* Add a range of the file. One that wraps around, or lies outside the file, is
+ * ignored. */
 static void add_section(GsImage *img, Elf *elf, GsSection sec, uint64_t off,
                         bool contents)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of architectures. Constant data, any thread.
+ * The table of architectures: registers by their role, the addresses to which
+ * Linux maps its image, and how a kernel of the architecture is recognised.
+ * Constant data, any thread.
  */
 #include "guest-symbols/kernel/arch.h"
 #include "guest-symbols/kernel/kernel.h"
@@ -10,10 +12,10 @@
 #include <string.h>
 
 /*
- * @machine: ELF's number
- * @marker: a symbol that only its kernels have
- * @page_shift: NULL: 12
- * @image_start: NULL: _text
+ * @machine: e_machine of an ELF file
+ * @marker: a symbol that only kernels of this architecture have
+ * @page_shift: (nullable) returns log2 of the page size; NULL: 12
+ * @image_start: (nullable) the symbol at which the image begins; NULL: _text
  */
 typedef struct Inside {
     unsigned machine;
@@ -81,8 +83,9 @@ static const GsArch archs[GS_ARCH__COUNT] = {
     },
 };
 
-/* Page tables of one page each, side by side in arch/arm64/kernel/
- * vmlinux.lds.S. */
+/* Return log2 of the page size. arch/arm64/kernel/vmlinux.lds.S places page
+ * tables of one page each side by side, so the page size is the distance from
+ * swapper_pg_dir to the table before it. */
 static unsigned arm64_page_shift(const GsKernel *k)
 {
     static const char *const before[] = {
@@ -107,7 +110,7 @@ static const Inside insides[GS_ARCH__COUNT] = {
     [GS_ARCH_ARM64] = {
         EM_AARCH64, "__primary_switched", arm64_page_shift
     },
-    /* its head is in front of _text (arch/riscv/kernel/vmlinux.lds.S) */
+    /* the header is in front of _text (arch/riscv/kernel/vmlinux.lds.S) */
     [GS_ARCH_RISCV64] = {
         EM_RISCV, "_start_kernel", NULL, "_start"
     },

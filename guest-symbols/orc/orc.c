@@ -171,6 +171,8 @@ static uint16_t raw_flags(const GsOrcRaw *raw, size_t i)
 
 /* ---- layout ----------------------------------------------------------- */
 
+/* Look the layout up by the hash in .orc_header (6.4, commit b9f174c811e3).
+ * Return PROBE if there is no header or the hash is unknown. */
 static GsOrcLayout layout_by_hash(const GsOrcRaw *raw)
 {
     static const uint8_t none[HEADER_SIZE];

@@ -33,13 +33,14 @@ struct GsBtf {
     GHashTable *types;          /* name -> id of struct, union or typedef */
 };
 
-/* A member found: its type and where it begins. */
+/* A member that was found: its type, and where it begins. */
 typedef struct Found {
     uint32_t type;
     uint64_t bits;
 } Found;
 
-/* @used: (out) as far as the types, and their names behind them, reach. */
+/* Check the header. @used: (out) bytes of header, types and names together;
+ * what is behind them is ignored. */
 static bool check_header(const uint8_t *data, size_t len, size_t *used,
                          GError **errp)
 {
@@ -77,8 +78,9 @@ static bool check_header(const uint8_t *data, size_t len, size_t *used,
     return true;
 }
 
-/* Quietly: libbpf has a line on stderr for each type that it refuses. It may
- * be QEMU's own libbpf, too, which says what it likes otherwise. */
+/* Parse BTF with libbpf's messages switched off: libbpf prints a line on stderr
+ * for each type that it refuses. The print function is one for the process, and
+ * QEMU may use the same libbpf, so the old function is restored afterwards. */
 static struct btf *parse(const uint8_t *data, size_t len)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -99,7 +101,8 @@ static const char *name_of(const GsBtf *b, uint32_t off)
     return name ? name : "";
 }
 
-/* The @i-th enumerator; struct btf_enum64 is three words: name, low, high. */
+/* Return name and bits of enumerator @i. A struct btf_enum64 has three words:
+ * name, low half, high half. */
 static uint32_t enumerator(const struct btf_type *t, unsigned i,
                            uint64_t *bits)
 {
@@ -115,7 +118,7 @@ static uint32_t enumerator(const struct btf_type *t, unsigned i,
     return words[0];
 }
 
-static void learn(GsBtf *b, bool (*wanted)(const struct btf_type *t))
+static void index_types(GsBtf *b, bool (*wanted)(const struct btf_type *t))
 {
     for (uint32_t id = btf__type_cnt(b->btf); --id > 0;) {
         const struct btf_type *t = btf__type_by_id(b->btf, id);
@@ -137,13 +140,14 @@ static bool is_composite(const struct btf_type *t)
     return btf_is_composite(t);
 }
 
-/* Of one name what is learned last stays: the first struct or union, or else
- * the first typedef. */
+/* Add a name to the index. A struct or union replaces a typedef of that name.
+ * Types are added from the last to the first, so the first one of each kind
+ * remains. */
 static void index_names(GsBtf *b)
 {
     b->types = g_hash_table_new(gs_name_hash_str, g_str_equal);
-    learn(b, is_typedef);
-    learn(b, is_composite);
+    index_types(b, is_typedef);
+    index_types(b, is_composite);
 }
 
 GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
@@ -207,7 +211,8 @@ void gs_btf_free(GsBtf *b)
     g_free(b);
 }
 
-/* Of a type, besides the kernel's data: libbpf's index and ours. */
+/* Host memory for one type, in addition to the BTF itself: a row of libbpf's
+ * index and one of ours. */
 #define TYPE_MORE 40
 
 size_t gs_btf_bytes(const GsBtf *b)
@@ -220,7 +225,7 @@ size_t gs_btf_bytes(const GsBtf *b)
 
 /* ---- members ---- */
 
-/* The struct or union behind typedefs and qualifiers, or NULL. */
+/* Follow typedefs and qualifiers. Return the struct or union, or NULL. */
 static const struct btf_type *composite(const GsBtf *b, uint32_t id)
 {
     int real = btf__resolve_type(b->btf, id);
@@ -242,7 +247,7 @@ static bool is_bit_field(const GsBtf *b, const struct btf_type *t, unsigned i)
             (btf_int_bits(type) != type->size * 8 || btf_int_offset(type)));
 }
 
-/* Looks for @name in the type at @found and in its anonymous members. */
+/* Find @name in the type at @found and in its anonymous members. */
 static bool find_member(const GsBtf *b, const char *name, Found *found)
 {
     Found todo[NESTING_MAX] = { *found };
@@ -323,7 +328,8 @@ bool gs_btf_type_size(const GsBtf *b, const char *type, uint32_t *size)
     return type_named(b, type, &id) && size_of(b, id, size);
 }
 
-/* The element of an array at *@off, which is left as the offset in it. */
+/* Descend into an array: set *@id to the element's type and *@off to the offset
+ * in the element. */
 static bool enter_array(const GsBtf *b, uint32_t *id, uint32_t *off,
                         GString *path)
 {
@@ -342,7 +348,8 @@ static bool enter_array(const GsBtf *b, uint32_t *id, uint32_t *off,
     return true;
 }
 
-/* The member that covers *@off, likewise; *@left may yet be looked at. */
+/* Descend into the member that covers *@off, in the same way. *@left bounds the
+ * number of members that are examined. */
 static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
                          unsigned *left, GString *path)
 {
@@ -396,8 +403,9 @@ char *gs_btf_member_at(const GsBtf *b, const char *type, uint32_t offset)
 /* ---- enumerators ---- */
 
 /*
- * Enums carry their sign in kind_flag since 6.0 (6089fb325cf7). Before, the
- * flag is never set, and what looks negative most likely is.
+ * Since 6.0 (commit 6089fb325cf7) kind_flag says whether an enum is signed. In
+ * older BTF the flag is never set; a value with the top bit set is then taken
+ * as negative.
  */
 static int64_t enum_value(const struct btf_type *t, uint64_t bits,
                           bool has_signs)
@@ -408,7 +416,7 @@ static int64_t enum_value(const struct btf_type *t, uint64_t bits,
     return (int64_t)bits;
 }
 
-/* Whether enums say if they are signed. */
+/* Return true if kind_flag of enums is meaningful in this BTF. */
 static bool enums_have_signs(const GsBtf *b)
 {
     uint32_t n = btf__type_cnt(b->btf);

@@ -252,6 +252,7 @@ static bool want_block(uint64_t va, void *userdata)
            kt_return_sites_find(c->shared.sites, va) != KT_RETURN_SITE_NONE;
 }
 
+/* Return true if a breakpoint (int3, BRK) replaces the instruction. */
 static bool is_trap(const KtCapture *c, const struct qemu_plugin_insn *insn)
 {
     uint8_t byte = 0;
@@ -260,6 +261,8 @@ static bool is_trap(const KtCapture *c, const struct qemu_plugin_insn *insn)
            byte == c->arch->patch_byte;
 }
 
+/* Add the entry callback to each instruction of a block where a hooked function
+ * begins. */
 static void hook_entries(const KtCapture *c, const KtBoot *boot,
                          struct qemu_plugin_tb *tb, size_t n)
 {

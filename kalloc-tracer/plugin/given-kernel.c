@@ -23,6 +23,8 @@ static bool profile_fits(const GsKernel *k, const KtHookTable *table,
     return true;
 }
 
+/* Open a kernel that is not Linux: read the profile, put its rows into @table,
+ * and compare its functions with the kernel's symbols. */
 static GsKernel *open_by_profile(KtGivenKernel *out, KtHookTable *table,
                                  const KtOptions *o, GError **errp)
 {

@@ -135,6 +135,8 @@ bool mc_filter_block(const McFilter *f, KtTracer *t, const KtBlock *b,
            pass_task(f, t, by_free ? b->free_task : b->alloc_task);
 }
 
+/* Compare what only a block has. An error at an address without a block passes
+ * only if no such condition is set. */
 static bool pass_error_block(const McFilter *f, const KtError *e)
 {
     if (!f->has_size && !f->state && f->layer == KT_LAYER_NONE) {

@@ -6,8 +6,8 @@
  * All functions may be called from any thread, except gs_kernel_set_slide()
  * and gs_kernel_free(): nobody else may use the kernel meanwhile.
  */
-#ifndef GS_KERNEL_API_H
-#define GS_KERNEL_API_H
+#ifndef GS_API_KERNEL_H
+#define GS_API_KERNEL_H
 
 #include "guest-symbols/api/gs-types.h"
 
@@ -170,4 +170,4 @@ void gs_kernel_save(const GsKernel *k, GByteArray *out);
  */
 GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp);
 
-#endif /* GS_KERNEL_API_H */
+#endif /* GS_API_KERNEL_H */

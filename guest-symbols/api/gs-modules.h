@@ -6,8 +6,8 @@
  * Any thread, while others unwind or symbolize; only
  * gs_kernel_unpack_modules() must be alone.
  */
-#ifndef GS_MODULES_API_H
-#define GS_MODULES_API_H
+#ifndef GS_API_MODULES_H
+#define GS_API_MODULES_H
 
 #include "guest-symbols/api/gs-kernel.h"
 
@@ -137,4 +137,4 @@ bool gs_kernel_save_nth_module(const GsKernel *k, unsigned i, GByteArray *out);
 bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
                            GError **errp);
 
-#endif /* GS_MODULES_API_H */
+#endif /* GS_API_MODULES_H */

@@ -3,8 +3,8 @@
  * Symbols and types of a kernel. Any thread. Symbols of modules are included;
  * types are those of the kernel proper.
  */
-#ifndef GS_SYMBOLS_API_H
-#define GS_SYMBOLS_API_H
+#ifndef GS_API_SYMBOLS_H
+#define GS_API_SYMBOLS_H
 
 #include "guest-symbols/api/gs-kernel.h"
 
@@ -101,4 +101,4 @@ bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value);
 int gs_kernel_func_param(const GsKernel *k, const char *func,
                          const char *param);
 
-#endif /* GS_SYMBOLS_API_H */
+#endif /* GS_API_SYMBOLS_H */

@@ -3,8 +3,8 @@
  * Types that all of guest-symbols shares: errors, guest memory, the keyed hash
  * of numbers, and the table of architectures.
  */
-#ifndef GS_TYPES_H
-#define GS_TYPES_H
+#ifndef GS_API_TYPES_H
+#define GS_API_TYPES_H
 
 #include <glib.h>
 #include <stdbool.h>
@@ -96,4 +96,4 @@ const GsArch *gs_arch_find(const char *name);
 /** gs_arch_nth() - (static, nullable) return the @i-th row. */
 const GsArch *gs_arch_nth(unsigned i);
 
-#endif /* GS_TYPES_H */
+#endif /* GS_API_TYPES_H */

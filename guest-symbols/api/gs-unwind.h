@@ -3,8 +3,8 @@
  * Stack walks: one GsUnwinder a thread, which nobody else uses. Modules may
  * come and go meanwhile.
  */
-#ifndef GS_UNWIND_API_H
-#define GS_UNWIND_API_H
+#ifndef GS_API_UNWIND_H
+#define GS_API_UNWIND_H
 
 #include "guest-symbols/api/gs-kernel.h"
 
@@ -79,4 +79,4 @@ GS_HOT bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
  *  Its @max must be the same each time. */
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value);
 
-#endif /* GS_UNWIND_API_H */
+#endif /* GS_API_UNWIND_H */

@@ -3,8 +3,8 @@
  * A copy of a range of guest memory, made piece by piece when a piece is
  * needed. For guest-symbols only; one thread.
  */
-#ifndef GS_MEMORY_COPY_H
-#define GS_MEMORY_COPY_H
+#ifndef GS_GUEST_COPY_H
+#define GS_GUEST_COPY_H
 
 #include "guest-symbols/gs.h"
 
@@ -42,4 +42,4 @@ bool gs_guest_copy_find(const GsGuestCopy *c, const void *what, size_t len,
                         uint64_t *va);
 #define GS_FIND_MAX 64
 
-#endif /* GS_MEMORY_COPY_H */
+#endif /* GS_GUEST_COPY_H */

@@ -3,8 +3,8 @@
  * The layout of a GsImage: for image.c, and image-elf.c, which lists the
  * sections of ELF files.
  */
-#ifndef GS_IMAGE_INSIDE_H
-#define GS_IMAGE_INSIDE_H
+#ifndef GS_IMAGE_INTERNAL_H
+#define GS_IMAGE_INTERNAL_H
 
 #include "guest-symbols/image/image.h"
 
@@ -32,4 +32,4 @@ bool gs_image_is_elf(const uint8_t *data, size_t len);
  *  where it has none. */
 bool gs_image_fill_elf(GsImage *img, GError **errp);
 
-#endif /* GS_IMAGE_INSIDE_H */
+#endif /* GS_IMAGE_INTERNAL_H */

@@ -3,8 +3,8 @@
  * The layout of the table of modules: for modules.c, modules-query.c and
  * modules-snapshot.c.
  */
-#ifndef GS_MODULES_INSIDE_H
-#define GS_MODULES_INSIDE_H
+#ifndef GS_MODULES_INTERNAL_H
+#define GS_MODULES_INTERNAL_H
 
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/base/lock.h"
@@ -91,4 +91,4 @@ bool gs_modules_append(GsModules *m, uint64_t module_va,
                        const GsModuleInfo *info, bool live);
 void gs_modules_index(GsModules *m);
 
-#endif /* GS_MODULES_INSIDE_H */
+#endif /* GS_MODULES_INTERNAL_H */

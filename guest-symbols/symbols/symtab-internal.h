@@ -14,8 +14,8 @@
  * below to the entry. From name to address: hash, then compare the names of
  * the bucket's rows.
  */
-#ifndef GS_SYMTAB_INSIDE_H
-#define GS_SYMTAB_INSIDE_H
+#ifndef GS_SYMTAB_INTERNAL_H
+#define GS_SYMTAB_INTERNAL_H
 
 #include "guest-symbols/symbols/symtab.h"
 
@@ -81,4 +81,4 @@ bool gs_symtab_covers(const char *text);
 void gs_symtab_build(GsSymtab *tab);
 void gs_symtab_draft_free(GsSymtabDraft *d);
 
-#endif /* GS_SYMTAB_INSIDE_H */
+#endif /* GS_SYMTAB_INTERNAL_H */

@@ -2,8 +2,8 @@
 /*
  * A symbol table as bytes, and back. For guest-symbols only.
  */
-#ifndef GS_SYMTAB_SAVE_H
-#define GS_SYMTAB_SAVE_H
+#ifndef GS_SYMTAB_STORE_H
+#define GS_SYMTAB_STORE_H
 
 #include "guest-symbols/base/bytes.h"
 #include "guest-symbols/symbols/symtab.h"
@@ -14,4 +14,4 @@ void gs_symtab_save(const GsSymtab *tab, GsOut *out);
  *  untrusted. Returns: NULL (GS_ERROR_FORMAT) if they are not a table. */
 GsSymtab *gs_symtab_load(GsBytes *c, GError **errp);
 
-#endif /* GS_SYMTAB_SAVE_H */
+#endif /* GS_SYMTAB_STORE_H */

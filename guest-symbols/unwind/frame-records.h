@@ -12,8 +12,8 @@
  * Each architecture has its own records where an exception or a system call
  * entered the kernel; those are its GsFrameRules.
  */
-#ifndef GS_FRAMES_H
-#define GS_FRAMES_H
+#ifndef GS_FRAME_RECORDS_H
+#define GS_FRAME_RECORDS_H
 
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/unwind/walk-cache.h"
@@ -94,4 +94,4 @@ void gs_frame_records_add_outermost(GsFrameRecords *f, uint64_t start,
 /** gs_frame_records_is_outermost() - is the return address @pc in that code? */
 bool gs_frame_records_is_outermost(const GsFrameRecords *f, uint64_t pc);
 
-#endif /* GS_FRAMES_H */
+#endif /* GS_FRAME_RECORDS_H */

@@ -27,8 +27,8 @@
  * The hash has 64 bits and a random key for each process (base/name-hash.h).
  * The guest chooses the words, but cannot construct two stacks with one hash.
  */
-#ifndef GS_PATHS_H
-#define GS_PATHS_H
+#ifndef GS_WALK_CACHE_H
+#define GS_WALK_CACHE_H
 
 #include "guest-symbols/unwind/walk.h"
 
@@ -150,4 +150,4 @@ static inline void gs_trail_bp(GsTrail *t, uint64_t va, bool far)
     t->bp_far = far;
 }
 
-#endif /* GS_PATHS_H */
+#endif /* GS_WALK_CACHE_H */

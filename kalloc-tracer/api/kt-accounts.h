@@ -11,8 +11,8 @@
  * docs/accounts.md says what counts as an allocation and as a free. Functions
  * kt_query_*() need kt_query_begin(), see kt-query.h.
  */
-#ifndef KT_ACCOUNTS_API_H
-#define KT_ACCOUNTS_API_H
+#ifndef KT_API_ACCOUNTS_H
+#define KT_API_ACCOUNTS_H
 
 #include "kalloc-tracer/api/kt-types.h"
 
@@ -150,4 +150,4 @@ bool kt_query_past(KtTracer *t, uint64_t *at, unsigned n, KtBlockFn fn,
  *  has @asked. Any thread. */
 void kt_size_class_of(uint64_t asked, uint64_t *lo, uint64_t *hi);
 
-#endif /* KT_ACCOUNTS_API_H */
+#endif /* KT_API_ACCOUNTS_H */

@@ -6,8 +6,8 @@
  * blocks, their lists, the history, the errors, the sums. A violation is a bug
  * of ka, never of the guest.
  */
-#ifndef KT_CHECK_API_H
-#define KT_CHECK_API_H
+#ifndef KT_API_CHECK_H
+#define KT_API_CHECK_H
 
 #include "kalloc-tracer/api/kt-types.h"
 
@@ -61,4 +61,4 @@ void kt_query_checked(KtTracer *t, KtCheckFn fn, void *opaque);
  *  kt_tracer_start(). */
 void kt_tracer_set_check(KtTracer *t, KtCheckFn fn, void *opaque);
 
-#endif /* KT_CHECK_API_H */
+#endif /* KT_API_CHECK_H */

@@ -6,8 +6,8 @@
  * consumer applies them to the model and writes them to the journal. Plain
  * data: any thread.
  */
-#ifndef KT_EVENT_API_H
-#define KT_EVENT_API_H
+#ifndef KT_API_EVENT_H
+#define KT_API_EVENT_H
 
 #include "kalloc-tracer/api/kt-types.h"
 
@@ -97,4 +97,4 @@ typedef struct KtEvent {
 } KtEvent;
 G_STATIC_ASSERT(sizeof(KtEvent) == 64);
 
-#endif /* KT_EVENT_API_H */
+#endif /* KT_API_EVENT_H */

@@ -5,8 +5,8 @@
  *
  * A tracer of kt_replay_open() gets all this from the file.
  */
-#ifndef KT_JOURNAL_API_H
-#define KT_JOURNAL_API_H
+#ifndef KT_API_JOURNAL_H
+#define KT_API_JOURNAL_H
 
 #include "kalloc-tracer/api/kt-tracer.h"
 
@@ -76,4 +76,4 @@ void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va);
  *  not written. */
 void kt_tracer_end_journal(KtTracer *t);
 
-#endif /* KT_JOURNAL_API_H */
+#endif /* KT_API_JOURNAL_H */

@@ -9,8 +9,8 @@
  * Call everything here on the thread of monitor commands, not between
  * kt_query_begin() and kt_query_end().
  */
-#ifndef KT_LEAK_API_H
-#define KT_LEAK_API_H
+#ifndef KT_API_LEAK_H
+#define KT_API_LEAK_H
 
 #include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/api/kt-vm.h"
@@ -189,4 +189,4 @@ bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
              GArray **out, uint64_t *more, uint64_t *bytes, GError **errp);
 #define KT_REFS_MAX 65536
 
-#endif /* KT_LEAK_API_H */
+#endif /* KT_API_LEAK_H */

@@ -7,8 +7,8 @@
  * order of events. Functions kt_query_*() need kt_query_begin(), see
  * kt-query.h.
  */
-#ifndef KT_MODULES_API_H
-#define KT_MODULES_API_H
+#ifndef KT_API_MODULES_H
+#define KT_API_MODULES_H
 
 #include "kalloc-tracer/api/kt-query.h"
 
@@ -57,4 +57,4 @@ void kt_query_module_frees(KtTracer *t, uint64_t id, KtErrorFn fn,
  *  loaded. */
 bool kt_query_module_loaded(KtTracer *t, const char *name);
 
-#endif /* KT_MODULES_API_H */
+#endif /* KT_API_MODULES_H */

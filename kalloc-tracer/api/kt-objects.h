@@ -4,8 +4,8 @@
  * Implemented in objects/. All functions may be called on any thread, and take
  * the tracer's lock themselves. The guest may run meanwhile.
  */
-#ifndef KT_OBJECTS_H
-#define KT_OBJECTS_H
+#ifndef KT_API_OBJECTS_H
+#define KT_API_OBJECTS_H
 
 #include "kalloc-tracer/api/kt-query.h"
 #include "kalloc-tracer/api/kt-tracer.h"
@@ -74,4 +74,4 @@ bool kt_address_area(const KtAddress *a, KtVmArea *out);
 /** kt_address_in_vmalloc() - return true in the vmalloc space */
 bool kt_address_in_vmalloc(const KtAddress *a);
 
-#endif /* KT_OBJECTS_H */
+#endif /* KT_API_OBJECTS_H */

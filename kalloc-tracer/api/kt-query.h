@@ -18,8 +18,8 @@
  * Callbacks get blocks that are valid for the call, and end the query by
  * returning false. Ranges [lo, hi] include both ends.
  */
-#ifndef KT_QUERY_API_H
-#define KT_QUERY_API_H
+#ifndef KT_API_QUERY_H
+#define KT_API_QUERY_H
 
 #include "kalloc-tracer/api/kt-types.h"
 
@@ -114,4 +114,4 @@ typedef struct KtStats {
 /** kt_query_stats() - read all sizes and counters. */
 void kt_query_stats(KtTracer *t, KtStats *out);
 
-#endif /* KT_QUERY_API_H */
+#endif /* KT_API_QUERY_H */

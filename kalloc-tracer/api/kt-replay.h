@@ -10,8 +10,8 @@
  * One thread for each KtReplay. The file is untrusted: damage ends the reading
  * and is reported in KtReplayInfo.
  */
-#ifndef KT_REPLAY_API_H
-#define KT_REPLAY_API_H
+#ifndef KT_API_REPLAY_H
+#define KT_API_REPLAY_H
 
 #include "kalloc-tracer/api/kt-journal.h"
 
@@ -109,4 +109,4 @@ const GsKernel *kt_replay_kernel(const KtReplay *r);
 /** kt_replay_status() - read the last status in the file. */
 void kt_replay_status(KtReplay *r, KtStatus *out);
 
-#endif /* KT_REPLAY_API_H */
+#endif /* KT_API_REPLAY_H */

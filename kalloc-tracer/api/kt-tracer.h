@@ -10,8 +10,8 @@
  * lock. Lock order: QEMU's BQL, then the tracer's lock. docs/concurrency.md
  * has the whole table.
  */
-#ifndef KT_TRACER_API_H
-#define KT_TRACER_API_H
+#ifndef KT_API_TRACER_H
+#define KT_API_TRACER_H
 
 #include "kalloc-tracer/api/kt-event.h"
 
@@ -160,4 +160,4 @@ void kt_tracer_set_enabled(KtTracer *t, bool on);
 /** kt_tracer_enabled() - return true if recording is on: a relaxed load. */
 GS_HOT bool kt_tracer_enabled(const KtTracer *t);
 
-#endif /* KT_TRACER_API_H */
+#endif /* KT_API_TRACER_H */

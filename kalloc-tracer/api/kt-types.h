@@ -8,8 +8,8 @@
  *
  * Plain data and pure functions: any thread.
  */
-#ifndef KT_TYPES_API_H
-#define KT_TYPES_API_H
+#ifndef KT_API_TYPES_H
+#define KT_API_TYPES_H
 
 #include <glib.h>
 #include <stdbool.h>
@@ -129,4 +129,4 @@ static inline uint64_t kt_block_len(const KtBlock *b)
 /** Called for each block of a query; false ends the query. */
 typedef bool (*KtBlockFn)(const KtBlock *b, void *opaque);
 
-#endif /* KT_TYPES_API_H */
+#endif /* KT_API_TYPES_H */

@@ -5,8 +5,8 @@
  * The plugin makes a KtVm for the length of a monitor command; use it on the
  * command's thread only. Tests make one of their own.
  */
-#ifndef KT_VM_API_H
-#define KT_VM_API_H
+#ifndef KT_API_VM_H
+#define KT_API_VM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,4 +44,4 @@ typedef struct KtVm {
     uint64_t page_offset, vmemmap;
 } KtVm;
 
-#endif /* KT_VM_API_H */
+#endif /* KT_API_VM_H */

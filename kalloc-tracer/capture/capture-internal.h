@@ -3,8 +3,8 @@
  * What the files of capture share: the object, and the boot of the running
  * kernel.
  */
-#ifndef KT_CAPTURE_PARTS_H
-#define KT_CAPTURE_PARTS_H
+#ifndef KT_CAPTURE_INTERNAL_H
+#define KT_CAPTURE_INTERNAL_H
 
 #include <time.h>
 
@@ -96,4 +96,4 @@ void kt_capture_cancel_resume(KtCapture *c);
  *  held or no vCPU executes. */
 void kt_capture_clear_resume(KtCapture *c);
 
-#endif /* KT_CAPTURE_PARTS_H */
+#endif /* KT_CAPTURE_INTERNAL_H */

@@ -12,8 +12,8 @@
  *
  * All vCPU threads push and pop at the same time.
  */
-#ifndef KT_CALLS_H
-#define KT_CALLS_H
+#ifndef KT_PENDING_CALLS_H
+#define KT_PENDING_CALLS_H
 
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kt.h"
@@ -99,4 +99,4 @@ void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p);
 unsigned kt_pending_calls_unpack(KtPendingCalls *c, GsBytes *u,
                                  const KtIdMap *ids);
 
-#endif /* KT_CALLS_H */
+#endif /* KT_PENDING_CALLS_H */

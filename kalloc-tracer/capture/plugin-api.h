@@ -4,8 +4,8 @@
  * the plugin then loads into an unpatched QEMU, too, and can say which function
  * is missing (plugin/qemu-check.c).
  */
-#ifndef KT_QEMU_API_H
-#define KT_QEMU_API_H
+#ifndef KT_PLUGIN_API_H
+#define KT_PLUGIN_API_H
 
 #include <qemu-plugin.h>
 
@@ -32,4 +32,4 @@
 KT_PATCHED_API(KT_DECLARE_WEAK)
 #undef KT_DECLARE_WEAK
 
-#endif /* KT_QEMU_API_H */
+#endif /* KT_PLUGIN_API_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the files record*.c share. All functions run on the vCPU's own
  * thread. */
-#ifndef KT_RECORD_PARTS_H
-#define KT_RECORD_PARTS_H
+#ifndef KT_RECORD_INTERNAL_H
+#define KT_RECORD_INTERNAL_H
 
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/capture/record.h"
@@ -52,4 +52,4 @@ void kt_record_pages_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
 void kt_record_pages_return(KtHookCall *m, const KtPendingCall *call,
                            uint64_t result);
 
-#endif /* KT_RECORD_PARTS_H */
+#endif /* KT_RECORD_INTERNAL_H */

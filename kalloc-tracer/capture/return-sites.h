@@ -18,8 +18,8 @@
  * Sites are only added during a boot. Any thread may look up without a lock,
  * because the translator must not block; see qemu-patches/README.md.
  */
-#ifndef KT_SITES_H
-#define KT_SITES_H
+#ifndef KT_RETURN_SITES_H
+#define KT_RETURN_SITES_H
 
 #include "kalloc-tracer/kt.h"
 #include "guest-symbols/base/stream.h"
@@ -90,4 +90,4 @@ void kt_return_sites_pack(const KtReturnSites *s, GsOut *p);
 void kt_return_sites_unpack(KtReturnSites *s, GsBytes *u,
                             const KtIdMap *ids);
 
-#endif /* KT_SITES_H */
+#endif /* KT_RETURN_SITES_H */

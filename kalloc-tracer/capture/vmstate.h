@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Our section in QEMU's vmstate: the tracer goes with VM snapshots and
  * migration. */
-#ifndef KT_VM_STATE_H
-#define KT_VM_STATE_H
+#ifndef KT_VMSTATE_H
+#define KT_VMSTATE_H
 
 #include "kalloc-tracer/capture/capture.h"
 
@@ -14,4 +14,4 @@
  */
 void kt_vmstate_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t);
 
-#endif /* KT_VM_STATE_H */
+#endif /* KT_VMSTATE_H */

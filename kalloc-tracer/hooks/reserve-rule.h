@@ -7,8 +7,8 @@
  * Example: buckets 16 48 384 and rounding 4096. A request of 17 bytes gets 48,
  * one of 385 bytes gets 4096.
  */
-#ifndef KT_SIZES_H
-#define KT_SIZES_H
+#ifndef KT_RESERVE_RULE_H
+#define KT_RESERVE_RULE_H
 
 #include <stdint.h>
 
@@ -33,4 +33,4 @@ typedef struct KtReserveRule {
  *  of @size bytes. */
 uint64_t kt_reserve_rule_bytes(const KtReserveRule *s, uint64_t size);
 
-#endif /* KT_SIZES_H */
+#endif /* KT_RESERVE_RULE_H */

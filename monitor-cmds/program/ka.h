@@ -4,8 +4,8 @@
  * run on the program's only thread, and return an exit status: 0 answered, 1
  * bad command line, 2 no answer.
  */
-#ifndef KA_H
-#define KA_H
+#ifndef MC_KA_H
+#define MC_KA_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,4 +29,4 @@ bool ka_flush(int error);
 /** ka_ask_vm() - run @line in a running VM, through the QMP socket at @path */
 int ka_ask_vm(const char *path, const char *line);
 
-#endif /* KA_H */
+#endif /* MC_KA_H */

@@ -7,8 +7,8 @@
  * Called by commands; one thread, no locks. Names of tasks and caches are
  * borrowed from a tracer.
  */
-#ifndef MC_TOP_H
-#define MC_TOP_H
+#ifndef MC_TOP_TABLE_H
+#define MC_TOP_TABLE_H
 
 #include "monitor-cmds/table/tables.h"
 
@@ -113,4 +113,4 @@ int mc_top_compare_stacks(KtTracer *t, KtStackId a, KtStackId b);
 /** mc_top_shows() - return true if the text has this column */
 bool mc_top_shows(const McTopTable *t, McTopId id, bool verbose);
 
-#endif /* MC_TOP_H */
+#endif /* MC_TOP_TABLE_H */

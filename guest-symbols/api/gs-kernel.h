@@ -157,9 +157,9 @@ bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
 
 /* ---- stored kernels ----------------------------------------------------- */
 
-/** gs_kernel_save() - append to @out what the names of @k's addresses need:
+/** gs_kernel_save() - append to @to what the names of @k's addresses need:
  *  symbols (without modules), slide, banner. */
-void gs_kernel_save(const GsKernel *k, GByteArray *out);
+void gs_kernel_save(const GsKernel *k, GByteArray *to);
 /**
  * gs_kernel_new_saved() - make a kernel from what gs_kernel_save() wrote
  * @data: (borrowed for the call) untrusted

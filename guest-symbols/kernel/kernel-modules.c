@@ -42,20 +42,20 @@ void gs_kernel_drop_module(GsKernel *k, uint64_t module_va)
     gs_modules_drop(k->modules, k->orc, module_va);
 }
 
-void gs_kernel_pack_modules(const GsKernel *k, GsOut *p)
+void gs_kernel_pack_modules(const GsKernel *k, GsOut *out)
 {
-    gs_modules_pack(k->modules, k->orc, p);
+    gs_modules_pack(k->modules, k->orc, out);
 }
 
-unsigned gs_kernel_unpack_modules(GsKernel *k, GsBytes *u, uint64_t room)
+unsigned gs_kernel_unpack_modules(GsKernel *k, GsBytes *in, uint64_t room)
 {
     uint64_t bytes = gs_modules_bytes(k->modules);
     unsigned refused;
 
     gs_kernel_set_slide(k, k->slide);
-    refused = gs_modules_unpack(k->modules, k->orc, u,
+    refused = gs_modules_unpack(k->modules, k->orc, in,
                                 bytes + MIN(room, UINT64_MAX - bytes));
-    if (!gs_bytes_ok(u)) {
+    if (!gs_bytes_ok(in)) {
         gs_kernel_set_slide(k, k->slide);
     }
     return refused;

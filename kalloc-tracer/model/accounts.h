@@ -231,7 +231,7 @@ bool kt_accounts_drop_mark(KtAccounts *a, const char *name);
 /** kt_accounts_tables() - return the accounts at a mark (borrowed); NULL: now.
  *  NULL if there is no such mark. */
 const KtTables *kt_accounts_tables(const KtAccounts *a, const char *mark);
-void kt_mark_free(gpointer mark);
+void kt_mark_free(gpointer p);
 /** kt_tables_init() - make empty tables, without @held, which the caller
  *  sets. */
 void kt_tables_init(KtTables *t, KtBudget *budget);

@@ -229,7 +229,7 @@ static int print_error(const Peer *p, JsonObject *message, const GError *error)
     const char *desc = node && JSON_NODE_HOLDS_OBJECT(node) ?
                        text_of(json_node_get_object(node), "desc") : NULL;
 
-    if (!desc &&
+    if (!desc && error &&
         g_error_matches(error, G_IO_ERROR, G_IO_ERROR_MESSAGE_TOO_LARGE)) {
         desc = error->message;
     }

@@ -179,7 +179,7 @@ def check_by_itself(tap, guest, lost):
         time.sleep(0.5)
     check_found(tap, leaks, lost)
     text = guest.hmp_qmp('ka leak scan --every 0')
-    assert text.startswith('no more scans'), text
+    assert text.startswith('no more periodic scans'), text
     n = scans_so_far(guest)
     assert n > 0
     time.sleep(EVERY_S + 1.5)

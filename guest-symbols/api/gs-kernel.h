@@ -60,6 +60,15 @@ GsKernel *gs_kernel_new_from_extent(const GsArch *arch, const GsMem *mem,
 /** gs_kernel_extent() - return where the kernel was read in guest memory;
  *  false if it is from a file. */
 bool gs_kernel_extent(const GsKernel *k, uint64_t *start, uint64_t *end);
+/**
+ * gs_kernel_hide() - make a kernel appear to lack some of its sources
+ * @k: (nullable) was just opened, no other thread uses it; NULL: only check
+ *     @words
+ * @words: types, data, percpu, unwind or symbol:NAME, joined by "+"
+ *
+ * For tests: kernel-hide.c explains the words. Returns: false if one is wrong.
+ */
+bool gs_kernel_hide(GsKernel *k, const char *words);
 void gs_kernel_free(GsKernel *k);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsKernel, gs_kernel_free)
 

@@ -181,6 +181,12 @@ bool gs_orc_set_load(GsOrcSet *set, GsRange image, const GsRange *text,
     return set->kernel != NULL;
 }
 
+void gs_orc_set_drop_table(GsOrcSet *set)
+{
+    g_clear_pointer(&set->kernel, gs_orc_table_unref);
+    set->layout = GS_ORC_LAYOUT_PROBE;
+}
+
 bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp)
 {
     GsOrcRaw raw = { 0 };

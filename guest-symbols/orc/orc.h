@@ -193,6 +193,10 @@ bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp);
 bool gs_orc_set_load(GsOrcSet *set, GsRange image, const GsRange *text,
                      size_t n_text, const GsOrcRaw *raw, GError **errp);
 
+/** gs_orc_set_drop_table() - drop the tables of the kernel proper, so that it
+ *  is like one without ORC. Call this before the set is shared. */
+void gs_orc_set_drop_table(GsOrcSet *set);
+
 /** gs_orc_set_in_image() - is @va (run time) in the kernel's image? */
 bool gs_orc_set_in_image(const GsOrcSet *set, uint64_t va);
 

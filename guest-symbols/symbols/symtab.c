@@ -373,6 +373,35 @@ void gs_symtab_foreach(const GsSymtab *tab, GsSymtabFn fn, void *opaque)
     }
 }
 
+typedef struct Filter {
+    GsSymtab *to;
+    GsSymtabKeepFn keep;
+    void *opaque;
+} Filter;
+
+static void add_kept(uint64_t va, const char *text, size_t len, void *opaque)
+{
+    const Filter *f = opaque;
+
+    if (f->keep(va, text + 1, f->opaque)) {
+        gs_symtab_add(f->to, va, text[0], text + 1, len - 1);
+    }
+}
+
+GsSymtab *gs_symtab_filter(const GsSymtab *tab, GsSymtabKeepFn keep,
+                           void *opaque)
+{
+    Filter f = { gs_symtab_new(), keep, opaque };
+
+    gs_symtab_foreach(tab, add_kept, &f);
+    gs_symtab_build(f.to);
+    g_array_append_vals(f.to->ends, tab->ends->data, tab->ends->len);
+    f.to->percpu_start = tab->percpu_start;
+    f.to->percpu_end = tab->percpu_end;
+    f.to->low = tab->low;
+    return f.to;
+}
+
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va)
 {
     tab->low = va;

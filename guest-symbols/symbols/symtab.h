@@ -71,6 +71,12 @@ typedef void (*GsSymtabFn)(uint64_t va, const char *text, size_t len,
                            void *opaque);
 void gs_symtab_foreach(const GsSymtab *tab, GsSymtabFn fn, void *opaque);
 
+/** gs_symtab_filter() - (owned) make a sealed table of the symbols of a sealed
+ *  one for which @keep returns true. */
+typedef bool (*GsSymtabKeepFn)(uint64_t va, const char *name, void *opaque);
+GsSymtab *gs_symtab_filter(const GsSymtab *tab, GsSymtabKeepFn keep,
+                           void *opaque);
+
 /** gs_symtab_set_low() - make addresses from @va up, not only those of the
  *  upper half, addresses of symbols; before the table is shared. */
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va);

@@ -42,6 +42,7 @@ struct KtFinder {
     unsigned tries;             /* atomic */
     bool after_kexec;           /* @found may still run */
     uint64_t room;              /* most bytes of a copied image; 0: any */
+    const char *without;        /* NULL, or words of gs_kernel_hide() */
     bool late;                  /* atomic: see kt_finder_late() */
     GError *err;
 };
@@ -68,6 +69,21 @@ KtFinder *kt_finder_new(const GsArch *arch, GsKernel *file, KtView view)
 void kt_finder_set_room(KtFinder *f, uint64_t bytes)
 {
     f->room = bytes;
+}
+
+void kt_finder_set_without(KtFinder *f, const char *words)
+{
+    f->without = words;
+}
+
+/* Make @k the kernel that was found in memory. */
+static void set_found(KtFinder *f, GsKernel *k)
+{
+    if (f->without) {
+        gs_kernel_hide(k, f->without);
+    }
+    gs_kernel_free(f->found);
+    f->found = k;
 }
 
 void kt_finder_free(KtFinder *f)
@@ -299,8 +315,7 @@ static GsKernel *try_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     if (!k) {
         return NULL;
     }
-    gs_kernel_free(f->found);
-    f->found = k;
+    set_found(f, k);
     f->after_kexec = false;
     *slide = 0;
     *complete = (first && !f->late) || nothing_allocated(f, k, 0);
@@ -428,8 +443,7 @@ static GsKernel *return_in_memory(KtFinder *f, const KtKernelAt *at,
     }
     k = read_again(f, at, va);
     if (k) {
-        gs_kernel_free(f->found);
-        f->found = k;
+        set_found(f, k);
     }
     return k;
 }

@@ -29,6 +29,9 @@ void kt_finder_free(KtFinder *f);
 /** kt_finder_set_room() - refuse a kernel if more than @bytes of its image
  *  would have to be copied at once; 0: no limit. */
 void kt_finder_set_room(KtFinder *f, uint64_t bytes);
+/** kt_finder_set_without() - hide sources of each kernel that is read from
+ *  memory, as gs_kernel_hide(). @words: (borrowed, nullable) */
+void kt_finder_set_without(KtFinder *f, const char *words);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtFinder, kt_finder_free)
 
 /** kt_finder_lowest() - return the lowest address of kernel code or stacks. */

@@ -55,5 +55,8 @@ bool kt_given_kernel_open(KtGivenKernel *out, KtHookTable *table,
                     gs_kernel_arch(out->kernel)->name, arch->name);
         g_clear_pointer(&out->kernel, gs_kernel_free);
     }
+    if (out->kernel && o->without) {
+        gs_kernel_hide(out->kernel, o->without);
+    }
     return out->kernel != NULL;
 }

@@ -69,9 +69,16 @@ static bool parse_BOOL(void *field, const char *value)
     return on || !strcmp(value, "off");
 }
 
+static bool parse_WORDS(void *field, const char *value)
+{
+    *(const char **)field = value;
+    return gs_kernel_hide(NULL, value);
+}
+
 #define wants_BOOL "on or off"
 #define wants_SECONDS "a number of seconds, at most " \
     G_STRINGIFY(KT_LEAK_EVERY_MAX)
+#define wants_WORDS "types, data, percpu, unwind or symbol:NAME, joined by +"
 #define wants_PATH "a file name"
 #define wants_SIZE "a size in bytes, such as 512M"
 

@@ -10,6 +10,7 @@ typedef const char *KtOptionPATH;
 typedef uint64_t KtOptionSIZE;
 typedef unsigned KtOptionSECONDS;
 typedef bool KtOptionBOOL;
+typedef const char *KtOptionWORDS;
 
 typedef struct KtOptions {
 #define KT_OPTION(field, type, ...) KtOption##type field;

@@ -223,6 +223,7 @@ static void open_kernel(Plugin *p, const GsArch *arch, const KtOptions *o)
         p->finder = kt_finder_new(arch, p->given.kernel,
                                   qemu_plugin_vaddr_to_host);
         kt_finder_set_room(p->finder, o->mem);
+        kt_finder_set_without(p->finder, o->without);
     } else {
         p->why_no_kernel = g_strdup(err->message);
         say("%s; the VM runs, but nothing is traced", p->why_no_kernel);

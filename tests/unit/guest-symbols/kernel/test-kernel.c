@@ -121,6 +121,73 @@ static void test_code(void)
     }
 }
 
+/* ---- hidden sources ---- */
+
+static const KsSymbol hideable[] = {
+    { 0x0, 'A', "__per_cpu_start" },
+    { 0x100, 'A', "pcpu_hot" },
+    { 0x140, 'A', "__per_cpu_end" },
+    { KS_TEXT, 'T', "_stext" },
+    { KS_TEXT + 0x100, 'T', "do_work" },
+    { KS_TEXT + 0x180, 't', "do_work.part.0" },
+    { KS_TEXT + 0x200, 't', "do_worker" },
+    { KS_TEXT + 0x300, 'T', "_etext" },
+    { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
+};
+
+static bool has(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, name, &sym);
+}
+
+static void test_hidden_data(void)
+{
+    g_autoptr(GsKernel) k = make_kernel(hideable, G_N_ELEMENTS(hideable));
+    GsSymbol sym;
+
+    g_assert_true(gs_kernel_hide(k, "data+types+unwind"));
+    g_assert_true(has(k, "do_worker") && has(k, "_etext"));
+    g_assert_false(has(k, "linux_banner") || has(k, "pcpu_hot"));
+    g_assert_cmpuint(gs_kernel_n_symbols(k), ==, 5);
+    g_assert_true(gs_kernel_symbolize(k, KS_TEXT + 0x2ff, &sym));
+    g_assert_cmpstr(sym.name, ==, "do_worker");
+    g_assert_cmpuint(sym.size, ==, 0x100);
+    g_assert_false(gs_kernel_symbolize(k, KS_TEXT + 0x300, &sym));
+}
+
+static void test_hidden_percpu(void)
+{
+    g_autoptr(GsKernel) k = make_kernel(hideable, G_N_ELEMENTS(hideable));
+
+    g_assert_true(gs_kernel_hide(k, "percpu"));
+    g_assert_false(has(k, "pcpu_hot"));
+    g_assert_true(has(k, "do_work") && has(k, "linux_banner"));
+}
+
+static void test_hidden_symbol(void)
+{
+    g_autoptr(GsKernel) k = make_kernel(hideable, G_N_ELEMENTS(hideable));
+
+    g_assert_true(gs_kernel_hide(k, "symbol:do_work"));
+    g_assert_false(has(k, "do_work") || has(k, "do_work.part.0"));
+    g_assert_true(has(k, "do_worker"));
+}
+
+static void test_wrong_words(void)
+{
+    static const char *const wrong[] = {
+        "", "+", "types+", "type", "symbol:", "symbol", "data+nothing",
+    };
+    g_autoptr(GsKernel) k = make_kernel(hideable, G_N_ELEMENTS(hideable));
+
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_assert_false(gs_kernel_hide(k, wrong[i]));
+    }
+    g_assert_cmpuint(gs_kernel_n_symbols(k), ==, G_N_ELEMENTS(hideable));
+}
+
 /* ---- real ones ---- */
 
 static GsKernel *open_real(const void *path)
@@ -424,6 +491,10 @@ int main(int argc, char **argv)
     g_test_add_func("/kernel/made", test_made);
     g_test_add_func("/kernel/no-data-symbols", test_no_data_symbols);
     g_test_add_func("/kernel/code", test_code);
+    g_test_add_func("/kernel/hidden/data", test_hidden_data);
+    g_test_add_func("/kernel/hidden/percpu", test_hidden_percpu);
+    g_test_add_func("/kernel/hidden/symbol", test_hidden_symbol);
+    g_test_add_func("/kernel/hidden/wrong-words", test_wrong_words);
     if (!paths[0]) {
         g_test_add_func("/kernel/real", test_no_kernels);
     }

@@ -63,6 +63,7 @@ static void bad_words_get_one_line(void)
         "", "=", "kernel", "kernel=", "kernal=x", "history=", "history=x",
         "history=-1", "history=1KB", "history=99999999999G", "a\nb=1",
         "pages=", "pages=yes", "pages=on ",
+        "without=", "without=types+", "without=type", "without=symbol:",
         "leak-scan=", "leak-scan=-1", "leak-scan=5s", "leak-scan=86401",
     };
 
@@ -85,6 +86,16 @@ static void seconds_are_a_number(void)
     g_assert_cmpuint(o.leak_scan, ==, 600);
     g_assert_true(parse(&o, "leak-scan=0", &why));
     g_assert_cmpuint(o.leak_scan, ==, 0);
+}
+
+static void hidden_sources_are_words(void)
+{
+    KtOptions o;
+    char *why;
+
+    g_assert_true(parse(&o, "without=types+symbol:vfree_atomic", &why));
+    g_assert_cmpstr(o.without, ==, "types+symbol:vfree_atomic");
+    g_assert_true(parse(&o, "without=data+percpu+unwind", &why));
 }
 
 /* A profile is of the kernel given, and Linux's page allocator is no part of
@@ -111,6 +122,7 @@ int main(int argc, char **argv)
         { "/options/sizes-take-suffixes", sizes_take_suffixes },
         { "/options/switches-are-on-or-off", switches_are_on_or_off },
         { "/options/seconds-are-a-number", seconds_are_a_number },
+        { "/options/hidden-sources-are-words", hidden_sources_are_words },
         { "/options/bad-words-get-one-line", bad_words_get_one_line },
         { "/options/a-profile-needs-a-kernel", a_profile_needs_a_kernel },
     };

@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Types of one kernel build, see btf.h. kernel-open.c makes a GsBtf when it
- * opens a kernel; any thread asks. Nothing changes after gs_btf_new(): no
- * locks.
+ * Types of one kernel build by name, see btf.h. kernel-open.c makes a GsBtf
+ * when it opens a kernel; any thread asks. Nothing changes after gs_btf_new():
+ * no locks.
  *
- * libbpf keeps the types. A hash table from names to type ids makes a lookup
- * by name O(1): libbpf's own search compares every name. Enumerators, of which
- * a kernel has more than types, are needed two or three times a boot: they are
- * searched one by one.
- *
- * libbpf checks the sizes of type records, but trusts the header and copies
- * everything before it checks. So the header is checked here first.
+ * btf-records.c reads the section. A hash table from names to type ids makes a
+ * lookup by name O(1). Enumerators, of which a kernel has more than types, are
+ * needed two or three times a boot: they are searched one by one. So are
+ * functions.
  */
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/base/bytes.h"
-#include "guest-symbols/base/lock.h"
+#include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/base/name-hash.h"
-
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
-#include <string.h>
 
 #define NESTING_MAX     64      /* anonymous structs waiting to be searched */
 #define MEMBERS_MAX     4096    /* looked at in one search */
 #define PATH_MAX_PARTS  16
 #define MEMBER_END_MAX  (1u << 20)      /* no kernel has such a struct */
-#define BYTES_MAX       (64u << 20)
 #define TRY_BYTES       4096    /* what a try costs at least */
 
 struct GsBtf {
-    struct btf *btf;
+    GsBtfRecords rec;
     GHashTable *types;          /* name -> id of struct, union or typedef */
 };
 
@@ -39,105 +30,25 @@ typedef struct Found {
     uint64_t bits;
 } Found;
 
-/* Check the header. @used: (out) bytes of header, types and names together;
- * what is behind them is ignored. */
-static bool check_header(const uint8_t *data, size_t len, size_t *used,
-                         GError **errp)
+static void index_types(GsBtf *b, bool (*wanted)(const GsBtfType *t))
 {
-    uint64_t hdr_len, type_off, type_len, str_off, str_len;
-    unsigned magic, version;
-    GsBytes c;
+    for (uint32_t id = b->rec.n; --id > 0;) {
+        const char *name;
+        GsBtfType t;
 
-    gs_bytes_init(&c, data, len, "BTF header");
-    magic = gs_bytes_u16(&c);
-    version = gs_bytes_u8(&c);
-    gs_bytes_u8(&c);
-    hdr_len = gs_bytes_u32(&c);
-    type_off = gs_bytes_u32(&c);
-    type_len = gs_bytes_u32(&c);
-    str_off = gs_bytes_u32(&c);
-    str_len = gs_bytes_u32(&c);
-    if (!gs_bytes_check(&c, errp)) {
-        return false;
-    }
-    if (magic != BTF_MAGIC || version != BTF_VERSION ||
-        hdr_len < sizeof(struct btf_header) || !str_len || type_off % 4 ||
-        type_off + type_len > str_off || hdr_len + str_off + str_len > len ||
-        hdr_len + str_off + str_len > BYTES_MAX) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "BTF: magic 0x%x, version %u or the sizes in the header "
-                    "are wrong", magic, version);
-        return false;
-    }
-    *used = hdr_len + str_off + str_len;
-    if (data[hdr_len + str_off] || data[*used - 1]) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "BTF: the names are not where the header says");
-        return false;
-    }
-    return true;
-}
-
-/* Parse BTF with libbpf's messages switched off: libbpf prints a line on stderr
- * for each type that it refuses. The print function is one for the process, and
- * QEMU may use the same libbpf, so the old function is restored afterwards. */
-static struct btf *parse(const uint8_t *data, size_t len)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    libbpf_print_fn_t print;
-    struct btf *btf;
-    GS_HOLD(&lock);
-
-    print = libbpf_set_print(NULL);
-    btf = btf__new(data, len);
-    libbpf_set_print(print);
-    return btf;
-}
-
-static const char *name_of(const GsBtf *b, uint32_t off)
-{
-    const char *name = btf__name_by_offset(b->btf, off);
-
-    return name ? name : "";
-}
-
-/* Return name and bits of enumerator @i. A struct btf_enum64 has three words:
- * name, low half, high half. */
-static uint32_t enumerator(const struct btf_type *t, unsigned i,
-                           uint64_t *bits)
-{
-    const uint32_t *words = (const uint32_t *)(t + 1);
-
-    if (btf_is_enum64(t)) {
-        words += i * 3;
-        *bits = words[1] | (uint64_t)words[2] << 32;
-    } else {
-        words += i * 2;
-        *bits = words[1];
-    }
-    return words[0];
-}
-
-static void index_types(GsBtf *b, bool (*wanted)(const struct btf_type *t))
-{
-    for (uint32_t id = btf__type_cnt(b->btf); --id > 0;) {
-        const struct btf_type *t = btf__type_by_id(b->btf, id);
-        const char *name = t && wanted(t) ? name_of(b, t->name_off) : "";
-
+        if (!gs_btf_type(&b->rec, id, &t) || !wanted(&t)) {
+            continue;
+        }
+        name = gs_btf_name(&b->rec, t.name);
         if (*name) {
             g_hash_table_insert(b->types, (char *)name, GUINT_TO_POINTER(id));
         }
     }
 }
 
-static bool is_typedef(const struct btf_type *t)
+static bool is_typedef(const GsBtfType *t)
 {
-    return btf_is_typedef(t);
-}
-
-static bool is_composite(const struct btf_type *t)
-{
-    return btf_is_composite(t);
+    return t->kind == GS_BTF_TYPEDEF;
 }
 
 /* Add a name to the index. A struct or union replaces a typedef of that name.
@@ -147,27 +58,19 @@ static void index_names(GsBtf *b)
 {
     b->types = g_hash_table_new(gs_name_hash_str, g_str_equal);
     index_types(b, is_typedef);
-    index_types(b, is_composite);
+    index_types(b, gs_btf_is_composite);
 }
 
 GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
 {
+    GsBtfRecords rec;
     GsBtf *b;
-    struct btf *btf;
-    size_t used;
 
-    if (!check_header(data, len, &used, errp)) {
+    if (!gs_btf_records_init(&rec, data, len, errp)) {
         return NULL;
     }
-    btf = parse(data, used);
-    if (!btf) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "BTF: %zu bytes with inconsistent types", len);
-        return NULL;
-    }
-    btf__set_pointer_size(btf, 8);
     b = g_new0(GsBtf, 1);
-    b->btf = btf;
+    b->rec = rec;
     index_names(b);
     return b;
 }
@@ -183,22 +86,46 @@ static GsBtf *try_at(const uint8_t *data, size_t len, size_t takes,
     return gs_btf_new(data, len, NULL);
 }
 
+/* An image may have BTF of programs inside: the kernel's own is larger. */
+static void keep_larger(GsBtf **best, GsBtf *btf)
+{
+    if (btf && *best && (*best)->rec.n >= btf->rec.n) {
+        gs_btf_free(btf);
+    } else if (btf) {
+        gs_btf_free(*best);
+        *best = btf;
+    }
+}
+
+/* Both lengths of a header: without the place of a layout table, and with. */
+static bool has_header_len(const uint8_t *at, size_t len)
+{
+    return len >= GS_BTF_HEADER && (at[4] == 24 || at[4] == 32) &&
+           !(at[5] | at[6] | at[7]);
+}
+
 GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room,
                      bool *left_out)
 {
-    static const uint8_t head[] = { 0x9f, 0xeb, 1, 0, 24, 0, 0, 0 };
+    static const uint8_t head[] = { 0x9f, 0xeb, 1, 0 };
     const uint8_t *end = data + len, *hit = data;
-    GsBtf *btf = NULL;
+    GsBtf *best = NULL;
 
-    while (!btf && (hit = memmem(hit, end - hit, head, sizeof(head)))) {
-        size_t used;
+    while ((hit = memmem(hit, end - hit, head, sizeof(head)))) {
+        size_t used, step = sizeof(head);
 
-        if (check_header(hit, end - hit, &used, NULL)) {
-            btf = try_at(hit, end - hit, MAX(used, TRY_BYTES), room, left_out);
+        if (has_header_len(hit, end - hit) &&
+            gs_btf_header_check(hit, end - hit, &used, NULL)) {
+            GsBtf *btf = try_at(hit, end - hit, MAX(used, TRY_BYTES), room,
+                                left_out);
+
+            step = btf ? used : step;
+            keep_larger(&best, btf);
         }
-        hit += sizeof(head);
+        hit += step;
     }
-    return btf;
+    *left_out &= !best;
+    return best;
 }
 
 void gs_btf_free(GsBtf *b)
@@ -207,44 +134,42 @@ void gs_btf_free(GsBtf *b)
         return;
     }
     g_hash_table_destroy(b->types);
-    btf__free(b->btf);
+    gs_btf_records_deinit(&b->rec);
     g_free(b);
 }
 
-/* Host memory for one type, in addition to the BTF itself: a row of libbpf's
- * index and one of ours. */
+/* Host memory for one type, in addition to the BTF itself: its place, and a
+ * share of the table of names. */
 #define TYPE_MORE 40
 
 size_t gs_btf_bytes(const GsBtf *b)
 {
-    uint32_t len = 0;
-
-    btf__raw_data(b->btf, &len);
-    return len + (size_t)btf__type_cnt(b->btf) * TYPE_MORE;
+    return b->rec.bytes + (size_t)b->rec.n * TYPE_MORE;
 }
 
 /* ---- members ---- */
 
-/* Follow typedefs and qualifiers. Return the struct or union, or NULL. */
-static const struct btf_type *composite(const GsBtf *b, uint32_t id)
+/* Follow typedefs and qualifiers. Return false if there is no struct or union
+ * behind them. */
+static bool composite(const GsBtf *b, uint32_t id, GsBtfType *t)
 {
-    int real = btf__resolve_type(b->btf, id);
-    const struct btf_type *t = real > 0 ? btf__type_by_id(b->btf, real)
-                                        : NULL;
-
-    return t && btf_is_composite(t) ? t : NULL;
+    return gs_btf_real(&b->rec, &id, t) && gs_btf_is_composite(t);
 }
 
-static bool is_bit_field(const GsBtf *b, const struct btf_type *t, unsigned i)
+/* Old bit fields have an int type that is not all of its bytes. */
+static bool is_bit_field(const GsBtf *b, const GsBtfMember *m)
 {
-    const struct btf_member *m = &btf_members(t)[i];
-    int real = btf__resolve_type(b->btf, m->type);
-    const struct btf_type *type = real > 0 ? btf__type_by_id(b->btf, real)
-                                           : NULL;
+    uint32_t id = m->type, code;
+    GsBtfType t;
 
-    return btf_member_bitfield_size(t, i) || btf_member_bit_offset(t, i) % 8 ||
-           (type && btf_is_int(type) &&
-            (btf_int_bits(type) != type->size * 8 || btf_int_offset(type)));
+    if (m->bits || m->bit % 8) {
+        return true;
+    }
+    if (!gs_btf_real(&b->rec, &id, &t) || t.kind != GS_BTF_INT) {
+        return false;
+    }
+    code = gs_btf_word(&t, 0);          /* encoding, offset, 0, bits */
+    return (code & 0xff) != t.word * 8 || code >> 16 & 0xff;
 }
 
 /* Find @name in the type at @found and in its anonymous members. */
@@ -255,20 +180,20 @@ static bool find_member(const GsBtf *b, const char *name, Found *found)
 
     while (n_todo) {
         Found at = todo[--n_todo];
-        const struct btf_type *t = composite(b, at.type);
-        unsigned n = t ? btf_vlen(t) : 0;
+        GsBtfType t;
+        unsigned n = composite(b, at.type, &t) ? t.vlen : 0;
 
         for (unsigned i = 0; i < n; i++) {
-            const struct btf_member *m = &btf_members(t)[i];
-            const char *member = name_of(b, m->name_off);
-            Found in = { m->type, at.bits + btf_member_bit_offset(t, i) };
+            const GsBtfMember m = gs_btf_nth_member(&t, i);
+            const char *member = gs_btf_name(&b->rec, m.name);
+            Found in = { m.type, at.bits + m.bit };
 
             if (!left--) {
                 return false;
             }
             if (!strcmp(member, name)) {
                 *found = in;
-                return !is_bit_field(b, t, i);
+                return !is_bit_field(b, &m);
             }
             if (!*member && n_todo < NESTING_MAX) {
                 todo[n_todo++] = in;
@@ -282,17 +207,6 @@ static bool type_named(const GsBtf *b, const char *name, uint32_t *id)
 {
     *id = GPOINTER_TO_UINT(g_hash_table_lookup(b->types, name));
     return *id != 0;
-}
-
-static bool size_of(const GsBtf *b, uint32_t id, uint32_t *size)
-{
-    int64_t n = btf__resolve_size(b->btf, id);
-
-    if (n < 0 || n > UINT32_MAX) {
-        return false;
-    }
-    *size = n;
-    return true;
 }
 
 bool gs_btf_member(const GsBtf *b, const char *type, const char *member,
@@ -310,7 +224,7 @@ bool gs_btf_member(const GsBtf *b, const char *type, const char *member,
             return false;
         }
     }
-    if (!size_of(b, found.type, &bytes) ||
+    if (!gs_btf_size(&b->rec, found.type, &bytes) ||
         found.bits / 8 + bytes > MEMBER_END_MAX) {
         return false;
     }
@@ -325,7 +239,7 @@ bool gs_btf_type_size(const GsBtf *b, const char *type, uint32_t *size)
 {
     uint32_t id;
 
-    return type_named(b, type, &id) && size_of(b, id, size);
+    return type_named(b, type, &id) && gs_btf_size(&b->rec, id, size);
 }
 
 /* Descend into an array: set *@id to the element's type and *@off to the offset
@@ -333,18 +247,16 @@ bool gs_btf_type_size(const GsBtf *b, const char *type, uint32_t *size)
 static bool enter_array(const GsBtf *b, uint32_t *id, uint32_t *off,
                         GString *path)
 {
-    int real = btf__resolve_type(b->btf, *id);
-    const struct btf_type *t = real > 0 ? btf__type_by_id(b->btf, real)
-                                        : NULL;
-    uint32_t size;
+    uint32_t real = *id, size;
+    GsBtfType t;
 
-    if (!t || !btf_is_array(t) || !size_of(b, btf_array(t)->type, &size) ||
-        !size) {
+    if (!gs_btf_real(&b->rec, &real, &t) || t.kind != GS_BTF_ARRAY ||
+        !gs_btf_size(&b->rec, gs_btf_word(&t, 0), &size) || !size) {
         return false;
     }
     g_string_append_printf(path, "[%u]", *off / size);
     *off %= size;
-    *id = btf_array(t)->type;
+    *id = gs_btf_word(&t, 0);
     return true;
 }
 
@@ -353,16 +265,16 @@ static bool enter_array(const GsBtf *b, uint32_t *id, uint32_t *off,
 static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
                          unsigned *left, GString *path)
 {
-    const struct btf_type *t = composite(b, *id);
-    unsigned n = t ? btf_vlen(t) : 0;
+    GsBtfType t;
+    unsigned n = composite(b, *id, &t) ? t.vlen : 0;
 
     for (unsigned i = 0; i < n && *left; i++, --*left) {
-        const struct btf_member *m = &btf_members(t)[i];
-        uint32_t begin = btf_member_bit_offset(t, i) / 8, size;
-        const char *name = name_of(b, m->name_off);
+        const GsBtfMember m = gs_btf_nth_member(&t, i);
+        uint32_t begin = m.bit / 8, size;
+        const char *name = gs_btf_name(&b->rec, m.name);
 
-        if (begin > *off || is_bit_field(b, t, i) ||
-            !size_of(b, m->type, &size) || *off - begin >= size) {
+        if (begin > *off || is_bit_field(b, &m) ||
+            !gs_btf_size(&b->rec, m.type, &size) || *off - begin >= size) {
             continue;
         }
         if (*name) {
@@ -370,7 +282,7 @@ static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
                                    GS_SYMBOL_NAME_MAX, name);
         }
         *off -= begin;
-        *id = m->type;
+        *id = m.type;
         return true;
     }
     return false;
@@ -400,17 +312,33 @@ char *gs_btf_member_at(const GsBtf *b, const char *type, uint32_t offset)
     return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
-/* ---- enumerators ---- */
+/* ---- enumerators, parameters ---- */
+
+/* Return name and bits of enumerator @i. One of 64 bits has three words: name,
+ * low half, high half. */
+static uint32_t enumerator(const GsBtfType *t, uint32_t i, uint64_t *bits)
+{
+    size_t at;
+
+    if (t->kind == GS_BTF_ENUM64) {
+        at = i * 3ul;
+        *bits = gs_btf_word(t, at + 1) |
+                (uint64_t)gs_btf_word(t, at + 2) << 32;
+    } else {
+        at = i * 2ul;
+        *bits = gs_btf_word(t, at + 1);
+    }
+    return gs_btf_word(t, at);
+}
 
 /*
  * Since 6.0 (commit 6089fb325cf7) kind_flag says whether an enum is signed. In
  * older BTF the flag is never set; a value with the top bit set is then taken
  * as negative.
  */
-static int64_t enum_value(const struct btf_type *t, uint64_t bits,
-                          bool has_signs)
+static int64_t enum_value(const GsBtfType *t, uint64_t bits, bool has_signs)
 {
-    if (!btf_is_enum64(t) && (btf_kflag(t) || !has_signs)) {
+    if (t->kind != GS_BTF_ENUM64 && (t->flag || !has_signs)) {
         return (int32_t)bits;
     }
     return (int64_t)bits;
@@ -419,23 +347,21 @@ static int64_t enum_value(const struct btf_type *t, uint64_t bits,
 /* Return true if kind_flag of enums is meaningful in this BTF. */
 static bool enums_have_signs(const GsBtf *b)
 {
-    uint32_t n = btf__type_cnt(b->btf);
+    GsBtfType t;
 
-    for (uint32_t id = 1; id < n; id++) {
-        const struct btf_type *t = btf__type_by_id(b->btf, id);
-
-        if (t && btf_is_any_enum(t) && btf_kflag(t)) {
+    for (uint32_t id = 1; id < b->rec.n; id++) {
+        if (gs_btf_type(&b->rec, id, &t) && gs_btf_is_enum(&t) && t.flag) {
             return true;
         }
     }
     return false;
 }
 
-static bool find_enumerator(const GsBtf *b, const struct btf_type *t,
+static bool find_enumerator(const GsBtf *b, const GsBtfType *t,
                             const char *name, uint64_t *bits)
 {
-    for (unsigned i = 0; i < btf_vlen(t); i++) {
-        if (!strcmp(name_of(b, enumerator(t, i, bits)), name)) {
+    for (uint32_t i = 0; i < t->vlen; i++) {
+        if (!strcmp(gs_btf_name(&b->rec, enumerator(t, i, bits)), name)) {
             return true;
         }
     }
@@ -444,15 +370,30 @@ static bool find_enumerator(const GsBtf *b, const struct btf_type *t,
 
 bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
 {
-    uint32_t n = *name ? btf__type_cnt(b->btf) : 0;
+    uint32_t n = *name ? b->rec.n : 0;
     uint64_t bits;
+    GsBtfType t;
 
     for (uint32_t id = 1; id < n; id++) {
-        const struct btf_type *t = btf__type_by_id(b->btf, id);
-
-        if (t && btf_is_any_enum(t) && find_enumerator(b, t, name, &bits)) {
-            *value = enum_value(t, bits, enums_have_signs(b));
+        if (gs_btf_type(&b->rec, id, &t) && gs_btf_is_enum(&t) &&
+            find_enumerator(b, &t, name, &bits)) {
+            *value = enum_value(&t, bits, enums_have_signs(b));
             return true;
+        }
+    }
+    return false;
+}
+
+/* Find the prototype of a function. */
+static bool find_prototype(const GsBtf *b, const char *func, GsBtfType *proto)
+{
+    GsBtfType t;
+
+    for (uint32_t id = 1; id < b->rec.n; id++) {
+        if (gs_btf_type(&b->rec, id, &t) && t.kind == GS_BTF_FUNC &&
+            !strcmp(gs_btf_name(&b->rec, t.name), func)) {
+            return gs_btf_type(&b->rec, t.word, proto) &&
+                   proto->kind == GS_BTF_FUNC_PROTO;
         }
     }
     return false;
@@ -460,17 +401,12 @@ bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
 
 int gs_btf_func_param(const GsBtf *b, const char *func, const char *param)
 {
-    int id = btf__find_by_name_kind(b->btf, func, BTF_KIND_FUNC);
-    const struct btf_type *t = id > 0 ? btf__type_by_id(b->btf, id) : NULL;
-    const struct btf_param *p;
+    GsBtfType proto;
+    uint32_t n = find_prototype(b, func, &proto) ? proto.vlen : 0;
 
-    t = t ? btf__type_by_id(b->btf, t->type) : NULL;
-    if (!t || !btf_is_func_proto(t)) {
-        return -1;
-    }
-    p = btf_params(t);
-    for (int i = 0; i < btf_vlen(t); i++) {
-        if (!strcmp(name_of(b, p[i].name_off), param)) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (!strcmp(gs_btf_name(&b->rec, gs_btf_word(&proto, i * 2ul)),
+                    param)) {
             return i;
         }
     }

@@ -19,6 +19,9 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp);
 /**
  * gs_btf_search() - search memory for a .BTF section by its header (magic,
  * version, flags, header length) and parse it
+ *
+ * If there are several, the one with most types is taken.
+ *
  * @room: (in, out) bytes that may still be parsed to find it
  * @left_out: (out) set if a possible header was skipped because @room was used
  *            up

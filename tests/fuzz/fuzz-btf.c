@@ -3,15 +3,20 @@
  * Fuzz target: .BTF sections.
  *
  * Byte 0 even: the rest is the section. Byte 0 odd: the rest are type records;
- * a correct header and a table of names are added.
+ * a correct header and a table of names are added. Byte 0 is LONG: the same,
+ * but the header has 32 bytes, and the last LAYOUT bytes are the layout.
  */
 #include "guest-symbols/types/btf.h"
+#include "guest-symbols/types/btf-records.h"
 
-#include <bpf/btf.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+#define LONG            0x81
+#define LAYOUT          96      /* 24 kinds */
+#define HEADER_LONG     32
 
 static const char names[] = "\0a\0b\0c\0d\0e\0f";
 
@@ -29,6 +34,8 @@ static void query(const GsBtf *b)
         gs_btf_member(b, queries[i][0], queries[i][1], &offset, &size);
         gs_btf_type_size(b, queries[i][0], &size);
         gs_btf_enum_value(b, queries[i][0], &value);
+        gs_btf_func_param(b, queries[i][0], queries[i][1]);
+        g_free(gs_btf_member_at(b, queries[i][0], 9 * i));
     }
 }
 
@@ -45,13 +52,24 @@ static void parse(const uint8_t *data, size_t len)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+static void parse_records(const uint8_t *data, size_t len, size_t layout)
 {
-    struct btf_header h = {
-        .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(h),
+    const uint32_t types = (len - layout) & ~3u;
+    const uint32_t head[] = {
+        0x0001eb9f, layout ? HEADER_LONG : GS_BTF_HEADER, 0, types,
+        types + layout, sizeof(names), types, layout,
     };
     g_autoptr(GByteArray) out = g_byte_array_new();
 
+    g_byte_array_append(out, (uint8_t *)head, head[1]);
+    g_byte_array_append(out, data, types);
+    g_byte_array_append(out, data + len - layout, layout);
+    g_byte_array_append(out, (const uint8_t *)names, sizeof(names));
+    parse(out->data, out->len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
     if (!len) {
         return 0;
     }
@@ -59,11 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         parse(data + 1, len - 1);
         return 0;
     }
-    h.type_len = h.str_off = (len - 1) & ~3u;
-    h.str_len = sizeof(names);
-    g_byte_array_append(out, (uint8_t *)&h, sizeof(h));
-    g_byte_array_append(out, data + 1, h.type_len);
-    g_byte_array_append(out, (const uint8_t *)names, sizeof(names));
-    parse(out->data, out->len);
+    parse_records(data + 1, len - 1,
+                  data[0] == LONG && len > LAYOUT ? LAYOUT : 0);
     return 0;
 }

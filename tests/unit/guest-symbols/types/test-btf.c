@@ -302,7 +302,7 @@ static void test_search_in_headers(void)
     g_assert_true(left_out);
 }
 
-static void test_libbpf_is_quiet(void)
+static void test_cut_record(void)
 {
     struct {
         struct btf_header head;
@@ -443,7 +443,7 @@ int main(int argc, char **argv)
         { "/btf/loops", test_loop },
         { "/btf/search", test_search },
         { "/btf/search-in-headers", test_search_in_headers },
-        { "/btf/libbpf-is-quiet", test_libbpf_is_quiet },
+        { "/btf/cut-record", test_cut_record },
         { "/btf/many-members", test_many_members },
         { "/btf/many-of-itself", test_many_of_itself },
         { "/btf/damage", test_damage },

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The records of a .BTF section, see btf-records.h. */
+#include "guest-symbols/types/btf-records.h"
+#include "guest-symbols/base/bytes.h"
+
+#define VERSION         1
+#define HEADER_LAYOUT   32              /* bytes of a header with layout */
+#define BYTES_MAX       (64u << 20)
+#define RECORD          12              /* bytes that every record has */
+#define CHAIN_MAX       32              /* typedefs, qualifiers, arrays */
+#define POINTER         8
+
+/* Bytes behind a record, and behind it for each of its vlen elements. */
+typedef struct Shape {
+    uint8_t once;
+    uint8_t each;
+} Shape;
+
+static const Shape shapes[GS_BTF_KINDS] = {
+    [GS_BTF_INT] = { 4, 0 },
+    [GS_BTF_ARRAY] = { 12, 0 },
+    [GS_BTF_STRUCT] = { 0, 12 },
+    [GS_BTF_UNION] = { 0, 12 },
+    [GS_BTF_ENUM] = { 0, 8 },
+    [GS_BTF_FUNC_PROTO] = { 0, 8 },
+    [GS_BTF_VAR] = { 4, 0 },
+    [GS_BTF_DATASEC] = { 0, 12 },
+    [GS_BTF_DECL_TAG] = { 4, 0 },
+    [GS_BTF_ENUM64] = { 0, 12 },
+};
+
+/* ---- the header ---- */
+
+/* A part of the section: offset behind the header, and length. */
+typedef struct Part {
+    uint64_t off, len;
+} Part;
+
+typedef struct Header {
+    unsigned magic, version;
+    uint64_t len;
+    Part types, names, layout;
+} Header;
+
+static Part read_part(GsBytes *c)
+{
+    Part p = { .off = gs_bytes_u32(c) };
+
+    p.len = gs_bytes_u32(c);
+    return p;
+}
+
+static bool read_header(Header *h, const uint8_t *data, size_t len,
+                        GError **errp)
+{
+    GsBytes c;
+
+    gs_bytes_init(&c, data, len, "BTF header");
+    h->magic = gs_bytes_u16(&c);
+    h->version = gs_bytes_u8(&c);
+    gs_bytes_u8(&c);                    /* flags */
+    h->len = gs_bytes_u32(&c);
+    h->types = read_part(&c);
+    h->names = read_part(&c);
+    h->layout = (Part) { 0 };
+    if (h->len >= HEADER_LAYOUT) {
+        h->layout = read_part(&c);
+    }
+    return gs_bytes_check(&c, errp);
+}
+
+static uint64_t part_end(const Part *p)
+{
+    return p->off + p->len;
+}
+
+static uint64_t header_end(const Header *h)
+{
+    return h->len + MAX(part_end(&h->names), part_end(&h->layout));
+}
+
+/* The layout table is between types and names, or there is none. */
+static bool sizes_fit(const Header *h, size_t len)
+{
+    return h->len >= GS_BTF_HEADER && h->names.len && !(h->types.off % 4) &&
+           !(h->len % 4) && part_end(&h->types) <= h->names.off &&
+           !(h->layout.off % 4) && header_end(h) <= len &&
+           header_end(h) <= BYTES_MAX;
+}
+
+static bool check_header(Header *h, const uint8_t *data, size_t len,
+                         GError **errp)
+{
+    const uint8_t *names;
+
+    if (!read_header(h, data, len, errp)) {
+        return false;
+    }
+    if (h->magic != GS_BTF_MAGIC || h->version != VERSION ||
+        !sizes_fit(h, len)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "BTF: magic 0x%x, version %u or the sizes in the header "
+                    "are wrong", h->magic, h->version);
+        return false;
+    }
+    names = data + h->len + h->names.off;
+    if (names[0] || names[h->names.len - 1]) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "BTF: the names are not where the header says");
+        return false;
+    }
+    return true;
+}
+
+bool gs_btf_header_check(const uint8_t *data, size_t len, size_t *used,
+                         GError **errp)
+{
+    Header h;
+
+    if (!check_header(&h, data, len, errp)) {
+        return false;
+    }
+    *used = header_end(&h);
+    return true;
+}
+
+/* ---- the index ---- */
+
+/* Where the next record is, and what is known of the kinds. */
+typedef struct Walk {
+    const uint32_t *types;
+    uint32_t n_words;
+    const uint8_t *layout;      /* rows of { once, each, flags, flags } */
+    size_t n_layout;
+} Walk;
+
+/* Return false if nothing says how long records of @kind are. All sizes are
+ * whole words. */
+static bool shape_of(const Walk *w, unsigned kind, Shape *out)
+{
+    const uint8_t *row = w->layout + kind * 4ul;
+
+    if (kind < GS_BTF_KINDS) {
+        *out = shapes[kind];
+        return true;
+    }
+    if (kind >= w->n_layout) {
+        return false;
+    }
+    *out = (Shape) { row[0], row[1] };
+    return !(row[0] % 4) && !(row[1] % 4);
+}
+
+static unsigned kind_of(uint32_t info)
+{
+    return info >> 24 & 0x7f;
+}
+
+static uint32_t vlen_of(uint32_t info)
+{
+    return info & 0xffffff;
+}
+
+/* Find the record behind the one at word @at. *@next: 0 if its kind is unknown.
+ * Returns: false if the record does not fit in the section, or is void. */
+static bool find_next(const Walk *w, uint32_t at, uint32_t *next)
+{
+    uint32_t info;
+    uint64_t words;
+    Shape s;
+
+    *next = 0;
+    if (w->n_words - at < RECORD / 4) {
+        return false;
+    }
+    info = GUINT32_FROM_LE(w->types[at + 1]);
+    if (!shape_of(w, kind_of(info), &s)) {
+        return true;
+    }
+    if (kind_of(info) == GS_BTF_VOID) {
+        return false;
+    }
+    words = (RECORD + s.once + (uint64_t)s.each * (s.each ? vlen_of(info) : 0))
+            / 4;
+    if (words > w->n_words - at) {
+        return false;
+    }
+    *next = at + words;
+    return true;
+}
+
+static bool index_records(GsBtfRecords *r, const Walk *w, GError **errp)
+{
+    g_autoptr(GArray) at = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    uint32_t here = 0, next;
+
+    g_array_append_val(at, here);
+    while (here < w->n_words) {
+        if (!find_next(w, here, &next)) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                        "BTF: type %u is longer than what is left of the "
+                        "types, or of kind 0", at->len);
+            return false;
+        }
+        if (!next) {
+            break;
+        }
+        g_array_append_val(at, here);
+        here = next;
+    }
+    if (at->len == 1) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "BTF: no types");
+        return false;
+    }
+    r->n = at->len;
+    r->at = (uint32_t *)g_array_free(g_steal_pointer(&at), FALSE);
+    return true;
+}
+
+bool gs_btf_records_init(GsBtfRecords *r, const uint8_t *data, size_t len,
+                         GError **errp)
+{
+    Header h;
+    Walk w;
+
+    *r = (GsBtfRecords) { 0 };
+    if (!check_header(&h, data, len, errp)) {
+        return false;
+    }
+    /* The first word of the copy is the first one of the types: aligned. */
+    r->bytes = header_end(&h) - h.len;
+    r->data = g_memdup2(data + h.len, r->bytes);
+    r->types = r->data + h.types.off / 4;
+    r->names = (const char *)r->data + h.names.off;
+    r->names_len = h.names.len;
+    w = (Walk) {
+        .types = r->types, .n_words = h.types.len / 4,
+        .layout = (const uint8_t *)r->data + h.layout.off,
+        .n_layout = h.layout.len / 4,
+    };
+    if (!index_records(r, &w, errp)) {
+        gs_btf_records_deinit(r);
+        return false;
+    }
+    return true;
+}
+
+void gs_btf_records_deinit(GsBtfRecords *r)
+{
+    g_free(r->data);
+    g_free(r->at);
+    *r = (GsBtfRecords) { 0 };
+}
+
+/* ---- reading ---- */
+
+bool gs_btf_type(const GsBtfRecords *r, uint32_t id, GsBtfType *out)
+{
+    const uint32_t *at;
+    uint32_t info;
+
+    if (!id || id >= r->n) {
+        return false;
+    }
+    at = r->types + r->at[id];
+    info = GUINT32_FROM_LE(at[1]);
+    *out = (GsBtfType) {
+        .kind = kind_of(info), .flag = info >> 31, .vlen = vlen_of(info),
+        .name = GUINT32_FROM_LE(at[0]), .word = GUINT32_FROM_LE(at[2]),
+        .more = at + RECORD / 4,
+    };
+    return true;
+}
+
+static bool is_alias(const GsBtfType *t)
+{
+    return (t->kind >= GS_BTF_TYPEDEF && t->kind <= GS_BTF_RESTRICT) ||
+           t->kind == GS_BTF_TYPE_TAG;
+}
+
+bool gs_btf_real(const GsBtfRecords *r, uint32_t *id, GsBtfType *out)
+{
+    for (unsigned i = 0; i < CHAIN_MAX; i++) {
+        if (!gs_btf_type(r, *id, out)) {
+            return false;
+        }
+        if (!is_alias(out)) {
+            return true;
+        }
+        *id = out->word;
+    }
+    return false;
+}
+
+/* Return false if values of this kind have no size of their own. */
+static bool own_size(const GsBtfType *t, uint64_t *size)
+{
+    switch (t->kind) {
+    case GS_BTF_INT:
+    case GS_BTF_STRUCT:
+    case GS_BTF_UNION:
+    case GS_BTF_ENUM:
+    case GS_BTF_ENUM64:
+    case GS_BTF_FLOAT:
+    case GS_BTF_DATASEC:
+        *size = t->word;
+        return true;
+    case GS_BTF_PTR:
+        *size = POINTER;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool gs_btf_size(const GsBtfRecords *r, uint32_t id, uint32_t *size)
+{
+    uint64_t n = 1, one;
+    GsBtfType t;
+
+    for (unsigned i = 0; i < CHAIN_MAX; i++) {
+        if (!gs_btf_real(r, &id, &t)) {
+            return false;
+        }
+        if (own_size(&t, &one)) {
+            *size = n * one;
+            return one <= UINT32_MAX && n * one <= UINT32_MAX;
+        }
+        if (t.kind == GS_BTF_ARRAY) {
+            n *= gs_btf_word(&t, 2);
+            id = gs_btf_word(&t, 0);
+        } else if (t.kind == GS_BTF_VAR || t.kind == GS_BTF_DECL_TAG) {
+            id = t.word;
+        } else {
+            return false;
+        }
+        if (n > UINT32_MAX) {
+            return false;
+        }
+    }
+    return false;
+}

@@ -15,6 +15,8 @@ typedef enum GsStop {
     GS_STOP_UNKNOWN_PC,     /* not code, or code without unwind information */
     GS_STOP_BAD_FRAME,      /* stack unreadable, or not moving upwards */
     GS_STOP_DEPTH,          /* @max frames stored */
+    GS_STOP_NO_UNWINDER,    /* the kernel has neither ORC nor frame pointers:
+                             * callers beyond the first are not known */
     GS_STOP__COUNT
 } GsStop;
 const char *gs_stop_name(GsStop stop);
@@ -35,6 +37,10 @@ typedef struct GsRegs {
  * (4096-byte pages), or NULL if the page is not plain RAM.
  */
 typedef const void *(*GsPageFn)(void *opaque, uint64_t va);
+
+/** gs_kernel_unwinder() - (static) name what the stacks of a kernel are walked
+ *  by: "ORC", "frame pointers" or "none". */
+const char *gs_kernel_unwinder(const GsKernel *k);
 
 typedef struct GsUnwinder GsUnwinder;
 

@@ -7,7 +7,7 @@
  *     types         no BTF
  *     data          only functions have symbols: no CONFIG_KALLSYMS_ALL
  *     percpu        no per-CPU variable has a symbol
- *     unwind        no ORC tables
+ *     unwind        no ORC tables, nor frame pointers if it was read in memory
  *     symbol:NAME   no symbol NAME, nor a clone of it (NAME.isra.0)
  */
 #include "guest-symbols/kernel/kernel.h"
@@ -118,6 +118,7 @@ bool gs_kernel_hide(GsKernel *k, const char *words)
         }
         if (h.unwind) {
             gs_orc_set_drop_table(k->orc);
+            gs_kernel_find_unwinder(k);
         }
     }
     g_strfreev(h.words);

@@ -147,6 +147,36 @@ static void name_sections(GsKernel *k)
     }
 }
 
+static void name_part(GsKernel *k, const char *name, uint64_t va, size_t len)
+{
+    gs_image_add_section(k->image, name, va, va + len, false);
+}
+
+/* Without KALLSYMS_ALL there are no labels around the unwind tables. */
+static void search_orc(GsKernel *k)
+{
+    const GsSection *s = gs_image_n_sections(k->image) ?
+                             gs_image_nth_section(k->image, 0) : NULL;
+    const uint8_t *data;
+    GsOrcRaw raw;
+    uint64_t va;
+    size_t len;
+
+    if (!s || !k->arch || k->arch->id != GS_ARCH_X86_64 ||
+        gs_image_section(k->image, ".orc_unwind_ip", &va, &data, &len)) {
+        return;
+    }
+    gs_guest_copy_need(gs_image_copy(k->image), s->va, s->len);
+    if (gs_orc_find(s, &raw)) {
+        uint64_t behind = raw.ip_va + raw.ip_len;
+
+        name_part(k, ".orc_unwind_ip", raw.ip_va, raw.ip_len);
+        name_part(k, ".orc_unwind", behind, raw.orc_len);
+        name_part(k, ".orc_header", raw.ip_va - raw.header_len,
+                  raw.header_len);
+    }
+}
+
 static void place_image(GsKernel *k)
 {
     const char *start = k->arch ? gs_arch_image_start(k->arch) : NULL;
@@ -166,6 +196,7 @@ static bool load_tables(GsKernel *k, GError **errp)
     place_image(k);
     if (gs_image_copy(k->image)) {
         name_sections(k);
+        search_orc(k);
     }
     k->banner = gs_banner_find(k->image, k->symtab, &k->banner_va);
     if (!k->banner) {
@@ -279,6 +310,7 @@ static void finish(GsKernel *k)
     gs_kernel_find_data(k);
     find_templates(k);
     k->page_shift = gs_arch_page_shift(k);
+    gs_kernel_find_unwinder(k);
 }
 
 GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,

@@ -23,6 +23,8 @@ typedef enum SavedFlag {
     SAVED_BTF = 1 << 2,
     SAVED_IMAGE = 1 << 3,
     SAVED_BANNER = 1 << 4,
+    SAVED_BY_FRAMES = 1 << 5,
+    SAVED_BY_NOTHING = 1 << 6,
 } SavedFlag;
 
 /* ---- writing ---- */
@@ -32,7 +34,9 @@ static uint32_t flags_of(const GsKernel *k)
     return (k->memory ? SAVED_MEMORY : 0) | (k->plain ? SAVED_PLAIN : 0) |
            (gs_kernel_has_btf(k) ? SAVED_BTF : 0) |
            (k->image || k->saved.image ? SAVED_IMAGE : 0) |
-           (k->banner ? SAVED_BANNER : 0);
+           (k->banner ? SAVED_BANNER : 0) |
+           (k->unwind_by == GS_UNWIND_BY_FRAMES ? SAVED_BY_FRAMES : 0) |
+           (k->unwind_by == GS_UNWIND_BY_NOTHING ? SAVED_BY_NOTHING : 0);
 }
 
 void gs_kernel_save(const GsKernel *k, GByteArray *to)
@@ -144,6 +148,9 @@ static bool take_head(GsBytes *c, GsKernel *k, GError **errp)
     k->banner = flags & SAVED_BANNER ? g_strdup(banner) : NULL;
     k->memory = flags & SAVED_MEMORY;
     k->plain = flags & SAVED_PLAIN;
+    k->unwind_by = flags & SAVED_BY_FRAMES ? GS_UNWIND_BY_FRAMES :
+                   flags & SAVED_BY_NOTHING ? GS_UNWIND_BY_NOTHING :
+                                              GS_UNWIND_BY_ARCH;
     k->saved.on = true;
     k->saved.btf = flags & SAVED_BTF;
     k->saved.image = flags & SAVED_IMAGE;

@@ -26,6 +26,13 @@ typedef struct GsTextRange {
     uint64_t end;
 } GsTextRange;
 
+/** enum GsUnwindBy - what says where the frames of a stack are */
+typedef enum GsUnwindBy {
+    GS_UNWIND_BY_ARCH,      /* ORC on x86-64, frame records elsewhere */
+    GS_UNWIND_BY_FRAMES,    /* x86-64 without ORC: frame pointers */
+    GS_UNWIND_BY_NOTHING,   /* x86-64 without either */
+} GsUnwindBy;
+
 /* A function that ftrace copies to make trampolines. */
 #define GS_TRAMPOLINE_BYTES 16
 typedef struct GsTemplate {
@@ -42,6 +49,7 @@ typedef struct GsTemplate {
  * @btf: NULL if the image has none, or, if @btf_left_out is set, if it may be
  *       in the part that the search did not reach
  * @orc: never NULL; empty for kernels without ORC tables
+ * @unwind_by: set by gs_kernel_find_unwinder()
  * @modules: never NULL
  * @text: [_stext, _etext) and [_sinittext, _einittext)
  * @data: [_sdata, _edata) and [__start_rodata, __end_rodata)
@@ -66,6 +74,7 @@ struct GsKernel {
     GsBtf *btf;
     bool btf_left_out;
     GsOrcSet *orc;
+    GsUnwindBy unwind_by;
     GsModules *modules;
     GsTextRange text[2];
     GsTextRange data[2];
@@ -92,6 +101,9 @@ struct GsKernel {
 GsKernel *gs_kernel_new_empty(void);
 /** gs_kernel_find_data() - set @data from the labels in @symtab. */
 void gs_kernel_find_data(GsKernel *k);
+/** gs_kernel_find_unwinder() - set @unwind_by; @symtab, @text and @orc are
+ *  set. */
+void gs_kernel_find_unwinder(GsKernel *k);
 /** gs_kernel_read_file() - (owned) read a file of at most 2 GiB. */
 GBytes *gs_kernel_read_file(const char *path, GError **errp);
 

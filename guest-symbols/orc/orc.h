@@ -113,6 +113,15 @@ typedef struct GsOrcRaw {
     size_t header_len;
 } GsOrcRaw;
 
+/**
+ * gs_orc_find() - find the tables in an image that has no labels
+ * @s: the image; all of its bytes are readable
+ * @out: (out) parts of @s; the header may be other bytes, which
+ *       gs_orc_layout_probe() does not know
+ * Returns: false if there are none, or they are not sorted.
+ */
+bool gs_orc_find(const GsSection *s, GsOrcRaw *out);
+
 typedef struct GsOrcTable GsOrcTable;
 
 /**

@@ -3,7 +3,8 @@
  * The table of frame rules: one row for each architecture whose stacks are
  * walked by frame records. Constant data, any thread.
  *
- * x86-64 has no row: its stacks are walked with ORC (unwind.c).
+ * x86-64 has no row: its stacks are walked with ORC (unwind.c). If a kernel
+ * has no ORC tables, @k->unwind_by selects the rules.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/frame-records.h"
@@ -15,5 +16,12 @@ static const GsFrameRules *const rules[GS_ARCH__COUNT] = {
 
 const GsFrameRules *gs_frame_rules_find(const GsKernel *k)
 {
-    return k->plain ? &gs_plain_frames : rules[k->arch->id];
+    if (k->plain) {
+        return &gs_plain_frames;
+    }
+    if (k->unwind_by == GS_UNWIND_BY_NOTHING) {
+        return &gs_no_frames;
+    }
+    return k->unwind_by == GS_UNWIND_BY_FRAMES ? &gs_x86_64_frames :
+                                                 rules[k->arch->id];
 }

@@ -60,6 +60,11 @@ typedef struct GsFrameRules {
 } GsFrameRules;
 
 extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
+/** gs_x86_64_frames - rules for x86-64 kernels without ORC */
+extern const GsFrameRules gs_x86_64_frames;
+/** gs_no_frames - rules for kernels whose stacks cannot be walked: each walk
+ *  finds its first frame only, and ends with GS_STOP_NO_UNWINDER */
+extern const GsFrameRules gs_no_frames;
 /** gs_plain_frames - rules for kernels of gs_kernel_open_elf() */
 extern const GsFrameRules gs_plain_frames;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stack walk of x86-64: frame for frame what the kernel's own
+ * The stack walk of x86-64 by ORC: frame for frame what the kernel's own
  * arch_stack_walk() reports (arch/x86/kernel/{stacktrace,unwind_orc}.c). Owns
- * GsUnwinder. Stacks of other architectures are walked by frame-records.c.
+ * GsUnwinder. Without ORC, frame-records.c walks.
  *
  * vCPU threads call it for each recorded event, one GsUnwinder a thread: this
  * is the hot path of the tracer. The rule of a frame is found in three steps:
@@ -576,12 +576,11 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
 
 void gs_unwinder_free(GsUnwinder *u)
 {
-    if (!u) {
-        return;
+    if (u) {
+        gs_orc_reader_free(u->reader);
+        gs_walk_cache_free(u->paths);
+        g_aligned_free(u);
     }
-    gs_orc_reader_free(u->reader);
-    gs_walk_cache_free(u->paths);
-    g_aligned_free(u);
 }
 
 /* ---- names ------------------------------------------------------------ */
@@ -592,6 +591,7 @@ static const char *const stop_names[GS_STOP__COUNT] = {
     [GS_STOP_UNKNOWN_PC] = "unknown-pc",
     [GS_STOP_BAD_FRAME] = "bad-frame",
     [GS_STOP_DEPTH] = "depth",
+    [GS_STOP_NO_UNWINDER] = "no-unwinder",
 };
 
 const char *gs_stop_name(GsStop stop)

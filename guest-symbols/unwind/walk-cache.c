@@ -44,6 +44,8 @@ enum {
     CODE_FRAME_FAR,
     CODE_RECORD,            /* a frame whose words have codes of their own */
     CODE_RECORD_FAR,
+    CODE_REGS,              /* a frame pointer to registers, plus 1 */
+    CODE_REGS_FAR,
 };
 
 static const uint64_t bits_of[PATH_BITS__COUNT] = {
@@ -316,6 +318,13 @@ void gs_trail_fp(GsTrail *t, uint64_t va)
     put_at(t, CODE_FP, va);
 }
 
+void gs_trail_regs(GsTrail *t, uint64_t regs)
+{
+    put(t, is_away(t, t->top, regs) ? CODE_REGS_FAR : CODE_REGS);
+    t->at = regs;
+    t->top = regs + 8;
+}
+
 /* ---- comparing ---------------------------------------------------------- */
 
 /* A kept walk that is followed again; the first members as in struct
@@ -357,6 +366,18 @@ static inline bool follow_frame(const GsRecords *r, Again *a, Walk *w,
     }
     mix(a->h, (pc | r->set) & ~r->clear);
     return true;
+}
+
+static bool follow_regs(Again *a, bool far)
+{
+    uint64_t va = a->fp - 1;
+
+    if (far ? !leads_away(a->top, va) : !leads_up(a->top, va)) {
+        return false;
+    }
+    a->at = va;
+    a->top = va + 8;
+    return a->fp & 1;
 }
 
 /* A code that needs the word at @va. */
@@ -407,6 +428,9 @@ static G_GNUC_NO_INLINE bool follow_other(const GsWalkCache *p, Again *a,
     case CODE_RECORD:
     case CODE_RECORD_FAR:
         return follow_record(&p->records, a, w, *code == CODE_RECORD_FAR);
+    case CODE_REGS:
+    case CODE_REGS_FAR:
+        return follow_regs(a, *code == CODE_REGS_FAR);
     default:
         va = a->at + 8 * (int64_t)(int16_t)(code[1] | code[2] << 8);
         return read_word(w, va, &word) && follow_word(a, *code, va, word);

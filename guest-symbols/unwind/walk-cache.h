@@ -142,6 +142,10 @@ void gs_trail_frame(GsTrail *t, uint64_t va, uint64_t pc);
 /** gs_trail_fp() - record that the next frame pointer was read at @va. */
 void gs_trail_fp(GsTrail *t, uint64_t va);
 
+/** gs_trail_regs() - record that the frame pointer is @regs plus 1; later
+ *  places are relative to @regs. */
+void gs_trail_regs(GsTrail *t, uint64_t regs);
+
 /** gs_trail_bp() - note where the frame pointer was read; most walks never use
  *  it. @far: the base moves after this frame. */
 static inline void gs_trail_bp(GsTrail *t, uint64_t va, bool far)

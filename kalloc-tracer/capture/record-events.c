@@ -25,6 +25,7 @@ static void count_stop(KtVcpu *v, GsStop stop)
         [GS_STOP_UNKNOWN_PC] = KT_CNT_STACK_UNKNOWN_PC,
         [GS_STOP_BAD_FRAME] = KT_CNT_STACK_BAD_FRAME,
         [GS_STOP_DEPTH] = KT_CNT_STACK_DEPTH,
+        [GS_STOP_NO_UNWINDER] = KT_CNT_STACK_NO_UNWINDER,
     };
 
     kt_vcpu_count(v, counter[stop], 1);

@@ -139,6 +139,7 @@ static void print_kernel(McOut *out)
     }
     put_number(out, "kernel.symbols", gs_kernel_n_symbols(k), false,
                "modules included");
+    put_text(out, "kernel.symbols_from", gs_kernel_symbols_from(k));
     put_number(out, "kernel.symbol_bytes", gs_kernel_symbol_bytes(k), false,
                "host memory of the symbols, without those of modules");
     put_number(out, "kernel.modules", gs_kernel_n_modules(k), false,
@@ -146,6 +147,7 @@ static void print_kernel(McOut *out)
     put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" :
              gs_kernel_btf_left_out(k) ?
              "not found: too many candidates in the guest's memory" : "no");
+    put_text(out, "kernel.unwind", gs_kernel_unwinder(k));
 }
 
 static void print_counters(McOut *out, const KtStats *s)

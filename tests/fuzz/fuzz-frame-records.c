@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzz target: any stack of an architecture whose stacks are walked by frame
- * records.
+ * records; x86-64 is one if its kernel has no ORC.
  *
  * Input: a byte for the architecture, 24 bytes of registers, two pages of
  * stack; missing bytes are 0.
@@ -78,16 +78,23 @@ static GsSymtab *make_symbols(void)
     return tab;
 }
 
+static GsArchId arch_of(unsigned choice)
+{
+    return choice & 4 ? GS_ARCH_X86_64 :
+           choice & 1 ? GS_ARCH_ARM64 : GS_ARCH_RISCV64;
+}
+
 /* The kernel of an architecture, with or without types. Created once. */
 static const GsKernel *kernel_of(unsigned choice)
 {
-    static GsKernel kernels[4];
+    static GsKernel kernels[8];
     GsKernel *k = &kernels[choice % G_N_ELEMENTS(kernels)];
     const GsRange image = { TEXT, TEXT + 0x20000 };
     const GsRange text = { TEXT, TEXT + 0x10000 };
 
     if (!k->orc) {
-        k->arch = gs_arch_nth(choice & 1 ? GS_ARCH_ARM64 : GS_ARCH_RISCV64);
+        k->arch = gs_arch_nth(arch_of(choice));
+        k->unwind_by = choice & 4 ? GS_UNWIND_BY_FRAMES : GS_UNWIND_BY_ARCH;
         k->text[0] = (GsTextRange) { text.start, text.end };
         k->orc = gs_orc_set_new();
         k->modules = gs_modules_new();
@@ -168,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (len < HEAD) {
         return 0;
     }
-    u = gs_unwinder_new(kernel_of(data[0] & 3));
+    u = gs_unwinder_new(kernel_of(data[0] & 7));
     n_kept = 0;
     memcpy(head, data + 1, sizeof(head));
     memset(words, 0, sizeof(words));

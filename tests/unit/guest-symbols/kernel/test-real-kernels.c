@@ -7,6 +7,8 @@
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 
+#include <string.h>
+
 static const char *const starts[] = {
     "kfree", "vfree", "vfs_read", "do_exit", "schedule", "mutex_lock",
     "kmem_cache_free", "krealloc", "printk", "_printk", "copy_process",
@@ -47,6 +49,44 @@ static void check_orc(const GsKernel *k)
     g_assert_cmpuint(n, >=, 5);
 }
 
+/* The same table is found in the image as it is in memory, without names of
+ * sections. */
+static void check_orc_find(const GsKernel *k)
+{
+    const GsSection *first = NULL, *last = NULL;
+    g_autofree uint8_t *flat = NULL;
+    GsSection all = { .name = "" };
+    const uint8_t *data;
+    GsOrcRaw raw;
+    uint64_t va;
+    size_t len;
+
+    for (size_t i = 0; i < gs_image_n_sections(k->image); i++) {
+        const GsSection *s = gs_image_nth_section(k->image, i);
+
+        if (s->va >> 63) {
+            first = first ? first : s;
+            last = s;
+        }
+    }
+    all.va = first->va;
+    all.len = last->va + last->len - first->va;
+    all.data = flat = g_malloc0(all.len);
+    for (const GsSection *s = first; s <= last; s++) {
+        if (s->data) {
+            memcpy(flat + (s->va - all.va), s->data, s->len);
+        }
+    }
+    g_assert_true(gs_orc_find(&all, &raw));
+    g_assert_true(gs_image_section(k->image, ".orc_unwind_ip", &va, &data,
+                                   &len));
+    g_assert_cmphex(raw.ip_va, ==, va);
+    g_assert_cmpuint(raw.ip_len, ==, len);
+    g_assert_true(gs_image_section(k->image, ".orc_unwind", &va, &data, &len));
+    g_assert_cmphex(raw.ip_va + raw.ip_len, ==, va);
+    g_assert_cmpuint(raw.orc_len, ==, len);
+}
+
 static void check_shape(const GsKernel *k)
 {
     g_autoptr(GError) err = NULL;
@@ -79,6 +119,7 @@ static void test_real(void)
 
         g_assert_no_error(err);
         check_orc(k);
+        check_orc_find(k);
         check_shape(k);
     }
 }

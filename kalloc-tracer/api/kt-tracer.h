@@ -158,6 +158,6 @@ bool kt_tracer_has_gap(KtTracer *t);
  *  Switching on again makes a gap. */
 void kt_tracer_set_enabled(KtTracer *t, bool on);
 /** kt_tracer_enabled() - return true if recording is on: a relaxed load. */
-GS_HOT bool kt_tracer_enabled(const KtTracer *t);
+bool kt_tracer_enabled(const KtTracer *t);
 
 #endif /* KT_API_TRACER_H */

@@ -112,7 +112,7 @@ static bool is_followed(const KtBoot *boot, KtHookId id)
 
 static bool is_wanted(const KtHookCall *m, KtHookId id)
 {
-    return G_LIKELY(kt_tracer_enabled(m->c->tracer)) ||
+    return G_LIKELY(kt_tracer_is_on(m->c->tracer)) ||
            is_followed(m->boot, id);
 }
 

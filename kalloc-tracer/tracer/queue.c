@@ -10,19 +10,8 @@
 #include "kalloc-tracer/tracer/queue.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define MASK (KT_QUEUE_SLOTS - 1)
-
-struct KtQueue {
-    KtEvent *slot;          /* aligned to cache lines; inside @memory */
-    void *memory;
-    char pad0[64];
-    uint64_t taken;         /* atomic, written by producers */
-    char pad1[64];
-    uint64_t done;          /* atomic, written by the consumer */
-    char pad2[64];
-};
 
 KtQueue *kt_queue_new(void)
 {
@@ -41,33 +30,9 @@ void kt_queue_free(KtQueue *q)
     }
 }
 
-uint64_t kt_queue_reserve(KtQueue *q)
-{
-    return __atomic_add_fetch(&q->taken, 1, __ATOMIC_SEQ_CST);
-}
-
 uint64_t kt_queue_reserved(const KtQueue *q)
 {
     return __atomic_load_n(&q->taken, __ATOMIC_SEQ_CST);
-}
-
-uint64_t kt_queue_done(const KtQueue *q)
-{
-    return __atomic_load_n(&q->done, __ATOMIC_ACQUIRE);
-}
-
-bool kt_queue_ready(const KtQueue *q, uint64_t seq)
-{
-    return seq - kt_queue_done(q) <= KT_QUEUE_SLOTS;
-}
-
-void kt_queue_publish(KtQueue *q, uint64_t seq, const KtEvent *ev)
-{
-    KtEvent *slot = &q->slot[seq & MASK];
-
-    memcpy((char *)slot + sizeof(slot->seq), (const char *)ev + sizeof(ev->seq),
-           sizeof(*slot) - sizeof(slot->seq));
-    __atomic_store_n(&slot->seq, seq, __ATOMIC_RELEASE);
 }
 
 const KtEvent *kt_queue_peek(const KtQueue *q, unsigned max, unsigned *n)

@@ -27,33 +27,65 @@
 #ifndef KT_QUEUE_H
 #define KT_QUEUE_H
 
+#include <string.h>
+
 #include "kalloc-tracer/kt.h"
 
 /* A busy guest fills the queue in an eighth of a second, twice the time that
  * the consumer thread sleeps (NAP_MS of tracer.c). */
 #define KT_QUEUE_SLOTS 16384
 
-typedef struct KtQueue KtQueue;
+/* Only the functions of this header and of queue.c use the members. The
+ * struct is here because each event runs the inline functions below. */
+typedef struct KtQueue {
+    KtEvent *slot;          /* aligned to cache lines; inside @memory */
+    void *memory;
+    char pad0[64];
+    uint64_t taken;         /* atomic, written by producers */
+    char pad1[64];
+    uint64_t done;          /* atomic, written by the consumer */
+    char pad2[64];
+} KtQueue;
 
 KtQueue *kt_queue_new(void);
 void kt_queue_free(KtQueue *q);
 
+/** kt_queue_done() - Return the number of the last place that was consumed. Any
+ *  thread. */
+static inline uint64_t kt_queue_done(const KtQueue *q)
+{
+    return __atomic_load_n(&q->done, __ATOMIC_ACQUIRE);
+}
+
 /** kt_queue_reserve() - Reserve the next place in the order. The caller must
  *  publish it: the consumer does not go past it. Any producer. */
-GS_HOT uint64_t kt_queue_reserve(KtQueue *q);
+static inline uint64_t kt_queue_reserve(KtQueue *q)
+{
+    return __atomic_add_fetch(&q->taken, 1, __ATOMIC_SEQ_CST);
+}
+
 /** kt_queue_ready() - Return true if the slot of place @seq may be written:
  *  the event that it held one round before is consumed. Any thread. */
-GS_HOT bool kt_queue_ready(const KtQueue *q, uint64_t seq);
+static inline bool kt_queue_ready(const KtQueue *q, uint64_t seq)
+{
+    return seq - kt_queue_done(q) <= KT_QUEUE_SLOTS;
+}
+
 /** kt_queue_publish() - Copy @ev to the reserved place @seq, whose slot is
  *  ready, and make it visible to the consumer. */
-GS_HOT void kt_queue_publish(KtQueue *q, uint64_t seq, const KtEvent *ev);
+static inline void kt_queue_publish(KtQueue *q, uint64_t seq,
+                                    const KtEvent *ev)
+{
+    KtEvent *slot = &q->slot[seq % KT_QUEUE_SLOTS];
+
+    memcpy((char *)slot + sizeof(slot->seq), (const char *)ev + sizeof(ev->seq),
+           sizeof(*slot) - sizeof(slot->seq));
+    __atomic_store_n(&slot->seq, seq, __ATOMIC_RELEASE);
+}
 
 /** kt_queue_reserved() - Return the number of the last place that was reserved.
  *  Any thread. */
 uint64_t kt_queue_reserved(const KtQueue *q);
-/** kt_queue_done() - Return the number of the last place that was consumed. Any
- *  thread. */
-GS_HOT uint64_t kt_queue_done(const KtQueue *q);
 
 /**
  * kt_queue_peek() - Find the next events in order, as far as they are published

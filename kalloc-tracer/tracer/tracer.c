@@ -461,7 +461,7 @@ void kt_tracer_set_enabled(KtTracer *t, bool on)
 
 bool kt_tracer_enabled(const KtTracer *t)
 {
-    return __atomic_load_n(&t->enabled, __ATOMIC_RELAXED);
+    return kt_tracer_is_on(t);
 }
 
 /* ---- replay -------------------------------------------------------------- */

@@ -70,6 +70,13 @@ struct KtTracer {
     void *on_idle_opaque;
 };
 
+/** kt_tracer_is_on() - Return true if recording is on. The same as
+ *  kt_tracer_enabled(), for callers that run for each event. */
+static inline bool kt_tracer_is_on(const KtTracer *t)
+{
+    return __atomic_load_n(&t->enabled, __ATOMIC_RELAXED);
+}
+
 /** kt_tracer_budget() - (borrowed) Return the budget that all of the tracer's
  *  memory is charged to. */
 KtBudget *kt_tracer_budget(KtTracer *t);

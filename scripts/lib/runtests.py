@@ -199,7 +199,7 @@ class Result:
         self.lines = []
         self.passed = self.failed = self.skipped = 0
         self.plan = self.skip_all = None
-        self.seconds = 0
+        self.seconds = self.cpu = 0     # by the clock, and of all CPUs
         self.before = []        # output since the last test line
         self.shown = 0          # lines still to show after a failure
 
@@ -305,7 +305,9 @@ def run_program(label, command, env, timeout, verbose, live):
         try:
             for raw in proc.stdout:
                 result.line(raw.decode('utf-8', 'replace').rstrip('\r\n'))
-            status = proc.wait()
+            _, status, used = os.wait4(proc.pid, 0)
+            proc.returncode = os.waitstatus_to_exitcode(status)
+            result.cpu = used.ru_utime + used.ru_stime
         except BaseException:
             kill(proc)
             raise
@@ -314,10 +316,11 @@ def run_program(label, command, env, timeout, verbose, live):
             timer.cancel()
     if late.is_set():
         result.fail(f'stopped after {timeout} s')
-    result.end(status)
+    result.end(proc.returncode)
     result.seconds = time.monotonic() - begin
     result.put(f'{label}: {result.passed} passed, {result.failed} failed, '
-               f'{result.skipped} skipped in {result.seconds:.1f} s')
+               f'{result.skipped} skipped in {result.seconds:.1f} s, '
+               f'{result.cpu:.1f} s of CPU')
     if not live:
         print('\n'.join(result.lines), flush=True)
     return result

@@ -5,16 +5,20 @@ points are visible, and it does not contain the path of the build.
 usage: scripts/check plugin [--tap] --qemu-include FOLDER
 
 The plugin is built twice with gcc, in folders of different names and depths,
-and everything once with clang if that is installed. Warnings are errors.
+and everything once with clang if that is installed. Warnings are errors. The
+folders are always the same ones of the cache, so that ccache compiles only
+files that changed since the last check.
 """
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+from .prepared import ROOT, cache_folder
+
 ENTRY_POINTS = {'qemu_plugin_install', 'qemu_plugin_version'}
 PLUGIN = 'libka.so'
 # The parts of the tree that a build needs.
@@ -45,8 +49,9 @@ def copy_sources(to):
 def build(source, folder, qemu_include, compiler='cc', targets=(PLUGIN,)):
     """Build the sources in a folder; return the path of the plugin."""
     run('meson', 'setup', folder, source, '-Dqemu_include=' + qemu_include,
-        env={'CC': compiler, 'CCACHE_DISABLE': '1'})
-    run('ninja', '-C', folder, *targets)
+        env={'CC': compiler})
+    run('ninja', '-C', folder, *targets,
+        env={'CCACHE_DIR': cache_folder('ccache')})
     return os.path.join(folder, PLUGIN)
 
 
@@ -119,6 +124,20 @@ def all_checks(folder, qemu_include):
         yield what, None
 
 
+@contextlib.contextmanager
+def build_folder():
+    """Return an empty folder, always the same one; one user at a time."""
+    folder = cache_folder('check-plugin')
+    with open(folder + '.lock', 'w', encoding='ascii') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(folder)
+        os.mkdir(folder)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def main(argv):
     ap = argparse.ArgumentParser(
         prog='scripts/check plugin',
@@ -130,7 +149,7 @@ def main(argv):
                          '(see scripts/setup --paths)')
     args = ap.parse_args(argv)
     bad = n = 0
-    with tempfile.TemporaryDirectory(prefix='ka-plugin.') as folder:
+    with build_folder() as folder:
         for what, lines in all_checks(folder, args.qemu_include):
             n += 1
             skip = ' # SKIP no clang' if lines is None else ''

@@ -8,45 +8,27 @@ usage: test_snapshot.py [--short] [--runs N] [--kernel K]...
 """
 import contextlib
 import os
-import struct
 import tempfile
 import time
 
 from lib import programs
+from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.qmp import GuestError
 
 ALL = 'ka 0-ffffffffffffffff -j -v'
-CLUSTER = 1 << 16
-NODE = 'vmstate'        # what QMP calls the disk of drive()
 # A program that runs when the VM stops, and continues afterwards.
 BUSY = ('(while :; do ls -lR /proc/self /sys/kernel; cat /proc/*/status; '
         'done) >/dev/null 2>&1 & ')
 # The only program that runs; its page tables may not map the kernel's memory.
 SPIN = '(while :; do :; done) & '
-WORK = ('for i in 1 2 3; do ls -lR /proc/self /sys/kernel /sys/class; '
+WORK = ('for i in {rounds}; do ls -lR /proc/self /sys/kernel /sys/class; '
         'done >/dev/null 2>&1')
+ROUNDS = '1 2 3'        # of work(); --short: one
 CLEAN = ('errors.recorded', 'free.unknown', 'events.unknown_block', 'gaps',
          'call.unreadable', 'call.dropped', 'call.stale', 'cache.unknown',
          'task.unknown', 'vm.loads_blind')
-
-
-def make_disk(path, size=4 << 30):
-    """Make an empty qcow2 file, for snapshots."""
-    entries = -(-size // (CLUSTER * CLUSTER // 8))
-    head = struct.pack('>4sIQIIQIIQQIIQ', b'QFI\xfb', 2, 0, 0, 16, size, 0,
-                       entries, 3 * CLUSTER, CLUSTER, 1, 0, 0)
-    with open(path, 'wb') as f:
-        for part in (head, struct.pack('>Q', 2 * CLUSTER),
-                     struct.pack('>H', 1) * 4, b''):
-            f.write(part.ljust(CLUSTER, b'\0'))
-    return path
-
-
-def drive(path):
-    return ['-drive', f'if=none,id=snapshots,node-name={NODE},format=qcow2,'
-            f'file={path}']
 
 
 @contextlib.contextmanager
@@ -107,9 +89,13 @@ def save(g, name='one'):
     return dump(g)
 
 
+def run_work(g):
+    assert 'done' in g.shell(WORK.format(rounds=ROUNDS) + '; echo done')
+
+
 def work(g):
     g.qmp('cont')
-    assert 'done' in g.shell(WORK + '; echo done')
+    run_work(g)
 
 
 def reset(g):
@@ -127,19 +113,32 @@ def reset(g):
     assert_clean(g)
 
 
-def there_and_back(kernel, smp, runs, busy=BUSY):
-    with guest(kernel, smp, 'loadvm') as g:
-        g.shell(busy + 'echo')
-        before = save(g)
-        for i in range(runs):
-            work(g)
-            g.qmp('stop')
-            assert_clean(g)
-            monitor(g, 'loadvm one')
-            assert_same(before, dump(g))
+def back_and_on(g, runs):
+    """Save the VM; go on and load it, RUNS times."""
+    before = save(g)
+    for i in range(runs):
         work(g)
-        assert_clean(g, **{'vm.loads': runs})
+        g.qmp('stop')
+        assert_clean(g)
+        monitor(g, 'loadvm one')
+        assert_same(before, dump(g))
+    work(g)
+    assert_clean(g, **{'vm.loads': runs})
+
+
+def there_and_back(kernel, smp, runs):
+    with guest(kernel, smp, 'loadvm') as g:
+        g.shell(BUSY + 'echo')
+        back_and_on(g, runs)
         reset(g)
+
+
+def while_it_spins(kernel, short):
+    with guest(kernel, 1, 'loadvm') as g:
+        g.shell(SPIN + 'echo')
+        back_and_on(g, 1)
+        if not short:
+            reset(g)
 
 
 def in_new_process(kernel, smp):
@@ -202,7 +201,7 @@ def to_one_without(kernel):
             b.qemu_log
         if a.qmp('query-status')['status'] != 'running':
             a.qmp('cont')
-        assert 'done' in a.shell(WORK + '; echo done')
+        run_work(a)
         assert_clean(a)
 
 
@@ -271,12 +270,16 @@ def replayed(kernel):
 
 
 def options():
-    ap = programs.arguments(__doc__, short='6.12 only, 4 vCPUs, two runs',
+    ap = programs.arguments(__doc__, short='6.12 only, 4 vCPUs, two runs, '
+                            'little work',
                             smp=False)
     ap.add_argument('--runs', type=int, help='loads of each snapshot')
     ap.add_argument('--only', help='tests whose names have that word')
     args = programs.parse(ap)
     args.runs = args.runs or (2 if args.short else 10)
+    if args.short:
+        global ROUNDS       # pylint: disable=global-statement
+        ROUNDS = '1'
     return args
 
 
@@ -285,8 +288,8 @@ def tests(args):
         for smp in (4,) if args.short else (1, 4):
             yield (f'{k}, {smp} vCPU: loadvm brings the map of savevm, '
                    f'{args.runs} times', there_and_back, (k, smp, args.runs))
-        yield (f'{k}: loadvm while a program runs', there_and_back,
-               (k, 1, 1, SPIN))
+        yield (f'{k}: loadvm while a program runs', while_it_spins,
+               (k, args.short))
         yield f'{k}: -loadvm in another process', in_new_process, (k, 4)
         yield f'{k}: migration brings the map', to_another, (k, 4)
         yield (f'{k}: a QEMU without the tracer refuses', to_one_without,

@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 
 from lib import ftrace, ksyms, oracle, programs, windows
 from lib.disturb import Disturbance
+from lib.snapshot_disk import NODE, drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 import test_snapshot as snapshot
@@ -165,7 +166,7 @@ class Run:
         """Do what savevm and loadvm do, but only for the disk that has
         snapshots. The disk of the guest's trace has none."""
         disturbance.qmp(command, job_id='ka', tag='ka',
-                        devices=[snapshot.NODE], **arguments)
+                        devices=[NODE], **arguments)
         end = time.monotonic() + self.guest.timeout
         while (found := disturbance.qmp('query-jobs')[0])['status'] != \
                 'concluded':
@@ -177,7 +178,7 @@ class Run:
     def save(self, disturbance):
         """Save the state; return what the tracer says at that time."""
         with disturbance.standing():
-            self.job(disturbance, 'snapshot-save', vmstate=snapshot.NODE)
+            self.job(disturbance, 'snapshot-save', vmstate=NODE)
             with disturbance.lock:
                 return snapshot.dump(self.guest)
 
@@ -187,7 +188,7 @@ class Run:
             if lost:
                 self.lost.append(f'{lost} ' +
                                  disturbance.ask('ka error -s -n 5'))
-            self.job(disturbance, 'snapshot-load', vmstate=snapshot.NODE)
+            self.job(disturbance, 'snapshot-load', vmstate=NODE)
             with disturbance.lock:
                 snapshot.assert_same(before, snapshot.dump(self.guest))
             self.job(disturbance, 'snapshot-delete')
@@ -262,9 +263,9 @@ def with_state(kernel, share, tmp):
     image = os.path.join(tmp, 'image')
     with open(image, 'wb') as f:
         f.truncate(2 << 30)
-    disk = snapshot.make_disk(os.path.join(tmp, 'disk'))
+    disk = make_disk(os.path.join(tmp, 'disk'))
     return {'qemu': [
-        *snapshot.drive(disk), '-drive', f'if=none,id=out,format=raw,'
+        *drive(disk), '-drive', f'if=none,id=out,format=raw,'
         f'file={image}', '-device', 'virtio-blk-pci,drive=out']}
 
 

@@ -43,10 +43,10 @@ def check_timers(console):
 # round of the function tracer takes a second or more.
 Case = namedtuple('Case', 'name kernel short long pace what cmdline check')
 CASES = (
-    Case('codewrites', '6.12-rt', 100, 5000, 1, 'code', 'oops=panic panic=-1',
+    Case('codewrites', '6.12-rt', 60, 5000, 1, 'code', 'oops=panic panic=-1',
          None),
-    Case('mapchanges', '6.12', 200, 5000, 1, 'the map', '', check_timers),
-    Case('tracerchanges', '6.1', 8, 400, 3, "the allocators' entries", '',
+    Case('mapchanges', '6.12', 100, 5000, 1, 'the map', '', check_timers),
+    Case('tracerchanges', '6.1', 5, 400, 3, "the allocators' entries", '',
          None),
 )
 

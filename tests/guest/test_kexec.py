@@ -4,7 +4,7 @@
 sees all from its first event; nothing is left of the kernel before. Oracle:
 the counters of `ka stat`: nothing is unknown.
 
-usage: test_kexec.py [--short] [--kernel K]...
+usage: test_kexec.py [--short] [--kernel K]... [--smp N]...
 """
 import os
 import shutil
@@ -47,10 +47,12 @@ def can_load_a_file(kernel):
         return 'CONFIG_KEXEC_FILE=y' in f.read()
 
 
+args = programs.parse(programs.arguments(
+    __doc__, short='6.12 on 4 vCPUs only'), short_smps=programs.SMPS[-1:])
 tap = Tap()
-for name in programs.kernel_options():
+for name in args.kernel:
     if can_load_a_file(name):
-        programs.run_over(tap, [name], programs.SMPS, next_kernel, 'kexec')
+        programs.run_over(tap, [name], args.smp, next_kernel, 'kexec')
     else:
         tap.skip(f'{name}: kexec', 'it has no kexec_file_load()')
 tap.done()

@@ -3,9 +3,10 @@
  * Record: layer, requested size and reserved size of a new block.
  *
  *   layer     reserved bytes
- *   kmalloc   the object size of the slab cache, which the slab page names
+ *   kmalloc   from the object to the end of its slot, by the slab cache, which
+ *             the slab page names
  *   large     the next power of two pages
- *   cache     the object size of the kmem_cache that the call named
+ *   cache     the same, by the kmem_cache that the call named
  *   vmalloc   whole pages
  *
  * A profile's hooks have a rule instead (reserve-rule.h). On the vCPU's own

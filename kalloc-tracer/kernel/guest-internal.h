@@ -17,7 +17,9 @@
  * @base_is_task: GS_REG_BASE has the current task, not the per-CPU base
  * @current_task, @preempt_count: per-CPU offsets; unused if @base_is_task
  * @in_interrupt: bits of preempt_count that mean "in interrupt"
- * @size_bytes: bytes of members @cache_object_size and @cache_size
+ * @cache_left_pad: bytes between the begin of a slot and its object
+ * @size_bytes: bytes of members @cache_object_size, @cache_size and
+ *              @cache_left_pad
  * @page_head: in struct page: compound_head or compound_info
  * @slab_cache: in struct slab, in struct page before 5.17
  * @sheaf_head, @sheaf_size, @sheaf_objects: in struct slab_sheaf
@@ -30,7 +32,7 @@ typedef struct KtGuestLayout {
     uint64_t preempt_count;
     uint32_t in_interrupt;
     uint32_t task_pid, task_comm, task_softirq, task_preempt;
-    uint32_t cache_name, cache_object_size, cache_size;
+    uint32_t cache_name, cache_object_size, cache_size, cache_left_pad;
     unsigned size_bytes;
     uint32_t page_head;
     uint32_t slab_cache;

@@ -96,5 +96,6 @@ void kt_guest_find_layout(KtGuestLayout *at, const GsKernel *k)
     at->cache_name = member(k, "kmem_cache", "name");
     at->cache_object_size = member(k, "kmem_cache", "object_size");
     at->cache_size = member(k, "kmem_cache", "size");
+    at->cache_left_pad = member(k, "kmem_cache", "red_left_pad");
     at->size_bytes = sizeof(uint32_t);
 }

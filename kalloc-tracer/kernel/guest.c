@@ -39,7 +39,8 @@ void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
         .task_preempt = UNKNOWN, .page_head = UNKNOWN, .slab_cache = UNKNOWN,
         .sheaf_head = UNKNOWN,
         .cache_name = at->name, .cache_size = at->size,
-        .cache_object_size = at->size, .size_bytes = at->size_bytes,
+        .cache_object_size = at->size, .cache_left_pad = UNKNOWN,
+        .size_bytes = at->size_bytes,
     };
 }
 
@@ -330,6 +331,21 @@ static unsigned cache_slot(uint64_t cache_va)
     return (cache_va >> 6 ^ cache_va >> 12) % KT_GUEST_CACHES;
 }
 
+/* With SLUB's red zones (slub_debug=Z) an object does not begin where its slot
+ * begins. Return the bytes from an object to the end of its slot. */
+static uint32_t bytes_from_object(const KtGuest *g, uint64_t cache_va,
+                                  const KtCacheInfo *info)
+{
+    uint32_t pad;
+
+    if (g->at.cache_left_pad == UNKNOWN ||
+        !read_size(g, cache_va + g->at.cache_left_pad, &pad) ||
+        pad > info->size || info->size - pad < info->object_size) {
+        return info->size;
+    }
+    return info->size - pad;
+}
+
 static G_GNUC_NO_INLINE bool
 read_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
 {
@@ -339,7 +355,8 @@ read_cache(KtGuest *g, KtGuestCache *c, uint64_t cache_va)
     if (!kt_tracer_cache(g->tracer, id, &info)) {
         return false;
     }
-    *c = (KtGuestCache) { cache_va, info.size, info.object_size, id };
+    *c = (KtGuestCache) { cache_va, bytes_from_object(g, cache_va, &info),
+                          info.object_size, id };
     return true;
 }
 

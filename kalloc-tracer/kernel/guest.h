@@ -46,7 +46,10 @@ void kt_guest_free(KtGuest *g);
  *  not Linux, and only its caches are known. Call before any other function. */
 void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at);
 
-/** struct KtGuestCache - a kmem_cache: its address, and the members read */
+/**
+ * struct KtGuestCache - a kmem_cache: its address, and what was read of it
+ * @size: bytes from an object to the end of its slot
+ */
 typedef struct KtGuestCache {
     uint64_t va;
     uint32_t size, object_size;

@@ -323,7 +323,7 @@ static struct btf *cache_types(void)
     int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
     int name = btf__add_ptr(b, btf__add_int(b, "char", 1, BTF_INT_CHAR));
 
-    btf__add_struct(b, "kmem_cache", 16);
+    btf__add_struct(b, "kmem_cache", 24);
     btf__add_field(b, "name", name, 0, 0);
     btf__add_field(b, "object_size", t_int, 64, 0);
     btf__add_field(b, "size", t_int, 96, 0);
@@ -354,6 +354,37 @@ static void boot_cache_has_one_copy(void)
     kt_tracer_free(t);
 }
 
+/* An object begins behind the red zone of its slot: it has the rest. A pad that
+ * does not fit into the slot is not believed. */
+static void slot_begins_before_its_object(void)
+{
+    static const struct {
+        uint32_t pad, size;
+    } cases[] = { { 0, 96 }, { 24, 72 }, { 32, 64 }, { 33, 96 }, { 97, 96 },
+                  { UINT32_MAX, 96 } };
+    struct btf *b = cache_types();
+    KtTracer *t;
+    KtGuest *g;
+
+    btf__add_field(b, "red_left_pad", btf__find_by_name(b, "int"), 128, 0);
+    g = guest_with_types(b, &t);
+    memset(memory, 0, sizeof(memory));
+    memcpy(&memory[4096], "a cache", 8);
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        KtGuestCpu cpu = { 0 };
+        const KtGuestCache *c;
+
+        put_word(64 * i, BASE + 4096);
+        put_word(64 * i + 8, 64 | 96ull << 32);
+        put_word(64 * i + 16, cases[i].pad);
+        c = kt_guest_cache(g, &cpu, BASE + 64 * i);
+        g_assert_cmpuint(c->object_size, ==, 64);
+        g_assert_cmpuint(c->size, ==, cases[i].size);
+    }
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -369,6 +400,8 @@ int main(int argc, char **argv)
         { "/guest/caches-as-told", caches_as_told },
         { "/guest/caches-without-a-name", caches_without_a_name },
         { "/guest/boot-cache-has-one-copy", boot_cache_has_one_copy },
+        { "/guest/slot-begins-before-its-object",
+          slot_begins_before_its_object },
     };
     int failed = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 

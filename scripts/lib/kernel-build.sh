@@ -6,7 +6,7 @@
 # has the same files as a kernel that the distribution built.
 
 kernel_is_built() { [[ $(kernel_package "$1") = linux-source-* ]]; }
-kernel_config() { printf '%s\n' "$KA_ROOT/tests/guest/${1%%-*}.config"; }
+kernel_config() { printf '%s\n' "$KA_ROOT/tests/guest/kernels/${1%%-*}.config"; }
 
 kernel_title() {
     kernel_is_built "$1" && echo "build guest kernel $1" ||

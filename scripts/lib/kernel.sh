@@ -26,8 +26,7 @@ arch_name() { printf '%s\n' "${arch_names[$1]:-}"; }
 
 # Name -> the view of the archive (see apt.sh), and a package: the one that
 # depends on the newest build of the series. If a series has no such package,
-# the row has a pattern, and the newest package that matches is the kernel. A
-# kernel of a linux-source package is built here (see kernel-build.sh).
+# the row has a pattern, and the newest package that matches is the kernel.
 declare -A kernel_rows=(
     [6.12]="amd64 linux-image-6.12-cloud-amd64"
     [6.1]="amd64 linux-image-cloud-amd64"
@@ -42,11 +41,39 @@ declare -A kernel_rows=(
     [arm64-6.1]="arm64 linux-image-cloud-arm64"
     [arm64-6.12-16k]="arm64 linux-image-6.12-arm64-16k"
     [riscv64-6.12]="riscv64 linux-image-riscv64"
-    [kmemleak-6.12]="amd64 linux-source-6[.]12"
 )
 kernel_names=(6.12 6.1 6.12-generic 6.12-rt 6.1-generic 6.1-rt 5.10 6.18
-              7.3 arm64-6.12 arm64-6.1 arm64-6.12-16k riscv64-6.12
-              kmemleak-6.12)
+              7.3 arm64-6.12 arm64-6.1 arm64-6.12-16k riscv64-6.12)
+
+# Kernels of the distribution's source, which are built here (see
+# kernel-build.sh): name, view of the archive, package; a step of set-up that
+# the build needs, if any.
+declare -A kernel_needs=()
+while read -r name view package needs; do
+    kernel_rows[$name]="$view $package"
+    kernel_needs[$name]=$needs
+    kernel_names+=("$name")
+done <<'END'
+kmemleak-6.12       amd64        linux-source-6[.]12
+nobtf-6.12          amd64        linux-source-6[.]12
+dwarf-6.12          amd64        linux-source-6[.]12
+noall-6.12          amd64        linux-source-6[.]12
+fp-6.12             amd64        linux-source-6[.]12
+guess-6.12          amd64        linux-source-6[.]12
+tiny-6.12           amd64        linux-source-6[.]12
+up-6.12             amd64        linux-source-6[.]12
+kasan-6.12          amd64        linux-source-6[.]12
+kfence-6.12         amd64        linux-source-6[.]12
+ownrt-6.12          amd64        linux-source-6[.]12
+modsyms-6.12        amd64        linux-source-6[.]12
+randstruct-6.12     amd64        linux-source-6[.]12  gcc-plugins
+clang-6.12          amd64        linux-source-6[.]12  llvm
+lto-6.12            amd64        linux-source-6[.]12  llvm
+nobtf-5.10          amd64-older  linux-source-5[.]10
+arm64-kasan-6.12    arm64        linux-source-6[.]12  cross-arm64
+arm64-64k-6.12      arm64        linux-source-6[.]12  cross-arm64
+riscv64-nobtf-6.12  riscv64      linux-source-6[.]12  cross-riscv64
+END
 
 kernel_view() { printf '%s\n' "${kernel_rows[$1]% *}"; }
 kernel_arch() { local v=${kernel_rows[$1]% *}; printf '%s\n' "${v%%-*}"; }
@@ -62,7 +89,7 @@ kernel_steps() {
     *) echo "qemu-$(arch_name "$arch") busybox-$arch" ;;
     esac
     [ "$arch" != riscv64 ] || echo opensbi
-    ! kernel_is_built "$1" || echo kernel-tools
+    ! kernel_is_built "$1" || echo "kernel-tools ${kernel_needs[$1]}"
     echo "kernel-$1 initramfs-$1"
 }
 
@@ -216,7 +243,7 @@ do_kernel() {
     final=$KA_CACHE/kernels/$name/$version
     tmp=$(new_tmp kernel)
     if kernel_is_built "$name"; then
-        kernel_build "$tmp" "$image" "$(kernel_config "$name")"
+        kernel_build "$tmp" "$name" "$(kernel_source "$image")"
     else
         kernel_unpack "$tmp" "$image" "$final"
     fi
@@ -334,12 +361,16 @@ initramfs_src=$KA_ROOT/tests/guest/inside/initramfs
 initramfs_folder() {
     local files kernel busybox
     kernel=$(kernel_folder "$1")
+    if [ -z "$kernel" ]; then
+        echo "$KA_CACHE/initramfs/$1-none"
+        return
+    fi
     busybox=$(busybox_folder "$(kernel_arch "$1")")/busybox
     mapfile -t files < <(find "$initramfs_src" -type f | sort)
     printf '%s/initramfs/%s-%s\n' "$KA_CACHE" "$1" "$({
         hash_files "${files[@]}" "$KA_ROOT/scripts/lib/mkinitramfs.py"
         stat -c %s "$busybox" 2>/dev/null
-        cat "${kernel:-/nonexistent}/id" 2>/dev/null
+        cat "$kernel/id"
         echo "${arch_disks[$(arch_name "$(kernel_arch "$1")")]}"
     } | hash_of)"
 }

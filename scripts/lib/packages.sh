@@ -3,6 +3,12 @@
 #
 # Packages of the distribution that are installed on this machine, and meson.
 
+# The releases of the distribution have different compilers.
+case $(debian_codename) in
+bookworm) gcc_version=12 llvm_version=16 ;;
+*) gcc_version=14 llvm_version=19 ;;
+esac
+
 # Step -> the packages that it installs.
 declare -A step_packages=(
     [packages]="
@@ -24,6 +30,8 @@ declare -A step_packages=(
     [cross-riscv64]="gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
         gdb-multiarch"
     [kernel-tools]="flex bison bc libelf-dev kmod"
+    [gcc-plugins]="gcc-$gcc_version-plugin-dev"
+    [llvm]="clang-$llvm_version lld-$llvm_version llvm-$llvm_version"
 )
 meson_wanted=1.5
 # The first version of Debian 12 that has the keys of Debian 13.

@@ -53,7 +53,9 @@ riscv) cross=riscv64-linux-gnu- ;;
 *) cross='' ;;
 esac
 cc=$cross$(variable CC)
-set -- CROSS_COMPILE="$cross"
+set -- ARCH="$(variable ARCH)" CROSS_COMPILE="$cross"
+llvm=$(variable LLVM)
+[ -z "$llvm" ] || set -- "$@" LLVM="$llvm"
 # An older compiler will do where that one is not to be had. pahole is older
 # then as well, and does not know how to make these modules' BTF.
 if ! command -v "$cc" >/dev/null; then

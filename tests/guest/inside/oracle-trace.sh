@@ -1,9 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of the event and the stack oracle: files and processes.
-# Then write the guest's own trace of its allocators to /share/out.
+# Workload of the event and the stack oracle: files and processes, or what
+# /share/load.sh does. Then write the guest's own trace of its allocators to
+# /share/out.
 t=/sys/kernel/tracing
-sh /ka/work.sh "$1"
+load=/share/load.sh
+[ -e $load ] || load=/ka/work.sh
+sh $load "$1"
 echo 0 >$t/tracing_on
 mkdir -p /share/out
 for cpu in "$t"/per_cpu/cpu*; do

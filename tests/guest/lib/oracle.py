@@ -103,13 +103,18 @@ def make_share(folder, scripts, kernel='6.12', modules=False):
 
 
 def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
-               workload='oracle-trace', mem='4G', then=None, **guest_args):
+               workload='oracle-trace', mem='4G', then=None, load=None,
+               **guest_args):
     """Boot with the guest's own tracing on, run the workload, and return
     the events of both sides. THEN(guest, path of the journal) is called before
-    the guest ends."""
+    the guest ends. LOAD is a script of inside/ that oracle-trace runs instead
+    of its own workload."""
     with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'],
                            kernel)
+        if load:
+            shutil.copy(os.path.join(INSIDE, load + '.sh'),
+                        os.path.join(share, 'load.sh'))
         log = os.path.join(tmp, 'journal')
         words += f' trace_buf_size={buffer}'
         if stacks:

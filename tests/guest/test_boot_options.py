@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernels boot with options that change how memory is allocated, and run a
+workload of files and processes: no error is reported.
+
+Oracle: the options are no errors of the guest, so each report is false. In the
+long form also the guest's own trace of its allocators, as in
+test_oracle_events.py.
+
+usage: test_boot_options.py [--short] [--kernel K]... [--smp N]...
+                            [--option O]...
+"""
+import json
+import os
+import tempfile
+from collections import namedtuple
+
+from lib import ksyms, oracle, programs
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+
+# name: of the test. words: of the kernel's command line. sign: what the kernel
+# prints at boot if it knows the option, None if it prints nothing. load: the
+# workload, a script of inside/ instead of that of the initramfs.
+Option = namedtuple('Option', 'name words sign load',
+                    defaults=('', None, None))
+
+OPTIONS = (
+    Option('slub_debug', 'slub_debug=FZPU'),
+    Option('slab_nomerge', 'slab_nomerge'),
+    Option('init_on_free', 'init_on_free=1', 'heap free:on'),
+    Option('page_owner', 'page_owner=on'),
+    Option('kfence', 'kfence.sample_interval=1', 'kfence: initialized'),
+    Option('nosmp', 'nosmp'),
+    Option('maxcpus', 'maxcpus=1'),
+    Option('hugepages', 'hugepages=32 transparent_hugepage=always'),
+    Option('cgroup', load='cgroup'),
+    Option('hotplug'),
+)
+# Of the quick form: slots that are larger than what they have, and a second
+# allocator.
+SHORT = 'slub_debug', 'kfence'
+
+DIMM = 256 << 20
+BLOCKS = '/sys/devices/system/memory/memory'
+
+
+def errors_of(guest):
+    lines = guest.hmp_qmp('ka error -n 0 -j -v').splitlines()
+    return [row for row in map(json.loads, lines)
+            if row.get('type') == 'error']
+
+
+def plug_memory(guest):
+    """Plug a module of memory and let the guest's kernel use it."""
+    before = guest.shell(f'ls -d {BLOCKS}* | wc -l')
+    guest.qmp('object-add', qom_type='memory-backend-ram', id='more',
+              size=DIMM)
+    guest.qmp_connection.cmd('device_add', {'driver': 'pc-dimm', 'id': 'dimm',
+                                            'memdev': 'more'})
+    guest.shell(f'while [ $(ls -d {BLOCKS}* | wc -l) = {before.strip()} ]; '
+                'do sleep 0.1; done')
+    guest.shell(f'for b in {BLOCKS}*/state; do grep -q offline $b && '
+                'echo online_kernel >$b; done')
+    assert 'offline' not in guest.shell(f'cat {BLOCKS}*/state')
+    guest.shell('sh /ka/work.sh 2')
+
+
+def clean(option, kernel, smp):
+    """Boot, run the workload; return the events that were checked."""
+    plugs = option.name == 'hotplug'
+    with tempfile.TemporaryDirectory(prefix='ka-options.') as tmp:
+        scripts = [option.load + '.sh'] if option.load else []
+        with Guest(kernel=kernel, smp=smp, run=option.load or 'work', n=2,
+                   cmdline=option.words, timeout=600,
+                   share=oracle.make_share(os.path.join(tmp, 'share'),
+                                           scripts, kernel),
+                   end='shell' if plugs else 'wait',
+                   qemu=['-m', '1G,slots=2,maxmem=2G'] if plugs else (),
+                   name=f'option-{option.name}-{kernel}-{smp}') as g:
+            assert g.wait_done() == 0
+            assert not option.sign or option.sign in g.console, \
+                f'the kernel does not know {option.words}'
+            if plugs:
+                plug_memory(g)
+            errors = errors_of(g)
+            assert not errors, f'{len(errors)} errors\n' + '\n'.join(
+                json.dumps(e) for e in errors[:5])
+            return g.stat()['events.checked']
+
+
+def events(option, kernel, smp):
+    """Compare the events with the guest's own trace."""
+    run = oracle.traced_run(kernel, smp, 2, stacks=False,
+                            buffer='192M' if smp == 1 else '96M',
+                            words=f'{oracle.TRACE_WORDS} {option.words}',
+                            load=option.load)
+    match = oracle.Matching(run.guest, run.ours, run.symbols,
+                            ksyms.HookTable(), run.switched)
+    for what in 'missing', 'unexplained':
+        found = getattr(match, what)
+        assert not found, f'{len(found)} {what}\n' + '\n'.join(
+            oracle.describe(e, run.symbols) for e in found[:10])
+    return len(match.pairs)
+
+
+def main():
+    names = [o.name for o in OPTIONS]
+    ap = programs.arguments(__doc__, short='two options, clean boots only')
+    ap.add_argument('--option', action='append', choices=names)
+    args, tap = programs.parse(ap, kernels=programs.KERNELS[:1]), Tap()
+    wanted = args.option or (SHORT if args.short else names)
+
+    def boots(tap, kernel, smp, label):
+        for option in (o for o in OPTIONS if o.name in wanted):
+            name = f'{label}, {option.name}'
+            with tap.test(f'{name}: no error is reported'):
+                tap.note(f'{name}: {clean(option, kernel, smp)} events')
+            if args.short or option.name == 'hotplug':
+                continue
+            with tap.test(f"{name}: the events are the guest's"):
+                tap.note(f'{name}: {events(option, kernel, smp)} matched')
+
+    programs.run_over(tap, args.kernel, args.smp, boots, test=None)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

@@ -36,7 +36,8 @@ typedef enum KtFamily {
     KT_FAMILY__COUNT
 } KtFamily;
 
-/** What an event says besides its kind; bits of KtEvent.flags. */
+/** What an event says besides its kind; bits of KtEvent.flags. A bit can mean
+ *  one thing in an ALLOC and another in a FREE. */
 typedef enum KtEventFlag {
     /** ALLOC: ignore the event if va lies in a live block. A bulk call also
      *  reports pages that its caller had before. */
@@ -47,7 +48,15 @@ typedef enum KtEventFlag {
     /** FREE of pages: the allocator may see this memory for the first time
      *  (boot, hotplug), so the free is never an error. */
     KT_EVF_FRESH = 1 << 2,
-    /** FREE of pages: the same call may have freed this memory already. */
+    /** FREE by vfree(): the call may only queue the area. A worker then calls
+     *  vfree() once more for it, which is no second free. */
+    KT_EVF_QUEUES = 1 << 0,
+    /** FREE by vfree(): that worker is the caller. */
+    KT_EVF_WORKER = 1 << 1,
+    /** FREE by vfree(): that worker may be the caller; nothing says so. */
+    KT_EVF_MAYBE_WORKER = 1 << 2,
+    /** FREE of pages, or FREE or RCU_QUEUE by vfree_atomic(): the same call may
+     *  have freed this memory already. */
     KT_EVF_AGAIN = 1 << 3,
     /** FREE by kfree(): cache was read from the slab at va just now; it is 0
      *  if the page there is no slab of a known cache. */

@@ -31,6 +31,10 @@ typedef struct KtTaskId { uint32_t v; } KtTaskId;
 typedef struct KtCacheId { uint16_t v; } KtCacheId;
 typedef struct KtHookId { uint8_t v; } KtHookId;
 
+/** KtAnswer - an answer about the guest. What cannot be read is unknown, and
+ *  who asks must not take that for no. */
+typedef enum KtAnswer { KT_NO, KT_YES, KT_UNKNOWN } KtAnswer;
+
 /* ---- enums and their names ---------------------------------------------- */
 
 /** The allocator that handed out a block. */

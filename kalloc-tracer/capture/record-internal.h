@@ -36,6 +36,17 @@ GS_HOT void kt_record_await(KtHookCall *m, const KtPendingCall *call);
  *  none. */
 GS_HOT KtHookId kt_record_free_site(KtHookCall *m);
 
+/** kt_record_free() - Record the free of @va, with KT_EVF_* @flags. NULL is
+ *  only counted. @cache: the cache that the caller named, or 0 */
+GS_HOT void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
+                           uint64_t va, KtCacheId cache, uint8_t flags);
+/** kt_record_queue() - Record that @va was queued and will be freed. */
+void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags);
+/** kt_record_vfree() - Record that vfree() or vfree_atomic() is entered for
+ *  @va. */
+void kt_record_vfree(KtHookCall *m, const KtHookRow *hook, KtHookId id,
+                     uint64_t va);
+
 /** kt_record_outer_allocated() - Return true if the KT_HOOK_OUTER function of
  *  @call made the block at @va itself, so that no inner hook records it. Sets
  *  @m->ev.flags for that event. */

@@ -63,8 +63,8 @@ KtHookId kt_record_free_site(KtHookCall *m)
 }
 
 GS_HOT
-static void record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
-                        uint64_t va, KtCacheId cache)
+void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
+                    uint64_t va, KtCacheId cache, uint8_t flags)
 {
     if (!is_block(va)) {
         kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
@@ -74,20 +74,20 @@ static void record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
     kt_record_complete(m);
     m->ev.family = hook->family;
     m->ev.cache = cache;
-    m->ev.flags = 0;
+    m->ev.flags = flags;
     if (hook->size != KT_NO_ARG) {
         m->ev.size = kt_vcpu_arg(m->v, hook->size);
-        m->ev.flags = KT_EVF_SIZED;
+        m->ev.flags |= KT_EVF_SIZED;
     }
     if (hook->family == KT_FAMILY_KFREE &&
         kt_guest_slab(m->boot->guest, &m->v->seen, va, &m->ev.cache)) {
-        m->ev.flags = KT_EVF_SLAB_READ;
+        m->ev.flags |= KT_EVF_SLAB_READ;
     }
     kt_record_push(m, KT_EV_FREE, id, va);
     kt_guest_object_freed(m->boot->guest, cache, va);
 }
 
-static void record_queue(KtHookCall *m, KtHookId id, uint64_t va)
+void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags)
 {
     if (!is_block(va)) {
         kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
@@ -95,6 +95,7 @@ static void record_queue(KtHookCall *m, KtHookId id, uint64_t va)
     }
     m->wrapper = kt_record_free_site(m);
     kt_record_complete(m);
+    m->ev.flags = flags;
     kt_record_push(m, KT_EV_RCU_QUEUE, id, va);
 }
 
@@ -106,25 +107,15 @@ static KtCacheId cache_arg(KtHookCall *m, const KtHookRow *hook)
     return c ? c->id : (KtCacheId) { 0 };
 }
 
-static bool vfree_called_again(const KtHookCall *m)
-{
-    return kt_hooks_vfree_called_again(m->boot->hooks);
-}
-
 static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t va = kt_vcpu_arg(m->v, hook->ptr);
 
-    if ((hook->flags & KT_HOOK_DEFERRED) && vfree_called_again(m)) {
-        record_queue(m, id, va);
+    if (hook->flags & (KT_HOOK_DEFERRED | KT_HOOK_NOT_IN_IRQ)) {
+        kt_record_vfree(m, hook, id, va);
         return;
     }
-    if ((hook->flags & KT_HOOK_NOT_IN_IRQ) && vfree_called_again(m) &&
-        kt_guest_in_interrupt(m->boot->guest,
-                              kt_vcpu_reg(m->v, GS_REG_BASE))) {
-        return;
-    }
-    record_free(m, hook, id, va, cache_arg(m, hook));
+    kt_record_free(m, hook, id, va, cache_arg(m, hook), 0);
 }
 
 static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
@@ -138,7 +129,7 @@ static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
             kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
-        record_free(m, hook, id, va, cache);
+        kt_record_free(m, hook, id, va, cache, 0);
     }
 }
 
@@ -177,7 +168,7 @@ static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     uint64_t head = kt_vcpu_arg(m->v, hook->array);
     uint64_t ptr = kt_vcpu_arg(m->v, hook->ptr);
 
-    record_queue(m, id, ptr < 4096 ? head - ptr : ptr);
+    kt_record_queue(m, id, ptr < 4096 ? head - ptr : ptr, 0);
 }
 
 /*

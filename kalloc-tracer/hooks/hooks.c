@@ -56,7 +56,8 @@ struct KtHooks {
     char *symbol[ROWS_MAX];             /* whose va it is; NULL: missing */
     bool by_btf[ROWS_MAX];              /* BTF has an argument's position */
     unsigned n_found;
-    bool vfree_called_again;
+    KtAnswer vfree_called_again;
+    Range vfree_worker;                 /* empty: unknown */
     uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
     uint8_t entry[ENTRY_SLOTS];         /* ids, open addressing by va */
 };
@@ -272,11 +273,37 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     }
 }
 
+/* Find a function of that name or a clone of it. */
+static bool find_any_clone(const GsKernel *k, const char *function, Range *out)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(clone_suffix); i++) {
+        g_autofree char *name = g_strconcat(function, clone_suffix[i], NULL);
+        GsSymbol sym;
+
+        if (gs_kernel_lookup(k, name, &sym) && gs_kernel_is_text(k, sym.va)) {
+            *out = range_of(&sym);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_vfree_worker(KtHooks *h, const GsKernel *k)
+{
+    Range before;
+
+    if (find_any_clone(k, "delayed_vfree_work", &h->vfree_worker)) {
+        h->vfree_called_again = KT_YES;
+    } else {
+        h->vfree_called_again = find_any_clone(k, "__vunmap", &before) ?
+                                KT_NO : KT_UNKNOWN;
+    }
+}
+
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
                           bool pages)
 {
     KtHooks *h = g_new0(KtHooks, 1);
-    GsSymbol sym;
 
     h->table = kt_hook_table_row(table, (KtHookId) { 1 });
     h->n_rows = kt_hook_table_count(table);
@@ -286,7 +313,7 @@ KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
             resolve_row(h, k, id);
         }
     }
-    h->vfree_called_again = gs_kernel_lookup(k, "delayed_vfree_work", &sym);
+    find_vfree_worker(h, k);
     return h;
 }
 
@@ -433,7 +460,29 @@ KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id)
     return id.v <= h->n_rows ? h->row[id.v] : (KtHookRow) { 0 };
 }
 
-bool kt_hooks_vfree_called_again(const KtHooks *h)
+KtAnswer kt_hooks_vfree_called_again(const KtHooks *h)
 {
     return h->vfree_called_again;
+}
+
+bool kt_hooks_is_vfree_worker(const KtHooks *h, uint64_t va)
+{
+    return va > h->vfree_worker.start && va < h->vfree_worker.end;
+}
+
+/* If vfree() was split, the part is hooked. Then a call from the rest of it is
+ * a call from elsewhere. */
+bool kt_hooks_is_vfree(const KtHooks *h, uint64_t va)
+{
+    const KtHook *caller;
+    unsigned i = 0;
+
+    while ((caller = caller_at(h, va, &i))) {
+        unsigned id = caller - h->table + 1;
+
+        if ((caller->flags & KT_HOOK_NOT_IN_IRQ) && !h->split[id]) {
+            return true;
+        }
+    }
+    return false;
 }

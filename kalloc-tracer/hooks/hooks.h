@@ -108,9 +108,15 @@ GS_HOT bool kt_hooks_is_inner(const KtHooks *h, const KtHookRow *row,
                               uint64_t va);
 /** kt_hooks_row() - Return row @id in this kernel; all 0 if there is none. */
 KtHookRow kt_hooks_row(const KtHooks *h, KtHookId id);
-/** kt_hooks_vfree_called_again() - Return true if the kernel calls vfree() for
- *  each pointer that vfree_atomic() queued. It does since 6.3 (commit
- *  208162f42f95); earlier kernels call __vunmap(). */
-GS_HOT bool kt_hooks_vfree_called_again(const KtHooks *h);
+/** kt_hooks_vfree_called_again() - Return KT_YES if the kernel calls vfree()
+ *  for each pointer that vfree_atomic() queued. It does since 6.3 (commit
+ *  208162f42f95), from delayed_vfree_work(); earlier kernels call __vunmap().
+ *  KT_UNKNOWN if it has neither symbol. */
+KtAnswer kt_hooks_vfree_called_again(const KtHooks *h);
+/** kt_hooks_is_vfree_worker() - Return true if @va is inside
+ *  delayed_vfree_work(). */
+bool kt_hooks_is_vfree_worker(const KtHooks *h, uint64_t va);
+/** kt_hooks_is_vfree() - Return true if @va is inside the hooked vfree(). */
+bool kt_hooks_is_vfree(const KtHooks *h, uint64_t va);
 
 #endif /* KT_HOOKS_H */

@@ -16,6 +16,7 @@
  * such member, and addresses of variables, 0 if there are none
  * @base_is_task: GS_REG_BASE has the current task, not the per-CPU base
  * @current_task, @preempt_count: per-CPU offsets; unused if @base_is_task
+ * @softirq_unknown: the kernel has @task_softirq, but nobody knows where
  * @in_interrupt: bits of preempt_count that mean "in interrupt"
  * @cache_left_pad: bytes between the begin of a slot and its object
  * @size_bytes: bytes of members @cache_object_size, @cache_size and
@@ -28,6 +29,7 @@
  */
 typedef struct KtGuestLayout {
     bool base_is_task;
+    bool softirq_unknown;
     uint64_t current_task;
     uint64_t preempt_count;
     uint32_t in_interrupt;

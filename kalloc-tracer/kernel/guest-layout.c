@@ -55,6 +55,12 @@ static bool counts_disabled_interrupts(const GsKernel *k)
            gs_kernel_lookup(k, "_local_interrupt_enable", &sym);
 }
 
+/* Is it a kernel with PREEMPT_RT? Only those have this function. */
+static bool is_rt(const GsKernel *k)
+{
+    return symbol(k, "rt_spin_lock") != 0;
+}
+
 static void find_task(KtGuestLayout *at, const GsKernel *k)
 {
     at->base_is_task = gs_kernel_arch(k)->base_is_task;
@@ -68,6 +74,7 @@ static void find_task(KtGuestLayout *at, const GsKernel *k)
     at->task_pid = member(k, "task_struct", "pid");
     at->task_comm = member(k, "task_struct", "comm");
     at->task_softirq = member(k, "task_struct", "softirq_disable_cnt");
+    at->softirq_unknown = at->task_softirq == UNKNOWN && is_rt(k);
 }
 
 static void find_pages(KtGuestLayout *at, const GsKernel *k)

@@ -174,19 +174,22 @@ static bool softirq_count(const KtGuest *g, uint64_t base, uint32_t *count)
     uint64_t task;
 
     *count = 0;
-    return g->at.task_softirq == UNKNOWN ||
-           (current_task(g, base, &task) &&
-            kt_guest_read(g, task + g->at.task_softirq, count,
-                          sizeof(*count)));
+    if (g->at.task_softirq == UNKNOWN) {
+        return !g->at.softirq_unknown;
+    }
+    return current_task(g, base, &task) &&
+           kt_guest_read(g, task + g->at.task_softirq, count, sizeof(*count));
 }
 
-bool kt_guest_in_interrupt(KtGuest *g, uint64_t base)
+KtAnswer kt_guest_in_interrupt(KtGuest *g, uint64_t base)
 {
     uint32_t count, softirq;
 
-    return preempt_count(g, base, &count) &&
-           softirq_count(g, base, &softirq) &&
-           ((count & g->at.in_interrupt) || (softirq & IN_SOFTIRQ));
+    if (!preempt_count(g, base, &count) || !softirq_count(g, base, &softirq)) {
+        return KT_UNKNOWN;
+    }
+    return (count & g->at.in_interrupt) || (softirq & IN_SOFTIRQ) ? KT_YES :
+           KT_NO;
 }
 
 /* ---- caches ------------------------------------------------------------- */

@@ -97,9 +97,10 @@ GS_HOT void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at);
 /** kt_guest_task() - read and intern the task. Returns: its id, 0 if
  *  unknown. */
 GS_HOT KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, const KtTaskAt *at);
-/** kt_guest_in_interrupt() - evaluate the kernel's in_interrupt() for a vCPU;
- *  false if unknown. @base: value of GS_REG_BASE */
-bool kt_guest_in_interrupt(KtGuest *g, uint64_t base);
+/** kt_guest_in_interrupt() - evaluate the kernel's in_interrupt() for a vCPU.
+ *  @base: value of GS_REG_BASE. Returns: KT_UNKNOWN if a word that decides
+ *  cannot be read. */
+KtAnswer kt_guest_in_interrupt(KtGuest *g, uint64_t base);
 
 /** kt_guest_cache() - find or read the kmem_cache at @cache_va. Returns:
  *  (borrowed until the next call with @cpu) NULL if it is unreadable. */

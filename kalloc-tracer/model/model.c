@@ -351,6 +351,36 @@ static void found_cache(KtModel *m, uint32_t index, uint16_t cache)
     }
 }
 
+/* Return true if the free of a freed block is no free: another event covers it,
+ * or it was reported before. See capture/record-vfree.c. */
+static bool is_covered(KtModel *m, const KtEvent *ev, uint32_t index)
+{
+    unsigned flags = ev->family == KT_FAMILY_VFREE ? ev->flags : 0;
+
+    if ((flags & KT_EVF_AGAIN) && kt_blocks_freed_so(&m->blocks, index, ev)) {
+        return true;
+    }
+    if ((flags & KT_EVF_QUEUES) && !(flags & KT_EVF_MAYBE_WORKER)) {
+        return false;
+    }
+    if (!kt_blocks_expected(&m->blocks, index)) {
+        return false;
+    }
+    m->count[KT_CNT_FREE_DEFERRED] += (flags & KT_EVF_WORKER) != 0;
+    m->count[KT_CNT_FREE_UNJUDGED] += (flags & KT_EVF_MAYBE_WORKER) != 0;
+    return true;
+}
+
+/* Return true if the area may have been freed when it was queued, and its
+ * record was evicted since: then the worker's free is of an unknown address. */
+static bool was_evicted(const KtModel *m, const KtEvent *ev)
+{
+    return ev->family == KT_FAMILY_VFREE &&
+           (ev->flags & (KT_EVF_WORKER | KT_EVF_MAYBE_WORKER)) &&
+           (m->count[KT_CNT_EVICT_FREED] ||
+            kt_counters_get(m->counters, KT_CNT_EVICT_FREED));
+}
+
 static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     uint32_t index = hit(m, h);
@@ -360,13 +390,14 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     KtVerdict v;
 
     count(m, KT_CNT_EV_FREE);
-    if (starts && c.rec->freed && kt_blocks_expected(&m->blocks, index)) {
+    if (starts && c.rec->freed && is_covered(m, ev, index)) {
         return;
     }
     if (starts && !c.rec->freed && !c.rec->cache &&
         !(ev->flags & KT_EVF_SLAB_READ)) {
         found_cache(m, index, ev->cache.v);
     }
+    c.certain = c.certain && !was_evicted(m, ev);
     v = kt_rule_free(&c, &kind);
     if (v == KT_BAD) {
         add_error(m, kind, ev, index);
@@ -381,6 +412,9 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
     if (starts && !c.rec->freed) {
         set_freed(m, index, ev);
+        if (ev->family == KT_FAMILY_VFREE && (ev->flags & KT_EVF_QUEUES)) {
+            kt_blocks_expect(&m->blocks, index);
+        }
     }
 }
 
@@ -417,6 +451,10 @@ static void apply_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     KtErrorKind kind;
 
     count(m, KT_CNT_EV_RCU);
+    if (c.rec && c.rec->va == ev->va && (ev->flags & KT_EVF_AGAIN) &&
+        kt_blocks_freed_so(&m->blocks, index, ev)) {
+        return;
+    }
     switch (kt_rule_queue(&c, &kind)) {
     case KT_OK:
         if (!kt_blocks_set_queued(&m->blocks, index, ev)) {

@@ -89,6 +89,11 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
                    "(call.dropped, call.unreadable), so double frees are not "
                    "reported");
     }
+    if (stats->counter[KT_CNT_FREE_UNJUDGED]) {
+        add_reason(text, "some double frees and invalid frees are not judged "
+                   "(free.unjudged): the kernel's symbols lack functions that "
+                   "decide");
+    }
     if (!kt_tracer_enabled(out->ctx->tracer)) {
         add_reason(text, "tracing is off");
     }

@@ -19,11 +19,16 @@
 #define CACHE_FREE  (TEXT + 0x600)
 #define MODULE_UNDO (TEXT + 0x780)
 #define IN_FREE_BULK 0x21       /* a place on the stack, see call() */
+#define VMALLOC (TEXT + 0x7a0)
+#define VFREE   (TEXT + 0x7c0)
+#define VFREE_ATOMIC (TEXT + 0x7e0)
+#define IN_VFREE     0x2d
+#define IN_WORKER    0x33
 #define STATE   0x20            /* position of slab_state in .rodata */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 10
+#define N_SYMBOLS 15
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture

@@ -293,6 +293,28 @@ static void naive_free_pages(Naive *m, const KtEvent *ev)
     }
 }
 
+static bool freed_so(const NaiveBlock *x, const KtEvent *ev)
+{
+    return x->b.state == KT_BLOCK_FREED && x->b.free_stack.v == ev->stack.v &&
+           x->b.free_task.v == ev->task.v;
+}
+
+/* Is the free of a freed block covered by another event? */
+static bool is_covered(NaiveBlock *x, const KtEvent *ev)
+{
+    bool vfree = ev->family == KT_FAMILY_VFREE;
+
+    if (vfree && ev->flags & KT_EVF_AGAIN && freed_so(x, ev)) {
+        return true;
+    }
+    if (!x->reported || (vfree && ev->flags & KT_EVF_QUEUES &&
+                         !(ev->flags & KT_EVF_MAYBE_WORKER))) {
+        return false;
+    }
+    x->reported--;
+    return true;
+}
+
 static void naive_free_event(Naive *m, const KtEvent *ev)
 {
     NaiveBlock *x = naive_find(m, false, ev->va);
@@ -300,8 +322,7 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
     bool live = x && x->b.state == KT_BLOCK_ALLOCATED;
     int wrong;
 
-    if (starts && !live && x->reported) {
-        x->reported--;
+    if (starts && !live && is_covered(x, ev)) {
         return;
     }
     if (starts && live && !x->b.cache.v && !(ev->flags & KT_EVF_SLAB_READ)) {
@@ -321,6 +342,9 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
     }
     if (starts && live) {
         set_freed(m, x, ev);
+        if (ev->family == KT_FAMILY_VFREE && ev->flags & KT_EVF_QUEUES) {
+            x->reported = MIN(x->reported + 1, UINT8_MAX);
+        }
     }
 }
 
@@ -328,7 +352,8 @@ static void naive_queue(Naive *m, const KtEvent *ev)
 {
     NaiveBlock *x = naive_find(m, ev->layer == KT_LAYER_PAGES, ev->va);
 
-    if (!x || x->b.va != ev->va) {
+    if (!x || x->b.va != ev->va ||
+        (ev->flags & KT_EVF_AGAIN && freed_so(x, ev))) {
         return;
     }
     if (x->b.state == KT_BLOCK_ALLOCATED && !x->b.rcu_queued) {

@@ -52,7 +52,7 @@ static void presence_decides(void)
                     0xffffffff81001000);
     g_assert_cmphex(kt_hooks_va(h, id_of("__kmalloc")), ==, 0);
     g_assert_cmpuint(kt_hooks_n_found(h), ==, 2);
-    g_assert_true(kt_hooks_vfree_called_again(h));
+    g_assert_cmpint(kt_hooks_vfree_called_again(h), ==, KT_YES);
 }
 
 static void slide_moves_all(void)
@@ -262,6 +262,45 @@ static void a_split_function_is_hooked_in_its_part(void)
                      vfree.v);
 }
 
+/* __vunmap() was gone when the worker began to call vfree(). */
+static void the_worker_of_vfree(void)
+{
+    static const struct { const char *symbol; KtAnswer again; } cases[] = {
+        { "delayed_vfree_work", KT_YES },
+        { "delayed_vfree_work.isra.0", KT_YES },
+        { "__vunmap", KT_NO },
+        { "__vunmap.part.0", KT_NO },
+        { "free_work", KT_UNKNOWN },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *map = g_strdup_printf(MAP_HEAD
+            "ffffffff81001000 T vfree\n"
+            "ffffffff81001100 t %s\n"
+            "ffffffff81001200 t flush_work\n" MAP_TAIL, cases[i].symbol);
+        g_autoptr(GsKernel) k = kernel_of(map);
+        g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
+
+        g_assert_cmpint(kt_hooks_vfree_called_again(h), ==, cases[i].again);
+        g_assert_true(kt_hooks_is_vfree_worker(h, 0xffffffff81001110) ==
+                      (cases[i].again == KT_YES));
+        g_assert_false(kt_hooks_is_vfree_worker(h, 0xffffffff81001210));
+        g_assert_true(kt_hooks_is_vfree(h, 0xffffffff81001010));
+        g_assert_false(kt_hooks_is_vfree(h, 0xffffffff81001110));
+    }
+}
+
+/* The part is hooked, so what the rest of vfree() calls is no part of it. */
+static void the_rest_of_a_split_vfree_is_elsewhere(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 t vfree.part.0\n"
+        "ffffffff81001100 T vfree\n" MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
+
+    g_assert_false(kt_hooks_is_vfree(h, 0xffffffff81001110));
+}
+
 static void an_empty_kernel_has_no_hooks(void)
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD MAP_TAIL);
@@ -269,7 +308,7 @@ static void an_empty_kernel_has_no_hooks(void)
 
     g_assert_cmpuint(kt_hooks_n_found(h), ==, 0);
     g_assert_false(kt_hooks_page(h, 0xffffffff81001000));
-    g_assert_false(kt_hooks_vfree_called_again(h));
+    g_assert_cmpint(kt_hooks_vfree_called_again(h), ==, KT_UNKNOWN);
 }
 
 static const char map_pages[] = MAP_HEAD
@@ -409,6 +448,9 @@ int main(int argc, char **argv)
         { "/hooks/what-undoes-may-be-cloned", what_undoes_may_be_cloned },
         { "/hooks/a-hook-tells-how-it-was-found",
           a_hook_tells_how_it_was_found },
+        { "/hooks/the-worker-of-vfree", the_worker_of_vfree },
+        { "/hooks/the-rest-of-a-split-vfree-is-elsewhere",
+          the_rest_of_a_split_vfree_is_elsewhere },
         { "/hooks/an-empty-kernel-has-no-hooks", an_empty_kernel_has_no_hooks },
         { "/hooks/pages-are-an-option", pages_are_an_option },
         { "/hooks/wrappers-of-pages-are-apart", wrappers_of_pages_are_apart },

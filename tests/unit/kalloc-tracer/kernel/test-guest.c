@@ -118,7 +118,7 @@ static void nothing_is_guessed_without_types(void)
     KtGuestCpu cpu = { 0 };
 
     g_assert_cmpuint(task_of(g, &cpu), ==, 0);
-    g_assert_false(kt_guest_in_interrupt(g, BASE));
+    g_assert_cmpint(kt_guest_in_interrupt(g, BASE), ==, KT_UNKNOWN);
     g_assert_null(kt_guest_cache(g, &cpu, BASE));
     g_assert_null(kt_guest_cache(g, &cpu, 0));
     g_assert_cmphex(kt_guest_cache_of(g, BASE), ==, 0);
@@ -253,11 +253,29 @@ static void in_interrupt_by_the_kernels_own_bits(void)
 
             memcpy(memory, &cases[i].count, 4);
             memcpy(&memory[8], &cases[i].softirq, 4);
-            g_assert_true(kt_guest_in_interrupt(g, BASE) ==
-                          (n ? cases[i].moved : cases[i].before));
+            g_assert_cmpint(kt_guest_in_interrupt(g, BASE), ==,
+                            n ? cases[i].moved : cases[i].before);
             kt_guest_free(g);
             kt_tracer_free(t);
         }
+    }
+}
+
+/* struct thread_info alone is known; PREEMPT_RT counts softirqs in the task. */
+static void softirqs_of_an_unknown_task(void)
+{
+    static const struct { const char *map; KtAnswer answer; } cases[] = {
+        { "", KT_NO }, { "ffffffff80000000 T rt_spin_lock\n", KT_UNKNOWN },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        KtTracer *t;
+        KtGuest *g = guest_with(preempt_types(false), cases[i].map, &t);
+
+        memset(memory, 0, 16);
+        g_assert_cmpint(kt_guest_in_interrupt(g, BASE), ==, cases[i].answer);
+        kt_guest_free(g);
+        kt_tracer_free(t);
     }
 }
 
@@ -396,6 +414,7 @@ int main(int argc, char **argv)
           task_is_read_where_types_have_it },
         { "/guest/task-is-read-in-its-page-only",
           task_is_read_in_its_page_only },
+        { "/guest/softirqs-of-an-unknown-task", softirqs_of_an_unknown_task },
         { "/guest/in-interrupt", in_interrupt_by_the_kernels_own_bits },
         { "/guest/caches-as-told", caches_as_told },
         { "/guest/caches-without-a-name", caches_without_a_name },

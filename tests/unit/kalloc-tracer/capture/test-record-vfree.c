@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vfree() in a kernel that does not say whether it runs in an interrupt: the
+ * kernel of these tests has no types. Each area is freed once, and calls of the
+ * worker are no second free; what is an error is still reported.
+ */
+#include "tests/lib/fake-capture.h"
+#include "tests/lib/test-main.h"
+
+#define AREA 0xffffc90000100000ull
+
+static void vmalloc(FakeCapture *w)
+{
+    call(w, 0, VMALLOC, 4096);
+    leave_kmalloc(w, 0, AREA);
+}
+
+static uint64_t errors(FakeCapture *w)
+{
+    return stats_of(w).errors;
+}
+
+static uint64_t live(FakeCapture *w)
+{
+    return stats_of(w).live_blocks;
+}
+
+static FakeCapture *started(void)
+{
+    FakeCapture *w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    vmalloc(w);
+    return w;
+}
+
+/* @atomic: the place that vfree_atomic() is entered from */
+static void freed_in_an_interrupt(unsigned atomic)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    call(w, 2, VFREE, AREA);
+    g_assert_cmpuint(live(w), ==, 0);
+    call(w, atomic, VFREE_ATOMIC, AREA);
+    call(w, IN_WORKER, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_DEFERRED), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNJUDGED), ==, 0);
+    call(w, IN_WORKER, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
+static void the_worker_ends_what_vfree_queued_by_a_call(void)
+{
+    freed_in_an_interrupt(IN_VFREE);
+}
+
+static void the_worker_ends_what_vfree_queued_by_a_jump(void)
+{
+    freed_in_an_interrupt(2);
+}
+
+static void two_calls_from_elsewhere_are_a_double_free(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    call(w, 2, VFREE, AREA);
+    call(w, 2, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
+static void what_is_queued_after_its_free_is_an_error(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    call(w, 2, VFREE, AREA);
+    call(w, 3, VFREE_ATOMIC, AREA);
+    g_assert_cmpuint(errors(w), ==, 1);
+    call(w, IN_WORKER, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
+static void what_was_queued_is_freed_by_the_worker(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    call(w, 2, VFREE_ATOMIC, AREA);
+    g_assert_cmpuint(live(w), ==, 1);
+    call(w, IN_WORKER, VFREE, AREA);
+    g_assert_cmpuint(live(w), ==, 0);
+    g_assert_cmpuint(errors(w), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_DEFERRED), ==, 0);
+}
+
+static void an_unknown_area_is_an_invalid_free(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    call(w, 2, VFREE, AREA + 0x10000);
+    call(w, IN_WORKER, VFREE, AREA + 0x20000);
+    g_assert_cmpuint(errors(w), ==, 2);
+}
+
+/* ---- the worker has no symbol ------------------------------------------- */
+
+static FakeCapture *started_without_worker(void)
+{
+    FakeCapture *w = fake_capture_new(NULL, true);
+
+    g_assert_true(gs_kernel_hide(w->file, "symbol:delayed_vfree_work"));
+    test_qemu_run(START);
+    vmalloc(w);
+    return w;
+}
+
+static void one_more_vfree_is_not_judged(void)
+{
+    g_autoptr(FakeCapture) w = started_without_worker();
+
+    call(w, 2, VFREE, AREA);
+    call(w, 2, VFREE_ATOMIC, AREA);
+    call(w, IN_WORKER, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNJUDGED), ==, 1);
+    call(w, 3, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
+static void vfree_atomic_is_the_free_then(void)
+{
+    g_autoptr(FakeCapture) w = started_without_worker();
+
+    call(w, 2, VFREE_ATOMIC, AREA);
+    g_assert_cmpuint(live(w), ==, 0);
+    call(w, IN_WORKER, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 0);
+    vmalloc(w);
+    g_assert_cmpuint(live(w), ==, 1);
+    call(w, IN_WORKER, VFREE, AREA);
+    g_assert_cmpuint(live(w), ==, 0);
+    g_assert_cmpuint(errors(w), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/vfree/the-worker-ends-what-vfree-queued-by-a-call",
+          the_worker_ends_what_vfree_queued_by_a_call },
+        { "/vfree/the-worker-ends-what-vfree-queued-by-a-jump",
+          the_worker_ends_what_vfree_queued_by_a_jump },
+        { "/vfree/two-calls-from-elsewhere-are-a-double-free",
+          two_calls_from_elsewhere_are_a_double_free },
+        { "/vfree/what-is-queued-after-its-free-is-an-error",
+          what_is_queued_after_its_free_is_an_error },
+        { "/vfree/what-was-queued-is-freed-by-the-worker",
+          what_was_queued_is_freed_by_the_worker },
+        { "/vfree/an-unknown-area-is-an-invalid-free",
+          an_unknown_area_is_an_invalid_free },
+        { "/vfree/one-more-vfree-is-not-judged", one_more_vfree_is_not_judged },
+        { "/vfree/vfree-atomic-is-the-free-then",
+          vfree_atomic_is_the_free_then },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

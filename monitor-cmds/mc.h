@@ -27,6 +27,7 @@ typedef KtHookStatus McHookStatus;
  * @puts_opaque: argument of @puts
  * @n_hooks, @hook: (nullable) the hooks for `ka stat -v`
  * @hook_opaque: argument of @hook
+ * @learned: (nullable) what was learned of a kernel without types
  * @vm: (nullable) the VM; NULL for a journal
  * @journal: (nullable) path of the journal from which @tracer was made.
  *           Commands that change the tracer are refused
@@ -42,6 +43,7 @@ typedef struct McContext {
     unsigned n_hooks;
     bool (*hook)(void *opaque, unsigned i, McHookStatus *out);
     void *hook_opaque;
+    const char *learned;
     const KtVm *vm;
     const char *journal;
     uint64_t until_us;

@@ -170,6 +170,11 @@ GsBytes *gs_stream_in(GsStreamIn *s)
     return &s->bytes;
 }
 
+bool gs_stream_in_more(GsStreamIn *s)
+{
+    return !s->bytes.failed && (gs_bytes_left(&s->bytes) || unpack(s));
+}
+
 bool gs_stream_in_end(GsStreamIn *s, GError **errp)
 {
     GsBytes *b = &s->bytes;

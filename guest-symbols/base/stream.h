@@ -57,6 +57,9 @@ GsBytes *gs_stream_in(GsStreamIn *s);
  * Only now is the checksum known to be right.
  */
 bool gs_stream_in_end(GsStreamIn *s, GError **errp);
+/** gs_stream_in_more() - return true if the stream has more bytes to read, and
+ *  nothing was wrong so far. */
+bool gs_stream_in_more(GsStreamIn *s);
 void gs_stream_in_free(GsStreamIn *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsStreamIn, gs_stream_in_free)
 

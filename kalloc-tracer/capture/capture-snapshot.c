@@ -18,6 +18,7 @@
  * the capture's lock.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -58,6 +59,7 @@ static void pack_boot(KtCapture *c, GsOut *p)
     gs_kernel_pack_modules(c->shared.kernel, p);
     kt_pending_calls_pack(c->shared.calls, p);
     kt_return_sites_pack(c->shared.sites, p);
+    kt_guest_pack_learned(c->boot->guest, p);
 }
 
 static void pack_kernel(const GsKernel *k, GsOut *p)
@@ -178,6 +180,15 @@ static void unpack_boot(KtCapture *c, KtBoot *boot, GsBytes *u,
     kt_return_sites_unpack(c->shared.sites, u, ids);
 }
 
+/* The stream of a kernel without types has one more section. States that were
+ * saved by older versions lack it: then the members are learned again. */
+static void unpack_learned(KtBoot *boot, GsStreamIn *reader)
+{
+    if (gs_stream_in_more(reader)) {
+        kt_guest_unpack_learned(boot->guest, gs_stream_in(reader));
+    }
+}
+
 /* ---- the kernel is found ------------------------------------------------- */
 
 /* Guest memory through the page tables of one vCPU; lock held. */
@@ -220,6 +231,7 @@ static bool resume_kernel(KtCapture *c, GsKernel *k, const KtResume *r,
     c->shared.kernel = k;
     boot = kt_capture_new_boot(c);
     unpack_boot(c, boot, u, r->saved);
+    unpack_learned(boot, reader);
     kt_tracer_inherit_modules(c->shared.tracer, k);
     kt_capture_set_kernel(c, k);
     kt_capture_publish(c, boot);

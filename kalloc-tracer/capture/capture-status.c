@@ -5,6 +5,7 @@
  * lock; the vCPUs may run.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 const KtHooks *kt_capture_hooks(const KtCapture *c)
@@ -53,6 +54,11 @@ bool kt_capture_hook_status(const KtCapture *c, unsigned i, KtHookStatus *out)
                     kt_hook_table_missing_note(table, id);
     out->hits = kt_capture_hook_hits(c, id);
     return true;
+}
+
+char *kt_capture_learned(const KtCapture *c)
+{
+    return c->boot ? kt_guest_learned(c->boot->guest) : NULL;
 }
 
 void kt_capture_sync_counters(KtCapture *c)

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -99,7 +100,12 @@ static uint64_t measure_clock(void)
  * later backtraces through it need its symbols. */
 static bool is_followed(const KtBoot *boot, KtHookId id)
 {
-    switch (boot->row[id.v].role) {
+    KtRole role = boot->row[id.v].role;
+
+    if (kt_role_is_witness(role)) {
+        return true;
+    }
+    switch (role) {
     case KT_ROLE_MODULE_ADD:
     case KT_ROLE_MODULE_DROP:
     case KT_ROLE_BPF_ADD:
@@ -261,6 +267,14 @@ static bool is_trap(const KtCapture *c, const struct qemu_plugin_insn *insn)
            byte == c->arch->patch_byte;
 }
 
+/* Return true if hook @id has nothing more to say. */
+static bool is_over(const KtBoot *boot, KtHookId id)
+{
+    KtRole role = boot->row[id.v].role;
+
+    return kt_role_is_witness(role) && !kt_guest_learns(boot->guest, role);
+}
+
 /* Add the entry callback to each instruction of a block where a hooked function
  * begins. */
 static void hook_entries(const KtCapture *c, const KtBoot *boot,
@@ -270,7 +284,7 @@ static void hook_entries(const KtCapture *c, const KtBoot *boot,
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         KtHookId id = kt_hooks_at(boot->hooks, qemu_plugin_insn_vaddr(insn));
 
-        if (id.v) {
+        if (id.v && !is_over(boot, id)) {
             qemu_plugin_register_vcpu_insn_exec_cb(
                 insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
                 QEMU_PLUGIN_CB_R_REGS, pack(id.v, n - i));

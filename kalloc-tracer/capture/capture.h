@@ -91,6 +91,9 @@ uint64_t kt_capture_hook_hits(const KtCapture *c, KtHookId id);
  *  false if there is no such row. */
 bool kt_capture_hook_status(const KtCapture *c, unsigned i,
                             KtHookStatus *out);
+/** kt_capture_learned() - (owned, nullable) Return one line on what was learned
+ *  of a kernel without types; NULL if it has types. Lock held. */
+char *kt_capture_learned(const KtCapture *c);
 /** kt_capture_sync_counters() - Add what the vCPUs counted since the last call
  *  to the tracer's counters. Lock held. */
 void kt_capture_sync_counters(KtCapture *c);

@@ -4,6 +4,7 @@
 #ifndef KT_RECORD_INTERNAL_H
 #define KT_RECORD_INTERNAL_H
 
+#include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/capture/record.h"
 
@@ -56,6 +57,12 @@ GS_HOT bool kt_record_outer_allocated(KtHookCall *m, const KtPendingCall *call,
  *  @call allocated. */
 GS_HOT void kt_record_sizes(KtHookCall *m, const KtPendingCall *call,
                             uint64_t va);
+
+/** kt_record_witness_enter(), kt_record_witness_return() - As kt_record_enter()
+ *  and kt_record_return(), for a row of a witness. */
+void kt_record_witness_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
+void kt_record_witness_return(KtHookCall *m, const KtPendingCall *call,
+                              uint64_t result);
 
 /** kt_record_pages_enter(), kt_record_pages_return() - As kt_record_enter() and
  *  kt_record_return(), for a row of the page allocator. */

@@ -32,13 +32,14 @@ static uint64_t large_size(const KtGuest *g, uint64_t size)
     return actual;
 }
 
-static void set_slab_size(KtHookCall *m, uint64_t cache_va)
+static void set_slab_size(KtHookCall *m, uint64_t cache_va, uint64_t va)
 {
     KtGuest *g = m->boot->guest;
     const KtGuestCache *c = kt_guest_cache(g, &m->v->seen, cache_va);
     uint32_t now;
 
     if (!c) {
+        kt_guest_object_made(g, cache_va, va);
         kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, 1);
         return;
     }
@@ -67,7 +68,7 @@ static void set_sizes(KtHookCall *m, const KtPendingCall *call, KtLayer layer,
         G_GNUC_FALLTHROUGH;
     case KT_LAYER_CACHE:
         kt_guest_find_direct_map(g, va, call->cache);
-        set_slab_size(m, cache);
+        set_slab_size(m, cache, va);
         break;
     case KT_LAYER_LARGE:
         m->ev.actual = large_size(g, call->size);

@@ -305,7 +305,11 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         enter_bpf_add(m, kt_vcpu_arg(m->v, hook->ptr));
         break;
     default:
-        await_return(m, hook, id);
+        if (kt_role_is_witness(hook->role)) {
+            kt_record_witness_enter(m, hook, id);
+        } else {
+            await_return(m, hook, id);
+        }
         break;
     }
 }
@@ -450,8 +454,11 @@ void kt_record_return(KtHookCall *m, const KtPendingCall *call)
     case KT_ROLE_REALLOC:
         return_realloc(m, call, result);
         break;
-    default:
+    case KT_ROLE_MODULE_ADD:
         return_module_add(m, call);
+        break;
+    default:
+        kt_record_witness_return(m, call, result);
         break;
     }
 }

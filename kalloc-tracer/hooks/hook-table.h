@@ -35,6 +35,15 @@ typedef enum KtRole {
     KT_ROLE_SETUP,          /* internal work of an allocator: not hooked;
                              * calls from it to hooks with KT_HOOK_SETUP
                              * are no events */
+    /* Calls whose arguments are known, hooked if the kernel has no types; see
+     * record-witness.c. */
+    KT_ROLE_WITNESS_CACHE,  /* returns a kmem_cache of a name and a size */
+    KT_ROLE_WITNESS_BOOT_CACHE, /* fills in the kmem_cache in .cache */
+    KT_ROLE_WITNESS_NAME,   /* sets a task's comm; used at the return */
+    KT_ROLE_WITNESS_THREAD, /* creates a task with the comm in .array */
+    KT_ROLE_WITNESS_SWITCH, /* switches from the current task in .ptr */
+    KT_ROLE_WITNESS_WAKE,   /* the new task in .ptr is about to run */
+    KT_ROLE_WITNESS_CLONE,  /* returns the pid of a new task */
     /* Page allocator, hooked if pages=on; see record-pages.c. */
     KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */
     KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns the
@@ -55,6 +64,13 @@ static inline bool kt_role_allocates(KtRole role)
 {
     return role <= KT_ROLE_REALLOC ||
            (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
+}
+
+/** kt_role_is_witness() - Return true if the call shows where a struct of the
+ *  kernel has a member. */
+static inline bool kt_role_is_witness(KtRole role)
+{
+    return role >= KT_ROLE_WITNESS_CACHE && role <= KT_ROLE_WITNESS_CLONE;
 }
 
 /* Flags of a row. */

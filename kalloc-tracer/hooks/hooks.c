@@ -300,16 +300,32 @@ static void find_vfree_worker(KtHooks *h, const GsKernel *k)
     }
 }
 
+static bool has_member(const GsKernel *k, const char *type, const char *name)
+{
+    uint32_t offset;
+
+    return gs_kernel_member(k, type, name, &offset, NULL);
+}
+
+/* What witnesses say is known from types. */
+static bool has_types(const GsKernel *k)
+{
+    return has_member(k, "kmem_cache", "object_size") &&
+           has_member(k, "task_struct", "pid");
+}
+
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
                           bool pages)
 {
     KtHooks *h = g_new0(KtHooks, 1);
+    bool learn = !has_types(k);
 
     h->table = kt_hook_table_row(table, (KtHookId) { 1 });
     h->n_rows = kt_hook_table_count(table);
     h->pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
     for (unsigned id = 1; id <= h->n_rows; id++) {
-        if (pages || !kt_hook_table_is_pages(table, (KtHookId) { id })) {
+        if (kt_role_is_witness(h->table[id - 1].role) ? learn :
+            pages || !kt_hook_table_is_pages(table, (KtHookId) { id })) {
             resolve_row(h, k, id);
         }
     }

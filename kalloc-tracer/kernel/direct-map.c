@@ -2,7 +2,8 @@
 /*
  * Find the direct map: see direct-map.h.
  *
- *     x86-64    both bases are in variables
+ *     x86-64    both bases are in variables; without symbols for them, they can
+ *               be those of a kernel that is not randomised
  *     arm64     the bases are constants that depend on the configuration and
  *               the version: five widths of addresses, three layouts each
  *     riscv64   one base is in a variable, the other one of two constants
@@ -28,8 +29,14 @@ static bool load(const GsMem *mem, uint64_t va, void *to, size_t len)
 static unsigned guess_x86_64(const KtDirectMapAt *at, const GsMem *mem,
                              KtDirectMap *out)
 {
-    return load(mem, at->vmemmap_base, &out->vmemmap, 8) &&
-           load(mem, at->page_offset_base, &out->page_offset, 8);
+    if (at->vmemmap_base && at->page_offset_base) {
+        return load(mem, at->vmemmap_base, &out->vmemmap, 8) &&
+               load(mem, at->page_offset_base, &out->page_offset, 8);
+    }
+    /* __PAGE_OFFSET_BASE_L4, _L5 in arch/x86/include/asm/page_64_types.h */
+    out[0] = (KtDirectMap) { 0xffff888000000000, 0xffffea0000000000 };
+    out[1] = (KtDirectMap) { 0xff11000000000000, 0xffd4000000000000 };
+    return 2;
 }
 
 /* ---- arm64 -------------------------------------------------------------- */
@@ -171,6 +178,7 @@ bool kt_direct_map_init(KtDirectMapAt *at, const GsKernel *k)
 unsigned kt_direct_map_guess(const KtDirectMapAt *at, const GsMem *mem,
                              KtDirectMap out[KT_DIRECT_MAP_MAX], bool *certain)
 {
-    *certain = row[at->arch].certain;
+    *certain = row[at->arch].certain && at->vmemmap_base &&
+               at->page_offset_base;
     return row[at->arch].guess(at, mem, out);
 }

@@ -41,7 +41,7 @@ bool kt_direct_map_init(KtDirectMapAt *at, const GsKernel *k);
  * kt_direct_map_guess() - list the possible direct maps
  * @mem: guest memory
  * @out: (out) the possible direct maps
- * @certain: (out) true on x86-64: the kernel's variables have the bases.
+ * @certain: (out) true on x86-64 if the kernel's variables have the bases.
  *           Otherwise try each with an object whose kmem_cache is known
  *
  * Returns: how many there are; 0 before the kernel has set its variables.

@@ -5,6 +5,7 @@
 
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/kernel/direct-map.h"
+#include "kalloc-tracer/kernel/guest-learn.h"
 
 #define UNKNOWN         KT_NO_MEMBER
 
@@ -49,7 +50,9 @@ typedef struct KtGuestLayout {
 
 /*
  * struct KtGuest
- * @at: offsets; do not change after kt_guest_new() and kt_guest_set_caches()
+ * @at: offsets; after kt_guest_new() and kt_guest_set_caches() only @learner
+ *      changes them, from UNKNOWN to a value
+ * @learner: NULL: the kernel has types
  * @from_profile: the kernel is not Linux
  * @vmemmap, @page_offset: (atomic) the direct map, 0 until it is known;
  *                         @page_offset is stored last, with release
@@ -63,6 +66,7 @@ typedef struct KtGuestLayout {
  */
 struct KtGuest {
     KtGuestLayout at;
+    KtLearner *learner;
     bool from_profile;
     const GsKernel *kernel;
     KtTracer *tracer;
@@ -79,5 +83,22 @@ struct KtGuest {
 /** kt_guest_find_layout() - find offsets and variables in @k's types and
  *  symbols. A member that the kernel lacks is UNKNOWN, a variable 0. */
 void kt_guest_find_layout(KtGuestLayout *at, const GsKernel *k);
+
+/** kt_guest_current() - find the current task of a vCPU; false if unknown.
+ *  @base: value of GS_REG_BASE */
+bool kt_guest_current(const KtGuest *g, uint64_t base, uint64_t *task);
+
+/** kt_guest_set_direct_map() - publish the direct map. */
+void kt_guest_set_direct_map(KtGuest *g, const KtDirectMap *direct_map);
+/** kt_guest_learn_pages() - @object of @cache_va was allocated, and the direct
+ *  map is not known. */
+void kt_guest_learn_pages(KtGuest *g, uint64_t object, uint64_t cache_va);
+
+/** kt_learner_new() - (owned, nullable) create the learner of a new guest; NULL
+ *  if its layout is complete. */
+KtLearner *kt_learner_new(const KtGuest *g);
+void kt_learner_free(KtLearner *l);
+/** kt_learner_freed() - @object is about to be freed. */
+void kt_learner_freed(KtLearner *l, uint64_t object);
 
 #endif /* KT_GUEST_INTERNAL_H */

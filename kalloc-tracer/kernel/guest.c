@@ -27,12 +27,14 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
     g->caches = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                       NULL);
     g_mutex_init(&g->lock);
+    g->learner = kt_learner_new(g);
     return g;
 }
 
 void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
 {
     g->from_profile = true;
+    g_clear_pointer(&g->learner, kt_learner_free);
     g->at = (KtGuestLayout) {
         .base_is_task = true, .page_shift = g->at.page_shift,
         .task_pid = UNKNOWN, .task_comm = UNKNOWN, .task_softirq = UNKNOWN,
@@ -47,6 +49,7 @@ void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
 void kt_guest_free(KtGuest *g)
 {
     if (g) {
+        kt_learner_free(g->learner);
         g_hash_table_destroy(g->caches);
         g_mutex_clear(&g->lock);
         g_free(g);
@@ -104,11 +107,17 @@ static inline bool current_task(const KtGuest *g, uint64_t base, uint64_t *task)
            kt_guest_u64(g, base + g->at.current_task, task);
 }
 
+bool kt_guest_current(const KtGuest *g, uint64_t base, uint64_t *task)
+{
+    return current_task(g, base, task);
+}
+
 /* pid and comm are mostly in one page: then one TLB lookup is enough. */
 void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at)
 {
-    uint64_t lo = MIN(g->at.task_pid, g->at.task_comm);
-    uint64_t hi = MAX(g->at.task_pid, g->at.task_comm);
+    uint32_t pid = __atomic_load_n(&g->at.task_pid, __ATOMIC_ACQUIRE);
+    uint32_t comm = __atomic_load_n(&g->at.task_comm, __ATOMIC_ACQUIRE);
+    uint64_t lo = MIN(pid, comm), hi = MAX(pid, comm);
     const char *host;
     uint64_t task;
     size_t avail;
@@ -120,8 +129,8 @@ void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at)
     at->va = task;
     host = g->view(task + lo, &avail);
     if (host && avail >= hi - lo + 16) {
-        at->pid = host + (g->at.task_pid - lo);
-        at->comm = host + (g->at.task_comm - lo);
+        at->pid = host + (pid - lo);
+        at->comm = host + (comm - lo);
         __builtin_prefetch(at->pid);
         __builtin_prefetch(at->comm);
     }
@@ -261,8 +270,9 @@ static bool read_size(const KtGuest *g, uint64_t va, uint32_t *size)
 
 bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va, uint32_t *size)
 {
-    return g->at.cache_object_size != UNKNOWN &&
-           read_size(g, cache_va + g->at.cache_object_size, size);
+    uint32_t at = __atomic_load_n(&g->at.cache_object_size, __ATOMIC_ACQUIRE);
+
+    return at != UNKNOWN && read_size(g, cache_va + at, size);
 }
 
 /* Read a cache of a kernel that is not Linux: its profile may say neither where
@@ -383,7 +393,11 @@ void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)
 {
     gpointer value;
 
-    if (!cache.v || cache.v != g->kmem_cache.v) {
+    if (cache.v != g->kmem_cache.v) {
+        return;
+    }
+    if (!cache.v) {         /* no kmem_cache was read yet */
+        kt_learner_freed(g->learner, object);
         return;
     }
     g_mutex_lock(&g->lock);
@@ -404,7 +418,7 @@ static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
     return kt_guest_read(opaque, va, buf, len);
 }
 
-static void set_direct_map(KtGuest *g, const KtDirectMap *direct_map)
+void kt_guest_set_direct_map(KtGuest *g, const KtDirectMap *direct_map)
 {
     __atomic_store_n(&g->vmemmap, direct_map->vmemmap, __ATOMIC_RELAXED);
     __atomic_store_n(&g->page_offset, direct_map->page_offset,
@@ -438,7 +452,7 @@ static bool read_direct_map(KtGuest *g)
         !direct_map[0].page_offset) {
         return false;
     }
-    set_direct_map(g, &direct_map[0]);
+    kt_guest_set_direct_map(g, &direct_map[0]);
     return true;
 }
 
@@ -474,7 +488,7 @@ static void find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 
     for (unsigned i = 0; !certain && i < n; i++) {
         if (cache_by(g, &direct_map[i], object) == cache_va) {
-            set_direct_map(g, &direct_map[i]);
+            kt_guest_set_direct_map(g, &direct_map[i]);
             return;
         }
     }
@@ -484,6 +498,7 @@ void kt_guest_find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
     if (G_UNLIKELY(!has_direct_map(g)) && cache_va) {
         find_direct_map(g, object, cache_va);
+        kt_guest_learn_pages(g, object, cache_va);
     }
 }
 

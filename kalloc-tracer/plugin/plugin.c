@@ -123,11 +123,13 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
 {
     Plugin *p = userdata;
     g_autofree char *why = NULL;
+    g_autofree char *learned = NULL;
     KtVm vm;
     McContext ctx;
 
     kt_capture_lock(p->capture);
     ctx = context_locked(p, &why);
+    ctx.learned = learned = kt_capture_learned(p->capture);
     vm = kt_capture_vm(p->capture);
     ctx.vm = &vm;
     ctx.puts_opaque = mon;

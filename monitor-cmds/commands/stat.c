@@ -148,6 +148,9 @@ static void print_kernel(McOut *out)
              gs_kernel_btf_left_out(k) ?
              "not found: too many candidates in the guest's memory" : "no");
     put_text(out, "kernel.unwind", gs_kernel_unwinder(k));
+    if (out->ctx->learned) {
+        put_text(out, "types.learned", out->ctx->learned);
+    }
 }
 
 static void print_counters(McOut *out, const KtStats *s)

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What new objects say of struct page: see page-witnesses.h.
+ *
+ * A layout has a number: place of the direct map, size of struct page, word of
+ * the head, word of the cache. In most slabs the object lies in the first page,
+ * whose head is not read; so some witnesses must lie in a later one.
+ */
+#include "kalloc-tracer/kernel/page-witnesses.h"
+
+#include <string.h>
+
+#define WORDS           8       /* of a struct page that are searched */
+#define OBJECTS_LEAST   16
+#define TAILS_LEAST     2
+#define VARIABLES       10      /* words of riscv64's struct kernel_mapping */
+#define MAPS            (KT_DIRECT_MAP_MAX * VARIABLES)
+
+/* 56: without MEMCG, not aligned; 80: KMSAN. */
+static const uint32_t page_sizes[] = { 64, 56, 72, 80, 96, 128 };
+
+#define SIZES           G_N_ELEMENTS(page_sizes)
+
+static bool read_word(KtView view, uint64_t va, uint64_t *out)
+{
+    if (!kt_view_read(view, va, out, sizeof(*out))) {
+        return false;
+    }
+    *out = GUINT64_FROM_LE(*out);
+    return true;
+}
+
+uint64_t kt_page_layout_cache(const KtPageLayout *at, KtView view,
+                              uint64_t object, bool *is_tail)
+{
+    uint64_t page, head, cache;
+
+    if (object < at->map.page_offset) {
+        return 0;
+    }
+    page = at->map.vmemmap +
+           ((object - at->map.page_offset) >> at->page_shift) *
+               at->struct_page;
+    if (!read_word(view, page + at->page_head, &head)) {
+        return 0;
+    }
+    if (is_tail) {
+        *is_tail = head & 1;
+    }
+    if (head & 1) {
+        /* compound_info has a mask if sizeof(struct page) is a power of 2 */
+        head &= ~1ull;
+        page = (-head & (-head - 1)) ? head : page & head;
+    }
+    return read_word(view, page + at->slab_cache, &cache) ? cache : 0;
+}
+
+/*
+ * struct Witness - an object, and its cache
+ * @map: possible places of the direct map, by the index of the page size
+ * @n: how many
+ */
+typedef struct Witness {
+    KtView view;
+    unsigned page_shift;
+    uint64_t object, cache;
+    KtDirectMap map[SIZES][MAPS];
+    unsigned n;
+} Witness;
+
+static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    const KtPageWitnesses *w = opaque;
+
+    return kt_view_read(w->view, va, buf, len);
+}
+
+/*
+ * Find the places of the direct map for one size of struct page. Types say
+ * which word of riscv64's kernel_map is va_pa_offset; without them each may be.
+ */
+static unsigned find_maps(KtPageWitnesses *w, uint32_t struct_page,
+                          KtDirectMap out[MAPS])
+{
+    const GsMem mem = { .read = read_mem, .opaque = w };
+    bool search = w->at.arch == GS_ARCH_RISCV64;
+    KtDirectMapAt at = w->at;
+    unsigned n = 0;
+
+    at.struct_page = struct_page;
+    for (unsigned i = 0; i < (search ? VARIABLES : 1); i++) {
+        bool certain;
+
+        at.va_pa_offset = w->at.va_pa_offset + i * 8;
+        n += kt_direct_map_guess(&at, &mem, &out[n], &certain);
+    }
+    return n;
+}
+
+/* Struct page of page frame 0, as if the direct map began at address 0. */
+static uint64_t base_of(const Witness *w, unsigned size, unsigned i)
+{
+    const KtDirectMap *map = &w->map[size][i];
+
+    return map->vmemmap -
+           (map->page_offset >> w->page_shift) * page_sizes[size];
+}
+
+/* Leave out a place that gives the same struct pages as an earlier one. */
+static void remove_doubles(Witness *w, unsigned size)
+{
+    for (unsigned i = 1; i < w->n; i++) {
+        for (unsigned j = 0; j < i; j++) {
+            if (base_of(w, size, i) == base_of(w, size, j)) {
+                w->map[size][i] = (KtDirectMap) { UINT64_MAX, 0 };
+                break;
+            }
+        }
+    }
+}
+
+static KtPageLayout layout_of(const Witness *w, uint32_t number)
+{
+    unsigned size = number / (WORDS * WORDS) % SIZES;
+
+    return (KtPageLayout) {
+        .map = w->map[size][number / (WORDS * WORDS * SIZES)],
+        .page_shift = w->page_shift,
+        .struct_page = page_sizes[size],
+        .page_head = number / WORDS % WORDS * 8,
+        .slab_cache = number % WORDS * 8,
+    };
+}
+
+static bool leads_to_cache(const void *witness, uint32_t number)
+{
+    const Witness *w = witness;
+    const KtPageLayout at = layout_of(w, number);
+
+    return kt_page_layout_cache(&at, w->view, w->object, NULL) == w->cache;
+}
+
+static void decide(KtPageWitnesses *w, const Witness *now)
+{
+    uint32_t only = kt_votes_only(&w->votes, OBJECTS_LEAST);
+    bool is_tail = false;
+
+    if (w->votes.n) {
+        const KtPageLayout at = layout_of(now, w->votes.at[0]);
+
+        kt_page_layout_cache(&at, w->view, now->object, &is_tail);
+        w->tails += is_tail;
+    }
+    if (only != KT_NO_MEMBER && w->tails >= TAILS_LEAST) {
+        w->layout = layout_of(now, only);
+        w->learned = true;
+    }
+}
+
+void kt_page_witnesses_object(KtPageWitnesses *w, uint64_t cache,
+                              uint64_t object)
+{
+    uint64_t page = object >> w->at.page_shift;
+    g_autofree Witness *now = NULL;
+
+    if (w->learned || w->votes.contradicted || page == w->last_page) {
+        return;
+    }
+    now = g_new(Witness, 1);
+    now->view = w->view;
+    now->page_shift = w->at.page_shift;
+    now->object = object;
+    now->cache = cache;
+    for (unsigned i = 0; i < SIZES; i++) {
+        now->n = find_maps(w, page_sizes[i], now->map[i]);
+        remove_doubles(now, i);
+    }
+    if (now->n) {
+        w->last_page = page;
+        kt_votes_cast(&w->votes, leads_to_cache, now,
+                      now->n * SIZES * WORDS * WORDS, 1);
+        decide(w, now);
+    }
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * KtCacheWitnesses, with structs made by hand: the members are found wherever
+ * they are, and calls that show nothing do not count.
+ */
+#include "tests/lib/test-main.h"
+#include "kalloc-tracer/kernel/cache-witnesses.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BASE    0xffff888000000000ull
+#define NAMES   0x40000
+#define OBJECTS 0x80000
+#define CACHE   1024            /* bytes from cache to cache */
+#define N       24
+#define CACHES  60              /* number of the cache of all caches */
+
+/* Offsets of a made-up struct kmem_cache. */
+typedef struct Layout {
+    uint32_t name, object_size, size, inuse;
+} Layout;
+
+static const Layout layouts[] = {
+    { 96, 28, 24, 88 },
+    { 0, 500, 8, 12 },
+    { 504, 4, 508 - 16, 0 },
+};
+
+static uint8_t memory[0x100000];
+
+static const void *view(uint64_t va, size_t *avail)
+{
+    *avail = 4096 - (va & 4095);
+    return va >= BASE && va - BASE < sizeof(memory) ? &memory[va - BASE] : NULL;
+}
+
+static void put32(uint64_t at, uint32_t value)
+{
+    memcpy(&memory[at], &value, sizeof(value));
+}
+
+static void put64(uint64_t at, uint64_t value)
+{
+    memcpy(&memory[at], &value, sizeof(value));
+}
+
+static KtCacheWitnesses *begin(void)
+{
+    KtCacheWitnesses *w = g_new0(KtCacheWitnesses, 1);
+
+    memset(memory, 0, sizeof(memory));
+    w->view = view;
+    w->page_shift = 12;
+    return w;
+}
+
+static uint32_t object_size_of(unsigned i)
+{
+    return i % 3 ? 40 + 8 * i : 256;
+}
+
+/* What the kernel makes of cache @i. Odd caches are aligned to 64 bytes. */
+static uint32_t size_of(unsigned i)
+{
+    return i & 1 ? (object_size_of(i) + 63) & ~63u : object_size_of(i);
+}
+
+static void fill_cache(const Layout *at, unsigned i, uint32_t object_size,
+                       uint32_t size)
+{
+    uint64_t cache = i * CACHE;
+
+    snprintf((char *)&memory[NAMES + i * 64], 64, "cache-%u", i);
+    put64(cache + at->name, BASE + NAMES + i * 64);
+    put32(cache + at->object_size, object_size);
+    put32(cache + at->inuse, (object_size + 7) & ~7u);
+    put32(cache + at->size, size);
+}
+
+/* Make cache @i as a call does: its memory is allocated, then the call
+ * returns. The argument has the name at another place. */
+static void make(KtCacheWitnesses *w, const Layout *at, unsigned i)
+{
+    KtCacheMade made = {
+        .cache = BASE + i * CACHE, .name = BASE + NAMES + 0x20000,
+        .size = object_size_of(i), .since = w->clock,
+    };
+
+    snprintf((char *)&memory[NAMES + 0x20000], 64, "cache-%u", i);
+    fill_cache(at, CACHES, 1000, CACHE);
+    fill_cache(at, i, object_size_of(i), size_of(i));
+    kt_cache_witnesses_object(w, BASE + CACHES * CACHE, made.cache);
+    kt_cache_witnesses_made(w, &made);
+}
+
+/* Allocate two objects of cache @i, slots @a and @b of a page. */
+static void allocate_pair(KtCacheWitnesses *w, unsigned i, unsigned a,
+                          unsigned b)
+{
+    uint64_t page = BASE + OBJECTS + i * 4096;
+
+    kt_cache_witnesses_object(w, BASE + i * CACHE, page + a * size_of(i));
+    kt_cache_witnesses_object(w, BASE + i * CACHE, page + b * size_of(i));
+}
+
+static void learn(KtCacheWitnesses *w, const Layout *at)
+{
+    for (unsigned i = 0; i < N; i++) {
+        make(w, at, i);
+        allocate_pair(w, i, 1, 2);
+        allocate_pair(w, i, 5, 3);
+    }
+}
+
+static void members_are_found_anywhere(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(layouts); i++) {
+        g_autofree KtCacheWitnesses *w = begin();
+
+        learn(w, &layouts[i]);
+        g_assert_true(w->learned);
+        g_assert_cmpuint(w->name.at[0], ==, layouts[i].name);
+        g_assert_cmpuint(w->size.at[0], ==, layouts[i].size);
+        /* inuse always has the same value so far: either is right */
+        g_assert_cmpuint(w->object_size.n, ==, 2);
+    }
+}
+
+static void alias_is_no_witness(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+    KtCacheMade alias = {
+        .cache = BASE + CACHE, .name = BASE + NAMES, .size = 8,
+    };
+
+    learn(w, &layouts[0]);
+    w->learned = false;
+    alias.since = w->clock;
+    kt_cache_witnesses_made(w, &alias);
+    g_assert_false(w->name.contradicted);
+    g_assert_cmpuint(w->name.seen, ==, 16);
+}
+
+/* A merge that raises object_size to no multiple of 8 shows which is inuse. */
+static void object_size_is_decided_when_it_matters(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+    KtCacheMade made = { .cache = BASE + 5 * CACHE, .size = 93 };
+
+    learn(w, &layouts[0]);
+    fill_cache(&layouts[0], 5, 93, 128);
+    kt_cache_witnesses_made(w, &made);
+    g_assert_true(w->learned);
+    g_assert_cmpuint(w->object_size.n, ==, 1);
+    g_assert_cmpuint(w->object_size.at[0], ==, layouts[0].object_size);
+}
+
+static void freed_object_is_no_pair(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+    uint64_t page = BASE + OBJECTS;
+
+    make(w, &layouts[0], 0);
+    kt_cache_witnesses_object(w, BASE, page);
+    kt_cache_witnesses_freed(w, page);
+    /* the page may be a slab of another cache meanwhile, and then come back */
+    kt_cache_witnesses_object(w, BASE, page + 24);
+    g_assert_cmpuint(w->pairs, ==, 0);
+    kt_cache_witnesses_object(w, BASE, page + 24 + size_of(0));
+    g_assert_cmpuint(w->pairs, ==, 1);
+    g_assert_false(w->size.contradicted);
+}
+
+static void boot_cache_needs_no_allocation(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+    KtCacheMade made = {
+        .cache = BASE, .name = BASE + NAMES, .size = 232, .in_place = true,
+    };
+
+    fill_cache(&layouts[0], 0, 232, 256);
+    kt_cache_witnesses_made(w, &made);
+    g_assert_cmpuint(w->name.seen, ==, 1);
+    g_assert_cmpuint(w->name.at[0], ==, layouts[0].name);
+}
+
+static void contradicting_call_ends_it(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+
+    for (unsigned i = 0; i < 8; i++) {
+        make(w, &layouts[0], i);
+    }
+    memset(memory, 0, NAMES);
+    for (unsigned i = 8; i < N; i++) {
+        make(w, &layouts[1], i);
+        allocate_pair(w, i, 1, 2);
+    }
+    g_assert_true(w->name.contradicted);
+    g_assert_false(w->learned);
+}
+
+/* Arguments and pointers that lead nowhere, to the end of memory, or to names
+ * without an end. */
+static void hostile_bytes_are_bounded(void)
+{
+    static const uint64_t places[] = {
+        0, 1, BASE - 1, BASE + sizeof(memory) - 8, BASE + sizeof(memory) - 511,
+        UINT64_MAX, UINT64_MAX - 7, BASE, BASE + 4090,
+    };
+    g_autofree KtCacheWitnesses *w = begin();
+
+    for (unsigned round = 0; round < 3; round++) {
+        memset(memory, round == 0 ? 0 : round == 1 ? 0xff : 'a',
+               sizeof(memory));
+        for (unsigned i = 0; i < G_N_ELEMENTS(places); i++) {
+            for (unsigned j = 0; j < G_N_ELEMENTS(places); j++) {
+                kt_cache_witnesses_made(w, &(KtCacheMade) {
+                    .cache = places[i], .name = places[j], .size = UINT32_MAX,
+                    .in_place = true });
+                kt_cache_witnesses_object(w, places[i], places[j]);
+                kt_cache_witnesses_freed(w, places[j]);
+            }
+        }
+    }
+    g_assert_false(w->learned);
+}
+
+static const TestCase cases[] = {
+    { "/cache-witnesses/anywhere", members_are_found_anywhere },
+    { "/cache-witnesses/alias", alias_is_no_witness },
+    { "/cache-witnesses/inuse", object_size_is_decided_when_it_matters },
+    { "/cache-witnesses/freed-object", freed_object_is_no_pair },
+    { "/cache-witnesses/boot-cache", boot_cache_needs_no_allocation },
+    { "/cache-witnesses/contradiction", contradicting_call_ends_it },
+    { "/cache-witnesses/hostile-bytes", hostile_bytes_are_bounded },
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -66,6 +66,14 @@ typedef enum KtEventFlag {
     /** GAP: one of the dropped calls hands out memory, which will not be in
      *  the map. */
     KT_EVF_UNSEEN = 1 << 6,
+    /** FREE: not all functions that allocate such memory are hooked, so a free
+     *  of unknown or freed memory may be right. ALLOC: not all functions that
+     *  free it are, so live memory may have been freed. */
+    KT_EVF_UNSURE = 1 << 6,
+    /** FREE: va is any address in the block. The free is never an error. It
+     *  frees a live slab object or pages of kmalloc(), or, by vunmap(), an area
+     *  of vmalloc(). */
+    KT_EVF_INSIDE = 1 << 7,
 } KtEventFlag;
 
 /**

@@ -37,6 +37,12 @@ GS_HOT void kt_record_await(KtHookCall *m, const KtPendingCall *call);
  *  none. */
 GS_HOT KtHookId kt_record_free_site(KtHookCall *m);
 
+/** kt_record_unsure() - Return KT_EVF_UNSURE if events of that row need it. */
+static inline uint8_t kt_record_unsure(const KtHookRow *hook)
+{
+    return hook->flags & KT_HOOK_UNSURE ? KT_EVF_UNSURE : 0;
+}
+
 /** kt_record_free() - Record the free of @va, with KT_EVF_* @flags. NULL is
  *  only counted. @cache: the cache that the caller named, or 0 */
 GS_HOT void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,

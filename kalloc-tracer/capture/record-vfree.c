@@ -76,7 +76,7 @@ static void enter_vfree_atomic(KtHookCall *m, const KtHookRow *hook,
         return;
     }
     if (again == KT_YES) {
-        kt_record_queue(m, id, va, flags);
+        kt_record_queue(m, id, va, flags | kt_record_unsure(hook));
     } else {
         kt_record_free(m, hook, id, va, (KtCacheId) { 0 },
                        again == KT_NO ? 0 :

@@ -19,6 +19,7 @@
 
 #define BULK_MAX        4096            /* most pointers read of a bulk call */
 #define ZERO_SIZE_PTR   16ull
+#define VM_MAP_PUT_PAGES 0x200ull       /* include/linux/vmalloc.h */
 #define ERR_PTR_MIN     ((uint64_t)-4095)
 
 /* NULL, ZERO_SIZE_PTR and ERR_PTR() values are no blocks. */
@@ -74,7 +75,7 @@ void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
     kt_record_complete(m);
     m->ev.family = hook->family;
     m->ev.cache = cache;
-    m->ev.flags = flags;
+    m->ev.flags = flags | kt_record_unsure(hook);
     if (hook->size != KT_NO_ARG) {
         m->ev.size = kt_vcpu_arg(m->v, hook->size);
         m->ev.flags |= KT_EVF_SIZED;
@@ -158,6 +159,21 @@ static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     free_array(m, hook, id, array, n, (KtCacheId) { 0 });
 }
 
+/* The callback gets an address in the block; the model finds the block. */
+static void enter_free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    kt_record_free(m, hook, id, kt_vcpu_arg(m->v, hook->ptr),
+                   (KtCacheId) { 0 }, KT_EVF_INSIDE);
+}
+
+/* vunmap() is an event only if vmap() made blocks. */
+static void enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    if (__atomic_load_n(&m->boot->put_pages, __ATOMIC_RELAXED)) {
+        enter_free_inside(m, hook, id);
+    }
+}
+
 /*
  * Since 6.2 the call is kvfree_call_rcu(head, ptr). Before (commit
  * 04a522b7da3d) the second argument was the offset of the rcu_head in the
@@ -168,7 +184,8 @@ static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     uint64_t head = kt_vcpu_arg(m->v, hook->array);
     uint64_t ptr = kt_vcpu_arg(m->v, hook->ptr);
 
-    kt_record_queue(m, id, ptr < 4096 ? head - ptr : ptr, 0);
+    kt_record_queue(m, id, ptr < 4096 ? head - ptr : ptr,
+                    kt_record_unsure(hook));
 }
 
 /*
@@ -254,6 +271,14 @@ static void await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
         .gfp = kt_vcpu_arg(m->v, hook->gfp),
     };
 
+    if (hook->flags & KT_HOOK_PUT_PAGES) {
+        if (!(call.ptr & VM_MAP_PUT_PAGES)) {
+            return;
+        }
+        call.size = (call.size & UINT32_MAX)
+                    << kt_guest_page_shift(m->boot->guest);
+        __atomic_store_n(&m->boot->put_pages, true, __ATOMIC_RELAXED);
+    }
     kt_record_await(m, &call);
 }
 
@@ -290,6 +315,12 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         break;
     case KT_ROLE_FREE_SHEAF:
         enter_free_sheaf(m, hook, id);
+        break;
+    case KT_ROLE_FREE_INSIDE:
+        enter_free_inside(m, hook, id);
+        break;
+    case KT_ROLE_UNMAP:
+        enter_unmap(m, hook, id);
         break;
     case KT_ROLE_RCU_QUEUE:
         enter_rcu_queue(m, hook, id);
@@ -352,10 +383,12 @@ static void set_inner_records(KtHookCall *m, KtHookId id, KtLayer layer)
     }
 }
 
-static void push_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
+static void push_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va,
+                       uint8_t flags)
 {
     kt_record_complete(m);
     m->ev.gfp = call->gfp;
+    m->ev.flags = flags | kt_record_unsure(&m->boot->row[call->hook.v]);
     kt_record_sizes(m, call, va);
     kt_record_push(m, KT_EV_ALLOC, call->hook, va);
 }
@@ -380,10 +413,9 @@ static void record_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
     } else if (again) {
         set_inner_records(m, call->hook, recorded_layer);
     } else if (!outer) {
-        push_alloc(m, call, va);
+        push_alloc(m, call, va, 0);
     } else if (kt_record_outer_allocated(m, call, va)) {
-        push_alloc(m, call, va);
-        m->ev.flags = 0;
+        push_alloc(m, call, va, m->ev.flags);
     }
 }
 

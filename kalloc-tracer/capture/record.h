@@ -37,12 +37,14 @@
  *               hook for its blocks, and that hook records them
  * @unseen: (atomic) an allocating call was dropped and a gap with
  *               KT_EVF_UNSEEN was pushed for it
+ * @put_pages: (atomic) vmap() was called with VM_MAP_PUT_PAGES
  * @pages: NULL if the page allocator is not traced
  */
 typedef struct KtBoot {
     KtHookRow row[256];
     bool inner_records[256];
     bool unseen;
+    bool put_pages;
     KtHooks *hooks;
     KtGuest *guest;
     KtStructPages *pages;

@@ -24,6 +24,9 @@ typedef enum KtRole {
     KT_ROLE_FREE,
     KT_ROLE_FREE_BULK,
     KT_ROLE_FREE_SHEAF,     /* frees the objects of a struct slab_sheaf */
+    KT_ROLE_FREE_INSIDE,    /* frees the block that contains its argument */
+    KT_ROLE_UNMAP,          /* vunmap(): frees what vmap() allocated, if it
+                             * did */
     KT_ROLE_RCU_QUEUE,      /* kfree_rcu(): freed after a grace period */
     KT_ROLE_WRAPPER,        /* not hooked: backtraces that begin in it
                              * begin at its caller instead */
@@ -109,6 +112,14 @@ static inline bool kt_role_is_witness(KtRole role)
  *  bulk, if it frees in bulk) undoes a failed allocation. No caller ever got
  *  that memory, so the call is no event. */
 #define KT_HOOK_UNDO            (1 << 8)
+
+/** The function is vmap(): it allocates only if its flags, argument .ptr, have
+ *  VM_MAP_PUT_PAGES. Then vfree() frees the area. .size counts pages. */
+#define KT_HOOK_PUT_PAGES       (1 << 9)
+
+/** Set by kt_hooks_resolve(): the kernel lacks functions that are needed to
+ *  judge the row's events, so these carry KT_EVF_UNSURE. */
+#define KT_HOOK_UNSURE          (1 << 10)
 
 /** KT_NO_ARG - the function has no such argument. */
 #define KT_NO_ARG (-1)

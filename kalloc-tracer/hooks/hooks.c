@@ -12,6 +12,7 @@
  *            in? A function can have several (.cold, .part.0).
  */
 #include "kalloc-tracer/hooks/hooks.h"
+#include "kalloc-tracer/hooks/hook-coverage.h"
 
 #include <string.h>
 
@@ -314,6 +315,24 @@ static bool has_types(const GsKernel *k)
            has_member(k, "task_struct", "pid");
 }
 
+/* See hook-coverage.h. */
+static void mark_unsure(KtHooks *h, KtHookCoverage missing)
+{
+    for (unsigned id = 1; id <= h->n_rows; id++) {
+        KtHookRow *row = &h->row[id];
+        unsigned lack = 0;
+
+        if (row->role == KT_ROLE_ALLOC || row->role == KT_ROLE_ALLOC_BULK) {
+            lack = missing.frees & 1u << row->layer;
+        } else if (row->role == KT_ROLE_RCU_QUEUE) {
+            lack = missing.allocs;
+        } else if (row->role <= KT_ROLE_FREE_SHEAF) {
+            lack = missing.allocs & kt_hook_family_layers(row->family);
+        }
+        row->flags |= lack ? KT_HOOK_UNSURE : 0;
+    }
+}
+
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
                           bool pages)
 {
@@ -330,6 +349,7 @@ KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
         }
     }
     find_vfree_worker(h, k);
+    mark_unsure(h, kt_hook_coverage(h, table, k));
     return h;
 }
 

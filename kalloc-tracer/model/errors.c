@@ -74,11 +74,17 @@ static bool slab_was_freed(const KtCase *c)
            r->cache && r->cache != c->ev->cache.v;
 }
 
-/* Return true if the memory may have been freed and allocated again in a
- * gap. */
+/* May memory be handed out by functions that are not hooked? */
+static bool is_unsure(const KtCase *c)
+{
+    return c->unseen || (c->ev->flags & KT_EVF_UNSURE);
+}
+
+/* Return true if the memory may have been freed and allocated again in a gap,
+ * or by a function that is not hooked. */
 static bool in_doubt(const KtCase *c)
 {
-    return c->rec->old || (c->unseen && c->rec->freed);
+    return c->rec->old || (c->rec->freed && is_unsure(c));
 }
 
 static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
@@ -110,7 +116,8 @@ KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind)
     KtVerdict v;
 
     if (!r || (r->va != c->ev->va && r->freed)) {
-        return c->certain ? bad(kind, KT_ERR_INVALID_FREE) : KT_OK_UNKNOWN;
+        return c->certain && !(c->ev->flags & KT_EVF_UNSURE) ?
+               bad(kind, KT_ERR_INVALID_FREE) : KT_OK_UNKNOWN;
     }
     v = r->va == c->ev->va ? rule_start(c, kind) :
         bad(kind, KT_ERR_INTERIOR_FREE);

@@ -194,6 +194,9 @@ static void replace(KtModel *m, uint32_t index, const KtEvent *ev,
 
     if (!r->freed && r->old) {
         count(m, KT_CNT_RETIRED_GAP);
+    } else if (!r->freed && ev->kind == KT_EV_ALLOC &&
+               (ev->flags & KT_EVF_UNSURE)) {
+        count(m, KT_CNT_ALLOC_UNJUDGED);
     } else if (!r->freed && !*reported) {
         add_error(m, KT_ERR_OVERLAP, ev, index);
         *reported = true;
@@ -381,6 +384,23 @@ static bool was_evicted(const KtModel *m, const KtEvent *ev)
             kt_counters_get(m->counters, KT_CNT_EVICT_FREED));
 }
 
+/* kvfree_rcu_cb() gets some address in the object. It frees areas of vmalloc()
+ * with vfree(), which has an event of its own. vunmap() gets the start of an
+ * area, which is a block only if vmap() owned its pages. */
+static void apply_free_inside(KtModel *m, const KtEvent *ev,
+                              const KtMapHint *h)
+{
+    uint32_t index = hit(m, h);
+    const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
+
+    count(m, KT_CNT_EV_FREE);
+    if (r && !r->freed &&
+        (ev->family == KT_FAMILY_VFREE ? r->layer == KT_LAYER_VMALLOC :
+                                         r->layer <= KT_LAYER_CACHE)) {
+        set_freed(m, index, ev);
+    }
+}
+
 static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     uint32_t index = hit(m, h);
@@ -406,7 +426,8 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
                               KT_STRAY_INVALID);
         }
     } else if (v == KT_OK_UNKNOWN) {
-        count(m, KT_CNT_FREE_UNKNOWN);
+        count(m, ev->flags & KT_EVF_UNSURE ? KT_CNT_FREE_UNJUDGED :
+                 KT_CNT_FREE_UNKNOWN);
         kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
                           KT_STRAY_UNKNOWN);
     }
@@ -491,6 +512,8 @@ static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     case KT_EV_FREE:
         if (ev->family == KT_FAMILY_PAGES) {
             apply_free_pages(m, ev, h);
+        } else if (G_UNLIKELY(ev->flags & KT_EVF_INSIDE)) {
+            apply_free_inside(m, ev, h);
         } else {
             apply_free(m, ev, h);
         }

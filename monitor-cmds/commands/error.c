@@ -64,6 +64,25 @@ static void add_reason(GString *s, const char *reason)
     g_string_append_printf(s, "%s%s", s->len ? "; " : "", reason);
 }
 
+/* Say which kinds of errors are not judged, because the kernel lacks what
+ * decides: see docs/design.md. */
+static void add_unjudged(GString *text, const KtStats *stats)
+{
+    if (stats->counter[KT_CNT_FREE_UNJUDGED]) {
+        add_reason(text, "some double-free and invalid-free are not judged "
+                   "(free.unjudged), because the kernel's symbols lack "
+                   "functions that allocate or defer frees");
+    }
+    if (stats->counter[KT_CNT_ALLOC_UNJUDGED]) {
+        add_reason(text, "some overlap are not judged (alloc.unjudged), "
+                   "because the kernel's symbols lack functions that free");
+    }
+    if (!stats->caches && stats->counter[KT_CNT_CACHE_UNKNOWN]) {
+        add_reason(text, "wrong-cache is not judged, because no kmem_cache can "
+                   "be read (cache.unknown)");
+    }
+}
+
 /* Return (owned) why errors may be missing in the list, NULL if none can be. */
 static char *why_incomplete(const McOut *out, const KtStats *stats)
 {
@@ -89,11 +108,7 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
                    "(call.dropped, call.unreadable), so double frees are not "
                    "reported");
     }
-    if (stats->counter[KT_CNT_FREE_UNJUDGED]) {
-        add_reason(text, "some double frees and invalid frees are not judged "
-                   "(free.unjudged): the kernel's symbols lack functions that "
-                   "decide");
-    }
+    add_unjudged(text, stats);
     if (!kt_tracer_enabled(out->ctx->tracer)) {
         add_reason(text, "tracing is off");
     }

@@ -19,6 +19,9 @@
 #define CACHE_FREE  (TEXT + 0x600)
 #define MODULE_UNDO (TEXT + 0x780)
 #define IN_FREE_BULK 0x21       /* a place on the stack, see call() */
+#define RCU_CALLBACK (TEXT + 0x690)
+#define VMAP    (TEXT + 0x6a0)
+#define VUNMAP  (TEXT + 0x6b0)
 #define VMALLOC (TEXT + 0x7a0)
 #define VFREE   (TEXT + 0x7c0)
 #define VFREE_ATOMIC (TEXT + 0x7e0)
@@ -28,7 +31,7 @@
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 15
+#define N_SYMBOLS 20
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture

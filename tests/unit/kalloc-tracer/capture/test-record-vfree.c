@@ -2,7 +2,8 @@
 /*
  * vfree() in a kernel that does not say whether it runs in an interrupt: the
  * kernel of these tests has no types. Each area is freed once, and calls of the
- * worker are no second free; what is an error is still reported.
+ * worker are no second free; what is an error is still reported. Also vmap(),
+ * kvfree_rcu_cb(), and kernels that lack symbols of allocator functions.
  */
 #include "tests/lib/fake-capture.h"
 #include "tests/lib/test-main.h"
@@ -101,6 +102,123 @@ static void an_unknown_area_is_an_invalid_free(void)
     g_assert_cmpuint(errors(w), ==, 2);
 }
 
+/* ---- vmap() -------------------------------------------------------------- */
+
+static void vmap(FakeCapture *w, uint64_t flags)
+{
+    *test_qemu_reg(GS_REG_ARG1) = 3;
+    *test_qemu_reg(GS_REG_ARG2) = flags;
+    call(w, 0, VMAP, 0);
+    leave_kmalloc(w, 0, AREA + 0x10000);
+}
+
+static void an_area_that_owns_its_pages_is_a_block(void)
+{
+    g_autoptr(FakeCapture) w = started();
+    KtBlock b;
+
+    vmap(w, 0x200);
+    kt_query_begin(w->t);
+    g_assert_true(kt_query_find(w->t, AREA + 0x12fff, &b));
+    kt_query_end(w->t);
+    g_assert_cmpuint(b.requested, ==, 3 * 4096);
+    g_assert_cmpint(b.layer, ==, KT_LAYER_VMALLOC);
+    call(w, 2, VFREE, AREA + 0x10000);
+    g_assert_cmpuint(live(w), ==, 1);
+    vmap(w, 0x204);
+    call(w, 2, VUNMAP, AREA + 0x10000);
+    g_assert_cmpuint(live(w), ==, 1);
+    call(w, 2, VUNMAP, AREA + 0x20000);
+    g_assert_cmpuint(errors(w), ==, 0);
+}
+
+static void another_area_is_none(void)
+{
+    g_autoptr(FakeCapture) w = started();
+    uint64_t events = stats_of(w).events;
+
+    vmap(w, 4);
+    call(w, 2, VUNMAP, AREA + 0x10000);
+    g_assert_cmpuint(stats_of(w).events, ==, events);
+    g_assert_cmpuint(errors(w), ==, 0);
+}
+
+/* ---- kvfree_rcu_cb() ----------------------------------------------------- */
+
+static void the_callback_frees_what_contains_its_argument(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    run_kmalloc(w, BLOCK);
+    call(w, 2, RCU_CALLBACK, BLOCK + 32);
+    g_assert_cmpuint(live(w), ==, 1);
+    run_kmalloc(w, BLOCK);
+    g_assert_cmpuint(errors(w), ==, 0);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
+/* vfree() follows, with an event of its own. */
+static void the_callback_leaves_vmalloc_to_vfree(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    call(w, 2, RCU_CALLBACK, AREA + 32);
+    g_assert_cmpuint(live(w), ==, 1);
+    call(w, 3, VFREE, AREA);
+    g_assert_cmpuint(live(w), ==, 0);
+    g_assert_cmpuint(errors(w), ==, 0);
+}
+
+/* ---- functions without symbols ------------------------------------------- */
+
+static FakeCapture *started_without(const char *words)
+{
+    FakeCapture *w = fake_capture_new(NULL, true);
+
+    g_assert_true(gs_kernel_hide(w->file, words));
+    test_qemu_run(START);
+    return w;
+}
+
+static void areas_of_a_missing_vmalloc_are_not_judged(void)
+{
+    g_autoptr(FakeCapture) w = started_without("symbol:__vmalloc_node_range");
+
+    call(w, 2, VFREE, AREA);
+    call(w, 2, VFREE, AREA);
+    g_assert_cmpuint(errors(w), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNJUDGED), ==, 2);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
+static void objects_of_a_missing_kmalloc_are_not_judged(void)
+{
+    g_autoptr(FakeCapture) w = started_without("symbol:kmem_cache_alloc");
+
+    run_kmalloc(w, BLOCK);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK + 4096);
+    g_assert_cmpuint(errors(w), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNJUDGED), ==, 2);
+}
+
+static void memory_that_a_missing_function_frees_is_not_judged(void)
+{
+    g_autoptr(FakeCapture) w = started_without("symbol:kmem_cache_free");
+
+    run_kmalloc(w, BLOCK);
+    run_kmalloc(w, BLOCK);
+    g_assert_cmpuint(errors(w), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_ALLOC_UNJUDGED), ==, 1);
+    run_kfree(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
 /* ---- the worker has no symbol ------------------------------------------- */
 
 static FakeCapture *started_without_worker(void)
@@ -156,6 +274,19 @@ int main(int argc, char **argv)
           what_was_queued_is_freed_by_the_worker },
         { "/vfree/an-unknown-area-is-an-invalid-free",
           an_unknown_area_is_an_invalid_free },
+        { "/vmap/an-area-that-owns-its-pages-is-a-block",
+          an_area_that_owns_its_pages_is_a_block },
+        { "/vmap/another-area-is-none", another_area_is_none },
+        { "/rcu-callback/frees-what-contains-its-argument",
+          the_callback_frees_what_contains_its_argument },
+        { "/rcu-callback/leaves-vmalloc-to-vfree",
+          the_callback_leaves_vmalloc_to_vfree },
+        { "/coverage/areas-of-a-missing-vmalloc",
+          areas_of_a_missing_vmalloc_are_not_judged },
+        { "/coverage/objects-of-a-missing-kmalloc",
+          objects_of_a_missing_kmalloc_are_not_judged },
+        { "/coverage/memory-that-a-missing-function-frees",
+          memory_that_a_missing_function_frees_is_not_judged },
         { "/vfree/one-more-vfree-is-not-judged", one_more_vfree_is_not_judged },
         { "/vfree/vfree-atomic-is-the-free-then",
           vfree_atomic_is_the_free_then },

@@ -64,11 +64,13 @@ bool gs_kernel_extent(const GsKernel *k, uint64_t *start, uint64_t *end);
  * gs_kernel_hide() - make a kernel appear to lack some of its sources
  * @k: (nullable) was just opened, no other thread uses it; NULL: only check
  *     @words
- * @words: types, data, percpu, unwind or symbol:NAME, joined by "+"
+ * @words: kallsyms, types, data, percpu, unwind or symbol:NAME, joined by "+"
  *
  * For tests: kernel-hide.c explains the words. Returns: false if one is wrong.
  */
 bool gs_kernel_hide(GsKernel *k, const char *words);
+/** gs_kernel_hides_kallsyms() - is "kallsyms" one of the words? */
+bool gs_kernel_hides_kallsyms(const char *words);
 void gs_kernel_free(GsKernel *k);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsKernel, gs_kernel_free)
 
@@ -111,8 +113,15 @@ bool gs_kernel_is_plain(const GsKernel *k);
 /** gs_kernel_is_memory() - was it read in guest memory? */
 bool gs_kernel_is_memory(const GsKernel *k);
 /** gs_kernel_symbols_from() - (static) name the table that the symbols of the
- *  kernel proper are from: "kallsyms", "ELF" or "System.map". */
+ *  kernel proper are from: "kallsyms", "exports", "ELF" or "System.map". */
 const char *gs_kernel_symbols_from(const GsKernel *k);
+/**
+ * gs_kernel_has_all_symbols() - are the symbols more than the exports?
+ *
+ * If not, most functions have no symbol, hooked ones among them. No symbol has
+ * a size, and an address has a name only if a symbol is exactly there.
+ */
+bool gs_kernel_has_all_symbols(const GsKernel *k);
 /** gs_kernel_arch() - (static) return its architecture. */
 const GsArch *gs_kernel_arch(const GsKernel *k);
 /** gs_kernel_page_shift() - return log2 of its page size. */

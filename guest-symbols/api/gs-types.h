@@ -37,11 +37,13 @@ typedef enum GsErrorCode {
  *        nothing: false if any byte is not plain readable RAM
  * @opaque: passed to @read
  * @room: host memory that one copy of it may take, in bytes; 0: no limit
+ * @no_kallsyms: a kernel there is opened as if it had no kallsyms (tests)
  */
 typedef struct GsMem {
     bool (*read)(void *opaque, uint64_t va, void *buf, size_t len);
     void *opaque;
     uint64_t room;
+    bool no_kallsyms;
 } GsMem;
 
 /* ---- hashes ------------------------------------------------------------- */

@@ -165,6 +165,22 @@ static GsSymtab *read_symbols(const File *f, GError **errp)
     return g_steal_pointer(&tab);
 }
 
+GsSymtab *gs_kernel_elf_symbols(GBytes *bytes, const GsImage *img,
+                                GError **errp)
+{
+    GsSymtab *tab;
+    const void *data;
+    size_t len;
+    File f;
+
+    data = g_bytes_get_data(bytes, &len);
+    tab = open_file(&f, data, len, errp) ? read_symbols(&f, errp) : NULL;
+    if (tab) {
+        gs_symtab_seal(tab, img);
+    }
+    return tab;
+}
+
 /* ---- the kernel --------------------------------------------------------- */
 
 /* A kernel is in the upper half of the address space; otherwise its addresses

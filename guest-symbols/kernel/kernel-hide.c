@@ -4,6 +4,9 @@
  * was built without them. For tests: one stock kernel then stands for many
  * that people build themselves. Called once a kernel, before it is shared.
  *
+ *     kallsyms      no CONFIG_KALLSYMS: the symbols are those that the kernel
+ *                   exports. gs_kernel_hides_kallsyms() says so when a kernel
+ *                   is opened in memory; no effect on files
  *     types         no BTF
  *     data          only functions have symbols: no CONFIG_KALLSYMS_ALL
  *     percpu        no per-CPU variable has a symbol
@@ -21,7 +24,7 @@
 
 /* Link-time ranges, ends included: labels at the end belong to it. */
 typedef struct Hidden {
-    bool types, data, percpu, unwind;
+    bool kallsyms, types, data, percpu, unwind;
     GsTextRange percpu_at;
     const GsTextRange *text;
     char **words;
@@ -30,7 +33,8 @@ typedef struct Hidden {
 static bool parse_word(Hidden *h, const char *word)
 {
     const struct { const char *word; bool *on; } rows[] = {
-        { "types", &h->types }, { "data", &h->data },
+        { "kallsyms", &h->kallsyms }, { "types", &h->types },
+        { "data", &h->data },
         { "percpu", &h->percpu }, { "unwind", &h->unwind },
     };
 
@@ -123,4 +127,13 @@ bool gs_kernel_hide(GsKernel *k, const char *words)
     }
     g_strfreev(h.words);
     return right;
+}
+
+bool gs_kernel_hides_kallsyms(const char *words)
+{
+    Hidden h = { 0 };
+
+    parse(&h, words);
+    g_strfreev(h.words);
+    return h.kallsyms;
 }

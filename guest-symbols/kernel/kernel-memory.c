@@ -49,12 +49,13 @@ static bool find_extent(const GsArch *arch, const GsMem *mem, uint64_t va,
 
 /* What was not copied for want of room reads as zeros: no table of it holds. */
 static GsKernel *read_kernel(const GsArch *arch, GsGuestCopy *copy,
-                             GError **errp)
+                             bool no_kallsyms, GError **errp)
 {
     g_autoptr(GError) err = NULL;
     g_autoptr(GsKernel) k = NULL;
 
-    k = gs_kernel_new_from_image(arch, gs_image_new_memory(copy), &err);
+    k = gs_kernel_new_from_image(arch, gs_image_new_memory(copy), no_kallsyms,
+                                 &err);
     if (gs_guest_copy_full(copy)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "mem= leaves too little memory to read a kernel there");
@@ -79,7 +80,7 @@ static GsKernel *read_extent(const GsArch *arch, const GsMem *mem,
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
         return NULL;
     }
-    k = read_kernel(arch, copy, errp);
+    k = read_kernel(arch, copy, mem->no_kallsyms, errp);
     if (!k) {
         g_prefix_error(errp, "guest memory 0x%" G_GINT64_MODIFIER "x-0x%"
                        G_GINT64_MODIFIER "x: ", start, end - 1);

@@ -8,6 +8,7 @@
 #include "guest-symbols/kernel/banner.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
+#include "guest-symbols/symbols/exports.h"
 #include "guest-symbols/symbols/kallsyms.h"
 #include "guest-symbols/symbols/symtab.h"
 #include "guest-symbols/symbols/systemmap.h"
@@ -187,10 +188,54 @@ static void place_image(GsKernel *k)
     }
 }
 
-static bool load_tables(GsKernel *k, GError **errp)
+static bool has_start(const GsKernel *k)
 {
-    k->symtab = gs_kallsyms_decode(k->image, errp);
-    if (!k->symtab) {
+    GsSymbol sym;
+
+    return k->symtab && gs_symtab_lookup(k->symtab, "start_kernel", &sym);
+}
+
+/* A vmlinux without kallsyms may have the symbols for debuggers. */
+static void load_elf_symbols(GsKernel *k, GBytes *bytes)
+{
+    k->symtab = gs_kernel_elf_symbols(bytes, k->image, NULL);
+    k->elf_symbols = has_start(k);
+    if (!k->elf_symbols) {
+        g_clear_pointer(&k->symtab, gs_symtab_free);
+    }
+}
+
+/* In guest memory the exports are enough to hook most allocators. In a file
+ * they are not: nothing would say where the kernel starts. @bytes: (nullable)
+ * the file */
+static bool load_symbols(GsKernel *k, GBytes *bytes, GError **errp)
+{
+    g_autoptr(GError) err = NULL;
+    GsGuestCopy *copy = gs_image_copy(k->image);
+
+    if (!k->hide_kallsyms) {
+        k->symtab = gs_kallsyms_decode(k->image, &err);
+    }
+    if (!k->symtab && bytes) {
+        load_elf_symbols(k, bytes);
+    }
+    if (!k->symtab && copy) {
+        k->symtab = gs_exports_decode(k->image, &k->exports_at);
+    }
+    if (!k->symtab && copy && (!err || err->code == GS_ERROR_NO_SYMBOLS)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
+                    "this kernel has no symbol table (no kallsyms: "
+                    "CONFIG_KALLSYMS); give kernel=FILE (its vmlinux or "
+                    "System.map)");
+    } else if (!k->symtab) {
+        g_propagate_error(errp, g_steal_pointer(&err));
+    }
+    return k->symtab != NULL;
+}
+
+static bool load_tables(GsKernel *k, GBytes *bytes, GError **errp)
+{
+    if (!load_symbols(k, bytes, errp)) {
         return false;
     }
     place_image(k);
@@ -237,11 +282,22 @@ static void find_ranges(const GsKernel *k, const Labels *labels, size_t n,
     }
 }
 
+/* All code is in front of the exports. */
+static void find_text_by_exports(GsKernel *k)
+{
+    k->text[0] = (GsTextRange) {
+        gs_image_nth_section(k->image, 0)->va, k->exports_at
+    };
+}
+
 static void find_text(GsKernel *k)
 {
     G_STATIC_ASSERT(G_N_ELEMENTS(text_labels) == G_N_ELEMENTS(k->text));
 
     find_ranges(k, text_labels, G_N_ELEMENTS(text_labels), k->text);
+    if (k->exports_at) {
+        find_text_by_exports(k);
+    }
 }
 
 void gs_kernel_find_data(GsKernel *k)
@@ -280,7 +336,7 @@ static bool load(GsKernel *k, GBytes *bytes, GError **errp)
         k->image = gs_image_new(bytes, errp);
         k->arch = k->image ? gs_arch_of_machine(gs_image_machine(k->image))
                            : NULL;
-        return k->image && load_tables(k, errp);
+        return k->image && load_tables(k, bytes, errp);
     }
     k->symtab = gs_systemmap_decode(data, len, errp);
     return k->symtab != NULL;
@@ -314,13 +370,14 @@ static void finish(GsKernel *k)
 }
 
 GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
-                                   GError **errp)
+                                   bool no_kallsyms, GError **errp)
 {
     g_autoptr(GsKernel) k = gs_kernel_new_empty();
 
     k->image = img;
     k->arch = arch;
-    if (!load_tables(k, errp)) {
+    k->hide_kallsyms = no_kallsyms;
+    if (!load_tables(k, NULL, errp)) {
         return NULL;
     }
     finish(k);

@@ -25,6 +25,8 @@ typedef enum SavedFlag {
     SAVED_BANNER = 1 << 4,
     SAVED_BY_FRAMES = 1 << 5,
     SAVED_BY_NOTHING = 1 << 6,
+    SAVED_EXPORTS = 1 << 7,
+    SAVED_ELF_SYMBOLS = 1 << 8,
 } SavedFlag;
 
 /* ---- writing ---- */
@@ -35,6 +37,8 @@ static uint32_t flags_of(const GsKernel *k)
            (gs_kernel_has_btf(k) ? SAVED_BTF : 0) |
            (k->image || k->saved.image ? SAVED_IMAGE : 0) |
            (k->banner ? SAVED_BANNER : 0) |
+           (gs_kernel_has_all_symbols(k) ? 0 : SAVED_EXPORTS) |
+           (k->elf_symbols ? SAVED_ELF_SYMBOLS : 0) |
            (k->unwind_by == GS_UNWIND_BY_FRAMES ? SAVED_BY_FRAMES : 0) |
            (k->unwind_by == GS_UNWIND_BY_NOTHING ? SAVED_BY_NOTHING : 0);
 }
@@ -151,6 +155,8 @@ static bool take_head(GsBytes *c, GsKernel *k, GError **errp)
     k->unwind_by = flags & SAVED_BY_FRAMES ? GS_UNWIND_BY_FRAMES :
                    flags & SAVED_BY_NOTHING ? GS_UNWIND_BY_NOTHING :
                                               GS_UNWIND_BY_ARCH;
+    k->elf_symbols = flags & SAVED_ELF_SYMBOLS;
+    k->saved.exports = flags & SAVED_EXPORTS;
     k->saved.on = true;
     k->saved.btf = flags & SAVED_BTF;
     k->saved.image = flags & SAVED_IMAGE;
@@ -178,6 +184,9 @@ GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp)
     k->symtab = gs_symtab_load(&c, errp);
     if (!k->symtab) {
         return NULL;
+    }
+    if (k->saved.exports) {
+        gs_symtab_set_exact(k->symtab);
     }
     if (!k->plain) {
         gs_kernel_find_data(k);

@@ -144,8 +144,14 @@ bool gs_kernel_is_plain(const GsKernel *k)
 
 const char *gs_kernel_symbols_from(const GsKernel *k)
 {
-    return k->plain ? "ELF" :
+    return k->plain || k->elf_symbols ? "ELF" :
+           gs_symtab_is_exact(k->symtab) ? "exports" :
            k->image || k->memory || k->saved.image ? "kallsyms" : "System.map";
+}
+
+bool gs_kernel_has_all_symbols(const GsKernel *k)
+{
+    return !gs_symtab_is_exact(k->symtab);
 }
 
 bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,

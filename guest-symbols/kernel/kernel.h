@@ -51,6 +51,10 @@ typedef struct GsTemplate {
  * @orc: never NULL; empty for kernels without ORC tables
  * @unwind_by: set by gs_kernel_find_unwinder()
  * @modules: never NULL
+ * @elf_symbols: @symtab is the .symtab of a Linux file without kallsyms
+ * @hide_kallsyms: see @no_kallsyms of struct GsMem
+ * @exports_at: the first table of exported symbols, if @symtab is from there
+ *              and nothing else is known; else 0
  * @text: [_stext, _etext) and [_sinittext, _einittext)
  * @data: [_sdata, _edata) and [__start_rodata, __end_rodata)
  * @templates: of ftrace_caller() and ftrace_regs_caller()
@@ -76,6 +80,9 @@ struct GsKernel {
     GsOrcSet *orc;
     GsUnwindBy unwind_by;
     GsModules *modules;
+    bool elf_symbols;
+    bool hide_kallsyms;
+    uint64_t exports_at;
     GsTextRange text[2];
     GsTextRange data[2];
     GsTemplate templates[2];
@@ -93,10 +100,15 @@ struct GsKernel {
         bool on;
         bool btf;
         bool image;
+        bool exports;
         size_t symbol_bytes;
     } saved;
 };
 
+/** gs_kernel_elf_symbols() - (owned) read the symbol table (.symtab) of an ELF
+ *  file; @img: made of @bytes. Returns: NULL if there is none. */
+GsSymtab *gs_kernel_elf_symbols(GBytes *bytes, const GsImage *img,
+                                GError **errp);
 /** gs_kernel_new_empty() - (owned) make a kernel with empty tables. */
 GsKernel *gs_kernel_new_empty(void);
 /** gs_kernel_find_data() - set @data from the labels in @symtab. */
@@ -111,9 +123,10 @@ GBytes *gs_kernel_read_file(const char *path, GError **errp);
  * gs_kernel_new_from_image() - make a kernel from an image's tables
  * @arch: (nullable) its architecture; NULL: find out from the image
  * @img: (taken)
+ * @no_kallsyms: as in struct GsMem
  * Returns: (owned) or NULL.
  */
 GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
-                                   GError **errp);
+                                   bool no_kallsyms, GError **errp);
 
 #endif /* GS_KERNEL_H */

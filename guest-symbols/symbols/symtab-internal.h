@@ -47,6 +47,7 @@ typedef struct GsSymtabSpan {
  * @ends: of uint64_t, sorted: no symbol's size crosses one
  * @percpu_start, @percpu_end: link-time range of the percpu template
  * @low: 0, or see gs_symtab_set_low()
+ * @exact: see gs_symtab_set_exact()
  */
 struct GsSymtab {
     GsSymtabDraft *draft;
@@ -65,6 +66,7 @@ struct GsSymtab {
     uint64_t percpu_start;
     uint64_t percpu_end;
     uint64_t low;
+    bool exact;
 };
 
 static inline size_t gs_symtab_n_markers(const GsSymtab *tab)

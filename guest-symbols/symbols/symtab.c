@@ -270,9 +270,9 @@ static bool is_end_label(const char *name)
 /* Bytes of the symbols at @va; @above is the first row beyond it. */
 static uint64_t extent(const GsSymtab *tab, uint64_t va, uint32_t above)
 {
-    uint64_t end = end_from(tab, va + 1);
+    uint64_t end = tab->exact ? UINT64_MAX : end_from(tab, va + 1);
 
-    if (above < tab->n) {
+    if (!tab->exact && above < tab->n) {
         end = MIN(end, row_va(tab, above));
     }
     return end == UINT64_MAX ? 0 : end - va;
@@ -399,12 +399,23 @@ GsSymtab *gs_symtab_filter(const GsSymtab *tab, GsSymtabKeepFn keep,
     f.to->percpu_start = tab->percpu_start;
     f.to->percpu_end = tab->percpu_end;
     f.to->low = tab->low;
+    f.to->exact = tab->exact;
     return f.to;
 }
 
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va)
 {
     tab->low = va;
+}
+
+void gs_symtab_set_exact(GsSymtab *tab)
+{
+    tab->exact = true;
+}
+
+bool gs_symtab_is_exact(const GsSymtab *tab)
+{
+    return tab->exact;
 }
 
 /* Names of addresses of code or data, so of what can cover one. */

@@ -81,6 +81,16 @@ GsSymtab *gs_symtab_filter(const GsSymtab *tab, GsSymtabKeepFn keep,
  *  upper half, addresses of symbols; before the table is shared. */
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va);
 
+/**
+ * gs_symtab_set_exact() - say that the table lacks most symbols
+ *
+ * Then the next symbol does not end the one before it. No symbol has a size,
+ * and an address has a name only if it is a symbol's own. Call this before the
+ * table is shared.
+ */
+void gs_symtab_set_exact(GsSymtab *tab);
+bool gs_symtab_is_exact(const GsSymtab *tab);
+
 /** gs_symtab_symbolize() - find what covers @va, see gs_kernel_symbolize(). */
 bool gs_symtab_symbolize(const GsSymtab *tab, uint64_t va, GsSymbol *out);
 

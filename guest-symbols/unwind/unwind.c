@@ -34,10 +34,8 @@
 /* ftrace_caller and ftrace_regs_caller are well below this. */
 #define MAX_TRAMPOLINE 1024
 
-/*
- * The rule for BPF and other generated code without a table: such code pushes
- * bp, so its frame starts two words below the caller's.
- */
+/* The rule for BPF and other code without a table, which pushes bp: its frame
+ * starts two words below the caller's. */
 static const GsOrcRule frame_pointer_rule = {
     .type = GS_ORC_CALL, .sp = GS_ORC_SP_BP, .sp_off = 16,
     .bp = GS_ORC_BP_AT_CFA, .bp_off = -16,
@@ -83,7 +81,7 @@ struct GsUnwinder {
     const atomic_uint_fast64_t *generation;
     uint64_t seen;
     GsWalkCache *paths; /* NULL until there is one */
-    bool by_frames;
+    bool by_frames, no_modules;
     uint64_t low;                       /* as in struct GsKernel */
     GsTrail trail;                      /* of the last walk */
     const GsKernel *k;
@@ -130,10 +128,11 @@ static bool trampoline_rule(GsUnwinder *u, const Walk *w, uint64_t pc,
     return false;
 }
 
-/* A guessed frame pointer must point up the same stack. */
-static bool plausible_bp(const Walk *w)
+/* A guessed frame pointer must point up the same stack. If modules cannot be
+ * read, the code may be a module's, which keeps none. */
+static bool plausible_bp(const GsUnwinder *u, const Walk *w)
 {
-    return w->bp >= w->sp && w->bp - w->sp < MAX_STACK;
+    return !u->no_modules && w->bp >= w->sp && w->bp - w->sp < MAX_STACK;
 }
 
 /*
@@ -206,8 +205,8 @@ static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, Walk *w)
         if (trampoline_rule(u, w, pc, &rule)) {
             return rule;
         }
-        return plausible_bp(w) ? frame_pointer_rule
-                               : (GsOrcRule) { .type = GS_ORC_UNDEFINED };
+        return plausible_bp(u, w) ? frame_pointer_rule :
+                                    (GsOrcRule) { .type = GS_ORC_UNDEFINED };
     case GS_ORC_NOT_TEXT:
         break;
     }
@@ -565,6 +564,7 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
     gs_secret_make();
     u->k = k;
     u->low = k->low;
+    u->no_modules = k->exports_at || (k->symtab && !k->btf);
     u->reader = gs_orc_reader_new(k->orc);
     u->generation = gs_orc_set_generation(k->orc);
     if (rules) {

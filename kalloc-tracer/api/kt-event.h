@@ -66,6 +66,9 @@ typedef enum KtEventFlag {
     /** GAP: one of the dropped calls hands out memory, which will not be in
      *  the map. */
     KT_EVF_UNSEEN = 1 << 6,
+    /** GAP: this gap ends with the boot. Functions that are not hooked may
+     *  allocate and free at any time. */
+    KT_EVF_BLIND = 1 << 7,
     /** FREE: not all functions that allocate such memory are hooked, so a free
      *  of unknown or freed memory may be right. ALLOC: not all functions that
      *  free it are, so live memory may have been freed. */

@@ -109,6 +109,8 @@ typedef struct KtStats {
     bool unseen;                            /* a dropped call handed out
                                              * memory: no double frees of
                                              * freed blocks are reported */
+    bool blind;                             /* most allocators may be hooked,
+                                             * not all: no error is certain */
     uint64_t errors_dropped;                /* since the reset or ka clear */
 } KtStats;
 /** kt_query_stats() - read all sizes and counters. */

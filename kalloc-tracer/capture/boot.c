@@ -18,6 +18,8 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
+#include <stdio.h>
+
 /* ---- the start of a boot ------------------------------------------------- */
 
 void kt_capture_set_kernel(KtCapture *c, GsKernel *k)
@@ -59,6 +61,25 @@ void kt_capture_publish(KtCapture *c, KtBoot *boot)
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }
 
+static void say(const char *line)
+{
+    fprintf(stderr, "ka: %s\n", line);
+}
+
+/* A kernel whose symbols are only exports has allocators that are not hooked,
+ * for example those of task stacks. */
+static void say_symbols_are_few(KtCapture *c, const GsKernel *k)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP, .flags = KT_EVF_BLIND };
+
+    if (!gs_kernel_has_all_symbols(k)) {
+        kt_tracer_push(c->shared.tracer, 0, &gap);
+        say("this kernel has no symbol table (CONFIG_KALLSYMS), only exported "
+            "symbols: not every allocator is hooked, no error is certain; "
+            "give kernel=FILE (its vmlinux or System.map)");
+    }
+}
+
 static void look_at_locked(KtCapture *c, uint64_t va)
 {
     uint64_t slide;
@@ -75,8 +96,11 @@ static void look_at_locked(KtCapture *c, uint64_t va)
         gs_kernel_set_slide(k, slide);
         kt_capture_set_kernel(c, k);
         kt_tracer_set_complete(c->shared.tracer, complete);
+        say_symbols_are_few(c, k);
         kt_capture_publish(c, kt_capture_new_boot(c));
         qemu_plugin_request_flush();
+    } else if (kt_finder_gives_up(c->finder)) {
+        say(kt_finder_why_not(c->finder));
     }
 }
 

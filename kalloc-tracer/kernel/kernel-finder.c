@@ -44,6 +44,7 @@ struct KtFinder {
     uint64_t room;              /* most bytes of a copied image; 0: any */
     const char *without;        /* NULL, or words of gs_kernel_hide() */
     bool late;                  /* atomic: see kt_finder_late() */
+    bool gave_up;               /* kt_finder_gives_up() said so */
     GError *err;
 };
 
@@ -149,6 +150,14 @@ static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
     const KtFinder *f = opaque;
 
     return kt_view_read(f->view, va, buf, len);
+}
+
+static GsMem memory_of(KtFinder *f)
+{
+    return (GsMem) {
+        .read = read_memory, .opaque = f, .room = f->room,
+        .no_kallsyms = f->without && gs_kernel_hides_kallsyms(f->without),
+    };
 }
 
 /* Has the kernel allocated nothing yet? Then slab_state is 0, which is DOWN in
@@ -297,9 +306,7 @@ static bool still_runs(KtFinder *f, uint64_t va)
 static GsKernel *try_memory(KtFinder *f, uint64_t va, uint64_t *slide,
                             bool *complete)
 {
-    const GsMem memory = {
-        .read = read_memory, .opaque = f, .room = f->room
-    };
+    const GsMem memory = memory_of(f);
     bool first;
     GsKernel *k;
 
@@ -318,7 +325,8 @@ static GsKernel *try_memory(KtFinder *f, uint64_t va, uint64_t *slide,
     set_found(f, k);
     f->after_kexec = false;
     *slide = 0;
-    *complete = (first && !f->late) || nothing_allocated(f, k, 0);
+    *complete = gs_kernel_has_all_symbols(k) &&
+                ((first && !f->late) || nothing_allocated(f, k, 0));
     set_late(f, false);
     return k;
 }
@@ -414,9 +422,7 @@ static GsKernel *return_of_file(KtFinder *f, const KtKernelAt *at)
  * address of the image is unknown, and the block at @va is used. */
 static GsKernel *read_again(KtFinder *f, const KtKernelAt *at, uint64_t va)
 {
-    const GsMem memory = {
-        .read = read_memory, .opaque = f, .room = f->room
-    };
+    const GsMem memory = memory_of(f);
     g_autoptr(GsKernel) k = NULL;
 
     g_clear_error(&f->err);
@@ -480,9 +486,18 @@ void kt_finder_late(KtFinder *f, bool begun)
 bool kt_finder_restart(KtFinder *f, bool after_kexec)
 {
     f->blocks = 0;
+    f->gave_up = false;
     f->after_kexec = after_kexec;
     set_late(f, false);
     return __atomic_exchange_n(&f->tries, 0, __ATOMIC_RELAXED) > 0;
+}
+
+bool kt_finder_gives_up(KtFinder *f)
+{
+    bool now = !f->gave_up && !f->file && f->tries >= TRIES_MAX && f->err;
+
+    f->gave_up |= now;
+    return now;
 }
 
 const char *kt_finder_why_not(const KtFinder *f)

@@ -122,6 +122,11 @@ void kt_finder_late(KtFinder *f, bool begun);
  */
 bool kt_finder_restart(KtFinder *f, bool after_kexec);
 
+/** kt_finder_gives_up() - return true, once, if no kernel was found in memory
+ *  and no block will be tried any more: kt_finder_why_not() says why. Call it
+ *  after kt_finder_try(), in its thread. */
+bool kt_finder_gives_up(KtFinder *f);
+
 /** kt_finder_why_not() - return (borrowed, nullable) the error of the last try
  *  to read a kernel from memory. */
 const char *kt_finder_why_not(const KtFinder *f);

@@ -281,6 +281,9 @@ static void place_alloc(KtModel *m, const KtEvent *ev, const KtMapHint *h)
         return;
     }
     kt_blocks_set(&m->blocks, index, ev);
+    if (G_UNLIKELY(m->blind)) {
+        kt_rec(&m->blocks, index)->old = 1;
+    }
     kt_accounts_alloc(&m->accounts, &who, amount_of(ev));
     m->live_blocks++;
     m->live_bytes += kt_blocks_len(&m->blocks, index);
@@ -499,7 +502,8 @@ static void apply_gap(KtModel *m, const KtEvent *ev)
 {
     count(m, KT_CNT_GAPS);
     m->gap = true;
-    m->unseen |= (ev->flags & KT_EVF_UNSEEN) != 0;
+    m->unseen |= (ev->flags & (KT_EVF_UNSEEN | KT_EVF_BLIND)) != 0;
+    m->blind |= (ev->flags & KT_EVF_BLIND) != 0;
     kt_blocks_age(&m->blocks);
 }
 

@@ -39,6 +39,8 @@ typedef enum KtMapId {
  * @gap: events were not recorded
  * @unseen: a dropped call may have handed out memory, so a second free of a
  *          freed block may be right
+ * @blind: any block may have been freed unseen at any time: each new block is
+ *         old at once (KtRec)
  */
 struct KtModel {
     KtMap map[KT_MAP__COUNT];
@@ -59,6 +61,7 @@ struct KtModel {
     bool complete;
     bool gap;
     bool unseen;
+    bool blind;
     uint64_t freed_blocks;
 };
 

@@ -78,7 +78,8 @@ static bool parse_WORDS(void *field, const char *value)
 #define wants_BOOL "on or off"
 #define wants_SECONDS "a number of seconds, at most " \
     G_STRINGIFY(KT_LEAK_EVERY_MAX)
-#define wants_WORDS "types, data, percpu, unwind or symbol:NAME, joined by +"
+#define wants_WORDS "kallsyms, types, data, percpu, unwind or symbol:NAME, " \
+    "joined by +"
 #define wants_PATH "a file name"
 #define wants_SIZE "a size in bytes, such as 512M"
 

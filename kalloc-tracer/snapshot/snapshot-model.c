@@ -345,12 +345,13 @@ static void unpack_errors(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
 /* ---- all of it ---------------------------------------------------------- */
 
 /* Flags of a boot whose events are not complete. */
-enum { GAP = 1, UNSEEN = 2 };
+enum { GAP = 1, UNSEEN = 2, BLIND = 4 };
 
 void kt_model_pack(const KtModel *m, GsOut *p)
 {
     gs_out_varint(p, m->complete);
-    gs_out_varint(p, (m->gap ? GAP : 0) | (m->unseen ? UNSEEN : 0));
+    gs_out_varint(p, (m->gap ? GAP : 0) | (m->unseen ? UNSEEN : 0) |
+                  (m->blind ? BLIND : 0));
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         pack_map(m, &m->map[i], p);
     }
@@ -406,9 +407,10 @@ void kt_model_unpack(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
     uint64_t lost;
 
     m->complete = gs_bytes_upto(u, 1, "a flag");
-    lost = gs_bytes_upto(u, GAP | UNSEEN, "what was lost");
+    lost = gs_bytes_upto(u, GAP | UNSEEN | BLIND, "what was lost");
     m->gap = lost & GAP;
     m->unseen = lost & UNSEEN;
+    m->blind = lost & BLIND;
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         unpack_map(m, i, u, ids);
     }

@@ -372,6 +372,7 @@ void kt_query_stats(KtTracer *t, KtStats *out)
         .complete = m->complete,
         .gap = m->gap,
         .unseen = m->unseen,
+        .blind = m->blind,
     };
     for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
         out->part_bytes[i] = kt_budget_used(t->budget, i);

@@ -401,7 +401,7 @@ static void reset_locked(KtTracer *t)
 static void clear_locked(KtTracer *t)
 {
     bool complete = t->model->complete;
-    bool unseen = t->model->unseen;
+    bool unseen = t->model->unseen, blind = t->model->blind;
 
     kt_model_count_forgotten(t->model);
     kt_registry_reset(&t->registry, KT_BOOT_CLEAR);
@@ -409,6 +409,7 @@ static void clear_locked(KtTracer *t)
     t->model = new_model(t);
     t->model->complete = complete;
     t->model->unseen = unseen;
+    t->model->blind = blind;
 }
 
 void kt_tracer_reset(KtTracer *t)

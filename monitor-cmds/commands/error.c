@@ -93,17 +93,22 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
         g_string_append_printf(text, "%" PRIu64 " more were found but not "
                                "kept (error.dropped)", dropped);
     }
-    if (!stats->complete) {
+    if (stats->blind) {
+        add_reason(text, "the kernel's symbols are only those that it exports "
+                   "(no CONFIG_KALLSYMS), so not every allocator is hooked "
+                   "and no error is certain: give kernel=FILE (its vmlinux or "
+                   "System.map)");
+    } else if (!stats->complete) {
         add_reason(text, out->ctx->kernel_found ?
                    "tracing began late, so frees of unknown addresses are not "
                    "checked" : "the running kernel is not recognised");
     }
-    if (stats->gap) {
+    if (stats->gap && !stats->blind) {
         add_reason(text, "events were not recorded (gaps, block.dropped), so "
                    "frees of unknown addresses and of older blocks are not "
                    "checked");
     }
-    if (stats->unseen) {
+    if (stats->unseen && !stats->blind) {
         add_reason(text, "calls that hand out memory were not recorded "
                    "(call.dropped, call.unreadable), so double frees are not "
                    "reported");

@@ -355,7 +355,8 @@ static void do_gap(TestWorld *w, GHashTable *a)
 {
     const KtEvent gap = {
         .kind = KT_EV_GAP,
-        .flags = text(a, "unseen", NULL) ? KT_EVF_UNSEEN : 0,
+        .flags = (text(a, "unseen", NULL) ? KT_EVF_UNSEEN : 0) |
+                 (text(a, "blind", NULL) ? KT_EVF_BLIND : 0),
     };
 
     push(w, &gap);

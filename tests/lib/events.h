@@ -11,8 +11,9 @@
  *        [size= sized=1]
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu
  *   resize va= size= [us=] ...     krealloc in place
- *   gap [unseen=1]                 events were not recorded; unseen: one of
- *                                  them was a call that allocates
+ *   gap [unseen=1] [blind=1]       events were not recorded; unseen: one of
+ *                                  them was a call that allocates; blind: any
+ *                                  event of this boot may be missing
  *   complete                       tracing began before the first allocation
  *   off | on | clear | reset       the commands, or a reset of the VM
  *   many n= va= step= size= ...    n allocations at a distance of step

@@ -414,7 +414,8 @@ void naive_event(Naive *m, const KtEvent *ev)
         break;
     case KT_EV_GAP:
         naive_gap(m);
-        m->unseen |= ev->flags & KT_EVF_UNSEEN;
+        m->unseen |= (ev->flags & (KT_EVF_UNSEEN | KT_EVF_BLIND)) != 0;
+        m->blind |= (ev->flags & KT_EVF_BLIND) != 0;
         break;
     }
     naive_account_peaks(m);

@@ -39,6 +39,7 @@ typedef struct Naive {
     bool complete;
     bool gap;
     bool unseen;
+    bool blind;
     uint64_t events;
     uint64_t unknown_frees;
     uint64_t unknown_pages;

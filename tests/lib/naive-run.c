@@ -411,7 +411,7 @@ static bool special(Naive *m, const uint8_t *p)
         kt_tracer_reset(m->t);
         m->previous = naive_live(m);
         naive_forget(m);
-        m->gap = m->complete = m->unseen = false;
+        m->gap = m->complete = m->unseen = m->blind = false;
         return true;
     case 0xfd:
         m->complete = p[1] & 1;

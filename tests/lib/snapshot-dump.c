@@ -94,9 +94,11 @@ static void dump_stats(Dump *d)
                            (gulong)s.freed_blocks, (gulong)s.history_rows,
                            (gulong)s.errors, (gulong)s.events,
                            (gulong)s.previous_live_blocks, (gulong)s.last_us);
-    g_string_append_printf(d->s, "on %d complete %d gap %d unseen %d\n",
+    g_string_append_printf(d->s, "on %d complete %d gap %d unseen %d "
+                           "blind %d\n",
                            kt_tracer_enabled(d->t), d->t->model->complete,
-                           d->t->model->gap, d->t->model->unseen);
+                           d->t->model->gap, d->t->model->unseen,
+                           d->t->model->blind);
 }
 
 static bool dump_account(const KtAccountKey *key, const KtAccount *a,

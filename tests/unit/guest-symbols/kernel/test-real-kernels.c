@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ORC tables and the layout of struct module, in real kernels:
- * KA_TEST_KERNELS=<vmlinuz>[:<vmlinuz>...].
+ * ORC tables, exported symbols and the layout of struct module, in real
+ * kernels: KA_TEST_KERNELS=<vmlinuz>[:<vmlinuz>...].
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>
 
@@ -49,34 +50,47 @@ static void check_orc(const GsKernel *k)
     g_assert_cmpuint(n, >=, 5);
 }
 
-/* The same table is found in the image as it is in memory, without names of
- * sections. */
-static void check_orc_find(const GsKernel *k)
-{
-    const GsSection *first = NULL, *last = NULL;
-    g_autofree uint8_t *flat = NULL;
-    GsSection all = { .name = "" };
-    const uint8_t *data;
-    GsOrcRaw raw;
+/* The image as it is in memory, without names of sections. */
+typedef struct Flat {
     uint64_t va;
     size_t len;
+    uint8_t *data;
+} Flat;
 
-    for (size_t i = 0; i < gs_image_n_sections(k->image); i++) {
-        const GsSection *s = gs_image_nth_section(k->image, i);
+static Flat flatten(const GsImage *img)
+{
+    const GsSection *first = NULL, *last = NULL;
+    Flat f;
+
+    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+        const GsSection *s = gs_image_nth_section(img, i);
 
         if (s->va >> 63) {
             first = first ? first : s;
             last = s;
         }
     }
-    all.va = first->va;
-    all.len = last->va + last->len - first->va;
-    all.data = flat = g_malloc0(all.len);
+    f.va = first->va;
+    f.len = (last->va + last->len - first->va + 0x1fffff) & ~0x1fffffull;
+    f.data = g_malloc0(f.len);
     for (const GsSection *s = first; s <= last; s++) {
         if (s->data) {
-            memcpy(flat + (s->va - all.va), s->data, s->len);
+            memcpy(f.data + (s->va - f.va), s->data, s->len);
         }
     }
+    return f;
+}
+
+static void check_orc_find(const GsKernel *k, const Flat *f)
+{
+    const GsSection all = {
+        .name = "", .va = f->va, .data = f->data, .len = f->len,
+    };
+    const uint8_t *data;
+    GsOrcRaw raw;
+    uint64_t va;
+    size_t len;
+
     g_assert_true(gs_orc_find(&all, &raw));
     g_assert_true(gs_image_section(k->image, ".orc_unwind_ip", &va, &data,
                                    &len));
@@ -85,6 +99,63 @@ static void check_orc_find(const GsKernel *k)
     g_assert_true(gs_image_section(k->image, ".orc_unwind", &va, &data, &len));
     g_assert_cmphex(raw.ip_va + raw.ip_len, ==, va);
     g_assert_cmpuint(raw.orc_len, ==, len);
+}
+
+static bool read_flat(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    const Flat *f = opaque;
+
+    if (va < f->va || va - f->va >= f->len || len > f->len - (va - f->va)) {
+        return false;
+    }
+    memcpy(buf, f->data + (va - f->va), len);
+    return true;
+}
+
+/* What an exported symbol is in kallsyms. */
+static bool is_symbol(const GsSymbol *sym, void *opaque)
+{
+    uint64_t *va = opaque;
+
+    if (sym->va == *va) {
+        *va = 0;
+    }
+    return *va;
+}
+
+static void check_export(uint64_t va, const char *text, size_t len,
+                         void *opaque)
+{
+    uint64_t left = va;
+    GsSymbol sym;
+
+    gs_kernel_foreach_named(opaque, text + 1, is_symbol, &left);
+    g_assert_cmphex(left, ==, 0);
+    if (gs_symbol_slides(va)) {
+        g_assert_true(gs_kernel_symbolize(opaque, va, &sym));
+    }
+}
+
+static void check_exports(const GsKernel *k, Flat *f)
+{
+    const GsMem mem = {
+        .read = read_flat, .opaque = f, .no_kallsyms = true,
+    };
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsKernel) few = NULL;
+    GsSymbol sym;
+
+    few = gs_kernel_new_from_memory(k->arch, &mem, f->va, &err);
+    g_assert_no_error(err);
+    g_assert_cmpstr(gs_kernel_symbols_from(few), ==, "exports");
+    g_assert_cmpstr(gs_kernel_unwinder(few), ==, "ORC");
+    g_assert_cmpuint(gs_kernel_n_symbols(few), >, 9000);
+    gs_symtab_foreach(few->symtab, check_export, (void *)k);
+    g_assert_true(gs_kernel_lookup(few, "kfree", &sym));
+    g_assert_true(gs_kernel_is_text(few, sym.va));
+    g_assert_cmpuint(sym.size, ==, 0);
+    g_assert_true(gs_kernel_symbolize(few, sym.va, &sym));
+    g_assert_false(gs_kernel_symbolize(few, sym.va + 1, &sym));
 }
 
 static void check_shape(const GsKernel *k)
@@ -116,10 +187,14 @@ static void test_real(void)
     for (size_t i = 0; paths[i]; i++) {
         g_autoptr(GError) err = NULL;
         g_autoptr(GsKernel) k = gs_kernel_open(paths[i], &err);
+        Flat f;
 
         g_assert_no_error(err);
         check_orc(k);
-        check_orc_find(k);
+        f = flatten(k->image);
+        check_orc_find(k, &f);
+        check_exports(k, &f);
+        g_free(f.data);
         check_shape(k);
     }
 }

@@ -32,6 +32,23 @@ void kt_capture_set_kernel(KtCapture *c, GsKernel *k)
     }
 }
 
+/* Arguments of the page allocator changed their places without a new name, so
+ * its functions are hooked only if their prototypes are known. */
+static bool has_page_prototypes(const GsKernel *k)
+{
+    static const char *const names[] = {
+        "__alloc_pages_nodemask", "__alloc_pages", "__alloc_pages_noprof",
+        "__alloc_frozen_pages_noprof",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (gs_kernel_func_param(k, names[i], "order") >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 KtBoot *kt_capture_new_boot(KtCapture *c)
 {
     GsKernel *k = c->shared.kernel;
@@ -43,7 +60,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
     if (c->shared.profile) {
         kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
     }
-    if (c->pages) {
+    if (c->pages && has_page_prototypes(k)) {
         boot->pages = kt_struct_page_new(k, boot->guest);
     }
     boot->hooks = kt_hooks_resolve(kt_tracer_hooks(c->shared.tracer), k,

@@ -38,6 +38,12 @@ static void put_address(const KtCapture *c, KtHookId id, KtHookStatus *out)
     out->args_from = kt_hooks_args_by_btf(hooks, id) ? "BTF" : NULL;
 }
 
+/* Is the page allocator not hooked because the kernel does not describe it? */
+static bool lacks_types(const KtCapture *c)
+{
+    return c->boot && !c->boot->pages;
+}
+
 bool kt_capture_hook_status(const KtCapture *c, unsigned i, KtHookStatus *out)
 {
     const KtHookTable *table = kt_tracer_hooks(c->shared.tracer);
@@ -49,9 +55,11 @@ bool kt_capture_hook_status(const KtCapture *c, unsigned i, KtHookStatus *out)
     }
     out->name = hook->symbol;
     put_address(c, id, out);
-    out->note = kt_hook_table_is_pages(table, id) && !c->pages ?
-                    "hooked with pages=on" :
-                    kt_hook_table_missing_note(table, id);
+    out->note = kt_hook_table_missing_note(table, id);
+    if (kt_hook_table_is_pages(table, id) && (!c->pages || lacks_types(c))) {
+        out->note = c->pages ? "hooked only if the kernel has types" :
+                    "hooked with pages=on";
+    }
     out->hits = kt_capture_hook_hits(c, id);
     return true;
 }

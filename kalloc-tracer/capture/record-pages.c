@@ -71,29 +71,41 @@ static bool is_repeated(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                                       KT_ROLE_PAGE_FREE));
 }
 
+/* Return the address that a wrapper was called from; 0 if the walk of the stack
+ * ended inside the wrapper. */
+static uint64_t wrapper_caller(KtHookCall *m)
+{
+    const uint64_t *frames;
+    unsigned n;
+    GsStop stop;
+
+    kt_record_complete(m);
+    frames = kt_tracer_stack(m->c->tracer, m->ev.stack, &n, &stop);
+    return n && !kt_hooks_wrapper(m->boot->hooks, frames[0], true).v ?
+           frames[0] : 0;
+}
+
 /*
- * Return true if an allocating function frees its own pages, because the memory
- * cgroup refused the charge. The function then returns NULL, so no caller ever
+ * Answer: does an allocating function free its own pages, because the memory
+ * cgroup refused the charge? The function then returns NULL, so no caller ever
  * had these pages. The caller is behind the wrapper __free_pages(), if any.
  */
-static bool is_undone(KtHookCall *m)
+static KtAnswer is_undone(KtHookCall *m)
 {
     uint64_t caller = m->ra;
 
     m->wrapper = kt_record_free_site(m);
     if (m->wrapper.v) {
-        const uint64_t *frames;
-        unsigned n;
-        GsStop stop;
-
         if (!(m->boot->row[m->wrapper.v].flags & KT_HOOK_UNDO)) {
-            return false;
+            return KT_NO;
         }
-        kt_record_complete(m);
-        frames = kt_tracer_stack(m->c->tracer, m->ev.stack, &n, &stop);
-        caller = n ? frames[0] : 0;
+        caller = wrapper_caller(m);
     }
-    return kt_hooks_in_role(m->boot->hooks, caller, KT_ROLE_PAGE_ALLOC);
+    if (!caller) {
+        return KT_UNKNOWN;
+    }
+    return kt_hooks_in_role(m->boot->hooks, caller, KT_ROLE_PAGE_ALLOC) ?
+           KT_YES : KT_NO;
 }
 
 static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
@@ -102,10 +114,16 @@ static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     uint64_t va = kt_struct_page_va(p, kt_vcpu_arg(m->v, hook->ptr));
     uint64_t len = kt_struct_page_len(p, kt_vcpu_arg(m->v, hook->size) &
                                              UINT32_MAX);
+    bool fresh = hook->flags & KT_HOOK_FRESH;
+    KtAnswer undone;
 
-    if (!is_repeated(m, hook, id, va, len) && !is_undone(m)) {
+    if (is_repeated(m, hook, id, va, len)) {
+        return;
+    }
+    undone = is_undone(m);
+    if (undone != KT_YES) {
         free_range(m, id, va, len,
-                   (hook->flags & KT_HOOK_FRESH ? KT_EVF_FRESH : 0) |
+                   (fresh || undone == KT_UNKNOWN ? KT_EVF_FRESH : 0) |
                    (hook->flags & KT_HOOK_INNER ? KT_EVF_AGAIN : 0));
     }
 }

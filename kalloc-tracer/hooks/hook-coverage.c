@@ -2,7 +2,9 @@
 /*
  * Coverage: see hook-coverage.h.
  *
- * A rule names functions of which each kernel has at least one. Layers that
+ * A rule names functions of which each kernel has at least one. If only the
+ * exported symbols are known, functions inside the allocators are overlooked:
+ * some free without a call of a hook. Layers that
  * share an address space go together: an object can be in memory that an
  * object of another layer had before.
  */
@@ -83,6 +85,10 @@ KtHookCoverage kt_hook_coverage(const KtHooks *h, const KtHookTable *table,
 {
     KtHookCoverage missing = { 0 };
 
+    if (!strcmp(gs_kernel_symbols_from(k), "exports")) {
+        missing.allocs = missing.frees = SLAB | LAYER(VMALLOC) |
+                                         LAYER(PERCPU);
+    }
     for (unsigned i = 0; i < G_N_ELEMENTS(rules); i++) {
         const Rule *r = &rules[i];
 

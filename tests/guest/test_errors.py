@@ -9,8 +9,12 @@ which must be the same without the tracer.
 With --short, all errors are committed in one guest, which is loaded again
 before each of them, and the usual work is not run afterwards.
 
+Then the same with kernels that appear to lack sources (--without WORDS, of the
+plugin's option without=): a clean boot reports no error either, and a case is
+reported rightly, or "ka error" says that its kind is not judged.
+
 usage: test_errors.py [--short] [--kernel K]... [--smp N]... [--runs N]
-                 [--case C]... [--no-cases]
+                 [--case C]... [--no-cases] [--without WORDS]...
 """
 import json
 import os
@@ -28,6 +32,16 @@ CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'invalid-free', 'invalid-free-slab', 'interior-free',
          'interior-free-large', 'wrong-family', 'wrong-family-oops',
          'wrong-cache', 'overlap']
+# Sources that a kernel can lack, one by one and all together: words of the
+# plugin's option without=. The symbols are of functions that an allocator
+# calls inside, which a compiler can inline or clone.
+ALL = 'types+data+percpu+unwind'
+WITHOUT = ('types', 'data', 'percpu', 'unwind', ALL,
+           'symbol:delayed_vfree_work', ALL + '+symbol:delayed_vfree_work',
+           'symbol:vfree_atomic', 'symbol:__vmalloc_node_range_noprof',
+           'symbol:pcpu_alloc_noprof', 'symbol:kmem_cache_free',
+           'symbol:__kmalloc_cache_noprof')
+SHORT_WITHOUT = 'types', ALL + '+symbol:delayed_vfree_work'
 # Kinds of kernels other than Linux; test_baremetal.py has a case.
 OTHERS = {'wrong-size'}
 TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
@@ -61,6 +75,10 @@ def complaints(console):
             for text in found]
 
 
+def options_of(without):
+    return f'without={without}' if without else None
+
+
 def commit(case, kernel, smp, share, plugin=True):
     """Run one case; return (console, errors)."""
     with Guest(kernel=kernel, smp=smp, plugin=plugin, share=share,
@@ -73,12 +91,12 @@ def commit(case, kernel, smp, share, plugin=True):
 class LoadedGuest:
     """A guest that is booted once, and loaded again before each case."""
 
-    def __init__(self, kernel, share, folder):
+    def __init__(self, kernel, share, folder, without=None):
         disk = make_disk(os.path.join(folder, f'disk-{kernel}'))
         self.guest = Guest(
             kernel=kernel, share=share, end='shell', mem='512M', timeout=300,
             cmdline='no_hash_pointers', name=f'errors-{kernel}',
-            qemu=drive(disk))
+            plugin_opts=options_of(without), qemu=drive(disk))
         self.guest.shell('true')
         self.monitor('savevm booted')
 
@@ -120,8 +138,50 @@ def check_report(case, console, errors):
     assert made and made[0] == alloc, f'not made in {alloc}\n{text}'
 
 
-def clean(kernel, smp, size):
+def not_judged(guest):
+    """Return the line of "ka error" that says what is not judged, or ''."""
+    lines = guest.hmp_qmp('ka error -n 1').splitlines()
+    return next((line for line in lines if 'not judged' in line), '')
+
+
+def check_without(case, console, errors, unjudged, without):
+    """Check a case in a kernel that lacks WITHOUT. What is reported is true:
+    it is at the address that the module named, and there is at most one."""
+    truth = TRUTH.search(console)
+    assert truth, 'the module did not say what it did'
+    va = addresses(truth.groups()[1:2])[0]
+    text = '\n'.join(json.dumps(e) for e in errors)
+    assert len(errors) <= 1, f'{len(errors)} reports:\n{text}'
+    if errors:
+        assert int(errors[0]['error_va'], 16) == va, f'not at {va:#x}\n{text}'
+        # Only the slab's page distinguishes a slab that is gone.
+        kind = errors[0]['error']
+        assert kind == kind_of(case) or (
+            'types' in without and case == 'invalid-free-slab' and
+            kind == 'double-free'), f'kind {kind}\n{text}'
+    else:
+        assert kind_of(case) in unjudged, \
+            f'neither reported nor said to be not judged: {unjudged!r}'
+
+
+def run_without(tap, args, share, folder):
+    for kernel in args.kernel:
+        for n, without in enumerate(args.lack):
+            where = os.path.join(folder, f'{kernel}-{n}')
+            os.makedirs(where)
+            loaded = LoadedGuest(kernel, share[kernel], where, without)
+            with loaded.guest:
+                for case in args.case:
+                    with tap.test(f'{kernel} without {without}: {case}: '
+                                  'reported rightly, or not judged'):
+                        console, errors = loaded.commit(case)
+                        check_without(case, console, errors,
+                                      not_judged(loaded.guest), without)
+
+
+def clean(kernel, smp, size, without=None):
     with Guest(kernel=kernel, smp=smp, run='work', n=size, timeout=600,
+               plugin_opts=options_of(without),
                name=f'clean-{kernel}-{smp}') as g:
         status = g.wait_done()
         assert status == 0, f'the workload ended with status {status}'
@@ -160,7 +220,9 @@ def test_cases(tap, args):
         share = {k: oracle.make_share(os.path.join(tmp, k), ['errors.sh'], k,
                                       modules=True)
                  for k in args.kernel if args.case}
-        if args.short:
+        if args.lack:
+            run_without(tap, args, share, tmp)
+        elif args.short:
             run_cases_in_one(tap, args, share, tmp)
         else:
             run_cases(tap, args, share)
@@ -178,6 +240,22 @@ def run_clean(tap, args):
     programs.run_over(tap, args.kernel, args.smp, runs, test=None)
 
 
+def clean_without(tap, args):
+    for kernel in args.kernel:
+        for without in args.lack:
+            with tap.test(f'{kernel} without {without}: a clean run reports '
+                          'no error'):
+                tap.note(clean(kernel, 2, args.size, without))
+
+
+def test_without(tap, args, words):
+    """Test kernels that appear to lack WORDS."""
+    args.lack = words
+    if args.case:
+        test_cases(tap, args)
+    clean_without(tap, args)
+
+
 def counted(tap, what, function, args):
     """Run FUNCTION; print how many of its tests passed."""
     count, failed = tap.count, tap.failed
@@ -193,6 +271,9 @@ def main():
                     help='clean runs only, which need no module')
     ap.add_argument('--runs', type=int, help='clean runs of each')
     ap.add_argument('--size', type=int, help='rounds of the workload')
+    ap.add_argument('--without', action='append', metavar='WORDS',
+                    help='sources that the kernel appears to lack; may be '
+                         'repeated')
     args = programs.parse(ap, short_smps=programs.SMPS)
     if args.runs is None:
         args.runs = 1 if args.short else 10
@@ -201,8 +282,13 @@ def main():
     tap.ok({kind_of(c) for c in CASES} == set(kinds()) - OTHERS,
            'there is a case for each kind of error', str(kinds()))
     args.case = [] if args.no_cases else args.case or CASES
-    counted(tap, 'cases', test_cases, args)
-    counted(tap, 'clean', run_clean, args)
+    args.lack = ()
+    if not args.without:
+        counted(tap, 'cases', test_cases, args)
+        counted(tap, 'clean', run_clean, args)
+    args.kernel = args.kernel if args.without else args.kernel[:1]
+    test_without(tap, args, args.without or
+                 (SHORT_WITHOUT if args.short else WITHOUT))
     tap.done()
 
 

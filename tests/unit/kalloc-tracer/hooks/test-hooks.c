@@ -262,6 +262,52 @@ static void a_split_function_is_hooked_in_its_part(void)
                      vfree.v);
 }
 
+#define MAP_SLAB "ffffffff81002000 T __kmalloc\n" \
+                 "ffffffff81002100 T kmem_cache_alloc\n" \
+                 "ffffffff81002200 T kfree\n" \
+                 "ffffffff81002300 T kmem_cache_free\n"
+#define MAP_VMALLOC "ffffffff81002400 T __vmalloc_node_range\n" \
+                    "ffffffff81002500 T vfree\n"
+
+/* @lack: the rows whose events are in doubt */
+static void what_lacks_hooks_is_in_doubt(void)
+{
+    static const char *const rows[] = {
+        "__kmalloc", "kfree", "__vmalloc_node_range", "vfree",
+    };
+    static const struct { const char *map; bool lack[4]; } cases[] = {
+        { MAP_SLAB MAP_VMALLOC, { false } },
+        { MAP_SLAB MAP_VMALLOC "ffffffff81002600 t vfree.part.0\n",
+          { false } },
+        { MAP_SLAB MAP_VMALLOC "ffffffff81002600 t vfree.isra.0\n",
+          { false, false, true, false } },
+        { MAP_SLAB MAP_VMALLOC "ffffffff81002600 t kmem_cache_free.part.0\n",
+          { true, false, false, false } },
+        { MAP_SLAB MAP_VMALLOC "ffffffff81002600 T __kfree_rcu_sheaf\n",
+          { true, false, false, false } },
+        { MAP_SLAB "ffffffff81002600 T vfree\n",
+          { false, false, false, true } },
+        { MAP_VMALLOC "ffffffff81002600 T __kmalloc\n"
+          "ffffffff81002700 T kfree\n",
+          { true, true, false, false } },
+        { MAP_SLAB MAP_VMALLOC "ffffffff81002600 T __kmalloc_noprof\n",
+          { false, true, false, false } },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *map = g_strconcat(MAP_HEAD, cases[i].map, MAP_TAIL,
+                                           NULL);
+        g_autoptr(GsKernel) k = kernel_of(map);
+        g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
+
+        for (size_t n = 0; n < G_N_ELEMENTS(rows); n++) {
+            g_assert_cmpint(!(row_of(h, rows[n]).flags & KT_HOOK_UNSURE), ==,
+                            !(cases[i].lack[n] && kt_hooks_va(h,
+                                                       id_of(rows[n]))));
+        }
+    }
+}
+
 /* __vunmap() was gone when the worker began to call vfree(). */
 static void the_worker_of_vfree(void)
 {
@@ -448,6 +494,7 @@ int main(int argc, char **argv)
         { "/hooks/what-undoes-may-be-cloned", what_undoes_may_be_cloned },
         { "/hooks/a-hook-tells-how-it-was-found",
           a_hook_tells_how_it_was_found },
+        { "/hooks/what-lacks-hooks-is-in-doubt", what_lacks_hooks_is_in_doubt },
         { "/hooks/the-worker-of-vfree", the_worker_of_vfree },
         { "/hooks/the-rest-of-a-split-vfree-is-elsewhere",
           the_rest_of_a_split_vfree_is_elsewhere },

@@ -112,7 +112,9 @@ kernel_keep_headers() {
     local to=$dir/headers/usr/src/linux-headers-$release
     mkdir -p "$to"
     [ -e "source/$script" ] || return 0
-    "$@" run-command KBUILD_RUN_COMMAND="$PWD/source/$script $to"
+    # Without compilers it does not build programs again for the guest.
+    "$@" run-command \
+        KBUILD_RUN_COMMAND="env CC= HOSTCC= $PWD/source/$script $to"
     cp variables "$to/.kernelvariables"
 }
 

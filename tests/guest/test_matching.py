@@ -42,12 +42,13 @@ class Pair:
             self.alloc(BASE + 64 * i)
 
     def alloc(self, va, req=60, site=0x3010, guest=True, ours=True,
-              frames=None):
+              frames=None, sizes=None):
         if guest:
             self.guest.append(Guest(len(self.guest), 0, 'kmalloc', va, req,
                                     64, site, None, 1, None))
         if ours:
-            self._ours('alloc', va, req, 64, 'kmalloc', '', frames or (site,))
+            req, act = sizes or (req, 64)
+            self._ours('alloc', va, req, act, 'kmalloc', '', frames or (site,))
 
     def free(self, va, guest=True, ours=True):
         if guest:
@@ -66,9 +67,9 @@ class Pair:
         """Return a time of the guest's clock between two of its events."""
         return len(self.guest) - 0.5
 
-    def match(self):
+    def match(self, **options):
         return oracle.Matching(self.guest, self.ours, Symbols, Hooks,
-                               self.switching)
+                               self.switching, **options)
 
 
 X, Y = BASE + 0x100000, BASE + 0x200000
@@ -104,6 +105,33 @@ with tap.test('a wrong size is both'):
     p.alloc(Y)
     m = p.match()
     assert len(m.missing) == 1 and len(m.unexplained) == 1
+
+with tap.test('an unknown size is accepted of a kernel without types only'):
+    p = Pair()
+    p.alloc(X, sizes=(60, 0))
+    p.alloc(Y, sizes=(0, 0))
+    p.alloc(BASE)
+    m = p.match(types=False)
+    assert not m.missing and not m.unexplained and m.unsized == 2
+    assert len(p.match().missing) == 2
+
+with tap.test('what is known of a size is not wrong'):
+    p = Pair()
+    p.alloc(X, sizes=(61, 0))
+    p.alloc(Y, sizes=(0, 72))
+    p.alloc(BASE, sizes=(60, 72))
+    assert len(p.match(types=False).missing) == 3
+
+with tap.test('a red zone before an object is a power of two'):
+    p = Pair()
+    for i, act in enumerate((56, 48, 32, 64)):
+        p.alloc(X + 64 * i, sizes=(60, act))
+    assert not p.match(red_zones=True).missing
+    assert len(p.match().missing) == 3
+    for i, act in enumerate((60, 40, 72)):
+        p.alloc(Y + 64 * i, sizes=(60, act))
+    p.alloc(BASE)
+    assert len(p.match(red_zones=True).missing) == 3
 
 with tap.test('a wrong order at one address is found'):
     p = Pair()

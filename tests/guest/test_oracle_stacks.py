@@ -29,11 +29,11 @@ def as_far_as_it_goes(theirs, ours, symbols, arch):
         symbols.name(theirs[-1]) == OWN_WALK_ENDS.get(arch)
 
 
-def compare(run, arch):
+def compare(run, arch, types):
     """Return (compared, equal, {reason: n}, {reason: an example})."""
     hooks = ksyms.HookTable()
     match = oracle.Matching(run.guest, run.ours, run.symbols, hooks,
-                            run.switched)
+                            run.switched, types=types)
     reasons, example = Counter(), {}
     compared = 0
     for event, our in match.pairs:
@@ -49,8 +49,9 @@ def compare(run, arch):
     return compared, compared - sum(reasons.values()), reasons, example
 
 
-def check(tap, run, arch, label):
-    compared, equal, reasons, example = compare(run, arch)
+def check(tap, run, kernel, label):
+    compared, equal, reasons, example = compare(
+        run, kernel_arch(kernel), oracle.has_types(kernel))
     share = equal / compared if compared else 0
     tap.note(f'{label}: {compared} compared, {equal} equal '
              f'({100 * share:.4f} %)')
@@ -79,7 +80,7 @@ def main():
     def one(tap, kernel, smp, label):
         run = oracle.traced_run(kernel, smp, size, stacks=True,
                                 buffer='256M' if smp == 1 else '128M')
-        check(tap, run, kernel_arch(kernel), label)
+        check(tap, run, kernel, label)
 
     programs.run_over(tap, args.kernel, args.smp, one)
     tap.done()

@@ -181,6 +181,19 @@ def tracepoint(event):
     return None
 
 
+def has_unknown_size(our):
+    """Return whether an allocation of a slab object has no size: the tracer
+    writes 0 bytes if it does not know the cache."""
+    return our.kind == 'alloc' and our.layer in ('kmalloc', 'cache') and \
+        not (our.req and our.act)
+
+
+def has_types(kernel):
+    """Return whether a prepared kernel has BTF."""
+    with open(kernel_file(kernel, 'config'), encoding='utf-8') as f:
+        return 'CONFIG_DEBUG_INFO_BTF=y\n' in f
+
+
 class Matching:
     """Pairs of (the guest's event, ours), and the events without a partner.
 
@@ -188,13 +201,20 @@ class Matching:
     skipped      guest events that the tracer does not record: {reason: n}
     extra        our events that the guest does not trace: {reason: n}
     unexplained  our events that the guest should have traced
+
+    RED_ZONES: the guest runs with slub_debug=Z. Its reserved size has the red
+    zone before the object, which ours has not; the zone is a power of two.
+    TYPES: the kernel has types. If it has none, sizes that are unknown to the
+    tracer match any, and such pairs are counted in .unsized.
     """
 
-    def __init__(self, guest, ours, symbols, hooks, switching=None):
+    def __init__(self, guest, ours, symbols, hooks, switching=None,
+                 red_zones=False, types=True):
         self.pairs, self.missing, self.unexplained = [], [], []
         self.skipped, self.extra = Counter(), Counter()
         self.symbols, self.hooks = symbols, hooks
-        self.switching = switching
+        self.switching, self.red_zones = switching, red_zones
+        self.types, self.unsized = types, 0
         guest = [e for e in guest if self._counts(e)]
         guest = self._once(guest, hooks)
         traced = []
@@ -263,6 +283,7 @@ class Matching:
             at[event.va] = i + 1
             when[rows[i][2]] = event.ts
             self.pairs.append((event, rows[i][1]))
+            self.unsized += has_unknown_size(rows[i][1])
         last = max((i for i, ts in enumerate(when) if ts is not None),
                    default=-1)
         self.extra['after tracing ended'] += len(traced) - 1 - last
@@ -308,13 +329,17 @@ class Matching:
                 off.add(i)
         return off
 
-    @staticmethod
-    def _same(event, point, our):
+    def _same(self, event, point, our):
         if event.name != point:
             return False
         if our.kind != 'alloc' and our.family != 'pages':
             return True
-        return (event.req, event.act) == (our.req, our.act)
+        if not self.types and has_unknown_size(our):
+            return our.req in (0, event.req) and our.act in (0, event.act)
+        before = event.act - our.act
+        if self.red_zones and before >= 8 and not before & (before - 1):
+            before = 0
+        return event.req == our.req and not before
 
 
 def site_class(event, our, symbols, hooks):

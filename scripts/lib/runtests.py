@@ -123,6 +123,25 @@ def arch_programs():
                    [PYTHON, path, *quick, '--kernel', kernel], {}, 3600)
 
 
+# Kernels without BTF, as people build them (see scripts/lib/kernel.sh), and
+# their programs, with options of the quick form.
+BUILT_KERNELS = 'nobtf-6.12', 'noall-6.12', 'fp-6.12'
+BUILT_PROGRAMS = (('test_oracle_events', ['--short']),
+                  ('test_errors', ['--short', '--no-cases', '--smp', '1']))
+BUILT_LONG = 'test_oracle_stacks', 'test_modules'
+
+
+def built_programs():
+    programs = BUILT_PROGRAMS if SHORT else \
+        [(name, []) for name, _ in BUILT_PROGRAMS] + \
+        [(name, []) for name in BUILT_LONG]
+    for kernel in KERNELS or BUILT_KERNELS[:1 if SHORT else None]:
+        for name, options in programs:
+            path = os.path.join(ROOT, 'tests', 'guest', name + '.py')
+            yield (f'{name}-{kernel}',
+                   [PYTHON, path, *options, '--kernel', kernel], {}, 3600)
+
+
 def style_programs():
     for name in ('layers', 'style'):
         yield (f'check-{name}', [CHECK, name, '--tap'], {}, 120)
@@ -186,6 +205,7 @@ SUITES = {
     'guest': guest_programs,
     **{suite: lambda s=suite: suite_programs(s) for suite in GUEST_SUITES},
     'arches': arch_programs,
+    'kernels': built_programs,
 }
 
 

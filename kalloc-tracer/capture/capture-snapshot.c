@@ -230,6 +230,7 @@ static bool resume_kernel(KtCapture *c, GsKernel *k, const KtResume *r,
     kt_kernel_at_clear(&at);
     c->shared.kernel = k;
     boot = kt_capture_new_boot(c);
+    boot->put_pages = true;         /* nobody knows whether it was */
     unpack_boot(c, boot, u, r->saved);
     unpack_learned(boot, reader);
     kt_tracer_inherit_modules(c->shared.tracer, k);

@@ -85,7 +85,7 @@ KtHookCoverage kt_hook_coverage(const KtHooks *h, const KtHookTable *table,
 {
     KtHookCoverage missing = { 0 };
 
-    if (!strcmp(gs_kernel_symbols_from(k), "exports")) {
+    if (!gs_kernel_has_all_symbols(k)) {
         missing.allocs = missing.frees = SLAB | LAYER(VMALLOC) |
                                          LAYER(PERCPU);
     }

@@ -210,6 +210,19 @@ static bool find_code(KtHooks *h, const GsKernel *k, uint8_t id,
     return true;
 }
 
+/* Code of an allocating function that the compiler moved to clones is its own
+ * code: what it calls there is inner work. */
+static void add_clones(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    for (unsigned i = 1; i < G_N_ELEMENTS(clone_suffix); i++) {
+        g_autofree char *name = g_strconcat(h->table[id - 1].symbol,
+                                            clone_suffix[i], NULL);
+        GsSymbol sym;
+
+        find_code(h, k, id, name, &sym);
+    }
+}
+
 /* A setup function is only recognised as a caller, and its arguments are not
  * read. So all of its clones count. */
 static void find_setup(KtHooks *h, const GsKernel *k, uint8_t id)
@@ -259,6 +272,9 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     }
     h->va[id] = sym.va;
     h->symbol[id] = g_strdup(hook->symbol);
+    if (hook->role == KT_ROLE_ALLOC || hook->role == KT_ROLE_ALLOC_BULK) {
+        add_clones(h, k, id);
+    }
     if (hook->flags & KT_HOOK_SPLIT) {
         find_part(h, k, id);
     }

@@ -6,8 +6,6 @@
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 
-#include <string.h>
-
 /*
  * in_interrupt() tests the softirq and hardirq bits of preempt_count, see
  * include/linux/preempt.h. An NMI sets the hardirq bits, too. Since 7.3 the
@@ -73,7 +71,7 @@ static void find_task(KtGuestLayout *at, const GsKernel *k)
     at->in_interrupt = IN_SOFTIRQ | (counts_disabled_interrupts(k) ?
                                      IN_HARDIRQ_MOVED : IN_HARDIRQ);
     at->task_preempt = member(k, "task_struct", "thread_info.preempt_count");
-    if (!strcmp(gs_kernel_symbols_from(k), "exports")) {
+    if (!gs_kernel_has_all_symbols(k)) {
         /* Nothing says which bits of preempt_count are hard interrupts. */
         at->preempt_count = 0;
         at->task_preempt = UNKNOWN;

@@ -262,6 +262,25 @@ static void a_split_function_is_hooked_in_its_part(void)
                      vfree.v);
 }
 
+/* An area that gets too few pages is freed by a part of its function, and large
+ * blocks are made by one. */
+static void a_clone_of_an_allocating_function_is_its_code(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 T __vmalloc_node_range\n"
+        "ffffffff81001100 t __vmalloc_node_range.part.0\n"
+        "ffffffff81001200 T vfree\n"
+        "ffffffff81001300 T kmalloc_large\n"
+        "ffffffff81001400 t kmalloc_large.isra.0\n"
+        "ffffffff81001500 T kmalloc_order\n" MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
+
+    g_assert_true(is_inner(h, "vfree", 0xffffffff81001110));
+    g_assert_false(is_inner(h, "vfree", 0xffffffff81001410));
+    g_assert_true(is_inner(h, "kmalloc_order", 0xffffffff81001410));
+    g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
+}
+
 #define MAP_SLAB "ffffffff81002000 T __kmalloc\n" \
                  "ffffffff81002100 T kmem_cache_alloc\n" \
                  "ffffffff81002200 T kfree\n" \
@@ -494,6 +513,8 @@ int main(int argc, char **argv)
         { "/hooks/what-undoes-may-be-cloned", what_undoes_may_be_cloned },
         { "/hooks/a-hook-tells-how-it-was-found",
           a_hook_tells_how_it_was_found },
+        { "/hooks/a-clone-of-an-allocating-function-is-its-code",
+          a_clone_of_an_allocating_function_is_its_code },
         { "/hooks/what-lacks-hooks-is-in-doubt", what_lacks_hooks_is_in_doubt },
         { "/hooks/the-worker-of-vfree", the_worker_of_vfree },
         { "/hooks/the-rest-of-a-split-vfree-is-elsewhere",

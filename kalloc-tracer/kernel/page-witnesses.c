@@ -106,15 +106,24 @@ static uint64_t base_of(const Witness *w, unsigned size, unsigned i)
            (map->page_offset >> w->page_shift) * page_sizes[size];
 }
 
-/* Leave out a place that gives the same struct pages as an earlier one. */
+/* Has an earlier place the same struct pages? On arm64, the layouts for 48 and
+ * for 52 bits have. The object lies above both, or in the latter only. */
+static bool is_double(const Witness *w, unsigned size, unsigned i)
+{
+    for (unsigned j = 0; j < i; j++) {
+        if (w->map[size][j].page_offset <= w->object &&
+            base_of(w, size, i) == base_of(w, size, j)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void remove_doubles(Witness *w, unsigned size)
 {
-    for (unsigned i = 1; i < w->n; i++) {
-        for (unsigned j = 0; j < i; j++) {
-            if (base_of(w, size, i) == base_of(w, size, j)) {
-                w->map[size][i] = (KtDirectMap) { UINT64_MAX, 0 };
-                break;
-            }
+    for (unsigned i = w->n; i-- > 1;) {
+        if (is_double(w, size, i)) {
+            w->map[size][i].page_offset = UINT64_MAX;
         }
     }
 }

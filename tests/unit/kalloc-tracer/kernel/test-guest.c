@@ -5,6 +5,7 @@
  * unknown.
  */
 #include "tests/lib/test-main.h"
+#include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/guest.h"
 
 #include "guest-symbols/types/btf.h"
@@ -123,6 +124,68 @@ static void nothing_is_guessed_without_types(void)
     g_assert_null(kt_guest_cache(g, &cpu, 0));
     g_assert_cmphex(kt_guest_cache_of(g, BASE), ==, 0);
     kt_guest_object_freed(g, (KtCacheId) { 0 }, BASE);
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
+/* What a guest has learned, as bytes. */
+static GByteArray *pack_learned(KtGuest *g)
+{
+    GByteArray *bytes = g_byte_array_new();
+
+    kt_guest_pack_learned(g, &GS_OUT(bytes));
+    return bytes;
+}
+
+/* The members of caches, comm and pages; pid is at 24 or 28. */
+static void pack_by_hand(GsOut *p, uint64_t name)
+{
+    const uint64_t words[] = { 1, name, 24, 2, 28, 88, 0x35000, 2976, 1, 2, 24,
+                               28, 1, 64, 8, 8 };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(words); i++) {
+        gs_out_varint(p, words[i]);
+    }
+}
+
+static void what_was_learned_survives_a_snapshot(void)
+{
+    g_autoptr(GByteArray) first = g_byte_array_new();
+    g_autoptr(GByteArray) again = NULL;
+    g_autofree char *line = NULL;
+    KtTracer *t;
+    KtGuest *g = guest_without_types(&t);
+    GsBytes u;
+
+    pack_by_hand(&GS_OUT(first), 96);
+    u = gs_bytes(first->data, first->len);
+    kt_guest_unpack_learned(g, &u);
+    g_assert_true(gs_bytes_ok(&u));
+    g_assert_cmpuint(gs_bytes_left(&u), ==, 0);
+    line = kt_guest_learned(g);
+    g_assert_cmpstr(line, ==, "cache.name=96 cache.object_size=28 "
+                    "cache.size=24 task.comm=2976 task.pid=24 "
+                    "page.slab_cache=8 page.bytes=64");
+    again = pack_learned(g);
+    g_assert_cmpmem(again->data, again->len, first->data, first->len);
+    kt_guest_free(g);
+    kt_tracer_free(t);
+}
+
+static void damaged_snapshot_teaches_nothing(void)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    KtTracer *t;
+    KtGuest *g = guest_without_types(&t);
+    KtGuestCpu cpu = { 0 };
+    GsBytes u;
+
+    pack_by_hand(&GS_OUT(bytes), 1 << 20);
+    u = gs_bytes(bytes->data, bytes->len);
+    kt_guest_unpack_learned(g, &u);
+    g_assert_false(gs_bytes_ok(&u));
+    g_assert_null(kt_guest_cache(g, &cpu, BASE));
+    g_assert_null(kt_guest_learned(g));
     kt_guest_free(g);
     kt_tracer_free(t);
 }
@@ -410,6 +473,10 @@ int main(int argc, char **argv)
         { "/guest/reads-stop-where-memory-ends", reads_stop_where_memory_ends },
         { "/guest/nothing-is-guessed-without-types",
           nothing_is_guessed_without_types },
+        { "/guest/what-was-learned-survives-a-snapshot",
+          what_was_learned_survives_a_snapshot },
+        { "/guest/damaged-snapshot-teaches-nothing",
+          damaged_snapshot_teaches_nothing },
         { "/guest/task-is-read-where-types-have-it",
           task_is_read_where_types_have_it },
         { "/guest/task-is-read-in-its-page-only",

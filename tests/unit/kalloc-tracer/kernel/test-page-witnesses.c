@@ -33,6 +33,12 @@ static const void *view(uint64_t va, size_t *avail)
                &pages[va - VMEMMAP] : NULL;
 }
 
+/* The same pages, where arm64 has those of the direct map of 48 bits. */
+static const void *view_arm64(uint64_t va, size_t *avail)
+{
+    return view(va - 0xfffffdffc0000000ull + VMEMMAP, avail);
+}
+
 static KtPageWitnesses *begin(void)
 {
     KtPageWitnesses *w = g_new0(KtPageWitnesses, 1);
@@ -127,6 +133,26 @@ static void wrong_cache_ends_it(void)
     g_assert_false(w->learned);
 }
 
+/* On arm64 the layouts for 48 and for 52 bits have the same struct pages. The
+ * object tells which it is. */
+static void arm64_layouts_with_the_same_pages_are_one(void)
+{
+    g_autofree KtPageWitnesses *w = begin();
+    uint64_t base = 0xfffffdffc0000000ull;      /* VMEMMAP_START since 6.9 */
+
+    w->at.arch = GS_ARCH_ARM64;
+    w->view = view_arm64;
+    for (unsigned i = 0; i < N; i++) {
+        fill_page(&layouts[0], i, i & ~1u, CACHE);
+        if (i & 1) {
+            put64(page_at(&layouts[0], i) + 8, (base + (i & ~1u) * 64) | 1);
+        }
+        kt_page_witnesses_object(w, CACHE, 0xffff000000000000ull + i * 4096);
+    }
+    g_assert_true(w->learned);
+    g_assert_cmphex(w->layout.map.page_offset, ==, 0xffff000000000000);
+}
+
 static void layout_is_followed(void)
 {
     const KtPageLayout at = {
@@ -152,6 +178,7 @@ static const TestCase cases[] = {
     { "/page-witnesses/one-page-slabs", slabs_of_one_page_are_not_enough },
     { "/page-witnesses/same-page", one_page_is_one_witness },
     { "/page-witnesses/wrong-cache", wrong_cache_ends_it },
+    { "/page-witnesses/arm64", arm64_layouts_with_the_same_pages_are_one },
     { "/page-witnesses/follow", layout_is_followed },
 };
 

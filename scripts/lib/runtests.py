@@ -161,7 +161,7 @@ GUEST_SUITES = {
     'accounts': (('test_accounts',), 3600),
     'errors': (('test_errors',), 3600),
     'stress': (('test_stress',), 3600),
-    'options': (('test_boot_options',), 7200),
+    'options': (('test_boot_options', 'test_few_symbols'), 7200),
     'snapshot': (('test_snapshot',), 7200),
 }
 # Not in the quick form: they take long.

@@ -12,6 +12,7 @@ usage: test_boot_options.py [--short] [--kernel K]... [--smp N]...
 """
 import json
 import os
+import re
 import tempfile
 from collections import namedtuple
 
@@ -22,9 +23,9 @@ from scripts.lib.prepared import kernel_file
 
 # name: of the test. words: of the kernel's command line. config: what the
 # kernel must have been built with. load: the workload, a script of inside/
-# instead of that of the initramfs.
-Option = namedtuple('Option', 'name words config load',
-                    defaults=('', None, None))
+# instead of that of the initramfs. cpu: the CPU model, as for ka-run.
+Option = namedtuple('Option', 'name words config load cpu',
+                    defaults=('', None, None, None))
 
 OPTIONS = (
     Option('slub_debug', 'slub_debug=FZPU', 'SLUB_DEBUG'),
@@ -38,7 +39,11 @@ OPTIONS = (
            'HUGETLBFS'),
     Option('cgroup', '', 'MEMCG', 'cgroup'),
     Option('hotplug', '', 'ACPI_HOTPLUG_MEMORY'),
+    # x86-64: page tables of 5 levels, so other addresses of the direct map
+    Option('la57', cpu='max'),
 )
+# The events of these are not compared with the guest's trace.
+CLEAN_ONLY = 'hotplug', 'la57'
 # Of the quick form: slots that are larger than what they have, and a second
 # allocator.
 SHORT = 'slub_debug', 'kfence'
@@ -73,6 +78,12 @@ def plug_memory(guest):
     guest.shell('sh /ka/work.sh 2')
 
 
+def has_5_levels(guest):
+    """Return whether the vCPU uses page tables of 5 levels (CR4.LA57)."""
+    cr4 = re.search(r'CR4=([0-9a-f]+)', guest.hmp('info registers'))
+    return not cr4 or int(cr4.group(1), 16) & 1 << 12
+
+
 def clean(option, kernel, smp):
     """Boot, run the workload; return the events that were checked."""
     plugs = option.name == 'hotplug'
@@ -83,11 +94,15 @@ def clean(option, kernel, smp):
                    share=oracle.make_share(os.path.join(tmp, 'share'),
                                            scripts, kernel),
                    end='shell' if plugs else 'wait',
+                   options=['--cpu', option.cpu] if option.cpu else (),
                    qemu=['-m', '1G,slots=2,maxmem=2G'] if plugs else (),
                    name=f'option-{option.name}-{kernel}-{smp}') as g:
             assert g.wait_done() == 0
             if plugs:
                 plug_memory(g)
+            if option.name == 'la57':
+                assert has_5_levels(g), 'the CPU has no 57-bit addresses'
+                assert not g.stat()['cache.unknown']
             errors = errors_of(g)
             assert not errors, f'{len(errors)} errors\n' + '\n'.join(
                 json.dumps(e) for e in errors[:5])
@@ -126,7 +141,7 @@ def main():
                 continue
             with tap.test(f'{name}: no error is reported'):
                 tap.note(f'{name}: {clean(option, kernel, smp)} events')
-            if args.short or option.name == 'hotplug':
+            if args.short or option.name in CLEAN_ONLY:
                 continue
             with tap.test(f"{name}: the events are the guest's"):
                 tap.note(f'{name}: {events(option, kernel, smp)} matched')

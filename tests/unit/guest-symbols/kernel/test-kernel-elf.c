@@ -194,6 +194,61 @@ static void cut_files(void)
     }
 }
 
+/* A vmlinux of Linux without kallsyms, whose code has @prologue. */
+static GsKernel *linux_of(const ElfSymbol *syms, unsigned n,
+                          const void *prologue, size_t len, GError **errp)
+{
+    static const char banner[] =
+        "Linux version 6.12.0-test (somebody@somewhere) #1\n";
+    g_autoptr(GBytes) bytes = NULL;
+    uint8_t code[CODE] = { 0 };
+    const void *data;
+    ElfWriter w;
+    size_t size;
+
+    for (unsigned i = 0; i < 16; i++) {
+        memcpy(code + 64 * i, prologue, len);
+    }
+    elf_writer_start(&w);
+    elf_writer_add(&w, ".text", HIGH, SHF_EXECINSTR, code, sizeof(code));
+    elf_writer_add(&w, ".rodata", HIGH + 0x2000, 0, banner, sizeof(banner));
+    elf_writer_symbols(&w, syms, n);
+    bytes = elf_writer_finish(&w);
+    data = g_bytes_get_data(bytes, &size);
+    return gs_kernel_new_from_data(data, size, "vmlinux", errp);
+}
+
+static void linux_without_kallsyms(void)
+{
+    static const uint8_t frame[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xe8, 0, 0, 0, 0,
+                                     0x55, 0x48, 0x89, 0xe5 };
+    static const uint8_t none[] = { 0x55, 0x53, 0x48, 0x89, 0xfb };
+    ElfSymbol syms[18] = {
+        { "_text", HIGH, 1, STT_NOTYPE },
+        { "start_kernel", HIGH + 64, 1, STT_FUNC },
+    };
+    static char names[16][8];
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsKernel) k = NULL, other = NULL, cut = NULL;
+
+    for (unsigned i = 0; i < 16; i++) {
+        g_snprintf(names[i], sizeof(names[i]), "f%u", i);
+        syms[2 + i] = (ElfSymbol) { names[i], HIGH + 64 * i, 1, STT_FUNC };
+    }
+    k = linux_of(syms, 18, frame, sizeof(frame), &err);
+    g_assert_no_error(err);
+    g_assert_cmpstr(gs_kernel_symbols_from(k), ==, "ELF");
+    g_assert_cmphex(gs_kernel_start(k), ==, HIGH + 64);
+    g_assert_false(gs_kernel_is_plain(k));
+    g_assert_cmpstr(gs_kernel_unwinder(k), ==, "frame pointers");
+    other = linux_of(syms, 18, none, sizeof(none), &err);
+    g_assert_no_error(err);
+    g_assert_cmpstr(gs_kernel_unwinder(other), ==, "none");
+    cut = linux_of(syms, 1, frame, sizeof(frame), &err);    /* no start */
+    g_assert_null(cut);
+    g_assert_error(err, GS_ERROR, GS_ERROR_NO_SYMBOLS);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -205,6 +260,7 @@ int main(int argc, char **argv)
         { "/elf-kernel/bad-files", bad_files },
         { "/elf-kernel/long-names", long_names },
         { "/elf-kernel/cut-files", cut_files },
+        { "/elf-kernel/linux-without-kallsyms", linux_without_kallsyms },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

@@ -25,7 +25,8 @@ TABLE = os.path.join(ROOT, 'docs', 'kernels.md')
 NO_MODULES = 77         # status of kmod/build.sh: no headers or no compiler
 TIMEOUT = 7200
 
-Program = collections.namedtuple('Program', 'name file options modules cell')
+Program = collections.namedtuple('Program',
+                                 'name file options needs cell')
 
 
 def cell_events(f):
@@ -50,21 +51,21 @@ def cell_tests(f):
     return '{passed} of {tests}'.format(**f)
 
 
-# The programs: column, file, options by vCPUs, whether it needs modules built
-# for the kernel, how its cell is printed. The cases of test_errors.py run
-# with one vCPU only, and not without modules.
+# The programs: column, file, options by vCPUs, what it needs ('modules' that
+# are built for the kernel, the kernel's 'types'), how its cell is printed.
+# The cases of test_errors.py run with one vCPU only, and not without modules.
 PROGRAMS = (
-    Program('events', 'test_oracle_events', lambda smp, kmod: [], False,
+    Program('events', 'test_oracle_events', lambda smp, kmod: [], (),
             cell_events),
-    Program('stacks', 'test_oracle_stacks', lambda smp, kmod: [], False,
+    Program('stacks', 'test_oracle_stacks', lambda smp, kmod: [], (),
             cell_stacks),
-    Program('state', 'test_oracle_state', lambda smp, kmod: [], False,
+    Program('state', 'test_oracle_state', lambda smp, kmod: [], ('types',),
             cell_state),
     Program('errors', 'test_errors',
             lambda smp, kmod: [] if smp == 1 and kmod else ['--no-cases'],
-            False, cell_errors),
-    Program('modules', 'test_modules', lambda smp, kmod: [], True,
-            cell_tests),
+            (), cell_errors),
+    Program('modules', 'test_modules', lambda smp, kmod: [],
+            ('modules', 'types'), cell_tests),
 )
 
 HEAD = '''<!-- SPDX-License-Identifier: GPL-2.0-or-later -->
@@ -83,13 +84,14 @@ Columns:
   explained / matched, but no frame of the tracer's backtrace is the call site.
 * **backtraces**: compared with the kernel's own / equal.
 * **state**: caches that agree with `/proc/slabinfo`; objects reachable from
-  `init_task` that are live blocks of the right cache.
+  `init_task` that are live blocks of the right cache. `-` if the kernel has no
+  types (BTF), which the program reads.
 * **errors**: cases of a module that commits each kind of error (with 1 vCPU),
   and boots with a workload and without a report. The long form also runs each
   case without the tracer: the kernel must behave the same.
 * **modules**: tests with a module and a BPF program that are loaded and
   unloaded. `-` if no module can be built, because the kernel's headers are
-  missing.
+  missing; or if the kernel has no types: ka does not know its modules then.
 * **form**: `short` is the quick form of the programs.
 * **result**: names the programs that failed. Their cells are bold; the cell is
   `-` if the program ended before it had counted anything.
@@ -239,6 +241,11 @@ class Matrix:
         return [k for k in self.order
                 if os.path.exists(self.paths['initrd-' + k])]
 
+    def has_types(self, kernel):
+        path = os.path.join(self.paths['kernel-' + kernel], 'config')
+        with open(path, encoding='utf-8') as f:
+            return 'CONFIG_DEBUG_INFO_BTF=y\n' in f
+
     def has_modules(self, kernel):
         out = os.path.join(os.path.dirname(os.path.dirname(
             os.path.dirname(self.paths['kernel-' + kernel]))),
@@ -270,9 +277,10 @@ class Matrix:
 
     def row(self, kernel, smp):
         kmod, cells, bad = self.has_modules(kernel), {}, []
+        has = {'modules': kmod, 'types': self.has_types(kernel)}
         self.banner = ''
         for program in PROGRAMS:
-            if program.modules and not kmod:
+            if not all(has[need] for need in program.needs):
                 cells[program.name] = '-'
                 continue
             cells[program.name], good = self.program(program, kernel, smp,

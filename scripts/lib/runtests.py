@@ -128,7 +128,7 @@ def arch_programs():
 BUILT_KERNELS = 'nobtf-6.12', 'noall-6.12', 'fp-6.12'
 BUILT_PROGRAMS = (('test_oracle_events', ['--short']),
                   ('test_errors', ['--short', '--no-cases', '--smp', '1']))
-BUILT_LONG = 'test_oracle_stacks', 'test_modules'
+BUILT_LONG = 'test_oracle_stacks',
 
 
 def built_programs():

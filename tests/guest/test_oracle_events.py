@@ -15,6 +15,10 @@ from lib import ksyms, oracle, programs
 from lib.tap import Tap
 
 
+# Of the events of a kernel without types, whose layout the tracer learned.
+UNSIZED_AT_MOST = 0.001
+
+
 def show(tap, what, counts):
     for name, count in sorted(counts.items(), key=lambda x: -x[1]):
         tap.note(f'{what} {count:8} {name}')
@@ -46,6 +50,9 @@ def check(tap, run, label, types):
         return '\n'.join(oracle.describe(e, run.symbols)
                          for e in events[:20])
     tap.ok(match.pairs, f'{label}: there are events to compare')
+    if 'types.learned' in run.stat:
+        tap.ok(match.unsized <= UNSIZED_AT_MOST * len(match.pairs),
+               f'{label}: sizes were learned', f'{match.unsized} were not')
     tap.ok(not match.missing,
            f'{label}: every event of the guest is ours, in order',
            f'{len(match.missing)} missing:\n{some(match.missing)}')

@@ -139,21 +139,11 @@ def replayed(tap, kernel, folder):
 
 # --- the guest's own trace ---------------------------------------------------
 
-class Matching(oracle.Matching):
-    """Events of both sides, if the sizes of ours may be unknown."""
-
-    @staticmethod
-    def _same(event, point, our):
-        if event.name == point and our.kind == 'alloc' and not our.act:
-            return our.layer == 'cache' or event.req == our.req
-        return oracle.Matching._same(event, point, our)
-
-
 def traced(tap, kernel, smp):
     run = oracle.traced_run(kernel, smp, 2, stacks=False, buffer='96M',
                             plugin_opts=WITHOUT)
-    match = Matching(run.guest, run.ours, run.symbols, ksyms.HookTable(),
-                     run.switched)
+    match = oracle.Matching(run.guest, run.ours, run.symbols,
+                            ksyms.HookTable(), run.switched, types=False)
     found = Comparison()
     for event, our in match.pairs:
         found.add('pid', event.pid, our.pid, True, our)

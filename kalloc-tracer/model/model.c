@@ -429,7 +429,7 @@ static void apply_free(KtModel *m, const KtEvent *ev, const KtMapHint *h)
                               KT_STRAY_INVALID);
         }
     } else if (v == KT_OK_UNKNOWN) {
-        count(m, ev->flags & KT_EVF_UNSURE ? KT_CNT_FREE_UNJUDGED :
+        count(m, ev->flags & KT_EVF_UNSURE ? KT_CNT_FREE_UNHOOKED :
                  KT_CNT_FREE_UNKNOWN);
         kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
                           KT_STRAY_UNKNOWN);

@@ -69,13 +69,21 @@ static void add_reason(GString *s, const char *reason)
 static void add_unjudged(GString *text, const KtStats *stats)
 {
     if (stats->counter[KT_CNT_FREE_UNJUDGED]) {
-        add_reason(text, "some double-free and invalid-free are not judged "
-                   "(free.unjudged), because the kernel's symbols lack "
-                   "functions that allocate or defer frees");
+        add_reason(text, "some double-free by vfree() are not judged "
+                   "(free.unjudged), because the kernel's symbols lack the "
+                   "worker of deferred frees");
+    }
+    if (stats->counter[KT_CNT_FREE_UNHOOKED]) {
+        add_reason(text, "double-free, invalid-free, interior-free, "
+                   "wrong-family, wrong-cache and overlap are not judged for "
+                   "memory that no hooked function allocated (free.unhooked), "
+                   "because the kernel's symbols lack functions that allocate");
     }
     if (stats->counter[KT_CNT_ALLOC_UNJUDGED]) {
-        add_reason(text, "some overlap are not judged (alloc.unjudged), "
-                   "because the kernel's symbols lack functions that free");
+        add_reason(text, "some overlap are not judged (alloc.unjudged), and "
+                   "double-free, invalid-free, interior-free, wrong-family and "
+                   "wrong-cache only of hooked functions, because the kernel's "
+                   "symbols lack functions that free");
     }
     if (!stats->caches && stats->counter[KT_CNT_CACHE_UNKNOWN]) {
         add_reason(text, "wrong-cache is not judged, because no kmem_cache can "

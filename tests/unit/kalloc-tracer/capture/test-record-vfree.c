@@ -189,7 +189,7 @@ static void areas_of_a_missing_vmalloc_are_not_judged(void)
     call(w, 2, VFREE, AREA);
     call(w, 2, VFREE, AREA);
     g_assert_cmpuint(errors(w), ==, 0);
-    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNJUDGED), ==, 2);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNHOOKED), ==, 2);
     run_kfree(w, BLOCK);
     g_assert_cmpuint(errors(w), ==, 1);
 }
@@ -203,7 +203,7 @@ static void objects_of_a_missing_kmalloc_are_not_judged(void)
     run_kfree(w, BLOCK);
     run_kfree(w, BLOCK + 4096);
     g_assert_cmpuint(errors(w), ==, 0);
-    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNJUDGED), ==, 2);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNHOOKED), ==, 2);
 }
 
 static void memory_that_a_missing_function_frees_is_not_judged(void)

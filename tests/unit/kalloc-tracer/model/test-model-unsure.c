@@ -86,7 +86,7 @@ static void memory_without_hooks_is_not_judged(void)
     vmalloc(&w);
     vfree(&w, KT_EVF_UNSURE);
     vfree(&w, KT_EVF_UNSURE);
-    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNJUDGED), ==, 2);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_UNHOOKED), ==, 2);
     vmalloc(&w);
     event(&w, KT_EV_ALLOC, 0, VA, KT_EVF_UNSURE);
     g_assert_cmpuint(counter(&w, KT_CNT_ALLOC_UNJUDGED), ==, 1);

@@ -27,6 +27,7 @@ typedef enum SavedFlag {
     SAVED_BY_NOTHING = 1 << 6,
     SAVED_EXPORTS = 1 << 7,
     SAVED_ELF_SYMBOLS = 1 << 8,
+    SAVED_TYPES_FILE = 1 << 9,
 } SavedFlag;
 
 /* ---- writing ---- */
@@ -40,7 +41,8 @@ static uint32_t flags_of(const GsKernel *k)
            (gs_kernel_has_all_symbols(k) ? 0 : SAVED_EXPORTS) |
            (k->elf_symbols ? SAVED_ELF_SYMBOLS : 0) |
            (k->unwind_by == GS_UNWIND_BY_FRAMES ? SAVED_BY_FRAMES : 0) |
-           (k->unwind_by == GS_UNWIND_BY_NOTHING ? SAVED_BY_NOTHING : 0);
+           (k->unwind_by == GS_UNWIND_BY_NOTHING ? SAVED_BY_NOTHING : 0) |
+           (k->btf_from_file || k->saved.types_file ? SAVED_TYPES_FILE : 0);
 }
 
 void gs_kernel_save(const GsKernel *k, GByteArray *to)
@@ -159,6 +161,7 @@ static bool take_head(GsBytes *c, GsKernel *k, GError **errp)
     k->saved.exports = flags & SAVED_EXPORTS;
     k->saved.on = true;
     k->saved.btf = flags & SAVED_BTF;
+    k->saved.types_file = flags & SAVED_TYPES_FILE;
     k->saved.image = flags & SAVED_IMAGE;
     k->page_shift = gs_bytes_u32(c);
     k->slide = gs_bytes_u64(c);

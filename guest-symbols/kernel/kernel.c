@@ -231,7 +231,7 @@ char **gs_kernel_suggest(const GsKernel *k, const char *name, unsigned max)
 
 bool gs_kernel_has_btf(const GsKernel *k)
 {
-    return k->btf || k->saved.btf;
+    return (k->btf && !k->btf_from_file) || k->saved.btf;
 }
 
 bool gs_kernel_btf_left_out(const GsKernel *k)

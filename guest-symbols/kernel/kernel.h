@@ -48,6 +48,7 @@ typedef struct GsTemplate {
  * @symtab: symbols of the kernel proper in link-time addresses
  * @btf: NULL if the image has none, or, if @btf_left_out is set, if it may be
  *       in the part that the search did not reach
+ * @btf_from_file: @btf is a types file's, see gs_kernel_set_types()
  * @orc: never NULL; empty for kernels without ORC tables
  * @unwind_by: set by gs_kernel_find_unwinder()
  * @modules: never NULL
@@ -77,6 +78,7 @@ struct GsKernel {
     GsSymtab *symtab;
     GsBtf *btf;
     bool btf_left_out;
+    bool btf_from_file;
     GsOrcSet *orc;
     GsUnwindBy unwind_by;
     GsModules *modules;
@@ -99,6 +101,7 @@ struct GsKernel {
     struct {
         bool on;
         bool btf;
+        bool types_file;
         bool image;
         bool exports;
         size_t symbol_bytes;

@@ -389,3 +389,10 @@ bool gs_modules_shape(GsModules *m, const GsBtf *btf, GsModuleShape *shape,
     *shape = m->shape;
     return m->has_shape;
 }
+
+void gs_modules_drop_shape(GsModules *m)
+{
+    HOLD_LOCK(m);
+
+    m->has_shape = false;
+}

@@ -46,6 +46,8 @@ void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va);
  *  from @btf (nullable) by the first call that succeeds. */
 bool gs_modules_shape(GsModules *m, const GsBtf *btf, GsModuleShape *shape,
                       GError **errp);
+/** gs_modules_drop_shape() - work it out again: the types were exchanged. */
+void gs_modules_drop_shape(GsModules *m);
 
 /**
  * gs_modules_symbolize() - find the symbol of a module that covers @va

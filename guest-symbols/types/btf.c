@@ -20,6 +20,7 @@
 #define TRY_BYTES       4096    /* what a try costs at least */
 
 struct GsBtf {
+    gatomicrefcount owners;
     GsBtfRecords rec;
     GHashTable *types;          /* name -> id of struct, union or typedef */
 };
@@ -71,6 +72,7 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
     }
     b = g_new0(GsBtf, 1);
     b->rec = rec;
+    g_atomic_ref_count_init(&b->owners);
     index_names(b);
     return b;
 }
@@ -128,9 +130,15 @@ GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room,
     return best;
 }
 
+GsBtf *gs_btf_ref(GsBtf *b)
+{
+    g_atomic_ref_count_inc(&b->owners);
+    return b;
+}
+
 void gs_btf_free(GsBtf *b)
 {
-    if (!b) {
+    if (!b || !g_atomic_ref_count_dec(&b->owners)) {
         return;
     }
     g_hash_table_destroy(b->types);

@@ -29,6 +29,9 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp);
  */
 GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room,
                      bool *left_out);
+/** gs_btf_ref() - return @btf with one more owner. */
+GsBtf *gs_btf_ref(GsBtf *btf);
+/** gs_btf_free() - drop one owner's share; the last one frees. */
 void gs_btf_free(GsBtf *btf);
 /** gs_btf_bytes() - estimate the host memory of the types. */
 size_t gs_btf_bytes(const GsBtf *btf);

@@ -17,7 +17,8 @@ declare -A step_packages=(
         python3 python3-venv python3-setuptools python3-wheel python3-pip
         libglib2.0-dev libjson-glib-dev zlib1g-dev libslirp-dev libattr1-dev
         libcap-ng-dev libcapstone-dev libfdt-dev
-        libbpf-dev libelf-dev libzstd-dev liblzma-dev liblz4-dev libbz2-dev
+        libbpf-dev libelf-dev libdw-dev libzstd-dev liblzma-dev liblz4-dev
+        libbz2-dev
         seabios qemu-system-data gdb gcc-12 shellcheck bpftool pahole"
     [clang]="clang llvm libclang-rt-dev"
     [clang-tidy]="clang clang-tidy"

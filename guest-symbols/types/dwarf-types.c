@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From DWARF to BTF, see dwarf-types.h.
+ *
+ * DWARF has the types of a header once for each file that includes it: a kernel
+ * has thousands of units. So a type is known by what tells two types apart
+ * without reading them: kind, name, size and line. Only the first one is read.
+ *
+ *     unit 1   struct page, 64 bytes, line 78     read: record 17
+ *     unit 2   struct page, 64 bytes, line 78     known: record 17
+ *     unit 3   struct page,  8 bytes, line 12     another one: record 901
+ *
+ * A struct gets its id when it is first met, and is read later, from a queue:
+ * so a struct that leads to itself needs no recursion. Only chains of typedefs,
+ * qualifiers and arrays are followed at once, to CHAIN_MAX.
+ *
+ * libdw reads the bytes.
+ */
+#include "guest-symbols/types/dwarf-types.h"
+#include "guest-symbols/types/btf-writer.h"
+#include "guest-symbols/base/name-hash.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#define CHAIN_MAX       32
+#define BYTES_MAX       (60u << 20)     /* of the section, see btf-records.c */
+#define BIT_MAX         (1u << 24)      /* offset of a member with kind_flag */
+
+/* What tells two types apart; zeros for what does not apply. */
+typedef struct Key {
+    uint32_t tag, name, size, line;
+} Key;
+
+/* A struct, union or enum that has an id and is not read yet. */
+typedef struct Todo {
+    Dwarf_Die die;
+    uint32_t id;
+} Todo;
+
+typedef struct Types {
+    GsBtfWriter *out;
+    GHashTable *known;          /* Key -> id */
+    GQueue todo;
+    uint32_t pointer;
+    unsigned n;                 /* structs and unions */
+} Types;
+
+/* Attributes of a DIE, found in one pass. */
+typedef struct Facts {
+    const char *name;
+    uint64_t size, line, encoding, count, bit_size, bit_offset;
+    int64_t upper, place, data_bit;
+    bool has_size, has_upper, has_place, has_data_bit, has_bit_offset;
+    bool has_type, is_declaration;
+    Dwarf_Attribute type;
+} Facts;
+
+/* ---- attributes ---- */
+
+static uint64_t number(Dwarf_Attribute *a)
+{
+    Dwarf_Word v = 0;
+
+    return dwarf_formudata(a, &v) ? 0 : v;
+}
+
+/* Compilers write only negative values with a signed form. libdw would take
+ * the top bit of the others as a sign, too. */
+static int64_t number_or_less(Dwarf_Attribute *a)
+{
+    Dwarf_Sword v = 0;
+
+    switch (dwarf_whatform(a)) {
+    case DW_FORM_sdata:
+    case DW_FORM_implicit_const:
+        return dwarf_formsdata(a, &v) ? 0 : v;
+    default:
+        return number(a);
+    }
+}
+
+/* The place of a member is a number, or, in old DWARF, "add N". */
+static bool read_place(Dwarf_Attribute *a, int64_t *place)
+{
+    Dwarf_Op *op;
+    size_t n;
+    Dwarf_Word v;
+
+    if (!dwarf_formudata(a, &v)) {
+        *place = v;
+        return true;
+    }
+    if (dwarf_getlocation(a, &op, &n) || n != 1 ||
+        op->atom != DW_OP_plus_uconst) {
+        return false;
+    }
+    *place = op->number;
+    return true;
+}
+
+static void read_bits(Facts *f, Dwarf_Attribute *a)
+{
+    switch (dwarf_whatattr(a)) {
+    case DW_AT_bit_size:
+        f->bit_size = number(a);
+        break;
+    case DW_AT_bit_offset:
+        f->has_bit_offset = true;
+        f->bit_offset = number(a);
+        break;
+    case DW_AT_data_bit_offset:
+        f->has_data_bit = true;
+        f->data_bit = number(a);
+        break;
+    case DW_AT_data_member_location:
+        f->has_place = read_place(a, &f->place);
+        break;
+    }
+}
+
+static void read_array(Facts *f, Dwarf_Attribute *a)
+{
+    f->has_upper = true;
+    f->upper = dwarf_whatattr(a) == DW_AT_count ? (int64_t)number(a) - 1 :
+                                                  number_or_less(a);
+}
+
+static int read_attr(Dwarf_Attribute *a, void *opaque)
+{
+    Facts *f = opaque;
+
+    switch (dwarf_whatattr(a)) {
+    case DW_AT_name:
+        f->name = dwarf_formstring(a);
+        break;
+    case DW_AT_byte_size:
+        f->has_size = true;
+        f->size = number(a);
+        break;
+    case DW_AT_decl_line:
+        f->line = number(a);
+        break;
+    case DW_AT_encoding:
+        f->encoding = number(a);
+        break;
+    case DW_AT_type:
+        f->has_type = true;
+        f->type = *a;
+        break;
+    case DW_AT_declaration:
+        f->is_declaration = true;
+        break;
+    case DW_AT_count:
+    case DW_AT_upper_bound:
+        read_array(f, a);
+        break;
+    default:
+        read_bits(f, a);
+        break;
+    }
+    return DWARF_CB_OK;
+}
+
+static Facts facts_of(Dwarf_Die *die)
+{
+    Facts f = { 0 };
+
+    dwarf_getattrs(die, read_attr, &f, 0);
+    return f;
+}
+
+static bool target(Facts *f, Dwarf_Die *die)
+{
+    return f->has_type && dwarf_formref_die(&f->type, die);
+}
+
+/* ---- what is known ---- */
+
+static guint hash_key(gconstpointer key)
+{
+    return gs_name_hash(key, sizeof(Key));
+}
+
+static gboolean equal_keys(gconstpointer a, gconstpointer b)
+{
+    return !memcmp(a, b, sizeof(Key));
+}
+
+/* Return the id of a key; *@is_new: it was just reserved. */
+static uint32_t intern(Types *t, Key key, bool *is_new)
+{
+    uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(t->known, &key));
+
+    *is_new = !id;
+    if (!id) {
+        id = gs_btf_writer_reserve(t->out);
+        g_hash_table_insert(t->known, g_memdup2(&key, sizeof(key)),
+                            GUINT_TO_POINTER(id));
+    }
+    return id;
+}
+
+static void read_later(Types *t, const Dwarf_Die *die, uint32_t id)
+{
+    Todo *todo = g_new(Todo, 1);
+
+    *todo = (Todo) { *die, id };
+    g_queue_push_tail(&t->todo, todo);
+}
+
+/* Return an id for a struct, union or enum. One without a name is known only
+ * to its user, so it is read for each. */
+static uint32_t intern_compound(Types *t, Dwarf_Die *die, const Facts *f)
+{
+    bool is_new = true;
+    uint32_t id;
+
+    if (!f->has_size || f->is_declaration) {
+        return 0;
+    }
+    if (f->name) {
+        id = intern(t, (Key) { dwarf_tag(die),
+                               gs_btf_writer_name(t->out, f->name),
+                               f->size, f->line }, &is_new);
+    } else {
+        id = gs_btf_writer_reserve(t->out);
+    }
+    if (is_new) {
+        read_later(t, die, id);
+    }
+    return id;
+}
+
+/* ---- types that are referred to ---- */
+
+static uint32_t type_of(Types *t, Facts *f, unsigned depth);
+
+static uint32_t intern_int(Types *t, const Facts *f)
+{
+    bool is_new, sign = f->encoding == DW_ATE_signed ||
+                        f->encoding == DW_ATE_signed_char;
+    uint32_t name = gs_btf_writer_name(t->out, f->name);
+    uint32_t code = (uint32_t)sign << 24 | (uint32_t)(f->size * 8 & 0xff);
+    uint32_t id = intern(t, (Key) { DW_TAG_base_type, name, f->size,
+                                    f->encoding }, &is_new);
+
+    if (is_new) {
+        gs_btf_writer_set(t->out, id, name, gs_btf_info(GS_BTF_INT, 0, false),
+                          f->size, &code, 1);
+    }
+    return id;
+}
+
+static uint32_t intern_typedef(Types *t, Facts *f, unsigned depth)
+{
+    uint32_t name = gs_btf_writer_name(t->out, f->name), to;
+    bool is_new;
+    uint32_t id = intern(t, (Key) { DW_TAG_typedef, name, 0, f->line },
+                         &is_new);
+
+    if (is_new) {
+        to = type_of(t, f, depth + 1);
+        gs_btf_writer_set(t->out, id, name,
+                          gs_btf_info(GS_BTF_TYPEDEF, 0, false), to, NULL, 0);
+    }
+    return id;
+}
+
+static uint32_t array_of(Types *t, uint32_t element, uint64_t n)
+{
+    const uint32_t more[] = { element, 0, n };
+    bool is_new;
+    uint32_t id;
+
+    if (n > UINT32_MAX) {
+        return 0;
+    }
+    id = intern(t, (Key) { DW_TAG_array_type, element, n, 0 }, &is_new);
+    if (is_new) {
+        gs_btf_writer_set(t->out, id, 0, gs_btf_info(GS_BTF_ARRAY, 0, false),
+                          0, more, G_N_ELEMENTS(more));
+    }
+    return id;
+}
+
+/* An array of several dimensions is one of all its elements: only its size and
+ * place are asked for. */
+static uint32_t intern_array(Types *t, Dwarf_Die *die, Facts *f,
+                             unsigned depth)
+{
+    uint32_t element = type_of(t, f, depth + 1);
+    uint64_t n = 1;
+    Dwarf_Die range;
+
+    for (int more = dwarf_child(die, &range); !more && n <= UINT32_MAX;
+         more = dwarf_siblingof(&range, &range)) {
+        Facts r = facts_of(&range);
+
+        if (dwarf_tag(&range) == DW_TAG_subrange_type) {
+            n *= r.has_upper ? MIN((uint64_t)(r.upper + 1), UINT32_MAX) : 0;
+        }
+    }
+    return array_of(t, element, n);
+}
+
+static uint32_t intern_die(Types *t, Dwarf_Die *die, unsigned depth)
+{
+    Facts f = facts_of(die);
+
+    switch (dwarf_tag(die)) {
+    case DW_TAG_base_type:
+        return intern_int(t, &f);
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+        return intern_compound(t, die, &f);
+    case DW_TAG_typedef:
+        return intern_typedef(t, &f, depth);
+    case DW_TAG_array_type:
+        return intern_array(t, die, &f, depth);
+    case DW_TAG_const_type:
+    case DW_TAG_volatile_type:
+    case DW_TAG_restrict_type:
+    case DW_TAG_atomic_type:
+        return type_of(t, &f, depth + 1);
+    case DW_TAG_pointer_type:
+        return t->pointer;
+    default:
+        return 0;
+    }
+}
+
+/* Return the id of what DW_AT_type refers to, 0 for void and for what is not
+ * known here. */
+static uint32_t type_of(Types *t, Facts *f, unsigned depth)
+{
+    Dwarf_Die die;
+
+    return depth < CHAIN_MAX && target(f, &die) ? intern_die(t, &die, depth) :
+                                                  0;
+}
+
+/* ---- structs, unions, enums ---- */
+
+/* Return the bit that a member begins at, and for a bit field its bits. Before
+ * DWARF 4 a bit field counts from the other end of its storage. */
+static bool member_bits(const Facts *f, uint32_t type_size, uint64_t *bit)
+{
+    uint64_t storage = (f->has_size ? f->size : type_size) * 8;
+
+    *bit = f->has_place ? f->place * 8 : 0;
+    if (f->has_data_bit) {
+        *bit = f->data_bit;
+    } else if (f->has_bit_offset) {
+        *bit += storage - f->bit_offset - f->bit_size;
+    }
+    return *bit < BIT_MAX && f->bit_size < 256;
+}
+
+/* The size of a bit field's type; its storage may have one of its own. */
+static uint32_t size_behind(Facts *f)
+{
+    Facts at = *f;
+    Dwarf_Die die;
+
+    for (unsigned i = 0; i < CHAIN_MAX && target(&at, &die); i++) {
+        at = facts_of(&die);
+        if (at.has_size) {
+            return at.size;
+        }
+    }
+    return 0;
+}
+
+static void put_member(Types *t, Dwarf_Die *die, GArray *words)
+{
+    Facts f = facts_of(die);
+    uint32_t type = type_of(t, &f, 0);
+    uint64_t bit;
+
+    if (type && member_bits(&f, f.bit_size ? size_behind(&f) : 0, &bit)) {
+        const uint32_t row[] = {
+            gs_btf_writer_name(t->out, f.name), type, f.bit_size << 24 | bit,
+        };
+
+        g_array_append_vals(words, row, G_N_ELEMENTS(row));
+    }
+}
+
+static void put_compound(Types *t, Dwarf_Die *die, const Facts *f, uint32_t id)
+{
+    GsBtfKind kind = dwarf_tag(die) == DW_TAG_union_type ? GS_BTF_UNION :
+                                                           GS_BTF_STRUCT;
+    g_autoptr(GArray) words = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    Dwarf_Die member;
+
+    for (int more = dwarf_child(die, &member); !more;
+         more = dwarf_siblingof(&member, &member)) {
+        if (dwarf_tag(&member) == DW_TAG_member) {
+            put_member(t, &member, words);
+        }
+    }
+    gs_btf_writer_set(t->out, id, gs_btf_writer_name(t->out, f->name),
+                      gs_btf_info(kind, words->len / 3, true), f->size,
+                      (uint32_t *)words->data, words->len);
+    t->n++;
+}
+
+static int64_t enumerator_value(Dwarf_Die *die)
+{
+    Dwarf_Attribute a;
+
+    return dwarf_attr(die, DW_AT_const_value, &a) ? number_or_less(&a) : 0;
+}
+
+/* Each enumerator has 64 bits, so no sign is needed. */
+static void put_enum(Types *t, Dwarf_Die *die, const Facts *f, uint32_t id)
+{
+    g_autoptr(GArray) words = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    Dwarf_Die one;
+
+    for (int more = dwarf_child(die, &one); !more;
+         more = dwarf_siblingof(&one, &one)) {
+        uint64_t v = enumerator_value(&one);
+        const uint32_t row[] = {
+            gs_btf_writer_name(t->out, facts_of(&one).name), v, v >> 32,
+        };
+
+        g_array_append_vals(words, row, G_N_ELEMENTS(row));
+    }
+    gs_btf_writer_set(t->out, id, gs_btf_writer_name(t->out, f->name),
+                      gs_btf_info(GS_BTF_ENUM64, words->len / 3, true),
+                      f->size, (uint32_t *)words->data, words->len);
+}
+
+static void read_todo(Types *t)
+{
+    Todo *todo;
+
+    while ((todo = g_queue_pop_head(&t->todo))) {
+        Facts f = facts_of(&todo->die);
+
+        if (dwarf_tag(&todo->die) == DW_TAG_enumeration_type) {
+            put_enum(t, &todo->die, &f, todo->id);
+        } else {
+            put_compound(t, &todo->die, &f, todo->id);
+        }
+        g_free(todo);
+    }
+}
+
+/* ---- units ---- */
+
+/* An enum without a name is known by its first enumerator. */
+static void add_enum(Types *t, Dwarf_Die *die, const Facts *f)
+{
+    Dwarf_Die first;
+    bool is_new;
+    uint32_t id;
+
+    if (f->name) {
+        intern_compound(t, die, f);
+    } else if (!dwarf_child(die, &first)) {
+        id = intern(t, (Key) { DW_TAG_enumerator,
+                               gs_btf_writer_name(t->out,
+                                                  facts_of(&first).name),
+                               f->size, f->line }, &is_new);
+        if (is_new) {
+            read_later(t, die, id);
+        }
+    }
+}
+
+static void put_function(Types *t, Dwarf_Die *die, uint32_t name, uint32_t id)
+{
+    g_autoptr(GArray) words = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    Dwarf_Die param;
+    uint32_t proto;
+
+    for (int more = dwarf_child(die, &param); !more;
+         more = dwarf_siblingof(&param, &param)) {
+        if (dwarf_tag(&param) == DW_TAG_formal_parameter) {
+            const uint32_t row[] = {
+                gs_btf_writer_name(t->out, facts_of(&param).name), 0,
+            };
+
+            g_array_append_vals(words, row, G_N_ELEMENTS(row));
+        }
+    }
+    proto = gs_btf_writer_add(t->out, 0,
+                              gs_btf_info(GS_BTF_FUNC_PROTO, words->len / 2,
+                                          false),
+                              0, (uint32_t *)words->data, words->len);
+    gs_btf_writer_set(t->out, id, name, gs_btf_info(GS_BTF_FUNC, 0, false),
+                      proto, NULL, 0);
+}
+
+/* A declaration has no names of parameters. */
+static void add_function(Types *t, Dwarf_Die *die, const Facts *f)
+{
+    uint32_t name, id;
+    bool is_new;
+
+    if (f->name && !f->is_declaration) {
+        name = gs_btf_writer_name(t->out, f->name);
+        id = intern(t, (Key) { DW_TAG_subprogram, name, 0, 0 }, &is_new);
+        if (is_new) {
+            put_function(t, die, name, id);
+        }
+    }
+}
+
+static void add_die(Types *t, Dwarf_Die *die)
+{
+    Facts f;
+
+    switch (dwarf_tag(die)) {
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+        f = facts_of(die);
+        if (f.name) {
+            intern_compound(t, die, &f);
+        }
+        break;
+    case DW_TAG_enumeration_type:
+        f = facts_of(die);
+        add_enum(t, die, &f);
+        break;
+    case DW_TAG_typedef:
+        intern_die(t, die, 0);
+        break;
+    case DW_TAG_subprogram:
+        f = facts_of(die);
+        add_function(t, die, &f);
+        break;
+    default:
+        return;
+    }
+    read_todo(t);
+}
+
+static bool add_unit(Types *t, Dwarf_Die *unit)
+{
+    Dwarf_Die die;
+
+    for (int more = dwarf_child(unit, &die); !more;
+         more = dwarf_siblingof(&die, &die)) {
+        add_die(t, &die);
+        if (gs_btf_writer_bytes(t->out) > BYTES_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_units(Types *t, Dwarf *dwarf, GError **errp)
+{
+    Dwarf_CU *cu = NULL;
+    Dwarf_Die unit;
+
+    while (!dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL)) {
+        if (!add_unit(t, &unit)) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                        "DWARF: the types have more than %u MiB",
+                        BYTES_MAX >> 20);
+            return false;
+        }
+    }
+    if (!t->n) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "DWARF: no types");
+    }
+    return t->n;
+}
+
+GByteArray *gs_dwarf_types(Elf *elf, GError **errp)
+{
+    g_autoptr(GsBtfWriter) out = gs_btf_writer_new();
+    Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    Types t = {
+        .out = out,
+        .known = g_hash_table_new_full(hash_key, equal_keys, g_free, NULL),
+        .todo = G_QUEUE_INIT,
+    };
+    GByteArray *raw = NULL;
+
+    t.pointer = gs_btf_writer_add(out, 0, gs_btf_info(GS_BTF_PTR, 0, false), 0,
+                                  NULL, 0);
+    if (!dwarf) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "DWARF: %s",
+                    dwarf_errmsg(-1));
+    } else if (add_units(&t, dwarf, errp)) {
+        raw = gs_btf_writer_end(out);
+    }
+    g_hash_table_destroy(t.known);
+    g_queue_clear_full(&t.todo, g_free);
+    dwarf_end(dwarf);
+    return raw;
+}

@@ -49,17 +49,10 @@ static bool has_page_prototypes(const GsKernel *k)
     return false;
 }
 
-KtBoot *kt_capture_new_boot(KtCapture *c)
+void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot)
 {
-    GsKernel *k = c->shared.kernel;
-    KtBudget *budget = kt_tracer_budget(c->shared.tracer);
-    KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
+    const GsKernel *k = c->shared.kernel;
 
-    boot->guest = kt_guest_new(k, c->shared.tracer,
-                               qemu_plugin_vaddr_to_host);
-    if (c->shared.profile) {
-        kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
-    }
     if (c->pages && has_page_prototypes(k)) {
         boot->pages = kt_struct_page_new(k, boot->guest);
     }
@@ -68,6 +61,22 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }
+}
+
+KtBoot *kt_capture_new_boot(KtCapture *c)
+{
+    GsKernel *k = c->shared.kernel;
+    KtBudget *budget = kt_tracer_budget(c->shared.tracer);
+    KtBoot *boot = g_aligned_alloc0(1, sizeof(KtBoot), 64);
+
+    kt_capture_choose_types(c, k);
+    boot->guest = kt_guest_new(k, c->shared.tracer,
+                               qemu_plugin_vaddr_to_host);
+    if (c->shared.profile) {
+        kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
+    }
+    kt_guest_check_types(boot->guest, &c->fit);
+    kt_capture_resolve_hooks(c, boot);
     kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
     kt_tracer_save_kernel(c->shared.tracer, k, true);
     return boot;

@@ -10,6 +10,7 @@
 
 #include "kalloc-tracer/capture/capture.h"
 #include "kalloc-tracer/capture/record.h"
+#include "kalloc-tracer/kernel/types-fit.h"
 
 /** struct KtResume - a loaded snapshot whose kernel is not found yet, see
  *  capture-snapshot.c */
@@ -26,6 +27,9 @@ typedef struct KtResume KtResume;
  * @applying: the tracer's thread was started
  * @resume: (atomic) NULL: no snapshot waits for its kernel
  * @stopped_looking: (atomic) the search for @resume's kernel failed
+ * @types: (borrowed) types=FILE, NULL: not given
+ * @fit: does it fit the running kernel?
+ * @say: print a line on stderr; @said: (owned) the last one
  * @lock: of @boot and @resume, and of the kernel's slide and modules
  */
 struct KtCapture {
@@ -41,6 +45,10 @@ struct KtCapture {
     bool applying;
     KtResume *resume;
     bool stopped_looking;
+    const GsTypesFile *types;
+    KtTypesFit fit;
+    void (*say)(const char *line);
+    char *said;
     GMutex lock;
 };
 
@@ -75,6 +83,12 @@ void kt_capture_set_kernel(KtCapture *c, GsKernel *k);
 /** kt_capture_new_boot() - (owned) Create the boot of that kernel; it is not
  *  published yet. Lock held. */
 KtBoot *kt_capture_new_boot(KtCapture *c);
+/** kt_capture_choose_types() - Choose where the types of a found kernel are
+ *  from. Lock held, before kt_capture_new_boot(). */
+void kt_capture_choose_types(KtCapture *c, GsKernel *k);
+/** kt_capture_resolve_hooks() - Fill in the hooks of @boot, and what those of
+ *  the page allocator need, from the kernel's symbols and types. Lock held. */
+void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot);
 /** kt_capture_publish() - Make @boot visible to callbacks. The caller requests
  *  a flush, because translated code has no hooks of it. Lock held. */
 void kt_capture_publish(KtCapture *c, KtBoot *boot);

@@ -33,6 +33,17 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
                             const KtProfile *profile, unsigned max_vcpus,
                             bool pages);
 
+/**
+ * kt_capture_set_types() - Set where types come from if a kernel has none
+ * @types: (borrowed, nullable) a file
+ * @say: prints a line on stderr: what is missing, or why the file is not used.
+ *       Called on vCPU threads
+ *
+ * Call once, after kt_capture_start().
+ */
+void kt_capture_set_types(KtCapture *c, const GsTypesFile *types,
+                          void (*say)(const char *line));
+
 /** kt_capture_reset() - Look for the kernel again, after a reset of the VM.
  *  Lock held, all vCPUs are stopped. */
 void kt_capture_reset(KtCapture *c);

@@ -53,6 +53,7 @@ typedef struct KtGuestLayout {
  * @at: offsets; after kt_guest_new() and kt_guest_set_caches() only @learner
  *      changes them, from UNKNOWN to a value
  * @learner: NULL: the kernel has types
+ * @fit: (nullable) of types that are from a file
  * @from_profile: the kernel is not Linux
  * @vmemmap, @page_offset: (atomic) the direct map, 0 until it is known;
  *                         @page_offset is stored last, with release
@@ -67,6 +68,7 @@ typedef struct KtGuestLayout {
 struct KtGuest {
     KtGuestLayout at;
     KtLearner *learner;
+    KtTypesFit *fit;
     bool from_profile;
     const GsKernel *kernel;
     KtTracer *tracer;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where a KtGuest finds tasks, caches and struct pages: offsets of members
- * from the kernel's BTF, addresses of variables from its symbols. Called once
- * for each kernel, by kt_guest_new().
+ * from the kernel's types, addresses of variables from its symbols. Called once
+ * for each kernel, by kt_guest_new(), and again if its types are dropped.
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 
@@ -110,4 +110,42 @@ void kt_guest_find_layout(KtGuestLayout *at, const GsKernel *k)
     at->cache_size = member(k, "kmem_cache", "size");
     at->cache_left_pad = member(k, "kmem_cache", "red_left_pad");
     at->size_bytes = sizeof(uint32_t);
+}
+
+/* ---- a kernel profile ---- */
+
+void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
+{
+    g->from_profile = true;
+    g_clear_pointer(&g->learner, kt_learner_free);
+    g->at = (KtGuestLayout) {
+        .base_is_task = true, .page_shift = g->at.page_shift,
+        .task_pid = UNKNOWN, .task_comm = UNKNOWN, .task_softirq = UNKNOWN,
+        .task_preempt = UNKNOWN, .page_head = UNKNOWN, .slab_cache = UNKNOWN,
+        .sheaf_head = UNKNOWN,
+        .cache_name = at->name, .cache_size = at->size,
+        .cache_object_size = at->size, .cache_left_pad = UNKNOWN,
+        .size_bytes = at->size_bytes,
+    };
+}
+
+/* ---- types from a file ---- */
+
+void kt_guest_check_types(KtGuest *g, KtTypesFit *fit)
+{
+    g->fit = fit;
+}
+
+void kt_guest_drop_types(KtGuest *g)
+{
+    g->at = (KtGuestLayout) { 0 };
+    kt_guest_find_layout(&g->at, g->kernel);
+    g->vmemmap = g->page_offset = 0;
+    g_hash_table_remove_all(g->caches);
+    memset(g->boot_cache, 0, sizeof(g->boot_cache));
+    memset(g->boot_copy, 0, sizeof(g->boot_copy));
+    g->kmem_cache = (KtCacheId) { 0 };
+    g->cache_epoch++;
+    kt_learner_free(g->learner);
+    g->learner = kt_learner_new(g);
 }

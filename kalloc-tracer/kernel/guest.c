@@ -31,21 +31,6 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
     return g;
 }
 
-void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at)
-{
-    g->from_profile = true;
-    g_clear_pointer(&g->learner, kt_learner_free);
-    g->at = (KtGuestLayout) {
-        .base_is_task = true, .page_shift = g->at.page_shift,
-        .task_pid = UNKNOWN, .task_comm = UNKNOWN, .task_softirq = UNKNOWN,
-        .task_preempt = UNKNOWN, .page_head = UNKNOWN, .slab_cache = UNKNOWN,
-        .sheaf_head = UNKNOWN,
-        .cache_name = at->name, .cache_size = at->size,
-        .cache_object_size = at->size, .cache_left_pad = UNKNOWN,
-        .size_bytes = at->size_bytes,
-    };
-}
-
 void kt_guest_free(KtGuest *g)
 {
     if (g) {
@@ -159,6 +144,10 @@ KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, const KtTaskAt *at)
     }
     if (at->va != cpu->task_va || pid != cpu->pid ||
         memcmp(comm, cpu->comm, sizeof(comm))) {
+        if (kt_types_fit_is_open(g->fit) &&
+            !kt_types_fit_task(g->fit, pid, comm)) {
+            return (KtTaskId) { 0 };
+        }
         cpu->task_va = at->va;
         cpu->pid = pid;
         memcpy(cpu->comm, comm, sizeof(comm));
@@ -290,6 +279,39 @@ static KtCacheId read_profile_cache(KtGuest *g, uint64_t cache_va)
     return kt_tracer_add_cache(g->tracer, cache_va, name, size, size);
 }
 
+/* Read the members of a kmem_cache. Return false if they are unreadable, or if
+ * they prove that a types file does not fit. */
+static bool read_members(const KtGuest *g, uint64_t cache_va,
+                         char name[CACHE_NAME_MAX], uint32_t *object_size,
+                         uint32_t *size)
+{
+    bool readable;
+
+    if (g->at.cache_name == UNKNOWN || g->at.cache_size == UNKNOWN) {
+        return false;
+    }
+    *object_size = *size = 0;
+    readable = read_name(g, cache_va, name) &&
+               kt_guest_object_size(g, cache_va, object_size) &&
+               read_size(g, cache_va + g->at.cache_size, size);
+    if (kt_types_fit_is_open(g->fit)) {
+        readable = kt_types_fit_cache(g->fit, cache_va,
+                                      readable ? name : NULL, *object_size,
+                                      *size) && readable;
+    }
+    return readable;
+}
+
+/* A cache that a snapshot has is compared with a types file, too. */
+static bool is_refuted(const KtGuest *g, uint64_t cache_va)
+{
+    char name[CACHE_NAME_MAX];
+    uint32_t object_size, size;
+
+    return kt_types_fit_is_open(g->fit) &&
+           !read_members(g, cache_va, name, &object_size, &size);
+}
+
 static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
 {
     char name[CACHE_NAME_MAX];
@@ -299,10 +321,7 @@ static KtCacheId read_cache_locked(KtGuest *g, uint64_t cache_va)
     if (g->from_profile) {
         return read_profile_cache(g, cache_va);
     }
-    if (g->at.cache_name == UNKNOWN || g->at.cache_size == UNKNOWN ||
-        !read_name(g, cache_va, name) ||
-        !kt_guest_object_size(g, cache_va, &object_size) ||
-        !read_size(g, cache_va + g->at.cache_size, &size)) {
+    if (!read_members(g, cache_va, name, &object_size, &size)) {
         return (KtCacheId) { 0 };
     }
     id = boot_alias_locked(g, cache_va, name);
@@ -327,7 +346,9 @@ static KtCacheId find_cache(KtGuest *g, uint64_t cache_va)
     g_mutex_lock(&g->lock);
     value = g_hash_table_lookup(g->caches, &cache_va);
     id.v = GPOINTER_TO_UINT(value);
-    if (!id.v) {
+    if (id.v && is_refuted(g, cache_va)) {
+        id.v = 0;
+    } else if (!id.v) {
         id = read_cache_locked(g, cache_va);
         if (id.v) {
             g_hash_table_insert(g->caches,

@@ -17,6 +17,7 @@
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/id-map.h"
 #include "kalloc-tracer/hooks/profile.h"
+#include "kalloc-tracer/kernel/types-fit.h"
 #include "guest-symbols/base/stream.h"
 
 /** KtView - return the host address of guest memory at @va, NULL if it is not
@@ -45,6 +46,14 @@ void kt_guest_free(KtGuest *g);
 /** kt_guest_set_caches() - use the offsets of a kernel profile: the kernel is
  *  not Linux, and only its caches are known. Call before any other function. */
 void kt_guest_set_caches(KtGuest *g, const KtCacheLayout *at);
+
+/** kt_guest_check_types() - compare what is read with what is known, as long
+ *  as @fit is open. @fit: (borrowed) Call before any other function. */
+void kt_guest_check_types(KtGuest *g, KtTypesFit *fit);
+/** kt_guest_drop_types() - work out again where members are, and drop the
+ *  caches that were read: the kernel's types have changed. No vCPU executes;
+ *  the caller clears each KtGuestCpu. */
+void kt_guest_drop_types(KtGuest *g);
 
 /**
  * struct KtGuestCache - a kmem_cache: its address, and what was read of it

@@ -141,6 +141,9 @@ static bool fit_together(const KtOptions *o, char **why)
     } else if (o->profile && o->pages) {
         *why = g_strdup("options 'pages' and 'profile' exclude each other: "
                         "'pages' is for Linux only, remove one of them");
+    } else if (o->profile && o->types) {
+        *why = g_strdup("options 'types' and 'profile' exclude each other: "
+                        "'types' is for Linux only, remove one of them");
     } else {
         return true;
     }

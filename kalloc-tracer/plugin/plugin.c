@@ -261,13 +261,40 @@ static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
     return t;
 }
 
+/* Open types=FILE, if given. Returns: false if it cannot be used. */
+static bool open_types(GsTypesFile **out, const GsArch *arch,
+                       const KtOptions *o)
+{
+    g_autoptr(GError) err = NULL;
+    const GsArch *of_file;
+
+    *out = o->types ? gs_types_file_open(o->types, &err) : NULL;
+    if (err) {
+        say("types=%s", err->message);
+        return false;
+    }
+    of_file = *out ? gs_types_file_arch(*out) : NULL;
+    if (of_file && of_file != arch) {
+        say("types=%s: this file is for %s, but the guest is %s", o->types,
+            of_file->name, arch->name);
+        g_clear_pointer(out, gs_types_file_free);
+        return false;
+    }
+    return true;
+}
+
 static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
                     const KtOptions *o)
 {
     const GsArch *arch = gs_arch_find(info->target_name);
     unsigned n_cpus = MAX(info->system.max_vcpus, 1);
-    Plugin *p = g_new0(Plugin, 1);
+    GsTypesFile *types;
+    Plugin *p;
 
+    if (!open_types(&types, arch, o)) {
+        return false;
+    }
+    p = g_new0(Plugin, 1);
     if (!qemu_plugin_register_monitor_cmd(id, "ka", mc_help_params(),
                                           mc_help_short(), run_command, p)) {
         say("%s", loaded_twice);
@@ -287,6 +314,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     kt_tracer_on_second(p->tracer, on_second, p);
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder,
                                   p->given.profile, n_cpus, o->pages);
+    kt_capture_set_types(p->capture, types, warn);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);
     g_timeout_add_seconds(1, each_second, p);

@@ -8,6 +8,8 @@
  */
 #include "monitor-cmds/commands/commands.h"
 
+#include <string.h>
+
 typedef struct StatRow {
     const char *key;
     size_t offset;
@@ -116,6 +118,13 @@ static void print_slide(McOut *out, const GsKernel *k)
                 "unknown: symbols were read at their run-time addresses" });
 }
 
+static const char *types_from(const McContext *ctx)
+{
+    const char *from = gs_kernel_types_from(ctx->kernel);
+
+    return strcmp(from, "none") || !ctx->learned ? from : "learned";
+}
+
 static void print_kernel(McOut *out)
 {
     const GsKernel *k = out->ctx->kernel;
@@ -147,6 +156,7 @@ static void print_kernel(McOut *out)
     put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" :
              gs_kernel_btf_left_out(k) ?
              "not found: too many candidates in the guest's memory" : "no");
+    put_text(out, "kernel.types", types_from(out->ctx));
     put_text(out, "kernel.unwind", gs_kernel_unwinder(k));
     if (out->ctx->learned) {
         put_text(out, "types.learned", out->ctx->learned);

@@ -1,0 +1,7 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Workload of test_types.py: files and processes. Then write the kernel's types
+# to /share/out.
+sh /ka/work.sh "$1"
+mkdir -p /share/out
+/share/ka-out /share/out /sys/kernel/btf/vmlinux

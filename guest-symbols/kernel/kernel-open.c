@@ -106,18 +106,23 @@ static void search_btf(GsKernel *k)
     }
 }
 
+/* A section without a type is the same as no section. */
 static bool load_btf(GsKernel *k, GError **errp)
 {
     uint64_t va;
     const uint8_t *data;
     size_t len;
 
-    if (gs_image_section(k->image, ".BTF", &va, &data, &len)) {
-        k->btf = gs_btf_new(data, len, errp);
-        return k->btf != NULL;
+    if (!gs_image_section(k->image, ".BTF", &va, &data, &len)) {
+        search_btf(k);
+        return true;
     }
-    search_btf(k);
-    return true;
+    k->btf = gs_btf_new(data, len, errp);
+    if (k->btf && gs_btf_is_empty(k->btf)) {
+        g_clear_pointer(&k->btf, gs_btf_free);
+        return true;
+    }
+    return k->btf != NULL;
 }
 
 /* The labels around the sections of an image whose sections have no names. */

@@ -249,6 +249,10 @@ GsTypesFile *gs_types_file_open(const char *path, GError **errp)
     if (fd >= 0) {
         close(fd);
     }
+    if (ok && gs_btf_is_empty(f->btf)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "it has no types");
+        ok = false;
+    }
     if (!ok) {
         g_prefix_error(errp, "%s: ", path);
         return NULL;

@@ -208,10 +208,6 @@ static bool index_records(GsBtfRecords *r, const Walk *w, GError **errp)
         g_array_append_val(at, here);
         here = next;
     }
-    if (at->len == 1) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "BTF: no types");
-        return false;
-    }
     r->n = at->len;
     r->at = (uint32_t *)g_array_free(g_steal_pointer(&at), FALSE);
     return true;

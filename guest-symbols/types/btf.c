@@ -77,15 +77,26 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
     return b;
 }
 
+bool gs_btf_is_empty(const GsBtf *btf)
+{
+    return btf->rec.n <= 1;         /* type 0 is void */
+}
+
 static GsBtf *try_at(const uint8_t *data, size_t len, size_t takes,
                      size_t *room, bool *left_out)
 {
+    GsBtf *btf;
+
     if (takes > *room) {
         *left_out = true;
         return NULL;
     }
     *room -= takes;
-    return gs_btf_new(data, len, NULL);
+    btf = gs_btf_new(data, len, NULL);
+    if (btf && gs_btf_is_empty(btf)) {
+        g_clear_pointer(&btf, gs_btf_free);
+    }
+    return btf;
 }
 
 /* An image may have BTF of programs inside: the kernel's own is larger. */

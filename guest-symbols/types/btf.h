@@ -33,6 +33,8 @@ GsBtf *gs_btf_search(const uint8_t *data, size_t len, size_t *room,
 GsBtf *gs_btf_ref(GsBtf *btf);
 /** gs_btf_free() - drop one owner's share; the last one frees. */
 void gs_btf_free(GsBtf *btf);
+/** gs_btf_is_empty() - return true if the section has no type. */
+bool gs_btf_is_empty(const GsBtf *btf);
 /** gs_btf_bytes() - estimate the host memory of the types. */
 size_t gs_btf_bytes(const GsBtf *btf);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsBtf, gs_btf_free)

@@ -191,7 +191,7 @@ def clean(kernel, smp, size, without=None):
 
 
 def run_cases_in_one(tap, args, share, folder):
-    for kernel in args.kernel:
+    for kernel in share:        # none if there is no case
         loaded = LoadedGuest(kernel, share[kernel], folder)
         with loaded.guest:
             for case in args.case:

@@ -18,10 +18,10 @@
  */
 #include "guest-symbols/types/dwarf-types.h"
 #include "guest-symbols/types/btf-writer.h"
+#include "guest-symbols/types/dwarf-facts.h"
 #include "guest-symbols/base/name-hash.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 
 #define CHAIN_MAX       32
 #define BYTES_MAX       (60u << 20)     /* of the section, see btf-records.c */
@@ -45,135 +45,6 @@ typedef struct Types {
     uint32_t pointer;
     unsigned n;                 /* structs and unions */
 } Types;
-
-/* Attributes of a DIE, found in one pass. */
-typedef struct Facts {
-    const char *name;
-    uint64_t size, line, encoding, count, bit_size, bit_offset;
-    int64_t upper, place, data_bit;
-    bool has_size, has_upper, has_place, has_data_bit, has_bit_offset;
-    bool has_type, is_declaration;
-    Dwarf_Attribute type;
-} Facts;
-
-/* ---- attributes ---- */
-
-static uint64_t number(Dwarf_Attribute *a)
-{
-    Dwarf_Word v = 0;
-
-    return dwarf_formudata(a, &v) ? 0 : v;
-}
-
-/* Compilers write only negative values with a signed form. libdw would take
- * the top bit of the others as a sign, too. */
-static int64_t number_or_less(Dwarf_Attribute *a)
-{
-    Dwarf_Sword v = 0;
-
-    switch (dwarf_whatform(a)) {
-    case DW_FORM_sdata:
-    case DW_FORM_implicit_const:
-        return dwarf_formsdata(a, &v) ? 0 : v;
-    default:
-        return number(a);
-    }
-}
-
-/* The place of a member is a number, or, in old DWARF, "add N". */
-static bool read_place(Dwarf_Attribute *a, int64_t *place)
-{
-    Dwarf_Op *op;
-    size_t n;
-    Dwarf_Word v;
-
-    if (!dwarf_formudata(a, &v)) {
-        *place = v;
-        return true;
-    }
-    if (dwarf_getlocation(a, &op, &n) || n != 1 ||
-        op->atom != DW_OP_plus_uconst) {
-        return false;
-    }
-    *place = op->number;
-    return true;
-}
-
-static void read_bits(Facts *f, Dwarf_Attribute *a)
-{
-    switch (dwarf_whatattr(a)) {
-    case DW_AT_bit_size:
-        f->bit_size = number(a);
-        break;
-    case DW_AT_bit_offset:
-        f->has_bit_offset = true;
-        f->bit_offset = number(a);
-        break;
-    case DW_AT_data_bit_offset:
-        f->has_data_bit = true;
-        f->data_bit = number(a);
-        break;
-    case DW_AT_data_member_location:
-        f->has_place = read_place(a, &f->place);
-        break;
-    }
-}
-
-static void read_array(Facts *f, Dwarf_Attribute *a)
-{
-    f->has_upper = true;
-    f->upper = dwarf_whatattr(a) == DW_AT_count ? (int64_t)number(a) - 1 :
-                                                  number_or_less(a);
-}
-
-static int read_attr(Dwarf_Attribute *a, void *opaque)
-{
-    Facts *f = opaque;
-
-    switch (dwarf_whatattr(a)) {
-    case DW_AT_name:
-        f->name = dwarf_formstring(a);
-        break;
-    case DW_AT_byte_size:
-        f->has_size = true;
-        f->size = number(a);
-        break;
-    case DW_AT_decl_line:
-        f->line = number(a);
-        break;
-    case DW_AT_encoding:
-        f->encoding = number(a);
-        break;
-    case DW_AT_type:
-        f->has_type = true;
-        f->type = *a;
-        break;
-    case DW_AT_declaration:
-        f->is_declaration = true;
-        break;
-    case DW_AT_count:
-    case DW_AT_upper_bound:
-        read_array(f, a);
-        break;
-    default:
-        read_bits(f, a);
-        break;
-    }
-    return DWARF_CB_OK;
-}
-
-static Facts facts_of(Dwarf_Die *die)
-{
-    Facts f = { 0 };
-
-    dwarf_getattrs(die, read_attr, &f, 0);
-    return f;
-}
-
-static bool target(Facts *f, Dwarf_Die *die)
-{
-    return f->has_type && dwarf_formref_die(&f->type, die);
-}
 
 /* ---- what is known ---- */
 
@@ -211,7 +82,7 @@ static void read_later(Types *t, const Dwarf_Die *die, uint32_t id)
 
 /* Return an id for a struct, union or enum. One without a name is known only
  * to its user, so it is read for each. */
-static uint32_t intern_compound(Types *t, Dwarf_Die *die, const Facts *f)
+static uint32_t intern_compound(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 {
     bool is_new = true;
     uint32_t id;
@@ -234,9 +105,9 @@ static uint32_t intern_compound(Types *t, Dwarf_Die *die, const Facts *f)
 
 /* ---- types that are referred to ---- */
 
-static uint32_t type_of(Types *t, Facts *f, unsigned depth);
+static uint32_t type_of(Types *t, GsDwarfFacts *f, unsigned depth);
 
-static uint32_t intern_int(Types *t, const Facts *f)
+static uint32_t intern_int(Types *t, const GsDwarfFacts *f)
 {
     bool is_new, sign = f->encoding == DW_ATE_signed ||
                         f->encoding == DW_ATE_signed_char;
@@ -252,7 +123,7 @@ static uint32_t intern_int(Types *t, const Facts *f)
     return id;
 }
 
-static uint32_t intern_typedef(Types *t, Facts *f, unsigned depth)
+static uint32_t intern_typedef(Types *t, GsDwarfFacts *f, unsigned depth)
 {
     uint32_t name = gs_btf_writer_name(t->out, f->name), to;
     bool is_new;
@@ -286,7 +157,7 @@ static uint32_t array_of(Types *t, uint32_t element, uint64_t n)
 
 /* An array of several dimensions is one of all its elements: only its size and
  * place are asked for. */
-static uint32_t intern_array(Types *t, Dwarf_Die *die, Facts *f,
+static uint32_t intern_array(Types *t, Dwarf_Die *die, GsDwarfFacts *f,
                              unsigned depth)
 {
     uint32_t element = type_of(t, f, depth + 1);
@@ -295,7 +166,7 @@ static uint32_t intern_array(Types *t, Dwarf_Die *die, Facts *f,
 
     for (int more = dwarf_child(die, &range); !more && n <= UINT32_MAX;
          more = dwarf_siblingof(&range, &range)) {
-        Facts r = facts_of(&range);
+        GsDwarfFacts r = gs_dwarf_facts(&range);
 
         if (dwarf_tag(&range) == DW_TAG_subrange_type) {
             n *= r.has_upper ? MIN((uint64_t)(r.upper + 1), UINT32_MAX) : 0;
@@ -306,7 +177,7 @@ static uint32_t intern_array(Types *t, Dwarf_Die *die, Facts *f,
 
 static uint32_t intern_die(Types *t, Dwarf_Die *die, unsigned depth)
 {
-    Facts f = facts_of(die);
+    GsDwarfFacts f = gs_dwarf_facts(die);
 
     switch (dwarf_tag(die)) {
     case DW_TAG_base_type:
@@ -333,19 +204,20 @@ static uint32_t intern_die(Types *t, Dwarf_Die *die, unsigned depth)
 
 /* Return the id of what DW_AT_type refers to, 0 for void and for what is not
  * known here. */
-static uint32_t type_of(Types *t, Facts *f, unsigned depth)
+static uint32_t type_of(Types *t, GsDwarfFacts *f, unsigned depth)
 {
     Dwarf_Die die;
 
-    return depth < CHAIN_MAX && target(f, &die) ? intern_die(t, &die, depth) :
-                                                  0;
+    return depth < CHAIN_MAX && gs_dwarf_target(f, &die) ?
+               intern_die(t, &die, depth) : 0;
 }
 
 /* ---- structs, unions, enums ---- */
 
 /* Return the bit that a member begins at, and for a bit field its bits. Before
  * DWARF 4 a bit field counts from the other end of its storage. */
-static bool member_bits(const Facts *f, uint32_t type_size, uint64_t *bit)
+static bool member_bits(const GsDwarfFacts *f, uint32_t type_size,
+                        uint64_t *bit)
 {
     uint64_t storage = (f->has_size ? f->size : type_size) * 8;
 
@@ -359,13 +231,13 @@ static bool member_bits(const Facts *f, uint32_t type_size, uint64_t *bit)
 }
 
 /* The size of a bit field's type; its storage may have one of its own. */
-static uint32_t size_behind(Facts *f)
+static uint32_t size_behind(GsDwarfFacts *f)
 {
-    Facts at = *f;
+    GsDwarfFacts at = *f;
     Dwarf_Die die;
 
-    for (unsigned i = 0; i < CHAIN_MAX && target(&at, &die); i++) {
-        at = facts_of(&die);
+    for (unsigned i = 0; i < CHAIN_MAX && gs_dwarf_target(&at, &die); i++) {
+        at = gs_dwarf_facts(&die);
         if (at.has_size) {
             return at.size;
         }
@@ -375,7 +247,7 @@ static uint32_t size_behind(Facts *f)
 
 static void put_member(Types *t, Dwarf_Die *die, GArray *words)
 {
-    Facts f = facts_of(die);
+    GsDwarfFacts f = gs_dwarf_facts(die);
     uint32_t type = type_of(t, &f, 0);
     uint64_t bit;
 
@@ -388,7 +260,8 @@ static void put_member(Types *t, Dwarf_Die *die, GArray *words)
     }
 }
 
-static void put_compound(Types *t, Dwarf_Die *die, const Facts *f, uint32_t id)
+static void put_compound(Types *t, Dwarf_Die *die, const GsDwarfFacts *f,
+                         uint32_t id)
 {
     GsBtfKind kind = dwarf_tag(die) == DW_TAG_union_type ? GS_BTF_UNION :
                                                            GS_BTF_STRUCT;
@@ -411,11 +284,12 @@ static int64_t enumerator_value(Dwarf_Die *die)
 {
     Dwarf_Attribute a;
 
-    return dwarf_attr(die, DW_AT_const_value, &a) ? number_or_less(&a) : 0;
+    return dwarf_attr(die, DW_AT_const_value, &a) ? gs_dwarf_number(&a) : 0;
 }
 
 /* Each enumerator has 64 bits, so no sign is needed. */
-static void put_enum(Types *t, Dwarf_Die *die, const Facts *f, uint32_t id)
+static void put_enum(Types *t, Dwarf_Die *die, const GsDwarfFacts *f,
+                     uint32_t id)
 {
     g_autoptr(GArray) words = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     Dwarf_Die one;
@@ -424,7 +298,7 @@ static void put_enum(Types *t, Dwarf_Die *die, const Facts *f, uint32_t id)
          more = dwarf_siblingof(&one, &one)) {
         uint64_t v = enumerator_value(&one);
         const uint32_t row[] = {
-            gs_btf_writer_name(t->out, facts_of(&one).name), v, v >> 32,
+            gs_btf_writer_name(t->out, gs_dwarf_facts(&one).name), v, v >> 32,
         };
 
         g_array_append_vals(words, row, G_N_ELEMENTS(row));
@@ -439,7 +313,7 @@ static void read_todo(Types *t)
     Todo *todo;
 
     while ((todo = g_queue_pop_head(&t->todo))) {
-        Facts f = facts_of(&todo->die);
+        GsDwarfFacts f = gs_dwarf_facts(&todo->die);
 
         if (dwarf_tag(&todo->die) == DW_TAG_enumeration_type) {
             put_enum(t, &todo->die, &f, todo->id);
@@ -453,7 +327,7 @@ static void read_todo(Types *t)
 /* ---- units ---- */
 
 /* An enum without a name is known by its first enumerator. */
-static void add_enum(Types *t, Dwarf_Die *die, const Facts *f)
+static void add_enum(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 {
     Dwarf_Die first;
     bool is_new;
@@ -464,7 +338,7 @@ static void add_enum(Types *t, Dwarf_Die *die, const Facts *f)
     } else if (!dwarf_child(die, &first)) {
         id = intern(t, (Key) { DW_TAG_enumerator,
                                gs_btf_writer_name(t->out,
-                                                  facts_of(&first).name),
+                                                  gs_dwarf_facts(&first).name),
                                f->size, f->line }, &is_new);
         if (is_new) {
             read_later(t, die, id);
@@ -482,7 +356,7 @@ static void put_function(Types *t, Dwarf_Die *die, uint32_t name, uint32_t id)
          more = dwarf_siblingof(&param, &param)) {
         if (dwarf_tag(&param) == DW_TAG_formal_parameter) {
             const uint32_t row[] = {
-                gs_btf_writer_name(t->out, facts_of(&param).name), 0,
+                gs_btf_writer_name(t->out, gs_dwarf_facts(&param).name), 0,
             };
 
             g_array_append_vals(words, row, G_N_ELEMENTS(row));
@@ -497,7 +371,7 @@ static void put_function(Types *t, Dwarf_Die *die, uint32_t name, uint32_t id)
 }
 
 /* A declaration has no names of parameters. */
-static void add_function(Types *t, Dwarf_Die *die, const Facts *f)
+static void add_function(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 {
     uint32_t name, id;
     bool is_new;
@@ -513,25 +387,25 @@ static void add_function(Types *t, Dwarf_Die *die, const Facts *f)
 
 static void add_die(Types *t, Dwarf_Die *die)
 {
-    Facts f;
+    GsDwarfFacts f;
 
     switch (dwarf_tag(die)) {
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
-        f = facts_of(die);
+        f = gs_dwarf_facts(die);
         if (f.name) {
             intern_compound(t, die, &f);
         }
         break;
     case DW_TAG_enumeration_type:
-        f = facts_of(die);
+        f = gs_dwarf_facts(die);
         add_enum(t, die, &f);
         break;
     case DW_TAG_typedef:
         intern_die(t, die, 0);
         break;
     case DW_TAG_subprogram:
-        f = facts_of(die);
+        f = gs_dwarf_facts(die);
         add_function(t, die, &f);
         break;
     default:

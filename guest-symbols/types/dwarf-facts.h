@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Attributes of an entry of DWARF (a DIE): name, size, place, type and so on.
+ * dwarf-types.c asks for them. Any thread that owns the Dwarf handle.
+ */
+#ifndef GS_DWARF_FACTS_H
+#define GS_DWARF_FACTS_H
+
+#include <elfutils/libdw.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/** struct GsDwarfFacts - attributes of a DIE, found in one pass; 0 or NULL if
+ *  it has no such attribute
+ *  @name: (borrowed) a string of the file
+ *  @size: bytes; @bit_size, @bit_offset, @data_bit: bits
+ *  @place: offset of a member in its struct, in bytes
+ *  @upper: largest index of an array
+ *  @type: what DW_AT_type refers to, see gs_dwarf_target() */
+typedef struct GsDwarfFacts {
+    const char *name;
+    uint64_t size, line, encoding, count, bit_size, bit_offset;
+    int64_t upper, place, data_bit;
+    bool has_size, has_upper, has_place, has_data_bit, has_bit_offset;
+    bool has_type, is_declaration;
+    Dwarf_Attribute type;
+} GsDwarfFacts;
+
+/** gs_dwarf_facts() - read the attributes of @die. */
+GsDwarfFacts gs_dwarf_facts(Dwarf_Die *die);
+/** gs_dwarf_target() - find the type that an entry refers to; false if it
+ *  refers to none. */
+bool gs_dwarf_target(GsDwarfFacts *f, Dwarf_Die *die);
+/** gs_dwarf_number() - return a value that may be negative; 0 if the attribute
+ *  is no number. */
+int64_t gs_dwarf_number(Dwarf_Attribute *a);
+
+#endif /* GS_DWARF_FACTS_H */

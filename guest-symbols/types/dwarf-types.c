@@ -105,8 +105,6 @@ static uint32_t intern_compound(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 
 /* ---- types that are referred to ---- */
 
-static uint32_t type_of(Types *t, GsDwarfFacts *f, unsigned depth);
-
 static uint32_t intern_int(Types *t, const GsDwarfFacts *f)
 {
     bool is_new, sign = f->encoding == DW_ATE_signed ||
@@ -119,21 +117,6 @@ static uint32_t intern_int(Types *t, const GsDwarfFacts *f)
     if (is_new) {
         gs_btf_writer_set(t->out, id, name, gs_btf_info(GS_BTF_INT, 0, false),
                           f->size, &code, 1);
-    }
-    return id;
-}
-
-static uint32_t intern_typedef(Types *t, GsDwarfFacts *f, unsigned depth)
-{
-    uint32_t name = gs_btf_writer_name(t->out, f->name), to;
-    bool is_new;
-    uint32_t id = intern(t, (Key) { DW_TAG_typedef, name, 0, f->line },
-                         &is_new);
-
-    if (is_new) {
-        to = type_of(t, f, depth + 1);
-        gs_btf_writer_set(t->out, id, name,
-                          gs_btf_info(GS_BTF_TYPEDEF, 0, false), to, NULL, 0);
     }
     return id;
 }
@@ -157,10 +140,8 @@ static uint32_t array_of(Types *t, uint32_t element, uint64_t n)
 
 /* An array of several dimensions is one of all its elements: only its size and
  * place are asked for. */
-static uint32_t intern_array(Types *t, Dwarf_Die *die, GsDwarfFacts *f,
-                             unsigned depth)
+static uint32_t intern_array(Types *t, Dwarf_Die *die, uint32_t element)
 {
-    uint32_t element = type_of(t, f, depth + 1);
     uint64_t n = 1;
     Dwarf_Die range;
 
@@ -175,26 +156,16 @@ static uint32_t intern_array(Types *t, Dwarf_Die *die, GsDwarfFacts *f,
     return array_of(t, element, n);
 }
 
-static uint32_t intern_die(Types *t, Dwarf_Die *die, unsigned depth)
+/* A type that refers to no other one, or whose parts are read later. */
+static uint32_t intern_last(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 {
-    GsDwarfFacts f = gs_dwarf_facts(die);
-
     switch (dwarf_tag(die)) {
     case DW_TAG_base_type:
-        return intern_int(t, &f);
+        return intern_int(t, f);
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
     case DW_TAG_enumeration_type:
-        return intern_compound(t, die, &f);
-    case DW_TAG_typedef:
-        return intern_typedef(t, &f, depth);
-    case DW_TAG_array_type:
-        return intern_array(t, die, &f, depth);
-    case DW_TAG_const_type:
-    case DW_TAG_volatile_type:
-    case DW_TAG_restrict_type:
-    case DW_TAG_atomic_type:
-        return type_of(t, &f, depth + 1);
+        return intern_compound(t, die, f);
     case DW_TAG_pointer_type:
         return t->pointer;
     default:
@@ -202,14 +173,75 @@ static uint32_t intern_die(Types *t, Dwarf_Die *die, unsigned depth)
     }
 }
 
+static bool is_qualifier(int tag)
+{
+    return tag == DW_TAG_const_type || tag == DW_TAG_volatile_type ||
+           tag == DW_TAG_restrict_type || tag == DW_TAG_atomic_type;
+}
+
+/* A type that refers to another one. @id: of a typedef; 0: it is an array */
+typedef struct Link {
+    Dwarf_Die die;
+    uint32_t id, name;
+} Link;
+
+/* Follow what @die refers to. Return the id of the last type; the typedefs and
+ * arrays before it are put into @chain. */
+static uint32_t follow(Types *t, Dwarf_Die die, Link chain[CHAIN_MAX],
+                       unsigned *n)
+{
+    for (unsigned i = 0; i < CHAIN_MAX; i++) {
+        GsDwarfFacts f = gs_dwarf_facts(&die);
+        int tag = dwarf_tag(&die);
+        Link link = { .die = die };
+        bool is_new = true;
+
+        if (tag == DW_TAG_typedef) {
+            link.name = gs_btf_writer_name(t->out, f.name);
+            link.id = intern(t, (Key) { tag, link.name, 0, f.line }, &is_new);
+        } else if (tag != DW_TAG_array_type && !is_qualifier(tag)) {
+            return intern_last(t, &die, &f);
+        }
+        if (!is_new) {
+            return link.id;
+        }
+        if (!is_qualifier(tag)) {
+            chain[(*n)++] = link;
+        }
+        if (!gs_dwarf_target(&f, &die)) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static uint32_t intern_die(Types *t, const Dwarf_Die *die)
+{
+    Link chain[CHAIN_MAX];
+    unsigned n = 0;
+    uint32_t id = follow(t, *die, chain, &n);
+
+    while (n--) {
+        Link *l = &chain[n];
+
+        if (!l->id) {
+            id = intern_array(t, &l->die, id);
+            continue;
+        }
+        gs_btf_writer_set(t->out, l->id, l->name,
+                          gs_btf_info(GS_BTF_TYPEDEF, 0, false), id, NULL, 0);
+        id = l->id;
+    }
+    return id;
+}
+
 /* Return the id of what DW_AT_type refers to, 0 for void and for what is not
  * known here. */
-static uint32_t type_of(Types *t, GsDwarfFacts *f, unsigned depth)
+static uint32_t type_of(Types *t, GsDwarfFacts *f)
 {
     Dwarf_Die die;
 
-    return depth < CHAIN_MAX && gs_dwarf_target(f, &die) ?
-               intern_die(t, &die, depth) : 0;
+    return gs_dwarf_target(f, &die) ? intern_die(t, &die) : 0;
 }
 
 /* ---- structs, unions, enums ---- */
@@ -248,7 +280,7 @@ static uint32_t size_behind(GsDwarfFacts *f)
 static void put_member(Types *t, Dwarf_Die *die, GArray *words)
 {
     GsDwarfFacts f = gs_dwarf_facts(die);
-    uint32_t type = type_of(t, &f, 0);
+    uint32_t type = type_of(t, &f);
     uint64_t bit;
 
     if (type && member_bits(&f, f.bit_size ? size_behind(&f) : 0, &bit)) {
@@ -402,7 +434,7 @@ static void add_die(Types *t, Dwarf_Die *die)
         add_enum(t, die, &f);
         break;
     case DW_TAG_typedef:
-        intern_die(t, die, 0);
+        intern_die(t, die);
         break;
     case DW_TAG_subprogram:
         f = gs_dwarf_facts(die);

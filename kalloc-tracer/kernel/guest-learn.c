@@ -335,9 +335,12 @@ static void unpack_pages(KtPageWitnesses *w, GsBytes *u)
 
 void kt_guest_unpack_learned(KtGuest *g, GsBytes *u)
 {
-    g_autofree KtLearner *unused = g->learner ? NULL : g_new0(KtLearner, 1);
-    KtLearner *l = unused ? unused : g->learner;
+    g_autofree KtLearner *unused = NULL;
+    KtLearner *l = g->learner;
 
+    if (!l) {
+        l = unused = g_new0(KtLearner, 1);
+    }
     unpack_caches(&l->cache, u);
     unpack_tasks(&l->task, u);
     unpack_pages(&l->page, u);

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run clang-tidy, with the checks of .clang-tidy, over the C sources.
 
-usage: scripts/check tidy [--tap] [FOLDER|FILE.c]...
+usage: scripts/check tidy [--tap] [--changed] [FOLDER|FILE.c]...
 
 Without an argument: guest-symbols, kalloc-tracer and monitor-cmds. clang-tidy
 is installed first if it is missing. A file in which it found nothing is not
 examined again while the file, what it includes, .clang-tidy and clang-tidy
 itself stay as they are; the cache keeps an empty mark named by their hash.
+With --changed a file is also left out if it was clean before and only its
+includes changed since.
 """
 import argparse
 import concurrent.futures
@@ -81,7 +83,15 @@ class CleanFiles:
                               stderr=subprocess.DEVNULL)
         if done.returncode:
             return None
-        key = hashlib.sha256(self.common + done.stdout).hexdigest()[:32]
+        return self.path_of(done.stdout)
+
+    def text_mark(self, path):
+        """The path of the mark by the text of the file alone."""
+        with open(path, 'rb') as f:
+            return self.path_of(b'text of one file\n' + f.read())
+
+    def path_of(self, data):
+        key = hashlib.sha256(self.common + data).hexdigest()[:32]
         return os.path.join(self.folder, key)
 
 
@@ -96,26 +106,35 @@ def tidy(build, path):
     return lines
 
 
-def tidy_once(build, clean, path, row):
-    """The lines for one file, none if it was found clean before."""
-    mark = clean.mark(row)
+def is_marked(mark):
     if mark and os.path.exists(mark):
         os.utime(mark)
+        return True
+    return False
+
+
+def tidy_once(build, clean, changed, path, row):
+    """The lines for one file, none if it was found clean before."""
+    text_mark = clean.text_mark(path)
+    if changed and is_marked(text_mark):
         return []
-    lines = tidy(build, path)
+    mark = clean.mark(row)
+    lines = [] if is_marked(mark) else tidy(build, path)
     if mark and not any(FINDING.search(line) for line in lines):
-        with open(mark, 'w', encoding='utf-8'):
-            pass
+        for name in mark, text_mark:
+            with open(name, 'w', encoding='utf-8'):
+                pass
     return lines
 
 
-def tidy_all(build, clean, where):
+def tidy_all(build, clean, changed, where):
     """The lines for all sources at or below a path."""
     inside = sorted((p, row) for p, row in compiled_sources(build).items()
                     if p == where or p.startswith(where + os.sep))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return [line for lines in
-                pool.map(lambda i: tidy_once(build, clean, *i), inside)
+                pool.map(lambda i: tidy_once(build, clean, changed, *i),
+                         inside)
                 for line in lines]
 
 
@@ -125,6 +144,9 @@ def arguments(argv):
         formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--tap', action='store_true',
                     help='results as TAP, one test for each argument')
+    ap.add_argument('--changed', action='store_true',
+                    help='leave out files that were clean before and whose '
+                         'own text did not change')
     ap.add_argument('path', nargs='*', help='folder or C file')
     args = ap.parse_args(argv)
     for path in args.path:
@@ -141,7 +163,7 @@ def main(argv):
                    check=True)
     build, clean = compile_commands(), CleanFiles()
     for n, path in enumerate(args.path, 1):
-        lines = tidy_all(build, clean, path)
+        lines = tidy_all(build, clean, args.changed, path)
         bad = any(FINDING.search(line) for line in lines)
         failed = failed or bad
         if args.tap:

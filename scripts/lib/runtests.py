@@ -190,7 +190,8 @@ def health_programs():
                            'include')
     yield ('check-plugin', [CHECK, 'plugin', '--tap', '--qemu-include',
                             include], {}, 1200)
-    yield ('check-tidy', [CHECK, 'tidy', '--tap'], {}, 3600)
+    changed = ['--changed'] if SHORT else []
+    yield 'check-tidy', [CHECK, 'tidy', '--tap', *changed], {}, 3600
 
 
 # name -> its programs: (name, command, environment, seconds)

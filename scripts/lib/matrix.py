@@ -79,6 +79,12 @@ that row have ended. Each figure was counted by a program.
 
 Columns:
 
+* **types**: where the members of the kernel's structs are from. `BTF`: the
+  kernel's own types, in its image; nothing is missing. `file`: a file that
+  was given with `types=FILE`, and that fits; the same. `learned`: calls whose
+  arguments are known; then cache names, sizes and tasks are known after some
+  calls, other members are not. `none`: neither. `-`: not recorded when the
+  row was written. [types.md](types.md) explains each, and how to get a file.
 * **events**: events in the guest's own trace of its allocators, compared with
   the tracer's: matched / missing in the tracer / in the tracer and not
   explained / matched, but no frame of the tracer's backtrace is the call site.
@@ -97,9 +103,9 @@ Columns:
   `-` if the program ended before it had counted anything.
 
 '''
-COLUMNS = ('kernel', 'vCPUs', 'architecture', 'release', 'build', 'events',
-           'backtraces', 'state', 'errors', 'modules', 'form', 'run on',
-           'result')
+COLUMNS = ('kernel', 'vCPUs', 'architecture', 'release', 'build', 'types',
+           'events', 'backtraces', 'state', 'errors', 'modules', 'form',
+           'run on', 'result')
 
 
 # --- the table ---------------------------------------------------------------
@@ -235,7 +241,7 @@ class Matrix:
                       if key.startswith('initrd-')]
         self.results = os.environ['KA_RESULTS']
         os.makedirs(self.results, exist_ok=True)
-        self.failed, self.banner = False, ''
+        self.failed, self.banner, self.types = False, '', '-'
 
     def prepared(self):
         return [k for k in self.order
@@ -270,6 +276,7 @@ class Matrix:
         status = run_program(argv, log, outcome,
                              lambda: self.progress.show(label))
         self.banner = outcome.figures.get('banner') or self.banner
+        self.types = outcome.figures.get('types') or self.types
         good = outcome.good(status)
         if not good:
             self.progress.say(f'FAIL {label}: {log}')
@@ -278,7 +285,7 @@ class Matrix:
     def row(self, kernel, smp):
         kmod, cells, bad = self.has_modules(kernel), {}, []
         has = {'modules': kmod, 'types': self.has_types(kernel)}
-        self.banner = ''
+        self.banner, self.types = '', '-'
         for program in PROGRAMS:
             if not all(has[need] for need in program.needs):
                 cells[program.name] = '-'
@@ -293,7 +300,7 @@ class Matrix:
         result = 'failed: ' + ', '.join(bad) if bad else 'passed'
         self.progress.say(f'{kernel}, {smp} vCPU: {result}')
         return line_of([kernel, str(smp), self.paths['arch-' + kernel],
-                        release, build, *cells.values(),
+                        release, build, self.types, *cells.values(),
                         'short' if self.args.short else 'long',
                         datetime.date.today().isoformat(), result])
 

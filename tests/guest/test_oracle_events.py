@@ -42,6 +42,7 @@ def check(tap, run, label, types):
     show(tap, 'call site:', {str(k): v for k, v in sites.items()})
 
     tap.figures('events', banner=oracle.banner(run.stat),
+                types=oracle.types(run.stat),
                 matched=len(match.pairs), missing=len(match.missing),
                 unexplained=len(match.unexplained), wrong=len(wrong),
                 unsized=match.unsized)

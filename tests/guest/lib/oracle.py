@@ -148,6 +148,12 @@ def switched(calls, symbols):
     return begin, end
 
 
+def types(stat):
+    """Return where the kernel's types are from, from the text of `ka stat`."""
+    found = re.search(r'kernel\.types +(.*)', stat)
+    return found.group(1) if found else ''
+
+
 def banner(stat):
     """Return the kernel's banner from the text of `ka stat`."""
     found = re.search(r'kernel\.banner +(.*)', stat)

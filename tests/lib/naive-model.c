@@ -198,6 +198,7 @@ static void naive_alloc(Naive *m, const KtEvent *ev)
             .state = KT_BLOCK_ALLOCATED, .layer = ev->layer,
         },
         .pages = ev->layer == KT_LAYER_PAGES,
+        .old = m->blind,
     };
 
     if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT) {

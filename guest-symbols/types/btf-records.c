@@ -126,7 +126,7 @@ bool gs_btf_header_check(const uint8_t *data, size_t len, size_t *used,
 
 /* ---- the index ---- */
 
-/* Where the next record is, and what is known of the kinds. */
+/* The type section, and the layout table that has the size of each kind. */
 typedef struct Walk {
     const uint32_t *types;
     uint32_t n_words;

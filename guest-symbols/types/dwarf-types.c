@@ -235,8 +235,8 @@ static uint32_t intern_die(Types *t, const Dwarf_Die *die)
     return id;
 }
 
-/* Return the id of what DW_AT_type refers to, 0 for void and for what is not
- * known here. */
+/* Return the id of the type that DW_AT_type refers to; 0 for void and for kinds
+ * of types that are not converted. */
 static uint32_t type_of(Types *t, GsDwarfFacts *f)
 {
     Dwarf_Die die;

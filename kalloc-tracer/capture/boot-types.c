@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Types of the kernel that was found: its own, those of types=FILE, or none.
- * Says in one line what is missing.
+ * Prints one line that names the sources that the kernel lacks.
  *
  *     kt_capture_choose_types()   before the boot is made
  *     on_refused()                a vCPU finds that the file does not fit

@@ -123,7 +123,8 @@ static void late_start_does_not_guess(void)
     g_assert_cmpuint(w->learned_pid, ==, layouts[0].pid);
 }
 
-/* A failed clone, one of another stack, and one whose task was not seen. */
+/* No vote follows from a clone() that failed, a clone() on another stack, or a
+ * clone() whose new task was not seen. */
 static void calls_that_do_not_match_are_ignored(void)
 {
     g_autofree KtTaskWitnesses *w = begin();

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of the model share: model.c has allocations, frees.c has
+ * frees. With the tracer's lock held.
+ */
+#ifndef KT_MODEL_INTERNAL_H
+#define KT_MODEL_INTERNAL_H
+
+#include "kalloc-tracer/model/model.h"
+
+/** kt_model_count() - Count; kt_model_publish() adds it to the counters at the
+ *  end of the batch. */
+static inline void kt_model_count(KtModel *m, KtCounter c)
+{
+    m->count[c]++;
+}
+
+/** kt_model_hit() - Return the block that contains the address of the hint; 0:
+ *  none. */
+static inline uint32_t kt_model_hit(const KtModel *m, const KtMapHint *h)
+{
+    KtMapEntry floor, above;
+
+    kt_map_around_hint(h, &floor, &above);
+    return floor.val && kt_blocks_last(&m->blocks, floor.val) >= h->key ?
+           floor.val : 0;
+}
+
+/** kt_model_last_of() - Return the last address of @len bytes at @va. */
+static inline uint64_t kt_model_last_of(uint64_t va, uint64_t len)
+{
+    return len > 1 ? va + MIN(len - 1, UINT64_MAX - va) : va;
+}
+
+/** kt_model_add_error() - Add the error that @ev made. @index: the block before
+ *  @ev, 0 for none. */
+void kt_model_add_error(KtModel *m, KtErrorKind kind, const KtEvent *ev,
+                        uint32_t index);
+
+/** kt_model_new_block() - Add a block to the map, where none is. Return 0 if
+ *  there is no memory. */
+uint32_t kt_model_new_block(KtModel *m, const KtMapHint *h);
+/** kt_model_not_kept() - Count a block that cannot be kept. Its free will be
+ *  unknown, which must not be reported: so there is a gap. */
+void kt_model_not_kept(KtModel *m);
+
+/** kt_model_free_range() - Free everything that is live in [@va, @last]. Return
+ *  true if there was something. */
+bool kt_model_free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
+                         const KtEvent *ev);
+
+/* Apply a KT_EV_FREE, one of pages, one with KT_EVF_INSIDE, or a
+ * KT_EV_RCU_QUEUE. @h: the map that it concerns, and its address. */
+void kt_model_free_block(KtModel *m, const KtEvent *ev, const KtMapHint *h);
+void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h);
+void kt_model_free_inside(KtModel *m, const KtEvent *ev, const KtMapHint *h);
+void kt_model_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h);
+
+#endif /* KT_MODEL_INTERNAL_H */

@@ -11,6 +11,18 @@
 
 #include "kalloc-tracer/api/kt-types.h"
 
+/** What kmalloc() returns for 0 bytes; kfree() takes it for NULL. */
+#define KT_ZERO_SIZE_PTR 16ull
+/** The lowest error pointer of Linux, ERR_PTR(-4095). */
+#define KT_ERROR_POINTER ((uint64_t)-4095)
+
+/** kt_is_memory() - return true if an allocator can have returned @va: it is
+ *  neither NULL nor ZERO_SIZE_PTR nor an error pointer. */
+static inline bool kt_is_memory(uint64_t va)
+{
+    return va > KT_ZERO_SIZE_PTR && va < KT_ERROR_POINTER;
+}
+
 /** What happened. */
 typedef enum KtEventKind {
     KT_EV_NONE,
@@ -19,6 +31,8 @@ typedef enum KtEventKind {
     KT_EV_RESIZE,       /* krealloc in place: same va, new size */
     KT_EV_RCU_QUEUE,    /* kfree_rcu: va will be freed after a grace period */
     KT_EV_GAP,          /* events before this one were not recorded */
+    KT_EV_DESTROY,      /* the kmem_cache at va was destroyed with objects
+                         * left */
     KT_EV__COUNT
 } KtEventKind;
 
@@ -55,12 +69,26 @@ typedef enum KtEventFlag {
     KT_EVF_WORKER = 1 << 1,
     /** FREE by vfree(): that worker may be the caller; nothing says so. */
     KT_EVF_MAYBE_WORKER = 1 << 2,
+    /** FREE by kmem_cache_free(): the kernel keeps an object that is freed to
+     *  a kmem_cache from which it was not allocated. */
+    KT_EVF_STRICT = 1 << 0,
     /** FREE of pages, or FREE or RCU_QUEUE by vfree_atomic(): the same call may
      *  have freed this memory already. */
     KT_EVF_AGAIN = 1 << 3,
+    /** FREE of pages: the caller passed the order of one block of pages, so
+     *  size must be the size of that block. */
+    KT_EVF_ORDER = 1 << 4,
+    /** With KT_EVF_ORDER: the page behind the freed ones is no block of its
+     *  own: nobody split the block, if it is larger. */
+    KT_EVF_UNSPLIT = 1 << 5,
+    /** With KT_EVF_ORDER: the pages are a compound page of another order. */
+    KT_EVF_OTHER_ORDER = 1 << 0,
     /** FREE by kfree(): cache was read from the slab at va just now; it is 0
      *  if the page there is no slab of a known cache. */
     KT_EVF_SLAB_READ = 1 << 4,
+    /** FREE by vunmap(): vmap() made no block, so what is unmapped is wrong if
+     *  it is one. */
+    KT_EVF_UNMAP = 1 << 4,
     /** FREE: the caller passed size, which should be the requested size. */
     KT_EVF_SIZED = 1 << 5,
     /** GAP: one of the dropped calls hands out memory, which will not be in
@@ -73,9 +101,9 @@ typedef enum KtEventFlag {
      *  of unknown or freed memory may be right. ALLOC: not all functions that
      *  free it are, so live memory may have been freed. */
     KT_EVF_UNSURE = 1 << 6,
-    /** FREE: va is any address in the block. The free is never an error. It
-     *  frees a live slab object or pages of kmalloc(), or, by vunmap(), an area
-     *  of vmalloc(). */
+    /** FREE: va is any address in the block. The free is never an error, except
+     *  with KT_EVF_UNMAP. It frees a live slab object or pages of kmalloc(),
+     *  or, by vunmap(), an area of vmalloc(). */
     KT_EVF_INSIDE = 1 << 7,
 } KtEventFlag;
 

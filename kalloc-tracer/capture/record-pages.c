@@ -108,12 +108,32 @@ static KtAnswer is_undone(KtHookCall *m)
            KT_YES : KT_NO;
 }
 
+/* Return what is known of the order that the caller passed. Wrappers that free
+ * pieces of a block (free_contig_range(), for example) pass another one. */
+static uint8_t order_flags(const KtHookCall *m, const KtHookRow *hook,
+                           uint64_t page, uint64_t order)
+{
+    static const uint8_t flags[] = {
+        [KT_ORDER_FITS] = 0,
+        [KT_ORDER_DIFFERS] = KT_EVF_OTHER_ORDER,
+        [KT_ORDER_SHORT] = KT_EVF_UNSPLIT,
+    };
+    unsigned known = hook->flags & KT_HOOK_ORDER;
+
+    if (m->wrapper.v) {
+        known &= m->boot->row[m->wrapper.v].flags;
+    }
+    return known ? KT_EVF_ORDER |
+                   flags[kt_struct_page_fit(m->boot->pages, page, order)] : 0;
+}
+
 static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     const KtStructPages *p = m->boot->pages;
-    uint64_t va = kt_struct_page_va(p, kt_vcpu_arg(m->v, hook->ptr));
-    uint64_t len = kt_struct_page_len(p, kt_vcpu_arg(m->v, hook->size) &
-                                             UINT32_MAX);
+    uint64_t page = kt_vcpu_arg(m->v, hook->ptr);
+    uint64_t order = kt_vcpu_arg(m->v, hook->size) & UINT32_MAX;
+    uint64_t va = kt_struct_page_va(p, page);
+    uint64_t len = kt_struct_page_len(p, order);
     bool fresh = hook->flags & KT_HOOK_FRESH;
     KtAnswer undone;
 
@@ -124,7 +144,9 @@ static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     if (undone != KT_YES) {
         free_range(m, id, va, len,
                    (fresh || undone == KT_UNKNOWN ? KT_EVF_FRESH : 0) |
-                   (hook->flags & KT_HOOK_INNER ? KT_EVF_AGAIN : 0));
+                   (hook->flags & KT_HOOK_INNER ? KT_EVF_AGAIN : 0) |
+                   kt_record_unsure(hook) |
+                   order_flags(m, hook, page, order));
     }
 }
 

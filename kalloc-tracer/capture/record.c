@@ -18,15 +18,7 @@
 #include "kalloc-tracer/capture/record-internal.h"
 
 #define BULK_MAX        4096            /* most pointers read of a bulk call */
-#define ZERO_SIZE_PTR   16ull
 #define VM_MAP_PUT_PAGES 0x200ull       /* include/linux/vmalloc.h */
-#define ERR_PTR_MIN     ((uint64_t)-4095)
-
-/* NULL, ZERO_SIZE_PTR and ERR_PTR() values are no blocks. */
-static bool is_block(uint64_t va)
-{
-    return va > ZERO_SIZE_PTR && va < ERR_PTR_MIN;
-}
 
 /* ---- entries ------------------------------------------------------------ */
 
@@ -63,11 +55,30 @@ KtHookId kt_record_free_site(KtHookCall *m)
                                m->pages);
 }
 
+/*
+ * Return true if the function ignores @va, which is no memory. All but
+ * kmem_cache_free() ignore NULL. vfree() warns of ZERO_SIZE_PTR, and nothing
+ * ignores an error pointer. Arrays can have NULLs.
+ */
+static bool may_free_nothing(const KtHookCall *m, const KtHookRow *hook,
+                             uint64_t va)
+{
+    if (m->c->profile) {
+        return true;
+    }
+    if (va >= KT_ERROR_POINTER) {
+        return false;
+    }
+    return hook->role != KT_ROLE_FREE ||
+           (hook->family == KT_FAMILY_VFREE ? !va :
+                                              hook->family != KT_FAMILY_CACHE);
+}
+
 GS_HOT
 void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                     uint64_t va, KtCacheId cache, uint8_t flags)
 {
-    if (!is_block(va)) {
+    if (!kt_is_memory(va) && may_free_nothing(m, hook, va)) {
         kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
         return;
     }
@@ -75,7 +86,8 @@ void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
     kt_record_complete(m);
     m->ev.family = hook->family;
     m->ev.cache = cache;
-    m->ev.flags = flags | kt_record_unsure(hook);
+    m->ev.flags = flags | kt_record_unsure(hook) |
+                  (hook->flags & KT_HOOK_STRICT ? KT_EVF_STRICT : 0);
     if (hook->size != KT_NO_ARG) {
         m->ev.size = kt_vcpu_arg(m->v, hook->size);
         m->ev.flags |= KT_EVF_SIZED;
@@ -90,7 +102,7 @@ void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
 
 void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags)
 {
-    if (!is_block(va)) {
+    if (va <= KT_ZERO_SIZE_PTR) {
         kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
         return;
     }
@@ -160,18 +172,19 @@ static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 }
 
 /* The callback gets an address in the block; the model finds the block. */
-static void enter_free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+static void enter_free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id,
+                              uint8_t flags)
 {
     kt_record_free(m, hook, id, kt_vcpu_arg(m->v, hook->ptr),
-                   (KtCacheId) { 0 }, KT_EVF_INSIDE);
+                   (KtCacheId) { 0 }, KT_EVF_INSIDE | flags);
 }
 
-/* vunmap() is an event only if vmap() made blocks. */
+/* vunmap() frees a block only if vmap() made blocks. */
 static void enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    if (__atomic_load_n(&m->boot->put_pages, __ATOMIC_RELAXED)) {
-        enter_free_inside(m, hook, id);
-    }
+    bool made = __atomic_load_n(&m->boot->put_pages, __ATOMIC_RELAXED);
+
+    enter_free_inside(m, hook, id, made ? 0 : KT_EVF_UNMAP);
 }
 
 /*
@@ -317,7 +330,7 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         enter_free_sheaf(m, hook, id);
         break;
     case KT_ROLE_FREE_INSIDE:
-        enter_free_inside(m, hook, id);
+        enter_free_inside(m, hook, id, 0);
         break;
     case KT_ROLE_UNMAP:
         enter_unmap(m, hook, id);
@@ -407,9 +420,9 @@ static void record_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
     if (outer && is_recorded_by_inner(m, call->hook)) {
         return;
     }
-    if (!is_block(va)) {
-        kt_vcpu_count(m->v, va == ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
-                                                : KT_CNT_ALLOC_FAILED, 1);
+    if (!kt_is_memory(va)) {
+        kt_vcpu_count(m->v, va == KT_ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
+                                                   : KT_CNT_ALLOC_FAILED, 1);
     } else if (again) {
         set_inner_records(m, call->hook, recorded_layer);
     } else if (!outer) {
@@ -451,12 +464,26 @@ static void return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
 static void return_realloc(KtHookCall *m, const KtPendingCall *call,
                           uint64_t result)
 {
-    if (result != call->ptr || !is_block(result)) {
+    if (result != call->ptr || !kt_is_memory(result)) {
         return;             /* moved: kmalloc() and kfree() are recorded */
     }
     kt_record_complete(m);
     m->ev.size = call->size;
     kt_record_push(m, KT_EV_RESIZE, call->hook, result);
+}
+
+/* The cache stays, so it can still be read. */
+static void return_destroy(KtHookCall *m, const KtPendingCall *call,
+                           uint64_t result)
+{
+    const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen,
+                                           call->cache);
+
+    if (result & UINT32_MAX) {
+        kt_record_complete(m);
+        m->ev.cache = c ? c->id : (KtCacheId) { 0 };
+        kt_record_push(m, KT_EV_DESTROY, call->hook, call->cache);
+    }
 }
 
 static void return_module_add(KtHookCall *m, const KtPendingCall *call)
@@ -488,6 +515,9 @@ void kt_record_return(KtHookCall *m, const KtPendingCall *call)
         break;
     case KT_ROLE_MODULE_ADD:
         return_module_add(m, call);
+        break;
+    case KT_ROLE_CACHE_DESTROY:
+        return_destroy(m, call, result);
         break;
     default:
         kt_record_witness_return(m, call, result);

@@ -38,6 +38,8 @@ typedef enum KtRole {
     KT_ROLE_SETUP,          /* internal work of an allocator: not hooked;
                              * calls from it to hooks with KT_HOOK_SETUP
                              * are no events */
+    KT_ROLE_CACHE_DESTROY,  /* destroys the kmem_cache in .cache; returns 0
+                             * unless objects of it are left */
     /* Calls whose arguments are known, hooked if the kernel has no types; see
      * record-witness.c. */
     KT_ROLE_WITNESS_CACHE,  /* returns a kmem_cache of a name and a size */
@@ -120,6 +122,16 @@ static inline bool kt_role_is_witness(KtRole role)
 /** Set by kt_hooks_resolve(): the kernel lacks functions that are needed to
  *  judge the row's events, so these carry KT_EVF_UNSURE. */
 #define KT_HOOK_UNSURE          (1 << 10)
+
+/** The function keeps an object of another kmem_cache than the one that it gets
+ *  (since 7.0, if CONFIG_SLAB_FREELIST_HARDENED is set). kt_hooks_resolve()
+ *  clears the flag if the kernel does not do so. */
+#define KT_HOOK_STRICT          (1 << 11)
+
+/** A function of the page allocator whose caller passes the order of a whole
+ *  block of pages, or a wrapper that passes on the order of its caller. Other
+ *  wrappers free pieces that they know of. */
+#define KT_HOOK_ORDER           (1 << 12)
 
 /** KT_NO_ARG - the function has no such argument. */
 #define KT_NO_ARG (-1)

@@ -331,6 +331,24 @@ static bool has_types(const GsKernel *k)
            has_member(k, "task_struct", "pid");
 }
 
+/* Return true if kmem_cache_free() keeps objects of other caches: the kernel
+ * has that function, and member "random" is there if and only if the option is
+ * set. Without types the option is taken to be set, as distributions do. */
+static bool is_strict(const GsKernel *k)
+{
+    Range warns;
+
+    return find_any_clone(k, "warn_free_bad_obj", &warns) &&
+           (!has_types(k) || has_member(k, "kmem_cache", "random"));
+}
+
+static void clear_strict(KtHooks *h)
+{
+    for (unsigned id = 1; id <= h->n_rows; id++) {
+        h->row[id].flags &= ~KT_HOOK_STRICT;
+    }
+}
+
 /* See hook-coverage.h. */
 static void mark_unsure(KtHooks *h, KtHookCoverage missing)
 {
@@ -342,6 +360,10 @@ static void mark_unsure(KtHooks *h, KtHookCoverage missing)
             lack = missing.frees & 1u << row->layer;
         } else if (row->role == KT_ROLE_RCU_QUEUE) {
             lack = missing.allocs;
+        } else if (row->role == KT_ROLE_UNMAP) {
+            lack = missing.frees & kt_hook_family_layers(KT_FAMILY_VFREE);
+        } else if (row->role == KT_ROLE_PAGE_FREE) {
+            lack = missing.frees & kt_hook_family_layers(KT_FAMILY_KFREE);
         } else if (row->role <= KT_ROLE_FREE_SHEAF) {
             lack = missing.allocs & kt_hook_family_layers(row->family);
         }
@@ -365,6 +387,9 @@ KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
         }
     }
     find_vfree_worker(h, k);
+    if (!is_strict(k)) {
+        clear_strict(h);
+    }
     mark_unsure(h, kt_hook_coverage(h, table, k));
     return h;
 }

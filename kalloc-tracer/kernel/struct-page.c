@@ -15,7 +15,7 @@ struct KtStructPages {
     KtGuest *guest;
     unsigned shift;             /* log2 of the size of a page */
     uint32_t page_size;         /* bytes of struct page */
-    uint32_t flags, lru;        /* offsets in struct page */
+    uint32_t flags, lru, refcount;      /* offsets in struct page */
     uint64_t head_bit;          /* PG_head of the flags; 0 if unknown */
     uint32_t folio_order;       /* offset of a byte in struct folio */
     uint32_t batch_nr, batch_folios;
@@ -30,12 +30,20 @@ static uint32_t member(const GsKernel *k, const char *type, const char *name)
 
 /* Return the offset of a folio's order, a byte of its second struct page:
  * _folio_order, later the low byte of _flags_1 (folio_order() in
- * include/linux/mm.h). */
+ * include/linux/mm.h). Before 5.16 there are no folios, and the member of
+ * struct page is compound_order. */
 static uint32_t folio_order(const GsKernel *k)
 {
-    uint32_t at = member(k, "folio", "_folio_order");
+    uint32_t at = member(k, "folio", "_folio_order"), size;
 
-    return at != UNKNOWN ? at : member(k, "folio", "_flags_1");
+    if (at == UNKNOWN) {
+        at = member(k, "folio", "_flags_1");
+    }
+    if (at == UNKNOWN && gs_kernel_type_size(k, "page", &size)) {
+        at = member(k, "page", "compound_order");
+        at = at == UNKNOWN ? at : size + at;
+    }
+    return at;
 }
 
 KtStructPages *kt_struct_page_new(const GsKernel *k, KtGuest *g)
@@ -46,6 +54,7 @@ KtStructPages *kt_struct_page_new(const GsKernel *k, KtGuest *g)
         .shift = gs_kernel_page_shift(k),
         .flags = member(k, "page", "flags"),
         .lru = member(k, "page", "lru"),
+        .refcount = member(k, "page", "_refcount"),
         .folio_order = folio_order(k),
         .batch_nr = member(k, "folio_batch", "nr"),
         .batch_folios = member(k, "folio_batch", "folios"),
@@ -107,6 +116,30 @@ uint64_t kt_struct_page_folio_len(const KtStructPages *p, uint64_t folio)
         return 0;
     }
     return kt_struct_page_len(p, order);
+}
+
+KtOrderFit kt_struct_page_fit(const KtStructPages *p, uint64_t page,
+                              uint64_t order)
+{
+    uint64_t len = kt_struct_page_len(p, order);
+    uint64_t next = page + ((len >> p->shift) * p->page_size);
+    uint64_t flags = 0;
+    uint32_t references = 1;
+
+    if (!len || !p->head_bit || p->refcount == UNKNOWN ||
+        !kt_guest_u64(p->guest, page + p->flags, &flags)) {
+        return KT_ORDER_FITS;
+    }
+    if (flags & p->head_bit) {
+        uint64_t compound = kt_struct_page_folio_len(p, page);
+
+        return !compound || compound == len ? KT_ORDER_FITS : KT_ORDER_DIFFERS;
+    }
+    return kt_guest_u64(p->guest, next + p->flags, &flags) &&
+           !(flags & p->head_bit) &&
+           kt_guest_read(p->guest, next + p->refcount, &references,
+                         sizeof(references)) &&
+           !references ? KT_ORDER_SHORT : KT_ORDER_FITS;
 }
 
 /* ---- walks -------------------------------------------------------------- */

@@ -40,6 +40,18 @@ uint64_t kt_struct_page_len(const KtStructPages *p, uint64_t order);
  *  it is unreadable. */
 uint64_t kt_struct_page_folio_len(const KtStructPages *p, uint64_t folio);
 
+/** KtOrderFit - do 2^order pages make one block? */
+typedef enum KtOrderFit {
+    KT_ORDER_FITS,      /* nothing speaks against it */
+    KT_ORDER_DIFFERS,   /* they are a compound page of another order */
+    KT_ORDER_SHORT,     /* the page behind them is in use, without a reference
+                         * of its own: it may belong to the same block */
+} KtOrderFit;
+/** kt_struct_page_fit() - compare an order with the struct pages. @page: the
+ *  first struct page, about to be freed. */
+KtOrderFit kt_struct_page_fit(const KtStructPages *p, uint64_t page,
+                              uint64_t order);
+
 /** KtStructPageFn - called with each struct page or folio of a walk; return
  *  false to stop. */
 typedef bool (*KtStructPageFn)(uint64_t page, void *opaque);

@@ -199,6 +199,11 @@ uint64_t kt_blocks_age(KtBlocks *b);
 
 /** kt_blocks_requested() - return the requested bytes. */
 uint64_t kt_blocks_requested(const KtBlocks *b, uint32_t index);
+/** kt_blocks_gfp() - return the gfp flags; 0: unknown. */
+static inline uint32_t kt_blocks_gfp(const KtBlocks *b, uint32_t index)
+{
+    return b->gfps[kt_rec(b, index)->gfp];
+}
 /** kt_blocks_len() - return the bytes in the map; may be 0. */
 uint64_t kt_blocks_len(const KtBlocks *b, uint32_t index);
 /** kt_blocks_last() - return the last address of the block; its start if it has

@@ -16,18 +16,40 @@ static const struct {
 
 #define LAYER(l) (1u << KT_LAYER_##l)
 
-/* The layers that each family may free. kfree() may free any slab object: SLUB
- * always allowed it, and since 6.4 the documentation says so. */
-static const unsigned may_free[KT_FAMILY__COUNT] = {
-    [KT_FAMILY_ANY] = ~0u,
-    [KT_FAMILY_KFREE] = LAYER(KMALLOC) | LAYER(LARGE) | LAYER(CACHE),
-    [KT_FAMILY_CACHE] = LAYER(KMALLOC) | LAYER(CACHE),
-    [KT_FAMILY_VFREE] = LAYER(VMALLOC),
-    [KT_FAMILY_PERCPU] = LAYER(PERCPU),
-    [KT_FAMILY_PAGES] = LAYER(PAGES),
-    [KT_FAMILY_KMALLOC] = LAYER(KMALLOC) | LAYER(LARGE),
-    [KT_FAMILY_ZONE] = LAYER(CACHE),
+/*
+ * What a function of a family (row) does with a live block of a layer (column)
+ * if it gets the block's start. docs/errors.md has the same table with what
+ * each kernel says. kfree() may free any slab object: SLUB always allowed it,
+ * and since 6.4 the documentation says so.
+ *
+ *   RIGHT  frees it
+ *   KEPT   wrong-family: the kernel warns and returns, or dies; the block
+ *          stays live
+ *   FREED  wrong-family: the block is free afterwards, or nobody knows
+ *
+ * Blocks of pages are in another map; here they are what kfree() and vfree()
+ * find if nothing else is at the address. Then the hooks of the page allocator
+ * record what becomes of the pages.
+ */
+typedef enum Pair { RIGHT, KEPT, FREED } Pair;
+
+static const uint8_t pairs[KT_FAMILY__COUNT][KT_LAYER__COUNT] = {
+    /*                     -      kmalloc large  cache  vmalloc percpu pages */
+    [KT_FAMILY_ANY] =    { RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT },
+    [KT_FAMILY_KFREE] =  { KEPT,  RIGHT, RIGHT, RIGHT, KEPT,  KEPT,  KEPT },
+    [KT_FAMILY_CACHE] =  { KEPT,  RIGHT, KEPT,  RIGHT, KEPT,  KEPT,  KEPT },
+    [KT_FAMILY_VFREE] =  { KEPT,  KEPT,  KEPT,  KEPT,  RIGHT, KEPT,  KEPT },
+    [KT_FAMILY_PERCPU] = { KEPT,  KEPT,  KEPT,  KEPT,  KEPT,  RIGHT, KEPT },
+    [KT_FAMILY_PAGES] =  { FREED, FREED, FREED, FREED, FREED, FREED, RIGHT },
+    [KT_FAMILY_KMALLOC] = { FREED, RIGHT, RIGHT, FREED, FREED, FREED, FREED },
+    [KT_FAMILY_ZONE] =   { FREED, FREED, FREED, RIGHT, FREED, FREED, FREED },
 };
+
+/* The gfp flag of compound pages, since 4.12 (include/linux/gfp_types.h). */
+#define GFP_COMP 0x40000u
+
+/* Bytes to which vfree() wants its address aligned, at least. */
+#define PAGE_MASK 4095ull
 
 const char *kt_error_name(KtErrorKind kind)
 {
@@ -87,17 +109,21 @@ static bool in_doubt(const KtCase *c)
     return c->rec->old || (c->rec->freed && is_unsure(c));
 }
 
+static unsigned family_of(const KtCase *c)
+{
+    return c->ev->family < KT_FAMILY__COUNT ? c->ev->family : KT_FAMILY_ANY;
+}
+
 static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
 {
     const KtRec *r = c->rec;
-    unsigned family = c->ev->family < KT_FAMILY__COUNT ? c->ev->family :
-                      KT_FAMILY_ANY;
+    unsigned family = family_of(c);
 
     if (r->freed) {
         return bad(kind, slab_was_freed(c) ? KT_ERR_INVALID_FREE :
                          KT_ERR_DOUBLE_FREE);
     }
-    if (!(may_free[family] & 1u << r->layer)) {
+    if (pairs[family][r->layer] != RIGHT) {
         return bad(kind, KT_ERR_WRONG_FAMILY);
     }
     if ((family == KT_FAMILY_CACHE || family == KT_FAMILY_ZONE) &&
@@ -124,17 +150,76 @@ KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind)
     return v == KT_BAD && in_doubt(c) ? KT_OK_UNKNOWN : v;
 }
 
+/*
+ * Return true if the function frees the whole block although it gets an address
+ * inside it. kfree() frees the compound page that contains the address, and
+ * vfree() the area.
+ */
+static bool frees_from_inside(const KtCase *c)
+{
+    switch (c->ev->family) {
+    case KT_FAMILY_KFREE:
+        return c->rec->layer == KT_LAYER_LARGE;
+    case KT_FAMILY_VFREE:
+        return c->rec->layer == KT_LAYER_VMALLOC &&
+               !(c->ev->va & PAGE_MASK);
+    default:
+        return false;
+    }
+}
+
+bool kt_rule_frees(const KtCase *c, KtVerdict v, KtErrorKind kind)
+{
+    if (v != KT_BAD) {
+        return c->rec->va == c->ev->va;
+    }
+    switch (kind) {
+    case KT_ERR_WRONG_FAMILY:
+        return pairs[family_of(c)][c->rec->layer] == FREED;
+    case KT_ERR_WRONG_CACHE:
+        return !(c->ev->flags & KT_EVF_STRICT);
+    case KT_ERR_INTERIOR_FREE:
+        return frees_from_inside(c);
+    default:
+        return true;
+    }
+}
+
+/*
+ * Return true if the pages are freed with another order than they were
+ * allocated with. Less than a block may be freed after split_page() or the
+ * split of a compound page. split_page() makes a reference for each page. A
+ * compound page shows its order until it is split; what it was is unknown
+ * afterwards. Compaction splits pages without a trace; its blocks have no gfp
+ * flags.
+ */
+static bool is_wrong_order(const KtCase *c)
+{
+    uint64_t len = c->block_last - c->rec->va + 1;
+
+    if (!(c->ev->flags & KT_EVF_ORDER) || !c->gfp || c->last == c->block_last ||
+        (len & (len - 1)) || (c->rec->va & (len - 1))) {
+        return false;
+    }
+    return c->last > c->block_last || (c->ev->flags & KT_EVF_OTHER_ORDER) ||
+           ((c->ev->flags & KT_EVF_UNSPLIT) && !(c->gfp & GFP_COMP));
+}
+
 /* A free of unknown pages is never an error: pages of early boot have no
  * recorded allocation. */
 KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind)
 {
     const KtRec *r = c->rec;
 
-    if (!r || r->va != c->ev->va || !r->freed || !c->whole || c->again ||
-        (c->ev->flags & KT_EVF_FRESH) || in_doubt(c)) {
+    if (!r || r->va != c->ev->va || r->old) {
         return KT_OK;
     }
-    return bad(kind, KT_ERR_DOUBLE_FREE);
+    if (!r->freed) {
+        return is_wrong_order(c) ? bad(kind, KT_ERR_WRONG_ORDER) : KT_OK;
+    }
+    return c->last != c->block_last || c->again || c->unseen ||
+           (c->ev->flags & KT_EVF_FRESH) ? KT_OK :
+           bad(kind, KT_ERR_DOUBLE_FREE);
 }
 
 KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)

@@ -34,7 +34,9 @@ typedef enum KtVerdict {
  * @certain: every allocation since boot was recorded
  * @unseen: freed memory may have been handed out again by a call that was not
  *          recorded
- * @whole: pages: the freed range ends where the block ends
+ * @last: pages: the last address that is freed
+ * @block_last: pages: the last address of the block
+ * @gfp: pages: flags of the block's allocation; 0: unknown
  * @again: pages: the call that freed the block may report it once more
  */
 typedef struct KtCase {
@@ -43,12 +45,18 @@ typedef struct KtCase {
     uint64_t requested;
     bool certain;
     bool unseen;
-    bool whole;
     bool again;
+    uint32_t gfp;
+    uint64_t last;
+    uint64_t block_last;
 } KtCase;
 
 /** kt_rule_free() - decide on a KT_EV_FREE of any family but pages. */
 KtVerdict kt_rule_free(const KtCase *c, KtErrorKind *kind);
+/** kt_rule_frees() - return true if a live block is free after the KT_EV_FREE
+ *  on which kt_rule_free() decided @v and, if it is KT_BAD, @kind. The kernel
+ *  refuses some wrong frees: then the block stays live. */
+bool kt_rule_frees(const KtCase *c, KtVerdict v, KtErrorKind kind);
 /** kt_rule_free_pages() - decide on a KT_EV_FREE of pages. */
 KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind);
 /** kt_rule_queue() - decide on a KT_EV_RCU_QUEUE. Only reports a block that was

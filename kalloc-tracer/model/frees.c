@@ -5,6 +5,9 @@
  */
 #include "kalloc-tracer/model/model-internal.h"
 
+/* Blocks of other allocators that are examined for each free of pages. */
+#define OBJECTS_MAX 8
+
 static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
 {
     const KtRec *r = kt_rec(&m->blocks, index);
@@ -97,6 +100,11 @@ static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
     };
 }
 
+static bool is_object(const KtRec *r)
+{
+    return r->layer == KT_LAYER_KMALLOC || r->layer == KT_LAYER_CACHE;
+}
+
 /* The free of a block said which cache it is of, which was unknown. */
 static void found_cache(KtModel *m, uint32_t index, uint16_t cache)
 {
@@ -140,6 +148,22 @@ static bool was_evicted(const KtModel *m, const KtEvent *ev)
             kt_counters_get(m->counters, KT_CNT_EVICT_FREED));
 }
 
+/* vunmap() of a block. It removes an area of vmalloc(), whose pages are lost
+ * then, and refuses everything else. */
+static void unmap(KtModel *m, const KtEvent *ev, uint32_t index)
+{
+    const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
+
+    if (!r || r->va != ev->va || r->freed || r->old ||
+        (ev->flags & KT_EVF_UNSURE)) {
+        return;
+    }
+    kt_model_add_error(m, KT_ERR_WRONG_FAMILY, ev, index);
+    if (r->layer == KT_LAYER_VMALLOC) {
+        set_freed(m, index, ev);
+    }
+}
+
 /* kvfree_rcu_cb() gets some address in the object. It frees areas of vmalloc()
  * with vfree(), which has an event of its own. vunmap() gets the start of an
  * area, which is a block only if vmap() owned its pages. */
@@ -149,11 +173,74 @@ void kt_model_free_inside(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
 
     kt_model_count(m, KT_CNT_EV_FREE);
-    if (r && !r->freed &&
-        (ev->family == KT_FAMILY_VFREE ? r->layer == KT_LAYER_VMALLOC :
-                                         r->layer <= KT_LAYER_CACHE)) {
+    if (ev->flags & KT_EVF_UNMAP) {
+        unmap(m, ev, index);
+    } else if (r && !r->freed &&
+               (ev->family == KT_FAMILY_VFREE ? r->layer == KT_LAYER_VMALLOC :
+                                                r->layer <= KT_LAYER_CACHE)) {
         set_freed(m, index, ev);
     }
+}
+
+static void add_invalid(KtModel *m, const KtEvent *ev, uint32_t index)
+{
+    kt_model_add_error(m, KT_ERR_INVALID_FREE, ev, index);
+    kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
+                      KT_STRAY_INVALID);
+}
+
+/* Add what a rule found to the errors and counters. @index: the block. */
+static void add_verdict(KtModel *m, const KtEvent *ev, uint32_t index,
+                        KtVerdict v, KtErrorKind kind)
+{
+    if (v == KT_BAD && kind == KT_ERR_INVALID_FREE) {
+        add_invalid(m, ev, index);
+    } else if (v == KT_BAD) {
+        kt_model_add_error(m, kind, ev, index);
+    } else if (v == KT_OK_UNKNOWN) {
+        kt_model_count(m, ev->flags & KT_EVF_UNSURE ? KT_CNT_FREE_UNHOOKED :
+                                                      KT_CNT_FREE_UNKNOWN);
+        kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
+                          KT_STRAY_UNKNOWN);
+    }
+}
+
+/* Return the block that contains @va in one of the maps; 0 for none. */
+static uint32_t block_at(const KtModel *m, KtMapId id, uint64_t va)
+{
+    KtMapEntry e = kt_map_floor(&m->map[id], va);
+
+    return e.val && kt_blocks_last(&m->blocks, e.val) >= va ? e.val : 0;
+}
+
+/*
+ * No allocator but that of pages may have handed out what is freed. If it has,
+ * the error is another one, and names who allocated the pages. A page of a slab
+ * belongs to the slab: an address in it that is no object is invalid. Return
+ * the pages, 0 for none; then @kind is unchanged.
+ */
+static uint32_t find_pages(const KtModel *m, const KtEvent *ev,
+                           KtErrorKind *kind)
+{
+    bool slab = (ev->flags & KT_EVF_SLAB_READ) && ev->cache.v;
+    uint32_t index = slab ? 0 : block_at(m, KT_MAP_PAGES, ev->va);
+    const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
+
+    if (*kind != KT_ERR_INVALID_FREE || !r || r->freed || r->old ||
+        (ev->family != KT_FAMILY_KFREE && ev->family != KT_FAMILY_VFREE)) {
+        return 0;
+    }
+    *kind = r->va == ev->va ? KT_ERR_WRONG_FAMILY : KT_ERR_INTERIOR_FREE;
+    return index;
+}
+
+/* Return true if vfree() is called by the worker for a block that stayed live
+ * when the call that queued it was reported. */
+static bool was_reported(const KtEvent *ev, const KtRec *r)
+{
+    return ev->family == KT_FAMILY_VFREE && (ev->flags & KT_EVF_WORKER) &&
+           r && r->va == ev->va && r->layer != KT_LAYER_VMALLOC &&
+           !r->freed && !r->queued;
 }
 
 void kt_model_free_block(KtModel *m, const KtEvent *ev, const KtMapHint *h)
@@ -161,32 +248,28 @@ void kt_model_free_block(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     uint32_t index = kt_model_hit(m, h);
     KtCase c = make_case(m, ev, index);
     bool starts = c.rec && c.rec->va == ev->va;
-    KtErrorKind kind;
+    KtErrorKind kind = KT_ERR__COUNT;
+    uint32_t pages;
     KtVerdict v;
 
     kt_model_count(m, KT_CNT_EV_FREE);
     if (starts && c.rec->freed && is_covered(m, ev, index)) {
         return;
     }
-    if (starts && !c.rec->freed && !c.rec->cache &&
+    if (G_UNLIKELY(was_reported(ev, c.rec))) {
+        kt_model_count(m, KT_CNT_FREE_DEFERRED);
+        return;
+    }
+    if (starts && !c.rec->freed && !c.rec->cache && is_object(c.rec) &&
         !(ev->flags & KT_EVF_SLAB_READ)) {
         found_cache(m, index, ev->cache.v);
     }
     c.certain = c.certain && !was_evicted(m, ev);
     v = kt_rule_free(&c, &kind);
-    if (v == KT_BAD) {
-        kt_model_add_error(m, kind, ev, index);
-        if (kind == KT_ERR_INVALID_FREE) {
-            kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
-                              KT_STRAY_INVALID);
-        }
-    } else if (v == KT_OK_UNKNOWN) {
-        kt_model_count(m, ev->flags & KT_EVF_UNSURE ? KT_CNT_FREE_UNHOOKED :
-                 KT_CNT_FREE_UNKNOWN);
-        kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
-                          KT_STRAY_UNKNOWN);
-    }
-    if (starts && !c.rec->freed) {
+    pages = v == KT_BAD ? find_pages(m, ev, &kind) : 0;
+    m->misfreed = pages ? kt_rec(&m->blocks, pages)->va : m->misfreed;
+    add_verdict(m, ev, pages ? pages : index, v, kind);
+    if (c.rec && !c.rec->freed && kt_rule_frees(&c, v, kind)) {
         set_freed(m, index, ev);
         if (ev->family == KT_FAMILY_VFREE && (ev->flags & KT_EVF_QUEUES)) {
             kt_blocks_expect(&m->blocks, index);
@@ -194,24 +277,82 @@ void kt_model_free_block(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
 }
 
+void kt_model_free_nothing(KtModel *m, const KtEvent *ev)
+{
+    bool queues = ev->kind == KT_EV_RCU_QUEUE;
+
+    kt_model_count(m, queues ? KT_CNT_EV_RCU : KT_CNT_EV_FREE);
+    if (ev->flags & KT_EVF_AGAIN) {
+        return;
+    }
+    if (!queues && m->queued_nothing) {
+        m->queued_nothing--;
+        return;
+    }
+    m->queued_nothing += queues;
+    add_invalid(m, ev, 0);
+}
+
+/*
+ * free_pages() of what another allocator handed out. The kernel frees the pages
+ * below the blocks, so these are free, too. The first one is reported. Only a
+ * few blocks are examined: pages that were a slab once can have hundreds.
+ */
+static bool free_objects(KtModel *m, const KtEvent *ev, uint64_t last)
+{
+    bool reported = false;
+    KtMapIter it;
+
+    if ((ev->flags & (KT_EVF_ORDER | KT_EVF_UNSURE)) != KT_EVF_ORDER) {
+        return false;
+    }
+    it = kt_map_seek(&m->map[KT_MAP_MAIN], ev->va);
+    for (unsigned i = 0; i < OBJECTS_MAX; i++) {
+        KtMapEntry e = kt_map_next(&m->map[KT_MAP_MAIN], &it);
+        const KtRec *r = e.val ? kt_rec(&m->blocks, e.val) : NULL;
+
+        if (!r || e.key > last) {
+            break;
+        }
+        if (r->freed || r->old || r->layer > KT_LAYER_CACHE) {
+            continue;
+        }
+        if (!reported) {
+            kt_model_add_error(m, KT_ERR_WRONG_FAMILY, ev, e.val);
+            reported = true;
+        }
+        set_freed(m, e.val, ev);
+    }
+    return reported;
+}
+
 /* Pages may be freed in other pieces than they were allocated: after
  * split_page(), the split of a huge page, or as the tail of
- * alloc_pages_exact(). Only a block that is freed again as a whole is an error.
+ * alloc_pages_exact(). Only a block that is freed again as a whole is an error,
+ * and one that nobody split, if another order is freed.
  */
 void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     uint32_t index = kt_model_hit(m, h);
     KtCase c = make_case(m, ev, index);
-    uint64_t last = ev->size ? kt_model_last_of(ev->va, ev->size) :
-                    index ? kt_blocks_last(&m->blocks, index) : ev->va;
+    uint64_t last;
     KtErrorKind kind;
 
     kt_model_count(m, KT_CNT_EV_FREE);
-    c.whole = index && kt_blocks_last(&m->blocks, index) == last;
+    c.block_last = index ? kt_blocks_last(&m->blocks, index) : ev->va;
+    last = ev->size ? kt_model_last_of(ev->va, ev->size) : c.block_last;
+    c.last = last;
+    c.gfp = index ? kt_blocks_gfp(&m->blocks, index) : 0;
     c.again = index && (ev->flags & KT_EVF_AGAIN) &&
               kt_blocks_freed_so(&m->blocks, index, ev);
-    if (kt_rule_free_pages(&c, &kind) == KT_BAD) {
-        kt_model_add_error(m, kind, ev, index);
+    if (free_objects(m, ev, last)) {
+        kt_model_free_range(m, h->map, ev->va, last, ev);
+    } else if (kt_rule_free_pages(&c, &kind) == KT_BAD) {
+        if (kind != KT_ERR_WRONG_ORDER || ev->va != m->misfreed) {
+            kt_model_add_error(m, kind, ev, index);
+        }
+        /* With a wrong order the kernel frees what it was told to. */
+        kt_model_free_range(m, h->map, ev->va, last, ev);
     } else if (!kt_model_free_range(m, h->map, ev->va, last, ev) && !c.again) {
         kt_model_count(m, KT_CNT_FREE_PAGES_UNKNOWN);
         kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,

@@ -55,5 +55,11 @@ void kt_model_free_block(KtModel *m, const KtEvent *ev, const KtMapHint *h);
 void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h);
 void kt_model_free_inside(KtModel *m, const KtEvent *ev, const KtMapHint *h);
 void kt_model_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h);
+/** kt_model_destroy() - Apply a KT_EV_DESTROY. */
+void kt_model_destroy(KtModel *m, const KtEvent *ev);
+/** kt_model_free_nothing() - Apply a KT_EV_FREE or KT_EV_RCU_QUEUE of what is
+ *  no memory, see kt_is_memory(). That is an error, whatever was recorded. If
+ *  it was queued, the free that follows is the same error. */
+void kt_model_free_nothing(KtModel *m, const KtEvent *ev);
 
 #endif /* KT_MODEL_INTERNAL_H */

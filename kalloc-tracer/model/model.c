@@ -246,6 +246,8 @@ static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     case KT_EV_FREE:
         if (ev->family == KT_FAMILY_PAGES) {
             kt_model_free_pages(m, ev, h);
+        } else if (G_UNLIKELY(!kt_is_memory(ev->va))) {
+            kt_model_free_nothing(m, ev);
         } else if (G_UNLIKELY(ev->flags & KT_EVF_INSIDE)) {
             kt_model_free_inside(m, ev, h);
         } else {
@@ -256,10 +258,17 @@ static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
         apply_resize(m, ev, h);
         break;
     case KT_EV_RCU_QUEUE:
-        kt_model_queue(m, ev, h);
+        if (G_UNLIKELY(!kt_is_memory(ev->va))) {
+            kt_model_free_nothing(m, ev);
+        } else {
+            kt_model_queue(m, ev, h);
+        }
         break;
     case KT_EV_GAP:
         apply_gap(m, ev);
+        break;
+    case KT_EV_DESTROY:
+        kt_model_destroy(m, ev);
         break;
     default:
         break;

@@ -39,6 +39,11 @@ typedef enum KtMapId {
  * @gap: events were not recorded
  * @unseen: a dropped call may have handed out memory, so a second free of a
  *          freed block may be right
+ * @queued_nothing: kfree_rcu() queued what is no memory; so many frees are
+ *          still to come
+ * @misfreed: the last pages that kfree() or vfree() was reported for; what
+ *            this call frees of them is no second error
+ * @destroyed: events KT_EV_DESTROY whose objects were looked for
  * @blind: any block may have been freed unseen at any time: each new block is
  *         old at once (KtRec)
  */
@@ -56,7 +61,10 @@ struct KtModel {
     uint64_t live_blocks;
     KtBudget *budget;
     uint64_t live_bytes;
+    uint64_t misfreed;
     uint64_t history_evicted;   /* rows that are in @counters already */
+    uint32_t queued_nothing;
+    uint32_t destroyed;
     bool full;
     bool complete;
     bool gap;

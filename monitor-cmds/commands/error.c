@@ -209,7 +209,9 @@ static uint64_t print_errors(McOut *out, Errors *s, const McArgs *args,
                 print_head(out);
             }
             out->format->row(out, &(McRow) {
-                .error = e, .block = e->has_block ? &e->block : NULL });
+                .error = e, .block = e->has_block ? &e->block : NULL,
+                .page_shift = out->ctx->kernel_found ?
+                              gs_kernel_page_shift(out->ctx->kernel) : 0 });
             shown++;
         }
     } while (s->stopped && !out->closed);

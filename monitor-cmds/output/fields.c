@@ -6,6 +6,7 @@
  * Called by the formatters after the rows were copied, without the tracer's
  * lock: names of tasks, caches and hooks stay valid while the tracer exists.
  */
+#include "monitor-cmds/output/errno-name.h"
 #include "monitor-cmds/output/format.h"
 
 #include <string.h>
@@ -175,9 +176,44 @@ GETTER(error_va)
     return put(v, row->error->va);
 }
 
+GETTER(error_code)
+{
+    unsigned code = -row->error->va;
+    const char *name = mc_errno_name(code);
+
+    if (name) {
+        g_snprintf(v->text, sizeof(v->text), "-%s", name);
+    } else {
+        g_snprintf(v->text, sizeof(v->text), "-%u", code);
+    }
+    return put_name(v, v->text);
+}
+
 GETTER(error_size)
 {
     return put(v, row->error->size);
+}
+
+GETTER(error_objects)
+{
+    return put_known(v, row->error->size);
+}
+
+/* The order of @size bytes; the size of a page is the kernel's. */
+static bool put_order(McValue *v, const McRow *row, uint64_t size)
+{
+    v->u = size ? g_bit_storage(size) - 1 - row->page_shift : 0;
+    return row->page_shift && size >> row->page_shift;
+}
+
+GETTER(order)
+{
+    return row->block && put_order(v, row, row->block->requested);
+}
+
+GETTER(error_order)
+{
+    return put_order(v, row, row->error->size);
 }
 
 GETTER(same_stack)
@@ -358,8 +394,15 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
     case MC_GROUP_AWAY:
         return row->error && (verbose || (row->block &&
                                           row->block->va != row->error->va));
+    case MC_GROUP_CODED:
+        return row->error && row->error->va >= KT_ERROR_POINTER;
     case MC_GROUP_SIZED:
-        return row->error && row->error->kind == KT_ERR_WRONG_SIZE;
+        return row->error && (row->error->kind == KT_ERR_WRONG_SIZE ||
+                              row->error->kind == KT_ERR_WRONG_ORDER);
+    case MC_GROUP_ORDER:
+        return row->error && row->error->kind == KT_ERR_WRONG_ORDER;
+    case MC_GROUP_LEFT:
+        return row->error && row->error->kind == KT_ERR_OBJECTS_LEFT;
     case MC_GROUP_SAME:
         return row->same;
     case MC_GROUP_LEAK:
@@ -372,6 +415,9 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
         return verbose && row_is_freed(row);
     case MC_GROUP_V_ERROR:
         return verbose && row->error;
+    case MC_GROUP_V_LEFT:
+        return row->error && (verbose ||
+                              row->error->kind == KT_ERR_OBJECTS_LEFT);
     case MC_GROUP_V_LEAK:
         return verbose && row->leak;
     case MC_GROUP__COUNT:
@@ -392,7 +438,7 @@ const char *mc_event_name(KtEventKind kind)
     static const char *const names[] = {
         [KT_EV_ALLOC] = "alloc", [KT_EV_FREE] = "free",
         [KT_EV_RESIZE] = "resize", [KT_EV_RCU_QUEUE] = "rcu",
-        [KT_EV_GAP] = "gap",
+        [KT_EV_GAP] = "gap", [KT_EV_DESTROY] = "destroy",
     };
 
     return name_at(names, G_N_ELEMENTS(names), kind);

@@ -46,6 +46,8 @@ typedef struct McRefRow {
  * struct McRow - one line of a listing; all borrowed
  * @block: NULL in an error line without a block
  * @error: NULL except in error lines
+ * @page_shift: log2 of the size of the kernel's pages, 0: unknown; only for
+ *              error lines
  * @hit: the line of the block that ka show was asked for
  * @offset: offset of the address in that block
  * @same: number of other blocks for which this line stands, too
@@ -55,6 +57,7 @@ typedef struct McRefRow {
 typedef struct McRow {
     const KtBlock *block;
     const KtError *error;
+    unsigned page_shift;
     bool hit;
     uint64_t offset;
     uint64_t same;

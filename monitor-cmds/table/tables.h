@@ -115,13 +115,17 @@ typedef enum McFieldGroup {
     MC_GROUP_FREE,
     MC_GROUP_ERROR,
     MC_GROUP_AWAY,          /* errors whose address is not the block's start */
+    MC_GROUP_CODED,         /* errors whose address is an error pointer */
     MC_GROUP_SIZED,         /* errors in the size of a free */
+    MC_GROUP_ORDER,         /* errors in the order of a free of pages */
+    MC_GROUP_LEFT,          /* errors of objects left in a cache */
     MC_GROUP_SAME,          /* lines that stand for several blocks */
     MC_GROUP_LEAK,
     MC_GROUP_REF,
     MC_GROUP_V,
     MC_GROUP_V_FREE,
     MC_GROUP_V_ERROR,
+    MC_GROUP_V_LEFT,        /* with -v, and errors of objects left */
     MC_GROUP_V_LEAK,
     MC_GROUP__COUNT
 } McFieldGroup;

@@ -16,6 +16,7 @@ reported rightly, or "ka error" says that its kind is not judged.
 usage: test_errors.py [--short] [--kernel K]... [--smp N]... [--runs N]
                  [--case C]... [--no-cases] [--without WORDS]...
 """
+import contextlib
 import json
 import os
 import re
@@ -29,9 +30,15 @@ from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT
 
 CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
-         'invalid-free', 'invalid-free-slab', 'interior-free',
-         'interior-free-large', 'wrong-family', 'wrong-family-oops',
-         'wrong-cache', 'overlap']
+         'invalid-free', 'invalid-free-slab', 'invalid-free-error',
+         'invalid-free-error-vfree', 'interior-free', 'interior-free-large',
+         'wrong-family', 'wrong-family-kept', 'wrong-family-oops',
+         'wrong-cache', 'objects-left', 'overlap']
+# Cases that need pages=on.
+PAGE_CASES = ['wrong-family-pages', 'wrong-order', 'wrong-order-larger']
+# The error that an error pointer stands for.
+CODES = {'invalid-free-error': '-ENOENT',
+         'invalid-free-error-vfree': '-EPROBE_DEFER'}
 # Sources that a kernel can lack, one by one and all together: words of the
 # plugin's option without=. The symbols are of functions that an allocator
 # calls inside, which a compiler can inline or clone.
@@ -81,9 +88,15 @@ def options_of(without):
     return f'without={without}' if without else None
 
 
+def pages_of(case):
+    """Return the plugin's options that a case needs."""
+    return 'pages=on' if case in PAGE_CASES else None
+
+
 def commit(case, kernel, smp, share, plugin=True):
     """Run one case; return (console, errors)."""
     with Guest(kernel=kernel, smp=smp, plugin=plugin, share=share,
+               plugin_opts=pages_of(case),
                run='errors', n=case, timeout=300,
                cmdline='no_hash_pointers', name=f'error-{case}') as g:
         g.wait_done()
@@ -93,12 +106,12 @@ def commit(case, kernel, smp, share, plugin=True):
 class LoadedGuest:
     """A guest that is booted once, and loaded again before each case."""
 
-    def __init__(self, kernel, share, folder, without=None):
+    def __init__(self, kernel, share, folder, options=None):
         disk = make_disk(os.path.join(folder, f'disk-{kernel}'))
         self.guest = Guest(
             kernel=kernel, share=share, end='shell', mem='512M', timeout=300,
             cmdline='no_hash_pointers', name=f'errors-{kernel}',
-            plugin_opts=options_of(without), qemu=drive(disk))
+            plugin_opts=options, qemu=drive(disk))
         self.guest.shell('true')
         self.monitor('savevm booted')
 
@@ -126,10 +139,13 @@ def check_report(case, console, errors):
     bad, alloc = truth.groups()[3:]
     text = '\n'.join(json.dumps(e) for e in errors)
     assert len(errors) == 1, f'{len(errors)} reports:\n{text}'
-    e, names = errors[0], ModuleFunctions(console, 'ka_errors')
+    e, names = errors[0], ModuleFunctions(console, r'ka_(?:page_)?errors')
     assert e['error'] == kind_of(case), f"kind {e['error']}\n{text}"
     assert int(e['error_va'], 16) == va, f'not at {va:#x}\n{text}'
+    assert e.get('error_code') == CODES.get(case), f'the code\n{text}'
     caught = [names.name(pc) for pc in addresses(e['error_stack'])]
+    if kind_of(case) == 'objects-left':     # the kernel's own function first
+        caught = caught[caught.index(bad):] if bad in caught else caught
     assert caught and caught[0] == bad, f'not caught in {bad}\n{text}'
     if not block:
         # An earlier block at that address may have been freed.
@@ -174,9 +190,10 @@ def run_without(tap, args, share, folder):
         for n, without in enumerate(args.lack):
             where = os.path.join(folder, f'{kernel}-{n}')
             os.makedirs(where)
-            loaded = LoadedGuest(kernel, share[kernel], where, without)
+            loaded = LoadedGuest(kernel, share[kernel], where,
+                                 options_of(without))
             with loaded.guest:
-                for case in args.case:
+                for case in [c for c in args.case if c in CASES]:
                     with tap.test(f'{kernel} without {without}: {case}: '
                                   'reported rightly, or not judged'):
                         console, errors = loaded.commit(case)
@@ -197,11 +214,16 @@ def clean(kernel, smp, size, without=None):
 
 def run_cases_in_one(tap, args, share, folder):
     for kernel in share:        # none if there is no case
-        loaded = LoadedGuest(kernel, share[kernel], folder)
-        with loaded.guest:
-            for case in args.case:
-                with tap.test(f'{kernel}: {case}: reported once, rightly'):
-                    check_report(case, *loaded.commit(case))
+        for options in None, 'pages=on':
+            cases = [c for c in args.case if pages_of(c) == options]
+            where = os.path.join(folder, f'{kernel}-{options}')
+            os.makedirs(where)
+            loaded = LoadedGuest(kernel, share[kernel], where, options) \
+                if cases else None
+            with loaded.guest if loaded else contextlib.nullcontext():
+                for case in cases:
+                    with tap.test(f'{kernel}: {case}: reported once, rightly'):
+                        check_report(case, *loaded.commit(case))
 
 
 def run_cases(tap, args, share):
@@ -272,7 +294,7 @@ def counted(tap, what, function, args):
 
 def main():
     ap = programs.arguments(__doc__, short='6.12 only, one clean run')
-    ap.add_argument('--case', action='append', choices=CASES)
+    ap.add_argument('--case', action='append', choices=CASES + PAGE_CASES)
     ap.add_argument('--no-cases', action='store_true',
                     help='clean runs only, which need no module')
     ap.add_argument('--runs', type=int, help='clean runs of each')
@@ -285,9 +307,9 @@ def main():
         args.runs = 1 if args.short else 10
     args.size = args.size or (1 if args.short else 2)
     tap = Tap()
-    tap.ok({kind_of(c) for c in CASES} == set(kinds()) - OTHERS,
+    tap.ok({kind_of(c) for c in CASES + PAGE_CASES} == set(kinds()) - OTHERS,
            'there is a case for each kind of error', str(kinds()))
-    args.case = [] if args.no_cases else args.case or CASES
+    args.case = [] if args.no_cases else args.case or CASES + PAGE_CASES
     args.lack = ()
     if not args.without:
         counted(tap, 'cases', test_cases, args)

@@ -270,7 +270,7 @@ static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
         .hook = read_hook(w, a),
         .layer = read_layer(a),
         .family = read_family(a),
-        .flags = text(a, "sized", NULL) ? KT_EVF_SIZED : 0,
+        .flags = hex(a, "flags") | (text(a, "sized", NULL) ? KT_EVF_SIZED : 0),
     };
 }
 
@@ -344,6 +344,11 @@ static void do_free(TestWorld *w, GHashTable *a)
 static void do_rcu(TestWorld *w, GHashTable *a)
 {
     do_event(w, KT_EV_RCU_QUEUE, a);
+}
+
+static void do_destroy(TestWorld *w, GHashTable *a)
+{
+    do_event(w, KT_EV_DESTROY, a);
 }
 
 static void do_resize(TestWorld *w, GHashTable *a)
@@ -446,7 +451,8 @@ static const struct {
     void (*run)(TestWorld *w, GHashTable *a);
 } statements[] = {
     { "alloc", do_alloc }, { "free", do_free }, { "rcu", do_rcu },
-    { "resize", do_resize }, { "complete", do_complete }, { "on", do_on },
+    { "resize", do_resize }, { "destroy", do_destroy },
+    { "complete", do_complete }, { "on", do_on },
     { "gap", do_gap }, { "off", do_off }, { "clear", do_clear },
     { "reset", do_reset },
     { "many", do_many }, { "symbol", do_symbol }, { "module", do_module },

@@ -8,9 +8,10 @@
  *   alloc va= size= [actual=] [us=] [stack=a,b,c] [stop=] [cache=] [layer=]
  *         [cpu=] [pid=] [comm=] [gfp=] [hook=]
  *   free va= [us=] [stack=] [family=] [cache=] [cpu=] [pid=] [comm=] [hook=]
- *        [size= sized=1]
+ *        [size= sized=1] [flags=: bits of KtEventFlag]
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu
  *   resize va= size= [us=] ...     krealloc in place
+ *   destroy va= cache= [us=] ...   destroy a cache that has objects
  *   gap [unseen=1] [blind=1]       events were not recorded; unseen: one of
  *                                  them was a call that allocates; blind: any
  *                                  event of this boot may be missing

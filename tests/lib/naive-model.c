@@ -50,13 +50,14 @@ NaiveBlock *naive_find(const Naive *m, bool pages, uint64_t va)
     return NULL;
 }
 
-static void add_error(Naive *m, KtErrorKind kind, const KtEvent *ev,
-                      const NaiveBlock *x)
+void naive_error(Naive *m, KtErrorKind kind, const KtEvent *ev,
+                 const NaiveBlock *x)
 {
     KtError e = {
         .id = m->errors->len + 1, .kind = kind, .va = ev->va,
         .has_block = x != NULL, .stack = ev->stack, .task = ev->task,
         .cpu = ev->cpu, .hook = ev->hook, .cache = ev->cache, .us = ev->us,
+        .size = ev->size,
     };
 
     if (x) {
@@ -114,7 +115,7 @@ static void retire_all(Naive *m, bool pages, uint64_t lo, uint64_t hi,
 
     while ((x = first_in(m, pages, lo, hi))) {
         if (x->b.state == KT_BLOCK_ALLOCATED && !x->old && !reported) {
-            add_error(m, KT_ERR_OVERLAP, ev, x);
+            naive_error(m, KT_ERR_OVERLAP, ev, x);
             reported = true;
         }
         if (x->b.state == KT_BLOCK_ALLOCATED) {
@@ -275,6 +276,64 @@ static bool in_doubt(const Naive *m, const NaiveBlock *x)
     return x->old || (m->unseen && x->b.state == KT_BLOCK_FREED);
 }
 
+/* Are the pages freed in another size than they were allocated, and certainly
+ * no piece of what was split? 0x40000 is __GFP_COMP. */
+static bool is_wrong_order(const NaiveBlock *x, const KtEvent *ev,
+                           uint64_t last)
+{
+    uint64_t len = naive_last(x) - x->b.va + 1;
+
+    if (!(ev->flags & KT_EVF_ORDER) || !x->b.gfp || last == naive_last(x) ||
+        len & (len - 1) || x->b.va & (len - 1)) {
+        return false;
+    }
+    return last > naive_last(x) || ev->flags & KT_EVF_OTHER_ORDER ||
+           (ev->flags & KT_EVF_UNSPLIT && !(x->b.gfp & 0x40000));
+}
+
+static NaiveBlock *next_object(const Naive *m, uint64_t va)
+{
+    NaiveBlock *best = NULL;
+
+    for (unsigned i = 0; i < m->blocks->len; i++) {
+        NaiveBlock *x = naive_nth(m, i);
+
+        if (!x->pages && x->b.va >= va && (!best || x->b.va < best->b.va)) {
+            best = x;
+        }
+    }
+    return best;
+}
+
+/* Are there objects of other allocators in the pages? They are free, too. Of
+ * the blocks there only the first eight are examined. */
+static bool free_objects(Naive *m, const KtEvent *ev, uint64_t last)
+{
+    uint64_t va = ev->va;
+    bool reported = false;
+
+    for (unsigned i = 0; i < 8 && ev->flags & KT_EVF_ORDER; i++) {
+        NaiveBlock *x = next_object(m, va);
+
+        if (!x || x->b.va > last) {
+            break;
+        }
+        if (x->b.state == KT_BLOCK_ALLOCATED && !x->old &&
+            x->b.layer <= KT_LAYER_CACHE) {
+            if (!reported) {
+                naive_error(m, KT_ERR_WRONG_FAMILY, ev, x);
+            }
+            reported = true;
+            set_freed(m, x, ev);
+        }
+        va = x->b.va + 1;
+        if (!va) {
+            break;
+        }
+    }
+    return reported;
+}
+
 static void naive_free_pages(Naive *m, const KtEvent *ev)
 {
     NaiveBlock *x = naive_find(m, true, ev->va);
@@ -284,10 +343,19 @@ static void naive_free_pages(Naive *m, const KtEvent *ev)
                  ev->flags & KT_EVF_AGAIN && x->b.free_stack.v == ev->stack.v &&
                  x->b.free_task.v == ev->task.v;
 
-    if (x && x->b.state == KT_BLOCK_FREED && x->b.va == ev->va &&
+    if (free_objects(m, ev, last)) {
+        free_range(m, true, ev->va, last, ev);
+    } else if (x && x->b.state == KT_BLOCK_FREED && x->b.va == ev->va &&
         naive_last(x) == last && !in_doubt(m, x) && !again &&
         !(ev->flags & KT_EVF_FRESH)) {
-        add_error(m, KT_ERR_DOUBLE_FREE, ev, x);
+        naive_error(m, KT_ERR_DOUBLE_FREE, ev, x);
+        free_range(m, true, ev->va, last, ev);
+    } else if (x && x->b.state == KT_BLOCK_ALLOCATED && x->b.va == ev->va &&
+               !x->old && is_wrong_order(x, ev, last)) {
+        if (ev->va != m->misfreed) {
+            naive_error(m, KT_ERR_WRONG_ORDER, ev, x);
+        }
+        free_range(m, true, ev->va, last, ev);
     } else if (!free_range(m, true, ev->va, last, ev) && !again) {
         m->unknown_pages++;
         m->totals.stray++;
@@ -316,32 +384,90 @@ static bool is_covered(NaiveBlock *x, const KtEvent *ev)
     return true;
 }
 
+/* Is the block free after a wrong call? The families of Linux keep a block of
+ * another family. */
+static bool is_freed_by(int wrong, const KtEvent *ev, const NaiveBlock *x)
+{
+    switch (wrong) {
+    case KT_ERR_WRONG_FAMILY:
+        return ev->family == KT_FAMILY_KMALLOC || ev->family == KT_FAMILY_ZONE;
+    case KT_ERR_WRONG_CACHE:
+        return !(ev->flags & KT_EVF_STRICT);
+    case KT_ERR_INTERIOR_FREE:
+        return (ev->family == KT_FAMILY_KFREE &&
+                x->b.layer == KT_LAYER_LARGE) ||
+               (ev->family == KT_FAMILY_VFREE &&
+                x->b.layer == KT_LAYER_VMALLOC && ev->va % 4096 == 0);
+    default:
+        return x->b.va == ev->va;
+    }
+}
+
+/* NULL and error pointers: an error, but only one if queued and then freed. */
+static void naive_free_nothing(Naive *m, const KtEvent *ev)
+{
+    if (ev->flags & KT_EVF_AGAIN) {
+        return;
+    }
+    if (ev->kind == KT_EV_FREE && m->queued_nothing) {
+        m->queued_nothing--;
+        return;
+    }
+    m->queued_nothing += ev->kind == KT_EV_RCU_QUEUE;
+    m->totals.stray++;
+    naive_error(m, KT_ERR_INVALID_FREE, ev, NULL);
+}
+
+/* The pages that kfree() or vfree() gets instead of a block; NULL if they are
+ * those of a slab, or free. */
+static NaiveBlock *pages_of(const Naive *m, const KtEvent *ev)
+{
+    NaiveBlock *x = naive_find(m, true, ev->va);
+
+    return x && x->b.state == KT_BLOCK_ALLOCATED && !x->old &&
+           !(ev->flags & KT_EVF_SLAB_READ && ev->cache.v) &&
+           (ev->family == KT_FAMILY_KFREE || ev->family == KT_FAMILY_VFREE) ?
+           x : NULL;
+}
+
 static void naive_free_event(Naive *m, const KtEvent *ev)
 {
     NaiveBlock *x = naive_find(m, false, ev->va);
     bool starts = x && x->b.va == ev->va;
     bool live = x && x->b.state == KT_BLOCK_ALLOCATED;
+    bool doubt;
     int wrong;
 
     if (starts && !live && is_covered(x, ev)) {
         return;
     }
-    if (starts && live && !x->b.cache.v && !(ev->flags & KT_EVF_SLAB_READ)) {
+    if (starts && live && ev->family == KT_FAMILY_VFREE &&
+        ev->flags & KT_EVF_WORKER && x->b.layer != KT_LAYER_VMALLOC &&
+        !x->b.rcu_queued) {
+        return;
+    }
+    if (starts && live && !x->b.cache.v && !(ev->flags & KT_EVF_SLAB_READ) &&
+        (x->b.layer == KT_LAYER_KMALLOC || x->b.layer == KT_LAYER_CACHE)) {
         KtBlock before = x->b;
 
         x->b.cache = ev->cache;
         naive_account_cache(m, &before, &x->b);
     }
     wrong = what_is_wrong(m, ev, x);
-    if (wrong == KT_ERR_INVALID_FREE && !starts ? !m->complete || m->gap :
-        wrong >= 0 && in_doubt(m, x)) {
+    doubt = wrong == KT_ERR_INVALID_FREE && !starts ?
+            !m->complete || m->gap : wrong >= 0 && in_doubt(m, x);
+    if (doubt) {
         m->unknown_frees++;
         m->totals.stray++;
+    } else if (wrong == KT_ERR_INVALID_FREE && pages_of(m, ev)) {
+        naive_error(m, pages_of(m, ev)->b.va == ev->va ? KT_ERR_WRONG_FAMILY :
+                  KT_ERR_INTERIOR_FREE, ev, pages_of(m, ev));
+        m->misfreed = pages_of(m, ev)->b.va;
     } else if (wrong >= 0) {
         m->totals.stray += wrong == KT_ERR_INVALID_FREE;
-        add_error(m, wrong, ev, x);
+        naive_error(m, wrong, ev, x);
     }
-    if (starts && live) {
+    if (live && (doubt ? starts : is_freed_by(wrong, ev, x))) {
         set_freed(m, x, ev);
         if (ev->family == KT_FAMILY_VFREE && ev->flags & KT_EVF_QUEUES) {
             x->reported = MIN(x->reported + 1, UINT8_MAX);
@@ -362,7 +488,7 @@ static void naive_queue(Naive *m, const KtEvent *ev)
         x->b.rcu_us = ev->us;
         x->b.rcu_stack = ev->stack;
     } else if (!in_doubt(m, x)) {
-        add_error(m, KT_ERR_DOUBLE_FREE, ev, x);
+        naive_error(m, KT_ERR_DOUBLE_FREE, ev, x);
         x->reported = MIN(x->reported + 1, UINT8_MAX);
     }
 }
@@ -403,15 +529,24 @@ void naive_event(Naive *m, const KtEvent *ev)
     case KT_EV_FREE:
         if (ev->family == KT_FAMILY_PAGES) {
             naive_free_pages(m, ev);
+        } else if (!kt_is_memory(ev->va)) {
+            naive_free_nothing(m, ev);
         } else {
             naive_free_event(m, ev);
         }
         break;
     case KT_EV_RCU_QUEUE:
-        naive_queue(m, ev);
+        if (!kt_is_memory(ev->va)) {
+            naive_free_nothing(m, ev);
+        } else {
+            naive_queue(m, ev);
+        }
         break;
     case KT_EV_RESIZE:
         naive_resize(m, ev);
+        break;
+    case KT_EV_DESTROY:
+        naive_destroy(m, ev);
         break;
     case KT_EV_GAP:
         naive_gap(m);
@@ -429,6 +564,8 @@ void naive_forget(Naive *m)
     g_array_set_size(m->errors, 0);
     g_array_set_size(m->accounts, 0);
     m->totals = (KtTotals) { 0 };
+    m->queued_nothing = m->destroyed = 0;
+    m->misfreed = 0;
     m->split = false;
 }
 

@@ -40,6 +40,8 @@ typedef struct Naive {
     bool gap;
     bool unseen;
     bool blind;
+    uint32_t queued_nothing, destroyed;
+    uint64_t misfreed;
     uint64_t events;
     uint64_t unknown_frees;
     uint64_t unknown_pages;
@@ -67,6 +69,11 @@ void naive_account_cache(Naive *m, const KtBlock *before,
 /** naive_account_peaks() - update the peaks. Call after each event. */
 void naive_account_peaks(Naive *m);
 
+/** naive_error() - add an error. @x: (nullable) the block before @ev. */
+void naive_error(Naive *m, KtErrorKind kind, const KtEvent *ev,
+                 const NaiveBlock *x);
+/** naive_destroy() - apply a KT_EV_DESTROY, naive-destroy.c. */
+void naive_destroy(Naive *m, const KtEvent *ev);
 void naive_event(Naive *m, const KtEvent *ev);
 void naive_gap(Naive *m);
 void naive_forget(Naive *m);

@@ -204,6 +204,7 @@ static bool same_error(const KtError *got, void *opaque)
     g_assert_cmpuint(e->task.v, ==, got->task.v);
     g_assert_cmpuint(e->cache.v, ==, got->cache.v);
     g_assert_cmpuint(e->us, ==, got->us);
+    g_assert_cmpuint(e->size, ==, got->size);
     g_assert_cmpint(e->has_block, ==, got->has_block);
     if (e->has_block) {
         same_block(&e->block, &got->block);
@@ -422,6 +423,10 @@ static bool special(Naive *m, const uint8_t *p)
         kt_tracer_set_enabled(m->t, true);
         naive_gap(m);
         m->events++;
+        return true;
+    case 0xfa:
+        push_event(m, (KtEvent) { .kind = KT_EV_DESTROY, .va = 0x4000,
+                                  .cache = { p[1] & 3 }, .us = m->us });
         return true;
     case 0xfb:
         push_event(m, (KtEvent) { .kind = KT_EV_GAP, .flags = p[1] });

@@ -16,6 +16,7 @@
  * notices the error itself (WARN), it goes on.
  * There is no way to unload it: its caches are not fit to be destroyed.
  */
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
@@ -158,6 +159,12 @@ static KA_SITE void ka_err_bad_vfree(void *p)
 static KA_SITE void ka_err_bad_rcu(struct ka_obj *p)
 {
     kfree_rcu(p, rcu);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_bad_destroy(struct kmem_cache *cache)
+{
+    kmem_cache_destroy(cache);
     ka_site_end();
 }
 
@@ -306,6 +313,26 @@ static int case_invalid_free(void)
     return 0;
 }
 
+/* What a function returned instead of memory: the kernel oopses. */
+static int case_invalid_free_error(void)
+{
+    void *p = ERR_PTR(-ENOENT);
+
+    truth(p, NULL, "ka_err_bad_kfree", "-");
+    ka_err_bad_kfree(p);
+    return 0;
+}
+
+/* The same by vfree(): the kernel warns and goes on. */
+static int case_invalid_free_error_vfree(void)
+{
+    void *p = ERR_PTR(-EPROBE_DEFER);
+
+    truth(p, NULL, "ka_err_bad_vfree", "-");
+    ka_err_bad_vfree(p);
+    return 0;
+}
+
 #define KA_TRIES 64
 
 /* The pages that a cache has just given back, or NULL. */
@@ -394,6 +421,20 @@ static int case_wrong_family(void)
     return 0;
 }
 
+/* The same, and then the right kfree(), which is no error. */
+static int case_wrong_family_kept(void)
+{
+    void *p = ka_err_alloc_kmalloc(PAGE_SIZE);
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    ka_err_bad_vfree(p);
+    ka_err_free_kfree(p);
+    truth(p, p, "ka_err_bad_vfree", "ka_err_alloc_kmalloc");
+    return 0;
+}
+
 /* kfree() of vmalloc memory: the kernel oopses, insmod is killed. */
 static int case_wrong_family_oops(void)
 {
@@ -465,6 +506,20 @@ static int case_overlap(void)
     return 0;
 }
 
+/* The kernel warns, and keeps the cache and its object. */
+static int case_objects_left(void)
+{
+    struct kmem_cache *cache = own_cache("ka_err_left");
+    void *p = cache ? ka_err_alloc_cache(cache) : NULL;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    ka_err_bad_destroy(cache);
+    truth(cache, p, "ka_err_bad_destroy", "ka_err_alloc_cache");
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -474,11 +529,15 @@ static const struct {
     { "double-free-rcu", case_double_free_rcu },
     { "invalid-free", case_invalid_free },
     { "invalid-free-slab", case_invalid_free_slab },
+    { "invalid-free-error", case_invalid_free_error },
+    { "invalid-free-error-vfree", case_invalid_free_error_vfree },
     { "interior-free", case_interior_free },
     { "interior-free-large", case_interior_free_large },
     { "wrong-family", case_wrong_family },
+    { "wrong-family-kept", case_wrong_family_kept },
     { "wrong-family-oops", case_wrong_family_oops },
     { "wrong-cache", case_wrong_cache },
+    { "objects-left", case_objects_left },
     { "overlap", case_overlap },
 };
 

@@ -23,6 +23,27 @@ static void calls_become_events(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
 }
 
+/* Freeing NULL is right and an error pointer never is; but kmem_cache_free()
+ * takes no NULL, and vfree() no ZERO_SIZE_PTR. */
+static void what_is_no_memory(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    run_kfree(w, 0);
+    run_kfree(w, KT_ZERO_SIZE_PTR);
+    call(w, 2, VFREE, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_NULL), ==, 3);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    run_kfree(w, (uint64_t)-2);
+    call(w, 2, VFREE, KT_ZERO_SIZE_PTR);
+    call(w, 2, VFREE, (uint64_t)-4095);
+    *test_qemu_reg(GS_REG_ARG1) = 0;
+    call(w, 2, CACHE_FREE, BLOCK);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_NULL), ==, 3);
+    g_assert_cmpuint(stats_of(w).errors, ==, 4);
+}
+
 /* What a bulk allocation takes back was never handed out, and may have had a
  * life before. */
 static void bulk_allocation_that_fails(void)
@@ -188,6 +209,7 @@ int main(int argc, char **argv)
     static const bool file[] = { false, true };
     static const TestCase cases[] = {
         { "/capture/calls-become-events", calls_become_events },
+        { "/capture/what-is-no-memory", what_is_no_memory },
         { "/capture/bulk-allocation-that-fails", bulk_allocation_that_fails },
         { "/capture/calls-under-way-when-switched-on",
           calls_under_way_when_switched_on },

@@ -135,12 +135,34 @@ static void an_area_that_owns_its_pages_is_a_block(void)
 static void another_area_is_none(void)
 {
     g_autoptr(FakeCapture) w = started();
-    uint64_t events = stats_of(w).events;
 
     vmap(w, 4);
     call(w, 2, VUNMAP, AREA + 0x10000);
-    g_assert_cmpuint(stats_of(w).events, ==, events);
+    g_assert_cmpuint(live(w), ==, 1);
     g_assert_cmpuint(errors(w), ==, 0);
+}
+
+/* The kernel removes the area, and its pages are lost. */
+static void an_area_of_vmalloc_is_not_for_vunmap(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    call(w, 2, VUNMAP, AREA);
+    g_assert_cmpuint(live(w), ==, 0);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
+/* What is no area is refused. */
+static void a_block_of_kmalloc_is_not_for_vunmap(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    run_kmalloc(w, BLOCK);
+    call(w, 2, VUNMAP, BLOCK);
+    g_assert_cmpuint(live(w), ==, 2);
+    g_assert_cmpuint(errors(w), ==, 1);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(errors(w), ==, 1);
 }
 
 /* ---- kvfree_rcu_cb() ----------------------------------------------------- */
@@ -277,6 +299,10 @@ int main(int argc, char **argv)
         { "/vmap/an-area-that-owns-its-pages-is-a-block",
           an_area_that_owns_its_pages_is_a_block },
         { "/vmap/another-area-is-none", another_area_is_none },
+        { "/vmap/an-area-of-vmalloc-is-not-for-vunmap",
+          an_area_of_vmalloc_is_not_for_vunmap },
+        { "/vmap/a-block-of-kmalloc-is-not-for-vunmap",
+          a_block_of_kmalloc_is_not_for_vunmap },
         { "/rcu-callback/frees-what-contains-its-argument",
           the_callback_frees_what_contains_its_argument },
         { "/rcu-callback/leaves-vmalloc-to-vfree",

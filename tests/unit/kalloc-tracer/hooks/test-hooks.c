@@ -327,6 +327,26 @@ static void what_lacks_hooks_is_in_doubt(void)
     }
 }
 
+/* Before 7.0 kmem_cache_free() frees an object of another cache, too. */
+static void a_strict_kernel_keeps_objects_of_other_caches(void)
+{
+    static const struct { const char *symbol; bool strict; } cases[] = {
+        { "warn_free_bad_obj", true },
+        { "cache_from_obj", false },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *map = g_strdup_printf(MAP_HEAD
+            "ffffffff81001000 T kmem_cache_free\n"
+            "ffffffff81001100 t %s\n" MAP_TAIL, cases[i].symbol);
+        g_autoptr(GsKernel) k = kernel_of(map);
+        g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
+
+        g_assert_cmpint(!(row_of(h, "kmem_cache_free").flags & KT_HOOK_STRICT),
+                        ==, !cases[i].strict);
+    }
+}
+
 /* __vunmap() was gone when the worker began to call vfree(). */
 static void the_worker_of_vfree(void)
 {
@@ -516,6 +536,8 @@ int main(int argc, char **argv)
         { "/hooks/a-clone-of-an-allocating-function-is-its-code",
           a_clone_of_an_allocating_function_is_its_code },
         { "/hooks/what-lacks-hooks-is-in-doubt", what_lacks_hooks_is_in_doubt },
+        { "/hooks/a-strict-kernel-keeps-objects-of-other-caches",
+          a_strict_kernel_keeps_objects_of_other_caches },
         { "/hooks/the-worker-of-vfree", the_worker_of_vfree },
         { "/hooks/the-rest-of-a-split-vfree-is-elsewhere",
           the_rest_of_a_split_vfree_is_elsewhere },

@@ -51,7 +51,8 @@ static KtStats check(FedTracer *w)
     g_assert_cmpuint(s.events, ==, counter(w, KT_CNT_EV_ALLOC) +
                      counter(w, KT_CNT_EV_FREE) +
                      counter(w, KT_CNT_EV_RESIZE) +
-                     counter(w, KT_CNT_EV_RCU) + counter(w, KT_CNT_GAPS));
+                     counter(w, KT_CNT_EV_RCU) + counter(w, KT_CNT_GAPS) +
+                     counter(w, KT_CNT_EV_DESTROY));
     for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
         parts += s.part_bytes[i];
     }
@@ -444,15 +445,15 @@ static void huge_sizes_are_bounded(void)
     FedTracer w = bounded_world();
     unsigned n = 600000;
 
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 1; i <= n; i++) {
         alloc_in(&w, KT_LAYER_VMALLOC, i << 33, (1ull << 33) - 1, 0);
     }
     check(&w);
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 1; i <= n; i++) {
         resize(&w, i << 33, (1ull << 33) - 2);
     }
     check(&w);
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 1; i <= n; i++) {
         free_by(&w, KT_FAMILY_VFREE, i << 33, 0);
         alloc_in(&w, KT_LAYER_VMALLOC, i << 33, (1ull << 33) - 1, 0);
     }

@@ -77,36 +77,6 @@ static void interior_free(void)
     expect(&w, "interior-free");
 }
 
-/* Every family on every layer: 1 = may free. */
-static void families(void)
-{
-    static const uint8_t may[KT_FAMILY__COUNT][KT_LAYER__COUNT] = {
-        /*                     -  kmalloc large cache vmalloc percpu */
-        [KT_FAMILY_ANY] =    { 0, 1, 1, 1, 1, 1 },
-        [KT_FAMILY_KFREE] =  { 0, 1, 1, 1, 0, 0 },
-        [KT_FAMILY_CACHE] =  { 0, 1, 0, 1, 0, 0 },
-        [KT_FAMILY_VFREE] =  { 0, 0, 0, 0, 1, 0 },
-        [KT_FAMILY_PERCPU] = { 0, 0, 0, 0, 0, 1 },
-        [KT_FAMILY_KMALLOC] = { 0, 1, 1, 0, 0, 0 },
-        [KT_FAMILY_ZONE] =   { 0, 0, 0, 1, 0, 0 },
-    };
-
-    for (unsigned f = 0; f < KT_FAMILY__COUNT; f++) {
-        for (unsigned l = KT_LAYER_KMALLOC;
-             f != KT_FAMILY_PAGES && l < KT_LAYER_PAGES; l++) {
-            FedTracer w = fed_tracer_new(true);
-            KtBlock b;
-
-            alloc_in(&w, l, VA, 64, 3);
-            free_by(&w, f, VA, 3);
-            /* Wrong or not, it is freed now. */
-            g_assert_true(find(&w, VA, &b));
-            g_assert_cmpint(b.state, ==, KT_BLOCK_FREED);
-            expect(&w, may[f][l] ? "" : "wrong-family");
-        }
-    }
-}
-
 static void pages_are_apart(void)
 {
     FedTracer w = fed_tracer_new(true);
@@ -149,24 +119,6 @@ static void wrong_size(void)
     g_assert_cmpint(b.state, ==, KT_BLOCK_FREED);
     free_sized(&w, VA, 80);
     expect(&w, "wrong-size double-free");
-}
-
-static void wrong_cache(void)
-{
-    FedTracer w = fed_tracer_new(true);
-    KtBlock b;
-
-    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
-    free_by(&w, KT_FAMILY_CACHE, VA, 2);
-    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
-    free_by(&w, KT_FAMILY_CACHE, VA, 0);
-    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
-    free_by(&w, KT_FAMILY_KFREE, VA, 2);
-    alloc_in(&w, KT_LAYER_KMALLOC, VA, 64, 0);
-    free_by(&w, KT_FAMILY_CACHE, VA, 2);
-    g_assert_true(find(&w, VA, &b));
-    g_assert_cmpuint(b.cache.v, ==, 2);
-    expect(&w, "wrong-cache");
 }
 
 /* ---- kfree_rcu ---------------------------------------------------------- */
@@ -564,10 +516,8 @@ int main(int argc, char **argv)
         { "/model/invalid-free", invalid_free },
         { "/model/unknown-free-of-late-tracing", unknown_free_of_late_tracing },
         { "/model/interior-free", interior_free },
-        { "/model/families", families },
         { "/model/pages-are-apart", pages_are_apart },
         { "/model/wrong-size", wrong_size },
-        { "/model/wrong-cache", wrong_cache },
         { "/model/rcu/queued-then-freed", queued_then_freed },
         { "/model/rcu/queued-twice-is-told-once", queued_twice_is_told_once },
         { "/model/rcu/queued-when-freed", queued_when_freed },

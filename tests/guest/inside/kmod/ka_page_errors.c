@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka_page_errors: as ka_errors, errors with memory of the page allocator. The
+ * truth is printed in the same form.
+ */
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "ka_kmod.h"
+
+static char *kind = "";
+module_param(kind, charp, 0444);
+MODULE_PARM_DESC(kind, "the error to commit");
+
+static KA_SITE struct page *ka_err_alloc_pages(gfp_t gfp, unsigned int order)
+{
+    struct page *page = alloc_pages(gfp, order);
+
+    ka_site_end();
+    return page;
+}
+
+static KA_SITE void ka_err_bad_kfree(void *p)
+{
+    kfree(p);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_bad_free_pages(void *p, unsigned int order)
+{
+    free_pages((unsigned long)p, order);
+    ka_site_end();
+}
+
+static void truth(const void *p, const char *bad)
+{
+    pr_info("ka_errors: %s va=%px block=%px bad=%s alloc=ka_err_alloc_pages\n",
+            kind, p, p, bad);
+}
+
+/* Pages that the page allocator handed out, which kfree() takes for a large
+ * block. A reference of ours keeps them. */
+static int case_wrong_family_pages(void)
+{
+    struct page *page = ka_err_alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
+
+    if (!page) {
+        return -ENOMEM;
+    }
+    get_page(page);
+    ka_err_bad_kfree(page_address(page));
+    truth(page_address(page), "ka_err_bad_kfree");
+    return 0;
+}
+
+/* 32 pages of which 8 are freed; the kernel says nothing, the rest is lost. */
+static int case_wrong_order(void)
+{
+    struct page *page = ka_err_alloc_pages(GFP_KERNEL, 5);
+
+    if (!page) {
+        return -ENOMEM;
+    }
+    ka_err_bad_free_pages(page_address(page), 3);
+    truth(page_address(page), "ka_err_bad_free_pages");
+    return 0;
+}
+
+#define KA_PAIRS 128
+
+/* Two pages freed as four. The other two are ours as well, so that nobody
+ * else's memory is freed. The blocks in between are leaked. */
+static int case_wrong_order_larger(void)
+{
+    void *block[KA_PAIRS];
+    int i, k;
+
+    for (i = 0; i < KA_PAIRS; i++) {
+        struct page *page = ka_err_alloc_pages(GFP_KERNEL, 1);
+
+        if (!page) {
+            return -ENOMEM;
+        }
+        block[i] = page_address(page);
+        for (k = 0; k < i; k++) {
+            void *low = min(block[i], block[k]);
+
+            if (IS_ALIGNED((unsigned long)low, 4 * PAGE_SIZE) &&
+                max(block[i], block[k]) == low + 2 * PAGE_SIZE) {
+                ka_err_bad_free_pages(low, 2);
+                truth(low, "ka_err_bad_free_pages");
+                return 0;
+            }
+        }
+    }
+    return -EAGAIN;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} cases[] = {
+    { "wrong-family-pages", case_wrong_family_pages },
+    { "wrong-order", case_wrong_order },
+    { "wrong-order-larger", case_wrong_order_larger },
+};
+
+static int __init ka_page_errors_init(void)
+{
+    unsigned int i;
+
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        if (!strcmp(cases[i].name, kind)) {
+            return cases[i].run();
+        }
+    }
+    pr_err("ka_page_errors: no such kind: %s\n", kind);
+    return -EINVAL;
+}
+
+module_init(ka_page_errors_init);
+MODULE_DESCRIPTION("errors with pages on purpose");
+MODULE_LICENSE("GPL");

@@ -408,7 +408,11 @@ static void test_json_keys(Fixture *f, gconstpointer data)
                       "rcu va=1000 us=2\nfree va=1000 us=3\n"
                       "free va=1000 us=4\n"
                       "alloc va=2000 size=10 us=5\n"
-                      "free va=2000 size=8 sized=1 us=6\n");
+                      "free va=2000 size=8 sized=1 us=6\n"
+                      "free va=fffffffffffffffe us=7\n"
+                      "alloc va=4000 size=2000 layer=pages gfp=cc0 us=8\n"
+                      "free va=4000 size=4000 family=pages flags=10 us=9\n"
+                      "destroy va=9000 cache=old us=10\n");
     text = test_world_run(f->w, "error -j -v", NULL);
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         g_autofree char *key = g_strdup_printf("\"%s\":", mc_fields[i].key);

@@ -20,6 +20,7 @@
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/unwind/frame-records.h"
+#include "guest-symbols/unwind/trampolines.h"
 #include "guest-symbols/unwind/walk-cache.h"
 #include "guest-symbols/base/name-hash.h"
 #include "guest-symbols/unwind/walk.h"
@@ -31,8 +32,6 @@
 
 /* Task, irq, softirq, and five exception stacks; NMIs nest once. */
 #define MAX_SWITCHES 10
-/* ftrace_caller and ftrace_regs_caller are well below this. */
-#define MAX_TRAMPOLINE 1024
 
 /* The rule for BPF and other code without a table, which pushes bp: its frame
  * starts two words below the caller's. */
@@ -99,34 +98,6 @@ struct GsUnwinder {
 static const uint64_t no_page[512];
 
 /* ---- rules ------------------------------------------------------------ */
-
-/*
- * Finds the rule in an ftrace trampoline. A trampoline is a copy of a template
- * at the start of a page, so the rule at an offset in it is the template's rule
- * at the same offset.
- */
-static bool trampoline_rule(GsUnwinder *u, const Walk *w, uint64_t pc,
-                            GsOrcRule *out)
-{
-    uint64_t off = pc & ~PAGE_MASK;
-    uint64_t slide = u->k->slide;
-    const void *host;
-
-    if (off >= MAX_TRAMPOLINE) {
-        return false;
-    }
-    host = w->page(w->opaque, pc & PAGE_MASK);
-    for (size_t i = 0; host && i < G_N_ELEMENTS(u->k->templates);
-         i++) {
-        const GsTemplate *t = &u->k->templates[i];
-
-        if (t->va && !memcmp(host, t->bytes, GS_TRAMPOLINE_BYTES)) {
-            return gs_orc_reader_find(u->reader, t->va + slide + off, out) ==
-                   GS_ORC_FOUND;
-        }
-    }
-    return false;
-}
 
 /* A guessed frame pointer must point up the same stack. If modules cannot be
  * read, the code may be a module's, which keeps none. */
@@ -202,7 +173,7 @@ static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, Walk *w)
         return rule;
     case GS_ORC_NO_TABLE:
         w->trail->plain = false;
-        if (trampoline_rule(u, w, pc, &rule)) {
+        if (gs_trampoline_rule(u->k, u->reader, w, pc, &rule)) {
             return rule;
         }
         return plausible_bp(u, w) ? frame_pointer_rule :
@@ -581,20 +552,4 @@ void gs_unwinder_free(GsUnwinder *u)
         gs_walk_cache_free(u->paths);
         g_aligned_free(u);
     }
-}
-
-/* ---- names ------------------------------------------------------------ */
-
-static const char *const stop_names[GS_STOP__COUNT] = {
-    [GS_STOP_END] = "end",
-    [GS_STOP_USER] = "user",
-    [GS_STOP_UNKNOWN_PC] = "unknown-pc",
-    [GS_STOP_BAD_FRAME] = "bad-frame",
-    [GS_STOP_DEPTH] = "depth",
-    [GS_STOP_NO_UNWINDER] = "no-unwinder",
-};
-
-const char *gs_stop_name(GsStop stop)
-{
-    return (unsigned)stop < GS_STOP__COUNT ? stop_names[stop] : "?";
 }

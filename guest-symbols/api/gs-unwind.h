@@ -17,18 +17,22 @@ typedef enum GsStop {
     GS_STOP_DEPTH,          /* @max frames stored */
     GS_STOP_NO_UNWINDER,    /* the kernel has neither ORC nor frame pointers:
                              * callers beyond the first are not known */
+    GS_STOP_REPLACED,       /* a tracer of the guest replaced the return
+                             * address, and its records do not have it */
     GS_STOP__COUNT
 } GsStop;
 const char *gs_stop_name(GsStop stop);
 
 /** struct GsRegs - registers that an unwind starts from; @bp: the frame
  *  pointer. @ip is a return address unless @exact_ip (an interrupted
- *  instruction). */
+ *  instruction). @task: the current task_struct, whose records have the return
+ *  addresses that tracers replaced; 0: unknown. */
 typedef struct GsRegs {
     uint64_t ip;
     uint64_t sp;
     uint64_t bp;
     bool exact_ip;
+    uint64_t task;
 } GsRegs;
 
 /**
@@ -64,6 +68,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsUnwinder, gs_unwinder_free)
  */
 GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                  void *opaque, uint64_t *frames, unsigned max, unsigned *n);
+
+/** gs_kernel_replaced_returns() - find the addresses that the kernel's own
+ *  tracers write over return addresses; @va: (out) run time, 0: none. */
+void gs_kernel_replaced_returns(const GsKernel *k, uint64_t va[2]);
+/** gs_unwind_return() - find the true return address if @regs->ip is one that
+ *  a tracer wrote. @regs, @page, @opaque: as for gs_unwind(). Returns: that
+ *  address, @regs->ip if it is not known. */
+uint64_t gs_unwind_return(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                          void *opaque);
 
 /** gs_unwind_expect() - prefetch what the unwind of a stack that begins at @ip
  *  needs first. */

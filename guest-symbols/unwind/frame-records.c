@@ -80,12 +80,37 @@ static bool is_code(const GsFrameRecords *f, const Walk *w)
            (stop == GS_GO_ON && gs_frame_records_is_text(f, ahead.ip));
 }
 
+/*
+ * If a tracer replaced the return address in @w, find the true one. @slot:
+ * where it is on the stack, on x86-64. Elsewhere the caller's frame pointer
+ * says whose it is. Returns: false if no record has it.
+ */
+static bool true_return(const GsFrameRecords *f, Walk *w, uint64_t slot)
+{
+    const GsReturnRecords *r = f->returns;
+
+    if (G_LIKELY(!gs_return_records_replaced(r, w->ip))) {
+        return true;
+    }
+    w->trail->plain = false;
+    if (!gs_return_records_find(r, f->cursor, w, r->by_slot ? slot : w->bp,
+                                &w->ip)) {
+        return false;
+    }
+    w->ip = (w->ip | f->canonical) & ~f->signature;
+    return true;
+}
+
 GsStop gs_frame_records_walk(const GsFrameRecords *f, Walk *w, uint64_t *frames,
                              unsigned max, unsigned *n)
 {
     unsigned count = 0;
 
     w->sp -= 8;             /* the first record may be right there */
+    if (!true_return(f, w, w->sp)) {
+        *n = 0;
+        return GS_STOP_REPLACED;
+    }
     do {
         GsStop stop;
 
@@ -98,6 +123,9 @@ GsStop gs_frame_records_walk(const GsFrameRecords *f, Walk *w, uint64_t *frames,
         if (stop != GS_GO_ON) {
             w->trail->done = stop == GS_STOP_END || stop == GS_STOP_USER;
             return stop;
+        }
+        if (!true_return(f, w, w->sp + 8)) {
+            return GS_STOP_REPLACED;
         }
         if (!is_code(f, w)) {
             return GS_STOP_UNKNOWN_PC;

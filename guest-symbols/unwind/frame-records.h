@@ -16,6 +16,7 @@
 #define GS_FRAME_RECORDS_H
 
 #include "guest-symbols/orc/orc.h"
+#include "guest-symbols/unwind/return-records.h"
 #include "guest-symbols/unwind/walk-cache.h"
 
 /**
@@ -32,6 +33,7 @@
  * @outermost: functions that a task begins in
  * @record_at: distance from the frame pointer to the record
  * @reader: finds the code of modules
+ * @returns, @cursor: find return addresses that tracers replaced
  */
 typedef struct GsFrameRecords {
     const struct GsFrameRules *rules;
@@ -44,6 +46,8 @@ typedef struct GsFrameRecords {
     unsigned n_outermost;
     int record_at;
     GsOrcReader *reader;
+    const GsReturnRecords *returns;
+    GsReturnCursor *cursor;
 } GsFrameRecords;
 
 /* A step returns this if the walk continues. */

@@ -9,6 +9,7 @@ static const char *const stop_names[GS_STOP__COUNT] = {
     [GS_STOP_BAD_FRAME] = "bad-frame",
     [GS_STOP_DEPTH] = "depth",
     [GS_STOP_NO_UNWINDER] = "no-unwinder",
+    [GS_STOP_REPLACED] = "replaced",
 };
 
 const char *gs_stop_name(GsStop stop)

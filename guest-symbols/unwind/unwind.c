@@ -14,12 +14,16 @@
  * Both caches are emptied when the generation of the ORC set has changed; at
  * worst the unwind that runs at that moment uses an old rule.
  *
+ * A tracer in the guest can replace return addresses: return-records.c finds
+ * the true ones. Such walks are never cached.
+ *
  * Every walk ends, whatever the stack contains: each frame takes one of @max,
  * and only 8-byte words in the kernel's half of the address space are read.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/unwind/frame-records.h"
+#include "guest-symbols/unwind/return-records.h"
 #include "guest-symbols/unwind/trampolines.h"
 #include "guest-symbols/unwind/walk-cache.h"
 #include "guest-symbols/base/name-hash.h"
@@ -86,6 +90,8 @@ struct GsUnwinder {
     const GsKernel *k;
     GsOrcReader *reader;
     GsFrameRecords frames;
+    GsReturnRecords returns;
+    GsReturnCursor cursor;              /* of the last walk */
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* rules that are not short */
 };
@@ -194,6 +200,29 @@ static inline const ShortEntry *short_for(GsUnwinder *u, const Walk *w)
         return &set->way[0];
     }
     return short_is(&set->way[1], pc) ? &set->way[1] : NULL;
+}
+
+/*
+ * Finds the rule of a frame that has no short one. If a tracer replaced the
+ * return address, @w->ip becomes the true one, which may have a short rule. No
+ * rule is remembered for the addresses that tracers write.
+ */
+static G_GNUC_NO_INLINE GsStop rule_other(GsUnwinder *u, Walk *w,
+                                          const ShortEntry **e, GsOrcRule *rule)
+{
+    if (gs_return_records_replaced(&u->returns, w->ip)) {
+        w->trail->plain = false;
+        if (!gs_return_records_find(&u->returns, &u->cursor, w, w->sp - 8,
+                                    &w->ip)) {
+            return GS_STOP_REPLACED;
+        }
+        *e = short_for(u, w);
+        if (*e) {
+            return GO_ON;
+        }
+    }
+    *rule = rule_slow(u, w);
+    return rule->type == GS_ORC_NONE ? GS_STOP_UNKNOWN_PC : GO_ON;
 }
 
 /* ---- one frame -------------------------------------------------------- */
@@ -424,9 +453,8 @@ static GsStop walk(GsUnwinder *u, Walk *w, const ShortEntry *e, GsOrcRule rule,
         }
         e = short_for(u, w);
         if (G_UNLIKELY(!e)) {
-            rule = rule_slow(u, w);
-            if (rule.type == GS_ORC_NONE) {
-                stop = GS_STOP_UNKNOWN_PC;
+            stop = rule_other(u, w, &e, &rule);
+            if (stop != GO_ON) {
                 break;
             }
         }
@@ -468,16 +496,18 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     Walk w = begin(u, regs, page, opaque);
     GsOrcRule rule = null_call_rule;
     const ShortEntry *e = NULL;
+    GsStop stop = GO_ON;
 
     *n = 0;
     if (!max) {
         return GS_STOP_DEPTH;
     }
+    u->cursor = gs_return_cursor(regs->task);
     gs_trail_begin(&u->trail, &w);
     if (regs->ip && !u->by_frames) {
         e = short_for(u, &w);
         if (!e) {
-            rule = rule_slow(u, &w);
+            stop = rule_other(u, &w, &e, &rule);
             e = short_for(u, &w);
         }
     }
@@ -485,12 +515,24 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     if (u->by_frames) {
         return gs_frame_records_walk(&u->frames, &w, frames, max, n);
     }
-    if (!e && rule.type == GS_ORC_NONE) {
+    if (stop != GO_ON) {
         frames[0] = regs->ip;
-        *n = 1;
-        return GS_STOP_UNKNOWN_PC;
+        *n = stop != GS_STOP_REPLACED;
+        return stop;
     }
     return walk(u, &w, e, rule, frames, max, n);
+}
+
+uint64_t gs_unwind_return(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                          void *opaque)
+{
+    Walk w = begin(u, regs, page, opaque);
+    uint64_t pc = regs->ip;
+
+    u->cursor = gs_return_cursor(regs->task);
+    return gs_return_records_find(&u->returns, &u->cursor, &w,
+                                  u->returns.by_slot ? w.sp - 8 : w.bp, &pc) ?
+               pc : regs->ip;
 }
 
 void gs_unwind_expect(GsUnwinder *u, uint64_t ip)
@@ -538,9 +580,12 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
     u->no_modules = k->exports_at || (k->symtab && !k->btf);
     u->reader = gs_orc_reader_new(k->orc);
     u->generation = gs_orc_set_generation(k->orc);
+    gs_return_records_prepare(&u->returns, k);
     if (rules) {
         u->by_frames = true;
         gs_frame_records_prepare(&u->frames, rules, k, u->reader);
+        u->frames.returns = &u->returns;
+        u->frames.cursor = &u->cursor;
     }
     return u;
 }

@@ -58,6 +58,7 @@ void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot)
     }
     boot->hooks = kt_hooks_resolve(kt_tracer_hooks(c->shared.tracer), k,
                                    boot->pages);
+    gs_kernel_replaced_returns(k, boot->replaced);
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
     }

@@ -26,6 +26,7 @@ static void count_stop(KtVcpu *v, GsStop stop)
         [GS_STOP_BAD_FRAME] = KT_CNT_STACK_BAD_FRAME,
         [GS_STOP_DEPTH] = KT_CNT_STACK_DEPTH,
         [GS_STOP_NO_UNWINDER] = KT_CNT_STACK_NO_UNWINDER,
+        [GS_STOP_REPLACED] = KT_CNT_STACK_REPLACED,
     };
 
     kt_vcpu_count(v, counter[stop], 1);
@@ -78,12 +79,13 @@ static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
 
 /* A cached walk needs neither the frames nor the depot. */
 GS_HOT
-static void find_stack(KtHookCall *m)
+static void find_stack(KtHookCall *m, uint64_t task)
 {
     const GsRegs regs = {
         .ip = m->ra,
         .sp = m->sp_after,
         .bp = kt_vcpu_reg(m->v, GS_REG_FP),
+        .task = task,
     };
     uint32_t kind = m->wrapper.v << 1 | m->pages;
     uint64_t value;
@@ -96,6 +98,20 @@ static void find_stack(KtHookCall *m)
     }
 }
 
+void kt_record_true_return(KtHookCall *m)
+{
+    KtTaskAt task;
+    GsRegs regs = {
+        .ip = m->ra,
+        .sp = m->sp_after,
+        .bp = kt_vcpu_reg(m->v, GS_REG_FP),
+    };
+
+    kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
+    regs.task = task.va;
+    m->ra = gs_unwind_return(m->v->unwinder, &regs, stack_page, NULL);
+}
+
 GS_HOT
 void kt_record_complete(KtHookCall *m)
 {
@@ -105,7 +121,7 @@ void kt_record_complete(KtHookCall *m)
         return;
     }
     kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
-    find_stack(m);
+    find_stack(m, task.va);
     m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen, &task);
     if (!m->ev.task.v && !m->c->profile) {
         kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);

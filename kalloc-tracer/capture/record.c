@@ -22,8 +22,20 @@
 
 /* ---- entries ------------------------------------------------------------ */
 
-/* Read @m->ra and @m->sp_after. The return address is on the stack (x86) or in
- * the link register. */
+static inline void use_true_return(KtHookCall *m)
+{
+    const uint64_t *replaced = m->boot->replaced;
+
+    if (G_UNLIKELY(m->ra == replaced[0] || m->ra == replaced[1])) {
+        kt_record_true_return(m);
+    }
+}
+
+/*
+ * Read @m->ra and @m->sp_after. The return address is on the stack (x86) or in
+ * the link register. It is a tracer's if a function that the guest traces ends
+ * with a jump to the hooked one.
+ */
 static bool read_return_address(KtHookCall *m, KtRole role)
 {
     uint64_t sp = kt_vcpu_reg(m->v, GS_REG_SP);
@@ -33,6 +45,7 @@ static bool read_return_address(KtHookCall *m, KtRole role)
     m->sp_after = sp;
     if (m->v->reg[GS_REG_LINK]) {
         m->ra = kt_vcpu_reg(m->v, GS_REG_LINK);
+        use_true_return(m);
         return true;
     }
     m->sp_after += sizeof(m->ra);
@@ -44,6 +57,7 @@ static bool read_return_address(KtHookCall *m, KtRole role)
         return false;
     }
     memcpy(&m->ra, at, sizeof(m->ra));
+    use_true_return(m);
     return true;
 }
 

@@ -39,6 +39,7 @@
  *               KT_EVF_UNSEEN was pushed for it
  * @put_pages: (atomic) vmap() was called with VM_MAP_PUT_PAGES
  * @pages: NULL if the page allocator is not traced
+ * @replaced: addresses that the guest's tracers write over return addresses
  */
 typedef struct KtBoot {
     KtHookRow row[256];
@@ -48,6 +49,7 @@ typedef struct KtBoot {
     KtHooks *hooks;
     KtGuest *guest;
     KtStructPages *pages;
+    uint64_t replaced[2];
 } KtBoot;
 
 /**

@@ -8,10 +8,13 @@
  */
 #include "monitor-cmds/output/format.h"
 
+/* Only this end of a stack is said: the last frame looks like an end. */
+#define CUT " (cut: a tracer replaced the return address)"
+
 static void put_stack(McOut *o, KtStackId id, bool tail)
 {
     unsigned n = 0;
-    GsStop stop;
+    GsStop stop = GS_STOP_END;
     const uint64_t *pc;
 
     pc = id.v ? kt_tracer_stack(o->ctx->tracer, id, &n, &stop) : NULL;
@@ -20,6 +23,9 @@ static void put_stack(McOut *o, KtStackId id, bool tail)
             g_string_append_c(o->line, ' ');
         }
         mc_put_frame(o, o->line, o->symbols, pc[i], i ? pc[i - 1] : 0);
+    }
+    if (pc && stop == GS_STOP_REPLACED) {
+        g_string_append(o->line, CUT);
     }
 }
 

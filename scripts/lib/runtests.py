@@ -156,7 +156,7 @@ GUEST_SUITES = {
     'leaks': (('test_leaks', 'test_module_leaks'), 3600),
     'limits': (('test_limits',), 3600),
     'oracle-events': (('test_oracle_events',), 3600),
-    'oracle-stacks': (('test_oracle_stacks',), 3600),
+    'oracle-stacks': (('test_oracle_stacks', 'test_tracers'), 3600),
     'oracle-state': (('test_oracle_state',), 3600),
     'accounts': (('test_accounts',), 3600),
     'errors': (('test_errors',), 3600),

@@ -27,11 +27,12 @@
 #define VFREE_ATOMIC (TEXT + 0x7e0)
 #define IN_VFREE     0x2d
 #define IN_WORKER    0x33
+#define RETURN_TO_HANDLER (TEXT + 0x860)
 #define STATE   0x20            /* position of slab_state in .rodata */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 20
+#define N_SYMBOLS 21
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture

@@ -21,7 +21,8 @@ KINDS = {1: 'alloc', 2: 'free', 3: 'resize', 4: 'rcu', 5: 'gap',
 LAYERS = ('none', 'kmalloc', 'large', 'cache', 'vmalloc', 'percpu', 'pages')
 FAMILIES = ('any', 'kfree', 'cache', 'vfree', 'percpu', 'pages', 'kmalloc',
             'zone')
-STOPS = ('end', 'user', 'unknown-pc', 'bad-frame', 'depth')
+STOPS = ('end', 'user', 'unknown-pc', 'bad-frame', 'depth', 'no-unwinder',
+         'replaced')
 
 STACK, TASK, CACHE, HOOK, RESET, CLEAR, COMPLETE, ENABLED, HOLE, LOAD = \
     range(0x81, 0x8b)

@@ -27,7 +27,7 @@ TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
                f'kmem:kmem_cache_alloc_node{CALL_WORDS} '
                'trace_clock=counter no_hash_pointers')
 ZERO_SIZE_PTR = 16
-TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec'
+TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec', 'ka_fexit'
 # The journal must have this many first events of a boot in a row. No other
 # place of a boot has the same events.
 RUN = 48
@@ -143,7 +143,10 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
 
 
 def switched(calls, symbols):
-    """Return (begin, end) of the call of SWITCHING, on the guest's clock."""
+    """Return (begin, end) of the call of SWITCHING, on the guest's clock; None
+    if the guest emptied its trace later."""
+    if not calls:
+        return None
     begin, end = (e.ts for e in calls if symbols.name(e.site) == SWITCHING)
     return begin, end
 

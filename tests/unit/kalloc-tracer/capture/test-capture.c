@@ -8,6 +8,8 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
+#include <string.h>
+
 static void calls_become_events(void)
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
@@ -204,6 +206,28 @@ static void started_after_a_load(gconstpointer file)
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
 }
 
+/* A function that the guest traces jumped to kmalloc(), which returns to the
+ * tracer then. No types say where the true return address is. */
+static void returns_to_a_tracer(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    const uint64_t ra = RETURN_TO_HANDLER;
+
+    test_qemu_run(START);
+    memcpy(w->stack, &ra, sizeof(ra));
+    *test_qemu_reg(GS_REG_SP) = STACK;
+    *test_qemu_reg(GS_REG_ARG0) = 64;
+    test_qemu_run(KMALLOC);
+    *test_qemu_reg(GS_REG_SP) = STACK + 8;
+    *test_qemu_reg(GS_REG_RESULT) = BLOCK;
+    test_qemu_run(RETURN_TO_HANDLER);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_STACK_REPLACED), ==, 1);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     static const bool file[] = { false, true };
@@ -217,6 +241,7 @@ int main(int argc, char **argv)
         { "/capture/what-a-lost-call-hands-out", what_a_lost_call_hands_out },
         { "/capture/calls-lost-while-off", calls_lost_while_off },
         { "/capture/modules-go-once", modules_go_once },
+        { "/capture/returns-to-a-tracer", returns_to_a_tracer },
         { "/capture/reset-of-what-was-lost", reset_of_what_was_lost },
         { "/capture/started-after-a-load",
           .data_fn = started_after_a_load, .data = &file[0] },

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Our backtraces are right while a tracer of the guest replaces return
+addresses: function_graph, kretprobes, fprobe, or BPF trampolines.
+
+Oracle: the kernel's own backtrace of each event, which knows the tracer. Ours
+is equal, or it is cut at a replaced address and says so. No frame is the
+tracer's code in place of the true caller. No event is missing.
+
+usage: test_tracers.py [--short] [--case NAME]... [--kernel K]... [--smp N]...
+                       [--size N]
+"""
+from collections import Counter
+
+from lib import ksyms, oracle, programs
+from lib.tap import Tap
+from scripts.lib.prepared import kernel_file
+
+EQUAL_AT_LEAST = 0.999
+# In the case "hidden" ka has no types, so it does not know the records of
+# function_graph: stacks are cut.
+CASES = 'graph', 'kretprobe', 'fprobe', 'bpf', 'hidden'
+# What the kernel needs for a case; its other cases need nothing more than the
+# oracles do.
+NEEDS = {'fprobe': 'CONFIG_FPROBE_EVENTS'}
+# The addresses that tracers write over return addresses.
+TRACERS = ('return_to_handler', 'arch_rethook_trampoline',
+           '__kretprobe_trampoline', 'kretprobe_trampoline')
+
+
+def theirs_of(event, symbols, hooks):
+    """Return the kernel's frames as ours should be. A BPF trampoline calls the
+    traced function itself: both are between the function and its caller."""
+    frames = list(oracle.kernel_frames(event, symbols, hooks))
+    while len(frames) > 1 and \
+            symbols.name(frames[0]).startswith('bpf_trampoline_') and \
+            hooks.is_hook(symbols.name(frames[1])):
+        frames = frames[2:]
+        while frames and hooks.is_wrapper(symbols.name(frames[0])):
+            frames.pop(0)
+    return tuple(frames)
+
+
+def with_true_site(event, symbols, hooks):
+    """Return the event with the call site that it has without a tracer: the
+    guest's tracepoint reads it from the stack."""
+    name = symbols.name(event.site)
+    if event.stack and (name in TRACERS or name.startswith('bpf_trampoline_')):
+        theirs = theirs_of(event, symbols, hooks)
+        return event._replace(site=theirs[0]) if theirs else event
+    return event
+
+
+def goes_on(ours, theirs, symbols):
+    """Return whether ours has the kernel's frames and those behind. The
+    kernel's walk ends where an interrupt came at the first instruction of
+    function_graph's code; ours has the true return address there."""
+    return len(ours) >= len(theirs) > 1 and \
+        ours[:len(theirs) - 1] == theirs[:-1] and \
+        theirs[-1] == symbols.address(TRACERS[0])
+
+
+class Comparison:
+    """Counts over all pairs of events; .reasons and .example of those that are
+    neither equal nor cut. .longer: of the equal ones, those of goes_on()."""
+
+    def __init__(self, run, types):
+        self.compared = self.equal = self.cut = self.false = 0
+        self.longer = self.through = 0
+        self.reasons, self.example = Counter(), {}
+        hooks = ksyms.HookTable()
+        replaced = {run.symbols.address(name) for name in TRACERS}
+        guest = [with_true_site(e, run.symbols, hooks) for e in run.guest]
+        match = oracle.Matching(guest, run.ours, run.symbols, hooks,
+                                run.switched, types=types)
+        self.missing = len(match.missing)
+        self.unexplained = len(match.unexplained)
+        for event, our in match.pairs:
+            self.false += not replaced.isdisjoint(our.frames)
+            if event.stack is not None:
+                self._add(our, theirs_of(event, run.symbols, hooks),
+                          run.symbols)
+
+    def _add(self, our, theirs, symbols):
+        self.compared += 1
+        self.through += any(symbols.name(f).startswith('bpf_trampoline_')
+                            for f in theirs)
+        if our.frames == theirs:
+            self.equal += 1
+        elif goes_on(our.frames, theirs, symbols):
+            self.equal += 1
+            self.longer += 1
+        elif our.stop == 'replaced' and \
+                our.frames == theirs[:len(our.frames)]:
+            self.cut += 1
+        else:
+            why = oracle.stack_difference(our.frames, theirs, symbols)
+            self.reasons[why] += 1
+            self.example.setdefault(why, (our, theirs))
+
+    def describe(self, symbols):
+        """Return the most frequent differences with an example of each."""
+        text = ''
+        for why, count in self.reasons.most_common(8):
+            our, theirs = self.example[why]
+            text += f'{count:8} {why}\n'
+            for who, frames in (('ours', our.frames), ("kernel's", theirs)):
+                text += f'  {who}: ' + ' '.join(
+                    symbols.offset(f) for f in frames) + '\n'
+        return text
+
+
+def run_case(tap, case, kernel, size, smp, label):
+    hidden = case == 'hidden'
+    tracer = 'graph' if hidden else case
+    types = oracle.has_types(kernel) and not hidden
+    run = oracle.traced_run(
+        kernel, smp, size, stacks=True, load='tracers',
+        buffer='256M' if smp == 1 else '128M',
+        plugin_opts='without=types' if hidden else None,
+        words=f'{oracle.TRACE_WORDS} ka_tracer={tracer}')
+    c = Comparison(run, types)
+    tap.note(f'{label}, {case}: {c.compared} stacks, {c.equal} equal '
+             f"({c.longer} longer than the kernel's), "
+             f'{c.cut} cut with a reason, {c.compared - c.equal - c.cut} '
+             f'different, false frames {c.false}; {c.missing} events missing, '
+             f'{c.unexplained} unexplained')
+    tap.figures('tracers', case=case, compared=c.compared, equal=c.equal,
+                cut=c.cut, false=c.false)
+    tap.note(c.describe(run.symbols))
+    assert c.false == 0, 'frames are code of a tracer'
+    assert not c.missing and not c.unexplained
+    assert c.compared > 10000
+    assert c.equal + c.cut >= EQUAL_AT_LEAST * c.compared
+    if types:
+        assert c.cut <= (1 - EQUAL_AT_LEAST) * c.compared, \
+            'stacks are cut although the records are known'
+    else:
+        assert c.cut, 'no stack met a replaced address'
+    assert case != 'bpf' or c.through > 1000, \
+        f'only {c.through} stacks lead through a BPF trampoline'
+
+
+def lacks(case, kernel):
+    """Return the option that the case needs and the kernel has not."""
+    with open(kernel_file(kernel, 'config'), encoding='utf-8') as f:
+        need = NEEDS.get(case)
+        return need if need and f'{need}=y\n' not in f.readlines() else None
+
+
+def main():
+    ap = programs.arguments(__doc__, short='6.12 on 1 vCPU, a small workload')
+    ap.add_argument('--case', action='append', choices=CASES,
+                    help='all if not given')
+    ap.add_argument('--size', type=int, help='rounds of the workload')
+    args, tap = programs.parse(ap), Tap()
+    size = args.size or (1 if args.short else 4)
+
+    def all_cases(tap, kernel, smp, label):
+        for case in args.case or CASES:
+            name = f'{label}: stacks are right under {case}'
+            need = lacks(case, kernel)
+            if need:
+                tap.skip(name, f'the kernel has no {need}')
+                continue
+            with tap.test(name):
+                run_case(tap, case, kernel, size, smp, label)
+
+    programs.run_over(tap, args.kernel, args.smp, all_cases, test=None)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

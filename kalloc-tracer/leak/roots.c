@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Roots, except stacks: see roots.h.
+ * Roots, except stacks and chunks of per-CPU memory: see roots.h.
  *
  *     variables   .data, .bss and ro_after_init of the image, by symbols
  *     per CPU     per-CPU variables of each CPU
@@ -434,6 +434,7 @@ void kt_roots_find(KtLiveSet *w)
     kt_skip_sheaves(w);
     find_data(w);
     find_percpu(w);
+    kt_roots_find_percpu_chunks(w);
     if (w->pages) {
         kt_skip_kfree_rcu(w);
         kt_page_use_find_memmap_alias(w->pages, &w->mem);

@@ -153,7 +153,7 @@ def style_programs():
 GUEST_SUITES = {
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'journal': (('test_journal',), 3600),
-    'leaks': (('test_leaks', 'test_module_leaks'), 3600),
+    'leaks': (('test_leaks', 'test_module_leaks', 'test_unloaded'), 3600),
     'limits': (('test_limits',), 3600),
     'oracle-events': (('test_oracle_events',), 3600),
     'oracle-stacks': (('test_oracle_stacks', 'test_tracers'), 3600),

@@ -127,6 +127,17 @@ static void lg_add_slab_types(struct btf *b, int t_int, int t_long)
     btf__add_field(b, "bkvcache", list, LG_KRC_LIST * 8, 0);
 }
 
+static void lg_add_percpu_types(struct btf *b, int t_int, int t_long, int list)
+{
+    btf__add_struct(b, "pcpu_chunk", LG_CHUNK_SIZE);
+    btf__add_field(b, "list", list, LG_CHUNK_LIST * 8, 0);
+    btf__add_field(b, "base_addr", t_long, LG_CHUNK_BASE * 8, 0);
+    btf__add_field(b, "alloc_map", t_long, LG_CHUNK_MAP * 8, 0);
+    btf__add_field(b, "start_offset", t_int, LG_CHUNK_START * 8, 0);
+    btf__add_field(b, "end_offset", t_int, LG_CHUNK_END * 8, 0);
+    btf__add_field(b, "nr_pages", t_int, LG_CHUNK_PAGES * 8, 0);
+}
+
 GsBtf *lg_types(uint32_t stack)
 {
     struct btf *b = btf__new_empty();
@@ -143,11 +154,13 @@ GsBtf *lg_types(uint32_t stack)
     btf__add_field(b, "lru", list, LG_PAGE_LRU * 8, 0);
     btf__add_field(b, "mapping", t_long, LG_PAGE_MAPPING * 8, 0);
     btf__add_field(b, "compound_head", t_long, LG_PAGE_HEAD * 8, 0);
+    btf__add_field(b, "private", t_long, LG_PAGE_PRIVATE * 8, 0);
     lg_add_slab_types(b, t_int, t_long);
     lg_add_zone_types(b, list, t_long);
     lg_add_task_types(b, t_int, t_long, stack);
     lg_add_vmalloc_types(b, t_long);
     lg_add_kmemleak_types(b, t_int, t_long, list);
+    lg_add_percpu_types(b, t_int, t_long, list);
     raw = btf__raw_data(b, &len);
     types = gs_btf_new(raw, len, NULL);
     btf__free(b);
@@ -174,6 +187,12 @@ GsSymtab *lg_symbols(const char *moved, uint64_t to)
         { "max_pfn", LG_IMAGE + LG_MAX_PFN },
         { "nr_cpu_ids", LG_IMAGE + LG_NR_CPU_IDS },
         { "__per_cpu_offset", LG_IMAGE + LG_PER_CPU_OFFSET },
+        { "pcpu_base_addr", LG_IMAGE + LG_PCPU_BASE },
+        { "pcpu_first_chunk", LG_IMAGE + LG_PCPU_FIRST },
+        { "pcpu_reserved_chunk", LG_IMAGE + LG_PCPU_RESERVED },
+        { "pcpu_chunk_lists", LG_IMAGE + LG_PCPU_LISTS },
+        { "pcpu_nr_slots", LG_IMAGE + LG_PCPU_NR_SLOTS },
+        { "pcpu_unit_pages", LG_IMAGE + LG_PCPU_UNIT_PAGES },
         { "init_task", LG_IMAGE + LG_INIT_TASK },
         { "contig_page_data", LG_IMAGE + LG_CONTIG },
         { "roots", LG_IMAGE + LG_ROOT },

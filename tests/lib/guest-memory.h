@@ -38,6 +38,7 @@ enum {
     LG_AT_BSS = 0x14000,
     LG_AT_RO = 0x15000,
     LG_AT_PERCPU = 0x18000,     /* a page for each of two CPUs */
+    LG_AT_CHUNK = 0x1a000,      /* the same, free for a chunk of a test */
     LG_AT_SLAB = 0x1c000,       /* 8 pages of objects */
     LG_AT_VMALLOC = 0x24000,    /* 8 pages, the first 2 are stacks */
     LG_AT_LARGE = 0x2c000,      /* 2 pages */
@@ -56,6 +57,12 @@ enum {
     LG_MAX_PFN = 0x20,
     LG_NR_CPU_IDS = 0x28,
     LG_PER_CPU_OFFSET = 0x30,
+    LG_PCPU_BASE = 0x48,        /* pcpu_base_addr; 0 unless a test sets it */
+    LG_PCPU_FIRST = 0x50,
+    LG_PCPU_RESERVED = 0x58,
+    LG_PCPU_LISTS = 0x60,
+    LG_PCPU_NR_SLOTS = 0x68,
+    LG_PCPU_UNIT_PAGES = 0x70,
     LG_INIT_TASK = 0x100,
     LG_CONTIG = 0x200,          /* contig_page_data */
     LG_ROOT = 0x800,            /* 64 words that a test may set */
@@ -75,6 +82,9 @@ enum {
     LG_KMEM_CACHE_SIZE = 64, LG_KMEM_CACHE_FLAGS = 8,
     LG_KMEM_CACHE_CAPACITY = 24, LG_SHEAF_CACHE = 16, LG_SHEAF_OBJECTS = 32,
     LG_KRC = 0x980, LG_KRC_LIST = 16,           /* a per-CPU variable */
+    LG_CHUNK_LIST = 0, LG_CHUNK_BASE = 16, LG_CHUNK_MAP = 24,
+    LG_CHUNK_START = 32, LG_CHUNK_END = 36, LG_CHUNK_PAGES = 40,
+    LG_CHUNK_SIZE = 48, LG_PAGE_PRIVATE = 48,
     LG_VM_SIZE = 40, LG_VM_ADDR = 8, LG_VM_PAGES = 24,
     LG_AREA_START = 0, LG_AREA_END = 8, LG_AREA_VM = 40, LG_VMAP_SIZE = 48,
     LG_RECORD_RCU = 8, LG_RECORD_USE = 24, LG_RECORD_POINTER = 32,

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which memory of per-CPU chunks is a root: allocated memory that is no known
+ * block. Known blocks count if they are reached, free memory never does. The
+ * cases run for each kind of chunk, and for chunks that a hostile guest claims.
+ */
+#include "tests/lib/guest-memory.h"
+#include "tests/lib/test-main.h"
+
+#define OBJECT      LG_OBJECT(5)
+#define CHUNK       (LG_IMAGE + 0xb00)      /* the struct pcpu_chunk */
+#define MAP         (LG_IMAGE + 0xc00)      /* its alloc_map */
+#define LISTS       (LG_IMAGE + 0xa00)
+#define MEMORY(cpu) (LG_DIRECT + LG_AT_CHUNK + 4096ull * (cpu))
+#define BLOCK       0x2100ull               /* __percpu pointer of MEMORY(0) +
+                                             * 0x100 */
+
+typedef enum Kind { FIRST, RESERVED, LATER, LATER_CHARGED } Kind;
+
+/* Words at these offsets of the chunk are allocated. */
+#define AT_FREE     0x80u
+#define AT_KNOWN    0x120u
+#define AT_UNKNOWN  0x200u
+#define AT_BEFORE   0x10u           /* before start_offset */
+#define AT_AFTER    0xff8u          /* from end_offset on */
+
+static void set_allocated(LeakGuest *g, unsigned at, unsigned bytes)
+{
+    for (unsigned i = at / 4; i < (at + bytes) / 4; i++) {
+        lg_at(g, MAP, 128)[i / 8] |= 1u << i % 8;
+    }
+}
+
+static void link_chunk(LeakGuest *g, uint64_t head)
+{
+    lg_put(g, head, CHUNK + LG_CHUNK_LIST);
+    lg_put(g, head + 8, CHUNK + LG_CHUNK_LIST);
+    lg_put(g, CHUNK + LG_CHUNK_LIST, head);
+    lg_put(g, CHUNK + LG_CHUNK_LIST + 8, head);
+}
+
+/* Let the kernel's variables lead to the chunk. */
+static void place_chunk(LeakGuest *g, Kind kind)
+{
+    const uint64_t at[] = { [FIRST] = LG_PCPU_FIRST,
+                            [RESERVED] = LG_PCPU_RESERVED };
+
+    lg_put(g, LG_IMAGE + LG_PCPU_LISTS, LISTS);
+    lg_put(g, LG_IMAGE + LG_PCPU_NR_SLOTS, 2);
+    lg_put(g, LG_IMAGE + LG_PCPU_UNIT_PAGES, 1);
+    if (kind < LATER) {
+        lg_put(g, LG_IMAGE + at[kind], CHUNK);
+        return;
+    }
+    link_chunk(g, LISTS + 16 * (kind == LATER ? 1 : 3));
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        lg_put(g, lg_struct(LG_AT_CHUNK + 4096 * cpu) + LG_PAGE_PRIVATE,
+               CHUNK);
+    }
+}
+
+static LeakGuest *guest_new(Kind kind)
+{
+    LeakGuest *g = leak_guest_new();
+
+    lg_put(g, LG_IMAGE + LG_PCPU_BASE, LG_DIRECT + LG_AT_PERCPU);
+    lg_put(g, CHUNK + LG_CHUNK_BASE, MEMORY(0));
+    lg_put(g, CHUNK + LG_CHUNK_MAP, MAP);
+    lg_put(g, CHUNK + LG_CHUNK_START, 0x20 | 8ull << 32);
+    lg_put(g, CHUNK + LG_CHUNK_PAGES, 1);
+    lg_alloc(g, BLOCK, 64, KT_LAYER_PERCPU, (KtCacheId) { 0 });
+    set_allocated(g, 0, 0x20);
+    set_allocated(g, 0x100, 64);
+    set_allocated(g, AT_UNKNOWN, 16);
+    set_allocated(g, 0xff8, 8);
+    place_chunk(g, kind);
+    return g;
+}
+
+static bool is_leaked(LeakGuest *g, uint64_t va)
+{
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_auto(KtLeakReport) r = { 0 };
+    g_autoptr(GError) err = NULL;
+
+    kt_leak_scan(g->t, &plan, &r, &err);
+    g_assert_no_error(err);
+    for (unsigned i = 0; i < r.leaks->len; i++) {
+        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_what_counts(void)
+{
+    static const struct {
+        unsigned at;
+        bool reached;               /* a variable has the block's address */
+        bool counts;
+    } row[] = {
+        { AT_FREE, true, false },
+        { AT_KNOWN, false, false }, { AT_KNOWN, true, true },
+        { AT_UNKNOWN, false, true }, { AT_UNKNOWN + 8, false, true },
+        { AT_UNKNOWN + 16, false, false },
+        { AT_BEFORE, false, false }, { AT_AFTER, false, false },
+    };
+
+    for (unsigned i = 0; i < 4 * 2 * G_N_ELEMENTS(row); i++) {
+        unsigned n = i % G_N_ELEMENTS(row), cpu = i / G_N_ELEMENTS(row) % 2;
+        g_autoptr(LeakGuest) g = guest_new(i / G_N_ELEMENTS(row) / 2);
+
+        g_test_message("kind %u, CPU %u, row %u",
+                       (unsigned)(i / G_N_ELEMENTS(row) / 2), cpu, n);
+        lg_put(g, LG_IMAGE + LG_ROOT, row[n].reached ? BLOCK : 0);
+        lg_put(g, MEMORY(cpu) + row[n].at, OBJECT);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[n].counts);
+        g_assert_cmpint(is_leaked(g, BLOCK), ==, !row[n].reached);
+    }
+}
+
+/* A word of a block counts once, though two addresses map it. */
+static void test_refs_once(void)
+{
+    for (Kind kind = FIRST; kind <= LATER_CHARGED; kind++) {
+        g_autoptr(LeakGuest) g = guest_new(kind);
+        const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+        g_autoptr(GArray) refs = NULL;
+        uint64_t more, bytes;
+
+        lg_put(g, MEMORY(1) + AT_KNOWN, OBJECT);
+        lg_put(g, MEMORY(1) + AT_UNKNOWN, OBJECT);
+        lg_put(g, MEMORY(1) + AT_FREE, OBJECT);
+        g_assert_true(kt_refs(g->t, &plan, OBJECT, OBJECT + 63, &refs, &more,
+                              &bytes, NULL));
+        g_assert_cmpuint(refs->len, ==, 2);
+        g_assert_cmphex(g_array_index(refs, KtRef, 0).owner.va, ==, BLOCK);
+        g_assert_cmpint(g_array_index(refs, KtRef, 1).place, ==,
+                        KT_PLACE_PERCPU);
+    }
+}
+
+/* What is no chunk changes nothing: its pages stay roots. */
+static void test_chunks_that_cannot_be(void)
+{
+    static const struct {
+        uint64_t va, word;
+    } row[] = {
+        { LG_IMAGE + LG_PCPU_BASE, 0 },
+        { LG_IMAGE + LG_PCPU_LISTS, 1 },
+        { LG_IMAGE + LG_PCPU_UNIT_PAGES, 2 },
+        { LG_IMAGE + LG_PCPU_NR_SLOTS, 0 },
+        { LISTS + 16, 0 }, { LISTS + 16, ~0ull },
+        { CHUNK + LG_CHUNK_LIST + 8, 0 },       /* does not point back */
+        { CHUNK + LG_CHUNK_BASE, 0 },
+        { CHUNK + LG_CHUNK_BASE, MEMORY(0) + 8 },
+        { CHUNK + LG_CHUNK_MAP, 0 },
+        { CHUNK + LG_CHUNK_START, 4096 },
+        { CHUNK + LG_CHUNK_START, ~0ull },
+        { CHUNK + LG_CHUNK_PAGES, 0 },
+        { CHUNK + LG_CHUNK_PAGES, ~0ull },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = guest_new(LATER);
+
+        g_test_message("row %u", i);
+        lg_put(g, MEMORY(1) + AT_FREE, OBJECT);
+        lg_put(g, row[i].va, row[i].word);
+        g_assert_false(is_leaked(g, OBJECT));
+    }
+}
+
+/* The walk of a list that leads back into itself ends. */
+static void test_lists_without_end(void)
+{
+    g_autoptr(LeakGuest) later = guest_new(LATER);
+    g_autoptr(LeakGuest) first = guest_new(LATER);
+
+    lg_put(later, CHUNK + LG_CHUNK_LIST, CHUNK + LG_CHUNK_LIST);
+    lg_put(later, MEMORY(1) + AT_FREE, OBJECT);
+    g_assert_true(is_leaked(later, OBJECT));
+    lg_put(first, LG_IMAGE + LG_PCPU_FIRST, CHUNK);
+    lg_put(first, CHUNK + LG_CHUNK_LIST, CHUNK + LG_CHUNK_LIST);
+    lg_put(first, MEMORY(1) + AT_FREE, OBJECT);
+    g_assert_true(is_leaked(first, OBJECT));
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/leak-percpu/what-counts", test_what_counts },
+        { "/leak-percpu/refs-once", test_refs_once },
+        { "/leak-percpu/chunks-that-cannot-be", test_chunks_that_cannot_be },
+        { "/leak-percpu/lists-without-end", test_lists_without_end },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

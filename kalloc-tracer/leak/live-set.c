@@ -5,6 +5,7 @@
 #include "kalloc-tracer/leak/live-set.h"
 
 #define READS_PER_CHECK 4096        /* of the deadline */
+#define SMALL           (1ull << 31)    /* no kernel memory is below */
 
 /* ---- memory ------------------------------------------------------------- */
 
@@ -95,6 +96,11 @@ const KtLiveBlock *kt_live_set_find(const KtLiveSet *w, uint64_t va)
     return !w->live->len ? NULL :
            bsearch(&va, w->live->data, w->live->len, sizeof(KtLiveBlock),
                    by_start);
+}
+
+bool kt_live_set_is_exact(const KtLiveSet *w, uint64_t va)
+{
+    return va < SMALL || gs_kernel_in_image(w->plan->kernel, va);
 }
 
 /* ---- begin and end ------------------------------------------------------ */

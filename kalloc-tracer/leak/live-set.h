@@ -128,6 +128,15 @@ uint64_t kt_live_set_symbol(const KtLiveSet *w, const char *name);
 /** kt_live_set_find() - find the live block that starts at @va by binary
  *  search. Returns: (borrowed) NULL if there is none. */
 const KtLiveBlock *kt_live_set_find(const KtLiveSet *w, uint64_t va);
+/**
+ * kt_live_set_is_exact() - does only its address itself refer to the per-CPU
+ * block at @va, and no address inside it?
+ *
+ * In the first chunk, which also has the per-CPU variables, __percpu pointers
+ * are small numbers (x86-64) or addresses in the image (arm64, riscv64). So
+ * other numbers near them are no pointers to the block.
+ */
+bool kt_live_set_is_exact(const KtLiveSet *w, uint64_t va);
 /** kt_live_set_load() - read the word at @va; false if it cannot be read. */
 bool kt_live_set_load(const KtLiveSet *w, uint64_t va, uint64_t *out);
 /** kt_live_set_progress() - call @plan->progress and check the deadline; false

@@ -51,6 +51,7 @@ struct KtMarker {
     GArray *alias;              /* uint64_t */
     GArray *area;               /* KtMarkerArea, by block */
     GArray *skip;               /* KtMarkerArea, by block: words to skip */
+    GArray *also;               /* KtMarkerArea: @lo refers to the block */
     KtMarkIndex *index;
     KtMarkerFilter filter;
     uint8_t *state;             /* by block */
@@ -76,6 +77,7 @@ KtMarker *kt_marker_new(void)
     s->alias = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     s->area = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
     s->skip = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
+    s->also = g_array_new(FALSE, FALSE, sizeof(KtMarkerArea));
     s->self = KT_MARKER_NONE;
     s->seen[0] = 1;             /* so that 0 does not count as looked up */
     return s;
@@ -93,6 +95,7 @@ void kt_marker_free(KtMarker *s)
     g_array_unref(s->alias);
     g_array_unref(s->area);
     g_array_unref(s->skip);
+    g_array_unref(s->also);
     g_free(s);
 }
 
@@ -144,6 +147,11 @@ void kt_marker_alias(KtMarker *s, uint64_t va)
     }
 }
 
+void kt_marker_also(KtMarker *s, uint32_t block, uint64_t word)
+{
+    g_array_append_val(s->also, ((KtMarkerArea) { block, word, word + 1 }));
+}
+
 void kt_marker_set_flags(KtMarker *s, uint32_t block, unsigned flags)
 {
     block_at(s, block)->flags |= flags;
@@ -190,7 +198,8 @@ static void add(KtMarker *s, uint64_t va, uint64_t len, uint32_t block)
 
 static void add_blocks(KtMarker *s)
 {
-    s->index = kt_mark_index_new(s->block->len + s->alias->len);
+    s->index = kt_mark_index_new(s->block->len + s->alias->len +
+                                 s->also->len);
     for (uint32_t i = 0; i < s->block->len; i++) {
         const Block *b = block_at(s, i);
 
@@ -205,6 +214,11 @@ static void add_blocks(KtMarker *s)
             add(s, g_array_index(s->alias, uint64_t, b->alias + j), b->len,
                 i);
         }
+    }
+    for (uint32_t i = 0; i < s->also->len; i++) {
+        const KtMarkerArea *a = &g_array_index(s->also, KtMarkerArea, i);
+
+        add(s, a->lo, 1, a->block);
     }
 }
 

@@ -121,6 +121,8 @@ uint32_t kt_marker_add(KtMarker *s, uint64_t va, uint64_t len, unsigned flags);
 /** kt_marker_alias() - add another address of the block that was added last.
  *  Above KT_MARKER_ALIASES_MAX the block becomes a root instead. */
 void kt_marker_alias(KtMarker *s, uint64_t va);
+/** kt_marker_also() - let this word refer to a block, too. */
+void kt_marker_also(KtMarker *s, uint32_t block, uint64_t word);
 /** Most aliases of all blocks: a guest can claim any number of CPUs. */
 #define KT_MARKER_ALIASES_MAX (1u << 22)
 /** kt_marker_set_flags() - add flags. Call before the first root. */

@@ -82,27 +82,44 @@ static uint64_t direct_of(const KtLiveSet *w, uint64_t va)
     return w->pages->direct_map.page_offset + v;
 }
 
-/* Add the kernel's variables, without the stack of init_task. If symbols are
- * missing or wrong, the pages of the image stay KT_PAGE_KERNEL, and are scanned
- * as such. */
+/* Add variables, without the stack of init_task. */
+static void add_data(KtLiveSet *w, uint64_t va, uint64_t end)
+{
+    uint64_t stack = kt_live_set_symbol(w, "init_stack"), direct;
+
+    if (va >= end) {
+        return;
+    }
+    stack = stack ? stack : kt_live_set_symbol(w, "init_thread_union");
+    add_but(w, KT_PLACE_DATA, va, end, stack, stack + w->stack_size, 0);
+    direct = w->pages ? direct_of(w, va) : 0;
+    if (direct) {
+        kt_page_use_set_aliased(w->pages, direct, end - va);
+    }
+}
+
+/* Add the kernel's variables. If symbols are missing or wrong, the pages of the
+ * image stay KT_PAGE_KERNEL, and are scanned as such. x86-64 frees a part of
+ * bss after boot, which has other owners then (.bss..decrypted, for guests with
+ * encrypted memory). */
 static void find_data(KtLiveSet *w)
 {
-    uint64_t stack = kt_live_set_symbol(w, "init_stack");
+    uint64_t freed = kt_live_set_symbol(w, "__start_bss_decrypted_unused");
+    uint64_t freed_end = kt_live_set_symbol(w, "__end_bss_decrypted");
 
-    stack = stack ? stack : kt_live_set_symbol(w, "init_thread_union");
     for (unsigned i = 0; i < G_N_ELEMENTS(data_range); i++) {
         uint64_t va = kt_live_set_symbol(w, data_range[i].start);
         uint64_t end = kt_live_set_symbol(w, data_range[i].end);
-        uint64_t direct;
 
         if (!va || va >= end || end - va > DATA_MAX ||
             !gs_kernel_in_image(w->plan->kernel, va)) {
             continue;
         }
-        add_but(w, KT_PLACE_DATA, va, end, stack, stack + w->stack_size, 0);
-        direct = w->pages ? direct_of(w, va) : 0;
-        if (direct) {
-            kt_page_use_set_aliased(w->pages, direct, end - va);
+        if (freed >= va && freed_end <= end && freed < freed_end) {
+            add_data(w, va, freed);
+            add_data(w, freed_end, end);
+        } else {
+            add_data(w, va, end);
         }
     }
 }
@@ -435,7 +452,9 @@ void kt_roots_find(KtLiveSet *w)
     find_data(w);
     find_percpu(w);
     kt_roots_find_percpu_chunks(w);
+    kt_roots_find_percpu_refs(w);
     if (w->pages) {
+        kt_skip_big_pages(w);
         kt_skip_kfree_rcu(w);
         kt_page_use_find_memmap_alias(w->pages, &w->mem);
         add_pages(w);

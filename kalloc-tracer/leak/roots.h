@@ -22,10 +22,16 @@ void kt_roots_find(KtLiveSet *w);
 /** kt_roots_find_stacks() - add the used part of each task's stack, and of
  *  each CPU's interrupt stack. Blocks that are stacks become opaque. */
 void kt_roots_find_stacks(KtLiveSet *w);
-/** kt_roots_find_percpu_chunks() - add allocated per-CPU memory that is no known
- *  block, and alias the pages of all per-CPU memory. */
+/** kt_roots_find_percpu_chunks() - add allocated per-CPU memory that is no
+ *  known block, and alias the pages of all per-CPU memory. */
 void kt_roots_find_percpu_chunks(KtLiveSet *w);
+/** kt_roots_find_percpu_refs() - let words of struct percpu_ref refer to their
+ *  block, though they have flag bits. */
+void kt_roots_find_percpu_refs(KtLiveSet *w);
 
+/** kt_skip_big_pages() - skip hugetlb pages and the memory of crashkernel=.
+ *  @w->pages must not be NULL. */
+void kt_skip_big_pages(KtLiveSet *w);
 /** kt_skip_kmemleak() - skip the records of the kernel's own leak detector
  *  (CONFIG_DEBUG_KMEMLEAK): each has the address of a block. */
 void kt_skip_kmemleak(KtLiveSet *w);

@@ -138,6 +138,29 @@ static void lg_add_percpu_types(struct btf *b, int t_int, int t_long, int list)
     btf__add_field(b, "nr_pages", t_int, LG_CHUNK_PAGES * 8, 0);
 }
 
+static void lg_add_big_page_types(struct btf *b, int t_int, int t_long,
+                                  int list)
+{
+    int lists = btf__add_array(b, t_long, list, 1);
+
+    btf__add_struct(b, "hstate", LG_HSTATE_SIZE);
+    btf__add_field(b, "order", t_int, 0, 0);
+    btf__add_field(b, "hugepage_activelist", list, LG_HSTATE_ACTIVE * 8, 0);
+    btf__add_field(b, "hugepage_freelists", lists, LG_HSTATE_FREE * 8, 0);
+    btf__add_struct(b, "resource", 16);
+    btf__add_field(b, "start", t_long, 0, 0);
+    btf__add_field(b, "end", t_long, 64, 0);
+}
+
+static void lg_add_percpu_ref_types(struct btf *b, int t_long)
+{
+    btf__add_struct(b, "percpu_ref", 16);
+    btf__add_field(b, "percpu_count_ptr", t_long, LG_REF_COUNT * 8, 0);
+    btf__add_field(b, "data", t_long, LG_REF_DATA * 8, 0);
+    btf__add_struct(b, "percpu_ref_data", LG_REF_DATA_SIZE);
+    btf__add_field(b, "ref", t_long, LG_REF_DATA_REF * 8, 0);
+}
+
 GsBtf *lg_types(uint32_t stack)
 {
     struct btf *b = btf__new_empty();
@@ -161,6 +184,8 @@ GsBtf *lg_types(uint32_t stack)
     lg_add_vmalloc_types(b, t_long);
     lg_add_kmemleak_types(b, t_int, t_long, list);
     lg_add_percpu_types(b, t_int, t_long, list);
+    lg_add_big_page_types(b, t_int, t_long, list);
+    lg_add_percpu_ref_types(b, t_long);
     raw = btf__raw_data(b, &len);
     types = gs_btf_new(raw, len, NULL);
     btf__free(b);
@@ -193,12 +218,17 @@ GsSymtab *lg_symbols(const char *moved, uint64_t to)
         { "pcpu_chunk_lists", LG_IMAGE + LG_PCPU_LISTS },
         { "pcpu_nr_slots", LG_IMAGE + LG_PCPU_NR_SLOTS },
         { "pcpu_unit_pages", LG_IMAGE + LG_PCPU_UNIT_PAGES },
+        { "hstates", LG_IMAGE + LG_HSTATES },
+        { "hugetlb_max_hstate", LG_IMAGE + LG_MAX_HSTATE },
+        { "crashk_res", LG_IMAGE + LG_CRASHK_RES },
         { "init_task", LG_IMAGE + LG_INIT_TASK },
         { "contig_page_data", LG_IMAGE + LG_CONTIG },
         { "roots", LG_IMAGE + LG_ROOT },
         { "init_stack", LG_IMAGE + LG_INIT_STACK },
         { "_edata", LG_IMAGE + LG_DATA_END },
         { "__bss_start", LG_IMAGE + LG_DATA_END },
+        { "__start_bss_decrypted_unused", LG_IMAGE + 0x5000 },
+        { "__end_bss_decrypted", LG_IMAGE + 0x5000 },
         { "__bss_stop", LG_IMAGE + 0x5000 },
         { "__start_ro_after_init", LG_IMAGE + 0x5000 },
         { "__end_ro_after_init", LG_IMAGE + 0x5800 },

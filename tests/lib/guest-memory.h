@@ -66,6 +66,9 @@ enum {
     LG_INIT_TASK = 0x100,
     LG_CONTIG = 0x200,          /* contig_page_data */
     LG_ROOT = 0x800,            /* 64 words that a test may set */
+    LG_HSTATES = 0xd00,         /* no hugetlb pages unless a test adds some */
+    LG_MAX_HSTATE = 0xdf0,
+    LG_CRASHK_RES = 0xe00,
     LG_INIT_STACK = 0x1000,
     LG_DATA_END = 0x4000,
 };
@@ -85,6 +88,9 @@ enum {
     LG_CHUNK_LIST = 0, LG_CHUNK_BASE = 16, LG_CHUNK_MAP = 24,
     LG_CHUNK_START = 32, LG_CHUNK_END = 36, LG_CHUNK_PAGES = 40,
     LG_CHUNK_SIZE = 48, LG_PAGE_PRIVATE = 48,
+    LG_HSTATE_ACTIVE = 16, LG_HSTATE_FREE = 32, LG_HSTATE_SIZE = 48,
+    LG_REF_COUNT = 0, LG_REF_DATA = 8,
+    LG_REF_DATA_REF = 8, LG_REF_DATA_SIZE = 24,
     LG_VM_SIZE = 40, LG_VM_ADDR = 8, LG_VM_PAGES = 24,
     LG_AREA_START = 0, LG_AREA_END = 8, LG_AREA_VM = 40, LG_VMAP_SIZE = 48,
     LG_RECORD_RCU = 8, LG_RECORD_USE = 24, LG_RECORD_POINTER = 32,

@@ -187,6 +187,38 @@ static void test_lists_without_end(void)
     g_assert_true(is_leaked(first, OBJECT));
 }
 
+/* A struct percpu_ref refers to its per-CPU block, with flags in bits 0 and 1:
+ * if its percpu_ref_data points back. */
+static void test_words_with_flags(void)
+{
+    const uint64_t data = LG_DIRECT + LG_AT_SLAB + 0x4000;
+    static const struct {
+        uint64_t ref;               /* address of the percpu_ref */
+        uint64_t word;
+        uint64_t back;
+        bool counts;
+    } row[] = {
+        { LG_IMAGE + LG_ROOT, LG_PERCPU, 0, true },
+        { LG_IMAGE + LG_ROOT, LG_PERCPU | 1, 0, false },
+        { LG_IMAGE + LG_ROOT, LG_PERCPU | 1, LG_IMAGE + LG_ROOT, true },
+        { LG_IMAGE + LG_ROOT, LG_PERCPU | 3, LG_IMAGE + LG_ROOT, true },
+        { LG_IMAGE + LG_ROOT, LG_PERCPU | 4, LG_IMAGE + LG_ROOT, false },
+        { LG_OBJECT(7), LG_PERCPU | 1, LG_OBJECT(7), false },   /* lost */
+        { LG_IMAGE + LG_ROOT, LG_PERCPU | 1, 0x1000, false },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+
+        lg_alloc(g, data, LG_REF_DATA_SIZE, KT_LAYER_KMALLOC,
+                 (KtCacheId) { 0 });
+        lg_put(g, row[i].ref + LG_REF_COUNT, row[i].word);
+        lg_put(g, row[i].ref + LG_REF_DATA, data);
+        lg_put(g, data + LG_REF_DATA_REF, row[i].back);
+        g_assert_cmpint(is_leaked(g, LG_PERCPU), ==, !row[i].counts);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -194,6 +226,7 @@ int main(int argc, char **argv)
         { "/leak-percpu/refs-once", test_refs_once },
         { "/leak-percpu/chunks-that-cannot-be", test_chunks_that_cannot_be },
         { "/leak-percpu/lists-without-end", test_lists_without_end },
+        { "/leak-percpu/words-with-flags", test_words_with_flags },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

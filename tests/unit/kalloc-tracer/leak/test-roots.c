@@ -118,6 +118,24 @@ static void test_pages_of_such_variables_count(void)
     g_assert_false(is_leaked(&r, LG_OBJECT(5)));
 }
 
+/* A part of bss was freed, and has another owner. */
+static void test_freed_variables(void)
+{
+    const uint64_t va = LG_IMAGE + LG_DATA_END + 0x800;
+
+    for (unsigned i = 0; i < 2; i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        g_auto(KtLeakReport) r = { 0 };
+
+        /* bss has one page, of which the end was freed; a user has it now */
+        lg_put(g, lg_struct(LG_AT_BSS) + LG_PAGE_MAPPING, 1);
+        move_symbol(g, "__start_bss_decrypted_unused", va + (i ? 8 : 0));
+        lg_put(g, va, LG_OBJECT(5));
+        scan(g, &r);
+        g_assert_cmpint(is_leaked(&r, LG_OBJECT(5)), ==, !i);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -127,6 +145,7 @@ int main(int argc, char **argv)
         { "/leak-roots/the-longest-stack", test_the_longest_stack },
         { "/leak-roots/pages-of-such-variables-count",
           test_pages_of_such_variables_count },
+        { "/leak-roots/freed-variables", test_freed_variables },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

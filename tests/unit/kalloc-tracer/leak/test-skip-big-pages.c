@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Big pages that a scan does not read: hugetlb pages and crashkernel= memory,
+ * also if the guest's lists and ranges are wrong.
+ */
+#include "tests/lib/guest-memory.h"
+#include "tests/lib/test-main.h"
+
+#define STRUCT(at)  lg_struct(at)
+#define OBJECT      LG_OBJECT(5)
+
+static bool is_leaked(LeakGuest *g, uint64_t va)
+{
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_auto(KtLeakReport) r = { 0 };
+    g_autoptr(GError) err = NULL;
+
+    kt_leak_scan(g->t, &plan, &r, &err);
+    g_assert_no_error(err);
+    for (unsigned i = 0; i < r.leaks->len; i++) {
+        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A hugetlb page is in a list of its size. An endless list ends the walk. */
+static void test_hugetlb_pages(void)
+{
+    static const unsigned list[] = { LG_HSTATE_ACTIVE, LG_HSTATE_FREE };
+    const uint64_t page = LG_AT_KERNEL + 0x1000;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(list); i++) {
+        const uint64_t head = LG_IMAGE + LG_HSTATES + list[i];
+        g_autoptr(LeakGuest) g = leak_guest_new();
+
+        lg_put(g, LG_DIRECT + page + 0x100, OBJECT);
+        lg_put(g, head, STRUCT(page) + LG_PAGE_LRU);
+        lg_put(g, STRUCT(page) + LG_PAGE_LRU, head);
+        g_assert_false(is_leaked(g, OBJECT));
+        lg_put(g, LG_IMAGE + LG_MAX_HSTATE, 1);
+        g_assert_true(is_leaked(g, OBJECT));
+        lg_put(g, STRUCT(page) + LG_PAGE_LRU, STRUCT(page) + LG_PAGE_LRU);
+        g_assert_true(is_leaked(g, OBJECT));
+        lg_put(g, head, LG_OBJECT(3));          /* no struct page */
+        g_assert_false(is_leaked(g, OBJECT));
+    }
+}
+
+static void test_crashkernel(void)
+{
+    static const struct {
+        uint64_t start, end;
+        bool counts;
+    } row[] = {
+        { LG_AT_KERNEL + 0x1000, LG_AT_KERNEL + 0x1fff, false },
+        { LG_AT_KERNEL, LG_AT_KERNEL + 0xfff, true }, { 0, 0, true },
+        { LG_AT_KERNEL + 0x1000, ~0ull, false }, { ~0ull - 1, ~0ull, true },
+        { LG_AT_KERNEL + 0x2000, LG_AT_KERNEL, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+
+        lg_put(g, LG_DIRECT + LG_AT_KERNEL + 0x1100, OBJECT);
+        lg_put(g, LG_IMAGE + LG_CRASHK_RES, row[i].start);
+        lg_put(g, LG_IMAGE + LG_CRASHK_RES + 8, row[i].end);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/leak-big-pages/hugetlb-pages", test_hugetlb_pages },
+        { "/leak-big-pages/crashkernel", test_crashkernel },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -15,6 +15,7 @@
 #include "kalloc-tracer/api/kt-modules.h"
 #include "kalloc-tracer/api/kt-objects.h"
 #include "kalloc-tracer/api/kt-query.h"
+#include "kalloc-tracer/api/kt-refs.h"
 #include "kalloc-tracer/api/kt-replay.h"
 #include "kalloc-tracer/api/kt-tracer.h"
 #include "kalloc-tracer/api/kt-types.h"

@@ -58,6 +58,15 @@ typedef struct McContext {
  */
 int mc_run(const McContext *ctx, const char *line);
 
+/**
+ * mc_pauses() - Does the command read memory that must not change meanwhile?
+ * @line: as for mc_run()
+ *
+ * If so, and the VM runs, the caller pauses the VM while it calls mc_run().
+ * Any thread.
+ */
+bool mc_pauses(const char *line);
+
 /** mc_help_short() - (borrowed) the one-line help of `ka` for QEMU's own
  *  `help`; mc_help_params() returns its parameters. Any thread. */
 const char *mc_help_short(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leak scans, and the search for what refers to a block.
+ * Leak scans.
  *
  * A scan reads the memory of a stopped VM like a garbage collector: it marks
  * the blocks that can be reached from roots (variables, stacks, registers),
@@ -21,6 +21,8 @@
  * @kernel: (borrowed) the kernel that runs in it
  * @no_stacks: do not use the stacks of tasks as roots
  * @seconds: give up after so many; 0: KT_LEAK_SECONDS
+ * @pages: (nullable) uint64_t, sorted: blocks of the page allocator that are
+ *         examined as blocks. All others are roots
  * @progress: (nullable) called now and then with the bytes read so far; false
  *            ends the search
  */
@@ -29,6 +31,7 @@ typedef struct KtLeakPlan {
     const GsKernel *kernel;
     bool no_stacks;
     unsigned seconds;
+    const GArray *pages;
     bool (*progress)(void *opaque, uint64_t bytes);
     void *opaque;
 } KtLeakPlan;
@@ -45,10 +48,12 @@ typedef enum KtLeakHold {
 /** kt_leak_hold_name() - return "nothing", "interior" or "start". */
 const char *kt_leak_hold_name(KtLeakHold hold);
 
-/** struct KtLeak - a leaked block: nothing in use refers to it */
+/** struct KtLeak - a leaked block: nothing in use refers to it. @owner: address
+ *  of the leaked block that alone holds it; its own if there is none */
 typedef struct KtLeak {
     KtBlock block;
     KtLeakHold hold;
+    uint64_t owner;
 } KtLeak;
 
 /**
@@ -141,52 +146,5 @@ char *kt_leak_periodic(KtTracer *t, const KtLeakPlan *plan);
  * used.
  */
 bool kt_leak_rules_load(KtTracer *t, const char *path, GError **errp);
-
-/* ---- who refers to a block ---------------------------------------------- */
-
-/** The kind of memory that has a word. */
-typedef enum KtPlace {
-    KT_PLACE_BLOCK,
-    KT_PLACE_DATA,          /* variables of the kernel proper */
-    KT_PLACE_PERCPU,        /* of one CPU */
-    KT_PLACE_STACK,         /* of a task */
-    KT_PLACE_REGISTER,
-    KT_PLACE_STRUCT_PAGE,
-    KT_PLACE_PAGE,          /* a page of the kernel that is no block */
-    KT_PLACE_FREELIST,      /* a list of free objects, of a slab (in struct
-                             * page) or of a struct slab_sheaf; may be stale.
-                             * It does not keep a block reached */
-    KT_PLACE__COUNT
-} KtPlace;
-/** kt_place_name() - return "block", "data" and so on. */
-const char *kt_place_name(KtPlace place);
-
-/**
- * struct KtRef - a word that refers to a block
- * @place: the kind of memory that has the word
- * @va: address of the word; 0: a register
- * @value: the word
- * @owner: KT_PLACE_BLOCK: the block that has the word
- * @number: other places: pid of the task, CPU, or vCPU of the register
- * @name: the register's name (borrowed from the VM)
- */
-typedef struct KtRef {
-    KtPlace place;
-    uint64_t va, value;
-    KtBlock owner;
-    uint32_t number;
-    const char *name;
-} KtRef;
-
-/**
- * kt_refs() - find all words that refer to [@lo, @hi]
- * @out: (out, owned) KtRef: references to @lo first, then by place and address
- * @more: (out) references beyond KT_REFS_MAX, which are not in @out
- * @bytes: (out) memory that was read
- * @errp: as for kt_leak_scan()
- */
-bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
-             GArray **out, uint64_t *more, uint64_t *bytes, GError **errp);
-#define KT_REFS_MAX 65536
 
 #endif /* KT_API_LEAK_H */

@@ -15,7 +15,7 @@
 #include "kalloc-tracer/base/host-memory.h"
 #include "kalloc-tracer/leak/roots.h"
 
-#define SMALL           (1ull << 31)    /* no kernel memory is below */
+#include <stdlib.h>
 
 /* ---- the VM ------------------------------------------------------------- */
 
@@ -64,6 +64,25 @@ static bool check(const KtLiveSet *w, GError **errp)
 
 /* ---- blocks ------------------------------------------------------------- */
 
+static int by_value(const void *key, const void *at)
+{
+    uint64_t x = *(const uint64_t *)key, y = *(const uint64_t *)at;
+
+    return (x > y) - (x < y);
+}
+
+/* Is the block examined? Of pages only those that the caller named. */
+static bool is_wanted(const KtLiveSet *w, const KtBlock *b)
+{
+    const GArray *pages = w->plan->pages;
+
+    return b->state == KT_BLOCK_ALLOCATED &&
+           (b->layer != KT_LAYER_PAGES ||
+            (pages && pages->len &&
+             bsearch(&b->va, pages->data, pages->len, sizeof(uint64_t),
+                     by_value)));
+}
+
 static bool copy_block(const KtBlock *b, void *opaque)
 {
     KtLiveSet *w = opaque;
@@ -73,8 +92,7 @@ static bool copy_block(const KtBlock *b, void *opaque)
         .layer = b->layer, .queued = b->rcu_queued,
     };
 
-    if (b->state == KT_BLOCK_ALLOCATED && b->layer != KT_LAYER_PAGES &&
-        live.len && w->live->len < KT_MARKER_NONE - 1) {
+    if (is_wanted(w, b) && live.len && w->live->len < KT_MARKER_NONE - 1) {
         g_array_append_val(w->live, live);
     }
     return true;
@@ -91,19 +109,12 @@ static void copy_blocks(KtLiveSet *w)
     kt_query_end(w->tracer);
 }
 
-/*
- * Return the flags of per-CPU memory. Its address is a __percpu pointer: the
- * memory of a CPU is at that address + __per_cpu_offset[cpu]. In the first
- * chunk, which also has the per-CPU variables, __percpu pointers are small
- * numbers (x86-64) or addresses in the image (arm64, riscv64). So other numbers
- * near them are no pointers to the block.
- */
+/* Return the flags of per-CPU memory. Its address is a __percpu pointer: the
+ * memory of a CPU is at that address + __per_cpu_offset[cpu]. */
 static unsigned flags_of_percpu(const KtLiveSet *w, uint64_t va)
 {
     return KT_MARKERF_HANDLE |
-           (va < SMALL || gs_kernel_in_image(w->plan->kernel, va) ?
-                KT_MARKERF_EXACT :
-                0);
+           (kt_live_set_is_exact(w, va) ? KT_MARKERF_EXACT : 0);
 }
 
 /*
@@ -128,7 +139,8 @@ static void add_blocks(KtLiveSet *w)
         unsigned flags = b->queued ? KT_MARKERF_ROOT : 0;
 
         flags |= b->layer == KT_LAYER_PERCPU ? flags_of_percpu(w, b->va) : 0;
-        flags |= b->layer == KT_LAYER_LARGE ? KT_MARKERF_BY_PAGE : 0;
+        flags |= b->layer == KT_LAYER_LARGE || b->layer == KT_LAYER_PAGES ?
+                     KT_MARKERF_BY_PAGE : 0;
         kt_marker_add(w->scan, b->va, b->len, flags);
         skip_last_word(w, i, b);
         for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
@@ -150,6 +162,21 @@ static void add_pages(KtLiveSet *w)
     }
 }
 
+/* Blocks of pages that have another owner by now are in use: page cache, slabs,
+ * memory of vmalloc. They are not scanned, because their owner is. */
+static void set_owned_pages(KtLiveSet *w)
+{
+    for (uint32_t i = 0; w->plan->pages && i < w->live->len; i++) {
+        const KtLiveBlock *b = kt_live_set_block(w, i);
+
+        if (b->layer == KT_LAYER_PAGES &&
+            (!w->pages || !kt_page_use_kernel(w->pages, b->va))) {
+            kt_marker_set_flags(w->scan, i,
+                                KT_MARKERF_ROOT | KT_MARKERF_NO_SCAN);
+        }
+    }
+}
+
 static bool collect(KtLiveSet *w, GError **errp)
 {
     if (!find_vcpu(w)) {
@@ -163,6 +190,7 @@ static bool collect(KtLiveSet *w, GError **errp)
     add_blocks(w);
     kt_roots_find(w);
     add_pages(w);
+    set_owned_pages(w);
     return !w->ended || kt_live_set_fail(w, errp);
 }
 

@@ -23,7 +23,7 @@ bool kt_leak_list(KtTracer *t, GArray **out, uint64_t *us)
     kt_query_begin(t);
     for (unsigned i = 0; i < l->last->len; i++) {
         const KtLeakFinding *m = &g_array_index(l->last, KtLeakFinding, i);
-        KtLeak leak = { .hold = m->hold };
+        KtLeak leak = { .hold = m->hold, .owner = m->owner };
 
         if (kt_query_find(t, m->va, &leak.block) && leak.block.va == m->va &&
             leak.block.alloc_us == m->alloc_us &&

@@ -36,10 +36,11 @@ typedef struct KtLeakRule {
 } KtLeakRule;
 
 /** struct KtLeakFinding - a block that a scan reported; it is the same block if
- *  both address and time of allocation are equal */
+ *  both address and time of allocation are equal. @owner: as in KtLeak */
 typedef struct KtLeakFinding {
     uint64_t va, alloc_us;
     KtLeakHold hold;
+    uint64_t owner;
 } KtLeakFinding;
 
 /**

@@ -5,13 +5,19 @@
  *     kt_leak_collect()       live blocks and roots of the stopped VM
  *     kt_leak_apply_rules()   flags of blocks that a rule names
  *     scan()                  mark phase: registers, regions, then blocks
+ *     kt_owners_find()        which unreached blocks hold others
  *     report_all()            unreached blocks become findings
+ *
+ * kt_leak_classify() makes the same scan, for some blocks: which are reached,
+ * and by what (holders.c).
  *
  * Runs in the thread of monitor commands. Only report_all() holds the tracer's
  * lock, and reads no guest memory.
  */
 #include "kalloc-tracer/leak/collect.h"
+#include "kalloc-tracer/leak/holders.h"
 #include "kalloc-tracer/leak/leak-rules.h"
+#include "kalloc-tracer/leak/owners.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static const char *const hold_names[] = {
@@ -27,10 +33,26 @@ const char *kt_leak_hold_name(KtLeakHold hold)
 
 /* ---- scanning ----------------------------------------------------------- */
 
+/*
+ * struct Scanning - state of a scan
+ * @excused: by block, as for kt_leak_apply_rules()
+ * @owner: by block, as of kt_owners_find()
+ * @unplaced: as in KtLeakReport
+ */
 typedef struct Scanning {
     KtLiveSet *w;
     KtReader reader;
+    uint8_t *excused;
+    uint32_t *owner;
+    uint64_t unplaced;
 } Scanning;
+
+static void scanning_clear(Scanning *s)
+{
+    g_clear_pointer(&s->excused, g_free);
+    g_clear_pointer(&s->owner, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Scanning, scanning_clear)
 
 static bool tick(void *opaque)
 {
@@ -138,15 +160,21 @@ static KtLeakHold hold_of(const KtMarker *s, uint32_t i)
            hold == KT_HOLD_INTERIOR ? KT_LEAK_INTERIOR : KT_LEAK_NOTHING;
 }
 
+static uint64_t owner_of(const Scanning *s, uint32_t i)
+{
+    return kt_live_set_block(s->w, s->owner[i])->va;
+}
+
 /* Report an unreached block: count it as cleared, or add it to @out and to the
  * findings of this scan. @before: findings of the last scan */
-static void report(const KtLiveSet *w, uint32_t i, const GArray *before,
+static void report(const Scanning *s, uint32_t i, const GArray *before,
                    KtLeakReport *out)
 {
+    const KtLiveSet *w = s->w;
     KtLeakScanner *l = kt_leak_scanner_of(w->tracer);
-    KtLeak leak = { .hold = hold_of(w->scan, i) };
+    KtLeak leak = { .hold = hold_of(w->scan, i), .owner = owner_of(s, i) };
     const KtLiveBlock *b = kt_live_set_block(w, i);
-    KtLeakFinding finding = { b->va, b->alloc_us, leak.hold };
+    KtLeakFinding finding = { b->va, b->alloc_us, leak.hold, leak.owner };
 
     if (find_cleared(l, b->va, b->alloc_us)) {
         out->cleared++;
@@ -158,9 +186,9 @@ static void report(const KtLiveSet *w, uint32_t i, const GArray *before,
     }
 }
 
-static void report_all(const KtLiveSet *w, const uint8_t *excused,
-                       KtLeakReport *out)
+static void report_all(const Scanning *s, KtLeakReport *out)
 {
+    const KtLiveSet *w = s->w;
     KtLeakScanner *l = kt_leak_scanner_of(w->tracer);
     g_autoptr(GArray) before = g_steal_pointer(&l->last);
     KtStats stats;
@@ -172,10 +200,10 @@ static void report_all(const KtLiveSet *w, const uint8_t *excused,
         KtHold hold = kt_marker_hold(w->scan, i);
 
         if (!kt_marker_reached(w->scan, i)) {
-            report(w, i, before, out);
+            report(s, i, before, out);
             continue;
         }
-        out->excused += hold == KT_HOLD_NONE && excused[i];
+        out->excused += hold == KT_HOLD_NONE && s->excused[i];
         out->interior += hold == KT_HOLD_INTERIOR;
     }
     kt_query_end(w->tracer);
@@ -184,18 +212,11 @@ static void report_all(const KtLiveSet *w, const uint8_t *excused,
     kt_counters_add(w->tracer->counters, KT_CNT_LEAK_SCANS, 1);
 }
 
-bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
-                  GError **errp)
+/* Mark all blocks of the set, and find the owners of those that are lost. */
+static bool mark_all(Scanning *s, GError **errp)
 {
-    gint64 begun = g_get_monotonic_time();
-    g_autoptr(KtLiveSet) w = kt_leak_collect(t, plan, errp);
-    g_autofree uint8_t *excused = NULL;
-    Scanning s = { .w = w, .reader = { .tick = tick, .opaque = &s } };
+    KtLiveSet *w = s->w;
 
-    *out = (KtLeakReport) { 0 };
-    if (!w) {
-        return false;
-    }
     if (w->unknown_roots) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "no block can be called a "
@@ -203,19 +224,32 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
                     w->unknown_roots);
         return false;
     }
-    excused = g_malloc0(w->live->len + 1);
-    kt_leak_apply_rules(kt_leak_scanner_now(t), w, excused);
+    s->excused = g_malloc0(w->live->len + 1);
+    kt_leak_apply_rules(kt_leak_scanner_now(w->tracer), w, s->excused);
     if (w->ended) {
         return kt_live_set_fail(w, errp);
     }
-    s.reader.mem = w->mem;
-    out->unplaced = kt_marker_seal(w->scan);
-    kt_reader_init(&s.reader);
-    scan(&s);
-    kt_reader_deinit(&s.reader);
-    if (w->ended) {
-        return kt_live_set_fail(w, errp);
+    s->reader = (KtReader) { .mem = w->mem, .tick = tick, .opaque = s };
+    s->unplaced = kt_marker_seal(w->scan);
+    kt_reader_init(&s->reader);
+    scan(s);
+    s->owner = kt_owners_find(w, &s->reader);
+    kt_reader_deinit(&s->reader);
+    return !w->ended || kt_live_set_fail(w, errp);
+}
+
+bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
+                  GError **errp)
+{
+    gint64 begun = g_get_monotonic_time();
+    g_autoptr(KtLiveSet) w = kt_leak_collect(t, plan, errp);
+    g_auto(Scanning) s = { .w = w };
+
+    *out = (KtLeakReport) { 0 };
+    if (!w || !mark_all(&s, errp)) {
+        return false;
     }
+    out->unplaced = s.unplaced;
     out->leaks = g_array_new(FALSE, FALSE, sizeof(KtLeak));
     out->missing = g_ptr_array_ref(w->missing);
     out->blocks = w->live->len;
@@ -223,7 +257,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     out->bytes = s.reader.bytes;
     out->unreadable = s.reader.unreadable;
     out->guest_bytes = w->pages ? w->pages->n << w->pages->page_shift : 0;
-    report_all(w, excused, out);
+    report_all(&s, out);
     out->us = g_get_monotonic_time() - begun;
     return true;
 }
@@ -232,6 +266,81 @@ void kt_leak_report_clear(KtLeakReport *r)
 {
     g_clear_pointer(&r->leaks, g_array_unref);
     g_clear_pointer(&r->missing, g_ptr_array_unref);
+}
+
+/* ---- classes of blocks -------------------------------------------------- */
+
+static int by_block(const void *a, const void *b)
+{
+    uint64_t x = ((const KtReached *)a)->va, y = ((const KtReached *)b)->va;
+
+    return (x > y) - (x < y);
+}
+
+/* Sort the blocks by address; keep one of those that are equal. */
+static void sort_blocks(GArray *blocks)
+{
+    KtReached *r = (KtReached *)blocks->data;
+    unsigned n = 0;
+
+    g_array_sort(blocks, by_block);
+    for (unsigned i = 0; i < blocks->len; i++) {
+        if (!n || r[n - 1].va != r[i].va) {
+            r[n++] = r[i];
+        }
+    }
+    g_array_set_size(blocks, n);
+}
+
+/* Return (owned) the sorted addresses of the blocks that are pages. */
+static GArray *pages_of(const GArray *blocks)
+{
+    GArray *pages = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+
+    for (unsigned i = 0; i < blocks->len; i++) {
+        const KtReached *r = &g_array_index(blocks, KtReached, i);
+
+        if (r->layer == KT_LAYER_PAGES) {
+            g_array_append_val(pages, r->va);
+        }
+    }
+    return pages;
+}
+
+static void classify(const Scanning *s, KtReached *r)
+{
+    const KtMarker *scan = s->w->scan;
+    const KtLiveBlock *b = kt_live_set_find(s->w, r->va);
+    uint32_t i = b ? kt_live_set_index(s->w, b) : 0;
+
+    if (b) {
+        r->reach = kt_marker_reached(scan, i) ? KT_REACH_KEPT : KT_REACH_LOST;
+        r->hold = hold_of(scan, i);
+        r->owner = owner_of(s, i);
+    }
+}
+
+bool kt_leak_classify(KtTracer *t, const KtLeakPlan *plan, GArray *blocks,
+                      GError **errp)
+{
+    g_autoptr(GArray) pages = NULL;
+    g_autoptr(KtLiveSet) w = NULL;
+    g_auto(Scanning) s = { 0 };
+    KtLeakPlan with_pages = *plan;
+
+    sort_blocks(blocks);
+    with_pages.pages = pages = pages_of(blocks);
+    s.w = w = kt_leak_collect(t, &with_pages, errp);
+    if (!w || !mark_all(&s, errp)) {
+        return false;
+    }
+    for (unsigned i = 0; i < blocks->len; i++) {
+        classify(&s, &g_array_index(blocks, KtReached, i));
+    }
+    if (!kt_holders_find(w, blocks)) {
+        return kt_live_set_fail(w, errp);
+    }
+    return true;
 }
 
 /* ---- findings of the last scan ------------------------------------------ */

@@ -13,10 +13,10 @@
  *     A block that was allocated at us 180 with this area in its stack is
  *     ext4's.
  *
- * Two kinds of blocks are left out. First, code between the module's frame and
- * the allocator may allocate for itself (not-module-code.def), for example an
- * interrupt. Second, blocks of pages: a layer above (slab, vmalloc) has a block
- * for them, which is compared instead.
+ * Blocks are left out if code between the module's frame and the allocator
+ * allocates for itself (not-module-code.def), for example an interrupt. So are
+ * the pages of a layer above, such as slab and vmalloc: it has a block for
+ * them, which is compared instead.
  */
 #include "kalloc-tracer/modules/module-leaks.h"
 
@@ -28,7 +28,7 @@
 #define MAX_REPORTS 256
 #define MAX_LEAKS (1u << 18)            /* of all reports */
 #define MAX_FREES 256                   /* of a report */
-#define MAX_OTHER_CODE 32
+#define MAX_OTHER_CODE 64
 #define MAX_NAME_BYTES (64u << 20)      /* of modules that are loaded */
 #define MAX_NAMED_BYTES (64u << 10)     /* of a report's frames */
 
@@ -402,8 +402,7 @@ static void add_leak(Check *c, const KtRec *r)
 
 static void examine_block(Check *c, const KtRec *r)
 {
-    if (r->freed || r->queued || r->layer == KT_LAYER_PAGES ||
-        !is_by_module(c, r->stack, r->alloc_us)) {
+    if (r->freed || r->queued || !is_by_module(c, r->stack, r->alloc_us)) {
         return;
     }
     if (r->old || c->unseen) {

@@ -116,12 +116,19 @@ static McContext context_locked(Plugin *p, char **why)
     return ctx;
 }
 
+/** struct Command - a command line, and the monitor that it came from */
+typedef struct Command {
+    Plugin *p;
+    struct qemu_plugin_monitor *mon;
+    const char *line;
+} Command;
+
 /* The status is saved before and after the command, so that `ka -f` on the
  * journal answers as the VM did at both times. */
-static void run_command(struct qemu_plugin_monitor *mon, const char *args,
-                        void *userdata)
+static void run_now(void *opaque)
 {
-    Plugin *p = userdata;
+    const Command *c = opaque;
+    Plugin *p = c->p;
     g_autofree char *why = NULL;
     g_autofree char *learned = NULL;
     KtVm vm;
@@ -132,11 +139,24 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
     ctx.learned = learned = kt_capture_learned(p->capture);
     vm = kt_capture_vm(p->capture);
     ctx.vm = &vm;
-    ctx.puts_opaque = mon;
+    ctx.puts_opaque = c->mon;
     save_status_locked(p, &ctx);
-    mc_run(&ctx, args);
+    mc_run(&ctx, c->line);
     save_status_locked(p, &ctx);
     kt_capture_unlock(p->capture);
+}
+
+/* Commands that search the guest's memory pause a running VM. */
+static void run_command(struct qemu_plugin_monitor *mon, const char *args,
+                        void *userdata)
+{
+    Command c = { userdata, mon, args };
+
+    if (mc_pauses(args)) {
+        qemu_plugin_call_paused(run_now, &c);
+    } else {
+        run_now(&c);
+    }
 }
 
 /* Save the status once a second; on the tracer's thread. If another thread has

@@ -75,6 +75,33 @@ int mc_run(const McContext *ctx, const char *line)
     return !ok ? 1 : out.closed ? 2 : 0;
 }
 
+bool mc_pauses(const char *line)
+{
+    static const McCommandId paused[] = {
+        MC_CMD_LEAK_SCAN, MC_CMD_LEAK_MODULE, MC_CMD_REFS,
+    };
+    static const McOptionId not_then[] = { MC_OPT_EVERY, MC_OPT_HELP };
+    const McContext none = { 0 };
+    g_auto(McArgs) args;
+    unsigned used;
+    const McCommand *c;
+
+    mc_args_init(&args, &none);
+    if (!mc_parse_words(&args, line, NULL) || !args.words->len) {
+        return false;
+    }
+    c = mc_command_find((char **)args.words->pdata, args.words->len, &used);
+    for (unsigned i = 0; i < G_N_ELEMENTS(not_then); i++) {
+        c = mc_given(&args, not_then[i]) ? NULL : c;
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(paused); i++) {
+        if (c == &mc_commands[paused[i]]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool mc_has_only(const McArgs *args, uint32_t options, const char *why,
                  GError **errp)
 {

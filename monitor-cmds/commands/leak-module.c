@@ -3,35 +3,51 @@
  * ka leak module: blocks that modules had not freed when they were unloaded.
  *
  * Called through mc_run(). The tracer makes a report at each unload. This file
- * finds out which of the reported blocks are still live: for one report at a
- * time, it copies under the tracer's lock and prints without it.
+ * finds out which of the reported blocks are still live, and, if there is a VM,
+ * which of them are still in use: one search for the blocks of all reports. For
+ * one report at a time, it copies under the tracer's lock and prints without
+ * it.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/guest-access.h"
+#include "monitor-cmds/commands/ref-names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/** struct Group - the @n blocks of one allocation stack; @newest of them */
+#define OWNERS_MAX 64   /* blocks that own one another */
+
+/** struct Group - the @n blocks of one line: of one allocation stack, and all
+ *  leaked, in use, or neither is known; @newest of them, and what is known of
+ *  it; @bytes: of all; @held: number of blocks that only these hold */
 typedef struct Group {
     KtBlock newest;
-    uint64_t n;
+    const KtReached *known;
+    uint64_t n, bytes, held;
 } Group;
 
 /**
  * struct Report - one report, as it is printed
+ * @known: KtReached by address: what is known of the blocks of all reports
  * @name: (owned) name of the module
+ * @left: KtBlock, those that match the options
  * @groups: Group
- * @by_stack: stack id -> index in @groups plus one
+ * @by_key: class and stack id -> index in @groups plus one
+ * @by_va: address of a block -> the same
  * @names: names of the module's functions at the time of the unload
  * @frees: KtError, the module's frees of addresses that were not allocated
  */
 typedef struct Report {
     const McArgs *args;
     KtTracer *t;
+    const GArray *known;
     KtModuleReport head;
     char *name;
     McModule sum;
+    GArray *left;
     GArray *groups;
-    GHashTable *by_stack;
+    GHashTable *by_key;
+    GHashTable *by_va;
     GHashTable *names;
     GArray *frees;
 } Report;
@@ -39,44 +55,142 @@ typedef struct Report {
 static void report_deinit(Report *r)
 {
     g_clear_pointer(&r->name, g_free);
+    g_clear_pointer(&r->left, g_array_unref);
     g_clear_pointer(&r->groups, g_array_unref);
-    g_clear_pointer(&r->by_stack, g_hash_table_unref);
+    g_clear_pointer(&r->by_key, g_hash_table_unref);
+    g_clear_pointer(&r->by_va, g_hash_table_unref);
     g_clear_pointer(&r->names, g_hash_table_unref);
     g_clear_pointer(&r->frees, g_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Report, report_deinit)
 
-static void report_init(Report *r, McOut *out, const McArgs *args)
+static void report_init(Report *r, McOut *out, const McArgs *args,
+                        const GArray *known)
 {
     *r = (Report) {
         .args = args,
         .t = out->ctx->tracer,
+        .known = known,
+        .left = g_array_new(FALSE, FALSE, sizeof(KtBlock)),
         .groups = g_array_new(FALSE, FALSE, sizeof(Group)),
-        .by_stack = g_hash_table_new(NULL, NULL),
+        .by_key = g_hash_table_new(NULL, NULL),
+        .by_va = g_hash_table_new(gs_number_hash, g_int64_equal),
         .frees = g_array_new(FALSE, FALSE, sizeof(KtError)),
     };
 }
 
+/* ---- what is in use ------------------------------------------------------ */
+
+static int by_va(const void *key, const void *at)
+{
+    uint64_t va = *(const uint64_t *)key, x = ((const KtReached *)at)->va;
+
+    return (va > x) - (va < x);
+}
+
+/* Return what is known of a block, NULL if nothing is. */
+static const KtReached *find_known(const Report *r, uint64_t va)
+{
+    return !r->known->len ? NULL :
+           bsearch(&va, r->known->data, r->known->len, sizeof(KtReached),
+                   by_va);
+}
+
+static KtReach reach_of(const KtReached *known)
+{
+    return known ? known->reach : KT_REACH_UNKNOWN;
+}
+
+/* Return the address of the block that owns this one, or its own. The owner of
+ * a block in use may have an owner itself. */
+static uint64_t owner_of(const Report *r, const KtReached *known)
+{
+    uint64_t va = known->va;
+
+    if (known->reach == KT_REACH_LOST) {
+        return known->owner;
+    }
+    for (unsigned i = 0; known && known->among && i < OWNERS_MAX; i++) {
+        va = known->holder.owner.va;
+        known = find_known(r, va);
+    }
+    return known && !known->among ? va : 0;
+}
+
 /* ---- what is in it ------------------------------------------------------- */
 
-static void add_to_group(Report *r, const KtBlock *b)
+static void add_to_group(Report *r, const KtBlock *b, const KtReached *known)
 {
-    gpointer stack = GUINT_TO_POINTER(b->alloc_stack.v);
-    guint at = GPOINTER_TO_UINT(g_hash_table_lookup(r->by_stack, stack));
+    gpointer key = GSIZE_TO_POINTER((gsize)b->alloc_stack.v << 2 |
+                                    reach_of(known));
+    bool alone = mc_given(r->args, MC_OPT_ALL);
+    guint at = alone ? 0 :
+               GPOINTER_TO_UINT(g_hash_table_lookup(r->by_key, key));
     Group *g;
 
     if (!at) {
-        Group first = { *b, 1 };
-
-        g_array_append_val(r->groups, first);
-        g_hash_table_insert(r->by_stack, stack,
-                            GUINT_TO_POINTER(r->groups->len));
-        return;
+        g_array_append_val(r->groups, ((Group) { *b, known, 0, 0, 0 }));
+        at = r->groups->len;
+        g_hash_table_insert(r->by_key, key, GUINT_TO_POINTER(at));
     }
     g = &g_array_index(r->groups, Group, at - 1);
     g->n++;
+    g->bytes += b->requested;
     if (b->alloc_us > g->newest.alloc_us) {
         g->newest = *b;
+        g->known = known;
+    }
+    g_hash_table_insert(r->by_va, (gpointer)&b->va, GUINT_TO_POINTER(at));
+}
+
+/* Make the lines. Blocks that others own are counted at the line of their
+ * owner, if the owner has a line in this report. */
+static void make_groups(Report *r)
+{
+    bool all = mc_given(r->args, MC_OPT_ALL);
+
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned i = 0; i < r->left->len; i++) {
+            const KtBlock *b = &g_array_index(r->left, KtBlock, i);
+            const KtReached *known = find_known(r, b->va);
+            uint64_t owner = known && !all ? owner_of(r, known) : b->va;
+            bool owned = owner != b->va;
+            guint at = !owned || !pass ? 0 : GPOINTER_TO_UINT(
+                           g_hash_table_lookup(r->by_va, &owner));
+
+            if (at) {
+                g_array_index(r->groups, Group, at - 1).held++;
+            } else if (owned == (pass == 1)) {
+                add_to_group(r, b, known);
+            }
+        }
+    }
+}
+
+/* Order of the lines: leaks, blocks in use, others. */
+static int by_class(const void *a, const void *b)
+{
+    static const int order[] = {
+        [KT_REACH_LOST] = 0, [KT_REACH_KEPT] = 1, [KT_REACH_UNKNOWN] = 2,
+    };
+    const Group *x = a, *y = b;
+    int class = order[reach_of(x->known)] - order[reach_of(y->known)];
+
+    return class ? class : (x->newest.va > y->newest.va) -
+                           (x->newest.va < y->newest.va);
+}
+
+static void count_block(McModule *sum, const KtBlock *b, KtReach reach)
+{
+    sum->withdrawn--;
+    sum->blocks++;
+    sum->bytes += b->requested;
+    if (reach == KT_REACH_LOST) {
+        sum->leaked++;
+        sum->leaked_bytes += b->requested;
+    } else if (reach == KT_REACH_KEPT) {
+        sum->kept++;
+        sum->kept_bytes += b->requested;
     }
 }
 
@@ -84,12 +198,10 @@ static bool add_leak(const KtBlock *b, void *opaque)
 {
     Report *r = opaque;
 
-    r->sum.withdrawn--;
-    r->sum.blocks++;
-    r->sum.bytes += b->requested;
+    count_block(&r->sum, b, reach_of(find_known(r, b->va)));
     if (mc_filter_block(&r->args->filter, r->t, b, false)) {
         r->sum.matching++;
-        add_to_group(r, b);
+        g_array_append_vals(r->left, b, 1);
     }
     return true;
 }
@@ -146,32 +258,127 @@ static bool next_report(Report *r, uint64_t after)
     return w.found;
 }
 
+/* ---- classes ------------------------------------------------------------- */
+
+static bool add_known(const KtBlock *b, void *opaque)
+{
+    KtReached r = { .va = b->va, .layer = b->layer };
+
+    g_array_append_val((GArray *)opaque, r);
+    return true;
+}
+
+/* Return (owned) all blocks of the reports that are printed. */
+static GArray *list_blocks(McOut *out, const McArgs *args)
+{
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(KtReached));
+    KtTracer *t = out->ctx->tracer;
+    Report r = { .args = args, .t = t };
+    Wanted w = { args->name, 0, &r, true };
+
+    kt_query_begin(t);
+    while (w.found) {
+        w.found = false;
+        kt_query_modules(t, is_wanted, &w);
+        g_clear_pointer(&r.name, g_free);
+        w.after = r.head.id;
+        if (w.found) {
+            kt_query_module_leaks(t, r.head.id, add_known, all);
+        }
+    }
+    kt_query_end(t);
+    return all;
+}
+
+/* Find out which blocks are in use. If that is impossible, print why: all
+ * blocks stay unknown. Return true if it is known. */
+static bool classify(McOut *out, const McArgs *args, GArray *blocks)
+{
+    McProgress progress = { out, mc_given(args, MC_OPT_JSON),
+                            g_get_monotonic_time() };
+    KtLeakPlan plan = {
+        .vm = out->ctx->vm, .kernel = out->ctx->kernel_found ?
+                                      out->ctx->kernel : NULL,
+        .progress = mc_on_progress, .opaque = &progress,
+    };
+    g_autoptr(GError) err = NULL;
+    g_autofree char *line = NULL;
+
+    if (!plan.vm || !blocks->len) {
+        return plan.vm;
+    }
+    if (kt_leak_classify(out->ctx->tracer, &plan, blocks, &err)) {
+        return true;
+    }
+    line = g_strdup_printf("it is not known which blocks are in use: %s",
+                           err->message);
+    out->format->none(out, line);
+    return false;
+}
+
+/* Does ka trace the page allocator? */
+static bool traces_pages(const McContext *ctx)
+{
+    McHookStatus h;
+
+    for (unsigned i = 0; i < ctx->n_hooks; i++) {
+        if (ctx->hook(ctx->hook_opaque, i, &h) && h.va &&
+            (g_str_has_prefix(h.name, "__alloc_pages") ||
+             g_str_has_prefix(h.name, "__alloc_frozen_pages"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- printing ------------------------------------------------------------ */
+
+static void print_group(McOut *out, const Group *g)
+{
+    KtReach reach = reach_of(g->known);
+    g_autofree char *by = NULL, *in = NULL;
+    McLeakRow leak = { 0 };
+    McKeptRow kept = { 0 };
+    McRow row = { .block = &g->newest, .same = g->n - 1 };
+
+    if (reach == KT_REACH_LOST) {
+        leak = (McLeakRow) { g->known->hold, g->bytes, g->held };
+        row.leak = &leak;
+    } else if (reach == KT_REACH_KEPT) {
+        const KtRef *ref = &g->known->holder;
+        bool is = ref->place < KT_PLACE__COUNT;
+
+        by = is ? mc_ref_place(out, ref) : NULL;
+        in = is ? mc_ref_owner(out, ref) : NULL;
+        kept = (McKeptRow) { ref->place, by, in, g->held };
+        row.kept = &kept;
+    }
+    out->format->row(out, &row);
+}
+
+static void print_free(McOut *out, const KtError *e)
+{
+    out->format->row(out, &(McRow) {
+        .block = e->has_block ? &e->block : NULL, .error = e });
+}
 
 /* Print the lines of blocks, at most args->limit of them. */
 static void print_rows(McOut *out, const Report *r, uint64_t *shown,
                        uint64_t *more)
 {
+    g_array_sort(r->groups, by_class);
     for (unsigned i = 0; i < r->groups->len + r->frees->len; i++) {
-        McRow row = { 0 };
-
         if (*shown == r->args->limit) {
             *more += 1;
             continue;
         }
         *shown += 1;
         if (i < r->groups->len) {
-            const Group *g = &g_array_index(r->groups, Group, i);
-
-            row = (McRow) { .block = &g->newest, .same = g->n - 1 };
+            print_group(out, &g_array_index(r->groups, Group, i));
         } else {
-            const KtError *e = &g_array_index(r->frees, KtError,
-                                              i - r->groups->len);
-
-            row = (McRow) {
-                .block = e->has_block ? &e->block : NULL, .error = e };
+            print_free(out, &g_array_index(r->frees, KtError,
+                                           i - r->groups->len));
         }
-        out->format->row(out, &row);
     }
 }
 
@@ -196,18 +403,23 @@ static void print_nothing(McOut *out, const McArgs *args)
 
 bool mc_cmd_leak_module(McOut *out, const McArgs *args, GError **errp)
 {
+    g_autoptr(GArray) known = list_blocks(out, args);
+    bool classified = classify(out, args, known);
+    bool no_pages = !traces_pages(out->ctx), any = false;
     uint64_t shown = 0, more = 0, id = 0;
-    bool any = false;
 
     while (!out->closed) {
         g_auto(Report) r;
 
-        report_init(&r, out, args);
+        report_init(&r, out, args, known);
         if (!next_report(&r, id)) {
             break;
         }
         any = true;
         id = r.head.id;
+        r.sum.classified = classified;
+        r.sum.no_pages = no_pages;
+        make_groups(&r);
         out->format->module(out, &r.sum);
         out->names = r.names;
         print_rows(out, &r, &shown, &more);

@@ -2,9 +2,9 @@
 /*
  * ka leak scan, list, clear and dump: live blocks to which nothing refers.
  *
- * Called through mc_run(). The VM is stopped during a scan. The tracer's lock
- * is held only while the findings are copied. A long scan prints its progress,
- * and stops if nobody reads the output any more.
+ * Called through mc_run(). The VM is stopped or paused during a scan. The
+ * tracer's lock is held only while the findings are copied. A long scan prints
+ * its progress, and stops if nobody reads the output any more.
  */
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
@@ -15,38 +15,106 @@
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* Leaked blocks of one allocation stack: the newest block, and sums over
- * all. */
+/* Leaked blocks of one line: the newest block, sums over all, and the number of
+ * blocks that only they hold. */
 typedef struct Group {
     const KtLeak *newest;
-    uint64_t n, bytes;
+    uint64_t n, bytes, held;
 } Group;
 
-/* Return (owned) an array of Group. A leak without a stack is a group alone. */
-static GArray *make_groups(const GArray *leaks)
+/**
+ * struct Groups - the lines of a report
+ * @by_stack: id of a stack -> the index of its line in @row plus one
+ * @row: Group
+ * @of: address of a block -> its index in @row plus one
+ * @stacks: number of stacks of all leaks
+ * @bytes: requested bytes of all leaks
+ */
+typedef struct Groups {
+    GHashTable *by_stack;
+    GArray *row;
+    GHashTable *of;
+    unsigned stacks;
+    uint64_t bytes;
+} Groups;
+
+static void groups_deinit(Groups *g)
 {
-    g_autoptr(GHashTable) by_stack = g_hash_table_new(NULL, NULL);
-    GArray *groups = g_array_new(FALSE, FALSE, sizeof(Group));
+    g_clear_pointer(&g->by_stack, g_hash_table_unref);
+    g_clear_pointer(&g->row, g_array_unref);
+    g_clear_pointer(&g->of, g_hash_table_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Groups, groups_deinit)
+
+/* Add a block to the line of its stack, or as a line of its own. */
+static void add_line(Groups *g, const KtLeak *leak, bool alone)
+{
+    gpointer key = GUINT_TO_POINTER(leak->block.alloc_stack.v);
+    unsigned at = GPOINTER_TO_UINT(g_hash_table_lookup(g->by_stack, key));
+    Group *row;
+
+    if (!at || !key || alone) {
+        g_array_append_val(g->row, ((Group) { leak, 0, 0, 0 }));
+        at = g->row->len;
+        g_hash_table_insert(g->by_stack, key, GUINT_TO_POINTER(at));
+    }
+    row = &g_array_index(g->row, Group, at - 1);
+    row->n++;
+    row->bytes += leak->block.requested;
+    if (leak->block.alloc_us > row->newest->block.alloc_us) {
+        row->newest = leak;
+    }
+    g_hash_table_insert(g->of, (gpointer)&leak->block.va,
+                        GUINT_TO_POINTER(at));
+}
+
+static void count_stacks(Groups *g, const GArray *leaks)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
 
     for (unsigned i = 0; i < leaks->len; i++) {
-        const KtLeak *leak = &g_array_index(leaks, KtLeak, i);
-        gpointer key = GUINT_TO_POINTER(leak->block.alloc_stack.v);
-        unsigned at = GPOINTER_TO_UINT(g_hash_table_lookup(by_stack, key));
-        Group *g;
+        const KtBlock *b = &g_array_index(leaks, KtLeak, i).block;
+        gpointer key = GUINT_TO_POINTER(b->alloc_stack.v);
 
-        if (!at || !key) {
-            g_array_append_val(groups, ((Group) { leak, 0, 0 }));
-            at = groups->len;
-            g_hash_table_insert(by_stack, key, GUINT_TO_POINTER(at));
-        }
-        g = &g_array_index(groups, Group, at - 1);
-        g->n++;
-        g->bytes += leak->block.requested;
-        if (leak->block.alloc_us > g->newest->block.alloc_us) {
-            g->newest = leak;
+        g->stacks += !key || g_hash_table_add(seen, key);
+        g->bytes += b->requested;
+    }
+}
+
+/* Return the line of the block's owner, or NULL if it is itself a line. */
+static Group *owner_row(const Groups *g, const KtLeak *leak)
+{
+    guint at = leak->owner == leak->block.va ? 0 :
+               GPOINTER_TO_UINT(g_hash_table_lookup(g->of, &leak->owner));
+
+    return at ? &g_array_index(g->row, Group, at - 1) : NULL;
+}
+
+/* Make the lines. @all: each block is a line. Otherwise blocks that another
+ * leaked block owns are only counted, at the line of their owner. */
+static Groups make_groups(const GArray *leaks, bool all)
+{
+    Groups g = {
+        .by_stack = g_hash_table_new(NULL, NULL),
+        .row = g_array_new(FALSE, FALSE, sizeof(Group)),
+        .of = g_hash_table_new(gs_number_hash, g_int64_equal),
+    };
+
+    count_stacks(&g, leaks);
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned i = 0; i < leaks->len; i++) {
+            const KtLeak *leak = &g_array_index(leaks, KtLeak, i);
+            bool owned = !all && leak->owner != leak->block.va;
+            Group *row = owned && pass ? owner_row(&g, leak) : NULL;
+
+            if (row) {
+                row->held++;
+            } else if (owned == (pass == 1)) {
+                add_line(&g, leak, all);
+            }
         }
     }
-    return groups;
+    return g;
 }
 
 static int by_time(const void *a, const void *b)
@@ -59,22 +127,12 @@ static int by_time(const void *a, const void *b)
                                         (x->va > y->va) - (x->va < y->va);
 }
 
-static uint64_t bytes_of(const GArray *groups)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < groups->len; i++) {
-        bytes += g_array_index(groups, Group, i).bytes;
-    }
-    return bytes;
-}
-
 static void print_groups(McOut *out, const McArgs *args, GArray *groups)
 {
     g_array_sort(groups, by_time);
     for (unsigned i = 0; i < groups->len && !out->closed; i++) {
         const Group *g = &g_array_index(groups, Group, i);
-        McLeakRow leak = { g->newest->hold, g->bytes };
+        McLeakRow leak = { g->newest->hold, g->bytes, g->held };
 
         if (i == args->limit) {
             out->format->more(out, groups->len - i);
@@ -156,15 +214,14 @@ static void print_missing(McOut *out, const KtLeakReport *r)
     }
 }
 
-static void print_sum(McOut *out, const KtLeakReport *r, const GArray *groups)
+static void print_sum(McOut *out, const KtLeakReport *r, const Groups *groups)
 {
-    uint64_t bytes = bytes_of(groups);
-    g_autofree char *text = describe(r, groups->len, bytes);
+    g_autofree char *text = describe(r, groups->stacks, groups->bytes);
 
     out->format->sum(out, MC_OBJ_LEAK_SCAN, (McStat[]) {
         { .key = "leaks", .u = r->leaks->len },
-        { .key = "stacks", .u = groups->len },
-        { .key = "leaked_bytes", .u = bytes },
+        { .key = "stacks", .u = groups->stacks },
+        { .key = "leaked_bytes", .u = groups->bytes },
         { .key = "blocks", .u = r->blocks },
         { .key = "interior_only", .u = r->interior },
         { .key = "excused", .u = r->excused },
@@ -215,7 +272,7 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
     McProgress progress = { out, mc_given(args, MC_OPT_JSON) || args->kmemleak,
                           g_get_monotonic_time() };
     g_auto(KtLeakReport) report = { 0 };
-    g_autoptr(GArray) groups = NULL;
+    g_auto(Groups) groups = { 0 };
     KtLeakPlan plan = {
         .vm = mc_vm(out, "leak scan", errp), .kernel = out->ctx->kernel_found ?
                                                       out->ctx->kernel : NULL,
@@ -240,9 +297,9 @@ bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
         print_as_kmemleak(out, args, report.leaks);
         return true;
     }
-    groups = make_groups(report.leaks);
-    print_groups(out, args, groups);
-    print_sum(out, &report, groups);
+    groups = make_groups(report.leaks, mc_given(args, MC_OPT_ALL));
+    print_groups(out, args, groups.row);
+    print_sum(out, &report, &groups);
     return true;
 }
 
@@ -259,24 +316,24 @@ static bool was_scanned(McOut *out, uint64_t *us, GError **errp)
 }
 
 static void print_list_sum(McOut *out, const GArray *leaks,
-                           const GArray *groups, uint64_t us)
+                           const Groups *groups, uint64_t us)
 {
-    uint64_t bytes = bytes_of(groups);
     g_autofree char *text = g_strdup_printf(
         "%u leaked blocks of %u stacks, %" PRIu64 " bytes, by the scan at %"
-        PRIu64 "us", leaks->len, groups->len, bytes, us);
+        PRIu64 "us", leaks->len, groups->stacks, groups->bytes, us);
 
     out->format->sum(out, MC_OBJ_LEAK_LIST, (McStat[]) {
         { .key = "leaks", .u = leaks->len },
-        { .key = "stacks", .u = groups->len },
-        { .key = "leaked_bytes", .u = bytes },
+        { .key = "stacks", .u = groups->stacks },
+        { .key = "leaked_bytes", .u = groups->bytes },
         { .key = "scan_us", .u = us },
     }, 4, text);
 }
 
 bool mc_cmd_leak_list(McOut *out, const McArgs *args, GError **errp)
 {
-    g_autoptr(GArray) leaks = NULL, groups = NULL;
+    g_autoptr(GArray) leaks = NULL;
+    g_auto(Groups) groups = { 0 };
     uint64_t us;
 
     if (!has_json(args, errp) || !was_scanned(out, &us, errp)) {
@@ -287,9 +344,9 @@ bool mc_cmd_leak_list(McOut *out, const McArgs *args, GError **errp)
         print_as_kmemleak(out, args, leaks);
         return true;
     }
-    groups = make_groups(leaks);
-    print_groups(out, args, groups);
-    print_list_sum(out, leaks, groups, us);
+    groups = make_groups(leaks, mc_given(args, MC_OPT_ALL));
+    print_groups(out, args, groups.row);
+    print_list_sum(out, leaks, &groups, us);
     return true;
 }
 

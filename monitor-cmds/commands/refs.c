@@ -2,67 +2,26 @@
 /*
  * ka refs: list every word of the guest's memory that points into a block.
  *
- * Called through mc_run(). The VM is stopped during the search. The tracer's
- * lock is held only while blocks are copied.
+ * Called through mc_run(). The VM is stopped or paused during the search. The
+ * tracer's lock is held only while blocks are copied.
  */
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
+#include "monitor-cmds/commands/ref-names.h"
 
 #include <string.h>
-
-/* Return true if the kernel merged other caches into @cache. Then its objects
- * may be of several types. */
-static bool is_merged(McOut *out, const KtCacheInfo *cache)
-{
-    uint32_t at, size;
-    int32_t users;
-
-    return !gs_kernel_member(out->ctx->kernel, "kmem_cache", "refcount", &at,
-                             &size) || size != sizeof(users) ||
-           !mc_read_guest(out, cache->va + at, &users, sizeof(users)) ||
-           users != 1;
-}
-
-/* Return (owned, nullable) the name of the member at @off in the block's type.
- * The type is known only if the cache has the name of a type and is not
- * merged. */
-static char *member_of(McOut *out, const KtBlock *b, uint64_t off)
-{
-    const GsKernel *k = out->ctx->kernel;
-    KtCacheInfo cache;
-    uint32_t size;
-
-    if (b->layer != KT_LAYER_CACHE || off > UINT32_MAX ||
-        !kt_tracer_cache(out->ctx->tracer, b->cache, &cache) ||
-        !gs_kernel_type_size(k, cache.name, &size) || off >= size ||
-        is_merged(out, &cache)) {
-        return NULL;
-    }
-    return gs_kernel_member_at(k, cache.name, off);
-}
-
-static char *symbol_of(McOut *out, const KtRef *r)
-{
-    const GsKernel *k = out->ctx->kernel;
-    GsSymbol sym;
-
-    if (r->place != KT_PLACE_DATA || !gs_kernel_symbolize(k, r->va, &sym)) {
-        return NULL;
-    }
-    return g_strdup_printf("%s+0x%" PRIx64, sym.name, r->va - sym.va);
-}
 
 static void print_ref(McOut *out, const KtRef *r, uint64_t lo)
 {
     if (r->place == KT_PLACE_BLOCK) {
         uint64_t off = r->va - r->owner.va;
-        g_autofree char *member = member_of(out, &r->owner, off);
+        g_autofree char *member = mc_ref_member(out, &r->owner, off);
         McRefRow ref = { r->value - lo, member };
 
         out->format->row(out, &(McRow) {
             .block = &r->owner, .hit = true, .offset = off, .ref = &ref });
     } else {
-        g_autofree char *symbol = symbol_of(out, r);
+        g_autofree char *symbol = mc_ref_symbol(out, r);
 
         out->format->ref(out, r, r->value - lo, symbol);
     }

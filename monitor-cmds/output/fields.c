@@ -334,6 +334,33 @@ GETTER(leak)
     return put_name(v, kt_leak_hold_name(row->leak->hold));
 }
 
+GETTER(kept)
+{
+    return put_name(v, row->kept->place < KT_PLACE__COUNT ?
+                           kt_place_name(row->kept->place) :
+                           "otherwise");
+}
+
+GETTER(kept_by)
+{
+    return put_name(v, row->kept->by);
+}
+
+GETTER(kept_in)
+{
+    return put_name(v, row->kept->in);
+}
+
+static uint64_t held(const McRow *row)
+{
+    return row->leak ? row->leak->held : row->kept ? row->kept->held : 0;
+}
+
+GETTER(held)
+{
+    return put(v, held(row));
+}
+
 GETTER(same_bytes)
 {
     return put(v, row->leak->bytes);
@@ -407,6 +434,10 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
         return row->same;
     case MC_GROUP_LEAK:
         return row->leak;
+    case MC_GROUP_KEPT:
+        return row->kept;
+    case MC_GROUP_HELD:
+        return held(row);
     case MC_GROUP_REF:
         return row->ref;
     case MC_GROUP_V:

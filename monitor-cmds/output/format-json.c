@@ -328,9 +328,16 @@ static void json_module(McOut *o, const McModule *m)
     for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
         put_number(o->line, number[i].key, number[i].value);
     }
+    if (m->classified) {
+        put_number(o->line, "leaked", m->leaked);
+        put_number(o->line, "leaked_bytes", m->leaked_bytes);
+        put_number(o->line, "kept", m->kept);
+        put_number(o->line, "kept_bytes", m->kept_bytes);
+    }
     if (m->filtered) {
         put_number(o->line, "matching", m->matching);
     }
+    put_number(o->line, "pages", !m->no_pages);
     end(o);
 }
 

@@ -234,6 +234,33 @@ static void put_part(GString *s, uint64_t n, const char *what)
     }
 }
 
+static void put_blocks(GString *s, uint64_t n, const char *what,
+                       uint64_t bytes)
+{
+    g_string_append_printf(s, "%" PRIu64 " %s %s, %" PRIu64 " bytes", n,
+                           n == 1 ? "block" : "blocks", what, bytes);
+}
+
+/* Print what was not freed: as one number, or, if it is known what is still in
+ * use, as two. */
+static void put_unfreed(GString *s, const McModule *m)
+{
+    if (m->blocks && !m->classified) {
+        put_blocks(s, m->blocks, "not freed", m->bytes);
+        return;
+    }
+    if (m->leaked) {
+        put_blocks(s, m->leaked, "leaked", m->leaked_bytes);
+    } else {
+        g_string_append(s, m->report->not_kept ? "no leaks listed" :
+                                                 "no leaks");
+    }
+    if (m->kept) {
+        g_string_append(s, "; ");
+        put_blocks(s, m->kept, "still in use", m->kept_bytes);
+    }
+}
+
 static void text_module(McOut *o, const McModule *m)
 {
     const KtModuleReport *r = m->report;
@@ -241,14 +268,7 @@ static void text_module(McOut *o, const McModule *m)
     g_string_append(o->line, "module ");
     mc_put_word(o->line, r->name);
     g_string_append_printf(o->line, " unloaded@%" PRIu64 "us: ", r->us);
-    if (m->blocks) {
-        g_string_append_printf(o->line, "%" PRIu64 " %s not freed, %" PRIu64
-                               " bytes", m->blocks,
-                               m->blocks == 1 ? "block" : "blocks", m->bytes);
-    } else {
-        g_string_append(o->line, r->not_kept ? "no leaks listed" :
-                                               "no leaks");
-    }
+    put_unfreed(o->line, m);
     if (m->filtered && m->blocks) {
         g_string_append_printf(o->line, ", %" PRIu64 " match the options",
                                m->matching);
@@ -257,6 +277,9 @@ static void text_module(McOut *o, const McModule *m)
     put_part(o->line, r->bad_frees, "freed without an allocation");
     put_part(o->line, r->unsure, "may have been freed unseen");
     put_part(o->line, r->not_kept, "not listed, no memory");
+    if (m->no_pages) {
+        g_string_append(o->line, " (pages are not looked at: pages=on)");
+    }
     mc_out_end_line(o);
 }
 

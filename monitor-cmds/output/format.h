@@ -28,11 +28,22 @@ typedef struct McPlace {
     uint64_t at;
     uint64_t value;
 } McPlace;
-/** struct McLeakRow - a leak; @bytes: sum over all leaks of the same stack */
+/** struct McLeakRow - a leak; @bytes: sum over all leaks of the line; @held:
+ *  number of leaks that only these hold */
 typedef struct McLeakRow {
     KtLeakHold hold;
     uint64_t bytes;
+    uint64_t held;
 } McLeakRow;
+
+/** struct McKeptRow - why a block is in use: a word at @place refers to it;
+ *  KT_PLACE__COUNT: no word was found. @by: the word's address in words; @in
+ *  (nullable): what has it; @held: number of blocks that only these hold */
+typedef struct McKeptRow {
+    KtPlace place;
+    const char *by, *in;
+    uint64_t held;
+} McKeptRow;
 
 /** struct McRefRow - a word that points to the block in question: @at is the
  *  offset in that block, @member (nullable) the member that contains the
@@ -52,7 +63,7 @@ typedef struct McRefRow {
  * @offset: offset of the address in that block
  * @same: number of other blocks for which this line stands, too
  * @place: (nullable) register or word that points into the block
- * @leak, @ref: NULL except for ka leak scan and ka refs
+ * @leak, @ref, @kept: NULL except for ka leak and ka refs
  */
 typedef struct McRow {
     const KtBlock *block;
@@ -64,6 +75,7 @@ typedef struct McRow {
     const McPlace *place;
     const McLeakRow *leak;
     const McRefRow *ref;
+    const McKeptRow *kept;
 } McRow;
 
 /**
@@ -109,13 +121,25 @@ typedef struct McFact {
     const char *text;
 } McFact;
 
-/** struct McModule - sums of the blocks that a module had not freed; @report:
- *  borrowed; @blocks, @bytes: not freed until now; @withdrawn: freed since;
- *  @filtered: options exclude some; @matching: number of @blocks that match */
+/**
+ * struct McModule - sums of the blocks that a module had not freed
+ * @report: (borrowed)
+ * @blocks, @bytes: not freed until now
+ * @classified: it is known which of them are in use
+ * @leaked, @leaked_bytes: of @blocks, those to which nothing in use refers
+ * @kept, @kept_bytes: of @blocks, those in use
+ * @no_pages: pages of the page allocator were not looked at
+ * @withdrawn: freed since
+ * @filtered: options exclude some; @matching: number of @blocks that match
+ */
 typedef struct McModule {
     const KtModuleReport *report;
     uint64_t blocks;
     uint64_t bytes;
+    bool classified;
+    uint64_t leaked, leaked_bytes;
+    uint64_t kept, kept_bytes;
+    bool no_pages;
     uint64_t withdrawn;
     uint64_t matching;
     bool filtered;

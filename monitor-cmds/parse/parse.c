@@ -533,6 +533,16 @@ static bool fail_first(const char *word, GError *err, GError **errp)
     return false;
 }
 
+bool mc_parse_words(McArgs *args, const char *line, GError **errp)
+{
+    if (line && strlen(line) > MC_LINE_MAX) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "the line is longer than %d bytes", MC_LINE_MAX);
+        return false;
+    }
+    return split_words(args, line ? line : "", errp);
+}
+
 bool mc_parse(McArgs *args, const char *line, GError **errp)
 {
     g_autofree char *group = NULL;
@@ -541,12 +551,7 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
     GError *err = NULL;
 
     args->command = &mc_commands[MC_CMD_RUNDOWN];
-    if (line && strlen(line) > MC_LINE_MAX) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "the line is longer than %d bytes", MC_LINE_MAX);
-        return false;
-    }
-    if (!split_words(args, line ? line : "", errp)) {
+    if (!mc_parse_words(args, line, errp)) {
         return false;
     }
     if (args->words->len) {

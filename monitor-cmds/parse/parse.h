@@ -68,6 +68,10 @@ extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
  */
 bool mc_parse(McArgs *args, const char *line, GError **errp);
 
+/** mc_parse_words() - parse only the options, and collect @args->words; the
+ *  same errors */
+bool mc_parse_words(McArgs *args, const char *line, GError **errp);
+
 static inline bool mc_given(const McArgs *args, McOptionId id)
 {
     return args->given & (1u << id);

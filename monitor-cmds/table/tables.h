@@ -121,6 +121,8 @@ typedef enum McFieldGroup {
     MC_GROUP_LEFT,          /* errors of objects left in a cache */
     MC_GROUP_SAME,          /* lines that stand for several blocks */
     MC_GROUP_LEAK,
+    MC_GROUP_KEPT,
+    MC_GROUP_HELD,          /* lines that stand for what they hold, too */
     MC_GROUP_REF,
     MC_GROUP_V,
     MC_GROUP_V_FREE,

@@ -109,6 +109,24 @@ static void do_hold(LeakScript *w, char *const *words)
     lg_put(w->g, at + 16, LG_PERCPU);
 }
 
+static void do_load(LeakScript *w, char *const *words)
+{
+    uint64_t va = number(words, 2, 16), base = number(words, 3, 16);
+    const GsModuleSymbol symbol = { .va = base, .name = "run", .type = 't' };
+    g_autoptr(GError) err = NULL;
+
+    gs_kernel_add_module_data(&w->g->k, va, words[1], base,
+                              number(words, 4, 16), &symbol, 1, 0, NULL, NULL,
+                              0, &err);
+    g_assert_no_error(err);
+    kt_tracer_save_module(w->g->t, &w->g->k, va);
+}
+
+static void do_unload(LeakScript *w, char *const *words)
+{
+    kt_tracer_drop_module(w->g->t, &w->g->k, number(words, 1, 16));
+}
+
 static void do_running(LeakScript *w, char *const *words)
 {
     w->g->vm.running = true;
@@ -121,6 +139,7 @@ static const struct {
 } statements[] = {
     { "alloc", 3, do_alloc }, { "free", 2, do_free }, { "word", 2, do_word },
     { "reg", 1, do_reg }, { "hold", 0, do_hold }, { "running", 0, do_running },
+    { "load", 4, do_load }, { "unload", 1, do_unload },
 };
 
 static void run_line(LeakScript *w, char *line)

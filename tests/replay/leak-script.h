@@ -9,6 +9,8 @@
  *   word VA VALUE              write 8 bytes of memory
  *   reg VALUE                  set the only register
  *   hold                       write pointers to all initial blocks
+ *   load NAME VA BASE SIZE     load a module with one function, run()
+ *   unload VA                  unload it
  *   running                    the VM runs
  *
  * Single-threaded.

@@ -3,7 +3,7 @@
  * ka_lost: objects that are all lost once the module is unloaded. Their
  * addresses stay in memory that was given back: per-CPU blocks that were freed,
  * of the first chunk and of later ones, and the module's variables. Lost
- * per-CPU blocks hold some of them. Each is printed:
+ * per-CPU blocks hold some of them. Pages are lost, too. Each is printed:
  *
  *   ka_lost: KIND=ADDRESS
  */
@@ -108,8 +108,19 @@ static void lose_by_variables(void)
     }
 }
 
+static void lose_pages(void)
+{
+    int i;
+
+    lost("pages", (void *)__get_free_pages(GFP_KERNEL, 2));
+    for (i = 0; i < 6; i++) {
+        lost("page", (void *)__get_free_page(GFP_KERNEL));
+    }
+}
+
 static int __init ka_lost_init(void)
 {
+    lose_pages();
     lose_by_percpu();
     lose_by_variables();
     return 0;

@@ -12,7 +12,6 @@
  */
 #include "tests/lib/exports-writer.h"
 #include "guest-symbols/orc/orc.h"
-#include "guest-symbols/symbols/exports.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,20 +25,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static uint8_t memory[LEN];
 
-static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
-{
-    if (va < BASE || va - BASE >= LEN || len > LEN - (va - BASE)) {
-        return false;
-    }
-    memcpy(buf, memory + (va - BASE), len);
-    return true;
-}
-
-static void make_memory(bool relative)
+static ExportsWriter make_memory(bool relative)
 {
     ExportsWriter w = {
-        .image = memory, .va = BASE, .at = TABLE, .strings = STRINGS,
-        .relative = relative,
+        .image = memory, .len = LEN, .va = BASE, .at = TABLE,
+        .strings = STRINGS, .relative = relative,
     };
 
     memset(memory, 0, LEN);
@@ -47,6 +37,7 @@ static void make_memory(bool relative)
     exports_write(&w, "kfree", BASE + 0x800);
     w.at += 16;
     exports_write_many(&w, "gpl_", 5, BASE + 0x900);
+    return w;
 }
 
 static void bend(const uint8_t *data, size_t len)
@@ -73,18 +64,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     const GsSection all = {
         .name = "", .va = BASE, .data = memory, .len = LEN
     };
-    const GsMem mem = { .read = read_memory };
-    g_autoptr(GsGuestCopy) copy = gs_guest_copy_new(&mem, BASE, BASE + LEN);
-    g_autoptr(GsImage) img = gs_image_new_memory(copy);
+    ExportsWriter w = make_memory(!len || data[0] & 1);
     g_autoptr(GsSymtab) tab = NULL;
     uint64_t at;
     GsOrcRaw raw;
 
-    make_memory(!len || data[0] & 1);
     if (len) {
         bend(data + 1, len - 1);
     }
-    tab = gs_exports_decode(img, &at);
+    tab = exports_decode(&w, &at);
     if (tab) {
         gs_symtab_foreach(tab, check_symbol, tab);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/exports-writer.h"
 
-#include <glib.h>
 #include <string.h>
 
 static void put(ExportsWriter *w, uint64_t va)
@@ -34,4 +33,25 @@ void exports_write_many(ExportsWriter *w, const char *prefix, unsigned n,
 
         exports_write(w, name, value + 16 * i);
     }
+}
+
+static bool read_image(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    const ExportsWriter *w = opaque;
+
+    if (va < w->va || va - w->va >= w->len || len > w->len - (va - w->va)) {
+        return false;
+    }
+    memcpy(buf, w->image + (va - w->va), len);
+    return true;
+}
+
+GsSymtab *exports_decode(ExportsWriter *w, uint64_t *at)
+{
+    const GsMem mem = { .read = read_image, .opaque = w };
+    g_autoptr(GsGuestCopy) copy = gs_guest_copy_new(&mem, w->va,
+                                                    w->va + w->len);
+    g_autoptr(GsImage) img = gs_image_new_memory(copy);
+
+    return gs_exports_decode(img, at);
 }

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes tables of exported symbols into an image, as the kernel's build does.
- * The writer does not check its arguments. Single-threaded.
+ * Writes tables of exported symbols into an image, as the kernel's build does,
+ * and decodes them. The writer does not check its arguments. Single-threaded.
  */
 #ifndef EXPORTS_WRITER_H
 #define EXPORTS_WRITER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "guest-symbols/symbols/exports.h"
 
 /**
  * struct ExportsWriter - an image that is written to
- * @image, @va: its bytes, and its address
+ * @image, @len, @va: its bytes, and its address
  * @at: where the next entry goes; moves on
  * @strings: where the next name goes; moves on
  * @relative: entries are distances, not addresses
  */
 typedef struct ExportsWriter {
     uint8_t *image;
+    size_t len;
     uint64_t va;
     size_t at, strings;
     bool relative;
@@ -30,5 +29,8 @@ void exports_write(ExportsWriter *w, const char *name, uint64_t value);
  *  000, 001 ..., whose values are @value, @value + 16 ... */
 void exports_write_many(ExportsWriter *w, const char *prefix, unsigned n,
                         uint64_t value);
+/** exports_decode() - (owned) decode the tables; the image is guest memory.
+ *  @at: as gs_exports_decode() */
+GsSymtab *exports_decode(ExportsWriter *w, uint64_t *at);
 
 #endif /* EXPORTS_WRITER_H */

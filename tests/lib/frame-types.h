@@ -5,7 +5,6 @@
 
 #include "guest-symbols/types/btf.h"
 
-
 /* struct pt_regs { u64 regs[34]; struct frame_record_meta stackframe; } */
 #define FRAME_REGS_AT 272
 

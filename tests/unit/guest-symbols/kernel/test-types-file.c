@@ -6,57 +6,22 @@
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-file.h"
+#include "tests/lib/types-writer.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/types/btf.h"
 
-#include <bpf/btf.h>
-#include <glib/gstdio.h>
-
 #define BANNER "Linux version 6.12.1 (a@b) #1 SMP"
-
-static char *folder;
 
 /* BTF with struct one, of @size bytes. */
 static GBytes *make_btf(uint32_t size)
 {
     struct btf *types = btf__new_empty();
     int t_int = btf__add_int(types, "int", 4, 0);
-    const void *raw;
-    GBytes *bytes;
-    __u32 len;
 
     btf__add_struct(types, "one", size);
     btf__add_field(types, "at", t_int, 64, 0);
-    raw = btf__raw_data(types, &len);
-    bytes = g_bytes_new(raw, len);
-    btf__free(types);
-    return bytes;
-}
-
-static GBytes *make_elf(unsigned machine, GBytes *btf)
-{
-    static const char banner[] = BANNER "\n";
-    const ElfSymbol syms[] = { { "linux_banner", 0x1000, 1, STT_OBJECT } };
-    ElfWriter w;
-
-    elf_writer_start(&w);
-    w.machine = machine;
-    elf_writer_add(&w, ".rodata", 0x1000, SHF_ALLOC, banner, sizeof(banner));
-    if (btf) {
-        elf_writer_add(&w, ".BTF", 0x2000, SHF_ALLOC,
-                       g_bytes_get_data(btf, NULL), g_bytes_get_size(btf));
-    }
-    elf_writer_symbols(&w, syms, G_N_ELEMENTS(syms));
-    return elf_writer_finish(&w);
-}
-
-static GsTypesFile *open_bytes(GBytes *bytes, GError **errp)
-{
-    g_autofree char *path = g_build_filename(folder, "types", NULL);
-
-    g_assert_true(g_file_set_contents(path, g_bytes_get_data(bytes, NULL),
-                                      g_bytes_get_size(bytes), NULL));
-    return gs_types_file_open(path, errp);
+    return types_bytes(types);
 }
 
 static GsKernel *kernel_of(GsTypesFile *f)
@@ -82,7 +47,7 @@ static void test_raw_btf(void)
 {
     g_autoptr(GBytes) btf = make_btf(24);
     g_autoptr(GError) err = NULL;
-    g_autoptr(GsTypesFile) f = open_bytes(btf, &err);
+    g_autoptr(GsTypesFile) f = types_file(btf, &err);
 
     g_assert_no_error(err);
     g_assert_null(gs_types_file_arch(f));
@@ -93,9 +58,9 @@ static void test_raw_btf(void)
 static void test_elf_with_btf(void)
 {
     g_autoptr(GBytes) btf = make_btf(24);
-    g_autoptr(GBytes) elf = make_elf(EM_AARCH64, btf);
+    g_autoptr(GBytes) elf = types_elf(EM_AARCH64, BANNER, btf);
     g_autoptr(GError) err = NULL;
-    g_autoptr(GsTypesFile) f = open_bytes(elf, &err);
+    g_autoptr(GsTypesFile) f = types_file(elf, &err);
 
     g_assert_no_error(err);
     g_assert_cmpstr(gs_types_file_arch(f)->name, ==, "aarch64");
@@ -120,9 +85,9 @@ static void expect_error(GBytes *bytes, const char *text)
 {
     g_autoptr(GError) err = NULL;
 
-    g_assert_null(open_bytes(bytes, &err));
+    g_assert_null(types_file(bytes, &err));
     g_assert_nonnull(strstr(err->message, text));
-    g_assert_nonnull(strstr(err->message, folder));
+    g_assert_nonnull(strstr(err->message, "/types: "));
     g_assert_null(strchr(err->message, '\n'));
 }
 
@@ -132,8 +97,8 @@ static void test_refused(void)
     g_autoptr(GBytes) tiny = g_bytes_new_static("x", 1);
     g_autoptr(GBytes) cut = g_bytes_new_static("\x9f\xeb\1\0\x18\0\0\0", 8);
     g_autoptr(GBytes) elf_cut = g_bytes_new_static("\177ELF\2\1\1", 7);
-    g_autoptr(GBytes) elf = make_elf(EM_X86_64, NULL);
-    g_autoptr(GBytes) elf_bad = make_elf(EM_X86_64, text);
+    g_autoptr(GBytes) elf = types_elf(EM_X86_64, BANNER, NULL);
+    g_autoptr(GBytes) elf_bad = types_elf(EM_X86_64, BANNER, text);
 
     expect_error(text, "not a file with types");
     expect_error(tiny, "not a file with types");
@@ -149,14 +114,14 @@ static void test_no_file(void)
 
     g_assert_null(gs_types_file_open("/no/such/file", &none));
     g_assert_error(none, GS_ERROR, GS_ERROR_IO);
-    g_assert_null(gs_types_file_open(folder, &is_folder));
+    g_assert_null(gs_types_file_open("/", &is_folder));
     g_assert_error(is_folder, GS_ERROR, GS_ERROR_IO);
 }
 
 static void test_rungs(void)
 {
     g_autoptr(GBytes) btf = make_btf(24), other = make_btf(32);
-    g_autoptr(GsTypesFile) f = open_bytes(btf, NULL);
+    g_autoptr(GsTypesFile) f = types_file(btf, NULL);
     g_autoptr(GsKernel) k = gs_kernel_new_empty();
     g_autoptr(GsKernel) own = gs_kernel_new_empty();
     uint32_t size;
@@ -186,14 +151,6 @@ int main(int argc, char **argv)
         { "/types-file/no-file", test_no_file },
         { "/types-file/rungs", test_rungs },
     };
-    g_autofree char *file = NULL;
-    int rc;
 
-    folder = g_dir_make_tmp("types.XXXXXX", NULL);
-    rc = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
-    file = g_build_filename(folder, "types", NULL);
-    g_remove(file);
-    g_rmdir(folder);
-    g_free(folder);
-    return rc;
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -5,7 +5,6 @@
  */
 #include "tests/lib/exports-writer.h"
 #include "tests/lib/test-main.h"
-#include "guest-symbols/symbols/exports.h"
 
 #include <string.h>
 
@@ -16,29 +15,12 @@
 
 static uint8_t memory[LEN];
 
-static bool read_memory(void *opaque, uint64_t va, void *buf, size_t len)
-{
-    if (va < BASE || va - BASE >= LEN || len > LEN - (va - BASE)) {
-        return false;
-    }
-    memcpy(buf, memory + (va - BASE), len);
-    return true;
-}
-
-static GsSymtab *decode(uint64_t *at)
-{
-    const GsMem mem = { .read = read_memory };
-    g_autoptr(GsGuestCopy) copy = gs_guest_copy_new(&mem, BASE, BASE + LEN);
-    g_autoptr(GsImage) img = gs_image_new_memory(copy);
-
-    return gs_exports_decode(img, at);
-}
-
 static ExportsWriter writer(bool relative)
 {
     memset(memory, 0, LEN);
     return (ExportsWriter) {
-        .image = memory, .va = BASE, .at = relative ? TABLE : TABLE + 4,
+        .image = memory, .len = LEN, .va = BASE,
+        .at = relative ? TABLE : TABLE + 4,
         .strings = STRINGS, .relative = relative,
     };
 }
@@ -63,7 +45,7 @@ static void found(gconstpointer relative)
     GsSymbol sym;
 
     put_tables(&w);
-    tab = decode(&at);
+    tab = exports_decode(&w, &at);
     g_assert_nonnull(tab);
     g_assert_cmphex(at, ==, BASE + start);
     g_assert_cmpuint(gs_symtab_n(tab), ==, 49);
@@ -98,7 +80,7 @@ static void only_exact_addresses_have_names(void)
     GsSymbol sym;
 
     put_tables(&w);
-    tab = decode(&at);
+    tab = exports_decode(&w, &at);
     g_assert_true(gs_symtab_symbolize(tab, BASE + 0x1000, &sym));
     g_assert_cmpstr(sym.name, ==, "a000");
     g_assert_false(gs_symtab_symbolize(tab, BASE + 0x1001, &sym));
@@ -106,37 +88,37 @@ static void only_exact_addresses_have_names(void)
     g_assert_false(gs_symtab_symbolize(tab, 0x19020, &sym));
 }
 
-static void assert_none(void)
+static void assert_none(ExportsWriter *w)
 {
     uint64_t at;
 
-    g_assert_null(decode(&at));
+    g_assert_null(exports_decode(w, &at));
 }
 
 static void no_tables(void)
 {
     ExportsWriter w = writer(true);
 
-    assert_none();
+    assert_none(&w);
     exports_write_many(&w, "b", 40, BASE + 0x1000);     /* without kfree */
-    assert_none();
+    assert_none(&w);
     w = writer(true);
     exports_write_many(&w, "a", 10, BASE + 0x1000);     /* too few */
     exports_write(&w, "kfree", BASE + 0x2000);
-    assert_none();
+    assert_none(&w);
     w = writer(true);
     exports_write_many(&w, "z", 20, BASE + 0x1000);     /* not sorted */
     exports_write(&w, "kfree", BASE + 0x2000);
     exports_write_many(&w, "l", 20, BASE + 0x1000);
-    assert_none();
+    assert_none(&w);
     w = writer(true);
     exports_write_many(&w, "a b", 40, BASE + 0x1000);   /* no names */
     exports_write(&w, "kfree", BASE + 0x2000);
-    assert_none();
+    assert_none(&w);
     w = writer(true);
     exports_write_many(&w, "a", 40, BASE + LEN);        /* not in the image */
     exports_write(&w, "kfree", BASE + 0x2000);
-    assert_none();
+    assert_none(&w);
 }
 
 /* All of memory looks like names and entries: the search is bounded. */
@@ -145,13 +127,13 @@ static void too_much_looks_like_one(void)
     ExportsWriter w = writer(true);
 
     memset(memory, 'a', LEN);
-    assert_none();
+    assert_none(&w);
     for (w.at = 0; w.at + 12 <= LEN - 1024;) {
         w.strings = LEN - 512;
         exports_write(&w, "a", BASE);
     }
     memset(memory + LEN - 512, 'a', 511);
-    assert_none();
+    assert_none(&w);
 }
 
 int main(int argc, char **argv)

@@ -5,9 +5,9 @@
  * libbpf.
  */
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-writer.h"
 #include "guest-symbols/types/btf.h"
 
-#include <bpf/btf.h>
 #include <string.h>
 
 /*
@@ -70,23 +70,10 @@ static struct btf *make_types(void)
 
 static GsBtf *make(void)
 {
-    struct btf *types = make_types();
-    __u32 len;
-    const void *raw = btf__raw_data(types, &len);
-    g_autoptr(GError) err = NULL;
-    GsBtf *b = gs_btf_new(raw, len, &err);
-
-    g_assert_no_error(err);
-    btf__free(types);
-    return b;
+    return types_end(make_types());
 }
 
-static const struct {
-    const char *type;
-    const char *member;
-    uint32_t offset;
-    uint32_t size;
-} members[] = {
+static const TypesMember members[] = {
     { "outer", "name", 0, 8 },
     { "outer", "x", 8, 4 },
     { "outer", "y", 12, 4 },
@@ -102,16 +89,7 @@ static void test_members(void)
 {
     g_autoptr(GsBtf) b = make();
 
-    for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
-        uint32_t offset, size;
-
-        g_assert_true(gs_btf_member(b, members[i].type, members[i].member,
-                                    &offset, &size));
-        g_assert_cmpuint(offset, ==, members[i].offset);
-        g_assert_cmpuint(size, ==, members[i].size);
-        g_assert_true(gs_btf_member(b, members[i].type, members[i].member,
-                                    &offset, NULL));
-    }
+    types_expect_members(b, members, G_N_ELEMENTS(members));
 }
 
 static const char *const missing[][2] = {
@@ -140,9 +118,6 @@ static GsBtf *make_far(unsigned depth, uint32_t bits)
 {
     struct btf *types = btf__new_empty();
     int inner = btf__add_int(types, "int", 4, BTF_INT_SIGNED);
-    const void *raw;
-    GsBtf *b;
-    __u32 len;
 
     for (unsigned i = 1; i <= depth; i++) {
         int around = btf__add_struct(types, i == depth ? "far" : "", 8);
@@ -150,10 +125,7 @@ static GsBtf *make_far(unsigned depth, uint32_t bits)
         btf__add_field(types, i == 1 ? "a" : "", inner, bits, 0);
         inner = around;
     }
-    raw = btf__raw_data(types, &len);
-    b = gs_btf_new(raw, len, NULL);
-    btf__free(types);
-    return b;
+    return types_end(types);
 }
 
 /* No sum of an offset and a few bytes is to wrap, whatever a guest says. */
@@ -192,24 +164,16 @@ static void test_sizes(void)
     g_assert_false(gs_btf_type_size(b, "none", &size));
 }
 
-static void expect_enum(const GsBtf *b, const char *name, int64_t want)
-{
-    int64_t value;
-
-    g_assert_true(gs_btf_enum_value(b, name, &value));
-    g_assert_cmpint(value, ==, want);
-}
-
 static void test_enums(void)
 {
     g_autoptr(GsBtf) b = make();
     int64_t value;
 
-    expect_enum(b, "RED", 0);
-    expect_enum(b, "GREEN", 7);
-    expect_enum(b, "MINUS", -1);
-    expect_enum(b, "BIG", 0x80000000ll);
-    expect_enum(b, "HUGE", 1ll << 40);
+    types_expect_value(b, "RED", 0);
+    types_expect_value(b, "GREEN", 7);
+    types_expect_value(b, "MINUS", -1);
+    types_expect_value(b, "BIG", 0x80000000ll);
+    types_expect_value(b, "HUGE", 1ll << 40);
     g_assert_false(gs_btf_enum_value(b, "colour", &value));
     g_assert_false(gs_btf_enum_value(b, "", &value));
 }
@@ -219,18 +183,13 @@ static void test_loop(void)
 {
     struct btf *types = btf__new_empty();
     int loop = btf__add_struct(types, "loop", 8);
-    const void *raw;
-    __u32 len;
     g_autoptr(GsBtf) b = NULL;
     uint32_t offset;
 
     btf__add_field(types, "", loop, 0, 0);
     btf__add_field(types, "", loop, 0, 0);
     btf__add_typedef(types, "self", 2);
-    raw = btf__raw_data(types, &len);
-    b = gs_btf_new(raw, len, NULL);
-    btf__free(types);
-    g_assert_nonnull(b);
+    b = types_end(types);
     g_assert_false(gs_btf_member(b, "loop", "a", &offset, NULL));
     g_assert_false(gs_btf_member(b, "self", "a", &offset, NULL));
     g_assert_false(gs_btf_type_size(b, "self", &offset));

@@ -6,11 +6,11 @@
  * BTF all members are where pahole says: KA_TEST_DWARF=<vmlinux>.
  */
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-writer.h"
 #include "tests/unit/guest-symbols/types/dwarf-sample.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/dwarf-types.h"
 
-#include <bpf/btf.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -38,10 +38,7 @@ static GsBtf *types_of(const char *path)
 #define MEMBER(type, path, at) { #type, #path, offsetof(struct type, at), \
                                  sizeof(((struct type *)0)->at) }
 
-static const struct {
-    const char *type, *member;
-    uint32_t offset, size;
-} members[] = {
+static const TypesMember members[] = {
     MEMBER(sample_outer, name, name),
     MEMBER(sample_outer, x, x),
     MEMBER(sample_outer, y, y),
@@ -60,18 +57,6 @@ static const struct {
     { "sample_inner_t", "b", offsetof(struct sample_inner, b), sizeof(long) },
     { "sample_union", "word", 0, 8 },
 };
-
-static void check_members(const GsBtf *b)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
-        uint32_t offset, size;
-
-        g_assert_true(gs_btf_member(b, members[i].type, members[i].member,
-                                    &offset, &size));
-        g_assert_cmpuint(offset, ==, members[i].offset);
-        g_assert_cmpuint(size, ==, members[i].size);
-    }
-}
 
 static void check_missing(const GsBtf *b)
 {
@@ -112,21 +97,13 @@ static void check_places(const GsBtf *b)
     expect_place(b, offsetof(struct sample_outer, u[2]), "u[2].bytes[0]");
 }
 
-static void expect_value(const GsBtf *b, const char *name, int64_t want)
-{
-    int64_t value;
-
-    g_assert_true(gs_btf_enum_value(b, name, &value));
-    g_assert_cmpint(value, ==, want);
-}
-
 static void check_values(const GsBtf *b)
 {
-    expect_value(b, "SAMPLE_RED", SAMPLE_RED);
-    expect_value(b, "SAMPLE_GREEN", SAMPLE_GREEN);
-    expect_value(b, "SAMPLE_MINUS", SAMPLE_MINUS);
-    expect_value(b, "SAMPLE_ANON", SAMPLE_ANON);
-    expect_value(b, "SAMPLE_OTHER", SAMPLE_OTHER);
+    types_expect_value(b, "SAMPLE_RED", SAMPLE_RED);
+    types_expect_value(b, "SAMPLE_GREEN", SAMPLE_GREEN);
+    types_expect_value(b, "SAMPLE_MINUS", SAMPLE_MINUS);
+    types_expect_value(b, "SAMPLE_ANON", SAMPLE_ANON);
+    types_expect_value(b, "SAMPLE_OTHER", SAMPLE_OTHER);
 }
 
 static void check_params(const GsBtf *b)
@@ -145,7 +122,7 @@ static void test_samples(void)
     for (char **path = paths; *path; path++) {
         g_autoptr(GsBtf) b = types_of(*path);
 
-        check_members(b);
+        types_expect_members(b, members, G_N_ELEMENTS(members));
         check_missing(b);
         check_sizes(b);
         check_places(b);

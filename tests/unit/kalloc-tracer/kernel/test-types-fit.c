@@ -5,11 +5,11 @@
  * caches, caches of no known struct) decides nothing.
  */
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-writer.h"
 #include "kalloc-tracer/kernel/types-fit.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/types/btf.h"
 
-#include <bpf/btf.h>
 #include <string.h>
 
 #define VA 0xffff888000001000ull
@@ -30,8 +30,6 @@ static GsKernel *make_kernel(void)
     };
     struct btf *types = btf__new_empty();
     GsKernel *k = gs_kernel_new_empty();
-    const void *raw;
-    __u32 len;
     int t_long = btf__add_int(types, "long", 8, 0);
 
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -39,9 +37,7 @@ static GsKernel *make_kernel(void)
     }
     btf__add_struct(types, "kmem_cache", 256);
     btf__add_field(types, "name", t_long, 96 * 8, 0);
-    raw = btf__raw_data(types, &len);
-    k->btf = gs_btf_new(raw, len, NULL);
-    btf__free(types);
+    k->btf = types_end(types);
     return k;
 }
 

@@ -14,17 +14,32 @@
 /* ---- adding and dropping ------------------------------------------------ */
 
 /**
+ * struct GsModuleFile - the ELF file of a module, in guest memory
+ * @header: address of its ELF header
+ * @sections: address of its section headers
+ *
+ * These are the first two arguments of module_finalize(). The kernel frees the
+ * file when the module is loaded.
+ */
+typedef struct GsModuleFile {
+    uint64_t header;
+    uint64_t sections;
+} GsModuleFile;
+
+/**
  * gs_kernel_add_module() - read a loaded module from guest memory
  * @mem: guest memory
  * @module_va: address of its struct module
+ * @file: (nullable) its file; used if the kernel has no types
  * @errp: what was unreadable or inconsistent
  *
- * Reads name, memory areas, kallsyms and ORC tables, at offsets from BTF: both
- * the module_layout form of 6.3 and before, and module_memory since. Replaces
- * a module that is known at @module_va. A module is added whole or not at all.
+ * Reads name, memory areas, symbols and ORC tables: from struct module at
+ * offsets from BTF (both the module_layout form of 6.3 and before, and
+ * module_memory since), else from the file. Replaces a module that is known at
+ * @module_va. A module is added whole or not at all.
  */
 bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
-                          GError **errp);
+                          const GsModuleFile *file, GError **errp);
 
 /**
  * gs_kernel_add_bpf() - read generated code of a BPF program

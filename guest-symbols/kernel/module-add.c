@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Adds modules and BPF programs to a kernel: from a struct module or bpf_ksym
- * in guest memory, or from parts. Called by the vCPU thread that runs the
- * guest's module loader, and by tests.
+ * Adds modules and BPF programs to a kernel: from a struct module, a module's
+ * file or a bpf_ksym in guest memory, or from parts. Called by the vCPU thread
+ * that runs the guest's module loader, and by tests.
  *
  * Everything that can fail is done before the table of modules and the ORC set
  * are changed: a module is added whole or not at all.
@@ -16,15 +16,16 @@
 #define BPF_MAX (16u << 20)     /* of one program, bytes */
 
 bool gs_kernel_add_module(GsKernel *k, const GsMem *mem, uint64_t module_va,
-                          GError **errp)
+                          const GsModuleFile *file, GError **errp)
 {
     g_autoptr(GsModuleInfo) info = NULL;
     GsModuleShape shape;
 
-    if (!gs_modules_shape(k->modules, k->btf, &shape, errp)) {
-        return false;
+    if (!k->btf && file) {
+        info = gs_module_read_elf(mem, module_va, file, errp);
+    } else if (gs_modules_shape(k->modules, k->btf, &shape, errp)) {
+        info = gs_module_read(&shape, mem, module_va, errp);
     }
-    info = gs_module_read(&shape, mem, module_va, errp);
     return info && gs_modules_add(k->modules, k->orc, module_va, info, errp);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads a struct module from guest memory, at offsets from the kernel's BTF.
+ * module-elf.c does the same without types.
  *
  * Two shapes exist: core_layout and init_layout, each {base, size, text_size},
  * up to 6.3, and since ac3b43283923 (6.4) an array mem[] of {base, size} by
@@ -12,19 +13,13 @@
  * shared. Sizes and pointers come from the guest: each is capped before use.
  */
 #include "guest-symbols/modules/module-read.h"
+#include "guest-symbols/modules/module-tables.h"
 #include "guest-symbols/types/btf.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define MAX_STRUCT 65536u
-#define MAX_MEM_SIZE (1u << 30)
-#define MAX_SYMS (1u << 20)
-#define MAX_STRTAB (32u << 20)
-#define MAX_ORCS (1u << 20)
-#define NAME_MAX_LEN 512u           /* KSYM_NAME_LEN since 6.1 */
-#define SYM_SIZE 24u                /* Elf64_Sym */
-#define ORC_SIZE 6u
 
 /* ---- shape ------------------------------------------------------------ */
 
@@ -145,66 +140,7 @@ static uint64_t blob_u64(const Blob *b, uint32_t off)
     return blob_get(b, off, 8);
 }
 
-static bool fail(GError **errp, const char *what, uint64_t va)
-{
-    g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
-                "module: %s at 0x%" PRIx64, what, va);
-    return false;
-}
-
-/* Returns: (owned) @len bytes, NULL and @errp when they cannot be read. */
-static bool has_room(const GsMem *mem, size_t len)
-{
-    return !mem->room || len <= mem->room;
-}
-
-static void *guest_dup(const GsMem *mem, uint64_t va, size_t len,
-                       const char *what, GError **errp)
-{
-    g_autofree void *buf = has_room(mem, len) ? g_try_malloc(MAX(len, 1))
-                                              : NULL;
-
-    if (!buf || !mem->read(mem->opaque, va, buf, len)) {
-        fail(errp, what, va);
-        return NULL;
-    }
-    return g_steal_pointer(&buf);
-}
-
-/*
- * As many bytes as can be read, page by page, at most @max. Returns: (owned)
- * one more than that, zeroed.
- */
-static char *guest_dup_some(const GsMem *mem, uint64_t va, size_t max,
-                            size_t *len)
-{
-    char *buf = has_room(mem, max) ? g_try_malloc0(max + 1) : NULL;
-    size_t at = 0;
-
-    while (buf && at < max) {
-        size_t n = MIN(4096 - ((va + at) & 4095), max - at);
-
-        if (!mem->read(mem->opaque, va + at, buf + at, n)) {
-            memset(buf + at, 0, n);
-            break;
-        }
-        at += n;
-    }
-    *len = at;
-    return buf;
-}
-
 /* ---- parts ------------------------------------------------------------ */
-
-/* Names from the guest are printed on terminals. */
-static void make_printable(char *s)
-{
-    for (; *s; s++) {
-        if (*s <= ' ' || *s >= 0x7f) {
-            *s = '?';
-        }
-    }
-}
 
 static bool read_name(GsModuleInfo *info, const GsModuleShape *s,
                       const Blob *b, uint64_t module_va, GError **errp)
@@ -212,13 +148,14 @@ static bool read_name(GsModuleInfo *info, const GsModuleShape *s,
     size_t max = MIN(s->name_size, sizeof(info->name) - 1);
 
     if (s->name > b->len || max > b->len - s->name) {
-        return fail(errp, "a name outside of struct module", module_va);
+        return gs_module_fail(errp, "a name outside of struct module",
+                              module_va);
     }
     memcpy(info->name, b->data + s->name, max);
     if (!info->name[0]) {
-        return fail(errp, "struct module without a name", module_va);
+        return gs_module_fail(errp, "struct module without a name", module_va);
     }
-    make_printable(info->name);
+    gs_module_make_printable(info->name);
     return true;
 }
 
@@ -234,10 +171,9 @@ static bool read_mem(GsModuleInfo *info, const GsModuleShape *s,
         if (!base || !size) {
             continue;
         }
-        if (size > MAX_MEM_SIZE || (int64_t)base >= 0 ||
-            base > UINT64_MAX - size) {
-            return fail(errp, "absurd memory area in struct module",
-                        module_va);
+        if (!gs_module_is_area(base, size)) {
+            return gs_module_fail(errp, "absurd memory area in struct module",
+                                  module_va);
         }
         if (m->text_size) {
             text = MIN(blob_u32(b, m->text_size), size);
@@ -247,172 +183,39 @@ static bool read_mem(GsModuleInfo *info, const GsModuleShape *s,
             info->text[info->n_text++] = (GsRange) { base, base + text };
         }
     }
-    return info->n_mem || fail(errp, "struct module without memory",
-                               module_va);
-}
-
-static bool in_mem(const GsModuleInfo *info, uint64_t va)
-{
-    for (size_t i = 0; i < info->n_mem; i++) {
-        if (va >= info->mem[i].start && va < info->mem[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool in_text(const GsModuleInfo *info, uint64_t va)
-{
-    for (size_t i = 0; i < info->n_text; i++) {
-        if (va >= info->text[i].start && va < info->text[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Guesses the type letter: before 1c7651f43777 (5.2) there is no typetab. */
-static char guess_type(const GsModuleInfo *info, uint64_t va, uint8_t st_info)
-{
-    char type = in_text(info, va) ? 't' : 'd';
-    bool global = st_info >> 4 == 1 || st_info >> 4 == 2;
-
-    return global ? g_ascii_toupper(type) : type;
-}
-
-/* The kernel's own kallsyms skips these, too: assembler-local labels. */
-static bool is_mapping_symbol(const char *name)
-{
-    return !name[0] || name[0] == '$' || !strncmp(name, ".L", 2) ||
-           !strncmp(name, "L0\1", 3);
-}
-
-/* What is read of struct mod_kallsyms and of the arrays it points to. */
-typedef struct RawSyms {
-    uint8_t *symtab;
-    char *strtab;
-    char *typetab;
-    size_t n;
-    size_t strtab_len;
-} RawSyms;
-
-static void raw_syms_clear(RawSyms *r)
-{
-    g_free(r->symtab);
-    g_free(r->strtab);
-    g_free(r->typetab);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RawSyms, raw_syms_clear)
-
-static bool raw_syms_read(RawSyms *r, const GsModuleShape *s,
-                          const GsMem *mem, uint64_t va, GError **errp)
-{
-    uint8_t bytes[64] = { 0 };
-    Blob b = { bytes, sizeof(bytes) };
-    uint64_t typetab;
-    uint32_t max_name = 0;
-    size_t got;
-
-    if (!mem->read(mem->opaque, va, bytes, 8 * (3 + s->has_typetab))) {
-        return fail(errp, "unreadable struct mod_kallsyms", va);
-    }
-    r->n = blob_u32(&b, s->sym_num);
-    if (r->n > MAX_SYMS) {
-        return fail(errp, "absurd number of symbols", va);
-    }
-    r->symtab = guest_dup(mem, blob_u64(&b, s->sym_symtab), r->n * SYM_SIZE,
-                          "unreadable symbol table", errp);
-    if (!r->symtab) {
-        return false;
-    }
-    for (size_t i = 0; i < r->n; i++) {
-        uint32_t name;
-
-        memcpy(&name, r->symtab + i * SYM_SIZE, sizeof(name));
-        max_name = MAX(max_name, GUINT32_FROM_LE(name));
-    }
-    if (max_name > MAX_STRTAB) {
-        return fail(errp, "absurd symbol name offset", va);
-    }
-    r->strtab = guest_dup_some(mem, blob_u64(&b, s->sym_strtab),
-                               max_name + NAME_MAX_LEN, &r->strtab_len);
-    if (!r->strtab || r->strtab_len <= max_name) {
-        return fail(errp, "unreadable symbol names", va);
-    }
-    typetab = s->has_typetab ? blob_u64(&b, s->sym_typetab) : 0;
-    if (typetab) {
-        r->typetab = guest_dup_some(mem, typetab, r->n, &got);
-    }
-    return true;
-}
-
-static void add_symbol(GsModuleInfo *info, const RawSyms *r, size_t i)
-{
-    const uint8_t *sym = r->symtab + i * SYM_SIZE;
-    char *name = r->strtab + blob_u32(&(Blob) { sym, SYM_SIZE }, 0);
-    uint64_t va = blob_u64(&(Blob) { sym, SYM_SIZE }, 8);
-    uint16_t shndx = blob_get(&(Blob) { sym, SYM_SIZE }, 6, 2);
-    char type = r->typetab ? r->typetab[i] : 0;
-
-    if (!shndx || is_mapping_symbol(name) || !in_mem(info, va) ||
-        strnlen(name, NAME_MAX_LEN) == NAME_MAX_LEN) {
-        return;
-    }
-    make_printable(name);
-    if (!g_ascii_isalpha(type)) {
-        type = guess_type(info, va, sym[4]);
-    }
-    info->syms[info->n_syms++] = (GsModuleSymbol) {
-        .va = va, .name = name, .type = type,
-    };
+    return info->n_mem || gs_module_fail(errp, "struct module without memory",
+                                         module_va);
 }
 
 static bool read_symbols(GsModuleInfo *info, const GsModuleShape *s,
                          const GsMem *mem, const Blob *b, GError **errp)
 {
-    g_auto(RawSyms) raw = { 0 };
+    uint8_t bytes[64] = { 0 };
+    Blob k = { bytes, sizeof(bytes) };
     uint64_t va = s->has_kallsyms ? blob_u64(b, s->kallsyms) : 0;
+    GsModuleSymbolsAt at;
 
     if (!va) {
         return true;
     }
-    if (!raw_syms_read(&raw, s, mem, va, errp)) {
-        return false;
+    if (!mem->read(mem->opaque, va, bytes, 8 * (3 + s->has_typetab))) {
+        return gs_module_fail(errp, "unreadable struct mod_kallsyms", va);
     }
-    info->syms = g_new(GsModuleSymbol, raw.n);
-    for (size_t i = 0; i < raw.n; i++) {
-        add_symbol(info, &raw, i);
-    }
-    info->strtab = g_steal_pointer(&raw.strtab);
-    return true;
+    at = (GsModuleSymbolsAt) {
+        .symtab = blob_u64(&k, s->sym_symtab), .n = blob_u32(&k, s->sym_num),
+        .strtab = blob_u64(&k, s->sym_strtab),
+        .typetab = s->has_typetab ? blob_u64(&k, s->sym_typetab) : 0,
+    };
+    return gs_module_read_symbols(info, mem, &at, errp);
 }
 
 static bool read_orc(GsModuleInfo *info, const GsModuleShape *s,
                      const GsMem *mem, const Blob *b, GError **errp)
 {
-    size_t n = s->has_orc ? blob_u32(b, s->num_orcs) : 0;
-    uint64_t ip_va = blob_u64(b, s->orc_ip);
-    uint64_t orc_va = blob_u64(b, s->orc);
-
-    if (!n || !ip_va || !orc_va) {
-        return true;
-    }
-    if (n > MAX_ORCS) {
-        return fail(errp, "absurd number of ORC entries", ip_va);
-    }
-    info->orc_ip = guest_dup(mem, ip_va, n * 4, "unreadable ORC addresses",
-                             errp);
-    if (!info->orc_ip) {
-        return false;
-    }
-    info->orc = guest_dup(mem, orc_va, n * ORC_SIZE, "unreadable ORC entries",
-                          errp);
-    if (!info->orc) {
-        return false;
-    }
-    info->orc_ip_va = ip_va;
-    info->n_orc = n;
-    return true;
+    return !s->has_orc ||
+           gs_module_read_orc(info, mem, blob_u64(b, s->orc_ip),
+                              blob_u64(b, s->orc), blob_u32(b, s->num_orcs),
+                              errp);
 }
 
 /* ---- whole ------------------------------------------------------------ */
@@ -421,8 +224,8 @@ GsModuleInfo *gs_module_read(const GsModuleShape *s, const GsMem *mem,
                              uint64_t module_va, GError **errp)
 {
     g_autoptr(GsModuleInfo) info = g_new0(GsModuleInfo, 1);
-    g_autofree uint8_t *bytes = guest_dup(mem, module_va, s->size,
-                                          "unreadable struct module", errp);
+    g_autofree uint8_t *bytes = gs_module_dup(mem, module_va, s->size,
+                                              "unreadable struct module", errp);
     Blob b = { bytes, s->size };
 
     if (!bytes || !read_name(info, s, &b, module_va, errp) ||

@@ -91,6 +91,10 @@ typedef struct GsModuleInfo {
  */
 GsModuleInfo *gs_module_read(const GsModuleShape *shape, const GsMem *mem,
                              uint64_t module_va, GError **errp);
+/** gs_module_read_elf() - read a module from its ELF file, @at, without types.
+ *  Returns: as gs_module_read(). */
+GsModuleInfo *gs_module_read_elf(const GsMem *mem, uint64_t module_va,
+                                 const GsModuleFile *at, GError **errp);
 void gs_module_info_free(GsModuleInfo *info);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsModuleInfo, gs_module_info_free)
 

@@ -502,9 +502,13 @@ static void return_destroy(KtHookCall *m, const KtPendingCall *call,
 
 static void return_module_add(KtHookCall *m, const KtPendingCall *call)
 {
+    const GsModuleFile file = {
+        .header = call->cache, .sections = call->size,
+    };
+
     save_module(m, call->ptr,
-                kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
-                             gs_kernel_add_module, call->ptr));
+                kt_load_module(m->c->tracer, m->c->kernel, m->boot->guest,
+                               call->ptr, &file));
 }
 
 void kt_record_return(KtHookCall *m, const KtPendingCall *call)

@@ -15,25 +15,47 @@ static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
     return kt_guest_read(opaque, va, buf, len);
 }
 
-bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
-                  uint64_t va)
+/* Return the memory to load from, after limiting what the code may take. */
+static GsMem begin(KtTracer *t, GsKernel *k, KtGuest *g)
 {
     KtBudget *budget = kt_tracer_budget(t);
-    const GsMem mem = {
+
+    gs_kernel_set_module_room(k, kt_budget_room(budget, KT_MEM_KERNEL));
+    return (GsMem) {
         .read = read_guest,
         .opaque = g,
         .room = kt_budget_bounded(budget) ? kt_budget_max(budget) / SHARE : 0,
     };
-    bool added;
+}
+
+static void charge(KtTracer *t, const GsKernel *k)
+{
     uint64_t bytes;
 
-    gs_kernel_set_module_room(k, kt_budget_room(budget, KT_MEM_KERNEL));
-    added = add(k, &mem, va, NULL);
     do {
         bytes = gs_kernel_bytes(k);
-        kt_budget_set(budget, KT_MEM_KERNEL, bytes);
+        kt_budget_set(kt_tracer_budget(t), KT_MEM_KERNEL, bytes);
         /* another vCPU may have added code meanwhile: then publish again */
     } while (gs_kernel_bytes(k) != bytes);
+}
+
+bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
+                  uint64_t va)
+{
+    const GsMem mem = begin(t, k, g);
+    bool added = add(k, &mem, va, NULL);
+
+    charge(t, k);
+    return added;
+}
+
+bool kt_load_module(KtTracer *t, GsKernel *k, KtGuest *g, uint64_t va,
+                    const GsModuleFile *file)
+{
+    const GsMem mem = begin(t, k, g);
+    bool added = gs_kernel_add_module(k, &mem, va, file, NULL);
+
+    charge(t, k);
     return added;
 }
 

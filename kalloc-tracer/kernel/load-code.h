@@ -11,16 +11,16 @@
 
 #include "kalloc-tracer/kernel/guest.h"
 
-/** KtLoadFn - gs_kernel_add_module() or gs_kernel_add_bpf(). */
+/** KtLoadFn - gs_kernel_add_bpf(). */
 typedef bool (*KtLoadFn)(GsKernel *k, const GsMem *mem, uint64_t va,
                          GError **errp);
 
 /**
- * kt_load_code() - load the symbols of one module or BPF program
+ * kt_load_code() - load the symbols of one BPF program
  * @t: its memory limit applies, and its counter of kernel memory is updated
  * @g: reads guest memory
  * @add: how to load
- * @va: address of the guest's struct module or BPF struct, as @add expects
+ * @va: address of the guest's struct, as @add expects
  *
  * Any vCPU thread, also several at once.
  *
@@ -28,6 +28,11 @@ typedef bool (*KtLoadFn)(GsKernel *k, const GsMem *mem, uint64_t va,
  */
 bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
                   uint64_t va);
+
+/** kt_load_module() - the same for a module. @va: address of its struct module;
+ *  @file: see gs_kernel_add_module() */
+bool kt_load_module(KtTracer *t, GsKernel *k, KtGuest *g, uint64_t va,
+                    const GsModuleFile *file);
 
 /** kt_load_modules() - unpack the modules of a VM snapshot with
  *  gs_kernel_unpack_modules(). Modules that exceed the memory limit are counted

@@ -97,7 +97,7 @@ Columns:
   case without the tracer: the kernel must behave the same.
 * **modules**: tests with a module and a BPF program that are loaded and
   unloaded. `-` if no module can be built, because the kernel's headers are
-  missing; or if the kernel has no types: ka does not know its modules then.
+  missing; or if the kernel has no types: its BPF programs are unknown then.
 * **form**: `short` is the quick form of the programs.
 * **result**: names the programs that failed. Their cells are bold; the cell is
   `-` if the program ended before it had counted anything.

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any guest memory as a struct module.
+ * Fuzz target: any guest memory as a struct module, or as a module's ELF file.
  *
- * The input is the guest memory at a fixed address, and begins with the struct.
+ * The input is the guest memory at a fixed address, and begins with the struct
+ * or the file. Bits of byte 0: the layout of the struct; it is a file.
  * Words whose upper half is 1 become addresses in the input, so that pointers
  * lead somewhere. If the module is accepted, it is added, queried and used for
  * unwinding. An older module is in the tables that the new one may overlap.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
+#include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GUEST 0xffffffffc0000000ull
 #define GUEST_SIZE 0x8000
+#define MODULE (GUEST + 0x400)      /* the struct module of a file */
 
 typedef struct Input {
     uint8_t bytes[GUEST_SIZE];
@@ -113,6 +117,21 @@ static void learn(GsKernel *k, const GsModuleInfo *info)
     gs_orc_reader_free(r);
 }
 
+static GsModuleInfo *read_module(uint8_t form, const GsMem *mem,
+                                 const Input *in, GError **errp)
+{
+    uint64_t sections = 0;
+
+    if (!(form & 2)) {
+        return gs_module_read(&shapes[form & 1], mem, GUEST, errp);
+    }
+    if (in->len >= sizeof(Elf64_Ehdr)) {
+        memcpy(&sections, in->bytes + offsetof(Elf64_Ehdr, e_shoff), 8);
+    }
+    return gs_module_read_elf(mem, MODULE, &(GsModuleFile) {
+                                  GUEST, GUEST + sections }, errp);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     static Input in;
@@ -130,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     k.modules = gs_modules_new();
     gs_kernel_add_module_data(&k, 2, "older", GUEST + 0x1000, 0x2000, NULL, 0,
                               0, NULL, NULL, 0, NULL);
-    info = gs_module_read(&shapes[data[0] & 1], &mem, GUEST, &err);
+    info = read_module(data[0], &mem, &in, &err);
     if (!info != !!err) {
         abort();
     }

@@ -57,6 +57,18 @@ GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
 GsKernel *gs_kernel_new_from_extent(const GsArch *arch, const GsMem *mem,
                                     uint64_t start, uint64_t end,
                                     GError **errp);
+/**
+ * gs_kernel_add_memory() - add what a System.map lacks, from guest memory
+ * @mem: guest memory; the kernel runs in it
+ * @slide: where: run-time minus link-time address
+ * @va: a run-time address in its image
+ *
+ * These are the types and the unwind tables. No effect if @k is not from a
+ * System.map, if they are known already, or if there is no image at @va. No
+ * other thread may use @k meanwhile. Returns: true if it had an effect.
+ */
+bool gs_kernel_add_memory(GsKernel *k, const GsMem *mem, uint64_t slide,
+                          uint64_t va);
 /** gs_kernel_extent() - return where the kernel was read in guest memory;
  *  false if it is from a file. */
 bool gs_kernel_extent(const GsKernel *k, uint64_t *start, uint64_t *end);

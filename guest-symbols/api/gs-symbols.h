@@ -41,6 +41,10 @@ size_t gs_kernel_n_symbols(const GsKernel *k);
  * by their full name only.
  */
 bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out);
+/** gs_kernel_variable() - find a symbol that the kernel may have only because
+ *  modules need it: without KALLSYMS_ALL, its variables have no other. A stored
+ *  kernel lacks them. */
+bool gs_kernel_variable(const GsKernel *k, const char *name, GsSymbol *out);
 
 typedef bool (*GsSymbolFn)(const GsSymbol *sym, void *opaque);
 

@@ -108,6 +108,8 @@ static void hide_symbols(GsKernel *k, Hidden *h)
     rest = gs_symtab_filter(k->symtab, keep, h);
     gs_symtab_free(k->symtab);
     k->symtab = rest;
+    /* It may have the same symbols. */
+    g_clear_pointer(&k->exported, gs_symtab_free);
 }
 
 bool gs_kernel_hide(GsKernel *k, const char *words)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Opens a kernel in guest memory, without its file. Called once a boot, by the
- * thread that finds the kernel.
+ * Opens a kernel in guest memory, without its file, or completes a kernel whose
+ * file is a System.map. Called once a boot, by the thread that finds the
+ * kernel.
  *
  * Early in boot the kernel maps its image, from _text to _end, and nothing
  * around it (arch/x86/boot/startup/map_kernel.c, formerly head64.c;
@@ -14,6 +15,8 @@
  * that read files.
  */
 #include "guest-symbols/kernel/kernel.h"
+#include "guest-symbols/orc/orc.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #define IMAGE_MAX       (512ull << 20)
 
@@ -103,6 +106,62 @@ GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
     }
     return read_extent(arch, mem, start, end, errp);
 }
+
+/* ---- a System.map ---- */
+
+/* Guest memory in link-time addresses. */
+typedef struct Slid {
+    const GsMem *mem;
+    uint64_t slide;
+} Slid;
+
+static bool read_slid(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    const Slid *s = opaque;
+
+    return s->mem->read(s->mem->opaque, va + s->slide, buf, len);
+}
+
+/* Read the tables at link-time addresses [@start, @end). If one cannot be used,
+ * there is none. */
+static bool add_tables(GsKernel *k, const GsMem *mem, uint64_t start,
+                       uint64_t end)
+{
+    g_autoptr(GsGuestCopy) copy = gs_guest_copy_new(mem, start, end);
+
+    if (!copy) {
+        return false;
+    }
+    k->image = gs_image_new_memory(copy);
+    if (!gs_kernel_load_tables(k, NULL)) {
+        gs_orc_set_drop_table(k->orc);
+    }
+    gs_kernel_find_unwinder(k);
+    g_clear_pointer(&k->image, gs_image_free);
+    /* Another kernel may run next. */
+    g_clear_pointer(&k->banner, g_free);
+    k->banner_va = 0;
+    return true;
+}
+
+bool gs_kernel_add_memory(GsKernel *k, const GsMem *mem, uint64_t slide,
+                          uint64_t va)
+{
+    Slid slid = { mem, slide };
+    const GsMem linked = {
+        .read = read_slid, .opaque = &slid, .room = mem->room,
+    };
+    uint64_t start, end;
+
+    if (k->image || k->memory || k->plain || k->saved.on || k->btf ||
+        gs_orc_set_table(k->orc) ||
+        !find_extent(k->arch, mem, va, &start, &end)) {
+        return false;
+    }
+    return add_tables(k, &linked, start - slide, end - slide);
+}
+
+/* ---- opening again ---- */
 
 static bool is_extent(const GsArch *arch, uint64_t start, uint64_t end)
 {

@@ -238,16 +238,58 @@ static bool load_symbols(GsKernel *k, GBytes *bytes, GError **errp)
     return k->symtab != NULL;
 }
 
-static bool load_tables(GsKernel *k, GBytes *bytes, GError **errp)
+/* Does the table @opaque lack the symbol? */
+static bool is_new(uint64_t va, const char *name, void *opaque)
 {
-    if (!load_symbols(k, bytes, errp)) {
-        return false;
+    GsSymbol sym;
+
+    return !gs_symtab_lookup(opaque, name, &sym);
+}
+
+/* Without KALLSYMS_ALL, kallsyms has functions only. Variables that modules
+ * need are exported, though. */
+static void load_exported(GsKernel *k)
+{
+    g_autoptr(GsSymtab) all = NULL;
+    GsSymbol sym;
+    uint64_t at;
+
+    if (k->exports_at || gs_symtab_lookup(k->symtab, "_edata", &sym)) {
+        return;
     }
+    all = gs_exports_decode(k->image, &at);
+    if (all) {
+        k->exported = gs_symtab_filter(all, is_new, k->symtab);
+    }
+}
+
+static void find_templates(GsKernel *k)
+{
+    static const char *const names[] = {
+        "ftrace_caller", "ftrace_regs_caller"
+    };
+
+    G_STATIC_ASSERT(G_N_ELEMENTS(names) == G_N_ELEMENTS(k->templates));
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        GsTemplate *t = &k->templates[i];
+        GsSymbol sym;
+
+        if (gs_symtab_lookup(k->symtab, names[i], &sym) &&
+            gs_image_read(k->image, sym.va, t->bytes, sizeof(t->bytes))) {
+            t->va = sym.va;
+        }
+    }
+}
+
+bool gs_kernel_load_tables(GsKernel *k, GError **errp)
+{
     place_image(k);
     if (gs_image_copy(k->image)) {
         name_sections(k);
         search_orc(k);
+        load_exported(k);
     }
+    find_templates(k);
     k->banner = gs_banner_find(k->image, k->symtab, &k->banner_va);
     if (!k->banner) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
@@ -256,6 +298,11 @@ static bool load_tables(GsKernel *k, GBytes *bytes, GError **errp)
     }
     return load_btf(k, errp) &&
            gs_orc_set_load_image(k->orc, k->image, errp);
+}
+
+static bool load_all(GsKernel *k, GBytes *bytes, GError **errp)
+{
+    return load_symbols(k, bytes, errp) && gs_kernel_load_tables(k, errp);
 }
 
 /* Labels that the kernel's linker scripts place. */
@@ -312,24 +359,6 @@ void gs_kernel_find_data(GsKernel *k)
     find_ranges(k, data_labels, G_N_ELEMENTS(data_labels), k->data);
 }
 
-static void find_templates(GsKernel *k)
-{
-    static const char *const names[] = {
-        "ftrace_caller", "ftrace_regs_caller"
-    };
-
-    G_STATIC_ASSERT(G_N_ELEMENTS(names) == G_N_ELEMENTS(k->templates));
-    for (size_t i = 0; k->image && i < G_N_ELEMENTS(names); i++) {
-        GsTemplate *t = &k->templates[i];
-        GsSymbol sym;
-
-        if (gs_symtab_lookup(k->symtab, names[i], &sym) &&
-            gs_image_read(k->image, sym.va, t->bytes, sizeof(t->bytes))) {
-            t->va = sym.va;
-        }
-    }
-}
-
 /* ---- opening ---- */
 
 static bool load(GsKernel *k, GBytes *bytes, GError **errp)
@@ -341,7 +370,7 @@ static bool load(GsKernel *k, GBytes *bytes, GError **errp)
         k->image = gs_image_new(bytes, errp);
         k->arch = k->image ? gs_arch_of_machine(gs_image_machine(k->image))
                            : NULL;
-        return k->image && load_tables(k, bytes, errp);
+        return k->image && load_all(k, bytes, errp);
     }
     k->symtab = gs_systemmap_decode(data, len, errp);
     return k->symtab != NULL;
@@ -369,7 +398,6 @@ static void finish(GsKernel *k)
     }
     find_text(k);
     gs_kernel_find_data(k);
-    find_templates(k);
     k->page_shift = gs_arch_page_shift(k);
     gs_kernel_find_unwinder(k);
 }
@@ -382,7 +410,7 @@ GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
     k->image = img;
     k->arch = arch;
     k->hide_kallsyms = no_kallsyms;
-    if (!load_tables(k, NULL, errp)) {
+    if (!load_all(k, NULL, errp)) {
         return NULL;
     }
     finish(k);

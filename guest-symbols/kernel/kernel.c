@@ -27,6 +27,7 @@ void gs_kernel_free(GsKernel *k)
     gs_modules_free(k->modules);
     gs_btf_free(k->btf);
     gs_symtab_free(k->symtab);
+    gs_symtab_free(k->exported);
     gs_image_free(k->image);
     g_free(k->banner);
     g_strfreev(k->outermost);
@@ -183,6 +184,18 @@ bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out)
     return gs_modules_lookup(k->modules, NULL, name, out);
 }
 
+bool gs_kernel_variable(const GsKernel *k, const char *name, GsSymbol *out)
+{
+    if (gs_kernel_lookup(k, name, out)) {
+        return true;
+    }
+    if (!k->exported || !gs_symtab_lookup(k->exported, name, out)) {
+        return false;
+    }
+    slide_symbol(k, out);
+    return true;
+}
+
 /* Adds the slide to each symbol before the caller's function gets it. */
 typedef struct Visitor {
     const GsKernel *k;
@@ -272,7 +285,9 @@ uint64_t gs_kernel_bytes(const GsKernel *k)
 {
     const GsOrcTable *orc = gs_orc_set_table(k->orc);
 
-    return gs_symtab_bytes(k->symtab) + (k->btf ? gs_btf_bytes(k->btf) : 0) +
+    return gs_symtab_bytes(k->symtab) +
+           (k->exported ? gs_symtab_bytes(k->exported) : 0) +
+           (k->btf ? gs_btf_bytes(k->btf) : 0) +
            (orc ? gs_orc_table_n(orc) * ORC_ROW_BYTES : 0) +
            gs_modules_bytes(k->modules);
 }

@@ -46,6 +46,8 @@ typedef struct GsTemplate {
  * @page_shift: log2 of its page size
  * @image: NULL for a System.map, and when it was read from memory
  * @symtab: symbols of the kernel proper in link-time addresses
+ * @exported: (nullable) symbols that the kernel exports to modules, and that
+ *            @symtab lacks: variables, if there is no KALLSYMS_ALL
  * @btf: NULL if the image has none, or, if @btf_left_out is set, if it may be
  *       in the part that the search did not reach
  * @btf_from_file: @btf is a types file's, see gs_kernel_set_types()
@@ -76,6 +78,7 @@ struct GsKernel {
     unsigned page_shift;
     GsImage *image;
     GsSymtab *symtab;
+    GsSymtab *exported;
     GsBtf *btf;
     bool btf_left_out;
     bool btf_from_file;
@@ -114,6 +117,9 @@ GsSymtab *gs_kernel_elf_symbols(GBytes *bytes, const GsImage *img,
                                 GError **errp);
 /** gs_kernel_new_empty() - (owned) make a kernel with empty tables. */
 GsKernel *gs_kernel_new_empty(void);
+/** gs_kernel_load_tables() - find what the image has besides symbols: banner,
+ *  templates, types, ORC. @image and @symtab are set. */
+bool gs_kernel_load_tables(GsKernel *k, GError **errp);
 /** gs_kernel_find_data() - set @data from the labels in @symtab. */
 void gs_kernel_find_data(GsKernel *k);
 /** gs_kernel_find_unwinder() - set @unwind_by; @symtab, @text and @orc are

@@ -2,8 +2,9 @@
 /*
  * Find the direct map: see direct-map.h.
  *
- *     x86-64    both bases are in variables; without symbols for them, they can
- *               be those of a kernel that is not randomised
+ *     x86-64    both bases are in variables, which are exported to modules;
+ *               without symbols for them, they can be those of a kernel that is
+ *               not randomised
  *     arm64     the bases are constants that depend on the configuration and
  *               the version: five widths of addresses, three layouts each
  *     riscv64   one base is in a variable, the other one of two constants
@@ -14,7 +15,7 @@ static uint64_t symbol(const GsKernel *k, const char *name)
 {
     GsSymbol sym;
 
-    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
+    return gs_kernel_variable(k, name, &sym) ? sym.va : 0;
 }
 
 static bool load(const GsMem *mem, uint64_t va, void *to, size_t len)

@@ -17,6 +17,7 @@
  * such member, and addresses of variables, 0 if there are none
  * @base_is_task: GS_REG_BASE has the current task, not the per-CPU base
  * @current_task, @preempt_count: per-CPU offsets; unused if @base_is_task
+ * @percpu_mask: of the per-CPU base; 0: they are addresses (no SMP)
  * @softirq_unknown: the kernel has @task_softirq, but nobody knows where
  * @in_interrupt: bits of preempt_count that mean "in interrupt"
  * @cache_left_pad: bytes between the begin of a slot and its object
@@ -33,6 +34,7 @@ typedef struct KtGuestLayout {
     bool softirq_unknown;
     uint64_t current_task;
     uint64_t preempt_count;
+    uint64_t percpu_mask;
     uint32_t in_interrupt;
     uint32_t task_pid, task_comm, task_softirq, task_preempt;
     uint32_t cache_name, cache_object_size, cache_size, cache_left_pad;

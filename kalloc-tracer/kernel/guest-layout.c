@@ -45,6 +45,22 @@ static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
     return symbol(k, name);
 }
 
+/* Is it an x86-64 kernel for one CPU? Its per-CPU variables are plain ones.
+ * Only such kernels have this function. */
+static bool is_up(const GsKernel *k)
+{
+    return symbol(k, "up_late_init") != 0;
+}
+
+/* The current task is exported to modules, which may be its only symbol. */
+static uint64_t current_task(const GsKernel *k)
+{
+    uint64_t va = percpu(k, "current_task", "current_task");
+    GsSymbol sym;
+
+    return va ? va : gs_kernel_variable(k, "current_task", &sym) ? sym.va : 0;
+}
+
 /* Has preempt_count a count of local_interrupt_disable()? Without KALLSYMS_ALL
  * only functions have symbols, so a function is tried, too. */
 static bool counts_disabled_interrupts(const GsKernel *k)
@@ -65,8 +81,9 @@ static void find_task(KtGuestLayout *at, const GsKernel *k)
 {
     at->base_is_task = gs_kernel_arch(k)->base_is_task;
     if (!at->base_is_task) {
-        at->current_task = percpu(k, "current_task", "current_task");
+        at->current_task = current_task(k);
         at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
+        at->percpu_mask = is_up(k) && at->current_task ? 0 : ~0ull;
     }
     at->in_interrupt = IN_SOFTIRQ | (counts_disabled_interrupts(k) ?
                                      IN_HARDIRQ_MOVED : IN_HARDIRQ);

@@ -29,7 +29,7 @@ static uint64_t symbol(const GsKernel *k, const char *name)
 {
     GsSymbol sym;
 
-    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
+    return gs_kernel_variable(k, name, &sym) ? sym.va : 0;
 }
 
 KtLearner *kt_learner_new(const KtGuest *g)

@@ -89,7 +89,8 @@ static inline bool current_task(const KtGuest *g, uint64_t base, uint64_t *task)
         return true;
     }
     return g->at.current_task &&
-           kt_guest_u64(g, base + g->at.current_task, task);
+           kt_guest_u64(g, (base & g->at.percpu_mask) + g->at.current_task,
+                        task);
 }
 
 bool kt_guest_current(const KtGuest *g, uint64_t base, uint64_t *task)
@@ -164,7 +165,8 @@ static bool preempt_count(const KtGuest *g, uint64_t base, uint32_t *count)
                              sizeof(*count));
     }
     return g->at.preempt_count &&
-           kt_guest_read(g, base + g->at.preempt_count, count, sizeof(*count));
+           kt_guest_read(g, (base & g->at.percpu_mask) + g->at.preempt_count,
+                         count, sizeof(*count));
 }
 
 static bool softirq_count(const KtGuest *g, uint64_t base, uint32_t *count)

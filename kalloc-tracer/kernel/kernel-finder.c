@@ -280,6 +280,21 @@ static bool has_begun(KtFinder *f, uint64_t va, uint64_t *slide)
     return true;
 }
 
+/* Return the file's kernel, which runs at @slide. A System.map has symbols
+ * only; the rest is in memory, around the banner, which the kernel keeps. */
+static GsKernel *use_file(KtFinder *f, uint64_t slide)
+{
+    const GsMem memory = memory_of(f);
+
+    if (f->step && banner_is(f, f->file, slide, ANY_BANNER) &&
+        gs_kernel_add_memory(f->file, &memory, slide,
+                             banner_va(f->file, slide)) && f->without) {
+        gs_kernel_hide(f->file, f->without);
+    }
+    f->ran = true;
+    return f->file;
+}
+
 static GsKernel *try_file(KtFinder *f, uint64_t va, uint64_t *slide,
                           bool *complete)
 {
@@ -288,8 +303,7 @@ static GsKernel *try_file(KtFinder *f, uint64_t va, uint64_t *slide,
         return NULL;
     }
     set_late(f, false);
-    f->ran = true;
-    return f->file;
+    return use_file(f, *slide);
 }
 
 /* ---- in guest memory ---------------------------------------------------- */
@@ -414,8 +428,7 @@ static GsKernel *return_of_file(KtFinder *f, const KtKernelAt *at)
         return NULL;
     }
     gs_kernel_set_slide(f->file, f->step ? slide : 0);
-    f->ran = true;
-    return f->file;
+    return use_file(f, slide);
 }
 
 /* Read the kernel from memory again. If the snapshot was made with a file, the

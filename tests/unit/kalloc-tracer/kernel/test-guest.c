@@ -342,6 +342,47 @@ static void softirqs_of_an_unknown_task(void)
     }
 }
 
+static struct btf *pid_types(void)
+{
+    struct btf *types = btf__new_empty();
+    int t_int = btf__add_int(types, "int", 4, 0);
+    int t_char = btf__add_int(types, "char", 1, 0);
+    int t_comm = btf__add_array(types, t_int, t_char, 16);
+
+    btf__add_struct(types, "task_struct", 64);
+    btf__add_field(types, "pid", t_int, 8 * 8, 0);
+    btf__add_field(types, "comm", t_comm, 16 * 8, 0);
+    return types;
+}
+
+/* In a kernel for one CPU, per-CPU variables are plain ones, whatever the
+ * per-CPU base is. In others the base counts. */
+static void task_of_a_kernel_for_one_cpu(void)
+{
+    static const struct { const char *map; bool known; } cases[] = {
+        { "ffff888000000100 D current_task\n"
+          "ffff888000000800 T x86_64_start_kernel\n"
+          "ffff888000000900 T up_late_init\n", true },
+        { "ffff888000000100 D current_task\n"
+          "ffff888000000800 T x86_64_start_kernel\n", false },
+    };
+    const uint64_t task = BASE + 0x200;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        KtTracer *t;
+        KtGuest *g = guest_with(pid_types(), cases[i].map, &t);
+        KtGuestCpu cpu = { 0 };
+
+        memset(memory, 0, sizeof(memory));
+        memcpy(&memory[0x100], &task, sizeof(task));
+        memory[0x208] = 7;
+        g_strlcpy((char *)&memory[0x210], "init", 16);
+        g_assert_cmpint(task_of(g, &cpu) != 0, ==, cases[i].known);
+        kt_guest_free(g);
+        kt_tracer_free(t);
+    }
+}
+
 /* Caches (zones) of a kernel with a profile: one each 32 bytes, with the
  * address of the name at 8 and the size, two bytes, at 16. */
 static void caches_as_told(void)
@@ -483,6 +524,8 @@ int main(int argc, char **argv)
           task_is_read_in_its_page_only },
         { "/guest/softirqs-of-an-unknown-task", softirqs_of_an_unknown_task },
         { "/guest/in-interrupt", in_interrupt_by_the_kernels_own_bits },
+        { "/guest/task-of-a-kernel-for-one-cpu",
+          task_of_a_kernel_for_one_cpu },
         { "/guest/caches-as-told", caches_as_told },
         { "/guest/caches-without-a-name", caches_without_a_name },
         { "/guest/boot-cache-has-one-copy", boot_cache_has_one_copy },

@@ -42,13 +42,22 @@ static void retype(KtCapture *c)
     qemu_plugin_request_flush();
 }
 
+/* The journal has the kernel with the types of the file, and is corrected. A
+ * kernel begins without modules there. */
+static void drop_types_of(KtCapture *c, GsKernel *k)
+{
+    gs_kernel_set_types(k, NULL);
+    kt_tracer_save_kernel(c->shared.tracer, k, true);
+    kt_tracer_inherit_modules(c->shared.tracer, k);
+}
+
 static void drop_types(void *userdata)
 {
     KtCapture *c = userdata;
 
     g_mutex_lock(&c->lock);
     if (c->boot && c->fit.state == KT_TYPES_REFUSED) {
-        gs_kernel_set_types(c->shared.kernel, NULL);
+        drop_types_of(c, c->shared.kernel);
         say_once(c, g_strdup_printf("types=FILE does not fit: %s; it is not "
                                     "used", c->fit.why));
         retype(c);

@@ -116,6 +116,18 @@ apt_fetch() {
     (cd "$dir" && apt-get "${apt_private[@]}" download "$@")
 }
 
+# apt_unpack FOLDER ROOT PACKAGE...: download packages to FOLDER, which has no
+# others, and unpack them to ROOT.
+apt_unpack() {
+    local dir=$1 root=$2 deb
+    shift 2
+    apt_fetch "$dir" "$@"
+    for deb in "$dir"/*.deb; do
+        dpkg-deb -x "$deb" "$root"
+    done
+    rm -f -- "$dir"/*.deb
+}
+
 # apt_candidate PACKAGE: print its newest version; nothing if there is none.
 apt_candidate() {
     apt-cache "${apt_private[@]}" policy "$1" |

@@ -76,7 +76,7 @@ riscv64-nobtf-6.12  riscv64      linux-source-6[.]12  cross-riscv64
 END
 
 kernel_view() { printf '%s\n' "${kernel_rows[$1]% *}"; }
-kernel_arch() { local v=${kernel_rows[$1]% *}; printf '%s\n' "${v%%-*}"; }
+kernel_arch() { printf '%s\n' "${kernel_rows[$1]%%[- ]*}"; }
 kernel_package() { printf '%s\n' "${kernel_rows[$1]#* }"; }
 
 # kernel_steps NAME: print the steps of set-up that the kernel needs to boot.
@@ -119,10 +119,7 @@ kernel_relocate_headers() {
 # distribution run on this machine, with the libraries of that release.
 kernel_wrap_tools() {
     local dir=$1 lib=$2/headers/lib f
-    apt_fetch "$dir" libc6 libelf1t64 libzstd1 zlib1g
-    for f in "$dir"/*.deb; do
-        dpkg-deb -x "$f" "$dir/libs"
-    done
+    apt_unpack "$dir" "$dir/libs" libc6 libelf1t64 libzstd1 zlib1g
     mv "$dir/libs/usr/lib/x86_64-linux-gnu" "$dir/headers/lib"
     rm -rf -- "$dir/libs"
     find "$dir/headers/usr/lib" -type f -perm -1 | while read -r f; do
@@ -142,9 +139,7 @@ kernel_fetch_tools() {
     local dir=$1 wanted tools
     wanted=$(apt_depends "$2" 'linux-kbuild-.*')
     if [[ $apt_name = amd64-* ]]; then
-        apt_fetch "$dir" "$wanted"
-        dpkg-deb -x "$dir/$wanted"_*.deb "$dir/headers"
-        rm -f -- "$dir"/*.deb
+        apt_unpack "$dir" "$dir/headers" "$wanted"
         [ "$apt_name" != amd64-newer ] || kernel_wrap_tools "$dir" "$3"
         return
     fi
@@ -155,8 +150,7 @@ kernel_fetch_tools() {
         tools=$(apt_depends "$(kernel_package 6.12)" 'linux-image-[0-9].*')
         tools=$(apt_depends "${tools/image/headers}" 'linux-kbuild-.*')
     fi
-    apt_fetch "$dir" "$tools"
-    dpkg-deb -x "$dir/$tools"_*.deb "$dir/headers"
+    apt_unpack "$dir" "$dir/headers" "$tools"
     [ "$tools" = "$wanted" ] ||
         ln -s "$tools" "$dir/headers/usr/lib/$wanted"
 }
@@ -165,14 +159,11 @@ kernel_fetch_tools() {
 # FOLDER/headers. The archive keeps an image longer than its headers. A kernel
 # without headers gets no test modules.
 kernel_fetch_headers() {
-    local dir=$1 deb
+    local dir=$1
     mkdir "$dir/headers"
     [ -n "$(apt_candidate "$2")" ] || return 0
-    apt_fetch "$dir" "$2" \
+    apt_unpack "$dir" "$dir/headers" "$2" \
         "$(apt_depends "$2" 'linux-headers-.*-common(-rt)?')"
-    for deb in "$dir"/linux-headers-*.deb; do
-        dpkg-deb -x "$deb" "$dir/headers"
-    done
     kernel_fetch_tools "$dir" "$2" "$3"
 }
 
@@ -180,18 +171,12 @@ kernel_fetch_headers() {
 # headers/. A newer image package is empty and depends on packages with the
 # parts.
 kernel_fetch() {
-    local dir=$1 parts=("$2") part deb
+    local dir=$1 parts=("$2") part
     for part in "linux-binary-$3" "linux-modules-$3" "linux-base-$3"; do
         [ -z "$(apt_candidate "$part")" ] || parts+=("$part")
     done
-    mkdir "$dir/root"
-    apt_fetch "$dir" "${parts[@]}"
-    for deb in "$dir"/*.deb; do
-        dpkg-deb -x "$deb" "$dir/root"
-    done
-    rm -f -- "$dir"/*.deb
+    apt_unpack "$dir" "$dir/root" "${parts[@]}"
     kernel_fetch_headers "$dir" "linux-headers-$3" "$4"
-    rm -f -- "$dir"/*.deb
 }
 
 # kernel_image NAME: print the package of its newest build.
@@ -268,10 +253,9 @@ do_busybox() {
     apt_view "$1"
     apt_refresh
     tmp=$(new_tmp busybox)
-    apt_fetch "$tmp" busybox-static
-    dpkg-deb -x "$tmp"/busybox-static_*.deb "$tmp/root"
+    apt_unpack "$tmp" "$tmp/root" busybox-static
     find "$tmp/root" -name busybox -type f -exec mv {} "$tmp/busybox" \;
-    rm -rf -- "$tmp/root" "$tmp"/*.deb
+    rm -rf -- "$tmp/root"
     test -x "$tmp/busybox"
     publish "$tmp" "$(busybox_folder "$1")"
 }
@@ -292,11 +276,10 @@ do_opensbi() {
     apt_view riscv64
     apt_refresh
     tmp=$(new_tmp opensbi)
-    apt_fetch "$tmp" opensbi
-    dpkg-deb -x "$tmp"/opensbi_*.deb "$tmp/root"
+    apt_unpack "$tmp" "$tmp/root" opensbi
     mv "$tmp"/root/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin \
         "$tmp/"
-    rm -rf -- "$tmp/root" "$tmp"/*.deb
+    rm -rf -- "$tmp/root"
     publish "$tmp" "$KA_CACHE/opensbi"
 }
 
@@ -310,20 +293,17 @@ missing_opensbi() {
 # The first sectors of a disk that boots. The packages are only unpacked.
 
 do_grub() {
-    local tmp package
+    local tmp
     apt_refresh
     tmp=$(new_tmp grub)
-    apt_fetch "$tmp" grub-common grub-pc-bin libdevmapper1.02.1
-    for package in "$tmp"/*.deb; do
-        dpkg-deb -x "$package" "$tmp/root"
-    done
+    apt_unpack "$tmp" "$tmp/root" grub-common grub-pc-bin libdevmapper1.02.1
     mv "$tmp/root/usr/lib/grub/i386-pc/boot.img" "$tmp/boot.img"
     LD_LIBRARY_PATH=$(dirname "$(find "$tmp/root" -name 'libdevmapper.so*' |
         head -n 1)") "$tmp/root/usr/bin/grub-mkimage" -O i386-pc \
         -d "$tmp/root/usr/lib/grub/i386-pc" -p '(hd0,msdos1)/boot/grub' \
         -o "$tmp/core.img" biosdisk part_msdos ext2 linux normal serial \
         terminal boot
-    rm -rf -- "$tmp/root" "$tmp"/*.deb
+    rm -rf -- "$tmp/root"
     publish "$tmp" "$KA_CACHE/grub"
 }
 
@@ -335,17 +315,14 @@ missing_grub() {
 # --- EFI firmware ------------------------------------------------------------
 
 do_efi() {
-    local tmp package
+    local tmp
     apt_refresh
     tmp=$(new_tmp efi)
-    apt_fetch "$tmp" ovmf qemu-efi-aarch64
-    for package in "$tmp"/*.deb; do
-        dpkg-deb -x "$package" "$tmp/root"
-    done
+    apt_unpack "$tmp" "$tmp/root" ovmf qemu-efi-aarch64
     cp -L "$tmp/root/usr/share/ovmf/OVMF.fd" "$tmp/x86_64.fd"
     cp -L "$tmp/root/usr/share/qemu-efi-aarch64/QEMU_EFI.fd" \
         "$tmp/aarch64.fd"
-    rm -rf -- "$tmp/root" "$tmp"/*.deb
+    rm -rf -- "$tmp/root"
     publish "$tmp" "$KA_CACHE/efi"
 }
 

@@ -43,6 +43,9 @@ const char *gs_types_file_banner(const GsTypesFile *f);
  * them.
  */
 void gs_kernel_set_types(GsKernel *k, const GsTypesFile *f);
+/** gs_kernel_has_types() - are types known, the kernel's own or a file's? False
+ *  for a stored kernel. */
+bool gs_kernel_has_types(const GsKernel *k);
 /** gs_kernel_types_from() - (static) return where the types of the kernel are
  *  from: "BTF", "file" or "none". */
 const char *gs_kernel_types_from(const GsKernel *k);

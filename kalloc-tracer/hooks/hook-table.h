@@ -40,8 +40,8 @@ typedef enum KtRole {
                              * are no events */
     KT_ROLE_CACHE_DESTROY,  /* destroys the kmem_cache in .cache; returns 0
                              * unless objects of it are left */
-    /* Calls whose arguments are known, hooked if the kernel has no types; see
-     * record-witness.c. */
+    /* Witnesses: hooked only if the kernel has no types. The arguments of these
+     * calls show where a struct has a member; see record-witness.c. */
     KT_ROLE_WITNESS_CACHE,  /* returns a kmem_cache of a name and a size */
     KT_ROLE_WITNESS_BOOT_CACHE, /* fills in the kmem_cache in .cache */
     KT_ROLE_WITNESS_NAME,   /* sets a task's comm; used at the return */

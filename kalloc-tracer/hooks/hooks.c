@@ -324,13 +324,6 @@ static bool has_member(const GsKernel *k, const char *type, const char *name)
     return gs_kernel_member(k, type, name, &offset, NULL);
 }
 
-/* What witnesses say is known from types. */
-static bool has_types(const GsKernel *k)
-{
-    return has_member(k, "kmem_cache", "object_size") &&
-           has_member(k, "task_struct", "pid");
-}
-
 /* Return true if kmem_cache_free() keeps objects of other caches: the kernel
  * has that function, and member "random" is there if and only if the option is
  * set. Without types the option is taken to be set, as distributions do. */
@@ -339,7 +332,7 @@ static bool is_strict(const GsKernel *k)
     Range warns;
 
     return find_any_clone(k, "warn_free_bad_obj", &warns) &&
-           (!has_types(k) || has_member(k, "kmem_cache", "random"));
+           (!gs_kernel_has_types(k) || has_member(k, "kmem_cache", "random"));
 }
 
 static void clear_strict(KtHooks *h)
@@ -375,7 +368,7 @@ KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
                           bool pages)
 {
     KtHooks *h = g_new0(KtHooks, 1);
-    bool learn = !has_types(k);
+    bool learn = !gs_kernel_has_types(k);
 
     h->table = kt_hook_table_row(table, (KtHookId) { 1 });
     h->n_rows = kt_hook_table_count(table);

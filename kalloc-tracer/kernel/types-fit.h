@@ -5,13 +5,20 @@
  *     open -- 8 sizes agree ------------> fits
  *       '---- anything cannot be so ----> refused
  *
- * What is compared is known without the file: a vmlinux has a banner; the
- * kernel says how long the objects of its caches are ("filp": struct file). The
- * sizes are read by the file's own kmem_cache, so wrong offsets of that show up
- * first: what they lead to is no name.
+ * The file is compared with the running kernel:
  *
- * Not compared: task_struct, whose end depends on the CPU, and kmem_cache,
- * which is cut at the number of nodes.
+ *     banner   if the file is a vmlinux, it has the banner of that kernel
+ *     sizes    objects of the cache "filp" are as long as struct file in the
+ *              file; likewise for other caches
+ *     names    at the file's offsets, a cache has a name, and the idle task is
+ *              called swapper
+ *
+ * The size of a cache's objects is read from its kmem_cache, at the offsets of
+ * the file. If these offsets are wrong, the cache has no name there, and the
+ * file is refused before a size is compared.
+ *
+ * Two sizes are not compared: the end of task_struct depends on the CPU, and
+ * kmem_cache ends after as many nodes as the machine has.
  *
  * Called by KtGuest when it reads a cache or task for the first time, on any
  * vCPU thread. Lock-free: the state is atomic.

@@ -397,7 +397,8 @@ static void test_text_hostile(Fixture *f, gconstpointer data)
 static bool needs_vm(McFieldGroup group)
 {
     return group == MC_GROUP_LEAK || group == MC_GROUP_SAME ||
-           group == MC_GROUP_V_LEAK || group == MC_GROUP_REF;
+           group == MC_GROUP_V_LEAK || group == MC_GROUP_REF ||
+           group == MC_GROUP_KEPT || group == MC_GROUP_HELD;
 }
 
 static void test_json_keys(Fixture *f, gconstpointer data)

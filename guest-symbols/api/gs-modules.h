@@ -69,8 +69,8 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
                                const void *orc, size_t n_orc, GError **errp);
 
 /** gs_kernel_drop_module() - mark a module as unloaded. Its symbols still name
- *  addresses in old backtraces until its memory is reused; its ORC is no
- *  longer used. */
+ *  addresses in old backtraces, also after its memory is reused
+ *  (gs_kernel_era()); its ORC is no longer used. */
 void gs_kernel_drop_module(GsKernel *k, uint64_t module_va);
 
 /** gs_kernel_set_module_room() - limit what modules to come may take to
@@ -110,8 +110,9 @@ size_t gs_kernel_n_modules(const GsKernel *k);
 bool gs_kernel_module(const GsKernel *k, uint64_t module_va, GsModule *out);
 /** gs_kernel_module_at() - find the module that @va is in, or was in last. */
 bool gs_kernel_module_at(const GsKernel *k, uint64_t va, GsModule *out);
-/** gs_kernel_nth_module() - return the @i-th module, oldest first, unloaded
- *  ones included; false behind the last. */
+/** gs_kernel_nth_module() - return the @i-th module, unloaded ones included;
+ *  false behind the last. Areas that others lie over come first, then modules,
+ *  oldest first. */
 bool gs_kernel_nth_module(const GsKernel *k, unsigned i, GsModule *out);
 
 typedef bool (*GsModuleSymbolFn)(const GsModuleSymbol *sym, void *opaque);
@@ -120,6 +121,47 @@ typedef bool (*GsModuleSymbolFn)(const GsModuleSymbol *sym, void *opaque);
  *  address, the best name comes first. @fn runs under a lock. */
 void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
                               GsModuleSymbolFn fn, void *opaque);
+
+/* ---- names of their time ------------------------------------------------ */
+
+/* Loads of modules and BPF programs have numbers 1, 2, 3 ... below this one,
+ * which stands for a time that is not known, and then means now. */
+#define GS_ERA_BITS 22
+#define GS_ERA_NOW ((1u << GS_ERA_BITS) - 1)
+
+/**
+ * struct GsStackEra - when a stack was taken, as the number of a load
+ * @all: of the modules that its frames are in, the one that was loaded last; 0:
+ *       no frame is in a module
+ * @first: the module of its first frame
+ *
+ * When other code lies at the addresses of a module, its load has a greater
+ * number. So the address of a frame and @all lead to the module that was there:
+ *
+ *     number of the load    3              7                9
+ *     ffffffffc0a00000      |---- first ---|---- second ----|---- third ---
+ *                               stacks:
+ *                               all = 3        all = 7 or 8
+ *
+ * A stack that has no frame there has the same @all as long as the modules of
+ * its frames stay, whatever else is loaded.
+ */
+typedef struct GsStackEra {
+    uint32_t all, first;
+} GsStackEra;
+
+/** gs_kernel_era() - find the era of a stack that was taken now. Takes no lock
+ *  if all frames are in the kernel's image. */
+GsStackEra gs_kernel_era(const GsKernel *k, const uint64_t *frames,
+                         unsigned n);
+/** gs_kernel_load_at() - return the number of the load of the module that the
+ *  return address @pc was in at @era (@all of its stack); 0 if it was in none,
+ *  or in one that was removed to stay within the limits. */
+uint32_t gs_kernel_load_at(const GsKernel *k, uint64_t pc, uint32_t era);
+/** gs_kernel_n_evicted_modules() - return how many unloaded modules were
+ *  removed, to stay within the limits, since the last call: addresses in them
+ *  have no names. */
+unsigned gs_kernel_n_evicted_modules(GsKernel *k);
 
 /* ---- modules in a VM snapshot ------------------------------------------- */
 
@@ -132,12 +174,13 @@ void gs_kernel_pack_modules(const GsKernel *k, struct GsOut *out);
  * gs_kernel_unpack_modules() - replace all modules by those of a stream
  * @in: untrusted; if it fails no module is known
  * @room: bytes that they may take beyond what modules take now
+ * @loads: the stream has the numbers of loads, which older ones lack
  *
  * No other thread may query or unwind meanwhile. Returns: how many loaded
  * modules were left out because they did not fit.
  */
 unsigned gs_kernel_unpack_modules(GsKernel *k, struct GsBytes *in,
-                                  uint64_t room);
+                                  uint64_t room, bool loads);
 
 /* ---- modules in a journal ----------------------------------------------- */
 

@@ -19,6 +19,7 @@
  * @size: bytes up to the next symbol with another address; 0: unknown
  * @module: (borrowed from the kernel, valid until it is freed) module name,
  *          NULL for the kernel proper
+ * @load: number of the load of the module, 0 for the kernel proper
  * @type: kallsyms letter ('T', 't', 'D', 'A', ...)
  * @name: a copy, because names are kept compressed; NUL-terminated
  */
@@ -26,6 +27,7 @@ typedef struct GsSymbol {
     uint64_t va;
     uint64_t size;
     const char *module;
+    uint32_t load;
     char type;
     char name[GS_SYMBOL_NAME_MAX + 1];
 } GsSymbol;
@@ -52,6 +54,10 @@ typedef bool (*GsSymbolFn)(const GsSymbol *sym, void *opaque);
  *  name, in address order, until it returns false. Returns: how many calls. */
 unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
                                  GsSymbolFn fn, void *opaque);
+/** gs_kernel_foreach_ever_named() - the same, with modules that were
+ *  unloaded. */
+unsigned gs_kernel_foreach_ever_named(const GsKernel *k, const char *name,
+                                      GsSymbolFn fn, void *opaque);
 
 /**
  * gs_kernel_symbolize() - find the symbol that covers a run-time address
@@ -61,6 +67,10 @@ unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
  * found.
  */
 bool gs_kernel_symbolize(const GsKernel *k, uint64_t va, GsSymbol *out);
+/** gs_kernel_symbolize_at() - the same as it was at @era, see
+ *  gs_kernel_era(). */
+bool gs_kernel_symbolize_at(const GsKernel *k, uint64_t va, uint32_t era,
+                            GsSymbol *out);
 
 /** gs_kernel_is_code() - is @sym, of this kernel or its modules, code? The
  *  letter alone does not decide. */

@@ -47,14 +47,37 @@ void gs_kernel_pack_modules(const GsKernel *k, GsOut *out)
     gs_modules_pack(k->modules, k->orc, out);
 }
 
-unsigned gs_kernel_unpack_modules(GsKernel *k, GsBytes *in, uint64_t room)
+uint32_t gs_kernel_load_at(const GsKernel *k, uint64_t pc, uint32_t era)
+{
+    uint32_t load = gs_modules_load_at(k->modules, pc, era);
+
+    return load || !pc ? load : gs_modules_load_at(k->modules, pc - 1, era);
+}
+
+GsStackEra gs_kernel_era(const GsKernel *k, const uint64_t *frames, unsigned n)
+{
+    unsigned i = 0;
+
+    while (i < n && gs_orc_set_in_image(k->orc, frames[i])) {
+        i++;
+    }
+    return i < n ? gs_modules_era(k->modules, frames, n) : (GsStackEra) { 0 };
+}
+
+unsigned gs_kernel_n_evicted_modules(GsKernel *k)
+{
+    return gs_modules_n_evicted(k->modules);
+}
+
+unsigned gs_kernel_unpack_modules(GsKernel *k, GsBytes *in, uint64_t room,
+                                  bool loads)
 {
     uint64_t bytes = gs_modules_bytes(k->modules);
     unsigned refused;
 
     gs_kernel_set_slide(k, k->slide);
     refused = gs_modules_unpack(k->modules, k->orc, in,
-                                bytes + MIN(room, UINT64_MAX - bytes));
+                                bytes + MIN(room, UINT64_MAX - bytes), loads);
     if (!gs_bytes_ok(in)) {
         gs_kernel_set_slide(k, k->slide);
     }

@@ -91,6 +91,8 @@ static void put_module(uint64_t module_va, const GsModuleInfo *info,
         gs_out_u8(out, info->syms[i].type);
         gs_out_str(out, info->syms[i].name);
     }
+    gs_out_u32(out, info->load);
+    gs_out_u32(out, info->until);
 }
 
 bool gs_kernel_save_module(const GsKernel *k, uint64_t module_va,
@@ -243,6 +245,15 @@ static bool take_module(GsBytes *c, GsModuleInfo *info)
            take_ranges(c, info->text, &info->n_text) && take_symbols(c, info);
 }
 
+/* Older versions did not write the numbers of loads. */
+static void take_loads(GsBytes *c, GsModuleInfo *info)
+{
+    if (gs_bytes_left(c)) {
+        info->load = gs_bytes_u32(c);
+        info->until = gs_bytes_u32(c);
+    }
+}
+
 bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
                            GError **errp)
 {
@@ -254,6 +265,7 @@ bool gs_kernel_load_module(GsKernel *k, const void *data, size_t len,
     gs_bytes_init(&c, data, len, "saved module");
     module_va = gs_bytes_u64(&c);
     ok = take_module(&c, &info);
+    take_loads(&c, &info);
     if (!ok) {
         set_fail(errp, &c, "makes no sense");
     }

@@ -214,25 +214,45 @@ static bool visit(const GsSymbol *sym, void *opaque)
     return !v->stopped;
 }
 
-unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
-                                 GsSymbolFn fn, void *opaque)
+/* @ever: unloaded modules, too */
+static unsigned foreach_named(const GsKernel *k, const char *name, bool ever,
+                              GsSymbolFn fn, void *opaque)
 {
     Visitor v = { .k = k, .fn = fn, .opaque = opaque };
     unsigned n = gs_symtab_foreach_named(k->symtab, name, visit, &v);
 
-    if (!v.stopped) {
-        n += gs_modules_foreach_named(k->modules, name, fn, opaque);
+    if (v.stopped) {
+        return n;
     }
-    return n;
+    return n + (ever ? gs_modules_foreach_ever_named :
+                       gs_modules_foreach_named)(k->modules, name, fn, opaque);
 }
 
-bool gs_kernel_symbolize(const GsKernel *k, uint64_t va, GsSymbol *out)
+unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
+                                 GsSymbolFn fn, void *opaque)
+{
+    return foreach_named(k, name, false, fn, opaque);
+}
+
+unsigned gs_kernel_foreach_ever_named(const GsKernel *k, const char *name,
+                                      GsSymbolFn fn, void *opaque)
+{
+    return foreach_named(k, name, true, fn, opaque);
+}
+
+bool gs_kernel_symbolize_at(const GsKernel *k, uint64_t va, uint32_t era,
+                            GsSymbol *out)
 {
     if (gs_symtab_symbolize(k->symtab, va - k->slide, out)) {
         slide_symbol(k, out);
         return true;
     }
-    return gs_modules_symbolize(k->modules, va, out);
+    return gs_modules_symbolize(k->modules, va, era, out);
+}
+
+bool gs_kernel_symbolize(const GsKernel *k, uint64_t va, GsSymbol *out)
+{
+    return gs_kernel_symbolize_at(k, va, GS_ERA_NOW, out);
 }
 
 char **gs_kernel_suggest(const GsKernel *k, const char *name, unsigned max)

@@ -68,6 +68,8 @@ bool gs_module_shape_init(GsModuleShape *shape, const GsBtf *btf,
  * @syms: symbols that lie in @mem, in no order; names (borrowed) from @strtab
  * @orc_ip_va: run-time address of the array in @orc_ip
  * @orc_ip, @orc: the arrays as in guest memory, NULL when @n_orc is 0
+ * @load: number of its load; 0: the next one
+ * @until: number of the load that took its areas; 0: none
  */
 typedef struct GsModuleInfo {
     char name[GS_MODULE_NAME_MAX];
@@ -82,6 +84,7 @@ typedef struct GsModuleInfo {
     uint8_t *orc_ip;
     uint8_t *orc;
     size_t n_orc;
+    uint32_t load, until;
 } GsModuleInfo;
 
 /**

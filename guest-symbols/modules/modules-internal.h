@@ -11,6 +11,9 @@
 #include "guest-symbols/symbols/name-pool.h"
 
 #define MAX_DEAD 1024
+#define MAX_PAST 2048
+/* Of MAX_ROWS, one of so many may belong to modules that others lie over. */
+#define PAST_SHARE 8
 #define MAX_MODULES 8192
 #define MAX_ROWS (8u << 20)
 #define MAX_NAMES (64u << 20)
@@ -29,7 +32,8 @@ typedef struct Sym {
 /*
  * @mem: areas not yet taken by others; @syms: ascending, only those in @mem;
  * of several at one address the one that names it best comes first; @rows:
- * symbols and ORC entries that it came with, for the budget
+ * symbols and ORC entries that it came with, for the budget; @load: number of
+ * its load; @until: number of the load that took its areas, if it is past
  */
 typedef struct Module {
     uint64_t va;
@@ -42,6 +46,7 @@ typedef struct Module {
     Sym *syms;
     size_t n_syms;
     size_t rows;
+    uint32_t load, until;
 } Module;
 
 typedef struct Span {
@@ -52,18 +57,27 @@ typedef struct Span {
 
 /*
  * @all: Module*, oldest first; no two areas overlap
- * @spans: their areas, by address
+ * @past: Module*, areas of modules that other modules lie over now; of two that
+ *        overlap, the older one comes first
+ * @spans: the areas of @all, by address
  * @names: of modules and symbols, for the life of the registry
- * @rows: sum of those of @all; @max_rows: at most
+ * @rows: sum of those of @all and @past; @past_rows: of @past; @max_rows: at
+ *        most
+ * @last_load: number of the last load, for the life of the registry
+ * @n_evicted: see gs_modules_n_evicted()
  * @shape: of @has_shape
  */
 struct GsModules {
     pthread_mutex_t lock;
     GPtrArray *all;
+    GPtrArray *past;
     GArray *spans;
     GsNamePool *names;
     size_t rows;
+    size_t past_rows;
     size_t max_rows;
+    uint32_t last_load;
+    unsigned n_evicted;
     GsModuleShape shape;
     bool has_shape;
 };
@@ -85,10 +99,19 @@ static inline bool gs_ranges_have(const GsRange *r, size_t n, uint64_t va)
     return false;
 }
 
+/** enum GsModuleState - the state of a module in a stream; GS_MODULE_PAST:
+ *  others lie over it */
+typedef enum GsModuleState {
+    GS_MODULE_DEAD,
+    GS_MODULE_LIVE,
+    GS_MODULE_PAST,
+} GsModuleState;
+
 /** gs_modules_append() - add one of many modules that overlap with no other,
- *  without its ORC. Its symbols are found after gs_modules_index(). */
+ *  except for those that are past, without its ORC. The symbols of those that
+ *  are not past are found after gs_modules_index(). */
 bool gs_modules_append(GsModules *m, uint64_t module_va,
-                       const GsModuleInfo *info, bool live);
+                       const GsModuleInfo *info, GsModuleState state);
 void gs_modules_index(GsModules *m);
 
 #endif /* GS_MODULES_INTERNAL_H */

@@ -11,11 +11,12 @@ G_STATIC_ASSERT(GS_MODULE_AREAS_MAX == GS_MODULE_MAX_MEM);
 
 /* ---- symbols ---------------------------------------------------------- */
 
-static void fill_symbol(const char *module, const Sym *s, GsSymbol *out)
+static void fill_symbol(const Module *mod, const Sym *s, GsSymbol *out)
 {
     out->va = s->va;
     out->size = s->size;
-    out->module = module;
+    out->module = mod->name;
+    out->load = mod->load;
     out->type = s->type;
     g_strlcpy(out->name, s->name, sizeof(out->name));
 }
@@ -56,28 +57,113 @@ static size_t n_below(const Module *mod, uint64_t va)
     return lo;
 }
 
-bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out)
+/* An area in time: from the load of its module until that of the next one over
+ * it. A module that is past is found here; there are few, and most addresses
+ * are found in the spans. */
+static const Module *past_at_locked(const GsModules *m, uint64_t va,
+                                    uint32_t era, Span *out)
+{
+    for (guint i = m->past->len; i-- > 0;) {
+        const Module *mod = m->past->pdata[i];
+
+        for (size_t j = 0; j < mod->n_mem; j++) {
+            const GsRange *r = &mod->mem[j];
+
+            if (va >= r->start && va < r->end && era >= mod->load &&
+                era < mod->until) {
+                *out = (Span) { r->start, r->end, mod };
+                return mod;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Returns: the module that @va was in when @era was, and its area in @out; NULL
+ * if there is none. */
+static const Module *module_at_locked(const GsModules *m, uint64_t va,
+                                      uint32_t era, Span *out)
+{
+    const Span *span = span_at_locked(m, va);
+
+    if (span && span->module->load <= era) {
+        *out = *span;
+        return span->module;
+    }
+    return past_at_locked(m, va, era, out);
+}
+
+bool gs_modules_symbolize(const GsModules *m, uint64_t va, uint32_t era,
+                          GsSymbol *out)
 {
     HOLD_LOCK(m);
-    const Span *span = span_at_locked(m, va);
-    const Module *mod;
+    Span area;
+    const Module *mod = module_at_locked(m, va, era, &area);
     const Sym *s;
     size_t i;
 
-    if (!span) {
+    if (!mod) {
         return false;
     }
-    mod = span->module;
     i = va == UINT64_MAX ? mod->n_syms : n_below(mod, va + 1);
     if (!i) {
         return false;
     }
     s = &mod->syms[n_below(mod, mod->syms[i - 1].va)];
-    if (s->va < span->start || va - s->va >= s->size) {
+    if (s->va < area.start || va - s->va >= s->size) {
         return false;
     }
-    fill_symbol(mod->name, s, out);
+    fill_symbol(mod, s, out);
     return true;
+}
+
+uint32_t gs_modules_load_at(const GsModules *m, uint64_t va, uint32_t era)
+{
+    HOLD_LOCK(m);
+    Span area;
+    const Module *mod = module_at_locked(m, va, era, &area);
+
+    return mod ? mod->load : 0;
+}
+
+/* Most frames are in the kernel's image, before or behind all modules. */
+static bool is_near_locked(const GsModules *m, uint64_t pc)
+{
+    const Span *span = (const Span *)m->spans->data;
+
+    return m->spans->len && pc >= span[0].start &&
+           pc <= span[m->spans->len - 1].end;
+}
+
+/* A return address may be the first byte behind the code, if the call is its
+ * last instruction. */
+static uint32_t load_of_frame_locked(const GsModules *m, uint64_t pc)
+{
+    const Span *span;
+
+    if (!is_near_locked(m, pc)) {
+        return 0;
+    }
+    span = span_at_locked(m, pc);
+    if (!span && pc) {
+        span = span_at_locked(m, pc - 1);
+    }
+    return span ? span->module->load : 0;
+}
+
+GsStackEra gs_modules_era(const GsModules *m, const uint64_t *frames,
+                          unsigned n)
+{
+    HOLD_LOCK(m);
+    GsStackEra era = { 0 };
+
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t load = load_of_frame_locked(m, frames[i]);
+
+        era.all = MAX(era.all, load);
+        era.first = i ? era.first : load;
+    }
+    return era;
 }
 
 static bool better(const Sym *a, const Sym *b)
@@ -89,14 +175,14 @@ static bool better(const Sym *a, const Sym *b)
 }
 
 /* @name and @module are interned: equal strings have equal addresses. */
-static bool find_named_locked(const GsModules *m, const char *module,
+static bool find_named_locked(const GPtrArray *modules, const char *module,
                               const char *name, bool live, GsSymbol *out)
 {
     const Module *owner = NULL;
     const Sym *best = NULL;
 
-    for (guint i = 0; i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
+    for (guint i = 0; i < modules->len; i++) {
+        const Module *mod = modules->pdata[i];
 
         if (mod->live != live || (module && mod->name != module)) {
             continue;
@@ -111,7 +197,7 @@ static bool find_named_locked(const GsModules *m, const char *module,
         }
     }
     if (best) {
-        fill_symbol(owner->name, best, out);
+        fill_symbol(owner, best, out);
     }
     return best != NULL;
 }
@@ -131,14 +217,15 @@ bool gs_modules_lookup(const GsModules *m, const char *module,
             return false;
         }
     }
-    return find_named_locked(m, module, name, true, out) ||
-           find_named_locked(m, module, name, false, out);
+    return find_named_locked(m->all, module, name, true, out) ||
+           find_named_locked(m->all, module, name, false, out) ||
+           find_named_locked(m->past, module, name, false, out);
 }
 
-/* Names are interned: they outlive the module. */
+/* Names are interned: they outlive the module. @by: its name and load */
 typedef struct Named {
     Sym sym;
-    const char *module;
+    Module by;
 } Named;
 
 static gint named_cmp(gconstpointer pa, gconstpointer pb)
@@ -148,31 +235,38 @@ static gint named_cmp(gconstpointer pa, gconstpointer pb)
     return a->sym.va < b->sym.va ? -1 : a->sym.va > b->sym.va;
 }
 
-static GArray *all_named(const GsModules *m, const char *name)
+static void add_named_locked(const GPtrArray *modules, const char *name,
+                             bool ever, GArray *found)
 {
-    GArray *found = g_array_new(false, false, sizeof(Named));
-    HOLD_LOCK(m);
+    for (guint i = 0; name && i < modules->len; i++) {
+        const Module *mod = modules->pdata[i];
 
-    name = gs_name_pool_find(m->names, name);
-    for (guint i = 0; name && i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
-
-        for (size_t j = 0; mod->live && j < mod->n_syms; j++) {
+        for (size_t j = 0; (mod->live || ever) && j < mod->n_syms; j++) {
             if (mod->syms[j].name == name) {
-                Named named = { mod->syms[j], mod->name };
+                Named named = { mod->syms[j], *mod };
 
                 g_array_append_val(found, named);
             }
         }
     }
+}
+
+static GArray *all_named(const GsModules *m, const char *name, bool ever)
+{
+    GArray *found = g_array_new(false, false, sizeof(Named));
+    HOLD_LOCK(m);
+
+    name = gs_name_pool_find(m->names, name);
+    add_named_locked(m->all, name, ever, found);
+    if (ever) {
+        add_named_locked(m->past, name, ever, found);
+    }
     g_array_sort(found, named_cmp);
     return found;
 }
 
-unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
-                                  GsSymbolFn fn, void *opaque)
+static unsigned foreach_found(const GArray *found, GsSymbolFn fn, void *opaque)
 {
-    g_autoptr(GArray) found = all_named(m, name);
     bool more = true;
     unsigned n = 0;
 
@@ -180,10 +274,26 @@ unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
         const Named *named = &g_array_index(found, Named, n++);
         GsSymbol sym;
 
-        fill_symbol(named->module, &named->sym, &sym);
+        fill_symbol(&named->by, &named->sym, &sym);
         more = fn(&sym, opaque);
     }
     return n;
+}
+
+unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
+                                  GsSymbolFn fn, void *opaque)
+{
+    g_autoptr(GArray) found = all_named(m, name, false);
+
+    return foreach_found(found, fn, opaque);
+}
+
+unsigned gs_modules_foreach_ever_named(const GsModules *m, const char *name,
+                                       GsSymbolFn fn, void *opaque)
+{
+    g_autoptr(GArray) found = all_named(m, name, true);
+
+    return foreach_found(found, fn, opaque);
 }
 
 size_t gs_modules_n_symbols(const GsModules *m)
@@ -243,21 +353,31 @@ bool gs_modules_get(const GsModules *m, uint64_t module_va, GsModule *out)
     return mod;
 }
 
+static const Module *nth_locked(const GsModules *m, unsigned i)
+{
+    if (i < m->past->len) {
+        return m->past->pdata[i];
+    }
+    i -= m->past->len;
+    return i < m->all->len ? m->all->pdata[i] : NULL;
+}
+
 bool gs_modules_nth(const GsModules *m, unsigned i, GsModule *out)
 {
     HOLD_LOCK(m);
+    const Module *mod = nth_locked(m, i);
 
-    if (i >= m->all->len) {
-        return false;
+    if (mod) {
+        copy_out(mod, out);
     }
-    copy_out(m->all->pdata[i], out);
-    return true;
+    return mod;
 }
 
 static void hand_over(const Module *mod, GsModuleFn fn, void *opaque)
 {
     g_autoptr(GArray) syms = g_array_new(false, false, sizeof(GsModuleSymbol));
-    GsModuleInfo info = { .n_mem = mod->n_mem, .n_text = mod->n_text };
+    GsModuleInfo info = { .n_mem = mod->n_mem, .n_text = mod->n_text,
+                          .load = mod->load, .until = mod->until };
 
     for (size_t i = 0; i < mod->n_syms; i++) {
         const Sym *s = &mod->syms[i];
@@ -289,12 +409,12 @@ bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
                          void *opaque)
 {
     HOLD_LOCK(m);
+    const Module *mod = nth_locked(m, i);
 
-    if (i >= m->all->len) {
-        return false;
+    if (mod) {
+        hand_over(mod, fn, opaque);
     }
-    hand_over(m->all->pdata[i], fn, opaque);
-    return true;
+    return mod;
 }
 
 void gs_modules_foreach_symbol(const GsModules *m, uint64_t module_va,

@@ -62,7 +62,10 @@ static void pack_module(const Module *mod, GsOrcSet *orc, GsOut *p)
 
     gs_out_varint(p, mod->va);
     gs_out_text(p, mod->name);
-    gs_out_varint(p, mod->live);
+    gs_out_varint(p, mod->until ? GS_MODULE_PAST :
+                     mod->live ? GS_MODULE_LIVE : GS_MODULE_DEAD);
+    gs_out_varint(p, mod->load);
+    gs_out_varint(p, mod->until);
     pack_ranges(mod->mem, mod->n_mem, p);
     pack_ranges(mod->text, mod->n_text, p);
     pack_symbols(mod, p);
@@ -73,7 +76,10 @@ void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsOut *p)
 {
     HOLD_LOCK(m);
 
-    gs_out_varint(p, m->all->len);
+    gs_out_varint(p, m->past->len + m->all->len);
+    for (guint i = 0; i < m->past->len; i++) {
+        pack_module(m->past->pdata[i], orc, p);
+    }
     for (guint i = 0; i < m->all->len; i++) {
         pack_module(m->all->pdata[i], orc, p);
     }
@@ -188,20 +194,34 @@ static GsOrcTable *unpack_orc(GsModuleInfo *info, GsBytes *u, uint64_t *rows)
     return t;
 }
 
+static GsModuleState unpack_state(GsModuleInfo *info, GsBytes *u, bool loads)
+{
+    GsModuleState state = gs_bytes_upto(u, loads ? GS_MODULE_PAST :
+                                        GS_MODULE_LIVE, "a flag");
+
+    if (loads) {
+        info->load = gs_bytes_upto(u, GS_ERA_NOW, "the number of a load");
+        info->until = gs_bytes_upto(u, GS_ERA_NOW, "the number of a load");
+    }
+    return state;
+}
+
 /* Returns: false if a loaded module does not fit. */
 static bool unpack_module(GsModules *m, GsOrcSet *orc, GsBytes *u,
-                          uint64_t *rows)
+                          bool loads, uint64_t *rows)
 {
     uint64_t va = gs_bytes_varint(u, UINT64_MAX);
     g_autoptr(GsModuleInfo) info = g_new0(GsModuleInfo, 1);
     g_autoptr(GsOrcTable) table = NULL;
+    GsModuleState state;
     bool live;
 
     gs_bytes_text(u, info->name, sizeof(info->name), "a module's name");
     if (!gs_is_printable(info->name)) {
         gs_bytes_fail(u, "a module's name cannot be printed");
     }
-    live = gs_bytes_upto(u, 1, "a flag");
+    state = unpack_state(info, u, loads);
+    live = state == GS_MODULE_LIVE;
     info->n_mem = unpack_ranges(info->mem, u);
     if (!info->n_mem) {
         gs_bytes_fail(u, "a module without areas");
@@ -212,7 +232,7 @@ static bool unpack_module(GsModules *m, GsOrcSet *orc, GsBytes *u,
     if (!gs_bytes_ok(u)) {
         return true;
     }
-    if (!gs_modules_append(m, va, info, live)) {
+    if (!gs_modules_append(m, va, info, state)) {
         return !live;
     }
     if (live) {
@@ -223,15 +243,16 @@ static bool unpack_module(GsModules *m, GsOrcSet *orc, GsBytes *u,
 
 /* The room is set again before each module, as when they were loaded. */
 unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsBytes *u,
-                           uint64_t bytes)
+                           uint64_t bytes, bool loads)
 {
-    uint64_t n = gs_bytes_upto(u, MAX_MODULES, "the number of modules");
+    uint64_t n = gs_bytes_upto(u, MAX_MODULES + MAX_PAST,
+                               "the number of modules");
     uint64_t rows = MAX_ROWS;
     unsigned refused = 0;
 
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         gs_modules_set_room(m, bytes - MIN(bytes, gs_modules_bytes(m)));
-        refused += !unpack_module(m, orc, u, &rows);
+        refused += !unpack_module(m, orc, u, loads, &rows);
     }
     gs_modules_index(m);
     gs_orc_set_publish(orc);

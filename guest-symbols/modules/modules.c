@@ -6,14 +6,19 @@
  * The vCPU thread that runs the guest's module loader adds and drops modules;
  * the monitor's thread asks. One mutex covers everything: no event comes
  * through here. A dropped module is "dead" but stays in the table, so that
- * backtraces through it keep their names, until something is loaded over it or
- * there are too many dead.
+ * backtraces through it keep their names. If something is loaded over it, it is
+ * "past": only backtraces of its time find it (gs_modules_symbolize()). So is
+ * the init code of a module, which is freed after the load.
+ *
+ * Loads have numbers 1, 2, 3 ... in their order, also over boots. A module that
+ * is loaded again as it was to where it was, and that nothing was loaded over
+ * in between, keeps its number: a loop of loads and unloads adds nothing.
  *
  * Names are interned for the life of the table, because GsSymbol borrows them.
  * The guest decides how much all this is, so the pool of names, the number of
- * modules and their rows (symbols and ORC entries) are capped: the longest
- * dead modules are removed; if there are too many live ones, the next is
- * refused.
+ * modules and their rows (symbols and ORC entries) are capped: the oldest past
+ * ones are removed, then the longest dead; if there are too many live ones, the
+ * next is refused.
  *
  * Lock order: GsModules.lock, then the lock of the GsOrcSet.
  */
@@ -41,6 +46,7 @@ GsModules *gs_modules_new(void)
 
     pthread_mutex_init(&m->lock, NULL);
     m->all = g_ptr_array_new_with_free_func(module_free);
+    m->past = g_ptr_array_new_with_free_func(module_free);
     m->spans = g_array_new(false, false, sizeof(Span));
     m->names = gs_name_pool_new(MAX_NAMES);
     m->max_rows = MAX_ROWS;
@@ -53,6 +59,7 @@ void gs_modules_free(GsModules *m)
         return;
     }
     g_ptr_array_free(m->all, true);
+    g_ptr_array_free(m->past, true);
     g_array_free(m->spans, true);
     gs_name_pool_free(m->names);
     pthread_mutex_destroy(&m->lock);
@@ -72,7 +79,7 @@ uint64_t gs_modules_bytes(const GsModules *m)
     HOLD_LOCK(m);
 
     return (uint64_t)m->rows * ROW_BYTES +
-           (uint64_t)m->all->len * MODULE_BYTES +
+           (uint64_t)(m->all->len + m->past->len) * MODULE_BYTES +
            gs_name_pool_bytes(m->names);
 }
 
@@ -82,7 +89,17 @@ void gs_modules_clear(GsModules *m)
 
     g_array_set_size(m->spans, 0);
     g_ptr_array_set_size(m->all, 0);
-    m->rows = 0;
+    g_ptr_array_set_size(m->past, 0);
+    m->rows = m->past_rows = 0;
+}
+
+unsigned gs_modules_n_evicted(GsModules *m)
+{
+    HOLD_LOCK(m);
+    unsigned n = m->n_evicted;
+
+    m->n_evicted = 0;
+    return n;
 }
 
 /* ---- building a module ------------------------------------------------ */
@@ -201,18 +218,32 @@ static size_t drop_ranges(GsRange *r, size_t n, const GsRange *taken)
     return kept;
 }
 
-/* Removes from @mod its areas in @taken, which another module uses now: the
- * init code, for example. */
-static void take_range(Module *mod, const GsRange *taken)
+static bool overlaps(const Module *mod, const GsRange *r)
 {
-    size_t n_mem = drop_ranges(mod->mem, mod->n_mem, taken);
+    for (size_t i = 0; i < mod->n_mem; i++) {
+        if (mod->mem[i].start < r->end && r->start < mod->mem[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t keep_ranges(GsRange *r, size_t n, const GsRange *inside)
+{
     size_t kept = 0;
 
-    if (n_mem == mod->n_mem) {
-        return;
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].start < inside->end && inside->start < r[i].end) {
+            r[kept++] = r[i];
+        }
     }
-    mod->n_mem = n_mem;
-    mod->n_text = drop_ranges(mod->text, mod->n_text, taken);
+    return kept;
+}
+
+static void keep_symbols(Module *mod)
+{
+    size_t kept = 0;
+
     for (size_t i = 0; i < mod->n_syms; i++) {
         if (gs_ranges_have(mod->mem, mod->n_mem, mod->syms[i].va)) {
             mod->syms[kept++] = mod->syms[i];
@@ -221,10 +252,47 @@ static void take_range(Module *mod, const GsRange *taken)
     mod->n_syms = kept;
 }
 
+/* Moves from @mod to @past its areas in @taken, which another module uses now:
+ * the init code, for example. */
+static void take_range_locked(GsModules *m, Module *mod, const GsRange *taken,
+                              uint32_t load)
+{
+    Module *past;
+
+    if (!overlaps(mod, taken)) {
+        return;
+    }
+    past = g_memdup2(mod, sizeof(*mod));
+    past->live = false;
+    past->until = load;
+    past->syms = g_memdup2(mod->syms, MAX(mod->n_syms, 1) * sizeof(Sym));
+    past->n_mem = keep_ranges(past->mem, past->n_mem, taken);
+    past->n_text = keep_ranges(past->text, past->n_text, taken);
+    keep_symbols(past);
+    past->syms = g_renew(Sym, past->syms, MAX(past->n_syms, 1));
+    past->rows = past->n_syms;
+    mod->n_mem = drop_ranges(mod->mem, mod->n_mem, taken);
+    mod->n_text = drop_ranges(mod->text, mod->n_text, taken);
+    keep_symbols(mod);
+    mod->rows -= MIN(mod->rows, past->rows);
+    m->past_rows += past->rows;
+    g_ptr_array_add(m->past, past);
+}
+
 static void remove_locked(GsModules *m, guint i)
 {
     m->rows -= ((const Module *)m->all->pdata[i])->rows;
     g_ptr_array_remove_index(m->all, i);
+}
+
+static void evict_past_locked(GsModules *m)
+{
+    const Module *oldest = m->past->pdata[0];
+
+    m->rows -= oldest->rows;
+    m->past_rows -= oldest->rows;
+    g_ptr_array_remove_index(m->past, 0);
+    m->n_evicted++;
 }
 
 static void take_ranges_locked(GsModules *m, const Module *by)
@@ -233,7 +301,7 @@ static void take_ranges_locked(GsModules *m, const Module *by)
         Module *mod = m->all->pdata[i];
 
         for (size_t j = 0; j < by->n_mem; j++) {
-            take_range(mod, &by->mem[j]);
+            take_range_locked(m, mod, &by->mem[j], by->load);
         }
         if (!mod->n_mem) {
             remove_locked(m, i);
@@ -241,12 +309,23 @@ static void take_ranges_locked(GsModules *m, const Module *by)
     }
 }
 
-/* Makes room for a module of @rows by removing the longest dead. */
+static void bound_past_locked(GsModules *m, size_t rows)
+{
+    while (m->past->len &&
+           (m->past->len > MAX_PAST || m->rows + rows > m->max_rows ||
+            m->past_rows > m->max_rows / PAST_SHARE)) {
+        evict_past_locked(m);
+    }
+}
+
+/* Makes room for a module of @rows by removing the oldest past ones, then the
+ * longest dead. */
 static void bound_dead_locked(GsModules *m, size_t rows)
 {
     size_t n_dead = 0;
     guint i = 0;
 
+    bound_past_locked(m, rows);
     for (guint j = 0; j < m->all->len; j++) {
         n_dead += !((const Module *)m->all->pdata[j])->live;
     }
@@ -259,6 +338,7 @@ static void bound_dead_locked(GsModules *m, size_t rows)
         }
         remove_locked(m, i);
         n_dead--;
+        m->n_evicted++;
     }
 }
 
@@ -317,6 +397,50 @@ static bool decode_orc(const GsOrcSet *orc, const GsModuleInfo *info,
     return *table != NULL;
 }
 
+/* Names are interned: equal strings have equal addresses. */
+static bool is_same(const Module *a, const Module *b)
+{
+    if (a->name != b->name || a->n_mem != b->n_mem ||
+        a->n_syms != b->n_syms ||
+        memcmp(a->mem, b->mem, a->n_mem * sizeof(*a->mem))) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n_syms; i++) {
+        if (a->syms[i].va != b->syms[i].va ||
+            a->syms[i].name != b->syms[i].name) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Loads that cannot be numbered any more have the greatest number. */
+static uint32_t next_load_locked(GsModules *m)
+{
+    m->last_load = MIN(m->last_load + 1, GS_ERA_NOW - 1);
+    return m->last_load;
+}
+
+/* A dead module that is loaded again is replaced: the new one has its
+ * number. */
+static void number_locked(GsModules *m, Module *mod, uint32_t load)
+{
+    for (guint i = 0; i < m->all->len && !mod->load; i++) {
+        const Module *dead = m->all->pdata[i];
+
+        if (!dead->live && is_same(dead, mod)) {
+            mod->load = dead->load;
+            remove_locked(m, i);
+        }
+    }
+    if (load) {
+        mod->load = MIN(load, GS_ERA_NOW - 1);
+        m->last_load = MAX(m->last_load, mod->load);
+    } else if (!mod->load) {
+        mod->load = next_load_locked(m);
+    }
+}
+
 static bool add_locked(GsModules *m, GsOrcSet *orc, uint64_t module_va,
                        const GsModuleInfo *info, GsOrcTable *table,
                        GError **errp)
@@ -328,6 +452,7 @@ static bool add_locked(GsModules *m, GsOrcSet *orc, uint64_t module_va,
         return false;
     }
     retire_locked(m, module_va);
+    number_locked(m, mod, info->load);
     take_ranges_locked(m, mod);
     added = append_locked(m, mod, errp);
     rebuild_spans_locked(m);
@@ -344,6 +469,9 @@ bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
 {
     g_autoptr(GsOrcTable) table = NULL;
 
+    if (info->until) {
+        return gs_modules_append(m, module_va, info, GS_MODULE_PAST);
+    }
     if (!decode_orc(orc, info, &table, errp)) {
         return false;
     }
@@ -352,15 +480,27 @@ bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
 }
 
 bool gs_modules_append(GsModules *m, uint64_t module_va,
-                       const GsModuleInfo *info, bool live)
+                       const GsModuleInfo *info, GsModuleState state)
 {
     HOLD_LOCK(m);
     Module *mod = module_new_locked(m, module_va, info, NULL);
 
-    if (mod) {
-        mod->live = live;
+    if (!mod) {
+        return false;
     }
-    return mod && append_locked(m, mod, NULL);
+    mod->live = state == GS_MODULE_LIVE;
+    mod->load = info->load ? MIN(info->load, GS_ERA_NOW - 1) :
+                             next_load_locked(m);
+    m->last_load = MAX(m->last_load, mod->load);
+    if (state != GS_MODULE_PAST) {
+        return append_locked(m, mod, NULL);
+    }
+    mod->until = info->until;
+    m->rows += mod->rows;
+    m->past_rows += mod->rows;
+    g_ptr_array_add(m->past, mod);
+    bound_past_locked(m, 0);
+    return true;
 }
 
 void gs_modules_index(GsModules *m)

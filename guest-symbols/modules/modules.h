@@ -22,6 +22,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsModules, gs_modules_free)
 /** gs_modules_set_room() - allow modules to come @bytes more; unloaded modules
  *  are removed if that is too little. */
 void gs_modules_set_room(GsModules *m, uint64_t bytes);
+/** gs_modules_n_evicted() - return how many unloaded modules were removed, to
+ *  stay within the limits, since the last call. */
+unsigned gs_modules_n_evicted(GsModules *m);
 /** gs_modules_bytes() - estimate the host memory of all modules, with ORC. */
 uint64_t gs_modules_bytes(const GsModules *m);
 
@@ -33,7 +36,7 @@ void gs_modules_clear(GsModules *m);
  * @orc: gets its code and its ORC table
  * @module_va: what gs_modules_drop() will name it by; the one that was known
  *             by it is dropped
- * @info: (borrowed for the call) what lay in its areas before is gone
+ * @info: (borrowed for the call) what lay in its areas before is past
  * @errp: GS_ERROR_GUEST, more than is sane; GS_ERROR_FORMAT, bad ORC
  *
  * A module is added whole or not at all.
@@ -51,17 +54,23 @@ void gs_modules_drop_shape(GsModules *m);
 
 /**
  * gs_modules_symbolize() - find the symbol of a module that covers @va
- *
- * Symbols of an unloaded module are found until its memory is reused.
+ * @era: when; see gs_kernel_era()
  */
-bool gs_modules_symbolize(const GsModules *m, uint64_t va, GsSymbol *out);
+bool gs_modules_symbolize(const GsModules *m, uint64_t va, uint32_t era,
+                          GsSymbol *out);
+/** gs_modules_load_at() - return the number of the load of the module that @va
+ *  was in when @era was; 0 if there is none. */
+uint32_t gs_modules_load_at(const GsModules *m, uint64_t va, uint32_t era);
+/** gs_modules_era() - as gs_kernel_era(). */
+GsStackEra gs_modules_era(const GsModules *m, const uint64_t *frames,
+                          unsigned n);
 
 /**
  * gs_modules_lookup() - find a symbol by its exact name
  * @module: (nullable) only in that module
  *
  * Prefers global symbols, then the lowest address. Unloaded modules are
- * searched only if no loaded one has the name.
+ * searched only if no loaded one has the name, past ones if no other has it.
  */
 bool gs_modules_lookup(const GsModules *m, const char *module,
                        const char *name, GsSymbol *out);
@@ -71,6 +80,10 @@ bool gs_modules_lookup(const GsModules *m, const char *module,
  *  Returns: how many calls. */
 unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
                                   GsSymbolFn fn, void *opaque);
+/** gs_modules_foreach_ever_named() - the same, with unloaded and past
+ *  modules. */
+unsigned gs_modules_foreach_ever_named(const GsModules *m, const char *name,
+                                       GsSymbolFn fn, void *opaque);
 
 /** gs_modules_with() - call @fn, under the lock, with the loaded module that
  *  was added as @module_va, without its ORC; false if there is none. */
@@ -86,8 +99,8 @@ bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
 /** gs_modules_get() - copy out the loaded module that was added as
  *  @module_va. */
 bool gs_modules_get(const GsModules *m, uint64_t module_va, GsModule *out);
-/** gs_modules_nth() - copy out the @i-th, loaded or unloaded, oldest first;
- *  false behind the last. */
+/** gs_modules_nth() - copy out the @i-th: those that are past first, then the
+ *  others, oldest first; false behind the last. */
 bool gs_modules_nth(const GsModules *m, unsigned i, GsModule *out);
 /** gs_modules_at() - copy out the one that @va is in, or was last. */
 bool gs_modules_at(const GsModules *m, uint64_t va, GsModule *out);
@@ -111,8 +124,8 @@ void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsOut *p);
 /** gs_modules_unpack() - into @m, which has none; nobody else looks
  *  meanwhile. What a stream that fails held is not all there. @bytes: that
  *  gs_modules_bytes() may come to; returns how many that are loaded found no
- *  room. */
+ *  room. @loads: the stream has the numbers of loads. */
 unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsBytes *u,
-                           uint64_t bytes);
+                           uint64_t bytes, bool loads);
 
 #endif /* GS_MODULES_H */

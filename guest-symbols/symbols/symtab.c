@@ -284,6 +284,7 @@ static void fill_symbol(const GsSymtab *tab, uint64_t va, uint32_t above,
     out->va = va;
     out->size = is_end_label(name->text + 1) ? 0 : extent(tab, va, above);
     out->module = NULL;
+    out->load = 0;
     out->type = name->text[0];
     memcpy(out->name, name->text + 1, name->len + 1);
 }

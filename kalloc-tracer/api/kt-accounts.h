@@ -48,6 +48,7 @@ G_STATIC_ASSERT(sizeof(KtAccount) == 64);
 typedef struct KtAccountKey {
     KtBy by;
     uint64_t pc;            /* CALLER; 0: there was no backtrace */
+    uint32_t era;           /* CALLER: when @pc was taken, see GsStackEra */
     KtStackId stack;
     KtCacheId cache;        /* CACHE; 0: none, @layer is set */
     KtLayer layer;

@@ -44,11 +44,6 @@ void kt_query_modules(KtTracer *t, KtModuleFn fn, void *opaque);
  *  still not freed, by the address that they had then. */
 void kt_query_module_leaks(KtTracer *t, uint64_t id, KtBlockFn fn,
                            void *opaque);
-/** kt_query_module_names() - return the names of addresses in report @id's
- *  stacks that lie in the module: uint64_t -> "function+0xoff[module]", as they
- *  were when it was loaded. A reference (owned), not to be changed; NULL if
- *  there is no such report. */
-GHashTable *kt_query_module_names(KtTracer *t, uint64_t id);
 /** kt_query_module_frees() - call @fn for the errors that the module's frees
  *  made, the oldest first, as far as they are kept. */
 void kt_query_module_frees(KtTracer *t, uint64_t id, KtErrorFn fn,

@@ -102,10 +102,17 @@ uint64_t kt_tracer_counter(KtTracer *t, KtCounter c);
  */
 KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
                                  unsigned n, GsStop stop);
+/** kt_tracer_intern_stack_of() - the same, of a stack that was taken at @era;
+ *  kt_tracer_intern_stack() does not know when its stack was taken. */
+KtStackId kt_tracer_intern_stack_of(KtTracer *t, const uint64_t *frames,
+                                    unsigned n, GsStop stop, GsStackEra era);
 /** kt_tracer_stack() - return the frames of a backtrace. They are borrowed as
  *  long as the tracer lives. Any thread. NULL if there is no such id. */
 const uint64_t *kt_tracer_stack(KtTracer *t, KtStackId id, unsigned *n,
                                 GsStop *stop);
+/** kt_tracer_stack_era() - return when a backtrace was taken, for the names of
+ *  its frames. Any thread. No load has happened if there is no such id. */
+GsStackEra kt_tracer_stack_era(KtTracer *t, KtStackId id);
 
 /** kt_tracer_intern_task() - get the id of a task: of the pair of pid and
  *  name. Any thread. @comm: any 16 bytes of the guest. */

@@ -27,14 +27,19 @@
 #define PAGE_IDS        (1u << PAGE_SHIFT)
 #define FIRST_SLOTS     1024
 
-/* What an id names. Its words follow the header. */
+/* What an id names. Its words follow the header. @head: the number of words and
+ * the tag: one word, for a quick comparison. */
 typedef struct Entry {
     uint32_t hash;
     uint32_t id;
-    uint16_t n;
-    uint8_t tag;
+    uint64_t head;
     uint64_t words[];
 } Entry;
+
+static uint64_t head_of(unsigned n, uint64_t tag)
+{
+    return (uint64_t)n << KT_DEPOT_TAG_BITS | tag;
+}
 
 typedef struct Table {
     uint32_t mask;
@@ -112,7 +117,7 @@ void kt_depot_free(KtDepot *d)
 /* Two lanes, so that the multiplications of long stacks overlap. The seed is
  * secret: a guest cannot choose stacks that collide. */
 static uint32_t hash_words(const KtDepot *d, const uint64_t *w, unsigned n,
-                           uint8_t tag)
+                           uint64_t tag)
 {
     const uint64_t k = 0x9e3779b97f4a7c15u;
     uint64_t a = d->seed ^ n;
@@ -139,9 +144,9 @@ static Entry *entry_at(const KtDepot *d, uint32_t id)
 }
 
 static bool entry_is(const Entry *e, const uint64_t *words, unsigned n,
-                     uint8_t tag)
+                     uint64_t tag)
 {
-    return e->n == n && e->tag == tag &&
+    return e->head == head_of(n, tag) &&
            memcmp(e->words, words, n * sizeof(*words)) == 0;
 }
 
@@ -159,7 +164,7 @@ static const Entry *from_slot(uint64_t slot)
 
 /* Return the id; or 0, with the empty slot that ended the search in *@end. */
 static uint32_t search(Table *t, uint32_t hash,
-                       const uint64_t *words, unsigned n, uint8_t tag,
+                       const uint64_t *words, unsigned n, uint64_t tag,
                        uint64_t **end)
 {
     for (uint32_t i = hash & t->mask;; i = (i + 1) & t->mask) {
@@ -253,7 +258,7 @@ static bool make_page_locked(KtDepot *d, uint32_t id)
 }
 
 static uint32_t insert_locked(KtDepot *d, uint32_t hash,
-                              const uint64_t *words, unsigned n, uint8_t tag)
+                              const uint64_t *words, unsigned n, uint64_t tag)
 {
     Table *t = d->table;
     uint64_t *end;
@@ -277,8 +282,7 @@ static uint32_t insert_locked(KtDepot *d, uint32_t hash,
     }
     e->hash = hash;
     e->id = id;
-    e->n = n;
-    e->tag = tag;
+    e->head = head_of(n, tag);
     memcpy(e->words, words, n * sizeof(*words));
     d->page[id >> PAGE_SHIFT][id & (PAGE_IDS - 1)] = e;
     /* The count first: a thread that finds the slot may call kt_depot_get() for
@@ -289,7 +293,7 @@ static uint32_t insert_locked(KtDepot *d, uint32_t hash,
 }
 
 uint32_t kt_depot_intern(KtDepot *d, const uint64_t *words, unsigned n,
-                         uint8_t tag)
+                         uint64_t tag)
 {
     uint32_t hash = hash_words(d, words, n, tag);
     Table *t = __atomic_load_n(&d->table, __ATOMIC_ACQUIRE);
@@ -306,7 +310,7 @@ uint32_t kt_depot_intern(KtDepot *d, const uint64_t *words, unsigned n,
 }
 
 const uint64_t *kt_depot_get(const KtDepot *d, uint32_t id, unsigned *n,
-                             uint8_t *tag)
+                             uint64_t *tag)
 {
     const Entry *e;
 
@@ -316,8 +320,8 @@ const uint64_t *kt_depot_get(const KtDepot *d, uint32_t id, unsigned *n,
         return NULL;
     }
     e = entry_at(d, id);
-    *n = e->n;
-    *tag = e->tag;
+    *n = e->head >> KT_DEPOT_TAG_BITS;
+    *tag = e->head & (((uint64_t)1 << KT_DEPOT_TAG_BITS) - 1);
     return e->words;
 }
 

@@ -100,7 +100,7 @@ bool kt_tasks_caches_task(const KtTasksCaches *n, KtTaskId id, uint32_t *pid,
                           char comm[KT_COMM_LEN + 1])
 {
     unsigned len;
-    uint8_t tag;
+    uint64_t tag;
     const uint64_t *words = kt_depot_get(n->tasks, id.v, &len, &tag);
 
     if (!words) {

@@ -175,7 +175,8 @@ static void unpack_boot(KtCapture *c, KtBoot *boot, GsBytes *u,
 
     unpack_hooks(c, boot, u, ids);
     kt_guest_unpack(boot->guest, u, ids);
-    kt_load_modules(c->shared.tracer, c->shared.kernel, u);
+    kt_load_modules(c->shared.tracer, c->shared.kernel, u,
+                    kt_snapshot_has_eras(s));
     unpack_calls(c, u, ids);
     kt_return_sites_unpack(c->shared.sites, u, ids);
 }

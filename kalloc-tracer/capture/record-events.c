@@ -70,8 +70,9 @@ static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
 
     count_stop(m->v, stop);
     skip = skip_wrappers(m, frames, n);
-    m->ev.stack = kt_tracer_intern_stack(m->c->tracer, frames + skip, n - skip,
-                                         stop);
+    m->ev.stack = kt_tracer_intern_stack_of(
+        m->c->tracer, frames + skip, n - skip, stop,
+        gs_kernel_era(m->c->kernel, frames + skip, n - skip));
     if (m->ev.stack.v) {
         gs_unwind_remember(m->v->unwinder, kind, pack_stack(m, stop));
     }

@@ -4,6 +4,7 @@
  */
 #include "kalloc-tracer/journal/definitions.h"
 
+#include "kalloc-tracer/base/stack-tag.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
 typedef enum Tag {
@@ -148,8 +149,8 @@ static void put_pc(KtDefinitions *d, uint64_t pc, GsOut *out)
 static void put_stack(KtDefinitions *d, uint32_t id, GsOut *out)
 {
     unsigned n, same;
-    uint8_t stop;
-    const uint64_t *pc = kt_depot_get(d->stacks, id, &n, &stop);
+    uint64_t tag;
+    const uint64_t *pc = kt_depot_get(d->stacks, id, &n, &tag);
 
     if (!pc || n > KT_MAX_FRAMES) {
         return;
@@ -158,7 +159,7 @@ static void put_stack(KtDefinitions *d, uint32_t id, GsOut *out)
     same = shared_tail(&d->last, pc, n);
     gs_out_varint(out, gs_zigzag((uint64_t)id - d->last.id));
     gs_out_u8(out, n);
-    gs_out_u8(out, stop);
+    gs_out_u8(out, kt_stack_tag_stop(tag));
     gs_out_u8(out, same);
     for (unsigned i = 0; i < n - same; i++) {
         put_pc(d, pc[i], out);

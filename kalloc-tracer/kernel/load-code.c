@@ -28,7 +28,7 @@ static GsMem begin(KtTracer *t, GsKernel *k, KtGuest *g)
     };
 }
 
-static void charge(KtTracer *t, const GsKernel *k)
+static void charge(KtTracer *t, GsKernel *k)
 {
     uint64_t bytes;
 
@@ -37,6 +37,8 @@ static void charge(KtTracer *t, const GsKernel *k)
         kt_budget_set(kt_tracer_budget(t), KT_MEM_KERNEL, bytes);
         /* another vCPU may have added code meanwhile: then publish again */
     } while (gs_kernel_bytes(k) != bytes);
+    kt_tracer_count(t, KT_CNT_MODULES_EVICTED,
+                    gs_kernel_n_evicted_modules(k));
 }
 
 bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,
@@ -59,12 +61,12 @@ bool kt_load_module(KtTracer *t, GsKernel *k, KtGuest *g, uint64_t va,
     return added;
 }
 
-void kt_load_modules(KtTracer *t, GsKernel *k, GsBytes *u)
+void kt_load_modules(KtTracer *t, GsKernel *k, GsBytes *u, bool loads)
 {
     KtBudget *budget = kt_tracer_budget(t);
     uint64_t room = kt_budget_room(budget, KT_MEM_KERNEL);
 
     kt_tracer_count(t, KT_CNT_MODULES_FAILED,
-                    gs_kernel_unpack_modules(k, u, room));
+                    gs_kernel_unpack_modules(k, u, room, loads));
     kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
 }

@@ -37,6 +37,6 @@ bool kt_load_module(KtTracer *t, GsKernel *k, KtGuest *g, uint64_t va,
 /** kt_load_modules() - unpack the modules of a VM snapshot with
  *  gs_kernel_unpack_modules(). Modules that exceed the memory limit are counted
  *  in KT_CNT_MODULES_FAILED. */
-void kt_load_modules(KtTracer *t, GsKernel *k, GsBytes *u);
+void kt_load_modules(KtTracer *t, GsKernel *k, GsBytes *u, bool loads);
 
 #endif /* KT_LOAD_CODE_H */

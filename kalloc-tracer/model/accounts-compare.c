@@ -163,7 +163,7 @@ static void set_held(KtAccounts *a)
         }
     }
     if (!kt_account_is_empty(&stacks->rest)) {
-        hold_for(a, &stacks->rest, kt_accounts_caller(a, 0));
+        hold_for(a, &stacks->rest, kt_accounts_caller(a, 0, 0));
     }
 }
 
@@ -244,11 +244,11 @@ static char *cells_differ(const KtAccounts *a, KtBy by, const KtAccount *all,
 }
 
 /* Return the live bytes of a caller in the recount, which has other numbers. */
-static uint64_t held_in(const KtAccounts *recount, uint64_t pc)
+static uint64_t held_in(const KtAccounts *recount, const KtCaller *c)
 {
-    gpointer id = g_hash_table_lookup(recount->callers, GSIZE_TO_POINTER(pc));
+    uint32_t id = kt_accounts_find_caller(recount, c->pc, c->era);
 
-    return kt_accounts_held(recount, GPOINTER_TO_UINT(id))->live;
+    return kt_accounts_held(recount, id)->live;
 }
 
 static char *callers_differ(const KtAccounts *a, const KtAccounts *recount)
@@ -256,15 +256,15 @@ static char *callers_differ(const KtAccounts *a, const KtAccounts *recount)
     bool all = !a->now.by[KT_BY_STACK].refused && !a->short_of_callers &&
                !recount->short_of_callers;
 
-    for (guint id = 1; id < a->pcs->len && all; id++) {
-        uint64_t pc = g_array_index(a->pcs, uint64_t, id);
+    for (guint id = 1; id < a->list->len && all; id++) {
+        const KtCaller *c = &g_array_index(a->list, KtCaller, id);
         uint64_t has = kt_accounts_held(a, id)->live;
-        uint64_t want = held_in(recount, pc);
+        uint64_t want = held_in(recount, c);
 
         if (has != want) {
             return g_strdup_printf("by caller, 0x%" PRIx64 ": %" PRIu64
-                                   " live bytes, the map has %" PRIu64, pc,
-                                   has, want);
+                                   " live bytes, the map has %" PRIu64,
+                                   c->pc, has, want);
         }
     }
     return NULL;

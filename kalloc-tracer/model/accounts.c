@@ -9,12 +9,13 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/base/stack-tag.h"
 
 #define STACKS_SHIFT  15    /* 2 MiB at a time: a huge page */
 #define CELLS_SHIFT   10    /* 64 KiB */
 #define MAX_CALLERS   ((1u << 24) - 1)
 #define NOBODY        1     /* the caller if there is no backtrace */
-#define CALLER_BYTES  80    /* of a caller, in three tables */
+#define CALLER_BYTES  88    /* of a caller, in three tables */
 #define STRAY_BYTES   96    /* of a KtStray and its hash entry */
 #define MAX_STRAY     65536
 
@@ -169,14 +170,24 @@ void kt_tables_callers(const KtTables *t, KtCells *out)
     add_to_caller(t, out, &c->rest);
 }
 
-static uint32_t add_caller(KtAccounts *a, uint64_t pc)
+/* Callers of one address are a chain, in the order of their numbers. */
+static uint32_t add_caller(KtAccounts *a, uint64_t pc, uint32_t era)
 {
-    uint32_t id = a->pcs->len;
+    const KtCaller c = { pc, era, 0 };
+    gpointer key = GSIZE_TO_POINTER(pc);
+    uint32_t at = GPOINTER_TO_UINT(g_hash_table_lookup(a->callers, key));
+    uint32_t id = a->list->len, last = 0;
 
-    g_array_append_val(a->pcs, pc);
+    for (; at; at = g_array_index(a->list, KtCaller, at).next) {
+        last = at;
+    }
+    if (last) {
+        g_array_index(a->list, KtCaller, last).next = id;
+    } else {
+        g_hash_table_insert(a->callers, key, GUINT_TO_POINTER(id));
+    }
+    g_array_append_val(a->list, c);
     g_array_set_size(a->now.held, id + 1);
-    g_hash_table_insert(a->callers, GSIZE_TO_POINTER(pc),
-                        GUINT_TO_POINTER(id));
     return id;
 }
 
@@ -187,10 +198,10 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     a->now.held = g_array_new(FALSE, TRUE, sizeof(KtHeld));
     g_array_set_size(a->now.held, 1);
     a->callers = g_hash_table_new(gs_number_hash_direct, NULL);
-    a->pcs = g_array_new(FALSE, TRUE, sizeof(uint64_t));
-    g_array_set_size(a->pcs, 1);
+    a->list = g_array_new(FALSE, TRUE, sizeof(KtCaller));
+    g_array_set_size(a->list, 1);
     kt_budget_charge(budget, KT_MEM_ACCOUNTS, CALLER_BYTES);
-    add_caller(a, 0);
+    add_caller(a, 0, 0);
     a->marks = g_ptr_array_new_with_free_func(kt_mark_free);
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 }
@@ -198,7 +209,7 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
 /* Return the host memory besides that of the tables. */
 static uint64_t listed_bytes(const KtAccounts *a)
 {
-    return (uint64_t)(a->pcs->len - 1) * CALLER_BYTES +
+    return (uint64_t)(a->list->len - 1) * CALLER_BYTES +
            (uint64_t)g_hash_table_size(a->stray) * STRAY_BYTES;
 }
 
@@ -217,7 +228,7 @@ void kt_accounts_deinit(KtAccounts *a)
     kt_tables_clear(&a->now);
     kt_budget_release(a->budget, KT_MEM_ACCOUNTS, listed_bytes(a));
     g_clear_pointer(&a->callers, g_hash_table_unref);
-    g_clear_pointer(&a->pcs, g_array_unref);
+    g_clear_pointer(&a->list, g_array_unref);
     g_clear_pointer(&a->marks, g_ptr_array_unref);
     g_clear_pointer(&a->stray, g_hash_table_unref);
 }
@@ -233,43 +244,61 @@ void kt_accounts_end(KtAccounts *a)
 
 /* ---- callers ------------------------------------------------------------- */
 
-static uint64_t first_frame(const KtAccounts *a, uint32_t stack)
+/* Find the first frame of @stack; 0 if there is none. */
+static KtCaller first_frame(const KtAccounts *a, uint32_t stack)
 {
+    KtCaller c = { 0 };
     const uint64_t *pc;
     unsigned n;
-    uint8_t tag;
+    uint64_t tag;
 
     if (!a->stacks) {
-        return 0;
+        return c;
     }
     pc = kt_depot_get(a->stacks, stack, &n, &tag);
-    return pc && n ? pc[0] : 0;
+    if (pc && n) {
+        c.pc = pc[0];
+        c.era = kt_stack_tag_era(tag).first;
+    }
+    return c;
+}
+
+uint32_t kt_accounts_find_caller(const KtAccounts *a, uint64_t pc,
+                                 uint32_t era)
+{
+    uint32_t id = GPOINTER_TO_UINT(
+        g_hash_table_lookup(a->callers, GSIZE_TO_POINTER(pc)));
+
+    while (id && g_array_index(a->list, KtCaller, id).era != era) {
+        id = g_array_index(a->list, KtCaller, id).next;
+    }
+    return id;
 }
 
 /* If there is no room for another caller, it is NOBODY. */
-uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc)
+uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc, uint32_t era)
 {
-    gpointer key = GSIZE_TO_POINTER(pc);
-    uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(a->callers, key));
+    uint32_t id = pc ? kt_accounts_find_caller(a, pc, era) : NOBODY;
 
     if (id) {
         return id;
     }
-    if (a->pcs->len > MAX_CALLERS ||
+    if (a->list->len > MAX_CALLERS ||
         !kt_budget_take(a->budget, KT_MEM_ACCOUNTS, CALLER_BYTES)) {
         a->short_of_callers = true;
         return NOBODY;
     }
-    return add_caller(a, pc);
+    return add_caller(a, pc, era);
 }
 
 /* A stack without an account has the caller NOBODY. */
 uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack)
 {
     KtCells *c = &a->now.by[KT_BY_STACK];
+    KtCaller first = first_frame(a, stack);
 
-    return kt_accounts_caller(a, cell(c, stack) == &c->rest ? 0 :
-                                 first_frame(a, stack));
+    return cell(c, stack) == &c->rest ?
+           NOBODY : kt_accounts_caller(a, first.pc, first.era);
 }
 
 /* ---- events -------------------------------------------------------------- */

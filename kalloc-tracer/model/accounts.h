@@ -53,6 +53,17 @@ typedef struct KtHeld {
     uint64_t live, peak;
 } KtHeld;
 
+/**
+ * struct KtCaller - whom sums by caller belong to
+ * @era: of the module that @pc is in: the same address is another caller if
+ *       another module lies there
+ * @next: number of the next caller of the same address; 0: the last
+ */
+typedef struct KtCaller {
+    uint64_t pc;
+    uint32_t era, next;
+} KtCaller;
+
 /* The first of KtBy whose accounts are stored. Those of callers are made from
  * the accounts of stacks when somebody asks. */
 #define KT_BY_KEPT KT_BY_STACK
@@ -82,8 +93,8 @@ typedef struct KtMark {
  * struct KtAccounts - accounts of a boot
  * @now: the current ones
  * @stacks: (borrowed, nullable) backtraces, whose first frame is the caller
- * @callers: program counter -> number of the caller
- * @pcs: program counter of each number; 0 is unused
+ * @callers: program counter -> number of its first caller
+ * @list: KtCaller by number; 0 is unused
  * @short_of_callers: there was no room for some callers
  * @marks: KtMark, oldest first
  * @stray: stack -> KtStray
@@ -94,7 +105,7 @@ typedef struct KtAccounts {
     const KtDepot *stacks;
     KtBudget *budget;
     GHashTable *callers;
-    GArray *pcs;
+    GArray *list;
     bool short_of_callers;
     GPtrArray *marks;
     GHashTable *stray;
@@ -210,7 +221,10 @@ void kt_account_add(KtAccount *to, const KtAccount *a);
  *  of each. */
 KtAccount kt_cells_sum(const KtCells *c);
 /** kt_accounts_caller() - get the number of a caller; never 0. */
-uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc);
+uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc, uint32_t era);
+/** kt_accounts_find_caller() - get the number of a caller; 0 if it has none. */
+uint32_t kt_accounts_find_caller(const KtAccounts *a, uint64_t pc,
+                                 uint32_t era);
 /** kt_accounts_caller_of() - get the number of the caller of @stack: its first
  *  frame. */
 uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack);

@@ -20,8 +20,6 @@
  */
 #include "kalloc-tracer/modules/module-leaks.h"
 
-#include "kalloc-tracer/modules/module-names.h"
-
 #include <string.h>
 
 #define MAX_LOADED 8192
@@ -29,8 +27,6 @@
 #define MAX_LEAKS (1u << 18)            /* of all reports */
 #define MAX_FREES 256                   /* of a report */
 #define MAX_OTHER_CODE 64
-#define MAX_NAME_BYTES (64u << 20)      /* of modules that are loaded */
-#define MAX_NAMED_BYTES (64u << 10)     /* of a report's frames */
 
 /* An area that was the module's after @since, and up to @until. */
 typedef struct Span {
@@ -41,8 +37,6 @@ typedef struct Span {
 /**
  * struct KtModule - a loaded module, or the description in a module event
  * @us: time of the load; 0 if it was loaded before ka could see it
- * @names: (nullable) names of its functions, charged to @owner; NULL if there
- *         was no memory for them
  * @other_code: rows of not-module-code.def as addresses of this kernel; only
  *              in the description of an unload
  */
@@ -52,19 +46,15 @@ struct KtModule {
     uint64_t us;
     unsigned n;
     Span span[GS_MODULE_AREAS_MAX];
-    KtModules *owner;
-    KtModuleNames *names;
     unsigned n_other_code;
     GsModuleArea other_code[MAX_OTHER_CODE];
 };
 
 /*
- * @name_bytes: (atomic) memory of the names of all modules
  * @loaded: KtModule*, without an order
  * @reports: KtReport*, oldest first
  */
 struct KtModules {
-    uint64_t name_bytes;
     GPtrArray *loaded;
     GPtrArray *reports;
     uint64_t n_leaks;
@@ -81,21 +71,7 @@ static uint64_t report_bytes(const KtReport *r)
 
 void kt_module_free(KtModule *mod)
 {
-    uint64_t bytes;
-
-    if (!mod) {
-        return;
-    }
-    bytes = kt_module_names_bytes(mod->names);
-    __atomic_fetch_sub(&mod->owner->name_bytes, bytes, __ATOMIC_RELAXED);
-    kt_budget_release(mod->owner->budget, KT_MEM_ERRORS, bytes);
-    kt_module_names_free(mod->names);
     g_free(mod);
-}
-
-static void drop_module(gpointer p)
-{
-    kt_module_free(p);
 }
 
 static void report_free(gpointer p)
@@ -104,7 +80,6 @@ static void report_free(gpointer p)
 
     g_array_unref(r->leaks);
     g_array_unref(r->errors);
-    g_hash_table_unref(r->names);
     g_free(r);
 }
 
@@ -112,7 +87,7 @@ static void *modules_new(KtBudget *budget)
 {
     KtModules *m = g_new0(KtModules, 1);
 
-    m->loaded = g_ptr_array_new_with_free_func(drop_module);
+    m->loaded = g_ptr_array_new_with_free_func(g_free);
     m->reports = g_ptr_array_new_with_free_func(report_free);
     m->budget = budget;
     return m;
@@ -189,22 +164,6 @@ static void find_other_code(KtModule *note, const GsKernel *k)
     }
 }
 
-/* If there is no memory for the names, the module has none. */
-static void add_names(KtModules *m, KtModule *note, const GsKernel *k)
-{
-    uint64_t used = __atomic_load_n(&m->name_bytes, __ATOMIC_RELAXED);
-    uint64_t bytes;
-
-    note->names = kt_module_names_new(k, note->va, MAX_NAME_BYTES -
-                                      MIN(used, MAX_NAME_BYTES));
-    bytes = kt_module_names_bytes(note->names);
-    if (!kt_budget_take(m->budget, KT_MEM_ERRORS, bytes)) {
-        g_clear_pointer(&note->names, kt_module_names_free);
-        return;
-    }
-    __atomic_fetch_add(&m->name_bytes, bytes, __ATOMIC_RELAXED);
-}
-
 /* BPF programs are no modules here: they allocate for maps, which live longer
  * than the program. */
 static bool is_module(const GsModule *mod)
@@ -212,8 +171,8 @@ static bool is_module(const GsModule *mod)
     return strcmp(mod->name, "bpf") != 0;
 }
 
-KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
-                              uint64_t module_va, bool gone)
+KtModule *kt_modules_describe(const GsKernel *k, uint64_t module_va,
+                              bool gone)
 {
     GsModule mod;
     KtModule *note;
@@ -222,13 +181,11 @@ KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
         return NULL;
     }
     note = g_new0(KtModule, 1);
-    note->owner = m;
     note->va = module_va;
     g_strlcpy(note->name, mod.name, sizeof(note->name));
     for (unsigned i = 0; i < mod.n; i++) {
         note->span[note->n++] = (Span) { mod.area[i], 0, UINT64_MAX };
     }
-    add_names(m, note, k);
     if (gone) {
         find_other_code(note, k);
     }
@@ -322,7 +279,7 @@ static bool is_other(const KtModule *mod, uint64_t pc)
 /**
  * struct Check - the search for blocks of a module that is unloaded
  * @around: from the first to the last byte of all areas of @mod
- * @report: the result; @named_bytes: memory of the names in it
+ * @report: the result
  * @unseen: as in KtModulesNow
  */
 typedef struct Check {
@@ -332,7 +289,6 @@ typedef struct Check {
     const KtModel *model;
     const KtDepot *stacks;
     KtReport *report;
-    uint64_t named_bytes;
     bool unseen;
 } Check;
 
@@ -340,7 +296,7 @@ typedef struct Check {
 static bool is_by_module(const Check *c, uint32_t stack, uint64_t us)
 {
     unsigned n = 0;
-    uint8_t stop;
+    uint64_t stop;
     const uint64_t *pc = stack ? kt_depot_get(c->stacks, stack, &n, &stop)
                                : NULL;
 
@@ -371,7 +327,7 @@ static void set_around(Check *c)
 static bool any_frame(const Check *c, uint32_t stack)
 {
     unsigned n;
-    uint8_t stop;
+    uint64_t stop;
     const uint64_t *pc = kt_depot_get(c->stacks, stack, &n, &stop);
 
     for (unsigned i = 0; i < n; i++) {
@@ -419,39 +375,6 @@ static int by_address(const void *a, const void *b)
     return x->va < y->va ? -1 : x->va > y->va;
 }
 
-/* If the address has no name, NULL is stored, so that it is not searched
- * again. */
-static void name_frame(Check *c, const GsModuleArea *a, uint64_t pc)
-{
-    GHashTable *names = c->report->names;
-    char *name;
-
-    if (c->named_bytes >= MAX_NAMED_BYTES ||
-        g_hash_table_contains(names, &pc)) {
-        return;
-    }
-    name = kt_module_names_of(c->mod->names, a, pc);
-    c->named_bytes += (name ? strlen(name) : 0) + 64;
-    g_hash_table_insert(names, g_memdup2(&pc, sizeof(pc)), name);
-}
-
-/* Frames of @stack are named while it is known how. */
-static void name_frames(Check *c, uint32_t stack)
-{
-    unsigned n = 0;
-    uint8_t stop;
-    const uint64_t *pc = kt_depot_get(c->stacks, stack, &n, &stop);
-
-    for (unsigned i = 0; i < n * c->mod->n; i++) {
-        const GsModuleArea *a = &c->mod->span[i % c->mod->n].at;
-        uint64_t at = pc[i / c->mod->n];
-
-        if (in_area(a, at - 1)) {
-            name_frame(c, a, at);
-        }
-    }
-}
-
 static void find_leaks(Check *c)
 {
     const KtBlocks *b = &c->model->blocks;
@@ -459,16 +382,12 @@ static void find_leaks(Check *c)
 
     for (uint32_t stack = 1; stack <= n; stack++) {
         uint32_t i = kt_list_head(&b->by_alloc, stack);
-        uint64_t before = c->report->leaks->len;
 
         if (!i || !any_frame(c, stack)) {
             continue;
         }
         for (; i; i = kt_rec(b, i)->link.next) {
             examine_block(c, kt_rec(b, i));
-        }
-        if (c->report->leaks->len > before) {
-            name_frames(c, stack);
         }
     }
     g_array_sort(c->report->leaks, by_address);
@@ -493,7 +412,6 @@ static void find_bad_frees(Check *c)
         }
         r->head.bad_frees++;
         if (r->errors->len < MAX_FREES) {
-            name_frames(c, e->stack.v);
             g_array_append_val(r->errors, e->id);
         }
     }
@@ -510,8 +428,6 @@ static KtReport *report_new(KtModules *m, const KtModule *mod, uint64_t now_us)
     };
     r->leaks = g_array_new(FALSE, FALSE, sizeof(KtUnfreed));
     r->errors = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    r->names = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
-                                     g_free);
     return r;
 }
 
@@ -540,13 +456,10 @@ static void unload(KtModules *m, KtModule *note, const KtModulesNow *now)
 
     if (i < m->loaded->len) {
         KtModule *was = m->loaded->pdata[i];
-        KtModuleNames *names = was->names;
 
         note->us = was->us;
         note->n = was->n;
         memcpy(note->span, was->span, sizeof(note->span));
-        was->names = note->names;
-        note->names = names;
         g_ptr_array_remove_index_fast(m->loaded, i);
     }
     c.mod = note;

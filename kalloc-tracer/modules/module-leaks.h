@@ -31,11 +31,11 @@ extern const KtBootPart kt_modules_part;
  * unloaded (@gone)
  * @k: has the module as loaded, by @module_va
  *
- * Any thread. Returns: (owned, nullable) the description, to be freed before
- * @m; NULL if it is not a module (BPF programs are not).
+ * Any thread. Returns: (owned, nullable) the description; NULL if it is not a
+ * module (BPF programs are not).
  */
-KtModule *kt_modules_describe(KtModules *m, const GsKernel *k,
-                              uint64_t module_va, bool gone);
+KtModule *kt_modules_describe(const GsKernel *k, uint64_t module_va,
+                              bool gone);
 /** kt_module_free() - Free a description. Any thread; NULL does nothing. */
 void kt_module_free(KtModule *mod);
 
@@ -70,14 +70,12 @@ typedef struct KtUnfreed {
  * struct KtReport - what one unloaded module did not free
  * @leaks: KtUnfreed, by address
  * @errors: uint64_t, ids of errors: frees by the module that were wrong
- * @names: see kt_query_module_names()
  */
 typedef struct KtReport {
     KtModuleReport head;
     char name[64];
     GArray *leaks;
     GArray *errors;
-    GHashTable *names;
 } KtReport;
 
 /** kt_modules_reports() - (borrowed) Return all KtReport*, oldest first. */

@@ -11,6 +11,7 @@
  */
 #include "kalloc-tracer/replay/replay-ids.h"
 
+#include "kalloc-tracer/base/stack-tag.h"
 #include "kalloc-tracer/journal/event-codec.h"
 #include "kalloc-tracer/journal/definitions.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -20,6 +21,7 @@
 struct KtReplayIds {
     KtTracer *tracer;
     KtDefinitionsReader *defs;
+    const GsKernel *kernel;         /* during a call; NULL if it is unknown */
     uint64_t left;                  /* definitions that may follow */
     GArray *stack, *task, *cache;   /* [file's id - 1]: the tracer's id */
     bool *cache_named;              /* [tracer's id]: the file has an id */
@@ -48,14 +50,18 @@ static uint32_t get_id(const GArray *map, uint32_t theirs)
            g_array_index(map, uint32_t, theirs - 1) : 0;
 }
 
+/* The event that uses a stack for the first time follows, so the modules of its
+ * frames are those of now. */
 static bool define_stack(void *opaque, uint32_t id, const uint64_t *pc,
                          unsigned n, GsStop stop)
 {
     KtReplayIds *ids = opaque;
+    GsStackEra era = ids->kernel ? gs_kernel_era(ids->kernel, pc, n) :
+                                   kt_era_unknown;
 
     return may_define(ids) &&
-           set_id(ids->stack, id,
-                  kt_tracer_intern_stack(ids->tracer, pc, n, stop).v);
+           set_id(ids->stack, id, kt_tracer_intern_stack_of(
+                      ids->tracer, pc, n, stop, era).v);
 }
 
 static bool define_task(void *opaque, uint32_t id, uint32_t pid,
@@ -96,8 +102,9 @@ static bool define_cache(void *opaque, uint16_t id, const KtCacheInfo *info)
     return set_id(ids->cache, id, ours.v);
 }
 
-bool kt_replay_ids_define(KtReplayIds *ids, GsBytes *in)
+bool kt_replay_ids_define(KtReplayIds *ids, const GsKernel *k, GsBytes *in)
 {
+    ids->kernel = k;
     return kt_definitions_read(ids->defs, in);
 }
 

@@ -23,7 +23,7 @@ void kt_replay_ids_free(KtReplayIds *ids);
 
 /** kt_replay_ids_define() - Read all definitions of one frame. Returns: false
  *  if they make no sense. */
-bool kt_replay_ids_define(KtReplayIds *ids, GsBytes *in);
+bool kt_replay_ids_define(KtReplayIds *ids, const GsKernel *k, GsBytes *in);
 /** kt_replay_ids_translate() - Replace the ids in @ev. Returns: false if one is
  *  not defined. */
 bool kt_replay_ids_translate(const KtReplayIds *ids, KtEvent *ev);

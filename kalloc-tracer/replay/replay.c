@@ -325,7 +325,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_EVENTS:
         return read_events(r, f);
     case KT_FRAME_DEFS:
-        return kt_replay_ids_define(r->ids, &in);
+        return kt_replay_ids_define(r->ids, r->kernel, &in);
     case KT_FRAME_HOOKS:
         return kt_hook_names_read(kt_tracer_hooks(r->tracer), &in);
     case KT_FRAME_KERNEL:

@@ -62,12 +62,12 @@ static void pack_cells(GsOut *p, const KtCells *c)
 
 static void pack_callers(const KtAccounts *a, GsOut *p)
 {
-    gs_out_varint(p, a->pcs->len - 1);
-    for (guint id = 1; id < a->pcs->len; id++) {
-        uint64_t pc = g_array_index(a->pcs, uint64_t, id);
+    gs_out_varint(p, a->list->len - 1);
+    for (guint id = 1; id < a->list->len; id++) {
+        const KtCaller *c = &g_array_index(a->list, KtCaller, id);
 
-        gs_out_step(p, id > 1 ? g_array_index(a->pcs, uint64_t, id - 1) : 0,
-                    pc);
+        gs_out_step(p, id > 1 ? c[-1].pc : 0, c->pc);
+        gs_out_varint(p, c->era);
         gs_out_varint(p, kt_accounts_held(a, id)->peak);
     }
 }
@@ -156,24 +156,25 @@ static void unpack_cells(GsBytes *u, KtCells *c, uint64_t max)
     }
 }
 
-static void unpack_callers(KtAccounts *a, GsBytes *u, uint32_t n_stacks)
+static void unpack_callers(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
 {
-    uint64_t n = gs_bytes_upto(u, (uint64_t)n_stacks + 1,
-                               "the number of callers");
+    uint64_t n = gs_bytes_upto(u, ids->stacks + 1, "the number of callers");
     uint64_t last = 0;
 
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         uint64_t pc = gs_bytes_step(u, last);
+        uint32_t era = ids->version < KT_SNAPSHOT_ERAS ? GS_ERA_NOW :
+                       gs_bytes_upto(u, GS_ERA_NOW, "the number of a load");
 
-        kt_held_peak(kt_accounts_held(a, kt_accounts_caller(a, pc)),
+        kt_held_peak(kt_accounts_held(a, kt_accounts_caller(a, pc, era)),
                      gs_bytes_varint(u, UINT64_MAX));
         last = pc;
     }
 }
 
-static void unpack_stray(KtAccounts *a, GsBytes *u, uint32_t n_stacks)
+static void unpack_stray(KtAccounts *a, GsBytes *u, uint64_t n_stacks)
 {
-    uint64_t n = gs_bytes_upto(u, (uint64_t)n_stacks + 1,
+    uint64_t n = gs_bytes_upto(u, n_stacks + 1,
                                "the number of stray frees");
 
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
@@ -188,12 +189,11 @@ static void unpack_stray(KtAccounts *a, GsBytes *u, uint32_t n_stacks)
     }
 }
 
-void kt_accounts_unpack(KtAccounts *a, GsBytes *u, uint32_t n_stacks,
-                        uint32_t n_tasks, uint32_t n_caches)
+void kt_accounts_unpack(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
 {
     const uint64_t max[KT_BY__COUNT] = {
-        [KT_BY_STACK] = n_stacks, [KT_BY_TASK] = n_tasks,
-        [KT_BY_CACHE] = (uint64_t)n_caches + KT_LAYER__COUNT,
+        [KT_BY_STACK] = ids->stacks, [KT_BY_TASK] = ids->tasks,
+        [KT_BY_CACHE] = ids->caches + KT_LAYER__COUNT,
         [KT_BY_SIZE] = KT_SIZE_CLASSES - 1,
     };
     uint64_t *number[9];
@@ -210,8 +210,8 @@ void kt_accounts_unpack(KtAccounts *a, GsBytes *u, uint32_t n_stacks,
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         unpack_cells(u, &a->now.by[i], max[i]);
     }
-    unpack_callers(a, u, n_stacks);
-    unpack_stray(a, u, n_stacks);
+    unpack_callers(a, u, ids);
+    unpack_stray(a, u, ids->stacks);
 }
 
 /* ---- other ids ----------------------------------------------------------- */
@@ -251,10 +251,11 @@ static void move_cells(KtCells *to, const KtCells *from, KtBy by,
 
 static void move_callers(KtAccounts *to, const KtAccounts *from)
 {
-    for (guint id = 1; id < from->pcs->len; id++) {
-        uint64_t pc = g_array_index(from->pcs, uint64_t, id);
+    for (guint id = 1; id < from->list->len; id++) {
+        const KtCaller *c = &g_array_index(from->list, KtCaller, id);
 
-        kt_held_peak(kt_accounts_held(to, kt_accounts_caller(to, pc)),
+        kt_held_peak(kt_accounts_held(to,
+                                      kt_accounts_caller(to, c->pc, c->era)),
                      kt_accounts_held(from, id)->peak);
     }
 }

@@ -34,8 +34,7 @@ void kt_model_renumber(KtModel *m, const KtRenumber *to,
 /** kt_accounts_pack() - Write the accounts of now, without marks. */
 void kt_accounts_pack(const KtAccounts *a, GsOut *p);
 /** kt_accounts_unpack() - Read accounts into @a, which is empty. */
-void kt_accounts_unpack(KtAccounts *a, GsBytes *u, uint32_t n_stacks,
-                        uint32_t n_tasks, uint32_t n_caches);
+void kt_accounts_unpack(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids);
 /** kt_accounts_renumber() - Replace ids of the stream by ids of the tracer, and
  *  drop marks. What has no id here is counted under id 0: call
  *  kt_accounts_settle() afterwards. */

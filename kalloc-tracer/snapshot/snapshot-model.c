@@ -390,7 +390,7 @@ static void unpack_accounts(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
         recount(m, &m->accounts);
         return;
     }
-    kt_accounts_unpack(&m->accounts, u, ids->stacks, ids->tasks, ids->caches);
+    kt_accounts_unpack(&m->accounts, u, ids);
     if (m->accounts.off || !gs_bytes_ok(u)) {
         return;
     }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/base/stack-tag.h"
 #include "kalloc-tracer/hooks/hook-table.h"
 #include "guest-symbols/base/printable.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -81,11 +82,14 @@ static void pack_stacks(const KtDepot *d, uint32_t n_stacks, GsOut *p)
     gs_out_varint(p, n_stacks);
     for (uint32_t id = 1; id <= n_stacks; id++) {
         unsigned n;
-        uint8_t stop;
-        const uint64_t *pc = kt_depot_get(d, id, &n, &stop);
+        uint64_t tag;
+        const uint64_t *pc = kt_depot_get(d, id, &n, &tag);
+        GsStackEra era = kt_stack_tag_era(tag);
 
         gs_out_varint(p, n);
-        gs_out_varint(p, stop);
+        gs_out_varint(p, kt_stack_tag_stop(tag));
+        gs_out_varint(p, era.all);
+        gs_out_varint(p, era.first);
         for (unsigned i = 0; i < n; i++) {
             gs_out_step(p, i ? pc[i - 1] : 0, pc[i]);
         }
@@ -170,9 +174,9 @@ static void unpack_hooks(KtSnapshot *s, GsBytes *u, const KtHookTable *hooks)
 
 /* Refuse a stack that is there twice: both would get one id. */
 static void keep_stack(KtSnapshot *s, GsBytes *u, uint32_t id,
-                       const uint64_t *pc, unsigned n, uint8_t stop)
+                       const uint64_t *pc, unsigned n, uint64_t tag)
 {
-    uint32_t got = n ? kt_depot_intern(s->stacks, pc, n, stop) : id;
+    uint32_t got = n ? kt_depot_intern(s->stacks, pc, n, tag) : id;
 
     if (!got) {
         gs_bytes_fail(u, "its backtraces take more memory than mem= has for "
@@ -182,17 +186,29 @@ static void keep_stack(KtSnapshot *s, GsBytes *u, uint32_t id,
     }
 }
 
+static GsStackEra unpack_era(const KtSnapshot *s, GsBytes *u)
+{
+    GsStackEra era = kt_era_unknown;
+
+    if (kt_snapshot_has_eras(s)) {
+        era.all = gs_bytes_upto(u, GS_ERA_NOW, "the number of a load");
+        era.first = gs_bytes_upto(u, GS_ERA_NOW, "the number of a load");
+    }
+    return era;
+}
+
 static void unpack_stack(KtSnapshot *s, GsBytes *u, uint32_t id)
 {
     unsigned n = gs_bytes_upto(u, KT_MAX_FRAMES, "a backtrace's length");
-    uint8_t stop = gs_bytes_upto(u, GS_STOP__COUNT - 1, "a backtrace's end");
+    GsStop stop = gs_bytes_upto(u, GS_STOP__COUNT - 1, "a backtrace's end");
+    GsStackEra era = unpack_era(s, u);
     uint64_t pc[KT_MAX_FRAMES];
 
     for (unsigned i = 0; i < n; i++) {
         pc[i] = gs_bytes_step(u, i ? pc[i - 1] : 0);
     }
     if (gs_bytes_ok(u)) {
-        keep_stack(s, u, id, pc, n, stop);
+        keep_stack(s, u, id, pc, n, kt_stack_tag(stop, era));
     }
 }
 
@@ -379,6 +395,11 @@ void kt_snapshot_free(KtSnapshot *s)
     g_free(s);
 }
 
+bool kt_snapshot_has_eras(const KtSnapshot *s)
+{
+    return s->ids.version >= KT_SNAPSHOT_ERAS;
+}
+
 void kt_snapshot_drop_pages(KtSnapshot *s)
 {
     kt_model_drop_pages(s->model);
@@ -406,10 +427,11 @@ static uint32_t *intern_stacks(KtTracer *t, const KtSnapshot *s)
 
     for (uint32_t id = 1; id <= s->ids.stacks; id++) {
         unsigned n;
-        uint8_t stop;
-        const uint64_t *pc = kt_depot_get(s->stacks, id, &n, &stop);
+        uint64_t tag;
+        const uint64_t *pc = kt_depot_get(s->stacks, id, &n, &tag);
 
-        ids[id] = kt_tracer_intern_stack(t, pc, n, stop).v;
+        ids[id] = kt_tracer_intern_stack_of(t, pc, n, kt_stack_tag_stop(tag),
+                                            kt_stack_tag_era(tag)).v;
     }
     return ids;
 }

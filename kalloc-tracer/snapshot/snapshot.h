@@ -22,7 +22,10 @@
 
 /** KT_SNAPSHOT_VERSION - version of the stream that is written. Older versions
  *  can be read, newer ones are refused. */
-#define KT_SNAPSHOT_VERSION 2
+#define KT_SNAPSHOT_VERSION 3
+/** KT_SNAPSHOT_ERAS - the first version that says when a stack was taken, and
+ *  numbers the loads of modules. */
+#define KT_SNAPSHOT_ERAS 3
 /** KT_SNAPSHOT_MAX_BYTES - limit of an unpacked stream. */
 #define KT_SNAPSHOT_MAX_BYTES ((uint64_t)16 << 30)
 
@@ -63,6 +66,10 @@ void kt_snapshot_install(KtTracer *t, KtSnapshot *s);
 /** kt_snapshot_ids() - Return what ids of the snapshot are in the tracer; it
  *  borrows from @s. Caches are known after kt_snapshot_install(). */
 KtIdMap kt_snapshot_ids(const KtSnapshot *s);
+
+/** kt_snapshot_has_eras() - Return true if its version is KT_SNAPSHOT_ERAS or
+ *  later. */
+bool kt_snapshot_has_eras(const KtSnapshot *s);
 
 /** kt_snapshot_save() - Write a stream that has only the snapshot. */
 void kt_snapshot_save(KtTracer *t, GsStreamSink sink, void *opaque);

@@ -19,7 +19,10 @@ static KtAccountKey key_of(const KtAccounts *a, KtBy by, uint32_t id)
 
     switch (by) {
     case KT_BY_CALLER:
-        key.pc = id < a->pcs->len ? g_array_index(a->pcs, uint64_t, id) : 0;
+        if (id < a->list->len) {
+            key.pc = g_array_index(a->list, KtCaller, id).pc;
+            key.era = g_array_index(a->list, KtCaller, id).era;
+        }
         break;
     case KT_BY_STACK:
         key.stack.v = id;

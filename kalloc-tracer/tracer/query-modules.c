@@ -59,13 +59,6 @@ void kt_query_module_leaks(KtTracer *t, uint64_t id, KtBlockFn fn,
     }
 }
 
-GHashTable *kt_query_module_names(KtTracer *t, uint64_t id)
-{
-    const KtReport *r = find_report(t, id);
-
-    return r ? g_hash_table_ref(r->names) : NULL;
-}
-
 static bool has_id(const KtReport *r, uint64_t id)
 {
     for (guint i = 0; i < r->errors->len; i++) {

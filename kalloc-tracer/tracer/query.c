@@ -252,7 +252,7 @@ static GArray *find_by_stack(const KtTracer *t, uint64_t lo, uint64_t hi,
 
     for (uint32_t id = 1; id <= count; id++) {
         unsigned n;
-        uint8_t stop;
+        uint64_t stop;
         const uint64_t *pc = kt_depot_get(t->stacks, id, &n, &stop);
 
         if (any_frame(pc, n, lo, hi)) {

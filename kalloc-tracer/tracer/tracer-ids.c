@@ -6,10 +6,11 @@
  * Threads: any; the tables are thread-safe by themselves. If a table is full,
  * the id is 0, and a counter grows.
  */
+#include "kalloc-tracer/base/stack-tag.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
-                                 unsigned n, GsStop stop)
+KtStackId kt_tracer_intern_stack_of(KtTracer *t, const uint64_t *frames,
+                                    unsigned n, GsStop stop, GsStackEra era)
 {
     KtStackId id = { 0 };
 
@@ -20,21 +21,36 @@ KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
         n = KT_MAX_FRAMES;
         stop = GS_STOP_DEPTH;
     }
-    id.v = kt_depot_intern(t->stacks, frames, n, stop);
+    id.v = kt_depot_intern(t->stacks, frames, n, kt_stack_tag(stop, era));
     if (!id.v) {
         kt_counters_add(t->counters, KT_CNT_DROP_STACK, 1);
     }
     return id;
 }
 
+KtStackId kt_tracer_intern_stack(KtTracer *t, const uint64_t *frames,
+                                 unsigned n, GsStop stop)
+{
+    return kt_tracer_intern_stack_of(t, frames, n, stop, kt_era_unknown);
+}
+
 const uint64_t *kt_tracer_stack(KtTracer *t, KtStackId id, unsigned *n,
                                 GsStop *stop)
 {
-    uint8_t tag;
+    uint64_t tag;
     const uint64_t *frames = kt_depot_get(t->stacks, id.v, n, &tag);
 
-    *stop = tag;
+    *stop = kt_stack_tag_stop(tag);
     return frames;
+}
+
+GsStackEra kt_tracer_stack_era(KtTracer *t, KtStackId id)
+{
+    uint64_t tag;
+    unsigned n;
+
+    kt_depot_get(t->stacks, id.v, &n, &tag);
+    return kt_stack_tag_era(tag);
 }
 
 KtTaskId kt_tracer_intern_task(KtTracer *t, uint32_t pid,

@@ -58,7 +58,7 @@ void kt_tracer_replay_module(KtTracer *t, const GsKernel *k, uint64_t module_va,
 {
     const KtModuleEvent note = {
         .kind = kind,
-        .module = kt_modules_describe(kt_tracer_modules(t), k, module_va,
+        .module = kt_modules_describe(k, module_va,
                                       kind == KT_MODULE_EVENT_GONE),
     };
 
@@ -123,10 +123,8 @@ static void add_event(KtTracer *t, KtModuleEvent note)
 
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)
 {
-    KtModules *modules = kt_tracer_modules(t);
-
     add_event(t, (KtModuleEvent) { .module = kt_modules_describe(
-                                      modules, k, module_va, false),
+                                      k, module_va, false),
                                   .frame = module_frame(t, k, module_va) });
 }
 
@@ -148,15 +146,13 @@ static GByteArray *inherited_frame(const KtTracer *t, const GsKernel *k,
 
 void kt_tracer_inherit_modules(KtTracer *t, const GsKernel *k)
 {
-    KtModules *modules = kt_tracer_modules(t);
     GsModule mod;
 
     for (unsigned i = 0; gs_kernel_nth_module(k, i, &mod); i++) {
         add_event(t, (KtModuleEvent) {
                         .kind = KT_MODULE_EVENT_INHERITED,
-                        .module = mod.live ? kt_modules_describe(
-                                                 modules, k, mod.va, false) :
-                                             NULL,
+                        .module = mod.live ? kt_modules_describe(k, mod.va,
+                                                                 false) : NULL,
                         .frame = inherited_frame(t, k, i, mod.live) });
     }
 }
@@ -170,7 +166,7 @@ void kt_tracer_drop_module(KtTracer *t, GsKernel *k, uint64_t module_va)
     }
     add_event(t, (KtModuleEvent) { .kind = KT_MODULE_EVENT_GONE,
                                   .module = kt_modules_describe(
-                                      kt_tracer_modules(t), k, module_va, true),
+                                      k, module_va, true),
                                   .frame = gone_frame(t, module_va) });
     gs_kernel_drop_module(k, module_va);
 }

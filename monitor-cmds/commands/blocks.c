@@ -31,12 +31,12 @@ enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
 
 /**
  * struct Scan - state of a listing
+ * @kernel: (nullable) the symbols
  * @query: index query of ka alloc and ka free, NULL for a listing by address
  * @by_free: match the stack, time and task of the free, not of the allocation
  * @rows: KtBlock, the batch
  * @room: limit of rows of the batch
  * @visits: number of blocks visited in this batch
- * @walking: blocks come in address order, and their stacks must be tested
  * @resumed: all blocks up to the address @behind are done
  * @last: address of the block that was visited last
  * @stopped: the batch ended before the last block
@@ -44,6 +44,7 @@ enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
  */
 typedef struct Scan {
     KtTracer *t;
+    const GsKernel *kernel;
     const McArgs *args;
     void (*query)(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                   void *opaque);
@@ -51,7 +52,6 @@ typedef struct Scan {
     GArray *rows;
     unsigned room;
     unsigned visits;
-    bool walking;
     bool resumed;
     uint64_t behind;
     uint64_t last;
@@ -64,6 +64,7 @@ static void scan_init(Scan *s, McOut *out, const McArgs *args)
 {
     *s = (Scan) {
         .t = out->ctx->tracer,
+        .kernel = mc_symbols(out->ctx),
         .args = args,
         .rows = g_array_new(FALSE, FALSE, sizeof(KtBlock)),
         .memo = g_byte_array_new(),
@@ -79,16 +80,26 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Scan, scan_deinit)
 
 /* ---- which blocks -------------------------------------------------------- */
 
+/* If the code is a module's, that module must have been there when the stack
+ * was taken. */
+static bool is_in(const Scan *s, const McFrame *f, const McCode *code)
+{
+    return f->pc >= code->lo && f->pc <= code->hi &&
+           (!code->load || !s->kernel ||
+            gs_kernel_load_at(s->kernel, f->pc - (f->pc > code->lo),
+                              f->era) == code->load);
+}
+
 static bool stack_hits(const Scan *s, KtStackId id)
 {
-    const McRange *r = (const McRange *)s->args->pcs->data;
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc = kt_tracer_stack(s->t, id, &n, &stop);
+    const McCode *code = (const McCode *)s->args->pcs->data;
+    McStack stack = mc_stack(s->t, id);
 
-    for (unsigned i = 0; pc && i < n; i++) {
+    for (unsigned i = 0; i < stack.n; i++) {
+        McFrame frame = mc_frame(&stack, i);
+
         for (unsigned j = 0; j < s->args->pcs->len; j++) {
-            if (pc[i] >= r[j].lo && pc[i] <= r[j].hi) {
+            if (is_in(s, &frame, &code[j])) {
                 return true;
             }
         }
@@ -113,9 +124,10 @@ static bool stack_wanted(Scan *s, KtStackId id)
     return s->memo->data[id.v] == MEMO_YES;
 }
 
+/* The index has the addresses, but not whose they were. */
 static bool code_wanted(Scan *s, const KtBlock *b)
 {
-    if (!s->query || !s->walking) {
+    if (!s->query) {
         return true;
     }
     if (!s->by_free) {
@@ -161,7 +173,6 @@ static void walk_batch(Scan *s)
 {
     McRange r = s->query ? (McRange) { 0, UINT64_MAX } : s->args->va;
 
-    s->walking = true;
     begin_batch(s);
     kt_query_range(s->t, s->resumed ? s->behind + 1 : r.lo, r.hi, collect, s);
     s->resumed = true;
@@ -203,7 +214,7 @@ static void merge_rows(GArray *rows, uint64_t bound)
  */
 static void index_batch(Scan *s)
 {
-    const McRange *r = (const McRange *)s->args->pcs->data;
+    const McCode *r = (const McCode *)s->args->pcs->data;
     uint64_t bound = UINT64_MAX;
     bool stopped = false;
 

@@ -34,7 +34,6 @@ typedef struct Group {
  * @groups: Group
  * @by_key: class and stack id -> index in @groups plus one
  * @by_va: address of a block -> the same
- * @names: names of the module's functions at the time of the unload
  * @frees: KtError, the module's frees of addresses that were not allocated
  */
 typedef struct Report {
@@ -48,7 +47,6 @@ typedef struct Report {
     GArray *groups;
     GHashTable *by_key;
     GHashTable *by_va;
-    GHashTable *names;
     GArray *frees;
 } Report;
 
@@ -59,7 +57,6 @@ static void report_deinit(Report *r)
     g_clear_pointer(&r->groups, g_array_unref);
     g_clear_pointer(&r->by_key, g_hash_table_unref);
     g_clear_pointer(&r->by_va, g_hash_table_unref);
-    g_clear_pointer(&r->names, g_hash_table_unref);
     g_clear_pointer(&r->frees, g_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Report, report_deinit)
@@ -252,7 +249,6 @@ static bool next_report(Report *r, uint64_t after)
         r->sum.withdrawn = r->head.found - r->head.not_kept;
         kt_query_module_leaks(r->t, r->head.id, add_leak, r);
         kt_query_module_frees(r->t, r->head.id, add_free, r);
-        r->names = kt_query_module_names(r->t, r->head.id);
     }
     kt_query_end(r->t);
     return w.found;
@@ -421,9 +417,7 @@ bool mc_cmd_leak_module(McOut *out, const McArgs *args, GError **errp)
         r.sum.no_pages = no_pages;
         make_groups(&r);
         out->format->module(out, &r.sum);
-        out->names = r.names;
         print_rows(out, &r, &shown, &more);
-        out->names = NULL;
     }
     if (!any) {
         print_nothing(out, args);

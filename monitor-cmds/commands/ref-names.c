@@ -62,16 +62,14 @@ char *mc_ref_place(const McOut *out, const KtRef *r)
 /* Return (owned, nullable) the function that allocated the block. */
 static char *allocator_of(McOut *out, const KtBlock *b)
 {
+    McStack stack = mc_stack(out->ctx->tracer, b->alloc_stack);
+    McFrame caller = mc_caller(&stack);
     GString *s = g_string_new(NULL);
-    GsStop stop;
-    unsigned n;
-    const uint64_t *pc = kt_tracer_stack(out->ctx->tracer, b->alloc_stack, &n,
-                                         &stop);
 
-    if (!n) {
+    if (!stack.n) {
         return g_string_free(s, TRUE);
     }
-    mc_put_pc(s, out->ctx->kernel, pc[0], 0);
+    mc_put_pc(s, out->ctx->kernel, &caller);
     return g_string_free(s, FALSE);
 }
 

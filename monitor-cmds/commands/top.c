@@ -250,13 +250,12 @@ static gint compare_strays(gconstpointer a, gconstpointer b, gpointer tracer)
            mc_top_compare_stacks(tracer, x->stack, y->stack);
 }
 
-static uint64_t caller_of(KtTracer *t, KtStackId stack)
+static uint64_t caller_of(KtTracer *t, KtStackId id)
 {
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc = kt_tracer_stack(t, stack, &n, &stop);
+    McStack stack = mc_stack(t, id);
+    McFrame caller = mc_caller(&stack);
 
-    return pc && n ? pc[0] : 0;
+    return mc_top_caller_number(caller.pc, caller.era);
 }
 
 /* Join rows of the same caller, at the position of the caller's first row. */
@@ -268,12 +267,12 @@ static void join_callers(KtTracer *t, GArray *list)
     unsigned n = 0;
 
     for (unsigned i = 0; i < list->len; i++) {
-        gpointer pc = GSIZE_TO_POINTER(caller_of(t, s[i].stack));
-        guint place = GPOINTER_TO_UINT(g_hash_table_lookup(at, pc));
+        gpointer caller = GSIZE_TO_POINTER(caller_of(t, s[i].stack));
+        guint place = GPOINTER_TO_UINT(g_hash_table_lookup(at, caller));
 
         if (!place) {
             s[n++] = s[i];
-            g_hash_table_insert(at, pc, GUINT_TO_POINTER(n));
+            g_hash_table_insert(at, caller, GUINT_TO_POINTER(n));
             continue;
         }
         s[place - 1].unknown += s[i].unknown;

@@ -237,6 +237,14 @@ static const char *area_kind(const KtVmArea *area)
            area->flags & 4 ? "vmap" : "other";
 }
 
+/* The area's caller is a frame of the stack that allocated it. */
+static uint32_t era_of_area(const KtAddress *w, const KtVmArea *area)
+{
+    return w->has_block && w->block.va == area->va ?
+           kt_tracer_stack_era(w->tracer, w->block.alloc_stack).all :
+           GS_ERA_NOW;
+}
+
 static bool from_area(const KtAddress *w, GString *out)
 {
     KtVmArea area;
@@ -250,7 +258,8 @@ static bool from_area(const KtAddress *w, GString *out)
     if (area.flags & 1) {
         g_string_append_printf(out, " of physical %" PRIx64, area.phys);
     }
-    if (gs_kernel_symbolize(w->kernel, area.caller, &sym)) {
+    if (gs_kernel_symbolize_at(w->kernel, area.caller, era_of_area(w, &area),
+                               &sym)) {
         g_string_append(out, " by ");
         mc_put_word(out, sym.name);
         g_string_append_printf(out, "+0x%" PRIx64, area.caller - sym.va);

@@ -68,23 +68,22 @@ static void end(McOut *o)
 
 static void put_stack(McOut *o, KtStackId id, const GsKernel *symbols)
 {
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc;
+    McStack stack = mc_stack(o->ctx->tracer, id);
     g_autoptr(GString) name = g_string_new(NULL);
 
-    pc = id.v ? kt_tracer_stack(o->ctx->tracer, id, &n, &stop) : NULL;
     g_string_append_c(o->line, '[');
-    for (unsigned i = 0; pc && i < n; i++) {
+    for (unsigned i = 0; i < stack.n; i++) {
+        McFrame frame = mc_frame(&stack, i);
+
         if (i) {
             g_string_append_c(o->line, ',');
         }
         if (symbols) {
             g_string_truncate(name, 0);
-            mc_put_frame(o, name, true, pc[i], i ? pc[i - 1] : 0);
+            mc_put_pc(name, symbols, &frame);
             put_string(o->line, name->str);
         } else {
-            put_address(o->line, pc[i]);
+            put_address(o->line, frame.pc);
         }
     }
     g_string_append_c(o->line, ']');
@@ -362,19 +361,19 @@ static void json_control(McOut *o, const char *name, uint64_t value)
 
 /* ---- accounts ------------------------------------------------------------ */
 
-static void put_caller(McOut *o, uint64_t pc)
+static void put_caller(McOut *o, const McFrame *f)
 {
     g_autoptr(GString) name = g_string_new(NULL);
 
     put_key(o->line, "caller");
-    if (!pc) {
+    if (!f->pc) {
         g_string_append(o->line, "null");
         return;
     }
-    put_address(o->line, pc);
+    put_address(o->line, f->pc);
     if (o->symbols) {
         put_key(o->line, "caller_symbol");
-        mc_put_pc(name, o->symbols, pc, 0);
+        mc_put_pc(name, o->symbols, f);
         put_string(o->line, name->str);
     }
 }
@@ -427,7 +426,7 @@ static void put_top_key(McOut *o, const McTopTable *t, const McTopRow *row)
         put_number(o->line, "size_to", key->hi);
         break;
     default:
-        put_caller(o, key->pc);
+        put_caller(o, &(McFrame) { key->pc, 0, key->era });
         break;
     }
 }
@@ -499,15 +498,14 @@ static void json_top_note(McOut *o, const char *format, ...)
 
 static void json_stray(McOut *o, const KtStray *s, bool by_stack)
 {
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc = kt_tracer_stack(o->ctx->tracer, s->stack, &n, &stop);
+    McStack stack = mc_stack(o->ctx->tracer, s->stack);
+    McFrame caller = mc_caller(&stack);
 
     begin(o, MC_OBJ_STRAY);
     if (by_stack) {
         put_event_stack(o, s->stack);
     } else {
-        put_caller(o, pc && n ? pc[0] : 0);
+        put_caller(o, &caller);
     }
     put_number(o->line, "unknown", s->unknown);
     put_number(o->line, "invalid", s->invalid);

@@ -43,18 +43,16 @@ static void print_bytes(McOut *out, const uint8_t *data, size_t len)
 
 static void print_backtrace(McOut *out, const KtBlock *b, uint32_t crc)
 {
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc = b->alloc_stack.v ?
-        kt_tracer_stack(out->ctx->tracer, b->alloc_stack, &n, &stop) : NULL;
+    McStack stack = mc_stack(out->ctx->tracer, b->alloc_stack);
 
     mc_out_printf(out, "  backtrace (crc %x):", crc);
-    for (unsigned i = 0; pc && i < n; i++) {
+    for (unsigned i = 0; i < stack.n; i++) {
+        McFrame frame = mc_frame(&stack, i);
+
         g_string_append(out->line, "    [<");
-        mc_put_hex(out->line, pc[i], 16);
+        mc_put_hex(out->line, frame.pc, 16);
         g_string_append(out->line, ">] ");
-        mc_put_pc_as_kernel(out->line, mc_symbols(out->ctx), pc[i],
-                            i ? pc[i - 1] : 0);
+        mc_put_pc_as_kernel(out->line, mc_symbols(out->ctx), &frame);
         mc_out_end_line(out);
     }
 }

@@ -13,18 +13,17 @@
 
 static void put_stack(McOut *o, KtStackId id, bool tail)
 {
-    unsigned n = 0;
-    GsStop stop = GS_STOP_END;
-    const uint64_t *pc;
+    McStack stack = mc_stack(o->ctx->tracer, id);
 
-    pc = id.v ? kt_tracer_stack(o->ctx->tracer, id, &n, &stop) : NULL;
-    for (unsigned i = 0; pc && i < n; i++) {
+    for (unsigned i = 0; i < stack.n; i++) {
+        McFrame frame = mc_frame(&stack, i);
+
         if (i || tail) {
             g_string_append_c(o->line, ' ');
         }
-        mc_put_frame(o, o->line, o->symbols, pc[i], i ? pc[i - 1] : 0);
+        mc_put_pc(o->line, o->symbols, &frame);
     }
-    if (pc && stop == GS_STOP_REPLACED) {
+    if (stack.n && stack.stop == GS_STOP_REPLACED) {
         g_string_append(o->line, CUT);
     }
 }
@@ -347,10 +346,10 @@ static void put_columns(McOut *o, const McTopTable *t, const McTopRow *row)
     }
 }
 
-static void put_caller(McOut *o, uint64_t pc)
+static void put_caller(McOut *o, const McFrame *f)
 {
-    if (pc) {
-        mc_put_pc(o->line, o->symbols, pc, 0);
+    if (f->pc) {
+        mc_put_pc(o->line, o->symbols, f);
     } else {
         g_string_append_c(o->line, '-');
     }
@@ -403,7 +402,7 @@ static void put_top_key(McOut *o, const McTopTable *t, const McTopRow *row)
                                row->key.hi);
         break;
     default:
-        put_caller(o, row->key.pc);
+        put_caller(o, &(McFrame) { row->key.pc, 0, row->key.era });
         break;
     }
 }
@@ -448,9 +447,8 @@ static void text_top_note(McOut *o, const char *format, ...)
 
 static void text_stray(McOut *o, const KtStray *s, bool by_stack)
 {
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc = kt_tracer_stack(o->ctx->tracer, s->stack, &n, &stop);
+    McStack stack = mc_stack(o->ctx->tracer, s->stack);
+    McFrame caller = mc_caller(&stack);
 
     g_string_append_printf(o->line, "%8" PRIu64 " unknown %8" PRIu64
                            " invalid %8" PRIu64 " pages  ", s->unknown,
@@ -460,7 +458,7 @@ static void text_stray(McOut *o, const KtStray *s, bool by_stack)
         put_stack(o, s->stack, false);
         g_string_append_c(o->line, ']');
     } else {
-        put_caller(o, pc && n ? pc[0] : 0);
+        put_caller(o, &caller);
     }
     mc_out_end_line(o);
 }

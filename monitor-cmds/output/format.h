@@ -203,7 +203,6 @@ extern const McFormat mc_format_json;
  * @chunk: complete lines that were not printed yet
  * @margin: width of the margin of rows
  * @symbols: kernel for the names of program counters; NULL prints them in hex
- * @names: (nullable) program counter (uint64_t) -> name; precedes @symbols
  * @verbose: -v
  * @closed: nobody reads the output any more; nothing more is printed
  * @stat_open: JSON: the object of ka stat was begun
@@ -215,7 +214,6 @@ struct McOut {
     GString *chunk;
     unsigned margin;
     const GsKernel *symbols;
-    GHashTable *names;
     bool verbose;
     bool closed;
     bool stat_open;
@@ -264,21 +262,38 @@ void mc_put_decimal(GString *s, uint64_t v);
  *  character becomes \xNN, so that the text stays one word. */
 void mc_put_word(GString *s, const char *word);
 
+/* ---- frames ------------------------------------------------------------- */
+
 /**
- * mc_put_pc() - append a program counter as symbol+0xoff[module], in hex if no
- *               symbol covers it
+ * struct McFrame - an address of code, with what its name depends on
  * @leafward: the previous frame of the stack (nearer to the leaf), 0 if @pc is
  *            the first
+ * @era: when the stack was taken, see GsStackEra
  */
-void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward);
+typedef struct McFrame {
+    uint64_t pc, leafward;
+    uint32_t era;
+} McFrame;
+
+/** struct McStack - the frames of a stack (borrowed); @n is 0 if there is
+ *  none */
+typedef struct McStack {
+    const uint64_t *pc;
+    unsigned n;
+    GsStop stop;
+    GsStackEra era;
+} McStack;
+McStack mc_stack(KtTracer *t, KtStackId id);
+/** mc_frame() - return frame @i, less than s->n */
+McFrame mc_frame(const McStack *s, unsigned i);
+/** mc_caller() - return the first frame; its address is 0 if there is none */
+McFrame mc_caller(const McStack *s);
+
+/** mc_put_pc() - append an address as symbol+0xoff[module], by the names of its
+ *  time; in hex if no symbol covers it */
+void mc_put_pc(GString *s, const GsKernel *k, const McFrame *f);
 /** mc_put_pc_as_kernel() - the same in the kernel's format %pS:
  *  symbol+0xoff/0xsize [module] */
-void mc_put_pc_as_kernel(GString *s, const GsKernel *k, uint64_t pc,
-                         uint64_t leafward);
-
-/** mc_put_frame() - append a program counter as @o prints it; @names: use
- *  symbols */
-void mc_put_frame(McOut *o, GString *s, bool names, uint64_t pc,
-                  uint64_t leafward);
+void mc_put_pc_as_kernel(GString *s, const GsKernel *k, const McFrame *f);
 
 #endif /* MC_FORMAT_H */

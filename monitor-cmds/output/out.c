@@ -156,20 +156,21 @@ void mc_put_word(GString *s, const char *word)
  * interrupt or exception stopped is exact; such a frame follows the frame of an
  * entry stub (asm_*).
  */
-static bool symbolize_frame(const GsKernel *k, uint64_t pc, uint64_t leafward,
-                            GsSymbol *out)
+static bool symbolize_frame(const GsKernel *k, const McFrame *f, GsSymbol *out)
 {
-    bool found = gs_kernel_symbolize(k, pc, out);
+    uint64_t pc = f->pc;
+    bool found = gs_kernel_symbolize_at(k, pc, f->era, out);
     GsSymbol other;
 
     if (found && out->va != pc) {
         return true;
     }
-    if (found && leafward && gs_kernel_symbolize(k, leafward, &other) &&
+    if (found && f->leafward &&
+        gs_kernel_symbolize_at(k, f->leafward, f->era, &other) &&
         g_str_has_prefix(other.name, "asm_")) {
         return true;
     }
-    if (pc && gs_kernel_symbolize(k, pc - 1, &other) &&
+    if (pc && gs_kernel_symbolize_at(k, pc - 1, f->era, &other) &&
         gs_kernel_is_code(k, &other)) {
         *out = other;
         return true;
@@ -193,29 +194,28 @@ static void put_module(GString *s, const GsSymbol *sym)
     }
 }
 
-void mc_put_pc(GString *s, const GsKernel *k, uint64_t pc, uint64_t leafward)
+void mc_put_pc(GString *s, const GsKernel *k, const McFrame *f)
 {
     GsSymbol sym;
 
-    if (!k || !symbolize_frame(k, pc, leafward, &sym)) {
-        mc_put_hex(s, pc, 16);
+    if (!k || !symbolize_frame(k, f, &sym)) {
+        mc_put_hex(s, f->pc, 16);
         return;
     }
-    put_offset(s, &sym, pc);
+    put_offset(s, &sym, f->pc);
     put_module(s, &sym);
 }
 
-void mc_put_pc_as_kernel(GString *s, const GsKernel *k, uint64_t pc,
-                         uint64_t leafward)
+void mc_put_pc_as_kernel(GString *s, const GsKernel *k, const McFrame *f)
 {
     GsSymbol sym;
 
-    if (!k || !symbolize_frame(k, pc, leafward, &sym)) {
+    if (!k || !symbolize_frame(k, f, &sym)) {
         g_string_append(s, "0x");
-        mc_put_hex(s, pc, 16);
+        mc_put_hex(s, f->pc, 16);
         return;
     }
-    put_offset(s, &sym, pc);
+    put_offset(s, &sym, f->pc);
     g_string_append(s, "/0x");
     mc_put_hex(s, sym.size, 1);
     if (sym.module) {
@@ -224,15 +224,23 @@ void mc_put_pc_as_kernel(GString *s, const GsKernel *k, uint64_t pc,
     }
 }
 
-void mc_put_frame(McOut *o, GString *s, bool names, uint64_t pc,
-                  uint64_t leafward)
+McStack mc_stack(KtTracer *t, KtStackId id)
 {
-    const char *name = names && o->names ? g_hash_table_lookup(o->names, &pc)
-                                         : NULL;
+    McStack s = { 0 };
 
-    if (name) {
-        mc_put_word(s, name);
-    } else {
-        mc_put_pc(s, names ? o->symbols : NULL, pc, leafward);
+    if (id.v) {
+        s.pc = kt_tracer_stack(t, id, &s.n, &s.stop);
+        s.era = kt_tracer_stack_era(t, id);
     }
+    return s;
+}
+
+McFrame mc_frame(const McStack *s, unsigned i)
+{
+    return (McFrame) { s->pc[i], i ? s->pc[i - 1] : 0, s->era.all };
+}
+
+McFrame mc_caller(const McStack *s)
+{
+    return (McFrame) { s->n ? s->pc[0] : 0, 0, s->era.first };
 }

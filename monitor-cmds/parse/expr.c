@@ -394,30 +394,34 @@ static bool add_function(const GsSymbol *s, void *opaque)
 
     if (gs_kernel_is_code(f->k, s) &&
         (!f->module || g_strcmp0(f->module, s->module) == 0)) {
-        McRange r = { s->va, function_last(s) };
+        McCode c = { s->va, function_last(s), s->load };
 
-        g_array_append_val(f->out, r);
+        g_array_append_val(f->out, c);
     }
     return true;
 }
 
-static int compare_ranges(const void *a, const void *b)
+static int compare_code(const void *a, const void *b)
 {
-    const McRange *x = a;
-    const McRange *y = b;
+    const McCode *x = a;
+    const McCode *y = b;
 
+    if (x->load != y->load) {
+        return x->load < y->load ? -1 : 1;
+    }
     return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Sort the ranges and join those that overlap. */
+/* Sort the ranges and join those that overlap. Modules that lay at one address
+ * at different times have ranges of their own. */
 static void tidy_ranges(GArray *ranges)
 {
-    McRange *r = (McRange *)ranges->data;
+    McCode *r = (McCode *)ranges->data;
     unsigned n = 0;
 
-    g_array_sort(ranges, compare_ranges);
+    g_array_sort(ranges, compare_code);
     for (unsigned i = 0; i < ranges->len; i++) {
-        if (n && r[i].lo <= r[n - 1].hi) {
+        if (n && r[i].load == r[n - 1].load && r[i].lo <= r[n - 1].hi) {
             r[n - 1].hi = MAX(r[n - 1].hi, r[i].hi);
         } else {
             r[n++] = r[i];
@@ -426,7 +430,8 @@ static void tidy_ranges(GArray *ranges)
     g_array_set_size(ranges, n);
 }
 
-/* Add every function of the name, and its ".cold" part. */
+/* Add every function of the name, and its ".cold" part, also those of modules
+ * that were unloaded. */
 static bool add_functions(const McContext *ctx, const char *word,
                           const Term *t, GArray *out, GError **errp)
 {
@@ -435,12 +440,12 @@ static bool add_functions(const McContext *ctx, const char *word,
     Functions f = { .k = k, .module = t->module, .out = out };
     unsigned before = out->len;
 
-    gs_kernel_foreach_named(k, t->name, add_function, &f);
+    gs_kernel_foreach_ever_named(k, t->name, add_function, &f);
     if (out->len == before) {
         return fail(errp, MC_ERROR_UNKNOWN, word,
                     "a symbol, but not a function; <symbol>+0 is its address");
     }
-    gs_kernel_foreach_named(k, cold, add_function, &f);
+    gs_kernel_foreach_ever_named(k, cold, add_function, &f);
     tidy_ranges(out);
     return true;
 }
@@ -452,7 +457,7 @@ bool mc_parse_code(const McContext *ctx, const char *word, GArray *out,
     g_autofree char *last = NULL;
     g_auto(Term) a = { 0 };
     g_auto(Term) b = { 0 };
-    McRange r;
+    McCode r;
 
     if (!split_range(word, &first, &last, errp) ||
         !parse_term(ctx, first, &a, errp) ||
@@ -462,10 +467,10 @@ bool mc_parse_code(const McContext *ctx, const char *word, GArray *out,
     if (!last && a.alone) {
         return add_functions(ctx, word, &a, out, errp);
     }
-    r = (McRange) { a.va, a.va };
+    r = (McCode) { a.va, a.va, a.sym.load };
     if (last) {
         r.hi = b.alone ? function_last(&b.sym) : b.va;
     }
     g_array_append_val(out, r);
-    return check_order(word, &r, errp);
+    return check_order(word, &(McRange) { r.lo, r.hi }, errp);
 }

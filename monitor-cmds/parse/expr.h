@@ -13,6 +13,13 @@
 
 #include "monitor-cmds/table/tables.h"
 
+/** struct McCode - code: addresses of frames, both inclusive; @load: number of
+ *  the load of the module that must have been there, see GsStackEra; 0: any */
+typedef struct McCode {
+    uint64_t lo, hi;
+    uint32_t load;
+} McCode;
+
 /** struct McRange - the range [lo, hi], both inclusive */
 typedef struct McRange {
     uint64_t lo;
@@ -43,7 +50,7 @@ bool mc_parse_range(const McContext *ctx, const char *word, McRange *out,
                     GError **errp);
 /**
  * mc_parse_code() - parse "<pc>" or "<pc>-<pc>"; a symbol alone is its function
- * @out: McRange are appended: sorted, without overlap
+ * @out: McCode are appended: sorted, without overlap
  */
 bool mc_parse_code(const McContext *ctx, const char *word, GArray *out,
                    GError **errp);

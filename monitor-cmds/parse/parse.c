@@ -26,7 +26,7 @@ void mc_args_init(McArgs *args, const McContext *ctx)
         .ctx = ctx,
         .limit = UINT64_MAX,
         .va = { 0, UINT64_MAX },
-        .pcs = g_array_new(FALSE, FALSE, sizeof(McRange)),
+        .pcs = g_array_new(FALSE, FALSE, sizeof(McCode)),
         .words = g_ptr_array_new_with_free_func(g_free),
     };
     mc_filter_init(&args->filter);

@@ -22,7 +22,7 @@
  * @cpu: value of --cpu
  * @filter: the filter options and the size range
  * @va: the address range; unset, all addresses, if @has_va is false
- * @pcs: McRange, the code range: sorted by start, without overlap
+ * @pcs: McCode: sorted by start, without overlap
  * @name: (owned, nullable) name of the mark or module
  * @topic: command to explain (ka help), NULL for all
  * @group: (borrowed from @words) first word of several commands to explain

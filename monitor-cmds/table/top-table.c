@@ -67,21 +67,31 @@ void mc_top_free(McTopTable *t)
 
 /* ---- keys ---------------------------------------------------------------- */
 
-static uint64_t first_frame(KtTracer *t, KtStackId stack)
+static void set_caller(KtTracer *t, KtStackId stack, KtAccountKey *key)
 {
     unsigned n = 0;
     GsStop stop;
     const uint64_t *pc = stack.v ? kt_tracer_stack(t, stack, &n, &stop) :
                                    NULL;
 
-    return pc && n ? pc[0] : 0;
+    if (pc && n) {
+        key->pc = pc[0];
+        key->era = kt_tracer_stack_era(t, stack).first;
+    }
 }
 
-/* Return the module of @pc, NULL if there is none. Equal names have the same
- * pointer, valid as long as the table. */
-static const char *module_of(McTopTable *t, uint64_t pc)
+uint64_t mc_top_caller_number(uint64_t pc, uint32_t era)
 {
-    const char *name = g_hash_table_lookup(t->modules, &pc);
+    return pc ^ (uint64_t)era << 40;
+}
+
+/* Return the name of the caller's module. Equal names have the same pointer,
+ * valid as long as the table. */
+static const char *module_of(McTopTable *t, const KtAccountKey *caller)
+{
+    uint64_t pc = caller->pc;
+    uint64_t number = mc_top_caller_number(pc, caller->era);
+    const char *name = g_hash_table_lookup(t->modules, &number);
     GsSymbol sym;
     uint64_t *key;
 
@@ -89,12 +99,13 @@ static const char *module_of(McTopTable *t, uint64_t pc)
         return name;
     }
     name = "?";
-    if (pc && t->kernel && gs_kernel_symbolize(t->kernel, pc - 1, &sym)) {
+    if (pc && t->kernel &&
+        gs_kernel_symbolize_at(t->kernel, pc - 1, caller->era, &sym)) {
         name = sym.module ? g_string_chunk_insert_const(t->names, sym.module)
                           : "kernel";
     }
     key = g_new(uint64_t, 1);
-    *key = pc;
+    *key = number;
     g_hash_table_insert(t->modules, key, (char *)name);
     return name;
 }
@@ -131,7 +142,8 @@ static KtAccountKey translate(KtTracer *t, KtTracer *from,
     }
     if (k.stack.v) {
         pc = kt_tracer_stack(from, k.stack, &n, &stop);
-        k.stack = kt_tracer_intern_stack(t, pc, n, stop);
+        k.stack = kt_tracer_intern_stack_of(
+            t, pc, n, stop, kt_tracer_stack_era(from, k.stack));
     }
     if (k.task.v) {
         k.task.v = 0;
@@ -148,7 +160,7 @@ static uint64_t number_of(const McTopTable *t, const KtAccountKey *key,
 {
     switch (t->by) {
     case MC_BY_CALLER:
-        return key->pc;
+        return mc_top_caller_number(key->pc, key->era);
     case MC_BY_STACK:
         return key->stack.v;
     case MC_BY_CACHE:
@@ -164,7 +176,7 @@ static uint64_t number_of(const McTopTable *t, const KtAccountKey *key,
 
 static McTopRow *row_at(McTopTable *t, const KtAccountKey *key, bool make)
 {
-    const char *module = t->by == MC_BY_MODULE ? module_of(t, key->pc) : NULL;
+    const char *module = t->by == MC_BY_MODULE ? module_of(t, key) : NULL;
     uint64_t number = number_of(t, key, module);
     McTopRow *row = g_hash_table_lookup(t->rows, &number);
     uint64_t *copy;
@@ -201,7 +213,7 @@ static KtAccountKey key_of_block(const McTopTable *t, const KtBlock *b)
         kt_size_class_of(b->requested, &key.lo, &key.hi);
         break;
     default:
-        key.pc = first_frame(t->tracer, b->alloc_stack);
+        set_caller(t->tracer, b->alloc_stack, &key);
         break;
     }
     return key;
@@ -444,7 +456,10 @@ static int compare_keys(const McTopTable *t, const McTopRow *a,
     case MC_BY_SIZE:
         return a->key.hi < b->key.hi ? -1 : a->key.hi > b->key.hi;
     default:
-        return a->key.pc < b->key.pc ? -1 : a->key.pc > b->key.pc;
+        if (a->key.pc != b->key.pc) {
+            return a->key.pc < b->key.pc ? -1 : 1;
+        }
+        return a->key.era < b->key.era ? -1 : a->key.era > b->key.era;
     }
 }
 

@@ -79,7 +79,7 @@ typedef struct McTopTable {
     McBy by;
     bool diff;
     GHashTable *rows;       /* key as a number -> McTopRow */
-    GHashTable *modules;    /* pc -> name */
+    GHashTable *modules;    /* mc_top_caller_number() -> name */
     GStringChunk *names;    /* names of modules, each once */
     McTopRow all;
     KtTotals totals;
@@ -107,6 +107,10 @@ GPtrArray *mc_top_sorted(const McTopTable *t, McTopId sort);
  *  are signed. */
 bool mc_top_value(const McTopTable *t, const McTopRow *row, McTopId id,
                   int64_t *out);
+/** mc_top_caller_number() - return a number that identifies a caller; @era is
+ *  that of @pc, see GsStackEra. A kernel has its code within a few GiB, so the
+ *  upper bits of @pc are the same in all callers, and @era may change them. */
+uint64_t mc_top_caller_number(uint64_t pc, uint32_t era);
 /** mc_top_compare_stacks() - compare stacks by their frames, because a reader
  *  of the journal has other ids */
 int mc_top_compare_stacks(KtTracer *t, KtStackId a, KtStackId b);

@@ -164,6 +164,7 @@ static void do_modsym(TestWorld *w, GHashTable *a)
 static KtStackId read_stack(TestWorld *w, GHashTable *a)
 {
     const char *s = g_hash_table_lookup(a, "stack");
+    GsStop stop = number(a, "stop", 10, GS_STOP_END);
     g_auto(GStrv) pcs = g_strsplit(s ? s : "", ",", -1);
     uint64_t frames[KT_MAX_FRAMES];
     unsigned n = 0;
@@ -171,9 +172,12 @@ static KtStackId read_stack(TestWorld *w, GHashTable *a)
     for (; pcs[n] && n < KT_MAX_FRAMES; n++) {
         frames[n] = strtoull(pcs[n], NULL, 16);
     }
-    return n ? kt_tracer_intern_stack(w->t, frames, n,
-                                      number(a, "stop", 10, GS_STOP_END)) :
-               (KtStackId) { 0 };
+    if (!w->k) {
+        return kt_tracer_intern_stack(w->t, frames, n, stop);
+    }
+    finish_module(w);
+    return kt_tracer_intern_stack_of(w->t, frames, n, stop,
+                                     gs_kernel_era(w->k, frames, n));
 }
 
 static KtTaskId read_task(TestWorld *w, GHashTable *a)

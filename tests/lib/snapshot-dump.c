@@ -13,8 +13,10 @@ static void dump_stack(Dump *d, KtStackId id)
     unsigned n;
     GsStop stop;
     const uint64_t *pc = kt_tracer_stack(d->t, id, &n, &stop);
+    GsStackEra era = kt_tracer_stack_era(d->t, id);
 
-    g_string_append_printf(d->s, " stack %u", stop);
+    g_string_append_printf(d->s, " stack %u era %u %u", stop, era.all,
+                           era.first);
     for (unsigned i = 0; i < n; i++) {
         g_string_append_printf(d->s, ",%lx", (gulong)pc[i]);
     }
@@ -107,9 +109,11 @@ static bool dump_account(const KtAccountKey *key, const KtAccount *a,
     GPtrArray *lines = opaque;
     Dump d = { lines->pdata[0], g_string_new(NULL) };
 
-    g_string_append_printf(d.s, "account %u pc %lx layer %u size %lu-%lu %lu "
+    g_string_append_printf(d.s, "account %u pc %lx era %u layer %u "
+                           "size %lu-%lu %lu "
                            "%lu %lu %lu %lu %lu peak %lu cross %lu", key->by,
-                           (gulong)key->pc, key->layer, (gulong)key->lo,
+                           (gulong)key->pc, key->era, key->layer,
+                           (gulong)key->lo,
                            (gulong)key->hi, (gulong)a->allocs,
                            (gulong)a->asked, (gulong)a->reserved,
                            (gulong)a->frees, (gulong)a->freed_asked,

@@ -43,7 +43,8 @@ static void assert_first(GsKernel *k)
 {
     GsSymbol s;
 
-    g_assert_true(gs_modules_symbolize(k->modules, BASE + 0x1ff, &s));
+    g_assert_true(gs_modules_symbolize(k->modules, BASE + 0x1ff, GS_ERA_NOW,
+                                       &s));
     g_assert_cmpstr(s.name, ==, "first");
     g_assert_cmpuint(s.size, ==, 0x100);
 }
@@ -91,7 +92,7 @@ static void test_pack(void)
     GsOrcRule rule;
 
     add_a(to);
-    gs_kernel_unpack_modules(to, u, UINT64_MAX);
+    gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
     g_assert_true(gs_stream_in_end(reader, NULL));
     again = packed(to);
     g_assert_cmpmem(again->data, again->len, same->data, same->len);
@@ -103,6 +104,42 @@ static void test_pack(void)
                     GS_ORC_FOUND);
     g_assert_cmpint(rule.sp_off, ==, 32);
     gs_orc_reader_free(r);
+    gs_stream_in_free(reader);
+    kernel_free(k);
+    kernel_free(to);
+}
+
+/* Names of their time: a module that another one lies over keeps its names and
+ * the number of its load, and so do later loads. */
+static void test_past(void)
+{
+    const uint64_t pc = BASE + 0x110;
+    GsKernel *k = kernel_new(), *to = kernel_new();
+    g_autoptr(GByteArray) bytes = NULL;
+    uint32_t was, is;
+    GsStreamIn *reader;
+    GsSymbol s;
+    GsBytes in;
+
+    add_a(k);
+    was = gs_kernel_era(k, &pc, 1).all;
+    gs_kernel_drop_module(k, ID_A);
+    gs_kernel_add_module_data(k, ID_B, "beta", BASE, SIZE, NULL, 0, 0, NULL,
+                              NULL, 0, NULL);
+    is = gs_kernel_era(k, &pc, 1).all;
+    bytes = packed(k);
+    in = (GsBytes) { bytes->data, bytes->len };
+    reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
+    gs_kernel_unpack_modules(to, gs_stream_in(reader), UINT64_MAX, true);
+    g_assert_true(gs_stream_in_end(reader, NULL));
+    g_assert_true(gs_modules_symbolize(to->modules, pc, was, &s));
+    g_assert_cmpstr(s.module, ==, "alpha");
+    g_assert_false(gs_modules_symbolize(to->modules, pc, is, &s));
+    g_assert_cmpuint(gs_kernel_load_at(to, pc, was), ==, was);
+    g_assert_cmpuint(gs_kernel_load_at(to, pc, is), ==, is);
+    g_assert_cmpuint(gs_kernel_era(to, &pc, 1).all, ==, is);
+    add_a(to);
+    g_assert_cmpuint(gs_kernel_era(to, &pc, 1).all, ==, is + 1);
     gs_stream_in_free(reader);
     kernel_free(k);
     kernel_free(to);
@@ -130,9 +167,9 @@ static void test_nonsense(void)
         in = (GsBytes) { bytes->data, bytes->len };
         reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
         u = gs_stream_in(reader);
-        gs_kernel_unpack_modules(to, u, UINT64_MAX);
+        gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
         if (!gs_stream_in_end(reader, NULL)) {
-            gs_kernel_unpack_modules(to, u, UINT64_MAX);
+            gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
             g_assert_cmpuint(gs_modules_n(to->modules), ==, 0);
         }
         gs_stream_in_free(reader);
@@ -146,6 +183,8 @@ static void pack_head(GsOut *p, const char *name, bool area)
     gs_out_varint(p, ID_A);
     gs_out_text(p, name);
     gs_out_varint(p, 1);          /* live */
+    gs_out_varint(p, 7);          /* its load */
+    gs_out_varint(p, 0);
     gs_out_varint(p, area);
     if (area) {
         gs_out_varint(p, BASE);
@@ -180,7 +219,7 @@ static bool is_taken(const char *name, char type, const char *symbol,
     in = (GsBytes) { bytes->data, bytes->len };
     reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
     u = gs_stream_in(reader);
-    gs_kernel_unpack_modules(to, u, UINT64_MAX);
+    gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
     ok = gs_stream_in_end(reader, NULL);
     g_assert_cmpuint(gs_modules_n(to->modules), ==, ok);
     gs_stream_in_free(reader);
@@ -224,7 +263,7 @@ static char *why_not(uint64_t n)
     in = (GsBytes) { bytes->data, bytes->len };
     reader = gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
     u = gs_stream_in(reader);
-    gs_kernel_unpack_modules(to, u, UINT64_MAX);
+    gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
     g_assert_false(gs_stream_in_end(reader, &err));
     gs_stream_in_free(reader);
     kernel_free(to);
@@ -266,7 +305,7 @@ static unsigned refused_of(GsKernel *to, const GByteArray *bytes,
     g_autoptr(GsStreamIn) reader =
         gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 20);
     GsBytes *u = gs_stream_in(reader);
-    unsigned refused = gs_kernel_unpack_modules(to, u, room);
+    unsigned refused = gs_kernel_unpack_modules(to, u, room, true);
 
     g_assert_true(gs_stream_in_end(reader, NULL));
     return refused;
@@ -322,6 +361,7 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/modules-state/pack", test_pack },
+        { "/modules-state/past", test_past },
         { "/modules-state/nonsense", test_nonsense },
         { "/modules-state/names-are-printable", test_names_are_printable },
         { "/modules-state/symbols-of-all-are-bounded",

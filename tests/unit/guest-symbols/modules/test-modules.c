@@ -85,7 +85,7 @@ static void assert_names(Table *t, uint64_t va, const char *name,
 {
     GsSymbol s;
 
-    g_assert_true(gs_modules_symbolize(t->modules, va, &s));
+    g_assert_true(gs_modules_symbolize(t->modules, va, GS_ERA_NOW, &s));
     g_assert_cmpstr(s.name, ==, name);
     g_assert_cmpuint(s.size, ==, size);
 }
@@ -94,7 +94,7 @@ static void assert_nameless(Table *t, uint64_t va)
 {
     GsSymbol s;
 
-    g_assert_false(gs_modules_symbolize(t->modules, va, &s));
+    g_assert_false(gs_modules_symbolize(t->modules, va, GS_ERA_NOW, &s));
 }
 
 static void test_symbolize(void)
@@ -154,7 +154,7 @@ static bool visit(const GsSymbol *sym, void *opaque)
     GsSymbol again;
 
     /* Asking from inside must not hang. */
-    g_assert_true(gs_modules_symbolize(v->m, sym->va, &again));
+    g_assert_true(gs_modules_symbolize(v->m, sym->va, GS_ERA_NOW, &again));
     v->va[v->n++] = sym->va;
     return v->n != v->stop_after;
 }
@@ -223,7 +223,8 @@ static void test_replaced_and_cleared(void)
     GsSymbol s;
 
     add_a(t);
-    g_assert_true(gs_modules_symbolize(t->modules, BASE + 0x100, &s));
+    g_assert_true(gs_modules_symbolize(t->modules, BASE + 0x100, GS_ERA_NOW,
+                                       &s));
     name = s.name;
     add_at(t, ID_A, "alpha", BASE + 0x10000, NULL, 0);
     g_assert_cmpuint(n_modules(t), ==, 1);
@@ -298,7 +299,7 @@ static gpointer query_main(gpointer opaque)
     GsSymbol s;
 
     for (int i = 0; i < 3000; i++) {
-        if (gs_modules_symbolize(t->modules, BASE + 0x100, &s)) {
+        if (gs_modules_symbolize(t->modules, BASE + 0x100, GS_ERA_NOW, &s)) {
             g_assert_cmpstr(s.name, ==, "first");
         }
         gs_modules_lookup(t->modules, NULL, "twice", &s);

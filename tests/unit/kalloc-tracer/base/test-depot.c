@@ -36,7 +36,7 @@ static void check(const KtDepot *d, uint32_t id, uint32_t i)
     uint64_t want[20];
     unsigned n_want = make_stack(want, i);
     unsigned n;
-    uint8_t tag;
+    uint64_t tag;
     const uint64_t *pc = kt_depot_get(d, id, &n, &tag);
 
     g_assert_cmpmem(pc, n * sizeof(*pc), want, n_want * sizeof(*want));
@@ -64,7 +64,7 @@ static void grows_and_keeps(void)
 {
     KtDepot *d = kt_depot_new(STACKS);
     unsigned n;
-    uint8_t tag;
+    uint64_t tag;
     uint64_t one = 1;
     const uint64_t *first;
 
@@ -89,7 +89,7 @@ static void unknown_ids_have_no_stack(void)
 {
     KtDepot *d = kt_depot_new(10);
     unsigned n = 7;
-    uint8_t tag = 7;
+    uint64_t tag = 7;
 
     intern(d, 1);
     g_assert_null(kt_depot_get(d, 0, &n, &tag));

@@ -104,7 +104,7 @@ static void learn_modules(World *w, const GByteArray *bytes)
         gs_stream_in_new(gs_stream_from_bytes, &in, 1 << 24);
     GsBytes *u = gs_stream_in(reader);
 
-    kt_load_modules(w->t, w->k, u);
+    kt_load_modules(w->t, w->k, u, true);
     g_assert_true(gs_stream_in_end(reader, NULL));
 }
 
@@ -149,6 +149,8 @@ static void pack_module(GsOut *p, unsigned nth)
     gs_out_varint(p, area(nth, 0));
     gs_out_text(p, name);
     gs_out_varint(p, 1);          /* live */
+    gs_out_varint(p, nth + 1);    /* its load */
+    gs_out_varint(p, 0);
     for (unsigned text = 0; text < 2; text++) {
         gs_out_varint(p, AREAS);
         for (unsigned i = 0; i < AREAS; i++) {

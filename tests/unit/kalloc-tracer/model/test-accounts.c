@@ -4,6 +4,7 @@
  * accounts are compared with a naive model.
  */
 #include "tests/lib/test-main.h"
+#include "kalloc-tracer/base/stack-tag.h"
 #include "kalloc-tracer/model/accounts.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ static World *world_new(uint64_t bytes)
 
     w->budget = kt_budget_new(KT_BUDGET_MIN);
     kt_budget_cap(w->budget, KT_MEM_ACCOUNTS, bytes);
-    w->stacks = kt_depot_new(STACKS);
+    w->stacks = kt_depot_new(STACKS + 1);
     for (uint64_t i = 0; i < STACKS; i++) {
         uint64_t pc = TEXT + i * 16;
 
@@ -69,7 +70,7 @@ static void test_callers_are_sums(void)
     allocate(w, 2);
     allocate(w, 2);
     kt_tables_callers(&w->a.now, &callers);
-    a = kt_cells_get(&callers, kt_accounts_caller(&w->a, TEXT + 16));
+    a = kt_cells_get(&callers, kt_accounts_caller(&w->a, TEXT + 16, 0));
     g_assert_cmpuint(a->allocs, ==, 2);
     g_assert_cmpuint(a->asked, ==, 20);
     g_assert_cmpuint(a->peak, ==, 32);
@@ -80,10 +81,31 @@ static void test_callers_are_sums(void)
     g_assert_cmpuint(held_of(w, TEXT + 16), ==, 32);
 }
 
+/* The same address is another caller if another module lies there. */
+static void test_callers_of_their_time(void)
+{
+    g_autoptr(World) w = world_new(UINT64_MAX);
+    const uint64_t pc = TEXT + 16;
+    const GsStackEra later = { 9, 7 };
+    uint32_t stack = kt_depot_intern(w->stacks, &pc, 1,
+                                     kt_stack_tag(GS_STOP_END, later));
+    uint32_t before, after;
+
+    allocate(w, 2);
+    allocate(w, stack);
+    allocate(w, stack);
+    before = kt_accounts_find_caller(&w->a, pc, 0);
+    after = kt_accounts_find_caller(&w->a, pc, 7);
+    g_assert_true(before && after && before != after);
+    g_assert_cmpuint(kt_accounts_held(&w->a, before)->live, ==, 16);
+    g_assert_cmpuint(kt_accounts_held(&w->a, after)->live, ==, 32);
+    g_assert_cmpuint(kt_accounts_find_caller(&w->a, pc, 9), ==, 0);
+}
+
 /* Whom there is no room for is nobody, not somebody else; nothing is lost. */
 static void test_callers_without_room(void)
 {
-    g_autoptr(World) w = world_new(3 << 20);
+    g_autoptr(World) w = world_new(13 << 18);
     KtTotals totals;
     uint64_t held = 0;
 
@@ -91,10 +113,10 @@ static void test_callers_without_room(void)
         allocate(w, i);
     }
     g_assert_true(w->a.short_of_callers);
-    g_assert_cmpuint(kt_budget_used(w->budget, KT_MEM_ACCOUNTS), <=, 3 << 20);
+    g_assert_cmpuint(kt_budget_used(w->budget, KT_MEM_ACCOUNTS), <=, 13 << 18);
     g_assert_cmpuint(held_of(w, TEXT), ==, 16);
     g_assert_cmpuint(held_of(w, 0), >, 16);
-    for (uint32_t id = 1; id < w->a.pcs->len; id++) {
+    for (uint32_t id = 1; id < w->a.list->len; id++) {
         held += kt_accounts_held(&w->a, id)->live;
     }
     g_assert_cmpuint(held, ==, STACKS * 16);
@@ -170,6 +192,7 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/accounts/callers-are-sums", test_callers_are_sums },
+        { "/accounts/callers-of-their-time", test_callers_of_their_time },
         { "/accounts/callers-without-room", test_callers_without_room },
         { "/accounts/points-without-room", test_marks_without_room },
         { "/accounts/points-stay-as-they-are", test_marks_stay_as_they_are },

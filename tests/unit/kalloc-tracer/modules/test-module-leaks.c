@@ -152,32 +152,6 @@ static void test_state_is_loaded(void)
     g_assert_cmpuint(look(w).found, ==, 3);
 }
 
-/* A function at the end of its code only: what calls from before has no name,
- * and is not asked for it each time. */
-static void test_frames_without_a_name(void)
-{
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
-    g_autoptr(GHashTable) names = NULL;
-    g_autoptr(GString) script = g_string_new(
-        "module va=ffffffffc0100000 name=m base=ffffffffc0000000 size=1000\n"
-        "modsym va=ffffffffc0000ff0 name=f\n"
-        "load va=ffffffffc0100000\n");
-    KtTracer *t = test_world_tracer(w);
-
-    for (unsigned i = 0; i < 2000; i++) {
-        g_string_append_printf(script, "alloc va=ffff8880%08x size=10 "
-                               "stack=ffffffffc0000%03x\n", 0x1000 * i,
-                               0x10 + i);
-    }
-    g_string_append(script, UNLOAD);
-    test_world_events(w, script->str);
-    g_assert_cmpuint(look(w).found, ==, 2000);
-    kt_query_begin(t);
-    names = kt_query_module_names(t, 1);
-    kt_query_end(t);
-    g_assert_cmpuint(g_hash_table_size(names), ==, 1024);
-}
-
 /* The kernel is found late: the gap until then comes before its modules. */
 static void test_state_is_loaded_with_a_gap(void)
 {
@@ -201,7 +175,6 @@ int main(int argc, char **argv)
         { "/module-leaks/unloaded-while-off", test_unloaded_while_off },
         { "/module-leaks/withdrawn", test_withdrawn },
         { "/module-leaks/state-is-loaded", test_state_is_loaded },
-        { "/module-leaks/frames-without-a-name", test_frames_without_a_name },
         { "/module-leaks/state-is-loaded-with-a-gap",
           test_state_is_loaded_with_a_gap },
     };

@@ -19,7 +19,7 @@
 
 /* What is read today. A version that reads older files, too, changes this. */
 #define READS_JOURNAL   (KT_JOURNAL_VERSION == 2)
-#define READS_SNAPSHOT  (KT_SNAPSHOT_VERSION == 2)
+#define READS_SNAPSHOT  (KT_SNAPSHOT_VERSION >= 2)
 
 /* ---- what is expected --------------------------------------------------- */
 

@@ -32,11 +32,15 @@ static KtStackId some_stack(KtTracer *t, GRand *r)
 {
     uint64_t pc[KT_MAX_FRAMES];
     unsigned n = g_rand_int_range(r, 0, 9);
+    GsStackEra era = {
+        g_rand_int_range(r, 0, 3), g_rand_int_range(r, 0, 2)
+    };
 
     for (unsigned i = 0; i < n; i++) {
         pc[i] = 0xffffffff81000000ull + g_rand_int_range(r, 0, 4) * 16;
     }
-    return kt_tracer_intern_stack(t, pc, n, g_rand_int_range(r, 0, 2));
+    return kt_tracer_intern_stack_of(t, pc, n, g_rand_int_range(r, 0, 2),
+                                     era);
 }
 
 static KtTaskId some_task(KtTracer *t, GRand *r)

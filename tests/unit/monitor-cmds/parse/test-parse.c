@@ -140,7 +140,7 @@ static void test_ranges(Fixture *f, gconstpointer data)
 
 static GArray *code(Fixture *f, const char *word)
 {
-    GArray *out = g_array_new(FALSE, FALSE, sizeof(McRange));
+    GArray *out = g_array_new(FALSE, FALSE, sizeof(McCode));
     g_autoptr(GError) err = NULL;
 
     mc_parse_code(test_world_context(f->w), word, out, &err);
@@ -148,34 +148,34 @@ static GArray *code(Fixture *f, const char *word)
     return out;
 }
 
-static void check_code(Fixture *f, const char *word, const McRange *expected,
+static void check_code(Fixture *f, const char *word, const McCode *expected,
                        unsigned n)
 {
     g_autoptr(GArray) got = code(f, word);
 
     g_assert_cmpuint(got->len, ==, n);
     for (unsigned i = 0; i < n; i++) {
-        g_assert_cmphex(g_array_index(got, McRange, i).lo, ==,
+        g_assert_cmphex(g_array_index(got, McCode, i).lo, ==,
                         expected[i].lo);
-        g_assert_cmphex(g_array_index(got, McRange, i).hi, ==,
+        g_assert_cmphex(g_array_index(got, McCode, i).hi, ==,
                         expected[i].hi);
     }
 }
 
 static void test_function(Fixture *f, gconstpointer data)
 {
-    const McRange cold[] = {
+    const McCode cold[] = {
         { 0xffffffff81000100, 0xffffffff81000200 },
         { 0xffffffff81000700, 0xffffffff81000800 },
     };
-    const McRange three[] = {
+    const McCode three[] = {
         { 0xffffffff81000400, 0xffffffff81000500 },
         { 0xffffffff81000600, 0xffffffff81000700 },
         { 0xffffffffc0000000, 0xffffffffc0000100 },
     };
-    const McRange one = { 0xffffffff81000408, 0xffffffff81000408 };
+    const McCode one = { 0xffffffff81000408, 0xffffffff81000408 };
     /* up to where a call returns that is the last instruction */
-    const McRange joined = { 0xffffffff81000100, 0xffffffff81000300 };
+    const McCode joined = { 0xffffffff81000100, 0xffffffff81000300 };
 
     check_code(f, "kmalloc", cold, 2);
     check_code(f, "init", three, 3);
@@ -186,7 +186,7 @@ static void test_function(Fixture *f, gconstpointer data)
 
 static void test_data_is_no_function(Fixture *f, gconstpointer data)
 {
-    g_autoptr(GArray) out = g_array_new(FALSE, FALSE, sizeof(McRange));
+    g_autoptr(GArray) out = g_array_new(FALSE, FALSE, sizeof(McCode));
     g_autoptr(GError) err = NULL;
 
     g_assert_false(mc_parse_code(test_world_context(f->w), "jiffies", out,

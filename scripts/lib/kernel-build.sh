@@ -118,19 +118,34 @@ kernel_keep_headers() {
     cp variables "$to/.kernelvariables"
 }
 
-# kernel_build FOLDER NAME SOURCE: build a kernel into the folder.
+# kernel_objects SOURCE WORD: print the folder that kernels of a source, an
+# architecture and a compiler are compiled in. The folder stays, and make then
+# compiles only what another configuration changes. A build that was interrupted
+# may have left half a file: then, make begins with an empty folder.
+kernel_objects() {
+    local folder=$KA_CACHE/kernel-objects/${1##*/}-$2
+    [ -e "$folder/complete" ] || rm -rf -- "$folder"
+    mkdir -p "$folder"
+    rm -f -- "$folder/complete"
+    echo "$folder"
+}
+
+# kernel_build FOLDER NAME SOURCE: build a kernel into the folder. The lock of
+# the cache is held, so no other process uses the objects.
 kernel_build() {
     local dir=$1 name=$2 source=$3 files arch image cross cc make release
+    local objects
     read -r arch image cross <<<"${kernel_makes[$(kernel_arch "$name")]}"
     cc=gcc make=("ARCH=$arch" "CROSS_COMPILE=$cross")
     if [ "${kernel_needs[$name]}" = llvm ]; then
         cc=clang-$llvm_version make+=("LLVM=-$llvm_version")
     fi
     mapfile -t files < <(kernel_fragments "$name")
-    mkdir "$dir/objects"
+    objects=$(kernel_objects "$source" "$arch-$cc")
     kernel_merge "${files[@]}" >"$dir/wanted.config"
     (
-        cd "$dir/objects"
+        cd "$objects"
+        rm -f .version      # the number of builds, which a kernel shows
         export KBUILD_BUILD_USER=ka KBUILD_BUILD_HOST=ka
         export CCACHE_DIR=$KA_CACHE/ccache
         printf '%s\n' "${make[@]}" "CC=$cc" | sed 's/=/ = /' >variables
@@ -142,5 +157,6 @@ kernel_build() {
         kernel_keep "$dir" "$release" "arch/$arch/boot/$image"
         kernel_keep_headers "$dir" "$release" "${make[@]}"
     )
-    rm -rf -- "$dir/objects" "$dir/wanted.config"
+    touch "$objects/complete"
+    rm -f -- "$dir/wanted.config"
 }

@@ -329,6 +329,32 @@ with tap.test('ka-run: --share, behind an initramfs of any size and alone'):
     assert status == 2 and text.count('\n') == 1, text
 
 
+# --- kernels that are built --------------------------------------------------
+
+OBJECTS = """. scripts/lib/common.sh; . scripts/lib/kernel-build.sh
+kernel_objects /sources/linux-1 x86-gcc"""
+
+
+def kernel_objects(cache):
+    """Begin a build; return the folder of the objects and what is in it."""
+    path = subprocess.run(
+        ['bash', '-c', OBJECTS], cwd=ROOT, check=True, text=True,
+        env={**os.environ, 'KA_CACHE': cache}, stdout=subprocess.PIPE).stdout
+    return path.strip(), os.listdir(path.strip())
+
+
+with tap.test('setup: a kernel is built with the objects of a complete build '
+              'only'):
+    folder = tempfile.mkdtemp(dir=work)
+    for files, kept in (('a.o',), []), (('a.o', 'complete'), ['a.o']):
+        objects, found = kernel_objects(folder)
+        assert found == [], found
+        for name in files:
+            with open(os.path.join(objects, name), 'wb'):
+                pass
+        assert kernel_objects(folder) == (objects, kept), (files, kept)
+
+
 # --- scripts/sweep, a process ------------------------------------------------
 
 # The real set-up code, with one step that takes long. The process that the step

@@ -34,6 +34,8 @@ def cell_events(f):
 
 
 def cell_stacks(f):
+    if 'unknown' in f:
+        return '{unknown} not known'.format(**f)
     return '{compared} / {equal}'.format(**f)
 
 
@@ -88,7 +90,8 @@ Columns:
 * **events**: events in the guest's own trace of its allocators, compared with
   the tracer's: matched / missing in the tracer / in the tracer and not
   explained / matched, but no frame of the tracer's backtrace is the call site.
-* **backtraces**: compared with the kernel's own / equal.
+* **backtraces**: compared with the kernel's own / equal. `not known`: the
+  kernel has no unwinder, and each backtrace says so behind its first frame.
 * **state**: caches that agree with `/proc/slabinfo`; objects reachable from
   `init_task` that are live blocks of the right cache. `-` if the kernel has no
   types (BTF), which the program reads.

@@ -19,7 +19,6 @@ from collections import namedtuple
 from lib import ksyms, oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
-from scripts.lib.prepared import kernel_file
 
 # name: of the test. words: of the kernel's command line. config: what the
 # kernel must have been built with. load: the workload, a script of inside/
@@ -53,8 +52,7 @@ BLOCKS = '/sys/devices/system/memory/memory'
 
 
 def is_known(option, kernel):
-    with open(kernel_file(kernel, 'config'), encoding='utf-8') as f:
-        return not option.config or f'\nCONFIG_{option.config}=y\n' in f.read()
+    return not option.config or oracle.has_option(kernel, option.config)
 
 
 def errors_of(guest):

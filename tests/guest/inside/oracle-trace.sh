@@ -15,6 +15,8 @@ for cpu in "$t"/per_cpu/cpu*; do
     grep -q '^entries: 0' "$cpu/stats" ||
         /share/ka-out /share/out "$cpu/trace_pipe_raw" || exit 1
 done
+symbols=/proc/kallsyms
+[ -e $symbols ] || symbols=
 /share/ka-out /share/out "$t"/events/kmem/*/format "$t/events/header_page" \
     "$t"/events/initcall/*/format "$t/events/ftrace/kernel_stack/format" \
-    /proc/kallsyms
+    $symbols

@@ -122,7 +122,8 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
         with Guest(
                 kernel=kernel, smp=smp, run=workload, n=n, share=share,
                 out=os.path.join(tmp, 'out'), journal=log, mem=mem,
-                cmdline=words, timeout=900, **guest_args,
+                cmdline=words, timeout=900,
+                **{'kaslr': has_option(kernel, 'KALLSYMS'), **guest_args},
                 name=f'oracle-{kernel}-{smp}') as g:
             status = g.wait_done()
             assert status == 0, f'the workload ended with status {status}'
@@ -136,10 +137,19 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
         assert entries == expected, \
             f'{entries} entries decoded, the guest counts {expected}'
         ours = list(our_events(log))
-    symbols = ksyms.Symbols(files['proc.kallsyms'])
+    symbols = symbols_of(kernel, files)
     calls = [e for e in guest if e.name in ftrace.TRACED_CALLS]
     guest = [e for e in guest if e.name not in ftrace.TRACED_CALLS]
     return Run(guest, ours, symbols, stat, switched(calls, symbols))
+
+
+def symbols_of(kernel, files):
+    """Return the symbols that the guest listed. A kernel without kallsyms was
+    built here and runs where it was linked: its System.map has them."""
+    if has_option(kernel, 'KALLSYMS'):
+        return ksyms.Symbols(files['proc.kallsyms'])
+    with open(kernel_file(kernel, 'System.map'), 'rb') as f:
+        return ksyms.Symbols(f.read())
 
 
 def switched(calls, symbols):
@@ -155,6 +165,12 @@ def types(stat):
     """Return where the kernel's types are from, from the text of `ka stat`."""
     found = re.search(r'kernel\.types +(.*)', stat)
     return found.group(1) if found else ''
+
+
+def has_unwinder(stat):
+    """Return whether the tracer has something to walk stacks by, from the text
+    of `ka stat`. If not, each backtrace is the caller alone."""
+    return not re.search(r'kernel\.unwind +none', stat)
 
 
 def banner(stat):
@@ -197,10 +213,15 @@ def has_unknown_size(our):
         not (our.req and our.act)
 
 
+def has_option(kernel, name):
+    """Return whether a prepared kernel was built with CONFIG_NAME."""
+    with open(kernel_file(kernel, 'config'), encoding='utf-8') as f:
+        return f'CONFIG_{name}=y\n' in f
+
+
 def has_types(kernel):
     """Return whether a prepared kernel has BTF."""
-    with open(kernel_file(kernel, 'config'), encoding='utf-8') as f:
-        return 'CONFIG_DEBUG_INFO_BTF=y\n' in f
+    return has_option(kernel, 'DEBUG_INFO_BTF')
 
 
 class Matching:

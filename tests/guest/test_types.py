@@ -7,7 +7,9 @@ are refused with the numbers, and nothing false is reported.
 usage: test_types.py [--short] [--kernel K]...
 
 The kernel appears to lack BTF (without=types); the file is the guest's
-/sys/kernel/btf/vmlinux, as it is, or in an ELF file.
+/sys/kernel/btf/vmlinux, as it is, or in an ELF file. A kernel that was built
+here with debug information has DWARF in its vmlinux, too. If such a kernel has
+no BTF, the oracle is the listings with the BTF that pahole makes of vmlinux.
 """
 import json
 import os
@@ -21,7 +23,7 @@ from lib import oracle, programs
 from lib.btf import Btf
 from lib.tap import Tap
 from scripts.lib.guest import Guest
-from scripts.lib.prepared import kernel_arch
+from scripts.lib.prepared import kernel_arch, kernel_file
 from scripts.lib.qmp import GuestError
 
 # One vCPU whose time counts instructions, and nothing random: both runs do
@@ -111,10 +113,9 @@ def listings(guest):
 
 def own_types(kernel, folder):
     """Boot with the kernel's own types. Return listings and the raw BTF."""
-    share = oracle.make_share(os.path.join(folder, 'share'), ['types.sh'],
-                              kernel)
     out = os.path.join(folder, 'out')
-    with boot(kernel, run='types', share=share, out=out) as g:
+    with boot(kernel, run='types', share=share_of(kernel, folder),
+              out=out) as g:
         assert g.wait_done() == 0
         assert g.stat()['kernel.types'] == 'BTF'
         assert not said(g), said(g)
@@ -125,6 +126,31 @@ def own_types(kernel, folder):
             shutil.copy(os.path.join(path, 'btf.vmlinux'),
                         os.path.join(folder, 'raw'))
     return found, os.path.join(folder, 'raw')
+
+
+def share_of(kernel, folder):
+    return oracle.make_share(os.path.join(folder, 'share'), ['types.sh'],
+                             kernel)
+
+
+def types_of_pahole(kernel, folder):
+    """Make BTF of the kernel's vmlinux, and boot with it. Return listings and
+    the raw BTF."""
+    raw = os.path.join(folder, 'raw')
+    subprocess.run(['pahole', f'--btf_encode_detached={raw}',
+                    kernel_file(kernel, 'vmlinux')], check=True)
+    return types_of_file(kernel, raw, share_of(kernel, folder)), raw
+
+
+def make_dwarf(kernel, folder):
+    """Copy the kernel's vmlinux without its BTF, if there is a vmlinux. Return
+    the paths."""
+    path = os.path.join(folder, 'dwarf')
+    if not os.path.exists(kernel_file(kernel, 'vmlinux')):
+        return []
+    subprocess.run(['objcopy', '-R', '.BTF', kernel_file(kernel, 'vmlinux'),
+                    path], check=True)
+    return [path]
 
 
 def types_of_file(kernel, path, share):
@@ -198,10 +224,11 @@ def compare(tap, name, ours, wanted):
 
 
 def check_kernel(tap, kernel, short, folder):
-    wanted, raw = own_types(kernel, folder)
-    elf = make_elf(kernel, raw)
+    has_types = oracle.has_types(kernel)
+    wanted, raw = (own_types if has_types else types_of_pahole)(kernel, folder)
+    elf, dwarf = make_elf(kernel, raw), make_dwarf(kernel, folder)
     share = os.path.join(folder, 'share')
-    for path in [elf] if short else [elf, raw]:
+    for path in dwarf + ([elf] if short else [elf, raw]):
         name = f'{kernel}, types from {os.path.basename(path)}'
         compare(tap, name, types_of_file(kernel, path, share), wanted)
     larger, size = with_larger_dentry(raw)
@@ -211,7 +238,7 @@ def check_kernel(tap, kernel, short, folder):
                       f'of dentry {size}')
     with tap.test(f'{kernel}: a file without types is refused at the start'):
         check_bad_file(kernel, '/dev/null')
-    if not short:
+    if has_types and not short:
         with tap.test(f'{kernel}: a file is not used if the kernel has BTF'):
             with boot(kernel, f'types={raw}') as g:
                 g.wait_done()

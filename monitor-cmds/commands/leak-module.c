@@ -318,7 +318,7 @@ static bool traces_pages(const McContext *ctx)
     McHookStatus h;
 
     for (unsigned i = 0; i < ctx->n_hooks; i++) {
-        if (ctx->hook(ctx->hook_opaque, i, &h) && h.va &&
+        if (ctx->hook(ctx->hook_opaque, i, &h) && h.hits &&
             (g_str_has_prefix(h.name, "__alloc_pages") ||
              g_str_has_prefix(h.name, "__alloc_frozen_pages"))) {
             return true;

@@ -11,14 +11,15 @@
 typedef enum Kind {
     KIND_NUMBER,
     KIND_RB_NODE,
+    KIND_REMOVED,
 } Kind;
 
 static const struct {
     Kind kind;
-    const char *type, *member;
+    const char *cache, *type, *member;
 } rows[] = {
-#define KT_LEAK_MEMBER(kind_, type_, member_, why_) \
-    { KIND_##kind_, (type_), (member_) },
+#define KT_LEAK_MEMBER(kind_, cache_, type_, member_, why_) \
+    { KIND_##kind_, (cache_), (type_), (member_) },
 #include "kalloc-tracer/leak/skip-members.def"
 };
 
@@ -28,11 +29,13 @@ static const struct {
  * struct Finding - offsets and sizes in this kernel
  * @at, @size: of the member of each row
  * @parent, @left, @right: offsets in struct rb_node
+ * @active, @rb: offsets in struct kernfs_node
  */
 typedef struct Finding {
     KtLiveSet *w;
     uint32_t at[ROWS], size[ROWS];
     uint32_t parent, left, right;
+    uint32_t active, rb;
 } Finding;
 
 /* Return a bit for each row whose member this kernel has. */
@@ -43,10 +46,14 @@ static unsigned find_rows(Finding *f)
                                   &f->parent, NULL) &&
                  gs_kernel_member(k, "rb_node", "rb_left", &f->left, NULL) &&
                  gs_kernel_member(k, "rb_node", "rb_right", &f->right, NULL);
+    bool removed = nodes && gs_kernel_member(k, "kernfs_node", "active",
+                                             &f->active, NULL) &&
+                   gs_kernel_member(k, "kernfs_node", "rb", &f->rb, NULL);
     unsigned found = 0;
 
     for (unsigned i = 0; i < ROWS; i++) {
         if ((rows[i].kind != KIND_RB_NODE || nodes) &&
+            (rows[i].kind != KIND_REMOVED || removed) &&
             gs_kernel_member(k, rows[i].type, rows[i].member, &f->at[i],
                              &f->size[i])) {
             found |= 1u << i;
@@ -65,7 +72,7 @@ static uint8_t *rows_of_caches(const KtLiveSet *w, unsigned found)
     for (unsigned id = 1; id <= UINT16_MAX &&
          kt_tracer_cache(w->tracer, (KtCacheId) { id }, &info); id++) {
         for (unsigned i = 0; i < ROWS; i++) {
-            bits[id] |= strcmp(info.name, rows[i].type) ? 0 : found & 1u << i;
+            bits[id] |= strcmp(info.name, rows[i].cache) ? 0 : found & 1u << i;
         }
     }
     return bits;
@@ -87,12 +94,36 @@ static bool is_linked(const Finding *f, uint64_t node)
                        parent != node && (left == node || right == node));
 }
 
+/* Was the kernfs_node removed? Then it is in no tree (its rb_node points to
+ * itself), and its count of users is negative. */
+static bool is_removed(const Finding *f, uint64_t va)
+{
+    uint64_t parent;
+    int32_t active;
+
+    return f->w->mem.read(f->w->mem.opaque, va + f->active, &active,
+                          sizeof(active)) && active < 0 &&
+           kt_live_set_load(f->w, va + f->rb + f->parent, &parent) &&
+           parent == va + f->rb;
+}
+
+static bool is_stale(const Finding *f, uint64_t va, unsigned row)
+{
+    switch (rows[row].kind) {
+    case KIND_RB_NODE:
+        return !is_linked(f, va + f->at[row]);
+    case KIND_REMOVED:
+        return is_removed(f, va);
+    default:
+        return true;
+    }
+}
+
 static void skip_member(const Finding *f, uint32_t block, unsigned row)
 {
     uint32_t at = f->at[row];
 
-    if (rows[row].kind != KIND_RB_NODE ||
-        !is_linked(f, kt_live_set_block(f->w, block)->va + at)) {
+    if (is_stale(f, kt_live_set_block(f->w, block)->va, row)) {
         kt_marker_skip(f->w->scan, block, at, at + (uint64_t)f->size[row]);
     }
 }

@@ -93,8 +93,11 @@ def check_lost_module(tap, guest, lost):
                      f"{row.get('kept_by')} {row.get('kept_in')}")
     tap.figures('lost_by_module', found=len(leaks & set(lost)), of=len(lost),
                 kept=head['kept'])
+    for va in set(lost) - leaks:
+        tap.note(guest.hmp_qmp(f'ka {va:x} --history -s -n 5'))
     assert leaks == set(lost), (
-        {k: v for k, v in lost.items() if k not in leaks}, leaks - set(lost))
+        {k: v for k, v in lost.items() if k not in leaks}, leaks - set(lost),
+        head)
     assert head['leaked'] == len(leaks) and head['pages'] == 1, head
 
 

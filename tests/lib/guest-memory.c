@@ -85,6 +85,10 @@ static void lg_add_task_types(struct btf *b, int t_int, int t_long,
     btf__add_field(b, "pid", t_int, LG_TASK_PID * 8, 0);
     btf__add_field(b, "thread", thread, LG_TASK_SP * 8, 0);
     btf__add_field(b, "se", entity, LG_TASK_NODE * 8, 0);
+    btf__add_struct(b, "kernfs_node", LG_KERNFS_SIZE);
+    btf__add_field(b, "active", t_int, LG_KERNFS_ACTIVE * 8, 0);
+    btf__add_field(b, "rb", node, LG_KERNFS_RB * 8, 0);
+    btf__add_field(b, "priv", t_long, LG_KERNFS_PRIV * 8, 0);
     btf__add_union(b, "thread_union", stack);
 }
 

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Workload of test_unloaded.py: load the kernel's own modules, use some a
-# little, and unload them; then a module whose objects are all lost after its
-# unload. What waits for RCU is freed within some seconds.
+# Workload of test_unloaded.py: load and unload a module whose objects are all
+# lost then; load the kernel's own modules, use some a little, and unload them.
+# What waits for RCU is freed within some seconds.
+insmod /share/ka_lost.ko || exit 1
+rmmod ka_lost || exit 1
 for module in /share/modules/*.ko; do
     insmod "$module"
 done
@@ -25,6 +27,4 @@ while [ "$rounds" -gt 0 ]; do
     done
     rounds=$((rounds - 1))
 done
-insmod /share/ka_lost.ko || exit 1
-rmmod ka_lost || exit 1
 sleep 2

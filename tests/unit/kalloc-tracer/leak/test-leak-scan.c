@@ -339,6 +339,35 @@ static void test_flags_are_no_address(void)
     }
 }
 
+/* A kernfs_node keeps its object until it was removed: it is in no tree then,
+ * and its count is negative. */
+static void test_removed_sysfs_entries(void)
+{
+    const uint64_t va = LG_DIRECT + LG_AT_SLAB + 0x4000;
+    const struct {
+        uint32_t active;
+        uint64_t parent;
+        bool counts;
+    } row[] = {
+        { 0, 0, true }, { 0, va + LG_KERNFS_RB, true },
+        { 0x80000001, 0, true }, { 0x80000001, va + LG_KERNFS_RB, false },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(LeakGuest) g = leak_guest_new();
+        KtCacheId cache = kt_tracer_add_cache(g->t, LG_CACHE(3),
+                                              "kernfs_node_cache",
+                                              LG_KERNFS_SIZE, LG_KERNFS_SIZE);
+
+        lg_alloc(g, va, LG_KERNFS_SIZE, KT_LAYER_CACHE, cache);
+        lg_put(g, LG_IMAGE + LG_ROOT, va);
+        lg_put(g, va, (uint64_t)row[i].active << 32);
+        lg_put(g, va + LG_KERNFS_RB, row[i].parent);
+        lg_put(g, va + LG_KERNFS_PRIV, OBJECT);
+        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+    }
+}
+
 /* Requested size, and the offset of a pointer in the block. */
 static void test_words_asked_for_in_part(void)
 {
@@ -542,6 +571,7 @@ int main(int argc, char **argv)
         { "/leak/records-of-kmemleak", test_records_of_kmemleak },
         { "/leak/nodes-that-are-in-no-tree", test_nodes_that_are_in_no_tree },
         { "/leak/flags-are-no-address", test_flags_are_no_address },
+        { "/leak/removed-sysfs-entries", test_removed_sysfs_entries },
         { "/leak/words-asked-for-in-part", test_words_asked_for_in_part },
         { "/leak/a-page-that-was-a-slab", test_a_page_that_was_a_slab },
         { "/leak/struct-pages-are-in-memory", test_struct_pages_are_in_memory },

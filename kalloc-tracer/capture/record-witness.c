@@ -52,6 +52,11 @@ void kt_record_witness_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id)
         kt_guest_new_task(g, m->sp_after, kt_vcpu_arg(m->v, hook->ptr), base);
         end_hook(m, id);
         break;
+    case KT_ROLE_WITNESS_SLAB:
+        kt_guest_slab_freed(g, kt_vcpu_arg(m->v, hook->ptr),
+                            kt_vcpu_arg(m->v, hook->array));
+        end_hook(m, id);
+        break;
     default:
         await_witness(m, hook, id);
         break;

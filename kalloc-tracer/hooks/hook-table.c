@@ -154,6 +154,7 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
         [KT_ROLE_WITNESS_THREAD] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_SWITCH] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_WAKE] = "hooked if the kernel has no types",
+        [KT_ROLE_WITNESS_SLAB] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_CLONE] = "hooked if the kernel has no types",
         [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",
         [KT_ROLE_PAGE_BULK] = "another kernel version's name",

@@ -48,6 +48,8 @@ typedef enum KtRole {
     KT_ROLE_WITNESS_THREAD, /* creates a task with the comm in .array */
     KT_ROLE_WITNESS_SWITCH, /* switches from the current task in .ptr */
     KT_ROLE_WITNESS_WAKE,   /* the new task in .ptr is about to run */
+    KT_ROLE_WITNESS_SLAB,   /* frees the object in .array, whose slab has the
+                             * struct page in .ptr */
     KT_ROLE_WITNESS_CLONE,  /* returns the pid of a new task */
     /* Page allocator, hooked if pages=on; see record-pages.c. */
     KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */

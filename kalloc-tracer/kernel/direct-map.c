@@ -3,8 +3,8 @@
  * Find the direct map: see direct-map.h.
  *
  *     x86-64    both bases are in variables, which are exported to modules;
- *               without symbols for them, they can be those of a kernel that is
- *               not randomised
+ *               without symbols for them, they are learned, or those of a
+ *               kernel that is not randomised
  *     arm64     the bases are constants that depend on the configuration and
  *               the version: five widths of addresses, three layouts each
  *     riscv64   one base is in a variable, the other one of two constants
@@ -25,6 +25,22 @@ static bool load(const GsMem *mem, uint64_t va, void *to, size_t len)
 
 /* ---- x86-64 ------------------------------------------------------------- */
 
+/* Below each direct map */
+#define LOWEST  0xff00000000000000ull
+
+/* The struct page of each address is known, but not where page frame 0 is. Any
+ * address below the direct map will do, because only differences are used. */
+static KtDirectMap learned_x86_64(const KtDirectMapAt *at)
+{
+    KtDirectMap none = { UINT64_MAX, 0 };
+
+    return at->struct_page != at->learned_size ? none : (KtDirectMap) {
+        .page_offset = LOWEST,
+        .vmemmap = at->learned_base +
+                   (LOWEST >> at->page_shift) * at->struct_page,
+    };
+}
+
 /* kernel_randomize_memory() in arch/x86/mm/kaslr.c sets both variables long
  * before the first kmalloc(). Then they do not change. */
 static unsigned guess_x86_64(const KtDirectMapAt *at, const GsMem *mem,
@@ -33,6 +49,10 @@ static unsigned guess_x86_64(const KtDirectMapAt *at, const GsMem *mem,
     if (at->vmemmap_base && at->page_offset_base) {
         return load(mem, at->vmemmap_base, &out->vmemmap, 8) &&
                load(mem, at->page_offset_base, &out->page_offset, 8);
+    }
+    if (at->learned_size) {
+        out[0] = learned_x86_64(at);
+        return 1;
     }
     /* __PAGE_OFFSET_BASE_L4, _L5 in arch/x86/include/asm/page_64_types.h */
     out[0] = (KtDirectMap) { 0xffff888000000000, 0xffffea0000000000 };

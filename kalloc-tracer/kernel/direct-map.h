@@ -21,12 +21,14 @@ typedef struct KtDirectMap {
 } KtDirectMap;
 
 /** struct KtDirectMapAt - what a kernel's symbols and types say about it;
- *  addresses of variables, 0 if there is no such variable */
+ *  addresses of variables, 0 if there is no such variable. @learned_size,
+ *  @learned_base: 0, or what KtSlabWitnesses learned of an x86-64 kernel */
 typedef struct KtDirectMapAt {
     GsArchId arch;
     unsigned page_shift;
     uint64_t struct_page;           /* bytes */
     uint64_t vmemmap_base, page_offset_base;
+    uint64_t learned_size, learned_base;
     uint64_t memstart_addr;
     uint64_t va_pa_offset, ram_base, ram_base_pfn, l4, l5;
 } KtDirectMapAt;

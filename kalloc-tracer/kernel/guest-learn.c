@@ -10,6 +10,7 @@
 #include "kalloc-tracer/kernel/guest-internal.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/page-witnesses.h"
+#include "kalloc-tracer/kernel/slab-witnesses.h"
 #include "kalloc-tracer/kernel/task-witnesses.h"
 
 #include <inttypes.h>
@@ -18,11 +19,13 @@ struct KtLearner {
     GMutex lock;
     bool caches, tasks, pages;        /* are these to be learned? */
     bool current;
+    bool slabs;                 /* atomic: to be learned before pages */
     bool comm_known, pid_known, tasks_known;    /* atomic */
     unsigned contradicted;      /* members; they are counted */
     KtCacheWitnesses cache;
     KtTaskWitnesses task;
     KtPageWitnesses page;
+    KtSlabWitnesses slab;
 };
 
 static uint64_t symbol(const GsKernel *k, const char *name)
@@ -30,6 +33,16 @@ static uint64_t symbol(const GsKernel *k, const char *name)
     GsSymbol sym;
 
     return gs_kernel_variable(k, name, &sym) ? sym.va : 0;
+}
+
+/* Has the kernel no symbols that say where its struct pages are? */
+static bool needs_slabs(const KtGuest *g)
+{
+    const KtDirectMapAt *at = &g->at.direct_map;
+
+    return at->arch == GS_ARCH_X86_64 &&
+           !(at->vmemmap_base && at->page_offset_base) &&
+           symbol(g->kernel, "__slab_free");
 }
 
 KtLearner *kt_learner_new(const KtGuest *g)
@@ -47,6 +60,8 @@ KtLearner *kt_learner_new(const KtGuest *g)
     l->comm_known = l->pid_known = l->tasks_known = !l->tasks;
     l->current = l->tasks && !at->base_is_task && !at->current_task;
     l->pages = !at->has_pages;
+    l->slabs = l->pages && needs_slabs(g);
+    l->slab.page_shift = at->page_shift;
     l->page.view = g->view;
     l->page.at = at->direct_map;
     l->page.at.va_pa_offset = symbol(g->kernel, "kernel_map");
@@ -77,7 +92,8 @@ static void unlock(KtGuest *g)
     unsigned n = l->cache.name.contradicted + l->cache.size.contradicted +
                  l->cache.object_size.contradicted +
                  l->task.current.contradicted + l->task.comm.contradicted +
-                 l->task.pid.contradicted + l->page.votes.contradicted;
+                 l->task.pid.contradicted + l->page.votes.contradicted +
+                 l->slab.contradicted;
 
     if (n > l->contradicted) {
         kt_tracer_count(g->tracer, KT_CNT_TYPES_CONTRADICTED,
@@ -228,11 +244,41 @@ static void publish_pages(KtGuest *g)
     kt_guest_set_direct_map(g, &layout->map);
 }
 
+/* Learner's lock held. If calls contradict each other, the places of a kernel
+ * that is not randomised are tried. */
+static void slab_freed(KtLearner *l, uint64_t slab, uint64_t object)
+{
+    const KtSlabBase *found;
+
+    kt_slab_witnesses_freed(&l->slab, slab, object);
+    found = kt_slab_witnesses_learned(&l->slab);
+    if (found) {
+        l->page.at.learned_size = found->struct_page;
+        l->page.at.learned_base = found->base;
+    }
+    if (found || l->slab.contradicted) {
+        __atomic_store_n(&l->slabs, false, __ATOMIC_RELAXED);
+    }
+}
+
+void kt_guest_slab_freed(KtGuest *g, uint64_t slab, uint64_t object)
+{
+    KtLearner *l = g->learner;
+
+    if (l && __atomic_load_n(&l->slabs, __ATOMIC_RELAXED)) {
+        lock(l);
+        if (l->slabs) {
+            slab_freed(l, slab, object);
+        }
+        unlock(g);
+    }
+}
+
 void kt_guest_learn_pages(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
     KtLearner *l = g->learner;
 
-    if (!l || !l->pages) {
+    if (!l || !l->pages || __atomic_load_n(&l->slabs, __ATOMIC_RELAXED)) {
         return;
     }
     lock(l);
@@ -354,6 +400,7 @@ void kt_guest_unpack_learned(KtGuest *g, GsBytes *u)
     publish_caches(g);
     publish_tasks(g);
     if (l->page.learned) {
+        l->slabs = false;
         l->page.layout.map = (KtDirectMap) { g->page_offset, g->vmemmap };
         publish_pages(g);
     }
@@ -378,6 +425,8 @@ bool kt_guest_learns(const KtGuest *g, KtRole role)
     case KT_ROLE_WITNESS_NAME:
     case KT_ROLE_WITNESS_THREAD:
         return !__atomic_load_n(&l->comm_known, __ATOMIC_RELAXED);
+    case KT_ROLE_WITNESS_SLAB:
+        return __atomic_load_n(&l->slabs, __ATOMIC_RELAXED);
     case KT_ROLE_WITNESS_WAKE:
         return !__atomic_load_n(&l->tasks_known, __ATOMIC_RELAXED);
     default:

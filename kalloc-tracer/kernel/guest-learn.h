@@ -41,6 +41,9 @@ void kt_guest_task_switch(KtGuest *g, uint64_t base, uint64_t prev);
 /** kt_guest_new_task() - wake_up_new_task(@task) is entered. @sp: the stack
  *  pointer after its return; @base: value of GS_REG_BASE */
 void kt_guest_new_task(KtGuest *g, uint64_t sp, uint64_t task, uint64_t base);
+/** kt_guest_slab_freed() - __slab_free() is entered, with the struct page @slab
+ *  and @object. */
+void kt_guest_slab_freed(KtGuest *g, uint64_t slab, uint64_t object);
 /** kt_guest_cloned() - kernel_clone() returns @result. @sp: the stack pointer
  *  after its return */
 void kt_guest_cloned(KtGuest *g, uint64_t sp, uint64_t result);

@@ -7,6 +7,7 @@
  * whose head is not read; so some witnesses must lie in a later one.
  */
 #include "kalloc-tracer/kernel/page-witnesses.h"
+#include "kalloc-tracer/kernel/slab-witnesses.h"
 
 #include <string.h>
 
@@ -16,10 +17,7 @@
 #define VARIABLES       10      /* words of riscv64's struct kernel_mapping */
 #define MAPS            (KT_DIRECT_MAP_MAX * VARIABLES)
 
-/* 56: without MEMCG, not aligned; 80: KMSAN. */
-static const uint32_t page_sizes[] = { 64, 56, 72, 80, 96, 128 };
-
-#define SIZES           G_N_ELEMENTS(page_sizes)
+#define SIZES           KT_PAGE_SIZES
 
 static bool read_word(KtView view, uint64_t va, uint64_t *out)
 {
@@ -103,7 +101,7 @@ static uint64_t base_of(const Witness *w, unsigned size, unsigned i)
     const KtDirectMap *map = &w->map[size][i];
 
     return map->vmemmap -
-           (map->page_offset >> w->page_shift) * page_sizes[size];
+           (map->page_offset >> w->page_shift) * kt_page_sizes[size];
 }
 
 /* Has an earlier place the same struct pages? On arm64, the layouts for 48 and
@@ -135,7 +133,7 @@ static KtPageLayout layout_of(const Witness *w, uint32_t number)
     return (KtPageLayout) {
         .map = w->map[size][number / (WORDS * WORDS * SIZES)],
         .page_shift = w->page_shift,
-        .struct_page = page_sizes[size],
+        .struct_page = kt_page_sizes[size],
         .page_head = number / WORDS % WORDS * 8,
         .slab_cache = number % WORDS * 8,
     };
@@ -181,7 +179,7 @@ void kt_page_witnesses_object(KtPageWitnesses *w, uint64_t cache,
     now->object = object;
     now->cache = cache;
     for (unsigned i = 0; i < SIZES; i++) {
-        now->n = find_maps(w, page_sizes[i], now->map[i]);
+        now->n = find_maps(w, kt_page_sizes[i], now->map[i]);
         remove_doubles(now, i);
     }
     if (now->n) {

@@ -9,6 +9,7 @@
  */
 #include "kalloc-tracer/kernel/cache-witnesses.h"
 #include "kalloc-tracer/kernel/page-witnesses.h"
+#include "kalloc-tracer/kernel/slab-witnesses.h"
 #include "kalloc-tracer/kernel/task-witnesses.h"
 
 #include <stdlib.h>
@@ -51,6 +52,7 @@ typedef struct All {
     KtCacheWitnesses cache;
     KtTaskWitnesses task;
     KtPageWitnesses page;
+    KtSlabWitnesses slab;
 } All;
 
 static void call_cache(KtCacheWitnesses *w, uint8_t kind, uint64_t a,
@@ -93,6 +95,22 @@ static void call_task(KtTaskWitnesses *w, uint8_t kind, uint64_t a, uint64_t b)
     }
 }
 
+static void call_page(All *all, uint8_t kind, uint64_t a, uint64_t b)
+{
+    const KtSlabBase *found;
+
+    if (kind < 64) {
+        kt_page_witnesses_object(&all->page, a, b);
+        return;
+    }
+    kt_slab_witnesses_freed(&all->slab, a, b);
+    found = kt_slab_witnesses_learned(&all->slab);
+    if (found) {
+        all->page.at.learned_size = found->struct_page;
+        all->page.at.learned_base = found->base;
+    }
+}
+
 static void check(const All *all)
 {
     const KtTaskWitnesses *t = &all->task;
@@ -127,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     fill(data, len);
     all = g_new0(All, 1);
     all->cache.view = all->page.view = view;
-    all->cache.page_shift = 12;
+    all->cache.page_shift = all->slab.page_shift = 12;
     all->page.at = (KtDirectMapAt) {
         .arch = data[0] % GS_ARCH__COUNT, .page_shift = 12,
     };
@@ -143,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             call_task(&all->task, data[i] / 3, a, b);
             break;
         default:
-            kt_page_witnesses_object(&all->page, a, b);
+            call_page(all, data[i] / 3, a, b);
             break;
         }
         check(all);

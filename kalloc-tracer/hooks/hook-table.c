@@ -146,8 +146,7 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
         [KT_ROLE_KEXEC] = "a kernel that kexec starts is not noticed",
         [KT_ROLE_BPF_ADD] = "BPF programs have no names",
         [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",
-        [KT_ROLE_CACHE_DESTROY] = "objects left in a destroyed cache are no "
-                                  "error",
+        [KT_ROLE_CACHE_DESTROY] = "objects left in a cache are no error",
         [KT_ROLE_WITNESS_CACHE] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_BOOT_CACHE] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_NAME] = "hooked if the kernel has no types",

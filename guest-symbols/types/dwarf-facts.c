@@ -122,3 +122,19 @@ bool gs_dwarf_target(GsDwarfFacts *f, Dwarf_Die *die)
 {
     return f->has_type && dwarf_formref_die(&f->type, die);
 }
+
+bool gs_dwarf_child(Dwarf_Die *die, Dwarf_Die *child)
+{
+    return !dwarf_child(die, child);
+}
+
+bool gs_dwarf_next(Dwarf_Die *die)
+{
+    Dwarf_Die next;
+
+    if (dwarf_siblingof(die, &next) || next.addr <= die->addr) {
+        return false;
+    }
+    *die = next;
+    return true;
+}

@@ -32,6 +32,12 @@ GsDwarfFacts gs_dwarf_facts(Dwarf_Die *die);
 /** gs_dwarf_target() - find the type that an entry refers to; false if it
  *  refers to none. */
 bool gs_dwarf_target(GsDwarfFacts *f, Dwarf_Die *die);
+/** gs_dwarf_child() - find the first entry inside @die; false if there is
+ *  none. */
+bool gs_dwarf_child(Dwarf_Die *die, Dwarf_Die *child);
+/** gs_dwarf_next() - go to the next entry beside @die; false at the end, and if
+ *  the next one is not behind it: a damaged file can lead back. */
+bool gs_dwarf_next(Dwarf_Die *die);
 /** gs_dwarf_number() - return a value that may be negative; 0 if the attribute
  *  is no number. */
 int64_t gs_dwarf_number(Dwarf_Attribute *a);

@@ -26,8 +26,9 @@
 #define CHAIN_MAX       32
 #define BYTES_MAX       (60u << 20)     /* of the section, see btf-records.c */
 #define BIT_MAX         (1u << 24)      /* offset of a member with kind_flag */
+#define NAMELESS        (1u << 31)      /* no line number */
 
-/* What tells two types apart; zeros for what does not apply. */
+/* What tells two types apart; zeros for what does not apply, see key_of(). */
 typedef struct Key {
     uint32_t tag, name, size, line;
 } Key;
@@ -80,23 +81,28 @@ static void read_later(Types *t, const Dwarf_Die *die, uint32_t id)
     g_queue_push_tail(&t->todo, todo);
 }
 
-/* Return an id for a struct, union or enum. One without a name is known only
- * to its user, so it is read for each. */
+/* What tells a compound type from others. One without a name is known only to
+ * its user, by its place in the file. */
+static Key key_of(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
+{
+    uint64_t at = (uintptr_t)die->addr;
+
+    return f->name ? (Key) { dwarf_tag(die),
+                             gs_btf_writer_name(t->out, f->name), f->size,
+                             f->line } :
+                     (Key) { dwarf_tag(die), 0, at, at >> 32 | NAMELESS };
+}
+
+/* Return an id for a struct, union or enum. */
 static uint32_t intern_compound(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 {
-    bool is_new = true;
     uint32_t id;
+    bool is_new;
 
     if (!f->has_size || f->is_declaration) {
         return 0;
     }
-    if (f->name) {
-        id = intern(t, (Key) { dwarf_tag(die),
-                               gs_btf_writer_name(t->out, f->name),
-                               f->size, f->line }, &is_new);
-    } else {
-        id = gs_btf_writer_reserve(t->out);
-    }
+    id = intern(t, key_of(t, die, f), &is_new);
     if (is_new) {
         read_later(t, die, id);
     }
@@ -145,8 +151,8 @@ static uint32_t intern_array(Types *t, Dwarf_Die *die, uint32_t element)
     uint64_t n = 1;
     Dwarf_Die range;
 
-    for (int more = dwarf_child(die, &range); !more && n <= UINT32_MAX;
-         more = dwarf_siblingof(&range, &range)) {
+    for (bool more = gs_dwarf_child(die, &range); more && n <= UINT32_MAX;
+          more = gs_dwarf_next(&range)) {
         GsDwarfFacts r = gs_dwarf_facts(&range);
 
         if (dwarf_tag(&range) == DW_TAG_subrange_type) {
@@ -300,8 +306,8 @@ static void put_compound(Types *t, Dwarf_Die *die, const GsDwarfFacts *f,
     g_autoptr(GArray) words = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     Dwarf_Die member;
 
-    for (int more = dwarf_child(die, &member); !more;
-         more = dwarf_siblingof(&member, &member)) {
+    for (bool more = gs_dwarf_child(die, &member); more;
+          more = gs_dwarf_next(&member)) {
         if (dwarf_tag(&member) == DW_TAG_member) {
             put_member(t, &member, words);
         }
@@ -326,8 +332,8 @@ static void put_enum(Types *t, Dwarf_Die *die, const GsDwarfFacts *f,
     g_autoptr(GArray) words = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     Dwarf_Die one;
 
-    for (int more = dwarf_child(die, &one); !more;
-         more = dwarf_siblingof(&one, &one)) {
+    for (bool more = gs_dwarf_child(die, &one); more;
+          more = gs_dwarf_next(&one)) {
         uint64_t v = enumerator_value(&one);
         const uint32_t row[] = {
             gs_btf_writer_name(t->out, gs_dwarf_facts(&one).name), v, v >> 32,
@@ -367,7 +373,7 @@ static void add_enum(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 
     if (f->name) {
         intern_compound(t, die, f);
-    } else if (!dwarf_child(die, &first)) {
+    } else if (gs_dwarf_child(die, &first)) {
         id = intern(t, (Key) { DW_TAG_enumerator,
                                gs_btf_writer_name(t->out,
                                                   gs_dwarf_facts(&first).name),
@@ -384,8 +390,8 @@ static void put_function(Types *t, Dwarf_Die *die, uint32_t name, uint32_t id)
     Dwarf_Die param;
     uint32_t proto;
 
-    for (int more = dwarf_child(die, &param); !more;
-         more = dwarf_siblingof(&param, &param)) {
+    for (bool more = gs_dwarf_child(die, &param); more;
+          more = gs_dwarf_next(&param)) {
         if (dwarf_tag(&param) == DW_TAG_formal_parameter) {
             const uint32_t row[] = {
                 gs_btf_writer_name(t->out, gs_dwarf_facts(&param).name), 0,
@@ -450,8 +456,8 @@ static bool add_unit(Types *t, Dwarf_Die *unit)
 {
     Dwarf_Die die;
 
-    for (int more = dwarf_child(unit, &die); !more;
-         more = dwarf_siblingof(&die, &die)) {
+    for (bool more = gs_dwarf_child(unit, &die); more;
+          more = gs_dwarf_next(&die)) {
         add_die(t, &die);
         if (gs_btf_writer_bytes(t->out) > BYTES_MAX) {
             return false;

@@ -86,9 +86,10 @@ typedef enum KtEventFlag {
     /** FREE by kfree(): cache was read from the slab at va just now; it is 0
      *  if the page there is no slab of a known cache. */
     KT_EVF_SLAB_READ = 1 << 4,
-    /** FREE by vunmap(): vmap() made no block, so what is unmapped is wrong if
-     *  it is one. */
+    /** FREE by vunmap(): what is unmapped is wrong if it is a block. */
     KT_EVF_UNMAP = 1 << 4,
+    /** With KT_EVF_UNMAP: vmap() made blocks, so it may be one of these. */
+    KT_EVF_OWNED = 1 << 5,
     /** FREE: the caller passed size, which should be the requested size. */
     KT_EVF_SIZED = 1 << 5,
     /** GAP: one of the dropped calls hands out memory, which will not be in

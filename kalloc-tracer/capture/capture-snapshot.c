@@ -146,6 +146,9 @@ static void unpack_hooks(KtCapture *c, KtBoot *boot, GsBytes *u,
         if (id.v) {
             c->vcpu[0].hits[id.v] = hits;
             boot->inner_records[id.v] = records;
+            /* With which flags it was called is not known. */
+            boot->put_pages |= hits &&
+                               (boot->row[id.v].flags & KT_HOOK_PUT_PAGES);
         }
     }
 }
@@ -231,7 +234,6 @@ static bool resume_kernel(KtCapture *c, GsKernel *k, const KtResume *r,
     kt_kernel_at_clear(&at);
     c->shared.kernel = k;
     boot = kt_capture_new_boot(c);
-    boot->put_pages = true;         /* nobody knows whether it was */
     unpack_boot(c, boot, u, r->saved);
     unpack_learned(boot, reader);
     kt_tracer_inherit_modules(c->shared.tracer, k);

@@ -193,12 +193,13 @@ static void enter_free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                    (KtCacheId) { 0 }, KT_EVF_INSIDE | flags);
 }
 
-/* vunmap() frees a block only if vmap() made blocks. */
+/* vunmap() may free a block only if vmap() made blocks. */
 static void enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     bool made = __atomic_load_n(&m->boot->put_pages, __ATOMIC_RELAXED);
 
-    enter_free_inside(m, hook, id, made ? 0 : KT_EVF_UNMAP);
+    enter_free_inside(m, hook, id,
+                      KT_EVF_UNMAP | (made ? KT_EVF_OWNED : 0));
 }
 
 /*

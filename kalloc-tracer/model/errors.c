@@ -29,7 +29,8 @@ static const struct {
  *
  * Blocks of pages are in another map; here they are what kfree() and vfree()
  * find if nothing else is at the address. Then the hooks of the page allocator
- * record what becomes of the pages.
+ * record what becomes of the pages. free_pages() of a slab's page is refused if
+ * the kernel checks pages ("Bad page state").
  */
 typedef enum Pair { RIGHT, KEPT, FREED } Pair;
 
@@ -40,7 +41,7 @@ static const uint8_t pairs[KT_FAMILY__COUNT][KT_LAYER__COUNT] = {
     [KT_FAMILY_CACHE] =  { KEPT,  RIGHT, KEPT,  RIGHT, KEPT,  KEPT,  KEPT },
     [KT_FAMILY_VFREE] =  { KEPT,  KEPT,  KEPT,  KEPT,  RIGHT, KEPT,  KEPT },
     [KT_FAMILY_PERCPU] = { KEPT,  KEPT,  KEPT,  KEPT,  KEPT,  RIGHT, KEPT },
-    [KT_FAMILY_PAGES] =  { FREED, FREED, FREED, FREED, FREED, FREED, RIGHT },
+    [KT_FAMILY_PAGES] =  { KEPT,  KEPT,  FREED, KEPT,  KEPT,  KEPT,  RIGHT },
     [KT_FAMILY_KMALLOC] = { FREED, RIGHT, RIGHT, FREED, FREED, FREED, FREED },
     [KT_FAMILY_ZONE] =   { FREED, FREED, FREED, RIGHT, FREED, FREED, FREED },
 };

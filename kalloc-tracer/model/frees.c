@@ -148,18 +148,25 @@ static bool was_evicted(const KtModel *m, const KtEvent *ev)
             kt_counters_get(m->counters, KT_CNT_EVICT_FREED));
 }
 
-/* vunmap() of a block. It removes an area of vmalloc(), whose pages are lost
- * then, and refuses everything else. */
+/*
+ * vunmap() of a block. It removes an area of vmalloc(), whose pages are lost
+ * then, and refuses everything else. An area is right if vmap() made it; such
+ * a block has no gfp flags.
+ */
 static void unmap(KtModel *m, const KtEvent *ev, uint32_t index)
 {
-    const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
+    const KtRec *r = kt_rec(&m->blocks, index);
+    bool area = r->layer == KT_LAYER_VMALLOC;
+    bool may_own = area && (ev->flags & KT_EVF_OWNED) &&
+                   !kt_blocks_gfp(&m->blocks, index);
 
-    if (!r || r->va != ev->va || r->freed || r->old ||
-        (ev->flags & KT_EVF_UNSURE)) {
+    if (r->va != ev->va || r->freed) {
         return;
     }
-    kt_model_add_error(m, KT_ERR_WRONG_FAMILY, ev, index);
-    if (r->layer == KT_LAYER_VMALLOC) {
+    if (!may_own && !r->old && !(ev->flags & KT_EVF_UNSURE)) {
+        kt_model_add_error(m, KT_ERR_WRONG_FAMILY, ev, index);
+    }
+    if (area) {
         set_freed(m, index, ev);
     }
 }
@@ -173,7 +180,7 @@ void kt_model_free_inside(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
 
     kt_model_count(m, KT_CNT_EV_FREE);
-    if (ev->flags & KT_EVF_UNMAP) {
+    if (r && (ev->flags & KT_EVF_UNMAP)) {
         unmap(m, ev, index);
     } else if (r && !r->freed &&
                (ev->family == KT_FAMILY_VFREE ? r->layer == KT_LAYER_VMALLOC :
@@ -294,9 +301,9 @@ void kt_model_free_nothing(KtModel *m, const KtEvent *ev)
 }
 
 /*
- * free_pages() of what another allocator handed out. The kernel frees the pages
- * below the blocks, so these are free, too. The first one is reported. Only a
- * few blocks are examined: pages that were a slab once can have hundreds.
+ * free_pages() of what another allocator handed out. The first block in the
+ * pages is reported. Only a few blocks are examined: pages that were a slab
+ * once can have hundreds.
  */
 static bool free_objects(KtModel *m, const KtEvent *ev, uint64_t last)
 {
@@ -321,7 +328,10 @@ static bool free_objects(KtModel *m, const KtEvent *ev, uint64_t last)
             kt_model_add_error(m, KT_ERR_WRONG_FAMILY, ev, e.val);
             reported = true;
         }
-        set_freed(m, e.val, ev);
+        if (kt_rule_frees(&(KtCase) { .ev = ev, .rec = r }, KT_BAD,
+                          KT_ERR_WRONG_FAMILY)) {
+            set_freed(m, e.val, ev);
+        }
     }
     return reported;
 }

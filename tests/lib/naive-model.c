@@ -305,8 +305,8 @@ static NaiveBlock *next_object(const Naive *m, uint64_t va)
     return best;
 }
 
-/* Are there objects of other allocators in the pages? They are free, too. Of
- * the blocks there only the first eight are examined. */
+/* Are there objects of other allocators in the pages? Large blocks are free,
+ * then. Of the blocks there only the first eight are examined. */
 static bool free_objects(Naive *m, const KtEvent *ev, uint64_t last)
 {
     uint64_t va = ev->va;
@@ -324,7 +324,9 @@ static bool free_objects(Naive *m, const KtEvent *ev, uint64_t last)
                 naive_error(m, KT_ERR_WRONG_FAMILY, ev, x);
             }
             reported = true;
-            set_freed(m, x, ev);
+            if (x->b.layer == KT_LAYER_LARGE) {
+                set_freed(m, x, ev);
+            }
         }
         va = x->b.va + 1;
         if (!va) {

@@ -152,6 +152,21 @@ static void an_area_of_vmalloc_is_not_for_vunmap(void)
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
+/* Although vmap() made blocks: those have no gfp flags. */
+static void vmap_has_no_gfp_flags(void)
+{
+    g_autoptr(FakeCapture) w = started();
+
+    vmap(w, 0x200);
+    run_kmalloc(w, BLOCK);
+    call(w, 2, VUNMAP, BLOCK);
+    g_assert_cmpuint(live(w), ==, 3);
+    g_assert_cmpuint(errors(w), ==, 1);
+    call(w, 2, VUNMAP, AREA + 0x10000);
+    g_assert_cmpuint(live(w), ==, 2);
+    g_assert_cmpuint(errors(w), ==, 1);
+}
+
 /* What is no area is refused. */
 static void a_block_of_kmalloc_is_not_for_vunmap(void)
 {
@@ -301,6 +316,7 @@ int main(int argc, char **argv)
         { "/vmap/another-area-is-none", another_area_is_none },
         { "/vmap/an-area-of-vmalloc-is-not-for-vunmap",
           an_area_of_vmalloc_is_not_for_vunmap },
+        { "/vmap/has-no-gfp-flags", vmap_has_no_gfp_flags },
         { "/vmap/a-block-of-kmalloc-is-not-for-vunmap",
           a_block_of_kmalloc_is_not_for_vunmap },
         { "/rcu-callback/frees-what-contains-its-argument",

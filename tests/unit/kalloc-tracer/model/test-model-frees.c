@@ -273,10 +273,11 @@ static void blocks_by_functions_of_pages(void)
     alloc(&w, VA, 64);
     alloc(&w, VA + 64, 64);
     free_pages(&w, VA, 1, KT_EVF_ORDER);
+    g_assert_cmpuint(stats(&w).live_blocks, ==, 2);
+    kfree(&w, VA);
+    kfree(&w, VA + 64);
     /* The slab is empty: its pages are freed rightly. */
     alloc_pages(&w, VA, 1, GFP_COMP);
-    alloc(&w, VA, 64);
-    kfree(&w, VA);
     free_pages(&w, VA, 1, KT_EVF_ORDER);
     expect(&w, "wrong-family wrong-family");
 }

@@ -36,12 +36,34 @@ static const KtReport *find_report(KtTracer *t, uint64_t id)
     return NULL;
 }
 
-/* The same block, not another one at the same address. */
+/** struct Same - search for a block of a report; @b: (out) the block */
+typedef struct Same {
+    const KtUnfreed *leak;
+    KtBlock *b;
+    bool found;
+} Same;
+
+static bool is_same(const KtBlock *b, void *opaque)
+{
+    Same *s = opaque;
+
+    s->found = b->va == s->leak->va && b->state == KT_BLOCK_ALLOCATED &&
+               !b->rcu_queued && b->alloc_us == s->leak->us &&
+               b->alloc_stack.v == s->leak->stack.v;
+    if (s->found) {
+        *s->b = *b;
+    }
+    return !s->found;
+}
+
+/* Find the same block, not another one at the same address: a freed block of a
+ * layer above can still be known in a page that is live. */
 static bool is_still_there(KtTracer *t, const KtUnfreed *leak, KtBlock *b)
 {
-    return kt_query_find(t, leak->va, b) && b->va == leak->va &&
-           b->state == KT_BLOCK_ALLOCATED && !b->rcu_queued &&
-           b->alloc_us == leak->us && b->alloc_stack.v == leak->stack.v;
+    Same s = { .leak = leak, .b = b };
+
+    kt_query_range(t, leak->va, leak->va, is_same, &s);
+    return s.found;
 }
 
 void kt_query_module_leaks(KtTracer *t, uint64_t id, KtBlockFn fn,

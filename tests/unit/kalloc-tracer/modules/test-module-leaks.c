@@ -122,6 +122,32 @@ static void test_withdrawn(void)
     g_assert_cmpuint(look(w).found, ==, 1);
 }
 
+static bool count(const KtBlock *b, void *opaque)
+{
+    g_assert_cmpint(b->layer, ==, KT_LAYER_PAGES);
+    ++*(unsigned *)opaque;
+    return true;
+}
+
+/* A freed block of kmalloc is still known at the address of the page. */
+static void test_pages(void)
+{
+    g_autoptr(TestWorld) w = test_world_new(KERNEL);
+    KtTracer *t = test_world_tracer(w);
+    unsigned n = 0;
+
+    run(w, MODULE "alloc va=ffff888000004000 size=2000 layer=pages\n"
+        "alloc va=ffff888000004000 size=1800 layer=large\n"
+        "free va=ffff888000004000\n"
+        "free va=ffff888000004000 family=pages\n"
+        "alloc va=ffff888000004000 size=2000 layer=pages "
+        "stack=ffffffffc0000010\n" UNLOAD, "m");
+    kt_query_begin(t);
+    kt_query_module_leaks(t, 1, count, &n);
+    kt_query_end(t);
+    g_assert_cmpuint(n, ==, 1);
+}
+
 static void go_to_state(TestWorld *w)
 {
     g_autoptr(GByteArray) state = g_byte_array_new();
@@ -174,6 +200,7 @@ int main(int argc, char **argv)
         { "/module-leaks/in-order", test_in_order },
         { "/module-leaks/unloaded-while-off", test_unloaded_while_off },
         { "/module-leaks/withdrawn", test_withdrawn },
+        { "/module-leaks/pages", test_pages },
         { "/module-leaks/state-is-loaded", test_state_is_loaded },
         { "/module-leaks/state-is-loaded-with-a-gap",
           test_state_is_loaded_with_a_gap },

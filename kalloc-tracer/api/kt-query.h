@@ -51,7 +51,7 @@ void kt_query_alloc_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
 void kt_query_free_pc(KtTracer *t, uint64_t lo, uint64_t hi, KtBlockFn fn,
                       void *opaque);
 /** kt_query_history() - call @fn for the past lives that contained @va, the
- *  newest first. */
+ *  newest first: lives of pages, and of objects in them, in one order. */
 void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque);
 
 /* ---- errors -------------------------------------------------------------- */

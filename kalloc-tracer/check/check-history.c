@@ -85,18 +85,22 @@ static void walk_bucket(const KtHistory *h, KtExam *x, uint32_t *head,
 
 static void check_levels(const KtHistory *h, KtExam *x)
 {
-    uint64_t at_level[LEVELS] = { 0 };
+    uint64_t at_level[ROWS__COUNT][LEVELS] = { 0 };
     Row r;
 
     for (uint64_t i = h->oldest; i < h->next; i++) {
         read_row(h, i, &r);
-        at_level[level_of(MAX(r.requested, r.actual))]++;
+        at_level[kind_of(&r)][level_of(MAX(r.requested, r.actual))]++;
     }
-    for (unsigned i = 0; i < LEVELS; i++) {
-        if (at_level[i] != h->at_level[i]) {
+    for (unsigned i = 0; i < ROWS__COUNT * LEVELS; i++) {
+        uint64_t is = at_level[i / LEVELS][i % LEVELS];
+        uint64_t counted = h->at_level[i / LEVELS][i % LEVELS];
+
+        if (is != counted) {
             kt_exam_found(x, KT_CHECK_HISTORY_INDEX, "%s%" PRIu64 " rows of "
-                          "level %u, counted are %" PRIu64, x->boot,
-                          at_level[i], i, h->at_level[i]);
+                          "%s at level %u, counted are %" PRIu64, x->boot, is,
+                          i / LEVELS == ROWS_PAGES ? "pages" : "objects",
+                          (unsigned)(i % LEVELS), counted);
         }
     }
 }

@@ -38,6 +38,10 @@
 #define SHIFT_STEP  2
 #define LEVELS      30      /* shifts 6, 8, ... 64 */
 
+/* Rows are of two kinds: pages lie below objects, so an address can have a
+ * life of each kind at the same time. Lives of one kind follow each other. */
+enum { ROWS_OBJECTS, ROWS_PAGES, ROWS__COUNT };
+
 /* A row, unpacked. @other: if kfree_rcu() queued the block, the stack that
  * did so; else the task that freed it */
 typedef struct Row {
@@ -82,7 +86,8 @@ struct KtHistory {
     KtBudget *budget;
     uint32_t *head;         /* hash table: newest row of each bucket */
     uint32_t mask;          /* buckets - 1 */
-    uint64_t at_level[LEVELS];  /* rows of each level */
+    /* rows of each kind and level */
+    uint64_t at_level[ROWS__COUNT][LEVELS];
     GHashTable *huge;       /* slot -> Huge */
 };
 
@@ -121,6 +126,13 @@ static inline void unpack(const uint8_t *at, Row *r)
     r->other = w[4] >> 56 | (w[5] & 0xffff) << 8;
     r->flags = w[5] >> 16 & 0xff;
     r->link = w[5] >> 24;
+}
+
+/* Return the kind of a row, ROWS_*. */
+static inline unsigned kind_of(const Row *r)
+{
+    return (r->flags & ROW_LAYER) == KT_LAYER_PAGES ? ROWS_PAGES :
+                                                      ROWS_OBJECTS;
 }
 
 /* Return the place of a row in the ring. */

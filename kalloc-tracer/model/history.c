@@ -95,7 +95,7 @@ static void evict_oldest(KtHistory *h)
     Row old;
 
     read_row(h, h->oldest, &old);
-    h->at_level[level_of(MAX(old.requested, old.actual))]--;
+    h->at_level[kind_of(&old)][level_of(MAX(old.requested, old.actual))]--;
     if (old.flags & ROW_HUGE) {
         g_hash_table_remove(h->huge,
                             GSIZE_TO_POINTER(slot_of(h, h->oldest)));
@@ -308,7 +308,7 @@ bool kt_history_add(KtHistory *h, const KtBlock *b)
     head = head_of(h, level, granule(level, b->va));
     r.link = *head;
     *head = h->next;
-    h->at_level[level]++;
+    h->at_level[kind_of(&r)][level]++;
     pack(row_at(h, h->next), &r);
     h->next++;
     return h->evicted == evicted;
@@ -330,13 +330,20 @@ void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len)
 
 /* ---- find --------------------------------------------------------------- */
 
-/* A search for an address: the chains that may have it, each at the newest row
- * that does. */
+/* A chain of a search, at its newest row that has the address and is of the
+ * chain's kind. A chain of the index has rows of both kinds, so it is searched
+ * once for each kind. */
+typedef struct Chain {
+    unsigned kind;
+    uint64_t at;
+    Row row;
+} Chain;
+
+/* A search for an address: the chains that may have it. */
 typedef struct Search {
     const KtHistory *h;
     uint64_t va;
-    uint64_t at[2 * LEVELS];
-    Row row[2 * LEVELS];
+    Chain chain[ROWS__COUNT * 2 * LEVELS];
     unsigned n;
 } Search;
 
@@ -347,81 +354,99 @@ static bool contains(const Row *r, uint64_t va)
     return va >= r->va && va - r->va < MAX(len, 1);
 }
 
-/* Move chain @i, from @link on, to the next row that contains the address. */
-static bool advance(Search *s, unsigned i, uint32_t link, uint64_t before)
+/* Move a chain, from @link on, to the next row that is wanted. */
+static bool advance(const Search *s, Chain *c, uint32_t link, uint64_t before)
 {
-    Row *r = &s->row[i];
     uint64_t number = resolve(s->h, link, before);
 
     while (number) {
-        read_row(s->h, number, r);
-        if (contains(r, s->va)) {
-            s->at[i] = number;
+        read_row(s->h, number, &c->row);
+        if (kind_of(&c->row) == c->kind && contains(&c->row, s->va)) {
+            c->at = number;
             return true;
         }
-        number = resolve(s->h, r->link, number);
+        number = resolve(s->h, c->row.link, number);
     }
     return false;
 }
 
-static void add_chain(Search *s, unsigned level, uint64_t key)
+static void add_chain(Search *s, unsigned kind, unsigned level, uint64_t key)
 {
-    if (advance(s, s->n, *head_of(s->h, level, key), s->h->next)) {
+    Chain *c = &s->chain[s->n];
+
+    c->kind = kind;
+    if (advance(s, c, *head_of(s->h, level, key), s->h->next)) {
         s->n++;
     }
 }
 
-static void begin_search(Search *s)
+static void add_chains(Search *s, unsigned kind)
 {
     for (unsigned level = 0; level < LEVELS; level++) {
         uint64_t key = granule(level, s->va);
 
-        if (!s->h->at_level[level]) {
+        if (!s->h->at_level[kind][level]) {
             continue;
         }
-        add_chain(s, level, key);
+        add_chain(s, kind, level, key);
         if (key > 0) {
-            add_chain(s, level, key - 1);
+            add_chain(s, kind, level, key - 1);
         }
     }
 }
 
-static unsigned newest(const Search *s)
+/* Return the chain of @kind whose row was added last, NULL if there is none. */
+static Chain *newest(Search *s, unsigned kind)
 {
-    unsigned best = 0;
+    Chain *best = NULL;
 
-    for (unsigned i = 1; i < s->n; i++) {
-        if (s->at[i] > s->at[best]) {
-            best = i;
+    for (unsigned i = 0; i < s->n; i++) {
+        Chain *c = &s->chain[i];
+
+        if (c->kind == kind && (!best || c->at > best->at)) {
+            best = c;
         }
     }
     return best;
+}
+
+/* Return the chain with the next row. Rows of one kind are in their order of
+ * time. Of the two kinds, the life that began later comes first: a slab's page
+ * becomes a past life long after the objects in it. */
+static Chain *next_chain(Search *s)
+{
+    Chain *object = newest(s, ROWS_OBJECTS);
+    Chain *pages = newest(s, ROWS_PAGES);
+
+    if (!object || !pages) {
+        return object ? object : pages;
+    }
+    return pages->row.alloc_us > object->row.alloc_us ? pages : object;
 }
 
 void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
                      void *opaque)
 {
     Search s = { .h = h, .va = va };
-    uint64_t last = 0;
+    uint64_t last[ROWS__COUNT] = { 0 };
+    Chain *c;
 
     if (!h->rows || !h->head) {
         return;
     }
-    begin_search(&s);
-    while (s.n > 0) {
-        unsigned i = newest(&s);
+    add_chains(&s, ROWS_OBJECTS);
+    add_chains(&s, ROWS_PAGES);
+    while ((c = next_chain(&s)) != NULL) {
         KtBlock b;
 
         /* Two chains may have become one: see the head of the file. */
-        to_block(&s.row[i], &b);
-        if (s.at[i] != last && !fn(&b, opaque)) {
+        to_block(&c->row, &b);
+        if (c->at != last[c->kind] && !fn(&b, opaque)) {
             return;
         }
-        last = s.at[i];
-        if (!advance(&s, i, s.row[i].link, s.at[i])) {
-            s.n--;
-            s.at[i] = s.at[s.n];
-            s.row[i] = s.row[s.n];
+        last[c->kind] = c->at;
+        if (!advance(&s, c, c->row.link, c->at)) {
+            *c = s.chain[--s.n];
         }
     }
 }

@@ -44,7 +44,7 @@ bool kt_history_add(KtHistory *h, const KtBlock *b);
 void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len);
 
 /** kt_history_find() - call @fn for the past lives that contained @va, the
- *  newest first; false ends it. */
+ *  newest first, those of pages and of objects in one order; false ends it. */
 void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
                      void *opaque);
 

@@ -127,17 +127,44 @@ static void compare_stacks(const Naive *m, uint64_t lo, uint64_t hi)
     same_lists(want_free, got_free);
 }
 
+/* Return the newest past life of @va before number @end, 0 if there is none.
+ * Past lives have numbers from 1 on. */
+static unsigned past_before(const Naive *m, uint64_t va, bool pages,
+                            unsigned end)
+{
+    while (end > 1) {
+        const KtBlock *b = &g_array_index(m->history, KtBlock, --end - 1);
+
+        if ((b->layer == KT_LAYER_PAGES) == pages && va >= b->va &&
+            va <= naive_end(b->va, kt_block_len(b))) {
+            return end;
+        }
+    }
+    return 0;
+}
+
+static uint64_t began(const Naive *m, unsigned number)
+{
+    return g_array_index(m->history, KtBlock, number - 1).alloc_us;
+}
+
+/* Past lives of objects and of pages are each in their order; of the two that
+ * are next, the one that began later comes first. */
 static void compare_history(const Naive *m, uint64_t va)
 {
+    unsigned end = m->history->len + 1;
+    unsigned object = past_before(m, va, false, end);
+    unsigned pages = past_before(m, va, true, end);
     GArray *want = new_list();
     GArray *got = new_list();
 
-    for (unsigned i = m->history->len; i > 0; i--) {
-        const KtBlock *b = &g_array_index(m->history, KtBlock, i - 1);
+    while (object || pages) {
+        bool is_pages = pages &&
+                        (!object || began(m, pages) > began(m, object));
+        unsigned *next = is_pages ? &pages : &object;
 
-        if (va >= b->va && va <= naive_end(b->va, kt_block_len(b))) {
-            collect(b, want);
-        }
+        collect(&g_array_index(m->history, KtBlock, *next - 1), want);
+        *next = past_before(m, va, is_pages, *next);
     }
     kt_query_history(m->t, va, collect, got);
     same_lists(want, got);

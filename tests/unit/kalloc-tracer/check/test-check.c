@@ -350,7 +350,7 @@ static void break_history_index(World *w)
 
 static void break_history_level(World *w)
 {
-    w->t->model->history->at_level[0]++;
+    w->t->model->history->at_level[ROWS_OBJECTS][0]++;
 }
 
 static void break_queue_order(World *w)

@@ -15,7 +15,12 @@
  * Code queries copy their first batch from the index by stack. The rest, if
  * any, is found by walking the map in address order and testing each block's
  * stack.
+ *
+ * As text and without -n, a code query with many blocks prints how many there
+ * are and who makes most of them (callers.c), because thousands of lines hide
+ * that.
  */
+#include "monitor-cmds/commands/callers.h"
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
@@ -26,6 +31,8 @@
 /* Limit of stack ids whose test result is remembered; larger ids are tested
  * each time. */
 #define MEMO_MAX (1u << 24)
+/* A code query without -n prints at most so many blocks. */
+#define LINES_MAX 1000
 
 enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
 
@@ -244,6 +251,12 @@ static void next_batch(Scan *s)
     kt_query_end(s->t);
 }
 
+static void print_block(McOut *out, GArray *rows, unsigned i)
+{
+    out->format->row(out, &(McRow) {
+        .block = &g_array_index(rows, KtBlock, i) });
+}
+
 static uint64_t print_scan(McOut *out, Scan *s, uint64_t limit,
                            uint64_t *more)
 {
@@ -256,12 +269,54 @@ static uint64_t print_scan(McOut *out, Scan *s, uint64_t limit,
                 *more += s->rows->len - i;
                 break;
             }
-            out->format->row(out, &(McRow) {
-                .block = &g_array_index(s->rows, KtBlock, i) });
+            print_block(out, s->rows, i);
             shown++;
         }
     }
     return shown;
+}
+
+/* Count the blocks of the next batch for their callers; append them to @kept as
+ * long as it is short enough to be printed. */
+static void count_batch(Scan *s, McCallers *callers, GArray *kept)
+{
+    next_batch(s);
+    for (unsigned i = 0; i < s->rows->len; i++) {
+        const KtBlock *b = &g_array_index(s->rows, KtBlock, i);
+
+        mc_callers_add(callers, s->t, !s->by_free ? b->alloc_stack :
+                       b->rcu_stack.v ? b->rcu_stack : b->free_stack, b);
+        if (kept->len < LINES_MAX) {
+            g_array_append_vals(kept, b, 1);
+        }
+    }
+}
+
+/* Print the blocks, or, if they are too many, who makes most of them. Return
+ * how many there are. */
+static uint64_t print_or_count(McOut *out, Scan *s, const char *what)
+{
+    g_autoptr(McCallers) callers = mc_callers_new();
+    g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(KtBlock));
+    uint64_t n;
+
+    while (!s->done) {
+        count_batch(s, callers, kept);
+    }
+    n = mc_callers_blocks(callers);
+    if (n <= LINES_MAX) {
+        for (unsigned i = 0; i < kept->len && !out->closed; i++) {
+            print_block(out, kept, i);
+        }
+        return n;
+    }
+    mc_out_printf(out, "%" PRIu64 " blocks%s; most are by these callers:", n,
+                  what);
+    mc_callers_print(out, callers);
+    mc_out_printf(out, "-n 0 lists all blocks, -n N the first N%s; --state, "
+                  "--cache, --task, --since ... select",
+                  out->symbols ? "" : "; -s prints symbols");
+    return n;
 }
 
 /* ---- past lives ---------------------------------------------------------- */
@@ -271,7 +326,7 @@ static uint64_t print_scan(McOut *out, Scan *s, uint64_t limit,
  * @seen: number of past lives that were visited
  * @prior: the past life that was visited last. New ones can be added before
  *         it between batches, so the next batch searches for it from its old
- *         position on. If it was evicted, all older ones were evicted too
+ *         position on. If it was evicted, the first older one is next
  * @index: position in this batch
  * @searching: @prior was not reached yet in this batch
  */
@@ -300,10 +355,11 @@ static bool collect_past(const KtBlock *b, void *opaque)
     History *h = opaque;
 
     h->index++;
-    if (h->searching) {
+    if (h->searching && b->alloc_us >= h->prior.alloc_us) {
         h->searching = h->index < h->seen || !same_life(b, &h->prior);
         return true;
     }
+    h->searching = false;
     if (!h->visits || h->rows->len >= MC_BATCH_ROWS) {
         h->stopped = true;
         return false;
@@ -329,28 +385,84 @@ static void next_history(History *h, uint64_t va)
     kt_query_end(h->t);
 }
 
-uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
-                          uint64_t limit, uint64_t *more)
+/* A listing of an address, the newest life first. */
+typedef struct Lives {
+    McOut *out;
+    uint64_t va;
+    uint64_t limit;
+    uint64_t shown;
+    uint64_t more;
+} Lives;
+
+static void print_life(Lives *l, const KtBlock *b)
+{
+    if (l->shown == l->limit) {
+        l->more++;
+        return;
+    }
+    l->shown++;
+    l->out->format->row(l->out, &(McRow) {
+        .block = b, .hit = b->past, .offset = b->past ? l->va - b->va : 0 });
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const KtBlock *x = a;
+    const KtBlock *y = b;
+
+    if (x->alloc_us != y->alloc_us) {
+        return x->alloc_us > y->alloc_us ? -1 : 1;
+    }
+    /* an object is allocated after the pages in which it lies */
+    return (x->layer == KT_LAYER_PAGES) - (y->layer == KT_LAYER_PAGES);
+}
+
+/* Print the blocks that are in the map, @now, among the past lives: pages may
+ * be older than lives of the objects in them. */
+static void print_lives(Lives *l, GArray *now, const McFilter *filter)
 {
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(KtBlock));
-    History h = { .t = out->ctx->tracer, .filter = filter, .rows = rows };
-    uint64_t shown = 0;
+    History h = { .t = l->out->ctx->tracer, .filter = filter, .rows = rows };
+    const KtBlock *next = (const KtBlock *)now->data;
+    const KtBlock *end = next + now->len;
 
+    g_array_sort(now, newest_first);
     do {
-        next_history(&h, va);
-        for (unsigned i = 0; i < rows->len && !out->closed; i++) {
+        next_history(&h, l->va);
+        for (unsigned i = 0; i < rows->len && !l->out->closed; i++) {
             const KtBlock *b = &g_array_index(rows, KtBlock, i);
 
-            if (shown == limit) {
-                *more += rows->len - i;
-                break;
+            for (; next < end && next->alloc_us >= b->alloc_us; next++) {
+                print_life(l, next);
             }
-            out->format->row(out, &(McRow) {
-                .block = b, .hit = true, .offset = va - b->va });
-            shown++;
+            print_life(l, b);
         }
-    } while (h.stopped && !out->closed);
-    return shown;
+    } while (h.stopped && !l->out->closed);
+    for (; next < end; next++) {
+        print_life(l, next);
+    }
+}
+
+static bool append_block(const KtBlock *b, void *opaque)
+{
+    g_array_append_vals(opaque, b, 1);
+    return true;
+}
+
+void mc_print_history(McOut *out, uint64_t va, const KtBlock *shown)
+{
+    g_autoptr(GArray) now = g_array_new(FALSE, FALSE, sizeof(KtBlock));
+    Lives l = { .out = out, .va = va, .limit = UINT64_MAX };
+
+    kt_query_begin(out->ctx->tracer);
+    kt_query_range(out->ctx->tracer, va, va, append_block, now);
+    kt_query_end(out->ctx->tracer);
+    for (unsigned i = now->len; shown && i-- > 0;) {
+        if (!compare_blocks(&g_array_index(now, KtBlock, i), shown)) {
+            g_array_remove_index(now, i);
+        }
+    }
+    print_lives(&l, now, NULL);
 }
 
 /* ---- commands ------------------------------------------------------------ */
@@ -379,17 +491,17 @@ static void finish(McOut *out, const McArgs *args, uint64_t shown,
 bool mc_cmd_blocks(McOut *out, const McArgs *args, GError **errp)
 {
     g_autofree char *what = mc_range_text(&args->va);
+    Lives l = { .out = out, .va = args->va.lo, .limit = args->limit };
     g_auto(Scan) s;
-    uint64_t more = 0;
-    uint64_t shown;
 
     scan_init(&s, out, args);
-    shown = print_scan(out, &s, args->limit, &more);
     if (mc_given(args, MC_OPT_HISTORY)) {
-        shown += mc_print_history(out, args->va.lo, &args->filter,
-                                  args->limit - shown, &more);
+        next_batch(&s);
+        print_lives(&l, s.rows, &args->filter);
+    } else {
+        l.shown = print_scan(out, &s, args->limit, &l.more);
     }
-    finish(out, args, shown, more, what);
+    finish(out, args, l.shown, l.more, what);
     return true;
 }
 
@@ -405,7 +517,11 @@ static bool list_by_code(McOut *out, const McArgs *args, bool by_free)
     scan_init(&s, out, args);
     s.query = by_free ? kt_query_free_pc : kt_query_alloc_pc;
     s.by_free = by_free;
-    shown = print_scan(out, &s, args->limit, &more);
+    if (mc_given(args, MC_OPT_LIMIT) || mc_given(args, MC_OPT_JSON)) {
+        shown = print_scan(out, &s, args->limit, &more);
+    } else {
+        shown = print_or_count(out, &s, what);
+    }
     finish(out, args, shown, more, what);
     return true;
 }

@@ -32,13 +32,9 @@ void mc_help_command(McOut *out, const McCommand *c);
 #define MC_BATCH_ROWS 4096
 #define MC_BATCH_VISITS 65536
 
-/**
- * mc_print_history() - print past lives of @va, newest first, in batches
- * @filter: (nullable) print only matching ones
- * @limit: print at most this many; the number of others is added to *@more
- */
-uint64_t mc_print_history(McOut *out, uint64_t va, const McFilter *filter,
-                          uint64_t limit, uint64_t *more);
+/** mc_print_history() - print all lives of @va but @shown (nullable), newest
+ *  first, in batches */
+void mc_print_history(McOut *out, uint64_t va, const KtBlock *shown);
 
 /** mc_has_only() - return true if only options of the set @options were given
  *  (1 << MC_OPT_*). Else set an error: @why, and the option to omit. */

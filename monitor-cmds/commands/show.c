@@ -17,12 +17,14 @@
  * struct View - what is printed
  * @before: KtBlock, neighbours below, the nearest first
  * @after: KtBlock, neighbours above, the nearest first
+ * @empty: there is no block at all
  */
 typedef struct View {
     KtBlock hit;
     bool has_hit;
     GArray *before;
     GArray *after;
+    bool empty;
     uint64_t past;
 } View;
 
@@ -68,7 +70,10 @@ static void look(KtTracer *t, View *v, uint64_t va, unsigned n)
 {
     kt_query_begin(t);
     v->has_hit = kt_query_find(t, va, &v->hit);
-    find_neighbours(t, v, va, n);
+    find_neighbours(t, v, va, MAX(n, 1));
+    v->empty = !v->has_hit && !v->before->len && !v->after->len;
+    g_array_set_size(v->before, MIN(v->before->len, n));
+    g_array_set_size(v->after, MIN(v->after->len, n));
     kt_query_history(t, va, count_past, &v->past);
     kt_query_end(t);
 }
@@ -107,33 +112,26 @@ static void print_view(McOut *out, const View *v, uint64_t va)
     }
 }
 
-static bool is_empty(const View *v)
-{
-    return !v->has_hit && !v->before->len && !v->after->len;
-}
-
 bool mc_cmd_show(McOut *out, const McArgs *args, GError **errp)
 {
-    unsigned n = mc_given(args, MC_OPT_LIMIT) ? MIN(args->limit, UINT_MAX) :
-                                                AROUND_DEFAULT;
+    uint64_t n = mc_given(args, MC_OPT_LIMIT) ? args->around : AROUND_DEFAULT;
     uint64_t va = args->va.lo;
-    uint64_t more = 0;
     g_auto(View) v;
 
     view_init(&v);
     if (n > AROUND_MAX) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"%s\": ka show prints 1 to %d neighbours on each side",
+                    "\"%s\": ka show prints 0 to %d neighbours on each side",
                     mc_options[MC_OPT_LIMIT].spelling, AROUND_MAX);
         return false;
     }
     look(out->ctx->tracer, &v, va, n);
     print_view(out, &v, va);
     if (mc_given(args, MC_OPT_HISTORY)) {
-        mc_print_history(out, va, NULL, UINT64_MAX, &more);
+        mc_print_history(out, va, v.has_hit ? &v.hit : NULL);
     } else if (v.past) {
         out->format->past(out, va, v.past);
-    } else if (is_empty(&v)) {
+    } else if (v.empty) {
         g_autofree char *why = mc_why_nothing(out);
         g_autofree char *text = g_strconcat("no blocks at all", why, NULL);
 

@@ -44,12 +44,10 @@ void mc_args_deinit(McArgs *args)
 
 static bool set_limit(McArgs *args, const char *value, GError **errp)
 {
-    if (!mc_parse_decimal(value, "", &args->limit, errp)) {
+    if (!mc_parse_decimal(value, "", &args->around, errp)) {
         return false;
     }
-    if (!args->limit) {
-        args->limit = UINT64_MAX;
-    }
+    args->limit = args->around ? args->around : UINT64_MAX;
     return true;
 }
 

@@ -18,7 +18,8 @@
  * @ctx: (borrowed) context of the command
  * @command: (borrowed) row of commands.def
  * @given: one bit for each option that was given
- * @limit: value of -n, UINT64_MAX without -n
+ * @limit: value of -n; UINT64_MAX without -n, and for -n 0
+ * @around: value of -n for ka show, which prints no neighbours for 0
  * @cpu: value of --cpu
  * @filter: the filter options and the size range
  * @va: the address range; unset, all addresses, if @has_va is false
@@ -36,6 +37,7 @@ typedef struct McArgs {
     const McCommand *command;
     uint32_t given;
     uint64_t limit;
+    uint64_t around;
     uint64_t cpu;
     McFilter filter;
     McRange va;

@@ -220,9 +220,9 @@ static void check_listing(Fixture *f, const char *args, unsigned n)
 static void test_batches(Fixture *f, gconstpointer data)
 {
     check_listing(f, "0-ffffffffffffffff", 10000);
-    check_listing(f, "alloc ffffffff81000010", 10000);
-    check_listing(f, "alloc ffffffff81000000-ffffffff8100ffff", 10000);
-    check_listing(f, "alloc ffffffff81000010 --since 9000", 1001);
+    check_listing(f, "alloc ffffffff81000010 -n 0", 10000);
+    check_listing(f, "alloc ffffffff81000000-ffffffff8100ffff -n 0", 10000);
+    check_listing(f, "alloc ffffffff81000010 --since 9000 -n 0", 1001);
     check_listing(f, "0-ffffffffffffffff --until 5000", 5000);
 }
 
@@ -237,17 +237,17 @@ static void test_frees_in_batches(Fixture *f, gconstpointer data)
                                        "ffffffff81000030");
     }
     test_world_events(f->w, s->str);
-    check_listing(f, "free ffffffff81000020", 6000);
-    check_listing(f, "free ffffffff81000030", 3000);
-    check_listing(f, "free ffffffff81000020-ffffffff81000030", 9000);
+    check_listing(f, "free ffffffff81000020 -n 0", 6000);
+    check_listing(f, "free ffffffff81000030 -n 0", 3000);
+    check_listing(f, "free ffffffff81000020-ffffffff81000030 -n 0", 9000);
 }
 
 /* Pages, and an object at their start, are two blocks of one address. */
 static void test_pages(Fixture *f, gconstpointer data)
 {
     static const char *const commands[] = {
-        "0-ffffffffffffffff", "alloc ffffffff81000010",
-        "alloc ffffffff81000000-ffffffff81000020", "alloc twin",
+        "0-ffffffffffffffff", "alloc ffffffff81000010 -n 0",
+        "alloc ffffffff81000000-ffffffff81000020 -n 0", "alloc twin -n 0",
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(commands); i++) {
@@ -295,7 +295,7 @@ static void test_while_running(Fixture *f, gconstpointer data)
 
     for (unsigned i = 0; i < 10; i++) {
         check_listing(f, "10000-ffffffffffffffff 20", 10000);
-        check_listing(f, "alloc ffffffff81000010", 10000);
+        check_listing(f, "alloc ffffffff81000010 -n 0", 10000);
     }
     g_atomic_int_set(&c.stop, 1);
     g_thread_join(thread);
@@ -304,7 +304,7 @@ static void test_while_running(Fixture *f, gconstpointer data)
 /* Functions of one name, more rows each than a batch, many shared. */
 static void test_merge(Fixture *f, gconstpointer data)
 {
-    check_listing(f, "alloc twin", 18000);
+    check_listing(f, "alloc twin -n 0", 18000);
 }
 
 static void test_long_history(Fixture *f, gconstpointer data)

@@ -14,8 +14,10 @@
  *   QEMU: {"return": "text of the answer\r\n"}
  *
  * QEMU greets a second client only after the first one has disconnected.
- * Therefore the greeting has a time limit. An answer has none: `ka leak scan`
- * can run for minutes.
+ * Therefore the greeting has a time limit, which is short if one client has the
+ * socket all the time (socket-client.c); clients that ask one short question
+ * each wait for each other. An answer has no limit: `ka leak scan` can run for
+ * minutes.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,13 +31,22 @@
 #include "monitor-cmds/program/ka.h"
 
 #define GREETING_S  10u
+/* The same, while the client that was there before has the socket. */
+#define HELD_S      1u
 /* The longest line that is read. */
 #define MAX_LINE    (1u << 30)
 /* The deepest nesting of a line; QMP's own messages need less than ten. */
 #define MAX_DEPTH   64u
 
+/**
+ * struct Peer - a connection to QEMU
+ * @holder: the client that had the socket before, see ka_client_of(); 0: none
+ * @taken: @holder still has it
+ */
 typedef struct Peer {
     const char *path;
+    uint64_t holder;
+    bool taken;
     GSocket *socket;
     GSocketConnection *connection;
     GDataInputStream *in;
@@ -50,14 +61,39 @@ static int fail(const Peer *p, const char *what)
 
 /* ---- the socket ---------------------------------------------------------- */
 
-/* Connect within GREETING_S. If the queue of waiting clients is full, connect()
- * of a non-blocking unix socket fails at once, so try again until then. */
-static bool connect_in_time(const Peer *p, GError **error)
+static bool is_late(const GError *error)
+{
+    return g_error_matches(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT) ||
+           g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
+}
+
+/* Call @step with a limit in seconds. Stop early if the client that was there
+ * before is there still. */
+static bool in_time(Peer *p, bool (*step)(const Peer *, unsigned, GError **),
+                    GError **error)
+{
+    if (p->holder) {
+        if (step(p, HELD_S, error)) {
+            return true;
+        }
+        p->taken = is_late(*error) && ka_client_of(p->path) == p->holder;
+        if (p->taken || !is_late(*error)) {
+            return false;
+        }
+        p->holder = 0;
+        g_clear_error(error);
+    }
+    return step(p, GREETING_S, error);
+}
+
+/* If the queue of waiting clients is full, connect() of a non-blocking unix
+ * socket fails at once, so try again until the limit. */
+static bool connect_step(const Peer *p, unsigned seconds, GError **error)
 {
     g_autoptr(GSocketAddress) addr = g_unix_socket_address_new(p->path);
-    const gint64 end = g_get_monotonic_time() + GREETING_S * G_USEC_PER_SEC;
+    const gint64 end = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
 
-    g_socket_set_timeout(p->socket, GREETING_S);
+    g_socket_set_timeout(p->socket, seconds);
     while (!g_socket_connect(p->socket, addr, NULL, error)) {
         if (!g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK) ||
             g_get_monotonic_time() >= end) {
@@ -78,7 +114,8 @@ static bool open_peer(Peer *p, GError **error)
     }
     p->socket = g_socket_new(G_SOCKET_FAMILY_UNIX, G_SOCKET_TYPE_STREAM,
                              G_SOCKET_PROTOCOL_DEFAULT, error);
-    if (!p->socket || !connect_in_time(p, error)) {
+    p->holder = ka_client_of(p->path);
+    if (!p->socket || !in_time(p, connect_step, error)) {
         return false;
     }
     p->connection =
@@ -284,26 +321,31 @@ static int fail_to_greet(const Peer *p, const GError *error)
     g_autofree char *busy = g_strdup_printf(
         "no greeting in %u s: another client has this socket, or QEMU is busy",
         GREETING_S);
-    bool late = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT) ||
-                g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
 
-    return fail(p, late ? busy : "nobody there speaks QMP");
+    if (p->taken) {
+        return fail(p, "another client has this socket, and QEMU serves one "
+                    "at a time; end that client, or give QEMU a second -qmp "
+                    "socket");
+    }
+    return fail(p, is_late(error) ? busy : "nobody there speaks QMP");
 }
 
-static bool is_greeted(const Peer *p, GError **error)
+static bool greet_step(const Peer *p, unsigned seconds, GError **error)
 {
-    JsonObject *message = next(p, "QMP", error);
+    JsonObject *message;
 
+    g_socket_set_timeout(p->socket, seconds);
+    message = next(p, "QMP", error);
     return message && json_object_has_member(message, "QMP");
 }
 
-static int ask(const Peer *p, const char *line)
+static int ask(Peer *p, const char *line)
 {
     g_autofree char *command = command_line(line);
     g_autoptr(GError) error = NULL;
     JsonObject *got;
 
-    if (!is_greeted(p, &error)) {
+    if (!in_time(p, greet_step, &error)) {
         return fail_to_greet(p, error);
     }
     g_socket_set_timeout(p->socket, 0);
@@ -328,8 +370,7 @@ int ka_ask_vm(const char *path, const char *line)
 
     if (open_peer(&p, &error)) {
         rc = ask(&p, line);
-    } else if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT) ||
-               g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK)) {
+    } else if (is_late(error)) {
         rc = fail_to_greet(&p, error);
     } else {
         rc = fail(&p, error->message);

@@ -28,5 +28,8 @@ void ka_warn_missing(const char *path, const KtReplayInfo *info);
 bool ka_flush(int error);
 /** ka_ask_vm() - run @line in a running VM, through the QMP socket at @path */
 int ka_ask_vm(const char *path, const char *line);
+/** ka_client_of() - return a number for the client that is served on the unix
+ *  socket @path, 0 if there is none or it is not known */
+uint64_t ka_client_of(const char *path);
 
 #endif /* MC_KA_H */

@@ -149,6 +149,43 @@ def another_client():
     assert GREETING_SECONDS - 1 < took < 3 * GREETING_SECONDS, took
 
 
+def serve(listener, text):
+    """Accept a client, and be its QEMU."""
+    client, _ = listener.accept()
+    with client, client.makefile('rb') as lines_in:
+        for i, data in enumerate(talk(text)):
+            if i:
+                lines_in.readline()
+            client.sendall(data)
+
+
+def taken_socket():
+    """A client that stays is said at once; for one that goes, ka waits."""
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener, \
+            socket.socket(socket.AF_UNIX) as other:
+        listener.bind(sock)
+        listener.listen(5)
+        other.connect(sock)
+        served, _ = listener.accept()
+        for path in sock, os.path.relpath(sock):
+            begin = time.monotonic()
+            status, text, err = ka('-q', path, 'stat')
+            took = time.monotonic() - begin
+            assert (status, text, err.count('\n')) == (2, '', 1), err
+            assert 'another client has this socket' in err, err
+            assert took < GREETING_SECONDS / 2, took
+            listener.accept()[0].close()
+        with subprocess.Popen([KA, '-q', sock, 'stat'], text=True,
+                              stdout=subprocess.PIPE) as proc:
+            time.sleep(0.2)
+            served.close()
+            time.sleep(2)
+            serve(listener, 'late\r\n')
+            text, _ = proc.communicate(timeout=60)
+    os.unlink(sock)
+    assert (proc.returncode, text) == (0, 'late\n'), text
+
+
 def slow_answer():
     """Only the greeting has a limit."""
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
@@ -251,7 +288,8 @@ def full_disk():
 
 TESTS = (an_answer, events_in_between, bad_lines, given_up, refused_by_qmp,
          qemu_ends, no_qmp, garbage, strings, nobody, another_client,
-         slow_answer, events_at_a_time, refused_together, full_disk)
+         taken_socket, slow_answer, events_at_a_time, refused_together,
+         full_disk)
 
 
 def main():

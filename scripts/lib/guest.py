@@ -71,7 +71,7 @@ class Guest:
         self._boots = not {'-loadvm', '-incoming'} & set(qemu)
         self._args = [RUN, '--dir', self.dir, '--serial', 'socket',
                       '--kernel', kernel, '--smp', str(smp), '--mem', mem,
-                      *options]
+                      '--panic', 'exit', *options]
         self._flag('--stock', stock)
         self._flag('--no-plugin', not plugin and not stock)
         self._flag('--no-kaslr', not kaslr)

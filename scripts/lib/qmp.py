@@ -27,10 +27,11 @@ def connect(path, timeout, alive=lambda: True):
 
 
 class Qmp:
-    """A QMP connection; events are collected in .events."""
+    """A QMP connection; events are collected in .events. SOCK: a socket that
+    is connected already, instead of PATH."""
 
-    def __init__(self, path, timeout, alive=lambda: True):
-        self.sock = connect(path, timeout, alive)
+    def __init__(self, path, timeout, alive=lambda: True, sock=None):
+        self.sock = sock or connect(path, timeout, alive)
         self.file = self.sock.makefile('r', encoding='utf-8')
         self.events = []
         self._sent = 0
@@ -70,6 +71,11 @@ class Qmp:
         if 'error' in answer:
             raise GuestError(f"QMP {name}: {answer['error']['desc']}")
         return answer['return']
+
+    def read_event(self, timeout=None):
+        """Wait for an event; add it to .events."""
+        self.sock.settimeout(timeout)
+        self.events.append(self._read('event'))
 
     def wait_event(self, name, timeout=120):
         self.sock.settimeout(timeout)

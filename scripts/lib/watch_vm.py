@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run QEMU, and keep a VM whose guest has panicked: ka-run --panic pause.
+
+This process becomes QEMU, which pauses the VM instead of ending. A second
+process, which has its own QMP connection, says why the VM is paused, or ends
+QEMU after a poweroff or a reboot.
+
+usage: watch_vm.py KA QMP-SOCKET QEMU [ARGUMENT]...
+"""
+import contextlib
+import os
+import re
+import signal
+import socket
+import sys
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+sys.path.insert(0, ROOT)
+# pylint: disable=wrong-import-position
+from scripts.lib.qmp import GuestError, Qmp     # noqa: E402
+
+ACTIONS = ['-action', 'reboot=shutdown,shutdown=pause,panic=pause']
+# The value of panic_cpu before a panic, see kernel/panic.c.
+NO_PANIC = 0xffffffff
+# Values of system_state in a reboot: SYSTEM_RESTART, which was 5 before
+# SYSTEM_FREEING_INITMEM was added (5.16).
+RESTARTS = 5, 6
+
+
+def say(text):
+    """Print one line. The reader may have gone."""
+    with contextlib.suppress(OSError):
+        os.write(2, f'ka-run: {text}\n'.encode())
+
+
+class Watcher:
+    """Waits for the end of the guest, and for the end of QEMU."""
+
+    def __init__(self, sock, ka, path, pid):
+        self.qmp = Qmp(None, None, sock=sock)
+        self.how = f'ask with {ka} -q {path} COMMAND, or with gdb; ' \
+                   f'Ctrl-C or "kill {pid}" ends it'
+
+    def monitor(self, line):
+        return self.qmp.cmd('human-monitor-command', {'command-line': line},
+                            None)
+
+    def variable(self, name):
+        """Return the value of an int of the kernel, None if it is unknown."""
+        va = re.match('[0-9a-f]{16}', self.monitor(f'ka whatis {name}'))
+        value = va and re.search(r': *0x([0-9a-f]{8})\s*$',
+                                 self.monitor(f'x/1xw 0x{va.group()}'))
+        return int(value.group(1), 16) if value else None
+
+    def why_reset(self):
+        """Return why the guest reset the VM, None if it was a reboot."""
+        panic_cpu = self.variable('panic_cpu')
+        if panic_cpu not in (None, NO_PANIC):
+            return 'the guest has panicked'
+        state = self.variable('system_state')
+        if state in RESTARTS:
+            return None
+        if None in (panic_cpu, state):
+            return 'the guest has reset itself (a panic, a triple fault or ' \
+                   'a reboot)'
+        return 'the guest has reset itself without a panic or a reboot (a ' \
+               'triple fault?)'
+
+    def next_event(self):
+        while not self.qmp.events:
+            self.qmp.read_event()
+        return self.qmp.events.pop(0)
+
+    def watch(self):
+        while True:
+            event = self.next_event()
+            if event['event'] == 'GUEST_PANICKED':
+                say(f'the guest has panicked: the VM is paused; {self.how}')
+            elif event['event'] == 'SHUTDOWN' and event['data']['guest']:
+                self.end(event['data']['reason'])
+
+    def end(self, reason):
+        why = self.why_reset() if reason == 'guest-reset' else None
+        if why:
+            say(f'{why}: the VM is paused; {self.how}')
+        else:
+            self.qmp.cmd('quit')
+
+
+def main():
+    ka, path, qemu, *args = sys.argv[1:]
+    ours, theirs = socket.socketpair()
+    pid = os.getpid()
+    if not os.fork():
+        # QEMU must not get a child that it does not know.
+        if os.fork():
+            os._exit(0)
+        theirs.close()
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            signal.signal(number, signal.SIG_IGN)
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        os.dup2(0, 1)
+        with contextlib.suppress(GuestError, OSError):
+            Watcher(ours, ka, path, pid).watch()
+        os._exit(0)
+    os.wait()
+    ours.close()
+    theirs.set_inheritable(True)
+    os.execv(qemu, [qemu, *args, *ACTIONS,
+                    '-chardev', f'socket,id=watch,fd={theirs.fileno()}',
+                    '-mon', 'chardev=watch,mode=control'])
+
+
+if __name__ == '__main__':
+    main()

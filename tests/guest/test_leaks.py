@@ -7,6 +7,7 @@ Oracle: the module ka_leaks. It loses twenty objects, each in another way,
 among a hundred thousand that it keeps, and prints their addresses.
 
 usage: test_leaks.py [--short] [--kernel K]... [--smp N]... [--objects N]
+                     [--append WORDS]
 """
 import json
 import os
@@ -193,7 +194,8 @@ def run(tap, args, kernel, smp, label):
         share = oracle.make_share(os.path.join(tmp, 'share'), ['leaks.sh'],
                                   kernel, modules=True)
         with Guest(kernel=kernel, smp=smp, share=share, run='leaks',
-                   n=args.objects, timeout=600, cmdline='no_hash_pointers',
+                   n=args.objects, timeout=600,
+                   cmdline=f'no_hash_pointers {args.append}',
                    plugin_opts=f'leak-scan={EVERY_S}',
                    end='shell', name=f'leaks-{kernel}-{smp}') as g:
             with tap.test(f'{label}: runs'):
@@ -228,6 +230,8 @@ def run(tap, args, kernel, smp, label):
 def main():
     ap = programs.arguments(__doc__, short='one vCPU only')
     ap.add_argument('--objects', type=int, default=100000)
+    ap.add_argument('--append', default='', metavar='WORDS',
+                    help='more words for the kernel command line')
     args, tap = programs.parse(ap, KERNELS, KERNELS), Tap()
     programs.run_over(
         tap, args.kernel, args.smp, lambda tap, kernel, smp, label:

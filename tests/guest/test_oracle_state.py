@@ -6,7 +6,12 @@ Oracle: /proc/slabinfo, which has the number of objects of each cache; and a
 walk over init_task: each task, mm, files and cred that it reaches must be a
 live block of the right cache and size. On both kernels, on 1 and 4 vCPUs.
 
+With slub_debug= an object begins behind a red zone, slots are larger, no caches
+are merged and CPUs hold no objects, so each cache must be equal; and no error
+is reported.
+
 usage: test_oracle_state.py [--short] [--kernel K]... [--smp N]... [--size N]
+                            [--slub-debug FLAGS]...
 """
 import json
 import os
@@ -20,8 +25,12 @@ from lib.tap import Tap
 from scripts.lib.guest import Guest
 
 READER = 'ka-slabinfo'     # the name of ka_slabs.c while it reads
+# objsize: without the red zone before the object
 Slab = namedtuple('Slab', 'active objsize held link')
 Window = namedtuple('Window', 'low high')
+# slub_debug: consistency checks, red zones, poison, and who allocated; they
+# change the layout of a slot in different ways. '' is without.
+FLAGS = '', 'FZPU', 'Z', 'FP', 'U'
 # Objects that no allocator function returned: the first kmem_cache_node, see
 # early_kmem_cache_node_alloc() in mm/slub.c.
 BOOTSTRAP = {'kmem_cache_node': 1}
@@ -39,14 +48,15 @@ def read_slabs(files):
     """Return {cache: Slab} from /proc/slabinfo (format 2.1) and sysfs."""
     links, slabs = {}, {}
     for line in files['slabs'].decode().splitlines():
-        name, link, before, after, sheaves = line.split()
-        links[name] = link, max(int(before), int(after)), int(sheaves)
+        name, link, *numbers = line.split()
+        before, after, sheaves, pad = map(int, numbers)
+        links[name] = link, max(before, after), sheaves, pad
     for line in files['slabinfo'].decode().splitlines():
         words = line.split()
         if len(words) >= 6 and words[1].isdigit():
-            link, held, sheaves = links[words[0]]
+            link, held, sheaves, pad = links[words[0]]
             each = int(words[4])
-            slabs[words[0]] = Slab(int(words[1]), int(words[3]),
+            slabs[words[0]] = Slab(int(words[1]), int(words[3]) - pad,
                                    max(held, 0) * each + sheaves, link)
     return slabs, {name: row[0] for name, row in links.items()}
 
@@ -195,7 +205,13 @@ def check_tasks(tap, label, guest, files):
            name, '\n'.join(bad[:20]))
 
 
-def state(tap, kernel, smp, size, label):
+def check_errors(tap, label, guest):
+    text = guest.hmp_qmp('ka error -s -n 0')
+    tap.ok(text.startswith('no errors;'), f'{label}: no error is reported',
+           text[:2000])
+
+
+def state(tap, kernel, smp, size, flags, label):
     with tempfile.TemporaryDirectory(prefix='ka-state.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'),
                                   ['oracle-state.sh'], kernel)
@@ -203,12 +219,15 @@ def state(tap, kernel, smp, size, label):
         with Guest(
                 kernel=kernel, smp=smp, run='oracle-state', n=size,
                 share=share, out=os.path.join(tmp, 'out'), journal=log,
-                cmdline='no_hash_pointers', mem='1G', timeout=900,
-                name=f'state-{kernel}-{smp}') as g:
+                cmdline='no_hash_pointers' +
+                        (f' slub_debug={flags}' if flags else ''),
+                mem='1G', timeout=900,
+                name=f'state-{kernel}-{smp}{flags}') as g:
             assert g.wait_done() == 0, 'the workload failed'
             g.qmp('stop')
             files = ftrace.read_out(g.collect())
             listed = monitor_counts(g)
+            check_errors(tap, label, g)
             check_tasks(tap, label, g, files)
         windows, last = replay(oracle.our_events(log))
         check_slabs(tap, label, read_slabs(files)[0], windows)
@@ -221,13 +240,22 @@ def state(tap, kernel, smp, size, label):
 
 def main():
     ap = programs.arguments(
-        __doc__, short='6.12 on 1 vCPU only, a small workload')
+        __doc__, short='6.12 on 1 vCPU only, a small workload, without '
+                       'slub_debug= and with FZPU')
     ap.add_argument('--size', type=int, help='rounds of the workload')
+    ap.add_argument('--slub-debug', action='append', choices=FLAGS,
+                    help="'' is without; default: all, on the first --smp")
     args, tap = programs.parse(ap), Tap()
     size = args.size or (1 if args.short else 4)
-    programs.run_over(
-        tap, args.kernel, args.smp, lambda tap, kernel, smp, label:
-        state(tap, kernel, smp, size, label))
+
+    def states(tap, kernel, smp, label):
+        some = args.slub_debug or (FLAGS[:2] if args.short else FLAGS)
+        for flags in some if smp == args.smp[0] else some[:1]:
+            name = f'{label}, slub_debug={flags}' if flags else label
+            with tap.test(f'{name}: runs and is read'):
+                state(tap, kernel, smp, size, flags, name)
+
+    programs.run_over(tap, args.kernel, args.smp, states, test=None)
     tap.done()
 
 

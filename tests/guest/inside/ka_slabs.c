@@ -7,8 +7,10 @@
  * Runs inside the guest. Writes FOLDER/slabinfo, a copy of /proc/slabinfo,
  * and FOLDER/slabs, one line a cache: its name, what its folder in sysfs is a
  * link to (caches that were merged share that), how many slabs CPUs held just
- * before and just after slabinfo was read, and how many free objects they may
- * have held in sheaves (since 6.18; two of them each, a main and a spare one).
+ * before and just after slabinfo was read, how many free objects they may have
+ * held in sheaves (since 6.18; two of them each, a main and a spare one), and
+ * how many bytes of a slot lie before its object: with slub_debug=Z a red zone
+ * (mm/slub.c, red_left_pad).
  *
  * slabinfo counts every object that a CPU holds as active, so these are given
  * back first: all of them, and when a grace period is over all of them again,
@@ -35,7 +37,7 @@ typedef struct Cache {
     char name[64];
     char link[64];
     int shrink, cpu_slabs, cpu_partial;
-    int before, after, sheaves;
+    int before, after, sheaves, pad;
 } Cache;
 
 static Cache caches[MAX_CACHES];
@@ -88,13 +90,32 @@ static int slabs_held(const Cache *c, int cpus)
     return in_partial + (slabs < cpus ? slabs : cpus);
 }
 
-static int in_sheaves(const char *cache)
+static int number_in(const char *cache, const char *file)
 {
-    int fd = open_in(cache, "sheaf_capacity", O_RDONLY);
-    int each = fd < 0 ? 0 : read_number(fd);
+    int fd = open_in(cache, file, O_RDONLY);
+    int number = fd < 0 ? 0 : read_number(fd);
 
     close(fd);
+    return number;
+}
+
+static int in_sheaves(const char *cache)
+{
+    int each = number_in(cache, "sheaf_capacity");
+
     return each > 0 ? 2 * each * sysconf(_SC_NPROCESSORS_ONLN) : 0;
+}
+
+/* The red zone before an object is a pointer, aligned as the object is. */
+static int left_pad(const char *cache)
+{
+    int align = number_in(cache, "align");
+    int pad = sizeof(void *);
+
+    if (number_in(cache, "red_zone") != 1) {
+        return 0;
+    }
+    return align > 0 ? (pad + align - 1) / align * align : pad;
 }
 
 static void add_cache(const char *name)
@@ -115,6 +136,7 @@ static void add_cache(const char *name)
     c->cpu_slabs = open_in(name, "cpu_slabs", O_RDONLY);
     c->cpu_partial = open_in(name, "slabs_cpu_partial", O_RDONLY);
     c->sheaves = in_sheaves(name);
+    c->pad = left_pad(name);
     n_caches++;
 }
 
@@ -204,8 +226,9 @@ static int write_files(const char *folder, size_t len)
         return 1;
     }
     for (i = 0; i < n_caches; i++) {
-        fprintf(slabs, "%s %s %d %d %d\n", caches[i].name, caches[i].link,
-                caches[i].before, caches[i].after, caches[i].sheaves);
+        fprintf(slabs, "%s %s %d %d %d %d\n", caches[i].name,
+                caches[i].link, caches[i].before, caches[i].after,
+                caches[i].sheaves, caches[i].pad);
     }
     return fclose(info) | fclose(slabs) ? 1 : 0;
 }

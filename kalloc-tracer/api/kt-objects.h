@@ -48,6 +48,15 @@ typedef struct KtVmArea {
     uint64_t va, size, flags, phys, caller;
 } KtVmArea;
 
+#define KT_DEVICE_NAME_MAX 64
+
+/** struct KtDevres - a block that a device owns; @device: its struct device;
+ *  @name: untrusted bytes; @data: the memory behind the header */
+typedef struct KtDevres {
+    uint64_t device, data;
+    char name[KT_DEVICE_NAME_MAX + 1];
+} KtDevres;
+
 /** kt_address_read() - read the guest's memory at @va, as any vCPU maps it.
  *  Return false if no vCPU maps it. */
 bool kt_address_read(const KtAddress *a, uint64_t va, void *buf, size_t len);
@@ -59,6 +68,11 @@ bool kt_address_is_mapped(const KtAddress *a);
 
 /** kt_address_task_stack() - find the task whose stack the block is */
 bool kt_address_task_stack(const KtAddress *a, KtTaskName *out);
+/** kt_address_dead_stack() - the block was allocated as the stack of a task,
+ *  and no task has it: its task ended */
+bool kt_address_dead_stack(const KtAddress *a);
+/** kt_address_devres() - find the device that owns a block (devm_kmalloc()) */
+bool kt_address_devres(const KtAddress *a, KtDevres *out);
 /** kt_address_percpu() - find the address in percpu memory */
 bool kt_address_percpu(const KtAddress *a, KtPercpuPlace *out);
 /** kt_address_slab() - find the cache of the slab that contains the address */

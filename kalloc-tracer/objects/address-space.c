@@ -131,6 +131,16 @@ static bool read_task(const KtAddress *a, uint64_t task, KtTaskName *out)
     return true;
 }
 
+static bool can_read_tasks(const KtAddress *a)
+{
+    uint32_t at;
+
+    return a->vm && a->vm->n_vcpus &&
+           gs_kernel_member(a->kernel, "task_struct", "stack", &at, NULL) &&
+           gs_kernel_member(a->kernel, "task_struct", "pid", &at, NULL) &&
+           gs_kernel_member(a->kernel, "task_struct", "comm", &at, NULL);
+}
+
 bool kt_address_task_stack(const KtAddress *a, KtTaskName *out)
 {
     g_autoptr(GArray) tasks = NULL;
@@ -152,6 +162,38 @@ bool kt_address_task_stack(const KtAddress *a, KtTaskName *out)
 
         if (read_u64(a, task + at, &stack) && stack == a->block.va) {
             return read_task(a, task, out);
+        }
+    }
+    return false;
+}
+
+/*
+ * copy_process() makes nothing else with vmalloc(). The kernel keeps some
+ * stacks of tasks that ended for the next ones, so the block may be live.
+ * Whether a live one has a task is known only with the VM.
+ */
+bool kt_address_dead_stack(const KtAddress *a)
+{
+    static const char *const makers[] = {
+        "alloc_thread_stack_node", "dup_task_struct", "copy_process",
+    };
+    bool freed = a->has_block && a->block.state == KT_BLOCK_FREED;
+    unsigned n = 0;
+    KtTaskName task;
+    GsStop stop;
+    GsSymbol sym;
+    const uint64_t *pc;
+
+    if (!a->has_block || !a->kernel || a->block.layer != KT_LAYER_VMALLOC ||
+        !a->block.alloc_stack.v || (!freed && !can_read_tasks(a)) ||
+        kt_address_task_stack(a, &task)) {
+        return false;
+    }
+    pc = kt_tracer_stack(a->tracer, a->block.alloc_stack, &n, &stop);
+    for (size_t i = 0; pc && n && i < G_N_ELEMENTS(makers); i++) {
+        if (gs_kernel_lookup(a->kernel, makers[i], &sym) && pc[0] > sym.va &&
+            pc[0] <= sym.va + sym.size) {
+            return true;
         }
     }
     return false;

@@ -179,6 +179,32 @@ static bool from_task_stack(const KtAddress *w, GString *out)
     return true;
 }
 
+static bool from_dead_stack(const KtAddress *w, GString *out)
+{
+    g_string_append(out, w->has_block && w->block.state == KT_BLOCK_FREED ?
+                    "stack of a task that ended" :
+                    "stack of a task that ended, kept for the next task");
+    return kt_address_dead_stack(w);
+}
+
+static bool from_devres(const KtAddress *w, GString *out)
+{
+    KtDevres d;
+
+    if (!kt_address_devres(w, &d)) {
+        return false;
+    }
+    g_string_append(out, "devres of ");
+    mc_put_word(out, d.name);
+    g_string_append_printf(out, " device=%016" PRIx64 " ", d.device);
+    if (w->va < d.data) {
+        g_string_append_printf(out, "header, data at %016" PRIx64, d.data);
+    } else {
+        g_string_append_printf(out, "data +%" PRIx64, w->va - d.data);
+    }
+    return true;
+}
+
 static bool from_percpu(const KtAddress *w, GString *out)
 {
     KtPercpuPlace p;
@@ -289,6 +315,8 @@ static const struct {
     { "block", from_block },
     { "past", from_history },
     { "task_stack", from_task_stack },
+    { "dead_stack", from_dead_stack },
+    { "devres", from_devres },
     { "percpu", from_percpu },
     { "slab", from_slab },
     { "module", from_module },

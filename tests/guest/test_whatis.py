@@ -3,7 +3,8 @@
 """`ka whatis` says the same of an address as the guest.
 
 Oracle: symbols by /proc/kallsyms and /proc/iomem, areas by /proc/vmallocinfo,
-blocks by a module that prints them, percpu memory by QEMU's monitor.
+blocks by a module that prints them, a device's by another, percpu memory by
+QEMU's monitor.
 
 usage: test_whatis.py [--short] [--kernel K]...
 """
@@ -134,6 +135,39 @@ def check_tasks(guest, stacks):
         assert comm.get(pid, name).startswith(name), (stack, comm.get(pid))
 
 
+def check_devres(guest):
+    """A block of a device: the data, the header before it, and a device that
+    owns nothing there."""
+    guest.shell('insmod /share/ka_owned.ko')
+    data, device = re.search(r'ka_owned: data=(\w+) device=(\w+)',
+                             guest.console).groups()
+    owner = f'devres of ka_owner device={device}'
+    got = whatis(guest, f'{int(data, 16) + 8:x}')
+    assert got.get('devres') == f'{owner} data +8', got
+    got = whatis(guest, f'{int(data, 16) - 8:x}')
+    assert got.get('devres') == f'{owner} header, data at {data}', got
+    guest.shell('rmmod ka_owned')
+    got = whatis(guest, data)
+    assert 'devres' not in got and got['block'].startswith('freed'), got
+
+
+def check_dead_stacks(guest):
+    """Stacks of many tasks that ran at once and ended: the kernel keeps a few,
+    the others are freed. Return how many are kept and freed."""
+    guest.shell('for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 2 & done; wait')
+    text = guest.hmp_qmp('ka alloc copy_process -j -v')
+    blocks = [json.loads(line) for line in text.splitlines()]
+    stacks = [b for b in blocks if b.get('layer') == 'vmalloc']
+    told = [(b, whatis(guest, b['va'])) for b in stacks]
+    kept = freed = 0
+    for block, got in told:
+        assert ('task_stack' in got) + ('dead_stack' in got) == 1, (block, got)
+        kept += 'kept' in got.get('dead_stack', '')
+        freed += got['block'].startswith('freed')
+        assert 'task_stack' not in got or got['block'].startswith('live'), got
+    return kept, freed
+
+
 def check_percpu(guest):
     """Check the first CPU's copy of a percpu variable; QEMU reads the base
     address of the CPU's copies."""
@@ -181,6 +215,12 @@ def run(tap, kernel, share):
         with tap.test(f'{kernel}: areas that are no blocks'):
             kinds = check_books(g, variables)
             tap.note(f'{kernel}: of {", ".join(sorted(kinds))}')
+        with tap.test(f'{kernel}: a block of a device'):
+            check_devres(g)
+        with tap.test(f'{kernel}: stacks of tasks that ended'):
+            kept, freed = check_dead_stacks(g)
+            tap.note(f'{kernel}: {kept} kept, {freed} freed')
+            assert kept + freed
         g.shell('rmmod ka_life')
         with tap.test(f'{kernel}: a module that is gone'):
             check_module(g, False)

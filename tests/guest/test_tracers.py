@@ -26,6 +26,9 @@ NEEDS = {'fprobe': 'CONFIG_FPROBE_EVENTS'}
 # The addresses that tracers write over return addresses.
 TRACERS = ('return_to_handler', 'arch_rethook_trampoline',
            '__kretprobe_trampoline', 'kretprobe_trampoline')
+# A kernel with this symbol keeps the records of kretprobes in a table of all
+# tasks, which nobody reads here (5.10). Its own walks end at kretprobes.
+UNKNOWN_RECORDS = 'kretprobe_trampoline'
 
 
 def theirs_of(event, symbols, hooks):
@@ -51,13 +54,13 @@ def with_true_site(event, symbols, hooks):
     return event
 
 
-def goes_on(ours, theirs, symbols):
+def goes_on(ours, theirs, replaced):
     """Return whether ours has the kernel's frames and those behind. The
-    kernel's walk ends where an interrupt came at the first instruction of
-    function_graph's code; ours has the true return address there."""
-    return len(ours) >= len(theirs) > 1 and \
-        ours[:len(theirs) - 1] == theirs[:-1] and \
-        theirs[-1] == symbols.address(TRACERS[0])
+    kernel's walk ends at an address of REPLACED if an interrupt came at the
+    first instruction of function_graph's code, or at a kretprobe of 5.10; ours
+    has the true return address there."""
+    return len(ours) >= len(theirs) and theirs and \
+        ours[:len(theirs) - 1] == theirs[:-1] and theirs[-1] in replaced
 
 
 class Comparison:
@@ -69,14 +72,14 @@ class Comparison:
         self.longer = self.through = 0
         self.reasons, self.example = Counter(), {}
         hooks = ksyms.HookTable()
-        replaced = {run.symbols.address(name) for name in TRACERS}
+        self.replaced = {run.symbols.address(name) for name in TRACERS}
         guest = [with_true_site(e, run.symbols, hooks) for e in run.guest]
         match = oracle.Matching(guest, run.ours, run.symbols, hooks,
                                 run.switched, types=types)
         self.missing = len(match.missing)
         self.unexplained = len(match.unexplained)
         for event, our in match.pairs:
-            self.false += not replaced.isdisjoint(our.frames)
+            self.false += not self.replaced.isdisjoint(our.frames)
             if event.stack is not None:
                 self._add(our, theirs_of(event, run.symbols, hooks),
                           run.symbols)
@@ -87,7 +90,7 @@ class Comparison:
                             for f in theirs)
         if our.frames == theirs:
             self.equal += 1
-        elif goes_on(our.frames, theirs, symbols):
+        elif goes_on(our.frames, theirs, self.replaced):
             self.equal += 1
             self.longer += 1
         elif our.stop == 'replaced' and \
@@ -132,10 +135,10 @@ def run_case(tap, case, kernel, size, smp, label):
     assert not c.missing and not c.unexplained
     assert c.compared > 10000
     assert c.equal + c.cut >= EQUAL_AT_LEAST * c.compared
-    if types:
+    if types and not run.symbols.address(UNKNOWN_RECORDS):
         assert c.cut <= (1 - EQUAL_AT_LEAST) * c.compared, \
             'stacks are cut although the records are known'
-    else:
+    elif not types:
         assert c.cut, 'no stack met a replaced address'
     assert case != 'bpf' or c.through > 1000, \
         f'only {c.through} stacks lead through a BPF trampoline'

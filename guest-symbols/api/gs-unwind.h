@@ -82,18 +82,45 @@ uint64_t gs_unwind_return(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
  *  needs first. */
 GS_HOT void gs_unwind_expect(GsUnwinder *u, uint64_t ip);
 
+/** struct GsExpected - (opaque) what gs_unwind_expect_walk() found; valid until
+ *  the guest runs */
+typedef struct GsExpected {
+    uint32_t key, kind;
+    uint64_t page_va;
+    const void *page_host;
+} GsExpected;
+
 /**
- * gs_unwind_again() - recognise a stack that was unwound before
+ * gs_unwind_expect_walk() - begin to recognise a stack that was unwound before
  * @regs, @page, @opaque: as for gs_unwind()
  * @kind: the @kind that it was remembered with
- * @value: (out) the value that it was remembered with
+ *
+ * Prefetches what gs_unwind_find() compares; call it as early as possible.
+ */
+GS_HOT GsExpected gs_unwind_expect_walk(GsUnwinder *u, const GsRegs *regs,
+                                        GsPageFn page, void *opaque,
+                                        uint32_t kind);
+/**
+ * gs_unwind_find() - recognise a stack that was unwound before
+ * @regs, @page, @opaque: as for gs_unwind_expect_walk()
+ * @e: what that returned
+ * @value: (out) the value that the stack was remembered with
  *
  * Returns: true if gs_unwind() would now return the same frames and the same
  * reason as then. False proves nothing: not every stack can be kept, and kept
  * ones are replaced.
  */
-GS_HOT bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
-                            void *opaque, uint32_t kind, uint64_t *value);
+GS_HOT bool gs_unwind_find(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                           void *opaque, const GsExpected *e, uint64_t *value);
+/** gs_unwind_again() - both at once. */
+static inline bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs,
+                                   GsPageFn page, void *opaque, uint32_t kind,
+                                   uint64_t *value)
+{
+    GsExpected e = gs_unwind_expect_walk(u, regs, page, opaque, kind);
+
+    return gs_unwind_find(u, regs, page, opaque, &e, value);
+}
 /** gs_unwind_remember() - keep the stack of the last gs_unwind(), with @value.
  *  Its @max must be the same each time. */
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value);

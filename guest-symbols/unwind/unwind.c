@@ -112,10 +112,8 @@ static bool plausible_bp(const GsUnwinder *u, const Walk *w)
     return !u->no_modules && w->bp >= w->sp && w->bp - w->sp < MAX_STACK;
 }
 
-/*
- * Returns the address whose rule is needed: one byte below a return address,
- * because code behind a call that does not return may be another function's.
- */
+/* Returns the address whose rule is needed: one byte below a return address,
+ * because code behind a call that does not return may be another function's. */
 static inline uint64_t pc_of(const Walk *w)
 {
     return w->ip - !w->exact;
@@ -306,10 +304,8 @@ static bool find_bp(Walk *w, const GsOrcRule *rule, uint64_t cfa)
     }
 }
 
-/*
- * Continues from registers saved at @va. @partial: only the iret frame is
- * there, and @va is where the iret frame starts.
- */
+/* Continues from registers saved at @va. @partial: only the iret frame is
+ * there, and @va is where the iret frame starts. */
 static GsStop take_regs(Walk *w, uint64_t va, bool partial)
 {
     uint64_t regs = partial ? va - PT_IP : va;
@@ -476,8 +472,7 @@ static Walk begin(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     };
 }
 
-/* Returns: the second return address if one access to the stack is enough to
- * know it, else 0. With the first it is the key of the walk cache. */
+/* Returns: the second return address if one word tells it, or 0. */
 static uint64_t second_pc(GsUnwinder *u, Walk *w, const ShortEntry *e)
 {
     uint64_t pc = 0, va;
@@ -540,29 +535,33 @@ void gs_unwind_expect(GsUnwinder *u, uint64_t ip)
     __builtin_prefetch(short_set(u, ip - 1));
 }
 
-bool gs_unwind_again(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
-                     void *opaque, uint32_t kind, uint64_t *value)
+GsExpected gs_unwind_expect_walk(GsUnwinder *u, const GsRegs *regs,
+                                 GsPageFn page, void *opaque, uint32_t kind)
 {
     Walk w = begin(u, regs, page, opaque);
-    const ShortEntry *e = NULL;
+    const ShortEntry *e = u->by_frames ? NULL : short_for(u, &w);
+    uint32_t key = !u->paths || regs->exact_ip ? 0 :
+        gs_walk_cache_expect(u->paths, w.ip, second_pc(u, &w, e), kind);
 
-    if (!u->paths || regs->exact_ip) {
-        return false;
-    }
-    if (!u->by_frames) {
-        e = short_for(u, &w);
-    }
-    return gs_walk_cache_find(u->paths, &w, second_pc(u, &w, e), kind, value);
+    return (GsExpected) { key, kind, w.page_va, w.page_host };
+}
+
+bool gs_unwind_find(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                    void *opaque, const GsExpected *e, uint64_t *value)
+{
+    Walk w = begin(u, regs, page, opaque);
+
+    w.page_va = e->page_va;
+    w.page_host = e->page_host;
+    return e->key && gs_walk_cache_find(u->paths, &w, e->key, e->kind, value);
 }
 
 void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 {
-    const GsRecords records = {
-        u->frames.record_at, u->frames.canonical, u->frames.signature
-    };
-
     if (!u->paths) {
-        u->paths = gs_walk_cache_new(&records);
+        u->paths = gs_walk_cache_new(&(GsRecords) {
+            u->frames.record_at, u->frames.canonical, u->frames.signature
+        });
     }
     gs_walk_cache_add(u->paths, &u->trail, kind, value);
 }

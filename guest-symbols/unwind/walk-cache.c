@@ -537,13 +537,23 @@ static void swap_first(uint32_t *key, Path *path, unsigned i)
     path[i] = first;
 }
 
-bool gs_walk_cache_find(GsWalkCache *p, Walk *w, uint64_t first, uint32_t kind,
-                        uint64_t *value)
+/* Most walks are the first of their set. */
+uint32_t gs_walk_cache_expect(const GsWalkCache *p, uint64_t ip, uint64_t first,
+                              uint32_t kind)
 {
-    uint32_t wanted = key_of(w->ip, first, kind), *key = p->key[set_of(wanted)];
+    uint32_t key = key_of(ip, first, kind);
+
+    __builtin_prefetch(p->key[set_of(key)]);
+    __builtin_prefetch(p->path[set_of(key)], 1);
+    return key;
+}
+
+bool gs_walk_cache_find(GsWalkCache *p, const Walk *w, uint32_t wanted,
+                        uint32_t kind, uint64_t *value)
+{
+    uint32_t *key = p->key[set_of(wanted)];
     Path *path = p->path[set_of(wanted)];
 
-    __builtin_prefetch(path, 1);        /* most are the first */
     for (unsigned i = 0; i < WAYS; i++) {
         if (key[i] == wanted && same_path(p, &path[i], w, kind)) {
             *value = path[i].value;

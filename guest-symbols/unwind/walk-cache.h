@@ -99,12 +99,13 @@ GsWalkCache *gs_walk_cache_new(const GsRecords *records);
 void gs_walk_cache_free(GsWalkCache *p);
 void gs_walk_cache_clear(GsWalkCache *p);
 
-/**
- * gs_walk_cache_find() - find the stack that begins in @w, see
- * gs_unwind_again()
- * @first: as in struct GsTrail
- */
-GS_HOT bool gs_walk_cache_find(GsWalkCache *p, Walk *w, uint64_t first,
+/** gs_walk_cache_expect() - prefetch what gs_walk_cache_find() compares first.
+ *  Returns: the key of the walk from @ip; @first: as in struct GsTrail. */
+GS_HOT uint32_t gs_walk_cache_expect(const GsWalkCache *p, uint64_t ip,
+                                     uint64_t first, uint32_t kind);
+/** gs_walk_cache_find() - find the stack that begins in @w, see
+ *  gs_unwind_find(); @key: of gs_walk_cache_expect(), with the same @kind. */
+GS_HOT bool gs_walk_cache_find(GsWalkCache *p, const Walk *w, uint32_t key,
                                uint32_t kind, uint64_t *value);
 /** gs_walk_cache_add() - keep @t with @kind and @value, if it is @plain and
  *  @done. */

@@ -3,7 +3,7 @@
  * Record: backtrace, task and time, which all events of a callback share.
  *
  * A walk of the guest's stack is the dearest part of an event, and most stacks
- * were seen before. So the unwinder caches walks: gs_unwind_again() compares
+ * were seen before. So the unwinder caches walks: gs_unwind_find() compares
  * the stack with the cached walk and returns a value that we stored for it.
  * That value is the stack's id in the depot, the wrapper and the reason why the
  * walk stopped.
@@ -78,57 +78,65 @@ static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
     }
 }
 
-/* A cached walk needs neither the frames nor the depot. */
-GS_HOT
-static void find_stack(KtHookCall *m, uint64_t task)
+static GsRegs caller_regs(const KtHookCall *m)
 {
-    const GsRegs regs = {
+    return (GsRegs) {
         .ip = m->ra,
         .sp = m->sp_after,
         .bp = kt_vcpu_reg(m->v, GS_REG_FP),
-        .task = task,
     };
-    uint32_t kind = m->wrapper.v << 1 | m->pages;
+}
+
+static uint32_t stack_kind(const KtHookCall *m)
+{
+    return m->wrapper.v << 1 | m->pages;
+}
+
+/* A cached walk needs neither the frames nor the depot. */
+GS_HOT
+static void find_stack(KtHookCall *m, const GsRegs *regs, const GsExpected *e)
+{
     uint64_t value;
 
-    if (gs_unwind_again(m->v->unwinder, &regs, stack_page, NULL, kind,
-                        &value)) {
+    if (gs_unwind_find(m->v->unwinder, regs, stack_page, NULL, e, &value)) {
         count_stop(m->v, unpack_stack(m, value));
     } else {
-        walk_stack(m, &regs, kind);
+        walk_stack(m, regs, e->kind);
     }
 }
 
 void kt_record_true_return(KtHookCall *m)
 {
+    GsRegs regs = caller_regs(m);
     KtTaskAt task;
-    GsRegs regs = {
-        .ip = m->ra,
-        .sp = m->sp_after,
-        .bp = kt_vcpu_reg(m->v, GS_REG_FP),
-    };
 
     kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
     regs.task = task.va;
     m->ra = gs_unwind_return(m->v->unwinder, &regs, stack_page, NULL);
 }
 
+/* The task is found while the host loads what the stack is compared with. */
 GS_HOT
 void kt_record_complete(KtHookCall *m)
 {
+    GsRegs regs = caller_regs(m);
+    GsExpected expected;
     KtTaskAt task;
 
     if (m->have_stack) {
         return;
     }
+    expected = gs_unwind_expect_walk(m->v->unwinder, &regs, stack_page, NULL,
+                                     stack_kind(m));
     kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
-    find_stack(m, task.va);
+    regs.task = task.va;
     m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen, &task);
     if (!m->ev.task.v && !m->c->profile) {
         kt_vcpu_count(m->v, KT_CNT_TASK_UNKNOWN, 1);
     }
     m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
     m->ev.cpu = m->v->index;
+    find_stack(m, &regs, &expected);
     m->have_stack = true;
 }
 

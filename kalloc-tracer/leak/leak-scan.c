@@ -227,7 +227,8 @@ static bool mark_all(Scanning *s, GError **errp)
     s->excused = g_malloc0(w->live->len + 1);
     kt_leak_apply_rules(kt_leak_scanner_now(w->tracer), w, s->excused);
     if (w->ended) {
-        return kt_live_set_fail(w, errp);
+        kt_live_set_fail(w, errp);
+        return false;
     }
     s->reader = (KtReader) { .mem = w->mem, .tick = tick, .opaque = s };
     s->unplaced = kt_marker_seal(w->scan);

@@ -56,6 +56,7 @@ TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
 # How ka says that it does not know all blocks, or all allocators.
 LATE = 'frees of unknown addresses are not checked'
 EXPORTS = 'no error is certain'
+GAPS = 'events were not recorded (gaps'
 COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops:? |Kernel panic|'
                        r'general protection fault).*')
 
@@ -145,7 +146,9 @@ def check_report(case, console, errors):
     assert int(e['error_va'], 16) == va, f'not at {va:#x}\n{text}'
     assert e.get('error_code') == CODES.get(case), f'the code\n{text}'
     caught = [names.name(pc) for pc in addresses(e['error_stack'])]
-    if kind_of(case) == 'objects-left':     # the kernel's own function first
+    # The kernel's own functions come first: the one that reports, or the part
+    # of free_pages() that the compiler split off (riscv64).
+    if kind_of(case) == 'objects-left' or case in PAGE_CASES:
         caught = caught[caught.index(bad):] if bad in caught else caught
     assert caught and caught[0] == bad, f'not caught in {bad}\n{text}'
     if not block:
@@ -219,6 +222,14 @@ def cases_of(kernel, args):
     return [c for c in args.case if types or c not in PAGE_CASES]
 
 
+def is_in_doubt(case, errors, guest):
+    """Return true if kfree() of pages is rightly not judged. On arm64 and
+    riscv64 early calls of the page allocator are not recorded: a large block
+    may be of that time."""
+    return case == 'wrong-family-pages' and not errors and \
+        GAPS in guest.hmp_qmp('ka error -n 1')
+
+
 def run_cases_in_one(tap, args, share, folder):
     for kernel in share:        # none if there is no case
         for options in None, 'pages=on':
@@ -231,7 +242,9 @@ def run_cases_in_one(tap, args, share, folder):
             with loaded.guest if loaded else contextlib.nullcontext():
                 for case in cases:
                     with tap.test(f'{kernel}: {case}: reported once, rightly'):
-                        check_report(case, *loaded.commit(case))
+                        console, errors = loaded.commit(case)
+                        if not is_in_doubt(case, errors, loaded.guest):
+                            check_report(case, console, errors)
 
 
 def run_few_symbols(tap, args, share, folder):

@@ -81,8 +81,9 @@ static void read_later(Types *t, const Dwarf_Die *die, uint32_t id)
     g_queue_push_tail(&t->todo, todo);
 }
 
-/* What tells a compound type from others. One without a name is known only to
- * its user, by its place in the file. */
+/* Return the key of a struct, union or enum. Each source file that uses a type
+ * describes it again, with the same key. A type without a name has a key of its
+ * own: its place in the file. */
 static Key key_of(Types *t, Dwarf_Die *die, const GsDwarfFacts *f)
 {
     uint64_t at = (uintptr_t)die->addr;

@@ -472,7 +472,8 @@ static Walk begin(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
     };
 }
 
-/* Returns: the second return address if one word tells it, or 0. */
+/* Returns: the second return address if one read of the stack finds it, else 0.
+ * With the first it is the key of the walk cache. */
 static uint64_t second_pc(GsUnwinder *u, Walk *w, const ShortEntry *e)
 {
     uint64_t pc = 0, va;

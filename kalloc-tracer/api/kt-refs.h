@@ -11,7 +11,7 @@
 
 #include "kalloc-tracer/api/kt-leak.h"
 
-/* ---- who refers to a block ---------------------------------------------- */
+/* ---- references to a block ---------------------------------------------- */
 
 /** The kind of memory that has a word. */
 typedef enum KtPlace {

@@ -3,8 +3,8 @@
  * Owners: which lost blocks are lost only because another one is. A report
  * shows the owner, and counts what it holds.
  *
- *     list head (lost) --> node --> node     the head is the owner of three
- *     ring: a --> b --> a                    the block at the lowest address
+ *     A --> B --> C      A owns all three: nothing but A leads to B and C
+ *     A --> B --> A      a ring: the block at the lowest address owns both
  *
  * Called by leak-scan.c, in the thread of the monitor command.
  */

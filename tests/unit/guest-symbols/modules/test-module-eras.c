@@ -73,7 +73,7 @@ static bool visit(const GsSymbol *sym, void *opaque)
     return true;
 }
 
-/* The era of a stack whose only frame is at @va, now. */
+/* Return the era of a backtrace that is taken now and has one frame, at @va. */
 static uint32_t era_of(Table *t, uint64_t va)
 {
     return gs_modules_era(t->modules, &va, 1).all;

@@ -290,15 +290,17 @@ static void destroy(FedTracer *w, uint16_t cache)
                         .cache = { cache } });
 }
 
-typedef struct Left {
+/* The errors of objects that are left in a cache: first object and count of
+ * each. */
+typedef struct LeftErrors {
     uint64_t va[32], n[32];
     bool has_block;
     unsigned errors;
-} Left;
+} LeftErrors;
 
 static bool read_left(const KtError *e, void *opaque)
 {
-    Left *l = opaque;
+    LeftErrors *l = opaque;
 
     g_assert_cmpint(e->kind, ==, KT_ERR_OBJECTS_LEFT);
     g_assert_cmpint(e->has_block, ==, l->has_block);
@@ -307,9 +309,9 @@ static bool read_left(const KtError *e, void *opaque)
     return true;
 }
 
-static Left errors_of(FedTracer *w, bool has_block)
+static LeftErrors errors_of(FedTracer *w, bool has_block)
 {
-    Left l = { .has_block = has_block };
+    LeftErrors l = { .has_block = has_block };
 
     kt_query_begin(w->t);
     kt_query_errors(w->t, 0, UINT64_MAX, read_left, &l);
@@ -329,7 +331,7 @@ static void alloc_by(FedTracer *w, uint32_t stack, uint16_t cache, uint64_t va)
 static void objects_left_in_a_cache(void)
 {
     FedTracer w = fed_tracer_new(true);
-    Left l;
+    LeftErrors l;
 
     alloc_by(&w, 1, 1, VA);
     alloc_by(&w, 1, 1, VA + 64);
@@ -353,7 +355,7 @@ static void objects_left_in_a_cache(void)
 static void objects_left_that_are_unknown(void)
 {
     FedTracer w = fed_tracer_new(false);
-    Left l;
+    LeftErrors l;
 
     alloc_by(&w, 1, 1, VA);
     off_and_on(&w);

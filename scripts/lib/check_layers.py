@@ -21,7 +21,8 @@ ABROAD = {
                       'guest-symbols/base/bytes.h',
                       'guest-symbols/base/name-hash.h',
                       'guest-symbols/base/printable.h',
-                      'guest-symbols/base/stream.h'),
+                      'guest-symbols/base/stream.h',
+                      'guest-symbols/base/suggest.h'),
     'monitor-cmds': ('guest-symbols/gs.h', 'kalloc-tracer/kt.h'),
 }
 # The file where the plugin is put together may see every public header.

@@ -43,7 +43,7 @@ typedef struct Wrappers {
     struct {
         Range code;
         uint8_t id;
-    } row[ROWS_MAX];
+    } row[2 * ROWS_MAX];                /* a function and its part */
 } Wrappers;
 
 struct KtHooks {
@@ -154,15 +154,43 @@ static void add_wrapper(Wrappers *w, Range code, uint8_t id)
     w->n++;
 }
 
-static void add_wrapper_row(KtHooks *h, uint8_t id, Range code)
+static bool is_wrapper_only(KtRole role)
+{
+    return role == KT_ROLE_WRAPPER || role == KT_ROLE_PAGE_WRAPPER;
+}
+
+static Range range_of(const GsSymbol *sym)
+{
+    return (Range) { sym->va, sym->va + sym->size };
+}
+
+/* A wrapper that begins with a test for nothing to do can be split: callers
+ * inline the test and call the rest, name.part.0. */
+static void add_wrapper_part(KtHooks *h, const GsKernel *k, uint8_t id)
+{
+    g_autofree char *name = g_strconcat(h->table[id - 1].symbol, ".part.0",
+                                        NULL);
+    bool pages = h->table[id - 1].role == KT_ROLE_PAGE_WRAPPER;
+    GsSymbol part;
+
+    if (gs_kernel_lookup(k, name, &part) && gs_kernel_is_text(k, part.va)) {
+        add_wrapper(pages ? &h->page_wrappers : &h->wrappers, range_of(&part),
+                    id);
+    }
+}
+
+static void add_wrapper_row(KtHooks *h, const GsKernel *k, uint8_t id,
+                            Range code)
 {
     KtRole role = h->table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
 
-    if (role == KT_ROLE_WRAPPER || role == KT_ROLE_REALLOC ||
-        role == KT_ROLE_PAGE_WRAPPER || h->split[id] ||
+    if (is_wrapper_only(role) || role == KT_ROLE_REALLOC || h->split[id] ||
         (h->table[id - 1].flags & KT_HOOK_OUTER)) {
         add_wrapper(pages ? &h->page_wrappers : &h->wrappers, code, id);
+    }
+    if (is_wrapper_only(role)) {
+        add_wrapper_part(h, k, id);
     }
 }
 
@@ -178,11 +206,6 @@ static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
         g_free(h->symbol[id]);
         h->symbol[id] = g_steal_pointer(&name);
     }
-}
-
-static Range range_of(const GsSymbol *sym)
-{
-    return (Range) { sym->va, sym->va + sym->size };
 }
 
 static void add_piece(KtHooks *h, uint8_t id, const GsSymbol *sym)
@@ -282,9 +305,9 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         find_gfp(h, k, id);
     }
     find_page_args(h, k, id);
-    add_wrapper_row(h, id, range_of(&sym));
+    add_wrapper_row(h, k, id, range_of(&sym));
     find_undoing(h, k, id);
-    if (hook->role != KT_ROLE_WRAPPER && hook->role != KT_ROLE_PAGE_WRAPPER) {
+    if (!is_wrapper_only(hook->role)) {
         h->n_found++;
         add_entry(h, id);
     }

@@ -440,6 +440,25 @@ static void wrappers_of_pages_are_apart(void)
     g_assert_false(kt_hooks_in_role(h, 0xffffffff81001310, KT_ROLE_FREE));
 }
 
+/* free_pages() without its first test: the caller has that inline. */
+static void a_part_of_a_wrapper_is_the_wrapper(void)
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 T free_pages\n"
+        "ffffffff81001100 T kvfree\n"
+        "ffffffff81001200 t free_pages.part.0\n"
+        "ffffffff81001300 t kvfree.part.0\n"
+        "ffffffff81001400 T other\n"
+        MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
+
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001210, true).v, ==,
+                     id_of("free_pages").v);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001310, false).v, ==,
+                     id_of("kvfree").v);
+    g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001410, true).v, ==, 0);
+}
+
 /* kvfree() jumps to kfree(), that to who frees pages: one return address. */
 static void a_site_has_a_wrapper_of_each_kind(void)
 {
@@ -544,6 +563,8 @@ int main(int argc, char **argv)
         { "/hooks/an-empty-kernel-has-no-hooks", an_empty_kernel_has_no_hooks },
         { "/hooks/pages-are-an-option", pages_are_an_option },
         { "/hooks/wrappers-of-pages-are-apart", wrappers_of_pages_are_apart },
+        { "/hooks/a-part-of-a-wrapper-is-the-wrapper",
+          a_part_of_a_wrapper_is_the_wrapper },
         { "/hooks/a-site-has-a-wrapper-of-each-kind",
           a_site_has_a_wrapper_of_each_kind },
         { "/hooks/arguments-of-pages", arguments_of_pages },

@@ -59,6 +59,11 @@ unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
 unsigned gs_kernel_foreach_ever_named(const GsKernel *k, const char *name,
                                       GsSymbolFn fn, void *opaque);
 
+/** gs_kernel_foreach_symbol() - call @fn for each symbol of the kernel proper,
+ *  in address order, until it returns false. gs_kernel_module_symbols() does
+ *  this for a module. */
+void gs_kernel_foreach_symbol(const GsKernel *k, GsSymbolFn fn, void *opaque);
+
 /**
  * gs_kernel_symbolize() - find the symbol that covers a run-time address
  *

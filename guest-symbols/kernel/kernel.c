@@ -240,6 +240,24 @@ unsigned gs_kernel_foreach_ever_named(const GsKernel *k, const char *name,
     return foreach_named(k, name, true, fn, opaque);
 }
 
+static void visit_row(uint64_t va, const char *text, size_t len, void *opaque)
+{
+    Visitor *v = opaque;
+    GsSymbol sym = { .va = va, .type = text[0] };
+
+    if (!v->stopped) {
+        g_strlcpy(sym.name, text + 1, MIN(len, sizeof(sym.name)));
+        visit(&sym, v);
+    }
+}
+
+void gs_kernel_foreach_symbol(const GsKernel *k, GsSymbolFn fn, void *opaque)
+{
+    Visitor v = { .k = k, .fn = fn, .opaque = opaque };
+
+    gs_symtab_foreach(k->symtab, visit_row, &v);
+}
+
 bool gs_kernel_symbolize_at(const GsKernel *k, uint64_t va, uint32_t era,
                             GsSymbol *out)
 {

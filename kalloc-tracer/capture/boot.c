@@ -85,6 +85,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
 
 void kt_capture_publish(KtCapture *c, KtBoot *boot)
 {
+    kt_call_points_begin_boot(c->shared.points, c->shared.kernel);
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
 }
 
@@ -159,6 +160,7 @@ void kt_capture_drop_boot(KtCapture *c)
     KtBoot *boot = c->boot;
 
     __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
+    kt_call_points_end_boot(c->shared.points);
     kt_pending_calls_clear(c->shared.calls);
     kt_return_sites_clear(c->shared.sites);
     for (unsigned i = 0; i < c->max_vcpus; i++) {

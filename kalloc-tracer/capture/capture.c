@@ -5,12 +5,13 @@
  * Translation. QEMU asks want_block() for each block of guest code. While the
  * kernel is unknown, we instrument only blocks from which kernel-finder.h can
  * recognise it. Afterwards we instrument a block only if it contains the entry
- * of a hooked function, or begins at a return site. QEMU translates all other
- * blocks as if there were no plugin.
+ * of a hooked function or of a call point, or begins at a return site. QEMU
+ * translates all other blocks as if there were no plugin.
  *
  *     want_block(va) -- no --> plain code
  *          | yes
  *     on_translate(): entry of a hook     -> on_entry() at that instruction
+ *                     a call point        -> on_point(), then on_entry()
  *                     begin = return site -> on_return() at the first one
  *                     kernel unknown      -> look_for_kernel()
  *
@@ -126,10 +127,10 @@ static bool is_wanted(const KtHookCall *m, KtHookId id)
 }
 
 /* What identifies a call. The word at sp is the return address on x86-64. */
-static KtEntry read_entry(const KtVcpu *v, KtHookId id)
+static KtEntry read_entry(const KtVcpu *v, uint64_t id)
 {
     KtEntry e = {
-        .id = id.v, .sp = kt_vcpu_reg(v, GS_REG_SP),
+        .id = id, .sp = kt_vcpu_reg(v, GS_REG_SP),
         .arg0 = kt_vcpu_arg(v, 0), .arg1 = kt_vcpu_arg(v, 1),
     };
     size_t avail;
@@ -150,7 +151,7 @@ static KtEntry read_entry(const KtVcpu *v, KtHookId id)
  */
 static bool is_retried(const KtHookCall *m, KtHookId id)
 {
-    const KtEntry now = read_entry(m->v, id);
+    const KtEntry now = read_entry(m->v, id.v);
     KtRole role = m->boot->row[id.v].role;
 
     m->v->trapped = false;
@@ -193,10 +194,86 @@ static void on_trapped_entry(unsigned vcpu_index, void *udata)
 
     on_entry(vcpu_index, udata);
     if (v->unwinder) {
-        v->trap = read_entry(v, (KtHookId) { packed_id(udata) });
+        v->trap = read_entry(v, packed_id(udata));
         v->trapped = true;
     }
 }
+
+/* ---- call points --------------------------------------------------------- */
+
+/* The callback of a call point has the ids of the point and of the hook at that
+ * address, if any. */
+static uint32_t pack_point(KtPointId point, KtHookId hook)
+{
+    return (uint32_t)hook.v << 16 | point.v;
+}
+
+static KtPointId packed_point(void *udata)
+{
+    return (KtPointId) { packed_id(udata) & UINT16_MAX };
+}
+
+static KtHookId packed_hook(void *udata)
+{
+    return (KtHookId) { packed_id(udata) >> 16 };
+}
+
+/* Return true if this entry repeats one that trapped: see is_retried(). A call
+ * point that is still a breakpoint is entered by another call. */
+static bool is_point_retried(KtVcpu *v, KtPointId id, bool trap)
+{
+    const KtEntry now = read_entry(v, id.v);
+    bool retried = v->point_trapped && !trap &&
+                   !memcmp(&now, &v->point_trap, sizeof(now));
+
+    v->point_trapped = trap;
+    v->point_trap = now;
+    return retried;
+}
+
+/* @trap: a breakpoint replaces the instruction */
+static void enter_point(unsigned vcpu_index, void *udata, bool trap)
+{
+    KtHookCall m = {
+        .c = &capture.shared,
+        .boot = kt_capture_boot(&capture),
+        .v = &capture.vcpu[vcpu_index],
+        .insns_left = packed_left(udata),
+    };
+    const KtPointSet *set = kt_call_points_set(capture.shared.points);
+    const KtCallPoint *point =
+        set ? kt_point_set_get(set, packed_point(udata)) : NULL;
+
+    if (!m.boot || !m.v->unwinder || !point ||
+        (G_UNLIKELY(trap || m.v->point_trapped) &&
+         is_point_retried(m.v, point->id, trap))) {
+        return;
+    }
+    kt_record_point(&m, point);
+}
+
+GS_HOT
+static void on_point(unsigned vcpu_index, void *udata)
+{
+    KtHookId hook = packed_hook(udata);
+
+    enter_point(vcpu_index, udata, false);
+    if (hook.v) {
+        on_entry(vcpu_index, pack(hook.v, packed_left(udata)));
+    }
+}
+
+static void on_trapped_point(unsigned vcpu_index, void *udata)
+{
+    KtHookId hook = packed_hook(udata);
+
+    enter_point(vcpu_index, udata, true);
+    if (hook.v) {
+        on_trapped_entry(vcpu_index, pack(hook.v, packed_left(udata)));
+    }
+}
+
+/* ---- returns ------------------------------------------------------------- */
 
 GS_HOT
 static void on_return(unsigned vcpu_index, void *udata)
@@ -249,6 +326,7 @@ static bool want_block(uint64_t va, void *userdata)
 {
     KtCapture *c = userdata;
     const KtBoot *boot = kt_capture_boot(c);
+    const KtPointSet *points;
 
     if (va < c->lowest) {               /* user space */
         return false;
@@ -257,7 +335,9 @@ static bool want_block(uint64_t va, void *userdata)
     if (!boot) {
         return c->finder && kt_capture_may_find(c, va);
     }
+    points = kt_call_points_set(c->shared.points);
     return kt_hooks_page(boot->hooks, va) ||
+           (points && kt_point_set_page(points, va)) ||
            kt_return_sites_find(c->shared.sites, va) != KT_RETURN_SITE_NONE;
 }
 
@@ -278,20 +358,45 @@ static bool is_over(const KtBoot *boot, KtHookId id)
     return kt_role_is_witness(role) && !kt_guest_learns(boot->guest, role);
 }
 
+/* Add the callback of one instruction, if a hooked function or a call point
+ * begins there. @left: instructions of the block from this one on */
+static void hook_instruction(const KtCapture *c, const KtBoot *boot,
+                             const KtPointSet *points,
+                             struct qemu_plugin_insn *insn, size_t left)
+{
+    uint64_t va = qemu_plugin_insn_vaddr(insn);
+    const KtCallPoint *point = points ? kt_point_set_at(points, va) : NULL;
+    KtHookId id = kt_hooks_at(boot->hooks, va);
+
+    if (id.v && is_over(boot, id)) {
+        id = (KtHookId) { 0 };
+    }
+    if (point) {
+        qemu_plugin_register_vcpu_insn_exec_cb(
+            insn, is_trap(c, insn) ? on_trapped_point : on_point,
+            QEMU_PLUGIN_CB_R_REGS, pack(pack_point(point->id, id), left));
+    } else if (id.v) {
+        qemu_plugin_register_vcpu_insn_exec_cb(
+            insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
+            QEMU_PLUGIN_CB_R_REGS, pack(id.v, left));
+    }
+}
+
 /* Add the entry callback to each instruction of a block where a hooked function
- * begins. */
+ * or a call point begins. */
 static void hook_entries(const KtCapture *c, const KtBoot *boot,
                          struct qemu_plugin_tb *tb, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        KtHookId id = kt_hooks_at(boot->hooks, qemu_plugin_insn_vaddr(insn));
+    const KtPointSet *points = kt_call_points_set(c->shared.points);
+    uint64_t va = qemu_plugin_tb_vaddr(tb);
 
-        if (id.v && !is_over(boot, id)) {
-            qemu_plugin_register_vcpu_insn_exec_cb(
-                insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
-                QEMU_PLUGIN_CB_R_REGS, pack(id.v, n - i));
-        }
+    if (!kt_hooks_page(boot->hooks, va) &&
+        !(points && kt_point_set_page(points, va))) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        hook_instruction(c, boot, points, qemu_plugin_tb_get_insn(tb, i),
+                         n - i);
     }
 }
 
@@ -317,9 +422,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             qemu_plugin_tb_get_insn(tb, 0), on_return, QEMU_PLUGIN_CB_R_REGS,
             pack(site, n));
     }
-    if (kt_hooks_page(boot->hooks, va)) {
-        hook_entries(c, boot, tb, n);
-    }
+    hook_entries(c, boot, tb, n);
 }
 
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
@@ -332,7 +435,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
     g_mutex_lock(&c->lock);
     /* QEMU -daemonize forks before it makes vCPUs; threads start after that. */
     if (!c->applying) {
-        c->applying = true;
+        __atomic_store_n(&c->applying, true, __ATOMIC_RELEASE);
         kt_tracer_start(c->shared.tracer);
     }
     kt_budget_charge(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
@@ -369,6 +472,26 @@ static void on_kexec(void)
     qemu_plugin_request_exclusive(kt_capture_end_by_kexec, &capture);
 }
 
+static void reclaim_points(void *userdata)
+{
+    kt_call_points_reclaim(userdata);
+}
+
+/* Before the first vCPU runs, nobody reads a set. */
+static void on_points_changed(void *opaque, bool flush)
+{
+    KtCapture *c = opaque;
+
+    if (flush) {
+        qemu_plugin_request_flush();
+    }
+    if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
+        qemu_plugin_request_exclusive(reclaim_points, c->shared.points);
+    } else {
+        reclaim_points(c->shared.points);
+    }
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 static void account_for(const KtCapture *c)
@@ -399,6 +522,8 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->vcpu = g_aligned_alloc0(max_vcpus, sizeof(KtVcpu), 64);
     c->shared.sites = kt_return_sites_new();
     c->shared.calls = kt_pending_calls_new();
+    c->shared.points = kt_tracer_call_points(t);
+    kt_call_points_on_change(c->shared.points, on_points_changed, c);
     kt_tracer_add_check(t, KT_CHECK_CALLS, kt_pending_calls_check,
                         c->shared.calls);
     account_for(c);

@@ -11,6 +11,9 @@
 /** kt_record_complete() - Fill in backtrace, task, time and vCPU of @m->ev. The
  *  first call of a callback does the work; later calls return at once. */
 GS_HOT void kt_record_complete(KtHookCall *m);
+/** kt_record_find_return() - Set @m->ra and @m->sp_after at the entry of a
+ *  function. Returns: false if the return address cannot be read. */
+GS_HOT bool kt_record_find_return(KtHookCall *m);
 /** kt_record_true_return() - Set @m->ra to the true return address, if a tracer
  *  of the guest replaced it and its records have the true one. */
 void kt_record_true_return(KtHookCall *m);

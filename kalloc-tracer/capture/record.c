@@ -31,12 +31,10 @@ static inline void use_true_return(KtHookCall *m)
     }
 }
 
-/*
- * Read @m->ra and @m->sp_after. The return address is on the stack (x86) or in
- * the link register. It is a tracer's if a function that the guest traces ends
- * with a jump to the hooked one.
- */
-static bool read_return_address(KtHookCall *m, KtRole role)
+/* The return address is on the stack (x86) or in the link register. It is a
+ * tracer's if a function that the guest traces ends with a jump to the hooked
+ * one. */
+bool kt_record_find_return(KtHookCall *m)
 {
     uint64_t sp = kt_vcpu_reg(m->v, GS_REG_SP);
     size_t avail;
@@ -52,8 +50,6 @@ static bool read_return_address(KtHookCall *m, KtRole role)
     kt_pending_calls_expect(m->c->calls, m->sp_after);
     at = qemu_plugin_vaddr_to_host(sp, &avail);
     if (!at || avail < sizeof(m->ra)) {
-        kt_record_drop_call(m, KT_CNT_CALL_UNREADABLE,
-                            kt_role_allocates(role));
         return false;
     }
     memcpy(&m->ra, at, sizeof(m->ra));
@@ -272,6 +268,9 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 static void save_module(KtHookCall *m, uint64_t va, bool added)
 {
     if (added) {
+        kt_call_points_add_module(m->c->points, va);
+        kt_vcpu_count(m->v, KT_CNT_CALLS_SKIPPED,
+                      kt_call_points_skipped(m->c->points));
         kt_tracer_save_module(m->c->tracer, m->c->kernel, va);
     } else {
         kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
@@ -322,7 +321,9 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
-    if (!read_return_address(m, hook->role)) {
+    if (!kt_record_find_return(m)) {
+        kt_record_drop_call(m, KT_CNT_CALL_UNREADABLE,
+                            kt_role_allocates(hook->role));
         return;
     }
     gs_unwind_expect(m->v->unwinder, m->ra);
@@ -354,6 +355,8 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         enter_rcu_queue(m, hook, id);
         break;
     case KT_ROLE_MODULE_DROP:
+        kt_call_points_remove_module(m->c->points,
+                                     kt_vcpu_arg(m->v, hook->ptr));
         kt_tracer_drop_module(m->c->tracer, m->c->kernel,
                               kt_vcpu_arg(m->v, hook->ptr));
         break;

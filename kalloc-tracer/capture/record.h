@@ -22,6 +22,7 @@
 #ifndef KT_RECORD_H
 #define KT_RECORD_H
 
+#include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hooks.h"
@@ -64,6 +65,7 @@ typedef struct KtShared {
     GsKernel *kernel;
     KtReturnSites *sites;
     KtPendingCalls *calls;
+    KtCallPoints *points;
     void (*kexec)(void);
 } KtShared;
 
@@ -103,6 +105,10 @@ GS_HOT void kt_record_enter(KtHookCall *m, KtHookId id);
 /** kt_record_skip() - As kt_record_enter() while recording is off: record no
  *  event, but keep what later events depend on. */
 void kt_record_skip(KtHookCall *m, KtHookId id);
+
+/** kt_record_point() - Record that a call point is entered; set @m->ra and
+ *  @m->sp_after. Returns: false if the return address cannot be read. */
+GS_HOT bool kt_record_point(KtHookCall *m, const KtCallPoint *point);
 
 /** kt_record_return() - Record that @call has returned. @m->ra and @m->sp_after
  *  are set. */

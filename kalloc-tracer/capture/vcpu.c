@@ -74,5 +74,6 @@ void kt_vcpu_reset(KtVcpu *v)
     memset(v->return_site, 0, sizeof(v->return_site));
     v->page_free = (KtPageFree) { 0 };
     v->trapped = false;
+    v->point_trapped = false;
     g_clear_pointer(&v->unwinder, gs_unwinder_free);
 }

@@ -35,6 +35,7 @@ typedef struct KtVcpuReg {
  * @cost_tick: counts callbacks, to time one in 64
  * @ready: @reg is set
  * @trapped: the last entry was at a breakpoint; @trap describes it
+ * @point_trapped: the same of the last call point, and @point_trap
  * @free_site: caches kt_hooks_wrapper() by the return address of frees
  * @return_site: addresses of return sites that are ready
  * @hits: entries, by hook id
@@ -46,14 +47,15 @@ typedef struct KtVcpu {
     const uint64_t *reg[GS_REG__COUNT];
     GsUnwinder *unwinder;
     unsigned index;
-    unsigned cost_tick:30;
+    unsigned cost_tick:29;
     unsigned ready:1;
     unsigned trapped:1;
+    unsigned point_trapped:1;
     KtGuestCpu seen;
     KtWrapperCache free_site[256];
     uint64_t return_site[1024];
     KtPageFree page_free;
-    KtEntry trap;
+    KtEntry trap, point_trap;
     uint64_t hits[256];
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Call points on the fake QEMU: entries are seen with and without a hook at the
+ * same address, hooks go on working, and without points no more code is
+ * instrumented.
+ */
+#include "tests/lib/fake-capture.h"
+#include "tests/lib/test-main.h"
+#include "kalloc-tracer/calls/calls.h"
+#include "kalloc-tracer/capture/capture-internal.h"
+
+#define NOT_HOOKED (TEXT + 0x6c0)
+
+static uint32_t watch(FakeCapture *w, const char *text)
+{
+    const KtPointSpec spec = { .text = text, .use = KT_POINT_WATCH };
+    g_autoptr(GError) err = NULL;
+    uint32_t id = kt_call_points_add(kt_tracer_call_points(w->t), &spec, &err);
+
+    g_assert_no_error(err);
+    return id;
+}
+
+static uint64_t entered(FakeCapture *w)
+{
+    return counter_of(w, KT_CNT_CALLS_ENTERED);
+}
+
+static void a_function_without_hook(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    uint32_t id;
+
+    test_qemu_run(START);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmpuint(entered(w), ==, 0);
+    id = watch(w, "not_hooked");
+    call(w, 2, NOT_HOOKED, 1);
+    call(w, 2, NOT_HOOKED, 2);
+    g_assert_cmpuint(entered(w), ==, 2);
+    kt_call_points_remove(kt_tracer_call_points(w->t), KT_POINT_WATCH, id);
+    call(w, 2, NOT_HOOKED, 3);
+    g_assert_cmpuint(entered(w), ==, 2);
+}
+
+static void a_function_with_hook(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    watch(w, "kfree");
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(entered(w), ==, 1);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    g_assert_cmpuint(stats_of(w).events, ==, 2);
+}
+
+/* A breakpoint at the entry: the function is entered once, although its first
+ * instruction runs twice. A kprobe stays there: each entry counts. */
+static void trapped_entries(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    watch(w, "not_hooked");
+    test_qemu_run(START);
+    test_qemu_trap(true);
+    call(w, 2, NOT_HOOKED, 1);
+    test_qemu_trap(false);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmpuint(entered(w), ==, 1);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmpuint(entered(w), ==, 2);
+    test_qemu_trap(true);
+    call(w, 2, NOT_HOOKED, 1);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmpuint(entered(w), ==, 4);
+}
+
+static void a_new_boot(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    watch(w, "not_hooked");
+    test_qemu_reset();
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmpuint(entered(w), ==, 0);
+    test_qemu_run(START);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmpuint(entered(w), ==, 1);
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/record-calls/a-function-without-hook", a_function_without_hook },
+        { "/record-calls/a-function-with-hook", a_function_with_hook },
+        { "/record-calls/trapped-entries", trapped_entries },
+        { "/record-calls/a-new-boot", a_new_boot },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

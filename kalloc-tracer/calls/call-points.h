@@ -50,7 +50,7 @@ const KtPointSet *kt_call_points_set(const KtCallPoints *p);
 /**
  * struct KtPointSpec - a request to make
  * @text: patterns joined by ",": names or globs (* and ?), each perhaps with
- *        "module:" in front
+ *        "module:" in front, or named sets as "@mutex"
  * @use: what for
  * @opaque, @free: (owned by the callee, also if the request fails) whatever
  *                 belongs to the request

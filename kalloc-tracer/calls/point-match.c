@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/calls/function-sets.h"
+
 #define SUGGESTIONS     3
 
 /* Symbols of code that is no function of its own: padding before a function,
@@ -217,6 +219,41 @@ static bool match_pattern(const GsKernel *k, Pattern *p, GArray *found,
     return true;
 }
 
+static bool has_function(void *opaque, const char *name)
+{
+    Pattern p = { .name = name };
+    g_autoptr(GArray) found = kt_found_functions_new();
+
+    search_kernel(opaque, &p, found);
+    return found->len != 0;
+}
+
+/* Append those functions of a named set that the kernel has. */
+static bool match_set(const GsKernel *k, const char *name, GArray *found,
+                      GError **errp)
+{
+    const KtFunctionSet *set = kt_function_set_find(name);
+    g_autofree char *sets = kt_function_set_names();
+    g_auto(GStrv) functions = NULL;
+
+    if (!set) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
+                    "no set of functions '%s'; the sets are %s", name, sets);
+        return false;
+    }
+    functions = kt_function_set_resolve(set, has_function, (void *)k, NULL);
+    for (unsigned i = 0; functions[i]; i++) {
+        Pattern p = { .name = functions[i] };
+
+        search_kernel(k, &p, found);
+    }
+    if (!*functions) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
+                    "this kernel has none of the functions of %s", name);
+    }
+    return *functions != NULL;
+}
+
 bool kt_point_match(const GsKernel *k, const char *pattern, GArray *found,
                     GError **errp)
 {
@@ -224,6 +261,9 @@ bool kt_point_match(const GsKernel *k, const char *pattern, GArray *found,
     Pattern p;
     bool ok;
 
+    if (*pattern == '@') {
+        return match_set(k, pattern, found, errp);
+    }
     pattern_init(&p, pattern);
     ok = match_pattern(k, &p, found, errp) &&
          check_number(pattern, found->len - before, errp);

@@ -23,9 +23,11 @@ GArray *kt_found_functions_new(void);
 
 /**
  * kt_point_match() - Append the functions that a pattern names
- * @pattern: a name or a glob, perhaps with "module:"
+ * @pattern: a name or a glob, perhaps with "module:"; or "@" and the name of a
+ *           set, see function-sets.h: those of its functions that the kernel
+ *           has
  * @found: (in, out) of kt_found_functions_new()
- * @errp: no such function (with similar names), or too many
+ * @errp: no such function (with similar names) or set, or too many
  *
  * Searches the kernel and the modules that are loaded. If no function has the
  * name, but the compiler made copies of one that has it, these are found.

@@ -108,6 +108,8 @@ static void names_and_globs(void)
     g_assert_cmpuint(count(p), ==, 3);
     watch(p, "mutex_*,small");
     g_assert_cmpuint(count(p), ==, 6);
+    watch(p, "@mutex,@common_mm");
+    g_assert_cmpuint(count(p), ==, 6);
     g_assert_true(at(p, 0xffffffff81001700)->clone);
     g_assert_false(at(p, 0xffffffff81001410)->clone);
     g_assert_null(at(p, 0xffffffff81001400));
@@ -151,6 +153,8 @@ static void wrong_requests(void)
     kt_call_points_begin_boot(p, k);
     refuse(p, "mutex_lok", "mutex_lock");
     refuse(p, "kfree,nothing_like_it", "no function 'nothing_like_it'");
+    refuse(p, "@mutx", "the sets are @common_mm, @ioremap");
+    refuse(p, "@vmm", "none of the functions of @vmm");
     refuse(p, "zz*", "no function matches 'zz*'");
     refuse(p, "kfree,,helper", "empty name");
     refuse(p, "drv:", "empty name");

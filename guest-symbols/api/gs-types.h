@@ -64,11 +64,12 @@ typedef enum GsArchId {
 
 /** enum GsReg - registers by purpose. @GS_REG_LINK: holds the return address
  *  at a function's entry, on architectures that do not push it;
- *  @GS_REG_BASE: leads to the current task, see struct GsArch */
+ *  @GS_REG_BASE: leads to the current task, see struct GsArch; @GS_REG_ARG6,
+ *  @GS_REG_ARG7: x86-64 has six registers for arguments, and none for these */
 typedef enum GsReg {
     GS_REG_SP, GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3,
     GS_REG_RESULT, GS_REG_FP, GS_REG_BASE, GS_REG_ARG4, GS_REG_ARG5,
-    GS_REG_LINK, GS_REG__COUNT
+    GS_REG_LINK, GS_REG_ARG6, GS_REG_ARG7, GS_REG__COUNT
 } GsReg;
 
 /**

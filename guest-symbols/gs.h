@@ -17,6 +17,7 @@
 
 #include "guest-symbols/api/gs-kernel.h"
 #include "guest-symbols/api/gs-modules.h"
+#include "guest-symbols/api/gs-prototypes.h"
 #include "guest-symbols/api/gs-symbols.h"
 #include "guest-symbols/api/gs-types-file.h"
 #include "guest-symbols/api/gs-types.h"

@@ -336,3 +336,35 @@ bool gs_btf_size(const GsBtfRecords *r, uint32_t id, uint32_t *size)
     }
     return false;
 }
+
+/* Old bit fields have an int type that is not all of its bytes. */
+static bool is_part_of_int(const GsBtfRecords *r, GsBtfMember *m)
+{
+    uint32_t id = m->type, code;
+    GsBtfType t;
+
+    if (!gs_btf_real(r, &id, &t) || t.kind != GS_BTF_INT) {
+        return false;
+    }
+    code = gs_btf_word(&t, 0);          /* encoding, offset, 0, bits */
+    if ((code & 0xff) == t.word * 8 && !(code >> 16 & 0xff)) {
+        return false;
+    }
+    m->bit += code >> 16 & 0xff;
+    m->bits = code & 0xff;
+    return true;
+}
+
+bool gs_btf_is_bit_field(const GsBtfRecords *r, GsBtfMember *m)
+{
+    uint32_t size;
+
+    if (m->bits || is_part_of_int(r, m)) {
+        return true;
+    }
+    if (!(m->bit % 8)) {
+        return false;
+    }
+    m->bits = gs_btf_size(r, m->type, &size) ? MIN(size, 8) * 8 : 0;
+    return true;
+}

@@ -150,6 +150,13 @@ static inline GsBtfMember gs_btf_nth_member(const GsBtfType *t, uint32_t i)
     };
 }
 
+/**
+ * gs_btf_is_bit_field() - is a member a bit field?
+ * @m: (in, out) of a bit field @bit and @bits are set, also of an old one,
+ *     which has them in its type
+ */
+bool gs_btf_is_bit_field(const GsBtfRecords *r, GsBtfMember *m);
+
 static inline bool gs_btf_is_composite(const GsBtfType *t)
 {
     return t->kind == GS_BTF_STRUCT || t->kind == GS_BTF_UNION;

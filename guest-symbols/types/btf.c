@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Types of one kernel build by name, see btf.h. kernel-open.c makes a GsBtf
- * when it opens a kernel; any thread asks. Nothing changes after gs_btf_new():
- * no locks.
+ * when it opens a kernel; any thread asks. Nothing changes after gs_btf_new(),
+ * except that the first question for a function makes @functions, once.
  *
  * btf-records.c reads the section. A hash table from names to type ids makes a
  * lookup by name O(1). Enumerators, of which a kernel has more than types, are
- * needed two or three times a boot: they are searched one by one. So are
- * functions.
+ * needed two or three times a boot: they are searched one by one. Functions are
+ * needed in many boots not at all, and in others by thousands.
  */
 #include "guest-symbols/types/btf.h"
+#include "guest-symbols/types/btf-functions.h"
 #include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/base/name-hash.h"
 
@@ -19,10 +20,16 @@
 #define MEMBER_END_MAX  (1u << 20)      /* no kernel has such a struct */
 #define TRY_BYTES       4096    /* what a try costs at least */
 
+/* @functions: made by the first that needs it */
+typedef struct Later {
+    GsBtfFunctions *functions;
+} Later;
+
 struct GsBtf {
     gatomicrefcount owners;
     GsBtfRecords rec;
     GHashTable *types;          /* name -> id of struct, union or typedef */
+    Later *later;
 };
 
 /* A member that was found: its type, and where it begins. */
@@ -72,6 +79,7 @@ GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
     }
     b = g_new0(GsBtf, 1);
     b->rec = rec;
+    b->later = g_new0(Later, 1);
     g_atomic_ref_count_init(&b->owners);
     index_names(b);
     return b;
@@ -153,6 +161,8 @@ void gs_btf_free(GsBtf *b)
         return;
     }
     g_hash_table_destroy(b->types);
+    gs_btf_functions_free(b->later->functions);
+    g_free(b->later);
     gs_btf_records_deinit(&b->rec);
     g_free(b);
 }
@@ -166,6 +176,20 @@ size_t gs_btf_bytes(const GsBtf *b)
     return b->rec.bytes + (size_t)b->rec.n * TYPE_MORE;
 }
 
+const GsBtfRecords *gs_btf_records(const GsBtf *b)
+{
+    return &b->rec;
+}
+
+const uint32_t *gs_btf_functions(const GsBtf *b, const char *name, unsigned *n)
+{
+    if (g_once_init_enter(&b->later->functions)) {
+        g_once_init_leave(&b->later->functions,
+                          gs_btf_functions_new(&b->rec));
+    }
+    return gs_btf_functions_find(b->later->functions, name, n);
+}
+
 /* ---- members ---- */
 
 /* Follow typedefs and qualifiers. Return false if there is no struct or union
@@ -173,22 +197,6 @@ size_t gs_btf_bytes(const GsBtf *b)
 static bool composite(const GsBtf *b, uint32_t id, GsBtfType *t)
 {
     return gs_btf_real(&b->rec, &id, t) && gs_btf_is_composite(t);
-}
-
-/* Old bit fields have an int type that is not all of its bytes. */
-static bool is_bit_field(const GsBtf *b, const GsBtfMember *m)
-{
-    uint32_t id = m->type, code;
-    GsBtfType t;
-
-    if (m->bits || m->bit % 8) {
-        return true;
-    }
-    if (!gs_btf_real(&b->rec, &id, &t) || t.kind != GS_BTF_INT) {
-        return false;
-    }
-    code = gs_btf_word(&t, 0);          /* encoding, offset, 0, bits */
-    return (code & 0xff) != t.word * 8 || code >> 16 & 0xff;
 }
 
 /* Find @name in the type at @found and in its anonymous members. */
@@ -203,7 +211,7 @@ static bool find_member(const GsBtf *b, const char *name, Found *found)
         unsigned n = composite(b, at.type, &t) ? t.vlen : 0;
 
         for (unsigned i = 0; i < n; i++) {
-            const GsBtfMember m = gs_btf_nth_member(&t, i);
+            GsBtfMember m = gs_btf_nth_member(&t, i);
             const char *member = gs_btf_name(&b->rec, m.name);
             Found in = { m.type, at.bits + m.bit };
 
@@ -212,7 +220,7 @@ static bool find_member(const GsBtf *b, const char *name, Found *found)
             }
             if (!strcmp(member, name)) {
                 *found = in;
-                return !is_bit_field(b, &m);
+                return !gs_btf_is_bit_field(&b->rec, &m);
             }
             if (!*member && n_todo < NESTING_MAX) {
                 todo[n_todo++] = in;
@@ -288,11 +296,11 @@ static bool enter_member(const GsBtf *b, uint32_t *id, uint32_t *off,
     unsigned n = composite(b, *id, &t) ? t.vlen : 0;
 
     for (unsigned i = 0; i < n && *left; i++, --*left) {
-        const GsBtfMember m = gs_btf_nth_member(&t, i);
+        GsBtfMember m = gs_btf_nth_member(&t, i);
         uint32_t begin = m.bit / 8, size;
         const char *name = gs_btf_name(&b->rec, m.name);
 
-        if (begin > *off || is_bit_field(b, &m) ||
+        if (begin > *off || gs_btf_is_bit_field(&b->rec, &m) ||
             !gs_btf_size(&b->rec, m.type, &size) || *off - begin >= size) {
             continue;
         }
@@ -363,8 +371,7 @@ static int64_t enum_value(const GsBtfType *t, uint64_t bits, bool has_signs)
     return (int64_t)bits;
 }
 
-/* Return true if kind_flag of enums is meaningful in this BTF. */
-static bool enums_have_signs(const GsBtf *b)
+bool gs_btf_enums_have_signs(const GsBtf *b)
 {
     GsBtfType t;
 
@@ -396,7 +403,7 @@ bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
     for (uint32_t id = 1; id < n; id++) {
         if (gs_btf_type(&b->rec, id, &t) && gs_btf_is_enum(&t) &&
             find_enumerator(b, &t, name, &bits)) {
-            *value = enum_value(&t, bits, enums_have_signs(b));
+            *value = enum_value(&t, bits, gs_btf_enums_have_signs(b));
             return true;
         }
     }
@@ -406,16 +413,13 @@ bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
 /* Find the prototype of a function. */
 static bool find_prototype(const GsBtf *b, const char *func, GsBtfType *proto)
 {
+    unsigned n;
+    const uint32_t *id = gs_btf_functions(b, func, &n);
     GsBtfType t;
 
-    for (uint32_t id = 1; id < b->rec.n; id++) {
-        if (gs_btf_type(&b->rec, id, &t) && t.kind == GS_BTF_FUNC &&
-            !strcmp(gs_btf_name(&b->rec, t.name), func)) {
-            return gs_btf_type(&b->rec, t.word, proto) &&
-                   proto->kind == GS_BTF_FUNC_PROTO;
-        }
-    }
-    return false;
+    return n && gs_btf_type(&b->rec, *id, &t) &&
+           gs_btf_type(&b->rec, t.word, proto) &&
+           proto->kind == GS_BTF_FUNC_PROTO;
 }
 
 int gs_btf_func_param(const GsBtf *b, const char *func, const char *param)

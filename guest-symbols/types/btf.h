@@ -9,6 +9,7 @@
 #include "guest-symbols/gs.h"
 
 typedef struct GsBtf GsBtf;
+typedef struct GsBtfRecords GsBtfRecords;
 
 /**
  * gs_btf_new() - parse a .BTF section
@@ -46,6 +47,17 @@ bool gs_btf_member(const GsBtf *btf, const char *type, const char *member,
 bool gs_btf_type_size(const GsBtf *btf, const char *type, uint32_t *size);
 char *gs_btf_member_at(const GsBtf *btf, const char *type, uint32_t offset);
 bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
+
+/** gs_btf_records() - (borrowed) return the records of the section. */
+const GsBtfRecords *gs_btf_records(const GsBtf *btf);
+/** gs_btf_functions() - (borrowed) return the ids of the @n functions with a
+ *  name. The first call sorts all functions, in some milliseconds. */
+const uint32_t *gs_btf_functions(const GsBtf *btf, const char *name,
+                                 unsigned *n);
+
+/** gs_btf_enums_have_signs() - does kind_flag say of enums that they are
+ *  signed? Reads all types if not. */
+bool gs_btf_enums_have_signs(const GsBtf *btf);
 
 /* See gs_kernel_func_param(). */
 int gs_btf_func_param(const GsBtf *btf, const char *func, const char *param);

@@ -24,6 +24,22 @@ GsBtf *types_end(struct btf *types)
     return b;
 }
 
+GByteArray *types_section(const uint8_t *records, size_t len,
+                          const char *names, size_t names_len)
+{
+    const uint32_t types = len & ~3u;
+    const struct btf_header head = {
+        .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(head),
+        .type_len = types, .str_off = types, .str_len = names_len,
+    };
+    GByteArray *out = g_byte_array_new();
+
+    g_byte_array_append(out, (const uint8_t *)&head, sizeof(head));
+    g_byte_array_append(out, records, types);
+    g_byte_array_append(out, (const uint8_t *)names, names_len);
+    return out;
+}
+
 GBytes *types_elf(unsigned machine, const char *banner, GBytes *btf)
 {
     static const ElfSymbol syms[] = {

@@ -17,6 +17,11 @@ GBytes *types_bytes(struct btf *types);
  *  the types. */
 GsBtf *types_end(struct btf *types);
 
+/** types_section() - add a header and names to @len bytes of type records.
+ *  Returns: (owned) a section. */
+GByteArray *types_section(const uint8_t *records, size_t len,
+                          const char *names, size_t names_len);
+
 /**
  * types_elf() - write an ELF file with the symbol linux_banner
  * @machine: e_machine

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Prototypes of functions, see prototype.h. In BTF a function is a FUNC record
+ * with its name, which refers to a FUNC_PROTO with result and parameters:
+ *
+ *     FUNC "kfree" -> FUNC_PROTO { result: void, { "object", const void * } }
+ *
+ * The compiler names copies of a function "kfree.isra.0": they have the FUNC
+ * record of the original, or none, and possibly other arguments.
+ */
+#include "guest-symbols/types/prototype.h"
+#include "guest-symbols/types/arg-places.h"
+#include "guest-symbols/types/btf.h"
+#include "guest-symbols/types/type-name.h"
+#include "guest-symbols/api/gs-symbols.h"
+
+#define ERRNO_MAX   4095        /* MAX_ERRNO of include/linux/err.h */
+#define INT_SIGNED  1           /* BTF_INT_* of include/uapi/linux/btf.h */
+#define INT_BOOL    4
+#define TEXTS_CHUNK 256
+#define ENUM_MAX    4096        /* enumerators that are read */
+
+static const char not_there[] =
+    "the types have no function of this name";
+static const char optimised[] =
+    "an optimised copy of a function: its arguments may be others";
+static const char several[] =
+    "several functions have this name, with different arguments";
+static const char senseless[] =
+    "the record of this function makes no sense";
+
+struct GsPrototype {
+    gatomicrefcount owners;
+    GsBtf *btf;
+    GStringChunk *texts;
+    size_t bytes;
+    bool variadic;
+    unsigned n;
+    GsParam result;
+    GsParam param[];
+};
+
+/* ---- names ---- */
+
+/* Suffixes of functions that are the same as without: a static function that
+ * link-time optimisation made global. */
+static bool is_same_code(const char *word)
+{
+    static const char *const same[] = { "lto_priv", "llvm", "__uniq" };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(same); i++) {
+        if (!strcmp(word, same[i])) {
+            return true;
+        }
+    }
+    return !word[strspn(word, "0123456789")];
+}
+
+/* (owned) Return the name in the sources; NULL for an optimised copy. */
+static char *source_name(const char *symbol)
+{
+    g_auto(GStrv) words = g_strsplit(symbol, ".", -1);
+
+    for (unsigned i = 1; *words && words[i]; i++) {
+        if (!is_same_code(words[i])) {
+            return NULL;
+        }
+    }
+    return g_strdup(*words ? *words : "");
+}
+
+static const char *keep_text(GsPrototype *p, char *text)
+{
+    for (char *c = text; *c; c++) {
+        if (!g_ascii_isprint(*c)) {
+            *c = '?';
+        }
+    }
+    p->bytes += strlen(text) + 1;
+    return g_string_chunk_insert(p->texts, text);
+}
+
+/* ---- records ---- */
+
+static bool is_same(const GsBtfType *a, const GsBtfType *b)
+{
+    if (a->word != b->word || a->vlen != b->vlen) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->vlen; i++) {
+        if (gs_btf_word(a, i * 2ul + 1) != gs_btf_word(b, i * 2ul + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool prototype_of(const GsBtfRecords *r, uint32_t func, GsBtfType *out)
+{
+    GsBtfType t;
+
+    return gs_btf_type(r, func, &t) && gs_btf_type(r, t.word, out) &&
+           out->kind == GS_BTF_FUNC_PROTO && out->vlen <= GS_PARAMS_MAX;
+}
+
+/* Find the one prototype of all functions with that name. */
+static const char *find_record(const GsBtf *btf, const char *name,
+                               const uint32_t **ids, unsigned *n,
+                               GsBtfType *proto)
+{
+    const GsBtfRecords *r = gs_btf_records(btf);
+    GsBtfType other;
+
+    *ids = gs_btf_functions(btf, name, n);
+    if (!*n || !*name) {
+        return not_there;
+    }
+    if (!prototype_of(r, **ids, proto)) {
+        return senseless;
+    }
+    for (unsigned i = 1; i < *n; i++) {
+        if (!prototype_of(r, (*ids)[i], &other) || !is_same(proto, &other)) {
+            return several;
+        }
+    }
+    return NULL;
+}
+
+/* Of several functions of one name, one may be a stub with "__unused". */
+static bool is_meant(const char *name)
+{
+    return *name && !g_str_has_prefix(name + strspn(name, "_"), "unused");
+}
+
+/* Return the name of parameter @i; "" if functions of one name differ there. */
+static const char *param_name(const GsBtfRecords *r, const uint32_t *ids,
+                              unsigned n, unsigned i)
+{
+    const char *name = "";
+    GsBtfType proto;
+
+    for (unsigned f = 0; f < n && prototype_of(r, ids[f], &proto); f++) {
+        const char *here = gs_btf_name(r, gs_btf_word(&proto, i * 2ul));
+
+        if (is_meant(name) && is_meant(here) && strcmp(name, here)) {
+            return "";
+        }
+        name = is_meant(name) ? name : here;
+    }
+    return name;
+}
+
+/* ---- types ---- */
+
+static GsValueKind int_kind(const GsBtfType *t)
+{
+    unsigned encoding = gs_btf_word(t, 0) >> 24;
+
+    return encoding & INT_BOOL ? GS_VALUE_BOOL :
+           encoding & INT_SIGNED ? GS_VALUE_SIGNED : GS_VALUE_UNSIGNED;
+}
+
+GsValueKind gs_value_kind(const GsBtf *btf, uint32_t id)
+{
+    static const GsValueKind kinds[GS_BTF_KINDS] = {
+        [GS_BTF_PTR] = GS_VALUE_POINTER, [GS_BTF_ARRAY] = GS_VALUE_ARRAY,
+        [GS_BTF_STRUCT] = GS_VALUE_STRUCT, [GS_BTF_UNION] = GS_VALUE_STRUCT,
+        [GS_BTF_ENUM] = GS_VALUE_ENUM, [GS_BTF_ENUM64] = GS_VALUE_ENUM,
+        [GS_BTF_FLOAT] = GS_VALUE_FLOAT,
+    };
+    GsBtfType t;
+
+    if (!gs_btf_real(gs_btf_records(btf), &id, &t)) {
+        return id ? GS_VALUE_OTHER : GS_VALUE_VOID;
+    }
+    return t.kind == GS_BTF_INT ? int_kind(&t) :
+           t.kind < GS_BTF_KINDS ? kinds[t.kind] : GS_VALUE_OTHER;
+}
+
+static bool is_text(const GsBtfRecords *r, uint32_t id)
+{
+    GsBtfType pointer, t;
+
+    return gs_btf_real(r, &id, &pointer) && pointer.kind == GS_BTF_PTR &&
+           gs_btf_real(r, &pointer.word, &t) && t.kind == GS_BTF_INT &&
+           t.word == 1 && !strcmp(gs_btf_name(r, t.name), "char");
+}
+
+/* Before 6.0 no enum says that it is signed: then one that has a value with the
+ * top bit set is. */
+static bool is_signed_enum(const GsBtf *btf, const GsBtfType *t)
+{
+    for (uint32_t i = 0; !t->flag && i < MIN(t->vlen, ENUM_MAX); i++) {
+        if (t->kind == GS_BTF_ENUM && gs_btf_word(t, i * 2ul + 1) >> 31) {
+            return !gs_btf_enums_have_signs(btf);
+        }
+    }
+    return t->flag;
+}
+
+static bool is_signed(const GsBtf *btf, uint32_t id, GsValueKind kind)
+{
+    GsBtfType t;
+
+    return kind == GS_VALUE_SIGNED ||
+           (kind == GS_VALUE_ENUM && gs_btf_real(gs_btf_records(btf), &id, &t)
+            && is_signed_enum(btf, &t));
+}
+
+/* ---- making one ---- */
+
+static void set_type(GsPrototype *p, GsParam *param, uint32_t id)
+{
+    const GsBtfRecords *r = gs_btf_records(p->btf);
+    g_autoptr(GString) type = g_string_new(NULL);
+
+    gs_type_declare(type, r, id, NULL);
+    param->id = id;
+    param->type = keep_text(p, type->str);
+    param->kind = gs_value_kind(p->btf, id);
+    param->is_signed = is_signed(p->btf, id, param->kind);
+    param->is_text = is_text(r, id);
+    if (!gs_btf_size(r, id, &param->size)) {
+        param->size = 0;
+    }
+}
+
+static void set_name(GsPrototype *p, GsParam *param, const char *name)
+{
+    g_autofree char *copy = g_strndup(name, GS_SYMBOL_NAME_MAX);
+
+    param->name = *copy ? keep_text(p, copy) : NULL;
+}
+
+/* A last parameter without name and type is "...". */
+static void drop_variadic(GsPrototype *p)
+{
+    const GsParam *last = p->n ? &p->param[p->n - 1] : NULL;
+
+    p->variadic = last && !last->name && !last->id;
+    p->n -= p->variadic;
+}
+
+static GsPrototype *make(GsBtf *btf, const GsBtfType *proto)
+{
+    GsPrototype *p = g_malloc0(sizeof(GsPrototype) +
+                               proto->vlen * sizeof(GsParam));
+
+    g_atomic_ref_count_init(&p->owners);
+    p->btf = gs_btf_ref(btf);
+    p->texts = g_string_chunk_new(TEXTS_CHUNK);
+    p->n = proto->vlen;
+    p->bytes = sizeof(GsPrototype) + p->n * sizeof(GsParam);
+    set_type(p, &p->result, proto->word);
+    return p;
+}
+
+static void place_all(GsPrototype *p, GsArchId arch)
+{
+    const GsBtfRecords *r = gs_btf_records(p->btf);
+    GsArgPlaces places;
+
+    p->result.place = gs_arg_places_init(&places, arch, r, p->result.id);
+    for (unsigned i = 0; i < p->n; i++) {
+        p->param[i].place = gs_arg_places_next(&places, p->param[i].id);
+    }
+}
+
+GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
+                              const char **why)
+{
+    const GsBtfRecords *r = gs_btf_records(btf);
+    g_autofree char *name = source_name(func);
+    const uint32_t *ids;
+    unsigned n;
+    GsBtfType proto;
+    GsPrototype *p;
+
+    *why = name ? find_record(btf, name, &ids, &n, &proto) : optimised;
+    if (*why) {
+        return NULL;
+    }
+    p = make(btf, &proto);
+    for (unsigned i = 0; i < p->n; i++) {
+        set_type(p, &p->param[i], gs_btf_word(&proto, i * 2ul + 1));
+        set_name(p, &p->param[i], param_name(r, ids, n, i));
+    }
+    drop_variadic(p);
+    place_all(p, arch);
+    return p;
+}
+
+GsPrototype *gs_prototype_ref(GsPrototype *p)
+{
+    g_atomic_ref_count_inc(&p->owners);
+    return p;
+}
+
+void gs_prototype_free(GsPrototype *p)
+{
+    if (p && g_atomic_ref_count_dec(&p->owners)) {
+        gs_btf_free(p->btf);
+        g_string_chunk_free(p->texts);
+        g_free(p);
+    }
+}
+
+/* ---- answers ---- */
+
+const GsBtf *gs_prototype_types(const GsPrototype *p)
+{
+    return p->btf;
+}
+
+unsigned gs_prototype_n(const GsPrototype *p)
+{
+    return p->n;
+}
+
+const GsParam *gs_prototype_param(const GsPrototype *p, unsigned i)
+{
+    return i < p->n ? &p->param[i] : NULL;
+}
+
+const GsParam *gs_prototype_result(const GsPrototype *p)
+{
+    return &p->result;
+}
+
+int gs_prototype_find(const GsPrototype *p, const char *name)
+{
+    for (unsigned i = 0; i < p->n; i++) {
+        if (p->param[i].name && !strcmp(p->param[i].name, name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool gs_prototype_is_variadic(const GsPrototype *p)
+{
+    return p->variadic;
+}
+
+size_t gs_prototype_bytes(const GsPrototype *p)
+{
+    return p->bytes;
+}
+
+char *gs_prototype_text(const GsPrototype *p, const char *func)
+{
+    const GsBtfRecords *r = gs_btf_records(p->btf);
+    GString *s = g_string_new(p->result.type);
+
+    g_string_append(s, g_str_has_suffix(s->str, "*") ? "" : " ");
+    g_string_append_printf(s, "%s(", func);
+    for (unsigned i = 0; i < p->n; i++) {
+        g_string_append(s, i ? ", " : "");
+        gs_type_declare(s, r, p->param[i].id, p->param[i].name);
+    }
+    g_string_append(s, !p->variadic ? "" : p->n ? ", ..." : "...");
+    g_string_append(s, p->n || p->variadic ? ")" : "void)");
+    return g_string_free(s, FALSE);
+}
+
+bool gs_param_number(const GsParam *param, uint64_t word, int64_t *value)
+{
+    unsigned unused = param->size < 8 ? 64 - param->size * 8 : 0;
+
+    if (!param->size || param->size > 8 || param->kind < GS_VALUE_SIGNED ||
+        param->kind > GS_VALUE_POINTER) {
+        return false;
+    }
+    *value = param->is_signed ? (int64_t)(word << unused) >> unused :
+                                (int64_t)(word << unused >> unused);
+    return true;
+}
+
+bool gs_param_failed(const GsParam *result, uint64_t word)
+{
+    int64_t value;
+
+    if (!gs_param_number(result, word, &value)) {
+        return false;
+    }
+    return (result->kind == GS_VALUE_POINTER && !value) ||
+           ((result->kind == GS_VALUE_POINTER ||
+             result->kind == GS_VALUE_SIGNED) &&
+            value < 0 && value >= -ERRNO_MAX);
+}

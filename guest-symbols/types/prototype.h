@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Prototypes of functions, made of the types of a kernel or a module; see
+ * gs-prototypes.h. A prototype keeps the types that it is from.
+ */
+#ifndef GS_PROTOTYPE_H
+#define GS_PROTOTYPE_H
+
+#include "guest-symbols/api/gs-prototypes.h"
+
+typedef struct GsBtf GsBtf;
+
+/**
+ * gs_prototype_new() - find the prototype of a function
+ * @func: its symbol
+ * @why: (out, static) if there is none
+ * Returns: (owned) or NULL.
+ */
+GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
+                              const char **why);
+/** gs_prototype_types() - (borrowed) return the types that @p is from. */
+const GsBtf *gs_prototype_types(const GsPrototype *p);
+
+/** gs_value_kind() - return how a value of a type is read. */
+GsValueKind gs_value_kind(const GsBtf *btf, uint32_t id);
+
+#endif /* GS_PROTOTYPE_H */

@@ -87,6 +87,7 @@ void kt_capture_publish(KtCapture *c, KtBoot *boot)
 {
     kt_call_points_begin_boot(c->shared.points, c->shared.kernel);
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
+    kt_moment(&c->shared.moments, KT_MOMENT_FOUND, NULL);
 }
 
 static void say(const char *line)

@@ -30,6 +30,7 @@ typedef struct KtResume KtResume;
  * @types: (borrowed) types=FILE, NULL: not given
  * @fit: does it fit the running kernel?
  * @say: print a line on stderr; @said: (owned) the last one
+ * @still: no vCPU executes now, although the VM runs
  * @lock: of @boot and @resume, and of the kernel's slide and modules
  */
 struct KtCapture {
@@ -49,6 +50,7 @@ struct KtCapture {
     KtTypesFit fit;
     void (*say)(const char *line);
     char *said;
+    bool still;
     GMutex lock;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * KtVm of a running QEMU: guest memory and registers for monitor commands and
- * leak scans. QEMU's main thread, with the BQL and the capture's lock.
+ * leak scans. QEMU's main thread, with the BQL and the capture's lock; or a
+ * vCPU's thread with that lock, while no vCPU executes.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 
@@ -14,6 +15,16 @@ static unsigned count_vcpus(const KtCapture *c)
         n--;
     }
     return n;
+}
+
+static bool is_running(const KtCapture *c)
+{
+    return !c->still && qemu_plugin_vm_is_running();
+}
+
+void kt_capture_set_still(KtCapture *c, bool still)
+{
+    c->still = still;
 }
 
 static bool read_ram(void *opaque, unsigned vcpu, uint64_t va, void *buf,
@@ -30,7 +41,7 @@ static bool read_register(void *opaque, unsigned vcpu, unsigned i,
     const GArray *shown;
     const KtVcpuReg *reg;
 
-    if (vcpu >= count_vcpus(c) || qemu_plugin_vm_is_running()) {
+    if (vcpu >= count_vcpus(c) || is_running(c)) {
         return false;
     }
     shown = c->vcpu[vcpu].shown;
@@ -46,7 +57,7 @@ KtVm kt_capture_vm(KtCapture *c)
 {
     KtVm vm = {
         .n_vcpus = count_vcpus(c),
-        .running = qemu_plugin_vm_is_running(),
+        .running = is_running(c),
         .read = read_ram,
         .reg = read_register,
         .opaque = c,

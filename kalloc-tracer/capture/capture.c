@@ -535,6 +535,11 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     return c;
 }
 
+void kt_capture_on_moment(KtCapture *c, KtMomentFn fn, void *opaque)
+{
+    c->shared.moments = (KtMoments) { fn, opaque };
+}
+
 void kt_capture_lock(KtCapture *c)
 {
     g_mutex_lock(&c->lock);

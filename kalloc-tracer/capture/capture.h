@@ -10,6 +10,7 @@
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
+#include "kalloc-tracer/capture/moments.h"
 #include "kalloc-tracer/capture/plugin-api.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
@@ -43,6 +44,10 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
  */
 void kt_capture_set_types(KtCapture *c, const GsTypesFile *types,
                           void (*say)(const char *line));
+
+/** kt_capture_on_moment() - Call @fn at the moments of each boot. Call once,
+ *  after kt_capture_start(). */
+void kt_capture_on_moment(KtCapture *c, KtMomentFn fn, void *opaque);
 
 /** kt_capture_reset() - Look for the kernel again, after a reset of the VM.
  *  Lock held, all vCPUs are stopped. */
@@ -85,6 +90,10 @@ void kt_capture_unlock(KtCapture *c);
 /** kt_capture_vm() - Return access to the VM, valid for the length of a monitor
  *  command. Lock held. */
 KtVm kt_capture_vm(KtCapture *c);
+/** kt_capture_set_still() - Say that no vCPU executes now, although QEMU says
+ *  that the VM runs: kt_capture_vm() can read registers. Lock held; set it
+ *  back before the lock is released. */
+void kt_capture_set_still(KtCapture *c, bool still);
 /** kt_capture_kernel() - (borrowed, nullable) Return the kernel that was found
  *  last. Lock held. */
 const GsKernel *kt_capture_kernel(const KtCapture *c);

@@ -31,6 +31,11 @@ static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
     kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
 }
 
+/** kt_record_moment() - Call the listener, if any, because the module at
+ *  @module_va is loaded or is about to be unloaded. Does nothing if its name is
+ *  not known. */
+void kt_record_moment(KtHookCall *m, KtMoment moment, uint64_t module_va);
+
 /** kt_record_drop() - Count an event that cannot be recorded; push a gap. */
 void kt_record_drop(KtHookCall *m, KtCounter why);
 /** kt_record_drop_call() - Drop a call between its entry and its return, as

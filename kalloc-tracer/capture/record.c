@@ -357,6 +357,7 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
     case KT_ROLE_MODULE_DROP:
         kt_call_points_remove_module(m->c->points,
                                      kt_vcpu_arg(m->v, hook->ptr));
+        kt_record_moment(m, KT_MOMENT_UNLOAD, kt_vcpu_arg(m->v, hook->ptr));
         kt_tracer_drop_module(m->c->tracer, m->c->kernel,
                               kt_vcpu_arg(m->v, hook->ptr));
         break;
@@ -513,6 +514,7 @@ static void return_module_add(KtHookCall *m, const KtPendingCall *call)
     save_module(m, call->ptr,
                 kt_load_module(m->c->tracer, m->c->kernel, m->boot->guest,
                                call->ptr, &file));
+    kt_record_moment(m, KT_MOMENT_LOAD, call->ptr);
 }
 
 void kt_record_return(KtHookCall *m, const KtPendingCall *call)

@@ -23,6 +23,7 @@
 #define KT_RECORD_H
 
 #include "kalloc-tracer/calls/calls.h"
+#include "kalloc-tracer/capture/moments.h"
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/hooks/hooks.h"
@@ -58,6 +59,7 @@ typedef struct KtBoot {
  * @profile: NULL for Linux
  * @kernel: the running kernel
  * @kexec: called if the kernel is about to start another one
+ * @moments: called when a module is loaded or unloaded
  */
 typedef struct KtShared {
     KtTracer *tracer;
@@ -67,6 +69,7 @@ typedef struct KtShared {
     KtPendingCalls *calls;
     KtCallPoints *points;
     void (*kexec)(void);
+    KtMoments moments;
 } KtShared;
 
 /**

@@ -32,6 +32,8 @@ typedef KtHookStatus McHookStatus;
  * @journal: (nullable) path of the journal from which @tracer was made.
  *           Commands that change the tracer are refused
  * @until_us: time up to which the journal was read; UINT64_MAX: all of it
+ * @symbols_later: the line is only parsed, before the kernel is known: accept
+ *           every symbol, without its address
  */
 typedef struct McContext {
     KtTracer *tracer;
@@ -47,6 +49,7 @@ typedef struct McContext {
     const KtVm *vm;
     const char *journal;
     uint64_t until_us;
+    bool symbols_later;
 } McContext;
 
 /**
@@ -66,6 +69,68 @@ int mc_run(const McContext *ctx, const char *line);
  * Any thread.
  */
 bool mc_pauses(const char *line);
+
+/* ---- scripts ------------------------------------------------------------- */
+
+/**
+ * struct McScript - commands that run by themselves, from a file
+ *
+ * docs/scripts.md has the language. A script is immutable.
+ */
+typedef struct McScript McScript;
+
+/** When commands of a script run. MC_MOMENT_LOAD: before the init function of
+ *  the module. */
+typedef enum McMoment {
+    MC_MOMENT_FOUND,        /* the kernel is found */
+    MC_MOMENT_LOAD,         /* a module is loaded */
+    MC_MOMENT_UNLOAD,       /* a module is unloaded */
+} McMoment;
+
+/**
+ * mc_script_new() - parse a script, and check each of its commands
+ * @text: (borrowed for the call) @len bytes
+ * @name: the file's name, for errors and output
+ * @module: (nullable) what $MODULE stands for
+ * @errp: one line: FILE:LINE, what is wrong, what would be right
+ *
+ * Any thread. Returns: (owned) NULL if a line is wrong.
+ */
+McScript *mc_script_new(const char *text, size_t len, const char *name,
+                        const char *module, GError **errp);
+/** mc_script_open() - the same of the file @path; it is at most 1 MiB */
+McScript *mc_script_open(const char *path, const char *module, GError **errp);
+void mc_script_free(McScript *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(McScript, mc_script_free)
+
+/** struct McScriptRun - the run of the commands of one moment */
+typedef struct McScriptRun McScriptRun;
+
+/**
+ * mc_script_begin() - begin a run
+ * @s: (borrowed) as long as the run exists
+ * @module: (copied, nullable) the module, for the moments of modules
+ *
+ * Any thread. Returns: (owned) NULL if the script has no command for it.
+ */
+McScriptRun *mc_script_begin(const McScript *s, McMoment moment,
+                             const char *module);
+/**
+ * mc_script_run() - run commands up to the end, or to one that needs a pause
+ * @ctx: as for mc_run(); @ctx->puts gets the output, and a line "-- FILE:LINE"
+ *       before that of each command
+ * @paused: the VM is paused: all commands can run
+ * @say: prints a line for the user: a command failed, and what was undone
+ *
+ * The thread of mc_run(), one at a time for each run. Returns: false if the
+ * next command needs a paused VM.
+ */
+bool mc_script_run(McScriptRun *run, const McContext *ctx, bool paused,
+                   void (*say)(const char *line));
+void mc_script_end(McScriptRun *run);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(McScriptRun, mc_script_end)
+
+/* ---- manual -------------------------------------------------------------- */
 
 /** mc_help_short() - (borrowed) the one-line help of `ka` for QEMU's own
  *  `help`; mc_help_params() returns its parameters. Any thread. */

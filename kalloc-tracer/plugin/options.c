@@ -144,6 +144,10 @@ static bool fit_together(const KtOptions *o, char **why)
     } else if (o->profile && o->types) {
         *why = g_strdup("options 'types' and 'profile' exclude each other: "
                         "'types' is for Linux only, remove one of them");
+    } else if (!o->script && (o->script_module || o->script_output)) {
+        *why = g_strdup_printf("option '%s' needs option 'script': add "
+                               "script=FILE", o->script_module ?
+                               "script-module" : "script-output");
     } else {
         return true;
     }

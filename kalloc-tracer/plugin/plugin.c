@@ -7,8 +7,9 @@
  *             -> capture --events--> tracer
  *     monitor command "ka" -> McContext -> mc_run() --queries--> tracer
  *
- * QEMU's main thread, with the BQL, calls everything here; only on_second()
- * and on_violation() run on the tracer's thread.
+ * QEMU's main thread, with the BQL, calls everything here, with two exceptions:
+ * on_second() and on_violation() run on the tracer's thread, and a vCPU's
+ * thread calls with_context() while no vCPU executes.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include "kalloc-tracer/plugin/given-kernel.h"
 #include "kalloc-tracer/plugin/options.h"
 #include "kalloc-tracer/plugin/qemu-check.h"
+#include "kalloc-tracer/plugin/script-jobs.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
@@ -32,6 +34,7 @@ typedef struct Plugin {
     char *why_no_kernel;        /* why kernel= or profile= cannot be used */
     KtFinder *finder;
     KtCapture *capture;
+    KtScriptJobs *script;       /* NULL: there is none */
 } Plugin;
 
 static Plugin *plugin;
@@ -116,6 +119,31 @@ static McContext context_locked(Plugin *p, char **why)
     return ctx;
 }
 
+/* Call @fn with what commands may use. The status is saved before and after, so
+ * that `ka -f` on the journal answers as the VM did at both times. */
+static void with_context(void *opaque, bool still,
+                         void (*fn)(const McContext *ctx, void *data),
+                         void *data)
+{
+    Plugin *p = opaque;
+    g_autofree char *why = NULL;
+    g_autofree char *learned = NULL;
+    KtVm vm;
+    McContext ctx;
+
+    kt_capture_lock(p->capture);
+    kt_capture_set_still(p->capture, still);
+    ctx = context_locked(p, &why);
+    ctx.learned = learned = kt_capture_learned(p->capture);
+    vm = kt_capture_vm(p->capture);
+    ctx.vm = &vm;
+    save_status_locked(p, &ctx);
+    fn(&ctx, data);
+    save_status_locked(p, &ctx);
+    kt_capture_set_still(p->capture, false);
+    kt_capture_unlock(p->capture);
+}
+
 /** struct Command - a command line, and the monitor that it came from */
 typedef struct Command {
     Plugin *p;
@@ -123,27 +151,20 @@ typedef struct Command {
     const char *line;
 } Command;
 
-/* The status is saved before and after the command, so that `ka -f` on the
- * journal answers as the VM did at both times. */
+static void run_line(const McContext *ctx, void *data)
+{
+    const Command *c = data;
+    McContext own = *ctx;
+
+    own.puts_opaque = c->mon;
+    mc_run(&own, c->line);
+}
+
 static void run_now(void *opaque)
 {
-    const Command *c = opaque;
-    Plugin *p = c->p;
-    g_autofree char *why = NULL;
-    g_autofree char *learned = NULL;
-    KtVm vm;
-    McContext ctx;
+    Command *c = opaque;
 
-    kt_capture_lock(p->capture);
-    ctx = context_locked(p, &why);
-    ctx.learned = learned = kt_capture_learned(p->capture);
-    vm = kt_capture_vm(p->capture);
-    ctx.vm = &vm;
-    ctx.puts_opaque = c->mon;
-    save_status_locked(p, &ctx);
-    mc_run(&ctx, c->line);
-    save_status_locked(p, &ctx);
-    kt_capture_unlock(p->capture);
+    with_context(c->p, false, run_line, c);
 }
 
 /* Commands that search the guest's memory pause a running VM. */
@@ -229,7 +250,11 @@ static void on_vm_reset(void *userdata)
 static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
 {
     Plugin *p = userdata;
+    unsigned waiting = kt_script_jobs_waiting(p->script);
 
+    if (waiting) {
+        say("QEMU ended before %u blocks of the script did", waiting);
+    }
     kt_tracer_stop(p->tracer);
     on_second(p);
     kt_tracer_end_journal(p->tracer);
@@ -303,15 +328,39 @@ static bool open_types(GsTypesFile **out, const GsArch *arch,
     return true;
 }
 
+static bool open_script(KtScriptJobs **out, const KtOptions *o)
+{
+    g_autoptr(GError) err = NULL;
+    bool ok = kt_script_jobs_open(out, o, &err);
+
+    if (!ok) {
+        say("%s", err->message);
+    }
+    return ok;
+}
+
+static void start_script(Plugin *p, KtScriptJobs *script)
+{
+    const KtScriptHost host = {
+        .with_context = with_context, .say = warn, .opaque = p,
+    };
+
+    p->script = script;
+    if (script) {
+        kt_script_jobs_start(script, p->capture, &host);
+    }
+}
+
 static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
                     const KtOptions *o)
 {
     const GsArch *arch = gs_arch_find(info->target_name);
     unsigned n_cpus = MAX(info->system.max_vcpus, 1);
+    KtScriptJobs *script;
     GsTypesFile *types;
     Plugin *p;
 
-    if (!open_types(&types, arch, o)) {
+    if (!open_types(&types, arch, o) || !open_script(&script, o)) {
         return false;
     }
     p = g_new0(Plugin, 1);
@@ -335,6 +384,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder,
                                   p->given.profile, n_cpus, o->pages);
     kt_capture_set_types(p->capture, types, warn);
+    start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);
     g_timeout_add_seconds(1, each_second, p);

@@ -26,6 +26,7 @@ typedef struct Term {
     uint64_t va;            /* the value, offset included */
     GsSymbol sym;           /* if it is a symbol */
     bool alone;             /* it is a symbol without offset */
+    bool later;             /* its address is not known yet */
 } Term;
 
 static void term_deinit(Term *t)
@@ -275,6 +276,8 @@ static bool parse_term(const McContext *ctx, const char *word, Term *t,
         if (!mc_parse_hex(t->name, &t->va, errp)) {
             return false;
         }
+    } else if (ctx->symbols_later) {
+        t->later = true;
     } else {
         if (!lookup(ctx, t, &t->sym)) {
             g_autofree char *base = t->module ?
@@ -353,7 +356,7 @@ bool mc_parse_range(const McContext *ctx, const char *word, McRange *out,
         return false;
     }
     *out = (McRange) { a.va, last ? b.va : a.va };
-    return check_order(word, out, errp);
+    return a.later || b.later || check_order(word, out, errp);
 }
 
 bool mc_parse_sizes(const char *word, McRange *out, GError **errp)
@@ -463,6 +466,9 @@ bool mc_parse_code(const McContext *ctx, const char *word, GArray *out,
         !parse_term(ctx, first, &a, errp) ||
         (last && !parse_term(ctx, last, &b, errp))) {
         return false;
+    }
+    if (a.later || b.later) {
+        return true;
     }
     if (!last && a.alone) {
         return add_functions(ctx, word, &a, out, errp);

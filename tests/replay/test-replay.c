@@ -9,6 +9,11 @@
  * cmd is a statement of the script. A case that has a file guest instead of
  * events uses the guest and the language of leak-script.h.
  *
+ * A case may have a file script, for docs/scripts.md. Lines of cmd that begin
+ * with "@" are moments: "@ found", "@ load <module>", "@ unload <module>". The
+ * line "(pause)" shows where the VM must be paused, and "! " begins a line for
+ * the user.
+ *
  * KA_REPLAY_UPDATE=1 writes the files expected instead of comparing them. Read
  * the diff then.
  */
@@ -19,10 +24,11 @@
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 
-/* One of the two is NULL. */
+/* One of the first two is NULL. */
 typedef struct Case {
     TestWorld *world;
     LeakScript *leaks;
+    McScript *script;
 } Case;
 
 static char *read_case(const char *dir, const char *name)
@@ -36,13 +42,64 @@ static char *read_case(const char *dir, const char *name)
     return text;
 }
 
+/* ---- scripts ------------------------------------------------------------- */
+
+/* What the script printed. say() has no argument. */
+static GString *printed_by_script;
+
+static bool puts_script(void *opaque, const char *text)
+{
+    g_string_append(printed_by_script, text);
+    return true;
+}
+
+static void say(const char *line)
+{
+    g_string_append_printf(printed_by_script, "! %s\n", line);
+}
+
+static McScript *read_script(const char *dir)
+{
+    g_autofree char *path = g_build_filename(dir, "script", NULL);
+    g_autoptr(GError) err = NULL;
+    g_autofree char *text = NULL;
+    McScript *s = NULL;
+
+    if (g_file_test(path, G_FILE_TEST_EXISTS)) {
+        text = read_case(dir, "script");
+        s = mc_script_new(text, strlen(text), "script", "target", &err);
+        g_assert_no_error(err);
+    }
+    return s;
+}
+
+static void run_moment(Case *c, const char *line, GString *out)
+{
+    g_auto(GStrv) words = g_strsplit(line, " ", -1);
+    McContext ctx = *test_world_context(c->world);
+    McMoment moment = !strcmp(words[1], "found") ? MC_MOMENT_FOUND :
+                      !strcmp(words[1], "load") ? MC_MOMENT_LOAD :
+                                                  MC_MOMENT_UNLOAD;
+    g_autoptr(McScriptRun) run = mc_script_begin(c->script, moment, words[2]);
+
+    printed_by_script = out;
+    ctx.puts = puts_script;
+    g_string_append_printf(out, "%s\n", line);
+    if (run && !mc_script_run(run, &ctx, false, say)) {
+        g_string_append(out, "(pause)\n");
+        g_assert_true(mc_script_run(run, &ctx, true, say));
+    }
+}
+
+/* ---- cases --------------------------------------------------------------- */
+
 static void open_case(Case *c, const char *dir)
 {
     g_autofree char *path = g_build_filename(dir, "guest", NULL);
     bool of_leaks = g_file_test(path, G_FILE_TEST_EXISTS);
     g_autofree char *script = read_case(dir, of_leaks ? "guest" : "events");
 
-    *c = (Case) { 0 };
+    *c = (Case) { .script = read_script(dir) };
     if (of_leaks) {
         c->leaks = leak_script_new();
         leak_script_events(c->leaks, script);
@@ -55,6 +112,7 @@ static void close_case(Case *c)
 {
     g_clear_pointer(&c->world, test_world_free);
     g_clear_pointer(&c->leaks, leak_script_free);
+    g_clear_pointer(&c->script, mc_script_free);
 }
 
 static void run_events(Case *c, const char *script)
@@ -70,6 +128,11 @@ static void run_command(Case *c, const char *line, GString *out)
 {
     g_autofree char *printed = NULL;
     int rc;
+
+    if (g_str_has_prefix(line, "@ ")) {
+        run_moment(c, line, out);
+        return;
+    }
 
     if (g_str_has_prefix(line, "+ ")) {
         run_events(c, line + 2);

@@ -63,7 +63,7 @@ static void bad_words_get_one_line(void)
         "", "=", "kernel", "kernel=", "kernal=x", "history=", "history=x",
         "history=-1", "history=1KB", "history=99999999999G", "a\nb=1",
         "pages=", "pages=yes", "pages=on ",
-        "types=",
+        "types=", "script=", "script-output=f", "script-module=m",
         "without=", "without=types+", "without=type", "without=symbol:",
         "leak-scan=", "leak-scan=-1", "leak-scan=5s", "leak-scan=86401",
     };

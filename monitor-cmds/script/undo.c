@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Undo: the table of commands that change something, and how each is undone.
+ * docs/scripts.md has this table for users.
+ */
+#include "monitor-cmds/script/undo.h"
+
+#include <string.h>
+
+/**
+ * struct McUndoRule - how a command is undone
+ * @changes: (nullable) does it change something, with these arguments?
+ * @before, @after: (nullable) store what @undo needs
+ * @undo: (nullable) NULL: it cannot be undone. Returns: false if that fails
+ */
+struct McUndoRule {
+    McCommandId command;
+    bool (*changes)(const McArgs *args);
+    void (*before)(McUndo *u, const McContext *ctx, const McArgs *args);
+    void (*after)(McUndo *u, const McContext *ctx);
+    bool (*undo)(const McUndo *u, const McContext *ctx);
+};
+
+/* ---- ka on, ka off ------------------------------------------------------- */
+
+static void store_switch(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    u->flag = kt_tracer_enabled(ctx->tracer);
+}
+
+static bool undo_switch(const McUndo *u, const McContext *ctx)
+{
+    if (kt_tracer_enabled(ctx->tracer) != u->flag) {
+        kt_tracer_set_enabled(ctx->tracer, u->flag);
+    }
+    return true;
+}
+
+/* ---- ka mark ------------------------------------------------------------- */
+
+static bool makes_mark(const McArgs *args)
+{
+    return args->name != NULL;
+}
+
+typedef struct Search {
+    const char *name;
+    bool found;
+} Search;
+
+static bool compare_mark(const KtMarkInfo *m, void *opaque)
+{
+    Search *s = opaque;
+
+    s->found |= !strcmp(m->name, s->name);
+    return !s->found;
+}
+
+static bool has_mark(const McContext *ctx, const char *name)
+{
+    Search s = { .name = name };
+
+    kt_query_begin(ctx->tracer);
+    kt_query_marks(ctx->tracer, compare_mark, &s);
+    kt_query_end(ctx->tracer);
+    return s.found;
+}
+
+/* A mark that was dropped or replaced is gone. */
+static void store_mark(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    u->name = g_strdup(args->name);
+    u->flag = !mc_given(args, MC_OPT_DROP) && !has_mark(ctx, args->name);
+}
+
+static bool undo_mark(const McUndo *u, const McContext *ctx)
+{
+    return u->flag && kt_tracer_drop_mark(ctx->tracer, u->name);
+}
+
+/* ---- ka leak scan --every ------------------------------------------------ */
+
+static bool sets_every(const McArgs *args)
+{
+    return mc_given(args, MC_OPT_EVERY);
+}
+
+static void store_every(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    u->number = kt_leak_every(ctx->tracer);
+}
+
+static bool undo_every(const McUndo *u, const McContext *ctx)
+{
+    kt_leak_set_every(ctx->tracer, u->number);
+    return true;
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+/* Commands without a row change nothing. */
+static const McUndoRule rules[] = {
+    { MC_CMD_ON, .before = store_switch, .undo = undo_switch },
+    { MC_CMD_OFF, .before = store_switch, .undo = undo_switch },
+    { MC_CMD_MARK, .changes = makes_mark, .before = store_mark,
+      .undo = undo_mark },
+    { MC_CMD_LEAK_SCAN, .changes = sets_every, .before = store_every,
+      .undo = undo_every },
+    { MC_CMD_LEAK_CLEAR },
+    { MC_CMD_CLEAR },
+};
+
+static const McUndoRule *find_rule(const McArgs *args)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(rules); i++) {
+        const McUndoRule *r = &rules[i];
+
+        if (args->command == &mc_commands[r->command]) {
+            return !r->changes || r->changes(args) ? r : NULL;
+        }
+    }
+    return NULL;
+}
+
+void mc_undo_before(McUndo *u, const McContext *ctx, const char *line)
+{
+    g_auto(McArgs) args;
+
+    *u = (McUndo) { 0 };
+    mc_args_init(&args, ctx);
+    if (!mc_parse(&args, line, NULL) || mc_given(&args, MC_OPT_HELP)) {
+        return;
+    }
+    u->rule = find_rule(&args);
+    if (u->rule && u->rule->before) {
+        u->rule->before(u, ctx, &args);
+    }
+}
+
+void mc_undo_after(McUndo *u, const McContext *ctx)
+{
+    if (u->rule && u->rule->after) {
+        u->rule->after(u, ctx);
+    }
+}
+
+bool mc_undo(const McUndo *u, const McContext *ctx)
+{
+    return !u->rule || (u->rule->undo && u->rule->undo(u, ctx));
+}
+
+void mc_undo_clear(McUndo *u)
+{
+    g_clear_pointer(&u->name, g_free);
+}

@@ -142,7 +142,7 @@ static bool operate(Run *r, KtConditionOp op)
     return true;
 }
 
-KtVerdict kt_condition_value(const KtCondition *c, KtConditionFetch *fetch,
+KtTruth kt_condition_value(const KtCondition *c, KtConditionFetch *fetch,
                              void *opaque, int64_t *value)
 {
     Run r;
@@ -160,19 +160,19 @@ KtVerdict kt_condition_value(const KtCondition *c, KtConditionFetch *fetch,
             r.stack[r.top++] = c->constant[w.arg];
         } else if (w.op == OP_VALUE) {
             if (!push_value(&r, w.arg)) {
-                return KT_VERDICT_UNKNOWN;
+                return KT_TRUTH_UNKNOWN;
             }
         } else if (w.op >= OP_AND) {
             i = jump(&r, w, i);
         } else if (!operate(&r, w.op)) {
-            return KT_VERDICT_DIVIDED;
+            return KT_TRUTH_DIVIDED;
         }
     }
     *value = r.stack[0];
-    return *value ? KT_VERDICT_TRUE : KT_VERDICT_FALSE;
+    return *value ? KT_TRUTH_TRUE : KT_TRUTH_FALSE;
 }
 
-KtVerdict kt_condition_eval(const KtCondition *c, KtConditionFetch *fetch,
+KtTruth kt_condition_eval(const KtCondition *c, KtConditionFetch *fetch,
                             void *opaque)
 {
     int64_t value;

@@ -71,15 +71,15 @@ typedef struct KtConditionNames {
  */
 typedef int64_t KtConditionFetch(void *opaque, unsigned var, bool *known);
 
-/** enum KtVerdict - the result of an evaluation. All but KT_VERDICT_TRUE count
+/** enum KtTruth - the result of an evaluation. All but KT_TRUTH_TRUE count
  *  as false; the last two tell why. */
-typedef enum KtVerdict {
-    KT_VERDICT_FALSE,
-    KT_VERDICT_TRUE,
-    KT_VERDICT_UNKNOWN,         /* a value that was needed is not known */
-    KT_VERDICT_DIVIDED,         /* division by zero */
-    KT_VERDICT__COUNT
-} KtVerdict;
+typedef enum KtTruth {
+    KT_TRUTH_FALSE,
+    KT_TRUTH_TRUE,
+    KT_TRUTH_UNKNOWN,         /* a value that was needed is not known */
+    KT_TRUTH_DIVIDED,         /* division by zero */
+    KT_TRUTH__COUNT
+} KtTruth;
 
 /**
  * kt_condition_new() - Compile a condition
@@ -96,12 +96,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtCondition, kt_condition_free)
 
 /** kt_condition_eval() - Evaluate a condition: no lock, no allocation, at most
  *  KT_CONDITION_OPS operators and the calls of @fetch. */
-GS_HOT KtVerdict kt_condition_eval(const KtCondition *c,
+GS_HOT KtTruth kt_condition_eval(const KtCondition *c,
                                    KtConditionFetch *fetch, void *opaque);
 
 /** kt_condition_value() - As kt_condition_eval(), with the value itself.
  *  @value: (out) undefined if the result is not FALSE or TRUE */
-GS_HOT KtVerdict kt_condition_value(const KtCondition *c,
+GS_HOT KtTruth kt_condition_value(const KtCondition *c,
                                     KtConditionFetch *fetch, void *opaque,
                                     int64_t *value);
 

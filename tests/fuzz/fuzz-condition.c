@@ -58,7 +58,7 @@ static int64_t fetch(void *opaque, unsigned var, bool *known)
     return var % 3 ? (int64_t)(var * 0x9e3779b97f4a7c15ull) : var % 2;
 }
 
-static KtVerdict evaluate(const KtCondition *c)
+static KtTruth evaluate(const KtCondition *c)
 {
     Calls calls = { .c = c };
 
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(GError) err = NULL;
     g_autoptr(KtCondition) c = kt_condition_new(text, &names, &err);
     g_autoptr(KtCondition) again = NULL;
-    KtVerdict v;
+    KtTruth v;
 
     if (!c) {
         one_line(err->message);

@@ -84,7 +84,7 @@ static KtCondition *compile(const char *text)
     return c;
 }
 
-static KtVerdict verdict(const char *text)
+static KtTruth verdict(const char *text)
 {
     g_autoptr(KtCondition) c = compile(text);
 
@@ -95,9 +95,9 @@ static int64_t value(const char *text)
 {
     g_autoptr(KtCondition) c = compile(text);
     int64_t v = 0;
-    KtVerdict got = kt_condition_value(c, fetch, NULL, &v);
+    KtTruth got = kt_condition_value(c, fetch, NULL, &v);
 
-    g_assert_cmpint(got, ==, v ? KT_VERDICT_TRUE : KT_VERDICT_FALSE);
+    g_assert_cmpint(got, ==, v ? KT_TRUTH_TRUE : KT_TRUTH_FALSE);
     return v;
 }
 
@@ -200,17 +200,17 @@ static void false_by_other_causes(void)
 {
     static const struct {
         const char *text;
-        KtVerdict verdict;
+        KtTruth verdict;
     } rows[] = {
-        { "unknown", KT_VERDICT_UNKNOWN },
-        { "!unknown", KT_VERDICT_UNKNOWN },
-        { "z && unknown", KT_VERDICT_FALSE },
-        { "a || unknown", KT_VERDICT_TRUE },
-        { "unknown || a", KT_VERDICT_UNKNOWN },
-        { "z ? unknown : a", KT_VERDICT_TRUE },
-        { "a / z", KT_VERDICT_DIVIDED },
-        { "a % z || a", KT_VERDICT_DIVIDED },
-        { "z && a / z", KT_VERDICT_FALSE },
+        { "unknown", KT_TRUTH_UNKNOWN },
+        { "!unknown", KT_TRUTH_UNKNOWN },
+        { "z && unknown", KT_TRUTH_FALSE },
+        { "a || unknown", KT_TRUTH_TRUE },
+        { "unknown || a", KT_TRUTH_UNKNOWN },
+        { "z ? unknown : a", KT_TRUTH_TRUE },
+        { "a / z", KT_TRUTH_DIVIDED },
+        { "a % z || a", KT_TRUTH_DIVIDED },
+        { "z && a / z", KT_TRUTH_FALSE },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -224,7 +224,7 @@ static void fetches_once_and_late(void)
 
     g_assert_true(kt_condition_uses(c, B));
     g_assert_false(kt_condition_uses(c, C));
-    g_assert_cmpint(kt_condition_eval(c, fetch, NULL), ==, KT_VERDICT_FALSE);
+    g_assert_cmpint(kt_condition_eval(c, fetch, NULL), ==, KT_TRUTH_FALSE);
     g_assert_cmpuint(fetched[A], ==, 1);
     g_assert_cmpuint(fetched[Z], ==, 1);
     g_assert_cmpuint(fetched[B], ==, 0);

@@ -16,6 +16,9 @@ import tempfile
 from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import RUN, Guest
+from scripts.lib.prepared import ROOT
+
+READY = os.path.join(ROOT, 'scripts', 'ready')
 
 LEFT = re.compile(r'ka_leaky: (\w+)=([0-9a-f]{16})')
 HEAD = re.compile(r'-- (?P<file>[^:]+):(?P<line>\d+)(?P<block>[^:]*'
@@ -164,6 +167,18 @@ def check_off(found, n):
         assert not last_report(a), a[3]
 
 
+def check_leak_check(found, loads):
+    """The ready script counts what the module left behind, per load."""
+    reports = [a[3] for a in found if a[2] == 'leak module ka_leaky -s']
+    assert len(reports) == len(loads), found
+    for i, left in enumerate(loads):
+        heads = [x for x in reports[i] if x.startswith('module ka_leaky ')]
+        assert len(heads) == i + 1, reports[i]
+        blocks = re.findall(r'(\d+) blocks? (?:leaked|still in use)',
+                            heads[-1])
+        assert sum(map(int, blocks)) == len(left), heads
+
+
 def check_wrong(tmp, kernel):
     """QEMU does not start, and the file of the output is not made."""
     output = os.path.join(tmp, 'none')
@@ -201,6 +216,11 @@ def test(tap, kernel, smp, label, n, tmp):
             assert g.wait_done() == 0
             assert all(left_behind(g))
             check_off(answers(output), n)
+    with run(share, kernel, smp, n, os.path.join(READY, 'leak-check.ka'),
+             output, 'ka_leaky') as g:
+        with tap.test(f'{label}: leak-check.ka'):
+            assert g.wait_done() == 0
+            check_leak_check(answers(output), left_behind(g))
 
 
 def main():

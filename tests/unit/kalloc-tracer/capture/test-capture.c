@@ -171,6 +171,27 @@ static void modules_go_once(void)
     g_assert_cmpuint(counter_of(w, KT_CNT_MODULES_CHECKED), ==, 1);
 }
 
+static void append_moment(void *opaque, KtMoment moment, const char *module)
+{
+    g_string_append_printf(opaque, "%u %s\n", moment, module ? module : "-");
+}
+
+/* Who wants to know is called once for each boot and each unload. */
+static void moments(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    g_autoptr(GString) seen = g_string_new(NULL);
+
+    kt_capture_on_moment(w->capture, append_moment, seen);
+    test_qemu_run(START);
+    load_module(w, MODULES, "m", "f");
+    call(w, 1, MODULE_UNDO, MODULES + 0x10000);
+    call(w, 1, MODULE_UNDO, MODULES + 0x10000);
+    test_qemu_reset();
+    test_qemu_run(START);
+    g_assert_cmpstr(seen->str, ==, "0 -\n2 m\n0 -\n");
+}
+
 /* The map was lost with all that was allocated before. What boots then is
  * seen from its first allocation on. */
 static void reset_of_what_was_lost(void)
@@ -241,6 +262,7 @@ int main(int argc, char **argv)
         { "/capture/what-a-lost-call-hands-out", what_a_lost_call_hands_out },
         { "/capture/calls-lost-while-off", calls_lost_while_off },
         { "/capture/modules-go-once", modules_go_once },
+        { "/capture/moments", moments },
         { "/capture/returns-to-a-tracer", returns_to_a_tracer },
         { "/capture/reset-of-what-was-lost", reset_of_what_was_lost },
         { "/capture/started-after-a-load",

@@ -8,6 +8,8 @@
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/script/script.h"
 
+#define READY KA_SOURCE_DIR "/scripts/ready"
+
 static McScript *parse(const char *text, const char *module, GError **errp)
 {
     return mc_script_new(text, strlen(text), "f", module, errp);
@@ -167,9 +169,32 @@ static void test_open(void)
     g_assert_nonnull(strstr(err->message, "/nonexistent"));
 }
 
+/* The scripts of the tree are accepted. */
+static void test_ready(void)
+{
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GDir) dir = g_dir_open(READY, 0, &err);
+    const char *name;
+    unsigned n = 0;
+
+    g_assert_no_error(err);
+    while ((name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(READY, name, NULL);
+        g_autoptr(McScript) s = NULL;
+
+        if (g_str_has_suffix(name, ".ka")) {
+            s = mc_script_open(path, "any_module", &err);
+            g_assert_no_error(err);
+            g_assert_cmpuint(s->n_commands, >, 0);
+            n++;
+        }
+    }
+    g_assert_cmpuint(n, >, 0);
+}
+
 int main(int argc, char **argv)
 {
-    g_autofree TestCase *cases = g_new0(TestCase, G_N_ELEMENTS(bad) + 5);
+    g_autofree TestCase *cases = g_new0(TestCase, G_N_ELEMENTS(bad) + 6);
     unsigned n = 0;
 
     for (; n < G_N_ELEMENTS(bad); n++) {
@@ -183,5 +208,6 @@ int main(int argc, char **argv)
     cases[n++] = (TestCase) { "/script/limits", test_limits };
     cases[n++] = (TestCase) { "/script/nul", test_nul };
     cases[n++] = (TestCase) { "/script/open", test_open };
+    cases[n++] = (TestCase) { "/script/ready", test_ready };
     return test_main(argc, argv, cases, n);
 }

@@ -43,6 +43,14 @@ typedef enum GsPlaceKind {
     GS_PLACE_SPLIT,         /* a word in @reg[0], one on the stack */
 } GsPlaceKind;
 
+/** enum GsNumberNames - what numbers of a value have names */
+typedef enum GsNumberNames {
+    GS_NAMES_NONE,
+    GS_NAMES_ERRNO,         /* negative ones: -ENOMEM */
+    GS_NAMES_CAPABILITY,    /* CAP_SYS_ADMIN */
+    GS_NAMES_GFP,           /* a combination: GFP_KERNEL|ZERO */
+} GsNumberNames;
+
 #define GS_PLACE_WORDS 2
 
 /**
@@ -61,13 +69,16 @@ typedef struct GsPlace {
 } GsPlace;
 
 /**
- * struct GsParam - a parameter, or a result
+ * struct GsParam - a parameter, a result, or a member that one leads to
  * @name: (borrowed from the prototype, nullable) NULL: not known, or a result
  * @type: (borrowed) its type in C: "struct page *"; printable
  * @kind: how its bytes are read
  * @size: its bytes; 0: void, or unknown
  * @is_signed: the value may be negative
  * @is_text: a pointer to char
+ * @names: what numbers have names
+ * @bit, @bits: a bit field: so many bits, from this bit of its bytes on; 0, 0:
+ *              all bytes
  * @id: its type, in the types that the prototype is from
  * @place: at the entry of the function; of a result: at the return
  */
@@ -78,6 +89,8 @@ typedef struct GsParam {
     uint32_t size;
     bool is_signed;
     bool is_text;
+    GsNumberNames names;
+    uint8_t bit, bits;
     uint32_t id;
     GsPlace place;
 } GsParam;

@@ -12,17 +12,20 @@
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/btf-functions.h"
 #include "guest-symbols/types/btf-records.h"
+#include "guest-symbols/types/number-names.h"
 #include "guest-symbols/base/name-hash.h"
 
 #define NESTING_MAX     64      /* anonymous structs waiting to be searched */
 #define MEMBERS_MAX     4096    /* looked at in one search */
 #define PATH_MAX_PARTS  16
 #define MEMBER_END_MAX  (1u << 20)      /* no kernel has such a struct */
+#define ENUM_MAX        (1u << 16)      /* enumerators that are compared */
 #define TRY_BYTES       4096    /* what a try costs at least */
 
-/* @functions: made by the first that needs it */
+/* Made by the first that needs it. */
 typedef struct Later {
     GsBtfFunctions *functions;
+    GsGfpNames *gfp_names;
 } Later;
 
 struct GsBtf {
@@ -31,12 +34,6 @@ struct GsBtf {
     GHashTable *types;          /* name -> id of struct, union or typedef */
     Later *later;
 };
-
-/* A member that was found: its type, and where it begins. */
-typedef struct Found {
-    uint32_t type;
-    uint64_t bits;
-} Found;
 
 static void index_types(GsBtf *b, bool (*wanted)(const GsBtfType *t))
 {
@@ -162,6 +159,7 @@ void gs_btf_free(GsBtf *b)
     }
     g_hash_table_destroy(b->types);
     gs_btf_functions_free(b->later->functions);
+    g_free(b->later->gfp_names);
     g_free(b->later);
     gs_btf_records_deinit(&b->rec);
     g_free(b);
@@ -190,6 +188,14 @@ const uint32_t *gs_btf_functions(const GsBtf *b, const char *name, unsigned *n)
     return gs_btf_functions_find(b->later->functions, name, n);
 }
 
+const GsGfpNames *gs_btf_gfp_names(const GsBtf *b)
+{
+    if (g_once_init_enter(&b->later->gfp_names)) {
+        g_once_init_leave(&b->later->gfp_names, gs_gfp_names_new(&b->rec));
+    }
+    return b->later->gfp_names;
+}
+
 /* ---- members ---- */
 
 /* Follow typedefs and qualifiers. Return false if there is no struct or union
@@ -200,34 +206,48 @@ static bool composite(const GsBtf *b, uint32_t id, GsBtfType *t)
 }
 
 /* Find @name in the type at @found and in its anonymous members. */
-static bool find_member(const GsBtf *b, const char *name, Found *found)
+static bool find_member(const GsBtf *b, const char *name, GsBtfPlace *found)
 {
-    Found todo[NESTING_MAX] = { *found };
+    GsBtfPlace todo[NESTING_MAX] = { *found };
     unsigned n_todo = 1, left = MEMBERS_MAX;
 
     while (n_todo) {
-        Found at = todo[--n_todo];
+        GsBtfPlace at = todo[--n_todo];
         GsBtfType t;
         unsigned n = composite(b, at.type, &t) ? t.vlen : 0;
 
         for (unsigned i = 0; i < n; i++) {
             GsBtfMember m = gs_btf_nth_member(&t, i);
             const char *member = gs_btf_name(&b->rec, m.name);
-            Found in = { m.type, at.bits + m.bit };
 
             if (!left--) {
                 return false;
             }
             if (!strcmp(member, name)) {
-                *found = in;
-                return !gs_btf_is_bit_field(&b->rec, &m);
+                bool is_bits = gs_btf_is_bit_field(&b->rec, &m);
+
+                *found = (GsBtfPlace) { m.type, at.bit + m.bit,
+                                        is_bits ? MAX(m.bits, 1) : 0 };
+                return true;
             }
             if (!*member && n_todo < NESTING_MAX) {
-                todo[n_todo++] = in;
+                todo[n_todo++] = (GsBtfPlace) { m.type, at.bit + m.bit, 0 };
             }
         }
     }
     return false;
+}
+
+bool gs_btf_find_path(const GsBtf *b, const char *path, GsBtfPlace *place)
+{
+    g_auto(GStrv) parts = g_strsplit(path, ".", PATH_MAX_PARTS);
+
+    for (char **part = parts; *part; part++) {
+        if (!**part || place->bits || !find_member(b, *part, place)) {
+            return false;
+        }
+    }
+    return *parts != NULL;
 }
 
 static bool type_named(const GsBtf *b, const char *name, uint32_t *id)
@@ -239,23 +259,16 @@ static bool type_named(const GsBtf *b, const char *name, uint32_t *id)
 bool gs_btf_member(const GsBtf *b, const char *type, const char *member,
                    uint32_t *offset, uint32_t *size)
 {
-    g_auto(GStrv) parts = g_strsplit(member, ".", PATH_MAX_PARTS);
-    Found found = { 0 };
+    GsBtfPlace place = { 0 };
     uint32_t bytes;
 
-    if (!*member || !type_named(b, type, &found.type)) {
+    if (!type_named(b, type, &place.type) ||
+        !gs_btf_find_path(b, member, &place) || place.bits ||
+        !gs_btf_size(&b->rec, place.type, &bytes) ||
+        place.bit / 8 + bytes > MEMBER_END_MAX) {
         return false;
     }
-    for (char **part = parts; *part; part++) {
-        if (!**part || !find_member(b, *part, &found)) {
-            return false;
-        }
-    }
-    if (!gs_btf_size(&b->rec, found.type, &bytes) ||
-        found.bits / 8 + bytes > MEMBER_END_MAX) {
-        return false;
-    }
-    *offset = found.bits / 8;
+    *offset = place.bit / 8;
     if (size) {
         *size = bytes;
     }
@@ -408,6 +421,22 @@ bool gs_btf_enum_value(const GsBtf *b, const char *name, int64_t *value)
         }
     }
     return false;
+}
+
+const char *gs_btf_enumerator(const GsBtf *b, const GsBtfType *t,
+                              uint64_t value)
+{
+    bool is_wide = t->kind == GS_BTF_ENUM64;
+    uint64_t bits;
+
+    for (uint32_t i = 0; i < MIN(t->vlen, ENUM_MAX); i++) {
+        uint32_t name = enumerator(t, i, &bits);
+
+        if (is_wide ? bits == value : bits == (uint32_t)value) {
+            return gs_btf_name(&b->rec, name);
+        }
+    }
+    return NULL;
 }
 
 /* Find the prototype of a function. */

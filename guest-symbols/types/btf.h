@@ -55,6 +55,29 @@ const GsBtfRecords *gs_btf_records(const GsBtf *btf);
 const uint32_t *gs_btf_functions(const GsBtf *btf, const char *name,
                                  unsigned *n);
 
+/**
+ * struct GsBtfPlace - where a member is
+ * @type: its type
+ * @bit: from the start of what it was searched in; @bits: a bit field, else 0
+ */
+typedef struct GsBtfPlace {
+    uint32_t type;
+    uint64_t bit;
+    uint32_t bits;
+} GsBtfPlace;
+
+/** gs_btf_find_path() - find a member by its path, also a bit field
+ *  @place: (in, out) in: the type to search in, at which bit */
+bool gs_btf_find_path(const GsBtf *btf, const char *path, GsBtfPlace *place);
+typedef struct GsBtfType GsBtfType;
+/** gs_btf_enumerator() - (borrowed, nullable) return the name of a value of the
+ *  enum @t. */
+const char *gs_btf_enumerator(const GsBtf *btf, const GsBtfType *t,
+                              uint64_t value);
+typedef struct GsGfpNames GsGfpNames;
+/** gs_btf_gfp_names() - (borrowed) return the names of the bits of gfp_t; they
+ *  are searched once. */
+const GsGfpNames *gs_btf_gfp_names(const GsBtf *btf);
 /** gs_btf_enums_have_signs() - does kind_flag say of enums that they are
  *  signed? Reads all types if not. */
 bool gs_btf_enums_have_signs(const GsBtf *btf);

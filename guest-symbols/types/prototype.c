@@ -12,13 +12,11 @@
 #include "guest-symbols/types/arg-places.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/type-name.h"
+#include "guest-symbols/types/value.h"
 #include "guest-symbols/api/gs-symbols.h"
 
 #define ERRNO_MAX   4095        /* MAX_ERRNO of include/linux/err.h */
-#define INT_SIGNED  1           /* BTF_INT_* of include/uapi/linux/btf.h */
-#define INT_BOOL    4
 #define TEXTS_CHUNK 256
-#define ENUM_MAX    4096        /* enumerators that are read */
 
 static const char not_there[] =
     "the types have no function of this name";
@@ -152,77 +150,35 @@ static const char *param_name(const GsBtfRecords *r, const uint32_t *ids,
 
 /* ---- types ---- */
 
-static GsValueKind int_kind(const GsBtfType *t)
-{
-    unsigned encoding = gs_btf_word(t, 0) >> 24;
-
-    return encoding & INT_BOOL ? GS_VALUE_BOOL :
-           encoding & INT_SIGNED ? GS_VALUE_SIGNED : GS_VALUE_UNSIGNED;
-}
-
-GsValueKind gs_value_kind(const GsBtf *btf, uint32_t id)
-{
-    static const GsValueKind kinds[GS_BTF_KINDS] = {
-        [GS_BTF_PTR] = GS_VALUE_POINTER, [GS_BTF_ARRAY] = GS_VALUE_ARRAY,
-        [GS_BTF_STRUCT] = GS_VALUE_STRUCT, [GS_BTF_UNION] = GS_VALUE_STRUCT,
-        [GS_BTF_ENUM] = GS_VALUE_ENUM, [GS_BTF_ENUM64] = GS_VALUE_ENUM,
-        [GS_BTF_FLOAT] = GS_VALUE_FLOAT,
-    };
-    GsBtfType t;
-
-    if (!gs_btf_real(gs_btf_records(btf), &id, &t)) {
-        return id ? GS_VALUE_OTHER : GS_VALUE_VOID;
-    }
-    return t.kind == GS_BTF_INT ? int_kind(&t) :
-           t.kind < GS_BTF_KINDS ? kinds[t.kind] : GS_VALUE_OTHER;
-}
-
-static bool is_text(const GsBtfRecords *r, uint32_t id)
-{
-    GsBtfType pointer, t;
-
-    return gs_btf_real(r, &id, &pointer) && pointer.kind == GS_BTF_PTR &&
-           gs_btf_real(r, &pointer.word, &t) && t.kind == GS_BTF_INT &&
-           t.word == 1 && !strcmp(gs_btf_name(r, t.name), "char");
-}
-
-/* Before 6.0 no enum says that it is signed: then one that has a value with the
- * top bit set is. */
-static bool is_signed_enum(const GsBtf *btf, const GsBtfType *t)
-{
-    for (uint32_t i = 0; !t->flag && i < MIN(t->vlen, ENUM_MAX); i++) {
-        if (t->kind == GS_BTF_ENUM && gs_btf_word(t, i * 2ul + 1) >> 31) {
-            return !gs_btf_enums_have_signs(btf);
-        }
-    }
-    return t->flag;
-}
-
-static bool is_signed(const GsBtf *btf, uint32_t id, GsValueKind kind)
+static bool is_text(const GsBtf *btf, uint32_t id)
 {
     GsBtfType t;
 
-    return kind == GS_VALUE_SIGNED ||
-           (kind == GS_VALUE_ENUM && gs_btf_real(gs_btf_records(btf), &id, &t)
-            && is_signed_enum(btf, &t));
+    return gs_btf_real(gs_btf_records(btf), &id, &t) &&
+           t.kind == GS_BTF_PTR && gs_value_is_char(btf, t.word);
+}
+
+void gs_param_set_type(GsParam *param, const GsBtf *btf, uint32_t id)
+{
+    param->id = id;
+    param->kind = gs_value_kind(btf, id);
+    param->is_signed = gs_value_is_signed(btf, id, param->kind);
+    param->is_text = is_text(btf, id);
+    param->names = gs_value_names(btf, id);
+    if (!gs_btf_size(gs_btf_records(btf), id, &param->size)) {
+        param->size = 0;
+    }
 }
 
 /* ---- making one ---- */
 
 static void set_type(GsPrototype *p, GsParam *param, uint32_t id)
 {
-    const GsBtfRecords *r = gs_btf_records(p->btf);
     g_autoptr(GString) type = g_string_new(NULL);
 
-    gs_type_declare(type, r, id, NULL);
-    param->id = id;
+    gs_type_declare(type, gs_btf_records(p->btf), id, NULL);
     param->type = keep_text(p, type->str);
-    param->kind = gs_value_kind(p->btf, id);
-    param->is_signed = is_signed(p->btf, id, param->kind);
-    param->is_text = is_text(r, id);
-    if (!gs_btf_size(r, id, &param->size)) {
-        param->size = 0;
-    }
+    gs_param_set_type(param, p->btf, id);
 }
 
 static void set_name(GsPrototype *p, GsParam *param, const char *name)
@@ -230,6 +186,20 @@ static void set_name(GsPrototype *p, GsParam *param, const char *name)
     g_autofree char *copy = g_strndup(name, GS_SYMBOL_NAME_MAX);
 
     param->name = *copy ? keep_text(p, copy) : NULL;
+}
+
+/* A parameter @cap of capable(), ns_capable(), cap_capable() ... is the number
+ * of a capability. */
+static void set_number_names(GsPrototype *p, const char *func)
+{
+    int cap = strstr(func, "capable") ? gs_prototype_find(p, "cap") : -1;
+
+    if (cap >= 0 && p->param[cap].kind == GS_VALUE_SIGNED) {
+        p->param[cap].names = GS_NAMES_CAPABILITY;
+    }
+    if (p->result.kind == GS_VALUE_SIGNED && p->result.size >= sizeof(int)) {
+        p->result.names = GS_NAMES_ERRNO;
+    }
 }
 
 /* A last parameter without name and type is "...". */
@@ -286,6 +256,7 @@ GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
         set_name(p, &p->param[i], param_name(r, ids, n, i));
     }
     drop_variadic(p);
+    set_number_names(p, name);
     place_all(p, arch);
     return p;
 }
@@ -387,4 +358,18 @@ bool gs_param_failed(const GsParam *result, uint64_t word)
            ((result->kind == GS_VALUE_POINTER ||
              result->kind == GS_VALUE_SIGNED) &&
             value < 0 && value >= -ERRNO_MAX);
+}
+
+void gs_param_print(GString *to, const GsPrototype *p, const GsParam *param,
+                    const void *bytes, size_t len)
+{
+    const GsLeaf value = {
+        .type = param->id, .name = param->name ? param->name : "",
+        .bit = param->bit, .bits = param->bits, .size = param->size,
+        .names = param->names,
+    };
+
+    if (param->kind != GS_VALUE_VOID) {
+        gs_value_print(to, p->btf, &value, bytes, len);
+    }
 }

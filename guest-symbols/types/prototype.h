@@ -21,7 +21,8 @@ GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
 /** gs_prototype_types() - (borrowed) return the types that @p is from. */
 const GsBtf *gs_prototype_types(const GsPrototype *p);
 
-/** gs_value_kind() - return how a value of a type is read. */
-GsValueKind gs_value_kind(const GsBtf *btf, uint32_t id);
+/** gs_param_set_type() - set what @param has by its type, except the text of
+ *  the type. */
+void gs_param_set_type(GsParam *param, const GsBtf *btf, uint32_t id);
 
 #endif /* GS_PROTOTYPE_H */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Walk over the parts of a type, see type-walk.h. */
+#include "guest-symbols/types/type-walk.h"
+
+void gs_type_walk_init(GsTypeWalk *w, const GsBtfRecords *rec, uint32_t id,
+                       unsigned steps)
+{
+    w->rec = rec;
+    w->steps = steps;
+    w->depth = 0;
+    w->first = id;
+    w->begun = false;
+}
+
+/* Set what is known of a part by its type. Its name, index and place are
+ * set. */
+static void set_type(const GsTypeWalk *w, GsTypeStep *s)
+{
+    uint32_t id = s->type;
+
+    if (!gs_btf_real(w->rec, &id, &s->real)) {
+        s->real = (GsBtfType) { 0 };
+    }
+    if (!gs_btf_size(w->rec, s->type, &s->size)) {
+        s->size = 0;
+    }
+}
+
+static void push(GsTypeWalk *w, const GsTypeStep *s)
+{
+    GsWalkFrame *f = &w->frame[w->depth++];
+    bool is_array = s->real.kind == GS_BTF_ARRAY;
+
+    *f = (GsWalkFrame) { .type = s->real, .bit = s->bit };
+    f->n = is_array ? gs_btf_word(&s->real, 2) : s->real.vlen;
+    if (is_array && !gs_btf_size(w->rec, gs_btf_word(&s->real, 0), &f->size)) {
+        f->n = 0;
+    }
+}
+
+/* Visit a part: enter it if it has parts. */
+static void visit(GsTypeWalk *w, GsTypeStep *s)
+{
+    set_type(w, s);
+    s->kind = GS_STEP_LEAF;
+    if (s->bits || !(gs_btf_is_composite(&s->real) ||
+                     s->real.kind == GS_BTF_ARRAY)) {
+        return;
+    }
+    s->kind = GS_STEP_DEEP;
+    if (w->depth < GS_WALK_DEPTH) {
+        s->kind = GS_STEP_ENTER;
+        push(w, s);
+    }
+}
+
+static GsTypeStep element(const GsWalkFrame *f)
+{
+    return (GsTypeStep) {
+        .name = "", .index = f->next, .type = gs_btf_word(&f->type, 0),
+        .bit = f->bit + (uint64_t)f->next * f->size * 8,
+    };
+}
+
+static GsTypeStep member(const GsTypeWalk *w, const GsWalkFrame *f)
+{
+    GsBtfMember m = gs_btf_nth_member(&f->type, f->next);
+    bool is_bits = gs_btf_is_bit_field(w->rec, &m);
+
+    return (GsTypeStep) {
+        .name = gs_btf_name(w->rec, m.name), .index = f->next,
+        .type = m.type, .bit = f->bit + m.bit,
+        .bits = is_bits ? MAX(m.bits, 1) : 0,
+    };
+}
+
+static void next_part(GsTypeWalk *w, GsTypeStep *s)
+{
+    GsWalkFrame *f = &w->frame[w->depth - 1];
+
+    if (f->next == f->n) {
+        *s = (GsTypeStep) { .kind = GS_STEP_LEAVE, .name = "" };
+        w->depth--;
+        return;
+    }
+    *s = f->type.kind == GS_BTF_ARRAY ? element(f) : member(w, f);
+    f->next++;
+    visit(w, s);
+}
+
+bool gs_type_walk_next(GsTypeWalk *w, GsTypeStep *s)
+{
+    *s = (GsTypeStep) { .kind = GS_STEP_END, .name = "" };
+    if (!w->steps || (w->begun && !w->depth)) {
+        return false;
+    }
+    w->steps--;
+    if (w->begun) {
+        next_part(w, s);
+    } else {
+        w->begun = true;
+        s->type = w->first;
+        visit(w, s);
+    }
+    return true;
+}
+
+void gs_type_walk_skip(GsTypeWalk *w)
+{
+    w->depth--;
+}

@@ -26,7 +26,10 @@
     X(qemu_plugin_register_vm_state) \
     X(qemu_plugin_vm_state_put) \
     X(qemu_plugin_vm_state_get) \
-    X(qemu_plugin_vm_state_fail)
+    X(qemu_plugin_vm_state_fail) \
+    X(qemu_plugin_write_register) \
+    X(qemu_plugin_set_pc) \
+    X(qemu_plugin_request_vm_stop)
 
 #define KT_DECLARE_WEAK(fn) extern __typeof__(fn) fn __attribute__((weak));
 KT_PATCHED_API(KT_DECLARE_WEAK)

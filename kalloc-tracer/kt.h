@@ -13,6 +13,7 @@
 #include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/api/kt-journal.h"
 #include "kalloc-tracer/api/kt-leak.h"
+#include "kalloc-tracer/api/kt-log.h"
 #include "kalloc-tracer/api/kt-modules.h"
 #include "kalloc-tracer/api/kt-objects.h"
 #include "kalloc-tracer/api/kt-query.h"

@@ -14,6 +14,7 @@
 #define KT_API_REPLAY_H
 
 #include "kalloc-tracer/api/kt-journal.h"
+#include "kalloc-tracer/api/kt-log.h"
 
 typedef struct KtReplay KtReplay;
 
@@ -73,6 +74,9 @@ typedef enum KtReplayControl {
  * @event, @control: (nullable) called for each event and control in order,
  *                   before it is applied; false ends the reading. Ids are
  *                   those of kt_replay_tracer()
+ * @log: (nullable) the same for each line of the kernel's log, whose text it
+ *       gets. The kernel's own lines come up to a second late; lines that a
+ *       program wrote to /dev/kmsg are in their place among the events
  * @progress: (nullable) called now and then, with bytes
  */
 typedef struct KtReplayPlan {
@@ -81,6 +85,7 @@ typedef struct KtReplayPlan {
     bool apply, load;
     bool (*event)(void *opaque, const KtEvent *ev);
     bool (*control)(void *opaque, KtReplayControl control, uint64_t value);
+    bool (*log)(void *opaque, const KtLogLine *line, const void *text);
     void (*progress)(void *opaque, uint64_t done, uint64_t total);
     void *opaque;
 } KtReplayPlan;

@@ -30,6 +30,9 @@ static void retype(KtCapture *c)
     GsKernel *k = c->shared.kernel;
 
     kt_guest_drop_types(boot->guest);
+    if (boot->log) {
+        kt_printk_log_drop_types(boot->log, k);
+    }
     g_clear_pointer(&boot->pages, kt_struct_page_free);
     kt_hooks_free(boot->hooks);
     kt_capture_resolve_hooks(c, boot);

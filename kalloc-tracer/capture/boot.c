@@ -57,7 +57,8 @@ void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot)
         boot->pages = kt_struct_page_new(k, boot->guest);
     }
     boot->hooks = kt_hooks_resolve(kt_tracer_hooks(c->shared.tracer), k,
-                                   boot->pages);
+                                   (boot->pages ? KT_HOOKS_PAGES : 0) |
+                                       (boot->log ? KT_HOOKS_LOG : 0));
     gs_kernel_replaced_returns(k, boot->replaced);
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
@@ -77,6 +78,8 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
         kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
     }
     kt_guest_check_types(boot->guest, &c->fit);
+    boot->log = c->log && !c->shared.profile ?
+                    kt_printk_log_new(k, c->shared.tracer) : NULL;
     kt_capture_resolve_hooks(c, boot);
     kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
     kt_tracer_save_kernel(c->shared.tracer, k, true);
@@ -127,6 +130,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
         kt_tracer_set_complete(c->shared.tracer, complete);
         say_symbols_are_few(c, k);
         kt_capture_publish(c, kt_capture_new_boot(c));
+        kt_record_log_found(c->boot);
         qemu_plugin_request_flush();
     } else if (kt_finder_gives_up(c->finder)) {
         say(kt_finder_why_not(c->finder));
@@ -173,6 +177,7 @@ void kt_capture_drop_boot(KtCapture *c)
         kt_hooks_free(boot->hooks);
         kt_struct_page_free(boot->pages);
         kt_guest_free(boot->guest);
+        kt_printk_log_free(boot->log);
         g_aligned_free(boot);
     }
 }

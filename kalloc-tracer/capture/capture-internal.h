@@ -24,6 +24,7 @@ typedef struct KtResume KtResume;
  * @lowest: lowest address of kernel space
  * @clock_ns: cost of reading the clock twice
  * @pages: trace the page allocator, too
+ * @log: read the kernel's log
  * @applying: the tracer's thread was started
  * @resume: (atomic) NULL: no snapshot waits for its kernel
  * @stopped_looking: (atomic) the search for @resume's kernel failed
@@ -43,6 +44,7 @@ struct KtCapture {
     uint64_t lowest;
     uint64_t clock_ns;
     bool pages;
+    bool log;
     bool applying;
     KtResume *resume;
     bool stopped_looking;

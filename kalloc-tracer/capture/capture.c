@@ -101,7 +101,7 @@ static uint64_t measure_clock(void)
 }
 
 /* Code that is loaded and unloaded is followed while recording is off, too:
- * later backtraces through it need its symbols. */
+ * later backtraces through it need its symbols. The log is no event. */
 static bool is_followed(const KtBoot *boot, KtHookId id)
 {
     KtRole role = boot->row[id.v].role;
@@ -114,6 +114,7 @@ static bool is_followed(const KtBoot *boot, KtHookId id)
     case KT_ROLE_MODULE_DROP:
     case KT_ROLE_BPF_ADD:
     case KT_ROLE_KEXEC:
+    case KT_ROLE_LOG:
         return true;
     default:
         return false;

@@ -49,6 +49,17 @@ void kt_capture_set_types(KtCapture *c, const GsTypesFile *types,
  *  after kt_capture_start(). */
 void kt_capture_on_moment(KtCapture *c, KtMomentFn fn, void *opaque);
 
+/** kt_capture_set_log() - Set whether the kernel's log is read (it is not by
+ *  default). Call once, after kt_capture_start(). */
+void kt_capture_set_log(KtCapture *c, bool on);
+/** kt_capture_read_log() - Add the records of the kernel's log that are new:
+ *  those of a writer that will not return, and those that are older than what
+ *  ka knows of the kernel. Lock held, QEMU's main thread. */
+void kt_capture_read_log(KtCapture *c);
+/** kt_capture_why_no_log() - (static, nullable) Return why the running kernel's
+ *  log is not read. Lock held. */
+const char *kt_capture_why_no_log(const KtCapture *c);
+
 /** kt_capture_reset() - Look for the kernel again, after a reset of the VM.
  *  Lock held, all vCPUs are stopped. */
 void kt_capture_reset(KtCapture *c);

@@ -81,6 +81,11 @@ void kt_record_witness_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
 void kt_record_witness_return(KtHookCall *m, const KtPendingCall *call,
                               uint64_t result);
 
+/** kt_record_log_enter(), kt_record_log_return() - As these, for
+ *  KT_ROLE_LOG. */
+void kt_record_log_enter(KtHookCall *m, KtHookId id);
+void kt_record_log_return(KtHookCall *m, const KtPendingCall *call);
+
 /** kt_record_pages_enter(), kt_record_pages_return() - As kt_record_enter() and
  *  kt_record_return(), for a row of the page allocator. */
 void kt_record_pages_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id);

@@ -367,6 +367,9 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
     case KT_ROLE_BPF_ADD:
         enter_bpf_add(m, kt_vcpu_arg(m->v, hook->ptr));
         break;
+    case KT_ROLE_LOG:
+        kt_record_log_enter(m, id);
+        break;
     default:
         if (kt_role_is_witness(hook->role)) {
             kt_record_witness_enter(m, hook, id);
@@ -542,6 +545,9 @@ void kt_record_return(KtHookCall *m, const KtPendingCall *call)
         break;
     case KT_ROLE_CACHE_DESTROY:
         return_destroy(m, call, result);
+        break;
+    case KT_ROLE_LOG:
+        kt_record_log_return(m, call);
         break;
     default:
         kt_record_witness_return(m, call, result);

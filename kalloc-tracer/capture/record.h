@@ -26,6 +26,7 @@
 #include "kalloc-tracer/capture/moments.h"
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/kernel/guest.h"
+#include "kalloc-tracer/kernel/printk-log.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/kernel/struct-page.h"
 #include "kalloc-tracer/hooks/profile.h"
@@ -41,6 +42,7 @@
  *               KT_EVF_UNSEEN was pushed for it
  * @put_pages: (atomic) vmap() was called with VM_MAP_PUT_PAGES
  * @pages: NULL if the page allocator is not traced
+ * @log: NULL: the kernel's log is not read (log=off)
  * @replaced: addresses that the guest's tracers write over return addresses
  */
 typedef struct KtBoot {
@@ -51,6 +53,7 @@ typedef struct KtBoot {
     KtHooks *hooks;
     KtGuest *guest;
     KtStructPages *pages;
+    KtPrintkLog *log;
     uint64_t replaced[2];
 } KtBoot;
 
@@ -112,6 +115,10 @@ void kt_record_skip(KtHookCall *m, KtHookId id);
 /** kt_record_point() - Record that a call point is entered; set @m->ra and
  *  @m->sp_after. Returns: false if the return address cannot be read. */
 GS_HOT bool kt_record_point(KtHookCall *m, const KtCallPoint *point);
+
+/** kt_record_log_found() - Read the log of a kernel that was just found. On a
+ *  vCPU's thread. */
+void kt_record_log_found(KtBoot *boot);
 
 /** kt_record_return() - Record that @call has returned. @m->ra and @m->sp_after
  *  are set. */

@@ -95,6 +95,7 @@ static void load(const VmState *v, struct qemu_plugin_vm_state *s)
         qemu_plugin_vm_state_fail(s, "ka's section is larger than 1 GiB");
         return;
     }
+    kt_log_save(v->tracer);
     kt_capture_lock(v->capture);
     if (!load_locked(v, bytes, &err)) {
         qemu_plugin_vm_state_fail(s, err->message);

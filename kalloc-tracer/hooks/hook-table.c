@@ -114,7 +114,7 @@ bool kt_hook_returns(KtRole role)
 {
     return role == KT_ROLE_ALLOC || role == KT_ROLE_ALLOC_BULK ||
            role == KT_ROLE_REALLOC || role == KT_ROLE_MODULE_ADD ||
-           role == KT_ROLE_CACHE_DESTROY ||
+           role == KT_ROLE_CACHE_DESTROY || role == KT_ROLE_LOG ||
            role == KT_ROLE_WITNESS_CACHE ||
            role == KT_ROLE_WITNESS_BOOT_CACHE ||
            role == KT_ROLE_WITNESS_NAME || role == KT_ROLE_WITNESS_CLONE ||
@@ -147,6 +147,7 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
         [KT_ROLE_BPF_ADD] = "BPF programs have no names",
         [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",
         [KT_ROLE_CACHE_DESTROY] = "objects left in a cache are no error",
+        [KT_ROLE_LOG] = "lines of the log are read late, or log=off",
         [KT_ROLE_WITNESS_CACHE] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_BOOT_CACHE] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_NAME] = "hooked if the kernel has no types",

@@ -40,6 +40,8 @@ typedef enum KtRole {
                              * are no events */
     KT_ROLE_CACHE_DESTROY,  /* destroys the kmem_cache in .cache; returns 0
                              * unless objects of it are left */
+    KT_ROLE_LOG,            /* stores a line of the kernel's log; hooked if
+                             * log=on, see record-log.c */
     /* Witnesses: hooked only if the kernel has no types. The arguments of these
      * calls show where a struct has a member; see record-witness.c. */
     KT_ROLE_WITNESS_CACHE,  /* returns a kmem_cache of a name and a size */

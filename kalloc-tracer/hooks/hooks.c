@@ -387,18 +387,28 @@ static void mark_unsure(KtHooks *h, KtHookCoverage missing)
     }
 }
 
+/* Is the row found in this kernel? */
+static bool is_asked_for(const GsKernel *k, const KtHook *hook, unsigned sets)
+{
+    if (kt_role_is_witness(hook->role)) {
+        return !gs_kernel_has_types(k);
+    }
+    if (hook->role == KT_ROLE_LOG) {
+        return sets & KT_HOOKS_LOG;
+    }
+    return hook->role < KT_ROLE_PAGE_ALLOC || (sets & KT_HOOKS_PAGES);
+}
+
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
-                          bool pages)
+                          unsigned sets)
 {
     KtHooks *h = g_new0(KtHooks, 1);
-    bool learn = !gs_kernel_has_types(k);
 
     h->table = kt_hook_table_row(table, (KtHookId) { 1 });
     h->n_rows = kt_hook_table_count(table);
     h->pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
     for (unsigned id = 1; id <= h->n_rows; id++) {
-        if (kt_role_is_witness(h->table[id - 1].role) ? learn :
-            pages || !kt_hook_table_is_pages(table, (KtHookId) { id })) {
+        if (is_asked_for(k, &h->table[id - 1], sets)) {
             resolve_row(h, k, id);
         }
     }

@@ -38,11 +38,17 @@ static inline bool kt_hook_row_undoes(const KtHookRow *row, uint64_t va)
 
 typedef struct KtHooks KtHooks;
 
+/** Rows that are found only on request, for kt_hooks_resolve(). */
+typedef enum KtHookSets {
+    KT_HOOKS_PAGES = 1 << 0, /* those of the page allocator */
+    KT_HOOKS_LOG = 1 << 1,   /* KT_ROLE_LOG */
+} KtHookSets;
+
 /**
  * kt_hooks_resolve() - Find the table's functions in a kernel
  * @table: (borrowed) must not change while the result exists
  * @k: (borrowed for the call) its slide is set
- * @pages: find the rows of the page allocator, too
+ * @sets: KtHookSets bits
  *
  * A function is hooked if the kernel has its symbol; the kernel's version does
  * not matter.
@@ -50,7 +56,7 @@ typedef struct KtHooks KtHooks;
  * Returns: (owned) never NULL; immutable, any thread may read it.
  */
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
-                          bool pages);
+                          unsigned sets);
 void kt_hooks_free(KtHooks *h);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtHooks, kt_hooks_free)
 

@@ -116,6 +116,7 @@ static McContext context_locked(Plugin *p, char **why)
     ctx.kernel = ctx.kernel ? ctx.kernel : p->given.kernel;
     ctx.why_no_kernel = *why = ctx.kernel ? NULL : why_no_kernel(p);
     ctx.kernel_found = kt_capture_found(p->capture);
+    ctx.why_no_log = kt_capture_why_no_log(p->capture);
     return ctx;
 }
 
@@ -133,6 +134,10 @@ static void with_context(void *opaque, bool still,
 
     kt_capture_lock(p->capture);
     kt_capture_set_still(p->capture, still);
+    if (!still) {
+        kt_capture_read_log(p->capture);
+    }
+    kt_log_save(p->tracer);
     ctx = context_locked(p, &why);
     ctx.learned = learned = kt_capture_learned(p->capture);
     vm = kt_capture_vm(p->capture);
@@ -188,6 +193,7 @@ static void on_second(void *userdata)
     g_autofree char *why = NULL;
     McContext ctx;
 
+    kt_log_save(p->tracer);
     if (kt_tracer_has_journal(p->tracer) && kt_capture_trylock(p->capture)) {
         ctx = context_locked(p, &why);
         save_status_locked(p, &ctx);
@@ -240,6 +246,7 @@ static void on_vm_reset(void *userdata)
 {
     Plugin *p = userdata;
 
+    kt_log_save(p->tracer);
     kt_capture_lock(p->capture);
     kt_capture_reset(p->capture);
     kt_capture_unlock(p->capture);
@@ -384,6 +391,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder,
                                   p->given.profile, n_cpus, o->pages);
     kt_capture_set_types(p->capture, types, warn);
+    kt_capture_set_log(p->capture, o->log);
     start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);

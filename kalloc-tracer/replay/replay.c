@@ -11,6 +11,8 @@
 #include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 #include "kalloc-tracer/journal/status-frame.h"
+#include "kalloc-tracer/log/log-frame.h"
+#include "kalloc-tracer/log/log-lines.h"
 #include "kalloc-tracer/replay/replay-ids.h"
 #include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
@@ -315,6 +317,39 @@ static bool read_mark(KtReplay *r, GsBytes *in)
     return true;
 }
 
+static void read_line(KtReplay *r, const KtLogLine *line, const void *text)
+{
+    if (line->us > r->plan->until_us) {
+        return;
+    }
+    if (r->plan->log && !r->plan->log(r->plan->opaque, line, text)) {
+        r->stopped = true;
+    } else if (r->plan->apply) {
+        kt_log_add(r->tracer, line, text);
+    }
+}
+
+static bool read_log(KtReplay *r, GsBytes *in)
+{
+    size_t at = 0;
+    KtLogBatch b;
+    bool ok;
+
+    if (!r->plan->apply && !r->plan->log) {
+        return true;
+    }
+    kt_log_batch_init(&b);
+    ok = kt_log_frame_read(r->tracer, r->kernel, in, &b);
+    for (unsigned i = 0; ok && i < b.line->len && !r->stopped; i++) {
+        const KtLogLine *line = &g_array_index(b.line, KtLogLine, i);
+
+        read_line(r, line, b.text->data + at);
+        at += line->len;
+    }
+    kt_log_batch_deinit(&b);
+    return ok;
+}
+
 static bool read_frame(KtReplay *r, const KtFrame *f)
 {
     const GByteArray *first = r->sections.n ? r->sections.data[0] : NULL;
@@ -346,6 +381,8 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
         return read_checkpoint(r, &in);
     case KT_FRAME_MARK:
         return read_mark(r, &in);
+    case KT_FRAME_LOG:
+        return read_log(r, &in);
     default:
         return f->kind >= KT_FRAME_MAY_SKIP;
     }

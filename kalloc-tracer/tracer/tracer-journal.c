@@ -29,6 +29,7 @@ static void apply_event(KtTracer *t, const KtModuleEvent *note)
         [KT_MODULE_EVENT_LOADED] = KT_FRAME_MODULE,
         [KT_MODULE_EVENT_GONE] = KT_FRAME_MODULE_GONE,
         [KT_MODULE_EVENT_INHERITED] = KT_FRAME_INHERITED,
+        [KT_MODULE_EVENT_LOG] = KT_FRAME_LOG,
     };
 
     if (note->frame) {
@@ -119,6 +120,12 @@ static void add_event(KtTracer *t, KtModuleEvent note)
         note.after = kt_queue_reserved(t->queue);
         kt_module_events_add(t->module_events, &note);
     }
+}
+
+void kt_tracer_save_log(KtTracer *t, GByteArray *frame)
+{
+    add_event(t, (KtModuleEvent) { .kind = KT_MODULE_EVENT_LOG,
+                                   .frame = frame });
 }
 
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)

@@ -138,6 +138,27 @@ static bool on_control(void *opaque, KtReplayControl control, uint64_t value)
     return !e->out->closed;
 }
 
+/* Lines that a program wrote are the test's own marks; the kernel's lines are
+ * not in their place among the events. */
+static bool on_log(void *opaque, const KtLogLine *line, const void *text)
+{
+    Events *e = opaque;
+    McLogRow row = { .line = line, .text = text };
+    char comm[17];
+
+    if (!line->facility || !in_time(e, line->us)) {
+        return true;
+    }
+    if (e->shown == e->args->limit) {
+        e->more++;
+        return true;
+    }
+    mc_log_row(kt_replay_tracer(e->replay), &row, comm);
+    e->out->format->log_event(e->out, &row);
+    e->shown++;
+    return !e->out->closed;
+}
+
 /* Warn on stderr that the end of the file is missing. The warning is not
  * repeated if reading the symbols has printed it already (@warned): that pass
  * stops before the first frame of events. */
@@ -173,7 +194,8 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
         .since_us = args->filter.has_time && !args->has_va ?
                     args->filter.since : 0,
         .load = args->has_va,
-        .event = on_event, .control = on_control, .opaque = &e,
+        .event = on_event, .control = on_control, .log = on_log,
+        .opaque = &e,
     };
     const char *warned = kt_replay_info(replay)->damage;
 

@@ -582,5 +582,7 @@ const McFormat mc_format_json = {
     .stray = json_stray,
     .point = json_mark,
     .ref = json_ref,
+    .log = mc_json_log,
+    .log_event = mc_json_log,
     .sum = json_sum,
 };

@@ -529,5 +529,7 @@ const McFormat mc_format_text = {
     .stray = text_stray,
     .point = text_mark,
     .ref = text_ref,
+    .log = mc_text_log,
+    .log_event = mc_text_log_event,
     .sum = text_sum,
 };

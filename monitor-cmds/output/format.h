@@ -104,6 +104,21 @@ typedef struct McField {
 } McField;
 extern const McField mc_fields[MC_FIELD__COUNT];
 
+/**
+ * struct McLogRow - a line of the kernel's log; all borrowed
+ * @text: @line->len bytes of the guest
+ * @has_task, @pid, @comm: the writer
+ * @module: NULL: none, or not known
+ */
+typedef struct McLogRow {
+    const KtLogLine *line;
+    const char *text;
+    bool has_task;
+    uint32_t pid;
+    const char *comm;
+    const char *module;
+} McLogRow;
+
 /** struct McStat - one line of ka stat. @unknown overrides @s, and a set @s
  *  overrides @u. @help may be NULL. */
 typedef struct McStat {
@@ -166,6 +181,7 @@ typedef struct McModule {
  * @point: a mark of ka mark
  * @ref: ka refs: a word outside of blocks points to offset @at of the block;
  *       @symbol (nullable): the variable that contains the word
+ * @log: a line of the kernel's log; @log_event: the same among events
  * @sum: the end of a search: @n figures, @text is the same in words
  */
 typedef struct McFormat {
@@ -191,6 +207,8 @@ typedef struct McFormat {
     void (*stray)(McOut *o, const KtStray *s, bool by_stack);
     void (*point)(McOut *o, const KtMarkInfo *p);
     void (*ref)(McOut *o, const KtRef *ref, uint64_t at, const char *symbol);
+    void (*log)(McOut *o, const McLogRow *row);
+    void (*log_event)(McOut *o, const McLogRow *row);
     void (*sum)(McOut *o, McObjectId id, const McStat *figure, unsigned n,
                 const char *text);
 } McFormat;
@@ -261,6 +279,18 @@ void mc_put_decimal(GString *s, uint64_t v);
 /** mc_put_word() - append untrusted bytes. A byte that is no visible ASCII
  *  character becomes \xNN, so that the text stays one word. */
 void mc_put_word(GString *s, const char *word);
+
+/** mc_put_log_text() - append a text of the guest's log. A byte that is no
+ *  printable ASCII character, and a backslash, becomes \xNN, as in /dev/kmsg,
+ *  so that the text stays one line. */
+void mc_put_log_text(GString *s, const char *text, size_t len);
+/** mc_log_row() - fill in the writer of @row->line. @comm: holds the name */
+void mc_log_row(KtTracer *t, McLogRow *row, char comm[17]);
+/* A log line in each form: McFormat's log and log_event. */
+void mc_text_log(McOut *o, const McLogRow *row);
+void mc_text_log_event(McOut *o, const McLogRow *row);
+void mc_json_log(McOut *o, const McLogRow *row);
+void mc_ftrace_log(McOut *o, const McLogRow *row);
 
 /* ---- frames ------------------------------------------------------------- */
 

@@ -10,8 +10,11 @@
 
 #include "monitor-cmds/parse/parse.h"
 
+/** struct Completion - @last: the word to complete; @command: NULL if it is not
+ *  known yet */
 typedef struct Completion {
     const char *last;
+    const McCommand *command;
     GPtrArray *out;
 } Completion;
 
@@ -58,8 +61,14 @@ static void offer_values(Completion *c, const McOption *o)
         }
         break;
     case MC_OPT_FORMAT:
-        offer(c, "ka");
-        offer(c, "kmemleak");
+        for (unsigned i = 0; i < MC_FORM__COUNT; i++) {
+            offer(c, mc_form_applies(c->command, i) ? mc_form_name(i) : NULL);
+        }
+        break;
+    case MC_OPT_LEVEL:
+        for (unsigned i = 0; i < 8; i++) {
+            offer(c, mc_level_name(i));
+        }
         break;
     case MC_OPT_STATE:
         offer(c, "A");
@@ -123,6 +132,7 @@ static void complete(Completion *c, char **words, unsigned n)
     const McCommand *cmd = mc_command_find(first, plain->len, &used);
     unsigned skip = cmd == &mc_commands[MC_CMD_HELP];
 
+    c->command = cmd;
     if (o) {
         offer_values(c, o);
     } else if (c->last[0] == '-') {

@@ -104,6 +104,17 @@ static bool pass_task(const McFilter *f, KtTracer *t, KtTaskId task)
     return f->has_pid ? pid == f->pid : mc_match(f->task, comm);
 }
 
+bool mc_filter_time(const McFilter *f, uint64_t us)
+{
+    return pass_time(f, us);
+}
+
+bool mc_filter_task(const McFilter *f, KtTracer *t, KtTaskId task, int64_t pid)
+{
+    return !task.v && f->has_pid ? pid >= 0 && (uint64_t)pid == f->pid :
+                                   pass_task(f, t, task);
+}
+
 static bool pass_cache(const McFilter *f, KtCacheId cache)
 {
     return !f->cache_ids ||

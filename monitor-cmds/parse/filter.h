@@ -54,6 +54,13 @@ bool mc_filter_block(const McFilter *f, KtTracer *t, const KtBlock *b,
                      bool by_free);
 bool mc_filter_error(const McFilter *f, KtTracer *t, const KtError *e);
 
+/** mc_filter_time() - return true if a time matches, 0: unknown. */
+bool mc_filter_time(const McFilter *f, uint64_t us);
+/** mc_filter_task() - return true if a task matches. @pid: of a task that is
+ *  not known, -1: unknown, too. */
+bool mc_filter_task(const McFilter *f, KtTracer *t, KtTaskId task,
+                    int64_t pid);
+
 /** mc_match() - return true if @pattern matches @text (* any bytes, ? one
  *  byte). Needs time of at most the product of both lengths. */
 bool mc_match(const char *pattern, const char *text);

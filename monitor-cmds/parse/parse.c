@@ -13,7 +13,7 @@
 
 static McOptionSetFn set_limit, set_since, set_until, set_task, set_cache,
                      set_layer, set_state, set_kind, set_cpu, set_by,
-                     set_sort, set_format, set_every;
+                     set_sort, set_every;
 
 McOptionSetFn *const mc_option_setters[MC_OPT__COUNT] = {
 #define MC_OPTION(id, spelling, alt, arg, set, help) [MC_OPT_##id] = set,
@@ -26,6 +26,7 @@ void mc_args_init(McArgs *args, const McContext *ctx)
         .ctx = ctx,
         .limit = UINT64_MAX,
         .va = { 0, UINT64_MAX },
+        .level = 7,
         .pcs = g_array_new(FALSE, FALSE, sizeof(McCode)),
         .words = g_ptr_array_new_with_free_func(g_free),
     };
@@ -38,6 +39,8 @@ void mc_args_deinit(McArgs *args)
     g_clear_pointer(&args->pcs, g_array_unref);
     g_clear_pointer(&args->words, g_ptr_array_unref);
     g_clear_pointer(&args->name, g_free);
+    g_clear_pointer(&args->form_word, g_free);
+    g_clear_pointer(&args->module, g_free);
 }
 
 /* ---- values of options --------------------------------------------------- */
@@ -171,20 +174,6 @@ static bool set_state(McArgs *args, const char *value, GError **errp)
     quoted = mc_quote(value);
     g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
                 "%s: a state is A (allocated) or F (freed)", quoted);
-    return false;
-}
-
-static bool set_format(McArgs *args, const char *value, GError **errp)
-{
-    g_autofree char *quoted = NULL;
-
-    args->kmemleak = !strcmp(value, "kmemleak");
-    if (args->kmemleak || !strcmp(value, "ka")) {
-        return true;
-    }
-    quoted = mc_quote(value);
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                "%s: a format is ka or kmemleak", quoted);
     return false;
 }
 
@@ -563,7 +552,7 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
     } else if (args->given & ~(1u << MC_OPT_HELP)) {
         args->command = &mc_commands[MC_CMD_BLOCKS];    /* lists all blocks */
     }
-    if (!check_options(args, errp)) {
+    if (!check_options(args, errp) || !mc_check_form(args, errp)) {
         return false;
     }
     if (mc_given(args, MC_OPT_HELP)) {

@@ -13,6 +13,16 @@
 /* Limit of a command line, in bytes. */
 #define MC_LINE_MAX 4096
 
+/** How a command prints its rows: --format. Each command has some of these, and
+ *  the first of them without the option. */
+typedef enum McForm {
+    MC_FORM_KA,
+    MC_FORM_KMEMLEAK,
+    MC_FORM_TEXT,
+    MC_FORM_FTRACE,
+    MC_FORM__COUNT
+} McForm;
+
 /**
  * struct McArgs - a parsed command line
  * @ctx: (borrowed) context of the command
@@ -28,7 +38,11 @@
  * @topic: command to explain (ka help), NULL for all
  * @group: (borrowed from @words) first word of several commands to explain
  * @by, @sort: values of --by and --sort
+ * @form: value of --format; @form_word: (owned, nullable) as it was typed
  * @kmemleak: --format kmemleak
+ * @level: value of --level; 7, all levels, without it
+ * @module: (owned, nullable) value of --module, a pattern
+ * @after: value of --after
  * @every: value of --every
  * @words: (owned strings) the words that are no options
  */
@@ -48,7 +62,12 @@ typedef struct McArgs {
     const char *group;
     McBy by;
     McTopId sort;
+    McForm form;
+    char *form_word;
     bool kmemleak;
+    unsigned level;
+    char *module;
+    uint64_t after;
     uint64_t every;
     GPtrArray *words;
 } McArgs;
@@ -57,10 +76,22 @@ void mc_args_init(McArgs *args, const McContext *ctx);
 void mc_args_deinit(McArgs *args);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(McArgs, mc_args_deinit)
 
+/** mc_form_name() - return (static) the name of a form, as in --format. */
+const char *mc_form_name(McForm form);
+/** mc_form_applies() - return true if @c has this form; NULL: any command. */
+bool mc_form_applies(const McCommand *c, McForm form);
+/** mc_check_form() - set @args->form, once @args->command is known. Return
+ *  false if the command does not have the form. */
+bool mc_check_form(McArgs *args, GError **errp);
+/** mc_level_name() - return (static) the name of a log level, 0 to 7. */
+const char *mc_level_name(unsigned level);
+
 /** mc_option_setters - parse the value of an option into @args, NULL for a
  *  flag */
 typedef bool McOptionSetFn(McArgs *args, const char *value, GError **errp);
 extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
+/* Those of values.c. */
+extern McOptionSetFn mc_set_format, mc_set_level, mc_set_module, mc_set_after;
 
 /**
  * mc_parse() - parse a command line

@@ -5,6 +5,7 @@
  */
 #include "tests/lib/events.h"
 #include "tests/lib/fake-vm.h"
+#include "tests/lib/log-statement.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -458,12 +459,12 @@ static const struct {
     { "resize", do_resize }, { "destroy", do_destroy },
     { "complete", do_complete }, { "on", do_on },
     { "gap", do_gap }, { "off", do_off }, { "clear", do_clear },
-    { "reset", do_reset },
-    { "many", do_many }, { "symbol", do_symbol }, { "module", do_module },
-    { "modsym", do_modsym }, { "hook", do_hook }, { "count", do_count },
-    { "lost", do_lost }, { "vm", do_vm }, { "reg", do_reg },
-    { "word", do_word }, { "text", do_text }, { "load", do_load },
-    { "unload", do_unload }, { "inherit", do_inherit },
+    { "reset", do_reset }, { "many", do_many }, { "symbol", do_symbol },
+    { "module", do_module }, { "modsym", do_modsym }, { "hook", do_hook },
+    { "count", do_count }, { "lost", do_lost }, { "vm", do_vm },
+    { "reg", do_reg }, { "word", do_word }, { "text", do_text },
+    { "load", do_load }, { "unload", do_unload }, { "inherit", do_inherit },
+    { "log", log_statement },
 };
 
 static void run_line(TestWorld *w, char *line)

@@ -33,8 +33,12 @@
  *                                  other bytes of the page are 0
  *   text va= value=                write a text to the VM's memory
  *   lost                           the running kernel is not recognised
+ *   log seq= ns= us= level= text= [facility=] [lost=] [pid=] [irq=]
+ *       [comm= cpu= stack=]        a line of the kernel's log; with comm the
+ *                                  line was read when it was stored
  *
- * Numbers are hex, except us, cpu, pid and n. In values \xNN is a byte.
+ * Numbers are hex, except us, cpu, pid, n, and those of log. In values \xNN is
+ * a byte.
  */
 #ifndef TEST_EVENTS_H
 #define TEST_EVENTS_H

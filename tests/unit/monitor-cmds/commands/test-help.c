@@ -293,7 +293,7 @@ static void check_complete(const char *line, const char *expected)
 static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis regs stack top "
-                       "mark diff leak refs stat on off clear check help");
+                       "mark diff leak refs log stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show stack stat");
     check_complete("sh", "show");
@@ -306,6 +306,8 @@ static void test_complete(void)
     check_complete("help leak d", "dump");
     check_complete("leak dump ", "");
     check_complete("leak scan --format ", "ka kmemleak");
+    check_complete("log --format ", "text ftrace");
+    check_complete("log --level e", "emerg err");
     check_complete("show -", "-s -j -n -v --history -h --help");
     check_complete("stat -", "-j -v -h --help");
     check_complete("alloc x --la", "--layer");

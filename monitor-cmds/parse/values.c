@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Values of options that only some commands have: --format, --level, --module
+ * and --after.
+ *
+ * Called by the parser. No locks.
+ */
+#include "monitor-cmds/parse/parse.h"
+
+#include <string.h>
+
+/* ---- forms --------------------------------------------------------------- */
+
+static const char *const form_names[MC_FORM__COUNT] = {
+    [MC_FORM_KA] = "ka", [MC_FORM_KMEMLEAK] = "kmemleak",
+    [MC_FORM_TEXT] = "text", [MC_FORM_FTRACE] = "ftrace",
+};
+
+/* The forms of a command: all but those of leaks are named here. */
+static const struct {
+    McCommandId command;
+    unsigned forms;
+} forms_of[] = {
+    { MC_CMD_LOG, 1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE },
+};
+#define FORMS_OF_LEAKS (1u << MC_FORM_KA | 1u << MC_FORM_KMEMLEAK)
+
+const char *mc_form_name(McForm form)
+{
+    return form_names[form];
+}
+
+static unsigned forms(const McCommand *c)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(forms_of); i++) {
+        if (c == &mc_commands[forms_of[i].command]) {
+            return forms_of[i].forms;
+        }
+    }
+    return FORMS_OF_LEAKS;
+}
+
+bool mc_form_applies(const McCommand *c, McForm form)
+{
+    return !c || forms(c) & 1u << form;
+}
+
+bool mc_set_format(McArgs *args, const char *value, GError **errp)
+{
+    g_free(args->form_word);
+    args->form_word = g_strdup(value);
+    return true;
+}
+
+static bool fail_form(const McArgs *args, GError **errp)
+{
+    g_autofree char *quoted = mc_quote(args->form_word);
+    g_autoptr(GString) list = g_string_new(NULL);
+
+    for (unsigned i = 0; i < MC_FORM__COUNT; i++) {
+        if (mc_form_applies(args->command, i)) {
+            g_string_append_printf(list, "%s%s", list->len ? " or " : "",
+                                   form_names[i]);
+        }
+    }
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                "--format %s: a format is %s", quoted, list->str);
+    return false;
+}
+
+bool mc_check_form(McArgs *args, GError **errp)
+{
+    unsigned i = __builtin_ctz(forms(args->command));
+
+    if (args->form_word) {
+        i = 0;
+        while (i < MC_FORM__COUNT &&
+               (!mc_form_applies(args->command, i) ||
+                strcmp(form_names[i], args->form_word))) {
+            i++;
+        }
+        if (i == MC_FORM__COUNT) {
+            return fail_form(args, errp);
+        }
+    }
+    args->form = i;
+    args->kmemleak = i == MC_FORM_KMEMLEAK;
+    return true;
+}
+
+/* ---- the log ------------------------------------------------------------- */
+
+static const char *const level_names[] = {
+    "emerg", "alert", "crit", "err", "warn", "notice", "info", "debug",
+};
+
+const char *mc_level_name(unsigned level)
+{
+    return level_names[level];
+}
+
+bool mc_set_level(McArgs *args, const char *value, GError **errp)
+{
+    g_autofree char *quoted = NULL;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(level_names); i++) {
+        const char digit[2] = { '0' + i, 0 };
+
+        if (!strcmp(value, level_names[i]) || !strcmp(value, digit)) {
+            args->level = i;
+            return true;
+        }
+    }
+    quoted = mc_quote(value);
+    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                "%s: the levels are emerg, alert, crit, err, warn, notice, "
+                "info, debug, or 0 to 7", quoted);
+    return false;
+}
+
+bool mc_set_module(McArgs *args, const char *value, GError **errp)
+{
+    g_free(args->module);
+    args->module = g_strdup(value);
+    return true;
+}
+
+bool mc_set_after(McArgs *args, const char *value, GError **errp)
+{
+    return mc_parse_decimal(value, "", &args->after, errp);
+}

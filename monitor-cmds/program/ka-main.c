@@ -13,6 +13,9 @@
 static const char usage[] =
     "usage: ka -f FILE [--at US] [COMMAND...]   query a journal file\n"
     "       ka -q SOCKET [COMMAND...]           query a running VM by QMP\n"
+    "       ka -q SOCKET log --follow [-o FILE] [OPTION...]\n"
+    "                                           copy the guest's log, until\n"
+    "                                           the VM ends\n"
     "       ka -f FILE --cells                  all events, for programs\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
@@ -90,6 +93,46 @@ static int parse(Options *o, int argc, char **argv)
     return i;
 }
 
+/* Is it "log --follow"? If so, remove --follow and -o FILE from the words.
+ * Returns: false if the command is another, or after an error: *@rc is set. */
+static bool is_follow(char **word, const char **path, int *rc)
+{
+    char **to = word;
+    bool follow = false;
+
+    if (g_strcmp0(*word, "log")) {
+        return false;
+    }
+    for (char **from = word; *from; from++) {
+        if (!strcmp(*from, "--follow")) {
+            follow = true;
+        } else if (!strcmp(*from, "-o") && from[1]) {
+            *path = *++from;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = NULL;
+    if (*path && !follow) {
+        *rc = fail("-o FILE needs log --follow", NULL);
+    }
+    return follow;
+}
+
+static int ask_vm(const Options *o, char **word)
+{
+    const char *path = NULL;
+    int rc = KA_ANSWERED;
+    bool follow = is_follow(word, &path, &rc);
+    g_autofree char *line = g_strjoinv(" ", word);
+
+    if (rc != KA_ANSWERED) {
+        return rc;
+    }
+    return follow ? ka_follow(o->socket, line, path) :
+                    ka_ask_vm(o->socket, line);
+}
+
 int main(int argc, char **argv)
 {
     Options o = { .until_us = UINT64_MAX };
@@ -115,10 +158,10 @@ int main(int argc, char **argv)
     if (o.cells && argv[first]) {
         return fail("--cells takes no command", argv[first]);
     }
-    line = g_strjoinv(" ", argv + first);
     if (o.socket) {
-        return ka_ask_vm(o.socket, line);
+        return ask_vm(&o, argv + first);
     }
+    line = g_strjoinv(" ", argv + first);
     return o.cells ? ka_dump_file(o.file) :
                      ka_ask_file(o.file, line, o.until_us);
 }

@@ -19,6 +19,7 @@
  * each wait for each other. An answer has no limit: `ka leak scan` can run for
  * minutes.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,11 +43,13 @@
  * struct Peer - a connection to QEMU
  * @holder: the client that had the socket before, see ka_client_of(); 0: none
  * @taken: @holder still has it
+ * @quiet: print no errors
  */
 typedef struct Peer {
     const char *path;
     uint64_t holder;
     bool taken;
+    bool quiet;
     GSocket *socket;
     GSocketConnection *connection;
     GDataInputStream *in;
@@ -55,7 +58,9 @@ typedef struct Peer {
 
 static int fail(const Peer *p, const char *what)
 {
-    fprintf(stderr, "ka: %s: %s\n", p->path, what);
+    if (!p->quiet) {
+        fprintf(stderr, "ka: %s: %s\n", p->path, what);
+    }
     return KA_NO_ANSWER;
 }
 
@@ -299,21 +304,22 @@ static bool is_refusal(const char *text)
            g_str_has_prefix(line, "unknown command");
 }
 
-static int print_answer(const Peer *p, const char *text)
+/* Copy the text of an answer. The monitor ends its lines for a terminal. */
+static int take_answer(const Peer *p, const char *text, char **answer)
 {
+    GString *s;
+
     if (!text) {
         return fail(p, "an answer that is no text");
     }
-    /* The monitor ends its lines for a terminal. */
+    s = g_string_sized_new(strlen(text));
     for (const char *from = text; *from; from++) {
         if (*from != '\r') {
-            putchar(*from);
+            g_string_append_c(s, *from);
         }
     }
-    if (!ka_flush(0)) {
-        return KA_NO_ANSWER;
-    }
-    return is_refusal(text) ? KA_BAD_LINE : KA_ANSWERED;
+    *answer = g_string_free(s, FALSE);
+    return is_refusal(*answer) ? KA_BAD_LINE : KA_ANSWERED;
 }
 
 static int fail_to_greet(const Peer *p, const GError *error)
@@ -339,7 +345,7 @@ static bool greet_step(const Peer *p, unsigned seconds, GError **error)
     return message && json_object_has_member(message, "QMP");
 }
 
-static int ask(Peer *p, const char *line)
+static int ask(Peer *p, const char *line, char **answer)
 {
     g_autofree char *command = command_line(line);
     g_autoptr(GError) error = NULL;
@@ -358,18 +364,19 @@ static int ask(Peer *p, const char *line)
     }
     got = send_line(p, command) ? next(p, "return", &error) : NULL;
     return got && json_object_has_member(got, "return") ?
-           print_answer(p, text_of(got, "return")) :
+           take_answer(p, text_of(got, "return"), answer) :
            print_error(p, got, error);
 }
 
-int ka_ask_vm(const char *path, const char *line)
+int ka_query_vm(const char *path, const char *line, bool quiet, char **answer)
 {
     g_autoptr(GError) error = NULL;
-    Peer p = { .path = path };
+    Peer p = { .path = path, .quiet = quiet };
     int rc;
 
+    *answer = NULL;
     if (open_peer(&p, &error)) {
-        rc = ask(&p, line);
+        rc = ask(&p, line, answer);
     } else if (is_late(error)) {
         rc = fail_to_greet(&p, error);
     } else {
@@ -377,4 +384,32 @@ int ka_ask_vm(const char *path, const char *line)
     }
     close_peer(&p);
     return rc;
+}
+
+int ka_ask_vm(const char *path, const char *line)
+{
+    g_autofree char *answer = NULL;
+    int rc = ka_query_vm(path, line, false, &answer);
+
+    if (answer) {
+        int error = fputs(answer, stdout) < 0 ? errno : 0;
+
+        rc = ka_flush(error) ? rc : KA_NO_ANSWER;
+    }
+    return rc;
+}
+
+bool ka_vm_is_there(const char *path)
+{
+    g_autoptr(GSocketAddress) addr = g_unix_socket_address_new(path);
+    g_autoptr(GSocket) socket = g_socket_new(G_SOCKET_FAMILY_UNIX,
+                                             G_SOCKET_TYPE_STREAM,
+                                             G_SOCKET_PROTOCOL_DEFAULT, NULL);
+    g_autoptr(GError) error = NULL;
+
+    /* a full queue of waiting clients is no answer, but a sign of life */
+    g_socket_set_blocking(socket, FALSE);
+    return g_socket_connect(socket, addr, NULL, &error) ||
+           g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK) ||
+           g_error_matches(error, G_IO_ERROR, G_IO_ERROR_PENDING);
 }

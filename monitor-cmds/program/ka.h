@@ -28,6 +28,17 @@ void ka_warn_missing(const char *path, const KtReplayInfo *info);
 bool ka_flush(int error);
 /** ka_ask_vm() - run @line in a running VM, through the QMP socket at @path */
 int ka_ask_vm(const char *path, const char *line);
+/**
+ * ka_query_vm() - run @line in a running VM, and return the answer
+ * @quiet: print no error; the VM may have ended
+ * @answer: (out, owned) the text; NULL without an answer
+ */
+int ka_query_vm(const char *path, const char *line, bool quiet, char **answer);
+/** ka_vm_is_there() - return true if a process listens on the socket @path */
+bool ka_vm_is_there(const char *path);
+/** ka_follow() - copy the lines of the VM's command @line, which has --after,
+ *  until the VM ends. @path: (nullable) the file; NULL: standard output */
+int ka_follow(const char *socket, const char *line, const char *path);
 /** ka_client_of() - return a number for the client that is served on the unix
  *  socket @path, 0 if there is none or it is not known */
 uint64_t ka_client_of(const char *path);

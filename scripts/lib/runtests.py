@@ -155,6 +155,7 @@ GUEST_SUITES = {
     'journal': (('test_journal',), 3600),
     'leaks': (('test_leaks', 'test_module_leaks', 'test_unloaded'), 3600),
     'limits': (('test_limits',), 3600),
+    'log': (('test_log',), 3600),
     'oracle-events': (('test_oracle_events',), 3600),
     'oracle-stacks': (('test_oracle_stacks', 'test_tracers'), 3600),
     'oracle-state': (('test_oracle_state',), 3600),

@@ -162,6 +162,9 @@ uint32_t gs_kernel_load_at(const GsKernel *k, uint64_t pc, uint32_t era);
  *  removed, to stay within the limits, since the last call: addresses in them
  *  have no names. */
 unsigned gs_kernel_n_evicted_modules(GsKernel *k);
+/** gs_kernel_n_untyped_modules() - return of how many modules the types were
+ *  dropped since the last call: unreadable, too large, senseless, no room. */
+unsigned gs_kernel_n_untyped_modules(GsKernel *k);
 
 /* ---- modules in a VM snapshot ------------------------------------------- */
 

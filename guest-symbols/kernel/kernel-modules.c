@@ -69,6 +69,11 @@ unsigned gs_kernel_n_evicted_modules(GsKernel *k)
     return gs_modules_n_evicted(k->modules);
 }
 
+unsigned gs_kernel_n_untyped_modules(GsKernel *k)
+{
+    return gs_modules_n_untyped(k->modules);
+}
+
 unsigned gs_kernel_unpack_modules(GsKernel *k, GsBytes *in, uint64_t room,
                                   bool loads)
 {

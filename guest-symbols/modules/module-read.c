@@ -89,6 +89,11 @@ static void shape_optional(GsModuleShape *s, const GsBtf *btf)
     s->has_orc = member(btf, "module", "arch.num_orcs", &s->num_orcs) &&
                  member(btf, "module", "arch.orc_unwind_ip", &s->orc_ip) &&
                  member(btf, "module", "arch.orc_unwind", &s->orc);
+    s->has_btf = member(btf, "module", "btf_data", &s->btf) &&
+                 member(btf, "module", "btf_data_size", &s->btf_size);
+    s->has_btf_base =
+        member(btf, "module", "btf_base_data", &s->btf_base) &&
+        member(btf, "module", "btf_base_data_size", &s->btf_base_size);
 }
 
 bool gs_module_shape_init(GsModuleShape *s, const GsBtf *btf, GError **errp)
@@ -218,6 +223,22 @@ static bool read_orc(GsModuleInfo *info, const GsModuleShape *s,
                               errp);
 }
 
+static void read_types(GsModuleInfo *info, const GsModuleShape *s,
+                       const GsMem *mem, const Blob *b)
+{
+    GsModuleTypesAt at = { 0 };
+
+    if (s->has_btf) {
+        at.raw = blob_u64(b, s->btf);
+        at.raw_len = blob_u32(b, s->btf_size);
+    }
+    if (s->has_btf_base) {
+        at.base = blob_u64(b, s->btf_base);
+        at.base_len = blob_u32(b, s->btf_base_size);
+    }
+    gs_module_types_read(&info->types, mem, &at);
+}
+
 /* ---- whole ------------------------------------------------------------ */
 
 GsModuleInfo *gs_module_read(const GsModuleShape *s, const GsMem *mem,
@@ -234,6 +255,7 @@ GsModuleInfo *gs_module_read(const GsModuleShape *s, const GsMem *mem,
         !read_orc(info, s, mem, &b, errp)) {
         return NULL;
     }
+    read_types(info, s, mem, &b);
     return g_steal_pointer(&info);
 }
 
@@ -246,5 +268,6 @@ void gs_module_info_free(GsModuleInfo *info)
     g_free(info->strtab);
     g_free(info->orc_ip);
     g_free(info->orc);
+    gs_module_types_clear(&info->types, NULL);
     g_free(info);
 }

@@ -6,9 +6,8 @@
 #define GS_MODULE_READ_H
 
 #include "guest-symbols/gs.h"
+#include "guest-symbols/modules/module-types.h"
 #include "guest-symbols/orc/orc.h"
-
-typedef struct GsBtf GsBtf;
 
 #define GS_MODULE_MAX_MEM 8
 #define GS_MODULE_NAME_MAX 64
@@ -32,7 +31,8 @@ typedef struct GsModuleMem {
  * struct GsModuleShape - struct module of one kernel build, by its BTF
  *
  * All are offsets in bytes. @sym_*: in struct mod_kallsyms, @has_typetab
- * false before 5.2. @num_orcs, @orc_*: in struct module.
+ * false before 5.2. @num_orcs, @orc_*: in struct module. @has_btf: from 5.11
+ * on, with BTF of modules; @has_btf_base: from 6.11 on.
  */
 typedef struct GsModuleShape {
     uint32_t size;
@@ -51,6 +51,10 @@ typedef struct GsModuleShape {
     uint32_t num_orcs;
     uint32_t orc_ip;
     uint32_t orc;
+    bool has_btf;
+    uint32_t btf, btf_size;
+    bool has_btf_base;
+    uint32_t btf_base, btf_base_size;
 } GsModuleShape;
 
 /** gs_module_shape_init() - find the layout of struct module
@@ -68,6 +72,7 @@ bool gs_module_shape_init(GsModuleShape *shape, const GsBtf *btf,
  * @syms: symbols that lie in @mem, in no order; names (borrowed) from @strtab
  * @orc_ip_va: run-time address of the array in @orc_ip
  * @orc_ip, @orc: the arrays as in guest memory, NULL when @n_orc is 0
+ * @types: taken by the table of modules
  * @load: number of its load; 0: the next one
  * @until: number of the load that took its areas; 0: none
  */
@@ -84,6 +89,7 @@ typedef struct GsModuleInfo {
     uint8_t *orc_ip;
     uint8_t *orc;
     size_t n_orc;
+    GsModuleTypes types;
     uint32_t load, until;
 } GsModuleInfo;
 

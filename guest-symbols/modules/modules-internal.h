@@ -32,8 +32,10 @@ typedef struct Sym {
 /*
  * @mem: areas not yet taken by others; @syms: ascending, only those in @mem;
  * of several at one address the one that names it best comes first; @rows:
- * symbols and ORC entries that it came with, for the budget; @load: number of
- * its load; @until: number of the load that took its areas, if it is past
+ * symbols and ORC entries that it came with, and its types in units of
+ * ROW_BYTES (@type_rows), for the budget; @types: only while it is live; @load:
+ * number of its load; @until: number of the load that took its areas, if it is
+ * past
  */
 typedef struct Module {
     uint64_t va;
@@ -46,6 +48,8 @@ typedef struct Module {
     Sym *syms;
     size_t n_syms;
     size_t rows;
+    GsModuleTypes types;
+    size_t type_rows;
     uint32_t load, until;
 } Module;
 
@@ -65,6 +69,7 @@ typedef struct Span {
  *        most
  * @last_load: number of the last load, for the life of the registry
  * @n_evicted: see gs_modules_n_evicted()
+ * @n_untyped: see gs_modules_n_untyped()
  * @shape: of @has_shape
  */
 struct GsModules {
@@ -78,6 +83,7 @@ struct GsModules {
     size_t max_rows;
     uint32_t last_load;
     unsigned n_evicted;
+    unsigned n_untyped;
     GsModuleShape shape;
     bool has_shape;
 };
@@ -88,6 +94,10 @@ struct GsModules {
 /** gs_modules_live() - find the loaded module that was added as @module_va;
  *  the caller holds the lock. Returns: (borrowed) NULL if there is none. */
 Module *gs_modules_live(const GsModules *m, uint64_t module_va);
+
+/** gs_modules_drop_types_locked() - free the types of a module of @all. @why:
+ *  (static) what is said of them */
+void gs_modules_drop_types_locked(GsModules *m, Module *mod, const char *why);
 
 static inline bool gs_ranges_have(const GsRange *r, size_t n, uint64_t va)
 {

@@ -4,6 +4,7 @@
  * and modules one by one. Any thread; each function takes the table's lock.
  */
 #include "guest-symbols/modules/modules-internal.h"
+#include "guest-symbols/types/btf.h"
 
 #include <string.h>
 
@@ -441,4 +442,49 @@ bool gs_modules_at(const GsModules *m, uint64_t va, GsModule *out)
         copy_out(s->module, out);
     }
     return s;
+}
+
+/* ---- types ------------------------------------------------------------ */
+
+static Module *live_named_locked(const GsModules *m, const char *name)
+{
+    for (guint i = m->all->len; i-- > 0;) {
+        Module *mod = m->all->pdata[i];
+
+        if (mod->live && !strcmp(mod->name, name)) {
+            return mod;
+        }
+    }
+    return NULL;
+}
+
+/* Parsed types take other memory than was estimated. */
+static void recount_types_locked(GsModules *m, Module *mod)
+{
+    size_t rows = (gs_module_types_bytes(&mod->types) + ROW_BYTES - 1) /
+                  ROW_BYTES;
+
+    m->rows += rows - mod->type_rows;
+    mod->rows += rows - mod->type_rows;
+    mod->type_rows = rows;
+}
+
+GsBtf *gs_modules_types(GsModules *m, const char *name, GsBtf *kernel,
+                        const char **why)
+{
+    HOLD_LOCK(m);
+    Module *mod = live_named_locked(m, name);
+    bool was_raw = mod && mod->types.raw;
+    GsBtf *btf;
+
+    if (!mod) {
+        *why = "this module is not loaded";
+        return NULL;
+    }
+    btf = gs_module_types_parse(&mod->types, kernel);
+    recount_types_locked(m, mod);
+    m->n_untyped += was_raw && !btf;
+    *why = btf ? NULL : mod->types.why ? mod->types.why :
+           "the types of this module are not known: it was not seen to load";
+    return btf ? gs_btf_ref(btf) : NULL;
 }

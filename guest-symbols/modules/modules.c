@@ -28,6 +28,11 @@
 
 #define ORC_SIZE 6              /* bytes of an entry of .orc_unwind */
 
+static const char exchanged[] =
+    "the types of the kernel were exchanged after this module was loaded";
+static const char no_memory[] =
+    "there was no memory for the types of this module";
+
 /* ---- life ------------------------------------------------------------- */
 
 static void module_free(gpointer p)
@@ -36,6 +41,7 @@ static void module_free(gpointer p)
 
     if (mod) {
         g_free(mod->syms);
+        gs_module_types_clear(&mod->types, NULL);
         g_free(mod);
     }
 }
@@ -99,6 +105,15 @@ unsigned gs_modules_n_evicted(GsModules *m)
     unsigned n = m->n_evicted;
 
     m->n_evicted = 0;
+    return n;
+}
+
+unsigned gs_modules_n_untyped(GsModules *m)
+{
+    HOLD_LOCK(m);
+    unsigned n = m->n_untyped;
+
+    m->n_untyped = 0;
     return n;
 }
 
@@ -180,6 +195,31 @@ static Module *module_new_locked(GsModules *m, uint64_t va,
     qsort(mod->syms, mod->n_syms, sizeof(Sym), sym_cmp);
     size_symbols(mod);
     return mod;
+}
+
+/* Give a module its types, if there is room for them. Nothing is evicted for
+ * types. */
+static void adopt_types_locked(GsModules *m, Module *mod, GsModuleInfo *info)
+{
+    size_t bytes = gs_module_types_bytes(&info->types);
+    size_t rows = (bytes + ROW_BYTES - 1) / ROW_BYTES;
+
+    if (m->rows + mod->rows + rows > m->max_rows) {
+        gs_module_types_clear(&info->types, no_memory);
+        rows = 0;
+    }
+    m->n_untyped += info->types.why && !gs_module_types_is_none(&info->types);
+    gs_module_types_move(&mod->types, &info->types);
+    mod->type_rows = rows;
+    mod->rows += rows;
+}
+
+void gs_modules_drop_types_locked(GsModules *m, Module *mod, const char *why)
+{
+    m->rows -= mod->type_rows;
+    mod->rows -= mod->type_rows;
+    mod->type_rows = 0;
+    gs_module_types_clear(&mod->types, why);
 }
 
 /* ---- changing the registry -------------------------------------------- */
@@ -265,6 +305,8 @@ static void take_range_locked(GsModules *m, Module *mod, const GsRange *taken,
     past = g_memdup2(mod, sizeof(*mod));
     past->live = false;
     past->until = load;
+    past->types = (GsModuleTypes) { 0 };
+    past->type_rows = 0;
     past->syms = g_memdup2(mod->syms, MAX(mod->n_syms, 1) * sizeof(Sym));
     past->n_mem = keep_ranges(past->mem, past->n_mem, taken);
     past->n_text = keep_ranges(past->text, past->n_text, taken);
@@ -274,7 +316,7 @@ static void take_range_locked(GsModules *m, Module *mod, const GsRange *taken,
     mod->n_mem = drop_ranges(mod->mem, mod->n_mem, taken);
     mod->n_text = drop_ranges(mod->text, mod->n_text, taken);
     keep_symbols(mod);
-    mod->rows -= MIN(mod->rows, past->rows);
+    mod->rows -= MIN(mod->rows - mod->type_rows, past->rows);
     m->past_rows += past->rows;
     g_ptr_array_add(m->past, past);
 }
@@ -360,6 +402,18 @@ static void retire_locked(GsModules *m, uint64_t module_va)
 
     if (mod) {
         mod->live = false;
+        gs_modules_drop_types_locked(m, mod, NULL);
+    }
+}
+
+/* Types are worth less than names. */
+static void drop_all_types_locked(GsModules *m)
+{
+    for (guint i = 0; i < m->all->len; i++) {
+        Module *mod = m->all->pdata[i];
+
+        m->n_untyped += mod->type_rows != 0;
+        gs_modules_drop_types_locked(m, mod, no_memory);
     }
 }
 
@@ -367,6 +421,9 @@ static void retire_locked(GsModules *m, uint64_t module_va)
 static bool append_locked(GsModules *m, Module *mod, GError **errp)
 {
     bound_dead_locked(m, mod->rows);
+    if (m->rows + mod->rows > m->max_rows) {
+        drop_all_types_locked(m);
+    }
     if (m->all->len >= MAX_MODULES || m->rows + mod->rows > m->max_rows) {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
                     "module %s: no room, %u modules are loaded", mod->name,
@@ -442,8 +499,7 @@ static void number_locked(GsModules *m, Module *mod, uint32_t load)
 }
 
 static bool add_locked(GsModules *m, GsOrcSet *orc, uint64_t module_va,
-                       const GsModuleInfo *info, GsOrcTable *table,
-                       GError **errp)
+                       GsModuleInfo *info, GsOrcTable *table, GError **errp)
 {
     Module *mod = module_new_locked(m, module_va, info, errp);
     bool added;
@@ -453,6 +509,7 @@ static bool add_locked(GsModules *m, GsOrcSet *orc, uint64_t module_va,
     }
     retire_locked(m, module_va);
     number_locked(m, mod, info->load);
+    adopt_types_locked(m, mod, info);
     take_ranges_locked(m, mod);
     added = append_locked(m, mod, errp);
     rebuild_spans_locked(m);
@@ -465,7 +522,7 @@ static bool add_locked(GsModules *m, GsOrcSet *orc, uint64_t module_va,
 }
 
 bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
-                    const GsModuleInfo *info, GError **errp)
+                    GsModuleInfo *info, GError **errp)
 {
     g_autoptr(GsOrcTable) table = NULL;
 
@@ -535,4 +592,7 @@ void gs_modules_drop_shape(GsModules *m)
     HOLD_LOCK(m);
 
     m->has_shape = false;
+    for (guint i = 0; i < m->all->len; i++) {
+        gs_modules_drop_types_locked(m, m->all->pdata[i], exchanged);
+    }
 }

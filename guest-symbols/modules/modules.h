@@ -25,6 +25,9 @@ void gs_modules_set_room(GsModules *m, uint64_t bytes);
 /** gs_modules_n_evicted() - return how many unloaded modules were removed, to
  *  stay within the limits, since the last call. */
 unsigned gs_modules_n_evicted(GsModules *m);
+/** gs_modules_n_untyped() - return of how many modules types were dropped since
+ *  the last call: unreadable, too large, senseless, or no room. */
+unsigned gs_modules_n_untyped(GsModules *m);
 /** gs_modules_bytes() - estimate the host memory of all modules, with ORC. */
 uint64_t gs_modules_bytes(const GsModules *m);
 
@@ -36,21 +39,32 @@ void gs_modules_clear(GsModules *m);
  * @orc: gets its code and its ORC table
  * @module_va: what gs_modules_drop() will name it by; the one that was known
  *             by it is dropped
- * @info: (borrowed for the call) what lay in its areas before is past
+ * @info: (borrowed for the call, its types are taken) what lay in its areas
+ *        before is past
  * @errp: GS_ERROR_GUEST, more than is sane; GS_ERROR_FORMAT, bad ORC
  *
  * A module is added whole or not at all.
  */
 bool gs_modules_add(GsModules *m, GsOrcSet *orc, uint64_t module_va,
-                    const GsModuleInfo *info, GError **errp);
+                    GsModuleInfo *info, GError **errp);
 void gs_modules_drop(GsModules *m, GsOrcSet *orc, uint64_t module_va);
 
 /** gs_modules_shape() - return the layout of struct module; it is worked out
  *  from @btf (nullable) by the first call that succeeds. */
 bool gs_modules_shape(GsModules *m, const GsBtf *btf, GsModuleShape *shape,
                       GError **errp);
-/** gs_modules_drop_shape() - work it out again: the types were exchanged. */
+/** gs_modules_drop_shape() - work it out again: the types were exchanged. Types
+ *  of modules are dropped. */
 void gs_modules_drop_shape(GsModules *m);
+
+/**
+ * gs_modules_types() - return the types of a loaded module
+ * @kernel: the types that they continue
+ * @why: (out, static) if there are none
+ * Returns: (owned) or NULL.
+ */
+GsBtf *gs_modules_types(GsModules *m, const char *name, GsBtf *kernel,
+                        const char **why);
 
 /**
  * gs_modules_symbolize() - find the symbol of a module that covers @va

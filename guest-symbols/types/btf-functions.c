@@ -31,7 +31,7 @@ GsBtfFunctions *gs_btf_functions_new(const GsBtfRecords *r)
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     GsBtfType t;
 
-    for (uint32_t id = 1; id < r->n; id++) {
+    for (uint32_t id = MAX(r->first, 1); id < r->n; id++) {
         if (gs_btf_type(r, id, &t) && t.kind == GS_BTF_FUNC) {
             g_array_append_val(ids, id);
         }

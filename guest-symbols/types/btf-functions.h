@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The functions of a .BTF section by name: the ids of its FUNC records, sorted
- * by name. A kernel has some 47,000; several may have one name.
+ * by name. A kernel has some 47,000; several may have one name. If the types
+ * continue others, only those of their own are here.
  *
  * Does not change once made: any thread, no lock.
  */

@@ -79,32 +79,38 @@ static uint64_t header_end(const Header *h)
     return h->len + MAX(part_end(&h->names), part_end(&h->layout));
 }
 
-/* The layout table is between types and names, or there is none. */
-static bool sizes_fit(const Header *h, size_t len)
+/* The layout table is between types and names, or there is none. @split: types
+ * that continue others may add no name */
+static bool sizes_fit(const Header *h, size_t len, bool split)
 {
-    return h->len >= GS_BTF_HEADER && h->names.len && !(h->types.off % 4) &&
-           !(h->len % 4) && part_end(&h->types) <= h->names.off &&
+    return h->len >= GS_BTF_HEADER && (h->names.len || split) &&
+           !(h->types.off % 4) && !(h->len % 4) &&
+           part_end(&h->types) <= h->names.off &&
            !(h->layout.off % 4) && header_end(h) <= len &&
            header_end(h) <= BYTES_MAX;
 }
 
-static bool check_header(Header *h, const uint8_t *data, size_t len,
-                         GError **errp)
+/* The first name is "", except for types that continue others. */
+static bool names_fit(const Header *h, const uint8_t *names, bool split)
 {
-    const uint8_t *names;
+    return !h->names.len ||
+           ((split || !names[0]) && !names[h->names.len - 1]);
+}
 
+static bool check_header(Header *h, const uint8_t *data, size_t len,
+                         bool split, GError **errp)
+{
     if (!read_header(h, data, len, errp)) {
         return false;
     }
     if (h->magic != GS_BTF_MAGIC || h->version != VERSION ||
-        !sizes_fit(h, len)) {
+        !sizes_fit(h, len, split)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "BTF: magic 0x%x, version %u or the sizes in the header "
                     "are wrong", h->magic, h->version);
         return false;
     }
-    names = data + h->len + h->names.off;
-    if (names[0] || names[h->names.len - 1]) {
+    if (!names_fit(h, data + h->len + h->names.off, split)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "BTF: the names are not where the header says");
         return false;
@@ -117,7 +123,7 @@ bool gs_btf_header_check(const uint8_t *data, size_t len, size_t *used,
 {
     Header h;
 
-    if (!check_header(&h, data, len, errp)) {
+    if (!check_header(&h, data, len, false, errp)) {
         return false;
     }
     *used = header_end(&h);
@@ -194,12 +200,14 @@ static bool index_records(GsBtfRecords *r, const Walk *w, GError **errp)
     g_autoptr(GArray) at = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     uint32_t here = 0, next;
 
-    g_array_append_val(at, here);
+    if (!r->base) {
+        g_array_append_val(at, here);
+    }
     while (here < w->n_words) {
         if (!find_next(w, here, &next)) {
             g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                         "BTF: type %u is longer than what is left of the "
-                        "types, or of kind 0", at->len);
+                        "types, or of kind 0", r->first + at->len);
             return false;
         }
         if (!next) {
@@ -208,19 +216,22 @@ static bool index_records(GsBtfRecords *r, const Walk *w, GError **errp)
         g_array_append_val(at, here);
         here = next;
     }
-    r->n = at->len;
+    r->n = r->first + at->len;
     r->at = (uint32_t *)g_array_free(g_steal_pointer(&at), FALSE);
     return true;
 }
 
-bool gs_btf_records_init(GsBtfRecords *r, const uint8_t *data, size_t len,
-                         GError **errp)
+bool gs_btf_records_init_split(GsBtfRecords *r, const GsBtfRecords *base,
+                               const uint8_t *data, size_t len, GError **errp)
 {
     Header h;
     Walk w;
 
-    *r = (GsBtfRecords) { 0 };
-    if (!check_header(&h, data, len, errp)) {
+    *r = (GsBtfRecords) {
+        .base = base, .first = base ? base->n : 0,
+        .first_name = base ? base->names_len : 0,
+    };
+    if (!check_header(&h, data, len, base, errp)) {
         return false;
     }
     /* The first word of the copy is the first one of the types: aligned. */
@@ -241,9 +252,16 @@ bool gs_btf_records_init(GsBtfRecords *r, const uint8_t *data, size_t len,
     return true;
 }
 
+bool gs_btf_records_init(GsBtfRecords *r, const uint8_t *data, size_t len,
+                         GError **errp)
+{
+    return gs_btf_records_init_split(r, NULL, data, len, errp);
+}
+
 void gs_btf_records_deinit(GsBtfRecords *r)
 {
     g_free(r->data);
+    g_free(r->joined);
     g_free(r->at);
     *r = (GsBtfRecords) { 0 };
 }
@@ -252,13 +270,14 @@ void gs_btf_records_deinit(GsBtfRecords *r)
 
 bool gs_btf_type(const GsBtfRecords *r, uint32_t id, GsBtfType *out)
 {
+    const GsBtfRecords *in = id < r->first ? r->base : r;
     const uint32_t *at;
     uint32_t info;
 
-    if (!id || id >= r->n) {
+    if (!id || id >= in->n) {
         return false;
     }
-    at = r->types + r->at[id];
+    at = in->types + in->at[id - in->first];
     info = GUINT32_FROM_LE(at[1]);
     *out = (GsBtfType) {
         .kind = kind_of(info), .flag = info >> 31, .vlen = vlen_of(info),

@@ -88,20 +88,30 @@ typedef struct GsBtfMember {
 
 /**
  * struct GsBtfRecords - a parsed section
- * @data: (owned) its types and names, @bytes of them
+ * @data: (owned) its types and names
+ * @bytes: of host memory, all names included
  * @types, @names: in @data
- * @at: (owned) for each id: index of its record in words; [0] is void
- * @n: ids, with void
+ * @at: (owned) for each id of its own: index of its record in words; if it has
+ *      no @base, [0] is void
+ * @n: ids, with void and those of @base
+ * @base: (borrowed, nullable) the types that these continue, see btf-split.h
+ * @first, @first_name: id of the first type of its own, offset of the first
+ *                      name; 0 without @base
+ * @joined: (owned, nullable) @names, if they are not in @data
  */
-typedef struct GsBtfRecords {
+typedef struct GsBtfRecords GsBtfRecords;
+struct GsBtfRecords {
     uint32_t *data;
     size_t bytes;
-    const uint32_t *types;
+    uint32_t *types;
     const char *names;
     uint32_t names_len;
     uint32_t *at;
     uint32_t n;
-} GsBtfRecords;
+    const GsBtfRecords *base;
+    uint32_t first, first_name;
+    char *joined;
+};
 
 /**
  * gs_btf_header_check() - check a header
@@ -115,6 +125,11 @@ bool gs_btf_header_check(const uint8_t *data, size_t len, size_t *used,
  *  call). Returns: false with GS_ERROR_FORMAT, and @r is empty. */
 bool gs_btf_records_init(GsBtfRecords *r, const uint8_t *data, size_t len,
                          GError **errp);
+/** gs_btf_records_init_split() - the same for types that continue @base
+ *  (borrowed while @r is used), which continues no others. */
+bool gs_btf_records_init_split(GsBtfRecords *r, const GsBtfRecords *base,
+                               const uint8_t *data, size_t len,
+                               GError **errp);
 /** gs_btf_records_deinit() - free what @r owns. */
 void gs_btf_records_deinit(GsBtfRecords *r);
 
@@ -130,7 +145,10 @@ bool gs_btf_size(const GsBtfRecords *r, uint32_t id, uint32_t *size);
  *  outside of the names. */
 static inline const char *gs_btf_name(const GsBtfRecords *r, uint32_t off)
 {
-    return off < r->names_len ? r->names + off : "";
+    const GsBtfRecords *in = off < r->first_name ? r->base : r;
+
+    off -= in->first_name;
+    return off < in->names_len ? in->names + off : "";
 }
 
 /** gs_btf_word() - read word @i of what follows a record. */

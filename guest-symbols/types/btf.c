@@ -12,6 +12,7 @@
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/btf-functions.h"
 #include "guest-symbols/types/btf-records.h"
+#include "guest-symbols/types/btf-split.h"
 #include "guest-symbols/types/number-names.h"
 #include "guest-symbols/base/name-hash.h"
 
@@ -28,8 +29,10 @@ typedef struct Later {
     GsGfpNames *gfp_names;
 } Later;
 
+/* @base: (nullable) what the types continue */
 struct GsBtf {
     gatomicrefcount owners;
+    GsBtf *base;
     GsBtfRecords rec;
     GHashTable *types;          /* name -> id of struct, union or typedef */
     Later *later;
@@ -37,7 +40,7 @@ struct GsBtf {
 
 static void index_types(GsBtf *b, bool (*wanted)(const GsBtfType *t))
 {
-    for (uint32_t id = b->rec.n; --id > 0;) {
+    for (uint32_t id = b->rec.n; --id > 0 && id >= b->rec.first;) {
         const char *name;
         GsBtfType t;
 
@@ -66,25 +69,64 @@ static void index_names(GsBtf *b)
     index_types(b, gs_btf_is_composite);
 }
 
-GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
+/* @rec: (taken) */
+static GsBtf *make(const GsBtfRecords *rec)
 {
-    GsBtfRecords rec;
-    GsBtf *b;
+    GsBtf *b = g_new0(GsBtf, 1);
 
-    if (!gs_btf_records_init(&rec, data, len, errp)) {
-        return NULL;
-    }
-    b = g_new0(GsBtf, 1);
-    b->rec = rec;
+    b->rec = *rec;
     b->later = g_new0(Later, 1);
     g_atomic_ref_count_init(&b->owners);
     index_names(b);
     return b;
 }
 
+GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp)
+{
+    GsBtfRecords rec;
+
+    return gs_btf_records_init(&rec, data, len, errp) ? make(&rec) : NULL;
+}
+
+static bool init_relocated(GsBtfRecords *rec, const GsBtfRecords *base,
+                           const uint8_t *data, size_t len,
+                           const GsBtfRecords *small, GError **errp)
+{
+    if (!gs_btf_records_init_split(rec, small, data, len, errp)) {
+        return false;
+    }
+    if (!gs_btf_relocate(rec, small, base, errp)) {
+        gs_btf_records_deinit(rec);
+        return false;
+    }
+    return true;
+}
+
+GsBtf *gs_btf_new_split(GsBtf *base, const uint8_t *data, size_t len,
+                        const uint8_t *small, size_t small_len,
+                        GError **errp)
+{
+    GsBtfRecords rec, first;
+    bool ok;
+    GsBtf *b;
+
+    if (!small_len) {
+        ok = gs_btf_records_init_split(&rec, &base->rec, data, len, errp);
+    } else if ((ok = gs_btf_records_init(&first, small, small_len, errp))) {
+        ok = init_relocated(&rec, &base->rec, data, len, &first, errp);
+        gs_btf_records_deinit(&first);
+    }
+    if (!ok) {
+        return NULL;
+    }
+    b = make(&rec);
+    b->base = gs_btf_ref(base);
+    return b;
+}
+
 bool gs_btf_is_empty(const GsBtf *btf)
 {
-    return btf->rec.n <= 1;         /* type 0 is void */
+    return btf->rec.n <= MAX(btf->rec.first, 1);    /* type 0 is void */
 }
 
 static GsBtf *try_at(const uint8_t *data, size_t len, size_t takes,
@@ -162,6 +204,7 @@ void gs_btf_free(GsBtf *b)
     g_free(b->later->gfp_names);
     g_free(b->later);
     gs_btf_records_deinit(&b->rec);
+    gs_btf_free(b->base);
     g_free(b);
 }
 
@@ -171,7 +214,7 @@ void gs_btf_free(GsBtf *b)
 
 size_t gs_btf_bytes(const GsBtf *b)
 {
-    return b->rec.bytes + (size_t)b->rec.n * TYPE_MORE;
+    return b->rec.bytes + (size_t)(b->rec.n - b->rec.first) * TYPE_MORE;
 }
 
 const GsBtfRecords *gs_btf_records(const GsBtf *b)
@@ -190,6 +233,7 @@ const uint32_t *gs_btf_functions(const GsBtf *b, const char *name, unsigned *n)
 
 const GsGfpNames *gs_btf_gfp_names(const GsBtf *b)
 {
+    b = b->base ? b->base : b;
     if (g_once_init_enter(&b->later->gfp_names)) {
         g_once_init_leave(&b->later->gfp_names, gs_gfp_names_new(&b->rec));
     }
@@ -253,6 +297,9 @@ bool gs_btf_find_path(const GsBtf *b, const char *path, GsBtfPlace *place)
 static bool type_named(const GsBtf *b, const char *name, uint32_t *id)
 {
     *id = GPOINTER_TO_UINT(g_hash_table_lookup(b->types, name));
+    if (!*id && b->base) {
+        *id = GPOINTER_TO_UINT(g_hash_table_lookup(b->base->types, name));
+    }
     return *id != 0;
 }
 

@@ -18,6 +18,16 @@ typedef struct GsBtfRecords GsBtfRecords;
  */
 GsBtf *gs_btf_new(const uint8_t *data, size_t len, GError **errp);
 /**
+ * gs_btf_new_split() - parse the .BTF section of a module
+ * @base: (kept) the types of the kernel, which it continues
+ * @small, @small_len: (nullable) its section .BTF.base, if it has one
+ * Returns: (owned) the types of both; or NULL with GS_ERROR_FORMAT. By name,
+ * those of the module are found first.
+ */
+GsBtf *gs_btf_new_split(GsBtf *base, const uint8_t *data, size_t len,
+                        const uint8_t *small, size_t small_len,
+                        GError **errp);
+/**
  * gs_btf_search() - search memory for a .BTF section by its header (magic,
  * version, flags, header length) and parse it
  *
@@ -36,7 +46,8 @@ GsBtf *gs_btf_ref(GsBtf *btf);
 void gs_btf_free(GsBtf *btf);
 /** gs_btf_is_empty() - return true if the section has no type. */
 bool gs_btf_is_empty(const GsBtf *btf);
-/** gs_btf_bytes() - estimate the host memory of the types. */
+/** gs_btf_bytes() - estimate the host memory of the types, without those that
+ *  they continue. */
 size_t gs_btf_bytes(const GsBtf *btf);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsBtf, gs_btf_free)
 
@@ -51,7 +62,8 @@ bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
 /** gs_btf_records() - (borrowed) return the records of the section. */
 const GsBtfRecords *gs_btf_records(const GsBtf *btf);
 /** gs_btf_functions() - (borrowed) return the ids of the @n functions with a
- *  name. The first call sorts all functions, in some milliseconds. */
+ *  name, of a module's types only the module's. The first call sorts all
+ *  functions, in some milliseconds. */
 const uint32_t *gs_btf_functions(const GsBtf *btf, const char *name,
                                  unsigned *n);
 

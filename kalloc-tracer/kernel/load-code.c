@@ -39,6 +39,8 @@ static void charge(KtTracer *t, GsKernel *k)
     } while (gs_kernel_bytes(k) != bytes);
     kt_tracer_count(t, KT_CNT_MODULES_EVICTED,
                     gs_kernel_n_evicted_modules(k));
+    kt_tracer_count(t, KT_CNT_MODULES_UNTYPED,
+                    gs_kernel_n_untyped_modules(k));
 }
 
 bool kt_load_code(KtTracer *t, GsKernel *k, KtGuest *g, KtLoadFn add,

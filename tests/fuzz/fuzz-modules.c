@@ -100,13 +100,14 @@ static void query(GsKernel *k, const GsModuleInfo *info)
     }
 }
 
-static void learn(GsKernel *k, const GsModuleInfo *info)
+static void learn(GsKernel *k, GsModuleInfo *info)
 {
     GsModuleInfo plain = *info;
     GsOrcReader *r = gs_orc_reader_new(k->orc);
     GsOrcRule rule;
 
     plain.n_orc = 0;
+    plain.types = (GsModuleTypes) { 0 };
     if (gs_modules_add(k->modules, k->orc, 1, info, NULL) ||
         gs_modules_add(k->modules, k->orc, 1, &plain, NULL)) {
         query(k, info);

@@ -36,7 +36,7 @@ G_STATIC_ASSERT(KT_GFP__COUNT <= 32);
 
 KtGfp kt_gfp_find(const GsKernel *k)
 {
-    KtGfp gfp;
+    KtGfp gfp = { 0 };
 
     for (unsigned i = 0; i < KT_GFP__COUNT; i++) {
         int64_t bit = gfp_bits[i].bit;

@@ -61,6 +61,12 @@ def write(folder, name, text):
     return path
 
 
+def joined(folder, *names):
+    """Return the path of a script that has the ready scripts NAMES."""
+    texts = [read(os.path.join(READY, name + '.ka')) for name in names]
+    return write(folder, '+'.join(names), ''.join(texts))
+
+
 def read(path):
     with open(path, encoding='utf-8') as f:
         return f.read()
@@ -179,6 +185,18 @@ def check_leak_check(found, loads):
         assert sum(map(int, blocks)) == len(left), heads
 
 
+def check_log_copy(found, guest):
+    """The last copy has what the module printed, as the guest's own log. The
+    kernel prints about the module, too, when it is loaded."""
+    copy = [a[3] for a in found if a[2] == 'log --module ka_leaky -v'][-1]
+    want = guest.shell("dmesg | grep 'ka_leaky: [kl]' | "
+                       "grep -v taint").splitlines()
+    want = [line.partition('ka_leaky: ')[2] for line in want]
+    got = [line.partition('ka_leaky: ')[2] for line in copy
+           if 'ka_leaky: ' in line]
+    assert want and got == want, f'{copy}\ninstead of\n{want}'
+
+
 def check_wrong(tmp, kernel):
     """QEMU does not start, and the file of the output is not made."""
     output = os.path.join(tmp, 'none')
@@ -216,11 +234,13 @@ def test(tap, kernel, smp, label, n, tmp):
             assert g.wait_done() == 0
             assert all(left_behind(g))
             check_off(answers(output), n)
-    with run(share, kernel, smp, n, os.path.join(READY, 'leak-check.ka'),
-             output, 'ka_leaky') as g:
+    script = joined(tmp, 'leak-check', 'log-copy')
+    with run(share, kernel, smp, n, script, output, 'ka_leaky') as g:
         with tap.test(f'{label}: leak-check.ka'):
             assert g.wait_done() == 0
             check_leak_check(answers(output), left_behind(g))
+        with tap.test(f'{label}: log-copy.ka'):
+            check_log_copy(answers(output), g)
 
 
 def main():

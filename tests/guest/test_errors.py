@@ -230,6 +230,16 @@ def is_in_doubt(case, errors, guest):
         GAPS in guest.hmp_qmp('ka error -n 1')
 
 
+def is_split(kernel, case, errors, guest):
+    """Return true if an overlap is rightly not judged. With SLUB_TINY the
+    compiler splits kmem_cache_free(): code of the same file frees by its
+    part, which is no call of a hook."""
+    return case == 'overlap' and not errors and \
+        oracle.has_option(kernel, 'SLUB_TINY') and \
+        'overlap are not judged' in guest.hmp_qmp('ka error -n 1') and \
+        guest.stat()['alloc.unjudged'] > 0
+
+
 def run_cases_in_one(tap, args, share, folder):
     for kernel in share:        # none if there is no case
         for options in None, 'pages=on':
@@ -243,7 +253,9 @@ def run_cases_in_one(tap, args, share, folder):
                 for case in cases:
                     with tap.test(f'{kernel}: {case}: reported once, rightly'):
                         console, errors = loaded.commit(case)
-                        if not is_in_doubt(case, errors, loaded.guest):
+                        if not is_in_doubt(case, errors, loaded.guest) and \
+                                not is_split(kernel, case, errors,
+                                             loaded.guest):
                             check_report(case, console, errors)
 
 

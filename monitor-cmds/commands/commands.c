@@ -102,14 +102,14 @@ bool mc_pauses(const char *line)
     return false;
 }
 
-bool mc_has_only(const McArgs *args, uint32_t options, const char *why,
+bool mc_has_only(const McArgs *args, uint64_t options, const char *why,
                  GError **errp)
 {
-    uint32_t others = args->given & ~options;
+    uint64_t others = args->given & ~options;
 
     if (others) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s; omit %s", why,
-                    mc_options[__builtin_ctz(others)].spelling);
+                    mc_options[__builtin_ctzll(others)].spelling);
     }
     return !others;
 }

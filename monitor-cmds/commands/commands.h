@@ -38,7 +38,7 @@ void mc_print_history(McOut *out, uint64_t va, const KtBlock *shown);
 
 /** mc_has_only() - return true if only options of the set @options were given
  *  (1 << MC_OPT_*). Else set an error: @why, and the option to omit. */
-bool mc_has_only(const McArgs *args, uint32_t options, const char *why,
+bool mc_has_only(const McArgs *args, uint64_t options, const char *why,
                  GError **errp);
 
 /** mc_why_nothing() - return (owned) the reason why no event was recorded, as

@@ -225,7 +225,7 @@ void mc_help_command(McOut *out, const McCommand *c)
         g_autofree char *head = mc_option_usage(i);
         g_autofree char *text = mc_option_help(i);
 
-        if (c->options & (1u << i)) {
+        if (c->options & (1ull << i)) {
             print_item(out, head, 16, text);
         }
     }

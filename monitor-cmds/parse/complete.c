@@ -80,7 +80,7 @@ static void offer_values(Completion *c, const McOption *o)
 static void offer_options(Completion *c, const McCommand *cmd)
 {
     for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
-        if (cmd->options & (1u << i)) {
+        if (cmd->options & (1ull << i)) {
             offer(c, mc_options[i].spelling);
             offer(c, mc_options[i].alt);
         }

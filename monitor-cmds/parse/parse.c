@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The parser: from a command line to McArgs, by the tables of options and
- * commands. The line is split at blanks. Options may be anywhere. The first
+ * commands. The line is split at blanks; a word in quotes ('a b' or "a b") may
+ * have blanks. Options may be anywhere. The first
  * other word is a command if a command has this name, else an address.
  *
  * Called by mc_run() on the thread of the command; no locks; writes only the
@@ -361,7 +362,7 @@ static McOptionId find_option(const char *word)
  * set. */
 static bool parse_flags(McArgs *args, const char *word)
 {
-    uint32_t bits = 0;
+    uint64_t bits = 0;
 
     if (word[1] == '-' || !word[1]) {
         return false;
@@ -373,7 +374,7 @@ static bool parse_flags(McArgs *args, const char *word)
         if (id == MC_OPT__COUNT || mc_options[id].arg) {
             return false;
         }
-        bits |= 1u << id;
+        bits |= 1ull << id;
     }
     args->given |= bits;
     return true;
@@ -411,7 +412,7 @@ static bool parse_option(McArgs *args, char **words, unsigned *i,
         return parse_flags(args, words[*i]) || fail_option(words[*i], errp);
     }
     o = &mc_options[id];
-    args->given |= 1u << id;
+    args->given |= 1ull << id;
     if (!o->arg) {
         return true;
     }
@@ -431,7 +432,7 @@ static bool parse_option(McArgs *args, char **words, unsigned *i,
 /* Return false if the command does not have one of the options. */
 static bool check_options(const McArgs *args, GError **errp)
 {
-    uint32_t wrong = args->given & ~args->command->options;
+    uint64_t wrong = args->given & ~args->command->options;
     g_autofree char *usage = NULL;
     g_autofree char *options = NULL;
 
@@ -442,7 +443,7 @@ static bool check_options(const McArgs *args, GError **errp)
     options = mc_command_options(args->command);
     g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
                 "\"%s\": not an option of \"%s\", which takes %s",
-                mc_options[__builtin_ctz(wrong)].spelling, usage, options);
+                mc_options[__builtin_ctzll(wrong)].spelling, usage, options);
     return false;
 }
 
@@ -469,18 +470,11 @@ static bool check_filter(const McArgs *args, GError **errp)
 
 static bool split_words(McArgs *args, const char *line, GError **errp)
 {
-    g_auto(GStrv) words = g_strsplit_set(line, " \t\r\n", -1);
-    unsigned n = 0;
+    g_auto(GStrv) words = mc_split_words(line, errp);
 
-    /* remove the empty words between neighbouring blanks */
-    for (unsigned i = 0; words[i]; i++) {
-        if (*words[i]) {
-            words[n++] = words[i];
-        } else {
-            g_free(words[i]);
-        }
+    if (!words) {
+        return false;
     }
-    words[n] = NULL;
     for (unsigned i = 0; words[i]; i++) {
         if (words[i][0] != '-') {
             g_ptr_array_add(args->words, g_strdup(words[i]));
@@ -549,7 +543,7 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
             return fail_group(args, group, errp);
         }
         args->command = c ? c : &mc_commands[MC_CMD_BLOCKS];
-    } else if (args->given & ~(1u << MC_OPT_HELP)) {
+    } else if (args->given & ~(1ull << MC_OPT_HELP)) {
         args->command = &mc_commands[MC_CMD_BLOCKS];    /* lists all blocks */
     }
     if (!check_options(args, errp) || !mc_check_form(args, errp)) {

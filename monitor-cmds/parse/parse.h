@@ -49,7 +49,7 @@ typedef enum McForm {
 typedef struct McArgs {
     const McContext *ctx;
     const McCommand *command;
-    uint32_t given;
+    uint64_t given;
     uint64_t limit;
     uint64_t around;
     uint64_t cpu;
@@ -101,13 +101,18 @@ extern McOptionSetFn mc_set_format, mc_set_level, mc_set_module, mc_set_after;
  */
 bool mc_parse(McArgs *args, const char *line, GError **errp);
 
+/** mc_split_words() - split a line at blanks; a word in quotes may have blanks.
+ *  Returns: (owned, g_strfreev) the words, without these quotes; NULL: a quote
+ *  is not closed */
+char **mc_split_words(const char *line, GError **errp);
+
 /** mc_parse_words() - parse only the options, and collect @args->words; the
  *  same errors */
 bool mc_parse_words(McArgs *args, const char *line, GError **errp);
 
 static inline bool mc_given(const McArgs *args, McOptionId id)
 {
-    return args->given & (1u << id);
+    return args->given & (1ull << id);
 }
 
 #endif /* MC_PARSE_H */

@@ -93,6 +93,21 @@ static int parse(Options *o, int argc, char **argv)
     return i;
 }
 
+/* Return (owned) a command line of the words; those with blanks are quoted. */
+static char *join_words(char **words)
+{
+    GString *line = g_string_new(NULL);
+
+    for (unsigned i = 0; words[i]; i++) {
+        const char *quote = !strpbrk(words[i], " \t\r\n") ? "" :
+                            strchr(words[i], '\'') ? "\"" : "'";
+
+        g_string_append_printf(line, "%s%s%s%s", i ? " " : "", quote, words[i],
+                               quote);
+    }
+    return g_string_free(line, FALSE);
+}
+
 /* Is it "log --follow"? If so, remove --follow and -o FILE from the words.
  * Returns: false if the command is another, or after an error: *@rc is set. */
 static bool is_follow(char **word, const char **path, int *rc)
@@ -124,7 +139,7 @@ static int ask_vm(const Options *o, char **word)
     const char *path = NULL;
     int rc = KA_ANSWERED;
     bool follow = is_follow(word, &path, &rc);
-    g_autofree char *line = g_strjoinv(" ", word);
+    g_autofree char *line = join_words(word);
 
     if (rc != KA_ANSWERED) {
         return rc;
@@ -161,7 +176,7 @@ int main(int argc, char **argv)
     if (o.socket) {
         return ask_vm(&o, argv + first);
     }
-    line = g_strjoinv(" ", argv + first);
+    line = join_words(argv + first);
     return o.cells ? ka_dump_file(o.file) :
                      ka_ask_file(o.file, line, o.until_us);
 }

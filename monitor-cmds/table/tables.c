@@ -12,14 +12,14 @@
 
 #include <string.h>
 
-#define OPT(id) (1u << MC_OPT_##id)
+#define OPT(id) (1ull << MC_OPT_##id)
 #define OPTS_LINES \
     (OPT(SYMBOLS) | OPT(JSON) | OPT(LIMIT) | OPT(VERBOSE) | OPT(HELP))
 #define OPTS_FILTER \
     (OPT(SINCE) | OPT(UNTIL) | OPT(TASK) | OPT(CACHE) | OPT(LAYER) | \
      OPT(STATE))
 
-G_STATIC_ASSERT(MC_OPT__COUNT <= 32);
+G_STATIC_ASSERT(MC_OPT__COUNT <= 64);
 
 const McCommand mc_commands[MC_CMD__COUNT] = {
 #define MC_COMMAND(id, word_, topic_, args_, params_, options_, run_, help_, \
@@ -160,7 +160,7 @@ char *mc_command_options(const McCommand *c)
     for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
         const McOption *o = &mc_options[i];
 
-        if (c->options & (1u << i)) {
+        if (c->options & (1ull << i)) {
             g_string_append_printf(s, "%s%s%s%s", s->len ? " " : "",
                                    o->spelling, o->arg ? " " : "",
                                    o->arg ? o->arg : "");

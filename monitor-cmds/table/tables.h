@@ -57,7 +57,7 @@ typedef struct McCommand {
     const char *topic;
     const char *args;
     const char *params;
-    uint32_t options;
+    uint64_t options;
     const char *help;
     const char *detail;
 } McCommand;

@@ -233,6 +233,24 @@ static void test_option_first(Fixture *f, gconstpointer data)
     g_assert_cmphex(args.va.lo, ==, 0x1000);
 }
 
+/* A word in quotes may have blanks. Quotes inside of a word are bytes of it. */
+static void test_quotes(Fixture *f, gconstpointer data)
+{
+    g_auto(McArgs) args;
+    g_auto(McArgs) wrong;
+    g_autoptr(GError) err = NULL;
+
+    mc_args_init(&args, test_world_context(f->w));
+    g_assert_true(mc_parse(&args, "--task 'a b'  --cache \"it's one\"", NULL));
+    g_assert_cmpstr(args.filter.task, ==, "a b");
+    g_assert_cmpstr(args.filter.cache, ==, "it's one");
+    g_assert_true(mc_parse(&args, "--task it's", NULL));
+    g_assert_cmpstr(args.filter.task, ==, "it's");
+    mc_args_init(&wrong, test_world_context(f->w));
+    g_assert_false(mc_parse(&wrong, "--task 'a b", &err));
+    g_assert_cmpstr(err->message, ==, "the quote ' is not closed");
+}
+
 static void test_empty(Fixture *f, gconstpointer data)
 {
     static const char *const lines[] = { NULL, "", "  ", "\t\r\n" };
@@ -377,6 +395,7 @@ int main(int argc, char **argv)
     ADD("/parse/data-is-no-function", kernel, test_data_is_no_function);
     ADD("/parse/options-anywhere", kernel, test_options);
     ADD("/parse/option-before-command", kernel, test_option_first);
+    ADD("/parse/quotes", NULL, test_quotes);
     ADD("/parse/empty-line", NULL, test_empty);
     ADD("/parse/wrong-lines", kernel, test_wrong_lines);
     ADD("/parse/long-lines", kernel, test_long_lines);

@@ -27,6 +27,8 @@ typedef struct Point {
 
 typedef struct Name {
     char *name, *module;
+    GsPrototype *proto;         /* NULL: not known */
+    const char *why_not;
 } Name;
 
 struct KtCallPoints {
@@ -58,13 +60,12 @@ static void clear_name(void *name)
 {
     g_free(((Name *)name)->name);
     g_free(((Name *)name)->module);
+    gs_prototype_free(((Name *)name)->proto);
 }
 
 static void release_set(KtCallPoints *p, KtPointSet *s)
 {
-    if (s) {
-        kt_budget_release(p->budget, KT_MEM_FIXED, kt_point_set_bytes(s));
-    }
+    kt_budget_release(p->budget, KT_MEM_FIXED, kt_point_set_bytes(s));
     kt_point_set_free(s);
 }
 
@@ -159,9 +160,7 @@ static void publish_locked(KtCallPoints *p)
     KtPointSet *old = p->set;
     KtPointSet *set = p->points->len ? make_set(p) : NULL;
 
-    if (set) {
-        kt_budget_charge(p->budget, KT_MEM_FIXED, kt_point_set_bytes(set));
-    }
+    kt_budget_charge(p->budget, KT_MEM_FIXED, kt_point_set_bytes(set));
     __atomic_store_n(&p->set, set, __ATOMIC_RELEASE);
     if (old) {
         g_ptr_array_add(p->retired, old);
@@ -178,21 +177,42 @@ static void report_change(KtCallPoints *p, bool flush)
 
 /* ---- points -------------------------------------------------------------- */
 
-/* Return the function's id, a new one if it has none; 0 if all are in use. */
+/* Return the function's id, a new one if it has none; 0: all are in use. */
 static uint16_t id_of(KtCallPoints *p, const KtFoundFunction *f)
 {
     g_autofree char *key = g_strdup_printf("%s@%" PRIx64, f->name, f->va);
     unsigned id = GPOINTER_TO_UINT(g_hash_table_lookup(p->ids, key));
 
     if (!id && p->names->len < IDS_MAX) {
-        const Name name = { g_strdup(f->name), g_strdup(f->module) };
+        Name name = { g_strdup(f->name), g_strdup(f->module) };
 
+        name.proto = gs_kernel_prototype(p->kernel, f->module, f->name,
+                                         &name.why_not);
         g_array_append_val(p->names, name);
         id = p->names->len;
         g_hash_table_insert(p->ids, g_steal_pointer(&key),
                             GUINT_TO_POINTER(id));
     }
     return id;
+}
+
+/* Registers that have arguments of @proto; all of them if it is not known. */
+static uint8_t count_args(const GsPrototype *proto)
+{
+    const GsParam *param;
+    uint8_t n = 0;
+
+    if (!proto || gs_prototype_is_variadic(proto)) {
+        return KT_CALL_ARGS_MAX;
+    }
+    for (unsigned i = 0; (param = gs_prototype_param(proto, i)); i++) {
+        for (unsigned w = 0; w < param->place.words; w++) {
+            int reg = kt_call_arg_of(param->place.reg[w]);
+
+            n = MAX(n, reg + 1);
+        }
+    }
+    return n;
 }
 
 static Point *insert_point(KtCallPoints *p, const KtFoundFunction *f,
@@ -204,7 +224,8 @@ static Point *insert_point(KtCallPoints *p, const KtFoundFunction *f,
     point->at = (KtCallPoint) {
         .id = { id }, .va = f->va, .size = f->size, .name = name->name,
         .module = name->module, .module_va = f->module_va,
-        .clone = kt_point_is_clone(f->name),
+        .clone = kt_point_is_clone(f->name), .proto = name->proto,
+        .n_args = count_args(name->proto),
     };
     point->requests = g_ptr_array_new();
     g_ptr_array_add(p->points, point);
@@ -540,7 +561,8 @@ bool kt_call_points_name(KtCallPoints *p, KtPointId id, KtPointName *out)
     if (known) {
         const Name *name = &g_array_index(p->names, Name, id.v - 1);
 
-        *out = (KtPointName) { name->name, name->module };
+        *out = (KtPointName) { name->name, name->module, name->proto,
+                               name->why_not };
     }
     g_mutex_unlock(&p->lock);
     return known;

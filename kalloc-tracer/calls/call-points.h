@@ -95,11 +95,6 @@ void kt_call_points_remove_module(KtCallPoints *p, uint64_t module_va);
  *  point since the last call, because a limit was reached. */
 unsigned kt_call_points_skipped(KtCallPoints *p);
 
-/** struct KtPointName - names of a point, also of a deleted one; borrowed until
- *  the end of the boot. @module: NULL for the kernel proper */
-typedef struct KtPointName {
-    const char *name, *module;
-} KtPointName;
 /** kt_call_points_name() - Return the names of @id; false if it was never
  *  used in this boot. */
 bool kt_call_points_name(KtCallPoints *p, KtPointId id, KtPointName *out);

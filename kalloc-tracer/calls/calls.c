@@ -1,23 +1,224 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The call points of a tracer: see calls.h. */
+/* Calls of a tracer: see calls.h and kt-calls.h. */
 #include "kalloc-tracer/calls/calls.h"
+
+#include <string.h>
+
 #include "kalloc-tracer/tracer/tracer.h"
 
-static void *new_points(KtBudget *budget)
+static void *calls_new(KtBudget *budget)
 {
-    return kt_call_points_new(budget);
+    KtCalls *c = g_new0(KtCalls, 1);
+
+    c->points = kt_call_points_new(budget);
+    c->records = kt_call_records_new(budget);
+    return c;
 }
 
-static void free_points(void *points)
+static void calls_free(void *calls)
 {
-    kt_call_points_free(points);
+    KtCalls *c = calls;
+
+    kt_call_points_free(c->points);
+    kt_call_records_free(c->records);
+    g_free(c);
 }
 
-KtCallPoints *kt_tracer_call_points(KtTracer *t)
+KtCalls *kt_tracer_calls(KtTracer *t)
 {
     static const KtBootPart part = {
-        .name = "call points", .new = new_points, .free = free_points,
+        .name = "calls", .new = calls_new, .free = calls_free,
     };
 
     return kt_tracer_part(t, &part);
+}
+
+void kt_calls_configure(KtTracer *t, uint64_t bytes, unsigned n_cpus)
+{
+    kt_call_records_configure(kt_tracer_calls(t)->records, bytes, n_cpus);
+}
+
+/* ---- boots and modules --------------------------------------------------- */
+
+void kt_calls_end_boot(KtCalls *c)
+{
+    kt_call_points_end_boot(c->points);
+    kt_call_records_end_boot(c->records);
+}
+
+typedef struct ModuleChange {
+    const GsModule *module;
+    bool watched;
+} ModuleChange;
+
+static bool change_module(const KtPointRequestInfo *info, void *opaque)
+{
+    ModuleChange *change = opaque;
+
+    if (info->request->use == KT_POINT_WATCH) {
+        KtWatch *w = info->request->opaque;
+
+        kt_watch_set_module(w, change->module);
+        change->watched |= w->module &&
+                           !strcmp(w->module, change->module->name);
+    }
+    return true;
+}
+
+bool kt_calls_module(KtCalls *c, const GsKernel *k, uint64_t module_va,
+                     bool added)
+{
+    GsModule module;
+    ModuleChange change = { &module };
+
+    if (!gs_kernel_module(k, module_va, &module)) {
+        return false;
+    }
+    module.live = added;
+    kt_call_points_foreach_request(c->points, change_module, &change);
+    if (added) {
+        kt_call_points_add_module(c->points, module_va);
+    } else {
+        kt_call_points_remove_module(c->points, module_va);
+    }
+    return change.watched;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* The module may be loaded already. */
+static void find_module(const GsKernel *k, KtWatch *w)
+{
+    GsModule module;
+
+    for (unsigned i = 0; k && gs_kernel_nth_module(k, i, &module); i++) {
+        if (module.live) {
+            kt_watch_set_module(w, &module);
+        }
+    }
+}
+
+uint32_t kt_calls_add(KtTracer *t, const GsKernel *k, const KtWatchSpec *spec,
+                      GError **errp)
+{
+    KtCalls *c = kt_tracer_calls(t);
+    KtWatch *w = kt_watch_new(spec, errp);
+    KtPointSpec point = {
+        .text = spec->functions, .use = KT_POINT_WATCH, .opaque = w,
+        .free = kt_watch_free,
+    };
+
+    if (!w) {
+        return 0;
+    }
+    if (!kt_call_records_open(c->records, errp)) {
+        kt_watch_free(w);
+        return 0;
+    }
+    find_module(k, w);
+    return kt_call_points_add(c->points, &point, errp);
+}
+
+unsigned kt_calls_remove(KtTracer *t, uint32_t id)
+{
+    return kt_call_points_remove(kt_tracer_calls(t)->points, KT_POINT_WATCH,
+                                 id);
+}
+
+void kt_calls_clear(KtTracer *t)
+{
+    kt_call_records_clear(kt_tracer_calls(t)->records);
+}
+
+int kt_call_arg_of(GsReg reg)
+{
+    static const GsReg order[KT_CALL_ARGS_MAX] = {
+        GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3, GS_REG_ARG4,
+        GS_REG_ARG5, GS_REG_ARG6, GS_REG_ARG7,
+    };
+
+    for (unsigned i = 0; i < KT_CALL_ARGS_MAX; i++) {
+        if (order[i] == reg) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+typedef struct ListWatches {
+    KtWatchFn fn;
+    void *opaque;
+} ListWatches;
+
+static bool list_watch(const KtPointRequestInfo *info, void *opaque)
+{
+    const ListWatches *l = opaque;
+    const KtWatch *w = info->request->opaque;
+
+    return info->request->use != KT_POINT_WATCH ||
+           l->fn(&(KtWatchInfo) { info->request->id, w->text, info->n_points },
+                 l->opaque);
+}
+
+void kt_calls_requests(KtTracer *t, KtWatchFn fn, void *opaque)
+{
+    ListWatches l = { fn, opaque };
+
+    kt_call_points_foreach_request(kt_tracer_calls(t)->points, list_watch, &l);
+}
+
+typedef struct ListPoints {
+    const KtCallRecords *records;
+    KtPointInfoFn fn;
+    void *opaque;
+} ListPoints;
+
+static bool list_point(const KtCallPoint *point, void *opaque)
+{
+    const ListPoints *l = opaque;
+    const KtPointRequest *r = kt_call_point_watch(point);
+    KtPointInfo info = {
+        .id = point->id, .va = point->va, .clone = point->clone,
+        .name = { point->name, point->module, point->proto },
+    };
+
+    if (!r) {
+        return true;
+    }
+    info.request = r->id;
+    info.calls = kt_call_records_entered(l->records, point->id,
+                                         &info.since_ns);
+    return l->fn(&info, l->opaque);
+}
+
+void kt_calls_points(KtTracer *t, KtPointInfoFn fn, void *opaque)
+{
+    const KtCalls *c = kt_tracer_calls(t);
+    ListPoints l = { c->records, fn, opaque };
+
+    kt_call_points_foreach(c->points, list_point, &l);
+}
+
+void kt_calls_stats(KtTracer *t, KtCallsStats *out)
+{
+    kt_call_records_stats(kt_tracer_calls(t)->records, out);
+    out->recorded = kt_tracer_counter(t, KT_CNT_CALLS_RECORDED);
+    out->dropped = kt_tracer_counter(t, KT_CNT_CALLS_DROPPED);
+}
+
+uint64_t kt_calls_last_ns(KtTracer *t)
+{
+    return kt_call_records_last_ns(kt_tracer_calls(t)->records);
+}
+
+void kt_query_calls(KtTracer *t, KtCallFn fn, void *opaque)
+{
+    kt_call_records_foreach(kt_tracer_calls(t)->records, fn, opaque);
+}
+
+bool kt_call_point_name(KtTracer *t, KtPointId id, KtPointName *out)
+{
+    return kt_call_points_name(kt_tracer_calls(t)->points, id, out);
 }

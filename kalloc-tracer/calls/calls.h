@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a tracer has for call points: a part of it (see boot-part.h).
+ * What a tracer has for calls: a part of it (see boot-part.h). kt-calls.h has
+ * what commands use.
  */
 #ifndef KT_CALLS_H
 #define KT_CALLS_H
 
 #include "kalloc-tracer/calls/call-points.h"
+#include "kalloc-tracer/calls/call-records.h"
+#include "kalloc-tracer/calls/watch.h"
 #include "kalloc-tracer/kt.h"
 
-/** kt_tracer_call_points() - (borrowed for the tracer's life) Return the table
- *  of call points. Any thread. */
-KtCallPoints *kt_tracer_call_points(KtTracer *t);
+/** struct KtCalls - call points, and the records of their calls; both owned */
+typedef struct KtCalls {
+    KtCallPoints *points;
+    KtCallRecords *records;
+} KtCalls;
+
+/** kt_tracer_calls() - (borrowed for the tracer's life) Return them. Any
+ *  thread. */
+KtCalls *kt_tracer_calls(KtTracer *t);
+/** kt_calls_end_boot() - Drop all points and records; requests stay. No vCPU
+ *  executes. */
+void kt_calls_end_boot(KtCalls *c);
+/** kt_calls_module() - Find the points of the module that was just added as
+ *  @module_va, or drop those of one that is about to be unloaded if not
+ *  @added. Returns: true if the calls of this module are watched by name, so
+ *  that a session begins or ends. */
+bool kt_calls_module(KtCalls *c, const GsKernel *k, uint64_t module_va,
+                     bool added);
 
 #endif /* KT_CALLS_H */

@@ -129,7 +129,8 @@ void kt_point_set_free(KtPointSet *s)
 
 uint64_t kt_point_set_bytes(const KtPointSet *s)
 {
-    return sizeof(*s) + s->n * sizeof(s->point[0]) +
+    return !s ? 0 :
+           sizeof(*s) + s->n * sizeof(s->point[0]) +
            s->n_requests * sizeof(s->requests[0]) +
            s->slots * (sizeof(s->at[0]) + sizeof(s->page[0]));
 }

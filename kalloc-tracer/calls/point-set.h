@@ -50,6 +50,8 @@ void kt_point_request_unref(KtPointRequest *r);
  * @size: bytes of code; 0: unknown
  * @name, @module: (borrowed until the end of the boot) @module is NULL for the
  *                 kernel proper
+ * @proto: (borrowed likewise, nullable) its prototype
+ * @n_args: argument registers to record
  * @module_va: as gs_kernel_add_module() had it; 0 for the kernel proper
  * @n_requests, @request: (owned) the requests that match it, the oldest first
  */
@@ -59,6 +61,8 @@ typedef struct KtCallPoint {
     bool clone;
     uint64_t va, size;
     const char *name, *module;
+    const GsPrototype *proto;
+    uint8_t n_args;
     uint64_t module_va;
     unsigned n_requests;
     KtPointRequest **request;
@@ -71,7 +75,8 @@ typedef struct KtPointSet KtPointSet;
 KtPointSet *kt_point_set_new(const KtCallPoint *points, unsigned n);
 /** kt_point_set_free() - Free a set that nobody reads any more. */
 void kt_point_set_free(KtPointSet *s);
-/** kt_point_set_bytes() - Return the host memory of a set. */
+/** kt_point_set_bytes() - Return the host memory of a set, 0 for
+ *  NULL. */
 uint64_t kt_point_set_bytes(const KtPointSet *s);
 
 /** kt_point_set_page() - Return true if a translated block that begins at @va

@@ -165,7 +165,7 @@ void kt_capture_drop_boot(KtCapture *c)
     KtBoot *boot = c->boot;
 
     __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
-    kt_call_points_end_boot(c->shared.points);
+    kt_calls_end_boot(c->shared.watched);
     kt_pending_calls_clear(c->shared.calls);
     kt_return_sites_clear(c->shared.sites);
     for (unsigned i = 0; i < c->max_vcpus; i++) {

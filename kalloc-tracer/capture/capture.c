@@ -299,7 +299,7 @@ static void on_return(unsigned vcpu_index, void *udata)
     kt_pending_calls_expect(m.c->calls, m.sp_after);
     gs_unwind_expect(m.v->unwinder, m.ra);
     left = kt_pending_calls_pop(m.c->calls, m.sp_after, m.ra, &call);
-    if (!left) {
+    if (!kt_record_point_return(&m) && !left) {
         kt_vcpu_count(m.v, KT_CNT_RETURN_FOREIGN, 1);
     }
     while (left) {
@@ -523,7 +523,8 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->vcpu = g_aligned_alloc0(max_vcpus, sizeof(KtVcpu), 64);
     c->shared.sites = kt_return_sites_new();
     c->shared.calls = kt_pending_calls_new();
-    c->shared.points = kt_tracer_call_points(t);
+    c->shared.watched = kt_tracer_calls(t);
+    c->shared.points = c->shared.watched->points;
     kt_call_points_on_change(c->shared.points, on_points_changed, c);
     kt_tracer_add_check(t, KT_CHECK_CALLS, kt_pending_calls_check,
                         c->shared.calls);

@@ -212,14 +212,9 @@ static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
                     kt_record_unsure(hook));
 }
 
-/*
- * Make @m->ra a return site that is ready. A vCPU can find a site that another
- * vCPU has published but not yet made ready. It then invalidates the code
- * itself instead of waiting.
- *
- * Returns: false if the table is full.
- */
-static bool hook_return_site(KtHookCall *m)
+/* A vCPU can find a site that another vCPU has published but not yet made
+ * ready. It then invalidates the code itself instead of waiting. */
+bool kt_record_add_site(KtHookCall *m)
 {
     KtReturnSites *sites = m->c->sites;
     uint64_t *seen = &m->v->return_site[m->ra %
@@ -254,7 +249,7 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 {
     unsigned stale;
 
-    if (!hook_return_site(m) ||
+    if (!kt_record_add_site(m) ||
         !kt_pending_calls_push(m->c->calls, call, &stale)) {
         kt_record_drop_call(m, KT_CNT_CALL_DROPPED,
                             kt_role_allocates(m->boot->row[call->hook.v].role));
@@ -268,9 +263,7 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 static void save_module(KtHookCall *m, uint64_t va, bool added)
 {
     if (added) {
-        kt_call_points_add_module(m->c->points, va);
-        kt_vcpu_count(m->v, KT_CNT_CALLS_SKIPPED,
-                      kt_call_points_skipped(m->c->points));
+        kt_record_module(m, va, true);
         kt_tracer_save_module(m->c->tracer, m->c->kernel, va);
     } else {
         kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
@@ -355,8 +348,7 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         enter_rcu_queue(m, hook, id);
         break;
     case KT_ROLE_MODULE_DROP:
-        kt_call_points_remove_module(m->c->points,
-                                     kt_vcpu_arg(m->v, hook->ptr));
+        kt_record_module(m, kt_vcpu_arg(m->v, hook->ptr), false);
         kt_record_moment(m, KT_MOMENT_UNLOAD, kt_vcpu_arg(m->v, hook->ptr));
         kt_tracer_drop_module(m->c->tracer, m->c->kernel,
                               kt_vcpu_arg(m->v, hook->ptr));

@@ -71,6 +71,7 @@ typedef struct KtShared {
     KtReturnSites *sites;
     KtPendingCalls *calls;
     KtCallPoints *points;
+    KtCalls *watched;
     void (*kexec)(void);
     KtMoments moments;
 } KtShared;
@@ -119,6 +120,13 @@ GS_HOT bool kt_record_point(KtHookCall *m, const KtCallPoint *point);
 /** kt_record_log_found() - Read the log of a kernel that was just found. On a
  *  vCPU's thread. */
 void kt_record_log_found(KtBoot *boot);
+/** kt_record_point_return() - Record that the calls of call points that return
+ *  to @m->ra have returned. Returns: false if there are none. */
+GS_HOT bool kt_record_point_return(KtHookCall *m);
+/** kt_record_point_failed() - Record that the call that was just entered does
+ *  not run: fault rule @rule makes it return @value. */
+void kt_record_point_failed(KtHookCall *m, KtPointId point, uint64_t value,
+                            uint16_t rule);
 
 /** kt_record_return() - Record that @call has returned. @m->ra and @m->sp_after
  *  are set. */

@@ -87,16 +87,22 @@ static inline uint64_t kt_vcpu_reg(const KtVcpu *v, GsReg r)
     return *v->reg[r];
 }
 
+/** kt_vcpu_arg_reg() - Return the register of argument @n, 0 to 7. */
+static inline GsReg kt_vcpu_arg_reg(unsigned n)
+{
+    static const uint8_t order[] = {
+        GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3, GS_REG_ARG4,
+        GS_REG_ARG5, GS_REG_ARG6, GS_REG_ARG7
+    };
+
+    return (GsReg)order[n];
+}
+
 /** kt_vcpu_arg() - Return argument @n, 0 to 5, at a function's entry; 0 if @n
  *  is KT_NO_ARG. */
 static inline uint64_t kt_vcpu_arg(const KtVcpu *v, int n)
 {
-    static const uint8_t order[] = {
-        GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3, GS_REG_ARG4,
-        GS_REG_ARG5
-    };
-
-    return n >= 0 && n < 6 ? kt_vcpu_reg(v, order[n]) : 0;
+    return n >= 0 && n < 6 ? kt_vcpu_reg(v, kt_vcpu_arg_reg(n)) : 0;
 }
 
 /** kt_vcpu_count() - Add to a counter. The vCPU is the only writer, so the add

@@ -37,6 +37,9 @@ typedef struct Plugin {
     KtScriptJobs *script;       /* NULL: there is none */
 } Plugin;
 
+/* Most bytes of call records: a copy of them all has a length of 32 bits. */
+#define CALLS_MAX (2ull << 30)
+
 static Plugin *plugin;
 
 static const char loaded_twice[] =
@@ -390,6 +393,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     kt_tracer_on_second(p->tracer, on_second, p);
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder,
                                   p->given.profile, n_cpus, o->pages);
+    kt_calls_configure(p->tracer, MIN(o->calls, CALLS_MAX), n_cpus);
     kt_capture_set_types(p->capture, types, warn);
     kt_capture_set_log(p->capture, o->log);
     start_script(p, script);

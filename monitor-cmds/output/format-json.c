@@ -33,6 +33,11 @@ static void put_string(GString *s, const char *text)
     g_string_append_c(s, '"');
 }
 
+void mc_put_json_string(GString *s, const char *text)
+{
+    put_string(s, text);
+}
+
 static void put_address(GString *s, uint64_t va)
 {
     g_string_append(s, "\"0x");
@@ -584,5 +589,8 @@ const McFormat mc_format_json = {
     .ref = json_ref,
     .log = mc_json_log,
     .log_event = mc_json_log,
+    .call = mc_json_call,
+    .call_request = mc_json_call_request,
+    .call_point = mc_json_call_point,
     .sum = json_sum,
 };

@@ -531,5 +531,8 @@ const McFormat mc_format_text = {
     .ref = text_ref,
     .log = mc_text_log,
     .log_event = mc_text_log_event,
+    .call = mc_text_call,
+    .call_request = mc_text_call_request,
+    .call_point = mc_text_call_point,
     .sum = text_sum,
 };

@@ -119,6 +119,8 @@ typedef struct McLogRow {
     const char *module;
 } McLogRow;
 
+struct McCallRow;
+
 /** struct McStat - one line of ka stat. @unknown overrides @s, and a set @s
  *  overrides @u. @help may be NULL. */
 typedef struct McStat {
@@ -182,6 +184,8 @@ typedef struct McModule {
  * @ref: ka refs: a word outside of blocks points to offset @at of the block;
  *       @symbol (nullable): the variable that contains the word
  * @log: a line of the kernel's log; @log_event: the same among events
+ * @call: a call of ka calls
+ * @call_request, @call_point: rows of ka calls points
  * @sum: the end of a search: @n figures, @text is the same in words
  */
 typedef struct McFormat {
@@ -209,6 +213,9 @@ typedef struct McFormat {
     void (*ref)(McOut *o, const KtRef *ref, uint64_t at, const char *symbol);
     void (*log)(McOut *o, const McLogRow *row);
     void (*log_event)(McOut *o, const McLogRow *row);
+    void (*call)(McOut *o, const struct McCallRow *row);
+    void (*call_request)(McOut *o, const KtWatchInfo *r);
+    void (*call_point)(McOut *o, const KtPointInfo *p, uint64_t per_second);
     void (*sum)(McOut *o, McObjectId id, const McStat *figure, unsigned n,
                 const char *text);
 } McFormat;
@@ -276,6 +283,15 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose);
 void mc_put_hex(GString *s, uint64_t v, unsigned digits);
 /** mc_put_decimal() - append @v in decimal */
 void mc_put_decimal(GString *s, uint64_t v);
+/** mc_put_json_string() - append a string of JSON, in ASCII */
+void mc_put_json_string(GString *s, const char *text);
+/* A row of ka calls, as text and as JSON. */
+void mc_text_call(McOut *o, const struct McCallRow *row);
+void mc_text_call_request(McOut *o, const KtWatchInfo *r);
+void mc_text_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second);
+void mc_json_call(McOut *o, const struct McCallRow *row);
+void mc_json_call_request(McOut *o, const KtWatchInfo *r);
+void mc_json_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second);
 /** mc_put_word() - append untrusted bytes. A byte that is no visible ASCII
  *  character becomes \xNN, so that the text stays one word. */
 void mc_put_word(GString *s, const char *word);

@@ -20,6 +20,7 @@ typedef enum McForm {
     MC_FORM_KMEMLEAK,
     MC_FORM_TEXT,
     MC_FORM_FTRACE,
+    MC_FORM_CHROME,
     MC_FORM__COUNT
 } McForm;
 
@@ -43,6 +44,8 @@ typedef enum McForm {
  * @level: value of --level; 7, all levels, without it
  * @module: (owned, nullable) value of --module, a pattern
  * @after: value of --after
+ * @condition, @function: (owned, nullable) values of --if and --func
+ * @longer_us: value of --longer
  * @every: value of --every
  * @words: (owned strings) the words that are no options
  */
@@ -68,6 +71,8 @@ typedef struct McArgs {
     unsigned level;
     char *module;
     uint64_t after;
+    char *condition, *function;
+    uint64_t longer_us;
     uint64_t every;
     GPtrArray *words;
 } McArgs;
@@ -91,7 +96,8 @@ const char *mc_level_name(unsigned level);
 typedef bool McOptionSetFn(McArgs *args, const char *value, GError **errp);
 extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
 /* Those of values.c. */
-extern McOptionSetFn mc_set_format, mc_set_level, mc_set_module, mc_set_after;
+extern McOptionSetFn mc_set_format, mc_set_level, mc_set_module, mc_set_after,
+                     mc_set_condition, mc_set_function, mc_set_longer;
 
 /**
  * mc_parse() - parse a command line

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Values of options that only some commands have: --format, --level, --module
- * and --after.
+ * Values of options that only some commands have: --format, --level, --module,
+ * --after and those of ka calls.
  *
  * Called by the parser. No locks.
  */
@@ -14,13 +14,19 @@
 static const char *const form_names[MC_FORM__COUNT] = {
     [MC_FORM_KA] = "ka", [MC_FORM_KMEMLEAK] = "kmemleak",
     [MC_FORM_TEXT] = "text", [MC_FORM_FTRACE] = "ftrace",
+    [MC_FORM_CHROME] = "chrome",
 };
+
+#define FORMS_OF_CALLS \
+    (1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE | 1u << MC_FORM_CHROME)
 
 /* The forms of a command: all but those of leaks are named here. */
 static const struct {
     McCommandId command;
     unsigned forms;
 } forms_of[] = {
+    { MC_CMD_CALLS, FORMS_OF_CALLS },
+    { MC_CMD_CALLS_LIST, FORMS_OF_CALLS },
     { MC_CMD_LOG, 1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE },
 };
 #define FORMS_OF_LEAKS (1u << MC_FORM_KA | 1u << MC_FORM_KMEMLEAK)
@@ -128,4 +134,25 @@ bool mc_set_module(McArgs *args, const char *value, GError **errp)
 bool mc_set_after(McArgs *args, const char *value, GError **errp)
 {
     return mc_parse_decimal(value, "", &args->after, errp);
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+bool mc_set_condition(McArgs *args, const char *value, GError **errp)
+{
+    g_free(args->condition);
+    args->condition = g_strdup(value);
+    return true;
+}
+
+bool mc_set_function(McArgs *args, const char *value, GError **errp)
+{
+    g_free(args->function);
+    args->function = g_strdup(value);
+    return true;
+}
+
+bool mc_set_longer(McArgs *args, const char *value, GError **errp)
+{
+    return mc_parse_decimal(value, "us", &args->longer_us, errp);
 }

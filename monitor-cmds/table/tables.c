@@ -19,6 +19,11 @@
     (OPT(SINCE) | OPT(UNTIL) | OPT(TASK) | OPT(CACHE) | OPT(LAYER) | \
      OPT(STATE))
 
+#define OPTS_CALLS \
+    (OPT(SYMBOLS) | OPT(JSON) | OPT(LIMIT) | OPT(SINCE) | OPT(UNTIL) | \
+     OPT(TASK) | OPT(CPU) | OPT(FUNC) | OPT(MODULE) | OPT(FORMAT) | \
+     OPT(HELP))
+
 G_STATIC_ASSERT(MC_OPT__COUNT <= 64);
 
 const McCommand mc_commands[MC_CMD__COUNT] = {

@@ -3,7 +3,7 @@
  * Scripts of events for tests; the language is in events.h. Single-threaded.
  * An error in a script aborts.
  */
-#include "tests/lib/events.h"
+#include "tests/lib/call-statement.h"
 #include "tests/lib/fake-vm.h"
 #include "tests/lib/log-statement.h"
 
@@ -464,7 +464,7 @@ static const struct {
     { "count", do_count }, { "lost", do_lost }, { "vm", do_vm },
     { "reg", do_reg }, { "word", do_word }, { "text", do_text },
     { "load", do_load }, { "unload", do_unload }, { "inherit", do_inherit },
-    { "log", log_statement },
+    { "call", call_statement }, { "log", log_statement },
 };
 
 static void run_line(TestWorld *w, char *line)

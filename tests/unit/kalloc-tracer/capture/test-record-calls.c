@@ -13,9 +13,12 @@
 
 static uint32_t watch(FakeCapture *w, const char *text)
 {
-    const KtPointSpec spec = { .text = text, .use = KT_POINT_WATCH };
+    const KtWatchSpec spec = { .functions = text };
     g_autoptr(GError) err = NULL;
-    uint32_t id = kt_call_points_add(kt_tracer_call_points(w->t), &spec, &err);
+    uint32_t id;
+
+    kt_calls_configure(w->t, 1 << 20, 1);
+    id = kt_calls_add(w->t, kt_capture_kernel(w->capture), &spec, &err);
 
     g_assert_no_error(err);
     return id;
@@ -38,7 +41,7 @@ static void a_function_without_hook(void)
     call(w, 2, NOT_HOOKED, 1);
     call(w, 2, NOT_HOOKED, 2);
     g_assert_cmpuint(entered(w), ==, 2);
-    kt_call_points_remove(kt_tracer_call_points(w->t), KT_POINT_WATCH, id);
+    g_assert_cmpuint(kt_calls_remove(w->t, id), ==, 1);
     call(w, 2, NOT_HOOKED, 3);
     g_assert_cmpuint(entered(w), ==, 2);
 }

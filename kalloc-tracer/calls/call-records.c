@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Records of all vCPUs: see call-records.h. */
+#include "kalloc-tracer/calls/call-records.h"
+
+#include <string.h>
+
+#include "kalloc-tracer/calls/call-ring.h"
+
+#define POINTS          (UINT16_MAX + 1)
+
+/* What kt_call_records_open() allocates. */
+typedef struct Store {
+    KtOpenCalls *calls;
+    uint64_t last_ns;                   /* atomic */
+    uint64_t entered[POINTS];           /* atomic, by point */
+    uint64_t since_ns[POINTS];          /* atomic, by point; 0: never */
+    KtCallRing *ring[];                 /* by vCPU */
+} Store;
+
+struct KtCallRecords {
+    KtBudget *budget;
+    uint64_t bytes;
+    unsigned n_cpus;
+    GMutex lock;                        /* of opening */
+    Store *store;                       /* atomic; NULL: not open */
+};
+
+KtCallRecords *kt_call_records_new(KtBudget *budget)
+{
+    KtCallRecords *r = g_new0(KtCallRecords, 1);
+
+    r->budget = budget;
+    r->n_cpus = 1;
+    g_mutex_init(&r->lock);
+    return r;
+}
+
+static Store *store_of(const KtCallRecords *r)
+{
+    return __atomic_load_n(&r->store, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t store_bytes(const KtCallRecords *r)
+{
+    return sizeof(Store) + r->n_cpus * sizeof(KtCallRing *) + r->bytes +
+           kt_open_calls_bytes(r->n_cpus);
+}
+
+void kt_call_records_free(KtCallRecords *r)
+{
+    Store *s = r ? r->store : NULL;
+
+    for (unsigned i = 0; s && i < r->n_cpus; i++) {
+        kt_call_ring_free(s->ring[i]);
+    }
+    if (s) {
+        kt_open_calls_free(s->calls);
+        kt_budget_release(r->budget, KT_MEM_CALLS, store_bytes(r));
+        g_free(s);
+    }
+    if (r) {
+        g_mutex_clear(&r->lock);
+    }
+    g_free(r);
+}
+
+void kt_call_records_configure(KtCallRecords *r, uint64_t bytes,
+                               unsigned n_cpus)
+{
+    r->bytes = bytes;
+    r->n_cpus = n_cpus;
+}
+
+static Store *new_store(const KtCallRecords *r)
+{
+    Store *s = g_malloc0(sizeof(Store) + r->n_cpus * sizeof(KtCallRing *));
+
+    s->calls = kt_open_calls_new(r->budget, r->n_cpus);
+    for (unsigned i = 0; i < r->n_cpus; i++) {
+        s->ring[i] = kt_call_ring_new(r->bytes / r->n_cpus);
+    }
+    return s;
+}
+
+static bool open_locked(KtCallRecords *r, GError **errp)
+{
+    if (r->store) {
+        return true;
+    }
+    if (!r->bytes) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "calls cannot be watched: the plugin runs with calls=0");
+        return false;
+    }
+    if (!kt_budget_take(r->budget, KT_MEM_CALLS, store_bytes(r))) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "no room for %" G_GUINT64_FORMAT " MiB of call records "
+                    "within mem=: use a smaller calls=SIZE", r->bytes >> 20);
+        return false;
+    }
+    __atomic_store_n(&r->store, new_store(r), __ATOMIC_RELEASE);
+    return true;
+}
+
+bool kt_call_records_open(KtCallRecords *r, GError **errp)
+{
+    bool ok;
+
+    g_mutex_lock(&r->lock);
+    ok = open_locked(r, errp);
+    g_mutex_unlock(&r->lock);
+    return ok;
+}
+
+/* ---- vCPUs --------------------------------------------------------------- */
+
+KtOpenCalls *kt_call_records_calls(const KtCallRecords *r)
+{
+    const Store *s = store_of(r);
+
+    return s ? s->calls : NULL;
+}
+
+void kt_call_records_enter(KtCallRecords *r, KtPointId id, uint64_t ns)
+{
+    Store *s = store_of(r);
+
+    __atomic_store_n(&s->last_ns, ns, __ATOMIC_RELAXED);
+    if (!__atomic_fetch_add(&s->entered[id.v], 1, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&s->since_ns[id.v], ns, __ATOMIC_RELAXED);
+    }
+}
+
+unsigned kt_call_records_put(KtCallRecords *r, const KtCall *call,
+                             const uint64_t *args, const uint8_t *extra)
+{
+    return kt_call_ring_put(store_of(r)->ring[call->cpu % r->n_cpus], call,
+                            args, extra);
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+uint64_t kt_call_records_entered(const KtCallRecords *r, KtPointId id,
+                                 uint64_t *since_ns)
+{
+    const Store *s = store_of(r);
+
+    *since_ns = s ? __atomic_load_n(&s->since_ns[id.v], __ATOMIC_RELAXED) : 0;
+    return s ? __atomic_load_n(&s->entered[id.v], __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t kt_call_records_last_ns(const KtCallRecords *r)
+{
+    const Store *s = store_of(r);
+
+    return s ? __atomic_load_n(&s->last_ns, __ATOMIC_RELAXED) : 0;
+}
+
+void kt_call_records_stats(const KtCallRecords *r, KtCallsStats *out)
+{
+    const Store *s = store_of(r);
+
+    *out = (KtCallsStats) {
+        .bytes = s ? store_bytes(r) : 0, .n_cpus = r->n_cpus,
+    };
+    for (unsigned i = 0; s && i < r->n_cpus; i++) {
+        out->kept += kt_call_ring_count(s->ring[i]);
+    }
+    out->unfinished = s ? kt_open_calls_count(s->calls) : 0;
+}
+
+static void add_open(const KtOpenCall *c, void *opaque)
+{
+    GByteArray *out = opaque;
+    KtCall call = c->call;
+    static const uint8_t pad[8];
+
+    call.flags |= KT_CALL_UNFINISHED;
+    call.seq = UINT64_MAX;
+    g_byte_array_append(out, (const uint8_t *)&call, sizeof(call));
+    g_byte_array_append(out, (const uint8_t *)c->args, call.n_args * 8u);
+    g_byte_array_append(out, c->extra, call.n_extra);
+    g_byte_array_append(out, pad, -call.n_extra & 7u);
+}
+
+/* Calls that return meanwhile are in the rings, so those under way are read
+ * first; such a call is then listed twice and filtered by drop_twins(). */
+static GByteArray *copy_all(KtCallRecords *r, Store *s)
+{
+    GByteArray *out = g_byte_array_new();
+
+    kt_open_calls_foreach(s->calls, add_open, out);
+    for (unsigned i = 0; i < r->n_cpus; i++) {
+        uint64_t pos = 0;
+
+        while (kt_call_ring_read(s->ring[i], &pos, out)) {
+        }
+    }
+    return out;
+}
+
+static gint by_start(gconstpointer pa, gconstpointer pb)
+{
+    const KtCall *a = *(const KtCall *const *)pa;
+    const KtCall *b = *(const KtCall *const *)pb;
+
+    if (a->start_ns != b->start_ns) {
+        return a->start_ns < b->start_ns ? -1 : 1;
+    }
+    if (a->cpu != b->cpu) {
+        return a->cpu < b->cpu ? -1 : 1;
+    }
+    return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+/* Return the records in the order of their entries (owned array, borrowed
+ * elements). */
+static GPtrArray *sorted(const GByteArray *bytes)
+{
+    GPtrArray *calls = g_ptr_array_new();
+
+    for (uint64_t at = 0; at < bytes->len;) {
+        const KtCall *call = (const KtCall *)(bytes->data + at);
+
+        g_ptr_array_add(calls, (void *)call);
+        at += kt_call_bytes(call);
+    }
+    g_ptr_array_sort(calls, by_start);
+    return calls;
+}
+
+/* Return true if @a was under way when it was read, and @b is its record. */
+static bool are_twins(const KtCall *a, const KtCall *b)
+{
+    return b->seq == UINT64_MAX && a->start_ns == b->start_ns &&
+           a->point.v == b->point.v && a->task.v == b->task.v &&
+           a->caller == b->caller;
+}
+
+void kt_call_records_foreach(KtCallRecords *r, KtCallFn fn, void *opaque)
+{
+    g_autoptr(GByteArray) bytes = NULL;
+    g_autoptr(GPtrArray) calls = NULL;
+    Store *s = store_of(r);
+    const KtCall *last = NULL;
+    bool more = true;
+
+    if (!s) {
+        return;
+    }
+    bytes = copy_all(r, s);
+    calls = sorted(bytes);
+    for (unsigned i = 0; more && i < calls->len; i++) {
+        const KtCallView v = kt_call_view(calls->pdata[i]);
+
+        if (!last || !are_twins(last, v.call)) {
+            more = fn(&v, opaque);
+        }
+        last = v.call;
+    }
+}
+
+void kt_call_records_clear(KtCallRecords *r)
+{
+    Store *s = store_of(r);
+
+    for (unsigned i = 0; s && i < r->n_cpus; i++) {
+        kt_call_ring_clear(s->ring[i]);
+    }
+}
+
+void kt_call_records_end_boot(KtCallRecords *r)
+{
+    Store *s = store_of(r);
+
+    kt_call_records_clear(r);
+    if (s) {
+        kt_open_calls_clear(s->calls);
+        memset(s->entered, 0, sizeof(s->entered));
+        memset(s->since_ns, 0, sizeof(s->since_ns));
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Watch: the options of a request for call records, compiled: which calls of
+ * its functions are recorded. QEMU-free.
+ *
+ *     entry:  caller in --module?  --if (if it needs no result)?
+ *     return: --if, --errors, --longer?
+ *
+ * A watch does not change, except for the areas of its module. Any thread.
+ */
+#ifndef KT_WATCH_H
+#define KT_WATCH_H
+
+#include "kalloc-tracer/api/kt-calls.h"
+
+struct KtCondition;
+
+/**
+ * struct KtWatch - the options
+ * @text: what the user asked for, options included
+ * @module: (nullable) only calls from this module
+ * @n_areas, @area: (atomic) where it is loaded; 0: it is not
+ * @condition: (nullable)
+ * @at_return: @condition needs the result
+ * @errors, @stack, @longer_ns: as in KtWatchSpec
+ */
+typedef struct KtWatch {
+    char *text;
+    char *module;
+    unsigned n_areas;
+    GsModuleArea area[GS_MODULE_AREAS_MAX];
+    struct KtCondition *condition;
+    bool at_return;
+    bool errors, stack;
+    uint64_t longer_ns;
+} KtWatch;
+
+/** kt_watch_new() - (owned) Compile the options of @spec; NULL on error. */
+KtWatch *kt_watch_new(const KtWatchSpec *spec, GError **errp);
+/** kt_watch_free() - Free a KtWatch; a GDestroyNotify. */
+void kt_watch_free(void *watch);
+/** kt_watch_set_module() - Set where the watch's module is, if @module is that
+ *  one; @module->live is false: it is about to be unloaded. */
+void kt_watch_set_module(KtWatch *w, const GsModule *module);
+
+/**
+ * struct KtWatchFacts - a call, for the options
+ * @call, @args: the record; the result is valid at the return
+ * @pid: of the task; -1: unknown
+ * @proto: (nullable) of the function
+ */
+typedef struct KtWatchFacts {
+    const KtCall *call;
+    const uint64_t *args;
+    int64_t pid;
+    const GsPrototype *proto;
+} KtWatchFacts;
+
+/** kt_watch_wants_caller() - Return true if calls from @caller are recorded. */
+GS_HOT bool kt_watch_wants_caller(const KtWatch *w, uint64_t caller);
+/** kt_watch_wants_entry() - Does the condition want the call, at its entry? YES
+ *  if that is decided at the return; UNKNOWN if it needs an unknown value or
+ *  divides by zero. */
+GS_HOT KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtWatchFacts *f);
+/** kt_watch_wants_return() - Do the options that need the result want it? */
+GS_HOT KtAnswer kt_watch_wants_return(const KtWatch *w,
+                                      const KtWatchFacts *f);
+
+/** kt_call_failed() - Does the result mean an error by its type? Without a
+ *  prototype: an error pointer, or a negative error number of 32 or 64
+ *  bits. */
+bool kt_call_failed(const GsPrototype *proto, uint64_t result);
+
+#endif /* KT_WATCH_H */

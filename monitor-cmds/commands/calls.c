@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka calls: watch functions, and list their calls.
+ *
+ * Called through mc_run(). Records are copied, and printed without a lock.
+ */
+#include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/format-calls.h"
+
+#include <string.h>
+
+/* A function that is called more often than this slows the guest. */
+#define OFTEN_PER_SECOND 200000u
+
+static bool is_live(const McOut *out, GError **errp)
+{
+    if (out->ctx->journal) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "calls are recorded in a running VM; a journal does not "
+                    "have them");
+    }
+    return !out->ctx->journal;
+}
+
+/* ---- ka calls ------------------------------------------------------------ */
+
+/**
+ * struct Listing - a listing of calls
+ * @bytes: (owned) copies of the records, one after another
+ * @at: (owned) position of each in @bytes
+ * @left: calls that match and are beyond the limit
+ */
+typedef struct Listing {
+    McOut *out;
+    const McArgs *args;
+    GByteArray *bytes;
+    GArray *at;
+    uint64_t left;
+} Listing;
+
+static bool passes_module(const McArgs *args, const McOut *out,
+                          const KtCall *call)
+{
+    GsSymbol sym;
+
+    return !args->module ||
+           (out->ctx->kernel &&
+            gs_kernel_symbolize_at(out->ctx->kernel, call->caller, call->era,
+                                   &sym) &&
+            sym.module && mc_match(args->module, sym.module));
+}
+
+static bool passes_task(const McFilter *f, KtTracer *t, KtTaskId task)
+{
+    char comm[17];
+    uint32_t pid;
+
+    if (!f->has_pid && !f->task) {
+        return true;
+    }
+    return kt_tracer_task(t, task, &pid, comm) &&
+           (f->has_pid ? pid == f->pid : mc_match(f->task, comm));
+}
+
+/* Marks of sessions have no function and no caller. */
+static bool passes_function(const Listing *l, const KtCall *call)
+{
+    KtPointName name = { .name = "?" };
+
+    if (call->flags & (KT_CALL_BEGIN | KT_CALL_END)) {
+        return !l->args->function;
+    }
+    kt_call_point_name(l->out->ctx->tracer, call->point, &name);
+    return (!l->args->function || mc_match(l->args->function, name.name)) &&
+           passes_module(l->args, l->out, call);
+}
+
+static bool passes(const Listing *l, const KtCall *call)
+{
+    const McFilter *f = &l->args->filter;
+    uint64_t us = call->start_ns / 1000;
+
+    return (!f->has_time || (us >= f->since && us <= f->until)) &&
+           (!mc_given(l->args, MC_OPT_CPU) || call->cpu == l->args->cpu) &&
+           passes_task(f, l->out->ctx->tracer, call->task) &&
+           passes_function(l, call);
+}
+
+static bool add_call(const KtCallView *v, void *opaque)
+{
+    Listing *l = opaque;
+    guint at = l->bytes->len;
+
+    if (!passes(l, v->call)) {
+        return true;
+    }
+    if (l->at->len >= l->args->limit) {
+        l->left++;
+        return true;
+    }
+    g_array_append_val(l->at, at);
+    g_byte_array_append(l->bytes, (const uint8_t *)v->call, sizeof(KtCall));
+    g_byte_array_append(l->bytes, (const uint8_t *)v->args,
+                        v->call->n_args * 8u);
+    g_byte_array_append(l->bytes, v->extra, v->call->n_extra);
+    g_byte_array_set_size(l->bytes, (l->bytes->len + 7) & ~7u);
+    return true;
+}
+
+static KtCallView view_at(const Listing *l, unsigned i)
+{
+    const uint8_t *from = l->bytes->data + g_array_index(l->at, guint, i);
+    const KtCall *call = (const KtCall *)from;
+    const uint64_t *args = (const uint64_t *)(from + sizeof(*call));
+
+    return (KtCallView) { call, args, (const uint8_t *)(args + call->n_args) };
+}
+
+/* Return (owned) the rows. Other programs want names of callers. */
+static GArray *make_rows(const Listing *l)
+{
+    GArray *rows = g_array_new(false, false, sizeof(McCallRow));
+    const McContext *ctx = l->out->ctx;
+    const GsKernel *k = l->args->form == MC_FORM_TEXT ? l->out->symbols :
+                                                        ctx->kernel;
+
+    for (unsigned i = 0; i < l->at->len; i++) {
+        const KtCallView v = view_at(l, i);
+        McCallRow row;
+
+        mc_call_row(&row, ctx->tracer, k, &v);
+        g_array_append_val(rows, row);
+    }
+    return rows;
+}
+
+static void print_lines(McOut *out, const GArray *rows, uint64_t left)
+{
+    for (unsigned i = 0; i < rows->len && !out->closed; i++) {
+        out->format->call(out, &g_array_index(rows, McCallRow, i));
+    }
+    if (left) {
+        out->format->more(out, left);
+    }
+}
+
+static void print_none(McOut *out, const McArgs *args)
+{
+    KtCallsStats stats;
+
+    kt_calls_stats(out->ctx->tracer, &stats);
+    out->format->none(out, stats.kept + stats.unfinished ?
+                      "no calls match" : stats.bytes ?
+                      "no calls were recorded" :
+                      "no calls: ka calls add <func> watches a function");
+}
+
+static void print_listing(Listing *l)
+{
+    g_autoptr(GArray) rows = make_rows(l);
+    McCallList list = { .rows = rows };
+    KtCallsStats stats;
+
+    kt_calls_stats(l->out->ctx->tracer, &stats);
+    list.written = stats.recorded;
+    list.n_cpus = stats.n_cpus;
+    if (l->args->form == MC_FORM_FTRACE) {
+        mc_calls_as_ftrace(l->out, &list);
+    } else if (l->args->form == MC_FORM_CHROME) {
+        mc_calls_as_chrome(l->out, &list);
+    } else if (rows->len) {
+        print_lines(l->out, rows, l->left);
+    } else {
+        print_none(l->out, l->args);
+    }
+}
+
+bool mc_cmd_calls(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autoptr(GArray) at = g_array_new(false, false, sizeof(guint));
+    Listing l = { .out = out, .args = args, .bytes = bytes, .at = at };
+
+    if (!is_live(out, errp)) {
+        return false;
+    }
+    if (args->form != MC_FORM_TEXT && mc_given(args, MC_OPT_JSON)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "-j prints the form text; omit --format %s",
+                    mc_form_name(args->form));
+        return false;
+    }
+    kt_query_calls(out->ctx->tracer, add_call, &l);
+    print_listing(&l);
+    return true;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static bool find_request(const KtWatchInfo *info, void *opaque)
+{
+    KtWatchInfo *want = opaque;
+
+    if (info->id == want->id) {
+        want->n_points = info->n_points;
+    }
+    return info->id != want->id;
+}
+
+bool mc_cmd_calls_add(McOut *out, const McArgs *args, GError **errp)
+{
+    const KtWatchSpec spec = {
+        .functions = args->name, .module = args->module,
+        .condition = args->condition, .longer_ns = args->longer_us * 1000,
+        .errors = mc_given(args, MC_OPT_ERRORS),
+        .stack = mc_given(args, MC_OPT_STACK),
+    };
+    const McContext *ctx = out->ctx;
+    KtWatchInfo info = { 0 };
+
+    if (!is_live(out, errp)) {
+        return false;
+    }
+    info.id = kt_calls_add(ctx->tracer, ctx->kernel_found ? ctx->kernel : NULL,
+                           &spec, errp);
+    if (!info.id) {
+        return false;
+    }
+    kt_calls_requests(ctx->tracer, find_request, &info);
+    mc_out_printf(out, "request %u: %u function%s watched%s", info.id,
+                  info.n_points, info.n_points == 1 ? " is" : "s are",
+                  info.n_points ? "" : ctx->kernel_found ?
+                  "; the module is not loaded yet" :
+                  "; the kernel is not known yet");
+    return true;
+}
+
+bool mc_cmd_calls_del(McOut *out, const McArgs *args, GError **errp)
+{
+    bool all = !strcmp(args->name, "all");
+    uint64_t id = 0;
+    unsigned n;
+
+    if (!is_live(out, errp) ||
+        (!all && !mc_parse_decimal(args->name, "", &id, errp))) {
+        return false;
+    }
+    n = all || (id && id <= UINT32_MAX) ?
+        kt_calls_remove(out->ctx->tracer, id) : 0;
+    if (!n && !all) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "there is no request %s; ka calls points lists them",
+                    args->name);
+        return false;
+    }
+    mc_out_printf(out, "%u request%s ended", n, n == 1 ? "" : "s");
+    return true;
+}
+
+bool mc_cmd_calls_clear(McOut *out, const McArgs *args, GError **errp)
+{
+    KtCallsStats stats;
+
+    if (!is_live(out, errp)) {
+        return false;
+    }
+    kt_calls_stats(out->ctx->tracer, &stats);
+    kt_calls_clear(out->ctx->tracer);
+    mc_out_printf(out, "dropped %" PRIu64 " calls", stats.kept);
+    return true;
+}
+
+/* ---- ka calls points ----------------------------------------------------- */
+
+typedef struct Points {
+    McOut *out;
+    uint64_t now_ns;
+    unsigned requests;
+    GString *often;
+} Points;
+
+static bool print_request(const KtWatchInfo *info, void *opaque)
+{
+    Points *p = opaque;
+
+    p->out->format->call_request(p->out, info);
+    p->requests++;
+    return true;
+}
+
+static bool print_point(const KtPointInfo *info, void *opaque)
+{
+    Points *p = opaque;
+    uint64_t ns = p->now_ns > info->since_ns ? p->now_ns - info->since_ns : 0;
+    uint64_t ms = ns / 1000000;
+    uint64_t per_second = ms ? info->calls * 1000 / ms : 0;
+
+    p->out->format->call_point(p->out, info, per_second);
+    if (per_second > OFTEN_PER_SECOND) {
+        g_string_append_printf(p->often, "%s%s", p->often->len ? ", " : "",
+                               info->name.name);
+    }
+    return true;
+}
+
+bool mc_cmd_calls_points(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GString) often = g_string_new(NULL);
+    Points p = { .out = out, .often = often };
+
+    if (!is_live(out, errp)) {
+        return false;
+    }
+    p.now_ns = kt_calls_last_ns(out->ctx->tracer);
+    kt_calls_requests(out->ctx->tracer, print_request, &p);
+    kt_calls_points(out->ctx->tracer, print_point, &p);
+    if (!p.requests) {
+        out->format->none(out, "no function is watched");
+    }
+    if (often->len && !mc_given(args, MC_OPT_JSON)) {
+        mc_out_printf(out, "more than %u calls a second slow the guest: %s",
+                      OFTEN_PER_SECOND, often->str);
+    }
+    return true;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls as trace events in JSON, for Perfetto, chrome://tracing and speedscope:
+ *
+ *     [
+ *     {"ph":"M","pid":6416,"tid":6416,"name":"thread_name","args":{...}},
+ *     {"ph":"X","ts":805997615.000,"dur":3.000,"pid":6416,"tid":6416, ...},
+ *     {"ph":"B", ...}   a call that has not returned
+ *     {"ph":"i", ...}   begin and end of a session
+ *     ]
+ *
+ * An event is one line, and every line but the last event's ends with ",", so a
+ * file that was cut after a line can be read. Values of 64 bits are strings: a
+ * number of JSON would lose bits. Bytes that are no ASCII become U+FFFD.
+ *
+ * The idle task has pid 0 on each vCPU; it gets a thread of its own for each.
+ */
+#include "monitor-cmds/output/format-calls.h"
+
+#define IDLE_TID 0x40000000u
+
+typedef struct Chrome {
+    McOut *o;
+    GHashTable *named;          /* threads whose name was printed */
+    bool any;
+} Chrome;
+
+static void put_string(GString *s, const char *text)
+{
+    g_string_append_c(s, '"');
+    for (; *text; text++) {
+        unsigned char c = *text;
+
+        if (c == '"' || c == '\\') {
+            g_string_append_c(s, '\\');
+            g_string_append_c(s, c);
+        } else if (c < 0x20) {
+            g_string_append(s, "\\u");
+            mc_put_hex(s, c, 4);
+        } else if (c >= 0x7f) {
+            g_string_append(s, "\\ufffd");
+        } else {
+            g_string_append_c(s, c);
+        }
+    }
+    g_string_append_c(s, '"');
+}
+
+static uint32_t tid_of(const McCallRow *row)
+{
+    return row->has_task && row->pid ? row->pid :
+                                       IDLE_TID + row->view.call->cpu;
+}
+
+static void begin_event(Chrome *c)
+{
+    if (c->any) {
+        g_string_append_c(c->o->line, ',');
+        mc_out_end_line(c->o);
+    }
+    c->any = true;
+}
+
+static void put_thread(Chrome *c, const McCallRow *row)
+{
+    uint32_t tid = tid_of(row);
+    g_autofree char *idle = g_strdup_printf("swapper/%u",
+                                            row->view.call->cpu);
+
+    if (!g_hash_table_add(c->named, GUINT_TO_POINTER(tid))) {
+        return;
+    }
+    begin_event(c);
+    g_string_append_printf(c->o->line, "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,"
+                           "\"name\":\"thread_name\",\"args\":{\"name\":",
+                           row->has_task ? row->pid : 0, tid);
+    put_string(c->o->line, tid >= IDLE_TID ? idle : row->comm);
+    g_string_append(c->o->line, "}}");
+}
+
+static void put_time(GString *s, const char *key, uint64_t ns)
+{
+    g_string_append_printf(s, ",\"%s\":%" PRIu64 ".%03" PRIu64, key, ns / 1000,
+                           ns % 1000);
+}
+
+static void put_head(Chrome *c, const McCallRow *row, const char *phase,
+                     const char *name)
+{
+    g_string_append_printf(c->o->line, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u",
+                           phase, row->has_task ? row->pid : 0, tid_of(row));
+    put_time(c->o->line, "ts", row->view.call->start_ns);
+    g_string_append(c->o->line, ",\"name\":");
+    put_string(c->o->line, name);
+}
+
+static void put_mark(Chrome *c, const McCallRow *row)
+{
+    g_autofree char *module = mc_call_mark_module(row);
+    g_autofree char *name = g_strdup_printf(
+        "%s %s", module,
+        row->view.call->flags & KT_CALL_BEGIN ? "begins" : "ends");
+
+    put_head(c, row, "i", name);
+    g_string_append(c->o->line, ",\"cat\":\"session\",\"s\":\"g\"}");
+}
+
+static void put_arg(void *opaque, const char *name, const char *value)
+{
+    GString *s = opaque;
+
+    put_string(s, name);
+    g_string_append_c(s, ':');
+    put_string(s, value);
+    g_string_append_c(s, ',');
+}
+
+static void put_call(Chrome *c, const McCallRow *row)
+{
+    const KtCall *call = row->view.call;
+    bool open = call->flags & KT_CALL_UNFINISHED;
+    g_autoptr(GString) text = g_string_new(NULL);
+    GString *s = c->o->line;
+
+    put_head(c, row, open ? "B" : "X", row->name.name);
+    if (!open) {
+        put_time(s, "dur", call->took_ns);
+    }
+    g_string_append_printf(s, ",\"cat\":\"%s\",\"args\":{",
+                           call->flags & KT_CALL_INJECTED ? "injected" :
+                                                            "call");
+    mc_call_foreach_arg(row, put_arg, s);
+    if (mc_put_call_result(text, row)) {
+        put_arg(s, "result", text->str);
+    }
+    g_string_truncate(text, 0);
+    mc_put_call_caller(text, row);
+    g_string_append(s, "\"caller\":");
+    put_string(s, text->str + 3);
+    g_string_append(s, "}}");
+}
+
+void mc_calls_as_chrome(McOut *o, const McCallList *list)
+{
+    g_autoptr(GHashTable) named = g_hash_table_new(NULL, NULL);
+    Chrome c = { .o = o, .named = named };
+
+    mc_out_printf(o, "[");
+    for (unsigned i = 0; i < list->rows->len && !o->closed; i++) {
+        const McCallRow *row = &g_array_index(list->rows, McCallRow, i);
+
+        put_thread(&c, row);
+        begin_event(&c);
+        if (mc_call_is_mark(row)) {
+            put_mark(&c, row);
+        } else {
+            put_call(&c, row);
+        }
+    }
+    if (c.any) {
+        mc_out_end_line(o);
+    }
+    mc_out_printf(o, "]");
+}

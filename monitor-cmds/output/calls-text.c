@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Arguments, result and caller of a call: see calls-text.h. */
+#include "monitor-cmds/output/calls-text.h"
+
+#include <string.h>
+
+#include "monitor-cmds/output/errno-name.h"
+
+void mc_call_row(McCallRow *row, KtTracer *t, const GsKernel *kernel,
+                 const KtCallView *view)
+{
+    *row = (McCallRow) { .view = *view, .kernel = kernel };
+    if (!kt_call_point_name(t, view->call->point, &row->name)) {
+        row->name.name = "?";
+    }
+    row->has_task = kt_tracer_task(t, view->call->task, &row->pid, row->comm);
+}
+
+bool mc_call_is_mark(const McCallRow *row)
+{
+    return row->view.call->flags & (KT_CALL_BEGIN | KT_CALL_END);
+}
+
+char *mc_call_mark_module(const McCallRow *row)
+{
+    return g_strndup((const char *)row->view.extra, row->view.call->n_extra);
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+/* Append a number by its type: pointers and unsigned words in hex, the rest in
+ * decimal, error numbers by name. */
+static void put_number(GString *s, const GsParam *param, int64_t v)
+{
+    const char *error = v < 0 && v >= -4095 ? mc_errno_name(-v) : NULL;
+
+    if (error && (param->is_signed || param->kind == GS_VALUE_POINTER)) {
+        g_string_append_printf(s, "-%s", error);
+    } else if (param->kind == GS_VALUE_BOOL) {
+        g_string_append(s, v ? "true" : "false");
+    } else if (param->kind == GS_VALUE_POINTER && !v) {
+        g_string_append(s, "NULL");
+    } else if (param->kind == GS_VALUE_POINTER ||
+               (!param->is_signed && (uint64_t)v > UINT16_MAX)) {
+        g_string_append_printf(s, "0x%" PRIx64, (uint64_t)v);
+    } else {
+        g_string_append_printf(s, "%" PRId64, v);
+    }
+}
+
+static void put_word(GString *s, const GsParam *param, uint64_t word)
+{
+    int64_t v;
+
+    if (gs_param_number(param, word, &v)) {
+        put_number(s, param, v);
+    } else {
+        g_string_append(s, "?");
+    }
+}
+
+/* Append the value of a parameter; "?" if its place was not recorded. */
+static void put_param(GString *s, const McCallRow *row, const GsParam *param)
+{
+    const GsPlace *at = &param->place;
+    int arg = at->kind == GS_PLACE_REGISTERS && at->words == 1 ?
+              kt_call_arg_of(at->reg[0]) : -1;
+
+    if (arg >= 0 && arg < row->view.call->n_args && !at->by_address) {
+        put_word(s, param, row->view.args[arg]);
+    } else {
+        g_string_append(s, "?");
+    }
+}
+
+static void each_register(const McCallRow *row, McCallArgFn *fn, void *opaque)
+{
+    for (unsigned i = 0; i < row->view.call->n_args; i++) {
+        g_autofree char *name = g_strdup_printf("arg%u", i);
+        g_autofree char *value = g_strdup_printf("0x%" PRIx64,
+                                                 row->view.args[i]);
+
+        fn(opaque, name, value);
+    }
+}
+
+void mc_call_foreach_arg(const McCallRow *row, McCallArgFn *fn, void *opaque)
+{
+    g_autoptr(GString) value = g_string_new(NULL);
+    const GsParam *param;
+
+    if (!row->name.proto) {
+        each_register(row, fn, opaque);
+        return;
+    }
+    for (unsigned i = 0; (param = gs_prototype_param(row->name.proto, i));
+         i++) {
+        g_autofree char *unnamed = g_strdup_printf("arg%u", i);
+
+        g_string_truncate(value, 0);
+        put_param(value, row, param);
+        fn(opaque, param->name ? param->name : unnamed, value->str);
+    }
+}
+
+static void put_arg(void *opaque, const char *name, const char *value)
+{
+    GString *s = opaque;
+
+    if (s->len && s->str[s->len - 1] != '(') {
+        g_string_append(s, ", ");
+    }
+    g_string_append_printf(s, "%s=%s", name, value);
+}
+
+void mc_put_call_args(GString *s, const McCallRow *row)
+{
+    mc_call_foreach_arg(row, put_arg, s);
+}
+
+bool mc_put_call_result(GString *s, const McCallRow *row)
+{
+    const GsParam *result = row->name.proto ?
+                            gs_prototype_result(row->name.proto) : NULL;
+
+    if (row->view.call->flags & KT_CALL_UNFINISHED ||
+        (result && result->kind == GS_VALUE_VOID)) {
+        return false;
+    }
+    if (result) {
+        put_word(s, result, row->view.call->result);
+    } else {
+        g_string_append_printf(s, "0x%" PRIx64, row->view.call->result);
+    }
+    return true;
+}
+
+void mc_put_call_caller(GString *s, const McCallRow *row)
+{
+    const McFrame frame = {
+        .pc = row->view.call->caller, .era = row->view.call->era,
+    };
+
+    g_string_append(s, "<- ");
+    if (row->kernel) {
+        mc_put_pc(s, row->kernel, &frame);
+    } else {
+        mc_put_hex(s, frame.pc, 16);
+    }
+}
+
+/* ---- rows as text -------------------------------------------------------- */
+
+static void put_where(McOut *o, const McCallRow *row)
+{
+    g_string_append_printf(o->line, "@%" PRIu64 "us cpu%u ",
+                           row->view.call->start_ns / 1000,
+                           row->view.call->cpu);
+    if (row->has_task) {
+        mc_put_word(o->line, row->comm);
+        g_string_append_printf(o->line, "-%" PRIu32 " ", row->pid);
+    } else {
+        g_string_append(o->line, "? ");
+    }
+}
+
+static void put_mark(McOut *o, const McCallRow *row)
+{
+    g_autofree char *module = mc_call_mark_module(row);
+
+    g_string_append(o->line, "session of ");
+    mc_put_word(o->line, module);
+    g_string_append(o->line, row->view.call->flags & KT_CALL_BEGIN ?
+                    " begins" : " ends");
+}
+
+static void put_end_of_call(McOut *o, const McCallRow *row)
+{
+    const KtCall *call = row->view.call;
+    g_autoptr(GString) result = g_string_new(NULL);
+
+    if (mc_put_call_result(result, row)) {
+        g_string_append_printf(o->line, " = %s", result->str);
+    }
+    if (call->flags & KT_CALL_UNFINISHED) {
+        g_string_append(o->line, " not returned");
+    } else if (call->flags & KT_CALL_INJECTED) {
+        g_string_append_printf(o->line, " INJECTED rule=%u", call->rule);
+    } else {
+        g_string_append_printf(o->line, " %" PRIu64 "us",
+                               call->took_ns / 1000);
+    }
+    if (call->flags & KT_CALL_IRQ) {
+        g_string_append(o->line, " irq");
+    }
+}
+
+static void put_stack(McOut *o, KtStackId id)
+{
+    const McStack stack = mc_stack(o->ctx->tracer, id);
+
+    for (unsigned i = 0; i < stack.n; i++) {
+        const McFrame frame = mc_frame(&stack, i);
+
+        g_string_append(o->line, i ? " " : " stack[");
+        mc_put_pc(o->line, o->symbols, &frame);
+    }
+    if (stack.n) {
+        g_string_append_c(o->line, ']');
+    }
+}
+
+void mc_text_call(McOut *o, const McCallRow *row)
+{
+    put_where(o, row);
+    if (mc_call_is_mark(row)) {
+        put_mark(o, row);
+    } else {
+        g_string_append_printf(o->line, "%s(", row->name.name);
+        mc_put_call_args(o->line, row);
+        g_string_append_c(o->line, ')');
+        put_end_of_call(o, row);
+        g_string_append_c(o->line, ' ');
+        mc_put_call_caller(o->line, row);
+        put_stack(o, row->view.call->stack);
+    }
+    mc_out_end_line(o);
+}
+
+void mc_text_call_request(McOut *o, const KtWatchInfo *r)
+{
+    mc_out_printf(o, "%u: ka calls add %s (%u function%s)", r->id, r->text,
+                  r->n_points, r->n_points == 1 ? "" : "s");
+}
+
+void mc_text_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second)
+{
+    mc_out_printf(o, "%016" PRIx64 " %s%s%s%s request=%u calls=%" PRIu64
+                  " per_second=%" PRIu64 "%s", p->va, p->name.name,
+                  p->name.module ? "[" : "",
+                  p->name.module ? p->name.module : "",
+                  p->name.module ? "]" : "", p->request, p->calls, per_second,
+                  p->name.proto ? "" : " raw registers");
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/lib/call-statement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kalloc-tracer/calls/calls.h"
+
+static const char *text(GHashTable *a, const char *key, const char *none)
+{
+    const char *s = g_hash_table_lookup(a, key);
+
+    return s ? s : none;
+}
+
+static uint64_t number(GHashTable *a, const char *key, int base)
+{
+    return g_ascii_strtoull(text(a, key, ""), NULL, base);
+}
+
+static KtStackId read_stack(KtTracer *t, GHashTable *a)
+{
+    g_auto(GStrv) words = g_strsplit(text(a, "stack", ""), ",", KT_MAX_FRAMES);
+    uint64_t frames[KT_MAX_FRAMES];
+    unsigned n = 0;
+
+    for (; words[n]; n++) {
+        frames[n] = g_ascii_strtoull(words[n], NULL, 16);
+    }
+    return n ? kt_tracer_intern_stack(t, frames, n, GS_STOP_END) :
+               (KtStackId) { 0 };
+}
+
+static KtTaskId read_task(KtTracer *t, GHashTable *a)
+{
+    const char *name = text(a, "comm", "");
+    char comm[16] = "";
+
+    memcpy(comm, name, MIN(strlen(name), sizeof(comm)));
+    return kt_tracer_intern_task(t, number(a, "pid", 10), comm);
+}
+
+static uint8_t read_flags(GHashTable *a)
+{
+    return (number(a, "open", 10) ? KT_CALL_UNFINISHED : 0) |
+           (number(a, "irq", 10) ? KT_CALL_IRQ : 0) |
+           (number(a, "rule", 10) ? KT_CALL_INJECTED : 0) |
+           (text(a, "begin", NULL) ? KT_CALL_BEGIN : 0) |
+           (text(a, "end", NULL) ? KT_CALL_END : 0);
+}
+
+static KtPointId read_point(KtCalls *c, uint64_t va)
+{
+    const KtPointSet *set = kt_call_points_set(c->points);
+    const KtCallPoint *point = set ? kt_point_set_at(set, va) : NULL;
+
+    return point ? point->id : (KtPointId) { 0 };
+}
+
+static uint8_t read_args(GHashTable *a, uint64_t *args)
+{
+    g_auto(GStrv) words = g_strsplit(text(a, "args", ""), ",", -1);
+    unsigned n = 0;
+
+    while (words[n] && n < KT_CALL_ARGS_MAX) {
+        args[n] = strtoull(words[n], NULL, 16);
+        n++;
+    }
+    return n;
+}
+
+void call_statement(TestWorld *w, GHashTable *a)
+{
+    KtTracer *t = test_world_tracer(w);
+    KtCalls *c = kt_tracer_calls(t);
+    const char *module = text(a, "begin", text(a, "end", ""));
+    uint64_t args[KT_CALL_ARGS_MAX];
+    KtCall call = {
+        .start_ns = number(a, "us", 10) * 1000,
+        .took_ns = number(a, "took", 10) * 1000,
+        .result = number(a, "ret", 16), .caller = number(a, "ra", 16),
+        .task = read_task(t, a), .stack = read_stack(t, a), .era = GS_ERA_NOW,
+        .cpu = number(a, "cpu", 10),
+        .return_cpu = number(a, "cpu", 10),
+        .rule = number(a, "rule", 10), .flags = read_flags(a),
+        .n_extra = strlen(module), .n_args = read_args(a, args),
+    };
+
+    if (!kt_call_records_calls(c->records)) {
+        kt_calls_configure(t, 1 << 20, 4);
+        kt_call_points_begin_boot(c->points, test_world_context(w)->kernel);
+        return;
+    }
+    call.point = read_point(c, number(a, "va", 16));
+    kt_call_records_enter(c->records, call.point, call.start_ns);
+    kt_call_records_put(c->records, &call, args, (const uint8_t *)module);
+    kt_tracer_count(t, KT_CNT_CALLS_RECORDED, 1);
+}

@@ -10,6 +10,7 @@
 #include "kalloc-tracer/api/kt-accounts.h"
 #include "kalloc-tracer/api/kt-calls.h"
 #include "kalloc-tracer/api/kt-check.h"
+#include "kalloc-tracer/api/kt-conditions.h"
 #include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/api/kt-journal.h"
 #include "kalloc-tracer/api/kt-leak.h"

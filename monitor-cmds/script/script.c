@@ -204,6 +204,9 @@ static bool check_command(Parser *p, const McScriptCommand *c, GError **errp)
     if (!mc_parse(&args, c->text, &err)) {
         return fail(p, errp, "%s", err->message);
     }
+    if (args.condition && !kt_condition_check(args.condition, &err)) {
+        return fail(p, errp, "--if: %s", err->message);
+    }
     if (c->pauses && block_at(p->s, p->block)->moment == MC_MOMENT_LOAD) {
         return fail(p, errp, "\"%s\" pauses the VM, which is not possible "
                     "before a module's init; move it to an \"on unload\" "

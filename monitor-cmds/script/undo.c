@@ -96,6 +96,42 @@ static bool undo_every(const McUndo *u, const McContext *ctx)
     return true;
 }
 
+/* ---- ka calls add -------------------------------------------------------- */
+
+static bool keep_newest(const KtWatchInfo *info, void *opaque)
+{
+    uint64_t *newest = opaque;
+
+    *newest = MAX(*newest, info->id);
+    return true;
+}
+
+static uint64_t newest_watch(const McContext *ctx)
+{
+    uint64_t newest = 0;
+
+    kt_calls_requests(ctx->tracer, keep_newest, &newest);
+    return newest;
+}
+
+static void store_watch(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    u->number = newest_watch(ctx);
+}
+
+static void find_watch(McUndo *u, const McContext *ctx)
+{
+    uint64_t newest = newest_watch(ctx);
+
+    u->flag = newest > u->number;
+    u->number = newest;
+}
+
+static bool undo_watch(const McUndo *u, const McContext *ctx)
+{
+    return u->flag && kt_calls_remove(ctx->tracer, u->number);
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 /* Commands without a row change nothing. */
@@ -106,6 +142,10 @@ static const McUndoRule rules[] = {
       .undo = undo_mark },
     { MC_CMD_LEAK_SCAN, .changes = sets_every, .before = store_every,
       .undo = undo_every },
+    { MC_CMD_CALLS_ADD, .before = store_watch, .after = find_watch,
+      .undo = undo_watch },
+    { MC_CMD_CALLS_DEL },
+    { MC_CMD_CALLS_CLEAR },
     { MC_CMD_LEAK_CLEAR },
     { MC_CMD_CLEAR },
 };

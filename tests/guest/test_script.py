@@ -197,6 +197,18 @@ def check_log_copy(found, guest):
     assert want and got == want, f'{copy}\ninstead of\n{want}'
 
 
+def check_calls(found, loads):
+    """Each load's trace has the allocations that the module printed, of which
+    all are of 700 bytes, and no call of another module."""
+    traces = [a[3] for a in found if a[2] == 'calls --format ftrace']
+    assert len(traces) == len(loads), found
+    for left, trace in zip(loads, traces):
+        lines = [x for x in trace if 'ka_call: ' in x]
+        assert all('[ka_leaky]' in x for x in lines), trace
+        made = [x for x in lines if 'init_site' in x or 'core_site' in x]
+        assert len(made) >= len(left), f'{len(made)}: {trace}'
+
+
 def check_wrong(tmp, kernel):
     """QEMU does not start, and the file of the output is not made."""
     output = os.path.join(tmp, 'none')
@@ -234,13 +246,15 @@ def test(tap, kernel, smp, label, n, tmp):
             assert g.wait_done() == 0
             assert all(left_behind(g))
             check_off(answers(output), n)
-    script = joined(tmp, 'leak-check', 'log-copy')
+    script = joined(tmp, 'leak-check', 'log-copy', 'calls')
     with run(share, kernel, smp, n, script, output, 'ka_leaky') as g:
         with tap.test(f'{label}: leak-check.ka'):
             assert g.wait_done() == 0
             check_leak_check(answers(output), left_behind(g))
         with tap.test(f'{label}: log-copy.ka'):
             check_log_copy(answers(output), g)
+        with tap.test(f'{label}: calls.ka'):
+            check_calls(answers(output), left_behind(g))
 
 
 def main():

@@ -52,6 +52,11 @@ static const Bad bad[] = {
       "of the plugin is missing, which says what it stands for" },
     { "mark a\nmark \033[1m", "f:2: byte 6 is 0x1b, which is no text; use "
       "printable characters" },
+    { "calls add kfree --if 'arg0 = 1 &&'", "f:1: --if: condition, column 12: "
+      "expected a number, a name or '(', found the end" },
+    { "calls add kfree --if 'flags = GFP_KERNLE'", "f:1: --if: condition, "
+      "column 9: no name 'GFP_KERNLE' here; did you mean GFP_KERNEL?" },
+    { "calls add some_module:f --if 'any_name = 1 || !in_init'", NULL },
     { "on", NULL },
     { "on loud", "f:1: \"loud\": one word too many; usage: ka on" },
 };

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Conditions are checked before their function is known. */
+#include <string.h>
+
+#include "kalloc-tracer/api/kt-conditions.h"
+#include "tests/lib/test-main.h"
+
+static void good(void)
+{
+    static const char *const texts[] = {
+        "1", "!in_init && rnd100 < 20", "any_argument = 3 || times % 3 = 0",
+        "size > 4k && flags & GFP_ATOMIC", "cap = CAP_SYS_ADMIN",
+        "stack(foo) && mod(\"m\") && task(sh*) && child(12)",
+        "(caller_address < 0xfe2ab8d0) || (caller_address > 0xfe2ab970)",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(GError) err = NULL;
+
+        g_assert_true(kt_condition_check(texts[i], &err));
+        g_assert_no_error(err);
+    }
+}
+
+static void bad(void)
+{
+    static const char *const texts[] = {
+        "", "1 +", "(1", "a b", "GFP_KERNLE = flags", "stak(foo)", "1k2",
+        "\"text\"",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(GError) err = NULL;
+
+        g_assert_false(kt_condition_check(texts[i], &err));
+        g_assert_nonnull(err);
+        g_assert_null(strchr(err->message, '\n'));
+        g_test_message("%s", err->message);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/condition-check/good", good },
+        { "/condition-check/bad", bad },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -79,5 +79,5 @@ const uint32_t *gs_btf_functions_find(const GsBtfFunctions *f,
         end++;
     }
     *n = end - first;
-    return f->ids + first;
+    return *n ? f->ids + first : NULL;
 }

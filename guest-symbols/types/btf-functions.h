@@ -18,7 +18,7 @@ typedef struct GsBtfFunctions GsBtfFunctions;
 GsBtfFunctions *gs_btf_functions_new(const GsBtfRecords *r);
 void gs_btf_functions_free(GsBtfFunctions *f);
 /** gs_btf_functions_find() - (borrowed) return the ids of the @n functions with
- *  that name, in the order of the section. */
+ *  that name, in the order of the section; NULL if there is none. */
 const uint32_t *gs_btf_functions_find(const GsBtfFunctions *f,
                                       const char *name, unsigned *n);
 

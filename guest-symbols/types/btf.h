@@ -62,8 +62,8 @@ bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
 /** gs_btf_records() - (borrowed) return the records of the section. */
 const GsBtfRecords *gs_btf_records(const GsBtf *btf);
 /** gs_btf_functions() - (borrowed) return the ids of the @n functions with a
- *  name, of a module's types only the module's. The first call sorts all
- *  functions, in some milliseconds. */
+ *  name, of a module's types only the module's; NULL if there is none. The
+ *  first call sorts all functions, in some milliseconds. */
 const uint32_t *gs_btf_functions(const GsBtf *btf, const char *name,
                                  unsigned *n);
 

@@ -241,7 +241,7 @@ GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
 {
     const GsBtfRecords *r = gs_btf_records(btf);
     g_autofree char *name = source_name(func);
-    const uint32_t *ids;
+    const uint32_t *ids = NULL;
     unsigned n = 0;
     GsBtfType proto;
     GsPrototype *p;

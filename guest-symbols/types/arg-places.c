@@ -96,12 +96,14 @@ static bool push(Parts *p, uint32_t type, uint64_t at, uint32_t n)
     return true;
 }
 
+/* Only the words that a small struct has: a leaf may say that it has 4 GiB. */
 static unsigned words_of(uint64_t at, uint32_t size)
 {
+    uint64_t last = (at + size - 1) / WORD;
     unsigned mask = 0;
 
-    for (uint64_t w = at / WORD; w <= (at + size - 1) / WORD; w++) {
-        mask |= w < GS_PLACE_WORDS ? 1u << w : 0;
+    for (uint64_t w = at / WORD; w <= last && w < GS_PLACE_WORDS; w++) {
+        mask |= 1u << w;
     }
     return mask;
 }

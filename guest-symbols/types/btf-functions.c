@@ -17,30 +17,48 @@ static const char *name_of(const GsBtfRecords *r, uint32_t id)
     return gs_btf_type(r, id, &t) ? gs_btf_name(r, t.name) : "";
 }
 
-static int by_name(const void *pa, const void *pb, void *opaque)
-{
-    const uint32_t *a = pa, *b = pb;
-    int order = strcmp(name_of(opaque, *a), name_of(opaque, *b));
+/* The sort compares names often: each is read once. */
+typedef struct Entry {
+    const char *name;
+    uint32_t id;
+} Entry;
 
-    return order ? order : *a < *b ? -1 : *a > *b;
+static int by_name(const void *pa, const void *pb)
+{
+    const Entry *a = pa, *b = pb;
+    int order = strcmp(a->name, b->name);
+
+    return order ? order : a->id < b->id ? -1 : a->id > b->id;
+}
+
+static GArray *list_functions(const GsBtfRecords *r)
+{
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(Entry));
+    GsBtfType t;
+
+    for (uint32_t id = MAX(r->first, 1); id < r->n; id++) {
+        if (gs_btf_type(r, id, &t) && t.kind == GS_BTF_FUNC) {
+            const Entry e = { gs_btf_name(r, t.name), id };
+
+            g_array_append_val(list, e);
+        }
+    }
+    return list;
 }
 
 GsBtfFunctions *gs_btf_functions_new(const GsBtfRecords *r)
 {
     GsBtfFunctions *f = g_new0(GsBtfFunctions, 1);
-    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    GsBtfType t;
+    g_autoptr(GArray) list = list_functions(r);
 
-    for (uint32_t id = MAX(r->first, 1); id < r->n; id++) {
-        if (gs_btf_type(r, id, &t) && t.kind == GS_BTF_FUNC) {
-            g_array_append_val(ids, id);
-        }
-    }
     f->rec = r;
-    f->n = ids->len;
-    f->ids = (uint32_t *)g_array_free(g_steal_pointer(&ids), FALSE);
+    f->n = list->len;
+    f->ids = g_new(uint32_t, f->n);
     if (f->n) {
-        qsort_r(f->ids, f->n, sizeof(uint32_t), by_name, (void *)r);
+        qsort(list->data, list->len, sizeof(Entry), by_name);
+    }
+    for (unsigned i = 0; i < f->n; i++) {
+        f->ids[i] = g_array_index(list, Entry, i).id;
     }
     return f;
 }

@@ -486,16 +486,20 @@ const char *gs_btf_enumerator(const GsBtf *b, const GsBtfType *t,
     return NULL;
 }
 
-/* Find the prototype of a function. */
+/* Find the prototype of a function, one by one: hooks need a few in each boot,
+ * and to sort all functions takes longer. */
 static bool find_prototype(const GsBtf *b, const char *func, GsBtfType *proto)
 {
-    unsigned n;
-    const uint32_t *id = gs_btf_functions(b, func, &n);
     GsBtfType t;
 
-    return n && gs_btf_type(&b->rec, *id, &t) &&
-           gs_btf_type(&b->rec, t.word, proto) &&
-           proto->kind == GS_BTF_FUNC_PROTO;
+    for (uint32_t id = 1; id < b->rec.n; id++) {
+        if (gs_btf_type(&b->rec, id, &t) && t.kind == GS_BTF_FUNC &&
+            !strcmp(gs_btf_name(&b->rec, t.name), func)) {
+            return gs_btf_type(&b->rec, t.word, proto) &&
+                   proto->kind == GS_BTF_FUNC_PROTO;
+        }
+    }
+    return false;
 }
 
 int gs_btf_func_param(const GsBtf *b, const char *func, const char *param)

@@ -12,6 +12,7 @@
 #include "kalloc-tracer/api/kt-check.h"
 #include "kalloc-tracer/api/kt-conditions.h"
 #include "kalloc-tracer/api/kt-event.h"
+#include "kalloc-tracer/api/kt-faults.h"
 #include "kalloc-tracer/api/kt-journal.h"
 #include "kalloc-tracer/api/kt-leak.h"
 #include "kalloc-tracer/api/kt-log.h"

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/inject-fault.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -127,22 +128,6 @@ static bool is_wanted(const KtHookCall *m, KtHookId id)
            is_followed(m->boot, id);
 }
 
-/* What identifies a call. The word at sp is the return address on x86-64. */
-static KtEntry read_entry(const KtVcpu *v, uint64_t id)
-{
-    KtEntry e = {
-        .id = id, .sp = kt_vcpu_reg(v, GS_REG_SP),
-        .arg0 = kt_vcpu_arg(v, 0), .arg1 = kt_vcpu_arg(v, 1),
-    };
-    size_t avail;
-    const void *at = qemu_plugin_vaddr_to_host(e.sp, &avail);
-
-    if (at && avail >= sizeof(e.top)) {
-        memcpy(&e.top, at, sizeof(e.top));
-    }
-    return e;
-}
-
 /*
  * A hooked entry can run twice for one call: the first instruction was an int3
  * (kprobe, or text being patched), the handler finds it gone and re-executes
@@ -152,7 +137,7 @@ static KtEntry read_entry(const KtVcpu *v, uint64_t id)
  */
 static bool is_retried(const KtHookCall *m, KtHookId id)
 {
-    const KtEntry now = read_entry(m->v, id.v);
+    const KtEntry now = kt_vcpu_entry(m->v, id.v);
     KtRole role = m->boot->row[id.v].role;
 
     m->v->trapped = false;
@@ -195,7 +180,7 @@ static void on_trapped_entry(unsigned vcpu_index, void *udata)
 
     on_entry(vcpu_index, udata);
     if (v->unwinder) {
-        v->trap = read_entry(v, packed_id(udata));
+        v->trap = kt_vcpu_entry(v, packed_id(udata));
         v->trapped = true;
     }
 }
@@ -223,7 +208,7 @@ static KtHookId packed_hook(void *udata)
  * point that is still a breakpoint is entered by another call. */
 static bool is_point_retried(KtVcpu *v, KtPointId id, bool trap)
 {
-    const KtEntry now = read_entry(v, id.v);
+    const KtEntry now = kt_vcpu_entry(v, id.v);
     bool retried = v->point_trapped && !trap &&
                    !memcmp(&now, &v->point_trap, sizeof(now));
 
@@ -232,8 +217,32 @@ static bool is_point_retried(KtVcpu *v, KtPointId id, bool trap)
     return retried;
 }
 
-/* @trap: a breakpoint replaces the instruction */
-static void enter_point(unsigned vcpu_index, void *udata, bool trap)
+/* Return true if the VM was stopped at this entry: the vCPU begins the
+ * instruction anew. */
+static bool is_point_resumed(KtVcpu *v, KtPointId id)
+{
+    const KtEntry now = kt_vcpu_entry(v, id.v);
+
+    v->point_stopped = false;
+    return !memcmp(&now, &v->point_trap, sizeof(now));
+}
+
+static KtLeave fault_point(KtHookCall *m, const KtCallPoint *point)
+{
+    KtLeave leave = kt_inject_fault(m, point);
+
+    if (leave.how == KT_LEAVE_RETURN) {
+        m->v->trapped = m->v->point_trapped = false;
+    } else if (leave.how == KT_LEAVE_STOP) {
+        m->v->point_stopped = true;
+        m->v->point_trap = kt_vcpu_entry(m->v, point->id.v);
+    }
+    return leave;
+}
+
+/* @trap: a breakpoint replaces the instruction. Returns: how the callback has
+ * to end. */
+static KtLeave enter_point(unsigned vcpu_index, void *udata, bool trap)
 {
     KtHookCall m = {
         .c = &capture.shared,
@@ -246,19 +255,25 @@ static void enter_point(unsigned vcpu_index, void *udata, bool trap)
         set ? kt_point_set_get(set, packed_point(udata)) : NULL;
 
     if (!m.boot || !m.v->unwinder || !point ||
+        (G_UNLIKELY(m.v->point_stopped) &&
+         is_point_resumed(m.v, point->id)) ||
         (G_UNLIKELY(trap || m.v->point_trapped) &&
-         is_point_retried(m.v, point->id, trap))) {
-        return;
+         is_point_retried(m.v, point->id, trap)) ||
+        !kt_record_point(&m, point) || !(point->uses & KT_POINT_FAULT)) {
+        return (KtLeave) { KT_LEAVE_NOT, 0 };
     }
-    kt_record_point(&m, point);
+    return fault_point(&m, point);
 }
 
 GS_HOT
 static void on_point(unsigned vcpu_index, void *udata)
 {
     KtHookId hook = packed_hook(udata);
+    KtLeave leave = enter_point(vcpu_index, udata, false);
 
-    enter_point(vcpu_index, udata, false);
+    if (G_UNLIKELY(leave.how)) {
+        kt_leave_call(leave);
+    }
     if (hook.v) {
         on_entry(vcpu_index, pack(hook.v, packed_left(udata)));
     }
@@ -267,8 +282,11 @@ static void on_point(unsigned vcpu_index, void *udata)
 static void on_trapped_point(unsigned vcpu_index, void *udata)
 {
     KtHookId hook = packed_hook(udata);
+    KtLeave leave = enter_point(vcpu_index, udata, true);
 
-    enter_point(vcpu_index, udata, true);
+    if (leave.how) {
+        kt_leave_call(leave);
+    }
     if (hook.v) {
         on_trapped_entry(vcpu_index, pack(hook.v, packed_left(udata)));
     }
@@ -375,7 +393,9 @@ static void hook_instruction(const KtCapture *c, const KtBoot *boot,
     if (point) {
         qemu_plugin_register_vcpu_insn_exec_cb(
             insn, is_trap(c, insn) ? on_trapped_point : on_point,
-            QEMU_PLUGIN_CB_R_REGS, pack(pack_point(point->id, id), left));
+            point->uses & KT_POINT_FAULT ? QEMU_PLUGIN_CB_RW_REGS_PC :
+                                           QEMU_PLUGIN_CB_R_REGS,
+            pack(pack_point(point->id, id), left));
     } else if (id.v) {
         qemu_plugin_register_vcpu_insn_exec_cb(
             insn, is_trap(c, insn) ? on_trapped_entry : on_entry,

@@ -23,6 +23,7 @@ static void find_register(KtVcpu *v, const GsArch *arch,
     for (unsigned r = 0; r < GS_REG__COUNT; r++) {
         if (arch->reg[r] && !strcmp(arch->reg[r], desc->name)) {
             v->reg[r] = at;
+            v->handle[r] = desc->handle;
         }
     }
     if (is_core(desc)) {
@@ -74,6 +75,21 @@ void kt_vcpu_reset(KtVcpu *v)
     memset(v->return_site, 0, sizeof(v->return_site));
     v->page_free = (KtPageFree) { 0 };
     v->trapped = false;
-    v->point_trapped = false;
+    v->point_trapped = v->point_stopped = false;
     g_clear_pointer(&v->unwinder, gs_unwinder_free);
+}
+
+KtEntry kt_vcpu_entry(const KtVcpu *v, uint64_t id)
+{
+    KtEntry e = {
+        .id = id, .sp = kt_vcpu_reg(v, GS_REG_SP),
+        .arg0 = kt_vcpu_arg(v, 0), .arg1 = kt_vcpu_arg(v, 1),
+    };
+    size_t avail;
+    const void *at = qemu_plugin_vaddr_to_host(e.sp, &avail);
+
+    if (at && avail >= sizeof(e.top)) {
+        memcpy(&e.top, at, sizeof(e.top));
+    }
+    return e;
 }

@@ -36,21 +36,24 @@ typedef struct KtVcpuReg {
  * @ready: @reg is set
  * @trapped: the last entry was at a breakpoint; @trap describes it
  * @point_trapped: the same of the last call point, and @point_trap
+ * @point_stopped: a fault rule stopped the VM at the call of @point_trap
  * @free_site: caches kt_hooks_wrapper() by the return address of frees
  * @return_site: addresses of return sites that are ready
  * @hits: entries, by hook id
  * @count: counters of this vCPU
  * @counted: the part of @count that was added to the tracer's counters
+ * @handle: QEMU's handles of @reg, to write registers
  * @shown: of KtVcpuReg; NULL: there is no such vCPU
  */
 typedef struct KtVcpu {
     const uint64_t *reg[GS_REG__COUNT];
     GsUnwinder *unwinder;
     unsigned index;
-    unsigned cost_tick:29;
+    unsigned cost_tick:28;
     unsigned ready:1;
     unsigned trapped:1;
     unsigned point_trapped:1;
+    unsigned point_stopped:1;
     KtGuestCpu seen;
     KtWrapperCache free_site[256];
     uint64_t return_site[1024];
@@ -59,6 +62,7 @@ typedef struct KtVcpu {
     uint64_t hits[256];
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];
+    struct qemu_plugin_register *handle[GS_REG__COUNT];
     GArray *shown;
 } __attribute__((aligned(64))) KtVcpu;
 
@@ -80,6 +84,10 @@ void kt_vcpu_unplug(KtVcpu *v);
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k);
 /** kt_vcpu_reset() - Drop the kernel and all caches of its boot. */
 void kt_vcpu_reset(KtVcpu *v);
+
+/** kt_vcpu_entry() - Return what identifies the call that is at its entry. @id:
+ *  of the hook or call point */
+KtEntry kt_vcpu_entry(const KtVcpu *v, uint64_t id);
 
 /** kt_vcpu_reg() - Return the value of a register. */
 static inline uint64_t kt_vcpu_reg(const KtVcpu *v, GsReg r)

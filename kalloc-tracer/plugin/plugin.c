@@ -396,6 +396,9 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     kt_calls_configure(p->tracer, MIN(o->calls, CALLS_MAX), n_cpus);
     kt_capture_set_types(p->capture, types, warn);
     kt_capture_set_log(p->capture, o->log);
+    if (!o->faults) {
+        kt_faults_set_off(p->tracer);
+    }
     start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);

@@ -2,6 +2,7 @@
 /* QEMU's plugin API for tests: see fake-qemu.h. */
 #include "tests/lib/fake-qemu.h"
 
+#include <setjmp.h>
 #include <string.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
@@ -48,6 +49,10 @@ static struct {
     int64_t ns;
     bool hidden;
     bool trap;
+    enum qemu_plugin_cb_flags flags;    /* of the callback that runs */
+    jmp_buf left;
+    uint64_t pc;
+    unsigned stops;
 } qemu;
 
 /* ---- the machine -------------------------------------------------------- */
@@ -138,9 +143,20 @@ void test_qemu_run(uint64_t va)
         return;
     }
     qemu.translate(0, &tb);
-    if (tb.insn.run) {
+    qemu.pc = 0;
+    if (tb.insn.run && !setjmp(qemu.left)) {
         tb.insn.run(0, tb.insn.userdata);
     }
+}
+
+uint64_t test_qemu_left(void)
+{
+    return qemu.pc;
+}
+
+unsigned test_qemu_stops(void)
+{
+    return qemu.stops;
 }
 
 void test_qemu_reset(void)
@@ -201,6 +217,7 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 {
     insn->run = cb;
     insn->userdata = userdata;
+    qemu.flags = flags;
 }
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
@@ -256,6 +273,29 @@ const void *qemu_plugin_register_ptr(unsigned int vcpu,
 {
     *size = sizeof(uint64_t);
     return &qemu.reg[GPOINTER_TO_UINT(handle) - 1];
+}
+
+bool qemu_plugin_write_register(struct qemu_plugin_register *handle,
+                                GByteArray *buf)
+{
+    uint64_t *reg = &qemu.reg[GPOINTER_TO_UINT(handle) - 1];
+
+    g_assert_cmpint(qemu.flags, ==, QEMU_PLUGIN_CB_RW_REGS_PC);
+    g_assert_cmpuint(buf->len, ==, sizeof(*reg));
+    memcpy(reg, buf->data, sizeof(*reg));
+    return true;
+}
+
+void qemu_plugin_set_pc(uint64_t vaddr)
+{
+    g_assert_cmpint(qemu.flags, ==, QEMU_PLUGIN_CB_RW_REGS_PC);
+    qemu.pc = vaddr;
+    longjmp(qemu.left, 1);
+}
+
+void qemu_plugin_request_vm_stop(void)
+{
+    qemu.stops++;
 }
 
 const void *qemu_plugin_vaddr_to_host(uint64_t vaddr, size_t *avail)

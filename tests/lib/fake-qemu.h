@@ -28,6 +28,11 @@ void test_qemu_trap(bool trap);
 
 /** test_qemu_run() - run the instruction at @va. */
 void test_qemu_run(uint64_t va);
+/** test_qemu_left() - where the vCPU went on after the last instruction, if its
+ *  callback set the PC; else 0. */
+uint64_t test_qemu_left(void);
+/** test_qemu_stops() - how often the plugin stopped the VM. */
+unsigned test_qemu_stops(void);
 /** test_qemu_reset() - reset the VM. */
 void test_qemu_reset(void);
 /** test_qemu_save() - (owned) the plugin's section of a saved VM. */

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Decide about a call: see fault-rules.h. The hot path: on vCPU threads, with
+ * locks only for a moment. What a rule does not need is not fetched.
+ */
+#include <string.h>
+
+#include "kalloc-tracer/faults/fault-values.h"
+
+/* ---- filters ------------------------------------------------------------ */
+
+static void add(uint64_t *counter)
+{
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* Return true if @va is in code of an allocator. */
+static bool in_allocator(const KtFaults *f, uint64_t va)
+{
+    const KtCodeRange *range = (const KtCodeRange *)f->ranges->data;
+    unsigned lo = 0, hi = f->ranges->len;
+
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+
+        if (va >= range[mid].end) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < f->ranges->len && va >= range[lo].start;
+}
+
+static bool is_from_module(const KtDecision *d)
+{
+    GsModule module;
+
+    return kt_fault_find_module(d, d->c->ra, &module) &&
+           !strcmp(module.name, d->r->text->module);
+}
+
+static bool is_of_task(KtDecision *d)
+{
+    if (d->r->task_child >= 0) {
+        return kt_fault_is_child(d, d->r->task_child) == KT_YES;
+    }
+    return kt_fault_need_task(d) &&
+           kt_task_filter_name(d->r->tasks, d->r->task_name, d->task.comm);
+}
+
+static bool passes_filters(KtDecision *d)
+{
+    const KtRule *r = d->r;
+
+    return !(r->allocates && in_allocator(d->f, d->c->ra)) &&
+           (!r->text->module || is_from_module(d)) &&
+           ((r->task_child < 0 && r->task_name < 0) || is_of_task(d));
+}
+
+static bool condition_holds(KtDecision *d)
+{
+    KtTruth v = d->r->condition ?
+                      kt_condition_eval(d->r->condition, kt_fault_fetch, d) :
+                      KT_TRUTH_TRUE;
+
+    if (v == KT_TRUTH_UNKNOWN && !d->lost) {
+        add(&d->r->unknown);
+        kt_tracer_count(d->f->tracer, KT_CNT_FAULTS_UNKNOWN, 1);
+    } else if (v == KT_TRUTH_DIVIDED) {
+        add(&d->r->divided);
+        kt_tracer_count(d->f->tracer, KT_CNT_FAULTS_DIVIDED, 1);
+    }
+    return v == KT_TRUTH_TRUE;
+}
+
+/* ---- refusals ----------------------------------------------------------- */
+
+static bool is_early(KtDecision *d)
+{
+    uint32_t state;
+
+    if (__atomic_load_n(&d->f->up, __ATOMIC_RELAXED) || !d->f->system_state ||
+        !d->c->ops->read(d->c->opaque, d->f->system_state, &state,
+                         sizeof(state))) {
+        return false;
+    }
+    if (state >= d->f->running) {
+        __atomic_store_n(&d->f->up, true, __ATOMIC_RELAXED);
+        return false;
+    }
+    return true;
+}
+
+static bool has_gfp(const KtDecision *d, KtGfpBit bit)
+{
+    int64_t flags;
+
+    return kt_fault_u32(d, d->fn->gfp, &flags) && flags & d->f->gfp.mask[bit];
+}
+
+static bool stack_has(KtDecision *d, int rule)
+{
+    return kt_fault_need_stack(d) && d->facts.rules >> rule & 1;
+}
+
+/* Return true and the reason if the call has to be left alone. It is counted
+ * in any case, so that kt_fault_command() finds the same n. */
+static bool is_refused(KtDecision *d, KtFaultRefusal *why)
+{
+    const KtFaultSpec *s = &d->r->text->spec;
+
+    *why = KT_REFUSED__COUNT;
+    if (!kt_fault_need_n(d)) {
+        *why = d->lost ? KT_REFUSED_STACKS_FULL : KT_REFUSED_UNSAFE;
+    } else if (s->times && __atomic_load_n(&d->r->done, __ATOMIC_RELAXED) >=
+                        s->times) {
+        *why = KT_REFUSED_TIMES;
+    } else if (d->r->allocates && stack_has(d, d->r->inner)) {
+        *why = KT_REFUSED_INNER;
+    } else if (stack_has(d, d->r->inside) && !s->force) {
+        *why = KT_REFUSED_INSIDE;
+    } else if (!s->force && has_gfp(d, KT_GFP_NOFAIL)) {
+        *why = KT_REFUSED_NOFAIL;
+    } else if (!s->early && !s->force && is_early(d)) {
+        *why = KT_REFUSED_EARLY;
+    } else if (s->action == KT_FAULT_DO_FAIL &&
+               !gs_kernel_is_text(d->c->kernel, d->c->to)) {
+        *why = KT_REFUSED_UNSAFE;
+    }
+    return *why != KT_REFUSED__COUNT;
+}
+
+static void refuse(KtDecision *d, KtFaultRefusal why)
+{
+    add(&d->r->refused[why]);
+    kt_tracer_count(d->f->tracer, KT_CNT_FAULTS_REFUSED, 1);
+}
+
+/* ---- records ------------------------------------------------------------ */
+
+static KtFaultChance chance_of(const KtDecision *d, int64_t size)
+{
+    int64_t order = 0;
+
+    if (d->fn->gfp == KT_NO_ARG) {
+        return d->r->allocates ? KT_CHANCE_LIKELY : KT_CHANCE_NONE;
+    }
+    kt_fault_u32(d, d->fn->order, &order);
+    if (!has_gfp(d, KT_GFP_DIRECT_RECLAIM) || has_gfp(d, KT_GFP_NORETRY) ||
+        order > 3 || size > 32768) {
+        return KT_CHANCE_LIKELY;
+    }
+    return has_gfp(d, KT_GFP_ACCOUNT) ? KT_CHANCE_CGROUP : KT_CHANCE_RARE;
+}
+
+static uint64_t value_of(const KtDecision *d)
+{
+    uint64_t size = 0;
+
+    if (d->r->has_value) {
+        return d->r->value;
+    }
+    kt_fault_raw_arg(d, d->fn->size, &size);
+    return kt_fault_default(d->fn->kind, size);
+}
+
+static KtFaultRecord make_record(KtDecision *d)
+{
+    int64_t size = 0, flags = 0;
+    KtFaultRecord rec = {
+        .rule = d->r->id, .spec = &d->r->text->spec,
+        .function = g_intern_string(d->fn->name),
+        .action = d->r->text->spec.action, .cut = d->facts.cut,
+        .us = d->c->ops->us(d->c->opaque), .hash = d->facts.hash, .n = d->n,
+        .times = d->times, .stack = d->stack.id, .cpu = d->c->cpu,
+    };
+
+    kt_fault_size(d, &size);
+    kt_fault_u32(d, d->fn->gfp, &flags);
+    rec.size = size;
+    rec.flags = flags;
+    rec.chance = chance_of(d, size);
+    rec.value = rec.action == KT_FAULT_DO_FAIL ? value_of(d) : 0;
+    rec.task = kt_fault_need_task(d) ? d->task.id : (KtTaskId) { 0 };
+    for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
+        kt_fault_raw_arg(d, i, &rec.arg[i]);
+    }
+    return rec;
+}
+
+/* Take one of the rule's --times. Two vCPUs can be here at once. */
+static bool take_one(KtRule *r)
+{
+    uint64_t before = __atomic_fetch_add(&r->done, 1, __ATOMIC_RELAXED);
+
+    if (r->text->spec.times && before >= r->text->spec.times) {
+        __atomic_fetch_sub(&r->done, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    return true;
+}
+
+static bool finish(KtDecision *d, KtFaultVerdict *out)
+{
+    KtFaultAction action = d->r->text->spec.action;
+    KtFaultRecord rec;
+
+    if (!take_one(d->r)) {
+        refuse(d, KT_REFUSED_TIMES);
+        return false;
+    }
+    rec = make_record(d);
+    kt_rule_select(d->r, &rec);
+    if (!kt_faults_append(d->f, d->r->text, &rec)) {
+        __atomic_fetch_sub(&d->r->done, 1, __ATOMIC_RELAXED);
+        refuse(d, KT_REFUSED_LOG_FULL);
+        return false;
+    }
+    kt_tracer_count(d->f->tracer, action == KT_FAULT_DO_FAIL ?
+                    KT_CNT_FAULTS_MADE : KT_CNT_FAULTS_LOGGED, 1);
+    *out = (KtFaultVerdict) {
+        .fail = action == KT_FAULT_DO_FAIL,
+        .stop = action == KT_FAULT_DO_STOP,
+        .value = rec.value,
+        .rule = d->r->id,
+    };
+    return action != KT_FAULT_DO_LOG;
+}
+
+/* ---- the rules of a point ----------------------------------------------- */
+
+/* (nullable) Return the rule's description of the function of @point. */
+static const KtFaultFunction *find_function(KtRule *r, const KtCallPoint *point)
+{
+    uint32_t *seen = &r->seen[point->id.v % G_N_ELEMENTS(r->seen)];
+    uint32_t known = __atomic_load_n(seen, __ATOMIC_RELAXED);
+
+    if (known >> 16 == point->id.v) {
+        return &g_array_index(r->functions, KtFaultFunction, known & 0xffff);
+    }
+    for (unsigned i = 0; i < r->functions->len; i++) {
+        const KtFaultFunction *f = &g_array_index(r->functions,
+                                                  KtFaultFunction, i);
+
+        if (f->va == point->va || !strcmp(f->name, point->name)) {
+            __atomic_store_n(seen, (uint32_t)point->id.v << 16 | i,
+                             __ATOMIC_RELAXED);
+            return f;
+        }
+    }
+    return NULL;
+}
+
+static void on_fork(KtDecision *d)
+{
+    KtTaskReader reader = kt_fault_task_reader(d);
+    uint64_t child;
+
+    if (kt_fault_need_task(d) && kt_fault_raw_arg(d, 0, &child)) {
+        kt_task_filter_forked(d->r->tasks, &reader, d->task.va, child);
+    }
+}
+
+static bool decide_rule(KtDecision *d, KtFaultVerdict *out)
+{
+    KtFaultRefusal why;
+
+    if (d->fn->forks) {
+        on_fork(d);
+        return false;
+    }
+    if (!passes_filters(d)) {
+        return false;
+    }
+    d->times = __atomic_add_fetch(&d->r->calls, 1, __ATOMIC_RELAXED);
+    if (!condition_holds(d)) {
+        if (d->lost) {
+            refuse(d, KT_REFUSED_STACKS_FULL);
+        }
+        return false;
+    }
+    add(&d->r->selected);
+    if (is_refused(d, &why)) {
+        refuse(d, why);
+        return false;
+    }
+    return finish(d, out);
+}
+
+bool kt_faults_decide(const KtCallPoint *point, const KtFaultCall *call,
+                      KtFaultVerdict *out)
+{
+    for (unsigned i = 0; i < point->n_requests; i++) {
+        const KtPointRequest *request = point->request[i];
+        KtRule *r = request->use == KT_POINT_FAULT ? request->opaque : NULL;
+        const KtFaultFunction *fn = r ? find_function(r, point) : NULL;
+        KtDecision d;
+
+        if (fn) {
+            d = (KtDecision) { .f = r->faults, .r = r, .fn = fn, .c = call };
+            if (decide_rule(&d, out)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The log of faults: records are never dropped. If the log is full, no more
+ * calls are made to fail. And the stacks that rules counted.
+ */
+#include <string.h>
+
+#include "kalloc-tracer/faults/faults-internal.h"
+
+#define GROW_BY 512             /* records that are charged at once */
+
+static const char *const actions[KT_FAULT_DO__COUNT] = {
+    [KT_FAULT_DO_FAIL] = "fail",
+    [KT_FAULT_DO_LOG] = "log",
+    [KT_FAULT_DO_STOP] = "stop",
+};
+
+static const char *const refusals[KT_REFUSED__COUNT] = {
+#define KT_FAULT_REFUSAL(id, name, help) [KT_REFUSED_##id] = name,
+#include "kalloc-tracer/api/fault-refusals.def"
+};
+
+const char *kt_fault_action_name(KtFaultAction action)
+{
+    return (unsigned)action < KT_FAULT_DO__COUNT ? actions[action] : "?";
+}
+
+bool kt_fault_action_parse(const char *name, KtFaultAction *out)
+{
+    for (unsigned i = 0; i < KT_FAULT_DO__COUNT; i++) {
+        if (!strcmp(name, actions[i])) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *kt_fault_refusal_name(KtFaultRefusal why)
+{
+    return (unsigned)why < KT_REFUSED__COUNT ? refusals[why] : "?";
+}
+
+const char *kt_fault_chance_name(KtFaultChance chance)
+{
+    static const char *const names[] = { "-", "rare", "cgroup", "likely" };
+
+    return (unsigned)chance < G_N_ELEMENTS(names) ? names[chance] : "?";
+}
+
+/* ---- records ------------------------------------------------------------ */
+
+static bool has_room(KtFaults *f)
+{
+    if (f->log->len >= KT_FAULT_LOG_MAX) {
+        return false;
+    }
+    return f->log->len % GROW_BY ||
+           kt_budget_take(f->budget, KT_MEM_FAULTS,
+                          GROW_BY * (sizeof(KtFaultRecord) + 16));
+}
+
+bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec)
+{
+    bool room;
+
+    g_mutex_lock(&f->lock);
+    room = has_room(f);
+    if (room) {
+        g_ptr_array_add(f->log, g_memdup2(rec, sizeof(*rec)));
+        g_ptr_array_add(f->log_text, g_atomic_rc_box_acquire(text));
+    }
+    f->log_full |= !room;
+    g_mutex_unlock(&f->lock);
+    return room;
+}
+
+bool kt_faults_log(KtTracer *t, unsigned i, KtFaultRecord *out)
+{
+    KtFaults *f = kt_faults_of(t);
+    bool found;
+
+    g_mutex_lock(&f->lock);
+    found = i < f->log->len;
+    if (found) {
+        *out = *(const KtFaultRecord *)g_ptr_array_index(f->log, i);
+    }
+    g_mutex_unlock(&f->lock);
+    return found;
+}
+
+bool kt_faults_log_is_full(KtTracer *t)
+{
+    KtFaults *f = kt_faults_of(t);
+    bool full;
+
+    g_mutex_lock(&f->lock);
+    full = f->log_full;
+    g_mutex_unlock(&f->lock);
+    return full;
+}
+
+/* ---- commands ----------------------------------------------------------- */
+
+/* Append an option with a value; in quotes if the value has blanks. */
+static void append_option(GString *s, const char *option, const char *value)
+{
+    bool plain = !strpbrk(value, " \t\"'");
+
+    g_string_append_printf(s, plain ? " %s %s" : " %s '%s'", option, value);
+}
+
+static GString *begin_command(const KtFaultSpec *spec, const char *condition)
+{
+    GString *s = g_string_new("ka fault add ");
+
+    g_string_append(s, spec->what);
+    if (condition) {
+        append_option(s, "--if", condition);
+    }
+    if (spec->value) {
+        append_option(s, "--return", spec->value);
+    }
+    if (spec->module) {
+        append_option(s, "--module", spec->module);
+    }
+    if (spec->task) {
+        append_option(s, "--task", spec->task);
+    }
+    return s;
+}
+
+static char *end_command(GString *s, const KtFaultSpec *spec,
+                         KtFaultAction action, uint64_t times)
+{
+    if (times) {
+        g_string_append_printf(s, " --times %" G_GUINT64_FORMAT, times);
+    }
+    if (action != KT_FAULT_DO_FAIL) {
+        append_option(s, "--do", kt_fault_action_name(action));
+    }
+    g_string_append(s, spec->early ? " --early" : "");
+    g_string_append(s, spec->force ? " --force" : "");
+    return g_string_free(s, FALSE);
+}
+
+char *kt_fault_spec_command(const KtFaultSpec *spec)
+{
+    return end_command(begin_command(spec, spec->condition), spec,
+                       spec->action, spec->times);
+}
+
+/* The rule's own condition stays: n counts the calls that get to it. */
+char *kt_fault_command(const KtFaultRecord *r)
+{
+    const char *had = r->spec->condition;
+    g_autofree char *condition = g_strdup_printf(
+        "%s%s%sstackid == 0x%016" G_GINT64_MODIFIER "x && n == %"
+        G_GUINT64_FORMAT, had ? "(" : "", had ? had : "", had ? ") && " : "",
+        r->hash, r->n);
+    KtFaultAction action = r->action == KT_FAULT_DO_STOP ? r->action :
+                                                          KT_FAULT_DO_FAIL;
+
+    return end_command(begin_command(r->spec, condition), r->spec, action, 1);
+}
+
+/* ---- stacks ------------------------------------------------------------- */
+
+static gint by_hash(gconstpointer a, gconstpointer b)
+{
+    const KtStackCount *x = *(KtStackCount *const *)a;
+    const KtStackCount *y = *(KtStackCount *const *)b;
+
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* (owned) Return the KtStackCounts of a rule that selected calls. Its lock is
+ * held. */
+static GPtrArray *list_counts(KtRule *r)
+{
+    GPtrArray *list = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer c;
+
+    g_hash_table_iter_init(&iter, r->counts);
+    while (g_hash_table_iter_next(&iter, NULL, &c)) {
+        if (((KtStackCount *)c)->selected) {
+            g_ptr_array_add(list, c);
+        }
+    }
+    g_ptr_array_sort(list, by_hash);
+    return list;
+}
+
+static bool each_count(KtRule *r, KtFaultStackFn fn, void *opaque)
+{
+    g_autoptr(GPtrArray) list = NULL;
+    bool more = true;
+
+    g_mutex_lock(&r->lock);
+    list = list_counts(r);
+    for (unsigned i = 0; i < list->len && more; i++) {
+        const KtStackCount *c = g_ptr_array_index(list, i);
+
+        more = fn(&(KtFaultStack) { r->id, c->hash, c->calls, c->selected,
+                                    c->first }, opaque);
+    }
+    g_mutex_unlock(&r->lock);
+    return more;
+}
+
+void kt_faults_stacks(KtTracer *t, KtFaultStackFn fn, void *opaque)
+{
+    KtFaults *f = kt_faults_of(t);
+    bool more = true;
+
+    g_mutex_lock(&f->lock);
+    for (unsigned i = 0; i < f->rules->len && more; i++) {
+        more = each_count(g_ptr_array_index(f->rules, i), fn, opaque);
+    }
+    g_mutex_unlock(&f->lock);
+}

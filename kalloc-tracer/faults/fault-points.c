@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Fault points: see fault-points.h. */
+#include "kalloc-tracer/faults/fault-points.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "guest-symbols/base/name-hash.h"
+
+typedef enum PointId {
+#define KT_FAULT_POINT(id, ...) POINT_##id,
+#define KT_FAULT_HOOKS(point, layer)
+#define KT_FAULT(point, ...)
+#define KT_FAULT_KNOWN(...)
+#define KT_FAULT_INSIDE(function)
+#include "kalloc-tracer/faults/faults.def"
+    POINT__COUNT
+} PointId;
+
+static const struct {
+    const char *name;
+    bool allocates;
+    const char *help;
+} points[POINT__COUNT] = {
+#define KT_FAULT_POINT(id, name, allocates, help) { name, allocates, help },
+#define KT_FAULT_HOOKS(point, layer)
+#define KT_FAULT(point, ...)
+#define KT_FAULT_KNOWN(...)
+#define KT_FAULT_INSIDE(function)
+#include "kalloc-tracer/faults/faults.def"
+};
+
+typedef struct Row {
+    PointId point;              /* POINT__COUNT: of no point */
+    const char *name;
+    KtFaultKind kind;
+    int8_t size, gfp, order, cap, cache;
+} Row;
+
+#define NO_ARGS .size = KT_NO_ARG, .gfp = KT_NO_ARG, .order = KT_NO_ARG, \
+                .cap = KT_NO_ARG, .cache = KT_NO_ARG
+
+/* A column that a row does not have is KT_NO_ARG: the first of two initialisers
+ * of a member has no effect. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const Row rows[] = {
+#define KT_FAULT_POINT(id, name, allocates, help)
+#define KT_FAULT_HOOKS(point, layer)
+#define KT_FAULT(p, function, fails, ...) \
+    { .point = POINT_##p, .name = function, .kind = KT_FAILS_##fails, \
+      NO_ARGS, ##__VA_ARGS__ },
+#define KT_FAULT_KNOWN(function, fails, ...) \
+    { .point = POINT__COUNT, .name = function, .kind = KT_FAILS_##fails, \
+      NO_ARGS, ##__VA_ARGS__ },
+#define KT_FAULT_INSIDE(function)
+#include "kalloc-tracer/faults/faults.def"
+};
+#pragma GCC diagnostic pop
+
+static const struct {
+    PointId point;
+    KtLayer layer;
+} layers[] = {
+#define KT_FAULT_POINT(id, name, allocates, help)
+#define KT_FAULT_HOOKS(point, layer) { POINT_##point, layer },
+#define KT_FAULT(point, ...)
+#define KT_FAULT_KNOWN(...)
+#define KT_FAULT_INSIDE(function)
+#include "kalloc-tracer/faults/faults.def"
+};
+
+static const char *const insides[] = {
+#define KT_FAULT_POINT(id, name, allocates, help)
+#define KT_FAULT_HOOKS(point, layer)
+#define KT_FAULT(point, ...)
+#define KT_FAULT_KNOWN(...)
+#define KT_FAULT_INSIDE(function) function,
+#include "kalloc-tracer/faults/faults.def"
+};
+
+static const struct {
+    const char *text;
+    uint64_t value;
+} kinds[] = {
+    [KT_FAILS_UNKNOWN] = { "?", 0 },
+    [KT_FAILS_VOID] = { "void", 0 },
+    [KT_FAILS_NULL] = { "NULL", 0 },
+    [KT_FAILS_ZERO] = { "0", 0 },
+    [KT_FAILS_FALSE] = { "false", 0 },
+    [KT_FAILS_ERRNO] = { "-ENOMEM", -(uint64_t)ENOMEM },
+    [KT_FAILS_ERRPTR] = { "-ENOMEM", -(uint64_t)ENOMEM },
+    [KT_FAILS_FAULT] = { "-EFAULT", -(uint64_t)EFAULT },
+    [KT_FAILS_REST] = { "size", 0 },
+    [KT_FAILS_ONES] = { "~0", UINT64_MAX },
+};
+
+const char *kt_fault_kind_text(KtFaultKind kind)
+{
+    return kinds[kind].text;
+}
+
+uint64_t kt_fault_default(KtFaultKind kind, uint64_t size)
+{
+    return kind == KT_FAILS_REST ? size : kinds[kind].value;
+}
+
+/* ---- the functions of a point ------------------------------------------- */
+
+static void function_clear(gpointer f)
+{
+    g_free(((KtFaultFunction *)f)->name);
+}
+
+GArray *kt_fault_functions_new(void)
+{
+    GArray *a = g_array_new(FALSE, FALSE, sizeof(KtFaultFunction));
+
+    g_array_set_clear_func(a, function_clear);
+    return a;
+}
+
+static uint64_t address_of(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return k && gs_kernel_lookup(k, name, &sym) && !sym.module ? sym.va : 0;
+}
+
+static bool exists(const GsKernel *k, const char *name)
+{
+    return !k || address_of(k, name);
+}
+
+static void use_btf(const GsKernel *k, const char *func, const char *param,
+                    int8_t *at)
+{
+    int n = k ? gs_kernel_func_param(k, func, param) : -1;
+
+    *at = n >= 0 && n < 8 ? n : *at;
+}
+
+/* Positions can differ by version: parameters are found by their names. */
+static void find_params(const GsKernel *k, KtFaultFunction *f)
+{
+    use_btf(k, f->name, "gfp_mask", &f->gfp);
+    use_btf(k, f->name, "gfp_flags", &f->gfp);
+    use_btf(k, f->name, "gfpflags", &f->gfp);
+    use_btf(k, f->name, "gfp", &f->gfp);
+    if (f->gfp != KT_NO_ARG) {
+        use_btf(k, f->name, "flags", &f->gfp);
+    }
+    if (f->order != KT_NO_ARG) {
+        use_btf(k, f->name, "order", &f->order);
+    }
+    use_btf(k, f->name, "cap", &f->cap);
+}
+
+static void add_row(GArray *a, const GsKernel *k, const Row *row)
+{
+    KtFaultFunction f = {
+        .name = g_strdup(row->name), .va = address_of(k, row->name),
+        .kind = row->kind, .size = row->size, .gfp = row->gfp,
+        .order = row->order, .cap = row->cap, .cache = row->cache,
+    };
+
+    find_params(k, &f);
+    g_array_append_val(a, f);
+}
+
+static bool is_of_point(const KtHook *h, PointId point, bool pages)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(layers); i++) {
+        if (layers[i].point == point &&
+            (pages ? layers[i].layer == KT_LAYER_PAGES &&
+                         h->role == KT_ROLE_PAGE_ALLOC :
+                     h->role == KT_ROLE_ALLOC &&
+                         h->layer == layers[i].layer &&
+                         !(h->flags & KT_HOOK_PUT_PAGES))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_hook(GArray *a, const GsKernel *k, const KtHook *h, bool pages)
+{
+    Row row = {
+        .name = h->symbol, .kind = KT_FAILS_NULL,
+        .size = pages ? KT_NO_ARG : h->size,
+        .order = pages ? h->size : KT_NO_ARG,
+        .gfp = h->gfp, .cap = KT_NO_ARG, .cache = h->cache,
+    };
+
+    add_row(a, k, &row);
+}
+
+static void add_hooks(GArray *a, const KtHookTable *hooks, const GsKernel *k,
+                      PointId point)
+{
+    for (unsigned i = 1; i <= kt_hook_table_count(hooks); i++) {
+        KtHookId id = { i };
+        const KtHook *h = kt_hook_table_row(hooks, id);
+        bool pages = kt_hook_table_is_pages(hooks, id);
+
+        if (is_of_point(h, point, pages) && exists(k, h->symbol)) {
+            add_hook(a, k, h, pages);
+        }
+    }
+}
+
+static GArray *list(const KtHookTable *hooks, const GsKernel *k, PointId point)
+{
+    GArray *a = kt_fault_functions_new();
+
+    add_hooks(a, hooks, k, point);
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        if (rows[i].point == point && exists(k, rows[i].name)) {
+            add_row(a, k, &rows[i]);
+        }
+    }
+    return a;
+}
+
+static PointId find_point(const char *name)
+{
+    unsigned i = 0;
+
+    while (i < POINT__COUNT && strcmp(points[i].name, name)) {
+        i++;
+    }
+    return i;
+}
+
+GArray *kt_fault_point_functions(const KtHookTable *hooks, const GsKernel *k,
+                                 const char *point)
+{
+    PointId id = find_point(point);
+
+    return id < POINT__COUNT ? list(hooks, k, id) : NULL;
+}
+
+bool kt_fault_point_known(const char *name)
+{
+    return find_point(name) < POINT__COUNT;
+}
+
+bool kt_fault_point_allocates(const char *point)
+{
+    PointId id = find_point(point);
+
+    return id < POINT__COUNT && points[id].allocates;
+}
+
+bool kt_fault_point_nth(unsigned i, KtFaultPointInfo *out)
+{
+    if (i >= POINT__COUNT) {
+        return false;
+    }
+    *out = (KtFaultPointInfo) { points[i].name, points[i].help };
+    return true;
+}
+
+GHashTable *kt_fault_allocators(const KtHookTable *hooks)
+{
+    GHashTable *set = g_hash_table_new_full(gs_name_hash_str, g_str_equal,
+                                            g_free, NULL);
+
+    for (unsigned p = 0; p < POINT__COUNT; p++) {
+        g_autoptr(GArray) a = points[p].allocates ? list(hooks, NULL, p) :
+                                                    NULL;
+
+        for (unsigned i = 0; a && i < a->len; i++) {
+            g_hash_table_add(set, g_strdup(
+                g_array_index(a, KtFaultFunction, i).name));
+        }
+    }
+    return set;
+}
+
+GHashTable *kt_fault_insides(void)
+{
+    GHashTable *set = g_hash_table_new(gs_name_hash_str, g_str_equal);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(insides); i++) {
+        g_hash_table_add(set, (gpointer)insides[i]);
+    }
+    return set;
+}
+
+/* ---- any function ------------------------------------------------------- */
+
+static KtFaultKind kind_of(const GsParam *result)
+{
+    switch (result->kind) {
+    case GS_VALUE_VOID:
+        return KT_FAILS_VOID;
+    case GS_VALUE_BOOL:
+        return KT_FAILS_FALSE;
+    case GS_VALUE_POINTER:
+        return KT_FAILS_NULL;
+    case GS_VALUE_SIGNED:
+        return KT_FAILS_ERRNO;
+    default:
+        return KT_FAILS_UNKNOWN;
+    }
+}
+
+static void use_prototype(KtFaultFunction *f, const GsKernel *k,
+                          const char *module, bool known)
+{
+    g_autoptr(GsPrototype) p =
+        k ? gs_kernel_prototype(k, module, f->name, NULL) : NULL;
+    const GsParam *result = p ? gs_prototype_result(p) : NULL;
+
+    if (result) {
+        f->kind = known ? f->kind : kind_of(result);
+        f->bits = result->size <= 8 ? result->size * 8 : 0;
+    }
+}
+
+KtFaultFunction kt_fault_function(const GsKernel *k, const char *module,
+                                  const char *name)
+{
+    KtFaultFunction f = { .name = g_strdup(name), NO_ARGS };
+    bool known = false;
+
+    for (unsigned i = 0; !module && i < G_N_ELEMENTS(rows); i++) {
+        if (!strcmp(rows[i].name, name)) {
+            f.kind = rows[i].kind;
+            f.size = rows[i].size;
+            f.gfp = rows[i].gfp;
+            f.order = rows[i].order;
+            f.cap = rows[i].cap;
+            f.cache = rows[i].cache;
+            known = true;
+        }
+    }
+    use_prototype(&f, k, module, known);
+    if (!module) {
+        f.va = address_of(k, name);
+        find_params(k, &f);
+    }
+    return f;
+}
+
+/* ---- values ------------------------------------------------------------- */
+
+static bool fits_width(unsigned bits, int64_t value)
+{
+    if (!bits || bits >= 64) {
+        return true;
+    }
+    return value >= -((int64_t)1 << (bits - 1)) &&
+           value < (int64_t)1 << bits;
+}
+
+bool kt_fault_fits(const KtFaultFunction *f, int64_t value)
+{
+    switch (f->kind) {
+    case KT_FAILS_VOID:
+        return false;
+    case KT_FAILS_FALSE:
+        return value == 0 || value == 1;
+    default:
+        return fits_width(f->bits, value);
+    }
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A fault rule: made of what the user gave, and its counts. On the thread of
+ * the command, but kt_rule_count() and kt_rule_select() on vCPU threads.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kalloc-tracer/faults/faults-internal.h"
+#include "kalloc-tracer/tracer/tracer.h"
+
+#define GROW_BY 256             /* counts that are charged at once */
+#define FORK_FUNCTION "wake_up_new_task"
+
+/* ---- text --------------------------------------------------------------- */
+
+KtRuleText *kt_rule_text_new(const KtFaultSpec *spec)
+{
+    KtRuleText *t = g_atomic_rc_box_new0(KtRuleText);
+
+    t->spec = *spec;
+    t->spec.what = t->what = g_strdup(spec->what);
+    t->spec.condition = t->condition = g_strdup(spec->condition);
+    t->spec.value = t->value = g_strdup(spec->value);
+    t->spec.module = t->module = g_strdup(spec->module);
+    t->spec.task = t->task = g_strdup(spec->task);
+    return t;
+}
+
+static void text_clear(gpointer p)
+{
+    KtRuleText *t = p;
+
+    g_free(t->what);
+    g_free(t->condition);
+    g_free(t->value);
+    g_free(t->module);
+    g_free(t->task);
+}
+
+void kt_rule_text_unref(KtRuleText *text)
+{
+    g_atomic_rc_box_release_full(text, text_clear);
+}
+
+/* ---- counts ------------------------------------------------------------- */
+
+static uint64_t bytes_of(unsigned counts)
+{
+    return counts * (sizeof(KtStackCount) + 3 * sizeof(void *));
+}
+
+static bool has_room(KtRule *r)
+{
+    if (g_hash_table_size(r->counts) < r->charged) {
+        return true;
+    }
+    if (r->charged >= KT_FAULT_STACKS_MAX ||
+        !kt_budget_take(r->budget, KT_MEM_FAULTS, bytes_of(GROW_BY))) {
+        return false;
+    }
+    r->charged += GROW_BY;
+    return true;
+}
+
+/* (nullable) Find or add the count of a stack. The lock is held. */
+static KtStackCount *count_of(KtRule *r, uint64_t hash)
+{
+    KtStackCount *c = g_hash_table_lookup(r->counts, &hash);
+
+    if (!c && has_room(r)) {
+        c = g_new0(KtStackCount, 1);
+        c->hash = hash;
+        g_hash_table_insert(r->counts, &c->hash, c);
+    }
+    return c;
+}
+
+bool kt_rule_count(KtRule *r, uint64_t hash, uint64_t *n)
+{
+    KtStackCount *c;
+
+    g_mutex_lock(&r->lock);
+    c = count_of(r, hash);
+    *n = c ? ++c->calls : 0;
+    g_mutex_unlock(&r->lock);
+    return c;
+}
+
+void kt_rule_select(KtRule *r, const KtFaultRecord *rec)
+{
+    KtStackCount *c;
+
+    g_mutex_lock(&r->lock);
+    c = count_of(r, rec->hash);
+    if (c && !c->selected++) {
+        c->first = *rec;
+    }
+    g_mutex_unlock(&r->lock);
+}
+
+void kt_rule_clear_counts(KtRule *r)
+{
+    g_mutex_lock(&r->lock);
+    g_hash_table_remove_all(r->counts);
+    g_mutex_unlock(&r->lock);
+    __atomic_store_n(&r->calls, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->done, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- functions ---------------------------------------------------------- */
+
+static GArray *one_function(const GsKernel *k, const char *what)
+{
+    const char *colon = strchr(what, ':');
+    g_autofree char *module = colon ? g_strndup(what, colon - what) : NULL;
+    GArray *a = kt_fault_functions_new();
+    KtFaultFunction f = kt_fault_function(k, module,
+                                          colon ? colon + 1 : what);
+
+    g_array_append_val(a, f);
+    return a;
+}
+
+static void add_fork(GArray *functions, const GsKernel *k)
+{
+    KtFaultFunction f = kt_fault_function(k, NULL, FORK_FUNCTION);
+
+    f.forks = true;
+    g_array_append_val(functions, f);
+}
+
+void kt_rule_find_functions(KtRule *r, const GsKernel *k)
+{
+    const char *what = r->text->what;
+    GArray *a = kt_fault_point_functions(kt_tracer_hooks(r->faults->tracer),
+                                         k, what);
+    const char *colon = strchr(what, ':');
+    g_autofree char *module = colon ? g_strndup(what, colon - what) : NULL;
+
+    if (!a) {
+        a = one_function(k, what);
+        g_clear_pointer(&r->prototype, gs_prototype_free);
+        r->prototype = k ? gs_kernel_prototype(k, module,
+                                               colon ? colon + 1 : what,
+                                               NULL) : NULL;
+    }
+    if (kt_task_filter_has_processes(r->tasks)) {
+        add_fork(a, k);
+    }
+    g_clear_pointer(&r->functions, g_array_unref);
+    r->functions = a;
+    memset(r->seen, 0, sizeof(r->seen));
+}
+
+char *kt_rule_points(const KtRule *r)
+{
+    GString *s = g_string_new(NULL);
+    const char *what = r->text->what;
+    const char *colon = strchr(what, ':');
+
+    for (unsigned i = 0; i < r->functions->len; i++) {
+        const KtFaultFunction *f = &g_array_index(r->functions,
+                                                  KtFaultFunction, i);
+
+        g_string_append_printf(s, "%s%.*s%s", s->len ? "," : "",
+                               colon && !f->forks ? (int)(colon - what) + 1 : 0,
+                               what, f->name);
+    }
+    return g_string_free(s, FALSE);
+}
+
+/* ---- a new rule --------------------------------------------------------- */
+
+static bool fail(GError **errp, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static bool fail(GError **errp, const char *format, ...)
+{
+    g_autofree char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error_literal(errp, GS_ERROR, GS_ERROR_FORMAT, text);
+    return false;
+}
+
+static int find_arg(void *opaque, const char *name)
+{
+    const KtRule *r = opaque;
+
+    return r->prototype ? gs_prototype_find(r->prototype, name) : -1;
+}
+
+static void each_arg(void *opaque, KtConditionOffer *offer, void *to)
+{
+    const KtRule *r = opaque;
+
+    for (unsigned i = 0; r->prototype && i < gs_prototype_n(r->prototype);
+         i++) {
+        const GsParam *p = gs_prototype_param(r->prototype, i);
+
+        if (p->name) {
+            offer(to, p->name);
+        }
+    }
+}
+
+static bool set_condition(KtRule *r, GError **errp)
+{
+    KtCallNames names = {
+        .when = KT_CALL_AT_FAULT, .gfp = &r->faults->gfp, .arg = find_arg,
+        .each_arg = each_arg, .opaque = r, .stacks = r->stacks,
+        .tasks = r->tasks, .caches = r->caches,
+    };
+
+    r->inner = kt_stack_rules_add_set(r->stacks, r->faults->allocators);
+    r->inside = kt_stack_rules_add_set(r->stacks, r->faults->insides);
+    if (!r->text->condition) {
+        return true;
+    }
+    r->condition = kt_call_condition_new(r->text->condition, &names, errp);
+    return r->condition;
+}
+
+/* --task: a number is a process, anything else a name. */
+static void set_task(KtRule *r)
+{
+    const char *task = r->text->task;
+    char *end;
+    unsigned long pid = task ? strtoul(task, &end, 10) : 0;
+
+    r->task_name = r->task_child = -1;
+    if (task && g_ascii_isdigit(*task) && !*end && pid <= INT32_MAX) {
+        r->task_child = kt_task_filter_add_process(r->tasks, pid);
+    } else if (task) {
+        r->task_name = kt_task_filter_add_name(r->tasks, task);
+    }
+}
+
+static bool has_no_error(const KtFaultFunction *f, GError **errp)
+{
+    return fail(errp, "%s: ka does not know what this function returns when "
+                "it fails (no prototype, or a type of many meanings); add "
+                "--return VALUE", f->name);
+}
+
+/* A copy that the compiler made ("f.isra.0") can have another result than
+ * @f. */
+static bool is_copy(const char *name)
+{
+    return strchr(name, '.');
+}
+
+static bool check_kind(const KtRule *r, const KtFaultFunction *f, GError **errp)
+{
+    bool force = r->text->spec.force;
+
+    if (r->text->spec.action != KT_FAULT_DO_FAIL) {
+        return true;
+    }
+    if (f->kind == KT_FAILS_VOID && !force) {
+        return fail(errp, "%s returns nothing, so a failed call would only be "
+                    "a call that is missing; --force makes it so", f->name);
+    }
+    if (is_copy(f->name) && !force) {
+        return fail(errp, "%s is a copy that the compiler made: its arguments "
+                    "and its result may differ from the function's; --force "
+                    "uses it nevertheless", f->name);
+    }
+    if (f->kind == KT_FAILS_UNKNOWN && !r->has_value) {
+        return has_no_error(f, errp);
+    }
+    return !r->has_value || force || kt_fault_fits(f, r->value) ||
+           fail(errp, "--return %s: %s returns %s%.0u, which cannot be this "
+                "value", r->text->value, f->name,
+                f->kind == KT_FAILS_FALSE ? "true or false" :
+                                            "a number of fewer bits", f->bits);
+}
+
+/* Return true if the running kernel has the function, or it is not known. */
+static bool check_exists(const KtRule *r, const GsKernel *k, GError **errp)
+{
+    const char *what = r->text->what;
+    g_auto(GStrv) near = NULL;
+    g_autofree char *list = NULL;
+    GsSymbol sym;
+
+    if (!k || kt_fault_point_known(what)) {
+        return r->functions->len ||
+               fail(errp, "%s: this kernel has none of the functions of this "
+                    "point, see ka fault points", what);
+    }
+    if (strpbrk(what, "*?,")) {
+        return fail(errp, "%s: a rule is about one point or one function",
+                    what);
+    }
+    if (strchr(what, ':') || gs_kernel_lookup(k, what, &sym)) {
+        return true;
+    }
+    near = gs_kernel_suggest(k, what, 3);
+    list = g_strjoinv(", ", near);
+    return fail(errp, "%s: no such point, and no function of this kernel%s%s%s;"
+                " ka fault points lists the points", what,
+                near[0] ? "; near it: " : "", list, "");
+}
+
+static bool set_value(KtRule *r, GError **errp)
+{
+    g_autoptr(GError) why = NULL;
+
+    if (!r->text->value) {
+        return true;
+    }
+    r->has_value = kt_constant_value(r->text->value, &r->faults->gfp,
+                                     &r->value, &why);
+    return r->has_value || fail(errp, "--return: %s", why->message);
+}
+
+static bool check_functions(const KtRule *r, GError **errp)
+{
+    for (unsigned i = 0; i < r->functions->len; i++) {
+        const KtFaultFunction *f = &g_array_index(r->functions,
+                                                  KtFaultFunction, i);
+
+        if (!f->forks && !check_kind(r, f, errp)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
+                    GError **errp)
+{
+    g_autoptr(KtRule) r = g_new0(KtRule, 1);
+
+    r->refs = 1;
+    r->faults = f;
+    r->budget = f->budget;
+    r->text = kt_rule_text_new(spec);
+    r->stacks = kt_stack_rules_new(f->budget);
+    r->tasks = kt_task_filter_new();
+    r->caches = g_ptr_array_new_with_free_func(
+        (GDestroyNotify)g_pattern_spec_free);
+    r->counts = g_hash_table_new_full(gs_number_hash, g_int64_equal, NULL,
+                                      g_free);
+    r->allocates = kt_fault_point_allocates(spec->what);
+    g_mutex_init(&r->lock);
+    kt_rule_find_functions(r, k);
+    set_task(r);
+    if (!check_exists(r, k, errp) || !set_value(r, errp) ||
+        !set_condition(r, errp) || !check_functions(r, errp)) {
+        return NULL;
+    }
+    kt_rule_find_functions(r, k);       /* the condition may need forks */
+    return g_steal_pointer(&r);
+}
+
+KtRule *kt_rule_ref(KtRule *r)
+{
+    __atomic_fetch_add(&r->refs, 1, __ATOMIC_RELAXED);
+    return r;
+}
+
+void kt_rule_unref(KtRule *r)
+{
+    if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) {
+        return;
+    }
+    kt_budget_release(r->budget, KT_MEM_FAULTS, bytes_of(r->charged));
+    kt_rule_text_unref(r->text);
+    kt_condition_free(r->condition);
+    kt_stack_rules_free(r->stacks);
+    kt_task_filter_free(r->tasks);
+    g_ptr_array_unref(r->caches);
+    g_clear_pointer(&r->prototype, gs_prototype_free);
+    g_clear_pointer(&r->functions, g_array_unref);
+    g_hash_table_destroy(r->counts);
+    g_mutex_clear(&r->lock);
+    g_free(r);
+}

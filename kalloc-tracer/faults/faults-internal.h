@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The inside of faults: rules, and what a tracer has of them.
+ *
+ *     KtFaults ---- rules[] ----> KtRule <---- request of a call point
+ *         |                         |
+ *         '-- log[] -- spec --------'   (each has a reference)
+ *
+ * A rule lives until the last reference is dropped: a published set of call
+ * points keeps its requests, and these their rules.
+ */
+#ifndef KT_FAULTS_INTERNAL_H
+#define KT_FAULTS_INTERNAL_H
+
+#include "kalloc-tracer/calls/calls.h"
+#include "kalloc-tracer/conditions/call-names.h"
+#include "kalloc-tracer/faults/fault-points.h"
+#include "kalloc-tracer/faults/fault-rules.h"
+
+/** struct KtRuleText - the strings of a rule (g_atomic_rc_box) */
+typedef struct KtRuleText {
+    KtFaultSpec spec;
+    char *what, *condition, *value, *module, *task;
+} KtRuleText;
+KtRuleText *kt_rule_text_new(const KtFaultSpec *spec);
+void kt_rule_text_unref(KtRuleText *text);
+
+/** struct KtStackCount - the calls of one stack, see KtFaultStack */
+typedef struct KtStackCount {
+    uint64_t hash, calls, selected;
+    KtFaultRecord first;
+} KtStackCount;
+
+/**
+ * struct KtRule - a rule
+ * @refs: atomic
+ * @faults: not used when the rule is freed, which can be after them
+ * @request: number of its request of call points; 0: none
+ * @condition: (nullable) @inner, @inside, @task_name, @task_child: numbers of
+ *             rules of @stacks and @tasks; -1: none
+ * @allocates: it is about an allocator's point
+ * @prototype: (nullable) of its one function
+ * @functions: KtFaultFunction; replaced at a boot, while no vCPU reads it
+ * @seen: cache: point id -> index in @functions + 1; atomic
+ * @calls ... @refused: atomic
+ * @lock: of @counts: hash -> KtStackCount; @charged of them are paid for
+ */
+typedef struct KtRule {
+    int refs;
+    uint32_t id, request;
+    struct KtFaults *faults;
+    KtBudget *budget;
+    KtRuleText *text;
+    KtCondition *condition;
+    KtStackRules *stacks;
+    KtTaskFilter *tasks;
+    GPtrArray *caches;
+    int inner, inside, task_name, task_child;
+    bool allocates, has_value;
+    int64_t value;
+    GsPrototype *prototype;
+    GArray *functions;
+    uint32_t seen[256];
+    uint64_t calls, selected, done, unknown, divided;
+    uint64_t refused[KT_REFUSED__COUNT];
+    GMutex lock;
+    GHashTable *counts;
+    unsigned charged;
+} KtRule;
+
+typedef struct KtCodeRange {
+    uint64_t start, end;
+} KtCodeRange;
+
+/**
+ * struct KtFaults - the faults of a tracer
+ * @allocators, @insides: sets of names of functions
+ * @lock: of @rules (KtRule*), @next, and the log
+ * @log: KtFaultRecord*; @text: the KtRuleText of each
+ * @seed: atomic
+ * The rest belongs to the boot:
+ * @ranges: KtCodeRange, sorted: code of @allocators
+ * @text: code of the kernel proper
+ * @running: value of system_state from which on the kernel runs
+ * @system_state: its address, 0: unknown
+ * @up: (atomic) system_state was @running
+ * @module_state, @module_coming: offset of struct module's state, UINT32_MAX:
+ *                  unknown, and the value of a module that is in init
+ */
+typedef struct KtFaults {
+    KtTracer *tracer;
+    KtBudget *budget;
+    bool off;
+    GHashTable *allocators, *insides;
+    GMutex lock;
+    GPtrArray *rules;
+    uint32_t next;
+    GPtrArray *log, *log_text;
+    bool log_full;
+    uint64_t seed;
+    KtGfp gfp;
+    KtTaskLayout task_at;
+    GArray *ranges;
+    KtCodeRange text;
+    uint64_t system_state;
+    uint32_t running;
+    bool up;
+    uint32_t module_state;
+} KtFaults;
+
+/** kt_faults_of() - (borrowed for the tracer's life) Return the faults. */
+KtFaults *kt_faults_of(KtTracer *t);
+
+KtRule *kt_rule_ref(KtRule *r);
+void kt_rule_unref(KtRule *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtRule, kt_rule_unref)
+/** kt_rule_new() - (owned) Make a rule of @spec, without a number. */
+KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
+                    GError **errp);
+/** kt_rule_find_functions() - Find the rule's functions in a kernel. */
+void kt_rule_find_functions(KtRule *r, const GsKernel *k);
+/** kt_rule_points() - (owned) Return the text of its request of points. */
+char *kt_rule_points(const KtRule *r);
+/** kt_rule_clear_counts() - Begin to count anew. */
+void kt_rule_clear_counts(KtRule *r);
+
+/** kt_rule_count() - Count a call of the stack; @n: (out) its number. Returns:
+ *  false if there is no room for another stack. */
+bool kt_rule_count(KtRule *r, uint64_t hash, uint64_t *n);
+/** kt_rule_select() - Keep the first selected call of a stack, and count. */
+void kt_rule_select(KtRule *r, const KtFaultRecord *rec);
+/** kt_faults_append() - Append a record to the log, with a reference to the
+ *  rule's text. Returns: false if the log is full. */
+bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec);
+
+#endif /* KT_FAULTS_INTERNAL_H */

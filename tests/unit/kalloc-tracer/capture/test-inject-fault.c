@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fault rules on the fake QEMU: a call that fails returns before its first
+ * instruction with the result and the stack pointer of a return, has no pending
+ * call and no event; the VM stops at a call once; a trapped entry is decided
+ * once; without rules nothing changes.
+ */
+#include "tests/lib/fake-capture.h"
+#include "tests/lib/test-main.h"
+#include "kalloc-tracer/calls/calls.h"
+#include "kalloc-tracer/capture/capture-internal.h"
+
+#define NOT_HOOKED (TEXT + 0x6c0)
+
+static uint32_t add(FakeCapture *w, const KtFaultSpec *spec)
+{
+    g_autoptr(GError) err = NULL;
+    uint32_t id = kt_faults_add(w->t, kt_capture_kernel(w->capture), spec,
+                                &err);
+
+    g_assert_no_error(err);
+    return id;
+}
+
+static const KtFaultSpec all = { .what = "not_hooked", .value = "-12" };
+
+static void fails(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    uint64_t sp;
+
+    test_qemu_run(START);
+    add(w, &all);
+    call(w, 2, NOT_HOOKED, 1);
+    sp = *test_qemu_reg(GS_REG_SP);
+    g_assert_cmphex(test_qemu_left(), !=, 0);
+    g_assert_cmphex(*test_qemu_reg(GS_REG_RESULT), ==, (uint64_t)-12);
+    call(w, 2, START, 1);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmphex(sp, ==, *test_qemu_reg(GS_REG_SP) + 8);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FAULTS_MADE), ==, 1);
+}
+
+/* A hook at the same address does not see the call: nothing is pending. */
+static void hooked_functions(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    uint32_t id;
+
+    test_qemu_run(START);
+    id = add(w, &(KtFaultSpec) { .what = "kmalloc", .times = 1 });
+    enter_kmalloc(w, 1);
+    g_assert_cmphex(test_qemu_left(), !=, 0);
+    g_assert_cmphex(*test_qemu_reg(GS_REG_RESULT), ==, 0);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 0);
+    enter_kmalloc(w, 1);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 1);
+    leave_kmalloc(w, 1, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_cmpuint(kt_faults_remove(w->t, id), ==, 1);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+}
+
+static void stops(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    add(w, &(KtFaultSpec) { .what = "not_hooked", .times = 1,
+                            .action = KT_FAULT_DO_STOP });
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), ==, NOT_HOOKED);
+    g_assert_cmpuint(test_qemu_stops(), ==, 1);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmpuint(test_qemu_stops(), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 1);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 2);
+}
+
+/* The first instruction is a breakpoint, whose handler repeats the entry. */
+static void trapped_entries(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    add(w, &(KtFaultSpec) { .what = "not_hooked", .value = "-12",
+                            .condition = "times == 2" });
+    test_qemu_trap(true);
+    call(w, 2, NOT_HOOKED, 1);
+    test_qemu_trap(false);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), !=, 0);
+}
+
+static void no_rules(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    add(w, &all);
+    kt_faults_remove(w->t, 0);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 0);
+}
+
+static void a_new_boot(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    add(w, &all);                       /* no kernel is known yet */
+    test_qemu_run(START);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), !=, 0);
+    test_qemu_reset();
+    test_qemu_run(START);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), !=, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/inject-fault/fails", fails },
+        { "/inject-fault/hooked-functions", hooked_functions },
+        { "/inject-fault/stops", stops },
+        { "/inject-fault/trapped-entries", trapped_entries },
+        { "/inject-fault/no-rules", no_rules },
+        { "/inject-fault/a-new-boot", a_new_boot },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -243,7 +243,7 @@ static bool set_every(McOut *out, const McArgs *args, GError **errp)
 {
     unsigned seconds = args->every;
 
-    if (!mc_has_only(args, 1u << MC_OPT_EVERY, "--every: only sets the time "
+    if (!mc_has_only(args, 1ull << MC_OPT_EVERY, "--every: only sets the time "
                      "between scans", errp)) {
         return false;
     }

@@ -46,6 +46,8 @@ typedef enum McForm {
  * @after: value of --after
  * @condition, @function: (owned, nullable) values of --if and --func
  * @longer_us: value of --longer
+ * @value: (owned, nullable) value of --return
+ * @times, @action: values of --times and --do
  * @every: value of --every
  * @words: (owned strings) the words that are no options
  */
@@ -73,6 +75,9 @@ typedef struct McArgs {
     uint64_t after;
     char *condition, *function;
     uint64_t longer_us;
+    char *value;
+    uint64_t times;
+    KtFaultAction action;
     uint64_t every;
     GPtrArray *words;
 } McArgs;
@@ -98,6 +103,8 @@ extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
 /* Those of values.c. */
 extern McOptionSetFn mc_set_format, mc_set_level, mc_set_module, mc_set_after,
                      mc_set_condition, mc_set_function, mc_set_longer;
+/* Those of fault-values.c. */
+extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
 
 /**
  * mc_parse() - parse a command line

@@ -4,6 +4,7 @@
  * An error in a script aborts.
  */
 #include "tests/lib/call-statement.h"
+#include "tests/lib/enter-statement.h"
 #include "tests/lib/fake-vm.h"
 #include "tests/lib/log-statement.h"
 
@@ -455,16 +456,15 @@ static const struct {
     const char *word;
     void (*run)(TestWorld *w, GHashTable *a);
 } statements[] = {
-    { "alloc", do_alloc }, { "free", do_free }, { "rcu", do_rcu },
-    { "resize", do_resize }, { "destroy", do_destroy },
-    { "complete", do_complete }, { "on", do_on },
-    { "gap", do_gap }, { "off", do_off }, { "clear", do_clear },
-    { "reset", do_reset }, { "many", do_many }, { "symbol", do_symbol },
-    { "module", do_module }, { "modsym", do_modsym }, { "hook", do_hook },
-    { "count", do_count }, { "lost", do_lost }, { "vm", do_vm },
-    { "reg", do_reg }, { "word", do_word }, { "text", do_text },
-    { "load", do_load }, { "unload", do_unload }, { "inherit", do_inherit },
-    { "call", call_statement }, { "log", log_statement },
+    { "enter", enter_statement }, { "complete", do_complete }, { "on", do_on },
+    { "call", call_statement }, { "destroy", do_destroy }, { "free", do_free },
+    { "inherit", do_inherit }, { "log", log_statement }, { "alloc", do_alloc },
+    { "resize", do_resize }, { "symbol", do_symbol }, { "module", do_module },
+    { "modsym", do_modsym }, { "unload", do_unload }, { "clear", do_clear },
+    { "reset", do_reset }, { "count", do_count }, { "many", do_many },
+    { "hook", do_hook }, { "lost", do_lost }, { "word", do_word },
+    { "text", do_text }, { "load", do_load }, { "rcu", do_rcu },
+    { "gap", do_gap }, { "off", do_off }, { "reg", do_reg }, { "vm", do_vm },
 };
 
 static void run_line(TestWorld *w, char *line)

@@ -12,6 +12,9 @@
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu
  *   resize va= size= [us=] ...     krealloc in place
  *   destroy va= cache= [us=] ...   destroy a cache that has objects
+ *   enter va= size= [gfp=] us= stack= cpu= pid= comm=
+ *                                  a call of the function at va, for ka fault;
+ *                                  size and gfp are its first two arguments
  *   gap [unseen=1] [blind=1]       events were not recorded; unseen: one of
  *                                  them was a call that allocates; blind: any
  *                                  event of this boot may be missing

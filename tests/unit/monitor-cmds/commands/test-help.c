@@ -59,7 +59,7 @@ static void test_pages(void)
             g_autofree char *option = mc_option_usage(j);
             g_autofree char *item = g_strdup_printf("\n  %s  ", option);
 
-            g_assert_true(!!(c->options & (1u << j)) == !!strstr(text, item));
+            g_assert_true(!!(c->options & (1ull << j)) == !!strstr(text, item));
         }
     }
 }
@@ -190,7 +190,7 @@ static const McObject *find_object(const char *line)
 }
 
 /* @seen: a bit for each type */
-static void check_line(const char *line, uint32_t *seen)
+static void check_line(const char *line, uint64_t *seen)
 {
     g_autoptr(GRegex) keys = g_regex_new("[{,]\"([^\"\\\\]+)\":", 0, 0, NULL);
     g_autoptr(GMatchInfo) m = NULL;
@@ -200,7 +200,7 @@ static void check_line(const char *line, uint32_t *seen)
         return;
     }
     object = find_object(line);
-    *seen |= 1u << (object - mc_objects);
+    *seen |= 1ull << (object - mc_objects);
     g_regex_match(keys, line, 0, &m);
     for (; object != &mc_objects[MC_OBJ_STAT] && g_match_info_matches(m);
          g_match_info_next(m, NULL)) {
@@ -210,7 +210,7 @@ static void check_line(const char *line, uint32_t *seen)
     }
 }
 
-static void check_lines(const char *text, uint32_t *seen)
+static void check_lines(const char *text, uint64_t *seen)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
@@ -219,7 +219,7 @@ static void check_lines(const char *text, uint32_t *seen)
     }
 }
 
-static void check_cases(uint32_t *seen)
+static void check_cases(uint64_t *seen)
 {
     g_autoptr(GDir) dir = g_dir_open(CASES, 0, NULL);
     const char *name;
@@ -242,7 +242,7 @@ static bool append(void *opaque, const char *text)
 }
 
 /* What takes a journal to be printed. */
-static void check_events(TestWorld *w, uint32_t *seen)
+static void check_events(TestWorld *w, uint64_t *seen)
 {
     g_autoptr(GString) got = g_string_new(NULL);
     McContext ctx = { .tracer = test_world_tracer(w), .puts = append,
@@ -268,13 +268,13 @@ static void test_objects(void)
         "hook name=kfree va=1000 symbol=a from=b args_from=c\n"
         "hook name=vfree note=d\n");
     g_autofree char *stat = test_world_run(w, "stat -j -v", NULL);
-    uint32_t seen = 0;
+    uint64_t seen = 0;
 
     check_lines(stat, &seen);
     check_events(w, &seen);
     check_cases(&seen);
     for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
-        if (!(seen & 1u << i)) {
+        if (!(seen & 1ull << i)) {
             g_error("nothing prints \"%s\"", mc_objects[i].type);
         }
     }
@@ -293,7 +293,7 @@ static void check_complete(const char *line, const char *expected)
 static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis regs stack top "
-                       "mark diff leak refs log calls stat on off clear "
+                       "mark diff leak refs log calls fault stat on off clear "
                        "check help");
     check_complete(NULL, "");
     check_complete("s", "show stack stat");
@@ -302,7 +302,7 @@ static void test_complete(void)
     check_complete("-n s", "");
     check_complete("x", "");
     check_complete("show ", "");
-    check_complete("help f", "free");
+    check_complete("help f", "free fault");
     check_complete("leak ", "scan list clear dump module");
     check_complete("help leak d", "dump");
     check_complete("leak dump ", "");

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * kf_name: the name that dev_set_name() allocated leaks if what comes after it
+ * fails, as in drivers/ptp before 4225fea1cb28.
+ */
+#include <linux/device.h>
+
+#include "ka_kmod.h"
+
+static struct device device;
+static void *part;
+
+static KA_SITE int kf_register(void)
+{
+    part = kmalloc(200, GFP_KERNEL);
+    return part ? 0 : -ENOMEM;
+}
+
+static int __init kf_name_init(void)
+{
+    int err;
+
+    device_initialize(&device);
+    err = dev_set_name(&device, "kf_name_that_is_allocated%d", 1);
+    if (err)
+        return err;
+    err = kf_register();
+    if (err) {
+        /* The error: put_device() is missing. */
+        device.kobj.name = NULL;
+    }
+    return err;
+}
+module_init(kf_name_init);
+
+static void __exit kf_name_exit(void)
+{
+    kfree(part);
+    kfree_const(device.kobj.name);
+}
+module_exit(kf_name_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("ka test: a name that leaks");

@@ -1,0 +1,514 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Rules of `ka fault` make exactly those calls fail that they are about, and
+modules with known errors break as their table says. Oracle: the module
+kf_calls says of each call whether it failed; the guest's kernel says what
+became of the modules kf_*.
+
+usage: test_faults.py [--short] [--kernel K]... [--smp N]... [--case NAME]...
+"""
+import json
+import os
+import re
+import tempfile
+import time
+
+from lib import oracle, programs
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+
+MODULES = ('calls', 'name', 'loop', 'null', 'swallow', 'errptr', 'double',
+           'put', 'good', 'retry', 'late')
+
+
+class World:
+    """A guest with a shell, and its rules. What runs in the background is no
+    child of the shell: the end of a child can end a shell that reads."""
+
+    def __init__(self, guest):
+        self.guest = guest
+
+    def rows(self, line):
+        text = self.guest.hmp_qmp('ka fault ' + line + ' -j')
+        return [json.loads(row) for row in text.splitlines()]
+
+    def add(self, what):
+        row = self.rows('add ' + what)[0]
+        assert row.get('type') == 'fault_added', row
+        return row['rule']
+
+    def refused(self, what):
+        row = self.rows('add ' + what)[0]
+        assert 'fail' in row, row
+        return row['fail']
+
+    def rule(self, number):
+        return next(r for r in self.rows('list') if r['rule'] == number)
+
+    def log(self, number):
+        return [r for r in self.rows('log -n 0 -s') if r.get('rule') == number]
+
+    def clear(self):
+        self.rows('del all')
+
+    def calls(self, what, a=0, b=0, n=10, command='{}'):
+        """Make calls in the guest; return the letters, one for each."""
+        line = command.format(f"echo '{what} {a} {b} {n}' >/proc/kf_calls")
+        text = self.guest.shell(f'dmesg -c >/dev/null; {line}; dmesg')
+        found = re.search(rf'kf_calls: {what} ([.F]+)', text)
+        assert found, text
+        return found[1]
+
+    def dmesg(self, command, timeout=None):
+        return self.guest.shell(f'dmesg -c >/dev/null; {command}; dmesg',
+                                timeout)
+
+
+def check_rule(w, what, pattern, *args, expect=None, **words):
+    """Add a rule, make calls, and compare: the calls that failed, those that
+    ka counted, and those of the log."""
+    number = w.add(what)
+    got = w.calls(*args, **words)
+    rule, log = w.rule(number), w.log(number)
+    w.clear()
+    assert got == pattern, f'{what}: {got}, not {pattern}'
+    want = pattern.count('F') if expect is None else expect
+    assert rule['done'] == want, f'{what}: {rule}'
+    assert len(log) == want, f'{what}: {len(log)} lines'
+    return log
+
+
+# --- the expressions of KEDR's manual ----------------------------------------
+
+ALL, NONE = 'F' * 10, '.' * 10
+OURS = '--module kf_calls'
+
+
+def every_call(w):
+    for log in check_rule(w, f'kmalloc {OURS}', ALL, 'kmalloc', 320):
+        assert log['function'] and log['size'] == 320, log
+        assert 'kf_calls' in log['frames'], log
+
+
+def not_in_init(w):
+    number = w.add(f"kmalloc {OURS} --if '!in_init'")
+    text = w.dmesg('rmmod kf_calls; insmod /share/kf_calls.ko')
+    again = w.calls('kmalloc', 320)
+    done = w.rule(number)['done']
+    w.clear()
+    assert re.search(r'kf_calls: exit FFFFF', text), text
+    assert re.search(r'kf_calls: init \.\.\.\.\.', text), text
+    assert again == ALL and done == 15, f'{again} {done}'
+    number = w.add(f"kmalloc {OURS} --if in_init")
+    text = w.dmesg('rmmod kf_calls; insmod /share/kf_calls.ko')
+    w.clear()
+    assert re.search(r'kf_calls: exit \.\.\.\.\.', text), text
+    assert re.search(r'kf_calls: init FFFFF', text), text
+
+
+def percent(w):
+    """The same seed gives the same faults, another one others."""
+    found = []
+    for seed in 1, 1, 2:
+        w.rows(f'seed {seed}')
+        w.add(f"kmalloc {OURS} --if 'rnd100 < 20'")
+        found.append(w.calls('kmalloc', 320, n=200))
+        w.clear()
+    assert found[0] == found[1] != found[2], found
+    for text in found:
+        assert 20 <= text.count('F') <= 65, f"{text.count('F')} of 200"
+
+
+def address_range(w):
+    """Outside of the addresses of one function."""
+    text = w.guest.shell("grep 'call_kmalloc.*kf_calls' /proc/kallsyms")
+    start = int(re.search(r'([0-9a-f]{16}) t call_kmalloc', text)[1], 16)
+    what = f"kmalloc {OURS} --if 'caller_address < {start:#x} || " \
+        f"caller_address > {start + 0x40:#x}'"
+    check_rule(w, what, NONE, 'kmalloc', 320)
+    check_rule(w, what, ALL, 'other', 320)
+
+
+def by_caller(w):
+    for what in 'caller(call_other)', 'stack(call_other)':
+        check_rule(w, f"kmalloc --if '{what}'", NONE, 'kmalloc', 320)
+        check_rule(w, f"kmalloc --if '{what}'", ALL, 'other', 320)
+    what = 'stack("mod:kf_calls") && size == 320'
+    check_rule(w, f"kmalloc --if '{what}'", ALL, 'kmalloc', 320)
+
+
+def first_call(w):
+    check_rule(w, f"kmalloc {OURS} --if 'times = 1'", 'F' + '.' * 9,
+               'kmalloc', 320)
+    check_rule(w, f'kmalloc {OURS} --times 1', 'F' + '.' * 9, 'kmalloc', 320)
+
+
+def every_third(w):
+    check_rule(w, f"kmalloc {OURS} --if 'times % 3 = 0'", '..F..F..F.',
+               'kmalloc', 320)
+    check_rule(w, f"kmalloc {OURS} --if 'n % 3 == 0'", '..F..F..F.',
+               'kmalloc', 320)
+
+
+def children(w):
+    """Descendants of a shell that sleeps now and makes its calls later; calls
+    of other tasks do not count."""
+    w.guest.shell('(sleep 100000 & echo $! >/tmp/other); '
+                  'mkfifo /tmp/go /tmp/done; '
+                  'sh -c \'while read x; do sh -c "$x"; echo k >/tmp/done;'
+                  'done\' <>/tmp/go & echo $! >/tmp/pid')
+    pid = int(w.guest.shell('cat /tmp/pid').split()[-1])
+    inside = '({}) 2>&1'
+    through = "cat >/tmp/run <<'KF'\n{}\nKF\necho 'sh /tmp/run' >/tmp/go; " \
+        'read x </tmp/done'
+    for what in (f"kmalloc {OURS} --if 'child({pid})'",
+                 f'kmalloc {OURS} --task {pid}'):
+        number = w.add(what)
+        assert w.calls('kmalloc', 320, command=inside) == NONE, what
+        assert w.calls('kmalloc', 320, command=through) == ALL, what
+        assert w.rule(number)['done'] == 10, w.rule(number)
+        w.clear()
+    other = int(w.guest.shell('cat /tmp/other').split()[-1])
+    check_rule(w, f"kmalloc {OURS} --if 'child({other})'", NONE, 'kmalloc', 320)
+
+
+def size_and_flags(w):
+    what = "size > 100 && (flags & GFP_KERNEL) == GFP_KERNEL"
+    check_rule(w, f"kmalloc {OURS} --if '{what}'", ALL, 'kmalloc', 320)
+    check_rule(w, f"kmalloc {OURS} --if '{what}'", NONE, 'kmalloc', 96)
+    check_rule(w, f"kmalloc {OURS} --if '{what}'", NONE, 'kmalloc', 320, 1)
+    check_rule(w, f"kmalloc {OURS} --if 'flags == GFP_NOFS'", ALL, 'kmalloc',
+               320, 1)
+
+
+def admin(w):
+    what = "capable --module kf_calls --if 'cap == CAP_SYS_ADMIN'"
+    check_rule(w, what, ALL, 'capable', 21)
+    check_rule(w, what, NONE, 'capable', 12)
+
+
+# --- points, functions, refusals ---------------------------------------------
+
+def points(w):
+    for point, call, a in (('kmalloc', 'kvmalloc', 320), ('pages', 'pages', 1),
+                           ('vmalloc', 'vmalloc', 8192),
+                           ('percpu', 'percpu', 0),
+                           ('mem_util', 'kstrdup', 0),
+                           ('kmalloc', 'cache', 0)):
+        check_rule(w, f'{point} {OURS}', ALL, call, a)
+    check_rule(w, f"kmalloc {OURS} --if 'cache(\"kf_*\")'", ALL, 'cache')
+    check_rule(w, f"kmalloc {OURS} --if 'cache(\"kf_*\")'", NONE, 'kmalloc', 8)
+
+
+def copies(w):
+    """The write that starts the calls copies once itself, and once more if that
+    fails."""
+    number = w.add(f'uaccess {OURS} --if stack(call_copy)')
+    got = w.calls('copy')
+    rule = w.rule(number)
+    w.clear()
+    assert got == ALL and rule['done'] == 10, f'{got} {rule}'
+
+
+def functions(w):
+    what = 'kf_calls:kf_errno --return -ENOMEM'
+    for row in check_rule(w, what, ALL, 'errno'):
+        assert row['value'] == '0xfffffffffffffff4', row
+    check_rule(w, f"{what} --if 'arg0 == 5 && n > 5'", '.' * 5 + 'F' * 5,
+               'errno', 5)
+
+
+def outermost(w):
+    """What an allocator allocates for itself does not fail: only kvmalloc() as
+    a whole does."""
+    rows = check_rule(w, "kmalloc --if 'stack(call_kvmalloc)'", ALL,
+                      'kvmalloc', 3 * 4096)
+    assert all('kvmalloc' in r['function'] for r in rows), rows
+    check_rule(w, "pages --if 'stack(call_kmalloc)'", NONE, 'kmalloc', 320,
+               n=200 and 10)
+
+
+def nofail(w):
+    number = w.add(f'kmalloc {OURS}')
+    got = w.calls('nofail', 320)
+    rule = w.rule(number)
+    w.clear()
+    assert got == NONE and rule['refused_nofail'] == 10, f'{got} {rule}'
+    assert rule['done'] == 0, rule
+
+
+def only_logged(w):
+    number = w.add(f'kmalloc {OURS} --do log')
+    assert w.calls('kmalloc', 320) == NONE
+    assert len(w.log(number)) == 10
+    stacks = [s for s in w.rows('stacks') if s['rule'] == number]
+    w.clear()
+    assert len(stacks) == 1 and stacks[0]['selected'] == 10, stacks
+
+
+def repeats(w):
+    """The command of each line of the log repeats that fault alone."""
+    number = w.add(f"kmalloc {OURS} --if 'rnd100 < 30'")
+    got = w.calls('kmalloc', 320, n=30)
+    log = w.log(number)
+    w.clear()
+    assert len(log) == got.count('F') > 2, got
+    for row in log[:3]:
+        w.guest.hmp_qmp(row['command'])
+        again = w.calls('kmalloc', 320, n=30)
+        w.clear()
+        want = '.' * (row['n'] - 1) + 'F' + '.' * (30 - row['n'])
+        assert again == want, f"{row['command']}: {again}, not {want}"
+
+
+def reloaded(w):
+    """The stack has the same hash after a reload of the module."""
+    found = []
+    for _ in range(2):
+        number = w.add(f"kmalloc {OURS} --do log")
+        w.calls('kmalloc', 320)
+        found.append({r['stackid'] for r in w.log(number)})
+        w.clear()
+        w.guest.shell('insmod /share/kf_good.ko; rmmod kf_calls; '
+                      'insmod /share/kf_calls.ko; rmmod kf_good')
+    assert found[0] == found[1] and len(found[0]) == 1, found
+
+
+def bad_input(w):
+    for what, why in (
+            ('kmallok', 'near it: '),
+            ("kmalloc --if 'siez > 1'", 'column 1: no name'),
+            ("kmalloc --if 'size >'", 'column 7: expected'),
+            ('kfree', 'returns nothing'),
+            ('capable --return 7', 'true or false'),
+            ('kmalloc --return -ENOMEN', 'ENOMEM'),
+            ('kmalloc --do nothing', 'fail, log, stop')):
+        text = w.refused(what)
+        assert why in text, f'{what}: {text}'
+    assert not [r for r in w.rows('list') if 'rule' in r], 'there is a rule'
+
+
+def stops(w):
+    """The VM stops at the call; the call goes on when the VM does."""
+    w.add(f'kmalloc {OURS} --do stop --times 1')
+    w.guest.shell("(sh -c 'sleep 1; echo kmalloc 320 0 3 >/proc/kf_calls' &)")
+    wait_stopped(w.guest)
+    assert len([r for r in w.rows('log') if r.get('action') == 'stop']) == 1
+    w.guest.qmp('cont')
+    text = w.guest.shell('sleep 1; dmesg | tail -n 3')
+    w.clear()
+    assert 'kf_calls: kmalloc ...' in text, text
+
+
+def wait_stopped(guest):
+    for _ in range(300):
+        if guest.qmp('query-status')['status'] != 'running':
+            return
+        time.sleep(0.1)
+    raise AssertionError('the VM does not stop')
+
+
+EXPRESSIONS = (every_call, not_in_init, percent, address_range, by_caller,
+               first_call, every_third, children, size_and_flags, admin,
+               points, copies, functions, outermost, nofail, only_logged,
+               repeats, reloaded, bad_input, stops)
+
+
+# --- modules that break ------------------------------------------------------
+
+def insmod(w, name):
+    return w.dmesg(f'insmod /share/kf_{name}.ko; lsmod')
+
+
+def unload(w, name):
+    return w.dmesg(f'rmmod kf_{name}')
+
+
+def leaks(w, name):
+    """Return the leaks of the last report of a module."""
+    text = w.guest.hmp_qmp(f'ka leak module kf_{name} -s -j -a -n 0')
+    rows = [json.loads(line) for line in text.splitlines()]
+    heads = [i for i, r in enumerate(rows) if r['type'] == 'module']
+    assert heads, text
+    return [r for r in rows[heads[-1] + 1:] if r['type'] == 'block']
+
+
+def errors(w, kind):
+    rows = [json.loads(line) for line in
+            w.guest.hmp_qmp(f'ka error --kind {kind} -s -j').splitlines()]
+    return [r for r in rows if r['type'] == 'error']
+
+
+def one_fault(w, name, what, command=None):
+    number = w.add(what)
+    text = (command or insmod)(w, name)
+    rule = w.rule(number)
+    w.clear()
+    assert rule['done'] >= 1, f'{rule}\n{text}'
+    return text
+
+
+def kf_name(w):
+    one_fault(w, 'name', "kmalloc --if 'caller(kf_register)' --times 1")
+    found = leaks(w, 'name')
+    assert len(found) == 1, found
+    assert any('dev_set_name' in f for f in found[0]['alloc_symbols']), found
+
+
+def kf_loop(w):
+    for n, left in (1, 0), (3, 2):
+        one_fault(w, 'loop', f"kmalloc --if 'caller(kf_fill) && n == {n}'")
+        found = leaks(w, 'loop')
+        assert len(found) == left, f'n = {n}: {found}'
+
+
+def kf_null(w):
+    text = one_fault(w, 'null', "kmalloc --if 'caller(kf_set)' --times 1")
+    assert re.search('NULL pointer|paging request', text), text
+    assert 'kf_set' in text, text
+
+
+def kf_swallow(w):
+    text = one_fault(w, 'swallow', "kmalloc --if 'caller(kf_add_part)'")
+    assert 'BUG' not in text, text
+    text = unload(w, 'swallow')
+    assert 'kernel BUG' in text or 'Oops' in text, text
+
+
+def kf_errptr(w):
+    text = one_fault(w, 'errptr', "kmalloc --if 'caller(kf_make)' --times 1")
+    assert 'fffffffffffffff4' in text, text
+
+
+def kf_double(w):
+    before = len(errors(w, 'double-free'))
+    one_fault(w, 'double', "kmalloc --if 'caller(kf_create_groups) && "
+              "size > 8k' --times 1")
+    found = errors(w, 'double-free')
+    assert len(found) == before + 1, found
+
+
+def kf_put(w):
+    before = len(errors(w, 'double-free'))
+    one_fault(w, 'put', "sysfs_create_dir_ns --if 'stack(\"mod:kf_put\")' "
+              '--times 1')
+    found = errors(w, 'double-free')
+    assert len(found) == before + 1, found
+
+
+def kf_good(w):
+    for part in 'first', 'second', 'third':
+        text = one_fault(w, 'good', f"kmalloc --if 'caller(kf_{part})'")
+        assert not re.search('BUG|Oops|WARNING', text), text
+        assert not leaks(w, 'good')
+    insmod(w, 'good')
+    unload(w, 'good')
+    assert not leaks(w, 'good')
+
+
+def kf_retry(w):
+    """It hangs as long as the rule is there."""
+    number = w.add("kmalloc --if 'caller(kf_try)'")
+    w.guest.shell('(insmod /share/kf_retry.ko &); sleep 2')
+    one = w.rule(number)['done']
+    w.guest.shell('sleep 1')
+    assert w.rule(number)['done'] > one > 10, w.rule(number)
+    assert 'Loading' in w.guest.shell('grep kf_retry /proc/modules')
+    w.clear()
+    assert 'Live' in w.guest.shell('sleep 1; grep kf_retry /proc/modules')
+    unload(w, 'retry')
+
+
+def kf_late(w):
+    insmod(w, 'late')
+    unload(w, 'late')
+    w.guest.shell('sleep 2')
+    assert not leaks(w, 'late')
+    one_fault(w, 'late', 'kmalloc --module kf_late')
+    unload(w, 'late')
+
+
+# Those that leave a module behind that cannot be unloaded come last.
+BREAKING = (kf_name, kf_loop, kf_good, kf_late, kf_retry, kf_put, kf_double,
+            kf_swallow, kf_errptr, kf_null)
+
+
+def controls(w):
+    """Without a rule nothing happens."""
+    for name in MODULES[1:]:
+        text = insmod(w, name) + unload(w, name)
+        assert not re.search('BUG|Oops|WARNING', text), text
+    w.guest.shell('sleep 2')
+    for name in MODULES[1:]:
+        assert not leaks(w, name), name
+    assert not errors(w, 'double-free')
+
+
+# --- runs --------------------------------------------------------------------
+
+def boot(kernel, smp, tmp, **words):
+    share = oracle.make_share(os.path.join(tmp, 'share'), [], kernel,
+                              modules=True)
+    return Guest(kernel=kernel, smp=smp, share=share, end='shell',
+                 cmdline='no_hash_pointers', name=f'faults-{kernel}-{smp}',
+                 **words)
+
+
+def run_cases(tap, label, w, cases):
+    for case in cases:
+        with tap.test(f'{label}: {case.__name__.replace("_", " ")}'):
+            w.clear()
+            case(w)
+
+
+def run(tap, kernel, smp, label, wanted):
+    with tempfile.TemporaryDirectory(prefix='ka-faults.') as tmp, \
+            boot(kernel, smp, tmp) as guest:
+        w = World(guest)
+        guest.shell('insmod /share/kf_calls.ko')
+        cases = [c for c in (*EXPRESSIONS, controls, *BREAKING)
+                 if not wanted or c.__name__ in wanted]
+        run_cases(tap, label, w, cases)
+        with tap.test(f'{label}: the tracer is in order'):
+            assert guest.hmp_qmp('ka check').startswith('ok'), \
+                guest.hmp_qmp('ka check')
+
+
+def faults_of_run(kernel, tmp):
+    """Return (function, stack, n) of each fault of a run that counts
+    instructions, and what the guest said."""
+    with boot(kernel, 1, tmp, options=('--icount',), timeout=400) as guest:
+        w = World(guest)
+        number = w.add("kmalloc --if 'stack(\"mod:kf_calls\") && rnd100 < 30'")
+        guest.shell('insmod /share/kf_calls.ko')
+        got = w.calls('kmalloc', 320, n=100)
+        return got, [(r['function'], r['stackid'], r['n'])
+                     for r in w.log(number)]
+
+
+def icount(tap, kernel):
+    with tap.test(f'{kernel}: two runs with icount have the same faults'):
+        found = []
+        for _ in range(2):
+            with tempfile.TemporaryDirectory(prefix='ka-faults.') as tmp:
+                found.append(faults_of_run(kernel, tmp))
+        assert found[0] == found[1], f'{found[0]}\n{found[1]}'
+        assert len(found[0][1]) > 20, found[0]
+
+
+def main():
+    ap = programs.arguments(__doc__, short='6.12 on 1 vCPU, without icount')
+    ap.add_argument('--case', action='append', metavar='NAME',
+                    help='only this function of the program')
+    args, tap = programs.parse(ap), Tap()
+    programs.run_over(
+        tap, args.kernel, args.smp,
+        lambda *words: run(*words, args.case), test=None)
+    if not args.short and not args.case:
+        for kernel in args.kernel:
+            icount(tap, kernel)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

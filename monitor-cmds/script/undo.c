@@ -132,6 +132,53 @@ static bool undo_watch(const McUndo *u, const McContext *ctx)
     return u->flag && kt_calls_remove(ctx->tracer, u->number);
 }
 
+/* ---- ka fault ------------------------------------------------------------ */
+
+static bool keep_newest_rule(const KtFaultRule *rule, void *opaque)
+{
+    uint64_t *newest = opaque;
+
+    *newest = MAX(*newest, rule->id);
+    return true;
+}
+
+static uint64_t newest_rule(const McContext *ctx)
+{
+    uint64_t newest = 0;
+
+    kt_faults_foreach(ctx->tracer, keep_newest_rule, &newest);
+    return newest;
+}
+
+static void store_rule(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    u->number = newest_rule(ctx);
+}
+
+static void find_rule_made(McUndo *u, const McContext *ctx)
+{
+    uint64_t newest = newest_rule(ctx);
+
+    u->flag = newest > u->number;
+    u->number = newest;
+}
+
+static bool undo_rule(const McUndo *u, const McContext *ctx)
+{
+    return u->flag && kt_faults_remove(ctx->tracer, u->number);
+}
+
+static void store_seed(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    u->number = kt_faults_seed(ctx->tracer);
+}
+
+static bool undo_seed(const McUndo *u, const McContext *ctx)
+{
+    kt_faults_set_seed(ctx->tracer, u->number);
+    return true;
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 /* Commands without a row change nothing. */
@@ -146,6 +193,10 @@ static const McUndoRule rules[] = {
       .undo = undo_watch },
     { MC_CMD_CALLS_DEL },
     { MC_CMD_CALLS_CLEAR },
+    { MC_CMD_FAULT_ADD, .before = store_rule, .after = find_rule_made,
+      .undo = undo_rule },
+    { MC_CMD_FAULT_SEED, .before = store_seed, .undo = undo_seed },
+    { MC_CMD_FAULT_DEL },
     { MC_CMD_LEAK_CLEAR },
     { MC_CMD_CLEAR },
 };

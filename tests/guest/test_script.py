@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 
 from lib import oracle, programs
 from lib.tap import Tap
@@ -257,6 +258,34 @@ def test(tap, kernel, smp, label, n, tmp):
             check_calls(answers(output), left_behind(g))
 
 
+def stops_at_error(guest):
+    """Crash the guest; return the status of the VM once it does not run."""
+    guest.shell('((sleep 1; echo c > /proc/sysrq-trigger) &)')
+    for _ in range(120):
+        status = guest.qmp('query-status')
+        if not status['running']:
+            return status['status']
+        time.sleep(0.5)
+    return 'running'
+
+
+def test_faults(tap, kernel, smp, label, tmp):
+    share = os.path.join(tmp, kernel)
+    output = os.path.join(tmp, f'faults-{kernel}-{smp}')
+    script = joined(tmp, 'error-stop', 'faults')
+    with run(share, kernel, smp, 1, script, output, 'ka_leaky') as g:
+        with tap.test(f'{label}: faults.ka'):
+            g.wait_done()
+            assert not g.stat()['script.failed'], g.qemu_log
+            lists = [a[3] for a in answers(output) if a[2] == 'fault list -v']
+            rules = [x for x in lists[0] if '--module ka_leaky' in x]
+            assert len(rules) == 2, lists[0]
+            assert all(' calls=0 ' not in x for x in rules), rules
+        with tap.test(f'{label}: error-stop.ka'):
+            status = stops_at_error(g)
+            assert status not in ('running', 'shutdown'), status
+
+
 def main():
     ap = programs.arguments(__doc__, short='6.12 only, 2 loads instead of 10')
     args, tap = programs.parse(ap), Tap()
@@ -266,7 +295,8 @@ def main():
             check_wrong(tmp, args.kernel[0])
         programs.run_over(
             tap, args.kernel, args.smp, lambda tap, kernel, smp, label:
-            test(tap, kernel, smp, label, n, tmp), test=None)
+            (test(tap, kernel, smp, label, n, tmp),
+             test_faults(tap, kernel, smp, label, tmp)), test=None)
     tap.done()
 
 

@@ -20,7 +20,7 @@ import time
 from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
-from scripts.lib.prepared import paths
+from scripts.lib.prepared import kernel_file, paths
 
 KERNELS = '6.12', '5.10', '6.1', '7.3'
 PANIC = 'echo c >/proc/sysrq-trigger'
@@ -34,9 +34,19 @@ def program():
     return os.path.join(paths()['build'], 'monitor-cmds', 'ka')
 
 
-def share_with(folder, kernel, script=None):
+def can_build_modules(kernel):
+    """The tools that come with the headers of a newer Debian do not run on an
+    older one."""
+    try:
+        oracle.build_modules(kernel)
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
+def share_with(folder, kernel, modules=False, script=None):
     share = oracle.make_share(os.path.join(folder, 'share'), ['log.sh'],
-                              kernel, modules=not script)
+                              kernel, modules=modules)
     if script:
         with open(os.path.join(share, 'end.sh'), 'w', encoding='ascii') as f:
             f.write(script + '\n')
@@ -184,13 +194,13 @@ def markers(journal):
 
 
 def many_lines(tap, kernel, smp, label, n):
-    quiet = smp > 1
+    quiet, modules = smp > 1, can_build_modules(kernel)
     label += f', {n} lines{", quiet" if quiet else ""}'
     with tempfile.TemporaryDirectory(prefix='ka-log.') as tmp:
         follow, journal = Follow(tmp), os.path.join(tmp, 'journal')
         out = os.path.join(tmp, 'out')
         with Guest(kernel=kernel, smp=smp, run='log', n=n, name='log', out=out,
-                   share=share_with(tmp, kernel), journal=journal,
+                   share=share_with(tmp, kernel, modules), journal=journal,
                    cmdline=CMDLINE % ('32M', 'quiet' if quiet else
                                       'loglevel=1'),
                    qemu=('-qmp', f'unix:{follow.socket},server=on,wait=off'),
@@ -214,8 +224,12 @@ def many_lines(tap, kernel, smp, label, n):
             writers_are_right(ours, n // 4 * 4)
             tap.note(f'{seen_share(ours):.3%} of {len(ours)} lines were read '
                      'when they were stored')
-        with tap.test(f'{label}: the module of its lines'):
-            module_is_right(ours)
+        if modules:
+            with tap.test(f'{label}: the module of its lines'):
+                module_is_right(ours)
+        else:
+            tap.skip(f'{label}: the module of its lines',
+                     'modules cannot be built here')
         with tap.test(f'{label}: nothing is lost'):
             check_counters(stat, n)
         with tap.test(f'{label}: the journal has the same lines'):
@@ -233,11 +247,23 @@ def console_lines(text):
     return [(m[1], m[2].rstrip()) for m in found if m]
 
 
+def is_torn(line, ours):
+    """A panic takes the console in the middle of a line: what was printed of it
+    is then before the text of the next one."""
+    return any(at == line[0] and text and line[1].endswith(text.strip())
+               for at, text in ours)
+
+
 def panic(tap, kernel, smp, label):
     """The kernel prints a panic on the console, with quiet, too."""
+    with open(kernel_file(kernel, 'config'), encoding='ascii') as f:
+        if 'CONFIG_MAGIC_SYSRQ=y' not in f.read():
+            tap.skip(f'{label}, quiet: after a panic', 'nothing makes it panic')
+            return
     with tempfile.TemporaryDirectory(prefix='ka-log.') as tmp:
         with Guest(kernel=kernel, smp=smp, run='end', name='log',
-                   share=share_with(tmp, kernel, PANIC), cmdline='quiet',
+                   share=share_with(tmp, kernel, script=PANIC),
+                   cmdline='quiet',
                    options=['--panic', 'pause']) as g, \
                 tap.test(f'{label}, quiet: after a panic'):
             end = time.monotonic() + 120
@@ -248,7 +274,8 @@ def panic(tap, kernel, smp, label):
             ours = [(f"{r['ns'] // 10**9}.{r['ns'] // 1000 % 10**6:06}",
                      line.rstrip()) for r in rows(g.hmp_qmp('ka log -j -n 0'))
                     for line in r['text'].split('\n')]
-            missing = [line for line in told if line not in ours]
+            missing = [line for line in told
+                       if line not in ours and not is_torn(line, ours)]
             assert len(told) > 20, told
             assert not missing, missing[:5]
             assert any('Linux version' in line for _, line in ours)

@@ -58,6 +58,9 @@ METRICS = [Metric(*row) for row in (
      "the same of 64 bytes, by the guest's clock: next to nothing but events"),
     ('storm.ns_per_pair', 'ns', 'storm',
      'guest time of one kmalloc and kfree with ka, mean over the sizes'),
+    ('log.line_ns', 'ns', 'log',
+     "host time per line of the kernel's log that the guest waits for, with "
+     'its writer and stack, measured inside the tracer'),
     ('scale.bytes_per_live_block', 'bytes', 'scale',
      'host memory for a live block, 10 million of them'),
     ('scale.bytes_per_history_row', 'bytes', 'scale',
@@ -91,6 +94,9 @@ METRICS = [Metric(*row) for row in (
 # About 800,000 slab events with the boot.
 ROUNDS = 24
 STORM_PAIRS = 1000000
+LOG_LINES = 20000
+# The tracer measures one callback in so many: COST_PERIOD of capture.c.
+COST_PERIOD = 64
 GDB_SECONDS = 15
 # Of boot and workload without ka; a try tells what to add for it.
 BOOT_SECONDS = 20
@@ -98,7 +104,7 @@ SUMS_TRIED = 4
 # Of the two runs of a pair, and more.
 WARM_BYTES = 2 << 30
 # Roles of the hook table whose return is seen too.
-RETURNS = 'ALLOC', 'ALLOC_BULK', 'REALLOC', 'MODULE_ADD'
+RETURNS = 'ALLOC', 'ALLOC_BULK', 'REALLOC', 'MODULE_ADD', 'LOG'
 
 Sample = namedtuple('Sample', 'cpu wall events mean_ns apply_ns pack_ns '
                     'console')
@@ -315,6 +321,25 @@ def group_storm(args):
                 statistics.mean(a.values()) for a, _ in ns)}, raw(found)
 
 
+def group_log(args):
+    """Recording is off, so that nearly all callbacks are those of lines. What
+    else is measured, returns of allocations, counts for the lines."""
+    print_lines = (f'(i=0; while [ $i -lt {LOG_LINES} ]; do echo line $i >&3; '
+                   'i=$((i + 1)); done) 3>/dev/kmsg')
+    with Guest(kernel=args.kernel, end='shell', name='bench',
+               cmdline='printk.devkmsg=on loglevel=1') as g:
+        g.shell('true')
+        g.hmp_qmp('ka off')
+        before = g.stat()
+        g.shell(print_lines, timeout=300)
+        after = g.stat()
+    lines = after['log.lines'] - before['log.lines']
+    ns = after['cost.sampled_ns'] - before['cost.sampled_ns']
+    if lines != LOG_LINES:
+        raise GuestError(f'{lines} lines of {LOG_LINES} were read')
+    return {'log.line_ns': ns * COST_PERIOD / lines}, [before, after]
+
+
 def program_lines(name, prefix):
     """Programs of tests/perf print the lines themselves."""
     program = os.path.join(paths()['build'], 'tests', 'perf', name)
@@ -403,7 +428,7 @@ def group_peer(args):
 
 GROUPS = {'boot': group_boot, 'against': group_against,
           'dense': group_dense, 'journal': group_journal,
-          'patched': group_patched, 'storm': group_storm,
+          'patched': group_patched, 'storm': group_storm, 'log': group_log,
           'scale': group_scale, 'leak': group_leak,
           'marks': group_marks, 'peer': group_peer}
 

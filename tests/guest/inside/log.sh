@@ -20,8 +20,10 @@ for w in 1 2 3 4; do
 done
 echo t >/proc/sysrq-trigger
 echo l >/proc/sysrq-trigger
-insmod /share/ka_life.ko
-rmmod ka_life
+if [ -e /share/ka_life.ko ]; then
+    insmod /share/ka_life.ko
+    rmmod ka_life
+fi
 printf 'tab\there, back\\slash, \033[31mred\377\n' >/dev/kmsg
 wait
 echo 'ka:end' >/dev/kmsg

@@ -53,21 +53,17 @@ void kt_record_log_return(KtHookCall *m, const KtPendingCall *call)
         .irq = kt_guest_in_interrupt(m->boot->guest,
                                      kt_vcpu_reg(m->v, GS_REG_BASE)) != KT_NO,
     };
-    kt_printk_log_read(m->boot->log, &mem, &w, w.us);
-}
-
-static uint64_t now_us(void)
-{
-    return qemu_plugin_get_virtual_ns(0) / 1000;
+    kt_printk_log_read(m->boot->log, &mem, &w, &(KtPrintkNow) { .us = w.us });
 }
 
 void kt_record_log_found(KtBoot *boot)
 {
     const GsMem mem = memory(boot);
+    const KtPrintkNow when = { .us = qemu_plugin_get_virtual_ns(0) / 1000 };
     unsigned i = 0;
 
     while (boot->log && i++ < FOUND_READS &&
-           kt_printk_log_read(boot->log, &mem, NULL, now_us())) {
+           kt_printk_log_read(boot->log, &mem, NULL, &when)) {
     }
 }
 
@@ -97,8 +93,13 @@ void kt_capture_read_log(KtCapture *c)
     GsMem mem = { .read = read_any, .opaque = &any };
 
     if (c->boot && c->boot->log) {
+        KtPrintkNow when = {
+            .us = qemu_plugin_get_virtual_ns(0) / 1000,
+            .stopped = !qemu_plugin_vm_is_running(),
+        };
+
         any = (AnyVcpu) { .vm = kt_capture_vm(c) };
-        kt_printk_log_read(c->boot->log, &mem, NULL, now_us());
+        kt_printk_log_read(c->boot->log, &mem, NULL, &when);
     }
 }
 

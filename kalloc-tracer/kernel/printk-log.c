@@ -2,11 +2,13 @@
 /*
  * Follow the ring of printk records: see printk-log.h.
  *
- * Records that cannot be read are counted with the line after them. That is a
- * record that the kernel overwrote, or had no room for; and one that its
- * writer never finished. Such a writer was stopped by a panic on another CPU,
- * so later records would never be read. It is passed over when later ones are
- * readable, and STUCK_US have gone by.
+ * Records that cannot be read are counted with the line after them: the kernel
+ * overwrote them, or had no room for their text.
+ *
+ * A record that is not finished stops the reading, so that lines stay in order.
+ * But its writer may never finish it: a panic on another CPU stopped it. So the
+ * record is left out if later ones are readable, and the VM is stopped or
+ * STUCK_US have gone by. If it is finished after all, its line comes late.
  */
 #include "kalloc-tracer/kernel/printk-log.h"
 
@@ -17,10 +19,11 @@
 #include "kalloc-tracer/log/log-lines.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-#define STUCK_US        100000
+#define STUCK_US        1000000
 #define STUCK_LOOK      64          /* records that are looked at behind it */
 #define TIME_NS         1000000     /* for one call */
 #define TIME_STEP       16          /* records between two looks at the clock */
+#define LEFT_OUT        16          /* unfinished records that are awaited */
 #define WRITERS         64          /* lines whose writers may come later */
 #define RETURNED        256         /* writers whose lines may come later */
 #define MOVE_MAX        8192        /* records of a new ring that are read */
@@ -46,6 +49,7 @@ typedef struct Returned {
  * @last_ns: time of the record before
  * @lost: records that were passed over since the last line
  * @stuck_since: when @next was first found unfinished; 0: it was not
+ * @left_out: numbers of the @n_left_out unfinished records
  * @waiting: the newest lines without a writer, a ring
  * @n_waiting: lines that were ever put there
  * @returned: writers that have returned and whose records are not readable
@@ -63,6 +67,8 @@ struct KtPrintkLog {
     uint64_t last_ns;
     uint64_t lost;
     uint64_t stuck_since;
+    uint64_t left_out[LEFT_OUT];
+    unsigned n_left_out;
     Waiting waiting[WRITERS];
     unsigned n_waiting;
     bool marked;
@@ -156,7 +162,7 @@ static void add_line(KtPrintkLog *l, const KtPrintkWriter *w, uint64_t us)
             number, r->seq, r->caller
         };
     }
-    l->last_ns = r->ns;
+    l->last_ns = MAX(l->last_ns, r->ns);
     l->lost = 0;
     l->marked |= r->facility;
 }
@@ -222,19 +228,27 @@ static bool later_is_readable(const KtPrintkLog *l, const KtPrintkRing *r,
     return false;
 }
 
-/* Record @next is not finished. Return true if it was passed over. */
+static void leave_out(KtPrintkLog *l, uint64_t seq)
+{
+    if (l->n_left_out < LEFT_OUT) {
+        l->left_out[l->n_left_out++] = seq;
+    } else {
+        l->lost++;
+    }
+}
+
+/* Record @next is not finished. Return true if it is left out. */
 static bool is_stuck(KtPrintkLog *l, const KtPrintkRing *r, const GsMem *mem,
-                     uint64_t us)
+                     const KtPrintkNow *now)
 {
     if (!l->stuck_since) {
-        l->stuck_since = us + 1;
+        l->stuck_since = now->us + 1;
+    }
+    if ((!now->stopped && now->us + 1 - l->stuck_since < STUCK_US) ||
+        !later_is_readable(l, r, mem)) {
         return false;
     }
-    if (us + 1 - l->stuck_since < STUCK_US || !later_is_readable(l, r, mem)) {
-        return false;
-    }
-    l->lost++;
-    l->next++;
+    leave_out(l, l->next++);
     l->stuck_since = 0;
     return true;
 }
@@ -263,6 +277,32 @@ static void find_place(KtPrintkLog *l, const KtPrintkRing *r, const GsMem *mem)
     l->next = from;
 }
 
+/* Add the lines of records that were left out, and are finished now. */
+static void read_left_out(KtPrintkLog *l, const KtPrintkRing *r,
+                          const GsMem *mem, const KtPrintkWriter *w,
+                          uint64_t us)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < l->n_left_out; i++) {
+        uint64_t seq = l->left_out[i];
+
+        switch (kt_printk_ring_read(r, &l->at, mem, seq, &l->record)) {
+        case KT_PRINTK_RECORD:
+            add_line(l, w, us);
+            break;
+        case KT_PRINTK_NOT_YET:
+        case KT_PRINTK_OPEN:
+            l->left_out[n++] = seq;
+            break;
+        default:
+            l->lost++;
+            break;
+        }
+    }
+    l->n_left_out = n;
+}
+
 static bool open_ring(KtPrintkLog *l, KtPrintkRing *r, const GsMem *mem)
 {
     if (!l->sure) {
@@ -274,6 +314,8 @@ static bool open_ring(KtPrintkLog *l, KtPrintkRing *r, const GsMem *mem)
     }
     if (l->ring && l->ring != r->va) {
         find_place(l, r, mem);
+        l->lost += l->n_left_out;
+        l->n_left_out = 0;
     }
     l->ring = r->va;
     return true;
@@ -281,21 +323,21 @@ static bool open_ring(KtPrintkLog *l, KtPrintkRing *r, const GsMem *mem)
 
 /* Handle record @next. Return false if nothing more can be read now. */
 static bool step(KtPrintkLog *l, const KtPrintkRing *r, const GsMem *mem,
-                 const KtPrintkWriter *w, uint64_t us)
+                 const KtPrintkWriter *w, const KtPrintkNow *now)
 {
     KtPrintkState state = kt_printk_ring_read(r, &l->at, mem, l->next,
                                               &l->record);
 
     switch (state) {
     case KT_PRINTK_RECORD:
-        add_line(l, w, us);
+        add_line(l, w, now->us);
         l->next++;
         l->stuck_since = 0;
         return true;
     case KT_PRINTK_OPEN:
         return false;
     case KT_PRINTK_NOT_YET:
-        return is_stuck(l, r, mem, us);
+        return is_stuck(l, r, mem, now);
     case KT_PRINTK_BAD:
         kt_tracer_count(l->tracer, KT_CNT_LOG_BAD, 1);
         break;
@@ -329,11 +371,11 @@ static uint64_t host_ns(void)
 }
 
 static bool read_ring(KtPrintkLog *l, const KtPrintkRing *r, const GsMem *mem,
-                      const KtPrintkWriter *w, uint64_t us)
+                      const KtPrintkWriter *w, const KtPrintkNow *now)
 {
     uint64_t since = 0;
 
-    for (unsigned i = 1; step(l, r, mem, w, us); i++) {
+    for (unsigned i = 1; step(l, r, mem, w, now); i++) {
         if (i == KT_PRINTK_BATCH) {
             return true;
         }
@@ -367,7 +409,7 @@ static void keep_unread(KtPrintkLog *l, const KtPrintkRing *r,
 }
 
 static bool read_locked(KtPrintkLog *l, const GsMem *mem,
-                        const KtPrintkWriter *w, uint64_t us)
+                        const KtPrintkWriter *w, const KtPrintkNow *now)
 {
     KtPrintkRing r;
     bool more;
@@ -375,7 +417,8 @@ static bool read_locked(KtPrintkLog *l, const GsMem *mem,
     if (!open_ring(l, &r, mem)) {
         return false;
     }
-    more = read_ring(l, &r, mem, w, us);
+    read_left_out(l, &r, mem, w, now->us);
+    more = read_ring(l, &r, mem, w, now);
     /* its ids are of before the read, so it is opened anew */
     if (w && w->known && kt_printk_ring_open(&r, &l->at, mem)) {
         keep_unread(l, &r, mem, w);
@@ -384,7 +427,7 @@ static bool read_locked(KtPrintkLog *l, const GsMem *mem,
 }
 
 bool kt_printk_log_read(KtPrintkLog *l, const GsMem *mem,
-                        const KtPrintkWriter *w, uint64_t us)
+                        const KtPrintkWriter *w, const KtPrintkNow *now)
 {
     bool more, marked;
 
@@ -395,7 +438,7 @@ bool kt_printk_log_read(KtPrintkLog *l, const GsMem *mem,
     if (w && w->known) {
         name_waiting(l, w);
     }
-    more = read_locked(l, mem, w, us);
+    more = read_locked(l, mem, w, now);
     marked = l->marked;
     l->marked = false;
     pthread_mutex_unlock(&l->lock);

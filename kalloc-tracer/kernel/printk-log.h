@@ -60,16 +60,23 @@ typedef struct KtPrintkWriter {
  *  UINT64_MAX if it is unknown. */
 uint64_t kt_printk_log_end(KtPrintkLog *l, const GsMem *mem);
 
+/** struct KtPrintkNow - when the log is read. @us: the VM's clock, for lines
+ *  whose writer is not known; @stopped: no vCPU executes */
+typedef struct KtPrintkNow {
+    uint64_t us;
+    bool stopped;
+} KtPrintkNow;
+
 /**
  * kt_printk_log_read() - add the records that are new
  * @mem: guest memory
  * @w: (nullable) the writer; NULL: nobody has stored a record just now
- * @us: the VM's clock, for lines whose writer is not known
+ * @now: (borrowed for the call)
  *
  * Returns: true if more records may be readable now.
  */
 bool kt_printk_log_read(KtPrintkLog *l, const GsMem *mem,
-                        const KtPrintkWriter *w, uint64_t us);
+                        const KtPrintkWriter *w, const KtPrintkNow *now);
 
 /** kt_printk_log_why_not() - (static, nullable) return why the kernel's log
  *  cannot be read; NULL: it can. Any thread. */

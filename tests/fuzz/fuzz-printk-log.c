@@ -52,12 +52,15 @@ static void change(PrintkWriter *w, unsigned at, uint8_t value)
 static void read_ring(KtPrintkLog *log, PrintkWriter *w, uint64_t *us)
 {
     const GsMem mem = pw_memory(w);
+    unsigned turn = *us / 60000;
     const KtPrintkWriter by = {
         .us = *us, .since = kt_printk_log_end(log, &mem), .known = true,
     };
 
     *us += 60000;
-    kt_printk_log_read(log, &mem, *us & 1 ? &by : NULL, *us);
+    kt_printk_log_read(log, &mem, turn & 1 ? &by : NULL, &(KtPrintkNow) {
+        .us = *us, .stopped = turn & 2,
+    });
 }
 
 static void run_ring(KtTracer *t, const uint8_t *data, size_t len, bool types,

@@ -2,10 +2,6 @@
 /* Arguments, result and caller of a call: see calls-text.h. */
 #include "monitor-cmds/output/calls-text.h"
 
-#include <string.h>
-
-#include "monitor-cmds/output/errno-name.h"
-
 void mc_call_row(McCallRow *row, KtTracer *t, const GsKernel *kernel,
                  const KtCallView *view)
 {
@@ -28,46 +24,34 @@ char *mc_call_mark_module(const McCallRow *row)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* Append a number by its type: pointers and unsigned words in hex, the rest in
- * decimal, error numbers by name. */
-static void put_number(GString *s, const GsParam *param, int64_t v)
+/* Append a value that is in @n registers. */
+static void put_words(GString *s, const McCallRow *row, const GsParam *param,
+                      const uint64_t *word, unsigned n)
 {
-    const char *error = v < 0 && v >= -4095 ? mc_errno_name(-v) : NULL;
+    uint64_t bytes[GS_PLACE_WORDS];
 
-    if (error && (param->is_signed || param->kind == GS_VALUE_POINTER)) {
-        g_string_append_printf(s, "-%s", error);
-    } else if (param->kind == GS_VALUE_BOOL) {
-        g_string_append(s, v ? "true" : "false");
-    } else if (param->kind == GS_VALUE_POINTER && !v) {
-        g_string_append(s, "NULL");
-    } else if (param->kind == GS_VALUE_POINTER ||
-               (!param->is_signed && (uint64_t)v > UINT16_MAX)) {
-        g_string_append_printf(s, "0x%" PRIx64, (uint64_t)v);
-    } else {
-        g_string_append_printf(s, "%" PRId64, v);
+    for (unsigned i = 0; i < n; i++) {
+        bytes[i] = GUINT64_TO_LE(word[i]);
     }
-}
-
-static void put_word(GString *s, const GsParam *param, uint64_t word)
-{
-    int64_t v;
-
-    if (gs_param_number(param, word, &v)) {
-        put_number(s, param, v);
-    } else {
-        g_string_append(s, "?");
-    }
+    gs_param_print(s, row->name.proto, param, bytes,
+                   MIN(param->size, n * sizeof(*bytes)));
 }
 
 /* Append the value of a parameter; "?" if its place was not recorded. */
 static void put_param(GString *s, const McCallRow *row, const GsParam *param)
 {
     const GsPlace *at = &param->place;
-    int arg = at->kind == GS_PLACE_REGISTERS && at->words == 1 ?
-              kt_call_arg_of(at->reg[0]) : -1;
+    bool known = at->kind == GS_PLACE_REGISTERS && !at->by_address;
+    uint64_t word[GS_PLACE_WORDS];
 
-    if (arg >= 0 && arg < row->view.call->n_args && !at->by_address) {
-        put_word(s, param, row->view.args[arg]);
+    for (unsigned i = 0; known && i < at->words; i++) {
+        int arg = kt_call_arg_of(at->reg[i]);
+
+        known = arg >= 0 && arg < row->view.call->n_args;
+        word[i] = known ? row->view.args[arg] : 0;
+    }
+    if (known) {
+        put_words(s, row, param, word, at->words);
     } else {
         g_string_append(s, "?");
     }
@@ -128,7 +112,7 @@ bool mc_put_call_result(GString *s, const McCallRow *row)
         return false;
     }
     if (result) {
-        put_word(s, result, row->view.call->result);
+        put_words(s, row, result, &row->view.call->result, 1);
     } else {
         g_string_append_printf(s, "0x%" PRIx64, row->view.call->result);
     }

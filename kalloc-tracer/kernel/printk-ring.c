@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/base/host-memory.h"
+
 #define STATE_SHIFT     62
 #define ID_MASK         ((1ull << STATE_SHIFT) - 1)
 
@@ -222,7 +224,7 @@ static bool copy_desc(const KtPrintkRing *r, const KtPrintkLayout *at,
     if (!mem->read(mem->opaque, desc_va(r, at, seq), desc, at->desc_size)) {
         return false;
     }
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    kt_read_fence();
     if (!mem->read(mem->opaque, info_va(r, at, seq), info, at->info_size)) {
         return false;
     }
@@ -323,7 +325,7 @@ KtPrintkState kt_printk_ring_read(const KtPrintkRing *r,
             return KT_PRINTK_BAD;
         }
         state = copy_record(r, mem, &d, out);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        kt_read_fence();
         if (!read_u64(mem, desc_va(r, at, seq) + at->state, &now)) {
             return KT_PRINTK_BAD;
         }

@@ -187,11 +187,16 @@ static void on_trapped_entry(unsigned vcpu_index, void *udata)
 
 /* ---- call points --------------------------------------------------------- */
 
+/* A callback that may leave the call. A rule can be added to a point that is
+ * watched: blocks that were translated before it must not leave. */
+#define MAY_LEAVE (1u << 24)
+
 /* The callback of a call point has the ids of the point and of the hook at that
- * address, if any. */
-static uint32_t pack_point(KtPointId point, KtHookId hook)
+ * address, if any, and MAY_LEAVE. */
+static uint32_t pack_point(const KtCallPoint *point, KtHookId hook)
 {
-    return (uint32_t)hook.v << 16 | point.v;
+    return (point->uses & KT_POINT_FAULT ? MAY_LEAVE : 0) |
+           (uint32_t)hook.v << 16 | point->id.v;
 }
 
 static KtPointId packed_point(void *udata)
@@ -201,7 +206,12 @@ static KtPointId packed_point(void *udata)
 
 static KtHookId packed_hook(void *udata)
 {
-    return (KtHookId) { packed_id(udata) >> 16 };
+    return (KtHookId) { packed_id(udata) >> 16 & UINT8_MAX };
+}
+
+static bool packed_may_leave(void *udata)
+{
+    return packed_id(udata) & MAY_LEAVE;
 }
 
 /* Return true if this entry repeats one that trapped: see is_retried(). A call
@@ -259,7 +269,8 @@ static KtLeave enter_point(unsigned vcpu_index, void *udata, bool trap)
          is_point_resumed(m.v, point->id)) ||
         (G_UNLIKELY(trap || m.v->point_trapped) &&
          is_point_retried(m.v, point->id, trap)) ||
-        !kt_record_point(&m, point) || !(point->uses & KT_POINT_FAULT)) {
+        !kt_record_point(&m, point) || !(point->uses & KT_POINT_FAULT) ||
+        !packed_may_leave(udata)) {
         return (KtLeave) { KT_LEAVE_NOT, 0 };
     }
     return fault_point(&m, point);
@@ -395,7 +406,7 @@ static void hook_instruction(const KtCapture *c, const KtBoot *boot,
             insn, is_trap(c, insn) ? on_trapped_point : on_point,
             point->uses & KT_POINT_FAULT ? QEMU_PLUGIN_CB_RW_REGS_PC :
                                            QEMU_PLUGIN_CB_R_REGS,
-            pack(pack_point(point->id, id), left));
+            pack(pack_point(point, id), left));
     } else if (id.v) {
         qemu_plugin_register_vcpu_insn_exec_cb(
             insn, is_trap(c, insn) ? on_trapped_entry : on_entry,

@@ -53,6 +53,8 @@ static struct {
     jmp_buf left;
     uint64_t pc;
     unsigned stops;
+    void (*translated)(void *opaque);   /* nullable */
+    void *opaque;
 } qemu;
 
 /* ---- the machine -------------------------------------------------------- */
@@ -143,10 +145,20 @@ void test_qemu_run(uint64_t va)
         return;
     }
     qemu.translate(0, &tb);
+    if (qemu.translated) {
+        qemu.translated(qemu.opaque);
+        qemu.translated = NULL;
+    }
     qemu.pc = 0;
     if (tb.insn.run && !setjmp(qemu.left)) {
         tb.insn.run(0, tb.insn.userdata);
     }
+}
+
+void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque)
+{
+    qemu.translated = fn;
+    qemu.opaque = opaque;
 }
 
 uint64_t test_qemu_left(void)

@@ -28,6 +28,9 @@ void test_qemu_trap(bool trap);
 
 /** test_qemu_run() - run the instruction at @va. */
 void test_qemu_run(uint64_t va);
+/** test_qemu_when_translated() - call @fn once, after the next instruction is
+ *  translated and before it runs. */
+void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque);
 /** test_qemu_left() - where the vCPU went on after the last instruction, if its
  *  callback set the PC; else 0. */
 uint64_t test_qemu_left(void);

@@ -99,6 +99,32 @@ static void trapped_entries(void)
     g_assert_cmphex(test_qemu_left(), !=, 0);
 }
 
+static void add_stop(void *w)
+{
+    add(w, &(KtFaultSpec) { .what = "not_hooked",
+                            .action = KT_FAULT_DO_STOP });
+}
+
+/* A watched function gets a rule while a vCPU runs code that was translated
+ * before: QEMU does not let that code leave. */
+static void older_code(void)
+{
+    const KtWatchSpec watched = { .functions = "not_hooked" };
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    g_autoptr(GError) err = NULL;
+
+    kt_calls_configure(w->t, 1 << 20, 1);
+    test_qemu_run(START);
+    kt_calls_add(w->t, kt_capture_kernel(w->capture), &watched, &err);
+    g_assert_no_error(err);
+    test_qemu_when_translated(add_stop, w);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmpuint(test_qemu_stops(), ==, 0);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_cmphex(test_qemu_left(), ==, NOT_HOOKED);
+}
+
 static void no_rules(void)
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
@@ -132,6 +158,7 @@ int main(int argc, char **argv)
         { "/inject-fault/hooked-functions", hooked_functions },
         { "/inject-fault/stops", stops },
         { "/inject-fault/trapped-entries", trapped_entries },
+        { "/inject-fault/older-code", older_code },
         { "/inject-fault/no-rules", no_rules },
         { "/inject-fault/a-new-boot", a_new_boot },
     };

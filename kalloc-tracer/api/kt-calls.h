@@ -101,7 +101,6 @@ typedef struct KtPointName {
  * @functions: patterns joined by ","
  * @module: (nullable) only calls from this module; also makes session marks
  * @condition: (nullable) only calls for which it is true
- * @deref: (nullable) "ARG->member", joined by ",": words to read at the entry
  * @longer_ns: only calls that take longer
  * @errors: only calls that return an error
  * @stack: record the stack of the caller
@@ -110,7 +109,6 @@ typedef struct KtWatchSpec {
     const char *functions;
     const char *module;
     const char *condition;
-    const char *deref;
     uint64_t longer_ns;
     bool errors;
     bool stack;

@@ -63,10 +63,9 @@ static void note(Search *s, uint32_t small, uint32_t id, const GsBtfType *t)
 {
     GsBtfType other;
 
-    if (!s->found[small]) {
-        s->found[small] = id;
-    } else if (gs_btf_type(s->base, s->found[small], &other) &&
-               other.kind == GS_BTF_FWD) {
+    if (!s->found[small] ||
+        (gs_btf_type(s->base, s->found[small], &other) &&
+         other.kind == GS_BTF_FWD)) {
         s->found[small] = id;
     } else if (gs_btf_is_composite(t)) {
         s->again[small] = 1;

@@ -196,16 +196,17 @@ GsBtf *gs_btf_ref(GsBtf *b)
 
 void gs_btf_free(GsBtf *b)
 {
-    if (!b || !g_atomic_ref_count_dec(&b->owners)) {
-        return;
+    while (b && g_atomic_ref_count_dec(&b->owners)) {
+        GsBtf *base = b->base;
+
+        g_hash_table_destroy(b->types);
+        gs_btf_functions_free(b->later->functions);
+        g_free(b->later->gfp_names);
+        g_free(b->later);
+        gs_btf_records_deinit(&b->rec);
+        g_free(b);
+        b = base;                       /* its share is dropped, too */
     }
-    g_hash_table_destroy(b->types);
-    gs_btf_functions_free(b->later->functions);
-    g_free(b->later->gfp_names);
-    g_free(b->later);
-    gs_btf_records_deinit(&b->rec);
-    gs_btf_free(b->base);
-    g_free(b);
 }
 
 /* Host memory for one type, in addition to the BTF itself: its place, and a

@@ -230,16 +230,15 @@ static bool print_other(GString *to, const Number *n, const uint8_t *bytes,
     const GsLeaf *leaf = n->leaf;
     uint64_t at = leaf->bit / 8;
     bool is_float = n->kind == GS_VALUE_FLOAT;
+    bool known = at <= len && leaf->size <= len - at && !leaf->bits;
 
     if (n->kind >= GS_VALUE_SIGNED && !is_float &&
         (leaf->bits || leaf->size <= 8)) {
         return false;
     }
-    if (at > len || leaf->size > len - at || leaf->bits) {
-        g_string_append_c(to, '?');
-    } else if (is_float && (leaf->size == 4 || leaf->size == 8)) {
+    if (known && is_float && (leaf->size == 4 || leaf->size == 8)) {
         print_float(to, bytes + at, leaf->size);
-    } else if (leaf->size == 16 && n->kind >= GS_VALUE_SIGNED) {
+    } else if (known && leaf->size == 16 && n->kind >= GS_VALUE_SIGNED) {
         print_wide(to, bytes + at);
     } else {
         g_string_append_c(to, '?');

@@ -338,6 +338,10 @@ static void parse_name(Parser *p)
 
 /* ---- expressions -------------------------------------------------------- */
 
+/*
+ * The text is the user's, and nest() bounds the depth.
+ * NOLINTBEGIN(misc-no-recursion)
+ */
 static bool nest(Parser *p)
 {
     if (p->nesting == DEPTH_MAX) {
@@ -469,6 +473,7 @@ static void parse_expr(Parser *p)
     }
     p->nesting--;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 KtCondition *kt_condition_new(const char *text, const KtConditionNames *names,
                               GError **errp)

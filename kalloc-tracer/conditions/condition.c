@@ -7,6 +7,8 @@
  */
 #include "kalloc-tracer/conditions/condition-internal.h"
 
+#include <string.h>
+
 /**
  * struct Run - one evaluation
  * @fetched: bit n: @value[n] is set
@@ -153,6 +155,7 @@ KtTruth kt_condition_value(const KtCondition *c, KtConditionFetch *fetch,
     r.opaque = opaque;
     r.fetched = 0;
     r.top = 0;
+    memset(r.stack, 0, sizeof(r.stack));
     while (i < c->n_code) {
         KtConditionWord w = c->code[i++];
 

@@ -227,7 +227,7 @@ static bool set_condition(KtRule *r, GError **errp)
 static void set_task(KtRule *r)
 {
     const char *task = r->text->task;
-    char *end;
+    char *end = NULL;
     unsigned long pid = task ? strtoul(task, &end, 10) : 0;
 
     r->task_name = r->task_child = -1;

@@ -219,13 +219,25 @@ static bool fetch_variable(KtDecision *d, KtCallVariable var, int64_t *out)
         *out = d->times;
         return true;
     case KT_CALL_VAR_N:
-        return kt_fault_need_n(d) && (*out = d->n, true);
+        if (!kt_fault_need_n(d)) {
+            return false;
+        }
+        *out = d->n;
+        return true;
     case KT_CALL_VAR_STACKID:
-        return kt_fault_need_stack(d) && (*out = d->facts.hash, true);
+        if (!kt_fault_need_stack(d)) {
+            return false;
+        }
+        *out = d->facts.hash;
+        return true;
     case KT_CALL_VAR_IN_INIT:
         return fetch_in_init(d, out);
     case KT_CALL_VAR_PID:
-        return kt_fault_need_task(d) && (*out = d->task.pid, true);
+        if (!kt_fault_need_task(d)) {
+            return false;
+        }
+        *out = d->task.pid;
+        return true;
     case KT_CALL_VAR_TGID:
         return fetch_tgid(d, out);
     case KT_CALL_VAR_RND100:

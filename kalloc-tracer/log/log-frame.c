@@ -32,7 +32,7 @@ static void write_task(KtTracer *t, KtTaskId id, KtTaskId before, GsOut *out)
 static void write_stack(KtTracer *t, KtStackId id, KtStackId before,
                         GsOut *out)
 {
-    GsStop stop;
+    GsStop stop = 0;
     unsigned n = 0;
     const uint64_t *pc = id.v ? kt_tracer_stack(t, id, &n, &stop) : NULL;
 

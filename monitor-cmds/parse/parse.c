@@ -416,8 +416,8 @@ static bool parse_option(McArgs *args, char **words, unsigned *i,
     }
     o = &mc_options[id];
     args->given |= 1ull << id;
-    if (!o->arg) {
-        return true;
+    if (!mc_option_setters[id]) {
+        return true;                    /* it takes no value */
     }
     if (!words[*i + 1]) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,

@@ -200,11 +200,13 @@ static void test_ready(void)
 int main(int argc, char **argv)
 {
     g_autofree TestCase *cases = g_new0(TestCase, G_N_ELEMENTS(bad) + 6);
+    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
     unsigned n = 0;
 
     for (; n < G_N_ELEMENTS(bad); n++) {
+        g_ptr_array_add(paths, g_strdup_printf("/script/bad/%u", n));
         cases[n] = (TestCase) {
-            .path = g_strdup_printf("/script/bad/%u", n),
+            .path = paths->pdata[n],
             .data_fn = test_bad, .data = &bad[n],
         };
     }

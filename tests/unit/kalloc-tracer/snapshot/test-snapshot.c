@@ -307,6 +307,19 @@ static void test_costs_stay(void)
     g_assert_cmpuint(n, >=, 6);
 }
 
+/* A load drops the lines of the kernel's log, which are read and counted again:
+ * they must not count twice. */
+static void test_log_is_counted_again(void)
+{
+    g_autoptr(KtTracer) t = random_tracer(8);
+    g_autoptr(GByteArray) bytes = NULL;
+
+    kt_tracer_count(t, KT_CNT_LOG_LINES, 351);
+    bytes = save(t);
+    assert_loads(t, bytes);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOG_LINES), ==, 0);
+}
+
 static void assert_refused(KtTracer *t, const char *before, const void *at,
                            size_t len)
 {
@@ -573,6 +586,7 @@ int main(int argc, char **argv)
         { "/state/less-history", test_less_history },
         { "/state/without-pages", test_without_pages },
         { "/state/costs-stay", test_costs_stay },
+        { "/state/log-is-counted-again", test_log_is_counted_again },
         { "/state/cut-short", test_cut_short },
         { "/state/flipped", test_flipped },
         { "/state/no-state", test_no_state },

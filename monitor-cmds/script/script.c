@@ -241,18 +241,17 @@ static bool parse_command(Parser *p, const char *row, char **words,
 
 /* ---- lines --------------------------------------------------------------- */
 
-/* Return (owned) the line with the module instead of $MODULE. */
-static bool replace_module(Parser *p, const char *row, char **out,
-                           GError **errp)
+/* Return (owned) the line with the module instead of $MODULE, NULL on error. */
+static char *replace_module(Parser *p, const char *row, GError **errp)
 {
     g_auto(GStrv) parts = g_strsplit(row, VARIABLE, -1);
 
     if (parts[0] && parts[1] && !p->module) {
-        return fail(p, errp, "\"" VARIABLE "\": the option script-module=NAME "
-                    "of the plugin is missing, which says what it stands for");
+        fail(p, errp, "\"" VARIABLE "\": the option script-module=NAME of the "
+             "plugin is missing, which says what it stands for");
+        return NULL;
     }
-    *out = g_strjoinv(p->module ? p->module : "", parts);
-    return true;
+    return g_strjoinv(p->module ? p->module : "", parts);
 }
 
 /* Return (owned) the words of the line. */
@@ -278,10 +277,10 @@ static bool is_on(char **words)
 
 static bool parse_line(Parser *p, const char *row, GError **errp)
 {
-    g_autofree char *text = NULL;
+    g_autofree char *text = replace_module(p, row, errp);
     g_auto(GStrv) words = NULL;
 
-    if (!replace_module(p, row, &text, errp)) {
+    if (!text) {
         return false;
     }
     words = split(text);

@@ -95,8 +95,9 @@ struct GsModules {
  *  the caller holds the lock. Returns: (borrowed) NULL if there is none. */
 Module *gs_modules_live(const GsModules *m, uint64_t module_va);
 
-/** gs_modules_drop_types_locked() - free the types of a module of @all. @why:
- *  (static) what is said of them */
+/** gs_modules_drop_types_locked() - free the types of @mod, one of @m->all; the
+ *  caller holds the lock. @why: (static, nullable) the answer to later
+ *  questions about these types */
 void gs_modules_drop_types_locked(GsModules *m, Module *mod, const char *why);
 
 static inline bool gs_ranges_have(const GsRange *r, size_t n, uint64_t va)

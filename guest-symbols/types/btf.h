@@ -70,7 +70,8 @@ const uint32_t *gs_btf_functions(const GsBtf *btf, const char *name,
 /**
  * struct GsBtfPlace - where a member is
  * @type: its type
- * @bit: from the start of what it was searched in; @bits: a bit field, else 0
+ * @bit: its first bit, counted from the start of the struct that was searched
+ * @bits: the width of a bit field; 0: the member is no bit field
  */
 typedef struct GsBtfPlace {
     uint32_t type;

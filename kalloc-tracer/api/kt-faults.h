@@ -33,7 +33,8 @@ typedef enum KtFaultAction {
 const char *kt_fault_action_name(KtFaultAction action);
 bool kt_fault_action_parse(const char *name, KtFaultAction *out);
 
-/** Why a call that a rule selected was left alone: rows of refusals.def. */
+/** Why ka did not fail a call that a rule selected: the rows of
+ *  fault-refusals.def. */
 typedef enum KtFaultRefusal {
 #define KT_FAULT_REFUSAL(id, name, help) KT_REFUSED_##id,
 #include "kalloc-tracer/api/fault-refusals.def"

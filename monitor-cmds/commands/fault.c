@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka fault: rules that make calls fail, and the log of what was made to fail.
+ * ka fault: rules that make calls fail, and the log of the calls that failed.
  *
  * Called through mc_run(). A row is one object in JSON; in text it is the
  * command that makes the rule, or that repeats the fault, so that it can be

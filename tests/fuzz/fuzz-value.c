@@ -3,9 +3,10 @@
  * Fuzz target: values by their types, and members that arguments lead to.
  *
  * Byte 0 is the length of the value, whose bytes follow. The rest are type
- * records; a header and names are added. The value is printed as each of the
- * first types, and members of what the parameters of function "f" lead to are
- * found and printed. Each text has to be printable and short.
+ * records; a header and names are added. The target prints the value as each
+ * of the first types. Then it follows the pointers among the parameters of
+ * function "f", and finds and prints members of the structs. Each text has to
+ * be printable and short.
  */
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/base/printable.h"

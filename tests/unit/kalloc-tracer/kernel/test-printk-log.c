@@ -352,7 +352,7 @@ static void test_blocked(void)
     world_deinit(&x);
 }
 
-/* ---- what is not finished ------------------------------------------------ */
+/* ---- records that a CPU has not finished --------------------------------- */
 
 /* The CPU that stores record 1 stands still, for a second and more. */
 static void test_stuck(void)

@@ -12,6 +12,8 @@
  * @changes: (nullable) does it change something, with these arguments?
  * @before, @after: (nullable) store what @undo needs
  * @undo: (nullable) NULL: it cannot be undone. Returns: false if that fails
+ * @newest, @remove: (nullable) for a command that makes something with a
+ *                   number: find the largest number, remove what has a number
  */
 struct McUndoRule {
     McCommandId command;
@@ -19,6 +21,8 @@ struct McUndoRule {
     void (*before)(McUndo *u, const McContext *ctx, const McArgs *args);
     void (*after)(McUndo *u, const McContext *ctx);
     bool (*undo)(const McUndo *u, const McContext *ctx);
+    uint64_t (*newest)(const McContext *ctx);
+    unsigned (*remove)(KtTracer *t, uint32_t number);
 };
 
 /* ---- ka on, ka off ------------------------------------------------------- */
@@ -96,9 +100,9 @@ static bool undo_every(const McUndo *u, const McContext *ctx)
     return true;
 }
 
-/* ---- ka calls add -------------------------------------------------------- */
+/* ---- ka calls add, ka fault add ------------------------------------------ */
 
-static bool keep_newest(const KtWatchInfo *info, void *opaque)
+static bool keep_newest_watch(const KtWatchInfo *info, void *opaque)
 {
     uint64_t *newest = opaque;
 
@@ -110,31 +114,11 @@ static uint64_t newest_watch(const McContext *ctx)
 {
     uint64_t newest = 0;
 
-    kt_calls_requests(ctx->tracer, keep_newest, &newest);
+    kt_calls_requests(ctx->tracer, keep_newest_watch, &newest);
     return newest;
 }
 
-static void store_watch(McUndo *u, const McContext *ctx, const McArgs *args)
-{
-    u->number = newest_watch(ctx);
-}
-
-static void find_watch(McUndo *u, const McContext *ctx)
-{
-    uint64_t newest = newest_watch(ctx);
-
-    u->flag = newest > u->number;
-    u->number = newest;
-}
-
-static bool undo_watch(const McUndo *u, const McContext *ctx)
-{
-    return u->flag && kt_calls_remove(ctx->tracer, u->number);
-}
-
-/* ---- ka fault ------------------------------------------------------------ */
-
-static bool keep_newest_rule(const KtFaultRule *rule, void *opaque)
+static bool keep_newest_fault(const KtFaultRule *rule, void *opaque)
 {
     uint64_t *newest = opaque;
 
@@ -142,31 +126,33 @@ static bool keep_newest_rule(const KtFaultRule *rule, void *opaque)
     return true;
 }
 
-static uint64_t newest_rule(const McContext *ctx)
+static uint64_t newest_fault(const McContext *ctx)
 {
     uint64_t newest = 0;
 
-    kt_faults_foreach(ctx->tracer, keep_newest_rule, &newest);
+    kt_faults_foreach(ctx->tracer, keep_newest_fault, &newest);
     return newest;
 }
 
-static void store_rule(McUndo *u, const McContext *ctx, const McArgs *args)
+static void store_newest(McUndo *u, const McContext *ctx, const McArgs *args)
 {
-    u->number = newest_rule(ctx);
+    u->number = u->rule->newest(ctx);
 }
 
-static void find_rule_made(McUndo *u, const McContext *ctx)
+static void find_made(McUndo *u, const McContext *ctx)
 {
-    uint64_t newest = newest_rule(ctx);
+    uint64_t newest = u->rule->newest(ctx);
 
     u->flag = newest > u->number;
     u->number = newest;
 }
 
-static bool undo_rule(const McUndo *u, const McContext *ctx)
+static bool remove_made(const McUndo *u, const McContext *ctx)
 {
-    return u->flag && kt_faults_remove(ctx->tracer, u->number);
+    return u->flag && u->rule->remove(ctx->tracer, u->number);
 }
+
+/* ---- ka fault seed ------------------------------------------------------- */
 
 static void store_seed(McUndo *u, const McContext *ctx, const McArgs *args)
 {
@@ -189,12 +175,13 @@ static const McUndoRule rules[] = {
       .undo = undo_mark },
     { MC_CMD_LEAK_SCAN, .changes = sets_every, .before = store_every,
       .undo = undo_every },
-    { MC_CMD_CALLS_ADD, .before = store_watch, .after = find_watch,
-      .undo = undo_watch },
+    { MC_CMD_CALLS_ADD, .before = store_newest, .after = find_made,
+      .undo = remove_made, .newest = newest_watch, .remove = kt_calls_remove },
     { MC_CMD_CALLS_DEL },
     { MC_CMD_CALLS_CLEAR },
-    { MC_CMD_FAULT_ADD, .before = store_rule, .after = find_rule_made,
-      .undo = undo_rule },
+    { MC_CMD_FAULT_ADD, .before = store_newest, .after = find_made,
+      .undo = remove_made, .newest = newest_fault,
+      .remove = kt_faults_remove },
     { MC_CMD_FAULT_SEED, .before = store_seed, .undo = undo_seed },
     { MC_CMD_FAULT_DEL },
     { MC_CMD_LEAK_CLEAR },

@@ -439,3 +439,21 @@ void leak_guest_free(LeakGuest *g)
     gs_btf_free(g->k.btf);
     g_free(g);
 }
+
+/* ---- scans --------------------------------------------------------------- */
+
+bool lg_is_leaked(LeakGuest *g, uint64_t va)
+{
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_auto(KtLeakReport) r = { 0 };
+    g_autoptr(GError) err = NULL;
+
+    kt_leak_scan(g->t, &plan, &r, &err);
+    g_assert_no_error(err);
+    for (unsigned i = 0; i < r.leaks->len; i++) {
+        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
+            return true;
+        }
+    }
+    return false;
+}

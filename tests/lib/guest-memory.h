@@ -169,4 +169,8 @@ LeakGuest *leak_guest_new(void);
 void leak_guest_free(LeakGuest *g);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LeakGuest, leak_guest_free)
 
+/** lg_is_leaked() - make a scan, and return whether it reports the block at
+ *  @va. */
+bool lg_is_leaked(LeakGuest *g, uint64_t va);
+
 #endif /* GUEST_MEMORY_H */

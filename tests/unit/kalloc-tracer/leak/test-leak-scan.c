@@ -137,19 +137,6 @@ static void scan(LeakGuest *g, KtLeakReport *out)
     g_assert_no_error(err);
 }
 
-static bool is_leaked(LeakGuest *g, uint64_t va)
-{
-    g_auto(KtLeakReport) r = { 0 };
-
-    scan(g, &r);
-    for (unsigned i = 0; i < r.leaks->len; i++) {
-        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* All roots are found, and the objects that none refers to are reported. */
 static void test_leaked_unless_referred_to(void)
 {
@@ -213,7 +200,7 @@ static void test_what_counts_as_in_use(void)
 
         g_test_message("%s", places[i].what);
         lg_put(g, places[i].va, OBJECT);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !places[i].counts);
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !places[i].counts);
     }
 }
 
@@ -222,11 +209,11 @@ static void test_registers(void)
     g_autoptr(LeakGuest) g = leak_guest_new();
 
     g->reg = OBJECT + 4;
-    g_assert_false(is_leaked(g, OBJECT));
+    g_assert_false(lg_is_leaked(g, OBJECT));
     /* an interrupt stack is in use if a register points into it */
     g->reg = LG_DIRECT + LG_AT_PERCPU + 0xe00;
     lg_put(g, LG_DIRECT + LG_AT_PERCPU + 0xd00, OBJECT);
-    g_assert_false(is_leaked(g, OBJECT));
+    g_assert_false(lg_is_leaked(g, OBJECT));
 }
 
 /* A vmalloc block is scanned at all its addresses if it is reached. Its
@@ -237,10 +224,10 @@ static void test_vmalloc(void)
 
     lg_put(g, LG_VMALLOCED + 0x1ff8, OBJECT);
     lg_put(g, LG_IMAGE + LG_ROOT, LG_VM(2));
-    g_assert_true(is_leaked(g, LG_VMALLOCED));
+    g_assert_true(lg_is_leaked(g, LG_VMALLOCED));
     lg_put(g, LG_IMAGE + LG_ROOT, LG_VMALLOCED);
-    g_assert_false(is_leaked(g, LG_VMALLOCED));
-    g_assert_false(is_leaked(g, OBJECT));
+    g_assert_false(lg_is_leaked(g, LG_VMALLOCED));
+    g_assert_false(lg_is_leaked(g, OBJECT));
 }
 
 static void test_other_addresses(void)
@@ -250,9 +237,9 @@ static void test_other_addresses(void)
     lg_put(g, LG_IMAGE + LG_ROOT, LG_PERCPU);
     lg_put(g, LG_DIRECT + LG_AT_PERCPU + 0x1000 + LG_PERCPU, OBJECT);
     lg_put(g, LG_IMAGE + LG_ROOT + 8, STRUCT(LG_AT_LARGE));
-    g_assert_false(is_leaked(g, LG_PERCPU));
-    g_assert_false(is_leaked(g, OBJECT));
-    g_assert_false(is_leaked(g, LG_LARGE));
+    g_assert_false(lg_is_leaked(g, LG_PERCPU));
+    g_assert_false(lg_is_leaked(g, OBJECT));
+    g_assert_false(lg_is_leaked(g, LG_LARGE));
 }
 
 /* Add a record of kmemleak to the guest. */
@@ -283,8 +270,8 @@ static void test_records_of_kmemleak(void)
 
         lg_put(g, record + LG_RECORD_USE, row[i].use_count);
         lg_put(g, record + row[i].at, OBJECT);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
-        g_assert_false(is_leaked(g, record));
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
+        g_assert_false(lg_is_leaked(g, record));
     }
 }
 
@@ -314,7 +301,7 @@ static void test_nodes_that_are_in_no_tree(void)
                row[n].child);
         lg_put(g, NODE(1), row[n].parent);
         lg_put(g, NODE(1) + LG_NODE_LEFT, OBJECT);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[n].counts);
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[n].counts);
     }
 }
 
@@ -333,9 +320,9 @@ static void test_flags_are_no_address(void)
         lg_alloc(g, va, LG_KMEM_CACHE_SIZE, KT_LAYER_CACHE, cache);
         lg_put(g, LG_IMAGE + LG_ROOT, va);
         lg_put(g, va + LG_KMEM_CACHE_FLAGS, LG_PERCPU);
-        g_assert_cmpint(is_leaked(g, LG_PERCPU), ==, i == 0);
+        g_assert_cmpint(lg_is_leaked(g, LG_PERCPU), ==, i == 0);
         lg_put(g, va + LG_KMEM_CACHE_FLAGS + 8, LG_PERCPU);
-        g_assert_false(is_leaked(g, LG_PERCPU));
+        g_assert_false(lg_is_leaked(g, LG_PERCPU));
     }
 }
 
@@ -364,7 +351,7 @@ static void test_removed_sysfs_entries(void)
         lg_put(g, va, (uint64_t)row[i].active << 32);
         lg_put(g, va + LG_KERNFS_RB, row[i].parent);
         lg_put(g, va + LG_KERNFS_PRIV, OBJECT);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
     }
 }
 
@@ -390,7 +377,7 @@ static void test_words_asked_for_in_part(void)
         lg_alloc_sized(g, va, row[i].requested, 64, KT_LAYER_KMALLOC, cache);
         lg_put(g, LG_IMAGE + LG_ROOT, va);
         lg_put(g, va + row[i].at, OBJECT);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
     }
 }
 
@@ -416,7 +403,7 @@ static void test_a_page_that_was_a_slab(void)
 
         lg_put(g, STRUCT(0), 1);            /* the page must not be all zero */
         lg_put(g, STRUCT(row[i].at) + row[i].word, row[i].value);
-        g_assert_cmpint(is_leaked(g, object), ==, !row[i].counts);
+        g_assert_cmpint(lg_is_leaked(g, object), ==, !row[i].counts);
     }
 }
 
@@ -428,12 +415,12 @@ static void test_struct_pages_are_in_memory(void)
 
     lg_put(same, STRUCT(0), 1);
     lg_put(same, STRUCT(LG_AT_FREE) + 48, OBJECT);
-    g_assert_true(is_leaked(same, OBJECT));
+    g_assert_true(lg_is_leaked(same, OBJECT));
     /* a page that is equal only in part is scanned */
     memcpy(lg_at(other, LG_DIRECT + LG_AT_KERNEL, 512),
            lg_at(other, LG_VMEMMAP, 512), 512);
     lg_put(other, LG_DIRECT + LG_AT_KERNEL + 0x300, OBJECT);
-    g_assert_false(is_leaked(other, OBJECT));
+    g_assert_false(lg_is_leaked(other, OBJECT));
 }
 
 /* Each CPU has a list of pages that kfree_rcu() keeps in reserve. */
@@ -445,14 +432,14 @@ static void test_pages_kept_for_kfree_rcu(void)
     g_autoptr(LeakGuest) g = leak_guest_new();
 
     lg_put(g, page + 0x100, OBJECT);
-    g_assert_false(is_leaked(g, OBJECT));
+    g_assert_false(lg_is_leaked(g, OBJECT));
     lg_put(g, head, page);
-    g_assert_true(is_leaked(g, OBJECT));
+    g_assert_true(lg_is_leaked(g, OBJECT));
     lg_put(g, page, page);              /* an endless list */
-    g_assert_true(is_leaked(g, OBJECT));
+    g_assert_true(lg_is_leaked(g, OBJECT));
     lg_put(g, page, 0);
     lg_put(g, head, LG_OBJECT(7));      /* wrong: not a page of the kernel */
-    g_assert_false(is_leaked(g, OBJECT));
+    g_assert_false(lg_is_leaked(g, OBJECT));
 }
 
 /* ---- references to a block ---------------------------------------------- */

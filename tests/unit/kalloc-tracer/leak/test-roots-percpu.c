@@ -77,22 +77,6 @@ static LeakGuest *guest_new(Kind kind)
     return g;
 }
 
-static bool is_leaked(LeakGuest *g, uint64_t va)
-{
-    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
-    g_auto(KtLeakReport) r = { 0 };
-    g_autoptr(GError) err = NULL;
-
-    kt_leak_scan(g->t, &plan, &r, &err);
-    g_assert_no_error(err);
-    for (unsigned i = 0; i < r.leaks->len; i++) {
-        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void test_what_counts(void)
 {
     static const struct {
@@ -115,8 +99,8 @@ static void test_what_counts(void)
                        (unsigned)(i / G_N_ELEMENTS(row) / 2), cpu, n);
         lg_put(g, LG_IMAGE + LG_ROOT, row[n].reached ? BLOCK : 0);
         lg_put(g, MEMORY(cpu) + row[n].at, OBJECT);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[n].counts);
-        g_assert_cmpint(is_leaked(g, BLOCK), ==, !row[n].reached);
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[n].counts);
+        g_assert_cmpint(lg_is_leaked(g, BLOCK), ==, !row[n].reached);
     }
 }
 
@@ -168,7 +152,7 @@ static void test_chunks_that_cannot_be(void)
         g_test_message("row %u", i);
         lg_put(g, MEMORY(1) + AT_FREE, OBJECT);
         lg_put(g, row[i].va, row[i].word);
-        g_assert_false(is_leaked(g, OBJECT));
+        g_assert_false(lg_is_leaked(g, OBJECT));
     }
 }
 
@@ -180,11 +164,11 @@ static void test_lists_without_end(void)
 
     lg_put(later, CHUNK + LG_CHUNK_LIST, CHUNK + LG_CHUNK_LIST);
     lg_put(later, MEMORY(1) + AT_FREE, OBJECT);
-    g_assert_true(is_leaked(later, OBJECT));
+    g_assert_true(lg_is_leaked(later, OBJECT));
     lg_put(first, LG_IMAGE + LG_PCPU_FIRST, CHUNK);
     lg_put(first, CHUNK + LG_CHUNK_LIST, CHUNK + LG_CHUNK_LIST);
     lg_put(first, MEMORY(1) + AT_FREE, OBJECT);
-    g_assert_true(is_leaked(first, OBJECT));
+    g_assert_true(lg_is_leaked(first, OBJECT));
 }
 
 /* A struct percpu_ref refers to its per-CPU block, with flags in bits 0 and 1:
@@ -215,7 +199,7 @@ static void test_words_with_flags(void)
         lg_put(g, row[i].ref + LG_REF_COUNT, row[i].word);
         lg_put(g, row[i].ref + LG_REF_DATA, data);
         lg_put(g, data + LG_REF_DATA_REF, row[i].back);
-        g_assert_cmpint(is_leaked(g, LG_PERCPU), ==, !row[i].counts);
+        g_assert_cmpint(lg_is_leaked(g, LG_PERCPU), ==, !row[i].counts);
     }
 }
 

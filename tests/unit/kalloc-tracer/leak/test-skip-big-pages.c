@@ -9,22 +9,6 @@
 #define STRUCT(at)  lg_struct(at)
 #define OBJECT      LG_OBJECT(5)
 
-static bool is_leaked(LeakGuest *g, uint64_t va)
-{
-    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
-    g_auto(KtLeakReport) r = { 0 };
-    g_autoptr(GError) err = NULL;
-
-    kt_leak_scan(g->t, &plan, &r, &err);
-    g_assert_no_error(err);
-    for (unsigned i = 0; i < r.leaks->len; i++) {
-        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A hugetlb page is in a list of its size. An endless list ends the walk. */
 static void test_hugetlb_pages(void)
 {
@@ -38,13 +22,13 @@ static void test_hugetlb_pages(void)
         lg_put(g, LG_DIRECT + page + 0x100, OBJECT);
         lg_put(g, head, STRUCT(page) + LG_PAGE_LRU);
         lg_put(g, STRUCT(page) + LG_PAGE_LRU, head);
-        g_assert_false(is_leaked(g, OBJECT));
+        g_assert_false(lg_is_leaked(g, OBJECT));
         lg_put(g, LG_IMAGE + LG_MAX_HSTATE, 1);
-        g_assert_true(is_leaked(g, OBJECT));
+        g_assert_true(lg_is_leaked(g, OBJECT));
         lg_put(g, STRUCT(page) + LG_PAGE_LRU, STRUCT(page) + LG_PAGE_LRU);
-        g_assert_true(is_leaked(g, OBJECT));
+        g_assert_true(lg_is_leaked(g, OBJECT));
         lg_put(g, head, LG_OBJECT(3));          /* no struct page */
-        g_assert_false(is_leaked(g, OBJECT));
+        g_assert_false(lg_is_leaked(g, OBJECT));
     }
 }
 
@@ -66,7 +50,7 @@ static void test_crashkernel(void)
         lg_put(g, LG_DIRECT + LG_AT_KERNEL + 0x1100, OBJECT);
         lg_put(g, LG_IMAGE + LG_CRASHK_RES, row[i].start);
         lg_put(g, LG_IMAGE + LG_CRASHK_RES + 8, row[i].end);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
     }
 }
 

@@ -29,20 +29,6 @@ static KtPlace place_of(LeakGuest *g, uint64_t va)
     return KT_PLACE__COUNT;
 }
 
-static bool is_leaked(LeakGuest *g, uint64_t va)
-{
-    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
-    g_auto(KtLeakReport) r = { 0 };
-
-    g_assert_true(kt_leak_scan(g->t, &plan, &r, NULL));
-    for (unsigned i = 0; i < r.leaks->len; i++) {
-        if (g_array_index(r.leaks, KtLeak, i).block.va == va) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void test_only_a_sheafs_objects(void)
 {
     static const struct {
@@ -79,7 +65,7 @@ static void test_only_a_sheafs_objects(void)
         lg_put(g, CACHE + LG_KMEM_CACHE_CAPACITY, row[i].capacity);
         lg_put(g, SHEAF + LG_SHEAF_CACHE, row[i].cache);
         lg_put(g, SHEAF + row[i].at, OBJECT);
-        g_assert_cmpint(is_leaked(g, OBJECT), ==, !row[i].counts);
+        g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
         g_assert_cmpint(place_of(g, SHEAF + row[i].at), ==,
                         row[i].counts ? KT_PLACE_BLOCK : KT_PLACE_FREELIST);
     }

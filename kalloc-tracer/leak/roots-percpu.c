@@ -293,6 +293,17 @@ static void find_first(const Finding *f, const char *name)
     }
 }
 
+/* Skip the chunk's own copy of its address: a block can lie at its start. */
+static void skip_base(const Finding *f, uint64_t va)
+{
+    const KtLiveBlock *b = kt_live_set_find(f->w, va);
+
+    if (b) {
+        kt_marker_skip(f->w->scan, kt_live_set_index(f->w, b), f->at.base,
+                       f->at.base + 8);
+    }
+}
+
 /* Add a later chunk. Return false if it is none, or was added before. */
 static bool find_later(const Finding *f, uint64_t va)
 {
@@ -300,9 +311,12 @@ static bool find_later(const Finding *f, uint64_t va)
     unsigned shift = gs_kernel_page_shift(f->w->plan->kernel);
     Chunk c;
 
-    return !g_hash_table_contains(f->later, &va) && read_chunk(f, va, &c) &&
-           c.len == pages << shift && add_chunk(f->w, &c) &&
-           g_hash_table_add(f->later, g_memdup2(&va, sizeof(va)));
+    if (g_hash_table_contains(f->later, &va) || !read_chunk(f, va, &c) ||
+        c.len != pages << shift || !add_chunk(f->w, &c)) {
+        return false;
+    }
+    skip_base(f, va);
+    return g_hash_table_add(f->later, g_memdup2(&va, sizeof(va)));
 }
 
 /* Is there a list_head at @head? Its first entry points back to it. */

@@ -291,7 +291,9 @@ static void add_pages(KtLiveSet *w)
  *
  * They exist for each block, so their pointers say nothing about an owner, and
  * are skipped: in a vmap_area all three members, in a vm_struct the address.
- * Without va_start and addr, a leaked block of vmalloc is unreached. A
+ * Without va_start and addr, a leaked block of vmalloc is unreached. The areas
+ * of per-CPU chunks are such structs, too, and a per-CPU block can lie at the
+ * start of its chunk: their addresses are skipped. A
  * vm_struct itself is a root: owners keep the address of the memory, and most
  * words that point to the vm_struct are stale. The exception is the vm_struct
  * of a task's stack, which the kernel also caches for new tasks: see
@@ -306,6 +308,13 @@ typedef struct VmLayout {
     uint32_t size;
     uint32_t skip[3];           /* offsets of members */
 } VmLayout;
+
+/* @purged: the member vm of a vmap_area that waits to be freed is the link to
+ *          the next one (vmap_area.purge_list, until 5.10) */
+typedef struct VmLayouts {
+    VmLayout vm, area;
+    bool purged;
+} VmLayouts;
 
 static void skip(KtLiveSet *w, uint32_t block, const uint32_t *at, unsigned n)
 {
@@ -366,50 +375,97 @@ static const KtLiveBlock *vmalloc_of(const KtLiveSet *w, const VmLayout *vm,
                NULL;
 }
 
-/* Does the vm_struct of the vmap_area at @va have the same address? An area
- * that waits to be freed has a stale pointer to a freed vm_struct, whose memory
- * may be another block now. */
-static bool is_current(const KtLiveSet *w, const VmLayout *area,
-                       const VmLayout *vm, uint64_t va, uint64_t start)
+/* Does the memory of a per-CPU block start at @va, for one of the CPUs? */
+static bool is_percpu(const KtLiveSet *w, uint64_t va)
 {
-    uint64_t of, addr;
+    for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {
+        const KtLiveBlock *b = kt_live_set_find(
+            w, va - g_array_index(w->offset, uint64_t, cpu));
 
-    return kt_live_set_load(w, va + area->skip[2], &of) &&
-           kt_live_set_load(w, of + vm->skip[0], &addr) && addr == start;
+        if (b && b->layer == KT_LAYER_PERCPU) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return the address of the vmap_area's vm_struct if that has the same address,
+ * else 0. An area that waits to be freed has a stale pointer to a freed
+ * vm_struct, whose memory may be another block now. */
+static uint64_t current_vm(const KtLiveSet *w, const VmLayouts *at, uint64_t va,
+                           uint64_t start)
+{
+    uint64_t vm, addr;
+
+    return kt_live_set_load(w, va + at->area.skip[2], &vm) &&
+                   kt_live_set_load(w, vm + at->vm.skip[0], &addr) &&
+                   addr == start ?
+               vm :
+               0;
+}
+
+/* Skip the address in the vm_struct of a per-CPU chunk. The chunk refers to the
+ * vm_struct (pcpu_chunk.data), so the struct is no root. */
+static void skip_chunk_address(KtLiveSet *w, const VmLayout *at, uint64_t vm)
+{
+    const KtLiveBlock *b = kt_live_set_find(w, vm);
+
+    if (b && b->requested == at->size) {
+        skip(w, kt_live_set_index(w, b), at->skip, 1);
+    }
 }
 
 /* If block @i is a vmap_area, skip its pointers: all of them if it describes a
- * vmalloc block or its vm is stale, only the addresses if its end is the start
- * of a vmalloc block. A vmap_area is known by its size and page-aligned,
+ * vmalloc block or its vm is stale, only the addresses if one of them is the
+ * start of a block. A vmap_area is known by its size and page-aligned,
  * ascending addresses. */
-static void skip_area(KtLiveSet *w, uint32_t i, const VmLayout *area,
-                      const VmLayout *vm)
+static void skip_area(KtLiveSet *w, uint32_t i, const VmLayouts *at)
 {
     const KtLiveBlock *b = kt_live_set_block(w, i);
-    uint64_t start, end;
+    uint64_t start, end, vm;
+    bool of_chunk;
 
-    if (b->layer != KT_LAYER_CACHE || b->requested != area->size ||
-        !kt_live_set_load(w, b->va + area->skip[0], &start) ||
-        !kt_live_set_load(w, b->va + area->skip[1], &end) || start >= end ||
-        (start | end) & 4095) {
+    if (b->layer != KT_LAYER_CACHE || b->requested != at->area.size ||
+        !kt_live_set_load(w, b->va + at->area.skip[0], &start) ||
+        !kt_live_set_load(w, b->va + at->area.skip[1], &end) ||
+        start >= end || (start | end) & 4095) {
         return;
     }
-    if (vmalloc_at(w, start) || !is_current(w, area, vm, b->va, start)) {
-        skip(w, i, area->skip, 3);
-    } else if (vmalloc_at(w, end)) {
-        skip(w, i, area->skip, 2);
+    vm = current_vm(w, at, b->va, start);
+    of_chunk = vm && is_percpu(w, start);
+    if (vmalloc_at(w, start) || (!vm && !at->purged)) {
+        skip(w, i, at->area.skip, 3);
+    } else if (of_chunk || vmalloc_at(w, end) || is_percpu(w, end)) {
+        skip(w, i, at->area.skip, 2);
     }
+    if (of_chunk) {
+        skip_chunk_address(w, &at->vm, vm);
+    }
+}
+
+static bool find_vm_layouts(const KtLiveSet *w, VmLayouts *at)
+{
+    static const char *const of_vm[] = { "addr", "addr", "addr" };
+    static const char *const of_area[] = { "va_start", "va_end", "vm" };
+    uint32_t link;
+
+    *at = (VmLayouts) { { .type = "vm_struct" }, { .type = "vmap_area" } };
+    if (!find_vm_layout(w, &at->vm, of_vm) ||
+        !find_vm_layout(w, &at->area, of_area)) {
+        return false;
+    }
+    at->purged = gs_kernel_member(w->plan->kernel, "vmap_area", "purge_list",
+                                  &link, NULL) && link == at->area.skip[2];
+    return true;
 }
 
 static void find_vmalloc(KtLiveSet *w)
 {
-    static const char *const of_vm[] = { "addr", "addr", "addr" };
-    static const char *const of_area[] = { "va_start", "va_end", "vm" };
-    VmLayout vm = { .type = "vm_struct" }, area = { .type = "vmap_area" };
+    VmLayouts at;
     uint32_t list;
     uint64_t pages;
 
-    if (!find_vm_layout(w, &vm, of_vm) || !find_vm_layout(w, &area, of_area) ||
+    if (!find_vm_layouts(w, &at) ||
         !gs_kernel_member(w->plan->kernel, "vm_struct", "pages", &list,
                           NULL)) {
         g_ptr_array_add(w->missing, g_strdup(
@@ -419,8 +475,8 @@ static void find_vmalloc(KtLiveSet *w)
     for (uint32_t i = 0; i < w->live->len; i++) {
         const KtLiveBlock *b = kt_live_set_block(w, i), *of;
 
-        if ((of = vmalloc_of(w, &vm, b))) {
-            skip(w, i, vm.skip, 1);
+        if ((of = vmalloc_of(w, &at.vm, b))) {
+            skip(w, i, at.vm.skip, 1);
             kt_marker_set_flags(w->scan, i,
                                 of->is_stack ? KT_MARKERF_STACK_VM :
                                                KT_MARKERF_ROOT);
@@ -428,7 +484,7 @@ static void find_vmalloc(KtLiveSet *w)
                 alias_pages(w, pages, of->len);
             }
         } else {
-            skip_area(w, i, &area, &vm);
+            skip_area(w, i, &at);
         }
     }
 }

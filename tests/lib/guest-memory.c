@@ -92,7 +92,7 @@ static void lg_add_task_types(struct btf *b, int t_int, int t_long,
     btf__add_union(b, "thread_union", stack);
 }
 
-static void lg_add_vmalloc_types(struct btf *b, int t_long)
+static void lg_add_vmalloc_types(struct btf *b, int t_long, bool purge_list)
 {
     btf__add_struct(b, "vm_struct", LG_VM_SIZE);
     btf__add_field(b, "addr", t_long, LG_VM_ADDR * 8, 0);
@@ -101,6 +101,9 @@ static void lg_add_vmalloc_types(struct btf *b, int t_long)
     btf__add_field(b, "va_start", t_long, LG_AREA_START * 8, 0);
     btf__add_field(b, "va_end", t_long, LG_AREA_END * 8, 0);
     btf__add_field(b, "vm", t_long, LG_AREA_VM * 8, 0);
+    if (purge_list) {
+        btf__add_field(b, "purge_list", t_long, LG_AREA_VM * 8, 0);
+    }
 }
 
 static void lg_add_kmemleak_types(struct btf *b, int t_int, int t_long,
@@ -165,7 +168,7 @@ static void lg_add_percpu_ref_types(struct btf *b, int t_long)
     btf__add_field(b, "ref", t_long, LG_REF_DATA_REF * 8, 0);
 }
 
-GsBtf *lg_types(uint32_t stack)
+static GsBtf *lg_make_types(uint32_t stack, bool purge_list)
 {
     struct btf *b = btf__new_empty();
     int t_int = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
@@ -185,7 +188,7 @@ GsBtf *lg_types(uint32_t stack)
     lg_add_slab_types(b, t_int, t_long);
     lg_add_zone_types(b, list, t_long);
     lg_add_task_types(b, t_int, t_long, stack);
-    lg_add_vmalloc_types(b, t_long);
+    lg_add_vmalloc_types(b, t_long, purge_list);
     lg_add_kmemleak_types(b, t_int, t_long, list);
     lg_add_percpu_types(b, t_int, t_long, list);
     lg_add_big_page_types(b, t_int, t_long, list);
@@ -194,6 +197,16 @@ GsBtf *lg_types(uint32_t stack)
     types = gs_btf_new(raw, len, NULL);
     btf__free(b);
     return types;
+}
+
+GsBtf *lg_types(uint32_t stack)
+{
+    return lg_make_types(stack, false);
+}
+
+GsBtf *lg_types_of_5_10(void)
+{
+    return lg_make_types(LG_STACK, true);
 }
 
 GsSymtab *lg_symbols(const char *moved, uint64_t to)

@@ -141,6 +141,9 @@ bool lg_read(void *opaque, unsigned vcpu, uint64_t va, void *buf, size_t len);
 /** lg_types() - (owned) the types of a kernel whose stacks have @stack
  *  bytes. */
 GsBtf *lg_types(uint32_t stack);
+/** lg_types_of_5_10() - (owned) the types of a kernel whose vmap_area links
+ *  waiting areas by its word vm. */
+GsBtf *lg_types_of_5_10(void);
 
 /** lg_symbols() - (owned) the symbols. The one with the name @moved (nullable)
  *  is at @to. */

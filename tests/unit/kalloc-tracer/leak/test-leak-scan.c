@@ -230,6 +230,26 @@ static void test_vmalloc(void)
     g_assert_false(lg_is_leaked(g, OBJECT));
 }
 
+/* A vmap_area that waits to be freed has a stale vm, except on 5.10, where
+ * that word is the link to the next one. */
+static void test_areas_that_wait(void)
+{
+    const uint64_t waits = LG_VMAP + LG_VMAP_SIZE;
+    g_autoptr(LeakGuest) g = leak_guest_new();
+
+    lg_alloc(g, waits, LG_VMAP_SIZE, KT_LAYER_CACHE, (KtCacheId) { 1 });
+    lg_put(g, waits + LG_AREA_START, LG_VMALLOCED + 0x3000);
+    lg_put(g, waits + LG_AREA_END, LG_VMALLOCED + 0x5000);
+    lg_put(g, waits + LG_AREA_VM, OBJECT);
+    lg_put(g, LG_IMAGE + LG_ROOT, waits);
+    g_assert_true(lg_is_leaked(g, OBJECT));
+    gs_btf_free(g->k.btf);
+    g->k.btf = lg_types_of_5_10();
+    g_assert_false(lg_is_leaked(g, OBJECT));
+    lg_put(g, LG_IMAGE + LG_ROOT, 0);
+    g_assert_true(lg_is_leaked(g, OBJECT));
+}
+
 static void test_other_addresses(void)
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
@@ -554,6 +574,7 @@ int main(int argc, char **argv)
         { "/leak/what-counts-as-in-use", test_what_counts_as_in_use },
         { "/leak/registers", test_registers },
         { "/leak/vmalloc", test_vmalloc },
+        { "/leak/areas-that-wait", test_areas_that_wait },
         { "/leak/other-addresses", test_other_addresses },
         { "/leak/records-of-kmemleak", test_records_of_kmemleak },
         { "/leak/nodes-that-are-in-no-tree", test_nodes_that_are_in_no_tree },

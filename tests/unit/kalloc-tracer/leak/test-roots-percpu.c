@@ -125,6 +125,46 @@ static void test_refs_once(void)
     }
 }
 
+/* Make the chunk a block, and let a vmap_area describe its memory. */
+static void describe_chunk(LeakGuest *g)
+{
+    const uint64_t va = LG_DIRECT + LG_AT_SLAB + 0x4000;
+
+    lg_alloc(g, va, LG_CHUNK_SIZE, KT_LAYER_KMALLOC, (KtCacheId) { 0 });
+    memcpy(lg_at(g, va, LG_CHUNK_SIZE), lg_at(g, CHUNK, LG_CHUNK_SIZE),
+           LG_CHUNK_SIZE);
+    lg_put(g, CHUNK + LG_CHUNK_BASE, 0);
+    lg_put(g, LISTS + 16, va + LG_CHUNK_LIST);
+    lg_put(g, LISTS + 24, va + LG_CHUNK_LIST);
+    lg_put(g, LG_VMAP + LG_AREA_START, MEMORY(0));
+    lg_put(g, LG_VMAP + LG_AREA_END, MEMORY(0) + 0x2000);
+    lg_put(g, LG_VM(2) + LG_VM_ADDR, MEMORY(0));
+}
+
+/* The address of a chunk is no reference to the block at its start: not in the
+ * chunk, nor in the kernel's lists of vmalloc areas. */
+static void test_block_at_the_start(void)
+{
+    g_autoptr(LeakGuest) g = guest_new(LATER);
+    const uint64_t block = BLOCK - 0x100;
+
+    describe_chunk(g);
+    lg_alloc(g, block, 16, KT_LAYER_PERCPU, (KtCacheId) { 0 });
+    lg_put(g, MEMORY(1) + 8, OBJECT);
+    g_assert_true(lg_is_leaked(g, block));
+    g_assert_true(lg_is_leaked(g, OBJECT));
+    g_assert_false(lg_is_leaked(g, LG_VM(2)));
+    lg_put(g, LG_IMAGE + LG_ROOT, block);
+    g_assert_false(lg_is_leaked(g, block));
+    g_assert_false(lg_is_leaked(g, OBJECT));
+    /* another area ends where the chunk begins */
+    lg_put(g, LG_IMAGE + LG_ROOT, 0);
+    lg_put(g, LG_VMAP + LG_AREA_START, MEMORY(0) - 0x2000);
+    lg_put(g, LG_VMAP + LG_AREA_END, MEMORY(0));
+    lg_put(g, LG_VM(2) + LG_VM_ADDR, MEMORY(0) - 0x2000);
+    g_assert_true(lg_is_leaked(g, block));
+}
+
 /* What is no chunk changes nothing: its pages stay roots. */
 static void test_chunks_that_cannot_be(void)
 {
@@ -208,6 +248,7 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/leak-percpu/what-counts", test_what_counts },
         { "/leak-percpu/refs-once", test_refs_once },
+        { "/leak-percpu/block-at-the-start", test_block_at_the_start },
         { "/leak-percpu/chunks-that-cannot-be", test_chunks_that_cannot_be },
         { "/leak-percpu/lists-without-end", test_lists_without_end },
         { "/leak-percpu/words-with-flags", test_words_with_flags },

@@ -123,7 +123,8 @@ kernel_wrap_tools() {
     mv "$dir/libs/usr/lib/x86_64-linux-gnu" "$dir/headers/lib"
     rm -rf -- "$dir/libs"
     find "$dir/headers/usr/lib" -type f -perm -1 | while read -r f; do
-        ldd "$f" 2>&1 | grep -q 'not found' || continue
+        # Not "ldd | grep -q": grep may end first, and ldd then fails.
+        [[ $(ldd "$f" 2>&1) = *'not found'* ]] || continue
         mv "$f" "$f.bin"
         printf '#!/bin/sh\nexec %s/ld-linux-x86-64.so.2 %s "%s.bin" "$@"\n' \
             "$lib" "--library-path $lib" "$2${f#"$dir"}" >"$f"

@@ -213,6 +213,20 @@ with tap.test('what was before the pause is not explained by it'):
     assert m.extra['while the guest switched its tracing'] == 1
     assert [e.va for e in m.unexplained] == [X]
 
+with tap.test('an event after the pause is none of those in the pause'):
+    p = Pair()
+    p.alloc(X)
+    begin = p.now()
+    p.free(X, guest=False)
+    p.alloc(X, req=40, guest=False)
+    p.switching = begin, p.now()
+    for i in range(oracle.RUN):
+        p.alloc(Y + 64 * i)
+    p.free(X)
+    m = p.match()
+    assert not m.missing and not m.unexplained
+    assert m.extra['while the guest switched its tracing'] == 2
+
 with tap.test('a tracepoint pauses once'):
     p = Pair()
     begin = p.now()

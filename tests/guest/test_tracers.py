@@ -76,8 +76,8 @@ class Comparison:
         guest = [with_true_site(e, run.symbols, hooks) for e in run.guest]
         match = oracle.Matching(guest, run.ours, run.symbols, hooks,
                                 run.switched, types=types)
-        self.missing = len(match.missing)
-        self.unexplained = len(match.unexplained)
+        self.missing = match.missing
+        self.unexplained = match.unexplained
         for event, our in match.pairs:
             self.false += not self.replaced.isdisjoint(our.frames)
             if event.stack is not None:
@@ -126,13 +126,17 @@ def run_case(tap, case, kernel, size, smp, label):
     tap.note(f'{label}, {case}: {c.compared} stacks, {c.equal} equal '
              f"({c.longer} longer than the kernel's), "
              f'{c.cut} cut with a reason, {c.compared - c.equal - c.cut} '
-             f'different, false frames {c.false}; {c.missing} events missing, '
-             f'{c.unexplained} unexplained')
+             f'different, false frames {c.false}; {len(c.missing)} events '
+             f'missing, {len(c.unexplained)} unexplained')
     tap.figures('tracers', case=case, compared=c.compared, equal=c.equal,
                 cut=c.cut, false=c.false)
     tap.note(c.describe(run.symbols))
     assert c.false == 0, 'frames are code of a tracer'
-    assert not c.missing and not c.unexplained
+    assert not c.missing and not c.unexplained, '\n'.join(
+        f'{what}: {oracle.describe(e, run.symbols)}'
+        for what, events in (('missing', c.missing),
+                             ('unexplained', c.unexplained))
+        for e in events[:20])
     assert c.compared > 10000
     assert c.equal + c.cut >= EQUAL_AT_LEAST * c.compared
     if types and not run.symbols.address(UNKNOWN_RECORDS):

@@ -14,6 +14,10 @@
  * record begins; the next older one is below that. Before, ret_stack was an
  * array of records and curr_ret_stack the index of the newest, -1 for none.
  *
+ * Until 5.10 (commit d741bf41d7c7) the records of kretprobes are in a table of
+ * lists. The list of a task is chosen by hash_ptr(task, KPROBE_HASH_BITS), and
+ * may have records of other tasks.
+ *
  * Two records have one key if a traced function ends with a jump to another
  * one. The newer one then holds the tracer's address, the older the true one.
  *
@@ -30,6 +34,9 @@
 #define DISTANCE_MASK   0x3ffull
 /* Two tracers can replace the address of one frame. */
 #define TRACERS         2
+/* include/linux/hash.h, kernel/kprobes.c */
+#define GOLDEN_RATIO_64     0x61c8864680b583ebull
+#define KPROBE_HASH_BITS    6
 
 /* ---- what a kernel has -------------------------------------------------- */
 
@@ -85,6 +92,21 @@ static void find_hooks(GsHookRecords *h, const GsKernel *k)
     }
 }
 
+/* On arm64 and riscv64 the keys of such records are no frame pointers. */
+static void find_hook_table(GsHookRecords *h, const GsKernel *k)
+{
+    const char *type = "kretprobe_instance";
+    GsSymbol table;
+
+    if (gs_kernel_lookup(k, "kretprobe_inst_table", &table) &&
+        table.size >= 8u << KPROBE_HASH_BITS) {
+        h->table = table.va;
+        h->known = find_member(k, type, "hlist", &h->next) &&
+                   find_member(k, type, "ret_addr", &h->ret) &&
+                   find_member(k, type, "fp", &h->key);
+    }
+}
+
 void gs_kernel_replaced_returns(const GsKernel *k, uint64_t va[2])
 {
     static const char *const graph[] = { "return_to_handler" };
@@ -107,6 +129,9 @@ void gs_return_records_prepare(GsReturnRecords *r, const GsKernel *k)
     if (k->btf) {
         find_graph(&r->graph, k, r->by_slot);
         find_hooks(&r->hooks, k);
+        if (!r->hooks.known && r->by_slot) {
+            find_hook_table(&r->hooks, k);
+        }
     }
 }
 
@@ -134,6 +159,14 @@ static bool read_int(GsReturnCursor *c, Walk *w, uint64_t va, int64_t *out)
     return true;
 }
 
+/* Return the address of the word that leads to the first record. */
+static uint64_t hooks_of(const GsHookRecords *h, uint64_t task)
+{
+    return h->table ? h->table + 8 * (task * GOLDEN_RATIO_64 >>
+                                      (64 - KPROBE_HASH_BITS))
+                    : task + h->list;
+}
+
 /* Read where the records of the task are; 0 for those that are not known. */
 static void begin(const GsReturnRecords *r, GsReturnCursor *c, Walk *w)
 {
@@ -144,7 +177,7 @@ static void begin(const GsReturnRecords *r, GsReturnCursor *c, Walk *w)
         c->stack = 0;
     }
     if (!r->hooks.known || !c->task ||
-        !read_record(c, w, c->task + r->hooks.list, &c->node)) {
+        !read_record(c, w, hooks_of(&r->hooks, c->task), &c->node)) {
         c->node = 0;
     }
 }

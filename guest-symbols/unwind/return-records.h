@@ -12,10 +12,12 @@
  *     function_graph, fprobe (6.14)     task->ret_stack, newest record on top
  *     kretprobes, fprobe (5.18)         task->rethooks, a list of nodes
  *     kretprobes (5.11 to 5.17)         task->kretprobe_instances, a list
+ *     kretprobes (until 5.10)           kretprobe_inst_table, a list a hash
  *
  * A record is found by its key: the address of the slot on x86-64, the frame
  * pointer of the caller elsewhere. The records of a task lie in the order of
- * its frames, so one pass over them serves a whole walk.
+ * its frames, so one pass over them serves a whole walk. Records of other tasks
+ * in between have keys of their own, since tasks do not share stacks.
  */
 #ifndef GS_RETURN_RECORDS_H
 #define GS_RETURN_RECORDS_H
@@ -39,11 +41,14 @@ typedef struct GsGraphRecords {
 /**
  * struct GsHookRecords - the records of kretprobes and fprobe
  * @known: the members below are known
- * @list: member of task_struct
+ * @table: run-time address of an array of lists, chosen by a hash of the task;
+ *         0: each task has a list
+ * @list: member of task_struct that is the list, if there is no table
  * @next, @ret, @key: members of a record
  */
 typedef struct GsHookRecords {
     bool known;
+    uint64_t table;
     uint32_t list;
     uint32_t next, ret, key;
 } GsHookRecords;

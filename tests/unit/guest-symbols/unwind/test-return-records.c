@@ -33,12 +33,14 @@ enum {
     WORDS = 2,          /* since 6.11 */
     NODES = 4,          /* rethook */
     INSTANCES = 8,      /* kretprobes before */
+    TABLE = 16,         /* kretprobes until 5.10 */
 };
 
 /* The task_struct and its records are in memory that is no stack here. */
 #define TASK_STRUCT IRQ
 #define RET_STACK   (IRQ + 0x1000)
 #define NODE(i)     (NMI + 0x100 * (i))
+#define LISTS       (IRQ + 0x800)
 
 enum { AT_STACK = 8, AT_TOP = 20, AT_LIST = 24 };
 enum { RET = 0, FP = 16, RETP = 24, RECORD = 32 };
@@ -62,8 +64,10 @@ static GsBtf *make_types(unsigned layouts)
     add_struct(b, "task_struct", 64);
     btf__add_field(b, "ret_stack", t_long, AT_STACK * 8, 0);
     btf__add_field(b, "curr_ret_stack", t_int, AT_TOP * 8, 0);
-    btf__add_field(b, nodes ? "rethooks" : "kretprobe_instances", t_long,
-                   AT_LIST * 8, 0);
+    if (!(layouts & TABLE)) {
+        btf__add_field(b, nodes ? "rethooks" : "kretprobe_instances", t_long,
+                       AT_LIST * 8, 0);
+    }
     add_struct(b, "ftrace_ret_stack", RECORD);
     btf__add_field(b, "ret", t_long, RET * 8, 0);
     btf__add_field(b, "fp", t_long, FP * 8, 0);
@@ -73,7 +77,7 @@ static GsBtf *make_types(unsigned layouts)
         btf__add_field(b, "idx", t_int, 0, 0);
     }
     add_struct(b, nodes ? "rethook_node" : "kretprobe_instance", 48);
-    btf__add_field(b, "llist", t_long, NEXT * 8, 0);
+    btf__add_field(b, layouts & TABLE ? "hlist" : "llist", t_long, NEXT * 8, 0);
     btf__add_field(b, "ret_addr", t_long, RET_ADDR * 8, 0);
     btf__add_field(b, nodes ? "frame" : "fp", t_long, FRAME * 8, 0);
     raw = btf__raw_data(b, &len);
@@ -82,12 +86,14 @@ static GsBtf *make_types(unsigned layouts)
     return types;
 }
 
-static GsSymtab *make_symbols(void)
+static GsSymtab *make_symbols(unsigned layouts)
 {
-    static const struct {
+    const struct {
         uint64_t va;
         const char *name;
     } list[] = {
+        { LISTS, layouts & TABLE ? "kretprobe_inst_table" : "other" },
+        { LISTS + 8 * 64, "behind" },
         { TEXT, "leaf" }, { GRAPH, "return_to_handler" },
         { HOOKED, "arch_rethook_trampoline" }, { HOOKED + 0x100, "end" },
     };
@@ -107,7 +113,7 @@ static Guest *guest_with(unsigned layouts)
     Guest *g = guest_new_of(TEXT, rows, G_N_ELEMENTS(rows));
 
     gs_unwinder_free(g->u);
-    g->k.symtab = make_symbols();
+    g->k.symtab = make_symbols(layouts);
     g->k.btf = layouts ? make_types(layouts) : NULL;
     g->u = gs_unwinder_new(&g->k);
     return g;
@@ -246,6 +252,25 @@ static void hooks(void)
         assert_whole(g);
         drop(g);
     }
+}
+
+/* The list of the task has records of another task, too. */
+static void hook_table(void)
+{
+    Guest *g = guest_with(TABLE);
+    const uint64_t hash = TASK_STRUCT * 0x61c8864680b583ebull;
+
+    put_stack(g, HOOKED, HOOKED);
+    guest_put(g, LISTS + 8 * (hash >> 58), NODE(0) + NEXT);
+    put_node(g, 0, NODE(1) + NEXT, AT(PUSHES), SLOT_1);
+    put_node(g, 1, NODE(2) + NEXT, AT(LEAF), NMI + 0x800);
+    put_node(g, 2, 0, AT(KTHREAD), SLOT_2);
+    assert_whole(g);
+    assert_cut(g, 0);
+    assert_cut(g, TASK_STRUCT + 0x40);
+    guest_put(g, LISTS + 8 * (hash >> 58), 0);
+    assert_cut(g, TASK_STRUCT);
+    drop(g);
 }
 
 /* Both tracers replaced the address of one frame. */
@@ -393,6 +418,7 @@ int main(int argc, char **argv)
         { "/return-records/graph-words", graph_words },
         { "/return-records/tail-call", tail_call },
         { "/return-records/hooks", hooks },
+        { "/return-records/hook-table", hook_table },
         { "/return-records/two-tracers", two_tracers },
         { "/return-records/unknown", unknown },
         { "/return-records/hostile", hostile },

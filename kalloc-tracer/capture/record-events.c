@@ -9,6 +9,7 @@
  * walk stopped.
  */
 #include "kalloc-tracer/capture/record-internal.h"
+#include "kalloc-tracer/hooks/wrapper-frames.h"
 
 static const void *stack_page(void *opaque, uint64_t va)
 {
@@ -30,21 +31,6 @@ static void count_stop(KtVcpu *v, GsStop stop)
     };
 
     kt_vcpu_count(v, counter[stop], 1);
-}
-
-/* Drop the frames inside wrappers, so that the backtrace begins at the caller
- * of the outermost wrapper. Return how many to drop; one frame is kept. */
-static unsigned skip_wrappers(KtHookCall *m, const uint64_t *frames, unsigned n)
-{
-    unsigned skip = 0;
-    KtHookId wrapper = m->wrapper;
-
-    while (wrapper.v && skip + 1 < n) {
-        m->wrapper = wrapper;
-        skip++;
-        wrapper = kt_hooks_wrapper(m->boot->hooks, frames[skip], m->pages);
-    }
-    return skip;
 }
 
 /* The value that gs_unwind_remember() stores for a stack. */
@@ -69,7 +55,8 @@ static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
                             KT_MAX_FRAMES, &n);
 
     count_stop(m->v, stop);
-    skip = skip_wrappers(m, frames, n);
+    skip = kt_wrapper_frames(m->boot->hooks, m->c->kernel, &m->wrapper,
+                             m->pages, frames, n);
     m->ev.stack = kt_tracer_intern_stack_of(
         m->c->tracer, frames + skip, n - skip, stop,
         gs_kernel_era(m->c->kernel, frames + skip, n - skip));

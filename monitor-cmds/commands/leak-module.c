@@ -8,6 +8,7 @@
  * one report at a time, it copies under the tracer's lock and prints without
  * it.
  */
+#include "monitor-cmds/commands/cache-parts.h"
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
 #include "monitor-cmds/commands/ref-names.h"
@@ -31,6 +32,7 @@ typedef struct Group {
  * @known: KtReached by address: what is known of the blocks of all reports
  * @name: (owned) name of the module
  * @left: KtBlock, those that match the options
+ * @caches: the kmem_caches of @left
  * @groups: Group
  * @by_key: class and stack id -> index in @groups plus one
  * @by_va: address of a block -> the same
@@ -44,6 +46,7 @@ typedef struct Report {
     char *name;
     McModule sum;
     GArray *left;
+    McCacheParts *caches;
     GArray *groups;
     GHashTable *by_key;
     GHashTable *by_va;
@@ -54,6 +57,7 @@ static void report_deinit(Report *r)
 {
     g_clear_pointer(&r->name, g_free);
     g_clear_pointer(&r->left, g_array_unref);
+    g_clear_pointer(&r->caches, mc_cache_parts_free);
     g_clear_pointer(&r->groups, g_array_unref);
     g_clear_pointer(&r->by_key, g_hash_table_unref);
     g_clear_pointer(&r->by_va, g_hash_table_unref);
@@ -69,6 +73,7 @@ static void report_init(Report *r, McOut *out, const McArgs *args,
         .t = out->ctx->tracer,
         .known = known,
         .left = g_array_new(FALSE, FALSE, sizeof(KtBlock)),
+        .caches = mc_cache_parts_new(out->ctx->tracer, out->ctx->kernel),
         .groups = g_array_new(FALSE, FALSE, sizeof(Group)),
         .by_key = g_hash_table_new(NULL, NULL),
         .by_va = g_hash_table_new(gs_number_hash, g_int64_equal),
@@ -100,7 +105,7 @@ static KtReach reach_of(const KtReached *known)
 
 /* Return the address of the block that owns this one, or its own. The owner of
  * a block in use may have an owner itself. */
-static uint64_t owner_of(const Report *r, const KtReached *known)
+static uint64_t holder_of(const Report *r, const KtReached *known)
 {
     uint64_t va = known->va;
 
@@ -112,6 +117,22 @@ static uint64_t owner_of(const Report *r, const KtReached *known)
         known = find_known(r, va);
     }
     return known && !known->among ? va : 0;
+}
+
+/* Return the address of the block at whose line this one is counted, or its
+ * own: the kmem_cache that it belongs to, or its owner. */
+static uint64_t owner_of(const Report *r, const KtBlock *b,
+                         const KtReached *known)
+{
+    uint64_t cache;
+
+    if (!known || mc_given(r->args, MC_OPT_ALL)) {
+        return b->va;
+    }
+    cache = mc_cache_parts_find(r->caches, b);
+    return cache && reach_of(find_known(r, cache)) == known->reach ?
+               cache :
+               holder_of(r, known);
 }
 
 /* ---- what is in it ------------------------------------------------------- */
@@ -144,13 +165,14 @@ static void add_to_group(Report *r, const KtBlock *b, const KtReached *known)
  * owner, if the owner has a line in this report. */
 static void make_groups(Report *r)
 {
-    bool all = mc_given(r->args, MC_OPT_ALL);
-
+    for (unsigned i = 0; i < r->left->len; i++) {
+        mc_cache_parts_add(r->caches, &g_array_index(r->left, KtBlock, i));
+    }
     for (unsigned pass = 0; pass < 2; pass++) {
         for (unsigned i = 0; i < r->left->len; i++) {
             const KtBlock *b = &g_array_index(r->left, KtBlock, i);
             const KtReached *known = find_known(r, b->va);
-            uint64_t owner = known && !all ? owner_of(r, known) : b->va;
+            uint64_t owner = owner_of(r, b, known);
             bool owned = owner != b->va;
             guint at = !owned || !pass ? 0 : GPOINTER_TO_UINT(
                            g_hash_table_lookup(r->by_va, &owner));

@@ -52,8 +52,9 @@ static uint64_t number(char *const *words, unsigned i, unsigned base)
     return v;
 }
 
+/* Push an event of a block of @cache; of kmalloc() if that is {0}. */
 static void push(LeakScript *w, char *const *words, KtEventKind kind,
-                 uint64_t size)
+                 uint64_t size, KtCacheId cache)
 {
     static const char comm[16] = "worker";
     uint64_t pc[PCS_MAX];
@@ -61,7 +62,8 @@ static void push(LeakScript *w, char *const *words, KtEventKind kind,
     KtEvent ev = {
         .kind = kind, .va = number(words, 1, 16), .size = size,
         .actual = size, .us = number(words, first - 1, 10),
-        .layer = KT_LAYER_KMALLOC, .family = KT_FAMILY_ANY,
+        .layer = cache.v ? KT_LAYER_CACHE : KT_LAYER_KMALLOC, .cache = cache,
+        .family = KT_FAMILY_ANY,
         .task = kt_tracer_intern_task(w->g->t, 7, comm),
     };
 
@@ -78,12 +80,22 @@ static void push(LeakScript *w, char *const *words, KtEventKind kind,
 
 static void do_alloc(LeakScript *w, char *const *words)
 {
-    push(w, words, KT_EV_ALLOC, number(words, 2, 16));
+    push(w, words, KT_EV_ALLOC, number(words, 2, 16), (KtCacheId) { 0 });
+}
+
+/* The cache is named by the first word. */
+static void do_object(LeakScript *w, char *const *words)
+{
+    uint64_t size = number(words, 3, 16);
+    KtCacheId cache = kt_tracer_add_cache(w->g->t, LG_CACHE(8), words[1], size,
+                                          size);
+
+    push(w, words + 1, KT_EV_ALLOC, size, cache);
 }
 
 static void do_free(LeakScript *w, char *const *words)
 {
-    push(w, words, KT_EV_FREE, 0);
+    push(w, words, KT_EV_FREE, 0, (KtCacheId) { 0 });
 }
 
 static void do_word(LeakScript *w, char *const *words)
@@ -112,7 +124,9 @@ static void do_hold(LeakScript *w, char *const *words)
 static void do_load(LeakScript *w, char *const *words)
 {
     uint64_t va = number(words, 2, 16), base = number(words, 3, 16);
-    const GsModuleSymbol symbol = { .va = base, .name = "run", .type = 't' };
+    const GsModuleSymbol symbol = {
+        .va = base, .name = words[5] ? words[5] : "run", .type = 't',
+    };
     g_autoptr(GError) err = NULL;
 
     gs_kernel_add_module_data(&w->g->k, va, words[1], base,
@@ -137,7 +151,8 @@ static const struct {
     unsigned n;             /* words that follow it, at least */
     void (*run)(LeakScript *w, char *const *words);
 } statements[] = {
-    { "alloc", 3, do_alloc }, { "free", 2, do_free }, { "word", 2, do_word },
+    { "alloc", 3, do_alloc }, { "object", 4, do_object },
+    { "free", 2, do_free }, { "word", 2, do_word },
     { "reg", 1, do_reg }, { "hold", 0, do_hold }, { "running", 0, do_running },
     { "load", 4, do_load }, { "unload", 1, do_unload },
 };

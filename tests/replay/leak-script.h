@@ -5,11 +5,13 @@
  * a line; '#' begins a comment; all numbers but US are hex:
  *
  *   alloc VA SIZE US [PC]...   allocate an object, with its stack
+ *   object CACHE VA SIZE US [PC]...    the same, of a cache with this name
  *   free VA US                 free an object
  *   word VA VALUE              write 8 bytes of memory
  *   reg VALUE                  set the only register
  *   hold                       write pointers to all initial blocks
- *   load NAME VA BASE SIZE     load a module with one function, run()
+ *   load NAME VA BASE SIZE [FUNCTION]  load a module with one function,
+ *                              run() if there is no name
  *   unload VA                  unload it
  *   running                    the VM runs
  *

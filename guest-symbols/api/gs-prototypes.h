@@ -137,6 +137,20 @@ size_t gs_prototype_bytes(const GsPrototype *p);
 char *gs_prototype_text(const GsPrototype *p, const char *func);
 
 /**
+ * gs_prototype_pack() - append what prints the same values elsewhere
+ *
+ * That are the types of result and parameters, without the structs that they
+ * point to: some hundred bytes, GS_PROTOTYPE_MAX at most.
+ * Returns: false if it would be longer; then nothing is appended.
+ */
+bool gs_prototype_pack(const GsPrototype *p, GByteArray *to);
+#define GS_PROTOTYPE_MAX (64u << 10)
+/** gs_prototype_unpack() - (owned, nullable) make the prototype that
+ *  gs_prototype_pack() stored. The bytes are untrusted: NULL if they make no
+ *  sense. */
+GsPrototype *gs_prototype_unpack(const void *bytes, size_t len);
+
+/**
  * gs_param_number() - read a value of at most 8 bytes
  * @word: the register, or 8 bytes of the stack; what is above the value's own
  *        bytes is ignored

@@ -27,9 +27,14 @@ static const char several[] =
 static const char senseless[] =
     "the record of this function makes no sense";
 
+static const char assembler[] =
+    "a function in assembler: the types do not have its arguments";
+
 struct GsPrototype {
     gatomicrefcount owners;
     GsBtf *btf;
+    GsArchId arch;
+    const char *func;           /* its name in the sources */
     GStringChunk *texts;
     size_t bytes;
     bool variadic;
@@ -101,6 +106,24 @@ static bool prototype_of(const GsBtfRecords *r, uint32_t func, GsBtfType *out)
            out->kind == GS_BTF_FUNC_PROTO && out->vlen <= GS_PARAMS_MAX;
 }
 
+/* Functions in assembler are recorded as void f(void). */
+static bool is_assembler(const char *name, const GsBtfType *proto)
+{
+    static const char *const names[] = {
+        "__arch_clear_user", "__arch_copy_from_user", "__arch_copy_to_user",
+        "__asm_copy_from_user", "__asm_copy_to_user", "memcmp", "memcpy",
+        "memmove", "memset", "strcmp", "strlen", "strncmp",
+    };
+
+    for (size_t i = 0; !proto->vlen && !proto->word &&
+                       i < G_N_ELEMENTS(names); i++) {
+        if (!strcmp(name, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Find the one prototype of all functions with that name. */
 static const char *find_record(const GsBtf *btf, const char *name,
                                const uint32_t **ids, unsigned *n,
@@ -121,7 +144,7 @@ static const char *find_record(const GsBtf *btf, const char *name,
             return several;
         }
     }
-    return NULL;
+    return is_assembler(name, proto) ? assembler : NULL;
 }
 
 /* Of several functions of one name, one may be a stub with "__unused". */
@@ -251,6 +274,8 @@ GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
         return NULL;
     }
     p = make(btf, &proto);
+    p->arch = arch;
+    p->func = keep_text(p, name);
     for (unsigned i = 0; i < p->n; i++) {
         set_type(p, &p->param[i], gs_btf_word(&proto, i * 2ul + 1));
         set_name(p, &p->param[i], param_name(r, ids, n, i));
@@ -281,6 +306,16 @@ void gs_prototype_free(GsPrototype *p)
 const GsBtf *gs_prototype_types(const GsPrototype *p)
 {
     return p->btf;
+}
+
+GsArchId gs_prototype_arch(const GsPrototype *p)
+{
+    return p->arch;
+}
+
+const char *gs_prototype_func(const GsPrototype *p)
+{
+    return p->func;
 }
 
 unsigned gs_prototype_n(const GsPrototype *p)

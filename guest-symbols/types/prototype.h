@@ -21,6 +21,11 @@ GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
 /** gs_prototype_types() - (borrowed) return the types that @p is from. */
 const GsBtf *gs_prototype_types(const GsPrototype *p);
 
+/** gs_prototype_arch() - return the architecture that it was made for. */
+GsArchId gs_prototype_arch(const GsPrototype *p);
+/** gs_prototype_func() - (borrowed) return the name of its function in the
+ *  sources. */
+const char *gs_prototype_func(const GsPrototype *p);
 /** gs_param_set_type() - set what @param has by its type, except the text of
  *  the type. */
 void gs_param_set_type(GsParam *param, const GsBtf *btf, uint32_t id);

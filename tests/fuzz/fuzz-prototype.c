@@ -3,8 +3,9 @@
  * Fuzz target: prototypes of functions, from BTF.
  *
  * The input is type records; a header and the names of the functions a to f are
- * added. Each function's prototype is made for each architecture. Its text has
- * to be printable, and its places have to exist.
+ * added. Each function's prototype is made for each architecture, packed and
+ * unpacked. Its text has to be printable, and its places have to exist. The
+ * input is unpacked as well.
  */
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/base/printable.h"
@@ -63,6 +64,20 @@ static void check(const GsPrototype *p, const char *func)
     }
 }
 
+/* What was packed can be unpacked, unless names or types make no sense. */
+static void store(const GsPrototype *p, const char *func)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autoptr(GsPrototype) again = NULL;
+
+    if (gs_prototype_pack(p, bytes)) {
+        again = gs_prototype_unpack(bytes->data, bytes->len);
+    }
+    if (again) {
+        check(again, func);
+    }
+}
+
 static void one_function(GsBtf *btf, GsArchId arch, const char *func)
 {
     g_autoptr(GsPrototype) p = NULL;
@@ -74,6 +89,7 @@ static void one_function(GsBtf *btf, GsArchId arch, const char *func)
     }
     if (p) {
         check(p, func);
+        store(p, func);
     }
 }
 

@@ -259,6 +259,9 @@ static GsBtf *make_named(void)
     proto = btf__add_func_proto(t.b, 0);
     btf__add_func_param(t.b, "b", t.v_int);
     btf__add_func(t.b, "renamed", BTF_FUNC_STATIC, proto);
+    proto = btf__add_func_proto(t.b, 0);
+    btf__add_func(t.b, "__arch_copy_to_user", BTF_FUNC_STATIC, proto);
+    btf__add_func(t.b, "run", BTF_FUNC_STATIC, proto);
     return types_end(t.b);
 }
 
@@ -271,6 +274,8 @@ static const struct {
       "int (*then)(...), struct one *(*list)[4], enum colour, ...)" },
     { "same", "int f(unsigned long x, size_t v, unsigned long z)" },
     { "renamed", "void f(int)" },
+    { "run", "void f(void)" },
+    { "__arch_copy_to_user", NULL, "in assembler" },
     { "differ", NULL, "several functions" },
     { "alloc.isra.0", NULL, "optimised copy" },
     { "alloc.constprop.0.isra.1", NULL, "optimised copy" },

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Prototypes as bytes: gs_prototype_pack() and gs_prototype_unpack().
+ *
+ *     architecture (1), name of the function with NUL, a .BTF section
+ *
+ * The section has the types that the values are printed by, and no others:
+ *
+ *     FUNC "kfree" -> FUNC_PROTO { void, { "object", PTR -> CONST -> void } }
+ *     PTR -> STRUCT "page" { ... } is copied as PTR -> FWD "page"
+ *
+ * Types are copied from a list of what is still to copy, so nothing recurses.
+ */
+#include "guest-symbols/base/bytes.h"
+#include "guest-symbols/types/btf-writer.h"
+#include "guest-symbols/types/btf.h"
+#include "guest-symbols/types/number-names.h"
+#include "guest-symbols/types/prototype.h"
+
+/*
+ * struct Shape - what follows the record of a kind
+ * @refers: its third word is a type
+ * @fixed: words; or @each: words of an element
+ * @name, @type: bits of the words that are names and types
+ */
+typedef struct Shape {
+    bool refers;
+    uint8_t fixed, each, name, type;
+} Shape;
+
+static const Shape shapes[GS_BTF_KINDS] = {
+    [GS_BTF_INT] = { .fixed = 1 },
+    [GS_BTF_PTR] = { .refers = true },
+    [GS_BTF_ARRAY] = { .fixed = 3, .type = 3 },
+    [GS_BTF_STRUCT] = { .each = 3, .name = 1, .type = 2 },
+    [GS_BTF_UNION] = { .each = 3, .name = 1, .type = 2 },
+    [GS_BTF_ENUM] = { .each = 2, .name = 1 },
+    [GS_BTF_ENUM64] = { .each = 3, .name = 1 },
+    [GS_BTF_TYPEDEF] = { .refers = true },
+    [GS_BTF_VOLATILE] = { .refers = true },
+    [GS_BTF_CONST] = { .refers = true },
+    [GS_BTF_RESTRICT] = { .refers = true },
+    [GS_BTF_TYPE_TAG] = { .refers = true },
+    [GS_BTF_FUNC_PROTO] = { .refers = true, .each = 2, .name = 1, .type = 2 },
+};
+
+/* A type to copy. @pointed: a pointer leads to it, so a struct needs no
+ * members */
+typedef struct Todo {
+    uint32_t from, to;
+    bool pointed;
+} Todo;
+
+typedef struct Copy {
+    const GsBtfRecords *from;
+    GsBtfWriter *to;
+    GHashTable *ids;            /* (id, pointed) -> new id */
+    GArray *todo;
+} Copy;
+
+/* Return the new id of a type, which is copied later. */
+static uint32_t new_id(Copy *c, uint32_t from, bool pointed)
+{
+    gpointer key = GSIZE_TO_POINTER((gsize)from << 1 | pointed);
+    gpointer to = g_hash_table_lookup(c->ids, key);
+    Todo todo = { from, GPOINTER_TO_UINT(to), pointed };
+
+    if (!from || to) {
+        return todo.to;
+    }
+    todo.to = gs_btf_writer_reserve(c->to);
+    g_hash_table_insert(c->ids, key, GUINT_TO_POINTER(todo.to));
+    g_array_append_val(c->todo, todo);
+    return todo.to;
+}
+
+static uint32_t copy_word(Copy *c, const GsBtfType *t, uint32_t i,
+                          bool pointed)
+{
+    const Shape *shape = &shapes[t->kind];
+    unsigned bit = 1u << (shape->each ? i % shape->each : i);
+    uint32_t word = gs_btf_word(t, i);
+
+    return shape->name & bit ?
+           gs_btf_writer_name(c->to, gs_btf_name(c->from, word)) :
+           shape->type & bit ? new_id(c, word, pointed) : word;
+}
+
+/* A record that is not written becomes a forward declaration without a name:
+ * those that make no sense, and kinds that are no types of values. */
+static void copy_type(Copy *c, const Todo *todo)
+{
+    g_autofree uint32_t *more = NULL;
+    const Shape *shape;
+    uint32_t n, word;
+    bool pointed;
+    GsBtfType t;
+
+    if (!gs_btf_type(c->from, todo->from, &t) || t.kind >= GS_BTF_KINDS) {
+        return;
+    }
+    if (gs_btf_is_composite(&t) && todo->pointed) {
+        t = (GsBtfType) { .kind = GS_BTF_FWD, .name = t.name,
+                          .flag = t.kind == GS_BTF_UNION };
+    }
+    shape = &shapes[t.kind];
+    pointed = todo->pointed || t.kind == GS_BTF_PTR;
+    word = shape->refers ? new_id(c, t.word, pointed) : t.word;
+    n = shape->fixed + shape->each * t.vlen;
+    more = g_new(uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        more[i] = copy_word(c, &t, i, pointed);
+    }
+    gs_btf_writer_set(c->to, todo->to,
+                      gs_btf_writer_name(c->to, gs_btf_name(c->from, t.name)),
+                      gs_btf_info(t.kind, t.vlen, t.flag), word, more, n);
+}
+
+/* Copy all that is to copy. Return false if it is too much. */
+static bool copy_types(Copy *c)
+{
+    for (guint i = 0; i < c->todo->len; i++) {
+        const Todo todo = g_array_index(c->todo, Todo, i);
+
+        copy_type(c, &todo);
+        if (gs_btf_writer_bytes(c->to) > GS_PROTOTYPE_MAX - GS_SYMBOL_NAME_MAX -
+                                         GS_BTF_HEADER - 2) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The bits of gfp_t have names in an enum that no type refers to. */
+static void add_gfp(Copy *c, const GsBtf *btf)
+{
+    const GsGfpNames *names = gs_btf_gfp_names(btf);
+    uint32_t words[2 * G_N_ELEMENTS(names->bit)], n = 0;
+
+    for (unsigned bit = 0; bit < G_N_ELEMENTS(names->bit); bit++) {
+        g_autofree char *name = g_strdup_printf("___GFP_%s_BIT",
+                                                names->bit[bit]);
+
+        if (*names->bit[bit]) {
+            words[n++] = gs_btf_writer_name(c->to, name);
+            words[n++] = bit;
+        }
+    }
+    gs_btf_writer_add(c->to, 0, gs_btf_info(GS_BTF_ENUM, n / 2, false), 4,
+                      words, n);
+}
+
+/* Whether enums say that they are signed is seen by one that does. */
+static void add_signs(Copy *c, const GsBtf *btf)
+{
+    if (gs_btf_enums_have_signs(btf)) {
+        gs_btf_writer_add(c->to, 0, gs_btf_info(GS_BTF_ENUM, 0, true), 4, NULL,
+                          0);
+    }
+}
+
+static void add_function(Copy *c, const GsPrototype *p)
+{
+    uint32_t words[2 * (GS_PARAMS_MAX + 1)] = { 0 };
+    uint32_t n = gs_prototype_n(p), vlen = n + gs_prototype_is_variadic(p);
+    uint32_t proto = gs_btf_writer_reserve(c->to);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const GsParam *param = gs_prototype_param(p, i);
+
+        words[i * 2] = gs_btf_writer_name(c->to, param->name);
+        words[i * 2 + 1] = new_id(c, param->id, false);
+    }
+    gs_btf_writer_set(c->to, proto, 0,
+                      gs_btf_info(GS_BTF_FUNC_PROTO, vlen, false),
+                      new_id(c, gs_prototype_result(p)->id, false), words,
+                      vlen * 2);
+    gs_btf_writer_add(c->to, gs_btf_writer_name(c->to, gs_prototype_func(p)),
+                      gs_btf_info(GS_BTF_FUNC, 0, false), proto, NULL, 0);
+}
+
+static bool has_gfp(const GsPrototype *p)
+{
+    bool has = gs_prototype_result(p)->names == GS_NAMES_GFP;
+
+    for (unsigned i = 0; i < gs_prototype_n(p); i++) {
+        has |= gs_prototype_param(p, i)->names == GS_NAMES_GFP;
+    }
+    return has;
+}
+
+/* (owned, nullable) Return the section. */
+static GByteArray *make_types(const GsPrototype *p)
+{
+    g_autoptr(GsBtfWriter) to = gs_btf_writer_new();
+    g_autoptr(GHashTable) ids = g_hash_table_new(gs_number_hash_direct, NULL);
+    g_autoptr(GArray) todo = g_array_new(FALSE, FALSE, sizeof(Todo));
+    const GsBtf *btf = gs_prototype_types(p);
+    Copy c = { gs_btf_records(btf), to, ids, todo };
+
+    add_function(&c, p);
+    if (!copy_types(&c)) {
+        return NULL;
+    }
+    if (has_gfp(p)) {
+        add_gfp(&c, btf);
+    }
+    add_signs(&c, btf);
+    return gs_btf_writer_end(to);
+}
+
+bool gs_prototype_pack(const GsPrototype *p, GByteArray *to)
+{
+    g_autoptr(GByteArray) types = make_types(p);
+    GsOut out = gs_out(to);
+
+    if (!types || types->len > GS_PROTOTYPE_MAX - GS_SYMBOL_NAME_MAX - 2) {
+        return false;
+    }
+    gs_out_u8(&out, gs_prototype_arch(p));
+    gs_out_str(&out, gs_prototype_func(p));
+    gs_out_bytes(&out, types->data, types->len);
+    return true;
+}
+
+GsPrototype *gs_prototype_unpack(const void *bytes, size_t len)
+{
+    GsBytes in = gs_bytes(bytes, len);
+    GsArchId arch = gs_bytes_u8(&in);
+    const char *func = gs_bytes_str(&in, GS_SYMBOL_NAME_MAX, NULL);
+    g_autoptr(GsBtf) btf = NULL;
+    const char *why;
+
+    if (in.failed || arch >= GS_ARCH__COUNT || len > GS_PROTOTYPE_MAX) {
+        return NULL;
+    }
+    btf = gs_btf_new(gs_bytes_at(&in), gs_bytes_left(&in), NULL);
+    return btf ? gs_prototype_new(btf, arch, func, &why) : NULL;
+}

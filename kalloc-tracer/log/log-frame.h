@@ -5,13 +5,9 @@
  *     frame: number of lines, lines
  *     line:  number seq ns us (each as a step from the line before), lost,
  *            boot, caller, flags, level, facility, cpu, task, stack, text
- *     task:  0: unknown; 1: that of the line before; 2: pid, comm follow
- *     stack: 0: unknown; 1: that of the line before; 2: why it ended, number
- *            of frames, frames as steps
  *
- * All numbers are varints. A frame needs no other frame: it does not use the
- * journal's ids of tasks and stacks, because events define these, and a frame
- * of lines may be written when no event is.
+ * All numbers are varints. Task and stack are written as tracer/frame-ids.h
+ * says.
  *
  * Pure functions: any thread.
  */

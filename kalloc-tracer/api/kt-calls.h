@@ -132,6 +132,10 @@ uint32_t kt_calls_add(KtTracer *t, const GsKernel *k, const KtWatchSpec *spec,
 unsigned kt_calls_remove(KtTracer *t, uint32_t id);
 /** kt_calls_clear() - Drop all records. */
 void kt_calls_clear(KtTracer *t);
+/** kt_calls_save() - Write the calls that are not in the journal yet to it, in
+ *  their place among the events. Any thread that does not hold the tracer's
+ *  lock; nothing happens without a journal. */
+void kt_calls_save(KtTracer *t);
 
 /** struct KtWatchInfo - a request; strings are borrowed for the call. @text: as
  *  the user gave it, options included. @n_points: functions that it matches */

@@ -6,9 +6,7 @@
  * the table's points and publishes it. The old one is kept in @retired until
  * kt_call_points_reclaim(), because vCPUs may still read it.
  *
- * Ids. A function keeps its id for the whole boot, also if it is deleted and
- * added again: code that was translated before carries the id, and call records
- * name it. @ids maps "name@address" to the id, @names maps the id to names.
+ * Ids and names are those of point-names.h.
  */
 #include "kalloc-tracer/calls/call-points.h"
 
@@ -16,20 +14,13 @@
 #include <string.h>
 
 #include "kalloc-tracer/calls/point-match.h"
-
-#define IDS_MAX         65535u
+#include "kalloc-tracer/calls/point-names.h"
 
 /* A point of the table, and the requests that match it. */
 typedef struct Point {
     KtCallPoint at;
     GPtrArray *requests;
 } Point;
-
-typedef struct Name {
-    char *name, *module;
-    GsPrototype *proto;         /* NULL: not known */
-    const char *why_not;
-} Name;
 
 struct KtCallPoints {
     GMutex lock;                /* of all members but @set's readers */
@@ -43,8 +34,7 @@ struct KtCallPoints {
     uint32_t last_request;
     GPtrArray *points;          /* of Point, sorted by id when published */
     GHashTable *by_va;          /* address -> Point */
-    GHashTable *ids;
-    GArray *names;              /* of Name; the first is that of id 1 */
+    KtPointNames *names;
     unsigned skipped;
 };
 
@@ -54,13 +44,6 @@ static void free_point(void *point)
 {
     g_ptr_array_unref(((Point *)point)->requests);
     g_free(point);
-}
-
-static void clear_name(void *name)
-{
-    g_free(((Name *)name)->name);
-    g_free(((Name *)name)->module);
-    gs_prototype_free(((Name *)name)->proto);
 }
 
 static void release_set(KtCallPoints *p, KtPointSet *s)
@@ -80,9 +63,7 @@ KtCallPoints *kt_call_points_new(KtBudget *budget)
         (GDestroyNotify)kt_point_request_unref);
     p->points = g_ptr_array_new_with_free_func(free_point);
     p->by_va = g_hash_table_new(g_int64_hash, g_int64_equal);
-    p->ids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    p->names = g_array_new(false, false, sizeof(Name));
-    g_array_set_clear_func(p->names, clear_name);
+    p->names = kt_point_names_new();
     return p;
 }
 
@@ -105,8 +86,7 @@ void kt_call_points_free(KtCallPoints *p)
     g_hash_table_unref(p->by_va);
     g_ptr_array_unref(p->points);
     g_ptr_array_unref(p->requests);
-    g_hash_table_unref(p->ids);
-    g_array_unref(p->names);
+    kt_point_names_free(p->names);
     g_mutex_clear(&p->lock);
     g_free(p);
 }
@@ -177,25 +157,6 @@ static void report_change(KtCallPoints *p, bool flush)
 
 /* ---- points -------------------------------------------------------------- */
 
-/* Return the function's id, a new one if it has none; 0: all are in use. */
-static uint16_t id_of(KtCallPoints *p, const KtFoundFunction *f)
-{
-    g_autofree char *key = g_strdup_printf("%s@%" PRIx64, f->name, f->va);
-    unsigned id = GPOINTER_TO_UINT(g_hash_table_lookup(p->ids, key));
-
-    if (!id && p->names->len < IDS_MAX) {
-        Name name = { g_strdup(f->name), g_strdup(f->module) };
-
-        name.proto = gs_kernel_prototype(p->kernel, f->module, f->name,
-                                         &name.why_not);
-        g_array_append_val(p->names, name);
-        id = p->names->len;
-        g_hash_table_insert(p->ids, g_steal_pointer(&key),
-                            GUINT_TO_POINTER(id));
-    }
-    return id;
-}
-
 /* Registers that have arguments of @proto; all of them if it is not known. */
 static uint8_t count_args(const GsPrototype *proto)
 {
@@ -218,14 +179,15 @@ static uint8_t count_args(const GsPrototype *proto)
 static Point *insert_point(KtCallPoints *p, const KtFoundFunction *f,
                            uint16_t id)
 {
-    const Name *name = &g_array_index(p->names, Name, id - 1);
     Point *point = g_new0(Point, 1);
+    KtPointName name = { 0 };
 
+    kt_point_names_get(p->names, (KtPointId) { id }, &name);
     point->at = (KtCallPoint) {
-        .id = { id }, .va = f->va, .size = f->size, .name = name->name,
-        .module = name->module, .module_va = f->module_va,
-        .clone = kt_point_is_clone(f->name), .proto = name->proto,
-        .n_args = count_args(name->proto),
+        .id = { id }, .va = f->va, .size = f->size, .name = name.name,
+        .module = name.module, .module_va = f->module_va,
+        .clone = kt_point_is_clone(f->name), .proto = name.proto,
+        .n_args = count_args(name.proto),
     };
     point->requests = g_ptr_array_new();
     g_ptr_array_add(p->points, point);
@@ -239,7 +201,8 @@ static bool add_point(KtCallPoints *p, KtPointRequest *r,
                       const KtFoundFunction *f)
 {
     Point *point = g_hash_table_lookup(p->by_va, &f->va);
-    uint16_t id = point ? point->at.id.v : id_of(p, f);
+    uint16_t id = point ? point->at.id.v :
+                  kt_point_names_intern(p->names, p->kernel, f);
 
     if (!id) {
         return false;
@@ -375,10 +338,10 @@ static bool has_room(const KtCallPoints *p, unsigned n, GError **errp)
                     "some first", p->requests->len);
         return false;
     }
-    if (p->names->len + n > IDS_MAX) {
+    if (kt_point_names_count(p->names) + n > KT_POINT_IDS_MAX) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                     "%u functions were watched in this boot, the limit is %u",
-                    p->names->len, IDS_MAX);
+                    kt_point_names_count(p->names), KT_POINT_IDS_MAX);
         return false;
     }
     return true;
@@ -476,8 +439,7 @@ void kt_call_points_end_boot(KtCallPoints *p)
     remove_all_points(p);
     publish_locked(p);
     free_retired(p);
-    g_hash_table_remove_all(p->ids);
-    g_array_set_size(p->names, 0);
+    kt_point_names_clear(p->names);
     g_mutex_unlock(&p->lock);
 }
 
@@ -557,15 +519,27 @@ bool kt_call_points_name(KtCallPoints *p, KtPointId id, KtPointName *out)
     bool known;
 
     g_mutex_lock(&p->lock);
-    known = id.v && id.v <= p->names->len;
-    if (known) {
-        const Name *name = &g_array_index(p->names, Name, id.v - 1);
-
-        *out = (KtPointName) { name->name, name->module, name->proto,
-                               name->why_not };
-    }
+    known = kt_point_names_get(p->names, id, out);
     g_mutex_unlock(&p->lock);
     return known;
+}
+
+GBytes *kt_call_points_packed(KtCallPoints *p, KtPointId id)
+{
+    GBytes *packed;
+
+    g_mutex_lock(&p->lock);
+    packed = kt_point_names_packed(p->names, id);
+    g_mutex_unlock(&p->lock);
+    return packed;
+}
+
+void kt_call_points_define(KtCallPoints *p, KtPointId id,
+                           const KtPointName *name, GsBytes packed)
+{
+    g_mutex_lock(&p->lock);
+    kt_point_names_define(p->names, id, name, packed);
+    g_mutex_unlock(&p->lock);
 }
 
 void kt_call_points_foreach_request(KtCallPoints *p, KtPointRequestFn fn,

@@ -23,6 +23,7 @@ struct KtCallRecords {
     unsigned n_cpus;
     GMutex lock;                        /* of opening */
     Store *store;                       /* atomic; NULL: not open */
+    GByteArray *stored;                 /* of a journal: calls under way */
 };
 
 KtCallRecords *kt_call_records_new(KtBudget *budget)
@@ -59,6 +60,7 @@ void kt_call_records_free(KtCallRecords *r)
         g_free(s);
     }
     if (r) {
+        g_clear_pointer(&r->stored, g_byte_array_unref);
         g_mutex_clear(&r->lock);
     }
     g_free(r);
@@ -69,6 +71,11 @@ void kt_call_records_configure(KtCallRecords *r, uint64_t bytes,
 {
     r->bytes = bytes;
     r->n_cpus = n_cpus;
+}
+
+void kt_call_records_set_uncharged(KtCallRecords *r)
+{
+    r->budget = NULL;
 }
 
 static Store *new_store(const KtCallRecords *r)
@@ -183,17 +190,47 @@ static void add_open(const KtOpenCall *c, void *opaque)
     g_byte_array_append(out, pad, -call.n_extra & 7u);
 }
 
+void kt_call_records_under_way(KtCallRecords *r, GByteArray *out)
+{
+    Store *s = store_of(r);
+
+    if (s) {
+        kt_open_calls_foreach(s->calls, add_open, out);
+    }
+    if (r->stored) {
+        g_byte_array_append(out, r->stored->data, r->stored->len);
+    }
+}
+
+void kt_call_records_set_under_way(KtCallRecords *r, const GByteArray *calls)
+{
+    g_clear_pointer(&r->stored, g_byte_array_unref);
+    r->stored = g_byte_array_new();
+    g_byte_array_append(r->stored, calls->data, calls->len);
+}
+
+unsigned kt_call_records_rings(const KtCallRecords *r)
+{
+    return store_of(r) ? r->n_cpus : 0;
+}
+
+bool kt_call_records_read(KtCallRecords *r, unsigned ring, uint64_t *seq,
+                          uint64_t max, GByteArray *out, uint64_t *lost)
+{
+    return kt_call_ring_read(store_of(r)->ring[ring], seq, max, out, lost);
+}
+
 /* Calls that return meanwhile are in the rings, so those under way are read
- * first; such a call is then listed twice and filtered by drop_twins(). */
-static GByteArray *copy_all(KtCallRecords *r, Store *s)
+ * first; such a call is then listed twice and filtered by are_twins(). */
+static GByteArray *copy_all(KtCallRecords *r)
 {
     GByteArray *out = g_byte_array_new();
 
-    kt_open_calls_foreach(s->calls, add_open, out);
-    for (unsigned i = 0; i < r->n_cpus; i++) {
-        uint64_t pos = 0;
+    kt_call_records_under_way(r, out);
+    for (unsigned i = 0; i < kt_call_records_rings(r); i++) {
+        uint64_t seq = 0, lost = 0;
 
-        while (kt_call_ring_read(s->ring[i], &pos, out)) {
+        while (kt_call_records_read(r, i, &seq, UINT64_MAX, out, &lost)) {
         }
     }
     return out;
@@ -237,19 +274,12 @@ static bool are_twins(const KtCall *a, const KtCall *b)
            a->caller == b->caller;
 }
 
-void kt_call_records_foreach(KtCallRecords *r, KtCallFn fn, void *opaque)
+void kt_call_records_each(const GByteArray *bytes, KtCallFn fn, void *opaque)
 {
-    g_autoptr(GByteArray) bytes = NULL;
-    g_autoptr(GPtrArray) calls = NULL;
-    Store *s = store_of(r);
+    g_autoptr(GPtrArray) calls = sorted(bytes);
     const KtCall *last = NULL;
     bool more = true;
 
-    if (!s) {
-        return;
-    }
-    bytes = copy_all(r, s);
-    calls = sorted(bytes);
     for (unsigned i = 0; more && i < calls->len; i++) {
         const KtCallView v = kt_call_view(calls->pdata[i]);
 
@@ -260,6 +290,13 @@ void kt_call_records_foreach(KtCallRecords *r, KtCallFn fn, void *opaque)
     }
 }
 
+void kt_call_records_foreach(KtCallRecords *r, KtCallFn fn, void *opaque)
+{
+    g_autoptr(GByteArray) bytes = copy_all(r);
+
+    kt_call_records_each(bytes, fn, opaque);
+}
+
 void kt_call_records_clear(KtCallRecords *r)
 {
     Store *s = store_of(r);
@@ -267,6 +304,7 @@ void kt_call_records_clear(KtCallRecords *r)
     for (unsigned i = 0; s && i < r->n_cpus; i++) {
         kt_call_ring_clear(s->ring[i]);
     }
+    g_clear_pointer(&r->stored, g_byte_array_unref);
 }
 
 void kt_call_records_end_boot(KtCallRecords *r)

@@ -22,6 +22,9 @@ void kt_call_records_free(KtCallRecords *r);
  *  number of vCPUs. */
 void kt_call_records_configure(KtCallRecords *r, uint64_t bytes,
                                unsigned n_cpus);
+/** kt_call_records_set_uncharged() - Do not charge the budget: for the calls of
+ *  a journal. Before kt_call_records_open(). */
+void kt_call_records_set_uncharged(KtCallRecords *r);
 /** kt_call_records_open() - Allocate the rings, if they are not. @errp: the
  *  option is calls=0, or the memory limit is reached. Returns: false on
  *  error. */
@@ -46,6 +49,22 @@ uint64_t kt_call_records_entered(const KtCallRecords *r, KtPointId id,
 uint64_t kt_call_records_last_ns(const KtCallRecords *r);
 /** kt_call_records_stats() - Read the sizes, except .recorded and .dropped. */
 void kt_call_records_stats(const KtCallRecords *r, KtCallsStats *out);
+/** kt_call_records_rings() - Return the number of rings, 0: they are not
+ *  allocated. */
+unsigned kt_call_records_rings(const KtCallRecords *r);
+/** kt_call_records_read() - As kt_call_ring_read(). */
+bool kt_call_records_read(KtCallRecords *r, unsigned ring, uint64_t *seq,
+                          uint64_t max, GByteArray *out, uint64_t *lost);
+/** kt_call_records_under_way() - Append the calls that have not returned, as
+ *  records. */
+void kt_call_records_under_way(KtCallRecords *r, GByteArray *out);
+/** kt_call_records_set_under_way() - Set them, for the calls of a journal.
+ *  @calls: (copied) records */
+void kt_call_records_set_under_way(KtCallRecords *r, const GByteArray *calls);
+/** kt_call_records_each() - Call @fn for each of the records in @bytes, in the
+ *  order of their entries, until it returns false. A call that is there as
+ *  under way and as a record is one. */
+void kt_call_records_each(const GByteArray *bytes, KtCallFn fn, void *opaque);
 /** kt_call_records_foreach() - As kt_query_calls(). */
 void kt_call_records_foreach(KtCallRecords *r, KtCallFn fn, void *opaque);
 /** kt_call_records_clear() - Drop all records. */

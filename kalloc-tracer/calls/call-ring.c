@@ -8,12 +8,19 @@
 
 G_STATIC_ASSERT(sizeof(KtCall) % 8 == 0);
 
+#define INDEX_EVERY 256
+
 struct KtCallRing {
     uint32_t lock;
     uint64_t capacity;          /* bytes, a multiple of 8 */
     uint64_t head, tail;        /* positions */
     uint64_t n;                 /* records between them */
     uint64_t seq;               /* of the next record */
+    uint64_t cleared;           /* records before this number were dropped by
+                                 * kt_call_ring_clear() */
+    uint64_t n_index;
+    uint64_t *index;            /* position of record N * INDEX_EVERY, at
+                                 * N % @n_index */
     uint8_t *bytes;
 };
 
@@ -23,6 +30,8 @@ KtCallRing *kt_call_ring_new(uint64_t bytes)
 
     r->capacity = MAX(bytes, 4096u) & ~7ull;
     r->bytes = g_malloc0(r->capacity);
+    r->n_index = r->capacity / (sizeof(KtCall) * INDEX_EVERY) + 2;
+    r->index = g_new0(uint64_t, r->n_index);
     return r;
 }
 
@@ -30,6 +39,7 @@ void kt_call_ring_free(KtCallRing *r)
 {
     if (r) {
         g_free(r->bytes);
+        g_free(r->index);
     }
     g_free(r);
 }
@@ -82,8 +92,11 @@ unsigned kt_call_ring_put(KtCallRing *r, const KtCall *call,
     unsigned dropped;
 
     kt_spin_lock(&r->lock);
-    numbered.seq = r->seq++;
     dropped = make_room(r, kt_call_bytes(call));
+    if (r->seq % INDEX_EVERY == 0) {
+        r->index[r->seq / INDEX_EVERY % r->n_index] = r->head;
+    }
+    numbered.seq = r->seq++;
     copy_in(r, &numbered, sizeof(numbered));
     copy_in(r, args, call->n_args * 8ull);
     if (call->n_extra) {
@@ -95,20 +108,53 @@ unsigned kt_call_ring_put(KtCallRing *r, const KtCall *call,
     return dropped;
 }
 
-bool kt_call_ring_read(KtCallRing *r, uint64_t *pos, GByteArray *out)
+/* Return the position of record @seq, which is kept, or is the next one. */
+static uint64_t find(const KtCallRing *r, uint64_t seq)
+{
+    uint64_t oldest = r->seq - r->n;
+    uint64_t at = seq - seq % INDEX_EVERY, pos = r->tail;
+
+    if (seq == r->seq) {
+        return r->head;
+    }
+    if (at >= oldest) {
+        pos = r->index[at / INDEX_EVERY % r->n_index];
+    } else {
+        at = oldest;
+    }
+    for (; at < seq; at++) {
+        pos += bytes_at(r, pos);
+    }
+    return pos;
+}
+
+/* Go to the oldest record if @seq was replaced. */
+static uint64_t begin_read(const KtCallRing *r, uint64_t seq, uint64_t *lost)
+{
+    uint64_t oldest = r->seq - r->n, wanted = MAX(seq, r->cleared);
+
+    if (wanted < oldest) {
+        *lost += oldest - wanted;
+    }
+    return MIN(MAX(wanted, oldest), r->seq);
+}
+
+bool kt_call_ring_read(KtCallRing *r, uint64_t *seq, uint64_t max,
+                       GByteArray *out, uint64_t *lost)
 {
     uint64_t from, len = 0;
     bool more;
 
     kt_spin_lock(&r->lock);
-    from = MAX(*pos, r->tail);
-    while (from + len < r->head && len < KT_CALL_RING_COPY) {
+    *seq = begin_read(r, *seq, lost);
+    from = find(r, *seq);
+    while (from + len < r->head && len < KT_CALL_RING_COPY && max--) {
         len += bytes_at(r, from + len);
+        ++*seq;
     }
     g_byte_array_set_size(out, out->len + len);
     copy_out(r, from, out->data + out->len - len, len);
-    *pos = from + len;
-    more = *pos < r->head;
+    more = *seq < r->seq;
     kt_spin_unlock(&r->lock);
     return more;
 }
@@ -117,6 +163,7 @@ void kt_call_ring_clear(KtCallRing *r)
 {
     kt_spin_lock(&r->lock);
     r->tail = r->head;
+    r->cleared = r->seq;
     r->n = 0;
     kt_spin_unlock(&r->lock);
 }

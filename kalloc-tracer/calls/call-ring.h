@@ -7,8 +7,8 @@
  *      v                                      v
  *     [KtCall|args|extra][KtCall|args|extra]   (bytes, modulo the capacity)
  *
- * Positions count bytes since the ring was made, so a reader can tell if what
- * it wants to read next was overwritten.
+ * Each record has a number, so a reader can tell if what it wants to read next
+ * was overwritten. The position of each 256th number is kept.
  *
  * Threads: the vCPU writes, others read. A spin lock protects the ring; a
  * reader holds it while it copies at most KT_CALL_RING_COPY bytes.
@@ -32,12 +32,18 @@ void kt_call_ring_free(KtCallRing *r);
 GS_HOT unsigned kt_call_ring_put(KtCallRing *r, const KtCall *call,
                                  const uint64_t *args, const uint8_t *extra);
 /**
- * kt_call_ring_read() - Append whole records to @out
- * @pos: (in, out) where to continue; 0 is the oldest record
+ * kt_call_ring_read() - Append whole records to @out, in the order of their
+ * returns
+ * @seq: (in, out) number of the first record that is wanted; then of the first
+ *       one that was not read. The first record of a ring has number 0
+ * @max: records, at most
+ * @lost: (in, out) grows by the records from @seq on that were replaced
+ *        unread; those that kt_call_ring_clear() dropped are not counted
  *
  * Returns: false if there are no more.
  */
-bool kt_call_ring_read(KtCallRing *r, uint64_t *pos, GByteArray *out);
+bool kt_call_ring_read(KtCallRing *r, uint64_t *seq, uint64_t max,
+                       GByteArray *out, uint64_t *lost);
 /** kt_call_ring_clear() - Drop all records. */
 void kt_call_ring_clear(KtCallRing *r);
 /** kt_call_ring_count() - Return the number of records that are kept. */

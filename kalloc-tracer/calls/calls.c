@@ -12,6 +12,7 @@ static void *calls_new(KtBudget *budget)
 
     c->points = kt_call_points_new(budget);
     c->records = kt_call_records_new(budget);
+    c->saver = kt_call_saver_new();
     return c;
 }
 
@@ -21,6 +22,7 @@ static void calls_free(void *calls)
 
     kt_call_points_free(c->points);
     kt_call_records_free(c->records);
+    kt_call_saver_free(c->saver);
     g_free(c);
 }
 
@@ -42,8 +44,10 @@ void kt_calls_configure(KtTracer *t, uint64_t bytes, unsigned n_cpus)
 
 void kt_calls_end_boot(KtCalls *c)
 {
+    kt_call_saver_lock(c->saver);
     kt_call_points_end_boot(c->points);
     kt_call_records_end_boot(c->records);
+    kt_call_saver_unlock(c->saver);
 }
 
 typedef struct ModuleChange {
@@ -127,6 +131,8 @@ unsigned kt_calls_remove(KtTracer *t, uint32_t id)
 
 void kt_calls_clear(KtTracer *t)
 {
+    kt_calls_save(t);
+    kt_calls_save_clear(t);
     kt_call_records_clear(kt_tracer_calls(t)->records);
 }
 

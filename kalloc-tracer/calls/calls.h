@@ -6,15 +6,18 @@
 #ifndef KT_CALLS_H
 #define KT_CALLS_H
 
+#include "kalloc-tracer/calls/call-journal.h"
 #include "kalloc-tracer/calls/call-points.h"
 #include "kalloc-tracer/calls/call-records.h"
 #include "kalloc-tracer/calls/watch.h"
 #include "kalloc-tracer/kt.h"
 
-/** struct KtCalls - call points, and the records of their calls; both owned */
+/** struct KtCalls - call points, the records of their calls, and which of these
+ *  are in the journal; all owned */
 typedef struct KtCalls {
     KtCallPoints *points;
     KtCallRecords *records;
+    KtCallSaver *saver;
 } KtCalls;
 
 /** kt_tracer_calls() - (borrowed for the tracer's life) Return them. Any

@@ -167,6 +167,7 @@ void kt_capture_drop_boot(KtCapture *c)
     KtBoot *boot = c->boot;
 
     __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
+    kt_calls_save(c->shared.tracer);
     kt_calls_end_boot(c->shared.watched);
     kt_pending_calls_clear(c->shared.calls);
     kt_return_sites_clear(c->shared.sites);

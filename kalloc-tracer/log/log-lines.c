@@ -326,7 +326,7 @@ void kt_log_save(KtTracer *t)
         GByteArray *frame = g_byte_array_new();
 
         kt_log_frame_write(t, &b, &GS_OUT(frame));
-        kt_tracer_save_log(t, frame);
+        kt_tracer_save_frame(t, KT_MODULE_EVENT_LOG, frame);
     }
     pthread_mutex_unlock(&l->save_lock);
     kt_log_batch_deinit(&b);

@@ -141,6 +141,7 @@ static void with_context(void *opaque, bool still,
         kt_capture_read_log(p->capture);
     }
     kt_log_save(p->tracer);
+    kt_calls_save(p->tracer);
     ctx = context_locked(p, &why);
     ctx.learned = learned = kt_capture_learned(p->capture);
     vm = kt_capture_vm(p->capture);
@@ -197,6 +198,7 @@ static void on_second(void *userdata)
     McContext ctx;
 
     kt_log_save(p->tracer);
+    kt_calls_save(p->tracer);
     if (kt_tracer_has_journal(p->tracer) && kt_capture_trylock(p->capture)) {
         ctx = context_locked(p, &why);
         save_status_locked(p, &ctx);
@@ -250,6 +252,7 @@ static void on_vm_reset(void *userdata)
     Plugin *p = userdata;
 
     kt_log_save(p->tracer);
+    kt_calls_save(p->tracer);
     kt_capture_lock(p->capture);
     kt_capture_reset(p->capture);
     kt_capture_unlock(p->capture);

@@ -11,9 +11,8 @@
 #include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 #include "kalloc-tracer/journal/status-frame.h"
-#include "kalloc-tracer/log/log-frame.h"
-#include "kalloc-tracer/log/log-lines.h"
 #include "kalloc-tracer/replay/replay-ids.h"
+#include "kalloc-tracer/replay/replay-records.h"
 #include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -126,6 +125,21 @@ static bool report_control(KtReplay *r, KtReplayControl control, uint64_t value)
     return true;
 }
 
+static KtReplayTarget target(KtReplay *r)
+{
+    return (KtReplayTarget) {
+        r->tracer, r->kernel, r->plan, r->info.bytes, &r->stopped,
+    };
+}
+
+static void end_boot(KtReplay *r)
+{
+    const KtReplayTarget to = target(r);
+
+    kt_replay_records_end_boot(&to);
+    r->kernel_found = false;
+}
+
 static bool read_control(KtReplay *r, GsBytes *in)
 {
     uint32_t control = gs_bytes_u32(in);
@@ -141,7 +155,7 @@ static bool read_control(KtReplay *r, GsBytes *in)
         kt_tracer_replay_control(r->tracer, control, value);
     }
     if (control == KT_CONTROL_RESET) {
-        r->kernel_found = false;
+        end_boot(r);
     }
     return true;
 }
@@ -271,7 +285,7 @@ static bool install(KtReplay *r)
  * A kernel that was given as a file stays. */
 static void drop_kernel(KtReplay *r)
 {
-    r->kernel_found = false;
+    end_boot(r);
     if (!r->kernel_given) {
         g_clear_pointer(&r->kernel, gs_kernel_free);
     }
@@ -317,37 +331,11 @@ static bool read_mark(KtReplay *r, GsBytes *in)
     return true;
 }
 
-static void read_line(KtReplay *r, const KtLogLine *line, const void *text)
+static bool read_records(KtReplay *r, KtFrameKind kind, GsBytes *in)
 {
-    if (line->us > r->plan->until_us) {
-        return;
-    }
-    if (r->plan->log && !r->plan->log(r->plan->opaque, line, text)) {
-        r->stopped = true;
-    } else if (r->plan->apply) {
-        kt_log_add(r->tracer, line, text);
-    }
-}
+    const KtReplayTarget to = target(r);
 
-static bool read_log(KtReplay *r, GsBytes *in)
-{
-    size_t at = 0;
-    KtLogBatch b;
-    bool ok;
-
-    if (!r->plan->apply && !r->plan->log) {
-        return true;
-    }
-    kt_log_batch_init(&b);
-    ok = kt_log_frame_read(r->tracer, r->kernel, in, &b);
-    for (unsigned i = 0; ok && i < b.line->len && !r->stopped; i++) {
-        const KtLogLine *line = &g_array_index(b.line, KtLogLine, i);
-
-        read_line(r, line, b.text->data + at);
-        at += line->len;
-    }
-    kt_log_batch_deinit(&b);
-    return ok;
+    return may_unpack(r, in) && kt_replay_records_read(&to, kind, in);
 }
 
 static bool read_frame(KtReplay *r, const KtFrame *f)
@@ -381,8 +369,9 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
         return read_checkpoint(r, &in);
     case KT_FRAME_MARK:
         return read_mark(r, &in);
+    case KT_FRAME_CALLS:
     case KT_FRAME_LOG:
-        return read_log(r, &in);
+        return read_records(r, f->kind, &in);
     default:
         return f->kind >= KT_FRAME_MAY_SKIP;
     }

@@ -30,6 +30,7 @@ static void apply_event(KtTracer *t, const KtModuleEvent *note)
         [KT_MODULE_EVENT_GONE] = KT_FRAME_MODULE_GONE,
         [KT_MODULE_EVENT_INHERITED] = KT_FRAME_INHERITED,
         [KT_MODULE_EVENT_LOG] = KT_FRAME_LOG,
+        [KT_MODULE_EVENT_CALLS] = KT_FRAME_CALLS,
     };
 
     if (note->frame) {
@@ -122,10 +123,10 @@ static void add_event(KtTracer *t, KtModuleEvent note)
     }
 }
 
-void kt_tracer_save_log(KtTracer *t, GByteArray *frame)
+void kt_tracer_save_frame(KtTracer *t, KtModuleEventKind kind,
+                          GByteArray *frame)
 {
-    add_event(t, (KtModuleEvent) { .kind = KT_MODULE_EVENT_LOG,
-                                   .frame = frame });
+    add_event(t, (KtModuleEvent) { .kind = kind, .frame = frame });
 }
 
 void kt_tracer_save_module(KtTracer *t, const GsKernel *k, uint64_t module_va)

@@ -144,10 +144,11 @@ void kt_tracer_tick(KtTracer *t);
  *  after the last event that was applied. The tracer's lock is held. */
 void kt_tracer_apply_module_events(KtTracer *t);
 
-/** kt_tracer_save_log() - Write @frame, of KT_FRAME_LOG, to the journal, after
- *  the events that were pushed before. @frame becomes the tracer's. Any thread;
- *  there is a journal. */
-void kt_tracer_save_log(KtTracer *t, GByteArray *frame);
+/** kt_tracer_save_frame() - Write @frame to the journal, after the events that
+ *  were pushed before. @kind: KT_MODULE_EVENT_LOG or _CALLS. @frame becomes the
+ *  tracer's. Any thread; there is a journal. */
+void kt_tracer_save_frame(KtTracer *t, KtModuleEventKind kind,
+                          GByteArray *frame);
 
 /* For a tracer that a journal is read into: it has no consumer thread, and no
  * events are pushed. */

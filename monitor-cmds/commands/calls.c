@@ -16,8 +16,8 @@ static bool is_live(const McOut *out, GError **errp)
 {
     if (out->ctx->journal) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "calls are recorded in a running VM; a journal does not "
-                    "have them");
+                    "functions are watched in a running VM; of a journal, ka "
+                    "calls lists the calls");
     }
     return !out->ctx->journal;
 }
@@ -152,6 +152,7 @@ static void print_none(McOut *out, const McArgs *args)
     out->format->none(out, stats.kept + stats.unfinished ?
                       "no calls match" : stats.bytes ?
                       "no calls were recorded" :
+                      out->ctx->journal ? "the journal has no calls" :
                       "no calls: ka calls add <func> watches a function");
 }
 
@@ -181,9 +182,6 @@ bool mc_cmd_calls(McOut *out, const McArgs *args, GError **errp)
     g_autoptr(GArray) at = g_array_new(false, false, sizeof(guint));
     Listing l = { .out = out, .args = args, .bytes = bytes, .at = at };
 
-    if (!is_live(out, errp)) {
-        return false;
-    }
     if (args->form != MC_FORM_TEXT && mc_given(args, MC_OPT_JSON)) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
                     "-j prints the form text; omit --format %s",

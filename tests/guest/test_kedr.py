@@ -7,7 +7,8 @@ say which instruction calls which function) and where the guest has loaded it.
 usage: test_kedr.py [--short] [--kernel K]... [--smp N]...
 
 The module is loaded, opened, written to and unloaded twice. Compared are the
-order of the calls, sizes, results, and each return address.
+order of the calls, sizes, results, and each return address. The journal must
+give the same listings as the VM, in all forms.
 """
 import json
 import os
@@ -19,6 +20,7 @@ from collections import defaultdict
 from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
+from scripts.lib.prepared import paths
 
 MODULE = 'ka_chardev'
 TEXT = 'hello, ka'
@@ -32,6 +34,9 @@ FREE = re.compile(r'kfree')
 WANT = [('init', ALLOC, 320), ('open', ALLOC, 4000),
         ('write', COPY, len(TEXT) + 1), ('release', FREE, None),
         ('exit', FREE, None)]
+FORMS = ('calls -n 0', 'calls -s -n 0', 'calls -j -s -n 0',
+         'calls --format ftrace', 'calls --format chrome',
+         'calls --func kfree --task rmmod')
 SECTION = re.compile(r"Relocation section '\.rela?(\S+)'")
 RELOCATION = re.compile(r'([0-9a-f]+) +[0-9a-f]+ +(R_\S+) +[0-9a-f]+ +(\w+)')
 # From the relocation to the return address.
@@ -83,6 +88,7 @@ def value_of(row, last):
     for arg in row['args']:
         if arg['name'] in ('size', 'n', 'count'):
             return int(arg['value'], 0)
+    assert last < len(row['regs']), row
     return int(row['regs'][last], 16)
 
 
@@ -123,11 +129,25 @@ def check_ftrace(text):
     assert events == one * 2, text
 
 
+def check_journal(guest, path, live):
+    """`ka -f` prints what the VM printed."""
+    guest.qmp('quit')
+    guest.wait_exit()
+    for words, want in live.items():
+        got = subprocess.run(
+            [os.path.join(paths()['build'], 'monitor-cmds', 'ka'), '-f',
+             path, *words.split()], check=True, text=True,
+            stdout=subprocess.PIPE).stdout
+        assert got.strip() == want.strip(), f'{words}: {got}\n---\n{want}'
+
+
 def test(tap, kernel, smp, label, tmp):
     share = os.path.join(tmp, f'{kernel}-{smp}')
     oracle.make_share(share, [], kernel, modules=True)
     calls = calls_of(os.path.join(share, MODULE + '.ko'))
+    journal = os.path.join(tmp, f'journal-{kernel}-{smp}')
     with Guest(kernel=kernel, smp=smp, share=share, timeout=600, end='shell',
+               journal=journal,
                name=f'kedr-{kernel}-{smp}') as g:
         g.shell('true')     # the kernel is found
         answer = g.hmp_qmp('ka calls add @common_mm,@uaccess '
@@ -144,6 +164,8 @@ def test(tap, kernel, smp, label, tmp):
                 check_session(session, where, calls)
         with tap.test(f"{label}: lines of ftrace's form"):
             check_ftrace(g.hmp_qmp('ka calls --format ftrace -n 0'))
+        with tap.test(f'{label}: the journal has the same'):
+            check_journal(g, journal, {x: g.hmp_qmp('ka ' + x) for x in FORMS})
 
 
 def main():

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames of calls: see call-frame.h. */
+#include "kalloc-tracer/calls/call-frame.h"
+
+#include <string.h>
+
+#include "kalloc-tracer/calls/call-ring.h"
+#include "kalloc-tracer/tracer/frame-ids.h"
+
+#define FLAGS (KT_CALL_UNFINISHED | KT_CALL_INJECTED | KT_CALL_IRQ | \
+               KT_CALL_IRQ_UNKNOWN | KT_CALL_BEGIN | KT_CALL_END)
+#define MODULE_NAME_MAX 64
+
+void kt_call_batch_init(KtCallBatch *b)
+{
+    *b = (KtCallBatch) {
+        .n_cpus = 1, .records = g_byte_array_new(),
+        .under_way = g_byte_array_new(),
+    };
+}
+
+void kt_call_batch_deinit(KtCallBatch *b)
+{
+    g_byte_array_unref(b->records);
+    g_byte_array_unref(b->under_way);
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+static void write_call(KtTracer *t, const KtCallView *v, const KtCall *before,
+                       GsOut *out)
+{
+    const KtCall *call = v->call;
+
+    gs_out_step(out, before->start_ns, call->start_ns);
+    gs_out_step(out, before->result, call->result);
+    gs_out_step(out, before->caller, call->caller);
+    gs_out_varint(out, call->took_ns);
+    gs_out_varint(out, call->point.v);
+    gs_out_u8(out, call->flags);
+    gs_out_varint(out, call->cpu);
+    gs_out_varint(out, call->return_cpu);
+    gs_out_varint(out, call->rule);
+    gs_out_varint(out, call->n_args);
+    for (unsigned i = 0; i < call->n_args; i++) {
+        gs_out_varint(out, v->args[i]);
+    }
+    gs_out_varint(out, call->n_extra);
+    gs_out_bytes(out, v->extra, call->n_extra);
+    kt_frame_write_task(t, call->task, before->task, out);
+    kt_frame_write_stack(t, call->stack, before->stack, out);
+}
+
+static unsigned count(const GByteArray *calls)
+{
+    unsigned n = 0;
+
+    for (uint64_t at = 0; at < calls->len; n++) {
+        at += kt_call_bytes((const KtCall *)(calls->data + at));
+    }
+    return n;
+}
+
+static void write_calls(KtTracer *t, const GByteArray *calls, GsOut *out)
+{
+    KtCall before = { 0 };
+
+    gs_out_varint(out, count(calls));
+    for (uint64_t at = 0; at < calls->len;) {
+        const KtCallView v = kt_call_view(calls->data + at);
+
+        write_call(t, &v, &before, out);
+        before = *v.call;
+        at += kt_call_bytes(v.call);
+    }
+}
+
+/* Append the points that @calls name to @points, each once. */
+static void find_points(const GByteArray *calls, GHashTable *seen,
+                        GArray *points)
+{
+    for (uint64_t at = 0; at < calls->len;) {
+        const KtCall *call = (const KtCall *)(calls->data + at);
+
+        if (call->point.v &&
+            g_hash_table_add(seen, GUINT_TO_POINTER(call->point.v))) {
+            g_array_append_val(points, call->point);
+        }
+        at += kt_call_bytes(call);
+    }
+}
+
+static void write_point(KtTracer *t, KtPointId id, GsOut *out)
+{
+    g_autoptr(GBytes) packed =
+        kt_call_points_packed(kt_tracer_calls(t)->points, id);
+    gsize len = 0;
+    const void *bytes = packed ? g_bytes_get_data(packed, &len) : NULL;
+    KtPointName name = { .name = "?" };
+
+    kt_call_point_name(t, id, &name);
+    gs_out_varint(out, id.v);
+    gs_out_text(out, name.name);
+    gs_out_text(out, name.module ? name.module : "");
+    gs_out_varint(out, len);
+    gs_out_bytes(out, bytes, len);
+}
+
+static void write_points(KtTracer *t, const KtCallBatch *b, GsOut *out)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(gs_number_hash_direct, NULL);
+    g_autoptr(GArray) points = g_array_new(false, false, sizeof(KtPointId));
+
+    find_points(b->records, seen, points);
+    find_points(b->under_way, seen, points);
+    gs_out_varint(out, points->len);
+    for (unsigned i = 0; i < points->len; i++) {
+        write_point(t, g_array_index(points, KtPointId, i), out);
+    }
+}
+
+void kt_call_frame_write(KtTracer *t, const KtCallBatch *b, GsOut *out)
+{
+    gs_out_u8(out, b->flags);
+    gs_out_varint(out, b->n_cpus);
+    write_points(t, b, out);
+    write_calls(t, b->records, out);
+    write_calls(t, b->under_way, out);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static bool read_points(KtTracer *t, GsBytes *in)
+{
+    unsigned n = gs_bytes_varint(in, UINT16_MAX);
+    char text[GS_SYMBOL_NAME_MAX + 1], module[MODULE_NAME_MAX + 1];
+
+    for (unsigned i = 0; i < n && !in->failed; i++) {
+        KtPointId id = { gs_bytes_varint(in, UINT16_MAX) };
+        KtPointName name = { text, NULL };
+        const uint8_t *packed;
+        size_t len;
+
+        gs_bytes_text(in, text, sizeof(text), "the name of a function");
+        gs_bytes_text(in, module, sizeof(module), "the name of a module");
+        len = gs_bytes_varint(in, GS_PROTOTYPE_MAX);
+        packed = gs_bytes_take(in, len);
+        name.module = *module ? module : NULL;
+        if (!in->failed) {
+            kt_call_points_define(kt_tracer_calls(t)->points, id, &name,
+                                  gs_bytes(packed, len));
+        }
+    }
+    return !in->failed;
+}
+
+static void append(GByteArray *to, const KtCall *call, const uint64_t *args,
+                   const uint8_t *extra)
+{
+    static const uint8_t pad[8];
+
+    g_byte_array_append(to, (const uint8_t *)call, sizeof(*call));
+    g_byte_array_append(to, (const uint8_t *)args, call->n_args * 8u);
+    if (call->n_extra) {
+        g_byte_array_append(to, extra, call->n_extra);
+        g_byte_array_append(to, pad, -call->n_extra & 7u);
+    }
+}
+
+static void read_call(KtTracer *t, const GsKernel *k, GsBytes *in,
+                      KtCall *call, GByteArray *to)
+{
+    const KtCall before = *call;
+    uint64_t args[KT_CALL_ARGS_MAX];
+    const uint8_t *extra;
+
+    call->start_ns = gs_bytes_step(in, before.start_ns);
+    call->result = gs_bytes_step(in, before.result);
+    call->caller = gs_bytes_step(in, before.caller);
+    call->took_ns = gs_bytes_varint(in, UINT64_MAX);
+    call->point.v = gs_bytes_varint(in, UINT16_MAX);
+    call->flags = gs_bytes_u8(in) & FLAGS;
+    call->cpu = gs_bytes_varint(in, UINT16_MAX);
+    call->return_cpu = gs_bytes_varint(in, UINT16_MAX);
+    call->rule = gs_bytes_varint(in, UINT16_MAX);
+    call->n_args = gs_bytes_varint(in, KT_CALL_ARGS_MAX);
+    for (unsigned i = 0; i < call->n_args; i++) {
+        args[i] = gs_bytes_varint(in, UINT64_MAX);
+    }
+    call->n_extra = gs_bytes_varint(in, KT_CALL_EXTRA_MAX);
+    extra = gs_bytes_take(in, call->n_extra);
+    call->task = kt_frame_read_task(t, in, before.task);
+    call->stack = kt_frame_read_stack(t, k, in, before.stack);
+    call->era = k ? gs_kernel_era(k, &call->caller, 1).all : GS_ERA_NOW;
+    if (!in->failed) {
+        append(to, call, args, extra);
+    }
+}
+
+static bool read_calls(KtTracer *t, const GsKernel *k, GsBytes *in,
+                       uint64_t max, GByteArray *to)
+{
+    uint64_t n = gs_bytes_varint(in, max);
+    KtCall call = { 0 };
+
+    for (uint64_t i = 0; i < n && !in->failed; i++) {
+        read_call(t, k, in, &call, to);
+    }
+    return !in->failed;
+}
+
+bool kt_call_frame_read(KtTracer *t, const GsKernel *k, GsBytes *in,
+                        KtCallBatch *b)
+{
+    b->flags = gs_bytes_u8(in);
+    b->n_cpus = gs_bytes_varint(in, UINT16_MAX);
+    return read_points(t, in) &&
+           read_calls(t, k, in, UINT32_MAX, b->records) &&
+           read_calls(t, k, in, KT_CALL_FRAME_OPEN, b->under_way) &&
+           !gs_bytes_left(in);
+}

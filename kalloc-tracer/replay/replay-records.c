@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames of records: see replay-records.h. */
+#include "kalloc-tracer/replay/replay-records.h"
+
+#include "kalloc-tracer/calls/calls.h"
+#include "kalloc-tracer/log/log-frame.h"
+#include "kalloc-tracer/log/log-lines.h"
+
+static void read_line(const KtReplayTarget *to, const KtLogLine *line,
+                      const void *text)
+{
+    const KtReplayPlan *plan = to->plan;
+
+    if (line->us > plan->until_us) {
+        return;
+    }
+    if (plan->log && !plan->log(plan->opaque, line, text)) {
+        *to->stopped = true;
+    } else if (plan->apply) {
+        kt_log_add(to->tracer, line, text);
+    }
+}
+
+static bool read_log(const KtReplayTarget *to, GsBytes *in)
+{
+    size_t at = 0;
+    KtLogBatch b;
+    bool ok;
+
+    if (!to->plan->apply && !to->plan->log) {
+        return true;
+    }
+    kt_log_batch_init(&b);
+    ok = kt_log_frame_read(to->tracer, to->kernel, in, &b);
+    for (unsigned i = 0; ok && i < b.line->len && !*to->stopped; i++) {
+        const KtLogLine *line = &g_array_index(b.line, KtLogLine, i);
+
+        read_line(to, line, b.text->data + at);
+        at += line->len;
+    }
+    kt_log_batch_deinit(&b);
+    return ok;
+}
+
+void kt_replay_records_end_boot(const KtReplayTarget *to)
+{
+    kt_calls_end_boot(kt_tracer_calls(to->tracer));
+}
+
+bool kt_replay_records_read(const KtReplayTarget *to, KtFrameKind kind,
+                            GsBytes *in)
+{
+    switch (kind) {
+    case KT_FRAME_LOG:
+        return read_log(to, in);
+    case KT_FRAME_CALLS:
+        return !to->plan->apply ||
+               kt_calls_replay(to->tracer, to->kernel, in, to->plan->until_us,
+                               to->bytes);
+    default:
+        return true;
+    }
+}

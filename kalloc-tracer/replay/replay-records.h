@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of records that are no allocator events: lines of the kernel's log,
+ * and calls of watched functions. For replay.c; the replay's thread.
+ */
+#ifndef KT_REPLAY_RECORDS_H
+#define KT_REPLAY_RECORDS_H
+
+#include "guest-symbols/base/bytes.h"
+#include "kalloc-tracer/journal/journal-format.h"
+#include "kalloc-tracer/kt.h"
+
+/**
+ * struct KtReplayTarget - where records go; all borrowed
+ * @kernel: (nullable) that of the moment
+ * @bytes: of the file
+ * @stopped: (out) set if the plan wants no more
+ */
+typedef struct KtReplayTarget {
+    KtTracer *tracer;
+    const GsKernel *kernel;
+    const KtReplayPlan *plan;
+    uint64_t bytes;
+    bool *stopped;
+} KtReplayTarget;
+
+/** kt_replay_records_read() - Read a frame of records. The bytes are untrusted.
+ *  Returns: false if they make no sense. */
+bool kt_replay_records_read(const KtReplayTarget *to, KtFrameKind kind,
+                            GsBytes *in);
+
+/** kt_replay_records_end_boot() - Drop what belongs to the boot that ends, by a
+ *  reset or because a VM state is loaded. */
+void kt_replay_records_end_boot(const KtReplayTarget *to);
+
+#endif /* KT_REPLAY_RECORDS_H */

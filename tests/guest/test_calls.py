@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each call of watched functions is recorded with its task, arguments, result
 and caller. Oracle: the guest's own probes at the entry and at the return of the
-same functions (kprobes and kretprobes).
+same functions (kprobes and kretprobes; see inside/calls.sh for riscv64).
 
 usage: test_calls.py [--short] [--kernel K]... [--smp N]...
 
@@ -49,6 +49,9 @@ CALLER = re.compile(r'\((?P<caller>\S+?)(?:/0x[0-9a-f]+)?(?: \[(?P<mod>\w+)\])?'
 ARG = re.compile(r'a\d=0x([0-9a-f]+)')
 PROBED = re.compile(r'^p:ka/e_(\w+)', re.M)
 RET = re.compile(r'ret=0x([0-9a-f]+)')
+# Without kretprobes: the return address and the stack pointer of a call.
+FRAME = re.compile(r' ra=(0x[0-9a-f]+) sp=(0x[0-9a-f]+)')
+SP = re.compile(r' sp=(0x[0-9a-f]+)')
 
 
 def read(path):
@@ -62,6 +65,35 @@ def result_of(text):
     return int(m[1], 16) if m else None
 
 
+def drop_stale(stack, f, frame):
+    """Remove calls whose return was not seen: F uses their place on the
+    stack. Return their number."""
+    keep = [c for c in stack if c[2][1] != frame[2] or
+            c[2][0] == frame[1] and c[0] != f]
+    n = len(stack) - len(keep)
+    stack[:] = keep
+    return n
+
+
+def their_returns(m, stack, calls):
+    """Finish the calls of one task that return with the event M. Those that
+    wait are in STACK, with their index in CALLS."""
+    sp = SP.search(m['rest'])
+    if sp:      # the address that is returned to is probed
+        at = [i for i, (_, _, frame) in enumerate(stack)
+              if frame == ('0x' + m['f'], sp[1])]
+    else:
+        at = [i for i, (name, _, _) in enumerate(stack) if name == m['f']][-1:]
+    for i in reversed(at):
+        _, index, frame = stack.pop(i)
+        calls[index] = calls[index]._replace(ret=result_of(m['rest']))
+        if not frame:
+            c = CALLER.search(m['rest'])
+            calls[index] = calls[index]._replace(
+                caller=None if c['caller'].startswith('[unknown')
+                else c['caller'])
+
+
 def their_calls(text):
     """Return ({pid: [Call]} in the order of entries, number of calls whose
     return is not in the trace)."""
@@ -71,30 +103,26 @@ def their_calls(text):
         if not m:
             continue
         pid, f = int(m['pid']), m['f']
-        if m['comm'].startswith('kworker'):     # lives longer than the window
-            continue
         if m['kind'] == 'e':
             args = tuple(int(a, 16) for a in ARG.findall(m['rest']))
-            calls[pid].append(Call(f, args, None, None))
-            open_calls[pid].append((f, len(calls[pid]) - 1))
-            continue
-        stack = open_calls[pid]
-        at = [i for i, (name, _) in enumerate(stack) if name == f]
-        if not at:
-            continue
-        _, index = stack.pop(at[-1])
-        c = CALLER.search(m['rest'])
-        calls[pid][index] = calls[pid][index]._replace(
-            ret=result_of(m['rest']), caller=None if
-            c['caller'].startswith('[unknown') else c['caller'])
+            frame = FRAME.search(m['rest'])
+            if frame:
+                unfinished += drop_stale(open_calls[pid], f, frame)
+            calls[pid].append(Call(f, args, None, frame and frame[1]))
+            open_calls[pid].append((f, len(calls[pid]) - 1,
+                                    frame and frame.groups()))
+        else:
+            their_returns(m, open_calls[pid], calls[pid])
     for stack in open_calls.values():
         unfinished += len(stack)
     return calls, unfinished
 
 
-def our_calls(text):
-    """The same of `ka calls -j -s`."""
-    calls = defaultdict(list)
+def our_calls(text, addresses):
+    """The same of `ka calls -j -s`, and the set of pids of kworkers, which live
+    longer than the window. ADDRESSES: callers are compared by address, not by
+    name."""
+    calls, workers = defaultdict(list), set()
     for line in text.splitlines():
         row = json.loads(line)
         if row['type'] != 'call':
@@ -103,8 +131,18 @@ def our_calls(text):
         ret = int(row['ret'], 16) if row['returned'] == 'yes' else None
         calls[row['pid']].append(
             Call(row['function'], args, ret, row['caller']
-                 if gone(row['caller_symbol']) else row['caller_symbol']))
-    return calls
+                 if addresses or gone(row['caller_symbol'])
+                 else row['caller_symbol']))
+        if row['comm'].startswith('kworker'):
+            workers.add(row['pid'])
+    return calls, workers
+
+
+def outside(base, workers):
+    """Return pids that do not live within the window: of WORKERS and of
+    ka-perf."""
+    perf = os.path.join(base, 'perf')
+    return workers | ({int(read(perf))} if os.path.exists(perf) else set())
 
 
 def gone(name):
@@ -139,11 +177,14 @@ def take(ours, theirs, n, callers):
 def compare_function(ours, theirs):
     """The same for the calls of one function in one task. Our records have
     only the registers of its arguments; the guest has no result of a void
-    function."""
+    function, or of a call whose return it did not see."""
     n = min((len(c.args) for c in ours), default=0)
-    if all(c.ret is None for c in theirs):
-        ours = [c._replace(ret=None) for c in ours]
     ours, theirs = take(ours, theirs, n, True)
+    if any(c.ret is None for c in theirs):
+        known = [c for c in theirs if c.ret is not None]
+        ours = [c._replace(ret=None) for c in ours]
+        ours, theirs = take(ours, [c for c in theirs if c.ret is None], n, True)
+        theirs += known
     return take(ours, theirs, n, False) if \
         any(c.caller is None for c in theirs) else (ours, theirs)
 
@@ -194,20 +235,24 @@ def test(tap, kernel, smp, label, n, tmp):
         stat = g.stat()
         g.collect()
         base = os.path.join(out, 'share', 'out')
-        theirs, unfinished = their_calls(read(os.path.join(base, 'trace')))
-        ours = our_calls(text)
+        trace = read(os.path.join(base, 'trace'))
+        theirs, unfinished = their_calls(trace)
+        ours, workers = our_calls(text, FRAME.search(trace))
         misses = [x.split() for x in
                   read(os.path.join(base, 'profile')).splitlines()]
         missed = {m[0]: int(m[2]) for m in misses if int(m[2])}
         script = int(read(os.path.join(base, 'pid')))
-        theirs = {p: c for p, c in theirs.items() if p > script}
+        theirs = {p: c for p, c in theirs.items()
+                  if p > script and p not in outside(base, workers)}
         probed = set(PROBED.findall(read(os.path.join(base, 'events'))))
         ours = {p: [c for c in cs if c.function in probed]
                 for p, cs in ours.items()}
         compared, missing, extra = compare(ours, theirs)
+        results = sum(c.ret is not None for cs in theirs.values() for c in cs)
         kinds = Counter(c.function for cs in theirs.values() for c in cs)
         with tap.test(f'{label}: {compared} calls of {len(kinds)} functions in '
-                      f'{len(theirs)} tasks, {unfinished} unfinished'):
+                      f'{len(theirs)} tasks, {results} results, '
+                      f'{unfinished} unfinished'):
             assert stat.get('calls.dropped', 0) == 0, stat
             assert compared > 1000, f'only {compared} calls'
             # A probe is not hit while another one is handled on that vCPU.

@@ -28,7 +28,7 @@ TRACE_WORDS = ('trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,'
                f'kmem:kmem_cache_alloc_node{CALL_WORDS} '
                'trace_clock=counter no_hash_pointers')
 ZERO_SIZE_PTR = 16
-TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec', 'ka_fexit'
+TOOLS = 'ka_out', 'ka_slabs', 'ka_bpf', 'ka_kexec', 'ka_fexit', 'ka_perf'
 # The journal must have this many first events of a boot in a row. No other
 # place of a boot has the same events.
 RUN = 48

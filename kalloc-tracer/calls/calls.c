@@ -13,6 +13,8 @@ static void *calls_new(KtBudget *budget)
     c->points = kt_call_points_new(budget);
     c->records = kt_call_records_new(budget);
     c->saver = kt_call_saver_new();
+    c->layout = kt_call_layout_find(NULL);
+    c->budget = budget;
     return c;
 }
 
@@ -41,6 +43,21 @@ void kt_calls_configure(KtTracer *t, uint64_t bytes, unsigned n_cpus)
 }
 
 /* ---- boots and modules --------------------------------------------------- */
+
+static bool begin_watch(const KtPointRequestInfo *info, void *opaque)
+{
+    if (info->request->use == KT_POINT_WATCH) {
+        kt_watch_begin_boot(info->request->opaque, opaque);
+    }
+    return true;
+}
+
+void kt_calls_begin_boot(KtCalls *c, const GsKernel *k)
+{
+    c->layout = kt_call_layout_find(k);
+    kt_call_points_foreach_request(c->points, begin_watch, (void *)k);
+    kt_call_points_begin_boot(c->points, k);
+}
 
 void kt_calls_end_boot(KtCalls *c)
 {
@@ -106,7 +123,7 @@ uint32_t kt_calls_add(KtTracer *t, const GsKernel *k, const KtWatchSpec *spec,
                       GError **errp)
 {
     KtCalls *c = kt_tracer_calls(t);
-    KtWatch *w = kt_watch_new(spec, errp);
+    KtWatch *w = kt_watch_new(spec, k, c->budget, errp);
     KtPointSpec point = {
         .text = spec->functions, .use = KT_POINT_WATCH, .opaque = w,
         .free = kt_watch_free,

@@ -13,16 +13,22 @@
 #include "kalloc-tracer/kt.h"
 
 /** struct KtCalls - call points, the records of their calls, and which of these
- *  are in the journal; all owned */
+ *  are in the journal; all owned. @layout: of the kernel that runs. @budget:
+ *  (borrowed, nullable) */
 typedef struct KtCalls {
     KtCallPoints *points;
     KtCallRecords *records;
     KtCallSaver *saver;
+    KtCallLayout layout;
+    KtBudget *budget;
 } KtCalls;
 
 /** kt_tracer_calls() - (borrowed for the tracer's life) Return them. Any
  *  thread. */
 KtCalls *kt_tracer_calls(KtTracer *t);
+/** kt_calls_begin_boot() - Resolve all requests in a kernel that was found. @k:
+ *  (borrowed until kt_calls_end_boot()) */
+void kt_calls_begin_boot(KtCalls *c, const GsKernel *k);
 /** kt_calls_end_boot() - Drop all points and records; requests stay. No vCPU
  *  executes. */
 void kt_calls_end_boot(KtCalls *c);

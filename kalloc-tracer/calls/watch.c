@@ -4,105 +4,7 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/conditions/condition.h"
-
-/* ---- names in conditions ------------------------------------------------- */
-
-/* Variables. Those from RET on are known at the return only. */
-typedef enum Var {
-    VAR_ARG0,
-    VAR_ARG_LAST = VAR_ARG0 + KT_CALL_ARGS_MAX - 1,
-    VAR_PID, VAR_CPU, VAR_US, VAR_IRQ, VAR_CALLER,
-    VAR_RET, VAR_FAILED, VAR_TOOK,
-    VAR__COUNT
-} Var;
-
-static const struct {
-    const char *name;
-    Var var;
-} names[] = {
-    { "arg0", VAR_ARG0 }, { "arg1", VAR_ARG0 + 1 }, { "arg2", VAR_ARG0 + 2 },
-    { "arg3", VAR_ARG0 + 3 }, { "arg4", VAR_ARG0 + 4 },
-    { "arg5", VAR_ARG0 + 5 }, { "arg6", VAR_ARG0 + 6 },
-    { "arg7", VAR_ARG0 + 7 }, { "pid", VAR_PID }, { "cpu", VAR_CPU },
-    { "us", VAR_US }, { "irq", VAR_IRQ }, { "caller_address", VAR_CALLER },
-    { "ret", VAR_RET }, { "failed", VAR_FAILED }, { "took", VAR_TOOK },
-};
-
-static bool find_name(void *opaque, const char *name, KtConditionName *out)
-{
-    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
-        if (!strcmp(names[i].name, name)) {
-            *out = (KtConditionName) { .var = names[i].var };
-            return true;
-        }
-    }
-    return false;
-}
-
-static void each_name(void *opaque, KtConditionOffer *offer, void *to)
-{
-    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
-        offer(to, names[i].name);
-    }
-}
-
-static int64_t fetch(void *opaque, unsigned var, bool *known)
-{
-    const KtWatchFacts *f = opaque;
-    const KtCall *call = f->call;
-
-    switch (var) {
-    case VAR_PID:
-        *known = f->pid >= 0;
-        return f->pid;
-    case VAR_CPU:
-        return call->cpu;
-    case VAR_US:
-        return call->start_ns / 1000;
-    case VAR_IRQ:
-        *known = !(call->flags & KT_CALL_IRQ_UNKNOWN);
-        return (call->flags & KT_CALL_IRQ) != 0;
-    case VAR_CALLER:
-        return call->caller;
-    case VAR_RET:
-        return call->result;
-    case VAR_FAILED:
-        return kt_call_failed(f->proto, call->result);
-    case VAR_TOOK:
-        return call->took_ns / 1000;
-    default:
-        *known = var - VAR_ARG0 < call->n_args;
-        return *known ? f->args[var - VAR_ARG0] : 0;
-    }
-}
-
-bool kt_call_failed(const GsPrototype *proto, uint64_t result)
-{
-    uint32_t low = result;
-
-    if (proto) {
-        return gs_param_failed(gs_prototype_result(proto), result);
-    }
-    return result >= (uint64_t)-4095 ||
-           (result <= UINT32_MAX && low >= (uint32_t)-4095);
-}
-
 /* ---- the object ---------------------------------------------------------- */
-
-static bool compile(KtWatch *w, const char *text, GError **errp)
-{
-    const KtConditionNames in = { .find = find_name, .each = each_name };
-
-    if (!text) {
-        return true;
-    }
-    w->condition = kt_condition_new(text, &in, errp);
-    for (unsigned var = VAR_RET; w->condition && var < VAR__COUNT; var++) {
-        w->at_return |= kt_condition_uses(w->condition, var);
-    }
-    return w->condition != NULL;
-}
 
 static char *describe(const KtWatchSpec *spec)
 {
@@ -127,14 +29,34 @@ static char *describe(const KtWatchSpec *spec)
     return g_string_free(s, false);
 }
 
-KtWatch *kt_watch_new(const KtWatchSpec *spec, GError **errp)
+/* Options that name arguments need the prototypes. */
+static bool compile(KtWatch *w, const KtWatchSpec *spec, const GsKernel *k,
+                    KtBudget *budget, GError **errp)
+{
+    KtWatchFunctions functions;
+
+    if (!spec->condition) {
+        return true;
+    }
+    if (!kt_watch_functions_init(&functions, k, spec->functions, errp)) {
+        return false;
+    }
+    w->condition = kt_watch_condition_new(spec->condition, &functions, k,
+                                          budget, errp);
+    kt_watch_functions_deinit(&functions);
+    return w->condition;
+}
+
+KtWatch *kt_watch_new(const KtWatchSpec *spec, const GsKernel *k,
+                      KtBudget *budget, GError **errp)
 {
     KtWatch *w = g_new0(KtWatch, 1);
 
-    if (!compile(w, spec->condition, errp)) {
+    if (!compile(w, spec, k, budget, errp)) {
         kt_watch_free(w);
         return NULL;
     }
+    w->budget = budget;
     w->text = describe(spec);
     w->module = g_strdup(spec->module);
     if (w->module) {
@@ -146,12 +68,26 @@ KtWatch *kt_watch_new(const KtWatchSpec *spec, GError **errp)
     return w;
 }
 
+void kt_watch_begin_boot(KtWatch *w, const GsKernel *k)
+{
+    g_autoptr(GPtrArray) none = g_ptr_array_new();
+    const KtWatchFunctions any = { .protos = none, .pending = true };
+    KtWatchCondition *old = w->condition;
+
+    if (old) {
+        w->condition = kt_watch_condition_new(kt_watch_condition_text(old),
+                                              &any, k, w->budget, NULL);
+        kt_watch_condition_free(w->condition ? old : NULL);
+        w->condition = w->condition ? w->condition : old;
+    }
+}
+
 void kt_watch_free(void *watch)
 {
     KtWatch *w = watch;
 
     if (w) {
-        kt_condition_free(w->condition);
+        kt_watch_condition_free(w->condition);
         g_free(w->module);
         g_free(w->text);
     }
@@ -191,24 +127,19 @@ bool kt_watch_wants_caller(const KtWatch *w, uint64_t caller)
     return false;
 }
 
-static KtAnswer evaluate(const KtWatch *w, const KtWatchFacts *f)
+bool kt_watch_wants_stack(const KtWatch *w)
 {
-    switch (kt_condition_eval(w->condition, fetch, (void *)f)) {
-    case KT_TRUTH_TRUE:
-        return KT_YES;
-    case KT_TRUTH_FALSE:
-        return KT_NO;
-    default:
-        return KT_UNKNOWN;
-    }
+    return w->stack || (w->condition &&
+                        kt_watch_condition_at_return(w->condition) &&
+                        kt_watch_condition_has_stack(w->condition));
 }
 
 KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtWatchFacts *f)
 {
-    if (!w->condition || w->at_return) {
+    if (!w->condition || kt_watch_condition_at_return(w->condition)) {
         return KT_YES;
     }
-    return evaluate(w, f);
+    return kt_watch_condition_eval(w->condition, f);
 }
 
 KtAnswer kt_watch_wants_return(const KtWatch *w, const KtWatchFacts *f)
@@ -217,8 +148,8 @@ KtAnswer kt_watch_wants_return(const KtWatch *w, const KtWatchFacts *f)
         (w->errors && !kt_call_failed(f->proto, f->call->result))) {
         return KT_NO;
     }
-    if (!w->at_return) {
+    if (!w->condition || !kt_watch_condition_at_return(w->condition)) {
         return KT_YES;
     }
-    return evaluate(w, f);
+    return kt_watch_condition_eval(w->condition, f);
 }

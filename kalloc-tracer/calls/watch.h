@@ -6,14 +6,13 @@
  *     entry:  caller in --module?  --if (if it needs no result)?
  *     return: --if, --errors, --longer?
  *
- * A watch does not change, except for the areas of its module. Any thread.
+ * A watch does not change, except for the areas of its module, and at a boot.
+ * Any thread.
  */
 #ifndef KT_WATCH_H
 #define KT_WATCH_H
 
-#include "kalloc-tracer/api/kt-calls.h"
-
-struct KtCondition;
+#include "kalloc-tracer/calls/watch-condition.h"
 
 /**
  * struct KtWatch - the options
@@ -21,7 +20,7 @@ struct KtCondition;
  * @module: (nullable) only calls from this module
  * @n_areas, @area: (atomic) where it is loaded; 0: it is not
  * @condition: (nullable)
- * @at_return: @condition needs the result
+ * @budget: (borrowed, nullable)
  * @errors, @stack, @longer_ns: as in KtWatchSpec
  */
 typedef struct KtWatch {
@@ -29,35 +28,31 @@ typedef struct KtWatch {
     char *module;
     unsigned n_areas;
     GsModuleArea area[GS_MODULE_AREAS_MAX];
-    struct KtCondition *condition;
-    bool at_return;
+    KtWatchCondition *condition;
+    KtBudget *budget;
     bool errors, stack;
     uint64_t longer_ns;
 } KtWatch;
 
-/** kt_watch_new() - (owned) Compile the options of @spec; NULL on error. */
-KtWatch *kt_watch_new(const KtWatchSpec *spec, GError **errp);
+/** kt_watch_new() - (owned) Compile the options of @spec; NULL on error. @k:
+ *  (nullable) the kernel whose functions are watched. @budget: (borrowed,
+ *  nullable) is charged for what conditions count. */
+KtWatch *kt_watch_new(const KtWatchSpec *spec, const GsKernel *k,
+                      KtBudget *budget, GError **errp);
+/** kt_watch_begin_boot() - Compile the condition anew for a kernel that was
+ *  found, and begin to count. No vCPU uses the watch. */
+void kt_watch_begin_boot(KtWatch *w, const GsKernel *k);
 /** kt_watch_free() - Free a KtWatch; a GDestroyNotify. */
 void kt_watch_free(void *watch);
 /** kt_watch_set_module() - Set where the watch's module is, if @module is that
  *  one; @module->live is false: it is about to be unloaded. */
 void kt_watch_set_module(KtWatch *w, const GsModule *module);
 
-/**
- * struct KtWatchFacts - a call, for the options
- * @call, @args: the record; the result is valid at the return
- * @pid: of the task; -1: unknown
- * @proto: (nullable) of the function
- */
-typedef struct KtWatchFacts {
-    const KtCall *call;
-    const uint64_t *args;
-    int64_t pid;
-    const GsPrototype *proto;
-} KtWatchFacts;
-
 /** kt_watch_wants_caller() - Return true if calls from @caller are recorded. */
 GS_HOT bool kt_watch_wants_caller(const KtWatch *w, uint64_t caller);
+/** kt_watch_wants_stack() - Return true if the stack is needed at each entry. A
+ *  condition that is decided at the entry fetches it when it needs it. */
+GS_HOT bool kt_watch_wants_stack(const KtWatch *w);
 /** kt_watch_wants_entry() - Does the condition want the call, at its entry? YES
  *  if that is decided at the return; UNKNOWN if it needs an unknown value or
  *  divides by zero. */
@@ -65,10 +60,5 @@ GS_HOT KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtWatchFacts *f);
 /** kt_watch_wants_return() - Do the options that need the result want it? */
 GS_HOT KtAnswer kt_watch_wants_return(const KtWatch *w,
                                       const KtWatchFacts *f);
-
-/** kt_call_failed() - Does the result mean an error by its type? Without a
- *  prototype: an error pointer, or a negative error number of 32 or 64
- *  bits. */
-bool kt_call_failed(const GsPrototype *proto, uint64_t result);
 
 #endif /* KT_WATCH_H */

@@ -90,7 +90,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
 void kt_capture_publish(KtCapture *c, KtBoot *boot)
 {
     kt_faults_begin_boot(c->shared.tracer, c->shared.kernel);
-    kt_call_points_begin_boot(c->shared.points, c->shared.kernel);
+    kt_calls_begin_boot(c->shared.watched, c->shared.kernel);
     __atomic_store_n(&c->boot, boot, __ATOMIC_RELEASE);
     kt_moment(&c->shared.moments, KT_MOMENT_FOUND, NULL);
 }

@@ -70,12 +70,77 @@ static void fill_call(KtHookCall *m, const KtCallPoint *point, KtOpenCall *c,
     }
 }
 
-static KtWatchFacts facts_of(const KtHookCall *m, const KtCallPoint *point,
-                             const KtOpenCall *c)
+/* ---- what conditions ask ------------------------------------------------- */
+
+/** struct Asked - a call at its entry or at its return */
+typedef struct Asked {
+    KtHookCall *m;
+    KtOpenCall *c;
+    bool at_return;
+} Asked;
+
+static bool read_word(void *call, GsReg reg, uint64_t *out)
 {
+    const Asked *a = call;
+    int arg = kt_call_arg_of(reg);
+    bool known = arg >= 0 && arg < a->c->call.n_args;
+
+    *out = known ? a->c->args[arg] : 0;
+    return known;
+}
+
+static bool read_stack(void *call, KtCallStack *out)
+{
+    const Asked *a = call;
+    KtTracer *t = a->m->c->tracer;
+
+    if (!a->c->call.stack.v && !a->at_return) {
+        kt_record_complete(a->m);
+        a->c->call.stack = a->m->ev.stack;
+    }
+    out->id = a->c->call.stack;
+    out->frames = kt_tracer_stack(t, out->id, &out->n, &out->stop);
+    out->era = kt_tracer_stack_era(t, out->id);
+    return out->id.v && out->frames;
+}
+
+static bool read_task(void *call, KtCallTask *out)
+{
+    const Asked *a = call;
+    KtTaskAt at;
+
+    kt_guest_find_task(a->m->boot->guest, kt_vcpu_reg(a->m->v, GS_REG_BASE),
+                       &at);
+    out->va = at.va;
+    return kt_tracer_task(a->m->c->tracer, a->c->call.task, &out->pid,
+                          out->comm);
+}
+
+static bool read_memory(void *call, uint64_t va, void *buf, size_t len)
+{
+    return kt_guest_read(((const Asked *)call)->m->boot->guest, va, buf, len);
+}
+
+static KtAnswer read_irq(void *call)
+{
+    const KtCall *c = &((const Asked *)call)->c->call;
+
+    return c->flags & KT_CALL_IRQ_UNKNOWN ? KT_UNKNOWN :
+           c->flags & KT_CALL_IRQ ? KT_YES : KT_NO;
+}
+
+static KtWatchFacts facts_of(Asked *a, const KtCallPoint *point)
+{
+    static const KtCallOps ops = {
+        .word = read_word, .stack = read_stack, .task = read_task,
+        .read = read_memory, .irq = read_irq,
+    };
+
     return (KtWatchFacts) {
-        .call = &c->call, .args = c->args, .proto = point->proto,
-        .pid = c->call.task.v ? (int64_t)m->v->seen.pid : -1,
+        .call = &a->c->call, .args = a->c->args, .proto = point->proto,
+        .ops = &ops, .opaque = a, .kernel = a->m->c->kernel,
+        .layout = &a->m->c->watched->layout,
+        .sp = a->at_return ? 0 : kt_vcpu_reg(a->m->v, GS_REG_SP),
     };
 }
 
@@ -130,6 +195,7 @@ static void watch_entry(KtHookCall *m, const KtCallPoint *point,
 {
     KtOpenCalls *calls = kt_call_records_calls(m->c->watched->records);
     uint64_t ns = qemu_plugin_get_virtual_ns(m->insns_left);
+    Asked asked = { .m = m };
     KtWatchFacts facts;
     KtOpenCall *c;
 
@@ -143,8 +209,9 @@ static void watch_entry(KtHookCall *m, const KtCallPoint *point,
         return;
     }
     fill_call(m, point, c, ns);
-    fill_task(m, &c->call, w->stack);
-    facts = facts_of(m, point, c);
+    fill_task(m, &c->call, kt_watch_wants_stack(w));
+    asked.c = c;
+    facts = facts_of(&asked, point);
     if (is_wanted(m, kt_watch_wants_entry(w, &facts))) {
         await_return(m, calls, c);
     } else {
@@ -176,6 +243,7 @@ static void finish(KtHookCall *m, KtOpenCall *c, uint64_t ns, uint64_t result)
     const KtCallPoint *point =
         set ? kt_point_set_get(set, c->call.point) : NULL;
     const KtWatch *w = watch_of(point);
+    Asked asked = { m, c, true };
     KtWatchFacts facts;
 
     if (!w) {
@@ -185,8 +253,9 @@ static void finish(KtHookCall *m, KtOpenCall *c, uint64_t ns, uint64_t result)
     c->call.took_ns = ns - c->call.start_ns;
     c->call.result = result;
     c->call.return_cpu = m->v->index;
-    facts = facts_of(m, point, c);
+    facts = facts_of(&asked, point);
     if (is_wanted(m, kt_watch_wants_return(w, &facts))) {
+        c->call.stack.v = w->stack ? c->call.stack.v : 0;
         put_record(m, c);
     }
 }

@@ -35,22 +35,28 @@ const char *kt_call_variable_help(KtCallVariable v)
 
 /* ---- names -------------------------------------------------------------- */
 
+int kt_call_variable_find(const char *name, KtCallWhen when)
+{
+    for (unsigned i = 0; i < KT_CALL_VAR__COUNT; i++) {
+        if (variables[i].when >> when & 1 && !strcmp(name, variables[i].name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static bool find(void *opaque, const char *name, KtConditionName *out)
 {
     const KtCallNames *n = opaque;
-    int arg = n->arg ? n->arg(n->opaque, name) : -1;
+    int var = n->arg ? n->arg(n->opaque, name) : -1;
 
     *out = (KtConditionName) { 0 };
-    if (arg >= 0 && arg <= KT_CALL_VAR_ARG7 - KT_CALL_VAR_ARG0) {
-        out->var = KT_CALL_VAR_ARG0 + arg;
-        return true;
+    if (var < 0 || (var > KT_CALL_VAR_ARG7 && var < (int)KT_CALL_NAMED_ARG)) {
+        var = kt_call_variable_find(name, n->when);
     }
-    for (unsigned i = 0; i < KT_CALL_VAR__COUNT; i++) {
-        if (variables[i].when >> n->when & 1 &&
-            !strcmp(name, variables[i].name)) {
-            out->var = i;
-            return true;
-        }
+    if (var >= 0) {
+        out->var = var;
+        return true;
     }
     out->constant = true;
     return kt_constant_find(n->gfp, name, &out->value);

@@ -10,6 +10,7 @@
  *     KT_CALL_TASK_NAME + i                pattern i of the task filter
  *     KT_CALL_TASK_CHILD + i               process i of the task filter
  *     KT_CALL_CACHE + i                    name i of the caches
+ *     KT_CALL_NAMED_ARG + i                what @arg chose for a name
  */
 #ifndef KT_CALL_NAMES_H
 #define KT_CALL_NAMES_H
@@ -30,6 +31,8 @@ typedef enum KtCallVariable {
 #define KT_CALL_TASK_CHILD  0x300u
 #define KT_CALL_CACHE       0x400u
 #define KT_CALL_CACHES_MAX  16
+#define KT_CALL_NAMED_ARG   0x500u
+#define KT_CALL_NAMED_ARGS_MAX 16
 
 /** Where a condition is evaluated. */
 typedef enum KtCallWhen {
@@ -42,8 +45,9 @@ typedef enum KtCallWhen {
  * struct KtCallNames - what a condition is compiled with
  * @when: which names there are
  * @gfp: (borrowed) the kernel's GFP flags
- * @arg: (nullable) find the position of an argument by its name, -1: none.
- *       @opaque is passed to it
+ * @arg: (nullable) find an argument by its name. Returns: its position, or
+ *       KT_CALL_NAMED_ARG + i if the position differs between functions; -1:
+ *       none. @opaque is passed to it
  * @each_arg: (nullable) offer the names of arguments
  * @stacks, @tasks: (borrowed) get the rules that the condition needs
  * @caches: (borrowed, nullable) get the GPatternSpec of cache("name")
@@ -68,6 +72,10 @@ KtCondition *kt_call_condition_new(const char *text, KtCallNames *names,
  *  kt_call_variable_help() its help. */
 const char *kt_call_variable_name(KtCallVariable v);
 const char *kt_call_variable_help(KtCallVariable v);
+
+/** kt_call_variable_find() - Return the row of a name; -1 if conditions of
+ *  @when have none of that name. */
+int kt_call_variable_find(const char *name, KtCallWhen when);
 
 /** kt_constant_value() - Evaluate an expression of constants, for example
  *  "-ENOMEM". @errp: one line. Returns: false if it is none. */

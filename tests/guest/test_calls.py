@@ -215,8 +215,27 @@ def watched(guest, functions):
         'cut -d" " -f3 /proc/kallsyms | sort | uniq -u').split())
     found = [f for f in functions if f in names]
     answer = guest.hmp_qmp('ka calls add ' + ','.join(found))
-    assert answer.startswith('request 1: '), answer
+    assert answer.startswith('request '), answer
     return found
+
+
+def test_condition(tap, guest, label):
+    """A condition with an argument by name, the task, the stack, the result and
+    the number of the call selects the calls that it should."""
+    guest.shell('true')         # the kernel is found when a shell runs
+    with tap.test(f'{label}: a condition selects two of three reads'):
+        answer = guest.hmp_qmp(
+            "ka calls add vfs_read --if 'count == 4242 && task(\"dd\") && "
+            "stack(ksys_read) && !irq && ret == count && n != 2'")
+        assert 'is watched' in answer, answer
+        guest.shell('dd if=/dev/zero of=/dev/null bs=4242 count=3')
+        rows = [json.loads(line) for line in
+                guest.hmp_qmp('ka calls -j -n 0').splitlines()]
+        assert [r['ret'] for r in rows] == [hex(4242)] * 2, rows
+        assert not any('stack' in r for r in rows), rows
+        assert guest.stat().get('calls.undecided', 0) == 0
+        guest.hmp_qmp('ka calls del all')
+        guest.hmp_qmp('ka calls clear')
 
 
 def test(tap, kernel, smp, label, n, tmp):
@@ -226,6 +245,7 @@ def test(tap, kernel, smp, label, n, tmp):
     with Guest(kernel=kernel, smp=smp, share=share, out=out, mem='2G',
                timeout=900, end='shell', name=f'calls-{kernel}-{smp}',
                cmdline='no_hash_pointers', plugin_opts='calls=512M') as g:
+        test_condition(tap, g, label)
         functions = watched(g, FUNCTIONS)
         g.shell('printf "%s\\n" ' + ' '.join(functions) + ' >/share/functions')
         regs = ARGS[kernel_arch(kernel)]

@@ -77,7 +77,7 @@ static void variables(void)
     world_deinit(&w);
     world_init(&w, KT_CALL_AT_RETURN);
     g_assert_true(uses(&w, "failed", KT_CALL_VAR_FAILED));
-    refused(&w, "n == 1", "no name 'n'");
+    refused(&w, "times == 1", "no name 'times'");
     world_deinit(&w);
 }
 

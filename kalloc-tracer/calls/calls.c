@@ -67,6 +67,22 @@ void kt_calls_end_boot(KtCalls *c)
     kt_call_saver_unlock(c->saver);
 }
 
+KtOpenCalls *kt_calls_open(const KtCalls *c)
+{
+    return kt_point_set_uses(kt_call_points_set(c->points)) & KT_POINT_WATCH ?
+               kt_call_records_calls(c->records) : NULL;
+}
+
+void kt_calls_reclaim(KtCalls *c)
+{
+    KtOpenCalls *calls = kt_call_records_calls(c->records);
+
+    kt_call_points_reclaim(c->points);
+    if (calls && !kt_calls_open(c)) {
+        kt_open_calls_clear(calls);
+    }
+}
+
 typedef struct ModuleChange {
     const GsModule *module;
     bool watched;

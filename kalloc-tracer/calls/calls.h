@@ -32,6 +32,13 @@ void kt_calls_begin_boot(KtCalls *c, const GsKernel *k);
 /** kt_calls_end_boot() - Drop all points and records; requests stay. No vCPU
  *  executes. */
 void kt_calls_end_boot(KtCalls *c);
+/** kt_calls_reclaim() - Free sets of points that are no longer published. If no
+ *  function is watched any more, also drop the calls under way: their records
+ *  are not wanted, and nobody awaits their returns. No vCPU executes. */
+void kt_calls_reclaim(KtCalls *c);
+/** kt_calls_open() - (borrowed, nullable) Return the calls under way; NULL if
+ *  no function is watched. Any thread, lock free. */
+GS_HOT KtOpenCalls *kt_calls_open(const KtCalls *c);
 /** kt_calls_module() - Find the points of the module that was just added as
  *  @module_va, or drop those of one that is about to be unloaded if not
  *  @added. Returns: true if the calls of this module are watched by name, so

@@ -8,6 +8,7 @@
 
 struct KtPointSet {
     unsigned n;
+    unsigned uses;              /* of all points */
     KtCallPoint *point;         /* sorted by id */
     KtPointRequest **requests;  /* those of all points, one after another */
     unsigned n_requests;
@@ -100,6 +101,7 @@ KtPointSet *kt_point_set_new(const KtCallPoint *points, unsigned n)
     s->point = n ? g_memdup2(points, n * sizeof(*points)) : NULL;
     for (unsigned i = 0; i < n; i++) {
         s->n_requests += points[i].n_requests;
+        s->uses |= points[i].uses;
     }
     s->requests = g_new0(KtPointRequest *, s->n_requests);
     s->slots = slots_for(n);
@@ -187,6 +189,11 @@ const KtCallPoint *kt_point_set_get(const KtPointSet *s, KtPointId id)
 unsigned kt_point_set_count(const KtPointSet *s)
 {
     return s->n;
+}
+
+unsigned kt_point_set_uses(const KtPointSet *s)
+{
+    return s ? s->uses : 0;
 }
 
 const KtCallPoint *kt_point_set_nth(const KtPointSet *s, unsigned i)

@@ -90,6 +90,9 @@ const KtCallPoint *kt_point_set_at(const KtPointSet *s, uint64_t va);
 GS_HOT const KtCallPoint *kt_point_set_get(const KtPointSet *s, KtPointId id);
 /** kt_point_set_count() - Return the number of points. */
 unsigned kt_point_set_count(const KtPointSet *s);
+/** kt_point_set_uses() - Return the uses of all points: bits of KtPointUse; 0
+ *  for NULL. */
+GS_HOT unsigned kt_point_set_uses(const KtPointSet *s);
 /** kt_point_set_nth() - (borrowed) Return the @i-th point, by id. */
 const KtCallPoint *kt_point_set_nth(const KtPointSet *s, unsigned i);
 

@@ -506,7 +506,7 @@ static void on_kexec(void)
 
 static void reclaim_points(void *userdata)
 {
-    kt_call_points_reclaim(userdata);
+    kt_calls_reclaim(userdata);
 }
 
 /* Before the first vCPU runs, nobody reads a set. */
@@ -518,9 +518,9 @@ static void on_points_changed(void *opaque, bool flush)
         qemu_plugin_request_flush();
     }
     if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
-        qemu_plugin_request_exclusive(reclaim_points, c->shared.points);
+        qemu_plugin_request_exclusive(reclaim_points, c->shared.watched);
     } else {
-        reclaim_points(c->shared.points);
+        reclaim_points(c->shared.watched);
     }
 }
 

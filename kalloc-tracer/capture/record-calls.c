@@ -8,7 +8,8 @@
  *              of its request want it
  *
  * The options are those of the point's newest request at that moment. A call
- * whose point was deleted meanwhile makes no record.
+ * whose point was deleted meanwhile makes no record. When no function is
+ * watched any more, returns do not search for calls.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
@@ -263,7 +264,7 @@ static void finish(KtHookCall *m, KtOpenCall *c, uint64_t ns, uint64_t result)
 GS_HOT
 bool kt_record_point_return(KtHookCall *m)
 {
-    KtOpenCalls *calls = kt_call_records_calls(m->c->watched->records);
+    KtOpenCalls *calls = kt_calls_open(m->c->watched);
     KtOpenCall *c = calls ? kt_open_calls_remove(calls, m->sp_after, m->ra) :
                             NULL;
     bool any = c;
@@ -282,7 +283,7 @@ bool kt_record_point_return(KtHookCall *m)
 void kt_record_point_failed(KtHookCall *m, KtPointId point, uint64_t value,
                             uint16_t rule)
 {
-    KtOpenCalls *calls = kt_call_records_calls(m->c->watched->records);
+    KtOpenCalls *calls = kt_calls_open(m->c->watched);
     KtOpenCall *c = calls ? kt_open_calls_remove_point(calls, m->sp_after,
                                                        m->ra, point) : NULL;
 

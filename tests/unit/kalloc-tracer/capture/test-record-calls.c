@@ -94,6 +94,39 @@ static void a_new_boot(void)
     g_assert_cmpuint(entered(w), ==, 1);
 }
 
+static KtCallsStats calls_of(FakeCapture *w)
+{
+    KtCallsStats stats;
+
+    kt_calls_stats(w->t, &stats);
+    return stats;
+}
+
+/* After the last request is deleted, a return searches no calls, and none are
+ * kept for it. */
+static void nothing_is_watched_any_more(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    const KtCalls *calls = kt_tracer_calls(w->t);
+    uint32_t first = watch(w, "not_hooked"), second = watch(w, "kfree");
+
+    test_qemu_run(START);
+    call(w, 2, NOT_HOOKED, 1);
+    g_assert_nonnull(kt_calls_open(calls));
+    g_assert_cmpuint(calls_of(w).unfinished, ==, 1);
+    kt_calls_remove(w->t, second);
+    g_assert_nonnull(kt_calls_open(calls));
+    kt_calls_remove(w->t, first);
+    g_assert_null(kt_calls_open(calls));
+    g_assert_cmpuint(calls_of(w).unfinished, ==, 0);
+    leave_kmalloc(w, 2, 0);
+    g_assert_cmpuint(calls_of(w).kept, ==, 0);
+    watch(w, "not_hooked");
+    call(w, 2, NOT_HOOKED, 1);
+    leave_kmalloc(w, 2, 0);
+    g_assert_cmpuint(calls_of(w).kept, ==, 1);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -101,6 +134,8 @@ int main(int argc, char **argv)
         { "/record-calls/a-function-with-hook", a_function_with_hook },
         { "/record-calls/trapped-entries", trapped_entries },
         { "/record-calls/a-new-boot", a_new_boot },
+        { "/record-calls/nothing-is-watched-any-more",
+          nothing_is_watched_any_more },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

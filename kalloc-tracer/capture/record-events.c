@@ -33,6 +33,21 @@ static void count_stop(KtVcpu *v, GsStop stop)
     kt_vcpu_count(v, counter[stop], 1);
 }
 
+/* A wrapper without a size is recognised from outside: the frame behind it is
+ * where calls of it return to. */
+static void find_unsized_wrapper(KtHookCall *m, const uint64_t *frames,
+                                 unsigned n)
+{
+    KtHookId callee = { 0 };
+
+    if (!m->wrapper.v && !m->pages && n > 1) {
+        callee = kt_return_sites_callee(m->c->sites, frames[1]);
+    }
+    if (callee.v && frames[0] > kt_hooks_va(m->boot->hooks, callee)) {
+        m->wrapper = callee;
+    }
+}
+
 /* The value that gs_unwind_remember() stores for a stack. */
 static uint64_t pack_stack(const KtHookCall *m, GsStop stop)
 {
@@ -55,6 +70,7 @@ static void walk_stack(KtHookCall *m, const GsRegs *regs, uint32_t kind)
                             KT_MAX_FRAMES, &n);
 
     count_stop(m->v, stop);
+    find_unsized_wrapper(m, frames, n);
     skip = kt_wrapper_frames(m->boot->hooks, m->c->kernel, &m->wrapper,
                              m->pages, frames, n);
     m->ev.stack = kt_tracer_intern_stack_of(

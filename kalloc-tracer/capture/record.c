@@ -208,6 +208,9 @@ static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     uint64_t head = kt_vcpu_arg(m->v, hook->array);
     uint64_t ptr = kt_vcpu_arg(m->v, hook->ptr);
 
+    if ((hook->flags & KT_HOOK_INSTEAD) && ptr >= 4096) {
+        return;                 /* a callback */
+    }
     kt_record_queue(m, id, ptr < 4096 ? head - ptr : ptr,
                     kt_record_unsure(hook));
 }
@@ -257,6 +260,10 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
     }
     if (stale) {
         kt_vcpu_count(m->v, KT_CNT_CALL_STALE, stale);
+    }
+    if (kt_hooks_is_unsized(m->boot->hooks, call->hook)) {
+        kt_return_sites_set_callee(
+            m->c->sites, kt_return_sites_find(m->c->sites, m->ra), call->hook);
     }
 }
 

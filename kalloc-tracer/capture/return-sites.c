@@ -28,6 +28,7 @@ typedef struct Site {
     uint64_t va;
     uint8_t wrapper;
     uint8_t ready;
+    uint8_t callee;
 } Site;
 
 struct KtReturnSites {
@@ -191,6 +192,21 @@ uint64_t kt_return_sites_va(const KtReturnSites *s, uint32_t site)
 KtHookId kt_return_sites_wrapper(const KtReturnSites *s, uint32_t site)
 {
     return (KtHookId) { s->site[site].wrapper };
+}
+
+void kt_return_sites_set_callee(KtReturnSites *s, uint32_t site, KtHookId id)
+{
+    __atomic_store_n(&s->site[site].callee, id.v, __ATOMIC_RELAXED);
+}
+
+KtHookId kt_return_sites_callee(const KtReturnSites *s, uint64_t va)
+{
+    uint32_t site = kt_return_sites_find(s, va);
+
+    return (KtHookId) {
+        site == KT_RETURN_SITE_NONE ? 0 :
+        __atomic_load_n(&s->site[site].callee, __ATOMIC_RELAXED)
+    };
 }
 
 void kt_return_sites_clear(KtReturnSites *s)

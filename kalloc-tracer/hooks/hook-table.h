@@ -137,6 +137,11 @@ static inline bool kt_role_is_witness(KtRole role)
  *  wrappers free pieces that they know of. */
 #define KT_HOOK_ORDER           (1 << 12)
 
+/** The function does the work of the row before it if the kernel lacks that
+ *  row's function; else it is not hooked. It is call_rcu(), which has other
+ *  callers too: only a call whose argument .ptr is an offset is an event. */
+#define KT_HOOK_INSTEAD         (1 << 13)
+
 /** KT_NO_ARG - the function has no such argument. */
 #define KT_NO_ARG (-1)
 

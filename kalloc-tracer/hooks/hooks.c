@@ -54,6 +54,7 @@ struct KtHooks {
     const KtHook *table;                /* (borrowed) its first is id 1 */
     unsigned n_rows;
     bool split[ROWS_MAX];               /* va is that of symbol.part.0 */
+    bool unsized[ROWS_MAX];             /* a wrapper whose end is unknown */
     char *symbol[ROWS_MAX];             /* whose va it is; NULL: missing */
     bool by_btf[ROWS_MAX];              /* BTF has an argument's position */
     unsigned n_found;
@@ -188,6 +189,7 @@ static void add_wrapper_row(KtHooks *h, const GsKernel *k, uint8_t id,
     if (is_wrapper_only(role) || role == KT_ROLE_REALLOC || h->split[id] ||
         (h->table[id - 1].flags & KT_HOOK_OUTER)) {
         add_wrapper(pages ? &h->page_wrappers : &h->wrappers, code, id);
+        h->unsized[id] = code.start == code.end;
     }
     if (is_wrapper_only(role)) {
         add_wrapper_part(h, k, id);
@@ -290,7 +292,8 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         find_setup(h, k, id);
         return;
     }
-    if (!find_code(h, k, id, hook->symbol, &sym)) {
+    if (((hook->flags & KT_HOOK_INSTEAD) && h->va[id - 1]) ||
+        !find_code(h, k, id, hook->symbol, &sym)) {
         return;
     }
     h->va[id] = sym.va;
@@ -510,6 +513,11 @@ KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages)
     }
     return (KtHookId) { lo && va < w->row[lo - 1].code.end ?
                         w->row[lo - 1].id : 0 };
+}
+
+bool kt_hooks_is_unsized(const KtHooks *h, KtHookId id)
+{
+    return h->unsized[id.v];
 }
 
 bool kt_hooks_in_role(const KtHooks *h, uint64_t va, KtRole role)

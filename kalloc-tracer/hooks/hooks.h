@@ -83,6 +83,10 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va);
 /** kt_hooks_wrapper() - Return the wrapper whose code contains @va, 0 for none.
  *  @pages: look at wrappers of the page allocator only, else at the others. */
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages);
+/** kt_hooks_is_unsized() - Return true if @id is a wrapper and its last byte is
+ *  not known: the symbols are the table of exported functions, which has no
+ *  sizes. Then kt_hooks_wrapper() does not find it. */
+bool kt_hooks_is_unsized(const KtHooks *h, KtHookId id);
 
 /** struct KtWrapperCache - the last result of kt_hooks_wrapper() for @ra and
  *  @pages; zeroed for a new boot */

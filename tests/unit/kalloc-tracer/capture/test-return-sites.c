@@ -54,6 +54,23 @@ static void a_block_is_known_once_noted(void)
     kt_return_sites_free(s);
 }
 
+static void a_site_knows_who_returns_there(void)
+{
+    KtReturnSites *s = kt_return_sites_new();
+    bool added;
+    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 3 },
+                                        &added);
+
+    g_assert_cmpuint(kt_return_sites_callee(s, 0xffffffff81000010).v, ==, 0);
+    kt_return_sites_set_callee(s, site, (KtHookId) { 9 });
+    g_assert_cmpuint(kt_return_sites_callee(s, 0xffffffff81000010).v, ==, 9);
+    g_assert_cmpuint(kt_return_sites_wrapper(s, site).v, ==, 3);
+    g_assert_cmpuint(kt_return_sites_callee(s, 0xffffffff81000018).v, ==, 0);
+    kt_return_sites_clear(s);
+    g_assert_cmpuint(kt_return_sites_callee(s, 0xffffffff81000010).v, ==, 0);
+    kt_return_sites_free(s);
+}
+
 static void address_zero_is_none(void)
 {
     KtReturnSites *s = kt_return_sites_new();
@@ -156,6 +173,8 @@ int main(int argc, char **argv)
         { "/sites/added-once-found-always", added_once_found_always },
         { "/sites/a-site-is-ready-when-said-so", a_site_is_ready_when_said_so },
         { "/sites/a-block-is-known-once-noted", a_block_is_known_once_noted },
+        { "/sites/a-site-knows-who-returns-there",
+          a_site_knows_who_returns_there },
         { "/sites/address-zero-is-none", address_zero_is_none },
         { "/sites/full-table-refuses", a_full_table_refuses },
         { "/sites/threads-agree", threads_agree },

@@ -90,6 +90,23 @@ static void wrappers_are_named_not_hooked(void)
     g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001150, false).v, ==, 0);
 }
 
+static void what_a_kernel_lacks_has_a_stand_in(void)
+{
+    g_autoptr(GsKernel) tiny = kernel_of(MAP_HEAD
+        "ffffffff81001000 T call_rcu\n"
+        "ffffffff81001100 T kfree\n" MAP_TAIL);
+    g_autoptr(GsKernel) tree = kernel_of(MAP_HEAD
+        "ffffffff81001000 T call_rcu\n"
+        "ffffffff81001080 T kvfree_call_rcu\n"
+        "ffffffff81001100 T kfree\n" MAP_TAIL);
+    g_autoptr(KtHooks) with = kt_hooks_resolve(table, tiny, false);
+    g_autoptr(KtHooks) without = kt_hooks_resolve(table, tree, false);
+
+    g_assert_cmpuint(kt_hooks_at(with, 0xffffffff81001000).v, ==,
+                     id_of("call_rcu").v);
+    g_assert_cmpuint(kt_hooks_at(without, 0xffffffff81001000).v, ==, 0);
+}
+
 /* It makes blocks, and calls other hooks for them: these are no inner ones. */
 static void an_outer_one_is_both(void)
 {
@@ -536,6 +553,8 @@ int main(int argc, char **argv)
         { "/hooks/slide-moves-all", slide_moves_all },
         { "/hooks/blocks-of-the-page-before-are-wanted",
           blocks_of_the_page_before_are_wanted },
+        { "/hooks/what-a-kernel-lacks-has-a-stand-in",
+          what_a_kernel_lacks_has_a_stand_in },
         { "/hooks/an-outer-one-is-both", an_outer_one_is_both },
         { "/hooks/arrays-of-vmalloc-are-wrapped",
           arrays_of_vmalloc_are_wrapped },

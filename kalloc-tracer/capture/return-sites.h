@@ -78,7 +78,7 @@ GS_HOT uint64_t kt_return_sites_va(const KtReturnSites *s, uint32_t site);
 /** kt_return_sites_wrapper() - Return the wrapper whose code contains the site,
  *  0 for none. */
 GS_HOT KtHookId kt_return_sites_wrapper(const KtReturnSites *s, uint32_t site);
-/** kt_return_sites_set_callee() - Remember that calls of the hooked function @id
+/** kt_return_sites_set_callee() - Remember that calls of the function @id
  *  return to the site. Any thread, lock free. Not part of a snapshot. */
 void kt_return_sites_set_callee(KtReturnSites *s, uint32_t site, KtHookId id);
 /** kt_return_sites_callee() - Return what kt_return_sites_set_callee() stored

@@ -13,8 +13,9 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/capture/record-internal.h"
 
-/* Reads of a kernel's log that has just been found. */
-#define FOUND_READS 64
+/* Reads that follow each other, of a log that has many new records: the kernel
+ * has just been found, or a snapshot was loaded. */
+#define READS_MAX 64
 
 static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
 {
@@ -56,14 +57,23 @@ void kt_record_log_return(KtHookCall *m, const KtPendingCall *call)
     kt_printk_log_read(m->boot->log, &mem, &w, &(KtPrintkNow) { .us = w.us });
 }
 
+static void read_all(KtPrintkLog *l, const GsMem *mem, bool stopped)
+{
+    const KtPrintkNow when = {
+        .us = qemu_plugin_get_virtual_ns(0) / 1000, .stopped = stopped,
+    };
+    unsigned i = 0;
+
+    while (i++ < READS_MAX && kt_printk_log_read(l, mem, NULL, &when)) {
+    }
+}
+
 void kt_record_log_found(KtBoot *boot)
 {
     const GsMem mem = memory(boot);
-    const KtPrintkNow when = { .us = qemu_plugin_get_virtual_ns(0) / 1000 };
-    unsigned i = 0;
 
-    while (boot->log && i++ < FOUND_READS &&
-           kt_printk_log_read(boot->log, &mem, NULL, &when)) {
+    if (boot->log) {
+        read_all(boot->log, &mem, false);
     }
 }
 
@@ -93,13 +103,8 @@ void kt_capture_read_log(KtCapture *c)
     GsMem mem = { .read = read_any, .opaque = &any };
 
     if (c->boot && c->boot->log) {
-        KtPrintkNow when = {
-            .us = qemu_plugin_get_virtual_ns(0) / 1000,
-            .stopped = !qemu_plugin_vm_is_running(),
-        };
-
         any = (AnyVcpu) { .vm = kt_capture_vm(c) };
-        kt_printk_log_read(c->boot->log, &mem, NULL, &when);
+        read_all(c->boot->log, &mem, !qemu_plugin_vm_is_running());
     }
 }
 

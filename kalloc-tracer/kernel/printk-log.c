@@ -9,12 +9,16 @@
  * But its writer may never finish it: a panic on another CPU stopped it. So the
  * record is left out if later ones are readable, and the VM is stopped or
  * STUCK_US have gone by. If it is finished after all, its line comes late.
+ *
+ * A host that is busy may not run that vCPU for some tens of milliseconds. The
+ * others then store hundreds of records, whose writers are kept in @returned.
  */
 #include "kalloc-tracer/kernel/printk-log.h"
 
 #include <pthread.h>
 #include <time.h>
 
+#include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/kernel/printk-ring.h"
 #include "kalloc-tracer/log/log-lines.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -25,7 +29,7 @@
 #define TIME_STEP       16          /* records between two looks at the clock */
 #define LEFT_OUT        16          /* unfinished records that are awaited */
 #define WRITERS         64          /* lines whose writers may come later */
-#define RETURNED        256         /* writers whose lines may come later */
+#define RETURNED        4096        /* writers whose lines may come later */
 #define MOVE_MAX        8192        /* records of a new ring that are read */
 
 /* A line that was added, and whose writer may still come. */
@@ -87,6 +91,7 @@ KtPrintkLog *kt_printk_log_new(const GsKernel *k, KtTracer *t)
     KtPrintkLog *l = g_new0(KtPrintkLog, 1);
 
     l->tracer = t;
+    kt_budget_charge(kt_tracer_budget(t), KT_MEM_FIXED, sizeof(*l));
     kt_printk_log_drop_types(l, k);
     pthread_mutex_init(&l->lock, NULL);
     return l;
@@ -95,6 +100,8 @@ KtPrintkLog *kt_printk_log_new(const GsKernel *k, KtTracer *t)
 void kt_printk_log_free(KtPrintkLog *l)
 {
     if (l) {
+        kt_budget_release(kt_tracer_budget(l->tracer), KT_MEM_FIXED,
+                          sizeof(*l));
         pthread_mutex_destroy(&l->lock);
         g_free(l);
     }

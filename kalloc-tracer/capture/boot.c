@@ -160,7 +160,20 @@ void kt_capture_look(KtCapture *c, uint64_t va)
     g_mutex_unlock(&c->lock);
 }
 
-/* ---- the end of a boot -------------------------------------------------- */
+/* ---- the end of points, and of a boot ----------------------------------- */
+
+void kt_capture_reclaim_points(void *userdata)
+{
+    KtCapture *c = userdata;
+
+    kt_calls_reclaim(c->shared.watched);
+    if (!kt_call_points_set(c->shared.points)) {
+        kt_return_sites_end_points(c->shared.sites);
+        for (unsigned i = 0; i < c->max_vcpus; i++) {
+            kt_vcpu_end_points(&c->vcpu[i]);
+        }
+    }
+}
 
 void kt_capture_drop_boot(KtCapture *c)
 {

@@ -81,6 +81,11 @@ void kt_capture_look(KtCapture *c, uint64_t va);
  *  kernel; no vCPU executes. @userdata: the KtCapture */
 void kt_capture_end_by_kexec(void *userdata);
 
+/** kt_capture_reclaim_points() - Free sets of call points that are no longer
+ *  published. If there are no points any more, end the use of return sites by
+ *  their calls. No vCPU executes. @userdata: the KtCapture */
+void kt_capture_reclaim_points(void *userdata);
+
 /** kt_capture_set_kernel() - Set the running kernel, for all vCPUs. @k:
  *  (borrowed) its slide and modules are set. */
 void kt_capture_set_kernel(KtCapture *c, GsKernel *k);

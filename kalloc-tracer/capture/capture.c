@@ -368,7 +368,8 @@ static bool want_block(uint64_t va, void *userdata)
     points = kt_call_points_set(c->shared.points);
     return kt_hooks_page(boot->hooks, va) ||
            (points && kt_point_set_page(points, va)) ||
-           kt_return_sites_find(c->shared.sites, va) != KT_RETURN_SITE_NONE;
+           kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY) !=
+               KT_RETURN_SITE_NONE;
 }
 
 /* Return true if a breakpoint (int3, BRK) replaces the instruction. */
@@ -388,6 +389,14 @@ static bool is_over(const KtBoot *boot, KtHookId id)
     return kt_role_is_witness(role) && !kt_guest_learns(boot->guest, role);
 }
 
+static void add_callback(const KtCapture *c, struct qemu_plugin_insn *insn,
+                         qemu_plugin_vcpu_udata_cb_t fn,
+                         enum qemu_plugin_cb_flags flags, void *udata)
+{
+    qemu_plugin_register_vcpu_insn_exec_cb(insn, fn, flags, udata);
+    kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, 1);
+}
+
 /* Add the callback of one instruction, if a hooked function or a call point
  * begins there. @left: instructions of the block from this one on */
 static void hook_instruction(const KtCapture *c, const KtBoot *boot,
@@ -402,15 +411,13 @@ static void hook_instruction(const KtCapture *c, const KtBoot *boot,
         id = (KtHookId) { 0 };
     }
     if (point) {
-        qemu_plugin_register_vcpu_insn_exec_cb(
-            insn, is_trap(c, insn) ? on_trapped_point : on_point,
-            point->uses & KT_POINT_FAULT ? QEMU_PLUGIN_CB_RW_REGS_PC :
-                                           QEMU_PLUGIN_CB_R_REGS,
-            pack(pack_point(point, id), left));
+        add_callback(c, insn, is_trap(c, insn) ? on_trapped_point : on_point,
+                     point->uses & KT_POINT_FAULT ? QEMU_PLUGIN_CB_RW_REGS_PC :
+                                                    QEMU_PLUGIN_CB_R_REGS,
+                     pack(pack_point(point, id), left));
     } else if (id.v) {
-        qemu_plugin_register_vcpu_insn_exec_cb(
-            insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
-            QEMU_PLUGIN_CB_R_REGS, pack(id.v, left));
+        add_callback(c, insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
+                     QEMU_PLUGIN_CB_R_REGS, pack(id.v, left));
     }
 }
 
@@ -442,17 +449,15 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
     if (!boot) {
         if (n && c->finder && kt_capture_may_find(c, va)) {
-            qemu_plugin_register_vcpu_insn_exec_cb(
-                qemu_plugin_tb_get_insn(tb, 0), look_for_kernel,
-                QEMU_PLUGIN_CB_R_REGS, (void *)(uintptr_t)va);
+            add_callback(c, qemu_plugin_tb_get_insn(tb, 0), look_for_kernel,
+                         QEMU_PLUGIN_CB_R_REGS, (void *)(uintptr_t)va);
         }
         return;
     }
-    site = kt_return_sites_find(c->shared.sites, va);
+    site = kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY);
     if (site != KT_RETURN_SITE_NONE && n) {
-        qemu_plugin_register_vcpu_insn_exec_cb(
-            qemu_plugin_tb_get_insn(tb, 0), on_return, QEMU_PLUGIN_CB_R_REGS,
-            pack(site, n));
+        add_callback(c, qemu_plugin_tb_get_insn(tb, 0), on_return,
+                     QEMU_PLUGIN_CB_R_REGS, pack(site, n));
     }
     hook_entries(c, boot, tb, n);
 }
@@ -504,23 +509,19 @@ static void on_kexec(void)
     qemu_plugin_request_exclusive(kt_capture_end_by_kexec, &capture);
 }
 
-static void reclaim_points(void *userdata)
-{
-    kt_calls_reclaim(userdata);
-}
-
-/* Before the first vCPU runs, nobody reads a set. */
+/* Before the first vCPU runs, nobody reads a set. The flush is last, so that
+ * code is translated after the sites of removed points are gone. */
 static void on_points_changed(void *opaque, bool flush)
 {
     KtCapture *c = opaque;
 
+    if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
+        qemu_plugin_request_exclusive(kt_capture_reclaim_points, c);
+    } else {
+        kt_capture_reclaim_points(c);
+    }
     if (flush) {
         qemu_plugin_request_flush();
-    }
-    if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
-        qemu_plugin_request_exclusive(reclaim_points, c->shared.watched);
-    } else {
-        reclaim_points(c->shared.watched);
     }
 }
 

@@ -175,7 +175,8 @@ static void await_return(KtHookCall *m, KtOpenCalls *calls, KtOpenCall *c)
 {
     KtOpenCall *stale;
 
-    if (m->ra < gs_kernel_lowest(m->c->kernel) || !kt_record_add_site(m)) {
+    if (m->ra < gs_kernel_lowest(m->c->kernel) ||
+        !kt_record_add_point_site(m)) {
         kt_vcpu_count(m->v, KT_CNT_CALLS_NO_RETURN, 1);
         put_unfinished(m, calls, c);
         return;

@@ -44,9 +44,9 @@ void kt_record_drop_call(KtHookCall *m, KtCounter why, bool hands_out);
 /** kt_record_await() - Make @m->ra a return site and store @call until it
  *  returns. Drops the call if one of the tables is full. */
 GS_HOT void kt_record_await(KtHookCall *m, const KtPendingCall *call);
-/** kt_record_add_site() - Make @m->ra a return site that is ready. Returns:
- *  false if the table is full. */
-bool kt_record_add_site(KtHookCall *m);
+/** kt_record_add_point_site() - Make @m->ra a return site of call points that
+ *  is ready. Returns: false if the table is full. */
+GS_HOT bool kt_record_add_point_site(KtHookCall *m);
 /** kt_record_module() - Find or drop the call points of a module that was added
  *  or is about to be unloaded, and record that its session begins or ends. */
 void kt_record_module(KtHookCall *m, uint64_t module_va, bool added);

@@ -217,33 +217,56 @@ static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 
 /* A vCPU can find a site that another vCPU has published but not yet made
  * ready. It then invalidates the code itself instead of waiting. */
-bool kt_record_add_site(KtHookCall *m)
+static bool add_site(KtHookCall *m, KtSiteUse use, KtHookId wrapper)
 {
     KtReturnSites *sites = m->c->sites;
+    bool added;
+    uint32_t site = kt_return_sites_add(sites, m->ra, use, wrapper, &added);
+
+    if (site == KT_RETURN_SITE_NONE) {
+        return false;
+    }
+    if (!kt_return_sites_ready(sites, site, use)) {
+        if (kt_return_sites_may_have_block(sites, m->ra)) {
+            qemu_plugin_invalidate_vaddr(m->ra);
+        }
+        kt_return_sites_set_ready(sites, site, use);
+    }
+    kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, added);
+    return true;
+}
+
+/* Make @m->ra a return site of hooks. Return false if the table is full. */
+static bool add_hook_site(KtHookCall *m)
+{
     uint64_t *seen = &m->v->return_site[m->ra %
                                         G_N_ELEMENTS(m->v->return_site)];
-    bool added = false;
-    uint32_t site;
+    KtHookId wrapper = { 0 };
 
     if (m->ra && *seen == m->ra) {
         return true;
     }
-    site = kt_return_sites_find(sites, m->ra);
-    if (site == KT_RETURN_SITE_NONE) {
-        site = kt_return_sites_add(
-            sites, m->ra, kt_hooks_wrapper(m->boot->hooks, m->ra, m->pages),
-            &added);
+    if (kt_return_sites_find(m->c->sites, m->ra, KT_SITE_HOOK) ==
+        KT_RETURN_SITE_NONE) {
+        wrapper = kt_hooks_wrapper(m->boot->hooks, m->ra, m->pages);
     }
-    if (site == KT_RETURN_SITE_NONE) {
+    if (!add_site(m, KT_SITE_HOOK, wrapper)) {
         return false;
     }
-    if (!kt_return_sites_ready(sites, site)) {
-        if (kt_return_sites_may_have_block(sites, m->ra)) {
-            qemu_plugin_invalidate_vaddr(m->ra);
-        }
-        kt_return_sites_set_ready(sites, site);
+    *seen = m->ra;
+    return true;
+}
+
+bool kt_record_add_point_site(KtHookCall *m)
+{
+    uint64_t *seen = &m->v->point_site[m->ra % G_N_ELEMENTS(m->v->point_site)];
+
+    if (m->ra && *seen == m->ra) {
+        return true;
     }
-    kt_vcpu_count(m->v, KT_CNT_RETURN_SITES, added);
+    if (!add_site(m, KT_SITE_POINT, (KtHookId) { 0 })) {
+        return false;
+    }
     *seen = m->ra;
     return true;
 }
@@ -252,7 +275,7 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 {
     unsigned stale;
 
-    if (!kt_record_add_site(m) ||
+    if (!add_hook_site(m) ||
         !kt_pending_calls_push(m->c->calls, call, &stale)) {
         kt_record_drop_call(m, KT_CNT_CALL_DROPPED,
                             kt_role_allocates(m->boot->row[call->hook.v].role));
@@ -263,7 +286,8 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
     }
     if (kt_hooks_is_unsized(m->boot->hooks, call->hook)) {
         kt_return_sites_set_callee(
-            m->c->sites, kt_return_sites_find(m->c->sites, m->ra), call->hook);
+            m->c->sites,
+            kt_return_sites_find(m->c->sites, m->ra, KT_SITE_HOOK), call->hook);
     }
 }
 

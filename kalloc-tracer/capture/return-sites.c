@@ -24,9 +24,11 @@
 #define SEEN_BITS       (1u << 16)
 #define BLOCK_BITS      (1u << 21)
 
+/* @uses, @ready: (atomic) KtSiteUse bits */
 typedef struct Site {
     uint64_t va;
     uint8_t wrapper;
+    uint8_t uses;
     uint8_t ready;
     uint8_t callee;
 } Site;
@@ -91,7 +93,8 @@ static void set_seen(KtReturnSites *s, uint64_t va)
                       __ATOMIC_SEQ_CST);
 }
 
-uint32_t kt_return_sites_find(const KtReturnSites *s, uint64_t va)
+/* Return the index of the site at @va, whether it is in use or not. */
+static uint32_t look_up(const KtReturnSites *s, uint64_t va)
 {
     uint32_t i = first_slot(va);
 
@@ -112,7 +115,22 @@ uint32_t kt_return_sites_find(const KtReturnSites *s, uint64_t va)
     return KT_RETURN_SITE_NONE;
 }
 
-static uint32_t add_locked(KtReturnSites *s, uint64_t va, KtHookId wrapper)
+static bool has_use(const KtReturnSites *s, uint32_t site, KtSiteUse use)
+{
+    return __atomic_load_n(&s->site[site].uses, __ATOMIC_SEQ_CST) & use;
+}
+
+uint32_t kt_return_sites_find(const KtReturnSites *s, uint64_t va,
+                              KtSiteUse use)
+{
+    uint32_t site = look_up(s, va);
+
+    return site != KT_RETURN_SITE_NONE && has_use(s, site, use) ?
+               site :
+               KT_RETURN_SITE_NONE;
+}
+
+static uint32_t insert_locked(KtReturnSites *s, uint64_t va)
 {
     uint32_t i = first_slot(va);
 
@@ -121,7 +139,7 @@ static uint32_t add_locked(KtReturnSites *s, uint64_t va, KtHookId wrapper)
     }
     for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
         if (!s->slot[i]) {
-            s->site[s->n] = (Site) { .va = va, .wrapper = wrapper.v };
+            s->site[s->n] = (Site) { .va = va };
             __atomic_store_n(&s->slot[i], ++s->n, __ATOMIC_RELEASE);
             set_seen(s, va);
             return s->n - 1;
@@ -131,23 +149,51 @@ static uint32_t add_locked(KtReturnSites *s, uint64_t va, KtHookId wrapper)
     return KT_RETURN_SITE_NONE;
 }
 
-uint32_t kt_return_sites_add(KtReturnSites *s, uint64_t va, KtHookId wrapper,
-                             bool *added)
+/* The wrapper is set before the use that needs it. */
+static uint32_t add_locked(KtReturnSites *s, uint64_t va, KtSiteUse use,
+                           KtHookId wrapper, bool *added)
 {
-    uint32_t site = kt_return_sites_find(s, va);
+    uint32_t site = look_up(s, va);
+
+    if (site == KT_RETURN_SITE_NONE) {
+        site = insert_locked(s, va);
+    }
+    if (site != KT_RETURN_SITE_NONE && !has_use(s, site, use)) {
+        if (use == KT_SITE_HOOK) {
+            __atomic_store_n(&s->site[site].wrapper, wrapper.v,
+                             __ATOMIC_RELAXED);
+        }
+        __atomic_fetch_or(&s->site[site].uses, use, __ATOMIC_SEQ_CST);
+        *added = true;
+    }
+    return site;
+}
+
+uint32_t kt_return_sites_add(KtReturnSites *s, uint64_t va, KtSiteUse use,
+                             KtHookId wrapper, bool *added)
+{
+    uint32_t site = kt_return_sites_find(s, va, use);
 
     *added = false;
     if (site != KT_RETURN_SITE_NONE || !va) {
         return site;
     }
     pthread_mutex_lock(&s->add_lock);
-    site = kt_return_sites_find(s, va);
-    if (site == KT_RETURN_SITE_NONE) {
-        site = add_locked(s, va, wrapper);
-        *added = site != KT_RETURN_SITE_NONE;
-    }
+    site = add_locked(s, va, use, wrapper, added);
     pthread_mutex_unlock(&s->add_lock);
     return site;
+}
+
+void kt_return_sites_end_points(KtReturnSites *s)
+{
+    const uint8_t others = (uint8_t)~KT_SITE_POINT;
+
+    pthread_mutex_lock(&s->add_lock);
+    for (unsigned i = 0; i < s->n; i++) {
+        __atomic_fetch_and(&s->site[i].uses, others, __ATOMIC_SEQ_CST);
+        __atomic_fetch_and(&s->site[i].ready, others, __ATOMIC_SEQ_CST);
+    }
+    pthread_mutex_unlock(&s->add_lock);
 }
 
 static uint64_t *block_word(KtReturnSites *s, uint64_t va, uint64_t *bit)
@@ -174,14 +220,15 @@ bool kt_return_sites_may_have_block(KtReturnSites *s, uint64_t va)
     return __atomic_load_n(word, __ATOMIC_SEQ_CST) & bit;
 }
 
-bool kt_return_sites_ready(const KtReturnSites *s, uint32_t site)
+bool kt_return_sites_ready(const KtReturnSites *s, uint32_t site,
+                           KtSiteUse use)
 {
-    return __atomic_load_n(&s->site[site].ready, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&s->site[site].ready, __ATOMIC_ACQUIRE) & use;
 }
 
-void kt_return_sites_set_ready(KtReturnSites *s, uint32_t site)
+void kt_return_sites_set_ready(KtReturnSites *s, uint32_t site, KtSiteUse use)
 {
-    __atomic_store_n(&s->site[site].ready, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&s->site[site].ready, use, __ATOMIC_RELEASE);
 }
 
 uint64_t kt_return_sites_va(const KtReturnSites *s, uint32_t site)
@@ -191,7 +238,9 @@ uint64_t kt_return_sites_va(const KtReturnSites *s, uint32_t site)
 
 KtHookId kt_return_sites_wrapper(const KtReturnSites *s, uint32_t site)
 {
-    return (KtHookId) { s->site[site].wrapper };
+    return (KtHookId) {
+        __atomic_load_n(&s->site[site].wrapper, __ATOMIC_RELAXED)
+    };
 }
 
 void kt_return_sites_set_callee(KtReturnSites *s, uint32_t site, KtHookId id)
@@ -201,7 +250,7 @@ void kt_return_sites_set_callee(KtReturnSites *s, uint32_t site, KtHookId id)
 
 KtHookId kt_return_sites_callee(const KtReturnSites *s, uint64_t va)
 {
-    uint32_t site = kt_return_sites_find(s, va);
+    uint32_t site = kt_return_sites_find(s, va, KT_SITE_HOOK);
 
     return (KtHookId) {
         site == KT_RETURN_SITE_NONE ? 0 :
@@ -220,12 +269,25 @@ void kt_return_sites_clear(KtReturnSites *s)
 
 /* ---- snapshots ----------------------------------------------------------- */
 
+static unsigned count_of(const KtReturnSites *s, KtSiteUse use)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        n += has_use(s, i, use);
+    }
+    return n;
+}
+
 void kt_return_sites_pack(const KtReturnSites *s, GsOut *p)
 {
     uint64_t last = 0;
 
-    gs_out_varint(p, s->n);
+    gs_out_varint(p, count_of(s, KT_SITE_HOOK));
     for (uint32_t i = 0; i < s->n; i++) {
+        if (!has_use(s, i, KT_SITE_HOOK)) {
+            continue;
+        }
         gs_out_step(p, last, s->site[i].va);
         gs_out_varint(p, s->site[i].wrapper);
         last = s->site[i].va;
@@ -243,9 +305,9 @@ static void unpack_site(KtReturnSites *s, uint64_t *va, GsBytes *u,
     *va = gs_bytes_step(u, *va);
     wrapper = kt_id_map_hook(ids, gs_bytes_varint(u, UINT64_MAX));
     if (gs_bytes_ok(u)) {
-        site = kt_return_sites_add(s, *va, wrapper, &added);
+        site = kt_return_sites_add(s, *va, KT_SITE_HOOK, wrapper, &added);
         if (site != KT_RETURN_SITE_NONE) {
-            kt_return_sites_set_ready(s, site);
+            kt_return_sites_set_ready(s, site, KT_SITE_HOOK);
         }
     }
 }

@@ -68,11 +68,17 @@ void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k)
     v->unwinder = gs_unwinder_new(k);
 }
 
+void kt_vcpu_end_points(KtVcpu *v)
+{
+    memset(v->point_site, 0, sizeof(v->point_site));
+}
+
 void kt_vcpu_reset(KtVcpu *v)
 {
     memset(&v->seen, 0, sizeof(v->seen));
     memset(v->free_site, 0, sizeof(v->free_site));
     memset(v->return_site, 0, sizeof(v->return_site));
+    kt_vcpu_end_points(v);
     v->page_free = (KtPageFree) { 0 };
     v->trapped = false;
     v->point_trapped = v->point_stopped = false;

@@ -38,7 +38,8 @@ typedef struct KtVcpuReg {
  * @point_trapped: the same of the last call point, and @point_trap
  * @point_stopped: a fault rule stopped the VM at the call of @point_trap
  * @free_site: caches kt_hooks_wrapper() by the return address of frees
- * @return_site: addresses of return sites that are ready
+ * @return_site: addresses of return sites of hooks that are ready
+ * @point_site: the same of call points
  * @hits: entries, by hook id
  * @count: counters of this vCPU
  * @counted: the part of @count that was added to the tracer's counters
@@ -57,6 +58,7 @@ typedef struct KtVcpu {
     KtGuestCpu seen;
     KtWrapperCache free_site[256];
     uint64_t return_site[1024];
+    uint64_t point_site[1024];
     KtPageFree page_free;
     KtEntry trap, point_trap;
     uint64_t hits[256];
@@ -82,6 +84,9 @@ void kt_vcpu_unplug(KtVcpu *v);
 /** kt_vcpu_set_kernel() - Set the kernel whose stacks are walked. @k: (borrowed
  *  until kt_vcpu_reset()) */
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k);
+/** kt_vcpu_end_points() - Drop the cache of return sites of call points. No
+ *  vCPU executes. */
+void kt_vcpu_end_points(KtVcpu *v);
 /** kt_vcpu_reset() - Drop the kernel and all caches of its boot. */
 void kt_vcpu_reset(KtVcpu *v);
 

@@ -80,6 +80,41 @@ static void trapped_entries(void)
     g_assert_cmpuint(entered(w), ==, 4);
 }
 
+/* The callbacks of code that is translated now: entries with and without a
+ * hook, and the places where their calls return. */
+static uint64_t callbacks(FakeCapture *w)
+{
+    uint64_t before = counter_of(w, KT_CNT_COST_CALLBACKS);
+
+    call(w, 2, NOT_HOOKED, 1);
+    leave_kmalloc(w, 2, 0);
+    run_kmalloc(w, BLOCK);
+    call(w, 1, KFREE, BLOCK);
+    leave_kmalloc(w, 1, 0);
+    return counter_of(w, KT_CNT_COST_CALLBACKS) - before;
+}
+
+/* Before anything is watched, and after it is not watched any more, the same
+ * code has callbacks: also where calls returned that were recorded. */
+static void nothing_is_left(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    uint64_t before;
+    uint32_t id;
+
+    test_qemu_run(START);
+    callbacks(w);
+    before = callbacks(w);
+    id = watch(w, "not_hooked,kfree,__kmalloc");
+    g_assert_cmpuint(callbacks(w), >, before);
+    g_assert_cmpuint(kt_calls_remove(w->t, id), ==, 1);
+    g_assert_cmpuint(callbacks(w), ==, before);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    watch(w, "not_hooked");
+    callbacks(w);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 4);
+}
+
 static void a_new_boot(void)
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
@@ -133,6 +168,7 @@ int main(int argc, char **argv)
         { "/record-calls/a-function-without-hook", a_function_without_hook },
         { "/record-calls/a-function-with-hook", a_function_with_hook },
         { "/record-calls/trapped-entries", trapped_entries },
+        { "/record-calls/nothing-is-left", nothing_is_left },
         { "/record-calls/a-new-boot", a_new_boot },
         { "/record-calls/nothing-is-watched-any-more",
           nothing_is_watched_any_more },

@@ -11,19 +11,22 @@ static void added_once_found_always(void)
 {
     KtReturnSites *s = kt_return_sites_new();
     bool added;
-    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 3 },
-                                        &added);
+    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, KT_SITE_HOOK,
+                                        (KtHookId) { 3 }, &added);
 
     g_assert_true(added);
-    g_assert_cmpuint(kt_return_sites_find(s, 0xffffffff81000010), ==, site);
+    g_assert_cmpuint(
+        kt_return_sites_find(s, 0xffffffff81000010, KT_SITE_ANY), ==, site);
     g_assert_cmpuint(kt_return_sites_wrapper(s, site).v, ==, 3);
     g_assert_cmphex(kt_return_sites_va(s, site), ==, 0xffffffff81000010);
     g_assert_cmpuint(
-        kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 4 }, &added),
+        kt_return_sites_add(s, 0xffffffff81000010, KT_SITE_HOOK,
+                            (KtHookId) { 4 }, &added),
         ==, site);
     g_assert_false(added);
-    g_assert_cmpuint(kt_return_sites_find(s, 0xffffffff81000018), ==,
-                     KT_RETURN_SITE_NONE);
+    g_assert_cmpuint(
+        kt_return_sites_find(s, 0xffffffff81000018, KT_SITE_ANY), ==,
+        KT_RETURN_SITE_NONE);
     kt_return_sites_free(s);
 }
 
@@ -31,14 +34,45 @@ static void a_site_is_ready_when_said_so(void)
 {
     KtReturnSites *s = kt_return_sites_new();
     bool added;
-    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 0 },
-                                        &added);
+    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, KT_SITE_HOOK,
+                                        (KtHookId) { 0 }, &added);
 
-    g_assert_false(kt_return_sites_ready(s, site));
-    kt_return_sites_set_ready(s, site);
-    g_assert_true(kt_return_sites_ready(s, site));
+    g_assert_false(kt_return_sites_ready(s, site, KT_SITE_HOOK));
+    kt_return_sites_set_ready(s, site, KT_SITE_HOOK);
+    g_assert_true(kt_return_sites_ready(s, site, KT_SITE_HOOK));
     kt_return_sites_clear(s);
-    g_assert_false(kt_return_sites_ready(s, site));
+    g_assert_false(kt_return_sites_ready(s, site, KT_SITE_HOOK));
+    kt_return_sites_free(s);
+}
+
+/* A site of call points is one until there are no points; then it is ready for
+ * nobody. A site of hooks stays, with its wrapper, whoever added it. */
+static void points_end(void)
+{
+    KtReturnSites *s = kt_return_sites_new();
+    const uint64_t both = 0xffffffff81000010, point = 0xffffffff81000020;
+    uint32_t site;
+    bool added;
+
+    kt_return_sites_add(s, point, KT_SITE_POINT, (KtHookId) { 0 }, &added);
+    site = kt_return_sites_add(s, both, KT_SITE_POINT, (KtHookId) { 0 },
+                               &added);
+    kt_return_sites_set_ready(s, site, KT_SITE_POINT);
+    g_assert_cmpuint(kt_return_sites_find(s, both, KT_SITE_HOOK), ==,
+                     KT_RETURN_SITE_NONE);
+    g_assert_cmpuint(kt_return_sites_add(s, both, KT_SITE_HOOK,
+                                         (KtHookId) { 3 }, &added),
+                     ==, site);
+    g_assert_true(added);
+    g_assert_false(kt_return_sites_ready(s, site, KT_SITE_HOOK));
+    kt_return_sites_end_points(s);
+    g_assert_cmpuint(kt_return_sites_find(s, point, KT_SITE_ANY), ==,
+                     KT_RETURN_SITE_NONE);
+    g_assert_cmpuint(kt_return_sites_find(s, both, KT_SITE_ANY), ==, site);
+    g_assert_cmpuint(kt_return_sites_wrapper(s, site).v, ==, 3);
+    g_assert_false(kt_return_sites_ready(s, site, KT_SITE_POINT));
+    kt_return_sites_add(s, point, KT_SITE_POINT, (KtHookId) { 0 }, &added);
+    g_assert_true(added);
     kt_return_sites_free(s);
 }
 
@@ -58,8 +92,8 @@ static void a_site_knows_who_returns_there(void)
 {
     KtReturnSites *s = kt_return_sites_new();
     bool added;
-    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, (KtHookId) { 3 },
-                                        &added);
+    uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, KT_SITE_HOOK,
+                                        (KtHookId) { 3 }, &added);
 
     g_assert_cmpuint(kt_return_sites_callee(s, 0xffffffff81000010).v, ==, 0);
     kt_return_sites_set_callee(s, site, (KtHookId) { 9 });
@@ -76,7 +110,7 @@ static void address_zero_is_none(void)
     KtReturnSites *s = kt_return_sites_new();
     bool added;
 
-    kt_return_sites_add(s, 0, (KtHookId) { 0 }, &added);
+    kt_return_sites_add(s, 0, KT_SITE_HOOK, (KtHookId) { 0 }, &added);
     g_assert_false(added);
     kt_return_sites_free(s);
 }
@@ -88,13 +122,14 @@ static void a_full_table_refuses(void)
     bool added;
 
     for (uint64_t i = 1; i <= 1u << 18; i++) {
-        kt_return_sites_add(s, i * 16, (KtHookId) { 0 }, &added);
+        kt_return_sites_add(s, i * 16, KT_SITE_HOOK, (KtHookId) { 0 }, &added);
         n += added;
     }
     g_assert_cmpuint(n, <, 1u << 18);
     g_assert_cmpuint(n, >=, 1u << 16);
     kt_return_sites_clear(s);
-    g_assert_cmpuint(kt_return_sites_find(s, 16), ==, KT_RETURN_SITE_NONE);
+    g_assert_cmpuint(kt_return_sites_find(s, 16, KT_SITE_ANY), ==,
+                     KT_RETURN_SITE_NONE);
     kt_return_sites_free(s);
 }
 
@@ -103,8 +138,8 @@ static gpointer add_many(gpointer data)
     bool added;
 
     for (uint64_t i = 1; i <= 20000; i++) {
-        uint32_t site = kt_return_sites_add(data, i * 8, (KtHookId) { 7 },
-                                            &added);
+        uint32_t site = kt_return_sites_add(data, i * 8, KT_SITE_HOOK,
+                                            (KtHookId) { 7 }, &added);
 
         g_assert_cmphex(kt_return_sites_va(data, site), ==, i * 8);
         g_assert_cmpuint(kt_return_sites_wrapper(data, site).v, ==, 7);
@@ -142,17 +177,21 @@ static void a_state_has_all(void)
     bool added;
 
     for (unsigned i = 1; i <= 100; i++) {
-        kt_return_sites_add(s, UINT64_MAX / i, (KtHookId) { i % 3 }, &added);
+        kt_return_sites_add(s, UINT64_MAX / i, KT_SITE_HOOK,
+                            (KtHookId) { i % 3 }, &added);
+        kt_return_sites_add(s, i, KT_SITE_POINT, (KtHookId) { 0 }, &added);
     }
     kt_return_sites_pack(s, p);
     gs_stream_out_end(writer);
     g_assert_true(unpack_part(unpack, to, bytes, NULL));
     for (unsigned i = 1; i <= 100; i++) {
-        uint32_t site = kt_return_sites_find(to, UINT64_MAX / i);
+        uint32_t site = kt_return_sites_find(to, UINT64_MAX / i, KT_SITE_ANY);
 
         g_assert_cmpuint(site, ==, i - 1);
+        g_assert_cmpuint(kt_return_sites_find(to, i, KT_SITE_ANY), ==,
+                         KT_RETURN_SITE_NONE);
         g_assert_cmpuint(kt_return_sites_wrapper(to, site).v, ==, i % 3);
-        g_assert_true(kt_return_sites_ready(to, site));
+        g_assert_true(kt_return_sites_ready(to, site, KT_SITE_HOOK));
     }
     kt_return_sites_free(s);
     kt_return_sites_free(to);
@@ -172,6 +211,7 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/sites/added-once-found-always", added_once_found_always },
         { "/sites/a-site-is-ready-when-said-so", a_site_is_ready_when_said_so },
+        { "/sites/points-end", points_end },
         { "/sites/a-block-is-known-once-noted", a_block_is_known_once_noted },
         { "/sites/a-site-knows-who-returns-there",
           a_site_knows_who_returns_there },

@@ -61,6 +61,11 @@ METRICS = [Metric(*row) for row in (
     ('log.line_ns', 'ns', 'log',
      "host time per line of the kernel's log that the guest waits for, with "
      'its writer and stack, measured inside the tracer'),
+    ('call.ns', 'ns', 'calls',
+     'CPU time per monitored call, for its entry and its return'),
+    ('call.stack_ns', 'ns', 'calls', 'the same with its stack (--stack)'),
+    ('call.rule_ns', 'ns', 'calls',
+     'CPU time per call of a function with a fault rule that never matches'),
     ('scale.bytes_per_live_block', 'bytes', 'scale',
      'host memory for a live block, 10 million of them'),
     ('scale.bytes_per_history_row', 'bytes', 'scale',
@@ -95,6 +100,15 @@ METRICS = [Metric(*row) for row in (
 ROUNDS = 24
 STORM_PAIRS = 1000000
 LOG_LINES = 20000
+# Calls of write_null(), one for each byte that is copied.
+CALLS = 1000000
+COPY_BYTES = 'dd if=/dev/zero of=/dev/null bs=1 count=%d 2>/dev/null'
+CALL_METRICS = (
+    ('call.ns', 'ka calls add write_null', 'ka calls del all'),
+    ('call.stack_ns', 'ka calls add write_null --stack', 'ka calls del all'),
+    ('call.rule_ns', "ka fault add write_null --if 'count > 4k'",
+     'ka fault del all'),
+)
 # The tracer measures one callback in so many: COST_PERIOD of capture.c.
 COST_PERIOD = 64
 GDB_SECONDS = 15
@@ -340,6 +354,45 @@ def group_log(args):
     return {'log.line_ns': ns * COST_PERIOD / lines}, [before, after]
 
 
+def copy_seconds(guest, before):
+    """Run the command BEFORE of ka; return the CPU time of the calls after it.
+    QEMU translates all code anew then: so there are some calls that are not
+    measured."""
+    guest.hmp_qmp(before)
+    guest.shell(COPY_BYTES % (CALLS // 20))
+    entered, since = guest.stat()['calls.entered'], guest.cpu_seconds()
+    guest.shell(COPY_BYTES % CALLS, timeout=300)
+    seconds = guest.cpu_seconds() - since
+    entered = guest.stat()['calls.entered'] - entered
+    if entered and abs(entered - CALLS) > CALLS // 1000:
+        raise GuestError(f'{entered} calls of {CALLS} were seen')
+    return seconds
+
+
+def call_pairs(args, guest, metric, add, remove):
+    """Return CPU time in ns per call, with and without, and the samples."""
+    found = []
+    for i in range(args.pairs):
+        a = copy_seconds(guest, add)
+        b = copy_seconds(guest, remove)
+        found.append((a, b))
+        print(f'# {metric} pair {i + 1}: {a:.2f} s / {b:.2f} s = '
+              f'{(a - b) / CALLS * 1e9:.0f} ns a call', flush=True)
+    return statistics.median(a - b for a, b in found) / CALLS * 1e9, found
+
+
+def group_calls(args):
+    """One guest, in which a program makes the same calls again and again: with
+    a point or a rule, and with nothing set."""
+    values, samples = {}, []
+    with Guest(kernel=args.kernel, end='shell', name='bench') as g:
+        g.shell('true')
+        for metric, add, remove in CALL_METRICS:
+            values[metric], found = call_pairs(args, g, metric, add, remove)
+            samples.append([metric, found])
+    return values, samples
+
+
 def program_lines(name, prefix):
     """Programs of tests/perf print the lines themselves."""
     program = os.path.join(paths()['build'], 'tests', 'perf', name)
@@ -429,6 +482,7 @@ def group_peer(args):
 GROUPS = {'boot': group_boot, 'against': group_against,
           'dense': group_dense, 'journal': group_journal,
           'patched': group_patched, 'storm': group_storm, 'log': group_log,
+          'calls': group_calls,
           'scale': group_scale, 'leak': group_leak,
           'marks': group_marks, 'peer': group_peer}
 

@@ -33,6 +33,10 @@ RUN = os.path.join(ROOT, 'scripts', 'ka-run')
 signals.end_on_signals()
 
 
+class GuestPanic(GuestError):
+    """The guest has panicked, and its VM is paused."""
+
+
 class Guest:
     """One VM.
 
@@ -176,6 +180,11 @@ class Guest:
     def alive(self):
         return self.proc.poll() is None
 
+    def panicked(self):
+        """Return true if the guest has panicked, and its VM is paused. Needs
+        options=['--panic', 'pause']."""
+        return 'the VM is paused' in self.qemu_log
+
     def cpu_seconds(self):
         """Return user and system time of all threads of QEMU so far. Other
         work on the machine disturbs it less than the wall clock."""
@@ -184,16 +193,21 @@ class Guest:
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     def wait_marker(self, text, timeout=None):
-        """Wait for a console line that starts with TEXT; return the line."""
+        """Wait for a console line that starts with TEXT; return the line.
+        Raise GuestPanic if the guest panics before."""
         end = time.monotonic() + (timeout or self.timeout)
         pattern = re.compile('^' + re.escape(text) + r'.*(?=\n)', re.M)
         while True:
-            alive = self.alive()
-            m = pattern.search(self.console)
+            alive, panicked = self.alive(), self.panicked()
+            m = pattern.search(self.settled_console() if panicked else
+                               self.console)
             if m:
                 return m.group(0)
             if not alive:
                 raise GuestError(f"QEMU ended before '{text}':\n" +
+                                 self._tails())
+            if panicked:
+                raise GuestPanic(f"the guest panicked before '{text}':\n" +
                                  self._tails())
             if time.monotonic() > end:
                 raise GuestError(f"no '{text}' on the console in "

@@ -53,7 +53,8 @@ const char *kt_fault_chance_name(KtFaultChance chance);
 
 /**
  * struct KtFaultSpec - a rule, as the user gives it; all borrowed
- * @what: a point ("kmalloc"), or a function ("device_add", "module:func")
+ * @what: a point ("kmalloc"), a set ("@mutex"), or a function ("device_add",
+ *        "module:func")
  * @condition: (nullable) see conditions/condition.h
  * @value: (nullable) what the call returns, an expression of constants; NULL:
  *         what the function's type or the table says
@@ -94,7 +95,9 @@ void kt_faults_set_off(KtTracer *t);
  * struct KtFaultRule - a rule, for listings
  * @spec: (borrowed for the callback)
  * @fails: (borrowed for the callback) what a call that fails returns
- * @n_functions: functions that it is about, in this kernel
+ * @n_functions: functions that it is about, in this kernel; @left_out: other
+ *               functions of its set, which return nothing, or no error that is
+ *               known
  * @calls: calls that --module and --task let through
  * @selected: those whose condition held
  * @done: those that were made to fail, logged or stopped
@@ -106,7 +109,7 @@ typedef struct KtFaultRule {
     uint32_t id;
     KtFaultSpec spec;
     const char *fails;
-    unsigned n_functions;
+    unsigned n_functions, left_out;
     uint64_t calls, selected, done, unknown, divided;
     uint64_t refused[KT_REFUSED__COUNT];
     unsigned stacks;

@@ -53,7 +53,7 @@ static bool passes_filters(KtDecision *d)
 {
     const KtRule *r = d->r;
 
-    return !(r->allocates && in_allocator(d->f, d->c->ra)) &&
+    return !(d->fn->allocates && in_allocator(d->f, d->c->ra)) &&
            (!r->text->module || is_from_module(d)) &&
            ((r->task_child < 0 && r->task_name < 0) || is_of_task(d));
 }
@@ -116,7 +116,7 @@ static bool is_refused(KtDecision *d, KtFaultRefusal *why)
     } else if (s->times && __atomic_load_n(&d->r->done, __ATOMIC_RELAXED) >=
                         s->times) {
         *why = KT_REFUSED_TIMES;
-    } else if (d->r->allocates && stack_has(d, d->r->inner)) {
+    } else if (d->fn->allocates && stack_has(d, d->r->inner)) {
         *why = KT_REFUSED_INNER;
     } else if (stack_has(d, d->r->inside) && !s->force) {
         *why = KT_REFUSED_INSIDE;
@@ -144,7 +144,7 @@ static KtFaultChance chance_of(const KtDecision *d, int64_t size)
     int64_t order = 0;
 
     if (d->fn->gfp == KT_NO_ARG) {
-        return d->r->allocates ? KT_CHANCE_LIKELY : KT_CHANCE_NONE;
+        return d->fn->allocates ? KT_CHANCE_LIKELY : KT_CHANCE_NONE;
     }
     kt_fault_u32(d, d->fn->order, &order);
     if (!has_gfp(d, KT_GFP_DIRECT_RECLAIM) || has_gfp(d, KT_GFP_NORETRY) ||

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "guest-symbols/base/name-hash.h"
+#include "kalloc-tracer/calls/function-sets.h"
 
 typedef enum PointId {
 #define KT_FAULT_POINT(id, ...) POINT_##id,
@@ -91,6 +92,7 @@ static const struct {
     [KT_FAILS_ERRNO] = { "-ENOMEM", -(uint64_t)ENOMEM },
     [KT_FAILS_ERRPTR] = { "-ENOMEM", -(uint64_t)ENOMEM },
     [KT_FAILS_FAULT] = { "-EFAULT", -(uint64_t)EFAULT },
+    [KT_FAILS_INTR] = { "-EINTR", -(uint64_t)EINTR },
     [KT_FAILS_REST] = { "size", 0 },
     [KT_FAILS_ONES] = { "~0", UINT64_MAX },
 };
@@ -156,15 +158,23 @@ static void find_params(const GsKernel *k, KtFaultFunction *f)
     use_btf(k, f->name, "cap", &f->cap);
 }
 
-static void add_row(GArray *a, const GsKernel *k, const Row *row)
+static KtFaultFunction function_of(const GsKernel *k, const Row *row)
 {
     KtFaultFunction f = {
         .name = g_strdup(row->name), .va = address_of(k, row->name),
         .kind = row->kind, .size = row->size, .gfp = row->gfp,
         .order = row->order, .cap = row->cap, .cache = row->cache,
+        .allocates = row->point < POINT__COUNT && points[row->point].allocates,
     };
 
     find_params(k, &f);
+    return f;
+}
+
+static void add_row(GArray *a, const GsKernel *k, const Row *row)
+{
+    KtFaultFunction f = function_of(k, row);
+
     g_array_append_val(a, f);
 }
 
@@ -183,16 +193,14 @@ static bool is_of_point(const KtHook *h, PointId point, bool pages)
     return false;
 }
 
-static void add_hook(GArray *a, const GsKernel *k, const KtHook *h, bool pages)
+static Row row_of_hook(const KtHook *h, PointId point, bool pages)
 {
-    Row row = {
-        .name = h->symbol, .kind = KT_FAILS_NULL,
+    return (Row) {
+        .point = point, .name = h->symbol, .kind = KT_FAILS_NULL,
         .size = pages ? KT_NO_ARG : h->size,
         .order = pages ? h->size : KT_NO_ARG,
         .gfp = h->gfp, .cap = KT_NO_ARG, .cache = h->cache,
     };
-
-    add_row(a, k, &row);
 }
 
 static void add_hooks(GArray *a, const KtHookTable *hooks, const GsKernel *k,
@@ -204,7 +212,9 @@ static void add_hooks(GArray *a, const KtHookTable *hooks, const GsKernel *k,
         bool pages = kt_hook_table_is_pages(hooks, id);
 
         if (is_of_point(h, point, pages) && exists(k, h->symbol)) {
-            add_hook(a, k, h, pages);
+            Row row = row_of_hook(h, point, pages);
+
+            add_row(a, k, &row);
         }
     }
 }
@@ -243,13 +253,6 @@ GArray *kt_fault_point_functions(const KtHookTable *hooks, const GsKernel *k,
 bool kt_fault_point_known(const char *name)
 {
     return find_point(name) < POINT__COUNT;
-}
-
-bool kt_fault_point_allocates(const char *point)
-{
-    PointId id = find_point(point);
-
-    return id < POINT__COUNT && points[id].allocates;
 }
 
 bool kt_fault_point_nth(unsigned i, KtFaultPointInfo *out)
@@ -319,29 +322,83 @@ static void use_prototype(KtFaultFunction *f, const GsKernel *k,
     }
 }
 
-KtFaultFunction kt_fault_function(const GsKernel *k, const char *module,
-                                  const char *name)
+static bool find_hook_row(const KtHookTable *hooks, const char *name, Row *out)
 {
-    KtFaultFunction f = { .name = g_strdup(name), NO_ARGS };
-    bool known = false;
+    for (unsigned i = 1; i <= kt_hook_table_count(hooks); i++) {
+        const KtHook *h = kt_hook_table_row(hooks, (KtHookId) { i });
+        bool pages = kt_hook_table_is_pages(hooks, (KtHookId) { i });
 
-    for (unsigned i = 0; !module && i < G_N_ELEMENTS(rows); i++) {
-        if (!strcmp(rows[i].name, name)) {
-            f.kind = rows[i].kind;
-            f.size = rows[i].size;
-            f.gfp = rows[i].gfp;
-            f.order = rows[i].order;
-            f.cap = rows[i].cap;
-            f.cache = rows[i].cache;
-            known = true;
+        for (unsigned p = 0; !strcmp(h->symbol, name) && p < POINT__COUNT;
+             p++) {
+            if (is_of_point(h, p, pages)) {
+                *out = row_of_hook(h, p, pages);
+                return true;
+            }
         }
     }
-    use_prototype(&f, k, module, known);
-    if (!module) {
-        f.va = address_of(k, name);
-        find_params(k, &f);
+    return false;
+}
+
+static bool find_row(const KtHookTable *hooks, const char *name, Row *out)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        if (!strcmp(rows[i].name, name)) {
+            *out = rows[i];
+            return true;
+        }
     }
+    return find_hook_row(hooks, name, out);
+}
+
+KtFaultFunction kt_fault_function(const KtHookTable *hooks, const GsKernel *k,
+                                  const char *module, const char *name)
+{
+    Row row = { .point = POINT__COUNT, .name = name, NO_ARGS };
+    bool known = !module && find_row(hooks, name, &row);
+    KtFaultFunction f = function_of(module ? NULL : k, &row);
+
+    use_prototype(&f, k, module, known);
     return f;
+}
+
+/* ---- sets --------------------------------------------------------------- */
+
+static bool has_function(void *k, const char *name)
+{
+    return address_of(k, name);
+}
+
+/* (owned, g_strfreev) List all names that a function of the set can have. */
+static char **all_names(const KtFunctionSet *set)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+    const KtSetFunction *f;
+
+    for (unsigned i = 0; (f = kt_function_set_function(set, i)); i++) {
+        g_string_append_printf(s, "%s%s", i ? " " : "", f->names);
+    }
+    return g_strsplit(s->str, " ", -1);
+}
+
+GArray *kt_fault_set_functions(const KtHookTable *hooks, const GsKernel *k,
+                               const char *set)
+{
+    const KtFunctionSet *found = *set == '@' ? kt_function_set_find(set) : NULL;
+    g_auto(GStrv) names = NULL;
+    GArray *a;
+
+    if (!found) {
+        return NULL;
+    }
+    names = k ? kt_function_set_resolve(found, has_function, (void *)k, NULL) :
+                all_names(found);
+    a = kt_fault_functions_new();
+    for (unsigned i = 0; names[i]; i++) {
+        KtFaultFunction f = kt_fault_function(hooks, k, NULL, names[i]);
+
+        g_array_append_val(a, f);
+    }
+    return a;
 }
 
 /* ---- values ------------------------------------------------------------- */

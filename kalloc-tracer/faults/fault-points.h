@@ -21,6 +21,7 @@ typedef enum KtFaultKind {
     KT_FAILS_ERRNO,             /* -ENOMEM */
     KT_FAILS_ERRPTR,            /* -ENOMEM as a pointer */
     KT_FAILS_FAULT,             /* -EFAULT */
+    KT_FAILS_INTR,              /* -EINTR */
     KT_FAILS_REST,              /* bytes that were not copied: argument .size */
     KT_FAILS_ONES,              /* all bits set */
 } KtFaultKind;
@@ -31,6 +32,7 @@ typedef enum KtFaultKind {
  * @va: its address; 0: not known yet
  * @size, @gfp, @order, @cap, @cache: numbers of arguments, or KT_NO_ARG
  * @bits: of the result; 0: unknown
+ * @allocates: of an allocator: only the outermost call fails
  * @forks: not to be failed: wake_up_new_task(), for child()
  */
 typedef struct KtFaultFunction {
@@ -39,7 +41,7 @@ typedef struct KtFaultFunction {
     KtFaultKind kind;
     int8_t size, gfp, order, cap, cache;
     uint8_t bits;
-    bool forks;
+    bool allocates, forks;
 } KtFaultFunction;
 
 /** kt_fault_functions_new() - (owned, g_array_unref) Make an empty array of
@@ -55,13 +57,16 @@ GArray *kt_fault_functions_new(void);
  */
 GArray *kt_fault_point_functions(const KtHookTable *hooks, const GsKernel *k,
                                  const char *point);
-/** kt_fault_point_allocates() - Return true if the point is an allocator. */
-bool kt_fault_point_allocates(const char *point);
+/** kt_fault_set_functions() - List the functions of a set of
+ *  function-sets.def, "@name". @k: as above. Returns: as above. */
+GArray *kt_fault_set_functions(const KtHookTable *hooks, const GsKernel *k,
+                               const char *set);
 
 /** kt_fault_function() - Describe function @name of @module (nullable) in
- *  kernel @k (nullable): by faults.def, else by its prototype. */
-KtFaultFunction kt_fault_function(const GsKernel *k, const char *module,
-                                  const char *name);
+ *  kernel @k (nullable): by faults.def and the hook table, else by its
+ *  prototype. @hooks: (borrowed for the call) */
+KtFaultFunction kt_fault_function(const KtHookTable *hooks, const GsKernel *k,
+                                  const char *module, const char *name);
 
 /** kt_fault_point_known() - Return true if there is a point of that name. */
 bool kt_fault_point_known(const char *name);

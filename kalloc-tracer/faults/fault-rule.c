@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kalloc-tracer/calls/function-sets.h"
 #include "kalloc-tracer/faults/faults-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -110,21 +111,65 @@ void kt_rule_clear_counts(KtRule *r)
 
 /* ---- functions ---------------------------------------------------------- */
 
-static GArray *one_function(const GsKernel *k, const char *what)
+static bool is_set(const KtRule *r)
+{
+    return *r->text->what == '@';
+}
+
+/* A copy that the compiler made ("f.isra.0") can have another result than
+ * @f. */
+static bool is_copy(const char *name)
+{
+    return strchr(name, '.');
+}
+
+/* Return true if the rule can be about a function of its set. Before the kernel
+ * is known it is about all of them. */
+static bool can_fail(const KtRule *r, const KtFaultFunction *f)
+{
+    const KtFaultSpec *s = &r->text->spec;
+
+    if (s->action != KT_FAULT_DO_FAIL) {
+        return true;
+    }
+    return (f->kind != KT_FAILS_UNKNOWN || s->value) &&
+           (s->force || (f->kind != KT_FAILS_VOID && !is_copy(f->name)));
+}
+
+/* (owned, nullable) List the functions of the set that can fail. */
+static GArray *set_functions(KtRule *r, const GsKernel *k)
+{
+    GArray *a = kt_fault_set_functions(kt_tracer_hooks(r->faults->tracer), k,
+                                       r->text->what);
+
+    r->left_out = 0;
+    for (unsigned i = a && k ? a->len : 0; i--;) {
+        if (!can_fail(r, &g_array_index(a, KtFaultFunction, i))) {
+            g_array_remove_index(a, i);
+            r->left_out++;
+        }
+    }
+    return a;
+}
+
+static GArray *one_function(const KtRule *r, const GsKernel *k,
+                            const char *what)
 {
     const char *colon = strchr(what, ':');
     g_autofree char *module = colon ? g_strndup(what, colon - what) : NULL;
     GArray *a = kt_fault_functions_new();
-    KtFaultFunction f = kt_fault_function(k, module,
-                                          colon ? colon + 1 : what);
+    KtFaultFunction f = kt_fault_function(kt_tracer_hooks(r->faults->tracer),
+                                          k, module, colon ? colon + 1 : what);
 
+    f.allocates = false;        /* the user wants this function's calls */
     g_array_append_val(a, f);
     return a;
 }
 
-static void add_fork(GArray *functions, const GsKernel *k)
+static void add_fork(KtRule *r, GArray *functions, const GsKernel *k)
 {
-    KtFaultFunction f = kt_fault_function(k, NULL, FORK_FUNCTION);
+    KtFaultFunction f = kt_fault_function(kt_tracer_hooks(r->faults->tracer),
+                                          k, NULL, FORK_FUNCTION);
 
     f.forks = true;
     g_array_append_val(functions, f);
@@ -133,20 +178,21 @@ static void add_fork(GArray *functions, const GsKernel *k)
 void kt_rule_find_functions(KtRule *r, const GsKernel *k)
 {
     const char *what = r->text->what;
-    GArray *a = kt_fault_point_functions(kt_tracer_hooks(r->faults->tracer),
-                                         k, what);
+    GArray *a = is_set(r) ? set_functions(r, k) :
+                            kt_fault_point_functions(
+                                kt_tracer_hooks(r->faults->tracer), k, what);
     const char *colon = strchr(what, ':');
     g_autofree char *module = colon ? g_strndup(what, colon - what) : NULL;
 
     if (!a) {
-        a = one_function(k, what);
+        a = one_function(r, k, what);
         g_clear_pointer(&r->prototype, gs_prototype_free);
         r->prototype = k ? gs_kernel_prototype(k, module,
                                                colon ? colon + 1 : what,
                                                NULL) : NULL;
     }
     if (kt_task_filter_has_processes(r->tasks)) {
-        add_fork(a, k);
+        add_fork(r, a, k);
     }
     g_clear_pointer(&r->functions, g_array_unref);
     r->functions = a;
@@ -245,13 +291,6 @@ static bool has_no_error(const KtFaultFunction *f, GError **errp)
                 "--return VALUE", f->name);
 }
 
-/* A copy that the compiler made ("f.isra.0") can have another result than
- * @f. */
-static bool is_copy(const char *name)
-{
-    return strchr(name, '.');
-}
-
 static bool check_kind(const KtRule *r, const KtFaultFunction *f, GError **errp)
 {
     bool force = r->text->spec.force;
@@ -278,31 +317,55 @@ static bool check_kind(const KtRule *r, const KtFaultFunction *f, GError **errp)
                                             "a number of fewer bits", f->bits);
 }
 
-/* Return true if the running kernel has the function, or it is not known. */
-static bool check_exists(const KtRule *r, const GsKernel *k, GError **errp)
+static bool check_set(const KtRule *r, GError **errp)
 {
     const char *what = r->text->what;
+    g_autofree char *sets = NULL;
+
+    if (!kt_function_set_find(what)) {
+        sets = kt_function_set_names();
+        return fail(errp, "%s: no such set; there are %s", what, sets);
+    }
+    return r->functions->len ||
+           fail(errp, "%s: no function of this set in this kernel has a known "
+                "error; --return VALUE names one, and --force includes "
+                "functions that return nothing", what);
+}
+
+static bool check_function(const char *what, const GsKernel *k, GError **errp)
+{
     g_auto(GStrv) near = NULL;
     g_autofree char *list = NULL;
     GsSymbol sym;
 
-    if (!k || kt_fault_point_known(what)) {
-        return r->functions->len ||
-               fail(errp, "%s: this kernel has none of the functions of this "
-                    "point, see ka fault points", what);
-    }
-    if (strpbrk(what, "*?,")) {
-        return fail(errp, "%s: a rule is about one point or one function",
-                    what);
-    }
-    if (strchr(what, ':') || gs_kernel_lookup(k, what, &sym)) {
+    if (!k || strchr(what, ':') || gs_kernel_lookup(k, what, &sym)) {
         return true;
     }
     near = gs_kernel_suggest(k, what, 3);
     list = g_strjoinv(", ", near);
-    return fail(errp, "%s: no such point, and no function of this kernel%s%s%s;"
+    return fail(errp, "%s: no such point, and no function of this kernel%s%s;"
                 " ka fault points lists the points", what,
-                near[0] ? "; near it: " : "", list, "");
+                near[0] ? "; near it: " : "", list);
+}
+
+/* Return true if the running kernel has the function, or it is not known. */
+static bool check_exists(const KtRule *r, const GsKernel *k, GError **errp)
+{
+    const char *what = r->text->what;
+
+    if (is_set(r)) {
+        return check_set(r, errp);
+    }
+    if (kt_fault_point_known(what)) {
+        return r->functions->len ||
+               fail(errp, "%s: this kernel has none of the functions of this "
+                    "point, see ka fault points", what);
+    }
+    if (strpbrk(what, "*?,@")) {
+        return fail(errp, "%s: a rule is about one point, one @set or one "
+                    "function", what);
+    }
+    return check_function(what, k, errp);
 }
 
 static bool set_value(KtRule *r, GError **errp)
@@ -317,8 +380,12 @@ static bool set_value(KtRule *r, GError **errp)
     return r->has_value || fail(errp, "--return: %s", why->message);
 }
 
-static bool check_functions(const KtRule *r, GError **errp)
+/* Which functions of a set are meant is not known before the kernel is. */
+static bool check_functions(const KtRule *r, const GsKernel *k, GError **errp)
 {
+    if (is_set(r) && !k) {
+        return true;
+    }
     for (unsigned i = 0; i < r->functions->len; i++) {
         const KtFaultFunction *f = &g_array_index(r->functions,
                                                   KtFaultFunction, i);
@@ -345,12 +412,11 @@ KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
         (GDestroyNotify)g_pattern_spec_free);
     r->counts = g_hash_table_new_full(gs_number_hash, g_int64_equal, NULL,
                                       g_free);
-    r->allocates = kt_fault_point_allocates(spec->what);
     g_mutex_init(&r->lock);
     kt_rule_find_functions(r, k);
     set_task(r);
     if (!check_exists(r, k, errp) || !set_value(r, errp) ||
-        !set_condition(r, errp) || !check_functions(r, errp)) {
+        !set_condition(r, errp) || !check_functions(r, k, errp)) {
         return NULL;
     }
     kt_rule_find_functions(r, k);       /* the condition may need forks */

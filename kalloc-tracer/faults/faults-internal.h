@@ -38,7 +38,7 @@ typedef struct KtStackCount {
  * @request: number of its request of call points; 0: none
  * @condition: (nullable) @inner, @inside, @task_name, @task_child: numbers of
  *             rules of @stacks and @tasks; -1: none
- * @allocates: it is about an allocator's point
+ * @left_out: functions of its set that it is not about
  * @prototype: (nullable) of its one function
  * @functions: KtFaultFunction; replaced at a boot, while no vCPU reads it
  * @seen: cache: point id -> index in @functions + 1; atomic
@@ -56,7 +56,8 @@ typedef struct KtRule {
     KtTaskFilter *tasks;
     GPtrArray *caches;
     int inner, inside, task_name, task_child;
-    bool allocates, has_value;
+    unsigned left_out;
+    bool has_value;
     int64_t value;
     GsPrototype *prototype;
     GArray *functions;

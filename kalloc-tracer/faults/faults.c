@@ -252,6 +252,7 @@ static KtFaultRule describe(KtRule *r)
         .id = r->id, .spec = r->text->spec, .calls = load(&r->calls),
         .selected = load(&r->selected), .done = load(&r->done),
         .unknown = load(&r->unknown), .divided = load(&r->divided),
+        .left_out = r->left_out,
     };
 
     for (unsigned i = 0; i < r->functions->len; i++) {

@@ -241,8 +241,9 @@ static char *rule_text(const McOut *out, const RuleRow *row)
                            sum_refused(r));
     if (out->verbose) {
         g_string_append_printf(s, " unknown=%" PRIu64 " divided=%" PRIu64
-                               " stacks=%u functions=%u fails=%s", r->unknown,
-                               r->divided, r->stacks, r->n_functions, r->fails);
+                               " stacks=%u functions=%u left_out=%u fails=%s",
+                               r->unknown, r->divided, r->stacks,
+                               r->n_functions, r->left_out, r->fails);
         append_refusals(s, r);
     }
     return g_string_free(s, FALSE);
@@ -265,6 +266,7 @@ static void print_rule(McOut *out, const RuleRow *rule)
     put(&row, "divided", r->divided);
     put(&row, "stacks", r->stacks);
     put(&row, "functions", r->n_functions);
+    put(&row, "left_out", r->left_out);
     put_text(&row, "fails", r->fails);
     for (unsigned i = 0; i < KT_REFUSED__COUNT; i++) {
         put_own(&row, NULL, g_strconcat("refused_", kt_fault_refusal_name(i),

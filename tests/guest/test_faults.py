@@ -221,6 +221,18 @@ def functions(w):
                'errno', 5)
 
 
+def sets(w):
+    """A rule about a set of functions; those that only free are left out."""
+    for what, call, a in (('@common_mm', 'kmalloc', 320),
+                          ('@common_mm', 'cache', 0), ('@vmm', 'vmalloc', 8192),
+                          ('@mem_util', 'kstrdup', 0),
+                          ('@capable', 'capable', 21)):
+        check_rule(w, f'{what} {OURS}', ALL, call, a)
+    number = w.add(f'@common_mm {OURS}')
+    rule = w.rule(number)
+    assert rule['functions'] > 5 and rule['left_out'] > 3, rule
+
+
 def outermost(w):
     """What an allocator allocates for itself does not fail: only kvmalloc() as
     a whole does."""
@@ -313,7 +325,7 @@ def wait_stopped(guest):
 
 EXPRESSIONS = (every_call, not_in_init, percent, address_range, by_caller,
                first_call, every_third, children, size_and_flags, admin,
-               points, copies, functions, outermost, nofail, only_logged,
+               points, copies, functions, sets, outermost, nofail, only_logged,
                repeats, reloaded, bad_input, stops)
 
 

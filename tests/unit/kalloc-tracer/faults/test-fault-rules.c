@@ -24,6 +24,7 @@
             "ffffffff81004000 T device_add\n" \
             "ffffffff81005000 T do_work\n" \
             "ffffffff81006000 T entry_SYSCALL_64_after_hwframe\n" \
+            "ffffffff81007000 T kfree\n" \
             "ffffffff81010000 T _etext\n" \
             "ffffffff81020000 D system_state\n" \
             "ffffffff81030000 D _end\n"
@@ -488,6 +489,44 @@ static void functions(void)
     g_assert_cmphex(value, ==, (uint64_t)-12);
 }
 
+/* kfree() is of the set, and cannot fail. */
+static void sets(void)
+{
+    g_autoptr(World) w = world_new();
+    uint64_t value;
+
+    add_spec(w, &(KtFaultSpec) { .what = "@common_mm" });
+    g_assert_cmpuint(rule(w).n_functions, ==, 2);
+    g_assert_cmpuint(rule(w).left_out, ==, 1);
+    g_assert_true(call(w, 0));
+    g_assert_true(call_at(w, TEXT + 0x2000, 0, &value));
+    g_assert_false(call_at(w, TEXT + 0x7000, 0, &value));
+    g_assert_false(call(w, KMALLOC + 0x20));        /* an inner call */
+    g_assert_cmpuint(rule(w).calls, ==, 2);
+    clear(w);
+    add_spec(w, &(KtFaultSpec) { .what = "@common_mm",
+                                 .action = KT_FAULT_DO_LOG });
+    g_assert_cmpuint(rule(w).n_functions, ==, 3);
+    g_assert_cmpuint(rule(w).left_out, ==, 0);
+}
+
+/* A set that was named before the kernel was found. */
+static void early_sets(void)
+{
+    g_autoptr(World) w = world_new();
+    g_autoptr(GError) err = NULL;
+
+    kt_call_points_end_boot(w->points);
+    g_assert_cmpuint(kt_faults_add(w->t, NULL, &(KtFaultSpec) {
+                         .what = "@common_mm" }, &err), ==, 1);
+    g_assert_no_error(err);
+    kt_faults_begin_boot(w->t, w->k);
+    kt_call_points_begin_boot(w->points, w->k);
+    kt_call_points_reclaim(w->points);
+    g_assert_true(call(w, 0));
+    g_assert_cmpuint(rule(w).n_functions, ==, 2);
+}
+
 static void refused(World *w, const KtFaultSpec *spec, const char *why)
 {
     g_autoptr(GError) err = NULL;
@@ -510,7 +549,11 @@ static void bad_rules(void)
             "column 7");
     refused(w, &(KtFaultSpec) { .what = "kmalloc", .value = "ENOMEN" },
             "--return: condition, column 1");
-    refused(w, &(KtFaultSpec) { .what = "a*" }, "one point or one function");
+    refused(w, &(KtFaultSpec) { .what = "a*" }, "one @set or one function");
+    refused(w, &(KtFaultSpec) { .what = "ka_test:@mutex" },
+            "one @set or one function");
+    refused(w, &(KtFaultSpec) { .what = "@mutecks" }, "there are @common_mm");
+    refused(w, &(KtFaultSpec) { .what = "@mutex" }, "has a known error");
     for (unsigned i = 0; i < KT_FAULT_RULES_MAX; i++) {
         add(w, NULL);
     }
@@ -558,6 +601,8 @@ int main(int argc, char **argv)
         { "/fault-rules/full-log", full_log },
         { "/fault-rules/stacks", stacks },
         { "/fault-rules/functions", functions },
+        { "/fault-rules/sets", sets },
+        { "/fault-rules/early-sets", early_sets },
         { "/fault-rules/bad-rules", bad_rules },
         { "/fault-rules/boots", boots },
     };

@@ -88,6 +88,9 @@ unsigned kt_faults_remove(KtTracer *t, uint32_t id);
  *  kt_faults_seed() returns it. */
 void kt_faults_set_seed(KtTracer *t, uint64_t seed);
 uint64_t kt_faults_seed(KtTracer *t);
+/** kt_faults_set_warn() - Have @fn called once, with one line, when the log is
+ *  full. @fn: on any thread, without locks. Before the VM runs. */
+void kt_faults_set_warn(KtTracer *t, void (*fn)(const char *line));
 /** kt_faults_set_off() - Refuse rules from now on (faults=off). */
 void kt_faults_set_off(KtTracer *t);
 

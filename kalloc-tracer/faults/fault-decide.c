@@ -99,6 +99,13 @@ static bool has_gfp(const KtDecision *d, KtGfpBit bit)
     return kt_fault_u32(d, d->fn->gfp, &flags) && flags & d->f->gfp.mask[bit];
 }
 
+static bool makes_panic(const KtDecision *d)
+{
+    int64_t flags;
+
+    return kt_fault_u32(d, d->fn->slab, &flags) && flags & d->f->slab_panic;
+}
+
 static bool stack_has(KtDecision *d, int rule)
 {
     return kt_fault_need_stack(d) && d->facts.rules >> rule & 1;
@@ -122,6 +129,8 @@ static bool is_refused(KtDecision *d, KtFaultRefusal *why)
         *why = KT_REFUSED_INSIDE;
     } else if (!s->force && has_gfp(d, KT_GFP_NOFAIL)) {
         *why = KT_REFUSED_NOFAIL;
+    } else if (!s->force && makes_panic(d)) {
+        *why = KT_REFUSED_PANICS;
     } else if (!s->early && !s->force && is_early(d)) {
         *why = KT_REFUSED_EARLY;
     } else if (s->action == KT_FAULT_DO_FAIL &&

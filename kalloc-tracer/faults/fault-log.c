@@ -62,7 +62,7 @@ static bool has_room(KtFaults *f)
 
 bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec)
 {
-    bool room;
+    bool room, first;
 
     g_mutex_lock(&f->lock);
     room = has_room(f);
@@ -70,8 +70,13 @@ bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec)
         g_ptr_array_add(f->log, g_memdup2(rec, sizeof(*rec)));
         g_ptr_array_add(f->log_text, g_atomic_rc_box_acquire(text));
     }
+    first = !room && !f->log_full;
     f->log_full |= !room;
     g_mutex_unlock(&f->lock);
+    if (first && f->warn) {
+        f->warn("the log of faults is full (ka fault log): no more calls are "
+                "made to fail; ka fault list -v counts them (log_full)");
+    }
     return room;
 }
 

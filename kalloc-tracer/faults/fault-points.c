@@ -35,11 +35,11 @@ typedef struct Row {
     PointId point;              /* POINT__COUNT: of no point */
     const char *name;
     KtFaultKind kind;
-    int8_t size, gfp, order, cap, cache;
+    int8_t size, gfp, order, cap, cache, slab;
 } Row;
 
 #define NO_ARGS .size = KT_NO_ARG, .gfp = KT_NO_ARG, .order = KT_NO_ARG, \
-                .cap = KT_NO_ARG, .cache = KT_NO_ARG
+                .cap = KT_NO_ARG, .cache = KT_NO_ARG, .slab = KT_NO_ARG
 
 /* A column that a row does not have is KT_NO_ARG: the first of two initialisers
  * of a member has no effect. */
@@ -156,6 +156,9 @@ static void find_params(const GsKernel *k, KtFaultFunction *f)
         use_btf(k, f->name, "order", &f->order);
     }
     use_btf(k, f->name, "cap", &f->cap);
+    if (f->slab != KT_NO_ARG) {
+        use_btf(k, f->name, "flags", &f->slab);
+    }
 }
 
 static KtFaultFunction function_of(const GsKernel *k, const Row *row)
@@ -164,6 +167,7 @@ static KtFaultFunction function_of(const GsKernel *k, const Row *row)
         .name = g_strdup(row->name), .va = address_of(k, row->name),
         .kind = row->kind, .size = row->size, .gfp = row->gfp,
         .order = row->order, .cap = row->cap, .cache = row->cache,
+        .slab = row->slab,
         .allocates = row->point < POINT__COUNT && points[row->point].allocates,
     };
 
@@ -200,6 +204,7 @@ static Row row_of_hook(const KtHook *h, PointId point, bool pages)
         .size = pages ? KT_NO_ARG : h->size,
         .order = pages ? h->size : KT_NO_ARG,
         .gfp = h->gfp, .cap = KT_NO_ARG, .cache = h->cache,
+        .slab = KT_NO_ARG,
     };
 }
 

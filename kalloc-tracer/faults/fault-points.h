@@ -30,7 +30,7 @@ typedef enum KtFaultKind {
  * struct KtFaultFunction - a function that can be made to fail
  * @name: (owned) its symbol, without the module
  * @va: its address; 0: not known yet
- * @size, @gfp, @order, @cap, @cache: numbers of arguments, or KT_NO_ARG
+ * @size, @gfp, @order, @cap, @cache, @slab: numbers of arguments, or KT_NO_ARG
  * @bits: of the result; 0: unknown
  * @allocates: of an allocator: only the outermost call fails
  * @forks: not to be failed: wake_up_new_task(), for child()
@@ -39,7 +39,7 @@ typedef struct KtFaultFunction {
     char *name;
     uint64_t va;
     KtFaultKind kind;
-    int8_t size, gfp, order, cap, cache;
+    int8_t size, gfp, order, cap, cache, slab;
     uint8_t bits;
     bool allocates, forks;
 } KtFaultFunction;

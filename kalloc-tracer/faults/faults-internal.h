@@ -78,10 +78,12 @@ typedef struct KtCodeRange {
  * @allocators, @insides: sets of names of functions
  * @lock: of @rules (KtRule*), @next, and the log
  * @log: KtFaultRecord*; @text: the KtRuleText of each
+ * @warn: (nullable) is called when the log is full
  * @seed: atomic
  * The rest belongs to the boot:
  * @ranges: KtCodeRange, sorted: code of @allocators
  * @text: code of the kernel proper
+ * @slab_panic: the flag SLAB_PANIC
  * @running: value of system_state from which on the kernel runs
  * @system_state: its address, 0: unknown
  * @up: (atomic) system_state was @running
@@ -98,11 +100,13 @@ typedef struct KtFaults {
     uint32_t next;
     GPtrArray *log, *log_text;
     bool log_full;
+    void (*warn)(const char *line);
     uint64_t seed;
     KtGfp gfp;
     KtTaskLayout task_at;
     GArray *ranges;
     KtCodeRange text;
+    uint32_t slab_panic;
     uint64_t system_state;
     uint32_t running;
     bool up;

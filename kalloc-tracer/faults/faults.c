@@ -7,6 +7,9 @@
 #include "kalloc-tracer/faults/faults-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
+/* Before the flags were an enum, in 6.9. */
+#define SLAB_PANIC 0x40000u
+
 /* ---- the part ----------------------------------------------------------- */
 
 static void *new_faults(KtBudget *budget)
@@ -23,6 +26,7 @@ static void *new_faults(KtBudget *budget)
     f->gfp = kt_gfp_find(NULL);
     f->task_at = (KtTaskLayout) { UINT32_MAX, UINT32_MAX, UINT32_MAX };
     f->module_state = UINT32_MAX;
+    f->slab_panic = SLAB_PANIC;
     f->next = 1;
     g_mutex_init(&f->lock);
     return f;
@@ -113,6 +117,14 @@ static void find_state(KtFaults *f, const GsKernel *k)
     }
 }
 
+static void find_slab_panic(KtFaults *f, const GsKernel *k)
+{
+    int64_t bit;
+
+    f->slab_panic = gs_kernel_enum_value(k, "_SLAB_PANIC", &bit) &&
+                    bit >= 0 && bit < 32 ? 1u << bit : SLAB_PANIC;
+}
+
 void kt_faults_begin_boot(KtTracer *t, const GsKernel *k)
 {
     KtFaults *f = prepare(t);
@@ -121,6 +133,7 @@ void kt_faults_begin_boot(KtTracer *t, const GsKernel *k)
     f->task_at = kt_task_layout_find(k);
     find_ranges(f, k);
     find_state(f, k);
+    find_slab_panic(f, k);
     g_mutex_lock(&f->lock);
     for (unsigned i = 0; i < f->rules->len; i++) {
         KtRule *r = g_ptr_array_index(f->rules, i);
@@ -234,6 +247,11 @@ void kt_faults_set_seed(KtTracer *t, uint64_t seed)
 uint64_t kt_faults_seed(KtTracer *t)
 {
     return __atomic_load_n(&kt_faults_of(t)->seed, __ATOMIC_RELAXED);
+}
+
+void kt_faults_set_warn(KtTracer *t, void (*fn)(const char *line))
+{
+    kt_faults_of(t)->warn = fn;
 }
 
 void kt_faults_set_off(KtTracer *t)

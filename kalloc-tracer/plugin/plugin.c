@@ -399,6 +399,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     kt_calls_configure(p->tracer, MIN(o->calls, CALLS_MAX), n_cpus);
     kt_capture_set_types(p->capture, types, warn);
     kt_capture_set_log(p->capture, o->log);
+    kt_faults_set_warn(p->tracer, warn);
     if (!o->faults) {
         kt_faults_set_off(p->tracer);
     }

@@ -252,6 +252,19 @@ def nofail(w):
     assert rule['done'] == 0, rule
 
 
+def panics(w):
+    """A cache with SLAB_PANIC is not made to fail: the kernel would panic, and
+    not return."""
+    text = w.guest.shell("grep -wE '__kmem_cache_create_args|kmem_cache_create'"
+                         ' /proc/kallsyms')
+    name = re.search(r' T (\w+)', text)[1]
+    check_rule(w, f"{name} --if 'stack(call_create)'", ALL, 'create')
+    number = w.add(f"{name} --if 'stack(call_create)'")
+    got, rule = w.calls('create', 1), w.rule(number)
+    w.clear()
+    assert got == NONE and rule['refused_panics'] == 10, f'{got} {rule}'
+
+
 def only_logged(w):
     number = w.add(f'kmalloc {OURS} --do log')
     assert w.calls('kmalloc', 320) == NONE
@@ -325,8 +338,8 @@ def wait_stopped(guest):
 
 EXPRESSIONS = (every_call, not_in_init, percent, address_range, by_caller,
                first_call, every_third, children, size_and_flags, admin,
-               points, copies, functions, sets, outermost, nofail, only_logged,
-               repeats, reloaded, bad_input, stops)
+               points, copies, functions, sets, outermost, nofail, panics,
+               only_logged, repeats, reloaded, bad_input, stops)
 
 
 # --- modules that break ------------------------------------------------------

@@ -15,6 +15,7 @@
             "ffffffff81005000 T do_work\n" \
             "ffffffff81006000 T entry_SYSCALL_64_after_hwframe\n" \
             "ffffffff81007000 T kfree\n" \
+            "ffffffff81008000 T kmem_cache_create\n" \
             "ffffffff81010000 T _etext\n" \
             "ffffffff81020000 D system_state\n" \
             "ffffffff81030000 D _end\n"

@@ -108,6 +108,20 @@ static KA_SITE bool call_capable(int cap)
     return yes;
 }
 
+/* A constructor keeps the cache from being merged with another one. */
+static void construct(void *object)
+{
+}
+
+static KA_SITE bool call_create(slab_flags_t flags)
+{
+    struct kmem_cache *c =
+        kmem_cache_create("kf_created", 200, 0, flags, construct);
+
+    kmem_cache_destroy(c);
+    return c != NULL;
+}
+
 /* A function of the module itself that can be made to fail. */
 static KA_SITE int kf_errno(int value, long other)
 {
@@ -146,6 +160,8 @@ static bool call(const char *what, unsigned long a, unsigned long b,
         return call_kstrdup();
     if (!strcmp(what, "capable"))
         return call_capable(a);
+    if (!strcmp(what, "create"))
+        return call_create(a ? SLAB_PANIC : 0);
     if (!strcmp(what, "errno"))
         return kf_errno(a, b) == 0;
     return call_copy(from);
@@ -199,11 +215,6 @@ static KA_SITE void five_calls(const char *when)
         pattern[i] = call_kmalloc(320, GFP_KERNEL) ? '.' : 'F';
     pattern[5] = 0;
     pr_info("kf_calls: %s %s\n", when, pattern);
-}
-
-/* A cache with a constructor is not merged with another one. */
-static void construct(void *object)
-{
 }
 
 static int __init kf_calls_init(void)

@@ -165,6 +165,25 @@ static void refusals(void)
     g_assert_cmpuint(fault_rule(w).refused[KT_REFUSED_TIMES], ==, 1);
 }
 
+/* Where the types do not say it, SLAB_PANIC is 0x40000. */
+static void panics(void)
+{
+    static const KtFaultSpec spec = { .what = "kmem_cache_create" };
+    g_autoptr(FaultWorld) w = fault_world_new();
+    uint64_t value;
+
+    fault_add_spec(w, &spec);
+    w->reg[GS_REG_ARG3] = 0x40000;
+    g_assert_false(fault_call_at(w, TEXT + 0x8000, 0, &value));
+    g_assert_cmpuint(fault_rule(w).refused[KT_REFUSED_PANICS], ==, 1);
+    w->reg[GS_REG_ARG3] = 0x2000;
+    g_assert_true(fault_call_at(w, TEXT + 0x8000, 0, &value));
+    fault_clear(w);
+    w->reg[GS_REG_ARG3] = 0x40000;
+    fault_add_spec(w, &(KtFaultSpec) { .what = spec.what, .force = true });
+    g_assert_true(fault_call_at(w, TEXT + 0x8000, 0, &value));
+}
+
 /* ---- the log ------------------------------------------------------------ */
 
 static void records(void)
@@ -234,18 +253,30 @@ static void only_logged(void)
     g_assert_cmpuint(kt_tracer_counter(w->t, KT_CNT_FAULTS_LOGGED), ==, 1);
 }
 
+static unsigned warnings;
+
+static void on_warning(const char *line)
+{
+    g_assert_nonnull(strstr(line, "the log of faults is full"));
+    warnings++;
+}
+
 static void full_log(void)
 {
     g_autoptr(FaultWorld) w = fault_world_new();
 
+    kt_faults_set_warn(w->t, on_warning);
     fault_add(w, NULL);
     for (unsigned i = 0; i < KT_FAULT_LOG_MAX; i++) {
         g_assert_true(fault_call(w, 0));
     }
     g_assert_false(kt_faults_log_is_full(w->t));
     g_assert_false(fault_call(w, 0));
+    g_assert_cmpuint(warnings, ==, 1);
+    g_assert_false(fault_call(w, 0));
+    g_assert_cmpuint(warnings, ==, 1);
     g_assert_true(kt_faults_log_is_full(w->t));
-    g_assert_cmpuint(fault_rule(w).refused[KT_REFUSED_LOG_FULL], ==, 1);
+    g_assert_cmpuint(fault_rule(w).refused[KT_REFUSED_LOG_FULL], ==, 2);
     g_assert_cmpuint(fault_rule(w).done, ==, KT_FAULT_LOG_MAX);
 }
 
@@ -303,6 +334,7 @@ int main(int argc, char **argv)
         { "/fault-rules/filters", filters },
         { "/fault-rules/inner-calls", inner_calls },
         { "/fault-rules/refusals", refusals },
+        { "/fault-rules/panics", panics },
         { "/fault-rules/records", records },
         { "/fault-rules/commands-repeat", commands_repeat },
         { "/fault-rules/only-logged", only_logged },

@@ -32,6 +32,9 @@ typedef KtHookStatus McHookStatus;
  * @vm: (nullable) the VM; NULL for a journal
  * @journal: (nullable) path of the journal from which @tracer was made.
  *           Commands that change the tracer are refused
+ * @rr: (nullable) "record" or "replay": what QEMU does with this run. Only
+ *      commands of a script may change what the guest does then
+ * @in_script: the command is one of a script
  * @until_us: time up to which the journal was read; UINT64_MAX: all of it
  * @symbols_later: the line is only parsed, before the kernel is known: accept
  *           every symbol, without its address
@@ -50,6 +53,8 @@ typedef struct McContext {
     const char *why_no_log;
     const KtVm *vm;
     const char *journal;
+    const char *rr;
+    bool in_script;
     uint64_t until_us;
     bool symbols_later;
 } McContext;

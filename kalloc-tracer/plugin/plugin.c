@@ -23,6 +23,7 @@
 #include "kalloc-tracer/plugin/given-kernel.h"
 #include "kalloc-tracer/plugin/options.h"
 #include "kalloc-tracer/plugin/qemu-check.h"
+#include "kalloc-tracer/plugin/record-replay.h"
 #include "kalloc-tracer/plugin/script-jobs.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -35,6 +36,7 @@ typedef struct Plugin {
     KtFinder *finder;
     KtCapture *capture;
     KtScriptJobs *script;       /* NULL: there is none */
+    const char *rr;             /* "record", "replay"; NULL: neither */
 } Plugin;
 
 /* Most bytes of call records: a copy of them all has a length of 32 bits. */
@@ -112,6 +114,7 @@ static McContext context_locked(Plugin *p, char **why)
         .n_hooks = kt_hook_table_count(kt_tracer_hooks(p->tracer)),
         .hook = hook_row,
         .hook_opaque = p,
+        .rr = p->rr,
     };
 
     kt_capture_sync_counters(p->capture);
@@ -383,6 +386,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
         g_free(p);
         return false;
     }
+    p->rr = kt_record_replay();
     p->tracer = make_tracer(o, n_cpus);
     if (!p->tracer) {
         qemu_plugin_register_monitor_cmd(id, "ka", NULL, NULL, NULL, NULL);

@@ -42,6 +42,7 @@ static void run_job(const McContext *ctx, void *data)
 
     own.puts = print;
     own.puts_opaque = job->jobs;
+    own.in_script = true;
     job->ended = mc_script_run(job->run, &own, job->paused,
                                job->jobs->host.say);
 }

@@ -71,6 +71,34 @@ static bool has_vm(const McOut *out, GError **errp)
     return true;
 }
 
+/* Return true if a command may change what the guest does. A recording has no
+ * commands of a monitor; a script runs at the same instruction in both runs. */
+static bool may_change(const McOut *out, GError **errp)
+{
+    const char *rr = out->ctx->rr;
+
+    if (rr && !out->ctx->in_script) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "rr=%s: a recording has no commands of a monitor; put the "
+                    "rules into script=FILE, which both runs must have", rr);
+        return false;
+    }
+    return has_vm(out, errp);
+}
+
+/* A recording does not have the stop, and the one who continues. */
+static bool may_do(const McOut *out, KtFaultAction action, GError **errp)
+{
+    if (out->ctx->rr && action == KT_FAULT_DO_STOP) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "--do stop: not while a run is recorded or replayed "
+                    "(rr=%s); use --do log, or a breakpoint of gdb",
+                    out->ctx->rr);
+        return false;
+    }
+    return true;
+}
+
 /* ---- points ------------------------------------------------------------- */
 
 typedef struct Functions {
@@ -146,9 +174,9 @@ bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
     uint32_t id;
 
     row_init(&row);
-    id = has_vm(out, errp) ? kt_faults_add(out->ctx->tracer,
-                                           mc_symbols(out->ctx), &spec, errp) :
-                             0;
+    id = may_change(out, errp) && may_do(out, spec.action, errp) ?
+             kt_faults_add(out->ctx->tracer, mc_symbols(out->ctx), &spec,
+                           errp) : 0;
     if (!id) {
         return false;
     }
@@ -170,7 +198,7 @@ bool mc_cmd_fault_del(McOut *out, const McArgs *args, GError **errp)
     unsigned n = 0;
 
     row_init(&row);
-    if (!has_vm(out, errp)) {
+    if (!may_change(out, errp)) {
         return false;
     }
     if (all || (g_ascii_isdigit(*args->name) && !*end && id &&
@@ -307,7 +335,7 @@ bool mc_cmd_fault_seed(McOut *out, const McArgs *args, GError **errp)
     g_auto(Row) row;
 
     row_init(&row);
-    if (!has_vm(out, errp)) {
+    if (!(args->name ? may_change(out, errp) : has_vm(out, errp))) {
         return false;
     }
     if (args->name) {

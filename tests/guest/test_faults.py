@@ -328,8 +328,8 @@ def stops(w):
     assert 'kf_calls: kmalloc ...' in text, text
 
 
-def wait_stopped(guest):
-    for _ in range(300):
+def wait_stopped(guest, seconds=30):
+    for _ in range(seconds * 10):
         if guest.qmp('query-status')['status'] != 'running':
             return
         time.sleep(0.1)
@@ -536,8 +536,52 @@ def icount(tap, kernel):
         assert len(found[0][1]) > 20, found[0]
 
 
+# --- record and replay -------------------------------------------------------
+
+LIST = 'ka 0-ffffffffffffffff -j -v'
+SCRIPT = "fault seed 3\nfault add kmalloc --if 'stack(do_filp_open) && " \
+    "pid > 20 && n == 2' --times 1\n"
+
+
+def with_rr(kernel, folder, how):
+    script = os.path.join(folder, 'faults.ka')
+    with open(script, 'w', encoding='ascii') as f:
+        f.write(SCRIPT)
+    rr = f'rr={how},rrfile={os.path.join(folder, "rr.bin")}'
+    return Guest(kernel=kernel, run='files', mem='512M', timeout=900,
+                 name=f'faults-{how}-{kernel}', options=['--icount'],
+                 plugin_opts=f'script={script}',
+                 qemu=['-icount', rr, '-no-shutdown'])
+
+
+def found_in(guest):
+    """What faults there were, and all blocks. Monitors change no rule."""
+    w = World(guest)
+    for line in 'add kmalloc', 'del all', 'seed 4':
+        row = w.rows(line)[0]
+        assert 'a recording has no commands' in row.get('fail', ''), row
+    return w.rows('log -n 0 -s'), guest.hmp_qmp(LIST)
+
+
+def record_and_replay(kernel):
+    with tempfile.TemporaryDirectory(prefix='ka-faults.') as folder:
+        with with_rr(kernel, folder, 'record') as g:
+            g.wait_marker('KA-DONE')
+            g.qmp('stop')
+            at, recorded = g.qmp('query_replay')['icount'], found_in(g)
+        with with_rr(kernel, folder, 'replay') as g:
+            g.qmp('replay_break', icount=at)
+            wait_stopped(g, 900)
+            assert g.qmp('query_replay')['icount'] == at
+            replayed = found_in(g)
+    assert len(recorded[0]) == 1 and recorded[0][0]['rule'] == 1, recorded[0]
+    assert recorded[0] == replayed[0], f'{recorded[0]}\n{replayed[0]}'
+    assert recorded[1] == replayed[1], 'the listings differ'
+
+
 def main():
-    ap = programs.arguments(__doc__, short='6.12 on 1 vCPU, without icount')
+    ap = programs.arguments(
+        __doc__, short='6.12 on 1 vCPU, without icount, record and replay')
     ap.add_argument('--case', action='append', metavar='NAME',
                     help='only this function of the program')
     args, tap = programs.parse(ap), Tap()
@@ -547,6 +591,9 @@ def main():
     if not args.short and not args.case:
         for kernel in args.kernel:
             icount(tap, kernel)
+            with tap.test(f'{kernel}: a replay has the fault of the recorded '
+                          'run'):
+                record_and_replay(kernel)
     tap.done()
 
 

@@ -131,13 +131,12 @@ def check_ftrace(text):
 
 def check_journal(guest, path, live):
     """`ka -f` prints what the VM printed."""
+    program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
     guest.qmp('quit')
     guest.wait_exit()
     for words, want in live.items():
-        got = subprocess.run(
-            [os.path.join(paths()['build'], 'monitor-cmds', 'ka'), '-f',
-             path, *words.split()], check=True, text=True,
-            stdout=subprocess.PIPE).stdout
+        got = subprocess.run([program, '-f', path, *words.split()], check=True,
+                             text=True, stdout=subprocess.PIPE).stdout
         assert got.strip() == want.strip(), f'{words}: {got}\n---\n{want}'
 
 

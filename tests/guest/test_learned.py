@@ -18,6 +18,7 @@ The time of a replay counts instructions: one each nanosecond.
 
 usage: test_learned.py [--short] [--case NAME] [--kernel K]...
 """
+import itertools
 import os
 import shutil
 import tempfile
@@ -103,10 +104,11 @@ AGAIN = 8               # KT_EVF_AGAIN
 QUEUED, QUEUED_WITHOUT = ('rcu', 'vfree_atomic'), ('free', 'vfree')
 
 
-def is_again(event):
-    """Return true if the event is part of the free before it: vfree() jumped
+def is_again(event, before):
+    """Return true if the event is part of the free BEFORE it: vfree() jumped
     to vfree_atomic(), see capture/record-vfree.c."""
-    return event.hook == 'vfree_atomic' and event.flags & AGAIN
+    return event.hook == 'vfree_atomic' and event.flags & AGAIN and \
+        (before.kind, before.hook, before.va) == (*QUEUED_WITHOUT, event.va)
 
 
 def are_same(want, got):
@@ -142,7 +144,8 @@ def threads_of(events):
 
 def check_replay(tap, kernel, record, runs, without, enough):
     replay, learned = runs.run('replay', without)
-    replay = [e for e in replay if not is_again(e)]
+    replay = replay[:1] + [e for before, e in itertools.pairwise(replay)
+                           if not is_again(e, before)]
     tap.note(f"{kernel}, {without}: {learned['types.learned']}")
     found = compare(record, replay)
     for key, n in sorted(found.counts.items()):

@@ -59,6 +59,9 @@ static void copy_out(const KtCallRing *r, uint64_t pos, void *to, uint64_t len)
     uint64_t at = pos % r->capacity;
     uint64_t first = MIN(len, r->capacity - at);
 
+    if (!len) {
+        return;                 /* @to may be NULL then */
+    }
     memcpy(to, r->bytes + at, first);
     memcpy((uint8_t *)to + first, r->bytes, len - first);
 }

@@ -182,6 +182,9 @@ static void add_open(const KtOpenCall *c, void *opaque)
     KtCall call = c->call;
     static const uint8_t pad[8];
 
+    if (c->undecided) {
+        return;
+    }
     call.flags |= KT_CALL_UNFINISHED;
     call.seq = UINT64_MAX;
     g_byte_array_append(out, (const uint8_t *)&call, sizeof(call));

@@ -21,11 +21,13 @@
  * @sp: the stack pointer after the return; the return address is @call.caller
  * @site: the address of the return site; it differs from @call.caller if a
  *        tracer of the guest replaced the return address
+ * @undecided: the result decides whether the call is wanted
  * @call: without result and duration
  */
 typedef struct KtOpenCall {
     struct KtOpenCall *next;
     uint64_t sp, site;
+    bool undecided;
     KtCall call;
     uint64_t args[KT_CALL_ARGS_MAX];
     uint8_t extra[KT_CALL_EXTRA_MAX];

@@ -134,9 +134,14 @@ bool kt_watch_wants_stack(const KtWatch *w)
                         kt_watch_condition_has_stack(w->condition));
 }
 
+bool kt_watch_is_open(const KtWatch *w)
+{
+    return w->condition && kt_watch_condition_at_return(w->condition);
+}
+
 KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtWatchFacts *f)
 {
-    if (!w->condition || kt_watch_condition_at_return(w->condition)) {
+    if (!w->condition || kt_watch_is_open(w)) {
         return KT_YES;
     }
     return kt_watch_condition_eval(w->condition, f);
@@ -148,7 +153,7 @@ KtAnswer kt_watch_wants_return(const KtWatch *w, const KtWatchFacts *f)
         (w->errors && !kt_call_failed(f->proto, f->call->result))) {
         return KT_NO;
     }
-    if (!w->condition || !kt_watch_condition_at_return(w->condition)) {
+    if (!kt_watch_is_open(w)) {
         return KT_YES;
     }
     return kt_watch_condition_eval(w->condition, f);

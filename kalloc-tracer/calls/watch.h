@@ -57,6 +57,9 @@ GS_HOT bool kt_watch_wants_stack(const KtWatch *w);
  *  if that is decided at the return; UNKNOWN if it needs an unknown value or
  *  divides by zero. */
 GS_HOT KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtWatchFacts *f);
+/** kt_watch_is_open() - Return true if the condition is decided at the return:
+ *  whether it wants a call that has not returned is unknown. */
+GS_HOT bool kt_watch_is_open(const KtWatch *w);
 /** kt_watch_wants_return() - Do the options that need the result want it? */
 GS_HOT KtAnswer kt_watch_wants_return(const KtWatch *w,
                                       const KtWatchFacts *f);

@@ -165,7 +165,11 @@ static void put_record(KtHookCall *m, const KtOpenCall *c)
 static void put_unfinished(KtHookCall *m, KtOpenCalls *calls, KtOpenCall *c)
 {
     c->call.flags |= KT_CALL_UNFINISHED;
-    put_record(m, c);
+    if (c->undecided) {
+        kt_vcpu_count(m->v, KT_CNT_CALLS_UNDECIDED, 1);
+    } else {
+        put_record(m, c);
+    }
     kt_open_calls_put(calls, m->v->index, c);
 }
 
@@ -212,6 +216,7 @@ static void watch_entry(KtHookCall *m, const KtCallPoint *point,
     }
     fill_call(m, point, c, ns);
     fill_task(m, &c->call, kt_watch_wants_stack(w));
+    c->undecided = kt_watch_is_open(w);
     asked.c = c;
     facts = facts_of(&asked, point);
     if (is_wanted(m, kt_watch_wants_entry(w, &facts))) {

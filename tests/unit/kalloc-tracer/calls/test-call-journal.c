@@ -153,13 +153,14 @@ static unsigned lines(const char *text)
     return n;
 }
 
-static void add_under_way(KtTracer *t, uint64_t us)
+static void add_under_way(KtTracer *t, uint64_t us, bool undecided)
 {
     KtOpenCalls *calls =
         kt_call_records_calls(kt_tracer_calls(t)->records);
     KtOpenCall *c = kt_open_calls_get(calls, 0);
 
     c->sp = 0x1000;
+    c->undecided = undecided;
     c->site = 0x2000;
     c->call = call_at(t, us, 0);
     c->call.took_ns = c->call.result = 0;
@@ -179,7 +180,7 @@ static void test_same(void)
     put_samples(t);
     kt_calls_save(t);
     kt_calls_save(t);       /* nothing is new */
-    add_under_way(t, 95);
+    add_under_way(t, 95, false);
     put_samples(t);
     kt_calls_save(t);
     want = text_of(t);
@@ -188,6 +189,23 @@ static void test_same(void)
     r = read_all(path);
     got = text_of(kt_replay_tracer(r));
     g_assert_cmpstr(got, ==, want);
+    remove_path(path);
+}
+
+/* Whether a condition on the result wants the call is unknown. */
+static void test_undecided(void)
+{
+    char *path = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    g_autofree char *before = NULL, *with = NULL;
+
+    watch(t);
+    put_samples(t);
+    before = text_of(t);
+    add_under_way(t, 95, true);
+    with = text_of(t);
+    g_assert_cmpstr(with, ==, before);
+    kt_tracer_free(t);
     remove_path(path);
 }
 
@@ -318,7 +336,7 @@ static void test_damaged(void)
 
     watch(t);
     put_samples(t);
-    add_under_way(t, 60);
+    add_under_way(t, 60, false);
     bytes = frame(t);
     g_assert_true(read_bytes(bytes->data, bytes->len));
     for (unsigned len = 0; len < bytes->len; len++) {
@@ -335,6 +353,7 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/call-journal/same", test_same },
+        { "/call-journal/undecided", test_undecided },
         { "/call-journal/until", test_until },
         { "/call-journal/cleared", test_cleared },
         { "/call-journal/reset", test_reset },

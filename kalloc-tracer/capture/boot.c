@@ -66,6 +66,14 @@ void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot)
     }
 }
 
+/* Read memory through a pointer that may have a tag. */
+static const void *view_of_tagged(uint64_t va, size_t *avail)
+{
+    bool kernel = (va >> 52 & 0xf) == 0xf;
+
+    return qemu_plugin_vaddr_to_host(kernel ? va | 0xffull << 56 : va, avail);
+}
+
 KtBoot *kt_capture_new_boot(KtCapture *c)
 {
     GsKernel *k = c->shared.kernel;
@@ -74,7 +82,8 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
 
     kt_capture_choose_types(c, k);
     boot->guest = kt_guest_new(k, c->shared.tracer,
-                               qemu_plugin_vaddr_to_host);
+                               gs_kernel_tags_pointers(k) ?
+                                   view_of_tagged : qemu_plugin_vaddr_to_host);
     if (c->shared.profile) {
         kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
     }
@@ -101,13 +110,22 @@ static void say(const char *line)
 }
 
 /* A kernel whose symbols are only exports has allocators that are not hooked,
- * for example those of task stacks. */
-static void say_symbols_are_few(KtCapture *c, const GsKernel *k)
+ * for example those of task stacks. If pointers have tags, an allocation and
+ * its free can name different addresses. */
+static void say_if_blind(KtCapture *c, const GsKernel *k)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .flags = KT_EVF_BLIND };
+    bool tags = gs_kernel_tags_pointers(k);
 
-    if (!gs_kernel_has_all_symbols(k)) {
+    if (tags || !gs_kernel_has_all_symbols(k)) {
         kt_tracer_push(c->shared.tracer, 0, &gap);
+    }
+    if (tags) {
+        say("this kernel keeps tags in its pointers (KASAN_SW_TAGS or "
+            "KASAN_HW_TAGS): no error is certain; errors need a kernel "
+            "without them");
+    }
+    if (!gs_kernel_has_all_symbols(k)) {
         say("this kernel has no symbol table (CONFIG_KALLSYMS), only exported "
             "symbols: not every allocator is hooked, no error is certain; "
             "give kernel=FILE (its vmlinux or System.map)");
@@ -130,7 +148,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
         gs_kernel_set_slide(k, slide);
         kt_capture_set_kernel(c, k);
         kt_tracer_set_complete(c->shared.tracer, complete);
-        say_symbols_are_few(c, k);
+        say_if_blind(c, k);
         kt_capture_publish(c, kt_capture_new_boot(c));
         kt_record_log_found(c->boot);
         qemu_plugin_request_flush();

@@ -495,6 +495,10 @@ void kt_roots_find(KtLiveSet *w)
 {
     uint32_t size;
 
+    if (gs_kernel_tags_pointers(w->plan->kernel)) {
+        kt_live_set_add_missing(w, g_strdup("pointers of this kernel have tags "
+                                            "(KASAN)"));
+    }
     w->stack_size = gs_kernel_type_size(w->plan->kernel, "thread_union",
                                         &size) && size >= 4096 &&
                     size <= THREAD_SIZE_MAX ? size : THREAD_SIZE;

@@ -102,10 +102,10 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
                                "kept (error.dropped)", dropped);
     }
     if (stats->blind) {
-        add_reason(text, "the kernel's symbols are only those that it exports "
-                   "(no CONFIG_KALLSYMS), so not every allocator is hooked "
-                   "and no error is certain: give kernel=FILE (its vmlinux or "
-                   "System.map)");
+        add_reason(text, "no error is certain, because the kernel's symbols "
+                   "are only those that it exports (no CONFIG_KALLSYMS; give "
+                   "kernel=FILE, its vmlinux or System.map), or its pointers "
+                   "have tags (KASAN_SW_TAGS, KASAN_HW_TAGS)");
     } else if (!stats->complete) {
         add_reason(text, out->ctx->kernel_found ?
                    "tracing began late, so frees of unknown addresses are not "

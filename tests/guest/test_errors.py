@@ -283,7 +283,8 @@ def run_cases_in_one(tap, args, share, folder):
 
 
 def run_few_symbols(tap, args, share, folder):
-    """Run the cases in kernels that have no symbols but their exports."""
+    """Run the cases in kernels that have no symbols but their exports, or whose
+    pointers have tags."""
     for kernel in share:
         loaded = LoadedGuest(kernel, share[kernel], folder)
         with loaded.guest:
@@ -319,7 +320,8 @@ def test_cases(tap, args):
             run_without(tap, args, share, tmp)
             return
         few = {k: share.pop(k) for k in list(share)
-               if not oracle.has_option(k, 'KALLSYMS')}
+               if not oracle.has_option(k, 'KALLSYMS') or
+               oracle.has_option(k, 'KASAN_SW_TAGS')}
         run_few_symbols(tap, args, few, tmp)
         if args.short:
             run_cases_in_one(tap, args, share, tmp)

@@ -15,18 +15,16 @@ usage: test_oracle_state.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
 import json
 import os
-import re
 import tempfile
 from collections import Counter, namedtuple
 
 from lib import ftrace, gmem, ksyms, oracle, programs
 from lib.btf import Btf
+from lib.slabs import group_of, kmalloc_group, read_slabs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 
 READER = 'ka-slabinfo'     # the name of ka_slabs.c while it reads
-# objsize: without the red zone before the object
-Slab = namedtuple('Slab', 'active objsize held link')
 Window = namedtuple('Window', 'low high')
 # slub_debug: consistency checks, red zones, poison, and who allocated; they
 # change the layout of a slot in different ways. '' is without.
@@ -42,42 +40,7 @@ CACHE_OF = {'task_struct': ['task_struct'], 'mm_struct': ['mm_struct'],
             'sighand_struct': ['sighand_cache']}
 
 
-# --- the kernel's side -------------------------------------------------------
-
-def read_slabs(files):
-    """Return {cache: Slab} from /proc/slabinfo (format 2.1) and sysfs."""
-    links, slabs = {}, {}
-    for line in files['slabs'].decode().splitlines():
-        name, link, *numbers = line.split()
-        before, after, sheaves, pad = map(int, numbers)
-        links[name] = link, max(before, after), sheaves, pad
-    for line in files['slabinfo'].decode().splitlines():
-        words = line.split()
-        if len(words) >= 6 and words[1].isdigit():
-            link, held, sheaves, pad = links[words[0]]
-            each = int(words[4])
-            slabs[words[0]] = Slab(int(words[1]), int(words[3]) - pad,
-                                   max(held, 0) * each + sheaves, link)
-    return slabs, {name: row[0] for name, row in links.items()}
-
-
 # --- ours --------------------------------------------------------------------
-
-def group_of(layer, cache, actual):
-    """Return the name of the group in which a block is counted. For a kmalloc
-    block the tracer knows the size, but not always which of the caches of
-    that size it is from."""
-    if layer == 'kmalloc':
-        return f'kmalloc of {actual}'
-    return cache
-
-
-def kmalloc_group(name, slab):
-    """Return the same name for a cache of /proc/slabinfo."""
-    if re.match(r'(dma-|cg-|rcl-)?kmalloc-', name):
-        return f'kmalloc of {slab.objsize}'
-    return name
-
 
 def replay(events):
     """Count live blocks from the events: return ({group: Window}, {group: n at

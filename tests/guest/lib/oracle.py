@@ -3,7 +3,7 @@
 with the tracer's journal. tests/guest/README.md describes the matching.
 """
 
-import bisect
+import glob
 import hashlib
 import os
 import re
@@ -20,6 +20,7 @@ from scripts.lib.prepared import ROOT, cache_folder, kernel_arch, kernel_file
 from . import ftrace, journal, ksyms
 
 INSIDE = os.path.join(ROOT, 'tests', 'guest', 'inside')
+BUILD = os.path.join(INSIDE, 'kmod', 'build.sh')
 CALL_WORDS = ',initcall:initcall_start,initcall:initcall_finish'
 # Before 6.1 functions with a node have separate events; later kernels warn that
 # these do not exist.
@@ -67,9 +68,27 @@ def build_tool(name, kernel):
 def build_modules(kernel):
     """Build the test modules for a prepared kernel; return their folder."""
     out = os.path.join(cache_folder('modules'), 'kmod-' + kernel)
-    subprocess.run([os.path.join(INSIDE, 'kmod', 'build.sh'),
-                    kernel_file(kernel, ''), out], check=True)
+    subprocess.run([BUILD, kernel_file(kernel, ''), out], check=True)
     return out
+
+
+def build_sample(kernel, path):
+    """Build a module of the kernel's own samples/ for a prepared kernel: PATH
+    is its source below the top of the kernel's. Return the path of the module,
+    None if no source of a kernel is in the cache: scripts/setup unpacks it
+    before it builds a kernel."""
+    found = sorted(glob.glob(os.path.join(cache_folder('kernel-sources'),
+                                          '*', path)))
+    if not found:
+        return None
+    name = os.path.basename(path)[:-len('.c')]
+    out = os.path.join(cache_folder('modules'), f'sample-{name}-{kernel}')
+    with tempfile.TemporaryDirectory(prefix='ka-sample.') as tmp:
+        shutil.copy(found[-1], tmp)
+        with open(os.path.join(tmp, 'Kbuild'), 'w', encoding='ascii') as f:
+            f.write(f'obj-m := {name}.o\n')
+        subprocess.run([BUILD, kernel_file(kernel, ''), out, tmp], check=True)
+    return os.path.join(out, name + '.ko')
 
 
 def add_drivers(share, kernel, *names):
@@ -83,7 +102,7 @@ def add_drivers(share, kernel, *names):
     folder = os.path.join(share, 'modules')
     os.makedirs(folder)
     for i, (name, data) in enumerate(wanted):
-        with open(os.path.join(folder, f'{i:02}-{name}.ko'), 'wb') as f:
+        with open(os.path.join(folder, f'{i:03}-{name}.ko'), 'wb') as f:
             f.write(data)
 
 
@@ -284,36 +303,20 @@ class Matching:
         once.reverse()
         return once
 
-    def _first(self, guest, traced):
+    @staticmethod
+    def _first(guest, traced):
         """Return the index of our event where the guest's trace begins. At
         that time one CPU runs, with interrupts off, so both sides have the
         same order."""
-        first = self._find_run(guest[:RUN], traced)
-        assert first is not None, "the beginning of the guest's trace is " \
-            'not in the journal'
-        return first
-
-    @staticmethod
-    def _find_run(events, traced):
-        """Return the index in TRACED where EVENTS are in a row, or None."""
-        head = [(e.name, e.va) for e in events]
+        head = [(e.name, e.va) for e in guest[:RUN]]
         for i in range(len(traced) - len(head) + 1):
             point, event = traced[i]
             if (point, event.va) == head[0] and all(
                     (p, e.va) == h
                     for (p, e), h in zip(traced[i:i + len(head)], head)):
                 return i
-        return None
-
-    def _resumed(self, guest, traced):
-        """Return the index of our event where the guest's trace goes on after
-        it was switched off and on. Other CPUs are not running yet. Return 0 if
-        that place is not found: then only the order at each address says which
-        of our events are older."""
-        if self.switching is None:
-            return 0
-        after = [e for e in guest if e.ts > self.switching[1]][:RUN]
-        return len(after) == RUN and self._find_run(after, traced) or 0
+        raise AssertionError("the beginning of the guest's trace is not in "
+                             'the journal')
 
     def _match(self, guest, traced):
         by_va = defaultdict(list)
@@ -321,14 +324,9 @@ class Matching:
             by_va[event.va].append((point, event, i))
         at = Counter()
         when = [None] * len(traced)
-        resumed = self._resumed(guest, traced)
         for event in guest:
             rows = by_va.get(event.va, ())
-            start = at[event.va]
-            if resumed and event.ts > self.switching[1]:
-                start = max(start, bisect.bisect_left(rows, resumed,
-                                                      key=lambda r: r[2]))
-            i = self._row_of(event, rows, start)
+            i = self._row_of(event, rows, at[event.va])
             if i is None:
                 self.missing.append(event)
                 continue

@@ -1,17 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Build the test modules of this folder for a prepared kernel, against its
-# headers. Does nothing when they are up to date.
+# Build the test modules of this folder, or others, for a prepared kernel,
+# against its headers. Does nothing when they are up to date.
 # Exit codes: 0 built, 1 the build failed, 2 usage, 77 no headers or compiler.
 set -eu
 
 usage() {
     cat <<'EOF'
-usage: build.sh KERNELDIR OUTDIR
+usage: build.sh KERNELDIR OUTDIR [SOURCES]
   KERNELDIR  a kernel that scripts/setup prepared: its files "release" and
              "headers/usr/src/linux-headers-RELEASE" are used
   OUTDIR     where the modules (*.ko) go
+  SOURCES    a folder with the sources and a Kbuild, instead of this one
 EOF
 }
 
@@ -26,9 +27,9 @@ case "${1:-}" in
     exit 0
     ;;
 esac
-[ $# -eq 2 ] || { usage >&2; exit 2; }
+[ $# -eq 2 ] || [ $# -eq 3 ] || { usage >&2; exit 2; }
 
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "${3:-$(dirname "$0")}" && pwd)
 release=$(cat "$1/release") || fail "$1 is not a prepared kernel" 2
 headers=$(cd "$1" && pwd -P)/headers/usr/src/linux-headers-$release
 [ -f "$headers/Makefile" ] || fail "no headers in $headers" 77

@@ -7,7 +7,7 @@
  *   ka_cache: object=ADDRESS
  *
  * What is written to the parameter "more" says how many objects more it
- * allocates. All goes when it is unloaded.
+ * allocates. All goes when it is unloaded, except the cache if "keep" is set.
  */
 #include "ka_kmod.h"
 
@@ -15,6 +15,9 @@
 
 static unsigned int size = 128;
 module_param(size, uint, 0444);
+
+static bool keep;
+module_param(keep, bool, 0444);
 
 static struct kmem_cache *cache;
 static void *objects[OBJECTS];
@@ -61,7 +64,9 @@ static void __exit ka_cache_exit(void)
     while (n) {
         kmem_cache_free(cache, objects[--n]);
     }
-    kmem_cache_destroy(cache);
+    if (!keep) {
+        kmem_cache_destroy(cache);
+    }
 }
 
 module_init(ka_cache_init);

@@ -3,7 +3,8 @@
  * ka_lost: objects that are all lost once the module is unloaded. Their
  * addresses stay in memory that was given back: per-CPU blocks that were freed,
  * of the first chunk and of later ones, and the module's variables. Lost
- * per-CPU blocks hold some of them. Pages are lost, too. Each is printed:
+ * per-CPU blocks hold some of them. Pages are lost, too, and a block that the
+ * kernel refused to free. Each is printed:
  *
  *   ka_lost: KIND=ADDRESS
  */
@@ -30,7 +31,9 @@ static unsigned int size = 0x500;
 
 static void *lost(const char *kind, void *p)
 {
-    pr_info("ka_lost: %s=%px\n", kind, p);
+    if (kind) {
+        pr_info("ka_lost: %s=%px\n", kind, p);
+    }
     return p;
 }
 
@@ -47,9 +50,7 @@ static void __percpu *make_percpu(const char *kind, size_t bytes)
 {
     void __percpu *p = __alloc_percpu(bytes, 8);
 
-    if (kind) {
-        lost(kind, (void __force *)p);
-    }
+    lost(kind, (void __force *)p);
     return p;
 }
 
@@ -108,6 +109,16 @@ static void lose_by_variables(void)
     }
 }
 
+/* vfree() refuses both blocks; then one is freed as it should be. */
+static void lose_refused(void)
+{
+    void *freed = make(NULL), *kept = make("refused");
+
+    vfree(freed);
+    kfree(freed);
+    vfree(kept);
+}
+
 static void lose_pages(void)
 {
     int i;
@@ -123,6 +134,7 @@ static int __init ka_lost_init(void)
     lose_pages();
     lose_by_percpu();
     lose_by_variables();
+    lose_refused();
     return 0;
 }
 

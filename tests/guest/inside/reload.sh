@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Workload of test_unloaded.py: three rounds, in which the last of
+# /share/modules is loaded and unloaded $1 times; write the kernel's count of
+# objects before, between and after them. The first loads fill what the kernel
+# keeps.
+again() {
+    rounds=$1
+    while [ "$rounds" -gt 0 ]; do
+        insmod "$last" && rmmod "$name" || exit 1
+        rounds=$((rounds - 1))
+    done
+    sleep 1
+}
+
+for module in /share/modules/*.ko; do
+    insmod "$module"
+    last=$module
+done
+name=${last##*/*-}
+name=${name%.ko}
+rmmod "$name" || exit 1
+again 4
+for round in 0 1 2 3; do
+    mkdir -p "/share/out/$round"
+    [ "$round" = 0 ] || again "$1"
+    /share/ka-slabs "/share/out/$round" || exit 1
+done

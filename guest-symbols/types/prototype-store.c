@@ -106,7 +106,7 @@ static void copy_type(Copy *c, const Todo *todo)
     shape = &shapes[t.kind];
     pointed = todo->pointed || t.kind == GS_BTF_PTR;
     word = shape->refers ? new_id(c, t.word, pointed) : t.word;
-    n = shape->fixed + shape->each * t.vlen;
+    n = t.more ? shape->fixed + shape->each * t.vlen : 0;
     more = g_new(uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
         more[i] = copy_word(c, &t, i, pointed);

@@ -54,6 +54,10 @@ OTHERS = {'wrong-size'}
 TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
                    r'alloc=(\S+)')
 # How ka says that it does not know all blocks, or all allocators.
+# A quarantine keeps freed objects from the freelist that an overlap is made
+# with. With tags a freed object cannot be read or freed by its old pointer.
+KASAN_KEEPS = {'KASAN_GENERIC': ['overlap'],
+               'KASAN_SW_TAGS': ['overlap', 'invalid-free-slab']}
 LATE = 'frees of unknown addresses are not checked'
 EXPORTS = 'no error is certain'
 GAPS = 'events were not recorded (gaps'
@@ -228,12 +232,13 @@ def clean(kernel, smp, size, without=None):
 
 
 def cases_of(kernel, args):
-    """Return the cases of a kernel. pages=on hooks nothing without types. KASAN
-    keeps freed objects from the freelists that an overlap is made with."""
+    """Return the cases of a kernel. pages=on hooks nothing without types, and
+    KASAN keeps the module from making some."""
     types = oracle.has_types(kernel)
-    keeps = oracle.has_option(kernel, 'KASAN_GENERIC')
+    kept = [case for option, cases in KASAN_KEEPS.items()
+            if oracle.has_option(kernel, option) for case in cases]
     return [c for c in args.case if (types or c not in PAGE_CASES) and
-            (c != 'overlap' or not keeps)]
+            c not in kept]
 
 
 def is_in_doubt(case, errors, guest):

@@ -191,6 +191,21 @@ typedef bool (*KtCallFn)(const KtCallView *view, void *opaque);
  * without a lock.
  */
 void kt_query_calls(KtTracer *t, KtCallFn fn, void *opaque);
+/**
+ * kt_query_calls_after() - Call @fn for the calls that have returned since the
+ * last time, some at once, in the order of their entries
+ * @seq: (in, out) @n numbers, one for each vCPU: where to go on; 0: at the
+ *       first call
+ * @more: (out) there are more, so call again
+ *
+ * If @more is false, all calls were read that had returned before. Any thread,
+ * as kt_query_calls().
+ *
+ * Returns: how many from @seq on were replaced by newer ones before they were
+ * read. Calls that were dropped otherwise are not counted.
+ */
+uint64_t kt_query_calls_after(KtTracer *t, uint64_t *seq, unsigned n,
+                              bool *more, KtCallFn fn, void *opaque);
 /** kt_call_point_name() - Return the names of a point of this boot; false if
  *  there is none. */
 bool kt_call_point_name(KtTracer *t, KtPointId id, KtPointName *out);

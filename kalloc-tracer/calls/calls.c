@@ -6,6 +6,8 @@
 
 #include "kalloc-tracer/tracer/tracer.h"
 
+#define AFTER_BYTES (1u << 20)  /* of records, in one kt_query_calls_after() */
+
 static void *calls_new(KtBudget *budget)
 {
     KtCalls *c = g_new0(KtCalls, 1);
@@ -255,6 +257,36 @@ uint64_t kt_calls_last_ns(KtTracer *t)
 void kt_query_calls(KtTracer *t, KtCallFn fn, void *opaque)
 {
     kt_call_records_foreach(kt_tracer_calls(t)->records, fn, opaque);
+}
+
+/* Read from one ring until @bytes has @limit bytes. Return true if there are
+ * more. */
+static bool read_some(KtCallRecords *r, unsigned ring, uint64_t *seq,
+                      GByteArray *bytes, uint64_t limit, uint64_t *lost)
+{
+    bool more = true;
+
+    while (more && bytes->len < limit) {
+        more = kt_call_records_read(r, ring, seq, UINT64_MAX, bytes, lost);
+    }
+    return more;
+}
+
+uint64_t kt_query_calls_after(KtTracer *t, uint64_t *seq, unsigned n,
+                              bool *more, KtCallFn fn, void *opaque)
+{
+    KtCallRecords *r = kt_tracer_calls(t)->records;
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    unsigned rings = MIN(n, kt_call_records_rings(r));
+    uint64_t lost = 0;
+
+    *more = false;
+    for (unsigned i = 0; i < rings; i++) {
+        *more |= read_some(r, i, &seq[i], bytes,
+                           bytes->len + AFTER_BYTES / rings, &lost);
+    }
+    kt_call_records_each(bytes, fn, opaque);
+    return lost;
 }
 
 bool kt_call_point_name(KtTracer *t, KtPointId id, KtPointName *out)

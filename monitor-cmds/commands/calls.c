@@ -29,13 +29,18 @@ static bool is_live(const McOut *out, GError **errp)
  * @bytes: (owned) copies of the records, one after another
  * @at: (owned) position of each in @bytes
  * @left: calls that match and are beyond the limit
+ * @limit: as -n says
+ * @ended: ends of sessions, also those that do not match
+ * @more: calls that returned are left for the next --after
  */
 typedef struct Listing {
     McOut *out;
     const McArgs *args;
     GByteArray *bytes;
     GArray *at;
-    uint64_t left;
+    uint64_t left, limit;
+    unsigned ended;
+    bool more;
 } Listing;
 
 static bool passes_module(const McArgs *args, const McOut *out,
@@ -91,10 +96,11 @@ static bool add_call(const KtCallView *v, void *opaque)
     Listing *l = opaque;
     guint at = l->bytes->len;
 
+    l->ended += !!(v->call->flags & KT_CALL_END);
     if (!passes(l, v->call)) {
         return true;
     }
-    if (l->at->len >= l->args->limit) {
+    if (l->at->len >= l->limit) {
         l->left++;
         return true;
     }
@@ -176,17 +182,103 @@ static void print_listing(Listing *l)
     }
 }
 
+/* ---- ka calls --after ---------------------------------------------------- */
+
+/* Read "12.40", a number for each vCPU, or "0". */
+static bool parse_place(const char *text, uint64_t *seq, unsigned n,
+                        GError **errp)
+{
+    g_auto(GStrv) words = g_strsplit(text, ".", -1);
+    unsigned len = g_strv_length(words);
+
+    if (len != n && strcmp(text, "0")) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--after %s: expected 0, or the place of the last answer, "
+                    "which has %u numbers", text, n);
+        return false;
+    }
+    for (unsigned i = 0; i < MIN(len, n); i++) {
+        if (!mc_parse_decimal(words[i], "", &seq[i], errp)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void print_next(const Listing *l, const uint64_t *seq, unsigned n,
+                       uint64_t lost)
+{
+    g_autoptr(GString) place = g_string_new(NULL);
+    g_autofree char *text = NULL;
+
+    for (unsigned i = 0; i < n; i++) {
+        g_string_append_printf(place, "%s%" PRIu64, i ? "." : "", seq[i]);
+    }
+    text = g_strdup_printf("-- next %s more %u ended %u overwritten %" PRIu64,
+                           place->str, l->more, l->ended, lost);
+    const McStat figures[] = {
+        { .key = "next", .s = place->str }, { .key = "more", .u = l->more },
+        { .key = "ended", .u = l->ended }, { .key = "overwritten", .u = lost },
+    };
+    l->out->format->sum(l->out, MC_OBJ_CALLS_NEXT, figures,
+                        G_N_ELEMENTS(figures), text);
+}
+
+static void print_part(Listing *l, unsigned n_cpus, bool goes_on)
+{
+    g_autoptr(GArray) rows = make_rows(l);
+    KtCallsStats stats;
+
+    kt_calls_stats(l->out->ctx->tracer, &stats);
+    if (l->args->form == MC_FORM_FTRACE) {
+        mc_calls_as_ftrace(l->out, &(McCallList) {
+            rows, stats.recorded, n_cpus, goes_on });
+    } else {
+        print_lines(l->out, rows, 0);
+    }
+}
+
+static bool list_after(Listing *l, GError **errp)
+{
+    KtTracer *t = l->out->ctx->tracer;
+    g_autofree uint64_t *seq = NULL;
+    KtCallsStats stats;
+    uint64_t lost;
+
+    if (l->args->form == MC_FORM_CHROME || mc_given(l->args, MC_OPT_LIMIT)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    mc_given(l->args, MC_OPT_LIMIT) ?
+                    "ka calls --after has no limit; omit -n" :
+                    "--format chrome is one array; omit --after");
+        return false;
+    }
+    kt_calls_stats(t, &stats);
+    seq = g_new0(uint64_t, stats.n_cpus);
+    if (!parse_place(l->args->place, seq, stats.n_cpus, errp)) {
+        return false;
+    }
+    l->limit = UINT64_MAX;
+    lost = kt_query_calls_after(t, seq, stats.n_cpus, &l->more, add_call, l);
+    print_part(l, stats.n_cpus, strcmp(l->args->place, "0"));
+    print_next(l, seq, stats.n_cpus, lost);
+    return true;
+}
+
 bool mc_cmd_calls(McOut *out, const McArgs *args, GError **errp)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_autoptr(GArray) at = g_array_new(false, false, sizeof(guint));
-    Listing l = { .out = out, .args = args, .bytes = bytes, .at = at };
+    Listing l = { .out = out, .args = args, .bytes = bytes, .at = at,
+                  .limit = args->limit };
 
     if (args->form != MC_FORM_TEXT && mc_given(args, MC_OPT_JSON)) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
                     "-j prints the form text; omit --format %s",
                     mc_form_name(args->form));
         return false;
+    }
+    if (mc_given(args, MC_OPT_AFTER)) {
+        return list_after(&l, errp);
     }
     kt_query_calls(out->ctx->tracer, add_call, &l);
     print_listing(&l);

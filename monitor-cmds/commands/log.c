@@ -245,6 +245,11 @@ bool mc_cmd_log(McOut *out, const McArgs *args, GError **errp)
                     "\"--format ftrace\" has no JSON form; omit -j");
         return false;
     }
+    if (args->place && strchr(args->place, '.')) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--after %s: a line has one number", args->place);
+        return false;
+    }
     if (mc_given(args, MC_OPT_AFTER)) {
         list_after(&l);
     } else {

@@ -123,7 +123,9 @@ void mc_calls_as_ftrace(McOut *o, const McCallList *list)
 {
     g_autoptr(GArray) lines = make_lines(list);
 
-    put_head(o, list);
+    if (!list->goes_on) {
+        put_head(o, list);
+    }
     for (unsigned i = 0; i < lines->len && !o->closed; i++) {
         const Line *line = &g_array_index(lines, Line, i);
 

@@ -10,11 +10,13 @@
 
 /** struct McCallList - the calls of a listing, in the order of their entries.
  *  @rows: of McCallRow. @written: records that were made, also those that are
- *  not kept. @n_cpus: vCPUs */
+ *  not kept. @n_cpus: vCPUs. @goes_on: a part behind the first, without
+ *  head */
 typedef struct McCallList {
     const GArray *rows;
     uint64_t written;
     unsigned n_cpus;
+    bool goes_on;
 } McCallList;
 
 /** mc_calls_as_ftrace() - print each entry and each return as a line, by

@@ -43,7 +43,7 @@ typedef enum McForm {
  * @kmemleak: --format kmemleak
  * @level: value of --level; 7, all levels, without it
  * @module: (owned, nullable) value of --module, a pattern
- * @after: value of --after
+ * @after: value of --after, @place: (owned, nullable) its text
  * @condition, @function: (owned, nullable) values of --if and --func
  * @longer_us: value of --longer
  * @value: (owned, nullable) value of --return
@@ -73,6 +73,7 @@ typedef struct McArgs {
     unsigned level;
     char *module;
     uint64_t after;
+    char *place;
     char *condition, *function;
     uint64_t longer_us;
     char *value;

@@ -133,7 +133,10 @@ bool mc_set_module(McArgs *args, const char *value, GError **errp)
 
 bool mc_set_after(McArgs *args, const char *value, GError **errp)
 {
-    return mc_parse_decimal(value, "", &args->after, errp);
+    g_free(args->place);
+    args->place = g_strdup(value);
+    return strchr(value, '.') ||
+           mc_parse_decimal(value, "", &args->after, errp);
 }
 
 /* ---- calls --------------------------------------------------------------- */

@@ -13,9 +13,15 @@
 static const char usage[] =
     "usage: ka -f FILE [--at US] [COMMAND...]   query a journal file\n"
     "       ka -q SOCKET [COMMAND...]           query a running VM by QMP\n"
-    "       ka -q SOCKET log --follow [-o FILE] [OPTION...]\n"
-    "                                           copy the guest's log, until\n"
-    "                                           the VM ends\n"
+    "       ka -q SOCKET log|calls --follow [-o FILE] [-p PROGRAM]...\n"
+    "                               [--session] [OPTION...]\n"
+    "                                           copy the guest's log, or the\n"
+    "                                           calls of watched functions,\n"
+    "                                           to FILE, into PROGRAMs, or\n"
+    "                                           to stdout, until the VM\n"
+    "                                           ends, a signal comes or\n"
+    "                                           (--session) the session of\n"
+    "                                           a module ends\n"
     "       ka -f FILE --cells                  all events, for programs\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
@@ -23,9 +29,9 @@ static const char usage[] =
     "  COMMAND    as in the monitor, without the leading ka; ka -f FILE help\n"
     "             lists the commands. Without a command: the run-down, and\n"
     "             what the file contains\n"
-    "Exit status: 0 answered, 1 bad command line, 2 nothing was answered. If\n"
-    "the file is damaged or was never closed, the readable part answers, and\n"
-    "stderr says what is missing.\n";
+    "Exit status: 0 answered, 1 bad command line, 2 nothing was answered, or\n"
+    "a PROGRAM failed. If the file is damaged or was never closed, the\n"
+    "readable part answers, and stderr says what is missing.\n";
 
 typedef struct Options {
     const char *file;
@@ -108,44 +114,68 @@ static char *join_words(char **words)
     return g_string_free(line, FALSE);
 }
 
-/* Is it "log --follow"? If so, remove --follow and -o FILE from the words.
- * Returns: false if the command is another, or after an error: *@rc is set. */
-static bool is_follow(char **word, const char **path, int *rc)
+/* Options of --follow. @on: it was given; @any: another one was */
+typedef struct Follow {
+    KaFollow what;
+    bool on, any;
+} Follow;
+
+/* Parse a word that belongs to --follow, and its value @next. Return how many
+ * words these are, 0: the word is the command's. */
+static unsigned parse_follow(Follow *f, char *word, char *next)
+{
+    bool has_value = next && (!strcmp(word, "-o") || !strcmp(word, "-p"));
+
+    if (!strcmp(word, "--follow")) {
+        f->on = true;
+    } else if (!strcmp(word, "--session")) {
+        f->any = f->what.session = true;
+    } else if (has_value && word[1] == 'o') {
+        f->any = true;
+        f->what.path = next;
+    } else if (has_value) {
+        f->any = true;
+        g_ptr_array_add(f->what.programs, next);
+    } else {
+        return 0;
+    }
+    return has_value ? 2 : 1;
+}
+
+/* Remove the options of --follow from the words. */
+static void take_follow(Follow *f, char **word)
 {
     char **to = word;
-    bool follow = false;
 
-    if (g_strcmp0(*word, "log")) {
-        return false;
-    }
-    for (char **from = word; *from; from++) {
-        if (!strcmp(*from, "--follow")) {
-            follow = true;
-        } else if (!strcmp(*from, "-o") && from[1]) {
-            *path = *++from;
-        } else {
+    f->what.is_calls = !g_strcmp0(*word, "calls");
+    for (char **from = word; *from;) {
+        unsigned n = parse_follow(f, from[0], from[1]);
+
+        if (!n) {
             *to++ = *from;
         }
+        from += n ? n : 1;
     }
     *to = NULL;
-    if (*path && !follow) {
-        *rc = fail("-o FILE needs log --follow", NULL);
-    }
-    return follow;
 }
 
 static int ask_vm(const Options *o, char **word)
 {
-    const char *path = NULL;
-    int rc = KA_ANSWERED;
-    bool follow = is_follow(word, &path, &rc);
-    g_autofree char *line = join_words(word);
+    g_autoptr(GPtrArray) programs = g_ptr_array_new();
+    Follow f = { .what.programs = programs };
+    g_autofree char *line = NULL;
 
-    if (rc != KA_ANSWERED) {
-        return rc;
+    if (!g_strcmp0(*word, "log") || !g_strcmp0(*word, "calls")) {
+        take_follow(&f, word);
     }
-    return follow ? ka_follow(o->socket, line, path) :
-                    ka_ask_vm(o->socket, line);
+    if (f.any && !f.on) {
+        return fail("-o, -p and --session need --follow", NULL);
+    }
+    if (f.what.session && !f.what.is_calls) {
+        return fail("--session is for calls --follow", NULL);
+    }
+    f.what.line = line = join_words(word);
+    return f.on ? ka_follow(o->socket, &f.what) : ka_ask_vm(o->socket, line);
 }
 
 int main(int argc, char **argv)

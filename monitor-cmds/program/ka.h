@@ -36,9 +36,23 @@ int ka_ask_vm(const char *path, const char *line);
 int ka_query_vm(const char *path, const char *line, bool quiet, char **answer);
 /** ka_vm_is_there() - return true if a process listens on the socket @path */
 bool ka_vm_is_there(const char *path);
-/** ka_follow() - copy the lines of the VM's command @line, which has --after,
- *  until the VM ends. @path: (nullable) the file; NULL: standard output */
-int ka_follow(const char *socket, const char *line, const char *path);
+/**
+ * struct KaFollow - what to copy, and where to; all borrowed
+ * @line: the VM's command, which has --after
+ * @path: (nullable) a file
+ * @programs: command lines of the shell that get a copy each; without these
+ *            and @path, standard output does
+ * @is_calls: it is ka calls, else ka log
+ * @session: end when the session of a module ends
+ */
+typedef struct KaFollow {
+    const char *line;
+    const char *path;
+    GPtrArray *programs;
+    bool is_calls, session;
+} KaFollow;
+/** ka_follow() - copy until the VM ends, or a signal (SIGINT, SIGTERM). */
+int ka_follow(const char *socket, const KaFollow *f);
 /** ka_client_of() - return a number for the client that is served on the unix
  *  socket @path, 0 if there is none or it is not known */
 uint64_t ka_client_of(const char *path);

@@ -129,6 +129,32 @@ def check_ftrace(text):
     assert events == one * 2, text
 
 
+class Follow:
+    """`ka calls --follow` until the end of a session, to a file and into a
+    program, on a QMP socket of its own."""
+
+    def __init__(self, folder):
+        self.socket = os.path.join(folder, 'follow.sock')
+        self.files = [os.path.join(folder, x) for x in ('copy', 'piped')]
+        self.program = None
+
+    def begin(self):
+        ka = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
+        self.program = subprocess.Popen(
+            [ka, '-q', self.socket, 'calls', '--follow', '-s', '--session',
+             '-o', self.files[0], '-p', f'cat >{self.files[1]}'],
+            stdin=subprocess.DEVNULL)
+
+    def end(self):
+        """Return what the copies have, once the program has ended."""
+        assert self.program.wait(timeout=120) == 0
+        texts = []
+        for path in self.files:
+            with open(path, encoding='ascii') as f:
+                texts.append(f.read())
+        return texts
+
+
 def check_journal(guest, path, live):
     """`ka -f` prints what the VM printed."""
     program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
@@ -145,14 +171,23 @@ def test(tap, kernel, smp, label, tmp):
     oracle.make_share(share, [], kernel, modules=True)
     calls = calls_of(os.path.join(share, MODULE + '.ko'))
     journal = os.path.join(tmp, f'journal-{kernel}-{smp}')
+    follow = Follow(share)
     with Guest(kernel=kernel, smp=smp, share=share, timeout=600, end='shell',
                journal=journal,
+               qemu=('-qmp', f'unix:{follow.socket},server=on,wait=off'),
                name=f'kedr-{kernel}-{smp}') as g:
         g.shell('true')     # the kernel is found
         answer = g.hmp_qmp('ka calls add @common_mm,@uaccess '
                            f'--module {MODULE} --stack')
         assert answer.startswith('request 1: '), answer
-        sections = [use(g), use(g)]
+        follow.begin()
+        sections = [use(g)]
+        with tap.test(f'{label}: a copy that follows ends with the session'):
+            want = g.hmp_qmp('ka calls -s -n 0').splitlines()
+            for text in follow.end():
+                got = text.splitlines()
+                assert sorted(got) == sorted(want), (got, want)
+        sections.append(use(g))
         rows = [json.loads(x) for x in
                 g.hmp_qmp('ka calls -j -s -n 0').splitlines()]
         print('# ' + answer)

@@ -9,6 +9,7 @@ usage: ka_program.py KA KA-JOURNAL
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -240,6 +241,199 @@ def nobody():
         assert got == (2, '', f'ka: {path}: {why}\n'), got
 
 
+# --- ka -q ... --follow ------------------------------------------------------
+
+def end_of(place, more=0, ended=0, overwritten=0):
+    return (f'-- next {place} more {more} ended {ended} '
+            f'overwritten {overwritten}\r\n')
+
+
+class Vm:
+    """A VM that answers one question after another, each on a connection of
+    its own, and ends then; or with the last answer again and again."""
+
+    def __init__(self, *texts, repeat=False):
+        self.texts, self.repeat, self.asked = texts, repeat, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(sock)
+        self.listener.listen(5)
+        self.listener.settimeout(0.2)
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def answer(self, text):
+        """Return false if the client only wanted to know if we are there."""
+        client, _ = self.listener.accept()
+        client.settimeout(60)
+        with client, client.makefile('rb') as lines_in, \
+                contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            greeting, capable, answer = talk(text)
+            client.sendall(greeting)
+            if lines_in.readline():
+                client.sendall(capable)
+                line = json.loads(lines_in.readline())
+                self.asked.append(line['arguments']['command-line'])
+                client.sendall(answer)
+                return True
+        return False
+
+    def run(self):
+        texts = list(self.texts)
+        while texts and not self.over.is_set():
+            with contextlib.suppress(TimeoutError):
+                if self.answer(texts[0]) and (len(texts) > 1 or
+                                              not self.repeat):
+                    del texts[0]
+        self.listener.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(sock)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def file_of(name):
+    """Return what a file of the work folder has, and remove the file."""
+    path = os.path.join(work, name)
+    with open(path, encoding='utf-8') as f:
+        text = f.read()
+    os.unlink(path)
+    return text
+
+
+def in_work(name):
+    return os.path.join(work, name)
+
+
+def wait_for_bytes(path, more_than):
+    for _ in range(600):
+        if os.path.exists(path) and os.path.getsize(path) > more_than:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f'{path} has no {more_than} bytes after 60 s')
+
+
+def follows_calls():
+    """To a file and into programs, from each place on, until the VM ends."""
+    with Vm('a\r\nb\r\n' + end_of('2.0', more=1), end_of('2.0'),
+            'c\r\n' + end_of('2.1')) as vm:
+        got = ka('-q', sock, 'calls', '--follow', '-s', '-o', in_work('o'),
+                 '-p', f'cat >{in_work("p")}', '-p', f'wc -l >{in_work("w")}')
+    assert got == (0, '', ''), got
+    assert vm.asked == ['ka calls -s --after ' + x
+                        for x in ('0', '2.0', '2.0')], vm.asked
+    assert file_of('o') == file_of('p') == 'a\nb\nc\n'
+    assert file_of('w').strip() == '3'
+
+
+def follows_json():
+    ends = [json.dumps({'type': 'calls_next', 'next': place, 'more': 0,
+                        'ended': 0, 'overwritten': 2},
+                       separators=(',', ':')) + '\r\n'
+            for place in ('4.5', '4.6')]
+    with Vm('{"call":1}\r\n' + ends[0], ends[1]) as vm:
+        got = ka('-q', sock, 'calls', '--follow', '-j')
+    assert got[:2] == (0, '{"call":1}\n'), got
+    assert got[2].startswith('ka: 4 calls were replaced '), got
+    assert vm.asked[1] == 'ka calls -j --after 4.5', vm.asked
+
+
+def follows_log():
+    """A whole answer is followed at once by the next question."""
+    with Vm('1\r\n-- next 5000\r\n', '2\r\n-- next 5001\r\n') as vm:
+        got = ka('-q', sock, 'log', '--follow', '-p', f'cat >{in_work("p")}')
+    assert got == (0, '', ''), got
+    assert file_of('p') == '1\n2\n'
+    assert vm.asked == ['ka log --after 0 -n 5000',
+                        'ka log --after 5000 -n 5000'], vm.asked
+
+
+def says_what_is_missing():
+    with Vm('a\r\n' + end_of('9', overwritten=5),
+            end_of('12', overwritten=2)):
+        got = ka('-q', sock, 'calls', '--follow')
+    assert got == (0, 'a\n', 'ka: 7 calls were replaced by newer ones before '
+                   'they were read; a larger calls=SIZE keeps more\n'), got
+
+
+def ends_with_the_session():
+    """All calls of the session are there, whatever comes behind."""
+    with Vm('a\r\n' + end_of('9', more=1, ended=1), 'b\r\n' + end_of('10'),
+            'c\r\n' + end_of('11'), repeat=True) as vm:
+        got = ka('-q', sock, 'calls', '--follow', '--session')
+    assert got == (0, 'a\nb\n', ''), got
+    assert vm.asked == ['ka calls --after 0', 'ka calls --after 9'], vm.asked
+
+
+def ends_at_a_signal():
+    """What was read is in the file and in the program, to the last line."""
+    for number in signal.SIGINT, signal.SIGTERM:
+        line = 'x' * 100 + '\r\n'
+        with Vm(line * 5000 + end_of('9', overwritten=1), line + end_of('9'),
+                repeat=True), \
+                subprocess.Popen([KA, '-q', sock, 'calls', '--follow', '-o',
+                                  in_work('o'), '-p', f'cat >{in_work("p")}'],
+                                 stdin=subprocess.DEVNULL, text=True,
+                                 stderr=subprocess.PIPE) as proc:
+            wait_for_bytes(in_work('o'), 101 * 5000)
+            proc.send_signal(number)
+            _, err = proc.communicate(timeout=60)
+        assert proc.returncode == 0, err
+        assert err.startswith('ka: 1 calls were replaced '), err
+        copies = file_of('o'), file_of('p')
+        assert copies[0] == copies[1], [len(x) for x in copies]
+        found = copies[0].splitlines()
+        assert len(found) > 5000, len(found)
+        assert set(found) == {'x' * 100}
+
+
+def programs_that_end():
+    """One that reads no more ends for itself; a status is said."""
+    text = 'y' * 200000 + '\r\n'
+    answers = [text + end_of(i) for i in range(1, 6)]
+    with Vm(*answers):
+        got = ka('-q', sock, 'calls', '--follow', '-o', in_work('o'),
+                 '-p', 'exec <&-; exit 0', '-p', f'cat >{in_work("p")}',
+                 '-p', 'cat >/dev/null; exit 3', '-p', 'kill -9 $$')
+    assert file_of('o') == file_of('p') == text.replace('\r', '') * 5
+    assert (got[0], got[1]) == (2, ''), got
+    assert sorted(got[2].splitlines()) == [
+        'ka: program "cat >/dev/null; exit 3" ended with status 3',
+        'ka: program "exec <&-; exit 0" reads no more',
+        'ka: program "kill -9 $$" ended with signal 9',
+        'ka: program "kill -9 $$" reads no more'], got
+    with Vm(*answers, repeat=True):     # the only reader has gone
+        got = ka('-q', sock, 'calls', '--follow', '-p', 'exec <&-')
+    assert got == (0, '', 'ka: program "exec <&-" reads no more\n'), got
+
+
+def full_disk_of_a_copy():
+    with Vm('a\r\n' + end_of('1'), repeat=True):
+        got = ka('-q', sock, 'calls', '--follow', '-o', '/dev/full')
+    assert got == (2, '', 'ka: /dev/full: No space left on device\n'), got
+    got = ka('-q', sock, 'calls', '--follow', '-o', work)
+    assert got == (2, '', f'ka: {work}: Is a directory\n'), got
+
+
+def refused_copies():
+    for words, why in ((('calls', '-p', 'cat'), 'need --follow'),
+                       (('calls', '--session'), 'need --follow'),
+                       (('log', '--follow', '--session'), 'for calls')):
+        status, text, err = ka('-q', sock, *words)
+        assert (status, text, err.count('\n')) == (1, '', 1), err
+        assert why in err, err
+    with Vm('ka: no\r\n', repeat=True):
+        got = ka('-q', sock, 'calls', '--follow')
+    assert got == (1, 'ka: no\n', ''), got
+    got = ka('-q', sock, 'calls', '--follow')
+    assert got == (2, '', f'ka: {sock}: No such file or directory\n'), got
+
+
 # --- ka -f -------------------------------------------------------------------
 
 def listed(*words):
@@ -288,8 +482,10 @@ def full_disk():
 
 TESTS = (an_answer, events_in_between, bad_lines, given_up, refused_by_qmp,
          qemu_ends, no_qmp, garbage, strings, nobody, another_client,
-         taken_socket, slow_answer, events_at_a_time, refused_together,
-         full_disk)
+         taken_socket, slow_answer, follows_calls, follows_json, follows_log,
+         says_what_is_missing, ends_with_the_session, ends_at_a_signal,
+         programs_that_end, full_disk_of_a_copy, refused_copies,
+         events_at_a_time, refused_together, full_disk)
 
 
 def main():

@@ -49,6 +49,9 @@ static void copy_in(KtCallRing *r, const void *from, uint64_t len)
     uint64_t at = r->head % r->capacity;
     uint64_t first = MIN(len, r->capacity - at);
 
+    if (!len) {
+        return;                 /* @from may be NULL then */
+    }
     memcpy(r->bytes + at, from, first);
     memcpy(r->bytes, (const uint8_t *)from + first, len - first);
     r->head += len;

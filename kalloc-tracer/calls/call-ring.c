@@ -134,8 +134,9 @@ static uint64_t find(const KtCallRing *r, uint64_t seq)
     return pos;
 }
 
-/* Go to the oldest record if @seq was replaced. */
-static uint64_t begin_read(const KtCallRing *r, uint64_t seq, uint64_t *lost)
+/* Return the number of the first record to read: @seq, or the oldest record if
+ * @seq was overwritten. Add the number of overwritten records to @lost. */
+static uint64_t first_to_read(const KtCallRing *r, uint64_t seq, uint64_t *lost)
 {
     uint64_t oldest = r->seq - r->n, wanted = MAX(seq, r->cleared);
 
@@ -152,7 +153,7 @@ bool kt_call_ring_read(KtCallRing *r, uint64_t *seq, uint64_t max,
     bool more;
 
     kt_spin_lock(&r->lock);
-    *seq = begin_read(r, *seq, lost);
+    *seq = first_to_read(r, *seq, lost);
     from = find(r, *seq);
     while (from + len < r->head && len < KT_CALL_RING_COPY && max--) {
         len += bytes_at(r, from + len);

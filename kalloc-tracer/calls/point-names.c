@@ -14,7 +14,7 @@ typedef struct Name {
 
 struct KtPointNames {
     GHashTable *ids;            /* "name@address" -> id */
-    GArray *names;              /* of Name; the first is that of id 1 */
+    GArray *names;              /* of Name; index i has the point i + 1 */
     size_t defined;             /* bytes of packed prototypes of a journal */
 };
 

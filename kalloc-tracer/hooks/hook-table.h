@@ -137,9 +137,9 @@ static inline bool kt_role_is_witness(KtRole role)
  *  wrappers free pieces that they know of. */
 #define KT_HOOK_ORDER           (1 << 12)
 
-/** The function does the work of the row before it if the kernel lacks that
- *  row's function; else it is not hooked. It is call_rcu(), which has other
- *  callers too: only a call whose argument .ptr is an offset is an event. */
+/** Hook the function only if the kernel lacks the function of the previous row.
+ *  A call is an event only if argument .ptr is an offset in a block, less than
+ *  a page. For call_rcu(), whose .ptr is mostly a callback. */
 #define KT_HOOK_INSTEAD         (1 << 13)
 
 /** KT_NO_ARG - the function has no such argument. */

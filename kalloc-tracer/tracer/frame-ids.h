@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tasks and stacks inside frames of a journal that need no other frame: of log
- * lines, calls and faults.
+ * How journal frames of log lines and of calls store the task and the stack of
+ * a record. A number says which form follows:
  *
- *     task:  0: unknown; 1: that of the record before; 2: pid, comm follow
- *     stack: 0: unknown; 1: that of the record before; 2: why it ended, number
- *            of frames, frames as steps
+ *     task:  0: it is unknown
+ *            1: it is the task of the previous record
+ *            2: the pid and the name (comm) follow
+ *     stack: 0: it is unknown
+ *            1: it is the stack of the previous record
+ *            2: the reason why the walk ended, the number of frames, and the
+ *               frames follow; each frame is the difference from the last one
  *
  * Such frames do not use the journal's ids of tasks and stacks, because events
  * define these, and a frame may be written when no event is. Any thread.

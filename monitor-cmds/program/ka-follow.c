@@ -4,11 +4,12 @@
  * the guest's log, or the calls of watched functions, from a running VM until
  * the VM ends, or a signal comes.
  *
- * A monitor command has to end. So we ask again and again for what is new:
+ * A monitor command prints what there is and ends. So this program repeats the
+ * command, and each time asks for the records that came since the last time:
  *
  *     ka:   log --after 0      QEMU: lines 1 to 5000, "-- next 5000"
  *     ka:   log --after 5000   QEMU: lines 5001 to 5012, "-- next 5012"
- *     ka:   log --after 5012   QEMU: "-- next 5012"; then we wait a moment
+ *     ka:   log --after 5012   QEMU: "-- next 5012"; then ka waits 200 ms
  *
  * The place in the calls has a number for each vCPU, and says what happened:
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a fault rule can be about, in a made-up kernel: functions, sets of
- * functions, and what is refused with one line.
+ * A fault rule names a point, a function or a set of functions of a made-up
+ * kernel. A name that cannot be used is refused, and the message has one line.
  */
 #include <string.h>
 

@@ -3,6 +3,7 @@
 with the tracer's journal. tests/guest/README.md describes the matching.
 """
 
+import bisect
 import glob
 import hashlib
 import os
@@ -303,20 +304,36 @@ class Matching:
         once.reverse()
         return once
 
-    @staticmethod
-    def _first(guest, traced):
+    def _first(self, guest, traced):
         """Return the index of our event where the guest's trace begins. At
         that time one CPU runs, with interrupts off, so both sides have the
         same order."""
-        head = [(e.name, e.va) for e in guest[:RUN]]
+        first = self._find_run(guest[:RUN], traced)
+        assert first is not None, "the beginning of the guest's trace is " \
+            'not in the journal'
+        return first
+
+    @staticmethod
+    def _find_run(events, traced):
+        """Return the index in TRACED where EVENTS are in a row, or None."""
+        head = [(e.name, e.va) for e in events]
         for i in range(len(traced) - len(head) + 1):
             point, event = traced[i]
             if (point, event.va) == head[0] and all(
                     (p, e.va) == h
                     for (p, e), h in zip(traced[i:i + len(head)], head)):
                 return i
-        raise AssertionError("the beginning of the guest's trace is not in "
-                             'the journal')
+        return None
+
+    def _resumed(self, guest, traced):
+        """Return the index of our event where the guest's trace goes on after
+        it was switched off and on. Other CPUs are not running yet. Return 0 if
+        that place is not found: then only the order at each address says which
+        of our events are older."""
+        if self.switching is None:
+            return 0
+        after = [e for e in guest if e.ts > self.switching[1]][:RUN]
+        return len(after) == RUN and self._find_run(after, traced) or 0
 
     def _match(self, guest, traced):
         by_va = defaultdict(list)
@@ -324,9 +341,14 @@ class Matching:
             by_va[event.va].append((point, event, i))
         at = Counter()
         when = [None] * len(traced)
+        resumed = self._resumed(guest, traced)
         for event in guest:
             rows = by_va.get(event.va, ())
-            i = self._row_of(event, rows, at[event.va])
+            start = at[event.va]
+            if resumed and event.ts > self.switching[1]:
+                start = max(start, bisect.bisect_left(rows, resumed,
+                                                      key=lambda r: r[2]))
+            i = self._row_of(event, rows, start)
             if i is None:
                 self.missing.append(event)
                 continue

@@ -66,7 +66,7 @@ static bool read_stack(void *call, KtCallStack *out)
     return out->frames;
 }
 
-static bool read_task(void *call, KtFaultTask *out)
+static bool read_task(void *call, KtCallTask *out)
 {
     KtHookCall *own = complete(call);
     KtTaskAt at;
@@ -106,8 +106,11 @@ static KtAnswer read_irq(void *call)
 }
 
 static const KtFaultOps ops = {
-    .word = read_word, .stack = read_stack, .task = read_task,
-    .cache = read_cache, .read = read_memory, .us = read_us, .irq = read_irq,
+    .call = {
+        .word = read_word, .stack = read_stack, .task = read_task,
+        .read = read_memory, .irq = read_irq,
+    },
+    .cache = read_cache, .us = read_us,
 };
 
 /* ---- the return --------------------------------------------------------- */

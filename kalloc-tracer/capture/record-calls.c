@@ -113,8 +113,8 @@ static bool read_task(void *call, KtCallTask *out)
     kt_guest_find_task(a->m->boot->guest, kt_vcpu_reg(a->m->v, GS_REG_BASE),
                        &at);
     out->va = at.va;
-    return kt_tracer_task(a->m->c->tracer, a->c->call.task, &out->pid,
-                          out->comm);
+    out->id = a->c->call.task;
+    return kt_tracer_task(a->m->c->tracer, out->id, &out->pid, out->comm);
 }
 
 static bool read_memory(void *call, uint64_t va, void *buf, size_t len)

@@ -53,12 +53,23 @@ static bool read_task(void *opaque, uint64_t va, void *buf, size_t len)
     return v->ops->read(v->opaque, va, buf, len);
 }
 
-static bool is_child(KtCallValues *v, unsigned i, int64_t *out)
+KtTaskReader kt_call_task_reader(const KtCallValues *v)
 {
-    KtTaskReader reader = { &v->scope->layout->task, read_task, v };
-    KtAnswer child = kt_call_need_task(v) ?
-                         kt_task_filter_child(v->scope->tasks, i, &reader,
-                                              v->task.va) : KT_UNKNOWN;
+    return (KtTaskReader) { &v->scope->layout->task, read_task, (void *)v };
+}
+
+KtAnswer kt_call_is_child(KtCallValues *v, unsigned i)
+{
+    KtTaskReader reader = kt_call_task_reader(v);
+
+    return kt_call_need_task(v) ?
+               kt_task_filter_child(v->scope->tasks, i, &reader, v->task.va) :
+               KT_UNKNOWN;
+}
+
+static bool fetch_child(KtCallValues *v, unsigned i, int64_t *out)
+{
+    KtAnswer child = kt_call_is_child(v, i);
 
     *out = child == KT_YES;
     return child != KT_UNKNOWN;
@@ -75,7 +86,7 @@ static bool fetch_tgid(KtCallValues *v, int64_t *out)
     return known;
 }
 
-static bool find_module(const KtCallValues *v, uint64_t va, GsModule *out)
+bool kt_call_find_module(const KtCallValues *v, uint64_t va, GsModule *out)
 {
     const KtCallLayout *l = v->scope->layout;
 
@@ -95,7 +106,7 @@ static bool fetch_in_init(KtCallValues *v, int64_t *out)
         return false;
     }
     for (unsigned i = 0; i < v->stack.n; i++) {
-        if (find_module(v, v->stack.frames[i], &module)) {
+        if (kt_call_find_module(v, v->stack.frames[i], &module)) {
             bool known = v->ops->read(v->opaque, module.va + at, &state,
                                       sizeof(state));
 
@@ -108,19 +119,25 @@ static bool fetch_in_init(KtCallValues *v, int64_t *out)
 
 /* ---- arguments ----------------------------------------------------------- */
 
-bool kt_call_arg(const KtCallValues *v, unsigned i, int64_t *out)
+bool kt_call_word(const KtCallValues *v, int i, uint64_t *out)
 {
     static const uint8_t order[] = {
         GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3, GS_REG_ARG4,
         GS_REG_ARG5, GS_REG_ARG6, GS_REG_ARG7,
     };
+
+    return i >= 0 && (unsigned)i < G_N_ELEMENTS(order) &&
+           v->ops->word(v->opaque, order[i], out);
+}
+
+bool kt_call_arg(const KtCallValues *v, unsigned i, int64_t *out)
+{
     const GsParam *p = v->proto ? gs_prototype_param(v->proto, i) : NULL;
     uint64_t word = 0;
     bool known;
 
     if (!p) {
-        known = i < G_N_ELEMENTS(order) &&
-                v->ops->word(v->opaque, order[i], &word);
+        known = kt_call_word(v, i, &word);
         *out = word;
         return known;
     }
@@ -199,7 +216,7 @@ bool kt_call_value(KtCallValues *v, unsigned var, int64_t *out)
     case KT_CALL_TASK_NAME:
         return fetch_of_task(v, var, out);
     case KT_CALL_TASK_CHILD:
-        return is_child(v, var & 0xff, out);
+        return fetch_child(v, var & 0xff, out);
     default:
         *out = 0;
         return false;

@@ -11,8 +11,10 @@
 
 #include "kalloc-tracer/conditions/call-names.h"
 
-/** struct KtCallTask - the task that calls; @va: its task_struct */
+/** struct KtCallTask - the task that calls; @va: its task_struct; @id: of the
+ *  tracer */
 typedef struct KtCallTask {
+    KtTaskId id;
     uint64_t va;
     uint32_t pid;
     char comm[17];
@@ -76,6 +78,16 @@ typedef struct KtCallValues {
  *  are not known. kt_call_need_task() does the same for @v->task. */
 bool kt_call_need_stack(KtCallValues *v);
 bool kt_call_need_task(KtCallValues *v);
+/** kt_call_find_module() - Find the loaded module that the return address @va
+ *  is in. Most addresses are in the kernel proper, and take no lock. */
+bool kt_call_find_module(const KtCallValues *v, uint64_t va, GsModule *out);
+/** kt_call_task_reader() - Return what reads tasks, valid as long as @v. */
+KtTaskReader kt_call_task_reader(const KtCallValues *v);
+/** kt_call_is_child() - Is the task of process @i of the scope's filter? */
+KtAnswer kt_call_is_child(KtCallValues *v, unsigned i);
+/** kt_call_word() - Read the register of argument @i. Returns: false if @i is
+ *  negative, or there is no such register. */
+bool kt_call_word(const KtCallValues *v, int i, uint64_t *out);
 /** kt_call_arg() - Read argument @i, by the prototype if there is one. Returns:
  *  false if it is not known, or no number. */
 bool kt_call_arg(const KtCallValues *v, unsigned i, int64_t *out);

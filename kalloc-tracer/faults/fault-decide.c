@@ -36,17 +36,17 @@ static bool is_from_module(const KtDecision *d)
 {
     GsModule module;
 
-    return kt_fault_find_module(d, d->c->ra, &module) &&
+    return kt_call_find_module(&d->v, d->c->ra, &module) &&
            !strcmp(module.name, d->r->text->module);
 }
 
 static bool is_of_task(KtDecision *d)
 {
     if (d->r->task_child >= 0) {
-        return kt_fault_is_child(d, d->r->task_child) == KT_YES;
+        return kt_call_is_child(&d->v, d->r->task_child) == KT_YES;
     }
-    return kt_fault_need_task(d) &&
-           kt_task_filter_name(d->r->tasks, d->r->task_name, d->task.comm);
+    return kt_call_need_task(&d->v) &&
+           kt_task_filter_name(d->r->tasks, d->r->task_name, d->v.task.comm);
 }
 
 static bool passes_filters(KtDecision *d)
@@ -81,7 +81,7 @@ static bool is_early(KtDecision *d)
     uint32_t state;
 
     if (__atomic_load_n(&d->f->up, __ATOMIC_RELAXED) || !d->f->system_state ||
-        !d->c->ops->read(d->c->opaque, d->f->system_state, &state,
+        !d->c->ops->call.read(d->c->opaque, d->f->system_state, &state,
                          sizeof(state))) {
         return false;
     }
@@ -108,7 +108,7 @@ static bool makes_panic(const KtDecision *d)
 
 static bool stack_has(KtDecision *d, int rule)
 {
-    return kt_fault_need_stack(d) && d->facts.rules >> rule & 1;
+    return kt_call_need_stack(&d->v) && d->v.facts.rules >> rule & 1;
 }
 
 /* Return true and the reason if the call has to be left alone. It is counted
@@ -170,7 +170,7 @@ static uint64_t value_of(const KtDecision *d)
     if (d->r->has_value) {
         return d->r->value;
     }
-    kt_fault_raw_arg(d, d->fn->size, &size);
+    kt_call_word(&d->v, d->fn->size, &size);
     return kt_fault_default(d->fn->kind, size);
 }
 
@@ -180,9 +180,9 @@ static KtFaultRecord make_record(KtDecision *d)
     KtFaultRecord rec = {
         .rule = d->r->id, .spec = &d->r->text->spec,
         .function = g_intern_string(d->fn->name),
-        .action = d->r->text->spec.action, .cut = d->facts.cut,
-        .us = d->c->ops->us(d->c->opaque), .hash = d->facts.hash, .n = d->n,
-        .times = d->times, .stack = d->stack.id, .cpu = d->c->cpu,
+        .action = d->r->text->spec.action, .cut = d->v.facts.cut,
+        .us = d->c->ops->us(d->c->opaque), .hash = d->v.facts.hash, .n = d->n,
+        .times = d->times, .stack = d->v.stack.id, .cpu = d->c->cpu,
     };
 
     kt_fault_size(d, &size);
@@ -191,9 +191,9 @@ static KtFaultRecord make_record(KtDecision *d)
     rec.flags = flags;
     rec.chance = chance_of(d, size);
     rec.value = rec.action == KT_FAULT_DO_FAIL ? value_of(d) : 0;
-    rec.task = kt_fault_need_task(d) ? d->task.id : (KtTaskId) { 0 };
+    rec.task = kt_call_need_task(&d->v) ? d->v.task.id : (KtTaskId) { 0 };
     for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
-        kt_fault_raw_arg(d, i, &rec.arg[i]);
+        kt_call_word(&d->v, i, &rec.arg[i]);
     }
     return rec;
 }
@@ -263,11 +263,11 @@ static const KtFaultFunction *find_function(KtRule *r, const KtCallPoint *point)
 
 static void on_fork(KtDecision *d)
 {
-    KtTaskReader reader = kt_fault_task_reader(d);
+    KtTaskReader reader = kt_call_task_reader(&d->v);
     uint64_t child;
 
-    if (kt_fault_need_task(d) && kt_fault_raw_arg(d, 0, &child)) {
-        kt_task_filter_forked(d->r->tasks, &reader, d->task.va, child);
+    if (kt_call_need_task(&d->v) && kt_call_word(&d->v, 0, &child)) {
+        kt_task_filter_forked(d->r->tasks, &reader, d->v.task.va, child);
     }
 }
 
@@ -297,6 +297,19 @@ static bool decide_rule(KtDecision *d, KtFaultVerdict *out)
     return finish(d, out);
 }
 
+static KtDecision begin(KtRule *r, const KtFaultFunction *fn,
+                        const KtFaultCall *c)
+{
+    return (KtDecision) {
+        .f = r->faults, .r = r, .fn = fn, .c = c,
+        .v = {
+            .ops = &c->ops->call, .opaque = c->opaque, .scope = &r->scope,
+            .kernel = c->kernel, .proto = r->prototype, .ra = c->ra,
+            .sp = c->sp, .cpu = c->cpu,
+        },
+    };
+}
+
 bool kt_faults_decide(const KtCallPoint *point, const KtFaultCall *call,
                       KtFaultVerdict *out)
 {
@@ -307,7 +320,7 @@ bool kt_faults_decide(const KtCallPoint *point, const KtFaultCall *call,
         KtDecision d;
 
         if (fn) {
-            d = (KtDecision) { .f = r->faults, .r = r, .fn = fn, .c = call };
+            d = begin(r, fn, call);
             if (decide_rule(&d, out)) {
                 return true;
             }

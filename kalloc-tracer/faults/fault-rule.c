@@ -408,6 +408,7 @@ KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
     r->text = kt_rule_text_new(spec);
     r->stacks = kt_stack_rules_new(f->budget);
     r->tasks = kt_task_filter_new();
+    r->scope = (KtCallScope) { r->stacks, r->tasks, &f->layout };
     r->caches = g_ptr_array_new_with_free_func(
         (GDestroyNotify)g_pattern_spec_free);
     r->counts = g_hash_table_new_full(gs_number_hash, g_int64_equal, NULL,

@@ -16,33 +16,20 @@
 #define KT_FAULT_RULES_H
 
 #include "kalloc-tracer/calls/point-set.h"
-#include "kalloc-tracer/conditions/stack-rules.h"
+#include "kalloc-tracer/conditions/call-values.h"
 #include "kalloc-tracer/kt.h"
 
-/** struct KtFaultTask - the task that calls; @va: its task_struct */
-typedef struct KtFaultTask {
-    KtTaskId id;
-    uint64_t va;
-    uint32_t pid;
-    char comm[17];
-} KtFaultTask;
-
 /**
- * struct KtFaultOps - reads what a call is about; each returns false, or
- * KT_UNKNOWN, if it is not known
- * @word: a register of the vCPU; false: this architecture has none
- * @stack, @task: at most once each for a call
+ * struct KtFaultOps - reads what a call is about; each returns false if it is
+ * not known
+ * @call: what conditions of all kinds ask
  * @cache: the kmem_cache at @va
- * @read: guest memory
+ * @us: the guest's time
  */
 typedef struct KtFaultOps {
-    bool (*word)(void *call, GsReg reg, uint64_t *out);
-    bool (*stack)(void *call, KtCallStack *out);
-    bool (*task)(void *call, KtFaultTask *out);
+    KtCallOps call;
     bool (*cache)(void *call, uint64_t va, KtCacheInfo *out);
-    bool (*read)(void *call, uint64_t va, void *buf, size_t len);
     uint64_t (*us)(void *call);
-    KtAnswer (*irq)(void *call);
 } KtFaultOps;
 
 /** struct KtFaultCall - a call; @ra: its return address; @to: what is in the

@@ -11,7 +11,8 @@
 /**
  * struct KtDecision - one rule and one call
  * @fn: the function that is called
- * @have_...: the value beside it was fetched
+ * @v: what conditions of all kinds ask of the call
+ * @have_n: the call was counted, or could not be
  * @lost: the rule has no room for the stack, so there is no @n
  */
 typedef struct KtDecision {
@@ -19,35 +20,20 @@ typedef struct KtDecision {
     KtRule *r;
     const KtFaultFunction *fn;
     const KtFaultCall *c;
-    bool have_stack, stack_known, have_task, task_known, have_n, lost;
-    KtCallStack stack;
-    KtStackFacts facts;
-    KtFaultTask task;
+    KtCallValues v;
+    bool have_n, lost;
     uint64_t n, times;
 } KtDecision;
 
 /** kt_fault_fetch() - Fetch a variable of a condition. @opaque: KtDecision */
 int64_t kt_fault_fetch(void *opaque, unsigned var, bool *known);
 
-/* Each of these returns false if the value is not known. @i, @arg: number of an
+/* Each of these returns false if the value is not known. @arg: number of an
  * argument, or KT_NO_ARG. */
-bool kt_fault_raw_arg(const KtDecision *d, int i, uint64_t *out);
 bool kt_fault_u32(const KtDecision *d, int arg, int64_t *out);
 bool kt_fault_size(const KtDecision *d, int64_t *out);
 
-/** kt_fault_need_stack() - Fill in @d->stack and @d->facts. */
-bool kt_fault_need_stack(KtDecision *d);
-/** kt_fault_need_task() - Fill in @d->task. */
-bool kt_fault_need_task(KtDecision *d);
 /** kt_fault_need_n() - Count the call of this stack, and fill in @d->n. */
 bool kt_fault_need_n(KtDecision *d);
-
-/** kt_fault_find_module() - Find the loaded module that the return address @va
- *  is in. Most addresses are in the kernel proper, and take no lock. */
-bool kt_fault_find_module(const KtDecision *d, uint64_t va, GsModule *out);
-/** kt_fault_task_reader() - Return what reads tasks, valid as long as @d. */
-KtTaskReader kt_fault_task_reader(const KtDecision *d);
-/** kt_fault_is_child() - Is the task of process @i of the rule's filter? */
-KtAnswer kt_fault_is_child(KtDecision *d, unsigned i);
 
 #endif /* KT_FAULT_VALUES_H */

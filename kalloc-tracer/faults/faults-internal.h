@@ -38,6 +38,7 @@ typedef struct KtStackCount {
  * @request: number of its request of call points; 0: none
  * @condition: (nullable) @inner, @inside, @task_name, @task_child: numbers of
  *             rules of @stacks and @tasks; -1: none
+ * @scope: of @condition
  * @left_out: functions of its set that it is not about
  * @prototype: (nullable) of its one function
  * @functions: KtFaultFunction; replaced at a boot, while no vCPU reads it
@@ -55,6 +56,7 @@ typedef struct KtRule {
     KtStackRules *stacks;
     KtTaskFilter *tasks;
     GPtrArray *caches;
+    KtCallScope scope;
     int inner, inside, task_name, task_child;
     unsigned left_out;
     bool has_value;
@@ -81,14 +83,12 @@ typedef struct KtCodeRange {
  * @warn: (nullable) is called when the log is full
  * @seed: atomic
  * The rest belongs to the boot:
+ * @layout: what conditions need to know of the kernel
  * @ranges: KtCodeRange, sorted: code of @allocators
- * @text: code of the kernel proper
  * @slab_panic: the flag SLAB_PANIC
  * @running: value of system_state from which on the kernel runs
  * @system_state: its address, 0: unknown
  * @up: (atomic) system_state was @running
- * @module_state, @module_coming: offset of struct module's state, UINT32_MAX:
- *                  unknown, and the value of a module that is in init
  */
 typedef struct KtFaults {
     KtTracer *tracer;
@@ -103,14 +103,12 @@ typedef struct KtFaults {
     void (*warn)(const char *line);
     uint64_t seed;
     KtGfp gfp;
-    KtTaskLayout task_at;
+    KtCallLayout layout;
     GArray *ranges;
-    KtCodeRange text;
     uint32_t slab_panic;
     uint64_t system_state;
     uint32_t running;
     bool up;
-    uint32_t module_state;
 } KtFaults;
 
 /** kt_faults_of() - (borrowed for the tracer's life) Return the faults. */

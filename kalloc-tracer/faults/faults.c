@@ -24,8 +24,7 @@ static void *new_faults(KtBudget *budget)
         g_ptr_array_new_with_free_func((GDestroyNotify)kt_rule_text_unref);
     f->ranges = g_array_new(FALSE, FALSE, sizeof(KtCodeRange));
     f->gfp = kt_gfp_find(NULL);
-    f->task_at = (KtTaskLayout) { UINT32_MAX, UINT32_MAX, UINT32_MAX };
-    f->module_state = UINT32_MAX;
+    f->layout = kt_call_layout_find(NULL);
     f->slab_panic = SLAB_PANIC;
     f->next = 1;
     g_mutex_init(&f->lock);
@@ -85,8 +84,6 @@ static void find_ranges(KtFaults *f, const GsKernel *k)
     gpointer name;
     GsSymbol sym;
 
-    f->text = (KtCodeRange) { 0, 0 };
-    gs_kernel_text_range(k, &f->text.start, &f->text.end);
     g_array_set_size(f->ranges, 0);
     g_hash_table_iter_init(&iter, f->allocators);
     while (g_hash_table_iter_next(&iter, &name, NULL)) {
@@ -112,9 +109,6 @@ static void find_state(KtFaults *f, const GsKernel *k)
         f->running = 2;
     }
     f->up = false;
-    if (!gs_kernel_member(k, "module", "state", &f->module_state, NULL)) {
-        f->module_state = UINT32_MAX;
-    }
 }
 
 static void find_slab_panic(KtFaults *f, const GsKernel *k)
@@ -130,7 +124,7 @@ void kt_faults_begin_boot(KtTracer *t, const GsKernel *k)
     KtFaults *f = prepare(t);
 
     f->gfp = kt_gfp_find(k);
-    f->task_at = kt_task_layout_find(k);
+    f->layout = kt_call_layout_find(k);
     find_ranges(f, k);
     find_state(f, k);
     find_slab_panic(f, k);

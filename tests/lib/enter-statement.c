@@ -43,11 +43,11 @@ static bool stack(void *opaque, KtCallStack *out)
     return out->frames;
 }
 
-static bool task(void *opaque, KtFaultTask *out)
+static bool task(void *opaque, KtCallTask *out)
 {
     const Call *c = opaque;
 
-    *out = (KtFaultTask) { .id = c->task };
+    *out = (KtCallTask) { .id = c->task };
     return kt_tracer_task(c->t, out->id, &out->pid, out->comm);
 }
 
@@ -72,7 +72,7 @@ static KtAnswer irq(void *opaque)
 }
 
 static const KtFaultOps ops = {
-    word, stack, task, cache, read_memory, us, irq,
+    .call = { word, stack, task, read_memory, irq }, .cache = cache, .us = us,
 };
 
 static uint64_t number(GHashTable *a, const char *key, int base)

@@ -39,13 +39,13 @@ static bool stack(void *call, KtCallStack *out)
     return true;
 }
 
-static bool task(void *call, KtFaultTask *out)
+static bool task(void *call, KtCallTask *out)
 {
     FaultWorld *w = call;
     char comm[16] = { 0 };
 
     memcpy(comm, w->comm, strlen(w->comm));
-    *out = (KtFaultTask) { kt_tracer_intern_task(w->t, w->pid, comm), 0x1000,
+    *out = (KtCallTask) { kt_tracer_intern_task(w->t, w->pid, comm), 0x1000,
                            w->pid, { 0 } };
     memcpy(out->comm, comm, sizeof(comm));
     return true;
@@ -79,7 +79,7 @@ static KtAnswer irq(void *call)
 }
 
 static const KtFaultOps ops = {
-    word, stack, task, cache, read_memory, us, irq,
+    .call = { word, stack, task, read_memory, irq }, .cache = cache, .us = us,
 };
 
 FaultWorld *fault_world_new(void)

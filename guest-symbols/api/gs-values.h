@@ -40,6 +40,12 @@ void gs_value_print_text(GString *to, const void *bytes, size_t len);
 /** gs_number_name() - (static, nullable) return the name of an error number
  *  ("ENOMEM" for 12) or of a capability. */
 const char *gs_number_name(GsNumberNames names, int64_t number);
+/** gs_number_find() - find the error number or the capability of a name.
+ *  Returns: false if there is none. */
+bool gs_number_find(const char *name, int64_t *number);
+/** gs_number_nth() - (static) return name @i of the error numbers and
+ *  capabilities, from 0; NULL behind the last. */
+const char *gs_number_nth(unsigned i);
 
 /* ---- members that an argument leads to ---------------------------------- */
 

@@ -2,6 +2,8 @@
 /* Names of numbers, see number-names.h. */
 #include "guest-symbols/types/number-names.h"
 
+#include <string.h>
+
 #define GFP_PREFIX  "___GFP_"
 #define GFP_SUFFIX  "_BIT"
 
@@ -20,17 +22,29 @@ static const Name capabilities[] = {
 #include "guest-symbols/types/number-names.def"
 };
 
+/* Bits of gfp_t that are the same in all kernels with BTF (5.2 and later). From
+ * 6.10 on, enum ___GFP_*_BIT has these and all others. */
 static const Name gfp_bits[] = {
-#define GS_GFP_BIT(number, name) { number, name },
-#include "guest-symbols/types/number-names.def"
+#define GS_GFP_BIT(name, bit) { bit, #name },
+#define GS_GFP_OLD_BIT(name, bit) { bit, #name },
+#include "guest-symbols/api/gfp-flags.def"
+};
+
+enum {
+#define GS_GFP_BIT(name, bit) GFP_##name = 1 << (bit),
+#define GS_GFP_OLD_BIT(name, bit) GFP_##name = 1 << (bit),
+#include "guest-symbols/api/gfp-flags.def"
 };
 
 static const struct {
     const char *name;
     uint32_t flags;
 } gfp_sums[] = {
-#define GS_GFP(name, flags) { name, flags },
-#include "guest-symbols/types/number-names.def"
+#define B(name) GFP_##name
+#define GS_GFP_SUM(name, bits) { name, bits },
+#define GS_GFP_OLD_SUM(name, bits) { name, bits },
+#include "guest-symbols/api/gfp-flags.def"
+#undef B
 };
 
 static const char *find(const Name *names, size_t n, int64_t number)
@@ -49,6 +63,33 @@ const char *gs_number_name(GsNumberNames names, int64_t number)
            find(errnos, G_N_ELEMENTS(errnos), number) :
            names == GS_NAMES_CAPABILITY ?
            find(capabilities, G_N_ELEMENTS(capabilities), number) : NULL;
+}
+
+static bool find_number(const Name *names, size_t n, const char *name,
+                        int64_t *number)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!strcmp(names[i].name, name)) {
+            *number = names[i].number;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gs_number_find(const char *name, int64_t *number)
+{
+    return find_number(errnos, G_N_ELEMENTS(errnos), name, number) ||
+           find_number(capabilities, G_N_ELEMENTS(capabilities), name, number);
+}
+
+const char *gs_number_nth(unsigned i)
+{
+    if (i < G_N_ELEMENTS(errnos)) {
+        return errnos[i].name;
+    }
+    i -= G_N_ELEMENTS(errnos);
+    return i < G_N_ELEMENTS(capabilities) ? capabilities[i].name : NULL;
 }
 
 /* ---- gfp_t ---- */

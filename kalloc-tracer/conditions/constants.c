@@ -8,17 +8,15 @@ static const struct {
     const char *name;
     int64_t value;
 } constants[] = {
-#define KT_CONSTANT(name, value) { name, value },
-#include "kalloc-tracer/conditions/constants.def"
+    { "NULL", 0 }, { "false", 0 }, { "true", 1 },
 };
 
 static const struct {
     const char *name, *bit_name;
     uint8_t bit;
 } gfp_bits[KT_GFP__COUNT] = {
-#define KT_GFP_BIT(name, bit) { "__GFP_" #name, "___GFP_" #name "_BIT", bit },
-#define KT_GFP_MASK(name, bits)
-#include "kalloc-tracer/conditions/gfp-flags.def"
+#define GS_GFP_BIT(name, bit) { "__GFP_" #name, "___GFP_" #name "_BIT", bit },
+#include "guest-symbols/api/gfp-flags.def"
 };
 
 /* The masks as sets of KtGfpBit. */
@@ -27,9 +25,9 @@ static const struct {
     const char *name;
     uint32_t bits;
 } gfp_masks[] = {
-#define KT_GFP_BIT(name, bit)
-#define KT_GFP_MASK(name, bits) { name, bits },
-#include "kalloc-tracer/conditions/gfp-flags.def"
+#define GS_GFP_SUM(name, bits) { name, bits },
+#define GS_GFP_NAME(name, bits) { name, bits },
+#include "guest-symbols/api/gfp-flags.def"
 };
 #undef B
 G_STATIC_ASSERT(KT_GFP__COUNT <= 32);
@@ -85,7 +83,7 @@ bool kt_constant_find(const KtGfp *gfp, const char *name, int64_t *value)
             return true;
         }
     }
-    return find_gfp(gfp, name, value);
+    return gs_number_find(name, value) || find_gfp(gfp, name, value);
 }
 
 void kt_constant_each(void (*fn)(void *opaque, const char *name), void *opaque)
@@ -93,20 +91,13 @@ void kt_constant_each(void (*fn)(void *opaque, const char *name), void *opaque)
     for (unsigned i = 0; i < G_N_ELEMENTS(constants); i++) {
         fn(opaque, constants[i].name);
     }
+    for (unsigned i = 0; gs_number_nth(i); i++) {
+        fn(opaque, gs_number_nth(i));
+    }
     for (unsigned i = 0; i < KT_GFP__COUNT; i++) {
         fn(opaque, gfp_bits[i].name);
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(gfp_masks); i++) {
         fn(opaque, gfp_masks[i].name);
     }
-}
-
-const char *kt_errno_name(int64_t code)
-{
-    for (unsigned i = 0; i < G_N_ELEMENTS(constants); i++) {
-        if (constants[i].value == code && constants[i].name[0] == 'E') {
-            return constants[i].name;
-        }
-    }
-    return NULL;
 }

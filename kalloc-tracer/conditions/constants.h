@@ -7,9 +7,8 @@
 
 /** Bits of GFP flags, by the rows of gfp-flags.def. */
 typedef enum KtGfpBit {
-#define KT_GFP_BIT(name, bit) KT_GFP_##name,
-#define KT_GFP_MASK(name, bits)
-#include "kalloc-tracer/conditions/gfp-flags.def"
+#define GS_GFP_BIT(name, bit) KT_GFP_##name,
+#include "guest-symbols/api/gfp-flags.def"
     KT_GFP__COUNT
 } KtGfpBit;
 
@@ -28,7 +27,5 @@ bool kt_constant_find(const KtGfp *gfp, const char *name, int64_t *value);
 /** kt_constant_each() - Call @fn for each name. */
 void kt_constant_each(void (*fn)(void *opaque, const char *name),
                       void *opaque);
-/** kt_errno_name() - (static, nullable) Return the name of an error code. */
-const char *kt_errno_name(int64_t code);
 
 #endif /* KT_CONSTANTS_H */

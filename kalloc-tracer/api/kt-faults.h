@@ -157,6 +157,10 @@ bool kt_faults_log(KtTracer *t, unsigned i, KtFaultRecord *out);
 /** kt_faults_log_is_full() - Return true if calls were left alone because the
  *  log is full. */
 bool kt_faults_log_is_full(KtTracer *t);
+/** kt_faults_save() - Write the records that are not in the journal yet to it,
+ *  in their place among the events. Any thread that does not hold the tracer's
+ *  lock; nothing happens without a journal. */
+void kt_faults_save(KtTracer *t);
 /** kt_fault_command() - (owned) Return the command that makes the recorded call
  *  fail again: "ka fault add kmalloc --if '...' --times 1". */
 char *kt_fault_command(const KtFaultRecord *r);

@@ -329,6 +329,7 @@ void kt_record_module(KtHookCall *m, uint64_t module_va, bool added)
     }
     if (!added) {
         kt_calls_save(m->c->tracer);    /* while the module's code has names */
+        kt_faults_save(m->c->tracer);
     }
     kt_vcpu_count(m->v, KT_CNT_CALLS_SKIPPED,
                   kt_call_points_skipped(m->c->points));

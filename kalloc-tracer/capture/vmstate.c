@@ -97,6 +97,7 @@ static void load(const VmState *v, struct qemu_plugin_vm_state *s)
     }
     kt_log_save(v->tracer);
     kt_calls_save(v->tracer);
+    kt_faults_save(v->tracer);
     kt_capture_lock(v->capture);
     if (!load_locked(v, bytes, &err)) {
         qemu_plugin_vm_state_fail(s, err->message);

@@ -79,7 +79,10 @@ typedef struct KtCodeRange {
  * struct KtFaults - the faults of a tracer
  * @allocators, @insides: sets of names of functions
  * @lock: of @rules (KtRule*), @next, and the log
- * @log: KtFaultRecord*; @text: the KtRuleText of each
+ * @log: KtFaultRecord*; @log_text: the KtRuleText of each
+ * @save_lock: only one thread writes to the journal; locked before @lock
+ * @saved, @saved_full: what is in the journal: the first records, that the log
+ *                      is full
  * @warn: (nullable) is called when the log is full
  * @seed: atomic
  * The rest belongs to the boot:
@@ -100,6 +103,9 @@ typedef struct KtFaults {
     uint32_t next;
     GPtrArray *log, *log_text;
     bool log_full;
+    GMutex save_lock;
+    unsigned saved;
+    bool saved_full;
     void (*warn)(const char *line);
     uint64_t seed;
     KtGfp gfp;

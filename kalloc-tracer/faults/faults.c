@@ -28,6 +28,7 @@ static void *new_faults(KtBudget *budget)
     f->slab_panic = SLAB_PANIC;
     f->next = 1;
     g_mutex_init(&f->lock);
+    g_mutex_init(&f->save_lock);
     return f;
 }
 
@@ -43,6 +44,7 @@ static void free_faults(void *part)
     g_clear_pointer(&f->allocators, g_hash_table_unref);
     g_hash_table_unref(f->insides);
     g_mutex_clear(&f->lock);
+    g_mutex_clear(&f->save_lock);
     g_free(f);
 }
 

@@ -72,7 +72,9 @@ typedef enum KtFrameKind {
     KT_FRAME_INHERITED,    /* a module of a VM state that was loaded: a byte,
                              * loaded or unloaded; then as KT_FRAME_MODULE */
     KT_FRAME_CALLS,        /* calls of watched functions: calls/call-frame.h */
-    KT_FRAME_LOG = 0x85,   /* lines of the kernel's log: log/log-frame.h */
+    KT_FRAME_FAULTS,       /* calls that fault rules selected:
+                            * faults/fault-frame.h */
+    KT_FRAME_LOG,          /* lines of the kernel's log: log/log-frame.h */
 } KtFrameKind;
 
 /** What happened to the boot; the content of KT_FRAME_CONTROL. */

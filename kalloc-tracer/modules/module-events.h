@@ -21,15 +21,16 @@ typedef struct KtModuleEvents KtModuleEvents;
 typedef struct KtModule KtModule;       /* module-leaks.h */
 
 /** What happened to a module. KT_MODULE_EVENT_INHERITED: it was in a snapshot
- *  that was loaded. KT_MODULE_EVENT_LOG and _CALLS are none: their frames have
- *  lines of the kernel's log, and calls, which have a place among the events,
- *  too. */
+ *  that was loaded. KT_MODULE_EVENT_LOG, _CALLS and _FAULTS are none: their
+ *  frames have lines of the kernel's log, calls, and faults, which have a place
+ *  among the events, too. */
 typedef enum KtModuleEventKind {
     KT_MODULE_EVENT_LOADED,
     KT_MODULE_EVENT_GONE,
     KT_MODULE_EVENT_INHERITED,
     KT_MODULE_EVENT_LOG,
     KT_MODULE_EVENT_CALLS,
+    KT_MODULE_EVENT_FAULTS,
 } KtModuleEventKind;
 
 /**

@@ -126,6 +126,14 @@ static McContext context_locked(Plugin *p, char **why)
     return ctx;
 }
 
+/* Write the records that are no allocator events to the journal. */
+static void save_records(const Plugin *p)
+{
+    kt_log_save(p->tracer);
+    kt_calls_save(p->tracer);
+    kt_faults_save(p->tracer);
+}
+
 /* Call @fn with what commands may use. The status is saved before and after, so
  * that `ka -f` on the journal answers as the VM did at both times. */
 static void with_context(void *opaque, bool still,
@@ -143,8 +151,7 @@ static void with_context(void *opaque, bool still,
     if (!still) {
         kt_capture_read_log(p->capture);
     }
-    kt_log_save(p->tracer);
-    kt_calls_save(p->tracer);
+    save_records(p);
     ctx = context_locked(p, &why);
     ctx.learned = learned = kt_capture_learned(p->capture);
     vm = kt_capture_vm(p->capture);
@@ -200,8 +207,7 @@ static void on_second(void *userdata)
     g_autofree char *why = NULL;
     McContext ctx;
 
-    kt_log_save(p->tracer);
-    kt_calls_save(p->tracer);
+    save_records(p);
     if (kt_tracer_has_journal(p->tracer) && kt_capture_trylock(p->capture)) {
         ctx = context_locked(p, &why);
         save_status_locked(p, &ctx);
@@ -254,8 +260,7 @@ static void on_vm_reset(void *userdata)
 {
     Plugin *p = userdata;
 
-    kt_log_save(p->tracer);
-    kt_calls_save(p->tracer);
+    save_records(p);
     kt_capture_lock(p->capture);
     kt_capture_reset(p->capture);
     kt_capture_unlock(p->capture);

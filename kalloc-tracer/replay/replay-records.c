@@ -3,6 +3,7 @@
 #include "kalloc-tracer/replay/replay-records.h"
 
 #include "kalloc-tracer/calls/calls.h"
+#include "kalloc-tracer/faults/fault-journal.h"
 #include "kalloc-tracer/log/log-frame.h"
 #include "kalloc-tracer/log/log-lines.h"
 
@@ -57,6 +58,10 @@ bool kt_replay_records_read(const KtReplayTarget *to, KtFrameKind kind,
         return !to->plan->apply ||
                kt_calls_replay(to->tracer, to->kernel, in, to->plan->until_us,
                                to->bytes);
+    case KT_FRAME_FAULTS:
+        return !to->plan->apply ||
+               kt_faults_replay(to->tracer, to->kernel, in,
+                                to->plan->until_us);
     default:
         return true;
     }

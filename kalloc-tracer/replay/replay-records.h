@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Frames of records that are no allocator events: lines of the kernel's log,
- * and calls of watched functions. For replay.c; the replay's thread.
+ * calls of watched functions, and faults. For replay.c; the replay's thread.
  */
 #ifndef KT_REPLAY_RECORDS_H
 #define KT_REPLAY_RECORDS_H

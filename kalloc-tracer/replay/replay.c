@@ -370,6 +370,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_MARK:
         return read_mark(r, &in);
     case KT_FRAME_CALLS:
+    case KT_FRAME_FAULTS:
     case KT_FRAME_LOG:
         return read_records(r, f->kind, &in);
     default:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How journal frames of log lines and of calls store the task and the stack of
- * a record. A number says which form follows:
+ * How journal frames of log lines, calls and faults store the task and the
+ * stack of a record. A number says which form follows:
  *
  *     task:  0: it is unknown
  *            1: it is the task of the previous record

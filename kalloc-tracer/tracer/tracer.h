@@ -145,8 +145,8 @@ void kt_tracer_tick(KtTracer *t);
 void kt_tracer_apply_module_events(KtTracer *t);
 
 /** kt_tracer_save_frame() - Write @frame to the journal, after the events that
- *  were pushed before. @kind: KT_MODULE_EVENT_LOG or _CALLS. @frame becomes the
- *  tracer's. Any thread; there is a journal. */
+ *  were pushed before. @kind: KT_MODULE_EVENT_LOG, _CALLS or _FAULTS. @frame
+ *  becomes the tracer's. Any thread; there is a journal. */
 void kt_tracer_save_frame(KtTracer *t, KtModuleEventKind kind,
                           GByteArray *frame);
 

@@ -7,10 +7,11 @@
  * Byte 0 is 0: the rest is the file.
  *
  * Checks: no more events are listed than the file announces. If a file was not
- * read to its end, the reader reports damage.
+ * read to its end, the reader reports damage. Faults can be printed.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -67,6 +68,19 @@ static bool on_event(void *opaque, const KtEvent *ev)
     return true;
 }
 
+/* What is printed of each fault has no control characters. */
+static void print_faults(KtTracer *t)
+{
+    KtFaultRecord r;
+
+    for (unsigned i = 0; kt_faults_log(t, i, &r); i++) {
+        g_autofree char *command = kt_fault_command(&r);
+
+        g_assert_false(strpbrk(command, "\n\r\033"));
+        g_assert_false(strpbrk(r.function, "\n\r\033"));
+    }
+}
+
 static void read_file(const char *path, bool apply)
 {
     uint64_t listed = 0;
@@ -87,6 +101,7 @@ static void read_file(const char *path, bool apply)
     g_assert_cmpuint(listed, ==, info->read_events);
     g_assert_cmpuint(listed, <=, info->events);
     g_assert_true(listed == info->events || info->damage);
+    print_faults(kt_replay_tracer(r));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -84,11 +84,17 @@ static const KtFaultOps ops = {
 
 FaultWorld *fault_world_new(void)
 {
-    const KtConfig config = KT_CONFIG_DEFAULT;
+    return fault_world_new_at(NULL);
+}
+
+FaultWorld *fault_world_new_at(const char *journal)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
     const GsModuleSymbol sym = { MODULE, "alloc", 't' };
     g_autoptr(GError) err = NULL;
     FaultWorld *w = g_new0(FaultWorld, 1);
 
+    config.journal = journal;
     w->t = kt_tracer_new(&config, &err);
     g_assert_no_error(err);
     w->k = gs_kernel_new_from_data(MAP, strlen(MAP), "map", &err);

@@ -30,8 +30,10 @@ typedef struct FaultWorld {
     const char *comm;
 } FaultWorld;
 
-/** fault_world_new() - (owned) Make a tracer and its kernel. */
+/** fault_world_new() - (owned) Make a tracer and its kernel;
+ *  fault_world_new_at(): with a journal. */
 FaultWorld *fault_world_new(void);
+FaultWorld *fault_world_new_at(const char *journal);
 void fault_world_free(FaultWorld *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FaultWorld, fault_world_free)
 

@@ -9,6 +9,7 @@ usage: ka_program.py KA KA-JOURNAL
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -455,6 +456,25 @@ def events_at_a_time():
     assert listed('--at', '500', 'events', '--since', '600') == []
 
 
+def faults_of_a_journal():
+    """The log is in the journal, rules are not."""
+    status, text, err = ka('-f', journal, 'fault', 'log', '-s')
+    assert (status, err) == (0, ''), err
+    for n, line in enumerate(text.splitlines(), 1):
+        want = r"ka fault add kmalloc --if '\(size == 320\) && stackid == " \
+            rf"0x[0-9a-f]{{16}} && n == {n}' --times 1  # 123us cpu=1 " \
+            r'task=insmod/7 rule=1 fail __kmalloc=0x0 size=320 flags=0xcc0 ' \
+            r'rare \[alloc\+0x10\[ka_test\] do_work\+0x10 ' \
+            r'entry_SYSCALL_64_after_hwframe\+0x10\]'
+        assert re.fullmatch(want, line), line
+    assert len(text.splitlines()) == 2, text
+    status, text, err = ka('-f', journal, '--at', '122', 'fault', 'log')
+    assert (status, err) == (0, '') and 'no call was made' in text, text
+    for words in ('list', 'stacks', 'add kmalloc', 'del all', 'seed'):
+        status, text, err = ka('-f', journal, 'fault', *words.split())
+        assert status == 1 and 'a journal has the log' in text + err, text
+
+
 def refused_together():
     for words in (('--at', '5', '--cells'), ('--cells', '--at', '5'),
                   ('--cells', 'stat')):
@@ -485,7 +505,7 @@ TESTS = (an_answer, events_in_between, bad_lines, given_up, refused_by_qmp,
          taken_socket, slow_answer, follows_calls, follows_json, follows_log,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,
          programs_that_end, full_disk_of_a_copy, refused_copies,
-         events_at_a_time, refused_together, full_disk)
+         events_at_a_time, faults_of_a_journal, refused_together, full_disk)
 
 
 def main():

@@ -571,27 +571,3 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
     g_mutex_unlock(&g->lock);
     return true;
 }
-
-bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
-                    uint32_t *n)
-{
-    const KtGuestLayout *at = &g->at;
-    uint64_t sheaf = head - at->sheaf_head;
-
-    *objects = sheaf + at->sheaf_objects;
-    return at->sheaf_head != UNKNOWN && at->sheaf_size != UNKNOWN &&
-           at->sheaf_objects != UNKNOWN &&
-           kt_guest_read(g, sheaf + at->sheaf_size, n, sizeof(*n));
-}
-
-unsigned kt_guest_page_shift(const KtGuest *g)
-{
-    return g->at.page_shift;
-}
-
-/* SLUB serves kmalloc of more than two pages from the page allocator:
- * KMALLOC_SHIFT_HIGH in include/linux/slab.h */
-uint64_t kt_guest_large_above(const KtGuest *g)
-{
-    return 2ull << g->at.page_shift;
-}

@@ -30,7 +30,8 @@ typedef struct GsTextRange {
 typedef enum GsUnwindBy {
     GS_UNWIND_BY_ARCH,      /* ORC on x86-64, frame records elsewhere */
     GS_UNWIND_BY_FRAMES,    /* x86-64 without ORC: frame pointers */
-    GS_UNWIND_BY_NOTHING,   /* x86-64 without either */
+    GS_UNWIND_BY_NOTHING,   /* x86-64 without either, riscv64 without frame
+                             * pointers */
 } GsUnwindBy;
 
 /* A function that ftrace copies to make trampolines. */

@@ -195,8 +195,8 @@ static void cut_files(void)
 }
 
 /* A vmlinux of Linux without kallsyms, whose code has @prologue. */
-static GsKernel *linux_of(const ElfSymbol *syms, unsigned n,
-                          const void *prologue, size_t len, GError **errp)
+static GsKernel *linux_for(unsigned machine, const ElfSymbol *syms, unsigned n,
+                           const void *prologue, size_t len, GError **errp)
 {
     static const char banner[] =
         "Linux version 6.12.0-test (somebody@somewhere) #1\n";
@@ -210,12 +210,61 @@ static GsKernel *linux_of(const ElfSymbol *syms, unsigned n,
         memcpy(code + 64 * i, prologue, len);
     }
     elf_writer_start(&w);
+    w.machine = machine;
     elf_writer_add(&w, ".text", HIGH, SHF_EXECINSTR, code, sizeof(code));
     elf_writer_add(&w, ".rodata", HIGH + 0x2000, 0, banner, sizeof(banner));
     elf_writer_symbols(&w, syms, n);
     bytes = elf_writer_finish(&w);
     data = g_bytes_get_data(bytes, &size);
     return gs_kernel_new_from_data(data, size, "vmlinux", errp);
+}
+
+static GsKernel *linux_of(const ElfSymbol *syms, unsigned n,
+                          const void *prologue, size_t len, GError **errp)
+{
+    return linux_for(EM_X86_64, syms, n, prologue, len, errp);
+}
+
+/* Kernels of riscv64 keep frame pointers, or not. */
+static void frame_pointers_of_riscv64(void)
+{
+    /* addi sp,sp,-32; sd s0,16(sp); sd ra,24(sp); addi s0,sp,32 */
+    static const uint8_t frame[] = { 0x01, 0x11, 0x22, 0xe8, 0x06, 0xec,
+                                     0x00, 0x10 };
+    /* the same without the compressed form: addi s0,sp,528 */
+    static const uint8_t wide[] = { 0x01, 0x11, 0x22, 0xe8, 0x06, 0xec,
+                                    0x13, 0x04, 0x01, 0x21 };
+    static const uint8_t none[] = { 0x01, 0x11, 0x22, 0xe8, 0x06, 0xec,
+                                    0x2a, 0x84 };       /* mv s0,a0 */
+    static const struct {
+        const uint8_t *code;
+        size_t len;
+        unsigned n;
+        const char *by;
+    } rows[] = {
+        { frame, sizeof(frame), 18, "frame pointers" },
+        { wide, sizeof(wide), 18, "frame pointers" },
+        { none, sizeof(none), 18, "none" },
+        { none, sizeof(none), 4, "frame pointers" },    /* too few to say */
+    };
+    ElfSymbol syms[18] = {
+        { "_text", HIGH, 1, STT_NOTYPE },
+        { "start_kernel", HIGH + 64, 1, STT_FUNC },
+    };
+    static char names[16][8];
+
+    for (unsigned i = 0; i < 16; i++) {
+        g_snprintf(names[i], sizeof(names[i]), "f%u", i);
+        syms[2 + i] = (ElfSymbol) { names[i], HIGH + 64 * i, 1, STT_FUNC };
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) err = NULL;
+        g_autoptr(GsKernel) k = linux_for(EM_RISCV, syms, rows[i].n,
+                                          rows[i].code, rows[i].len, &err);
+
+        g_assert_no_error(err);
+        g_assert_cmpstr(gs_kernel_unwinder(k), ==, rows[i].by);
+    }
 }
 
 static void linux_without_kallsyms(void)
@@ -261,6 +310,8 @@ int main(int argc, char **argv)
         { "/elf-kernel/long-names", long_names },
         { "/elf-kernel/cut-files", cut_files },
         { "/elf-kernel/linux-without-kallsyms", linux_without_kallsyms },
+        { "/elf-kernel/frame-pointers-of-riscv64",
+          frame_pointers_of_riscv64 },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

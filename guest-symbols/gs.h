@@ -19,6 +19,7 @@
 #include "guest-symbols/api/gs-modules.h"
 #include "guest-symbols/api/gs-prototypes.h"
 #include "guest-symbols/api/gs-symbols.h"
+#include "guest-symbols/api/gs-tags.h"
 #include "guest-symbols/api/gs-types-file.h"
 #include "guest-symbols/api/gs-types.h"
 #include "guest-symbols/api/gs-unwind.h"

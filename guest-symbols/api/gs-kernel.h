@@ -134,13 +134,6 @@ const char *gs_kernel_symbols_from(const GsKernel *k);
  * a size, and an address has a name only if a symbol is exactly there.
  */
 bool gs_kernel_has_all_symbols(const GsKernel *k);
-/**
- * gs_kernel_tags_pointers() - has a pointer to allocated memory a tag?
- *
- * On arm64, KASAN keeps a tag in the top byte of a pointer (KASAN_SW_TAGS,
- * KASAN_HW_TAGS). So an address has several forms. The processor ignores tags.
- */
-bool gs_kernel_tags_pointers(const GsKernel *k);
 /** gs_kernel_arch() - (static) return its architecture. */
 const GsArch *gs_kernel_arch(const GsKernel *k);
 /** gs_kernel_page_shift() - return log2 of its page size. */

@@ -155,14 +155,6 @@ bool gs_kernel_has_all_symbols(const GsKernel *k)
     return !gs_symtab_is_exact(k->symtab);
 }
 
-bool gs_kernel_tags_pointers(const GsKernel *k)
-{
-    GsSymbol sym;
-
-    return gs_kernel_lookup(k, "__hwasan_tag_memory", &sym) ||
-           gs_kernel_lookup(k, "kasan_init_hw_tags", &sym);
-}
-
 bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
                           size_t len)
 {

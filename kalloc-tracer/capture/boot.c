@@ -66,12 +66,11 @@ void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot)
     }
 }
 
-/* Read memory through a pointer that may have a tag. */
+/* Read memory through a pointer that may have a tag. A view has no other
+ * argument, so there is one for kernels that keep tags in the top byte. */
 static const void *view_of_tagged(uint64_t va, size_t *avail)
 {
-    bool kernel = (va >> 52 & 0xf) == 0xf;
-
-    return qemu_plugin_vaddr_to_host(kernel ? va | 0xffull << 56 : va, avail);
+    return qemu_plugin_vaddr_to_host(gs_untag(0xffull << 56, va), avail);
 }
 
 KtBoot *kt_capture_new_boot(KtCapture *c)
@@ -82,7 +81,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
 
     kt_capture_choose_types(c, k);
     boot->guest = kt_guest_new(k, c->shared.tracer,
-                               gs_kernel_tags_pointers(k) ?
+                               gs_kernel_tag_bits(k) ?
                                    view_of_tagged : qemu_plugin_vaddr_to_host);
     if (c->shared.profile) {
         kt_guest_set_caches(boot->guest, &c->shared.profile->caches);
@@ -110,20 +109,20 @@ static void say(const char *line)
 }
 
 /* A kernel whose symbols are only exports has allocators that are not hooked,
- * for example those of task stacks. If pointers have tags, an allocation and
- * its free can name different addresses. */
+ * for example those of task stacks. If pointers have tags, and nobody knows in
+ * which bits, an allocation and its free can name different addresses. */
 static void say_if_blind(KtCapture *c, const GsKernel *k)
 {
     const KtEvent gap = { .kind = KT_EV_GAP, .flags = KT_EVF_BLIND };
-    bool tags = gs_kernel_tags_pointers(k);
+    bool tags = gs_kernel_tags_pointers(k) && !gs_kernel_tag_bits(k);
 
     if (tags || !gs_kernel_has_all_symbols(k)) {
         kt_tracer_push(c->shared.tracer, 0, &gap);
     }
     if (tags) {
-        say("this kernel keeps tags in its pointers (KASAN_SW_TAGS or "
-            "KASAN_HW_TAGS): no error is certain; errors need a kernel "
-            "without them");
+        say("this kernel keeps tags in its pointers (KASAN_SW_TAGS), and "
+            "where is known of arm64 only: no error is certain; errors need a "
+            "kernel without them");
     }
     if (!gs_kernel_has_all_symbols(k)) {
         say("this kernel has no symbol table (CONFIG_KALLSYMS), only exported "

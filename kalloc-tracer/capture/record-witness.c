@@ -16,9 +16,9 @@ static void await_witness(KtHookCall *m, const KtHookRow *hook, KtHookId id)
         .ra = m->ra,
         .hook = id,
         .size = kt_vcpu_arg(m->v, hook->size),
-        .ptr = kt_vcpu_arg(m->v, hook->array),
-        .cache = kt_vcpu_arg(m->v, hook->cache == KT_NO_ARG ? hook->ptr :
-                                                              hook->cache),
+        .ptr = kt_vcpu_pointer(m->v, hook->array),
+        .cache = kt_vcpu_pointer(m->v, hook->cache == KT_NO_ARG ? hook->ptr :
+                                                                  hook->cache),
         .gfp = kt_guest_witness_clock(m->boot->guest),
     };
 
@@ -42,19 +42,20 @@ void kt_record_witness_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     }
     switch (hook->role) {
     case KT_ROLE_WITNESS_SWITCH:
-        kt_guest_task_switch(g, base, kt_vcpu_arg(m->v, hook->ptr));
+        kt_guest_task_switch(g, base, kt_vcpu_pointer(m->v, hook->ptr));
         end_hook(m, id);
         break;
     case KT_ROLE_WITNESS_THREAD:
-        kt_guest_thread(g, m->sp_after, kt_vcpu_arg(m->v, hook->array));
+        kt_guest_thread(g, m->sp_after, kt_vcpu_pointer(m->v, hook->array));
         break;
     case KT_ROLE_WITNESS_WAKE:
-        kt_guest_new_task(g, m->sp_after, kt_vcpu_arg(m->v, hook->ptr), base);
+        kt_guest_new_task(g, m->sp_after, kt_vcpu_pointer(m->v, hook->ptr),
+                          base);
         end_hook(m, id);
         break;
     case KT_ROLE_WITNESS_SLAB:
-        kt_guest_slab_freed(g, kt_vcpu_arg(m->v, hook->ptr),
-                            kt_vcpu_arg(m->v, hook->array));
+        kt_guest_slab_freed(g, kt_vcpu_pointer(m->v, hook->ptr),
+                            kt_vcpu_pointer(m->v, hook->array));
         end_hook(m, id);
         break;
     default:

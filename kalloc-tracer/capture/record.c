@@ -124,7 +124,7 @@ void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags)
 
 static KtCacheId cache_arg(KtHookCall *m, const KtHookRow *hook)
 {
-    uint64_t va = kt_vcpu_arg(m->v, hook->cache);
+    uint64_t va = kt_vcpu_pointer(m->v, hook->cache);
     const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen, va);
 
     return c ? c->id : (KtCacheId) { 0 };
@@ -132,7 +132,7 @@ static KtCacheId cache_arg(KtHookCall *m, const KtHookRow *hook)
 
 static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    uint64_t va = kt_vcpu_arg(m->v, hook->ptr);
+    uint64_t va = kt_vcpu_pointer(m->v, hook->ptr);
 
     if (hook->flags & (KT_HOOK_DEFERRED | KT_HOOK_NOT_IN_IRQ)) {
         kt_record_vfree(m, hook, id, va);
@@ -148,7 +148,7 @@ static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
         uint64_t va;
 
         if (i == BULK_MAX ||
-            !kt_guest_u64(m->boot->guest, array + 8 * i, &va)) {
+            !kt_guest_pointer(m->boot->guest, array + 8 * i, &va)) {
             kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
@@ -161,10 +161,10 @@ static void enter_free_bulk(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     KtHookRow kind = *hook;
 
     /* kfree_bulk() passes no cache: the objects can be of any cache. */
-    if (!kt_vcpu_arg(m->v, hook->cache)) {
+    if (!kt_vcpu_pointer(m->v, hook->cache)) {
         kind.family = KT_FAMILY_KFREE;
     }
-    free_array(m, &kind, id, kt_vcpu_arg(m->v, hook->array),
+    free_array(m, &kind, id, kt_vcpu_pointer(m->v, hook->array),
                kt_vcpu_arg(m->v, hook->count), cache_arg(m, hook));
 }
 
@@ -173,8 +173,8 @@ static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     uint64_t array;
     uint32_t n;
 
-    if (!kt_guest_sheaf(m->boot->guest, kt_vcpu_arg(m->v, hook->ptr), &array,
-                        &n)) {
+    if (!kt_guest_sheaf(m->boot->guest, kt_vcpu_pointer(m->v, hook->ptr),
+                        &array, &n)) {
         kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
         return;
     }
@@ -185,7 +185,7 @@ static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 static void enter_free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                               uint8_t flags)
 {
-    kt_record_free(m, hook, id, kt_vcpu_arg(m->v, hook->ptr),
+    kt_record_free(m, hook, id, kt_vcpu_pointer(m->v, hook->ptr),
                    (KtCacheId) { 0 }, KT_EVF_INSIDE | flags);
 }
 
@@ -205,8 +205,8 @@ static void enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
  */
 static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    uint64_t head = kt_vcpu_arg(m->v, hook->array);
-    uint64_t ptr = kt_vcpu_arg(m->v, hook->ptr);
+    uint64_t head = kt_vcpu_pointer(m->v, hook->array);
+    uint64_t ptr = kt_vcpu_pointer(m->v, hook->ptr);
 
     if ((hook->flags & KT_HOOK_INSTEAD) && ptr >= 4096) {
         return;                 /* a callback */
@@ -316,9 +316,9 @@ static void await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
         .hook = id,
         .size = kt_vcpu_arg(m->v, hook->count == KT_NO_ARG ? hook->size :
                                                              hook->count),
-        .ptr = kt_vcpu_arg(m->v,
-                           hook->array == KT_NO_ARG ? hook->ptr : hook->array),
-        .cache = kt_vcpu_arg(m->v, hook->cache),
+        .ptr = kt_vcpu_pointer(m->v, hook->array == KT_NO_ARG ? hook->ptr :
+                                                                hook->array),
+        .cache = kt_vcpu_pointer(m->v, hook->cache),
         .gfp = kt_vcpu_arg(m->v, hook->gfp),
     };
 
@@ -379,16 +379,16 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         enter_rcu_queue(m, hook, id);
         break;
     case KT_ROLE_MODULE_DROP:
-        kt_record_module(m, kt_vcpu_arg(m->v, hook->ptr), false);
-        kt_record_moment(m, KT_MOMENT_UNLOAD, kt_vcpu_arg(m->v, hook->ptr));
+        kt_record_module(m, kt_vcpu_pointer(m->v, hook->ptr), false);
+        kt_record_moment(m, KT_MOMENT_UNLOAD, kt_vcpu_pointer(m->v, hook->ptr));
         kt_tracer_drop_module(m->c->tracer, m->c->kernel,
-                              kt_vcpu_arg(m->v, hook->ptr));
+                              kt_vcpu_pointer(m->v, hook->ptr));
         break;
     case KT_ROLE_KEXEC:
         m->c->kexec();
         break;
     case KT_ROLE_BPF_ADD:
-        enter_bpf_add(m, kt_vcpu_arg(m->v, hook->ptr));
+        enter_bpf_add(m, kt_vcpu_pointer(m->v, hook->ptr));
         break;
     case KT_ROLE_LOG:
         kt_record_log_enter(m, id);
@@ -417,7 +417,7 @@ void kt_record_skip(KtHookCall *m, KtHookId id)
         kt_record_enter(m, id);
     } else if (hook->role == KT_ROLE_FREE) {
         kt_guest_object_freed(m->boot->guest, cache_arg(m, hook),
-                              kt_vcpu_arg(m->v, hook->ptr));
+                              kt_vcpu_pointer(m->v, hook->ptr));
     }
 }
 
@@ -498,7 +498,7 @@ static void return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
         uint64_t va;
 
         if (i == BULK_MAX ||
-            !kt_guest_u64(m->boot->guest, call->ptr + 8 * i, &va)) {
+            !kt_guest_pointer(m->boot->guest, call->ptr + 8 * i, &va)) {
             kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
@@ -534,7 +534,8 @@ static void return_destroy(KtHookCall *m, const KtPendingCall *call,
 static void return_module_add(KtHookCall *m, const KtPendingCall *call)
 {
     const GsModuleFile file = {
-        .header = call->cache, .sections = call->size,
+        .header = call->cache,
+        .sections = kt_vcpu_untag(m->v, call->size),
     };
 
     save_module(m, call->ptr,
@@ -546,7 +547,8 @@ static void return_module_add(KtHookCall *m, const KtPendingCall *call)
 void kt_record_return(KtHookCall *m, const KtPendingCall *call)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
-    uint64_t result = kt_vcpu_reg(m->v, GS_REG_RESULT);
+    uint64_t result = kt_vcpu_untag(m->v,
+                                    kt_vcpu_reg(m->v, GS_REG_RESULT));
 
     m->pages = hook->pages;
     if (m->pages) {

@@ -66,6 +66,7 @@ void kt_vcpu_unplug(KtVcpu *v)
 void kt_vcpu_set_kernel(KtVcpu *v, const GsKernel *k)
 {
     v->unwinder = gs_unwinder_new(k);
+    v->tag_bits = gs_kernel_tag_bits(k);
 }
 
 void kt_vcpu_end_points(KtVcpu *v)
@@ -80,6 +81,7 @@ void kt_vcpu_reset(KtVcpu *v)
     memset(v->return_site, 0, sizeof(v->return_site));
     kt_vcpu_end_points(v);
     v->page_free = (KtPageFree) { 0 };
+    v->tag_bits = 0;
     v->trapped = false;
     v->point_trapped = v->point_stopped = false;
     g_clear_pointer(&v->unwinder, gs_unwinder_free);

@@ -32,6 +32,7 @@ typedef struct KtVcpuReg {
  * struct KtVcpu - a vCPU; what each event needs comes first
  * @reg: (borrowed) QEMU's copies of the registers
  * @unwinder: NULL: the kernel is unknown, or not @ready
+ * @tag_bits: of pointers, see gs_untag()
  * @cost_tick: counts callbacks, to time one in 64
  * @ready: @reg is set
  * @trapped: the last entry was at a breakpoint; @trap describes it
@@ -49,6 +50,7 @@ typedef struct KtVcpuReg {
 typedef struct KtVcpu {
     const uint64_t *reg[GS_REG__COUNT];
     GsUnwinder *unwinder;
+    uint64_t tag_bits;
     unsigned index;
     unsigned cost_tick:28;
     unsigned ready:1;
@@ -116,6 +118,19 @@ static inline GsReg kt_vcpu_arg_reg(unsigned n)
 static inline uint64_t kt_vcpu_arg(const KtVcpu *v, int n)
 {
     return n >= 0 && n < 6 ? kt_vcpu_reg(v, kt_vcpu_arg_reg(n)) : 0;
+}
+
+/** kt_vcpu_untag() - Return an address without its tag. */
+static inline uint64_t kt_vcpu_untag(const KtVcpu *v, uint64_t va)
+{
+    return gs_untag(v->tag_bits, va);
+}
+
+/** kt_vcpu_pointer() - As kt_vcpu_arg(), for an argument that is an address:
+ *  without its tag. */
+static inline uint64_t kt_vcpu_pointer(const KtVcpu *v, int n)
+{
+    return kt_vcpu_untag(v, kt_vcpu_arg(v, n));
 }
 
 /** kt_vcpu_count() - Add to a counter. The vCPU is the only writer, so the add

@@ -29,6 +29,7 @@
  */
 typedef struct Witness {
     KtView view;
+    uint64_t tag_bits;
     uint8_t bytes[KT_CACHE_BYTES];
     char name[NAME_MAX_BYTES];
     unsigned name_len;
@@ -52,7 +53,7 @@ static bool has_name(const void *witness, uint32_t at)
     uint64_t va;
 
     memcpy(&va, &w->bytes[at], sizeof(va));
-    va = GUINT64_FROM_LE(va);
+    va = gs_untag(w->tag_bits, GUINT64_FROM_LE(va));
     return va >= KERNEL_HALF && kt_view_read(w->view, va, name, w->name_len) &&
            !memcmp(name, w->name, w->name_len);
 }
@@ -125,7 +126,9 @@ static void choose_object_size(KtCacheWitnesses *w, const Witness *now)
 
 void kt_cache_witnesses_made(KtCacheWitnesses *w, const KtCacheMade *made)
 {
-    Witness now = { .view = w->view, .object_size = made->size };
+    Witness now = {
+        .view = w->view, .tag_bits = w->tag_bits, .object_size = made->size,
+    };
 
     if (!made->size ||
         !kt_view_read(w->view, made->cache, now.bytes, sizeof(now.bytes))) {

@@ -27,6 +27,7 @@
 
 /**
  * struct KtCacheWitnesses
+ * @tag_bits: of pointers, see gs_untag()
  * @name, @object_size, @size: votes
  * @pairs: pairs of objects that voted for @size
  * @fresh: the last objects that were allocated; @clock counts all of them
@@ -36,6 +37,7 @@
  */
 typedef struct KtCacheWitnesses {
     KtView view;
+    uint64_t tag_bits;
     unsigned page_shift;
     KtVotes name, object_size, size;
     unsigned pairs;

@@ -57,6 +57,7 @@ typedef struct KtGuestLayout {
  * @learner: NULL: the kernel has types
  * @fit: (nullable) of types that are from a file
  * @from_profile: the kernel is not Linux
+ * @tag_bits: of its pointers, see gs_untag()
  * @vmemmap, @page_offset: (atomic) the direct map, 0 until it is known;
  *                         @page_offset is stored last, with release
  * @lock: protects the members below, except @cache_epoch
@@ -72,6 +73,7 @@ struct KtGuest {
     KtLearner *learner;
     KtTypesFit *fit;
     bool from_profile;
+    uint64_t tag_bits;
     const GsKernel *kernel;
     KtTracer *tracer;
     KtView view;

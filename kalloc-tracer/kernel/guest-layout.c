@@ -167,6 +167,8 @@ void kt_guest_drop_types(KtGuest *g)
     g->learner = kt_learner_new(g);
 }
 
+/* ---- answers ---- */
+
 bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
                     uint32_t *n)
 {

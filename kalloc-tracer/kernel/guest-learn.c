@@ -63,9 +63,11 @@ KtLearner *kt_learner_new(const KtGuest *g)
     l->slabs = l->pages && needs_slabs(g);
     l->slab.page_shift = at->page_shift;
     l->page.view = g->view;
+    l->page.layout.tag_bits = g->tag_bits;
     l->page.at = at->direct_map;
     l->page.at.va_pa_offset = symbol(g->kernel, "kernel_map");
     l->cache.view = g->view;
+    l->cache.tag_bits = g->tag_bits;
     l->cache.page_shift = at->page_shift;
     kt_task_witnesses_init(&l->task, g->view,
                            symbol(g->kernel, "__per_cpu_start"));

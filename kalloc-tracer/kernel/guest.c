@@ -21,6 +21,7 @@ KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
     KtGuest *g = g_new0(KtGuest, 1);
 
     kt_guest_find_layout(&g->at, k);
+    g->tag_bits = gs_kernel_tag_bits(k);
     g->kernel = k;
     g->tracer = t;
     g->view = view;
@@ -80,17 +81,26 @@ bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out)
     return kt_guest_read(g, va, out, sizeof(*out));
 }
 
+bool kt_guest_pointer(const KtGuest *g, uint64_t va, uint64_t *out)
+{
+    if (!kt_guest_u64(g, va, out)) {
+        return false;
+    }
+    *out = gs_untag(g->tag_bits, *out);
+    return true;
+}
+
 /* ---- tasks -------------------------------------------------------------- */
 
 static inline bool current_task(const KtGuest *g, uint64_t base, uint64_t *task)
 {
     if (g->at.base_is_task) {
-        *task = base;
+        *task = gs_untag(g->tag_bits, base);
         return true;
     }
     return g->at.current_task &&
-           kt_guest_u64(g, (base & g->at.percpu_mask) + g->at.current_task,
-                        task);
+           kt_guest_pointer(g, (base & g->at.percpu_mask) +
+                            g->at.current_task, task);
 }
 
 bool kt_guest_current(const KtGuest *g, uint64_t base, uint64_t *task)
@@ -201,7 +211,7 @@ static bool read_name(const KtGuest *g, uint64_t cache_va,
 {
     uint64_t va;
 
-    if (!kt_guest_u64(g, cache_va + g->at.cache_name, &va)) {
+    if (!kt_guest_pointer(g, cache_va + g->at.cache_name, &va)) {
         return false;
     }
     for (unsigned i = 0; i < CACHE_NAME_MAX - 1; i++) {
@@ -499,7 +509,7 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
         head &= ~1ull;
         page = (-head & (-head - 1)) ? head : page & head;
     }
-    return kt_guest_u64(g, page + g->at.slab_cache, &cache) ? cache : 0;
+    return kt_guest_pointer(g, page + g->at.slab_cache, &cache) ? cache : 0;
 }
 
 /* Keep the possible direct map that leads from the object to its cache. */

@@ -88,6 +88,9 @@ typedef struct KtGuestCpu {
 GS_HOT bool kt_guest_read(const KtGuest *g, uint64_t va, void *buf, size_t len);
 /** kt_guest_u64() - read a word; false if it is not readable. */
 GS_HOT bool kt_guest_u64(const KtGuest *g, uint64_t va, uint64_t *out);
+/** kt_guest_pointer() - read a word that is an address; its tag is removed.
+ *  False if it is not readable. */
+GS_HOT bool kt_guest_pointer(const KtGuest *g, uint64_t va, uint64_t *out);
 
 /**
  * struct KtTaskAt - addresses of a task

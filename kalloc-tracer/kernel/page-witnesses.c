@@ -50,7 +50,9 @@ uint64_t kt_page_layout_cache(const KtPageLayout *at, KtView view,
         head &= ~1ull;
         page = (-head & (-head - 1)) ? head : page & head;
     }
-    return read_word(view, page + at->slab_cache, &cache) ? cache : 0;
+    return read_word(view, page + at->slab_cache, &cache) ?
+               gs_untag(at->tag_bits, cache) :
+               0;
 }
 
 /*
@@ -60,6 +62,7 @@ uint64_t kt_page_layout_cache(const KtPageLayout *at, KtView view,
  */
 typedef struct Witness {
     KtView view;
+    uint64_t tag_bits;
     unsigned page_shift;
     uint64_t object, cache;
     KtDirectMap map[SIZES][MAPS];
@@ -132,6 +135,7 @@ static KtPageLayout layout_of(const Witness *w, uint32_t number)
 
     return (KtPageLayout) {
         .map = w->map[size][number / (WORDS * WORDS * SIZES)],
+        .tag_bits = w->tag_bits,
         .page_shift = w->page_shift,
         .struct_page = kt_page_sizes[size],
         .page_head = number / WORDS % WORDS * 8,
@@ -175,6 +179,7 @@ void kt_page_witnesses_object(KtPageWitnesses *w, uint64_t cache,
     }
     now = g_new(Witness, 1);
     now->view = w->view;
+    now->tag_bits = w->layout.tag_bits;
     now->page_shift = w->at.page_shift;
     now->object = object;
     now->cache = cache;

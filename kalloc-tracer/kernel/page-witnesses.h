@@ -22,12 +22,14 @@
 /**
  * struct KtPageLayout - how the cache of an object is found
  * @map: the direct map
+ * @tag_bits: of pointers, see gs_untag()
  * @page_shift: log2 of the bytes of a page
  * @struct_page: sizeof(struct page)
  * @page_head, @slab_cache: offsets of the members
  */
 typedef struct KtPageLayout {
     KtDirectMap map;
+    uint64_t tag_bits;
     unsigned page_shift;
     uint32_t struct_page;
     uint32_t page_head, slab_cache;

@@ -145,8 +145,7 @@ static void add_blocks(KtLiveSet *w)
         skip_last_word(w, i, b);
         for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
              cpu < w->offset->len; cpu++) {
-            kt_marker_alias(w->scan,
-                            b->va + g_array_index(w->offset, uint64_t, cpu));
+            kt_marker_alias(w->scan, kt_live_set_of_cpu(w, b->va, cpu));
         }
     }
 }

@@ -64,9 +64,8 @@ static void add_block(const Finding *f, uint32_t i, const KtLiveBlock *b)
     kt_mark_index_add(f->index, b->va, exact ? 1 : b->len, i);
     for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
          cpu < w->offset->len; cpu++) {
-        kt_mark_index_add(f->index,
-                          b->va + g_array_index(w->offset, uint64_t, cpu),
-                          b->len, i);
+        kt_mark_index_add(f->index, kt_live_set_of_cpu(w, b->va, cpu), b->len,
+                          i);
     }
     if (p && (b->layer == KT_LAYER_LARGE || b->layer == KT_LAYER_PAGES)) {
         uint64_t n = (b->va - kt_page_use_va(p, 0)) >> p->page_shift;

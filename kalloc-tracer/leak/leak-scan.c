@@ -230,7 +230,9 @@ static bool mark_all(Scanning *s, GError **errp)
         kt_live_set_fail(w, errp);
         return false;
     }
-    s->reader = (KtReader) { .mem = w->mem, .tick = tick, .opaque = s };
+    s->reader = (KtReader) {
+        .mem = w->mem, .tag_bits = w->tag_bits, .tick = tick, .opaque = s,
+    };
     s->unplaced = kt_marker_seal(w->scan);
     kt_reader_init(&s->reader);
     scan(s);

@@ -51,7 +51,11 @@ static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
 
 bool kt_live_set_load(const KtLiveSet *w, uint64_t va, uint64_t *out)
 {
-    return w->mem.read(w->mem.opaque, va, out, sizeof(*out));
+    if (!w->mem.read(w->mem.opaque, va, out, sizeof(*out))) {
+        return false;
+    }
+    *out = gs_untag(w->tag_bits, *out);
+    return true;
 }
 
 uint64_t kt_live_set_symbol(const KtLiveSet *w, const char *name)
@@ -113,6 +117,7 @@ KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan)
     w->tracer = t;
     w->deadline = g_get_monotonic_time() + seconds_max(w) * G_USEC_PER_SEC;
     w->mem = (GsMem) { .read = read_mem, .opaque = w };
+    w->tag_bits = plan->kernel ? gs_kernel_tag_bits(plan->kernel) : 0;
     w->live = g_array_new(FALSE, FALSE, sizeof(KtLiveBlock));
     w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));
     w->sheaf = g_array_new(FALSE, FALSE, sizeof(KtLiveSheaf));

@@ -65,6 +65,7 @@ typedef struct KtRegion {
  * @plan: (borrowed) the caller's wishes
  * @tracer: (borrowed)
  * @mem: guest memory as @vcpu maps it; fails if @ended
+ * @tag_bits: of pointers, see gs_untag(): all addresses of the set have no tags
  * @vcpu: a vCPU whose page tables map the kernel
  * @live: KtLiveBlock, sorted by address
  * @region: KtRegion
@@ -90,6 +91,7 @@ typedef struct KtLiveSet {
     const KtLeakPlan *plan;
     KtTracer *tracer;
     GsMem mem;
+    uint64_t tag_bits;
     unsigned vcpu;
     GArray *live;
     GArray *region;
@@ -137,7 +139,8 @@ const KtLiveBlock *kt_live_set_find(const KtLiveSet *w, uint64_t va);
  * other numbers near them are no pointers to the block.
  */
 bool kt_live_set_is_exact(const KtLiveSet *w, uint64_t va);
-/** kt_live_set_load() - read the word at @va; false if it cannot be read. */
+/** kt_live_set_load() - read the word at @va; false if it cannot be read. An
+ *  address has no tag. */
 bool kt_live_set_load(const KtLiveSet *w, uint64_t va, uint64_t *out);
 /** kt_live_set_progress() - call @plan->progress and check the deadline; false
  *  if the search must end. @bytes: scanned so far, 0 if unchanged */
@@ -145,6 +148,15 @@ bool kt_live_set_progress(KtLiveSet *w, uint64_t bytes);
 /** kt_live_set_fail() - set @errp to the reason why the search ended. Returns:
  *  false, for `return kt_live_set_fail(...)`. */
 bool kt_live_set_fail(const KtLiveSet *w, GError **errp);
+
+/** kt_live_set_of_cpu() - return the address of a CPU's part of the per-CPU
+ *  memory at @va. @cpu: index in @w->offset */
+static inline uint64_t kt_live_set_of_cpu(const KtLiveSet *w, uint64_t va,
+                                          unsigned cpu)
+{
+    return gs_untag(w->tag_bits,
+                    va + g_array_index(w->offset, uint64_t, cpu));
+}
 
 /** kt_live_set_block() - return block number @i. */
 static inline const KtLiveBlock *kt_live_set_block(const KtLiveSet *w,

@@ -38,6 +38,7 @@
 /**
  * struct KtReader - reads guest memory by words, with a cache of pages
  * @mem: guest memory
+ * @tag_bits: of pointers: words that are addresses have no tag, see gs_untag()
  * @tick: (nullable) called every few thousand pages; false stops the reader
  * @opaque: argument of @tick
  * @bytes: bytes read so far
@@ -47,6 +48,7 @@
  */
 typedef struct KtReader {
     GsMem mem;
+    uint64_t tag_bits;
     bool (*tick)(void *opaque);
     void *opaque;
     uint64_t bytes;
@@ -60,8 +62,8 @@ typedef struct KtReader {
 typedef void KtSpanFn(void *opaque, uint64_t va, const uint64_t *word,
                       size_t n);
 
-/** kt_reader_init() - allocate the cache. Set @mem, @tick and @opaque
- *  before. */
+/** kt_reader_init() - allocate the cache. Set @mem, @tag_bits, @tick and
+ *  @opaque before. */
 void kt_reader_init(KtReader *r);
 void kt_reader_deinit(KtReader *r);
 /** kt_reader_each() - call @fn for all aligned words of [@va, @va + @len).

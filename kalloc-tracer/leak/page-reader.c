@@ -33,6 +33,13 @@ void kt_reader_deinit(KtReader *r)
     g_clear_pointer(&r->page, g_free);
 }
 
+static void untag(const KtReader *r, struct KtReaderPage *p)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(p->word); i++) {
+        p->word[i] = gs_untag(r->tag_bits, p->word[i]);
+    }
+}
+
 static const struct KtReaderPage *page_at(KtReader *r, uint64_t va)
 {
     struct KtReaderPage *p = &r->page[va / KT_READER_PAGE % PAGES];
@@ -41,6 +48,9 @@ static const struct KtReaderPage *page_at(KtReader *r, uint64_t va)
         p->va = va;
         p->readable = r->mem.read(r->mem.opaque, va, p->word,
                                   sizeof(p->word));
+        if (p->readable && r->tag_bits) {
+            untag(r, p);
+        }
         r->bytes += p->readable ? KT_READER_PAGE : 0;
         r->unreadable += !p->readable;
     }

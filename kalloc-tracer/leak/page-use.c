@@ -41,6 +41,7 @@ typedef struct Layout {
 
 typedef struct Reading {
     const GsKernel *k;
+    uint64_t tag_bits;
     const GsMem *mem;
     KtPageUses *p;
     Layout at;
@@ -95,7 +96,11 @@ static bool find_layout(Layout *at, const GsKernel *k)
 
 static bool load(const Reading *r, uint64_t va, uint64_t *out)
 {
-    return r->mem->read(r->mem->opaque, va, out, sizeof(*out));
+    if (!r->mem->read(r->mem->opaque, va, out, sizeof(*out))) {
+        return false;
+    }
+    *out = gs_untag(r->tag_bits, *out);
+    return true;
 }
 
 /* Read a variable. Return @or if it is missing or unreadable. */
@@ -274,6 +279,7 @@ static KtPageUse use_of_head(const Reading *r, const uint8_t *page)
     uint64_t cache, mapping;
 
     memcpy(&cache, page + r->at.slab_cache.at, 8);
+    cache = gs_untag(r->tag_bits, cache);
     memcpy(&mapping, page + r->at.mapping.at, 8);
     if (cache && r->is_cache(r->opaque, cache)) {
         return KT_PAGE_SLAB;
@@ -403,8 +409,9 @@ KtPageUses *kt_page_use_read(const GsKernel *k, const GsMem *mem,
                              void *opaque)
 {
     g_autoptr(KtPageUses) p = g_new0(KtPageUses, 1);
-    Reading r = { .k = k, .mem = mem, .p = p, .sample = sample,
-                  .is_cache = is_cache, .opaque = opaque };
+    Reading r = { .k = k, .tag_bits = gs_kernel_tag_bits(k), .mem = mem,
+                  .p = p, .sample = sample, .is_cache = is_cache,
+                  .opaque = opaque };
 
     if (!find_layout(&r.at, k) || !find_pages(&r)) {
         return NULL;

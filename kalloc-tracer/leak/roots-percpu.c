@@ -200,8 +200,7 @@ static void add_unknown(KtLiveSet *w, const Chunk *c, const uint64_t *map)
          i = end) {
         end = find_bit(map, i, n, false);
         for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {
-            uint64_t va = c->pointer +
-                          g_array_index(w->offset, uint64_t, cpu);
+            uint64_t va = kt_live_set_of_cpu(w, c->pointer, cpu);
 
             kt_live_set_add(w, KT_PLACE_PERCPU, va + i * UNIT,
                             va + end * UNIT, cpu);
@@ -230,8 +229,7 @@ static void alias_first(KtLiveSet *w, const Chunk *c)
 {
     for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {
         kt_page_use_set_aliased(
-            w->pages, c->pointer + g_array_index(w->offset, uint64_t, cpu),
-            c->len);
+            w->pages, kt_live_set_of_cpu(w, c->pointer, cpu), c->len);
     }
 }
 
@@ -244,6 +242,7 @@ static bool is_of_chunk(const Finding *f, const uint8_t *page)
             continue;
         }
         memcpy(&word, page + f->owner[i], sizeof(word));
+        word = gs_untag(f->w->tag_bits, word);
         if (word && g_hash_table_contains(f->later, &word)) {
             return true;
         }

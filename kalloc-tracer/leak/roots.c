@@ -192,6 +192,7 @@ static void find_registers(KtLiveSet *w)
 
     for (unsigned v = 0; v < vm->n_vcpus; v++) {
         for (unsigned i = 0; vm->reg(vm->opaque, v, i, &r); i++) {
+            r.value = gs_untag(w->tag_bits, r.value);
             g_array_append_val(w->registers, r);
             g_array_append_val(w->vcpu_of, v);
         }
@@ -495,8 +496,8 @@ void kt_roots_find(KtLiveSet *w)
 {
     uint32_t size;
 
-    if (gs_kernel_tags_pointers(w->plan->kernel)) {
-        kt_live_set_add_missing(w, g_strdup("pointers of this kernel have tags "
+    if (!w->tag_bits && gs_kernel_tags_pointers(w->plan->kernel)) {
+        kt_live_set_add_missing(w, g_strdup("which bits of pointers are tags "
                                             "(KASAN)"));
     }
     w->stack_size = gs_kernel_type_size(w->plan->kernel, "thread_union",

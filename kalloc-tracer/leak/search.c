@@ -102,7 +102,10 @@ static void search_registers(KtSearch *s)
 bool kt_search_run(KtSearch *s)
 {
     s->block = KT_MARKER_NONE;
-    s->reader = (KtReader) { .mem = s->w->mem, .tick = tick, .opaque = s };
+    s->reader = (KtReader) {
+        .mem = s->w->mem, .tag_bits = s->w->tag_bits, .tick = tick,
+        .opaque = s,
+    };
     kt_reader_init(&s->reader);
     search_registers(s);
     search_regions(s);

@@ -31,11 +31,15 @@ bool kt_address_read(const KtAddress *a, uint64_t va, void *buf, size_t len)
     return false;
 }
 
+/* Read a word. An address has no tag. */
 static bool read_u64(const KtAddress *a, uint64_t va, uint64_t *out)
 {
     bool ok = kt_address_read(a, va, out, sizeof(*out));
 
     *out = ok ? GUINT64_FROM_LE(*out) : 0;
+    if (ok && a->kernel) {
+        *out = gs_untag(gs_kernel_tag_bits(a->kernel), *out);
+    }
     return ok;
 }
 

@@ -42,7 +42,8 @@ static bool read_pointer(const KtAddress *a, uint64_t va, uint64_t *out)
 {
     bool ok = kt_address_read(a, va, out, sizeof(*out));
 
-    *out = ok ? GUINT64_FROM_LE(*out) : 0;
+    *out = ok ? gs_untag(gs_kernel_tag_bits(a->kernel),
+                         GUINT64_FROM_LE(*out)) : 0;
     return ok;
 }
 

@@ -20,7 +20,9 @@ const McSection mc_sections[] = {
         "symbol+offset, module:symbol or module:symbol+offset; the offset is "
         "hex. The forms in kernel traces are accepted as well: "
         "symbol+0x1c/0x90 and symbol+0x1c[module]. A range is two addresses "
-        "with a - between them, without blanks; it includes both ends.",
+        "with a - between them, without blanks; it includes both ends. If "
+        "the kernel keeps tags in pointers (arm64 with KASAN), a number may "
+        "have a tag, which is ignored.",
         "A word of hex digits may also be the name of a symbol. The rule: "
         "with 0x, or with 8 digits or more, it is a number; with fewer "
         "digits it is the symbol if the kernel has a symbol of this name, "

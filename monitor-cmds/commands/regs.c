@@ -29,6 +29,7 @@ typedef struct Spot {
  * @places: McPlace, all registers or words
  * @spots: Spot, those that point into a block
  * @lowest: lowest kernel address
+ * @tag_bits: of pointers, see gs_untag()
  */
 typedef struct Look {
     McOut *out;
@@ -36,7 +37,7 @@ typedef struct Look {
     const KtVm *vm;
     GArray *places;
     GArray *spots;
-    uint64_t lowest;
+    uint64_t lowest, tag_bits;
 } Look;
 
 static void look_init(Look *l, McOut *out, const McArgs *args)
@@ -48,6 +49,7 @@ static void look_init(Look *l, McOut *out, const McArgs *args)
         .places = g_array_new(FALSE, FALSE, sizeof(McPlace)),
         .spots = g_array_new(FALSE, FALSE, sizeof(Spot)),
         .lowest = k ? gs_kernel_lowest(k) : 0,
+        .tag_bits = k ? gs_kernel_tag_bits(k) : 0,
     };
 }
 
@@ -197,10 +199,11 @@ static void print_spots(Look *l, const char *holders)
     }
 }
 
-static void add_place(Look *l, const McPlace *p)
+static void add_place(Look *l, McPlace p)
 {
-    if (p->value >= l->lowest) {
-        g_array_append_vals(l->places, p, 1);
+    p.value = gs_untag(l->tag_bits, p.value);
+    if (p.value >= l->lowest) {
+        g_array_append_val(l->places, p);
     }
 }
 
@@ -211,7 +214,7 @@ static void add_registers(Look *l, unsigned vcpu)
     KtRegister r;
 
     for (unsigned i = 0; l->vm->reg(l->vm->opaque, vcpu, i, &r); i++) {
-        add_place(l, &(McPlace) {
+        add_place(l, (McPlace) {
             .vcpu = vcpu, .reg = r.name, .value = r.value });
     }
 }
@@ -283,7 +286,7 @@ static bool add_words(Look *l, unsigned vcpu, uint64_t lo, uint64_t hi,
         uint64_t value = GUINT64_FROM_LE(word[i]);
 
         if (value < stack->lo || value > stack->hi) {
-            add_place(l, &(McPlace) {
+            add_place(l, (McPlace) {
                 .vcpu = vcpu, .at = lo + 8 * i, .value = value });
         }
     }

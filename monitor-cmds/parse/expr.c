@@ -294,6 +294,9 @@ static bool parse_term(const McContext *ctx, const char *word, Term *t,
                     "the sum is more than 64 bits");
     }
     t->va += off;
+    if (mc_symbols(ctx)) {
+        t->va = gs_untag(gs_kernel_tag_bits(mc_symbols(ctx)), t->va);
+    }
     return true;
 }
 

@@ -6,7 +6,8 @@
  * One rule separates hex from symbols. A word that starts with 0x, or that has
  * at least 8 hex digits and nothing else, is a number. A shorter word of hex
  * digits ("add", "dead") is the symbol of this name if there is one, else a
- * number. Every other word is a symbol.
+ * number. Every other word is a symbol. If the kernel's pointers have tags, a
+ * number may have one, which is removed.
  */
 #ifndef MC_EXPR_H
 #define MC_EXPR_H

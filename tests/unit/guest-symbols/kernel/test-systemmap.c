@@ -48,19 +48,6 @@ static void test_good(void)
     g_assert_cmphex(end, ==, 0xffffffff82000040ull);
 }
 
-static void test_tags(void)
-{
-    g_autoptr(GError) err = NULL;
-    g_auto(GStrv) parts = g_strsplit(good, "helper", 2);
-    g_autofree char *text = g_strjoinv("__hwasan_tag_memory", parts);
-    g_autoptr(GsKernel) without = open_text(good, &err);
-    g_autoptr(GsKernel) with = open_text(text, &err);
-
-    g_assert_no_error(err);
-    g_assert_false(gs_kernel_tags_pointers(without));
-    g_assert_true(gs_kernel_tags_pointers(with));
-}
-
 static void test_slide(void)
 {
     g_autoptr(GsKernel) k = open_text(good, NULL);
@@ -167,7 +154,6 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/systemmap/good", test_good },
         { "/systemmap/slide", test_slide },
-        { "/systemmap/pointers-with-tags", test_tags },
         { "/systemmap/foreach-slides", test_foreach_slides },
         { "/systemmap/bad", test_bad },
         { "/systemmap/no-escapes-in-errors", test_escapes },

@@ -46,6 +46,29 @@ static void what_is_no_memory(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 4);
 }
 
+/* A block has one address, whatever tag the pointer to it has: the tag changes
+ * with each life, and the kernel itself may free without it. */
+static void pointers_with_tags(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    w->capture->vcpu[0].tag_bits = 0xffull << 56;
+    run_kmalloc(w, BLOCK ^ 0xd1ull << 56);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    run_kmalloc(w, BLOCK ^ 0x47ull << 56);
+    run_kfree(w, BLOCK ^ 0x47ull << 56);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    run_kfree(w, BLOCK ^ 0x47ull << 56);
+    g_assert_cmpuint(stats_of(w).errors, ==, 1);
+    run_kfree(w, (uint64_t)-2);
+    g_assert_cmpuint(stats_of(w).errors, ==, 2);
+    test_qemu_reset();
+    g_assert_cmphex(w->capture->vcpu[0].tag_bits, ==, 0);
+}
+
 /* What a bulk allocation takes back was never handed out, and may have had a
  * life before. */
 static void bulk_allocation_that_fails(void)
@@ -255,6 +278,7 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/capture/calls-become-events", calls_become_events },
         { "/capture/what-is-no-memory", what_is_no_memory },
+        { "/capture/pointers-with-tags", pointers_with_tags },
         { "/capture/bulk-allocation-that-fails", bulk_allocation_that_fails },
         { "/capture/calls-under-way-when-switched-on",
           calls_under_way_when_switched_on },

@@ -66,13 +66,17 @@ static uint32_t size_of(unsigned i)
     return i & 1 ? (object_size_of(i) + 63) & ~63u : object_size_of(i);
 }
 
+/* Tag of the pointers to names */
+static uint64_t tag = 0xff;
+
 static void fill_cache(const Layout *at, unsigned i, uint32_t object_size,
                        uint32_t size)
 {
     uint64_t cache = i * CACHE;
 
     snprintf((char *)&memory[NAMES + i * 64], 64, "cache-%u", i);
-    put64(cache + at->name, BASE + NAMES + i * 64);
+    put64(cache + at->name,
+          (BASE + NAMES + i * 64) ^ (0xff ^ tag) << 56);
     put32(cache + at->object_size, object_size);
     put32(cache + at->inuse, (object_size + 7) & ~7u);
     put32(cache + at->size, size);
@@ -125,6 +129,18 @@ static void members_are_found_anywhere(void)
         /* inuse always has the same value so far: either is right */
         g_assert_cmpuint(w->object_size.n, ==, 2);
     }
+}
+
+static void names_behind_pointers_with_tags(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+
+    w->tag_bits = 0xffull << 56;
+    tag = 0x3c;
+    learn(w, &layouts[0]);
+    tag = 0xff;
+    g_assert_true(w->learned);
+    g_assert_cmpuint(w->name.at[0], ==, layouts[0].name);
 }
 
 static void alias_is_no_witness(void)
@@ -229,6 +245,7 @@ static void hostile_bytes_are_bounded(void)
 
 static const TestCase cases[] = {
     { "/cache-witnesses/anywhere", members_are_found_anywhere },
+    { "/cache-witnesses/tags", names_behind_pointers_with_tags },
     { "/cache-witnesses/alias", alias_is_no_witness },
     { "/cache-witnesses/inuse", object_size_is_decided_when_it_matters },
     { "/cache-witnesses/freed-object", freed_object_is_no_pair },

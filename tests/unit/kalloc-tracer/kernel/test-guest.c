@@ -5,6 +5,7 @@
  * unknown.
  */
 #include "tests/lib/test-main.h"
+#include "kalloc-tracer/kernel/guest-internal.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/guest.h"
 
@@ -102,6 +103,33 @@ static void reads_stop_where_memory_ends(void)
     g_assert_false(kt_guest_u64(g, BASE + sizeof(memory) - 4, &word));
     kt_guest_free(g);
     kt_tracer_free(t);
+}
+
+/* Pointers in memory and in the register of the task have no tags, if the
+ * kernel keeps some. */
+static void tags_are_removed(void)
+{
+    static const char *const symbols[] = {
+        "", "ffffffff80ffff00 T __hwasan_tag_memory\n",
+    };
+    const uint64_t pointer = BASE + 4096, tagged = pointer ^ 0xd1ull << 56;
+
+    for (unsigned tags = 0; tags < 2; tags++) {
+        KtTracer *t;
+        KtGuest *g = guest_with(NULL, symbols[tags], &t);
+        uint64_t word = 0, task = 0;
+
+        memcpy(memory + 64, &tagged, sizeof(tagged));
+        g_assert_true(kt_guest_u64(g, BASE + 64, &word));
+        g_assert_cmphex(word, ==, tagged);
+        g_assert_true(kt_guest_pointer(g, BASE + 64, &word));
+        g_assert_cmphex(word, ==, tags ? pointer : tagged);
+        g_assert_true(kt_guest_current(g, tagged, &task));
+        g_assert_cmphex(task, ==, tags ? pointer : tagged);
+        g_assert_false(kt_guest_pointer(g, BASE - 8, &word));
+        kt_guest_free(g);
+        kt_tracer_free(t);
+    }
 }
 
 static uint32_t task_of(KtGuest *g, KtGuestCpu *cpu)
@@ -512,6 +540,7 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/guest/reads-cross-pages", reads_cross_pages },
         { "/guest/reads-stop-where-memory-ends", reads_stop_where_memory_ends },
+        { "/guest/tags-are-removed", tags_are_removed },
         { "/guest/nothing-is-guessed-without-types",
           nothing_is_guessed_without_types },
         { "/guest/what-was-learned-survives-a-snapshot",

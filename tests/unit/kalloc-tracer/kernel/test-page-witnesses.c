@@ -173,6 +173,22 @@ static void layout_is_followed(void)
     g_assert_cmphex(kt_page_layout_cache(&at, view, UINT64_MAX, NULL), ==, 0);
 }
 
+/* The struct page of a slab has the kmem_cache's address with a tag. */
+static void tags_are_removed(void)
+{
+    g_autofree KtPageWitnesses *w = begin();
+
+    w->layout.tag_bits = 0xffull << 56;
+    for (unsigned i = 0; i < N; i++) {
+        fill_page(&layouts[1], i, i & ~1u, CACHE & ~(0xd1ull << 56));
+        allocate(w, i, CACHE);
+    }
+    g_assert_true(w->learned);
+    g_assert_cmpuint(w->layout.slab_cache, ==, layouts[1].cache);
+    g_assert_cmphex(kt_page_layout_cache(&w->layout, view, DIRECT, NULL), ==,
+                    CACHE);
+}
+
 static const TestCase cases[] = {
     { "/page-witnesses/layout", layout_is_found },
     { "/page-witnesses/one-page-slabs", slabs_of_one_page_are_not_enough },
@@ -180,6 +196,7 @@ static const TestCase cases[] = {
     { "/page-witnesses/wrong-cache", wrong_cache_ends_it },
     { "/page-witnesses/arm64", arm64_layouts_with_the_same_pages_are_one },
     { "/page-witnesses/follow", layout_is_followed },
+    { "/page-witnesses/tags", tags_are_removed },
 };
 
 int main(int argc, char **argv)

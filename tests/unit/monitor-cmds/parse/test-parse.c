@@ -103,6 +103,29 @@ static void test_address(Fixture *f, gconstpointer data)
     check_address(f, "ext4_alloc", 0xffffffffc0000100);
 }
 
+/* arm64 with KASAN_SW_TAGS */
+static const char tagging[] =
+    "symbol va=ffff800080000000 name=_stext\n"
+    "symbol va=ffff800080000100 name=__primary_switched\n"
+    "symbol va=ffff800080000200 name=__hwasan_tag_memory\n"
+    "symbol va=ffff800080000300 name=_etext\n"
+    "symbol va=ffff800081000000 name=_end type=B\n";
+
+static void test_tags(Fixture *f, gconstpointer data)
+{
+    McRange r;
+
+    check_address(f, "2eff800012345678", 0xffff800012345678);
+    check_address(f, "0xfff0000012345678", 0xfff0000012345678);
+    check_address(f, "2eff800012345678+10", 0xffff800012345688);
+    check_address(f, "2e00800012345678", 0x2e00800012345678);
+    g_assert_true(mc_parse_range(test_world_context(f->w),
+                                 "2eff800000000000-00ff800000000fff", &r,
+                                 NULL));
+    g_assert_cmphex(r.lo, ==, 0xffff800000000000);
+    g_assert_cmphex(r.hi, ==, 0xffff800000000fff);
+}
+
 static void test_hex_or_symbol(Fixture *f, gconstpointer data)
 {
     check_address(f, "add", 0xffffffff81000200);
@@ -389,6 +412,7 @@ int main(int argc, char **argv)
     g_test_add_func("/parse/decimal", test_decimal);
     g_test_add_func("/parse/pattern", test_match);
     ADD("/parse/address", kernel, test_address);
+    ADD("/parse/tags", tagging, test_tags);
     ADD("/parse/hex-or-symbol", kernel, test_hex_or_symbol);
     ADD("/parse/range", kernel, test_ranges);
     ADD("/parse/symbol-is-its-function", kernel, test_function);

@@ -148,7 +148,7 @@ def is_callers(e, found, function):
 def check_report(case, console, errors):
     truth = TRUTH.search(console)
     assert truth, 'the module did not say what it did'
-    va, block = addresses(truth.groups()[1:3])
+    va, block = map(oracle.untagged, addresses(truth.groups()[1:3]))
     bad, alloc = truth.groups()[3:]
     text = '\n'.join(json.dumps(e) for e in errors)
     assert len(errors) == 1, f'{len(errors)} reports:\n{text}'
@@ -288,8 +288,7 @@ def run_cases_in_one(tap, args, share, folder):
 
 
 def run_few_symbols(tap, args, share, folder):
-    """Run the cases in kernels that have no symbols but their exports, or whose
-    pointers have tags."""
+    """Run the cases in kernels that have no symbols but their exports."""
     for kernel in share:
         loaded = LoadedGuest(kernel, share[kernel], folder)
         with loaded.guest:
@@ -325,8 +324,7 @@ def test_cases(tap, args):
             run_without(tap, args, share, tmp)
             return
         few = {k: share.pop(k) for k in list(share)
-               if not oracle.has_option(k, 'KALLSYMS') or
-               oracle.has_option(k, 'KASAN_SW_TAGS')}
+               if not oracle.has_option(k, 'KALLSYMS')}
         run_few_symbols(tap, args, few, tmp)
         if args.short:
             run_cases_in_one(tap, args, share, tmp)

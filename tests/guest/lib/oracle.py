@@ -39,6 +39,10 @@ RUN = 48
 # it was called and when it returned.
 SWITCHING = 'event_trace_enable_again'
 
+# Bits 55 to 52 of arm64's kernel addresses are set. A kernel with KASAN_SW_TAGS
+# or KASAN_HW_TAGS keeps a tag in the bits above.
+TAG, KERNEL = 0xff << 56, 0xf << 52
+
 # Flags of the journal: the address may be live (bulk calls), or is removed from
 # what is live.
 PAGES_UNTRACED = 1 | 2
@@ -159,6 +163,8 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
             f'{entries} entries decoded, the guest counts {expected}'
         ours = list(our_events(log))
     symbols = symbols_of(kernel, files)
+    if has_tags(kernel):
+        guest = [e._replace(va=untagged(e.va)) for e in guest]
     calls = [e for e in guest if e.name in ftrace.TRACED_CALLS]
     guest = [e for e in guest if e.name not in ftrace.TRACED_CALLS]
     return Run(guest, ours, symbols, stat, switched(calls, symbols))
@@ -243,6 +249,18 @@ def has_option(kernel, name):
 def has_types(kernel):
     """Return whether a prepared kernel has BTF."""
     return has_option(kernel, 'DEBUG_INFO_BTF')
+
+
+def has_tags(kernel):
+    """Return whether a prepared kernel keeps tags in its pointers. Its own
+    trace has them, the tracer's addresses must not."""
+    return has_option(kernel, 'KASAN_SW_TAGS') or \
+        has_option(kernel, 'KASAN_HW_TAGS')
+
+
+def untagged(va):
+    """Return an address without its tag."""
+    return va | TAG if va & KERNEL == KERNEL else va
 
 
 class Matching:

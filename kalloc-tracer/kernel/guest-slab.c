@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The direct map of a KtGuest, and the way from an object to its slab page and
+ * cache: see guest.h. Called for each event, on the thread of its vCPU.
+ */
+#include "kalloc-tracer/kernel/guest-internal.h"
+
+static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return kt_guest_read(opaque, va, buf, len);
+}
+
+void kt_guest_set_direct_map(KtGuest *g, const KtDirectMap *direct_map)
+{
+    __atomic_store_n(&g->vmemmap, direct_map->vmemmap, __ATOMIC_RELAXED);
+    __atomic_store_n(&g->page_offset, direct_map->page_offset,
+                     __ATOMIC_RELEASE);
+}
+
+static bool has_direct_map(const KtGuest *g)
+{
+    return __atomic_load_n(&g->page_offset, __ATOMIC_ACQUIRE);
+}
+
+static unsigned guess_direct_map(KtGuest *g, KtDirectMap *direct_map,
+                                 bool *certain)
+{
+    const GsMem mem = { .read = read_mem, .opaque = g };
+
+    return g->at.has_pages ? kt_direct_map_guess(&g->at.direct_map, &mem,
+                                                 direct_map, certain) :
+                             0;
+}
+
+static bool read_direct_map(KtGuest *g)
+{
+    KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
+    bool certain;
+
+    if (has_direct_map(g)) {
+        return true;
+    }
+    if (!guess_direct_map(g, direct_map, &certain) || !certain ||
+        !direct_map[0].page_offset) {
+        return false;
+    }
+    kt_guest_set_direct_map(g, &direct_map[0]);
+    return true;
+}
+
+/* Return the cache of the slab that contains @object, 0 if unknown. */
+static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
+                         uint64_t object)
+{
+    uint64_t page, head, cache;
+
+    if (object < direct_map->page_offset) {
+        return 0;
+    }
+    page = direct_map->vmemmap +
+           ((object - direct_map->page_offset) >> g->at.page_shift) *
+               g->at.direct_map.struct_page;
+    if (!kt_guest_u64(g, page + g->at.page_head, &head)) {
+        return 0;
+    }
+    if (head & 1) {
+        /* compound_info has a mask if sizeof(struct page) is a power of 2 */
+        head &= ~1ull;
+        page = (-head & (-head - 1)) ? head : page & head;
+    }
+    return kt_guest_pointer(g, page + g->at.slab_cache, &cache) ? cache : 0;
+}
+
+/* Keep the possible direct map that leads from the object to its cache. */
+static void find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
+{
+    KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
+    bool certain = false;
+    unsigned n = guess_direct_map(g, direct_map, &certain);
+
+    for (unsigned i = 0; !certain && i < n; i++) {
+        if (cache_by(g, &direct_map[i], object) == cache_va) {
+            kt_guest_set_direct_map(g, &direct_map[i]);
+            return;
+        }
+    }
+}
+
+void kt_guest_find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
+{
+    if (G_UNLIKELY(!has_direct_map(g)) && cache_va) {
+        find_direct_map(g, object, cache_va);
+        kt_guest_learn_pages(g, object, cache_va);
+    }
+}
+
+uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
+{
+    return read_direct_map(g) ?
+               cache_by(g, &(KtDirectMap) { g->page_offset, g->vmemmap },
+                        object) :
+               0;
+}
+
+bool kt_guest_has_direct_map(const KtGuest *g)
+{
+    return has_direct_map(g);
+}
+
+bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
+{
+    if (!read_direct_map(g)) {
+        return false;
+    }
+    *vmemmap = g->vmemmap;
+    *page_offset = g->page_offset;
+    return true;
+}

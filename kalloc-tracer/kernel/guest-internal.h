@@ -24,6 +24,8 @@
  * @size_bytes: bytes of members @cache_object_size, @cache_size and
  *              @cache_left_pad
  * @page_head: in struct page: compound_head or compound_info
+ * @page_heads: (atomic) @page_head is one of these words, but it is not known
+ *              which; 0: it is known
  * @slab_cache: in struct slab, in struct page before 5.17
  * @sheaf_head, @sheaf_size, @sheaf_objects: in struct slab_sheaf
  * @has_pages: @page_head, @slab_cache and @direct_map are known
@@ -40,6 +42,7 @@ typedef struct KtGuestLayout {
     uint32_t cache_name, cache_object_size, cache_size, cache_left_pad;
     unsigned size_bytes;
     uint32_t page_head;
+    uint8_t page_heads;
     uint32_t slab_cache;
     uint32_t sheaf_head, sheaf_size, sheaf_objects;
     bool has_pages;

@@ -243,6 +243,8 @@ static void publish_pages(KtGuest *g)
     g->at.page_head = layout->page_head;
     g->at.slab_cache = layout->slab_cache;
     g->at.direct_map.struct_page = layout->struct_page;
+    __atomic_store_n(&g->at.page_heads, g->learner->page.heads,
+                     __ATOMIC_RELEASE);
     kt_guest_set_direct_map(g, &layout->map);
 }
 
@@ -286,7 +288,7 @@ void kt_guest_learn_pages(KtGuest *g, uint64_t object, uint64_t cache_va)
     lock(l);
     if (!l->page.learned) {
         kt_page_witnesses_object(&l->page, cache_va, object);
-        if (l->page.learned) {
+        if (l->page.learned || l->page.heads) {
             publish_pages(g);
         }
     }
@@ -401,6 +403,9 @@ void kt_guest_unpack_learned(KtGuest *g, GsBytes *u)
     }
     publish_caches(g);
     publish_tasks(g);
+    if (l->pages && !l->page.learned) {
+        g->vmemmap = g->page_offset = 0;
+    }
     if (l->page.learned) {
         l->slabs = false;
         l->page.layout.map = (KtDirectMap) { g->page_offset, g->vmemmap };

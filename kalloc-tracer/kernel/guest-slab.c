@@ -48,19 +48,14 @@ static bool read_direct_map(KtGuest *g)
     return true;
 }
 
-/* Return the cache of the slab that contains @object, 0 if unknown. */
-static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
-                         uint64_t object)
+/* Return the cache of the slab that @page is a struct page of, 0 if unknown.
+ * @head_at: offset of the head */
+static inline uint64_t cache_at(const KtGuest *g, uint64_t page,
+                                uint32_t head_at)
 {
-    uint64_t page, head, cache;
+    uint64_t head, cache;
 
-    if (object < direct_map->page_offset) {
-        return 0;
-    }
-    page = direct_map->vmemmap +
-           ((object - direct_map->page_offset) >> g->at.page_shift) *
-               g->at.direct_map.struct_page;
-    if (!kt_guest_u64(g, page + g->at.page_head, &head)) {
+    if (!kt_guest_u64(g, page + head_at, &head)) {
         return 0;
     }
     if (head & 1) {
@@ -69,6 +64,42 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
         page = (-head & (-head - 1)) ? head : page & head;
     }
     return kt_guest_pointer(g, page + g->at.slab_cache, &cache) ? cache : 0;
+}
+
+/* The same if the head is one of some words. All must lead to one cache; 0 says
+ * nothing then. */
+static uint64_t cache_by_heads(const KtGuest *g, uint64_t page, unsigned heads)
+{
+    uint64_t cache = cache_at(g, page, 8 * __builtin_ctz(heads));
+
+    while (heads &= heads - 1) {
+        if (cache_at(g, page, 8 * __builtin_ctz(heads)) != cache) {
+            return 0;
+        }
+    }
+    return cache;
+}
+
+static inline unsigned page_heads(const KtGuest *g)
+{
+    return __atomic_load_n(&g->at.page_heads, __ATOMIC_ACQUIRE);
+}
+
+/* Return the cache of the slab that contains @object, 0 if unknown. */
+static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
+                         uint64_t object)
+{
+    unsigned heads = page_heads(g);
+    uint64_t page;
+
+    if (object < direct_map->page_offset) {
+        return 0;
+    }
+    page = direct_map->vmemmap +
+           ((object - direct_map->page_offset) >> g->at.page_shift) *
+               g->at.direct_map.struct_page;
+    return G_UNLIKELY(heads) ? cache_by_heads(g, page, heads) :
+                               cache_at(g, page, g->at.page_head);
 }
 
 /* Keep the possible direct map that leads from the object to its cache. */
@@ -88,7 +119,7 @@ static void find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 
 void kt_guest_find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
-    if (G_UNLIKELY(!has_direct_map(g)) && cache_va) {
+    if (G_UNLIKELY(!has_direct_map(g) || page_heads(g)) && cache_va) {
         find_direct_map(g, object, cache_va);
         kt_guest_learn_pages(g, object, cache_va);
     }
@@ -104,7 +135,7 @@ uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
 
 bool kt_guest_has_direct_map(const KtGuest *g)
 {
-    return has_direct_map(g);
+    return has_direct_map(g) && !page_heads(g);
 }
 
 bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)

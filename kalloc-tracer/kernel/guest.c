@@ -456,7 +456,7 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
 
     *cache = (KtCacheId) { 0 };
     if (!va) {
-        return g->page_offset;
+        return kt_guest_has_direct_map(g);
     }
     if (cpu->cache[i].va == va &&
         cpu->cache_epoch == __atomic_load_n(&g->cache_epoch,

@@ -141,8 +141,9 @@ GS_HOT void kt_guest_find_direct_map(KtGuest *g, uint64_t object,
 /** kt_guest_direct_map() - return the addresses of page frame 0's struct page,
  *  and of its memory in the direct map. False if they are not known yet. */
 bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
-/** kt_guest_has_direct_map() - return true if the direct map is known. Any
- *  thread. */
+/** kt_guest_has_direct_map() - return true if the direct map is known, and the
+ *  members of struct page. If so, kt_guest_cache_of() returns 0 only for a page
+ *  that is no slab. Any thread. */
 bool kt_guest_has_direct_map(const KtGuest *g);
 /** kt_guest_slab() - find the cache of the page that contains @object. @cache:
  *  (out) its id, 0 if the page is no slab of a known cache. Returns: false if

@@ -4,7 +4,8 @@
  *
  * A layout has a number: place of the direct map, size of struct page, word of
  * the head, word of the cache. In most slabs the object lies in the first page,
- * whose head is not read; so some witnesses must lie in a later one.
+ * whose head is not read; so some witnesses must lie in a later one. With pages
+ * of 64 KiB such slabs are rare, so a layout is used before its head is known.
  */
 #include "kalloc-tracer/kernel/page-witnesses.h"
 #include "kalloc-tracer/kernel/slab-witnesses.h"
@@ -151,6 +152,24 @@ static bool leads_to_cache(const void *witness, uint32_t number)
     return kt_page_layout_cache(&at, w->view, w->object, NULL) == w->cache;
 }
 
+/* Return the words that can be the head if the layouts that are left differ in
+ * nothing else, otherwise 0. */
+static uint8_t heads_left(const KtVotes *votes)
+{
+    uint8_t heads = 0;
+
+    for (unsigned i = 0; i < votes->n; i++) {
+        uint32_t one = votes->at[i], first = votes->at[0];
+
+        if (one / (WORDS * WORDS) != first / (WORDS * WORDS) ||
+            one % WORDS != first % WORDS) {
+            return 0;
+        }
+        heads |= 1u << (one / WORDS % WORDS);
+    }
+    return votes->seen >= OBJECTS_LEAST ? heads : 0;
+}
+
 static void decide(KtPageWitnesses *w, const Witness *now)
 {
     uint32_t only = kt_votes_only(&w->votes, OBJECTS_LEAST);
@@ -162,8 +181,12 @@ static void decide(KtPageWitnesses *w, const Witness *now)
         kt_page_layout_cache(&at, w->view, now->object, &is_tail);
         w->tails += is_tail;
     }
+    w->heads = heads_left(&w->votes);
+    if (w->heads) {
+        w->layout = layout_of(now, w->votes.at[0]);
+    }
     if (only != KT_NO_MEMBER && w->tails >= TAILS_LEAST) {
-        w->layout = layout_of(now, only);
+        w->heads = 0;
         w->learned = true;
     }
 }

@@ -48,6 +48,8 @@ GS_HOT uint64_t kt_page_layout_cache(const KtPageLayout *at, KtView view,
  * @tails: witnesses that are not in their slab's first page
  * @last_page: number of the last witness's page
  * @learned, @layout: the votes have decided
+ * @heads: not yet, but all layouts that are left agree with @layout but for
+ *         page_head. Bit n: it may be word n; 0: they differ
  */
 typedef struct KtPageWitnesses {
     KtView view;
@@ -56,6 +58,7 @@ typedef struct KtPageWitnesses {
     unsigned tails;
     uint64_t last_page;
     bool learned;
+    uint8_t heads;
     KtPageLayout layout;
 } KtPageWitnesses;
 

@@ -107,6 +107,14 @@ static void slabs_of_one_page_are_not_enough(void)
     g_assert_cmpuint(w->votes.seen, ==, N);
     g_assert_cmpuint(w->votes.n, >, 1);
     g_assert_false(w->learned);
+    /* but all else is: the head is any word without bit 0 */
+    g_assert_cmpuint(w->heads, ==, 0xff);
+    g_assert_cmpuint(w->layout.struct_page, ==, 64);
+    g_assert_cmpuint(w->layout.slab_cache, ==, 8);
+    fill_page(&layouts[0], 0, 0, CACHE);
+    fill_page(&layouts[0], 1, 0, CACHE);
+    allocate(w, 1, CACHE);
+    g_assert_cmpuint(w->heads, ==, 2);
 }
 
 static void one_page_is_one_witness(void)

@@ -6,7 +6,7 @@
 t=/sys/kernel/tracing
 load=/share/load.sh
 [ -e $load ] || load=/ka/work.sh
-sh $load "$1"
+sh $load "$1" || exit 1
 echo 0 >$t/tracing_on
 mkdir -p /share/out
 for cpu in "$t"/per_cpu/cpu*; do

@@ -22,6 +22,7 @@ typedef enum KtPlace {
     KT_PLACE_REGISTER,
     KT_PLACE_STRUCT_PAGE,
     KT_PLACE_PAGE,          /* a page of the kernel that is no block */
+    KT_PLACE_CODE,          /* instructions that load the start of a block */
     KT_PLACE_FREELIST,      /* a list of free objects, of a slab (in struct
                              * page) or of a struct slab_sheaf; may be stale.
                              * It does not keep a block reached */

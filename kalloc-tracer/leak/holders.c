@@ -8,6 +8,7 @@
  *
  *     word in                             to the start    into the block
  *     a variable of the kernel, per CPU   0               3
+ *     an instruction of the kernel        0               (none counts)
  *     another block                       1               4
  *     a page, or struct page              2               5
  *     a register, or stack                6               7
@@ -112,7 +113,7 @@ static uint8_t rank_here(const Finding *f, bool start)
         [KT_PLACE_DATA] = { 3, 0 }, [KT_PLACE_PERCPU] = { 3, 0 },
         [KT_PLACE_BLOCK] = { 4, 1 }, [KT_PLACE_PAGE] = { 5, 2 },
         [KT_PLACE_STRUCT_PAGE] = { 5, 2 }, [KT_PLACE_STACK] = { 7, 6 },
-        [KT_PLACE_REGISTER] = { 7, 6 },
+        [KT_PLACE_REGISTER] = { 7, 6 }, [KT_PLACE_CODE] = { 3, 0 },
     };
     const KtSearch *s = &f->s;
 

@@ -100,14 +100,23 @@ static void scan_region(Scanning *s, const KtRegion *r)
     }
 }
 
-static void scan(Scanning *s)
+/* Mark what registers and instructions refer to. */
+static void scan_words(const KtLiveSet *w)
 {
-    KtLiveSet *w = s->w;
-
     for (unsigned i = 0; i < w->registers->len; i++) {
         kt_marker_word(w->scan,
                        g_array_index(w->registers, KtRegister, i).value);
     }
+    for (unsigned i = 0; i < w->code->len; i++) {
+        kt_marker_word(w->scan, g_array_index(w->code, KtCodeWord, i).value);
+    }
+}
+
+static void scan(Scanning *s)
+{
+    KtLiveSet *w = s->w;
+
+    scan_words(w);
     for (unsigned i = 0; i < w->region->len && !s->reader.stopped; i++) {
         const KtRegion *r = &g_array_index(w->region, KtRegion, i);
 

@@ -121,6 +121,7 @@ KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan)
     w->live = g_array_new(FALSE, FALSE, sizeof(KtLiveBlock));
     w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));
     w->sheaf = g_array_new(FALSE, FALSE, sizeof(KtLiveSheaf));
+    w->code = g_array_new(FALSE, FALSE, sizeof(KtCodeWord));
     w->registers = g_array_new(FALSE, FALSE, sizeof(KtRegister));
     w->vcpu_of = g_array_new(FALSE, FALSE, sizeof(unsigned));
     w->offset = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -137,6 +138,7 @@ void kt_live_set_free(KtLiveSet *w)
     g_array_unref(w->live);
     g_array_unref(w->region);
     g_array_unref(w->sheaf);
+    g_array_unref(w->code);
     g_array_unref(w->registers);
     g_array_unref(w->vcpu_of);
     g_array_unref(w->offset);

@@ -44,6 +44,11 @@ typedef struct KtLiveSheaf {
     uint32_t block, objects;
 } KtLiveSheaf;
 
+/** struct KtCodeWord - instructions at @va have the pointer @value */
+typedef struct KtCodeWord {
+    uint64_t va, value;
+} KtCodeWord;
+
 /** KT_REGIONS_MAX - most regions of a set; bytes of others are counted in
  *  KtLiveSet.skipped */
 #define KT_REGIONS_MAX (1u << 21)
@@ -70,6 +75,7 @@ typedef struct KtRegion {
  * @live: KtLiveBlock, sorted by address
  * @region: KtRegion
  * @sheaf: KtLiveSheaf, sorted by block
+ * @code: KtCodeWord, sorted by address; values are starts of live blocks
  * @registers: KtRegister of all vCPUs; names are borrowed from the VM
  * @vcpu_of: unsigned; the vCPU of each of @registers
  * @pages: (owned, nullable) use of each page; NULL if the kernel's types do
@@ -96,6 +102,7 @@ typedef struct KtLiveSet {
     GArray *live;
     GArray *region;
     GArray *sheaf;
+    GArray *code;
     GArray *registers;
     GArray *vcpu_of;
     KtPageUses *pages;

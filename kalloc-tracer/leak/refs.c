@@ -21,6 +21,7 @@ static const char *const place_names[] = {
     [KT_PLACE_REGISTER] = "register",
     [KT_PLACE_STRUCT_PAGE] = "struct-page",
     [KT_PLACE_PAGE] = "page",
+    [KT_PLACE_CODE] = "code",
     [KT_PLACE_FREELIST] = "freelist",
 };
 /* clang-format on */

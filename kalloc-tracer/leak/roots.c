@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Roots, except stacks and chunks of per-CPU memory: see roots.h.
+ * Roots, except code, stacks and chunks of per-CPU memory: see roots.h.
  *
  *     variables   .data, .bss and ro_after_init of the image, by symbols
  *     per CPU     per-CPU variables of each CPU
@@ -514,6 +514,7 @@ void kt_roots_find(KtLiveSet *w)
     find_percpu(w);
     kt_roots_find_percpu_chunks(w);
     kt_roots_find_percpu_refs(w);
+    kt_roots_find_code(w);
     if (w->pages) {
         kt_skip_big_pages(w);
         kt_skip_kfree_rcu(w);

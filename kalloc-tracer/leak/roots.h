@@ -16,8 +16,8 @@
 /** kt_roots_find_percpu() - read __per_cpu_offset into @w->offset, one entry a
  *  CPU. Call before blocks of per-CPU memory are added to @w->scan. */
 void kt_roots_find_percpu(KtLiveSet *w);
-/** kt_roots_find() - find all roots: fill @w->region, @w->registers and
- *  @w->pages. Calls all functions below. */
+/** kt_roots_find() - find all roots: fill @w->region, @w->registers,
+ *  @w->code and @w->pages. Calls all functions below. */
 void kt_roots_find(KtLiveSet *w);
 /** kt_roots_find_stacks() - add the used part of each task's stack, and of
  *  each CPU's interrupt stack. Blocks that are stacks become opaque. */
@@ -25,6 +25,9 @@ void kt_roots_find_stacks(KtLiveSet *w);
 /** kt_roots_find_percpu_chunks() - add allocated per-CPU memory that is no
  *  known block, and alias the pages of all per-CPU memory. */
 void kt_roots_find_percpu_chunks(KtLiveSet *w);
+/** kt_roots_find_code() - fill @w->code: pointers to blocks in the kernel's
+ *  instructions. Without the symbols of its code there are none. */
+void kt_roots_find_code(KtLiveSet *w);
 /** kt_roots_find_percpu_refs() - let words of struct percpu_ref refer to their
  *  block, though they have flag bits. */
 void kt_roots_find_percpu_refs(KtLiveSet *w);

@@ -99,6 +99,16 @@ static void search_registers(KtSearch *s)
     }
 }
 
+static void search_code(KtSearch *s)
+{
+    s->here = (KtRef) { .place = KT_PLACE_CODE };
+    for (unsigned i = 0; i < s->w->code->len; i++) {
+        const KtCodeWord *c = &g_array_index(s->w->code, KtCodeWord, i);
+
+        s->compare(s, c->va, &c->value, 1);
+    }
+}
+
 bool kt_search_run(KtSearch *s)
 {
     s->block = KT_MARKER_NONE;
@@ -108,6 +118,7 @@ bool kt_search_run(KtSearch *s)
     };
     kt_reader_init(&s->reader);
     search_registers(s);
+    search_code(s);
     search_regions(s);
     search_blocks(s);
     kt_reader_deinit(&s->reader);

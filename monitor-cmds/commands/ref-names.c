@@ -39,7 +39,8 @@ char *mc_ref_symbol(const McOut *out, const KtRef *r)
     const GsKernel *k = out->ctx->kernel;
     GsSymbol sym;
 
-    if (r->place != KT_PLACE_DATA || !gs_kernel_symbolize(k, r->va, &sym)) {
+    if ((r->place != KT_PLACE_DATA && r->place != KT_PLACE_CODE) ||
+        !gs_kernel_symbolize(k, r->va, &sym)) {
         return NULL;
     }
     return g_strdup_printf("%s+0x%" PRIx64, sym.name, r->va - sym.va);

@@ -203,3 +203,42 @@ unsigned kt_direct_map_guess(const KtDirectMapAt *at, const GsMem *mem,
                at->page_offset_base;
     return row[at->arch].guess(at, mem, out);
 }
+
+/* ---- by a struct page --------------------------------------------------- */
+
+#define MAX_PFN (1ull << 40)
+
+/* Return the address of @page's memory, 0 if this memory map does not have
+ * @page, or the memory is not mapped. */
+static uint64_t memory_of(const KtDirectMapAt *at, const GsMem *mem,
+                          const KtDirectMap *m, uint64_t page)
+{
+    uint64_t pfn, va, word;
+
+    if (page < m->vmemmap || (page - m->vmemmap) % at->struct_page) {
+        return 0;
+    }
+    pfn = (page - m->vmemmap) / at->struct_page;
+    va = m->page_offset + (pfn << at->page_shift);
+    return pfn < MAX_PFN && load(mem, page, &word, sizeof(word)) &&
+           load(mem, va, &word, sizeof(word)) ? va : 0;
+}
+
+uint64_t kt_direct_map_by_page(const KtDirectMapAt *at, const GsMem *mem,
+                               uint64_t page)
+{
+    KtDirectMap guess[KT_DIRECT_MAP_MAX];
+    bool certain;
+    unsigned n = kt_direct_map_guess(at, mem, guess, &certain);
+    uint64_t found = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t va = memory_of(at, mem, &guess[i], page);
+
+        if (va && found && va != found) {
+            return 0;
+        }
+        found = va ? va : found;
+    }
+    return found;
+}

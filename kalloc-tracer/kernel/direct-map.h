@@ -51,4 +51,20 @@ bool kt_direct_map_init(KtDirectMapAt *at, const GsKernel *k);
 unsigned kt_direct_map_guess(const KtDirectMapAt *at, const GsMem *mem,
                              KtDirectMap out[KT_DIRECT_MAP_MAX], bool *certain);
 
+/**
+ * kt_direct_map_by_page() - find the memory of a struct page in use
+ * @mem: guest memory
+ * @page: address of the struct page
+ *
+ * Before the first object of a slab no object can decide which of the possible
+ * direct maps is right. A wrong one has @page outside of its memory map, or its
+ * memory where nothing is mapped. On arm64, those of 48 and 52 bits have the
+ * same memory for the same struct page, though they count it differently.
+ *
+ * Returns: the direct-map address of the memory; 0 unless all possible direct
+ * maps that have this page agree.
+ */
+uint64_t kt_direct_map_by_page(const KtDirectMapAt *at, const GsMem *mem,
+                               uint64_t page);
+
 #endif /* KT_DIRECT_MAP_H */

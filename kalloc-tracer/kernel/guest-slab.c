@@ -147,3 +147,12 @@ bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset)
     *page_offset = g->page_offset;
     return true;
 }
+
+uint64_t kt_guest_memory_of(KtGuest *g, uint64_t page)
+{
+    const GsMem mem = { .read = read_mem, .opaque = g };
+
+    return g->at.has_pages ?
+               kt_direct_map_by_page(&g->at.direct_map, &mem, page) :
+               0;
+}

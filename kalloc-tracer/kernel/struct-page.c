@@ -90,8 +90,10 @@ uint64_t kt_struct_page_va(const KtStructPages *p, uint64_t page)
 {
     uint64_t vmemmap, page_offset;
 
-    if (!kt_guest_direct_map(p->guest, &vmemmap, &page_offset) ||
-        page < vmemmap || (page - vmemmap) % p->page_size) {
+    if (!kt_guest_direct_map(p->guest, &vmemmap, &page_offset)) {
+        return kt_guest_memory_of(p->guest, page);
+    }
+    if (page < vmemmap || (page - vmemmap) % p->page_size) {
         return 0;
     }
     return kt_struct_page_va_of(p, (page - vmemmap) / p->page_size);

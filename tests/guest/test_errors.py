@@ -60,7 +60,6 @@ KASAN_KEEPS = {'KASAN_GENERIC': ['overlap'],
                'KASAN_SW_TAGS': ['overlap', 'invalid-free-slab']}
 LATE = 'frees of unknown addresses are not checked'
 EXPORTS = 'no error is certain'
-GAPS = 'events were not recorded (gaps'
 COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops:? |Kernel panic|'
                        r'general protection fault).*')
 
@@ -241,14 +240,6 @@ def cases_of(kernel, args):
             c not in kept]
 
 
-def is_in_doubt(case, errors, guest):
-    """Return true if kfree() of pages is rightly not judged. On arm64 and
-    riscv64 early calls of the page allocator are not recorded: a large block
-    may be of that time."""
-    return case == 'wrong-family-pages' and not errors and \
-        GAPS in guest.hmp_qmp('ka error -n 1')
-
-
 def has_symbol(kernel, name):
     """Return true if a kernel that was built here has the symbol."""
     path = kernel_file(kernel, 'System.map')
@@ -281,9 +272,7 @@ def run_cases_in_one(tap, args, share, folder):
                 for case in cases:
                     with tap.test(f'{kernel}: {case}: reported once, rightly'):
                         console, errors = loaded.commit(case)
-                        if not is_in_doubt(case, errors, loaded.guest) and \
-                                not is_split(kernel, case, errors,
-                                             loaded.guest):
+                        if not is_split(kernel, case, errors, loaded.guest):
                             check_report(case, console, errors)
 
 

@@ -145,6 +145,92 @@ static void nothing_before_the_kernel_has_decided(void)
     g_assert_cmpuint(kt_direct_map_guess(&at, &mem, guess, &certain), ==, 0);
 }
 
+/* ---- by a struct page --------------------------------------------------- */
+
+/* Mapped pages; a test sets them. */
+static uint64_t mapped[4];
+
+static bool read_mapped(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(mapped); i++) {
+        if (mapped[i] && va - mapped[i] < 4096) {
+            memset(buf, 0, len);
+            return true;
+        }
+    }
+    return mem.read(mem.opaque, va, buf, len);
+}
+
+static const GsMem with_pages = { .read = read_mapped };
+
+static uint64_t by_page(const KtDirectMapAt *at, uint64_t page)
+{
+    return kt_direct_map_by_page(at, &with_pages, page);
+}
+
+#define PFN     0x42800ull
+#define START   0x40000000ull
+
+/* The direct map of 48 bits; that of 52 bits agrees, others have no such
+ * page. */
+static void arm64_by_a_page(void)
+{
+    const KtDirectMapAt at = {
+        .arch = GS_ARCH_ARM64,
+        .page_shift = 12,
+        .struct_page = 64,
+        .memstart_addr = VARIABLES,
+    };
+    const KtDirectMap want = { 0xffff000000000000 - START,
+                               0xfffffdffc0000000 - START / 4096 * 64 };
+    const uint64_t page = want.vmemmap + PFN * 64;
+    const uint64_t frame = want.page_offset + PFN * 4096;
+    /* what the frame would be if the memory map began 1 GiB - 2 MiB higher */
+    const uint64_t other = frame - ((1ull << 30) - (2ull << 20)) / 64 * 4096;
+
+    variables[0] = START;
+    memset(mapped, 0, sizeof(mapped));
+    mapped[0] = page & ~4095ull;
+    g_assert_cmphex(by_page(&at, page), ==, 0);
+    mapped[1] = frame;
+    g_assert_cmphex(by_page(&at, page), ==, frame);
+    g_assert_cmphex(by_page(&at, page + 8), ==, 0);
+    g_assert_cmphex(by_page(&at, 0), ==, 0);
+    /* the struct page is not mapped */
+    mapped[0] = 0;
+    g_assert_cmphex(by_page(&at, page), ==, 0);
+    /* two of the possible ones have such a page: with more than 64 GiB */
+    mapped[0] = (page + (64ull << 30) / 64) & ~4095ull;
+    mapped[1] = frame + (64ull << 30);
+    mapped[2] = other + (64ull << 30);
+    g_assert_cmphex(by_page(&at, page + (64ull << 30) / 64), ==, 0);
+    mapped[2] = 0;
+    g_assert_cmphex(by_page(&at, page + (64ull << 30) / 64), ==, mapped[1]);
+}
+
+/* Both possible ones are the same one. */
+static void riscv64_by_a_page(void)
+{
+    const KtDirectMapAt at = {
+        .arch = GS_ARCH_RISCV64,
+        .page_shift = 12,
+        .struct_page = 64,
+        .va_pa_offset = VARIABLES,
+        .ram_base = VARIABLES + 8,
+        .l4 = VARIABLES + 16,
+        .l5 = VARIABLES + 24,
+    };
+    const uint64_t ram = 0x80000000, page = 0xff1c000000000000 + 0x100 * 64;
+
+    variables[0] = 0xff60000000000000 - ram;
+    variables[1] = ram;
+    variables[2] = variables[3] = 1;
+    memset(mapped, 0, sizeof(mapped));
+    mapped[0] = page & ~4095ull;
+    mapped[1] = 0xff60000000000000 + 0x100 * 4096;
+    g_assert_cmphex(by_page(&at, page), ==, mapped[1]);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -157,6 +243,8 @@ int main(int argc, char **argv)
         { "/linear/riscv64-of-each-depth", riscv64_of_each_depth },
         { "/linear/nothing-before-the-kernel-has-decided",
           nothing_before_the_kernel_has_decided },
+        { "/direct-map/arm64-by-a-page", arm64_by_a_page },
+        { "/direct-map/riscv64-by-a-page", riscv64_by_a_page },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

@@ -7,15 +7,18 @@ became of the modules kf_*.
 
 usage: test_faults.py [--short] [--kernel K]... [--smp N]... [--case NAME]...
 """
+import difflib
 import json
 import os
 import re
+import subprocess
 import tempfile
 import time
 
-from lib import oracle, programs
+from lib import fault_random, oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest, GuestPanic
+from scripts.lib.prepared import paths
 
 MODULES = ('calls', 'name', 'loop', 'null', 'swallow', 'errptr', 'double',
            'put', 'good', 'retry', 'late')
@@ -114,16 +117,18 @@ def not_in_init(w):
 
 
 def percent(w):
-    """The same seed gives the same faults, another one others."""
-    found = []
-    for seed in 1, 1, 2:
-        w.rows(f'seed {seed}')
-        w.add(f"kmalloc {OURS} --if 'rnd100 < 20'")
-        found.append(w.calls('kmalloc', 320, n=200))
-        w.clear()
-    assert found[0] == found[1] != found[2], found
-    for text in found:
-        assert 20 <= text.count('F') <= 65, f"{text.count('F')} of 200"
+    """The seed, the stack and the number of the call say which calls fail."""
+    for name, limit in ('rnd100', 20), ('rnd10000', 4000):
+        for seed in 1, 1, 2, 2**64 - 1:
+            w.rows(f'seed {seed}')
+            number = w.add(f"kmalloc {OURS} --if '{name} < {limit}'")
+            got = w.calls('kmalloc', 320, n=200)
+            stack, = {row['stackid'] for row in w.log(number)}
+            w.clear()
+            want = ''.join('F' if fault_random.below(
+                seed, stack, n, int(name[3:])) < limit else '.'
+                for n in range(1, 201))
+            assert got == want, f'{name}, seed {seed}: {got}, not {want}'
 
 
 def address_range(w):
@@ -494,10 +499,24 @@ def run_case(tap, label, w, case):
         case(w)
 
 
+def check_journal(guest, path):
+    """`ka -f` prints what the VM printed."""
+    forms = 'fault log -n 0 -s', 'fault log -n 0 -s -j', 'fault log -n 3'
+    live = {line: guest.hmp_qmp('ka ' + line) for line in forms}
+    program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
+    guest.qmp('quit')
+    guest.wait_exit()
+    for line, want in live.items():
+        got = subprocess.run([program, '-f', path, *line.split()], check=True,
+                             text=True, stdout=subprocess.PIPE).stdout
+        assert got.split('\n') == want.rstrip('\n').split('\n') + [''], \
+            f'{line}: {got[-2000:]}\n---\n{want[-2000:]}'
+
+
 def run_guest(tap, kernel, smp, label, cases):
     """Run cases in one guest, until its kernel panics; return the others."""
     with tempfile.TemporaryDirectory(prefix='ka-faults.') as tmp, \
-            boot(kernel, smp, tmp) as guest:
+            boot(kernel, smp, tmp, journal=os.path.join(tmp, 'j')) as guest:
         w = World(guest)
         guest.shell('insmod /share/kf_calls.ko')
         while cases and not guest.panicked():
@@ -506,6 +525,8 @@ def run_guest(tap, kernel, smp, label, cases):
         with tap.test(f'{label}: the tracer is in order'):
             assert guest.hmp_qmp('ka check').startswith('ok'), \
                 guest.hmp_qmp('ka check')
+        with tap.test(f'{label}: the journal has the same log'):
+            check_journal(guest, os.path.join(tmp, 'j'))
     return cases
 
 
@@ -518,26 +539,53 @@ def run(tap, kernel, smp, label, wanted):
         cases = run_guest(tap, kernel, smp, label, cases)
 
 
-def faults_of_run(kernel, tmp):
-    """Return (function, stack, n) of each fault of a run that counts
-    instructions, and what the guest said."""
-    with boot(kernel, 1, tmp, options=('--icount',), timeout=400) as guest:
-        w = World(guest)
-        number = w.add("kmalloc --if 'stack(\"mod:kf_calls\") && rnd100 < 30'")
-        guest.shell('insmod /share/kf_calls.ko')
-        got = w.calls('kmalloc', 320, n=100)
-        return got, [(r['function'], r['stackid'], r['n'])
-                     for r in w.log(number)]
+# --- the same run again ------------------------------------------------------
+
+REPEAT = "fault seed 3\nfault add kmalloc --module kf_calls --if " \
+    "'rnd100 < 30'\nfault add kmalloc --if 'stack(do_filp_open) && " \
+    "pid > 20 && n % 50 == 2' --do log\n"
+# All that the machine's time and random numbers depend on.
+SAME = ['-rtc', 'base=2026-01-01T00:00:00,clock=vm', '-seed', '1']
 
 
-def icount(tap, kernel):
-    with tap.test(f'{kernel}: two runs with icount have the same faults'):
-        found = []
-        for _ in range(2):
-            with tempfile.TemporaryDirectory(prefix='ka-faults.') as tmp:
-                found.append(faults_of_run(kernel, tmp))
-        assert found[0] == found[1], f'{found[0]}\n{found[1]}'
-        assert len(found[0][1]) > 20, found[0]
+def script_file(folder, text):
+    path = os.path.join(folder, 'faults.ka')
+    with open(path, 'w', encoding='ascii') as f:
+        f.write(text)
+    return path
+
+
+def log_of_run(kernel):
+    """Return the log of a run that counts instructions, and the letters that
+    the module printed. Nothing comes from outside: the console's reader is no
+    part of the machine, so little is printed there."""
+    with tempfile.TemporaryDirectory(prefix='ka-faults.') as tmp:
+        share = oracle.make_share(os.path.join(tmp, 'share'),
+                                  ['fault-repeat.sh'], kernel, modules=True)
+        script = script_file(tmp, REPEAT)
+        with Guest(kernel=kernel, share=share, run='fault-repeat', n=200,
+                   mem='512M', cmdline=WORDS + ' quiet', timeout=400,
+                   name=f'faults-icount-{kernel}', options=['--icount'],
+                   plugin_opts=f'script={script}', qemu=SAME) as guest:
+            guest.wait_marker('KA-DONE 0')
+            guest.qmp('stop')
+            got = re.search(r'kf_calls: kmalloc ([.F]+)',
+                            guest.hmp_qmp('ka log -n 0'))
+            return got[1], guest.hmp_qmp('ka fault log -n 0 -s')
+
+
+def icount(kernel):
+    """Tasks, stacks and times are the same, too."""
+    found = [log_of_run(kernel) for _ in range(2)]
+    letters, text = found[0]
+    made = [line for line in text.splitlines()
+            if ' rule=1 fail ' in line and 'write_calls+' in line]
+    assert letters.count('F') == len(made) > 30, found[0]
+    assert text.count(' rule=2 log ') > 3, text
+    assert found[1][0] == letters, found
+    other = found[1][1]
+    assert other == text, '\n'.join(difflib.unified_diff(
+        text.splitlines(), other.splitlines(), n=0, lineterm=''))
 
 
 # --- record and replay -------------------------------------------------------
@@ -548,9 +596,7 @@ SCRIPT = "fault seed 3\nfault add kmalloc --if 'stack(do_filp_open) && " \
 
 
 def with_rr(kernel, folder, how):
-    script = os.path.join(folder, 'faults.ka')
-    with open(script, 'w', encoding='ascii') as f:
-        f.write(SCRIPT)
+    script = script_file(folder, SCRIPT)
     rr = f'rr={how},rrfile={os.path.join(folder, "rr.bin")}'
     return Guest(kernel=kernel, run='files', mem='512M', timeout=900,
                  name=f'faults-{how}-{kernel}', options=['--icount'],
@@ -583,6 +629,10 @@ def record_and_replay(kernel):
     assert recorded[1] == replayed[1], 'the listings differ'
 
 
+LONG = ((icount, 'two runs with icount have the same log, byte for byte'),
+        (record_and_replay, 'a replay has the fault of the recorded run'))
+
+
 def main():
     ap = programs.arguments(
         __doc__, short='6.12 on 1 vCPU, without icount, record and replay')
@@ -592,12 +642,12 @@ def main():
     programs.run_over(
         tap, args.kernel, args.smp,
         lambda *words: run(*words, args.case), test=None)
-    if not args.short and not args.case:
-        for kernel in args.kernel:
-            icount(tap, kernel)
-            with tap.test(f'{kernel}: a replay has the fault of the recorded '
-                          'run'):
-                record_and_replay(kernel)
+    for case, name in LONG:
+        if case.__name__ in (args.case or ()) or \
+                not (args.short or args.case):
+            for kernel in args.kernel:
+                with tap.test(f'{kernel}: {name}'):
+                    case(kernel)
     tap.done()
 
 

@@ -152,7 +152,7 @@ def style_programs():
 # Suite -> its programs of tests/guest, and the seconds that one may take.
 GUEST_SUITES = {
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
-    'faults': (('test_faults',), 3600),
+    'faults': (('test_faults', 'test_fault_storm'), 3600),
     'journal': (('test_journal',), 3600),
     'leaks': (('test_leaks', 'test_module_leaks', 'test_unloaded'), 3600),
     'limits': (('test_limits',), 3600),

@@ -130,14 +130,14 @@ def make_share(folder, scripts, kernel='6.12', modules=False):
 
 def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
                workload='oracle-trace', mem='4G', then=None, load=None,
-               **guest_args):
+               modules=False, **guest_args):
     """Boot with the guest's own tracing on, run the workload, and return
     the events of both sides. THEN(guest, path of the journal) is called before
     the guest ends. LOAD is a script of inside/ that oracle-trace runs instead
-    of its own workload."""
+    of its own workload. MODULES: the share has the test modules."""
     with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'],
-                           kernel)
+                           kernel, modules)
         if load:
             shutil.copy(os.path.join(INSIDE, load + '.sh'),
                         os.path.join(share, 'load.sh'))

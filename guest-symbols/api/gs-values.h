@@ -50,28 +50,35 @@ const char *gs_number_nth(unsigned i);
 /* ---- members that an argument leads to ---------------------------------- */
 
 #define GS_DEREF_MAX 4
+/* Bytes of an expression, at most. */
+#define GS_DEREF_EXPR_MAX 128
+/* GsDerefAt.param of what a result leads to. */
+#define GS_DEREF_RESULT UINT32_MAX
 
 typedef struct GsDeref GsDeref;
 
 /**
  * struct GsDerefAt - where the bytes of a dereference are
- * @param: index of the argument
- * @n: how many pointers are followed, the argument included
+ * @param: index of the argument, or GS_DEREF_RESULT
+ * @n: how many pointers are followed, the argument included; 0: the value is
+ *     the argument itself, a pointer to a text
  * @offset: what is added to each of them
  *
  * The address of the value of a->b->c: read the pointer at
  * argument + @offset[0], and add @offset[1].
  */
 typedef struct GsDerefAt {
-    unsigned param;
+    uint32_t param;
     unsigned n;
     uint32_t offset[GS_DEREF_MAX];
 } GsDerefAt;
 
 /**
- * gs_deref_new() - compile an expression about an argument
+ * gs_deref_new() - compile an expression about an argument, or the result
  * @p: (kept) the prototype
- * @expr: "page->flags", "dentry->d_name.name", "file->f_inode->i_ino", "*len"
+ * @expr: "page->flags", "dentry->d_name.name", "file->f_inode->i_ino", "*len",
+ *        "ret->f_flags"; of a pointer to a text the text: "s", or "*s". A
+ *        parameter of the name "ret" comes before the result
  * @errp: one line: what is wrong, and what would be right
  *
  * Returns: (owned) or NULL.
@@ -82,8 +89,23 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsDeref, gs_deref_free)
 /** gs_deref_at() - (borrowed) return where its value is. */
 const GsDerefAt *gs_deref_at(const GsDeref *d);
 /** gs_deref_value() - (borrowed) return its value: @name is the expression,
- *  @size the bytes to copy; there is no place. Print it with
- *  gs_param_print(). */
+ *  "*s" for "s"; @size the bytes to copy; there is no place. With @is_text the
+ *  value is a pointer to char or unsigned char, and the text that it points to
+ *  is meant. */
 const GsParam *gs_deref_value(const GsDeref *d);
+/** gs_deref_print() - append a value. @bytes, @len: copy of it; of a text, copy
+ *  of what the pointer leads to */
+void gs_deref_print(GString *to, const GsDeref *d, const void *bytes,
+                    size_t len);
+
+/** gs_deref_pack() - append what prints the same values elsewhere. Returns:
+ *  false if that has more than GS_DEREF_PACKED_MAX bytes; then nothing is
+ *  appended. */
+bool gs_deref_pack(const GsDeref *d, GByteArray *to);
+#define GS_DEREF_PACKED_MAX GS_PROTOTYPE_MAX
+/** gs_deref_unpack() - (owned, nullable) make what gs_deref_pack() stored; only
+ *  @param of its place is known, as 0 or GS_DEREF_RESULT. The bytes are
+ *  untrusted: NULL if they make no sense. */
+GsDeref *gs_deref_unpack(const void *bytes, size_t len);
 
 #endif /* GS_API_VALUES_H */

@@ -16,6 +16,7 @@
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/number-names.h"
 #include "guest-symbols/types/prototype.h"
+#include "guest-symbols/types/value.h"
 
 /*
  * struct Shape - what follows the record of a kind
@@ -187,6 +188,26 @@ static bool has_gfp(const GsPrototype *p)
         has |= gs_prototype_param(p, i)->names == GS_NAMES_GFP;
     }
     return has;
+}
+
+GByteArray *gs_types_pack(const GsBtf *btf, uint32_t type)
+{
+    g_autoptr(GsBtfWriter) to = gs_btf_writer_new();
+    g_autoptr(GHashTable) ids = g_hash_table_new(gs_number_hash_direct, NULL);
+    g_autoptr(GArray) todo = g_array_new(FALSE, FALSE, sizeof(Todo));
+    GsValueKind kind = gs_value_kind(btf, type);
+    Copy c = { gs_btf_records(btf), to, ids, todo };
+
+    new_id(&c, type, false);
+    if (!copy_types(&c)) {
+        return NULL;
+    }
+    if (kind == GS_VALUE_STRUCT || kind == GS_VALUE_ARRAY ||
+        gs_value_names(btf, type) == GS_NAMES_GFP) {
+        add_gfp(&c, btf);
+    }
+    add_signs(&c, btf);
+    return gs_btf_writer_end(to);
 }
 
 /* (owned, nullable) Return the section. */

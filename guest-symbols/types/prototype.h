@@ -29,5 +29,9 @@ const char *gs_prototype_func(const GsPrototype *p);
 /** gs_param_set_type() - set what @param has by its type, except the text of
  *  the type. */
 void gs_param_set_type(GsParam *param, const GsBtf *btf, uint32_t id);
+/** gs_types_pack() - (owned, nullable) return a .BTF section whose type 1 is a
+ *  copy of @type, with all that its values are printed by; NULL if that has
+ *  about GS_PROTOTYPE_MAX bytes or more. */
+GByteArray *gs_types_pack(const GsBtf *btf, uint32_t type);
 
 #endif /* GS_PROTOTYPE_H */

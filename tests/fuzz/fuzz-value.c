@@ -5,8 +5,9 @@
  * Byte 0 is the length of the value, whose bytes follow. The rest are type
  * records; a header and names are added. The target prints the value as each
  * of the first types. Then it follows the pointers among the parameters of
- * function "f", and finds and prints members of the structs. Each text has to
- * be printable and short.
+ * function "f", and finds and prints members of the structs; what was packed
+ * has to print the same. Each text has to be printable and short. Last, the
+ * input is read as a packed expression.
  */
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/base/printable.h"
@@ -15,6 +16,7 @@
 #include "guest-symbols/types/value.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -24,7 +26,8 @@ static const char names[] = "\0a\0b\0c\0d\0e\0f\0char\0gfp_t\0"
                             "___GFP_b_BIT\0flags\0g\x1b";
 
 static const char *const exprs[] = {
-    "a->b", "a->b.c", "*a", "a->b->c->d", "*a->b", "b->a.b.c", "c->",
+    "a", "ret->b", "a->b", "a->b.c", "*a", "a->b->c->d", "*a->b", "b->a.b.c",
+    "c->",
 };
 
 static void check_text(const GString *s)
@@ -49,6 +52,25 @@ static void print_type(const GsBtf *btf, uint32_t id, const uint8_t *bytes,
     check_text(s);
 }
 
+static void check_packed(const GsDeref *d, const uint8_t *bytes, size_t len,
+                         const char *text)
+{
+    g_autoptr(GByteArray) packed = g_byte_array_new();
+    g_autoptr(GString) s = g_string_new(NULL);
+    g_autoptr(GsDeref) e = NULL;
+
+    if (!gs_deref_pack(d, packed)) {
+        return;
+    }
+    e = gs_deref_unpack(packed->data, packed->len);
+    if (e) {
+        gs_deref_print(s, e, bytes, len);
+    }
+    if (!e || strcmp(s->str, text)) {
+        abort();
+    }
+}
+
 static void print_deref(GsPrototype *p, const char *expr,
                         const uint8_t *bytes, size_t len)
 {
@@ -60,7 +82,19 @@ static void print_deref(GsPrototype *p, const char *expr,
         abort();
     }
     if (d) {
-        gs_param_print(s, p, gs_deref_value(d), bytes, len);
+        gs_deref_print(s, d, bytes, len);
+        check_text(s);
+        check_packed(d, bytes, len, s->str);
+    }
+}
+
+static void print_packed(const uint8_t *packed, size_t n)
+{
+    g_autoptr(GsDeref) d = gs_deref_unpack(packed, n);
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    if (d) {
+        gs_deref_print(s, d, packed, n);
         check_text(s);
     }
 }
@@ -90,6 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     gs_value_print_text(text, bytes, n);
     check_text(text);
+    print_packed(data, len);
     if (len <= n + 1) {
         return 0;
     }

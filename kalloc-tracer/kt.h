@@ -11,6 +11,7 @@
 #include "kalloc-tracer/api/kt-calls.h"
 #include "kalloc-tracer/api/kt-check.h"
 #include "kalloc-tracer/api/kt-conditions.h"
+#include "kalloc-tracer/api/kt-derefs.h"
 #include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/api/kt-faults.h"
 #include "kalloc-tracer/api/kt-journal.h"

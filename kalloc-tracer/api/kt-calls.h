@@ -101,6 +101,7 @@ typedef struct KtPointName {
  * @functions: patterns joined by ","
  * @module: (nullable) only calls from this module; also makes session marks
  * @condition: (nullable) only calls for which it is true
+ * @derefs: (nullable) values to read as well, see kt-derefs.h
  * @longer_ns: only calls that take longer
  * @errors: only calls that return an error
  * @stack: record the stack of the caller
@@ -109,6 +110,7 @@ typedef struct KtWatchSpec {
     const char *functions;
     const char *module;
     const char *condition;
+    const char *derefs;
     uint64_t longer_ns;
     bool errors;
     bool stack;
@@ -154,6 +156,7 @@ void kt_calls_requests(KtTracer *t, KtWatchFn fn, void *opaque);
  * @calls: calls that were entered since it is watched
  * @since_ns: when it was entered first, VM's clock
  * @clone: a copy by the compiler, whose arguments are not the prototype's
+ * @n_derefs: values that are read for the request, see kt-derefs.h
  */
 typedef struct KtPointInfo {
     KtPointId id;
@@ -163,6 +166,7 @@ typedef struct KtPointInfo {
     uint64_t calls;
     uint64_t since_ns;
     bool clone;
+    unsigned n_derefs;
 } KtPointInfo;
 typedef bool (*KtPointInfoFn)(const KtPointInfo *info, void *opaque);
 /** kt_calls_points() - Call @fn for each watched function. */

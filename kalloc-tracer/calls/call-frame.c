@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/calls/call-ring.h"
+#include "kalloc-tracer/calls/deref-read.h"
 #include "kalloc-tracer/tracer/frame-ids.h"
 
 #define FLAGS (KT_CALL_UNFINISHED | KT_CALL_INJECTED | KT_CALL_IRQ | \
@@ -75,19 +76,38 @@ static void write_calls(KtTracer *t, const GByteArray *calls, GsOut *out)
     }
 }
 
-/* Append the points that @calls name to @points, each once. */
-static void find_points(const GByteArray *calls, GHashTable *seen,
-                        GArray *points)
+/* Return the number of something that a record names, 0: none. */
+typedef uint16_t NumberOf(const KtCallView *v);
+
+static uint16_t point_of(const KtCallView *v)
+{
+    return v->call->point.v;
+}
+
+/* Append the numbers that @calls name to @numbers, each once. */
+static void find_numbers(const GByteArray *calls, NumberOf *number_of,
+                         GHashTable *seen, GArray *numbers)
 {
     for (uint64_t at = 0; at < calls->len;) {
-        const KtCall *call = (const KtCall *)(calls->data + at);
+        const KtCallView v = kt_call_view(calls->data + at);
+        uint16_t n = number_of(&v);
 
-        if (call->point.v &&
-            g_hash_table_add(seen, GUINT_TO_POINTER(call->point.v))) {
-            g_array_append_val(points, call->point);
+        if (n && g_hash_table_add(seen, GUINT_TO_POINTER(n))) {
+            g_array_append_val(numbers, n);
         }
-        at += kt_call_bytes(call);
+        at += kt_call_bytes(v.call);
     }
+}
+
+/* Return (owned) the numbers that a frame has to define, of uint16_t. */
+static GArray *numbers_in(const KtCallBatch *b, NumberOf *number_of)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(gs_number_hash_direct, NULL);
+    GArray *numbers = g_array_new(false, false, sizeof(uint16_t));
+
+    find_numbers(b->records, number_of, seen, numbers);
+    find_numbers(b->under_way, number_of, seen, numbers);
+    return numbers;
 }
 
 static void write_point(KtTracer *t, KtPointId id, GsOut *out)
@@ -108,22 +128,41 @@ static void write_point(KtTracer *t, KtPointId id, GsOut *out)
 
 static void write_points(KtTracer *t, const KtCallBatch *b, GsOut *out)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new(gs_number_hash_direct, NULL);
-    g_autoptr(GArray) points = g_array_new(false, false, sizeof(KtPointId));
+    g_autoptr(GArray) points = numbers_in(b, point_of);
 
-    find_points(b->records, seen, points);
-    find_points(b->under_way, seen, points);
     gs_out_varint(out, points->len);
     for (unsigned i = 0; i < points->len; i++) {
-        write_point(t, g_array_index(points, KtPointId, i), out);
+        write_point(t, (KtPointId) { g_array_index(points, uint16_t, i) }, out);
+    }
+}
+
+static void write_plans(KtTracer *t, const GArray *plans, GsOut *out)
+{
+    gs_out_varint(out, plans->len);
+    for (unsigned i = 0; i < plans->len; i++) {
+        uint16_t id = g_array_index(plans, uint16_t, i);
+        const KtDerefPlan *p =
+            kt_deref_table_find(kt_tracer_calls(t)->plans, id);
+        gsize len = 0;
+        const void *bytes = p && p->packed ?
+                            g_bytes_get_data(p->packed, &len) : NULL;
+
+        gs_out_varint(out, id);
+        gs_out_varint(out, len);
+        gs_out_bytes(out, bytes, len);
     }
 }
 
 void kt_call_frame_write(KtTracer *t, const KtCallBatch *b, GsOut *out)
 {
-    gs_out_u8(out, b->flags);
+    g_autoptr(GArray) plans = numbers_in(b, kt_deref_plan_of);
+
+    gs_out_u8(out, b->flags | (plans->len ? KT_CALL_FRAME_DEREFS : 0));
     gs_out_varint(out, b->n_cpus);
     write_points(t, b, out);
+    if (plans->len) {
+        write_plans(t, plans, out);
+    }
     write_calls(t, b->records, out);
     write_calls(t, b->under_way, out);
 }
@@ -148,6 +187,23 @@ static bool read_points(KtTracer *t, GsBytes *in)
         name.module = *module ? module : NULL;
         if (!in->failed) {
             kt_call_points_define(kt_tracer_calls(t)->points, id, &name,
+                                  gs_bytes(packed, len));
+        }
+    }
+    return !in->failed;
+}
+
+static bool read_plans(KtTracer *t, GsBytes *in)
+{
+    unsigned n = gs_bytes_varint(in, UINT16_MAX);
+
+    for (unsigned i = 0; i < n && !in->failed; i++) {
+        uint16_t id = gs_bytes_varint(in, UINT16_MAX);
+        size_t len = gs_bytes_varint(in, KT_DEREFS_MAX * GS_DEREF_PACKED_MAX);
+        const uint8_t *packed = gs_bytes_take(in, len);
+
+        if (!in->failed && len) {
+            kt_deref_table_define(kt_tracer_calls(t)->plans, id,
                                   gs_bytes(packed, len));
         }
     }
@@ -215,6 +271,7 @@ bool kt_call_frame_read(KtTracer *t, const GsKernel *k, GsBytes *in,
     b->flags = gs_bytes_u8(in);
     b->n_cpus = gs_bytes_varint(in, UINT16_MAX);
     return read_points(t, in) &&
+           (!(b->flags & KT_CALL_FRAME_DEREFS) || read_plans(t, in)) &&
            read_calls(t, k, in, UINT32_MAX, b->records) &&
            read_calls(t, k, in, KT_CALL_FRAME_OPEN, b->under_way) &&
            !gs_bytes_left(in);

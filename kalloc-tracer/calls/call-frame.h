@@ -2,16 +2,19 @@
 /*
  * The journal's frame of calls (KT_FRAME_CALLS), both directions.
  *
- *     frame:  flags (1), number of vCPUs, points, records, under way
+ *     frame:  flags (1), number of vCPUs, points, [plans,] records, under way
  *     points: count; of each: number, name, module, bytes of its prototype and
  *             these bytes (gs_prototype_pack()); 0 bytes: not known
+ *     plans:  with KT_CALL_FRAME_DEREFS; count; of each: number, bytes of it
+ *             and these bytes (deref-plan.c)
  *     records, under way: count; of each: start, result, caller (steps from the
  *             record before), took, point, flags, cpu, return cpu, rule,
  *             arguments (count, words), extra (count, bytes), task, stack
  *
- * All numbers are varints. A frame defines the points that its records name, so
- * it needs no other frame. "Under way" are the calls that had not returned when
- * the frame was made; they replace those of the frame before.
+ * All numbers are varints. A frame defines the points and the plans of --deref
+ * that its records name, so it needs no other frame. "Under way" are the calls
+ * that had not returned when the frame was made; they replace those of the
+ * frame before.
  *
  * Pure functions, on a tracer that is not read at the same time.
  */
@@ -23,6 +26,8 @@
 
 /* Flag of a frame: `ka calls clear`. All records before it were dropped. */
 #define KT_CALL_FRAME_CLEAR 1u
+/* Records of the frame have values of --deref. */
+#define KT_CALL_FRAME_DEREFS 2u
 /* Calls under way in a frame, at most. */
 #define KT_CALL_FRAME_OPEN 4096u
 

@@ -120,6 +120,13 @@ static gint by_id(gconstpointer pa, gconstpointer pb)
     return (int)a->at.id.v - (int)b->at.id.v;
 }
 
+static const struct KtDerefPlan *plan_of(const KtCallPoint *point)
+{
+    const KtPointRequest *r = kt_call_point_watch(point);
+
+    return r && r->plan ? r->plan(r->opaque, point) : NULL;
+}
+
 static KtPointSet *make_set(KtCallPoints *p)
 {
     g_autoptr(GArray) copy = g_array_new(false, false, sizeof(KtCallPoint));
@@ -130,6 +137,7 @@ static KtPointSet *make_set(KtCallPoints *p)
 
         point->at.n_requests = point->requests->len;
         point->at.request = (KtPointRequest **)point->requests->pdata;
+        point->at.plan = plan_of(&point->at);
         g_array_append_val(copy, point->at);
     }
     return kt_point_set_new((KtCallPoint *)copy->data, copy->len);
@@ -294,6 +302,7 @@ static KtPointRequest *new_request(const KtPointSpec *spec, uint32_t id)
     r->pattern = g_strsplit(spec->text, ",", -1);
     r->opaque = spec->opaque;
     r->free = spec->free;
+    r->plan = spec->plan;
     return r;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/calls/deref-read.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define AFTER_BYTES (1u << 20)  /* of records, in one kt_query_calls_after() */
@@ -15,6 +16,7 @@ static void *calls_new(KtBudget *budget)
     c->points = kt_call_points_new(budget);
     c->records = kt_call_records_new(budget);
     c->saver = kt_call_saver_new();
+    c->plans = kt_deref_table_new(budget);
     c->layout = kt_call_layout_find(NULL);
     c->budget = budget;
     return c;
@@ -27,6 +29,7 @@ static void calls_free(void *calls)
     kt_call_points_free(c->points);
     kt_call_records_free(c->records);
     kt_call_saver_free(c->saver);
+    kt_deref_table_free(c->plans);
     g_free(c);
 }
 
@@ -66,6 +69,7 @@ void kt_calls_end_boot(KtCalls *c)
     kt_call_saver_lock(c->saver);
     kt_call_points_end_boot(c->points);
     kt_call_records_end_boot(c->records);
+    kt_deref_table_clear(c->plans);
     kt_call_saver_unlock(c->saver);
 }
 
@@ -141,10 +145,10 @@ uint32_t kt_calls_add(KtTracer *t, const GsKernel *k, const KtWatchSpec *spec,
                       GError **errp)
 {
     KtCalls *c = kt_tracer_calls(t);
-    KtWatch *w = kt_watch_new(spec, k, c->budget, errp);
+    KtWatch *w = kt_watch_new(spec, k, c->budget, c->plans, errp);
     KtPointSpec point = {
         .text = spec->functions, .use = KT_POINT_WATCH, .opaque = w,
-        .free = kt_watch_free,
+        .free = kt_watch_free, .plan = kt_watch_plan,
     };
 
     if (!w) {
@@ -223,6 +227,7 @@ static bool list_point(const KtCallPoint *point, void *opaque)
     KtPointInfo info = {
         .id = point->id, .va = point->va, .clone = point->clone,
         .name = { point->name, point->module, point->proto },
+        .n_derefs = point->plan ? point->plan->n : 0,
     };
 
     if (!r) {
@@ -292,4 +297,16 @@ uint64_t kt_query_calls_after(KtTracer *t, uint64_t *seq, unsigned n,
 bool kt_call_point_name(KtTracer *t, KtPointId id, KtPointName *out)
 {
     return kt_call_points_name(kt_tracer_calls(t)->points, id, out);
+}
+
+void kt_call_foreach_deref(KtTracer *t, const KtCallView *view,
+                           KtCallDerefFn fn, void *opaque)
+{
+    uint16_t id = kt_deref_plan_of(view);
+    const KtDerefPlan *p =
+        id ? kt_deref_table_find(kt_tracer_calls(t)->plans, id) : NULL;
+
+    if (p) {
+        kt_deref_foreach(p, view, fn, opaque);
+    }
 }

@@ -13,12 +13,13 @@
 #include "kalloc-tracer/kt.h"
 
 /** struct KtCalls - call points, the records of their calls, and which of these
- *  are in the journal; all owned. @layout: of the kernel that runs. @budget:
- *  (borrowed, nullable) */
+ *  are in the journal; all owned. @plans: those of --deref. @layout: of the
+ *  kernel that runs. @budget: (borrowed, nullable) */
 typedef struct KtCalls {
     KtCallPoints *points;
     KtCallRecords *records;
     KtCallSaver *saver;
+    KtDerefTable *plans;
     KtCallLayout layout;
     KtBudget *budget;
 } KtCalls;

@@ -16,6 +16,11 @@
 #include "kalloc-tracer/api/kt-calls.h"
 #include "guest-symbols/gs.h"
 
+struct KtCallPoint;
+struct KtDerefPlan;
+typedef const struct KtDerefPlan *(*KtPointPlanFn)(
+    void *opaque, const struct KtCallPoint *point);
+
 /**
  * struct KtPointRequest - what somebody asked for
  * @id: its number; numbers are not used again
@@ -24,6 +29,7 @@
  * @pattern: (owned) names or globs of functions, each perhaps with "module:"
  * @opaque: (owned) of the caller
  * @free: (nullable) frees @opaque
+ * @plan: (nullable) as in KtPointSpec
  *
  * Immutable, with a reference count (g_atomic_rc_box): a published set keeps
  * its requests alive.
@@ -35,6 +41,7 @@ typedef struct KtPointRequest {
     char **pattern;
     void *opaque;
     GDestroyNotify free;
+    KtPointPlanFn plan;
 } KtPointRequest;
 
 KtPointRequest *kt_point_request_ref(KtPointRequest *r);
@@ -53,6 +60,7 @@ void kt_point_request_unref(KtPointRequest *r);
  * @proto: (borrowed likewise, nullable) its prototype
  * @n_args: argument registers to record
  * @module_va: as gs_kernel_add_module() had it; 0 for the kernel proper
+ * @plan: (borrowed likewise, nullable) the values that are read at its calls
  * @n_requests, @request: (owned) the requests that match it, the oldest first
  */
 typedef struct KtCallPoint {
@@ -64,6 +72,7 @@ typedef struct KtCallPoint {
     const GsPrototype *proto;
     uint8_t n_args;
     uint64_t module_va;
+    const struct KtDerefPlan *plan;
     unsigned n_requests;
     KtPointRequest **request;
 } KtCallPoint;

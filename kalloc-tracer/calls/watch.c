@@ -16,6 +16,9 @@ static char *describe(const KtWatchSpec *spec)
     if (spec->condition) {
         g_string_append_printf(s, " --if '%s'", spec->condition);
     }
+    if (spec->derefs) {
+        g_string_append_printf(s, " --deref '%s'", spec->derefs);
+    }
     if (spec->errors) {
         g_string_append(s, " --errors");
     }
@@ -29,34 +32,53 @@ static char *describe(const KtWatchSpec *spec)
     return g_string_free(s, false);
 }
 
+static bool compile_options(KtWatch *w, const KtWatchSpec *spec,
+                            const KtWatchFunctions *functions,
+                            const GsKernel *k, GError **errp)
+{
+    if (spec->condition) {
+        w->condition = kt_watch_condition_new(spec->condition, functions, k,
+                                              w->budget, errp);
+        if (!w->condition) {
+            return false;
+        }
+    }
+    if (spec->derefs) {
+        w->derefs = kt_deref_list_new(spec->derefs, errp);
+        return w->derefs && kt_deref_list_check(w->derefs, functions, k, errp);
+    }
+    return true;
+}
+
 /* Options that name arguments need the prototypes. */
 static bool compile(KtWatch *w, const KtWatchSpec *spec, const GsKernel *k,
-                    KtBudget *budget, GError **errp)
+                    GError **errp)
 {
     KtWatchFunctions functions;
+    bool ok;
 
-    if (!spec->condition) {
+    if (!spec->condition && !spec->derefs) {
         return true;
     }
     if (!kt_watch_functions_init(&functions, k, spec->functions, errp)) {
         return false;
     }
-    w->condition = kt_watch_condition_new(spec->condition, &functions, k,
-                                          budget, errp);
+    ok = compile_options(w, spec, &functions, k, errp);
     kt_watch_functions_deinit(&functions);
-    return w->condition;
+    return ok;
 }
 
 KtWatch *kt_watch_new(const KtWatchSpec *spec, const GsKernel *k,
-                      KtBudget *budget, GError **errp)
+                      KtBudget *budget, KtDerefTable *plans, GError **errp)
 {
     KtWatch *w = g_new0(KtWatch, 1);
 
-    if (!compile(w, spec, k, budget, errp)) {
+    w->budget = budget;
+    w->plans = plans;
+    if (!compile(w, spec, k, errp)) {
         kt_watch_free(w);
         return NULL;
     }
-    w->budget = budget;
     w->text = describe(spec);
     w->module = g_strdup(spec->module);
     if (w->module) {
@@ -66,6 +88,15 @@ KtWatch *kt_watch_new(const KtWatchSpec *spec, const GsKernel *k,
     w->stack = spec->stack;
     w->longer_ns = spec->longer_ns;
     return w;
+}
+
+const KtDerefPlan *kt_watch_plan(void *watch, const KtCallPoint *point)
+{
+    const KtWatch *w = watch;
+
+    return w->derefs && w->plans && point->proto ?
+               kt_deref_table_get(w->plans, w->derefs, point->id,
+                                  (GsPrototype *)point->proto) : NULL;
 }
 
 void kt_watch_begin_boot(KtWatch *w, const GsKernel *k)
@@ -88,6 +119,7 @@ void kt_watch_free(void *watch)
 
     if (w) {
         kt_watch_condition_free(w->condition);
+        kt_deref_list_free(w->derefs);
         g_free(w->module);
         g_free(w->text);
     }

@@ -12,6 +12,8 @@
 #ifndef KT_WATCH_H
 #define KT_WATCH_H
 
+#include "kalloc-tracer/calls/deref-table.h"
+#include "kalloc-tracer/calls/point-set.h"
 #include "kalloc-tracer/calls/watch-condition.h"
 
 /**
@@ -20,6 +22,7 @@
  * @module: (nullable) only calls from this module
  * @n_areas, @area: (atomic) where it is loaded; 0: it is not
  * @condition: (nullable)
+ * @derefs: (nullable) what is read besides; @plans: (borrowed) its plans
  * @budget: (borrowed, nullable)
  * @errors, @stack, @longer_ns: as in KtWatchSpec
  */
@@ -29,6 +32,8 @@ typedef struct KtWatch {
     unsigned n_areas;
     GsModuleArea area[GS_MODULE_AREAS_MAX];
     KtWatchCondition *condition;
+    KtDerefList *derefs;
+    KtDerefTable *plans;
     KtBudget *budget;
     bool errors, stack;
     uint64_t longer_ns;
@@ -36,14 +41,17 @@ typedef struct KtWatch {
 
 /** kt_watch_new() - (owned) Compile the options of @spec; NULL on error. @k:
  *  (nullable) the kernel whose functions are watched. @budget: (borrowed,
- *  nullable) is charged for what conditions count. */
+ *  nullable) is charged for what conditions count. @plans: (borrowed,
+ *  nullable) gets the plans of --deref */
 KtWatch *kt_watch_new(const KtWatchSpec *spec, const GsKernel *k,
-                      KtBudget *budget, GError **errp);
+                      KtBudget *budget, KtDerefTable *plans, GError **errp);
 /** kt_watch_begin_boot() - Compile the condition anew for a kernel that was
  *  found, and begin to count. No vCPU uses the watch. */
 void kt_watch_begin_boot(KtWatch *w, const GsKernel *k);
 /** kt_watch_free() - Free a KtWatch; a GDestroyNotify. */
 void kt_watch_free(void *watch);
+/** kt_watch_plan() - As KtPointSpec.plan. @watch: a KtWatch */
+const KtDerefPlan *kt_watch_plan(void *watch, const KtCallPoint *point);
 /** kt_watch_set_module() - Set where the watch's module is, if @module is that
  *  one; @module->live is false: it is about to be unloaded. */
 void kt_watch_set_module(KtWatch *w, const GsModule *module);

@@ -12,6 +12,7 @@
  * watched any more, returns do not search for calls.
  */
 #include "kalloc-tracer/capture/record-internal.h"
+#include "kalloc-tracer/calls/deref-read.h"
 
 #include <string.h>
 
@@ -145,6 +146,24 @@ static KtWatchFacts facts_of(Asked *a, const KtCallPoint *point)
     };
 }
 
+static void read_derefs(KtHookCall *m, const KtCallPoint *point,
+                        const KtWatchFacts *f, KtOpenCall *c)
+{
+    unsigned bad = kt_deref_read_entry(point->plan, f, c->extra,
+                                       &c->call.n_extra);
+
+    kt_vcpu_count(m->v, KT_CNT_CALLS_DEREF_UNREADABLE, bad);
+}
+
+static void read_result_derefs(KtHookCall *m, const KtCallPoint *point,
+                               const KtWatchFacts *f, KtOpenCall *c)
+{
+    unsigned bad = kt_deref_read_return(point->plan, f, c->extra,
+                                        &c->call.n_extra);
+
+    kt_vcpu_count(m->v, KT_CNT_CALLS_DEREF_UNREADABLE, bad);
+}
+
 static bool is_wanted(KtHookCall *m, KtAnswer answer)
 {
     if (answer == KT_UNKNOWN) {
@@ -220,6 +239,9 @@ static void watch_entry(KtHookCall *m, const KtCallPoint *point,
     asked.c = c;
     facts = facts_of(&asked, point);
     if (is_wanted(m, kt_watch_wants_entry(w, &facts))) {
+        if (G_UNLIKELY(point->plan)) {
+            read_derefs(m, point, &facts, c);
+        }
         await_return(m, calls, c);
     } else {
         kt_open_calls_put(calls, m->v->index, c);
@@ -263,6 +285,9 @@ static void finish(KtHookCall *m, KtOpenCall *c, uint64_t ns, uint64_t result)
     facts = facts_of(&asked, point);
     if (is_wanted(m, kt_watch_wants_return(w, &facts))) {
         c->call.stack.v = w->stack ? c->call.stack.v : 0;
+        if (G_UNLIKELY(point->plan)) {
+            read_result_derefs(m, point, &facts, c);
+        }
         put_record(m, c);
     }
 }

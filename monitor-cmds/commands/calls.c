@@ -301,7 +301,8 @@ bool mc_cmd_calls_add(McOut *out, const McArgs *args, GError **errp)
 {
     const KtWatchSpec spec = {
         .functions = args->name, .module = args->module,
-        .condition = args->condition, .longer_ns = args->longer_us * 1000,
+        .condition = args->condition, .derefs = args->derefs,
+        .longer_ns = args->longer_us * 1000,
         .errors = mc_given(args, MC_OPT_ERRORS),
         .stack = mc_given(args, MC_OPT_STACK),
     };

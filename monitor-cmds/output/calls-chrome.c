@@ -115,6 +115,11 @@ static void put_arg(void *opaque, const char *name, const char *value)
     g_string_append_c(s, ',');
 }
 
+static void put_deref(void *opaque, const KtCallDeref *d, const char *value)
+{
+    put_arg(opaque, gs_deref_value(d->expr)->name, value);
+}
+
 static void put_call(Chrome *c, const McCallRow *row)
 {
     const KtCall *call = row->view.call;
@@ -133,6 +138,7 @@ static void put_call(Chrome *c, const McCallRow *row)
     if (mc_put_call_result(text, row)) {
         put_arg(s, "result", text->str);
     }
+    mc_call_foreach_deref(row, put_deref, s);
     g_string_truncate(text, 0);
     mc_put_call_caller(text, row);
     g_string_append(s, "\"caller\":");

@@ -108,7 +108,9 @@ static void put_return(McOut *o, const McCallRow *row)
 
     g_string_append_printf(o->line, "ka_ret: %s ", row->name.name);
     if (mc_put_call_result(result, row)) {
-        g_string_append_printf(o->line, "= %s ", result->str);
+        g_string_append_printf(o->line, "= %s", result->str);
+        mc_put_call_result_derefs(o->line, row);
+        g_string_append_c(o->line, ' ');
     }
     if (call->flags & KT_CALL_INJECTED) {
         g_string_append_printf(o->line, "INJECTED rule=%u ", call->rule);

@@ -64,6 +64,32 @@ static void put_arg(void *opaque, const char *name, const char *value)
     g_string_append_c(s, '}');
 }
 
+static void put_deref(void *opaque, const KtCallDeref *d, const char *value)
+{
+    GString *s = opaque;
+    const GsParam *param = gs_deref_value(d->expr);
+
+    g_string_append(s, g_str_has_suffix(s->str, "}") ? ",{\"name\":" :
+                       ",\"deref\":[{\"name\":");
+    mc_put_json_string(s, param->name);
+    put_word(s, "type", param->type);
+    if (d->state == KT_DEREF_UNREADABLE) {
+        put_key(s, "value");
+        g_string_append(s, "null}");
+    } else {
+        put_word(s, "value", value);
+        g_string_append_c(s, '}');
+    }
+}
+
+static void put_derefs(GString *s, const McCallRow *row)
+{
+    gsize before = s->len;
+
+    mc_call_foreach_deref(row, put_deref, s);
+    g_string_append(s, s->len > before ? "]" : "");
+}
+
 static void put_function(McOut *o, const KtPointName *name)
 {
     put_word(o->line, "function", name->name);
@@ -163,6 +189,7 @@ void mc_json_call(McOut *o, const McCallRow *row)
     mc_call_foreach_arg(row, put_arg, o->line);
     g_string_append_c(o->line, ']');
     put_raw(o, row);
+    put_derefs(o->line, row);
     put_end_of_call(o, row);
     put_caller(o, row);
     end(o);
@@ -185,5 +212,8 @@ void mc_json_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second)
     put_number(o->line, "request", p->request);
     put_number(o->line, "calls", p->calls);
     put_number(o->line, "per_second", per_second);
+    if (p->n_derefs) {
+        put_number(o->line, "derefs", p->n_derefs);
+    }
     end(o);
 }

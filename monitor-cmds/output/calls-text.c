@@ -5,7 +5,7 @@
 void mc_call_row(McCallRow *row, KtTracer *t, const GsKernel *kernel,
                  const KtCallView *view)
 {
-    *row = (McCallRow) { .view = *view, .kernel = kernel };
+    *row = (McCallRow) { .view = *view, .kernel = kernel, .tracer = t };
     if (!kt_call_point_name(t, view->call->point, &row->name)) {
         row->name.name = "?";
     }
@@ -97,9 +97,62 @@ static void put_arg(void *opaque, const char *name, const char *value)
     g_string_append_printf(s, "%s=%s", name, value);
 }
 
+/* ---- values of --deref --------------------------------------------------- */
+
+typedef struct Derefs {
+    McCallDerefFn *fn;
+    void *opaque;
+    GString *value;
+} Derefs;
+
+static void print_deref(void *opaque, const KtCallDeref *d)
+{
+    Derefs *all = opaque;
+
+    g_string_assign(all->value, d->state == KT_DEREF_NULL ? "0x0" :
+                                d->state == KT_DEREF_KNOWN ? "" : "?");
+    if (d->state == KT_DEREF_KNOWN) {
+        gs_deref_print(all->value, d->expr, d->bytes, d->len);
+    }
+    all->fn(all->opaque, d, all->value->str);
+}
+
+void mc_call_foreach_deref(const McCallRow *row, McCallDerefFn *fn,
+                           void *opaque)
+{
+    g_autoptr(GString) value = g_string_new(NULL);
+    Derefs all = { fn, opaque, value };
+
+    if (row->view.call->n_extra) {
+        kt_call_foreach_deref(row->tracer, &row->view, print_deref, &all);
+    }
+}
+
+static void put_arg_deref(void *opaque, const KtCallDeref *d, const char *value)
+{
+    if (!d->of_result) {
+        put_arg(opaque, gs_deref_value(d->expr)->name, value);
+    }
+}
+
+static void put_result_deref(void *opaque, const KtCallDeref *d,
+                             const char *value)
+{
+    if (d->of_result) {
+        g_string_append_printf(opaque, ", %s=%s",
+                               gs_deref_value(d->expr)->name, value);
+    }
+}
+
 void mc_put_call_args(GString *s, const McCallRow *row)
 {
     mc_call_foreach_arg(row, put_arg, s);
+    mc_call_foreach_deref(row, put_arg_deref, s);
+}
+
+void mc_put_call_result_derefs(GString *s, const McCallRow *row)
+{
+    mc_call_foreach_deref(row, put_result_deref, s);
 }
 
 bool mc_put_call_result(GString *s, const McCallRow *row)
@@ -165,6 +218,7 @@ static void put_end_of_call(McOut *o, const McCallRow *row)
 
     if (mc_put_call_result(result, row)) {
         g_string_append_printf(o->line, " = %s", result->str);
+        mc_put_call_result_derefs(o->line, row);
     }
     if (call->flags & KT_CALL_UNFINISHED) {
         g_string_append(o->line, " not returned");
@@ -219,10 +273,13 @@ void mc_text_call_request(McOut *o, const KtWatchInfo *r)
 
 void mc_text_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second)
 {
+    g_autofree char *derefs =
+        p->n_derefs ? g_strdup_printf(" derefs=%u", p->n_derefs) : NULL;
+
     mc_out_printf(o, "%016" PRIx64 " %s%s%s%s request=%u calls=%" PRIu64
-                  " per_second=%" PRIu64 "%s", p->va, p->name.name,
+                  " per_second=%" PRIu64 "%s%s", p->va, p->name.name,
                   p->name.module ? "[" : "",
                   p->name.module ? p->name.module : "",
                   p->name.module ? "]" : "", p->request, p->calls, per_second,
-                  p->name.proto ? "" : " raw registers");
+                  derefs ? derefs : "", p->name.proto ? "" : " raw registers");
 }

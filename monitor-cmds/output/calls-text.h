@@ -14,6 +14,7 @@
  * @name: names of its function; @name.name is "?" if they are not known
  * @has_task, @pid, @comm: the task
  * @kernel: (nullable) for the name of the caller
+ * @tracer: (borrowed) which has the record
  */
 typedef struct McCallRow {
     KtCallView view;
@@ -22,6 +23,7 @@ typedef struct McCallRow {
     uint32_t pid;
     char comm[17];
     const GsKernel *kernel;
+    KtTracer *tracer;
 } McCallRow;
 
 /** mc_call_row() - fill in a row; its strings are borrowed from the tracer.
@@ -39,7 +41,18 @@ typedef void McCallArgFn(void *opaque, const char *name, const char *value);
 /** mc_call_foreach_arg() - call @fn for each argument in the order of the
  *  prototype. Without a prototype these are the registers, arg0 and so on. */
 void mc_call_foreach_arg(const McCallRow *row, McCallArgFn *fn, void *opaque);
-/** mc_put_call_args() - append "size=320, flags=0xdc0" */
+/** McCallDerefFn - called for a value of --deref: what it is, and in words, "?"
+ *  if it could not be read */
+typedef void McCallDerefFn(void *opaque, const KtCallDeref *deref,
+                           const char *value);
+/** mc_call_foreach_deref() - call @fn for each value of --deref. */
+void mc_call_foreach_deref(const McCallRow *row, McCallDerefFn *fn,
+                           void *opaque);
+/** mc_put_call_result_derefs() - append ", ret->f_mode=29" for each value that
+ *  the result leads to */
+void mc_put_call_result_derefs(GString *s, const McCallRow *row);
+/** mc_put_call_args() - append "size=320, flags=0xdc0", and what arguments lead
+ *  to */
 void mc_put_call_args(GString *s, const McCallRow *row);
 /** mc_put_call_result() - append the result; nothing if the type is void.
  *  Returns: false if there is none */

@@ -74,7 +74,7 @@ typedef struct McArgs {
     char *module;
     uint64_t after;
     char *place;
-    char *condition, *function;
+    char *condition, *derefs, *function;
     uint64_t longer_us;
     char *value;
     uint64_t times;
@@ -103,7 +103,8 @@ typedef bool McOptionSetFn(McArgs *args, const char *value, GError **errp);
 extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
 /* Those of values.c. */
 extern McOptionSetFn mc_set_format, mc_set_level, mc_set_module, mc_set_after,
-                     mc_set_condition, mc_set_function, mc_set_longer;
+                     mc_set_condition, mc_set_derefs, mc_set_function,
+                     mc_set_longer;
 /* Those of fault-values.c. */
 extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
 

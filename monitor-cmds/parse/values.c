@@ -148,6 +148,19 @@ bool mc_set_condition(McArgs *args, const char *value, GError **errp)
     return true;
 }
 
+bool mc_set_derefs(McArgs *args, const char *value, GError **errp)
+{
+    g_autofree char *quoted = mc_quote(value);
+
+    g_free(args->derefs);
+    args->derefs = g_strdup(value);
+    if (!kt_derefs_check(value, errp)) {
+        g_prefix_error(errp, "%s: ", quoted);
+        return false;
+    }
+    return true;
+}
+
 bool mc_set_function(McArgs *args, const char *value, GError **errp)
 {
     g_free(args->function);

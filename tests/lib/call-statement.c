@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "kalloc-tracer/calls/calls.h"
+#include "tests/lib/deref-types.h"
+#include "tests/lib/types-file.h"
 
 static const char *text(GHashTable *a, const char *key, const char *none)
 {
@@ -69,11 +71,57 @@ static uint8_t read_args(GHashTable *a, uint64_t *args)
     return n;
 }
 
+/* Append a value: "null", "?", or its bytes in hex. */
+static void add_value(GByteArray *extra, const char *word)
+{
+    bool null = !strcmp(word, "null"), unknown = !strcmp(word, "?");
+    uint8_t byte = null ? 0xfe : unknown ? 0xff : strlen(word) / 2;
+
+    g_byte_array_append(extra, &byte, 1);
+    for (; !null && !unknown && word[0] && word[1]; word += 2) {
+        byte = g_ascii_xdigit_value(word[0]) << 4 |
+               g_ascii_xdigit_value(word[1]);
+        g_byte_array_append(extra, &byte, 1);
+    }
+}
+
+/* (owned) Return the bytes behind the arguments. */
+static GByteArray *read_extra(KtCalls *c, GHashTable *a, KtPointId id)
+{
+    const char *module = text(a, "begin", text(a, "end", ""));
+    g_auto(GStrv) words = g_strsplit(text(a, "deref", ""), ",", -1);
+    GByteArray *extra = g_byte_array_new();
+    const KtPointSet *set = kt_call_points_set(c->points);
+    const KtCallPoint *point = set ? kt_point_set_get(set, id) : NULL;
+
+    g_byte_array_append(extra, (const uint8_t *)module, strlen(module));
+    if (*words && point && point->plan) {
+        gs_out_u8(&GS_OUT(extra), point->plan->id);
+        gs_out_u8(&GS_OUT(extra), 0);
+    }
+    for (unsigned i = 0; words[i]; i++) {
+        add_value(extra, words[i]);
+    }
+    return extra;
+}
+
+/* The types of deref-types.h. */
+static void set_types(GsKernel *k)
+{
+    g_autoptr(GBytes) bytes = deref_types();
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsTypesFile) types = types_file(bytes, &err);
+
+    g_assert_no_error(err);
+    gs_kernel_set_types(k, types);
+}
+
 void call_statement(TestWorld *w, GHashTable *a)
 {
     KtTracer *t = test_world_tracer(w);
     KtCalls *c = kt_tracer_calls(t);
-    const char *module = text(a, "begin", text(a, "end", ""));
+    const GsKernel *k = test_world_context(w)->kernel;
+    g_autoptr(GByteArray) extra = NULL;
     uint64_t args[KT_CALL_ARGS_MAX];
     KtCall call = {
         .start_ns = number(a, "us", 10) * 1000,
@@ -83,16 +131,21 @@ void call_statement(TestWorld *w, GHashTable *a)
         .cpu = number(a, "cpu", 10),
         .return_cpu = number(a, "cpu", 10),
         .rule = number(a, "rule", 10), .flags = read_flags(a),
-        .n_extra = strlen(module), .n_args = read_args(a, args),
+        .n_args = read_args(a, args),
     };
 
     if (!kt_call_records_calls(c->records)) {
         kt_calls_configure(t, 1 << 20, 4);
-        kt_call_points_begin_boot(c->points, test_world_context(w)->kernel);
+        if (number(a, "types", 10)) {
+            set_types((GsKernel *)k);
+        }
+        kt_call_points_begin_boot(c->points, k);
         return;
     }
     call.point = read_point(c, number(a, "va", 16));
     kt_call_records_enter(c->records, call.point, call.start_ns);
-    kt_call_records_put(c->records, &call, args, (const uint8_t *)module);
+    extra = read_extra(c, a, call.point);
+    call.n_extra = extra->len;
+    kt_call_records_put(c->records, &call, args, extra->data);
     kt_tracer_count(t, KT_CNT_CALLS_RECORDED, 1);
 }

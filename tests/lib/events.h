@@ -28,9 +28,14 @@
  *                                  each of its symbols
  *   hook name= [va=] [hits=] [note=]   a row of the hook table
  *   count counter= [n=]            add to a counter
- *   call                           the boot begins in which calls are watched
+ *   call [types=1]                 the boot begins in which calls are watched;
+ *                                  types: the kernel's are those of
+ *                                  deref-types.h
  *   call va= us= [took=] [ret=] [ra=] [args=a,b] [cpu=] [pid=] [comm=] [stack=]
- *        [open=1] [irq=1] [rule=]  a call of the watched function at va
+ *        [open=1] [irq=1] [rule=] [deref=]
+ *                                  a call of the watched function at va; deref:
+ *                                  values of --deref, joined by ",": their
+ *                                  bytes, null, or ? if it is not known
  *   call begin=|end=<module> us=   a session begins or ends
  *   why <text>                     the reason why there is no kernel
  *   vm n= [running=1] [page_offset=] [vmemmap=]

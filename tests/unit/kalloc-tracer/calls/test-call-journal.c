@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls come back from a journal as they were: records, names, prototypes,
- * calls under way, and what was dropped. Damaged frames do no harm.
+ * values of --deref, calls under way, and what was dropped. Damaged frames do
+ * no harm.
  */
 #include "tests/lib/test-main.h"
+#include "tests/lib/deref-types.h"
 #include "tests/lib/journal-files.h"
 #include "tests/lib/types-writer.h"
 
@@ -79,6 +81,36 @@ static KtCall call_at(KtTracer *t, uint64_t us, unsigned cpu)
     };
 }
 
+/* (borrowed) Return the plan of do_filp_open(), point 5. */
+static const KtDerefPlan *define_plan(KtTracer *t)
+{
+    g_autoptr(GBytes) types = deref_types();
+    g_autoptr(GsBtf) btf = gs_btf_new(g_bytes_get_data(types, NULL),
+                                      g_bytes_get_size(types), NULL);
+    const char *why;
+    g_autoptr(GsPrototype) proto =
+        gs_prototype_new(btf, GS_ARCH_X86_64, "do_filp_open", &why);
+    KtDerefList *l = kt_deref_list_new("name,ret->gfp", NULL);
+    const KtDerefPlan *p = kt_deref_table_get(kt_tracer_calls(t)->plans, l,
+                                              (KtPointId) { 5 }, proto);
+
+    kt_deref_list_free(l);
+    return p;
+}
+
+/* A call with values, the second of which is not known. */
+static void put_values(KtTracer *t)
+{
+    const KtDerefPlan *p = define_plan(t);
+    const uint8_t extra[] = { p->id, p->id >> 8, 3, 'o', 'n', 0, 0xff };
+    static const uint64_t args[] = { 0xffffffff, 0xffff888004a1c000 };
+    KtCall call = call_at(t, 110, 0);
+
+    call.point.v = 5;
+    call.n_extra = sizeof(extra);
+    kt_call_records_put(kt_tracer_calls(t)->records, &call, args, extra);
+}
+
 static void put_samples(KtTracer *t)
 {
     KtCall call = call_at(t, 100, 0);
@@ -104,6 +136,17 @@ typedef struct Text {
     GString *s;
 } Text;
 
+static void add_value(void *text, const KtCallDeref *d)
+{
+    GString *s = text;
+
+    g_string_append_printf(s, " %s:%s=", gs_deref_value(d->expr)->name,
+                           gs_deref_value(d->expr)->type);
+    if (d->state == KT_DEREF_KNOWN) {
+        gs_deref_print(s, d->expr, d->bytes, d->len);
+    }
+}
+
 static bool add_text(const KtCallView *v, void *opaque)
 {
     Text *text = opaque;
@@ -125,10 +168,12 @@ static bool add_text(const KtCallView *v, void *opaque)
                            c->took_ns, name.name, name.module ? name.module :
                            "", !!name.proto, c->cpu, c->return_cpu, comm, pid,
                            n, c->flags, c->rule, c->result, c->caller,
-                           (int)c->n_extra, (const char *)v->extra);
+                           c->flags & KT_CALL_BEGIN ? (int)c->n_extra : 0,
+                           (const char *)v->extra);
     for (unsigned i = 0; i < c->n_args; i++) {
         g_string_append_printf(text->s, " %" PRIx64, v->args[i]);
     }
+    kt_call_foreach_deref(text->t, v, add_value, text->s);
     g_string_append_c(text->s, '\n');
     return true;
 }
@@ -178,13 +223,16 @@ static void test_same(void)
 
     watch(t);
     put_samples(t);
+    put_values(t);
     kt_calls_save(t);
     kt_calls_save(t);       /* nothing is new */
     add_under_way(t, 95, false);
     put_samples(t);
     kt_calls_save(t);
     want = text_of(t);
-    g_assert_cmpuint(lines(want), ==, 7);
+    g_assert_cmpuint(lines(want), ==, 8);
+    g_assert_nonnull(strstr(want, " *name:const char *=\"on\" "
+                            "ret->gfp:gfp_t=\n"));
     kt_tracer_free(t);
     r = read_all(path);
     got = text_of(kt_replay_tracer(r));
@@ -336,6 +384,7 @@ static void test_damaged(void)
 
     watch(t);
     put_samples(t);
+    put_values(t);
     add_under_way(t, 60, false);
     bytes = frame(t);
     g_assert_true(read_bytes(bytes->data, bytes->len));

@@ -72,7 +72,7 @@ static KtWatch *watch(const char *condition)
 {
     const KtWatchSpec spec = { .functions = "f", .condition = condition };
     g_autoptr(GError) err = NULL;
-    KtWatch *w = kt_watch_new(&spec, NULL, NULL, &err);
+    KtWatch *w = kt_watch_new(&spec, NULL, NULL, NULL, &err);
 
     g_assert_no_error(err);
     return w;
@@ -151,7 +151,7 @@ static void errors_and_durations(void)
                                .longer_ns = 7000 };
     World w = world();
     KtWatchFacts facts = facts_of(&w);
-    KtWatch *watched = kt_watch_new(&spec, NULL, NULL, NULL);
+    KtWatch *watched = kt_watch_new(&spec, NULL, NULL, NULL, NULL);
 
     g_assert_cmpint(kt_watch_wants_return(watched, &facts), ==, KT_NO);
     w.call.result = -12;
@@ -170,7 +170,7 @@ static void calls_of_a_module(void)
     GsModule module = {
         .name = "my_mod", .live = true, .n = 1, .area = { { 0x1000, 0x2000 } },
     };
-    KtWatch *w = kt_watch_new(&spec, NULL, NULL, NULL);
+    KtWatch *w = kt_watch_new(&spec, NULL, NULL, NULL, NULL);
 
     g_assert_false(kt_watch_wants_caller(w, 0x1000));
     kt_watch_set_module(w, &module);

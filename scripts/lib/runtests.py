@@ -161,7 +161,7 @@ GUEST_SUITES = {
     'oracle-stacks': (('test_oracle_stacks', 'test_tracers'), 3600),
     'oracle-state': (('test_oracle_state',), 3600),
     'accounts': (('test_accounts',), 3600),
-    'calls': (('test_calls', 'test_kedr'), 3600),
+    'calls': (('test_calls', 'test_derefs', 'test_kedr'), 3600),
     'errors': (('test_errors', 'test_free_pairs'), 3600),
     'stress': (('test_stress',), 3600),
     'options': (('test_boot_options', 'test_few_symbols'), 7200),

@@ -120,7 +120,9 @@ static bool read_task(void *call, KtCallTask *out)
 
 static bool read_memory(void *call, uint64_t va, void *buf, size_t len)
 {
-    return kt_guest_read(((const Asked *)call)->m->boot->guest, va, buf, len);
+    const KtHookCall *m = ((const Asked *)call)->m;
+
+    return kt_guest_read(m->boot->guest, kt_vcpu_untag(m->v, va), buf, len);
 }
 
 static KtAnswer read_irq(void *call)

@@ -5,6 +5,9 @@
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 
+/* Most pages of a compound page: 1 GiB of 4 KiB */
+#define COMPOUND_MAX    (1ull << 18)
+
 static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
 {
     return kt_guest_read(opaque, va, buf, len);
@@ -66,16 +69,40 @@ static inline uint64_t cache_at(const KtGuest *g, uint64_t page,
     return kt_guest_pointer(g, page + g->at.slab_cache, &cache) ? cache : 0;
 }
 
-/* The same if the head is one of some words. All must lead to one cache; 0 says
- * nothing then. */
+/* Can the word at @head_at be the head of @page? The head of a later page is
+ * the address of an earlier struct page, or a mask. */
+static bool may_be_head(const KtGuest *g, uint64_t page, uint32_t head_at)
+{
+    uint32_t size = g->at.direct_map.struct_page;
+    uint64_t head;
+
+    if (!kt_guest_u64(g, page + head_at, &head) || !(head & 1)) {
+        return true;
+    }
+    head &= ~1ull;
+    return !(-head & (-head - 1)) ||
+           (head < page && page - head < size * COMPOUND_MAX &&
+            (page - head) % size == 0);
+}
+
+/* The same if the head is one of some words. All that can be it must lead to
+ * one cache; 0 says nothing then. */
 static uint64_t cache_by_heads(const KtGuest *g, uint64_t page, unsigned heads)
 {
-    uint64_t cache = cache_at(g, page, 8 * __builtin_ctz(heads));
+    uint64_t cache = 0;
 
-    while (heads &= heads - 1) {
-        if (cache_at(g, page, 8 * __builtin_ctz(heads)) != cache) {
+    for (; heads; heads &= heads - 1) {
+        uint32_t at = 8 * __builtin_ctz(heads);
+        uint64_t now;
+
+        if (!may_be_head(g, page, at)) {
+            continue;
+        }
+        now = cache_at(g, page, at);
+        if (!now || (cache && now != cache)) {
             return 0;
         }
+        cache = now;
     }
     return cache;
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The way from an object to its cache, with struct pages made by hand. */
+#include "tests/lib/test-main.h"
+#include "kalloc-tracer/kernel/guest-internal.h"
+
+#include <string.h>
+
+#define BASE  0xffff888000000000ull
+#define PAGES (BASE + 4096)         /* the struct pages */
+#define CACHE (BASE + 0x100)
+
+static uint8_t memory[2 * 4096];
+
+static const void *view(uint64_t va, size_t *avail)
+{
+    *avail = 4096 - (va & 4095);
+    return va >= BASE && va - BASE < sizeof(memory) ? &memory[va - BASE] : NULL;
+}
+
+static GsKernel *kernel_without_types(void)
+{
+    static const char map[] = "ffffffff81000000 T _stext\n"
+                              "ffffffff81000010 T x86_64_start_kernel\n"
+                              "ffffffff82000000 T _etext\n";
+
+    return gs_kernel_new_from_data(map, strlen(map), "map", NULL);
+}
+
+static void put_word(unsigned page, unsigned word, uint64_t value)
+{
+    memcpy(memory + 4096 + page * 64 + word * 8, &value, sizeof(value));
+}
+
+/* Is @cache found for an object in @page? @heads: words that can be the head,
+ * 0: it is word 1 */
+static void check(unsigned heads, unsigned page, uint64_t cache)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtTracer *t = kt_tracer_new(&config, NULL);
+    GsKernel *k = kernel_without_types();
+    KtGuest *g = kt_guest_new(k, t, view);
+
+    g->at.slab_cache = 24;
+    g->at.page_head = 8;
+    g->at.page_heads = heads;
+    g->at.direct_map.struct_page = 64;
+    kt_guest_set_direct_map(g, &(KtDirectMap) { BASE, PAGES });
+    g_assert_cmphex(kt_guest_cache_of(g, BASE + page * 4096 + 64), ==, cache);
+    g_assert_cmpint(kt_guest_has_direct_map(g), ==, !heads);
+    kt_guest_free(g);
+    gs_kernel_free(k);
+    kt_tracer_free(t);
+}
+
+/* A cache is known as soon as all words that can be the head lead to it. */
+static void some_words_can_be_the_head(void)
+{
+    put_word(2, 3, CACHE);              /* a slab of two pages */
+    put_word(3, 1, (PAGES + 2 * 64) | 1);
+    put_word(4, 3, CACHE);              /* word 6 is no address: no head */
+    put_word(4, 6, 0x00000001ffffffff);
+    check(0, 2, CACHE);
+    check(0, 3, CACHE);
+    check(1 << 1 | 1 << 6, 2, CACHE);
+    check(1 << 1 | 1 << 6, 3, 0);       /* they differ */
+    check(1 << 1, 3, CACHE);
+    check(1 << 1 | 1 << 6, 4, CACHE);
+    check(1 << 6, 4, 0);
+    check(1 << 1 | 1 << 6, 5, 0);       /* no slab */
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/guest-slab/some-words-can-be-the-head",
+          some_words_can_be_the_head },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

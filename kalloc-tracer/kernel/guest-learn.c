@@ -15,6 +15,12 @@
 
 #include <inttypes.h>
 
+/* What a snapshot has of struct page. */
+enum {
+    PAGES_LEARNED = 1,
+    PAGES_BUT_HEAD = 2,
+};
+
 struct KtLearner {
     GMutex lock;
     bool caches, tasks, pages;        /* are these to be learned? */
@@ -290,6 +296,8 @@ void kt_guest_learn_pages(KtGuest *g, uint64_t object, uint64_t cache_va)
         kt_page_witnesses_object(&l->page, cache_va, object);
         if (l->page.learned || l->page.heads) {
             publish_pages(g);
+        } else if (l->page.votes.contradicted) {
+            kt_guest_set_direct_map(g, &(KtDirectMap) { 0 });
         }
     }
     unlock(g);
@@ -302,6 +310,22 @@ static void pack_votes(const KtVotes *votes, GsOut *p)
     gs_out_varint(p, votes->n);
     for (unsigned i = 0; i < votes->n; i++) {
         gs_out_varint(p, votes->at[i]);
+    }
+}
+
+/* A layout whose head is not known has the layouts that are left, too. */
+static void pack_pages(const KtPageWitnesses *w, GsOut *p)
+{
+    gs_out_varint(p, w->learned ? PAGES_LEARNED :
+                     w->heads ? PAGES_BUT_HEAD : 0);
+    if (w->learned || w->heads) {
+        gs_out_varint(p, w->layout.struct_page);
+        gs_out_varint(p, w->layout.page_head);
+        gs_out_varint(p, w->layout.slab_cache);
+    }
+    if (w->heads) {
+        gs_out_varint(p, w->heads);
+        pack_votes(&w->votes, p);
     }
 }
 
@@ -327,12 +351,7 @@ void kt_guest_pack_learned(KtGuest *g, GsOut *p)
     if (l->task.learned_pid != UNKNOWN) {
         pack_votes(&l->task.pid, p);
     }
-    gs_out_varint(p, l->page.learned);
-    if (l->page.learned) {
-        gs_out_varint(p, l->page.layout.struct_page);
-        gs_out_varint(p, l->page.layout.page_head);
-        gs_out_varint(p, l->page.layout.slab_cache);
-    }
+    pack_pages(&l->page, p);
     unlock(g);
 }
 
@@ -375,11 +394,18 @@ static void unpack_tasks(KtTaskWitnesses *w, GsBytes *u)
 
 static void unpack_pages(KtPageWitnesses *w, GsBytes *u)
 {
-    w->learned = gs_bytes_upto(u, 1, "a flag");
-    if (w->learned) {
+    unsigned known = gs_bytes_upto(u, PAGES_BUT_HEAD, "a flag");
+
+    w->learned = known == PAGES_LEARNED;
+    if (known) {
         w->layout.struct_page = gs_bytes_upto(u, 4096, "a size");
         w->layout.page_head = gs_bytes_upto(u, 4096, "an offset");
         w->layout.slab_cache = gs_bytes_upto(u, 4096, "an offset");
+    }
+    if (known == PAGES_BUT_HEAD) {
+        w->heads = gs_bytes_upto(u, UINT8_MAX, "words");
+        unpack_votes(&w->votes, u, KT_PAGE_LAYOUTS - 1);
+        kt_page_witnesses_resume(w);
     }
 }
 
@@ -403,10 +429,10 @@ void kt_guest_unpack_learned(KtGuest *g, GsBytes *u)
     }
     publish_caches(g);
     publish_tasks(g);
-    if (l->pages && !l->page.learned) {
+    if (l->pages && !l->page.learned && !l->page.heads) {
         g->vmemmap = g->page_offset = 0;
     }
-    if (l->page.learned) {
+    if (l->page.learned || l->page.heads) {
         l->slabs = false;
         l->page.layout.map = (KtDirectMap) { g->page_offset, g->vmemmap };
         publish_pages(g);
@@ -481,9 +507,11 @@ static void put_pages(GString *line, const KtGuest *g)
 {
     const KtPageWitnesses *w = &g->learner->page;
 
-    put_offset(line, "page.slab_cache", &w->votes, w->learned,
+    bool known = w->learned || w->heads;
+
+    put_offset(line, "page.slab_cache", &w->votes, known,
                w->layout.slab_cache);
-    if (w->learned) {
+    if (known) {
         g_string_append_printf(line, " page.bytes=%u", w->layout.struct_page);
     }
 }

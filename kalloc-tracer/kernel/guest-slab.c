@@ -81,7 +81,7 @@ static bool may_be_head(const KtGuest *g, uint64_t page, uint32_t head_at)
     }
     head &= ~1ull;
     return !(-head & (-head - 1)) ||
-           (head < page && page - head < size * COMPOUND_MAX &&
+           (size && head < page && page - head < size * COMPOUND_MAX &&
             (page - head) % size == 0);
 }
 

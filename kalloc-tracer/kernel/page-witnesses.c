@@ -191,6 +191,12 @@ static void decide(KtPageWitnesses *w, const Witness *now)
     }
 }
 
+void kt_page_witnesses_resume(KtPageWitnesses *w)
+{
+    G_STATIC_ASSERT(KT_PAGE_LAYOUTS == MAPS * SIZES * WORDS * WORDS);
+    w->votes.seen = OBJECTS_LEAST;
+}
+
 void kt_page_witnesses_object(KtPageWitnesses *w, uint64_t cache,
                               uint64_t object)
 {
@@ -200,7 +206,7 @@ void kt_page_witnesses_object(KtPageWitnesses *w, uint64_t cache,
     if (w->learned || w->votes.contradicted || page == w->last_page) {
         return;
     }
-    now = g_new(Witness, 1);
+    now = g_new0(Witness, 1);
     now->view = w->view;
     now->tag_bits = w->layout.tag_bits;
     now->page_shift = w->at.page_shift;

@@ -62,6 +62,13 @@ typedef struct KtPageWitnesses {
     KtPageLayout layout;
 } KtPageWitnesses;
 
+/** KT_PAGE_LAYOUTS - more layouts than any kernel has: the numbers in @votes
+ *  are below it */
+#define KT_PAGE_LAYOUTS (KT_DIRECT_MAP_MAX * 10 * KT_PAGE_SIZES * 64)
+
+/** kt_page_witnesses_resume() - continue with @votes and @heads of a
+ *  snapshot. */
+void kt_page_witnesses_resume(KtPageWitnesses *w);
 /** kt_page_witnesses_object() - @object of @cache was allocated. */
 void kt_page_witnesses_object(KtPageWitnesses *w, uint64_t cache,
                               uint64_t object);

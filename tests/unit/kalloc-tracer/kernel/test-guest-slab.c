@@ -2,6 +2,8 @@
 /* The way from an object to its cache, with struct pages made by hand. */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/kernel/guest-internal.h"
+#include "kalloc-tracer/kernel/page-witnesses.h"
+#include "kalloc-tracer/kernel/slab-witnesses.h"
 
 #include <string.h>
 
@@ -69,11 +71,65 @@ static void some_words_can_be_the_head(void)
     check(1 << 1 | 1 << 6, 5, 0);       /* no slab */
 }
 
+/* The layouts that are left are in a snapshot. @layout: the greatest number */
+static GByteArray *pack_by_hand(uint64_t layout)
+{
+    const uint64_t words[] = {
+        0,                      /* caches */
+        UINT32_MAX, UINT32_MAX, 0,              /* tasks */
+        2, 64, 0, 24, 0x42,     /* pages, but for the head: words 1 and 6 */
+        2, layout - 40, layout,
+    };
+    GByteArray *bytes = g_byte_array_new();
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(words); i++) {
+        gs_out_varint(&GS_OUT(bytes), words[i]);
+    }
+    return bytes;
+}
+
+static bool unpack(KtGuest *g, const GByteArray *bytes)
+{
+    GsBytes u = gs_bytes(bytes->data, bytes->len);
+
+    kt_guest_set_direct_map(g, &(KtDirectMap) { BASE, PAGES });
+    kt_guest_unpack_learned(g, &u);
+    return gs_bytes_ok(&u);
+}
+
+static void snapshot_before_the_head_is_known(void)
+{
+    const uint64_t last = KT_PAGE_LAYOUTS - 1;
+    g_autoptr(GByteArray) good = pack_by_hand(last);
+    g_autoptr(GByteArray) bad = pack_by_hand(last + 1);
+    g_autoptr(GByteArray) again = g_byte_array_new();
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtTracer *t = kt_tracer_new(&config, NULL);
+    GsKernel *k = kernel_without_types();
+    KtGuest *g = kt_guest_new(k, t, view);
+    g_autofree char *line = NULL;
+
+    g_assert_true(unpack(g, good));
+    line = kt_guest_learned(g);
+    g_assert_nonnull(strstr(line, "page.slab_cache=24 page.bytes=64"));
+    g_assert_cmphex(kt_guest_cache_of(g, BASE + 4 * 4096), ==, CACHE);
+    kt_guest_pack_learned(g, &GS_OUT(again));
+    g_assert_cmpmem(again->data, again->len, good->data, good->len);
+    kt_guest_free(g);
+    g = kt_guest_new(k, t, view);
+    g_assert_false(unpack(g, bad));
+    kt_guest_free(g);
+    gs_kernel_free(k);
+    kt_tracer_free(t);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/guest-slab/some-words-can-be-the-head",
           some_words_can_be_the_head },
+        { "/guest-slab/snapshot-before-the-head-is-known",
+          snapshot_before_the_head_is_known },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

@@ -95,9 +95,10 @@ def their_returns(m, stack, calls):
 
 
 def their_calls(text):
-    """Return ({pid: [Call]} in the order of entries, number of calls whose
-    return is not in the trace)."""
-    calls, open_calls, unfinished = defaultdict(list), defaultdict(list), 0
+    """Return ({pid: [Call]} in the order of entries, {pid: number of calls
+    whose return is not in the trace})."""
+    calls, open_calls = defaultdict(list), defaultdict(list)
+    unfinished = Counter()
     for line in text.splitlines():
         m = LINE.fullmatch(line)
         if not m:
@@ -107,14 +108,14 @@ def their_calls(text):
             args = tuple(int(a, 16) for a in ARG.findall(m['rest']))
             frame = FRAME.search(m['rest'])
             if frame:
-                unfinished += drop_stale(open_calls[pid], f, frame)
+                unfinished[pid] += drop_stale(open_calls[pid], f, frame)
             calls[pid].append(Call(f, args, None, frame and frame[1]))
             open_calls[pid].append((f, len(calls[pid]) - 1,
                                     frame and frame.groups()))
         else:
             their_returns(m, open_calls[pid], calls[pid])
-    for stack in open_calls.values():
-        unfinished += len(stack)
+    for pid, stack in open_calls.items():
+        unfinished[pid] += len(stack)
     return calls, unfinished
 
 
@@ -272,7 +273,7 @@ def test(tap, kernel, smp, label, n, tmp):
         kinds = Counter(c.function for cs in theirs.values() for c in cs)
         with tap.test(f'{label}: {compared} calls of {len(kinds)} functions in '
                       f'{len(theirs)} tasks, {results} results, '
-                      f'{unfinished} unfinished'):
+                      f'{sum(unfinished[p] for p in theirs)} unfinished'):
             assert stat.get('calls.dropped', 0) == 0, stat
             assert compared > 1000, f'only {compared} calls'
             # A probe is not hit while another one is handled on that vCPU.

@@ -82,7 +82,8 @@ def build_sample(kernel, path):
     """Build a module of the kernel's own samples/ for a prepared kernel: PATH
     is its source below the top of the kernel's. Return the path of the module,
     None if no source of a kernel is in the cache: scripts/setup unpacks it
-    before it builds a kernel."""
+    before it builds a kernel. The module prints addresses as they are; before
+    5.12 there is no option of the kernel for that."""
     found = sorted(glob.glob(os.path.join(cache_folder('kernel-sources'),
                                           '*', path)))
     if not found:
@@ -90,7 +91,10 @@ def build_sample(kernel, path):
     name = os.path.basename(path)[:-len('.c')]
     out = os.path.join(cache_folder('modules'), f'sample-{name}-{kernel}')
     with tempfile.TemporaryDirectory(prefix='ka-sample.') as tmp:
-        shutil.copy(found[-1], tmp)
+        with open(found[-1], encoding='utf-8') as f:
+            text = re.sub(r'%p\b', '%px', f.read())
+        with open(os.path.join(tmp, name + '.c'), 'w', encoding='utf-8') as f:
+            f.write(text)
         with open(os.path.join(tmp, 'Kbuild'), 'w', encoding='ascii') as f:
             f.write(f'obj-m := {name}.o\n')
         subprocess.run([BUILD, kernel_file(kernel, ''), out, tmp], check=True)

@@ -184,7 +184,7 @@ def check_without(case, console, errors, unjudged, without):
     it is at the address that the module named, and there is at most one."""
     truth = TRUTH.search(console)
     assert truth, 'the module did not say what it did'
-    va = addresses(truth.groups()[1:2])[0]
+    va = oracle.untagged(addresses(truth.groups()[1:2])[0])
     text = '\n'.join(json.dumps(e) for e in errors)
     assert len(errors) <= 1, f'{len(errors)} reports:\n{text}'
     if errors:

@@ -223,7 +223,7 @@ def run_without(tap, args, share, folder):
 
 def clean(kernel, smp, size, without=None):
     with Guest(kernel=kernel, smp=smp, run='work', n=size, timeout=600,
-               plugin_opts=options_of(without),
+               plugin_opts=options_of(without), cmdline='no_timer_check',
                name=f'clean-{kernel}-{smp}') as g:
         status = g.wait_done()
         assert status == 0, f'the workload ended with status {status}'

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that panics under scripts/ka-run stays, paused, and can be asked; one
-that powers off or reboots ends QEMU, as before. Oracle: QEMU's own state of the
-VM, and what the guest was told to do.
+"""A guest that panics or has a triple fault under scripts/ka-run stays, paused,
+and can be asked; one that powers off or reboots ends QEMU, as before. Oracle:
+QEMU's own state of the VM, and what the guest was told to do.
 
 usage: test_panic.py [--short]
 """
@@ -24,9 +24,12 @@ short = '--short' in sys.argv
 KA = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
 
 PANIC = 'echo c >/proc/sysrq-trigger'
+TRIPLE = 'insmod /share/ka_triple.ko'
 # What the guest does, and what ka-run says: a pattern, or None if QEMU ends.
 ENDS = {
     PANIC: 'the guest has panicked: the VM is paused',
+    TRIPLE: r'the guest has reset itself without a panic or a reboot \(a '
+            r'triple fault\?\): the VM is paused',
     'reboot -f': None,
     'poweroff -f': None,
 }
@@ -41,7 +44,7 @@ def ask(path, *words):
 
 
 def until_said(guest, pattern):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180     # a boot on a busy host, too
     while not re.search(pattern, guest.qemu_log):
         assert guest.alive(), f'QEMU has ended:\n{guest.qemu_log}'
         assert time.monotonic() < end, guest.qemu_log + guest.console[-500:]
@@ -57,7 +60,8 @@ def can_be_asked(path):
 
 def share_with(folder, kernel, word):
     """Make a share whose workload, end, runs WORD."""
-    share = oracle.make_share(os.path.join(folder, 'share'), [], kernel)
+    share = oracle.make_share(os.path.join(folder, 'share'), [], kernel,
+                              modules=word == TRIPLE)
     with open(os.path.join(share, 'end.sh'), 'w', encoding='ascii') as f:
         f.write(word + '\n')
     return share
@@ -143,6 +147,8 @@ for what, said in ENDS.items():
 if not short:
     with tap.test('6.1 on 4 vCPUs panics: the VM stays'):
         end_with('6.1', PANIC, ENDS[PANIC], 4)
+    with tap.test('6.1 on 4 vCPUs has a triple fault: the VM stays'):
+        end_with('6.1', TRIPLE, ENDS[TRIPLE], 4)
 with tap.test('a reset of which nothing is known: the VM stays'):
     untold()
 with tap.test('a panic of a guest that a user started'):

@@ -99,6 +99,13 @@ bool kt_guest_current(const KtGuest *g, uint64_t base, uint64_t *task);
 
 /** kt_guest_set_direct_map() - publish the direct map. */
 void kt_guest_set_direct_map(KtGuest *g, const KtDirectMap *direct_map);
+/** KT_PAGE_HEADS - bits of KtGuestLayout.page_heads */
+#define KT_PAGE_HEADS 8
+/** kt_guest_possible_caches() - list what kt_guest_cache_of() would return for
+ *  each word that may be the head of a page; 0 for what is unreadable. Returns:
+ *  how many there are; 0 if the head is known, or the direct map is not. */
+unsigned kt_guest_possible_caches(KtGuest *g, uint64_t object,
+                                  uint64_t cache[KT_PAGE_HEADS]);
 /** kt_guest_learn_pages() - @object of @cache_va was allocated, and the direct
  *  map is not known. */
 void kt_guest_learn_pages(KtGuest *g, uint64_t object, uint64_t cache_va);

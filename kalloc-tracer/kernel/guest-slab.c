@@ -107,6 +107,14 @@ static uint64_t cache_by_heads(const KtGuest *g, uint64_t page, unsigned heads)
     return cache;
 }
 
+static uint64_t page_of(const KtGuest *g, const KtDirectMap *direct_map,
+                        uint64_t object)
+{
+    return direct_map->vmemmap +
+           ((object - direct_map->page_offset) >> g->at.page_shift) *
+               g->at.direct_map.struct_page;
+}
+
 static inline unsigned page_heads(const KtGuest *g)
 {
     return __atomic_load_n(&g->at.page_heads, __ATOMIC_ACQUIRE);
@@ -122,9 +130,7 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
     if (object < direct_map->page_offset) {
         return 0;
     }
-    page = direct_map->vmemmap +
-           ((object - direct_map->page_offset) >> g->at.page_shift) *
-               g->at.direct_map.struct_page;
+    page = page_of(g, direct_map, object);
     return G_UNLIKELY(heads) ? cache_by_heads(g, page, heads) :
                                cache_at(g, page, g->at.page_head);
 }
@@ -158,6 +164,26 @@ uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
                cache_by(g, &(KtDirectMap) { g->page_offset, g->vmemmap },
                         object) :
                0;
+}
+
+unsigned kt_guest_possible_caches(KtGuest *g, uint64_t object,
+                                  uint64_t cache[KT_PAGE_HEADS])
+{
+    unsigned heads = page_heads(g), n = 0;
+    uint64_t page;
+
+    if (!has_direct_map(g) || object < g->page_offset) {
+        return 0;
+    }
+    page = page_of(g, &(KtDirectMap) { g->page_offset, g->vmemmap }, object);
+    for (; heads; heads &= heads - 1) {
+        uint32_t at = 8 * __builtin_ctz(heads);
+
+        if (may_be_head(g, page, at)) {
+            cache[n++] = cache_at(g, page, at);
+        }
+    }
+    return n;
 }
 
 bool kt_guest_has_direct_map(const KtGuest *g)

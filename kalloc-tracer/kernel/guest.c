@@ -446,6 +446,21 @@ void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)
 
 /* ---- slab pages --------------------------------------------------------- */
 
+/* Does no word that may be the head lead to a known cache? */
+static bool is_no_slab(KtGuest *g, uint64_t object)
+{
+    uint64_t va[KT_PAGE_HEADS];
+    unsigned n = kt_guest_possible_caches(g, object, va);
+    bool known = !n;
+
+    g_mutex_lock(&g->lock);
+    for (unsigned i = 0; i < n && !known; i++) {
+        known = g_hash_table_contains(g->caches, &va[i]);
+    }
+    g_mutex_unlock(&g->lock);
+    return !known;
+}
+
 /* If the page is no slab, the word at slab_cache is anything. So it is never
  * dereferenced, only compared with known caches. */
 bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
@@ -456,7 +471,7 @@ bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
 
     *cache = (KtCacheId) { 0 };
     if (!va) {
-        return kt_guest_has_direct_map(g);
+        return kt_guest_has_direct_map(g) || is_no_slab(g, object);
     }
     if (cpu->cache[i].va == va &&
         cpu->cache_epoch == __atomic_load_n(&g->cache_epoch,

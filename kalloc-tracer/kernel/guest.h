@@ -151,7 +151,7 @@ uint64_t kt_guest_memory_of(KtGuest *g, uint64_t page);
 bool kt_guest_has_direct_map(const KtGuest *g);
 /** kt_guest_slab() - find the cache of the page that contains @object. @cache:
  *  (out) its id, 0 if the page is no slab of a known cache. Returns: false if
- *  struct pages cannot be read. */
+ *  struct pages cannot be read, or do not say which. */
 GS_HOT bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
                           KtCacheId *cache);
 /** kt_guest_object_freed() - handle the free of an object of @cache. If the

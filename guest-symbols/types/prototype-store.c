@@ -87,6 +87,12 @@ static uint32_t copy_word(Copy *c, const GsBtfType *t, uint32_t i,
            shape->type & bit ? new_id(c, word, pointed) : word;
 }
 
+static bool is_of_values(unsigned kind)
+{
+    return kind < GS_BTF_KINDS && kind != GS_BTF_FUNC && kind != GS_BTF_VAR &&
+           kind != GS_BTF_DATASEC && kind != GS_BTF_DECL_TAG;
+}
+
 /* A record that is not written becomes a forward declaration without a name:
  * those that make no sense, and kinds that are no types of values. */
 static void copy_type(Copy *c, const Todo *todo)
@@ -97,7 +103,7 @@ static void copy_type(Copy *c, const Todo *todo)
     bool pointed;
     GsBtfType t;
 
-    if (!gs_btf_type(c->from, todo->from, &t) || t.kind >= GS_BTF_KINDS) {
+    if (!gs_btf_type(c->from, todo->from, &t) || !is_of_values(t.kind)) {
         return;
     }
     if (gs_btf_is_composite(&t) && todo->pointed) {

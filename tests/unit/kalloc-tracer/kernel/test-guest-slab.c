@@ -71,6 +71,49 @@ static void some_words_can_be_the_head(void)
     check(1 << 1 | 1 << 6, 5, 0);       /* no slab */
 }
 
+/* Page 9 is the first one, or a later one of page 8: words 1 and 6 can be its
+ * head. It is no slab for certain if neither leads to a known cache. */
+static void page_is_no_slab_by_any_head(void)
+{
+    static const struct {
+        uint64_t of_page, of_head;
+        bool answers;
+        uint32_t id;
+    } rows[] = {
+        { 0, 0, true, 0 },
+        { 0x1234, 0x5678, true, 0 },            /* other members */
+        { 0, CACHE, false, 0 },
+        { CACHE, 0, false, 0 },
+        { CACHE, CACHE, true, 7 },
+    };
+    const uint64_t cache = CACHE;
+    KtConfig config = KT_CONFIG_DEFAULT;
+    KtTracer *t = kt_tracer_new(&config, NULL);
+    GsKernel *k = kernel_without_types();
+    KtGuest *g = kt_guest_new(k, t, view);
+
+    g->at.slab_cache = 24;
+    g->at.page_heads = 1 << 1 | 1 << 6;
+    g->at.direct_map.struct_page = 64;
+    kt_guest_set_direct_map(g, &(KtDirectMap) { BASE, PAGES });
+    g_hash_table_insert(g->caches, g_memdup2(&cache, sizeof(cache)),
+                        GUINT_TO_POINTER(7));
+    put_word(9, 1, (PAGES + 8 * 64) | 1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        KtGuestCpu cpu = { 0 };
+        KtCacheId id = { 99 };
+
+        put_word(9, 3, rows[i].of_page);
+        put_word(8, 3, rows[i].of_head);
+        g_assert_cmpint(kt_guest_slab(g, &cpu, BASE + 9 * 4096 + 8, &id), ==,
+                        rows[i].answers);
+        g_assert_cmpuint(id.v, ==, rows[i].id);
+    }
+    kt_guest_free(g);
+    gs_kernel_free(k);
+    kt_tracer_free(t);
+}
+
 /* The layouts that are left are in a snapshot. @layout: the greatest number */
 static GByteArray *pack_by_hand(uint64_t layout)
 {
@@ -128,6 +171,8 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/guest-slab/some-words-can-be-the-head",
           some_words_can_be_the_head },
+        { "/guest-slab/page-is-no-slab-by-any-head",
+          page_is_no_slab_by_any_head },
         { "/guest-slab/snapshot-before-the-head-is-known",
           snapshot_before_the_head_is_known },
     };

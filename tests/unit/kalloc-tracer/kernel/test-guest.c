@@ -132,51 +132,6 @@ static void tags_are_removed(void)
     }
 }
 
-/* The page's struct page has two words that may be its head: 1 and 4. The first
- * leads to the struct page before it. */
-static void page_without_a_head(void)
-{
-    const uint64_t pages = BASE + 4096, known = BASE + 2048;
-    const uint64_t head = pages | 1;
-    static const struct {
-        uint64_t of_page, of_head;
-        bool answers;
-        uint32_t id;
-    } rows[] = {
-        { 0, 0, true, 0 },                      /* no slab */
-        { 0x1234, 0x5678, true, 0 },            /* no slab, other members */
-        { 0, BASE + 2048, false, 0 },           /* may be one */
-        { BASE + 2048, 0, false, 0 },
-        { BASE + 2048, BASE + 2048, true, 7 },
-    };
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
-
-    g->at.page_shift = 12;
-    g->at.slab_cache = 24;
-    g->at.page_heads = 1 << 1 | 1 << 4;
-    g->at.direct_map.struct_page = 64;
-    kt_guest_set_direct_map(g, &(KtDirectMap) {
-        .page_offset = BASE, .vmemmap = pages,
-    });
-    g_hash_table_insert(g->caches, g_memdup2(&known, sizeof(known)),
-                        GUINT_TO_POINTER(7));
-    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
-        KtGuestCpu cpu = { 0 };
-        KtCacheId id = { 99 };
-
-        memset(memory + 4096, 0, 128);
-        memcpy(memory + 4096 + 64 + 8, &head, sizeof(head));
-        memcpy(memory + 4096 + 64 + 24, &rows[i].of_page, 8);
-        memcpy(memory + 4096 + 24, &rows[i].of_head, 8);
-        g_assert_cmpint(kt_guest_slab(g, &cpu, BASE + 4096 + 8, &id), ==,
-                        rows[i].answers);
-        g_assert_cmpuint(id.v, ==, rows[i].id);
-    }
-    kt_guest_free(g);
-    kt_tracer_free(t);
-}
-
 static uint32_t task_of(KtGuest *g, KtGuestCpu *cpu)
 {
     KtTaskAt at;
@@ -586,7 +541,6 @@ int main(int argc, char **argv)
         { "/guest/reads-cross-pages", reads_cross_pages },
         { "/guest/reads-stop-where-memory-ends", reads_stop_where_memory_ends },
         { "/guest/tags-are-removed", tags_are_removed },
-        { "/guest/page-without-a-head", page_without_a_head },
         { "/guest/nothing-is-guessed-without-types",
           nothing_is_guessed_without_types },
         { "/guest/what-was-learned-survives-a-snapshot",

@@ -70,7 +70,7 @@ static void read_bits(GsDwarfFacts *f, Dwarf_Attribute *a)
 static void read_array(GsDwarfFacts *f, Dwarf_Attribute *a)
 {
     f->has_upper = true;
-    f->upper = dwarf_whatattr(a) == DW_AT_count ? (int64_t)number(a) - 1 :
+    f->upper = dwarf_whatattr(a) == DW_AT_count ? (int64_t)(number(a) - 1) :
                                                   gs_dwarf_number(a);
 }
 

@@ -157,7 +157,7 @@ static uint32_t intern_array(Types *t, Dwarf_Die *die, uint32_t element)
         GsDwarfFacts r = gs_dwarf_facts(&range);
 
         if (dwarf_tag(&range) == DW_TAG_subrange_type) {
-            n *= r.has_upper ? MIN((uint64_t)(r.upper + 1), UINT32_MAX) : 0;
+            n *= r.has_upper ? MIN((uint64_t)r.upper + 1, UINT32_MAX) : 0;
         }
     }
     return array_of(t, element, n);

@@ -6,6 +6,8 @@
 
 #include <dwarf.h>
 
+#include "guest-symbols/types/dwarf-bounds.h"
+
 static uint64_t number(Dwarf_Attribute *a)
 {
     Dwarf_Word v = 0;
@@ -114,7 +116,9 @@ GsDwarfFacts gs_dwarf_facts(Dwarf_Die *die)
 {
     GsDwarfFacts f = { 0 };
 
-    dwarf_getattrs(die, read_attr, &f, 0);
+    if (gs_dwarf_die_fits(die)) {
+        dwarf_getattrs(die, read_attr, &f, 0);
+    }
     return f;
 }
 
@@ -125,14 +129,15 @@ bool gs_dwarf_target(GsDwarfFacts *f, Dwarf_Die *die)
 
 bool gs_dwarf_child(Dwarf_Die *die, Dwarf_Die *child)
 {
-    return !dwarf_child(die, child);
+    return gs_dwarf_die_fits(die) && !dwarf_child(die, child);
 }
 
 bool gs_dwarf_next(Dwarf_Die *die)
 {
     Dwarf_Die next;
 
-    if (dwarf_siblingof(die, &next) || next.addr <= die->addr) {
+    if (!gs_dwarf_die_fits(die) || dwarf_siblingof(die, &next) ||
+        next.addr <= die->addr) {
         return false;
     }
     *die = next;

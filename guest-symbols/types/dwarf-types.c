@@ -18,6 +18,7 @@
  */
 #include "guest-symbols/types/dwarf-types.h"
 #include "guest-symbols/types/btf-writer.h"
+#include "guest-symbols/types/dwarf-bounds.h"
 #include "guest-symbols/types/dwarf-facts.h"
 #include "guest-symbols/base/name-hash.h"
 
@@ -323,7 +324,8 @@ static int64_t enumerator_value(Dwarf_Die *die)
 {
     Dwarf_Attribute a;
 
-    return dwarf_attr(die, DW_AT_const_value, &a) ? gs_dwarf_number(&a) : 0;
+    return gs_dwarf_die_fits(die) && dwarf_attr(die, DW_AT_const_value, &a) ?
+               gs_dwarf_number(&a) : 0;
 }
 
 /* Each enumerator has 64 bits, so no sign is needed. */
@@ -502,7 +504,8 @@ GByteArray *gs_dwarf_types(Elf *elf, GError **errp)
     if (!dwarf) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "DWARF: %s",
                     dwarf_errmsg(-1));
-    } else if (add_units(&t, dwarf, errp)) {
+    } else if (gs_dwarf_units_fit(dwarf, errp) &&
+               add_units(&t, dwarf, errp)) {
         raw = gs_btf_writer_end(out);
     }
     g_hash_table_destroy(t.known);

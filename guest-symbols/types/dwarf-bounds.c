@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bounds of entries of DWARF: see dwarf-bounds.h. The sizes of forms are those
+ * of DWARF 5, 7.5.6, and of GNU's forms for split and shared units.
+ */
+#include "guest-symbols/types/dwarf-bounds.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+#include "guest-symbols/api/gs-types.h"
+#include "guest-symbols/base/bytes.h"
+
+/* No compiler writes an entry with so many attributes. */
+#define ATTRS_MAX 256
+
+/* ---- entries that libdw knows -------------------------------------------- */
+
+/* Return where the unit of @die ends. libdw has checked its length. */
+static const uint8_t *unit_end(Dwarf_Die *die)
+{
+    const uint8_t *unit = (const uint8_t *)die->addr - dwarf_cuoffset(die);
+    uint64_t len64;
+    uint32_t len;
+
+    memcpy(&len, unit, sizeof(len));
+    if (len != UINT32_MAX) {
+        return unit + sizeof(len) + GUINT32_FROM_LE(len);
+    }
+    memcpy(&len64, unit + sizeof(len), sizeof(len64));
+    return unit + sizeof(len) + sizeof(len64) + GUINT64_FROM_LE(len64);
+}
+
+typedef struct Bounds {
+    const uint8_t *end;
+    bool fits;
+} Bounds;
+
+/* The value of DW_FORM_implicit_const is in the abbreviation. */
+static int check_attr(Dwarf_Attribute *a, void *opaque)
+{
+    Bounds *b = opaque;
+
+    b->fits = a->form == DW_FORM_implicit_const || a->valp <= b->end;
+    return b->fits ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+bool gs_dwarf_die_fits(Dwarf_Die *die)
+{
+    Bounds b = { .fits = true };
+
+    if (!die->addr) {           /* of a unit without entries */
+        return false;
+    }
+    b.end = unit_end(die);
+    return dwarf_getattrs(die, check_attr, &b, 0) >= 0 && b.fits;
+}
+
+/* ---- first entries ------------------------------------------------------- */
+
+/* What the header of a unit says */
+typedef struct Unit {
+    Dwarf_Off next, abbrev;
+    size_t header;
+    Dwarf_Half version;
+    uint8_t address, offset;
+} Unit;
+
+/* Return the bytes of a form that has a fixed number, -1 for others. */
+static int fixed_size(const Unit *u, unsigned form)
+{
+    switch (form) {
+    case DW_FORM_flag_present:
+    case DW_FORM_implicit_const:
+        return 0;
+    case DW_FORM_data1:
+    case DW_FORM_ref1:
+    case DW_FORM_flag:
+    case DW_FORM_strx1:
+    case DW_FORM_addrx1:
+        return 1;
+    case DW_FORM_data2:
+    case DW_FORM_ref2:
+    case DW_FORM_strx2:
+    case DW_FORM_addrx2:
+        return 2;
+    case DW_FORM_strx3:
+    case DW_FORM_addrx3:
+        return 3;
+    case DW_FORM_data4:
+    case DW_FORM_ref4:
+    case DW_FORM_strx4:
+    case DW_FORM_addrx4:
+    case DW_FORM_ref_sup4:
+        return 4;
+    case DW_FORM_data8:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_sig8:
+    case DW_FORM_ref_sup8:
+        return 8;
+    case DW_FORM_data16:
+        return 16;
+    case DW_FORM_addr:
+        return u->address;
+    case DW_FORM_ref_addr:
+        return u->version == 2 ? u->address : u->offset;
+    case DW_FORM_sec_offset:
+    case DW_FORM_strp:
+    case DW_FORM_line_strp:
+    case DW_FORM_strp_sup:
+    case DW_FORM_GNU_ref_alt:
+    case DW_FORM_GNU_strp_alt:
+        return u->offset;
+    default:
+        return -1;
+    }
+}
+
+static void skip_leb(GsBytes *in)
+{
+    while (gs_bytes_u8(in) & 0x80) {
+    }
+}
+
+/* Go over a value. A form that is not known makes @in fail. */
+static void skip_value(GsBytes *in, const Unit *u, unsigned form)
+{
+    int size = fixed_size(u, form);
+
+    if (size >= 0) {
+        gs_bytes_take(in, size);
+        return;
+    }
+    switch (form) {
+    case DW_FORM_string:
+        gs_bytes_str(in, gs_bytes_left(in), NULL);
+        break;
+    case DW_FORM_block1:
+        gs_bytes_take(in, gs_bytes_u8(in));
+        break;
+    case DW_FORM_block2:
+        gs_bytes_take(in, gs_bytes_u16(in));
+        break;
+    case DW_FORM_block4:
+        gs_bytes_take(in, gs_bytes_u32(in));
+        break;
+    case DW_FORM_block:
+    case DW_FORM_exprloc:
+        gs_bytes_take(in, gs_bytes_varint(in, UINT32_MAX));
+        break;
+    case DW_FORM_sdata:
+    case DW_FORM_udata:
+    case DW_FORM_ref_udata:
+    case DW_FORM_strx:
+    case DW_FORM_addrx:
+    case DW_FORM_loclistx:
+    case DW_FORM_rnglistx:
+    case DW_FORM_GNU_addr_index:
+    case DW_FORM_GNU_str_index:
+        skip_leb(in);
+        break;
+    default:
+        gs_bytes_fail(in, "form %#x", form);
+        break;
+    }
+}
+
+/* Go over the values of an entry. @abbrev: its abbreviation, from the first
+ * name on */
+static bool attrs_fit(GsBytes *in, const Unit *u, GsBytes *abbrev)
+{
+    for (unsigned i = 0; i < ATTRS_MAX; i++) {
+        uint64_t name = gs_bytes_varint(abbrev, UINT64_MAX);
+        uint64_t form = gs_bytes_varint(abbrev, UINT32_MAX);
+
+        if (!name && !form) {
+            return gs_bytes_ok(in) && gs_bytes_ok(abbrev);
+        }
+        if (form == DW_FORM_implicit_const) {
+            skip_leb(abbrev);
+        }
+        skip_value(in, u, form);
+    }
+    return false;
+}
+
+/* Go behind the names and forms of an abbreviation. */
+static void skip_abbrev(GsBytes *abbrev)
+{
+    uint64_t name, form;
+
+    do {
+        name = gs_bytes_varint(abbrev, UINT64_MAX);
+        form = gs_bytes_varint(abbrev, UINT32_MAX);
+        if (form == DW_FORM_implicit_const) {
+            skip_leb(abbrev);
+        }
+    } while (gs_bytes_ok(abbrev) && (name || form));
+}
+
+/* An entry whose abbreviation is missing has no attributes for libdw. */
+static bool unit_fits(const Unit *u, GsBytes in, GsBytes abbrev)
+{
+    uint64_t code = gs_bytes_varint(&in, UINT64_MAX), now;
+
+    gs_bytes_seek(&abbrev, u->abbrev);
+    while (code && (now = gs_bytes_varint(&abbrev, UINT64_MAX))) {
+        gs_bytes_varint(&abbrev, UINT64_MAX);   /* tag */
+        gs_bytes_u8(&abbrev);                   /* has it children? */
+        if (now == code) {
+            return attrs_fit(&in, u, &abbrev);
+        }
+        skip_abbrev(&abbrev);
+    }
+    return gs_bytes_ok(&in) && gs_bytes_ok(&abbrev);
+}
+
+/* Find .debug_@name; before it had a standard form, a compressed section was
+ * .zdebug_@name. libdw has expanded it. */
+static GsBytes find_section(Elf *elf, const char *wanted)
+{
+    Elf_Scn *scn = NULL;
+    size_t names = 0;
+    Elf_Data *data;
+    GElf_Shdr shdr;
+
+    elf_getshdrstrndx(elf, &names);
+    while ((scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &shdr)) {
+        const char *name = elf_strptr(elf, names, shdr.sh_name);
+
+        if (name && (g_str_has_prefix(name, ".debug_") ||
+                     g_str_has_prefix(name, ".zdebug_")) &&
+            !strcmp(strchr(name, '_') + 1, wanted)) {
+            data = elf_getdata(scn, NULL);
+            return gs_bytes(data ? data->d_buf : NULL, data ? data->d_size : 0);
+        }
+    }
+    return gs_bytes(NULL, 0);
+}
+
+/* @section: "info", or "types": units of types alone, in DWARF 4 */
+static bool section_fits(Dwarf *dwarf, const char *section, GError **errp)
+{
+    GsBytes all = find_section(dwarf_getelf(dwarf), section);
+    GsBytes abbrev = find_section(dwarf_getelf(dwarf), "abbrev");
+    uint64_t signature, *types = *section == 't' ? &signature : NULL;
+    Unit u;
+
+    for (Dwarf_Off at = 0;
+         !dwarf_next_unit(dwarf, at, &u.next, &u.header, &u.version, &u.abbrev,
+                          &u.address, &u.offset, types, NULL); at = u.next) {
+        GsBytes in = all;
+
+        in.len = MIN(in.len, u.next);
+        gs_bytes_seek(&in, at + u.header);
+        if (u.next <= at || !unit_fits(&u, in, abbrev)) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                        "DWARF: the first entry of the unit at %#"
+                        G_GINT64_MODIFIER "x of .debug_%s does not fit in it",
+                        (uint64_t)at, section);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool gs_dwarf_units_fit(Dwarf *dwarf, GError **errp)
+{
+    return section_fits(dwarf, "info", errp) &&
+           section_fits(dwarf, "types", errp);
+}

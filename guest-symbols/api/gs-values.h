@@ -93,8 +93,8 @@ const GsDerefAt *gs_deref_at(const GsDeref *d);
  *  value is a pointer to char or unsigned char, and the text that it points to
  *  is meant. */
 const GsParam *gs_deref_value(const GsDeref *d);
-/** gs_deref_print() - append a value. @bytes, @len: copy of it; of a text, copy
- *  of what the pointer leads to */
+/** gs_deref_print() - append a value. @bytes, @len: a copy of the value; for a
+ *  text, a copy of its characters, not of the pointer to it */
 void gs_deref_print(GString *to, const GsDeref *d, const void *bytes,
                     size_t len);
 

@@ -198,7 +198,8 @@ static void skip_abbrev(GsBytes *abbrev)
     } while (gs_bytes_ok(abbrev) && (name || form));
 }
 
-/* An entry whose abbreviation is missing has no attributes for libdw. */
+/* Check the first entry of a unit. If .debug_abbrev does not have the
+ * abbreviation of the entry, libdw reads no attributes, so the entry fits. */
 static bool unit_fits(const Unit *u, GsBytes in, GsBytes abbrev)
 {
     uint64_t code = gs_bytes_varint(&in, UINT64_MAX), now;

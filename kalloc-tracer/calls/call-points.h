@@ -56,9 +56,9 @@ const KtPointSet *kt_call_points_set(const KtCallPoints *p);
  * @opaque, @free: (owned by the callee, also if the request fails) whatever
  *                 belongs to the request
  * @plan: (nullable) return (borrowed until the end of the boot, nullable) the
- *        values that are read at the calls of a point. It is called each time
- *        that a set with the point is made, if the request is the one whose
- *        options apply to the point; under the table's lock
+ *        values that are read at the calls of a point. Called with the table's
+ *        lock held, whenever the set of points is made anew, for each point
+ *        whose newest request this is
  */
 typedef struct KtPointSpec {
     const char *text;

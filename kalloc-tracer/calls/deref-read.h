@@ -35,7 +35,7 @@ unsigned kt_deref_read_return(const KtDerefPlan *p, const KtWatchFacts *f,
  *  record has no values. */
 uint16_t kt_deref_plan_of(const KtCallView *v);
 /** kt_deref_foreach() - Call @fn for each value in a record of plan @p. The
- *  record is untrusted: what is behind its end is left out. */
+ *  record is untrusted: values that it is too short for are left out. */
 void kt_deref_foreach(const KtDerefPlan *p, const KtCallView *v,
                       KtCallDerefFn fn, void *opaque);
 

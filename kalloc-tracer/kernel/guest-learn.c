@@ -313,7 +313,8 @@ static void pack_votes(const KtVotes *votes, GsOut *p)
     }
 }
 
-/* A layout whose head is not known has the layouts that are left, too. */
+/* Store what is known of struct page. If it is not known which word is the
+ * head, store the numbers of the possible layouts, too. */
 static void pack_pages(const KtPageWitnesses *w, GsOut *p)
 {
     gs_out_varint(p, w->learned ? PAGES_LEARNED :

@@ -31,7 +31,7 @@ static bool is_live(const McOut *out, GError **errp)
  * @left: calls that match and are beyond the limit
  * @limit: as -n says
  * @ended: ends of sessions, also those that do not match
- * @more: calls that returned are left for the next --after
+ * @more: there are more finished calls, which the next --after lists
  */
 typedef struct Listing {
     McOut *out;

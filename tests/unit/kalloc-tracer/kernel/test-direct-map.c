@@ -107,17 +107,19 @@ static void arm64_without_the_start_of_memory(void)
     g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffc0000000000));
 }
 
+static const KtDirectMapAt riscv64 = {
+    .arch = GS_ARCH_RISCV64,
+    .page_shift = 12,
+    .struct_page = 64,
+    .va_pa_offset = VARIABLES,
+    .ram_base = VARIABLES + 8,
+    .l4 = VARIABLES + 16,
+    .l5 = VARIABLES + 24,
+};
+
 static void riscv64_of_each_depth(void)
 {
-    const KtDirectMapAt at = {
-        .arch = GS_ARCH_RISCV64,
-        .page_shift = 12,
-        .struct_page = 64,
-        .va_pa_offset = VARIABLES,
-        .ram_base = VARIABLES + 8,
-        .l4 = VARIABLES + 16,
-        .l5 = VARIABLES + 24,
-    };
+    const KtDirectMapAt at = riscv64;
     const uint64_t ram = 0x80000000, first = ram / 4096 * 64;
 
     variables[1] = ram;
@@ -211,15 +213,7 @@ static void arm64_by_a_page(void)
 /* Both possible ones are the same one. */
 static void riscv64_by_a_page(void)
 {
-    const KtDirectMapAt at = {
-        .arch = GS_ARCH_RISCV64,
-        .page_shift = 12,
-        .struct_page = 64,
-        .va_pa_offset = VARIABLES,
-        .ram_base = VARIABLES + 8,
-        .l4 = VARIABLES + 16,
-        .l5 = VARIABLES + 24,
-    };
+    const KtDirectMapAt at = riscv64;
     const uint64_t ram = 0x80000000, page = 0xff1c000000000000 + 0x100 * 64;
 
     variables[0] = 0xff60000000000000 - ram;

@@ -128,16 +128,48 @@ void kt_watch_free(void *watch)
 
 /* Readers see the old number of areas, none, or the new one: a vCPU that is
  * inside a call then cannot be inside the module's code as well. */
-void kt_watch_set_module(KtWatch *w, const GsModule *module)
+static void set_areas(KtWatch *w, const GsModule *module)
 {
-    if (!w->module || strcmp(w->module, module->name)) {
-        return;
-    }
     __atomic_store_n(&w->n_areas, 0, __ATOMIC_RELEASE);
     if (module->live) {
         memcpy(w->area, module->area, sizeof(w->area));
         __atomic_store_n(&w->n_areas, MIN(module->n, GS_MODULE_AREAS_MAX),
                          __ATOMIC_RELEASE);
+    }
+}
+
+static bool overlaps(const GsModuleArea *area, const GsModule *module)
+{
+    for (unsigned i = 0; i < module->n; i++) {
+        if (area->start < module->area[i].end &&
+            module->area[i].start < area->end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The kernel frees an area whole: the init code's, after init. The others stay
+ * as they are, as vCPUs may be in their code. */
+static void drop_areas(KtWatch *w, const GsModule *other)
+{
+    for (unsigned i = 0; i < w->n_areas; i++) {
+        if (overlaps(&w->area[i], other)) {
+            __atomic_store_n(&w->area[i].end, w->area[i].start,
+                             __ATOMIC_RELAXED);
+        }
+    }
+}
+
+void kt_watch_set_module(KtWatch *w, const GsModule *module)
+{
+    if (!w->module) {
+        return;
+    }
+    if (!strcmp(w->module, module->name)) {
+        set_areas(w, module);
+    } else if (module->live) {
+        drop_areas(w, module);
     }
 }
 
@@ -152,7 +184,10 @@ bool kt_watch_wants_caller(const KtWatch *w, uint64_t caller)
     }
     n = __atomic_load_n(&w->n_areas, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < n; i++) {
-        if (caller - w->area[i].start < w->area[i].end - w->area[i].start) {
+        uint64_t start = w->area[i].start;
+        uint64_t end = __atomic_load_n(&w->area[i].end, __ATOMIC_RELAXED);
+
+        if (caller - start < end - start) {
             return true;
         }
     }

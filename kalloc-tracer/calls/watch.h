@@ -20,7 +20,9 @@
  * struct KtWatch - the options
  * @text: what the user asked for, options included
  * @module: (nullable) only calls from this module
- * @n_areas, @area: (atomic) where it is loaded; 0: it is not
+ * @n_areas: (atomic) 0: it is not loaded
+ * @area: where it is loaded; @end is atomic, and equal to @start once another
+ *        module has the area
  * @condition: (nullable)
  * @derefs: (nullable) what is read besides; @plans: (borrowed) its plans
  * @budget: (borrowed, nullable)
@@ -53,7 +55,9 @@ void kt_watch_free(void *watch);
 /** kt_watch_plan() - As KtPointSpec.plan. @watch: a KtWatch */
 const KtDerefPlan *kt_watch_plan(void *watch, const KtCallPoint *point);
 /** kt_watch_set_module() - Set where the watch's module is, if @module is that
- *  one; @module->live is false: it is about to be unloaded. */
+ *  one; @module->live is false: it is about to be unloaded. An area that
+ *  another @module has got since is the watch's no more. One thread at a time,
+ *  while others ask kt_watch_wants_caller(). */
 void kt_watch_set_module(KtWatch *w, const GsModule *module);
 
 /** kt_watch_wants_caller() - Return true if calls from @caller are recorded. */

@@ -183,6 +183,32 @@ static void calls_of_a_module(void)
     kt_watch_free(w);
 }
 
+static void an_area_that_another_module_got_is_not_the_module_s(void)
+{
+    const KtWatchSpec spec = { .functions = "f", .module = "mod" };
+    const GsModule module = {
+        .name = "mod", .live = true, .n = 2,
+        .area = { { 0x1000, 0x3000 }, { 0x5000, 0x7000 } },
+    };
+    GsModule other = {
+        .name = "other", .live = true, .n = 1, .area = { { 0x6000, 0x6800 } },
+    };
+    KtWatch *w = kt_watch_new(&spec, NULL, NULL, NULL, NULL);
+
+    kt_watch_set_module(w, &module);
+    kt_watch_set_module(w, &other);
+    g_assert_true(kt_watch_wants_caller(w, 0x2fff));
+    g_assert_false(kt_watch_wants_caller(w, 0x5000));
+    g_assert_false(kt_watch_wants_caller(w, 0x6000));
+    other.live = false;
+    other.area[0] = (GsModuleArea) { 0x1000, 0x2000 };
+    kt_watch_set_module(w, &other);
+    g_assert_true(kt_watch_wants_caller(w, 0x1000));
+    kt_watch_set_module(w, &module);
+    g_assert_true(kt_watch_wants_caller(w, 0x6fff));
+    kt_watch_free(w);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -191,6 +217,8 @@ int main(int argc, char **argv)
           stacks_are_walked_when_needed },
         { "/watch/errors-and-durations", errors_and_durations },
         { "/watch/calls-of-a-module", calls_of_a_module },
+        { "/watch/an-area-that-another-module-got-is-not-the-module-s",
+          an_area_that_another_module_got_is_not_the_module_s },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

@@ -64,7 +64,7 @@ static void set_sizes(KtHookCall *m, const KtPendingCall *call, KtLayer layer,
     m->ev.layer = layer;
     switch (layer) {
     case KT_LAYER_KMALLOC:
-        cache = cache ? cache : kt_guest_cache_of(g, va);
+        cache = cache ? cache : kt_guest_object_cache(g, va);
         G_GNUC_FALLTHROUGH;
     case KT_LAYER_CACHE:
         kt_guest_find_direct_map(g, va, call->cache);

@@ -7,6 +7,7 @@
 
 /* Most pages of a compound page: 1 GiB of 4 KiB */
 #define COMPOUND_MAX    (1ull << 18)
+#define KERNEL_HALF     (1ull << 63)
 
 static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
 {
@@ -85,9 +86,18 @@ static bool may_be_head(const KtGuest *g, uint64_t page, uint32_t head_at)
             (page - head) % size == 0);
 }
 
+/* Can a kmem_cache be there? In a later page, the word that slab_cache is in
+ * the first page can be the head, or 0. */
+static bool may_be_cache(uint64_t cache)
+{
+    return cache >= KERNEL_HALF && !(cache & 7);
+}
+
 /* The same if the head is one of some words. All that can be it must lead to
- * one cache; 0 says nothing then. */
-static uint64_t cache_by_heads(const KtGuest *g, uint64_t page, unsigned heads)
+ * one cache; 0 says nothing then. @is_slab: the page is one, so words that lead
+ * to no cache are not its head */
+static uint64_t cache_by_heads(const KtGuest *g, uint64_t page, unsigned heads,
+                               bool is_slab)
 {
     uint64_t cache = 0;
 
@@ -99,6 +109,9 @@ static uint64_t cache_by_heads(const KtGuest *g, uint64_t page, unsigned heads)
             continue;
         }
         now = cache_at(g, page, at);
+        if (is_slab && !may_be_cache(now)) {
+            continue;
+        }
         if (!now || (cache && now != cache)) {
             return 0;
         }
@@ -120,9 +133,10 @@ static inline unsigned page_heads(const KtGuest *g)
     return __atomic_load_n(&g->at.page_heads, __ATOMIC_ACQUIRE);
 }
 
-/* Return the cache of the slab that contains @object, 0 if unknown. */
+/* Return the cache of the slab that contains @object, 0 if unknown. @is_slab:
+ * it certainly is in one */
 static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
-                         uint64_t object)
+                         uint64_t object, bool is_slab)
 {
     unsigned heads = page_heads(g);
     uint64_t page;
@@ -131,7 +145,7 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
         return 0;
     }
     page = page_of(g, direct_map, object);
-    return G_UNLIKELY(heads) ? cache_by_heads(g, page, heads) :
+    return G_UNLIKELY(heads) ? cache_by_heads(g, page, heads, is_slab) :
                                cache_at(g, page, g->at.page_head);
 }
 
@@ -143,7 +157,7 @@ static void find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
     unsigned n = guess_direct_map(g, direct_map, &certain);
 
     for (unsigned i = 0; !certain && i < n; i++) {
-        if (cache_by(g, &direct_map[i], object) == cache_va) {
+        if (cache_by(g, &direct_map[i], object, false) == cache_va) {
             kt_guest_set_direct_map(g, &direct_map[i]);
             return;
         }
@@ -158,12 +172,22 @@ void kt_guest_find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
     }
 }
 
-uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
+static inline uint64_t cache_of(KtGuest *g, uint64_t object, bool is_slab)
 {
     return read_direct_map(g) ?
                cache_by(g, &(KtDirectMap) { g->page_offset, g->vmemmap },
-                        object) :
+                        object, is_slab) :
                0;
+}
+
+uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object)
+{
+    return cache_of(g, object, false);
+}
+
+uint64_t kt_guest_object_cache(KtGuest *g, uint64_t object)
+{
+    return cache_of(g, object, true);
 }
 
 unsigned kt_guest_possible_caches(KtGuest *g, uint64_t object,

@@ -127,6 +127,10 @@ GS_HOT bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
  *  that contains @object, 0 if unknown. The result is meaningful only if the
  *  object is known to be from a slab. */
 GS_HOT uint64_t kt_guest_cache_of(KtGuest *g, uint64_t object);
+/** kt_guest_object_cache() - the same for an object that was just allocated
+ *  from a slab. So words of struct page that lead to no kmem_cache are not its
+ *  head, which may decide before the head is known. */
+GS_HOT uint64_t kt_guest_object_cache(KtGuest *g, uint64_t object);
 /**
  * kt_guest_find_direct_map() - find the direct map by a new object
  * @object: an object that was just allocated

@@ -33,9 +33,10 @@ static void put_word(unsigned page, unsigned word, uint64_t value)
     memcpy(memory + 4096 + page * 64 + word * 8, &value, sizeof(value));
 }
 
-/* Is @cache found for an object in @page? @heads: words that can be the head,
- * 0: it is word 1 */
-static void check(unsigned heads, unsigned page, uint64_t cache)
+/* Is @cache found for an object in @page, and @slab's cache if the page is a
+ * slab? @heads: words that can be the head, 0: it is word 1 */
+static void check_slab(unsigned heads, unsigned page, uint64_t cache,
+                       uint64_t slab)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     KtTracer *t = kt_tracer_new(&config, NULL);
@@ -48,10 +49,17 @@ static void check(unsigned heads, unsigned page, uint64_t cache)
     g->at.direct_map.struct_page = 64;
     kt_guest_set_direct_map(g, &(KtDirectMap) { BASE, PAGES });
     g_assert_cmphex(kt_guest_cache_of(g, BASE + page * 4096 + 64), ==, cache);
+    g_assert_cmphex(kt_guest_object_cache(g, BASE + page * 4096 + 64), ==,
+                    slab);
     g_assert_cmpint(kt_guest_has_direct_map(g), ==, !heads);
     kt_guest_free(g);
     gs_kernel_free(k);
     kt_tracer_free(t);
+}
+
+static void check(unsigned heads, unsigned page, uint64_t cache)
+{
+    check_slab(heads, page, cache, cache);
 }
 
 /* A cache is known as soon as all words that can be the head lead to it. */
@@ -64,11 +72,36 @@ static void some_words_can_be_the_head(void)
     check(0, 2, CACHE);
     check(0, 3, CACHE);
     check(1 << 1 | 1 << 6, 2, CACHE);
-    check(1 << 1 | 1 << 6, 3, 0);       /* they differ */
+    check_slab(1 << 1 | 1 << 6, 3, 0, CACHE);   /* they differ */
     check(1 << 1, 3, CACHE);
     check(1 << 1 | 1 << 6, 4, CACHE);
     check(1 << 6, 4, 0);
     check(1 << 1 | 1 << 6, 5, 0);       /* no slab */
+}
+
+/* An object is in a later page of a slab, and word 6 is not its head: what it
+ * leads to is no kmem_cache. Two caches decide nothing. */
+static void word_that_leads_to_no_cache_is_no_head(void)
+{
+    static const struct {
+        uint64_t word, cache;
+    } rows[] = {
+        { (PAGES + 10 * 64) | 1, CACHE },       /* 6.12: the head itself */
+        { 0, CACHE },
+        { 0x00000000deadbee8, CACHE },
+        { CACHE + 4, CACHE },
+        { CACHE + 64, 0 },
+    };
+
+    put_word(10, 3, CACHE);
+    put_word(11, 1, (PAGES + 10 * 64) | 1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        put_word(11, 3, rows[i].word);
+        check_slab(1 << 1 | 1 << 6, 11, 0, rows[i].cache);
+    }
+    put_word(10, 3, 0);
+    put_word(11, 3, 0);
+    check_slab(1 << 1 | 1 << 6, 11, 0, 0);
 }
 
 /* Page 9 is the first one, or a later one of page 8: words 1 and 6 can be its
@@ -171,6 +204,8 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/guest-slab/some-words-can-be-the-head",
           some_words_can_be_the_head },
+        { "/guest-slab/word-that-leads-to-no-cache-is-no-head",
+          word_that_leads_to_no_cache_is_no_head },
         { "/guest-slab/page-is-no-slab-by-any-head",
           page_is_no_slab_by_any_head },
         { "/guest-slab/snapshot-before-the-head-is-known",

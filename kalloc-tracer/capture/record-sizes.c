@@ -32,15 +32,28 @@ static uint64_t large_size(const KtGuest *g, uint64_t size)
     return actual;
 }
 
-static void set_slab_size(KtHookCall *m, uint64_t cache_va, uint64_t va)
+/* The cache is not known. Let the call say what it can of the struct. */
+static void learn_cache(KtHookCall *m, const KtPendingCall *call,
+                        uint64_t cache_va, uint64_t va)
+{
+    KtGuest *g = m->boot->guest;
+
+    kt_guest_object_made(g, cache_va, va);
+    if (m->ev.layer == KT_LAYER_KMALLOC) {
+        kt_guest_kmalloc_made(g, call->cache, call->size);
+    }
+    kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, 1);
+}
+
+static void set_slab_size(KtHookCall *m, const KtPendingCall *call,
+                          uint64_t cache_va, uint64_t va)
 {
     KtGuest *g = m->boot->guest;
     const KtGuestCache *c = kt_guest_cache(g, &m->v->seen, cache_va);
     uint32_t now;
 
     if (!c) {
-        kt_guest_object_made(g, cache_va, va);
-        kt_vcpu_count(m->v, KT_CNT_CACHE_UNKNOWN, 1);
+        learn_cache(m, call, cache_va, va);
         return;
     }
     m->ev.cache = c->id;
@@ -68,7 +81,7 @@ static void set_sizes(KtHookCall *m, const KtPendingCall *call, KtLayer layer,
         G_GNUC_FALLTHROUGH;
     case KT_LAYER_CACHE:
         kt_guest_find_direct_map(g, va, call->cache);
-        set_slab_size(m, cache, va);
+        set_slab_size(m, call, cache, va);
         break;
     case KT_LAYER_LARGE:
         m->ev.actual = large_size(g, call->size);

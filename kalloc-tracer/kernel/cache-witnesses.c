@@ -9,6 +9,10 @@
  * the first call after which they differ is seen, and decides: the new value is
  * the size that this call asked for. For name and size exactly one offset must
  * be left.
+ *
+ * Calls of kmalloc() alone decide nothing: in those caches size, inuse and
+ * usersize have the value of object_size, too. So some of the witnesses must be
+ * caches that were made, whose sizes are of all kinds.
  */
 #include "kalloc-tracer/kernel/cache-witnesses.h"
 
@@ -16,8 +20,10 @@
 
 #define NAME_MAX_BYTES  64
 #define NAMES_LEAST     16
+#define MADE_LEAST      4       /* of these, by a function that makes caches */
 #define PAIRS_LEAST     16
 #define SIZE_LEAST      8       /* a slab's slots have room for a pointer */
+#define KMALLOC_SMALL   128     /* the smallest cache has at most so many */
 #define KERNEL_HALF     (1ull << 63)
 
 /*
@@ -104,10 +110,25 @@ static bool is_fresh(const KtCacheWitnesses *w, uint64_t va, uint32_t since)
 
 static void check_learned(KtCacheWitnesses *w)
 {
-    w->learned = kt_votes_only(&w->name, NAMES_LEAST) != KT_NO_MEMBER &&
-                 w->object_size.n && w->object_size.seen >= NAMES_LEAST &&
-                 kt_votes_only(&w->size, NAMES_LEAST) != KT_NO_MEMBER &&
-                 w->pairs >= PAIRS_LEAST;
+    uint32_t size = kt_votes_only(&w->size, NAMES_LEAST);
+
+    if (size == KT_NO_MEMBER || w->pairs < PAIRS_LEAST ||
+        w->made < MADE_LEAST ||
+        kt_votes_only(&w->name, NAMES_LEAST) == KT_NO_MEMBER) {
+        return;
+    }
+    /* Another member than size */
+    kt_votes_remove(&w->object_size, size);
+    w->learned = w->object_size.n && w->object_size.seen >= NAMES_LEAST;
+}
+
+/* Let a cache vote whose name and object size are known. */
+static void vote(KtCacheWitnesses *w, const Witness *now)
+{
+    kt_votes_cast(&w->name, has_name, now, KT_CACHE_BYTES, 8);
+    kt_votes_cast(&w->object_size, has_object_size, now, KT_CACHE_BYTES, 4);
+    kt_votes_cast(&w->size, may_be_size, now, KT_CACHE_BYTES, 4);
+    check_learned(w);
 }
 
 /* Of several offsets for object_size, keep those that have the size that was
@@ -140,11 +161,62 @@ void kt_cache_witnesses_made(KtCacheWitnesses *w, const KtCacheMade *made)
     }
     if ((made->in_place || is_fresh(w, made->cache, made->since)) &&
         read_name(&now, made->name)) {
-        kt_votes_cast(&w->name, has_name, &now, KT_CACHE_BYTES, 8);
-        kt_votes_cast(&w->object_size, has_object_size, &now, KT_CACHE_BYTES,
-                      4);
-        kt_votes_cast(&w->size, may_be_size, &now, KT_CACHE_BYTES, 4);
-        check_learned(w);
+        w->made++;
+        vote(w, &now);
+    }
+}
+
+/* Return the bytes that the name of a cache of kmalloc() says, 0 if it is
+ * another name: "kmalloc-96", "kmalloc-rcl-2k", "kmalloc-rnd-05-8". */
+static uint32_t bytes_by_name(const char *name)
+{
+    const char *number = strrchr(name, '-');
+    uint64_t bytes;
+    char *end;
+
+    if (!strstr(name, "kmalloc-") || !g_ascii_isdigit(number[1])) {
+        return 0;
+    }
+    bytes = g_ascii_strtoull(number + 1, &end, 10);
+    if (*end == 'k' || *end == 'M') {
+        bytes *= *end++ == 'k' ? 1024 : 1024 * 1024;
+    }
+    return *end || bytes > UINT32_MAX ? 0 : bytes;
+}
+
+/* Find the name in a cache that kmalloc() uses for @size bytes. */
+static bool find_kmalloc_name(Witness *w, uint32_t size)
+{
+    for (unsigned at = 0; at < KT_CACHE_BYTES; at += 8) {
+        uint64_t va;
+        uint32_t bytes;
+
+        memcpy(&va, &w->bytes[at], sizeof(va));
+        va = gs_untag(w->tag_bits, GUINT64_FROM_LE(va));
+        if (va < KERNEL_HALF || !read_name(w, va)) {
+            continue;
+        }
+        bytes = bytes_by_name(w->name);
+        if (bytes >= size && (bytes <= KMALLOC_SMALL || bytes / 2 < size)) {
+            w->object_size = bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+void kt_cache_witnesses_kmalloc(KtCacheWitnesses *w, uint64_t cache,
+                                uint32_t size)
+{
+    Witness now = { .view = w->view, .tag_bits = w->tag_bits };
+
+    if (w->learned || cache == w->last_kmalloc ||
+        !kt_view_read(w->view, cache, now.bytes, sizeof(now.bytes))) {
+        return;
+    }
+    w->last_kmalloc = cache;
+    if (find_kmalloc_name(&now, size)) {
+        vote(w, &now);
     }
 }
 

@@ -5,6 +5,9 @@
  *
  *     name, object_size   a function that makes a cache was called with both,
  *                         and has returned the cache
+ *     name, object_size   kmalloc() allocated some bytes, and handed the cache
+ *                         to the allocator. The kernel named it "kmalloc-N";
+ *                         N is its object_size
  *     size                two live objects of one cache in one page lie a
  *                         multiple of it apart, and it is at least object_size
  *
@@ -29,9 +32,11 @@
  * struct KtCacheWitnesses
  * @tag_bits: of pointers, see gs_untag()
  * @name, @object_size, @size: votes
+ * @made: how many of these were of a function that makes caches
  * @pairs: pairs of objects that voted for @size
  * @fresh: the last objects that were allocated; @clock counts all of them
  * @last: a live object of some caches, by a hash of the cache's address
+ * @last_kmalloc: the last cache of kmalloc(); the next one must be another
  * @learned: the three offsets are final, except @object_size, of which some
  *           can be left that always had the same value
  */
@@ -40,12 +45,13 @@ typedef struct KtCacheWitnesses {
     uint64_t tag_bits;
     unsigned page_shift;
     KtVotes name, object_size, size;
-    unsigned pairs;
+    unsigned made, pairs;
     uint32_t clock;
     uint64_t fresh[KT_FRESH_OBJECTS];
     struct {
         uint64_t cache, object;
     } last[KT_PAIRED_CACHES];
+    uint64_t last_kmalloc;
     bool learned;
 } KtCacheWitnesses;
 
@@ -66,6 +72,10 @@ typedef struct KtCacheMade {
 
 /** kt_cache_witnesses_made() - a function that makes a cache returns. */
 void kt_cache_witnesses_made(KtCacheWitnesses *w, const KtCacheMade *made);
+/** kt_cache_witnesses_kmalloc() - a kmalloc() of @size bytes returns, whose
+ *  caller chose @cache. A cache of another name is no witness. */
+void kt_cache_witnesses_kmalloc(KtCacheWitnesses *w, uint64_t cache,
+                                uint32_t size);
 /** kt_cache_witnesses_object() - @object of @cache was allocated. */
 void kt_cache_witnesses_object(KtCacheWitnesses *w, uint64_t cache,
                                uint64_t object);

@@ -155,6 +155,16 @@ void kt_guest_object_made(KtGuest *g, uint64_t cache, uint64_t object)
     }
 }
 
+void kt_guest_kmalloc_made(KtGuest *g, uint64_t cache, uint64_t size)
+{
+    if (g->learner && g->learner->caches && cache && size <= UINT32_MAX) {
+        lock(g->learner);
+        kt_cache_witnesses_kmalloc(&g->learner->cache, cache, size);
+        publish_caches(g);
+        unlock(g);
+    }
+}
+
 void kt_learner_freed(KtLearner *l, uint64_t object)
 {
     if (l && l->caches) {

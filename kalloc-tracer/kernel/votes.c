@@ -45,6 +45,18 @@ void kt_votes_cast(KtVotes *v, KtAgrees agrees, const void *witness,
     v->contradicted = v->seen && !v->n;
 }
 
+void kt_votes_remove(KtVotes *v, uint32_t at)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < v->n; i++) {
+        if (v->at[i] != at) {
+            v->at[n++] = v->at[i];
+        }
+    }
+    v->n = n;
+}
+
 uint32_t kt_votes_only(const KtVotes *v, unsigned least)
 {
     return v->n == 1 && v->seen >= least ? v->at[0] : KT_NO_MEMBER;

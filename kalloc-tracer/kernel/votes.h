@@ -53,6 +53,8 @@ typedef bool (*KtAgrees)(const void *witness, uint32_t at);
  */
 void kt_votes_cast(KtVotes *v, KtAgrees agrees, const void *witness,
                    uint32_t end, uint32_t step);
+/** kt_votes_remove() - remove @at: another member was found there. */
+void kt_votes_remove(KtVotes *v, uint32_t at);
 /** kt_votes_only() - return the offset if exactly one is left after at least
  *  @least witnesses, else KT_NO_MEMBER. */
 uint32_t kt_votes_only(const KtVotes *v, unsigned least);

@@ -69,7 +69,11 @@ static void call_cache(KtCacheWitnesses *w, uint8_t kind, uint64_t a,
         kt_cache_witnesses_object(w, a, b);
         break;
     default:
-        kt_cache_witnesses_freed(w, b);
+        if (kind & 0x20) {
+            kt_cache_witnesses_kmalloc(w, a, b & 0xfff);
+        } else {
+            kt_cache_witnesses_freed(w, b);
+        }
         break;
     }
 }

@@ -217,6 +217,151 @@ static void contradicting_call_ends_it(void)
     g_assert_false(w->learned);
 }
 
+/* ---- calls of kmalloc() -------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    uint32_t bytes;
+} kmalloc_caches[] = {
+    { "kmalloc-8", 8 }, { "kmalloc-rcl-96", 96 }, { "dma-kmalloc-1k", 1024 },
+    { "kmalloc-cg-192", 192 }, { "kmalloc-rnd-05-2k", 2048 },
+    { "kmalloc-8M", 8 << 20 }, { "kmalloc-1024", 1024 },
+};
+
+#define FIRST_KMALLOC 32        /* numbers of their structs */
+
+/* In such a cache, other members have the same value. */
+static void fill_kmalloc(const Layout *at, unsigned i)
+{
+    uint32_t bytes = kmalloc_caches[i].bytes;
+
+    i += FIRST_KMALLOC;
+    fill_cache(at, i, bytes, bytes);
+    put32(i * CACHE + 300, bytes);              /* usersize */
+    g_strlcpy((char *)&memory[NAMES + i * 64],
+              kmalloc_caches[i - FIRST_KMALLOC].name, 64);
+}
+
+static uint64_t kmalloc_cache(unsigned i)
+{
+    return BASE + (FIRST_KMALLOC + i) * CACHE;
+}
+
+/* Two rounds of calls for all caches; each but the first is a witness. */
+static void call_kmalloc(KtCacheWitnesses *w, const Layout *at)
+{
+    for (unsigned i = 0; i < 2 * G_N_ELEMENTS(kmalloc_caches); i++) {
+        unsigned cache = i % G_N_ELEMENTS(kmalloc_caches);
+
+        fill_kmalloc(at, cache);
+        kt_cache_witnesses_kmalloc(w, kmalloc_cache(cache),
+                                   kmalloc_caches[cache].bytes - i / 7);
+    }
+}
+
+static void make_some(KtCacheWitnesses *w, const Layout *at, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        make(w, at, i);
+        for (unsigned pair = 0; pair < 6; pair++) {
+            allocate_pair(w, i, 2 * pair % 7, 2 * pair % 7 + 1);
+        }
+    }
+}
+
+static void kmalloc_needs_fewer_caches(void)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(layouts); i++) {
+        g_autofree KtCacheWitnesses *w = begin();
+
+        call_kmalloc(w, &layouts[i]);
+        g_assert_cmpuint(w->name.seen, ==, 14);
+        make_some(w, &layouts[i], 3);
+        g_assert_cmpuint(w->name.seen, >, 16);
+        g_assert_false(w->learned);     /* fewer than four caches were made */
+        make_some(w, &layouts[i], 5);
+        g_assert_true(w->learned);
+        g_assert_cmpuint(w->name.at[0], ==, layouts[i].name);
+        g_assert_cmpuint(w->size.at[0], ==, layouts[i].size);
+        g_assert_cmpuint(w->object_size.n, ==, 2);
+        for (unsigned j = 0; j < 2; j++) {
+            g_assert_true(w->object_size.at[j] == layouts[i].object_size ||
+                          w->object_size.at[j] == layouts[i].inuse);
+        }
+    }
+}
+
+/* However many calls there are. */
+static void kmalloc_alone_decides_nothing(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+
+    for (unsigned i = 0; i < 4; i++) {
+        call_kmalloc(w, &layouts[0]);
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        kt_cache_witnesses_object(w, kmalloc_cache(0), BASE + OBJECTS + 8 * i);
+    }
+    g_assert_cmpuint(w->pairs, >, 16);
+    g_assert_cmpuint(w->object_size.seen, >, 16);
+    g_assert_false(w->learned);
+}
+
+/* A call that names another cache than kmalloc() would use. */
+static void wrong_call_is_no_witness(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t size;
+    } rows[] = {
+        { "kmalloc-64", 65 }, { "kmalloc-512", 256 }, { "msg_msg-64", 64 },
+        { "kmalloc-", 8 }, { "kmalloc-64(3:a)", 64 },
+        { "kmalloc- 8", 8 }, { "kmalloc-99999999999M", 64 },
+        { "kmalloc-64k1", 64 << 10 }, { "", 8 }, { "kmalloc-0", 1 },
+    };
+    g_autofree KtCacheWitnesses *w = begin();
+
+    fill_kmalloc(&layouts[0], 0);
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_strlcpy((char *)&memory[NAMES + FIRST_KMALLOC * 64], rows[i].name,
+                  64);
+        w->last_kmalloc = 0;
+        kt_cache_witnesses_kmalloc(w, kmalloc_cache(0), rows[i].size);
+        g_assert_cmpuint(w->name.seen, ==, 0);
+    }
+    kt_cache_witnesses_kmalloc(w, BASE - 1, 64);
+    g_assert_cmpuint(w->name.seen, ==, 0);
+}
+
+/* The same cache again says nothing new. */
+static void same_cache_is_one_witness(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+
+    fill_kmalloc(&layouts[0], 1);
+    for (unsigned i = 0; i < 32; i++) {
+        kt_cache_witnesses_kmalloc(w, kmalloc_cache(1), 80);
+    }
+    g_assert_cmpuint(w->name.seen, ==, 1);
+    g_assert_cmpuint(w->object_size.at[0], ==, layouts[0].size);
+}
+
+/* A cache whose name is at another place. */
+static void contradicting_kmalloc_ends_it(void)
+{
+    g_autofree KtCacheWitnesses *w = begin();
+
+    call_kmalloc(w, &layouts[0]);
+    memset(memory, 0, NAMES);
+    fill_kmalloc(&layouts[1], 2);
+    kt_cache_witnesses_kmalloc(w, kmalloc_cache(2), 1024);
+    g_assert_true(w->name.contradicted);
+    make_some(w, &layouts[1], N);
+    g_assert_false(w->learned);
+}
+
+/* ---- any bytes ----------------------------------------------------------- */
+
 /* Arguments and pointers that lead nowhere, to the end of memory, or to names
  * without an end. */
 static void hostile_bytes_are_bounded(void)
@@ -236,6 +381,7 @@ static void hostile_bytes_are_bounded(void)
                     .cache = places[i], .name = places[j], .size = UINT32_MAX,
                     .in_place = true });
                 kt_cache_witnesses_object(w, places[i], places[j]);
+                kt_cache_witnesses_kmalloc(w, places[i], i + j);
                 kt_cache_witnesses_freed(w, places[j]);
             }
         }
@@ -251,6 +397,11 @@ static const TestCase cases[] = {
     { "/cache-witnesses/freed-object", freed_object_is_no_pair },
     { "/cache-witnesses/boot-cache", boot_cache_needs_no_allocation },
     { "/cache-witnesses/contradiction", contradicting_call_ends_it },
+    { "/cache-witnesses/kmalloc", kmalloc_needs_fewer_caches },
+    { "/cache-witnesses/kmalloc-alone", kmalloc_alone_decides_nothing },
+    { "/cache-witnesses/wrong-kmalloc", wrong_call_is_no_witness },
+    { "/cache-witnesses/same-kmalloc", same_cache_is_one_witness },
+    { "/cache-witnesses/contradicting-kmalloc", contradicting_kmalloc_ends_it },
     { "/cache-witnesses/hostile-bytes", hostile_bytes_are_bounded },
 };
 

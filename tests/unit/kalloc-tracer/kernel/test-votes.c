@@ -62,6 +62,19 @@ static void contradiction_is_final(void)
     g_assert_cmpuint(v.seen, ==, 2);
 }
 
+/* Another member was found at one of the places. */
+static void place_is_removed(void)
+{
+    KtVotes v = { 0 };
+
+    cast(&v, &(Row) { { 7, 1, 7, 7 }, 7 });
+    kt_votes_remove(&v, 1);
+    g_assert_cmpuint(v.n, ==, 3);
+    kt_votes_remove(&v, 2);
+    kt_votes_remove(&v, 0);
+    g_assert_cmpuint(kt_votes_only(&v, 1), ==, 3);
+}
+
 static bool has_any(const void *witness, uint32_t at)
 {
     return at < *(const uint32_t *)witness;
@@ -95,6 +108,7 @@ static const TestCase cases[] = {
     { "/votes/others-are-removed", others_are_removed_one_by_one },
     { "/votes/few-witnesses", few_witnesses_are_not_enough },
     { "/votes/contradiction", contradiction_is_final },
+    { "/votes/remove", place_is_removed },
     { "/votes/many-places", witness_with_many_places_does_not_begin },
     { "/votes/step", step_is_kept },
 };

@@ -33,11 +33,12 @@
 #define CACHE_LINE      64
 
 /* The lock and the first call, which is mostly the only one, share a cache
- * line. */
+ * line. @n and @n_listed are written with the lock held, and read without it by
+ * is_empty(). */
 typedef struct Bucket {
     uint32_t lock;
-    uint16_t n;
-    uint16_t n_listed;
+    uint16_t n;                         /* atomic */
+    uint16_t n_listed;                  /* atomic */
     KtPendingCall call[BUCKET_SIZE];
 } __attribute__((aligned(CACHE_LINE))) Bucket;
 
@@ -85,6 +86,19 @@ static void unlock_bucket(Bucket *b)
     __atomic_store_n(&b->lock, 0, __ATOMIC_RELEASE);
 }
 
+static void count(uint16_t *n, int change)
+{
+    __atomic_store_n(n, *n + change, __ATOMIC_RELEASE);
+}
+
+/* A call is in the list before it is no longer in place. So the vCPU that will
+ * pop a call never finds its bucket empty. */
+static bool is_empty(const Bucket *b)
+{
+    return !__atomic_load_n(&b->n, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&b->n_listed, __ATOMIC_ACQUIRE);
+}
+
 static unsigned bucket_of(uint64_t sp)
 {
     return (sp >> 3) * 0x9e3779b97f4a7c15ull >> (64 - BUCKET_BITS);
@@ -106,11 +120,7 @@ static void remove_at(KtPendingCalls *c, unsigned bucket, unsigned i)
     unsigned left = (listed ? b->n_listed : b->n_listed + b->n) - i - 1;
 
     memmove(call, call + 1, left * sizeof(KtPendingCall));
-    if (listed) {
-        b->n_listed--;
-    } else {
-        b->n--;
-    }
+    count(listed ? &b->n_listed : &b->n, -1);
 }
 
 /* Return true if the list has room for one more call, after growing it if
@@ -149,8 +159,8 @@ static bool make_room(KtPendingCalls *c, unsigned bucket)
     c->list[bucket][b->n_listed] = b->call[0];
     memmove(&b->call[0], &b->call[1],
             (BUCKET_SIZE - 1) * sizeof(KtPendingCall));
-    b->n_listed++;
-    b->n--;
+    count(&b->n_listed, 1);
+    count(&b->n, -1);
     return room;
 }
 
@@ -185,7 +195,8 @@ bool kt_pending_calls_push(KtPendingCalls *c, const KtPendingCall *call,
     if (b->n == BUCKET_SIZE) {
         room = make_room(c, bucket);
     }
-    b->call[b->n++] = *call;
+    b->call[b->n] = *call;
+    count(&b->n, 1);
     unlock_bucket(b);
     return room;
 }
@@ -196,6 +207,9 @@ unsigned kt_pending_calls_pop(KtPendingCalls *c, uint64_t sp, uint64_t ra,
     unsigned bucket = bucket_of(sp), found = 0;
     Bucket *b = &c->bucket[bucket];
 
+    if (is_empty(b)) {
+        return 0;
+    }
     lock_bucket(b);
     for (unsigned i = b->n_listed + b->n; i-- > 0;) {
         const KtPendingCall *call = call_at(c, bucket, i);

@@ -8,13 +8,19 @@
 
 #define POINTS          (UINT16_MAX + 1)
 
+/* What only one vCPU writes, so that vCPUs which make the same call do not wait
+ * for each other. */
+typedef struct CpuStore {
+    KtCallRing *ring;
+    uint64_t last_ns;                   /* atomic */
+    uint64_t entered[POINTS];           /* atomic, by point */
+} CpuStore;
+
 /* What kt_call_records_open() allocates. */
 typedef struct Store {
     KtOpenCalls *calls;
-    uint64_t last_ns;                   /* atomic */
-    uint64_t entered[POINTS];           /* atomic, by point */
     uint64_t since_ns[POINTS];          /* atomic, by point; 0: never */
-    KtCallRing *ring[];                 /* by vCPU */
+    CpuStore *cpu[];
 } Store;
 
 struct KtCallRecords {
@@ -43,8 +49,8 @@ static Store *store_of(const KtCallRecords *r)
 
 static uint64_t store_bytes(const KtCallRecords *r)
 {
-    return sizeof(Store) + r->n_cpus * sizeof(KtCallRing *) + r->bytes +
-           kt_open_calls_bytes(r->n_cpus);
+    return sizeof(Store) + r->bytes + kt_open_calls_bytes(r->n_cpus) +
+           r->n_cpus * (sizeof(CpuStore *) + sizeof(CpuStore));
 }
 
 void kt_call_records_free(KtCallRecords *r)
@@ -52,7 +58,8 @@ void kt_call_records_free(KtCallRecords *r)
     Store *s = r ? r->store : NULL;
 
     for (unsigned i = 0; s && i < r->n_cpus; i++) {
-        kt_call_ring_free(s->ring[i]);
+        kt_call_ring_free(s->cpu[i]->ring);
+        g_free(s->cpu[i]);
     }
     if (s) {
         kt_open_calls_free(s->calls);
@@ -80,11 +87,12 @@ void kt_call_records_set_uncharged(KtCallRecords *r)
 
 static Store *new_store(const KtCallRecords *r)
 {
-    Store *s = g_malloc0(sizeof(Store) + r->n_cpus * sizeof(KtCallRing *));
+    Store *s = g_malloc0(sizeof(Store) + r->n_cpus * sizeof(CpuStore *));
 
     s->calls = kt_open_calls_new(r->budget, r->n_cpus);
     for (unsigned i = 0; i < r->n_cpus; i++) {
-        s->ring[i] = kt_call_ring_new(r->bytes / r->n_cpus);
+        s->cpu[i] = g_new0(CpuStore, 1);
+        s->cpu[i]->ring = kt_call_ring_new(r->bytes / r->n_cpus);
     }
     return s;
 }
@@ -128,12 +136,16 @@ KtOpenCalls *kt_call_records_calls(const KtCallRecords *r)
     return s ? s->calls : NULL;
 }
 
-void kt_call_records_enter(KtCallRecords *r, KtPointId id, uint64_t ns)
+void kt_call_records_enter(KtCallRecords *r, unsigned cpu, KtPointId id,
+                           uint64_t ns)
 {
     Store *s = store_of(r);
+    CpuStore *c = s->cpu[cpu % r->n_cpus];
+    uint64_t n = c->entered[id.v];
 
-    __atomic_store_n(&s->last_ns, ns, __ATOMIC_RELAXED);
-    if (!__atomic_fetch_add(&s->entered[id.v], 1, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&c->last_ns, ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->entered[id.v], n + 1, __ATOMIC_RELAXED);
+    if (!n && !__atomic_load_n(&s->since_ns[id.v], __ATOMIC_RELAXED)) {
         __atomic_store_n(&s->since_ns[id.v], ns, __ATOMIC_RELAXED);
     }
 }
@@ -141,7 +153,7 @@ void kt_call_records_enter(KtCallRecords *r, KtPointId id, uint64_t ns)
 unsigned kt_call_records_put(KtCallRecords *r, const KtCall *call,
                              const uint64_t *args, const uint8_t *extra)
 {
-    return kt_call_ring_put(store_of(r)->ring[call->cpu % r->n_cpus], call,
+    return kt_call_ring_put(store_of(r)->cpu[call->cpu % r->n_cpus]->ring, call,
                             args, extra);
 }
 
@@ -151,16 +163,26 @@ uint64_t kt_call_records_entered(const KtCallRecords *r, KtPointId id,
                                  uint64_t *since_ns)
 {
     const Store *s = store_of(r);
+    uint64_t n = 0;
 
+    for (unsigned i = 0; s && i < r->n_cpus; i++) {
+        n += __atomic_load_n(&s->cpu[i]->entered[id.v], __ATOMIC_RELAXED);
+    }
     *since_ns = s ? __atomic_load_n(&s->since_ns[id.v], __ATOMIC_RELAXED) : 0;
-    return s ? __atomic_load_n(&s->entered[id.v], __ATOMIC_RELAXED) : 0;
+    return n;
 }
 
 uint64_t kt_call_records_last_ns(const KtCallRecords *r)
 {
     const Store *s = store_of(r);
+    uint64_t last = 0;
 
-    return s ? __atomic_load_n(&s->last_ns, __ATOMIC_RELAXED) : 0;
+    for (unsigned i = 0; s && i < r->n_cpus; i++) {
+        uint64_t ns = __atomic_load_n(&s->cpu[i]->last_ns, __ATOMIC_RELAXED);
+
+        last = MAX(last, ns);
+    }
+    return last;
 }
 
 void kt_call_records_stats(const KtCallRecords *r, KtCallsStats *out)
@@ -171,7 +193,7 @@ void kt_call_records_stats(const KtCallRecords *r, KtCallsStats *out)
         .bytes = s ? store_bytes(r) : 0, .n_cpus = r->n_cpus,
     };
     for (unsigned i = 0; s && i < r->n_cpus; i++) {
-        out->kept += kt_call_ring_count(s->ring[i]);
+        out->kept += kt_call_ring_count(s->cpu[i]->ring);
     }
     out->unfinished = s ? kt_open_calls_count(s->calls) : 0;
 }
@@ -220,7 +242,7 @@ unsigned kt_call_records_rings(const KtCallRecords *r)
 bool kt_call_records_read(KtCallRecords *r, unsigned ring, uint64_t *seq,
                           uint64_t max, GByteArray *out, uint64_t *lost)
 {
-    return kt_call_ring_read(store_of(r)->ring[ring], seq, max, out, lost);
+    return kt_call_ring_read(store_of(r)->cpu[ring]->ring, seq, max, out, lost);
 }
 
 /* Calls that return meanwhile are in the rings, so those under way are read
@@ -305,7 +327,7 @@ void kt_call_records_clear(KtCallRecords *r)
     Store *s = store_of(r);
 
     for (unsigned i = 0; s && i < r->n_cpus; i++) {
-        kt_call_ring_clear(s->ring[i]);
+        kt_call_ring_clear(s->cpu[i]->ring);
     }
     g_clear_pointer(&r->stored, g_byte_array_unref);
 }
@@ -317,7 +339,9 @@ void kt_call_records_end_boot(KtCallRecords *r)
     kt_call_records_clear(r);
     if (s) {
         kt_open_calls_clear(s->calls);
-        memset(s->entered, 0, sizeof(s->entered));
         memset(s->since_ns, 0, sizeof(s->since_ns));
+    }
+    for (unsigned i = 0; s && i < r->n_cpus; i++) {
+        memset(s->cpu[i]->entered, 0, sizeof(s->cpu[i]->entered));
     }
 }

@@ -33,8 +33,10 @@ bool kt_call_records_open(KtCallRecords *r, GError **errp);
 /** kt_call_records_calls() - (borrowed, nullable) Return the calls under way;
  *  NULL until kt_call_records_open(). Any thread, lock free. */
 KtOpenCalls *kt_call_records_calls(const KtCallRecords *r);
-/** kt_call_records_enter() - Count an entry of a point at time @ns. */
-GS_HOT void kt_call_records_enter(KtCallRecords *r, KtPointId id, uint64_t ns);
+/** kt_call_records_enter() - Count an entry of a point at time @ns, on the
+ *  thread of vCPU @cpu. */
+GS_HOT void kt_call_records_enter(KtCallRecords *r, unsigned cpu, KtPointId id,
+                                  uint64_t ns);
 /** kt_call_records_put() - Add a record to the ring of @call->cpu, on the
  *  thread of that vCPU. Returns: how many old records were dropped. */
 GS_HOT unsigned kt_call_records_put(KtCallRecords *r, const KtCall *call,

@@ -226,7 +226,7 @@ static void watch_entry(KtHookCall *m, const KtCallPoint *point,
     KtWatchFacts facts;
     KtOpenCall *c;
 
-    kt_call_records_enter(m->c->watched->records, point->id, ns);
+    kt_call_records_enter(m->c->watched->records, m->v->index, point->id, ns);
     if (!kt_watch_wants_caller(w, m->ra)) {
         return;
     }

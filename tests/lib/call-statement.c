@@ -143,7 +143,7 @@ void call_statement(TestWorld *w, GHashTable *a)
         return;
     }
     call.point = read_point(c, number(a, "va", 16));
-    kt_call_records_enter(c->records, call.point, call.start_ns);
+    kt_call_records_enter(c->records, 0, call.point, call.start_ns);
     extra = read_extra(c, a, call.point);
     call.n_extra = extra->len;
     kt_call_records_put(c->records, &call, args, extra->data);

@@ -132,12 +132,34 @@ static void test_overwritten(void)
     g_assert_cmpuint(r.lost, ==, n - 1 - kept);
 }
 
+static void test_entries_of_all_vcpus(void)
+{
+    g_autoptr(KtTracer) t = tracer_with(1 << 16);
+    KtCallRecords *r = kt_tracer_calls(t)->records;
+    const KtPointId seen = { 1 }, other = { UINT16_MAX };
+    uint64_t since;
+
+    g_assert_cmpuint(kt_call_records_last_ns(r), ==, 0);
+    begin(t);
+    kt_call_records_enter(r, 2, seen, 100);
+    kt_call_records_enter(r, 0, seen, 90);
+    kt_call_records_enter(r, 2, seen, 110);
+    g_assert_cmpuint(kt_call_records_entered(r, seen, &since), ==, 3);
+    g_assert_cmpuint(since, ==, 100);
+    g_assert_cmpuint(kt_call_records_entered(r, other, &since), ==, 0);
+    g_assert_cmpuint(kt_call_records_last_ns(r), ==, 110);
+    kt_call_records_end_boot(r);
+    g_assert_cmpuint(kt_call_records_entered(r, seen, &since), ==, 0);
+    g_assert_cmpuint(since, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/calls/new-ones", test_new_ones },
         { "/calls/parts", test_parts },
         { "/calls/overwritten", test_overwritten },
+        { "/calls/entries-of-all-vcpus", test_entries_of_all_vcpus },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

@@ -317,7 +317,6 @@ static bool own_size(const GsBtfType *t, uint64_t *size)
     case GS_BTF_ENUM:
     case GS_BTF_ENUM64:
     case GS_BTF_FLOAT:
-    case GS_BTF_DATASEC:
         *size = t->word;
         return true;
     case GS_BTF_PTR:
@@ -341,14 +340,11 @@ bool gs_btf_size(const GsBtfRecords *r, uint32_t id, uint32_t *size)
             *size = n * one;
             return one <= UINT32_MAX && n * one <= UINT32_MAX;
         }
-        if (t.kind == GS_BTF_ARRAY) {
-            n *= gs_btf_word(&t, 2);
-            id = gs_btf_word(&t, 0);
-        } else if (t.kind == GS_BTF_VAR || t.kind == GS_BTF_DECL_TAG) {
-            id = t.word;
-        } else {
+        if (t.kind != GS_BTF_ARRAY) {
             return false;
         }
+        n *= gs_btf_word(&t, 2);
+        id = gs_btf_word(&t, 0);
         if (n > UINT32_MAX) {
             return false;
         }

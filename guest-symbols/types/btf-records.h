@@ -138,7 +138,7 @@ bool gs_btf_type(const GsBtfRecords *r, uint32_t id, GsBtfType *out);
 /** gs_btf_real() - the same, behind typedefs and qualifiers. @id: (in, out) */
 bool gs_btf_real(const GsBtfRecords *r, uint32_t *id, GsBtfType *out);
 /** gs_btf_size() - return the bytes of a value of a type; false if it has no
- *  size. */
+ *  size, or if no value is of this type (variables, sections, tags). */
 bool gs_btf_size(const GsBtfRecords *r, uint32_t id, uint32_t *size);
 
 /** gs_btf_name() - (borrowed) return the name at an offset, "" if it is

@@ -192,12 +192,22 @@ static void compare_members(const GsBtfRecords *r, const struct btf *btf,
     }
 }
 
+/* libbpf also gives variables, sections and tags a size. No value is of such a
+ * type. */
+static int64_t bytes_of_value(const struct btf *btf, uint32_t id)
+{
+    const struct btf_type *t = btf__type_by_id(btf, id);
+
+    return btf_is_var(t) || btf_is_datasec(t) || btf_is_decl_tag(t) ?
+           -1 : btf__resolve_size(btf, id);
+}
+
 /* A type has the same kind, name, size and members. */
 static void compare_type(const GsBtfRecords *r, const struct btf *btf,
                          uint32_t id)
 {
     const struct btf_type *want = btf__type_by_id(btf, id);
-    int64_t bytes = btf__resolve_size(btf, id);
+    int64_t bytes = bytes_of_value(btf, id);
     uint32_t size = 0;
     GsBtfType t;
 

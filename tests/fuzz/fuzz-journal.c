@@ -7,7 +7,7 @@
  * Byte 0 is 0: the rest is the file.
  *
  * Checks: no more events are listed than the file announces. If a file was not
- * read to its end, the reader reports damage. Faults can be printed.
+ * read to its end, the reader reports damage. Calls and faults can be printed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/kt.h"
+#include "monitor-cmds/output/calls-text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -81,6 +82,22 @@ static void print_faults(KtTracer *t)
     }
 }
 
+/* Neither has what is printed of a call. */
+static bool print_call(const KtCallView *view, void *opaque)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+    McCallRow row;
+
+    mc_call_row(&row, opaque, NULL, view);
+    g_string_append(s, row.name.name);
+    mc_put_call_args(s, &row);
+    mc_put_call_result(s, &row);
+    mc_put_call_result_derefs(s, &row);
+    mc_put_call_caller(s, &row);
+    g_assert_false(strpbrk(s->str, "\n\r\033"));
+    return true;
+}
+
 static void read_file(const char *path, bool apply)
 {
     uint64_t listed = 0;
@@ -102,6 +119,7 @@ static void read_file(const char *path, bool apply)
     g_assert_cmpuint(listed, <=, info->events);
     g_assert_true(listed == info->events || info->damage);
     print_faults(kt_replay_tracer(r));
+    kt_query_calls(kt_replay_tracer(r), print_call, kt_replay_tracer(r));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

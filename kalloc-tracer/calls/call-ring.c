@@ -57,9 +57,6 @@ static void copy_out(const KtCallRing *r, uint64_t pos, void *to, uint64_t len)
     uint64_t at = pos % r->capacity;
     uint64_t first = MIN(len, r->capacity - at);
 
-    if (!len) {
-        return;                 /* @to may be NULL then */
-    }
     memcpy(to, r->bytes + at, first);
     memcpy((uint8_t *)to + first, r->bytes, len - first);
 }
@@ -203,8 +200,10 @@ bool kt_call_ring_read(KtCallRing *r, uint64_t *seq, uint64_t max,
         len += bytes_at(r, from + len);
         ++*seq;
     }
-    g_byte_array_set_size(out, out->len + len);
-    copy_out(r, from, out->data + out->len - len, len);
+    if (len) {
+        g_byte_array_set_size(out, out->len + len);
+        copy_out(r, from, out->data + out->len - len, len);
+    }
     more = *seq < r->seq;
     kt_spin_unlock(&r->lock);
     return more;

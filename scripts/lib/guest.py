@@ -53,6 +53,8 @@ class Guest:
     share    folder that is copied into the guest as /share when it starts
     out      folder to which collect() unpacks the workload's /share/out,
              after KA-DONE
+    console  'socket', or 'file': its reader then cannot make the guest wait,
+             and shell() cannot be used
     qemu     more QEMU arguments; options: more ka-run options
     timeout  seconds, for everything that does not have its own timeout
     build    build folder of another tracer (default: that of this tree)
@@ -62,7 +64,7 @@ class Guest:
                  symbols=None, journal=None, cmdline='', run=None, n=1,
                  end='wait', share=None, out=None, kaslr=True, mem='1G',
                  plugin_opts=None, qemu=(), options=(), timeout=120,
-                 name='guest', arch=None, build=None):
+                 name='guest', arch=None, build=None, console='socket'):
         self.timeout, self.name, self.out = timeout, name, out
         self._env = {**os.environ, **({'KA_BUILD': build} if build else {})}
         self.arch = ARCHES[arch or kernel_arch(kernel)]
@@ -70,12 +72,14 @@ class Guest:
         self.image = self.path('out.img')       # of the disk for /share/out
         self._kept = None
         self._gdb_runs = 0
-        self._qmp = self._serial = self._lost = None
+        self._qmp = self._serial = self._lost = self._drain = None
         self._shells = 0
+        self._stop_drain, self._serial_ready = (threading.Event()
+                                                for _ in range(2))
         self._boots = not {'-loadvm', '-incoming'} & set(qemu)
-        self._args = [RUN, '--dir', self.dir, '--serial', 'socket',
-                      '--kernel', kernel, '--smp', str(smp), '--mem', mem,
-                      '--panic', 'exit', *options]
+        self._args = [RUN, '--dir', self.dir, '--kernel', kernel,
+                      '--smp', str(smp), '--mem', mem, '--panic', 'exit',
+                      *options]
         self._flag('--stock', stock)
         self._flag('--no-plugin', not plugin and not stock)
         self._flag('--no-kaslr', not kaslr)
@@ -89,8 +93,14 @@ class Guest:
         if run:
             words += ['ka.run=' + run, f'ka.n={n}']
         self._option('--append', ' '.join(w for w in words if w))
-        self._args += ['--', *qemu]
+        if console == 'file':
+            self._args += ['--serial', 'none', '--', '-serial',
+                           'file:' + self.path('serial.log'), *qemu]
+        else:
+            self._args += ['--serial', 'socket', '--', *qemu]
         self._start()
+        if console == 'socket':
+            self._start_drain()
 
     def _flag(self, option, on):
         if on:
@@ -107,9 +117,9 @@ class Guest:
             self._args, stdin=subprocess.DEVNULL, stdout=self._log,
             stderr=self._log, start_new_session=True, env=self._env)
         atexit.register(self._end_qemu)
-        self._stop_drain = threading.Event()
+
+    def _start_drain(self):
         self._drain = threading.Thread(target=self._drain_serial, daemon=True)
-        self._serial_ready = threading.Event()
         self._drain.start()
 
     # This thread writes the log of the console. QEMU's own log of a socket
@@ -388,7 +398,8 @@ class Guest:
             self._qmp = None
         self._end_qemu()
         atexit.unregister(self._end_qemu)
-        self._drain.join(5)
+        if self._drain:
+            self._drain.join(5)
         if self._serial:
             self._serial.close()
         self._log.close()

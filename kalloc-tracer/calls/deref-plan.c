@@ -70,6 +70,29 @@ static bool check_expr(const char *expr, size_t column, GError **errp)
     return !want;
 }
 
+/* Return true if both are one value. "name" and "*name" are one text; of
+ * members, "*" makes a difference. */
+static bool is_same(const char *a, const char *b)
+{
+    const char *x = a + (*a == '*'), *y = b + (*b == '*');
+
+    return !strcmp(x, y) && (*a == *b || !x[name_len(x)]);
+}
+
+/* Each value of a call has a name of its own: the expression. */
+static bool check_is_new(char **expr, unsigned i, size_t column, GError **errp)
+{
+    for (unsigned j = 0; j < i; j++) {
+        if (is_same(expr[j], expr[i])) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                        "column %zu: the value of %s is there already", column,
+                        expr[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
 KtDerefList *kt_deref_list_new(const char *text, GError **errp)
 {
     KtDerefList *l = g_new0(KtDerefList, 1);
@@ -86,7 +109,8 @@ KtDerefList *kt_deref_list_new(const char *text, GError **errp)
         ok = false;
     }
     for (unsigned i = 0; ok && i < n; i++) {
-        ok = check_expr(l->expr[i], column, errp);
+        ok = check_expr(l->expr[i], column, errp) &&
+             check_is_new(l->expr, i, column, errp);
         column += strlen(l->expr[i]) + 1;
     }
     if (!ok) {

@@ -14,6 +14,8 @@
  * number of JSON would lose bits. Bytes that are no ASCII become U+FFFD.
  *
  * The idle task has pid 0 on each vCPU; it gets a thread of its own for each.
+ * Each key of "args" is there once: "caller" and "result" are ours, and an
+ * argument of that name is "caller#2".
  */
 #include "monitor-cmds/output/format-calls.h"
 
@@ -105,14 +107,35 @@ static void put_mark(Chrome *c, const McCallRow *row)
     g_string_append(c->o->line, ",\"cat\":\"session\",\"s\":\"g\"}");
 }
 
+/** struct Args - the object "args" of an event. @keys: (owned strings) those
+ *  that it has */
+typedef struct Args {
+    GString *s;
+    GHashTable *keys;
+} Args;
+
+/* (owned) Return @name, or "@name#2" and so on if there is such a key. */
+static char *new_key(Args *a, const char *name)
+{
+    char *key = g_strdup(name);
+
+    for (unsigned n = 2; g_hash_table_contains(a->keys, key); n++) {
+        g_free(key);
+        key = g_strdup_printf("%s#%u", name, n);
+    }
+    return key;
+}
+
 static void put_arg(void *opaque, const char *name, const char *value)
 {
-    GString *s = opaque;
+    Args *a = opaque;
+    char *key = new_key(a, name);
 
-    put_string(s, name);
-    g_string_append_c(s, ':');
-    put_string(s, value);
-    g_string_append_c(s, ',');
+    put_string(a->s, key);
+    g_string_append_c(a->s, ':');
+    put_string(a->s, value);
+    g_string_append_c(a->s, ',');
+    g_hash_table_add(a->keys, key);
 }
 
 static void put_deref(void *opaque, const KtCallDeref *d, const char *value)
@@ -120,11 +143,32 @@ static void put_deref(void *opaque, const KtCallDeref *d, const char *value)
     put_arg(opaque, gs_deref_value(d->expr)->name, value);
 }
 
+static void put_args(GString *s, const McCallRow *row)
+{
+    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal,
+                                                       g_free, NULL);
+    g_autoptr(GString) text = g_string_new(NULL);
+    Args a = { s, keys };
+
+    g_hash_table_add(keys, g_strdup("caller"));
+    g_hash_table_add(keys, g_strdup("result"));
+    mc_call_foreach_arg(row, put_arg, &a);
+    if (mc_put_call_result(text, row)) {
+        g_string_append(s, "\"result\":");
+        put_string(s, text->str);
+        g_string_append_c(s, ',');
+    }
+    mc_call_foreach_deref(row, put_deref, &a);
+    g_string_truncate(text, 0);
+    mc_put_call_caller(text, row);
+    g_string_append(s, "\"caller\":");
+    put_string(s, text->str + 3);
+}
+
 static void put_call(Chrome *c, const McCallRow *row)
 {
     const KtCall *call = row->view.call;
     bool open = call->flags & KT_CALL_UNFINISHED;
-    g_autoptr(GString) text = g_string_new(NULL);
     GString *s = c->o->line;
 
     put_head(c, row, open ? "B" : "X", row->name.name);
@@ -134,15 +178,7 @@ static void put_call(Chrome *c, const McCallRow *row)
     g_string_append_printf(s, ",\"cat\":\"%s\",\"args\":{",
                            call->flags & KT_CALL_INJECTED ? "injected" :
                                                             "call");
-    mc_call_foreach_arg(row, put_arg, s);
-    if (mc_put_call_result(text, row)) {
-        put_arg(s, "result", text->str);
-    }
-    mc_call_foreach_deref(row, put_deref, s);
-    g_string_truncate(text, 0);
-    mc_put_call_caller(text, row);
-    g_string_append(s, "\"caller\":");
-    put_string(s, text->str + 3);
+    put_args(s, row);
     g_string_append(s, "}}");
 }
 

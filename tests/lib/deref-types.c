@@ -75,6 +75,11 @@ static void add_functions(Types *t)
     proto = btf__add_func_proto(t->b, 0);
     btf__add_func_param(t->b, "file", file);
     btf__add_func(t->b, "fput", BTF_FUNC_GLOBAL, proto);
+    proto = btf__add_func_proto(t->b, t->v_long);
+    btf__add_func_param(t->b, "result", pos);
+    btf__add_func_param(t->b, "caller", t->v_ulong);
+    btf__add_func_param(t->b, "caller", t->v_ulong);
+    btf__add_func(t->b, "track_caller", BTF_FUNC_GLOBAL, proto);
 }
 
 GBytes *deref_types(void)

@@ -11,6 +11,8 @@
  *     struct file *do_filp_open(int dfd, const char *name, struct page *page);
  *     long vfs_read(struct file *file, char *buf, size_t count, long *pos);
  *     void fput(struct file *file);
+ *     long track_caller(long *result, unsigned long caller, unsigned long
+ *                       caller);
  *
  * Single-threaded.
  */

@@ -37,6 +37,9 @@ static const char *const wrong_syntax[][2] = {
     { "1a->b", "column 1: expected a name, found '1'" },
     { "**a", "column 2: expected a name, found '*'" },
     { "a,b,c,d,e,f,g,h,i", "9 expressions, the limit is 8" },
+    { "a->b,c,a->b", "column 8: the value of a->b is there already" },
+    { "a,*a", "column 3: the value of *a is there already" },
+    { "*a->b,a->b,a,ab", NULL },
 };
 
 static void test_syntax(void)
@@ -68,8 +71,9 @@ static const char *const checked[][2] = {
     { "ret->none", "--deref ret->none: struct file has no member \"none\"" },
     { "*page", "--deref *page: a value of type struct page has 320 bytes, the "
       "limit is 128" },
-    { "*file,*file,*file,*file,*file,*file", "--deref *file: with this one the "
-      "values have more than the 256 bytes that a call has room for" },
+    { "name,ret->name.name,*ret->name.name,*ret,ret->name", "--deref "
+      "ret->name: with this one the values have more than the 256 bytes that a "
+      "call has room for" },
 };
 
 static void test_checked(void)

@@ -35,7 +35,9 @@ typedef struct Event {
     unsigned offset[FIELDS_MAX];
 } Event;
 
-/* PERF_SAMPLE_TID | TIME | CPU | RAW, in the order of the ABI */
+/* PERF_SAMPLE_TID | TIME | CPU | RAW, in the order of the ABI. @tid is -1 when
+ * the parent has reaped the task, which still executes the end of its exit;
+ * @common_pid is right then, too. */
 typedef struct Sample {
     struct perf_event_header head;
     uint32_t pid, tid;
@@ -219,7 +221,7 @@ static void print_sample(const Sample *s)
     const Event *e = events[s->id];
 
     printf("%16s-%-7u [%03u] ..... %5" PRIu64 ".%06" PRIu64 ": %s: ()", "?",
-           s->tid, s->cpu, s->ns / 1000000000, s->ns / 1000 % 1000000,
+           s->common_pid, s->cpu, s->ns / 1000000000, s->ns / 1000 % 1000000,
            e->name);
     for (unsigned i = 0; i < e->n; i++) {
         uint64_t value;

@@ -271,24 +271,25 @@ static void on_fork(KtDecision *d)
     }
 }
 
-static bool decide_rule(KtDecision *d, KtFaultVerdict *out)
+static bool is_selected(KtDecision *d)
 {
-    KtFaultRefusal why;
-
-    if (d->fn->forks) {
-        on_fork(d);
-        return false;
-    }
     if (!passes_filters(d)) {
         return false;
     }
     d->times = __atomic_add_fetch(&d->r->calls, 1, __ATOMIC_RELAXED);
-    if (!condition_holds(d)) {
-        if (d->lost) {
-            refuse(d, KT_REFUSED_STACKS_FULL);
-        }
-        return false;
+    if (condition_holds(d)) {
+        return true;
     }
+    if (d->lost) {
+        refuse(d, KT_REFUSED_STACKS_FULL);
+    }
+    return false;
+}
+
+static bool decide_selected(KtDecision *d, KtFaultVerdict *out)
+{
+    KtFaultRefusal why;
+
     add(&d->r->selected);
     if (is_refused(d, &why)) {
         refuse(d, why);
@@ -297,10 +298,10 @@ static bool decide_rule(KtDecision *d, KtFaultVerdict *out)
     return finish(d, out);
 }
 
-static KtDecision begin(KtRule *r, const KtFaultFunction *fn,
-                        const KtFaultCall *c)
+static bool decide_rule(KtRule *r, const KtFaultFunction *fn,
+                        const KtFaultCall *c, KtFaultVerdict *out)
 {
-    return (KtDecision) {
+    KtDecision d = {
         .f = r->faults, .r = r, .fn = fn, .c = c,
         .v = {
             .ops = &c->ops->call, .opaque = c->opaque, .scope = &r->scope,
@@ -308,6 +309,12 @@ static KtDecision begin(KtRule *r, const KtFaultFunction *fn,
             .sp = c->sp, .cpu = c->cpu,
         },
     };
+
+    if (fn->forks) {
+        on_fork(&d);
+        return false;
+    }
+    return is_selected(&d) && decide_selected(&d, out);
 }
 
 bool kt_faults_decide(const KtCallPoint *point, const KtFaultCall *call,
@@ -317,13 +324,9 @@ bool kt_faults_decide(const KtCallPoint *point, const KtFaultCall *call,
         const KtPointRequest *request = point->request[i];
         KtRule *r = request->use == KT_POINT_FAULT ? request->opaque : NULL;
         const KtFaultFunction *fn = r ? find_function(r, point) : NULL;
-        KtDecision d;
 
-        if (fn) {
-            d = begin(r, fn, call);
-            if (decide_rule(&d, out)) {
-                return true;
-            }
+        if (fn && decide_rule(r, fn, call, out)) {
+            return true;
         }
     }
     return false;

@@ -31,29 +31,49 @@ static const uint8_t *unit_end(Dwarf_Die *die)
     return unit + sizeof(len) + sizeof(len64) + GUINT64_FROM_LE(len64);
 }
 
-typedef struct Bounds {
+/*
+ * struct Walk - over the attributes of an entry
+ * @end: of the unit
+ * @fits: each attribute so far begins before @end
+ * @read, @opaque: (nullable) the caller's function
+ */
+typedef struct Walk {
     const uint8_t *end;
     bool fits;
-} Bounds;
+    GsDwarfRead *read;
+    void *opaque;
+} Walk;
 
-/* The value of DW_FORM_implicit_const is in the abbreviation. */
-static int check_attr(Dwarf_Attribute *a, void *opaque)
+/* Libdw calls this before it looks for the end of the attribute. The value of
+ * DW_FORM_implicit_const is in the abbreviation. */
+static int check_and_read(Dwarf_Attribute *a, void *opaque)
 {
-    Bounds *b = opaque;
+    Walk *w = opaque;
 
-    b->fits = a->form == DW_FORM_implicit_const || a->valp <= b->end;
-    return b->fits ? DWARF_CB_OK : DWARF_CB_ABORT;
+    w->fits = a->form == DW_FORM_implicit_const || a->valp <= w->end;
+    if (!w->fits) {
+        return DWARF_CB_ABORT;
+    }
+    if (w->read) {
+        w->read(w->opaque, a);
+    }
+    return DWARF_CB_OK;
 }
 
-bool gs_dwarf_die_fits(Dwarf_Die *die)
+bool gs_dwarf_read_attrs(Dwarf_Die *die, GsDwarfRead *read, void *opaque)
 {
-    Bounds b = { .fits = true };
+    Walk w = { .fits = true, .read = read, .opaque = opaque };
 
     if (!die->addr) {           /* of a unit without entries */
         return false;
     }
-    b.end = unit_end(die);
-    return dwarf_getattrs(die, check_attr, &b, 0) >= 0 && b.fits;
+    w.end = unit_end(die);
+    return dwarf_getattrs(die, check_and_read, &w, 0) >= 0 && w.fits;
+}
+
+bool gs_dwarf_die_fits(Dwarf_Die *die)
+{
+    return gs_dwarf_read_attrs(die, NULL, NULL);
 }
 
 /* ---- first entries ------------------------------------------------------- */

@@ -19,6 +19,13 @@
 #include <glib.h>
 #include <stdbool.h>
 
+/** GsDwarfRead - read an attribute, which begins within its unit */
+typedef void GsDwarfRead(void *opaque, Dwarf_Attribute *a);
+
+/** gs_dwarf_read_attrs() - call @read for each attribute of @die. Returns:
+ *  false if one does not begin within its unit, or has no end; then what was
+ *  read before is not to be used. */
+bool gs_dwarf_read_attrs(Dwarf_Die *die, GsDwarfRead *read, void *opaque);
 /** gs_dwarf_die_fits() - does each attribute of @die begin within its unit? */
 bool gs_dwarf_die_fits(Dwarf_Die *die);
 /** gs_dwarf_units_fit() - check the first entry of each unit: libdw reads some

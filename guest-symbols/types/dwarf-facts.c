@@ -76,7 +76,7 @@ static void read_array(GsDwarfFacts *f, Dwarf_Attribute *a)
                                                   gs_dwarf_number(a);
 }
 
-static int read_attr(Dwarf_Attribute *a, void *opaque)
+static void read_attr(void *opaque, Dwarf_Attribute *a)
 {
     GsDwarfFacts *f = opaque;
 
@@ -109,17 +109,13 @@ static int read_attr(Dwarf_Attribute *a, void *opaque)
         read_bits(f, a);
         break;
     }
-    return DWARF_CB_OK;
 }
 
 GsDwarfFacts gs_dwarf_facts(Dwarf_Die *die)
 {
     GsDwarfFacts f = { 0 };
 
-    if (gs_dwarf_die_fits(die)) {
-        dwarf_getattrs(die, read_attr, &f, 0);
-    }
-    return f;
+    return gs_dwarf_read_attrs(die, read_attr, &f) ? f : (GsDwarfFacts) { 0 };
 }
 
 bool gs_dwarf_target(GsDwarfFacts *f, Dwarf_Die *die)

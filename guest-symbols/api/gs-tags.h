@@ -9,7 +9,9 @@
  *
  * The tracer knows addresses without tags only. Each value that is an address
  * goes through gs_untag() when it is read: from a register, from guest memory,
- * or from a word of the user. Both functions of a kernel search its symbols, so
+ * or from a word of the user. gs_tag_of() says which block's life a pointer is
+ * of: KASAN refuses a free whose pointer has another tag. Both functions of a
+ * kernel search its symbols, so
  * callers keep the result. Any thread.
  */
 #ifndef GS_API_TAGS_H
@@ -38,6 +40,18 @@ uint64_t gs_kernel_tag_bits(const GsKernel *k);
 static inline uint64_t gs_untag(uint64_t tag_bits, uint64_t va)
 {
     return (~va >> 52 & 0xf) ? va : va | tag_bits;
+}
+
+/**
+ * gs_tag_of() - return the tag of a pointer
+ * @tag_bits: of gs_kernel_tag_bits()
+ *
+ * Returns: the complement of the tag: 0 if the pointer has none, that is, all
+ * bits of its top byte are set.
+ */
+static inline uint8_t gs_tag_of(uint64_t tag_bits, uint64_t va)
+{
+    return (~va >> 52 & 0xf) ? 0 : (~va & tag_bits) >> 56;
 }
 
 #endif /* GS_API_TAGS_H */

@@ -125,6 +125,8 @@ typedef enum KtEventFlag {
  * @hook: the hooked function
  * @layer: ALLOC: KtLayer
  * @family: FREE: KtFamily
+ * @tag: ALLOC, FREE, RCU_QUEUE: tag of the pointer, as gs_tag_of() returns it;
+ *       0: it has none, or the tag is unknown
  */
 typedef struct KtEvent {
     uint64_t seq;
@@ -142,7 +144,8 @@ typedef struct KtEvent {
     uint8_t layer;
     uint8_t family;
     uint8_t flags;
-    uint8_t pad[5];
+    uint8_t tag;
+    uint8_t pad[4];
 } KtEvent;
 G_STATIC_ASSERT(sizeof(KtEvent) == 64);
 

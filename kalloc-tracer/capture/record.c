@@ -130,9 +130,26 @@ static KtCacheId cache_arg(KtHookCall *m, const KtHookRow *hook)
     return c ? c->id : (KtCacheId) { 0 };
 }
 
+/* Return an address in a form with its tag, and put the tag into the event. */
+static uint64_t untag(KtHookCall *m, uint64_t va)
+{
+    m->ev.tag = kt_vcpu_tag(m->v, va);
+    return kt_vcpu_untag(m->v, va);
+}
+
+/* Read an address from an array, as untag() returns it. */
+static bool read_untagged(KtHookCall *m, uint64_t at, uint64_t *va)
+{
+    if (!kt_guest_u64(m->boot->guest, at, va)) {
+        return false;
+    }
+    *va = untag(m, *va);
+    return true;
+}
+
 static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    uint64_t va = kt_vcpu_pointer(m->v, hook->ptr);
+    uint64_t va = untag(m, kt_vcpu_arg(m->v, hook->ptr));
 
     if (hook->flags & (KT_HOOK_DEFERRED | KT_HOOK_NOT_IN_IRQ)) {
         kt_record_vfree(m, hook, id, va);
@@ -147,8 +164,7 @@ static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
     for (uint64_t i = 0; i < n; i++) {
         uint64_t va;
 
-        if (i == BULK_MAX ||
-            !kt_guest_pointer(m->boot->guest, array + 8 * i, &va)) {
+        if (i == BULK_MAX || !read_untagged(m, array + 8 * i, &va)) {
             kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
@@ -205,12 +221,14 @@ static void enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
  */
 static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    uint64_t head = kt_vcpu_pointer(m->v, hook->array);
-    uint64_t ptr = kt_vcpu_pointer(m->v, hook->ptr);
+    uint64_t ptr = untag(m, kt_vcpu_arg(m->v, hook->ptr));
+    uint8_t tag = m->ev.tag;
+    uint64_t head = untag(m, kt_vcpu_arg(m->v, hook->array));
 
     if ((hook->flags & KT_HOOK_INSTEAD) && ptr >= 4096) {
         return;                 /* a callback */
     }
+    m->ev.tag = ptr < 4096 ? m->ev.tag : tag;
     kt_record_queue(m, id, ptr < 4096 ? head - ptr : ptr,
                     kt_record_unsure(hook));
 }
@@ -497,8 +515,7 @@ static void return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
     for (uint64_t i = 0; i < n; i++) {
         uint64_t va;
 
-        if (i == BULK_MAX ||
-            !kt_guest_pointer(m->boot->guest, call->ptr + 8 * i, &va)) {
+        if (i == BULK_MAX || !read_untagged(m, call->ptr + 8 * i, &va)) {
             kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
@@ -547,8 +564,7 @@ static void return_module_add(KtHookCall *m, const KtPendingCall *call)
 void kt_record_return(KtHookCall *m, const KtPendingCall *call)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
-    uint64_t result = kt_vcpu_untag(m->v,
-                                    kt_vcpu_reg(m->v, GS_REG_RESULT));
+    uint64_t result = untag(m, kt_vcpu_reg(m->v, GS_REG_RESULT));
 
     m->pages = hook->pages;
     if (m->pages) {

@@ -126,6 +126,12 @@ static inline uint64_t kt_vcpu_untag(const KtVcpu *v, uint64_t va)
     return gs_untag(v->tag_bits, va);
 }
 
+/** kt_vcpu_tag() - Return the tag of an address, see gs_tag_of(). */
+static inline uint8_t kt_vcpu_tag(const KtVcpu *v, uint64_t va)
+{
+    return gs_tag_of(v->tag_bits, va);
+}
+
 /** kt_vcpu_pointer() - As kt_vcpu_arg(), for an argument that is an address:
  *  without its tag. */
 static inline uint64_t kt_vcpu_pointer(const KtVcpu *v, int n)

@@ -64,7 +64,7 @@ static uint8_t *put_call(uint8_t *to, const KtEvent *ev)
     *to++ = ev->family;
     *to++ = ev->flags;
     to = gs_write_varint(to, ev->cache.v);
-    to = gs_write_varint(to, ev->gfp);
+    to = gs_write_varint(to, ev->gfp | (uint64_t)ev->tag << 32);
     to = gs_write_varint(to, ev->size);
     return gs_write_varint(to, ev->actual - ev->size);
 }
@@ -112,13 +112,17 @@ static uint64_t read_difference(GsBytes *col, uint64_t before, uint64_t max)
 
 static void read_call(GsBytes *col, KtEvent *ev)
 {
+    uint64_t gfp_tag;
+
     ev->kind = gs_bytes_u8(col);
     ev->hook.v = gs_bytes_u8(col);
     ev->layer = gs_bytes_u8(col);
     ev->family = gs_bytes_u8(col);
     ev->flags = gs_bytes_u8(col);
     ev->cache.v = gs_bytes_varint(col, UINT16_MAX);
-    ev->gfp = gs_bytes_varint(col, UINT32_MAX);
+    gfp_tag = gs_bytes_varint(col, (1ull << 40) - 1);
+    ev->gfp = gfp_tag & UINT32_MAX;
+    ev->tag = gfp_tag >> 32;
     ev->size = gs_bytes_varint(col, UINT64_MAX);
     ev->actual = ev->size + gs_bytes_varint(col, UINT64_MAX);
 }

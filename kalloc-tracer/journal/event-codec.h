@@ -27,7 +27,7 @@ typedef enum KtColumn {
     KT_COL_STACK,           /* id: difference */
     KT_COL_TASK,            /* id */
     KT_COL_CALL,            /* kind, hook, layer, family, flags: a byte each;
-                             * cache, gfp, size, actual - size */
+                             * cache, gfp and tag << 32, size, actual - size */
     KT_COL_VA,              /* signed difference from the last address with
                              * the same cache or, without cache, layer */
     KT_COL__COUNT

@@ -51,7 +51,7 @@ void kt_blocks_init(KtBlocks *b, KtBudget *budget)
     list_init(&b->by_rcu, &b->rcu, offsetof(KtRcu, link), budget);
     b->huge = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     b->gfp_ids = g_hash_table_new(gs_number_hash_direct, NULL);
-    b->gfps = g_new0(uint32_t, 1);
+    b->gfps = g_new0(uint64_t, 1);
     b->n_gfps = 1;
 }
 
@@ -127,17 +127,18 @@ uint32_t kt_blocks_oldest(KtBlocks *b)
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Get the index of a gfp value. Index 0 is gfp 0, and any value for which there
- * is no room. */
-static uint16_t gfp_id_slow(KtBlocks *b, uint32_t gfp)
+/* Get the index of a gfp value and a tag. Index 0 is gfp 0 without a tag, and
+ * any value for which there is no room. Few kernels keep tags, and there are
+ * some 60 values: so a table of pairs costs less than a byte in each block. */
+static uint16_t gfp_id_slow(KtBlocks *b, uint64_t gfp)
 {
-    gpointer key = GUINT_TO_POINTER(gfp);
+    gpointer key = GSIZE_TO_POINTER(gfp);
     uint32_t id = GPOINTER_TO_UINT(g_hash_table_lookup(b->gfp_ids, key));
 
     if (!id && gfp && b->n_gfps < MAX_GFPS) {
         id = b->n_gfps++;
         if ((id & (id - 1)) == 0) {
-            b->gfps = g_renew(uint32_t, b->gfps, id * 2);
+            b->gfps = g_renew(uint64_t, b->gfps, id * 2);
         }
         kt_budget_charge(b->budget, KT_MEM_BLOCKS, GFP_BYTES);
         b->gfps[id] = gfp;
@@ -148,8 +149,10 @@ static uint16_t gfp_id_slow(KtBlocks *b, uint32_t gfp)
     return id;
 }
 
-static uint16_t gfp_id(KtBlocks *b, uint32_t gfp)
+static uint16_t gfp_id(KtBlocks *b, const KtEvent *ev)
 {
+    uint64_t gfp = ev->gfp | (uint64_t)ev->tag << 32;
+
     return gfp == b->last_gfp ? b->last_gfp_id : gfp_id_slow(b, gfp);
 }
 
@@ -239,7 +242,7 @@ void kt_blocks_set(KtBlocks *b, uint32_t index, const KtEvent *ev)
         .hook = ev->hook.v,
         .task = ev->task.v,
         .layer = ev->layer,
-        .gfp = gfp_id(b, ev->gfp),
+        .gfp = gfp_id(b, ev),
         .cpu = ev->cpu,
     };
     young_add(b, index);

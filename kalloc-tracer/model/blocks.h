@@ -34,7 +34,7 @@ typedef struct KtLink {
  * @requested, @actual: requested and reserved bytes; if @huge, in a side table
  * @link: place in the list of @stack
  * @end: its KtEnd, 0: neither freed nor queued
- * @gfp: index in the table of gfp values
+ * @gfp: index in the table of gfp values, with tags of pointers
  * @freed: it is KT_BLOCK_FREED
  * @queued: kfree_rcu() queued it
  * @huge: a size has more than 32 bits
@@ -122,10 +122,10 @@ typedef struct KtBlocks {
     KtList by_free;         /* of end */
     KtList by_rcu;          /* of rcu */
     GHashTable *huge;       /* index -> sizes of 4 GiB and more */
-    GHashTable *gfp_ids;    /* gfp -> index */
-    uint32_t *gfps;
+    GHashTable *gfp_ids;    /* gfp | tag << 32 -> index */
+    uint64_t *gfps;
     uint32_t n_gfps;
-    uint32_t last_gfp;
+    uint64_t last_gfp;
     uint16_t last_gfp_id;
 } KtBlocks;
 
@@ -203,6 +203,12 @@ uint64_t kt_blocks_requested(const KtBlocks *b, uint32_t index);
 static inline uint32_t kt_blocks_gfp(const KtBlocks *b, uint32_t index)
 {
     return b->gfps[kt_rec(b, index)->gfp];
+}
+/** kt_blocks_tag() - return the tag of the pointer that the allocator returned,
+ *  as in KtEvent; 0: none, or unknown. */
+static inline uint8_t kt_blocks_tag(const KtBlocks *b, uint32_t index)
+{
+    return b->gfps[kt_rec(b, index)->gfp] >> 32;
 }
 /** kt_blocks_len() - return the bytes in the map; may be 0. */
 uint64_t kt_blocks_len(const KtBlocks *b, uint32_t index);

@@ -110,6 +110,18 @@ static bool in_doubt(const KtCase *c)
     return c->rec->old || (c->rec->freed && is_unsure(c));
 }
 
+/*
+ * Return true if the pointer is of an earlier block at this address. KASAN
+ * gives each life of a slab object another tag, and refuses to free the object
+ * by a pointer with an old one. A pointer without a tag fits each.
+ */
+static bool is_stale(const KtCase *c)
+{
+    return c->ev->tag && c->tag && c->ev->tag != c->tag && !c->rec->old &&
+           !is_unsure(c) &&
+           ((LAYER(KMALLOC) | LAYER(CACHE)) & 1u << c->rec->layer);
+}
+
 static unsigned family_of(const KtCase *c)
 {
     return c->ev->family < KT_FAMILY__COUNT ? c->ev->family : KT_FAMILY_ANY;
@@ -126,6 +138,9 @@ static KtVerdict rule_start(const KtCase *c, KtErrorKind *kind)
     }
     if (pairs[family][r->layer] != RIGHT) {
         return bad(kind, KT_ERR_WRONG_FAMILY);
+    }
+    if (is_stale(c)) {
+        return bad(kind, KT_ERR_DOUBLE_FREE);
     }
     if ((family == KT_FAMILY_CACHE || family == KT_FAMILY_ZONE) &&
         c->ev->cache.v && r->cache && c->ev->cache.v != r->cache) {
@@ -181,6 +196,8 @@ bool kt_rule_frees(const KtCase *c, KtVerdict v, KtErrorKind kind)
         return !(c->ev->flags & KT_EVF_STRICT);
     case KT_ERR_INTERIOR_FREE:
         return frees_from_inside(c);
+    case KT_ERR_DOUBLE_FREE:
+        return false;       /* of an earlier block: is_stale() */
     default:
         return true;
     }
@@ -228,6 +245,9 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)
     const KtRec *r = c->rec;
 
     if (!r || r->va != c->ev->va) {
+        return KT_OK_UNKNOWN;
+    }
+    if (!r->freed && is_stale(c)) {
         return KT_OK_UNKNOWN;
     }
     if (!r->freed && !r->queued) {

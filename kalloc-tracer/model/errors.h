@@ -36,6 +36,7 @@ typedef enum KtVerdict {
  *          recorded
  * @last: pages: the last address that is freed
  * @block_last: pages: the last address of the block
+ * @tag: tag of the pointer to @rec that the allocator returned; 0: unknown
  * @gfp: pages: flags of the block's allocation; 0: unknown
  * @again: pages: the call that freed the block may report it once more
  */
@@ -46,6 +47,7 @@ typedef struct KtCase {
     bool certain;
     bool unseen;
     bool again;
+    uint8_t tag;
     uint32_t gfp;
     uint64_t last;
     uint64_t block_last;

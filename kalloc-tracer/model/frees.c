@@ -95,6 +95,7 @@ static KtCase make_case(const KtModel *m, const KtEvent *ev, uint32_t index)
         .rec = index ? kt_rec(&m->blocks, index) : NULL,
         .requested = index && (ev->flags & KT_EVF_SIZED) ?
                      kt_blocks_requested(&m->blocks, index) : 0,
+        .tag = index && ev->tag ? kt_blocks_tag(&m->blocks, index) : 0,
         .certain = m->complete && !m->gap,
         .unseen = m->unseen,
     };

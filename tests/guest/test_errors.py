@@ -36,6 +36,8 @@ CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'wrong-cache', 'objects-left', 'overlap']
 # Cases that need pages=on, and a kernel with types.
 PAGE_CASES = ['wrong-family-pages', 'wrong-order', 'wrong-order-larger']
+# Cases that need a kernel with tags in its pointers.
+TAG_CASES = ['double-free-tag']
 # The error that an error pointer stands for.
 CODES = {'invalid-free-error': '-ENOENT',
          'invalid-free-error-vfree': '-EPROBE_DEFER'}
@@ -235,11 +237,11 @@ def clean(kernel, smp, size, without=None):
 def cases_of(kernel, args):
     """Return the cases of a kernel. pages=on hooks nothing without types, and
     KASAN keeps the module from making some."""
-    types = oracle.has_types(kernel)
+    types, tags = oracle.has_types(kernel), oracle.has_tags(kernel)
     kept = [case for option, cases in KASAN_KEEPS.items()
             if oracle.has_option(kernel, option) for case in cases]
     return [c for c in args.case if (types or c not in PAGE_CASES) and
-            c not in kept]
+            (tags or c not in TAG_CASES) and c not in kept]
 
 
 def has_symbol(kernel, name):
@@ -362,7 +364,8 @@ def counted(tap, what, function, args):
 
 def main():
     ap = programs.arguments(__doc__, short='6.12 only, one clean run')
-    ap.add_argument('--case', action='append', choices=CASES + PAGE_CASES)
+    ap.add_argument('--case', action='append',
+                    choices=CASES + PAGE_CASES + TAG_CASES)
     ap.add_argument('--no-cases', action='store_true',
                     help='clean runs only, which need no module')
     ap.add_argument('--runs', type=int, help='clean runs of each')
@@ -377,7 +380,8 @@ def main():
     tap = Tap()
     tap.ok({kind_of(c) for c in CASES + PAGE_CASES} == set(kinds()) - OTHERS,
            'there is a case for each kind of error', str(kinds()))
-    args.case = [] if args.no_cases else args.case or CASES + PAGE_CASES
+    args.case = [] if args.no_cases else args.case or \
+        CASES + PAGE_CASES + TAG_CASES
     args.lack = ()
     if not args.without:
         counted(tap, 'cases', test_cases, args)

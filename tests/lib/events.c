@@ -271,7 +271,7 @@ static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
         .cpu = number(a, "cpu", 10, 0),
         .stack = read_stack(w, a),
         .task = read_task(w, a),
-        .gfp = hex(a, "gfp"),
+        .gfp = hex(a, "gfp"), .tag = hex(a, "tag"),
         .cache = read_cache(w, a),
         .hook = read_hook(w, a),
         .layer = read_layer(a),

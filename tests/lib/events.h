@@ -6,7 +6,7 @@
  * One statement a line; '#' begins a comment:
  *
  *   alloc va= size= [actual=] [us=] [stack=a,b,c] [stop=] [cache=] [layer=]
- *         [cpu=] [pid=] [comm=] [gfp=] [hook=]
+ *         [cpu=] [pid=] [comm=] [gfp=] [hook=] [tag=: as in KtEvent]
  *   free va= [us=] [stack=] [family=] [cache=] [cpu=] [pid=] [comm=] [hook=]
  *        [size= sized=1] [flags=: bits of KtEventFlag]
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu

@@ -103,7 +103,7 @@ void push_samples(KtTracer *t)
                                      "a-name-of-more-than-one-cell-which-is-"
                                      "64-bytes-long-or-a-bit-more\n", 64, 128),
         .layer = KT_LAYER_CACHE,
-        .flags = KT_EVF_TAKE, .pad = { 1, 2, 3, 4, 5 },
+        .flags = KT_EVF_TAKE, .tag = 0xd1, .pad = { 1, 2, 3, 4 },
     };
 
     kt_tracer_push(t, 0, &ev);

@@ -4,21 +4,20 @@
  *
  *   insmod ka_errors.ko kind=double-free
  *
- * Each case has an "alloc" site and a "bad" site, functions of their own, so
- * that a test can tell from /proc/kallsyms which function the stacks of the
- * report must show. The truth is printed as
+ * Each case has an "alloc" site and a "bad" site, functions of their own, which
+ * the stacks of the report must show. The truth is printed as
  *
  *   ka_errors: KIND va=ADDRESS block=ADDRESS bad=FUNCTION alloc=FUNCTION
  *
  * A case leaves the kernel as sound as it can: objects come from caches that
  * nobody else uses and that are never used again, and where those of kmalloc()
- * are everybody's, SLUB's freelist is put back by hand. Where the kernel
- * notices the error itself (WARN), it goes on.
- * There is no way to unload it: its caches are not fit to be destroyed.
+ * are everybody's, SLUB's freelist is put back by hand. The module cannot be
+ * unloaded: its caches are not fit to be destroyed.
  */
 #include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/irqflags.h>
+#include <linux/kasan.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
@@ -53,10 +52,9 @@ static struct kmem_cache *own_cache(const char *name)
 }
 
 /*
- * A cache that frees straight to its slab's freelist. Since 7.0 caches keep
- * what is free in arrays of a CPU's, sheaves, and look at the freelist when
- * these are empty; one that kmemleak must not look into has none. Nor is such
- * a cache ever merged with another.
+ * A cache that frees straight to its slab's freelist, and is never merged with
+ * another. Since 7.0 free objects are first kept in arrays of the CPU, sheaves;
+ * a cache that kmemleak must not search has none.
  */
 static struct kmem_cache *list_cache(const char *name, size_t size)
 {
@@ -247,11 +245,9 @@ static bool keep_slab(struct kmem_cache *cache, const void *p, size_t size,
 
 /* ---- the cases --------------------------------------------------------- */
 
-/*
- * kfree(a) kfree(b) kfree(a): SLUB's own check (of the list's head) is
- * passed, and the list is a cycle a -> b -> a. Mended to a -> b -> rest. The
- * slab may now count one object too few, so two others stay in it.
- */
+/* kfree(a) kfree(b) kfree(a): SLUB's own check (of the list's head) is passed,
+ * and the list is a cycle a -> b -> a. Mended to a -> b -> rest. The slab may
+ * then count one object too few, so two others stay in it. */
 static int case_double_free(void)
 {
     const size_t size = 2048;
@@ -298,6 +294,28 @@ static int case_double_free_cache(void)
     return 0;
 }
 
+/* By an old pointer to an object that was allocated again. KASAN refuses it if
+ * the tag is another one; most lives have a new one. The next free is right. */
+static int case_double_free_tag(void)
+{
+    struct kmem_cache *cache = list_cache("ka_err_tag", 256);
+    void *a, *b = cache ? ka_err_alloc_cache(cache) : NULL;
+    int tries = 0;
+
+    do {
+        a = b;
+        if (!a || tries++ == 64) {
+            return -EOPNOTSUPP;
+        }
+        ka_err_free_cache(cache, a);
+        b = ka_err_alloc_cache(cache);
+    } while (a == b || kasan_reset_tag(a) != kasan_reset_tag(b));
+    ka_err_bad_cache_free(cache, a);
+    ka_err_free_cache(cache, b);
+    truth(a, a, "ka_err_bad_cache_free", "ka_err_alloc_cache");
+    return 0;
+}
+
 /* Queued twice; the reclaim that follows frees it twice, in our own cache. */
 static int case_double_free_rcu(void)
 {
@@ -315,11 +333,8 @@ static int case_double_free_rcu(void)
     return 0;
 }
 
-/*
- * In pages that no slab owns: the kernel frees them as if they were a large
- * block. At an odd address, so that it cannot be where a block began that
- * lay there before.
- */
+/* In pages that no slab owns: the kernel frees them as if they were a large
+ * block. At an odd address, where no block can have begun before. */
 static int case_invalid_free(void)
 {
     struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
@@ -550,6 +565,7 @@ static const struct {
     { "double-free", case_double_free },
     { "double-free-cache", case_double_free_cache },
     { "double-free-rcu", case_double_free_rcu },
+    { "double-free-tag", case_double_free_tag },
     { "invalid-free", case_invalid_free },
     { "invalid-free-slab", case_invalid_free_slab },
     { "invalid-free-error", case_invalid_free_error },

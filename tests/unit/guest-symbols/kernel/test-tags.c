@@ -73,11 +73,23 @@ static void addresses(void)
     }
 }
 
+/* The complement of the top byte, so that a pointer without a tag has 0. */
+static void tags(void)
+{
+    g_assert_cmphex(gs_tag_of(TOP_BYTE, 0x2eff80001234c000), ==, 0xd1);
+    g_assert_cmphex(gs_tag_of(TOP_BYTE, 0x00ff80001234c000), ==, 0xff);
+    g_assert_cmphex(gs_tag_of(TOP_BYTE, 0xffff80001234c000), ==, 0);
+    g_assert_cmphex(gs_tag_of(0, 0x2eff80001234c000), ==, 0);
+    g_assert_cmphex(gs_tag_of(TOP_BYTE, 0), ==, 0);
+    g_assert_cmphex(gs_tag_of(TOP_BYTE, 0x0000aaaaaaaa0000), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/tags/kernels", kernels },
         { "/tags/addresses", addresses },
+        { "/tags/tags", tags },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

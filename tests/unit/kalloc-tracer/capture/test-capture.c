@@ -65,6 +65,14 @@ static void pointers_with_tags(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
     run_kfree(w, (uint64_t)-2);
     g_assert_cmpuint(stats_of(w).errors, ==, 2);
+    /* a pointer of the last life, and the owner's */
+    run_kmalloc(w, BLOCK ^ 0x33ull << 56);
+    run_kfree(w, BLOCK ^ 0x47ull << 56);
+    g_assert_cmpuint(stats_of(w).errors, ==, 3);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    run_kfree(w, BLOCK ^ 0x33ull << 56);
+    g_assert_cmpuint(stats_of(w).errors, ==, 3);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
     test_qemu_reset();
     g_assert_cmphex(w->capture->vcpu[0].tag_bits, ==, 0);
 }

@@ -60,6 +60,7 @@ static const KtEvent greatest = {
     .stack = { UINT32_MAX }, .task = { UINT32_MAX }, .gfp = UINT32_MAX,
     .cache = { UINT16_MAX }, .kind = UINT8_MAX, .hook = { UINT8_MAX },
     .layer = UINT8_MAX, .family = UINT8_MAX, .flags = UINT8_MAX,
+    .tag = UINT8_MAX,
 };
 
 static void test_limits(void)

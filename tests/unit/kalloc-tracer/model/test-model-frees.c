@@ -109,6 +109,107 @@ static void what_is_freed_from_inside(void)
     }
 }
 
+/* ---- tags ---------------------------------------------------------------- */
+
+static void push_tagged(FedTracer *w, KtEventKind kind, uint8_t tag)
+{
+    push(w, (KtEvent) {
+        .kind = kind, .va = VA, .size = 64, .actual = 64, .gfp = 0xcc0,
+        .layer = kind == KT_EV_ALLOC ? KT_LAYER_KMALLOC : KT_LAYER_NONE,
+        .family = kind == KT_EV_FREE ? KT_FAMILY_KFREE : KT_FAMILY_ANY,
+        .tag = tag,
+    });
+}
+
+/* Two lives at one address, of which the first has tag @first. */
+static FedTracer two_lives(bool complete, uint8_t first, uint8_t second)
+{
+    FedTracer w = fed_tracer_new(complete);
+
+    push_tagged(&w, KT_EV_ALLOC, first);
+    push_tagged(&w, KT_EV_FREE, first);
+    push_tagged(&w, KT_EV_ALLOC, second);
+    return w;
+}
+
+/* The kernel refuses the pointer of the first life. The owner's is right. */
+static void pointer_of_an_earlier_life(void)
+{
+    FedTracer w = two_lives(true, 0xd1, 0x2e);
+    KtBlock b;
+
+    push_tagged(&w, KT_EV_FREE, 0xd1);
+    g_assert_cmpint(state_of(&w, VA), ==, KT_BLOCK_ALLOCATED);
+    push_tagged(&w, KT_EV_FREE, 0x2e);
+    g_assert_cmpint(state_of(&w, VA), ==, KT_BLOCK_FREED);
+    g_assert_true(find(&w, VA, &b));
+    g_assert_cmphex(b.gfp, ==, 0xcc0);
+    expect(&w, "double-free");
+}
+
+/* A pointer without a tag fits each life, and a life without a tag each
+ * pointer. */
+static void unknown_tags_decide_nothing(void)
+{
+    static const uint8_t rows[][2] = { { 0x2e, 0 }, { 0, 0xd1 }, { 0, 0 },
+                                       { 0x2e, 0x2e } };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        FedTracer w = two_lives(true, 0x11, rows[i][0]);
+
+        push_tagged(&w, KT_EV_FREE, rows[i][1]);
+        g_assert_cmpint(state_of(&w, VA), ==, KT_BLOCK_FREED);
+        expect(&w, "");
+    }
+}
+
+/* The block may have had another life in the gap. */
+static void tag_of_a_block_from_before_a_gap(void)
+{
+    FedTracer w = two_lives(true, 0xd1, 0x2e);
+
+    off_and_on(&w);
+    push_tagged(&w, KT_EV_FREE, 0x77);
+    g_assert_cmpint(state_of(&w, VA), ==, KT_BLOCK_FREED);
+    expect(&w, "");
+}
+
+/* kfree_rcu() of an old pointer is accepted; the free is refused later. */
+static void pointer_of_an_earlier_life_is_queued(void)
+{
+    FedTracer w = two_lives(true, 0xd1, 0x2e);
+
+    push_tagged(&w, KT_EV_RCU_QUEUE, 0xd1);
+    push_tagged(&w, KT_EV_FREE, 0xd1);
+    push_tagged(&w, KT_EV_RCU_QUEUE, 0x2e);
+    push_tagged(&w, KT_EV_FREE, 0x2e);
+    g_assert_cmpint(state_of(&w, VA), ==, KT_BLOCK_FREED);
+    expect(&w, "double-free");
+}
+
+/* Areas of vmalloc() and large blocks are freed by any pointer. */
+static void tags_of_pages_decide_nothing(void)
+{
+    static const struct {
+        KtLayer layer;
+        KtFamily family;
+    } rows[] = { { KT_LAYER_VMALLOC, KT_FAMILY_VFREE },
+                 { KT_LAYER_LARGE, KT_FAMILY_KFREE } };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        FedTracer w = fed_tracer_new(true);
+
+        push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 16384,
+                             .layer = rows[i].layer, .tag = 0x2e });
+        push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = VA,
+                             .family = rows[i].family, .tag = 0xd1 });
+        g_assert_cmpint(state_of(&w, VA), ==, KT_BLOCK_FREED);
+        expect(&w, "");
+    }
+}
+
+/* ---- what is no memory --------------------------------------------------- */
+
 /* An error pointer is no memory in any boot, also in one that began late. */
 static void no_memory_is_freed(void)
 {
@@ -388,6 +489,13 @@ int main(int argc, char **argv)
         { "/frees/a-refused-free-that-was-queued-is-told-once",
           a_refused_free_that_was_queued_is_told_once },
         { "/frees/what-is-freed-from-inside", what_is_freed_from_inside },
+        { "/frees/pointer-of-an-earlier-life", pointer_of_an_earlier_life },
+        { "/frees/unknown-tags-decide-nothing", unknown_tags_decide_nothing },
+        { "/frees/tag-of-a-block-from-before-a-gap",
+          tag_of_a_block_from_before_a_gap },
+        { "/frees/pointer-of-an-earlier-life-is-queued",
+          pointer_of_an_earlier_life_is_queued },
+        { "/frees/tags-of-pages-decide-nothing", tags_of_pages_decide_nothing },
         { "/frees/no-memory-is-freed", no_memory_is_freed },
         { "/frees/no-memory-is-queued", no_memory_is_queued },
         { "/frees/wrong-cache", wrong_cache },

@@ -64,6 +64,12 @@ static inline uint8_t kt_record_unsure(const KtHookRow *hook)
  *  only counted. @cache: the cache that the caller named, or 0 */
 GS_HOT void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                            uint64_t va, KtCacheId cache, uint8_t flags);
+/** kt_record_error_pointer() - Record the free of an error pointer that a
+ *  function got which reads its block; do nothing for other pointers. */
+void kt_record_error_pointer(KtHookCall *m, const KtHookRow *hook, KtHookId id);
+/** kt_record_frees_nothing() - Return true if the free of @va, which is no
+ *  memory, is an error that is not recorded yet. Counts a right one. */
+bool kt_record_frees_nothing(KtHookCall *m, const KtHookRow *hook, uint64_t va);
 /** kt_record_queue() - Record that @va was queued and will be freed. */
 void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags);
 /** kt_record_vfree() - Record that vfree() or vfree_atomic() is entered for

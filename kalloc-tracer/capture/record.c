@@ -65,31 +65,11 @@ KtHookId kt_record_free_site(KtHookCall *m)
                                m->pages);
 }
 
-/*
- * Return true if the function ignores @va, which is no memory. All but
- * kmem_cache_free() ignore NULL. vfree() warns of ZERO_SIZE_PTR, and nothing
- * ignores an error pointer. Arrays can have NULLs.
- */
-static bool may_free_nothing(const KtHookCall *m, const KtHookRow *hook,
-                             uint64_t va)
-{
-    if (m->c->profile) {
-        return true;
-    }
-    if (va >= KT_ERROR_POINTER) {
-        return false;
-    }
-    return hook->role != KT_ROLE_FREE ||
-           (hook->family == KT_FAMILY_VFREE ? !va :
-                                              hook->family != KT_FAMILY_CACHE);
-}
-
 GS_HOT
 void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                     uint64_t va, KtCacheId cache, uint8_t flags)
 {
-    if (!kt_is_memory(va) && may_free_nothing(m, hook, va)) {
-        kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
+    if (!kt_is_memory(va) && !kt_record_frees_nothing(m, hook, va)) {
         return;
     }
     m->wrapper = kt_record_free_site(m);
@@ -389,6 +369,13 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         break;
     case KT_ROLE_FREE_INSIDE:
         enter_free_inside(m, hook, id, 0);
+        break;
+    case KT_ROLE_FREE_OUTER:
+        kt_record_error_pointer(m, hook, id);
+        break;
+    case KT_ROLE_REALLOC:
+        kt_record_error_pointer(m, hook, id);
+        await_return(m, hook, id);
         break;
     case KT_ROLE_UNMAP:
         enter_unmap(m, hook, id);

@@ -17,6 +17,12 @@ typedef struct KtPageFree {
     KtHookId id;
 } KtPageFree;
 
+/** struct KtMisuse - the last error pointer that a function with
+ *  KT_ROLE_FREE_OUTER or KT_ROLE_REALLOC got, see record-no-memory.c */
+typedef struct KtMisuse {
+    uint64_t sp, ra, va;
+} KtMisuse;
+
 /** struct KtEntry - what identifies one call of a hooked function */
 typedef struct KtEntry {
     uint64_t id, sp, top, arg0, arg1;
@@ -62,6 +68,7 @@ typedef struct KtVcpu {
     uint64_t return_site[1024];
     uint64_t point_site[1024];
     KtPageFree page_free;
+    KtMisuse misused;
     KtEntry trap, point_trap;
     uint64_t hits[256];
     uint64_t count[KT_CNT__COUNT];

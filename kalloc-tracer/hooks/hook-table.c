@@ -140,6 +140,7 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
         [KT_ROLE_FREE_INSIDE] = "another kernel version's name",
         [KT_ROLE_UNMAP] = "frees of what vmap() owns would not be seen",
         [KT_ROLE_RCU_QUEUE] = "kfree_rcu() is only seen when it frees",
+        [KT_ROLE_FREE_OUTER] = "backtraces need not skip it",
         [KT_ROLE_WRAPPER] = "backtraces need not skip it",
         [KT_ROLE_MODULE_ADD] = "modules are not followed",
         [KT_ROLE_MODULE_DROP] = "what is unloaded or refused may look loaded",

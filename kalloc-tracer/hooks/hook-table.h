@@ -28,6 +28,9 @@ typedef enum KtRole {
     KT_ROLE_UNMAP,          /* vunmap(): frees what vmap() allocated, if it
                              * did */
     KT_ROLE_RCU_QUEUE,      /* kfree_rcu(): freed after a grace period */
+    KT_ROLE_FREE_OUTER,     /* as KT_ROLE_WRAPPER, but reads the block before
+                             * another hook frees it: hooked for error
+                             * pointers, which that hook never gets */
     KT_ROLE_WRAPPER,        /* not hooked: backtraces that begin in it
                              * begin at its caller instead */
     KT_ROLE_MODULE_ADD,     /* a module is loaded; used at the return */

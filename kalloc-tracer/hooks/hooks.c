@@ -185,13 +185,14 @@ static void add_wrapper_row(KtHooks *h, const GsKernel *k, uint8_t id,
 {
     KtRole role = h->table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
+    bool wrapper = is_wrapper_only(role) || role == KT_ROLE_FREE_OUTER;
 
-    if (is_wrapper_only(role) || role == KT_ROLE_REALLOC || h->split[id] ||
+    if (wrapper || role == KT_ROLE_REALLOC || h->split[id] ||
         (h->table[id - 1].flags & KT_HOOK_OUTER)) {
         add_wrapper(pages ? &h->page_wrappers : &h->wrappers, code, id);
         h->unsized[id] = code.start == code.end;
     }
-    if (is_wrapper_only(role)) {
+    if (wrapper) {
         add_wrapper_part(h, k, id);
     }
 }

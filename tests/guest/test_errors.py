@@ -31,7 +31,8 @@ from scripts.lib.prepared import ROOT, kernel_file
 
 CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'invalid-free', 'invalid-free-slab', 'invalid-free-error',
-         'invalid-free-error-vfree', 'interior-free', 'interior-free-large',
+         'invalid-free-error-vfree', 'invalid-free-error-sensitive',
+         'invalid-free-error-krealloc', 'interior-free', 'interior-free-large',
          'wrong-family', 'wrong-family-kept', 'wrong-family-oops',
          'wrong-cache', 'objects-left', 'overlap']
 # Cases that need pages=on, and a kernel with types.
@@ -40,7 +41,9 @@ PAGE_CASES = ['wrong-family-pages', 'wrong-order', 'wrong-order-larger']
 TAG_CASES = ['double-free-tag']
 # The error that an error pointer stands for.
 CODES = {'invalid-free-error': '-ENOENT',
-         'invalid-free-error-vfree': '-EPROBE_DEFER'}
+         'invalid-free-error-vfree': '-EPROBE_DEFER',
+         'invalid-free-error-sensitive': '-EPERM',
+         'invalid-free-error-krealloc': '-ENXIO'}
 # Sources that a kernel can lack, one by one and all together: words of the
 # plugin's option without=. The symbols are of functions that an allocator
 # calls inside, which a compiler can inline or clone.

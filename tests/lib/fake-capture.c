@@ -22,6 +22,8 @@ static void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
         { KS_TEXT + 0x820, 't', "delayed_vfree_work" },
         { KS_TEXT + 0x840, 't', "flush_work" },
         { KS_TEXT + 0x860, 'T', "return_to_handler" },
+        { KS_TEXT + 0x880, 'T', "kfree_sensitive" },
+        { KS_TEXT + 0x8a0, 'T', "krealloc" },
         { KS_TEXT + 0x1000, 'T', "_etext" },
         { KS_RODATA + STATE, 'D', "slab_state" },
         { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },

@@ -28,11 +28,14 @@
 #define IN_VFREE     0x2d
 #define IN_WORKER    0x33
 #define RETURN_TO_HANDLER (TEXT + 0x860)
+#define KFREE_SENSITIVE (TEXT + 0x880)
+#define KREALLOC     (TEXT + 0x8a0)
+#define IN_KREALLOC  0x3b
 #define STATE   0x20            /* position of slab_state in .rodata */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 21
+#define N_SYMBOLS 23
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture

@@ -90,7 +90,7 @@ class HookTable:
             self.roles[m.group(1)] = 'WRAPPER' if outer else m.group(2)
 
     def is_wrapper(self, name):
-        return self.roles.get(name) in ('WRAPPER', 'REALLOC')
+        return self.roles.get(name) in ('WRAPPER', 'FREE_OUTER', 'REALLOC')
 
     def is_page_wrapper(self, name):
         return self.roles.get(name) == 'PAGE_WRAPPER'

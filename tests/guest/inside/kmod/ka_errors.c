@@ -51,20 +51,16 @@ static struct kmem_cache *own_cache(const char *name)
                              SLAB_HWCACHE_ALIGN, obj_init);
 }
 
-/*
- * A cache that frees straight to its slab's freelist, and is never merged with
+/* A cache that frees straight to its slab's freelist, and is never merged with
  * another. Since 7.0 free objects are first kept in arrays of the CPU, sheaves;
- * a cache that kmemleak must not search has none.
- */
+ * a cache that kmemleak must not search has none. */
 static struct kmem_cache *list_cache(const char *name, size_t size)
 {
     return kmem_cache_create(name, size, 0, SLAB_NOLEAKTRACE, NULL);
 }
 
-/*
- * kmalloc() from caches of the same kind, in kernels that can make a set of
- * them (since 6.11). NULL: from those that all share.
- */
+/* kmalloc() from caches of the same kind, in kernels that can make a set of
+ * them (since 6.11). NULL: from those that all share. */
 #ifdef CONFIG_SLAB_BUCKETS
 static kmem_buckets *own_kmalloc;
 
@@ -154,6 +150,18 @@ static KA_SITE void ka_err_bad_vfree(void *p)
     ka_site_end();
 }
 
+static KA_SITE void ka_err_bad_sensitive(void *p)
+{
+    kfree_sensitive(p);
+    ka_site_end();
+}
+
+static KA_SITE void ka_err_bad_krealloc(void *p)
+{
+    p = krealloc(p, 64, GFP_KERNEL);
+    barrier_data(p);
+}
+
 static KA_SITE void ka_err_bad_rcu(struct ka_obj *p)
 {
     kfree_rcu(p, rcu);
@@ -183,13 +191,11 @@ static void truth(const void *va, const void *block, const char *bad,
 
 /* ---- SLUB's freelist, by hand ------------------------------------------ */
 
-/*
- * A free object of a cache without a constructor holds, in its middle, the
+/* A free object of a cache without a constructor holds, in its middle, the
  * encoded address of the next one: next ^ a key that depends on the place
  * only (mm/slub.c, freelist_ptr(), since 4.14; in the middle since 5.7;
  * without CONFIG_SLAB_FREELIST_HARDENED the key is 0). Two encodings at the
- * same place differ by what they encode; that is all that is needed here.
- */
+ * same place differ by what they encode; that is all that is needed here. */
 static unsigned long *link_of(void *p, size_t size)
 {
     return p + size / 2;
@@ -200,10 +206,8 @@ static bool same_slab(const void *a, const void *b)
     return virt_to_head_page(a) == virt_to_head_page(b);
 }
 
-/*
- * Two objects from the same slab, the current one of this CPU. Interrupts
- * are off, so the next frees and allocations of that size are ours.
- */
+/* Two objects from the same slab, the current one of this CPU. Interrupts
+ * are off, so the next frees and allocations of that size are ours. */
 static bool take_pair(size_t size, void **a, void **b)
 {
     int tries;
@@ -222,12 +226,10 @@ static bool take_pair(size_t size, void **a, void **b)
     return false;
 }
 
-/*
- * Keep @n more objects in the slab of @p, so that it does not become empty:
+/* Keep @n more objects in the slab of @p, so that it does not become empty:
  * SLUB_TINY gives an empty slab back at once, and then a second free is not
  * one of this allocator any more. A slab has room for four objects or more.
- * @cache: NULL for kmalloc()
- */
+ * @cache: NULL for kmalloc() */
 static bool keep_slab(struct kmem_cache *cache, const void *p, size_t size,
                       unsigned n)
 {
@@ -350,25 +352,26 @@ static int case_invalid_free(void)
     return 0;
 }
 
-/* What a function returned instead of memory: the kernel oopses. */
-static int case_invalid_free_error(void)
+/* What a function returned instead of memory: the kernel oopses, and so does
+ * not return, but vfree() warns and goes on. */
+static int bad_error(int code, void (*bad)(void *), const char *name)
 {
-    void *p = ERR_PTR(-ENOENT);
-
-    truth(p, NULL, "ka_err_bad_kfree", "-");
-    ka_err_bad_kfree(p);
+    truth(ERR_PTR(code), NULL, name, "-");
+    bad(ERR_PTR(code));
     return 0;
 }
 
-/* The same by vfree(): the kernel warns and goes on. */
-static int case_invalid_free_error_vfree(void)
-{
-    void *p = ERR_PTR(-EPROBE_DEFER);
+#define KA_ERROR_CASE(name, code, bad) \
+    static int name(void) \
+    { \
+        return bad_error(code, bad, #bad); \
+    }
 
-    truth(p, NULL, "ka_err_bad_vfree", "-");
-    ka_err_bad_vfree(p);
-    return 0;
-}
+KA_ERROR_CASE(case_invalid_free_error, -ENOENT, ka_err_bad_kfree)
+KA_ERROR_CASE(case_invalid_free_error_vfree, -EPROBE_DEFER, ka_err_bad_vfree)
+/* Functions that read the block first. */
+KA_ERROR_CASE(case_invalid_free_error_sensitive, -EPERM, ka_err_bad_sensitive)
+KA_ERROR_CASE(case_invalid_free_error_krealloc, -ENXIO, ka_err_bad_krealloc)
 
 #define KA_TRIES 64
 
@@ -388,11 +391,9 @@ static struct page *take_back(const void *p, unsigned int order)
     return NULL;
 }
 
-/*
- * An object whose slab was given back since it was freed: nothing of the slab
+/* An object whose slab was given back since it was freed: nothing of the slab
  * is left to tell that it was freed before. The pages are taken again, with a
- * reference to spare, so that what the kernel frees is ours.
- */
+ * reference to spare, so that what the kernel frees is ours. */
 static int case_invalid_free_slab(void)
 {
     struct kmem_cache *cache = kmem_cache_create("ka_err_gone", 2048, 0, 0,
@@ -500,11 +501,9 @@ static int case_wrong_cache(void)
     return 0;
 }
 
-/*
- * A freelist that leads to a live object. a and b are freed and taken again,
+/* A freelist that leads to a live object. a and b are freed and taken again,
  * which leaves both encodings in our hands; then only b is freed, and its
- * link is made to lead to a, whose link leads on to the rest.
- */
+ * link is made to lead to a, whose link leads on to the rest. */
 static void *take_live(struct kmem_cache *cache, void *a, void *b, size_t size)
 {
     unsigned long to_rest, to_a;
@@ -570,6 +569,8 @@ static const struct {
     { "invalid-free-slab", case_invalid_free_slab },
     { "invalid-free-error", case_invalid_free_error },
     { "invalid-free-error-vfree", case_invalid_free_error_vfree },
+    { "invalid-free-error-sensitive", case_invalid_free_error_sensitive },
+    { "invalid-free-error-krealloc", case_invalid_free_error_krealloc },
     { "interior-free", case_interior_free },
     { "interior-free-large", case_interior_free_large },
     { "wrong-family", case_wrong_family },

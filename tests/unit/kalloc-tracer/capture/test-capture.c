@@ -46,6 +46,32 @@ static void what_is_no_memory(void)
     g_assert_cmpuint(stats_of(w).errors, ==, 4);
 }
 
+/* A function that reads its block mostly dies at an error pointer. If it does
+ * not, the kfree() that it calls or jumps to is the same error. */
+static void error_pointers_of_functions_that_read(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+    const uint64_t bad = (uint64_t)-12;
+
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    call(w, 2, KFREE_SENSITIVE, BLOCK);
+    call(w, 2, KFREE_SENSITIVE, 0);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    call(w, 2, KFREE_SENSITIVE, bad);
+    g_assert_cmpuint(stats_of(w).errors, ==, 1);
+    call(w, 2, KFREE, bad);                     /* a jump */
+    g_assert_cmpuint(stats_of(w).errors, ==, 1);
+    call(w, 3, KFREE, bad);
+    g_assert_cmpuint(stats_of(w).errors, ==, 2);
+    call(w, 2, KREALLOC, bad);
+    g_assert_cmpuint(stats_of(w).errors, ==, 3);
+    call(w, IN_KREALLOC, KFREE, bad);
+    g_assert_cmpuint(stats_of(w).errors, ==, 3);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FREE_NULL), ==, 0);
+}
+
 /* A block has one address, whatever tag the pointer to it has: the tag changes
  * with each life, and the kernel itself may free without it. */
 static void pointers_with_tags(void)
@@ -286,6 +312,8 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/capture/calls-become-events", calls_become_events },
         { "/capture/what-is-no-memory", what_is_no_memory },
+        { "/capture/error-pointers-of-functions-that-read",
+          error_pointers_of_functions_that_read },
         { "/capture/pointers-with-tags", pointers_with_tags },
         { "/capture/bulk-allocation-that-fails", bulk_allocation_that_fails },
         { "/capture/calls-under-way-when-switched-on",

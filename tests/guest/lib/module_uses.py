@@ -75,7 +75,10 @@ ROWS = (
     ('ip_set', '', ''),
     ('ip_vs', 'cat /proc/net/ip_vs', ''),
     ('openvswitch', '', ''),
-    # Disks
+    # libcrc32c, which xfs needs, and ext4 ask for this algorithm by its name.
+    ('crc32c_generic', '', ''),
+    # Disks. ext4 is used with brd.
+    ('ext4', '', ''),
     ('brd', 'mke2fs /dev/ram0 && mount -t ext4 /dev/ram0 /tmp/ram0 && '
      'echo 1 > /tmp/ram0/file && umount /tmp/ram0', ''),
     ('loop', 'dd if=/dev/zero of=/tmp/disk bs=1M count=1 && '
@@ -136,7 +139,8 @@ ROWS = (
     ('nvmet', '', ''),
 )
 # Those of the short form: a few of each kind
-SHORT = ('dummy', '8021q', 'veth', 'bridge', 'brd', 'null_blk', 'xfs', 'nfsd')
+SHORT = ('dummy', '8021q', 'veth', 'bridge', 'crc32c_generic', 'ext4', 'brd',
+         'null_blk', 'xfs', 'nfsd')
 
 
 def rows(short, found):

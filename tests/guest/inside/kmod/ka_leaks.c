@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ka_leaks: very many objects that something refers to, each in one of the
- * ways that kernels do it, and twenty that nothing refers to any more. These
- * are printed:
+ * ways that kernels do it, and twenty (riscv64: 21) that nothing refers to any
+ * more. These are printed:
  *
  *   ka_leaks: KIND=ADDRESS
  *
@@ -20,6 +20,10 @@
 #include <linux/sched.h>
 #include <linux/vmalloc.h>
 #include <linux/xarray.h>
+
+#ifdef CONFIG_RISCV
+#include <asm/asm-extable.h>
+#endif
 
 #include "ka_kmod.h"
 
@@ -48,7 +52,7 @@ static DEFINE_PER_CPU(void *, the_pointer);
 static void **tagged;           /* pointers with bits set */
 static unsigned long n_tagged;
 static struct kmem_cache *the_cache;
-static struct task_struct *holder;
+static struct task_struct *holder, *sleeper;
 static DECLARE_COMPLETION(held);
 
 /* ---- ways to be held ---------------------------------------------------- */
@@ -254,6 +258,56 @@ static int lose_by_task(void *unused)
     return 0;
 }
 
+#ifdef CONFIG_RISCV
+/*
+ * Fault with the address in registers, and go on. At the entry of an exception
+ * of the kernel, riscv64 saves a0 to a2 in thread_info, and does not clear them
+ * there (new_vmalloc_check in arch/riscv/kernel/entry.S, since 6.12).
+ */
+static KA_SITE void fault_with(const void *p)
+{
+    asm volatile("mv a0, %0\n"
+                 "mv a1, %0\n"
+                 "mv a2, %0\n"
+                 "1: ld t0, -8(zero)\n"
+                 "2:\n"
+                 _ASM_EXTABLE(1b, 2b)
+                 : : "r" (p) : "a0", "a1", "a2", "t0", "memory");
+    ka_site_end();
+}
+
+/* Later frames have holes, in which old addresses would stay. */
+static KA_SITE void clear_stack(void)
+{
+    char below[1024];
+
+    memset(below, 0, sizeof(below));
+    barrier_data(below);
+    ka_site_end();
+}
+
+static KA_SITE void lose_in_registers(void)
+{
+    struct object *o = make(2000007);
+
+    lost("registers", o);
+    fault_with(o);
+    ka_site_end();
+}
+
+/* The thread sleeps then, so no other exception replaces what is saved. */
+static int lose_by_fault(void *unused)
+{
+    lose_in_registers();
+    clear_stack();
+    complete(&held);
+    while (!kthread_should_stop()) {
+        schedule_timeout_interruptible(HZ);
+    }
+    return 0;
+}
+#endif
+
 /* Not lost: it waits for the end of a grace period. */
 static void queue(void)
 {
@@ -308,6 +362,12 @@ static int __init ka_leaks_init(void)
         return err;
     }
     kthread_stop(loser);
+#ifdef CONFIG_RISCV
+    err = run_task(lose_by_fault, &sleeper);
+    if (err) {
+        return err;
+    }
+#endif
     lose_plain();
     lose_percpu();
     lose_cycle();
@@ -330,6 +390,9 @@ static void __exit ka_leaks_exit(void)
     int cpu;
 
     kthread_stop(holder);
+    if (sleeper) {
+        kthread_stop(sleeper);
+    }
     list_for_each_safe(used, after, &the_used) {
         kfree(used);
     }

@@ -19,18 +19,6 @@ from scripts.lib.prepared import kernel_arch
 
 EQUAL_AT_LEAST = 0.999
 
-# Architecture -> function at which the kernel's own walk ends too early. On
-# riscv64 it does not follow a switch of stacks (walk_stackframe(),
-# fp_is_valid()).
-OWN_WALK_ENDS = {'riscv64': 'call_on_irq_stack'}
-
-
-def as_far_as_it_goes(theirs, ours, symbols, arch):
-    """Return whether the frames of the kernel's walk are ours, up to the place
-    where its walk ends early."""
-    return theirs == ours[:len(theirs)] and theirs and \
-        symbols.name(theirs[-1]) == OWN_WALK_ENDS.get(arch)
-
 
 def compare(run, arch, types):
     """Return (compared, equal, {reason: n}, {reason: an example})."""
@@ -44,7 +32,7 @@ def compare(run, arch, types):
             continue
         compared += 1
         theirs = oracle.kernel_frames(event, run.symbols, hooks)
-        if theirs != our.frames and not as_far_as_it_goes(
+        if theirs != our.frames and not oracle.as_far_as_it_goes(
                 theirs, our.frames, run.symbols, arch):
             why = oracle.stack_difference(our.frames, theirs, run.symbols)
             reasons[why] += 1

@@ -44,6 +44,8 @@ fprobe)
     add_returns dynamic_events f '%return' && enable_quietly ka
     ;;
 bpf)
+    # Some kernels do not list trampolines by default (riscv64).
+    echo 1 >/proc/sys/net/core/bpf_jit_kallsyms
     rm -f /tmp/attached
     # shellcheck disable=SC2086
     /share/ka-fexit $allocators $callers >/tmp/attached &

@@ -49,6 +49,11 @@ TAG, KERNEL = 0xff << 56, 0xf << 52
 PAGES_UNTRACED = 1 | 2
 PUT_BACK = '__putback_isolated_page'
 
+# Architecture -> function at which the kernel's own walk ends too early. On
+# riscv64 it does not follow a switch of stacks (walk_stackframe(),
+# fp_is_valid()).
+OWN_WALK_ENDS = {'riscv64': 'call_on_irq_stack'}
+
 Run = namedtuple('Run', 'guest ours symbols stat switched')
 
 
@@ -463,6 +468,19 @@ def kernel_frames(event, symbols, hooks):
     while i < len(frames) and hooks.is_wrapper(symbols.name(frames[i])):
         i += 1
     return tuple(frames[i:])
+
+
+def own_walk_ends(frames, symbols, arch):
+    """Return whether the kernel's own walk ended too early, behind FRAMES."""
+    return bool(frames) and \
+        symbols.name(frames[-1]) == OWN_WALK_ENDS.get(arch)
+
+
+def as_far_as_it_goes(theirs, ours, symbols, arch):
+    """Return whether the frames of the kernel's walk are ours, up to the place
+    where its walk ends early."""
+    return theirs == ours[:len(theirs)] and \
+        own_walk_ends(theirs, symbols, arch)
 
 
 def stack_difference(ours, theirs, symbols):

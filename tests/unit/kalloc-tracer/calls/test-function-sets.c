@@ -88,6 +88,24 @@ static void test_resolve(void)
     g_assert_cmpuint(missing, ==, 1);       /* strndup_user */
 }
 
+/* _copy_from_user() of riscv64 calls __asm_copy_from_user(): a driver does
+ * not. */
+static void test_resolve_riscv64(void)
+{
+    static const char *const words[] = {
+        "__asm_copy_from_user", "_copy_from_user", "__asm_copy_to_user",
+        "_copy_to_user", NULL,
+    };
+    unsigned missing;
+    g_auto(GStrv) names =
+        kt_function_set_resolve(kt_function_set_find("uaccess"), has_word,
+                                (void *)words, &missing);
+
+    g_assert_cmpuint(g_strv_length(names), ==, 2);
+    g_assert_cmpstr(names[0], ==, "_copy_from_user");
+    g_assert_cmpstr(names[1], ==, "_copy_to_user");
+}
+
 /* Each name is a C identifier, and no row is in the table twice. */
 static void test_rows(void)
 {
@@ -182,6 +200,7 @@ int main(int argc, char **argv)
         { "/function-sets/groups", test_groups },
         { "/function-sets/find", test_find },
         { "/function-sets/resolve", test_resolve },
+        { "/function-sets/resolve-riscv64", test_resolve_riscv64 },
         { "/function-sets/rows", test_rows },
         { "/function-sets/real-kernels", test_real_kernels },
     };

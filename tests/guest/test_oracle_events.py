@@ -4,24 +4,17 @@
 
 Oracle: the guest's own trace (kmem tracepoints). Each of its events is ours,
 with the same address, sizes and call site, in the same order at each address;
-each of our other events has an explanation. In a kernel without types a size
-may be unknown, but not wrong; in one without an unwinder, callers of callers.
+each of our other events has an explanation. In a kernel without types
+the sizes were learned before; in one without an unwinder, callers of callers
+are unknown.
 On both kernels, on 1 and 4 vCPUs.
 
 usage: test_oracle_events.py [--short] [--kernel K]... [--smp N]... [--size N]
 """
-import re
 from collections import Counter
 
 from lib import ksyms, oracle, programs
 from lib.tap import Tap
-
-
-# Of the events of a kernel without types, whose layout the tracer learned.
-UNSIZED_AT_MOST = 0.001
-# Of a kernel whose symbols are its exports: the functions that make the first
-# caches are not exported, so their sizes are known some calls later.
-UNSIZED_WITH_EXPORTS = 0.005
 
 
 def show(tap, what, counts):
@@ -75,10 +68,8 @@ def check(tap, run, label, kernel):
                          for e in events[:20])
     tap.ok(match.pairs, f'{label}: there are events to compare')
     if 'types.learned' in run.stat:
-        exports = re.search(r'kernel\.symbols_from +exports', run.stat)
-        share = UNSIZED_WITH_EXPORTS if exports else UNSIZED_AT_MOST
-        tap.ok(match.unsized <= share * len(match.pairs),
-               f'{label}: sizes were learned', f'{match.unsized} were not')
+        tap.ok(not match.unsized, f'{label}: sizes were learned before the '
+               'trace begins', f'{match.unsized} are unknown')
     tap.ok(not match.missing,
            f'{label}: every event of the guest is ours, in order',
            f'{len(match.missing)} missing:\n{some(match.missing)}')

@@ -67,8 +67,7 @@ def exact(log, stacks):
 
 
 def look(tap, guest, smp, label, each):
-    """Compare the counts after the storm: EACH calls on each vCPU. On a busy
-    host the guest can have given up one of these while it booted."""
+    """Compare the counts after the storm: EACH calls on each vCPU."""
     calls, failed = said(guest)
     rule, = rows(guest, 'list -v')
     log = rows(guest, 'log -n 0')
@@ -86,7 +85,7 @@ def look(tap, guest, smp, label, each):
     with tap.test(f'{label}: guest and tracer are in order'):
         stat = in_order(guest)
         assert stat['faults.made'] == failed, stat['faults.made']
-        assert len(cpus) == calls // each > smp / 2, cpus
+        assert len(cpus) == calls // each == smp, cpus
     tap.figures('fault-storm', label=label, calls=calls, failed=failed)
 
 
@@ -98,11 +97,12 @@ def script_file(folder, text):
 
 
 def traced(tap, kernel, smp, label, calls):
-    """The storm, with the guest's own trace of its allocators."""
+    """The storm, with the guest's own trace of its allocators. While vCPUs
+    start there is little memory: with larger buffers some do not start."""
     with tempfile.TemporaryDirectory(prefix='ka-faults.') as tmp:
         script = script_file(tmp, SCRIPT)
         run = oracle.traced_run(
-            kernel, smp, calls, stacks=False, buffer='32M', mem='2G',
+            kernel, smp, calls, stacks=False, buffer='16M', mem='2G',
             words=f'{oracle.TRACE_WORDS} {WORDS}', load='fault-storm',
             modules=True, plugin_opts=f'script={script}',
             then=lambda guest, journal: look(tap, guest, smp, label,

@@ -18,6 +18,7 @@ from lib.rsp import Stub
 from lib.tap import Tap
 from scripts.lib.guest import Guest, GuestError
 from scripts.lib.prepared import paths
+from scripts.lib.qmp import Qmp, connect
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.join(HERE, 'forced', 'build.sh')
@@ -211,10 +212,10 @@ def stub_of(guest):
     return Stub(guest.path('gdb.sock'), 30)
 
 
-def wait_debug(guest):
+def wait_debug(ask):
     deadline = time.monotonic() + 30
-    while guest.qmp('query-status')['status'] != 'debug':
-        assert time.monotonic() < deadline, guest.qmp('query-status')
+    while ask('query-status')['status'] != 'debug':
+        assert time.monotonic() < deadline, ask('query-status')
         time.sleep(0.05)
 
 
@@ -225,7 +226,7 @@ def stop(bench):
         counting = {'count': 'on'} if options else {}
         with bench.guest(name, options=options, stop=1001, every=3,
                          **counting) as g:
-            wait_debug(g)
+            wait_debug(g.qmp)
             with stub_of(g) as stub:
                 # The stopped vCPU is not known: look at all.
                 where = [pc_of(bench, stub, n + 1)
@@ -261,6 +262,36 @@ def stop_under_gdb(bench):
             assert did['stopped'] == 1, did
 
 
+def without_gdbserver(guest, folder):
+    """Start the QEMU of a paused guest once more, without -gdb and not paused;
+    its sockets are in FOLDER."""
+    with open(f'/proc/{guest.proc.pid}/cmdline', encoding='ascii') as f:
+        args = f.read().split('\0')[:-1]
+    args.remove('-S')
+    at = args.index('-gdb')
+    del args[at:at + 2]
+    return subprocess.Popen([a.replace(guest.dir, folder) for a in args],
+                            stderr=subprocess.PIPE, text=True)
+
+
+def stop_without_gdb(bench):
+    """The QEMU of ka-run always has a gdbserver; that of others has none."""
+    with bench.guest(options=['--paused'], stop=1001, every=3) as g, \
+            tempfile.TemporaryDirectory(prefix='ka-forced.') as folder:
+        g.qmp('query-status')   # QEMU is there
+        proc = without_gdbserver(g, folder)
+        try:
+            with connect(os.path.join(folder, 'serial.sock'), 30):
+                qmp = Qmp(os.path.join(folder, 'qmp.sock'), 30)
+                wait_debug(qmp.cmd)
+                qmp.cmd('cont')
+                did = re.search('FORCE (.*)', proc.communicate(timeout=60)[1])
+        finally:
+            proc.kill()
+        did = numbers(did[1], 10)
+        assert did['stopped'] == 1 and did['calls'] == 2 * ROUNDS, did
+
+
 TESTS = (
     ('calls by name and by pointer return the value', forced),
     ('the same on two vCPUs at a time', two_vcpus),
@@ -271,6 +302,7 @@ TESTS = (
     ('gdb leaves a function that was called by pointer', gdb_set_pc),
     ('the VM stops at a call, before it runs, and goes on', stop),
     ('gdb sees that stop', stop_under_gdb),
+    ('the VM stops the same if QEMU has no gdbserver', stop_without_gdb),
 )
 
 

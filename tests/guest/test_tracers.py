@@ -98,10 +98,10 @@ class Calls:
         called = [name, *(symbols.name(f - 1) for f in frames)]
         yield from zip(called, map(symbols.offset, frames))
 
-    def fit(self, name, ours, theirs, replaced, symbols):
+    def fit(self, name, ours, theirs, replaced, symbols, cut):
         """Return whether OURS has the frames of THEIRS and known calls where
         THEIRS has an address of REPLACED. The first of these may be inside the
-        allocator."""
+        allocator. CUT: ours may have only the first of them."""
         calls = list(self._of(name, ours, symbols))
 
         def is_known(call):
@@ -111,7 +111,8 @@ class Calls:
             alike = all(our == their or their in replaced and is_known(call)
                         for our, their, call in zip(ours, theirs, calls))
             return alike and (
-                len(ours) == len(theirs) or len(ours) > len(theirs) and
+                len(ours) == len(theirs) or cut and len(ours) < len(theirs) or
+                len(ours) > len(theirs) and
                 oracle.own_walk_ends(theirs, symbols, 'riscv64'))
 
         while not are_ours(theirs):
@@ -151,9 +152,10 @@ class Comparison:
         return not self.replaced.isdisjoint(frames) or \
             TRAMPOLINE.match(symbols.name(frames[0]))
 
-    def _fits(self, name, ours, theirs, symbols):
-        return ours == theirs or self.calls and \
-            self.calls.fit(name, ours, theirs, self.replaced, symbols)
+    def _fits(self, name, ours, theirs, symbols, cut=False):
+        return ours == (theirs[:len(ours)] if cut else theirs) or \
+            self.calls and self.calls.fit(name, ours, theirs, self.replaced,
+                                          symbols, cut)
 
     def _add(self, our, theirs, symbols, name):
         self.compared += 1
@@ -170,8 +172,7 @@ class Comparison:
             self.equal += 1
             self.known += 1
         elif our.stop == 'replaced' and \
-                self._fits(name, our.frames, theirs[:len(our.frames)],
-                           symbols):
+                self._fits(name, our.frames, theirs, symbols, cut=True):
             self.cut += 1
         else:
             why = oracle.stack_difference(our.frames, theirs, symbols)

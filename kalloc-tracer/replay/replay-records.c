@@ -22,6 +22,12 @@ static void read_line(const KtReplayTarget *to, const KtLogLine *line,
     }
 }
 
+/* Return the text from @at on. If no line has text, the array has no bytes. */
+static const void *text_at(const KtLogBatch *b, size_t at)
+{
+    return b->text->len ? b->text->data + at : (const void *)"";
+}
+
 static bool read_log(const KtReplayTarget *to, GsBytes *in)
 {
     size_t at = 0;
@@ -36,7 +42,7 @@ static bool read_log(const KtReplayTarget *to, GsBytes *in)
     for (unsigned i = 0; ok && i < b.line->len && !*to->stopped; i++) {
         const KtLogLine *line = &g_array_index(b.line, KtLogLine, i);
 
-        read_line(to, line, b.text->data + at);
+        read_line(to, line, text_at(&b, at));
         at += line->len;
     }
     kt_log_batch_deinit(&b);

@@ -373,8 +373,9 @@ def call_pairs(args, guest, metric, add, remove):
     """Return CPU time in ns per call, with and without, and the samples."""
     found = []
     for i in range(args.pairs):
-        a = copy_seconds(guest, add)
-        b = copy_seconds(guest, remove)
+        commands = (add, remove) if i % 2 == 0 else (remove, add)
+        seconds = {c: copy_seconds(guest, c) for c in commands}
+        a, b = seconds[add], seconds[remove]
         found.append((a, b))
         print(f'# {metric} pair {i + 1}: {a:.2f} s / {b:.2f} s = '
               f'{(a - b) / CALLS * 1e9:.0f} ns a call', flush=True)

@@ -417,7 +417,8 @@ def after_load(tap, kernel, smp, label):
                 [as_kmsg(r) for r in saved]
             g.qmp('cont')
             say(g, 'elsewhere')
-            same_as_kmsg(by_seq(log_of(g)), kmsg_of(g))
+            theirs = kmsg_of(g)
+            same_as_kmsg(by_seq(log_of(g)), theirs)
             assert says(log_of(g), 'elsewhere')[0]['seen']
 
 

@@ -12,7 +12,7 @@
  *
  * Calls of kmalloc() alone decide nothing: in those caches size, inuse and
  * usersize have the value of object_size, too. So some of the witnesses must be
- * caches that were made, whose sizes are of all kinds.
+ * caches that were made: their sizes are of all kinds.
  */
 #include "kalloc-tracer/kernel/cache-witnesses.h"
 
@@ -122,7 +122,7 @@ static void check_learned(KtCacheWitnesses *w)
     w->learned = w->object_size.n && w->object_size.seen >= NAMES_LEAST;
 }
 
-/* Let a cache vote whose name and object size are known. */
+/* Let a cache vote. Its name and object size are known. */
 static void vote(KtCacheWitnesses *w, const Witness *now)
 {
     kt_votes_cast(&w->name, has_name, now, KT_CACHE_BYTES, 8);

@@ -323,8 +323,8 @@ static void pack_votes(const KtVotes *votes, GsOut *p)
     }
 }
 
-/* Store what is known of struct page. If it is not known which word is the
- * head, store the numbers of the possible layouts, too. */
+/* Store the learned offsets of struct page. If the offset of compound_head is
+ * not known yet, store those that are left, too. */
 static void pack_pages(const KtPageWitnesses *w, GsOut *p)
 {
     gs_out_varint(p, w->learned ? PAGES_LEARNED :

@@ -30,8 +30,8 @@ void kt_guest_cache_made(KtGuest *g, const KtCacheMade *made);
 /** kt_guest_object_made() - @object of @cache was allocated, and what
  *  kt_guest_cache() reads is not known. */
 void kt_guest_object_made(KtGuest *g, uint64_t cache, uint64_t object);
-/** kt_guest_kmalloc_made() - a kmalloc() of @size bytes, whose caller chose
- *  @cache, returns, and what kt_guest_cache() reads is not known. */
+/** kt_guest_kmalloc_made() - a kmalloc() of @size bytes returns, to which the
+ *  caller passed @cache. What kt_guest_cache() reads is not known yet. */
 void kt_guest_kmalloc_made(KtGuest *g, uint64_t cache, uint64_t size);
 /** kt_guest_task_named() - __set_task_comm(@task, @name) returns. */
 void kt_guest_task_named(KtGuest *g, uint64_t task, uint64_t name);

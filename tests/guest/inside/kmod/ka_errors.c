@@ -503,7 +503,7 @@ static int case_wrong_cache(void)
 
 /* A freelist that leads to a live object. a and b are freed and taken again,
  * which leaves both encodings in our hands; then only b is freed, and its
- * link is made to lead to a, whose link leads on to the rest. */
+ * link is made to lead to a. The link of a leads on to the rest. */
 static void *take_live(struct kmem_cache *cache, void *a, void *b, size_t size)
 {
     unsigned long to_rest, to_a;

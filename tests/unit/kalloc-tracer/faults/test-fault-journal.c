@@ -109,8 +109,8 @@ static void fill_log(FaultWorld *w)
 
 /* ---- journals ------------------------------------------------------------ */
 
-/* End the VM, whose log has ten faults. Return (owned) its journal, whose log
- * is the same. */
+/* End the VM. Its log has ten faults. Return (owned) its journal, after a check
+ * that it has the same log. */
 static KtReplay *end_and_compare(FaultWorld *w, const char *path)
 {
     g_autofree char *want = text_of(w->t), *got = NULL;

@@ -346,7 +346,7 @@ static void same_cache_is_one_witness(void)
     g_assert_cmpuint(w->object_size.at[0], ==, layouts[0].size);
 }
 
-/* A cache whose name is at another place. */
+/* The name of this cache is at another offset. */
 static void contradicting_kmalloc_ends_it(void)
 {
     g_autofree KtCacheWitnesses *w = begin();

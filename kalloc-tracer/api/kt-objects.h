@@ -12,6 +12,18 @@
 #include "kalloc-tracer/api/kt-vm.h"
 
 /**
+ * struct KtObjects - where kernel objects are read
+ * @tracer: (borrowed) never NULL
+ * @kernel: (borrowed, nullable) the running kernel
+ * @vm: (borrowed, nullable) the VM; without it no memory is read
+ */
+typedef struct KtObjects {
+    KtTracer *tracer;
+    const GsKernel *kernel;
+    const KtVm *vm;
+} KtObjects;
+
+/**
  * struct KtAddress - an address in question, and where to read about it
  * @tracer: (borrowed) never NULL
  * @kernel: (borrowed, nullable) the running kernel

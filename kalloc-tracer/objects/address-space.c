@@ -11,7 +11,7 @@
  * are read are untrusted, and only compared with facts that the tracer has
  * recorded itself: known caches, blocks that are tasks or areas.
  */
-#include "kalloc-tracer/api/kt-objects.h"
+#include "kalloc-tracer/objects/object-reader.h"
 
 #include <string.h>
 
@@ -21,26 +21,24 @@
 /* The largest page. */
 #define INFO_MAX 0x10000u
 
+static KtObjects objects_of(const KtAddress *a)
+{
+    return (KtObjects) { a->tracer, a->kernel, a->vm };
+}
+
 bool kt_address_read(const KtAddress *a, uint64_t va, void *buf, size_t len)
 {
-    for (unsigned i = 0; a->vm && i < a->vm->n_vcpus; i++) {
-        if (a->vm->read(a->vm->opaque, i, va, buf, len)) {
-            return true;
-        }
-    }
-    return false;
+    const KtObjects o = objects_of(a);
+
+    return kt_objects_read(&o, va, buf, len);
 }
 
 /* Read a word. An address has no tag. */
 static bool read_u64(const KtAddress *a, uint64_t va, uint64_t *out)
 {
-    bool ok = kt_address_read(a, va, out, sizeof(*out));
+    const KtObjects o = objects_of(a);
 
-    *out = ok ? GUINT64_FROM_LE(*out) : 0;
-    if (ok && a->kernel) {
-        *out = gs_untag(gs_kernel_tag_bits(a->kernel), *out);
-    }
-    return ok;
+    return kt_objects_pointer(&o, va, out);
 }
 
 static bool is_mapped(const KtAddress *a, uint64_t va)

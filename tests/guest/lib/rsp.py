@@ -99,6 +99,12 @@ class Stub:
         values['gs_base'], = struct.unpack_from('<Q', data, GS_BASE)
         return values
 
+    def set_register(self, name, value):
+        answer = self.command(f'P{NAMES.index(name):x}='
+                              f'{struct.pack("<Q", value).hex()}')
+        if answer != 'OK':
+            raise StubError(f'register {name}: {answer}')
+
     def read(self, va, size):
         """Return the bytes at VA, None if nothing is mapped there."""
         data = b''

@@ -33,6 +33,8 @@ typedef struct KtRegister {
  * @page_offset: address of page frame 0 in the direct map; 0: unknown
  * @vmemmap: address of the struct page of page frame 0, which need not exist;
  *           0: unknown
+ * @task_pid, @task_comm: offsets of pid and comm in struct task_struct that
+ *           were learned of a kernel without types; 0: unknown
  */
 typedef struct KtVm {
     unsigned n_vcpus;
@@ -42,6 +44,7 @@ typedef struct KtVm {
     bool (*reg)(void *opaque, unsigned vcpu, unsigned i, KtRegister *out);
     void *opaque;
     uint64_t page_offset, vmemmap;
+    uint32_t task_pid, task_comm;
 } KtVm;
 
 #endif /* KT_API_VM_H */

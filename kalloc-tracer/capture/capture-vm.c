@@ -66,5 +66,8 @@ KtVm kt_capture_vm(KtCapture *c)
     if (c->boot && kt_guest_has_direct_map(c->boot->guest)) {
         kt_guest_direct_map(c->boot->guest, &vm.vmemmap, &vm.page_offset);
     }
+    if (c->boot) {
+        kt_guest_task_members(c->boot->guest, &vm.task_pid, &vm.task_comm);
+    }
     return vm;
 }

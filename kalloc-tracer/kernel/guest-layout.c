@@ -169,6 +169,14 @@ void kt_guest_drop_types(KtGuest *g)
 
 /* ---- answers ---- */
 
+void kt_guest_task_members(const KtGuest *g, uint32_t *pid, uint32_t *comm)
+{
+    *pid = __atomic_load_n(&g->at.task_pid, __ATOMIC_ACQUIRE);
+    *comm = __atomic_load_n(&g->at.task_comm, __ATOMIC_ACQUIRE);
+    *pid = *pid == UNKNOWN ? 0 : *pid;
+    *comm = *comm == UNKNOWN ? 0 : *comm;
+}
+
 bool kt_guest_sheaf(const KtGuest *g, uint64_t head, uint64_t *objects,
                     uint32_t *n)
 {

@@ -109,6 +109,9 @@ GS_HOT void kt_guest_find_task(const KtGuest *g, uint64_t base, KtTaskAt *at);
 /** kt_guest_task() - read and intern the task. Returns: its id, 0 if
  *  unknown. */
 GS_HOT KtTaskId kt_guest_task(KtGuest *g, KtGuestCpu *cpu, const KtTaskAt *at);
+/** kt_guest_task_members() - return the offsets of pid and comm in struct
+ *  task_struct, 0 for what is not known (yet). Any thread. */
+void kt_guest_task_members(const KtGuest *g, uint32_t *pid, uint32_t *comm);
 /** kt_guest_in_interrupt() - evaluate the kernel's in_interrupt() for a vCPU.
  *  @base: value of GS_REG_BASE. Returns: KT_UNKNOWN if a word that decides
  *  cannot be read. */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tasks of the running kernel. Implemented in objects/.
+ *
+ * A task is a live block of the cache task_struct: the map lists them all, from
+ * boot, whatever the kernel's lists contain. The first task, init_task, is part
+ * of the kernel's image. The kernel's own list of tasks is walked as a check:
+ *
+ *     in the map, in the list      the usual case
+ *     in the map only              about to begin, or ended and not yet freed
+ *     in the list only             the map is incomplete, or the list is wrong
+ *
+ * All functions may be called on any thread, and take the tracer's lock
+ * themselves. The guest may run meanwhile: then facts are of different moments.
+ * All values are untrusted.
+ */
+#ifndef KT_API_TASKS_H
+#define KT_API_TASKS_H
+
+#include "kalloc-tracer/api/kt-objects.h"
+
+/** Facts about a task: the rows of task-facts.def. */
+typedef enum KtTaskFact {
+#define KT_TASK_FACT(id, ...) KT_TASK_##id,
+#include "kalloc-tracer/api/task-facts.def"
+    KT_TASK__COUNT
+} KtTaskFact;
+
+/** kt_task_fact_name() - (static) return the word for a fact: "pid", "mm". */
+const char *kt_task_fact_name(KtTaskFact fact);
+/** kt_task_fact_is_object() - is the fact the address of an object that belongs
+ *  to the task? */
+bool kt_task_fact_is_object(KtTaskFact fact);
+
+/**
+ * struct KtTask - a task, as it was read
+ * @va: of its task_struct
+ * @in_map: a live block of the cache task_struct begins at @va: @block
+ * @in_list: the kernel's list has it
+ * @in_image: the first task, which is part of the kernel's image
+ * @known: one bit for each fact that is known
+ * @comm: untrusted bytes; empty if it is not known
+ * @blocks, @bytes: live blocks that tasks of this pid allocated, and their
+ *                  reserved bytes
+ * @allocs: their allocations since the boot
+ */
+typedef struct KtTask {
+    uint64_t va;
+    bool in_map, in_list, in_image;
+    KtBlock block;
+    uint32_t known;
+    uint64_t fact[KT_TASK__COUNT];
+    char comm[17];
+    uint64_t blocks, bytes, allocs;
+} KtTask;
+
+/** kt_task_fact() - return a fact in @out; false if it is not known. */
+bool kt_task_fact(const KtTask *t, KtTaskFact fact, uint64_t *out);
+/** kt_task_state() - return the letter of /proc/PID/stat; '-' if it is not
+ *  known. */
+char kt_task_state(const KtTask *t);
+
+/**
+ * struct KtTasks - all tasks
+ * @task: KtTask, by address of the task_struct
+ * @types: (static) where offsets are from: "BTF", "file", "learned" or "none"
+ * @unknown: one bit for each fact whose place is not known
+ * @why_no_list: (static) why the kernel's list was not walked to its end; NULL:
+ *               it was
+ * @only_map, @only_list: tasks on one side only. The idle tasks of CPUs are on
+ *               no list, and are not counted. 0 if @why_no_list is set
+ * @cut: there are more tasks than the limit
+ */
+typedef struct KtTasks {
+    GArray *task;
+    const char *types;
+    uint32_t unknown;
+    const char *why_no_list;
+    uint64_t only_map, only_list;
+    bool cut;
+} KtTasks;
+
+/** kt_tasks_new() - list the tasks. Never fails: what is not known stays
+ *  unknown. Returns: (owned) the tasks. */
+KtTasks *kt_tasks_new(const KtObjects *o);
+void kt_tasks_free(KtTasks *t);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtTasks, kt_tasks_free)
+
+#endif /* KT_API_TASKS_H */

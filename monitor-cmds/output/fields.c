@@ -90,6 +90,11 @@ GETTER(value)
     return put(v, row->place->value);
 }
 
+GETTER(object)
+{
+    return put_name(v, row->object);
+}
+
 GETTER(offset)
 {
     return put(v, row->offset);
@@ -408,6 +413,8 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
         return row->place && row->place->reg;
     case MC_GROUP_WORD:
         return row->place && !row->place->reg;
+    case MC_GROUP_OBJECT:
+        return row->object;
     case MC_GROUP_HIT:
         return row->hit;
     case MC_GROUP_CORE:

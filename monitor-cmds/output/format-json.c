@@ -129,6 +129,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
         break;
     case MC_TYPE_WORD:
     case MC_TYPE_NAME:
+    case MC_TYPE_LABEL:
         put_string(o->line, v->s);
         break;
     case MC_TYPE__COUNT:

@@ -68,8 +68,9 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
         mc_put_word(o->line, v->s);
         break;
     case MC_TYPE_NAME:
+    case MC_TYPE_LABEL:
         mc_put_word(o->line, v->s);
-        while (o->line->len - from < 5) {
+        while (o->line->len - from < (f->type == MC_TYPE_NAME ? 5 : 8)) {
             g_string_append_c(o->line, ' ');
         }
         break;

@@ -63,6 +63,7 @@ typedef struct McRefRow {
  * @offset: offset of the address in that block
  * @same: number of other blocks for which this line stands, too
  * @place: (nullable) register or word that points into the block
+ * @object: (nullable) which object the block is of what was asked for
  * @leak, @ref, @kept: NULL except for ka leak and ka refs
  */
 typedef struct McRow {
@@ -73,6 +74,7 @@ typedef struct McRow {
     uint64_t offset;
     uint64_t same;
     const McPlace *place;
+    const char *object;
     const McLeakRow *leak;
     const McRefRow *ref;
     const McKeptRow *kept;

@@ -14,7 +14,7 @@
 
 static McOptionSetFn set_limit, set_since, set_until, set_task, set_cache,
                      set_layer, set_state, set_kind, set_cpu, set_by,
-                     set_sort, set_every;
+                     set_every;
 
 McOptionSetFn *const mc_option_setters[MC_OPT__COUNT] = {
 #define MC_OPTION(id, spelling, alt, arg, set, help) [MC_OPT_##id] = set,
@@ -41,6 +41,7 @@ void mc_args_deinit(McArgs *args)
     g_clear_pointer(&args->words, g_ptr_array_unref);
     g_clear_pointer(&args->name, g_free);
     g_clear_pointer(&args->form_word, g_free);
+    g_clear_pointer(&args->sort_word, g_free);
     g_clear_pointer(&args->module, g_free);
     g_clear_pointer(&args->condition, g_free);
     g_clear_pointer(&args->derefs, g_free);
@@ -90,11 +91,9 @@ static bool set_cache(McArgs *args, const char *value, GError **errp)
     return true;
 }
 
-/* Set the error "<quoted value>: the <what> are a, b, c", with the names
- * @name(i) for i in [@first, @end). */
-static bool fail_choice(const char *value, const char *what,
-                        const char *(*name)(unsigned i), unsigned first,
-                        unsigned end, GError **errp)
+bool mc_fail_choice(const char *value, const char *what,
+                    const char *(*name)(unsigned i), unsigned first,
+                    unsigned end, GError **errp)
 {
     g_autoptr(GString) list = g_string_new(NULL);
     g_autofree char *quoted = mc_quote(value);
@@ -121,7 +120,7 @@ static bool set_layer(McArgs *args, const char *value, GError **errp)
 {
     return (kt_layer_parse(value, &args->filter.layer) &&
             args->filter.layer != KT_LAYER_NONE) ||
-           fail_choice(value, "layers", layer_name, KT_LAYER_NONE + 1,
+           mc_fail_choice(value, "layers", layer_name, KT_LAYER_NONE + 1,
                        KT_LAYER__COUNT, errp);
 }
 
@@ -129,7 +128,7 @@ static bool set_kind(McArgs *args, const char *value, GError **errp)
 {
     args->filter.has_kind = true;
     return kt_error_parse(value, &args->filter.kind) ||
-           fail_choice(value, "kinds", kind_name, 0, KT_ERR__COUNT, errp);
+           mc_fail_choice(value, "kinds", kind_name, 0, KT_ERR__COUNT, errp);
 }
 
 static bool set_cpu(McArgs *args, const char *value, GError **errp)
@@ -149,24 +148,8 @@ static bool set_by(McArgs *args, const char *value, GError **errp)
         args->by++;
     }
     return args->by < MC_BY__COUNT ||
-           fail_choice(value, "kinds of rows", by_name, 0, MC_BY__COUNT,
+           mc_fail_choice(value, "kinds of rows", by_name, 0, MC_BY__COUNT,
                        errp);
-}
-
-static const char *sort_name(unsigned i)
-{
-    return mc_top_columns[i].key;
-}
-
-static bool set_sort(McArgs *args, const char *value, GError **errp)
-{
-    args->sort = 0;
-    while (args->sort < MC_TOP__COUNT &&
-           strcmp(value, sort_name(args->sort))) {
-        args->sort++;
-    }
-    return args->sort < MC_TOP__COUNT ||
-           fail_choice(value, "fields", sort_name, 0, MC_TOP__COUNT, errp);
 }
 
 static bool set_state(McArgs *args, const char *value, GError **errp)
@@ -551,7 +534,8 @@ bool mc_parse(McArgs *args, const char *line, GError **errp)
     } else if (args->given & ~(1ull << MC_OPT_HELP)) {
         args->command = &mc_commands[MC_CMD_BLOCKS];    /* lists all blocks */
     }
-    if (!check_options(args, errp) || !mc_check_form(args, errp)) {
+    if (!check_options(args, errp) || !mc_check_form(args, errp) ||
+        !mc_check_sort(args, errp)) {
         return false;
     }
     if (mc_given(args, MC_OPT_HELP)) {

@@ -24,6 +24,20 @@ typedef enum McForm {
     MC_FORM__COUNT
 } McForm;
 
+/** Fields by which ka task sorts: --sort. */
+typedef enum McTaskSort {
+    MC_TASK_BY_PID,
+    MC_TASK_BY_TGID,
+    MC_TASK_BY_PPID,
+    MC_TASK_BY_UID,
+    MC_TASK_BY_CPU,
+    MC_TASK_BY_LIVE,
+    MC_TASK_BY_BLOCKS,
+    MC_TASK_BY_ALLOCS,
+    MC_TASK_BY_BORN,
+    MC_TASK_BY__COUNT
+} McTaskSort;
+
 /**
  * struct McArgs - a parsed command line
  * @ctx: (borrowed) context of the command
@@ -38,7 +52,8 @@ typedef enum McForm {
  * @name: (owned, nullable) name of the mark or module
  * @topic: command to explain (ka help), NULL for all
  * @group: (borrowed from @words) first word of several commands to explain
- * @by, @sort: values of --by and --sort
+ * @by, @sort: values of --by and --sort; @task_sort: value of --sort for ka
+ *       task; @sort_word: (owned, nullable) as it was typed
  * @form: value of --format; @form_word: (owned, nullable) as it was typed
  * @kmemleak: --format kmemleak
  * @level: value of --level; 7, all levels, without it
@@ -67,6 +82,8 @@ typedef struct McArgs {
     const char *group;
     McBy by;
     McTopId sort;
+    McTaskSort task_sort;
+    char *sort_word;
     McForm form;
     char *form_word;
     bool kmemleak;
@@ -94,6 +111,14 @@ bool mc_form_applies(const McCommand *c, McForm form);
 /** mc_check_form() - set @args->form, once @args->command is known. Return
  *  false if the command does not have the form. */
 bool mc_check_form(McArgs *args, GError **errp);
+/** mc_check_sort() - set @args->sort or @args->task_sort, once @args->command
+ *  is known. Return false if the command does not have the field. */
+bool mc_check_sort(McArgs *args, GError **errp);
+/** mc_fail_choice() - set the error "<quoted value>: the <what> are a, b, c",
+ *  with the names @name(i) for i in [@first, @end). Return false. */
+bool mc_fail_choice(const char *value, const char *what,
+                    const char *(*name)(unsigned i), unsigned first,
+                    unsigned end, GError **errp);
 /** mc_level_name() - return (static) the name of a log level, 0 to 7. */
 const char *mc_level_name(unsigned level);
 
@@ -102,9 +127,9 @@ const char *mc_level_name(unsigned level);
 typedef bool McOptionSetFn(McArgs *args, const char *value, GError **errp);
 extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
 /* Those of values.c. */
-extern McOptionSetFn mc_set_format, mc_set_level, mc_set_module, mc_set_after,
-                     mc_set_condition, mc_set_derefs, mc_set_function,
-                     mc_set_longer;
+extern McOptionSetFn mc_set_format, mc_set_sort, mc_set_level, mc_set_module,
+                     mc_set_after, mc_set_condition, mc_set_derefs,
+                     mc_set_function, mc_set_longer;
 /* Those of fault-values.c. */
 extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
 

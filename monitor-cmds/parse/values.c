@@ -94,6 +94,53 @@ bool mc_check_form(McArgs *args, GError **errp)
     return true;
 }
 
+/* ---- order --------------------------------------------------------------- */
+
+static const char *const task_sorts[MC_TASK_BY__COUNT] = {
+    [MC_TASK_BY_PID] = "pid", [MC_TASK_BY_TGID] = "tgid",
+    [MC_TASK_BY_PPID] = "ppid", [MC_TASK_BY_UID] = "uid",
+    [MC_TASK_BY_CPU] = "cpu", [MC_TASK_BY_LIVE] = "live",
+    [MC_TASK_BY_BLOCKS] = "blocks", [MC_TASK_BY_ALLOCS] = "allocs",
+    [MC_TASK_BY_BORN] = "born",
+};
+
+static const char *task_sort_name(unsigned i)
+{
+    return task_sorts[i];
+}
+
+static const char *top_sort_name(unsigned i)
+{
+    return mc_top_columns[i].key;
+}
+
+bool mc_set_sort(McArgs *args, const char *value, GError **errp)
+{
+    g_free(args->sort_word);
+    args->sort_word = g_strdup(value);
+    return true;
+}
+
+bool mc_check_sort(McArgs *args, GError **errp)
+{
+    bool of_tasks = args->command == &mc_commands[MC_CMD_TASK];
+    const char *(*name)(unsigned i) = of_tasks ? task_sort_name :
+                                                 top_sort_name;
+    unsigned n = of_tasks ? MC_TASK_BY__COUNT : MC_TOP__COUNT, i = 0;
+
+    while (args->sort_word && i < n && strcmp(args->sort_word, name(i))) {
+        i++;
+    }
+    if (args->sort_word && i == n) {
+        mc_fail_choice(args->sort_word, "fields", name, 0, n, errp);
+        g_prefix_error(errp, "--sort ");
+        return false;
+    }
+    args->task_sort = of_tasks ? i : 0;
+    args->sort = of_tasks ? 0 : i;
+    return true;
+}
+
 /* ---- the log ------------------------------------------------------------- */
 
 static const char *const level_names[] = {

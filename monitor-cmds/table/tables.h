@@ -100,6 +100,7 @@ typedef enum McFieldType {
     MC_TYPE_TAIL,           /* the same, a space before each */
     MC_TYPE_WORD,           /* a name; blanks in it are escaped in text */
     MC_TYPE_NAME,           /* a name in a column, 5 wide */
+    MC_TYPE_LABEL,          /* the same, 8 wide */
     MC_TYPE_HEX,
     MC_TYPE_NUMBER,         /* decimal */
     MC_TYPE__COUNT
@@ -109,6 +110,7 @@ typedef enum McFieldGroup {
     MC_GROUP_PLACE,
     MC_GROUP_REG,
     MC_GROUP_WORD,
+    MC_GROUP_OBJECT,
     MC_GROUP_HIT,
     MC_GROUP_CORE,
     MC_GROUP_RCU,

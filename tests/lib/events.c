@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Scripts of events for tests; the language is in events.h. Single-threaded.
- * An error in a script aborts.
  */
 #include "tests/lib/call-statement.h"
 #include "tests/lib/enter-statement.h"
 #include "tests/lib/fake-vm.h"
 #include "tests/lib/log-statement.h"
+#include "tests/lib/types-statement.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,8 +25,7 @@ struct TestWorld {
     TestVm *vm;
     McContext ctx;
     GString *out;
-    unsigned chunks;
-    unsigned close_after;
+    unsigned chunks, close_after;
     uint64_t us;
 };
 
@@ -464,6 +463,7 @@ static const struct {
     { "reset", do_reset }, { "count", do_count }, { "many", do_many },
     { "hook", do_hook }, { "lost", do_lost }, { "word", do_word },
     { "text", do_text }, { "load", do_load }, { "rcu", do_rcu },
+    { "types", types_statement },
     { "gap", do_gap }, { "off", do_off }, { "reg", do_reg }, { "vm", do_vm },
 };
 

@@ -40,6 +40,10 @@
  *   why <text>                     the reason why there is no kernel
  *   vm n= [running=1] [page_offset=] [vmemmap=]
  *                                  a VM with n vCPUs
+ *   types structs=NAME:SIZE:MEMBER@OFFSET:BYTES,...;...
+ *                                  the types of the kernel; after its symbols.
+ *                                  structs=none: it has none
+ *   types task_pid= task_comm=     what was learned of a kernel without types
  *   reg cpu= name= value=          set a register of a vCPU
  *   word va= value=                write 8 bytes of the VM's memory; the
  *                                  other bytes of the page are 0

@@ -105,6 +105,15 @@ bool gs_kernel_btf_left_out(const GsKernel *k);
  */
 bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,
                       uint32_t *offset, uint32_t *size);
+/**
+ * gs_kernel_bit_field() - find where a bit field is in a struct of this build
+ * @bit: (out) its first bit, counted from the start of @type
+ * @bits: (out) its width, at least 1
+ * Returns: false as gs_kernel_member() does, or for a member that is no bit
+ * field.
+ */
+bool gs_kernel_bit_field(const GsKernel *k, const char *type,
+                         const char *member, uint32_t *bit, uint32_t *bits);
 bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size);
 /** gs_kernel_member_at() - (owned, nullable) return the path of the innermost
  *  member of @type that begins at or covers @at: "a.b", "a[3].c"; with +0xN

@@ -296,6 +296,12 @@ bool gs_kernel_member(const GsKernel *k, const char *type, const char *member,
     return k->btf && gs_btf_member(k->btf, type, member, offset, size);
 }
 
+bool gs_kernel_bit_field(const GsKernel *k, const char *type,
+                         const char *member, uint32_t *bit, uint32_t *bits)
+{
+    return k->btf && gs_btf_bit_field(k->btf, type, member, bit, bits);
+}
+
 bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size)
 {
     return k->btf && gs_btf_type_size(k->btf, type, size);

@@ -323,6 +323,21 @@ bool gs_btf_member(const GsBtf *b, const char *type, const char *member,
     return true;
 }
 
+bool gs_btf_bit_field(const GsBtf *b, const char *type, const char *member,
+                      uint32_t *bit, uint32_t *bits)
+{
+    GsBtfPlace place = { 0 };
+
+    if (!type_named(b, type, &place.type) ||
+        !gs_btf_find_path(b, member, &place) || !place.bits ||
+        place.bit / 8 + sizeof(uint64_t) > MEMBER_END_MAX) {
+        return false;
+    }
+    *bit = place.bit;
+    *bits = place.bits;
+    return true;
+}
+
 bool gs_btf_type_size(const GsBtf *b, const char *type, uint32_t *size)
 {
     uint32_t id;

@@ -51,10 +51,12 @@ bool gs_btf_is_empty(const GsBtf *btf);
 size_t gs_btf_bytes(const GsBtf *btf);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsBtf, gs_btf_free)
 
-/* See gs_kernel_member(), gs_kernel_type_size(), gs_kernel_member_at(),
- * gs_kernel_enum_value() in gs-symbols.h. */
+/* See gs_kernel_member(), gs_kernel_bit_field(), gs_kernel_type_size(),
+ * gs_kernel_member_at(), gs_kernel_enum_value() in gs-symbols.h. */
 bool gs_btf_member(const GsBtf *btf, const char *type, const char *member,
                    uint32_t *offset, uint32_t *size);
+bool gs_btf_bit_field(const GsBtf *btf, const char *type, const char *member,
+                      uint32_t *bit, uint32_t *bits);
 bool gs_btf_type_size(const GsBtf *btf, const char *type, uint32_t *size);
 char *gs_btf_member_at(const GsBtf *btf, const char *type, uint32_t offset);
 bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);

@@ -112,6 +112,22 @@ static void test_missing(void)
     }
 }
 
+static void test_bit_fields(void)
+{
+    g_autoptr(GsBtf) b = make();
+    uint32_t bit = 0, bits = 0;
+
+    g_assert_true(gs_btf_bit_field(b, "outer", "bit", &bit, &bits));
+    g_assert_cmpuint(bit, ==, 320);
+    g_assert_cmpuint(bits, ==, 1);
+    g_assert_true(gs_btf_bit_field(b, "outer", "bits", &bit, &bits));
+    g_assert_cmpuint(bit, ==, 321);
+    g_assert_cmpuint(bits, ==, 7);
+    g_assert_false(gs_btf_bit_field(b, "outer", "x", &bit, &bits));
+    g_assert_false(gs_btf_bit_field(b, "outer", "none", &bit, &bits));
+    g_assert_false(gs_btf_bit_field(b, "none", "bit", &bit, &bits));
+}
+
 /* struct far { struct { struct { ... int a; }; }; }, each @bits into the one
  * around it. */
 static GsBtf *make_far(unsigned depth, uint32_t bits)
@@ -396,6 +412,7 @@ int main(int argc, char **argv)
     static const TestCase cases[] = {
         { "/btf/members", test_members },
         { "/btf/missing-members", test_missing },
+        { "/btf/bit-fields", test_bit_fields },
         { "/btf/members-too-far-away", test_members_too_far_away },
         { "/btf/sizes", test_sizes },
         { "/btf/enums", test_enums },

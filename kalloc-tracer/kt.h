@@ -22,6 +22,7 @@
 #include "kalloc-tracer/api/kt-query.h"
 #include "kalloc-tracer/api/kt-refs.h"
 #include "kalloc-tracer/api/kt-replay.h"
+#include "kalloc-tracer/api/kt-slabs.h"
 #include "kalloc-tracer/api/kt-tasks.h"
 #include "kalloc-tracer/api/kt-tracer.h"
 #include "kalloc-tracer/api/kt-types.h"

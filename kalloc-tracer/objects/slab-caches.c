@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Find the caches of the running kernel.
+ *
+ * A struct kmem_cache is an object of the cache "kmem_cache", which is so
+ * itself. So each cache proves that it is one:
+ *
+ *     cache --> its slab --> kmem_cache --> its slab --> kmem_cache
+ *
+ * Candidates are the caches that events named, and the kernel's list of caches,
+ * which needs no head: any cache leads to all others.
+ */
+#include "kalloc-tracer/objects/slab-internal.h"
+
+#define CACHES_MAX 16384u
+
+/** struct Finding - @all: the address of "kmem_cache"; @found: a set of
+ *  addresses (owned keys) */
+typedef struct Finding {
+    KtSlabs *s;
+    uint64_t all;
+    GHashTable *found;
+} Finding;
+
+/* Return the cache of the object at @va, 0 if it is none. */
+static uint64_t cache_of(const KtSlabs *s, uint64_t va)
+{
+    KtSlab slab;
+
+    return va && kt_slabs_slab_of(s, va, &slab) && slab.is_slab ? slab.cache :
+                                                                  0;
+}
+
+static bool add_cache(Finding *f, uint64_t va)
+{
+    uint64_t all = cache_of(f->s, va);
+
+    if (!f->all && all && cache_of(f->s, all) == all) {
+        f->all = all;
+    }
+    if (!all || all != f->all ||
+        g_hash_table_size(f->found) >= CACHES_MAX) {
+        return false;
+    }
+    g_hash_table_add(f->found, g_memdup2(&va, sizeof(va)));
+    return true;
+}
+
+static void add_named(Finding *f)
+{
+    KtTracer *t = f->s->o.tracer;
+    KtCacheInfo info;
+
+    for (unsigned i = 1; i <= UINT16_MAX &&
+         kt_tracer_cache(t, (KtCacheId) { i }, &info); i++) {
+        if (!info.destroyed) {
+            add_cache(f, info.va);
+        }
+    }
+}
+
+/* Walk the list from "kmem_cache" on. The head of the list is no cache. */
+static void add_listed(Finding *f)
+{
+    const KtSlabs *s = f->s;
+    uint32_t at = s->at.at[KT_SM_CACHE_LIST];
+    uint64_t link = f->all + at;
+
+    for (unsigned n = 0; n < CACHES_MAX; n++) {
+        if (!kt_slabs_pointer(s, link, &link) || link == f->all + at) {
+            return;
+        }
+        add_cache(f, link - at);
+    }
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+GArray *kt_slabs_caches(KtSlabs *s)
+{
+    g_autoptr(GHashTable) found = g_hash_table_new_full(
+        gs_number_hash, g_int64_equal, g_free, NULL);
+    GArray *caches = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    Finding f = { .s = s, .found = found };
+    GHashTableIter i;
+    gpointer va;
+
+    add_named(&f);
+    if (f.all) {
+        add_cache(&f, f.all);
+    }
+    if (f.all && kt_slab_has(&s->at, KT_SM_CACHE_LIST)) {
+        add_listed(&f);
+    }
+    g_hash_table_iter_init(&i, found);
+    while (g_hash_table_iter_next(&i, &va, NULL)) {
+        g_array_append_val(caches, *(uint64_t *)va);
+    }
+    g_array_sort(caches, by_address);
+    return caches;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Layout of the slab allocator's structs: see slab-layout.h. Pure functions of
+ * the kernel's types. */
+#include "kalloc-tracer/objects/slab-layout.h"
+
+#include <string.h>
+
+#define STRUCT_PAGE_MIN 32u
+
+static const struct {
+    const char *names;
+    bool needed;
+} members[KT_SM__COUNT] = {
+#define KT_SLAB_MEMBER(id, names, needed) [KT_SM_##id] = { names, needed },
+#include "kalloc-tracer/objects/slab-members.def"
+};
+
+/* Find the first of the members "struct.member|struct.member". */
+static bool find_member(KtSlabLayout *at, const GsKernel *k, KtSlabMember m)
+{
+    g_auto(GStrv) name = g_strsplit(members[m].names, "|", 0);
+
+    for (unsigned i = 0; name[i]; i++) {
+        char *dot = strchr(name[i], '.');
+
+        *dot = 0;
+        if (gs_kernel_member(k, name[i], dot + 1, &at->at[m], &at->size[m])) {
+            /* a flexible array has no size of its own */
+            at->size[m] = MAX(at->size[m], 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_members(KtSlabLayout *at, const GsKernel *k, GError **errp)
+{
+    for (unsigned m = 0; m < KT_SM__COUNT; m++) {
+        if (!find_member(at, k, m) && members[m].needed) {
+            g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                        "the types of this kernel have no %s; its slabs are "
+                        "not shown", members[m].names);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- bit fields ---------------------------------------------------------- */
+
+/* A kernel without the bit field has it in the word `counters`, at @bit. */
+static bool find_bits(const KtSlabLayout *at, const GsKernel *k,
+                      const char *name, KtSlabBits in_word, KtSlabBits *out)
+{
+    static const char *const types[] = { "slab", "page" };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(types); i++) {
+        if (gs_kernel_bit_field(k, types[i], name, &out->bit, &out->bits) &&
+            out->bits <= 32) {
+            return true;
+        }
+    }
+    if (!kt_slab_has(at, KT_SM_SLAB_COUNTERS)) {
+        return false;
+    }
+    in_word.bit += at->at[KT_SM_SLAB_COUNTERS] * 8;
+    *out = in_word;
+    return true;
+}
+
+static bool find_counters(KtSlabLayout *at, const GsKernel *k, GError **errp)
+{
+    if (find_bits(at, k, "inuse", (KtSlabBits) { 0, 16 }, &at->inuse) &&
+        find_bits(at, k, "objects", (KtSlabBits) { 16, 15 }, &at->objects) &&
+        find_bits(at, k, "frozen", (KtSlabBits) { 31, 1 }, &at->frozen)) {
+        return true;
+    }
+    g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                "the types of this kernel do not say where a slab counts its "
+                "objects");
+    return false;
+}
+
+/* ---- pages --------------------------------------------------------------- */
+
+/* PGTY_slab (from 6.12) is a value of the top byte of page_type; PG_slab (to
+ * 6.9) a bit of the flags. In between PG_slab is no number of a bit. */
+static void find_mark(KtSlabLayout *at, const GsKernel *k)
+{
+    int64_t v;
+
+    if (kt_slab_has(at, KT_SM_PAGE_TYPE) &&
+        gs_kernel_enum_value(k, "PGTY_slab", &v) && v > 0 && v < 256) {
+        at->mark = KT_MARK_TYPE;
+        at->mark_value = v;
+    } else if (kt_slab_has(at, KT_SM_PAGE_FLAGS) &&
+               gs_kernel_enum_value(k, "PG_slab", &v) && v >= 0 && v < 64) {
+        at->mark = KT_MARK_FLAG;
+        at->mark_value = v;
+    }
+}
+
+static bool is_in(uint32_t at, uint32_t size, uint32_t bytes)
+{
+    return at <= bytes && size <= bytes - at;
+}
+
+/* All members of a slab are read from a copy of its struct page. */
+static bool fits_page(const KtSlabLayout *at)
+{
+    const KtSlabBits bits[] = { at->inuse, at->objects, at->frozen };
+
+    for (unsigned m = KT_SM_SLAB_CACHE; m <= KT_SM_PAGE_FLAGS; m++) {
+        if (kt_slab_has(at, m) &&
+            !is_in(at->at[m], at->size[m], at->struct_page)) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(bits); i++) {
+        if (!is_in(bits[i].bit / 8, 8, at->struct_page)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool find_page(KtSlabLayout *at, const GsKernel *k, GError **errp)
+{
+    find_mark(at, k);
+    at->page_shift = gs_kernel_page_shift(k);
+    if (gs_kernel_type_size(k, "page", &at->struct_page) &&
+        at->struct_page >= STRUCT_PAGE_MIN && at->struct_page % 8 == 0 &&
+        at->struct_page <= KT_STRUCT_PAGE_MAX && fits_page(at)) {
+        return true;
+    }
+    g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                "the types of this kernel do not say how its struct page is "
+                "laid out");
+    return false;
+}
+
+/* ---- caches -------------------------------------------------------------- */
+
+static bool find_cache(KtSlabLayout *at, const GsKernel *k, GError **errp)
+{
+    at->node_step = 8;
+    gs_kernel_type_size(k, "kmem_cache_per_node_ptrs", &at->node_step);
+    at->n_nodes = at->size[KT_SM_CACHE_NODES] / MAX(at->node_step, 8);
+    for (unsigned m = KT_SM_CACHE_NAME; m < KT_SM_CACHE_NODES; m++) {
+        if (kt_slab_has(at, m)) {
+            at->cache_bytes = MAX(at->cache_bytes, at->at[m] + at->size[m]);
+        }
+    }
+    if (at->cache_bytes <= KT_CACHE_BYTES_MAX && at->n_nodes) {
+        return true;
+    }
+    g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                "the types of this kernel do not say how its struct "
+                "kmem_cache is laid out");
+    return false;
+}
+
+/* Is it an allocator whose lists are known? */
+static bool is_slub(const GsKernel *k, GError **errp)
+{
+    const char *why = NULL;
+    uint32_t at;
+
+    if (!gs_kernel_has_btf(k)) {
+        why = "this kernel has no types (CONFIG_DEBUG_INFO_BTF): its slabs "
+              "are not shown; see types=FILE";
+    } else if (!gs_kernel_member(k, "kmem_cache", "offset", &at, NULL)) {
+        why = "SLAB or SLOB, not SLUB: its lists are not shown";
+    } else if (gs_kernel_member(k, "slab", "compound_slab_head", &at, NULL)) {
+        why = "slabs are in virtual memory (SLAB_VIRTUAL), and have no struct "
+              "page: their lists are not shown";
+    }
+    if (why) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED, "%s", why);
+    }
+    return !why;
+}
+
+bool kt_slab_layout_init(KtSlabLayout *at, const GsKernel *k, GError **errp)
+{
+    *at = (KtSlabLayout) { .mark = KT_MARK_NONE };
+    return is_slub(k, errp) && find_members(at, k, errp) &&
+           find_counters(at, k, errp) && find_page(at, k, errp) &&
+           find_cache(at, k, errp);
+}
+
+uint64_t kt_slab_pick(const KtSlabLayout *at, const uint8_t *copy,
+                      KtSlabMember m)
+{
+    uint64_t v = 0;
+
+    memcpy(&v, copy + at->at[m], MIN(at->size[m], sizeof(v)));
+    return GUINT64_FROM_LE(v);
+}
+
+uint32_t kt_slab_pick_bits(const uint8_t *copy, KtSlabBits b)
+{
+    uint64_t v;
+
+    memcpy(&v, copy + b.bit / 8, sizeof(v));
+    return GUINT64_FROM_LE(v) >> b.bit % 8 & ((1ull << b.bits) - 1);
+}

@@ -7,6 +7,7 @@ void gs_type_walk_init(GsTypeWalk *w, const GsBtfRecords *rec, uint32_t id,
 {
     w->rec = rec;
     w->steps = steps;
+    w->end = 0;
     w->depth = 0;
     w->first = id;
     w->begun = false;
@@ -26,16 +27,38 @@ static void set_type(const GsTypeWalk *w, GsTypeStep *s)
     }
 }
 
+bool gs_type_walk_at_end(const GsTypeWalk *w)
+{
+    for (unsigned i = 0; i < w->depth; i++) {
+        const GsWalkFrame *f = &w->frame[i];
+
+        if (f->type.kind != GS_BTF_UNION && f->next != f->n) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void set_elements(const GsTypeWalk *w, GsWalkFrame *f)
+{
+    uint32_t element = gs_btf_word(&f->type, 0);
+    bool has_size = gs_btf_size(w->rec, element, &f->size);
+
+    f->n = has_size ? gs_btf_word(&f->type, 2) : 0;
+    if (!f->n && has_size && f->size && w->end > f->bit / 8 &&
+        gs_type_walk_at_end(w)) {
+        f->n = MIN((w->end - f->bit / 8) / f->size, UINT32_MAX);
+    }
+}
+
 static void push(GsTypeWalk *w, const GsTypeStep *s)
 {
-    GsWalkFrame *f = &w->frame[w->depth++];
-    bool is_array = s->real.kind == GS_BTF_ARRAY;
+    GsWalkFrame f = { .type = s->real, .bit = s->bit, .n = s->real.vlen };
 
-    *f = (GsWalkFrame) { .type = s->real, .bit = s->bit };
-    f->n = is_array ? gs_btf_word(&s->real, 2) : s->real.vlen;
-    if (is_array && !gs_btf_size(w->rec, gs_btf_word(&s->real, 0), &f->size)) {
-        f->n = 0;
+    if (s->real.kind == GS_BTF_ARRAY) {
+        set_elements(w, &f);
     }
+    w->frame[w->depth++] = f;
 }
 
 /* Visit a part: enter it if it has parts. */
@@ -108,4 +131,24 @@ bool gs_type_walk_next(GsTypeWalk *w, GsTypeStep *s)
 void gs_type_walk_skip(GsTypeWalk *w)
 {
     w->depth--;
+}
+
+/* The frame of the part itself is the last one if the part was entered. */
+static unsigned outer_depth(const GsTypeWalk *w, const GsTypeStep *s)
+{
+    return w->depth - (s->kind == GS_STEP_ENTER);
+}
+
+const GsWalkFrame *gs_type_walk_outer(const GsTypeWalk *w, const GsTypeStep *s)
+{
+    unsigned depth = outer_depth(w, s);
+
+    return depth ? &w->frame[depth - 1] : NULL;
+}
+
+void gs_type_walk_pass(GsTypeWalk *w, const GsTypeStep *s, uint32_t n)
+{
+    GsWalkFrame *f = &w->frame[outer_depth(w, s) - 1];
+
+    f->next += MIN(n, f->n - f->next);
 }

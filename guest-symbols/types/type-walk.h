@@ -57,10 +57,13 @@ typedef struct GsWalkFrame {
  * struct GsTypeWalk - a walk under way
  * @rec: (borrowed)
  * @steps: how many may still be made; then the walk ends
+ * @end: bytes of the object, 0: unknown. An array of unknown length at the end
+ *       of the type has as many elements as fit. Set after gs_type_walk_init()
  */
 typedef struct GsTypeWalk {
     const GsBtfRecords *rec;
     unsigned steps;
+    uint64_t end;
     unsigned depth;
     uint32_t first;
     bool begun;
@@ -76,5 +79,15 @@ bool gs_type_walk_next(GsTypeWalk *w, GsTypeStep *step);
 /** gs_type_walk_skip() - do not visit the parts of what was just entered, nor
  *  leave it. */
 void gs_type_walk_skip(GsTypeWalk *w);
+/** gs_type_walk_pass() - do not visit the next @n elements behind @s, the
+ *  element that was just visited. */
+void gs_type_walk_pass(GsTypeWalk *w, const GsTypeStep *s, uint32_t n);
+/** gs_type_walk_outer() - (borrowed, nullable) return what the part @s that was
+ *  just visited is in. */
+const GsWalkFrame *gs_type_walk_outer(const GsTypeWalk *w,
+                                      const GsTypeStep *s);
+/** gs_type_walk_at_end() - is what is visited now at the end of the type? Each
+ *  member of a union is. */
+bool gs_type_walk_at_end(const GsTypeWalk *w);
 
 #endif /* GS_TYPE_WALK_H */

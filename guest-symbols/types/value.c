@@ -102,9 +102,19 @@ static bool is_hex(const Number *n)
                     !names_count(n->leaf->name));
 }
 
+static unsigned width(const GsLeaf *leaf)
+{
+    return leaf->bits ? leaf->bits : leaf->size * 8;
+}
+
 static void print_plain(GString *to, const Number *n)
 {
-    if (n->is_signed) {
+    unsigned bits = width(n->leaf);
+
+    if (n->leaf->hex && bits) {
+        g_string_append_printf(to, "0x%" PRIx64,
+                               n->value & UINT64_MAX >> (64 - MIN(bits, 64)));
+    } else if (n->is_signed) {
         g_string_append_printf(to, "%" PRId64, (int64_t)n->value);
     } else {
         g_string_append_printf(to, is_hex(n) ? "0x%" PRIx64 : "%" PRIu64,
@@ -254,33 +264,61 @@ static void extend_sign(Number *n, unsigned bits)
     }
 }
 
+/* Find out how a leaf is read. Return false if its type is unknown. */
+static bool number_init(Number *n, const GsBtf *btf, const GsLeaf *leaf)
+{
+    uint32_t id = leaf->type;
+
+    *n = (Number) {
+        .btf = btf, .leaf = leaf, .kind = gs_value_kind(btf, id),
+    };
+    n->is_signed = gs_value_is_signed(btf, id, n->kind);
+    return gs_btf_real(gs_btf_records(btf), &id, &n->type);
+}
+
+/* The kinds that are numbers of at most 64 bits. */
+static void (*const print_kind[])(GString *to, const Number *n) = {
+    [GS_VALUE_SIGNED] = print_number, [GS_VALUE_UNSIGNED] = print_number,
+    [GS_VALUE_BOOL] = print_bool, [GS_VALUE_ENUM] = print_enum,
+    [GS_VALUE_POINTER] = print_pointer,
+};
+
+static bool number_read(Number *n, const uint8_t *bytes, size_t len)
+{
+    unsigned bits = width(n->leaf);
+
+    if (n->kind >= G_N_ELEMENTS(print_kind) || !print_kind[n->kind] ||
+        !read_bits(bytes, len, n->leaf->bit, bits, &n->value)) {
+        return false;
+    }
+    extend_sign(n, bits);
+    return true;
+}
+
+bool gs_value_number(const GsBtf *btf, const GsLeaf *leaf,
+                     const uint8_t *bytes, size_t len, uint64_t *value)
+{
+    Number n;
+    bool ok = number_init(&n, btf, leaf) && number_read(&n, bytes, len);
+
+    *value = ok ? n.value : 0;
+    return ok;
+}
+
 void gs_value_print_leaf(GString *to, const GsBtf *btf, const GsLeaf *leaf,
                          const uint8_t *bytes, size_t len)
 {
-    static void (*const print[])(GString *to, const Number *n) = {
-        [GS_VALUE_SIGNED] = print_number, [GS_VALUE_UNSIGNED] = print_number,
-        [GS_VALUE_BOOL] = print_bool, [GS_VALUE_ENUM] = print_enum,
-        [GS_VALUE_POINTER] = print_pointer,
-    };
-    unsigned bits = leaf->bits ? leaf->bits : leaf->size * 8;
-    uint32_t id = leaf->type;
-    Number n = { .btf = btf, .leaf = leaf, .kind = gs_value_kind(btf, id) };
+    Number n;
 
-    n.is_signed = gs_value_is_signed(btf, id, n.kind);
-    if (!gs_btf_real(gs_btf_records(btf), &id, &n.type)) {
+    if (!number_init(&n, btf, leaf)) {
         g_string_append_c(to, '?');
+    } else if (print_other(to, &n, bytes, len)) {
         return;
-    }
-    if (print_other(to, &n, bytes, len)) {
-        return;
-    }
-    if (n.kind >= G_N_ELEMENTS(print) ||
-        !read_bits(bytes, len, leaf->bit, bits, &n.value)) {
+    } else if (number_read(&n, bytes, len)) {
+        print_kind[n.kind](to, &n);
+    } else {
         g_string_append_c(to, '?');
-        return;
     }
-    extend_sign(&n, bits);
-    print[n.kind](to, &n);
 }
 
 /* ---- text ---- */

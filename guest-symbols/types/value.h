@@ -16,6 +16,7 @@ typedef struct GsBtf GsBtf;
  * @bit: where it begins in the copy; @bits: a bit field, else 0
  * @size: its bytes
  * @names: what numbers have names
+ * @hex: numbers in hex
  */
 typedef struct GsLeaf {
     uint32_t type;
@@ -24,11 +25,17 @@ typedef struct GsLeaf {
     uint32_t bits;
     uint32_t size;
     GsNumberNames names;
+    bool hex;
 } GsLeaf;
 
 /** gs_value_print_leaf() - append a leaf of a copy of @len bytes. */
 void gs_value_print_leaf(GString *to, const GsBtf *btf, const GsLeaf *leaf,
                          const uint8_t *bytes, size_t len);
+/** gs_value_number() - read a leaf of a copy of @len bytes: a number, enum, bool
+ *  or pointer of at most 64 bits. Its sign is extended. Returns: false if it is
+ *  something else, or is not there. */
+bool gs_value_number(const GsBtf *btf, const GsLeaf *leaf,
+                     const uint8_t *bytes, size_t len, uint64_t *value);
 /** gs_value_print() - append a value of any type, which @bytes begin with. */
 void gs_value_print(GString *to, const GsBtf *btf, const GsLeaf *value,
                     const uint8_t *bytes, size_t len);

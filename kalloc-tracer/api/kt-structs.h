@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copies of kernel objects, for `ka struct`. Implemented in objects/. All
+ * functions may be called on any thread, and take the tracer's lock themselves.
+ * The guest may run meanwhile: the bytes of a copy are then of moments that lie
+ * close together.
+ */
+#ifndef KT_API_STRUCTS_H
+#define KT_API_STRUCTS_H
+
+#include "kalloc-tracer/api/kt-objects.h"
+
+/**
+ * kt_struct_follow() - follow the pointers of a path
+ * @at: the way, see gs_struct_at()
+ * @va: (in, out) in: the object where the path begins; out: the object that the
+ *      last pointer leads to, or if false the value that leads to none
+ * @failed: (out) if false: the number of that pointer
+ *
+ * Returns: false if a pointer is NULL or cannot be read.
+ */
+bool kt_struct_follow(const KtObjects *o, const GsStructAt *at, uint64_t *va,
+                      unsigned *failed);
+
+/**
+ * struct KtStructCopy - a copy of an object
+ * @object: what gs_struct_walk() needs
+ * @tail, @tail_len: (borrowed from @object) what follows in the block, if the
+ *                   object is at its start
+ * @has_block: @block contains its first byte
+ * @unreadable: bytes of the object that could not be read
+ */
+typedef struct KtStructCopy {
+    GsObject object;
+    const uint8_t *tail;
+    size_t tail_len;
+    bool has_block;
+    KtBlock block;
+    size_t unreadable;
+} KtStructCopy;
+
+/**
+ * kt_struct_copy() - copy an object, page by page
+ * @s: its type
+ * @va: its address
+ *
+ * If the address is in a block, the object ends at the last requested byte of
+ * the block: before the end of its type, or behind it if an array of unknown
+ * length is at the end.
+ */
+void kt_struct_copy(const KtObjects *o, const GsStruct *s, uint64_t va,
+                    KtStructCopy *copy);
+void kt_struct_copy_clear(KtStructCopy *copy);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtStructCopy, kt_struct_copy_clear)
+
+/** kt_struct_percpu() - find the copy of per-CPU memory of a CPU. @pointer: a
+ *  per-CPU pointer, or the address of a per-CPU variable. Returns: false if the
+ *  CPU is not possible or its memory is not known. */
+bool kt_struct_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
+                      uint64_t *va);
+/** kt_struct_n_cpus() - return the number of CPU numbers. */
+unsigned kt_struct_n_cpus(const KtObjects *o);
+
+#endif /* KT_API_STRUCTS_H */

@@ -31,9 +31,9 @@ typedef struct GsLeaf {
 /** gs_value_print_leaf() - append a leaf of a copy of @len bytes. */
 void gs_value_print_leaf(GString *to, const GsBtf *btf, const GsLeaf *leaf,
                          const uint8_t *bytes, size_t len);
-/** gs_value_number() - read a leaf of a copy of @len bytes: a number, enum, bool
- *  or pointer of at most 64 bits. Its sign is extended. Returns: false if it is
- *  something else, or is not there. */
+/** gs_value_number() - read a leaf of a copy of @len bytes: a number, enum,
+ *  bool or pointer of at most 64 bits. Its sign is extended. Returns: false if
+ *  it is something else, or is not there. */
 bool gs_value_number(const GsBtf *btf, const GsLeaf *leaf,
                      const uint8_t *bytes, size_t len, uint64_t *value);
 /** gs_value_print() - append a value of any type, which @bytes begin with. */

@@ -86,7 +86,8 @@ static bool passes(const Listing *l, const KtCall *call)
     uint64_t us = call->start_ns / 1000;
 
     return (!f->has_time || (us >= f->since && us <= f->until)) &&
-           (!mc_given(l->args, MC_OPT_CPU) || call->cpu == l->args->cpu) &&
+           (!mc_given(l->args, MC_OPT_CPU) || l->args->all_cpus ||
+            call->cpu == l->args->cpu) &&
            passes_task(f, l->out->ctx->tracer, call->task) &&
            passes_function(l, call);
 }

@@ -45,6 +45,11 @@ bool mc_has_only(const McArgs *args, uint64_t options, const char *why,
  *  the end of a "no blocks" line; empty if events were recorded */
 char *mc_why_nothing(McOut *out);
 
+/** mc_whatis_pointer() - append the first fact of ka whatis about where a
+ *  pointer outside of all blocks leads: a symbol, per-CPU memory, a struct page
+ *  (whatis.c). Return false if there is none. */
+bool mc_whatis_pointer(const KtAddress *w, GString *to);
+
 /** mc_range_text() - return (owned) " at <va>" or " in <va>-<va>" */
 char *mc_range_text(const McRange *r);
 

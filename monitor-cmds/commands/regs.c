@@ -86,7 +86,7 @@ static bool which_vcpus(const Look *l, unsigned *first, unsigned *end,
 {
     *first = 0;
     *end = l->vm->n_vcpus;
-    if (!mc_given(l->args, MC_OPT_CPU)) {
+    if (!mc_given(l->args, MC_OPT_CPU) || l->args->all_cpus) {
         return true;
     }
     if (l->args->cpu >= l->vm->n_vcpus) {

@@ -308,20 +308,23 @@ static bool from_not_mapped(const KtAddress *w, GString *out)
 
 /* ---- all ----------------------------------------------------------------- */
 
+/* @pointers: a fact that is also printed of each pointer in a struct; it is
+ * found without a search */
 static const struct {
     const char *key;
     bool (*find)(const KtAddress *w, GString *out);
+    bool pointers;
 } sources[] = {
     { "block", from_block },
     { "past", from_history },
     { "task_stack", from_task_stack },
     { "dead_stack", from_dead_stack },
     { "devres", from_devres },
-    { "percpu", from_percpu },
+    { "percpu", from_percpu, .pointers = true },
     { "slab", from_slab },
-    { "module", from_module },
-    { "kernel", from_kernel },
-    { "struct_page", from_struct_page },
+    { "module", from_module, .pointers = true },
+    { "kernel", from_kernel, .pointers = true },
+    { "struct_page", from_struct_page, .pointers = true },
     { "direct_map", from_direct_map },
     { "area", from_area },
     { "vmalloc", from_vmalloc },
@@ -329,6 +332,19 @@ static const struct {
     { "no_address", from_no_address },
     { "not_mapped", from_not_mapped },
 };
+
+bool mc_whatis_pointer(const KtAddress *w, GString *to)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        if (sources[i].pointers && sources[i].find(w, text)) {
+            g_string_append(to, text->str);
+            return true;
+        }
+    }
+    return false;
+}
 
 bool mc_cmd_whatis(McOut *out, const McArgs *args, GError **errp)
 {

@@ -13,8 +13,7 @@
 #include <string.h>
 
 static McOptionSetFn set_limit, set_since, set_until, set_task, set_cache,
-                     set_layer, set_state, set_kind, set_cpu, set_by,
-                     set_every;
+                     set_layer, set_state, set_kind, set_by, set_every;
 
 McOptionSetFn *const mc_option_setters[MC_OPT__COUNT] = {
 #define MC_OPTION(id, spelling, alt, arg, set, help) [MC_OPT_##id] = set,
@@ -129,11 +128,6 @@ static bool set_kind(McArgs *args, const char *value, GError **errp)
     args->filter.has_kind = true;
     return kt_error_parse(value, &args->filter.kind) ||
            mc_fail_choice(value, "kinds", kind_name, 0, KT_ERR__COUNT, errp);
-}
-
-static bool set_cpu(McArgs *args, const char *value, GError **errp)
-{
-    return mc_parse_decimal(value, "", &args->cpu, errp);
 }
 
 static const char *by_name(unsigned i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Values of options that only some commands have: --format, --level, --module,
- * --after and those of ka calls.
+ * --after, --cpu and those of ka calls and ka struct.
  *
  * Called by the parser. No locks.
  */
@@ -14,7 +14,7 @@
 static const char *const form_names[MC_FORM__COUNT] = {
     [MC_FORM_KA] = "ka", [MC_FORM_KMEMLEAK] = "kmemleak",
     [MC_FORM_TEXT] = "text", [MC_FORM_FTRACE] = "ftrace",
-    [MC_FORM_CHROME] = "chrome",
+    [MC_FORM_CHROME] = "chrome", [MC_FORM_PAHOLE] = "pahole",
 };
 
 #define FORMS_OF_CALLS \
@@ -28,6 +28,7 @@ static const struct {
     { MC_CMD_CALLS, FORMS_OF_CALLS },
     { MC_CMD_CALLS_LIST, FORMS_OF_CALLS },
     { MC_CMD_LOG, 1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE },
+    { MC_CMD_STRUCT, 1u << MC_FORM_TEXT | 1u << MC_FORM_PAHOLE },
 };
 #define FORMS_OF_LEAKS (1u << MC_FORM_KA | 1u << MC_FORM_KMEMLEAK)
 
@@ -218,4 +219,42 @@ bool mc_set_function(McArgs *args, const char *value, GError **errp)
 bool mc_set_longer(McArgs *args, const char *value, GError **errp)
 {
     return mc_parse_decimal(value, "us", &args->longer_us, errp);
+}
+
+/* ---- vCPUs, structs ------------------------------------------------------ */
+
+/* Only ka struct takes all of them. */
+bool mc_set_cpu(McArgs *args, const char *value, GError **errp)
+{
+    args->all_cpus = !strcmp(value, "all");
+    return args->all_cpus || mc_parse_decimal(value, "", &args->cpu, errp);
+}
+
+#define DEPTH_MAX 16
+#define COUNT_MAX 1024
+
+static bool set_small(const char *value, uint64_t max, const char *what,
+                      uint64_t *out, GError **errp)
+{
+    g_autofree char *quoted = mc_quote(value);
+
+    if (!mc_parse_decimal(value, "", out, errp)) {
+        return false;
+    }
+    if (!*out || *out > max) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s: a %s is 1 to %"
+                    PRIu64, quoted, what, max);
+        return false;
+    }
+    return true;
+}
+
+bool mc_set_depth(McArgs *args, const char *value, GError **errp)
+{
+    return set_small(value, DEPTH_MAX, "depth", &args->depth, errp);
+}
+
+bool mc_set_count(McArgs *args, const char *value, GError **errp)
+{
+    return set_small(value, COUNT_MAX, "count", &args->count, errp);
 }

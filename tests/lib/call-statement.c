@@ -6,6 +6,7 @@
 
 #include "kalloc-tracer/calls/calls.h"
 #include "tests/lib/deref-types.h"
+#include "tests/lib/struct-types.h"
 #include "tests/lib/types-file.h"
 
 static const char *text(GHashTable *a, const char *key, const char *none)
@@ -105,10 +106,10 @@ static GByteArray *read_extra(KtCalls *c, GHashTable *a, KtPointId id)
     return extra;
 }
 
-/* The types of deref-types.h. */
-static void set_types(GsKernel *k)
+/* @which: 1: those of deref-types.h, 2: those of struct-types.h */
+static void set_types(GsKernel *k, uint64_t which)
 {
-    g_autoptr(GBytes) bytes = deref_types();
+    g_autoptr(GBytes) bytes = which == 1 ? deref_types() : struct_types();
     g_autoptr(GError) err = NULL;
     g_autoptr(GsTypesFile) types = types_file(bytes, &err);
 
@@ -137,7 +138,7 @@ void call_statement(TestWorld *w, GHashTable *a)
     if (!kt_call_records_calls(c->records)) {
         kt_calls_configure(t, 1 << 20, 4);
         if (number(a, "types", 10)) {
-            set_types((GsKernel *)k);
+            set_types((GsKernel *)k, number(a, "types", 10));
         }
         kt_call_points_begin_boot(c->points, k);
         return;

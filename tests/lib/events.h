@@ -28,9 +28,9 @@
  *                                  each of its symbols
  *   hook name= [va=] [hits=] [note=]   a row of the hook table
  *   count counter= [n=]            add to a counter
- *   call [types=1]                 the boot begins in which calls are watched;
+ *   call [types=N]                 the boot begins in which calls are watched;
  *                                  types: the kernel's are those of
- *                                  deref-types.h
+ *                                  deref-types.h (1) or struct-types.h (2)
  *   call va= us= [took=] [ret=] [ra=] [args=a,b] [cpu=] [pid=] [comm=] [stack=]
  *        [open=1] [irq=1] [rule=] [deref=]
  *                                  a call of the watched function at va; deref:

@@ -62,6 +62,9 @@ typedef enum KtEventFlag {
     /** FREE of pages: the allocator may see this memory for the first time
      *  (boot, hotplug), so the free is never an error. */
     KT_EVF_FRESH = 1 << 2,
+    /** FREE of pages: no page that begins at va has a reference. The kernel
+     *  frees nothing, so the call is wrong, whatever else is known. */
+    KT_EVF_UNREFERENCED = 1 << 1,
     /** FREE by vfree(): the call may only queue the area. A worker then calls
      *  vfree() once more for it, which is no second free. */
     KT_EVF_QUEUES = 1 << 0,

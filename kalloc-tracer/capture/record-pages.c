@@ -150,6 +150,38 @@ static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     }
 }
 
+/* Return true if __free_pages() passes the work to ___free_pages(), and was
+ * recorded for it: by a call, or by a jump. */
+static bool is_passed_on(KtHookCall *m, KtHookId id, uint64_t va, uint64_t len)
+{
+    const KtPageFree last = m->v->page_free;
+
+    m->v->page_free = (KtPageFree) { m->sp_after, m->ra, va, len, id };
+    return kt_hooks_in_role(m->boot->hooks, m->ra, KT_ROLE_PAGE_OUTER) ||
+           (last.sp == m->sp_after && last.ra == m->ra && last.va == va &&
+            last.id.v < id.v);
+}
+
+/* __free_pages() drops a reference and frees the pages if it was the last one.
+ * If there is none, the kernel frees nothing, and says nothing. */
+static void enter_put(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    const KtStructPages *p = m->boot->pages;
+    uint64_t page = kt_vcpu_arg(m->v, hook->ptr);
+    uint64_t order = kt_vcpu_arg(m->v, hook->size) & UINT32_MAX;
+
+    uint64_t va, len;
+
+    if (!kt_struct_page_is_unreferenced(p, page)) {
+        return;
+    }
+    va = kt_struct_page_va(p, page);
+    len = kt_struct_page_len(p, order);
+    if (!is_passed_on(m, id, va, len)) {
+        free_range(m, id, va, len, KT_EVF_UNREFERENCED);
+    }
+}
+
 static bool free_page(uint64_t page, void *opaque)
 {
     const PageWalk *w = opaque;
@@ -214,6 +246,9 @@ void kt_record_pages_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     case KT_ROLE_PAGE_FREE_BATCH:
     case KT_ROLE_PAGE_FREE_LIST:
         enter_free_many(m, hook, id);
+        break;
+    case KT_ROLE_PAGE_OUTER:
+        enter_put(m, hook, id);
         break;
     default:
         await_pages(m, hook, id);

@@ -165,6 +165,7 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
         [KT_ROLE_PAGE_FREE] = "another kernel version's name, or inlined",
         [KT_ROLE_PAGE_FREE_BATCH] = "another kernel version's name",
         [KT_ROLE_PAGE_FREE_LIST] = "another kernel version's name",
+        [KT_ROLE_PAGE_OUTER] = "frees of pages without references look right",
         [KT_ROLE_PAGE_WRAPPER] = "backtraces need not skip it",
     };
     const KtHook *hook = kt_hook_table_row(t, id);

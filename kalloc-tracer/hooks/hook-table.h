@@ -67,6 +67,9 @@ typedef enum KtRole {
     KT_ROLE_PAGE_FREE,
     KT_ROLE_PAGE_FREE_BATCH,    /* frees a struct folio_batch */
     KT_ROLE_PAGE_FREE_LIST,     /* frees a list of single pages */
+    KT_ROLE_PAGE_OUTER,     /* as KT_ROLE_PAGE_WRAPPER, but drops a reference
+                             * of the page first: hooked for pages that have
+                             * none, which no other hook ever gets */
     KT_ROLE_PAGE_WRAPPER,   /* as KT_ROLE_WRAPPER, for events of pages */
 } KtRole;
 
@@ -76,6 +79,13 @@ static inline bool kt_role_allocates(KtRole role)
 {
     return role <= KT_ROLE_REALLOC ||
            (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
+}
+
+/** kt_role_is_outer() - Return true if the function is a wrapper, and hooked as
+ *  well. */
+static inline bool kt_role_is_outer(KtRole role)
+{
+    return role == KT_ROLE_FREE_OUTER || role == KT_ROLE_PAGE_OUTER;
 }
 
 /** kt_role_is_witness() - Return true if the call shows where a struct of the

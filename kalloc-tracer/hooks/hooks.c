@@ -171,7 +171,7 @@ static void add_wrapper_part(KtHooks *h, const GsKernel *k, uint8_t id)
 {
     g_autofree char *name = g_strconcat(h->table[id - 1].symbol, ".part.0",
                                         NULL);
-    bool pages = h->table[id - 1].role == KT_ROLE_PAGE_WRAPPER;
+    bool pages = h->table[id - 1].role >= KT_ROLE_PAGE_ALLOC;
     GsSymbol part;
 
     if (gs_kernel_lookup(k, name, &part) && gs_kernel_is_text(k, part.va)) {
@@ -185,7 +185,7 @@ static void add_wrapper_row(KtHooks *h, const GsKernel *k, uint8_t id,
 {
     KtRole role = h->table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
-    bool wrapper = is_wrapper_only(role) || role == KT_ROLE_FREE_OUTER;
+    bool wrapper = is_wrapper_only(role) || kt_role_is_outer(role);
 
     if (wrapper || role == KT_ROLE_REALLOC || h->split[id] ||
         (h->table[id - 1].flags & KT_HOOK_OUTER)) {

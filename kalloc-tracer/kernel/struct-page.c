@@ -144,6 +144,16 @@ KtOrderFit kt_struct_page_fit(const KtStructPages *p, uint64_t page,
            !references ? KT_ORDER_SHORT : KT_ORDER_FITS;
 }
 
+bool kt_struct_page_is_unreferenced(const KtStructPages *p, uint64_t page)
+{
+    uint32_t references = 1;
+
+    return p->refcount != UNKNOWN &&
+           kt_guest_read(p->guest, page + p->refcount, &references,
+                         sizeof(references)) &&
+           (int32_t)GUINT32_FROM_LE(references) <= 0;
+}
+
 /* ---- walks -------------------------------------------------------------- */
 
 bool kt_struct_page_walk_array(const KtStructPages *p, uint64_t array,

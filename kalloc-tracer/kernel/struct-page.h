@@ -52,6 +52,11 @@ typedef enum KtOrderFit {
 KtOrderFit kt_struct_page_fit(const KtStructPages *p, uint64_t page,
                               uint64_t order);
 
+/** kt_struct_page_is_unreferenced() - return true if the page has no reference,
+ *  so that nobody may drop one. False also if that is unknown. @page: its
+ *  struct page */
+bool kt_struct_page_is_unreferenced(const KtStructPages *p, uint64_t page);
+
 /** KtStructPageFn - called with each struct page or folio of a walk; return
  *  false to stop. */
 typedef bool (*KtStructPageFn)(uint64_t page, void *opaque);

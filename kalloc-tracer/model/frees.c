@@ -301,10 +301,52 @@ void kt_model_free_nothing(KtModel *m, const KtEvent *ev)
     add_invalid(m, ev, 0);
 }
 
+/* Find the first live object of a slab, or large block, that begins in
+ * [@va, @last]. Only a few blocks are examined: pages that were a slab once can
+ * have hundreds. Return 0 if there is none. */
+static uint32_t find_object(const KtModel *m, uint64_t va, uint64_t last)
+{
+    KtMapIter it = kt_map_seek(&m->map[KT_MAP_MAIN], va);
+
+    for (unsigned i = 0; i < OBJECTS_MAX; i++) {
+        KtMapEntry e = kt_map_next(&m->map[KT_MAP_MAIN], &it);
+        const KtRec *r = e.val ? kt_rec(&m->blocks, e.val) : NULL;
+
+        if (!r || e.key > last) {
+            break;
+        }
+        if (!r->freed && !r->old && r->layer <= KT_LAYER_CACHE) {
+            return e.val;
+        }
+    }
+    return 0;
+}
+
+/* free_pages() of pages without references: the state of blocks is unchanged.
+ * Pages that are live, from their first one on, belong to somebody who uses
+ * them without references; what the caller meant is unknown. */
+static void refuse_pages(KtModel *m, const KtEvent *ev, uint32_t index,
+                         uint64_t last)
+{
+    const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
+    uint32_t object = find_object(m, ev->va, last);
+
+    if (object) {
+        kt_model_add_error(m, KT_ERR_WRONG_FAMILY, ev, object);
+    } else if (r && r->freed) {
+        kt_model_add_error(m, KT_ERR_DOUBLE_FREE, ev, index);
+    } else if (r && !r->old && r->va != ev->va) {
+        kt_model_add_error(m, KT_ERR_INTERIOR_FREE, ev, index);
+    } else {
+        kt_model_count(m, KT_CNT_FREE_PAGES_UNKNOWN);
+        kt_accounts_stray(&m->accounts, ev->stack.v & KT_MAX_STACKS,
+                          KT_STRAY_PAGES);
+    }
+}
+
 /*
  * free_pages() of what another allocator handed out. The first block in the
- * pages is reported. Only a few blocks are examined: pages that were a slab
- * once can have hundreds.
+ * pages is reported. Only a few blocks are examined, as in find_object().
  */
 static bool free_objects(KtModel *m, const KtEvent *ev, uint64_t last)
 {
@@ -352,6 +394,10 @@ void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     kt_model_count(m, KT_CNT_EV_FREE);
     c.block_last = index ? kt_blocks_last(&m->blocks, index) : ev->va;
     last = ev->size ? kt_model_last_of(ev->va, ev->size) : c.block_last;
+    if (ev->flags & KT_EVF_UNREFERENCED) {
+        refuse_pages(m, ev, index, last);
+        return;
+    }
     c.last = last;
     c.gfp = index ? kt_blocks_gfp(&m->blocks, index) : 0;
     c.again = index && (ev->flags & KT_EVF_AGAIN) &&

@@ -36,7 +36,8 @@ CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'wrong-family', 'wrong-family-kept', 'wrong-family-oops',
          'wrong-cache', 'objects-left', 'overlap']
 # Cases that need pages=on, and a kernel with types.
-PAGE_CASES = ['wrong-family-pages', 'wrong-order', 'wrong-order-larger']
+PAGE_CASES = ['double-free-page', 'interior-free-page', 'wrong-family-pages',
+              'wrong-order', 'wrong-order-larger']
 # Cases that need a kernel with tags in its pointers.
 TAG_CASES = ['double-free-tag']
 # The error that an error pointer stands for.

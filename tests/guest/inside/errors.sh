@@ -4,7 +4,7 @@
 # unless $2 is "brief".
 module=ka_errors
 case $1 in
-wrong-family-pages | wrong-order*) module=ka_page_errors ;;
+*-free-page | wrong-family-pages | wrong-order*) module=ka_page_errors ;;
 esac
 insmod /share/$module.ko kind="$1"
 grep "\[$module\]" /proc/kallsyms

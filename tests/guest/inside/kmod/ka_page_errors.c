@@ -33,10 +33,15 @@ static KA_SITE void ka_err_bad_free_pages(void *p, unsigned int order)
     ka_site_end();
 }
 
-static void truth(const void *p, const char *bad)
+static void truth_inside(const void *p, const void *block, const char *bad)
 {
     pr_info("ka_errors: %s va=%px block=%px bad=%s alloc=ka_err_alloc_pages\n",
-            kind, p, p, bad);
+            kind, p, block, bad);
+}
+
+static void truth(const void *p, const char *bad)
+{
+    truth_inside(p, p, bad);
 }
 
 /* Pages that the page allocator handed out, which kfree() takes for a large
@@ -97,10 +102,49 @@ static int case_wrong_order_larger(void)
     return -EAGAIN;
 }
 
+/* Such a page has no reference that could be dropped: the kernel frees nothing,
+ * and says nothing. The count is mended before somebody else gets the page. */
+static void free_without_reference(struct page *page)
+{
+    ka_err_bad_free_pages(page_address(page), 0);
+    page_ref_inc(page);
+}
+
+static int case_double_free_page(void)
+{
+    struct page *page = ka_err_alloc_pages(GFP_KERNEL, 0);
+    unsigned long flags;
+
+    if (!page) {
+        return -ENOMEM;
+    }
+    local_irq_save(flags);
+    __free_page(page);
+    free_without_reference(page);
+    local_irq_restore(flags);
+    truth(page_address(page), "ka_err_bad_free_pages");
+    return 0;
+}
+
+static int case_interior_free_page(void)
+{
+    struct page *page = ka_err_alloc_pages(GFP_KERNEL, 2);
+
+    if (!page) {
+        return -ENOMEM;
+    }
+    free_without_reference(page + 1);
+    truth_inside(page_address(page + 1), page_address(page),
+                 "ka_err_bad_free_pages");
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } cases[] = {
+    { "double-free-page", case_double_free_page },
+    { "interior-free-page", case_interior_free_page },
     { "wrong-family-pages", case_wrong_family_pages },
     { "wrong-order", case_wrong_order },
     { "wrong-order-larger", case_wrong_order_larger },

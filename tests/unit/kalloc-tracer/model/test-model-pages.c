@@ -171,12 +171,57 @@ static void a_page_names_no_cache(void)
     expect(&w, "");
 }
 
+/* No page has a reference: the kernel frees nothing. */
+static void pages_without_references(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc_pages(&w, VA, 4, 0);
+    free_pages(&w, VA, 4, KT_EVF_UNREFERENCED);
+    free_pages(&w, VA + 0x8000, 1, KT_EVF_UNREFERENCED);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_PAGES_UNKNOWN), ==, 2);
+    g_assert_cmpuint(stats(&w).errors, ==, 0);
+    free_pages(&w, VA + 0x1000, 1, KT_EVF_UNREFERENCED);
+    expect_pages(&w, VA, VA, 4, KT_BLOCK_ALLOCATED);
+    expect(&w, "interior-free");
+}
+
+static void freed_pages_without_references(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc_pages(&w, VA, 4, 0);
+    free_pages(&w, VA, 4, 0);
+    free_pages(&w, VA, 4, KT_EVF_UNREFERENCED);
+    expect_pages(&w, VA, VA, 4, KT_BLOCK_FREED);
+    expect(&w, "double-free");
+}
+
+/* Since 7.0 the pages of a slab have no references. */
+static void objects_without_references(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtBlock b;
+
+    alloc_pages(&w, VA, 1, 0);
+    alloc_in(&w, KT_LAYER_KMALLOC, VA + 64, 64, 1);
+    free_pages(&w, VA, 1, KT_EVF_UNREFERENCED);
+    g_assert_true(find(&w, VA + 64, &b));
+    g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
+    expect(&w, "wrong-family");
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/model/pages/in-parts", pages_come_back_in_parts },
         { "/model/pages/of-nobody", pages_of_nobody },
         { "/model/pages/freed-twice", pages_freed_twice },
+        { "/model/pages/without-references", pages_without_references },
+        { "/model/pages/freed-without-references",
+          freed_pages_without_references },
+        { "/model/pages/objects-without-references",
+          objects_without_references },
         { "/model/pages/told-of-again", pages_told_of_again },
         { "/model/pages/change-hands", pages_change_hands },
         { "/model/slab/given-back", slab_was_given_back },

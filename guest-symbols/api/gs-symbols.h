@@ -119,6 +119,14 @@ bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size);
  *  member of @type that begins at or covers @at: "a.b", "a[3].c"; with +0xN
  *  behind it if it begins before @at. */
 char *gs_kernel_member_at(const GsKernel *k, const char *type, uint32_t at);
+/** Called for each type that a pointer may lead to: name of the pointer, the
+ *  struct and its size. */
+typedef void (*GsPointeeFn)(const char *member, const char *name,
+                            uint32_t size, void *opaque);
+/** gs_kernel_pointers_at() - call @fn for each pointer to a struct that is
+ *  exactly at @at in a value of @type; in unions there may be several. */
+void gs_kernel_pointers_at(const GsKernel *k, const char *type, uint32_t at,
+                           GsPointeeFn fn, void *opaque);
 /** gs_kernel_enum_value() - find the value of an enumerator. */
 bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value);
 

@@ -12,6 +12,7 @@
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"
 #include "guest-symbols/types/btf.h"
+#include "guest-symbols/types/btf-pointers.h"
 
 #include <string.h>
 
@@ -310,6 +311,14 @@ bool gs_kernel_type_size(const GsKernel *k, const char *type, uint32_t *size)
 char *gs_kernel_member_at(const GsKernel *k, const char *type, uint32_t at)
 {
     return k->btf ? gs_btf_member_at(k->btf, type, at) : NULL;
+}
+
+void gs_kernel_pointers_at(const GsKernel *k, const char *type, uint32_t at,
+                           GsPointeeFn fn, void *opaque)
+{
+    if (k->btf) {
+        gs_btf_pointers_at(k->btf, type, at, fn, opaque);
+    }
 }
 
 bool gs_kernel_enum_value(const GsKernel *k, const char *name, int64_t *value)

@@ -304,6 +304,11 @@ static bool type_named(const GsBtf *b, const char *name, uint32_t *id)
     return *id != 0;
 }
 
+bool gs_btf_find_type(const GsBtf *b, const char *name, uint32_t *id)
+{
+    return type_named(b, name, id);
+}
+
 bool gs_btf_member(const GsBtf *b, const char *type, const char *member,
                    uint32_t *offset, uint32_t *size)
 {

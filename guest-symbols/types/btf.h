@@ -61,6 +61,9 @@ bool gs_btf_type_size(const GsBtf *btf, const char *type, uint32_t *size);
 char *gs_btf_member_at(const GsBtf *btf, const char *type, uint32_t offset);
 bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
 
+/** gs_btf_find_type() - find a struct, union or typedef. Returns: false if none
+ *  has that name. */
+bool gs_btf_find_type(const GsBtf *btf, const char *name, uint32_t *id);
 /** gs_btf_records() - (borrowed) return the records of the section. */
 const GsBtfRecords *gs_btf_records(const GsBtf *btf);
 /** gs_btf_functions() - (borrowed) return the ids of the @n functions with a

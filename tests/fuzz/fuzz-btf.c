@@ -7,6 +7,7 @@
  * but the header has 32 bytes, and the last LAYOUT bytes are the layout.
  */
 #include "guest-symbols/types/btf.h"
+#include "guest-symbols/types/btf-pointers.h"
 #include "guest-symbols/types/btf-records.h"
 
 #include <stdlib.h>
@@ -25,10 +26,17 @@ static const char *const queries[][2] = {
     { "d", "f" }, { "e", "a.a.a.a" },
 };
 
+static void count(const char *member, const char *name, uint32_t size,
+                  void *opaque)
+{
+    *(size_t *)opaque += strlen(member) + strlen(name) + size;
+}
+
 static void query(const GsBtf *b)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(queries); i++) {
         uint32_t offset, size;
+        size_t sum = 0;
         int64_t value;
 
         gs_btf_member(b, queries[i][0], queries[i][1], &offset, &size);
@@ -36,6 +44,7 @@ static void query(const GsBtf *b)
         gs_btf_enum_value(b, queries[i][0], &value);
         gs_btf_func_param(b, queries[i][0], queries[i][1]);
         g_free(gs_btf_member_at(b, queries[i][0], 9 * i));
+        gs_btf_pointers_at(b, queries[i][0], 8 * i, count, &sum);
     }
 }
 

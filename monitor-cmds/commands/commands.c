@@ -78,7 +78,7 @@ int mc_run(const McContext *ctx, const char *line)
 bool mc_pauses(const char *line)
 {
     static const McCommandId paused[] = {
-        MC_CMD_LEAK_SCAN, MC_CMD_LEAK_MODULE, MC_CMD_REFS,
+        MC_CMD_LEAK_SCAN, MC_CMD_LEAK_MODULE, MC_CMD_REFS, MC_CMD_TYPE,
     };
     static const McOptionId not_then[] = { MC_OPT_EVERY, MC_OPT_HELP };
     const McContext none = { 0 };

@@ -293,7 +293,7 @@ static void check_complete(const char *line, const char *expected)
 static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis task struct "
-                   "regs stack top mark diff leak refs log calls fault "
+                   "regs stack top mark diff leak refs type log calls fault "
                    "stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show struct stack stat");

@@ -87,8 +87,8 @@ const McSection mc_sections[] = {
         "-f FILE --cells prints all events for programs.",
         "ka -q socket [command] queries a running VM by QMP's unix socket "
         "(human-monitor-command).",
-        "The exit status is 0 for an answer, 1 for a bad command line, 2 if "
-        "there is no answer.",
+        "The exit status is 0 for an answer, 1 for a bad command line, or if "
+        "ka slab check found something, 2 if there is no answer.",
         NULL } },
     { "Bad input", {
         "One line says which word is wrong and what would be right; nothing "

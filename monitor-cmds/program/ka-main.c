@@ -29,9 +29,10 @@ static const char usage[] =
     "  COMMAND    as in the monitor, without the leading ka; ka -f FILE help\n"
     "             lists the commands. Without a command: the run-down, and\n"
     "             what the file contains\n"
-    "Exit status: 0 answered, 1 bad command line, 2 nothing was answered, or\n"
-    "a PROGRAM failed. If the file is damaged or was never closed, the\n"
-    "readable part answers, and stderr says what is missing.\n";
+    "Exit status: 0 answered, 1 bad command line, or slab check found\n"
+    "something, 2 nothing was answered, or a PROGRAM failed. If the file is\n"
+    "damaged or was never closed, the readable part answers, and stderr says\n"
+    "what is missing.\n";
 
 typedef struct Options {
     const char *file;

@@ -304,6 +304,15 @@ static bool is_refusal(const char *text)
            g_str_has_prefix(line, "unknown command");
 }
 
+/* Return true if the last line is the sum of ka slab check, and not zero. */
+static bool has_findings(const char *text)
+{
+    static const char json[] = "\"type\":\"slab_check\",\"findings\":";
+    const char *line = last_line(text), *at = strstr(line, json);
+
+    return g_str_has_prefix(line, "! ") || (at && at[strlen(json)] != '0');
+}
+
 /* Copy the text of an answer. The monitor ends its lines for a terminal. */
 static int take_answer(const Peer *p, const char *text, char **answer)
 {
@@ -319,7 +328,8 @@ static int take_answer(const Peer *p, const char *text, char **answer)
         }
     }
     *answer = g_string_free(s, FALSE);
-    return is_refusal(*answer) ? KA_BAD_LINE : KA_ANSWERED;
+    return is_refusal(*answer) ? KA_BAD_LINE :
+           has_findings(*answer) ? KA_FOUND : KA_ANSWERED;
 }
 
 static int fail_to_greet(const Peer *p, const GError *error)

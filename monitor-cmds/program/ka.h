@@ -2,7 +2,7 @@
 /*
  * Parts of the program `ka`, which queries a journal file or a running VM. All
  * run on the program's only thread, and return an exit status: 0 answered, 1
- * bad command line, 2 no answer.
+ * bad command line, or ka slab check found something, 2 no answer.
  */
 #ifndef MC_KA_H
 #define MC_KA_H
@@ -14,6 +14,7 @@
 
 #define KA_ANSWERED     0
 #define KA_BAD_LINE     1
+#define KA_FOUND        1
 #define KA_NO_ANSWER    2
 
 /** ka_ask_file() - run @line on a journal file, as of time @until_us */

@@ -33,6 +33,7 @@ enum {
     S_MAIN = 0, S_SPARE = 8, S_RCU = 16,
     SHEAF_LIST = 0, SHEAF_CACHE = 16, SHEAF_SIZE = 24, SHEAF_OBJECTS = 32,
     N_NR_PARTIAL = 0, N_PARTIAL = 8, N_NR_SLABS = 24, N_OBJECTS = 32,
+    N_LOCK = SG_NODE_LOCK,
     B_FULL = 0, B_EMPTY = 16, B_NR_FULL = 32, B_NR_EMPTY = 36,
 };
 
@@ -200,17 +201,21 @@ static void add_cpu_types(const Types *t, SgKind kind)
     static const char *const cpu[] = { "freelist", "slab", "partial" };
     const int type[] = { t->t_long, t->t_long, t->t_long };
     const unsigned offset[] = { 0, 8, 16 };
+    int lock;
 
     if (kind == SG_7_3) {
         fields(t, "slub_percpu_sheaves", 24, sheaves, offset, type, 3);
     } else {
         fields(t, "kmem_cache_cpu", 24, cpu, offset, type, 3);
     }
+    lock = btf__add_struct(t->b, "spinlock", 4);
+    btf__add_field(t->b, "raw_lock", t->t_int, 0, 0);
     btf__add_struct(t->b, "kmem_cache_node", 64);
     btf__add_field(t->b, "nr_partial", t->t_long, N_NR_PARTIAL * 8, 0);
     btf__add_field(t->b, "partial", t->list, N_PARTIAL * 8, 0);
     btf__add_field(t->b, "nr_slabs", t->t_long, N_NR_SLABS * 8, 0);
     btf__add_field(t->b, "total_objects", t->t_long, N_OBJECTS * 8, 0);
+    btf__add_field(t->b, "list_lock", lock, N_LOCK * 8, 0);
 }
 
 static void add_sheaf_types(const Types *t)
@@ -261,6 +266,7 @@ static void make_kernel(GsKernel *k, SgKind kind)
         uint64_t va;
     } row[] = {
         { "_stext", SG_IMAGE - 0x1000 }, { "_etext", SG_IMAGE },
+        { "rcu_gp_kthread", SG_IMAGE - 0x800 },
         { "__per_cpu_offset", SG_IMAGE + PER_CPU_OFFSET },
         { "nr_cpu_ids", SG_IMAGE + NR_CPU_IDS },
         { "nr_node_ids", SG_IMAGE + NR_NODE_IDS },

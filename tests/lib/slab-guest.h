@@ -22,6 +22,7 @@
 #define SG_CACHES   16u
 #define SG_RANDOM   0x1234567890abcdefull
 #define SG_CAPACITY 4u              /* objects of a sheaf */
+#define SG_NODE_LOCK 40u            /* of a kmem_cache_node: its lock */
 
 /** Which kernel it is like. */
 typedef enum SgKind {

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/commands/commands.h"
 #include "tests/lib/events.h"
@@ -260,6 +261,22 @@ static void check_events(TestWorld *w, uint64_t *seen)
     check_lines(got->str, seen);
 }
 
+/* Rows of ka slab check. */
+static void check_slabs(uint64_t *seen)
+{
+    g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_PLAIN);
+    g_autoptr(GString) got = g_string_new(NULL);
+    McContext ctx = { .tracer = g->t, .kernel = &g->k, .kernel_found = true,
+                      .vm = &g->vm, .puts = append, .puts_opaque = got };
+
+    sg_add_cache(g, 1, "kmalloc-256", 256);
+    sg_add_slab(g, 1, 16, (unsigned[]) { 3, 5 }, 2);
+    sg_set_partial(g, 1, (unsigned[]) { 16, 0 });
+    sg_set_counts(g, 16, 15, 17);
+    mc_run(&ctx, "slab check -j");
+    check_lines(got->str, seen);
+}
+
 /* All that is printed is told of, and all of it was seen. */
 static void test_objects(void)
 {
@@ -272,6 +289,7 @@ static void test_objects(void)
 
     check_lines(stat, &seen);
     check_events(w, &seen);
+    check_slabs(&seen);
     check_cases(&seen);
     for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
         if (!(seen & 1ull << i)) {
@@ -293,10 +311,10 @@ static void check_complete(const char *line, const char *expected)
 static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis task struct "
-                   "regs stack top mark diff leak refs type log calls fault "
-                   "stat on off clear check help");
+                   "regs stack top mark diff leak refs type slab log calls "
+                   "fault stat on off clear check help");
     check_complete(NULL, "");
-    check_complete("s", "show struct stack stat");
+    check_complete("s", "show struct stack slab stat");
     check_complete("sh", "show");
     check_complete("-n 3 sh", "show");
     check_complete("-n s", "");

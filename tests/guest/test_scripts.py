@@ -144,6 +144,24 @@ with tap.test('sweep: a line of what is not known is no error'):
     assert not state['double_frees'], state
 
 
+with tap.test('sweep: --slab-check adds findings, with their blocks'):
+    found, lines, state = sweep.sweep(Answers(
+        stat_json='{"type":"stat","events.checked":7}',
+        error_json='{"type":"clean"}',
+        slab_json='{"type":"finding","kind":"cycle","object":"0x40",'
+                  '"text":"! cycle"}\n'
+                  '{"type":"block","state":"A","va":"0x40",'
+                  '"alloc_symbols":["f+0x1 [m]"]}\n'
+                  '{"type":"finding","kind":"count","object":null,'
+                  '"text":"! count"}\n'
+                  '{"type":"none","text":"why not"}\n'
+                  '{"type":"slab_check","findings":2,"why":"off"}'), True)
+    assert [e['error'] for e in found] == ['cycle', 'count'], found
+    assert list(sweep.functions(found[0])) == ['f', 'm:f'], found
+    assert lines == ['! cycle\n    A 0x40', '! count'], lines
+    assert 'were not compared' in list(sweep.unseen(state))[0], state
+
+
 with tap.test('sweep: each --append adds words, as those of ka-run do'):
     options, _ = sweep.parse_args(['--append', 'quiet', '--append', 'panic=0'])
     with unittest.mock.patch.object(sweep, 'Guest', dict):

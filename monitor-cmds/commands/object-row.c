@@ -86,3 +86,45 @@ void mc_object_print(McOut *out, McObjectId type, const McObjectRow *r)
 {
     out->format->sum(out, type, r->figure, r->n, r->text->str);
 }
+
+/* Print an object that is no block: init_cred and the like are variables of the
+ * kernel. */
+static void print_no_block(McOut *out, const char *name, uint64_t va)
+{
+    const GsKernel *k = mc_symbols(out->ctx);
+    g_auto(McObjectRow) r;
+    GsSymbol sym;
+
+    mc_object_row_init(&r);
+    g_string_append_printf(r.text, "  %-8s - ", name);
+    mc_put_hex(r.text, va, 16);
+    mc_object_add_word(&r, "object", name);
+    r.figure[r.n++] = (McStat) { .key = "va", .u = va, .hex = true };
+    if (k && gs_kernel_symbolize(k, va, &sym)) {
+        g_autofree char *at = g_strdup_printf("%s+0x%" PRIx64, sym.name,
+                                              va - sym.va);
+
+        mc_object_put_word(&r, "symbol", at);
+    } else {
+        g_string_append(r.text, " no block");
+    }
+    mc_object_print(out, MC_OBJ_OBJECT, &r);
+}
+
+void mc_object_print_block(McOut *out, const char *name, uint64_t va)
+{
+    KtBlock b;
+    bool found;
+
+    kt_query_begin(out->ctx->tracer);
+    found = kt_query_find(out->ctx->tracer, va, &b);
+    kt_query_end(out->ctx->tracer);
+    if (!found) {
+        print_no_block(out, name, va);
+        return;
+    }
+    out->margin = 0;
+    out->format->row(out, &(McRow) {
+        .block = &b, .object = name, .hit = va != b.va,
+        .offset = va - b.va });
+}

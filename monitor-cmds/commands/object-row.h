@@ -53,4 +53,9 @@ void mc_object_add_word(McObjectRow *r, const char *key, const char *word);
 /** mc_object_print() - print the row as an object of that type. */
 void mc_object_print(McOut *out, McObjectId type, const McObjectRow *r);
 
+/** mc_object_print_block() - print an object that belongs to what was printed
+ *  before: its name, and the line of the block at @va. If there is no block,
+ *  print the symbol at @va. */
+void mc_object_print_block(McOut *out, const char *name, uint64_t va);
+
 #endif /* MC_OBJECT_ROW_H */

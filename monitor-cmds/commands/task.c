@@ -5,8 +5,8 @@
  * Called through mc_run(). The tasks are copied first, and printed without a
  * lock. The guest may run meanwhile.
  */
-#include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/object-row.h"
+#include "monitor-cmds/commands/task-choice.h"
 
 #include <string.h>
 
@@ -26,116 +26,6 @@ static void listing_deinit(Listing *l)
     g_clear_pointer(&l->chosen, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Listing, listing_deinit)
-
-/* ---- which tasks --------------------------------------------------------- */
-
-static bool has_pid(const KtTask *t, uint64_t pid)
-{
-    uint64_t v;
-
-    return kt_task_fact(t, KT_TASK_PID, &v) && v == pid;
-}
-
-static bool is_of_process(const KtTask *t, uint64_t pid)
-{
-    uint64_t v;
-
-    return kt_task_fact(t, KT_TASK_TGID, &v) && v == pid;
-}
-
-/* Is it a thread that is not the first one of its process? */
-static bool is_thread(const KtTask *t)
-{
-    uint64_t pid;
-
-    return kt_task_fact(t, KT_TASK_PID, &pid) &&
-           t->known & 1u << KT_TASK_TGID && !is_of_process(t, pid);
-}
-
-static bool contains(const KtTask *t, uint64_t va)
-{
-    return t->va == va || (t->in_map && va >= t->va &&
-                           va - t->va < kt_block_len(&t->block));
-}
-
-/* What the word of the command is. */
-typedef bool IsWantedFn(const KtTask *t, const void *word);
-
-static bool is_pid(const KtTask *t, const void *word)
-{
-    return has_pid(t, *(const uint64_t *)word);
-}
-
-static bool is_process(const KtTask *t, const void *word)
-{
-    return is_of_process(t, *(const uint64_t *)word);
-}
-
-static bool is_at(const KtTask *t, const void *word)
-{
-    return contains(t, *(const uint64_t *)word);
-}
-
-static bool is_named(const KtTask *t, const void *word)
-{
-    return *t->comm && mc_match(word, t->comm);
-}
-
-static bool is_any(const KtTask *t, const void *word)
-{
-    return true;
-}
-
-/* Choose tasks. Return true if there are any. */
-static bool choose(Listing *l, IsWantedFn *is_wanted, const void *word,
-                   bool threads)
-{
-    for (unsigned i = 0; i < l->tasks->task->len; i++) {
-        KtTask *t = &g_array_index(l->tasks->task, KtTask, i);
-
-        if (is_wanted(t, word) && (threads || !is_thread(t))) {
-            g_ptr_array_add(l->chosen, t);
-        }
-    }
-    return l->chosen->len > 0;
-}
-
-/* A pid is a decimal number. Addresses of kernel memory have 16 digits. */
-static bool is_pid_word(const char *word, uint64_t *pid)
-{
-    return strlen(word) < 8 && mc_parse_decimal(word, "", pid, NULL);
-}
-
-static bool choose_pid(Listing *l, uint64_t pid)
-{
-    bool threads = mc_given(l->args, MC_OPT_THREADS);
-
-    if (threads && choose(l, is_process, &pid, true)) {
-        return true;
-    }
-    l->one = true;
-    return choose(l, is_pid, &pid, true);
-}
-
-/* Choose the tasks that the word of the command names: a pid, a name, or an
- * address. */
-static bool choose_named(Listing *l, const char *word)
-{
-    bool threads = mc_given(l->args, MC_OPT_THREADS);
-    uint64_t number;
-
-    if (is_pid_word(word, &number)) {
-        return choose_pid(l, number);
-    }
-    if (choose(l, is_named, word, threads) ||
-        choose(l, is_named, word, true)) {
-        l->one = l->chosen->len == 1;
-        return true;
-    }
-    l->one = true;
-    return mc_parse_address(l->args->ctx, word, &number, NULL) &&
-           choose(l, is_at, &number, true);
-}
 
 /* ---- the order ----------------------------------------------------------- */
 
@@ -252,7 +142,7 @@ static void put_marks(const Listing *l, McObjectRow *r, const KtTask *t)
     }
     mc_object_add_word(r, "running", !known ? NULL : on_cpu ? "yes" : "no");
     if (!g_strcmp0(where, "list") ||
-        (!g_strcmp0(where, "map") && !has_pid(t, 0))) {
+        (!g_strcmp0(where, "map") && !mc_task_has_pid(t, 0))) {
         g_string_append_printf(r->text, " only-in-%s", where);
     }
     mc_object_add_word(r, "where", where);
@@ -298,55 +188,13 @@ static void print_task(const Listing *l, const KtTask *t)
 
 /* ---- its objects --------------------------------------------------------- */
 
-/* Print an object that is no block: init_cred and the like are variables of the
- * kernel. */
-static void print_no_block(McOut *out, const char *name, uint64_t va)
-{
-    const GsKernel *k = mc_symbols(out->ctx);
-    g_auto(McObjectRow) r;
-    GsSymbol sym;
-
-    mc_object_row_init(&r);
-    g_string_append_printf(r.text, "  %-8s - ", name);
-    mc_put_hex(r.text, va, 16);
-    mc_object_add_word(&r, "object", name);
-    r.figure[r.n++] = (McStat) { .key = "va", .u = va, .hex = true };
-    if (k && gs_kernel_symbolize(k, va, &sym)) {
-        g_autofree char *at = g_strdup_printf("%s+0x%" PRIx64, sym.name,
-                                              va - sym.va);
-
-        mc_object_put_word(&r, "symbol", at);
-    } else {
-        g_string_append(r.text, " no block");
-    }
-    mc_object_print(out, MC_OBJ_OBJECT, &r);
-}
-
-static void print_object(McOut *out, const char *name, uint64_t va)
-{
-    KtBlock b;
-    bool found;
-
-    kt_query_begin(out->ctx->tracer);
-    found = kt_query_find(out->ctx->tracer, va, &b);
-    kt_query_end(out->ctx->tracer);
-    if (!found) {
-        print_no_block(out, name, va);
-        return;
-    }
-    out->format->row(out, &(McRow) {
-        .block = &b, .object = name, .hit = va != b.va,
-        .offset = va - b.va });
-}
-
 static void print_objects(McOut *out, const KtTask *t)
 {
-    out->margin = 0;
     for (unsigned i = 0; i < KT_TASK__COUNT; i++) {
         uint64_t va;
 
         if (kt_task_fact_is_object(i) && kt_task_fact(t, i, &va) && va) {
-            print_object(out, kt_task_fact_name(i), va);
+            mc_object_print_block(out, kt_task_fact_name(i), va);
         }
     }
 }
@@ -422,7 +270,7 @@ static uint64_t count_threads(const KtTasks *tasks)
     uint64_t n = 0;
 
     for (unsigned i = 0; i < tasks->task->len; i++) {
-        n += is_thread(&g_array_index(tasks->task, KtTask, i));
+        n += mc_task_is_thread(&g_array_index(tasks->task, KtTask, i));
     }
     return n;
 }
@@ -484,19 +332,6 @@ static void print_list(Listing *l)
     }
 }
 
-static bool fail_no_task(const Listing *l, const char *word, GError **errp)
-{
-    g_autofree char *quoted = mc_quote(word);
-    bool known = !(l->tasks->unknown & 1u << KT_TASK_PID);
-
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "%s: none of %u tasks has this pid, name or address%s", quoted,
-                l->tasks->task->len, known ? "" : !l->out->ctx->vm ?
-                "; a journal has no memory, so pids are not known" :
-                "; without types pids are not known, see types=FILE");
-    return false;
-}
-
 bool mc_cmd_task(McOut *out, const McArgs *args, GError **errp)
 {
     KtObjects o = { out->ctx->tracer, mc_symbols(out->ctx), out->ctx->vm };
@@ -504,12 +339,14 @@ bool mc_cmd_task(McOut *out, const McArgs *args, GError **errp)
         .out = out, .args = args, .tasks = kt_tasks_new(&o),
         .chosen = g_ptr_array_new(),
     };
+    bool any = mc_tasks_choose(out->ctx, l.tasks, args->name,
+                               mc_given(args, MC_OPT_THREADS), l.chosen,
+                               &l.one);
 
-    if (args->name && !choose_named(&l, args->name)) {
-        return fail_no_task(&l, args->name, errp);
+    if (!any && args->name) {
+        return mc_tasks_none(out->ctx, l.tasks, args->name, errp);
     }
-    if (!args->name && !choose(&l, is_any, NULL,
-                               mc_given(args, MC_OPT_THREADS))) {
+    if (!any) {
         g_autofree char *why = mc_why_nothing(out);
         g_autofree char *text = g_strconcat("no tasks", why, NULL);
 

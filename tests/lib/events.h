@@ -40,8 +40,9 @@
  *   why <text>                     the reason why there is no kernel
  *   vm n= [running=1] [page_offset=] [vmemmap=]
  *                                  a VM with n vCPUs
- *   types structs=NAME:SIZE:MEMBER@OFFSET:BYTES,...;...
+ *   types structs=NAME:SIZE:MEMBER@OFFSET:TYPE,...;...
  *                                  the types of the kernel; after its symbols.
+ *                                  TYPE: bytes, or =NAME of a struct before.
  *                                  structs=none: it has none
  *   types task_pid= task_comm=     what was learned of a kernel without types
  *   reg cpu= name= value=          set a register of a vCPU

@@ -12,12 +12,17 @@ static uint64_t hex(const char *s)
     return s ? g_ascii_strtoull(s, NULL, 16) : 0;
 }
 
-/* Return the type of a member of @bytes: a number, or an array of bytes. */
-static int type_of(struct btf *b, unsigned bytes)
+/* Return the type of a member: of "=NAME" that struct; of a number of bytes a
+ * number, or an array of bytes. */
+static int type_of(struct btf *b, const char *text)
 {
+    unsigned bytes = hex(text);
     g_autofree char *name = g_strdup_printf("u%u", 8 * bytes);
     int byte;
 
+    if (*text == '=') {
+        return btf__find_by_name_kind(b, text + 1, BTF_KIND_STRUCT);
+    }
     if (bytes <= 8 && !(bytes & (bytes - 1))) {
         return btf__add_int(b, name, bytes, 0);
     }
@@ -25,7 +30,7 @@ static int type_of(struct btf *b, unsigned bytes)
     return btf__add_array(b, byte, byte, bytes);
 }
 
-/* Add a struct: NAME:SIZE:MEMBER@OFFSET:BYTES,... */
+/* Add a struct: NAME:SIZE:MEMBER@OFFSET:TYPE,... */
 static void add_struct(struct btf *b, const char *text)
 {
     g_auto(GStrv) parts = g_strsplit(text, ":", 3);
@@ -33,7 +38,7 @@ static void add_struct(struct btf *b, const char *text)
     g_autoptr(GArray) types = g_array_new(FALSE, FALSE, sizeof(int));
 
     for (unsigned i = 0; members[i]; i++) {
-        int type = type_of(b, hex(strchr(members[i], ':') + 1));
+        int type = type_of(b, strchr(members[i], ':') + 1);
 
         g_array_append_val(types, type);
     }

@@ -310,9 +310,9 @@ static void check_complete(const char *line, const char *expected)
 
 static void test_complete(void)
 {
-    check_complete("", "show alloc free error events whatis task struct "
-                   "regs stack top mark diff leak refs type slab log calls "
-                   "fault stat on off clear check help");
+    check_complete("", "show alloc free error events whatis task files mod "
+                   "struct regs stack top mark diff leak refs type slab log "
+                   "calls fault stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show struct stack slab stat");
     check_complete("sh", "show");
@@ -320,7 +320,7 @@ static void test_complete(void)
     check_complete("-n s", "");
     check_complete("x", "");
     check_complete("show ", "");
-    check_complete("help f", "free fault");
+    check_complete("help f", "free files fault");
     check_complete("leak ", "scan list clear dump module");
     check_complete("help leak d", "dump");
     check_complete("leak dump ", "");

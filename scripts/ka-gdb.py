@@ -8,6 +8,8 @@
                 arguments' names and lines when a vmlinux is loaded
   $_ka(VA)      the block at VA in one line, or "no block": for print, display
                 and conditions, as in $_ka($rdi)[0] == 'F'
+  $_ka_task()   the address of the task_struct of the task that the selected
+                vCPU executes; $_ka_task(PID), $_ka_task("comm"): of another one
 
 Nothing of it is needed: all answers are the monitor's.
 """
@@ -17,6 +19,8 @@ import re
 import gdb
 
 EXPRESSION = '$&*('
+PIDS = 1 << 22          # the kernel's PID_MAX_LIMIT
+STACK = 1 << 16         # the largest stack of a task
 STACKS = (('alloc', 'allocated'), ('rcu', 'queued by kfree_rcu()'),
           ('free', 'freed'))
 
@@ -51,9 +55,18 @@ def split(text):
     return words
 
 
+def as_word(word, of_tasks):
+    """Return the value of an expression as a word of ka: in hex, but a pid in
+    decimal."""
+    value = int(evaluate(word), 16)
+    return str(value) if of_tasks and value < PIDS else f'{value:x}'
+
+
 def command_line(text):
-    return ' '.join(evaluate(w) if w[0] in EXPRESSION else w
-                    for w in split(text))
+    words = split(text)
+    of_tasks = words[:1] in (['task'], ['files'])
+    return ' '.join(as_word(w, of_tasks) if w[0] in EXPRESSION else w
+                    for w in words)
 
 
 def block_at(va):
@@ -109,6 +122,38 @@ def summary(row, va):
     of = row.get('cache') or row.get('layer') or ''
     return (f'{row["state"]} {row["va"]}-{row["end"]} '
             f'({row["requested"]}/{row["actual"]}) {of} +0x{place:x}')
+
+
+# --- tasks -------------------------------------------------------------------
+
+def tasks(words):
+    """Return the rows of `ka task` with these words."""
+    rows = [json.loads(line) for line in
+            monitor(f'task {words} -j -v -n 0').splitlines()
+            if line.startswith('{')]
+    for row in rows:
+        if 'fail' in row:
+            raise gdb.GdbError('ka: ' + row['fail'])
+    return [row for row in rows if row.get('type') == 'task']
+
+
+def on_stack(row):
+    """Is the stack pointer on the stack of the task?"""
+    sp = int(gdb.parse_and_eval('$sp')) & 0xffffffffffffffff
+    return row['stack'] and 0 <= sp - int(row['stack'], 16) < STACK
+
+
+def current_task():
+    """Return the task that the selected vCPU executes. While the kernel
+    switches from one task to the next, both say that a CPU executes them."""
+    vcpu = gdb.selected_thread().num - 1
+    found = [row for row in tasks('--threads')
+             if row['running'] == 'yes' and row['cpu'] == vcpu]
+    if len(found) > 1:
+        found = [row for row in found if on_stack(row)]
+    if len(found) != 1:
+        raise gdb.GdbError(f'ka: the task of vCPU {vcpu} is not known')
+    return found[0]
 
 
 # --- what gdb sees -----------------------------------------------------------
@@ -177,6 +222,25 @@ class KaFunction(gdb.Function):
         return summary(row, va) if row else 'no block'
 
 
+class KaTask(gdb.Function):
+    """The address of a task_struct: $_ka_task() of the task that the selected
+    vCPU executes, $_ka_task(PID) or $_ka_task("comm") of another one."""
+
+    def __init__(self):
+        super().__init__('_ka_task')
+
+    def invoke(self, *which):
+        if not which:
+            row = current_task()
+        elif which[0].type.code in (gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_PTR):
+            row = tasks(which[0].string())[0]
+        else:
+            row = tasks(int(which[0]))[0]
+        return gdb.Value(int(row['va'], 16)).cast(
+            gdb.lookup_type('unsigned long'))
+
+
 Ka()
 KaBacktrace()
 KaFunction()
+KaTask()

@@ -40,6 +40,30 @@ def unflatten(path, to):
             out.write(flat.read(size))
 
 
+def add_note(path, name, data):
+    """Add a note to an ELF dump: move all notes to the end of the file."""
+    with open(path, 'r+b') as f:
+        head = f.read(64)
+        at, = struct.unpack_from('<Q', head, 32)
+        each, count = struct.unpack_from('<HH', head, 54)
+        for i in range(count):
+            f.seek(at + i * each)
+            row = list(struct.unpack('<IIQQQQQQ', f.read(56)))
+            if row[0] == PT_NOTE:
+                break
+        f.seek(row[2])
+        notes = f.read(row[5])
+        name = name.encode() + b'\0'
+        notes += struct.pack('<III', len(name), len(data), 0) + \
+            name.ljust(len(name) + 3 & ~3, b'\0') + \
+            data.ljust(len(data) + 3 & ~3, b'\0')
+        row[2], row[5] = f.seek(0, 2), len(notes)
+        row[6] = row[5]
+        f.write(notes)
+        f.seek(at + i * each)
+        f.write(struct.pack('<IIQQQQQQ', *row))
+
+
 class Kdump:
     """A compressed dump after unflatten()."""
 

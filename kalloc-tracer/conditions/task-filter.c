@@ -18,7 +18,7 @@ typedef struct Mark {
  */
 struct KtTaskFilter {
     unsigned n_names, n_processes;
-    GPatternSpec *name[KT_TASK_FILTER_MAX];
+    char *name[KT_TASK_FILTER_MAX];
     uint32_t process[KT_TASK_FILTER_MAX];
     GMutex lock;
     GHashTable *marks;
@@ -40,7 +40,7 @@ void kt_task_filter_free(KtTaskFilter *f)
         return;
     }
     for (unsigned i = 0; i < f->n_names; i++) {
-        g_pattern_spec_free(f->name[i]);
+        g_free(f->name[i]);
     }
     g_hash_table_destroy(f->marks);
     g_mutex_clear(&f->lock);
@@ -52,7 +52,7 @@ int kt_task_filter_add_name(KtTaskFilter *f, const char *pattern)
     if (f->n_names == KT_TASK_FILTER_MAX) {
         return -1;
     }
-    f->name[f->n_names] = g_pattern_spec_new(pattern);
+    f->name[f->n_names] = g_strdup(pattern);
     return f->n_names++;
 }
 
@@ -77,7 +77,7 @@ bool kt_task_filter_has_processes(const KtTaskFilter *f)
 
 bool kt_task_filter_name(const KtTaskFilter *f, unsigned i, const char *comm)
 {
-    return g_pattern_spec_match_string(f->name[i], comm);
+    return kt_name_matches(f->name[i], comm);
 }
 
 /* ---- tasks in the guest's memory ---------------------------------------- */

@@ -8,8 +8,6 @@
  */
 #include "monitor-cmds/parse/filter.h"
 
-#include <string.h>
-
 #define CACHE_ID_BYTES ((UINT16_MAX + 1) / 8)
 
 void mc_filter_init(McFilter *f)
@@ -24,32 +22,6 @@ void mc_filter_deinit(McFilter *f)
     g_clear_pointer(&f->cache_ids, g_free);
 }
 
-bool mc_match(const char *pattern, const char *text)
-{
-    const char *star = NULL;
-    const char *from = NULL;
-
-    while (*text) {
-        if (*pattern == '*') {
-            star = pattern++;
-            from = text;
-        } else if (*pattern == '?' || *pattern == *text) {
-            pattern++;
-            text++;
-        } else if (star) {
-            /* let the last star match one byte more */
-            pattern = star + 1;
-            text = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*') {
-        pattern++;
-    }
-    return !*pattern;
-}
-
 bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp)
 {
     bool any = false;
@@ -62,7 +34,7 @@ bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp)
         KtCacheInfo info;
 
         if (kt_tracer_cache(t, (KtCacheId) { i }, &info) && info.name &&
-            mc_match(f->cache, info.name)) {
+            kt_name_matches(f->cache, info.name)) {
             f->cache_ids[i / 8] |= 1u << (i % 8);
             any = true;
         }
@@ -101,7 +73,7 @@ static bool pass_task(const McFilter *f, KtTracer *t, KtTaskId task)
     if (!kt_tracer_task(t, task, &pid, comm)) {
         return false;
     }
-    return f->has_pid ? pid == f->pid : mc_match(f->task, comm);
+    return f->has_pid ? pid == f->pid : kt_name_matches(f->task, comm);
 }
 
 bool mc_filter_time(const McFilter *f, uint64_t us)

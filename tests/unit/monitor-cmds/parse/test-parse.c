@@ -381,27 +381,6 @@ static void test_no_symbols(Fixture *f, gconstpointer data)
     check_wrong(f, "alloc kmalloc", "vmlinuz: not a kernel");
 }
 
-/* ---- patterns ------------------------------------------------------------ */
-
-static void test_match(void)
-{
-    g_autofree char *stars = g_strnfill(2000, '*');
-    g_autofree char *hard = g_strconcat("*a*a*a*a*a*a*a*a*a*a*a*a*b", NULL);
-    g_autofree char *as = g_strnfill(2000, 'a');
-
-    g_assert_true(mc_match("", ""));
-    g_assert_true(mc_match("*", ""));
-    g_assert_true(mc_match("kmalloc-*", "kmalloc-64"));
-    g_assert_true(mc_match("kmalloc-??", "kmalloc-64"));
-    g_assert_true(mc_match("*64", "kmalloc-64"));
-    g_assert_true(mc_match("k*-*4", "kmalloc-64"));
-    g_assert_false(mc_match("kmalloc", "kmalloc-64"));
-    g_assert_false(mc_match("kmalloc-?", "kmalloc-64"));
-    g_assert_false(mc_match("?", ""));
-    g_assert_true(mc_match(stars, "x"));
-    g_assert_false(mc_match(hard, as));
-}
-
 #define ADD(path, script, fn) \
     g_test_add(path, Fixture, script, setup, fn, teardown)
 
@@ -410,7 +389,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/parse/hex", test_hex);
     g_test_add_func("/parse/decimal", test_decimal);
-    g_test_add_func("/parse/pattern", test_match);
     ADD("/parse/address", kernel, test_address);
     ADD("/parse/tags", tagging, test_tags);
     ADD("/parse/hex-or-symbol", kernel, test_hex_or_symbol);

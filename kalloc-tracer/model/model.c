@@ -237,6 +237,11 @@ static void apply_gap(KtModel *m, const KtEvent *ev)
     kt_blocks_age(&m->blocks);
 }
 
+static void observe(const KtModel *m, const KtEvent *ev, const KtMapHint *h)
+{
+    m->observer->fn(m->observer->opaque, m, ev, kt_model_hit(m, h));
+}
+
 static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
     switch (ev->kind) {
@@ -322,6 +327,9 @@ void kt_model_apply(KtModel *m, const KtEvent *ev, unsigned n)
 
         touch(m, &ev[done], k, h);
         for (unsigned i = 0; i < k; i++) {
+            if (G_UNLIKELY(m->observer)) {
+                observe(m, &ev[done + i], &h[i]);
+            }
             apply(m, &ev[done + i], &h[i]);
         }
     }

@@ -12,7 +12,7 @@
 #ifndef KT_MODEL_H
 #define KT_MODEL_H
 
-#include "kalloc-tracer/api/kt-types.h"
+#include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/base/budget.h"
 #include "kalloc-tracer/base/counters.h"
 #include "kalloc-tracer/model/accounts.h"
@@ -28,6 +28,18 @@ typedef enum KtMapId {
     KT_MAP_MAIN,
     KT_MAP__COUNT
 } KtMapId;
+
+/**
+ * struct KtObserver - sees each event before it is applied
+ * @fn: @index is the block that contains the event's address, as it is before
+ *      the event; 0: none. With the tracer's lock; it must not change @m
+ * @opaque: (borrowed)
+ */
+typedef struct KtObserver {
+    void (*fn)(void *opaque, const KtModel *m, const KtEvent *ev,
+               uint32_t index);
+    void *opaque;
+} KtObserver;
 
 /**
  * struct KtModel - one boot
@@ -46,6 +58,7 @@ typedef enum KtMapId {
  * @destroyed: events KT_EV_DESTROY whose objects were looked for
  * @blind: any block may have been freed unseen at any time: each new block is
  *         old at once (KtRec)
+ * @observer: (borrowed, nullable)
  */
 struct KtModel {
     KtMap map[KT_MAP__COUNT];
@@ -71,6 +84,7 @@ struct KtModel {
     bool unseen;
     bool blind;
     uint64_t freed_blocks;
+    const KtObserver *observer;
 };
 
 /** kt_model_new() - make an empty boot (owned). @history_bytes: as in struct

@@ -483,6 +483,7 @@ static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
     kt_model_free(t->previous);
     t->model = model;
     t->previous = previous;
+    kt_tracer_observe(t, t->observer);
 }
 
 void kt_snapshot_install(KtTracer *t, KtSnapshot *s)

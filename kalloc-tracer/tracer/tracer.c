@@ -72,9 +72,12 @@ static void init_memory(KtTracer *t)
 
 static KtModel *new_model(KtTracer *t)
 {
+    KtModel *m = kt_model_new(t->counters, t->budget, t->stacks,
+                              t->config.history_bytes);
+
     t->errors_before = kt_tracer_counter(t, KT_CNT_DROP_ERROR);
-    return kt_model_new(t->counters, t->budget, t->stacks,
-                        t->config.history_bytes);
+    m->observer = t->observer;
+    return m;
 }
 
 KtTracer *kt_tracer_new(const KtConfig *config, GError **errp)
@@ -517,6 +520,12 @@ void kt_tracer_on_idle(KtTracer *t, void (*fn)(void *opaque), void *opaque)
 {
     t->on_idle = fn;
     t->on_idle_opaque = opaque;
+}
+
+void kt_tracer_observe(KtTracer *t, const KtObserver *o)
+{
+    t->observer = o;
+    t->model->observer = o;
 }
 
 uint64_t kt_tracer_epoch(const KtTracer *t)

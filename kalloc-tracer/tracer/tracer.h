@@ -64,6 +64,7 @@ struct KtTracer {
     uint64_t events;        /* number of events applied */
     uint64_t last_us;       /* time of the newest event applied */
     KtRecordedStats recorded;   /* of a tracer that a journal was read into */
+    const KtObserver *observer; /* of events; NULL: none. Borrowed */
     void (*on_second)(void *opaque);    /* set before kt_tracer_start() */
     void *on_second_opaque;
     void (*on_idle)(void *opaque);      /* set before kt_tracer_start() */
@@ -115,6 +116,14 @@ void kt_tracer_add_check(KtTracer *t, KtCheckRule rule, KtCheckExtra *fn,
  * One @fn at most; call before kt_tracer_start().
  */
 void kt_tracer_on_idle(KtTracer *t, void (*fn)(void *opaque), void *opaque);
+
+/**
+ * kt_tracer_observe() - Let an observer see each event from now on
+ * @o: (borrowed until the next call, nullable) NULL: none
+ *
+ * The models of later boots have the same observer. The tracer's lock is held.
+ */
+void kt_tracer_observe(KtTracer *t, const KtObserver *o);
 
 /**
  * kt_tracer_epoch() - Return a number that grows with each reset of the VM and

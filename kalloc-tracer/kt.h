@@ -29,6 +29,7 @@
 #include "kalloc-tracer/api/kt-slabs.h"
 #include "kalloc-tracer/api/kt-tasks.h"
 #include "kalloc-tracer/api/kt-structs.h"
+#include "kalloc-tracer/api/kt-trace.h"
 #include "kalloc-tracer/api/kt-tracer.h"
 #include "kalloc-tracer/api/kt-types.h"
 #include "kalloc-tracer/api/kt-vm.h"

@@ -10,6 +10,8 @@
                 and conditions, as in $_ka($rdi)[0] == 'F'
   $_ka_task()   the address of the task_struct of the task that the selected
                 vCPU executes; $_ka_task(PID), $_ka_task("comm"): of another one
+  set ka-trace on
+                print at each stop what is new in the live trace (ka trace on)
 
 Nothing of it is needed: all answers are the monitor's.
 """
@@ -238,9 +240,39 @@ class KaTask(gdb.Function):
             row = tasks(int(which[0]))[0]
         return gdb.Value(int(row['va'], 16)).cast(
             gdb.lookup_type('unsigned long'))
+class KaTrace(gdb.Parameter):
+    """Print at each stop what is new in the live trace of `ka trace on`. What
+    others read with `ka trace` is printed here, too."""
+
+    set_doc = 'Set whether each stop prints what is new in the live trace.'
+    show_doc = 'Show whether each stop prints what is new in the live trace.'
+
+    def __init__(self):
+        super().__init__('ka-trace', gdb.COMMAND_DATA, gdb.PARAM_BOOLEAN)
+        self.value = False
+        self.place = '0'
+        gdb.events.stop.connect(self.on_stop)
+
+    def get_set_string(self):
+        return ''
+
+    def on_stop(self, event):
+        del event
+        if not self.value:
+            return
+        text = monitor(f'trace -s --after {self.place}')
+        end = re.search(r'^-- next (\d+) more 0 overwritten (\d+)\n', text,
+                        re.MULTILINE)
+        if end:
+            self.place = end[1]
+            text = text[:end.start()]
+            if end[2] != '0':
+                text += f'{end[2]} events were overwritten\n'
+        gdb.write(text)
 
 
 Ka()
 KaBacktrace()
 KaFunction()
 KaTask()
+KaTrace()

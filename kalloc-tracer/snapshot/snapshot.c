@@ -55,6 +55,7 @@ static bool is_of_process(KtCounter c)
     static const KtCounter mine[] = {
         KT_CNT_JOURNAL_LOST, KT_CNT_LOADS, KT_CNT_LOADS_BLIND,
         KT_CNT_CHECK_ROUNDS, KT_CNT_CHECK_WHOLE, KT_CNT_CHECK_VIOLATIONS,
+        KT_CNT_TRACE_EVENTS, KT_CNT_TRACE_OVERWRITTEN,
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(mine); i++) {

@@ -40,6 +40,12 @@ static void set_format(McOut *out, const McArgs *args)
     out->verbose = mc_given(args, MC_OPT_VERBOSE);
 }
 
+/* Return true if the command may name a cache that does not exist yet. */
+static bool may_come_later(const McCommand *c)
+{
+    return c == &mc_commands[MC_CMD_TRACE_ON];
+}
+
 static bool run(McOut *out, McArgs *args, const char *line, GError **errp)
 {
     if (!mc_parse(args, line, errp)) {
@@ -49,7 +55,8 @@ static bool run(McOut *out, McArgs *args, const char *line, GError **errp)
         mc_help_command(out, args->command);
         return true;
     }
-    if (!mc_filter_prepare(&args->filter, out->ctx->tracer, errp)) {
+    if (!may_come_later(args->command) &&
+        !mc_filter_prepare(&args->filter, out->ctx->tracer, errp)) {
         return false;
     }
     set_format(out, args);

@@ -87,7 +87,7 @@ static bool on_event(void *opaque, const KtEvent *ev)
     if (mc_given(e->args, MC_OPT_SYMBOLS)) {
         e->out->symbols = kt_replay_kernel(e->replay);
     }
-    e->out->format->event(e->out, ev);
+    e->out->format->event(e->out, ev, NULL);
     e->shown++;
     return !e->out->closed;
 }

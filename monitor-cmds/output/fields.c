@@ -513,3 +513,23 @@ void mc_walk_event(McOut *o, const KtEvent *ev, const McWalk *walk)
     walk->number(o, "cpu", ev->cpu);
     walk->word(o, "hook", kt_tracer_hook_name(o->ctx->tracer, ev->hook));
 }
+
+void mc_walk_traced(McOut *o, const KtTracedBlock *b, const McWalk *walk)
+{
+    KtCacheInfo cache;
+    char comm[17];
+    uint32_t pid;
+
+    if (!b->known) {
+        return;
+    }
+    walk->number(o, "block_size", b->size);
+    walk->word(o, "block_layer", kt_layer_name(b->layer));
+    if (kt_tracer_cache(o->ctx->tracer, b->cache, &cache)) {
+        walk->word(o, "block_cache", cache.name);
+    }
+    if (kt_tracer_task(o->ctx->tracer, b->task, &pid, comm)) {
+        walk->word(o, "block_comm", comm);
+        walk->number(o, "block_pid", pid);
+    }
+}

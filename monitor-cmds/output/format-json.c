@@ -290,9 +290,9 @@ static void put_event_stack(McOut *o, KtStackId id)
     }
 }
 
-static void json_event(McOut *o, const KtEvent *ev)
+static void json_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b)
 {
-    begin(o, MC_OBJ_EVENT);
+    begin(o, b ? MC_OBJ_TRACED : MC_OBJ_EVENT);
     put_number(o->line, "seq", ev->seq);
     put_number(o->line, "us", ev->us);
     put_word(o, "kind", mc_event_name(ev->kind));
@@ -305,6 +305,9 @@ static void json_event(McOut *o, const KtEvent *ev)
         mc_walk_event(o, ev, &(McWalk) { put_word, put_key_number });
         put_number(o->line, "flags", ev->flags);
         put_event_stack(o, ev->stack);
+    }
+    if (b) {
+        mc_walk_traced(o, b, &(McWalk) { put_word, put_key_number });
     }
     end(o);
 }

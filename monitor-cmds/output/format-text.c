@@ -8,6 +8,8 @@
  */
 #include "monitor-cmds/output/format.h"
 
+#include <string.h>
+
 /* Only this end of a stack is said: the last frame looks like an end. */
 #define CUT " (cut: a tracer replaced the return address)"
 
@@ -210,7 +212,23 @@ static void put_key_number(McOut *o, const char *key, uint64_t v)
     g_string_append_printf(o->line, " %s=%" PRIu64, key, v);
 }
 
-static void text_event(McOut *o, const KtEvent *ev)
+/* The key of a block's property without "block_". */
+static void put_block_word(McOut *o, const char *key, const char *word)
+{
+    put_word(o, key + strlen("block_"), word);
+}
+
+/* The size comes first, in hex as in all lines. */
+static void put_block_number(McOut *o, const char *key, uint64_t v)
+{
+    if (!strcmp(key, "block_size")) {
+        g_string_append_printf(o->line, " of (%5" PRIx64 ")", v);
+    } else {
+        put_key_number(o, key + strlen("block_"), v);
+    }
+}
+
+static void text_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b)
 {
     g_string_append_printf(o->line, "%12" PRIu64 "us %-6s ",
                            (uint64_t)ev->us, mc_event_name(ev->kind));
@@ -222,6 +240,9 @@ static void text_event(McOut *o, const KtEvent *ev)
         g_string_append(o->line, " [");
         put_stack(o, ev->stack, false);
         g_string_append_c(o->line, ']');
+    }
+    if (b) {
+        mc_walk_traced(o, b, &(McWalk) { put_block_word, put_block_number });
     }
     mc_out_end_line(o);
 }

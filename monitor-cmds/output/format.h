@@ -178,7 +178,8 @@ typedef struct McModule {
  * @hook: a hook of ka stat -v
  * @module: a report of ka leak module; its blocks follow
  * @facts: facts about @va, the most specific first; @n can be 0
- * @event: an event of ka events; @mark: a control frame, by its name
+ * @event: an event of ka events, or of ka trace with the block that it is about
+ *         (nullable); @mark: a control frame, by its name
  * @top_begin: the sum of all rows of ka top or ka diff, before the first @n of
  *             @rows; @top_row: a row; @top_note: a remark on the sum
  * @stray: a row of ka top --stray
@@ -204,7 +205,7 @@ typedef struct McFormat {
     void (*hook)(McOut *o, const McHookStatus *h);
     void (*module)(McOut *o, const McModule *m);
     void (*facts)(McOut *o, uint64_t va, const McFact *fact, unsigned n);
-    void (*event)(McOut *o, const KtEvent *ev);
+    void (*event)(McOut *o, const KtEvent *ev, const KtTracedBlock *b);
     void (*mark)(McOut *o, const char *name, uint64_t value);
     void (*top_begin)(McOut *o, McTopTable *t, const GPtrArray *rows,
                       unsigned n);
@@ -275,6 +276,9 @@ typedef struct McWalk {
 /** mc_walk_event() - print what an event names: allocator, cache, task, vCPU
  *  and hook, in the order of all formats */
 void mc_walk_event(McOut *o, const KtEvent *ev, const McWalk *walk);
+/** mc_walk_traced() - print what is known of the block that an event is
+ *  about, with keys that begin with block_; nothing if it is not known */
+void mc_walk_traced(McOut *o, const KtTracedBlock *b, const McWalk *walk);
 
 /* ---- shared by the formatters -------------------------------------------- */
 

@@ -50,7 +50,7 @@ typedef enum McTaskSort {
  * @depth, @count: values of --depth and --count; 0 without them
  * @filter: the filter options and the size range
  * @va: the address range; unset, all addresses, if @has_va is false
- * @pcs: McCode: sorted by start, without overlap
+ * @pcs: McCode: sorted by start, without overlap; also the value of --alloc
  * @name: (owned, nullable) name of the mark or module
  * @topic: command to explain (ka help), NULL for all
  * @group: (borrowed from @words) first word of several commands to explain
@@ -66,6 +66,7 @@ typedef enum McTaskSort {
  * @value: (owned, nullable) value of --return
  * @times, @action: values of --times and --do
  * @every: value of --every
+ * @ring: value of --ring
  * @words: (owned strings) the words that are no options
  */
 typedef struct McArgs {
@@ -101,6 +102,7 @@ typedef struct McArgs {
     uint64_t times;
     KtFaultAction action;
     uint64_t every;
+    uint64_t ring;
     GPtrArray *words;
 } McArgs;
 
@@ -135,6 +137,8 @@ extern McOptionSetFn mc_set_format, mc_set_sort, mc_set_level, mc_set_module,
                      mc_set_after, mc_set_condition, mc_set_derefs,
                      mc_set_function, mc_set_longer, mc_set_cpu, mc_set_depth,
                      mc_set_count;
+/* Those of trace-values.c. */
+extern McOptionSetFn mc_set_size, mc_set_alloc, mc_set_ring;
 /* Those of fault-values.c. */
 extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
 

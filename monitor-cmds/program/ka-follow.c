@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka -q SOCKET log|calls --follow [-o FILE] [-p PROGRAM]... [OPTION...]: copy
- * the guest's log, or the calls of watched functions, from a running VM until
- * the VM ends, or a signal comes.
+ * ka -q SOCKET log|calls|trace --follow [-o FILE] [-p PROGRAM]... [OPTION...]:
+ * copy the guest's log, the calls of watched functions, or the live trace from
+ * a running VM until the VM ends, or a signal comes.
  *
  * A monitor command prints what there is and ends. So this program repeats the
  * command, and each time asks for the records that came since the last time:
@@ -16,6 +16,8 @@
  *     ka:   calls --after 3.7  QEMU: calls,
  *                                    "-- next 9.7 more 0 ended 1 overwritten 0"
  *
+ * The place in the trace is a number, as in the log, with the same last line.
+ *
  * Each question is a connection of its own, so that other clients get the
  * socket in between. Called by main() on the program's only thread.
  */
@@ -28,8 +30,26 @@
 
 #include "monitor-cmds/program/ka.h"
 
-#define LINES   5000u       /* of the log, in one answer */
+#define LINES   5000u       /* of the log or the trace, in one answer */
 #define WAIT_US 200000
+
+/*
+ * How a command answers --after.
+ * @limit: it is asked for LINES lines, not for all
+ * @next: in JSON, before the place to go on
+ * @figures: the last line says whether there is more, and what is missing
+ * @missing: what is missing, and what would keep more
+ */
+static const struct {
+    bool limit;
+    const char *next;
+    bool figures;
+    const char *missing[2];
+} forms[] = {
+    [KA_LOG] = { true, "\"kind\":\"next\",\"value\":" },
+    [KA_CALLS] = { false, "\"next\":\"", true, { "calls", "calls=SIZE" } },
+    [KA_TRACE] = { true, "\"next\":\"", true, { "events", "--ring" } },
+};
 
 /* One that gets the copy. @to: NULL: reads no more. @pid: of a program, else
  * 0 */
@@ -47,7 +67,7 @@ typedef struct Reader {
  * @place: (owned) where to go on
  * @more: there is more at once
  * @ended: sessions that ended
- * @overwritten: calls that are missing
+ * @overwritten: calls or events that are missing
  */
 typedef struct Copy {
     const KaFollow *what;
@@ -97,7 +117,7 @@ static void store_next(Copy *c, const char *line, const char *at)
     g_autofree char *before = c->place;
 
     c->place = g_strndup(at, strspn(at, "0123456789."));
-    if (c->what->is_calls) {
+    if (forms[c->what->what].figures) {
         c->more = number_of(line, " more ", "\"more\":");
         c->ended += number_of(line, " ended ", "\"ended\":");
         c->overwritten += number_of(line, " overwritten ", "\"overwritten\":");
@@ -119,8 +139,7 @@ static bool cut_next(Copy *c, char *answer)
     }
     line = strrchr(answer, '\n');
     line = line ? line + 1 : answer;
-    at = value_of(line, "-- next ", c->what->is_calls ?
-                  "\"next\":\"" : "\"kind\":\"next\",\"value\":");
+    at = value_of(line, "-- next ", forms[c->what->what].next);
     if (at) {
         store_next(c, line, at);
         *line = 0;
@@ -130,10 +149,10 @@ static bool cut_next(Copy *c, char *answer)
 
 static char *question_of(const Copy *c)
 {
-    return c->what->is_calls ?
-           g_strdup_printf("%s --after %s", c->what->line, c->place) :
+    return forms[c->what->what].limit ?
            g_strdup_printf("%s --after %s -n %u", c->what->line, c->place,
-                           LINES);
+                           LINES) :
+           g_strdup_printf("%s --after %s", c->what->line, c->place);
 }
 
 /* ---- readers ------------------------------------------------------------- */
@@ -350,9 +369,10 @@ int ka_follow(const char *socket, const KaFollow *f)
     g_free(c.place);
     rc = close_all(&c, rc);
     if (c.overwritten) {
-        fprintf(stderr, "ka: %" G_GUINT64_FORMAT " calls were replaced by "
-                "newer ones before they were read; a larger calls=SIZE keeps "
-                "more\n", c.overwritten);
+        fprintf(stderr, "ka: %" G_GUINT64_FORMAT " %s were replaced by newer "
+                "ones before they were read; a larger %s keeps more\n",
+                c.overwritten, forms[f->what].missing[0],
+                forms[f->what].missing[1]);
     }
     return rc;
 }

@@ -13,12 +13,13 @@
 static const char usage[] =
     "usage: ka -f FILE [--at US] [COMMAND...]   query a journal file\n"
     "       ka -q SOCKET [COMMAND...]           query a running VM by QMP\n"
-    "       ka -q SOCKET log|calls --follow [-o FILE] [-p PROGRAM]...\n"
+    "       ka -q SOCKET log|calls|trace --follow [-o FILE] [-p PROGRAM]...\n"
     "                               [--session] [OPTION...]\n"
-    "                                           copy the guest's log, or the\n"
+    "                                           copy the guest's log, the\n"
     "                                           calls of watched functions,\n"
-    "                                           to FILE, into PROGRAMs, or\n"
-    "                                           to stdout, until the VM\n"
+    "                                           or the live trace to FILE,\n"
+    "                                           into PROGRAMs, or to\n"
+    "                                           stdout, until the VM\n"
     "                                           ends, a signal comes or\n"
     "                                           (--session) the session of\n"
     "                                           a module ends\n"
@@ -148,7 +149,6 @@ static void take_follow(Follow *f, char **word)
 {
     char **to = word;
 
-    f->what.is_calls = !g_strcmp0(*word, "calls");
     for (char **from = word; *from;) {
         unsigned n = parse_follow(f, from[0], from[1]);
 
@@ -160,19 +160,35 @@ static void take_follow(Follow *f, char **word)
     *to = NULL;
 }
 
+/* Return true if the command can be followed. */
+static bool find_followed(const char *word, KaFollowed *what)
+{
+    static const char *const words[] = {
+        [KA_LOG] = "log", [KA_CALLS] = "calls", [KA_TRACE] = "trace",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(words); i++) {
+        if (!g_strcmp0(word, words[i])) {
+            *what = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int ask_vm(const Options *o, char **word)
 {
     g_autoptr(GPtrArray) programs = g_ptr_array_new();
     Follow f = { .what.programs = programs };
     g_autofree char *line = NULL;
 
-    if (!g_strcmp0(*word, "log") || !g_strcmp0(*word, "calls")) {
+    if (find_followed(*word, &f.what.what)) {
         take_follow(&f, word);
     }
     if (f.any && !f.on) {
         return fail("-o, -p and --session need --follow", NULL);
     }
-    if (f.what.session && !f.what.is_calls) {
+    if (f.what.session && f.what.what != KA_CALLS) {
         return fail("--session is for calls --follow", NULL);
     }
     f.what.line = line = join_words(word);

@@ -37,20 +37,27 @@ int ka_ask_vm(const char *path, const char *line);
 int ka_query_vm(const char *path, const char *line, bool quiet, char **answer);
 /** ka_vm_is_there() - return true if a process listens on the socket @path */
 bool ka_vm_is_there(const char *path);
+/** What ka_follow() copies. */
+typedef enum KaFollowed {
+    KA_LOG,
+    KA_CALLS,
+    KA_TRACE,
+} KaFollowed;
 /**
  * struct KaFollow - what to copy, and where to; all borrowed
  * @line: the VM's command, which has --after
  * @path: (nullable) a file
  * @programs: command lines of the shell that get a copy each; without these
  *            and @path, standard output does
- * @is_calls: it is ka calls, else ka log
+ * @what: of which command
  * @session: end when the session of a module ends
  */
 typedef struct KaFollow {
     const char *line;
     const char *path;
     GPtrArray *programs;
-    bool is_calls, session;
+    KaFollowed what;
+    bool session;
 } KaFollow;
 /** ka_follow() - copy until the VM ends, or a signal (SIGINT, SIGTERM). */
 int ka_follow(const char *socket, const KaFollow *f);

@@ -165,6 +165,24 @@ static bool undo_seed(const McUndo *u, const McContext *ctx)
     return true;
 }
 
+/* ---- ka trace on --------------------------------------------------------- */
+
+static void store_trace(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    KtTraceInfo info;
+
+    kt_query_begin(ctx->tracer);
+    kt_query_trace_info(ctx->tracer, &info);
+    kt_query_end(ctx->tracer);
+    u->flag = info.on;
+}
+
+/* A trace that another one replaced is gone. */
+static bool undo_trace(const McUndo *u, const McContext *ctx)
+{
+    return !u->flag && kt_trace_stop(ctx->tracer);
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 /* Commands without a row change nothing. */
@@ -182,6 +200,8 @@ static const McUndoRule rules[] = {
     { MC_CMD_FAULT_ADD, .before = store_newest, .after = find_made,
       .undo = remove_made, .newest = newest_fault,
       .remove = kt_faults_remove },
+    { MC_CMD_TRACE_ON, .before = store_trace, .undo = undo_trace },
+    { MC_CMD_TRACE_OFF },
     { MC_CMD_FAULT_SEED, .before = store_seed, .undo = undo_seed },
     { MC_CMD_FAULT_DEL },
     { MC_CMD_LEAK_CLEAR },

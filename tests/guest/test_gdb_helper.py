@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -96,6 +97,21 @@ with Guest(name='gdb-helper', plugin_opts='pages=on') as g:
         assert 'ka show\n' in said, said
         assert 'ka show -s\n' in said, said
         assert 'ka show --history\n' in said, said
+    with tap.test('stops print the live trace if asked for'):
+        said = gdb(g, 'set ka-trace on', 'stepi')
+        assert 'ka: nothing is traced' in said, said
+        g.hmp_qmp('ka trace on')
+        g.qmp('cont')
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not g.stat().get('trace.events'):
+            time.sleep(0.2)
+        g.qmp('stop')
+        said = gdb(g, 'stepi', 'set ka-trace on', 'show ka-trace',
+                   *['stepi'] * 3, 'set ka-trace off', 'stepi')
+        lines = g.hmp_qmp('ka trace -s').splitlines()[:-1]
+        assert lines and [x for x in said.splitlines() if x in lines] == lines,\
+            (lines[:3], said)
+        g.hmp_qmp('ka trace off')
     with tap.test('a bad command is reported in one line'):
         want = g.hmp_qmp('ka show zzz').strip('\n')
         said = gdb(g, 'ka show zzz')

@@ -254,7 +254,7 @@ static void check_events(TestWorld *w, uint64_t *seen)
     for (unsigned i = KT_EV_ALLOC; i < KT_EV__COUNT; i++) {
         mc_format_json.event(&out, &(KtEvent) {
             .kind = i, .layer = KT_LAYER_CACHE, .task = { 1 },
-            .cache = { 1 } });
+            .cache = { 1 } }, NULL);
     }
     mc_format_json.mark(&out, "reset", 0);
     mc_out_deinit(&out);
@@ -311,8 +311,8 @@ static void check_complete(const char *line, const char *expected)
 static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis task files mod "
-                   "struct regs stack top mark diff leak refs type slab log "
-                   "calls fault stat on off clear check help");
+                       "struct regs stack top mark diff leak refs type slab "
+                       "log calls trace fault stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show struct stack slab stat");
     check_complete("sh", "show");

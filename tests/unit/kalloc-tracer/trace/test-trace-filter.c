@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The filter of the live trace: each condition alone, for each kind of event,
+ * with and without a known block; answers for an id do not change.
+ */
+#include "kalloc-tracer/trace/trace-filter.h"
+
+#include "kalloc-tracer/tracer/tracer.h"
+#include "tests/lib/test-main.h"
+
+/* A tracer with two of each id. */
+typedef struct World {
+    KtTracer *t;
+    KtTaskId task[2];
+    KtCacheId cache[2];
+    KtStackId stack[2];
+} World;
+
+static World world_new(void)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    World w = { .t = kt_tracer_new(&config, NULL) };
+
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t frames[] = { 0x1000 + 0x100 * i, 0x5000 };
+        g_autofree char *name = g_strdup_printf("cache-%u", i);
+        char comm[16] = { 't', '0' + i };
+
+        w.task[i] = kt_tracer_intern_task(w.t, 10 + i, comm);
+        w.cache[i] = kt_tracer_add_cache(w.t, 0x100 * (i + 1), name, 8, 8);
+        w.stack[i] = kt_tracer_intern_stack(w.t, frames, 2, GS_STOP_END);
+    }
+    return w;
+}
+
+/* An event by everything of number @by, about a block of number @of. */
+static KtTraced entry(const World *w, KtEventKind kind, unsigned by,
+                      unsigned of)
+{
+    static const KtLayer layer[] = { KT_LAYER_KMALLOC, KT_LAYER_CACHE };
+    KtTraced e = {
+        .ev = { .kind = kind, .task = w->task[by], .stack = w->stack[by] },
+        .block = {
+            .known = kind != KT_EV_ALLOC, .size = 0x10 * (of + 1),
+            .layer = layer[of], .cache = w->cache[of], .task = w->task[of],
+            .stack = w->stack[of],
+        },
+    };
+
+    if (kind == KT_EV_ALLOC) {
+        e.ev.size = e.block.size;
+        e.ev.layer = e.block.layer;
+        e.ev.cache = e.block.cache;
+        e.block = (KtTracedBlock) { 0 };
+    }
+    return e;
+}
+
+static bool passes(const World *w, const KtTraceSpec *spec, const KtTraced *e)
+{
+    KtTraceFilter *f = kt_trace_filter_new(w->t, spec);
+    bool first = kt_trace_filter_passes(f, e);
+
+    g_assert_true(kt_trace_filter_passes(f, e) == first);
+    kt_trace_filter_free(f);
+    return first;
+}
+
+/* @spec is about number 0; @by: it is about who does it, too. */
+static void check(const World *w, const KtTraceSpec *spec, bool by)
+{
+    static const KtEventKind kinds[] = {
+        KT_EV_ALLOC, KT_EV_FREE, KT_EV_RCU_QUEUE, KT_EV_RESIZE,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(kinds) * 4; i++) {
+        KtTraced e = entry(w, kinds[i / 4], i & 1, i >> 1 & 1);
+        bool alloc = kinds[i / 4] == KT_EV_ALLOC;
+        bool want = (by && !(i & 1)) || (!(i >> 1 & 1) && (!by || !alloc));
+
+        if (alloc && spec->n_code) {
+            want = !(i & 1);
+        }
+        g_assert_true(passes(w, spec, &e) == want);
+    }
+    g_assert_true(passes(w, spec, &(KtTraced) { .ev.kind = KT_EV_GAP }));
+}
+
+static void test_conditions(void)
+{
+    World w = world_new();
+    const KtTraceCode code[] = { { 0x9000, 0x9010 }, { 0x1000, 0x1010 } };
+
+    check(&w, &(KtTraceSpec) { .task = "t0*" }, true);
+    check(&w, &(KtTraceSpec) { .has_pid = true, .pid = 10 }, true);
+    check(&w, &(KtTraceSpec) { .cache = "*-0" }, false);
+    check(&w, &(KtTraceSpec) { .layer = KT_LAYER_KMALLOC }, false);
+    check(&w, &(KtTraceSpec) {
+        .has_size = true, .size_lo = 1, .size_hi = 0x10 }, false);
+    check(&w, &(KtTraceSpec) { .code = code, .n_code = 2 }, false);
+    kt_tracer_free(w.t);
+}
+
+/* Nothing is known of the block: conditions about it are false. */
+static void test_unknown_block(void)
+{
+    World w = world_new();
+    const KtTraceCode code = { 0x1000, 0x1010 };
+    KtTraced e = entry(&w, KT_EV_FREE, 0, 0);
+
+    e.block = (KtTracedBlock) { 0 };
+    g_assert_true(passes(&w, &(KtTraceSpec) { .task = "t0" }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) { .task = "t1" }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) { .cache = "*" }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) { .layer = KT_LAYER_CACHE }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) {
+        .has_size = true, .size_hi = UINT64_MAX }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) { .code = &code, .n_code = 1 },
+                          &e));
+    e.ev.cache = w.cache[1];
+    g_assert_true(passes(&w, &(KtTraceSpec) { .cache = "cache-1" }, &e));
+    kt_tracer_free(w.t);
+}
+
+static void test_resize(void)
+{
+    World w = world_new();
+    const KtTraceSpec spec = { .has_size = true, .size_lo = 1, .size_hi = 15 };
+    KtTraced e = entry(&w, KT_EV_RESIZE, 0, 0);
+
+    g_assert_false(passes(&w, &spec, &e));
+    e.ev.size = 15;
+    g_assert_true(passes(&w, &spec, &e));
+    e.ev.size = 16;
+    e.block.size = 3;
+    g_assert_true(passes(&w, &spec, &e));
+    kt_tracer_free(w.t);
+}
+
+/* Ids that do not exist, and those beyond what a memo has. */
+static void test_ids(void)
+{
+    World w = world_new();
+    KtTraced e = { .ev = {
+        .kind = KT_EV_ALLOC, .task = { UINT32_MAX }, .stack = { UINT32_MAX },
+        .cache = { UINT16_MAX } } };
+
+    g_assert_true(passes(&w, &(KtTraceSpec) { 0 }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) { .task = "*" }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) { .cache = "*" }, &e));
+    g_assert_false(passes(&w, &(KtTraceSpec) {
+        .code = &(KtTraceCode) { 0, UINT64_MAX }, .n_code = 1 }, &e));
+    kt_tracer_free(w.t);
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/trace-filter/conditions", test_conditions },
+        { "/trace-filter/unknown-block", test_unknown_block },
+        { "/trace-filter/resize", test_resize },
+        { "/trace-filter/ids", test_ids },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -43,7 +42,7 @@ def symbols_around(folder, va):
 
 
 # The pages that contain blocks are blocks too.
-with Guest(name='gdb-helper', plugin_opts='pages=on') as g:
+with Guest(name='gdb-helper', end='shell', plugin_opts='pages=on') as g:
     g.wait_marker('KA-END')
     g.qmp('stop')
     row = a_block(g)
@@ -102,15 +101,13 @@ with Guest(name='gdb-helper', plugin_opts='pages=on') as g:
         assert 'ka: nothing is traced' in said, said
         g.hmp_qmp('ka trace on')
         g.qmp('cont')
-        end = time.monotonic() + 60
-        while time.monotonic() < end and not g.stat().get('trace.events'):
-            time.sleep(0.2)
+        g.shell('ls -l /proc/self/fd >/dev/null')
         g.qmp('stop')
         said = gdb(g, 'stepi', 'set ka-trace on', 'show ka-trace',
                    *['stepi'] * 3, 'set ka-trace off', 'stepi')
         lines = g.hmp_qmp('ka trace -s').splitlines()[:-1]
-        assert lines and [x for x in said.splitlines() if x in lines] == lines,\
-            (lines[:3], said)
+        got = [line for line in said.splitlines() if line in lines]
+        assert len(got) > 20 and got == lines[:len(got)], (lines[:3], said)
         g.hmp_qmp('ka trace off')
     with tap.test('a bad command is reported in one line'):
         want = g.hmp_qmp('ka show zzz').strip('\n')

@@ -15,6 +15,7 @@
 #ifndef GS_H
 #define GS_H
 
+#include "guest-symbols/api/gs-export.h"
 #include "guest-symbols/api/gs-kernel.h"
 #include "guest-symbols/api/gs-modules.h"
 #include "guest-symbols/api/gs-prototypes.h"

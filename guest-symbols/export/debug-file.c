@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Makes the debug file of a kernel: sections, symbols and call frame
+ * information of the kernel and its modules. Called by commands, on any
+ * thread; modules are copied under the lock of their table.
+ *
+ * Sections say where code is. A debugger names an address only if it is in a
+ * section, and a function only in a section of code:
+ *
+ *     .data     .text       .data         .init.text     .data
+ *     |--------|===========|-------------|==============|-------|
+ *     first    _stext      _etext        _sinittext             last symbol
+ *     symbol
+ *
+ * If several symbols have one address, the first has the size and the others
+ * have none: debuggers name an address by a symbol with a size.
+ */
+#include "guest-symbols/export/cfi-orc.h"
+#include "guest-symbols/export/elf-file.h"
+#include "guest-symbols/kernel/kernel.h"
+#include "guest-symbols/modules/modules.h"
+
+#include <elf.h>
+#include <string.h>
+
+/* A section of the file. */
+typedef struct Area {
+    uint64_t start, end;
+    GsElfSection section;
+    bool code;
+} Area;
+
+/**
+ * struct Maker - the file that is being made
+ * @areas: Area, those of the kernel or of one module
+ * @starts: uint64_t, ascending: symbols of code in these areas
+ * @va: address of the symbol before, if it is in an area
+ * @module: (nullable) the module
+ * @live: it is loaded
+ */
+typedef struct Maker {
+    const GsKernel *k;
+    GsElfFile *elf;
+    GsCfi cfi;
+    GsOrcCies cies;
+    bool by_orc;
+    GArray *areas;
+    GArray *starts;
+    uint64_t va;
+    const char *module;
+    bool live;
+    GsDebugFile *out;
+} Maker;
+
+/* ---- areas ---------------------------------------------------------------- */
+
+static void add_area(Maker *m, uint64_t start, uint64_t end, bool code,
+                     const char *name)
+{
+    g_autofree char *full = g_strconcat(name, m->module ? "." : NULL,
+                                        m->module, NULL);
+    Area area = { start, end, 0, code };
+
+    if (start < end) {
+        area.section = gs_elf_file_add_section(m->elf, full, start, end, code);
+        g_array_append_val(m->areas, area);
+    }
+}
+
+/* Add [@start, @end) as code in the @n ranges @text, which are ascending, and
+ * as data beside them. */
+static void add_areas(Maker *m, uint64_t start, uint64_t end,
+                      const GsRange *text, size_t n)
+{
+    for (size_t i = 0; i < n && start < end; i++) {
+        uint64_t from = CLAMP(text[i].start, start, end);
+        uint64_t to = CLAMP(text[i].end, from, end);
+
+        add_area(m, start, from, false, ".data");
+        add_area(m, from, to, true, i ? ".init.text" : ".text");
+        start = to;
+    }
+    add_area(m, start, end, false, ".data");
+}
+
+static const Area *area_of(const Maker *m, uint64_t va)
+{
+    for (unsigned i = 0; i < m->areas->len; i++) {
+        const Area *a = &g_array_index(m->areas, Area, i);
+
+        if (va >= a->start && va < a->end) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static void begin_areas(Maker *m)
+{
+    g_array_set_size(m->areas, 0);
+    g_array_set_size(m->starts, 0);
+    m->va = 0;
+}
+
+/* ---- symbols -------------------------------------------------------------- */
+
+static void add_symbol(Maker *m, const char *name, uint64_t va, uint64_t size,
+                       char type)
+{
+    const Area *a = area_of(m, va);
+    bool again = a && va == m->va;
+
+    gs_elf_file_add_symbol(m->elf, &(GsElfSymbol) {
+        .name = name, .va = va, .size = again ? 0 : size,
+        .section = a ? a->section : GS_ELF_ABS, .function = a && a->code,
+        .global = g_ascii_isupper(type),
+    });
+    if (a) {
+        m->va = va;
+    }
+    if (a && a->code && !again) {
+        g_array_append_val(m->starts, va);
+    }
+}
+
+/* ---- call frame information ----------------------------------------------- */
+
+/* Write the rules of the areas of code; @table: (nullable) their ORC. */
+static void add_rules(Maker *m, const GsOrcTable *table, uint64_t slide)
+{
+    const uint64_t *start = (const uint64_t *)m->starts->data;
+
+    for (unsigned i = 0; m->by_orc && i < m->areas->len; i++) {
+        const Area *a = &g_array_index(m->areas, Area, i);
+        GsRange range = { a->start, a->end };
+
+        if (a->code && table) {
+            gs_orc_cfi(&m->cfi, &m->cies, table, slide, range, start,
+                       m->starts->len);
+        } else if (a->code) {
+            gs_orc_cfi_by_bp(&m->cfi, &m->cies, range, start, m->starts->len);
+        }
+    }
+}
+
+/* ---- the kernel ----------------------------------------------------------- */
+
+static bool is_absolute(const Maker *m, const GsSymbol *sym)
+{
+    return strchr("aA", sym->type) || sym->va < gs_kernel_lowest(m->k);
+}
+
+/**
+ * struct Image - the symbols of the kernel proper
+ * @va: uint64_t, ascending: their addresses, each once
+ * @i: the one of the symbol before
+ */
+typedef struct Image {
+    Maker *m;
+    GArray *va;
+    unsigned i;
+} Image;
+
+static uint64_t nth_va(const Image *image, unsigned i)
+{
+    return g_array_index(image->va, uint64_t, i);
+}
+
+static bool add_address(const GsSymbol *sym, void *opaque)
+{
+    Image *image = opaque;
+    unsigned n = image->va->len;
+
+    if (!is_absolute(image->m, sym) && (!n || nth_va(image, n - 1) < sym->va)) {
+        g_array_append_val(image->va, sym->va);
+    }
+    return true;
+}
+
+/* A symbol ends where the next one begins, or at the end of its section. */
+static uint64_t size_up_to_next(Image *image, uint64_t va)
+{
+    const Area *a = area_of(image->m, va);
+    unsigned next;
+
+    while (image->i + 1 < image->va->len && nth_va(image, image->i) < va) {
+        image->i++;
+    }
+    next = image->i + 1;
+    if (!a) {
+        return 0;
+    }
+    return (next < image->va->len ? MIN(nth_va(image, next), a->end) :
+                                    a->end) - va;
+}
+
+static bool add_kernel_symbol(const GsSymbol *sym, void *opaque)
+{
+    Image *image = opaque;
+    Maker *m = image->m;
+
+    if (is_absolute(m, sym)) {
+        gs_elf_file_add_symbol(m->elf, &(GsElfSymbol) {
+            .name = sym->name, .va = sym->va, .section = GS_ELF_ABS,
+            .global = g_ascii_isupper(sym->type) });
+    } else {
+        add_symbol(m, sym->name, sym->va, size_up_to_next(image, sym->va),
+                   sym->type);
+    }
+    return true;
+}
+
+/* Return how many ranges of code the kernel has; if they are not known, all is
+ * code. */
+static size_t find_text(const GsKernel *k, GsRange extent, GsRange text[2])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(k->text); i++) {
+        if (k->text[i].start < k->text[i].end) {
+            text[n++] = (GsRange) { k->text[i].start + k->slide,
+                                    k->text[i].end + k->slide };
+        }
+    }
+    if (n == 2 && text[1].start < text[0].start) {
+        GsRange first = text[1];
+
+        text[1] = text[0];
+        text[0] = first;
+    }
+    if (!n) {
+        text[n++] = extent;
+    }
+    return n;
+}
+
+static void add_kernel(Maker *m)
+{
+    g_autoptr(GArray) va = g_array_new(false, false, sizeof(uint64_t));
+    Image image = { m, va, 0 };
+    GsRange all, text[2];
+    size_t n;
+
+    gs_kernel_foreach_symbol(m->k, add_address, &image);
+    if (!va->len) {
+        return;
+    }
+    all = (GsRange) { nth_va(&image, 0), nth_va(&image, va->len - 1) + 1 };
+    n = find_text(m->k, all, text);
+    begin_areas(m);
+    add_areas(m, all.start, all.end, text, n);
+    gs_kernel_foreach_symbol(m->k, add_kernel_symbol, &image);
+    if (gs_orc_set_table(m->k->orc)) {
+        add_rules(m, gs_orc_set_table(m->k->orc), m->k->slide);
+    }
+}
+
+/* ---- modules -------------------------------------------------------------- */
+
+static void add_module_areas(Maker *m, const GsModuleInfo *info)
+{
+    begin_areas(m);
+    for (size_t i = 0; i < info->n_mem; i++) {
+        GsRange text[GS_MODULE_MAX_MEM];
+        size_t n = 0;
+
+        for (size_t j = 0; j < info->n_text; j++) {
+            if (info->text[j].start >= info->mem[i].start &&
+                info->text[j].start < info->mem[i].end) {
+                text[n++] = info->text[j];
+            }
+        }
+        add_areas(m, info->mem[i].start, info->mem[i].end, text, n);
+    }
+}
+
+/* Return the bytes from symbol @i up to the next one, or to the end of its
+ * area. */
+static uint64_t size_of(const Maker *m, const GsModuleInfo *info, size_t i)
+{
+    uint64_t va = info->syms[i].va;
+    const Area *a = area_of(m, va);
+    size_t next = i;
+
+    while (next < info->n_syms && info->syms[next].va == va) {
+        next++;
+    }
+    if (a && next < info->n_syms && info->syms[next].va < a->end) {
+        return info->syms[next].va - va;
+    }
+    return a ? a->end - va : 0;
+}
+
+static void add_module_symbols(uint64_t module_va, const GsModuleInfo *info,
+                               void *opaque)
+{
+    Maker *m = opaque;
+    g_autoptr(GsOrcTable) table = NULL;
+
+    if (info->until) {
+        m->out->n_covered += info->n_syms;
+        return;
+    }
+    m->module = info->name;
+    add_module_areas(m, info);
+    for (size_t i = 0; i < info->n_syms; i++) {
+        add_symbol(m, info->syms[i].name, info->syms[i].va,
+                   size_of(m, info, i), info->syms[i].type);
+    }
+    if (m->live) {
+        table = gs_orc_set_module_table(m->k->orc, module_va);
+        add_rules(m, table, 0);
+    }
+    m->module = NULL;
+    m->out->n_modules++;
+}
+
+static void add_modules(Maker *m, bool unloaded)
+{
+    GsModule module;
+
+    for (unsigned i = 0; gs_modules_nth(m->k->modules, i, &module); i++) {
+        m->live = module.live;
+        if (m->live) {
+            gs_modules_with(m->k->modules, module.va, add_module_symbols, m);
+        } else if (unloaded) {
+            gs_modules_with_nth(m->k->modules, i, add_module_symbols, m);
+        }
+    }
+}
+
+/* ---- the file ------------------------------------------------------------- */
+
+static unsigned machine_of(const GsArch *arch)
+{
+    static const unsigned machine[GS_ARCH__COUNT] = {
+        [GS_ARCH_X86_64] = EM_X86_64,
+        [GS_ARCH_ARM64] = EM_AARCH64,
+        [GS_ARCH_RISCV64] = EM_RISCV,
+    };
+
+    return machine[arch->id];
+}
+
+static void fill(Maker *m, bool unloaded)
+{
+    m->by_orc = m->k->arch->id == GS_ARCH_X86_64 &&
+                gs_orc_set_table(m->k->orc);
+    if (m->by_orc) {
+        m->cies = gs_orc_cies(&m->cfi);
+    }
+    add_kernel(m);
+    add_modules(m, unloaded);
+}
+
+bool gs_kernel_debug_file(const GsKernel *k, bool unloaded, GsDebugFile *out,
+                          GError **errp)
+{
+    g_autoptr(GsElfFile) elf = gs_elf_file_new(machine_of(k->arch));
+    g_autoptr(GByteArray) frames = g_byte_array_new();
+    g_autoptr(GArray) areas = g_array_new(false, false, sizeof(Area));
+    g_autoptr(GArray) starts = g_array_new(false, false, sizeof(uint64_t));
+    Maker m = {
+        .k = k, .elf = elf, .cfi = gs_cfi(frames, 1), .areas = areas,
+        .starts = starts, .out = out,
+    };
+
+    *out = (GsDebugFile) { 0 };
+    fill(&m, unloaded);
+    out->n_symbols = gs_elf_file_n_symbols(elf);
+    out->n_ranges = m.cfi.n;
+    out->unwind = m.by_orc ? "ORC" : "nothing";
+    out->bytes = m.cfi.out.failed ? NULL : gs_elf_file_end(elf, frames);
+    if (!out->bytes) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "the file would be larger than 2 GiB");
+    }
+    return out->bytes;
+}
+
+void gs_debug_file_deinit(GsDebugFile *f)
+{
+    g_clear_pointer(&f->bytes, g_byte_array_unref);
+}
+
+uint64_t gs_kernel_stamp(const GsKernel *k)
+{
+    uint64_t n = atomic_load(gs_orc_set_generation(k->orc));
+
+    return (k->slide >> 12) << 32 | (n & UINT32_MAX);
+}

@@ -75,7 +75,7 @@ GsOrcCies gs_orc_cies(GsCfi *w)
     return cies;
 }
 
-/* ---- one rule ------------------------------------------------------------- */
+/* ---- one rule ----------------------------------------------------------- */
 
 /* The bits of a rule that DWARF can say. */
 static GsOrcRule plain(const GsOrcRule *rule)
@@ -236,7 +236,7 @@ static void put_rule(GsCfi *w, uint64_t pc, GsOrcRule *from, GsOrcRule to)
     *from = to;
 }
 
-/* ---- ranges --------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------- */
 
 /**
  * struct Place - a place in an ORC table

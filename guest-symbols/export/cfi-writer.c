@@ -9,7 +9,7 @@
 #define VERSION     3
 #define ENTRY_ALIGN 8
 
-/* ---- numbers -------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------ */
 
 /* LEB128 with a sign. */
 static void put_signed(GsCfi *w, int64_t v)
@@ -31,7 +31,7 @@ static void put_op(GsCfi *w, uint8_t op, unsigned reg)
     gs_out_varint(&w->out, reg);
 }
 
-/* ---- entries -------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------ */
 
 static void begin_entry(GsCfi *w, uint32_t id)
 {
@@ -101,7 +101,7 @@ void gs_cfi_advance(GsCfi *w, uint64_t pc)
     }
 }
 
-/* ---- expressions ---------------------------------------------------------- */
+/* ---- expressions -------------------------------------------------------- */
 
 /* Write an expression, whose length comes first: begin, operations, end. */
 static GsCfi begin_block(GByteArray *block)
@@ -121,7 +121,7 @@ static void put_base(GsCfi *w, unsigned reg, int64_t off)
     put_signed(w, off);
 }
 
-/* ---- the CFA -------------------------------------------------------------- */
+/* ---- the CFA ------------------------------------------------------------ */
 
 void gs_cfi_cfa(GsCfi *w, unsigned reg, int64_t off)
 {
@@ -156,7 +156,7 @@ void gs_cfi_cfa_at(GsCfi *w, unsigned reg, int64_t off, int64_t add)
     end_block(w, &block);
 }
 
-/* ---- registers ------------------------------------------------------------ */
+/* ---- registers ---------------------------------------------------------- */
 
 void gs_cfi_saved(GsCfi *w, unsigned reg, int64_t off)
 {

@@ -64,14 +64,14 @@ void gs_cfi_end(GsCfi *w);
 /** gs_cfi_advance() - the rules that follow are in force from @pc on. */
 void gs_cfi_advance(GsCfi *w, uint64_t pc);
 
-/* ---- where the CFA is ----------------------------------------------------- */
+/* ---- where the CFA is --------------------------------------------------- */
 
 /** gs_cfi_cfa() - the CFA is @reg + @off. */
 void gs_cfi_cfa(GsCfi *w, unsigned reg, int64_t off);
 /** gs_cfi_cfa_at() - the CFA is *(@reg + @off) + @add. */
 void gs_cfi_cfa_at(GsCfi *w, unsigned reg, int64_t off, int64_t add);
 
-/* ---- where the caller's registers are; numbers are below 64 ---------------- */
+/* ---- where the caller's registers are; numbers are below 64 ------------- */
 
 /** gs_cfi_saved() - @reg is saved at CFA + @off, a multiple of 8. */
 void gs_cfi_saved(GsCfi *w, unsigned reg, int64_t off);

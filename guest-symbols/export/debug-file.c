@@ -52,7 +52,7 @@ typedef struct Maker {
     GsDebugFile *out;
 } Maker;
 
-/* ---- areas ---------------------------------------------------------------- */
+/* ---- areas -------------------------------------------------------------- */
 
 static void add_area(Maker *m, uint64_t start, uint64_t end, bool code,
                      const char *name)
@@ -102,7 +102,7 @@ static void begin_areas(Maker *m)
     m->va = 0;
 }
 
-/* ---- symbols -------------------------------------------------------------- */
+/* ---- symbols ------------------------------------------------------------ */
 
 static void add_symbol(Maker *m, const char *name, uint64_t va, uint64_t size,
                        char type)
@@ -123,7 +123,7 @@ static void add_symbol(Maker *m, const char *name, uint64_t va, uint64_t size,
     }
 }
 
-/* ---- call frame information ----------------------------------------------- */
+/* ---- call frame information --------------------------------------------- */
 
 /* Write the rules of the areas of code; @table: (nullable) their ORC. */
 static void add_rules(Maker *m, const GsOrcTable *table, uint64_t slide)
@@ -143,7 +143,7 @@ static void add_rules(Maker *m, const GsOrcTable *table, uint64_t slide)
     }
 }
 
-/* ---- the kernel ----------------------------------------------------------- */
+/* ---- the kernel --------------------------------------------------------- */
 
 static bool is_absolute(const Maker *m, const GsSymbol *sym)
 {
@@ -255,7 +255,7 @@ static void add_kernel(Maker *m)
     }
 }
 
-/* ---- modules -------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------ */
 
 static void add_module_areas(Maker *m, const GsModuleInfo *info)
 {
@@ -329,7 +329,7 @@ static void add_modules(Maker *m, bool unloaded)
     }
 }
 
-/* ---- the file ------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 static unsigned machine_of(const GsArch *arch)
 {

@@ -114,7 +114,7 @@ size_t gs_elf_file_n_symbols(const GsElfFile *f)
     return f->local->len - 1 + f->global->len;
 }
 
-/* ---- the file ------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 /* Append bytes to the file, as a section. */
 static Elf64_Shdr *put_section(GsElfFile *f, GsOut *out, const char *name,

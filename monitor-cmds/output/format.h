@@ -321,10 +321,12 @@ void mc_ftrace_log(McOut *o, const McLogRow *row);
  * @leafward: the previous frame of the stack (nearer to the leaf), 0 if @pc is
  *            the first
  * @era: when the stack was taken, see GsStackEra
+ * @exact: @pc is an instruction, and no return address
  */
 typedef struct McFrame {
     uint64_t pc, leafward;
     uint32_t era;
+    bool exact;
 } McFrame;
 
 /** struct McStack - the frames of a stack (borrowed); @n is 0 if there is

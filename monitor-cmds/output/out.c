@@ -162,7 +162,7 @@ static bool symbolize_frame(const GsKernel *k, const McFrame *f, GsSymbol *out)
     bool found = gs_kernel_symbolize_at(k, pc, f->era, out);
     GsSymbol other;
 
-    if (found && out->va != pc) {
+    if (found && (f->exact || out->va != pc)) {
         return true;
     }
     if (found && f->leafward &&

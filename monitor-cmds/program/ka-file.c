@@ -139,8 +139,15 @@ static McContext context_of(KtReplay *r, const KtStatus *s, const char *path,
     };
 }
 
+static bool collect(void *opaque, const char *text)
+{
+    g_string_append(opaque, text);
+    return true;
+}
+
+/* Run the command, and print the answer, or append it to @answer. */
 static int run_line(KtReplay *r, const char *path, const char *line,
-                    uint64_t until_us)
+                    uint64_t until_us, GString *answer)
 {
     McContext ctx;
     KtStatus status;
@@ -149,6 +156,10 @@ static int run_line(KtReplay *r, const char *path, const char *line,
     kt_replay_status(r, &status);
     ctx = context_of(r, &status, path, until_us);
     ctx.puts_opaque = &error;
+    if (answer) {
+        ctx.puts = collect;
+        ctx.puts_opaque = answer;
+    }
     rc = mc_run(&ctx, line);
     if (!*line) {
         print_holding(kt_replay_info(r));
@@ -159,7 +170,8 @@ static int run_line(KtReplay *r, const char *path, const char *line,
     return rc == 1 ? KA_BAD_LINE : KA_ANSWERED;
 }
 
-int ka_ask_file(const char *path, const char *line, uint64_t until_us)
+static int ask(const char *path, const char *line, uint64_t until_us,
+               GString *answer)
 {
     g_autoptr(GError) err = NULL;
     g_autoptr(KtReplay) r = kt_replay_open(path, &err);
@@ -181,5 +193,20 @@ int ka_ask_file(const char *path, const char *line, uint64_t until_us)
     kt_replay_run(r, &plan);
     end_progress(&p);
     ka_warn_missing(path, kt_replay_info(r));
-    return run_line(r, path, line, until_us);
+    return run_line(r, path, line, until_us, answer);
+}
+
+int ka_ask_file(const char *path, const char *line, uint64_t until_us)
+{
+    return ask(path, line, until_us, NULL);
+}
+
+int ka_query_file(const char *path, const char *line, uint64_t until_us,
+                  char **answer)
+{
+    GString *text = g_string_new(NULL);
+    int rc = ask(path, line, until_us, text);
+
+    *answer = g_string_free(text, rc == KA_NO_ANSWER);
+    return rc;
 }

@@ -24,6 +24,9 @@ static const char usage[] =
     "                                           (--session) the session of\n"
     "                                           a module ends\n"
     "       ka -f FILE --cells                  all events, for programs\n"
+    "       ka -f FILE|-q SOCKET symbols -o FILE [--unloaded]\n"
+    "                                           write an ELF file of all\n"
+    "                                           symbols for gdb and lldb\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
     "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
@@ -195,11 +198,48 @@ static int ask_vm(const Options *o, char **word)
     return f.on ? ka_follow(o->socket, &f.what) : ka_ask_vm(o->socket, line);
 }
 
+/* ---- ka symbols -o FILE -------------------------------------------------- */
+
+/* Remove -o and its value from the words. Return the value, NULL if it is not
+ * there. */
+static const char *take_output(char **word)
+{
+    const char *path = NULL;
+    char **to = word;
+
+    for (char **from = word; *from; from++) {
+        if (!strcmp(*from, "-o") && from[1]) {
+            path = *++from;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = NULL;
+    return path;
+}
+
+/* Run ka symbols, and write its answer to @path. */
+static int write_symbols(const Options *o, char **word, const char *path)
+{
+    g_autofree char *line = join_words(word), *answer = NULL;
+    int rc = o->socket ? ka_query_vm(o->socket, line, false, &answer) :
+             ka_query_file(o->file, line, o->until_us, &answer);
+
+    if (rc == KA_ANSWERED) {
+        return ka_write_symbols(answer, path);
+    }
+    if (answer) {
+        fputs(answer, stdout);
+    }
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     Options o = { .until_us = UINT64_MAX };
     int first = parse(&o, argc, argv);
     g_autofree char *line = NULL;
+    const char *path;
 
     if (!first) {
         return KA_BAD_LINE;
@@ -219,6 +259,11 @@ int main(int argc, char **argv)
     }
     if (o.cells && argv[first]) {
         return fail("--cells takes no command", argv[first]);
+    }
+    path = g_strcmp0(argv[first], "symbols") ? NULL :
+           take_output(argv + first);
+    if (path) {
+        return write_symbols(&o, argv + first, path);
     }
     if (o.socket) {
         return ask_vm(&o, argv + first);

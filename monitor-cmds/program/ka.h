@@ -19,6 +19,16 @@
 
 /** ka_ask_file() - run @line on a journal file, as of time @until_us */
 int ka_ask_file(const char *path, const char *line, uint64_t until_us);
+/** ka_query_file() - the same, and return the answer; @answer: (out, owned) the
+ *  text, NULL without an answer */
+int ka_query_file(const char *path, const char *line, uint64_t until_us,
+                  char **answer);
+/**
+ * ka_write_symbols() - write the file of ka symbols
+ * @answer: (borrowed) the answer of the command
+ * @path: the file; it is replaced whole or not at all
+ */
+int ka_write_symbols(const char *answer, const char *path);
 /** ka_dump_file() - print all events as cells of 64 bytes, for programs */
 int ka_dump_file(const char *path);
 /** ka_warn_missing() - print on stderr what is missing in the file; nothing if

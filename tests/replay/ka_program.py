@@ -6,7 +6,9 @@ QEMU does, and as one that is ending does.
 
 usage: ka_program.py KA KA-JOURNAL
 """
+import base64
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -435,6 +437,58 @@ def refused_copies():
     assert got == (2, '', f'ka: {sock}: No such file or directory\n'), got
 
 
+# --- ka symbols -o FILE ------------------------------------------------------
+
+FIRST = '-- symbols 7: 3 symbols, 0 modules, nothing, 5 bytes\r\n'
+
+
+def packed(data):
+    text = base64.b64encode(gzip.compress(data)).decode()
+    return '\r\n'.join(text[i:i + 20] for i in range(0, len(text), 20))
+
+
+def symbols_of(answer, path):
+    return ask(*talk(answer), command='symbols -o ' + path + ' --unloaded')
+
+
+def symbols_to_a_file():
+    path = os.path.join(work, 'elf')
+    got, sent = symbols_of(FIRST + packed(b'a\0b\r\n') + '\r\n', path)
+    assert got == (0, f'{path}: {FIRST[3:-2]}\n', ''), got
+    assert sent[1]['arguments']['command-line'] == \
+        'ka symbols --unloaded', sent
+    with open(path, 'rb') as f:
+        assert f.read() == b'a\0b\r\n'
+
+
+def symbols_are_not_there():
+    """A refusal and a damaged answer leave the file as it was."""
+    path = os.path.join(work, 'elf')
+    for answer, status, said in (
+            ('ka: no kernel\r\n', 1, 'ka: no kernel\n'),
+            (FIRST + 'AAAA\r\n', 2, ''),
+            (FIRST + packed(os.urandom(99))[:60], 2, '')):
+        got, _ = symbols_of(answer, path)
+        assert got[:2] == (status, said), got
+        assert got[2].count('\n') == (status == 2), got
+    got, _ = symbols_of(FIRST + packed(b'x'), '/nowhere/elf')
+    assert got[0] == 2 and '/nowhere/elf' in got[2], got
+    with open(path, 'rb') as f:
+        assert f.read() == b'a\0b\r\n'
+
+
+def symbols_of_a_journal():
+    """A journal has symbols, and no unwind tables."""
+    path = os.path.join(work, 'elf')
+    got = ka('-f', journal, 'symbols', '-o', path)
+    assert (got[0], got[2]) == (0, ''), got
+    assert re.match(rf'{path}: symbols \d+: 14 symbols, 1 modules, no call '
+                    r'frame information, \d+ bytes\n', got[1]), got
+    with open(path, 'rb') as f:
+        assert f.read(4) == b'\x7fELF'
+    os.unlink(path)
+
+
 # --- ka -f -------------------------------------------------------------------
 
 def listed(*words):
@@ -505,6 +559,7 @@ TESTS = (an_answer, events_in_between, bad_lines, given_up, refused_by_qmp,
          taken_socket, slow_answer, follows_calls, follows_json, follows_log,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,
          programs_that_end, full_disk_of_a_copy, refused_copies,
+         symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,
          events_at_a_time, faults_of_a_journal, refused_together, full_disk)
 
 

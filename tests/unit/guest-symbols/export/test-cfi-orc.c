@@ -60,7 +60,7 @@ static void close_file(Reader *r)
     g_byte_array_unref(r->frames);
 }
 
-/* ---- what libdw says ------------------------------------------------------ */
+/* ---- what libdw says ---------------------------------------------------- */
 
 static void put_ops(GString *s, const Dwarf_Op *op, size_t n)
 {
@@ -139,7 +139,7 @@ static char *said(Reader *r, uint64_t pc)
         g_assert_cmpstr(said_, ==, text); \
     } while (0)
 
-/* ---- tables --------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------- */
 
 static GsOrcRule call(GsOrcSp sp, int sp_off, GsOrcBp bp, int bp_off)
 {
@@ -263,7 +263,7 @@ static void code_without_orc(void)
     close_file(&r);
 }
 
-/* ---- random tables -------------------------------------------------------- */
+/* ---- random tables ------------------------------------------------------ */
 
 static GsOrcRule random_rule(GRand *rand)
 {

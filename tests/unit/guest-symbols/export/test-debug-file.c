@@ -68,7 +68,7 @@ static void add_module(GsKernel *k, uint64_t va, const char *name)
                                             NULL, 0, NULL));
 }
 
-/* ---- the file ------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 typedef struct Reader {
     GsDebugFile file;
@@ -177,7 +177,7 @@ static int64_t cfa_at(Elf *elf, uint64_t pc)
     return off;
 }
 
-/* ---- cases ---------------------------------------------------------------- */
+/* ---- cases -------------------------------------------------------------- */
 
 static void kernel_proper(void)
 {

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka bt: the kernel stacks of the vCPUs of a stopped VM, as ka walks them for
+ * each event. Called through mc_run(); takes no lock.
+ *
+ * The walker reads pages of stacks. They are copied, each once a walk: the VM
+ * stands, so all words are of one moment.
+ */
+#include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/vcpu-stack.h"
+
+#include <string.h>
+
+#define PAGE        4096u
+#define FRAMES_MAX  256u
+
+/** struct Pages - the pages that a walk has read; @page: address -> (owned)
+ *  bytes, NULL if they are no RAM */
+typedef struct Pages {
+    const KtVm *vm;
+    unsigned vcpu;
+    GHashTable *page;
+} Pages;
+
+/* ---- the guest ---------------------------------------------------------- */
+
+static const void *page_at(void *opaque, uint64_t va)
+{
+    Pages *p = opaque;
+    uint64_t at = va & ~(uint64_t)(PAGE - 1);
+    gpointer found, *bytes;
+
+    if (g_hash_table_lookup_extended(p->page, &at, NULL, &found)) {
+        return found;
+    }
+    bytes = g_malloc(PAGE);
+    if (!p->vm->read(p->vm->opaque, p->vcpu, at, bytes, PAGE)) {
+        g_clear_pointer(&bytes, g_free);
+    }
+    g_hash_table_insert(p->page, g_memdup2(&at, sizeof(at)), bytes);
+    return bytes;
+}
+
+static bool find_register(const KtVm *vm, unsigned vcpu, const char *name,
+                          uint64_t *value)
+{
+    KtRegister r;
+
+    for (unsigned i = 0; vm->reg(vm->opaque, vcpu, i, &r); i++) {
+        if (!strcmp(r.name, name)) {
+            *value = r.value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_registers(const KtVm *vm, unsigned vcpu, const GsArch *arch,
+                           GsRegs *regs)
+{
+    const char *pc = arch->id == GS_ARCH_X86_64 ? "rip" : "pc";
+
+    regs->exact_ip = true;
+    return find_register(vm, vcpu, pc, &regs->ip) &&
+           find_register(vm, vcpu, arch->reg[GS_REG_SP], &regs->sp) &&
+           find_register(vm, vcpu, arch->reg[GS_REG_FP], &regs->bp);
+}
+
+/* ---- one vCPU ----------------------------------------------------------- */
+
+static void print_stack(McOut *out, const McArgs *args, GsUnwinder *u,
+                        unsigned vcpu)
+{
+    const KtVm *vm = out->ctx->vm;
+    const GsKernel *k = out->ctx->kernel;
+    g_autoptr(GHashTable) page = g_hash_table_new_full(
+        gs_number_hash, g_int64_equal, g_free, g_free);
+    Pages pages = { vm, vcpu, page };
+    uint64_t frame[FRAMES_MAX];
+    McStack stack = { .pc = frame };
+    GsRegs regs = { 0 };
+
+    if (!read_registers(vm, vcpu, gs_kernel_arch(k), &regs)) {
+        mc_vcpu_no_stack(out, vcpu, "unplugged", "has no registers");
+    } else if (regs.ip < gs_kernel_lowest(k)) {
+        mc_vcpu_no_stack(out, vcpu, "user", "runs user code");
+    } else {
+        stack.stop = gs_unwind(u, &regs, page_at, &pages, frame, FRAMES_MAX,
+                               &stack.n);
+        stack.era = gs_kernel_era(k, frame, stack.n);
+        mc_vcpu_stack(out, vcpu, &stack, args->limit);
+    }
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static bool can_walk(const McOut *out, const McArgs *args, GError **errp)
+{
+    const McContext *ctx = out->ctx;
+    const KtVm *vm = ctx->vm;
+    const char *why = NULL;
+
+    if (!vm) {
+        why = "\"bt\" needs a VM; a journal has no registers";
+    } else if (vm->running) {
+        why = "\"bt\": the VM is running; stop it first (\"stop\", or Ctrl-C "
+              "in the debugger)";
+    } else if (!ctx->kernel || !ctx->kernel_found) {
+        why = ctx->why_no_kernel ? ctx->why_no_kernel :
+              "no kernel was recognised yet";
+    }
+    if (why) {
+        g_set_error_literal(errp, MC_ERROR, MC_ERROR_UNKNOWN, why);
+    } else if (mc_given(args, MC_OPT_CPU) && args->cpu >= vm->n_vcpus) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--cpu %" PRIu64 ": the VM's vCPUs are 0 to %u",
+                    args->cpu, vm->n_vcpus - 1);
+        return false;
+    }
+    return !why;
+}
+
+bool mc_cmd_bt(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GsUnwinder) u = NULL;
+
+    if (!can_walk(out, args, errp)) {
+        return false;
+    }
+    u = gs_unwinder_new(out->ctx->kernel);
+    for (unsigned i = 0; i < out->ctx->vm->n_vcpus; i++) {
+        if (!mc_given(args, MC_OPT_CPU) || args->cpu == i) {
+            print_stack(out, args, u, i);
+        }
+    }
+    return true;
+}

@@ -13,12 +13,26 @@
   set ka-trace on
                 print at each stop what is new in the live trace (ka trace on)
 
+  ka symbols    load the symbols of the kernel, its modules and BPF programs
+                that run now, with what gdb needs to walk their stacks
+
+Unless gdb has a symbol file, it gets these symbols at the first stop, and new
+ones when modules have come or gone: `set ka-auto-symbols off` ends this. With
+them, frames of interrupts and exceptions are printed by name.
+
 Nothing of it is needed: all answers are the monitor's.
 """
+import atexit
+import base64
+import gzip
+import itertools
 import json
+import os
 import re
+import tempfile
 
 import gdb
+from gdb.FrameDecorator import FrameDecorator
 
 EXPRESSION = '$&*('
 PIDS = 1 << 22          # the kernel's PID_MAX_LIMIT
@@ -158,6 +172,115 @@ def current_task():
     return found[0]
 
 
+# --- symbols -----------------------------------------------------------------
+
+class KaAutoSymbols(gdb.Parameter):
+    """Load symbols of the running kernel when the VM stops."""
+
+    set_doc = 'Set whether gdb loads symbols of ka when the VM stops.'
+    show_doc = 'Show whether gdb loads symbols of ka when the VM stops.'
+
+    def __init__(self):
+        super().__init__('ka-auto-symbols', gdb.COMMAND_FILES,
+                         gdb.PARAM_BOOLEAN)
+        self.value = True
+
+    def get_set_string(self):
+        return ''
+
+    def get_show_string(self, value):
+        return f'gdb loads symbols of ka when the VM stops: {value}'
+
+
+class Symbols:
+    """The file of `ka symbols`, which gdb has loaded.
+
+    gdb reads parts of the file later, so it stays until it is replaced or gdb
+    ends.
+    """
+
+    FIRST = re.compile(r'-- symbols (\d+): (.*)')
+
+    def __init__(self, auto):
+        self.auto = auto
+        self.numbers = itertools.count()
+        self.stamp = self.path = self.folder = None
+        self.busy = False
+
+    def load(self, words=''):
+        """Load the file, unless it is loaded and nothing has changed. Return
+        what ka says of it."""
+        after = f'--after {self.stamp} ' if self.stamp and not words else ''
+        text = monitor(f'symbols {after}{words}')
+        first, _, packed = text.partition('\n')
+        found = self.FIRST.match(first)
+        if not found:
+            raise gdb.GdbError(text.rstrip('\n'))
+        if packed.strip():
+            self.replace(gzip.decompress(base64.b64decode(packed)))
+            self.stamp = found[1]
+        return found[2]
+
+    def replace(self, data):
+        if not self.folder:
+            self.folder = tempfile.mkdtemp(prefix='ka-gdb-')
+            atexit.register(self.remove_all)
+        path = os.path.join(self.folder, f'kernel-{next(self.numbers)}')
+        with open(path, 'wb') as f:
+            f.write(data)
+        self.remove()
+        gdb.execute('add-symbol-file ' + path, to_string=True)
+        self.path = path
+
+    def remove(self):
+        if self.path:
+            gdb.execute('remove-symbol-file ' + self.path, to_string=True)
+            os.unlink(self.path)
+            self.path = None
+
+    def remove_all(self):
+        if self.path:
+            os.unlink(self.path)
+        os.rmdir(self.folder)
+
+    def on_stop(self, event):
+        """Load what is new. A VM without ka, or whose kernel is not found yet,
+        is no error here."""
+        del event
+        if self.busy or not self.auto.value or \
+                gdb.current_progspace().filename:
+            return
+        self.busy = True
+        try:
+            self.load()
+        except (gdb.error, gdb.GdbError):
+            pass
+        finally:
+            self.busy = False
+
+
+class NamedFrame(FrameDecorator):
+    """A frame by its name, where gdb prints <signal handler called>."""
+
+    def function(self):
+        frame = self.inferior_frame()
+        if frame.type() == gdb.SIGTRAMP_FRAME and not frame.pc() >> 63 & 1:
+            return super().function()
+        return frame.name() or '??'
+
+
+class NamedFrames:
+    """Prints frames of interrupts, exceptions and system calls by name."""
+
+    def __init__(self):
+        self.name, self.priority, self.enabled = 'ka', 100, True
+        gdb.frame_filters[self.name] = self
+
+    @staticmethod
+    def filter(frames):
+        return map(NamedFrame, frames)
+
+
 # --- what gdb sees -----------------------------------------------------------
 
 class Ka(gdb.Command):
@@ -169,7 +292,11 @@ class Ka(gdb.Command):
 
     def invoke(self, argument, from_tty):
         del from_tty
-        gdb.write(monitor(command_line(argument)))
+        words = split(argument)
+        if words and words[0] == 'symbols':
+            gdb.write(SYMBOLS.load(' '.join(words[1:])) + '\n')
+        else:
+            gdb.write(monitor(command_line(argument)))
 
     def complete(self, text, word):
         """Complete a command, or the options of one; ka lists them. For gdb
@@ -240,6 +367,8 @@ class KaTask(gdb.Function):
             row = tasks(int(which[0]))[0]
         return gdb.Value(int(row['va'], 16)).cast(
             gdb.lookup_type('unsigned long'))
+
+
 class KaTrace(gdb.Parameter):
     """Print at each stop what is new in the live trace of `ka trace on`. What
     others read with `ka trace` is printed here, too."""
@@ -271,6 +400,9 @@ class KaTrace(gdb.Parameter):
         gdb.write(text)
 
 
+SYMBOLS = Symbols(KaAutoSymbols())
+NamedFrames()
+gdb.events.stop.connect(SYMBOLS.on_stop)
 Ka()
 KaBacktrace()
 KaFunction()

@@ -211,7 +211,8 @@ static bool same_cfa(const GsOrcRule *a, const GsOrcRule *b)
 
 static bool same_bp(const GsOrcRule *a, const GsOrcRule *b)
 {
-    return a->bp == b->bp && (a->bp == GS_ORC_BP_KEEP || a->bp_off == b->bp_off);
+    return a->bp == b->bp &&
+           (a->bp == GS_ORC_BP_KEEP || a->bp_off == b->bp_off);
 }
 
 /* Write how @to differs from @from, which is in force at w->pc. */

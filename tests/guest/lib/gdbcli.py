@@ -95,6 +95,11 @@ class Gdb:
             raise GdbError(said)
         self.running = True
 
+    def hit(self):
+        """Wait until the VM stops at a breakpoint."""
+        self._until(r'hit .*[Bb]reakpoint \d+, .*\n')
+        self.running = False
+
     def detach(self):
         """Detach; the guest continues."""
         if not self.attached:

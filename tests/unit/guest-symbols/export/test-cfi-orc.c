@@ -113,8 +113,8 @@ static char *cfa_of(Dwarf_Frame *frame)
     return g_string_free(s, FALSE);
 }
 
-/* "CFA | rip | rbp | rsp | rbx" at @pc, and "S" in a signal frame. An expression
- * begins with the CFA. */
+/* "CFA | rip | rbp | rsp | rbx" at @pc, and "S" in a signal frame. An
+ * expression begins with the CFA. */
 static char *said(Reader *r, uint64_t pc)
 {
     g_autofree Dwarf_Frame *frame = NULL;

@@ -1,0 +1,301 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""With the file of `ka symbols`, gdb and lldb name and walk each frame of a
+stripped kernel and its modules, through interrupts and exceptions. Oracles:
+ka's own walk of the same stopped vCPUs (`ka bt`), which test_oracle_stacks
+compares with the kernel's; readelf and llvm-dwarfdump read the file.
+scripts/ka-gdb.py loads the file by itself, and again after a module was loaded.
+
+usage: test_symbols.py [--short] [--kernel K]... [--stops N]
+"""
+import json
+import os
+import random
+import re
+import subprocess
+import tempfile
+import time
+
+from lib import oracle, programs
+from lib.gdbcli import Gdb
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+from scripts.lib.prepared import paths
+
+HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
+                      'scripts', 'ka-gdb.py')
+KERNELS = '6.12', '5.10', '6.1', '6.18', '7.3', '6.12-rt'
+# Work that enters the kernel by system calls, faults, interrupts, softirqs.
+WORK = ('(while :; do find /sys /proc -type f -exec true {} \\; ; done) '
+        '>/dev/null 2>&1 & '
+        '(while :; do dd if=/dev/zero of=/tmp/f bs=64k count=20; '
+        'cat /tmp/f | cat >/dev/null; done) >/dev/null 2>&1 & ')
+
+# Functions at which lldb stops: in an interrupt, an exception, system calls.
+PLACES = ('update_process_times', 'handle_mm_fault', 'vfs_read',
+          'kmem_cache_free', '__alloc_pages_noprof', '__alloc_pages',
+          'try_to_wake_up')
+
+# A function of the module that is loaded.
+WRITE = 'ka_chardev_write'
+
+# Runs in gdb: prints what gdb walks, a line of JSON for each vCPU.
+WALK = r'''
+import json
+def ka_frame(frame):
+    return [frame.pc() & (1 << 64) - 1, (frame.name() or '').split('.')[0]]
+def ka_walk():
+    for thread in sorted(gdb.selected_inferior().threads(),
+                         key=lambda t: t.num):
+        thread.switch()
+        frame, frames, why = gdb.newest_frame(), [], ''
+        try:
+            while frame and len(frames) < 300:
+                frames.append(ka_frame(frame))
+                why = gdb.frame_stop_reason_string(frame.unwind_stop_reason())
+                frame = frame.older()
+        except gdb.error as e:
+            why = 'error: ' + str(e)
+        print('KA-WALK', json.dumps([frames, why]))
+'''
+PYTHON = 'python exec(' + repr(WALK) + ')'
+
+
+def of_kernel(frames):
+    """Return the frames before the first one of user code."""
+    n = next((i for i, f in enumerate(frames) if f[0] < 1 << 63), len(frames))
+    return frames[:n]
+
+
+def function(symbol):
+    """Return the function's name without what compilers append: gdb cuts
+    parts of that off."""
+    return re.match(r'[^+.]*', symbol).group(0)
+
+
+def compare(ours, theirs, why):
+    """Return what differs between the frames of ka and of gdb, or None."""
+    theirs = of_kernel(theirs)
+    for i, (pc, symbol) in enumerate(zip(ours['stack'],
+                                         ours['stack_symbols'])):
+        want = [int(pc, 16), function(symbol)]
+        if i >= len(theirs):
+            return f'frame {i}: {want}, gdb ends: {why}'
+        if theirs[i] != want:
+            return f'frame {i}: {symbol} {pc}, gdb has {theirs[i][1]} ' \
+                   f'{theirs[i][0]:#x}'
+    if len(theirs) > len(ours['stack']):
+        return f'ka ends ({ours["stop"]}), gdb goes on: ' \
+               f'{theirs[len(ours["stack"])]}'
+    return None
+
+
+class Stops:
+    """Compares stacks of random stops, and counts them."""
+
+    def __init__(self, gdb):
+        self.gdb = gdb
+        self.stacks = self.interrupts = 0
+        self.wrong, self.ends = [], {}
+
+    def walks(self):
+        """Return the stacks of all vCPUs, by ka and by gdb."""
+        ours = [json.loads(line[line.index('{'):]) for line in
+                self.gdb.command('monitor ka bt -j -n 0').splitlines()
+                if '{"schema"' in line]
+        theirs = [json.loads(line.partition('KA-WALK ')[2]) for line in
+                  self.gdb.command('python ka_walk()').splitlines()
+                  if 'KA-WALK ' in line]
+        assert len(ours) == len(theirs), (ours, theirs)
+        return zip(ours, theirs)
+
+    def one(self, ours, theirs, why):
+        """Compare a stack, unless the vCPU runs user code."""
+        if not ours['stack']:
+            return
+        self.stacks += 1
+        self.interrupts += any(s.startswith('asm_') for s in
+                               ours['stack_symbols'][:-1])
+        self.ends[ours['stop']] = self.ends.get(ours['stop'], 0) + 1
+        differs = compare(ours, theirs, why)
+        if differs:
+            self.wrong.append((differs, ours, theirs))
+
+    def check(self):
+        for ours, (theirs, why) in self.walks():
+            self.one(ours, theirs, why)
+
+    def said(self):
+        return f'{self.stacks} stacks, {self.interrupts} through ' \
+               f'interrupts, {len(self.wrong)} differ, ends: {self.ends}'
+
+
+def write_file(guest):
+    path = guest.path('symbols')
+    program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
+    done = subprocess.run([program, '-q', guest.path('qmp.sock'), 'symbols',
+                           '-o', path], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    print('#', done.stdout.strip())
+    return path
+
+
+def check_file(path):
+    """Programs that know nothing of ka read the file."""
+    for command in (['readelf', '-W', '--debug-dump=frames', path],
+                    ['readelf', '-WSs', path],
+                    ['llvm-dwarfdump', '--verify', path]):
+        done = subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        assert done.returncode == 0 and 'arning:' not in done.stdout, \
+            (command, re.findall('.*arning:.*', done.stdout)[:5],
+             done.stdout[-300:])
+
+
+# --- gdb ---------------------------------------------------------------------
+
+def report(found):
+    print('#', found.said())
+    for differs, ours, theirs in found.wrong[:10]:
+        print('#', differs)
+        print('#   ka ', ours['stack_symbols'])
+        print('#   it ', [f'{name} {pc:x}' for pc, name in theirs])
+    assert not found.wrong, found.wrong[0][0]
+
+
+def walk_in_gdb(guest, path, n):
+    """Stop at random times until N stacks are compared."""
+    gdb = Gdb(guest)
+    found = Stops(gdb)
+    try:
+        gdb.command(PYTHON)
+        gdb.command('symbol-file ' + path)
+        while found.stacks < n:
+            gdb.stop()
+            found.check()
+            gdb.go()
+            time.sleep(random.uniform(0.005, 0.05))
+    finally:
+        gdb.close()
+    report(found)
+    assert found.interrupts or n < 100, 'no stack goes through an interrupt'
+
+
+def helper_follows(guest):
+    """ka-gdb.py has loaded the kernel when the VM stops, and a module when the
+    VM stops after the module was loaded. bt prints names in all frames."""
+    gdb = Gdb(guest)
+    found = Stops(gdb)
+    try:
+        gdb.command('source ' + HELPER)
+        gdb.command(PYTHON)
+        gdb.stop()
+        said = gdb.command('info address ' + WRITE)
+        assert f'No symbol "{WRITE}"' in said, said
+        said = gdb.command('info address vfs_write')
+        assert 'is at 0x' in said, said
+        gdb.go()
+        guest.shell('insmod /share/ka_chardev.ko')
+        gdb.stop()
+        said = gdb.command('hbreak ' + WRITE)
+        assert 'Hardware' in said, said
+        gdb.go()
+        guest.shell('(sleep 1; echo 1 >/dev/ka_chardev) & true')
+        gdb.hit()
+        found.check()
+        said = gdb.command('bt')
+        folder = re.search(r'\S*ka-gdb-\w+',
+                           gdb.command('python print(SYMBOLS.folder)'))[0]
+        assert os.path.exists(folder), folder
+        gdb.command('delete')
+    finally:
+        gdb.close()
+    report(found)
+    for name in WRITE, 'vfs_write', 'do_syscall_64', 'entry_SYSCALL':
+        assert re.search(rf'#\d+ +0x[0-9a-f]+ in {name}', said), said
+    assert '<signal handler' not in said, said
+    assert not os.path.exists(folder), folder
+
+
+# --- lldb --------------------------------------------------------------------
+
+PACKET = 'process plugin packet monitor ka bt -j -n 0'
+THREAD = re.compile(r'^[ *]*thread #(\d+)')
+FRAME = re.compile(r'^[ *]*frame #\d+: 0x([0-9a-f]+)(?: .*`(\w+))?')
+
+
+def run_lldb(guest, path, places, n):
+    """Return what lldb printed: N times for each of PLACES, all stacks by lldb
+    and by ka."""
+    argv = ['lldb', '--no-lldbinit', '--batch', '-o', 'target create ' + path,
+            '-o', 'process connect --plugin gdb-remote unix-connect://' +
+            guest.path('gdb.sock')]
+    for place in places:
+        argv += ['-o', 'breakpoint set -H -n ' + place]
+        argv += ['-o', 'continue', '-o', 'bt all', '-o', PACKET] * n
+        argv += ['-o', 'breakpoint delete --force']
+    argv += ['-o', 'process detach']
+    return subprocess.run(argv, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=guest.timeout, text=True, errors='replace',
+                          check=False).stdout.replace('\r', '')
+
+
+def stacks_of_lldb(text):
+    """Return {thread: frames} of the text of `bt all`."""
+    stacks, frames = {}, []
+    for line in text.splitlines():
+        if THREAD.match(line):
+            frames = stacks[int(THREAD.match(line).group(1))] = []
+        elif FRAME.match(line):
+            pc, name = FRAME.match(line).groups()
+            frames.append([int(pc, 16), name or ''])
+    return stacks
+
+
+def walk_in_lldb(guest, path, places, n):
+    found = Stops(None)
+    text = run_lldb(guest, path, places, n)
+    for part in text.split('(lldb) bt all\n')[1:]:
+        theirs = stacks_of_lldb(part.partition('(lldb) ')[0])
+        for line in part.split('(lldb) ')[1].splitlines():
+            if line.startswith('{"schema"'):
+                ours = json.loads(line)
+                found.one(ours, theirs[ours['cpu'] + 1], '')
+    assert found.stacks, text
+    report(found)
+
+
+# --- the test ----------------------------------------------------------------
+
+def run(tap, kernel, n):
+    with tempfile.TemporaryDirectory() as share:
+        oracle.make_share(share, [], kernel, modules=True)
+        with Guest(kernel=kernel, smp=2, end='shell', share=share, timeout=300,
+                   name=f'symbols-{kernel}') as g:
+            g.wait_marker('KA-READY')
+            with tap.test(f'{kernel}: ka-gdb.py follows modules'):
+                helper_follows(g)
+            path = write_file(g)
+            with tap.test(f'{kernel}: foreign programs read the file'):
+                check_file(path)
+            g.shell(WORK + 'echo')
+            with tap.test(f'{kernel}: gdb walks as ka does'):
+                walk_in_gdb(g, path, n)
+            known = [p for p in PLACES if 'kernel' in
+                     g.hmp_qmp('ka whatis ' + p)]
+            with tap.test(f'{kernel}: lldb walks as ka does'):
+                walk_in_lldb(g, path, known[:3 if n < 100 else None],
+                             max(2, n // 10))
+
+
+def main():
+    ap = programs.arguments(__doc__, '6.12 only, 20 stacks', smp=False)
+    ap.add_argument('--stops', type=int, help='stacks for each kernel')
+    args, tap = programs.parse(ap, KERNELS, KERNELS[:1]), Tap()
+    for kernel in args.kernel:
+        run(tap, kernel, args.stops or (20 if args.short else 1000))
+    tap.done()
+
+
+main()

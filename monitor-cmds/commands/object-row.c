@@ -4,6 +4,8 @@
  */
 #include "monitor-cmds/commands/object-row.h"
 
+#include "monitor-cmds/commands/pointer-note.h"
+
 void mc_object_row_init(McObjectRow *r)
 {
     *r = (McObjectRow) {
@@ -91,23 +93,18 @@ void mc_object_print(McOut *out, McObjectId type, const McObjectRow *r)
  * kernel. */
 static void print_no_block(McOut *out, const char *name, uint64_t va)
 {
-    const GsKernel *k = mc_symbols(out->ctx);
+    bool freed;
+    g_autofree char *note = mc_pointer_note(out, va, &freed);
     g_auto(McObjectRow) r;
-    GsSymbol sym;
 
     mc_object_row_init(&r);
     g_string_append_printf(r.text, "  %-8s - ", name);
     mc_put_hex(r.text, va, 16);
     mc_object_add_word(&r, "object", name);
     r.figure[r.n++] = (McStat) { .key = "va", .u = va, .hex = true };
-    if (k && gs_kernel_symbolize(k, va, &sym)) {
-        g_autofree char *at = g_strdup_printf("%s+0x%" PRIx64, sym.name,
-                                              va - sym.va);
-
-        mc_object_put_word(&r, "symbol", at);
-    } else {
-        g_string_append(r.text, " no block");
-    }
+    mc_object_add_word(&r, "leads_to", note);
+    g_string_append_printf(r.text, " %s%s", note ? "> " : "no block",
+                           note ? note : "");
     mc_object_print(out, MC_OBJ_OBJECT, &r);
 }
 

@@ -55,7 +55,7 @@ void mc_object_print(McOut *out, McObjectId type, const McObjectRow *r);
 
 /** mc_object_print_block() - print an object that belongs to what was printed
  *  before: its name, and the line of the block at @va. If there is no block,
- *  print the symbol at @va. */
+ *  print what else is known of @va. */
 void mc_object_print_block(McOut *out, const char *name, uint64_t va);
 
 #endif /* MC_OBJECT_ROW_H */

@@ -41,7 +41,8 @@ COMMANDS = ('ka', 'ka error -s -v -n 50', 'ka stat -v', 'ka alloc kfree -s',
             'ka 0-ffffffffffffffff -s -v -n 50',
             'ka free module_finalize -s -n 20', 'ka show {va} -s -v',
             'ka {va} --history -s -v', 'ka --task *a* -n 20',
-            'ka --cache *e* -n 20 -s')
+            'ka --cache *e* -n 20 -s', 'ka task --threads -v -n 20',
+            'ka task 1 -s', 'ka files 1 -s -n 20', 'ka mod -v')
 ESCAPES = (b'\x1b]0;owned\x07', b'\x1b[2J\x1b[31m', b'"},{"', b'\xff\xc3\x28',
            b'\r\n(qemu) ', b'%n%s', b'\x9b\x08')
 

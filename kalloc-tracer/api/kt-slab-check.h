@@ -88,7 +88,8 @@ typedef struct KtSlabReport {
  * @o: with a VM that stands
  * @cache: (nullable) name of a cache, may contain * and ?
  * @out: (out) free it with kt_slab_report_clear()
- * @errp: the VM runs, slabs cannot be shown, or there is no such cache
+ * @errp: the VM runs, slabs cannot be shown, no vCPU maps the kernel's memory,
+ *        or there is no such cache
  *
  * Call it on the thread of monitor commands, not between kt_query_begin() and
  * kt_query_end(). It takes the tracer's lock for one cache at a time.

@@ -280,41 +280,54 @@ static const char *why_unsure(const KtSlabs *s, KtTracer *t)
     return NULL;
 }
 
-static bool check_caches(Check *k, const char *name)
+/* Check the caches of that name. Return how many there are. */
+static uint64_t check_named(Check *k, const GArray *caches, const char *name)
 {
-    g_autoptr(GArray) caches = kt_slabs_caches(k->s);
-    bool found = !name;
-
     for (unsigned i = 0; i < caches->len; i++) {
         if (!kt_slabs_cache(k->s, g_array_index(caches, uint64_t, i),
                             &k->cache)) {
             k->out->unreadable++;
         } else if (!name || g_pattern_match_simple(name, k->cache.name)) {
-            found = true;
             check_cache(k);
         }
     }
-    return found;
+    return k->out->caches;
 }
 
-static bool check_all(Check *k, const char *name, GError **errp)
+static bool check_caches(Check *k, const char *name, GError **errp)
 {
-    bool found;
+    g_autoptr(GArray) caches = kt_slabs_caches(k->s);
 
-    k->out->why = why_unsure(k->s, k->t);
-    k->free = g_array_new(FALSE, FALSE, sizeof(Free));
-    k->blocks = g_array_new(FALSE, FALSE, sizeof(KtBlock));
-    found = check_caches(k, name);
-    g_array_unref(k->free);
-    g_array_unref(k->blocks);
-    if (!found) {
+    if (!caches->len) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
+                    "no vCPU maps the kernel's memory now (all are in user "
+                    "mode or in firmware, or it has not booted so far): let "
+                    "it run for a moment");
+        return false;
+    }
+    if (!check_named(k, caches, name) && name) {
         g_set_error(errp, GS_ERROR, GS_ERROR_GUEST, "\"%s\": no cache has this "
                     "name; it may contain * and ?", name);
         return false;
     }
-    name_blocks(k);
-    kt_tracer_count(k->t, KT_CNT_SLAB_FINDINGS_DROPPED, k->out->dropped);
     return true;
+}
+
+static bool check_all(Check *k, const char *name, GError **errp)
+{
+    bool ok;
+
+    k->out->why = why_unsure(k->s, k->t);
+    k->free = g_array_new(FALSE, FALSE, sizeof(Free));
+    k->blocks = g_array_new(FALSE, FALSE, sizeof(KtBlock));
+    ok = check_caches(k, name, errp);
+    g_array_unref(k->free);
+    g_array_unref(k->blocks);
+    if (ok) {
+        name_blocks(k);
+        kt_tracer_count(k->t, KT_CNT_SLAB_FINDINGS_DROPPED, k->out->dropped);
+    }
+    return ok;
 }
 
 bool kt_slab_check(const KtObjects *o, const char *cache, KtSlabReport *out,

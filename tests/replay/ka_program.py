@@ -114,6 +114,17 @@ def given_up():
     assert got[0] == 0, got
 
 
+def findings():
+    """The last line of ka slab check says whether something was found."""
+    row = '{"schema":1,"type":"slab_check","findings":%d,"caches":9}\r\n'
+    for text, want in (('! cycle a\r\n! 1 finding in 9 caches\r\n', 1),
+                       ('nothing found in 9 caches\r\n', 0),
+                       ('! cycle a\r\nnothing\r\n', 0),
+                       (row % 0, 0), (row % 1, 1), (row % 20, 1)):
+        got, _ = ask(*talk(text), command='slab check')
+        assert got == (want, text.replace('\r', ''), ''), (text, got)
+
+
 def refused_by_qmp():
     got, _ = ask(lines(GREETING), lines({'return': {}}),
                  lines({'error': {'class': 'GenericError', 'desc': 'why'}}))
@@ -554,9 +565,10 @@ def full_disk():
 
 # -----------------------------------------------------------------------------
 
-TESTS = (an_answer, events_in_between, bad_lines, given_up, refused_by_qmp,
-         qemu_ends, no_qmp, garbage, strings, nobody, another_client,
-         taken_socket, slow_answer, follows_calls, follows_json, follows_log,
+TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
+         refused_by_qmp, qemu_ends, no_qmp, garbage, strings, nobody,
+         another_client, taken_socket, slow_answer, follows_calls,
+         follows_json, follows_log,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,
          programs_that_end, full_disk_of_a_copy, refused_copies,
          symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,

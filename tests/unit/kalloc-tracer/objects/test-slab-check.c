@@ -245,15 +245,20 @@ static void test_unsure(void)
 static void test_refusals(void)
 {
     g_autoptr(SlabGuest) g = guest_new(SG_6_12);
-    g_autoptr(GError) none = NULL, runs = NULL;
+    g_autoptr(GError) none = NULL, runs = NULL, unmapped = NULL;
     g_auto(KtSlabReport) r = { 0 };
     g_auto(KtSlabReport) other = { 0 };
+    g_auto(KtSlabReport) third = { 0 };
 
     g_assert_false(kt_slab_check(&g->o, "kmalloc-255", &r, &none));
     g_assert_nonnull(strstr(none->message, "\"kmalloc-255\": no cache"));
     g->vm.running = true;
     g_assert_false(kt_slab_check(&g->o, NULL, &other, &runs));
     g_assert_nonnull(strstr(runs->message, "the VM runs"));
+    g->vm.running = false;
+    g->vm.n_vcpus = 0;
+    g_assert_false(kt_slab_check(&g->o, NULL, &third, &unmapped));
+    g_assert_nonnull(strstr(unmapped->message, "no vCPU maps"));
 }
 
 int main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #define KT_H
 
 #include "kalloc-tracer/api/kt-accounts.h"
+#include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/api/kt-block-types.h"
 #include "kalloc-tracer/api/kt-calls.h"
 #include "kalloc-tracer/api/kt-check.h"

@@ -2,7 +2,9 @@
 /*
  * Record: calls of a kernel without types whose arguments are known
  * (KT_ROLE_WITNESS_*). They are no events; they say where a struct has a
- * member, see guest-learn.h. On the vCPU's own thread.
+ * member, see guest-learn.h. On the vCPU's own thread. Calls that create a
+ * cache are followed with types, too: the cache may have another name than was
+ * asked for.
  *
  * A hook whose member is known has nothing more to say: its code is translated
  * anew, without the callback.
@@ -64,6 +66,20 @@ void kt_record_witness_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     }
 }
 
+/* A cache was created, or an older one that is like it has another name. */
+static void record_alias(KtHookCall *m, const KtPendingCall *call,
+                         uint64_t cache)
+{
+    char name[KT_ALIAS_NAME_MAX];
+
+    if (kt_guest_alias(m->boot->guest, cache, call->ptr, name)) {
+        kt_record_complete(m);
+        kt_cache_alias_add(m->c->tracer, &(KtCacheAlias) {
+            .cache_va = cache, .name = name, .stack = m->ev.stack,
+            .task = m->ev.task, .us = m->ev.us });
+    }
+}
+
 void kt_record_witness_return(KtHookCall *m, const KtPendingCall *call,
                               uint64_t result)
 {
@@ -85,6 +101,9 @@ void kt_record_witness_return(KtHookCall *m, const KtPendingCall *call,
             .name = call->ptr, .size = call->size, .since = call->gfp,
             .in_place = role == KT_ROLE_WITNESS_BOOT_CACHE,
         });
+        if (role == KT_ROLE_WITNESS_CACHE) {
+            record_alias(m, call, result);
+        }
         break;
     }
 }

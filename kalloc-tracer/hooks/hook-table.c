@@ -149,7 +149,7 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
         [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",
         [KT_ROLE_CACHE_DESTROY] = "objects left in a cache are no error",
         [KT_ROLE_LOG] = "lines of the log are read late, or log=off",
-        [KT_ROLE_WITNESS_CACHE] = "hooked if the kernel has no types",
+        [KT_ROLE_WITNESS_CACHE] = "only names of merged caches need it",
         [KT_ROLE_WITNESS_BOOT_CACHE] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_NAME] = "hooked if the kernel has no types",
         [KT_ROLE_WITNESS_THREAD] = "hooked if the kernel has no types",

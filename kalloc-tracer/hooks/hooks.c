@@ -395,7 +395,7 @@ static void mark_unsure(KtHooks *h, KtHookCoverage missing)
 static bool is_asked_for(const GsKernel *k, const KtHook *hook, unsigned sets)
 {
     if (kt_role_is_witness(hook->role)) {
-        return !gs_kernel_has_types(k);
+        return hook->role == KT_ROLE_WITNESS_CACHE || !gs_kernel_has_types(k);
     }
     if (hook->role == KT_ROLE_LOG) {
         return sets & KT_HOOKS_LOG;

@@ -456,11 +456,13 @@ bool kt_guest_learns(const KtGuest *g, KtRole role)
 {
     const KtLearner *l = g->learner;
 
+    if (role == KT_ROLE_WITNESS_CACHE) {
+        return true;        /* names of merged caches */
+    }
     if (!l) {
         return false;
     }
     switch (role) {
-    case KT_ROLE_WITNESS_CACHE:
     case KT_ROLE_WITNESS_BOOT_CACHE:
         return l->caches;
     case KT_ROLE_WITNESS_SWITCH:

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define CACHE_NAME_MAX  64
+#define CACHE_NAME_MAX  KT_ALIAS_NAME_MAX
 
 KtGuest *kt_guest_new(const GsKernel *k, KtTracer *t, KtView view)
 {
@@ -204,16 +204,10 @@ KtAnswer kt_guest_in_interrupt(KtGuest *g, uint64_t base)
 
 /* ---- caches ------------------------------------------------------------- */
 
-/* Read the name of a cache, at most CACHE_NAME_MAX - 1 bytes. Return false if
+/* Read a name, at most CACHE_NAME_MAX - 1 bytes. Return false if
  * it is empty or unreadable. */
-static bool read_name(const KtGuest *g, uint64_t cache_va,
-                      char name[CACHE_NAME_MAX])
+static bool read_text(const KtGuest *g, uint64_t va, char name[CACHE_NAME_MAX])
 {
-    uint64_t va;
-
-    if (!kt_guest_pointer(g, cache_va + g->at.cache_name, &va)) {
-        return false;
-    }
     for (unsigned i = 0; i < CACHE_NAME_MAX - 1; i++) {
         if (!kt_guest_read(g, va + i, &name[i], 1)) {
             return false;
@@ -224,6 +218,25 @@ static bool read_name(const KtGuest *g, uint64_t cache_va,
     }
     name[CACHE_NAME_MAX - 1] = '\0';
     return true;
+}
+
+static bool read_name(const KtGuest *g, uint64_t cache_va,
+                      char name[CACHE_NAME_MAX])
+{
+    uint64_t va;
+
+    return kt_guest_pointer(g, cache_va + g->at.cache_name, &va) &&
+           read_text(g, va, name);
+}
+
+bool kt_guest_alias(const KtGuest *g, uint64_t cache_va, uint64_t asked,
+                    char name[KT_ALIAS_NAME_MAX])
+{
+    char own[CACHE_NAME_MAX];
+
+    return g->at.cache_name != UNKNOWN && kt_is_memory(cache_va) &&
+           read_text(g, asked, name) && read_name(g, cache_va, own) &&
+           strcmp(own, name);
 }
 
 /*
@@ -433,6 +446,7 @@ void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)
         kt_learner_freed(g->learner, object);
         return;
     }
+    kt_cache_alias_drop(g->tracer, object);
     g_mutex_lock(&g->lock);
     value = g_hash_table_lookup(g->caches, &object);
     if (value) {

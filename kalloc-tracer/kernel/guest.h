@@ -126,6 +126,11 @@ GS_HOT const KtGuestCache *kt_guest_cache(KtGuest *g, KtGuestCpu *cpu,
  *  (__kmem_cache_alias() in mm/slub.c). False if it is unreadable. */
 GS_HOT bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va,
                                  uint32_t *size);
+/** kt_guest_alias() - return true if the kmem_cache at @cache_va has another
+ *  name than the text at @asked: it was merged. @name: (out) that text, bytes
+ *  of the guest. */
+bool kt_guest_alias(const KtGuest *g, uint64_t cache_va, uint64_t asked,
+                    char name[KT_ALIAS_NAME_MAX]);
 /** kt_guest_cache_of() - return the address of the kmem_cache of the slab page
  *  that contains @object, 0 if unknown. The result is meaningful only if the
  *  object is known to be from a slab. */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/api/kt-tracer.h"
+#include "kalloc-tracer/api/kt-aliases.h"
 
 #define TASKS_MAX   (1u << 18)
 #define CACHES_MAX  (UINT16_MAX + 1u)
@@ -28,6 +28,7 @@ struct KtTraceFilter {
     KtTracer *t;
     KtTraceSpec spec;       /* owns its names and @code */
     Memo tasks, caches, stacks;
+    unsigned aliases;       /* kt_cache_aliases_epoch() of @caches */
 };
 
 /* ---- one id -------------------------------------------------------------- */
@@ -46,8 +47,8 @@ static bool ask_cache(const KtTraceFilter *f, uint32_t id)
 {
     KtCacheInfo info;
 
-    return kt_tracer_cache(f->t, (KtCacheId) { id }, &info) && info.name &&
-           kt_name_matches(f->spec.cache, info.name);
+    return kt_tracer_cache(f->t, (KtCacheId) { id }, &info) &&
+           kt_cache_is_named(f->t, &info, f->spec.cache);
 }
 
 static bool is_in_code(const KtTraceSpec *spec, uint64_t pc)
@@ -115,8 +116,20 @@ static bool passes_task(KtTraceFilter *f, const KtTraced *e)
            (e->block.known && passes(f, &f->tasks, e->block.task.v));
 }
 
+/* A cache that another name was asked for has it from then on. */
+static void update_names(KtTraceFilter *f)
+{
+    unsigned epoch = kt_cache_aliases_epoch(f->t);
+
+    if (f->caches.known && epoch != f->aliases) {
+        memset(f->caches.known, UNKNOWN, f->caches.size);
+        f->aliases = epoch;
+    }
+}
+
 static bool passes_cache(KtTraceFilter *f, const KtTraced *e)
 {
+    update_names(f);
     return passes(f, &f->caches, e->ev.cache.v) ||
            (e->block.known && passes(f, &f->caches, e->block.cache.v));
 }

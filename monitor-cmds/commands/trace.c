@@ -256,7 +256,7 @@ static bool is_cache_known(const McOut *out, const char *pattern)
 
     for (unsigned i = 1; pattern && i <= UINT16_MAX; i++) {
         if (kt_tracer_cache(out->ctx->tracer, (KtCacheId) { i }, &info) &&
-            info.name && kt_name_matches(pattern, info.name)) {
+            kt_cache_is_named(out->ctx->tracer, &info, pattern)) {
             return true;
         }
     }

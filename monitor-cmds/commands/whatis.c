@@ -306,6 +306,33 @@ static bool from_not_mapped(const KtAddress *w, GString *out)
            !(w->has_block && w->block.layer == KT_LAYER_PERCPU);
 }
 
+/* ---- kmem_caches --------------------------------------------------------- */
+
+static bool append_alias(const KtCacheAlias *alias, void *opaque)
+{
+    GString *out = opaque;
+
+    g_string_append_printf(out, "%s%s", strchr(out->str, ',') ? ", " :
+                           ", also ", alias->name);
+    return true;
+}
+
+/* Names that were asked for when the kernel merged caches. */
+static bool from_kmem_cache(const KtAddress *w, GString *out)
+{
+    KtCacheInfo info;
+
+    for (unsigned i = 1; i <= UINT16_MAX; i++) {
+        if (kt_tracer_cache(w->tracer, (KtCacheId) { i }, &info) &&
+            info.va == w->va && !info.destroyed) {
+            g_string_append_printf(out, "kmem_cache %s", info.name);
+            kt_cache_aliases(w->tracer, w->va, append_alias, out);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- all ----------------------------------------------------------------- */
 
 /* @pointers: a fact that is also printed of each pointer in a struct; it is
@@ -317,6 +344,7 @@ static const struct {
 } sources[] = {
     { "block", from_block },
     { "past", from_history },
+    { "kmem_cache", from_kmem_cache },
     { "task_stack", from_task_stack },
     { "dead_stack", from_dead_stack },
     { "devres", from_devres },

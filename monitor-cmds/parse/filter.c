@@ -33,8 +33,8 @@ bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp)
     for (unsigned i = 1; i <= UINT16_MAX; i++) {
         KtCacheInfo info;
 
-        if (kt_tracer_cache(t, (KtCacheId) { i }, &info) && info.name &&
-            kt_name_matches(f->cache, info.name)) {
+        if (kt_tracer_cache(t, (KtCacheId) { i }, &info) &&
+            kt_cache_is_named(t, &info, f->cache)) {
             f->cache_ids[i / 8] |= 1u << (i % 8);
             any = true;
         }

@@ -348,6 +348,30 @@ def check_json(g):
                r['block_size'] for r in frees), frees[:3]
 
 
+def groups_of(listing):
+    """Return {directory: names} of the links in /sys/kernel/slab: all names of
+    a merged cache link to one directory."""
+    groups = {}
+    for name, target in re.findall(r' (\S+) -> (\S+)$', listing, re.M):
+        groups.setdefault(target, []).append(name)
+    return groups
+
+
+def merged_caches(g):
+    """Each name of a merged cache finds it. Return the number of names that are
+    not the kernel's own. Oracle: /sys/kernel/slab."""
+    found = 0
+    for names in groups_of(g.shell('ls -l /sys/kernel/slab')).values():
+        known = {n: re.findall(r' cache=(\S+)',
+                               g.hmp_qmp(f'ka --cache {n} -n 1 -v'))
+                 for n in names}
+        caches = {tuple(c) for n, c in known.items()}
+        # Nothing is known of a cache that was never used.
+        assert len(caches) == 1, known
+        found += sum(1 for n, c in known.items() if c and c[0] != n)
+    return found
+
+
 def run(tap, kernel, smp, label):
     x86 = kernel_arch(kernel) == 'x86_64'
     with tempfile.TemporaryDirectory(prefix='ka-trace.') as tmp:
@@ -364,6 +388,8 @@ def run(tap, kernel, smp, label):
             windows = [first, *all_windows(g, smp)]
             with tap.test(f'{label}: JSON'):
                 check_json(g)
+            with tap.test(f'{label}: names of merged caches'):
+                tap.note(f'{merged_caches(g)} other names')
             stat, errors = g.stat(), g.hmp_qmp('ka error')
         want = expected(journal, windows)
         for w in windows:

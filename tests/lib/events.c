@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Scripts of events for tests; the language is in events.h. Single-threaded.
- */
+/* Scripts of events; their language is in events.h. Single-threaded. */
+#include "tests/lib/alias-statement.h"
 #include "tests/lib/call-statement.h"
 #include "tests/lib/enter-statement.h"
 #include "tests/lib/fake-vm.h"
@@ -463,7 +462,7 @@ static const struct {
     { "reset", do_reset }, { "count", do_count }, { "many", do_many },
     { "hook", do_hook }, { "lost", do_lost }, { "word", do_word },
     { "text", do_text }, { "load", do_load }, { "rcu", do_rcu },
-    { "types", types_statement },
+    { "types", types_statement }, { "alias", alias_statement },
     { "gap", do_gap }, { "off", do_off }, { "reg", do_reg }, { "vm", do_vm },
 };
 

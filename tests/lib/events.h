@@ -15,6 +15,8 @@
  *   enter va= size= [gfp=] us= stack= cpu= pid= comm=
  *                                  a call of the function at va, for ka fault;
  *                                  size and gfp are its first two arguments
+ *   alias va= name=                another name of the kmem_cache at va; that
+ *                                  of the first cache= is ffff888000c00000
  *   gap [unseen=1] [blind=1]       events were not recorded; unseen: one of
  *                                  them was a call that allocates; blind: any
  *                                  event of this boot may be missing

@@ -246,6 +246,7 @@ static uint32_t row_of(const GsRows *x, const Elements *e, uint32_t i,
                          MIN(e->n - i - n, RUN)) < RUN) {
         n++;
     }
+    *equal = n == 1;
     return n;
 }
 

@@ -151,6 +151,11 @@ typedef void (*GsMemberFn)(const GsMember *m, void *opaque);
 GsStructSum gs_struct_walk(const GsStruct *s, const GsStructPlan *plan,
                            GsMemberFn fn, void *opaque);
 
+/** gs_kernel_n_types() - count the types of the kernel proper. */
+unsigned gs_kernel_n_types(const GsKernel *k);
+/** gs_kernel_n_typed_modules() - count the loaded modules that have types. */
+unsigned gs_kernel_n_typed_modules(const GsKernel *k);
+
 /** struct GsStructName - a name of structs or unions; @n: how many */
 typedef struct GsStructName {
     const char *name;

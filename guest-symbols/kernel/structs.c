@@ -231,7 +231,8 @@ static bool has_types(const GsKernel *k, GError **errp)
     }
     if (k->saved.on) {
         g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
-                    "a journal has no types: ask the monitor of the VM");
+                    "a journal has no types: use ka -f FILE --types TYPES, "
+                    "or ask the monitor of the VM");
     } else {
         g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
                     "this kernel has no types (CONFIG_DEBUG_INFO_BTF); see "
@@ -275,4 +276,14 @@ bool gs_kernel_struct_names(const GsKernel *k, const char *pattern,
                                opaque);
     }
     return btf;
+}
+
+unsigned gs_kernel_n_types(const GsKernel *k)
+{
+    return k->btf ? gs_btf_records(k->btf)->n - 1 : 0;
+}
+
+unsigned gs_kernel_n_typed_modules(const GsKernel *k)
+{
+    return gs_modules_n_typed(k->modules);
 }

@@ -321,6 +321,19 @@ size_t gs_modules_n(const GsModules *m)
     return n;
 }
 
+unsigned gs_modules_n_typed(const GsModules *m)
+{
+    HOLD_LOCK(m);
+    unsigned n = 0;
+
+    for (guint i = 0; i < m->all->len; i++) {
+        const Module *mod = m->all->pdata[i];
+
+        n += mod->live && (mod->types.raw || mod->types.btf);
+    }
+    return n;
+}
+
 bool gs_modules_is_text(const GsModules *m, uint64_t va)
 {
     HOLD_LOCK(m);

@@ -129,6 +129,9 @@ size_t gs_modules_n_symbols(const GsModules *m);
 /** gs_modules_n() - count the loaded modules. */
 size_t gs_modules_n(const GsModules *m);
 
+/** gs_modules_n_typed() - count the loaded modules that have types. */
+unsigned gs_modules_n_typed(const GsModules *m);
+
 /** gs_modules_is_text() - is @va code of a loaded module? */
 bool gs_modules_is_text(const GsModules *m, uint64_t va);
 

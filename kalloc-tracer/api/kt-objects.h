@@ -99,5 +99,11 @@ bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
 bool kt_address_area(const KtAddress *a, KtVmArea *out);
 /** kt_address_in_vmalloc() - return true in the vmalloc space */
 bool kt_address_in_vmalloc(const KtAddress *a);
+/** kt_address_vmalloc_space() - find the vmalloc space; both are inclusive.
+ *  Only tracer, kernel and VM of @a are used. */
+bool kt_address_vmalloc_space(const KtAddress *a, uint64_t *lo, uint64_t *hi);
+/** kt_address_slide() - read the slide of KASLR in the kernel's vmcoreinfo;
+ *  likewise */
+bool kt_address_slide(const KtAddress *a, uint64_t *slide);
 
 #endif /* KT_API_OBJECTS_H */

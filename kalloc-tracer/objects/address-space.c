@@ -472,6 +472,11 @@ static bool space_by_variables(const KtAddress *a, Space *space)
            read_variable(a, "vmemmap_base", &space->hi) && space->hi--;
 }
 
+static bool find_space(const KtAddress *a, Space *space)
+{
+    return space_by_variables(a, space) || space_by_vmcoreinfo(a, space);
+}
+
 /* The images of some kernels are inside of the vmalloc space; an address of the
  * image is not reported. */
 bool kt_address_in_vmalloc(const KtAddress *a)
@@ -479,7 +484,25 @@ bool kt_address_in_vmalloc(const KtAddress *a)
     Space space;
 
     return a->kernel && !gs_kernel_in_image(a->kernel, a->va) &&
-           (space_by_variables(a, &space) ||
-            space_by_vmcoreinfo(a, &space)) &&
-           a->va >= space.lo && a->va <= space.hi;
+           find_space(a, &space) && a->va >= space.lo && a->va <= space.hi;
+}
+
+bool kt_address_vmalloc_space(const KtAddress *a, uint64_t *lo, uint64_t *hi)
+{
+    Space space = { 0 };
+    bool ok = a->kernel && find_space(a, &space);
+
+    *lo = space.lo;
+    *hi = space.hi;
+    return ok;
+}
+
+bool kt_address_slide(const KtAddress *a, uint64_t *slide)
+{
+    static const char key[] = "KERNELOFFSET=";
+    g_autofree char *info = read_vmcoreinfo(a);
+    const char *at = info ? strstr(info, key) : NULL;
+
+    *slide = at ? g_ascii_strtoull(at + strlen(key), NULL, 16) : 0;
+    return at;
 }

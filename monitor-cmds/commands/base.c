@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka base: where the kernel and its parts are, one line a range.
+ *
+ * Called through mc_run(). kalloc-tracer finds the ranges (kt-base.h). No
+ * locks.
+ */
+#include "monitor-cmds/commands/commands.h"
+
+/* A line: @name, then @text. @range: NULL if it is not known, or is none */
+static void print_line(McOut *out, const char *name, const KtBaseRange *range,
+                       const char *text)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+    McStat f[4] = { { .key = "name", .s = name } };
+    unsigned n = 1;
+
+    g_string_append_printf(line, "%-8s", name);
+    if (range) {
+        g_string_append_printf(line, " %016" PRIx64, range->start);
+        f[n++] = (McStat) { .key = "start", .u = range->start, .hex = true };
+    }
+    if (range && range->last) {
+        g_string_append_printf(line, "-%016" PRIx64, range->last);
+        f[n++] = (McStat) { .key = "last", .u = range->last, .hex = true };
+    }
+    if (*text) {
+        g_string_append_printf(line, " %s", text);
+        f[n++] = (McStat) { .key = "note", .s = text };
+    }
+    out->format->sum(out, MC_OBJ_RANGE, f, n, line->str);
+}
+
+/* ---- what is said of a range --------------------------------------------- */
+
+static void put_image(const KtObjects *o, GString *to)
+{
+    uint64_t slide;
+
+    if (kt_base_slide(o, &slide)) {
+        g_string_append_printf(to, "slide %" PRIx64 ", ", slide);
+    }
+    g_string_append_printf(to, "%s, symbols: %s",
+                           gs_kernel_is_memory(o->kernel) ? "found in memory" :
+                           "read from a file",
+                           gs_kernel_symbols_from(o->kernel));
+}
+
+static void put_pages(const KtObjects *o, GString *to)
+{
+    uint32_t size;
+
+    g_string_append(to, "struct pages of physical 0 on");
+    if (gs_kernel_type_size(o->kernel, "page", &size)) {
+        g_string_append_printf(to, ", %u bytes each", size);
+    }
+}
+
+static char *note_of(const KtObjects *o, KtBaseId id)
+{
+    GString *to = g_string_new(NULL);
+
+    if (id == KT_BASE_IMAGE) {
+        put_image(o, to);
+    } else if (id == KT_BASE_DIRECT) {
+        g_string_append(to, "of physical 0 on");
+    } else if (id == KT_BASE_PAGES) {
+        put_pages(o, to);
+    }
+    return g_string_free(to, FALSE);
+}
+
+static void print_ranges(McOut *out, const KtObjects *o)
+{
+    for (unsigned i = 0; i < KT_BASE__COUNT; i++) {
+        g_autofree char *text = NULL;
+        KtBaseRange range;
+        const char *why;
+        bool known = kt_base_range(o, i, &range, &why);
+
+        text = known ? note_of(o, i) : g_strconcat("not known: ", why, NULL);
+        print_line(out, kt_base_name(i), known ? &range : NULL, text);
+    }
+}
+
+static void print_percpu(McOut *out, const KtObjects *o)
+{
+    unsigned n = kt_base_n_cpus(o), found = 0;
+    KtBaseRange range;
+
+    for (unsigned cpu = 0; cpu < n && !out->closed; cpu++) {
+        g_autofree char *text = g_strdup_printf("cpu %u", cpu);
+
+        if (kt_base_percpu(o, cpu, &range)) {
+            print_line(out, "percpu", &range, text);
+            found++;
+        }
+    }
+    if (!found) {
+        print_line(out, "percpu", NULL, !o->vm ?
+                   "not known: a journal has no memory" :
+                   "not known: the kernel has no symbol __per_cpu_offset, or "
+                   "the VM runs");
+    }
+}
+
+/* (owned) Say where types are from. A stored kernel may have had some. */
+static char *types_text(const McContext *ctx, const GsKernel *k)
+{
+    const char *from = gs_kernel_types_from(k);
+
+    if (gs_kernel_has_types(k)) {
+        return g_strdup_printf("%s, %u types", from, gs_kernel_n_types(k));
+    }
+    return ctx->journal ? g_strdup_printf("%s; not stored in a journal", from) :
+                          g_strdup("none; see types=FILE");
+}
+
+static void print_counts(McOut *out, const GsKernel *k)
+{
+    g_autofree char *types = types_text(out->ctx, k);
+    g_autofree char *modules =
+        g_strdup_printf("%zu loaded, %u of them with types",
+                        gs_kernel_n_modules(k), gs_kernel_n_typed_modules(k));
+
+    print_line(out, "types", NULL, types);
+    print_line(out, "modules", NULL, modules);
+}
+
+bool mc_cmd_base(McOut *out, const McArgs *args, GError **errp)
+{
+    const KtObjects o = {
+        out->ctx->tracer, mc_symbols(out->ctx), out->ctx->vm,
+    };
+
+    if (!o.kernel) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN, "%s", out->ctx->kernel ?
+                    "the running kernel is not recognised yet" :
+                    out->ctx->why_no_kernel ? out->ctx->why_no_kernel :
+                    "no kernel file was given");
+        return false;
+    }
+    print_ranges(out, &o);
+    print_percpu(out, &o);
+    print_counts(out, o.kernel);
+    return true;
+}

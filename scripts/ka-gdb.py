@@ -12,7 +12,9 @@
                 vCPU executes; $_ka_task(PID), $_ka_task("comm"): of another one
   set ka-trace on
                 print at each stop what is new in the live trace (ka trace on)
-
+  $_ka_struct("TYPE.MEMBER", VA)
+                a member of the object at VA by the kernel's own types, without
+                a vmlinux: a number, or text: $_ka_struct("file.f_flags", $rdi)
   ka symbols    load the symbols of the kernel, its modules and BPF programs
                 that run now, with what gdb needs to walk their stacks
 
@@ -85,6 +87,16 @@ def command_line(text):
                     for w in words)
 
 
+def rows_of(line):
+    """Return the JSON objects that a command prints; raise its error."""
+    rows = [json.loads(text) for text in monitor(line + ' -j').splitlines()
+            if text.startswith('{')]
+    for row in rows:
+        if 'fail' in row:
+            raise gdb.GdbError('ka: ' + row['fail'])
+    return rows
+
+
 def block_at(va):
     """Return the row of the block at VA, or None. If an object and the pages
     that contain it are both blocks, return the object."""
@@ -144,13 +156,8 @@ def summary(row, va):
 
 def tasks(words):
     """Return the rows of `ka task` with these words."""
-    rows = [json.loads(line) for line in
-            monitor(f'task {words} -j -v -n 0').splitlines()
-            if line.startswith('{')]
-    for row in rows:
-        if 'fail' in row:
-            raise gdb.GdbError('ka: ' + row['fail'])
-    return [row for row in rows if row.get('type') == 'task']
+    return [row for row in rows_of(f'task {words} -v -n 0')
+            if row.get('type') == 'task']
 
 
 def on_stack(row):
@@ -281,6 +288,48 @@ class NamedFrames:
         return map(NamedFrame, frames)
 
 
+# --- structs -----------------------------------------------------------------
+
+def member_names(expression):
+    """Return the names of the members of a struct, or of one that a pointer
+    leads to."""
+    rows = [r for r in rows_of(f'struct {expression} --depth 1')
+            if r.get('type') == 'member']
+    pointed = re.fullmatch(r'(?:const |volatile )*(?:struct|union) (\w+) \*+',
+                           rows[0]['ctype']) if len(rows) == 1 else None
+    if pointed:
+        return member_names(pointed[1])
+    last = expression.rpartition('.')[2]
+    inside = last + '.' if '.' in expression else ''
+    return {re.match(r'\w*', r['member'][len(inside):] if
+                     r['member'].startswith(inside) else r['member'])[0]
+            for r in rows}
+
+
+def struct_words(word):
+    """Return what can complete the first word of `ka struct`."""
+    of, dot, _ = word.rpartition('.')
+    try:
+        if dot:
+            return [f'{of}.{name}' for name in sorted(member_names(of))]
+        return [row['name'] for row in rows_of(f'struct {word}*')
+                if 'name' in row]
+    except gdb.GdbError:
+        return []
+
+
+def value_of(rows):
+    """Return a member as a number or a text; of several, all as text."""
+    members = [r for r in rows if r.get('type') == 'member']
+    if len(members) == 1:
+        row = members[0]
+        return row['number'] if 'number' in row else row['value'].strip('"')
+    if not members:
+        return next((r['text'] for r in rows if r.get('va') is None and
+                     r.get('type') == 'struct'), '')
+    return ' '.join(f'{r["member"]}={r["value"]}' for r in members)
+
+
 # --- what gdb sees -----------------------------------------------------------
 
 class Ka(gdb.Command):
@@ -306,6 +355,8 @@ class Ka(gdb.Command):
         cut = len(last) - len(word or '')
         if not words:
             known = self.commands()
+        elif words == ['struct'] and not last.startswith('-'):
+            known = struct_words(last)
         elif words[0] in self.commands():
             known = re.findall(r'^\s+(--[a-z-]+|-[a-z])\b',
                                monitor('help ' + words[0]), re.MULTILINE)
@@ -400,6 +451,20 @@ class KaTrace(gdb.Parameter):
         gdb.write(text)
 
 
+class KaStructFunction(gdb.Function):
+    """A member of an object: $_ka_struct("TYPE.MEMBER", VA)."""
+
+    def __init__(self):
+        super().__init__('_ka_struct')
+
+    def invoke(self, expression, address):
+        va = f'{int(address) & 0xffffffffffffffff:x}'
+        value = value_of(rows_of(f'struct {expression.string()} {va} --zero'))
+        if isinstance(value, str):
+            return value
+        return gdb.parse_and_eval(f'{value}UL')
+
+
 SYMBOLS = Symbols(KaAutoSymbols())
 NamedFrames()
 gdb.events.stop.connect(SYMBOLS.on_stop)
@@ -408,3 +473,4 @@ KaBacktrace()
 KaFunction()
 KaTask()
 KaTrace()
+KaStructFunction()

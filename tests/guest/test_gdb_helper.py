@@ -26,6 +26,12 @@ def a_block(guest):
     return json.loads(text.splitlines()[0])
 
 
+def task_member(guest, va, name):
+    rows = [json.loads(line) for line in guest.hmp_qmp(
+        f'ka struct task_struct.{name} {va} --zero -j').splitlines()]
+    return next(r for r in rows if r['type'] == 'member')
+
+
 def symbols_around(folder, va):
     """Build a file with debug information for one function around VA."""
     source = os.path.join(folder, 'around.c')
@@ -111,6 +117,32 @@ with Guest(name='gdb-helper', end='shell', plugin_opts='pages=on') as g:
         got = [line for line in said.splitlines() if line in lines]
         assert len(got) > 20 and got == lines[:len(got)], (lines[:3], said)
         g.hmp_qmp('ka trace off')
+    with tap.test('completion knows types and their members'):
+        said = gdb(g, 'complete ka struct task_stru',
+                   'complete ka struct file.f_pa',
+                   'complete ka struct file.f_path.mn',
+                   'complete ka struct file.f_path.dentry.d_inam')
+        assert 'ka struct task_struct\n' in said, said
+        assert 'ka struct file.f_path\n' in said, said
+        assert 'ka struct file.f_path.mnt\n' in said, said
+        assert 'ka struct file.f_path.dentry.d_iname\n' in said, said
+    with tap.test('$_ka_struct() is a member of an object'):
+        task, = (json.loads(line) for line in g.hmp_qmp(
+            'ka --cache task_struct --state A -j -n 1').splitlines()[:1])
+        pid = task_member(g, task['va'], 'pid')['number']
+        comm = task_member(g, task['va'], 'comm')['value']
+        said = gdb(g, f'set $t = {task["va"]}',
+                   'print $_ka_struct("task_struct.pid", $t) + 1',
+                   'print $_ka_struct("task_struct.comm", $t)',
+                   'print $_ka_struct("task_struct.stack", $t) == '
+                   f'{task_member(g, task["va"], "stack")["number"]}',
+                   'print $_ka_struct("task_struct.pd", $t)',
+                   'ka struct task_struct.pid $t')
+        assert f'$1 = {pid + 1}\n' in said, said
+        assert f'$2 = {comm}\n' in said, said
+        assert '$3 = 1\n' in said, said
+        assert 'task_struct has no member pd; near: pid' in said, said
+        assert f'pid pid_t {pid}\n' in said, said
     with tap.test('a bad command is reported in one line'):
         want = g.hmp_qmp('ka show zzz').strip('\n')
         said = gdb(g, 'ka show zzz')

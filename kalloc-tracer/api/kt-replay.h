@@ -111,6 +111,10 @@ KtTracer *kt_replay_tracer(KtReplay *r);
 /** kt_replay_kernel() - return the kernel that was stored last (borrowed,
  *  nullable). */
 const GsKernel *kt_replay_kernel(const KtReplay *r);
+/** kt_replay_set_types() - let that kernel use the types of a file (borrowed
+ *  for the call). Return false if there is no kernel, or if the file is of
+ *  another one; @errp says so. */
+bool kt_replay_set_types(KtReplay *r, const GsTypesFile *types, GError **errp);
 /** kt_replay_status() - read the last status in the file. */
 void kt_replay_status(KtReplay *r, KtStatus *out);
 

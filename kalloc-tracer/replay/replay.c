@@ -551,6 +551,21 @@ const GsKernel *kt_replay_kernel(const KtReplay *r)
     return r->kernel;
 }
 
+bool kt_replay_set_types(KtReplay *r, const GsTypesFile *types, GError **errp)
+{
+    const char *theirs = gs_types_file_banner(types);
+    const char *ours = r->kernel ? gs_kernel_banner(r->kernel) : NULL;
+
+    if (!r->kernel || (ours && theirs && strcmp(ours, theirs))) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED, "%s%s", ours ?
+                    "these types are of another kernel than the journal: " :
+                    "the journal has no kernel", ours ? theirs : "");
+        return false;
+    }
+    gs_kernel_set_types(r->kernel, types);
+    return true;
+}
+
 static bool saved_hook(void *opaque, unsigned i, KtHookStatus *out)
 {
     const KtReplay *r = opaque;

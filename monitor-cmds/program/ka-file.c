@@ -170,8 +170,21 @@ static int run_line(KtReplay *r, const char *path, const char *line,
     return rc == 1 ? KA_BAD_LINE : KA_ANSWERED;
 }
 
+/* Let the journal's kernel use the types of a file. */
+static bool use_types(KtReplay *r, const char *path)
+{
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GsTypesFile) types = path ? gs_types_file_open(path, &err) : NULL;
+    bool ok = !path || (types && kt_replay_set_types(r, types, &err));
+
+    if (!ok) {
+        fprintf(stderr, "ka: --types %s: %s\n", path, err->message);
+    }
+    return ok;
+}
+
 static int ask(const char *path, const char *line, uint64_t until_us,
-               GString *answer)
+               const char *types, GString *answer)
 {
     g_autoptr(GError) err = NULL;
     g_autoptr(KtReplay) r = kt_replay_open(path, &err);
@@ -193,19 +206,23 @@ static int ask(const char *path, const char *line, uint64_t until_us,
     kt_replay_run(r, &plan);
     end_progress(&p);
     ka_warn_missing(path, kt_replay_info(r));
+    if (!use_types(r, types)) {
+        return KA_NO_ANSWER;
+    }
     return run_line(r, path, line, until_us, answer);
 }
 
-int ka_ask_file(const char *path, const char *line, uint64_t until_us)
+int ka_ask_file(const char *path, const char *line, uint64_t until_us,
+                const char *types)
 {
-    return ask(path, line, until_us, NULL);
+    return ask(path, line, until_us, types, NULL);
 }
 
 int ka_query_file(const char *path, const char *line, uint64_t until_us,
                   char **answer)
 {
     GString *text = g_string_new(NULL);
-    int rc = ask(path, line, until_us, text);
+    int rc = ask(path, line, until_us, NULL, text);
 
     *answer = g_string_free(text, rc == KA_NO_ANSWER);
     return rc;

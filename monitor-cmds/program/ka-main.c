@@ -11,7 +11,8 @@
 #include "monitor-cmds/mc.h"
 
 static const char usage[] =
-    "usage: ka -f FILE [--at US] [COMMAND...]   query a journal file\n"
+    "usage: ka -f FILE [--at US] [--types TYPES] [COMMAND...]\n"
+    "                                           query a journal file\n"
     "       ka -q SOCKET [COMMAND...]           query a running VM by QMP\n"
     "       ka -q SOCKET log|calls|trace --follow [-o FILE] [-p PROGRAM]...\n"
     "                               [--session] [OPTION...]\n"
@@ -29,6 +30,8 @@ static const char usage[] =
     "                                           symbols for gdb and lldb\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
+    "  --types T  a file with the kernel's types, for ka struct: its vmlinux,\n"
+    "             or BTF, as types=FILE\n"
     "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
     "  COMMAND    as in the monitor, without the leading ka; ka -f FILE help\n"
     "             lists the commands. Without a command: the run-down, and\n"
@@ -41,6 +44,7 @@ static const char usage[] =
 typedef struct Options {
     const char *file;
     const char *socket;
+    const char *types;
     uint64_t until_us;
     bool cells;
     bool help;
@@ -68,6 +72,7 @@ static bool parse_us(const char *word, uint64_t *us)
 static const char **value_of(Options *o, const char *word)
 {
     return !strcmp(word, "-f") ? &o->file :
+           !strcmp(word, "--types") ? &o->types :
            !strcmp(word, "-q") ? &o->socket : NULL;
 }
 
@@ -251,8 +256,8 @@ int main(int argc, char **argv)
     if (!o.file == !o.socket) {
         return fail("ask either a file (-f) or a VM (-q)", NULL);
     }
-    if (o.socket && (o.cells || o.until_us != UINT64_MAX)) {
-        return fail("--at and --cells are for files", NULL);
+    if (o.socket && (o.cells || o.types || o.until_us != UINT64_MAX)) {
+        return fail("--at, --types and --cells are for files", NULL);
     }
     if (o.cells && o.until_us != UINT64_MAX) {
         return fail("--cells are all events; --at is for answers", NULL);
@@ -270,5 +275,5 @@ int main(int argc, char **argv)
     }
     line = join_words(argv + first);
     return o.cells ? ka_dump_file(o.file) :
-                     ka_ask_file(o.file, line, o.until_us);
+                     ka_ask_file(o.file, line, o.until_us, o.types);
 }

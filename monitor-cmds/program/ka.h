@@ -17,8 +17,10 @@
 #define KA_FOUND        1
 #define KA_NO_ANSWER    2
 
-/** ka_ask_file() - run @line on a journal file, as of time @until_us */
-int ka_ask_file(const char *path, const char *line, uint64_t until_us);
+/** ka_ask_file() - run @line on a journal file, as of time @until_us; @types:
+ *  (nullable) path of a file with the kernel's types */
+int ka_ask_file(const char *path, const char *line, uint64_t until_us,
+                const char *types);
 /** ka_query_file() - the same, and return the answer; @answer: (out, owned) the
  *  text, NULL without an answer */
 int ka_query_file(const char *path, const char *line, uint64_t until_us,

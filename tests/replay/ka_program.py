@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -540,6 +541,31 @@ def faults_of_a_journal():
         assert status == 1 and 'a journal has the log' in text + err, text
 
 
+def types_of_a_journal():
+    """A file gives the types that a journal does not have. Its objects have no
+    memory."""
+    names = b'\0int\0pair\0a\0b\0'
+    words = (1, 1 << 24, 4, 1 << 24 | 32,           # int
+             5, 4 << 24 | 2, 8, 10, 1, 0, 12, 1, 32)   # struct pair
+    raw = struct.pack('<HBBIIIII', 0xeb9f, 1, 0, 24, 0, 4 * len(words),
+                      4 * len(words), len(names)) + \
+        struct.pack(f'<{len(words)}I', *words) + names
+    path = os.path.join(work, 'types')
+    with open(path, 'wb') as f:
+        f.write(raw)
+    status, text, err = ka('-f', journal, '--types', path, 'struct', 'pair')
+    want = 'pair 8 bytes, file\n+0    a int 4\n+4    b int 4\n'
+    assert (status, text, err) == (0, want, ''), (text, err)
+    status, text, err = ka('-f', journal, '--types', path, 'struct', 'pair',
+                           'ffff888000001000')
+    assert status == 1 and 'no memory to read in a journal' in text, text
+    status, text, err = ka('-f', journal, 'struct', 'pair')
+    assert status == 1 and 'a journal has no types' in text, text
+    status, text, err = ka('-f', journal, '--types', journal, 'struct', 'pair')
+    assert status == 2 and err.startswith(f'ka: --types {journal}: '), err
+    os.unlink(path)
+
+
 def refused_together():
     for words in (('--at', '5', '--cells'), ('--cells', '--at', '5'),
                   ('--cells', 'stat')):
@@ -572,7 +598,8 @@ TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,
          programs_that_end, full_disk_of_a_copy, refused_copies,
          symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,
-         events_at_a_time, faults_of_a_journal, refused_together, full_disk)
+         events_at_a_time, faults_of_a_journal, types_of_a_journal,
+         refused_together, full_disk)
 
 
 def main():

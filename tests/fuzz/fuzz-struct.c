@@ -104,7 +104,8 @@ static void use_types(GsBtf *btf, const GsObject *o)
     unsigned found = 0;
 
     gs_struct_foreach_name(btf, "*", false, count_name, &found);
-    if (found > gs_btf_records(btf)->n || ids->len > found) {
+    if (found > gs_btf_records(btf)->n || ids->len > found ||
+        !gs_is_printable(near)) {
         abort();
     }
     for (uint32_t id = 0; id <= n; id++) {

@@ -152,15 +152,13 @@ static bool find_offset(const KtObjects *o, unsigned cpu, uint64_t *offset)
     if (gs_kernel_lookup(o->kernel, "__per_cpu_offset", &offsets)) {
         return kt_objects_number(o, offsets.va + 8ull * cpu, 8, offset);
     }
-    *offset = 0;
-    return is_not_smp(o->kernel) ||
-           offset_by_register(o, cpu, offset);
+    return is_not_smp(o->kernel) || offset_by_register(o, cpu, offset);
 }
 
 bool kt_objects_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
                        uint64_t *va)
 {
-    uint64_t offset;
+    uint64_t offset = 0;
     bool ok = o->kernel && cpu < kt_objects_n_cpus(o) &&
               kt_objects_cpu_is_possible(o, cpu) &&
               find_offset(o, cpu, &offset);

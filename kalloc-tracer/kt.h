@@ -28,6 +28,7 @@
 #include "kalloc-tracer/api/kt-refs.h"
 #include "kalloc-tracer/api/kt-replay.h"
 #include "kalloc-tracer/api/kt-slab-check.h"
+#include "kalloc-tracer/api/kt-slab-listing.h"
 #include "kalloc-tracer/api/kt-slabs.h"
 #include "kalloc-tracer/api/kt-tasks.h"
 #include "kalloc-tracer/api/kt-structs.h"

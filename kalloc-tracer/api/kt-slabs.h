@@ -44,8 +44,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtSlabs, kt_slabs_free)
  * @name: untrusted bytes
  * @object_size: bytes of an object; grows if another cache is merged into it
  * @size: bytes of a slot; @left_pad: of them, those before the object
- * @align, @flags, @users: as the kernel has them; @users: merged caches, with
- *                         this one
+ * @align, @flags: as the kernel has them
+ * @users: caches that were merged into this one, and itself; 1 if no other may
+ *         be
  * @offset: of the free pointer in a free object
  * @hardened: free pointers are encoded; @random: the key
  * @order, @per_slab: of a new slab: log2 of its pages, number of its objects
@@ -68,8 +69,8 @@ typedef struct KtSlabCache {
  *  that events named. Each lies in a slab of the cache "kmem_cache". Returns:
  *  (owned) uint64_t, their addresses, ascending. */
 GArray *kt_slabs_caches(KtSlabs *s);
-/** kt_slabs_cache() - read a cache. False if there is none at @va, or if its
- *  numbers make no sense. */
+/** kt_slabs_cache() - read a cache. False if @va is no object of the cache
+ *  "kmem_cache", or if its numbers make no sense. */
 bool kt_slabs_cache(const KtSlabs *s, uint64_t va, KtSlabCache *out);
 
 /** struct KtSlabNumbers - how many slabs and objects a cache has, as its nodes

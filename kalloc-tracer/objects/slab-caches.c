@@ -7,12 +7,15 @@
  *
  *     cache --> its slab --> kmem_cache --> its slab --> kmem_cache
  *
- * Candidates are the caches that events named, and the kernel's list of caches,
- * which needs no head: any cache leads to all others.
+ * Candidates are the caches that events named, those of slabs with blocks if
+ * there is no other, and the kernel's list of caches, which needs no head: any
+ * cache leads to all others.
  */
 #include "kalloc-tracer/objects/slab-internal.h"
 
 #define CACHES_MAX 16384u
+/* Blocks that are looked at to find a cache. */
+#define BLOCKS_MAX 4096u
 
 /** struct Finding - @all: the address of "kmem_cache"; @found: a set of
  *  addresses (owned keys) */
@@ -22,20 +25,11 @@ typedef struct Finding {
     GHashTable *found;
 } Finding;
 
-/* Return the cache of the object at @va, 0 if it is none. */
-static uint64_t cache_of(const KtSlabs *s, uint64_t va)
-{
-    KtSlab slab;
-
-    return va && kt_slabs_slab_of(s, va, &slab) && slab.is_slab ? slab.cache :
-                                                                  0;
-}
-
 static bool add_cache(Finding *f, uint64_t va)
 {
-    uint64_t all = cache_of(f->s, va);
+    uint64_t all = kt_slabs_cache_of(f->s, va);
 
-    if (!f->all && all && cache_of(f->s, all) == all) {
+    if (!f->all && all && kt_slabs_cache_of(f->s, all) == all) {
         f->all = all;
     }
     if (!all || all != f->all ||
@@ -56,6 +50,28 @@ static void add_named(Finding *f)
         if (!info.destroyed) {
             add_cache(f, info.va);
         }
+    }
+}
+
+static bool append_va(const KtBlock *b, void *opaque)
+{
+    GArray *va = opaque;
+
+    g_array_append_val(va, b->va);
+    return va->len < BLOCKS_MAX;
+}
+
+/* Add the caches of the first blocks of the map. */
+static void add_of_blocks(Finding *f)
+{
+    KtTracer *t = f->s->o.tracer;
+    g_autoptr(GArray) va = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+
+    kt_query_begin(t);
+    kt_query_range(t, f->s->page_offset, UINT64_MAX, append_va, va);
+    kt_query_end(t);
+    for (unsigned i = 0; i < va->len; i++) {
+        add_cache(f, kt_slabs_cache_of(f->s, g_array_index(va, uint64_t, i)));
     }
 }
 
@@ -91,6 +107,9 @@ GArray *kt_slabs_caches(KtSlabs *s)
     gpointer va;
 
     add_named(&f);
+    if (!f.all) {
+        add_of_blocks(&f);
+    }
     if (f.all) {
         add_cache(&f, f.all);
     }

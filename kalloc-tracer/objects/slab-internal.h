@@ -18,7 +18,7 @@ typedef struct KtSlabCpu {
  * @vmemmap, @page_offset: the direct map
  * @tag_bits: of pointers, see gs_untag()
  * @cpus: KtSlabCpu, those that are possible and have memory of their own
- * @knows_cpus: the offsets of all CPUs are known
+ * @knows_cpus: the offsets of all CPUs are known, or CPUs have no lists
  * @n_nodes: nodes have lower numbers; 0: up to the first that is NULL
  * @form: how free pointers are encoded; valid if @has_form
  */
@@ -44,6 +44,10 @@ bool kt_slabs_member(const KtSlabs *s, uint64_t va, KtSlabMember m,
 /** kt_slabs_link() - the same of an address. */
 bool kt_slabs_link(const KtSlabs *s, uint64_t va, KtSlabMember m,
                    uint64_t *out);
+
+/** kt_slabs_cache_of() - return the cache of the object at @va; 0 if it is in
+ *  no slab. */
+uint64_t kt_slabs_cache_of(const KtSlabs *s, uint64_t va);
 
 /** KtSlabNodeFn - called with a node; @node, @barn: of its structures, 0 if
  *  there is none */

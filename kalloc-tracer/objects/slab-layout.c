@@ -166,7 +166,7 @@ static bool is_slub(const GsKernel *k, GError **errp)
     const char *why = NULL;
     uint32_t at;
 
-    if (!gs_kernel_has_btf(k)) {
+    if (!gs_kernel_has_types(k)) {
         why = "this kernel has no types (CONFIG_DEBUG_INFO_BTF): its slabs "
               "are not shown; see types=FILE";
     } else if (!gs_kernel_member(k, "kmem_cache", "offset", &at, NULL)) {

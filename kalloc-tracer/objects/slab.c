@@ -33,7 +33,9 @@ static bool has_offset(const KtSlabs *s, uint64_t offset)
 
 static void find_cpus(KtSlabs *s)
 {
-    unsigned n = kt_objects_n_cpus(&s->o);
+    bool has_lists = kt_slab_has(&s->at, KT_SM_CACHE_CPU_SLAB) ||
+                     kt_slab_has(&s->at, KT_SM_CACHE_SHEAVES);
+    unsigned n = has_lists ? kt_objects_n_cpus(&s->o) : 0;
 
     s->knows_cpus = true;
     for (unsigned i = 0; i < n; i++) {
@@ -138,6 +140,14 @@ bool kt_slabs_link(const KtSlabs *s, uint64_t va, KtSlabMember m,
 
 /* ---- caches -------------------------------------------------------------- */
 
+uint64_t kt_slabs_cache_of(const KtSlabs *s, uint64_t va)
+{
+    KtSlab slab;
+
+    return va && kt_slabs_slab_of(s, va, &slab) && slab.is_slab ? slab.cache :
+                                                                  0;
+}
+
 /* Do @n slots fit into 2^@order pages? */
 static bool fits_order(const KtSlabs *s, const KtSlabCache *c, uint32_t order,
                        uint32_t n)
@@ -168,8 +178,10 @@ bool kt_slabs_cache(const KtSlabs *s, uint64_t va, KtSlabCache *out)
 {
     const KtSlabLayout *at = &s->at;
     uint8_t copy[KT_CACHE_BYTES_MAX];
+    uint64_t all = kt_slabs_cache_of(s, va);
 
-    if (!kt_objects_read(&s->o, va, copy, at->cache_bytes)) {
+    if (!all || kt_slabs_cache_of(s, all) != all ||
+        !kt_objects_read(&s->o, va, copy, at->cache_bytes)) {
         return false;
     }
 #define PICK(m) (kt_slab_has(at, KT_SM_CACHE_##m) ? \
@@ -177,7 +189,8 @@ bool kt_slabs_cache(const KtSlabs *s, uint64_t va, KtSlabCache *out)
     *out = (KtSlabCache) {
         .va = va, .object_size = PICK(OBJECT_SIZE), .size = PICK(SIZE),
         .left_pad = PICK(LEFT_PAD), .align = PICK(ALIGN),
-        .offset = PICK(OFFSET), .users = PICK(REFCOUNT), .flags = PICK(FLAGS),
+        .offset = PICK(OFFSET), .flags = PICK(FLAGS),
+        .users = MAX((int32_t)PICK(REFCOUNT), 1),
         .random = PICK(RANDOM), .hardened = kt_slab_has(at,
                                                         KT_SM_CACHE_RANDOM),
         .sheaf_capacity = PICK(CAPACITY), .cpu_slab = PICK(CPU_SLAB),

@@ -87,6 +87,7 @@ bool mc_pauses(const char *line)
     static const McCommandId paused[] = {
         MC_CMD_LEAK_SCAN, MC_CMD_LEAK_MODULE, MC_CMD_REFS, MC_CMD_TYPE,
         MC_CMD_SLAB_CHECK,
+        MC_CMD_CACHE, MC_CMD_SLAB,
     };
     static const McOptionId not_then[] = { MC_OPT_EVERY, MC_OPT_HELP };
     const McContext none = { 0 };

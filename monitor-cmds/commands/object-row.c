@@ -76,6 +76,11 @@ void mc_object_add(McObjectRow *r, const char *key, bool known, uint64_t v)
     add(r, &(McStat) { .key = key, .u = v, .unknown = !known });
 }
 
+void mc_object_add_address(McObjectRow *r, const char *key, uint64_t va)
+{
+    add(r, &(McStat) { .key = key, .u = va, .hex = true });
+}
+
 void mc_object_add_word(McObjectRow *r, const char *key, const char *word)
 {
     char *copy = g_strdup(word);

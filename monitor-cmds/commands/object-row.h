@@ -46,6 +46,8 @@ void mc_object_put_word(McObjectRow *r, const char *key, const char *word);
 
 /** mc_object_add() - add a number to the JSON object only. */
 void mc_object_add(McObjectRow *r, const char *key, bool known, uint64_t v);
+/** mc_object_add_address() - add an address to the JSON object only. */
+void mc_object_add_address(McObjectRow *r, const char *key, uint64_t va);
 /** mc_object_add_word() - add a text (copied, nullable) to the JSON object
  *  only. */
 void mc_object_add_word(McObjectRow *r, const char *key, const char *word);

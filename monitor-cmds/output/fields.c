@@ -110,9 +110,26 @@ GETTER(state)
                                                             'F');
 }
 
+GETTER(slot)
+{
+    return put(v, row->slot->number);
+}
+
 GETTER(va)
 {
-    return put(v, row->block ? row->block->va : row->error->va);
+    return put(v, row->block ? row->block->va :
+                  row->slot  ? row->slot->va :
+                               row->error->va);
+}
+
+GETTER(unseen)
+{
+    return put_name(v, "unseen");
+}
+
+GETTER(list)
+{
+    return put_name(v, row->slot->list);
 }
 
 GETTER(end)
@@ -404,8 +421,26 @@ static bool row_is_freed(const McRow *row)
            (row->block->past || row->block->state == KT_BLOCK_FREED);
 }
 
+/* Of a slot without a block nothing is known but its place. */
+static bool is_of_slot(const McField *f)
+{
+    switch (f->group) {
+    case MC_GROUP_HIT:
+    case MC_GROUP_SLOT:
+    case MC_GROUP_CORE:
+    case MC_GROUP_UNSEEN:
+    case MC_GROUP_LISTED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
 {
+    if (row->slot && !row->block && !is_of_slot(f)) {
+        return false;
+    }
     switch (f->group) {
     case MC_GROUP_PLACE:
         return row->place;
@@ -417,8 +452,15 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
         return row->object;
     case MC_GROUP_HIT:
         return row->hit;
+    case MC_GROUP_SLOT:
+        return row->slot && row->slot->numbered;
     case MC_GROUP_CORE:
+    case MC_GROUP_BLOCK:
         return true;
+    case MC_GROUP_UNSEEN:
+        return row->slot && !row->block;
+    case MC_GROUP_LISTED:
+        return row->slot && row->slot->list;
     case MC_GROUP_RCU:
         return row->block && row->block->rcu_queued;
     case MC_GROUP_FREE:

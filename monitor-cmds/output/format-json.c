@@ -120,6 +120,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     case MC_TYPE_MARGIN:
     case MC_TYPE_SIZE:
     case MC_TYPE_US:
+    case MC_TYPE_INDEX:
     case MC_TYPE_NUMBER:
         mc_put_decimal(o->line, v->u);
         break;
@@ -142,7 +143,7 @@ static McObjectId row_type(const McRow *row)
     if (row->place) {
         return row->place->reg ? MC_OBJ_REGISTER : MC_OBJ_WORD;
     }
-    return row->error ? MC_OBJ_ERROR : MC_OBJ_BLOCK;
+    return row->slot ? MC_OBJ_SLOT : row->error ? MC_OBJ_ERROR : MC_OBJ_BLOCK;
 }
 
 static void json_row(McOut *o, const McRow *row)
@@ -498,10 +499,8 @@ static void json_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
 }
 
 /* Print nothing: the object "top_all" has these figures as keys. */
-static void json_top_note(McOut *o, const char *format, ...)
-    G_GNUC_PRINTF(2, 3);
-
-static void json_top_note(McOut *o, const char *format, ...)
+static void G_GNUC_PRINTF(2, 3)
+json_top_note(McOut *o, const char *format, ...)
 {
 }
 

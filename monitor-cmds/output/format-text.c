@@ -58,6 +58,10 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     case MC_TYPE_HEX:
         mc_put_hex(o->line, v->u, 1);
         break;
+    case MC_TYPE_INDEX:
+        mc_put_decimal(o->line, v->u);
+        put_padded(o->line, from, 4);
+        break;
     case MC_TYPE_US:
     case MC_TYPE_NUMBER:
         mc_put_decimal(o->line, v->u);

@@ -53,9 +53,19 @@ typedef struct McRefRow {
     const char *member;
 } McRefRow;
 
+/** struct McSlotRow - a slot of a slab: @va is the address of its object; print
+ *  @number if @numbered; @list (nullable): the list that it is on, and its
+ *  place there */
+typedef struct McSlotRow {
+    uint64_t va;
+    uint32_t number;
+    bool numbered;
+    const char *list;
+} McSlotRow;
+
 /**
  * struct McRow - one line of a listing; all borrowed
- * @block: NULL in an error line without a block
+ * @block: NULL in an error line without a block, and for a slot without one
  * @error: NULL except in error lines
  * @page_shift: log2 of the size of the kernel's pages, 0: unknown; only for
  *              error lines
@@ -65,6 +75,7 @@ typedef struct McRefRow {
  * @place: (nullable) register or word that points into the block
  * @object: (nullable) which object the block is of what was asked for
  * @leak, @ref, @kept: NULL except for ka leak and ka refs
+ * @slot: NULL except for ka slab and ka cache
  */
 typedef struct McRow {
     const KtBlock *block;
@@ -78,6 +89,7 @@ typedef struct McRow {
     const McLeakRow *leak;
     const McRefRow *ref;
     const McKeptRow *kept;
+    const McSlotRow *slot;
 } McRow;
 
 /**

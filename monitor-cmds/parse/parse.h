@@ -22,6 +22,7 @@ typedef enum McForm {
     MC_FORM_FTRACE,
     MC_FORM_CHROME,
     MC_FORM_PAHOLE,
+    MC_FORM_LINE,
     MC_FORM__COUNT
 } McForm;
 
@@ -46,7 +47,7 @@ typedef enum McTaskSort {
  * @given: one bit for each option that was given
  * @limit: value of -n; UINT64_MAX without -n, and for -n 0
  * @around: value of -n for ka show, which prints no neighbours for 0
- * @cpu: value of --cpu; @all_cpus: --cpu all
+ * @cpu, @node: values of --cpu and --node; @all_cpus: --cpu all
  * @depth, @count: values of --depth and --count; 0 without them
  * @filter: the filter options and the size range
  * @va: the address range; unset, all addresses, if @has_va is false
@@ -75,7 +76,7 @@ typedef struct McArgs {
     uint64_t given;
     uint64_t limit;
     uint64_t around;
-    uint64_t cpu;
+    uint64_t cpu, node;
     bool all_cpus;
     uint64_t depth, count;
     McFilter filter;
@@ -136,7 +137,7 @@ extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
 extern McOptionSetFn mc_set_format, mc_set_sort, mc_set_level, mc_set_module,
                      mc_set_after, mc_set_condition, mc_set_derefs,
                      mc_set_function, mc_set_longer, mc_set_cpu, mc_set_depth,
-                     mc_set_count;
+                     mc_set_count, mc_set_node;
 /* Those of trace-values.c. */
 extern McOptionSetFn mc_set_size, mc_set_alloc, mc_set_ring;
 /* Those of fault-values.c. */

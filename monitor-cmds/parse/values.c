@@ -15,6 +15,7 @@ static const char *const form_names[MC_FORM__COUNT] = {
     [MC_FORM_KA] = "ka", [MC_FORM_KMEMLEAK] = "kmemleak",
     [MC_FORM_TEXT] = "text", [MC_FORM_FTRACE] = "ftrace",
     [MC_FORM_CHROME] = "chrome", [MC_FORM_PAHOLE] = "pahole",
+    [MC_FORM_LINE] = "line",
 };
 
 #define FORMS_OF_CALLS \
@@ -29,6 +30,8 @@ static const struct {
     { MC_CMD_CALLS_LIST, FORMS_OF_CALLS },
     { MC_CMD_LOG, 1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE },
     { MC_CMD_STRUCT, 1u << MC_FORM_TEXT | 1u << MC_FORM_PAHOLE },
+    { MC_CMD_CACHE, 1u << MC_FORM_KA | 1u << MC_FORM_LINE },
+    { MC_CMD_SLAB, 1u << MC_FORM_KA | 1u << MC_FORM_LINE },
 };
 #define FORMS_OF_LEAKS (1u << MC_FORM_KA | 1u << MC_FORM_KMEMLEAK)
 
@@ -257,4 +260,9 @@ bool mc_set_depth(McArgs *args, const char *value, GError **errp)
 bool mc_set_count(McArgs *args, const char *value, GError **errp)
 {
     return set_small(value, COUNT_MAX, "count", &args->count, errp);
+}
+
+bool mc_set_node(McArgs *args, const char *value, GError **errp)
+{
+    return mc_parse_decimal(value, "", &args->node, errp);
 }

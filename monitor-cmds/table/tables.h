@@ -103,6 +103,7 @@ typedef enum McFieldType {
     MC_TYPE_LABEL,          /* the same, 8 wide */
     MC_TYPE_HEX,
     MC_TYPE_NUMBER,         /* decimal */
+    MC_TYPE_INDEX,          /* decimal, 4 columns */
     MC_TYPE__COUNT
 } McFieldType;
 
@@ -112,7 +113,11 @@ typedef enum McFieldGroup {
     MC_GROUP_WORD,
     MC_GROUP_OBJECT,
     MC_GROUP_HIT,
+    MC_GROUP_SLOT,          /* lines of ka slab */
     MC_GROUP_CORE,
+    MC_GROUP_BLOCK,         /* all but slots without a block */
+    MC_GROUP_UNSEEN,        /* slots without a block */
+    MC_GROUP_LISTED,        /* slots on a list of free objects */
     MC_GROUP_RCU,
     MC_GROUP_FREE,
     MC_GROUP_ERROR,

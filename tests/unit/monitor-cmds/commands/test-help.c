@@ -311,11 +311,11 @@ static void check_complete(const char *line, const char *expected)
 static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis task files mod "
-                   "base struct regs stack bt symbols top mark diff leak "
-                   "refs type slab log calls trace fault stat on off clear "
-                   "check help");
+                   "base struct cache slab regs stack bt symbols top mark "
+                   "diff leak refs type log calls trace fault stat on off "
+                   "clear check help");
     check_complete(NULL, "");
-    check_complete("s", "show struct stack symbols slab stat");
+    check_complete("s", "show struct slab stack symbols stat");
     check_complete("sh", "show");
     check_complete("-n 3 sh", "show");
     check_complete("-n s", "");

@@ -398,7 +398,9 @@ static bool needs_vm(McFieldGroup group)
 {
     return group == MC_GROUP_LEAK || group == MC_GROUP_SAME ||
            group == MC_GROUP_V_LEAK || group == MC_GROUP_REF ||
-           group == MC_GROUP_KEPT || group == MC_GROUP_HELD;
+           group == MC_GROUP_KEPT || group == MC_GROUP_HELD ||
+           group == MC_GROUP_SLOT || group == MC_GROUP_UNSEEN ||
+           group == MC_GROUP_LISTED;
 }
 
 static void test_json_keys(Fixture *f, gconstpointer data)

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka cache: the caches of the slab allocator, with the kernel's numbers beside
+ * the map's; of one cache its lists of free objects.
+ *
+ * Called through mc_run(). The VM is paused meanwhile. The lists are read
+ * first; then blocks are copied in batches under the tracer's lock, and printed
+ * without it.
+ */
+#include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/object-row.h"
+#include "monitor-cmds/commands/slab-view.h"
+
+#include <string.h>
+
+#define OPTION(id) (1ull << MC_OPT_##id)
+/* Options without a name. */
+#define OPTIONS_OF_ALL \
+    (OPTION(SYMBOLS) | OPTION(JSON) | OPTION(LIMIT) | OPTION(VERBOSE) | \
+     OPTION(HELP))
+/* Problems that are printed. */
+#define PROBLEMS_MAX 1000u
+
+/** struct List - a list that was walked; its objects are from @begin on */
+typedef struct List {
+    KtSlabList list;
+    unsigned begin, end;
+} List;
+
+/** struct Problem - a problem, with copies of what it refers to */
+typedef struct Problem {
+    KtSlabProblem problem;
+    KtSlabList list;
+    KtSlab slab;
+} Problem;
+
+/**
+ * struct Show - state of the command
+ * @live: id of a cache -> live blocks (owned uint64_t)
+ * @caches: KtSlabCache, those to print
+ * @c: (borrowed) the cache that is walked
+ * @walked: all its lists could be walked, those of unknown CPUs aside
+ * @sum, @lists, @objects, @problems: of it: List, McSlotAt, Problem
+ */
+typedef struct Show {
+    McOut *out;
+    const McArgs *args;
+    KtSlabs *s;
+    GHashTable *live;
+    GArray *caches;
+    const KtSlabCache *c;
+    bool walked;
+    KtSlabSum sum;
+    GArray *lists, *objects, *problems;
+} Show;
+
+static void show_init(Show *s, McOut *out, const McArgs *args)
+{
+    *s = (Show) {
+        .out = out, .args = args,
+        .live = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL,
+                                      g_free),
+        .caches = g_array_new(FALSE, FALSE, sizeof(KtSlabCache)),
+        .lists = g_array_new(FALSE, FALSE, sizeof(List)),
+        .objects = mc_slots_new(),
+        .problems = g_array_new(FALSE, FALSE, sizeof(Problem)),
+    };
+}
+
+static void show_deinit(Show *s)
+{
+    g_clear_pointer(&s->s, kt_slabs_free);
+    g_clear_pointer(&s->live, g_hash_table_unref);
+    g_clear_pointer(&s->caches, g_array_unref);
+    g_clear_pointer(&s->lists, g_array_unref);
+    g_clear_pointer(&s->objects, g_array_unref);
+    g_clear_pointer(&s->problems, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Show, show_deinit)
+
+/* ---- the map ------------------------------------------------------------- */
+
+static bool add_live(const KtAccountKey *key, const KtAccount *a, void *opaque)
+{
+    uint64_t n = a->allocs - a->frees;
+
+    if (key->cache.v) {
+        g_hash_table_insert(opaque, GUINT_TO_POINTER(key->cache.v),
+                            g_memdup2(&n, sizeof(n)));
+    }
+    return true;
+}
+
+static void find_live(Show *s)
+{
+    KtTracer *t = s->out->ctx->tracer;
+
+    kt_query_begin(t);
+    kt_query_accounts(t, NULL, KT_BY_CACHE, add_live, s->live);
+    kt_query_end(t);
+}
+
+static uint64_t live_of(const Show *s, KtCacheId id)
+{
+    const uint64_t *n = g_hash_table_lookup(s->live, GUINT_TO_POINTER(id.v));
+
+    return n ? *n : 0;
+}
+
+/* ---- which caches -------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    const KtSlabCache *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order ? order : (x->va > y->va) - (x->va < y->va);
+}
+
+/* Add the caches with this name, or all of them. */
+static void choose_named(Show *s, const char *name)
+{
+    g_autoptr(GArray) va = kt_slabs_caches(s->s);
+    KtSlabCache c;
+
+    for (unsigned i = 0; i < va->len; i++) {
+        if (kt_slabs_cache(s->s, g_array_index(va, uint64_t, i), &c) &&
+            (!name || !strcmp(c.name, name))) {
+            g_array_append_val(s->caches, c);
+        }
+    }
+    g_array_sort(s->caches, by_name);
+}
+
+/* Add the cache at an address, or that of the slab with the address. */
+static void choose_at(Show *s, uint64_t va)
+{
+    KtSlabCache c;
+    KtSlab slab;
+
+    if (kt_slabs_cache(s->s, va, &c) ||
+        (kt_slabs_slab_of(s->s, va, &slab) && slab.is_slab &&
+         kt_slabs_cache(s->s, slab.cache, &c))) {
+        g_array_append_val(s->caches, c);
+    }
+}
+
+static bool choose(Show *s, GError **errp)
+{
+    const char *name = s->args->name;
+    g_autofree char *quoted = NULL;
+    uint64_t va;
+
+    choose_named(s, name);
+    if (name && !s->caches->len &&
+        mc_parse_address(s->out->ctx, name, &va, NULL)) {
+        choose_at(s, va);
+    }
+    if (!s->caches->len) {
+        quoted = name ? mc_quote(name) : NULL;
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN, "%s%s",
+                    name ? quoted : "no cache was found",
+                    name ? ": no cache of that name, and no address of one; "
+                           "ka cache lists them" : "");
+    }
+    return s->caches->len;
+}
+
+/* ---- walking ------------------------------------------------------------- */
+
+static bool wants_list(const Show *s, const KtSlabList *l)
+{
+    bool of_cpu = !strcmp(kt_slab_list_owner(l->kind), "cpu");
+    McOptionId option = of_cpu ? MC_OPT_CPU : MC_OPT_NODE;
+    McOptionId other = of_cpu ? MC_OPT_NODE : MC_OPT_CPU;
+
+    if (mc_given(s->args, option)) {
+        return (of_cpu && s->args->all_cpus) ||
+               l->number == (of_cpu ? s->args->cpu : s->args->node);
+    }
+    return !mc_given(s->args, other);
+}
+
+static void on_object(void *opaque, const KtSlabList *l, const KtFreeObject *f)
+{
+    Show *s = opaque;
+    McSlotAt slot = { .va = f->va, .number = f->slot };
+
+    kt_slab_sum_object(&s->sum, l);
+    if (s->out->verbose && s->args->name && wants_list(s, l)) {
+        g_autofree char *list = mc_slab_list_text(l->kind, l->number);
+
+        slot.list = g_strdup_printf("%s:%" PRIu64, list, f->position);
+        g_array_append_val(s->objects, slot);
+    }
+}
+
+static void on_slab(void *opaque, const KtSlabList *l, const KtSlab *slab)
+{
+    Show *s = opaque;
+
+    kt_slab_sum_slab(&s->sum, l, slab);
+}
+
+static void on_list(void *opaque, const KtSlabList *l)
+{
+    Show *s = opaque;
+    List list = { .list = *l, .end = s->objects->len };
+
+    list.begin = s->lists->len ?
+                     g_array_index(s->lists, List, s->lists->len - 1).end :
+                     0;
+    if (wants_list(s, l) && (l->parts || l->objects)) {
+        g_array_append_val(s->lists, list);
+    }
+}
+
+static void on_problem(void *opaque, const KtSlabProblem *p)
+{
+    Show *s = opaque;
+    Problem copy = { .problem = *p, .list = *p->list };
+
+    if (p->slab) {
+        copy.slab = *p->slab;
+    }
+    if (wants_list(s, p->list) && s->problems->len < PROBLEMS_MAX) {
+        g_array_append_val(s->problems, copy);
+    }
+}
+
+static void walk(Show *s, const KtSlabCache *c)
+{
+    static const KtSlabOps ops = {
+        .object = on_object, .slab = on_slab, .list = on_list,
+        .problem = on_problem,
+    };
+
+    s->c = c;
+    s->sum = (KtSlabSum) { .listed = 0 };
+    g_array_set_size(s->lists, 0);
+    g_array_set_size(s->objects, 0);
+    g_array_set_size(s->problems, 0);
+    kt_slabs_numbers(s->s, c, &s->sum.kernel);
+    s->walked = kt_slabs_walk(s->s, c, &ops, s);
+}
+
+/* ---- printing a cache ---------------------------------------------------- */
+
+/* Append what the map has: live blocks, and objects that are neither live nor
+ * on a list: calls under way, objects that wait for RCU, or that were handed
+ * out before ka recorded events. */
+static void put_map(const Show *s, McObjectRow *r)
+{
+    const KtSlabSum *sum = &s->sum;
+    KtCacheId id;
+    bool known = kt_slabs_map_id(s->s, s->c, &id);
+    uint64_t live = known ? live_of(s, id) : 0;
+    bool complete = s->walked && kt_slabs_knows_cpus(s->s);
+    bool counted = complete && sum->kernel.objects != KT_NO_COUNT;
+    int64_t transit = sum->kernel.objects - live - sum->free;
+
+    mc_object_put_number(r, "live", true, live);
+    mc_object_put_number(r, "free", complete, sum->free);
+    g_string_append(r->text, " transit=");
+    if (counted) {
+        g_string_append_printf(r->text, "%" PRId64, transit);
+    } else {
+        g_string_append_c(r->text, '-');
+    }
+    mc_object_add(r, "transit", counted && transit >= 0, transit);
+    if (sum->rcu) {
+        mc_object_put_number(r, "rcu", true, sum->rcu);
+    }
+}
+
+static void put_slabinfo(const Show *s, McObjectRow *r)
+{
+    bool known = s->sum.kernel.objects != KT_NO_COUNT;
+    uint64_t all = s->sum.kernel.objects;
+    uint64_t active = all - s->sum.partial_free;
+
+    g_string_append(r->text, " slabinfo=");
+    if (known) {
+        g_string_append_printf(r->text, "%" PRIu64 "/%" PRIu64, active, all);
+    } else {
+        g_string_append_c(r->text, '-');
+    }
+    mc_object_add(r, "active_objs", known, active);
+    mc_object_add(r, "num_objs", known, all);
+}
+
+static void put_layout(const KtSlabCache *c, McObjectRow *r)
+{
+    mc_object_put_number(r, "order", true, c->order);
+    mc_object_put_number(r, "each", true, c->per_slab);
+    g_string_append_printf(r->text, " freeptr=+%x", c->offset);
+    mc_object_add(r, "freeptr", true, c->offset);
+    if (c->hardened) {
+        g_string_append(r->text, " hardened");
+    }
+    mc_object_add_word(r, "hardened", c->hardened ? "yes" : "no");
+    if (c->sheaf_capacity) {
+        mc_object_put_number(r, "sheaf", true, c->sheaf_capacity);
+    }
+    if (c->users > 1) {
+        mc_object_put_number(r, "merged", true, c->users);
+    }
+}
+
+/* Begin the row of a cache. */
+static void put_name(McObjectRow *r, uint64_t va, const char *name,
+                     uint32_t object_size, uint32_t size)
+{
+    mc_object_row_init(r);
+    mc_put_hex(r->text, va, 16);
+    g_string_append_c(r->text, ' ');
+    mc_put_word(r->text, name);
+    g_string_append_printf(r->text, " (%x/%x)", object_size, size);
+    mc_object_add_address(r, "va", va);
+    mc_object_add_word(r, "name", name);
+    mc_object_add(r, "object_size", true, object_size);
+    mc_object_add(r, "size", true, size);
+}
+
+static void print_cache(const Show *s)
+{
+    const KtSlabCache *c = s->c;
+    g_auto(McObjectRow) r;
+
+    put_name(&r, c->va, c->name, c->object_size, c->size);
+    mc_object_put_number(&r, "slabs", s->sum.kernel.slabs != KT_NO_COUNT,
+                         s->sum.kernel.slabs);
+    put_map(s, &r);
+    put_slabinfo(s, &r);
+    put_layout(c, &r);
+    mc_object_print(s->out, MC_OBJ_CACHE, &r);
+}
+
+/* ---- printing lists ------------------------------------------------------ */
+
+static void put_parts(const Show *s, const KtSlabList *l, McObjectRow *r)
+{
+    const char *parts = kt_slab_list_parts(l->kind);
+    bool sheaf = !strcmp(parts, "sheaves");
+
+    if (sheaf && !strcmp(kt_slab_list_owner(l->kind), "cpu")) {
+        g_string_append_printf(r->text, " %" PRIu64 "/%u", l->objects,
+                               s->c->sheaf_capacity);
+        mc_object_add(r, "capacity", true, s->c->sheaf_capacity);
+    } else if (*parts) {
+        g_string_append_printf(r->text, " %" PRIu64 " %s, %" PRIu64 " free",
+                               l->parts, parts, l->objects);
+    } else {
+        g_string_append_printf(r->text, " %" PRIu64, l->objects);
+    }
+    mc_object_add(r, "parts", true, l->parts);
+    mc_object_add(r, "free", true, l->objects);
+}
+
+static void print_list(const Show *s, const KtSlabList *l)
+{
+    g_autofree char *name = mc_slab_list_text(l->kind, l->number);
+    g_auto(McObjectRow) r;
+
+    mc_object_row_init(&r);
+    g_string_append_printf(r.text, "%s%u %s", kt_slab_list_owner(l->kind),
+                           l->number, kt_slab_list_name(l->kind));
+    mc_object_add_word(&r, "list", name);
+    put_parts(s, l, &r);
+    if (l->first) {
+        mc_object_put_address(&r, "next", true, l->first);
+    }
+    mc_object_print(s->out, MC_OBJ_FREE_LIST, &r);
+}
+
+/* Print the objects of a list; the limit is for each list. */
+static void print_objects(const Show *s, const List *l)
+{
+    uint64_t n = MIN(l->end - l->begin, s->args->limit);
+    unsigned end = l->begin + n;
+
+    for (unsigned i = l->begin, batch; i < end && !s->out->closed; i = batch) {
+        batch = MIN(i + MC_BATCH_ROWS, end);
+        mc_slots_find_blocks(s->out->ctx->tracer, s->objects, i, batch);
+        for (unsigned j = i; j < batch && !s->out->closed; j++) {
+            mc_slot_print(s->out, &g_array_index(s->objects, McSlotAt, j), 0,
+                          false);
+        }
+    }
+    if (end < l->end) {
+        s->out->format->more(s->out, l->end - end);
+    }
+}
+
+/* The slabs that are on no list. */
+static void print_full(const Show *s)
+{
+    uint64_t n = s->sum.kernel.slabs - s->sum.listed;
+    g_auto(McObjectRow) r;
+
+    mc_object_row_init(&r);
+    if (s->sum.kernel.slabs == KT_NO_COUNT || !kt_slabs_knows_cpus(s->s) ||
+        s->sum.kernel.slabs <= s->sum.listed ||
+        mc_given(s->args, MC_OPT_CPU) || mc_given(s->args, MC_OPT_NODE)) {
+        return;
+    }
+    g_string_append_printf(r.text, "full %" PRIu64 " slabs", n);
+    mc_object_add_word(&r, "list", "full");
+    mc_object_add(&r, "parts", true, n);
+    mc_object_print(s->out, MC_OBJ_FREE_LIST, &r);
+}
+
+static void print_problems(const Show *s)
+{
+    for (unsigned i = 0; i < s->problems->len && !s->out->closed; i++) {
+        Problem *p = &g_array_index(s->problems, Problem, i);
+
+        p->problem.list = &p->list;
+        p->problem.slab = p->problem.slab ? &p->slab : NULL;
+        mc_slab_print_problem(s->out, &p->problem);
+    }
+}
+
+static void print_lists(const Show *s)
+{
+    s->out->margin = MC_MARGIN;
+    for (unsigned i = 0; i < s->lists->len && !s->out->closed; i++) {
+        const List *l = &g_array_index(s->lists, List, i);
+
+        print_list(s, &l->list);
+        print_objects(s, l);
+    }
+    print_full(s);
+    print_problems(s);
+    if (!s->walked) {
+        s->out->format->none(s->out, "free pointers are stored in a way that "
+                                     "is not known: only sheaves are walked");
+    }
+    if (!kt_slabs_knows_cpus(s->s)) {
+        s->out->format->none(s->out, "lists of CPUs: it is not known where "
+                                     "the memory of the CPUs is");
+    }
+}
+
+/* ---- slabs as letters ---------------------------------------------------- */
+
+static void print_letters(const Show *s)
+{
+    g_autoptr(KtSlabListing) l = kt_slab_listing_new(s->s, s->c);
+    g_autoptr(GPtrArray) slabs = NULL;
+    uint64_t n;
+
+    kt_slab_listing_add_map(l);
+    slabs = kt_slab_listing_slabs(l);
+    n = MIN(slabs->len, s->args->limit);
+    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+        mc_slab_print_letters(s->out, s->s, s->c, slabs->pdata[i],
+                              KT_NO_SLOT);
+    }
+    if (n < slabs->len) {
+        s->out->format->more(s->out, slabs->len - n);
+    }
+}
+
+/* ---- without types ------------------------------------------------------- */
+
+static void print_one_named(const Show *s, KtCacheId id,
+                            const KtCacheInfo *info)
+{
+    g_auto(McObjectRow) r;
+
+    put_name(&r, info->va, info->name, info->object_size, info->size);
+    mc_object_put_number(&r, "live", true, live_of(s, id));
+    mc_object_print(s->out, MC_OBJ_CACHE, &r);
+}
+
+/* Print the caches that events named, and their live blocks. */
+static void print_named(const Show *s, const char *why)
+{
+    KtTracer *t = s->out->ctx->tracer;
+    KtCacheInfo info;
+
+    for (unsigned i = 1; i <= UINT16_MAX && !s->out->closed &&
+         kt_tracer_cache(t, (KtCacheId) { i }, &info); i++) {
+        if (!info.destroyed &&
+            (!s->args->name || !strcmp(s->args->name, info.name))) {
+            print_one_named(s, (KtCacheId) { i }, &info);
+        }
+    }
+    s->out->format->none(s->out, why);
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+static void print_caches(Show *s)
+{
+    uint64_t n = s->args->name ? s->caches->len :
+                                 MIN(s->caches->len, s->args->limit);
+
+    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+        walk(s, &g_array_index(s->caches, KtSlabCache, i));
+        print_cache(s);
+        if (s->args->form == MC_FORM_LINE) {
+            print_letters(s);
+        } else if (s->args->name) {
+            print_lists(s);
+        }
+    }
+    if (n < s->caches->len) {
+        s->out->format->more(s->out, s->caches->len - n);
+    }
+}
+
+bool mc_cmd_cache(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GError) why = NULL;
+    g_auto(Show) s;
+
+    show_init(&s, out, args);
+    if (!args->name && !mc_has_only(args, OPTIONS_OF_ALL,
+                                    "\"cache\" without a name lists caches",
+                                    errp)) {
+        return false;
+    }
+    find_live(&s);
+    s.s = mc_slabs_open(out, &why);
+    if (!s.s) {
+        print_named(&s, why->message);
+        return true;
+    }
+    if (!choose(&s, errp)) {
+        return false;
+    }
+    print_caches(&s);
+    mc_slab_note_running(out);
+    return true;
+}

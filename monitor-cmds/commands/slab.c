@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka slab: the slab that contains an address, slot by slot.
+ *
+ * Called through mc_run(). The VM is paused meanwhile. The slab and the lists
+ * of its cache are read first; then the blocks of all slots are copied under
+ * one hold of the tracer's lock.
+ */
+#include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/object-row.h"
+#include "monitor-cmds/commands/slab-view.h"
+
+#include <string.h>
+
+/* Past lives of a slot that are printed. */
+#define LIVES_MAX 65536u
+
+/** struct Show - state of the command; @slab: what is known of it; @hit: the
+ *  slot that contains the address */
+typedef struct Show {
+    McOut *out;
+    const McArgs *args;
+    KtSlabs *s;
+    KtSlabCache c;
+    const KtListedSlab *slab;
+    uint32_t hit;
+} Show;
+
+/* ---- past lives ---------------------------------------------------------- */
+
+static bool append_block(const KtBlock *b, void *opaque)
+{
+    GArray *lives = opaque;
+
+    g_array_append_vals(lives, b, 1);
+    return lives->len < LIVES_MAX;
+}
+
+/* Print the past lives of a slot, the newest first. */
+static void print_past(const Show *s, uint64_t va)
+{
+    KtTracer *t = s->out->ctx->tracer;
+    g_autoptr(GArray) lives = NULL;
+
+    if (!mc_given(s->args, MC_OPT_HISTORY)) {
+        return;
+    }
+    lives = g_array_new(FALSE, FALSE, sizeof(KtBlock));
+    kt_query_begin(t);
+    kt_query_history(t, va, append_block, lives);
+    kt_query_end(t);
+    for (unsigned i = 0; i < lives->len && !s->out->closed; i++) {
+        s->out->format->row(s->out, &(McRow) {
+            .block = &g_array_index(lives, KtBlock, i) });
+    }
+}
+
+/* ---- the map only -------------------------------------------------------- */
+
+static bool add_block(const KtBlock *b, void *opaque)
+{
+    if (b->layer == KT_LAYER_KMALLOC || b->layer == KT_LAYER_CACHE) {
+        g_array_append_val((GArray *)opaque, *b);
+    }
+    return true;
+}
+
+static void print_block(const Show *s, const KtBlock *b)
+{
+    uint64_t va = s->args->va.lo;
+    bool hit = va >= b->va && va - b->va < MAX(kt_block_len(b), 1);
+
+    s->out->format->row(s->out, &(McRow) {
+        .block = b, .hit = hit, .offset = hit ? va - b->va : 0 });
+    print_past(s, b->va);
+}
+
+/* Print the blocks of the page: nothing says where its slab ends. */
+static bool print_page(const Show *s, const char *why)
+{
+    const McContext *ctx = s->out->ctx;
+    unsigned shift = ctx->kernel ? gs_kernel_page_shift(ctx->kernel) : 12;
+    uint64_t lo = s->args->va.lo >> shift << shift, n;
+    g_autoptr(GArray) blocks = g_array_new(FALSE, FALSE, sizeof(KtBlock));
+    g_autofree char *text = NULL;
+
+    kt_query_begin(ctx->tracer);
+    kt_query_range(ctx->tracer, lo, lo + (1ull << shift) - 1, add_block,
+                   blocks);
+    kt_query_end(ctx->tracer);
+    n = MIN(blocks->len, s->args->limit);
+    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+        print_block(s, &g_array_index(blocks, KtBlock, i));
+    }
+    if (n < blocks->len) {
+        s->out->format->more(s->out, blocks->len - n);
+    }
+    text = g_strdup_printf("%u blocks in the page %016" PRIx64 "; %s",
+                           blocks->len, lo, why);
+    s->out->format->none(s->out, text);
+    return true;
+}
+
+/* ---- the slab ------------------------------------------------------------ */
+
+static bool fail_no_slab(const Show *s, GError **errp)
+{
+    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                "%016" PRIx64 " is in no slab; ka whatis says what it is",
+                s->args->va.lo);
+    return false;
+}
+
+/* The numbers of the slab are damaged, or it is a page of KFENCE, which says
+ * that it is a slab with one object. */
+static bool fail_odd_slab(const Show *s, const KtSlab *slab, GError **errp)
+{
+    uint64_t va = s->args->va.lo;
+
+    if (slab->objects == 1 && kt_slabs_in_kfence(s->s, va)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "%016" PRIx64 " is in KFENCE's pool, whose objects are in "
+                    "no slab; ka show prints the block", va);
+    } else {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "the slab at %016" PRIx64 " says that it has %u objects, "
+                    "%u in use; %s has %u in a slab", slab->base,
+                    slab->objects, slab->inuse, s->c.name, s->c.per_slab);
+    }
+    return false;
+}
+
+static bool find_slab(Show *s, KtSlab *slab, GError **errp)
+{
+    uint64_t va = s->args->va.lo;
+
+    if (!kt_slabs_slab_of(s->s, va, slab) || !slab->is_slab ||
+        !kt_slabs_cache(s->s, slab->cache, &s->c)) {
+        return fail_no_slab(s, errp);
+    }
+    if (!kt_slab_len(s->s, &s->c, slab)) {
+        return fail_odd_slab(s, slab, errp);
+    }
+    s->hit = kt_slab_slot_around(&s->c, slab, va);
+    return true;
+}
+
+static void print_header(const Show *s)
+{
+    const KtSlab *slab = &s->slab->slab;
+    uint64_t end = slab->base + kt_slab_len(s->s, &s->c, slab) - 1;
+    g_autofree char *place = mc_slab_place(s->s, s->slab);
+    g_auto(McObjectRow) r;
+
+    mc_object_row_init(&r);
+    g_string_append_printf(r.text, "slab %016" PRIx64 "-%016" PRIx64 " of ",
+                           slab->base, end);
+    mc_put_word(r.text, s->c.name);
+    g_string_append_printf(r.text, ", %u slots, %s%s, inuse %u",
+                           slab->objects, s->slab->listed ? "on " : "", place,
+                           slab->inuse);
+    mc_object_add_address(&r, "va", slab->base);
+    mc_object_add_address(&r, "end", end);
+    mc_object_add_word(&r, "cache", s->c.name);
+    mc_object_add(&r, "slots", true, slab->objects);
+    mc_object_add(&r, "inuse", true, slab->inuse);
+    mc_object_add_word(&r, "list", place);
+    mc_object_print(s->out, MC_OBJ_SLAB, &r);
+}
+
+static unsigned margin_for(const Show *s)
+{
+    unsigned width = strlen("> + ") + 1;
+
+    for (uint64_t off = s->c.size; off >> 4; off >>= 4) {
+        width++;
+    }
+    return MAX(width, MC_MARGIN);
+}
+
+static void print_slots(const Show *s)
+{
+    KtTracer *t = s->out->ctx->tracer;
+    g_autoptr(GArray) slots = mc_slab_slots(&s->c, s->slab);
+    uint64_t n = MIN(slots->len, s->args->limit);
+
+    mc_slots_find_blocks(t, slots, 0, n);
+    s->out->margin = margin_for(s);
+    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+        const McSlotAt *slot = &g_array_index(slots, McSlotAt, i);
+
+        mc_slot_print(s->out, slot, i == s->hit ? s->args->va.lo : 0, true);
+        print_past(s, slot->va);
+    }
+    if (n < slots->len) {
+        s->out->format->more(s->out, slots->len - n);
+    }
+}
+
+bool mc_cmd_slab(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GError) why = NULL;
+    g_autoptr(KtSlabs) slabs = mc_slabs_open(out, &why);
+    g_autoptr(KtSlabListing) listing = NULL;
+    Show s = { .out = out, .args = args, .s = slabs };
+    KtSlab slab;
+
+    if (!slabs) {
+        return print_page(&s, why->message);
+    }
+    if (!find_slab(&s, &slab, errp)) {
+        return false;
+    }
+    listing = kt_slab_listing_new(slabs, &s.c);
+    s.slab = kt_slab_listing_get(listing, &slab);
+    if (args->form == MC_FORM_LINE) {
+        mc_slab_print_letters(out, slabs, &s.c, s.slab, s.hit);
+    } else {
+        print_header(&s);
+        print_slots(&s);
+    }
+    mc_slab_note_running(out);
+    return true;
+}

@@ -2,7 +2,7 @@
 /*
  * ka-slabs: what the kernel counts of its caches, at one moment.
  *
- *   ka-slabs FOLDER
+ *   ka-slabs FOLDER [SECONDS]
  *
  * Runs inside the guest. Writes FOLDER/slabinfo, a copy of /proc/slabinfo,
  * and FOLDER/slabs, one line a cache: its name, what its folder in sysfs is a
@@ -18,6 +18,8 @@
  * files are opened beforehand and none is closed
  * before the end: opening and closing allocates and frees. While slabinfo is
  * read the process is named "ka-slabinfo", for whoever looks at its events.
+ * With SECONDS it then prints KA-STILL and sleeps so long, so that the numbers
+ * can be compared with the memory of a VM that stands.
  * Exit code: 0, 1 when a file could not be read or written, 2 usage.
  */
 #include <dirent.h>
@@ -208,6 +210,15 @@ static size_t take_moment(int fd)
     return len;
 }
 
+static void stand_still(unsigned seconds)
+{
+    static const char text[] = "KA-STILL\n";
+
+    if (seconds && write(STDOUT_FILENO, text, sizeof(text) - 1) > 0) {
+        sleep(seconds);
+    }
+}
+
 static FILE *create(const char *folder, const char *name)
 {
     char path[256];
@@ -238,8 +249,8 @@ int main(int argc, char **argv)
     int fd = open("/proc/slabinfo", O_RDONLY);
     size_t len;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: ka-slabs FOLDER\n");
+    if (argc != 2 && argc != 3) {
+        fprintf(stderr, "usage: ka-slabs FOLDER [SECONDS]\n");
         return 2;
     }
     if (fd < 0 || add_caches()) {
@@ -247,5 +258,6 @@ int main(int argc, char **argv)
         return 1;
     }
     len = take_moment(fd);
+    stand_still(argc == 3 ? strtoul(argv[2], NULL, 10) : 0);
     return write_files(argv[1], len);
 }

@@ -166,7 +166,8 @@ GUEST_SUITES = {
     'errors': (('test_errors', 'test_free_pairs'), 3600),
     'stress': (('test_stress',), 3600),
     'objects': (('test_block_types', 'test_slab_check', 'test_slabs',
-                 'test_struct', 'test_tasks', 'test_trace'), 3600),
+                 'test_struct', 'test_symbols', 'test_tasks', 'test_trace'),
+                3600),
     'options': (('test_boot_options', 'test_few_symbols'), 7200),
     'snapshot': (('test_snapshot',), 7200),
 }

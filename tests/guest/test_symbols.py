@@ -201,8 +201,8 @@ def helper_follows(guest):
         gdb.go()
         guest.shell('(sleep 1; echo 1 >/dev/ka_chardev) & true')
         gdb.hit()
-        found.check()
         said = gdb.command('bt')
+        found.check()       # selects other vCPUs
         folder = re.search(r'\S*ka-gdb-\w+',
                            gdb.command('python print(SYMBOLS.folder)'))[0]
         assert os.path.exists(folder), folder

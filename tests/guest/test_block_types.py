@@ -135,7 +135,8 @@ def check_walk(tap, label, guest, found):
                 known=sum(known.values()), wrong=len(wrong))
     assert not wrong, '\n'.join(wrong)
     assert known['task_struct'] == asked['task_struct'] > 10, known
-    assert known['pipe_inode_info'] and known['file'], known
+    # The cache of files is shared with others in some kernels (6.1).
+    assert known['pipe_inode_info'], known
 
 
 def sample(tap, label, guest, found):
@@ -181,8 +182,9 @@ def run(tap, kernel):
 
 
 def main():
-    tap = Tap()
-    for kernel in programs.kernel_options(KERNELS):
+    ap = programs.arguments(__doc__, short='6.12 only', smp=False)
+    args, tap = programs.parse(ap, KERNELS), Tap()
+    for kernel in args.kernel:
         run(tap, kernel)
     tap.done()
 

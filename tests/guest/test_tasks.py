@@ -21,8 +21,7 @@ import shutil
 import tempfile
 from collections import Counter, defaultdict, namedtuple
 
-from lib import ksyms, oracle
-from lib.programs import kernel_options
+from lib import ksyms, oracle, programs
 from lib.tap import Tap
 from lib.vmcore import add_note
 from scripts.lib.guest import Guest
@@ -460,8 +459,9 @@ def plugin_options(kernel):
 
 
 def main():
-    tap = Tap()
-    for kernel in kernel_options(KERNELS):
+    ap = programs.arguments(__doc__, short='6.12 only', smp=False)
+    args, tap = programs.parse(ap, KERNELS), Tap()
+    for kernel in args.kernel:
         with tap.test(f'{kernel}: runs and is read'), \
                 tempfile.TemporaryDirectory(prefix='ka-tasks.') as tmp:
             share = os.path.join(tmp, 'share')

@@ -82,7 +82,8 @@ def lose(guest):
     """Return (addresses of new blocks, those that a stack has)."""
     caller = Caller(guest)
     lost, kept = set(), set()
-    guest.shell('(while :; do uname; sleep 1; done) >/dev/null & echo')
+    guest.shell('touch /tmp/busy; (while [ -e /tmp/busy ]; do uname; sleep 1; '
+                'done) >/dev/null & echo')
     with Stub(guest.path('gdb.sock'), timeout=60) as stub:
         caller.begin(stub)
         for size in SIZES * 2:
@@ -97,7 +98,7 @@ def run(tap, args, kernel, label):
                cmdline=f'no_hash_pointers {args.append}',
                name=f'called-{kernel}') as g:
         lost, kept = lose(g)
-        g.shell('kill %1')
+        g.shell('rm /tmp/busy')
         time.sleep(SETTLE_S)
         text = g.hmp_qmp('ka leak scan --format kmemleak')
         found = {int(va, 16) for va in

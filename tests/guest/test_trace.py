@@ -372,20 +372,9 @@ def merged_caches(g):
     return found
 
 
-def can_build_modules(kernel):
-    """The tools that come with the headers of a newer Debian do not run on an
-    older one."""
-    if kernel_arch(kernel) != 'x86_64':
-        return False
-    try:
-        oracle.build_modules(kernel)
-    except subprocess.CalledProcessError:
-        return False
-    return True
-
-
 def run(tap, kernel, smp, label):
-    module = can_build_modules(kernel)
+    module = kernel_arch(kernel) == 'x86_64' and \
+        oracle.can_build_modules(kernel)
     with tempfile.TemporaryDirectory(prefix='ka-trace.') as tmp:
         journal, follow = os.path.join(tmp, 'journal'), Follow(tmp)
         share = oracle.make_share(os.path.join(tmp, 'share'), [], kernel,

@@ -76,11 +76,26 @@ def build_tool(name, kernel):
     return path
 
 
+NO_HEADERS = 77     # status of build.sh
+
+
 def build_modules(kernel):
     """Build the test modules for a prepared kernel; return their folder."""
     out = os.path.join(cache_folder('modules'), 'kmod-' + kernel)
     subprocess.run([BUILD, kernel_file(kernel, ''), out], check=True)
     return out
+
+
+def can_build_modules(kernel):
+    """Return false if the headers of a kernel are missing: the archive keeps
+    a kernel longer."""
+    try:
+        build_modules(kernel)
+    except subprocess.CalledProcessError as e:
+        if e.returncode == NO_HEADERS:
+            return False
+        raise
+    return True
 
 
 def build_sample(kernel, path):

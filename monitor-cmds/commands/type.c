@@ -45,8 +45,8 @@ static char *describe(const KtBlockType *t, const char *member, uint64_t at)
 {
     static const char *const how[] = {
         [KT_TYPE_BY_CACHE] = "the cache %s has only these",
-        [KT_TYPE_BY_FUNCTION] = "%s(), which allocated the block, returns a "
-                                "pointer to one",
+        [KT_TYPE_BY_FUNCTION] = ("%s(), which allocated the block, returns "
+                                 "a pointer to one"),
         [KT_TYPE_BY_POINTER] = "%s points to the block",
     };
     const char *by = strchr(how[t->source], '%');

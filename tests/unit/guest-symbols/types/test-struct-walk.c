@@ -143,7 +143,7 @@ static void test_values(void)
     GsStructPlan plan = { .object = &o };
     GsStructSum sum;
     g_autofree char *values = walk("", &plan, &sum);
-    g_autofree char *zeros = NULL, *hex = NULL, *flat = NULL;
+    g_autofree char *zeros = NULL, *flat = NULL;
 
     g_assert_cmpstr(values, ==, HEAD "+80 flag true\n+84 minus -5\n");
     g_assert_cmpuint(sum.shown, ==, 14);

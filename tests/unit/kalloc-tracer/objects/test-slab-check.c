@@ -94,7 +94,9 @@ static KtSlabReport expect(const SlabGuest *g, const char *expected)
 
 static void expect_only(const SlabGuest *g, const char *expected)
 {
-    g_auto(KtSlabReport) r = expect(g, expected);
+    KtSlabReport r = expect(g, expected);
+
+    kt_slab_report_clear(&r);
 }
 
 static void test_free_list(void)

@@ -37,8 +37,8 @@ static World world_new(void)
 {
     World x = { .w = test_world_new(script) };
     const McContext *ctx = test_world_context(x.w);
-    g_autofree char *text = test_world_run(x.w, "base", NULL);
 
+    g_free(test_world_run(x.w, "base", NULL));
     test_world_events(x.w, "call types=2");     /* the kernel is made now */
     x.o = (KtObjects) { ctx->tracer, ctx->kernel, ctx->vm };
     return x;

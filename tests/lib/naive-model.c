@@ -291,18 +291,22 @@ static bool is_wrong_order(const NaiveBlock *x, const KtEvent *ev,
            (ev->flags & KT_EVF_UNSPLIT && !(x->b.gfp & 0x40000));
 }
 
-static NaiveBlock *next_object(const Naive *m, uint64_t va)
+/* No page has a reference: nothing is freed. */
+static void refuse_pages(Naive *m, const KtEvent *ev, NaiveBlock *x,
+                         uint64_t last)
 {
-    NaiveBlock *best = NULL;
+    NaiveBlock *object = naive_first_object(m, ev->va, last);
 
-    for (unsigned i = 0; i < m->blocks->len; i++) {
-        NaiveBlock *x = naive_nth(m, i);
-
-        if (!x->pages && x->b.va >= va && (!best || x->b.va < best->b.va)) {
-            best = x;
-        }
+    if (object) {
+        naive_error(m, KT_ERR_WRONG_FAMILY, ev, object);
+    } else if (x && x->b.state == KT_BLOCK_FREED) {
+        naive_error(m, KT_ERR_DOUBLE_FREE, ev, x);
+    } else if (x && !x->old && x->b.va != ev->va) {
+        naive_error(m, KT_ERR_INTERIOR_FREE, ev, x);
+    } else {
+        m->unknown_pages++;
+        m->totals.stray++;
     }
-    return best;
 }
 
 /* Are there objects of other allocators in the pages? Large blocks are free,
@@ -313,13 +317,12 @@ static bool free_objects(Naive *m, const KtEvent *ev, uint64_t last)
     bool reported = false;
 
     for (unsigned i = 0; i < 8 && ev->flags & KT_EVF_ORDER; i++) {
-        NaiveBlock *x = next_object(m, va);
+        NaiveBlock *x = naive_next_object(m, va);
 
         if (!x || x->b.va > last) {
             break;
         }
-        if (x->b.state == KT_BLOCK_ALLOCATED && !x->old &&
-            x->b.layer <= KT_LAYER_CACHE) {
+        if (naive_is_live_object(x)) {
             if (!reported) {
                 naive_error(m, KT_ERR_WRONG_FAMILY, ev, x);
             }
@@ -345,7 +348,9 @@ static void naive_free_pages(Naive *m, const KtEvent *ev)
                  ev->flags & KT_EVF_AGAIN && x->b.free_stack.v == ev->stack.v &&
                  x->b.free_task.v == ev->task.v;
 
-    if (free_objects(m, ev, last)) {
+    if (ev->flags & KT_EVF_UNREFERENCED) {
+        refuse_pages(m, ev, x, last);
+    } else if (free_objects(m, ev, last)) {
         free_range(m, true, ev->va, last, ev);
     } else if (x && x->b.state == KT_BLOCK_FREED && x->b.va == ev->va &&
         naive_last(x) == last && !in_doubt(m, x) && !again &&

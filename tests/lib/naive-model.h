@@ -80,6 +80,14 @@ void naive_forget(Naive *m);
 
 NaiveBlock *naive_nth(const Naive *m, unsigned i);
 NaiveBlock *naive_find(const Naive *m, bool pages, uint64_t va);
+/** naive_next_object() - find the first block of another allocator than that of
+ *  pages, at or above @va. */
+NaiveBlock *naive_next_object(const Naive *m, uint64_t va);
+/** naive_is_live_object() - is the block live, and an object or large block? */
+bool naive_is_live_object(const NaiveBlock *x);
+/** naive_first_object() - find the first such block that begins in
+ *  [@va, @last], among the first eight blocks there. */
+NaiveBlock *naive_first_object(Naive *m, uint64_t va, uint64_t last);
 unsigned naive_live(const Naive *m);
 /** naive_end() - the last address of @len bytes at @va, and at least @va. */
 uint64_t naive_end(uint64_t va, uint64_t len);

@@ -309,12 +309,12 @@ void gs_value_print_leaf(GString *to, const GsBtf *btf, const GsLeaf *leaf,
                          const uint8_t *bytes, size_t len)
 {
     Number n;
+    bool ok = number_init(&n, btf, leaf);
 
-    if (!number_init(&n, btf, leaf)) {
-        g_string_append_c(to, '?');
-    } else if (print_other(to, &n, bytes, len)) {
+    if (ok && print_other(to, &n, bytes, len)) {
         return;
-    } else if (number_read(&n, bytes, len)) {
+    }
+    if (ok && number_read(&n, bytes, len)) {
         print_kind[n.kind](to, &n);
     } else {
         g_string_append_c(to, '?');

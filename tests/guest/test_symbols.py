@@ -72,6 +72,13 @@ def function(symbol):
     return re.match(r'[^+.]*', symbol).group(0)
 
 
+def is_same(ours, theirs):
+    """Compare two frames. gdb takes fpu__clear_user_states for a name of Ada,
+    fpu.clear_user_states, of which ka_frame() keeps the first part."""
+    return ours[0] == theirs[0] and \
+        theirs[1] in (ours[1], ours[1].split('__')[0])
+
+
 def compare(ours, theirs, why):
     """Return what differs between the frames of ka and of gdb, or None."""
     theirs = of_kernel(theirs)
@@ -80,7 +87,7 @@ def compare(ours, theirs, why):
         want = [int(pc, 16), function(symbol)]
         if i >= len(theirs):
             return f'frame {i}: {want}, gdb ends: {why}'
-        if theirs[i] != want:
+        if not is_same(want, theirs[i]):
             return f'frame {i}: {symbol} {pc}, gdb has {theirs[i][1]} ' \
                    f'{theirs[i][0]:#x}'
     if len(theirs) > len(ours['stack']):

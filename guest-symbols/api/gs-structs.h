@@ -43,7 +43,8 @@ typedef struct GsStructAt {
 
 /**
  * gs_kernel_struct() - find what an expression names
- * @errp: one line: what is wrong, and similar names
+ * @errp: an error text of one line. If a name is unknown, the text lists
+ *        similar names
  *
  * Without the name of a module, the kernel's types come first, then those of
  * the loaded modules. Returns: (owned) or NULL.

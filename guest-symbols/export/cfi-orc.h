@@ -6,8 +6,10 @@
 #include "guest-symbols/export/cfi-writer.h"
 #include "guest-symbols/orc/orc.h"
 
-/** struct GsOrcCies - the CIEs of x86-64: of usual code, and of code whose
- *  caller was interrupted */
+/** struct GsOrcCies - the two common information entries (CIE) of x86-64
+ *  @usual: for code that was called
+ *  @signal: for entry code, whose frame is a struct pt_regs of the code that
+ *           was interrupted */
 typedef struct GsOrcCies {
     uint32_t usual, signal;
 } GsOrcCies;

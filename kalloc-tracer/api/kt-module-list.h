@@ -2,8 +2,8 @@
 /*
  * Loaded modules of the running kernel. Implemented in objects/.
  *
- * The table of modules has each module whose load was seen. The kernel's own
- * list is walked as a check: a module that hides itself is only in the table.
+ * ka records each module when it is loaded. The kernel's own list of modules is
+ * walked as a check: a module that hides itself is missing in that list.
  *
  * All functions may be called on any thread, and take no lock of the tracer.
  * The guest may run meanwhile: then facts are of different moments. All values

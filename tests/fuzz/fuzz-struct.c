@@ -2,12 +2,13 @@
 /*
  * Fuzz target: members of structs, and values of objects, by hostile types.
  *
- * Byte 0 is a mask of unreadable pages, byte 1 the length of the object in
- * units of 4 bytes, whose bytes follow. The rest are type records; a header and
- * names are added. The target walks over each of the first types as definition
- * and as object, to different depths, and follows paths. Rows are bounded, and
- * their texts printable; what is shown without a limit of depth adds up to the
- * same with zeros and without.
+ * An input has four parts: a byte that is a mask of unreadable pages, a byte
+ * that is the length of the object in units of 4 bytes, the bytes of the
+ * object, and type records of BTF. The target adds the header and the names of
+ * BTF. It walks over each of the first types as definition and as object, to
+ * different depths, and follows paths. Rows are bounded, and their texts
+ * printable; what is shown without a limit of depth adds up to the same with
+ * zeros and without.
  */
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/base/printable.h"

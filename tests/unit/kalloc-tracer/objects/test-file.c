@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A table of files and paths, if they are damaged: each walk ends, and says
- * what is missing. The guest is that of a golden case.
+ * Damaged tables of open files, and damaged paths: each walk ends, and reports
+ * which part it could not read. The memory is that of a golden test case.
  */
 #include "kalloc-tracer/api/kt-files.h"
 #include "tests/lib/events.h"

@@ -14,81 +14,6 @@
  */
 #include "monitor-cmds/output/json-parts.h"
 
-void mc_put_json_string(GString *s, const char *text)
-{
-    g_string_append_c(s, '"');
-    for (; *text; text++) {
-        unsigned char c = *text;
-
-        if (c == '"' || c == '\\') {
-            g_string_append_c(s, '\\');
-            g_string_append_c(s, c);
-        } else if (c < 0x20 || c >= 0x7f) {
-            g_string_append(s, "\\u");
-            mc_put_hex(s, c, 4);
-        } else {
-            g_string_append_c(s, c);
-        }
-    }
-    g_string_append_c(s, '"');
-}
-
-void mc_json_address(GString *s, uint64_t va)
-{
-    g_string_append(s, "\"0x");
-    mc_put_hex(s, va, 16);
-    g_string_append_c(s, '"');
-}
-
-/* Append ,"key": to the object. */
-void mc_json_key(GString *s, const char *key)
-{
-    g_string_append(s, ",\"");
-    g_string_append(s, key);
-    g_string_append(s, "\":");
-}
-
-void mc_json_number(GString *s, const char *key, uint64_t v)
-{
-    mc_json_key(s, key);
-    mc_put_decimal(s, v);
-}
-
-void mc_json_begin(McOut *o, McObjectId id)
-{
-    g_string_append_printf(o->line, "{\"schema\":%d,\"type\":\"%s\"",
-                           MC_JSON_SCHEMA, mc_objects[id].type);
-}
-
-void mc_json_end(McOut *o)
-{
-    g_string_append_c(o->line, '}');
-    mc_out_end_line(o);
-}
-
-void mc_json_stack(McOut *o, KtStackId id, const GsKernel *symbols)
-{
-    McStack stack = mc_stack(o->ctx->tracer, id);
-    g_autoptr(GString) name = g_string_new(NULL);
-
-    g_string_append_c(o->line, '[');
-    for (unsigned i = 0; i < stack.n; i++) {
-        McFrame frame = mc_frame(&stack, i);
-
-        if (i) {
-            g_string_append_c(o->line, ',');
-        }
-        if (symbols) {
-            g_string_truncate(name, 0);
-            mc_put_pc(name, symbols, &frame);
-            mc_put_json_string(o->line, name->str);
-        } else {
-            mc_json_address(o->line, frame.pc);
-        }
-    }
-    g_string_append_c(o->line, ']');
-}
-
 static void put_stacks(McOut *o, const McField *f, KtStackId id)
 {
     mc_json_stack(o, id, NULL);
@@ -236,14 +161,6 @@ static void json_stat_end(McOut *o)
     mc_json_end(o);
 }
 
-void mc_json_text(GString *line, const char *key, const char *text)
-{
-    if (text) {
-        mc_json_key(line, key);
-        mc_put_json_string(line, text);
-    }
-}
-
 static void json_hook(McOut *o, const McHookStatus *h)
 {
     mc_json_begin(o, MC_OBJ_HOOK);
@@ -263,27 +180,9 @@ static void json_hook(McOut *o, const McHookStatus *h)
     mc_json_end(o);
 }
 
-void mc_json_word(McOut *o, const char *key, const char *word)
-{
-    if (word && *word) {
-        mc_json_key(o->line, key);
-        mc_put_json_string(o->line, word);
-    }
-}
-
 static void put_key_number(McOut *o, const char *key, uint64_t v)
 {
     mc_json_number(o->line, key, v);
-}
-
-void mc_json_event_stack(McOut *o, KtStackId id)
-{
-    mc_json_key(o->line, "stack");
-    mc_json_stack(o, id, NULL);
-    if (o->symbols) {
-        mc_json_key(o->line, "stack_symbols");
-        mc_json_stack(o, id, o->symbols);
-    }
 }
 
 static void json_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b)
@@ -361,172 +260,6 @@ static void json_control(McOut *o, const char *name, uint64_t value)
     mc_json_begin(o, MC_OBJ_MARK);
     mc_json_word(o, "kind", name);
     mc_json_number(o->line, "value", value);
-    mc_json_end(o);
-}
-
-/* ---- accounts ------------------------------------------------------------ */
-
-static void put_caller(McOut *o, const McFrame *f)
-{
-    g_autoptr(GString) name = g_string_new(NULL);
-
-    mc_json_key(o->line, "caller");
-    if (!f->pc) {
-        g_string_append(o->line, "null");
-        return;
-    }
-    mc_json_address(o->line, f->pc);
-    if (o->symbols) {
-        mc_json_key(o->line, "caller_symbol");
-        mc_put_pc(name, o->symbols, f);
-        mc_put_json_string(o->line, name->str);
-    }
-}
-
-static void put_or_null(McOut *o, const char *key, const char *text)
-{
-    mc_json_key(o->line, key);
-    if (text && *text) {
-        mc_put_json_string(o->line, text);
-    } else {
-        g_string_append(o->line, "null");
-    }
-}
-
-static void put_task(McOut *o, KtTaskId task)
-{
-    uint32_t pid = 0;
-    char comm[17] = "";
-
-    if (kt_tracer_task(o->ctx->tracer, task, &pid, comm)) {
-        mc_json_number(o->line, "pid", pid);
-    } else {
-        put_or_null(o, "pid", NULL);
-    }
-    put_or_null(o, "comm", comm);
-}
-
-static void put_top_key(McOut *o, const McTopTable *t, const McTopRow *row)
-{
-    const KtAccountKey *key = &row->key;
-    KtCacheInfo cache = { 0 };
-
-    switch (t->by) {
-    case MC_BY_STACK:
-        mc_json_event_stack(o, key->stack);
-        break;
-    case MC_BY_CACHE:
-        kt_tracer_cache(o->ctx->tracer, key->cache, &cache);
-        put_or_null(o, "cache", cache.name);
-        mc_json_word(o, "layer",
-                     key->cache.v ? NULL : kt_layer_name(key->layer));
-        break;
-    case MC_BY_TASK:
-        put_task(o, key->task);
-        break;
-    case MC_BY_MODULE:
-        put_or_null(o, "module", row->module);
-        break;
-    case MC_BY_SIZE:
-        mc_json_number(o->line, "size_from", key->lo);
-        mc_json_number(o->line, "size_to", key->hi);
-        break;
-    default:
-        put_caller(o, &(McFrame) { key->pc, 0, key->era });
-        break;
-    }
-}
-
-static void put_columns(McOut *o, const McTopTable *t, const McTopRow *row)
-{
-    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-        int64_t v;
-
-        if (!mc_top_shows(t, i, true)) {
-            continue;
-        }
-        mc_json_key(o->line, mc_top_columns[i].key);
-        if (!mc_top_value(t, row, i, &v)) {
-            g_string_append(o->line, "null");
-        } else if (t->diff) {
-            g_string_append_printf(o->line, "%" PRId64, v);
-        } else {
-            mc_put_decimal(o->line, v);
-        }
-    }
-    if (!t->diff) {
-        mc_json_number(o->line, "lives", row->ends);
-    }
-}
-
-static void put_totals(McOut *o, const KtTotals *t)
-{
-    mc_json_number(o->line, "us", t->us);
-    mc_json_number(o->line, "resizes", t->resizes);
-    mc_json_number(o->line, "grown", t->grown);
-    mc_json_number(o->line, "shrunk", t->shrunk);
-    mc_json_number(o->line, "splits", t->splits);
-    mc_json_number(o->line, "lost", t->lost);
-    mc_json_number(o->line, "lost_asked", t->lost_asked);
-    mc_json_number(o->line, "lost_reserved", t->lost_reserved);
-    mc_json_number(o->line, "stray", t->stray);
-}
-
-void mc_json_top_begin(McOut *o, McTopTable *t, const GPtrArray *rows,
-                       unsigned n)
-{
-    mc_json_begin(o, t->diff ? MC_OBJ_DIFF_ALL : MC_OBJ_TOP_ALL);
-    put_columns(o, t, &t->all);
-    if (!t->diff && t->all.peak_known) {
-        put_totals(o, &t->totals);
-    }
-    if (t->counted) {
-        mc_json_number(o->line, "dropped", t->dropped);
-    }
-    mc_json_end(o);
-}
-
-void mc_json_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
-{
-    mc_json_begin(o, t->diff ? MC_OBJ_DIFF : MC_OBJ_TOP);
-    put_top_key(o, t, row);
-    put_columns(o, t, row);
-    mc_json_end(o);
-}
-
-/* Print nothing: the object "top_all" has these figures as keys. */
-void mc_json_top_note(McOut *o, const char *format, ...)
-{
-}
-
-void mc_json_stray(McOut *o, const KtStray *s, bool by_stack)
-{
-    McStack stack = mc_stack(o->ctx->tracer, s->stack);
-    McFrame caller = mc_caller(&stack);
-
-    mc_json_begin(o, MC_OBJ_STRAY);
-    if (by_stack) {
-        mc_json_event_stack(o, s->stack);
-    } else {
-        put_caller(o, &caller);
-    }
-    mc_json_number(o->line, "unknown", s->unknown);
-    mc_json_number(o->line, "invalid", s->invalid);
-    mc_json_number(o->line, "pages", s->pages);
-    mc_json_end(o);
-}
-
-void mc_json_mark(McOut *o, const KtMarkInfo *p)
-{
-    const KtAccount *a = &p->totals.sum;
-
-    mc_json_begin(o, MC_OBJ_POINT);
-    mc_json_key(o->line, "name");
-    mc_put_json_string(o->line, p->name);
-    mc_json_number(o->line, "live", a->reserved - a->freed_reserved);
-    mc_json_number(o->line, "blocks", a->allocs - a->frees);
-    mc_json_number(o->line, "allocs", a->allocs);
-    put_totals(o, &p->totals);
     mc_json_end(o);
 }
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Members of JSON objects: see json-parts.h. */
+#include "monitor-cmds/output/json-parts.h"
+
+void mc_put_json_string(GString *s, const char *text)
+{
+    g_string_append_c(s, '"');
+    for (; *text; text++) {
+        unsigned char c = *text;
+
+        if (c == '"' || c == '\\') {
+            g_string_append_c(s, '\\');
+            g_string_append_c(s, c);
+        } else if (c < 0x20 || c >= 0x7f) {
+            g_string_append(s, "\\u");
+            mc_put_hex(s, c, 4);
+        } else {
+            g_string_append_c(s, c);
+        }
+    }
+    g_string_append_c(s, '"');
+}
+
+void mc_json_address(GString *s, uint64_t va)
+{
+    g_string_append(s, "\"0x");
+    mc_put_hex(s, va, 16);
+    g_string_append_c(s, '"');
+}
+
+/* Append ,"key": to the object. */
+void mc_json_key(GString *s, const char *key)
+{
+    g_string_append(s, ",\"");
+    g_string_append(s, key);
+    g_string_append(s, "\":");
+}
+
+void mc_json_number(GString *s, const char *key, uint64_t v)
+{
+    mc_json_key(s, key);
+    mc_put_decimal(s, v);
+}
+
+void mc_json_begin(McOut *o, McObjectId id)
+{
+    g_string_append_printf(o->line, "{\"schema\":%d,\"type\":\"%s\"",
+                           MC_JSON_SCHEMA, mc_objects[id].type);
+}
+
+void mc_json_end(McOut *o)
+{
+    g_string_append_c(o->line, '}');
+    mc_out_end_line(o);
+}
+
+void mc_json_stack(McOut *o, KtStackId id, const GsKernel *symbols)
+{
+    McStack stack = mc_stack(o->ctx->tracer, id);
+    g_autoptr(GString) name = g_string_new(NULL);
+
+    g_string_append_c(o->line, '[');
+    for (unsigned i = 0; i < stack.n; i++) {
+        McFrame frame = mc_frame(&stack, i);
+
+        if (i) {
+            g_string_append_c(o->line, ',');
+        }
+        if (symbols) {
+            g_string_truncate(name, 0);
+            mc_put_pc(name, symbols, &frame);
+            mc_put_json_string(o->line, name->str);
+        } else {
+            mc_json_address(o->line, frame.pc);
+        }
+    }
+    g_string_append_c(o->line, ']');
+}
+
+void mc_json_text(GString *line, const char *key, const char *text)
+{
+    if (text) {
+        mc_json_key(line, key);
+        mc_put_json_string(line, text);
+    }
+}
+
+void mc_json_word(McOut *o, const char *key, const char *word)
+{
+    if (word && *word) {
+        mc_json_key(o->line, key);
+        mc_put_json_string(o->line, word);
+    }
+}
+
+void mc_json_event_stack(McOut *o, KtStackId id)
+{
+    mc_json_key(o->line, "stack");
+    mc_json_stack(o, id, NULL);
+    if (o->symbols) {
+        mc_json_key(o->line, "stack_symbols");
+        mc_json_stack(o, id, o->symbols);
+    }
+}

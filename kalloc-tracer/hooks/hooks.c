@@ -11,25 +11,10 @@
  *   pieces   array of code ranges: which function of the table is a caller
  *            in? A function can have several (.cold, .part.0).
  */
-#include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/hook-coverage.h"
+#include "kalloc-tracer/hooks/hooks-internal.h"
 
 #include <string.h>
-
-#define ROWS_MAX        (KT_HOOKS_MAX + 1)
-#define PAGE_SHIFT      12
-#define PAGE_SLOTS      1024    /* power of two; about 60 pages are hooked */
-#define ENTRY_SLOTS     1024
-
-typedef struct Range {
-    uint64_t start, end;
-} Range;
-
-/* A range of code of row @id's function. */
-typedef struct Piece {
-    Range code;
-    uint8_t id;
-} Piece;
 
 /* A compiler can replace a static function by clones with these suffixes, or
  * make them beside it. */
@@ -37,62 +22,30 @@ static const char *const clone_suffix[] = {
     "", ".constprop.0", ".isra.0", ".constprop.0.isra.0", ".part.0",
 };
 
-/* Wrappers, sorted by address. */
-typedef struct Wrappers {
-    unsigned n;
-    struct {
-        Range code;
-        uint8_t id;
-    } row[2 * ROWS_MAX];                /* a function and its part */
-} Wrappers;
-
-struct KtHooks {
-    KtHookRow row[ROWS_MAX];
-    uint64_t va[ROWS_MAX];
-    Wrappers wrappers, page_wrappers;
-    GArray *pieces;                     /* of Piece */
-    const KtHook *table;                /* (borrowed) its first is id 1 */
-    unsigned n_rows;
-    bool split[ROWS_MAX];               /* va is that of symbol.part.0 */
-    bool unsized[ROWS_MAX];             /* a wrapper whose end is unknown */
-    char *symbol[ROWS_MAX];             /* whose va it is; NULL: missing */
-    bool by_btf[ROWS_MAX];              /* BTF has an argument's position */
-    unsigned n_found;
-    KtAnswer vfree_called_again;
-    Range vfree_worker;                 /* empty: unknown */
-    uint64_t page[PAGE_SLOTS];          /* page numbers, open addressing */
-    uint8_t entry[ENTRY_SLOTS];         /* ids, open addressing by va */
-};
-
-static unsigned slot_of(uint64_t key, unsigned slots)
-{
-    return (key * 0x9e3779b97f4a7c15ull) >> 40 & (slots - 1);
-}
-
 static void add_page(KtHooks *h, uint64_t page)
 {
-    unsigned i = slot_of(page, PAGE_SLOTS);
+    unsigned i = kt_hooks_slot(page, KT_HOOK_PAGE_SLOTS);
 
     while (h->page[i] && h->page[i] != page) {
-        i = (i + 1) & (PAGE_SLOTS - 1);
+        i = (i + 1) & (KT_HOOK_PAGE_SLOTS - 1);
     }
     h->page[i] = page;
 }
 
 static void add_entry(KtHooks *h, uint8_t id)
 {
-    unsigned i = slot_of(h->va[id], ENTRY_SLOTS);
+    unsigned i = kt_hooks_slot(h->va[id], KT_HOOK_ENTRY_SLOTS);
 
     while (h->entry[i]) {
         if (h->va[h->entry[i]] == h->va[id]) {
             return;             /* an alias: the first row keeps it */
         }
-        i = (i + 1) & (ENTRY_SLOTS - 1);
+        i = (i + 1) & (KT_HOOK_ENTRY_SLOTS - 1);
     }
     h->entry[i] = id;
     /* A block that begins in the page before can run into this one. */
-    add_page(h, h->va[id] >> PAGE_SHIFT);
-    add_page(h, (h->va[id] >> PAGE_SHIFT) - 1);
+    add_page(h, h->va[id] >> KT_HOOK_PAGE_SHIFT);
+    add_page(h, (h->va[id] >> KT_HOOK_PAGE_SHIFT) - 1);
 }
 
 /* Find an argument by its name in BTF; without it use @otherwise. */
@@ -139,7 +92,7 @@ static void find_gfp(KtHooks *h, const GsKernel *k, uint8_t id)
                      arg_by_name(h, k, id, "gfp_flags", h->table[id - 1].gfp);
 }
 
-static void add_wrapper(Wrappers *w, Range code, uint8_t id)
+static void add_wrapper(KtHookWrappers *w, KtHookRange code, uint8_t id)
 {
     unsigned i = w->n;
 
@@ -160,9 +113,9 @@ static bool is_wrapper_only(KtRole role)
     return role == KT_ROLE_WRAPPER || role == KT_ROLE_PAGE_WRAPPER;
 }
 
-static Range range_of(const GsSymbol *sym)
+static KtHookRange range_of(const GsSymbol *sym)
 {
-    return (Range) { sym->va, sym->va + sym->size };
+    return (KtHookRange) { sym->va, sym->va + sym->size };
 }
 
 /* A wrapper that begins with a test for nothing to do can be split: callers
@@ -181,7 +134,7 @@ static void add_wrapper_part(KtHooks *h, const GsKernel *k, uint8_t id)
 }
 
 static void add_wrapper_row(KtHooks *h, const GsKernel *k, uint8_t id,
-                            Range code)
+                            KtHookRange code)
 {
     KtRole role = h->table[id - 1].role;
     bool pages = role >= KT_ROLE_PAGE_ALLOC;
@@ -213,7 +166,7 @@ static void find_part(KtHooks *h, const GsKernel *k, uint8_t id)
 
 static void add_piece(KtHooks *h, uint8_t id, const GsSymbol *sym)
 {
-    const Piece piece = { range_of(sym), id };
+    const KtHookPiece piece = { range_of(sym), id };
 
     g_array_append_val(h->pieces, piece);
 }
@@ -318,7 +271,8 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
 }
 
 /* Find a function of that name or a clone of it. */
-static bool find_any_clone(const GsKernel *k, const char *function, Range *out)
+static bool find_any_clone(const GsKernel *k, const char *function,
+                           KtHookRange *out)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(clone_suffix); i++) {
         g_autofree char *name = g_strconcat(function, clone_suffix[i], NULL);
@@ -334,7 +288,7 @@ static bool find_any_clone(const GsKernel *k, const char *function, Range *out)
 
 static void find_vfree_worker(KtHooks *h, const GsKernel *k)
 {
-    Range before;
+    KtHookRange before;
 
     if (find_any_clone(k, "delayed_vfree_work", &h->vfree_worker)) {
         h->vfree_called_again = KT_YES;
@@ -356,7 +310,7 @@ static bool has_member(const GsKernel *k, const char *type, const char *name)
  * set. Without types the option is taken to be set, as distributions do. */
 static bool is_strict(const GsKernel *k)
 {
-    Range warns;
+    KtHookRange warns;
 
     return find_any_clone(k, "warn_free_bad_obj", &warns) &&
            (!gs_kernel_has_types(k) || has_member(k, "kmem_cache", "random"));
@@ -410,7 +364,7 @@ KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
 
     h->table = kt_hook_table_row(table, (KtHookId) { 1 });
     h->n_rows = kt_hook_table_count(table);
-    h->pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
+    h->pieces = g_array_new(FALSE, FALSE, sizeof(KtHookPiece));
     for (unsigned id = 1; id <= h->n_rows; id++) {
         if (is_asked_for(k, &h->table[id - 1], sets)) {
             resolve_row(h, k, id);
@@ -429,7 +383,7 @@ void kt_hooks_free(KtHooks *h)
     if (!h) {
         return;
     }
-    for (unsigned id = 0; id < ROWS_MAX; id++) {
+    for (unsigned id = 0; id < KT_HOOK_ROWS_MAX; id++) {
         g_free(h->symbol[id]);
     }
     g_array_unref(h->pieces);
@@ -458,27 +412,27 @@ unsigned kt_hooks_n_found(const KtHooks *h)
 
 KtHookId kt_hooks_at(const KtHooks *h, uint64_t va)
 {
-    unsigned i = slot_of(va, ENTRY_SLOTS);
+    unsigned i = kt_hooks_slot(va, KT_HOOK_ENTRY_SLOTS);
 
     while (h->entry[i]) {
         if (h->va[h->entry[i]] == va) {
             return (KtHookId) { h->entry[i] };
         }
-        i = (i + 1) & (ENTRY_SLOTS - 1);
+        i = (i + 1) & (KT_HOOK_ENTRY_SLOTS - 1);
     }
     return (KtHookId) { 0 };
 }
 
 bool kt_hooks_page(const KtHooks *h, uint64_t va)
 {
-    uint64_t page = va >> PAGE_SHIFT;
-    unsigned i = slot_of(page, PAGE_SLOTS);
+    uint64_t page = va >> KT_HOOK_PAGE_SHIFT;
+    unsigned i = kt_hooks_slot(page, KT_HOOK_PAGE_SLOTS);
 
     while (h->page[i]) {
         if (h->page[i] == page) {
             return true;
         }
-        i = (i + 1) & (PAGE_SLOTS - 1);
+        i = (i + 1) & (KT_HOOK_PAGE_SLOTS - 1);
     }
     return false;
 }
@@ -489,7 +443,7 @@ bool kt_hooks_page(const KtHooks *h, uint64_t va)
 static const KtHook *caller_at(const KtHooks *h, uint64_t va, unsigned *i)
 {
     while (*i < h->pieces->len) {
-        const Piece *p = &g_array_index(h->pieces, Piece, (*i)++);
+        const KtHookPiece *p = &g_array_index(h->pieces, KtHookPiece, (*i)++);
 
         if (va > p->code.start && va < p->code.end) {
             return &h->table[p->id - 1];
@@ -500,7 +454,7 @@ static const KtHook *caller_at(const KtHooks *h, uint64_t va, unsigned *i)
 
 KtHookId kt_hooks_wrapper(const KtHooks *h, uint64_t va, bool pages)
 {
-    const Wrappers *w = pages ? &h->page_wrappers : &h->wrappers;
+    const KtHookWrappers *w = pages ? &h->page_wrappers : &h->wrappers;
     unsigned lo = 0, hi = w->n;
 
     while (lo < hi) {

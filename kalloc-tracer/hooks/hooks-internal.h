@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The inside of a KtHooks, for hooks*.c of this room only. */
+#ifndef KT_HOOKS_INTERNAL_H
+#define KT_HOOKS_INTERNAL_H
+
+#include "kalloc-tracer/hooks/hooks.h"
+
+#define KT_HOOK_ROWS_MAX    (KT_HOOKS_MAX + 1)
+#define KT_HOOK_PAGE_SHIFT  12
+/* Powers of two. About 60 pages are hooked. */
+#define KT_HOOK_PAGE_SLOTS  1024
+#define KT_HOOK_ENTRY_SLOTS 1024
+
+typedef struct KtHookRange {
+    uint64_t start, end;
+} KtHookRange;
+
+/* A range of code of row @id's function. */
+typedef struct KtHookPiece {
+    KtHookRange code;
+    uint8_t id;
+} KtHookPiece;
+
+/* Wrappers, sorted by address. A function can have a part. */
+typedef struct KtHookWrappers {
+    unsigned n;
+    struct {
+        KtHookRange code;
+        uint8_t id;
+    } row[2 * KT_HOOK_ROWS_MAX];
+} KtHookWrappers;
+
+struct KtHooks {
+    KtHookRow row[KT_HOOK_ROWS_MAX];
+    uint64_t va[KT_HOOK_ROWS_MAX];
+    KtHookWrappers wrappers, page_wrappers;
+    GArray *pieces;                     /* of KtHookPiece */
+    const KtHook *table;                /* (borrowed) its first is id 1 */
+    unsigned n_rows;
+    bool split[KT_HOOK_ROWS_MAX];       /* va is that of symbol.part.0 */
+    bool unsized[KT_HOOK_ROWS_MAX];     /* a wrapper whose end is unknown */
+    char *symbol[KT_HOOK_ROWS_MAX];     /* whose va it is; NULL: missing */
+    bool by_btf[KT_HOOK_ROWS_MAX];      /* BTF has an argument's position */
+    unsigned n_found;
+    KtAnswer vfree_called_again;
+    KtHookRange vfree_worker;           /* empty: unknown */
+    uint64_t page[KT_HOOK_PAGE_SLOTS];  /* page numbers, open addressing */
+    uint8_t entry[KT_HOOK_ENTRY_SLOTS]; /* ids, open addressing by va */
+};
+
+/** kt_hooks_slot() - Return the first of @slots slots to search for @key. */
+static inline unsigned kt_hooks_slot(uint64_t key, unsigned slots)
+{
+    return (key * 0x9e3779b97f4a7c15ull) >> 40 & (slots - 1);
+}
+
+#endif /* KT_HOOKS_INTERNAL_H */

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shadow of the direct map: see shadow.h. */
+#include "kalloc-tracer/access/shadow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    UNKNOWN = 0x00,
+    FULL = 0x08,
+    FIRST = 0x10,       /* a bit: with 1 to 8 */
+    FREED = 0x80,
+    SLACK = 0x90,
+    FRESH = 0xa0,
+};
+
+/* Codes are charged by pages. */
+#define PAGE 4096u
+/* Bytes of guest memory that such a page describes. */
+#define SPAN ((uint64_t)PAGE * KT_GRANULE)
+/* No machine has a larger direct map. */
+#define LEN_MAX ((uint64_t)1 << 46)
+
+/* A word of 8 times the same code. */
+#define EIGHT(code) ((uint64_t)0x0101010101010101 * (code))
+
+static uint8_t get(const KtShadow *s, uint64_t i)
+{
+    return __atomic_load_n(&s->codes[i], __ATOMIC_RELAXED);
+}
+
+static void put(KtShadow *s, uint64_t i, uint8_t code)
+{
+    __atomic_store_n(&s->codes[i], code, __ATOMIC_RELAXED);
+}
+
+/* Return 8 codes; @i is a multiple of 8. */
+static uint64_t get_word(const KtShadow *s, uint64_t i)
+{
+    return __atomic_load_n((const uint64_t *)(const void *)&s->codes[i],
+                           __ATOMIC_RELAXED);
+}
+
+static void put_word(KtShadow *s, uint64_t i, uint64_t word)
+{
+    __atomic_store_n((uint64_t *)(void *)&s->codes[i], word, __ATOMIC_RELAXED);
+}
+
+static uint64_t n_codes(const KtShadow *s)
+{
+    return s->len / KT_GRANULE;
+}
+
+/* ---- host memory -------------------------------------------------------- */
+
+/* Reserve address space that is used by pages as they are written. Return NULL
+ * if there is none. */
+static uint8_t *reserve(uint64_t len)
+{
+    void *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return at == MAP_FAILED ? NULL : at;
+}
+
+KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
+                        GError **errp)
+{
+    g_autofree KtShadow *s = g_new0(KtShadow, 1);
+
+    if (!len || len > LEN_MAX || base % SPAN || base > UINT64_MAX - len) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "no shadow for 0x%" PRIx64 " bytes at 0x%" PRIx64 ": the "
+                    "start must be a multiple of 0x%" PRIx64 ", and the end "
+                    "an address", len, base, SPAN);
+        return NULL;
+    }
+    s->base = base;
+    s->len = (len + SPAN - 1) & ~(SPAN - 1);
+    s->budget = budget;
+    /* One mapping: the codes, then the bytes of touched pages. */
+    s->codes = reserve(n_codes(s) + n_codes(s) / PAGE);
+    if (!s->codes) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_IO,
+                    "0x%" PRIx64 " bytes of address space for the shadow of "
+                    "the guest's memory: %s", n_codes(s), g_strerror(errno));
+        return NULL;
+    }
+    s->touched = s->codes + n_codes(s);
+    return g_steal_pointer(&s);
+}
+
+void kt_shadow_free(KtShadow *s)
+{
+    if (!s) {
+        return;
+    }
+    kt_budget_release(s->budget, KT_MEM_SHADOW, kt_shadow_bytes(s));
+    munmap(s->codes, n_codes(s) + n_codes(s) / PAGE);
+    g_free(s);
+}
+
+static bool is_touched(const KtShadow *s, uint64_t page)
+{
+    return __atomic_load_n(&s->touched[page], __ATOMIC_RELAXED);
+}
+
+/* Charge a page of codes. Return false if the budget refuses. */
+static bool touch(KtShadow *s, uint64_t page)
+{
+    if (G_LIKELY(is_touched(s, page))) {
+        return true;
+    }
+    if (!kt_budget_take(s->budget, KT_MEM_SHADOW, PAGE)) {
+        __atomic_fetch_add(&s->refused, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    if (__atomic_exchange_n(&s->touched[page], 1, __ATOMIC_RELAXED)) {
+        kt_budget_release(s->budget, KT_MEM_SHADOW, PAGE);
+    } else {
+        __atomic_fetch_add(&s->n_touched, 1, __ATOMIC_RELAXED);
+    }
+    return true;
+}
+
+uint64_t kt_shadow_bytes(const KtShadow *s)
+{
+    return __atomic_load_n(&s->n_touched, __ATOMIC_RELAXED) * PAGE;
+}
+
+uint64_t kt_shadow_refused(const KtShadow *s)
+{
+    return __atomic_load_n(&s->refused, __ATOMIC_RELAXED);
+}
+
+void kt_shadow_clear(KtShadow *s)
+{
+    if (madvise(s->codes, n_codes(s), MADV_DONTNEED)) {
+        memset(s->codes, 0, n_codes(s));
+    }
+    memset(s->touched, 0, n_codes(s) / PAGE);
+    kt_budget_release(s->budget, KT_MEM_SHADOW, kt_shadow_bytes(s));
+    s->n_touched = 0;
+}
+
+/* ---- ranges of codes ---------------------------------------------------- */
+
+/* A range of codes: [from, to). */
+typedef struct Span {
+    uint64_t from;
+    uint64_t to;
+} Span;
+
+/* Return the granules that have a byte in [@va, @va + @len), and are in the
+ * shadow. */
+static Span span_of(const KtShadow *s, uint64_t va, uint64_t len)
+{
+    uint64_t end = va + MIN(len, UINT64_MAX - va);
+    uint64_t from = MAX(va, s->base) - s->base;
+    uint64_t to = MIN(MAX(end, s->base) - s->base, s->len);
+
+    if (from >= to) {
+        return (Span) { 0, 0 };
+    }
+    return (Span) { from / KT_GRANULE, (to + KT_GRANULE - 1) / KT_GRANULE };
+}
+
+/* Write codes in memory that is charged. */
+static void fill(KtShadow *s, Span r, uint8_t code)
+{
+    uint64_t i = r.from;
+
+    for (; i < r.to && i % 8; i++) {
+        put(s, i, code);
+    }
+    for (; i + 8 <= r.to; i += 8) {
+        put_word(s, i, EIGHT(code));
+    }
+    for (; i < r.to; i++) {
+        put(s, i, code);
+    }
+}
+
+/* Return the part of @r in one page of codes, and remove it from @r. */
+static Span next_page(Span *r)
+{
+    Span part = { r->from, MIN(r->to, (r->from / PAGE + 1) * PAGE) };
+
+    r->from = part.to;
+    return part;
+}
+
+/* Write codes; those in a page that the budget refuses stay as they are,
+ * which is unknown. */
+static void mark(KtShadow *s, Span r, uint8_t code)
+{
+    while (r.from < r.to) {
+        Span part = next_page(&r);
+
+        if (touch(s, part.from / PAGE)) {
+            fill(s, part, code);
+        }
+    }
+}
+
+static void forget(KtShadow *s, Span r)
+{
+    while (r.from < r.to) {
+        Span part = next_page(&r);
+
+        if (is_touched(s, part.from / PAGE)) {
+            fill(s, part, UNKNOWN);
+        }
+    }
+}
+
+static bool is_first(uint8_t code)
+{
+    return (code & 0xf0) == FIRST;
+}
+
+/* Return true if the code belongs to the same block as the granule before. */
+static bool continues(uint8_t code)
+{
+    return (code >= 1 && code <= FULL) || code == SLACK;
+}
+
+/* Return the granules from @i on that continue a block. */
+static Span rest_of(const KtShadow *s, uint64_t i)
+{
+    Span r = { i, i };
+
+    while (r.to < n_codes(s)) {
+        uint64_t word = r.to % 8 ? 0 : get_word(s, r.to);
+
+        if (word && (word == EIGHT(FULL) || word == EIGHT(SLACK))) {
+            r.to += 8;
+        } else if (continues(get(s, r.to))) {
+            r.to++;
+        } else {
+            break;
+        }
+    }
+    return r;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+/* Return the code of granule @i of a block with @good bytes. */
+static uint8_t live_code(uint64_t good, uint64_t i)
+{
+    uint64_t at = i * KT_GRANULE;
+
+    return at >= good ? SLACK : (uint8_t)MIN(good - at, KT_GRANULE);
+}
+
+/*
+ * Write the codes of a live block with @good bytes, at least 1. The first code
+ * is written once, with FIRST: another vCPU may examine this code meanwhile, to
+ * find the end of the block in front.
+ */
+static void mark_live(KtShadow *s, Span r, uint64_t good)
+{
+    uint64_t partial = MAX(r.from + good / KT_GRANULE, r.from + 1);
+
+    mark(s, (Span) { r.from, r.from + 1 }, FIRST | live_code(good, 0));
+    mark(s, (Span) { r.from + 1, MIN(partial, r.to) }, FULL);
+    if (partial < r.to) {
+        mark(s, (Span) { partial, partial + 1 },
+             live_code(good, partial - r.from));
+        mark(s, (Span) { partial + 1, r.to }, SLACK);
+    }
+}
+
+/* Make unknown what continues a block at @i. Another vCPU may hand out this
+ * memory meanwhile: then its codes stay. */
+static void forget_rest(KtShadow *s, uint64_t i)
+{
+    while (i < n_codes(s)) {
+        uint8_t code = get(s, i);
+
+        if (!continues(code) ||
+            !__atomic_compare_exchange_n(&s->codes[i], &code, UNKNOWN, false,
+                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            break;
+        }
+        i++;
+    }
+}
+
+void kt_shadow_alloc(KtShadow *s, uint64_t va, uint64_t requested,
+                     uint64_t actual, bool armed)
+{
+    uint64_t len = actual ? actual : requested;
+    uint64_t good = requested ? MIN(requested, len) : len;
+    Span r = span_of(s, va, len);
+
+    if (r.from >= r.to) {
+        return;
+    }
+    if (!armed || va % KT_GRANULE || va < s->base ||
+        len > KT_SHADOW_BLOCK_MAX) {
+        forget(s, r);
+    } else {
+        mark_live(s, r, good);
+    }
+    /* A block that was here before, whose free was not seen, may have been
+     * longer. */
+    forget_rest(s, r.to);
+}
+
+static bool knows(const KtShadow *s, uint64_t va)
+{
+    uint64_t off = va - s->base;
+
+    return off < s->len && !(va % KT_GRANULE) &&
+           is_first(get(s, off / KT_GRANULE));
+}
+
+void kt_shadow_freed(KtShadow *s, uint64_t va)
+{
+    uint64_t i = (va - s->base) / KT_GRANULE;
+
+    if (knows(s, va)) {
+        mark(s, (Span) { i, rest_of(s, i + 1).to }, FREED);
+    }
+}
+
+void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,
+                      uint64_t actual)
+{
+    if (knows(s, va)) {
+        kt_shadow_alloc(s, va, requested, actual, true);
+    }
+}
+
+void kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len)
+{
+    Span r = span_of(s, va, len);
+
+    for (uint64_t i = r.from; i < r.to; i++) {
+        if (!get(s, i)) {
+            mark(s, (Span) { i, i + 1 }, FRESH);
+        }
+    }
+}
+
+void kt_shadow_forget(KtShadow *s, uint64_t va, uint64_t len)
+{
+    forget(s, span_of(s, va, len));
+}
+
+/* Another vCPU may hand out the memory meanwhile: its code stays. */
+static void forget_if_freed(KtShadow *s, uint64_t i)
+{
+    uint8_t code = get(s, i);
+
+    if (code == FREED || code == FRESH) {
+        __atomic_compare_exchange_n(&s->codes[i], &code, UNKNOWN, false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+}
+
+void kt_shadow_forget_freed(KtShadow *s)
+{
+    for (uint64_t page = 0; page < n_codes(s) / PAGE; page++) {
+        if (!is_touched(s, page)) {
+            continue;
+        }
+        for (uint64_t i = page * PAGE; i < (page + 1) * PAGE; i++) {
+            forget_if_freed(s, i);
+        }
+    }
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+static KtShadowState state_of(uint8_t code, unsigned byte)
+{
+    switch (code) {
+    case UNKNOWN:
+        return KT_SHADOW_UNKNOWN;
+    case FREED:
+        return KT_SHADOW_FREED;
+    case FRESH:
+        return KT_SHADOW_FRESH;
+    default:
+        return byte < (code & 0xf) ? KT_SHADOW_LIVE : KT_SHADOW_SLACK;
+    }
+}
+
+KtShadowState kt_shadow_state(const KtShadow *s, uint64_t va)
+{
+    uint64_t off = va - s->base;
+
+    return off < s->len ? state_of(get(s, off / KT_GRANULE), va % KT_GRANULE) :
+                          KT_SHADOW_UNKNOWN;
+}
+
+/* Return true if all bytes of 8 granules are good, whatever range is asked
+ * for. */
+static bool all_good(uint64_t word)
+{
+    return !word || word == EIGHT(FULL);
+}
+
+bool kt_shadow_find_bad(const KtShadow *s, uint64_t va, uint64_t len,
+                        uint64_t *bad, KtShadowState *state)
+{
+    Span r = span_of(s, va, len);
+    uint64_t end = va + MIN(len, UINT64_MAX - va);
+
+    for (uint64_t i = r.from; i < r.to; i++) {
+        uint64_t at = s->base + i * KT_GRANULE;
+        uint64_t byte;
+        uint8_t code;
+
+        if (!(i % 8) && all_good(get_word(s, i))) {
+            i += 7;
+            continue;
+        }
+        code = get(s, i);
+        byte = MAX(at + (code & 0xf), va);
+        if (code && byte < MIN(at + KT_GRANULE, end)) {
+            *bad = byte;
+            *state = state_of(code, (unsigned)(byte - at));
+            return true;
+        }
+    }
+    return false;
+}
+
+bool kt_shadow_spans_good(const KtShadow *s, uint64_t va, uint64_t size)
+{
+    KtShadowState state;
+    uint64_t bad;
+
+    return !kt_shadow_find_bad(s, va, size, &bad, &state);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Shadow: which bytes of the direct map may be accessed, as last known.
+ *
+ * One byte, a code, describes a granule of 8 bytes of guest memory:
+ *
+ *     00        unknown: everything is good
+ *     01 to 08  live: so many bytes from the start of the granule are good
+ *     11 to 18  the same; a block begins in this granule
+ *     80        freed
+ *     90        slack: the allocator reserved it, nobody asked for it
+ *     a0        fresh: a slot of a slab that was never handed out
+ *
+ * The low four bits are the number of good bytes, except in code 00. Example:
+ * a block with 20 requested and 32 reserved bytes, then the same block freed:
+ *
+ *     18 08 04 90          80 80 80 80
+ *
+ * A block ends in front of the next code that does not continue it: 00, 1x, 80
+ * or a0. So a free needs no size.
+ *
+ * Guest addresses index an array for [base, base + len) that is reserved, but
+ * not filled: host memory is used by pages in which something was marked. A
+ * budget, if given, is charged for each of these pages. If the budget refuses,
+ * the granules of the page stay unknown.
+ *
+ * Threads: any, several at once, without a lock. Blocks are aligned to 8 bytes,
+ * so two vCPUs that own two blocks never write the same code. The guest orders
+ * its accesses to a block and the calls that allocate and free the block; the
+ * relaxed stores here follow that order.
+ */
+#ifndef KT_SHADOW_H
+#define KT_SHADOW_H
+
+#include "kalloc-tracer/base/budget.h"
+
+/* Blocks are aligned to this; a code describes so many bytes. */
+#define KT_GRANULE 8u
+/* Larger blocks stay unknown: Linux has none, and each costs time. */
+#define KT_SHADOW_BLOCK_MAX ((uint64_t)64 << 20)
+
+typedef enum KtShadowState {
+    KT_SHADOW_UNKNOWN,      /* good */
+    KT_SHADOW_LIVE,         /* good */
+    KT_SHADOW_FREED,
+    KT_SHADOW_SLACK,
+    KT_SHADOW_FRESH,
+} KtShadowState;
+
+/**
+ * struct KtShadow - the codes of a range of guest addresses
+ *
+ * Visible for kt_shadow_is_good() only, which is called at each checked access
+ * of the guest.
+ *
+ * @base: the first address, aligned to 32 KiB
+ * @len: bytes of guest memory, a multiple of 32 KiB
+ * @codes: one a granule
+ * @touched: one a page of @codes: not 0 if codes were written there
+ * @n_touched: pages of @codes that are charged
+ * @refused: marks that were not made because the budget refused a page
+ * @budget: (nullable, borrowed)
+ */
+typedef struct KtShadow {
+    uint64_t base;
+    uint64_t len;
+    uint8_t *codes;
+    uint8_t *touched;
+    uint64_t n_touched;
+    uint64_t refused;
+    KtBudget *budget;
+} KtShadow;
+
+/**
+ * kt_shadow_new() - reserve a shadow (owned); everything is unknown
+ * @base: the first guest address, aligned to 32 KiB
+ * @len: bytes; rounded up to a multiple of 32 KiB
+ * @budget: (nullable, borrowed, must outlive the shadow) is charged for the
+ *          host memory that is used
+ *
+ * Returns: NULL, with @errp set, if the range is no range of addresses, or the
+ * host reserves no address space for it.
+ */
+KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
+                        GError **errp);
+void kt_shadow_free(KtShadow *s);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtShadow, kt_shadow_free)
+
+/** kt_shadow_spans_good() - as kt_shadow_is_good(), for any @size. */
+bool kt_shadow_spans_good(const KtShadow *s, uint64_t va, uint64_t size);
+
+/**
+ * kt_shadow_is_good() - return true if no byte of [@va, @va + @size) is known
+ * to be bad
+ *
+ * @size: of one access of the guest, at least 1. Addresses outside the shadow
+ * are good. Any thread, no lock.
+ */
+static inline bool kt_shadow_is_good(const KtShadow *s, uint64_t va,
+                                     unsigned size)
+{
+    uint64_t off = va - s->base;
+    unsigned end = (unsigned)(va & (KT_GRANULE - 1)) + size;
+    uint8_t code;
+
+    if (off >= s->len) {
+        return true;
+    }
+    if (G_UNLIKELY(end > KT_GRANULE)) {
+        return kt_shadow_spans_good(s, va, size);
+    }
+    code = __atomic_load_n(&s->codes[off / KT_GRANULE], __ATOMIC_RELAXED);
+    return G_LIKELY(!code) || (code & 0xf) >= end;
+}
+
+/**
+ * kt_shadow_alloc() - a block was handed out
+ * @va: its start
+ * @requested: bytes that its owner may use; 0: unknown, all of @actual
+ * @actual: bytes that the allocator reserved; 0: unknown, @requested
+ * @armed: check accesses to it; if not, its bytes become unknown
+ *
+ * A block that is not aligned to 8 bytes, and one above KT_SHADOW_BLOCK_MAX,
+ * becomes unknown.
+ */
+void kt_shadow_alloc(KtShadow *s, uint64_t va, uint64_t requested,
+                     uint64_t actual, bool armed);
+/** kt_shadow_freed() - the block at @va is about to be released: its bytes are
+ *  bad from now on. Nothing happens if the shadow does not know a block that
+ *  begins at @va. */
+void kt_shadow_freed(KtShadow *s, uint64_t va);
+/** kt_shadow_resize() - the block at @va has other sizes now, as
+ *  kt_shadow_alloc(). Nothing happens if the shadow does not know it. */
+void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,
+                      uint64_t actual);
+/** kt_shadow_fresh() - mark slots of a slab that were never handed out. Only
+ *  granules that are unknown change. */
+void kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len);
+/** kt_shadow_forget() - make each granule unknown that has a byte in
+ *  [@va, @va + @len): the memory has another owner now. Cheap if nothing was
+ *  marked there. */
+void kt_shadow_forget(KtShadow *s, uint64_t va, uint64_t len);
+/** kt_shadow_forget_freed() - make all freed and fresh granules unknown:
+ *  memory may have been handed out by calls that were not recorded. */
+void kt_shadow_forget_freed(KtShadow *s);
+/** kt_shadow_clear() - make everything unknown and return the host memory. No
+ *  other thread may use the shadow meanwhile. */
+void kt_shadow_clear(KtShadow *s);
+
+/** kt_shadow_state() - return the state of the byte at @va. */
+KtShadowState kt_shadow_state(const KtShadow *s, uint64_t va);
+/**
+ * kt_shadow_find_bad() - find the first bad byte of [@va, @va + @len)
+ * @bad: set to its address, if found
+ * @state: set to its state, if found
+ *
+ * Examines 64 bytes of guest memory a step. Returns: true if there is one.
+ */
+bool kt_shadow_find_bad(const KtShadow *s, uint64_t va, uint64_t len,
+                        uint64_t *bad, KtShadowState *state);
+
+/** kt_shadow_bytes() - return the bytes of host memory that are used. */
+uint64_t kt_shadow_bytes(const KtShadow *s);
+/** kt_shadow_refused() - return how many marks were not made because the budget
+ *  refused memory: accesses there are not checked. */
+uint64_t kt_shadow_refused(const KtShadow *s);
+
+#endif /* KT_SHADOW_H */

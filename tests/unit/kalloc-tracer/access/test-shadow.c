@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The shadow: which bytes are bad after what, against a record of each byte;
+ * memory; and blocks of several vCPUs side by side.
+ */
+#include "tests/lib/naive-shadow.h"
+#include "tests/lib/test-main.h"
+#include "kalloc-tracer/access/shadow.h"
+
+#include <pthread.h>
+
+#define BASE 0xffff888000000000ull
+#define LEN  (1ull << 30)
+#define SPAN 0x8000ull      /* guest memory of a page of codes */
+
+static KtShadow *new_shadow(KtBudget *budget)
+{
+    KtShadow *s = kt_shadow_new(BASE, LEN, budget, NULL);
+
+    g_assert_nonnull(s);
+    return s;
+}
+
+static void bytes_behind_the_request_are_bad(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x1000;
+
+    kt_shadow_alloc(s, va, 20, 32, true);
+    g_assert_true(kt_shadow_is_good(s, va, 8));
+    g_assert_true(kt_shadow_is_good(s, va + 16, 4));
+    g_assert_true(kt_shadow_is_good(s, va + 12, 8));
+    g_assert_false(kt_shadow_is_good(s, va + 16, 8));
+    g_assert_false(kt_shadow_is_good(s, va + 13, 8));
+    g_assert_false(kt_shadow_is_good(s, va + 20, 1));
+    g_assert_false(kt_shadow_is_good(s, va + 31, 1));
+    g_assert_true(kt_shadow_is_good(s, va + 32, 8));
+    g_assert_cmpint(kt_shadow_state(s, va + 19), ==, KT_SHADOW_LIVE);
+    g_assert_cmpint(kt_shadow_state(s, va + 20), ==, KT_SHADOW_SLACK);
+    g_assert_cmpint(kt_shadow_state(s, va + 32), ==, KT_SHADOW_UNKNOWN);
+}
+
+static void freed_bytes_are_bad_until_reuse(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + SPAN - 64;
+
+    kt_shadow_alloc(s, va, 100, 128, true);
+    kt_shadow_alloc(s, va + 128, 128, 128, true);
+    kt_shadow_freed(s, va);
+    for (unsigned i = 0; i < 128; i++) {
+        g_assert_cmpint(kt_shadow_state(s, va + i), ==, KT_SHADOW_FREED);
+    }
+    g_assert_cmpint(kt_shadow_state(s, va + 128), ==, KT_SHADOW_LIVE);
+    kt_shadow_alloc(s, va, 128, 128, true);
+    g_assert_true(kt_shadow_is_good(s, va + 120, 16));
+}
+
+static void unknown_blocks_stay_unknown(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x1000;
+
+    kt_shadow_freed(s, va);
+    kt_shadow_freed(s, BASE - 8);
+    kt_shadow_freed(s, BASE + LEN);
+    kt_shadow_resize(s, va, 10, 64);
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, 0);
+    kt_shadow_alloc(s, va, 64, 64, true);
+    kt_shadow_freed(s, va + 8);
+    g_assert_true(kt_shadow_is_good(s, va + 8, 8));
+    /* Not aligned, not armed, too large. */
+    kt_shadow_alloc(s, va + 4, 10, 64, true);
+    kt_shadow_alloc(s, va + 0x100, 10, 64, false);
+    kt_shadow_alloc(s, va + 0x200, 8, KT_SHADOW_BLOCK_MAX + 8, true);
+    g_assert_true(kt_shadow_is_good(s, va + 30, 1));
+    g_assert_true(kt_shadow_is_good(s, va + 0x120, 1));
+    g_assert_true(kt_shadow_is_good(s, va + 0x220, 1));
+}
+
+static void resize_moves_the_end(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x1000;
+
+    kt_shadow_alloc(s, va, 200, 256, true);
+    kt_shadow_resize(s, va, 100, 256);
+    g_assert_false(kt_shadow_is_good(s, va + 100, 1));
+    kt_shadow_resize(s, va, 256, 256);
+    g_assert_true(kt_shadow_is_good(s, va + 255, 1));
+    kt_shadow_freed(s, va);
+    kt_shadow_resize(s, va, 256, 256);
+    g_assert_false(kt_shadow_is_good(s, va, 1));
+}
+
+/* The free of the first block was not seen, and its page is a slab now. */
+static void remains_of_an_unseen_free_go(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x10000;
+
+    kt_shadow_alloc(s, va, 0x3ff0, 0x4000, true);
+    kt_shadow_alloc(s, va + 0x100, 0x80, 0x80, true);
+    g_assert_cmpint(kt_shadow_state(s, va + 0x180), ==, KT_SHADOW_UNKNOWN);
+    g_assert_cmpint(kt_shadow_state(s, va + 0x3ff8), ==, KT_SHADOW_UNKNOWN);
+    kt_shadow_freed(s, va + 0x100);
+    g_assert_cmpint(kt_shadow_state(s, va + 0x17f), ==, KT_SHADOW_FREED);
+    g_assert_true(kt_shadow_is_good(s, va + 0x180, 8));
+}
+
+static void fresh_slots_are_those_never_used(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x2000;
+
+    kt_shadow_alloc(s, va + 64, 64, 64, true);
+    kt_shadow_fresh(s, va, 192);
+    g_assert_cmpint(kt_shadow_state(s, va), ==, KT_SHADOW_FRESH);
+    g_assert_cmpint(kt_shadow_state(s, va + 64), ==, KT_SHADOW_LIVE);
+    g_assert_cmpint(kt_shadow_state(s, va + 128), ==, KT_SHADOW_FRESH);
+    kt_shadow_freed(s, va + 64);
+    kt_shadow_forget_freed(s);
+    for (unsigned i = 0; i < 192; i += 8) {
+        g_assert_cmpint(kt_shadow_state(s, va + i), ==, KT_SHADOW_UNKNOWN);
+    }
+}
+
+static void first_bad_byte_of_a_range(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x3000, bad = 0;
+    KtShadowState state = KT_SHADOW_UNKNOWN;
+
+    kt_shadow_alloc(s, va, 4000, 4096, true);
+    g_assert_false(kt_shadow_find_bad(s, va, 4000, &bad, &state));
+    g_assert_true(kt_shadow_find_bad(s, va + 1, 4000, &bad, &state));
+    g_assert_cmphex(bad, ==, va + 4000);
+    g_assert_cmpint(state, ==, KT_SHADOW_SLACK);
+    g_assert_true(kt_shadow_find_bad(s, 0, UINT64_MAX, &bad, &state));
+    g_assert_cmphex(bad, ==, va + 4000);
+    g_assert_false(kt_shadow_find_bad(s, va, 0, &bad, &state));
+    kt_shadow_freed(s, va);
+    g_assert_true(kt_shadow_find_bad(s, va + 3, 1, &bad, &state));
+    g_assert_cmphex(bad, ==, va + 3);
+    g_assert_cmpint(state, ==, KT_SHADOW_FREED);
+}
+
+/* A refused page of codes means: nothing is known there. */
+static void memory_is_charged_by_pages(void)
+{
+    KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
+    KtShadow *s = new_shadow(b);
+
+    kt_budget_cap(b, KT_MEM_SHADOW, 2 * 4096);
+    kt_shadow_alloc(s, BASE, 8, 64, true);
+    kt_shadow_alloc(s, BASE + SPAN - 64, 65, 128, true);
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, 2 * 4096);
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 2 * 4096);
+    g_assert_cmpuint(kt_shadow_refused(s), ==, 0);
+    kt_shadow_alloc(s, BASE + 5 * SPAN, 8, 64, true);
+    g_assert_cmpuint(kt_shadow_refused(s), >, 0);
+    g_assert_true(kt_shadow_is_good(s, BASE + 5 * SPAN + 8, 8));
+    kt_shadow_freed(s, BASE + 5 * SPAN);
+    g_assert_true(kt_shadow_is_good(s, BASE + 5 * SPAN, 8));
+    g_assert_false(kt_shadow_is_good(s, BASE + 8, 8));
+    kt_shadow_clear(s);
+    g_assert_true(kt_shadow_is_good(s, BASE + 8, 8));
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 0);
+    kt_shadow_alloc(s, BASE + 9 * SPAN, 8, 64, true);
+    kt_shadow_free(s);
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 0);
+    kt_budget_free(b);
+}
+
+static void ranges_that_are_none(void)
+{
+    const uint64_t bad[][2] = {
+        { BASE + 8, LEN }, { BASE, 0 }, { BASE, 1ull << 60 },
+        { -SPAN, 2 * SPAN },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GError) err = NULL;
+
+        g_assert_null(kt_shadow_new(bad[i][0], bad[i][1], NULL, &err));
+        g_assert_nonnull(err);
+    }
+}
+
+static void as_a_record_of_each_byte(void)
+{
+    g_autoptr(GRand) r = g_rand_new_with_seed(36);
+
+    for (unsigned round = 0; round < 4; round++) {
+        size_t len = NAIVE_SHADOW_OPERATION * 1500u;
+        g_autofree uint8_t *data = g_malloc(len);
+
+        for (size_t i = 0; i < len; i++) {
+            data[i] = (uint8_t)g_rand_int(r);
+        }
+        naive_shadow_run(data, len);
+    }
+}
+
+/* ---- threads ------------------------------------------------------------ */
+
+#define VCPUS 4u
+#define ROUNDS 2000u
+
+typedef struct Vcpu {
+    KtShadow *s;
+    uint64_t va;
+    pthread_t thread;
+} Vcpu;
+
+/* Blocks of 24 bytes, side by side with those of the other vCPUs: three share
+ * a word of codes. */
+static void *one_vcpu(void *opaque)
+{
+    Vcpu *v = opaque;
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        for (unsigned k = 0; k < 8; k++) {
+            uint64_t va = v->va + (uint64_t)k * 24 * VCPUS;
+
+            kt_shadow_alloc(v->s, va, 20, 24, true);
+            g_assert_true(kt_shadow_is_good(v->s, va + 16, 4));
+            g_assert_false(kt_shadow_is_good(v->s, va + 16, 8));
+            kt_shadow_freed(v->s, va);
+            g_assert_false(kt_shadow_is_good(v->s, va, 8));
+            g_assert_true(kt_shadow_is_good(v->s, BASE + LEN / 2, 8));
+        }
+    }
+    return NULL;
+}
+
+static void vcpus_side_by_side(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    Vcpu v[VCPUS];
+
+    for (unsigned i = 0; i < VCPUS; i++) {
+        v[i] = (Vcpu) { .s = s, .va = BASE + SPAN - 240 + (uint64_t)i * 24 };
+        g_assert_cmpint(pthread_create(&v[i].thread, NULL, one_vcpu, &v[i]),
+                        ==, 0);
+    }
+    for (unsigned i = 0; i < VCPUS; i++) {
+        pthread_join(v[i].thread, NULL);
+    }
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, 2 * 4096);
+}
+
+static const TestCase cases[] = {
+    { "/shadow/behind-the-request", bytes_behind_the_request_are_bad },
+    { "/shadow/freed", freed_bytes_are_bad_until_reuse },
+    { "/shadow/unknown", unknown_blocks_stay_unknown },
+    { "/shadow/resize", resize_moves_the_end },
+    { "/shadow/unseen-free", remains_of_an_unseen_free_go },
+    { "/shadow/fresh", fresh_slots_are_those_never_used },
+    { "/shadow/ranges", first_bad_byte_of_a_range },
+    { "/shadow/memory", memory_is_charged_by_pages },
+    { "/shadow/bad-arguments", ranges_that_are_none },
+    { "/shadow/naive", as_a_record_of_each_byte },
+    { "/shadow/vcpus", vcpus_side_by_side },
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

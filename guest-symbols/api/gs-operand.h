@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory operands of kernel instructions. Pure functions: any thread.
+ */
+#ifndef GS_API_OPERAND_H
+#define GS_API_OPERAND_H
+
+#include "guest-symbols/api/gs-types.h"
+
+/**
+ * gs_arch_may_touch_objects() - may an instruction of kernel code access an
+ * allocated object?
+ * @insn: the instruction; @len: bytes there, not less than it has
+ *
+ * Tells from the encoding alone, and is cheap enough to be called for each
+ * instruction that is translated. The answer is no if the instruction accesses
+ * no memory, or only
+ *
+ *  * the stack: operands based on the stack pointer, push, pop, call, ret;
+ *    arm64: based on x29 too; riscv64: below s0 too, which are the frame
+ *    pointers of these kernels
+ *  * percpu variables of x86-64, through gs
+ *  * the kernel's image: x86-64 relative to rip or at a fixed address, arm64
+ *    literals, riscv64 relative to gp
+ *  * the current task of riscv64, through tp
+ *
+ * Prefetches, hints and operations on cache lines access no memory here, unless
+ * they write zeros.
+ *
+ * Returns: true if in doubt: an unknown encoding, or too few bytes.
+ */
+bool gs_arch_may_touch_objects(const GsArch *arch, const uint8_t *insn,
+                               size_t len);
+
+#endif /* GS_API_OPERAND_H */

@@ -239,6 +239,19 @@ static void put_rule(GsCfi *w, uint64_t pc, GsOrcRule *from, GsOrcRule to)
 
 /* ---- ranges ------------------------------------------------------------- */
 
+/*
+ * Return the address from which @to is in force; ORC says @pc.
+ *
+ * Behind a call that does not return there is no code, so ORC has no rule
+ * there: but it is where the call would return to, and lldb 14 looks up the
+ * caller there. So the rule of the call holds for one byte more.
+ */
+static uint64_t force_from(uint64_t pc, const GsOrcRule *from,
+                           const GsOrcRule *to)
+{
+    return pc + (from->type == GS_ORC_CALL && to->type == GS_ORC_UNDEFINED);
+}
+
 /**
  * struct Place - a place in an ORC table
  * @slide: run-time minus table's addresses
@@ -294,7 +307,7 @@ static void put_range(GsCfi *w, const GsOrcCies *cies, Place *p, GsRange r)
                      r.start, r.end);
     put_rule(w, r.start, &now, plain(rule));
     for (; rule_at(p, p->i, r.end, &pc, &rule); p->i++) {
-        put_rule(w, pc, &now, plain(rule));
+        put_rule(w, force_from(pc, &now, rule), &now, plain(rule));
     }
     gs_cfi_end(w);
 }

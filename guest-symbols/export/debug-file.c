@@ -12,8 +12,10 @@
  *     first    _stext      _etext        _sinittext             last symbol
  *     symbol
  *
- * If several symbols have one address, the first has the size and the others
- * have none: debuggers name an address by a symbol with a size.
+ * If several symbols have one address, ka names the address by the first. It
+ * has the size, and the others are weak and have none: gdb names an address by
+ * a symbol with a size, lldb by the one that comes first in the file, and
+ * local symbols come before all others.
  */
 #include "guest-symbols/export/cfi-orc.h"
 #include "guest-symbols/export/elf-file.h"
@@ -113,7 +115,7 @@ static void add_symbol(Maker *m, const char *name, uint64_t va, uint64_t size,
     gs_elf_file_add_symbol(m->elf, &(GsElfSymbol) {
         .name = name, .va = va, .size = again ? 0 : size,
         .section = a ? a->section : GS_ELF_ABS, .function = a && a->code,
-        .global = g_ascii_isupper(type),
+        .global = g_ascii_isupper(type), .alias = again,
     });
     if (a) {
         m->va = va;

@@ -34,12 +34,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsElfFile, gs_elf_file_free)
 GsElfSection gs_elf_file_add_section(GsElfFile *f, const char *name,
                                      uint64_t start, uint64_t end, bool code);
 
-/** struct GsElfSymbol - a symbol of the file */
+/** struct GsElfSymbol - a symbol of the file
+ *  @alias: weak: another symbol is the name of the address */
 typedef struct GsElfSymbol {
     const char *name;
     uint64_t va, size;
     GsElfSection section;
-    bool function, global;
+    bool function, global, alias;
 } GsElfSymbol;
 
 /** gs_elf_file_add_symbol() - add a symbol; its name is copied */

@@ -7,6 +7,7 @@ compares with the kernel's; readelf and llvm-dwarfdump read the file.
 scripts/ka-gdb.py loads the file by itself, and again after a module was loaded.
 
 usage: test_symbols.py [--short] [--kernel K]... [--stops N]
+                       [--debugger gdb|lldb]... [--gdb PROGRAM]
 """
 import json
 import os
@@ -18,6 +19,7 @@ import time
 
 from lib import oracle, programs
 from lib.gdbcli import Gdb
+from lib.lldbcli import Lldb
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import paths
@@ -30,10 +32,6 @@ WORK = ('(while :; do find /sys /proc -type f -exec true {} \\; ; done) '
         '>/dev/null 2>&1 & '
         '(while :; do dd if=/dev/zero of=/tmp/f bs=64k count=20; '
         'cat /tmp/f | cat >/dev/null; done) >/dev/null 2>&1 & ')
-
-# Functions at which lldb stops: in an interrupt, an exception, system calls.
-PLACES = ('update_process_times', 'handle_mm_fault', 'vfs_read',
-          'kmem_cache_free', 'try_to_wake_up')
 
 # A function of the module that is loaded.
 WRITE = 'ka_chardev_write'
@@ -97,23 +95,14 @@ def compare(ours, theirs, why):
 
 
 class Stops:
-    """Compares stacks of random stops, and counts them."""
+    """Compares stacks of random stops, and counts them. @debugger: a Gdb or
+    Lldb. @ours, @theirs: return the stacks of all vCPUs, by ka and by the
+    debugger: a debugger's stack is its frames and why it ends."""
 
-    def __init__(self, gdb):
-        self.gdb = gdb
+    def __init__(self, debugger, ours, theirs):
+        self.debugger, self.ours, self.theirs = debugger, ours, theirs
         self.stacks = self.interrupts = 0
         self.wrong, self.ends = [], {}
-
-    def walks(self):
-        """Return the stacks of all vCPUs, by ka and by gdb."""
-        ours = [json.loads(line[line.index('{'):]) for line in
-                self.gdb.command('monitor ka bt -j -n 0').splitlines()
-                if '{"schema"' in line]
-        theirs = [json.loads(line.partition('KA-WALK ')[2]) for line in
-                  self.gdb.command('python ka_walk()').splitlines()
-                  if 'KA-WALK ' in line]
-        assert len(ours) == len(theirs), (ours, theirs)
-        return zip(ours, theirs)
 
     def one(self, ours, theirs, why):
         """Compare a stack, unless the vCPU runs user code."""
@@ -128,12 +117,37 @@ class Stops:
             self.wrong.append((differs, ours, theirs))
 
     def check(self):
-        for ours, (theirs, why) in self.walks():
-            self.one(ours, theirs, why)
+        ours = self.ours(self.debugger)
+        theirs = self.theirs(self.debugger)
+        assert len(ours) == len(theirs), (ours, theirs)
+        for stack, (frames, why) in zip(ours, theirs):
+            self.one(stack, frames, why)
+
+    def run(self, n):
+        """Stop at random times until N stacks are compared."""
+        while self.stacks < n:
+            self.debugger.stop()
+            self.check()
+            self.debugger.go()
+            time.sleep(random.uniform(0.005, 0.05))
 
     def said(self):
         return f'{self.stacks} stacks, {self.interrupts} through ' \
                f'interrupts, {len(self.wrong)} differ, ends: {self.ends}'
+
+    def report(self):
+        print('#', self.said())
+        for differs, ours, theirs in self.wrong[:10]:
+            print('#', differs)
+            print('#   ka ', ours['stack_symbols'])
+            print('#   it ', [f'{name} {pc:x}' for pc, name in theirs])
+        assert not self.wrong, self.wrong[0][0]
+
+
+def stacks_of_ka(text):
+    """Return the stacks that ka bt -j printed."""
+    return [json.loads(line[line.index('{'):]) for line in text.splitlines()
+            if '{"schema"' in line]
 
 
 def write_file(guest):
@@ -160,41 +174,37 @@ def check_file(path):
 
 # --- gdb ---------------------------------------------------------------------
 
-def report(found):
-    print('#', found.said())
-    for differs, ours, theirs in found.wrong[:10]:
-        print('#', differs)
-        print('#   ka ', ours['stack_symbols'])
-        print('#   it ', [f'{name} {pc:x}' for pc, name in theirs])
-    assert not found.wrong, found.wrong[0][0]
+def stops_in_gdb(gdb):
+    def theirs(gdb):
+        return [json.loads(line.partition('KA-WALK ')[2]) for line in
+                gdb.command('python ka_walk()').splitlines()
+                if 'KA-WALK ' in line]
+
+    gdb.command(PYTHON)
+    return Stops(gdb, lambda gdb: stacks_of_ka(
+        gdb.command('monitor ka bt -j -n 0')), theirs)
 
 
-def walk_in_gdb(guest, path, n):
-    """Stop at random times until N stacks are compared."""
-    gdb = Gdb(guest)
-    found = Stops(gdb)
+def walk_in_gdb(guest, path, n, program):
+    gdb = Gdb(guest, program)
+    print('#', gdb.command('show version').splitlines()[0])
+    found = stops_in_gdb(gdb)
     try:
-        gdb.command(PYTHON)
         gdb.command('symbol-file ' + path)
-        while found.stacks < n:
-            gdb.stop()
-            found.check()
-            gdb.go()
-            time.sleep(random.uniform(0.005, 0.05))
+        found.run(n)
     finally:
         gdb.close()
-    report(found)
+    found.report()
     assert found.interrupts or n < 100, 'no stack goes through an interrupt'
 
 
-def helper_follows(guest):
+def helper_follows(guest, program):
     """ka-gdb.py has loaded the kernel when the VM stops, and a module when the
     VM stops after the module was loaded. bt prints names in all frames."""
-    gdb = Gdb(guest)
-    found = Stops(gdb)
+    gdb = Gdb(guest, program)
+    found = stops_in_gdb(gdb)
     try:
         gdb.command('source ' + HELPER)
-        gdb.command(PYTHON)
         gdb.stop()
         said = gdb.command('info address ' + WRITE)
         assert f'No symbol "{WRITE}"' in said, said
@@ -216,7 +226,7 @@ def helper_follows(guest):
         gdb.command('delete')
     finally:
         gdb.close()
-    report(found)
+    found.report()
     for name in WRITE, 'vfs_write', 'do_syscall_64', 'entry_SYSCALL':
         assert re.search(rf'#\d+ +0x[0-9a-f]+ in {name}', said), said
     assert '<signal handler' not in said, said
@@ -226,77 +236,68 @@ def helper_follows(guest):
 # --- lldb --------------------------------------------------------------------
 
 PACKET = 'process plugin packet monitor ka bt -j -n 0'
-THREAD = re.compile(r'^[ *]*thread #(\d+)')
+THREAD = re.compile(r'^[ *]*thread #\d+')
 FRAME = re.compile(r'^[ *]*frame #\d+: 0x([0-9a-f]+)(?: .*`(\w+))?')
 
 
-def run_lldb(guest, path, place, n):
-    """Return what lldb printed: N times at PLACE, all stacks by lldb and by
-    ka."""
-    argv = ['lldb', '--no-lldbinit', '--batch', '-o', 'target create ' + path,
-            '-o', 'process connect --plugin gdb-remote unix-connect://' +
-            guest.path('gdb.sock'), '-o', 'breakpoint set -H -n ' + place]
-    argv += ['-o', 'continue', '-o', 'bt all', '-o', PACKET] * n
-    argv += ['-o', 'process detach']
-    return subprocess.run(argv, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=guest.timeout, text=True, errors='replace',
-                          check=False).stdout.replace('\r', '')
-
-
-def stacks_of_lldb(text):
-    """Return {thread: frames} of the text of `bt all`."""
-    stacks, frames = {}, []
-    for line in text.splitlines():
+def stacks_of_lldb(lldb):
+    """Return the stacks of `bt all`, whose threads are the vCPUs in order. What
+    makes lldb end a stack is not printed."""
+    stacks = []
+    for line in lldb.command('bt all').splitlines():
         if THREAD.match(line):
-            frames = stacks[int(THREAD.match(line).group(1))] = []
+            stacks.append(([], ''))
         elif FRAME.match(line):
             pc, name = FRAME.match(line).groups()
-            frames.append([int(pc, 16), name or ''])
+            stacks[-1][0].append([int(pc, 16), name or ''])
     return stacks
 
 
-def walk_in_lldb(guest, path, places, n):
-    found = Stops(None)
-    text = ''.join(run_lldb(guest, path, place, n) for place in places)
-    for part in text.split('(lldb) bt all\n')[1:]:
-        theirs = stacks_of_lldb(part.partition('(lldb) ')[0])
-        for line in part.split('(lldb) ')[1].splitlines():
-            if line.startswith('{"schema"'):
-                ours = json.loads(line)
-                found.one(ours, theirs[ours['cpu'] + 1], '')
-    assert found.stacks, text
-    report(found)
+def walk_in_lldb(guest, path, n):
+    lldb = Lldb(guest, path)
+    print('#', lldb.command('version').splitlines()[0])
+    found = Stops(lldb, lambda lldb: stacks_of_ka(lldb.command(PACKET)),
+                  stacks_of_lldb)
+    try:
+        found.run(n)
+    finally:
+        lldb.close()
+    found.report()
 
 
 # --- the test ----------------------------------------------------------------
 
-def run(tap, kernel, n, lldb):
+def run(tap, kernel, n, debuggers, program):
     with tempfile.TemporaryDirectory() as share:
         oracle.make_share(share, [], kernel, modules=True)
         with Guest(kernel=kernel, smp=2, end='shell', share=share, timeout=300,
                    name=f'symbols-{kernel}') as g:
             g.wait_marker('KA-READY')
             with tap.test(f'{kernel}: ka-gdb.py follows modules'):
-                helper_follows(g)
+                helper_follows(g, program)
             path = write_file(g)
             with tap.test(f'{kernel}: foreign programs read the file'):
                 check_file(path)
             g.shell(WORK + 'echo')
-            with tap.test(f'{kernel}: gdb walks as ka does'):
-                walk_in_gdb(g, path, n)
-            if lldb:
+            if 'gdb' in debuggers:
+                with tap.test(f'{kernel}: gdb walks as ka does'):
+                    walk_in_gdb(g, path, n, program)
+            if 'lldb' in debuggers:
                 with tap.test(f'{kernel}: lldb walks as ka does'):
-                    walk_in_lldb(g, path, PLACES, max(2, n // 40))
+                    walk_in_lldb(g, path, n)
 
 
 def main():
-    ap = programs.arguments(__doc__, '6.12 only, 20 stacks in gdb', smp=False)
+    ap = programs.arguments(__doc__, '6.12 only, 20 stacks in each debugger',
+                            smp=False)
     ap.add_argument('--stops', type=int, help='stacks for each kernel')
+    ap.add_argument('--debugger', action='append', choices=('gdb', 'lldb'))
+    ap.add_argument('--gdb', metavar='PROGRAM',
+                    help='another gdb than that of the machine')
     args, tap = programs.parse(ap, KERNELS, KERNELS[:1]), Tap()
     for kernel in args.kernel:
         run(tap, kernel, args.stops or (20 if args.short else 1000),
-            not args.short)
+            args.debugger or ('gdb', 'lldb'), args.gdb)
     tap.done()
 
 

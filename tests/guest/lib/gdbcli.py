@@ -21,28 +21,21 @@ BEFORE = ('set pagination off', 'set confirm off', 'set width 0',
 
 
 class GdbError(Exception):
-    """gdb did not print what a test expects; the text is its output."""
+    """A debugger did not print what a test expects; the text is its output."""
 
 
-class Gdb:
-    """One gdb. The VM runs in gdb's background mode, so that the command line
-    can interrupt it."""
+class Cli:
+    """A program that is used by its command line."""
 
-    def __init__(self, guest):
-        self.guest = guest
-        self.attached = self.running = False
+    def __init__(self, argv, timeout):
+        self.timeout = timeout
         self.text, self.commands = '', 0
         # pylint: disable-next=consider-using-with
         self.proc = subprocess.Popen(
-            [guest.arch.gdb, '-nx', '-q'], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True)
-        for line in (*BEFORE, 'set architecture ' + guest.arch.gdb_name):
-            self.command(line)
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True)
 
-    # --- text ----------------------------------------------------------------
-
-    def _send(self, line):
+    def send(self, line):
         self.proc.stdin.write(line.encode() + b'\n')
         self.proc.stdin.flush()
 
@@ -52,25 +45,49 @@ class Gdb:
         data = os.read(self.proc.stdout.fileno(), 1 << 16) if ready else b''
         if not data:
             why = 'has ended' if ready else 'does not answer'
-            raise GdbError(f'gdb {why} after: {self.text[-500:]}')
+            raise GdbError(f'{self.proc.args[0]} {why} after: '
+                           f'{self.text[-500:]}')
         self.text += data.decode('utf-8', 'replace').replace('\r', '')
 
-    def _until(self, pattern):
+    def until(self, pattern):
         """Wait for a match in the output; return the text before it, and
         remove both from the buffer."""
-        end = time.monotonic() + self.guest.timeout
+        end = time.monotonic() + self.timeout
         while not (found := re.search(pattern, self.text)):
             self._more(end)
         said, self.text = self.text[:found.start()], self.text[found.end():]
         return said
 
+    def end(self):
+        """Wait for the end of the program, or end it."""
+        self.proc.stdin.close()
+        try:
+            self.proc.wait(self.timeout)
+        except subprocess.TimeoutExpired:
+            self.proc.kill()
+            self.proc.wait()
+        self.proc.stdout.close()
+
+
+class Gdb(Cli):
+    """One gdb. The VM runs in gdb's background mode, so that the command line
+    can interrupt it. PROGRAM is another gdb than that of the machine."""
+
+    def __init__(self, guest, program=None):
+        super().__init__([program or guest.arch.gdb, '-nx', '-q'],
+                         guest.timeout)
+        self.guest = guest
+        self.attached = self.running = False
+        for line in (*BEFORE, 'set architecture ' + guest.arch.gdb_name):
+            self.command(line)
+
     def command(self, line):
         """Run a command; return its output."""
         self.commands += 1
         mark = f'KA-GDB-{self.commands}.'
-        self._send(line)
-        self._send(f'echo \\n{mark}\\n')
-        return self._until(f'\n{re.escape(mark)}\n')
+        self.send(line)
+        self.send(f'echo \\n{mark}\\n')
+        return self.until(f'\n{re.escape(mark)}\n')
 
     # --- the VM --------------------------------------------------------------
 
@@ -85,8 +102,8 @@ class Gdb:
         if not self.attached:
             self._attach()
         elif self.running:
-            self._send('interrupt')
-            self._until(STOPPED)
+            self.send('interrupt')
+            self.until(STOPPED)
             self.running = False
 
     def go(self):
@@ -97,7 +114,7 @@ class Gdb:
 
     def hit(self):
         """Wait until the VM stops at a breakpoint."""
-        self._until(r'hit .*[Bb]reakpoint \d+, .*\n')
+        self.until(r'hit .*[Bb]reakpoint \d+, .*\n')
         self.running = False
 
     def detach(self):
@@ -113,7 +130,7 @@ class Gdb:
     def abandon(self, line):
         """Behave as a user who does not wait for the end of a command: type
         Ctrl-C and quit."""
-        self._send(line)
+        self.send(line)
         for _ in range(3):
             time.sleep(0.03)
             self.proc.send_signal(signal.SIGINT)
@@ -126,10 +143,4 @@ class Gdb:
         try:
             self.detach()
         finally:
-            self.proc.stdin.close()
-            try:
-                self.proc.wait(self.guest.timeout)
-            except subprocess.TimeoutExpired:
-                self.proc.kill()
-                self.proc.wait()
-            self.proc.stdout.close()
+            self.end()

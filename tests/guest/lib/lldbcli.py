@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The real lldb, by its command line, for tests that stop a guest many times.
+
+    lldb = Lldb(guest, 'kernel.elf')
+    lldb.stop()                         # attaches if it is not attached
+    print(lldb.command('bt all'))
+    lldb.go()
+    lldb.close()                        # the guest continues
+"""
+import re
+
+from .gdbcli import Cli
+
+STOPPED = r'Process \d+ stopped\n'
+
+
+class Lldb(Cli):
+    """One lldb with the symbols of PATH. If its input is no file, `continue`
+    does not wait for the next stop."""
+
+    def __init__(self, guest, path):
+        super().__init__(['lldb', '--no-lldbinit'], guest.timeout)
+        self.guest = guest
+        self.attached = self.running = False
+        self.command('target create ' + path)
+
+    def command(self, line):
+        """Run a command; return its output. Where it ends shows a line that is
+        no command."""
+        self.commands += 1
+        mark = f'KA-LLDB-{self.commands}'
+        self.send(line)
+        self.send(mark)
+        said = self.until(f"error: '{mark}' is not a valid "
+                          'command.*\n')
+        return said.partition(line + '\n')[2]
+
+    def stop(self):
+        """Stop the VM, in whatever state it is."""
+        if self.attached and not self.running:
+            return
+        self.send('process interrupt' if self.attached else
+                  'process connect --plugin gdb-remote unix-connect://' +
+                  self.guest.path('gdb.sock'))
+        self.until(STOPPED)
+        self.attached, self.running = True, False
+
+    def go(self):
+        self.send('continue')
+        self.until(r'Process \d+ resuming\n')
+        self.running = True
+
+    def close(self):
+        """End lldb after it has detached."""
+        try:
+            if self.attached:
+                self.stop()
+                self.command('process detach')
+            self.send('quit')
+        finally:
+            self.end()

@@ -26,6 +26,8 @@ typedef struct GsDebugFile {
 
 /**
  * gs_kernel_debug_file() - make the file of the running kernel
+ * @mem: (nullable) memory of the guest, for architectures whose call frame
+ *       information is made of code; without it they have none
  * @unloaded: with the symbols of modules that were unloaded
  * @out: (out) to be freed with gs_debug_file_deinit()
  * @errp: GS_ERROR_UNSUPPORTED: it would be larger than 2 GiB
@@ -33,8 +35,8 @@ typedef struct GsDebugFile {
  * All addresses are run-time addresses: those of loaded modules and BPF
  * programs, too.
  */
-bool gs_kernel_debug_file(const GsKernel *k, bool unloaded, GsDebugFile *out,
-                          GError **errp);
+bool gs_kernel_debug_file(const GsKernel *k, const GsMem *mem, bool unloaded,
+                          GsDebugFile *out, GError **errp);
 void gs_debug_file_deinit(GsDebugFile *f);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(GsDebugFile, gs_debug_file_deinit)
 

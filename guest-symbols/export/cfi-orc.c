@@ -27,6 +27,7 @@
  * does not grow, except at signal frames.
  */
 #include "guest-symbols/export/cfi-orc.h"
+#include "guest-symbols/export/cfi-maker.h"
 
 /* DWARF numbers (System V ABI, AMD64 supplement). */
 enum {
@@ -323,23 +324,6 @@ static void skip_to(Place *at, uint64_t va)
     }
 }
 
-/* Return the piece of @left that begins where it begins, and shorten @left: up
- * to the next of the @n starts, of which @i were passed. */
-static GsRange next_piece(GsRange *left, const uint64_t *start, size_t n,
-                          size_t *i)
-{
-    GsRange piece = *left;
-
-    while (*i < n && start[*i] <= left->start) {
-        ++*i;
-    }
-    if (*i < n && start[*i] < left->end) {
-        piece.end = start[*i];
-    }
-    left->start = piece.end;
-    return piece;
-}
-
 void gs_orc_cfi(GsCfi *w, const GsOrcCies *cies, const GsOrcTable *table,
                 uint64_t slide, GsRange range, const uint64_t *start, size_t n)
 {
@@ -347,7 +331,7 @@ void gs_orc_cfi(GsCfi *w, const GsOrcCies *cies, const GsOrcTable *table,
     size_t i = 0;
 
     while (range.start < range.end) {
-        GsRange piece = next_piece(&range, start, n, &i);
+        GsRange piece = gs_cfi_next_piece(&range, start, n, &i);
 
         skip_to(&p, piece.start);
         put_range(w, cies, &p, piece);
@@ -360,7 +344,7 @@ void gs_orc_cfi_by_bp(GsCfi *w, const GsOrcCies *cies, GsRange range,
     size_t i = 0;
 
     while (range.start < range.end) {
-        GsRange piece = next_piece(&range, start, n, &i);
+        GsRange piece = gs_cfi_next_piece(&range, start, n, &i);
         GsOrcRule now = first_rule;
 
         gs_cfi_begin_fde(w, cies->usual, piece.start, piece.end);
@@ -368,3 +352,42 @@ void gs_orc_cfi_by_bp(GsCfi *w, const GsOrcCies *cies, GsRange range,
         gs_cfi_end(w);
     }
 }
+
+/* ---- of a kernel -------------------------------------------------------- */
+
+typedef struct Maker {
+    GsCfi *w;
+    const GsKernel *k;
+    GsOrcCies cies;
+} Maker;
+
+static void *begin(GsCfi *w, const GsKernel *k, G_GNUC_UNUSED const GsMem *mem)
+{
+    Maker *m;
+
+    if (!gs_orc_set_table(k->orc)) {
+        return NULL;
+    }
+    m = g_new(Maker, 1);
+    *m = (Maker) { w, k, gs_orc_cies(w) };
+    return m;
+}
+
+static void add(void *maker, const GsCfiCode *c)
+{
+    const Maker *m = maker;
+    g_autoptr(GsOrcTable) own = c->module ?
+        gs_orc_set_module_table(m->k->orc, c->module) : NULL;
+    const GsOrcTable *table = c->module ? own : gs_orc_set_table(m->k->orc);
+
+    if (table) {
+        gs_orc_cfi(m->w, &m->cies, table, c->module ? 0 : m->k->slide,
+                   c->range, c->start, c->n);
+    } else {
+        gs_orc_cfi_by_bp(m->w, &m->cies, c->range, c->start, c->n);
+    }
+}
+
+const GsCfiMaker gs_orc_cfi_maker = {
+    .made_of = "ORC", .code_align = 1, .begin = begin, .add = add,
+};

@@ -197,7 +197,62 @@ void gs_cfi_in(GsCfi *w, unsigned reg, unsigned other)
     gs_out_varint(&w->out, other);
 }
 
+/* Write the operations that set @bits, which are the upper ones of a word. */
+static void put_set_bits(GsCfi *w, uint64_t bits)
+{
+    gs_out_u8(&w->out, DW_OP_const1s);
+    gs_out_u8(&w->out, 0xff);
+    gs_out_u8(&w->out, DW_OP_lit0 + (__builtin_ctzll(bits) & 31));
+    if (__builtin_ctzll(bits) & 32) {
+        gs_out_u8(&w->out, DW_OP_plus_uconst);
+        gs_out_u8(&w->out, 32);
+    }
+    gs_out_u8(&w->out, DW_OP_shl);
+    gs_out_u8(&w->out, DW_OP_or);
+}
+
+void gs_cfi_in_with(GsCfi *w, unsigned reg, unsigned other, uint64_t bits)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsCfi block = begin_block(bytes);
+
+    put_base(&block, other, 0);
+    put_set_bits(&block, bits);
+    put_op(w, DW_CFA_val_expression, reg);
+    end_block(w, &block);
+}
+
+void gs_cfi_saved_with(GsCfi *w, unsigned reg, unsigned base, int64_t off,
+                       uint64_t bits)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsCfi block = begin_block(bytes);
+
+    put_base(&block, base, off);
+    gs_out_u8(&block.out, DW_OP_deref);
+    put_set_bits(&block, bits);
+    put_op(w, DW_CFA_val_expression, reg);
+    end_block(w, &block);
+}
+
 void gs_cfi_restore(GsCfi *w, unsigned reg)
 {
     gs_out_u8(&w->out, DW_CFA_restore | reg);
+}
+
+/* ---- functions ---------------------------------------------------------- */
+
+GsRange gs_cfi_next_piece(GsRange *left, const uint64_t *start, size_t n,
+                          size_t *i)
+{
+    GsRange piece = *left;
+
+    while (*i < n && start[*i] <= left->start) {
+        ++*i;
+    }
+    if (*i < n && start[*i] < left->end) {
+        piece.end = start[*i];
+    }
+    left->start = piece.end;
+    return piece;
 }

@@ -21,6 +21,7 @@
 #define GS_CFI_WRITER_H
 
 #include "guest-symbols/base/bytes.h"
+#include "guest-symbols/orc/orc.h"
 
 /** Offsets of saved registers are stored as multiples of this. */
 #define GS_CFI_DATA_ALIGN (-8)
@@ -84,7 +85,22 @@ void gs_cfi_same(GsCfi *w, unsigned reg);
 void gs_cfi_undefined(GsCfi *w, unsigned reg);
 /** gs_cfi_in() - @reg of the caller is in the register @other. */
 void gs_cfi_in(GsCfi *w, unsigned reg, unsigned other);
+/** gs_cfi_in_with() - @reg of the caller is in the register @other, but with
+ *  the upper bits @bits set: addresses may be signed there. @bits: not 0 */
+void gs_cfi_in_with(GsCfi *w, unsigned reg, unsigned other, uint64_t bits);
+/** gs_cfi_saved_with() - the same of the word at @base + @off */
+void gs_cfi_saved_with(GsCfi *w, unsigned reg, unsigned base, int64_t off,
+                       uint64_t bits);
 /** gs_cfi_restore() - the rule of @reg is that of the CIE again. */
 void gs_cfi_restore(GsCfi *w, unsigned reg);
+
+/**
+ * gs_cfi_next_piece() - return the piece of @left up to the next function
+ * @left: (in, out) code; the piece is removed from its start
+ * @start: (borrowed) where functions begin, ascending, @n of them
+ * @i: (in, out) how many of them were passed; 0 at first
+ */
+GsRange gs_cfi_next_piece(GsRange *left, const uint64_t *start, size_t n,
+                          size_t *i);
 
 #endif /* GS_CFI_WRITER_H */

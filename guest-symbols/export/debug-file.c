@@ -17,7 +17,7 @@
  * a symbol with a size, lldb by the one that comes first in the file, and
  * local symbols come before all others.
  */
-#include "guest-symbols/export/cfi-orc.h"
+#include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/export/elf-file.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
@@ -36,21 +36,20 @@ typedef struct Area {
  * struct Maker - the file that is being made
  * @areas: Area, those of the kernel or of one module
  * @starts: uint64_t, ascending: symbols of code in these areas
+ * @rules, @maker: (nullable) what makes call frame information
  * @va: address of the symbol before, if it is in an area
  * @module: (nullable) the module
- * @live: it is loaded
  */
 typedef struct Maker {
     const GsKernel *k;
     GsElfFile *elf;
     GsCfi cfi;
-    GsOrcCies cies;
-    bool by_orc;
+    const GsCfiMaker *rules;
+    void *maker;
     GArray *areas;
     GArray *starts;
     uint64_t va;
     const char *module;
-    bool live;
     GsDebugFile *out;
 } Maker;
 
@@ -127,20 +126,19 @@ static void add_symbol(Maker *m, const char *name, uint64_t va, uint64_t size,
 
 /* ---- call frame information --------------------------------------------- */
 
-/* Write the rules of the areas of code; @table: (nullable) their ORC. */
-static void add_rules(Maker *m, const GsOrcTable *table, uint64_t slide)
+/* Write the rules of the areas of code. @module: address of the struct module,
+ * 0: the kernel. Called without locks: guest memory may be read. */
+static void add_rules(Maker *m, uint64_t module)
 {
-    const uint64_t *start = (const uint64_t *)m->starts->data;
-
-    for (unsigned i = 0; m->by_orc && i < m->areas->len; i++) {
+    for (unsigned i = 0; m->maker && i < m->areas->len; i++) {
         const Area *a = &g_array_index(m->areas, Area, i);
-        GsRange range = { a->start, a->end };
 
-        if (a->code && table) {
-            gs_orc_cfi(&m->cfi, &m->cies, table, slide, range, start,
-                       m->starts->len);
-        } else if (a->code) {
-            gs_orc_cfi_by_bp(&m->cfi, &m->cies, range, start, m->starts->len);
+        if (a->code) {
+            m->rules->add(m->maker, &(GsCfiCode) {
+                .range = { a->start, a->end },
+                .start = (const uint64_t *)m->starts->data,
+                .n = m->starts->len, .module = module,
+            });
         }
     }
 }
@@ -252,16 +250,13 @@ static void add_kernel(Maker *m)
     begin_areas(m);
     add_areas(m, all.start, all.end, text, n);
     gs_kernel_foreach_symbol(m->k, add_kernel_symbol, &image);
-    if (gs_orc_set_table(m->k->orc)) {
-        add_rules(m, gs_orc_set_table(m->k->orc), m->k->slide);
-    }
+    add_rules(m, 0);
 }
 
 /* ---- modules ------------------------------------------------------------ */
 
 static void add_module_areas(Maker *m, const GsModuleInfo *info)
 {
-    begin_areas(m);
     for (size_t i = 0; i < info->n_mem; i++) {
         GsRange text[GS_MODULE_MAX_MEM];
         size_t n = 0;
@@ -293,11 +288,10 @@ static uint64_t size_of(const Maker *m, const GsModuleInfo *info, size_t i)
     return a ? a->end - va : 0;
 }
 
-static void add_module_symbols(uint64_t module_va, const GsModuleInfo *info,
-                               void *opaque)
+static void add_module_symbols(G_GNUC_UNUSED uint64_t module_va,
+                               const GsModuleInfo *info, void *opaque)
 {
     Maker *m = opaque;
-    g_autoptr(GsOrcTable) table = NULL;
 
     if (info->until) {
         m->out->n_covered += info->n_syms;
@@ -309,10 +303,6 @@ static void add_module_symbols(uint64_t module_va, const GsModuleInfo *info,
         add_symbol(m, info->syms[i].name, info->syms[i].va,
                    size_of(m, info, i), info->syms[i].type);
     }
-    if (m->live) {
-        table = gs_orc_set_module_table(m->k->orc, module_va);
-        add_rules(m, table, 0);
-    }
     m->module = NULL;
     m->out->n_modules++;
 }
@@ -322,9 +312,10 @@ static void add_modules(Maker *m, bool unloaded)
     GsModule module;
 
     for (unsigned i = 0; gs_modules_nth(m->k->modules, i, &module); i++) {
-        m->live = module.live;
-        if (m->live) {
+        begin_areas(m);
+        if (module.live) {
             gs_modules_with(m->k->modules, module.va, add_module_symbols, m);
+            add_rules(m, module.va);
         } else if (unloaded) {
             gs_modules_with_nth(m->k->modules, i, add_module_symbols, m);
         }
@@ -344,19 +335,19 @@ static unsigned machine_of(const GsArch *arch)
     return machine[arch->id];
 }
 
-static void fill(Maker *m, bool unloaded)
+static void fill(Maker *m, const GsMem *mem, bool unloaded)
 {
-    m->by_orc = m->k->arch->id == GS_ARCH_X86_64 &&
-                gs_orc_set_table(m->k->orc);
-    if (m->by_orc) {
-        m->cies = gs_orc_cies(&m->cfi);
+    m->rules = gs_cfi_maker_find(m->k);
+    if (m->rules) {
+        m->cfi.code_align = m->rules->code_align;
+        m->maker = m->rules->begin(&m->cfi, m->k, mem);
     }
     add_kernel(m);
     add_modules(m, unloaded);
 }
 
-bool gs_kernel_debug_file(const GsKernel *k, bool unloaded, GsDebugFile *out,
-                          GError **errp)
+bool gs_kernel_debug_file(const GsKernel *k, const GsMem *mem, bool unloaded,
+                          GsDebugFile *out, GError **errp)
 {
     g_autoptr(GsElfFile) elf = gs_elf_file_new(machine_of(k->arch));
     g_autoptr(GByteArray) frames = g_byte_array_new();
@@ -368,10 +359,11 @@ bool gs_kernel_debug_file(const GsKernel *k, bool unloaded, GsDebugFile *out,
     };
 
     *out = (GsDebugFile) { 0 };
-    fill(&m, unloaded);
+    fill(&m, mem, unloaded);
     out->n_symbols = gs_elf_file_n_symbols(elf);
     out->n_ranges = m.cfi.n;
-    out->unwind = m.by_orc ? "ORC" : "nothing";
+    out->unwind = m.maker ? m.rules->made_of : "nothing";
+    g_free(m.maker);
     out->bytes = m.cfi.out.failed ? NULL : gs_elf_file_end(elf, frames);
     if (!out->bytes) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,

@@ -13,6 +13,7 @@
  * nothing but this line if the number is still the same.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/guest-access.h"
 #include "monitor-cmds/output/packed.h"
 
 static const GsKernel *kernel_of(const McContext *ctx, GError **errp)
@@ -25,6 +26,11 @@ static const GsKernel *kernel_of(const McContext *ctx, GError **errp)
                             "no kernel was recognised yet");
     }
     return k;
+}
+
+static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return mc_read_guest(opaque, va, buf, len);
 }
 
 static void print_figures(McOut *out, uint64_t stamp, const GsDebugFile *f)
@@ -45,6 +51,7 @@ bool mc_cmd_symbols(McOut *out, const McArgs *args, GError **errp)
 {
     const GsKernel *k = kernel_of(out->ctx, errp);
     uint64_t stamp = k ? gs_kernel_stamp(k) : 0;
+    const GsMem mem = { .read = read_guest, .opaque = out };
     g_auto(GsDebugFile) file = { 0 };
 
     if (!k) {
@@ -54,8 +61,8 @@ bool mc_cmd_symbols(McOut *out, const McArgs *args, GError **errp)
         mc_out_printf(out, "-- symbols %" PRIu64 ": unchanged", stamp);
         return true;
     }
-    if (!gs_kernel_debug_file(k, mc_given(args, MC_OPT_UNLOADED), &file,
-                              errp)) {
+    if (!gs_kernel_debug_file(k, out->ctx->vm ? &mem : NULL,
+                              mc_given(args, MC_OPT_UNLOADED), &file, errp)) {
         return false;
     }
     print_figures(out, stamp, &file);

@@ -87,7 +87,7 @@ static Reader read_file(const GsKernel *k, bool unloaded)
     Reader r = { 0 };
     GElf_Ehdr header;
 
-    g_assert_true(gs_kernel_debug_file(k, unloaded, &r.file, NULL));
+    g_assert_true(gs_kernel_debug_file(k, NULL, unloaded, &r.file, NULL));
     elf_version(EV_CURRENT);
     r.elf = elf_memory((char *)r.file.bytes->data, r.file.bytes->len);
     g_assert_nonnull(gelf_getehdr(r.elf, &header));

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What makes the call frame information of a kernel; see cfi-maker.c. Called by
+ * debug-file.c, while a debug file is made, by that thread.
+ */
+#ifndef GS_CFI_MAKER_H
+#define GS_CFI_MAKER_H
+
+#include "guest-symbols/export/cfi-writer.h"
+#include "guest-symbols/kernel/kernel.h"
+
+/**
+ * struct GsCfiCode - code of the kernel or of one module, in one piece
+ * @range: run-time addresses
+ * @start: (borrowed) where functions begin, ascending, @n of them; they may be
+ *         outside of @range
+ * @module: address of the struct module, 0: the kernel
+ */
+typedef struct GsCfiCode {
+    GsRange range;
+    const uint64_t *start;
+    size_t n;
+    uint64_t module;
+} GsCfiCode;
+
+/**
+ * struct GsCfiMaker - makes the call frame information of one architecture
+ * @made_of: what it is made of, for GsDebugFile
+ * @code_align: addresses of instructions are multiples of this
+ * @begin: write the CIEs. @mem: (nullable) memory of the guest. @w, @k and @mem
+ *         live longer. Returns: (owned) to be freed with g_free(); NULL if
+ *         there is nothing to make rules of, then nothing was written.
+ * @add: write the FDEs of code; @maker was returned by @begin
+ */
+typedef struct GsCfiMaker {
+    const char *made_of;
+    unsigned code_align;
+    void *(*begin)(GsCfi *w, const GsKernel *k, const GsMem *mem);
+    void (*add)(void *maker, const GsCfiCode *code);
+} GsCfiMaker;
+
+extern const GsCfiMaker gs_orc_cfi_maker;
+
+/** gs_cfi_maker_find() - find what makes the rules of @k. Returns: (static)
+ *  NULL if nothing can. */
+const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k);
+
+/**
+ * typedef GsCfiFunction - receives a function
+ * @code: its instructions; NULL if they cannot be read
+ */
+typedef void (*GsCfiFunction)(void *opaque, GsRange range, const uint8_t *code);
+
+/** gs_cfi_foreach_function() - read the code of each function, in order, and
+ *  call @fn with it. What is before the first function is one, too. */
+void gs_cfi_foreach_function(const GsCfiCode *code, const GsMem *mem,
+                             GsCfiFunction fn, void *opaque);
+
+#endif /* GS_CFI_MAKER_H */

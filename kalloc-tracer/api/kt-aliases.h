@@ -5,8 +5,8 @@
  *
  *     kmem_cache_create("ext4_io_end", ...)   returns the cache "kmalloc-64"
  *
- * A name is known if its creation was seen in this boot. Names are not in
- * snapshots and journals: after loadvm, those from before are unknown.
+ * A name is known if its creation was seen in this boot. Names are in snapshots
+ * (from version 4 on) and in journals.
  *
  * Threads: any. The names have a lock of their own, a leaf.
  */
@@ -34,9 +34,13 @@ typedef struct KtCacheAlias {
     uint64_t us;
 } KtCacheAlias;
 
-/** kt_cache_alias_add() - add a name (copied), unless the cache has it. Bytes
- *  of @alias->name that are not printable become "?". */
+/** kt_cache_alias_add() - add a name (copied), unless the cache has it, and
+ *  write it into the journal. Bytes of @alias->name that are not printable
+ *  become "?". */
 void kt_cache_alias_add(KtTracer *t, const KtCacheAlias *alias);
+/** kt_cache_alias_restore() - the same for a name of a snapshot: the journal
+ *  gets it with the checkpoint. The tracer's lock may be held. */
+void kt_cache_alias_restore(KtTracer *t, const KtCacheAlias *alias);
 /** kt_cache_alias_drop() - drop the names of a cache that was destroyed. */
 void kt_cache_alias_drop(KtTracer *t, uint64_t cache_va);
 
@@ -45,6 +49,11 @@ void kt_cache_alias_drop(KtTracer *t, uint64_t cache_va);
 void kt_cache_aliases(KtTracer *t, uint64_t cache_va,
                       bool (*fn)(const KtCacheAlias *alias, void *opaque),
                       void *opaque);
+/** kt_cache_aliases_all() - call @fn for all names, in their order. @fn must
+ *  not call this header. The tracer's lock may be held. */
+void kt_cache_aliases_all(KtTracer *t,
+                          void (*fn)(const KtCacheAlias *alias, void *opaque),
+                          void *opaque);
 /** kt_cache_is_named() - return true if @pattern matches the cache's name, or
  *  another one that it has now. */
 bool kt_cache_is_named(KtTracer *t, const KtCacheInfo *cache,

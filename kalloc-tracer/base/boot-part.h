@@ -16,8 +16,8 @@
  * A part charges its memory to the budget that new() gets. So the limit is
  * compared when memory is requested, and the tracer need not ask for sizes.
  *
- * Parts are not in snapshots: version 3 of the stream has no place for them. A
- * part that has to be in it adds pack and unpack here, and grows the version.
+ * Parts are not in snapshots, except the names of merged caches: snapshot/
+ * writes and reads these by their public header.
  */
 #ifndef KT_BOOT_PART_H
 #define KT_BOOT_PART_H

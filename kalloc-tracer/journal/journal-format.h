@@ -75,6 +75,7 @@ typedef enum KtFrameKind {
     KT_FRAME_FAULTS,       /* calls that fault rules selected:
                             * faults/fault-frame.h */
     KT_FRAME_LOG,          /* lines of the kernel's log: log/log-frame.h */
+    KT_FRAME_ALIAS,        /* another name of a cache: tracer/alias-frame.h */
 } KtFrameKind;
 
 /** What happened to the boot; the content of KT_FRAME_CONTROL. */

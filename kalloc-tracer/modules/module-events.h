@@ -21,9 +21,9 @@ typedef struct KtModuleEvents KtModuleEvents;
 typedef struct KtModule KtModule;       /* module-leaks.h */
 
 /** What happened to a module. KT_MODULE_EVENT_INHERITED: it was in a snapshot
- *  that was loaded. KT_MODULE_EVENT_LOG, _CALLS and _FAULTS are none: their
- *  frames have lines of the kernel's log, calls, and faults, which have a place
- *  among the events, too. */
+ *  that was loaded. KT_MODULE_EVENT_LOG, _CALLS, _FAULTS and _ALIAS are none:
+ *  their frames have lines of the kernel's log, calls, faults, and names of
+ *  caches, which have a place among the events, too. */
 typedef enum KtModuleEventKind {
     KT_MODULE_EVENT_LOADED,
     KT_MODULE_EVENT_GONE,
@@ -31,6 +31,7 @@ typedef enum KtModuleEventKind {
     KT_MODULE_EVENT_LOG,
     KT_MODULE_EVENT_CALLS,
     KT_MODULE_EVENT_FAULTS,
+    KT_MODULE_EVENT_ALIAS,
 } KtModuleEventKind;
 
 /**

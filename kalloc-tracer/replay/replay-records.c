@@ -6,6 +6,7 @@
 #include "kalloc-tracer/faults/fault-journal.h"
 #include "kalloc-tracer/log/log-frame.h"
 #include "kalloc-tracer/log/log-lines.h"
+#include "kalloc-tracer/tracer/alias-frame.h"
 
 static void read_line(const KtReplayTarget *to, const KtLogLine *line,
                       const void *text)
@@ -68,6 +69,10 @@ bool kt_replay_records_read(const KtReplayTarget *to, KtFrameKind kind,
         return !to->plan->apply ||
                kt_faults_replay(to->tracer, to->kernel, in,
                                 to->plan->until_us);
+    case KT_FRAME_ALIAS:
+        return !to->plan->apply ||
+               kt_alias_frame_replay(to->tracer, to->kernel, in,
+                                     to->plan->until_us);
     default:
         return true;
     }

@@ -372,6 +372,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_CALLS:
     case KT_FRAME_FAULTS:
     case KT_FRAME_LOG:
+    case KT_FRAME_ALIAS:
         return read_records(r, f->kind, &in);
     default:
         return f->kind >= KT_FRAME_MAY_SKIP;

@@ -41,6 +41,17 @@ void kt_accounts_unpack(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids);
 void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
                           const KtDepot *stacks);
 
+/** kt_aliases_pack() - Return (owned) the other names of caches. Call before
+ *  the tables of ids are written: then these have the ids of all names. */
+GByteArray *kt_aliases_pack(KtTracer *t);
+/** kt_aliases_unpack() - Read them. Returns: (owned) KtAlias; ids are those of
+ *  the stream. Errors are in @u. */
+GArray *kt_aliases_unpack(GsBytes *u, const KtSnapshotIds *ids);
+/** kt_aliases_renumber() - Replace ids of the stream by ids of the tracer. */
+void kt_aliases_renumber(GArray *aliases, const KtRenumber *to);
+/** kt_aliases_install() - Add them to @t. */
+void kt_aliases_install(KtTracer *t, const GArray *aliases);
+
 /**
  * kt_checkpoint_write() - Write all that the tracer knows into its journal
  *

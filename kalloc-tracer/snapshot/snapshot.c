@@ -4,7 +4,7 @@
  *
  * The stream has, in this order: magic and version; tables that blocks refer to
  * by id (hooks, stacks, tasks, caches); counters; the running boot; the boot
- * before it, if there is one.
+ * before it, if there is one; other names of caches.
  *
  * kt_snapshot_unpack() keeps the stream's ids. kt_snapshot_install() interns
  * stacks, tasks and caches in the tracer's tables and renumbers the blocks.
@@ -36,6 +36,7 @@ struct KtSnapshot {
     KtBudget *for_stacks;       /* limits @stacks */
     GArray *tasks;              /* Task, from id 1 on */
     GArray *caches;             /* KtCacheInfo, from id 1 on; owns names */
+    GArray *aliases;            /* see kt_aliases_unpack() */
     uint64_t count[KT_CNT__COUNT];
     KtModel *model, *previous;  /* @previous: NULL for none */
     uint64_t previous_live;
@@ -140,6 +141,8 @@ static void pack_counters(const KtTracer *t, GsOut *p)
 
 void kt_snapshot_pack(KtTracer *t, GsOut *p)
 {
+    g_autoptr(GByteArray) aliases = kt_aliases_pack(t);
+
     kt_tracer_lock_drained(t);
     gs_out_text(p, MAGIC);
     gs_out_varint(p, KT_SNAPSHOT_VERSION);
@@ -157,6 +160,7 @@ void kt_snapshot_pack(KtTracer *t, GsOut *p)
         kt_model_pack(t->previous, p);
     }
     gs_out_varint(p, t->previous_live);
+    gs_out_bytes(p, aliases->data, aliases->len);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -374,6 +378,7 @@ KtSnapshot *kt_snapshot_unpack(KtTracer *t, GsBytes *u)
         s->previous = unpack_model(t, u, s, true);
     }
     s->previous_live = gs_bytes_varint(u, UINT64_MAX);
+    s->aliases = kt_aliases_unpack(u, &s->ids);
     if (kt_budget_bounded(t->budget)) {
         g_clear_pointer(&s->previous, kt_model_free);
     }
@@ -389,6 +394,7 @@ void kt_snapshot_free(KtSnapshot *s)
     kt_budget_free(s->for_stacks);
     g_array_unref(s->tasks);
     g_array_unref(s->caches);
+    g_array_unref(s->aliases);
     kt_model_free(s->model);
     kt_model_free(s->previous);
     end_loan(s);
@@ -475,6 +481,7 @@ static void renumber(KtTracer *t, KtSnapshot *s)
     if (s->previous) {
         kt_model_renumber(s->previous, &to, t->stacks);
     }
+    kt_aliases_renumber(s->aliases, &to);
 }
 
 static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
@@ -497,6 +504,7 @@ void kt_snapshot_install(KtTracer *t, KtSnapshot *s)
     renumber(t, s);
     swap_models_locked(t, g_steal_pointer(&s->model),
                        g_steal_pointer(&s->previous));
+    kt_aliases_install(t, s->aliases);
     kt_model_publish(t->model);     /* what found no room when it was read */
     end_loan(s);
     t->previous_live = s->previous_live;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/tracer/alias-frame.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 typedef struct Alias {
@@ -104,38 +105,72 @@ static bool has_locked(const Aliases *a, const Alias *alias)
     return false;
 }
 
-void kt_cache_alias_add(KtTracer *t, const KtCacheAlias *alias)
+/* What became of a name. */
+typedef enum Added { ALIAS_IS_NEW, ALIAS_IS_KNOWN, ALIAS_FINDS_NO_ROOM } Added;
+
+static Added add_locked(Aliases *a, const Alias *add)
+{
+    if (has_locked(a, add)) {
+        return ALIAS_IS_KNOWN;
+    }
+    if (a->list->len >= KT_ALIASES_MAX ||
+        !kt_budget_take(a->budget, KT_MEM_NAMES, sizeof(*add))) {
+        return ALIAS_FINDS_NO_ROOM;
+    }
+    g_array_append_val(a->list, *add);
+    __atomic_add_fetch(&a->epoch, 1, __ATOMIC_RELEASE);
+    return ALIAS_IS_NEW;
+}
+
+static Added add_alias(KtTracer *t, const Alias *add)
 {
     Aliases *a = aliases_of(t);
-    Alias add = make_alias(alias);
-    bool fits = true;
+    Added added;
 
     pthread_mutex_lock(&a->lock);
-    if (!has_locked(a, &add)) {
-        fits = a->list->len < KT_ALIASES_MAX &&
-               kt_budget_take(a->budget, KT_MEM_NAMES, sizeof(add));
-        if (fits) {
-            g_array_append_val(a->list, add);
-            __atomic_add_fetch(&a->epoch, 1, __ATOMIC_RELEASE);
-        }
-    }
+    added = add_locked(a, add);
     pthread_mutex_unlock(&a->lock);
-    if (!fits) {
+    if (added == ALIAS_FINDS_NO_ROOM) {
         kt_tracer_count(t, KT_CNT_ALIAS_DROPPED, 1);
     }
+    return added;
+}
+
+void kt_cache_alias_add(KtTracer *t, const KtCacheAlias *alias)
+{
+    Alias add = make_alias(alias);
+
+    add.alias.name = add.name;
+    if (add_alias(t, &add) == ALIAS_IS_NEW && kt_tracer_has_journal(t)) {
+        kt_tracer_save_frame(t, KT_MODULE_EVENT_ALIAS,
+                             kt_alias_frame_added(t, &add.alias));
+    }
+}
+
+void kt_cache_alias_restore(KtTracer *t, const KtCacheAlias *alias)
+{
+    Alias add = make_alias(alias);
+
+    add_alias(t, &add);
 }
 
 void kt_cache_alias_drop(KtTracer *t, uint64_t cache_va)
 {
     Aliases *a = aliases_of(t);
+    bool any = false;
 
     pthread_mutex_lock(&a->lock);
     for (unsigned i = a->list->len; i; i--) {
         if (at(a, i - 1)->alias.cache_va == cache_va) {
             remove_locked(a, i - 1);
+            any = true;
         }
     }
     pthread_mutex_unlock(&a->lock);
+    if (any && kt_tracer_has_journal(t)) {
+        kt_tracer_save_frame(t, KT_MODULE_EVENT_ALIAS,
+                             kt_alias_frame_dropped(cache_va));
+    }
 }
 
 void kt_cache_aliases(KtTracer *t, uint64_t cache_va,
@@ -151,6 +186,22 @@ void kt_cache_aliases(KtTracer *t, uint64_t cache_va,
 
         alias.name = at(a, i)->name;
         more = alias.cache_va != cache_va || fn(&alias, opaque);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void kt_cache_aliases_all(KtTracer *t,
+                          void (*fn)(const KtCacheAlias *alias, void *opaque),
+                          void *opaque)
+{
+    Aliases *a = aliases_of(t);
+
+    pthread_mutex_lock(&a->lock);
+    for (unsigned i = 0; i < a->list->len; i++) {
+        KtCacheAlias alias = at(a, i)->alias;
+
+        alias.name = at(a, i)->name;
+        fn(&alias, opaque);
     }
     pthread_mutex_unlock(&a->lock);
 }

@@ -32,6 +32,7 @@ static void apply_event(KtTracer *t, const KtModuleEvent *note)
         [KT_MODULE_EVENT_LOG] = KT_FRAME_LOG,
         [KT_MODULE_EVENT_CALLS] = KT_FRAME_CALLS,
         [KT_MODULE_EVENT_FAULTS] = KT_FRAME_FAULTS,
+        [KT_MODULE_EVENT_ALIAS] = KT_FRAME_ALIAS,
     };
 
     if (note->frame) {

@@ -7,7 +7,8 @@
  * Byte 0 is 0: the rest is the file.
  *
  * Checks: no more events are listed than the file announces. If a file was not
- * read to its end, the reader reports damage. Calls and faults can be printed.
+ * read to its end, the reader reports damage. Calls, faults and other names of
+ * caches can be printed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,13 @@ static void print_faults(KtTracer *t)
     }
 }
 
+static void print_alias(const KtCacheAlias *alias, void *opaque)
+{
+    for (const char *p = alias->name; *p; p++) {
+        g_assert_true(g_ascii_isgraph(*p));
+    }
+}
+
 /* Names of a call can have any characters: those that print it escape them. */
 static bool print_call(const KtCallView *view, void *opaque)
 {
@@ -117,6 +125,7 @@ static void read_file(const char *path, bool apply)
     g_assert_cmpuint(listed, <=, info->events);
     g_assert_true(listed == info->events || info->damage);
     print_faults(kt_replay_tracer(r));
+    kt_cache_aliases_all(kt_replay_tracer(r), print_alias, NULL);
     kt_query_calls(kt_replay_tracer(r), print_call, kt_replay_tracer(r));
 }
 

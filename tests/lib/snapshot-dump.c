@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/api/kt-aliases.h"
+
 typedef struct Dump {
     KtTracer *t;
     GString *s;
@@ -163,6 +165,17 @@ static void dump_accounts(Dump *d)
     dump_totals(d);
 }
 
+static void dump_alias(const KtCacheAlias *alias, void *opaque)
+{
+    Dump *d = opaque;
+
+    g_string_append_printf(d->s, "alias %s of %lx %lu", alias->name,
+                           (gulong)alias->cache_va, (gulong)alias->us);
+    dump_stack(d, alias->stack);
+    dump_task(d, alias->task);
+    g_string_append_c(d->s, '\n');
+}
+
 /* Blocks appear several times: by address, with their history, by stack. */
 char *snapshot_dump(KtTracer *t)
 {
@@ -180,5 +193,6 @@ char *snapshot_dump(KtTracer *t)
     dump_stats(&d);
     dump_accounts(&d);
     kt_query_end(t);
+    kt_cache_aliases_all(t, dump_alias, &d);
     return g_string_free(d.s, FALSE);
 }

@@ -107,6 +107,48 @@ static uint64_t live_of(const Show *s, KtCacheId id)
     return n ? *n : 0;
 }
 
+/* ---- names --------------------------------------------------------------- */
+
+static bool append_alias(const KtCacheAlias *alias, void *opaque)
+{
+    g_ptr_array_add(opaque, g_strdup(alias->name));
+    return true;
+}
+
+/* Return (owned) the other names of a cache, with a NULL at the end. */
+static GPtrArray *aliases_of(const Show *s, uint64_t va)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+
+    kt_cache_aliases(s->out->ctx->tracer, va, append_alias, names);
+    g_ptr_array_add(names, NULL);
+    return names;
+}
+
+static bool has_alias(const Show *s, uint64_t va, const char *name)
+{
+    g_autoptr(GPtrArray) names = aliases_of(s, va);
+
+    return g_strv_contains((const char *const *)names->pdata, name);
+}
+
+/* The list of all caches is kept short. */
+static void put_aliases(const Show *s, McObjectRow *r, const GPtrArray *names)
+{
+    const char *const *name = (const char *const *)names->pdata;
+
+    if (!name[0]) {
+        return;
+    }
+    mc_object_add_list(r, "aliases", name);
+    if (s->args->name || s->out->verbose) {
+        g_autofree char *joined = g_strjoinv(",", (char **)names->pdata);
+
+        g_string_append(r->text, " aliases=");
+        mc_put_word(r->text, joined);
+    }
+}
+
 /* ---- which caches -------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
@@ -117,15 +159,22 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->va > y->va) - (x->va < y->va);
 }
 
+static bool is_named(const Show *s, uint64_t va, const char *own)
+{
+    const char *name = s->args->name;
+
+    return !name || !strcmp(own, name) || has_alias(s, va, name);
+}
+
 /* Add the caches with this name, or all of them. */
-static void choose_named(Show *s, const char *name)
+static void choose_named(Show *s)
 {
     g_autoptr(GArray) va = kt_slabs_caches(s->s);
     KtSlabCache c;
 
     for (unsigned i = 0; i < va->len; i++) {
         if (kt_slabs_cache(s->s, g_array_index(va, uint64_t, i), &c) &&
-            (!name || !strcmp(c.name, name))) {
+            is_named(s, c.va, c.name)) {
             g_array_append_val(s->caches, c);
         }
     }
@@ -151,7 +200,7 @@ static bool choose(Show *s, GError **errp)
     g_autofree char *quoted = NULL;
     uint64_t va;
 
-    choose_named(s, name);
+    choose_named(s);
     if (name && !s->caches->len &&
         mc_parse_address(s->out->ctx, name, &va, NULL)) {
         choose_at(s, va);
@@ -325,6 +374,7 @@ static void put_name(McObjectRow *r, uint64_t va, const char *name,
 static void print_cache(const Show *s)
 {
     const KtSlabCache *c = s->c;
+    g_autoptr(GPtrArray) names = aliases_of(s, c->va);
     g_auto(McObjectRow) r;
 
     put_name(&r, c->va, c->name, c->object_size, c->size);
@@ -333,6 +383,7 @@ static void print_cache(const Show *s)
     put_map(s, &r);
     put_slabinfo(s, &r);
     put_layout(c, &r);
+    put_aliases(s, &r, names);
     mc_object_print(s->out, MC_OBJ_CACHE, &r);
 }
 
@@ -467,10 +518,12 @@ static void print_letters(const Show *s)
 static void print_one_named(const Show *s, KtCacheId id,
                             const KtCacheInfo *info)
 {
+    g_autoptr(GPtrArray) names = aliases_of(s, info->va);
     g_auto(McObjectRow) r;
 
     put_name(&r, info->va, info->name, info->object_size, info->size);
     mc_object_put_number(&r, "live", true, live_of(s, id));
+    put_aliases(s, &r, names);
     mc_object_print(s->out, MC_OBJ_CACHE, &r);
 }
 
@@ -482,8 +535,7 @@ static void print_named(const Show *s, const char *why)
 
     for (unsigned i = 1; i <= UINT16_MAX && !s->out->closed &&
          kt_tracer_cache(t, (KtCacheId) { i }, &info); i++) {
-        if (!info.destroyed &&
-            (!s->args->name || !strcmp(s->args->name, info.name))) {
+        if (!info.destroyed && is_named(s, info.va, info.name)) {
             print_one_named(s, (KtCacheId) { i }, &info);
         }
     }

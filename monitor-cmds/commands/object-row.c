@@ -89,6 +89,12 @@ void mc_object_add_word(McObjectRow *r, const char *key, const char *word)
     add(r, &(McStat) { .key = key, .s = copy, .unknown = !copy });
 }
 
+void mc_object_add_list(McObjectRow *r, const char *key,
+                        const char *const *list)
+{
+    add(r, &(McStat) { .key = key, .list = list });
+}
+
 void mc_object_print(McOut *out, McObjectId type, const McObjectRow *r)
 {
     out->format->sum(out, type, r->figure, r->n, r->text->str);

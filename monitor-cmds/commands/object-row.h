@@ -52,6 +52,11 @@ void mc_object_add_address(McObjectRow *r, const char *key, uint64_t va);
  *  only. */
 void mc_object_add_word(McObjectRow *r, const char *key, const char *word);
 
+/** mc_object_add_list() - add an array of texts (borrowed, NULL-terminated) to
+ *  the JSON object only. */
+void mc_object_add_list(McObjectRow *r, const char *key,
+                        const char *const *list);
+
 /** mc_object_print() - print the row as an object of that type. */
 void mc_object_print(McOut *out, McObjectId type, const McObjectRow *r);
 

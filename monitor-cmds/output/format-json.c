@@ -141,11 +141,23 @@ static void json_stat_group(McOut *o, const char *name)
     }
 }
 
+static void put_list(GString *line, const char *const *word)
+{
+    g_string_append_c(line, '[');
+    for (unsigned i = 0; word[i]; i++) {
+        g_string_append(line, i ? "," : "");
+        mc_put_json_string(line, word[i]);
+    }
+    g_string_append_c(line, ']');
+}
+
 static void json_stat(McOut *o, const McStat *s)
 {
     mc_json_key(o->line, s->key);
     if (s->unknown) {
         g_string_append(o->line, "null");
+    } else if (s->list) {
+        put_list(o->line, s->list);
     } else if (s->s) {
         mc_put_json_string(o->line, s->s);
     } else if (s->hex) {

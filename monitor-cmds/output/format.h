@@ -135,10 +135,12 @@ typedef struct McLogRow {
 
 struct McCallRow;
 
-/** struct McStat - one line of ka stat. @unknown overrides @s, and a set @s
- *  overrides @u. @help may be NULL. */
+/** struct McStat - one line of ka stat. @unknown overrides @list, a set @list
+ *  (NULL-terminated; only in JSON objects) overrides @s, and a set @s overrides
+ *  @u. @help may be NULL. */
 typedef struct McStat {
     const char *key;
+    const char *const *list;
     const char *s;
     uint64_t u;
     bool hex;

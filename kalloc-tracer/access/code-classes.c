@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Code classes of a kernel: see code-classes.h.
+ *
+ * Owns KtCodeClasses. Called when access checks are switched on, and asked when
+ * code is translated. Rows are found by name in two tables, the user's and the
+ * built-in one; each symbol of the kernel is looked up there once:
+ *
+ *     "link_path_walk.part.0.constprop.0"
+ *         -> the whole name, in the user's table, then in the built-in one
+ *         -> "link_path_walk", in the same order, but no RANGE row
+ *         -> patterns with "*", in the same order
+ */
+#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/api/kt-types.h"
+
+#include <string.h>
+
+typedef enum Need { MUST, MAY } Need;
+
+#define ONLY_X86_64 (1u << GS_ARCH_X86_64)
+#define ONLY_ARM64 (1u << GS_ARCH_ARM64)
+#define ONLY_RISCV64 (1u << GS_ARCH_RISCV64)
+#define ONLY_ANY (~0u)
+
+/* A row of access-code.def. @row: without a name */
+typedef struct Source {
+    Need need;
+    unsigned arches;
+    const char *names;
+    KtCodeRow row;
+} Source;
+
+#define ROW(kind, past, before, to, from, count, bytes) { \
+    .class = KT_CODE_##kind, .max_past = past, .max_before = before, \
+    .dst = to, .src = from, .n = count, .unit = bytes, \
+}
+#define NO_RANGE(kind, past, before) \
+    ROW(kind, past, before, KT_NO_ARG, KT_NO_ARG, KT_NO_ARG, 0)
+
+static const Source sources[] = {
+#define KT_ALLOCATOR(need, names) \
+    { need, ONLY_ANY, names, NO_RANGE(ALLOCATOR, 0, 0) },
+#define KT_LEAF(names) \
+    { MAY, ONLY_ANY, names, NO_RANGE(LEAF, 0, 0) },
+#define KT_RANGE(need, arch, names, dst, src, n, unit) \
+    { need, ONLY_##arch, names, ROW(RANGE, 0, 0, dst, src, n, unit) },
+#define KT_OVERREAD(arch, names, past, before) \
+    { MAY, ONLY_##arch, names, NO_RANGE(OVERREAD, past, before) },
+#define KT_LOADS_OK(names) \
+    { MAY, ONLY_ANY, names, NO_RANGE(LOADS_OK, 0, 0) },
+#include "kalloc-tracer/access/access-code.def"
+};
+
+/*
+ * Rows by name.
+ * @exact: name -> Entry, borrowed from the table's @entries
+ * @patterns: Entry*, borrowed
+ */
+typedef struct Table {
+    GHashTable *exact;
+    GPtrArray *patterns;
+} Table;
+
+/*
+ * A row with one name, its own copy.
+ * @source: number in sources[]; of the user's rows, their number
+ * @found: the kernel has such a function
+ */
+typedef struct Entry {
+    KtCodeRow row;
+    unsigned source;
+    bool found;
+} Entry;
+
+/*
+ * @functions: KtCodeFunction, sorted by address, without overlaps
+ * @entries: Entry*, owned; the user's first: a row in front has precedence
+ * @names: holds the names of rows
+ * @missing, @unused: char*, owned
+ */
+struct KtCodeClasses {
+    GArray *functions;
+    GPtrArray *entries;
+    GStringChunk *names;
+    GPtrArray *missing;
+    GPtrArray *unused;
+};
+
+/* Used while the functions are looked up. */
+typedef struct Search {
+    KtCodeClasses *c;
+    const GsKernel *k;
+    Table user, built_in;
+} Search;
+
+const char *kt_code_class_name(KtCodeClass class)
+{
+    static const char *const names[KT_CODE__COUNT] = {
+        "plain", "allocator", "range", "leaf", "overread", "loads-ok"
+    };
+
+    return names[class];
+}
+
+/* ---- tables of rows ------------------------------------------------------ */
+
+static void table_init(Table *t)
+{
+    t->exact = g_hash_table_new(g_str_hash, g_str_equal);
+    t->patterns = g_ptr_array_new();
+}
+
+static void table_deinit(Table *t)
+{
+    g_hash_table_unref(t->exact);
+    g_ptr_array_unref(t->patterns);
+}
+
+static void add_entry(Search *s, Table *t, const char *name, unsigned source,
+                      const KtCodeRow *row)
+{
+    Entry *e = g_new0(Entry, 1);
+
+    e->row = *row;
+    e->row.name = g_string_chunk_insert(s->c->names, name);
+    e->source = source;
+    if (row->unit == KT_PAGE) {
+        e->row.unit = 1u << gs_kernel_page_shift(s->k);
+    }
+    g_ptr_array_add(s->c->entries, e);
+    if (strchr(name, '*')) {
+        g_ptr_array_add(t->patterns, e);
+    } else {
+        g_hash_table_insert(t->exact, (gpointer)e->row.name, e);
+    }
+}
+
+static void add_user_rows(Search *s, const KtAccessRules *rules)
+{
+    const KtCodeRow *row;
+
+    for (unsigned i = 0; (row = kt_access_rules_nth(rules, i)); i++) {
+        add_entry(s, &s->user, row->name, i, row);
+    }
+}
+
+static bool is_for(const Source *source, const GsKernel *k)
+{
+    return source->arches >> gs_kernel_arch(k)->id & 1;
+}
+
+static void add_built_in_rows(Search *s)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
+        g_auto(GStrv) names = g_strsplit(sources[i].names, " ", -1);
+
+        for (unsigned n = 0; names[n] && is_for(&sources[i], s->k); n++) {
+            add_entry(s, &s->built_in, names[n], i, &sources[i].row);
+        }
+    }
+}
+
+static Entry *find_pattern(const Table *t, const char *base)
+{
+    for (unsigned i = 0; i < t->patterns->len; i++) {
+        Entry *e = t->patterns->pdata[i];
+
+        if (kt_name_matches(e->row.name, base)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* @base: @name without the suffix of a clone */
+static Entry *find_in(const Table *t, const char *name, const char *base)
+{
+    Entry *e = g_hash_table_lookup(t->exact, name);
+
+    if (!e) {
+        e = g_hash_table_lookup(t->exact, base);
+        e = e && e->row.class == KT_CODE_RANGE ? NULL : e;
+    }
+    return e ? e : find_pattern(t, base);
+}
+
+static Entry *find_entry(const Search *s, const char *name)
+{
+    char base[GS_SYMBOL_NAME_MAX + 1];
+    Entry *e;
+
+    g_strlcpy(base, name, sizeof(base));
+    base[strcspn(base, ".")] = 0;
+    e = find_in(&s->user, name, base);
+    return e ? e : find_in(&s->built_in, name, base);
+}
+
+/* ---- functions ----------------------------------------------------------- */
+
+static void add_function(Search *s, Entry *e, uint64_t va)
+{
+    KtCodeFunction f = { .start = va, .row = &e->row };
+    GsSymbol sym;
+
+    e->found = true;
+    if (e->row.class != KT_CODE_PLAIN && gs_kernel_symbolize(s->k, va, &sym)) {
+        f.end = va + sym.size;
+        g_array_append_val(s->c->functions, f);
+    }
+}
+
+static bool visit_kernel(const GsSymbol *sym, void *opaque)
+{
+    Search *s = opaque;
+    Entry *e = find_entry(s, sym->name);
+
+    if (e && gs_kernel_is_code(s->k, sym)) {
+        add_function(s, e, sym->va);
+    }
+    return true;
+}
+
+/* Functions of modules are looked up by the user's whole names only. */
+static bool visit_module(const GsSymbol *sym, void *opaque)
+{
+    Search *s = opaque;
+    Entry *e = g_hash_table_lookup(s->user.exact, sym->name);
+
+    if (e && sym->module && gs_kernel_is_code(s->k, sym)) {
+        add_function(s, e, sym->va);
+    }
+    return true;
+}
+
+static void visit_modules(Search *s)
+{
+    GHashTableIter iter;
+    gpointer name;
+
+    g_hash_table_iter_init(&iter, s->user.exact);
+    while (g_hash_table_iter_next(&iter, &name, NULL)) {
+        gs_kernel_foreach_named(s->k, name, visit_module, s);
+    }
+}
+
+static gint by_address(gconstpointer a, gconstpointer b)
+{
+    const KtCodeFunction *x = a, *y = b;
+
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Of names for one address, the symbol that comes first counts. */
+static void sort_functions(GArray *a)
+{
+    KtCodeFunction *f = (KtCodeFunction *)a->data;
+    guint n = 0;
+
+    g_array_sort(a, by_address);
+    for (guint i = 0; i < a->len; i++) {
+        if (!n || f[i].start != f[n - 1].start) {
+            f[n++] = f[i];
+        }
+        f[n - 1].end = MAX(f[n - 1].end, f[n - 1].start);
+        if (n > 1) {
+            f[n - 2].end = MIN(f[n - 2].end, f[n - 1].start);
+        }
+    }
+    g_array_set_size(a, n);
+}
+
+/* ---- names that were not found ------------------------------------------- */
+
+static bool has_source(const KtCodeClasses *c, guint first, unsigned source)
+{
+    for (guint i = first; i < c->entries->len; i++) {
+        const Entry *e = c->entries->pdata[i];
+
+        if (e->source == source && e->found) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* @n_user: so many of the entries, in front, are the user's */
+static void note_missing(Search *s, guint n_user)
+{
+    for (guint i = 0; i < n_user; i++) {
+        const Entry *e = s->c->entries->pdata[i];
+
+        if (!e->found) {
+            g_ptr_array_add(s->c->unused, g_strdup(e->row.name));
+        }
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
+        g_auto(GStrv) names = g_strsplit(sources[i].names, " ", -1);
+
+        if (sources[i].need == MUST && is_for(&sources[i], s->k) &&
+            !has_source(s->c, n_user, i)) {
+            g_ptr_array_add(s->c->missing, g_strjoinv(" or ", names));
+        }
+    }
+}
+
+/* ---- life and questions -------------------------------------------------- */
+
+KtCodeClasses *kt_code_classes_new(const GsKernel *k,
+                                   const KtAccessRules *more)
+{
+    KtCodeClasses *c = g_new0(KtCodeClasses, 1);
+    Search s = { .c = c, .k = k };
+    guint n_user;
+
+    c->functions = g_array_new(FALSE, FALSE, sizeof(KtCodeFunction));
+    c->entries = g_ptr_array_new_with_free_func(g_free);
+    c->names = g_string_chunk_new(4096);
+    c->missing = g_ptr_array_new_with_free_func(g_free);
+    c->unused = g_ptr_array_new_with_free_func(g_free);
+    table_init(&s.user);
+    table_init(&s.built_in);
+    add_user_rows(&s, more);
+    n_user = c->entries->len;
+    add_built_in_rows(&s);
+    gs_kernel_foreach_symbol(k, visit_kernel, &s);
+    visit_modules(&s);
+    sort_functions(c->functions);
+    note_missing(&s, n_user);
+    table_deinit(&s.user);
+    table_deinit(&s.built_in);
+    return c;
+}
+
+void kt_code_classes_free(KtCodeClasses *c)
+{
+    if (c) {
+        g_array_unref(c->functions);
+        g_ptr_array_unref(c->entries);
+        g_string_chunk_free(c->names);
+        g_ptr_array_unref(c->missing);
+        g_ptr_array_unref(c->unused);
+        g_free(c);
+    }
+}
+
+/* Count the functions that start at or below @va. */
+static unsigned n_up_to(const KtCodeClasses *c, uint64_t va)
+{
+    unsigned low = 0, high = c->functions->len;
+
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+
+        if (kt_code_classes_nth(c, middle)->start <= va) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+const KtCodeFunction *kt_code_classes_nth(const KtCodeClasses *c, unsigned i)
+{
+    return i < c->functions->len ?
+           &g_array_index(c->functions, KtCodeFunction, i) : NULL;
+}
+
+int kt_code_classes_index(const KtCodeClasses *c, uint64_t va)
+{
+    unsigned n = n_up_to(c, va);
+
+    return n && va < kt_code_classes_nth(c, n - 1)->end ? (int)n - 1 : -1;
+}
+
+const KtCodeRow *kt_code_classes_at(const KtCodeClasses *c, uint64_t va)
+{
+    int i = kt_code_classes_index(c, va);
+
+    return i < 0 ? NULL : kt_code_classes_nth(c, i)->row;
+}
+
+bool kt_code_classes_function(const KtCodeClasses *c, uint64_t va,
+                              uint64_t *start, uint64_t *end)
+{
+    unsigned n = n_up_to(c, va);
+    const KtCodeFunction *next = kt_code_classes_nth(c, n);
+    const KtCodeFunction *f = n ? kt_code_classes_nth(c, n - 1) : NULL;
+    bool is_in = f && va < f->end;
+
+    *start = is_in ? f->start : f ? f->end : 0;
+    *end = is_in ? f->end : next ? next->start : UINT64_MAX;
+    return is_in;
+}
+
+static const char *nth_name(const GPtrArray *names, unsigned i)
+{
+    return i < names->len ? names->pdata[i] : NULL;
+}
+
+const char *kt_code_classes_missing(const KtCodeClasses *c, unsigned i)
+{
+    return nth_name(c->missing, i);
+}
+
+const char *kt_code_classes_unused(const KtCodeClasses *c, unsigned i)
+{
+    return nth_name(c->unused, i);
+}

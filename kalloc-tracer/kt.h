@@ -15,6 +15,7 @@
 #include "kalloc-tracer/api/kt-check.h"
 #include "kalloc-tracer/api/kt-conditions.h"
 #include "kalloc-tracer/api/kt-derefs.h"
+#include "kalloc-tracer/api/kt-error.h"
 #include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/api/kt-faults.h"
 #include "kalloc-tracer/api/kt-files.h"

@@ -33,6 +33,8 @@ typedef enum KtEventKind {
     KT_EV_GAP,          /* events before this one were not recorded */
     KT_EV_DESTROY,      /* the kmem_cache at va was destroyed with objects
                          * left */
+    KT_EV_ACCESS,       /* an access that may be wrong: va, size, actual, see
+                         * struct KtEvent */
     KT_EV__COUNT
 } KtEventKind;
 
@@ -101,29 +103,41 @@ typedef enum KtEventFlag {
     /** GAP: this gap ends with the boot. Functions that are not hooked may
      *  allocate and free at any time. */
     KT_EVF_BLIND = 1 << 7,
-    /** FREE: not all functions that allocate such memory are hooked, so a free
-     *  of unknown or freed memory may be right. ALLOC: not all functions that
-     *  free it are, so live memory may have been freed. */
+    /** FREE, ACCESS: not all functions that allocate such memory are hooked, so
+     *  a free or an access of unknown or freed memory may be right. ALLOC: not
+     *  all functions that free it are, so live memory may have been freed. */
     KT_EVF_UNSURE = 1 << 6,
     /** FREE: va is any address in the block. The free is never an error, except
      *  with KT_EVF_UNMAP. It frees a live slab object or pages of kmalloc(),
      *  or, by vunmap(), an area of vmalloc(). */
     KT_EVF_INSIDE = 1 << 7,
+    /** ACCESS: the memory is written, not read. */
+    KT_EVF_WRITE = 1 << 0,
+    /** ACCESS: by a function such as memset(), which is checked at its entry
+     *  for all the bytes that it was asked to read or write. */
+    KT_EVF_RANGE = 1 << 1,
+    /** ACCESS: the bad byte is in a slot of a slab that was never handed
+     *  out. */
+    KT_EVF_FREE_SLOT = 1 << 2,
 } KtEventFlag;
 
 /**
  * struct KtEvent - what an allocator did, 64 bytes
  * @seq: place in the global order; kt_tracer_push() assigns it
- * @va: start of the block, or the pointer that is freed
+ * @va: start of the block, or the pointer that is freed; ACCESS: the first
+ *      byte that is accessed
  * @size: requested bytes (ALLOC, RESIZE); freed bytes (FREE of pages, 0: up to
- *        the end of the block); the size passed by the caller (KT_EVF_SIZED)
- * @actual: ALLOC: bytes that the allocator reserved; 0: unknown, @size counts
+ *        the end of the block); the size passed by the caller (KT_EVF_SIZED);
+ *        the bytes that are accessed (ACCESS)
+ * @actual: ALLOC: bytes that the allocator reserved; 0: unknown, @size counts;
+ *          ACCESS: distance from @va to the first bad byte
  * @us: guest time, microseconds since the VM's clock started (48 bits)
  * @cpu: vCPU
- * @stack: backtrace; the first frame is the caller of the hooked function
+ * @stack: backtrace; the first frame is the caller of the hooked function,
+ *         ACCESS: the instruction
  * @task: 0: unknown
  * @gfp: guest gfp flags, as the caller passed them
- * @cache: kmem_cache; 0: unknown
+ * @cache: kmem_cache; ACCESS: the one that the page belongs to now; 0: unknown
  * @kind, @flags: KtEventKind, KtEventFlag bits
  * @hook: the hooked function
  * @layer: ALLOC: KtLayer

@@ -21,7 +21,7 @@
 #ifndef KT_API_QUERY_H
 #define KT_API_QUERY_H
 
-#include "kalloc-tracer/api/kt-types.h"
+#include "kalloc-tracer/api/kt-error.h"
 
 /** kt_query_begin() - take the tracer's lock, after all pushed events were
  *  applied. Never on a vCPU thread. */
@@ -56,29 +56,6 @@ void kt_query_history(KtTracer *t, uint64_t va, KtBlockFn fn, void *opaque);
 
 /* ---- errors -------------------------------------------------------------- */
 
-/**
- * struct KtError - an error that the guest made
- * @id: 1, 2, ... in the order of detection
- * @va: the address that was freed or allocated
- * @has_block: @block is the block that had @va at that time; else none did
- * @stack, @task, @cpu, @hook: the call that made the error
- * @cache: the cache that this call named; 0: none or unknown
- * @size: the size that this call passed (KT_ERR_WRONG_SIZE)
- */
-typedef struct KtError {
-    uint64_t id;
-    KtErrorKind kind;
-    uint64_t va;
-    bool has_block;
-    KtBlock block;
-    KtStackId stack;
-    KtTaskId task;
-    uint16_t cpu;
-    KtHookId hook;
-    KtCacheId cache;
-    uint64_t us;
-    uint64_t size;
-} KtError;
 /** Called for each error of a query; false ends the query. */
 typedef bool (*KtErrorFn)(const KtError *e, void *opaque);
 /** kt_query_errors() - call @fn for errors whose address or block overlaps

@@ -32,6 +32,15 @@ const char *kt_check_text(KtCheckRule rule)
 
 /* ---- errors ------------------------------------------------------------- */
 
+static bool is_good_access(const KtExam *x, const KtErrorAccess *a)
+{
+    const KtNeighbour *n = &a->neighbour;
+
+    return a->count && a->last_us <= x->last_us &&
+           (!a->has_neighbour ||
+            kt_exam_ids(x, n->stack.v, n->task.v, n->cache.v));
+}
+
 static void check_errors(KtExam *x)
 {
     const GArray *list = x->m->errors.list;
@@ -43,6 +52,7 @@ static void check_errors(KtExam *x)
         if (e->id != i + 1 || e->kind >= KT_ERR__COUNT ||
             e->us > x->last_us ||
             !kt_exam_ids(x, e->stack.v, e->task.v, e->cache.v) ||
+            (kt_error_is_access(e->kind) && !is_good_access(x, &e->access)) ||
             (e->has_block &&
              !kt_exam_ids(x, b->alloc_stack.v, b->alloc_task.v,
                           b->cache.v))) {

@@ -89,7 +89,7 @@ static void check_events(KtExam *x, KtTracer *t)
 {
     static const KtCounter kinds[] = {
         KT_CNT_EV_ALLOC, KT_CNT_EV_FREE, KT_CNT_EV_RESIZE, KT_CNT_EV_RCU,
-        KT_CNT_GAPS, KT_CNT_EV_DESTROY,
+        KT_CNT_GAPS, KT_CNT_EV_DESTROY, KT_CNT_EV_ACCESS,
     };
     uint64_t sum = 0;
 
@@ -99,6 +99,17 @@ static void check_events(KtExam *x, KtTracer *t)
     if (sum != t->events) {
         kt_exam_found(x, KT_CHECK_COUNT_EVENTS, "%" PRIu64 " were applied, "
                       "their kinds have %" PRIu64, t->events, sum);
+    }
+}
+
+/* The shadow and the map are made of the same events. */
+static void check_accesses(KtExam *x, const KtTracer *t)
+{
+    uint64_t n = kt_counters_get(t->counters, KT_CNT_ACCESS_DISAGREED);
+
+    if (n) {
+        kt_exam_found(x, KT_CHECK_ACCESS, "%" PRIu64 " accesses "
+                      "(access.disagreed)", n);
     }
 }
 
@@ -156,6 +167,7 @@ static void check_threads(KtExam *x, KtTracer *t)
     check_extra(x, t);
     check_events(x, t);
     check_accounts(x, t);
+    check_accesses(x, t);
 }
 
 static void add_report(KtCheckReport *sum, const KtCheckReport *r)

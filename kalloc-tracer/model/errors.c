@@ -260,18 +260,53 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind)
 
 /* Entries for which memory is charged at once. */
 #define SOME_ERRORS 64
+/* Bytes of an entry: the error, and its place in KtErrors.same. */
+#define ERROR_BYTES (sizeof(KtError) + sizeof(Same) + 32)
+
+/* What an error of an access and its repeats have in common. */
+typedef struct Same {
+    uint64_t pc;
+    uint32_t alloc;
+    uint32_t free;
+    uint64_t kind;
+} Same;
+
+static guint same_hash(gconstpointer key)
+{
+    const Same *s = key;
+    uint64_t h = (s->pc ^ s->kind << 56 ^ (uint64_t)s->free << 32 ^ s->alloc) *
+                 0x9e3779b97f4a7c15u;
+
+    return h >> 32;
+}
+
+static gboolean same_equal(gconstpointer a, gconstpointer b)
+{
+    return !memcmp(a, b, sizeof(Same));
+}
+
+static Same same_of(const KtError *err)
+{
+    return (Same) {
+        .pc = err->access.pc, .kind = err->kind,
+        .alloc = err->has_block ? err->block.alloc_stack.v : 0,
+        .free = err->has_block ? err->block.free_stack.v : 0,
+    };
+}
 
 void kt_errors_init(KtErrors *e, KtBudget *budget)
 {
     e->budget = budget;
     e->room = 0;
+    e->same = g_hash_table_new_full(same_hash, same_equal, g_free, NULL);
     e->list = g_array_new(FALSE, FALSE, sizeof(KtError));
 }
 
 void kt_errors_deinit(KtErrors *e)
 {
-    kt_budget_release(e->budget, KT_MEM_ERRORS, e->room * sizeof(KtError));
+    kt_budget_release(e->budget, KT_MEM_ERRORS, e->room * ERROR_BYTES);
     g_array_unref(e->list);
+    g_hash_table_unref(e->same);
 }
 
 /* Charge memory for twice as many entries: GArray doubles, too. */
@@ -282,11 +317,31 @@ static bool make_room(KtErrors *e)
     if (e->list->len < e->room) {
         return true;
     }
-    if (!kt_budget_take(e->budget, KT_MEM_ERRORS, more * sizeof(KtError))) {
+    if (!kt_budget_take(e->budget, KT_MEM_ERRORS, more * ERROR_BYTES)) {
         return false;
     }
     e->room += more;
     return true;
+}
+
+/* Find repeats of error @id from now on. */
+static void index_error(KtErrors *e, unsigned id)
+{
+    const KtError *err = &g_array_index(e->list, KtError, id - 1);
+    Same same = same_of(err);
+
+    if (kt_error_is_access(err->kind)) {
+        g_hash_table_insert(e->same, g_memdup2(&same, sizeof(same)),
+                            GUINT_TO_POINTER(id));
+    }
+}
+
+void kt_errors_index(KtErrors *e)
+{
+    g_hash_table_remove_all(e->same);
+    for (unsigned id = 1; id <= e->list->len; id++) {
+        index_error(e, id);
+    }
 }
 
 bool kt_errors_keep(KtErrors *e, const KtError *err)
@@ -296,6 +351,25 @@ bool kt_errors_keep(KtErrors *e, const KtError *err)
     }
     g_array_append_val(e->list, *err);
     g_array_index(e->list, KtError, e->list->len - 1).id = e->list->len;
+    index_error(e, e->list->len);
+    return true;
+}
+
+bool kt_errors_add_access(KtErrors *e, const KtError *err)
+{
+    Same same = same_of(err);
+    unsigned id = GPOINTER_TO_UINT(g_hash_table_lookup(e->same, &same));
+    KtError first = *err;
+    KtErrorAccess *a;
+
+    if (!id) {
+        first.access.count = 1;
+        return kt_errors_keep(e, &first);
+    }
+    a = &g_array_index(e->list, KtError, id - 1).access;
+    a->count++;
+    a->last_us = MAX(a->last_us, err->access.last_us);
+    a->offset = MAX(a->offset, err->access.offset);
     return true;
 }
 

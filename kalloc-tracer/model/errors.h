@@ -68,6 +68,7 @@ KtVerdict kt_rule_queue(const KtCase *c, KtErrorKind *kind);
 /** struct KtErrors - the errors of a boot, by id */
 typedef struct KtErrors {
     GArray *list;       /* KtError */
+    GHashTable *same;   /* what errors of accesses have in common -> id */
     unsigned room;      /* entries that are charged to @budget */
     KtBudget *budget;   /* borrowed */
 } KtErrors;
@@ -78,8 +79,16 @@ void kt_errors_deinit(KtErrors *e);
  *  the block before @ev. Return false if the list is full. */
 bool kt_errors_add(KtErrors *e, KtErrorKind kind, const KtEvent *ev,
                    const KtBlock *block);
+/** kt_errors_add_access() - add the error of an access, or count it as a repeat
+ *  of one with the same instruction and stacks. @err: (copied) @access.count is
+ *  set here. As kt_errors_add(). */
+bool kt_errors_add_access(KtErrors *e, const KtError *err);
 /** kt_errors_keep() - add an error of a snapshot (copied), with a new id. As
  *  kt_errors_add(). */
 bool kt_errors_keep(KtErrors *e, const KtError *err);
+
+/** kt_errors_index() - find repeats by the present ids of stacks, which were
+ *  renumbered. */
+void kt_errors_index(KtErrors *e);
 
 #endif /* KT_ERRORS_H */

@@ -213,14 +213,6 @@ static void add_verdict(KtModel *m, const KtEvent *ev, uint32_t index,
     }
 }
 
-/* Return the block that contains @va in one of the maps; 0 for none. */
-static uint32_t block_at(const KtModel *m, KtMapId id, uint64_t va)
-{
-    KtMapEntry e = kt_map_floor(&m->map[id], va);
-
-    return e.val && kt_blocks_last(&m->blocks, e.val) >= va ? e.val : 0;
-}
-
 /*
  * No allocator but that of pages may have handed out what is freed. If it has,
  * the error is another one, and names who allocated the pages. A page of a slab
@@ -231,7 +223,7 @@ static uint32_t find_pages(const KtModel *m, const KtEvent *ev,
                            KtErrorKind *kind)
 {
     bool slab = (ev->flags & KT_EVF_SLAB_READ) && ev->cache.v;
-    uint32_t index = slab ? 0 : block_at(m, KT_MAP_PAGES, ev->va);
+    uint32_t index = slab ? 0 : kt_model_block_at(m, KT_MAP_PAGES, ev->va);
     const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
 
     if (*kind != KT_ERR_INVALID_FREE || !r || r->freed || r->old ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the files of the model share: model.c has allocations, frees.c has
- * frees. With the tracer's lock held.
+ * frees, accesses.c has accesses. With the tracer's lock held.
  */
 #ifndef KT_MODEL_INTERNAL_H
 #define KT_MODEL_INTERNAL_H
@@ -24,6 +24,16 @@ static inline uint32_t kt_model_hit(const KtModel *m, const KtMapHint *h)
     kt_map_around_hint(h, &floor, &above);
     return floor.val && kt_blocks_last(&m->blocks, floor.val) >= h->key ?
            floor.val : 0;
+}
+
+/** kt_model_block_at() - Return the block that contains @va in a map; 0:
+ *  none. */
+static inline uint32_t kt_model_block_at(const KtModel *m, KtMapId id,
+                                         uint64_t va)
+{
+    KtMapEntry e = kt_map_floor(&m->map[id], va);
+
+    return e.val && kt_blocks_last(&m->blocks, e.val) >= va ? e.val : 0;
 }
 
 /** kt_model_last_of() - Return the last address of @len bytes at @va. */
@@ -57,6 +67,8 @@ void kt_model_free_inside(KtModel *m, const KtEvent *ev, const KtMapHint *h);
 void kt_model_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h);
 /** kt_model_destroy() - Apply a KT_EV_DESTROY. */
 void kt_model_destroy(KtModel *m, const KtEvent *ev);
+/** kt_model_access() - Apply a KT_EV_ACCESS. */
+void kt_model_access(KtModel *m, const KtEvent *ev);
 /** kt_model_free_nothing() - Apply a KT_EV_FREE or KT_EV_RCU_QUEUE of what is
  *  no memory, see kt_is_memory(). That is an error, whatever was recorded. If
  *  it was queued, the free that follows is the same error. */

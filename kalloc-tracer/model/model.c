@@ -275,6 +275,9 @@ static void apply(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     case KT_EV_DESTROY:
         kt_model_destroy(m, ev);
         break;
+    case KT_EV_ACCESS:
+        kt_model_access(m, ev);
+        break;
     default:
         break;
     }

@@ -294,6 +294,48 @@ static void unpack_history(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
     }
 }
 
+static void pack_access(const KtErrorAccess *a, GsOut *p)
+{
+    gs_out_varint(p, a->pc);
+    gs_out_varint(p, a->offset);
+    gs_out_varint(p, a->count);
+    gs_out_step(p, 0, a->last_us);
+    gs_out_varint(p, a->flags);
+    gs_out_varint(p, a->has_neighbour);
+    if (a->has_neighbour) {
+        gs_out_varint(p, a->distance);
+        gs_out_varint(p, a->neighbour.va);
+        gs_out_varint(p, a->neighbour.requested);
+        gs_out_step(p, 0, a->neighbour.us);
+        gs_out_varint(p, a->neighbour.stack.v);
+        gs_out_varint(p, a->neighbour.task.v);
+        gs_out_varint(p, a->neighbour.cache.v);
+    }
+}
+
+static void unpack_access(KtErrorAccess *a, GsBytes *u,
+                          const KtSnapshotIds *ids)
+{
+    a->pc = gs_bytes_varint(u, UINT64_MAX);
+    a->offset = gs_bytes_varint(u, UINT64_MAX);
+    a->count = gs_bytes_varint(u, UINT64_MAX);
+    a->last_us = unpack_us(u, 0);
+    a->flags = gs_bytes_upto(u, UINT8_MAX, "flags of an access");
+    a->has_neighbour = gs_bytes_upto(u, 1, "a flag");
+    if (a->has_neighbour) {
+        a->distance = gs_bytes_upto(u, UINT16_MAX, "a distance");
+        a->neighbour.va = gs_bytes_varint(u, UINT64_MAX);
+        a->neighbour.requested = gs_bytes_varint(u, UINT64_MAX);
+        a->neighbour.us = unpack_us(u, 0);
+        a->neighbour.stack = unpack_stack(u, ids);
+        a->neighbour.task = unpack_task(u, ids);
+        a->neighbour.cache = unpack_cache(u, ids);
+    }
+    if (!a->count && gs_bytes_ok(u)) {
+        gs_bytes_fail(u, "an access that was never made");
+    }
+}
+
 static void pack_error(const KtError *e, GsOut *p)
 {
     gs_out_varint(p, e->kind);
@@ -308,6 +350,9 @@ static void pack_error(const KtError *e, GsOut *p)
     gs_out_varint(p, e->has_block);
     if (e->has_block) {
         pack_block(p, &e->block, e->va, flags_of(&e->block));
+    }
+    if (kt_error_is_access(e->kind)) {
+        pack_access(&e->access, p);
     }
 }
 
@@ -325,6 +370,9 @@ static void unpack_error(KtError *e, GsBytes *u, const KtSnapshotIds *ids)
     e->has_block = gs_bytes_upto(u, 1, "a flag");
     if (e->has_block) {
         unpack_block(u, &e->block, e->va, ids);
+    }
+    if (kt_error_is_access(e->kind)) {
+        unpack_access(&e->access, u, ids);
     }
 }
 
@@ -490,5 +538,9 @@ void kt_model_renumber(KtModel *m, const KtRenumber *to,
         e->task.v = to->task[e->task.v];
         e->cache.v = to->cache[e->cache.v];
         renumber_block(&e->block, to);
+        e->access.neighbour.stack.v = to->stack[e->access.neighbour.stack.v];
+        e->access.neighbour.task.v = to->task[e->access.neighbour.task.v];
+        e->access.neighbour.cache.v = to->cache[e->access.neighbour.cache.v];
     }
+    kt_errors_index(&m->errors);
 }

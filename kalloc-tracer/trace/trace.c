@@ -42,7 +42,7 @@ static void add(Trace *tr, const KtTraced *entry)
 static bool is_of_block(const KtEvent *ev)
 {
     return ev->kind == KT_EV_FREE || ev->kind == KT_EV_RESIZE ||
-           ev->kind == KT_EV_RCU_QUEUE;
+           ev->kind == KT_EV_RCU_QUEUE || ev->kind == KT_EV_ACCESS;
 }
 
 static KtTracedBlock block_of(const KtModel *m, uint32_t index)

@@ -16,6 +16,7 @@ const char *mc_event_name(KtEventKind kind)
         [KT_EV_ALLOC] = "alloc", [KT_EV_FREE] = "free",
         [KT_EV_RESIZE] = "resize", [KT_EV_RCU_QUEUE] = "rcu",
         [KT_EV_GAP] = "gap", [KT_EV_DESTROY] = "destroy",
+        [KT_EV_ACCESS] = "access",
     };
 
     return name_at(names, G_N_ELEMENTS(names), kind);
@@ -41,6 +42,8 @@ void mc_walk_event(McOut *o, const KtEvent *ev, const McWalk *walk)
         walk->word(o, "layer", kt_layer_name(ev->layer));
     } else if (ev->kind == KT_EV_FREE) {
         walk->word(o, "family", mc_family_name(ev->family));
+    } else if (ev->kind == KT_EV_ACCESS) {
+        walk->word(o, "access", ev->flags & KT_EVF_WRITE ? "w" : "r");
     }
     if (kt_tracer_cache(o->ctx->tracer, ev->cache, &cache)) {
         walk->word(o, "cache", cache.name);

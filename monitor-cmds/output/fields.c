@@ -185,6 +185,7 @@ GETTER(error)
 
 GETTER(error_stack)
 {
+    v->exact = kt_error_is_access(row->error->kind);
     return put_stack(v, row->error->stack);
 }
 
@@ -351,6 +352,72 @@ GETTER(error_comm)
     return put_comm(t, row->error->task, v);
 }
 
+GETTER(error_access)
+{
+    return put_name(v, row->error->access.flags & KT_EVF_WRITE ? "w" : "r");
+}
+
+GETTER(error_access_size)
+{
+    return put(v, row->error->size);
+}
+
+GETTER(error_offset)
+{
+    return put(v, row->error->access.offset);
+}
+
+GETTER(error_count)
+{
+    return put(v, row->error->access.count);
+}
+
+GETTER(error_last_us)
+{
+    return put_known(v, row->error->access.last_us);
+}
+
+GETTER(neighbour_va)
+{
+    return put(v, row->error->access.neighbour.va);
+}
+
+GETTER(neighbour_size)
+{
+    return put(v, row->error->access.neighbour.requested);
+}
+
+/* Of the first access: the offset of a repeat may be larger. */
+GETTER(neighbour_distance)
+{
+    return put(v, row->error->access.distance);
+}
+
+GETTER(neighbour_alloc)
+{
+    return put_stack(v, row->error->access.neighbour.stack);
+}
+
+GETTER(neighbour_us)
+{
+    return put_known(v, row->error->access.neighbour.us);
+}
+
+GETTER(neighbour_cache)
+{
+    return put_cache(t, row->error->access.neighbour.cache, v);
+}
+
+GETTER(neighbour_pid)
+{
+    return put_pid(t, row->error->access.neighbour.task, v);
+}
+
+GETTER(neighbour_comm)
+{
+    return put_comm(t, row->error->access.neighbour.task, v);
+}
+
 GETTER(leak)
 {
     return put_name(v, kt_leak_hold_name(row->leak->hold));
@@ -421,6 +488,11 @@ static bool row_is_freed(const McRow *row)
            (row->block->past || row->block->state == KT_BLOCK_FREED);
 }
 
+static bool is_access(const McRow *row)
+{
+    return row->error && kt_error_is_access(row->error->kind);
+}
+
 /* Of a slot without a block nothing is known but its place. */
 static bool is_of_slot(const McField *f)
 {
@@ -479,6 +551,12 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
         return row->error && row->error->kind == KT_ERR_WRONG_ORDER;
     case MC_GROUP_LEFT:
         return row->error && row->error->kind == KT_ERR_OBJECTS_LEFT;
+    case MC_GROUP_ACCESS:
+        return is_access(row);
+    case MC_GROUP_REPEATS:
+        return is_access(row) && (verbose || row->error->access.count > 1);
+    case MC_GROUP_BESIDE:
+        return is_access(row) && row->error->access.has_neighbour;
     case MC_GROUP_SAME:
         return row->same;
     case MC_GROUP_LEAK:
@@ -500,6 +578,8 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
                               row->error->kind == KT_ERR_OBJECTS_LEFT);
     case MC_GROUP_V_LEAK:
         return verbose && row->leak;
+    case MC_GROUP_V_BESIDE:
+        return verbose && is_access(row) && row->error->access.has_neighbour;
     case MC_GROUP__COUNT:
         break;
     }

@@ -14,12 +14,12 @@
  */
 #include "monitor-cmds/output/json-parts.h"
 
-static void put_stacks(McOut *o, const McField *f, KtStackId id)
+static void put_stacks(McOut *o, const McField *f, const McValue *v)
 {
-    mc_json_stack(o, id, NULL);
+    mc_json_stack(o, v->stack, v->exact, NULL);
     if (o->symbols) {
         g_string_append_printf(o->line, ",\"%s_symbols\":", f->key);
-        mc_json_stack(o, id, o->symbols);
+        mc_json_stack(o, v->stack, v->exact, o->symbols);
     }
 }
 
@@ -46,7 +46,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
         break;
     case MC_TYPE_STACK:
     case MC_TYPE_TAIL:
-        put_stacks(o, f, v->stack);
+        put_stacks(o, f, v);
         break;
     case MC_TYPE_WORD:
     case MC_TYPE_NAME:
@@ -71,8 +71,10 @@ static void json_row(McOut *o, const McRow *row)
     mc_json_begin(o, row_type(row));
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         const McField *f = &mc_fields[i];
-        /* an error always has its address; only the text saves the space */
-        bool verbose = o->verbose || f->group == MC_GROUP_AWAY;
+        /* an error always has its address and its count; only the text saves
+         * the space */
+        bool verbose = o->verbose || f->group == MC_GROUP_AWAY ||
+                       f->group == MC_GROUP_REPEATS;
         McValue v = { 0 };
 
         if (!mc_field_applies(f, row, verbose)) {
@@ -211,7 +213,7 @@ static void json_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b)
         mc_json_number(o->line, "gfp", ev->gfp);
         mc_walk_event(o, ev, &(McWalk) { mc_json_word, put_key_number });
         mc_json_number(o->line, "flags", ev->flags);
-        mc_json_event_stack(o, ev->stack);
+        mc_json_event_stack(o, ev->stack, ev->kind == KT_EV_ACCESS);
     }
     if (b) {
         mc_walk_traced(o, b, &(McWalk) { mc_json_word, put_key_number });

@@ -13,21 +13,27 @@
 /* Only this end of a stack is said: the last frame looks like an end. */
 #define CUT " (cut: a tracer replaced the return address)"
 
-static void put_stack(McOut *o, KtStackId id, bool tail)
+static void put_frames(McOut *o, const McStack *stack, bool tail)
 {
-    McStack stack = mc_stack(o->ctx->tracer, id);
-
-    for (unsigned i = 0; i < stack.n; i++) {
-        McFrame frame = mc_frame(&stack, i);
+    for (unsigned i = 0; i < stack->n; i++) {
+        McFrame frame = mc_frame(stack, i);
 
         if (i || tail) {
             g_string_append_c(o->line, ' ');
         }
         mc_put_pc(o->line, o->symbols, &frame);
     }
-    if (stack.n && stack.stop == GS_STOP_REPLACED) {
+    if (stack->n && stack->stop == GS_STOP_REPLACED) {
         g_string_append(o->line, CUT);
     }
+}
+
+static void put_stack(McOut *o, KtStackId id, bool exact, bool tail)
+{
+    McStack stack = mc_stack(o->ctx->tracer, id);
+
+    stack.exact = exact;
+    put_frames(o, &stack, tail);
 }
 
 static void put_padded(GString *s, size_t from, size_t width)
@@ -68,7 +74,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
         break;
     case MC_TYPE_STACK:
     case MC_TYPE_TAIL:
-        put_stack(o, v->stack, f->type == MC_TYPE_TAIL);
+        put_stack(o, v->stack, v->exact, f->type == MC_TYPE_TAIL);
         break;
     case MC_TYPE_WORD:
         mc_put_word(o->line, v->s);
@@ -242,7 +248,7 @@ static void text_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b)
                                ev->size, ev->actual);
         mc_walk_event(o, ev, &(McWalk) { put_word, put_key_number });
         g_string_append(o->line, " [");
-        put_stack(o, ev->stack, false);
+        put_stack(o, ev->stack, ev->kind == KT_EV_ACCESS, false);
         g_string_append_c(o->line, ']');
     }
     if (b) {
@@ -411,7 +417,7 @@ static void put_top_key(McOut *o, const McTopTable *t, const McTopRow *row)
     switch (t->by) {
     case MC_BY_STACK:
         g_string_append_c(o->line, '[');
-        put_stack(o, row->key.stack, false);
+        put_stack(o, row->key.stack, false, false);
         g_string_append_c(o->line, ']');
         break;
     case MC_BY_CACHE:
@@ -481,7 +487,7 @@ static void text_stray(McOut *o, const KtStray *s, bool by_stack)
                            s->invalid, s->pages);
     if (by_stack) {
         g_string_append_c(o->line, '[');
-        put_stack(o, s->stack, false);
+        put_stack(o, s->stack, false, false);
         g_string_append_c(o->line, ']');
     } else {
         put_caller(o, &caller);

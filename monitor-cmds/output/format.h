@@ -95,10 +95,12 @@ typedef struct McRow {
 /**
  * struct McValue - the result of a getter; the field's type says which member
  * @s: (borrowed) a name, may point to @text; untrusted bytes
+ * @exact: the first frame of @stack is an instruction, and no return address
  */
 typedef struct McValue {
     uint64_t u;
     KtStackId stack;
+    bool exact;
     const char *s;
     char text[24];
 } McValue;
@@ -344,10 +346,11 @@ typedef struct McFrame {
 } McFrame;
 
 /** struct McStack - the frames of a stack (borrowed); @n is 0 if there is
- *  none */
+ *  none. @exact: the first frame is an instruction, and no return address */
 typedef struct McStack {
     const uint64_t *pc;
     unsigned n;
+    bool exact;
     GsStop stop;
     GsStackEra era;
 } McStack;

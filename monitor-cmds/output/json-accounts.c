@@ -49,7 +49,7 @@ static void put_top_key(McOut *o, const McTopTable *t, const McTopRow *row)
 
     switch (t->by) {
     case MC_BY_STACK:
-        mc_json_event_stack(o, key->stack);
+        mc_json_event_stack(o, key->stack, false);
         break;
     case MC_BY_CACHE:
         kt_tracer_cache(o->ctx->tracer, key->cache, &cache);
@@ -142,7 +142,7 @@ void mc_json_stray(McOut *o, const KtStray *s, bool by_stack)
 
     mc_json_begin(o, MC_OBJ_STRAY);
     if (by_stack) {
-        mc_json_event_stack(o, s->stack);
+        mc_json_event_stack(o, s->stack, false);
     } else {
         put_caller(o, &caller);
     }

@@ -54,11 +54,13 @@ void mc_json_end(McOut *o)
     mc_out_end_line(o);
 }
 
-void mc_json_stack(McOut *o, KtStackId id, const GsKernel *symbols)
+void mc_json_stack(McOut *o, KtStackId id, bool exact,
+                   const GsKernel *symbols)
 {
     McStack stack = mc_stack(o->ctx->tracer, id);
     g_autoptr(GString) name = g_string_new(NULL);
 
+    stack.exact = exact;
     g_string_append_c(o->line, '[');
     for (unsigned i = 0; i < stack.n; i++) {
         McFrame frame = mc_frame(&stack, i);
@@ -93,12 +95,12 @@ void mc_json_word(McOut *o, const char *key, const char *word)
     }
 }
 
-void mc_json_event_stack(McOut *o, KtStackId id)
+void mc_json_event_stack(McOut *o, KtStackId id, bool exact)
 {
     mc_json_key(o->line, "stack");
-    mc_json_stack(o, id, NULL);
+    mc_json_stack(o, id, exact, NULL);
     if (o->symbols) {
         mc_json_key(o->line, "stack_symbols");
-        mc_json_stack(o, id, o->symbols);
+        mc_json_stack(o, id, exact, o->symbols);
     }
 }

@@ -26,11 +26,12 @@ void mc_json_text(GString *s, const char *key, const char *text);
 /** mc_json_word() - the same; nothing if @word is NULL or "" */
 void mc_json_word(McOut *o, const char *key, const char *word);
 /** mc_json_stack() - append an array of addresses; of names if @symbols is
- *  not NULL */
-void mc_json_stack(McOut *o, KtStackId id, const GsKernel *symbols);
+ *  not NULL. @exact: the first one is an instruction, and no return address */
+void mc_json_stack(McOut *o, KtStackId id, bool exact,
+                   const GsKernel *symbols);
 /** mc_json_event_stack() - append key "stack", and "stack_symbols" if the
- *  command prints names */
-void mc_json_event_stack(McOut *o, KtStackId id);
+ *  command prints names. @exact: as above */
+void mc_json_event_stack(McOut *o, KtStackId id, bool exact);
 
 /* Rows of ka top, ka diff and ka mark: calls of McFormat. */
 void mc_json_top_begin(McOut *o, McTopTable *t, const GPtrArray *rows,

@@ -237,10 +237,12 @@ McStack mc_stack(KtTracer *t, KtStackId id)
 
 McFrame mc_frame(const McStack *s, unsigned i)
 {
-    return (McFrame) { s->pc[i], i ? s->pc[i - 1] : 0, s->era.all };
+    return (McFrame) {
+        s->pc[i], i ? s->pc[i - 1] : 0, s->era.all, !i && s->exact,
+    };
 }
 
 McFrame mc_caller(const McStack *s)
 {
-    return (McFrame) { s->n ? s->pc[0] : 0, 0, s->era.first };
+    return (McFrame) { s->n ? s->pc[0] : 0, 0, s->era.first, s->exact };
 }

@@ -129,10 +129,19 @@ static bool pass_error_block(const McFilter *f, const KtError *e)
            pass_state(f, &e->block) && pass_layer(f, &e->block);
 }
 
+/* An error of an access passes if it was made between its first time and its
+ * last one. */
+static bool pass_error_time(const McFilter *f, const KtError *e)
+{
+    uint64_t last = kt_error_is_access(e->kind) ? e->access.last_us : e->us;
+
+    return !f->has_time || (e->us && last >= f->since && e->us <= f->until);
+}
+
 bool mc_filter_error(const McFilter *f, KtTracer *t, const KtError *e)
 {
     return (!f->has_kind || f->kind == e->kind) && pass_error_block(f, e) &&
            (pass_cache(f, e->cache) ||
             (e->has_block && pass_cache(f, e->block.cache))) &&
-           pass_time(f, e->us) && pass_task(f, t, e->task);
+           pass_error_time(f, e) && pass_task(f, t, e->task);
 }

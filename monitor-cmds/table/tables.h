@@ -126,6 +126,9 @@ typedef enum McFieldGroup {
     MC_GROUP_SIZED,         /* errors in the size of a free */
     MC_GROUP_ORDER,         /* errors in the order of a free of pages */
     MC_GROUP_LEFT,          /* errors of objects left in a cache */
+    MC_GROUP_ACCESS,        /* errors of accesses */
+    MC_GROUP_REPEATS,       /* those that were made more than once */
+    MC_GROUP_BESIDE,        /* those with a live block in front */
     MC_GROUP_SAME,          /* lines that stand for several blocks */
     MC_GROUP_LEAK,
     MC_GROUP_KEPT,
@@ -136,6 +139,7 @@ typedef enum McFieldGroup {
     MC_GROUP_V_ERROR,
     MC_GROUP_V_LEFT,        /* with -v, and errors of objects left */
     MC_GROUP_V_LEAK,
+    MC_GROUP_V_BESIDE,
     MC_GROUP__COUNT
 } McFieldGroup;
 

@@ -72,9 +72,19 @@ static void layered(GRand *r, uint8_t *op)
     }
 }
 
+/* Accesses among small blocks. */
+static void accesses(GRand *r, uint8_t *op)
+{
+    crowded(r, op);
+    if (!g_rand_int_range(r, 0, 4)) {
+        op[OP] = 0xf9;
+    }
+}
+
 typedef void Bias(GRand *r, uint8_t *op);
 
-static Bias *const biases[] = { calm, wild, crowded, pages, layered };
+static Bias *const biases[] = { calm, wild, crowded, pages, layered,
+                               accesses };
 
 static size_t one_round(uint64_t seed)
 {

@@ -335,31 +335,6 @@ static void do_event(TestWorld *w, KtEventKind kind, GHashTable *a)
 
 /* ---- statements ---------------------------------------------------------- */
 
-static void do_alloc(TestWorld *w, GHashTable *a)
-{
-    do_event(w, KT_EV_ALLOC, a);
-}
-
-static void do_free(TestWorld *w, GHashTable *a)
-{
-    do_event(w, KT_EV_FREE, a);
-}
-
-static void do_rcu(TestWorld *w, GHashTable *a)
-{
-    do_event(w, KT_EV_RCU_QUEUE, a);
-}
-
-static void do_destroy(TestWorld *w, GHashTable *a)
-{
-    do_event(w, KT_EV_DESTROY, a);
-}
-
-static void do_resize(TestWorld *w, GHashTable *a)
-{
-    do_event(w, KT_EV_RESIZE, a);
-}
-
 static void do_gap(TestWorld *w, GHashTable *a)
 {
     const KtEvent gap = {
@@ -450,21 +425,47 @@ static void do_text(TestWorld *w, GHashTable *a)
     test_vm_bytes(w->vm, hex(a, "va"), s, strlen(s));
 }
 
+/* The statements of events, which do_event() makes. */
+static const struct {
+    const char *word;
+    KtEventKind kind;
+} event_statements[] = {
+    { "alloc", KT_EV_ALLOC }, { "free", KT_EV_FREE },
+    { "resize", KT_EV_RESIZE }, { "rcu", KT_EV_RCU_QUEUE },
+    { "destroy", KT_EV_DESTROY }, { "access", KT_EV_ACCESS },
+};
+
 static const struct {
     const char *word;
     void (*run)(TestWorld *w, GHashTable *a);
 } statements[] = {
     { "enter", enter_statement }, { "complete", do_complete }, { "on", do_on },
-    { "call", call_statement }, { "destroy", do_destroy }, { "free", do_free },
-    { "inherit", do_inherit }, { "log", log_statement }, { "alloc", do_alloc },
-    { "resize", do_resize }, { "symbol", do_symbol }, { "module", do_module },
+    { "call", call_statement }, { "inherit", do_inherit },
+    { "log", log_statement }, { "symbol", do_symbol }, { "module", do_module },
     { "modsym", do_modsym }, { "unload", do_unload }, { "clear", do_clear },
     { "reset", do_reset }, { "count", do_count }, { "many", do_many },
     { "hook", do_hook }, { "lost", do_lost }, { "word", do_word },
-    { "text", do_text }, { "load", do_load }, { "rcu", do_rcu },
-    { "types", types_statement }, { "alias", alias_statement },
-    { "gap", do_gap }, { "off", do_off }, { "reg", do_reg }, { "vm", do_vm },
+    { "text", do_text }, { "load", do_load }, { "types", types_statement },
+    { "alias", alias_statement }, { "gap", do_gap }, { "off", do_off },
+    { "reg", do_reg }, { "vm", do_vm },
 };
+
+static bool run_statement(TestWorld *w, const char *word, GHashTable *a)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(event_statements); i++) {
+        if (!strcmp(word, event_statements[i].word)) {
+            do_event(w, event_statements[i].kind, a);
+            return true;
+        }
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(statements); i++) {
+        if (!strcmp(word, statements[i].word)) {
+            statements[i].run(w, a);
+            return true;
+        }
+    }
+    return false;
+}
 
 static void run_line(TestWorld *w, char *line)
 {
@@ -483,13 +484,9 @@ static void run_line(TestWorld *w, char *line)
     }
     words = g_strsplit(line, " ", -1);
     a = parse_args(words + 1);
-    for (unsigned i = 0; i < G_N_ELEMENTS(statements); i++) {
-        if (!strcmp(words[0], statements[i].word)) {
-            statements[i].run(w, a);
-            return;
-        }
+    if (!run_statement(w, words[0], a)) {
+        g_error("%s: no such statement", words[0]);
     }
-    g_error("%s: no such statement", words[0]);
 }
 
 void test_world_events(TestWorld *w, const char *script)

@@ -12,6 +12,10 @@
  *   rcu va= [us=] [stack=] ...     queued by kfree_rcu
  *   resize va= size= [us=] ...     krealloc in place
  *   destroy va= cache= [us=] ...   destroy a cache that has objects
+ *   access va= size= [actual=] [us=] [stack=] [cache=] ...
+ *                                  an access that may be an error; actual:
+ *                                  distance of the first bad byte; flags: 1
+ *                                  write, 2 range, 4 free slot
  *   enter va= size= [gfp=] us= stack= cpu= pid= comm=
  *                                  a call of the function at va, for ka fault;
  *                                  size and gfp are its first two arguments

@@ -555,6 +555,9 @@ void naive_event(Naive *m, const KtEvent *ev)
     case KT_EV_DESTROY:
         naive_destroy(m, ev);
         break;
+    case KT_EV_ACCESS:
+        naive_access(m, ev);
+        break;
     case KT_EV_GAP:
         naive_gap(m);
         m->unseen |= (ev->flags & (KT_EVF_UNSEEN | KT_EVF_BLIND)) != 0;

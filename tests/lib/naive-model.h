@@ -45,6 +45,7 @@ typedef struct Naive {
     uint64_t events;
     uint64_t unknown_frees;
     uint64_t unknown_pages;
+    uint64_t unjudged, disagreed;   /* accesses */
     uint64_t evicted;
     uint64_t previous;      /* live blocks of the previous boot */
 } Naive;
@@ -74,6 +75,8 @@ void naive_error(Naive *m, KtErrorKind kind, const KtEvent *ev,
                  const NaiveBlock *x);
 /** naive_destroy() - apply a KT_EV_DESTROY, naive-destroy.c. */
 void naive_destroy(Naive *m, const KtEvent *ev);
+/** naive_access() - apply a KT_EV_ACCESS, naive-access.c. */
+void naive_access(Naive *m, const KtEvent *ev);
 void naive_event(Naive *m, const KtEvent *ev);
 void naive_gap(Naive *m);
 void naive_forget(Naive *m);

@@ -65,6 +65,20 @@ static bool dump_block(const KtBlock *b, void *opaque)
     return true;
 }
 
+static void dump_access(Dump *d, const KtErrorAccess *a)
+{
+    const KtNeighbour *n = &a->neighbour;
+
+    g_string_append_printf(d->s, "access %lx %lx %lu %lu %x near %d %u %lx %lx "
+                           "%lu", (gulong)a->pc, (gulong)a->offset,
+                           (gulong)a->count, (gulong)a->last_us, a->flags,
+                           a->has_neighbour, a->distance, (gulong)n->va,
+                           (gulong)n->requested, (gulong)n->us);
+    dump_stack(d, n->stack);
+    dump_task(d, n->task);
+    dump_cache(d, n->cache);
+}
+
 static bool dump_error(const KtError *e, void *opaque)
 {
     Dump *d = opaque;
@@ -75,6 +89,7 @@ static bool dump_error(const KtError *e, void *opaque)
     dump_stack(d, e->stack);
     dump_task(d, e->task);
     dump_cache(d, e->cache);
+    dump_access(d, &e->access);
     return e->has_block ? dump_block(&e->block, d)
                         : g_string_append_c(d->s, '\n') != NULL;
 }

@@ -42,16 +42,14 @@ static uint64_t nth(unsigned i)
 static void alloc(World *w, uint64_t va, uint64_t size)
 {
     push(w, (KtEvent) { .kind = KT_EV_ALLOC, .va = va, .size = size,
-                        .layer = KT_LAYER_KMALLOC, .gfp = 7,
-                        .cache = { 1 } });
+                        .layer = KT_LAYER_KMALLOC, .gfp = 7, .cache = { 1 } });
 }
 
 /* Every third is freed, every ninth by kfree_rcu(); one is huge. */
 static World new_world(void)
 {
-    const KtConfig config = {
-        .n_cpus = 1, .history_bytes = 1 << 20, .max_stacks = 100,
-    };
+    const KtConfig config = { .n_cpus = 1, .history_bytes = 1 << 20,
+                              .max_stacks = 100 };
     World w = { kt_tracer_new(&config, NULL), kt_pending_calls_new(),
                 g_string_new(NULL) };
 
@@ -61,8 +59,7 @@ static World new_world(void)
     kt_tracer_intern_task(w.t, 1, "test\0\0\0\0\0\0\0\0\0\0\0");
     kt_tracer_add_cache(w.t, 1, "cache", 64, 64);
     kt_tracer_set_complete(w.t, true);
-    kt_tracer_add_check(w.t, KT_CHECK_CALLS, kt_pending_calls_check,
-                        w.calls);
+    kt_tracer_add_check(w.t, KT_CHECK_CALLS, kt_pending_calls_check, w.calls);
     for (unsigned i = 0; i < N; i++) {
         alloc(&w, nth(i), 64);
         if (i % 9 == 0) {
@@ -353,6 +350,11 @@ static void break_history_level(World *w)
     w->t->model->history->at_level[ROWS_OBJECTS][0]++;
 }
 
+static void break_access(World *w)
+{
+    kt_tracer_count(w->t, KT_CNT_ACCESS_DISAGREED, 1);
+}
+
 static void break_queue_order(World *w)
 {
     kt_queue_publish(w->t->queue, w->t->events + 3 * KT_QUEUE_SLOTS,
@@ -424,6 +426,7 @@ static const struct {
     { "index-head", break_index_head, "index.link" },
     { "index-count", break_index_count, "index.count" },
     { "error-row", break_error_row, "error.row" },
+    { "access", break_access, "access" },
     { "history-row", break_history_row, "history.row" },
     { "history-names", break_history_names, "history.row" },
     { "history-index", break_history_index, "history.index" },
@@ -460,8 +463,7 @@ static void names_what_is_broken(gconstpointer opaque)
     end_world(&w);
 }
 
-/* Every rule is one that a case above breaks, but for what is said by others
- * in the same words. */
+/* Every rule is one that a case above breaks. */
 static void every_rule_has_a_case(void)
 {
     for (unsigned rule = 0; rule < KT_CHECK__COUNT; rule++) {
@@ -509,7 +511,6 @@ static void the_boot_before_is_examined(void)
     end_world(&w);
 }
 
-/* Part after part. */
 static uint64_t parts_find(World *w)
 {
     const KtCheckFns fns = { .violation = told, .opaque = w->rules };
@@ -531,7 +532,7 @@ static void parts_see_what_is_close_together(void)
         "map.count", "map.lost", "block.orphan", "end.orphan", "count.blocks",
         "block.twice", "index.count", "history.index", "error.row", "calls",
         "queue.order", "count.events", "count.accounts", "calls.table",
-        "accounts",
+        "accounts", "access",
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {

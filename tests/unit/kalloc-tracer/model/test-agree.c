@@ -21,6 +21,10 @@ static void agrees_with_the_naive_model(void)
             if (i % 8 == 0 && (calm || g_rand_int_range(rand, 0, 20))) {
                 data[i] &= 0x7f;
             }
+            /* Accesses. */
+            if (i % 8 == 0 && !g_rand_int_range(rand, 0, 8)) {
+                data[i] = 0xf9;
+            }
         }
         if (round % 2) {
             data[0] = 0xfd;

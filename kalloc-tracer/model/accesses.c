@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Model: accesses that may be errors (KT_EV_ACCESS); see model.h. With the
+ * tracer's lock held.
+ *
+ * The shadow found the access, on a vCPU. Here the map decides, as it is after
+ * all events before the access. The rules report only what is certain: an
+ * access that may be right is counted.
+ */
+#include "kalloc-tracer/model/model-internal.h"
+
+/* A live block that ends so far in front of an access is named with it. */
+#define NEIGHBOUR_MAX 256u
+/* Blocks that are examined to find it: more do not fit in so many bytes. */
+#define NEIGHBOUR_STEPS 32u
+
+/* An access, the first bad byte of it, and the block there (0: none). */
+typedef struct Access {
+    const KtEvent *ev;
+    uint64_t bad;
+    uint32_t index;
+} Access;
+
+/* ---- rules -------------------------------------------------------------- */
+
+/* May memory be handed out without an event? */
+static bool is_unsure(const KtModel *m, const KtEvent *ev)
+{
+    return m->unseen || m->blind || (ev->flags & KT_EVF_UNSURE);
+}
+
+/* No block is known there. The block that was may be evicted. */
+static KtVerdict rule_nothing(const KtModel *m, const KtEvent *ev,
+                              KtErrorKind *kind)
+{
+    bool evicted = m->count[KT_CNT_EVICT_FREED] ||
+                   kt_counters_get(m->counters, KT_CNT_EVICT_FREED);
+
+    if (m->gap || !m->complete || evicted || is_unsure(m, ev)) {
+        return KT_OK_UNKNOWN;
+    }
+    *kind = KT_ERR_FREE_SLOT;
+    return ev->flags & KT_EVF_FREE_SLOT ? KT_BAD : KT_OK;
+}
+
+/* Return true if the block was freed, and the page went on to a slab of another
+ * cache. What this slab handed out there is not known. */
+static bool has_other_owner(const KtRec *r, const KtEvent *ev)
+{
+    bool object = r->layer == KT_LAYER_KMALLOC || r->layer == KT_LAYER_CACHE;
+
+    return ev->cache.v && (!object || (r->cache && r->cache != ev->cache.v));
+}
+
+static KtVerdict rule_block(const KtModel *m, const Access *a,
+                            KtErrorKind *kind)
+{
+    const KtRec *r = kt_rec(&m->blocks, a->index);
+
+    if (r->old || has_other_owner(r, a->ev) ||
+        (r->freed && is_unsure(m, a->ev))) {
+        return KT_OK_UNKNOWN;
+    }
+    if (r->freed) {
+        *kind = KT_ERR_USE_AFTER_FREE;
+        return KT_BAD;
+    }
+    if (a->bad - r->va >= kt_blocks_requested(&m->blocks, a->index)) {
+        *kind = KT_ERR_OUT_OF_BOUNDS;
+        return KT_BAD;
+    }
+    /* Another vCPU was just handed out the block when the access was made. */
+    return r->alloc_us >= a->ev->us ? KT_OK_UNKNOWN : KT_OK;
+}
+
+/* ---- the error ---------------------------------------------------------- */
+
+/*
+ * Find the live block that ends at most NEIGHBOUR_MAX bytes in front of the bad
+ * byte, with only freed blocks between. Return 0 if there is none, or if it may
+ * have been freed in a gap.
+ */
+static uint32_t find_neighbour(const KtModel *m, const Access *a)
+{
+    uint64_t at = a->index ? kt_rec(&m->blocks, a->index)->va : a->bad;
+
+    for (unsigned i = 0; i < NEIGHBOUR_STEPS && at; i++) {
+        KtMapEntry e = kt_map_floor(&m->map[KT_MAP_MAIN], at - 1);
+        const KtRec *r = e.val ? kt_rec(&m->blocks, e.val) : NULL;
+
+        if (!r || a->bad - r->va - kt_blocks_requested(&m->blocks, e.val) >
+            NEIGHBOUR_MAX) {
+            return 0;
+        }
+        if (!r->freed) {
+            return r->old ? 0 : e.val;
+        }
+        at = e.key;
+    }
+    return 0;
+}
+
+static KtNeighbour neighbour_of(const KtModel *m, uint32_t index)
+{
+    const KtRec *r = kt_rec(&m->blocks, index);
+
+    return (KtNeighbour) {
+        .va = r->va, .requested = kt_blocks_requested(&m->blocks, index),
+        .us = r->alloc_us, .stack = { r->stack }, .task = { r->task },
+        .cache = { r->cache },
+    };
+}
+
+static uint64_t first_frame(const KtModel *m, KtStackId stack)
+{
+    const KtDepot *d = m->accounts.stacks;
+    const uint64_t *pc;
+    unsigned n = 0;
+    uint64_t tag;
+
+    pc = d && stack.v ? kt_depot_get(d, stack.v, &n, &tag) : NULL;
+    return pc && n ? pc[0] : 0;
+}
+
+static void add_access_error(KtModel *m, const Access *a, KtErrorKind kind)
+{
+    const KtEvent *ev = a->ev;
+    uint32_t beside = kind == KT_ERR_OUT_OF_BOUNDS ? 0 : find_neighbour(m, a);
+    KtError err = {
+        .kind = kind, .va = ev->va, .has_block = a->index != 0,
+        .stack = ev->stack, .task = ev->task, .cpu = ev->cpu,
+        .hook = ev->hook, .cache = ev->cache, .us = ev->us, .size = ev->size,
+        .access = {
+            .pc = first_frame(m, ev->stack), .last_us = ev->us,
+            .flags = ev->flags & (KT_EVF_WRITE | KT_EVF_RANGE),
+        },
+    };
+
+    if (a->index) {
+        kt_blocks_get(&m->blocks, a->index, &err.block);
+    }
+    err.access.offset = a->bad - (a->index ? err.block.va : ev->va);
+    if (beside) {
+        err.access.has_neighbour = true;
+        err.access.neighbour = neighbour_of(m, beside);
+        err.access.distance = (uint16_t)(a->bad - err.access.neighbour.va -
+                                         err.access.neighbour.requested);
+    }
+    if (!kt_errors_add_access(&m->errors, &err)) {
+        kt_model_count(m, KT_CNT_DROP_ERROR);
+    }
+}
+
+/* Find the block of another allocator than that of pages, or a freed block of
+ * pages. */
+static uint32_t find_block(const KtModel *m, uint64_t va)
+{
+    uint32_t pages = kt_model_block_at(m, KT_MAP_PAGES, va);
+    uint32_t index = kt_model_block_at(m, KT_MAP_MAIN, va);
+
+    return index || !pages || !kt_rec(&m->blocks, pages)->freed ? index : pages;
+}
+
+void kt_model_access(KtModel *m, const KtEvent *ev)
+{
+    uint64_t bad = ev->va + MIN(ev->actual, UINT64_MAX - ev->va);
+    Access a = { ev, bad, find_block(m, bad) };
+    KtErrorKind kind = KT_ERR__COUNT;
+
+    kt_model_count(m, KT_CNT_EV_ACCESS);
+    switch (a.index ? rule_block(m, &a, &kind) : rule_nothing(m, ev, &kind)) {
+    case KT_OK:
+        kt_model_count(m, KT_CNT_ACCESS_DISAGREED);
+        break;
+    case KT_OK_UNKNOWN:
+        kt_model_count(m, KT_CNT_ACCESS_UNJUDGED);
+        break;
+    case KT_BAD:
+        add_access_error(m, &a, kind);
+        break;
+    }
+}

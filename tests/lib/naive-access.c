@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The naive model: accesses that may be errors. */
+#include "tests/lib/naive-model.h"
+
+#define NEAR 256u
+
+/* Each stack of naive-run.c has this first frame. */
+static uint64_t pc_of(KtStackId stack)
+{
+    return 0x100 * stack.v;
+}
+
+/* The live block nearest in front of @at, if only freed ones lie between, and
+ * not more than NEAR bytes in front of @bad. */
+static const NaiveBlock *neighbour(const Naive *m, uint64_t at, uint64_t bad)
+{
+    for (unsigned i = 0; i < 32 && at; i++) {
+        const NaiveBlock *best = NULL;
+
+        for (unsigned k = 0; k < m->blocks->len; k++) {
+            const NaiveBlock *x = naive_nth(m, k);
+
+            if (!x->pages && x->b.va < at && (!best || x->b.va > best->b.va)) {
+                best = x;
+            }
+        }
+        if (!best || bad - (best->b.va + best->b.requested) > NEAR) {
+            return NULL;
+        }
+        if (best->b.state == KT_BLOCK_ALLOCATED) {
+            return best->old ? NULL : best;
+        }
+        at = best->b.va;
+    }
+    return NULL;
+}
+
+static bool is_same(const KtError *a, const KtError *b)
+{
+    return a->kind == b->kind && a->access.pc == b->access.pc &&
+           (a->has_block ? a->block.alloc_stack.v : 0) ==
+           (b->has_block ? b->block.alloc_stack.v : 0) &&
+           (a->has_block ? a->block.free_stack.v : 0) ==
+           (b->has_block ? b->block.free_stack.v : 0);
+}
+
+static KtError *earlier(const Naive *m, const KtError *e)
+{
+    for (unsigned i = m->errors->len; i; i--) {
+        KtError *x = &g_array_index(m->errors, KtError, i - 1);
+
+        if (is_same(x, e)) {
+            return x;
+        }
+    }
+    return NULL;
+}
+
+static void add(Naive *m, KtErrorKind kind, const KtEvent *ev, uint64_t bad,
+                const NaiveBlock *x)
+{
+    const NaiveBlock *n = kind == KT_ERR_OUT_OF_BOUNDS ? NULL :
+                          neighbour(m, x ? x->b.va : bad, bad);
+    KtError *e, *same;
+
+    naive_error(m, kind, ev, x);
+    e = &g_array_index(m->errors, KtError, m->errors->len - 1);
+    e->access = (KtErrorAccess) {
+        .pc = pc_of(ev->stack), .offset = bad - (x ? x->b.va : ev->va),
+        .count = 1, .last_us = ev->us, .flags = ev->flags & 3,
+        .has_neighbour = n != NULL,
+    };
+    if (n) {
+        e->access.distance = (uint16_t)(bad - n->b.va - n->b.requested);
+        e->access.neighbour = (KtNeighbour) {
+            n->b.va, n->b.requested, n->b.alloc_us, n->b.alloc_stack,
+            n->b.alloc_task, n->b.cache,
+        };
+    }
+    m->errors->len--;
+    same = earlier(m, e);
+    if (!same) {
+        m->errors->len++;
+        return;
+    }
+    same->access.count++;
+    same->access.last_us = MAX(same->access.last_us, ev->us);
+    same->access.offset = MAX(same->access.offset, e->access.offset);
+}
+
+static void no_block(Naive *m, const KtEvent *ev, uint64_t bad)
+{
+    if (m->gap || !m->complete || m->unseen || m->blind ||
+        ev->flags & KT_EVF_UNSURE) {
+        m->unjudged++;
+    } else if (ev->flags & KT_EVF_FREE_SLOT) {
+        add(m, KT_ERR_FREE_SLOT, ev, bad, NULL);
+    } else {
+        m->disagreed++;
+    }
+}
+
+static bool is_other(const NaiveBlock *x, const KtEvent *ev)
+{
+    if (!ev->cache.v) {
+        return false;
+    }
+    if (x->b.layer != KT_LAYER_KMALLOC && x->b.layer != KT_LAYER_CACHE) {
+        return true;
+    }
+    return x->b.cache.v && x->b.cache.v != ev->cache.v;
+}
+
+void naive_access(Naive *m, const KtEvent *ev)
+{
+    uint64_t bad = ev->va + ev->actual < ev->va ? UINT64_MAX :
+                   ev->va + ev->actual;
+    const NaiveBlock *x = naive_find(m, false, bad);
+    const NaiveBlock *pages = naive_find(m, true, bad);
+    bool freed;
+
+    if (!x && pages && pages->b.state == KT_BLOCK_FREED) {
+        x = pages;
+    }
+    if (!x) {
+        no_block(m, ev, bad);
+        return;
+    }
+    freed = x->b.state == KT_BLOCK_FREED;
+    if (x->old || is_other(x, ev) ||
+        (freed && (m->unseen || m->blind || ev->flags & KT_EVF_UNSURE))) {
+        m->unjudged++;
+    } else if (freed) {
+        add(m, KT_ERR_USE_AFTER_FREE, ev, bad, x);
+    } else if (bad - x->b.va >= x->b.requested) {
+        add(m, KT_ERR_OUT_OF_BOUNDS, ev, bad, x);
+    } else if (x->b.alloc_us >= ev->us) {
+        m->unjudged++;
+    } else {
+        m->disagreed++;
+    }
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Accesses that may be errors: which are, which are counted as unjudged or as
+ * contradictions, repeats, and the live block in front.
+ */
+#include "tests/lib/fed-tracer.h"
+#include "tests/lib/test-main.h"
+
+#define UAF "use-after-free"
+#define OOB "out-of-bounds"
+
+static void access_of(FedTracer *w, uint64_t va, uint64_t size, uint64_t bad,
+                      unsigned flags)
+{
+    push(w, (KtEvent) { .kind = KT_EV_ACCESS, .va = va, .size = size,
+                        .actual = bad, .flags = flags });
+}
+
+static void read_of(FedTracer *w, uint64_t va)
+{
+    access_of(w, va, 8, 0, 0);
+}
+
+static bool keep_error(const KtError *e, void *opaque)
+{
+    *(KtError *)opaque = *e;
+    return true;
+}
+
+/* Return the last error. */
+static KtError last_error(FedTracer *w)
+{
+    KtError e = { 0 };
+
+    kt_query_begin(w->t);
+    kt_query_errors(w->t, 0, UINT64_MAX, keep_error, &e);
+    kt_query_end(w->t);
+    return e;
+}
+
+/* Assert what became of all accesses, and free the tracer. */
+static void judged(FedTracer *w, const char *kinds, uint64_t unjudged,
+                   uint64_t disagreed)
+{
+    g_assert_cmpuint(counter(w, KT_CNT_ACCESS_UNJUDGED), ==, unjudged);
+    g_assert_cmpuint(counter(w, KT_CNT_ACCESS_DISAGREED), ==, disagreed);
+    expect(w, kinds);
+}
+
+static void alloc_slack(FedTracer *w, uint64_t va, uint64_t size,
+                        uint64_t actual)
+{
+    push(w, (KtEvent) { .kind = KT_EV_ALLOC, .va = va, .size = size,
+                        .actual = actual, .layer = KT_LAYER_KMALLOC });
+}
+
+/* ---- what is an error ---------------------------------------------------- */
+
+static void freed_memory(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtError e;
+
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    access_of(&w, VA + 60, 8, 0, KT_EVF_WRITE | KT_EVF_RANGE);
+    e = last_error(&w);
+    g_assert_cmphex(e.va, ==, VA + 60);
+    g_assert_cmpuint(e.size, ==, 8);
+    g_assert_true(e.has_block);
+    g_assert_cmphex(e.block.va, ==, VA);
+    g_assert_cmpint(e.block.state, ==, KT_BLOCK_FREED);
+    g_assert_cmpuint(e.access.offset, ==, 60);
+    g_assert_cmpuint(e.access.count, ==, 1);
+    g_assert_cmphex(e.access.flags, ==, KT_EVF_WRITE | KT_EVF_RANGE);
+    g_assert_false(e.access.has_neighbour);
+    g_assert_cmpuint(counter(&w, KT_CNT_EV_ACCESS), ==, 1);
+    judged(&w, UAF, 0, 0);
+}
+
+static void behind_the_request(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtError e;
+
+    alloc_slack(&w, VA, 100, 128);
+    access_of(&w, VA + 96, 8, 4, 0);
+    e = last_error(&w);
+    g_assert_cmphex(e.va, ==, VA + 96);
+    g_assert_cmpuint(e.access.offset, ==, 100);
+    g_assert_cmpint(e.block.state, ==, KT_BLOCK_ALLOCATED);
+    /* krealloc() in place gives the bytes to the owner. */
+    resize(&w, VA, 128);
+    access_of(&w, VA + 96, 8, 4, 0);
+    judged(&w, OOB, 0, 1);
+}
+
+/* The block begins inside the access: its first bad byte counts. */
+static void the_first_bad_byte_decides(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc(&w, VA, 64);
+    alloc(&w, VA + 64, 64);
+    kfree(&w, VA + 64);
+    access_of(&w, VA + 56, 16, 8, 0);
+    g_assert_cmphex(last_error(&w).block.va, ==, VA + 64);
+    g_assert_cmpuint(last_error(&w).access.offset, ==, 0);
+    judged(&w, UAF, 0, 0);
+}
+
+static void freed_pages(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    uint64_t va = VA & ~4095ull;
+
+    push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = va, .size = 4096,
+                         .layer = KT_LAYER_PAGES });
+    read_of(&w, va);
+    push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = va, .size = 4096,
+                         .family = KT_FAMILY_PAGES });
+    read_of(&w, va + 100);
+    judged(&w, UAF, 0, 1);
+}
+
+static void slots_that_nobody_had(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc(&w, VA, 64);
+    access_of(&w, VA + 64, 8, 0, KT_EVF_FREE_SLOT);
+    g_assert_false(last_error(&w).has_block);
+    g_assert_true(last_error(&w).access.has_neighbour);
+    /* A live block is there. */
+    access_of(&w, VA, 8, 0, KT_EVF_FREE_SLOT);
+    judged(&w, "free-slot", 0, 1);
+}
+
+/* ---- what is not certain ------------------------------------------------- */
+
+static void what_the_map_says_is_right(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc(&w, VA, 64);
+    read_of(&w, VA);
+    read_of(&w, VA + 64);
+    judged(&w, "", 0, 2);
+}
+
+static void blocks_from_before_a_gap(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc_slack(&w, VA, 20, 32);
+    alloc(&w, VA + 64, 64);
+    kfree(&w, VA + 64);
+    off_and_on(&w);
+    access_of(&w, VA + 16, 8, 4, 0);
+    read_of(&w, VA + 64);
+    read_of(&w, VA + 0x1000);
+    judged(&w, "", 3, 0);
+}
+
+/* After a call that was not recorded, freed memory may have an owner. */
+static void memory_handed_out_unseen(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    push(&w, (KtEvent) { .kind = KT_EV_GAP, .flags = KT_EVF_UNSEEN });
+    alloc_slack(&w, VA, 20, 32);
+    alloc(&w, VA + 64, 64);
+    kfree(&w, VA + 64);
+    read_of(&w, VA + 64);
+    access_of(&w, VA + 16, 8, 4, 0);
+    judged(&w, OOB, 1, 0);
+}
+
+static void functions_that_are_not_hooked(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    access_of(&w, VA, 8, 0, KT_EVF_UNSURE);
+    access_of(&w, VA + 0x1000, 8, 0, KT_EVF_UNSURE | KT_EVF_FREE_SLOT);
+    judged(&w, "", 2, 0);
+}
+
+static void access_in(FedTracer *w, uint64_t va, uint16_t cache)
+{
+    push(w, (KtEvent) { .kind = KT_EV_ACCESS, .va = va, .size = 8,
+                        .cache = { cache } });
+}
+
+/* The page of the freed object is a slab of another cache now. */
+static void pages_that_went_on(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
+    free_by(&w, KT_FAMILY_CACHE, VA, 1);
+    alloc_in(&w, KT_LAYER_LARGE, VA + 0x10000, 16384, 0);
+    kfree(&w, VA + 0x10000);
+    access_in(&w, VA, 2);
+    access_in(&w, VA + 0x10000, 2);
+    access_in(&w, VA, 1);
+    judged(&w, UAF, 2, 0);
+}
+
+/* Another vCPU frees and allocates while the access is made: the events have
+ * one time. */
+static void handed_out_meanwhile(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtEvent ev = { .kind = KT_EV_ALLOC, .va = VA, .size = 64, .us = 1000,
+                   .layer = KT_LAYER_KMALLOC };
+
+    kt_tracer_push(w.t, 0, &ev);
+    ev = (KtEvent) { .kind = KT_EV_ACCESS, .va = VA, .size = 8, .us = 1000 };
+    kt_tracer_push(w.t, 0, &ev);
+    ev.us = 1001;
+    kt_tracer_push(w.t, 0, &ev);
+    judged(&w, "", 1, 1);
+}
+
+/* ---- repeats and neighbours ---------------------------------------------- */
+
+static void access_by(FedTracer *w, uint32_t stack, uint64_t va)
+{
+    push(w, (KtEvent) { .kind = KT_EV_ACCESS, .va = va, .size = 1,
+                        .stack = { stack } });
+}
+
+/* Two stacks with one first frame, and one with another. */
+static void repeats_are_counted(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    const uint64_t a[] = { 0x100, 0x200 }, b[] = { 0x100, 0x300 };
+    const uint64_t c[] = { 0x101, 0x200 };
+    uint32_t one = kt_tracer_intern_stack(w.t, a, 2, GS_STOP_END).v;
+    uint32_t two = kt_tracer_intern_stack(w.t, b, 2, GS_STOP_END).v;
+    uint32_t other = kt_tracer_intern_stack(w.t, c, 2, GS_STOP_END).v;
+    uint64_t last;
+
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    access_by(&w, one, VA + 3);
+    access_by(&w, two, VA + 40);
+    access_by(&w, one, VA + 10);
+    last = w.us - 1;
+    g_assert_cmpuint(last_error(&w).access.count, ==, 3);
+    g_assert_cmpuint(last_error(&w).access.offset, ==, 40);
+    g_assert_cmpuint(last_error(&w).access.last_us, ==, last);
+    g_assert_cmphex(last_error(&w).access.pc, ==, 0x100);
+    g_assert_cmphex(last_error(&w).va, ==, VA + 3);
+    access_by(&w, other, VA);
+    g_assert_cmpuint(last_error(&w).access.count, ==, 1);
+    g_assert_cmpuint(stats(&w).errors, ==, 2);
+    judged(&w, UAF " " UAF, 0, 0);
+}
+
+/* 12 bytes behind a live block, with a freed one between. */
+static void a_live_block_in_front(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtError e;
+
+    alloc_slack(&w, VA, 50, 64);
+    alloc(&w, VA + 64, 64);
+    alloc(&w, VA + 128, 64);
+    kfree(&w, VA + 64);
+    kfree(&w, VA + 128);
+    read_of(&w, VA + 130);
+    e = last_error(&w);
+    g_assert_true(e.access.has_neighbour);
+    g_assert_cmphex(e.access.neighbour.va, ==, VA);
+    g_assert_cmpuint(e.access.neighbour.requested, ==, 50);
+    g_assert_cmpuint(e.access.distance, ==, 80);
+    judged(&w, UAF, 0, 0);
+}
+
+static void no_live_block_in_front(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    /* Too far. */
+    alloc(&w, VA, 64);
+    alloc(&w, VA + 320, 64);
+    kfree(&w, VA + 320);
+    read_of(&w, VA + 321);
+    g_assert_false(last_error(&w).access.has_neighbour);
+    /* Perhaps freed in a gap. */
+    off_and_on(&w);
+    alloc(&w, VA + 64, 64);
+    kfree(&w, VA + 64);
+    access_by(&w, 1, VA + 64);
+    g_assert_false(last_error(&w).access.has_neighbour);
+    judged(&w, UAF, 0, 0);
+}
+
+static void the_list_has_an_end(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    for (unsigned i = 0; i < 300; i++) {
+        push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 64,
+                             .layer = KT_LAYER_KMALLOC, .stack = { i + 1 } });
+        kfree(&w, VA);
+        read_of(&w, VA);
+        read_of(&w, VA);
+    }
+    g_assert_cmpuint(stats(&w).errors, ==, 300);
+    kt_tracer_clear(w.t);
+    g_assert_cmpuint(stats(&w).errors, ==, 0);
+    alloc(&w, VA, 64);
+    kfree(&w, VA);
+    read_of(&w, VA);
+    g_assert_cmpuint(last_error(&w).access.count, ==, 1);
+    judged(&w, UAF, 0, 0);
+}
+
+/* Nothing is read outside, whatever numbers an event has. */
+static void any_numbers(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc(&w, 0x1000, UINT64_MAX - 0x2000);
+    kfree(&w, 0x1000);
+    access_of(&w, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xff);
+    access_of(&w, 0, 0, UINT64_MAX, 0);
+    access_of(&w, 0, 0, 0, KT_EVF_FREE_SLOT);
+    access_of(&w, 0x2000, UINT64_MAX, 5, 0);
+    judged(&w, "free-slot " UAF, 1, 1);
+}
+
+static const TestCase cases[] = {
+    { "/access/freed", freed_memory },
+    { "/access/behind-the-request", behind_the_request },
+    { "/access/first-bad-byte", the_first_bad_byte_decides },
+    { "/access/pages", freed_pages },
+    { "/access/slots", slots_that_nobody_had },
+    { "/access/right", what_the_map_says_is_right },
+    { "/access/gap", blocks_from_before_a_gap },
+    { "/access/unseen", memory_handed_out_unseen },
+    { "/access/unsure", functions_that_are_not_hooked },
+    { "/access/other-owner", pages_that_went_on },
+    { "/access/meanwhile", handed_out_meanwhile },
+    { "/access/repeats", repeats_are_counted },
+    { "/access/neighbour", a_live_block_in_front },
+    { "/access/no-neighbour", no_live_block_in_front },
+    { "/access/list", the_list_has_an_end },
+    { "/access/any-numbers", any_numbers },
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -6,6 +6,7 @@
  * numbers, under the tracer's lock, and printed without it.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/format-kasan.h"
 
 /**
  * struct Errors - state of a listing
@@ -191,6 +192,18 @@ static void print_clean(McOut *out, const Errors *s, const McArgs *args)
 
 /* ---- the listing --------------------------------------------------------- */
 
+static void print_error(McOut *out, const KtError *e, const McArgs *args)
+{
+    if (args->form == MC_FORM_KASAN) {
+        mc_print_kasan(out, e);
+        return;
+    }
+    out->format->row(out, &(McRow) {
+        .error = e, .block = e->has_block ? &e->block : NULL,
+        .page_shift = out->ctx->kernel_found ?
+                      gs_kernel_page_shift(out->ctx->kernel) : 0 });
+}
+
 static uint64_t print_errors(McOut *out, Errors *s, const McArgs *args,
                              uint64_t *more)
 {
@@ -208,10 +221,7 @@ static uint64_t print_errors(McOut *out, Errors *s, const McArgs *args,
             if (!shown) {
                 print_head(out);
             }
-            out->format->row(out, &(McRow) {
-                .error = e, .block = e->has_block ? &e->block : NULL,
-                .page_shift = out->ctx->kernel_found ?
-                              gs_kernel_page_shift(out->ctx->kernel) : 0 });
+            print_error(out, e, args);
             shown++;
         }
     } while (s->stopped && !out->closed);
@@ -225,8 +235,14 @@ bool mc_cmd_error(McOut *out, const McArgs *args, GError **errp)
         .t = out->ctx->tracer, .filter = &args->filter, .rows = rows,
     };
     uint64_t more = 0;
-    uint64_t shown = print_errors(out, &s, args, &more);
+    uint64_t shown;
 
+    if (args->form == MC_FORM_KASAN && mc_given(args, MC_OPT_JSON)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "\"--format kasan\" has "
+                    "no JSON form; omit -j");
+        return false;
+    }
+    shown = print_errors(out, &s, args, &more);
     if (!shown && !out->closed) {
         print_clean(out, &s, args);
     } else if (more) {

@@ -18,6 +18,7 @@
 typedef enum McForm {
     MC_FORM_KA,
     MC_FORM_KMEMLEAK,
+    MC_FORM_KASAN,
     MC_FORM_TEXT,
     MC_FORM_FTRACE,
     MC_FORM_CHROME,

@@ -13,6 +13,7 @@
 
 static const char *const form_names[MC_FORM__COUNT] = {
     [MC_FORM_KA] = "ka", [MC_FORM_KMEMLEAK] = "kmemleak",
+    [MC_FORM_KASAN] = "kasan",
     [MC_FORM_TEXT] = "text", [MC_FORM_FTRACE] = "ftrace",
     [MC_FORM_CHROME] = "chrome", [MC_FORM_PAHOLE] = "pahole",
     [MC_FORM_LINE] = "line",
@@ -26,6 +27,7 @@ static const struct {
     McCommandId command;
     unsigned forms;
 } forms_of[] = {
+    { MC_CMD_ERROR, 1u << MC_FORM_KA | 1u << MC_FORM_KASAN },
     { MC_CMD_CALLS, FORMS_OF_CALLS },
     { MC_CMD_CALLS_LIST, FORMS_OF_CALLS },
     { MC_CMD_LOG, 1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE },

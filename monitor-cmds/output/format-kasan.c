@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An error in the words of KASAN, for programs and people that read its
+ * reports: syzkaller, LKFT, decode_stacktrace.sh.
+ *
+ *     [   12.345678] ==================================================
+ *     [   12.345678] BUG: KASAN: double-free in kfree+0x0/0x120
+ *     [   12.345678] Free of addr ffff888000001000 by task sh/8
+ *     ...
+ *
+ * Called by ka error, on the thread of the command; no locks.
+ */
+#include "monitor-cmds/output/format-kasan.h"
+
+#include <stdarg.h>
+
+static const char rule[] =
+    "==================================================================";
+
+/* Kinds that KASAN has, by its names. */
+static const char *const kasan_kinds[KT_ERR__COUNT] = {
+    [KT_ERR_DOUBLE_FREE] = "double-free",
+    [KT_ERR_INVALID_FREE] = "invalid-free",
+    [KT_ERR_INTERIOR_FREE] = "invalid-free",
+    [KT_ERR_WRONG_FAMILY] = "invalid-free",
+    [KT_ERR_WRONG_CACHE] = "invalid-free",
+};
+
+/* Begin a line with the time, as printk() does. */
+static void begin_line(McOut *out, const KtError *e)
+{
+    g_string_append_printf(out->line, "[%5" PRIu64 ".%06u] ", e->us / 1000000,
+                           (unsigned)(e->us % 1000000));
+}
+
+static void put_line(McOut *out, const KtError *e, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
+static void put_line(McOut *out, const KtError *e, const char *format, ...)
+{
+    va_list ap;
+
+    begin_line(out, e);
+    va_start(ap, format);
+    g_string_append_vprintf(out->line, format, ap);
+    va_end(ap);
+    mc_out_end_line(out);
+}
+
+/* ---- the error ----------------------------------------------------------- */
+
+/* Append the hooked function as the kernel names a function: readers want an
+ * offset behind the name. */
+static void put_hook(GString *s, const McOut *out, const KtError *e)
+{
+    const char *name = kt_tracer_hook_name(out->ctx->tracer, e->hook);
+    const GsKernel *k = mc_symbols(out->ctx);
+    GsSymbol sym = { 0 };
+
+    mc_put_word(s, name);
+    g_string_append(s, "+0x0/0x");
+    mc_put_hex(s, k && gs_kernel_lookup(k, name, &sym) ? sym.size : 0, 1);
+}
+
+/* A line BUG that no rule of a reader matches is taken as it is. An offset
+ * would make it differ from build to build. */
+static void print_bug(McOut *out, const KtError *e)
+{
+    const char *kind = kasan_kinds[e->kind];
+
+    begin_line(out, e);
+    if (kind) {
+        g_string_append_printf(out->line, "BUG: KASAN: %s in ", kind);
+        put_hook(out->line, out, e);
+    } else {
+        g_string_append_printf(out->line, "BUG: ka: %s in ",
+                               kt_error_name(e->kind));
+        mc_put_word(out->line, kt_tracer_hook_name(out->ctx->tracer, e->hook));
+    }
+    mc_out_end_line(out);
+}
+
+/* Print what was done, by whom, and where it ran. */
+static void print_act(McOut *out, const KtError *e)
+{
+    uint32_t pid = 0;
+    char comm[17] = "-";
+
+    kt_tracer_task(out->ctx->tracer, e->task, &pid, comm);
+    put_line(out, e, "%s addr %016" PRIx64 " by task %s/%u",
+             e->kind == KT_ERR_OVERLAP ? "Allocation at" : "Free of", e->va,
+             comm, pid);
+    put_line(out, e, "%s", "");
+    put_line(out, e, "CPU: %u PID: %u Comm: %s", e->cpu, pid, comm);
+}
+
+/* ---- stacks -------------------------------------------------------------- */
+
+/* Print the frames below a heading. */
+static void print_stack(McOut *out, const KtError *e, KtStackId id)
+{
+    McStack stack = mc_stack(out->ctx->tracer, id);
+
+    for (unsigned i = 0; i < stack.n; i++) {
+        McFrame frame = mc_frame(&stack, i);
+
+        begin_line(out, e);
+        g_string_append_c(out->line, ' ');
+        mc_put_pc_as_kernel(out->line, mc_symbols(out->ctx), &frame);
+        mc_out_end_line(out);
+    }
+    if (!stack.n) {
+        put_line(out, e, "(stack is not available)");
+    }
+}
+
+static void print_track(McOut *out, const KtError *e, const char *what,
+                        KtTaskId task, KtStackId stack)
+{
+    uint32_t pid = 0;
+    char comm[17];
+
+    kt_tracer_task(out->ctx->tracer, task, &pid, comm);
+    put_line(out, e, "%s by task %u:", what, pid);
+    print_stack(out, e, stack);
+    put_line(out, e, "%s", "");
+}
+
+/* ---- the block ----------------------------------------------------------- */
+
+/* Print where @at is in the block. */
+static void print_place(McOut *out, const KtError *e, uint64_t at)
+{
+    const KtBlock *b = &e->block;
+    uint64_t end = b->va + b->requested;
+    uint64_t away = at < b->va ? b->va - at : at < end ? at - b->va : at - end;
+
+    put_line(out, e, "The buggy address is located %" PRIu64 " bytes %s of",
+             away, at < b->va ? "to the left" : at < end ? "inside" :
+             "to the right");
+    put_line(out, e, " %s%" PRIu64 "-byte region [%016" PRIx64 ", %016" PRIx64
+             ")", b->state == KT_BLOCK_FREED ? "freed " : "allocated ",
+             b->requested, b->va, end);
+}
+
+static void print_block(McOut *out, const KtError *e)
+{
+    const KtBlock *b = &e->block;
+    KtCacheInfo cache;
+
+    print_track(out, e, "Allocated", b->alloc_task, b->alloc_stack);
+    if (b->state == KT_BLOCK_FREED) {
+        print_track(out, e, "Freed", b->free_task, b->free_stack);
+    }
+    if (kt_tracer_cache(out->ctx->tracer, b->cache, &cache)) {
+        put_line(out, e, "The buggy address belongs to the object at %016"
+                 PRIx64, b->va);
+        put_line(out, e, " which belongs to the cache %s of size %u",
+                 cache.name, cache.object_size);
+    }
+    print_place(out, e, e->va);
+}
+
+void mc_print_kasan(McOut *out, const KtError *e)
+{
+    put_line(out, e, "%s", rule);
+    print_bug(out, e);
+    print_act(out, e);
+    put_line(out, e, "Call Trace:");
+    print_stack(out, e, e->stack);
+    put_line(out, e, "%s", "");
+    if (e->has_block) {
+        print_block(out, e);
+    }
+    put_line(out, e, "%s", rule);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka_access: accesses to memory of another block, live or freed; and accesses
+ * that are no errors, but come close to one.
+ */
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+
+#include "ka_access.h"
+
+#define KA_SMALL 64
+#define KA_MANY 128
+#define KA_TRIES 8
+
+static struct kmem_cache *small_cache(void)
+{
+    return kmem_cache_create("ka_access_small", KA_SMALL, 0, SLAB_NOLEAKTRACE,
+                             NULL);
+}
+
+/* ---- two blocks, one behind the other ----------------------------------- */
+
+struct row {
+    struct kmem_cache *cache;
+    void *block[KA_MANY];
+    u8 *left, *right;
+};
+
+/* A KASAN kernel has a red zone between two objects. The first two will do. */
+static void find_neighbours(struct row *r)
+{
+    int i, j;
+
+    r->left = r->block[0];
+    r->right = r->block[1];
+    for (i = 0; i < KA_MANY; i++) {
+        for (j = 0; j < KA_MANY; j++) {
+            if (r->block[j] == r->block[i] + KA_SMALL) {
+                r->left = r->block[i];
+                r->right = r->block[j];
+                return;
+            }
+        }
+    }
+}
+
+static void empty_row(struct row *r)
+{
+    int i;
+
+    for (i = 0; i < KA_MANY; i++) {
+        if (r->block[i]) {
+            ka_access_give(r->cache, r->block[i]);
+        }
+    }
+    kmem_cache_destroy(r->cache);
+    kfree(r);
+}
+
+static void give_right(struct row *r)
+{
+    int i;
+
+    for (i = 0; i < KA_MANY; i++) {
+        if (r->block[i] == r->right) {
+            r->block[i] = NULL;
+        }
+    }
+    ka_access_give(r->cache, r->right);
+}
+
+static struct row *make_row(void)
+{
+    struct row *r = kzalloc(sizeof(*r), GFP_KERNEL);
+    int i;
+
+    if (!r) {
+        return NULL;
+    }
+    r->cache = small_cache();
+    for (i = 0; i < KA_MANY && r->cache; i++) {
+        r->block[i] = ka_access_take(r->cache);
+        if (!r->block[i]) {
+            empty_row(r);
+            return NULL;
+        }
+    }
+    find_neighbours(r);
+    return r;
+}
+
+KA_CASE(next_live)
+{
+    struct row *r = make_row();
+
+    if (!r) {
+        return -ENOMEM;
+    }
+    ka_truth(__func__, KA_OOB, "r1", r->left + KA_SMALL + 8, r->left,
+             KA_SMALL);
+    READ_ONCE(r->left[KA_SMALL + 8]);
+    empty_row(r);
+    return 0;
+}
+
+KA_CASE(next_freed)
+{
+    struct row *r = make_row();
+
+    if (!r) {
+        return -ENOMEM;
+    }
+    ka_truth(__func__, KA_OOB, "r1", r->left + KA_SMALL + 8, r->left,
+             KA_SMALL);
+    give_right(r);
+    READ_ONCE(r->left[KA_SMALL + 8]);
+    empty_row(r);
+    return 0;
+}
+
+KA_CASE(left_live)
+{
+    struct row *r = make_row();
+
+    if (!r) {
+        return -ENOMEM;
+    }
+    ka_truth(__func__, KA_OOB, "r1", r->right - 1, r->right, KA_SMALL);
+    READ_ONCE(r->right[-1]);
+    empty_row(r);
+    return 0;
+}
+
+/* ---- a block that is allocated again ------------------------------------- */
+
+/* Allocate until @old is handed out again. A KASAN kernel keeps it back. */
+static void *take_again(const void *old, void *taken[KA_TRIES])
+{
+    int i;
+
+    for (i = 0; i < KA_TRIES; i++) {
+        taken[i] = ka_access_take(ka_own);
+        if (taken[i] == old) {
+            return taken[i];
+        }
+    }
+    return NULL;
+}
+
+KA_CASE(reused)
+{
+    void *taken[KA_TRIES] = {};
+    u8 *p = ka_access_take(ka_own);
+    int i;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    ka_truth(__func__, KA_UAF, "r1", p + KA_SAFE, p, KA_OBJECT);
+    ka_access_give(ka_own, p);
+    take_again(p, taken);
+    READ_ONCE(p[KA_SAFE]);
+    for (i = 0; i < KA_TRIES; i++) {
+        if (taken[i]) {
+            ka_access_give(ka_own, taken[i]);
+        }
+    }
+    return 0;
+}
+
+/* ---- no errors ----------------------------------------------------------- */
+
+/* An object of this kind may be read by those that found it before. */
+KA_CASE(quiet_typesafe)
+{
+    struct kmem_cache *cache =
+        kmem_cache_create("ka_access_rcu", KA_OBJECT, 0,
+                          SLAB_TYPESAFE_BY_RCU | SLAB_NOLEAKTRACE, NULL);
+    u8 *p = cache ? ka_access_take(cache) : NULL;
+
+    if (p) {
+        rcu_read_lock();
+        ka_access_give(cache, p);
+        READ_ONCE(p[KA_SAFE]);
+        rcu_read_unlock();
+    }
+    kmem_cache_destroy(cache);
+    return p ? 0 : -ENOMEM;
+}
+
+static void set_up(void *p)
+{
+    memset(p, 0x5a, KA_OBJECT);
+}
+
+/* The constructor writes to all slots of a slab. */
+KA_CASE(quiet_constructor)
+{
+    struct kmem_cache *cache = kmem_cache_create("ka_access_ctor", KA_OBJECT, 0,
+                                                 0, set_up);
+    u8 *p = cache ? ka_access_take(cache) : NULL;
+
+    if (p) {
+        READ_ONCE(p[KA_OBJECT - 1]);
+        ka_access_give(cache, p);
+        kmem_cache_shrink(cache);
+    }
+    kmem_cache_destroy(cache);
+    return p ? 0 : -ENOMEM;
+}
+
+KA_CASE(quiet_realloc)
+{
+    u8 *p = ka_access_alloc(65);
+    u8 *more = p ? krealloc(p, 90, GFP_KERNEL | __GFP_ZERO) : NULL;
+
+    if (!more) {
+        ka_access_free(p);
+        return -ENOMEM;
+    }
+    WRITE_ONCE(more[89], 1);
+    more[40] = READ_ONCE(more[88]);
+    kfree_sensitive(more);
+    return 0;
+}
+
+struct queued {
+    struct rcu_head rcu;
+    u8 fill[100];
+};
+
+/* A block that waits for RCU is live. */
+KA_CASE(quiet_queued)
+{
+    struct queued *q = ka_access_alloc(sizeof(*q));
+
+    if (!q) {
+        return -ENOMEM;
+    }
+    rcu_read_lock();
+    kfree_rcu(q, rcu);
+    READ_ONCE(q->fill[50]);
+    rcu_read_unlock();
+    return 0;
+}
+
+/* The functions of strings read whole words, up to 7 bytes behind a string. */
+KA_CASE(quiet_words)
+{
+    char *from = ka_access_alloc(13), *to = ka_access_alloc(13);
+    ssize_t n = -ENOMEM;
+
+    if (from && to) {
+        memcpy(from, "twelve chars", 13);
+        n = strscpy(to, from, 13);
+    }
+    ka_access_free(from);
+    ka_access_free(to);
+    return n == 12 ? 0 : -EIO;
+}
+
+const struct ka_case ka_live_cases[] = {
+    KA_ROW(next_live), KA_ROW(next_freed), KA_ROW(left_live), KA_ROW(reused),
+    KA_ROW(quiet_typesafe), KA_ROW(quiet_constructor), KA_ROW(quiet_realloc),
+    KA_ROW(quiet_queued), KA_ROW(quiet_words),
+    {}
+};

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The module ka_access: what it did, from the lines that it printed; which of
+its cases KASAN and ka find; and what a report says of a case."""
+import re
+from collections import namedtuple
+
+from . import kasan
+
+# SITE accesses SIZE bytes (None: as many as it likes) at AT, by RW ('r', 'w').
+# The block was BLOCK, of which BYTES were asked for.
+Truth = namedtuple('Truth', 'site kind rw size at block bytes')
+# What a report says. FUNCTION accessed, or called what did; OFFSET is where the
+# access begins, in the block; ALLOC and FREE are functions, None if the report
+# has none.
+Facts = namedtuple('Facts', 'function kind rw size offset bytes alloc free')
+
+TRUTH = re.compile(r'ka_access: truth (\S+) (\S+) how=([rw])(\d*) at=(\w+) '
+                   r'block=(\w+) bytes=(\d+)')
+BEGIN = re.compile(r'ka_access: begin (\S+)')
+END = re.compile(r'ka_access: end (\S+) (-?\d+)')
+SITES = ('ka_access_alloc', 'ka_access_free', 'ka_access_take',
+         'ka_access_give', 'ka_access_realloc', 'ka_access_free_bulk',
+         'ka_gone_take', 'ka_gone_give')
+KINDS = {'slab-use-after-free': 'use-after-free',
+         'slab-out-of-bounds': 'out-of-bounds'}
+
+# Case -> why ka does not find it.
+KA_MISSES = {
+    'next_live': 'neighbour', 'left_live': 'neighbour',     # both are live
+    'reused': 'reused',             # somebody else's block by then
+    'uaf_pages': 'pages',           # blocks of the page allocator
+    'oob_vmalloc': 'vmalloc',
+    'in_bpf_program': 'BPF',        # loads that may fault
+}
+# Case -> why KASAN does not find it.
+KASAN_MISSES = {
+    'rep_movs': 'assembly', 'asm_load': 'assembly',
+    # load_unaligned_zeropad() is assembly, too
+    'name_hash': 'assembly', 'name_hash_far': 'assembly',
+    'strscpy_from': 'assembly', 'dentry_name': 'assembly',
+    # gcc before 13 calls functions that are not checked
+    'memset_oob': 'compiler', 'memset_uaf': 'compiler',
+    'memcpy_from': 'compiler', 'memcpy_to': 'compiler',
+    'memmove_to': 'compiler',
+    'oob_vmalloc': 'vmalloc',       # without CONFIG_KASAN_VMALLOC
+    'in_bpf_program': 'BPF',
+}
+# KASAN takes the access for one behind the block to the left.
+KASAN_OTHER_BLOCK = 'left_live'
+# KASAN has no names for functions of a module that is gone.
+KASAN_NO_NAMES = 'of_gone'
+# An overflow into a freed block is a use of that block, too.
+ALIKE = 'next_freed'
+
+
+def case_of(site, name):
+    return name or site.removeprefix('ka_case_')
+
+
+class Log:
+    """What the module printed.
+
+    truth    {case: Truth}
+    results  {case: result}, 0 if the case was run
+    text     {case: the kernel's messages during the case}
+    """
+
+    def __init__(self, console):
+        self.truth, self.results, self.text = {}, {}, {}
+        name = None
+        for line in kasan.without_times(console).splitlines():
+            begin, end, truth = (p.search(line) for p in (BEGIN, END, TRUTH))
+            if begin:
+                name = begin[1]
+                self.text[name] = ''
+            elif end:
+                self.results[end[1]] = int(end[2])
+                name = None
+            elif truth:
+                self.add(name, truth)
+            elif name:
+                self.text[name] += line + '\n'
+
+    def add(self, name, m):
+        self.truth[case_of(m[1], name)] = Truth(
+            m[1], m[2], m[3], int(m[4]) if m[4] else None, int(m[5], 16),
+            int(m[6], 16), int(m[7]))
+
+    def was_run(self, name):
+        return self.results.get(name) == 0
+
+    def quiet(self):
+        """Return the cases that do nothing wrong."""
+        return [name for name in self.results if name not in self.truth]
+
+
+def site_in(functions):
+    """Return the first site of the module in a stack."""
+    return next((f for f in functions if f in SITES), None)
+
+
+def facts_of_kasan(report, truth):
+    """Return the facts of a report of KASAN. Of a freed block it has the size
+    of the slot."""
+    inside = truth.site in report.trace
+    kind = KINDS.get(report.kind, report.kind)
+    return Facts(truth.site if inside else report.function, kind, report.rw,
+                 report.size, report.offset,
+                 report.bytes if kind == 'out-of-bounds' else truth.bytes,
+                 site_in(report.alloc), site_in(report.free))
+
+
+def facts_of_truth(truth):
+    """Return what the module says itself; it does not say who allocates."""
+    return Facts(truth.site, truth.kind, truth.rw, truth.size,
+                 truth.at - truth.block, truth.bytes, None, None)

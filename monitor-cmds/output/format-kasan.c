@@ -4,8 +4,8 @@
  * reports: syzkaller, LKFT, decode_stacktrace.sh.
  *
  *     [   12.345678] ==================================================
- *     [   12.345678] BUG: KASAN: double-free in kfree+0x0/0x120
- *     [   12.345678] Free of addr ffff888000001000 by task sh/8
+ *     [   12.345678] BUG: KASAN: slab-use-after-free in close_it+0x1c/0x120
+ *     [   12.345678] Read of size 4 at addr ffff888000001010 by task sh/8
  *     ...
  *
  * Called by ka error, on the thread of the command; no locks.
@@ -24,7 +24,20 @@ static const char *const kasan_kinds[KT_ERR__COUNT] = {
     [KT_ERR_INTERIOR_FREE] = "invalid-free",
     [KT_ERR_WRONG_FAMILY] = "invalid-free",
     [KT_ERR_WRONG_CACHE] = "invalid-free",
+    [KT_ERR_USE_AFTER_FREE] = "slab-use-after-free",
+    [KT_ERR_OUT_OF_BOUNDS] = "slab-out-of-bounds",
+    [KT_ERR_FREE_SLOT] = "slab-out-of-bounds",
 };
+
+/* Of large blocks, KASAN only sees pages when they are freed. */
+static const char *kasan_kind(const KtError *e)
+{
+    bool pages = e->has_block && (e->block.layer == KT_LAYER_LARGE ||
+                                  e->block.layer == KT_LAYER_PAGES);
+
+    return pages && e->kind == KT_ERR_USE_AFTER_FREE ? "use-after-free" :
+           kasan_kinds[e->kind];
+}
 
 /* Begin a line with the time, as printk() does. */
 static void begin_line(McOut *out, const KtError *e)
@@ -49,14 +62,30 @@ static void put_line(McOut *out, const KtError *e, const char *format, ...)
 
 /* ---- the error ----------------------------------------------------------- */
 
-/* Append the hooked function as the kernel names a function: readers want an
- * offset behind the name. */
-static void put_hook(GString *s, const McOut *out, const KtError *e)
+static McStack error_stack(const McOut *out, const KtError *e)
+{
+    McStack stack = mc_stack(out->ctx->tracer, e->stack);
+
+    stack.exact = kt_error_is_access(e->kind);
+    return stack;
+}
+
+/* Append the function that made the error as the kernel names a function:
+ * readers want an offset behind the name. Of a free this is the hooked one, of
+ * an access the instruction. */
+static void put_function(GString *s, const McOut *out, const KtError *e)
 {
     const char *name = kt_tracer_hook_name(out->ctx->tracer, e->hook);
     const GsKernel *k = mc_symbols(out->ctx);
     GsSymbol sym = { 0 };
 
+    if (kt_error_is_access(e->kind)) {
+        McStack stack = error_stack(out, e);
+        McFrame frame = mc_caller(&stack);
+
+        mc_put_pc_as_kernel(s, k, &frame);
+        return;
+    }
     mc_put_word(s, name);
     g_string_append(s, "+0x0/0x");
     mc_put_hex(s, k && gs_kernel_lookup(k, name, &sym) ? sym.size : 0, 1);
@@ -66,12 +95,12 @@ static void put_hook(GString *s, const McOut *out, const KtError *e)
  * would make it differ from build to build. */
 static void print_bug(McOut *out, const KtError *e)
 {
-    const char *kind = kasan_kinds[e->kind];
+    const char *kind = kasan_kind(e);
 
     begin_line(out, e);
     if (kind) {
         g_string_append_printf(out->line, "BUG: KASAN: %s in ", kind);
-        put_hook(out->line, out, e);
+        put_function(out->line, out, e);
     } else {
         g_string_append_printf(out->line, "BUG: ka: %s in ",
                                kt_error_name(e->kind));
@@ -87,9 +116,15 @@ static void print_act(McOut *out, const KtError *e)
     char comm[17] = "-";
 
     kt_tracer_task(out->ctx->tracer, e->task, &pid, comm);
-    put_line(out, e, "%s addr %016" PRIx64 " by task %s/%u",
-             e->kind == KT_ERR_OVERLAP ? "Allocation at" : "Free of", e->va,
-             comm, pid);
+    if (kt_error_is_access(e->kind)) {
+        put_line(out, e, "%s of size %" PRIu64 " at addr %016" PRIx64
+                 " by task %s/%u", e->access.flags & KT_EVF_WRITE ? "Write" :
+                 "Read", e->size, e->va, comm, pid);
+    } else {
+        put_line(out, e, "%s addr %016" PRIx64 " by task %s/%u",
+                 e->kind == KT_ERR_OVERLAP ? "Allocation at" : "Free of",
+                 e->va, comm, pid);
+    }
     put_line(out, e, "%s", "");
     put_line(out, e, "CPU: %u PID: %u Comm: %s", e->cpu, pid, comm);
 }
@@ -97,32 +132,31 @@ static void print_act(McOut *out, const KtError *e)
 /* ---- stacks -------------------------------------------------------------- */
 
 /* Print the frames below a heading. */
-static void print_stack(McOut *out, const KtError *e, KtStackId id)
+static void print_stack(McOut *out, const KtError *e, const McStack *stack)
 {
-    McStack stack = mc_stack(out->ctx->tracer, id);
-
-    for (unsigned i = 0; i < stack.n; i++) {
-        McFrame frame = mc_frame(&stack, i);
+    for (unsigned i = 0; i < stack->n; i++) {
+        McFrame frame = mc_frame(stack, i);
 
         begin_line(out, e);
         g_string_append_c(out->line, ' ');
         mc_put_pc_as_kernel(out->line, mc_symbols(out->ctx), &frame);
         mc_out_end_line(out);
     }
-    if (!stack.n) {
+    if (!stack->n) {
         put_line(out, e, "(stack is not available)");
     }
 }
 
 static void print_track(McOut *out, const KtError *e, const char *what,
-                        KtTaskId task, KtStackId stack)
+                        KtTaskId task, KtStackId id)
 {
+    McStack stack = mc_stack(out->ctx->tracer, id);
     uint32_t pid = 0;
     char comm[17];
 
     kt_tracer_task(out->ctx->tracer, task, &pid, comm);
     put_line(out, e, "%s by task %u:", what, pid);
-    print_stack(out, e, stack);
+    print_stack(out, e, &stack);
     put_line(out, e, "%s", "");
 }
 
@@ -161,16 +195,44 @@ static void print_block(McOut *out, const KtError *e)
     print_place(out, e, e->va);
 }
 
+/* Print what KASAN has no words for: a block that this may be an overflow of,
+ * and how often it happened. */
+static void print_more(McOut *out, const KtError *e)
+{
+    const KtErrorAccess *a = &e->access;
+    uint64_t end = a->neighbour.va + a->neighbour.requested;
+
+    if (!kt_error_is_access(e->kind)) {
+        return;
+    }
+    if (a->has_neighbour) {
+        put_line(out, e, "The buggy address is also %u bytes to the right of",
+                 a->distance);
+        put_line(out, e, " allocated %" PRIu64 "-byte region [%016" PRIx64
+                 ", %016" PRIx64 ")", a->neighbour.requested, a->neighbour.va,
+                 end);
+        put_line(out, e, "%s", "");
+        print_track(out, e, "Allocated", a->neighbour.task,
+                    a->neighbour.stack);
+    }
+    if (a->count > 1) {
+        put_line(out, e, "%" PRIu64 " accesses of this kind so far", a->count);
+    }
+}
+
 void mc_print_kasan(McOut *out, const KtError *e)
 {
+    McStack stack = error_stack(out, e);
+
     put_line(out, e, "%s", rule);
     print_bug(out, e);
     print_act(out, e);
     put_line(out, e, "Call Trace:");
-    print_stack(out, e, e->stack);
+    print_stack(out, e, &stack);
     put_line(out, e, "%s", "");
     if (e->has_block) {
         print_block(out, e);
     }
+    print_more(out, e);
     put_line(out, e, "%s", rule);
 }

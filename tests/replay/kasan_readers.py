@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The output of ka error --format kasan is read by the programs that read
 reports of KASAN. Oracle: the rules of syzkaller's parser of reports, and of
-LKFT's, in the words of this test. The output is that of a golden case.
+LKFT's, in the words of this test. The output is that of golden cases.
 
-usage: kasan_readers.py EXPECTED
+usage: kasan_readers.py EXPECTED...
 """
 import re
 import sys
@@ -70,8 +70,8 @@ def has_stack(lines, at):
     return bool(FRAME.match(nxt) or UNKNOWN.match(nxt)) or nxt == NO_STACK
 
 
-def main():
-    with open(sys.argv[1], encoding='ascii') as f:
+def check(path):
+    with open(path, encoding='ascii') as f:
         found, ended = reports(f.read().splitlines())
     ok(ended, 'each report ends')
     ok(found, 'there are reports')
@@ -85,6 +85,11 @@ def main():
            f'report {n}: each heading has a stack', text)
         ok('[ T' not in text and ' on cpu ' not in text,
            f'report {n}: no word that breaks a match', text)
+
+
+def main():
+    for path in sys.argv[1:]:
+        check(path)
     print(f'1..{count}')
     sys.exit(1 if failed else 0)
 

@@ -157,6 +157,13 @@ static void put_section_names(GsElfFile *f, GsOut *out)
     gs_out_bytes(out, f->section_names->data, f->section_names->len);
 }
 
+/* Kernels of riscv64 are built with instructions of two bytes. If the file does
+ * not say so, lldb takes no address for code that is no multiple of 4. */
+static Elf64_Word flags_of(unsigned machine)
+{
+    return machine == EM_RISCV ? EF_RISCV_RVC : 0;
+}
+
 static Elf64_Ehdr file_header(const GsElfFile *f, uint64_t sections_at)
 {
     return (Elf64_Ehdr) {
@@ -166,6 +173,7 @@ static Elf64_Ehdr file_header(const GsElfFile *f, uint64_t sections_at)
         .e_machine = GUINT16_TO_LE(f->machine),
         .e_version = GUINT32_TO_LE(EV_CURRENT),
         .e_shoff = GUINT64_TO_LE(sections_at),
+        .e_flags = GUINT32_TO_LE(flags_of(f->machine)),
         .e_ehsize = GUINT16_TO_LE(sizeof(Elf64_Ehdr)),
         .e_shentsize = GUINT16_TO_LE(sizeof(Elf64_Shdr)),
         .e_shnum = GUINT16_TO_LE(f->sections->len),

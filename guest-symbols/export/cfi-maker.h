@@ -39,7 +39,7 @@ typedef struct GsCfiMaker {
     void (*add)(void *maker, const GsCfiCode *code);
 } GsCfiMaker;
 
-extern const GsCfiMaker gs_orc_cfi_maker;
+extern const GsCfiMaker gs_orc_cfi_maker, gs_riscv64_cfi_maker;
 
 /** gs_cfi_maker_find() - find what makes the rules of @k. Returns: (static)
  *  NULL if nothing can. */

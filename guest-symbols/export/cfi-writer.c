@@ -162,7 +162,7 @@ void gs_cfi_saved(GsCfi *w, unsigned reg, int64_t off)
 {
     int64_t n = off / GS_CFI_DATA_ALIGN;
 
-    if (n >= 0) {
+    if (n >= 0 && reg < 64) {
         gs_out_u8(&w->out, DW_CFA_offset | reg);
         gs_out_varint(&w->out, n);
     } else {

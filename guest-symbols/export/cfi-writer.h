@@ -72,7 +72,7 @@ void gs_cfi_cfa(GsCfi *w, unsigned reg, int64_t off);
 /** gs_cfi_cfa_at() - the CFA is *(@reg + @off) + @add. */
 void gs_cfi_cfa_at(GsCfi *w, unsigned reg, int64_t off, int64_t add);
 
-/* ---- where the caller's registers are; numbers are below 64 ------------- */
+/* ---- where the caller's registers are ---------------------------------- */
 
 /** gs_cfi_saved() - @reg is saved at CFA + @off, a multiple of 8. */
 void gs_cfi_saved(GsCfi *w, unsigned reg, int64_t off);
@@ -91,7 +91,7 @@ void gs_cfi_in_with(GsCfi *w, unsigned reg, unsigned other, uint64_t bits);
 /** gs_cfi_saved_with() - the same of the word at @base + @off */
 void gs_cfi_saved_with(GsCfi *w, unsigned reg, unsigned base, int64_t off,
                        uint64_t bits);
-/** gs_cfi_restore() - the rule of @reg is that of the CIE again. */
+/** gs_cfi_restore() - the rule of @reg, below 64, is that of the CIE again. */
 void gs_cfi_restore(GsCfi *w, unsigned reg);
 
 /**

@@ -18,6 +18,7 @@ import tempfile
 import time
 
 from lib import oracle, programs
+from lib.reset import reset
 from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -422,13 +423,6 @@ def after_load(tap, kernel, smp, label):
             assert says(log_of(g), 'elsewhere')[0]['seen']
 
 
-def wait_second_shell(g):
-    end = time.monotonic() + g.timeout
-    while not re.search(r'\nKA-END\n.*\nKA-END\n.* # ', g.console, re.S):
-        assert g.alive() and time.monotonic() < end, g.console[-1000:]
-        time.sleep(0.2)
-
-
 def after_reset(tap, kernel, smp, label):
     """A reset keeps the lines, and those of the next boot follow."""
     with tempfile.TemporaryDirectory(prefix='ka-log.') as tmp, \
@@ -437,9 +431,7 @@ def after_reset(tap, kernel, smp, label):
         with guest_with_disk(kernel, smp, tmp, journal=journal) as g:
             say(g, 'first')
             first = log_of(g)
-            g.qmp('set_action', reboot='reset')
-            monitor(g, 'system_reset')
-            wait_second_shell(g)
+            reset(g)
             say(g, 'second')
             theirs, both = kmsg_of(g), log_of(g)
             text = g.hmp_qmp('ka log -n 0')

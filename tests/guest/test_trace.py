@@ -21,6 +21,7 @@ import time
 from collections import Counter, namedtuple
 
 from lib import oracle, programs
+from lib.reset import reset
 from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -418,15 +419,6 @@ def run(tap, kernel, smp, label):
 def monitor(g, line):
     text = g.hmp_qmp(line).strip()
     assert not text, f'{line}: {text}'
-
-
-def reset(g):
-    g.qmp('set_action', reboot='reset')
-    monitor(g, 'system_reset')
-    end = time.monotonic() + g.timeout
-    while not re.search(r'\nKA-END\n.*\nKA-END\n.* # ', g.console, re.S):
-        assert g.alive() and time.monotonic() < end, g.console[-1000:]
-        time.sleep(0.2)
 
 
 def boots(tap, kernel, smp, label):

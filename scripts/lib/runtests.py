@@ -78,7 +78,7 @@ ALONE = 'leaks', 'limits', 'stress'
 
 SHORT = False       # --short: run the quick form of programs that have one
 KERNELS = ()        # --kernel: for the programs that accept a kernel
-TAKES_SHORT = r"'--short'|programs\.arguments\("
+TAKES_SHORT = r"'--short'|kernel_options\(|programs\.arguments\("
 TAKES_KERNEL = r"add_argument\('--kernel'|kernel_options\(|" \
                r"programs\.arguments\("
 

@@ -240,7 +240,7 @@ RULES = unsorted_rules, rules_of_random_bytes, rules_of_nowhere
 
 def main():
     tap = Tap()
-    kernels = kernel_options(('arm64-6.12', '6.12'))
+    kernels = kernel_options(('arm64-6.12', '6.12'), short=2)
     with tempfile.TemporaryDirectory(prefix='ka-hostile.') as folder:
         for kernel in kernels:
             is_arm = kernel.startswith('arm64')

@@ -8,7 +8,7 @@ and numbers of vCPUs.
     tap.done()
 
 scripts/lib/runtests.py finds the words arguments( and kernel_options( in a
-program, and then passes it --kernel; --short only with the former.
+program, and then passes it --kernel and --short.
 """
 import argparse
 
@@ -58,12 +58,12 @@ def run_over(tap, kernels, smps, fn, test='runs and is read'):
                 fn(tap, kernel, smp, label)
 
 
-def kernel_options(default=KERNELS):
+def kernel_options(default=KERNELS, short=1):
     """Parse the arguments of a program that has only --short and --kernel;
-    return the kernels. --short means the first of DEFAULT."""
+    return the kernels. --short means the first SHORT ones of DEFAULT."""
     ap = argparse.ArgumentParser()
     ap.add_argument('--short', action='store_true',
-                    help=f'{default[0]} only')
+                    help=' and '.join(default[:short]) + ' only')
     ap.add_argument('--kernel', action='append')
     args = ap.parse_args()
-    return args.kernel or default[:1 if args.short else None]
+    return args.kernel or default[:short if args.short else None]

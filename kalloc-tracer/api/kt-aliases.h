@@ -24,22 +24,26 @@
  * struct KtCacheAlias - a name that was asked for
  * @cache_va: address of the kmem_cache that was returned
  * @name: (borrowed) printable ASCII
+ * @object_size: bytes of the cache's objects since then: a merge can raise
+ *               them. 0: not known, and always 0 in queries
  * @stack, @task, @us: of who asked
  */
 typedef struct KtCacheAlias {
     uint64_t cache_va;
     const char *name;
+    uint32_t object_size;
     KtStackId stack;
     KtTaskId task;
     uint64_t us;
 } KtCacheAlias;
 
 /** kt_cache_alias_add() - add a name (copied), unless the cache has it, and
- *  write it into the journal. Bytes of @alias->name that are not printable
- *  become "?". */
+ *  write it into the journal. Raise the object size of the cache. Bytes of
+ *  @alias->name that are not printable become "?". */
 void kt_cache_alias_add(KtTracer *t, const KtCacheAlias *alias);
-/** kt_cache_alias_restore() - the same for a name of a snapshot: the journal
- *  gets it with the checkpoint. The tracer's lock may be held. */
+/** kt_cache_alias_restore() - add a name of a snapshot: the journal gets it
+ *  with the checkpoint, and the size of the cache is in the snapshot. The
+ *  tracer's lock may be held. */
 void kt_cache_alias_restore(KtTracer *t, const KtCacheAlias *alias);
 /** kt_cache_alias_drop() - drop the names of a cache that was destroyed. */
 void kt_cache_alias_drop(KtTracer *t, uint64_t cache_va);

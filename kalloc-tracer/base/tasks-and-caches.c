@@ -31,7 +31,8 @@ typedef struct Undone {
 struct KtTasksCaches {
     KtDepot *tasks;
     KtCacheInfo **cache;    /* by id, set before n_caches is; names are
-                             * owned, .destroyed is atomic */
+                             * owned, .destroyed and .object_size are
+                             * atomic */
     uint32_t n_caches;      /* atomic */
     pthread_mutex_t lock;   /* of @by_va and of adding */
     GHashTable *by_va;      /* va of a cache not destroyed -> id */
@@ -312,7 +313,7 @@ bool kt_tasks_caches_cache(const KtTasksCaches *n, KtCacheId id,
     *out = (KtCacheInfo) {
         .va = info->va,
         .name = info->name,
-        .object_size = info->object_size,
+        .object_size = __atomic_load_n(&info->object_size, __ATOMIC_RELAXED),
         .size = info->size,
         .destroyed = __atomic_load_n(&info->destroyed, __ATOMIC_RELAXED),
     };
@@ -333,6 +334,21 @@ void kt_tasks_caches_cache_destroyed(KtTasksCaches *n, KtCacheId id)
     at = g_hash_table_lookup(n->by_va, &c->va);
     if (GPOINTER_TO_UINT(at) == id.v) {
         g_hash_table_remove(n->by_va, &c->va);
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+void kt_tasks_caches_grow_cache(KtTasksCaches *n, uint64_t va,
+                                uint32_t object_size)
+{
+    uint32_t id;
+
+    pthread_mutex_lock(&n->lock);
+    id = GPOINTER_TO_UINT(g_hash_table_lookup(n->by_va, &va));
+    if (id && object_size > n->cache[id]->object_size &&
+        object_size <= n->cache[id]->size) {
+        __atomic_store_n(&n->cache[id]->object_size, object_size,
+                         __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&n->lock);
 }

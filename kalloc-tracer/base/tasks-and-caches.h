@@ -44,6 +44,11 @@ KtCacheId kt_tasks_caches_restore_cache(KtTasksCaches *n,
  *  @info. Return 0 if there is none, or its name or sizes differ. */
 KtCacheId kt_tasks_caches_find_cache(KtTasksCaches *n, const KtCacheInfo *info);
 void kt_tasks_caches_cache_destroyed(KtTasksCaches *n, KtCacheId id);
+/** kt_tasks_caches_grow_cache() - note that objects of the cache that exists at
+ *  @va have @object_size bytes now: another cache was merged into it. Nothing
+ *  is done if there is none, if it has more, or if its slots have less. */
+void kt_tasks_caches_grow_cache(KtTasksCaches *n, uint64_t va,
+                                uint32_t object_size);
 uint32_t kt_tasks_caches_n_caches(const KtTasksCaches *n);
 
 /**

@@ -71,12 +71,14 @@ static void record_alias(KtHookCall *m, const KtPendingCall *call,
                          uint64_t cache)
 {
     char name[KT_ALIAS_NAME_MAX];
+    uint32_t size = 0;
 
     if (kt_guest_alias(m->boot->guest, cache, call->ptr, name)) {
         kt_record_complete(m);
+        kt_guest_object_size(m->boot->guest, cache, &size);
         kt_cache_alias_add(m->c->tracer, &(KtCacheAlias) {
-            .cache_va = cache, .name = name, .stack = m->ev.stack,
-            .task = m->ev.task, .us = m->ev.us });
+            .cache_va = cache, .name = name, .object_size = size,
+            .stack = m->ev.stack, .task = m->ev.task, .us = m->ev.us });
     }
 }
 

@@ -17,6 +17,7 @@ GByteArray *kt_alias_frame_added(KtTracer *t, const KtCacheAlias *alias)
     gs_out_u8(&out, ALIAS_ADDED);
     gs_out_u64(&out, alias->cache_va);
     gs_out_varint(&out, alias->us);
+    gs_out_varint(&out, alias->object_size);
     gs_out_text(&out, alias->name);
     kt_frame_write_task(t, alias->task, no_task, &out);
     kt_frame_write_stack(t, alias->stack, no_stack, &out);
@@ -40,6 +41,7 @@ static void replay_added(KtTracer *t, const GsKernel *k, GsBytes *in,
     KtCacheAlias alias = { .cache_va = cache_va, .name = name };
 
     alias.us = gs_bytes_varint(in, UINT64_MAX);
+    alias.object_size = gs_bytes_varint(in, UINT32_MAX);
     gs_bytes_text(in, name, sizeof(name), "a cache's name");
     alias.task = kt_frame_read_task(t, in, no_task);
     alias.stack = kt_frame_read_stack(t, k, in, no_stack);

@@ -4,8 +4,8 @@
  * got another name, or lost all of them.
  *
  *     frame: 1 added or 0 dropped, address of the kmem_cache (8), and of an
- *            added name: us (a varint), the length of the name and the name,
- *            task, stack
+ *            added name: us and object_size (varints), the length of the name
+ *            and the name, task, stack
  *
  * Task and stack are written as tracer/frame-ids.h says: a frame needs no other
  * frame. Pure functions: any thread.

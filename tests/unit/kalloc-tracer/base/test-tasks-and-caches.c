@@ -44,6 +44,31 @@ static void cache_names(void)
     kt_tracer_cache_destroyed(t, (KtCacheId) { 99 });
 }
 
+/* A merge raises the size of objects; it keeps the id, also for a reader. */
+static void caches_grow(void)
+{
+    KtTasksCaches *n = kt_tasks_caches_new(NULL);
+    const KtCacheInfo small = { .va = 0x1000, .name = "c", .object_size = 56,
+                                .size = 64 };
+    const KtCacheInfo grown = { .va = 0x1000, .name = "c", .object_size = 60,
+                                .size = 64 };
+    KtCacheInfo info;
+
+    g_assert_cmpuint(kt_tasks_caches_add_cache(n, &small).v, ==, 1);
+    kt_tasks_caches_grow_cache(n, 0x2000, 60);
+    kt_tasks_caches_grow_cache(n, 0x1000, 60);
+    kt_tasks_caches_grow_cache(n, 0x1000, 0);
+    kt_tasks_caches_grow_cache(n, 0x1000, 65);
+    g_assert_true(kt_tasks_caches_cache(n, (KtCacheId) { 1 }, &info));
+    g_assert_cmpuint(info.object_size, ==, 60);
+    g_assert_cmpuint(kt_tasks_caches_add_cache(n, &grown).v, ==, 1);
+    kt_tasks_caches_cache_destroyed(n, (KtCacheId) { 1 });
+    kt_tasks_caches_grow_cache(n, 0x1000, 64);
+    g_assert_true(kt_tasks_caches_cache(n, (KtCacheId) { 1 }, &info));
+    g_assert_cmpuint(info.object_size, ==, 60);
+    kt_tasks_caches_free(n);
+}
+
 static void caches_are_bounded(void)
 {
     g_autoptr(KtTracer) t = new_tracer();
@@ -219,6 +244,7 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/names/caches", cache_names },
+        { "/names/caches-grow", caches_grow },
         { "/names/caches-are-bounded", caches_are_bounded },
         { "/names/caches-at-chosen-addresses", caches_at_chosen_addresses },
         { "/names/caches-of-a-state", caches_of_a_state },

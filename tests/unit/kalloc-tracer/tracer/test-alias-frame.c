@@ -19,7 +19,7 @@ static KtCacheAlias alias(KtTracer *t, uint64_t va, const char *name)
     char comm[16] = "modprobe";
 
     return (KtCacheAlias) {
-        .cache_va = va, .name = name, .us = 100 + va,
+        .cache_va = va, .name = name, .us = 100 + va, .object_size = 60,
         .stack = kt_tracer_intern_stack(t, pc, G_N_ELEMENTS(pc), 0),
         .task = kt_tracer_intern_task(t, 70 + va, comm),
     };
@@ -98,6 +98,29 @@ static void test_same(void)
                     "1=one@101 71:modprobe 2:ffffffff81000011\n"
                     "2=t?w?o@102 72:modprobe 2:ffffffff81000012\n"
                     "1=other@101 71:modprobe 2:ffffffff81000011\n");
+}
+
+/* The replay, too, knows the size that the merge made. */
+static void test_object_size(void)
+{
+    char *path = new_path();
+    KtTracer *t = new_tracer(path, NULL);
+    KtEvent ev = { .kind = KT_EV_ALLOC, .va = 0x4000, .size = 56,
+                   .actual = 64, .layer = KT_LAYER_CACHE };
+    g_autoptr(KtReplay) r = NULL;
+    KtCacheInfo info;
+
+    ev.cache = kt_tracer_add_cache(t, 1, "own", 56, 64);
+    kt_tracer_push(t, 0, &ev);
+    add(t, 1, "one");
+    g_assert_true(kt_tracer_cache(t, ev.cache, &info));
+    g_assert_cmpuint(info.object_size, ==, 60);
+    kt_tracer_free(t);
+    r = read_all(path);
+    g_assert_true(kt_tracer_cache(kt_replay_tracer(r), (KtCacheId) { 1 },
+                                  &info));
+    g_assert_cmpuint(info.object_size, ==, 60);
+    remove_path(path);
 }
 
 static void test_until(void)
@@ -190,6 +213,7 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/alias-frame/same", test_same },
+        { "/alias-frame/object-size", test_object_size },
         { "/alias-frame/until", test_until },
         { "/alias-frame/boots", test_boots },
         { "/alias-frame/checkpoint", test_checkpoint },

@@ -96,3 +96,30 @@ missing_meson() {
         return 1
     echo "meson >= $meson_wanted${have:+ (found $have)}"
 }
+
+# The drgn of a newer release of the distribution, with the Python and the
+# libraries of that release: this Python's path.
+drgn_newer_python=$KA_CACHE/drgn/python3
+
+do_drgn_newer() {
+    local tmp final=$KA_CACHE/drgn usr lib
+    apt_view amd64-newer
+    apt_refresh
+    tmp=$(new_tmp drgn)
+    apt_unpack "$tmp" "$tmp/root" python3-drgn python3.13-minimal \
+        libpython3.13-minimal libpython3.13-stdlib libc6 libdw1t64 \
+        libelf1t64 libgomp1 zlib1g libbz2-1.0 liblzma5 libzstd1 libexpat1 \
+        libssl3t64
+    usr=$final/root/usr lib=$final/root/usr/lib/x86_64-linux-gnu
+    printf '#!/bin/sh\nPYTHONHOME=%s PYTHONPATH=%s exec %s %s %s "$@"\n' \
+        "$usr" "$usr/lib/python3/dist-packages" \
+        "$lib/ld-linux-x86-64.so.2" "--library-path $lib" \
+        "$usr/bin/python3.13" >"$tmp/python3"
+    chmod 755 "$tmp/python3"
+    publish "$tmp" "$final"
+}
+
+missing_drgn_newer() {
+    "$drgn_newer_python" -c 'import drgn' 2>/dev/null && return 1
+    echo "drgn of a newer release"
+}

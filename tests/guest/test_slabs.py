@@ -10,16 +10,22 @@ lists all slots of a cache are accounted for.
 
 Also with slub_debug=FZPU, slab_nomerge and init_on_free=1.
 
+Other names of caches are those of /sys/kernel/slab. drgn's slab_object_info()
+says of random addresses of the stopped VM in which object of which cache they
+are, and if it is free.
+
 usage: test_slabs.py [--short] [--kernel K]... [--options WORDS]...
 """
 import json
 import os
 import random
+import subprocess
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 
-from lib import ftrace, oracle, programs
+from lib import ftrace, oracle, programs, slab_drgn
+from lib.btf import plain_btf
 from lib.slabs import read_slabs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -29,6 +35,10 @@ OPTIONS = '', 'slub_debug=FZPU', 'slab_nomerge init_on_free=1'
 SMP = 2
 SECONDS = 4             # that the guest stands still
 SAMPLE = 12             # caches whose slots are compared one by one
+ADDRESSES = 10_000      # that drgn is asked about
+# What drgn 0.0.31 does not know: 7.1 has no page.compound_head, so its helpers
+# take the kernel for one of before 4.4.
+DRGN_FAILS = {'7.3': "'PG_compound'"}
 
 
 def rows_of(guest, line):
@@ -103,6 +113,22 @@ def check_slabinfo(tap, ours, files):
         assert abs(theirs[0] - mine[0]) <= 2 * each and \
             abs(theirs[1] - mine[1]) <= 2 * each, (name, theirs, mine)
     return len(slabs), len(differ)
+
+
+def check_aliases(ours, files):
+    """Each name of /sys/kernel/slab leads to its cache, by ka, too."""
+    _, links = read_slabs(files)
+    names = defaultdict(set)
+    for name, link in links.items():
+        names[link].add(name)
+    merged = 0
+    for group in names.values():
+        rows = [r for name, r in ours.caches.items() if name in group]
+        assert len(rows) == 1, (group, rows)
+        others = group - {rows[0]['name']}
+        assert others <= set(rows[0].get('aliases', [])), (others, rows[0])
+        merged += len(others)
+    return merged
 
 
 # --- the map -----------------------------------------------------------------
@@ -196,6 +222,113 @@ def check(tap, kernel, options, label):
             with tap.test(f'{label}: numbers of /proc/slabinfo'):
                 n, differ = check_slabinfo(tap, ours, files)
                 tap.figures('slabs', caches=n, equal=n - differ)
+            with tap.test(f'{label}: names of merged caches'):
+                tap.note(f'{label}: {check_aliases(ours, files)} other names')
+
+
+# --- drgn --------------------------------------------------------------------
+
+def write_types(files, tmp):
+    """Return the path of the guest's types, as bpftool prints them."""
+    raw, path = os.path.join(tmp, 'raw'), os.path.join(tmp, 'types')
+    with open(raw, 'wb') as f:
+        f.write(plain_btf(files['btf.vmlinux']))
+    with open(path, 'wb') as f:
+        subprocess.run(['bpftool', 'btf', 'dump', 'file', raw, '-j'],
+                       check=True, stdout=f)
+    return path
+
+
+def some_addresses(guest, ours, n):
+    """Return random addresses: half of them in slabs that ka lists, the others
+    anywhere in the direct map."""
+    rng = random.Random(1)
+    slabs = sorted(ours.slabs)
+    found = []
+    for _ in range(n // 2):
+        va = rng.choice(slabs)
+        cache, row = ours.slabs[va]
+        found.append(va + rng.randrange(cache['size'] * len(row['letters'])))
+    direct, = (r for r in rows_of(guest, 'ka base -j')
+               if r['name'] == 'direct')
+    first, last = int(direct['start'], 16), int(direct['last'], 16)
+    return found + [rng.randrange(first, last) for _ in range(n - len(found))]
+
+
+class SlabsByPage:
+    """What ka slab says of addresses; one command for each page."""
+
+    def __init__(self, guest):
+        self.guest, self.pages = guest, {}
+
+    def get(self, va):
+        """Return the row of the slab and its slots, or None."""
+        page = va & -4096
+        if page not in self.pages:
+            head, *slots = rows_of(self.guest, f'ka slab {va:x} -j -n 0')
+            self.pages[page] = (head, slots) if head.get('type') == 'slab' \
+                else None
+        return self.pages[page]
+
+
+def compare(slab, theirs):
+    """Return 'same', the name of what drgn does not know, or None."""
+    if slab is None or theirs is None:
+        return 'no slab' if slab is None and theirs is None else None
+    (head, slots), (cache, start, allocated) = slab, theirs
+    if head['cache'] != cache:
+        return None
+    slot = [s for s in slots if int(s['va'], 16) == start]
+    if not slot:
+        # It does not compare the number of the slot with slab.objects.
+        return 'behind the last slot' \
+            if start > int(slots[-1]['va'], 16) else None
+    where = slot[0].get('list', '')
+    free = bool(where) and '-rcu' not in where
+    if free and allocated and ('-main' in where or '-spare' in where or
+                               '-barn' in where):
+        return 'in a sheaf'
+    return 'same' if free != allocated else None
+
+
+def check_addresses(tap, kernel, guest, files, tmp):
+    ours, pages = Caches(guest), SlabsByPage(guest)
+    addresses = some_addresses(guest, ours, ADDRESSES)
+    try:
+        theirs = slab_drgn.ask(guest, kernel, files['proc.kallsyms'],
+                               write_types(files, tmp), addresses)
+    except slab_drgn.Failed as e:
+        assert DRGN_FAILS.get(kernel, '?') in str(e), e
+        tap.note(f'{kernel}: drgn does not know it: {e}')
+        return
+    count, bad = Counter(), []
+    for va, row in zip(addresses, theirs):
+        slab = pages.get(va)
+        said = compare(slab, row)
+        count[said] += 1
+        if not said:
+            bad.append((f'{va:x}', slab and slab[0], row))
+    tap.note(f'{kernel}: {dict(count)}')
+    assert not bad, (len(bad), bad[:5])
+    assert count['same'] > ADDRESSES // 3 and count['no slab'], count
+
+
+def check_drgn(tap, kernel):
+    name = f'{kernel}: drgn says the same of {ADDRESSES} addresses'
+    if not slab_drgn.find_python():
+        tap.skip(name, 'no drgn that is new enough')
+        return
+    with tempfile.TemporaryDirectory(prefix='ka-slabs.') as tmp:
+        share = oracle.make_share(os.path.join(tmp, 'share'),
+                                  ['symbols-and-types.sh'], kernel)
+        with Guest(kernel=kernel, smp=SMP, run='symbols-and-types',
+                   share=share, out=os.path.join(tmp, 'out'), end='shell',
+                   mem='512M', timeout=600, name=f'drgn-{kernel}') as g:
+            assert g.wait_done() == 0, 'the workload failed'
+            files = ftrace.read_out(g.collect())
+            g.qmp('stop')
+            with tap.test(name):
+                check_addresses(tap, kernel, g, files, tmp)
 
 
 def main():
@@ -212,6 +345,9 @@ def main():
             label = f'{kernel}, {words}' if words else kernel
             with tap.test(f'{label}: runs and is read'):
                 check(tap, kernel, words, label)
+        if not args.short:
+            with tap.test(f'{kernel}: runs for drgn'):
+                check_drgn(tap, kernel)
     tap.done()
 
 

@@ -21,6 +21,7 @@ import time
 from collections import defaultdict
 
 from lib import ftrace, gmem, oracle, programs
+from lib.btf import plain_btf
 from lib.tap import Tap
 from scripts.lib import mkinitramfs
 from scripts.lib.guest import Guest
@@ -50,18 +51,6 @@ COMMENT = re.compile(r'/\*\s*(\d+)(?::\s*(\d+))?\s+(\d+)\s*\*/')
 
 
 # --- types, as bpftool prints them -------------------------------------------
-
-def plain_btf(data):
-    """Return BTF without the layout table of newer kernels, for older
-    tools."""
-    magic_flags, head = data[:4], int.from_bytes(data[4:8], 'little')
-    places = [int.from_bytes(data[i:i + 4], 'little') for i in (8, 12, 16, 20)]
-    types = data[head + places[0]:head + places[0] + places[1]]
-    names = data[head + places[2]:head + places[2] + places[3]]
-    words = (24, 0, len(types), len(types), len(names))
-    return magic_flags + b''.join(w.to_bytes(4, 'little') for w in words) + \
-        types + names
-
 
 class Types:
     """The types of a file, by bpftool."""

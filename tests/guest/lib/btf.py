@@ -14,6 +14,18 @@ TAIL = {1: (4, 0), 3: (12, 0), 4: (0, 12), 5: (0, 12), 6: (0, 8),
         13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12)}
 
 
+def plain_btf(data):
+    """Return BTF without the layout table of newer kernels, for older
+    tools."""
+    magic_flags, head = data[:4], int.from_bytes(data[4:8], 'little')
+    places = [int.from_bytes(data[i:i + 4], 'little') for i in (8, 12, 16, 20)]
+    types = data[head + places[0]:head + places[0] + places[1]]
+    names = data[head + places[2]:head + places[2] + places[3]]
+    words = (24, 0, len(types), len(types), len(names))
+    return magic_flags + b''.join(w.to_bytes(4, 'little') for w in words) + \
+        types + names
+
+
 class Btf:
     def __init__(self, data):
         magic, _, _, head, types, types_len, strings, _ = struct.unpack_from(

@@ -29,7 +29,7 @@ class Cli:
 
     def __init__(self, argv, timeout):
         self.timeout = timeout
-        self.text, self.commands = '', 0
+        self.text, self.last, self.commands = '', '', 0
         # pylint: disable-next=consider-using-with
         self.proc = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -51,11 +51,12 @@ class Cli:
 
     def until(self, pattern):
         """Wait for a match in the output; return the text before it, and
-        remove both from the buffer."""
+        remove both from the buffer. The match is self.last."""
         end = time.monotonic() + self.timeout
         while not (found := re.search(pattern, self.text)):
             self._more(end)
         said, self.text = self.text[:found.start()], self.text[found.end():]
+        self.last = found.group()
         return said
 
     def end(self):

@@ -12,6 +12,7 @@ import re
 from .gdbcli import Cli
 
 STOPPED = r'Process \d+ stopped\n'
+NOT_YET = 'Process is not running'
 
 
 class Lldb(Cli):
@@ -35,15 +36,25 @@ class Lldb(Cli):
                           'command.*\n')
         return said.partition(line + '\n')[2]
 
-    def stop(self):
-        """Stop the VM, in whatever state it is."""
-        if self.attached and not self.running:
-            return
-        self.send('process interrupt' if self.attached else
-                  'process connect --plugin gdb-remote unix-connect://' +
+    def _attach(self):
+        self.send('process connect --plugin gdb-remote unix-connect://' +
                   self.guest.path('gdb.sock'))
         self.until(STOPPED)
-        self.attached, self.running = True, False
+        self.attached = True
+
+    def _interrupt(self):
+        """Ask for a stop. Return false if lldb has not seen yet that the VM
+        runs."""
+        self.send('process interrupt')
+        self.until(f'{STOPPED}|{NOT_YET}')
+        return self.last != NOT_YET
+
+    def stop(self):
+        """Stop the VM, in whatever state it is."""
+        if not self.attached:
+            self._attach()
+        while self.running:
+            self.running = not self._interrupt()
 
     def go(self):
         self.send('continue')

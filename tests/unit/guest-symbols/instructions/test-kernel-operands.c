@@ -6,11 +6,14 @@
  * riscv64 is objdump, since capstone 4 knows neither atomics of ARMv8.1 nor
  * riscv64.
  *
+ * The lengths of x86-64 instructions are those of capstone.
+ *
  * An access that the decoder denies fails the test. One that it suspects where
  * there is none only costs time: there may be few.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/image/image.h"
+#include "guest-symbols/instructions/length-x86_64.h"
 #include "guest-symbols/kernel/kernel.h"
 
 #include <capstone/capstone.h>
@@ -25,10 +28,11 @@
  * @unknown: instructions that the disassembler does not know
  * @denied: accesses that the decoder denied
  * @needless: answers "yes" where no object is accessed
+ * @lengths: lengths that differ
  */
 typedef struct Count {
     const GsArch *arch;
-    uint64_t insns, touching, unknown, denied, needless;
+    uint64_t insns, touching, unknown, denied, needless, lengths;
 } Count;
 
 static void compare(Count *c, uint64_t va, const uint8_t *bytes, size_t len,
@@ -85,6 +89,21 @@ static bool x86_touches(const cs_insn *i)
            (x->opcode[0] & 0xfc) == 0xa0;
 }
 
+/* Capstone 4 does not know that ud1, or ud2b, has a ModRM byte. */
+static void compare_length(Count *c, const cs_insn *i)
+{
+    size_t ours = gs_x86_64_length(i->bytes, i->size);
+
+    if (i->id == X86_INS_UD2B) {
+        return;
+    }
+    c->lengths += ours != i->size;
+    if (ours != i->size && c->lengths <= SHOWN) {
+        g_test_message("%" PRIx64 " %s: length %zu, disassembler %u",
+                       i->address, i->mnemonic, ours, i->size);
+    }
+}
+
 /* What is behind an instruction that capstone does not know is left out. */
 static void by_capstone(Count *c, csh cs, uint64_t va, const uint8_t *code,
                         size_t len)
@@ -93,6 +112,7 @@ static void by_capstone(Count *c, csh cs, uint64_t va, const uint8_t *code,
 
     while (cs_disasm_iter(cs, &code, &len, &va, i)) {
         compare(c, i->address, i->bytes, i->size, i->mnemonic, x86_touches(i));
+        compare_length(c, i);
     }
     c->unknown += len > 0;
     cs_free(i, 1);
@@ -269,6 +289,7 @@ static void check_kernel(const char *path)
     g_assert_cmpuint(c.touching, >, c.insns / 20);
     g_assert_cmpuint(c.unknown, <, c.insns / 50);
     g_assert_cmpuint(c.denied, ==, 0);
+    g_assert_cmpuint(c.lengths, ==, 0);
     g_assert_cmpuint(c.needless, <, c.insns / 1000);
 }
 

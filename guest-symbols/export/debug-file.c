@@ -13,9 +13,8 @@
  *     symbol
  *
  * If several symbols have one address, ka names the address by the first. It
- * has the size, and the others are weak and have none: gdb names an address by
- * a symbol with a size, lldb by the one that comes first in the file, and
- * local symbols come before all others.
+ * has the size, and the others are local and have none: gdb names an address by
+ * a symbol with a size, lldb by a global one, else by the first in the file.
  */
 #include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/export/elf-file.h"
@@ -114,7 +113,7 @@ static void add_symbol(Maker *m, const char *name, uint64_t va, uint64_t size,
     gs_elf_file_add_symbol(m->elf, &(GsElfSymbol) {
         .name = name, .va = va, .size = again ? 0 : size,
         .section = a ? a->section : GS_ELF_ABS, .function = a && a->code,
-        .global = g_ascii_isupper(type), .alias = again,
+        .global = g_ascii_isupper(type) && !again,
     });
     if (a) {
         m->va = va;

@@ -14,7 +14,7 @@ G_STATIC_ASSERT(GS_ELF_ABS == SHN_ABS);
 
 /*
  * @sections: Elf64_Shdr, the first one is empty
- * @local, @global: Elf64_Sym; weak ones are in @global
+ * @local, @global: Elf64_Sym
  * @names, @section_names: of symbols and sections; both begin with a NUL
  */
 struct GsElfFile {
@@ -96,18 +96,17 @@ GsElfSection gs_elf_file_add_section(GsElfFile *f, const char *name,
 void gs_elf_file_add_symbol(GsElfFile *f, const GsElfSymbol *sym)
 {
     unsigned type = sym->function ? STT_FUNC : STT_OBJECT;
-    unsigned binding = sym->alias ? STB_WEAK :
-                       sym->global ? STB_GLOBAL : STB_LOCAL;
     Elf64_Sym s = {
         .st_name = GUINT32_TO_LE(add_name(f, f->names, sym->name)),
-        .st_info = ELF64_ST_INFO(binding, sym->section == GS_ELF_ABS ?
-                                          STT_NOTYPE : type),
+        .st_info = ELF64_ST_INFO(sym->global ? STB_GLOBAL : STB_LOCAL,
+                                 sym->section == GS_ELF_ABS ? STT_NOTYPE :
+                                                              type),
         .st_shndx = GUINT16_TO_LE(sym->section),
         .st_value = GUINT64_TO_LE(sym->va),
         .st_size = GUINT64_TO_LE(sym->size),
     };
 
-    g_array_append_val(binding == STB_LOCAL ? f->local : f->global, s);
+    g_array_append_val(sym->global ? f->global : f->local, s);
 }
 
 size_t gs_elf_file_n_symbols(const GsElfFile *f)

@@ -34,13 +34,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsElfFile, gs_elf_file_free)
 GsElfSection gs_elf_file_add_section(GsElfFile *f, const char *name,
                                      uint64_t start, uint64_t end, bool code);
 
-/** struct GsElfSymbol - a symbol of the file
- *  @alias: weak: another symbol is the name of the address */
+/** struct GsElfSymbol - a symbol of the file */
 typedef struct GsElfSymbol {
     const char *name;
     uint64_t va, size;
     GsElfSection section;
-    bool function, global, alias;
+    bool function, global;
 } GsElfSymbol;
 
 /** gs_elf_file_add_symbol() - add a symbol; its name is copied */

@@ -17,11 +17,14 @@
  *             modules lie at their addresses now
  * @unwind: (static) what the call frame information was made of, "nothing" if
  *          there is none
+ * @no_unwinder: a running kernel has none either: neither tables nor frame
+ *               pointers
  */
 typedef struct GsDebugFile {
     GByteArray *bytes;
     size_t n_symbols, n_modules, n_ranges, n_covered;
     const char *unwind;
+    bool no_unwinder;
 } GsDebugFile;
 
 /**

@@ -17,7 +17,8 @@ static const GsCfiMaker *const makers[GS_ARCH__COUNT] = {
 
 const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k)
 {
-    return makers[k->arch->id];
+    return k->unwind_by == GS_UNWIND_BY_FRAMES ? &gs_frame_pointer_cfi_maker :
+                                                 makers[k->arch->id];
 }
 
 void gs_cfi_foreach_function(const GsCfiCode *code, const GsMem *mem,

@@ -40,6 +40,8 @@ typedef struct GsCfiMaker {
 } GsCfiMaker;
 
 extern const GsCfiMaker gs_orc_cfi_maker, gs_riscv64_cfi_maker;
+/** gs_frame_pointer_cfi_maker - of x86-64 kernels without ORC */
+extern const GsCfiMaker gs_frame_pointer_cfi_maker;
 
 /** gs_cfi_maker_find() - find what makes the rules of @k. Returns: (static)
  *  NULL if nothing can. */

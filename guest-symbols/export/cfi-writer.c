@@ -156,6 +156,13 @@ void gs_cfi_cfa_at(GsCfi *w, unsigned reg, int64_t off, int64_t add)
     end_block(w, &block);
 }
 
+void gs_cfi_cfa_by(GsCfi *w, const uint8_t *ops, size_t len)
+{
+    gs_out_u8(&w->out, DW_CFA_def_cfa_expression);
+    gs_out_varint(&w->out, len);
+    gs_out_bytes(&w->out, ops, len);
+}
+
 /* ---- registers ---------------------------------------------------------- */
 
 void gs_cfi_saved(GsCfi *w, unsigned reg, int64_t off)
@@ -179,6 +186,13 @@ void gs_cfi_saved_by(GsCfi *w, unsigned reg, unsigned base, int64_t off)
     put_base(&block, base, off);
     put_op(w, DW_CFA_expression, reg);
     end_block(w, &block);
+}
+
+void gs_cfi_value_by(GsCfi *w, unsigned reg, const uint8_t *ops, size_t len)
+{
+    put_op(w, DW_CFA_val_expression, reg);
+    gs_out_varint(&w->out, len);
+    gs_out_bytes(&w->out, ops, len);
 }
 
 void gs_cfi_same(GsCfi *w, unsigned reg)

@@ -72,12 +72,17 @@ void gs_cfi_cfa(GsCfi *w, unsigned reg, int64_t off);
 /** gs_cfi_cfa_at() - the CFA is *(@reg + @off) + @add. */
 void gs_cfi_cfa_at(GsCfi *w, unsigned reg, int64_t off, int64_t add);
 
+/** gs_cfi_cfa_by() - the CFA is the result of a DWARF expression. */
+void gs_cfi_cfa_by(GsCfi *w, const uint8_t *ops, size_t len);
+
 /* ---- where the caller's registers are ---------------------------------- */
 
 /** gs_cfi_saved() - @reg is saved at CFA + @off, a multiple of 8. */
 void gs_cfi_saved(GsCfi *w, unsigned reg, int64_t off);
 /** gs_cfi_saved_by() - @reg is saved at @base + @off. */
 void gs_cfi_saved_by(GsCfi *w, unsigned reg, unsigned base, int64_t off);
+/** gs_cfi_value_by() - @reg is the result of a DWARF expression. */
+void gs_cfi_value_by(GsCfi *w, unsigned reg, const uint8_t *ops, size_t len);
 /** gs_cfi_same() - @reg has its value of the caller. */
 void gs_cfi_same(GsCfi *w, unsigned reg);
 /** gs_cfi_undefined() - the value that @reg had in the caller is not known; if

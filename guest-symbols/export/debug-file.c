@@ -362,6 +362,7 @@ bool gs_kernel_debug_file(const GsKernel *k, const GsMem *mem, bool unloaded,
     out->n_symbols = gs_elf_file_n_symbols(elf);
     out->n_ranges = m.cfi.n;
     out->unwind = m.maker ? m.rules->made_of : "nothing";
+    out->no_unwinder = mem && k->unwind_by == GS_UNWIND_BY_NOTHING;
     g_free(m.maker);
     out->bytes = m.cfi.out.failed ? NULL : gs_elf_file_end(elf, frames);
     if (!out->bytes) {

@@ -37,7 +37,9 @@ static void print_figures(McOut *out, uint64_t stamp, const GsDebugFile *f)
 {
     g_autofree char *rules = f->n_ranges ?
         g_strdup_printf("%zu ranges of code by %s", f->n_ranges, f->unwind) :
-        g_strdup("no call frame information");
+        g_strdup_printf("no call frame information%s", f->no_unwinder ?
+                        " (the kernel keeps neither unwind tables nor frame "
+                        "pointers)" : "");
     g_autofree char *covered = f->n_covered ?
         g_strdup_printf(", %zu symbols of unloaded modules left out, whose "
                         "addresses others have now", f->n_covered) : NULL;

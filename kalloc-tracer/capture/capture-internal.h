@@ -71,6 +71,13 @@ static inline KtBoot *kt_capture_boot(const KtCapture *c)
     return __atomic_load_n(&c->boot, __ATOMIC_ACQUIRE);
 }
 
+/** kt_capture_add_vcpu() - Find the registers of a new vCPU. The first one
+ *  starts the tracer's thread. On the vCPU's thread; takes the lock. */
+void kt_capture_add_vcpu(KtCapture *c, unsigned index);
+/** kt_capture_remove_vcpu() - Drop a vCPU that is unplugged: its thread has
+ *  ended, and QEMU is about to free its registers. Takes the lock. */
+void kt_capture_remove_vcpu(KtCapture *c, unsigned index);
+
 /** kt_capture_may_find() - Return true if the kernel can be found from a block
  *  that begins at @va. Any thread, lock free. */
 bool kt_capture_may_find(const KtCapture *c, uint64_t va);

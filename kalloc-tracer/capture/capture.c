@@ -464,44 +464,12 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 {
-    KtCapture *c = &capture;
-
-    if (index >= c->max_vcpus || !c->finder) {
-        return;
-    }
-    g_mutex_lock(&c->lock);
-    /* QEMU -daemonize forks before it makes vCPUs; threads start after that. */
-    if (!c->applying) {
-        __atomic_store_n(&c->applying, true, __ATOMIC_RELEASE);
-        kt_tracer_start(c->shared.tracer);
-    }
-    kt_budget_charge(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
-                     KT_BUDGET_VCPU);
-    if (!kt_vcpu_init(&c->vcpu[index], index, c->arch)) {
-        qemu_plugin_outs("ka: QEMU does not have all registers that ka needs "
-                         "for this guest: nothing is traced\n");
-    } else if (c->boot) {
-        kt_vcpu_set_kernel(&c->vcpu[index], c->shared.kernel);
-    }
-    g_mutex_unlock(&c->lock);
+    kt_capture_add_vcpu(&capture, index);
 }
 
-/* The vCPU is unplugged: its thread has ended, and QEMU is about to free its
- * registers. */
 static void on_vcpu_exit(qemu_plugin_id_t id, unsigned int index)
 {
-    KtCapture *c = &capture;
-
-    if (index >= c->max_vcpus) {
-        return;
-    }
-    g_mutex_lock(&c->lock);
-    if (c->vcpu[index].shown) {
-        kt_budget_release(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
-                          KT_BUDGET_VCPU);
-        kt_vcpu_unplug(&c->vcpu[index]);
-    }
-    g_mutex_unlock(&c->lock);
+    kt_capture_remove_vcpu(&capture, index);
 }
 
 static void on_kexec(void)

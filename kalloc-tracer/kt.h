@@ -7,6 +7,7 @@
 #ifndef KT_H
 #define KT_H
 
+#include "kalloc-tracer/api/kt-access.h"
 #include "kalloc-tracer/api/kt-accounts.h"
 #include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/api/kt-base.h"

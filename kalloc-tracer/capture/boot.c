@@ -15,7 +15,7 @@
  * Blocks that were translated before a change of state have the wrong hooks.
  * So each change requests a flush of QEMU's translated code.
  */
-#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/watch-access.h"
 #include "kalloc-tracer/faults/fault-rules.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -135,6 +135,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
 {
     uint64_t slide;
     bool complete;
+    KtBoot *boot;
     GsKernel *k;
 
     if (kt_capture_resume(c, va)) {
@@ -148,7 +149,9 @@ static void look_at_locked(KtCapture *c, uint64_t va)
         kt_capture_set_kernel(c, k);
         kt_tracer_set_complete(c->shared.tracer, complete);
         say_if_blind(c, k);
-        kt_capture_publish(c, kt_capture_new_boot(c));
+        boot = kt_capture_new_boot(c);
+        kt_access_watch_begin_boot(c, boot, false);
+        kt_capture_publish(c, boot);
         kt_record_log_found(c->boot);
         qemu_plugin_request_flush();
     } else if (kt_finder_gives_up(c->finder)) {
@@ -197,6 +200,7 @@ void kt_capture_drop_boot(KtCapture *c)
     KtBoot *boot = c->boot;
 
     __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
+    kt_access_watch_end_boot(c);
     kt_calls_save(c->shared.tracer);
     kt_calls_end_boot(c->shared.watched);
     kt_pending_calls_clear(c->shared.calls);

@@ -17,7 +17,7 @@
  * Threads: QEMU's main thread, or the vCPU that found the kernel; always with
  * the capture's lock.
  */
-#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/watch-access.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -238,6 +238,8 @@ static bool resume_kernel(KtCapture *c, GsKernel *k, const KtResume *r,
     unpack_learned(boot, reader);
     kt_tracer_inherit_modules(c->shared.tracer, k);
     kt_capture_set_kernel(c, k);
+    /* While the snapshot waited for its kernel, vCPUs execute. */
+    kt_access_watch_begin_boot(c, boot, !c->resume);
     kt_capture_publish(c, boot);
     return gs_stream_in_end(reader, errp);
 }

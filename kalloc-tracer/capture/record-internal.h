@@ -20,6 +20,13 @@ void kt_record_true_return(KtHookCall *m);
 /** kt_record_event() - Complete @m->ev and push it. */
 void kt_record_event(KtHookCall *m, KtEventKind kind, KtHookId hook,
                      uint64_t va);
+/** kt_access_watch_push() - Push @m->ev, and change the shadow of access checks
+ *  by it. Only if accesses are checked (watch-shadow.c). */
+void kt_access_watch_push(KtHookCall *m);
+/** kt_access_watch_missed() - Say that a call is not recorded: the shadow may
+ *  be wrong. */
+void kt_access_watch_missed(KtAccessWatch *w);
+
 /** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
  *  the call came through a wrapper, the event names the wrapper. */
 static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
@@ -28,7 +35,11 @@ static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
     m->ev.kind = kind;
     m->ev.hook = m->wrapper.v ? m->wrapper : hook;
     m->ev.va = va;
-    kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
+    if (G_UNLIKELY(m->c->access)) {
+        kt_access_watch_push(m);
+    } else {
+        kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
+    }
 }
 
 /** kt_record_moment() - Call the listener, if any, because the module at

@@ -21,6 +21,9 @@ static void push_gap(KtHookCall *m, KtCounter why, uint8_t flags)
     };
 
     kt_vcpu_count(m->v, why, 1);
+    if (m->c->access && flags & KT_EVF_UNSEEN) {
+        kt_access_watch_missed(m->c->access);
+    }
     kt_tracer_push(m->c->tracer, m->v->index, &gap);
 }
 

@@ -418,6 +418,9 @@ void kt_record_skip(KtHookCall *m, KtHookId id)
 {
     const KtHookRow *hook = &m->boot->row[id.v];
 
+    if (m->c->access) {
+        kt_access_watch_missed(m->c->access);
+    }
     if (kt_role_allocates(hook->role)) {
         kt_record_enter(m, id);
     } else if (hook->role == KT_ROLE_FREE) {

@@ -33,6 +33,9 @@
 #include "kalloc-tracer/capture/return-sites.h"
 #include "kalloc-tracer/capture/vcpu.h"
 
+/** struct KtAccessWatch - what access checks watch, see watch-access.h */
+typedef struct KtAccessWatch KtAccessWatch;
+
 /**
  * struct KtBoot - the data on one boot; published when it is complete
  * @row: rows of @hooks, by id: one load instead of a call
@@ -63,6 +66,8 @@ typedef struct KtBoot {
  * @kernel: the running kernel
  * @kexec: called if the kernel is about to start another one
  * @moments: called when a module is loaded or unloaded
+ * @access: NULL: no access is checked. Changed while no vCPU executes, or
+ *         before the boot is published
  */
 typedef struct KtShared {
     KtTracer *tracer;
@@ -74,6 +79,7 @@ typedef struct KtShared {
     KtCalls *watched;
     void (*kexec)(void);
     KtMoments moments;
+    KtAccessWatch *access;
 } KtShared;
 
 /**

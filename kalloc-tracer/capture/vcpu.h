@@ -50,6 +50,7 @@ typedef struct KtVcpuReg {
  * @hits: entries, by hook id
  * @count: counters of this vCPU
  * @counted: the part of @count that was added to the tracer's counters
+ * @suspects, @suspects_ms: suspects of access checks not long ago, and when
  * @handle: QEMU's handles of @reg, to write registers
  * @shown: of KtVcpuReg; NULL: there is no such vCPU
  */
@@ -73,6 +74,8 @@ typedef struct KtVcpu {
     uint64_t hits[256];
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];
+    unsigned suspects;
+    uint64_t suspects_ms;
     struct qemu_plugin_register *handle[GS_REG__COUNT];
     GArray *shown;
 } __attribute__((aligned(64))) KtVcpu;

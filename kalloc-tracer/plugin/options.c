@@ -75,6 +75,14 @@ static bool parse_WORDS(void *field, const char *value)
     return gs_kernel_hide(NULL, value);
 }
 
+static bool parse_ACCESS(void *field, const char *value)
+{
+    *(const char **)field = value;
+    return !strcmp(value, "on") ||
+           (g_str_has_prefix(value, "cache:") && value[strlen("cache:")]);
+}
+
+#define wants_ACCESS "on, or cache:NAME"
 #define wants_BOOL "on or off"
 #define wants_SECONDS "a number of seconds, at most " \
     G_STRINGIFY(KT_LEAK_EVERY_MAX)
@@ -144,6 +152,9 @@ static bool fit_together(const KtOptions *o, char **why)
     } else if (o->profile && o->types) {
         *why = g_strdup("options 'types' and 'profile' exclude each other: "
                         "'types' is for Linux only, remove one of them");
+    } else if (o->profile && (o->access || o->access_rules)) {
+        *why = g_strdup("options 'access' and 'profile' exclude each other: "
+                        "'access' is for Linux only, remove one of them");
     } else if (!o->script && (o->script_module || o->script_output)) {
         *why = g_strdup_printf("option '%s' needs option 'script': add "
                                "script=FILE", o->script_module ?

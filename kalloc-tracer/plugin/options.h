@@ -11,6 +11,7 @@ typedef uint64_t KtOptionSIZE;
 typedef unsigned KtOptionSECONDS;
 typedef bool KtOptionBOOL;
 typedef const char *KtOptionWORDS;
+typedef const char *KtOptionACCESS;
 
 typedef struct KtOptions {
 #define KT_OPTION(field, type, ...) KtOption##type field;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kalloc-tracer/access/access-rules.h"
 #include "kalloc-tracer/capture/capture.h"
 #include "monitor-cmds/mc.h"
 #include "kalloc-tracer/capture/vmstate.h"
@@ -372,16 +373,41 @@ static void start_script(Plugin *p, KtScriptJobs *script)
     }
 }
 
+/* Returns: false if the file of rules cannot be used. */
+static bool open_access_rules(KtAccessRules **out, const KtOptions *o)
+{
+    g_autoptr(GError) err = NULL;
+
+    *out = o->access_rules ? kt_access_rules_open(o->access_rules, &err) : NULL;
+    if (err) {
+        say("access-rules=%s", err->message);
+    }
+    return !err;
+}
+
+static void start_access(Plugin *p, KtAccessRules *rules, const char *what)
+{
+    const char *name = what ? strchr(what, ':') : NULL;
+
+    kt_capture_set_access_rules(p->capture, rules);
+    if (what) {
+        kt_access_arm(p->tracer, &(KtAccessSpec) {
+            .cache = name ? name + 1 : NULL });
+    }
+}
+
 static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
                     const KtOptions *o)
 {
     const GsArch *arch = gs_arch_find(info->target_name);
     unsigned n_cpus = MAX(info->system.max_vcpus, 1);
+    KtAccessRules *rules;
     KtScriptJobs *script;
     GsTypesFile *types;
     Plugin *p;
 
-    if (!open_types(&types, arch, o) || !open_script(&script, o)) {
+    if (!open_types(&types, arch, o) || !open_access_rules(&rules, o) ||
+        !open_script(&script, o)) {
         return false;
     }
     p = g_new0(Plugin, 1);
@@ -412,6 +438,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     if (!o->faults) {
         kt_faults_set_off(p->tracer);
     }
+    start_access(p, rules, o->access);
     start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);

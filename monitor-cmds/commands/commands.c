@@ -43,7 +43,8 @@ static void set_format(McOut *out, const McArgs *args)
 /* Return true if the command may name a cache that does not exist yet. */
 static bool may_come_later(const McCommand *c)
 {
-    return c == &mc_commands[MC_CMD_TRACE_ON];
+    return c == &mc_commands[MC_CMD_TRACE_ON] ||
+           c == &mc_commands[MC_CMD_ACCESS_ON];
 }
 
 static bool run(McOut *out, McArgs *args, const char *line, GError **errp)

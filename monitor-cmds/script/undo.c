@@ -183,6 +183,23 @@ static bool undo_trace(const McUndo *u, const McContext *ctx)
     return !u->flag && kt_trace_stop(ctx->tracer);
 }
 
+/* ---- ka access on -------------------------------------------------------- */
+
+static void store_access(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    KtAccessInfo info = { 0 };
+
+    kt_access_info(ctx->tracer, &info);
+    g_free(info.text);
+    u->flag = info.wanted;
+}
+
+/* Filters that others replaced are gone. */
+static bool undo_access(const McUndo *u, const McContext *ctx)
+{
+    return !u->flag && kt_access_disarm(ctx->tracer);
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 /* Commands without a row change nothing. */
@@ -202,6 +219,8 @@ static const McUndoRule rules[] = {
       .remove = kt_faults_remove },
     { MC_CMD_TRACE_ON, .before = store_trace, .undo = undo_trace },
     { MC_CMD_TRACE_OFF },
+    { MC_CMD_ACCESS_ON, .before = store_access, .undo = undo_access },
+    { MC_CMD_ACCESS_OFF },
     { MC_CMD_FAULT_SEED, .before = store_seed, .undo = undo_seed },
     { MC_CMD_FAULT_DEL },
     { MC_CMD_LEAK_CLEAR },

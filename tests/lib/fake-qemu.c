@@ -15,6 +15,8 @@ struct qemu_plugin_insn {
     uint64_t va;
     qemu_plugin_vcpu_udata_cb_t run;
     void *userdata;
+    qemu_plugin_vcpu_mem_cb_t access;
+    void *access_userdata;
 };
 
 struct qemu_plugin_tb {
@@ -155,6 +157,22 @@ void test_qemu_run(uint64_t va)
     }
 }
 
+bool test_qemu_access(uint64_t va, const TestQemuAccess *a)
+{
+    struct qemu_plugin_tb tb = { .insn.va = va };
+
+    qemu.ns += 1000;
+    if (!qemu.filter(va, qemu.filter_userdata)) {
+        return false;
+    }
+    qemu.translate(0, &tb);
+    if (tb.insn.access) {
+        tb.insn.access(0, a->shift | (qemu_plugin_meminfo_t)a->store << 4,
+                       a->va, tb.insn.access_userdata);
+    }
+    return tb.insn.access;
+}
+
 void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque)
 {
     qemu.translated = fn;
@@ -230,6 +248,26 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
     insn->run = cb;
     insn->userdata = userdata;
     qemu.flags = flags;
+}
+
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
+                                      qemu_plugin_vcpu_mem_cb_t cb,
+                                      enum qemu_plugin_cb_flags flags,
+                                      enum qemu_plugin_mem_rw rw,
+                                      void *userdata)
+{
+    insn->access = cb;
+    insn->access_userdata = userdata;
+}
+
+unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info)
+{
+    return info & 0xf;
+}
+
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info)
+{
+    return info >> 4 & 1;
 }
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)

@@ -28,6 +28,15 @@ void test_qemu_trap(bool trap);
 
 /** test_qemu_run() - run the instruction at @va. */
 void test_qemu_run(uint64_t va);
+/** struct TestQemuAccess - an access of 2^@shift bytes at @va */
+typedef struct TestQemuAccess {
+    uint64_t va;
+    unsigned shift;
+    bool store;
+} TestQemuAccess;
+/** test_qemu_access() - run the instruction at @va, which makes one access.
+ *  Returns: true if it has a callback for accesses. */
+bool test_qemu_access(uint64_t va, const TestQemuAccess *a);
 /** test_qemu_when_translated() - call @fn once, after the next instruction is
  *  translated and before it runs. */
 void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque);

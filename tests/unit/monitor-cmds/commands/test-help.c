@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "kalloc-tracer/access/arming.h"
 #include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/commands/commands.h"
@@ -277,6 +278,19 @@ static void check_slabs(uint64_t *seen)
     check_lines(got->str, seen);
 }
 
+/* Rows of ka access -v. */
+static void check_access(uint64_t *seen)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
+    g_autoptr(GString) got = g_string_new(NULL);
+    McContext ctx = { .tracer = t, .puts = append, .puts_opaque = got };
+
+    kt_arming_explain(kt_arming_of(t), KT_ACCESS_OVERREAD, 0x1000);
+    mc_run(&ctx, "access -v -j");
+    check_lines(got->str, seen);
+}
+
 /* All that is printed is told of, and all of it was seen. */
 static void test_objects(void)
 {
@@ -290,6 +304,7 @@ static void test_objects(void)
     check_lines(stat, &seen);
     check_events(w, &seen);
     check_slabs(&seen);
+    check_access(&seen);
     check_cases(&seen);
     for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
         if (!(seen & 1ull << i)) {
@@ -312,8 +327,8 @@ static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis task files mod "
                    "base struct cache slab regs stack bt symbols top mark "
-                   "diff leak refs type log calls trace fault stat on off "
-                   "clear check help");
+                   "diff leak refs type log calls trace access fault stat on "
+                   "off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show struct slab stack symbols stat");
     check_complete("sh", "show");

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Access filter: is a block armed, is an access of interest?
+ *
+ * Names of caches and tasks, and frames of stacks, are compared once for each
+ * id, because ids never change their meaning.
+ *
+ * Threads: any vCPU, several at once, without a lock: two that ask for the same
+ * new id both find the same answer.
+ */
+#ifndef KT_ACCESS_FILTER_H
+#define KT_ACCESS_FILTER_H
+
+#include "kalloc-tracer/api/kt-access.h"
+
+typedef struct KtAccessFilter KtAccessFilter;
+
+/** kt_access_filter_new() - (owned) Make a filter. @t: (borrowed) has the names
+ *  and stacks of ids; @spec: (copied). */
+KtAccessFilter *kt_access_filter_new(KtTracer *t, const KtAccessSpec *spec);
+void kt_access_filter_free(KtAccessFilter *f);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtAccessFilter, kt_access_filter_free)
+
+/** kt_access_filter_block() - Return true if accesses to a block of this layer,
+ *  cache and allocation stack are checked. */
+bool kt_access_filter_block(KtAccessFilter *f, KtLayer layer, KtCacheId cache,
+                            KtStackId stack);
+/** kt_access_filter_access() - Return true if an access by this task is of
+ *  interest. */
+bool kt_access_filter_access(KtAccessFilter *f, KtTaskId task, bool write);
+/** kt_access_filter_text() - (owned, nullable) Describe a filter in words, NULL
+ *  if it has no condition. */
+char *kt_access_filter_text(const KtAccessSpec *spec);
+
+/** kt_access_spec_copy() - (owned) Copy a spec; kt_access_spec_free() frees
+ *  it. */
+KtAccessSpec *kt_access_spec_copy(const KtAccessSpec *spec);
+void kt_access_spec_free(KtAccessSpec *spec);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtAccessSpec, kt_access_spec_free)
+
+#endif /* KT_ACCESS_FILTER_H */

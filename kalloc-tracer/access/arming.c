@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Arming: see arming.h. */
+#include "kalloc-tracer/access/arming.h"
+
+#include "kalloc-tracer/tracer/tracer.h"
+
+/* Places that are kept; what others explain is only in the counters. */
+#define PLACES_MAX 4096u
+
+/* An instruction that explained accesses, the key and the value of a table. */
+typedef struct Place {
+    uint64_t pc;
+    uint64_t why;
+    uint64_t n;
+} Place;
+
+/*
+ * struct KtArming - the part
+ * @spec: (owned, nullable) what is wanted
+ * @places: (owned) of Place
+ */
+struct KtArming {
+    GMutex lock;
+    KtTracer *t;
+    KtBudget *budget;
+    void (*fn)(void *opaque);
+    void *opaque;
+    KtAccessSpec *spec;
+    bool armed;
+    uint64_t since_us;
+    const char *why_not;
+    GHashTable *places;
+};
+
+const char *kt_access_reason_name(KtAccessReason why)
+{
+    static const char *const names[KT_ACCESS__COUNT] = {
+        "overread", "loads_ok", "by_allocator", "page_gone",
+    };
+
+    return names[why];
+}
+
+/* ---- the part ------------------------------------------------------------ */
+
+static guint place_hash(gconstpointer key)
+{
+    const Place *p = key;
+    uint64_t both = p->pc ^ p->why << 56;
+
+    return gs_number_hash(&both);
+}
+
+static gboolean place_equal(gconstpointer a, gconstpointer b)
+{
+    const Place *x = a, *y = b;
+
+    return x->pc == y->pc && x->why == y->why;
+}
+
+static void *new_arming(KtBudget *budget)
+{
+    KtArming *a = g_new0(KtArming, 1);
+
+    a->budget = budget;
+    a->places = g_hash_table_new_full(place_hash, place_equal, g_free, NULL);
+    g_mutex_init(&a->lock);
+    return a;
+}
+
+static void free_arming(void *part)
+{
+    KtArming *a = part;
+
+    kt_access_spec_free(a->spec);
+    g_hash_table_unref(a->places);
+    g_mutex_clear(&a->lock);
+    g_free(a);
+}
+
+KtArming *kt_arming_of(KtTracer *t)
+{
+    static const KtBootPart part = {
+        .name = "access", .new = new_arming, .free = free_arming,
+    };
+    KtArming *a = kt_tracer_part(t, &part);
+
+    g_mutex_lock(&a->lock);
+    a->t = t;
+    g_mutex_unlock(&a->lock);
+    return a;
+}
+
+void kt_arming_on_change(KtArming *a, void (*fn)(void *opaque), void *opaque)
+{
+    a->fn = fn;
+    a->opaque = opaque;
+}
+
+/* ---- the user ------------------------------------------------------------ */
+
+/* Replace what is wanted. @spec: (owned by the callee, nullable) Returns: true
+ * if something was wanted before. */
+static bool set_spec(KtArming *a, KtAccessSpec *spec)
+{
+    KtAccessSpec *before;
+    bool was_wanted;
+
+    g_mutex_lock(&a->lock);
+    before = a->spec;
+    was_wanted = before != NULL;
+    a->spec = spec;
+    g_mutex_unlock(&a->lock);
+    kt_access_spec_free(before);
+    if (a->fn) {
+        a->fn(a->opaque);
+    }
+    return was_wanted;
+}
+
+void kt_access_arm(KtTracer *t, const KtAccessSpec *spec)
+{
+    set_spec(kt_arming_of(t), kt_access_spec_copy(spec));
+}
+
+bool kt_access_disarm(KtTracer *t)
+{
+    return set_spec(kt_arming_of(t), NULL);
+}
+
+void kt_access_info(KtTracer *t, KtAccessInfo *out)
+{
+    KtArming *a = kt_arming_of(t);
+
+    g_mutex_lock(&a->lock);
+    out->wanted = a->spec;
+    out->armed = a->armed;
+    out->why_not = a->why_not;
+    out->since_us = a->since_us;
+    out->text = a->spec ? kt_access_filter_text(a->spec) : NULL;
+    g_mutex_unlock(&a->lock);
+    out->bytes = kt_budget_used(a->budget, KT_MEM_SHADOW);
+}
+
+void kt_access_places(KtTracer *t, KtAccessPlaceFn fn, void *opaque)
+{
+    KtArming *a = kt_arming_of(t);
+    GHashTableIter iter;
+    gpointer key;
+
+    g_mutex_lock(&a->lock);
+    g_hash_table_iter_init(&iter, a->places);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        const Place *p = key;
+
+        if (!fn((KtAccessReason)p->why, p->pc, p->n, opaque)) {
+            break;
+        }
+    }
+    g_mutex_unlock(&a->lock);
+}
+
+/* ---- capture ------------------------------------------------------------- */
+
+KtAccessFilter *kt_arming_filter(KtArming *a)
+{
+    KtAccessFilter *f;
+
+    g_mutex_lock(&a->lock);
+    f = a->spec ? kt_access_filter_new(a->t, a->spec) : NULL;
+    g_mutex_unlock(&a->lock);
+    return f;
+}
+
+void kt_arming_begun(KtArming *a, uint64_t us)
+{
+    g_mutex_lock(&a->lock);
+    a->armed = true;
+    a->since_us = us;
+    a->why_not = NULL;
+    g_hash_table_remove_all(a->places);
+    g_mutex_unlock(&a->lock);
+}
+
+void kt_arming_ended(KtArming *a, const char *why)
+{
+    g_mutex_lock(&a->lock);
+    a->armed = false;
+    a->why_not = why;
+    g_mutex_unlock(&a->lock);
+}
+
+void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc)
+{
+    const Place key = { .pc = pc, .why = why, .n = 1 };
+    Place *p;
+
+    g_mutex_lock(&a->lock);
+    p = g_hash_table_lookup(a->places, &key);
+    if (p) {
+        p->n++;
+    } else if (g_hash_table_size(a->places) < PLACES_MAX) {
+        g_hash_table_add(a->places, g_memdup2(&key, sizeof(key)));
+    }
+    g_mutex_unlock(&a->lock);
+}

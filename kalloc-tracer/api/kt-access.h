@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Access checks (`ka access`): which accesses of the guest's kernel are
+ * checked, and what was found to be no error.
+ *
+ *     ka access on --cache dentry --writes
+ *       spec --> capture/ --> callbacks on chosen instructions
+ *                               |  an access to freed memory, or to slack
+ *                               v
+ *                             explained (counted)  or  an event --> error
+ *
+ * Arming is a wish: it lasts across resets of the VM and loaded snapshots, and
+ * takes effect when the kernel is known.
+ *
+ * Threads: any; a lock inside.
+ */
+#ifndef KT_API_ACCESS_H
+#define KT_API_ACCESS_H
+
+#include "kalloc-tracer/api/kt-tracer.h"
+
+/** struct KtAccessCode - addresses of code, both inclusive */
+typedef struct KtAccessCode {
+    uint64_t lo, hi;
+} KtAccessCode;
+
+/**
+ * struct KtAccessSpec - which accesses are checked; what is not set, any
+ * @cache: (borrowed, nullable) the block is of a cache whose name matches
+ * @layer: of the block; KT_LAYER_NONE: any
+ * @code, @n_code: (borrowed) a frame of the block's allocation stack is there
+ * @has_pid, @pid: of the task that accesses
+ * @task: (borrowed, nullable) a pattern for the name of this task
+ * @writes: only stores
+ *
+ * What is about the block is decided when it is allocated. Blocks that are
+ * allocated already when checks begin are decided then.
+ */
+typedef struct KtAccessSpec {
+    const char *cache;
+    KtLayer layer;
+    const KtAccessCode *code;
+    unsigned n_code;
+    bool has_pid;
+    uint32_t pid;
+    const char *task;
+    bool writes;
+} KtAccessSpec;
+
+/** kt_access_arm() - Check accesses from now on. @spec: (copied) replaces the
+ *  one before. The VM drops all translated code. */
+void kt_access_arm(KtTracer *t, const KtAccessSpec *spec);
+/** kt_access_disarm() - End the checks. Returns: false if there were none. */
+bool kt_access_disarm(KtTracer *t);
+
+/** What explains an access to bad bytes that is no error. */
+typedef enum KtAccessReason {
+    KT_ACCESS_OVERREAD,     /* a whole word was loaded for its good bytes */
+    KT_ACCESS_LOADS_OK,     /* this code may load from anywhere */
+    KT_ACCESS_BY_ALLOCATOR, /* the allocator, or what it had called */
+    KT_ACCESS_PAGE_GONE,    /* the page has another owner */
+    KT_ACCESS__COUNT
+} KtAccessReason;
+const char *kt_access_reason_name(KtAccessReason why);
+
+/**
+ * struct KtAccessInfo - the state of the checks
+ * @wanted: they were asked for
+ * @armed: accesses are checked now
+ * @why_not: (static, nullable) why they are wanted and not armed
+ * @since_us: guest time at which they were armed
+ * @text: (owned by the caller, nullable) the filters in words, NULL: none
+ * @bytes: host memory of the shadow
+ */
+typedef struct KtAccessInfo {
+    bool wanted, armed;
+    const char *why_not;
+    uint64_t since_us;
+    char *text;
+    uint64_t bytes;
+} KtAccessInfo;
+/** kt_access_info() - Read the state. @out: (out) zeroed by the caller */
+void kt_access_info(KtTracer *t, KtAccessInfo *out);
+
+/** Called for each place that explains accesses: the instruction at @pc, the
+ *  @n accesses that it made; false ends it. */
+typedef bool (*KtAccessPlaceFn)(KtAccessReason why, uint64_t pc, uint64_t n,
+                                void *opaque);
+/** kt_access_places() - Call @fn for the places that explained accesses since
+ *  checks began, in no order; under a lock. */
+void kt_access_places(KtTracer *t, KtAccessPlaceFn fn, void *opaque);
+
+#endif /* KT_API_ACCESS_H */

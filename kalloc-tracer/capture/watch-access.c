@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Access checks: callbacks, translation, arming. See watch-access.h. */
+#include "kalloc-tracer/capture/watch-access.h"
+
+#include "kalloc-tracer/capture/watch-internal.h"
+#include "kalloc-tracer/tracer/tracer.h"
+
+#define INSN_MAX 16
+/* A range is checked up to here. Where the guest asks for more, by a negative
+ * size, the block's end is not far away. */
+#define RANGE_MAX ((uint64_t)16 << 20)
+
+/* The callbacks of all vCPUs use one object: their only argument is the address
+ * of the instruction. Valid while KtShared.access points to it. */
+static KtAccessWatch watch;
+static KtCapture *capture;
+
+/* ---- the argument of a callback ------------------------------------------ */
+
+/* The address of an instruction, and the instructions of its block that have
+ * not run. Kernel code is within the highest 2^48 bytes. */
+static void *pack(uint64_t pc, size_t left)
+{
+    return (void *)(uintptr_t)(pc << 16 | (left & 0xffff));
+}
+
+static uint64_t packed_pc(void *udata)
+{
+    return (uint64_t)(uintptr_t)udata >> 16 | 0xffffull << 48;
+}
+
+static unsigned packed_left(void *udata)
+{
+    return (uintptr_t)udata & 0xffff;
+}
+
+/* ---- execution ----------------------------------------------------------- */
+
+/* Return false if nothing can be judged: the boot ends, the vCPU has no
+ * registers, or calls are not recorded. */
+static bool begin(KtHookCall *m, unsigned vcpu_index, void *udata)
+{
+    *m = (KtHookCall) {
+        .c = &capture->shared,
+        .boot = kt_capture_boot(capture),
+        .v = &capture->vcpu[vcpu_index],
+        .insns_left = packed_left(udata),
+    };
+    return m->boot && m->v->unwinder && kt_tracer_is_on(m->c->tracer) &&
+           __atomic_load_n(&watch.stale, __ATOMIC_RELAXED) == KT_STALE_NOT;
+}
+
+static void on_bad_access(unsigned vcpu_index, const KtShadow *shadow,
+                          KtSuspect *s, void *udata)
+{
+    KtHookCall m;
+
+    if (begin(&m, vcpu_index, udata) &&
+        kt_shadow_find_bad(shadow, s->va, s->len, &s->bad, &s->state)) {
+        s->pc = packed_pc(udata);
+        kt_access_watch_suspect(&watch, &m, s);
+    }
+}
+
+/* After each access of a chosen instruction. */
+GS_HOT
+static void on_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
+                      uint64_t va, void *udata)
+{
+    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+    KtSuspect s;
+
+    if (!shadow || va - shadow->base >= shadow->len) {
+        return;
+    }
+    s.len = 1ull << qemu_plugin_mem_size_shift(info);
+    if (G_LIKELY(kt_shadow_is_good(shadow, va, (unsigned)s.len))) {
+        return;
+    }
+    s.va = va;
+    s.write = qemu_plugin_mem_is_store(info);
+    s.range = false;
+    on_bad_access(vcpu_index, shadow, &s, udata);
+}
+
+static void check_range(KtHookCall *m, const KtShadow *shadow, uint64_t pc,
+                        uint64_t va, uint64_t len, bool write)
+{
+    KtSuspect s = {
+        .pc = pc, .va = va, .len = len, .write = write, .range = true,
+    };
+
+    if (kt_shadow_find_bad(shadow, va, len, &s.bad, &s.state) &&
+        kt_record_find_return(m)) {
+        kt_access_watch_suspect(&watch, m, &s);
+    }
+}
+
+/* Return the bytes that a call reads or writes, at most RANGE_MAX. */
+static uint64_t range_len(const KtHookCall *m, const KtCodeRow *row)
+{
+    uint64_t unit = row->unit == KT_PAGE ?
+                        1ull << kt_guest_page_shift(m->boot->guest) : row->unit;
+    uint64_t n = row->n == KT_NO_ARG ? 1 : kt_vcpu_arg(m->v, row->n);
+
+    return MIN(MIN(n, RANGE_MAX) * MIN(unit, RANGE_MAX), RANGE_MAX);
+}
+
+/* At the entry of memset(), memcpy() and the like: the instructions of these
+ * functions have no callbacks. */
+static void on_range(unsigned vcpu_index, void *udata)
+{
+    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+    uint64_t pc = packed_pc(udata);
+    const KtCodeRow *row;
+    uint64_t len;
+    KtHookCall m;
+
+    if (!shadow || !begin(&m, vcpu_index, udata)) {
+        return;
+    }
+    row = kt_code_classes_at(watch.classes, pc);
+    if (!row) {
+        return;
+    }
+    len = range_len(&m, row);
+    if (row->src != KT_NO_ARG) {
+        check_range(&m, shadow, pc, kt_vcpu_pointer(m.v, row->src), len, false);
+    }
+    if (row->dst != KT_NO_ARG) {
+        m.have_stack = false;
+        check_range(&m, shadow, pc, kt_vcpu_pointer(m.v, row->dst), len, true);
+    }
+}
+
+/* ---- translation --------------------------------------------------------- */
+
+/* The function that the last instruction was in. */
+typedef struct Function {
+    uint64_t start, end;
+    KtCodeClass class;
+    bool is_part;           /* of a RANGE function: its entry is not checked */
+} Function;
+
+static void find_function(Function *f, uint64_t va)
+{
+    const KtCodeRow *row;
+
+    if (va - f->start < f->end - f->start) {
+        return;
+    }
+    row = kt_code_classes_at(watch.classes, va);
+    f->class = row ? row->class : KT_CODE_PLAIN;
+    f->is_part = row && row->dst == KT_NO_ARG && row->src == KT_NO_ARG;
+    kt_code_classes_function(watch.classes, va, &f->start, &f->end);
+}
+
+/* Add the callback that an instruction needs, if any. Returns: how many. */
+static unsigned add_callback(const KtCapture *c, const Function *f,
+                             struct qemu_plugin_insn *insn, size_t left)
+{
+    uint64_t va = qemu_plugin_insn_vaddr(insn);
+    uint8_t bytes[INSN_MAX];
+    size_t len;
+
+    if (f->class == KT_CODE_ALLOCATOR ||
+        (f->class == KT_CODE_RANGE && (f->is_part || va != f->start))) {
+        return 0;
+    }
+    if (f->class == KT_CODE_RANGE) {
+        qemu_plugin_register_vcpu_insn_exec_cb(insn, on_range,
+                                               QEMU_PLUGIN_CB_R_REGS,
+                                               pack(va, left));
+        return 1;
+    }
+    len = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+    if (!gs_arch_may_touch_objects(c->arch, bytes, len)) {
+        return 0;
+    }
+    qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_R_REGS,
+                                     QEMU_PLUGIN_MEM_RW, pack(va, left));
+    return 1;
+}
+
+void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
+                        size_t n)
+{
+    Function f = { 0 };
+    unsigned added = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+        find_function(&f, qemu_plugin_insn_vaddr(insn));
+        added += add_callback(c, &f, insn, n - i);
+    }
+    kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, added);
+}
+
+/* ---- calls that are not recorded ----------------------------------------- */
+
+static void clear_shadow(void *userdata)
+{
+    if (watch.shadow) {
+        kt_shadow_clear(watch.shadow);
+    }
+    __atomic_store_n(&watch.stale, KT_STALE_NOT, __ATOMIC_RELAXED);
+}
+
+void kt_access_watch_missed(KtAccessWatch *w)
+{
+    __atomic_store_n(&w->stale, KT_STALE, __ATOMIC_RELAXED);
+}
+
+void kt_access_watch_recover(KtAccessWatch *w)
+{
+    KtStale stale = KT_STALE;
+
+    if (__atomic_compare_exchange_n(&w->stale, &stale, KT_STALE_CLEARING,
+                                    false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+        qemu_plugin_request_exclusive(clear_shadow, NULL);
+    }
+}
+
+/* ---- arming -------------------------------------------------------------- */
+
+static const char *why_not(const KtCapture *c)
+{
+    if (c->shared.profile) {
+        return "the guest's kernel is not Linux";
+    }
+    if (!gs_kernel_has_all_symbols(c->shared.kernel)) {
+        return "the kernel has no symbol table, so that code of its allocator "
+               "cannot be told from other code";
+    }
+    return kt_access_watch_layout(&watch, c->shared.kernel) ? NULL :
+           "the kernel has no types, so that nobody knows which pages are "
+           "free; types=FILE gives them";
+}
+
+static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
+{
+    watch.filter = filter;
+    watch.budget = kt_tracer_budget(c->shared.tracer);
+    watch.classes = kt_code_classes_new(c->shared.kernel, watch.rules);
+    if (still) {
+        kt_access_watch_make_shadow(&watch, boot->guest);
+    }
+    if (watch.shadow) {
+        kt_access_watch_fill(&watch, c->shared.tracer, boot->guest);
+    }
+    c->shared.access = &watch;
+    kt_arming_begun(watch.arming, qemu_plugin_get_virtual_ns(0) / 1000);
+}
+
+void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still)
+{
+    g_autoptr(KtAccessFilter) filter = kt_arming_filter(watch.arming);
+    const char *why = filter ? why_not(c) : NULL;
+
+    if (filter && !why) {
+        arm(c, boot, g_steal_pointer(&filter), still);
+    } else {
+        kt_arming_ended(watch.arming, why);
+    }
+}
+
+void kt_access_watch_end_boot(KtCapture *c)
+{
+    c->shared.access = NULL;
+    g_clear_pointer(&watch.shadow, kt_shadow_free);
+    g_clear_pointer(&watch.classes, kt_code_classes_free);
+    g_clear_pointer(&watch.filter, kt_access_filter_free);
+    memset(watch.cache_kind, 0, sizeof(watch.cache_kind));
+    watch.stale = KT_STALE_NOT;
+    kt_arming_ended(watch.arming, NULL);
+}
+
+/* No vCPU executes. */
+static void change(void *userdata)
+{
+    KtCapture *c = userdata;
+
+    kt_capture_lock(c);
+    kt_access_watch_end_boot(c);
+    if (c->boot) {
+        kt_access_watch_begin_boot(c, c->boot, true);
+    }
+    kt_capture_unlock(c);
+}
+
+/* The flush is last, so that code is translated for the new state. */
+static void on_change(void *opaque)
+{
+    KtCapture *c = opaque;
+
+    if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
+        qemu_plugin_request_exclusive(change, c);
+        qemu_plugin_request_flush();
+    }
+}
+
+void kt_capture_set_access_rules(KtCapture *c, const KtAccessRules *rules)
+{
+    watch.rules = rules;
+}
+
+void kt_access_watch_start(KtCapture *c)
+{
+    capture = c;
+    watch.arming = kt_arming_of(c->shared.tracer);
+    kt_arming_on_change(watch.arming, on_change, c);
+}

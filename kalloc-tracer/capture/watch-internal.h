@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files watch-*.c share. */
+#ifndef KT_WATCH_INTERNAL_H
+#define KT_WATCH_INTERNAL_H
+
+#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/arming.h"
+#include "kalloc-tracer/access/code-classes.h"
+#include "kalloc-tracer/access/shadow.h"
+#include "kalloc-tracer/capture/record-internal.h"
+
+/** struct KtPageAt - size of struct page, and offsets in it */
+typedef struct KtPageAt {
+    uint32_t size, refcount, lru;
+} KtPageAt;
+
+/** Calls were not recorded, so the shadow may be wrong. When calls are recorded
+ *  again, it is cleared while no vCPU executes; until then nothing is
+ *  judged. */
+typedef enum KtStale {
+    KT_STALE_NOT,
+    KT_STALE,
+    KT_STALE_CLEARING,
+} KtStale;
+
+/**
+ * struct KtAccessWatch - what is watched in the running boot
+ * @arming: the tracer's part: filters, and what explains accesses
+ * @shadow: (atomic, nullable) NULL until the direct map is known
+ * @rules: (borrowed, nullable) of the user
+ * @classes: of the kernel's code
+ * @filter: which blocks, which accesses
+ * @budget: (borrowed) of the shadow
+ * @stale: (atomic) see KtStale
+ * @roundup: kmalloc_size_roundup() exists: ksize() grants no slack
+ * @cache_flags: offset in struct kmem_cache, KT_NO_MEMBER: unknown
+ * @typesafe, @ext_in_object: bits of it
+ * @cache_kind: (atomic) by cache id: 0 unknown, else KT_CACHE_* bits
+ */
+struct KtAccessWatch {
+    KtArming *arming;
+    KtShadow *shadow;
+    const KtAccessRules *rules;
+    KtCodeClasses *classes;
+    KtAccessFilter *filter;
+    KtBudget *budget;
+    KtStale stale;
+    bool roundup;
+    uint32_t cache_flags;
+    uint32_t typesafe, ext_in_object;
+    KtPageAt page;
+    uint8_t cache_kind[UINT16_MAX + 1];
+};
+
+/** KT_CACHE_* - what is known of a cache */
+enum {
+    KT_CACHE_KNOWN = 1,
+    KT_CACHE_TYPESAFE = 2,      /* readers may use freed objects */
+    KT_CACHE_EXT = 4,           /* the kernel keeps data behind objects */
+};
+
+/**
+ * struct KtSuspect - an access to a bad byte
+ * @pc: the instruction; the entry of a function if @range
+ * @va, @len: what is accessed; @bad: its first bad byte; @state: of this byte
+ * @range: the call of a mem*() function, at its entry
+ */
+typedef struct KtSuspect {
+    uint64_t pc, va, len, bad;
+    KtShadowState state;
+    bool write, range;
+} KtSuspect;
+
+/** kt_access_watch_suspect() - Judge an access to a bad byte; push an event if
+ *  nothing explains it. @m: without backtrace; @m->ra is set if @s->range */
+void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s);
+
+/** kt_access_watch_recover() - Clear the shadow, soon, because calls were not
+ *  recorded. */
+void kt_access_watch_recover(KtAccessWatch *w);
+/** kt_access_watch_layout() - Find what is needed in a kernel's types. Returns:
+ *  false if they do not describe pages. */
+bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k);
+/** kt_access_watch_make_shadow() - Make the shadow if the direct map is known.
+ *  Any vCPU, or while no vCPU executes. */
+void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g);
+/** kt_access_watch_fill() - Mark the blocks that the map has. No vCPU
+ *  executes. */
+void kt_access_watch_fill(KtAccessWatch *w, KtTracer *t, KtGuest *g);
+
+#endif /* KT_WATCH_INTERNAL_H */

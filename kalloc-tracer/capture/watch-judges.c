@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Judges of an access to a bad byte, the cheapest first. If one of them
+ * explains the access, it is counted; else it is an event, which the model
+ * compares with the map as it was at that moment.
+ *
+ *   code     this function may load so many bytes too many, or from anywhere
+ *   caller   the allocator called it: memset() of new memory, a constructor
+ *   page     the page has another owner, and the shadow did not see it
+ *
+ * On the vCPU's own thread.
+ */
+#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/watch-internal.h"
+
+#include "kalloc-tracer/tracer/tracer.h"
+
+/* Frames that may be the allocator's: the first that is no leaf, and three
+ * above. A shrinker, which the allocator calls too, is further away. */
+#define CALLERS 4
+
+/* Larger than any MAX_PAGE_ORDER. */
+#define MAX_ORDER 20u
+
+/* Suspects of one vCPU: so many at once, and then so many a millisecond. */
+#define BURST   16384u
+#define PER_MS  64u
+
+typedef struct Stack {
+    uint64_t frame[KT_MAX_FRAMES];
+    unsigned n;
+    GsStop stop;
+} Stack;
+
+static void explain(const KtAccessWatch *w, KtHookCall *m, KtAccessReason why,
+                    uint64_t pc)
+{
+    static const KtCounter counter[KT_ACCESS__COUNT] = {
+        [KT_ACCESS_OVERREAD] = KT_CNT_ACCESS_OVERREAD,
+        [KT_ACCESS_LOADS_OK] = KT_CNT_ACCESS_LOADS_OK,
+        [KT_ACCESS_BY_ALLOCATOR] = KT_CNT_ACCESS_BY_ALLOCATOR,
+        [KT_ACCESS_PAGE_GONE] = KT_CNT_ACCESS_PAGE_GONE,
+    };
+
+    kt_vcpu_count(m->v, counter[why], 1);
+    kt_arming_explain(w->arming, why, pc);
+}
+
+static KtCodeClass class_at(const KtAccessWatch *w, uint64_t pc)
+{
+    const KtCodeRow *row = kt_code_classes_at(w->classes, pc);
+
+    return row ? row->class : KT_CODE_PLAIN;
+}
+
+/* ---- code ---------------------------------------------------------------- */
+
+/* Return true if the bad bytes are at one end of what was loaded, and not more
+ * than the function may load there. */
+static bool is_overread(const KtAccessWatch *w, const KtCodeRow *row,
+                        const KtSuspect *s)
+{
+    uint64_t end = s->va + s->len, good = s->va;
+
+    if (s->bad > s->va) {
+        return end - s->bad <= row->max_past;
+    }
+    while (good < end &&
+           kt_shadow_state(w->shadow, good) > KT_SHADOW_LIVE) {
+        good++;
+    }
+    return good < end && good - s->va <= row->max_before;
+}
+
+/* Return KT_ACCESS__COUNT if the code does not explain the access. */
+static KtAccessReason judge_code(const KtAccessWatch *w, const KtSuspect *s)
+{
+    const KtCodeRow *row = kt_code_classes_at(w->classes, s->pc);
+
+    if (!row || s->write || s->range) {
+        return KT_ACCESS__COUNT;
+    }
+    if (row->class == KT_CODE_LOADS_OK) {
+        return KT_ACCESS_LOADS_OK;
+    }
+    return row->class == KT_CODE_OVERREAD && is_overread(w, row, s) ?
+               KT_ACCESS_OVERREAD : KT_ACCESS__COUNT;
+}
+
+/* ---- caller -------------------------------------------------------------- */
+
+static const void *stack_page(void *opaque, uint64_t va)
+{
+    size_t avail;
+
+    return qemu_plugin_vaddr_to_host(va & ~0xfffull, &avail);
+}
+
+/* The first frame is the instruction itself. At a function's entry the caller
+ * is known, so the walk begins there. */
+static void walk(KtHookCall *m, const KtSuspect *s, uint64_t task, Stack *out)
+{
+    const GsRegs regs = {
+        .ip = s->range ? m->ra : s->pc,
+        .sp = s->range ? m->sp_after : kt_vcpu_reg(m->v, GS_REG_SP),
+        .bp = kt_vcpu_reg(m->v, GS_REG_FP),
+        .exact_ip = !s->range,
+        .task = task,
+    };
+    unsigned n = 0;
+
+    out->frame[0] = s->pc;
+    out->n = s->range;
+    out->stop = gs_unwind(m->v->unwinder, &regs, stack_page, NULL,
+                          out->frame + out->n, KT_MAX_FRAMES - out->n, &n);
+    out->n += n;
+}
+
+/* Return true if one of the callers that count is code of the allocator. A
+ * return address can be the first byte behind its function. */
+static bool is_by_allocator(const KtAccessWatch *w, const Stack *st)
+{
+    unsigned first = 0;
+
+    while (first < st->n) {
+        KtCodeClass class = class_at(w, st->frame[first] - (first > 0));
+
+        if (class != KT_CODE_LEAF && class != KT_CODE_RANGE) {
+            break;
+        }
+        first++;
+    }
+    for (unsigned i = first; i < st->n && i < first + CALLERS; i++) {
+        if (class_at(w, st->frame[i] - (i > 0)) == KT_CODE_ALLOCATOR) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- page ---------------------------------------------------------------- */
+
+/* What a struct page says of its page. */
+typedef enum PageUse {
+    PAGE_SAYS_NOTHING,
+    PAGE_FREE,              /* it is on a list, and has no reference */
+    PAGE_OWNED,             /* somebody has a reference */
+} PageUse;
+
+/* @page: address of the struct page */
+static PageUse page_use(const KtAccessWatch *w, const KtGuest *g, uint64_t page)
+{
+    uint64_t lru = page + w->page.lru, next, back;
+    uint32_t refs;
+
+    if (!kt_guest_read(g, page + w->page.refcount, &refs, sizeof(refs))) {
+        return PAGE_SAYS_NOTHING;
+    }
+    if ((int32_t)GUINT32_FROM_LE(refs) > 0) {
+        return PAGE_OWNED;
+    }
+    return kt_guest_u64(g, lru, &next) && kt_guest_u64(g, next + 8, &back) &&
+           back == lru ? PAGE_FREE : PAGE_SAYS_NOTHING;
+}
+
+/*
+ * Return true if the page that contains @va is certainly free. Only the first
+ * page of a block says something; blocks are aligned to their size, so the
+ * first page that says something, from small blocks to large ones, is that of
+ * the page's own block:
+ *
+ *     page 5 of an allocated block 4..5     4: owned
+ *     page 5 of a free block 4..7           4: free
+ *     page 7 of that block                  6: nothing, 4: free
+ */
+static bool is_free(const KtAccessWatch *w, KtGuest *g, uint64_t va)
+{
+    uint64_t vmemmap, page_offset, pfn;
+
+    if (!kt_guest_direct_map(g, &vmemmap, &page_offset)) {
+        return false;
+    }
+    pfn = (va - page_offset) >> kt_guest_page_shift(g);
+    for (unsigned order = 0; order <= MAX_ORDER; order++) {
+        uint64_t first = pfn >> order << order;
+        PageUse use = page_use(w, g, vmemmap + first * w->page.size);
+
+        if (use != PAGE_SAYS_NOTHING) {
+            return use == PAGE_FREE;
+        }
+    }
+    return false;
+}
+
+/* Return true if the page may have another owner, which the shadow did not see:
+ * it is no slab any more, and not certainly free. Memory behind the requested
+ * bytes of a large block is no slab, either, and belongs to that block.
+ * @now: (out) the cache of the page's slab */
+static bool is_page_gone(KtAccessWatch *w, KtHookCall *m, const KtSuspect *s,
+                         KtCacheId *now)
+{
+    KtGuest *g = m->boot->guest;
+    uint64_t page = 1ull << kt_guest_page_shift(g);
+
+    if (!kt_guest_slab(g, &m->v->seen, s->bad, now)) {
+        return true;
+    }
+    if (now->v || s->state == KT_SHADOW_SLACK || is_free(w, g, s->bad)) {
+        return false;
+    }
+    kt_shadow_forget(w->shadow, s->bad & -page, page);
+    return true;
+}
+
+/* ---- the event ----------------------------------------------------------- */
+
+/* Return false if this vCPU has too many suspects: the guest can make them at
+ * will, and each costs a walk of the stack. */
+static bool has_time(KtVcpu *v)
+{
+    uint64_t ms = kt_clock_ns(CLOCK_MONOTONIC) / 1000000;
+    uint64_t more = (ms - v->suspects_ms) * PER_MS;
+
+    v->suspects = more < v->suspects ? v->suspects - (unsigned)more : 0;
+    v->suspects_ms = ms;
+    if (v->suspects >= BURST) {
+        return false;
+    }
+    v->suspects++;
+    return true;
+}
+
+static void push(KtHookCall *m, const KtSuspect *s, const Stack *st,
+                 KtCacheId now)
+{
+    const GsKernel *k = m->c->kernel;
+
+    m->ev.stack = kt_tracer_intern_stack_of(
+        m->c->tracer, st->frame, st->n, st->stop,
+        gs_kernel_era(k, st->frame, st->n));
+    m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
+    m->ev.cpu = m->v->index;
+    m->ev.size = s->len;
+    m->ev.actual = s->bad - s->va;
+    m->ev.cache = now;
+    m->ev.flags = (s->write ? KT_EVF_WRITE : 0) |
+                  (s->range ? KT_EVF_RANGE : 0) |
+                  (s->state == KT_SHADOW_FRESH ? KT_EVF_FREE_SLOT : 0);
+    kt_record_push(m, KT_EV_ACCESS, (KtHookId) { 0 }, s->va);
+}
+
+static uint64_t find_task(KtHookCall *m)
+{
+    KtTaskAt task;
+
+    kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
+    m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen, &task);
+    return task.va;
+}
+
+void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
+{
+    KtAccessReason why = judge_code(w, s);
+    KtCacheId now = { 0 };
+    uint64_t task;
+    Stack st;
+
+    if (why != KT_ACCESS__COUNT) {
+        explain(w, m, why, s->pc);
+        return;
+    }
+    if (s->range && class_at(w, m->ra - 1) == KT_CODE_ALLOCATOR) {
+        explain(w, m, KT_ACCESS_BY_ALLOCATOR, s->pc);
+        return;
+    }
+    if (!has_time(m->v)) {
+        kt_vcpu_count(m->v, KT_CNT_ACCESS_DROPPED, 1);
+        return;
+    }
+    task = find_task(m);
+    if (!kt_access_filter_access(w->filter, m->ev.task, s->write)) {
+        return;
+    }
+    walk(m, s, task, &st);
+    if (is_by_allocator(w, &st)) {
+        explain(w, m, KT_ACCESS_BY_ALLOCATOR, s->pc);
+    } else if (is_page_gone(w, m, s, &now)) {
+        explain(w, m, KT_ACCESS_PAGE_GONE, s->pc);
+    } else {
+        push(m, s, &st, now);
+    }
+}

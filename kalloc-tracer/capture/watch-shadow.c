@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The shadow of access checks, as events of blocks change it. Each vCPU changes
+ * it for its own events, before it pushes them.
+ *
+ *     allocation   live up to the requested size, slack behind
+ *     free         bad, except in caches whose readers may use freed objects
+ *     pages        unknown: the page has another owner
+ */
+#include "kalloc-tracer/capture/watch-internal.h"
+
+#include "kalloc-tracer/tracer/tracer.h"
+
+/* Before the flags were an enum, in 6.9. */
+#define TYPESAFE_BY_RCU 0x80000u
+/* Guest memory that a shadow describes. A byte of it costs address space only
+ * where nothing was allocated. */
+#define MEMORY_MAX ((uint64_t)1 << 40)
+
+/* ---- what the kernel's types say ----------------------------------------- */
+
+static uint32_t member(const GsKernel *k, const char *type, const char *name)
+{
+    uint32_t offset;
+
+    return gs_kernel_member(k, type, name, &offset, NULL) ? offset :
+                                                            KT_NO_MEMBER;
+}
+
+/* Return a flag of kmem_cache.flags by the name of its bit, @other if the
+ * kernel's types have no such name. */
+static uint32_t flag(const GsKernel *k, const char *name, uint32_t other)
+{
+    int64_t bit;
+
+    return gs_kernel_enum_value(k, name, &bit) && bit >= 0 && bit < 32 ?
+               1u << bit : other;
+}
+
+bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k)
+{
+    GsSymbol sym;
+
+    w->roundup = gs_kernel_lookup(k, "kmalloc_size_roundup", &sym);
+    w->cache_flags = member(k, "kmem_cache", "flags");
+    w->typesafe = flag(k, "_SLAB_TYPESAFE_BY_RCU", TYPESAFE_BY_RCU);
+    w->ext_in_object = flag(k, "_SLAB_OBJ_EXT_IN_OBJ", 0);
+    w->page.refcount = member(k, "page", "_refcount");
+    w->page.lru = member(k, "page", "lru");
+    return gs_kernel_type_size(k, "page", &w->page.size) &&
+           w->page.refcount != KT_NO_MEMBER && w->page.lru != KT_NO_MEMBER;
+}
+
+/* Read what kind of cache it is. One whose flags are unreadable counts as
+ * typesafe: its freed objects are not checked. */
+static uint8_t read_cache(const KtAccessWatch *w, KtTracer *t, KtGuest *g,
+                          KtCacheId id)
+{
+    KtCacheInfo info;
+    uint32_t flags;
+
+    if (w->cache_flags == KT_NO_MEMBER || !kt_tracer_cache(t, id, &info) ||
+        !kt_guest_read(g, info.va + w->cache_flags, &flags, sizeof(flags))) {
+        return KT_CACHE_KNOWN | KT_CACHE_TYPESAFE;
+    }
+    flags = GUINT32_FROM_LE(flags);
+    return KT_CACHE_KNOWN | (flags & w->typesafe ? KT_CACHE_TYPESAFE : 0) |
+           (flags & w->ext_in_object ? KT_CACHE_EXT : 0);
+}
+
+static uint8_t kind_of(KtAccessWatch *w, KtTracer *t, KtGuest *g, KtCacheId id)
+{
+    uint8_t kind;
+
+    if (!id.v) {
+        return KT_CACHE_KNOWN;
+    }
+    kind = __atomic_load_n(&w->cache_kind[id.v], __ATOMIC_RELAXED);
+    if (!kind) {
+        kind = read_cache(w, t, g, id);
+        __atomic_store_n(&w->cache_kind[id.v], kind, __ATOMIC_RELAXED);
+    }
+    return kind;
+}
+
+/* ---- the shadow ---------------------------------------------------------- */
+
+/* Two vCPUs may find the direct map at once; one shadow is published. */
+void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g)
+{
+    g_autoptr(KtShadow) s = NULL;
+    KtShadow *none = NULL;
+    uint64_t vmemmap, page_offset;
+
+    if (!kt_guest_has_direct_map(g) ||
+        !kt_guest_direct_map(g, &vmemmap, &page_offset)) {
+        return;
+    }
+    s = kt_shadow_new(page_offset, MIN(MEMORY_MAX, -page_offset), w->budget,
+                      NULL);
+    if (s && __atomic_compare_exchange_n(&w->shadow, &none, s, false,
+                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        s = NULL;
+    }
+}
+
+/**
+ * struct Block - a block, as an event or the map describes it
+ */
+typedef struct Block {
+    uint64_t va, size, actual;
+    KtLayer layer;
+    KtCacheId cache;
+    KtStackId stack;
+} Block;
+
+static bool is_checked_layer(KtLayer layer)
+{
+    return layer == KT_LAYER_KMALLOC || layer == KT_LAYER_LARGE ||
+           layer == KT_LAYER_CACHE;
+}
+
+/* Return the bytes of the block that its owner may use. Before 6.1 ksize()
+ * grants the slack of kmalloc(). */
+static uint64_t usable(const KtAccessWatch *w, const Block *b, uint8_t kind)
+{
+    bool all = kind & KT_CACHE_EXT ||
+               (!w->roundup && b->layer != KT_LAYER_CACHE);
+
+    return all && b->actual ? b->actual : b->size;
+}
+
+static void mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b)
+{
+    uint8_t kind = kind_of(w, t, g, b->cache);
+    bool armed = (b->layer != KT_LAYER_CACHE || b->cache.v) &&
+                 kt_access_filter_block(w->filter, b->layer, b->cache,
+                                        b->stack);
+
+    kt_shadow_alloc(w->shadow, b->va, usable(w, b, kind), b->actual, armed);
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static void on_alloc(KtAccessWatch *w, KtHookCall *m)
+{
+    const KtEvent *ev = &m->ev;
+    const Block b = {
+        .va = ev->va, .size = ev->size, .actual = ev->actual,
+        .layer = ev->layer, .cache = ev->cache, .stack = ev->stack,
+    };
+
+    if (is_checked_layer(b.layer)) {
+        mark_live(w, m->c->tracer, m->boot->guest, &b);
+    } else if (b.layer == KT_LAYER_PAGES) {
+        kt_shadow_forget(w->shadow, b.va, b.size);
+    }
+}
+
+/* Return the cache that the object at @va is in now, 0 if unknown. */
+static KtCacheId cache_now(KtHookCall *m, uint64_t va)
+{
+    KtCacheId id = { 0 };
+
+    kt_guest_slab(m->boot->guest, &m->v->seen, va, &id);
+    return id;
+}
+
+/* Return true if the kernel keeps an object that is freed to a cache from which
+ * it was not allocated. */
+static bool is_kept(const KtEvent *ev, KtCacheId now)
+{
+    return ev->flags & KT_EVF_STRICT && ev->cache.v && now.v &&
+           ev->cache.v != now.v;
+}
+
+static void on_free(KtAccessWatch *w, KtHookCall *m)
+{
+    const KtEvent *ev = &m->ev;
+    KtCacheId id = ev->cache;
+    KtCacheInfo info;
+
+    if (kt_shadow_state(w->shadow, ev->va) == KT_SHADOW_UNKNOWN ||
+        ev->flags & KT_EVF_INSIDE) {
+        return;
+    }
+    if (!id.v || ev->flags & KT_EVF_STRICT) {
+        id = cache_now(m, ev->va);
+    }
+    if (is_kept(ev, id)) {
+        return;
+    }
+    if (kind_of(w, m->c->tracer, m->boot->guest, id) & KT_CACHE_TYPESAFE ||
+        ev->flags & KT_EVF_UNSURE) {
+        kt_shadow_forget(w->shadow, ev->va,
+                         kt_tracer_cache(m->c->tracer, id, &info) ? info.size :
+                                                                    1);
+    } else {
+        kt_shadow_freed(w->shadow, ev->va);
+    }
+}
+
+/* The event of krealloc() does not have what the allocator reserved. */
+static void on_resize(KtAccessWatch *w, KtHookCall *m)
+{
+    const KtEvent *ev = &m->ev;
+    KtCacheId id = cache_now(m, ev->va);
+    uint64_t page = 1ull << kt_guest_page_shift(m->boot->guest);
+    uint64_t actual = (ev->size + page - 1) & -page;
+    KtCacheInfo info;
+
+    if (id.v && kt_tracer_cache(m->c->tracer, id, &info)) {
+        actual = info.size;
+    }
+    kt_shadow_resize(w->shadow, ev->va,
+                     w->roundup ? MIN(ev->size, actual) : actual, actual);
+}
+
+static void change_shadow(KtHookCall *m)
+{
+    KtAccessWatch *w = m->c->access;
+
+    if (G_UNLIKELY(__atomic_load_n(&w->stale, __ATOMIC_RELAXED) == KT_STALE)) {
+        kt_access_watch_recover(w);
+    }
+    if (G_UNLIKELY(!__atomic_load_n(&w->shadow, __ATOMIC_ACQUIRE))) {
+        kt_access_watch_make_shadow(w, m->boot->guest);
+        if (!w->shadow) {
+            return;
+        }
+    }
+    switch (m->ev.kind) {
+    case KT_EV_ALLOC:
+        on_alloc(w, m);
+        break;
+    case KT_EV_FREE:
+        on_free(w, m);
+        break;
+    case KT_EV_RESIZE:
+        on_resize(w, m);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The model judges an access by the events before it. So whatever the shadow
+ * says, an event before said it: a free is pushed first; an allocation changes
+ * the shadow first, because a vCPU that has seen the old shadow made its access
+ * before. A resize can be either. */
+void kt_access_watch_push(KtHookCall *m)
+{
+    bool first = m->ev.kind == KT_EV_FREE || m->ev.kind == KT_EV_RESIZE;
+
+    if (!first) {
+        change_shadow(m);
+    }
+    kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
+    if (first) {
+        change_shadow(m);
+    }
+}
+
+/* ---- blocks of the map --------------------------------------------------- */
+
+/* @gap: events were not recorded, so a freed block may have an owner */
+typedef struct Fill {
+    KtAccessWatch *w;
+    KtTracer *t;
+    KtGuest *g;
+    bool gap;
+} Fill;
+
+static bool fill_block(const KtBlock *b, void *opaque)
+{
+    const Fill *f = opaque;
+    const Block block = {
+        .va = b->va, .size = b->requested, .actual = b->actual,
+        .layer = b->layer, .cache = b->cache, .stack = b->alloc_stack,
+    };
+
+    bool freed = b->state == KT_BLOCK_FREED;
+
+    if (!is_checked_layer(b->layer) ||
+        (freed && (f->gap || kind_of(f->w, f->t, f->g, b->cache) &
+                             KT_CACHE_TYPESAFE))) {
+        return true;
+    }
+    mark_live(f->w, f->t, f->g, &block);
+    if (freed) {
+        kt_shadow_freed(f->w->shadow, b->va);
+    }
+    return true;
+}
+
+void kt_access_watch_fill(KtAccessWatch *w, KtTracer *t, KtGuest *g)
+{
+    Fill f = { w, t, g, kt_tracer_has_gap(t) };
+
+    kt_query_begin(t);
+    kt_query_range(t, 0, UINT64_MAX, fill_block, &f);
+    kt_query_end(t);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka access: are accesses checked, and what explained those that are no errors;
+ * ka access on, ka access off.
+ *
+ * Called through mc_run(). Places are copied under the lock of kt-access.h, and
+ * printed without it.
+ */
+#include "monitor-cmds/commands/commands.h"
+
+#include <string.h>
+
+static bool is_live(const McOut *out, GError **errp)
+{
+    if (out->ctx->journal) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "accesses are checked in a running VM; of a journal, ka "
+                    "error lists the errors that were found");
+    }
+    return !out->ctx->journal;
+}
+
+/* ---- ka access ----------------------------------------------------------- */
+
+/* (owned) */
+static char *state_text(const McOut *out, const KtAccessInfo *info)
+{
+    const char *blocks = info->text ? info->text : "all blocks";
+    const char *waits = out->ctx->kernel_found ? "they are about to be" :
+                                                 "the kernel is not known yet";
+
+    if (!info->wanted) {
+        return g_strdup("not checked; ka access on begins");
+    }
+    if (info->armed && !kt_tracer_enabled(out->ctx->tracer)) {
+        return g_strdup_printf("not checked: tracing is off (%s)", blocks);
+    }
+    if (info->armed) {
+        return g_strdup_printf("checked since %" PRIu64 " us: %s",
+                               info->since_us, blocks);
+    }
+    return g_strdup_printf("not checked: %s (%s)",
+                           info->why_not ? info->why_not : waits, blocks);
+}
+
+static void print_state(McOut *out, const KtAccessInfo *info)
+{
+    g_autofree char *state = state_text(out, info);
+    g_autoptr(GString) text = g_string_new(state);
+    bool armed = info->wanted && info->armed;
+    McStat figures[4 + KT_ACCESS__COUNT] = {
+        { .key = "armed", .u = armed },
+        { .key = "since_us", .u = info->since_us, .unknown = !armed },
+        { .key = "what", .s = info->text, .unknown = !info->text },
+        { .key = "shadow_bytes", .u = info->bytes },
+    };
+
+    g_string_append(text, "; explained:");
+    for (unsigned i = 0; i < KT_ACCESS__COUNT; i++) {
+        const char *name = kt_access_reason_name((KtAccessReason)i);
+        uint64_t n = kt_tracer_counter(out->ctx->tracer,
+                                       KT_CNT_ACCESS_OVERREAD + i);
+
+        figures[4 + i] = (McStat) { .key = name, .u = n };
+        g_string_append_printf(text, "%s %" PRIu64 " %s", i ? "," : "", n,
+                               name);
+    }
+    out->format->sum(out, MC_OBJ_ACCESS, figures, G_N_ELEMENTS(figures),
+                     text->str);
+}
+
+/* A place, by its function: what is counted together. */
+typedef struct Place {
+    KtAccessReason why;
+    uint64_t pc, n;
+} Place;
+
+static bool copy_place(KtAccessReason why, uint64_t pc, uint64_t n,
+                       void *opaque)
+{
+    const Place p = { why, pc, n };
+
+    g_array_append_val(opaque, p);
+    return true;
+}
+
+/* Move each place to the start of its function. */
+static void find_functions(const McOut *out, GArray *places)
+{
+    const GsKernel *k = mc_symbols(out->ctx);
+    GsSymbol sym;
+
+    for (unsigned i = 0; k && i < places->len; i++) {
+        Place *p = &g_array_index(places, Place, i);
+
+        p->pc = gs_kernel_symbolize(k, p->pc, &sym) ? sym.va : p->pc;
+    }
+}
+
+static gint by_function(gconstpointer a, gconstpointer b)
+{
+    const Place *x = a, *y = b;
+
+    if (x->why != y->why) {
+        return x->why < y->why ? -1 : 1;
+    }
+    return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+static gint by_number(gconstpointer a, gconstpointer b)
+{
+    const Place *x = a, *y = b;
+
+    if (x->why != y->why) {
+        return x->why < y->why ? -1 : 1;
+    }
+    return (x->n < y->n) - (x->n > y->n);
+}
+
+/* Add up the places of each function. */
+static void join_places(GArray *places)
+{
+    unsigned n = 0;
+
+    g_array_sort(places, by_function);
+    for (unsigned i = 0; i < places->len; i++) {
+        const Place *p = &g_array_index(places, Place, i);
+        Place *last = n ? &g_array_index(places, Place, n - 1) : NULL;
+
+        if (last && !by_function(last, p)) {
+            last->n += p->n;
+        } else {
+            g_array_index(places, Place, n) = *p;
+            n++;
+        }
+    }
+    g_array_set_size(places, n);
+    g_array_sort(places, by_number);
+}
+
+static void print_place(McOut *out, const Place *p)
+{
+    const GsKernel *k = mc_symbols(out->ctx);
+    const char *why = kt_access_reason_name(p->why);
+    g_autofree char *function = NULL;
+    g_autofree char *text = NULL;
+    GsSymbol sym;
+
+    function = k && gs_kernel_symbolize(k, p->pc, &sym) ?
+                   g_strdup(sym.name) : g_strdup_printf("%" PRIx64, p->pc);
+    text = g_strdup_printf("%-12s %10" PRIu64 "  %s", why, p->n, function);
+    out->format->sum(out, MC_OBJ_ACCESS_PLACE, (const McStat[]) {
+        { .key = "reason", .s = why }, { .key = "function", .s = function },
+        { .key = "count", .u = p->n },
+    }, 3, text);
+}
+
+bool mc_cmd_access(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GArray) places = g_array_new(false, false, sizeof(Place));
+    g_autofree char *words = NULL;
+    KtAccessInfo info = { 0 };
+
+    if (!is_live(out, errp)) {
+        return false;
+    }
+    kt_access_info(out->ctx->tracer, &info);
+    words = info.text;
+    print_state(out, &info);
+    if (out->verbose) {
+        kt_access_places(out->ctx->tracer, copy_place, places);
+        find_functions(out, places);
+        join_places(places);
+    }
+    for (unsigned i = 0; i < places->len && !out->closed; i++) {
+        print_place(out, &g_array_index(places, Place, i));
+    }
+    return true;
+}
+
+/* ---- ka access on, ka access off ----------------------------------------- */
+
+/* Refuse to arm for a kernel whose accesses cannot be judged. */
+static bool can_check(const McOut *out, GError **errp)
+{
+    const GsKernel *k = out->ctx->kernel;
+    const char *why = NULL;
+    uint32_t size;
+
+    if (k && gs_kernel_is_plain(k)) {
+        why = "accesses are checked in Linux kernels only";
+    } else if (k && !gs_kernel_has_all_symbols(k)) {
+        why = "this kernel has no symbol table (CONFIG_KALLSYMS), so code of "
+              "its allocator cannot be told from other code; give kernel=FILE "
+              "(its vmlinux or System.map)";
+    } else if (k && !gs_kernel_type_size(k, "page", &size)) {
+        why = "this kernel has no types (BTF), so nobody knows which pages are "
+              "free; give types=FILE, see docs/types.md";
+    }
+    if (why) {
+        g_set_error_literal(errp, MC_ERROR, MC_ERROR_UNKNOWN, why);
+    }
+    return !why;
+}
+
+static bool is_checked_layer(KtLayer layer, GError **errp)
+{
+    bool ok = layer == KT_LAYER_NONE || layer == KT_LAYER_KMALLOC ||
+              layer == KT_LAYER_LARGE || layer == KT_LAYER_CACHE;
+
+    if (!ok) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "--layer %s: accesses to these blocks are not checked; the "
+                    "layers are kmalloc, large, cache", kt_layer_name(layer));
+    }
+    return ok;
+}
+
+bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autofree KtAccessCode *code = g_new(KtAccessCode, args->pcs->len);
+    const McFilter *f = &args->filter;
+    const KtAccessSpec spec = {
+        .cache = f->cache, .layer = f->layer, .code = code,
+        .n_code = args->pcs->len, .has_pid = f->has_pid, .pid = f->pid,
+        .task = f->task, .writes = mc_given(args, MC_OPT_WRITES),
+    };
+    KtAccessInfo info = { 0 };
+    g_autofree char *words = NULL;
+
+    if (!is_live(out, errp) || !is_checked_layer(f->layer, errp) ||
+        !can_check(out, errp)) {
+        return false;
+    }
+    for (unsigned i = 0; i < args->pcs->len; i++) {
+        const McCode *c = &g_array_index(args->pcs, McCode, i);
+
+        code[i] = (KtAccessCode) { c->lo, c->hi };
+    }
+    kt_access_arm(out->ctx->tracer, &spec);
+    kt_access_info(out->ctx->tracer, &info);
+    words = info.text;
+    mc_out_printf(out, "accesses are checked%s: %s%s",
+                  out->ctx->kernel_found ? "" : " when the kernel is known",
+                  words ? words : "all blocks",
+                  kt_tracer_enabled(out->ctx->tracer) ? "" :
+                  "; nothing is checked before ka on");
+    return true;
+}
+
+bool mc_cmd_access_off(McOut *out, const McArgs *args, GError **errp)
+{
+    if (!is_live(out, errp)) {
+        return false;
+    }
+    mc_out_printf(out, "%s", kt_access_disarm(out->ctx->tracer) ?
+                  "accesses are not checked any more" :
+                  "accesses were not checked");
+    return true;
+}

@@ -16,6 +16,7 @@
 #define GS_H
 
 #include "guest-symbols/api/gs-export.h"
+#include "guest-symbols/api/gs-instruction.h"
 #include "guest-symbols/api/gs-kernel.h"
 #include "guest-symbols/api/gs-modules.h"
 #include "guest-symbols/api/gs-operand.h"

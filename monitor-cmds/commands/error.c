@@ -6,6 +6,7 @@
  * numbers, under the tracer's lock, and printed without it.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/instruction.h"
 #include "monitor-cmds/output/format-kasan.h"
 
 /**
@@ -192,14 +193,36 @@ static void print_clean(McOut *out, const Errors *s, const McArgs *args)
 
 /* ---- the listing --------------------------------------------------------- */
 
+/* The first frame of an access is the instruction, unless a whole function was
+ * checked at its entry. */
+static bool read_instruction(const McOut *out, const KtError *e,
+                             GsInstruction *insn)
+{
+    McStack stack = mc_stack(out->ctx->tracer, e->stack);
+    McFrame frame;
+
+    if (!kt_error_is_access(e->kind) || !stack.n ||
+        (e->access.flags & KT_EVF_RANGE)) {
+        return false;
+    }
+    frame = mc_frame(&stack, 0);
+    return mc_read_instruction(out, &frame, e->access.flags & KT_EVF_WRITE,
+                               insn);
+}
+
 static void print_error(McOut *out, const KtError *e, const McArgs *args)
 {
+    GsInstruction insn;
+    bool known;
+
     if (args->form == MC_FORM_KASAN) {
         mc_print_kasan(out, e);
         return;
     }
+    known = read_instruction(out, e, &insn);
     out->format->row(out, &(McRow) {
         .error = e, .block = e->has_block ? &e->block : NULL,
+        .insn = known ? &insn : NULL,
         .page_shift = out->ctx->kernel_found ?
                       gs_kernel_page_shift(out->ctx->kernel) : 0 });
 }

@@ -377,6 +377,16 @@ GETTER(error_last_us)
     return put_known(v, row->error->access.last_us);
 }
 
+GETTER(error_insn)
+{
+    return put_name(v, row->insn ? row->insn->text : NULL);
+}
+
+GETTER(error_operand)
+{
+    return put_name(v, row->insn ? row->insn->operand : NULL);
+}
+
 GETTER(neighbour_va)
 {
     return put(v, row->error->access.neighbour.va);
@@ -553,6 +563,8 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
         return row->error && row->error->kind == KT_ERR_OBJECTS_LEFT;
     case MC_GROUP_ACCESS:
         return is_access(row);
+    case MC_GROUP_INSTRUCTION:
+        return is_access(row) && !(row->error->access.flags & KT_EVF_RANGE);
     case MC_GROUP_REPEATS:
         return is_access(row) && (verbose || row->error->access.count > 1);
     case MC_GROUP_BESIDE:

@@ -49,6 +49,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
         put_stacks(o, f, v);
         break;
     case MC_TYPE_WORD:
+    case MC_TYPE_TEXT:
     case MC_TYPE_NAME:
     case MC_TYPE_LABEL:
         mc_put_json_string(o->line, v->s);

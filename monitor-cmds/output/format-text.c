@@ -79,6 +79,9 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     case MC_TYPE_WORD:
         mc_put_word(o->line, v->s);
         break;
+    case MC_TYPE_TEXT:
+        g_string_append(o->line, v->s);
+        break;
     case MC_TYPE_NAME:
     case MC_TYPE_LABEL:
         mc_put_word(o->line, v->s);

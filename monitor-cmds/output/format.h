@@ -67,6 +67,7 @@ typedef struct McSlotRow {
  * struct McRow - one line of a listing; all borrowed
  * @block: NULL in an error line without a block, and for a slot without one
  * @error: NULL except in error lines
+ * @insn: (nullable) error lines of accesses: the instruction, if it is known
  * @page_shift: log2 of the size of the kernel's pages, 0: unknown; only for
  *              error lines
  * @hit: the line of the block that ka show was asked for
@@ -80,6 +81,7 @@ typedef struct McSlotRow {
 typedef struct McRow {
     const KtBlock *block;
     const KtError *error;
+    const GsInstruction *insn;
     unsigned page_shift;
     bool hit;
     uint64_t offset;

@@ -99,6 +99,7 @@ typedef enum McFieldType {
     MC_TYPE_STACK,          /* program counters, a space between */
     MC_TYPE_TAIL,           /* the same, a space before each */
     MC_TYPE_WORD,           /* a name; blanks in it are escaped in text */
+    MC_TYPE_TEXT,           /* words; blanks are kept */
     MC_TYPE_NAME,           /* a name in a column, 5 wide */
     MC_TYPE_LABEL,          /* the same, 8 wide */
     MC_TYPE_HEX,
@@ -127,6 +128,7 @@ typedef enum McFieldGroup {
     MC_GROUP_ORDER,         /* errors in the order of a free of pages */
     MC_GROUP_LEFT,          /* errors of objects left in a cache */
     MC_GROUP_ACCESS,        /* errors of accesses */
+    MC_GROUP_INSTRUCTION,   /* those that are not by a whole function */
     MC_GROUP_REPEATS,       /* those that were made more than once */
     MC_GROUP_BESIDE,        /* those with a live block in front */
     MC_GROUP_SAME,          /* lines that stand for several blocks */

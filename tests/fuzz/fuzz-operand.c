@@ -4,15 +4,29 @@
  * the others are the instruction.
  *
  * Checks: no byte behind the given ones is read, and the answer "no" does not
- * change if there are more bytes.
+ * change if there are more bytes. The text of an instruction fits its room, and
+ * has its operand.
  */
 #include "guest-symbols/gs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LONGEST 20
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void check_text(const GsArch *arch, const uint8_t *insn, size_t n)
+{
+    GsInstruction out;
+    bool known = gs_arch_disassemble(arch, 0xffffffff81000000ull, insn, n,
+                                     n & 1, &out);
+
+    if (known != (out.len != 0) || out.len > n || !memchr(out.text, 0,
+        sizeof(out.text)) || strlen(out.operand) > strlen(out.text)) {
+        abort();
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -31,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             abort();
         }
         denied = !touches;
+        check_text(arch, insn, n);
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #define KT_H
 
 #include "kalloc-tracer/api/kt-access.h"
+#include "kalloc-tracer/api/kt-access-code.h"
 #include "kalloc-tracer/api/kt-accounts.h"
 #include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/api/kt-base.h"

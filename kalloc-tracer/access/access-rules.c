@@ -7,6 +7,7 @@
  * in keys[].
  */
 #include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <string.h>
 
@@ -304,4 +305,46 @@ const KtCodeRow *kt_access_rules_nth(const KtAccessRules *r, unsigned i)
 {
     return r && i < r->rows->len ? &g_array_index(r->rows, KtCodeRow, i)
                                  : NULL;
+}
+
+/* ---- of a tracer --------------------------------------------------------- */
+
+/* @rules: (owned, nullable) */
+typedef struct Holder {
+    KtAccessRules *rules;
+} Holder;
+
+static void *holder_new(KtBudget *budget)
+{
+    return g_new0(Holder, 1);
+}
+
+static void holder_free(void *part)
+{
+    Holder *h = part;
+
+    kt_access_rules_free(h->rules);
+    g_free(h);
+}
+
+static Holder *holder_of(KtTracer *t)
+{
+    static const KtBootPart part = {
+        .name = "access rules", .new = holder_new, .free = holder_free,
+    };
+
+    return kt_tracer_part(t, &part);
+}
+
+bool kt_access_rules_load(KtTracer *t, const char *path, GError **errp)
+{
+    Holder *h = holder_of(t);
+
+    h->rules = kt_access_rules_open(path, errp);
+    return h->rules != NULL;
+}
+
+const KtAccessRules *kt_access_rules_of(KtTracer *t)
+{
+    return holder_of(t)->rules;
 }

@@ -35,4 +35,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtAccessRules, kt_access_rules_free)
  *  after the last. A row of class KT_CODE_PLAIN cancels a built-in one. */
 const KtCodeRow *kt_access_rules_nth(const KtAccessRules *r, unsigned i);
 
+/** kt_access_rules_of() - (borrowed, nullable) return the rules that
+ *  kt_access_rules_load() read for the tracer. Any thread. */
+const KtAccessRules *kt_access_rules_of(KtTracer *t);
+
 #endif /* KT_ACCESS_RULES_H */

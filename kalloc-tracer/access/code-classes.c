@@ -185,17 +185,6 @@ static Entry *find_in(const Table *t, const char *name, const char *base)
     return e ? e : find_pattern(t, base);
 }
 
-static Entry *find_entry(const Search *s, const char *name)
-{
-    char base[GS_SYMBOL_NAME_MAX + 1];
-    Entry *e;
-
-    g_strlcpy(base, name, sizeof(base));
-    base[strcspn(base, ".")] = 0;
-    e = find_in(&s->user, name, base);
-    return e ? e : find_in(&s->built_in, name, base);
-}
-
 /* ---- functions ----------------------------------------------------------- */
 
 static void add_function(Search *s, Entry *e, uint64_t va)
@@ -210,13 +199,22 @@ static void add_function(Search *s, Entry *e, uint64_t va)
     }
 }
 
+/* A built-in row that the user replaces is not missing. */
 static bool visit_kernel(const GsSymbol *sym, void *opaque)
 {
     Search *s = opaque;
-    Entry *e = find_entry(s, sym->name);
+    char base[GS_SYMBOL_NAME_MAX + 1];
+    Entry *user, *built_in;
 
-    if (e && gs_kernel_is_code(s->k, sym)) {
-        add_function(s, e, sym->va);
+    g_strlcpy(base, sym->name, sizeof(base));
+    base[strcspn(base, ".")] = 0;
+    user = find_in(&s->user, sym->name, base);
+    built_in = find_in(&s->built_in, sym->name, base);
+    if ((user || built_in) && gs_kernel_is_code(s->k, sym)) {
+        if (built_in) {
+            built_in->found = true;
+        }
+        add_function(s, user ? user : built_in, sym->va);
     }
     return true;
 }
@@ -330,6 +328,11 @@ KtCodeClasses *kt_code_classes_new(const GsKernel *k,
     table_deinit(&s.user);
     table_deinit(&s.built_in);
     return c;
+}
+
+KtCodeClasses *kt_access_code(KtTracer *t, const GsKernel *k)
+{
+    return kt_code_classes_new(k, kt_access_rules_of(t));
 }
 
 void kt_code_classes_free(KtCodeClasses *c)

@@ -7,7 +7,6 @@
 #ifndef KT_CAPTURE_H
 #define KT_CAPTURE_H
 
-#include "kalloc-tracer/access/access-rules.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
@@ -50,9 +49,6 @@ void kt_capture_set_types(KtCapture *c, const GsTypesFile *types,
  *  after kt_capture_start(). */
 void kt_capture_on_moment(KtCapture *c, KtMomentFn fn, void *opaque);
 
-/** kt_capture_set_access_rules() - Add rules of access checks to the built-in
- *  ones. @rules: (borrowed, nullable) Call once, after kt_capture_start(). */
-void kt_capture_set_access_rules(KtCapture *c, const KtAccessRules *rules);
 /** kt_capture_set_log() - Set whether the kernel's log is read (it is not by
  *  default). Call once, after kt_capture_start(). */
 void kt_capture_set_log(KtCapture *c, bool on);

@@ -243,7 +243,7 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
 {
     watch.filter = filter;
     watch.budget = kt_tracer_budget(c->shared.tracer);
-    watch.classes = kt_code_classes_new(c->shared.kernel, watch.rules);
+    watch.classes = kt_access_code(c->shared.tracer, c->shared.kernel);
     if (still) {
         kt_access_watch_make_shadow(&watch, boot->guest);
     }
@@ -299,11 +299,6 @@ static void on_change(void *opaque)
         qemu_plugin_request_exclusive(change, c);
         qemu_plugin_request_flush();
     }
-}
-
-void kt_capture_set_access_rules(KtCapture *c, const KtAccessRules *rules)
-{
-    watch.rules = rules;
 }
 
 void kt_access_watch_start(KtCapture *c)

@@ -3,7 +3,7 @@
 #ifndef KT_WATCH_INTERNAL_H
 #define KT_WATCH_INTERNAL_H
 
-#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/access/arming.h"
 #include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/access/shadow.h"
@@ -27,7 +27,6 @@ typedef enum KtStale {
  * struct KtAccessWatch - what is watched in the running boot
  * @arming: the tracer's part: filters, and what explains accesses
  * @shadow: (atomic, nullable) NULL until the direct map is known
- * @rules: (borrowed, nullable) of the user
  * @classes: of the kernel's code
  * @filter: which blocks, which accesses
  * @budget: (borrowed) of the shadow
@@ -40,7 +39,6 @@ typedef enum KtStale {
 struct KtAccessWatch {
     KtArming *arming;
     KtShadow *shadow;
-    const KtAccessRules *rules;
     KtCodeClasses *classes;
     KtAccessFilter *filter;
     KtBudget *budget;

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kalloc-tracer/access/access-rules.h"
 #include "kalloc-tracer/capture/capture.h"
 #include "monitor-cmds/mc.h"
 #include "kalloc-tracer/capture/vmstate.h"
@@ -307,6 +306,13 @@ static void warn(const char *line)
     say("%s", line);
 }
 
+static bool load_rules(KtTracer *t, const KtOptions *o, GError **errp)
+{
+    return (!o->leak_rules || kt_leak_rules_load(t, o->leak_rules, errp)) &&
+           (!o->access_rules ||
+            kt_access_rules_load(t, o->access_rules, errp));
+}
+
 static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
@@ -319,7 +325,7 @@ static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
     config.warn = warn;
     config.journal = o->journal;
     t = kt_tracer_new(&config, &err);
-    if (t && o->leak_rules && !kt_leak_rules_load(t, o->leak_rules, &err)) {
+    if (t && !load_rules(t, o, &err)) {
         g_clear_pointer(&t, kt_tracer_free);
     }
     if (!t) {
@@ -373,23 +379,10 @@ static void start_script(Plugin *p, KtScriptJobs *script)
     }
 }
 
-/* Returns: false if the file of rules cannot be used. */
-static bool open_access_rules(KtAccessRules **out, const KtOptions *o)
-{
-    g_autoptr(GError) err = NULL;
-
-    *out = o->access_rules ? kt_access_rules_open(o->access_rules, &err) : NULL;
-    if (err) {
-        say("access-rules=%s", err->message);
-    }
-    return !err;
-}
-
-static void start_access(Plugin *p, KtAccessRules *rules, const char *what)
+static void start_access(Plugin *p, const char *what)
 {
     const char *name = what ? strchr(what, ':') : NULL;
 
-    kt_capture_set_access_rules(p->capture, rules);
     if (what) {
         kt_access_arm(p->tracer, &(KtAccessSpec) {
             .cache = name ? name + 1 : NULL });
@@ -401,13 +394,11 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
 {
     const GsArch *arch = gs_arch_find(info->target_name);
     unsigned n_cpus = MAX(info->system.max_vcpus, 1);
-    KtAccessRules *rules;
     KtScriptJobs *script;
     GsTypesFile *types;
     Plugin *p;
 
-    if (!open_types(&types, arch, o) || !open_access_rules(&rules, o) ||
-        !open_script(&script, o)) {
+    if (!open_types(&types, arch, o) || !open_script(&script, o)) {
         return false;
     }
     p = g_new0(Plugin, 1);
@@ -438,7 +429,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     if (!o->faults) {
         kt_faults_set_off(p->tracer);
     }
-    start_access(p, rules, o->access);
+    start_access(p, o->access);
     start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);

@@ -196,6 +196,7 @@ static void user(void)
 
     g_assert_cmpint(class_at(c, 0x540), ==, KT_CODE_OVERREAD);
     g_assert_cmpint(class_at(c, 0x190), ==, KT_CODE_PLAIN);
+    g_assert_false(is_missing(c, "kfree"));
     g_assert_cmpint(class_at(c, 0x500), ==, KT_CODE_PLAIN);
     g_assert_cmpint(class_at(c, 0x400), ==, KT_CODE_PLAIN);
     g_assert_cmpint(class_at(c, 0x100), ==, KT_CODE_LEAF);

@@ -13,8 +13,8 @@
  *     symbol
  *
  * If several symbols have one address, ka names the address by the first. It
- * has the size, and the others are local and have none: gdb names an address by
- * a symbol with a size, lldb by a global one, else by the first in the file.
+ * has the size and is global, and the others have none and are local: gdb names
+ * an address by a symbol with a size, lldb by a global one.
  */
 #include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/export/elf-file.h"
@@ -37,6 +37,7 @@ typedef struct Area {
  * @starts: uint64_t, ascending: symbols of code in these areas
  * @rules, @maker: (nullable) what makes call frame information
  * @va: address of the symbol before, if it is in an area
+ * @first: number of the first symbol at @va
  * @module: (nullable) the module
  */
 typedef struct Maker {
@@ -48,6 +49,7 @@ typedef struct Maker {
     GArray *areas;
     GArray *starts;
     uint64_t va;
+    size_t first;
     const char *module;
     GsDebugFile *out;
 } Maker;
@@ -109,14 +111,16 @@ static void add_symbol(Maker *m, const char *name, uint64_t va, uint64_t size,
 {
     const Area *a = area_of(m, va);
     bool again = a && va == m->va;
-
-    gs_elf_file_add_symbol(m->elf, &(GsElfSymbol) {
+    size_t i = gs_elf_file_add_symbol(m->elf, &(GsElfSymbol) {
         .name = name, .va = va, .size = again ? 0 : size,
         .section = a ? a->section : GS_ELF_ABS, .function = a && a->code,
         .global = g_ascii_isupper(type) && !again,
     });
-    if (a) {
+    if (again) {
+        gs_elf_file_set_global(m->elf, m->first);
+    } else if (a) {
         m->va = va;
+        m->first = i;
     }
     if (a && a->code && !again) {
         g_array_append_val(m->starts, va);

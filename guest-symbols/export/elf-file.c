@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Writes an ELF file of symbols; see elf-file.h. Sections and symbols are kept
- * as they are added, because local symbols come before global ones.
+ * as they are added, because local symbols come before global ones in a file.
  */
 #include "guest-symbols/export/elf-file.h"
 #include "guest-symbols/base/bytes.h"
@@ -14,13 +14,13 @@ G_STATIC_ASSERT(GS_ELF_ABS == SHN_ABS);
 
 /*
  * @sections: Elf64_Shdr, the first one is empty
- * @local, @global: Elf64_Sym
+ * @symbols: Elf64_Sym
  * @names, @section_names: of symbols and sections; both begin with a NUL
  */
 struct GsElfFile {
     unsigned machine;
     GArray *sections;
-    GArray *local, *global;
+    GArray *symbols;
     GByteArray *names, *section_names;
     bool failed;
 };
@@ -29,16 +29,13 @@ GsElfFile *gs_elf_file_new(unsigned machine)
 {
     GsElfFile *f = g_new0(GsElfFile, 1);
     const Elf64_Shdr none = { 0 };
-    const Elf64_Sym no_symbol = { 0 };
 
     f->machine = machine;
     f->sections = g_array_new(false, false, sizeof(Elf64_Shdr));
-    f->local = g_array_new(false, false, sizeof(Elf64_Sym));
-    f->global = g_array_new(false, false, sizeof(Elf64_Sym));
+    f->symbols = g_array_new(false, false, sizeof(Elf64_Sym));
     f->names = g_byte_array_new();
     f->section_names = g_byte_array_new();
     g_array_append_val(f->sections, none);
-    g_array_append_val(f->local, no_symbol);
     g_byte_array_append(f->names, (const uint8_t *)"", 1);
     g_byte_array_append(f->section_names, (const uint8_t *)"", 1);
     return f;
@@ -48,8 +45,7 @@ void gs_elf_file_free(GsElfFile *f)
 {
     if (f) {
         g_array_unref(f->sections);
-        g_array_unref(f->local);
-        g_array_unref(f->global);
+        g_array_unref(f->symbols);
         g_byte_array_unref(f->names);
         g_byte_array_unref(f->section_names);
         g_free(f);
@@ -93,7 +89,7 @@ GsElfSection gs_elf_file_add_section(GsElfFile *f, const char *name,
     return f->sections->len - 1;
 }
 
-void gs_elf_file_add_symbol(GsElfFile *f, const GsElfSymbol *sym)
+size_t gs_elf_file_add_symbol(GsElfFile *f, const GsElfSymbol *sym)
 {
     unsigned type = sym->function ? STT_FUNC : STT_OBJECT;
     Elf64_Sym s = {
@@ -106,12 +102,20 @@ void gs_elf_file_add_symbol(GsElfFile *f, const GsElfSymbol *sym)
         .st_size = GUINT64_TO_LE(sym->size),
     };
 
-    g_array_append_val(sym->global ? f->global : f->local, s);
+    g_array_append_val(f->symbols, s);
+    return f->symbols->len - 1;
+}
+
+void gs_elf_file_set_global(GsElfFile *f, size_t i)
+{
+    Elf64_Sym *s = &g_array_index(f->symbols, Elf64_Sym, i);
+
+    s->st_info = ELF64_ST_INFO(STB_GLOBAL, ELF64_ST_TYPE(s->st_info));
 }
 
 size_t gs_elf_file_n_symbols(const GsElfFile *f)
 {
-    return f->local->len - 1 + f->global->len;
+    return f->symbols->len;
 }
 
 /* ---- the file ----------------------------------------------------------- */
@@ -132,14 +136,30 @@ static Elf64_Shdr *put_section(GsElfFile *f, GsOut *out, const char *name,
     return &g_array_index(f->sections, Elf64_Shdr, f->sections->len - 1);
 }
 
+/* Append those of @f with this binding. */
+static void add_bound(const GsElfFile *f, GArray *to, unsigned binding)
+{
+    for (unsigned i = 0; i < f->symbols->len; i++) {
+        const Elf64_Sym *s = &g_array_index(f->symbols, Elf64_Sym, i);
+
+        if (ELF64_ST_BIND(s->st_info) == binding) {
+            g_array_append_vals(to, s, 1);
+        }
+    }
+}
+
 static void put_symbols(GsElfFile *f, GsOut *out)
 {
-    unsigned n_local = f->local->len;
+    g_autoptr(GArray) ordered = g_array_new(false, true, sizeof(Elf64_Sym));
+    unsigned n_local;
     Elf64_Shdr *h;
 
-    g_array_append_vals(f->local, f->global->data, f->global->len);
-    h = put_section(f, out, ".symtab", SHT_SYMTAB, f->local->data,
-                    (size_t)f->local->len * sizeof(Elf64_Sym));
+    g_array_set_size(ordered, 1);       /* the first one is empty */
+    add_bound(f, ordered, STB_LOCAL);
+    n_local = ordered->len;
+    add_bound(f, ordered, STB_GLOBAL);
+    h = put_section(f, out, ".symtab", SHT_SYMTAB, ordered->data,
+                    (size_t)ordered->len * sizeof(Elf64_Sym));
     h->sh_link = GUINT32_TO_LE(f->sections->len);
     h->sh_info = GUINT32_TO_LE(n_local);
     h->sh_entsize = GUINT64_TO_LE(sizeof(Elf64_Sym));

@@ -42,8 +42,11 @@ typedef struct GsElfSymbol {
     bool function, global;
 } GsElfSymbol;
 
-/** gs_elf_file_add_symbol() - add a symbol; its name is copied */
-void gs_elf_file_add_symbol(GsElfFile *f, const GsElfSymbol *sym);
+/** gs_elf_file_add_symbol() - add a symbol; its name is copied. Returns: its
+ *  number. */
+size_t gs_elf_file_add_symbol(GsElfFile *f, const GsElfSymbol *sym);
+/** gs_elf_file_set_global() - make the symbol of number @i global. */
+void gs_elf_file_set_global(GsElfFile *f, size_t i);
 size_t gs_elf_file_n_symbols(const GsElfFile *f);
 
 /** gs_elf_file_end() - (owned) return the file; @debug_frame: (borrowed) the

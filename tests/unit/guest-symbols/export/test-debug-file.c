@@ -26,6 +26,7 @@ static const char map[] =
     "ffffffff81000000 T _stext\n"
     "ffffffff81000000 T _text\n"
     "ffffffff81000040 t helper\n"
+    "ffffffff81000040 t helper_too\n"
     "ffffffff81000080 T start_kernel\n"
     "ffffffff81000100 T _etext\n"
     "ffffffff81800000 D table\n"
@@ -186,7 +187,7 @@ static void kernel_proper(void)
 
     gs_kernel_set_slide(k, SLIDE);
     r = read_file(k, false);
-    g_assert_cmpuint(r.file.n_symbols, ==, 14);
+    g_assert_cmpuint(r.file.n_symbols, ==, 15);
     g_assert_cmpuint(r.file.n_ranges, ==, 0);
     g_assert_cmpstr(r.file.unwind, ==, "nothing");
     ASSERT_SYMBOL(&r, "current_task", "40+0, absolute");
@@ -219,24 +220,30 @@ static const char *nth_at(Elf *elf, uint64_t va, unsigned n, GElf_Sym *sym)
     return NULL;
 }
 
+static void assert_one(const GsKernel *k, Elf *elf, uint64_t va)
+{
+    GElf_Sym first, other;
+    GsSymbol ours;
+
+    g_assert_true(gs_kernel_symbolize(k, va, &ours));
+    g_assert_nonnull(nth_at(elf, va, 0, &other));
+    g_assert_cmpint(GELF_ST_BIND(other.st_info), ==, STB_LOCAL);
+    g_assert_cmpuint(other.st_size, ==, 0);
+    g_assert_cmpstr(nth_at(elf, va, 1, &first), ==, ours.name);
+    g_assert_cmpint(GELF_ST_BIND(first.st_info), ==, STB_GLOBAL);
+    g_assert_cmpuint(first.st_size, ==, 0x40);
+    g_assert_null(nth_at(elf, va, 2, &other));
+}
+
 /* Of several symbols at an address one is global and has the size: the one that
  * ka prints. The others are local. */
 static void one_of_several(void)
 {
     g_autoptr(GsKernel) k = open_map();
     g_auto(Reader) r = read_file(k, false);
-    const uint64_t va = 0xffffffff81000000ull;
-    GElf_Sym first, other;
-    GsSymbol ours;
 
-    g_assert_true(gs_kernel_symbolize(k, va, &ours));
-    g_assert_nonnull(nth_at(r.elf, va, 0, &other));
-    g_assert_cmpint(GELF_ST_BIND(other.st_info), ==, STB_LOCAL);
-    g_assert_cmpuint(other.st_size, ==, 0);
-    g_assert_cmpstr(nth_at(r.elf, va, 1, &first), ==, ours.name);
-    g_assert_cmpint(GELF_ST_BIND(first.st_info), ==, STB_GLOBAL);
-    g_assert_cmpuint(first.st_size, ==, 0x40);
-    g_assert_null(nth_at(r.elf, va, 2, &other));
+    assert_one(k, r.elf, 0xffffffff81000000ull);
+    assert_one(k, r.elf, 0xffffffff81000040ull);
 }
 
 static void modules(void)
@@ -248,7 +255,7 @@ static void modules(void)
     add_module(k, MODULE + 0x2000, "second");
     r = read_file(k, false);
     g_assert_cmpuint(r.file.n_modules, ==, 2);
-    g_assert_cmpuint(r.file.n_symbols, ==, 14 + 6);
+    g_assert_cmpuint(r.file.n_symbols, ==, 15 + 6);
     ASSERT_SYMBOL(&r, "mod_exit", "ffffffffc0100100+f00, .text.first "
                   "ffffffffc0100000-ffffffffc0101000 x");
 }

@@ -11,7 +11,7 @@ def reset(guest):
     """Reset a VM that has a shell (end='shell') for the first time, and wait
     for the shell of its second boot."""
     guest.qmp('set_action', reboot='reset')
-    guest.qmp('system_reset')
+    guest.hmp_qmp('system_reset')
     end = time.monotonic() + guest.timeout
     while not SECOND_SHELL.search(guest.console):
         assert guest.alive() and time.monotonic() < end, guest.console[-1000:]

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-from lib import oracle, programs
+from lib import oracle, programs, riscvstacks
 from lib.gdbcli import Gdb
 from lib.lldbcli import Lldb
 from lib.tap import Tap
@@ -26,18 +26,20 @@ from scripts.lib.prepared import paths
 
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                       'scripts', 'ka-gdb.py')
-KERNELS = '6.12', '5.10', '6.1', '6.18', '7.3', '6.12-rt'
+KERNELS = '6.12', '5.10', '6.1', '6.18', '7.3', '6.12-rt', 'riscv64-6.12'
 # Work that enters the kernel by system calls, faults, interrupts, softirqs.
 WORK = ('(while :; do find /sys /proc -type f -exec true {} \\; ; done) '
         '>/dev/null 2>&1 & '
         '(while :; do dd if=/dev/zero of=/tmp/f bs=64k count=20; '
         'cat /tmp/f | cat >/dev/null; done) >/dev/null 2>&1 & ')
 
-# ka walks by frame records, a debugger by code.
-BY_RECORDS = 'frame pointers'
-
-# A function of the module that is loaded.
+# A function of the module that is loaded, and its callers.
 WRITE = 'ka_chardev_write'
+CALLERS = {'i386:x86-64': ('vfs_write', 'do_syscall_64', 'entry_SYSCALL'),
+           'riscv:rv64': ('vfs_write', 'do_trap_ecall_u', 'handle_exception')}
+
+# Entries of interrupts and exceptions.
+ENTRIES = 'asm_', 'handle_exception+'
 
 # Runs in gdb: prints what gdb walks, a line of JSON for each vCPU.
 WALK = r'''
@@ -118,6 +120,12 @@ def compare(ours, theirs, ends):
     return None
 
 
+# If ka walks by frame records and a debugger by code: what removes the callers
+# that ka leaves out.
+REMOVE = {'frame pointers': without_left_out,
+          'frame records': riscvstacks.without_left_out}
+
+
 class Stops:
     """Compares stacks of random stops, and counts them. @debugger: a Gdb or
     Lldb. @ours, @theirs: return the stacks of all vCPUs, by ka and by the
@@ -136,15 +144,15 @@ class Stops:
         if not ours['stack']:
             return
         self.stacks += 1
-        self.interrupts += any(s.startswith('asm_') for s in
+        self.interrupts += any(s.startswith(ENTRIES) for s in
                                ours['stack_symbols'][:-1])
         self.ends[ours['stop']] = self.ends.get(ours['stop'], 0) + 1
         frames, theirs = frames_of(ours), of_kernel(theirs)
         if not self.rules:
             assert ours['stop'] == 'no-unwinder', ours
             theirs = theirs[:1]
-        if self.rules == BY_RECORDS:
-            theirs, n = without_left_out(frames, theirs)
+        if self.rules in REMOVE:
+            theirs, n = REMOVE[self.rules](frames, theirs)
             self.left_out += n
         differs = compare(frames, theirs, (ours['stop'], why))
         if differs:
@@ -169,7 +177,7 @@ class Stops:
         return f'{self.stacks} stacks, {self.interrupts} through ' \
                f'interrupts, {len(self.wrong)} differ, ends: {self.ends}' + \
                (f', {self.left_out} callers that ka left out'
-                if self.rules == BY_RECORDS else '')
+                if self.rules in REMOVE else '')
 
     def report(self):
         print('#', self.said())
@@ -267,8 +275,8 @@ def helper_follows(guest, program, rules):
     finally:
         gdb.close()
     found.report()
-    callers = 'vfs_write', 'do_syscall_64', 'entry_SYSCALL'
-    for name in WRITE, *(callers if rules else ()):
+    callers = CALLERS[guest.arch.gdb_name] if rules else ()
+    for name in WRITE, *callers:
         assert re.search(rf'#\d+ +0x[0-9a-f]+ in {name}', said), said
     assert '<signal handler' not in said, said
     assert not os.path.exists(folder), folder
@@ -323,7 +331,8 @@ def run(tap, kernel, n, debuggers, program):
             if 'gdb' in debuggers:
                 with tap.test(f'{kernel}: gdb walks as ka does'):
                     walk_in_gdb(g, path, n, program, rules)
-            if 'lldb' in debuggers:
+            # lldb 14 cannot read the registers of riscv64.
+            if 'lldb' in debuggers and g.arch.gdb_name != 'riscv:rv64':
                 with tap.test(f'{kernel}: lldb walks as ka does'):
                     walk_in_lldb(g, path, n, rules)
 

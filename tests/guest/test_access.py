@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each bad access of the module ka_access is what it says. Oracle: KASAN, in a
-kernel that is built with it: its report has the function, the kind, the access,
-the place in the block, and who allocated and freed the block.
+"""Each bad access of the module ka_access is an error of ka, except those that
+lib/accesses.py says to be missed; nothing else is. Oracles: what the module
+prints; and KASAN, in a kernel that is built with it. Its report has the same
+function, kind, access, place in the block, and the same functions that
+allocated and freed the block.
 
 usage: test_access.py [--short] [--kernel K]... [--case C]...
 """
+import json
 import os
 import tempfile
 
@@ -16,6 +19,7 @@ from scripts.lib.prepared import kernel_arch, paths
 
 # Architecture -> the kernel with KASAN.
 KASAN_KERNELS = {'x86_64': 'kasan-6.12'}
+OFTEN = 8           # accesses of the case uaf_often
 WORDS = 'no_hash_pointers no_timer_check kasan_multi_shot'
 
 
@@ -74,12 +78,96 @@ def test_kasan(tap, kernel, args):
 
 
 def run_kasan(tap, args):
+    """Return {architecture: {case: report of KASAN}}."""
+    found = {}
     for arch in sorted({kernel_arch(k) for k in args.kernel}):
         kernel = KASAN_KERNELS.get(arch)
         if not kernel or 'kernel-' + kernel not in paths():
             tap.skip(f'{arch}: KASAN', 'there is no kernel with it')
             continue
-        test_kasan(tap, kernel, args)
+        found[arch] = test_kasan(tap, kernel, args)
+    return found
+
+
+# --- ka ----------------------------------------------------------------------
+
+def answers(guest):
+    """Return what ka found: (errors, ka stat, ka access -v in words)."""
+    rows = [json.loads(line) for line in
+            guest.hmp_qmp('ka error -n 0 -j -v -s').splitlines()]
+    return ([r for r in rows if r.get('type') == 'error'], guest.stat(),
+            guest.hmp_qmp('ka access -v'))
+
+
+def is_of(error, name):
+    """Return whether an error is of a case: its function accessed the block,
+    or allocated it."""
+    return any('ka_case_' + name in accesses.functions(error.get(key))
+               for key in ('error_stack_symbols', 'alloc_symbols'))
+
+
+def differences(name, said, want):
+    """Return what differs between the facts of ka and those of an oracle,
+    which may not know who allocated and freed the block."""
+    got = said._asdict()
+    if name == accesses.ALIKE:
+        got['kind'], got['free'] = want.kind, want.free
+    if name in accesses.EITHER:
+        got['rw'] = want.rw
+    if name in accesses.OTHER_SIZE or want.size is None:
+        # The first instruction that met a bad byte.
+        got['size'], got['offset'] = want.size, want.offset
+    return {key: (got[key], value) for key, value in want._asdict().items()
+            if got[key] != value and
+            not (key in ('alloc', 'free') and value is None)}
+
+
+def check_found(name, truth, errors, report):
+    text = '\n'.join(json.dumps(e) for e in errors)
+    assert errors, 'ka reports nothing'
+    said = accesses.facts_of_ka(errors[0], truth)
+    wrong = differences(name, said, accesses.facts_of_truth(truth))
+    assert not wrong, f'not as the module says: {wrong}\n{text}'
+    kasan_says = report and accesses.facts_of_kasan(report, truth)
+    if kasan_says and kasan_says.offset is not None and \
+            name != accesses.KASAN_OTHER_BLOCK:
+        wrong = differences(name, said, kasan_says)
+        assert not wrong, f'not as KASAN says: {wrong}\n{text}'
+    assert said.alloc, f'no site allocated it\n{text}'
+
+
+def check_case(tap, kernel, name, truth, errors, report):
+    missed = accesses.KA_MISSES.get(name)
+    with tap.test(f'{kernel}: {name}: ka ' +
+                  (f'misses it ({missed})' if missed else 'reports it')):
+        if missed:
+            assert not errors, errors
+        else:
+            check_found(name, truth, errors, report)
+
+
+def check_counts(tap, kernel, log, errors, stat):
+    tap.ok(not stat['access.disagreed'],
+           f'{kernel}: the map agrees with each suspect', stat)
+    if 'uaf_often' in log.truth:
+        count = [e['error_count'] for e in errors if is_of(e, 'uaf_often')]
+        tap.ok(count == [OFTEN], f'{kernel}: repeats are counted', count)
+
+
+def test_ka(tap, kernel, args, reports):
+    log, (errors, stat, access) = run_module(
+        kernel, args.case, look=answers, plugin_opts='access=on',
+        name=f'access-{kernel}')
+    tap.note(access)
+    rest = list(errors)
+    for name, truth in log.truth.items():
+        of_case = [e for e in errors if is_of(e, name)]
+        rest = [e for e in rest if e not in of_case]
+        if log.was_run(name):
+            check_case(tap, kernel, name, truth, of_case, reports.get(name))
+    tap.ok(not rest, f'{kernel}: nothing else is reported',
+           '\n'.join(json.dumps(e) for e in rest))
+    check_counts(tap, kernel, log, errors, stat)
 
 
 def main():
@@ -88,7 +176,9 @@ def main():
                     help='a case of the module; may be repeated')
     args = programs.parse(ap)
     tap = Tap()
-    run_kasan(tap, args)
+    reports = run_kasan(tap, args)
+    for kernel in args.kernel:
+        test_ka(tap, kernel, args, reports.get(kernel_arch(kernel), {}))
     tap.done()
 
 

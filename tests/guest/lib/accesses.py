@@ -30,7 +30,7 @@ KA_MISSES = {
     'reused': 'reused',             # somebody else's block by then
     'uaf_pages': 'pages',           # blocks of the page allocator
     'oob_vmalloc': 'vmalloc',
-    'in_bpf_program': 'BPF',        # loads that may fault
+    'constructor': 'allocator',     # which may touch freed memory, and called
 }
 # Case -> why KASAN does not find it.
 KASAN_MISSES = {
@@ -49,8 +49,16 @@ KASAN_MISSES = {
 KASAN_OTHER_BLOCK = 'left_live'
 # KASAN has no names for functions of a module that is gone.
 KASAN_NO_NAMES = 'of_gone'
-# An overflow into a freed block is a use of that block, too.
+# An overflow into a freed block is a use of that block, too. ka names the live
+# block in front of it as the neighbour.
 ALIKE = 'next_freed'
+# ka sees instructions, KASAN what the compiler or a function is about to do:
+# an assignment of 16 bytes is two stores, and a copy can be many loads.
+OTHER_SIZE = ('oob_16', 'uaf_16', 'memcmp', 'memchr', 'copy_to_user',
+              'copy_to_user_oob', 'copy_from_user')
+# An instruction that loads and stores at once can be told as either.
+EITHER = ('set_bit', 'change_bit', 'test_and_set_bit', 'atomic_inc',
+          'atomic_fetch_add', 'atomic_cmpxchg', 'atomic64_xchg')
 
 
 def case_of(site, name):
@@ -108,6 +116,26 @@ def facts_of_kasan(report, truth):
                  report.size, report.offset,
                  report.bytes if kind == 'out-of-bounds' else truth.bytes,
                  site_in(report.alloc), site_in(report.free))
+
+
+def functions(symbols):
+    """Return the functions of a stack, ['f+0x10[module]'] of ka's JSON."""
+    return [s.partition('+')[0] for s in symbols or ()]
+
+
+def facts_of_ka(error, truth):
+    """Return the facts of an error of ka. What a site called is in front of
+    it in the stack."""
+    trace = functions(error['error_stack_symbols'])
+    block, size = error['va'], error['requested']
+    if truth.kind == 'out-of-bounds' and 'neighbour_va' in error:
+        block, size = error['neighbour_va'], error['neighbour_size']
+    return Facts(truth.site if truth.site in trace else trace and trace[0],
+                 error['error'], error['error_access'],
+                 error['error_access_size'],
+                 int(error['error_va'], 16) - int(block, 16), size,
+                 site_in(functions(error['alloc_symbols'])),
+                 site_in(functions(error.get('free_symbols'))))
 
 
 def facts_of_truth(truth):

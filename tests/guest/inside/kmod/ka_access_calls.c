@@ -79,17 +79,26 @@ static KA_SITE void ka_site_memmove(void *to, const void *from, size_t n)
 
 KA_CASE(memcpy_from)
 {
-    return copy("ka_site_memcpy", 115, 120, 120, ka_site_memcpy);
+    int error = copy("ka_site_memcpy", 115, 120, 120, ka_site_memcpy);
+
+    ka_site_end();
+    return error;
 }
 
 KA_CASE(memcpy_to)
 {
-    return copy("ka_site_memcpy", 120, 115, 120, ka_site_memcpy);
+    int error = copy("ka_site_memcpy", 120, 115, 120, ka_site_memcpy);
+
+    ka_site_end();
+    return error;
 }
 
 KA_CASE(memmove_to)
 {
-    return copy("ka_site_memmove", 120, 115, 120, ka_site_memmove);
+    int error = copy("ka_site_memmove", 120, 115, 120, ka_site_memmove);
+
+    ka_site_end();
+    return error;
 }
 
 KA_CASE(memcmp)

@@ -160,8 +160,10 @@ KA_CASE(in_bpf_helper)
         BPF_STMT(BPF_LD | BPF_B | BPF_IND, 0),
         BPF_STMT(BPF_RET | BPF_A, 0),
     };
+    int error = run_filter(filter, ARRAY_SIZE(filter));
 
-    return run_filter(filter, ARRAY_SIZE(filter));
+    ka_site_end();
+    return error;
 }
 
 /* A constant offset: the program itself reads it. */
@@ -171,8 +173,10 @@ KA_CASE(in_bpf_program)
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
         BPF_STMT(BPF_RET | BPF_A, 0),
     };
+    int error = run_filter(filter, ARRAY_SIZE(filter));
 
-    return run_filter(filter, ARRAY_SIZE(filter));
+    ka_site_end();
+    return error;
 }
 #endif
 

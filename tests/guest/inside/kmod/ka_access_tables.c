@@ -67,7 +67,7 @@ KA_CASE(name_hash_far)
 
 KA_CASE(strscpy_from)
 {
-    char *p = freed_text(__func__, "r8", "freed text"), to[32];
+    char *p = freed_text(__func__, "r", "freed text"), to[32];
     ssize_t n = p ? strscpy(to, p, sizeof(to)) : 0;
 
     barrier_data(&n);

@@ -77,6 +77,32 @@ int mc_run(const McContext *ctx, const char *line);
  */
 bool mc_pauses(const char *line);
 
+/* ---- reports ------------------------------------------------------------- */
+
+/* Most reports in a second, and of one list of errors. */
+#define MC_REPORTS_A_SECOND 20
+#define MC_REPORTS 200
+
+/** struct McReporter - prints each error once, when it is found, in the words
+ *  of KASAN. It belongs to one thread. */
+typedef struct McReporter McReporter;
+McReporter *mc_reporter_new(void);
+void mc_reporter_free(McReporter *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(McReporter, mc_reporter_free)
+/** mc_report_due() - return true if mc_report() may have something to print.
+ *  Cheap. Takes the tracer's lock for a moment. */
+bool mc_report_due(const McReporter *r, KtTracer *t);
+/**
+ * mc_report() - print the errors that were not printed yet
+ * @ctx: as for mc_run(); @ctx->puts gets a whole report by each call
+ * @now_us: time of the host, for the limits
+ *
+ * What MC_REPORTS_A_SECOND does not allow is printed by a later call. What
+ * MC_REPORTS does not allow is not printed, and one line says so. A reset of
+ * the VM, a loaded snapshot and ka clear begin another list.
+ */
+void mc_report(McReporter *r, const McContext *ctx, int64_t now_us);
+
 /* ---- scripts ------------------------------------------------------------- */
 
 /**

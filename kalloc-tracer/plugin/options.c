@@ -82,8 +82,15 @@ static bool parse_ACCESS(void *field, const char *value)
            (g_str_has_prefix(value, "cache:") && value[strlen("cache:")]);
 }
 
+static bool parse_REPORT(void *field, const char *value)
+{
+    *(const char **)field = value;
+    return !strcmp(value, "kasan");
+}
+
 #define wants_ACCESS "on, or cache:NAME"
 #define wants_BOOL "on or off"
+#define wants_REPORT "kasan"
 #define wants_SECONDS "a number of seconds, at most " \
     G_STRINGIFY(KT_LEAK_EVERY_MAX)
 #define wants_WORDS "kallsyms, types, data, percpu, unwind or symbol:NAME, " \

@@ -12,6 +12,7 @@ typedef unsigned KtOptionSECONDS;
 typedef bool KtOptionBOOL;
 typedef const char *KtOptionWORDS;
 typedef const char *KtOptionACCESS;
+typedef const char *KtOptionREPORT;
 
 typedef struct KtOptions {
 #define KT_OPTION(field, type, ...) KtOption##type field;

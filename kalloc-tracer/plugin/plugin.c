@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kalloc-tracer/capture/capture.h"
 #include "monitor-cmds/mc.h"
@@ -36,6 +37,7 @@ typedef struct Plugin {
     KtFinder *finder;
     KtCapture *capture;
     KtScriptJobs *script;       /* NULL: there is none */
+    McReporter *reporter;       /* NULL: errors are not reported */
     const char *rr;             /* "record", "replay"; NULL: neither */
 } Plugin;
 
@@ -247,6 +249,67 @@ static gboolean each_second(gpointer userdata)
     return G_SOURCE_CONTINUE;
 }
 
+/* ---- report= ------------------------------------------------------------- */
+
+#define REPORT_MS 200
+
+/* Print a whole report by one write(), unless stderr cannot take it. */
+static bool print_on_stderr(void *opaque, const char *text)
+{
+    size_t len = strlen(text);
+
+    while (len) {
+        ssize_t n = write(STDERR_FILENO, text, len);
+
+        if (n < 0 && errno != EINTR) {
+            return false;
+        }
+        text += MAX(n, 0);
+        len -= MAX(n, 0);
+    }
+    return true;
+}
+
+/* With the capture's lock. */
+static void report_locked(Plugin *p)
+{
+    g_autofree char *why = NULL;
+    McContext ctx = context_locked(p, &why);
+
+    ctx.puts = print_on_stderr;
+    mc_report(p->reporter, &ctx, g_get_monotonic_time());
+}
+
+/* QEMU's main loop calls this, with the BQL. */
+static gboolean report_errors(gpointer userdata)
+{
+    Plugin *p = userdata;
+
+    if (mc_report_due(p->reporter, p->tracer)) {
+        kt_capture_lock(p->capture);
+        report_locked(p);
+        kt_capture_unlock(p->capture);
+    }
+    return G_SOURCE_CONTINUE;
+}
+
+static void start_reports(Plugin *p, const KtOptions *o)
+{
+    if (o->report) {
+        p->reporter = mc_reporter_new();
+        g_timeout_add(REPORT_MS, report_errors, p);
+    }
+}
+
+/* Print what the last events brought. */
+static void end_reports(Plugin *p)
+{
+    if (p->reporter && kt_capture_trylock(p->capture)) {
+        report_locked(p);
+        kt_capture_unlock(p->capture);
+    }
+}
+
 /* ---- check=on ----------------------------------------------------------- */
 
 static void on_violation(KtCheckRule rule, const char *where, void *userdata)
@@ -277,6 +340,7 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
         say("QEMU ended before %u blocks of the script did", waiting);
     }
     kt_tracer_stop(p->tracer);
+    end_reports(p);
     on_second(p);
     kt_tracer_end_journal(p->tracer);
 }
@@ -434,6 +498,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);
     g_timeout_add_seconds(1, each_second, p);
+    start_reports(p, o);
     kt_vmstate_register(id, p->capture, p->tracer);
     qemu_plugin_register_atexit_cb(id, on_exit_cb, p);
     plugin = p;

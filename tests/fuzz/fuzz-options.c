@@ -28,6 +28,7 @@ static void same(const KtOptions *a, const KtOptions *b)
 #define same_SECONDS(x, y) g_assert_cmpuint(x, ==, y)
 #define same_WORDS(x, y) g_assert_cmpstr(x, ==, y)
 #define same_ACCESS(x, y) g_assert_cmpstr(x, ==, y)
+#define same_REPORT(x, y) g_assert_cmpstr(x, ==, y)
 #define same_BOOL(x, y) g_assert_cmpint(x, ==, y)
 #include "kalloc-tracer/plugin/options.def"
 }

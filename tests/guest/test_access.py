@@ -11,6 +11,7 @@ usage: test_access.py [--short] [--kernel K]... [--case C]...
 import json
 import os
 import tempfile
+import time
 
 from lib import accesses, kasan, oracle, programs
 from lib.tap import Tap
@@ -92,11 +93,18 @@ def run_kasan(tap, args):
 # --- ka ----------------------------------------------------------------------
 
 def answers(guest):
-    """Return what ka found: (errors, ka stat, ka access -v in words)."""
+    """Return what ka found: (errors, ka stat, ka access -v in words, what it
+    printed on QEMU's stderr)."""
     rows = [json.loads(line) for line in
             guest.hmp_qmp('ka error -n 0 -j -v -s').splitlines()]
-    return ([r for r in rows if r.get('type') == 'error'], guest.stat(),
-            guest.hmp_qmp('ka access -v'))
+    errors = [r for r in rows if r.get('type') == 'error']
+    # 20 a second are printed.
+    end = time.monotonic() + 30
+    while len(kasan.reports(guest.qemu_log)) < len(errors) and \
+            time.monotonic() < end:
+        time.sleep(0.5)
+    return (errors, guest.stat(), guest.hmp_qmp('ka access -v'),
+            kasan.reports(guest.qemu_log))
 
 
 def is_of(error, name):
@@ -155,9 +163,9 @@ def check_counts(tap, kernel, log, errors, stat):
 
 
 def test_ka(tap, kernel, args, reports):
-    log, (errors, stat, access) = run_module(
-        kernel, args.case, look=answers, plugin_opts='access=on',
-        name=f'access-{kernel}')
+    log, (errors, stat, access, printed) = run_module(
+        kernel, args.case, look=answers,
+        plugin_opts='access=on,report=kasan', name=f'access-{kernel}')
     tap.note(access)
     rest = list(errors)
     for name, truth in log.truth.items():
@@ -168,6 +176,10 @@ def test_ka(tap, kernel, args, reports):
     tap.ok(not rest, f'{kernel}: nothing else is reported',
            '\n'.join(json.dumps(e) for e in rest))
     check_counts(tap, kernel, log, errors, stat)
+    with tap.test(f'{kernel}: each error is printed when it is found'):
+        assert [(r.rw, r.size, r.at) for r in printed] == \
+            [(e['error_access'], e['error_access_size'],
+              int(e['error_va'], 16)) for e in errors]
 
 
 def main():

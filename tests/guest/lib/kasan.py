@@ -9,7 +9,7 @@ from collections import namedtuple
 Report = namedtuple('Report', 'kind function rw size at task pid trace block '
                     'cache bytes offset alloc free')
 
-BUG = re.compile(r'BUG: KASAN: (\S+) in ([^\s+]+)\+0x')
+BUG = re.compile(r'BUG: KASAN: (\S+) in (?:([^\s+]+)\+0x|(0x\w+))')
 ACCESS = re.compile(r'(Read|Write) of size (\d+) at addr (\w+) by task '
                     r'(.*)/(\d+)$', re.M)
 LINE = re.compile(r'^={20,}$', re.M)
@@ -51,7 +51,7 @@ def parse(text):
         return None
     thing, place = OBJECT.search(text), PLACE.search(text)
     return Report(
-        kind=bug[1], function=bug[2], rw=access[1][0].lower(),
+        kind=bug[1], function=bug[2] or bug[3], rw=access[1][0].lower(),
         size=int(access[2]), at=int(access[3], 16), task=access[4],
         pid=int(access[5]), trace=frames(text, 'Call Trace:\n'),
         block=int(thing[1], 16) if thing else None,

@@ -66,7 +66,7 @@ static void bad_words_get_one_line(void)
         "types=", "script=", "script-output=f", "script-module=m",
         "without=", "without=types+", "without=type", "without=symbol:",
         "access=", "access=off", "access=cache", "access=cache:",
-        "access=module:x", "access-rules=",
+        "access=module:x", "access-rules=", "report=", "report=json",
         "leak-scan=", "leak-scan=-1", "leak-scan=5s", "leak-scan=86401",
     };
 
@@ -101,6 +101,8 @@ static void access_is_on_or_a_cache(void)
 
     g_assert_true(kt_options_parse(&o, 0, NULL, &why));
     g_assert_null(o.access);
+    g_assert_true(parse(&o, "report=kasan", &why));
+    g_assert_cmpstr(o.report, ==, "kasan");
     g_assert_true(parse(&o, "access=on", &why));
     g_assert_cmpstr(o.access, ==, "on");
     g_assert_true(parse(&o, "access=cache:dentry", &why));

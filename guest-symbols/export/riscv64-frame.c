@@ -12,10 +12,13 @@
  *     sd   s0, 32(sp)                                CFA - 16
  *     addi s0, sp, 48        s0
  *     ...
- *     ld   ra, 40(sp)                    in ra
+ *     ld   ra, 40(sp)
  *     ld   s0, 32(sp)        sp + 48                 in s0
- *     addi sp, sp, 48        sp
+ *     addi sp, sp, 48        sp          in ra
  *     ret
+ *
+ * ra is taken for saved as long as its place is above sp: in the body compilers
+ * load it as the value of __builtin_return_address(), and calls follow.
  *
  * A function without calls may leave ra where it is. One with a variable number
  * of arguments stores the rest of them above its record, and s0 is below the
@@ -92,6 +95,15 @@ bool gs_rv_changes_stack(const GsRvInsn *insn)
 
 /* ---- usual functions ---------------------------------------------------- */
 
+/* What is below sp is not the frame's any more. */
+static void drop_ra(GsRvFrame *f)
+{
+    if (f->depth_known && f->ra.kind == GS_RV_AT_CFA &&
+        f->ra.off + f->depth < 0) {
+        f->ra = (GsRvPlace) { 0 };
+    }
+}
+
 static void add_to_sp(GsRvFrame *f, const GsRvInsn *insn)
 {
     if (insn->kind == GS_RV_ADDI && insn->rs1 == GS_RV_SP) {
@@ -103,6 +115,7 @@ static void add_to_sp(GsRvFrame *f, const GsRvInsn *insn)
     } else if (f->cfa == GS_RV_BY_S0) {
         f->depth_known = false;
     }
+    drop_ra(f);
 }
 
 /* Does @insn make s0 the frame pointer? It points right behind the record, or
@@ -138,9 +151,7 @@ static bool loads(const GsRvFrame *f, const GsRvInsn *insn,
 
 static void load(GsRvFrame *f, const GsRvInsn *insn)
 {
-    if (insn->rd == GS_RV_RA && loads(f, insn, &f->ra)) {
-        f->ra = (GsRvPlace) { 0 };
-    } else if (insn->rd == GS_RV_S0 && loads(f, insn, &f->s0)) {
+    if (insn->rd == GS_RV_S0 && loads(f, insn, &f->s0)) {
         f->depth = insn->imm - f->s0.off;
         f->depth_known = true;
         f->cfa = GS_RV_BY_SP;

@@ -225,8 +225,8 @@ static void usual_function(void)
     ASSERT_SAID(r, 4, "x2+48 | cfa-8 | cfa-16");
     ASSERT_SAID(r, 5, "x8+0 | cfa-8 | cfa-16");
     ASSERT_SAID(r, 6, "x8+0 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 7, "x8+0 | in x1 | cfa-16");
-    ASSERT_SAID(r, 8, "x2+48 | in x1 | same");
+    ASSERT_SAID(r, 7, "x8+0 | cfa-8 | cfa-16");
+    ASSERT_SAID(r, 8, "x2+48 | cfa-8 | same");
     ASSERT_SAID(r, 9, BEGIN);
     ASSERT_SAID(r, 10, BEGIN);
     ASSERT_SAID(r, 11, BEGIN);
@@ -278,9 +278,33 @@ static void variable_frame(void)
     ASSERT_SAID(r, 4, "x8+48 | cfa-56 | cfa-64");
     ASSERT_SAID(r, 6, "x8+48 | cfa-56 | cfa-64");
     ASSERT_SAID(r, 7, "x8+48 | cfa-56 | cfa-64");
-    ASSERT_SAID(r, 11, "x8+48 | in x1 | cfa-64");
-    ASSERT_SAID(r, 12, "x2+128 | in x1 | same");
+    ASSERT_SAID(r, 11, "x8+48 | cfa-56 | cfa-64");
+    ASSERT_SAID(r, 12, "x2+128 | cfa-56 | same");
     ASSERT_SAID(r, 13, BEGIN);
+}
+
+/* In the body ra is loaded as a value. */
+static void own_return_address(void)
+{
+    static const uint16_t word[] = {
+        0x1141,         /*  0: addi sp, sp, -16 */
+        0xe406,         /*  1: sd ra, 8(sp) */
+        0xe022,         /*  2: sd s0, 0(sp) */
+        0x0800,         /*  3: addi s0, sp, 16 */
+        0x60a2,         /*  4: ld ra, 8(sp) */
+        0x8506,         /*  5: mv a0, ra */
+        0x9582,         /*  6: jalr a1 */
+        0x60a2,         /*  7: ld ra, 8(sp) */
+        0x6402,         /*  8: ld s0, 0(sp) */
+        0x0141,         /*  9: addi sp, sp, 16 */
+        0x8082,         /* 10: ret */
+    };
+    static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
+    g_autoptr(Reader) r = open_code(&code, TEXT);
+
+    ASSERT_SAID(r, 6, "x8+0 | cfa-8 | cfa-16");
+    ASSERT_SAID(r, 7, "x8+0 | cfa-8 | cfa-16");
+    ASSERT_SAID(r, 10, BEGIN);
 }
 
 /* The instruction behind a BUG() belongs to a path without frame. */
@@ -331,7 +355,7 @@ static void other_stack(void)
 
     ASSERT_SAID(r, 3, "x2+16 | cfa-8 | cfa-16");
     ASSERT_SAID(r, 6, "x8+0 | cfa-8 | cfa-16 | cfa S");
-    ASSERT_SAID(r, 11, "x2+16 | in x1 | same | cfa S");
+    ASSERT_SAID(r, 11, "x2+16 | cfa-8 | same | cfa S");
 }
 
 /* ---- entries and ends --------------------------------------------------- */
@@ -475,6 +499,7 @@ int main(int argc, char **argv)
         { "/cfi-riscv64/usual-function", usual_function },
         { "/cfi-riscv64/leaf-function", leaf_function },
         { "/cfi-riscv64/variable-frame", variable_frame },
+        { "/cfi-riscv64/own-return-address", own_return_address },
         { "/cfi-riscv64/behind-a-trap", behind_a_trap },
         { "/cfi-riscv64/other-stack", other_stack },
         { "/cfi-riscv64/exceptions", exceptions },

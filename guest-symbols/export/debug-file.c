@@ -7,7 +7,7 @@
  * Sections say where code is. A debugger names an address only if it is in a
  * section, and a function only in a section of code:
  *
- *     .data     .text       .data         .init.text     .data
+ *     .data     .text       .data.2       .init.text     .data.3
  *     |--------|===========|-------------|==============|-------|
  *     first    _stext      _etext        _sinittext             last symbol
  *     symbol
@@ -33,6 +33,7 @@ typedef struct Area {
 
 /**
  * struct Maker - the file that is being made
+ * @names: (owned) of all sections
  * @areas: Area, those of the kernel or of one module
  * @starts: uint64_t, ascending: symbols of code in these areas
  * @rules, @maker: (nullable) what makes call frame information
@@ -46,6 +47,7 @@ typedef struct Maker {
     GsCfi cfi;
     const GsCfiMaker *rules;
     void *maker;
+    GHashTable *names;
     GArray *areas;
     GArray *starts;
     uint64_t va;
@@ -56,15 +58,28 @@ typedef struct Maker {
 
 /* ---- areas -------------------------------------------------------------- */
 
+/* Return (owned by @m) a name that no section has yet: lldb takes sections of
+ * one name for the first of them. */
+static const char *section_name(Maker *m, const char *name)
+{
+    char *first = g_strconcat(name, m->module ? "." : NULL, m->module, NULL);
+    char *full = g_strdup(first);
+
+    for (unsigned i = 2; !g_hash_table_add(m->names, full); i++) {
+        full = g_strdup_printf("%s.%u", first, i);
+    }
+    g_free(first);
+    return full;
+}
+
 static void add_area(Maker *m, uint64_t start, uint64_t end, bool code,
                      const char *name)
 {
-    g_autofree char *full = g_strconcat(name, m->module ? "." : NULL,
-                                        m->module, NULL);
     Area area = { start, end, 0, code };
 
     if (start < end) {
-        area.section = gs_elf_file_add_section(m->elf, full, start, end, code);
+        area.section = gs_elf_file_add_section(m->elf, section_name(m, name),
+                                               start, end, code);
         g_array_append_val(m->areas, area);
     }
 }
@@ -356,9 +371,11 @@ bool gs_kernel_debug_file(const GsKernel *k, const GsMem *mem, bool unloaded,
     g_autoptr(GByteArray) frames = g_byte_array_new();
     g_autoptr(GArray) areas = g_array_new(false, false, sizeof(Area));
     g_autoptr(GArray) starts = g_array_new(false, false, sizeof(uint64_t));
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal,
+                                                        g_free, NULL);
     Maker m = {
-        .k = k, .elf = elf, .cfi = gs_cfi(frames, 1), .areas = areas,
-        .starts = starts, .out = out,
+        .k = k, .elf = elf, .cfi = gs_cfi(frames, 1), .names = names,
+        .areas = areas, .starts = starts, .out = out,
     };
 
     *out = (GsDebugFile) { 0 };

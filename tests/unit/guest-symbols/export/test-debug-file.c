@@ -199,9 +199,9 @@ static void kernel_proper(void)
     ASSERT_SYMBOL(&r, "start_kernel", "ffffffff9d000080+80, "
                   ".text ffffffff9d000000-ffffffff9d000100 x");
     ASSERT_SYMBOL(&r, "table", "ffffffff9d800000+800000, "
-                  ".data ffffffff9d000100-ffffffff9e000000");
+                  ".data.2 ffffffff9d000100-ffffffff9e000000");
     ASSERT_SYMBOL(&r, "_end", "ffffffff9f000000+1, "
-                  ".data ffffffff9e000040-ffffffff9f000001");
+                  ".data.3 ffffffff9e000040-ffffffff9f000001");
     g_assert_cmpint(cfa_at(r.elf, 0xffffffff9d000040ull), ==, -1);
 }
 

@@ -3,12 +3,13 @@
  * Chooses what makes call frame information, and reads the code of functions
  * for those that make it of code; see cfi-maker.h.
  *
- * Code is untrusted: a function may be as large as the guest says. Functions
- * above CODE_MAX are not read.
+ * Code is untrusted: a function may be as large as the guest says, and there
+ * may be as many. Functions above FUNCTION_MAX are not read, and none is after
+ * GS_CFI_CODE_MAX bytes.
  */
 #include "guest-symbols/export/cfi-maker.h"
 
-#define CODE_MAX    ((size_t)1 << 20)
+#define FUNCTION_MAX    ((size_t)1 << 20)
 
 static const GsCfiMaker *const makers[GS_ARCH__COUNT] = {
     [GS_ARCH_X86_64] = &gs_orc_cfi_maker,
@@ -24,16 +25,17 @@ const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k)
 void gs_cfi_foreach_function(const GsCfiCode *code, const GsMem *mem,
                              GsCfiFunction fn, void *opaque)
 {
-    g_autofree uint8_t *bytes = g_malloc(CODE_MAX);
+    g_autofree uint8_t *bytes = g_malloc(FUNCTION_MAX);
     GsRange left = code->range;
     size_t i = 0;
 
     while (left.start < left.end) {
         GsRange r = gs_cfi_next_piece(&left, code->start, code->n, &i);
-        size_t len = MIN(r.end - r.start, CODE_MAX + 1);
-        bool known = len <= CODE_MAX &&
+        size_t len = MIN(r.end - r.start, FUNCTION_MAX + 1);
+        bool known = len <= MIN(FUNCTION_MAX, *code->room) &&
                      mem->read(mem->opaque, r.start, bytes, len);
 
+        *code->room -= known ? len : 0;
         fn(opaque, r, known ? bytes : NULL);
     }
 }

@@ -15,12 +15,14 @@
  * @start: (borrowed) where functions begin, ascending, @n of them; they may be
  *         outside of @range
  * @module: address of the struct module, 0: the kernel
+ * @room: (in, out) bytes of code that may still be read for this file
  */
 typedef struct GsCfiCode {
     GsRange range;
     const uint64_t *start;
     size_t n;
     uint64_t module;
+    size_t *room;
 } GsCfiCode;
 
 /**
@@ -52,6 +54,9 @@ const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k);
  * @code: its instructions; NULL if they cannot be read
  */
 typedef void (*GsCfiFunction)(void *opaque, GsRange range, const uint8_t *code);
+
+/** Bytes of code that are read at most for one file. */
+#define GS_CFI_CODE_MAX ((size_t)256 << 20)
 
 /** gs_cfi_foreach_function() - read the code of each function, in order, and
  *  call @fn with it. What is before the first function is one, too. */

@@ -40,6 +40,7 @@ typedef struct Area {
  * @va: address of the symbol before, if it is in an area
  * @first: number of the first symbol at @va
  * @module: (nullable) the module
+ * @room: bytes of code that may still be read
  */
 typedef struct Maker {
     const GsKernel *k;
@@ -53,6 +54,7 @@ typedef struct Maker {
     uint64_t va;
     size_t first;
     const char *module;
+    size_t room;
     GsDebugFile *out;
 } Maker;
 
@@ -155,7 +157,7 @@ static void add_rules(Maker *m, uint64_t module)
             m->rules->add(m->maker, &(GsCfiCode) {
                 .range = { a->start, a->end },
                 .start = (const uint64_t *)m->starts->data,
-                .n = m->starts->len, .module = module,
+                .n = m->starts->len, .module = module, .room = &m->room,
             });
         }
     }
@@ -375,7 +377,7 @@ bool gs_kernel_debug_file(const GsKernel *k, const GsMem *mem, bool unloaded,
                                                         g_free, NULL);
     Maker m = {
         .k = k, .elf = elf, .cfi = gs_cfi(frames, 1), .names = names,
-        .areas = areas, .starts = starts, .out = out,
+        .areas = areas, .starts = starts, .room = GS_CFI_CODE_MAX, .out = out,
     };
 
     *out = (GsDebugFile) { 0 };

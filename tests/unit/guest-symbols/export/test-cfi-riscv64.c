@@ -81,6 +81,7 @@ static void make_frames(Reader *r, const Code *code, uint64_t at)
     g_autoptr(GArray) starts = g_array_new(false, false, sizeof(uint64_t));
     GsMem mem = { .read = read_code, .opaque = (void *)code };
     GsCfi w = gs_cfi(r->frames, gs_riscv64_cfi_maker.code_align);
+    size_t room = GS_CFI_CODE_MAX;
     g_autofree void *maker = NULL;
 
     open_kernel(&r->k, code, starts);
@@ -90,6 +91,7 @@ static void make_frames(Reader *r, const Code *code, uint64_t at)
     gs_riscv64_cfi_maker.add(maker, &(GsCfiCode) {
         .range = { at, at + 2 * code->n },
         .start = (const uint64_t *)starts->data, .n = starts->len,
+        .room = &room,
     });
 }
 

@@ -13,6 +13,7 @@
 
 static const GsCfiMaker *const makers[GS_ARCH__COUNT] = {
     [GS_ARCH_X86_64] = &gs_orc_cfi_maker,
+    [GS_ARCH_ARM64] = &gs_arm64_cfi_maker,
     [GS_ARCH_RISCV64] = &gs_riscv64_cfi_maker,
 };
 

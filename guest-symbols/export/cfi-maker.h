@@ -41,7 +41,8 @@ typedef struct GsCfiMaker {
     void (*add)(void *maker, const GsCfiCode *code);
 } GsCfiMaker;
 
-extern const GsCfiMaker gs_orc_cfi_maker, gs_riscv64_cfi_maker;
+extern const GsCfiMaker gs_orc_cfi_maker, gs_arm64_cfi_maker,
+                        gs_riscv64_cfi_maker;
 /** gs_frame_pointer_cfi_maker - of x86-64 kernels without ORC */
 extern const GsCfiMaker gs_frame_pointer_cfi_maker;
 

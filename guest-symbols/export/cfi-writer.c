@@ -205,6 +205,12 @@ void gs_cfi_undefined(GsCfi *w, unsigned reg)
     put_op(w, DW_CFA_undefined, reg);
 }
 
+void gs_cfi_value(GsCfi *w, unsigned reg, int64_t off)
+{
+    put_op(w, DW_CFA_val_offset_sf, reg);
+    put_signed(w, off / GS_CFI_DATA_ALIGN);
+}
+
 void gs_cfi_in(GsCfi *w, unsigned reg, unsigned other)
 {
     put_op(w, DW_CFA_register, reg);
@@ -243,6 +249,23 @@ void gs_cfi_saved_with(GsCfi *w, unsigned reg, unsigned base, int64_t off,
     GsCfi block = begin_block(bytes);
 
     put_base(&block, base, off);
+    gs_out_u8(&block.out, DW_OP_deref);
+    put_set_bits(&block, bits);
+    put_op(w, DW_CFA_val_expression, reg);
+    end_block(w, &block);
+}
+
+void gs_cfi_saved_behind(GsCfi *w, unsigned reg, unsigned base, int64_t off,
+                         uint64_t bits)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GsCfi block = begin_block(bytes);
+
+    put_base(&block, base, 0);
+    gs_out_u8(&block.out, DW_OP_deref);
+    gs_out_u8(&block.out, DW_OP_consts);
+    put_signed(&block, off);
+    gs_out_u8(&block.out, DW_OP_plus);
     gs_out_u8(&block.out, DW_OP_deref);
     put_set_bits(&block, bits);
     put_op(w, DW_CFA_val_expression, reg);

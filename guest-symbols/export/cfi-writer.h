@@ -88,6 +88,9 @@ void gs_cfi_same(GsCfi *w, unsigned reg);
 /** gs_cfi_undefined() - the value that @reg had in the caller is not known; if
  *  it is the return address, there is no caller. */
 void gs_cfi_undefined(GsCfi *w, unsigned reg);
+/** gs_cfi_value() - @reg of the caller has the value CFA + @off, a multiple of
+ *  8. */
+void gs_cfi_value(GsCfi *w, unsigned reg, int64_t off);
 /** gs_cfi_in() - @reg of the caller is in the register @other. */
 void gs_cfi_in(GsCfi *w, unsigned reg, unsigned other);
 /** gs_cfi_in_with() - @reg of the caller is in the register @other, but with
@@ -96,6 +99,9 @@ void gs_cfi_in_with(GsCfi *w, unsigned reg, unsigned other, uint64_t bits);
 /** gs_cfi_saved_with() - the same of the word at @base + @off */
 void gs_cfi_saved_with(GsCfi *w, unsigned reg, unsigned base, int64_t off,
                        uint64_t bits);
+/** gs_cfi_saved_behind() - the same of the word at *@base + @off */
+void gs_cfi_saved_behind(GsCfi *w, unsigned reg, unsigned base, int64_t off,
+                         uint64_t bits);
 /** gs_cfi_restore() - the rule of @reg, below 64, is that of the CIE again. */
 void gs_cfi_restore(GsCfi *w, unsigned reg);
 

@@ -19,6 +19,7 @@ import time
 
 from lib import oracle, programs, riscvstacks
 from lib.gdbcli import Gdb
+from lib.linkregister import Links
 from lib.lldbcli import Lldb
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -26,7 +27,8 @@ from scripts.lib.prepared import paths
 
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                       'scripts', 'ka-gdb.py')
-KERNELS = '6.12', '5.10', '6.1', '6.18', '7.3', '6.12-rt', 'riscv64-6.12'
+KERNELS = '6.12', '5.10', '6.1', '6.18', '7.3', '6.12-rt', 'arm64-6.12', \
+    'riscv64-6.12'
 # Work that enters the kernel by system calls, faults, interrupts, softirqs.
 WORK = ('(while :; do find /sys /proc -type f -exec true {} \\; ; done) '
         '>/dev/null 2>&1 & '
@@ -36,21 +38,29 @@ WORK = ('(while :; do find /sys /proc -type f -exec true {} \\; ; done) '
 # A function of the module that is loaded, and its callers.
 WRITE = 'ka_chardev_write'
 CALLERS = {'i386:x86-64': ('vfs_write', 'do_syscall_64', 'entry_SYSCALL'),
+           'aarch64': ('vfs_write', 'do_el0_svc', 'el0t_64_sync'),
            'riscv:rv64': ('vfs_write', 'do_trap_ecall_u', 'handle_exception')}
 
 # Entries of interrupts and exceptions.
-ENTRIES = 'asm_', 'handle_exception+'
+ENTRIES = ('asm_', 'handle_exception+', 'el1h_64_sync+', 'el1h_64_irq+',
+           'el1h_64_fiq+', 'el1h_64_error+')
 
 # Runs in gdb: prints what gdb walks, a line of JSON for each vCPU.
 WALK = r'''
 import json
 def ka_frame(frame):
     return [frame.pc() & (1 << 64) - 1, (frame.name() or '').split('.')[0]]
+def ka_elr(frame):
+    try:
+        return int(frame.read_register('ELR_EL1')) & (1 << 64) - 1
+    except ValueError:
+        return None
 def ka_walk():
     for thread in sorted(gdb.selected_inferior().threads(),
                          key=lambda t: t.num):
         thread.switch()
         frame, frames, why = gdb.newest_frame(), [], ''
+        elr = ka_elr(frame)
         try:
             while frame and len(frames) < 300:
                 frames.append(ka_frame(frame))
@@ -58,7 +68,7 @@ def ka_walk():
                 frame = frame.older()
         except gdb.error as e:
             why = 'error: ' + str(e)
-        print('KA-WALK', json.dumps([frames, why]))
+        print('KA-WALK', json.dumps([frames, why, elr]))
 '''
 PYTHON = 'python exec(' + repr(WALK) + ')'
 
@@ -129,17 +139,19 @@ REMOVE = {'frame pointers': without_left_out,
 class Stops:
     """Compares stacks of random stops, and counts them. @debugger: a Gdb or
     Lldb. @ours, @theirs: return the stacks of all vCPUs, by ka and by the
-    debugger: a debugger's stack is its frames and why it ends. @rules: what
-    those of the file are made of; None: neither ka nor a debugger can walk, but
-    both name the first frame."""
+    debugger: a debugger's stack is its frames, why it ends, and elr_el1 (None:
+    not known). @rules: what those of the file are made of; None: neither ka nor
+    a debugger can walk, but both name the first frame. @links: (arm64) callers
+    that only a debugger finds; then @words reads words of code."""
 
     def __init__(self, debugger, ours, theirs, rules):
         self.debugger, self.ours, self.theirs = debugger, ours, theirs
         self.rules = rules
+        self.links = self.words = None
         self.stacks = self.interrupts = self.left_out = 0
         self.wrong, self.ends = [], {}
 
-    def one(self, ours, theirs, why):
+    def one(self, ours, theirs, why, elr):
         """Compare a stack, unless the vCPU runs user code."""
         if not ours['stack']:
             return
@@ -147,11 +159,17 @@ class Stops:
         self.interrupts += any(s.startswith(ENTRIES) for s in
                                ours['stack_symbols'][:-1])
         self.ends[ours['stop']] = self.ends.get(ours['stop'], 0) + 1
-        frames, theirs = frames_of(ours), of_kernel(theirs)
+        theirs = of_kernel(theirs)
+        if self.links:
+            self.links.remove(ours['stack_symbols'],
+                              [int(pc, 16) for pc in ours['stack']], theirs,
+                              elr)
+            self.links.name_starts(ours, theirs)
+        frames = frames_of(ours)
         if not self.rules:
             assert ours['stop'] == 'no-unwinder', ours
             theirs = theirs[:1]
-        if self.rules in REMOVE:
+        if self.rules in REMOVE and not self.links:
             theirs, n = REMOVE[self.rules](frames, theirs)
             self.left_out += n
         differs = compare(frames, theirs, (ours['stop'], why))
@@ -162,8 +180,8 @@ class Stops:
         ours = self.ours(self.debugger)
         theirs = self.theirs(self.debugger)
         assert len(ours) == len(theirs), (ours, theirs)
-        for stack, (frames, why) in zip(ours, theirs):
-            self.one(stack, frames, why)
+        for stack, (frames, why, elr) in zip(ours, theirs):
+            self.one(stack, frames, why, elr)
 
     def run(self, n):
         """Stop at random times until N stacks are compared."""
@@ -173,7 +191,17 @@ class Stops:
             self.debugger.go()
             time.sleep(random.uniform(0.005, 0.05))
 
+    def check_links(self):
+        """Check the callers that only the debugger finds."""
+        if self.links:
+            self.debugger.stop()
+            self.links.check(lambda va, n: self.words(self.debugger, va, n))
+
     def said(self):
+        if self.links:
+            return f'{self.stacks} stacks, {self.interrupts} through ' \
+                   f'interrupts, {len(self.wrong)} differ, ends: ' \
+                   f'{self.ends}, {self.links.said()}'
         return f'{self.stacks} stacks, {self.interrupts} through ' \
                f'interrupts, {len(self.wrong)} differ, ends: {self.ends}' + \
                (f', {self.left_out} callers that ka left out'
@@ -192,6 +220,18 @@ def stacks_of_ka(text):
     """Return the stacks that ka bt -j printed."""
     return [json.loads(line[line.index('{'):]) for line in text.splitlines()
             if '{"schema"' in line]
+
+
+def links_of(guest, path):
+    """Return what finds the callers in link registers, None: riscvstacks does,
+    or there are none."""
+    return Links(path) if guest.arch.gdb_name == 'aarch64' else None
+
+
+def words_in(text):
+    """Return the words of memory that a debugger printed behind addresses."""
+    return [int(word, 16) for line in text.splitlines() for word in
+            re.findall(r'0x([0-9a-f]{8})\b', line.partition(':')[2])]
 
 
 def write_file(guest):
@@ -236,12 +276,15 @@ def walk_in_gdb(guest, path, n, program, rules):
     gdb = Gdb(guest, program)
     print('#', gdb.command('show version').splitlines()[0])
     found = stops_in_gdb(gdb, rules)
+    found.links = links_of(guest, path)
+    found.words = lambda gdb, va, n: words_in(gdb.command(f'x/{n}wx {va:#x}'))
     try:
         gdb.command('symbol-file ' + path)
         found.run(n)
+        found.report()
+        found.check_links()
     finally:
         gdb.close()
-    found.report()
     assert found.interrupts or n < 100 or not rules, \
         'no stack goes through an interrupt'
 
@@ -267,6 +310,8 @@ def helper_follows(guest, program, rules):
         guest.shell('(sleep 1; echo 1 >/dev/ka_chardev) & true')
         gdb.hit()
         said = gdb.command('bt')
+        path = gdb.command('python print(SYMBOLS.path)')
+        found.links = links_of(guest, re.search(r'\S*/kernel-\d+', path)[0])
         found.check()       # selects other vCPUs
         folder = re.search(r'\S*ka-gdb-\w+',
                            gdb.command('python print(SYMBOLS.folder)'))[0]
@@ -295,7 +340,7 @@ def stacks_of_lldb(lldb):
     stacks = []
     for line in lldb.command('bt all').splitlines():
         if THREAD.match(line):
-            stacks.append(([], ''))
+            stacks.append(([], '', None))
         elif FRAME.match(line):
             pc, name = FRAME.match(line).groups()
             stacks[-1][0].append([int(pc, 16), name or ''])
@@ -307,11 +352,15 @@ def walk_in_lldb(guest, path, n, rules):
     print('#', lldb.command('version').splitlines()[0])
     found = Stops(lldb, lambda lldb: stacks_of_ka(lldb.command(PACKET)),
                   stacks_of_lldb, rules)
+    found.links = links_of(guest, path)
+    found.words = lambda lldb, va, n: words_in(
+        lldb.command(f'memory read --force -s 4 -f x -c {n} {va:#x}'))
     try:
         found.run(n)
+        found.report()
+        found.check_links()
     finally:
         lldb.close()
-    found.report()
 
 
 # --- the test ----------------------------------------------------------------

@@ -43,16 +43,32 @@ static char *state_text(const McOut *out, const KtAccessInfo *info)
                            info->why_not ? info->why_not : waits, blocks);
 }
 
+/* Count the names that the kernel should have and has not: what it has instead
+ * is taken for plain code. */
+static unsigned n_missing(const McOut *out)
+{
+    const GsKernel *k = mc_symbols(out->ctx);
+    g_autoptr(KtCodeClasses) c = k ? kt_access_code(out->ctx->tracer, k) : NULL;
+    unsigned n = 0;
+
+    while (c && kt_code_classes_missing(c, n)) {
+        n++;
+    }
+    return n;
+}
+
 static void print_state(McOut *out, const KtAccessInfo *info)
 {
     g_autofree char *state = state_text(out, info);
     g_autoptr(GString) text = g_string_new(state);
     bool armed = info->wanted && info->armed;
-    McStat figures[4 + KT_ACCESS__COUNT] = {
+    unsigned missing = n_missing(out);
+    McStat figures[5 + KT_ACCESS__COUNT] = {
         { .key = "armed", .u = armed },
         { .key = "since_us", .u = info->since_us, .unknown = !armed },
         { .key = "what", .s = info->text, .unknown = !info->text },
         { .key = "shadow_bytes", .u = info->bytes },
+        { .key = "missing", .u = missing },
     };
 
     g_string_append(text, "; explained:");
@@ -61,9 +77,13 @@ static void print_state(McOut *out, const KtAccessInfo *info)
         uint64_t n = kt_tracer_counter(out->ctx->tracer,
                                        KT_CNT_ACCESS_OVERREAD + i);
 
-        figures[4 + i] = (McStat) { .key = name, .u = n };
+        figures[5 + i] = (McStat) { .key = name, .u = n };
         g_string_append_printf(text, "%s %" PRIu64 " %s", i ? "," : "", n,
                                name);
+    }
+    if (missing) {
+        g_string_append_printf(text, "; missing: %u, see ka access rules",
+                               missing);
     }
     out->format->sum(out, MC_OBJ_ACCESS, figures, G_N_ELEMENTS(figures),
                      text->str);

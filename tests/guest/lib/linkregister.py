@@ -19,10 +19,6 @@ ENTRY = re.compile(r'el1h_64_(sync|irq|fiq|error)\+')
 MASK = (1 << 64) - 1
 
 
-def name_of(symbol):
-    return symbol.split('[')[0].split('+')[0]
-
-
 def target_of(word, pc):
     """Return where b or bl at PC goes."""
     return (pc + (((word & 0x3ffffff) ^ 0x2000000) - 0x2000000) * 4) & MASK
@@ -62,7 +58,7 @@ class Links:
         for i in range(1, len(pcs) + 1):
             is_exact = i == 1 or ENTRY.match(symbols[i - 2])
             if is_exact and is_more(i):
-                self._add(theirs.pop(i)[0], name_of(symbols[i - 1]), symbols)
+                self._add(theirs.pop(i)[0], theirs[i - 1][1], symbols)
 
     def _remove_caller(self, theirs, pcs, name, symbols):
         """The function that was interrupted is not in ka's stack either."""

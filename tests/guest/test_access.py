@@ -122,6 +122,8 @@ def differences(name, said, want):
         got['kind'], got['free'] = want.kind, want.free
     if name in accesses.EITHER:
         got['rw'] = want.rw
+    if name in accesses.REALLOC:
+        got['alloc'] = want.alloc
     if name in accesses.OTHER_SIZE or want.size is None:
         # The first instruction that met a bad byte.
         got['size'], got['offset'] = want.size, want.offset

@@ -56,6 +56,8 @@ ALIKE = 'next_freed'
 # an assignment of 16 bytes is two stores, and a copy can be many loads.
 OTHER_SIZE = ('oob_16', 'uaf_16', 'memcmp', 'memchr', 'copy_to_user',
               'copy_to_user_oob', 'copy_from_user')
+# For KASAN, krealloc() in place is the function that allocated the block.
+REALLOC = 'krealloc_more', 'krealloc_less'
 # An instruction that loads and stores at once can be told as either.
 EITHER = ('set_bit', 'change_bit', 'test_and_set_bit', 'atomic_inc',
           'atomic_fetch_add', 'atomic_cmpxchg', 'atomic64_xchg')

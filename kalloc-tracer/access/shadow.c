@@ -107,6 +107,19 @@ static bool is_touched(const KtShadow *s, uint64_t page)
     return __atomic_load_n(&s->touched[page], __ATOMIC_RELAXED);
 }
 
+/* Remember the highest page that is touched: a shadow is much larger than the
+ * memory that guests have. */
+static void raise_end(KtShadow *s, uint64_t end)
+{
+    uint64_t old = __atomic_load_n(&s->touched_end, __ATOMIC_RELAXED);
+
+    while (old < end &&
+           !__atomic_compare_exchange_n(&s->touched_end, &old, end, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        continue;
+    }
+}
+
 /* Charge a page of codes. Return false if the budget refuses. */
 static bool touch(KtShadow *s, uint64_t page)
 {
@@ -114,13 +127,13 @@ static bool touch(KtShadow *s, uint64_t page)
         return true;
     }
     if (!kt_budget_take(s->budget, KT_MEM_SHADOW, PAGE)) {
-        __atomic_fetch_add(&s->refused, 1, __ATOMIC_RELAXED);
         return false;
     }
     if (__atomic_exchange_n(&s->touched[page], 1, __ATOMIC_RELAXED)) {
         kt_budget_release(s->budget, KT_MEM_SHADOW, PAGE);
     } else {
         __atomic_fetch_add(&s->n_touched, 1, __ATOMIC_RELAXED);
+        raise_end(s, page + 1);
     }
     return true;
 }
@@ -130,17 +143,15 @@ uint64_t kt_shadow_bytes(const KtShadow *s)
     return __atomic_load_n(&s->n_touched, __ATOMIC_RELAXED) * PAGE;
 }
 
-uint64_t kt_shadow_refused(const KtShadow *s)
-{
-    return __atomic_load_n(&s->refused, __ATOMIC_RELAXED);
-}
-
 void kt_shadow_clear(KtShadow *s)
 {
-    if (madvise(s->codes, n_codes(s), MADV_DONTNEED)) {
-        memset(s->codes, 0, n_codes(s));
+    uint64_t n = s->touched_end * PAGE;
+
+    if (madvise(s->codes, n, MADV_DONTNEED)) {
+        memset(s->codes, 0, n);
     }
-    memset(s->touched, 0, n_codes(s) / PAGE);
+    memset(s->touched, 0, s->touched_end);
+    s->touched_end = 0;
     kt_budget_release(s->budget, KT_MEM_SHADOW, kt_shadow_bytes(s));
     s->n_touched = 0;
 }
@@ -192,17 +203,22 @@ static Span next_page(Span *r)
     return part;
 }
 
-/* Write codes; those in a page that the budget refuses stay as they are,
- * which is unknown. */
-static void mark(KtShadow *s, Span r, uint8_t code)
+/* Write codes; those in a page that the budget refuses stay as they are, which
+ * is unknown. Return false if there is one. */
+static bool mark(KtShadow *s, Span r, uint8_t code)
 {
+    bool all = true;
+
     while (r.from < r.to) {
         Span part = next_page(&r);
 
         if (touch(s, part.from / PAGE)) {
             fill(s, part, code);
+        } else {
+            all = false;
         }
     }
+    return all;
 }
 
 static void forget(KtShadow *s, Span r)
@@ -259,19 +275,21 @@ static uint8_t live_code(uint64_t good, uint64_t i)
 /*
  * Write the codes of a live block with @good bytes, at least 1. The first code
  * is written once, with FIRST: another vCPU may examine this code meanwhile, to
- * find the end of the block in front.
+ * find the end of the block in front. Return false if memory was refused.
  */
-static void mark_live(KtShadow *s, Span r, uint64_t good)
+static bool mark_live(KtShadow *s, Span r, uint64_t good)
 {
     uint64_t partial = MAX(r.from + good / KT_GRANULE, r.from + 1);
+    bool all = mark(s, (Span) { r.from, r.from + 1 },
+                    FIRST | live_code(good, 0));
 
-    mark(s, (Span) { r.from, r.from + 1 }, FIRST | live_code(good, 0));
-    mark(s, (Span) { r.from + 1, MIN(partial, r.to) }, FULL);
+    all &= mark(s, (Span) { r.from + 1, MIN(partial, r.to) }, FULL);
     if (partial < r.to) {
-        mark(s, (Span) { partial, partial + 1 },
-             live_code(good, partial - r.from));
-        mark(s, (Span) { partial + 1, r.to }, SLACK);
+        all &= mark(s, (Span) { partial, partial + 1 },
+                    live_code(good, partial - r.from));
+        all &= mark(s, (Span) { partial + 1, r.to }, SLACK);
     }
+    return all;
 }
 
 /* Make unknown what continues a block at @i. Another vCPU may hand out this
@@ -290,25 +308,27 @@ static void forget_rest(KtShadow *s, uint64_t i)
     }
 }
 
-void kt_shadow_alloc(KtShadow *s, uint64_t va, uint64_t requested,
+bool kt_shadow_alloc(KtShadow *s, uint64_t va, uint64_t requested,
                      uint64_t actual, bool armed)
 {
     uint64_t len = actual ? actual : requested;
     uint64_t good = requested ? MIN(requested, len) : len;
     Span r = span_of(s, va, len);
+    bool all = true;
 
     if (r.from >= r.to) {
-        return;
+        return true;
     }
     if (!armed || va % KT_GRANULE || va < s->base ||
         len > KT_SHADOW_BLOCK_MAX) {
         forget(s, r);
     } else {
-        mark_live(s, r, good);
+        all = mark_live(s, r, good);
     }
     /* A block that was here before, whose free was not seen, may have been
      * longer. */
     forget_rest(s, r.to);
+    return all;
 }
 
 static bool knows(const KtShadow *s, uint64_t va)
@@ -365,7 +385,9 @@ static void forget_if_freed(KtShadow *s, uint64_t i)
 
 void kt_shadow_forget_freed(KtShadow *s)
 {
-    for (uint64_t page = 0; page < n_codes(s) / PAGE; page++) {
+    uint64_t end = __atomic_load_n(&s->touched_end, __ATOMIC_RELAXED);
+
+    for (uint64_t page = 0; page < end; page++) {
         if (!is_touched(s, page)) {
             continue;
         }

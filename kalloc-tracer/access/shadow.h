@@ -57,8 +57,8 @@ typedef enum KtShadowState {
  * @len: bytes of guest memory, a multiple of 32 KiB
  * @codes: one a granule
  * @touched: one a page of @codes: not 0 if codes were written there
+ * @touched_end: pages of @codes from here on were never touched
  * @n_touched: pages of @codes that are charged
- * @refused: marks that were not made because the budget refused a page
  * @budget: (nullable, borrowed)
  */
 typedef struct KtShadow {
@@ -66,8 +66,8 @@ typedef struct KtShadow {
     uint64_t len;
     uint8_t *codes;
     uint8_t *touched;
+    uint64_t touched_end;
     uint64_t n_touched;
-    uint64_t refused;
     KtBudget *budget;
 } KtShadow;
 
@@ -122,8 +122,11 @@ static inline bool kt_shadow_is_good(const KtShadow *s, uint64_t va,
  *
  * A block that is not aligned to 8 bytes, and one above KT_SHADOW_BLOCK_MAX,
  * becomes unknown.
+ *
+ * Returns: false if the budget refused memory: accesses to the block, or to
+ * parts of it, are not checked.
  */
-void kt_shadow_alloc(KtShadow *s, uint64_t va, uint64_t requested,
+bool kt_shadow_alloc(KtShadow *s, uint64_t va, uint64_t requested,
                      uint64_t actual, bool armed);
 /** kt_shadow_freed() - the block at @va is about to be released: its bytes are
  *  bad from now on. Nothing happens if the shadow does not know a block that
@@ -161,8 +164,5 @@ bool kt_shadow_find_bad(const KtShadow *s, uint64_t va, uint64_t len,
 
 /** kt_shadow_bytes() - return the bytes of host memory that are used. */
 uint64_t kt_shadow_bytes(const KtShadow *s);
-/** kt_shadow_refused() - return how many marks were not made because the budget
- *  refused memory: accesses there are not checked. */
-uint64_t kt_shadow_refused(const KtShadow *s);
 
 #endif /* KT_SHADOW_H */

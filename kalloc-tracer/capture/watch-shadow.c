@@ -137,7 +137,10 @@ static void mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b)
                  kt_access_filter_block(w->filter, b->layer, b->cache,
                                         b->stack);
 
-    kt_shadow_alloc(w->shadow, b->va, usable(w, b, kind), b->actual, armed);
+    if (!kt_shadow_alloc(w->shadow, b->va, usable(w, b, kind), b->actual,
+                         armed)) {
+        kt_tracer_count(t, KT_CNT_ACCESS_NO_MEMORY, 1);
+    }
 }
 
 /* ---- events -------------------------------------------------------------- */

@@ -32,4 +32,15 @@
 bool gs_arch_may_touch_objects(const GsArch *arch, const uint8_t *insn,
                                size_t len);
 
+/**
+ * gs_arch_modifies_memory() - does an instruction read memory and write the
+ * same memory?
+ * @insn, @len: as above
+ *
+ * True for atomic instructions, and for those of x86-64 as add to memory.
+ * Returns: false if in doubt.
+ */
+bool gs_arch_modifies_memory(const GsArch *arch, const uint8_t *insn,
+                             size_t len);
+
 #endif /* GS_API_OPERAND_H */

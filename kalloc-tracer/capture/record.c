@@ -273,6 +273,10 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 {
     unsigned stale;
 
+    if (G_UNLIKELY(m->c->access) &&
+        kt_role_allocates(m->boot->row[call->hook.v].role)) {
+        m->v->allocating = (KtAllocating) { call->cache, call->sp };
+    }
     if (!add_hook_site(m) ||
         !kt_pending_calls_push(m->c->calls, call, &stale)) {
         kt_record_drop_call(m, KT_CNT_CALL_DROPPED,

@@ -23,6 +23,13 @@ typedef struct KtMisuse {
     uint64_t sp, ra, va;
 } KtMisuse;
 
+/** struct KtAllocating - the last call of an allocating function, while
+ *  accesses are checked: the kmem_cache it was given, 0: none, and the stack
+ *  pointer after its return */
+typedef struct KtAllocating {
+    uint64_t cache, sp;
+} KtAllocating;
+
 /** struct KtEntry - what identifies one call of a hooked function */
 typedef struct KtEntry {
     uint64_t id, sp, top, arg0, arg1;
@@ -74,6 +81,7 @@ typedef struct KtVcpu {
     uint64_t hits[256];
     uint64_t count[KT_CNT__COUNT];
     uint64_t counted[KT_CNT__COUNT];
+    KtAllocating allocating;
     unsigned suspects;
     uint64_t suspects_ms;
     struct qemu_plugin_register *handle[GS_REG__COUNT];

@@ -178,7 +178,11 @@ static unsigned add_callback(const KtCapture *c, const Function *f,
         return 0;
     }
     qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_R_REGS,
-                                     QEMU_PLUGIN_MEM_RW, pack(va, left));
+                                     gs_arch_modifies_memory(c->arch, bytes,
+                                                             len) ?
+                                         QEMU_PLUGIN_MEM_W :
+                                         QEMU_PLUGIN_MEM_RW,
+                                     pack(va, left));
     return 1;
 }
 

@@ -13,11 +13,16 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/capture/watch-internal.h"
 
+#include <string.h>
+
 #include "kalloc-tracer/tracer/tracer.h"
 
 /* Frames that may be the allocator's: the first that is no leaf, and three
  * above. A shrinker, which the allocator calls too, is further away. */
 #define CALLERS 4
+
+/* A call that is not further up the stack, and has not returned. */
+#define STACK_NEAR 4096u
 
 /* Larger than any MAX_PAGE_ORDER. */
 #define MAX_ORDER 20u
@@ -72,13 +77,26 @@ static bool is_overread(const KtAccessWatch *w, const KtCodeRow *row,
     return good < end && good - s->va <= row->max_before;
 }
 
+/* The loads of a BPF program may fault: the kernel then goes on with 0. */
+static bool is_bpf(const GsKernel *k, uint64_t pc)
+{
+    GsModule module;
+
+    return !gs_kernel_in_image(k, pc) && gs_kernel_module_at(k, pc, &module) &&
+           !strcmp(module.name, "bpf");
+}
+
 /* Return KT_ACCESS__COUNT if the code does not explain the access. */
-static KtAccessReason judge_code(const KtAccessWatch *w, const KtSuspect *s)
+static KtAccessReason judge_code(const KtAccessWatch *w, const GsKernel *k,
+                                 const KtSuspect *s)
 {
     const KtCodeRow *row = kt_code_classes_at(w->classes, s->pc);
 
-    if (!row || s->write || s->range) {
+    if (s->write || s->range) {
         return KT_ACCESS__COUNT;
+    }
+    if (!row) {
+        return is_bpf(k, s->pc) ? KT_ACCESS_LOADS_OK : KT_ACCESS__COUNT;
     }
     if (row->class == KT_CODE_LOADS_OK) {
         return KT_ACCESS_LOADS_OK;
@@ -116,9 +134,29 @@ static void walk(KtHookCall *m, const KtSuspect *s, uint64_t task, Stack *out)
     out->n += n;
 }
 
+/* Return true if the allocator, which called the code that accesses, hands out
+ * an object of another cache than the one that the bad byte is in: then a
+ * constructor has nothing to do there. */
+static bool is_of_other_cache(KtHookCall *m, const KtSuspect *s)
+{
+    const KtAllocating *a = &m->v->allocating;
+    KtGuest *g = m->boot->guest;
+    const KtGuestCache *c;
+    KtCacheId now = { 0 }, id;
+
+    if (!a->cache || a->sp - kt_vcpu_reg(m->v, GS_REG_SP) >= STACK_NEAR) {
+        return false;
+    }
+    c = kt_guest_cache(g, &m->v->seen, a->cache);
+    id = c ? c->id : now;
+    return id.v && kt_guest_slab(g, &m->v->seen, s->bad, &now) && now.v &&
+           now.v != id.v;
+}
+
 /* Return true if one of the callers that count is code of the allocator. A
  * return address can be the first byte behind its function. */
-static bool is_by_allocator(const KtAccessWatch *w, const Stack *st)
+static bool is_by_allocator(const KtAccessWatch *w, KtHookCall *m,
+                            const KtSuspect *s, const Stack *st)
 {
     unsigned first = 0;
 
@@ -132,7 +170,7 @@ static bool is_by_allocator(const KtAccessWatch *w, const Stack *st)
     }
     for (unsigned i = first; i < st->n && i < first + CALLERS; i++) {
         if (class_at(w, st->frame[i] - (i > 0)) == KT_CODE_ALLOCATOR) {
-            return true;
+            return i == first || !is_of_other_cache(m, s);
         }
     }
     return false;
@@ -260,7 +298,7 @@ static uint64_t find_task(KtHookCall *m)
 
 void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
 {
-    KtAccessReason why = judge_code(w, s);
+    KtAccessReason why = judge_code(w, m->c->kernel, s);
     KtCacheId now = { 0 };
     uint64_t task;
     Stack st;
@@ -282,7 +320,7 @@ void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
         return;
     }
     walk(m, s, task, &st);
-    if (is_by_allocator(w, &st)) {
+    if (is_by_allocator(w, m, s, &st)) {
         explain(w, m, KT_ACCESS_BY_ALLOCATOR, s->pc);
     } else if (is_page_gone(w, m, s, &now)) {
         explain(w, m, KT_ACCESS_PAGE_GONE, s->pc);

@@ -30,7 +30,6 @@ KA_MISSES = {
     'reused': 'reused',             # somebody else's block by then
     'uaf_pages': 'pages',           # blocks of the page allocator
     'oob_vmalloc': 'vmalloc',
-    'constructor': 'allocator',     # which may touch freed memory, and called
 }
 # Case -> why KASAN does not find it.
 KASAN_MISSES = {

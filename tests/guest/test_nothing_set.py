@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Nothing set costs nothing: the same code has callbacks before a call point or
 a rule is added, after it was added and deleted, and after its calls were
-recorded. Oracle: how many callbacks the same workload needs, each time after
-QEMU has dropped all code that it translated.
+recorded; and before accesses are checked, and afterwards. Oracle: how many
+callbacks the same workload needs, each time after QEMU has dropped all code
+that it translated.
 
 usage: test_nothing_set.py [--short] [--kernel K]...
 """
@@ -22,6 +23,7 @@ ADD = ('ka calls add mutex_lock,mutex_unlock,kfree,dput,fput,vfs_read,'
        "ka fault add kmalloc --if 'size == 7777'",
        "ka fault add capable --if 'pid == 0'")
 DELETE = 'ka calls del all', 'ka fault del all'
+CHECK, CHECK_NOT = ('ka access on',), ('ka access off',)
 # Interrupts and timers execute a little more code in one run than in another:
 # a part of the callbacks that points and rules need.
 PART = 0.1
@@ -34,7 +36,8 @@ TRIES = 12
 def run(g, commands):
     for line in commands:
         text = g.hmp_qmp(line).strip()
-        assert not text or line.startswith('ka '), f'{line}: {text}'
+        assert not text or line.startswith('ka ') and \
+            not text.startswith('ka: '), f'{line}: {text}'
 
 
 def work(g):
@@ -94,10 +97,36 @@ def nothing_set(tap, kernel, smp, label):
         assert recorded > 1000, recorded
 
 
+def nothing_checked(tap, kernel, smp, label):
+    with tempfile.TemporaryDirectory(prefix='ka-nothing.') as tmp, \
+            tap.test(f'{label}: as many callbacks after access checks'):
+        disk = make_disk(os.path.join(tmp, 'snapshots.qcow2'))
+        with Guest(kernel=kernel, smp=smp, end='shell', mem='512M',
+                   timeout=600, name='unchecked', qemu=drive(disk)) as g:
+            work(g)
+            g.qmp('stop')
+            run(g, ['savevm one'])
+            before = min(callbacks(g, ()) for _ in range(3))
+            # What is wanted outlives loadvm.
+            checked = callbacks(g, CHECK)
+            of_checks = checked - before
+            assert of_checks > 1000, (checked, before)
+            after = check_same(lambda: callbacks(g, CHECK_NOT), before,
+                               of_checks / 100)
+            warm = callbacks(g, (), CHECK + CHECK_NOT)
+            used = check_same(lambda: callbacks(g, CHECK, CHECK_NOT), warm,
+                              of_checks / 100)
+            explained = g.stat()['access.by_allocator']
+        tap.figures('nothing checked', kernel=kernel, smp=smp, before=before,
+                    checked=checked, after=after, warm=warm, used=used)
+        assert explained > 10, explained
+
+
 def main():
     ap = programs.arguments(__doc__, short='6.12 on 1 vCPU only')
     args, tap = programs.parse(ap), Tap()
     programs.run_over(tap, args.kernel, args.smp, nothing_set, test=None)
+    programs.run_over(tap, args.kernel, args.smp, nothing_checked, test=None)
     tap.done()
 
 

@@ -4,9 +4,9 @@ not. Frames are [pc, name]; the first one is where the vCPU stands.
 
 Where a function has no record, its caller is in ra only: at the first frame,
 and in interrupted code. If a vCPU stands in the entry of exceptions, the
-interrupted pc is in a register, too. In that entry and in the switch of tasks
-the frame pointer has another value for some instructions, so ka's stack ends or
-misses frames: then the debugger's is only checked for its end.
+interrupted pc is in a register, too. In that entry, in the first instructions of
+what it calls, and in the switch of tasks the frame pointer has another value, so
+ka's stack ends or misses frames: then the debugger's is only checked for its end.
 
 If the first instruction of a function was interrupted, ka takes its pc for a
 return address, and prints the name of the function before.
@@ -42,7 +42,7 @@ def without_left_out(ours, theirs):
                      if n < len(pcs) and pcs[n] == after), 0)
         del left[i:i + more]
     if [f[0] for f in left] != [f[0] for f in ours] and \
-            ours[0][1] in ASM and theirs[0] == ours[0] and \
-            theirs[-1][1] in OUTERMOST:
+            (ours[0][1] in ASM or theirs[1:] and theirs[1][1] == ENTRY) and \
+            theirs[0] == ours[0] and theirs[-1][1] in OUTERMOST:
         left = ours
     return _named_as(ours, left), max(0, len(theirs) - len(left))

@@ -3,7 +3,6 @@
 #ifndef KT_WATCH_INTERNAL_H
 #define KT_WATCH_INTERNAL_H
 
-#include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/access/arming.h"
 #include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/access/shadow.h"

@@ -79,11 +79,11 @@ void mc_json_stack(McOut *o, KtStackId id, bool exact,
     g_string_append_c(o->line, ']');
 }
 
-void mc_json_text(GString *line, const char *key, const char *text)
+void mc_json_text(GString *s, const char *key, const char *text)
 {
     if (text) {
-        mc_json_key(line, key);
-        mc_put_json_string(line, text);
+        mc_json_key(s, key);
+        mc_put_json_string(s, text);
     }
 }
 

@@ -14,8 +14,8 @@ instruction before its pc calls that function:
 import re
 import subprocess
 
-# Entries of exceptions that came from the kernel.
-ENTRY = re.compile(r'el1h_64_(sync|irq|fiq|error)\+')
+# Entries of exceptions that came from the kernel, and the way back.
+ENTRY = re.compile(r'(el1h_64_(sync|irq|fiq|error)|ret_to_kernel)\+')
 MASK = (1 << 64) - 1
 
 

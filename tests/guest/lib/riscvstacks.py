@@ -4,9 +4,10 @@ not. Frames are [pc, name]; the first one is where the vCPU stands.
 
 Where a function has no record, its caller is in ra only: at the first frame,
 and in interrupted code. If a vCPU stands in the entry of exceptions, the
-interrupted pc is in a register, too. In that entry, in the first instructions of
-what it calls, and in the switch of tasks the frame pointer has another value, so
-ka's stack ends or misses frames: then the debugger's is only checked for its end.
+interrupted pc is in a register, too. In that entry, in the first instructions
+of what it calls, and in the switch of tasks, the frame pointer has another
+value, so ka's stack ends or misses frames: then only the end of the debugger's
+is checked.
 
 If the first instruction of a function was interrupted, ka takes its pc for a
 return address, and prints the name of the function before.

@@ -103,7 +103,7 @@ static uint64_t word(uint64_t va)
 
 static uint64_t pop(Machine *m)
 {
-    g_assert_cmpuint(m->n, >, 0);
+    g_assert(m->n > 0 && m->n <= G_N_ELEMENTS(m->stack));
     return m->stack[--m->n];
 }
 

@@ -41,8 +41,15 @@ METRICS = [Metric(*row) for row in (
      'CPU time of that boot and workload: this tracer / that of --against'),
     ('against.event_mean', 'ratio', 'against',
      'event.mean_ns: this tracer / that of --against'),
+    ('access.boot_workload', 'ratio', 'access',
+     'CPU time of that boot and workload: with access=on / without'),
+    ('access.one_cache', 'ratio', 'access',
+     'the same with access=cache:dentry'),
+    ('access.boot_dense', 'ratio', 'access',
+     'the same with access=on, of a workload that does next to nothing but '
+     'make events'),
     ('overhead.boot_dense', 'ratio', 'dense',
-     'the same of a workload that does next to nothing but make events'),
+     'CPU time of that workload: with ka / patched QEMU without it'),
     ('overhead.journal', 'ratio', 'journal',
      'CPU time of that: with ka and its journal / patched QEMU without it'),
     ('journal.bytes_per_event', 'bytes', 'journal',
@@ -276,6 +283,23 @@ def group_against(args):
             'against.event_mean': ratio(found, 'mean_ns')}, raw(found)
 
 
+def group_access(args):
+    work = {'kernel': args.kernel, 'run': 'sums',
+            'n': f'{ROUNDS}:{sums_for(args)}'}
+    dense = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
+    values, samples = {}, []
+    for name, option, how in (
+            ('access.boot_workload', 'access=on', work),
+            ('access.one_cache', 'access=cache:dentry', work),
+            ('access.boot_dense', 'access=on', dense)):
+        found = pairs(args.pairs,
+                      lambda: measure('start', True, plugin_opts=option, **how),
+                      lambda: measure('start', True, **how), name)
+        values[name] = ratio(found, 'cpu')
+        samples += raw(found)
+    return values, samples
+
+
 def group_dense(args):
     how = {'kernel': args.kernel, 'run': 'work', 'n': ROUNDS}
     found = pairs(args.pairs, lambda: measure('start', True, **how),
@@ -481,7 +505,7 @@ def group_peer(args):
 
 
 GROUPS = {'boot': group_boot, 'against': group_against,
-          'dense': group_dense, 'journal': group_journal,
+          'access': group_access, 'dense': group_dense, 'journal': group_journal,
           'patched': group_patched, 'storm': group_storm, 'log': group_log,
           'calls': group_calls,
           'scale': group_scale, 'leak': group_leak,

@@ -191,8 +191,8 @@ static const McObject *find_object(const char *line)
     g_error("no row of objects.def: %s", line);
 }
 
-/* @seen: a bit for each type */
-static void check_line(const char *line, uint64_t *seen)
+/* @seen: one for each type */
+static void check_line(const char *line, bool *seen)
 {
     g_autoptr(GRegex) keys = g_regex_new("[{,]\"([^\"\\\\]+)\":", 0, 0, NULL);
     g_autoptr(GMatchInfo) m = NULL;
@@ -202,7 +202,7 @@ static void check_line(const char *line, uint64_t *seen)
         return;
     }
     object = find_object(line);
-    *seen |= 1ull << (object - mc_objects);
+    seen[object - mc_objects] = true;
     g_regex_match(keys, line, 0, &m);
     for (; object != &mc_objects[MC_OBJ_STAT] && g_match_info_matches(m);
          g_match_info_next(m, NULL)) {
@@ -212,7 +212,7 @@ static void check_line(const char *line, uint64_t *seen)
     }
 }
 
-static void check_lines(const char *text, uint64_t *seen)
+static void check_lines(const char *text, bool *seen)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
@@ -221,7 +221,7 @@ static void check_lines(const char *text, uint64_t *seen)
     }
 }
 
-static void check_cases(uint64_t *seen)
+static void check_cases(bool *seen)
 {
     g_autoptr(GDir) dir = g_dir_open(CASES, 0, NULL);
     const char *name;
@@ -244,7 +244,7 @@ static bool append(void *opaque, const char *text)
 }
 
 /* What takes a journal to be printed. */
-static void check_events(TestWorld *w, uint64_t *seen)
+static void check_events(TestWorld *w, bool *seen)
 {
     g_autoptr(GString) got = g_string_new(NULL);
     McContext ctx = { .tracer = test_world_tracer(w), .puts = append,
@@ -263,7 +263,7 @@ static void check_events(TestWorld *w, uint64_t *seen)
 }
 
 /* Rows of ka slab check. */
-static void check_slabs(uint64_t *seen)
+static void check_slabs(bool *seen)
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_PLAIN);
     g_autoptr(GString) got = g_string_new(NULL);
@@ -279,7 +279,7 @@ static void check_slabs(uint64_t *seen)
 }
 
 /* Rows of ka access -v. */
-static void check_access(uint64_t *seen)
+static void check_access(bool *seen)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
@@ -299,15 +299,15 @@ static void test_objects(void)
         "hook name=kfree va=1000 symbol=a from=b args_from=c\n"
         "hook name=vfree note=d\n");
     g_autofree char *stat = test_world_run(w, "stat -j -v", NULL);
-    uint64_t seen = 0;
+    bool seen[MC_OBJ__COUNT] = { false };
 
-    check_lines(stat, &seen);
-    check_events(w, &seen);
-    check_slabs(&seen);
-    check_access(&seen);
-    check_cases(&seen);
+    check_lines(stat, seen);
+    check_events(w, seen);
+    check_slabs(seen);
+    check_access(seen);
+    check_cases(seen);
     for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
-        if (!(seen & 1ull << i)) {
+        if (!seen[i]) {
             g_error("nothing prints \"%s\"", mc_objects[i].type);
         }
     }

@@ -505,7 +505,8 @@ def group_peer(args):
 
 
 GROUPS = {'boot': group_boot, 'against': group_against,
-          'access': group_access, 'dense': group_dense, 'journal': group_journal,
+          'access': group_access, 'dense': group_dense,
+          'journal': group_journal,
           'patched': group_patched, 'storm': group_storm, 'log': group_log,
           'calls': group_calls,
           'scale': group_scale, 'leak': group_leak,

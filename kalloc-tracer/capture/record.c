@@ -560,6 +560,9 @@ void kt_record_return(KtHookCall *m, const KtPendingCall *call)
     const KtHookRow *hook = &m->boot->row[call->hook.v];
     uint64_t result = untag(m, kt_vcpu_reg(m->v, GS_REG_RESULT));
 
+    if (G_UNLIKELY(m->c->access)) {
+        m->v->allocating = (KtAllocating) { 0 };
+    }
     m->pages = hook->pages;
     if (m->pages) {
         kt_record_pages_return(m, call, result);

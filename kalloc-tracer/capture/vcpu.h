@@ -23,9 +23,9 @@ typedef struct KtMisuse {
     uint64_t sp, ra, va;
 } KtMisuse;
 
-/** struct KtAllocating - the last call of an allocating function, while
- *  accesses are checked: the kmem_cache it was given, 0: none, and the stack
- *  pointer after its return */
+/** struct KtAllocating - the last call of an allocating function that has not
+ *  returned, while accesses are checked: the kmem_cache it was given, 0: none,
+ *  and the stack pointer after its return */
 typedef struct KtAllocating {
     uint64_t cache, sp;
 } KtAllocating;

@@ -20,7 +20,8 @@
  * @freed: code whose memory has other data now
  * @switches: the function that calls another one on the stack of interrupts,
  *            0: none
- * @boots: the function whose caller is freed after the boot, 0: none
+ * @boots: rest_init(): the code of its caller is freed after the boot. 0: the
+ *         kernel has no such symbol
  * @usual, @signal: the CIEs
  */
 typedef struct GsArm64Cfi {

@@ -60,7 +60,8 @@ typedef void (*GsCfiFunction)(void *opaque, GsRange range, const uint8_t *code);
 #define GS_CFI_CODE_MAX ((size_t)256 << 20)
 
 /** gs_cfi_foreach_function() - read the code of each function, in order, and
- *  call @fn with it. What is before the first function is one, too. */
+ *  call @fn with it. Code in front of the first symbol counts as a function,
+ *  too. */
 void gs_cfi_foreach_function(const GsCfiCode *code, const GsMem *mem,
                              GsCfiFunction fn, void *opaque);
 

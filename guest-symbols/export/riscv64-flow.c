@@ -14,11 +14,12 @@
  *              ret
  *
  * So the frame at an instruction is that of the instruction that leads there.
- * If several do, the first one counts; they agree in code of compilers. Some
- * calls and most traps do not return, and then the code behind belongs to
- * another path: what is behind calls is followed later, what is behind traps
- * last. What no path leads to is the target of a jump table; there the function
- * has made its frame.
+ * If several do, the first one counts; they agree in code of compilers.
+ *
+ * Some calls and most traps do not return. The code behind them may then have
+ * the frame of another branch. So branches are followed first, the code behind
+ * calls next, and the code behind traps last. Code that is not reached by then
+ * is the target of a jump table: the function has its whole frame there.
  *
  * The code is untrusted: each instruction is visited once, and the number of
  * different frames is limited.

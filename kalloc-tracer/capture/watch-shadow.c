@@ -51,8 +51,8 @@ bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k)
            w->page.refcount != KT_NO_MEMBER && w->page.lru != KT_NO_MEMBER;
 }
 
-/* Read what kind of cache it is. One whose flags are unreadable counts as
- * typesafe: its freed objects are not checked. */
+/* Read what kind of cache it is. If its flags cannot be read, it counts as
+ * SLAB_TYPESAFE_BY_RCU: its freed objects are not checked. */
 static uint8_t read_cache(const KtAccessWatch *w, KtTracer *t, KtGuest *g,
                           KtCacheId id)
 {

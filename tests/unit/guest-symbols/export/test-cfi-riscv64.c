@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Call frame information of riscv64 code says where the caller's registers are
- * at each instruction. The code is that of GNU as; the comment behind an
- * instruction is its text. Oracle: libdw reads the file, and says what the
+ * at each instruction. The code was assembled by GNU as; the comment at each
+ * number is the instruction. Oracle: libdw reads the file, and says what the
  * rules are.
  */
 #include "guest-symbols/export/cfi-maker.h"

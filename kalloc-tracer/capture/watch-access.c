@@ -6,33 +6,11 @@
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define INSN_MAX 16
-/* A range is checked up to here. Where the guest asks for more, by a negative
- * size, the block's end is not far away. */
-#define RANGE_MAX ((uint64_t)16 << 20)
 
 /* The callbacks of all vCPUs use one object: their only argument is the address
  * of the instruction. Valid while KtShared.access points to it. */
 static KtAccessWatch watch;
 static KtCapture *capture;
-
-/* ---- the argument of a callback ------------------------------------------ */
-
-/* The address of an instruction, and the instructions of its block that have
- * not run. Kernel code is within the highest 2^48 bytes. */
-static void *pack(uint64_t pc, size_t left)
-{
-    return (void *)(uintptr_t)(pc << 16 | (left & 0xffff));
-}
-
-static uint64_t packed_pc(void *udata)
-{
-    return (uint64_t)(uintptr_t)udata >> 16 | 0xffffull << 48;
-}
-
-static unsigned packed_left(void *udata)
-{
-    return (uintptr_t)udata & 0xffff;
-}
 
 /* ---- execution ----------------------------------------------------------- */
 
@@ -44,7 +22,7 @@ static bool begin(KtHookCall *m, unsigned vcpu_index, void *udata)
         .c = &capture->shared,
         .boot = kt_capture_boot(capture),
         .v = &capture->vcpu[vcpu_index],
-        .insns_left = packed_left(udata),
+        .insns_left = kt_watch_left(udata),
     };
     return m->boot && m->v->unwinder && kt_tracer_is_on(m->c->tracer) &&
            __atomic_load_n(&watch.stale, __ATOMIC_RELAXED) == KT_STALE_NOT;
@@ -57,7 +35,7 @@ static void on_bad_access(unsigned vcpu_index, const KtShadow *shadow,
 
     if (begin(&m, vcpu_index, udata) &&
         kt_shadow_find_bad(shadow, s->va, s->len, &s->bad, &s->state)) {
-        s->pc = packed_pc(udata);
+        s->pc = kt_watch_pc(udata);
         kt_access_watch_suspect(&watch, &m, s);
     }
 }
@@ -96,22 +74,12 @@ static void check_range(KtHookCall *m, const KtShadow *shadow, uint64_t pc,
     }
 }
 
-/* Return the bytes that a call reads or writes, at most RANGE_MAX. */
-static uint64_t range_len(const KtHookCall *m, const KtCodeRow *row)
-{
-    uint64_t unit = row->unit == KT_PAGE ?
-                        1ull << kt_guest_page_shift(m->boot->guest) : row->unit;
-    uint64_t n = row->n == KT_NO_ARG ? 1 : kt_vcpu_arg(m->v, row->n);
-
-    return MIN(MIN(n, RANGE_MAX) * MIN(unit, RANGE_MAX), RANGE_MAX);
-}
-
 /* At the entry of memset(), memcpy() and the like: the instructions of these
  * functions have no callbacks. */
 static void on_range(unsigned vcpu_index, void *udata)
 {
     const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
-    uint64_t pc = packed_pc(udata);
+    uint64_t pc = kt_watch_pc(udata);
     const KtCodeRow *row;
     uint64_t len;
     KtHookCall m;
@@ -123,7 +91,7 @@ static void on_range(unsigned vcpu_index, void *udata)
     if (!row) {
         return;
     }
-    len = range_len(&m, row);
+    len = kt_watch_range_len(&m, row);
     if (row->src != KT_NO_ARG) {
         check_range(&m, shadow, pc, kt_vcpu_pointer(m.v, row->src), len, false);
     }
@@ -135,28 +103,8 @@ static void on_range(unsigned vcpu_index, void *udata)
 
 /* ---- translation --------------------------------------------------------- */
 
-/* The function that the last instruction was in. */
-typedef struct Function {
-    uint64_t start, end;
-    KtCodeClass class;
-    bool is_part;           /* of a RANGE function: its entry is not checked */
-} Function;
-
-static void find_function(Function *f, uint64_t va)
-{
-    const KtCodeRow *row;
-
-    if (va - f->start < f->end - f->start) {
-        return;
-    }
-    row = kt_code_classes_at(watch.classes, va);
-    f->class = row ? row->class : KT_CODE_PLAIN;
-    f->is_part = row && row->dst == KT_NO_ARG && row->src == KT_NO_ARG;
-    kt_code_classes_function(watch.classes, va, &f->start, &f->end);
-}
-
 /* Add the callback that an instruction needs, if any. Returns: how many. */
-static unsigned add_callback(const KtCapture *c, const Function *f,
+static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
                              struct qemu_plugin_insn *insn, size_t left)
 {
     uint64_t va = qemu_plugin_insn_vaddr(insn);
@@ -170,7 +118,7 @@ static unsigned add_callback(const KtCapture *c, const Function *f,
     if (f->class == KT_CODE_RANGE) {
         qemu_plugin_register_vcpu_insn_exec_cb(insn, on_range,
                                                QEMU_PLUGIN_CB_R_REGS,
-                                               pack(va, left));
+                                               kt_watch_pack(va, left));
         return 1;
     }
     len = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
@@ -182,20 +130,20 @@ static unsigned add_callback(const KtCapture *c, const Function *f,
                                                              len) ?
                                          QEMU_PLUGIN_MEM_W :
                                          QEMU_PLUGIN_MEM_RW,
-                                     pack(va, left));
+                                     kt_watch_pack(va, left));
     return 1;
 }
 
 void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
                         size_t n)
 {
-    Function f = { 0 };
+    KtWatchFunction f = { 0 };
     unsigned added = 0;
 
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
-        find_function(&f, qemu_plugin_insn_vaddr(insn));
+        kt_watch_function(&f, watch.classes, qemu_plugin_insn_vaddr(insn));
         added += add_callback(c, &f, insn, n - i);
     }
     kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, added);

@@ -4,9 +4,8 @@
 #define KT_WATCH_INTERNAL_H
 
 #include "kalloc-tracer/access/arming.h"
-#include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/access/shadow.h"
-#include "kalloc-tracer/capture/record-internal.h"
+#include "kalloc-tracer/capture/watch-code.h"
 
 /** struct KtPageAt - size of struct page, and offsets in it */
 typedef struct KtPageAt {

@@ -12,6 +12,7 @@
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/capture/watch-internal.h"
+#include "kalloc-tracer/capture/watch-stack.h"
 
 #include <string.h>
 
@@ -31,12 +32,6 @@
 #define BURST   16384u
 #define PER_MS  64u
 
-typedef struct Stack {
-    uint64_t frame[KT_MAX_FRAMES];
-    unsigned n;
-    GsStop stop;
-} Stack;
-
 static void explain(const KtAccessWatch *w, KtHookCall *m, KtAccessReason why,
                     uint64_t pc)
 {
@@ -49,13 +44,6 @@ static void explain(const KtAccessWatch *w, KtHookCall *m, KtAccessReason why,
 
     kt_vcpu_count(m->v, counter[why], 1);
     kt_arming_explain(w->arming, why, pc);
-}
-
-static KtCodeClass class_at(const KtAccessWatch *w, uint64_t pc)
-{
-    const KtCodeRow *row = kt_code_classes_at(w->classes, pc);
-
-    return row ? row->class : KT_CODE_PLAIN;
 }
 
 /* ---- code ---------------------------------------------------------------- */
@@ -107,33 +95,6 @@ static KtAccessReason judge_code(const KtAccessWatch *w, const GsKernel *k,
 
 /* ---- caller -------------------------------------------------------------- */
 
-static const void *stack_page(void *opaque, uint64_t va)
-{
-    size_t avail;
-
-    return qemu_plugin_vaddr_to_host(va & ~0xfffull, &avail);
-}
-
-/* The first frame is the instruction itself. At a function's entry the caller
- * is known, so the walk begins there. */
-static void walk(KtHookCall *m, const KtSuspect *s, uint64_t task, Stack *out)
-{
-    const GsRegs regs = {
-        .ip = s->range ? m->ra : s->pc,
-        .sp = s->range ? m->sp_after : kt_vcpu_reg(m->v, GS_REG_SP),
-        .bp = kt_vcpu_reg(m->v, GS_REG_FP),
-        .exact_ip = !s->range,
-        .task = task,
-    };
-    unsigned n = 0;
-
-    out->frame[0] = s->pc;
-    out->n = s->range;
-    out->stop = gs_unwind(m->v->unwinder, &regs, stack_page, NULL,
-                          out->frame + out->n, KT_MAX_FRAMES - out->n, &n);
-    out->n += n;
-}
-
 /* Return true if the allocator, which called the code that accesses, hands out
  * an object of another cache than the one that the bad byte is in: then a
  * constructor has nothing to do there. */
@@ -153,23 +114,14 @@ static bool is_of_other_cache(KtHookCall *m, const KtSuspect *s)
            now.v != id.v;
 }
 
-/* Return true if one of the callers that count is code of the allocator. A
- * return address can be the first byte behind its function. */
+/* Return true if one of the callers that count is code of the allocator. */
 static bool is_by_allocator(const KtAccessWatch *w, KtHookCall *m,
-                            const KtSuspect *s, const Stack *st)
+                            const KtSuspect *s, const KtWatchStack *st)
 {
-    unsigned first = 0;
+    unsigned first = kt_watch_first(w->classes, st);
 
-    while (first < st->n) {
-        KtCodeClass class = class_at(w, st->frame[first] - (first > 0));
-
-        if (class != KT_CODE_LEAF && class != KT_CODE_RANGE) {
-            break;
-        }
-        first++;
-    }
     for (unsigned i = first; i < st->n && i < first + CALLERS; i++) {
-        if (class_at(w, st->frame[i] - (i > 0)) == KT_CODE_ALLOCATOR) {
+        if (kt_watch_frame_class(w->classes, st, i) == KT_CODE_ALLOCATOR) {
             return i == first || !is_of_other_cache(m, s);
         }
     }
@@ -268,14 +220,10 @@ static bool has_time(KtVcpu *v)
     return true;
 }
 
-static void push(KtHookCall *m, const KtSuspect *s, const Stack *st,
+static void push(KtHookCall *m, const KtSuspect *s, const KtWatchStack *st,
                  KtCacheId now)
 {
-    const GsKernel *k = m->c->kernel;
-
-    m->ev.stack = kt_tracer_intern_stack_of(
-        m->c->tracer, st->frame, st->n, st->stop,
-        gs_kernel_era(k, st->frame, st->n));
+    m->ev.stack = kt_watch_intern(m, st);
     m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
     m->ev.cpu = m->v->index;
     m->ev.size = s->len;
@@ -287,27 +235,19 @@ static void push(KtHookCall *m, const KtSuspect *s, const Stack *st,
     kt_record_push(m, KT_EV_ACCESS, (KtHookId) { 0 }, s->va);
 }
 
-static uint64_t find_task(KtHookCall *m)
-{
-    KtTaskAt task;
-
-    kt_guest_find_task(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE), &task);
-    m->ev.task = kt_guest_task(m->boot->guest, &m->v->seen, &task);
-    return task.va;
-}
-
 void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
 {
     KtAccessReason why = judge_code(w, m->c->kernel, s);
     KtCacheId now = { 0 };
     uint64_t task;
-    Stack st;
+    KtWatchStack st;
 
     if (why != KT_ACCESS__COUNT) {
         explain(w, m, why, s->pc);
         return;
     }
-    if (s->range && class_at(w, m->ra - 1) == KT_CODE_ALLOCATOR) {
+    if (s->range &&
+        kt_watch_class(w->classes, m->ra - 1) == KT_CODE_ALLOCATOR) {
         explain(w, m, KT_ACCESS_BY_ALLOCATOR, s->pc);
         return;
     }
@@ -315,11 +255,11 @@ void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
         kt_vcpu_count(m->v, KT_CNT_ACCESS_DROPPED, 1);
         return;
     }
-    task = find_task(m);
+    task = kt_watch_task(m);
     if (!kt_access_filter_access(w->filter, m->ev.task, s->write)) {
         return;
     }
-    walk(m, s, task, &st);
+    kt_watch_walk(m, s->pc, s->range, task, &st);
     if (is_by_allocator(w, m, s, &st)) {
         explain(w, m, KT_ACCESS_BY_ALLOCATOR, s->pc);
     } else if (is_page_gone(w, m, s, &now)) {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Code that accesses memory: see watch-code.h. */
+#include "kalloc-tracer/capture/watch-code.h"
+
+/* A range is checked up to here. Where the guest asks for more, by a negative
+ * size, the block's end is not far away. */
+#define RANGE_MAX ((uint64_t)16 << 20)
+
+void kt_watch_function(KtWatchFunction *f, const KtCodeClasses *c, uint64_t va)
+{
+    const KtCodeRow *row;
+
+    if (va - f->start < f->end - f->start) {
+        return;
+    }
+    row = kt_code_classes_at(c, va);
+    f->class = row ? row->class : KT_CODE_PLAIN;
+    f->is_part = row && row->dst == KT_NO_ARG && row->src == KT_NO_ARG;
+    kt_code_classes_function(c, va, &f->start, &f->end);
+}
+
+KtCodeClass kt_watch_class(const KtCodeClasses *c, uint64_t pc)
+{
+    const KtCodeRow *row = kt_code_classes_at(c, pc);
+
+    return row ? row->class : KT_CODE_PLAIN;
+}
+
+uint64_t kt_watch_range_len(const KtHookCall *m, const KtCodeRow *row)
+{
+    uint64_t unit = row->unit == KT_PAGE ?
+                        1ull << kt_guest_page_shift(m->boot->guest) : row->unit;
+    uint64_t n = row->n == KT_NO_ARG ? 1 : kt_vcpu_arg(m->v, row->n);
+
+    return MIN(MIN(n, RANGE_MAX) * MIN(unit, RANGE_MAX), RANGE_MAX);
+}

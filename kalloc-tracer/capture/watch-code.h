@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What callbacks of accesses know of the code that they are for: the address of
+ * the instruction, and the class of its function. Any thread, no lock.
+ */
+#ifndef KT_WATCH_CODE_H
+#define KT_WATCH_CODE_H
+
+#include "kalloc-tracer/access/code-classes.h"
+#include "kalloc-tracer/capture/record-internal.h"
+
+/** kt_watch_pack() - Make the argument of a callback: the address of an
+ *  instruction, and @left, the instructions of its block that have not run.
+ *  Kernel code is within the highest 2^48 bytes. */
+static inline void *kt_watch_pack(uint64_t pc, size_t left)
+{
+    return (void *)(uintptr_t)(pc << 16 | (left & 0xffff));
+}
+
+/** kt_watch_pc(), kt_watch_left() - Read this argument. */
+static inline uint64_t kt_watch_pc(void *udata)
+{
+    return (uint64_t)(uintptr_t)udata >> 16 | 0xffffull << 48;
+}
+
+static inline unsigned kt_watch_left(void *udata)
+{
+    return (uintptr_t)udata & 0xffff;
+}
+
+/** struct KtWatchFunction - a function, while a block is translated; zeroed: not
+ *  known yet. @is_part: of a RANGE function: its entry is not checked */
+typedef struct KtWatchFunction {
+    uint64_t start, end;
+    KtCodeClass class;
+    bool is_part;
+} KtWatchFunction;
+
+/** kt_watch_function() - Set @f to the function at @va. Cheap if it is the same
+ *  one. */
+void kt_watch_function(KtWatchFunction *f, const KtCodeClasses *c, uint64_t va);
+
+/** kt_watch_class() - Return the class of the code at @pc. */
+KtCodeClass kt_watch_class(const KtCodeClasses *c, uint64_t pc);
+
+/** kt_watch_range_len() - Return the bytes that a call of a RANGE function, at
+ *  its entry, reads or writes, at most 16 MiB. */
+uint64_t kt_watch_range_len(const KtHookCall *m, const KtCodeRow *row);
+
+#endif /* KT_WATCH_CODE_H */

@@ -13,6 +13,7 @@
 #include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/api/kt-base.h"
 #include "kalloc-tracer/api/kt-block-types.h"
+#include "kalloc-tracer/api/kt-block-watch.h"
 #include "kalloc-tracer/api/kt-calls.h"
 #include "kalloc-tracer/api/kt-check.h"
 #include "kalloc-tracer/api/kt-conditions.h"

@@ -16,6 +16,7 @@
  * So each change requests a flush of QEMU's translated code.
  */
 #include "kalloc-tracer/capture/watch-access.h"
+#include "kalloc-tracer/capture/watch-block.h"
 #include "kalloc-tracer/faults/fault-rules.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -201,6 +202,7 @@ void kt_capture_drop_boot(KtCapture *c)
 
     __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
     kt_access_watch_end_boot(c);
+    kt_capture_end_block_watch(c);
     kt_calls_save(c->shared.tracer);
     kt_calls_end_boot(c->shared.watched);
     kt_pending_calls_clear(c->shared.calls);

@@ -32,6 +32,8 @@ typedef struct KtResume KtResume;
  * @fit: does it fit the running kernel?
  * @say: print a line on stderr; @said: (owned) the last one
  * @still: no vCPU executes now, although the VM runs
+ * @block_watched: accesses to a block are recorded. Changed while no vCPU
+ *                 executes
  * @lock: of @boot and @resume, and of the kernel's slide and modules
  */
 struct KtCapture {
@@ -53,6 +55,7 @@ struct KtCapture {
     void (*say)(const char *line);
     char *said;
     bool still;
+    bool block_watched;
     GMutex lock;
 };
 

@@ -31,6 +31,7 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/capture/inject-fault.h"
 #include "kalloc-tracer/capture/watch-access.h"
+#include "kalloc-tracer/capture/watch-block.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -367,7 +368,8 @@ static bool want_block(uint64_t va, void *userdata)
         return c->finder && kt_capture_may_find(c, va);
     }
     points = kt_call_points_set(c->shared.points);
-    return kt_access_watch_wants(c, va) || kt_hooks_page(boot->hooks, va) ||
+    return kt_access_watch_wants(c, va) || c->block_watched ||
+           kt_hooks_page(boot->hooks, va) ||
            (points && kt_point_set_page(points, va)) ||
            kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY) !=
                KT_RETURN_SITE_NONE;
@@ -464,6 +466,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     if (kt_access_watch_wants(c, va)) {
         kt_access_watch_translate(c, tb, n);
     }
+    if (c->block_watched) {
+        kt_capture_watch_block(c, tb, n);
+    }
 }
 
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
@@ -535,6 +540,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     account_for(c);
     g_mutex_init(&c->lock);
     kt_access_watch_start(c);
+    kt_capture_start_block_watch(c);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);

@@ -28,8 +28,8 @@ static inline unsigned kt_watch_left(void *udata)
     return (uintptr_t)udata & 0xffff;
 }
 
-/** struct KtWatchFunction - a function, while a block is translated; zeroed: not
- *  known yet. @is_part: of a RANGE function: its entry is not checked */
+/** struct KtWatchFunction - a function, while a block is translated; zeroed:
+ *  not known yet. @is_part: of a RANGE function: its entry is not checked */
 typedef struct KtWatchFunction {
     uint64_t start, end;
     KtCodeClass class;

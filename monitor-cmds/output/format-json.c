@@ -335,6 +335,7 @@ const McFormat mc_format_json = {
     .ref = json_ref,
     .log = mc_json_log,
     .log_event = mc_json_log,
+    .watched = mc_json_watched,
     .call = mc_json_call,
     .call_request = mc_json_call_request,
     .call_point = mc_json_call_point,

@@ -36,6 +36,11 @@ static void put_stack(McOut *o, KtStackId id, bool exact, bool tail)
     put_frames(o, &stack, tail);
 }
 
+void mc_text_stack(McOut *o, KtStackId id, bool exact)
+{
+    put_stack(o, id, exact, false);
+}
+
 static void put_padded(GString *s, size_t from, size_t width)
 {
     size_t len = s->len - from;
@@ -566,6 +571,7 @@ const McFormat mc_format_text = {
     .ref = text_ref,
     .log = mc_text_log,
     .log_event = mc_text_log_event,
+    .watched = mc_text_watched,
     .call = mc_text_call,
     .call_request = mc_text_call_request,
     .call_point = mc_text_call_point,

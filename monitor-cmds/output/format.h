@@ -206,6 +206,7 @@ typedef struct McModule {
  *       @symbol (nullable): the variable that contains the word
  * @log: a line of the kernel's log; @log_event: the same among events
  * @call: a call of ka calls
+ * @watched: an access to the block at @block of ka access watch
  * @call_request, @call_point: rows of ka calls points
  * @sum: the end of a search: @n figures, @text is the same in words
  */
@@ -235,6 +236,7 @@ typedef struct McFormat {
     void (*log)(McOut *o, const McLogRow *row);
     void (*log_event)(McOut *o, const McLogRow *row);
     void (*call)(McOut *o, const struct McCallRow *row);
+    void (*watched)(McOut *o, const KtBlockAccess *a, uint64_t block);
     void (*call_request)(McOut *o, const KtWatchInfo *r);
     void (*call_point)(McOut *o, const KtPointInfo *p, uint64_t per_second);
     void (*sum)(McOut *o, McObjectId id, const McStat *figure, unsigned n,
@@ -309,6 +311,12 @@ void mc_put_hex(GString *s, uint64_t v, unsigned digits);
 void mc_put_decimal(GString *s, uint64_t v);
 /** mc_put_json_string() - append a string of JSON, in ASCII */
 void mc_put_json_string(GString *s, const char *text);
+/** mc_text_stack() - append the frames of a stack. @exact: the first one is an
+ *  instruction, and no return address */
+void mc_text_stack(McOut *o, KtStackId id, bool exact);
+/* A row of ka access watch, as text and as JSON. */
+void mc_text_watched(McOut *o, const KtBlockAccess *a, uint64_t block);
+void mc_json_watched(McOut *o, const KtBlockAccess *a, uint64_t block);
 /* A row of ka calls, as text and as JSON. */
 void mc_text_call(McOut *o, const struct McCallRow *row);
 void mc_text_call_request(McOut *o, const KtWatchInfo *r);

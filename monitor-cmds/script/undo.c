@@ -200,6 +200,27 @@ static bool undo_access(const McUndo *u, const McContext *ctx)
     return !u->flag && kt_access_disarm(ctx->tracer);
 }
 
+/* ---- ka access watch ----------------------------------------------------- */
+
+static bool changes_watch(const McArgs *args)
+{
+    return args->name;
+}
+
+static void store_watch(McUndo *u, const McContext *ctx, const McArgs *args)
+{
+    KtBlockWatchInfo info;
+
+    kt_block_watch_info(ctx->tracer, &info);
+    u->flag = info.any;
+}
+
+/* The block that was watched before, and its records, are gone. */
+static bool undo_watch(const McUndo *u, const McContext *ctx)
+{
+    return !u->flag && kt_block_watch_stop(ctx->tracer);
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 /* Commands without a row change nothing. */
@@ -221,6 +242,8 @@ static const McUndoRule rules[] = {
     { MC_CMD_TRACE_OFF },
     { MC_CMD_ACCESS_ON, .before = store_access, .undo = undo_access },
     { MC_CMD_ACCESS_OFF },
+    { MC_CMD_ACCESS_WATCH, .changes = changes_watch, .before = store_watch,
+      .undo = undo_watch },
     { MC_CMD_FAULT_SEED, .before = store_seed, .undo = undo_seed },
     { MC_CMD_FAULT_DEL },
     { MC_CMD_LEAK_CLEAR },

@@ -6,6 +6,7 @@
 #include "tests/lib/fake-vm.h"
 #include "tests/lib/log-statement.h"
 #include "tests/lib/types-statement.h"
+#include "tests/lib/watched-statement.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -447,7 +448,7 @@ static const struct {
     { "hook", do_hook }, { "lost", do_lost }, { "word", do_word },
     { "text", do_text }, { "load", do_load }, { "types", types_statement },
     { "alias", alias_statement }, { "gap", do_gap }, { "off", do_off },
-    { "reg", do_reg }, { "vm", do_vm },
+    { "reg", do_reg }, { "vm", do_vm }, { "watched", watched_statement },
 };
 
 static bool run_statement(TestWorld *w, const char *word, GHashTable *a)

@@ -21,6 +21,9 @@
  *                                  size and gfp are its first two arguments
  *   alias va= name=                another name of the kmem_cache at va; that
  *                                  of the first cache= is ffff888000c00000
+ *   watched block= size= ring=     ka access watch of these bytes
+ *   watched va= size= us= stack= [cpu=] [pid=] [comm=] [flags=: bits of
+ *           KtBlockAccessFlag]     an access to them
  *   gap [unseen=1] [blind=1]       events were not recorded; unseen: one of
  *                                  them was a call that allocates; blind: any
  *                                  event of this boot may be missing
@@ -60,8 +63,8 @@
  *       [comm= cpu= stack=]        a line of the kernel's log; with comm the
  *                                  line was read when it was stored
  *
- * Numbers are hex, except us, cpu, pid, n, and those of log. In values \xNN is
- * a byte.
+ * Numbers are hex, except us, cpu, pid, n, ring, and those of log. In values
+ * \xNN is a byte.
  */
 #ifndef TEST_EVENTS_H
 #define TEST_EVENTS_H

@@ -14,6 +14,7 @@ static void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
         { KS_TEXT + 0x6a0, 'T', "vmap" },
         { KS_TEXT + 0x6b0, 'T', "vunmap" },
         { KS_TEXT + 0x6c0, 't', "not_hooked" },
+        { KS_TEXT + 0x6e0, 'T', "memset" },
         { KS_TEXT + 0x700, 'T', "__kmem_cache_free_bulk" },
         { KS_TEXT + 0x780, 't', "module_unload_free" },
         { KS_TEXT + 0x7a0, 'T', "__vmalloc_node_range" },

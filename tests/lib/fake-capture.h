@@ -22,6 +22,7 @@
 #define RCU_CALLBACK (TEXT + 0x690)
 #define VMAP    (TEXT + 0x6a0)
 #define VUNMAP  (TEXT + 0x6b0)
+#define MEMSET  (TEXT + 0x6e0)
 #define VMALLOC (TEXT + 0x7a0)
 #define VFREE   (TEXT + 0x7c0)
 #define VFREE_ATOMIC (TEXT + 0x7e0)
@@ -35,7 +36,7 @@
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 23
+#define N_SYMBOLS 24
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture

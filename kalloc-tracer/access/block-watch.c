@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Block watch: see block-watch.h. */
+#include "kalloc-tracer/access/block-watch.h"
+
+#include "kalloc-tracer/tracer/tracer.h"
+
+/*
+ * struct KtBlockWatch - the part
+ * @bytes: charged to @budget
+ * @ring: (owned) of @spec.ring records; record n is in slot n % @spec.ring
+ * @n: records that were ever added since the watch began
+ * @newest: place of record @n - 1
+ */
+struct KtBlockWatch {
+    GMutex lock;
+    KtTracer *t;
+    KtBudget *budget;
+    uint64_t bytes;
+    void (*fn)(void *opaque);
+    void *opaque;
+    bool any, on, other_boot;
+    const char *why_ended;
+    KtBlockWatchSpec spec;
+    KtBlockAccess *ring;
+    uint64_t n, accesses;
+    KtBlockPlace newest;
+};
+
+/* ---- the part ------------------------------------------------------------ */
+
+static void *new_watch(KtBudget *budget)
+{
+    KtBlockWatch *w = g_new0(KtBlockWatch, 1);
+
+    w->budget = budget;
+    g_mutex_init(&w->lock);
+    return w;
+}
+
+static void free_watch(void *part)
+{
+    KtBlockWatch *w = part;
+
+    kt_budget_release(w->budget, KT_MEM_TRACE, w->bytes);
+    g_free(w->ring);
+    g_mutex_clear(&w->lock);
+    g_free(w);
+}
+
+static void end_locked(KtBlockWatch *w)
+{
+    if (w->on) {
+        w->on = false;
+        w->why_ended = "the VM was reset, or another state of it was loaded";
+    }
+    w->other_boot = true;
+}
+
+/* The boot of `ka clear` goes on, and so does the watch. */
+static void reset_watch(void *part, KtBootEnd why)
+{
+    if (why != KT_BOOT_CLEAR) {
+        kt_block_watch_end(part);
+    }
+}
+
+KtBlockWatch *kt_block_watch_of(KtTracer *t)
+{
+    static const KtBootPart part = {
+        .name = "access watch", .new = new_watch, .free = free_watch,
+        .reset = reset_watch,
+    };
+    KtBlockWatch *w = kt_tracer_part(t, &part);
+
+    g_mutex_lock(&w->lock);
+    w->t = t;
+    g_mutex_unlock(&w->lock);
+    return w;
+}
+
+void kt_block_watch_on_change(KtBlockWatch *w, void (*fn)(void *opaque),
+                              void *opaque)
+{
+    w->fn = fn;
+    w->opaque = opaque;
+}
+
+static void changed(const KtBlockWatch *w)
+{
+    if (w->fn) {
+        w->fn(w->opaque);
+    }
+}
+
+/* ---- the user ------------------------------------------------------------ */
+
+/* Replace the ring. Its memory is charged instead of that of the last one. */
+static bool begin_ring_locked(KtBlockWatch *w, uint64_t size)
+{
+    uint64_t bytes = size * sizeof(KtBlockAccess);
+    KtBlockAccess *ring = NULL;
+
+    kt_budget_release(w->budget, KT_MEM_TRACE, w->bytes);
+    if (kt_budget_take(w->budget, KT_MEM_TRACE, bytes)) {
+        ring = g_try_new0(KtBlockAccess, size);
+        if (ring) {
+            g_free(w->ring);
+            w->ring = ring;
+            w->bytes = bytes;
+            return true;
+        }
+        kt_budget_release(w->budget, KT_MEM_TRACE, bytes);
+    }
+    kt_budget_charge(w->budget, KT_MEM_TRACE, w->bytes);
+    return false;
+}
+
+bool kt_block_watch_start(KtTracer *t, const KtBlockWatchSpec *spec,
+                          GError **errp)
+{
+    KtBlockWatch *w = kt_block_watch_of(t);
+    bool ok;
+
+    g_mutex_lock(&w->lock);
+    ok = begin_ring_locked(w, spec->ring);
+    if (ok) {
+        w->any = w->on = true;
+        w->other_boot = false;
+        w->why_ended = NULL;
+        w->spec = *spec;
+        w->n = w->accesses = 0;
+    }
+    g_mutex_unlock(&w->lock);
+    if (ok) {
+        changed(w);
+    } else {
+        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                    "there is no memory for a ring of %" G_GUINT64_FORMAT
+                    " records of %zu bytes; use a smaller --ring, or a larger "
+                    "mem=", spec->ring, sizeof(KtBlockAccess));
+    }
+    return ok;
+}
+
+bool kt_block_watch_stop(KtTracer *t)
+{
+    KtBlockWatch *w = kt_block_watch_of(t);
+    bool was_on;
+
+    g_mutex_lock(&w->lock);
+    was_on = w->on;
+    w->on = false;
+    g_mutex_unlock(&w->lock);
+    if (was_on) {
+        changed(w);
+    }
+    return was_on;
+}
+
+void kt_block_watch_info(KtTracer *t, KtBlockWatchInfo *out)
+{
+    KtBlockWatch *w = kt_block_watch_of(t);
+
+    g_mutex_lock(&w->lock);
+    *out = (KtBlockWatchInfo) {
+        .any = w->any, .on = w->on, .why_ended = w->why_ended,
+        .other_boot = w->other_boot, .spec = w->spec,
+        .records = MIN(w->n, w->spec.ring),
+        .overwritten = w->n - MIN(w->n, w->spec.ring),
+        .accesses = w->accesses,
+    };
+    g_mutex_unlock(&w->lock);
+}
+
+GArray *kt_block_watch_read(KtTracer *t, uint64_t max)
+{
+    GArray *out = g_array_new(false, false, sizeof(KtBlockAccess));
+    KtBlockWatch *w = kt_block_watch_of(t);
+    uint64_t n;
+
+    g_mutex_lock(&w->lock);
+    n = MIN(MIN(w->n, w->spec.ring), max);
+    for (uint64_t i = w->n - n; i < w->n; i++) {
+        g_array_append_val(out, w->ring[i % w->spec.ring]);
+    }
+    g_mutex_unlock(&w->lock);
+    return out;
+}
+
+/* ---- capture ------------------------------------------------------------- */
+
+bool kt_block_watch_wanted(KtBlockWatch *w, KtBlockWatchSpec *out)
+{
+    bool on;
+
+    g_mutex_lock(&w->lock);
+    on = w->on;
+    *out = w->spec;
+    g_mutex_unlock(&w->lock);
+    return on;
+}
+
+void kt_block_watch_end(KtBlockWatch *w)
+{
+    g_mutex_lock(&w->lock);
+    end_locked(w);
+    g_mutex_unlock(&w->lock);
+}
+
+/* Return true if @a belongs into the ring. Until capture/ knows of a change, it
+ * tells of the block that was watched before. */
+static bool is_wanted(const KtBlockWatch *w, const KtBlockAccess *a)
+{
+    return w->on && a->va - w->spec.va < w->spec.len;
+}
+
+/* Return true if @a is of the record @r of the same place. */
+static bool continues(const KtBlockAccess *r, const KtBlockAccess *a)
+{
+    return r->cpu == a->cpu && r->flags == a->flags &&
+           ((r->va == a->va && r->len == a->len) || r->va + r->len == a->va);
+}
+
+bool kt_block_watch_repeat(KtBlockWatch *w, const KtBlockPlace *place,
+                           const KtBlockAccess *a)
+{
+    bool same = false;
+
+    g_mutex_lock(&w->lock);
+    if (is_wanted(w, a) && w->n && place->pc == w->newest.pc &&
+        place->sp == w->newest.sp) {
+        KtBlockAccess *r = &w->ring[(w->n - 1) % w->spec.ring];
+
+        same = continues(r, a);
+        if (same) {
+            r->len += r->va == a->va ? 0 : a->len;
+            r->last_us = a->us;
+            r->count++;
+            w->accesses++;
+        }
+    }
+    g_mutex_unlock(&w->lock);
+    if (same) {
+        kt_tracer_count(w->t, KT_CNT_ACCESS_WATCHED, 1);
+    }
+    return same;
+}
+
+void kt_block_watch_add(KtBlockWatch *w, const KtBlockPlace *place,
+                        const KtBlockAccess *a)
+{
+    bool on, full = false;
+
+    g_mutex_lock(&w->lock);
+    on = is_wanted(w, a);
+    if (on) {
+        full = w->n >= w->spec.ring;
+        w->ring[w->n++ % w->spec.ring] = *a;
+        w->newest = *place;
+        w->accesses++;
+    }
+    g_mutex_unlock(&w->lock);
+    kt_tracer_count(w->t, KT_CNT_ACCESS_WATCHED, on);
+    kt_tracer_count(w->t, KT_CNT_ACCESS_WATCH_OVERWRITTEN, full);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka access watch: record the accesses to one block, and list them.
+ *
+ * Called through mc_run(). Records are copied under the lock of
+ * kt-block-watch.h, and printed without it.
+ */
+#include "monitor-cmds/commands/commands.h"
+
+#include <string.h>
+
+#include "monitor-cmds/parse/expr.h"
+
+static bool is_live(const McOut *out, GError **errp)
+{
+    if (out->ctx->journal) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "accesses are recorded in a running VM; of a journal, ka "
+                    "show has the block");
+    }
+    return !out->ctx->journal;
+}
+
+/* Refuse an option that the form of the command does not have. */
+static bool has_no_option(const McArgs *args, McOptionId id, const char *form,
+                          GError **errp)
+{
+    bool given = mc_given(args, id);
+
+    if (given) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "%s is not an option of ka access watch%s",
+                    mc_options[id].spelling, form);
+    }
+    return !given;
+}
+
+/* ---- the state ----------------------------------------------------------- */
+
+/* (owned) */
+static char *state_text(const McOut *out, const KtBlockWatchInfo *info)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    if (!info->any) {
+        return g_strdup("no block is watched; ka access watch <va> begins");
+    }
+    g_string_append_printf(s, "%" PRIu64 " access%s to %" PRIu64 " bytes at "
+                           "%" PRIx64 " in %" PRIu64 " record%s",
+                           info->accesses, info->accesses == 1 ? "" : "es",
+                           info->spec.len, info->spec.va, info->records,
+                           info->records == 1 ? "" : "s");
+    if (info->overwritten) {
+        g_string_append_printf(s, ", %" PRIu64 " overwritten",
+                               info->overwritten);
+    }
+    if (!info->on) {
+        g_string_append_printf(s, "; the watch has ended%s%s",
+                               info->why_ended ? ": " : "",
+                               info->why_ended ? info->why_ended : "");
+    } else if (!kt_tracer_enabled(out->ctx->tracer)) {
+        g_string_append(s, "; nothing is recorded before ka on");
+    }
+    return g_string_free(g_steal_pointer(&s), FALSE);
+}
+
+static void print_state(McOut *out, const KtBlockWatchInfo *info)
+{
+    g_autofree char *text = state_text(out, info);
+    const McStat figures[] = {
+        { .key = "on", .u = info->on },
+        { .key = "va", .u = info->spec.va, .hex = true, .unknown = !info->any },
+        { .key = "size", .u = info->spec.len, .unknown = !info->any },
+        { .key = "ring", .u = info->spec.ring, .unknown = !info->any },
+        { .key = "records", .u = info->records },
+        { .key = "accesses", .u = info->accesses },
+        { .key = "overwritten", .u = info->overwritten },
+    };
+
+    out->format->sum(out, MC_OBJ_ACCESS_WATCH, figures, G_N_ELEMENTS(figures),
+                     text);
+}
+
+/* ---- the list ------------------------------------------------------------ */
+
+static bool list(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autoptr(GArray) records = NULL;
+    KtBlockWatchInfo info;
+
+    if (!has_no_option(args, MC_OPT_RING, " without an address", errp)) {
+        return false;
+    }
+    kt_block_watch_info(out->ctx->tracer, &info);
+    records = kt_block_watch_read(out->ctx->tracer, args->limit);
+    if (info.other_boot) {
+        out->symbols = NULL;
+    }
+    for (unsigned i = 0; i < records->len && !out->closed; i++) {
+        out->format->watched(out, &g_array_index(records, KtBlockAccess, i),
+                             info.spec.va);
+    }
+    if (info.records > records->len) {
+        out->format->more(out, info.records - records->len);
+    }
+    print_state(out, &info);
+    return true;
+}
+
+/* ---- begin and end ------------------------------------------------------- */
+
+static bool find_block(const McOut *out, uint64_t va, KtBlock *b, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    bool found;
+
+    kt_query_begin(t);
+    found = kt_query_find(t, va, b);
+    kt_query_end(t);
+    if (!found || !kt_block_len(b)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "no block contains %" PRIx64 "; ka show %" PRIx64
+                    " prints its neighbours", va, va);
+        return false;
+    }
+    if (b->layer == KT_LAYER_PERCPU) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "%" PRIx64 ": a block of per-CPU memory is at other "
+                    "addresses for each CPU, and is not watched", va);
+        return false;
+    }
+    return true;
+}
+
+/* Other memory can be a stack, or be used as one. */
+static bool is_object(KtLayer layer)
+{
+    return layer == KT_LAYER_KMALLOC || layer == KT_LAYER_LARGE ||
+           layer == KT_LAYER_CACHE;
+}
+
+static bool watch(McOut *out, const McArgs *args, GError **errp)
+{
+    KtBlockWatchInfo info;
+    uint64_t va;
+    KtBlock b;
+
+    if (!has_no_option(args, MC_OPT_LIMIT, " with an address", errp) ||
+        !mc_parse_address(out->ctx, args->name, &va, errp) ||
+        !find_block(out, va, &b, errp)) {
+        return false;
+    }
+    const KtBlockWatchSpec spec = {
+        .va = b.va, .len = kt_block_len(&b), .wide = !is_object(b.layer),
+        .ring = mc_given(args, MC_OPT_RING) ? args->ring : KT_BLOCK_WATCH_RING,
+    };
+    if (spec.ring > KT_BLOCK_WATCH_RING_MAX) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--ring %" PRIu64 ": a ring of accesses has at most %u "
+                    "records", spec.ring, KT_BLOCK_WATCH_RING_MAX);
+        return false;
+    }
+    if (!kt_block_watch_start(out->ctx->tracer, &spec, errp)) {
+        return false;
+    }
+    out->format->row(out, &(McRow) { .block = &b });
+    kt_block_watch_info(out->ctx->tracer, &info);
+    print_state(out, &info);
+    return true;
+}
+
+static bool stop(McOut *out, const McArgs *args, GError **errp)
+{
+    KtBlockWatchInfo info;
+
+    if (!has_no_option(args, MC_OPT_LIMIT, " off", errp) ||
+        !has_no_option(args, MC_OPT_RING, " off", errp)) {
+        return false;
+    }
+    kt_block_watch_stop(out->ctx->tracer);
+    kt_block_watch_info(out->ctx->tracer, &info);
+    print_state(out, &info);
+    return true;
+}
+
+bool mc_cmd_access_watch(McOut *out, const McArgs *args, GError **errp)
+{
+    if (!is_live(out, errp)) {
+        return false;
+    }
+    if (!args->name) {
+        return list(out, args, errp);
+    }
+    return strcmp(args->name, "off") ? watch(out, args, errp) :
+                                       stop(out, args, errp);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A watched block: callbacks only while it is watched, its bytes only, what
+ * memset() does as one access, the allocator named, other state of the VM.
+ */
+#include "tests/lib/fake-capture.h"
+#include "tests/lib/test-main.h"
+
+/* In not_hooked(). CALLER is in kfree(), which has the symbol before it. */
+#define PC (TEXT + 0x6c8)
+
+static KtBlockWatchInfo info_of(const FakeCapture *w)
+{
+    KtBlockWatchInfo info;
+
+    kt_block_watch_info(w->t, &info);
+    return info;
+}
+
+static void watch(const FakeCapture *w)
+{
+    g_assert_true(kt_block_watch_start(
+        w->t, &(KtBlockWatchSpec) { .va = BLOCK, .len = 64, .ring = 16 },
+        NULL));
+}
+
+static bool touch(uint64_t pc, uint64_t va, unsigned shift, bool store)
+{
+    return test_qemu_access(pc, &(TestQemuAccess) { va, shift, store });
+}
+
+static KtBlockAccess nth(const FakeCapture *w, unsigned i)
+{
+    g_autoptr(GArray) got = kt_block_watch_read(w->t, UINT64_MAX);
+
+    g_assert_cmpuint(i, <, got->len);
+    return g_array_index(got, KtBlockAccess, i);
+}
+
+static uint64_t first_frame(const FakeCapture *w, KtStackId id)
+{
+    unsigned n;
+    GsStop stop;
+    const uint64_t *frame = kt_tracer_stack(w->t, id, &n, &stop);
+
+    return frame && n ? frame[0] : 0;
+}
+
+static FakeCapture *begin(void)
+{
+    FakeCapture *w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    return w;
+}
+
+static void test_bytes(void)
+{
+    g_autoptr(FakeCapture) w = begin();
+    KtBlockAccess a;
+
+    g_assert_false(touch(PC, BLOCK, 3, false));
+    watch(w);
+    g_assert_true(touch(PC, BLOCK + 64, 3, false));     /* behind it */
+    g_assert_true(touch(PC, BLOCK - 8, 3, false));      /* in front of it */
+    g_assert_cmpuint(info_of(w).records, ==, 0);
+    touch(PC, BLOCK + 8, 2, true);
+    touch(PC + 1, BLOCK - 4, 3, false);
+    touch(PC + 2, BLOCK + 60, 3, false);
+    g_assert_cmpuint(info_of(w).records, ==, 3);
+    a = nth(w, 0);
+    g_assert_true(a.va == BLOCK + 8 && a.len == 4 && a.count == 1 &&
+                  a.flags == KT_BLOCK_ACCESS_WRITE);
+    g_assert_cmphex(first_frame(w, a.stack), ==, PC);
+    a = nth(w, 1);
+    g_assert_true(a.va == BLOCK && a.len == 4 && !a.flags);
+    a = nth(w, 2);
+    g_assert_true(a.va == BLOCK + 60 && a.len == 4);
+}
+
+static void test_stop(void)
+{
+    g_autoptr(FakeCapture) w = begin();
+
+    watch(w);
+    touch(PC, BLOCK, 3, false);
+    kt_tracer_set_enabled(w->t, false);
+    touch(PC + 1, BLOCK, 3, false);
+    kt_tracer_set_enabled(w->t, true);
+    g_assert_true(kt_block_watch_stop(w->t));
+    g_assert_false(touch(PC + 2, BLOCK, 3, false));
+    g_assert_cmpuint(info_of(w).records, ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_ACCESS_WATCHED), ==, 1);
+}
+
+/* The block is still watched after its free. */
+static void test_allocator(void)
+{
+    g_autoptr(FakeCapture) w = begin();
+
+    watch(w);
+    run_kfree(w, BLOCK);
+    touch(KFREE + 8, BLOCK + 32, 3, true);
+    touch(PC, BLOCK + 32, 3, true);
+    g_assert_cmphex(nth(w, 0).flags, ==, KT_BLOCK_ACCESS_WRITE |
+                                         KT_BLOCK_ACCESS_ALLOCATOR);
+    g_assert_cmphex(nth(w, 1).flags, ==, KT_BLOCK_ACCESS_WRITE);
+}
+
+/* kfree() calls memset(BLOCK - 16, 0, 48). */
+static void test_range(void)
+{
+    g_autoptr(FakeCapture) w = begin();
+    KtBlockAccess a;
+
+    watch(w);
+    *test_qemu_reg(GS_REG_ARG2) = 48;
+    call(w, 2, MEMSET, BLOCK - 16);
+    g_assert_false(touch(MEMSET + 8, BLOCK, 3, true));
+    a = nth(w, 0);
+    g_assert_true(a.va == BLOCK && a.len == 32);
+    g_assert_cmphex(a.flags, ==, KT_BLOCK_ACCESS_WRITE |
+                                 KT_BLOCK_ACCESS_RANGE |
+                                 KT_BLOCK_ACCESS_ALLOCATOR);
+    g_assert_cmphex(first_frame(w, a.stack), ==, MEMSET);
+    call(w, 2, MEMSET, BLOCK + 64);
+    *test_qemu_reg(GS_REG_ARG2) = 0;
+    call(w, 2, MEMSET, BLOCK);
+    g_assert_cmpuint(info_of(w).records, ==, 1);
+}
+
+static void test_boots(void)
+{
+    g_autoptr(FakeCapture) w = begin();
+
+    watch(w);
+    test_qemu_reset();
+    g_assert_false(info_of(w).on);
+    test_qemu_run(START);
+    g_assert_false(touch(PC, BLOCK, 3, false));
+    watch(w);
+    touch(PC, BLOCK, 3, false);
+    g_assert_cmpuint(info_of(w).records, ==, 1);
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/watch-block/bytes", test_bytes },
+        { "/watch-block/stop", test_stop },
+        { "/watch-block/allocator", test_allocator },
+        { "/watch-block/range", test_range },
+        { "/watch-block/boots", test_boots },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -44,10 +44,6 @@ enum {
  * from user mode the second. */
 #define HALF_OF_VECTORS 0x400
 
-/* system_state is at least this after the kernel has freed its init code
- * (linux/kernel.h: SYSTEM_RUNNING, since 5.17 SYSTEM_FREEING_INITMEM). */
-#define FREED_INIT      2
-
 /* ---- rules -------------------------------------------------------------- */
 
 static void put_record(const GsArm64Cfi *c)
@@ -316,21 +312,6 @@ static void find_functions(GsArm64Cfi *c, const GsKernel *k)
     c->boots = address_of(k, "rest_init");
 }
 
-/* Code for the boot is freed behind it. If it is not known whether it was, it
- * is not read. */
-static void find_freed(GsArm64Cfi *c, const GsKernel *k, const GsMem *mem)
-{
-    uint64_t va = address_of(k, "system_state");
-    uint32_t state = 0;
-    bool boots = va && mem->read(mem->opaque, va, &state, sizeof(state)) &&
-                 GUINT32_FROM_LE(state) < FREED_INIT;
-
-    if (!boots) {
-        c->freed = (GsRange) { address_of(k, "_sinittext"),
-                               address_of(k, "_einittext") };
-    }
-}
-
 static void *begin(GsCfi *w, const GsKernel *k, const GsMem *mem)
 {
     const GsFrameRules *rules = gs_frame_rules_find(k);
@@ -346,7 +327,7 @@ static void *begin(GsCfi *w, const GsKernel *k, const GsMem *mem)
     m->cfi.w = w;
     m->cfi.canonical = f.canonical;
     find_functions(&m->cfi, k);
-    find_freed(&m->cfi, k, mem);
+    m->cfi.freed = gs_cfi_freed(k, mem);
     gs_arm64_cfi_begin(&m->cfi);
     return m;
 }

@@ -11,6 +11,10 @@
 
 #define FUNCTION_MAX    ((size_t)1 << 20)
 
+/* system_state is at least this after the kernel has freed its init code
+ * (linux/kernel.h: SYSTEM_RUNNING, since 5.17 SYSTEM_FREEING_INITMEM). */
+#define FREED_INIT      2
+
 static const GsCfiMaker *const makers[GS_ARCH__COUNT] = {
     [GS_ARCH_X86_64] = &gs_orc_cfi_maker,
     [GS_ARCH_ARM64] = &gs_arm64_cfi_maker,
@@ -21,6 +25,26 @@ const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k)
 {
     return k->unwind_by == GS_UNWIND_BY_FRAMES ? &gs_frame_pointer_cfi_maker :
                                                  makers[k->arch->id];
+}
+
+static uint64_t address_of(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
+}
+
+GsRange gs_cfi_freed(const GsKernel *k, const GsMem *mem)
+{
+    uint64_t va = address_of(k, "system_state");
+    uint32_t state = 0;
+    bool boots = va && mem && mem->read(mem->opaque, va, &state,
+                                        sizeof(state)) &&
+                 GUINT32_FROM_LE(state) < FREED_INIT;
+
+    return boots ? (GsRange) { 0 } :
+                   (GsRange) { address_of(k, "_sinittext"),
+                               address_of(k, "_einittext") };
 }
 
 void gs_cfi_foreach_function(const GsCfiCode *code, const GsMem *mem,

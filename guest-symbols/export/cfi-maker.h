@@ -56,6 +56,10 @@ const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k);
  */
 typedef void (*GsCfiFunction)(void *opaque, GsRange range, const uint8_t *code);
 
+/** gs_cfi_freed() - find the code for the boot. Returns: empty if @k still
+ *  boots; if that is not known, the code counts as freed. @mem: (nullable) */
+GsRange gs_cfi_freed(const GsKernel *k, const GsMem *mem);
+
 /** Bytes of code that are read at most for one file. */
 #define GS_CFI_CODE_MAX ((size_t)256 << 20)
 

@@ -240,38 +240,45 @@ static void put_rule(GsCfi *w, uint64_t pc, GsOrcRule *from, GsOrcRule to)
 
 /* ---- ranges ------------------------------------------------------------- */
 
-/*
- * Return the address from which @to is in force; ORC says @pc.
- *
- * Behind a call that does not return there is no code, so ORC has no rule
- * there: but it is where the call would return to, and lldb 14 looks up the
- * caller there. So the rule of the call holds for one byte more.
- */
-static uint64_t force_from(uint64_t pc, const GsOrcRule *from,
-                           const GsOrcRule *to)
-{
-    return pc + (from->type == GS_ORC_CALL && to->type == GS_ORC_UNDEFINED);
-}
-
 /**
  * struct Place - a place in an ORC table
- * @slide: run-time minus table's addresses
  * @i: the first entry behind the code that was written
  */
 typedef struct Place {
-    const GsOrcTable *table;
-    uint64_t slide;
+    GsOrcCode code;
     size_t i;
 } Place;
+
+/*
+ * Return the address from which @to is in force; ORC says @pc.
+ *
+ * lldb 14 looks up a caller at its return address. Behind a call that does not
+ * return this is other code, or none. So the rule of the call holds for one
+ * byte more if nothing can stand there:
+ *
+ *     call start_kernel       CFA = rsp + 24
+ *     ud2                     a branch leads here: CFA = rsp + 8
+ *
+ * ORC has no rule where there is no code. Freed code does not run, so all of
+ * its addresses on stacks are return addresses.
+ */
+static uint64_t force_from(const Place *p, uint64_t pc, const GsOrcRule *from,
+                           const GsOrcRule *to)
+{
+    bool freed = pc >= p->code.freed.start && pc < p->code.freed.end;
+
+    return pc + (freed || (from->type == GS_ORC_CALL &&
+                           to->type == GS_ORC_UNDEFINED));
+}
 
 static bool rule_at(const Place *p, size_t i, uint64_t end, uint64_t *pc,
                     const GsOrcRule **rule)
 {
-    if (i >= gs_orc_table_n(p->table)) {
+    if (i >= gs_orc_table_n(p->code.table)) {
         return false;
     }
-    *rule = gs_orc_table_nth(p->table, i, pc);
-    *pc += p->slide;
+    *rule = gs_orc_table_nth(p->code.table, i, pc);
+    *pc += p->code.slide;
     return *pc < end;
 }
 
@@ -298,7 +305,8 @@ static bool range_needs_signal(const Place *p, const GsOrcRule *first,
 static void put_range(GsCfi *w, const GsOrcCies *cies, Place *p, GsRange r)
 {
     static const GsOrcRule unknown = { .type = GS_ORC_UNDEFINED };
-    const GsOrcRule *rule = gs_orc_table_find(p->table, r.start - p->slide);
+    const GsOrcRule *rule = gs_orc_table_find(p->code.table,
+                                              r.start - p->code.slide);
     GsOrcRule now = first_rule;
     uint64_t pc;
 
@@ -308,7 +316,7 @@ static void put_range(GsCfi *w, const GsOrcCies *cies, Place *p, GsRange r)
                      r.start, r.end);
     put_rule(w, r.start, &now, plain(rule));
     for (; rule_at(p, p->i, r.end, &pc, &rule); p->i++) {
-        put_rule(w, force_from(pc, &now, rule), &now, plain(rule));
+        put_rule(w, force_from(p, pc, &now, rule), &now, plain(rule));
     }
     gs_cfi_end(w);
 }
@@ -324,10 +332,10 @@ static void skip_to(Place *at, uint64_t va)
     }
 }
 
-void gs_orc_cfi(GsCfi *w, const GsOrcCies *cies, const GsOrcTable *table,
-                uint64_t slide, GsRange range, const uint64_t *start, size_t n)
+void gs_orc_cfi(GsCfi *w, const GsOrcCies *cies, const GsOrcCode *code,
+                GsRange range, const uint64_t *start, size_t n)
 {
-    Place p = { .table = table, .slide = slide };
+    Place p = { .code = *code };
     size_t i = 0;
 
     while (range.start < range.end) {
@@ -359,9 +367,10 @@ typedef struct Maker {
     GsCfi *w;
     const GsKernel *k;
     GsOrcCies cies;
+    GsRange freed;
 } Maker;
 
-static void *begin(GsCfi *w, const GsKernel *k, G_GNUC_UNUSED const GsMem *mem)
+static void *begin(GsCfi *w, const GsKernel *k, const GsMem *mem)
 {
     Maker *m;
 
@@ -369,7 +378,7 @@ static void *begin(GsCfi *w, const GsKernel *k, G_GNUC_UNUSED const GsMem *mem)
         return NULL;
     }
     m = g_new(Maker, 1);
-    *m = (Maker) { w, k, gs_orc_cies(w) };
+    *m = (Maker) { w, k, gs_orc_cies(w), gs_cfi_freed(k, mem) };
     return m;
 }
 
@@ -378,11 +387,14 @@ static void add(void *maker, const GsCfiCode *c)
     const Maker *m = maker;
     g_autoptr(GsOrcTable) own = c->module ?
         gs_orc_set_module_table(m->k->orc, c->module) : NULL;
-    const GsOrcTable *table = c->module ? own : gs_orc_set_table(m->k->orc);
+    GsOrcCode code = { own };
 
-    if (table) {
-        gs_orc_cfi(m->w, &m->cies, table, c->module ? 0 : m->k->slide,
-                   c->range, c->start, c->n);
+    if (!c->module) {
+        code = (GsOrcCode) { gs_orc_set_table(m->k->orc), m->k->slide,
+                             m->freed };
+    }
+    if (code.table) {
+        gs_orc_cfi(m->w, &m->cies, &code, c->range, c->start, c->n);
     } else {
         gs_orc_cfi_by_bp(m->w, &m->cies, c->range, c->start, c->n);
     }

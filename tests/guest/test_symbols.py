@@ -334,20 +334,6 @@ THREAD = re.compile(r'^[ *]*thread #\d+')
 FRAME = re.compile(r'^[ *]*frame #\d+: 0x([0-9a-f]+)(?: .*`(\w+))?')
 
 
-class LldbStops(Stops):
-    """lldb 14 looks up a caller at its return address, and ends the stack of
-    the first vCPU's idle task at the ud2 behind the last call of this
-    function."""
-    LAST = 'x86_64_start_kernel'
-
-    def one(self, ours, theirs, why, elr):
-        if theirs and theirs[-1][1] == self.LAST and \
-                len(ours['stack']) == len(theirs) + 1:
-            ours = {**ours, **{key: ours[key][:-1]
-                               for key in ('stack', 'stack_symbols')}}
-        super().one(ours, theirs, why, elr)
-
-
 def stacks_of_lldb(lldb):
     """Return the stacks of `bt all`, whose threads are the vCPUs in order. What
     makes lldb end a stack is not printed."""
@@ -364,8 +350,8 @@ def stacks_of_lldb(lldb):
 def walk_in_lldb(guest, path, n, rules):
     lldb = Lldb(guest, path)
     print('#', lldb.command('version').splitlines()[0])
-    found = LldbStops(lldb, lambda lldb: stacks_of_ka(lldb.command(PACKET)),
-                      stacks_of_lldb, rules)
+    found = Stops(lldb, lambda lldb: stacks_of_ka(lldb.command(PACKET)),
+                  stacks_of_lldb, rules)
     found.links = links_of(guest, path)
     found.words = lambda lldb, va, n: words_in(
         lldb.command(f'memory read --force -s 4 -f x -c {n} {va:#x}'))

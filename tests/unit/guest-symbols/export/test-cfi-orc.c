@@ -149,8 +149,8 @@ static GsOrcRule call(GsOrcSp sp, int sp_off, GsOrcBp bp, int bp_off)
 
 /* Make and open the file of a table with the rule rule[i] at TEXT + i * 0x10.
  * Functions begin at the @n_start addresses @start. */
-static void open_rules(Reader *r, const GsOrcRule *rule, size_t n,
-                       const uint64_t *start, size_t n_start)
+static void open_code(Reader *r, const GsOrcRule *rule, size_t n,
+                      const uint64_t *start, size_t n_start, GsRange freed)
 {
     g_autofree uint64_t *va = g_new(uint64_t, n);
     g_autoptr(GsOrcTable) table = NULL;
@@ -162,8 +162,15 @@ static void open_rules(Reader *r, const GsOrcRule *rule, size_t n,
     table = gs_orc_table_new_rules(va, rule, n);
     g_assert_nonnull(table);
     begin(r);
-    gs_orc_cfi(&r->w, &r->cies, table, SLIDE, text, start, n_start);
+    gs_orc_cfi(&r->w, &r->cies, &(GsOrcCode) { table, SLIDE, freed }, text,
+               start, n_start);
     open_file(r);
+}
+
+static void open_rules(Reader *r, const GsOrcRule *rule, size_t n,
+                       const uint64_t *start, size_t n_start)
+{
+    open_code(r, rule, n, start, n_start, (GsRange) { 0 });
 }
 
 #define AT(i)   (TEXT + SLIDE + (i) * 0x10)
@@ -271,6 +278,30 @@ static void behind_calls(void)
     close_file(&r);
 }
 
+/* Freed code does not run: there each address is a return address, and has the
+ * rule of the call before it. */
+static void freed_code(void)
+{
+    const uint64_t start[] = { AT(0), AT(1), AT(3) };
+    const GsOrcRule rule[] = {
+        call(GS_ORC_SP, 16, GS_ORC_BP_KEEP, 0),
+        call(GS_ORC_SP, 24, GS_ORC_BP_KEEP, 0),
+        call(GS_ORC_SP, 8, GS_ORC_BP_KEEP, 0),
+        call(GS_ORC_SP, 32, GS_ORC_BP_KEEP, 0),
+        call(GS_ORC_SP, 40, GS_ORC_BP_KEEP, 0),
+    };
+    Reader r = { 0 };
+
+    open_code(&r, rule, G_N_ELEMENTS(rule), start, G_N_ELEMENTS(start),
+              (GsRange) { AT(1), AT(3) });
+    ASSERT_SAID(&r, AT(1), "r7+24 | cfa -8 | same | cfa = | " USUAL);
+    ASSERT_SAID(&r, AT(2), "r7+24 | cfa -8 | same | cfa = | " USUAL);
+    ASSERT_SAID(&r, AT(2) + 1, "r7+8 | cfa -8 | same | cfa = | " USUAL);
+    ASSERT_SAID(&r, AT(3), "r7+32 | cfa -8 | same | cfa = | " USUAL);
+    ASSERT_SAID(&r, AT(4), "r7+40 | cfa -8 | same | cfa = | " USUAL);
+    close_file(&r);
+}
+
 static void code_without_orc(void)
 {
     const GsRange text = { TEXT, TEXT + 0x100 };
@@ -371,6 +402,7 @@ int main(int argc, char **argv)
         { "/cfi-orc/interrupts", frames_of_interrupts },
         { "/cfi-orc/functions", functions },
         { "/cfi-orc/behind-calls", behind_calls },
+        { "/cfi-orc/freed-code", freed_code },
         { "/cfi-orc/without-orc", code_without_orc },
         { "/cfi-orc/random", random_tables },
     };

@@ -147,6 +147,23 @@ void mc_put_word(GString *s, const char *word)
     }
 }
 
+/* Do interrupts and exceptions of kernel code enter through @sym? The names are
+ * of x86-64, riscv64 and arm64. */
+static bool is_entry(const GsSymbol *sym)
+{
+    static const char *const names[] = {
+        "handle_exception", "ret_from_exception", "el1h_64_sync",
+        "el1h_64_irq", "el1h_64_fiq", "el1h_64_error", "el1_sync", "el1_irq",
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (!strcmp(sym->name, names[i])) {
+            return true;
+        }
+    }
+    return g_str_has_prefix(sym->name, "asm_");
+}
+
 /*
  * Find the function of a frame.
  *
@@ -154,7 +171,7 @@ void mc_put_word(GString *s, const char *word)
  * return address is then the first byte of the next function, so the address
  * before it is looked up. Exception: the frame of an instruction that an
  * interrupt or exception stopped is exact; such a frame follows the frame of an
- * entry stub (asm_*).
+ * entry.
  */
 static bool symbolize_frame(const GsKernel *k, const McFrame *f, GsSymbol *out)
 {
@@ -167,7 +184,7 @@ static bool symbolize_frame(const GsKernel *k, const McFrame *f, GsSymbol *out)
     }
     if (found && f->leafward &&
         gs_kernel_symbolize_at(k, f->leafward, f->era, &other) &&
-        g_str_has_prefix(other.name, "asm_")) {
+        is_entry(&other)) {
         return true;
     }
     if (pc && gs_kernel_symbolize_at(k, pc - 1, f->era, &other) &&

@@ -25,14 +25,12 @@
 #include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/unwind/return-records.h"
 #include "guest-symbols/unwind/trampolines.h"
+#include "guest-symbols/unwind/unwind-internal.h"
 #include "guest-symbols/unwind/walk-cache.h"
 #include "guest-symbols/base/name-hash.h"
 #include "guest-symbols/unwind/walk.h"
 
 #include <string.h>
-
-#define SHORT_BITS 11
-#define CACHE_BITS 8
 
 /* Task, irq, softirq, and five exception stacks; NMIs nest once. */
 #define MAX_SWITCHES 10
@@ -47,53 +45,6 @@ static const GsOrcRule frame_pointer_rule = {
 /* A call through a NULL pointer: only the return address was pushed. */
 static const GsOrcRule null_call_rule = {
     .type = GS_ORC_CALL, .sp = GS_ORC_SP, .sp_off = 8,
-};
-
-/* @pc: the address looked up; an empty entry is 0 with a NONE rule. */
-typedef struct CacheEntry {
-    uint64_t pc;
-    GsOrcRule rule;
-} CacheEntry;
-
-/* Two ways, the one filled last first: half a cache line. */
-typedef struct CacheSet {
-    CacheEntry way[2];
-} CacheSet;
-G_STATIC_ASSERT(sizeof(CacheSet) == 32);
-
-/*
- * A short rule and its address in one word: a call frame, based on sp, with bp
- * untouched or saved below. Nineteen frames of twenty have such a rule. The
- * entries of a busy kernel stay in the host's caches while the guest runs.
- * @pc: sign-extended, as addresses of kernel text are; @bp_off: 0 = bp is
- * untouched; @sp_off: 0 = the entry is empty.
- */
-typedef struct ShortEntry {
-    int32_t pc;
-    uint16_t sp_off;
-    int16_t bp_off;
-} ShortEntry;
-
-typedef struct ShortSet {
-    ShortEntry way[2];
-} ShortSet;
-G_STATIC_ASSERT(sizeof(ShortSet) == 16);
-
-/* The members that every walk needs come first. */
-struct GsUnwinder {
-    const atomic_uint_fast64_t *generation;
-    uint64_t seen;
-    GsWalkCache *paths; /* NULL until there is one */
-    bool by_frames, no_modules;
-    uint64_t low;                       /* as in struct GsKernel */
-    GsTrail trail;                      /* of the last walk */
-    const GsKernel *k;
-    GsOrcReader *reader;
-    GsFrameRecords frames;
-    GsReturnRecords returns;
-    GsReturnCursor cursor;              /* of the last walk */
-    ShortSet shorts[1 << SHORT_BITS];
-    CacheSet cache[1 << CACHE_BITS];    /* rules that are not short */
 };
 
 /* A step returns this if the walk continues. */

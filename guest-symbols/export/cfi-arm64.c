@@ -5,7 +5,7 @@
  *
  * Kernels keep frame records: x29 points to {caller's x29, return address}. But
  * a function has to make its record first, has none any more before it returns,
- * and leaf functions make none. cfi-arm64-flow.c finds the frame at each
+ * and leaf functions make none. arm64-flow.c finds the frame at each
  * instruction; this file writes it:
  *
  *     frame                            DWARF
@@ -31,7 +31,7 @@
  * code. The rules set these bits.
  */
 #include "guest-symbols/export/cfi-arm64.h"
-#include "guest-symbols/export/cfi-arm64-flow.h"
+#include "guest-symbols/instructions/arm64-flow.h"
 #include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/unwind/frame-records.h"
 

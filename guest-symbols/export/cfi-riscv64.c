@@ -17,7 +17,7 @@
  * A stack ends in the functions that tasks and CPUs begin in.
  */
 #include "guest-symbols/export/cfi-maker.h"
-#include "guest-symbols/export/riscv64-flow.h"
+#include "guest-symbols/instructions/riscv64-flow.h"
 #include "guest-symbols/unwind/frame-records.h"
 
 /* DWARF numbers (RISC-V ABIs Specification). */

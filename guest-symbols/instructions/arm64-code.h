@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What arm64 instructions do to a frame, for cfi-arm64.c; see cfi-arm64-code.c.
+ * What arm64 instructions do to a frame, for cfi-arm64.c; see arm64-code.c.
  */
-#ifndef GS_CFI_ARM64_CODE_H
-#define GS_CFI_ARM64_CODE_H
+#ifndef GS_ARM64_CODE_H
+#define GS_ARM64_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,4 +63,4 @@ typedef struct GsArm64Insn {
 /** gs_arm64_insn() - decode the instruction number @i of @code */
 GsArm64Insn gs_arm64_insn(const uint8_t *code, size_t i);
 
-#endif /* GS_CFI_ARM64_CODE_H */
+#endif /* GS_ARM64_CODE_H */

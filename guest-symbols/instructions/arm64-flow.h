@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where the frame is at each instruction of an arm64 function, for cfi-arm64.c;
- * see cfi-arm64-flow.c.
+ * see arm64-flow.c.
  */
-#ifndef GS_CFI_ARM64_FLOW_H
-#define GS_CFI_ARM64_FLOW_H
+#ifndef GS_ARM64_FLOW_H
+#define GS_ARM64_FLOW_H
 
-#include "guest-symbols/export/cfi-arm64-code.h"
+#include "guest-symbols/instructions/arm64-code.h"
 
 #include <glib.h>
 
@@ -46,4 +46,4 @@ typedef struct GsArm64State {
 /** gs_arm64_flow() - return (owned) the states before the @n instructions */
 GsArm64State *gs_arm64_flow(const uint8_t *code, size_t n);
 
-#endif /* GS_CFI_ARM64_FLOW_H */
+#endif /* GS_ARM64_FLOW_H */
